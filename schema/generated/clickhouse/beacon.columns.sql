@@ -1,0 +1,11 @@
+    `ap_id` LowCardinality(String) COMMENT 'Access point' CODEC(ZSTD(1)),
+    `ts` DateTime64(6, 'UTC') COMMENT 'Time of the row, the AP\'s clock' CODEC(Delta(8), ZSTD(1)),
+    `boot_id` UInt64 COMMENT 'Incarnation of the exporter; counters restart with it' CODEC(ZSTD(1)),
+    `batch_seq` UInt64 COMMENT 'Sequence number of the batch that brought the row' CODEC(Delta(8), ZSTD(1)),
+    `bssid` UInt64 COMMENT 'BSSID' CODEC(ZSTD(1)),
+    `device` LowCardinality(String) COMMENT 'Interface that heard it' CODEC(ZSTD(1)),
+    `frequency_mhz` UInt16 COMMENT 'Its channel [MHz]' CODEC(ZSTD(1)),
+    `signal_dbm` Int8 COMMENT 'Its signal [dBm]' CODEC(ZSTD(1)),
+    `age_ms` UInt32 COMMENT 'Time since it was last seen. Not a change: it differs in every sample [ms]' CODEC(T64, ZSTD(1)),
+    `load_stations` Nullable(UInt16) COMMENT 'Stations it reports' CODEC(T64, ZSTD(1)),
+    `load_utilization` Nullable(UInt8) COMMENT 'Channel utilisation it reports, 255 = always busy [1/255]' CODEC(ZSTD(1))

@@ -1,0 +1,12 @@
+    `ap_id` LowCardinality(String) COMMENT 'Access point',
+    `site` LowCardinality(String) COMMENT 'Site of the access point',
+    `ts` DateTime64(6, 'UTC') COMMENT 'Decision instant',
+    `boot_id` UInt64 COMMENT 'Incarnation of the exporter',
+    `feature_hash` UInt64 COMMENT 'First 8 bytes of the feature program\'s hash',
+    `features` Array(Int64) COMMENT 'Feature vector in the program\'s order; -9223372036854775808 is missing',
+    `horizon_us` UInt32 COMMENT 'Time from ts to the start of the label window in µs',
+    `class_now` Enum8('Good' = 0, 'Acceptable' = 1, 'Poor' = 2, 'Bad' = 3) COMMENT 'Class of the label window that ends at ts (what persistence would predict)',
+    `class` Enum8('Good' = 0, 'Acceptable' = 1, 'Poor' = 2, 'Bad' = 3) COMMENT 'Class that came true',
+    `loss_ratio` Float32 COMMENT 'Loss ratio that came true',
+    `offered_pkts` UInt32 COMMENT 'Segments offered in the label window',
+    `complete` UInt8 COMMENT '0 when the label windows or the feature state have a gap'

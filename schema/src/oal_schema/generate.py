@@ -1,0 +1,70 @@
+"""Write everything that is derived from the contract.
+
+    python -m oal_schema.generate            write schema/generated
+    python -m oal_schema.generate --check    exit 1 and name the files that are stale
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from . import emit_c, emit_java, emit_text
+from .model import ROOT, load
+from .program_file import to_bytes
+
+
+def outputs() -> dict[str, bytes]:
+    """Path below `schema/generated/` → content."""
+    s = load()
+    out: dict[str, str | bytes] = {
+        "c/oal_schema.h": emit_c.header(s),
+        "c/oal_schema.c": emit_c.source(s),
+        "c/oal_features.h": emit_c.features_header(s),
+        "c/oal_features.c": emit_c.features_source(s),
+        "python/oal_tables.py": emit_text.python_dtypes(s),
+        "schema.json": emit_text.schema_json(s),
+        "reference.md": emit_text.reference(s),
+    }
+    for name, text in emit_java.files(s).items():
+        out[f"java/oal/schema/{name}"] = text
+    for name, text in emit_text.clickhouse_columns(s).items():
+        out[f"clickhouse/{name}.columns.sql"] = text
+    for p in s.programs:
+        out[f"features/{p.name}.oalf"] = to_bytes(p.words, p.decision_interval_us)
+        out[f"features/{p.name}.json"] = emit_text.program_json(p)
+    return {k: v.encode() if isinstance(v, str) else v for k, v in out.items()}
+
+
+def stale(out: dict[str, bytes]) -> list[str]:
+    """Files that differ from what would be written, or that nothing writes any more."""
+    base = ROOT / "generated"
+    wrong = [k for k, v in out.items() if not (base / k).is_file() or (base / k).read_bytes() != v]
+    extra = [str(p.relative_to(base)) for p in base.rglob("*") if p.is_file() and str(p.relative_to(base)) not in out and "__pycache__" not in str(p)]
+    return sorted(wrong + extra)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a committed file is stale")
+    args = parser.parse_args()
+    out = outputs()
+    wrong = stale(out)
+    if args.check:
+        if wrong:
+            print("stale generated files:\n  " + "\n  ".join(wrong) + "\nfix: make gen", file=sys.stderr)
+        return bool(wrong)
+    base = ROOT / "generated"
+    for name in wrong:
+        path = base / name
+        if name not in out:
+            path.unlink()
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(out[name])
+    print(f"schema: {len(out)} generated files, {len(wrong)} rewritten")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

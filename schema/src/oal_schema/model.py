@@ -1,0 +1,320 @@
+"""The contract as Python objects, read from the `.proto` files, `settings.yaml`, `stream_tables.yaml` and `features/*.yaml`.
+
+Everything generated is derived from `load()`; nothing else reads those files.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+PROTO = ROOT / "proto"
+FILES = ["oal/options.proto", "oal/samples.proto", "oal/packets.proto", "oal/events.proto", "oal/batch.proto"]
+BATCHES = [("SampleBatch", "samples", "ap.samples.v1"), ("PacketBatch", "packets", "ap.packets.v1"), ("EventBatch", "events", "ap.events.v1")]
+
+#: size in bytes in memory, signed, ClickHouse type
+TYPES = {
+    "U8": (1, False, "UInt8"),
+    "U16": (2, False, "UInt16"),
+    "U32": (4, False, "UInt32"),
+    "U64": (8, False, "UInt64"),
+    "I8": (1, True, "Int8"),
+    "I16": (2, True, "Int16"),
+    "I32": (4, True, "Int32"),
+    "I64": (8, True, "Int64"),
+    "MAC": (8, False, "UInt64"),
+    "NAME": (2, False, "LowCardinality(String)"),
+    "FLOW": (2, False, "FLOW"),
+}
+#: what a column of type FLOW becomes in ClickHouse
+FLOW_COLUMNS = [
+    ("flow_id", "UInt64", "ZSTD(1)", "Flow: 64-bit FNV-1a of its 5-tuple"),
+    ("client_addr", "IPv6", "ZSTD(1)", "Address on the Wi-Fi side; IPv4 as ::ffff:a.b.c.d"),
+    ("server_addr", "IPv6", "ZSTD(1)", "Address on the wired side; IPv4 as ::ffff:a.b.c.d"),
+    ("client_port", "UInt16", "ZSTD(1)", "Port on the Wi-Fi side"),
+    ("server_port", "UInt16", "ZSTD(1)", "Port on the wired side"),
+    ("station_mac", "UInt64", "ZSTD(1)", "Station that carries the flow; 0 while unknown"),
+]
+#: what every raw table starts with
+PREFIX_COLUMNS = [
+    ("ap_id", "LowCardinality(String)", "ZSTD(1)", "Access point"),
+    ("ts", "DateTime64(6, 'UTC')", "Delta(8), ZSTD(1)", "Time of the row, the AP's clock"),
+    ("boot_id", "UInt64", "ZSTD(1)", "Incarnation of the exporter; counters restart with it"),
+    ("batch_seq", "UInt64", "Delta(8), ZSTD(1)", "Sequence number of the batch that brought the row"),
+]
+OPERATORS = {"last": 1, "delta": 2, "rate": 3, "max": 4, "min": 5, "mean": 6, "sum": 7, "count": 8,
+             "ratio": 16, "ewma": 17, "lag": 18, "diff": 19, "add": 20}
+GROUPS = {"sum": 1, "max": 2, "min": 3, "mean": 4}
+INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
+MISSING = INT64_MIN
+MAX_WINDOW = 64
+MAX_FEATURES = 128
+
+
+class SchemaError(ValueError):
+    """The schema's own files contradict each other; the message names file and item."""
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    index: int
+    field: int
+    kind: str
+    type: str
+    unit: str
+    change: bool
+    optional: int  #: index among the optional columns, or -1
+    counter_bits: int
+    source: str
+    comment: str
+    codec: str
+
+    @property
+    def size(self) -> int:
+        return TYPES[self.type][0]
+
+    @property
+    def signed(self) -> bool:
+        return TYPES[self.type][1]
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """Smallest and largest value (inclusive)."""
+        if self.type == "MAC":
+            return 0, (1 << 48) - 1
+        bits = self.size * 8
+        if self.signed:
+            return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+        return 0, (1 << min(bits, 63)) - 1
+
+
+@dataclass(frozen=True)
+class Table:
+    name: str
+    id: int
+    topic: int
+    field: int  #: field of the table in its batch message
+    event: bool
+    max_rows: int
+    max_runs: int
+    columns: tuple[Column, ...]
+    comment: str
+
+    @property
+    def keys(self) -> int:
+        return sum(c.kind == "KEY" for c in self.columns)
+
+    def column(self, name: str) -> Column:
+        for c in self.columns:
+            if c.name == name:
+                return c
+        raise SchemaError(f"table {self.name} has no column {name}; it has {', '.join(c.name for c in self.columns)}")
+
+    def clickhouse(self) -> list[tuple[str, str, str, str]]:
+        """(name, type, codec, comment) of each ClickHouse column, in order."""
+        out = list(PREFIX_COLUMNS)
+        for c in self.columns:
+            if c.kind in ("TICK", "TIME_US"):
+                continue
+            if c.type == "FLOW":
+                out += FLOW_COLUMNS
+                continue
+            kind = TYPES[c.type][2]
+            if c.optional >= 0:
+                kind = f"Nullable({kind})"
+            comment = c.comment + (f" [{c.unit}]" if c.unit and c.unit != "1" else "")
+            out.append((c.name, kind, c.codec, comment))
+        return out
+
+
+@dataclass(frozen=True)
+class Feature:
+    name: str
+    op: str
+    unit: str
+    words: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    name: str
+    features: tuple[Feature, ...]
+    decision_interval_us: int
+
+    @property
+    def words(self) -> list[tuple[int, ...]]:
+        return [f.words for f in self.features]
+
+
+@dataclass
+class Schema:
+    tables: list[Table]
+    header: list[tuple[str, int, str]]  #: (name, field number, comment)
+    flow_dictionary: list[tuple[str, int]]
+    settings: dict
+    stream_tables: dict
+    programs: list[Program] = field(default_factory=list)
+
+    def table(self, name: str) -> Table:
+        for t in self.tables:
+            if t.name == name:
+                return t
+        raise SchemaError(f"no table {name}; there are {', '.join(t.name for t in self.tables)}")
+
+
+def descriptors():
+    """FileDescriptorSet of the `.proto` files, with comments (protoc, from grpcio-tools)."""
+    import grpc_tools
+    from google.protobuf import descriptor_pb2
+    from grpc_tools import protoc
+
+    with tempfile.TemporaryDirectory() as tmp:
+        out = Path(tmp) / "set.bin"
+        include = Path(grpc_tools.__file__).parent / "_proto"
+        if protoc.main(["protoc", f"-I{PROTO}", f"-I{include}", "--include_source_info", "--include_imports", f"--descriptor_set_out={out}", *FILES]):
+            raise SchemaError("protoc refused schema/proto; its message stands above")
+        return descriptor_pb2.FileDescriptorSet.FromString(out.read_bytes())
+
+
+def _options(descriptor_set):
+    """Parse the custom options through a descriptor pool of our own, so that no generated Python module is needed."""
+    from google.protobuf import descriptor_pool, message_factory
+
+    pool = descriptor_pool.DescriptorPool()
+    for f in descriptor_set.file:
+        pool.Add(f)
+    classes = message_factory.GetMessageClassesForFiles([f.name for f in descriptor_set.file], pool)
+    return pool, classes
+
+
+def _default_codec(kind: str, type_: str) -> str:
+    if type_ == "NAME":
+        return "ZSTD(1)"
+    size = TYPES[type_][0]
+    if kind == "COUNTER" and size >= 2:
+        return f"Delta({size}), ZSTD(1)"
+    if kind == "GAUGE":
+        return "T64, ZSTD(1)" if size >= 2 else "ZSTD(1)"
+    return "ZSTD(1)"
+
+
+def _comments(file_descriptor) -> dict[tuple[int, ...], str]:
+    return {tuple(l.path): " ".join(l.leading_comments.split()) for l in file_descriptor.source_code_info.location if l.leading_comments}
+
+
+def load() -> Schema:
+    """Read the whole contract. Raises SchemaError when its files contradict each other."""
+    fds = descriptors()
+    pool, classes = _options(fds)
+    field_options = classes["google.protobuf.FieldOptions"]
+    message_options = classes["google.protobuf.MessageOptions"]
+    col_ext = pool.FindExtensionByName("oal.col")
+    table_ext = pool.FindExtensionByName("oal.table")
+    kinds = {v.number: v.name for v in pool.FindEnumTypeByName("oal.Kind").values}
+    types = {v.number: v.name for v in pool.FindEnumTypeByName("oal.Type").values}
+    messages = {}
+    for f in fds.file:
+        comments = _comments(f)
+        for i, m in enumerate(f.message_type):
+            messages[m.name] = (m, comments, i)
+
+    tables: list[Table] = []
+    for topic, (batch, _, _) in enumerate(BATCHES):
+        for fd in messages[batch][0].field:
+            name = fd.type_name.rsplit(".", 1)[-1]
+            if not name.endswith("Columns"):
+                continue
+            m, comments, index = messages[name]
+            options = message_options.FromString(m.options.SerializeToString()).Extensions[table_ext]
+            columns, n_optional = [], 0
+            for j, c in enumerate(m.field):
+                if c.name in ("run_rows", "run_absent"):
+                    continue
+                o = field_options.FromString(c.options.SerializeToString()).Extensions[col_ext]
+                kind, type_ = kinds[o.kind], types[o.type]
+                comment = comments.get((4, index, 2, j), "").rstrip(".")
+                if kind == "KIND_UNSPECIFIED" or type_ == "TYPE_UNSPECIFIED" or not comment:
+                    raise SchemaError(f"{name}.{c.name}: a column needs a kind, a type and a comment")
+                if kind == "COUNTER" and not o.counter_bits:
+                    raise SchemaError(f"{name}.{c.name}: a counter needs counter_bits")
+                columns.append(Column(c.name, len(columns), c.number, kind, type_, o.unit, o.change, n_optional if o.optional else -1,
+                                      o.counter_bits, o.source, comment, o.codec or _default_codec(kind, type_)))
+                n_optional += o.optional
+            order = [c.kind == "KEY" for c in columns]
+            if order != sorted(order, reverse=True):
+                raise SchemaError(f"{name}: KEY columns come first")
+            tables.append(Table(options.name, len(tables), topic, fd.number, options.event, options.max_rows, options.max_runs, tuple(columns),
+                                comments.get((4, index), "").rstrip(".")))
+    header, hc, hi = messages["Header"]
+    flows = messages["FlowDictionary"][0]
+    settings = yaml.safe_load((ROOT / "settings.yaml").read_text())
+    stream_tables = yaml.safe_load((ROOT / "stream_tables.yaml").read_text())
+    schema = Schema(tables, [(f.name, f.number, hc.get((4, hi, 2, j), "")) for j, f in enumerate(header.field)],
+                    [(f.name, f.number) for f in flows.field], settings, stream_tables)
+    for path in sorted((ROOT / "features").glob("*.yaml")):
+        schema.programs.append(compile_program(schema, yaml.safe_load(path.read_text()), path.name))
+    return schema
+
+
+def compile_program(schema: Schema, source: dict, where: str = "program") -> Program:
+    """Compile a feature program (README, "Feature programs") to words. `source` is the parsed YAML; raises SchemaError naming the feature."""
+    features: list[Feature] = []
+    index: dict[str, int] = {}
+
+    def operand(spec: dict, key: str, name: str) -> int:
+        if spec.get(key) not in index:
+            raise SchemaError(f"{where}: feature {name}: {key} must name an earlier feature, not {spec.get(key)!r}")
+        return index[spec[key]]
+
+    if len(source["features"]) > MAX_FEATURES:
+        raise SchemaError(f"{where}: {len(source['features'])} features; at most {MAX_FEATURES}")
+    for spec in source["features"]:
+        name, op = spec.get("name", "?"), spec.get("op")
+        known = {"name", "op", "input", "where", "group", "window", "mul", "div", "a", "b", "scale", "shift", "unit", "lo", "hi", "default"}
+        if set(spec) - known:
+            raise SchemaError(f"{where}: feature {name}: unknown key {sorted(set(spec) - known)[0]}")
+        if op not in OPERATORS:
+            raise SchemaError(f"{where}: feature {name}: unknown operator {op!r}; known are {', '.join(OPERATORS)}")
+        if name in index or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+            raise SchemaError(f"{where}: feature {name}: names are unique, lower case")
+        table = column = filter_column = -1
+        filter_value, group, window, a, b = 0, 0, int(spec.get("window", 1)), 0, 0
+        if OPERATORS[op] < 16:
+            tname, _, cname = spec.get("input", "").partition(".")
+            t = schema.table(tname)
+            c = t.column(cname)
+            if c.kind == "KEY" or c.kind in ("TICK", "TIME_US"):
+                raise SchemaError(f"{where}: feature {name}: {spec['input']} is a {c.kind} column")
+            if (op in ("sum", "count")) != t.event:
+                raise SchemaError(f"{where}: feature {name}: sum and count are for event tables, the others for state tables")
+            table, column, group = t.id, c.index, GROUPS.get(spec.get("group"), 0)
+            if not group:
+                raise SchemaError(f"{where}: feature {name}: group must be one of {', '.join(GROUPS)}")
+            for k, v in spec.get("where", {}).items():
+                filter_column, filter_value = t.column(k).index, int(v)
+                if t.column(k).kind != "KEY" or len(spec["where"]) != 1:
+                    raise SchemaError(f"{where}: feature {name}: where takes one KEY column")
+            a, b = int(spec.get("mul", 1)), int(spec.get("div", 1))
+            if a < 1 or b < 1:
+                raise SchemaError(f"{where}: feature {name}: mul and div are at least 1")
+        elif op == "ratio":
+            a, b, window = operand(spec, "a", name), operand(spec, "b", name), int(spec["scale"])
+        elif op == "ewma":
+            a, window = operand(spec, "a", name), int(spec["shift"])
+        elif op == "lag":
+            a = operand(spec, "a", name)
+        else:
+            a, b = operand(spec, "a", name), operand(spec, "b", name)
+        if op != "ratio" and not 1 <= window <= (16 if op == "ewma" else MAX_WINDOW):
+            raise SchemaError(f"{where}: feature {name}: window (or shift) out of range")
+        words = (OPERATORS[op], table, column, filter_column, filter_value, group, window, a, b,
+                 int(spec.get("lo", INT64_MIN + 1)), int(spec.get("hi", INT64_MAX)), int(spec.get("default", MISSING)))
+        index[name] = len(features)
+        features.append(Feature(name, op, spec.get("unit", "1"), words))
+    return Program(source["name"], tuple(features), schema.settings["decision_interval_us"])
