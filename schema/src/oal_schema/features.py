@@ -1,0 +1,199 @@
+"""Reference interpreter of feature programs (README, "Feature programs"). Integer arithmetic that saturates; bit for bit what C and Java do."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from .codec import Batch, contract
+from .model import INT64_MAX, INT64_MIN, MISSING
+
+LAST, DELTA, RATE, MAX, MIN, MEAN, SUM, COUNT, RATIO, EWMA, LAG, DIFF, ADD = 1, 2, 3, 4, 5, 6, 7, 8, 16, 17, 18, 19, 20
+LIMIT = 1 << 53
+
+
+def sat(v: int) -> int:
+    """Saturate at 64 bits."""
+    return INT64_MIN if v < INT64_MIN else INT64_MAX if v > INT64_MAX else v
+
+
+def tdiv(a: int, b: int) -> int:
+    """Divide truncating toward zero."""
+    q = abs(a) // abs(b)
+    return sat(q if (a < 0) == (b < 0) else -q)
+
+
+def increment(old: int, new: int, counter_bits: int) -> int:
+    """Growth from one row to the next. `counter_bits` 0: a gauge, may be negative. Wraps at 32 bits; otherwise a fall is a restart."""
+    d = sat(new - old)
+    if counter_bits and d < 0:
+        return d + (1 << 32) if counter_bits == 32 and -d > 1 << 31 else new
+    return d
+
+
+class _Cell:
+    """One feature at one entity: the open bucket and the closed ones of the window."""
+
+    __slots__ = ("value", "since", "acc", "held", "ring")
+
+    def __init__(self, window: int):
+        self.value: int | None = None  # value held
+        self.since = 0                 # µs, from when it counts towards the integral
+        self.acc: int | None = None    # open bucket
+        self.held = 0                  # µs held in the open bucket
+        self.ring: deque = deque(maxlen=window)
+
+
+class Interpreter:
+    """Evaluate one program over the batches of one AP, both topics.
+
+    `feed(batch)` yields (instant_us, values) for each decision instant that is complete; values are ints, MISSING where there is none.
+    Batches come in pairs or alone, in order of t0_us: all batches with one t0_us before any with a later one.
+    """
+
+    def __init__(self, words: list[tuple[int, ...]]):
+        s = contract()
+        self.words = words
+        self.interval = s.settings["decision_interval_us"]
+        self.gap = s.settings["feature_gap_us"]
+        self.tables = s.tables
+        self.boot_id = None
+        self._restart()
+
+    def _restart(self) -> None:
+        self.next: int | None = None
+        self.cells: list[dict[tuple, _Cell]] = [{} for _ in self.words]
+        self.seen: dict[int, set] = {t.id: set() for t in self.tables}
+        self.open: dict[int, bool] = {0: False, 1: False, 2: False}
+        self.ewma: list[int | None] = [None] * len(self.words)
+        self.history: list[deque] = [deque(maxlen=64) for _ in self.words]
+
+    def feed(self, *batches: Batch) -> Iterator[tuple[int, list[int]]]:
+        """Process the batches that share one t0_us (one or two topics)."""
+        t0 = batches[0].header["t0_us"]
+        assert all(b.header["t0_us"] == t0 for b in batches)
+        boot = batches[0].header["boot_id"]
+        if boot != self.boot_id or self.next is None or t0 > self.next - self.interval + self.gap:
+            self._restart()
+            self.boot_id = boot
+            self.next = -(-t0 // self.interval) * self.interval
+        while self.next < t0:
+            yield self._evaluate()
+        for b in batches:
+            if self.open[b.topic]:
+                self._sweep(b.topic)
+            self.open[b.topic] = True
+        rows = sorted(((b.time_us(row), t.id, i, row) for b in batches for t in self.tables if t.topic == b.topic
+                       for i, row in enumerate(b.tables.get(t.name, []))), key=lambda r: r[:3])
+        for ts, table, _, row in rows:
+            while self.next < ts:
+                yield self._evaluate()
+            self._row(table, ts, row)
+
+    def _sweep(self, topic: int) -> None:
+        for t in self.tables:
+            if t.topic == topic and not t.event:
+                for f, cells in enumerate(self.cells):
+                    if self.words[f][1] == t.id:
+                        self.cells[f] = {k: c for k, c in cells.items() if k in self.seen[t.id]}
+                self.seen[t.id] = set()
+
+    def _row(self, table_id: int, ts: int, row: dict) -> None:
+        table = self.tables[table_id]
+        key = () if table.event else tuple(row[c.name] for c in table.columns if c.kind == "KEY")
+        self.seen[table_id].add(key)
+        for f, (op, t, column, fcol, fval, _, window, *_rest) in enumerate(self.words):
+            if t != table_id or op >= RATIO or (fcol >= 0 and row[table.columns[fcol].name] != fval):
+                continue
+            c = table.columns[column]
+            if c.optional >= 0 and row["absent"] >> c.optional & 1:
+                continue
+            cell = self.cells[f].setdefault(key, _Cell(window))
+            v = row[c.name]
+            if op in (DELTA, RATE):
+                if cell.value is not None:
+                    cell.acc = sat((cell.acc or 0) + increment(cell.value, v, c.counter_bits if c.kind == "COUNTER" else 0))
+            elif op == MAX:
+                cell.acc = v if cell.acc is None else max(cell.acc, v)
+            elif op == MIN:
+                cell.acc = v if cell.acc is None else min(cell.acc, v)
+            elif op == MEAN:
+                if cell.value is not None:
+                    cell.acc = sat((cell.acc or 0) + sat(cell.value * (ts - cell.since)))
+                    cell.held += ts - cell.since
+                cell.since = ts
+            elif op == SUM:
+                cell.acc = sat((cell.acc or 0) + v)
+            elif op == COUNT:
+                cell.acc = (cell.acc or 0) + 1
+            cell.value = v
+
+    def _entity(self, op: int, window: int, cell: _Cell, instant: int) -> int | None:
+        """Close the bucket that ends at `instant` and fold the window; None while the entity has no value."""
+        if op == LAST:
+            return cell.value
+        if op == MEAN:
+            cell.acc = sat((cell.acc or 0) + sat(cell.value * (instant - cell.since)))
+            cell.held += instant - cell.since
+            cell.since = instant
+        cell.ring.append((cell.acc if cell.acc is not None else 0, cell.held))
+        if op in (MAX, MIN):
+            cell.acc = cell.value  # the next bucket starts with the value held
+            return (max if op == MAX else min)(a for a, _ in cell.ring)
+        cell.acc, cell.held = 0, 0
+        total = 0
+        for a, _ in cell.ring:
+            total = sat(total + a)
+        if op == MEAN:
+            held = sum(h for _, h in cell.ring)
+            return tdiv(total, held) if held else cell.value
+        if op == RATE:
+            return tdiv(sat(total * 1_000_000), window * self.interval)
+        return total
+
+    def _evaluate(self) -> tuple[int, list[int]]:
+        instant = self.next
+        self.next += self.interval
+        x: list[int] = []
+        for f, (op, _t, _c, _fc, _fv, group, window, a, b, lo, hi, default) in enumerate(self.words):
+            value: int | None = None
+            if op < RATIO:
+                total, n = 0, 0
+                for cell in self.cells[f].values():
+                    v = self._entity(op, window, cell, instant)
+                    if v is None:
+                        continue
+                    v = min(max(tdiv(sat(v * a), b), -LIMIT), LIMIT)
+                    if group in (1, 4):
+                        total = sat(total + v)
+                    elif n == 0:
+                        total = v
+                    else:
+                        total = max(total, v) if group == 2 else min(total, v)
+                    n += 1
+                if group == 1:
+                    value = total
+                elif n:
+                    value = tdiv(total, n) if group == 4 else total
+            elif op == RATIO:
+                if x[a] != MISSING and x[b] != MISSING and x[b] != 0:
+                    value = tdiv(sat(x[a] * window), x[b])
+            elif op == EWMA:
+                if x[a] != MISSING:
+                    scaled = sat(x[a] * 256)
+                    e = self.ewma[f]
+                    self.ewma[f] = scaled if e is None else sat(e + (sat(scaled - e) >> window))
+                    value = tdiv(self.ewma[f], 256)
+            elif op == LAG:
+                h = self.history[a]
+                if len(h) >= window and h[-window] != MISSING:
+                    value = h[-window]
+            elif x[a] != MISSING and x[b] != MISSING:
+                value = sat(x[a] - x[b]) if op == DIFF else sat(x[a] + x[b])
+            if value is None:
+                x.append(default)
+            else:
+                x.append(min(max(value, lo), hi))
+        for f, v in enumerate(x):
+            self.history[f].append(v)
+        return instant, x
