@@ -1,0 +1,46 @@
+# OAL. `make help` lists what there is. Each folder has a Makefile of its own; this one only puts them in order.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+APS ?= 3
+ONCE ?=
+LIVE ?=
+SCENARIO ?= congested
+FOLDERS := schema ap-exporter stream-jobs clickhouse local lab
+export OAL_ROOT := $(CURDIR)
+
+.PHONY: help setup build demo down test bench lint gen lab clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo; echo "  demo takes APS=3 ONCE=seconds LIVE=1; lab takes SCENARIO=name LIVE=1; test takes ONLY='folder …'"
+
+setup: ## install and cache everything that the other targets need
+	@for f in $(FOLDERS); do $(MAKE) --no-print-directory -C $$f setup || exit 1; done
+
+build: setup ## compile the exporter and the stream jobs
+	@$(MAKE) --no-print-directory -C ap-exporter build && $(MAKE) --no-print-directory -C stream-jobs build
+
+demo: build ## the whole path on this machine: AP → Kafka → Flink → ClickHouse, with a live summary
+	@local/oal-local demo --aps $(APS) $(if $(ONCE),--once $(ONCE)) $(if $(LIVE),--live)
+
+down: ## stop what `make demo` started
+	@local/oal-local down
+
+test: ## every test, the real components included
+	@tests/run $(ONLY)
+
+bench: build ## measure what the project promises; results in build/bench/*.json
+	@tests/bench $(ONLY)
+
+lint: ## static checks of every folder
+	@for f in $(FOLDERS); do $(MAKE) --no-print-directory -C $$f lint || exit 1; done
+
+gen: ## write what is derived from schema/
+	@$(MAKE) --no-print-directory -C schema gen
+
+lab: ## run a scenario of the Wi-Fi lab: SCENARIO=name, LIVE=1 for real time
+	@$(MAKE) --no-print-directory -C lab run SCENARIO=$(SCENARIO) LIVE=$(LIVE)
+
+clean: down ## remove what was built here; the cache stays
+	@for f in $(FOLDERS); do $(MAKE) --no-print-directory -C $$f clean; done; rm -rf build
