@@ -18,7 +18,8 @@ help: ## this list
 setup: ## install and cache everything that the other targets need
 	@for f in $(FOLDERS); do $(MAKE) --no-print-directory -C $$f setup || exit 1; done
 
-build: setup ## compile the exporter and the stream jobs
+build: ## compile the exporter and the stream jobs, and set up what running them needs
+	@for f in ap-exporter stream-jobs clickhouse local $(if $(LIVE),lab); do $(MAKE) --no-print-directory -C $$f setup || exit 1; done
 	@$(MAKE) --no-print-directory -C ap-exporter build && $(MAKE) --no-print-directory -C stream-jobs build
 
 demo: build ## the whole path on this machine: AP → Kafka → Flink → ClickHouse, with a live summary
