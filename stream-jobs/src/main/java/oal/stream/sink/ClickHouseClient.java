@@ -1,0 +1,174 @@
+package oal.stream.sink;
+
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.ConnectException;
+import java.net.URI;
+import java.net.URLEncoder;
+import java.net.http.HttpClient;
+import java.net.http.HttpConnectTimeoutException;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.security.cert.Certificate;
+import java.security.cert.CertificateFactory;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.StringJoiner;
+import java.util.UUID;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
+import net.jpountz.lz4.LZ4FrameInputStream;
+
+/** Inserts over ClickHouse's HTTP interface. One attempt per call; who calls decides about repeating. Safe for several threads. */
+final class ClickHouseClient {
+    static {
+        // The server closes idle connections after 30 s (keep_alive_timeout); a pooled one must not outlive that.
+        if (System.getProperty("jdk.httpclient.keepalive.timeout") == null) System.setProperty("jdk.httpclient.keepalive.timeout", "20");
+    }
+
+    private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(5);
+
+    private final ClickHouseTarget target;
+    private final HttpClient http;
+
+    ClickHouseClient(ClickHouseTarget target) throws IOException {
+        this.target = target;
+        HttpClient.Builder builder = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(CONNECT_TIMEOUT);
+        if (!target.caFile().isEmpty()) builder.sslContext(trusting(Path.of(target.caFile())));
+        http = builder.build();
+    }
+
+    /**
+     * Sends an insert. Repeating it with the same token adds nothing where the first one arrived, neither to the table nor to the
+     * targets of its materialised views, provided the tables keep a deduplication window.
+     */
+    void insert(Insert insert) throws IOException, InterruptedException {
+        Map<String, String> settings = insertSettings(insert.token());
+        settings.put("query", "INSERT INTO " + target.database() + "." + insert.table() + " FORMAT Native");
+        HttpRequest.Builder request = request(settings).header("Content-Encoding", "lz4").POST(BodyPublishers.ofByteArray(insert.body()));
+        send(request, insert.toString());
+    }
+
+    /**
+     * Adds the rows of an insert that the table lacks, comparing whole rows, and says how many those were.
+     *
+     * <p>Needed after a kill -9 of the server: it writes a block's token to its deduplication log just before it publishes the
+     * block's part. Killed in between, it would answer the repeated insert with success and drop it.
+     */
+    long addMissing(Insert insert) throws IOException, InterruptedException {
+        String table = target.database() + "." + insert.table();
+        String structure = structure(table);
+        // Whole parts are missing or none, so a row that stands twice in the insert is either there twice or not at all.
+        String hash = "sipHash128(tuple(*))";
+        String lacking = " FROM sent WHERE " + hash + " NOT IN (SELECT " + hash + " FROM " + table
+                + " WHERE ts >= (SELECT min(ts) FROM sent) AND ts <= (SELECT max(ts) FROM sent))";
+        byte[] blocks = new LZ4FrameInputStream(new ByteArrayInputStream(insert.body())).readAllBytes();
+
+        Map<String, String> count = new LinkedHashMap<>();
+        count.put("query", "SELECT count()" + lacking);
+        long missing = Long.parseLong(send(withTable(count, structure, blocks), "count of missing rows of " + insert).strip());
+        if (missing == 0) return 0;
+
+        Map<String, String> settings = insertSettings(insert.token() + "-again");
+        settings.put("query", "INSERT INTO " + table + " SELECT *" + lacking);
+        send(withTable(settings, structure, blocks), "repair of " + insert);
+        return missing;
+    }
+
+    private static Map<String, String> insertSettings(String token) {
+        Map<String, String> settings = new LinkedHashMap<>();
+        settings.put("insert_deduplication_token", token);
+        settings.put("insert_deduplicate", "1");
+        settings.put("deduplicate_blocks_in_dependent_materialized_views", "1");
+        // The server's default since 26; it would gather inserts and answer for several tokens at once.
+        settings.put("async_insert", "0");
+        // One block per insert: a token names the insert's blocks by their number.
+        settings.put("min_insert_block_size_rows", "1000000000");
+        settings.put("min_insert_block_size_bytes", "0");
+        settings.put("max_insert_threads", "1");
+        settings.put("input_format_skip_unknown_fields", "0");
+        settings.put("wait_end_of_query", "1");
+        return settings;
+    }
+
+    /** Column list as {@code name type, …}, without what ClickHouse computes itself. */
+    private String structure(String table) throws IOException, InterruptedException {
+        String query = "SELECT arrayStringConcat(groupArray(concat('`', name, '` ', type)), ', ') FROM (SELECT name, type FROM system.columns"
+                + " WHERE concat(database, '.', table) = '" + table + "' AND default_kind NOT IN ('MATERIALIZED', 'ALIAS', 'EPHEMERAL')"
+                + " ORDER BY position) FORMAT TSVRaw";
+        String structure = send(request(Map.of("query", query)).POST(BodyPublishers.noBody()), "columns of " + table).strip();
+        if (structure.isEmpty()) throw new InsertRefusedException("ClickHouse has no table " + table + " at " + target.url() + ": run the migrations");
+        return structure;
+    }
+
+    /** A statement that sees the blocks as the temporary table {@code sent}. */
+    private HttpRequest.Builder withTable(Map<String, String> parameters, String structure, byte[] blocks) throws IOException {
+        Map<String, String> all = new LinkedHashMap<>(parameters);
+        all.put("sent_format", "Native");
+        all.put("sent_structure", structure);
+        String boundary = "oal-" + UUID.randomUUID();
+        ByteArrayOutputStream body = new ByteArrayOutputStream(blocks.length + 256);
+        body.writeBytes(("--" + boundary + "\r\nContent-Disposition: form-data; name=\"sent\"; filename=\"sent\"\r\n"
+                + "Content-Type: application/octet-stream\r\n\r\n").getBytes(StandardCharsets.US_ASCII));
+        body.write(blocks);
+        body.writeBytes(("\r\n--" + boundary + "--\r\n").getBytes(StandardCharsets.US_ASCII));
+        return request(all).header("Content-Type", "multipart/form-data; boundary=" + boundary).POST(BodyPublishers.ofByteArray(body.toByteArray()));
+    }
+
+    private HttpRequest.Builder request(Map<String, String> parameters) throws IOException {
+        StringJoiner query = new StringJoiner("&", target.url() + "/?", "");
+        parameters.forEach((name, value) -> query.add(name + "=" + URLEncoder.encode(value, StandardCharsets.UTF_8)));
+        return HttpRequest.newBuilder(URI.create(query.toString()))
+                .timeout(target.requestTimeout())
+                .header("X-ClickHouse-User", target.user())
+                .header("X-ClickHouse-Key", target.password());
+    }
+
+    private String send(HttpRequest.Builder request, String what) throws IOException, InterruptedException {
+        HttpResponse<String> response;
+        try {
+            response = http.send(request.build(), BodyHandlers.ofString());
+        } catch (ConnectException | HttpConnectTimeoutException e) {
+            throw new InsertUncertainException("no connection to ClickHouse at " + target.url() + " for the " + what, false, e);
+        } catch (IOException e) {
+            throw new InsertUncertainException("ClickHouse at " + target.url() + " did not answer the " + what + ": " + e, true, e);
+        }
+        String words = response.body().strip();
+        int code = response.headers().firstValue("X-ClickHouse-Exception-Code").map(Integer::parseInt).orElse(0);
+        if (response.statusCode() == 200 && code == 0) return words;
+        String message = "ClickHouse at " + target.url() + " answered the " + what + " with HTTP " + response.statusCode()
+                + (code == 0 ? "" : ", error " + code) + ": " + words;
+        boolean passes = response.statusCode() >= 500 || response.statusCode() == 408 || response.statusCode() == 429;
+        if (code == 0 ? !passes : Refusals.isPermanent(code)) throw new InsertRefusedException(message);
+        // An error may come after a part of the insert's partitions was published.
+        throw new InsertUncertainException(message, true, null);
+    }
+
+    private static SSLContext trusting(Path caFile) throws IOException {
+        try (InputStream in = Files.newInputStream(caFile)) {
+            KeyStore store = KeyStore.getInstance(KeyStore.getDefaultType());
+            store.load(null, null);
+            int n = 0;
+            for (Certificate authority : CertificateFactory.getInstance("X.509").generateCertificates(in)) {
+                store.setCertificateEntry("ca" + n++, authority);
+            }
+            TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+            trust.init(store);
+            SSLContext context = SSLContext.getInstance("TLS");
+            context.init(null, trust.getTrustManagers(), null);
+            return context;
+        } catch (IOException | GeneralSecurityException e) {
+            throw new IOException("cannot use the certificates in " + caFile + " (clickhouse.ca.file)", e);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+package oal.stream.sink;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.OptionalLong;
+import java.util.concurrent.CompletionService;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorCompletionService;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.flink.api.connector.sink2.Committer;
+import org.apache.flink.metrics.Counter;
+import org.apache.flink.metrics.MetricGroup;
+import org.apache.flink.metrics.ThreadSafeSimpleCounter;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Sends the inserts of completed checkpoints, several tables at a time, each until it succeeds. While ClickHouse is away this blocks the
+ * task, and so the job reads no further: Kafka keeps the data. An insert that ClickHouse refuses for good fails the job.
+ */
+final class InsertCommitter implements Committer<Insert> {
+    private static final Logger LOG = LoggerFactory.getLogger(InsertCommitter.class);
+    private static final long LOG_EVERY_NS = TimeUnit.SECONDS.toNanos(10);
+
+    private final ClickHouseClient client;
+    private final long restoredFrom;
+    private final ExecutorService threads;
+    private final AtomicInteger retrying = new AtomicInteger();
+    private final Counter inserts;
+    private final Counter rows;
+    private final Counter bytes;
+    private final Counter retries;
+    private final Counter repairedRows;
+    private volatile long lastCommitMs;
+
+    InsertCommitter(ClickHouseTarget target, SinkLimits limits, OptionalLong restoredCheckpoint, MetricGroup metrics) throws IOException {
+        client = new ClickHouseClient(target);
+        restoredFrom = restoredCheckpoint.orElse(-1);
+        AtomicInteger n = new AtomicInteger();
+        threads = Executors.newFixedThreadPool(limits.insertThreads(), task -> {
+            Thread thread = new Thread(task, "clickhouse-insert-" + n.incrementAndGet());
+            thread.setDaemon(true);
+            return thread;
+        });
+        inserts = metrics.counter("clickhouseInserts", new ThreadSafeSimpleCounter());
+        rows = metrics.counter("clickhouseRows", new ThreadSafeSimpleCounter());
+        bytes = metrics.counter("clickhouseBytes", new ThreadSafeSimpleCounter());
+        retries = metrics.counter("clickhouseRetries", new ThreadSafeSimpleCounter());
+        repairedRows = metrics.counter("clickhouseRepairedRows", new ThreadSafeSimpleCounter());
+        metrics.gauge("clickhouseInsertsWaiting", retrying::get);
+        metrics.gauge("clickhouseLastCommitMs", () -> lastCommitMs);
+    }
+
+    @Override
+    public void commit(Collection<CommitRequest<Insert>> requests) throws IOException, InterruptedException {
+        long start = System.nanoTime();
+        CompletionService<Void> running = new ExecutorCompletionService<>(threads);
+        List<Future<Void>> futures = new ArrayList<>();
+        for (CommitRequest<Insert> request : requests) {
+            futures.add(running.submit(() -> {
+                untilDone(request.getCommittable());
+                return null;
+            }));
+        }
+        try {
+            for (int i = 0; i < futures.size(); i++) running.take().get();
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof IOException cause) throw cause;
+            throw new IOException("an insert into ClickHouse failed", e.getCause());
+        } finally {
+            for (Future<Void> future : futures) future.cancel(true);
+        }
+        lastCommitMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
+    }
+
+    private void untilDone(Insert insert) throws IOException, InterruptedException {
+        // Made before the checkpoint that this committer was restored from: an earlier committer may have got through with it.
+        boolean doubtful = insert.madeAfter() != restoredFrom;
+        boolean waiting = false;
+        long lastLog = 0;
+        Backoff backoff = new Backoff();
+        try {
+            while (true) {
+                try {
+                    client.insert(insert);
+                    if (doubtful) check(insert);
+                    break;
+                } catch (InsertUncertainException e) {
+                    doubtful |= e.mayHaveArrived;
+                    retries.inc();
+                    if (!waiting) {
+                        waiting = true;
+                        retrying.incrementAndGet();
+                    }
+                    if (lastLog == 0 || System.nanoTime() - lastLog > LOG_EVERY_NS) {
+                        LOG.warn("{}. The job waits and repeats the insert until it succeeds.", e.getMessage());
+                        lastLog = System.nanoTime();
+                    }
+                    backoff.await();
+                }
+            }
+        } finally {
+            if (waiting) retrying.decrementAndGet();
+        }
+        if (lastLog != 0) LOG.info("ClickHouse took the {} in the end", insert);
+        inserts.inc();
+        rows.inc(insert.rows());
+        bytes.inc(insert.body().length);
+    }
+
+    private void check(Insert insert) throws IOException, InterruptedException {
+        long missing = client.addMissing(insert);
+        if (missing == 0) return;
+        repairedRows.inc(missing);
+        LOG.warn("ClickHouse had acknowledged the {} without {} of its rows; they were added", insert, missing);
+    }
+
+    @Override
+    public void close() {
+        threads.shutdownNow();
+    }
+}
