@@ -1,0 +1,38 @@
+package oal.stream.codec;
+
+import oal.schema.Topic;
+
+/** One Kafka record of an access point, undecoded: it stays bytes through {@code keyBy}. */
+public class RawBatch {
+    /** The record's key, which must be the access point's id; empty when the record had none. */
+    public String key;
+    /** Ordinal of {@link Topic}. */
+    public int topic;
+    /** Never null; empty for a record without a value. */
+    public byte[] value;
+    /** Time the broker took the record, ms since 1970. */
+    public long kafkaTsMs;
+    public int partition;
+    public long offset;
+
+    /** For Flink's serializer. */
+    public RawBatch() {}
+
+    public RawBatch(String key, Topic topic, byte[] value, long kafkaTsMs, int partition, long offset) {
+        this.key = key == null ? "" : key;
+        this.topic = topic.ordinal();
+        this.value = value == null ? new byte[0] : value;
+        this.kafkaTsMs = kafkaTsMs;
+        this.partition = partition;
+        this.offset = offset;
+    }
+
+    public Topic topic() {
+        return TopicNames.ALL[topic];
+    }
+
+    @Override
+    public String toString() {
+        return "RawBatch{" + key + ", " + topic() + ", " + value.length + " bytes, partition " + partition + ", offset " + offset + "}";
+    }
+}
