@@ -1,0 +1,177 @@
+"""The guest's main program: python3 -m guest PLAN.json. Builds the network, plays the scenario, leaves results in /run/out."""
+import json
+import subprocess
+import sys
+import time
+
+from . import exporter, record, wifi
+from .counters import Counters
+from .flows import Flow
+from .namespace import inside
+from .net import Wired, address
+from .sh import run, start, write
+from .steps import Steps
+from .truth import Truth
+
+OUT = "/run/out"
+HOST = "/run/host"
+
+
+class Ap:
+    """One access point with its stations, wired path and flows."""
+
+    def __init__(self, plan: dict, number: int, stations: list[dict]):
+        self.plan, self.number, self.stations = plan, number, stations
+        self.ns = None if number == 0 else f"ap{number}"
+        self.name = plan["name"] if number == 0 else f"{plan['name']}-{number}"
+        self.wlan, self.ssid = f"wlan{number}", f"lab{number}"
+
+    def build(self) -> None:
+        plan, queue = self.plan, self.plan["ap"]["queue"]
+        if self.ns:
+            run(f"ip netns add {self.ns}")
+            run("ip link set lo up", self.ns)
+            run(f"iw phy phy{self.number} set netns name {self.ns}")
+        run(f"ethtool -K {self.wlan} tso off gso off gro off", self.ns, check=False)
+        self.wired = Wired(self.number, self.ns, plan["ap"]["bridge"], plan["wired"]["delay_ms"])
+        bridged = "br-lan" if plan["ap"]["bridge"] == "linux" else None
+        wifi.start_ap(plan["medium"], self.wlan, self.ssid, self.ns, bridged)
+        if not bridged:
+            self.wired.add_wlan(self.wlan)
+        if queue["mode"] == "qdisc":
+            run(f"tc qdisc replace dev {self.wlan} root {queue['kind']}", self.ns)
+        else:
+            write(f"/sys/kernel/debug/ieee80211/phy{self.number}/aqm", f"fq_limit {queue['limit']}")
+        for s in self.stations:
+            run(f"ip netns add {s['ns']}")
+            run("ip link set lo up", s["ns"])
+            self.set_link(s)
+            wifi.start_station(s["radio"], s["ns"], self.ssid, plan["medium"]["freq_mhz"])
+            run(f"ip addr add {address(self.number, s['host'])}/24 dev wlan{s['radio']}", s["ns"])
+        wifi.wait_associated(self.wlan, self.ns, len(self.stations))
+        run(f"ping -c 2 -i 0.2 -W 2 {address(self.number, self.stations[0]['host'])}", self.wired.server_ns)
+
+    def set_link(self, station: dict) -> None:
+        """Put the station's rate, loss and signal on the air; rates follow the scenario's medium scale."""
+        scaled = int(station["rate_kbps"] * self.plan["medium"]["scale"])
+        wifi.set_link(wifi.radio_mac(station["radio"]), scaled, station["loss_permille"], station["signal_dbm"])
+
+    def apply(self, change: dict) -> None:
+        """One entry of the scenario's changes (see lab/scenarios/README.md)."""
+        medium = self.plan["medium"]
+        names = change.get("stations", [])
+        for s in self.stations:
+            if s["name"] not in names:
+                continue
+            s.update({key: change[key] for key in ("rate_kbps", "loss_permille", "signal_dbm") if key in change})
+            self.set_link(s)
+            if change.get("leave"):
+                wifi.leave(s["ns"])
+            if change.get("join"):
+                wifi.join(s["radio"], s["ns"], self.ssid, medium["freq_mhz"])
+        if "scale" in change:
+            medium["scale"] = change["scale"]
+            for s in self.stations:
+                self.set_link(s)
+        if "foreign_permille" in change or "noise_dbm" in change:
+            medium.update({key: change[key] for key in ("foreign_permille", "noise_dbm") if key in change})
+            set_channel(medium)
+        if "delay_ms" in change:
+            self.wired.set_delay(change["delay_ms"])
+
+    def begin(self) -> None:
+        """Counters, exporter and capture first; flows after."""
+        with inside(self.ns):
+            self.counters = Counters(self.wlan, self.wired.lan)
+            self.recorder = record.Recorder(self.wlan, f"{OUT}/{self.name}.nl") if self.plan["record_ms"] else None
+        self.exporter = None
+        if self.plan["exporter"]:
+            config = f"/run/lab/{self.name}.uci"
+            sink = dict(self.plan["sink"])
+            if sink["kind"] == "file":
+                sink["path"] = f"{OUT}/{self.name}.oalcap"
+            exporter.configure(config, self.name, self.wlan, self.wired.lan, sink, "")
+            self.exporter = exporter.begin(HOST + self.plan["exporter"], config, f"{OUT}/{self.name}.exporter.log", self.ns)
+            time.sleep(0.5)
+        self.tcpdump = start(["tcpdump", "-i", self.wired.lan, "-s", "96", "-B", "32768", "-w", f"{OUT}/{self.name}.pcap", "tcp"],
+                             f"/run/lab/{self.name}.tcpdump.log", self.ns) if self.plan["pcap"] else None
+        self.flows = [Flow(i, spec, next(s for s in self.stations if s["name"] == spec["station"]), self.number)
+                      for i, spec in enumerate(self.plan["flows"]) if any(s["name"] == spec["station"] for s in self.stations)]
+        for flow in self.flows:
+            flow.listen()
+        time.sleep(0.5)
+        self.truth = Truth(self.counters, self.wired.server_ns, [s["ns"] for s in self.stations])
+
+    def end(self) -> int:
+        """Stop everything; a number of problems (0: none)."""
+        for flow in self.flows:
+            if flow.client:
+                try:
+                    flow.client.wait(timeout=10)
+                except subprocess.TimeoutExpired:
+                    pass
+        for flow in self.flows:
+            flow.end()
+        self.truth.finish(f"{OUT}/{self.name}.truth.json", [flow.result() for flow in self.flows],
+                          {"scenario": self.plan["name"], "ap": self.name, "channel": channel_totals()})
+        if self.tcpdump:
+            self.tcpdump.terminate()
+            self.tcpdump.wait(timeout=10)
+        problems = 0
+        if self.exporter:
+            status = exporter.end(self.exporter)
+            print(f"guest: ap-exporter of {self.name} ended with {status}")
+            problems += status != 0
+        return problems
+
+
+def set_channel(medium: dict) -> None:
+    wifi.set_channel(medium["freq_mhz"], medium["foreign_permille"], medium["foreign_burst_us"], medium["ext_permille"], medium["noise_dbm"])
+
+
+def channel_totals() -> list[dict]:
+    """The medium's own totals, by channel."""
+    with open(wifi.CHANNELS) as f:
+        return [dict((key, int(value)) for key, value in (pair.split("=") for pair in line.split())) for line in f]
+
+
+def scan(ap: Ap, freq_mhz: int) -> None:
+    """Passive scan of the AP's own channel, so that the kernel lists the neighbours' beacons, as usteer and hostapd do."""
+    run(f"iw dev {ap.wlan} scan trigger freq {freq_mhz} ap-force passive", ap.ns, check=False)
+
+
+def main() -> int:
+    with open(sys.argv[1]) as f:
+        plan = json.load(f)
+    run("mount -t tmpfs lab /run/lab")
+    medium = plan["medium"]
+    set_channel(medium)
+    aps = [Ap(plan, n, [s for s in plan["stations"] if s["ap"] == n]) for n in range(plan["aps"])]
+    for ap in aps:
+        ap.build()
+    if plan["neighbours"]["count"]:
+        wifi.start_neighbours(medium, plan["aps"] + len(plan["stations"]), plan["neighbours"]["count"],
+                              plan["neighbours"]["per_radio"], plan["neighbours"]["signals_dbm"])
+    print(f"guest: {len(plan['stations'])} stations joined {plan['aps']} AP(s) at {time.monotonic():.1f} s after boot", flush=True)
+    for ap in aps:
+        ap.begin()
+    start_s = time.monotonic()
+    steps = Steps()
+    for ap in aps:
+        for flow in ap.flows:
+            steps.at(flow.spec["start_s"], flow.begin)
+        for change in plan["changes"]:
+            steps.at(change["at_s"], lambda ap=ap, change=change: ap.apply(change))
+        if plan["neighbours"]["count"]:
+            for n in range(int(plan["duration_s"] / plan["scan_s"])):
+                steps.at(n * plan["scan_s"], lambda ap=ap: scan(ap, medium["freq_mhz"]))
+        if ap.recorder:
+            steps.at(plan["record_at_s"], lambda ap=ap: ap.recorder.run(plan["record_ms"]))
+    steps.run(start_s, plan["duration_s"])
+    problems = sum(ap.end() for ap in aps)
+    print("guest: scenario done", flush=True)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""What runs on the host: scenario files, the guest's boot and its results."""

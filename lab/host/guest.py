@@ -1,0 +1,55 @@
+"""Boot the User-Mode-Linux guest with a plan and wait for it; its root is this machine's, read-only."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+
+from . import scenario
+
+LAB = pathlib.Path(__file__).resolve().parent.parent
+
+
+def kernel() -> str:
+    return subprocess.run([LAB / "kernel/build.sh"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
+def command_line(plan: dict, out: pathlib.Path, virtual: bool, extra: list[str]) -> list[str]:
+    medium = plan["medium"]
+    words = [kernel(), f"mem={plan['memory_mb']}M", "root=none", "rootfstype=hostfs", "rootflags=/", "ro", f"init={LAB}/guest/init.sh",
+             "con=null", "con0=null,fd:1", "con1=null", "quiet", "loglevel=3", "panic=1",
+             f"LAB={LAB}", f"OUT={out}",
+             f"mac80211_hwsim.radios={scenario.radios(plan)}", "mac80211_hwsim.medium=1", "mac80211_hwsim.regtest=5",
+             "mac80211_hwsim.support_p2p_device=0", f"mac80211_hwsim.medium_seed={plan['seed']}",
+             f"mac80211_hwsim.medium_retries={medium['retries']}"]
+    if plan["ap"]["queue"]["mode"] == "qdisc":
+        words.append(f"mac80211_hwsim.medium_qdisc_radios={plan['aps']}")
+    if virtual:
+        words += ["time-travel=inf-cpu", f"time-travel-start={time.time_ns()}"]
+    return words + extra
+
+
+def play(plan: dict, results: pathlib.Path, virtual: bool = True, extra: list[str] | None = None, timeout_s: float = 1800) -> pathlib.Path:
+    """Run the plan; move what the guest left to results; return that folder. Raises RuntimeError with the guest's log if it failed."""
+    results.mkdir(parents=True, exist_ok=True)
+    shared = pathlib.Path(tempfile.mkdtemp(prefix="oal-lab-", dir=results))
+    try:
+        (shared / "plan.json").write_text(json.dumps(plan))
+        env = {**os.environ, "TMPDIR": "/dev/shm"}  # the guest's memory is a file there
+        with open(shared / "console.log", "wb") as console:
+            done = subprocess.run(command_line(plan, shared, virtual, extra or []), stdin=subprocess.DEVNULL, stdout=console,
+                                  stderr=subprocess.STDOUT, env=env, timeout=timeout_s)
+        status = (shared / "guest.exit").read_text().strip() if (shared / "guest.exit").exists() else "no exit status"
+        log = (shared / "guest.log").read_text(errors="replace") if (shared / "guest.log").exists() else ""
+        for item in shared.iterdir():
+            if item.name not in ("plan.json", "guest.exit"):
+                target = results / (item.name if item.name.startswith(plan["name"]) else f"{plan['name']}.{item.name}")
+                shutil.move(item, target)
+        if status != "exit 0":
+            console_text = (results / f"{plan['name']}.console.log").read_text(errors="replace")
+            raise RuntimeError(f"guest of {plan['name']} failed ({status}, kernel {done.returncode}):\n{log[-3000:]}\n{console_text[-2000:]}")
+        return results
+    finally:
+        shutil.rmtree(shared, ignore_errors=True)

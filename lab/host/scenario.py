@@ -1,0 +1,131 @@
+"""Scenario files (YAML, described in lab/scenarios/README.md) to the plan that the guest plays. Wrong files are named and refused."""
+import pathlib
+
+import yaml
+
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "scenarios"
+
+DEFAULTS = {
+    "duration_s": 30, "aps": 1, "seed": 1, "scan_s": 2,
+    "medium": {"freq_mhz": 5180, "width_mhz": 20, "scale": 1.0, "foreign": 0.0, "foreign_burst_us": 1500, "ext": 0.3, "noise_dbm": -92,
+               "retries": 7},
+    "ap": {"bridge": "linux", "queue": {"mode": "txq", "limit": 8192, "kind": "fq_codel"}},
+    "wired": {"delay_ms": 20},
+    "neighbours": {"count": 0, "per_radio": 5, "signals_dbm": [-88, -81, -77, -84, -69, -86, -79]},
+    "stations": [], "flows": [], "changes": [],
+    "record_at_s": 3, "record_ms": 0,
+}
+STATION = {"name": None, "count": 1, "ap": 0, "rate_mbps": 65.0, "loss": 0.02, "signal_dbm": -60}
+FLOW = {"station": None, "direction": "down", "cc": "cubic", "parallel": 1, "start_s": 0.0, "stop_s": None, "rate_mbps": 0, "mss": 0}
+CHANGE = {"at_s", "stations", "rate_mbps", "loss", "signal_dbm", "leave", "join", "scale", "foreign", "noise_dbm", "delay_ms"}
+
+
+class ScenarioError(Exception):
+    """What is wrong with a scenario file, and where."""
+
+
+def merge(defaults: dict, given: dict, where: str) -> dict:
+    unknown = set(given) - set(defaults)
+    if unknown:
+        raise ScenarioError(f"{where}: unknown key {', '.join(sorted(unknown))}; known: {', '.join(sorted(defaults))}")
+    out = {}
+    for key, default in defaults.items():
+        value = given.get(key, default)
+        out[key] = merge(default, value, f"{where}.{key}") if isinstance(default, dict) else value
+    return out
+
+
+def permille(share: float, where: str) -> int:
+    if not 0 <= share <= 1:
+        raise ScenarioError(f"{where}: {share} is not a share between 0 and 1")
+    return round(share * 1000)
+
+
+def load(name: str) -> dict:
+    """The plan of scenario NAME (lab/scenarios/NAME.yaml) or of a path."""
+    path = pathlib.Path(name) if name.endswith(".yaml") else FOLDER / f"{name}.yaml"
+    if not path.exists():
+        known = ", ".join(sorted(p.stem for p in FOLDER.glob("*.yaml")))
+        raise ScenarioError(f"no scenario {path}; there are: {known}")
+    with open(path) as f:
+        return plan(path.stem, yaml.safe_load(f) or {})
+
+
+def plan(name: str, given: dict) -> dict:
+    out = merge(DEFAULTS, given, name)
+    out["name"] = name
+    medium = out["medium"]
+    medium["foreign_permille"] = permille(medium.pop("foreign"), f"{name}.medium.foreign")
+    medium["ext_permille"] = permille(medium.pop("ext"), f"{name}.medium.ext")
+    out["stations"] = stations(out, name)
+    names = {s["name"] for s in out["stations"]} | {s["group"] for s in out["stations"]}
+    out["flows"] = flows(out, name)
+    out["changes"] = [change(c, names, f"{name}.changes[{i}]", out["stations"]) for i, c in enumerate(out["changes"])]
+    if out["ap"]["queue"]["mode"] not in ("txq", "qdisc"):
+        raise ScenarioError(f"{name}.ap.queue.mode: txq or qdisc, not {out['ap']['queue']['mode']}")
+    return out
+
+
+def members(station_list: list[dict], name: str) -> list[str]:
+    """The stations that a name stands for: one, or all of a group (an entry with count)."""
+    return [s["name"] for s in station_list if name in (s["name"], s["group"])]
+
+
+def stations(out: dict, name: str) -> list[dict]:
+    result = []
+    for i, entry in enumerate(out["stations"]):
+        s = merge(STATION, entry, f"{name}.stations[{i}]")
+        if not s["name"]:
+            raise ScenarioError(f"{name}.stations[{i}]: needs a name")
+        if not 0 <= s["ap"] < out["aps"]:
+            raise ScenarioError(f"{name}.stations[{i}]: ap {s['ap']}, but there are {out['aps']}")
+        for n in range(s["count"]):
+            number = len(result)
+            result.append({"name": s["name"] if s["count"] == 1 else f"{s['name']}{n + 1}", "group": s["name"], "ap": s["ap"],
+                           "radio": out["aps"] + number, "ns": f"sta{number}", "host": 10 + number,
+                           "rate_kbps": round(s["rate_mbps"] * 1000), "signal_dbm": s["signal_dbm"],
+                           "loss_permille": permille(s["loss"], f"{name}.stations[{i}].loss")})
+    if not result:
+        raise ScenarioError(f"{name}: no stations")
+    return result
+
+
+def flows(out: dict, name: str) -> list[dict]:
+    """A flow entry that names a group stands for one flow to each of its stations."""
+    result = []
+    for i, entry in enumerate(out["flows"]):
+        f = merge(FLOW, entry, f"{name}.flows[{i}]")
+        if f["direction"] not in ("down", "up"):
+            raise ScenarioError(f"{name}.flows[{i}].direction: down or up, not {f['direction']}")
+        if f["stop_s"] is None:
+            f["stop_s"] = out["duration_s"]
+        found = members(out["stations"], f["station"])
+        if not found:
+            raise ScenarioError(f"{name}.flows[{i}]: no station {f['station']}")
+        result += [{**f, "station": station} for station in found]
+    return result
+
+
+def change(entry: dict, names: set[str], where: str, station_list: list[dict]) -> dict:
+    unknown = set(entry) - CHANGE
+    if unknown or "at_s" not in entry:
+        raise ScenarioError(f"{where}: " + (f"unknown key {', '.join(sorted(unknown))}" if unknown else "needs at_s"))
+    out = dict(entry)
+    if "stations" in out:
+        missing = set(out["stations"]) - names
+        if missing:
+            raise ScenarioError(f"{where}: no station {', '.join(sorted(missing))}")
+        out["stations"] = [n for one in out["stations"] for n in members(station_list, one)]
+    if "rate_mbps" in out:
+        out["rate_kbps"] = round(out.pop("rate_mbps") * 1000)
+    if "loss" in out:
+        out["loss_permille"] = permille(out.pop("loss"), f"{where}.loss")
+    if "foreign" in out:
+        out["foreign_permille"] = permille(out.pop("foreign"), f"{where}.foreign")
+    return out
+
+
+def radios(p: dict) -> int:
+    """hwsim radios that the guest needs."""
+    n = p["neighbours"]
+    return p["aps"] + len(p["stations"]) + -(-n["count"] // n["per_radio"])
