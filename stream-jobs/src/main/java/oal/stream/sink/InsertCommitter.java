@@ -53,7 +53,7 @@ final class InsertCommitter implements Committer<Insert> {
         bytes = metrics.counter("clickhouseBytes", new ThreadSafeSimpleCounter());
         retries = metrics.counter("clickhouseRetries", new ThreadSafeSimpleCounter());
         repairedRows = metrics.counter("clickhouseRepairedRows", new ThreadSafeSimpleCounter());
-        metrics.gauge("clickhouseInsertsWaiting", retrying::get);
+        metrics.gauge("clickhouseInsertsWaiting", this::waiting);
         metrics.gauge("clickhouseLastCommitMs", () -> lastCommitMs);
     }
 
@@ -77,6 +77,11 @@ final class InsertCommitter implements Committer<Insert> {
             for (Future<Void> future : futures) future.cancel(true);
         }
         lastCommitMs = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
+    }
+
+    /** Inserts that failed at least once and are being repeated. */
+    int waiting() {
+        return retrying.get();
     }
 
     private void untilDone(Insert insert) throws IOException, InterruptedException {

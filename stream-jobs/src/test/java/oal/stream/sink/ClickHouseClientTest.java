@@ -1,0 +1,130 @@
+package oal.stream.sink;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.time.Duration;
+import java.util.OptionalLong;
+import org.apache.flink.metrics.groups.UnregisteredMetricsGroup;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+
+/** One attempt at a time, against a real server. */
+class ClickHouseClientTest {
+    private static ClickHouseServer server;
+    private static ClickHouseClient client;
+
+    @BeforeAll
+    static void start() throws Exception {
+        server = new ClickHouseServer();
+        client = new ClickHouseClient(server.target("clienttest"));
+        server.sql("CREATE DATABASE clienttest");
+        server.sql("CREATE TABLE clienttest.raw (ap_id LowCardinality(String), ts DateTime64(6, 'UTC'), v Nullable(UInt32), list Array(Int64))"
+                + " ENGINE = MergeTree PARTITION BY toDate(ts) ORDER BY (ap_id, ts) SETTINGS non_replicated_deduplication_window = 1000");
+        server.sql("CREATE TABLE clienttest.sums (ap_id LowCardinality(String), v UInt64, n UInt64)"
+                + " ENGINE = SummingMergeTree ORDER BY ap_id SETTINGS non_replicated_deduplication_window = 1000");
+        server.sql("CREATE MATERIALIZED VIEW clienttest.to_sums TO clienttest.sums AS"
+                + " SELECT ap_id, sum(coalesce(v, 0)) AS v, count() AS n FROM clienttest.raw GROUP BY ap_id");
+    }
+
+    @AfterAll
+    static void stop() throws Exception {
+        server.close();
+    }
+
+    /** Rows over several days (partitions) in several blocks, some of them equal to each other. */
+    private static Insert insert(String ap, String token, int rows) throws Exception {
+        InsertWriter writer = new InsertWriter(SinkLimits.DEFAULT, 0, OptionalLong.empty(), new UnregisteredMetricsGroup());
+        writer.write(server.block("raw", rows, rowsOf(ap, rows) + " SETTINGS max_block_size = 7"), null);
+        Insert made = writer.prepareCommit().iterator().next();
+        return new Insert(token, made.table(), made.rows(), made.madeAfter(), made.body());
+    }
+
+    private static String rowsOf(String ap, int rows) {
+        return "SELECT toLowCardinality('" + ap + "') AS ap_id, toDateTime64('2026-03-01 00:00:00', 6, 'UTC') + 3600 * intDiv(number, 2) AS ts,"
+                + " if(number % 5 < 2, NULL, toNullable(toUInt32(intDiv(number, 2)))) AS v, [toInt64(intDiv(number, 2))] AS list FROM numbers(" + rows + ")";
+    }
+
+    private static void assertRows(String ap, int rows) throws Exception {
+        assertEquals(rows, server.number("SELECT count() FROM clienttest.raw WHERE ap_id = '" + ap + "'"));
+        assertEquals(rows, server.number("SELECT sum(n) FROM clienttest.sums WHERE ap_id = '" + ap + "'"), "rollup");
+    }
+
+    @Test
+    void repeatingAnInsertAddsNothing() throws Exception {
+        Insert insert = insert("repeat", "t-repeat", 150);
+        for (int i = 0; i < 3; i++) client.insert(insert);
+        assertRows("repeat", 150);
+        assertEquals(0, client.addMissing(insert));
+    }
+
+    @Test
+    void equalRowsUnderAnotherTokenAreOtherRows() throws Exception {
+        client.insert(insert("other", "t-other-1", 40));
+        client.insert(insert("other", "t-other-2", 40));
+        assertRows("other", 80);
+    }
+
+    @Test
+    void rowsThatTheServerLostBehindATokenAreAdded() throws Exception {
+        Insert insert = insert("lost", "t-lost", 150);
+        client.insert(insert);
+        // The state after a kill between deduplication log and part: the token is known, one partition's part is not there.
+        // Dropping a partition forgets its tokens, a mutation does not.
+        server.sql("ALTER TABLE clienttest.raw DELETE WHERE ap_id = 'lost' AND toDate(ts) = '2026-03-02' SETTINGS mutations_sync = 1");
+        client.insert(insert);
+        assertEquals(150 - 48, server.number("SELECT count() FROM clienttest.raw WHERE ap_id = 'lost'"), "the token alone drops the repetition");
+        assertEquals(48, client.addMissing(insert));
+        assertEquals(0, client.addMissing(insert));
+        assertEquals(server.sql("SELECT arraySort(groupArray((ts, v, list))) FROM (" + rowsOf("lost", 150) + ")"),
+                server.sql("SELECT arraySort(groupArray((ts, v, list))) FROM clienttest.raw WHERE ap_id = 'lost'"));
+    }
+
+    @Test
+    void aSchemaThatDoesNotFitIsRefusedInTheServersWords() throws Exception {
+        server.sql("CREATE TABLE clienttest.narrow (ap_id String) ENGINE = MergeTree ORDER BY ap_id SETTINGS non_replicated_deduplication_window = 10");
+        Insert insert = insert("x", "t-schema", 3);
+        InsertRefusedException unknownColumn = assertThrows(InsertRefusedException.class,
+                () -> client.insert(new Insert(insert.token(), "narrow", insert.rows(), -1, insert.body())));
+        assertTrue(unknownColumn.getMessage().contains("narrow") && unknownColumn.getMessage().contains("DB::Exception"), unknownColumn.getMessage());
+        InsertRefusedException unknownTable = assertThrows(InsertRefusedException.class,
+                () -> client.insert(new Insert(insert.token(), "nowhere", insert.rows(), -1, insert.body())));
+        assertTrue(unknownTable.getMessage().contains("UNKNOWN_TABLE"), unknownTable.getMessage());
+        assertEquals(0, server.number("SELECT count() FROM clienttest.narrow"));
+    }
+
+    @Test
+    void bytesThatAreNotNativeAreRefused() throws Exception {
+        InsertWriter writer = new InsertWriter(SinkLimits.DEFAULT, 0, OptionalLong.empty(), new UnregisteredMetricsGroup());
+        writer.write(new RowBlock("raw", 1, "this is no block".getBytes()), null);
+        Insert insert = writer.prepareCommit().iterator().next();
+        IOException e = assertThrows(InsertRefusedException.class, () -> client.insert(insert));
+        assertTrue(e.getMessage().contains("raw"), e.getMessage());
+    }
+
+    @Test
+    void aWrongPasswordIsRefused() throws Exception {
+        ClickHouseTarget target = server.target("clienttest");
+        ClickHouseTarget nobody = new ClickHouseTarget(target.url(), "clienttest", "nobody", target.passwordFile(), "", Duration.ofSeconds(5));
+        InsertRefusedException e = assertThrows(InsertRefusedException.class, () -> new ClickHouseClient(nobody).insert(insert("x", "t", 1)));
+        assertTrue(e.getMessage().contains("516"), e.getMessage());
+    }
+
+    @Test
+    void anAbsentServerIsNoRefusalAndNoDoubt() throws Exception {
+        ClickHouseTarget nowhere = new ClickHouseTarget("http://127.0.0.1:1", "clienttest", "default", "", "", Duration.ofSeconds(5));
+        InsertUncertainException e = assertThrows(InsertUncertainException.class, () -> new ClickHouseClient(nowhere).insert(insert("x", "t", 1)));
+        assertFalse(e.mayHaveArrived);
+    }
+
+    @Test
+    void aMissingPasswordFileIsNamed() throws Exception {
+        ClickHouseTarget target = new ClickHouseTarget(server.target("x").url(), "clienttest", "default", "/nowhere/password", "", Duration.ofSeconds(5));
+        IOException e = assertThrows(IOException.class, () -> new ClickHouseClient(target).insert(insert("x", "t", 1)));
+        assertTrue(e.getMessage().contains("/nowhere/password"), e.getMessage());
+    }
+}

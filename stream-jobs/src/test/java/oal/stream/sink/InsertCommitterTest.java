@@ -1,0 +1,204 @@
+package oal.stream.sink;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.OptionalLong;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.apache.flink.api.connector.sink2.Committer.CommitRequest;
+import org.apache.flink.metrics.groups.UnregisteredMetricsGroup;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Inserts of several checkpoints into a real server that is killed, absent, or does not want them. */
+class InsertCommitterTest {
+    private static final int ROWS = 500;
+    private static final long LIMIT_S = 180;
+
+    private final ExecutorService background = Executors.newSingleThreadExecutor();
+    private ClickHouseServer server;
+
+    @BeforeEach
+    void start() throws Exception {
+        server = new ClickHouseServer();
+        server.sql("CREATE DATABASE c");
+        for (String table : List.of("a", "b")) {
+            server.sql("CREATE TABLE c." + table + " (ts DateTime64(6, 'UTC'), n UInt64) ENGINE = MergeTree PARTITION BY toDate(ts) ORDER BY ts"
+                    + " SETTINGS non_replicated_deduplication_window = 1000");
+        }
+        server.sql("CREATE TABLE c.sums (day Date, n UInt64) ENGINE = SummingMergeTree ORDER BY day SETTINGS non_replicated_deduplication_window = 1000");
+        server.sql("CREATE MATERIALIZED VIEW c.to_sums TO c.sums AS SELECT toDate(ts) AS day, count() AS n FROM c.a GROUP BY day");
+    }
+
+    @AfterEach
+    void stop() throws Exception {
+        background.shutdownNow();
+        server.close();
+    }
+
+    private InsertCommitter committer(OptionalLong restored) throws Exception {
+        return new InsertCommitter(server.target("c"), SinkLimits.DEFAULT, restored, new UnregisteredMetricsGroup());
+    }
+
+    /** Inserts of one checkpoint into both tables, their rows over two days. */
+    private List<Insert> inserts(int checkpoint) throws Exception {
+        InsertWriter writer = new InsertWriter(SinkLimits.DEFAULT, 0, OptionalLong.empty(), new UnregisteredMetricsGroup());
+        for (String table : List.of("a", "b")) {
+            writer.write(server.block(table, ROWS, "SELECT toDateTime64('2026-05-01 00:00:00', 6, 'UTC') + 200 * number AS ts,"
+                    + " toUInt64(" + checkpoint + " * " + ROWS + " + number) AS n FROM numbers(" + ROWS + ")"), null);
+        }
+        return new ArrayList<>(writer.prepareCommit());
+    }
+
+    private static Collection<CommitRequest<Insert>> requests(List<Insert> inserts) {
+        List<CommitRequest<Insert>> requests = new ArrayList<>();
+        for (Insert insert : inserts) requests.add(new Request(insert));
+        return requests;
+    }
+
+    private void assertExactly(int checkpoints) throws Exception {
+        for (String table : List.of("a", "b")) {
+            assertEquals((long) checkpoints * ROWS + "\t" + (long) checkpoints * ROWS,
+                    server.sql("SELECT count(), uniqExact(n) FROM c." + table), "rows and distinct rows of " + table);
+        }
+        assertEquals((long) checkpoints * ROWS, server.number("SELECT sum(n) FROM c.sums"), "rollup");
+    }
+
+    @Test
+    void aServerKilledAgainAndAgainHoldsEveryRowOnce() throws Exception {
+        int checkpoints = 60;
+        List<List<Insert>> all = new ArrayList<>();
+        for (int i = 0; i < checkpoints; i++) all.add(inserts(i));
+        Future<?> committing = background.submit(() -> {
+            try (InsertCommitter committer = committer(OptionalLong.empty())) {
+                for (List<Insert> one : all) committer.commit(requests(one));
+            }
+            return null;
+        });
+        for (int kills = 1; kills <= 3; kills++) {
+            long until = kills * checkpoints * ROWS / 5L;
+            while (server.number("SELECT count() FROM c.b") < until) assertFalse(committing.isDone(), "killed too late to matter");
+            server.kill();
+            server.start();
+        }
+        committing.get(LIMIT_S, TimeUnit.SECONDS);
+        assertExactly(checkpoints);
+    }
+
+    @Test
+    void whatComesBackFromACheckpointIsCheckedAgainstTheTable() throws Exception {
+        List<Insert> inserts = inserts(0);
+        try (InsertCommitter first = committer(OptionalLong.empty())) {
+            first.commit(requests(inserts));
+        }
+        server.sql("ALTER TABLE c.a DELETE WHERE toDate(ts) = '2026-05-01' SETTINGS mutations_sync = 1");
+        server.sql("ALTER TABLE c.sums DELETE WHERE day = '2026-05-01' SETTINGS mutations_sync = 1");
+        try (InsertCommitter restored = committer(OptionalLong.of(12))) {
+            restored.commit(requests(inserts));
+        }
+        assertExactly(1);
+    }
+
+    @Test
+    void anAbsentServerHoldsTheJobUpAndLosesNothing() throws Exception {
+        List<Insert> inserts = inserts(0);
+        server.kill();
+        InsertCommitter committer = committer(OptionalLong.empty());
+        Future<?> committing = background.submit(() -> {
+            committer.commit(requests(inserts));
+            return null;
+        });
+        while (committer.waiting() < inserts.size()) assertFalse(committing.isDone());
+        server.start();
+        committing.get(LIMIT_S, TimeUnit.SECONDS);
+        assertEquals(0, committer.waiting());
+        assertExactly(1);
+        committer.close();
+    }
+
+    @Test
+    void aCancelledTaskDoesNotWaitForAnAbsentServer() throws Exception {
+        List<Insert> inserts = inserts(0);
+        server.kill();
+        InsertCommitter committer = committer(OptionalLong.empty());
+        AtomicReference<Thread> task = new AtomicReference<>();
+        Future<?> committing = background.submit(() -> {
+            task.set(Thread.currentThread());
+            committer.commit(requests(inserts));
+            return null;
+        });
+        while (committer.waiting() < inserts.size()) assertFalse(committing.isDone());
+        task.get().interrupt();
+        Throwable e = assertThrows(ExecutionException.class, () -> committing.get(LIMIT_S, TimeUnit.SECONDS)).getCause();
+        assertInstanceOf(InterruptedException.class, e);
+        committer.close();
+    }
+
+    @Test
+    void aTableThatDoesNotFitFailsTheJobWithTheTablesName() throws Exception {
+        List<Insert> inserts = inserts(0);
+        server.sql("ALTER TABLE c.b RENAME COLUMN n TO m");
+        try (InsertCommitter committer = committer(OptionalLong.empty())) {
+            Future<?> committing = background.submit(() -> {
+                committer.commit(requests(inserts));
+                return null;
+            });
+            Throwable e = assertThrows(ExecutionException.class, () -> committing.get(LIMIT_S, TimeUnit.SECONDS)).getCause();
+            assertInstanceOf(InsertRefusedException.class, e);
+            assertTrue(e.getMessage().contains("into b") && e.getMessage().contains("DB::Exception"), e.getMessage());
+        }
+        server.sql("ALTER TABLE c.b RENAME COLUMN m TO n");
+        try (InsertCommitter committer = committer(OptionalLong.of(3))) {
+            committer.commit(requests(inserts));
+        }
+        assertExactly(1);
+    }
+
+    /** What Flink hands to a committer. The committer under test answers by returning or throwing only. */
+    private record Request(Insert insert) implements CommitRequest<Insert> {
+        @Override
+        public Insert getCommittable() {
+            return insert;
+        }
+
+        @Override
+        public int getNumberOfRetries() {
+            return 0;
+        }
+
+        @Override
+        public void signalFailedWithKnownReason(Throwable t) {
+            throw new AssertionError("an insert was given up", t);
+        }
+
+        @Override
+        public void signalFailedWithUnknownReason(Throwable t) {
+            throw new AssertionError("an insert was given up", t);
+        }
+
+        @Override
+        public void retryLater() {
+            throw new AssertionError("Flink gives up after a few of these");
+        }
+
+        @Override
+        public void updateAndRetryLater(Insert changed) {
+            throw new AssertionError("Flink gives up after a few of these");
+        }
+
+        @Override
+        public void signalAlreadyCommitted() {}
+    }
+}
