@@ -1,0 +1,125 @@
+"""A ClickHouse server of one's own: real HTTP interface, free loopback port, data in a folder that the caller gives.
+
+The server is the one inside the chdb-core package: clickhouse-local that is told to listen. It ends when its standard
+input closes, so it cannot outlive the process that started it, not even one that was killed.
+"""
+
+from __future__ import annotations
+
+import base64
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+# Runs in the child. chdb/__init__.py is passed by on purpose: it would open a second engine on the same folder.
+_CHILD = """
+import glob, importlib.machinery, importlib.util, os, sys, sysconfig
+so = glob.glob(os.path.join(sysconfig.get_path("platlib"), "chdb", "_chdb.abi3.so"))[0]
+spec = importlib.util.spec_from_file_location("_chdb", so, loader=importlib.machinery.ExtensionFileLoader("_chdb", so))
+engine = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(engine)
+os.chdir(sys.argv[1])  # clickhouse-local reads ./config.xml
+# The main query waits for the end of standard input; that ends the server in order.
+engine.query("SYSTEM START LISTEN HTTP; SELECT * FROM file('/proc/self/fd/0', 'LineAsString', 'l String') FORMAT Null", "TabSeparated", path="data")
+os._exit(0)
+"""
+
+_CONFIG = """<clickhouse>
+  <path>{home}/data/</path>
+  <listen_host>127.0.0.1</listen_host>
+  <http_port>{port}</http_port>
+  <users_config>users.xml</users_config>
+  <user_directories><users_xml><path>users.xml</path></users_xml></user_directories>
+  <max_server_memory_usage>4000000000</max_server_memory_usage>
+  <background_pool_size>4</background_pool_size>
+  <background_schedule_pool_size>8</background_schedule_pool_size>
+  <log-level>warning</log-level>
+  <logger><level>warning</level><log>{home}/server.log</log></logger>
+</clickhouse>
+"""
+
+_USERS = """<clickhouse>
+  <profiles><default><max_threads>2</max_threads></default></profiles>
+  <users><default><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users>
+  <quotas><default/></quotas>
+</clickhouse>
+"""
+
+
+class QueryError(Exception):
+    """The server refused a query; the text is the server's."""
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Server:
+    """`start()` returns once the server answers; `stop()` ends it in order, `kill()` does not."""
+
+    def __init__(self, home: Path, extra_users: list[Path] = (), environment: dict[str, str] | None = None):
+        self.home = Path(home)
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._environment = environment
+        self._process: subprocess.Popen | None = None
+        (self.home / "users.d").mkdir(parents=True, exist_ok=True)
+        (self.home / "config.xml").write_text(_CONFIG.format(home=self.home, port=self.port))
+        (self.home / "users.xml").write_text(_USERS)
+        for path in extra_users:
+            (self.home / "users.d" / path.name).write_text(path.read_text())
+
+    def start(self, timeout_s: float = 120) -> "Server":
+        out = open(self.home / "output.log", "ab")
+        self._process = subprocess.Popen([sys.executable, "-c", _CHILD, str(self.home)], stdin=subprocess.PIPE, stdout=out, stderr=out, env=self._environment)
+        deadline = time.monotonic() + timeout_s
+        while True:
+            if self._process.poll() is not None:
+                raise RuntimeError(f"ClickHouse ended while starting: {self.log()}")
+            try:
+                self.query("SELECT 1")
+                return self
+            except (OSError, QueryError):
+                if time.monotonic() > deadline:
+                    self.kill()
+                    raise RuntimeError(f"ClickHouse not ready after {timeout_s} s: {self.log()}")
+                time.sleep(0.05)
+
+    def stop(self) -> None:
+        if self._process and self._process.poll() is None:
+            self._process.stdin.close()
+            try:
+                self._process.wait(60)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def log(self) -> str:
+        return "".join((self.home / n).read_text(errors="replace")[-3000:] for n in ("output.log", "server.log") if (self.home / n).exists())
+
+    def query(self, sql: str, data: bytes | None = None, user: str | None = None, password: str = "", timeout_s: float = 300, **settings) -> str:
+        """Run one statement. `data` is the body of an INSERT; settings go with the query."""
+        parameters = {k: str(v) for k, v in settings.items()}
+        if data is not None:
+            parameters["query"] = sql
+        request = urllib.request.Request(self.url + "/?" + urllib.parse.urlencode(parameters), data=sql.encode() if data is None else data)
+        if user:
+            request.add_header("Authorization", "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode())
+        try:
+            with urllib.request.urlopen(request, timeout=timeout_s) as answer:
+                return answer.read().decode()
+        except urllib.error.HTTPError as e:
+            raise QueryError(e.read().decode(errors="replace")) from None
+
+    def rows(self, sql: str, **settings) -> list[list[str]]:
+        return [line.split("\t") for line in self.query(sql, **settings).splitlines()]
