@@ -1,0 +1,1 @@
+"""The OAL platform as plain processes on one machine."""

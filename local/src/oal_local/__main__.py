@@ -1,0 +1,5 @@
+import sys
+
+from oal_local.cli import main
+
+sys.exit(main())

@@ -1,0 +1,65 @@
+"""The ClickHouse server and its users."""
+import subprocess
+import urllib.error
+import urllib.request
+
+from oal_local import passwords
+from oal_local.errors import PlatformError
+from oal_local.paths import CONFIG, REPO, State, python, write_private
+from oal_local.settings import Settings
+from oal_local.template import fill
+
+NAME = "clickhouse"
+DATABASE = "oal"
+MIGRATE = REPO / "clickhouse" / "migrate"
+
+
+def url(settings: Settings) -> str:
+    return f"http://127.0.0.1:{settings.ports['clickhouse_http']}"
+
+
+def render(state: State, settings: Settings) -> None:
+    server_bytes = settings.clickhouse_memory_mib << 20
+    write_private(state.clickhouse / "config.xml", fill(
+        CONFIG / "clickhouse" / "config.xml", data=state.clickhouse / "data", log=state.logs / "clickhouse-server.log",
+        http_port=settings.ports["clickhouse_http"], native_port=settings.ports["clickhouse_native"], memory_bytes=server_bytes))
+    write_private(state.clickhouse / "users.xml", fill(
+        CONFIG / "clickhouse" / "users.xml", network="127.0.0.1", query_memory_bytes=server_bytes * 2 // 3,
+        analyst_memory_bytes=server_bytes // 3,
+        **{f"{user}_sha256": passwords.sha256_hex(state, user) for user in passwords.CLICKHOUSE_USERS}))
+
+
+def prepare(state: State, settings: Settings) -> None:
+    """Nothing to do before a start."""
+
+
+def command(state: State, settings: Settings) -> list[str]:
+    return [python(), "-m", "oal_local.clickhouse_server", str(state.clickhouse)]
+
+
+def query(state: State, settings: Settings, sql: str, user: str = "admin", timeout_s: float = 60) -> str:
+    """Run one statement over HTTP; the answer as text (TabSeparated unless the statement says otherwise)."""
+    request = urllib.request.Request(url(settings) + "/", data=sql.encode(), headers={
+        "X-ClickHouse-User": user, "X-ClickHouse-Key": passwords.read(state, user)})
+    try:
+        with urllib.request.urlopen(request, timeout=timeout_s) as answer:
+            return answer.read().decode()
+    except urllib.error.HTTPError as error:
+        raise PlatformError(f"ClickHouse refused `{sql[:200]}` of user {user}: {error.read().decode(errors='replace')[:2000]}") from None
+
+
+def ready(state: State, settings: Settings) -> bool:
+    try:
+        return query(state, settings, "SELECT 1", timeout_s=5) == "1\n"
+    except (OSError, PlatformError):
+        return False
+
+
+def migrate(state: State, settings: Settings) -> None:
+    """Run the schema migrations of clickhouse/."""
+    if not MIGRATE.exists():
+        raise PlatformError(f"{MIGRATE} is missing, so the schema cannot be made; use `--only` without clickhouse or `--no-migrate`")
+    command = [str(MIGRATE), "--url", url(settings), "--user", "admin", "--password-file", str(passwords.file(state, "admin"))]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        raise PlatformError(f"migrating ClickHouse failed: `{' '.join(command)}` said\n{done.stdout[-3000:]}")

@@ -1,0 +1,78 @@
+"""The real exporter as a child process: its configuration, its status, its end, and an independent count of what it made."""
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from oal_local.errors import PlatformError
+from oal_local.paths import REPO
+
+BINARY = REPO / "ap-exporter" / "build" / "ap-exporter"
+
+
+def uci(sections: list[tuple[str, str, dict]]) -> str:
+    """UCI text of (type, name, options) sections; values must hold no single quote."""
+    lines = []
+    for kind, name, options in sections:
+        lines.append(f"config {kind} '{name}'" if name else f"config {kind}")
+        lines += [f"\toption {key} '{value}'" for key, value in options.items()]
+        lines.append("")
+    return "\n".join(lines)
+
+
+class Exporter:
+    """One exporter process with a configuration of its own. `folder` takes its configuration, status socket, log and capture."""
+
+    def __init__(self, folder: Path, name: str, ap_id: str, site: str, sections: list[tuple[str, str, dict]]):
+        self.folder, self.name = Path(folder), name
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.config = self.folder / f"{name}.uci"
+        self.socket = self.folder / f"{name}.sock"
+        self.capture = self.folder / f"{name}.oalcap"
+        self.log = self.folder / f"{name}.log"
+        main = ("exporter", "main", {"ap_id": ap_id, "site": site, "status_socket": self.socket})
+        self.config.write_text(uci([main, *sections, ("file", "count", {"path": self.capture})]))
+        self.process: subprocess.Popen | None = None
+
+    def start(self) -> "Exporter":
+        """Start it; PlatformError if it does not answer on its status socket."""
+        if not BINARY.exists():
+            raise PlatformError(f"{BINARY.relative_to(REPO)} is not built; run `make build`")
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen([BINARY, "run", "-c", self.config], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        deadline = time.monotonic() + 20
+        while self.status() is None:
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise PlatformError(f"the exporter `{self.name}` did not start; its log {self.log} says:\n{self.log.read_text()[-2000:]}")
+            time.sleep(0.05)
+        return self
+
+    def status(self) -> dict | None:
+        """Health as the daemon's own `status` command gives it; None while it does not answer."""
+        done = subprocess.run([BINARY, "status", "-c", self.config], capture_output=True, text=True)
+        try:
+            return json.loads(done.stdout) if done.returncode == 0 else None
+        except json.JSONDecodeError:
+            return None
+
+    def stop(self, timeout: float = 30) -> int:
+        """SIGTERM: it flushes what it holds and ends. Returns its exit code."""
+        if self.process is None:
+            return 0
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            os.kill(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            raise PlatformError(f"the exporter `{self.name}` did not end within {timeout:.0f} s of SIGTERM") from None
+
+    def count(self) -> dict:
+        """What its capture holds, counted by `ap-exporter count`: the independent count at the source."""
+        done = subprocess.run([BINARY, "count", self.capture], capture_output=True, text=True)
+        if done.returncode:
+            raise PlatformError(f"ap-exporter count {self.capture}: {done.stderr.strip()}")
+        return json.loads(done.stdout)

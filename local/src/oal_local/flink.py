@@ -1,0 +1,126 @@
+"""Flink: a JobManager that runs one job (application mode), and a TaskManager."""
+import json
+import shutil
+import urllib.request
+
+from oal_local import checkpoints, classdata, clickhouse, distribution, kafka, passwords
+from oal_local.errors import PlatformError
+from oal_local.paths import CONFIG, State, write_private
+from oal_local.settings import Settings
+from oal_local.template import fill
+
+JOBMANAGER = "jobmanager"
+TASKMANAGER = "taskmanager"
+MANAGED_MIB = {"hashmap": 16, "rocksdb": 256}  # RocksDB's memory is Flink's managed memory
+FRAMEWORK_HEAP_MIB = 128
+DIRECT_MIB = 128 + 64 + 96  # framework and task off-heap, network
+
+# What Flink's own start scripts open to itself: Kryo and the RPC layer reach into these.
+OPENS = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in (
+    "java.lang", "java.net", "java.io", "java.nio", "sun.nio.ch", "java.lang.reflect", "java.text", "java.time", "java.util",
+    "java.util.concurrent", "java.util.concurrent.atomic", "java.util.concurrent.locks")] + [
+    "--add-exports=java.base/sun.net.util=ALL-UNNAMED", "--add-exports=java.rmi/sun.rmi.registry=ALL-UNNAMED",
+    "--add-exports=java.security.jgss/sun.security.krb5=ALL-UNNAMED"]
+
+
+def rest_url(settings: Settings) -> str:
+    return f"http://127.0.0.1:{settings.ports['flink_rest']}"
+
+
+def render(state: State, settings: Settings) -> None:
+    if settings.state_backend not in MANAGED_MIB:
+        raise PlatformError(f"state_backend must be one of {', '.join(MANAGED_MIB)}, not `{settings.state_backend}`")
+    config = fill(
+        CONFIG / "flink" / "config.yaml", rpc_port=settings.ports["flink_rpc"], blob_port=settings.ports["flink_blob"],
+        rest_port=settings.ports["flink_rest"], taskmanager_rpc_port=settings.ports["taskmanager_rpc"],
+        slots=settings.parallelism, parallelism=settings.parallelism, state_backend=settings.state_backend,
+        checkpoint_interval=settings.checkpoint_interval, incremental=str(settings.state_backend == "rocksdb").lower(),
+        task_heap_mib=settings.taskmanager_heap_mib - FRAMEWORK_HEAP_MIB, managed_mib=MANAGED_MIB[settings.state_backend])
+    # Flink's YAML refuses a key given twice, so an option given replaces the template's line.
+    lines = [line for line in config.splitlines() if line.split(":")[0] not in settings.flink]
+    lines += [f"{key}: {value}" for key, value in settings.flink.items()]
+    (state.flink / "conf" / "config.yaml").write_text("\n".join(lines) + "\n")
+    write_private(state.job_properties, job_properties(state, settings))
+
+
+def job_properties(state: State, settings: Settings) -> str:
+    """What the job gets with --config. Everything below `kafka.` is a Kafka client option with that prefix taken off."""
+    values = {f"kafka.{key}": value for key, value in kafka.java_client(state, settings, "stream-jobs").items()}
+    values |= {
+        "clickhouse.url": clickhouse.url(settings),
+        "clickhouse.database": clickhouse.DATABASE,
+        "clickhouse.user": "ingest",
+        "clickhouse.password.file": passwords.file(state, "ingest"),
+        **settings.job_properties,
+    }
+    return "".join(f"{key}={value}\n" for key, value in values.items())
+
+
+def prepare_jobmanager(state: State, settings: Settings) -> None:
+    _empty(state.flink / "tmp" / JOBMANAGER)
+
+
+def prepare_taskmanager(state: State, settings: Settings) -> None:
+    _empty(state.flink / "tmp" / TASKMANAGER)
+
+
+def _empty(folder) -> None:
+    """What a process that was killed left behind (blobs, spilled data) is of no use to the next one."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+
+
+def _java(state: State, service: str, *options: str) -> list[str]:
+    log4j = f"file:{CONFIG / 'flink' / 'log4j2.properties'}"
+    return ["java", *options, "-XX:MaxMetaspaceSize=256m", *classdata.options(service), *OPENS,
+            f"-Dlog4j2.configurationFile={log4j}", f"-Dlog4j.configurationFile={log4j}",
+            f"-Djava.io.tmpdir={state.flink / 'tmp' / service}", "-cp", distribution.class_path("flink")]
+
+
+def _common(state: State, service: str) -> list[str]:
+    return ["--configDir", str(state.flink / "conf"), f"-Dio.tmp.dirs={state.flink / 'tmp' / service}"]
+
+
+def jobmanager_command(state: State, settings: Settings) -> list[str]:
+    """Begin a run from the newest complete checkpoint, so that a JobManager killed at any moment goes on by itself."""
+    run, resumed = checkpoints.begin_run(state.checkpoints)
+    if resumed:
+        print(f"jobmanager: {run.name} resumes from {resumed}", flush=True)
+    else:
+        print(f"jobmanager: {run.name} starts without a checkpoint", flush=True)
+    return [*_java(state, JOBMANAGER, "-Xms64m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+            "org.apache.flink.container.entrypoint.StandaloneApplicationClusterEntryPoint", *_common(state, JOBMANAGER),
+            f"-Dexecution.checkpointing.dir=file://{run}",
+            "--jars", f"file://{settings.job_jar}", "--job-classname", settings.job_class,
+            *(["--fromSavepoint", f"file://{resumed}"] if resumed else []),
+            "--config", str(state.job_properties), *settings.job_args]
+
+
+def taskmanager_command(state: State, settings: Settings) -> list[str]:
+    heap = settings.taskmanager_heap_mib
+    return [*_java(state, TASKMANAGER, f"-Xms{heap}m", f"-Xmx{heap}m", f"-XX:MaxDirectMemorySize={DIRECT_MIB}m", "-XX:+UseG1GC"),
+            "org.apache.flink.runtime.taskexecutor.TaskManagerRunner", *_common(state, TASKMANAGER)]
+
+
+def get(settings: Settings, path: str):
+    """A GET of Flink's REST interface, decoded."""
+    with urllib.request.urlopen(rest_url(settings) + path, timeout=5) as answer:
+        return json.load(answer)
+
+
+def jobmanager_ready(state: State, settings: Settings) -> bool:
+    """The job is accepted (its graph built); it waits for a TaskManager from here on."""
+    try:
+        return bool(get(settings, "/jobs/overview")["jobs"])
+    except (OSError, ValueError):
+        return False
+
+
+def taskmanager_ready(state: State, settings: Settings) -> bool:
+    """Every task of every job runs."""
+    try:
+        jobs = get(settings, "/jobs/overview")["jobs"]
+        return bool(jobs) and all(job["state"] == "FINISHED" or (
+            job["state"] == "RUNNING" and job["tasks"]["running"] + job["tasks"]["finished"] == job["tasks"]["total"]) for job in jobs)
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,305 @@
+"""An instance of the platform: start it, ask it, disturb it, stop it. Needs nothing but Python's standard library.
+
+    with Platform(folder, only=["kafka", "clickhouse"]) as p:
+        p.kafka.bootstrap, p.kafka.client("viewer"), p.clickhouse.query("SELECT 1"), p.kill("kafka", 9), p.wait_ready("kafka")
+"""
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from functools import cached_property
+
+from oal_local import clickhouse, distribution, flink, kafka, passwords, settings
+from oal_local.errors import PlatformError
+from oal_local.paths import REPO, SOURCE, State, python
+from oal_local.services import SERVICES, Service, chosen
+from oal_local.supervisor import Supervisor, alive
+
+DEFAULT_STATE = REPO / "build" / "local"
+READY_SECONDS = 180  # a start takes 5 to 20 s; on a machine that is busy with builds several times that
+
+
+class Platform:
+    def __init__(self, state_dir=DEFAULT_STATE, ports: str | None = None, only=None, migrate: bool = True, log=None, **changes):
+        """`changes` are fields of settings.Settings, for example partitions=2 or job_jar=…; `log` takes lines of progress."""
+        self.state = State(state_dir)
+        self.only = chosen(only)
+        self.with_migrate = migrate
+        self.changes = {**changes, **({"ports_mode": ports} if ports else {})}
+        self.supervisor = Supervisor(self.state)
+        self.log = log or (lambda line: print(line, file=sys.stderr, flush=True))
+
+    def __enter__(self):
+        return self.up()
+
+    def __exit__(self, *_):
+        self.down()
+
+    @property
+    def settings(self) -> settings.Settings:
+        current = settings.load(self.state)
+        if current is None:
+            raise PlatformError(f"there is no instance in {self.state.dir}; start one with `oal-local up --state {self.state.dir}`")
+        return current
+
+    # --- life
+
+    def up(self) -> "Platform":
+        """Start what is not running, in order, each when what it needs is ready. Safe to call again."""
+        setup(self.only)
+        self.state.make()
+        with self._locked():
+            current = settings.resolve(self.state, self.changes, bool(self._processes()))
+            self._check_job(current)
+            self.issue_certificates()
+            passwords.ensure(self.state)
+            kafka.render(self.state, current)
+            clickhouse.render(self.state, current)
+            flink.render(self.state, current)
+            self.supervisor.start()
+            try:
+                for service in self.only:
+                    self.supervisor.start_process(service.name)
+                    # Kafka and ClickHouse need nothing, so they start side by side.
+                    if service.name not in (kafka.NAME, clickhouse.NAME):
+                        self.wait_ready(service.name)
+                    elif service is [s for s in self.only if s.name in (kafka.NAME, clickhouse.NAME)][-1]:
+                        self._storage_ready(current)
+            except BaseException:
+                self._stop()
+                raise
+        return self
+
+    def _storage_ready(self, current) -> None:
+        names = [service.name for service in self.only]
+        if kafka.NAME in names:
+            self.wait_ready(kafka.NAME)
+            kafka.apply_topics(self.state, current)
+        if clickhouse.NAME in names:
+            self.wait_ready(clickhouse.NAME)
+            if self.with_migrate:
+                clickhouse.migrate(self.state, current)
+
+    def _check_job(self, current) -> None:
+        if SERVICES[flink.JOBMANAGER] in self.only and not os.path.isfile(current.job_jar):
+            raise PlatformError(f"the Flink job {current.job_jar} is missing; build it (make -C stream-jobs build), name another "
+                                "with --job-jar, or leave Flink out with `--only kafka,clickhouse`")
+
+    def down(self) -> None:
+        """Stop everything in reverse order; returns when no process is left. Data stays. Safe to call again."""
+        if not self.state.dir.is_dir():
+            return
+        self.state.make()
+        with self._locked():
+            self._stop()
+
+    def _stop(self) -> None:
+        self.supervisor.shutdown()
+        # What a killed process manager left behind ends by itself (launch.py); what does not is ended here.
+        left = self._processes()
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for pid in left.values():
+                _signal(pid, number)
+            deadline = time.monotonic() + 30
+            while (left := self._processes()) and time.monotonic() < deadline:
+                time.sleep(0.05)
+        if left:
+            raise PlatformError(f"these processes did not end: {left}")
+
+    def _processes(self) -> dict[str, int]:
+        """Service processes of this instance that are alive, by name, whoever is their parent."""
+        found = {}
+        for name in SERVICES:
+            try:
+                pid = int((self.state.run / f"{name}.pid").read_text())
+            except (OSError, ValueError):
+                continue
+            if alive(pid, str(self.state.dir)):
+                found[name] = pid
+        return found
+
+    @contextmanager
+    def _locked(self):
+        with open(self.state.lock, "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    # --- while it runs
+
+    def status(self) -> list[dict]:
+        """One entry a service: name, state (Supervisor's word), pid, ready, uptime_s."""
+        info = self.supervisor.info()
+        current = settings.load(self.state)
+        rows = []
+        for service in SERVICES.values():
+            process = info.get(service.name, {})
+            up = process.get("statename") in ("RUNNING", "STARTING")
+            rows.append({"name": service.name, "state": process.get("statename", "STOPPED"), "pid": process.get("pid", 0),
+                         "ready": bool(up and current and service.ready(self.state, current)),
+                         "uptime_s": process["now"] - process["start"] if up else 0})
+        return rows
+
+    def wait_ready(self, name: str, seconds: float = READY_SECONDS) -> None:
+        """Return when the service does its work; raise with the end of its log when it does not in time."""
+        service, current = _service(name), self.settings
+        deadline = time.monotonic() + seconds
+        started = time.monotonic()
+        while not service.ready(self.state, current):
+            if time.monotonic() > deadline:
+                raise PlatformError(f"{name} was not ready after {seconds:.0f} s; the end of {self.state.log(name)}:\n{self.tail(name)}")
+            time.sleep(0.1)
+        self.log(f"{name}: ready after {time.monotonic() - started:.1f} s")
+
+    def pid(self, name: str) -> int:
+        return self.supervisor.pid(_service(name).name)
+
+    def kill(self, name: str, number: int = signal.SIGTERM) -> int:
+        """Send a signal to the service's process. The process manager starts it again."""
+        pid = self.pid(name)
+        os.kill(pid, number)
+        return pid
+
+    def stop(self, name: str) -> None:
+        """Stop one service; it stays down until start()."""
+        self.supervisor.stop_process(_service(name).name)
+
+    def start(self, name: str) -> None:
+        """Start one service again after stop(); does not wait."""
+        self.supervisor.start_process(_service(name).name)
+
+    def restart(self, name: str) -> None:
+        self.stop(name)
+        self.start(name)
+        self.wait_ready(name)
+
+    def tail(self, name: str, lines: int = 20) -> str:
+        try:
+            return "\n".join(self.state.log(name).read_text(errors="replace").splitlines()[-lines:])
+        except OSError:
+            return "(no log yet)"
+
+    def issue_certificates(self, *ap_ids: str) -> None:
+        """Certificates of the roles, and of these APs; what is there stays."""
+        done = subprocess.run([python(), "-m", "oal_local.pki", str(self.state.pki), *ap_ids], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, env=dict(os.environ, PYTHONPATH=str(SOURCE)))
+        if done.returncode != 0:
+            raise PlatformError(f"making certificates in {self.state.pki} failed: {done.stdout.strip()}")
+
+    @cached_property
+    def kafka(self) -> "Kafka":
+        return Kafka(self)
+
+    @cached_property
+    def clickhouse(self) -> "ClickHouse":
+        return ClickHouse(self)
+
+    @cached_property
+    def flink(self) -> "Flink":
+        return Flink(self)
+
+    def env(self) -> dict[str, str]:
+        """Addresses and files as environment variables."""
+        native = self.settings.ports["clickhouse_native"]
+        return {
+            "OAL_STATE": str(self.state.dir),
+            "OAL_KAFKA_BOOTSTRAP": self.kafka.bootstrap,
+            "OAL_PKI": str(self.state.pki),
+            "OAL_KAFKA_CA": str(self.state.pki / "ca.crt"),
+            "OAL_CLICKHOUSE_URL": self.clickhouse.http_url,
+            "OAL_CLICKHOUSE_NATIVE": f"127.0.0.1:{native}",
+            "OAL_CLICKHOUSE_DATABASE": clickhouse.DATABASE,
+            **{f"OAL_CLICKHOUSE_{user.upper()}_PASSWORD_FILE": str(passwords.file(self.state, user))
+               for user in passwords.CLICKHOUSE_USERS},
+            "OAL_FLINK_REST": self.flink.rest_url,
+            "OAL_JOB_PROPERTIES": str(self.state.job_properties),
+            "OAL_LOGS": str(self.state.logs),
+        }
+
+
+class Kafka:
+    """What a client of this instance's Kafka needs."""
+
+    def __init__(self, platform: Platform):
+        self._platform = platform
+
+    @property
+    def bootstrap(self) -> str:
+        return kafka.bootstrap(self._platform.settings)
+
+    def client(self, name: str) -> dict:
+        """librdkafka options for a role (admin, stream-jobs, trainer, viewer) or an AP whose certificate was issued."""
+        return kafka.client(self._platform.state, self._platform.settings, name)
+
+    def java_client(self, name: str) -> dict:
+        return kafka.java_client(self._platform.state, self._platform.settings, name)
+
+    def ap(self, ap_id: str) -> dict:
+        """librdkafka options of an AP; issues its certificate when there is none."""
+        self._platform.issue_certificates(ap_id)
+        return self.client(ap_id)
+
+
+class ClickHouse:
+    def __init__(self, platform: Platform):
+        self._platform = platform
+
+    @property
+    def http_url(self) -> str:
+        return clickhouse.url(self._platform.settings)
+
+    def password(self, user: str) -> str:
+        return passwords.read(self._platform.state, user)
+
+    def password_file(self, user: str):
+        return passwords.file(self._platform.state, user)
+
+    def query(self, sql: str, user: str = "admin", timeout_s: float = 60) -> str:
+        return clickhouse.query(self._platform.state, self._platform.settings, sql, user, timeout_s)
+
+
+class Flink:
+    def __init__(self, platform: Platform):
+        self._platform = platform
+
+    @property
+    def rest_url(self) -> str:
+        return flink.rest_url(self._platform.settings)
+
+    def get(self, path: str):
+        """A GET of the REST interface, decoded."""
+        return flink.get(self._platform.settings, path)
+
+    def completed_checkpoints(self) -> int:
+        """Of the present run of the JobManager; 0 while it is not there."""
+        try:
+            jobs = self.get("/jobs/overview")["jobs"]
+            return sum(self.get(f"/jobs/{job['jid']}/checkpoints")["counts"]["completed"] for job in jobs)
+        except (OSError, ValueError, KeyError):
+            return 0
+
+
+def setup(services=None) -> None:
+    """Download what the services need; safe to run again and in parallel."""
+    names = {service.name for service in services or SERVICES.values()}
+    distribution.ensure_java()
+    python()
+    if kafka.NAME in names:
+        distribution.ensure("kafka")
+    if names & {flink.JOBMANAGER, flink.TASKMANAGER}:
+        distribution.ensure("flink")
+
+
+def _service(name: str) -> Service:
+    if name not in SERVICES:
+        raise PlatformError(f"no such service: {name}; there are {', '.join(SERVICES)}")
+    return SERVICES[name]
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass  # it ended in between

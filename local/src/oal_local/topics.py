@@ -1,0 +1,112 @@
+"""Topics and ACLs as the YAML says: creates what is missing, alters what differs, adds partitions, removes ACLs not named.
+
+A topic that exists and is not named is left alone: deleting data is for people.
+
+usage: python -m oal_local.topics SPEC.yaml BOOTSTRAP PKI_FOLDER PARTITIONS      (0: as the spec says)
+"""
+import sys
+import time
+
+import yaml
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import (AclBinding, AclBindingFilter, AclOperation, AclPermissionType, AdminClient, AlterConfigOpType,
+                                   ConfigEntry, ConfigResource, NewPartitions, NewTopic, ResourcePatternType, ResourceType)
+
+TIMEOUT_S = 30
+RESOURCES = {"topic": ResourceType.TOPIC, "group": ResourceType.GROUP, "transactional_id": ResourceType.TRANSACTIONAL_ID}
+
+
+def wanted_topics(spec: dict, partitions: int) -> dict[str, NewTopic]:
+    defaults = spec["defaults"]
+    topics = {}
+    for name, own in spec["topics"].items():
+        config = {**defaults["config"], **own.get("config", {})}
+        topics[name] = NewTopic(name, num_partitions=partitions or own.get("partitions", defaults["partitions"]),
+                                replication_factor=own.get("replication", defaults["replication"]),
+                                config={key: str(value) for key, value in config.items()})
+    return topics
+
+
+def wanted_acls(spec: dict) -> set[AclBinding]:
+    bindings = set()
+    for principal, rules in spec["acls"].items():
+        for rule in rules:
+            (kind, pattern), = ((k, v) for k, v in rule.items() if k != "allow")
+            prefixed = pattern.endswith("*") and pattern != "*"
+            for operation in rule["allow"]:
+                bindings.add(AclBinding(
+                    RESOURCES[kind], pattern.rstrip("*") if prefixed else pattern,
+                    ResourcePatternType.PREFIXED if prefixed else ResourcePatternType.LITERAL,
+                    f"User:{principal}", "*", AclOperation[operation.upper()], AclPermissionType.ALLOW))
+    return bindings
+
+
+def settle(futures: dict) -> None:
+    for what, future in futures.items():
+        try:
+            future.result(TIMEOUT_S)
+        except KafkaException as error:
+            # Two `up` at once, or the answer of the first try was lost.
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise SystemExit(f"topics: {what}: {error.args[0].str()}") from error
+
+
+def apply_topics(admin: AdminClient, topics: dict[str, NewTopic]) -> None:
+    there = admin.list_topics(timeout=TIMEOUT_S).topics
+    missing = [topic for name, topic in topics.items() if name not in there]
+    if missing:
+        settle(admin.create_topics(missing))
+    existing = {name: topic for name, topic in topics.items() if name in there}
+    more = []
+    for name, topic in existing.items():
+        count = len(there[name].partitions)
+        if count < topic.num_partitions:
+            more.append(NewPartitions(name, topic.num_partitions))
+        elif count > topic.num_partitions:
+            print(f"topics: {name} keeps its {count} partitions; Kafka cannot go down to {topic.num_partitions}", file=sys.stderr)
+    if more:
+        settle(admin.create_partitions(more))
+    if existing:
+        settle(admin.incremental_alter_configs([
+            ConfigResource(ConfigResource.Type.TOPIC, name, incremental_configs=[
+                ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET) for key, value in topic.config.items()])
+            for name, topic in existing.items()]))
+
+
+def apply_acls(admin: AdminClient, wanted: set[AclBinding]) -> None:
+    everything = AclBindingFilter(ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY)
+    there = set(admin.describe_acls(everything).result(TIMEOUT_S))
+    if wanted - there:
+        settle(admin.create_acls(list(wanted - there)))
+    if there - wanted:
+        settle(admin.delete_acls([
+            AclBindingFilter(a.restype, a.name, a.resource_pattern_type, a.principal, a.host, a.operation, a.permission_type)
+            for a in there - wanted]))
+
+
+def wait_for_leaders(admin: AdminClient, topics: dict[str, NewTopic]) -> None:
+    """A created topic cannot be written to before each partition has a leader."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while True:
+        there = admin.list_topics(timeout=TIMEOUT_S).topics
+        if all(name in there and len(there[name].partitions) >= topic.num_partitions
+               and all(p.leader >= 0 for p in there[name].partitions.values()) for name, topic in topics.items()):
+            return
+        if time.monotonic() > deadline:
+            raise SystemExit(f"topics: not every partition got a leader within {TIMEOUT_S} s")
+        time.sleep(0.05)
+
+
+def main(spec_file: str, bootstrap: str, pki: str, partitions: str) -> None:
+    with open(spec_file) as file:
+        spec = yaml.safe_load(file)
+    admin = AdminClient({"bootstrap.servers": bootstrap, "security.protocol": "ssl", "ssl.ca.location": f"{pki}/ca.crt",
+                         "ssl.certificate.location": f"{pki}/admin.crt", "ssl.key.location": f"{pki}/admin.key"})
+    topics = wanted_topics(spec, int(partitions))
+    apply_topics(admin, topics)
+    apply_acls(admin, wanted_acls(spec))
+    wait_for_leaders(admin, topics)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
