@@ -1,0 +1,37 @@
+package oal.stream;
+
+/** Keys of the job's properties file. */
+public enum Key {
+    CLICKHOUSE_URL("clickhouse.url", null, "address of ClickHouse's HTTP interface, http://HOST:PORT or https://HOST:PORT"),
+    CLICKHOUSE_DATABASE("clickhouse.database", "oal", "database of all tables"),
+    CLICKHOUSE_USER("clickhouse.user", "default", "user that may SELECT and INSERT there"),
+    CLICKHOUSE_PASSWORD_FILE("clickhouse.password.file", "", "file with the user's password; empty: no password"),
+    CLICKHOUSE_CA_FILE("clickhouse.ca.file", "", "PEM file with the authority that signed the server's certificate; empty: the JVM's"),
+    CLICKHOUSE_REQUEST_TIMEOUT("clickhouse.request.timeout.ms", "60000", "an insert without an answer for this long is repeated"),
+    SINK_PARALLELISM("sink.parallelism", "1", "writers into ClickHouse; each makes one insert per table and checkpoint"),
+    SINK_INSERT_THREADS("sink.insert.threads", "4", "inserts of one writer at the same time"),
+    SINK_INSERT_MAX_BYTES("sink.insert.max.bytes", "134217728", "uncompressed bytes at which an insert is closed before the checkpoint"),
+    SINK_INSERT_MAX_ROWS("sink.insert.max.rows", "500000", "rows at which an insert is closed before the checkpoint"),
+    SINK_HELD_MAX_BYTES("sink.held.max.bytes", "134217728", "compressed bytes between two checkpoints beyond which a writer slows its input down"),
+    SINK_TRANSACTIONS("sink.transactional.id.prefix", "oal-stream-jobs", "begins the job's Kafka transactions; unique per job and cluster"),
+    SOURCE_START("source.start", "earliest", "earliest or latest: where to begin without checkpoint and without the group's offsets"),
+    SOURCE_DISCOVERY("source.discovery.ms", "30000", "how often to look for new partitions"),
+    SOURCE_IDLE("source.idle.ms", "2000", "a partition without records for this long holds the watermark back no more"),
+    CHECKPOINT_INTERVAL("checkpoint.interval.ms", "", "time between checkpoints, and so until rows are visible; empty: the cluster's, or 1000");
+
+    final String name;
+    /** Null: the file must say. */
+    final String byDefault;
+    final String meaning;
+
+    Key(String name, String byDefault, String meaning) {
+        this.name = name;
+        this.byDefault = byDefault;
+        this.meaning = meaning;
+    }
+
+    static Key find(String name) {
+        for (Key key : values()) if (key.name.equals(name)) return key;
+        return null;
+    }
+}

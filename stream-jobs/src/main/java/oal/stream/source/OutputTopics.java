@@ -1,0 +1,9 @@
+package oal.stream.source;
+
+/** Topics that the stream jobs write. */
+public final class OutputTopics {
+    public static final String ITEMS = "training.items.v1";
+    public static final String DEAD_LETTERS = "dead.letters.v1";
+
+    private OutputTopics() {}
+}

@@ -1,0 +1,25 @@
+package oal.stream.source;
+
+import java.nio.charset.StandardCharsets;
+import oal.stream.codec.RawBatch;
+import oal.stream.codec.TopicNames;
+import org.apache.flink.api.common.typeinfo.TypeInformation;
+import org.apache.flink.connector.kafka.source.reader.deserializer.KafkaRecordDeserializationSchema;
+import org.apache.flink.util.Collector;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+
+/** A record as it is: nothing here can fail, so that a record that cannot be read reaches the decoder and becomes a dead letter. */
+final class RawBatchDeserializer implements KafkaRecordDeserializationSchema<RawBatch> {
+    private static final long serialVersionUID = 1;
+
+    @Override
+    public void deserialize(ConsumerRecord<byte[], byte[]> record, Collector<RawBatch> out) {
+        String key = record.key() == null ? null : new String(record.key(), StandardCharsets.UTF_8);
+        out.collect(new RawBatch(key, TopicNames.of(record.topic()), record.value(), record.timestamp(), record.partition(), record.offset()));
+    }
+
+    @Override
+    public TypeInformation<RawBatch> getProducedType() {
+        return TypeInformation.of(RawBatch.class);
+    }
+}
