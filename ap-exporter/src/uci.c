@@ -91,7 +91,7 @@ static int statement(struct reader *r, const char *keyword, const struct uci_han
 	if (ret < 0)
 		return fail(r, err, err_size, r->wrong);
 	if (!ret || !name[0]) {
-		snprintf(why, sizeof why, "'%s' needs a %s", keyword, section ? "type" : "name");
+		snprintf(why, sizeof why, "'%.64s' needs a %s", keyword, section ? "type" : "name");
 		return fail(r, err, err_size, why);
 	}
 	ret = word(r, value);
@@ -100,17 +100,17 @@ static int statement(struct reader *r, const char *keyword, const struct uci_han
 	if (!ret) {
 		value[0] = '\0';
 		if (!section && !package) {
-			snprintf(why, sizeof why, "'%s %.64s' needs a value", keyword, name);
+			snprintf(why, sizeof why, "'%.64s %.64s' needs a value", keyword, name);
 			return fail(r, err, err_size, why);
 		}
 	} else if (word(r, extra)) {
-		snprintf(why, sizeof why, "something after '%s %.64s …': quote a value that has blanks", keyword, name);
+		snprintf(why, sizeof why, "something after '%.64s %.64s …': quote a value that has blanks", keyword, name);
 		return fail(r, err, err_size, why);
 	}
 	if (package)
 		return 0;
 	if (!section && !*in_section) {
-		snprintf(why, sizeof why, "'%s %.64s' before the first 'config'", keyword, name);
+		snprintf(why, sizeof why, "'%.64s %.64s' before the first 'config'", keyword, name);
 		return fail(r, err, err_size, why);
 	}
 	*in_section = true;

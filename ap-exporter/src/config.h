@@ -1,0 +1,106 @@
+/*
+ * The daemon's configuration, read from a file in UCI format. Every option, its default, unit and range stand in one
+ * table in config.c; README.md and files/ap-exporter.config describe the same options and a test compares them.
+ */
+#ifndef OAL_CONFIG_H
+#define OAL_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define CONFIG_PATH "/etc/config/ap-exporter"
+#define CONFIG_NAME 64   /* ids and names */
+#define CONFIG_FILE 256  /* paths, broker lists */
+#define CONFIG_IF 16     /* interface names (IFNAMSIZ) */
+#define CONFIG_EACH 8    /* most sections of one type */
+
+struct config_exporter {
+	bool enabled;
+	char ap_id[CONFIG_NAME]; /* empty: the host's name */
+	char site[CONFIG_NAME];
+	char user[CONFIG_NAME];  /* empty: stay who started it */
+	char status_socket[CONFIG_FILE];
+	char pseudonym_key[CONFIG_FILE];
+	uint32_t max_stations, max_flows;
+};
+
+struct config_nl80211 {
+	bool enabled;
+	char interface[CONFIG_IF];
+	uint32_t idle_interval_ticks, active_hold_ticks, channel_interval_ticks, queue_interval_ticks;
+};
+
+struct config_qdisc {
+	bool enabled;
+	char interface[CONFIG_IF];
+	uint32_t interval_ticks;
+};
+
+struct config_packet {
+	bool enabled;
+	char interface[CONFIG_IF];
+	uint32_t ring_kb, snaplen;
+};
+
+struct config_beacon {
+	bool enabled;
+	char interface[CONFIG_IF];
+	uint32_t interval_ticks;
+};
+
+struct config_neigh {
+	bool enabled;
+	char interface[CONFIG_IF];
+	uint32_t interval_ms;
+};
+
+struct config_replay {
+	bool enabled;
+	char file[CONFIG_FILE];
+	bool loop;
+	uint32_t aps;          /* virtual APs */
+	char ap_prefix[CONFIG_NAME]; /* empty: the exporter's ap_id */
+	uint32_t speed_percent;
+	char client_net[CONFIG_NAME]; /* pcap: which addresses are on the Wi-Fi side */
+};
+
+struct config_kafka {
+	bool enabled;
+	char brokers[CONFIG_FILE], ca[CONFIG_FILE], certificate[CONFIG_FILE], key[CONFIG_FILE];
+	bool plaintext;
+	char topic_prefix[CONFIG_NAME];
+	uint32_t buffer_kb, inflight_kb, linger_ms, flush_ms;
+};
+
+struct config_file {
+	bool enabled;
+	char path[CONFIG_FILE];
+	uint32_t max_mb;
+};
+
+struct config {
+	struct config_exporter exporter;
+	struct config_nl80211 nl80211[CONFIG_EACH];
+	struct config_qdisc qdisc[CONFIG_EACH];
+	struct config_packet packet[CONFIG_EACH];
+	struct config_beacon beacon[CONFIG_EACH];
+	struct config_neigh neigh[CONFIG_EACH];
+	struct config_replay replay[CONFIG_EACH];
+	struct config_kafka kafka;
+	struct config_file file;
+	uint32_t n_exporter, n_nl80211, n_qdisc, n_packet, n_beacon, n_neigh, n_replay, n_kafka, n_file;
+};
+
+/*
+ * Reads and judges a configuration. 0, or a negative errno with what is wrong, and where, in `err`.
+ * Sections with `enabled 0` are left out of the result.
+ */
+int config_load(struct config *c, const char *path, char *err, size_t err_size);
+int config_parse(struct config *c, const char *text, size_t len, char *err, size_t err_size);
+
+/* Prints every section type and option with its default, range and meaning. */
+void config_print_options(FILE *f);
+
+#endif

@@ -1,0 +1,361 @@
+#include "daemon.h"
+
+#include "collector.h"
+#include "health.h"
+#include "log.h"
+#include "oal_features.h"
+#include "pipeline.h"
+#include "sink.h"
+#include "version.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define MOST_COLLECTORS (6 * CONFIG_EACH)
+#define MOST_SINKS 4
+#define KEY_BYTES 16
+
+struct running {
+	const struct collector_ops *ops;
+	void *self;
+};
+
+struct opened {
+	const struct sink_ops *ops;
+	void *self;
+	bool shared; /* a later daemon owns it */
+};
+
+struct daemon {
+	struct config config;
+	struct pipeline *pipeline; /* NULL when only replaying */
+	uint16_t version;
+	uint64_t boot_id, started_us, tick_number;
+	struct running collectors[MOST_COLLECTORS];
+	unsigned n_collectors;
+	struct opened sinks[MOST_SINKS];
+	unsigned n_sinks;
+	struct collector_counts counts, accounted, told;
+	uint64_t missed_told;
+	uint32_t reloads, reloads_refused;
+	struct clock_quality clock;
+	bool account; /* news of the clock for the pipeline */
+	char names[256];
+};
+
+static void put(void *ctx, const struct sink_batch *b)
+{
+	struct daemon *d = ctx;
+
+	for (unsigned i = 0; i < d->n_sinks; i++)
+		d->sinks[i].ops->put(d->sinks[i].self, b);
+}
+
+static void on_batch(void *ctx, const struct batch_out *out)
+{
+	struct daemon *d = ctx;
+	struct sink_batch b = { d->config.exporter.ap_id, out->topic, out->bytes, out->len, out->t0_us };
+
+	put(d, &b);
+}
+
+static int read_key(const char *path, uint8_t key[KEY_BYTES], char *err, size_t err_size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0) {
+		n = -errno;
+		snprintf(err, err_size, "cannot read pseudonym key %s: %s", path, strerror(errno));
+		return (int)n;
+	}
+	n = read(fd, key, KEY_BYTES);
+	close(fd);
+	if (n == KEY_BYTES)
+		return 0;
+	snprintf(err, err_size, "pseudonym key %s is shorter than %d bytes; make one with: head -c %d /dev/urandom", path, KEY_BYTES, KEY_BYTES);
+	return -EINVAL;
+}
+
+static int open_pipeline(struct daemon *d, char *err, size_t err_size)
+{
+	const struct config_exporter *e = &d->config.exporter;
+	uint8_t key[KEY_BYTES];
+	struct pipeline_config c = {
+		.ap_id = e->ap_id,
+		.site = e->site,
+		.boot_id = d->boot_id,
+		.max_stations = e->max_stations,
+		.max_flows = e->max_flows,
+		.program = &oal_feature_congestion,
+		.emit = on_batch,
+		.ctx = d,
+	};
+	int ret = 0;
+
+	if (e->pseudonym_key[0]) {
+		ret = read_key(e->pseudonym_key, key, err, err_size);
+		if (ret)
+			return ret;
+		c.pseudonym_key = key;
+		c.pseudonym_key_len = sizeof key;
+	}
+	ret = pipeline_new(&d->pipeline, &c);
+	if (ret)
+		snprintf(err, err_size, "cannot make the pipeline for %u stations and %u flows: %s", e->max_stations, e->max_flows,
+			 strerror(-ret));
+	else
+		d->version = pipeline_name(d->pipeline, OAL_VERSION);
+	return ret;
+}
+
+static int open_sinks(struct daemon *d, struct daemon *previous, char *err, size_t err_size)
+{
+	for (int i = 0; sink_all[i]; i++) {
+		struct opened *o = &d->sinks[d->n_sinks];
+		int ret = 0;
+
+		if (!sink_all[i]->wanted(&d->config))
+			continue;
+		o->ops = sink_all[i];
+		for (unsigned k = 0; previous && k < previous->n_sinks; k++)
+			if (previous->sinks[k].ops == o->ops && o->ops->same(&previous->config, &d->config))
+				o->self = previous->sinks[k].self;
+		o->shared = o->self != NULL; /* until this daemon stands */
+		if (!o->self)
+			ret = o->ops->open(&o->self, &d->config, err, err_size);
+		if (ret)
+			return ret;
+		d->n_sinks++;
+	}
+	return 0;
+}
+
+static int start_collectors(struct daemon *d, char *err, size_t err_size)
+{
+	struct collector_env env = { .config = &d->config, .pipeline = d->pipeline, .counts = &d->counts, .put = put, .put_ctx = d };
+	size_t len = 1;
+
+	strcpy(d->names, "[");
+	for (int i = 0; collector_all[i]; i++) {
+		for (env.section = 0; env.section < collector_all[i]->sections(&d->config); env.section++) {
+			struct running *r = &d->collectors[d->n_collectors];
+			int ret = collector_all[i]->check(&d->config, env.section, err, err_size);
+
+			r->ops = collector_all[i];
+			ret = ret ? ret : r->ops->start(&r->self, &env, err, err_size);
+			if (ret)
+				return ret;
+			d->n_collectors++;
+			len += (size_t)snprintf(d->names + len, sizeof d->names - len - 2, "%s\"%s\"", len > 1 ? ", " : "", r->ops->name);
+			if (len > sizeof d->names - 16)
+				len = sizeof d->names - 16; /* enough of them to see what kind they are */
+		}
+	}
+	strcpy(d->names + len, "]");
+	return 0;
+}
+
+int daemon_check(const struct config *c, char *err, size_t err_size)
+{
+	int ret = 0;
+
+	for (int i = 0; collector_all[i] && !ret; i++)
+		for (uint32_t k = 0; k < collector_all[i]->sections(c) && !ret; k++)
+			ret = collector_all[i]->check(c, k, err, err_size);
+	for (int i = 0; sink_all[i] && !ret; i++)
+		if (sink_all[i]->wanted(c))
+			ret = sink_all[i]->check(c, err, err_size);
+	if (!ret && c->exporter.pseudonym_key[0]) {
+		uint8_t key[KEY_BYTES];
+
+		ret = read_key(c->exporter.pseudonym_key, key, err, err_size);
+	}
+	return ret;
+}
+
+int daemon_new(struct daemon **out, const struct config *c, struct daemon *previous, char *err, size_t err_size)
+{
+	struct daemon *d = calloc(1, sizeof *d);
+	bool live = false;
+	int ret;
+
+	if (!d) {
+		snprintf(err, err_size, "out of memory");
+		return -ENOMEM;
+	}
+	d->config = *c;
+	d->started_us = clock_monotonic_us();
+	d->account = true;
+	if (getrandom(&d->boot_id, sizeof d->boot_id, 0) != sizeof d->boot_id)
+		d->boot_id = clock_realtime_us(); /* differs from the last one, which is what counts */
+	d->boot_id |= 1; /* never 0 */
+	for (int i = 0; collector_all[i]; i++)
+		live |= collector_all[i]->live && collector_all[i]->sections(c);
+	ret = open_sinks(d, previous, err, err_size);
+	if (!ret && live)
+		ret = open_pipeline(d, err, err_size);
+	if (!ret)
+		ret = start_collectors(d, err, err_size);
+	if (ret) {
+		daemon_free(d);
+		return ret;
+	}
+	for (unsigned i = 0; i < d->n_sinks; i++) {
+		if (!d->sinks[i].shared)
+			continue;
+		d->sinks[i].shared = false;
+		for (unsigned k = 0; k < previous->n_sinks; k++)
+			if (previous->sinks[k].self == d->sinks[i].self)
+				previous->sinks[k].shared = true;
+	}
+	*out = d;
+	return 0;
+}
+
+/* Tells the pipeline what batch headers say about losses and the clock, when there is news. */
+static void account(struct daemon *d, const struct clock_quality *clock)
+{
+	uint64_t drops = d->counts.ring_drops - d->accounted.ring_drops;
+	uint64_t interrupted = d->counts.dumps_interrupted - d->accounted.dumps_interrupted;
+
+	if (clock->state != d->clock.state || clock->error_us != d->clock.error_us)
+		d->account = true;
+	if (!drops && !interrupted && !d->account)
+		return;
+	pipeline_account(d->pipeline, (uint32_t)drops, (uint32_t)interrupted, (uint8_t)clock->state, clock->error_us);
+	d->accounted = d->counts;
+	d->clock = *clock;
+	d->account = false;
+}
+
+void daemon_tick(struct daemon *d, const struct tick *t, const struct clock_quality *clock)
+{
+	struct collector_tick now;
+
+	d->tick_number += t->missed + 1u;
+	now.number = d->tick_number;
+	now.monotonic_us = t->due_us;
+	now.due_us = (uint64_t)((int64_t)t->due_us + clock->offset_us);
+	for (unsigned i = 0; i < d->n_collectors; i++)
+		if (d->collectors[i].ops->before_tick)
+			d->collectors[i].ops->before_tick(d->collectors[i].self, &now);
+	if (d->pipeline) {
+		pipeline_tick(d->pipeline, now.due_us, t->missed, t->late_us);
+		account(d, clock);
+	}
+	for (unsigned i = 0; i < d->n_collectors; i++)
+		if (d->collectors[i].ops->tick)
+			d->collectors[i].ops->tick(d->collectors[i].self, &now);
+}
+
+static void gather(const struct daemon *d, struct health *h)
+{
+	*h = (struct health){
+		.ap_id = d->config.exporter.ap_id,
+		.site = d->config.exporter.site,
+		.boot_id = d->boot_id,
+		.uptime_us = clock_monotonic_us() - d->started_us,
+		.reloads = d->reloads,
+		.reloads_refused = d->reloads_refused,
+		.clock = d->clock,
+		.counts = d->counts,
+		.collectors = d->names,
+		.n_sinks = d->n_sinks,
+	};
+	if (d->pipeline)
+		pipeline_stats(d->pipeline, &h->pipeline);
+	for (unsigned i = 0; i < d->n_sinks; i++) {
+		h->sinks[i].name = d->sinks[i].ops->name;
+		d->sinks[i].ops->stats(d->sinks[i].self, &h->sinks[i].stats);
+	}
+	health_measure(h);
+}
+
+/* One line a second, and only if something went wrong in it. */
+static void tell(struct daemon *d, const struct health *h)
+{
+	uint64_t missed = h->pipeline.ticks_missed - d->missed_told, drops = d->counts.ring_drops - d->told.ring_drops;
+	uint64_t errors = d->counts.netlink_errors - d->told.netlink_errors;
+
+	if (missed > 25 || drops || errors) /* a tenth of the ticks; fewer stand in the health row */
+		log_warn("in the last second: %llu ticks missed, %llu packets lost by the ring, %llu netlink requests failed",
+			 (unsigned long long)missed, (unsigned long long)drops, (unsigned long long)errors);
+	d->missed_told = h->pipeline.ticks_missed;
+	d->told = d->counts;
+}
+
+void daemon_second(struct daemon *d, const struct clock_quality *clock)
+{
+	struct oal_health_row row;
+	struct health h;
+
+	d->clock = *clock;
+	d->account = true;
+	gather(d, &h);
+	if (d->pipeline) {
+		health_row(&h, d->version, &row);
+		pipeline_row(d->pipeline, OAL_HEALTH, &row);
+		pipeline_stats_reset_max(d->pipeline);
+	}
+	tell(d, &h);
+	for (unsigned i = 0; i < d->n_collectors; i++)
+		if (d->collectors[i].ops->second)
+			d->collectors[i].ops->second(d->collectors[i].self);
+	for (unsigned i = 0; i < d->n_sinks; i++)
+		d->sinks[i].ops->second(d->sinks[i].self);
+}
+
+bool daemon_done(const struct daemon *d)
+{
+	for (unsigned i = 0; i < d->n_collectors; i++)
+		if (!d->collectors[i].ops->done || !d->collectors[i].ops->done(d->collectors[i].self))
+			return false;
+	return d->n_collectors > 0;
+}
+
+void daemon_reloaded(struct daemon *d, uint32_t reloads, uint32_t refused)
+{
+	d->reloads = reloads;
+	d->reloads_refused = refused;
+}
+
+size_t daemon_health(void *daemon, char *buf, size_t size)
+{
+	struct health h;
+
+	gather(daemon, &h);
+	return health_json(&h, buf, size);
+}
+
+void daemon_free(struct daemon *d)
+{
+	if (!d)
+		return;
+	while (d->n_collectors) {
+		struct running *r = &d->collectors[--d->n_collectors];
+
+		r->ops->stop(r->self);
+	}
+	if (d->pipeline) {
+		pipeline_flush(d->pipeline);
+		pipeline_free(d->pipeline);
+	}
+	while (d->n_sinks) {
+		struct opened *o = &d->sinks[--d->n_sinks];
+		struct sink_stats last;
+
+		if (o->shared)
+			continue;
+		o->ops->close(o->self, &last);
+		log_info("%s: %llu batches delivered, %llu let go, %llu errors%s%s", o->ops->name, (unsigned long long)last.delivered,
+			 (unsigned long long)last.let_go, (unsigned long long)last.errors, last.last_error[0] ? "; latest: " : "",
+			 last.last_error);
+	}
+	free(d);
+}

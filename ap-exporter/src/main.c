@@ -1,0 +1,237 @@
+/* ap-exporter: lifecycle of the daemon, and its commands. */
+#include "clock.h"
+#include "config.h"
+#include "daemon.h"
+#include "dump.h"
+#include "log.h"
+#include "loop.h"
+#include "oal_schema.h"
+#include "privileges.h"
+#include "status.h"
+#include "version.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+#define TICKS_PER_SECOND (1000000 / OAL_SETTING_TICK_US)
+
+struct run {
+	const char *path;
+	struct config config;
+	struct loop *loop;
+	struct daemon *daemon;
+	struct status *status;
+	int signals;
+	uint32_t reloads, refused;
+};
+
+static size_t health_of(void *ctx, char *buf, size_t size)
+{
+	return daemon_health(((struct run *)ctx)->daemon, buf, size);
+}
+
+/* A new configuration replaces the running one only once everything in it stands. */
+static void reload(struct run *r)
+{
+	static struct config config; /* too large for the stack */
+	struct daemon *next;
+	char err[1024];
+
+	if (config_load(&config, r->path, err, sizeof err) < 0 || daemon_new(&next, &config, r->daemon, err, sizeof err) < 0) {
+		r->refused++;
+		daemon_reloaded(r->daemon, r->reloads, r->refused);
+		log_error("reload refused, the old configuration goes on: %s", err);
+		return;
+	}
+	r->reloads++;
+	daemon_reloaded(next, r->reloads, r->refused);
+	daemon_free(r->daemon);
+	r->daemon = next;
+	r->config = config;
+	log_info("configuration %s reloaded", r->path);
+}
+
+static void on_signal(void *ctx, int fd)
+{
+	struct run *r = ctx;
+	struct signalfd_siginfo info;
+
+	if (read(fd, &info, sizeof info) != (ssize_t)sizeof info)
+		return;
+	if (info.ssi_signo == SIGHUP)
+		reload(r);
+	else
+		loop_stop(r->loop);
+}
+
+static int serve(struct run *r)
+{
+	struct clock_quality clock = { 0 };
+	uint64_t ticks = 0, next_second = TICKS_PER_SECOND;
+	struct tick t;
+	int ret;
+
+	clock_look(&clock);
+	while ((ret = loop_wait(r->loop, &t)) > 0) {
+		daemon_tick(r->daemon, &t, &clock);
+		ticks += t.missed + 1u;
+		if (ticks >= next_second) {
+			next_second = ticks + TICKS_PER_SECOND;
+			clock_look(&clock);
+			daemon_second(r->daemon, &clock);
+		}
+		if (daemon_done(r->daemon))
+			break;
+	}
+	return ret < 0 ? ret : 0;
+}
+
+static int run(const char *path)
+{
+	static struct run r;
+	char err[1024];
+	sigset_t set;
+	int ret;
+
+	r.path = path;
+	r.signals = -1;
+	ret = config_load(&r.config, path, err, sizeof err);
+	if (ret < 0)
+		goto out;
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	r.loop = loop_new(OAL_SETTING_TICK_US);
+	r.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	ret = !r.loop || r.signals < 0 ? -errno : loop_add(r.loop, r.signals, on_signal, &r);
+	if (ret < 0) {
+		snprintf(err, sizeof err, "cannot make the timer and signal descriptors: %s", strerror(-ret));
+		goto out;
+	}
+	if (r.config.exporter.status_socket[0]) {
+		ret = status_open(&r.status, r.config.exporter.status_socket, health_of, &r, err, sizeof err);
+		if (ret < 0)
+			goto out;
+	}
+	ret = daemon_new(&r.daemon, &r.config, NULL, err, sizeof err);
+	if (ret < 0)
+		goto out;
+	if (r.status)
+		ret = loop_add(r.loop, status_fd(r.status), status_serve, r.status);
+	ret = ret ? ret : privileges_drop(r.config.exporter.user, err, sizeof err);
+	if (ret < 0)
+		goto out;
+	log_info("%s: AP %s, schema revision %d, running", OAL_VERSION, r.config.exporter.ap_id, OAL_SETTING_SCHEMA_REVISION);
+	ret = serve(&r);
+	if (ret < 0)
+		snprintf(err, sizeof err, "the event loop failed: %s", strerror(-ret));
+out:
+	daemon_free(r.daemon);
+	status_close(r.status);
+	if (r.signals >= 0)
+		close(r.signals);
+	loop_free(r.loop);
+	if (ret < 0)
+		log_error("%s", err);
+	return ret < 0 ? 1 : 0;
+}
+
+static int check_config(const char *path)
+{
+	static struct config config;
+	char err[1024];
+
+	if (config_load(&config, path, err, sizeof err) < 0 || daemon_check(&config, err, sizeof err) < 0) {
+		log_error("%s", err);
+		return 1;
+	}
+	printf("%s: good; AP %s\n", path, config.exporter.ap_id);
+	return 0;
+}
+
+static int status(const char *path, const char *socket)
+{
+	static struct config config;
+	char err[1024];
+	int ret;
+
+	if (!socket) {
+		if (config_load(&config, path, err, sizeof err) < 0) {
+			log_error("%s", err);
+			return 1;
+		}
+		socket = config.exporter.status_socket;
+	}
+	ret = status_read(socket, stdout);
+	if (ret < 0)
+		log_error("no answer from %s: %s; is ap-exporter running?", socket, strerror(-ret));
+	return ret < 0 ? 1 : 0;
+}
+
+static int usage(FILE *f)
+{
+	fprintf(f,
+		"usage: ap-exporter [run] [-c FILE]      collect and send until SIGTERM; SIGHUP reads FILE again\n"
+		"       ap-exporter check-config [-c FILE]  say whether FILE is good and can work here\n"
+		"       ap-exporter status [-c FILE | -s SOCKET]  health of the running exporter, as JSON\n"
+		"       ap-exporter dump CAPTURE          rows of a capture, one a line\n"
+		"       ap-exporter count CAPTURE         what a capture holds\n"
+		"       ap-exporter options               every option of FILE, with default, range and meaning\n"
+		"FILE is in UCI format; default " CONFIG_PATH "\n");
+	return f == stderr ? 2 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "config", required_argument, NULL, 'c' },   { "socket", required_argument, NULL, 's' },
+		{ "check-config", no_argument, NULL, 'C' },   { "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' },        { 0 },
+	};
+	const char *path = CONFIG_PATH, *socket = NULL, *command = "run";
+	int o;
+
+#ifdef __GLIBC__
+	mallopt(M_ARENA_MAX, 1); /* librdkafka's threads would each take an arena */
+#endif
+	while ((o = getopt_long(argc, argv, "c:s:hv", options, NULL)) != -1) {
+		switch (o) {
+		case 'c': path = optarg; break;
+		case 's': socket = optarg; break;
+		case 'C': command = "check-config"; break;
+		case 'h': return usage(stdout);
+		case 'v': printf("ap-exporter %s, schema revision %d\n", OAL_VERSION, OAL_SETTING_SCHEMA_REVISION); return 0;
+		default: return usage(stderr);
+		}
+	}
+	argc -= optind;
+	argv += optind;
+	if (argc > 0)
+		command = *argv++, argc--;
+	if (!strcmp(command, "run") && !argc)
+		return run(path);
+	if (!strcmp(command, "check-config") && !argc)
+		return check_config(path);
+	if (!strcmp(command, "status") && !argc)
+		return status(path, socket);
+	if (!strcmp(command, "options") && !argc) {
+		config_print_options(stdout);
+		return 0;
+	}
+	if (!strcmp(command, "dump") && argc == 1)
+		return dump_rows(argv[0], stdout) < 0;
+	if (!strcmp(command, "count") && argc == 1)
+		return dump_count(argv[0], stdout) < 0;
+	return usage(stderr);
+}

@@ -1,0 +1,397 @@
+#include "nl80211_parse.h"
+
+#include <linux/nl80211.h>
+
+/* Access category of a TID (IEEE 802.1D, as the kernel's ieee802_1d_to_ac); frames without QoS go as best effort. */
+static uint8_t ac_of(unsigned tid)
+{
+	static const uint8_t map[8] = { 2, 3, 3, 2, 1, 1, 0, 0 };
+
+	return tid < 16 ? map[tid & 7] : 2;
+}
+
+bool nl80211_find_station(const uint8_t *attrs, uint32_t len, uint64_t *mac, struct nl_attr *info)
+{
+	struct nl_iter it = nl_iter(attrs, len);
+	bool has_mac = false, has_info = false;
+	struct nl_attr a;
+
+	while (nl_next(&it, &a)) {
+		if (a.type == NL80211_ATTR_MAC && a.len >= 6) {
+			*mac = nl_mac(&a);
+			has_mac = true;
+		} else if (a.type == NL80211_ATTR_STA_INFO) {
+			*info = a;
+			has_info = true;
+		}
+	}
+	return has_mac && has_info;
+}
+
+static void parse_txq(const struct nl_attr *nest, struct nl80211_txq *q)
+{
+	struct nl_iter it = nl_nested(nest);
+	struct nl_attr a;
+
+	while (nl_next(&it, &a)) {
+		uint32_t v = nl_u32(&a);
+
+		switch (a.type) {
+		case NL80211_TXQ_STATS_BACKLOG_BYTES: q->backlog_bytes = v; break;
+		case NL80211_TXQ_STATS_BACKLOG_PACKETS: q->backlog_pkts = v; break;
+		case NL80211_TXQ_STATS_FLOWS: q->flows = v; break;
+		case NL80211_TXQ_STATS_DROPS: q->drops = v; break;
+		case NL80211_TXQ_STATS_ECN_MARKS: q->ecn_marks = v; break;
+		case NL80211_TXQ_STATS_OVERLIMIT: q->overlimit = v; break;
+		case NL80211_TXQ_STATS_COLLISIONS: q->collisions = v; break;
+		case NL80211_TXQ_STATS_TX_BYTES: q->tx_bytes = v; break;
+		case NL80211_TXQ_STATS_TX_PACKETS: q->tx_pkts = v; break;
+		default: break;
+		}
+	}
+}
+
+static void parse_tid(const struct nl_attr *nest, struct nl80211_tid *t)
+{
+	struct nl_iter it = nl_nested(nest);
+	struct nl_attr a;
+
+	memset(t, 0, sizeof *t); /* padding too: whole structs are compared */
+	while (nl_next(&it, &a)) {
+		switch (a.type) {
+		case NL80211_TID_STATS_TX_MSDU: t->msdu_pkts = nl_count(&a); break;
+		case NL80211_TID_STATS_TX_MSDU_RETRIES: t->msdu_retries = nl_count(&a); break;
+		case NL80211_TID_STATS_TX_MSDU_FAILED: t->msdu_failed = nl_count(&a); break;
+		case NL80211_TID_STATS_TXQ_STATS: parse_txq(&a, &t->txq); break;
+		default: break;
+		}
+	}
+}
+
+/* Replaces one TID's share in the sums of its category; 32-bit sums wrap as their parts do. */
+static void resum(struct oal_station_ac_row *ac, const struct nl80211_tid *was, const struct nl80211_tid *is)
+{
+	ac->msdu_pkts = (ac->msdu_pkts + is->msdu_pkts - was->msdu_pkts) & INT64_MAX;
+	ac->msdu_retries = (ac->msdu_retries + is->msdu_retries - was->msdu_retries) & INT64_MAX;
+	ac->msdu_failed = (ac->msdu_failed + is->msdu_failed - was->msdu_failed) & INT64_MAX;
+	ac->backlog_bytes += is->txq.backlog_bytes - was->txq.backlog_bytes;
+	ac->backlog_pkts += is->txq.backlog_pkts - was->txq.backlog_pkts;
+	ac->flows += is->txq.flows - was->txq.flows;
+	ac->drops += is->txq.drops - was->txq.drops;
+	ac->ecn_marks += is->txq.ecn_marks - was->txq.ecn_marks;
+	ac->overlimit += is->txq.overlimit - was->txq.overlimit;
+	ac->collisions += is->txq.collisions - was->txq.collisions;
+	ac->tx_bytes += is->txq.tx_bytes - was->txq.tx_bytes;
+	ac->tx_pkts += is->txq.tx_pkts - was->txq.tx_pkts;
+}
+
+static bool nothing_in(const struct nl80211_tid *t)
+{
+	const struct nl80211_tid none = { 0 };
+
+	return !memcmp(t, &none, sizeof none);
+}
+
+/*
+ * 17 nests of some 140 bytes each, of which one or two changed since the last tick: the others are told by their bytes
+ * and not parsed. The nests stand at the same offsets every time as long as the driver reports the same attributes.
+ */
+static void parse_tids(struct nl80211_station *s, const struct nl_attr *nest)
+{
+	bool alike = nest->len == s->raw_len;
+	struct nl_iter it = nl_nested(nest);
+	const uint8_t *at = it.p;
+	struct nl_attr a;
+
+	if (alike && !memcmp(s->raw, nest->data, nest->len))
+		return;
+	if (!alike) {
+		/* Another shape: a TID that is not in it any more must not linger in the sums. */
+		for (unsigned t = 0; t < NL80211_TIDS; t++) {
+			const struct nl80211_tid none = { 0 };
+
+			if (nothing_in(&s->tids[t]))
+				continue;
+			resum(&s->ac[ac_of(t)], &s->tids[t], &none);
+			s->tids[t] = none;
+			s->ac_changed |= (uint8_t)(1u << ac_of(t));
+		}
+	}
+	for (; nl_next(&it, &a); at = it.p) {
+		size_t offset = (size_t)(at - nest->data), size = (size_t)(it.p - at);
+		struct nl80211_tid now;
+		unsigned tid = a.type - 1u, ac;
+
+		if (tid >= NL80211_TIDS || (alike && !memcmp(s->raw + offset, at, size)))
+			continue;
+		parse_tid(&a, &now);
+		if (!memcmp(&now, &s->tids[tid], sizeof now))
+			continue;
+		ac = ac_of(tid);
+		resum(&s->ac[ac], &s->tids[tid], &now);
+		s->tids[tid] = now;
+		s->ac_changed |= (uint8_t)(1u << ac);
+		s->ac_used |= (uint8_t)(1u << ac);
+	}
+	s->raw_len = nest->len <= sizeof s->raw ? nest->len : 0; /* a larger nest is parsed every time */
+	memcpy(s->raw, nest->data, s->raw_len);
+}
+
+static uint16_t gi_ns(uint8_t gi)
+{
+	return gi == 0 ? 800 : gi == 1 ? 1600 : 3200; /* NL80211_RATE_INFO_HE_GI_*, EHT likewise */
+}
+
+static void parse_rate(struct nl80211_rate *r, const struct nl_attr *nest)
+{
+	struct nl_iter it = nl_nested(nest);
+	struct nl_attr a;
+	uint32_t kbps16 = 0;
+
+	if (r->raw_len == nest->len && r->raw_len && !memcmp(r->raw, nest->data, nest->len))
+		return;
+	r->raw_len = nest->len <= sizeof r->raw ? (uint8_t)nest->len : 0;
+	memcpy(r->raw, nest->data, r->raw_len);
+	r->kbps = 0;
+	r->mcs = 255;
+	r->nss = 1;
+	r->width_mhz = 20;
+	r->gi_ns = 800;
+	while (nl_next(&it, &a)) {
+		switch (a.type) {
+		case NL80211_RATE_INFO_BITRATE: kbps16 = nl_u16(&a) * 100u; break; /* 100 kbit/s; 0 above 6.5 Gbit/s */
+		case NL80211_RATE_INFO_BITRATE32: r->kbps = nl_u32(&a) > UINT32_MAX / 100 ? UINT32_MAX : nl_u32(&a) * 100; break;
+		case NL80211_RATE_INFO_MCS: /* 802.11n: the index holds the streams */
+			r->mcs = nl_u8(&a);
+			r->nss = (uint8_t)(r->mcs / 8 + 1);
+			break;
+		case NL80211_RATE_INFO_VHT_MCS:
+		case NL80211_RATE_INFO_HE_MCS:
+		case NL80211_RATE_INFO_EHT_MCS: r->mcs = nl_u8(&a); break;
+		case NL80211_RATE_INFO_VHT_NSS:
+		case NL80211_RATE_INFO_HE_NSS:
+		case NL80211_RATE_INFO_EHT_NSS: r->nss = nl_u8(&a); break;
+		case NL80211_RATE_INFO_SHORT_GI: r->gi_ns = 400; break;
+		case NL80211_RATE_INFO_HE_GI:
+		case NL80211_RATE_INFO_EHT_GI: r->gi_ns = gi_ns(nl_u8(&a)); break;
+		case NL80211_RATE_INFO_5_MHZ_WIDTH: r->width_mhz = 5; break;
+		case NL80211_RATE_INFO_10_MHZ_WIDTH: r->width_mhz = 10; break;
+		case NL80211_RATE_INFO_40_MHZ_WIDTH: r->width_mhz = 40; break;
+		case NL80211_RATE_INFO_80_MHZ_WIDTH: r->width_mhz = 80; break;
+		case NL80211_RATE_INFO_80P80_MHZ_WIDTH:
+		case NL80211_RATE_INFO_160_MHZ_WIDTH: r->width_mhz = 160; break;
+		case NL80211_RATE_INFO_320_MHZ_WIDTH: r->width_mhz = 320; break;
+		default: break;
+		}
+	}
+	if (!r->kbps)
+		r->kbps = kbps16;
+}
+
+void nl80211_parse_station(struct nl80211_station *s, const struct nl_attr *info)
+{
+	struct nl_iter it = nl_nested(info);
+	struct oal_station_row *r = &s->row;
+	bool rx64 = false, tx64 = false;
+	struct nl_attr a;
+
+	s->ac_changed = 0;
+	r->absent = OAL_STATION_ABSENT_ACK_SIGNAL_DBM | OAL_STATION_ABSENT_EXPECTED_THROUGHPUT_KBPS | OAL_STATION_ABSENT_AIRTIME_WEIGHT;
+	r->ack_signal_dbm = 0;
+	r->expected_throughput_kbps = 0;
+	r->airtime_weight = 0;
+	while (nl_next(&it, &a)) {
+		switch (a.type) {
+		case NL80211_STA_INFO_INACTIVE_TIME: r->inactive_ms = nl_u32(&a); break;
+		case NL80211_STA_INFO_RX_BYTES:
+			if (!rx64)
+				r->rx_bytes = nl_u32(&a);
+			break;
+		case NL80211_STA_INFO_TX_BYTES:
+			if (!tx64)
+				r->tx_bytes = nl_u32(&a);
+			break;
+		case NL80211_STA_INFO_RX_BYTES64:
+			r->rx_bytes = nl_count(&a);
+			rx64 = true;
+			break;
+		case NL80211_STA_INFO_TX_BYTES64:
+			r->tx_bytes = nl_count(&a);
+			tx64 = true;
+			break;
+		case NL80211_STA_INFO_RX_PACKETS: r->rx_pkts = nl_u32(&a); break;
+		case NL80211_STA_INFO_TX_PACKETS: r->tx_pkts = nl_u32(&a); break;
+		case NL80211_STA_INFO_TX_RETRIES: r->tx_retries = nl_u32(&a); break;
+		case NL80211_STA_INFO_TX_FAILED: r->tx_failed = nl_u32(&a); break;
+		case NL80211_STA_INFO_RX_DROP_MISC: r->rx_drop_misc = nl_count(&a); break;
+		case NL80211_STA_INFO_BEACON_LOSS: r->beacon_loss = nl_u32(&a); break;
+		case NL80211_STA_INFO_SIGNAL: r->signal_dbm = (int8_t)nl_u8(&a); break;
+		case NL80211_STA_INFO_SIGNAL_AVG: r->signal_avg_dbm = (int8_t)nl_u8(&a); break;
+		case NL80211_STA_INFO_ACK_SIGNAL:
+			r->ack_signal_dbm = (int8_t)nl_u8(&a);
+			r->absent &= ~OAL_STATION_ABSENT_ACK_SIGNAL_DBM;
+			break;
+		case NL80211_STA_INFO_EXPECTED_THROUGHPUT:
+			r->expected_throughput_kbps = nl_u32(&a);
+			r->absent &= ~OAL_STATION_ABSENT_EXPECTED_THROUGHPUT_KBPS;
+			break;
+		case NL80211_STA_INFO_AIRTIME_WEIGHT:
+			r->airtime_weight = nl_u16(&a);
+			r->absent &= ~OAL_STATION_ABSENT_AIRTIME_WEIGHT;
+			break;
+		case NL80211_STA_INFO_TX_DURATION: r->tx_airtime_us = nl_count(&a); break;
+		case NL80211_STA_INFO_RX_DURATION: r->rx_airtime_us = nl_count(&a); break;
+		case NL80211_STA_INFO_TX_BITRATE: parse_rate(&s->tx_rate, &a); break;
+		case NL80211_STA_INFO_RX_BITRATE: parse_rate(&s->rx_rate, &a); break;
+		case NL80211_STA_INFO_TID_STATS: parse_tids(s, &a); break;
+		default: break;
+		}
+	}
+	r->tx_bitrate_kbps = s->tx_rate.kbps;
+	r->tx_mcs = s->tx_rate.mcs;
+	r->tx_nss = s->tx_rate.nss;
+	r->tx_width_mhz = s->tx_rate.width_mhz;
+	r->tx_gi_ns = s->tx_rate.gi_ns;
+	r->rx_bitrate_kbps = s->rx_rate.kbps;
+	r->rx_mcs = s->rx_rate.mcs;
+	r->rx_nss = s->rx_rate.nss;
+	r->rx_width_mhz = s->rx_rate.width_mhz;
+	r->rx_gi_ns = s->rx_rate.gi_ns;
+}
+
+bool nl80211_parse_survey(const uint8_t *attrs, uint32_t len, struct oal_channel_row *row)
+{
+	struct nl_iter it = nl_iter(attrs, len);
+	bool in_use = false;
+	struct nl_attr a, i;
+
+	*row = (struct oal_channel_row){
+		.absent = OAL_CHANNEL_ABSENT_EXT_BUSY_MS | OAL_CHANNEL_ABSENT_RX_MS | OAL_CHANNEL_ABSENT_TX_MS |
+			  OAL_CHANNEL_ABSENT_SCAN_MS | OAL_CHANNEL_ABSENT_NOISE_DBM,
+	};
+	while (nl_next(&it, &a)) {
+		struct nl_iter nest = nl_nested(&a);
+
+		if (a.type != NL80211_ATTR_SURVEY_INFO)
+			continue;
+		while (nl_next(&nest, &i)) {
+			switch (i.type) {
+			case NL80211_SURVEY_INFO_FREQUENCY: row->frequency_mhz = nl_u32(&i) > UINT16_MAX ? 0 : (uint16_t)nl_u32(&i); break;
+			case NL80211_SURVEY_INFO_IN_USE: in_use = true; break;
+			case NL80211_SURVEY_INFO_TIME: row->active_ms = nl_count(&i); break;
+			case NL80211_SURVEY_INFO_TIME_BUSY: row->busy_ms = nl_count(&i); break;
+			case NL80211_SURVEY_INFO_TIME_EXT_BUSY:
+				row->ext_busy_ms = nl_count(&i);
+				row->absent &= ~OAL_CHANNEL_ABSENT_EXT_BUSY_MS;
+				break;
+			case NL80211_SURVEY_INFO_TIME_RX:
+				row->rx_ms = nl_count(&i);
+				row->absent &= ~OAL_CHANNEL_ABSENT_RX_MS;
+				break;
+			case NL80211_SURVEY_INFO_TIME_TX:
+				row->tx_ms = nl_count(&i);
+				row->absent &= ~OAL_CHANNEL_ABSENT_TX_MS;
+				break;
+			case NL80211_SURVEY_INFO_TIME_SCAN:
+				row->scan_ms = nl_count(&i);
+				row->absent &= ~OAL_CHANNEL_ABSENT_SCAN_MS;
+				break;
+			case NL80211_SURVEY_INFO_NOISE:
+				row->noise_dbm = (int8_t)nl_u8(&i);
+				row->absent &= ~OAL_CHANNEL_ABSENT_NOISE_DBM;
+				break;
+			default: break;
+			}
+		}
+	}
+	return in_use && row->frequency_mhz;
+}
+
+static uint16_t channel_width(uint32_t width)
+{
+	switch (width) {
+	case NL80211_CHAN_WIDTH_20_NOHT:
+	case NL80211_CHAN_WIDTH_20: return 20;
+	case NL80211_CHAN_WIDTH_40: return 40;
+	case NL80211_CHAN_WIDTH_80: return 80;
+	case NL80211_CHAN_WIDTH_80P80:
+	case NL80211_CHAN_WIDTH_160: return 160;
+	case NL80211_CHAN_WIDTH_320: return 320;
+	case NL80211_CHAN_WIDTH_10: return 10;
+	case NL80211_CHAN_WIDTH_5: return 5;
+	default: return 0; /* the 1 to 16 MHz widths of 802.11ah do not fit TCP's world */
+	}
+}
+
+void nl80211_parse_interface(const uint8_t *attrs, uint32_t len, struct nl80211_interface *i)
+{
+	struct nl_iter it = nl_iter(attrs, len);
+	struct nl_attr a;
+
+	*i = (struct nl80211_interface){ 0 };
+	while (nl_next(&it, &a)) {
+		if (a.type == NL80211_ATTR_CHANNEL_WIDTH) {
+			i->width_mhz = channel_width(nl_u32(&a));
+		} else if (a.type == NL80211_ATTR_TXQ_STATS) {
+			i->has_txq = true;
+			parse_txq(&a, &i->txq);
+		}
+	}
+}
+
+/* The BSS Load element (802.11-2020 9.4.2.27) among information elements: id, length, body. */
+static void parse_load(const uint8_t *ies, uint32_t len, struct oal_beacon_row *row)
+{
+	const uint8_t *p = ies, *end = ies + len;
+
+	for (; end - p >= 2 && end - p - 2 >= p[1]; p += 2 + p[1]) {
+		if (p[0] != 11 || p[1] < 5)
+			continue;
+		row->load_stations = (uint16_t)(p[2] | p[3] << 8); /* little-endian on the air */
+		row->load_utilization = p[4];
+		row->absent = 0;
+		return;
+	}
+}
+
+bool nl80211_parse_bss(const uint8_t *attrs, uint32_t len, struct oal_beacon_row *row, bool *own)
+{
+	struct nl_iter it = nl_iter(attrs, len);
+	struct nl_attr a, i, ies = { 0 };
+	bool has_bssid = false;
+
+	*row = (struct oal_beacon_row){ .absent = OAL_BEACON_ABSENT_LOAD_STATIONS | OAL_BEACON_ABSENT_LOAD_UTILIZATION };
+	*own = false;
+	while (nl_next(&it, &a)) {
+		struct nl_iter nest = nl_nested(&a);
+
+		if (a.type != NL80211_ATTR_BSS)
+			continue;
+		while (nl_next(&nest, &i)) {
+			int32_t mbm;
+
+			switch (i.type) {
+			case NL80211_BSS_BSSID:
+				row->bssid = nl_mac(&i);
+				has_bssid = i.len >= 6;
+				break;
+			case NL80211_BSS_FREQUENCY: row->frequency_mhz = nl_u32(&i) > UINT16_MAX ? 0 : (uint16_t)nl_u32(&i); break;
+			case NL80211_BSS_SIGNAL_MBM:
+				mbm = (int32_t)nl_u32(&i) / 100;
+				row->signal_dbm = (int8_t)(mbm < INT8_MIN ? INT8_MIN : mbm > INT8_MAX ? INT8_MAX : mbm);
+				break;
+			case NL80211_BSS_SEEN_MS_AGO: row->age_ms = nl_u32(&i); break;
+			case NL80211_BSS_STATUS: *own = true; break;
+			case NL80211_BSS_BEACON_IES: ies = i; break; /* fresher load than a probe response's */
+			case NL80211_BSS_INFORMATION_ELEMENTS:
+				if (!ies.data)
+					ies = i;
+				break;
+			default: break;
+			}
+		}
+	}
+	if (ies.data)
+		parse_load(ies.data, ies.len, row);
+	return has_bssid;
+}

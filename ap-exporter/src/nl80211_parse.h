@@ -1,0 +1,66 @@
+/*
+ * nl80211's answers as rows of the contract. Pure: buffers in, rows out; a buffer may be cut off or wrong anywhere.
+ * Source: the kernel's include/uapi/linux/nl80211.h; counters as net/mac80211/sta_info.c fills them.
+ */
+#ifndef OAL_NL80211_PARSE_H
+#define OAL_NL80211_PARSE_H
+
+#include "nl_attr.h"
+#include "oal_schema.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NL80211_ACS 4
+#define NL80211_TIDS 17       /* 16, and one for frames without QoS */
+#define NL80211_TID_RAW 3072  /* the kernel's nest of 17 TIDs takes 2,380 to 2,660 bytes */
+#define NL80211_RATE_RAW 64
+
+struct nl80211_txq {
+	uint32_t backlog_bytes, backlog_pkts, flows, drops, ecn_marks, overlimit, collisions, tx_bytes, tx_pkts;
+};
+
+struct nl80211_tid {
+	uint64_t msdu_pkts, msdu_retries, msdu_failed;
+	struct nl80211_txq txq;
+};
+
+struct nl80211_rate {
+	uint8_t raw[NL80211_RATE_RAW]; /* as last seen: an unchanged one is not parsed */
+	uint8_t raw_len;
+	uint8_t mcs, nss;
+	uint16_t width_mhz, gi_ns;
+	uint32_t kbps;
+};
+
+/* A station, with what it takes to parse only what changed. `row.mac` and `row.device` are the caller's. */
+struct nl80211_station {
+	struct oal_station_row row;
+	struct oal_station_ac_row ac[NL80211_ACS];
+	uint8_t ac_used;    /* bit a: the category ever had something to report */
+	uint8_t ac_changed; /* bit a: it differs from the parse before */
+	uint16_t raw_len;
+	uint8_t raw[NL80211_TID_RAW]; /* TID nest as last seen */
+	struct nl80211_tid tids[NL80211_TIDS];
+	struct nl80211_rate tx_rate, rx_rate;
+};
+
+/* Address, interface and NL80211_ATTR_STA_INFO of a station message (the bytes after genlmsghdr). False: not a station. */
+bool nl80211_find_station(const uint8_t *attrs, uint32_t len, uint64_t *mac, struct nl_attr *info);
+/* Brings `s` up to date from NL80211_ATTR_STA_INFO. */
+void nl80211_parse_station(struct nl80211_station *s, const struct nl_attr *info);
+
+/* A survey message. False: not the channel in use. `row->device` and `row->width_mhz` are the caller's. */
+bool nl80211_parse_survey(const uint8_t *attrs, uint32_t len, struct oal_channel_row *row);
+
+struct nl80211_interface {
+	uint16_t width_mhz; /* 0: no channel */
+	bool has_txq;
+	struct nl80211_txq txq;
+};
+void nl80211_parse_interface(const uint8_t *attrs, uint32_t len, struct nl80211_interface *i);
+
+/* A scan result. False: no BSSID. `*own` is set when the interface is itself part of this BSS. `row->device` is the caller's. */
+bool nl80211_parse_bss(const uint8_t *attrs, uint32_t len, struct oal_beacon_row *row, bool *own);
+
+#endif

@@ -1,0 +1,28 @@
+/* rtnetlink's answers about queueing disciplines and neighbours as rows. Pure: buffers in, rows out. */
+#ifndef OAL_QDISC_PARSE_H
+#define OAL_QDISC_PARSE_H
+
+#include "oal_schema.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define QDISC_KIND 16
+
+/*
+ * The bytes after nlmsghdr of an RTM_NEWQDISC. False: not one, or cut off. `row->device` and `row->kind` are the caller's,
+ * from *ifindex and kind.
+ */
+bool qdisc_parse(const uint8_t *msg, uint32_t len, struct oal_queue_row *row, int *ifindex, char kind[QDISC_KIND]);
+
+struct neighbour {
+	int ifindex;
+	uint8_t ip[16];
+	uint8_t ip_len; /* 4 or 16 */
+	uint64_t mac;   /* 0: it has none, or is not reachable */
+};
+
+/* The bytes after nlmsghdr of an RTM_NEWNEIGH. False: not one of IPv4 or IPv6, or cut off. */
+bool neighbour_parse(const uint8_t *msg, uint32_t len, struct neighbour *n);
+
+#endif
