@@ -5,8 +5,9 @@ The sender's congestion control is set with iperf3 -C. A flow entry may hold sev
 import json
 import subprocess
 
+from .namespace import inside
 from .net import address
-from .sh import run, start
+from .sh import start
 
 
 class Flow:
@@ -56,8 +57,15 @@ class Flow:
         return out
 
 
-def tcp_counters(ns: str) -> dict:
-    """Segments that this namespace's senders sent and sent again (SNMP counters of the kernel)."""
-    names, values = [line.split()[1:] for line in run("cat /proc/net/snmp", ns).splitlines() if line.startswith("Tcp:")]
-    tcp = dict(zip(names, map(int, values)))
-    return {"out_segs": tcp["OutSegs"], "retrans_segs": tcp["RetransSegs"]}
+class TcpCounters:
+    """Segments that a namespace's senders sent and sent again: the kernel's SNMP counters, by a file opened in that namespace."""
+
+    def __init__(self, ns: str):
+        with inside(ns):
+            self.file = open("/proc/thread-self/net/snmp")
+
+    def read(self) -> dict:
+        self.file.seek(0)
+        names, values = [line.split()[1:] for line in self.file if line.startswith("Tcp:")]
+        tcp = dict(zip(names, map(int, values)))
+        return {"out_segs": tcp["OutSegs"], "retrans_segs": tcp["RetransSegs"]}

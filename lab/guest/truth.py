@@ -3,7 +3,7 @@ import json
 import threading
 import time
 
-from .flows import tcp_counters
+from .flows import TcpCounters
 
 SUMMED = ("tx_packets", "tx_retries", "tx_failed", "msdu_failed", "txq_drops", "txq_overlimit", "qdisc_drops", "wlan_tx_dropped")
 
@@ -12,7 +12,8 @@ class Truth:
     """Samples on its own thread. Station counters start again when a station rejoins, so increases are summed, not differences."""
 
     def __init__(self, counters, server_ns: str, station_ns: list[str]):
-        self.counters, self.server_ns, self.station_ns = counters, server_ns, station_ns
+        self.counters = counters
+        self.server, self.stations = TcpCounters(server_ns), [TcpCounters(ns) for ns in station_ns]
         self.seconds: list[dict] = []
         self.sum = dict.fromkeys(SUMMED, 0)
         self.last_rows: dict = {}
@@ -25,8 +26,8 @@ class Truth:
 
     def tcp(self) -> dict:
         """Server's senders make the downlink, the stations' the uplink."""
-        up = [tcp_counters(ns) for ns in self.station_ns]
-        return {"down": tcp_counters(self.server_ns), "up": {key: sum(c[key] for c in up) for key in ("out_segs", "retrans_segs")}}
+        up = [station.read() for station in self.stations]
+        return {"down": self.server.read(), "up": {key: sum(c[key] for c in up) for key in ("out_segs", "retrans_segs")}}
 
     def read(self) -> dict:
         now = self.counters.read()

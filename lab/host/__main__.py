@@ -49,6 +49,9 @@ def main() -> int:
         plan["seed"] = args.seed
     if args.duration is not None:
         plan["duration_s"] = args.duration
+        for flow in plan["flows"]:
+            flow["stop_s"] = min(flow["stop_s"], args.duration)
+        plan["flows"] = [flow for flow in plan["flows"] if flow["start_s"] < args.duration - 1]
     if not plan["exporter"]:
         print(f"lab: no ap-exporter at {args.exporter or '(none asked for)'}: no capture, only the ground truth", file=sys.stderr)
     started = time.monotonic()
