@@ -2,6 +2,7 @@
 #include "batch_decode.h"
 #include "batch_encode.h"
 #include "check.h"
+#include "offline.h"
 
 #include <stdarg.h>
 
@@ -221,13 +222,76 @@ static void check_refused(void)
 	free(want);
 }
 
+static void expect_instant(void *ctx, uint64_t t_us, const int64_t *x, unsigned n)
+{
+	struct expected *e = ctx;
+	bool ok = !check_errors && expect(e, "%" PRIu64, t_us);
+	unsigned i;
+
+	for (i = 0; ok && i < n; i++)
+		ok = x[i] == OAL_MISSING ? expect(e, " -") : expect(e, " %" PRId64, x[i]);
+	CHECK(ok && expect(e, "\n"));
+}
+
+static void check_features(const struct oal_feature_program *p, const char *txt)
+{
+	size_t bin_len, txt_len, len;
+	uint8_t *data = check_file(GOLDEN "features.bin", &bin_len), *want = check_file(txt, &txt_len);
+	struct expected e = {(const char *)want, (const char *)want + txt_len, 1};
+	struct offline *o = offline_new(p, expect_instant, &e);
+	const uint8_t *at = data, *bytes;
+	struct batch_view v, group[2];
+	unsigned n = 0;
+	int topic;
+
+	while (next_record(&at, data + bin_len, &topic, &bytes, &len)) {
+		CHECK_EQ(batch_decode(&v, topic, bytes, len, NULL, NOW_IS_ANY), BATCH_OK);
+		if (n && v.t0_us != group[0].t0_us) {
+			offline_feed(o, group, n);
+			n = 0;
+		}
+		group[n++] = v;
+	}
+	offline_feed(o, group, n);
+	CHECK(e.line > 50);
+	CHECK(e.at == e.end);
+	offline_free(o);
+	free(data);
+	free(want);
+}
+
+static void check_program_file(const char *path, int64_t (*words)[OAL_N_WORDS], struct oal_feature_program *p)
+{
+	size_t len;
+	uint8_t *bytes = check_file(path, &len);
+
+	CHECK_EQ(feature_program_load(p, words, bytes, len), 0);
+	CHECK(feature_program_load(p, words, bytes, len - 1) < 0);
+	CHECK_EQ(feature_program_load(p, words, bytes, len), 0);
+	free(bytes);
+}
+
 int main(void)
 {
+	static int64_t words[OAL_MAX_FEATURES][OAL_N_WORDS];
+	struct oal_feature_program p;
+
+
 	test("golden batches with extreme values decode to the contract's rows and encode to the same bytes");
 	check_rows(GOLDEN "extremes.bin", GOLDEN "extremes.rows.txt");
 	test("golden batches of a sequence decode to the contract's rows and encode to the same bytes");
 	check_rows(GOLDEN "features.bin", GOLDEN "features.rows.txt");
 	test("golden records that must be refused are, with the contract's reason");
 	check_refused();
+	test("the congestion program's file is the compiled-in program, with the same hash");
+	check_program_file("../schema/generated/features/congestion.oalf", words, &p);
+	CHECK_EQ(p.n, oal_feature_congestion.n);
+	CHECK(!memcmp(words, oal_feature_congestion.words, p.n * sizeof *words));
+	CHECK(!memcmp(p.hash, oal_feature_congestion.hash, sizeof p.hash));
+	test("features of the congestion program are the golden ones");
+	check_features(&oal_feature_congestion, GOLDEN "features.congestion.txt");
+	test("every operator and group gives the golden values");
+	check_program_file(GOLDEN "operators.oalf", words, &p);
+	check_features(&p, GOLDEN "features.operators.txt");
 	return done();
 }

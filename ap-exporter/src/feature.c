@@ -1,0 +1,566 @@
+#include "feature.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sha256.h"
+
+/* Results of entities are kept within this, so that a sum over entities cannot saturate. */
+#define ENTITY_LIMIT (INT64_C(1) << 53)
+enum { MAX_EWMA_SHIFT = 16, FIRST_DERIVED = OAL_OP_RATIO };
+
+/* One feature at one entity. The ring behind it holds `window` closed buckets, of MEAN twice as many words (value, held). */
+struct cell {
+	int64_t value; /* held: that of the latest row */
+	int64_t acc; /* of the open bucket */
+	int64_t held; /* MEAN: µs of the open bucket that acc integrates */
+	uint64_t since; /* MEAN: from when `value` is still to be integrated */
+	uint8_t live, has_acc;
+	uint8_t ring_n, ring_at;
+	int64_t ring[];
+};
+
+/* Live entities of a table, so that evaluation does not look at empty slots. */
+struct entities {
+	unsigned n, n_slots;
+	uint16_t *live; /* n slots */
+	uint16_t *position; /* slot → place in `live` + 1, or 0 */
+};
+
+struct base {
+	uint8_t op, group, type, counter_bits;
+	uint8_t n_ring; /* words */
+	uint8_t window;
+	uint16_t offset;
+	uint32_t absent_bit;
+	int32_t filter_offset; /* −1: none */
+	uint8_t filter_type;
+	int64_t filter_value;
+	size_t stride;
+	uint8_t *cells;
+};
+
+struct feature {
+	const struct oal_feature_program *program;
+	uint64_t next_us;
+	struct entities entities[OAL_N_TABLES];
+	uint8_t by_table[OAL_N_TABLES][OAL_MAX_FEATURES]; /* features that read a table */
+	uint8_t n_by_table[OAL_N_TABLES];
+	struct base base[OAL_MAX_FEATURES];
+	int64_t ewma[OAL_MAX_FEATURES];
+	bool has_ewma[OAL_MAX_FEATURES];
+	int64_t x[OAL_MAX_FEATURES];
+	int64_t history[OAL_MAX_WINDOW][OAL_MAX_FEATURES]; /* ring of results */
+	unsigned n_history, history_at; /* at: where the next goes */
+	size_t memory;
+};
+
+/* --- saturating arithmetic */
+
+static inline int64_t add(int64_t a, int64_t b)
+{
+	int64_t r;
+
+	return __builtin_add_overflow(a, b, &r) ? (a < 0 ? INT64_MIN : INT64_MAX) : r;
+}
+
+static inline int64_t sub(int64_t a, int64_t b)
+{
+	int64_t r;
+
+	return __builtin_sub_overflow(a, b, &r) ? (a < 0 ? INT64_MIN : INT64_MAX) : r;
+}
+
+static inline int64_t mul(int64_t a, int64_t b)
+{
+	int64_t r;
+
+	return __builtin_mul_overflow(a, b, &r) ? ((a < 0) == (b < 0) ? INT64_MAX : INT64_MIN) : r;
+}
+
+static inline int64_t divide(int64_t a, int64_t b)
+{
+	return b == -1 ? (a == INT64_MIN ? INT64_MAX : -a) : a / b;
+}
+
+static inline int64_t clamp(int64_t v, int64_t lo, int64_t hi)
+{
+	v = v < lo ? lo : v;
+	return v > hi ? hi : v;
+}
+
+/* Arithmetic shift, defined for negative numbers too. */
+static inline int64_t shift_right(int64_t v, unsigned n)
+{
+	return v < 0 ? ~(~v >> n) : v >> n;
+}
+
+static int64_t increment(int64_t old, int64_t now, unsigned counter_bits)
+{
+	const int64_t d = sub(now, old);
+
+	if (!counter_bits || d >= 0)
+		return d;
+	return counter_bits == 32 && d < -(INT64_C(1) << 31) ? d + (INT64_C(1) << 32) : now;
+}
+
+static int64_t load(const uint8_t *p, uint8_t type)
+{
+	switch (type) {
+	case OAL_T_U8: return *p;
+	case OAL_T_I8: return *(const int8_t *)p;
+	case OAL_T_U16: case OAL_T_NAME: case OAL_T_FLOW: return *(const uint16_t *)(const void *)p;
+	case OAL_T_I16: return *(const int16_t *)(const void *)p;
+	case OAL_T_U32: return *(const uint32_t *)(const void *)p;
+	case OAL_T_I32: return *(const int32_t *)(const void *)p;
+	default: return *(const int64_t *)(const void *)p;
+	}
+}
+
+/* --- programs */
+
+static int check_base(const int64_t *w)
+{
+	const struct oal_table *t;
+	const struct oal_column *c;
+
+	if (w[OAL_W_TABLE] < 0 || w[OAL_W_TABLE] >= OAL_N_TABLES)
+		return -EINVAL;
+	t = &oal_tables[w[OAL_W_TABLE]];
+	if (w[OAL_W_COLUMN] < 0 || w[OAL_W_COLUMN] >= t->n_columns || t->topic == OAL_TOPIC_EVENTS)
+		return -EINVAL;
+	c = &t->columns[w[OAL_W_COLUMN]];
+	if (c->kind == OAL_KEY || c->kind == OAL_TICK || c->kind == OAL_TIME_US)
+		return -EINVAL;
+	if (t->event != (w[OAL_W_OP] == OAL_OP_SUM || w[OAL_W_OP] == OAL_OP_COUNT))
+		return -EINVAL;
+	if (w[OAL_W_FILTER_COLUMN] < -1 || w[OAL_W_FILTER_COLUMN] >= t->n_keys)
+		return -EINVAL;
+	if (w[OAL_W_GROUP] < OAL_GROUP_SUM || w[OAL_W_GROUP] > OAL_GROUP_MEAN)
+		return -EINVAL;
+	return w[OAL_W_A] >= 1 && w[OAL_W_B] >= 1 ? 0 : -EINVAL;
+}
+
+static int check_feature(const int64_t *w, uint32_t index)
+{
+	int64_t max_window = OAL_MAX_WINDOW;
+
+	switch (w[OAL_W_OP]) {
+	case OAL_OP_LAST: case OAL_OP_DELTA: case OAL_OP_RATE: case OAL_OP_MAX: case OAL_OP_MIN: case OAL_OP_MEAN:
+	case OAL_OP_SUM: case OAL_OP_COUNT:
+		if (check_base(w))
+			return -EINVAL;
+		break;
+	case OAL_OP_DIFF: case OAL_OP_ADD: case OAL_OP_RATIO:
+		if (w[OAL_W_B] < 0 || w[OAL_W_B] >= index)
+			return -EINVAL;
+		/* fall through */
+	case OAL_OP_EWMA: case OAL_OP_LAG:
+		if (w[OAL_W_A] < 0 || w[OAL_W_A] >= index)
+			return -EINVAL;
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (w[OAL_W_OP] == OAL_OP_EWMA)
+		max_window = MAX_EWMA_SHIFT;
+	if (w[OAL_W_OP] != OAL_OP_RATIO && (w[OAL_W_WINDOW] < 1 || w[OAL_W_WINDOW] > max_window))
+		return -EINVAL;
+	return 0;
+}
+
+int feature_program_check(const struct oal_feature_program *p)
+{
+	uint32_t i;
+
+	/* An interval of an hour is more than anybody means, and keeps every product of times within 64 bits. */
+	if (p->n > OAL_MAX_FEATURES || p->decision_interval_us < 1000 || p->decision_interval_us > INT64_C(3600000000))
+		return -EINVAL;
+	for (i = 0; i < p->n; i++)
+		if (check_feature(p->words[i], i))
+			return -EINVAL;
+	return 0;
+}
+
+static int64_t be64(const uint8_t *p)
+{
+	uint64_t v = 0;
+	int i;
+
+	for (i = 0; i < 8; i++)
+		v = v << 8 | p[i];
+	return (int64_t)v;
+}
+
+int feature_program_load(struct oal_feature_program *p, int64_t (*words)[OAL_N_WORDS], const uint8_t *bytes, size_t len)
+{
+	int64_t n;
+	unsigned i, k;
+
+	if (len < 21 || memcmp(bytes, "OALF1", 5))
+		return -EINVAL;
+	n = be64(bytes + 13);
+	if (n < 0 || n > OAL_MAX_FEATURES || len != 21 + (size_t)n * OAL_N_WORDS * 8)
+		return -EINVAL;
+	memset(p, 0, sizeof *p);
+	p->n = (uint32_t)n;
+	p->decision_interval_us = be64(bytes + 5);
+	p->words = (const int64_t(*)[OAL_N_WORDS])words;
+	for (i = 0; i < p->n; i++)
+		for (k = 0; k < OAL_N_WORDS; k++)
+			words[i][k] = be64(bytes + 21 + 8 * (i * OAL_N_WORDS + k));
+	sha256(p->hash, bytes, len);
+	return feature_program_check(p);
+}
+
+/* --- state */
+
+static void *keep(struct feature *f, size_t n, size_t size)
+{
+	void *p = calloc(n ? n : 1, size);
+
+	if (p)
+		f->memory += n * size;
+	return p;
+}
+
+static int new_base(struct feature *f, uint32_t i, const unsigned entities[OAL_N_TABLES])
+{
+	const int64_t *w = f->program->words[i];
+	const struct oal_table *t = &oal_tables[w[OAL_W_TABLE]];
+	const struct oal_column *c = &t->columns[w[OAL_W_COLUMN]];
+	const unsigned slots = t->event ? 1 : entities[t->id];
+	struct base *b = &f->base[i];
+
+	b->op = (uint8_t)w[OAL_W_OP];
+	b->group = (uint8_t)w[OAL_W_GROUP];
+	b->window = (uint8_t)w[OAL_W_WINDOW];
+	b->type = c->type;
+	b->counter_bits = c->kind == OAL_COUNTER ? c->counter_bits : 0;
+	b->offset = c->offset;
+	b->absent_bit = c->optional >= 0 ? UINT32_C(1) << c->optional : 0;
+	b->filter_offset = -1;
+	if (w[OAL_W_FILTER_COLUMN] >= 0) {
+		b->filter_offset = t->columns[w[OAL_W_FILTER_COLUMN]].offset;
+		b->filter_type = t->columns[w[OAL_W_FILTER_COLUMN]].type;
+		b->filter_value = w[OAL_W_FILTER_VALUE];
+	}
+	b->n_ring = b->op == OAL_OP_LAST ? 0 : b->op == OAL_OP_MEAN ? (uint8_t)(2 * b->window) : b->window;
+	b->stride = sizeof(struct cell) + b->n_ring * sizeof(int64_t);
+	b->cells = keep(f, slots, b->stride);
+	f->by_table[t->id][f->n_by_table[t->id]++] = (uint8_t)i;
+	return b->cells ? 0 : -ENOMEM;
+}
+
+int feature_new(struct feature **out, const struct oal_feature_program *p, const unsigned entities[OAL_N_TABLES])
+{
+	struct feature *f;
+	unsigned t;
+	uint32_t i;
+
+	if (feature_program_check(p))
+		return -EINVAL;
+	f = calloc(1, sizeof *f);
+	if (!f)
+		return -ENOMEM;
+	f->memory = sizeof *f;
+	f->program = p;
+	f->next_us = UINT64_MAX;
+	for (t = 0; t < OAL_N_TABLES; t++) {
+		struct entities *e = &f->entities[t];
+
+		e->n_slots = oal_tables[t].event ? 1 : entities[t];
+		e->live = keep(f, e->n_slots, sizeof *e->live);
+		e->position = keep(f, e->n_slots, sizeof *e->position);
+		if (!e->live || !e->position)
+			goto no_memory;
+	}
+	for (i = 0; i < p->n; i++)
+		if (p->words[i][OAL_W_OP] < FIRST_DERIVED && new_base(f, i, entities))
+			goto no_memory;
+	*out = f;
+	return 0;
+no_memory:
+	feature_free(f);
+	return -ENOMEM;
+}
+
+void feature_free(struct feature *f)
+{
+	unsigned i;
+
+	if (!f)
+		return;
+	for (i = 0; i < OAL_N_TABLES; i++) {
+		free(f->entities[i].live);
+		free(f->entities[i].position);
+	}
+	for (i = 0; i < OAL_MAX_FEATURES; i++)
+		free(f->base[i].cells);
+	free(f);
+}
+
+size_t feature_memory(const struct feature *f)
+{
+	return f->memory;
+}
+
+static inline struct cell *cell_of(const struct base *b, unsigned entity)
+{
+	return (struct cell *)(void *)(b->cells + entity * b->stride);
+}
+
+void feature_drop(struct feature *f, enum oal_table_id table, unsigned entity)
+{
+	struct entities *e = &f->entities[table];
+	unsigned i, place;
+
+	if (entity >= e->n_slots || !e->position[entity])
+		return;
+	place = e->position[entity] - 1u;
+	e->live[place] = e->live[--e->n];
+	e->position[e->live[place]] = (uint16_t)(place + 1);
+	e->position[entity] = 0;
+	for (i = 0; i < f->n_by_table[table]; i++)
+		memset(cell_of(&f->base[f->by_table[table][i]], entity), 0, sizeof(struct cell));
+}
+
+void feature_restart(struct feature *f, uint64_t t0_us)
+{
+	const uint64_t interval = (uint64_t)f->program->decision_interval_us;
+	unsigned t;
+
+	for (t = 0; t < OAL_N_TABLES; t++)
+		while (f->entities[t].n)
+			feature_drop(f, t, f->entities[t].live[0]);
+	memset(f->has_ewma, 0, sizeof f->has_ewma);
+	f->n_history = f->history_at = 0;
+	f->next_us = (t0_us + interval - 1) / interval * interval;
+}
+
+int feature_gap(const struct feature *f, uint64_t t0_us)
+{
+	return f->next_us == UINT64_MAX ||
+	       t0_us > f->next_us - (uint64_t)f->program->decision_interval_us + OAL_SETTING_FEATURE_GAP_US;
+}
+
+uint64_t feature_next_us(const struct feature *f)
+{
+	return f->next_us;
+}
+
+/* --- rows */
+
+static inline void cell_row(const struct base *b, struct cell *c, int64_t v, uint64_t t_us)
+{
+	switch (b->op) {
+	case OAL_OP_DELTA: case OAL_OP_RATE:
+		if (c->live)
+			c->acc = add(c->acc, increment(c->value, v, b->counter_bits));
+		break;
+	case OAL_OP_MAX:
+		c->acc = !c->has_acc || v > c->acc ? v : c->acc;
+		c->has_acc = 1;
+		break;
+	case OAL_OP_MIN:
+		c->acc = !c->has_acc || v < c->acc ? v : c->acc;
+		c->has_acc = 1;
+		break;
+	case OAL_OP_MEAN:
+		if (c->live) {
+			c->acc = add(c->acc, mul(c->value, (int64_t)(t_us - c->since)));
+			c->held += (int64_t)(t_us - c->since);
+		}
+		c->since = t_us;
+		break;
+	case OAL_OP_SUM:
+		c->acc = add(c->acc, v);
+		break;
+	case OAL_OP_COUNT:
+		c->acc++;
+		break;
+	default:
+		break;
+	}
+	c->value = v;
+	c->live = 1;
+}
+
+void feature_row(struct feature *f, enum oal_table_id table, unsigned entity, const void *row, uint64_t t_us)
+{
+	const uint8_t *const bytes = row;
+	const uint32_t absent = *(const uint32_t *)row;
+	struct entities *e = &f->entities[table];
+	unsigned i;
+
+	if (entity >= e->n_slots)
+		return;
+	if (!e->position[entity]) {
+		e->live[e->n++] = (uint16_t)entity;
+		e->position[entity] = (uint16_t)e->n;
+	}
+	for (i = 0; i < f->n_by_table[table]; i++) {
+		const struct base *b = &f->base[f->by_table[table][i]];
+
+		if (b->filter_offset >= 0 && load(bytes + b->filter_offset, b->filter_type) != b->filter_value)
+			continue;
+		if (!(absent & b->absent_bit))
+			cell_row(b, cell_of(b, entity), load(bytes + b->offset, b->type), t_us);
+	}
+}
+
+/* --- evaluation */
+
+static void push(const struct base *b, struct cell *c, int64_t acc, int64_t held)
+{
+	const unsigned words = b->op == OAL_OP_MEAN ? 2 : 1;
+
+	c->ring[c->ring_at] = acc;
+	if (words == 2)
+		c->ring[c->ring_at + 1] = held;
+	c->ring_at = (uint8_t)(c->ring_at + words == b->n_ring ? 0 : c->ring_at + words);
+	if (c->ring_n < b->window)
+		c->ring_n++;
+}
+
+/* Saturating sum over the ring from the oldest bucket to the newest: the order matters once it saturates. */
+static int64_t window_sum(const struct base *b, const struct cell *c, int64_t *held)
+{
+	const unsigned words = b->op == OAL_OP_MEAN ? 2 : 1;
+	unsigned at = c->ring_n < b->window ? 0 : c->ring_at, n;
+	int64_t total = 0;
+
+	for (n = c->ring_n; n; n--) {
+		total = add(total, c->ring[at]);
+		if (words == 2)
+			*held += c->ring[at + 1];
+		at += words;
+		if (at == b->n_ring)
+			at = 0;
+	}
+	return total;
+}
+
+static int64_t window_extreme(const struct base *b, const struct cell *c)
+{
+	int64_t v = c->ring[0];
+	unsigned i;
+
+	for (i = 1; i < c->ring_n; i++)
+		if (b->op == OAL_OP_MAX ? c->ring[i] > v : c->ring[i] < v)
+			v = c->ring[i];
+	return v;
+}
+
+/* Closes the bucket that ends at `instant` and folds the window. */
+static int64_t cell_evaluate(const struct base *b, struct cell *c, uint64_t instant, int64_t interval_us)
+{
+	int64_t total, held = 0;
+
+	if (b->op == OAL_OP_LAST)
+		return c->value;
+	if (b->op == OAL_OP_MEAN) {
+		c->acc = add(c->acc, mul(c->value, (int64_t)(instant - c->since)));
+		c->held += (int64_t)(instant - c->since);
+		c->since = instant;
+	}
+	push(b, c, c->acc, c->held);
+	if (b->op == OAL_OP_MAX || b->op == OAL_OP_MIN) {
+		c->acc = c->value; /* the next bucket starts with the value held */
+		c->has_acc = 1;
+		return window_extreme(b, c);
+	}
+	c->acc = 0;
+	c->held = 0;
+	total = window_sum(b, c, &held);
+	if (b->op == OAL_OP_MEAN)
+		return held ? divide(total, held) : c->value;
+	if (b->op == OAL_OP_RATE)
+		return divide(mul(total, 1000000), b->window * interval_us);
+	return total;
+}
+
+static bool base_evaluate(struct feature *f, uint32_t i, const int64_t *w, int64_t *out)
+{
+	const struct base *b = &f->base[i];
+	const struct entities *e = &f->entities[w[OAL_W_TABLE]];
+	int64_t total = 0;
+	unsigned k, n = 0;
+
+	for (k = 0; k < e->n; k++) {
+		struct cell *c = cell_of(b, e->live[k]);
+		int64_t v;
+
+		if (!c->live)
+			continue;
+		v = cell_evaluate(b, c, f->next_us, f->program->decision_interval_us);
+		if (w[OAL_W_A] != 1)
+			v = mul(v, w[OAL_W_A]);
+		if (w[OAL_W_B] != 1)
+			v = divide(v, w[OAL_W_B]);
+		v = clamp(v, -ENTITY_LIMIT, ENTITY_LIMIT);
+		if (b->group == OAL_GROUP_SUM || b->group == OAL_GROUP_MEAN)
+			total = add(total, v);
+		else if (!n || (b->group == OAL_GROUP_MAX ? v > total : v < total))
+			total = v;
+		n++;
+	}
+	*out = b->group == OAL_GROUP_MEAN && n ? divide(total, n) : total;
+	return n || b->group == OAL_GROUP_SUM;
+}
+
+static bool derived_evaluate(struct feature *f, uint32_t i, const int64_t *w, int64_t *out)
+{
+	const int64_t a = f->x[w[OAL_W_A]];
+	int64_t b;
+
+	switch (w[OAL_W_OP]) {
+	case OAL_OP_EWMA:
+		if (a == OAL_MISSING)
+			return false;
+		b = mul(a, 256);
+		f->ewma[i] = f->has_ewma[i] ? add(f->ewma[i], shift_right(sub(b, f->ewma[i]), (unsigned)w[OAL_W_WINDOW])) : b;
+		f->has_ewma[i] = true;
+		*out = f->ewma[i] / 256;
+		return true;
+	case OAL_OP_LAG:
+		if (f->n_history < (uint64_t)w[OAL_W_WINDOW])
+			return false;
+		*out = f->history[(f->history_at + OAL_MAX_WINDOW - (unsigned)w[OAL_W_WINDOW]) % OAL_MAX_WINDOW][w[OAL_W_A]];
+		return *out != OAL_MISSING;
+	default:
+		break;
+	}
+	b = f->x[w[OAL_W_B]];
+	if (a == OAL_MISSING || b == OAL_MISSING)
+		return false;
+	if (w[OAL_W_OP] == OAL_OP_RATIO) {
+		if (!b)
+			return false;
+		*out = divide(mul(a, w[OAL_W_WINDOW]), b);
+	} else {
+		*out = w[OAL_W_OP] == OAL_OP_DIFF ? sub(a, b) : add(a, b);
+	}
+	return true;
+}
+
+const int64_t *feature_evaluate(struct feature *f)
+{
+	uint32_t i;
+
+	for (i = 0; i < f->program->n; i++) {
+		const int64_t *w = f->program->words[i];
+		int64_t v = 0;
+		const bool have = w[OAL_W_OP] < FIRST_DERIVED ? base_evaluate(f, i, w, &v) : derived_evaluate(f, i, w, &v);
+
+		f->x[i] = have ? clamp(v, w[OAL_W_LO], w[OAL_W_HI]) : w[OAL_W_DEFAULT];
+	}
+	memcpy(f->history[f->history_at], f->x, sizeof f->x);
+	f->history_at = (f->history_at + 1) % OAL_MAX_WINDOW;
+	if (f->n_history < OAL_MAX_WINDOW)
+		f->n_history++;
+	f->next_us += (uint64_t)f->program->decision_interval_us;
+	return f->x;
+}

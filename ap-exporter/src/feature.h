@@ -1,0 +1,42 @@
+/* feature.h: interpreter of feature programs (schema/README.md, "Feature programs"), bit exact with Java and Python.
+ *
+ * The caller brings rows in time order and asks for each decision instant once all rows up to it were given:
+ *     while (feature_next_us(f) < row's time) feature_evaluate(f, …);
+ *     feature_row(f, …);
+ * An entity is a small number that the caller keeps for as long as the entity lives. Event tables have one entity, 0. */
+#ifndef OAL_FEATURE_H
+#define OAL_FEATURE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "oal_features.h"
+#include "oal_schema.h"
+
+struct feature;
+
+/* `entities[t]`: entities of table t that may live at once. Negative errno: -EINVAL for a program that
+ * feature_program_check() refuses, -ENOMEM. */
+int feature_new(struct feature **, const struct oal_feature_program *, const unsigned entities[OAL_N_TABLES]);
+void feature_free(struct feature *);
+size_t feature_memory(const struct feature *);
+
+/* Forgets everything; the first instant is the first multiple of the interval at or after `t0_us`. */
+void feature_restart(struct feature *, uint64_t t0_us);
+/* What the contract asks for before the rows of a batch that begins at `t0_us`: whether state must restart because of a gap. */
+int feature_gap(const struct feature *, uint64_t t0_us);
+/* The next decision instant; UINT64_MAX before feature_restart(). */
+uint64_t feature_next_us(const struct feature *);
+void feature_row(struct feature *, enum oal_table_id, unsigned entity, const void *row, uint64_t t_us);
+/* The entity had no row in a batch that ended. */
+void feature_drop(struct feature *, enum oal_table_id, unsigned entity);
+/* Evaluates the next instant; the result has program->n values and is valid until the next call. */
+const int64_t *feature_evaluate(struct feature *);
+
+/* A program in its file form ("OALF1", …). `words` has room for OAL_MAX_FEATURES; program->words points there, names
+ * and name are NULL. -EINVAL for anything that is not a valid program. */
+int feature_program_load(struct oal_feature_program *, int64_t (*words)[OAL_N_WORDS], const uint8_t *bytes, size_t len);
+/* 0, or -EINVAL: every index within its table, operands earlier than their use, windows and divisors within bounds. */
+int feature_program_check(const struct oal_feature_program *);
+
+#endif
