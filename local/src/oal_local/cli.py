@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 
-from oal_local import clickhouse
+from oal_local import clickhouse, demo
 from oal_local.errors import PlatformError
 from oal_local.platform import DEFAULT_STATE, Platform, setup
 from oal_local.services import SERVICES
@@ -42,6 +42,7 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--state-backend", choices=("hashmap", "rocksdb"))
     up.add_argument("--parallelism", type=int)
     up.add_argument("--taskmanager-heap-mib", type=int)
+    demo.add_arguments(add("demo", "the whole path: replay captures as access points and watch the data arrive"))
     add("down", "stop everything, in reverse order; data stays")
     add("status", "state, pid and readiness of each service").add_argument("--json", action="store_true")
     add("env", "addresses and files, for `eval`").add_argument("--json", action="store_true")
@@ -89,6 +90,8 @@ def run(options) -> int:
         platform.up()
         print_env(platform, False)
         return 0
+    if options.command == "demo":
+        return demo.run(Platform(options.state).up(), options)
     platform = Platform(options.state)
     match options.command:
         case "down":

@@ -1,0 +1,185 @@
+"""`make demo`: the whole path on this machine, with a live summary of every stage.
+
+Captures of real kernels are replayed as virtual access points by the real exporter (or, with --live, the lab's access point
+streams by itself) into Kafka; Flink decodes, labels and derives features; rows and training items end in ClickHouse.
+"""
+import json
+import secrets
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from oal_local.errors import PlatformError
+from oal_local.exporter import Exporter
+from oal_local.paths import REPO
+from oal_local.stages import Stages, verdict
+
+CAPTURES = REPO / "lab" / "captures"
+SUMMARY = REPO / "build" / "demo.json"
+DRAIN_SECONDS = 120  # after the source has stopped, until everything it made is a row
+
+
+def add_arguments(command) -> None:
+    command.add_argument("--aps", type=int, default=3, metavar="N", help="virtual access points (default: 3)")
+    command.add_argument("--once", type=int, metavar="SECONDS", help="run for that long, write build/demo.json, exit 0 only if nothing was lost")
+    command.add_argument("--live", action="store_true", help="take the lab's live access point instead of captures")
+    command.add_argument("--scenario", default="congested", help="the lab's scenario, with --live (default: congested)")
+
+
+def replay_sections(aps: int) -> list[tuple[str, str, dict]]:
+    """One replay section per committed capture, the virtual APs dealt out over them."""
+    captures = sorted(CAPTURES.glob("*.oalcap"))
+    if not captures:
+        raise PlatformError(f"there is no capture in {CAPTURES.relative_to(REPO)}; record one with `make lab SCENARIO=congested` and copy it there")
+    shares = [aps // len(captures) + (i < aps % len(captures)) for i in range(len(captures))]
+    return [("replay", c.stem.replace("-", "_"), {"file": c, "aps": n, "ap_prefix": f"ap-{c.stem}", "loop": 1})
+            for c, n in zip(captures, shares) if n]
+
+
+def kafka_section(platform, ap_id: str) -> tuple[str, str, dict]:
+    """The exporter's Kafka sink with the certificate of `ap_id`."""
+    options = platform.kafka.ap(ap_id)
+    return ("kafka", "kafka", {"brokers": platform.kafka.bootstrap, "ca": options["ssl.ca.location"],
+                               "certificate": options["ssl.certificate.location"], "key": options["ssl.key.location"]})
+
+
+class Replay:
+    """The source of `make demo`: the exporter in replay."""
+
+    def __init__(self, platform, folder: Path, aps: int):
+        self.aps = aps
+        self.exporter = Exporter(folder, f"demo-{secrets.token_hex(3)}", "ap-demo", "demo", [*replay_sections(aps), kafka_section(platform, "ap-demo")])
+
+    def start(self) -> None:
+        self.exporter.start()
+
+    def check(self) -> None:
+        if self.exporter.process.poll() is not None:
+            raise PlatformError(f"the exporter ended with {self.exporter.process.returncode}; see {self.exporter.log}")
+
+    def stop(self) -> tuple[dict, int]:
+        """(count at the source, batches let go)."""
+        self.exporter.stop()
+        try:
+            return self.exporter.count(), self._let_go()
+        finally:
+            self.exporter.capture.unlink(missing_ok=True)
+
+    def _let_go(self) -> int:
+        # The last line of the log is the daemon's closing account.
+        for line in reversed(self.exporter.log.read_text(errors="replace").splitlines()):
+            if "let go" in line or "let_go" in line:
+                digits = [int(w.strip(",;=")) for w in line.replace("=", " ").split() if w.strip(",;").isdigit()]
+                return digits[-1] if digits else 0
+        return 0
+
+
+class Live:
+    """The source of `make demo LIVE=1`: the lab's access point in real time."""
+
+    aps = 1
+
+    def __init__(self, platform, folder: Path, scenario: str, seconds: int | None):
+        self.platform, self.folder, self.scenario, self.seconds = platform, folder, scenario, seconds
+        self.process = None
+
+    def start(self) -> None:
+        options = self.platform.kafka.ap("ap-live")
+        command = [REPO / "lab" / "run", self.scenario, "--live", "--ap-id", "ap-live", "--brokers", self.platform.kafka.bootstrap,
+                   "--ca", options["ssl.ca.location"], "--certificate", options["ssl.certificate.location"], "--key", options["ssl.key.location"],
+                   "--out", self.folder]
+        if self.seconds:
+            command += ["--duration", str(self.seconds)]
+        self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL)
+
+    def check(self) -> None:
+        if self.process.poll() not in (None, 0):
+            raise PlatformError(f"the lab ended with {self.process.returncode}; its messages stand above")
+
+    def stop(self) -> tuple[dict, int]:
+        if self.process.poll() is None and not self.seconds:
+            self.process.terminate()
+        self.process.wait(120)
+        if self.process.returncode not in (0, -15, 143):
+            raise PlatformError(f"the lab ended with {self.process.returncode}; its messages stand above")
+        return json.loads((self.folder / f"{self.scenario}.count.json").read_text()), 0
+
+
+def line(s: dict, elapsed: float) -> str:
+    """The summary of one moment, as lines of text."""
+    def seconds(value):
+        return "-" if value is None else f"{value:.1f} s"
+
+    return "\n".join((
+        f"  after {elapsed:4.0f} s",
+        f"  access points      {s['aps']:>10,}     ticks missed {s['ticks_missed']:,}, ring drops {s['ring_drops']:,}",
+        f"  batches (Kafka)    {s['batches']:>10,}     {s['batch_bytes'] / 1e6:.1f} MB before compression, lag {s['lag_records']:,} records",
+        f"  samples            {s['samples']:>10,}     " + ", ".join(f"{t} {s['tables'][t]:,}" for t in ("station", "station_ac", "queue", "channel", "flow")),
+        f"  packets            {s['packets']:>10,}",
+        f"  labelled windows   {s['label_windows']:>10,}     {s['labels_complete']:,} complete, {s['bad_windows']:,} Bad",
+        f"  training items     {s['items']:>10,}",
+        f"  rows (ClickHouse)  {s['rows']:>10,}     sample → row p50 {seconds(s['latency_p50_s'])}, p99 {seconds(s['latency_p99_s'])}",
+        f"  gaps {s['gaps_missing']:,} missing, {s['gaps_duplicate']:,} duplicate; late {s['late']:,}; dead letters {s['dead_letters']:,}",
+    ))
+
+
+def addresses(platform) -> str:
+    analyst = platform.clickhouse.password_file("analyst")
+    url = platform.clickhouse.http_url
+    return "\n".join((
+        f"  Flink        {platform.flink.rest_url}",
+        f"  ClickHouse   {url}/play   user analyst, password in {analyst}",
+        f"  SQL          curl -s '{url}/?user=analyst' -H \"X-ClickHouse-Key: $(cat {analyst})\" -d 'SELECT * FROM oal.v_worst_aps_now FORMAT PrettyCompact'",
+        f"  Kafka        {platform.kafka.bootstrap} (mTLS, certificates in {platform.state.pki})",
+        f"  logs         {platform.state.logs}",
+    ))
+
+
+def drain(stages: Stages, source: dict) -> dict:
+    """Wait until what the source made has become rows; returns the last snapshot, complete or not."""
+    deadline = time.monotonic() + DRAIN_SECONDS
+    while True:
+        s = stages.read()
+        if (s["batches"] >= source["batches"] and s["rows"] >= sum(source["tables"].values())) or time.monotonic() > deadline:
+            return s
+        time.sleep(0.5)
+
+
+def run(platform, options) -> int:
+    """The demo on a platform that is up."""
+    since_us = int(time.time() * 1e6)
+    stages = Stages(platform, since_us)
+    folder = platform.state.dir / "demo"
+    folder.mkdir(exist_ok=True)
+    source = Live(platform, folder, options.scenario, options.once) if options.live else Replay(platform, folder, options.aps)
+    source.start()
+    print(f"\n{source.aps} access point{'s' * (source.aps > 1)} streaming. " + ("Ctrl-C ends the demo; `make down` stops the platform." if not options.once else f"For {options.once} s."))
+    print(addresses(platform) + "\n")
+    started, tall = time.monotonic(), 0
+    try:
+        while not options.once or time.monotonic() - started < options.once:
+            time.sleep(2 if sys.stdout.isatty() else 10)
+            source.check()
+            text = line(stages.read(), time.monotonic() - started)
+            if sys.stdout.isatty() and tall:
+                print(f"\033[{tall}A\033[J", end="")
+            tall = text.count("\n") + 1
+            print(text, flush=True)
+    except KeyboardInterrupt:
+        print("\nstopping the source …")
+    finally:
+        counted, let_go = source.stop()
+    print("the source has stopped; waiting until everything that it made is a row …", flush=True)
+    last = drain(stages, counted)
+    stages.close()
+    wrong = verdict(last, counted, source.aps, let_go)
+    SUMMARY.parent.mkdir(exist_ok=True)
+    SUMMARY.write_text(json.dumps({"seconds": round(time.monotonic() - started, 1), "aps": source.aps, "live": options.live, "source": counted,
+                                   "stages": last, "let_go": let_go, "wrong": wrong}, indent=1) + "\n")
+    print(line(last, time.monotonic() - started))
+    print(f"  counted at the source: {counted['batches']:,} batches, {sum(counted['tables'].values()):,} rows")
+    for text in wrong:
+        print(f"demo: WRONG: {text}", file=sys.stderr)
+    print(f"demo: {'every stage moved and nothing was lost' if not wrong else f'{len(wrong)} things are wrong'}; {SUMMARY.relative_to(REPO)}")
+    return 1 if wrong else 0
