@@ -1,0 +1,254 @@
+package oal.stream.feature;
+
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.function.LongConsumer;
+import oal.schema.Settings;
+import oal.schema.TableSpec;
+import oal.schema.Tables;
+import oal.schema.Topic;
+import oal.stream.codec.BatchDecoder;
+
+/**
+ * Runs a feature program over the batches of one access point, bit for bit as schema/README.md says and as C does at the AP.
+ * Feed batches that share one {@code t0_us} together, in order of it:
+ * {@link #begin}, then {@link #add} for each, then {@link #end}. {@code evaluated} is called at each decision instant that is complete.
+ */
+public final class Interpreter {
+    /** Rows further than this after their batch's start are not read: one mad row must not cost millions of evaluations. */
+    public static final long MAX_AHEAD_US = 10_000_000;
+
+    /** Clamp of an entity's value, so that no group's sum depends on the order of entities. */
+    private static final long ENTITY_LIMIT = 1L << 53;
+    private static final int HISTORY = 64;
+    private static final long NEVER = Long.MIN_VALUE;
+    private static final Topic[] TOPICS = Topic.values();
+
+    private final CompiledProgram program;
+    private final EntityTable[] tables = new EntityTable[Tables.ALL.size()];
+    private final BatchCursor[] cursors = new BatchCursor[Tables.ALL.size()];
+    private final boolean[] cursorOpen = new boolean[Tables.ALL.size()];
+    private final long[] x;
+    private final long[] ewma;
+    private final boolean[] ewmaSet;
+    /** Results of the last 64 instants. */
+    private final long[][] history = new long[HISTORY][];
+    private final boolean[] topicOpen = new boolean[TOPICS.length];
+    private boolean started;
+    private long bootId;
+    /** Instant to be evaluated next, µs. */
+    private long next;
+    /** Instants evaluated since the last restart. */
+    private long turn;
+    private long firstUs;
+    private boolean group;
+
+    public Interpreter(CompiledProgram program) {
+        this.program = program;
+        for (TableSpec t : Tables.ALL) {
+            if (program.byTable[t.id()].length == 0) continue;
+            tables[t.id()] = new EntityTable(t, program.cellWords[t.id()]);
+            cursors[t.id()] = new BatchCursor(program, tables[t.id()]);
+        }
+        x = new long[program.size()];
+        ewma = new long[program.size()];
+        ewmaSet = new boolean[program.size()];
+        for (int i = 0; i < HISTORY; i++) history[i] = new long[program.size()];
+    }
+
+    /** Would a batch of this incarnation and time make all state restart? */
+    public boolean restarts(long boot, long t0Us) {
+        if (!started || boot != bootId) return true;
+        long last = next - program.intervalUs;
+        return t0Us > last + Settings.FEATURE_GAP_US || t0Us < last - Settings.FEATURE_GAP_US;
+    }
+
+    /** A group of batches with this {@code t0_us} begins. Returns whether all state restarted. */
+    public boolean begin(long boot, long t0Us, LongConsumer evaluated) {
+        boolean restart = restarts(boot, t0Us);
+        if (restart) {
+            restart(boot, (t0Us + program.intervalUs - 1) / program.intervalUs * program.intervalUs);
+        }
+        while (next < t0Us) evaluate(evaluated);
+        group = true;
+        Arrays.fill(cursorOpen, false);
+        return restart;
+    }
+
+    /** One batch of the group. Its rows are taken at {@link #end}, so each topic of a group needs a decoder of its own. */
+    public void add(Topic topic, BatchDecoder batch) {
+        if (!group) throw new IllegalStateException("begin() comes first");
+        int t = topic.ordinal();
+        boolean sweep = topicOpen[t];
+        topicOpen[t] = true;
+        for (EntityTable table : tables) {
+            if (table == null || table.spec.topic() != topic) continue;
+            if (sweep) table.sweep();
+            cursors[table.spec.id()].open(batch, batch.header().t0Us + MAX_AHEAD_US);
+            cursorOpen[table.spec.id()] = true;
+        }
+    }
+
+    /** All batches of the group were added: take their rows and evaluate the instants that they complete. */
+    public void end(LongConsumer evaluated) {
+        long lastUs = NEVER;
+        for (int i = 0; i < cursors.length; i++) if (cursorOpen[i]) lastUs = Math.max(lastUs, cursors[i].lastUs);
+        while (next < lastUs) {
+            takeUntil(next);
+            evaluate(evaluated);
+        }
+        takeUntil(Long.MAX_VALUE);
+        group = false;
+    }
+
+    private void takeUntil(long instant) {
+        for (int i = 0; i < cursors.length; i++) if (cursorOpen[i]) cursors[i].takeUntil(instant);
+    }
+
+    private void restart(long boot, long firstInstant) {
+        started = true;
+        bootId = boot;
+        next = firstUs = firstInstant;
+        turn = 0;
+        for (EntityTable t : tables) if (t != null) t.clear();
+        Arrays.fill(ewmaSet, false);
+        Arrays.fill(topicOpen, false);
+    }
+
+    /** Features of the instant evaluated last, in the program's order; valid until the next evaluation. */
+    public long[] features() {
+        return x;
+    }
+
+    /** Instant to be evaluated next, µs. */
+    public long next() {
+        return next;
+    }
+
+    /** First instant since the last restart, µs. */
+    public long firstInstant() {
+        return firstUs;
+    }
+
+    /** Entities with state. */
+    public int entities() {
+        int n = 0;
+        for (EntityTable t : tables) if (t != null) n += t.entities.size();
+        return n;
+    }
+
+    private void evaluate(LongConsumer evaluated) {
+        long instant = next;
+        next += program.intervalUs;
+        for (Feature f : program.features) {
+            boolean missing;
+            long value = 0;
+            if (f.op.derived()) {
+                missing = !derive(f);
+                value = derived;
+            } else {
+                missing = !fold(f, instant);
+                value = derived;
+            }
+            x[f.index] = missing ? f.missing : Math.min(Math.max(value, f.lo), f.hi);
+        }
+        System.arraycopy(x, 0, history[(int) (turn % HISTORY)], 0, x.length);
+        turn++;
+        evaluated.accept(instant);
+    }
+
+    /** Result of {@link #fold} and {@link #derive}. */
+    private long derived;
+
+    /** Close the bucket at each entity and take the group. False if there is no value. */
+    private boolean fold(Feature f, long instant) {
+        long total = 0;
+        long n = 0;
+        for (Entity e : tables[f.table].entities) {
+            if (e.cells[f.cell] == 0) continue;
+            long v = Cells.close(f, e.cells, instant, turn, program.intervalUs);
+            v = Saturating.divide(Saturating.multiply(v, f.a), f.b);
+            v = Math.min(Math.max(v, -ENTITY_LIMIT), ENTITY_LIMIT);
+            if (f.group == Feature.SUM || f.group == Feature.MEAN) total = Saturating.add(total, v);
+            else if (n == 0) total = v;
+            else total = f.group == Feature.MAX ? Math.max(total, v) : Math.min(total, v);
+            n++;
+        }
+        derived = f.group == Feature.MEAN && n > 0 ? Saturating.divide(total, n) : total;
+        return n > 0 || f.group == Feature.SUM;
+    }
+
+    /** From results of this instant. False if an operand is missing. */
+    private boolean derive(Feature f) {
+        long a = f.op == FeatureOp.LAG ? lagged(f) : x[(int) f.a];
+        if (a == Feature.MISSING) return false;
+        switch (f.op) {
+            case RATIO -> {
+                long b = x[(int) f.b];
+                if (b == Feature.MISSING || b == 0) return false;
+                derived = Saturating.divide(Saturating.multiply(a, f.parameter), b);
+            }
+            case EWMA -> {
+                long scaled = Saturating.multiply(a, 256);
+                int i = f.index;
+                ewma[i] = ewmaSet[i] ? Saturating.add(ewma[i], Saturating.subtract(scaled, ewma[i]) >> f.window) : scaled;
+                ewmaSet[i] = true;
+                derived = Saturating.divide(ewma[i], 256);
+            }
+            case LAG -> derived = a;
+            case DIFF, ADD -> {
+                long b = x[(int) f.b];
+                if (b == Feature.MISSING) return false;
+                derived = f.op == FeatureOp.DIFF ? Saturating.subtract(a, b) : Saturating.add(a, b);
+            }
+            case LAST, DELTA, RATE, MAX, MIN, MEAN, SUM, COUNT -> throw new IllegalStateException("feature " + f.index + " is not derived");
+        }
+        return true;
+    }
+
+    private long lagged(Feature f) {
+        return turn < f.window ? Feature.MISSING : history[(int) ((turn - f.window) % HISTORY)][(int) f.a];
+    }
+
+    public void write(DataOutput out) throws IOException {
+        out.writeBoolean(started);
+        if (!started) return;
+        out.writeLong(bootId);
+        out.writeLong(next);
+        out.writeLong(turn);
+        out.writeLong(firstUs);
+        for (boolean o : topicOpen) out.writeBoolean(o);
+        for (int i = 0; i < x.length; i++) {
+            out.writeBoolean(ewmaSet[i]);
+            if (ewmaSet[i]) out.writeLong(ewma[i]);
+        }
+        int kept = (int) Math.min(turn, HISTORY);
+        for (Feature f : program.features) {
+            if (f.op != FeatureOp.LAG) continue;
+            for (int back = 1; back <= Math.min(kept, f.window); back++) out.writeLong(history[(int) ((turn - back) % HISTORY)][(int) f.a]);
+        }
+        for (EntityTable t : tables) if (t != null) t.write(out);
+    }
+
+    public void read(DataInput in) throws IOException {
+        started = in.readBoolean();
+        if (!started) return;
+        bootId = in.readLong();
+        next = in.readLong();
+        turn = in.readLong();
+        firstUs = in.readLong();
+        for (int i = 0; i < topicOpen.length; i++) topicOpen[i] = in.readBoolean();
+        for (int i = 0; i < x.length; i++) {
+            ewmaSet[i] = in.readBoolean();
+            ewma[i] = ewmaSet[i] ? in.readLong() : 0;
+        }
+        int kept = (int) Math.min(turn, HISTORY);
+        for (Feature f : program.features) {
+            if (f.op != FeatureOp.LAG) continue;
+            for (int back = 1; back <= Math.min(kept, f.window); back++) history[(int) ((turn - back) % HISTORY)][(int) f.a] = in.readLong();
+        }
+        for (EntityTable t : tables) if (t != null) t.read(in);
+    }
+}

@@ -1,0 +1,67 @@
+package oal.stream.label;
+
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
+
+/** What is remembered of one TCP connection: its downlink payload seen so far, and in which buckets there was any. */
+final class DownlinkFlow {
+    /** Payload of a full segment on Ethernet where no SYN told: 1500 − 40. */
+    private static final int DEFAULT_MSS_BYTES = 1460;
+    private static final int MIN_MSS_BYTES = 88;
+    /** Timestamps, where used, take this from each segment. */
+    private static final int TIMESTAMP_OPTION_BYTES = 12;
+
+    final SequenceSpace sequence = new SequenceSpace();
+    long lastSeenUs;
+    private int mss;
+    /** Bit i: payload in bucket {@code lastBucket − i}. */
+    private long payload;
+    private long lastBucket;
+
+    /** A SYN of either side offered this MSS; segments keep to the smaller. */
+    void offerMss(int bytes) {
+        if (bytes >= MIN_MSS_BYTES && (mss == 0 || bytes < mss)) mss = bytes;
+    }
+
+    /** Segments that {@code bytes} of payload are, where the capture shows aggregates of several. */
+    int segments(int bytes, boolean timestamps) {
+        int full = (mss == 0 ? DEFAULT_MSS_BYTES : mss) - (timestamps ? TIMESTAMP_OPTION_BYTES : 0);
+        return bytes <= full ? 1 : (bytes + full - 1) / full;
+    }
+
+    void markPayload(long bucket) {
+        long shift = bucket - lastBucket;
+        if (shift > 0) {
+            payload = shift < 64 ? payload << shift : 0;
+            lastBucket = bucket;
+            payload |= 1;
+        } else if (shift > -64) {
+            payload |= 1L << -shift;
+        }
+    }
+
+    /** Was there payload in any of the {@code n} buckets that end with {@code bucket}? */
+    boolean hadPayload(long bucket, int n) {
+        long ago = lastBucket - bucket;
+        long window = n >= 64 ? -1 : (1L << n) - 1;
+        if (ago >= 64 || ago <= -64) return false;
+        return ((ago >= 0 ? payload >>> ago : payload << -ago) & window) != 0;
+    }
+
+    void write(DataOutput out) throws IOException {
+        sequence.write(out);
+        out.writeLong(lastSeenUs);
+        out.writeInt(mss);
+        out.writeLong(payload);
+        out.writeLong(lastBucket);
+    }
+
+    void read(DataInput in) throws IOException {
+        sequence.read(in);
+        lastSeenUs = in.readLong();
+        mss = in.readInt();
+        payload = in.readLong();
+        lastBucket = in.readLong();
+    }
+}

@@ -1,0 +1,128 @@
+package oal.stream.label;
+
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
+import oal.schema.Settings;
+
+/**
+ * What happened in each decision interval [n·interval, (n+1)·interval): the buckets that label windows are sums of.
+ * A ring that holds one window and what a batch may run ahead of it.
+ */
+final class LabelBuckets {
+    static final long INTERVAL_US = Settings.DECISION_INTERVAL_US;
+    /** Buckets in a label window. */
+    static final int WINDOW = Settings.LABEL_WINDOW_US / Settings.DECISION_INTERVAL_US;
+    private static final int RING = 256;
+    /** Rows may lie this far ahead of the bucket closed next, µs. */
+    static final long AHEAD_US = (RING - WINDOW - 1) * INTERVAL_US;
+
+    private static final int OFFERED_PKTS = 0;
+    private static final int OFFERED_BYTES = 1;
+    private static final int LOST_PKTS = 2;
+    private static final int LOST_BYTES = 3;
+    private static final int MAC_LOST = 4;
+    private static final int QUEUE_DROPS = 5;
+    private static final int FIELDS = 6;
+
+    private final long[][] sum = new long[FIELDS][RING];
+    /** Bucket to be closed next; earlier rows count into it. */
+    private long next;
+    /** First bucket since the last restart; rows before it lie in a bucket that was not seen whole. */
+    private long first;
+    /** Bit i: bucket {@code next − 1 − i} is incomplete. */
+    private long incomplete;
+
+    /** Start afresh with the bucket that begins at {@code us}, a multiple of the interval. */
+    void restart(long us) {
+        for (long[] s : sum) java.util.Arrays.fill(s, 0);
+        first = next = us / INTERVAL_US;
+        incomplete = 0;
+    }
+
+    long bucketOf(long us) {
+        return us / INTERVAL_US;
+    }
+
+    void offered(long bucket, int pkts, int bytes) {
+        add(OFFERED_PKTS, bucket, pkts);
+        add(OFFERED_BYTES, bucket, bytes);
+    }
+
+    void lost(long bucket, int pkts, int bytes) {
+        add(LOST_PKTS, bucket, pkts);
+        add(LOST_BYTES, bucket, bytes);
+    }
+
+    void macLost(long bucket, long pkts) {
+        add(MAC_LOST, bucket, pkts);
+    }
+
+    void queueDrops(long bucket, long pkts) {
+        add(QUEUE_DROPS, bucket, pkts);
+    }
+
+    private void add(int field, long bucket, long n) {
+        if (bucket < first) return;
+        long b = Math.max(bucket, next);
+        sum[field][(int) (b & (RING - 1))] += n;
+    }
+
+    /** Close the bucket that ends at {@code us} and fill {@code out} with the window that ends there. */
+    void close(long us, boolean complete, LabelWindow out) {
+        long closing = us / INTERVAL_US - 1;
+        if (closing < next) { // the bucket before the first whole one
+            out.clear(us - Settings.LABEL_WINDOW_US);
+            return;
+        }
+        incomplete = incomplete << 1 | (complete ? 0 : 1);
+        next = closing + 1;
+        long from = closing - WINDOW + 1;
+        out.startUs = from * INTERVAL_US;
+        out.whole = from >= first;
+        out.complete = out.whole && (incomplete & ((1L << WINDOW) - 1)) == 0;
+        out.offeredPkts = total(OFFERED_PKTS, from, closing);
+        out.offeredBytes = total(OFFERED_BYTES, from, closing);
+        out.lostPkts = total(LOST_PKTS, from, closing);
+        out.lostBytes = total(LOST_BYTES, from, closing);
+        out.macLostPkts = total(MAC_LOST, from, closing);
+        out.queueDropPkts = total(QUEUE_DROPS, from, closing);
+        for (long[] s : sum) s[(int) (from & (RING - 1))] = 0;
+    }
+
+    private long total(int field, long from, long to) {
+        long n = 0;
+        for (long b = Math.max(from, first); b <= to; b++) n += sum[field][(int) (b & (RING - 1))];
+        return n;
+    }
+
+    void write(DataOutput out) throws IOException {
+        out.writeLong(next);
+        out.writeLong(first);
+        out.writeLong(incomplete);
+        for (long[] s : sum) {
+            int used = 0;
+            for (long v : s) if (v != 0) used++;
+            out.writeShort(used);
+            for (int i = 0; i < RING; i++) {
+                if (s[i] == 0) continue;
+                out.writeShort(i);
+                out.writeLong(s[i]);
+            }
+        }
+    }
+
+    void read(DataInput in) throws IOException {
+        next = in.readLong();
+        first = in.readLong();
+        incomplete = in.readLong();
+        for (long[] s : sum) {
+            java.util.Arrays.fill(s, 0);
+            int used = in.readUnsignedShort();
+            for (int i = 0; i < used; i++) {
+                int at = in.readUnsignedShort();
+                s[at] = in.readLong();
+            }
+        }
+    }
+}
