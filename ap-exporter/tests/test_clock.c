@@ -1,0 +1,87 @@
+/* Time: what a look at the clock means, how missed ticks are counted, and that the loop ticks and serves. */
+#include "check.h"
+#include "clock.h"
+#include "loop.h"
+
+#include <unistd.h>
+
+struct served {
+	struct loop *loop;
+	unsigned calls;
+};
+
+static void on_readable(void *ctx, int fd)
+{
+	struct served *s = ctx;
+	char c;
+
+	s->calls += read(fd, &c, 1) == 1;
+	loop_stop(s->loop);
+}
+
+int main(void)
+{
+	struct clock_quality q = { 0 };
+	struct served s = { 0 };
+	struct tick t;
+	uint64_t last = 0;
+	int p[2];
+
+	test("the first look knows no step");
+	clock_judge(&q, 1700000000000000, true, false, 25);
+	CHECK_EQ(q.state, CLOCK_SYNCHRONISED);
+	CHECK_EQ(q.error_us, 25);
+	CHECK_EQ(q.steps, 0);
+	test("slewing is no step, a jump back or forth is one, for one look");
+	clock_judge(&q, 1700000000000000 + 500, true, true, 25);
+	CHECK_EQ(q.state, CLOCK_UNSYNCHRONISED);
+	clock_judge(&q, 1700000000000000 - 3600000000, true, false, 25);
+	CHECK_EQ(q.state, CLOCK_STEPPED);
+	clock_judge(&q, 1700000000000000 - 3600000000, true, false, 25);
+	CHECK_EQ(q.state, CLOCK_SYNCHRONISED);
+	clock_judge(&q, 1700000000000000, true, false, 25);
+	CHECK_EQ(q.state, CLOCK_STEPPED);
+	CHECK_EQ(q.steps, 2);
+	test("an unknown clock says so, and its error fits the column");
+	clock_judge(&q, 1700000000000000, false, false, INT64_MAX);
+	CHECK_EQ(q.state, CLOCK_UNKNOWN);
+	CHECK_EQ(q.error_us, UINT32_MAX);
+	clock_judge(&q, 1700000000000000, true, false, -5);
+	CHECK_EQ(q.error_us, 0);
+	test("this machine's clock can be looked at");
+	q = (struct clock_quality){ 0 };
+	clock_look(&q);
+	CHECK(q.offset_us > 0);
+
+	test("a tick in time is neither late nor preceded by missed ones");
+	t = loop_account(1000000, 1, 4000, 1004000);
+	CHECK_EQ(t.due_us, 1004000);
+	CHECK_EQ(t.missed, 0);
+	CHECK_EQ(t.late_us, 0);
+	test("ticks that went by are counted, and the last one's due time is kept");
+	t = loop_account(1000000, 3, 4000, 1013500);
+	CHECK_EQ(t.due_us, 1012000);
+	CHECK_EQ(t.missed, 2);
+	CHECK_EQ(t.late_us, 1500);
+
+	test("the loop's ticks are due at whole periods, none unaccounted for");
+	s.loop = loop_new(4000);
+	CHECK(s.loop != NULL);
+	for (int i = 0; i < 5; i++) {
+		CHECK_EQ(loop_wait(s.loop, &t), 1);
+		if (last)
+			CHECK_EQ(t.due_us, last + (t.missed + 1u) * UINT64_C(4000));
+		CHECK_EQ(t.late_us, clock_monotonic_us() - t.due_us < t.late_us ? 0 : t.late_us); /* never later than now */
+		last = t.due_us;
+	}
+	test("a descriptor is served, and the loop ends when told to");
+	CHECK_EQ(pipe(p), 0);
+	CHECK_EQ(loop_add(s.loop, p[0], on_readable, &s), 0);
+	CHECK_EQ(write(p[1], "x", 1), 1);
+	while (loop_wait(s.loop, &t) > 0)
+		;
+	CHECK_EQ(s.calls, 1);
+	loop_remove(s.loop, p[0]);
+	loop_free(s.loop);
+	return done();
+}
