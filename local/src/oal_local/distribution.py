@@ -32,7 +32,7 @@ def ensure(name: str) -> Path:
         print(f"setup: downloading the jars of {name} (once)", file=sys.stderr, flush=True)
         partial = target.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)
-        command = ["mvn", "-B", "-q", "-f", str(CONFIG / name / "pom.xml"), DEPENDENCY_PLUGIN,
+        command = ["mvn", "-B", "-q", "-Dstyle.color=never", "-f", str(CONFIG / name / "pom.xml"), DEPENDENCY_PLUGIN,
                    f"-DoutputDirectory={partial}", "-DincludeScope=runtime"]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:

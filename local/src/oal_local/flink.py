@@ -93,6 +93,7 @@ def jobmanager_command(state: State, settings: Settings) -> list[str]:
             f"-Dexecution.checkpointing.dir=file://{run}",
             "--jars", f"file://{settings.job_jar}", "--job-classname", settings.job_class,
             *(["--fromSavepoint", f"file://{resumed}"] if resumed else []),
+            "--",  # without it Flink takes the job's --config for an abbreviation of its own --configDir
             "--config", str(state.job_properties), *settings.job_args]
 
 

@@ -5,6 +5,7 @@
 """
 import fcntl
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from oal_local.services import SERVICES, Service, chosen
 from oal_local.supervisor import Supervisor, alive
 
 DEFAULT_STATE = REPO / "build" / "local"
+ERROR_LINE = re.compile(r"\b(ERROR|FATAL|Caused by|Traceback)\b|^[\w.]*(Exception|Error):|<Error>|^\w+: ")
+CRASHES_BORNE = 3  # of a service while `up` waits for it
 READY_SECONDS = 180  # a start takes 5 to 20 s; on a machine that is busy with builds several times that
 
 
@@ -143,13 +146,16 @@ class Platform:
         return rows
 
     def wait_ready(self, name: str, seconds: float = READY_SECONDS) -> None:
-        """Return when the service does its work; raise with the end of its log when it does not in time."""
+        """Return when the service does its work; raise with its log when it does not in time, or crashes again and again."""
         service, current = _service(name), self.settings
-        deadline = time.monotonic() + seconds
         started = time.monotonic()
+        pids = set()
         while not service.ready(self.state, current):
-            if time.monotonic() > deadline:
-                raise PlatformError(f"{name} was not ready after {seconds:.0f} s; the end of {self.state.log(name)}:\n{self.tail(name)}")
+            pids.add(self.supervisor.info().get(name, {}).get("pid", 0))
+            if len(pids - {0}) > CRASHES_BORNE:
+                raise PlatformError(f"{name} starts and ends again and again; {self.state.log(name)} says\n{self.complaint(name)}")
+            if time.monotonic() > started + seconds:
+                raise PlatformError(f"{name} was not ready after {seconds:.0f} s; {self.state.log(name)} says\n{self.complaint(name)}")
             time.sleep(0.1)
         self.log(f"{name}: ready after {time.monotonic() - started:.1f} s")
 
@@ -175,11 +181,13 @@ class Platform:
         self.start(name)
         self.wait_ready(name)
 
-    def tail(self, name: str, lines: int = 20) -> str:
+    def complaint(self, name: str, lines: int = 20) -> str:
+        """The latest lines of a service's log that name an error, or else its latest lines."""
         try:
-            return "\n".join(self.state.log(name).read_text(errors="replace").splitlines()[-lines:])
+            log = self.state.log(name).read_text(errors="replace").splitlines()
         except OSError:
             return "(no log yet)"
+        return "\n".join(([line for line in log if ERROR_LINE.search(line)] or log)[-lines:])
 
     def issue_certificates(self, *ap_ids: str) -> None:
         """Certificates of the roles, and of these APs; what is there stays."""
