@@ -90,8 +90,8 @@ static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaqu
 static void on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque)
 {
 	(void)rk;
-	(void)err;
-	error_text(opaque, reason);
+	if (err != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) /* follows the errors that say why */
+		error_text(opaque, reason);
 }
 
 /* librdkafka says the same again through on_error; its own lines would come from its threads and at any rate. */

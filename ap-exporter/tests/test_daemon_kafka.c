@@ -1,0 +1,176 @@
+/*
+ * The Kafka sink against librdkafka's own broker, which speaks the protocol over loopback: delivery, an absence, and what is
+ * kept meanwhile. (The real Kafka, with TLS, is in the platform's tests.)
+ */
+#include "check.h"
+#include "clock.h"
+#include "oal_schema.h"
+#include "sink.h"
+
+#include <librdkafka/rdkafka.h>
+#include <librdkafka/rdkafka_mock.h>
+#include <poll.h>
+#include <unistd.h>
+
+#define PATIENCE_US 30000000
+
+static uint8_t batch[20000];
+
+static void put(void *sink, uint32_t number, size_t len)
+{
+	struct sink_batch b = { "ap-1", OAL_TOPIC_PACKETS, batch, len, 0 };
+
+	memcpy(batch, &number, sizeof number);
+	sink_kafka.put(sink, &b);
+}
+
+/* Polls until `delivered + let_go` batches are accounted for. */
+static struct sink_stats wait_for(void *sink, uint64_t delivered, uint64_t let_go)
+{
+	uint64_t give_up = clock_monotonic_us() + PATIENCE_US;
+	struct sink_stats s;
+
+	do {
+		poll(NULL, 0, 10);
+		sink_kafka.stats(sink, &s);
+	} while ((s.delivered < delivered || s.let_go < let_go) && clock_monotonic_us() < give_up);
+	return s;
+}
+
+/* Reads the topic from its start; the numbers of the batches in order. */
+static unsigned consume(const char *brokers, const char *topic, uint32_t *numbers, unsigned most)
+{
+	rd_kafka_topic_partition_list_t *parts = rd_kafka_topic_partition_list_new(1);
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	uint64_t give_up = clock_monotonic_us() + PATIENCE_US;
+	unsigned n = 0, idle = 0;
+	char why[256];
+	rd_kafka_t *rk;
+
+	rd_kafka_conf_set(conf, "bootstrap.servers", brokers, why, sizeof why);
+	rd_kafka_conf_set(conf, "group.id", "test", why, sizeof why);
+	rd_kafka_conf_set(conf, "auto.offset.reset", "earliest", why, sizeof why);
+	rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof why);
+	rd_kafka_topic_partition_list_add(parts, topic, 0)->offset = RD_KAFKA_OFFSET_BEGINNING;
+	rd_kafka_assign(rk, parts);
+	while (n < most && idle < 10 && clock_monotonic_us() < give_up) {
+		rd_kafka_message_t *m = rd_kafka_consumer_poll(rk, 500);
+
+		if (!m) {
+			idle += n > 0;
+			continue;
+		}
+		if (!m->err) {
+			CHECK(m->key_len == 4 && !memcmp(m->key, "ap-1", 4));
+			memcpy(&numbers[n++], m->payload, 4);
+		}
+		rd_kafka_message_destroy(m);
+	}
+	rd_kafka_topic_partition_list_destroy(parts);
+	rd_kafka_consumer_close(rk);
+	rd_kafka_destroy(rk);
+	return n;
+}
+
+static void *open_sink(struct config *c, const char *brokers)
+{
+	char err[512] = "";
+	void *sink = NULL;
+
+	snprintf(c->exporter.ap_id, sizeof c->exporter.ap_id, "ap-1");
+	snprintf(c->kafka.brokers, sizeof c->kafka.brokers, "%s", brokers);
+	c->kafka.plaintext = true;
+	c->n_kafka = 1;
+	if (sink_kafka.open(&sink, c, err, sizeof err) < 0)
+		printf("# %s\n", err);
+	CHECK(sink != NULL);
+	return sink;
+}
+
+int main(void)
+{
+	static struct config c;
+	static uint32_t numbers[1000];
+	rd_kafka_conf_t *conf = rd_kafka_conf_new();
+	rd_kafka_mock_cluster_t *broker;
+	char err[512], why[256];
+	struct sink_stats s;
+	rd_kafka_t *rk;
+	unsigned n;
+	void *sink;
+
+	rd_kafka_conf_set(conf, "log_level", "0", why, sizeof why);
+	rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
+	broker = rd_kafka_mock_cluster_new(rk, 1);
+	rd_kafka_mock_topic_create(broker, "ap.packets.v1", 1, 1);
+
+	c.kafka = (struct config_kafka){ .enabled = true, .buffer_kb = 512, .inflight_kb = 64, .linger_ms = 5, .flush_ms = 5000 };
+	test("batches arrive, once each and in order, with the AP as key");
+	sink = open_sink(&c, rd_kafka_mock_cluster_bootstraps(broker));
+	for (uint32_t i = 0; i < 200; i++) {
+		put(sink, i, 2000);
+		wait_for(sink, i > 100 ? i - 100 : 0, 0); /* no more than the buffer holds */
+	}
+	s = wait_for(sink, 200, 0);
+	CHECK_EQ(s.delivered, 200);
+	CHECK_EQ(s.let_go, 0);
+	CHECK_EQ(s.queued_bytes, 0);
+	n = consume(rd_kafka_mock_cluster_bootstraps(broker), "ap.packets.v1", numbers, 200);
+	CHECK_EQ(n, 200);
+	for (unsigned i = 0; i < n; i++)
+		CHECK_EQ(numbers[i], i);
+
+	test("while the broker is away the newest are kept, the rest is counted, and nothing is reordered when it is back");
+	rd_kafka_mock_broker_set_down(broker, 1);
+	for (uint32_t i = 200; i < 500; i++) {
+		put(sink, i, 20000);
+		if (i == 201)
+			poll(NULL, 0, 600); /* the sender has handed some of the oldest over by now */
+	}
+	s = wait_for(sink, 200, 200);
+	CHECK(s.let_go >= 200);
+	CHECK(s.queued_bytes > 400000 && s.queued_bytes < 650000); /* never more than buffer and window */
+	rd_kafka_mock_broker_set_up(broker, 1);
+	s = wait_for(sink, 500 - s.let_go, s.let_go);
+	CHECK_EQ(s.delivered + s.let_go, 500);
+	n = consume(rd_kafka_mock_cluster_bootstraps(broker), "ap.packets.v1", numbers, (unsigned)s.delivered);
+	CHECK_EQ(n, s.delivered);
+	for (unsigned i = 1; i < n; i++)
+		CHECK(numbers[i] > numbers[i - 1]);
+	CHECK_EQ(numbers[n - 1], 499);
+	for (unsigned i = 0; i < 20; i++) /* the newest stretch has no hole */
+		CHECK_EQ(numbers[n - 1 - i], 499 - i);
+	sink_kafka.close(sink, &s);
+	CHECK_EQ(s.delivered + s.let_go, 500);
+
+	test("closing without a broker takes bounded time and counts what was left");
+	c.kafka.flush_ms = 300;
+	sink = open_sink(&c, "127.0.0.1:1");
+	for (uint32_t i = 0; i < 50; i++)
+		put(sink, i, 2000);
+	sink_kafka.close(sink, &s);
+	CHECK_EQ(s.delivered, 0);
+	CHECK_EQ(s.let_go, 50);
+
+	test("a broker that cannot be reached is an error that names it");
+	sink = open_sink(&c, "127.0.0.1:1");
+	put(sink, 0, 100);
+	for (int i = 0; i < 500; i++) {
+		sink_kafka.stats(sink, &s);
+		if (s.errors)
+			break;
+		poll(NULL, 0, 10);
+	}
+	CHECK(s.errors > 0 && strstr(s.last_error, "127.0.0.1") != NULL);
+	sink_kafka.close(sink, NULL);
+
+	test("missing TLS files are named before anything starts");
+	c.kafka.plaintext = false;
+	snprintf(c.kafka.ca, sizeof c.kafka.ca, "/nonexistent/ca.pem");
+	CHECK(sink_kafka.check(&c, err, sizeof err) < 0);
+	CHECK(strstr(err, "/nonexistent/ca.pem") != NULL);
+
+	rd_kafka_mock_cluster_destroy(broker);
+	rd_kafka_destroy(rk);
+	return done();
+}
