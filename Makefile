@@ -35,7 +35,7 @@ bench: build ## measure what the project promises; results in build/bench/*.json
 	@tests/bench $(ONLY)
 
 lint: ## static checks of every folder
-	@for f in $(FOLDERS); do $(MAKE) --no-print-directory -C $$f lint || exit 1; done
+	@tests/lint
 
 gen: ## write what is derived from schema/
 	@$(MAKE) --no-print-directory -C schema gen
