@@ -6,7 +6,6 @@ import pytest
 from google.protobuf import descriptor_pool, message_factory
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from oal_schema import golden
 from oal_schema.codec import Batch, contract, decode, encode
 from oal_schema.model import descriptors

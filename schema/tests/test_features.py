@@ -1,7 +1,6 @@
 """The reference interpreter, on cases small enough to work out by hand, and the compiler's refusals."""
 
 import pytest
-
 from oal_schema import golden
 from oal_schema.codec import Batch, contract
 from oal_schema.features import Interpreter, increment, sat, tdiv

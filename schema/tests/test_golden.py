@@ -1,7 +1,6 @@
 """The committed golden vectors are what the reference implementation gives."""
 
 import pytest
-
 from oal_schema import golden
 from oal_schema.codec import decode
 from oal_schema.model import ROOT

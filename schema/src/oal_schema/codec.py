@@ -238,7 +238,7 @@ def _decode_table(table: Table, data: bytes, start: int, end: int, header: dict,
                 raise Refused("malformed", f"{table.name}.{c.name}: {len(values)} keys for {len(run_rows)} runs")
             columns[c.name] = [v for v, r in zip(values, run_rows) for _ in range(r)]
         else:
-            values, current, zeros = [], 0, None
+            values, current = [], 0
             stream = varints(data, *spans[c.field])
             for raw in stream:
                 delta = unzigzag(raw)

@@ -31,7 +31,7 @@ def _header(seq: int, t0: int, boot: int = 0x1122334455667788, **more) -> dict:
 def _extreme_rows(rng: random.Random, table, n: int) -> list[dict]:
     """Rows of random entities whose values jump between the ends of each column's range."""
     rows = []
-    for entity in range(3):
+    for _ in range(3):
         keys = {c.name: rng.randint(0, 3) if c.type in ("NAME", "FLOW") else rng.randint(*c.range) for c in table.columns if c.kind == "KEY"}
         times = sorted(rng.sample(range(63), n))
         absent = rng.choice([0, 0, 1]) if any(c.optional >= 0 for c in table.columns) else 0
