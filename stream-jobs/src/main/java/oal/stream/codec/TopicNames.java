@@ -8,6 +8,10 @@ public final class TopicNames {
 
     private TopicNames() {}
 
+    public static Topic at(int ordinal) {
+        return ALL[ordinal];
+    }
+
     /** The topic with this Kafka name. */
     public static Topic of(String kafkaName) {
         for (Topic t : ALL) if (t.kafkaName.equals(kafkaName)) return t;

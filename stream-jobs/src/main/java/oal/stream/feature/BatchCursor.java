@@ -11,7 +11,7 @@ final class BatchCursor {
     private static final int INDEX_MASK = (1 << INDEX_BITS) - 1;
 
     private final CompiledProgram program;
-    private final EntityTable table;
+    private final int id;
     private final Feature[] features;
     private TableRows rows;
     private long[] ts;
@@ -27,15 +27,15 @@ final class BatchCursor {
     private long t0Us;
     long lastUs;
 
-    BatchCursor(CompiledProgram program, EntityTable table) {
+    BatchCursor(CompiledProgram program, int table) {
         this.program = program;
-        this.table = table;
-        this.features = program.byTable[table.spec.id()];
+        this.id = table;
+        this.features = program.byTable[table];
     }
 
     /** Begin a batch. Rows at or after {@code untilUs} are left out. */
-    void open(BatchDecoder batch, long untilUs) {
-        rows = batch.table(table.spec.id());
+    void open(EntityTable table, BatchDecoder batch, long untilUs) {
+        rows = batch.table(id);
         lastUs = Long.MIN_VALUE;
         ordered = -1;
         next = 0;
@@ -48,7 +48,7 @@ final class BatchCursor {
             end = new int[rows.runs * 2];
         }
         for (Entity e : table.entities) e.lastUs = Long.MIN_VALUE;
-        boolean sort = program.ordered[table.spec.id()];
+        boolean sort = program.ordered[id];
         int from = 0;
         for (int run = 0; run < rows.runs; run++) {
             int to = from + rows.runRows[run];

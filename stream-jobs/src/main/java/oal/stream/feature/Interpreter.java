@@ -22,19 +22,16 @@ public final class Interpreter {
 
     /** Clamp of an entity's value, so that no group's sum depends on the order of entities. */
     private static final long ENTITY_LIMIT = 1L << 53;
-    private static final int HISTORY = 64;
     private static final long NEVER = Long.MIN_VALUE;
     private static final Topic[] TOPICS = Topic.values();
 
     private final CompiledProgram program;
     private final EntityTable[] tables = new EntityTable[Tables.ALL.size()];
-    private final BatchCursor[] cursors = new BatchCursor[Tables.ALL.size()];
-    private final boolean[] cursorOpen = new boolean[Tables.ALL.size()];
     private final long[] x;
     private final long[] ewma;
     private final boolean[] ewmaSet;
-    /** Results of the last 64 instants. */
-    private final long[][] history = new long[HISTORY][];
+    /** Of lag features: the operand's results, at instant {@code turn} modulo the lag. */
+    private final long[][] lag;
     private final boolean[] topicOpen = new boolean[TOPICS.length];
     private boolean started;
     private long bootId;
@@ -43,19 +40,20 @@ public final class Interpreter {
     /** Instants evaluated since the last restart. */
     private long turn;
     private long firstUs;
-    private boolean group;
+    /** Scratch of the group of batches under way. */
+    private transient Workspace work;
 
     public Interpreter(CompiledProgram program) {
         this.program = program;
         for (TableSpec t : Tables.ALL) {
             if (program.byTable[t.id()].length == 0) continue;
             tables[t.id()] = new EntityTable(t, program.cellWords[t.id()]);
-            cursors[t.id()] = new BatchCursor(program, tables[t.id()]);
         }
         x = new long[program.size()];
         ewma = new long[program.size()];
         ewmaSet = new boolean[program.size()];
-        for (int i = 0; i < HISTORY; i++) history[i] = new long[program.size()];
+        lag = new long[program.size()][];
+        for (Feature f : program.features) if (f.op == FeatureOp.LAG) lag[f.index] = new long[f.window];
     }
 
     /** Would a batch of this incarnation and time make all state restart? */
@@ -66,45 +64,45 @@ public final class Interpreter {
     }
 
     /** A group of batches with this {@code t0_us} begins. Returns whether all state restarted. */
-    public boolean begin(long boot, long t0Us, LongConsumer evaluated) {
+    public boolean begin(Workspace scratch, long boot, long t0Us, LongConsumer evaluated) {
         boolean restart = restarts(boot, t0Us);
         if (restart) {
             restart(boot, (t0Us + program.intervalUs - 1) / program.intervalUs * program.intervalUs);
         }
         while (next < t0Us) evaluate(evaluated);
-        group = true;
-        Arrays.fill(cursorOpen, false);
+        work = scratch;
+        Arrays.fill(work.open, false);
         return restart;
     }
 
     /** One batch of the group. Its rows are taken at {@link #end}, so each topic of a group needs a decoder of its own. */
     public void add(Topic topic, BatchDecoder batch) {
-        if (!group) throw new IllegalStateException("begin() comes first");
+        if (work == null) throw new IllegalStateException("begin() comes first");
         int t = topic.ordinal();
         boolean sweep = topicOpen[t];
         topicOpen[t] = true;
         for (EntityTable table : tables) {
             if (table == null || table.spec.topic() != topic) continue;
             if (sweep) table.sweep();
-            cursors[table.spec.id()].open(batch, batch.header().t0Us + MAX_AHEAD_US);
-            cursorOpen[table.spec.id()] = true;
+            work.cursors[table.spec.id()].open(table, batch, batch.header().t0Us + MAX_AHEAD_US);
+            work.open[table.spec.id()] = true;
         }
     }
 
     /** All batches of the group were added: take their rows and evaluate the instants that they complete. */
     public void end(LongConsumer evaluated) {
         long lastUs = NEVER;
-        for (int i = 0; i < cursors.length; i++) if (cursorOpen[i]) lastUs = Math.max(lastUs, cursors[i].lastUs);
+        for (int i = 0; i < tables.length; i++) if (work.open[i]) lastUs = Math.max(lastUs, work.cursors[i].lastUs);
         while (next < lastUs) {
             takeUntil(next);
             evaluate(evaluated);
         }
         takeUntil(Long.MAX_VALUE);
-        group = false;
+        work = null;
     }
 
     private void takeUntil(long instant) {
-        for (int i = 0; i < cursors.length; i++) if (cursorOpen[i]) cursors[i].takeUntil(instant);
+        for (int i = 0; i < tables.length; i++) if (work.open[i]) work.cursors[i].takeUntil(instant);
     }
 
     private void restart(long boot, long firstInstant) {
@@ -154,7 +152,7 @@ public final class Interpreter {
             }
             x[f.index] = missing ? f.missing : Math.min(Math.max(value, f.lo), f.hi);
         }
-        System.arraycopy(x, 0, history[(int) (turn % HISTORY)], 0, x.length);
+        for (int i = 0; i < lag.length; i++) if (lag[i] != null) lag[i][(int) (turn % lag[i].length)] = x[(int) program.features[i].a];
         turn++;
         evaluated.accept(instant);
     }
@@ -209,7 +207,7 @@ public final class Interpreter {
     }
 
     private long lagged(Feature f) {
-        return turn < f.window ? Feature.MISSING : history[(int) ((turn - f.window) % HISTORY)][(int) f.a];
+        return turn < f.window ? Feature.MISSING : lag[f.index][(int) (turn % f.window)];
     }
 
     public void write(DataOutput out) throws IOException {
@@ -224,11 +222,7 @@ public final class Interpreter {
             out.writeBoolean(ewmaSet[i]);
             if (ewmaSet[i]) out.writeLong(ewma[i]);
         }
-        int kept = (int) Math.min(turn, HISTORY);
-        for (Feature f : program.features) {
-            if (f.op != FeatureOp.LAG) continue;
-            for (int back = 1; back <= Math.min(kept, f.window); back++) out.writeLong(history[(int) ((turn - back) % HISTORY)][(int) f.a]);
-        }
+        for (long[] ring : lag) if (ring != null) for (long v : ring) out.writeLong(v);
         for (EntityTable t : tables) if (t != null) t.write(out);
     }
 
@@ -244,11 +238,7 @@ public final class Interpreter {
             ewmaSet[i] = in.readBoolean();
             ewma[i] = ewmaSet[i] ? in.readLong() : 0;
         }
-        int kept = (int) Math.min(turn, HISTORY);
-        for (Feature f : program.features) {
-            if (f.op != FeatureOp.LAG) continue;
-            for (int back = 1; back <= Math.min(kept, f.window); back++) history[(int) ((turn - back) % HISTORY)][(int) f.a] = in.readLong();
-        }
+        for (long[] ring : lag) if (ring != null) for (int i = 0; i < ring.length; i++) ring[i] = in.readLong();
         for (EntityTable t : tables) if (t != null) t.read(in);
     }
 }

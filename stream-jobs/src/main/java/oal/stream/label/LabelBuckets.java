@@ -13,7 +13,7 @@ final class LabelBuckets {
     static final long INTERVAL_US = Settings.DECISION_INTERVAL_US;
     /** Buckets in a label window. */
     static final int WINDOW = Settings.LABEL_WINDOW_US / Settings.DECISION_INTERVAL_US;
-    private static final int RING = 256;
+    private static final int RING = 128;
     /** Rows may lie this far ahead of the bucket closed next, µs. */
     static final long AHEAD_US = (RING - WINDOW - 1) * INTERVAL_US;
 

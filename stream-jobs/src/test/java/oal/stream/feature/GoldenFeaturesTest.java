@@ -47,6 +47,7 @@ class GoldenFeaturesTest {
         for (var t : oal.schema.Tables.ALL) wanted[t.id()] = new boolean[t.columns().size()];
         compiled.wants(wanted);
         List<String> got = new ArrayList<>();
+        Workspace work = new Workspace(compiled);
         Interpreter run = new Interpreter(compiled);
         List<Golden.Record> records = Golden.records("features");
         for (int i = 0; i < records.size(); ) {
@@ -55,7 +56,7 @@ class GoldenFeaturesTest {
             BatchDecoder first = BatchDecoder.only(wanted);
             first.decode(records.get(i).topic(), records.get(i).data());
             long t0 = first.header().t0Us;
-            now.begin(first.header().bootId, t0, line);
+            now.begin(work, first.header().bootId, t0, line);
             now.add(records.get(i).topic(), first);
             for (i++; i < records.size(); i++) {
                 BatchDecoder other = BatchDecoder.only(wanted);

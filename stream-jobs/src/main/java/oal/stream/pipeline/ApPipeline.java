@@ -1,0 +1,53 @@
+package oal.stream.pipeline;
+
+import org.apache.flink.api.common.typeinfo.TypeInformation;
+import org.apache.flink.api.common.typeinfo.Types;
+import org.apache.flink.configuration.Configuration;
+import org.apache.flink.configuration.PipelineOptions;
+import org.apache.flink.streaming.api.datastream.DataStream;
+import org.apache.flink.streaming.api.datastream.DataStreamUtils;
+import org.apache.flink.streaming.api.datastream.KeyedStream;
+import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
+import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+import oal.stream.codec.DeadLetter;
+import oal.stream.codec.RawBatch;
+import oal.stream.decode.DecodeOperator;
+import oal.stream.item.TrainingItem;
+import oal.stream.process.AcceptedBatch;
+import oal.stream.process.ApOperator;
+import oal.stream.sink.RowBlock;
+import oal.stream.state.KeyedBlockOperator;
+
+/**
+ * The job between its sources and sinks: batch → decode → label, feature, item. Batches are shuffled once, as bytes, by access point.
+ * Uids are part of the savepoint format: they never change.
+ */
+public final class ApPipeline {
+    private ApPipeline() {}
+
+    /** What the pipeline needs of the environment: no fallback to Kryo, and objects handed on without copies. */
+    public static void configure(StreamExecutionEnvironment env) {
+        Configuration c = new Configuration();
+        c.set(PipelineOptions.GENERIC_TYPES, false);
+        c.set(PipelineOptions.OBJECT_REUSE, true);
+        env.configure(c);
+    }
+
+    /** @param batches records of all topics that access points write, with {@link BrokerTime} watermarks */
+    public static void define(DataStream<RawBatch> batches, Sinks sinks, PipelineSettings settings) {
+        SingleOutputStreamOperator<AcceptedBatch> decoded = batches
+                .keyBy(batch -> batch.key, Types.STRING)
+                .transform("decode", TypeInformation.of(AcceptedBatch.class), new DecodeOperator(settings))
+                .uid("decode");
+        // A batch's key is its ap_id: anything else was refused. So no second shuffle is needed, and both operators run as one task.
+        KeyedStream<AcceptedBatch, String> byAp = DataStreamUtils.reinterpretAsKeyedStream(decoded, batch -> batch.apId, Types.STRING);
+        SingleOutputStreamOperator<TrainingItem> items = byAp
+                .transform("label-feature-item", TypeInformation.of(TrainingItem.class), new ApOperator(settings))
+                .uid("label-feature-item");
+        DataStream<RowBlock> rows = decoded.getSideOutput(KeyedBlockOperator.ROWS).union(items.getSideOutput(KeyedBlockOperator.ROWS));
+        DataStream<DeadLetter> deadLetters = decoded.getSideOutput(DecodeOperator.DEAD_LETTERS);
+        rows.sinkTo(sinks.rows()).uid("rows-sink").name("rows");
+        items.sinkTo(sinks.items()).uid("items-sink").name("training items");
+        deadLetters.sinkTo(sinks.deadLetters()).uid("dead-letters-sink").name("dead letters");
+    }
+}

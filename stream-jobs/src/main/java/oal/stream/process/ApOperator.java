@@ -1,0 +1,121 @@
+package oal.stream.process;
+
+import org.apache.flink.api.common.state.ValueState;
+import org.apache.flink.api.common.state.ValueStateDescriptor;
+import org.apache.flink.metrics.Counter;
+import org.apache.flink.runtime.state.VoidNamespace;
+import org.apache.flink.streaming.api.operators.InternalTimer;
+import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
+import oal.stream.feature.CompiledProgram;
+import oal.stream.item.Item;
+import oal.stream.item.ItemJson;
+import oal.stream.item.ItemRows;
+import oal.stream.item.TrainingItem;
+import oal.stream.label.LabelRows;
+import oal.stream.label.LabelWindow;
+import oal.stream.pipeline.PipelineSettings;
+import oal.stream.state.KeyedBlockOperator;
+
+/** Labels, features and items of each access point, from its batches. Gives training items; rows of label, item and late on the side. */
+public final class ApOperator extends KeyedBlockOperator<AcceptedBatch, TrainingItem> {
+    private static final long serialVersionUID = 1L;
+
+    private transient ValueState<ApState> state;
+    private transient ApProcessor processor;
+    private transient CompiledProgram program;
+
+    public ApOperator(PipelineSettings settings) {
+        super(settings);
+    }
+
+    @Override
+    public void open() throws Exception {
+        super.open();
+        program = ApStateSerializer.PROGRAM;
+        state = getRuntimeContext().getState(new ValueStateDescriptor<>("ap", new ApStateSerializer()));
+        processor = new ApProcessor(program, settings.lateness().toMillis(), new Rows());
+    }
+
+    @Override
+    public void processElement(StreamRecord<AcceptedBatch> element) throws Exception {
+        ApState ap = state.value();
+        if (ap == null) ap = new ApState(program);
+        processor.accept(ap, element.getValue(), watermarkMs());
+        if (ap.endTimerMs == Long.MIN_VALUE) {
+            ap.endTimerMs = ap.lastMs + settings.stateTtl().toMillis();
+            wakeAt(ap.endTimerMs);
+        }
+        done(ap);
+    }
+
+    @Override
+    public void onEventTime(InternalTimer<String, VoidNamespace> timer) throws Exception {
+        ApState ap = state.value();
+        if (ap == null) return;
+        if (timer.getTimestamp() == ap.waitTimerMs) ap.waitTimerMs = Long.MIN_VALUE;
+        processor.release(ap, timer.getTimestamp());
+        if (timer.getTimestamp() == ap.endTimerMs) {
+            long end = ap.lastMs + settings.stateTtl().toMillis();
+            if (end <= timer.getTimestamp()) {
+                state.clear();
+                return;
+            }
+            ap.endTimerMs = end;
+            wakeAt(end);
+        }
+        done(ap);
+    }
+
+    private void done(ApState ap) throws Exception {
+        long deadline = processor.deadlineMs(ap);
+        if (deadline != Long.MAX_VALUE && (ap.waitTimerMs == Long.MIN_VALUE || ap.waitTimerMs > deadline)) {
+            ap.waitTimerMs = deadline;
+            wakeAt(deadline);
+        }
+        state.update(ap);
+        blocks.takeFull(this::emit);
+    }
+
+    @Override
+    public void onProcessingTime(InternalTimer<String, VoidNamespace> timer) {
+        throw new IllegalStateException("no processing-time timer is ever set");
+    }
+
+    /** Results to rows and records. */
+    private final class Rows implements ApOutput {
+        private final LabelRows labels = new LabelRows();
+        private final ItemRows items = new ItemRows();
+        private final LateRows lates = new LateRows();
+        private final ItemJson json = new ItemJson();
+        private final StreamRecord<TrainingItem> record = new StreamRecord<>(null);
+        private final long hash = program.shortHash();
+        private final Counter labelCount = getMetricGroup().counter("labels");
+        private final Counter itemCount = getMetricGroup().counter("items");
+        private final Counter lateCount = getMetricGroup().counter("late");
+
+        Rows() {
+            blocks.add(labels.writer);
+            blocks.add(items.writer);
+            blocks.add(lates.writer);
+        }
+
+        @Override
+        public void label(ApState ap, String apId, LabelWindow window) {
+            labelCount.inc();
+            labels.add(apId, ap.site, window);
+        }
+
+        @Override
+        public void item(ApState ap, String apId, Item item) {
+            itemCount.inc();
+            items.add(apId, ap.site, hash, item);
+            output.collect(record.replace(json.of(apId, ap.site, hash, item)));
+        }
+
+        @Override
+        public void late(AcceptedBatch batch, long lateUs) {
+            lateCount.inc();
+            lates.add(batch, lateUs);
+        }
+    }
+}

@@ -1,0 +1,14 @@
+package oal.stream.process;
+
+import oal.stream.item.Item;
+import oal.stream.label.LabelWindow;
+
+/** What comes of an access point's batches. Arguments are valid during the call only. */
+interface ApOutput {
+    void label(ApState ap, String apId, LabelWindow window);
+
+    void item(ApState ap, String apId, Item item);
+
+    /** @param lateUs how far behind the time that labels and features have reached the batch ended */
+    void late(AcceptedBatch batch, long lateUs);
+}

@@ -1,0 +1,164 @@
+package oal.stream.process;
+
+import java.util.function.LongConsumer;
+import oal.schema.Settings;
+import oal.schema.Topic;
+import oal.stream.codec.BatchDecoder;
+import oal.stream.codec.BatchHeader;
+import oal.stream.codec.RefusedException;
+import oal.stream.feature.CompiledProgram;
+import oal.stream.feature.Workspace;
+import oal.stream.item.Item;
+import oal.stream.label.LabelWindow;
+import oal.stream.label.Labeler;
+
+/**
+ * Puts the batches of an access point in order and makes labels, features and items of them. Pure: state comes in, results go out, the
+ * only clock is that of the arguments.
+ *
+ * <p>The order is the AP's own: by incarnation and sequence number in each topic, by {@code t0_us} between the two. A batch has its turn at
+ * once when the next one of each topic is there. Otherwise it waits until everything that the brokers took up to {@code lateness} after it
+ * has been read; then what is missing is given up. Batches that come after that are late.
+ */
+final class ApProcessor {
+    /** Batches and bytes that may wait at an AP; then the oldest has its turn. */
+    static final int MAX_WAITING = 512;
+    static final long MAX_WAITING_BYTES = 16 << 20;
+
+    private static final long INTERVAL_US = Settings.DECISION_INTERVAL_US;
+
+    private final long latenessMs;
+    private final ApOutput out;
+    private final Workspace work;
+    private final long lookbackUs;
+    private final BatchDecoder[] decoder = new BatchDecoder[ApState.TOPICS];
+    private final LongConsumer evaluated = this::evaluated;
+    private final boolean[] member = new boolean[ApState.TOPICS];
+    private final boolean[] continued = new boolean[ApState.TOPICS];
+    /** Of the call under way. */
+    private ApState ap;
+    private String apId;
+
+    ApProcessor(CompiledProgram program, long latenessMs, ApOutput out) {
+        this.latenessMs = latenessMs;
+        this.out = out;
+        work = new Workspace(program);
+        lookbackUs = program.lookback() * INTERVAL_US;
+        boolean[][] wanted = new boolean[oal.schema.Tables.ALL.size()][];
+        for (var t : oal.schema.Tables.ALL) wanted[t.id()] = new boolean[t.columns().size()];
+        program.wants(wanted);
+        Labeler.wants(wanted);
+        for (int t = 0; t < decoder.length; t++) decoder[t] = BatchDecoder.only(wanted);
+    }
+
+    void accept(ApState state, AcceptedBatch batch, long watermarkMs) {
+        state.lastMs = Math.max(state.lastMs, batch.kafkaTsMs);
+        state.boots.note(batch.bootId);
+        if (!state.queue[batch.topic].add(batch)) {
+            out.late(batch, state.coverage[batch.topic].untilUs() - batch.endUs);
+            return;
+        }
+        release(state, watermarkMs);
+    }
+
+    /** Give every batch its turn that is ready or has waited long enough. */
+    void release(ApState state, long watermarkMs) {
+        while (true) {
+            AcceptedBatch a = state.queue[0].head();
+            AcceptedBatch b = state.queue[1].head();
+            if (a == null && b == null) return;
+            int order = a == null ? 1 : b == null ? -1 : compare(state, a, b);
+            member[0] = order <= 0;
+            member[1] = order >= 0;
+            boolean ready = state.queue[0].headFollows() && state.queue[1].headFollows();
+            if (!ready && deadline(a, b) > watermarkMs && !full(state)) return;
+            take(state);
+        }
+    }
+
+    /** Broker's time, ms, at which the batches whose turn is next stop waiting; {@code Long.MAX_VALUE} if none waits. */
+    long deadlineMs(ApState state) {
+        AcceptedBatch a = state.queue[0].head();
+        AcceptedBatch b = state.queue[1].head();
+        if (a == null && b == null) return Long.MAX_VALUE;
+        int order = a == null ? 1 : b == null ? -1 : compare(state, a, b);
+        member[0] = order <= 0;
+        member[1] = order >= 0;
+        return deadline(a, b);
+    }
+
+    private long deadline(AcceptedBatch a, AcceptedBatch b) {
+        long ms = Long.MAX_VALUE;
+        if (member[0]) ms = Math.min(ms, a.kafkaTsMs);
+        if (member[1]) ms = Math.min(ms, b.kafkaTsMs);
+        return ms + latenessMs;
+    }
+
+    private static int compare(ApState state, AcceptedBatch a, AcceptedBatch b) {
+        if (a.bootId != b.bootId) return Integer.compare(state.boots.order(a.bootId), state.boots.order(b.bootId));
+        return Long.compare(a.t0Us, b.t0Us);
+    }
+
+    private static boolean full(ApState state) {
+        return state.waiting() > MAX_WAITING || (state.waiting() > 2 && state.queue[0].bytes() + state.queue[1].bytes() > MAX_WAITING_BYTES);
+    }
+
+    /** The heads marked as members, which share incarnation and {@code t0_us}. */
+    private void take(ApState state) {
+        ap = state;
+        BatchHeader first = null;
+        for (int t = 0; t < member.length; t++) {
+            if (!member[t]) continue;
+            AcceptedBatch b = state.queue[t].take();
+            decode(t, b);
+            if (first == null) {
+                first = decoder[t].header();
+                apId = b.apId;
+                state.site = b.site;
+            }
+        }
+        if (!state.started || first.bootId != state.bootId) {
+            state.started = true;
+            state.bootId = first.bootId;
+            state.labels.clear();
+            for (Coverage c : state.coverage) c.clear();
+        }
+        for (int t = 0; t < member.length; t++) {
+            continued[t] = member[t] && state.coverage[t].continues(decoder[t].header());
+            if (continued[t]) state.coverage[t].extend(decoder[t].header());
+        }
+        if (state.features.begin(work, first.bootId, first.t0Us, evaluated)) {
+            state.labels.restart(state.features.firstInstant());
+            state.items.clear();
+            state.lastHoleUs = Long.MIN_VALUE; // the first interval after a restart is never covered, and sets it
+        }
+        for (int t = 0; t < member.length; t++) {
+            if (!member[t]) continue;
+            if (!continued[t]) state.coverage[t].restart(decoder[t].header());
+            state.coverage[t].note(decoder[t].header());
+            Topic topic = t == Topic.SAMPLES.ordinal() ? Topic.SAMPLES : Topic.PACKETS;
+            state.labels.add(topic, decoder[t]);
+            state.features.add(topic, decoder[t]);
+        }
+        state.features.end(evaluated);
+        ap = null;
+    }
+
+    private void decode(int t, AcceptedBatch b) {
+        try {
+            decoder[t].decode(t == Topic.SAMPLES.ordinal() ? Topic.SAMPLES : Topic.PACKETS, b.value);
+        } catch (RefusedException e) {
+            throw new IllegalStateException("a batch of " + b.apId + " that was accepted is now refused: " + e.reason.label() + ": " + e.getMessage(), e);
+        }
+    }
+
+    private void evaluated(long instant) {
+        boolean covered = ap.coverage[0].covers(instant - INTERVAL_US, instant) && ap.coverage[1].covers(instant - INTERVAL_US, instant);
+        if (!covered) ap.lastHoleUs = instant;
+        boolean featuresComplete = instant - ap.lastHoleUs >= lookbackUs || ap.lastHoleUs == Long.MIN_VALUE;
+        LabelWindow window = ap.labels.close(instant, covered);
+        if (window.whole) out.label(ap, apId, window);
+        Item item = ap.items.next(instant, ap.bootId, ap.features.features(), featuresComplete, window);
+        if (item != null) out.item(ap, apId, item);
+    }
+}

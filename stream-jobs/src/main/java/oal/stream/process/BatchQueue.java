@@ -1,0 +1,79 @@
+package oal.stream.process;
+
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Batches of one topic of an access point that wait for their turn, in order of incarnation and sequence number. */
+final class BatchQueue {
+    private final Incarnations boots;
+    private final List<AcceptedBatch> waiting = new ArrayList<>();
+    private boolean taken;
+    private long takenBoot;
+    private long takenSeq;
+
+    BatchQueue(Incarnations boots) {
+        this.boots = boots;
+    }
+
+    /** False: a later one was taken already, so its turn is over. */
+    boolean add(AcceptedBatch b) {
+        if (taken && compare(b.bootId, b.seq, takenBoot, takenSeq) <= 0) return false;
+        int i = waiting.size();
+        while (i > 0 && compare(waiting.get(i - 1).bootId, waiting.get(i - 1).seq, b.bootId, b.seq) > 0) i--;
+        waiting.add(i, b);
+        return true;
+    }
+
+    private int compare(long boot1, long seq1, long boot2, long seq2) {
+        return boot1 == boot2 ? Long.compare(seq1, seq2) : Integer.compare(boots.order(boot1), boots.order(boot2));
+    }
+
+    AcceptedBatch head() {
+        return waiting.isEmpty() ? null : waiting.get(0);
+    }
+
+    /** Is the head the batch that follows the one taken last? */
+    boolean headFollows() {
+        if (waiting.isEmpty()) return false;
+        AcceptedBatch b = waiting.get(0);
+        if (!taken) return true;
+        return b.bootId == takenBoot ? b.seq == takenSeq + 1 : b.seq == 0;
+    }
+
+    AcceptedBatch take() {
+        AcceptedBatch b = waiting.remove(0);
+        taken = true;
+        takenBoot = b.bootId;
+        takenSeq = b.seq;
+        return b;
+    }
+
+    int size() {
+        return waiting.size();
+    }
+
+    long bytes() {
+        long n = 0;
+        for (AcceptedBatch b : waiting) n += b.value.length;
+        return n;
+    }
+
+    void write(DataOutput out) throws IOException {
+        out.writeBoolean(taken);
+        out.writeLong(takenBoot);
+        out.writeLong(takenSeq);
+        out.writeInt(waiting.size());
+        for (AcceptedBatch b : waiting) b.write(out);
+    }
+
+    void read(DataInput in) throws IOException {
+        taken = in.readBoolean();
+        takenBoot = in.readLong();
+        takenSeq = in.readLong();
+        int n = in.readInt();
+        for (int i = 0; i < n; i++) waiting.add(AcceptedBatch.read(in));
+    }
+}

@@ -1,0 +1,86 @@
+package oal.stream.process;
+
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
+import oal.stream.codec.BatchHeader;
+
+/** Since when one topic of an access point has come without a hole, until when, and the last stretch in it that was not sampled whole. */
+final class Coverage {
+    /** Batches in sequence follow each other within so many ticks; clocks are slewed. */
+    private static final int SLACK_TICKS = 8;
+
+    private boolean known;
+    private long bootId;
+    private long seq;
+    private long fromUs;
+    private long untilUs;
+    private long missedFromUs;
+    private long missedUntilUs;
+
+    void clear() {
+        known = false;
+    }
+
+    /** Is there nothing between the last batch and this one? */
+    boolean continues(BatchHeader h) {
+        return known && h.bootId == bootId && h.seq == seq + 1 && Math.abs(h.t0Us - untilUs) <= SLACK_TICKS * h.tickUs;
+    }
+
+    /** The batch continues what came: called before instants up to its start are evaluated. */
+    void extend(BatchHeader h) {
+        seq = h.seq;
+        untilUs = h.endUs();
+    }
+
+    /** There is a hole before the batch: called after instants up to its start were evaluated. */
+    void restart(BatchHeader h) {
+        known = true;
+        bootId = h.bootId;
+        fromUs = h.t0Us;
+        missedFromUs = missedUntilUs = 0;
+        extend(h);
+    }
+
+    /** Take note of what the batch itself says it missed: called after instants up to its start were evaluated. */
+    void note(BatchHeader h) {
+        long from;
+        long until;
+        if (h.ringDrops > 0 || h.rowsDropped > 0) {
+            from = h.t0Us;
+            until = h.endUs();
+        } else if (h.ticksMissed > 0) {
+            from = h.t0Us + h.missedFromTick * h.tickUs;
+            until = h.t0Us + h.missedUntilTick * h.tickUs;
+        } else {
+            return;
+        }
+        // The last stretch may still reach into the interval under way: then take both as one.
+        missedFromUs = missedUntilUs > h.t0Us - oal.schema.Settings.DECISION_INTERVAL_US ? Math.min(missedFromUs, from) : from;
+        missedUntilUs = Math.max(missedUntilUs, until);
+    }
+
+    /** Was every tick in [from, until) sampled, and did it come? */
+    boolean covers(long from, long until) {
+        return known && fromUs <= from && untilUs >= until && !(missedFromUs < until && missedUntilUs > from);
+    }
+
+    long untilUs() {
+        return untilUs;
+    }
+
+    void write(DataOutput out) throws IOException {
+        out.writeBoolean(known);
+        for (long v : new long[] {bootId, seq, fromUs, untilUs, missedFromUs, missedUntilUs}) out.writeLong(v);
+    }
+
+    void read(DataInput in) throws IOException {
+        known = in.readBoolean();
+        bootId = in.readLong();
+        seq = in.readLong();
+        fromUs = in.readLong();
+        untilUs = in.readLong();
+        missedFromUs = in.readLong();
+        missedUntilUs = in.readLong();
+    }
+}
