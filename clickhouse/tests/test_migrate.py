@@ -1,0 +1,226 @@
+"""migrate: from nothing, from every earlier state, twice, two at once, and what it refuses."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from conftest import FOLDER, Database, run_migrate
+
+FILES = sorted((FOLDER / "migrations").glob("*.sql"))
+
+
+def definition(database) -> list[list[str]]:
+    """Everything that a database is: its tables and their columns. Names of the database itself are masked."""
+    tables = database.rows("SELECT name, engine, create_table_query, comment FROM system.tables WHERE database = currentDatabase() ORDER BY name")
+    columns = database.rows("SELECT table, name, type, default_kind, default_expression, compression_codec, comment FROM system.columns WHERE database = currentDatabase() ORDER BY table, position")
+    return [[cell.replace(database.name, "DB") for cell in row] for row in tables + columns]
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A copy of the migrations that a test may change."""
+    shutil.copytree(FOLDER / "migrations", tmp_path / "migrations")
+    return tmp_path / "migrations"
+
+
+def migrate(database, *more):
+    return run_migrate("--url", database.server.url, "--database", database.name, *more)
+
+
+def test_from_empty_applies_every_file_in_order(empty):
+    done = migrate(empty)
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"applied (\S+)", done.stdout) == [f.name for f in FILES]
+    assert [int(r[0]) for r in empty.rows("SELECT version FROM schema_migrations ORDER BY version")] == list(range(1, len(FILES) + 1))
+
+
+def test_second_run_changes_nothing(database):
+    before = definition(database)
+    done = migrate(database)
+    assert done.returncode == 0 and "nothing to do" in done.stdout
+    assert definition(database) == before
+
+
+@pytest.mark.parametrize("state", range(1, len(FILES)))
+def test_from_every_earlier_state(empty, database, tmp_path, state):
+    earlier = tmp_path / "earlier"
+    earlier.mkdir()
+    for f in FILES[:state]:
+        shutil.copy(f, earlier)
+    older = Database(empty.server, empty.name + "older")
+    try:
+        assert migrate(older, "--folder", str(earlier)).returncode == 0
+        done = migrate(older)
+        assert done.returncode == 0, done.stderr
+        assert len(re.findall("applied", done.stdout)) == len(FILES) - state
+        assert definition(older) == definition(database)
+    finally:
+        older.server.query(f"DROP DATABASE IF EXISTS {older.name} SYNC")
+
+
+def test_every_statement_can_be_repeated(database, migrate_module):
+    """An interrupted run leaves a file half applied; the next run starts it from its first statement."""
+    before = definition(database)
+    for f in FILES:
+        for statement in migrate_module.Migration(f).statements:
+            database.query(statement.replace("{database}", database.name))
+    assert definition(database) == before
+
+
+def test_interrupted_run_is_finished_by_the_next(empty, copy):
+    last = copy / FILES[-1].name
+    good = last.read_text()
+    last.write_text(good + "\nSELECT no_such_function();\n")
+    done = migrate(empty, "--folder", str(copy))
+    assert done.returncode == 1 and last.name in done.stderr and "no_such_function" in done.stderr
+    last.write_text(good)
+    assert migrate(empty, "--folder", str(copy)).returncode == 0
+
+
+def test_two_at_once_apply_each_file_once(empty):
+    command = [sys.executable, str(FOLDER / "migrate"), "--url", empty.server.url, "--database", empty.name]
+    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    out = [r.communicate(timeout=120) for r in runs]
+    assert [r.returncode for r in runs] == [0, 0, 0], out
+    assert len(re.findall("applied", "".join(o for o, _ in out))) == len(FILES)
+    assert empty.rows("SELECT count(), uniqExact(version) FROM schema_migrations") == [[str(len(FILES))] * 2]
+    assert empty.rows("EXISTS schema_migrations_lock") == [["0"]]
+
+
+def test_a_lock_left_by_a_dead_run_lapses(empty, migrate_module, monkeypatch, capsys):
+    monkeypatch.setattr(migrate_module, "LOCK_LAPSES_S", 0.3)
+    empty.server.query(f"CREATE DATABASE {empty.name}")
+    empty.query("CREATE TABLE schema_migrations_lock (held UInt8) ENGINE = Memory COMMENT 'gone:1:0 1'")
+    server = migrate_module.Server(empty.server.url, "default", "", empty.name)
+    migrate_module.migrate(server, migrate_module.load(FOLDER / "migrations"))
+    assert "taking over the lock of gone:1:0" in capsys.readouterr().out
+    assert empty.rows("SELECT count() FROM schema_migrations") == [[str(len(FILES))]]
+
+
+def test_a_living_holder_keeps_its_lock(empty, migrate_module, monkeypatch):
+    """The second run must wait longer than the lapse, because the first renews."""
+    import threading
+
+    monkeypatch.setattr(migrate_module, "LOCK_LAPSES_S", 1.0)
+    monkeypatch.setattr(migrate_module, "HEARTBEAT_S", 0.1)
+    empty.server.query(f"CREATE DATABASE {empty.name}")
+    server = migrate_module.Server(empty.server.url, "default", "", empty.name)
+    entered = threading.Event()
+
+    def second():
+        with migrate_module.Lock(server):
+            entered.set()
+
+    with migrate_module.Lock(server):
+        first_mark = empty.rows("SELECT comment FROM system.tables WHERE database = currentDatabase() AND name = 'schema_migrations_lock'")
+        thread = threading.Thread(target=second)
+        thread.start()
+        assert not entered.wait(2.5)
+        assert empty.rows("SELECT comment FROM system.tables WHERE database = currentDatabase() AND name = 'schema_migrations_lock'") != first_mark
+    assert entered.wait(30)
+    thread.join(30)
+
+
+def test_a_changed_migration_is_refused_and_nothing_is_done(database, copy):
+    (copy / FILES[0].name).write_text(FILES[0].read_text() + "\n-- a harmless comment\n")
+    (copy / f"{len(FILES) + 1:04d}_more.sql").write_text("CREATE TABLE IF NOT EXISTS more (a UInt8) ENGINE = MergeTree ORDER BY a;\n")
+    done = migrate(database, "--folder", str(copy))
+    assert done.returncode == 1
+    assert f"{FILES[0].name} was changed after it was applied" in done.stderr and "write the change as" in done.stderr
+    assert database.rows("EXISTS more") == [["0"]]
+    assert "CHANGED" in migrate(database, "--folder", str(copy), "--status").stdout
+
+
+def test_a_new_migration_is_applied_alone(database, copy):
+    (copy / f"{len(FILES) + 1:04d}_more.sql").write_text("-- one; two\nCREATE TABLE IF NOT EXISTS more (a UInt8 COMMENT 'x;y') ENGINE = MergeTree ORDER BY a;\nINSERT INTO more VALUES (7);\n")
+    done = migrate(database, "--folder", str(copy))
+    assert done.returncode == 0 and re.findall(r"applied (\S+)", done.stdout) == [f"{len(FILES) + 1:04d}_more.sql"]
+    assert database.rows("SELECT a FROM more") == [["7"]]
+    older = migrate(database)  # the files of an older release, as after a rollback of the platform
+    assert older.returncode == 0 and "it is ahead" in older.stdout
+
+
+def test_a_file_added_in_between_is_refused(database, copy):
+    database.query("ALTER TABLE schema_migrations DELETE WHERE version = 2 SETTINGS mutations_sync = 2")
+    done = migrate(database)
+    assert done.returncode == 1 and "was never applied" in done.stderr
+
+
+@pytest.mark.parametrize("name, complaint", [("0009_hole.sql", "was expected"), ("6_short.sql", "NNNN_name.sql"), ("0001_twice.sql", "was expected")])
+def test_bad_file_names_are_refused(empty, copy, name, complaint):
+    (copy / name).write_text("SELECT 1;\n")
+    done = migrate(empty, "--folder", str(copy))
+    assert done.returncode == 1 and complaint in done.stderr
+
+
+def test_status_says_what_is_pending(empty):
+    before = migrate(empty, "--status")
+    assert before.returncode == 1 and before.stdout.count("pending") == len(FILES) and "run migrate" in before.stderr
+    migrate(empty)
+    after = migrate(empty, "--status")
+    assert after.returncode == 0 and after.stdout.count("applied") == len(FILES)
+
+
+def test_unreachable_server_is_named(empty):
+    from server import free_port
+
+    done = run_migrate("--url", f"http://127.0.0.1:{free_port()}", "--wait", "0.3")
+    assert done.returncode == 1 and "did not answer within 0.3 s" in done.stderr and "HTTP port" in done.stderr
+
+
+def test_waits_until_the_server_is_there(tmp_path):
+    from server import Server
+
+    late = Server(tmp_path)
+    run = subprocess.Popen([sys.executable, str(FOLDER / "migrate"), "--url", late.url, "--wait", "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert "waiting for" in run.stdout.readline()
+        late.start()
+        out, err = run.communicate(timeout=100)
+        assert run.returncode == 0, err
+        assert "is at" in out
+    finally:
+        if run.poll() is None:
+            run.kill()
+            run.wait()
+        late.stop()
+
+
+def test_wrong_password_is_refused_at_once(empty, tmp_path):
+    (tmp_path / "password").write_text("wrong\n")
+    done = run_migrate("--url", empty.server.url, "--user", "nobody", "--password-file", str(tmp_path / "password"))
+    assert done.returncode == 1 and "refused user 'nobody'" in done.stderr
+    done = run_migrate("--url", empty.server.url, "--password-file", str(tmp_path / "none"))
+    assert done.returncode == 1 and "--password-file" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--database", "a b"], ["--url", "127.0.0.1:8123"], ["--folder", "/nowhere-at-all"]])
+def test_wrong_arguments_are_explained(arguments):
+    done = run_migrate(*arguments)
+    assert done.returncode == 1 and arguments[1] in done.stderr
+
+
+def test_help_names_every_option():
+    out = run_migrate("--help").stdout
+    assert all(o in out for o in ("--url", "--user", "--password-file", "--database", "--status", "--wait", "--folder"))
+
+
+@pytest.mark.parametrize("text, statements", [
+    ("SELECT 1;", ["SELECT 1"]),
+    ("SELECT ';';\n-- no; not here\nSELECT 2 /* ; */;", ["SELECT ';'", "SELECT 2"]),
+    (r"SELECT 'it\'s; so', 'it''s; so';", [r"SELECT 'it\'s; so', 'it''s; so'"]),
+    ('SELECT "a;b", `c;d`;', ['SELECT "a;b", `c;d`']),
+    ("SELECT 4 / 2 - 1;", ["SELECT 4 / 2 - 1"]),
+    ("-- only a comment\n", []),
+    (";;", []),
+])
+def test_statements_are_told_apart(migrate_module, text, statements):
+    assert migrate_module.split(text, "x.sql") == statements
+
+
+@pytest.mark.parametrize("text, complaint", [("SELECT 1", "does not end in ;"), ("SELECT 'a;\nSELECT 1;", "line 1: ' is never closed")])
+def test_unfinished_statements_are_refused(migrate_module, text, complaint):
+    with pytest.raises(migrate_module.Failure, match=complaint):
+        migrate_module.split(text, "x.sql")
