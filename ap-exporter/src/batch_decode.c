@@ -116,7 +116,7 @@ static uint64_t fixed64(const uint8_t *p)
 }
 
 /* Unicode's table 3-7: no overlong forms, no surrogates. */
-static bool is_utf8(const uint8_t *s, size_t n)
+bool batch_is_utf8(const uint8_t *s, size_t n)
 {
 	size_t i = 0, k, more;
 
@@ -199,7 +199,7 @@ static enum batch_reason check_header(struct batch_view *v)
 		case 0:
 			goto done;
 		case OAL_HEADER_AP_ID: case OAL_HEADER_SITE: case OAL_HEADER_NAMES:
-			if (f.wire != 2 || !is_utf8(f.at, f.len))
+			if (f.wire != 2 || !batch_is_utf8(f.at, f.len))
 				return BATCH_MALFORMED;
 			if (f.number == OAL_HEADER_AP_ID)
 				v->ap_id = (struct batch_span){f.at, f.len};

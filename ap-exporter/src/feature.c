@@ -11,16 +11,17 @@
 #define ENTITY_LIMIT (INT64_C(1) << 53)
 enum { MAX_EWMA_SHIFT = 16, FIRST_DERIVED = OAL_OP_RATIO };
 
-/* One feature at one entity. The ring behind it holds `window` closed buckets, of MEAN twice as many words (value, held). */
+/* One feature at one entity: as many words as its operator needs. The ring of closed buckets is at the end. */
 struct cell {
 	int64_t value; /* held: that of the latest row */
-	int64_t acc; /* of the open bucket */
-	int64_t held; /* MEAN: µs of the open bucket that acc integrates */
-	uint64_t since; /* MEAN: from when `value` is still to be integrated */
 	uint8_t live, has_acc;
 	uint8_t ring_n, ring_at;
-	int64_t ring[];
+	int64_t acc; /* of the open bucket; not for LAST */
+	int64_t ring[]; /* for MEAN after two words more */
 };
+/* MEAN's further words, and its ring of pairs (integral, µs). */
+enum { MEAN_HELD, MEAN_SINCE, MEAN_RING };
+#define LAST_BYTES offsetof(struct cell, acc)
 
 /* Live entities of a table, so that evaluation does not look at empty slots. */
 struct entities {
@@ -33,6 +34,7 @@ struct base {
 	uint8_t op, group, type, counter_bits;
 	uint8_t n_ring; /* words */
 	uint8_t window;
+	uint8_t shift; /* of an entity's number, to its cell's */
 	uint16_t offset;
 	uint32_t absent_bit;
 	int32_t filter_offset; /* −1: none */
@@ -226,13 +228,14 @@ static void *keep(struct feature *f, size_t n, size_t size)
 	return p;
 }
 
-static int new_base(struct feature *f, uint32_t i, const unsigned entities[OAL_N_TABLES])
+static int new_base(struct feature *f, uint32_t i, const struct feature_space *spaces)
 {
 	const int64_t *w = f->program->words[i];
 	const struct oal_table *t = &oal_tables[w[OAL_W_TABLE]];
 	const struct oal_column *c = &t->columns[w[OAL_W_COLUMN]];
-	const unsigned slots = t->event ? 1 : entities[t->id];
+	const struct feature_space *space = &spaces[t->id];
 	struct base *b = &f->base[i];
+	unsigned cells;
 
 	b->op = (uint8_t)w[OAL_W_OP];
 	b->group = (uint8_t)w[OAL_W_GROUP];
@@ -248,13 +251,16 @@ static int new_base(struct feature *f, uint32_t i, const unsigned entities[OAL_N
 		b->filter_value = w[OAL_W_FILTER_VALUE];
 	}
 	b->n_ring = b->op == OAL_OP_LAST ? 0 : b->op == OAL_OP_MEAN ? (uint8_t)(2 * b->window) : b->window;
-	b->stride = sizeof(struct cell) + b->n_ring * sizeof(int64_t);
-	b->cells = keep(f, slots, b->stride);
+	b->stride = b->op == OAL_OP_LAST ? LAST_BYTES
+	                                 : sizeof(struct cell) + (b->n_ring + (b->op == OAL_OP_MEAN ? MEAN_RING : 0)) * sizeof(int64_t);
+	b->shift = !t->event && b->filter_offset >= 0 && space->low_bit_column == w[OAL_W_FILTER_COLUMN];
+	cells = t->event ? 1 : (space->entities + b->shift) >> b->shift;
+	b->cells = keep(f, cells, b->stride);
 	f->by_table[t->id][f->n_by_table[t->id]++] = (uint8_t)i;
 	return b->cells ? 0 : -ENOMEM;
 }
 
-int feature_new(struct feature **out, const struct oal_feature_program *p, const unsigned entities[OAL_N_TABLES])
+int feature_new(struct feature **out, const struct oal_feature_program *p, const struct feature_space spaces[OAL_N_TABLES])
 {
 	struct feature *f;
 	unsigned t;
@@ -271,14 +277,14 @@ int feature_new(struct feature **out, const struct oal_feature_program *p, const
 	for (t = 0; t < OAL_N_TABLES; t++) {
 		struct entities *e = &f->entities[t];
 
-		e->n_slots = oal_tables[t].event ? 1 : entities[t];
+		e->n_slots = oal_tables[t].event ? 1 : spaces[t].entities;
 		e->live = keep(f, e->n_slots, sizeof *e->live);
 		e->position = keep(f, e->n_slots, sizeof *e->position);
 		if (!e->live || !e->position)
 			goto no_memory;
 	}
 	for (i = 0; i < p->n; i++)
-		if (p->words[i][OAL_W_OP] < FIRST_DERIVED && new_base(f, i, entities))
+		if (p->words[i][OAL_W_OP] < FIRST_DERIVED && new_base(f, i, spaces))
 			goto no_memory;
 	*out = f;
 	return 0;
@@ -309,7 +315,13 @@ size_t feature_memory(const struct feature *f)
 
 static inline struct cell *cell_of(const struct base *b, unsigned entity)
 {
-	return (struct cell *)(void *)(b->cells + entity * b->stride);
+	return (struct cell *)(void *)(b->cells + (entity >> b->shift) * b->stride);
+}
+
+/* Has the entity a cell of its own? With a shift, only the half that passes the filter. */
+static inline bool has_cell(const struct base *b, unsigned entity)
+{
+	return !b->shift || (entity & 1) == b->filter_value;
 }
 
 void feature_drop(struct feature *f, enum oal_table_id table, unsigned entity)
@@ -323,8 +335,12 @@ void feature_drop(struct feature *f, enum oal_table_id table, unsigned entity)
 	e->live[place] = e->live[--e->n];
 	e->position[e->live[place]] = (uint16_t)(place + 1);
 	e->position[entity] = 0;
-	for (i = 0; i < f->n_by_table[table]; i++)
-		memset(cell_of(&f->base[f->by_table[table][i]], entity), 0, sizeof(struct cell));
+	for (i = 0; i < f->n_by_table[table]; i++) {
+		const struct base *b = &f->base[f->by_table[table][i]];
+
+		if (has_cell(b, entity))
+			memset(cell_of(b, entity), 0, b->stride);
+	}
 }
 
 void feature_restart(struct feature *f, uint64_t t0_us)
@@ -346,12 +362,26 @@ int feature_gap(const struct feature *f, uint64_t t0_us)
 	       t0_us > f->next_us - (uint64_t)f->program->decision_interval_us + OAL_SETTING_FEATURE_GAP_US;
 }
 
+int feature_reads(const struct feature *f, enum oal_table_id table)
+{
+	return f->n_by_table[table] > 0;
+}
+
 uint64_t feature_next_us(const struct feature *f)
 {
 	return f->next_us;
 }
 
 /* --- rows */
+
+/* MEAN: adds the value held since MEAN_SINCE. */
+static void integrate(struct cell *c, uint64_t t_us)
+{
+	const int64_t us = (int64_t)t_us - c->ring[MEAN_SINCE];
+
+	c->acc = add(c->acc, mul(c->value, us));
+	c->ring[MEAN_HELD] += us;
+}
 
 static inline void cell_row(const struct base *b, struct cell *c, int64_t v, uint64_t t_us)
 {
@@ -369,11 +399,9 @@ static inline void cell_row(const struct base *b, struct cell *c, int64_t v, uin
 		c->has_acc = 1;
 		break;
 	case OAL_OP_MEAN:
-		if (c->live) {
-			c->acc = add(c->acc, mul(c->value, (int64_t)(t_us - c->since)));
-			c->held += (int64_t)(t_us - c->since);
-		}
-		c->since = t_us;
+		if (c->live)
+			integrate(c, t_us);
+		c->ring[MEAN_SINCE] = (int64_t)t_us;
 		break;
 	case OAL_OP_SUM:
 		c->acc = add(c->acc, v);
@@ -413,14 +441,16 @@ void feature_row(struct feature *f, enum oal_table_id table, unsigned entity, co
 
 /* --- evaluation */
 
-static void push(const struct base *b, struct cell *c, int64_t acc, int64_t held)
+static void push(const struct base *b, struct cell *c)
 {
-	const unsigned words = b->op == OAL_OP_MEAN ? 2 : 1;
+	const bool mean = b->op == OAL_OP_MEAN;
+	int64_t *const ring = c->ring + (mean ? MEAN_RING : 0);
+	const unsigned next = c->ring_at + 1u + mean;
 
-	c->ring[c->ring_at] = acc;
-	if (words == 2)
-		c->ring[c->ring_at + 1] = held;
-	c->ring_at = (uint8_t)(c->ring_at + words == b->n_ring ? 0 : c->ring_at + words);
+	ring[c->ring_at] = c->acc;
+	if (mean)
+		ring[c->ring_at + 1] = c->ring[MEAN_HELD];
+	c->ring_at = (uint8_t)(next == b->n_ring ? 0 : next);
 	if (c->ring_n < b->window)
 		c->ring_n++;
 }
@@ -428,15 +458,16 @@ static void push(const struct base *b, struct cell *c, int64_t acc, int64_t held
 /* Saturating sum over the ring from the oldest bucket to the newest: the order matters once it saturates. */
 static int64_t window_sum(const struct base *b, const struct cell *c, int64_t *held)
 {
-	const unsigned words = b->op == OAL_OP_MEAN ? 2 : 1;
+	const bool mean = b->op == OAL_OP_MEAN;
+	const int64_t *const ring = c->ring + (mean ? MEAN_RING : 0);
 	unsigned at = c->ring_n < b->window ? 0 : c->ring_at, n;
 	int64_t total = 0;
 
 	for (n = c->ring_n; n; n--) {
-		total = add(total, c->ring[at]);
-		if (words == 2)
-			*held += c->ring[at + 1];
-		at += words;
+		total = add(total, ring[at]);
+		if (mean)
+			*held += ring[at + 1];
+		at += 1u + mean;
 		if (at == b->n_ring)
 			at = 0;
 	}
@@ -462,21 +493,21 @@ static int64_t cell_evaluate(const struct base *b, struct cell *c, uint64_t inst
 	if (b->op == OAL_OP_LAST)
 		return c->value;
 	if (b->op == OAL_OP_MEAN) {
-		c->acc = add(c->acc, mul(c->value, (int64_t)(instant - c->since)));
-		c->held += (int64_t)(instant - c->since);
-		c->since = instant;
+		integrate(c, instant);
+		c->ring[MEAN_SINCE] = (int64_t)instant;
 	}
-	push(b, c, c->acc, c->held);
+	push(b, c);
 	if (b->op == OAL_OP_MAX || b->op == OAL_OP_MIN) {
 		c->acc = c->value; /* the next bucket starts with the value held */
 		c->has_acc = 1;
 		return window_extreme(b, c);
 	}
 	c->acc = 0;
-	c->held = 0;
 	total = window_sum(b, c, &held);
-	if (b->op == OAL_OP_MEAN)
+	if (b->op == OAL_OP_MEAN) {
+		c->ring[MEAN_HELD] = 0;
 		return held ? divide(total, held) : c->value;
+	}
 	if (b->op == OAL_OP_RATE)
 		return divide(mul(total, 1000000), b->window * interval_us);
 	return total;
@@ -493,7 +524,7 @@ static bool base_evaluate(struct feature *f, uint32_t i, const int64_t *w, int64
 		struct cell *c = cell_of(b, e->live[k]);
 		int64_t v;
 
-		if (!c->live)
+		if (!has_cell(b, e->live[k]) || !c->live)
 			continue;
 		v = cell_evaluate(b, c, f->next_us, f->program->decision_interval_us);
 		if (w[OAL_W_A] != 1)

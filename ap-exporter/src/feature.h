@@ -15,9 +15,16 @@
 
 struct feature;
 
-/* `entities[t]`: entities of table t that may live at once. Negative errno: -EINVAL for a program that
- * feature_program_check() refuses, -ENOMEM. */
-int feature_new(struct feature **, const struct oal_feature_program *, const unsigned entities[OAL_N_TABLES]);
+/* The numbers that a table's entities may have: 0 … entities − 1. */
+struct feature_space {
+	unsigned entities;
+	/* −1, or the KEY column that is the lowest bit of an entity's number: features that filter on it then need no room
+	 * for the other half. */
+	int low_bit_column;
+};
+
+/* Negative errno: -EINVAL for a program that feature_program_check() refuses, -ENOMEM. */
+int feature_new(struct feature **, const struct oal_feature_program *, const struct feature_space spaces[OAL_N_TABLES]);
 void feature_free(struct feature *);
 size_t feature_memory(const struct feature *);
 
@@ -28,6 +35,8 @@ int feature_gap(const struct feature *, uint64_t t0_us);
 /* The next decision instant; UINT64_MAX before feature_restart(). */
 uint64_t feature_next_us(const struct feature *);
 void feature_row(struct feature *, enum oal_table_id, unsigned entity, const void *row, uint64_t t_us);
+/* Does the program read this table at all? */
+int feature_reads(const struct feature *, enum oal_table_id);
 /* The entity had no row in a batch that ended. */
 void feature_drop(struct feature *, enum oal_table_id, unsigned entity);
 /* Evaluates the next instant; the result has program->n values and is valid until the next call. */

@@ -248,6 +248,24 @@ enum packet_reason packet_parse(struct packet *p, enum packet_link link, const u
 	                        : parse_ipv6(p, frame + at, caplen - at, wirelen - at, used);
 }
 
+/* RFC 1918, RFC 6598 (CGN), RFC 3927, RFC 4193, RFC 4291 (link-local). */
+static bool is_private(const uint8_t *a, unsigned len)
+{
+	if (len == 16)
+		return (a[0] & 0xfe) == 0xfc || (a[0] == 0xfe && (a[1] & 0xc0) == 0x80);
+	return a[0] == 10 || (a[0] == 172 && (a[1] & 0xf0) == 16) || (a[0] == 192 && a[1] == 168) ||
+	       (a[0] == 100 && (a[1] & 0xc0) == 64) || (a[0] == 169 && a[1] == 254);
+}
+
+unsigned packet_guess_direction(const struct packet *p)
+{
+	const bool src = is_private(p->src, p->addr_len), dst = is_private(p->dst, p->addr_len);
+
+	if (p->flags & PACKET_SYN)
+		return !(p->flags & PACKET_ACK);
+	return src != dst ? src : p->src_port >= p->dst_port;
+}
+
 const char *packet_reason_name(enum packet_reason reason)
 {
 	static const char *const names[PACKET_N_REASONS] = {"ok", "not_ip", "not_tcp", "fragment", "cut", "bad_header",

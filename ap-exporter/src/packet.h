@@ -58,6 +58,10 @@ struct packet {
 enum packet_reason packet_parse(struct packet *p, enum packet_link link, const uint8_t *frame, uint32_t caplen,
                                 uint32_t wirelen, enum packet_reason *used_reason);
 
+/* Which way a packet of a flow not yet known goes, if all there is are its own bytes: 1 up (from the client), 0 down.
+ * The client opened the connection; it has the private address if only one side has one; else the higher port. */
+unsigned packet_guess_direction(const struct packet *);
+
 /* The name of a reason, for status output. */
 const char *packet_reason_name(enum packet_reason);
 

@@ -9,8 +9,9 @@
  *     pipeline_account(), pipeline_station_addr()      as there is news
  *     pipeline_row() / pipeline_gone()                 for everything sampled at this tick
  *
- * Batches cover [t0, t0 + batch_ticks * tick). SampleBatch and EventBatch of an interval leave at the first tick after
- * it; PacketBatch leaves settle_ticks later, because the kernel hands out a block of packets with a delay.
+ * Batches cover [t0, t0 + batch_ticks * tick). Those of an interval (samples, packets, and events if there were health
+ * rows) leave together settle_ticks after its end, and a decision is made settle_ticks after its instant, because the
+ * kernel hands out a block of packets with a delay. Due times are multiples of tick_us.
  */
 #ifndef OAL_PIPELINE_H
 #define OAL_PIPELINE_H
@@ -75,8 +76,8 @@ struct pipeline_stats {
 	uint32_t tick_late_max_us; /* since the last pipeline_stats_reset_max() */
 	uint64_t packets; /* frames handed in */
 	uint64_t packets_skipped; /* sum of the skip reasons in packet.h */
-	uint64_t packets_late; /* came after their batch had left; their time was set to the start of the next */
-	uint64_t packets_unknown_direction; /* pcap only: direction could not be told and was guessed */
+	uint64_t packets_late; /* came later than settle_ticks; their time was moved to what was still open */
+	uint64_t packets_guessed; /* handed in without direction, of a new flow without SYN: it was guessed */
 	uint64_t ring_drops;
 	uint64_t rows_sampled; /* before dedup; packets included */
 	uint64_t rows_sent;
@@ -122,13 +123,12 @@ void pipeline_frame(struct pipeline *, const uint8_t *frame, uint32_t caplen, ui
                     enum pipeline_direction direction);
 /* The same for a packet that was parsed elsewhere (captures, pcap files). */
 void pipeline_packet(struct pipeline *, const struct packet *);
+/* A frame that packet_parse() refused elsewhere, with its reason: it is counted as if pipeline_frame() had. */
+void pipeline_skipped_frame(struct pipeline *, unsigned reason);
 /* The neighbour table of a routed AP: this address (4 or 16 bytes) belongs to the station `mac`; mac 0 removes it. */
 void pipeline_station_addr(struct pipeline *, const uint8_t *ip, int ip_len, uint64_t mac);
 /* True when a flow of this station had a packet since `since_us`: then it is worth 250 Hz. */
 bool pipeline_station_active(const struct pipeline *, uint64_t mac, uint64_t since_us);
-/* Forgets all flows (replay starts over). */
-void pipeline_flows_restart(struct pipeline *);
-
 /* News for the headers: ring drops and interrupted dumps since the last call, state of the clock now. */
 void pipeline_account(struct pipeline *, uint32_t ring_drops, uint32_t dumps_interrupted, uint8_t clock_state,
                       uint32_t clock_error_us);

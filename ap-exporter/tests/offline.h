@@ -32,12 +32,13 @@ struct offline {
 
 static struct offline *offline_new(const struct oal_feature_program *p, void (*instant)(void *, uint64_t, const int64_t *, unsigned), void *ctx)
 {
-	unsigned limits[OAL_N_TABLES], i;
+	struct feature_space spaces[OAL_N_TABLES];
+	unsigned i;
 	struct offline *o = calloc(1, sizeof *o);
 
 	for (i = 0; i < OAL_N_TABLES; i++)
-		limits[i] = OFFLINE_ENTITIES;
-	if (!o || feature_new(&o->feature, p, limits))
+		spaces[i] = (struct feature_space){OFFLINE_ENTITIES, -1};
+	if (!o || feature_new(&o->feature, p, spaces))
 		exit(1);
 	o->instant = instant;
 	o->ctx = ctx;
