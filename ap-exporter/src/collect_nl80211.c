@@ -169,6 +169,9 @@ static void judge_activity(struct collect *c, struct station *s, uint32_t moved)
 	uint64_t hold_us = (uint64_t)c->config->active_hold_ticks * OAL_SETTING_TICK_US;
 	bool traffic = s->active ? moved > 0 : moved >= ACTIVE_PKTS;
 
+	if (!s->seen_at) /* a station that has just come is about to have some */
+		traffic = true;
+
 	for (unsigned a = 0; a < NL80211_ACS; a++)
 		traffic |= s->data.ac[a].backlog_pkts > 0;
 	if (!s->active && !traffic)
@@ -189,7 +192,6 @@ static void on_station(void *ctx, const struct nlmsghdr *h, const uint8_t *paylo
 	struct station *s;
 	uint32_t before;
 	uint64_t mac;
-	bool fresh;
 
 	(void)h;
 	if (len < GENL_HDRLEN || !nl80211_find_station(payload + GENL_HDRLEN, len - GENL_HDRLEN, &mac, &info))
@@ -199,11 +201,10 @@ static void on_station(void *ctx, const struct nlmsghdr *h, const uint8_t *paylo
 		return;
 	if (c->active_only && !s->active && s->seen_at)
 		return;
-	fresh = !s->seen_at;
 	before = s->data.row.rx_pkts + s->data.row.tx_pkts;
-	s->seen_at = c->now_tick;
 	nl80211_parse_station(&s->data, &info);
-	judge_activity(c, s, fresh ? 0 : s->data.row.rx_pkts + s->data.row.tx_pkts - before);
+	judge_activity(c, s, s->data.row.rx_pkts + s->data.row.tx_pkts - before);
+	s->seen_at = c->now_tick;
 	pipeline_row(c->pipeline, OAL_STATION, &s->data.row);
 	for (unsigned a = 0; a < NL80211_ACS; a++) {
 		uint8_t bit = (uint8_t)(1u << a);

@@ -15,10 +15,14 @@
 
 #define MOST_QDISCS 64 /* of one interface: mq has one per hardware queue */
 
+#define RAW 512
+
 struct known {
 	struct oal_queue_row row; /* its keys, for when it goes */
 	char kind[QDISC_KIND];
 	uint64_t seen_at;
+	uint32_t raw_len;
+	uint8_t raw[RAW]; /* the message as last seen: an unchanged one is not parsed */
 };
 
 struct collect {
@@ -58,23 +62,20 @@ static void prepare(struct collect *c)
 	c->due_tick = 0;
 }
 
-static struct known *find(struct collect *c, const struct oal_queue_row *row, const char *kind)
+static struct known *find(struct collect *c, uint32_t handle, uint32_t parent)
 {
 	for (uint32_t k = 0; k < c->n; k++) {
-		uint32_t i = (c->cursor + k) % c->n;
+		uint32_t i = c->cursor + k < c->n ? c->cursor + k : c->cursor + k - c->n;
 		struct known *q = &c->known[i];
 
-		if (q->row.handle == row->handle && q->row.parent == row->parent && !strcmp(q->kind, kind)) {
-			c->cursor = i + 1;
+		if (q->row.handle == handle && q->row.parent == parent) {
+			c->cursor = i + 1 < c->n ? i + 1 : 0;
 			return q;
 		}
 	}
 	if (c->n == MOST_QDISCS)
 		return NULL;
-	c->known[c->n] = (struct known){ .row = *row };
-	memcpy(c->known[c->n].kind, kind, QDISC_KIND);
-	c->known[c->n].row.device = c->device;
-	c->known[c->n].row.kind = pipeline_name(c->pipeline, kind);
+	c->known[c->n] = (struct known){ .row = { .device = c->device, .handle = handle, .parent = parent } };
 	return &c->known[c->n++];
 }
 
@@ -84,18 +85,32 @@ static void on_qdisc(void *ctx, const struct nlmsghdr *h, const uint8_t *payload
 	struct collect *c = ctx;
 	struct oal_queue_row row;
 	struct known *q;
+	struct tcmsg tc;
 	int ifindex;
 
-	if (h->nlmsg_type != RTM_NEWQDISC || !qdisc_parse(payload, len, &row, &ifindex, kind))
+	if (h->nlmsg_type != RTM_NEWQDISC || len < sizeof tc)
 		return;
-	if (ifindex != (int)c->interface.index)
-		return; /* kernels before 5.19 dump all interfaces */
-	q = find(c, &row, kind);
+	memcpy(&tc, payload, sizeof tc);
+	if (tc.tcm_ifindex != (int)c->interface.index)
+		return; /* the kernel dumps all interfaces */
+	q = find(c, tc.tcm_handle, tc.tcm_parent);
 	if (!q)
 		return;
+	q->seen_at = c->now_tick;
+	if (q->raw_len == len && !memcmp(q->raw, payload, len))
+		return;
+	q->raw_len = len <= RAW ? len : 0;
+	memcpy(q->raw, payload, q->raw_len);
+	if (!qdisc_parse(payload, len, &row, &ifindex, kind))
+		return;
+	if (strcmp(q->kind, kind)) { /* new, or replaced by one of another kind under the same handle */
+		if (q->kind[0])
+			pipeline_gone(c->pipeline, OAL_QUEUE, &q->row);
+		memcpy(q->kind, kind, QDISC_KIND);
+		q->row.kind = pipeline_name(c->pipeline, kind);
+	}
 	row.device = c->device;
 	row.kind = q->row.kind;
-	q->seen_at = c->now_tick;
 	pipeline_row(c->pipeline, OAL_QUEUE, &row);
 }
 
@@ -107,7 +122,8 @@ static void forget_unseen(struct collect *c, uint64_t at)
 			i++;
 			continue;
 		}
-		pipeline_gone(c->pipeline, OAL_QUEUE, &c->known[i].row);
+		if (c->known[i].kind[0])
+			pipeline_gone(c->pipeline, OAL_QUEUE, &c->known[i].row);
 		c->known[i] = c->known[--c->n];
 	}
 }
@@ -122,7 +138,7 @@ static void tick(void *self, const struct collector_tick *t)
 		return;
 	c->due_tick = t->number + c->config->interval_ticks;
 	c->now_tick = t->number;
-	c->cursor = 0;
+	c->cursor = 0; /* a dump comes in the same order every time */
 	ret = netlink_dump(c->nl, &c->dump, on_qdisc, c, &r);
 	if (r.interrupted)
 		c->counts->dumps_interrupted++;

@@ -92,49 +92,76 @@ static bool nothing_in(const struct nl80211_tid *t)
 	return !memcmp(t, &none, sizeof none);
 }
 
+static void update_tid(struct nl80211_station *s, const struct nl_attr *nest)
+{
+	unsigned tid = nest->type - 1u, ac;
+	struct nl80211_tid now;
+
+	if (tid >= NL80211_TIDS)
+		return;
+	parse_tid(nest, &now);
+	if (!memcmp(&now, &s->tids[tid], sizeof now))
+		return;
+	ac = ac_of(tid);
+	resum(&s->ac[ac], &s->tids[tid], &now);
+	s->tids[tid] = now;
+	s->ac_changed |= (uint8_t)(1u << ac);
+	s->ac_used |= (uint8_t)(1u << ac);
+}
+
+/* Another shape than before: a TID that is not in it any more must not linger in the sums. */
+static void forget_tids(struct nl80211_station *s)
+{
+	for (unsigned t = 0; t < NL80211_TIDS; t++) {
+		const struct nl80211_tid none = { 0 };
+
+		if (nothing_in(&s->tids[t]))
+			continue;
+		resum(&s->ac[ac_of(t)], &s->tids[t], &none);
+		s->tids[t] = none;
+		s->ac_changed |= (uint8_t)(1u << ac_of(t));
+	}
+}
+
 /*
- * 17 nests of some 140 bytes each, of which one or two changed since the last tick: the others are told by their bytes
- * and not parsed. The nests stand at the same offsets every time as long as the driver reports the same attributes.
+ * 17 nests of some 140 bytes each, of which mostly one changed since the last tick, and that the same as last time: the others are
+ * told by their bytes and not parsed. They stand at the same offsets as long as the driver reports the same attributes.
  */
 static void parse_tids(struct nl80211_station *s, const struct nl_attr *nest)
 {
 	bool alike = nest->len == s->raw_len;
 	struct nl_iter it = nl_nested(nest);
-	const uint8_t *at = it.p;
+	unsigned changed = 0;
 	struct nl_attr a;
+	uint32_t at;
 
-	if (alike && !memcmp(s->raw, nest->data, nest->len))
-		return;
-	if (!alike) {
-		/* Another shape: a TID that is not in it any more must not linger in the sums. */
-		for (unsigned t = 0; t < NL80211_TIDS; t++) {
-			const struct nl80211_tid none = { 0 };
+	if (alike) {
+		uint32_t after = s->hot_at + (uint32_t)s->hot_len;
 
-			if (nothing_in(&s->tids[t]))
-				continue;
-			resum(&s->ac[ac_of(t)], &s->tids[t], &none);
-			s->tids[t] = none;
-			s->ac_changed |= (uint8_t)(1u << ac_of(t));
+		if (!memcmp(s->raw + after, nest->data + after, nest->len - after) && !memcmp(s->raw, nest->data, s->hot_at)) {
+			it.at = s->hot_at;
+			if (memcmp(s->raw + it.at, nest->data + it.at, s->hot_len) && nl_next(&it, &a))
+				update_tid(s, &a);
+			memcpy(s->raw + s->hot_at, nest->data + s->hot_at, s->hot_len);
+			return;
 		}
+	} else {
+		forget_tids(s);
 	}
-	for (; nl_next(&it, &a); at = it.p) {
-		size_t offset = (size_t)(at - nest->data), size = (size_t)(it.p - at);
-		struct nl80211_tid now;
-		unsigned tid = a.type - 1u, ac;
+	for (at = it.at; nl_next(&it, &a); at = it.at) {
+		uint32_t size = (it.at < it.len ? it.at : it.len) - at;
 
-		if (tid >= NL80211_TIDS || (alike && !memcmp(s->raw + offset, at, size)))
+		if (alike && !memcmp(s->raw + at, nest->data + at, size))
 			continue;
-		parse_tid(&a, &now);
-		if (!memcmp(&now, &s->tids[tid], sizeof now))
-			continue;
-		ac = ac_of(tid);
-		resum(&s->ac[ac], &s->tids[tid], &now);
-		s->tids[tid] = now;
-		s->ac_changed |= (uint8_t)(1u << ac);
-		s->ac_used |= (uint8_t)(1u << ac);
+		update_tid(s, &a);
+		s->hot_at = (uint16_t)at;
+		s->hot_len = (uint16_t)size;
+		changed++;
 	}
 	s->raw_len = nest->len <= sizeof s->raw ? nest->len : 0; /* a larger nest is parsed every time */
 	memcpy(s->raw, nest->data, s->raw_len);
+	if (changed != 1 || !s->raw_len)
+		s->hot_at = s->hot_len = 0;
 }
 
 static uint16_t gi_ns(uint8_t gi)

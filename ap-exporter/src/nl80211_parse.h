@@ -39,8 +39,8 @@ struct nl80211_station {
 	struct oal_station_ac_row ac[NL80211_ACS];
 	uint8_t ac_used;    /* bit a: the category ever had something to report */
 	uint8_t ac_changed; /* bit a: it differs from the parse before */
-	uint16_t raw_len;
-	uint8_t raw[NL80211_TID_RAW]; /* TID nest as last seen */
+	uint16_t raw_len, hot_at, hot_len; /* where the TID stands that changed alone last time */
+	uint8_t raw[NL80211_TID_RAW];      /* TID nest as last seen */
 	struct nl80211_tid tids[NL80211_TIDS];
 	struct nl80211_rate tx_rate, rx_rate;
 };

@@ -12,14 +12,15 @@ struct nl_attr {
 	const uint8_t *data;
 };
 
-/* Position in a list of attributes. */
+/* Position in a list of attributes; `at` may end up to three bytes past `len`, where padding was cut off. */
 struct nl_iter {
-	const uint8_t *p, *end;
+	const uint8_t *base;
+	uint32_t at, len;
 };
 
 static inline struct nl_iter nl_iter(const uint8_t *p, uint32_t len)
 {
-	return (struct nl_iter){ p, p + len };
+	return (struct nl_iter){ p, 0, len };
 }
 
 static inline struct nl_iter nl_nested(const struct nl_attr *a)
@@ -30,20 +31,19 @@ static inline struct nl_iter nl_nested(const struct nl_attr *a)
 /* The next attribute. False at the end, and at the first one whose length does not fit: the rest cannot be told apart. */
 static inline bool nl_next(struct nl_iter *it, struct nl_attr *a)
 {
-	uint16_t len, type;
-	uint32_t step;
+	struct {
+		uint16_t len, type;
+	} head;
 
-	if (it->end - it->p < 4)
+	if (it->at + 4 > it->len)
 		return false;
-	memcpy(&len, it->p, 2);
-	memcpy(&type, it->p + 2, 2);
-	if (len < 4 || len > it->end - it->p)
+	memcpy(&head, it->base + it->at, sizeof head);
+	if (head.len - 4u > it->len - it->at - 4u) /* below 4 wraps to more than there is */
 		return false;
-	a->type = type & 0x3fff;
-	a->len = (uint16_t)(len - 4);
-	a->data = it->p + 4;
-	step = (len + 3u) & ~3u;
-	it->p = step > (uint32_t)(it->end - it->p) ? it->end : it->p + step;
+	a->type = head.type & 0x3fff;
+	a->len = (uint16_t)(head.len - 4);
+	a->data = it->base + it->at + 4;
+	it->at += (head.len + 3u) & ~3u;
 	return true;
 }
 

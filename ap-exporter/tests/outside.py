@@ -1,0 +1,427 @@
+#!/usr/bin/env python3
+"""The real daemon from outside: real namespaces, real TCP, real signals; its own output compared.
+
+Each function named t_… is a test, its docstring the sentence it proves. usage: tests/outside.py BINARY COUNT_MALLOC_SO [NAME…]
+Needs root (namespaces). Prints "ok …" / "not ok …" lines and "# N passed, N failed".
+"""
+import json
+import mmap
+import os
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from pathlib import Path
+
+BINARY, COUNT_MALLOC = (Path(a).resolve() for a in sys.argv[1:3])
+TAG = f"oal{os.getpid()}"
+PATIENCE_S = 30
+
+
+def sh(command: str, ns: str | None = None, check: bool = True) -> str:
+    done = subprocess.run((["ip", "netns", "exec", ns] if ns else []) + command.split(), capture_output=True, text=True)
+    if check and done.returncode:
+        raise RuntimeError(f"{command}: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout
+
+
+def until(condition, what: str, patience_s: float = PATIENCE_S):
+    """Polls for a condition; its value once it is true."""
+    give_up = time.monotonic() + patience_s
+    while time.monotonic() < give_up:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError(f"not within {patience_s} s: {what}")
+
+
+class Folder:
+    """A temporary folder, gone at the end."""
+
+    def __enter__(self) -> Path:
+        self.path = Path(tempfile.mkdtemp(prefix="ap-exporter-"))
+        self.path.chmod(0o755)
+        return self.path
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+class Daemon:
+    """One exporter under a configuration; `ns` is its network namespace."""
+
+    def __init__(self, folder: Path, text: str, ns: str | None = None, env: dict | None = None, file_sink: bool = True):
+        self.folder, self.ns, self.env = folder, ns, env
+        self.config, self.socket, self.capture, self.log = (folder / n for n in ("config", "socket", "capture.oalcap", "log"))
+        self.file_sink = file_sink
+        self.write(text)
+
+    def write(self, text: str) -> None:
+        sink = f"config file\n\toption path '{self.capture}'\n" if self.file_sink else ""
+        self.config.write_text(text.replace("@exporter", f"config exporter\n\toption ap_id 'ap-test'\n\toption status_socket '{self.socket}'") + "\n" + sink)
+
+    def __enter__(self) -> "Daemon":
+        command = (["ip", "netns", "exec", self.ns] if self.ns else []) + [str(BINARY), "run", "-c", str(self.config)]
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **(self.env or {})})
+        until(lambda: self.process.poll() is not None or self.status(), f"the daemon answers; log: {self.log.read_text()}")
+        assert self.process.poll() is None, self.log.read_text()
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def status(self) -> dict | None:
+        done = subprocess.run([str(BINARY), "status", "-s", str(self.socket)], capture_output=True, text=True)
+        return json.loads(done.stdout) if done.returncode == 0 and done.stdout else None
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE_S)
+
+    def count(self) -> dict:
+        return json.loads(subprocess.run([str(BINARY), "count", str(self.capture)], capture_output=True, text=True, check=True).stdout)
+
+    def rows(self, table: str) -> list[dict]:
+        """Rows of a table in the capture, as `ap-exporter dump` gives them."""
+        text = subprocess.run([str(BINARY), "dump", str(self.capture)], capture_output=True, text=True, check=True).stdout
+        return [row for row in map(json.loads, text.splitlines()) if row.get("table") == table]
+
+
+class Wire:
+    """Two namespaces joined by a veth pair: `ap` (port lan0) and `far` (port eth0)."""
+
+    def __enter__(self) -> "Wire":
+        self.ap, self.far = f"{TAG}ap", f"{TAG}far"
+        for ns in (self.ap, self.far):
+            sh(f"ip netns add {ns}")
+            sh("ip link set lo up", ns)
+        self.plug()
+        return self
+
+    def plug(self) -> None:
+        sh(f"ip link add lan0 netns {self.ap} type veth peer name eth0 netns {self.far}")
+        for ns, port, host in ((self.ap, "lan0", 1), (self.far, "eth0", 2)):
+            if shutil.which("ethtool"):
+                sh(f"ethtool -K {port} tso off gso off gro off tx off rx off", ns)
+            sh(f"ip addr add 10.99.0.{host}/24 dev {port}", ns)
+            sh(f"ip addr add fd99::{host}/64 dev {port} nodad", ns)
+            sh(f"ip link set {port} up", ns)
+            sh(f"ip link add link {port} name {port}.7 type vlan id 7", ns)
+            sh(f"ip addr add 10.98.0.{host}/24 dev {port}.7", ns)
+            sh(f"ip link set {port}.7 up", ns)
+
+    def unplug(self) -> None:
+        sh("ip link del lan0", self.ap)
+
+    def __exit__(self, *_):
+        for ns in (self.ap, self.far):
+            sh(f"ip netns del {ns}", check=False)
+
+    def transfer(self, address: str, size: int) -> int:
+        """TCP from `ap` to `far`: `size` bytes there and 1000 back. Returns the client's port."""
+        code = ("import socket,sys\na,n=sys.argv[1],int(sys.argv[2])\nf=socket.AF_INET6 if ':' in a else socket.AF_INET\n"
+                "s=socket.create_server((a,5201),family=f)\nprint('ready',flush=True)\nc,_=s.accept()\ngot=0\n"
+                "while got<n: got+=len(c.recv(65536))\nc.sendall(b'r'*1000)\nc.shutdown(1)\nc.recv(1)\nc.close()\n")
+        client = ("import socket,sys\na,n=sys.argv[1],int(sys.argv[2])\nc=socket.create_connection((a,5201),timeout=20)\nprint(c.getsockname()[1],flush=True)\n"
+                  "c.sendall(b'x'*n)\ngot=0\nwhile got<1000: got+=len(c.recv(65536))\nc.close()\n")
+        args = [sys.executable, "-c"]
+        server = subprocess.Popen(["ip", "netns", "exec", self.far, *args, code, address, str(size)], stdout=subprocess.PIPE, text=True)
+        try:
+            assert server.stdout.readline() == "ready\n"
+            done = subprocess.run(["ip", "netns", "exec", self.ap, *args, client, address, str(size)], capture_output=True, text=True, timeout=60)
+            assert done.returncode == 0, done.stderr
+            assert server.wait(20) == 0
+        finally:
+            server.kill()
+            server.stdout.close()
+        return int(done.stdout)
+
+
+PACKET = "@exporter\nconfig packet\n\toption interface lan0\nconfig qdisc\n\toption interface lan0\n"
+QDISC_LO = "@exporter\nconfig qdisc\n\toption interface lo\n"
+
+
+def refused(text: str) -> str:
+    with Folder() as folder:
+        config = folder / "config"
+        config.write_text(text)
+        done = subprocess.run([str(BINARY), "check-config", "-c", str(config)], capture_output=True, text=True)
+        assert done.returncode == 1, done
+        run = subprocess.run([str(BINARY), "-c", str(config)], capture_output=True, text=True, timeout=20)
+        assert run.returncode == 1 and run.stderr.strip().endswith(done.stderr.strip().split("error: ")[1]), (run, done)
+        return done.stderr
+
+
+def t_bad_configuration():
+    """a bad configuration is refused with file, line and option, by check-config and by run alike"""
+    message = refused("config exporter\n\toption ap_id x\n\nconfig qdisc\n\toption interfce lo\n")
+    assert "config: line 5: unknown option 'interfce'" in message, message
+
+
+def t_missing_files():
+    """TLS files that are not there are named"""
+    message = refused("config qdisc\n\toption interface lo\nconfig kafka\n\toption brokers x:1\n\toption ca /no/ca\n\toption certificate /no/c\n\toption key /no/k\n")
+    assert "/no/ca" in message, message
+
+
+def t_check_config_says_good():
+    """check-config and --check-config accept a good file"""
+    with Folder() as folder:
+        (folder / "config").write_text(f"config exporter\n option ap_id a1\nconfig qdisc\n option interface lo\nconfig file\n option path {folder}/c\n")
+        for form in ("check-config", "--check-config"):
+            done = subprocess.run([str(BINARY), form, "-c", str(folder / "config")], capture_output=True, text=True)
+            assert done.returncode == 0 and "a1" in done.stdout, done
+        assert not (folder / "c").exists()
+
+
+def t_options_are_documented():
+    """README.md and the shipped configuration name options that exist, README every one"""
+    text = subprocess.run([str(BINARY), "options"], capture_output=True, text=True, check=True).stdout
+    readme = (Path(__file__).parent.parent / "README.md").read_text()
+    section, missing = "", []
+    for line in text.splitlines():
+        if m := re.match(r"config (\w+)", line):
+            section = m[1]
+        elif m := re.match(r"  (\w+) +(.*)", line):
+            default = m[2].split()[0]
+            if not re.search(rf"^\| `{section}` \| `{m[1]}` \| {re.escape(default)} ", readme, re.M) and m[1] != "enabled":
+                missing.append(f"{section}.{m[1]} (default {default})")
+    assert not missing, f"README.md lacks, or has another default for: {missing}"
+
+
+def t_packets_of_tcp():
+    """every TCP segment of a transfer is captured once, both directions, over IPv4, IPv6 and VLAN"""
+    with Wire() as wire, Folder() as folder:
+        for address, size in (("10.99.0.2", 300_000), ("fd99::2", 200_000), ("10.98.0.2", 100_000)):
+            with Daemon(folder, PACKET, wire.ap) as daemon:
+                port = wire.transfer(address, size)
+                until(lambda: daemon.status()["packets"] > size // 1500, "packets are captured")
+                last = daemon.status()["packets"]
+                until(lambda: daemon.status()["ticks"] > 100 and daemon.status()["packets"] == last, "the capture is complete")
+                assert daemon.stop() == 0
+                packets = [p for p in daemon.rows("packet") if port in (p["client_port"], p["server_port"])]
+                assert packets, "no packet row of the transfer"
+                there = [p for p in packets if (p["seq"], p["payload_bytes"]) and p["payload_bytes"] and toward_far(p, port)]
+                back = [p for p in packets if p["payload_bytes"] and not toward_far(p, port)]
+                unique = {(p["seq"], p["payload_bytes"]) for p in there}
+                assert sum(n for _, n in unique) == size, (address, sum(n for _, n in unique))
+                assert len(there) == len(unique), "a segment was captured twice"  # nothing is lost on a veth
+                assert sum(p["payload_bytes"] for p in back) == 1000
+                syn = [p for p in packets if p["flags"] & 2]
+                assert len(syn) == 2 and all(p["mss_bytes"] > 1000 and p["syn_options"] == 7 for p in syn), syn
+
+
+def toward_far(p: dict, port: int) -> bool:
+    """Sent by the client: on this wire `far` is the wired side, so that what leaves lan0 goes up."""
+    return p["direction"] == 1
+
+
+def t_qdisc_counters():
+    """queue rows carry the counters that tc shows"""
+    with Wire() as wire, Folder() as folder:
+        sh("tc qdisc add dev lan0 root handle 1: tbf rate 20mbit burst 10k limit 60000", wire.ap)
+        with Daemon(folder, PACKET, wire.ap) as daemon:
+            wire.transfer("10.99.0.2", 400_000)
+            until(lambda: daemon.status()["table_rows"]["queue"] > 5, "queue rows")
+            shown = json.loads(sh("tc -s -j qdisc show dev lan0", wire.ap))[0]
+            time_of = daemon.status()["ticks"]
+            until(lambda: daemon.status()["ticks"] > time_of + 30, "another sample")
+            assert daemon.stop() == 0
+            rows = [r for r in daemon.rows("queue") if r["handle"] == 0x10000]
+            last = rows[-1]
+            assert (last["kind"], last["device"]) == ("tbf", "lan0"), last
+            for column, name in (("bytes", "bytes"), ("pkts", "packets"), ("drops", "drops"), ("overlimits", "overlimits")):
+                assert last[column] == shown[name], (column, last, shown)
+            assert last["pkts"] > 250 and max(r["backlog_bytes"] for r in rows) > 0
+            assert all(a["bytes"] <= b["bytes"] for a, b in zip(rows, rows[1:]))
+
+
+def t_hot_unplug():
+    """an interface that goes away and comes back is lost, found again, and sampled again"""
+    with Wire() as wire, Folder() as folder:
+        with Daemon(folder, PACKET, wire.ap) as daemon:
+            wire.transfer("10.99.0.2", 50_000)
+            until(lambda: daemon.status()["packets"] > 30, "packets before")
+            wire.unplug()
+            until(lambda: daemon.status()["interface_losses"] >= 2, "both collectors lost it")
+            before = daemon.status()
+            wire.plug()
+            until(lambda: "packet: interface lan0 is back" in daemon.log.read_text() and "qdisc: interface lan0 is back" in daemon.log.read_text(), "it is back")
+            wire.transfer("10.99.0.2", 50_000)
+            until(lambda: daemon.status()["packets"] > before["packets"] + 30, "packets after")
+            assert daemon.status()["interface_losses"] == 2
+            assert daemon.stop() == 0
+
+
+def t_interface_that_comes_late():
+    """an interface that is not there yet is waited for"""
+    with Wire() as wire, Folder() as folder:
+        wire.unplug()
+        with Daemon(folder, PACKET, wire.ap) as daemon:
+            until(lambda: "interface lan0 is not there" in daemon.log.read_text(), "its absence is logged")
+            wire.plug()
+            until(lambda: "packet: interface lan0 is back" in daemon.log.read_text(), "it is found")
+            wire.transfer("10.99.0.2", 50_000)
+            until(lambda: daemon.status()["packets"] > 30, "packets")
+
+
+def t_reload():
+    """SIGHUP takes a good configuration, and refuses a bad one while the old one goes on"""
+    with Folder() as folder, Daemon(folder, QDISC_LO) as daemon:
+        boot = daemon.status()["boot_id"]
+        daemon.write("@exporter\nconfig qdisc\n\toption interfac lo\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        until(lambda: daemon.status()["reloads_refused"] == 1, "the bad one is refused")
+        assert "reload refused, the old configuration goes on" in daemon.log.read_text()
+        assert "line 5: unknown option 'interfac'" in daemon.log.read_text(), daemon.log.read_text()
+        ticks = daemon.status()["ticks"]
+        until(lambda: daemon.status()["ticks"] > ticks + 50, "it goes on")
+        assert daemon.status()["boot_id"] == boot
+        daemon.write(QDISC_LO + "config qdisc\n\toption interface lo2\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        until(lambda: daemon.status()["reloads"] == 1, "the good one is taken")
+        assert daemon.status()["collectors"] == ["qdisc", "qdisc"]
+        assert daemon.status()["boot_id"] != boot
+        until(lambda: daemon.status()["batches"] > 4, "it samples")
+        assert daemon.stop() == 0
+        assert daemon.count()["batches"] > 4
+
+
+def t_disk_full():
+    """a full disk is counted, the daemon goes on, and what is in the capture is whole"""
+    with Wire() as wire, Folder() as folder:
+        small = folder / "small"
+        small.mkdir()
+        sh(f"mount -t tmpfs -o size=64k tmpfs {small}")
+        try:
+            daemon = Daemon(folder, PACKET, wire.ap, file_sink=False)
+            daemon.capture = small / "capture.oalcap"
+            daemon.file_sink = True
+            daemon.write(PACKET)
+            with daemon:
+                while not daemon.status()["sinks"]["file"]["errors"]:
+                    wire.transfer("10.99.0.2", 500_000)
+                seen = daemon.status()
+                assert "No space left" in seen["sinks"]["file"]["last_error"], seen
+                until(lambda: daemon.status()["ticks"] > seen["ticks"] + 100, "it goes on")
+                last = daemon.status()["sinks"]["file"]
+                assert last["let_go"] > 0
+                assert daemon.stop() == 0
+                assert daemon.count()["batches"] >= last["delivered"] > 0
+        finally:
+            sh(f"umount {small}")
+
+
+def t_kafka_away():
+    """without Kafka the newest are kept within the buffer, the others counted, and the end is bounded"""
+    with Wire() as wire, Folder() as folder:
+        kafka = "config kafka\n\toption brokers 127.0.0.1:1\n\toption plaintext 1\n\toption buffer_kb 64\n\toption inflight_kb 32\n\toption flush_ms 500\n"
+        with Daemon(folder, PACKET + kafka, wire.ap) as daemon:
+            while not daemon.status()["sinks"]["kafka"]["let_go"]:
+                wire.transfer("10.99.0.2", 500_000)
+            s = daemon.status()["sinks"]["kafka"]
+            assert s["delivered"] == 0 and s["queued_bytes"] < 160_000 and s["errors"] > 0, s
+            assert "127.0.0.1:1" in s["last_error"], s
+            assert daemon.status()["sinks"]["file"]["let_go"] == 0
+            assert daemon.stop() == 0
+            counted = daemon.count()["batches"]
+            told = re.search(r"kafka: (\d+) batches delivered, (\d+) let go", daemon.log.read_text())
+            assert (int(told[1]), int(told[2])) == (0, counted), (told[0], counted)
+
+
+def t_privileges():
+    """as another user the daemon keeps CAP_NET_RAW alone, and goes on capturing"""
+    with Wire() as wire, Folder() as folder:
+        with Daemon(folder, PACKET.replace("@exporter", "@exporter\n\toption user nobody"), wire.ap) as daemon:
+            until(lambda: "running" in daemon.log.read_text(), "it runs")
+            pid = daemon.process.pid
+            fields = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
+            assert fields["Uid"].split()[0] not in ("0",) and int(fields["CapEff"], 16) == 1 << 13 and int(fields["CapPrm"], 16) == 1 << 13, fields
+            assert fields["NoNewPrivs"].strip() == "1"
+            wire.transfer("10.99.0.2", 50_000)
+            until(lambda: daemon.status()["packets"] > 30, "packets")
+            daemon.write(PACKET.replace("@exporter", "@exporter\n\toption user nobody") + "config packet\n\toption interface lan0.7\n")
+            daemon.process.send_signal(signal.SIGHUP)
+            until(lambda: daemon.status()["reloads"] == 1, f"a packet socket can be added later; log: {daemon.log.read_text()}")
+            assert daemon.stop() == 0
+
+
+def t_one_at_a_time():
+    """a second exporter on the same status socket is refused, and a dead one's socket is replaced"""
+    with Folder() as folder, Daemon(folder, QDISC_LO) as daemon:
+        second = subprocess.run([str(BINARY), "-c", str(daemon.config)], capture_output=True, text=True, timeout=20)
+        assert second.returncode == 1 and "another ap-exporter answers" in second.stderr, second
+        daemon.process.kill()
+        daemon.process.wait()
+        assert daemon.socket.exists()
+        with Daemon(folder, QDISC_LO) as third:
+            assert third.stop() == 0
+
+
+def t_no_allocation_in_ticks():
+    """once started, the main thread allocates nothing, whatever it samples and captures"""
+    with Wire() as wire, Folder() as folder:
+        counter = folder / "counter"
+        counter.write_bytes(bytes(8))
+        counter.chmod(0o666)
+        with Daemon(folder, PACKET + "config neigh\n\toption interface lan0\n", wire.ap, env={"LD_PRELOAD": str(COUNT_MALLOC), "COUNT_MALLOC_FILE": str(counter)}) as daemon, \
+                open(counter, "r+b") as f, mmap.mmap(f.fileno(), 8) as shared:
+            value = lambda: struct.unpack("=Q", shared[:8])[0]
+            assert value() > 10, "the counter counts what the start allocates"
+            wire.transfer("10.99.0.2", 100_000)
+            until(lambda: daemon.status()["table_rows"]["health"] >= 1, "the first second is over")
+            before, ticks = value(), daemon.status()["ticks"]
+            wire.transfer("10.99.0.2", 200_000)
+            wire.transfer("fd99::2", 100_000)
+            until(lambda: daemon.status()["ticks"] > ticks + 750, "three seconds")
+            s = daemon.status()
+            assert s["packets"] > 200 and s["table_rows"]["queue"] > 0 and s["table_rows"]["health"] > 2
+            assert value() == before, f"{value() - before} allocations in {s['ticks'] - ticks} ticks"
+
+
+def t_status_is_whole():
+    """the status is one JSON document whatever the sinks and names"""
+    with Folder() as folder, Daemon(folder, QDISC_LO.replace("@exporter", "@exporter\n\toption site 'a \"b\" \\\\'")) as daemon:
+        for _ in range(20):
+            s = daemon.status()
+            assert s["ap_id"] == "ap-test" and s["site"] == 'a "b" \\\\', s
+        threads = [threading.Thread(target=daemon.status) for _ in range(8)]
+        [t.start() for t in threads], [t.join() for t in threads]
+        with socket.socket(socket.AF_UNIX) as rude:  # connects and goes
+            rude.connect(str(daemon.socket))
+        assert daemon.status()
+
+
+def main() -> int:
+    if os.geteuid():
+        print("# tests/outside.py needs root: it makes network namespaces")
+        return 1
+    wanted = sys.argv[3:]
+    passed = failed = 0
+    for name, test in list(globals().items()):
+        if not name.startswith("t_") or (wanted and name not in wanted):
+            continue
+        try:
+            test()
+            passed += 1
+            print(f"ok {test.__doc__}", flush=True)
+        except Exception:
+            failed += 1
+            print(f"# {traceback.format_exc()}not ok {test.__doc__}", flush=True)
+    print(f"# {passed} passed, {failed} failed")
+    return failed > 0 or passed == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
