@@ -42,7 +42,8 @@ final class Bytes {
     }
 
     void put(byte[] from, int at, int n) {
-        System.arraycopy(from, at, data, grow(n), n);
+        int to = grow(n); // may replace the array
+        System.arraycopy(from, at, data, to, n);
     }
 
     void putVarint(long value) {
