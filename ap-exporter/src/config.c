@@ -286,6 +286,10 @@ static int judge(struct config *c, char *err, size_t err_size)
 	for (const char *p = id; *p && !wrong; p++)
 		if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
 			wrong = "option 'ap_id' has a character other than letters, digits, '.', '_' and '-'";
+#ifndef HAVE_KAFKA
+	if (!wrong && c->n_kafka)
+		wrong = "section 'kafka': this ap-exporter was built without Kafka; use the package with it, or a section 'file'";
+#endif
 	if (!wrong && c->n_kafka) {
 		if (!k->plaintext && (!k->ca[0] || !k->certificate[0] || !k->key[0]))
 			wrong = "section 'kafka' needs 'ca', 'certificate' and 'key' (or 'plaintext 1' for a loopback listener)";

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MOST_COLLECTORS (6 * CONFIG_EACH)
@@ -82,6 +83,21 @@ static int read_key(const char *path, uint8_t key[KEY_BYTES], char *err, size_t 
 	return -EINVAL;
 }
 
+/*
+ * Ticks that a packet may come late: the kernel closes a block of the capture ring after one to two rounds of a timer of 4 ms,
+ * or of one jiffy where that is longer.
+ */
+static uint32_t settle_ticks(void)
+{
+	struct timespec jiffy = { 0 };
+	long round_us = 4000;
+
+	clock_getres(CLOCK_MONOTONIC_COARSE, &jiffy);
+	if (jiffy.tv_nsec / 1000 > round_us)
+		round_us = jiffy.tv_nsec / 1000;
+	return (uint32_t)((2 * round_us + OAL_SETTING_TICK_US - 1) / OAL_SETTING_TICK_US + 1);
+}
+
 static int open_pipeline(struct daemon *d, char *err, size_t err_size)
 {
 	const struct config_exporter *e = &d->config.exporter;
@@ -90,6 +106,7 @@ static int open_pipeline(struct daemon *d, char *err, size_t err_size)
 		.ap_id = e->ap_id,
 		.site = e->site,
 		.boot_id = d->boot_id,
+		.settle_ticks = settle_ticks(),
 		.max_stations = e->max_stations,
 		.max_flows = e->max_flows,
 		.program = &oal_feature_congestion,

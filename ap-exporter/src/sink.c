@@ -1,3 +1,8 @@
 #include "sink.h"
 
-const struct sink_ops *const sink_all[] = { &sink_kafka, &sink_file, NULL };
+const struct sink_ops *const sink_all[] = {
+#ifdef HAVE_KAFKA
+	&sink_kafka,
+#endif
+	&sink_file, NULL,
+};

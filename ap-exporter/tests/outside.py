@@ -117,9 +117,6 @@ class Wire:
             sh(f"ip addr add 10.99.0.{host}/24 dev {port}", ns)
             sh(f"ip addr add fd99::{host}/64 dev {port} nodad", ns)
             sh(f"ip link set {port} up", ns)
-            sh(f"ip link add link {port} name {port}.7 type vlan id 7", ns)
-            sh(f"ip addr add 10.98.0.{host}/24 dev {port}.7", ns)
-            sh(f"ip link set {port}.7 up", ns)
 
     def unplug(self) -> None:
         sh("ip link del lan0", self.ap)
@@ -146,6 +143,16 @@ class Wire:
             server.kill()
             server.stdout.close()
         return int(done.stdout)
+
+    def send_tagged(self, tags: bytes, port: int, segments: int) -> None:
+        """Raw TCP segments of 500 bytes from `far`, behind VLAN tags: not every kernel has VLAN devices, each takes such frames in."""
+        code = ("import socket,sys,struct\ntags,port,n=bytes.fromhex(sys.argv[1]),int(sys.argv[2]),int(sys.argv[3])\n"
+                "s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('eth0',0))\n"
+                "for i in range(n):\n"
+                " ip=struct.pack('>BBHHHBBH4s4s',0x45,0,540,i,0,64,6,0,bytes([10,98,0,2]),bytes([10,98,0,1]))\n"
+                " tcp=struct.pack('>HHIIBBHHH',port,5201,1000+500*i,1,0x50,0x10,1000,0,0)\n"
+                " s.send(bytes(range(2,8))+bytes(range(8,14))+tags+b'\\x08\\x00'+ip+tcp+bytes(500))\n")
+        subprocess.run(["ip", "netns", "exec", self.far, sys.executable, "-c", code, tags.hex(), str(port), str(segments)], check=True)
 
 
 PACKET = "@exporter\nconfig packet\n\toption interface lan0\nconfig qdisc\n\toption interface lan0\n"
@@ -186,7 +193,7 @@ def t_check_config_says_good():
 
 
 def t_options_are_documented():
-    """README.md and the shipped configuration name options that exist, README every one"""
+    """README.md lists every option with its default"""
     text = subprocess.run([str(BINARY), "options"], capture_output=True, text=True, check=True).stdout
     readme = (Path(__file__).parent.parent / "README.md").read_text()
     section, missing = "", []
@@ -200,10 +207,25 @@ def t_options_are_documented():
     assert not missing, f"README.md lacks, or has another default for: {missing}"
 
 
+def t_packets_behind_vlan_tags():
+    """segments behind one and two VLAN tags are captured, and other protocols behind them are not"""
+    with Wire() as wire, Folder() as folder, Daemon(folder, PACKET, wire.ap) as daemon:
+        wire.send_tagged(bytes.fromhex("81000007"), 4001, 50)
+        wire.send_tagged(bytes.fromhex("88a8000581000007"), 4002, 40)
+        wire.send_tagged(bytes.fromhex("8100000786dd"), 4003, 30)  # IPv6 that is none
+        until(lambda: daemon.status()["packets"] >= 90, "packets are captured")
+        ticks = daemon.status()["ticks"]
+        until(lambda: daemon.status()["ticks"] > ticks + 100, "the capture is complete")
+        assert daemon.stop() == 0
+        for port, segments in ((4001, 50), (4002, 40), (4003, 0)):
+            packets = [p for p in daemon.rows("packet") if port in (p["client_port"], p["server_port"])]
+            assert sorted((p["seq"], p["payload_bytes"], p["direction"]) for p in packets) == [(1000 + 500 * i, 500, 0) for i in range(segments)], packets
+
+
 def t_packets_of_tcp():
-    """every TCP segment of a transfer is captured once, both directions, over IPv4, IPv6 and VLAN"""
+    """every TCP segment of a transfer is captured once, both directions, over IPv4 and IPv6"""
     with Wire() as wire, Folder() as folder:
-        for address, size in (("10.99.0.2", 300_000), ("fd99::2", 200_000), ("10.98.0.2", 100_000)):
+        for address, size in (("10.99.0.2", 300_000), ("fd99::2", 200_000)):
             with Daemon(folder, PACKET, wire.ap) as daemon:
                 port = wire.transfer(address, size)
                 until(lambda: daemon.status()["packets"] > size // 1500, "packets are captured")
@@ -351,7 +373,7 @@ def t_privileges():
             assert fields["NoNewPrivs"].strip() == "1"
             wire.transfer("10.99.0.2", 50_000)
             until(lambda: daemon.status()["packets"] > 30, "packets")
-            daemon.write(PACKET.replace("@exporter", "@exporter\n\toption user nobody") + "config packet\n\toption interface lan0.7\n")
+            daemon.write(PACKET.replace("@exporter", "@exporter\n\toption user nobody") + "config packet\n\toption interface lo\n")
             daemon.process.send_signal(signal.SIGHUP)
             until(lambda: daemon.status()["reloads"] == 1, f"a packet socket can be added later; log: {daemon.log.read_text()}")
             assert daemon.stop() == 0
