@@ -144,7 +144,7 @@ static void on_qdisc(void *ctx, const struct nlmsghdr *h, const uint8_t *payload
 		lan_index = ifindex;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static struct config config;
 	struct collector_counts counts = { 0 };
@@ -157,6 +157,7 @@ int main(void)
 	struct netlink_result result;
 	struct nl_record r;
 	char err[256];
+	unsigned most = argc > 1 ? (unsigned)atoi(argv[1]) : 4096; /* packets per tick; the others are left out */
 
 	while (nl_sample_next(data, size, &pos, &r) && (r.kind != NL_STATION || n_ticks < TICKS)) {
 		if (r.kind == NL_STATION)
@@ -187,7 +188,8 @@ int main(void)
 
 			if (us >= t.due_us)
 				break;
-			frames[n++] = (struct frame){ pcap + pcap_at + 16, cap, (uint32_t)nl_sample_le(pcap + pcap_at + 12, 4), us };
+			if (n < most)
+				frames[n++] = (struct frame){ pcap + pcap_at + 16, cap, (uint32_t)nl_sample_le(pcap + pcap_at + 12, 4), us };
 			pcap_at += 16 + cap;
 		}
 		if (!at) { /* the first look parses everything: a start, not a tick */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The real daemon from outside: real namespaces, real TCP, real signals; its own output compared.
 
-Each function named t_… is a test, its docstring the sentence it proves. usage: tests/outside.py BINARY COUNT_MALLOC_SO [NAME…]
+Each function named t_… is a test, its docstring the sentence it proves. usage: tests/outside.py [BINARY COUNT_MALLOC_SO [NAME…]]
 Needs root (namespaces). Prints "ok …" / "not ok …" lines and "# N passed, N failed".
 """
 import json
@@ -20,7 +20,8 @@ import time
 import traceback
 from pathlib import Path
 
-BINARY, COUNT_MALLOC = (Path(a).resolve() for a in sys.argv[1:3])
+BUILD = Path(__file__).resolve().parent.parent / "build"
+BINARY, COUNT_MALLOC = (Path(a).resolve() for a in (sys.argv[1:3] or (BUILD / "ap-exporter", BUILD / "count_malloc.so")))
 TAG = f"oal{os.getpid()}"
 PATIENCE_S = 30
 
