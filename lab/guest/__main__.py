@@ -6,7 +6,7 @@ import time
 
 from . import exporter, record, wifi
 from .counters import Counters
-from .flows import Flow
+from .flows import Flow, Traffic
 from .namespace import inside
 from .net import Wired, address
 from .sh import run, start, write
@@ -90,29 +90,20 @@ class Ap:
             sink = dict(self.plan["sink"])
             if sink["kind"] == "file":
                 sink["path"] = f"{OUT}/{self.name}.oalcap"
-            exporter.configure(config, self.name, self.wlan, self.wired.lan, sink, "")
+            exporter.configure(config, self.name, self.wlan, self.wired.lan, sink, self.plan["neighbours"]["count"] > 0)
             self.exporter = exporter.begin(HOST + self.plan["exporter"], config, f"{OUT}/{self.name}.exporter.log", self.ns)
             time.sleep(0.5)
         self.tcpdump = start(["tcpdump", "-i", self.wired.lan, "-s", "96", "-B", "32768", "-w", f"{OUT}/{self.name}.pcap", "tcp"],
                              f"/run/lab/{self.name}.tcpdump.log", self.ns) if self.plan["pcap"] else None
-        self.flows = [Flow(i, spec, next(s for s in self.stations if s["name"] == spec["station"]), self.number)
-                      for i, spec in enumerate(self.plan["flows"]) if any(s["name"] == spec["station"] for s in self.stations)]
-        for flow in self.flows:
-            flow.listen()
+        mine = {s["name"]: s for s in self.stations}
+        self.traffic = Traffic([Flow(spec, mine[spec["station"]], self.number) for spec in self.plan["flows"] if spec["station"] in mine])
         time.sleep(0.5)
         self.truth = Truth(self.counters, self.wired.server_ns, [s["ns"] for s in self.stations])
 
     def end(self) -> int:
         """Stop everything; a number of problems (0: none)."""
-        for flow in self.flows:
-            if flow.client:
-                try:
-                    flow.client.wait(timeout=10)
-                except subprocess.TimeoutExpired:
-                    pass
-        for flow in self.flows:
-            flow.end()
-        self.truth.finish(f"{OUT}/{self.name}.truth.json", [flow.result() for flow in self.flows],
+        flows = self.traffic.end()
+        self.truth.finish(f"{OUT}/{self.name}.truth.json", flows,
                           {"scenario": self.plan["name"], "ap": self.name, "channel": channel_totals()})
         if self.tcpdump:
             self.tcpdump.terminate()
@@ -158,8 +149,7 @@ def main() -> int:
     start_s = time.monotonic()
     steps = Steps()
     for ap in aps:
-        for flow in ap.flows:
-            steps.at(flow.spec["start_s"], flow.begin)
+        steps.at(0, ap.traffic.begin)
         for change in plan["changes"]:
             steps.at(change["at_s"], lambda ap=ap, change=change: ap.apply(change))
         if plan["neighbours"]["count"]:

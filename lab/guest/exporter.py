@@ -1,18 +1,22 @@
 """ap-exporter inside the guest, once per AP: its configuration (UCI), its start and its end."""
-import os
 import signal
 import subprocess
 
 from .sh import start, write
 
 
-def configure(path: str, ap_id: str, wlan: str, lan: str, sink: dict, extra: str) -> None:
-    """Write /etc/config/ap-exporter's form: what to sample, and where it goes (a file, or Kafka)."""
-    lines = ["config exporter 'main'", f"\toption ap_id '{ap_id}'", f"\toption status '/run/lab/{ap_id}.sock'",
-             f"\tlist wifi '{wlan}'", f"\tlist wired '{lan}'", f"\toption sink '{sink['kind']}'", ""]
-    lines.append(f"config {sink['kind']} '{sink['kind']}'")
-    lines += [f"\toption {key} '{value}'" for key, value in sink.items() if key != "kind"]
-    write(path, "\n".join(lines) + "\n" + extra)
+def section(kind: str, options: dict) -> str:
+    return f"config {kind}\n" + "".join(f"\toption {key} '{value}'\n" for key, value in options.items()) + "\n"
+
+
+def configure(path: str, ap_id: str, wlan: str, lan: str, sink: dict, neighbours: bool) -> None:
+    """The AP's /etc/config/ap-exporter: what to sample, and where it goes (sections of the two sinks: file, kafka)."""
+    text = section("exporter", {"ap_id": ap_id, "site": "lab", "status_socket": f"/run/lab/{ap_id}.sock"})
+    text += section("nl80211", {"interface": wlan}) + section("packet", {"interface": lan})
+    text += section("qdisc", {"interface": wlan}) + section("qdisc", {"interface": lan})
+    if neighbours:
+        text += section("beacon", {"interface": wlan})
+    write(path, text + section(sink["kind"], {key: value for key, value in sink.items() if key != "kind"}))
 
 
 def begin(binary: str, config: str, log: str, ns: str | None) -> subprocess.Popen:
@@ -22,5 +26,5 @@ def begin(binary: str, config: str, log: str, ns: str | None) -> subprocess.Pope
 def end(process: subprocess.Popen) -> int:
     """SIGTERM, so that the last batch is flushed; the exit status."""
     if process.poll() is None:
-        os.kill(process.pid, signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)
     return process.wait(timeout=20)

@@ -1,60 +1,144 @@
-"""TCP flows between the server and the stations: one iperf3 pair per entry of the scenario, started and stopped at its times.
+"""The TCP flows of a scenario, all in one thread: senders and receivers are sockets in the namespaces of server and stations."""
+import select
+import socket
+import threading
+import time
 
-The sender's congestion control is set with iperf3 -C. A flow entry may hold several parallel connections.
-"""
-import json
-import subprocess
-
+from .connection import Connection, Listener, tcp_info
 from .namespace import inside
 from .net import address
-from .sh import start
+
+PORTION_S = 0.02
 
 
 class Flow:
-    def __init__(self, number: int, spec: dict, station: dict, ap: int):
-        self.spec, self.station, self.ap = spec, station, ap
-        self.port = 5201 + number
-        self.server_ns = f"server{ap}"
-        self.client: subprocess.Popen | None = None
-        self.server: subprocess.Popen | None = None
-        self.log = f"/run/lab/flow{number}.json"
-        self.down = spec["direction"] == "down"
+    """One entry of the scenario: parallel connections from start to stop, or a new one every every_s of size_kb each."""
 
-    def listen(self) -> None:
-        """The receiver runs iperf3 -s; it stays up so that a flow can restart."""
-        ns = self.station["ns"] if self.down else self.server_ns
-        self.server = start(["iperf3", "-s", "-p", str(self.port)], f"/run/lab/flow{self.port}.server.log", ns)
+    def __init__(self, spec: dict, station: dict, ap: int):
+        self.spec = spec
+        down, server_ns = spec["direction"] == "down", f"server{ap}"
+        self.from_ns, to_ns = (server_ns, station["ns"]) if down else (station["ns"], server_ns)
+        self.listener = Listener(to_ns, address(ap, station["host"] if down else 1))
+        self.connections: list[Connection] = []
+        self.next_s = spec["start_s"]
+        self.received_bytes = 0
 
-    def begin(self) -> None:
-        host = address(self.ap, self.station["host"]) if self.down else address(self.ap, 1)
-        ns = self.server_ns if self.down else self.station["ns"]
-        spec = self.spec
-        words = ["iperf3", "-c", host, "-p", str(self.port), "-J", "-P", str(spec["parallel"]), "-C", spec["cc"],
-                 "-i", "0", "-t", str(max(1, round(spec["stop_s"] - spec["start_s"]))), "--connect-timeout", "5000"]
-        if spec["rate_mbps"]:
-            words += ["-b", f"{spec['rate_mbps']}M"]
-        if spec["mss"]:
-            words += ["-M", str(spec["mss"])]
-        self.client = start(words, self.log, ns)
-
-    def end(self) -> None:
-        for process in (self.client, self.server):
-            if process and process.poll() is None:
-                process.terminate()
+    def due(self, now_s: float) -> list[Connection]:
+        """Connections that start now."""
+        spec, new = self.spec, []
+        if now_s < self.next_s or now_s >= spec["stop_s"]:
+            return new
+        self.next_s = self.next_s + spec["every_s"] if spec["every_s"] else float("inf")
+        for _ in range(spec["parallel"]):
+            new.append(Connection(self.from_ns, self.listener.address, spec["cc"], spec["mss"], round(spec["rate_mbps"] * 1e6),
+                                  spec["size_kb"] * 1000 or None))
+        self.connections += new
+        return new
 
     def result(self) -> dict:
-        """Sender's retransmissions and bytes, as iperf3 reports them; error where it did not get that far."""
-        out = {"station": self.spec["station"], "direction": self.spec["direction"], "cc": self.spec["cc"],
-               "parallel": self.spec["parallel"]}
+        infos = [tcp_info(c.socket) for c in self.connections]
+        total = {key: sum(i[key] for i in infos) for key in ("retransmits", "spurious", "data_segs", "acked_bytes")} if infos else {}
+        return {"station": self.spec["station"], "direction": self.spec["direction"], "cc": self.spec["cc"],
+                "connections": len(infos), "received_bytes": self.received_bytes, **total}
+
+
+class Traffic:
+    """Runs the flows from begin() to end()."""
+
+    def __init__(self, flows: list[Flow]):
+        self.flows, self.poll = flows, select.epoll()
+        self.senders: dict[int, Connection] = {}
+        self.receivers: dict[int, tuple[socket.socket, Flow]] = {}
+        self.listeners = {flow.listener.socket.fileno(): flow for flow in flows}
+        for fd in self.listeners:
+            self.poll.register(fd, select.EPOLLIN)
+        self.stopping = threading.Event()
+        self.failure: Exception | None = None
+        self.thread = threading.Thread(target=self.run)
+
+    def begin(self) -> None:
+        self.start_s = time.monotonic()
+        self.thread.start()
+
+    def run(self) -> None:
         try:
-            with open(self.log) as f:
-                sent = json.load(f)
-            total = sent["end"]
-            out.update(bytes_sent=total["sum_sent"]["bytes"], bytes_received=total["sum_received"]["bytes"],
-                       retransmits=total["sum_sent"].get("retransmits", 0), mbps=round(total["sum_received"]["bits_per_second"] / 1e6, 3))
-        except (OSError, ValueError, KeyError) as error:
-            out["error"] = f"iperf3 gave no result: {error!r}"
-        return out
+            self.loop()
+        except Exception as error:  # reported by end(): a thread's own exit is silent
+            self.failure = error
+
+    def loop(self) -> None:
+        buffer = bytearray(1 << 18)
+        last_s = time.monotonic()
+        next_s = last_s
+        while not self.stopping.is_set():
+            now = time.monotonic()
+            if now >= next_s:
+                self.tick(now - self.start_s, now - last_s)
+                last_s = now
+                next_s = now + PORTION_S
+            for fd, _ in self.poll.poll(max(0.0, next_s - now)):
+                if fd in self.senders:
+                    self.send(fd)
+                elif fd in self.receivers:
+                    self.receive(fd, buffer)
+                elif fd in self.listeners:
+                    sock, _ = self.listeners[fd].listener.socket.accept()
+                    sock.setblocking(False)
+                    self.receivers[sock.fileno()] = (sock, self.listeners[fd])
+                    self.poll.register(sock.fileno(), select.EPOLLIN)
+
+    def tick(self, now_s: float, passed_s: float) -> None:
+        """Every 20 ms: starts, stops, and portions for rate-limited senders."""
+        for flow in self.flows:
+            for connection in flow.due(now_s):
+                self.senders[connection.socket.fileno()] = connection
+                self.poll.register(connection.socket.fileno(), select.EPOLLOUT)
+            if now_s >= flow.spec["stop_s"]:
+                for connection in flow.connections:
+                    connection.end()
+                    self.forget(connection.socket.fileno())
+        for fd, connection in self.senders.items():
+            if connection.rate_bps and connection.open:
+                connection.portion(passed_s)
+                self.poll.modify(fd, select.EPOLLOUT)
+
+    def send(self, fd: int) -> None:
+        if self.senders[fd].write():
+            return
+        if self.senders[fd].open:
+            self.poll.modify(fd, 0)  # until it has credit again
+        else:
+            self.forget(fd)
+
+    def forget(self, fd: int) -> None:
+        """A finished sender would report its hang-up again and again; its socket stays open for its figures."""
+        if self.senders.pop(fd, None):
+            self.poll.unregister(fd)
+
+    def receive(self, fd: int, buffer: bytearray) -> None:
+        sock, flow = self.receivers[fd]
+        try:
+            got = sock.recv_into(buffer)
+        except BlockingIOError:
+            return
+        except OSError:
+            got = 0
+        flow.received_bytes += got
+        if not got:
+            self.poll.unregister(fd)
+            del self.receivers[fd]
+            sock.close()
+
+    def end(self) -> list[dict]:
+        """Stop; each flow's figures."""
+        for flow in self.flows:
+            flow.spec["stop_s"] = 0  # the thread ends them at its next tick
+        time.sleep(0.5)  # what is under way arrives, so that the counters of both ends agree
+        self.stopping.set()
+        self.thread.join()
+        if self.failure:
+            raise SystemExit(f"guest: the flows stopped: {self.failure!r}")
+        return [flow.result() for flow in self.flows]
 
 
 class TcpCounters:

@@ -47,7 +47,7 @@ def start_ap(medium: dict, iface: str, ssid: str, ns: str | None, bridge: str | 
     write(conf, f"interface={iface}\ndriver=nl80211\nssid={ssid}\n" + channel_lines(medium) +
           "wmm_enabled=1\nbeacon_int=100\nap_max_inactivity=3600\ndisassoc_low_ack=0\n"
           f"wpa=2\nwpa_passphrase={PASSPHRASE}\nwpa_key_mgmt=WPA-PSK\nrsn_pairwise=CCMP\n"
-          f"bss_load_update_period=50\nctrl_interface=/run/lab/hostapd-{ns or 'ap'}\n" +
+          f"bss_load_update_period=100\nctrl_interface=/run/lab/hostapd-{ns or 'ap'}\n" +
           (f"bridge={bridge}\n" if bridge else ""))
     run(f"hostapd -B {conf}", ns)
 
@@ -62,7 +62,7 @@ def start_neighbours(medium: dict, first_radio: int, count: int, per_radio: int,
         for i in range(min(per_radio, count - done)):
             bssid = f"02:00:00:01:{radio:02x}:{i:02x}"
             text += f"bss={iface}_{i}\n" if i else f"interface={iface}\ndriver=nl80211\n" + channel_lines(medium)
-            text += f"bssid={bssid}\nssid=neighbour-{done + i}\nbss_load_update_period=50\n"
+            text += f"bssid={bssid}\nssid=neighbour-{done + i}\nbss_load_test={3 * i}:{40 + 9 * i}:0\n"
             set_link(bssid, 0, 0, signals[(done + i) % len(signals)])
         conf = f"/run/lab/neighbour-{radio}.conf"
         write(conf, text)

@@ -27,10 +27,12 @@ def arguments() -> argparse.Namespace:
 
 def summary(truth: dict, wall_s: float) -> str:
     end = truth["increase"]
-    mbps = sum(flow.get("mbps", 0) for flow in truth["flows"])
+    seconds = truth["seconds"][-1]["t_s"]
+    mbps = sum(flow["received_bytes"] for flow in truth["flows"]) * 8 / seconds / 1e6
+    spurious = sum(flow.get("spurious", 0) for flow in truth["flows"])
     return (f"lab: {truth['ap']}: {len(truth['flows'])} flows {mbps:.1f} Mbit/s, queue drops {truth['queue_drops']} "
             f"(codel {end['txq_drops']}, full {end['wlan_tx_dropped']}, qdisc {end['qdisc_drops']}), MAC failures {truth['mac_failures']}, "
-            f"retries {end['tx_retries']}, TCP retransmissions down {truth['down_retrans_segs']} up {truth['up_retrans_segs']}; "
+            f"retries {end['tx_retries']}, TCP retransmissions down {truth['down_retrans_segs']} up {truth['up_retrans_segs']}, spurious {spurious}; "
             f"{wall_s:.0f} s of wall time")
 
 

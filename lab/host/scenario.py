@@ -16,7 +16,8 @@ DEFAULTS = {
     "record_at_s": 3, "record_ms": 0,
 }
 STATION = {"name": None, "count": 1, "ap": 0, "rate_mbps": 65.0, "loss": 0.02, "signal_dbm": -60}
-FLOW = {"station": None, "direction": "down", "cc": "cubic", "parallel": 1, "start_s": 0.0, "stop_s": None, "rate_mbps": 0, "mss": 0}
+FLOW = {"station": None, "direction": "down", "cc": "cubic", "parallel": 1, "start_s": 0.0, "stop_s": None, "rate_mbps": 0, "mss": 0,
+        "size_kb": 0, "every_s": 0}
 CHANGE = {"at_s", "stations", "rate_mbps", "loss", "signal_dbm", "leave", "join", "scale", "foreign", "noise_dbm", "delay_ms"}
 
 

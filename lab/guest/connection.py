@@ -1,0 +1,84 @@
+"""One TCP connection from a sender to a receiver in other network namespaces, both ends held by this process."""
+import errno
+import socket
+import struct
+
+from .namespace import inside
+
+TCP_INFO, TCP_CONGESTION, TCP_MAXSEG, TCP_NOTSENT_LOWAT = 11, 13, 2, 25
+PAYLOAD = memoryview(bytes(range(256)) * 1024)
+
+
+def tcp_info(sock: socket.socket) -> dict:
+    """The sender's own account (struct tcp_info, linux/tcp.h)."""
+    raw = sock.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 224)
+    word = lambda at: struct.unpack_from("=I", raw, at)[0]
+    return {"retransmits": word(100), "spurious": word(216), "data_segs": word(156), "rtt_us": word(68), "cwnd_pkts": word(80),
+            "acked_bytes": struct.unpack_from("=Q", raw, 120)[0]}
+
+
+class Listener:
+    """Accepts on a free port in a namespace; shared by all connections towards that host."""
+
+    def __init__(self, ns: str, address: str):
+        with inside(ns):
+            self.socket = socket.create_server((address, 0), backlog=256)
+        self.socket.setblocking(False)
+        self.address = self.socket.getsockname()
+
+
+class Connection:
+    """Sends total_bytes (None: until end()), at most rate_bps if it is not 0, in 20 ms portions as an application would."""
+
+    def __init__(self, ns: str, to: tuple, cc: str, mss: int, rate_bps: int, total_bytes: int | None):
+        self.rate_bps, self.left, self.credit_bytes, self.open = rate_bps, total_bytes, 0.0, True
+        with inside(ns):
+            self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self.socket.setblocking(False)
+        self.socket.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc.encode())
+        self.socket.setsockopt(socket.IPPROTO_TCP, TCP_NOTSENT_LOWAT, 131072)
+        if mss:
+            self.socket.setsockopt(socket.IPPROTO_TCP, TCP_MAXSEG, mss)
+        result = self.socket.connect_ex(to)
+        if result not in (0, errno.EINPROGRESS):
+            raise OSError(result, f"connect to {to} in {ns}")
+
+    def portion(self, seconds: float) -> None:
+        """Time has passed: a rate-limited sender may write that much more, at most a second's worth."""
+        if self.rate_bps:
+            self.credit_bytes = min(self.credit_bytes + self.rate_bps / 8 * seconds, self.rate_bps / 8)
+
+    def write(self) -> bool:
+        """Write what may be written; False where the sender has to wait for credit or is finished."""
+        while self.open:
+            limit = len(PAYLOAD)
+            if self.rate_bps:
+                limit = min(limit, int(self.credit_bytes))
+            if self.left is not None:
+                limit = min(limit, self.left)
+            if limit <= 0:
+                if self.left == 0:
+                    self.end()
+                return False
+            try:
+                sent = self.socket.send(PAYLOAD[:limit])
+            except BlockingIOError:
+                return True
+            except OSError:
+                self.open = False
+                return False
+            self.credit_bytes -= sent
+            if self.left is not None:
+                self.left -= sent
+            if sent < limit:
+                return True
+        return False
+
+    def end(self) -> None:
+        """No more data; the socket stays until the end of the run, for its figures."""
+        if self.open:
+            self.open = False
+            try:
+                self.socket.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass
