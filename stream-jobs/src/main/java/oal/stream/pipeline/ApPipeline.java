@@ -46,8 +46,8 @@ public final class ApPipeline {
                 .uid("label-feature-item");
         DataStream<RowBlock> rows = decoded.getSideOutput(KeyedBlockOperator.ROWS).union(items.getSideOutput(KeyedBlockOperator.ROWS));
         DataStream<DeadLetter> deadLetters = decoded.getSideOutput(DecodeOperator.DEAD_LETTERS);
-        rows.sinkTo(sinks.rows()).uid("rows-sink").name("rows");
-        items.sinkTo(sinks.items()).uid("items-sink").name("training items");
-        deadLetters.sinkTo(sinks.deadLetters()).uid("dead-letters-sink").name("dead letters");
+        sinks.write(rows, sinks.rows()).uid("rows-sink").name("rows");
+        sinks.write(items, sinks.items()).uid("items-sink").name("training items");
+        sinks.write(deadLetters, sinks.deadLetters()).uid("dead-letters-sink").name("dead letters");
     }
 }

@@ -9,7 +9,7 @@ import java.io.Serializable;
  * @param insertThreads inserts of one committer at the same time (different tables)
  */
 public record SinkLimits(long maxInsertBytes, int maxInsertRows, long maxHeldBytes, int insertThreads) implements Serializable {
-    public static final SinkLimits DEFAULT = new SinkLimits(128L << 20, 500_000, 128L << 20, 4);
+    public static final SinkLimits DEFAULT = new SinkLimits(64L << 20, 500_000, 64L << 20, 4);
 
     public SinkLimits {
         if (maxInsertBytes <= 0) throw new IllegalArgumentException("sink.insert.max.bytes must be positive");

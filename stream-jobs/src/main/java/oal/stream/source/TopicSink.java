@@ -1,15 +1,26 @@
 package oal.stream.source;
 
+import oal.stream.codec.DeadLetter;
+import oal.stream.item.TrainingItem;
 import org.apache.flink.connector.base.DeliveryGuarantee;
 import org.apache.flink.connector.kafka.sink.KafkaRecordSerializationSchema;
 import org.apache.flink.connector.kafka.sink.KafkaSink;
 
 /** Exactly-once sinks into Kafka: one transaction per checkpoint, which readers with read_committed see once it is complete. */
-final class TopicSink {
+public final class TopicSink {
     private TopicSink() {}
 
-    /** @param transactions begins every transactional id of this sink; no other sink or job may use it */
-    static <T> KafkaSink<T> of(KafkaClient kafka, String transactions, KafkaRecordSerializationSchema<T> serializer) {
+    /** @param transactions begins every transactional id of the job; no other job on the cluster may use it */
+    public static KafkaSink<TrainingItem> items(KafkaClient kafka, String transactions) {
+        return of(kafka, transactions + "-items", new ItemSerializer());
+    }
+
+    /** @param transactions as for {@link #items} */
+    public static KafkaSink<DeadLetter> deadLetters(KafkaClient kafka, String transactions) {
+        return of(kafka, transactions + "-dead-letters", new DeadLetterSerializer());
+    }
+
+    private static <T> KafkaSink<T> of(KafkaClient kafka, String transactions, KafkaRecordSerializationSchema<T> serializer) {
         return KafkaSink.<T>builder()
                 .setKafkaProducerConfig(kafka.producer())
                 .setBootstrapServers(kafka.bootstrapServers())

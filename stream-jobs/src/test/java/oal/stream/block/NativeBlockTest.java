@@ -15,7 +15,6 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.stream.Collectors;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import oal.schema.ClickHouseColumn;
@@ -40,12 +39,7 @@ class NativeBlockTest {
 
     @BeforeAll
     static void start() throws Exception {
-        server = new ClickHouseServer();
-    }
-
-    @AfterAll
-    static void stop() throws Exception {
-        server.close();
+        server = ClickHouseServer.empty();
     }
 
     /** Insert as the sink does: no column list. */

@@ -9,7 +9,6 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.OptionalLong;
 import org.apache.flink.metrics.groups.UnregisteredMetricsGroup;
-import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
@@ -20,20 +19,14 @@ class ClickHouseClientTest {
 
     @BeforeAll
     static void start() throws Exception {
-        server = new ClickHouseServer();
-        client = new ClickHouseClient(server.target("clienttest"));
-        server.sql("CREATE DATABASE clienttest");
-        server.sql("CREATE TABLE clienttest.raw (ap_id LowCardinality(String), ts DateTime64(6, 'UTC'), v Nullable(UInt32), list Array(Int64))"
+        server = ClickHouseServer.empty();
+        client = new ClickHouseClient(server.target());
+        server.sql("CREATE TABLE oal.raw (ap_id LowCardinality(String), ts DateTime64(6, 'UTC'), v Nullable(UInt32), list Array(Int64))"
                 + " ENGINE = MergeTree PARTITION BY toDate(ts) ORDER BY (ap_id, ts) SETTINGS non_replicated_deduplication_window = 1000");
-        server.sql("CREATE TABLE clienttest.sums (ap_id LowCardinality(String), v UInt64, n UInt64)"
+        server.sql("CREATE TABLE oal.sums (ap_id LowCardinality(String), v UInt64, n UInt64)"
                 + " ENGINE = SummingMergeTree ORDER BY ap_id SETTINGS non_replicated_deduplication_window = 1000");
-        server.sql("CREATE MATERIALIZED VIEW clienttest.to_sums TO clienttest.sums AS"
-                + " SELECT ap_id, sum(coalesce(v, 0)) AS v, count() AS n FROM clienttest.raw GROUP BY ap_id");
-    }
-
-    @AfterAll
-    static void stop() throws Exception {
-        server.close();
+        server.sql("CREATE MATERIALIZED VIEW oal.to_sums TO oal.sums AS"
+                + " SELECT ap_id, sum(coalesce(v, 0)) AS v, count() AS n FROM oal.raw GROUP BY ap_id");
     }
 
     /** Rows over several days (partitions) in several blocks, some of them equal to each other. */
@@ -50,8 +43,8 @@ class ClickHouseClientTest {
     }
 
     private static void assertRows(String ap, int rows) throws Exception {
-        assertEquals(rows, server.number("SELECT count() FROM clienttest.raw WHERE ap_id = '" + ap + "'"));
-        assertEquals(rows, server.number("SELECT sum(n) FROM clienttest.sums WHERE ap_id = '" + ap + "'"), "rollup");
+        assertEquals(rows, server.number("SELECT count() FROM oal.raw WHERE ap_id = '" + ap + "'"));
+        assertEquals(rows, server.number("SELECT sum(n) FROM oal.sums WHERE ap_id = '" + ap + "'"), "rollup");
     }
 
     @Test
@@ -75,18 +68,18 @@ class ClickHouseClientTest {
         client.insert(insert);
         // The state after a kill between deduplication log and part: the token is known, one partition's part is not there.
         // Dropping a partition forgets its tokens, a mutation does not.
-        server.sql("ALTER TABLE clienttest.raw DELETE WHERE ap_id = 'lost' AND toDate(ts) = '2026-03-02' SETTINGS mutations_sync = 1");
+        server.sql("ALTER TABLE oal.raw DELETE WHERE ap_id = 'lost' AND toDate(ts) = '2026-03-02' SETTINGS mutations_sync = 1");
         client.insert(insert);
-        assertEquals(150 - 48, server.number("SELECT count() FROM clienttest.raw WHERE ap_id = 'lost'"), "the token alone drops the repetition");
+        assertEquals(150 - 48, server.number("SELECT count() FROM oal.raw WHERE ap_id = 'lost'"), "the token alone drops the repetition");
         assertEquals(48, client.addMissing(insert));
         assertEquals(0, client.addMissing(insert));
         assertEquals(server.sql("SELECT arraySort(groupArray((ts, v, list))) FROM (" + rowsOf("lost", 150) + ")"),
-                server.sql("SELECT arraySort(groupArray((ts, v, list))) FROM clienttest.raw WHERE ap_id = 'lost'"));
+                server.sql("SELECT arraySort(groupArray((ts, v, list))) FROM oal.raw WHERE ap_id = 'lost'"));
     }
 
     @Test
     void aSchemaThatDoesNotFitIsRefusedInTheServersWords() throws Exception {
-        server.sql("CREATE TABLE clienttest.narrow (ap_id String) ENGINE = MergeTree ORDER BY ap_id SETTINGS non_replicated_deduplication_window = 10");
+        server.sql("CREATE TABLE oal.narrow (ap_id String) ENGINE = MergeTree ORDER BY ap_id SETTINGS non_replicated_deduplication_window = 10");
         Insert insert = insert("x", "t-schema", 3);
         InsertRefusedException unknownColumn = assertThrows(InsertRefusedException.class,
                 () -> client.insert(new Insert(insert.token(), "narrow", insert.rows(), -1, insert.body())));
@@ -94,7 +87,7 @@ class ClickHouseClientTest {
         InsertRefusedException unknownTable = assertThrows(InsertRefusedException.class,
                 () -> client.insert(new Insert(insert.token(), "nowhere", insert.rows(), -1, insert.body())));
         assertTrue(unknownTable.getMessage().contains("UNKNOWN_TABLE"), unknownTable.getMessage());
-        assertEquals(0, server.number("SELECT count() FROM clienttest.narrow"));
+        assertEquals(0, server.number("SELECT count() FROM oal.narrow"));
     }
 
     @Test
@@ -108,22 +101,22 @@ class ClickHouseClientTest {
 
     @Test
     void aWrongPasswordIsRefused() throws Exception {
-        ClickHouseTarget target = server.target("clienttest");
-        ClickHouseTarget nobody = new ClickHouseTarget(target.url(), "clienttest", "nobody", target.passwordFile(), "", Duration.ofSeconds(5));
+        ClickHouseTarget target = server.target();
+        ClickHouseTarget nobody = new ClickHouseTarget(target.url(), "oal", "nobody", target.passwordFile(), "", Duration.ofSeconds(5));
         InsertRefusedException e = assertThrows(InsertRefusedException.class, () -> new ClickHouseClient(nobody).insert(insert("x", "t", 1)));
         assertTrue(e.getMessage().contains("516"), e.getMessage());
     }
 
     @Test
     void anAbsentServerIsNoRefusalAndNoDoubt() throws Exception {
-        ClickHouseTarget nowhere = new ClickHouseTarget("http://127.0.0.1:1", "clienttest", "default", "", "", Duration.ofSeconds(5));
+        ClickHouseTarget nowhere = new ClickHouseTarget("http://127.0.0.1:1", "oal", "default", "", "", Duration.ofSeconds(5));
         InsertUncertainException e = assertThrows(InsertUncertainException.class, () -> new ClickHouseClient(nowhere).insert(insert("x", "t", 1)));
         assertFalse(e.mayHaveArrived);
     }
 
     @Test
     void aMissingPasswordFileIsNamed() throws Exception {
-        ClickHouseTarget target = new ClickHouseTarget(server.target("x").url(), "clienttest", "default", "/nowhere/password", "", Duration.ofSeconds(5));
+        ClickHouseTarget target = new ClickHouseTarget(server.target().url(), "oal", "default", "/nowhere/password", "", Duration.ofSeconds(5));
         IOException e = assertThrows(IOException.class, () -> new ClickHouseClient(target).insert(insert("x", "t", 1)));
         assertTrue(e.getMessage().contains("/nowhere/password"), e.getMessage());
     }

@@ -1,8 +1,6 @@
 package oal.stream.sink;
 
 import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.net.ServerSocket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -13,72 +11,75 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
-/** A real ClickHouse server on a free loopback port, which a test may kill and start again on the same data. */
-public final class ClickHouseServer implements AutoCloseable {
+/**
+ * The real ClickHouse server of local/ with its users, on free loopback ports, one for all tests of this JVM. A test may kill it; its
+ * process manager starts it again.
+ */
+public final class ClickHouseServer {
     private static final Path ROOT = Path.of(System.getProperty("oal.root", "..")).toAbsolutePath().normalize();
-    private static final Duration START_LIMIT = Duration.ofSeconds(90);
-    private static final String PASSWORD = "only-for-this-test";
+    private static final long LIMIT_S = 300;
 
     private final Path directory = Files.createTempDirectory("oal-clickhouse");
-    private final int port = freePort();
     private final HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
-    private final Path python;
-    private Process process;
+    private final Map<String, String> env = new HashMap<>();
+    private final String adminPassword;
 
-    public ClickHouseServer() throws IOException, InterruptedException {
-        python = environment();
-        Files.writeString(directory.resolve("password"), PASSWORD + "\n");
-        Files.writeString(directory.resolve("config.xml"), """
-                <clickhouse>
-                  <path>%1$s/data/</path><listen_host>127.0.0.1</listen_host><http_port>%2$d</http_port><tcp_port>%3$d</tcp_port>
-                  <users_config>%1$s/users.xml</users_config>
-                  <user_directories><users_xml><path>%1$s/users.xml</path></users_xml></user_directories><log-level>information</log-level>
-                  <logger><level>information</level><log>%1$s/server.log</log></logger>
-                </clickhouse>
-                """.formatted(directory, port, freePort()));
-        // The engine's own session is `default` without a password (see local/src/oal_local/clickhouse_server.py).
-        Files.writeString(directory.resolve("users.xml"), """
-                <clickhouse><profiles><default/></profiles><quotas><default/></quotas><users>
-                  <default><no_password/><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default>
-                  <writer><password>%s</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></writer>
-                </users></clickhouse>
-                """.formatted(PASSWORD));
-        start();
-    }
+    private static ClickHouseServer only;
 
-    /** Starts the server and waits until it answers. */
-    public void start() throws IOException, InterruptedException {
-        ProcessBuilder builder = new ProcessBuilder(python.toString(), "-m", "oal_local.clickhouse_server", directory.toString())
-                .redirectErrorStream(true).redirectOutput(ProcessBuilder.Redirect.appendTo(directory.resolve("out.log").toFile()));
-        builder.environment().put("PYTHONPATH", ROOT.resolve("local/src").toString());
-        process = builder.start();
-        long deadline = System.nanoTime() + START_LIMIT.toNanos();
-        while (true) {
-            try {
-                if (sql("SELECT 1").equals("1")) return;
-            } catch (IOException e) {
-                if (!process.isAlive() || System.nanoTime() > deadline) {
-                    throw new IOException("the ClickHouse server did not start:\n" + Files.readString(directory.resolve("out.log")), e);
-                }
-                Thread.sleep(50);
-            }
+    /** The server, running, with an empty database {@code oal}. */
+    public static synchronized ClickHouseServer empty() throws IOException, InterruptedException {
+        if (only == null) {
+            only = new ClickHouseServer();
+            Runtime.getRuntime().addShutdownHook(new Thread(only::close));
         }
+        only.start();
+        only.sql("DROP DATABASE IF EXISTS oal SYNC");
+        only.sql("CREATE DATABASE oal");
+        return only;
     }
 
-    /** kill -9. */
-    public void kill() throws InterruptedException {
-        process.destroyForcibly().waitFor();
+    private ClickHouseServer() throws IOException, InterruptedException {
+        local("up", "--only", "clickhouse", "--ports", "auto", "--no-migrate");
+        for (String line : local("env").split("\n")) {
+            String[] pair = line.replaceFirst("^export ", "").split("=", 2);
+            if (pair.length == 2) env.put(pair[0], pair[1]);
+        }
+        adminPassword = Files.readString(Path.of(env.get("OAL_CLICKHOUSE_ADMIN_PASSWORD_FILE"))).strip();
     }
 
-    public ClickHouseTarget target(String database) {
-        return new ClickHouseTarget("http://127.0.0.1:" + port, database, "writer", directory.resolve("password").toString(), "", Duration.ofSeconds(30));
+    /** kill -9; returns once a new server answers. */
+    public void killAndRestart() throws IOException, InterruptedException {
+        Path pidFile = directory.resolve("run/clickhouse.pid");
+        long pid = Long.parseLong(Files.readString(pidFile).strip());
+        ProcessHandle.of(pid).orElseThrow().destroyForcibly();
+        while (Long.parseLong("0" + Files.readString(pidFile).strip()) == pid) Thread.sleep(10);
+        local("wait", "clickhouse");
     }
 
-    /** Runs a statement; its answer as tab-separated text without the last line end. */
+    /** Stays away until {@link #start()}. */
+    public void stop() throws IOException, InterruptedException {
+        local("stop", "clickhouse");
+    }
+
+    public void start() throws IOException, InterruptedException {
+        local("start", "clickhouse");
+        local("wait", "clickhouse");
+    }
+
+    /** As the job uses it: with the rights of {@code ingest}. */
+    public ClickHouseTarget target() {
+        return new ClickHouseTarget(env.get("OAL_CLICKHOUSE_URL"), "oal", "ingest", env.get("OAL_CLICKHOUSE_INGEST_PASSWORD_FILE"), "", Duration.ofSeconds(30));
+    }
+
+    /** Runs a statement as admin; its answer as tab-separated text without the last line end. */
     public String sql(String statement) throws IOException, InterruptedException {
         return new String(bytes(statement), StandardCharsets.UTF_8).strip();
     }
@@ -93,35 +94,31 @@ public final class ClickHouseServer implements AutoCloseable {
     }
 
     private byte[] bytes(String statement) throws IOException, InterruptedException {
-        HttpRequest request = HttpRequest.newBuilder(URI.create("http://127.0.0.1:" + port + "/")).timeout(Duration.ofSeconds(60))
-                .header("X-ClickHouse-User", "writer").header("X-ClickHouse-Key", PASSWORD).POST(BodyPublishers.ofString(statement)).build();
+        HttpRequest request = HttpRequest.newBuilder(URI.create(env.get("OAL_CLICKHOUSE_URL") + "/")).timeout(Duration.ofSeconds(60))
+                .header("X-ClickHouse-User", "admin").header("X-ClickHouse-Key", adminPassword).POST(BodyPublishers.ofString(statement)).build();
         HttpResponse<byte[]> response = http.send(request, BodyHandlers.ofByteArray());
         if (response.statusCode() != 200) throw new IOException(statement + ": " + new String(response.body(), StandardCharsets.UTF_8));
         return response.body();
     }
 
-    @Override
-    public void close() throws IOException, InterruptedException {
-        kill();
-        try (Stream<Path> files = Files.walk(directory)) {
-            files.sorted(Comparator.reverseOrder()).forEach(file -> file.toFile().delete());
+    private void close() {
+        try {
+            local("down");
+            try (Stream<Path> files = Files.walk(directory)) {
+                files.sorted(Comparator.reverseOrder()).forEach(file -> file.toFile().delete());
+            }
+        } catch (IOException | InterruptedException e) {
+            System.err.println("the ClickHouse server in " + directory + " was not stopped: " + e);
         }
     }
 
-    /** Interpreter of the environment that local/ runs the server in. */
-    private static Path environment() throws IOException, InterruptedException {
-        Process setup = new ProcessBuilder(ROOT.resolve("local/venv.sh").toString(), ROOT.resolve("local/requirements.txt").toString())
-                .redirectError(ProcessBuilder.Redirect.INHERIT).start();
-        String folder = new String(setup.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
-        if (!setup.waitFor(20, TimeUnit.MINUTES) || setup.exitValue() != 0) throw new IOException("local/venv.sh failed");
-        return Path.of(folder, "bin", "python");
-    }
-
-    private static int freePort() {
-        try (ServerSocket socket = new ServerSocket(0)) {
-            return socket.getLocalPort();
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
+    private String local(String command, String... arguments) throws IOException, InterruptedException {
+        List<String> line = new ArrayList<>(List.of(ROOT.resolve("local/oal-local").toString(), command, "--state", directory.toString()));
+        line.addAll(List.of(arguments));
+        Path log = directory.resolve("oal-local.log");
+        Process process = new ProcessBuilder(line).redirectError(ProcessBuilder.Redirect.appendTo(log.toFile())).start();
+        String out = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        if (!process.waitFor(LIMIT_S, TimeUnit.SECONDS) || process.exitValue() != 0) throw new IOException(line + " failed:\n" + out + Files.readString(log));
+        return out;
     }
 }

@@ -53,18 +53,16 @@ class ClickHouseSinkTest {
     void start() throws Exception {
         FAILURES.set(0);
         CHECKPOINTS.set(0);
-        server = new ClickHouseServer();
-        server.sql("CREATE DATABASE s");
-        server.sql("CREATE TABLE s.n0 (n UInt64) ENGINE = MergeTree ORDER BY n SETTINGS non_replicated_deduplication_window = 1000");
-        server.sql("CREATE TABLE s.n1 (n UInt64) ENGINE = MergeTree ORDER BY n SETTINGS non_replicated_deduplication_window = 1000");
+        server = ClickHouseServer.empty();
+        server.sql("CREATE TABLE oal.n0 (n UInt64) ENGINE = MergeTree ORDER BY n SETTINGS non_replicated_deduplication_window = 1000");
+        server.sql("CREATE TABLE oal.n1 (n UInt64) ENGINE = MergeTree ORDER BY n SETTINGS non_replicated_deduplication_window = 1000");
         // The repair compares by ts.
-        for (String table : new String[] {"n0", "n1"}) server.sql("ALTER TABLE s." + table + " ADD COLUMN ts DateTime64(6, 'UTC') DEFAULT fromUnixTimestamp64Micro(0)");
+        for (String table : new String[] {"n0", "n1"}) server.sql("ALTER TABLE oal." + table + " ADD COLUMN ts DateTime64(6, 'UTC') DEFAULT fromUnixTimestamp64Micro(0)");
     }
 
     @AfterEach
-    void stop() throws Exception {
+    void stop() {
         background.shutdownNow();
-        server.close();
     }
 
     /** A Native block of consecutive numbers: columns, rows, then name, type and values of the one column. */
@@ -122,14 +120,14 @@ class ClickHouseSinkTest {
         env.fromSource(new DataGeneratorSource<>(blocks, BLOCKS, RateLimiterStrategy.perSecond(BLOCKS_PER_SECOND), TypeInformation.of(RowBlock.class)),
                         WatermarkStrategy.noWatermarks(), "blocks").uid("blocks")
                 .map(new Failing(failures)).uid("failing")
-                .sinkTo(new ClickHouseSink(server.target("s"), new SinkLimits(2000, 1000, 1 << 20, 2))).uid("clickhouse");
+                .sinkTo(new ClickHouseSink(server.target(), new SinkLimits(2000, 1000, 1 << 20, 2))).uid("clickhouse");
         env.execute();
     }
 
     private void assertEveryRowOnce() throws Exception {
         long rows = (long) BLOCKS * ROWS_PER_BLOCK;
         assertEquals(rows + "\t" + rows + "\t0\t" + (rows - 1),
-                server.sql("SELECT count(), uniqExact(n), min(n), max(n) FROM (SELECT n FROM s.n0 UNION ALL SELECT n FROM s.n1)"));
+                server.sql("SELECT count(), uniqExact(n), min(n), max(n) FROM (SELECT n FROM oal.n0 UNION ALL SELECT n FROM oal.n1)"));
     }
 
     @Test
@@ -147,9 +145,8 @@ class ClickHouseSinkTest {
             return null;
         });
         for (int kills = 1; kills <= 2; kills++) {
-            while (server.number("SELECT count() FROM s.n1") < kills * BLOCKS * ROWS_PER_BLOCK / 8) Thread.sleep(5);
-            server.kill();
-            server.start();
+            while (server.number("SELECT count() FROM oal.n1") < kills * BLOCKS * ROWS_PER_BLOCK / 8) Thread.sleep(5);
+            server.killAndRestart();
         }
         job.get(180, TimeUnit.SECONDS);
         assertEquals(2, FAILURES.get());
@@ -158,7 +155,7 @@ class ClickHouseSinkTest {
 
     @Test
     void aTableThatDoesNotFitFailsTheJobWithTheServersWords() throws Exception {
-        server.sql("DROP TABLE s.n1");
+        server.sql("DROP TABLE oal.n1");
         Exception e = assertThrows(Exception.class, () -> run(0, configuration(1)));
         InsertRefusedException refused = ExceptionUtils.findSerializedThrowable(e, InsertRefusedException.class, getClass().getClassLoader()).orElseThrow(() -> new AssertionError(e));
         assertTrue(refused.getMessage().contains("into n1") && refused.getMessage().contains("UNKNOWN_TABLE"), refused.getMessage());

@@ -32,24 +32,22 @@ class InsertCommitterTest {
 
     @BeforeEach
     void start() throws Exception {
-        server = new ClickHouseServer();
-        server.sql("CREATE DATABASE c");
+        server = ClickHouseServer.empty();
         for (String table : List.of("a", "b")) {
-            server.sql("CREATE TABLE c." + table + " (ts DateTime64(6, 'UTC'), n UInt64) ENGINE = MergeTree PARTITION BY toDate(ts) ORDER BY ts"
+            server.sql("CREATE TABLE oal." + table + " (ts DateTime64(6, 'UTC'), n UInt64) ENGINE = MergeTree PARTITION BY toDate(ts) ORDER BY ts"
                     + " SETTINGS non_replicated_deduplication_window = 1000");
         }
-        server.sql("CREATE TABLE c.sums (day Date, n UInt64) ENGINE = SummingMergeTree ORDER BY day SETTINGS non_replicated_deduplication_window = 1000");
-        server.sql("CREATE MATERIALIZED VIEW c.to_sums TO c.sums AS SELECT toDate(ts) AS day, count() AS n FROM c.a GROUP BY day");
+        server.sql("CREATE TABLE oal.sums (day Date, n UInt64) ENGINE = SummingMergeTree ORDER BY day SETTINGS non_replicated_deduplication_window = 1000");
+        server.sql("CREATE MATERIALIZED VIEW oal.to_sums TO oal.sums AS SELECT toDate(ts) AS day, count() AS n FROM oal.a GROUP BY day");
     }
 
     @AfterEach
-    void stop() throws Exception {
+    void stop() {
         background.shutdownNow();
-        server.close();
     }
 
     private InsertCommitter committer(OptionalLong restored) throws Exception {
-        return new InsertCommitter(server.target("c"), SinkLimits.DEFAULT, restored, new UnregisteredMetricsGroup());
+        return new InsertCommitter(server.target(), SinkLimits.DEFAULT, restored, new UnregisteredMetricsGroup());
     }
 
     /** Inserts of one checkpoint into both tables, their rows over two days. */
@@ -71,9 +69,9 @@ class InsertCommitterTest {
     private void assertExactly(int checkpoints) throws Exception {
         for (String table : List.of("a", "b")) {
             assertEquals((long) checkpoints * ROWS + "\t" + (long) checkpoints * ROWS,
-                    server.sql("SELECT count(), uniqExact(n) FROM c." + table), "rows and distinct rows of " + table);
+                    server.sql("SELECT count(), uniqExact(n) FROM oal." + table), "rows and distinct rows of " + table);
         }
-        assertEquals((long) checkpoints * ROWS, server.number("SELECT sum(n) FROM c.sums"), "rollup");
+        assertEquals((long) checkpoints * ROWS, server.number("SELECT sum(n) FROM oal.sums"), "rollup");
     }
 
     @Test
@@ -89,9 +87,8 @@ class InsertCommitterTest {
         });
         for (int kills = 1; kills <= 3; kills++) {
             long until = kills * checkpoints * ROWS / 5L;
-            while (server.number("SELECT count() FROM c.b") < until) assertFalse(committing.isDone(), "killed too late to matter");
-            server.kill();
-            server.start();
+            while (server.number("SELECT count() FROM oal.b") < until) assertFalse(committing.isDone(), "killed too late to matter");
+            server.killAndRestart();
         }
         committing.get(LIMIT_S, TimeUnit.SECONDS);
         assertExactly(checkpoints);
@@ -103,8 +100,8 @@ class InsertCommitterTest {
         try (InsertCommitter first = committer(OptionalLong.empty())) {
             first.commit(requests(inserts));
         }
-        server.sql("ALTER TABLE c.a DELETE WHERE toDate(ts) = '2026-05-01' SETTINGS mutations_sync = 1");
-        server.sql("ALTER TABLE c.sums DELETE WHERE day = '2026-05-01' SETTINGS mutations_sync = 1");
+        server.sql("ALTER TABLE oal.a DELETE WHERE toDate(ts) = '2026-05-01' SETTINGS mutations_sync = 1");
+        server.sql("ALTER TABLE oal.sums DELETE WHERE day = '2026-05-01' SETTINGS mutations_sync = 1");
         try (InsertCommitter restored = committer(OptionalLong.of(12))) {
             restored.commit(requests(inserts));
         }
@@ -114,7 +111,7 @@ class InsertCommitterTest {
     @Test
     void anAbsentServerHoldsTheJobUpAndLosesNothing() throws Exception {
         List<Insert> inserts = inserts(0);
-        server.kill();
+        server.stop();
         InsertCommitter committer = committer(OptionalLong.empty());
         Future<?> committing = background.submit(() -> {
             committer.commit(requests(inserts));
@@ -131,7 +128,7 @@ class InsertCommitterTest {
     @Test
     void aCancelledTaskDoesNotWaitForAnAbsentServer() throws Exception {
         List<Insert> inserts = inserts(0);
-        server.kill();
+        server.stop();
         InsertCommitter committer = committer(OptionalLong.empty());
         AtomicReference<Thread> task = new AtomicReference<>();
         Future<?> committing = background.submit(() -> {
@@ -149,7 +146,7 @@ class InsertCommitterTest {
     @Test
     void aTableThatDoesNotFitFailsTheJobWithTheTablesName() throws Exception {
         List<Insert> inserts = inserts(0);
-        server.sql("ALTER TABLE c.b RENAME COLUMN n TO m");
+        server.sql("ALTER TABLE oal.b RENAME COLUMN n TO m");
         try (InsertCommitter committer = committer(OptionalLong.empty())) {
             Future<?> committing = background.submit(() -> {
                 committer.commit(requests(inserts));
@@ -159,7 +156,7 @@ class InsertCommitterTest {
             assertInstanceOf(InsertRefusedException.class, e);
             assertTrue(e.getMessage().contains("into b") && e.getMessage().contains("DB::Exception"), e.getMessage());
         }
-        server.sql("ALTER TABLE c.b RENAME COLUMN m TO n");
+        server.sql("ALTER TABLE oal.b RENAME COLUMN m TO n");
         try (InsertCommitter committer = committer(OptionalLong.of(3))) {
             committer.commit(requests(inserts));
         }

@@ -1,0 +1,94 @@
+package oal.stream;
+
+import java.time.Duration;
+import oal.stream.codec.RawBatch;
+import oal.stream.pipeline.BrokerTime;
+import oal.stream.pipeline.ApPipeline;
+import oal.stream.pipeline.PipelineSettings;
+import oal.stream.pipeline.Sinks;
+import oal.stream.sink.ClickHouseSink;
+import oal.stream.sink.ClickHouseTarget;
+import oal.stream.sink.SinkLimits;
+import oal.stream.source.BatchSource;
+import oal.stream.source.KafkaClient;
+import oal.stream.source.TopicSink;
+import org.apache.flink.configuration.CheckpointingOptions;
+import org.apache.flink.configuration.ConfigOption;
+import org.apache.flink.configuration.Configuration;
+import org.apache.flink.configuration.ExternalizedCheckpointRetention;
+import org.apache.flink.configuration.RestartStrategyOptions;
+import org.apache.flink.configuration.ReadableConfig;
+import org.apache.flink.streaming.api.datastream.DataStream;
+import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+
+/** The job with its real sources and sinks, all of it from the properties file. One graph, so that one checkpoint covers everything. */
+final class StreamJob {
+    static final String NAME = "oal-stream-jobs";
+
+    private final KafkaClient kafka;
+    private final ClickHouseTarget clickhouse;
+    private final SinkLimits limits;
+    private final PipelineSettings pipeline;
+    private final String transactions;
+    private final boolean fromEarliest;
+    private final Duration discovery;
+    private final Duration idle;
+    private final int sinkParallelism;
+    /** Null: the cluster's. */
+    private final Duration checkpointInterval;
+
+    private StreamJob(JobConfig config) {
+        kafka = new KafkaClient(config.kafka());
+        clickhouse = new ClickHouseTarget(
+                config.text(Key.CLICKHOUSE_URL), config.text(Key.CLICKHOUSE_DATABASE), config.text(Key.CLICKHOUSE_USER),
+                config.text(Key.CLICKHOUSE_PASSWORD_FILE), config.text(Key.CLICKHOUSE_CA_FILE), config.millis(Key.CLICKHOUSE_REQUEST_TIMEOUT));
+        limits = new SinkLimits(config.number(Key.SINK_INSERT_MAX_BYTES), config.count(Key.SINK_INSERT_MAX_ROWS),
+                config.number(Key.SINK_HELD_MAX_BYTES), config.count(Key.SINK_INSERT_THREADS));
+        pipeline = new PipelineSettings(config.millis(Key.LATENESS), config.millis(Key.STATE_TTL), config.millis(Key.FLUSH),
+                config.count(Key.BLOCK_ROWS), config.count(Key.BLOCK_BYTES), "true".equals(config.word(Key.RAW_ROWS, "true", "false")));
+        transactions = config.text(Key.SINK_TRANSACTIONS);
+        fromEarliest = "earliest".equals(config.word(Key.SOURCE_START, "earliest", "latest"));
+        discovery = config.millis(Key.SOURCE_DISCOVERY);
+        idle = config.millis(Key.SOURCE_IDLE);
+        sinkParallelism = config.count(Key.SINK_PARALLELISM);
+        checkpointInterval = config.text(Key.CHECKPOINT_INTERVAL).isEmpty() ? null : Duration.ofMillis(config.count(Key.CHECKPOINT_INTERVAL));
+    }
+
+    static StreamJob of(JobConfig config) {
+        return new StreamJob(config);
+    }
+
+    void execute() throws Exception {
+        StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
+        env.configure(settings(env.getConfiguration()));
+        ApPipeline.configure(env);
+        define(env);
+        env.execute(NAME);
+    }
+
+    void define(StreamExecutionEnvironment env) {
+        DataStream<RawBatch> batches = env.fromSource(BatchSource.of(kafka, fromEarliest, discovery), BrokerTime.watermarks(idle), "kafka: batches").uid("batches");
+        ApPipeline.define(batches, new Sinks(
+                new ClickHouseSink(clickhouse, limits), TopicSink.items(kafka, transactions), TopicSink.deadLetters(kafka, transactions), sinkParallelism), pipeline);
+    }
+
+    /** What the job needs of Flink. The cluster's own choice stands where there is one and the job can live with it. */
+    Configuration settings(ReadableConfig cluster) {
+        Configuration settings = new Configuration();
+        if (checkpointInterval != null) settings.set(CheckpointingOptions.CHECKPOINTING_INTERVAL, checkpointInterval);
+        else byDefault(settings, cluster, CheckpointingOptions.CHECKPOINTING_INTERVAL, Duration.ofSeconds(1));
+        byDefault(settings, cluster, CheckpointingOptions.EXTERNALIZED_CHECKPOINT_RETENTION, ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION);
+        // While ClickHouse or Kafka is away checkpoints run into their timeout; that is waiting, not failing.
+        byDefault(settings, cluster, CheckpointingOptions.TOLERABLE_FAILURE_NUMBER, Integer.MAX_VALUE);
+        if (cluster.getOptional(RestartStrategyOptions.RESTART_STRATEGY).isEmpty()) {
+            // Without end: while no TaskManager is there every attempt fails at once.
+            settings.set(RestartStrategyOptions.RESTART_STRATEGY, "exponential-delay");
+            settings.set(RestartStrategyOptions.RESTART_STRATEGY_EXPONENTIAL_DELAY_MAX_BACKOFF, Duration.ofSeconds(10));
+        }
+        return settings;
+    }
+
+    private static <T> void byDefault(Configuration settings, ReadableConfig cluster, ConfigOption<T> option, T value) {
+        if (cluster.getOptional(option).isEmpty()) settings.set(option, value);
+    }
+}

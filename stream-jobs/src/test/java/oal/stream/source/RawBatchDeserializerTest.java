@@ -1,0 +1,44 @@
+package oal.stream.source;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import oal.schema.Topic;
+import oal.stream.codec.RawBatch;
+import org.apache.flink.api.common.functions.util.ListCollector;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.common.header.internals.RecordHeaders;
+import org.apache.kafka.common.record.TimestampType;
+import org.junit.jupiter.api.Test;
+
+class RawBatchDeserializerTest {
+    private static RawBatch read(byte[] key, byte[] value) {
+        List<RawBatch> out = new ArrayList<>();
+        new RawBatchDeserializer().deserialize(new ConsumerRecord<>("ap.packets.v1", 3, 99, 1234, TimestampType.LOG_APPEND_TIME, 0, 0, key, value,
+                new RecordHeaders(), Optional.empty()), new ListCollector<>(out));
+        assertEquals(1, out.size());
+        return out.get(0);
+    }
+
+    @Test
+    void takesARecordAsItIs() {
+        RawBatch batch = read("ap-1".getBytes(), new byte[] {1, 2, 3});
+        assertEquals("ap-1", batch.key);
+        assertEquals(Topic.PACKETS, batch.topic());
+        assertArrayEquals(new byte[] {1, 2, 3}, batch.value);
+        assertEquals(1234, batch.kafkaTsMs);
+        assertEquals(3, batch.partition);
+        assertEquals(99, batch.offset);
+    }
+
+    @Test
+    void aRecordWithoutKeyOrValueOrWithABrokenKeyPassesToo() {
+        RawBatch nothing = read(null, null);
+        assertEquals("", nothing.key);
+        assertEquals(0, nothing.value.length);
+        assertEquals("\uFFFD", read(new byte[] {(byte) 0xFF}, new byte[0]).key);
+    }
+}
