@@ -1,0 +1,160 @@
+"""The users that people and stream jobs get: what they may, and what they may not."""
+
+import hashlib
+import os
+import re
+from xml.etree import ElementTree
+
+import pytest
+from conftest import FOLDER, run_migrate
+from server import QueryError, Server
+
+import dataset
+
+ANALYST, JOBS = "analyst's secret", "jobs' secret"
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    """A server with both files in users.d, migrated and filled."""
+    environment = {**os.environ, "OAL_ANALYST_PASSWORD_SHA256": sha256(ANALYST), "OAL_STREAM_JOBS_PASSWORD_SHA256": sha256(JOBS)}
+    s = Server(tmp_path_factory.mktemp("guarded"), extra_users=sorted((FOLDER / "users").glob("*.xml")), environment=environment).start()
+    try:
+        done = run_migrate("--url", s.url)
+        assert done.returncode == 0, done.stderr
+        dataset.fill(lambda sql: s.query(sql, database="oal"))
+        yield s
+    finally:
+        s.stop()
+
+
+def analyst(server, sql, **settings):
+    return server.query(sql, user="analyst", password=ANALYST, **settings)
+
+
+def jobs(server, sql, data=None, **settings):
+    return server.query(sql, data=data, user="stream_jobs", password=JOBS, **settings)
+
+
+def test_analyst_reads_tables_rollups_and_views(guarded):
+    assert int(analyst(guarded, "SELECT count() FROM oal.packet")) > 0
+    assert int(analyst(guarded, "SELECT count() FROM station_1s")) > 0  # oal is its default database
+    assert "ap-03" in analyst(guarded, "SELECT * FROM v_loss_where(from = '2026-11-20 12:00:00', to = '2026-11-20 13:00:00')")
+    assert "packet" in analyst(guarded, "SELECT * FROM v_table_sizes")
+
+
+def test_analyst_runs_every_question_of_the_readme(guarded):
+    import questions
+
+    for q in questions.load():
+        analyst(guarded, q.sql.strip().rstrip(";"))
+
+
+def test_analyst_may_set_what_clients_set(guarded):
+    assert analyst(guarded, "SELECT 1 AS x", default_format="JSONEachRow", max_execution_time=5).strip() == '{"x":1}'
+
+
+@pytest.mark.parametrize("sql", [
+    "INSERT INTO oal.late (ap_id) VALUES ('x')",
+    "DROP TABLE oal.packet",
+    "ALTER TABLE oal.packet DELETE WHERE 1",
+    "TRUNCATE TABLE oal.label",
+    "CREATE TABLE oal.mine (a UInt8) ENGINE = Memory",
+    "CREATE TEMPORARY TABLE mine (a UInt8)",
+    "OPTIMIZE TABLE oal.packet FINAL",
+    "SYSTEM DROP MARK CACHE",
+    "KILL QUERY WHERE 1",
+])
+def test_analyst_cannot_write(guarded, sql):
+    with pytest.raises(QueryError, match=r"READONLY|ACCESS_DENIED"):
+        analyst(guarded, sql)
+
+
+@pytest.mark.parametrize("sql", [
+    "SELECT * FROM file('/etc/passwd', 'LineAsString', 'l String')",
+    "SELECT * FROM url('http://127.0.0.1:1/', 'LineAsString', 'l String')",
+    "SELECT * FROM remote('127.0.0.1:1', 'system.one')",
+    "SELECT * FROM system.users",
+])
+def test_analyst_cannot_look_elsewhere(guarded, sql):
+    with pytest.raises(QueryError, match=r"READONLY|ACCESS_DENIED"):
+        analyst(guarded, sql)
+
+
+@pytest.mark.parametrize("setting, value", [
+    ("readonly", 0), ("max_execution_time", 3600), ("max_execution_time", 0), ("max_memory_usage", 0), ("max_memory_usage", 10**11), ("max_rows_to_read", 0),
+    ("max_result_rows", 0), ("max_result_rows", 10**9), ("max_threads", 64), ("result_overflow_mode", "break"),
+])
+def test_analyst_cannot_raise_its_limits(guarded, setting, value):
+    with pytest.raises(QueryError, match=r"SETTING_CONSTRAINT_VIOLATION|READONLY|ACCESS_DENIED|shouldn't be"):
+        analyst(guarded, "SELECT 1", **{setting: value})
+
+
+def test_another_profile_changes_no_limit(guarded):
+    limits = "SELECT getSetting('readonly'), getSetting('max_execution_time'), getSetting('max_memory_usage'), getSetting('max_result_rows')"
+    assert analyst(guarded, limits, profile="default") == analyst(guarded, limits) == "2\t30\t2000000000\t1000000\n"
+    with pytest.raises(QueryError, match=r"SETTING_CONSTRAINT_VIOLATION|READONLY|ACCESS_DENIED|shouldn't be"):
+        analyst(guarded, "SELECT 1", profile="stream_jobs")
+
+
+def test_analyst_s_answers_are_limited(guarded):
+    with pytest.raises(QueryError, match="TOO_MANY_ROWS_OR_BYTES"):
+        analyst(guarded, "SELECT number FROM numbers(1000001)", wait_end_of_query=1)
+    with pytest.raises(QueryError, match="TOO_MANY_ROWS"):
+        analyst(guarded, "SELECT count() FROM packet WHERE payload_bytes > 3", max_rows_to_read=10)
+    with pytest.raises(QueryError, match="MEMORY_LIMIT_EXCEEDED"):
+        analyst(guarded, "SELECT groupArray(toString(number)) FROM numbers(100000000) FORMAT Null")
+
+
+@pytest.mark.parametrize("user, password", [("analyst", ""), ("analyst", "wrong"), ("stream_jobs", ""), ("stream_jobs", ANALYST)])
+def test_a_wrong_password_is_refused(guarded, user, password):
+    with pytest.raises(QueryError, match="AUTHENTICATION_FAILED"):
+        guarded.query("SELECT 1", user=user, password=password)
+
+
+def test_stream_jobs_inserts_and_the_rollups_follow(guarded):
+    before = int(guarded.query("SELECT sum(pkts) FROM oal.packet_1m"))
+    body = b"new-ap\t2026-11-20 15:00:00\t0\nnew-ap\t2026-11-20 15:00:01\t1\n"
+    for _ in range(2):  # the profile deduplicates without being asked
+        jobs(guarded, "INSERT INTO packet (ap_id, ts, direction) FORMAT TSV", data=body, insert_deduplication_token="users-1")
+    assert int(guarded.query("SELECT sum(pkts) FROM oal.packet_1m")) == before + 2
+
+
+@pytest.mark.parametrize("sql", ["DROP TABLE oal.packet", "ALTER TABLE oal.packet DELETE WHERE 1", "SELECT * FROM file('/etc/passwd', 'LineAsString', 'l String')", "TRUNCATE TABLE oal.packet", "CREATE TABLE oal.mine (a UInt8) ENGINE = Memory"])
+def test_stream_jobs_does_nothing_else(guarded, sql):
+    with pytest.raises(QueryError, match="ACCESS_DENIED"):
+        jobs(guarded, sql)
+
+
+def statements() -> list[str]:
+    return [s.strip() for s in re.sub(r"--[^\n]*", "", (FOLDER / "users" / "roles.sql").read_text()).split(";") if s.strip()]
+
+
+@pytest.mark.parametrize("sql", statements(), ids=lambda s: " ".join(s.split()[:6]))
+def test_roles_sql_parses(server, sql):
+    """This server's users come from files alone, so it refuses to make some; but only after it has understood the statement."""
+    with pytest.raises(QueryError, match="ACCESS_DENIED|UNKNOWN_ROLE|THERE_IS_NO_PROFILE|ACCESS_STORAGE_FOR_INSERTION_NOT_FOUND"):
+        server.query(sql, param_analyst_sha256="0" * 64, param_jobs_sha256="0" * 64)
+
+
+@pytest.mark.parametrize("user", ["analyst", "stream_jobs"])
+def test_roles_sql_says_the_same_as_the_files(user):
+    root = ElementTree.parse(FOLDER / "users" / f"{user}.xml").getroot()
+    profile = root.find(f"profiles/{user}")
+    from_xml = {e.tag: e.text for e in profile if e.tag != "constraints"}
+    limits = {e.tag: {b.tag: b.text for b in e} for e in profile.findall("constraints/*")}
+    (ddl,) = [s for s in statements() if s.startswith(f"CREATE SETTINGS PROFILE IF NOT EXISTS oal_{user} ")]
+    from_sql, sql_limits = {}, {}
+    for part in ddl.split("SETTINGS", 2)[2].split(","):
+        name, value, rest = re.fullmatch(r"\s*(\w+) = (\S+)(.*?)\s*", part).groups()
+        from_sql[name] = value.strip("'")
+        bounds = re.fullmatch(r" MIN (\d+) MAX (\d+)", rest)
+        if rest:
+            sql_limits[name] = {"min": bounds.group(1), "max": bounds.group(2)} if bounds else {rest.strip().lower(): None}
+    assert from_sql == from_xml and sql_limits == limits
+    grants = {e.text for e in root.findall(f"users/{user}/grants/query")}
+    assert {f"{g} TO oal_{user}" for g in grants} == {s for s in statements() if s.startswith("GRANT ") and s.endswith(f" TO oal_{user}")}
