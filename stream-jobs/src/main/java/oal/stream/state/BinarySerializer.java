@@ -15,17 +15,18 @@ import org.apache.flink.core.memory.DataOutputView;
 public abstract class BinarySerializer<T> extends TypeSerializerSingleton<T> {
     private static final long serialVersionUID = 1L;
 
-    private transient DataOutputSerializer scratch;
+    /** Size of the state written last. Only a hint: one serializer is used by the task and by the thread that writes its checkpoints. */
+    private transient volatile int sizeHint;
 
     protected abstract void write(T state, DataOutputView out) throws IOException;
 
     protected abstract T read(DataInputView in) throws IOException;
 
     private DataOutputSerializer encode(T state) throws IOException {
-        if (scratch == null) scratch = new DataOutputSerializer(16 << 10);
-        scratch.clear();
-        write(state, scratch);
-        return scratch;
+        DataOutputSerializer bytes = new DataOutputSerializer(Math.max(256, sizeHint + sizeHint / 8));
+        write(state, bytes);
+        sizeHint = bytes.length();
+        return bytes;
     }
 
     @Override
