@@ -1044,6 +1044,14 @@ bool pipeline_station_active(const struct pipeline *p, uint64_t mac, uint64_t si
 	return stations_active(&p->stations, mac, since_us);
 }
 
+void pipeline_flows_end(struct pipeline *p)
+{
+	unsigned i;
+
+	for (i = 0; i < 2 * p->flows.touched; i++)
+		p->flow_entities[i].live = false;
+}
+
 void pipeline_account(struct pipeline *p, uint32_t ring_drops, uint32_t dumps_interrupted, uint8_t clock_state, uint32_t clock_error_us)
 {
 	p->stats.ring_drops += ring_drops;

@@ -129,6 +129,9 @@ void pipeline_skipped_frame(struct pipeline *, unsigned reason);
 void pipeline_station_addr(struct pipeline *, const uint8_t *ip, int ip_len, uint64_t mac);
 /* True when a flow of this station had a packet since `since_us`: then it is worth 250 Hz. */
 bool pipeline_station_active(const struct pipeline *, uint64_t mac, uint64_t since_us);
+/* All flows have ended: none is reported any more, until it has payload again (a replay that starts over). */
+void pipeline_flows_end(struct pipeline *);
+
 /* News for the headers: ring drops and interrupted dumps since the last call, state of the clock now. */
 void pipeline_account(struct pipeline *, uint32_t ring_drops, uint32_t dumps_interrupted, uint8_t clock_state,
                       uint32_t clock_error_us);
