@@ -21,7 +21,7 @@ def sha256(text: str) -> str:
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory):
     """A server with both files in users.d, migrated and filled."""
-    environment = {**os.environ, "OAL_ANALYST_PASSWORD_SHA256": sha256(ANALYST), "OAL_STREAM_JOBS_PASSWORD_SHA256": sha256(JOBS)}
+    environment = {**os.environ, "OAL_ANALYST_PASSWORD_SHA256": sha256(ANALYST), "OAL_INGEST_PASSWORD_SHA256": sha256(JOBS)}
     s = Server(tmp_path_factory.mktemp("guarded"), extra_users=sorted((FOLDER / "users").glob("*.xml")), environment=environment).start()
     try:
         done = run_migrate("--url", s.url)
@@ -37,7 +37,7 @@ def analyst(server, sql, **settings):
 
 
 def jobs(server, sql, data=None, **settings):
-    return server.query(sql, data=data, user="stream_jobs", password=JOBS, **settings)
+    return server.query(sql, data=data, user="ingest", password=JOBS, **settings)
 
 
 def test_analyst_reads_tables_rollups_and_views(guarded):
@@ -98,7 +98,7 @@ def test_another_profile_changes_no_limit(guarded):
     limits = "SELECT getSetting('readonly'), getSetting('max_execution_time'), getSetting('max_memory_usage'), getSetting('max_result_rows')"
     assert analyst(guarded, limits, profile="default") == analyst(guarded, limits) == "2\t30\t2000000000\t1000000\n"
     with pytest.raises(QueryError, match=r"SETTING_CONSTRAINT_VIOLATION|READONLY|ACCESS_DENIED|shouldn't be"):
-        analyst(guarded, "SELECT 1", profile="stream_jobs")
+        analyst(guarded, "SELECT 1", profile="ingest")
 
 
 def test_analyst_s_answers_are_limited(guarded):
@@ -110,13 +110,13 @@ def test_analyst_s_answers_are_limited(guarded):
         analyst(guarded, "SELECT groupArray(toString(number)) FROM numbers(100000000) FORMAT Null")
 
 
-@pytest.mark.parametrize("user, password", [("analyst", ""), ("analyst", "wrong"), ("stream_jobs", ""), ("stream_jobs", ANALYST)])
+@pytest.mark.parametrize("user, password", [("analyst", ""), ("analyst", "wrong"), ("ingest", ""), ("ingest", ANALYST)])
 def test_a_wrong_password_is_refused(guarded, user, password):
     with pytest.raises(QueryError, match="AUTHENTICATION_FAILED"):
         guarded.query("SELECT 1", user=user, password=password)
 
 
-def test_stream_jobs_inserts_and_the_rollups_follow(guarded):
+def test_ingest_inserts_and_the_rollups_follow(guarded):
     before = int(guarded.query("SELECT sum(pkts) FROM oal.packet_1m"))
     body = b"new-ap\t2026-11-20 15:00:00\t0\nnew-ap\t2026-11-20 15:00:01\t1\n"
     for _ in range(2):  # the profile deduplicates without being asked
@@ -125,7 +125,7 @@ def test_stream_jobs_inserts_and_the_rollups_follow(guarded):
 
 
 @pytest.mark.parametrize("sql", ["DROP TABLE oal.packet", "ALTER TABLE oal.packet DELETE WHERE 1", "SELECT * FROM file('/etc/passwd', 'LineAsString', 'l String')", "TRUNCATE TABLE oal.packet", "CREATE TABLE oal.mine (a UInt8) ENGINE = Memory"])
-def test_stream_jobs_does_nothing_else(guarded, sql):
+def test_ingest_does_nothing_else(guarded, sql):
     with pytest.raises(QueryError, match="ACCESS_DENIED"):
         jobs(guarded, sql)
 
@@ -138,10 +138,10 @@ def statements() -> list[str]:
 def test_roles_sql_parses(server, sql):
     """This server's users come from files alone, so it refuses to make some; but only after it has understood the statement."""
     with pytest.raises(QueryError, match="ACCESS_DENIED|UNKNOWN_ROLE|THERE_IS_NO_PROFILE|ACCESS_STORAGE_FOR_INSERTION_NOT_FOUND"):
-        server.query(sql, param_analyst_sha256="0" * 64, param_jobs_sha256="0" * 64)
+        server.query(sql, param_analyst_sha256="0" * 64, param_ingest_sha256="0" * 64)
 
 
-@pytest.mark.parametrize("user", ["analyst", "stream_jobs"])
+@pytest.mark.parametrize("user", ["analyst", "ingest"])
 def test_roles_sql_says_the_same_as_the_files(user):
     root = ElementTree.parse(FOLDER / "users" / f"{user}.xml").getroot()
     profile = root.find(f"profiles/{user}")

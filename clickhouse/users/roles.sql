@@ -1,6 +1,6 @@
--- The users of analyst.xml and stream_jobs.xml as SQL, for a server with a writable access storage (users.xml alone has none).
+-- The users of analyst.xml and ingest.xml as SQL, for a server with a writable access storage (users.xml alone has none).
 -- Run once by an administrator, with the passwords' SHA-256 hashes as parameters:
---   clickhouse-client --param_analyst_sha256=… --param_jobs_sha256=… --queries-file users/roles.sql
+--   clickhouse-client --param_analyst_sha256=… --param_ingest_sha256=… --queries-file users/roles.sql
 
 CREATE SETTINGS PROFILE IF NOT EXISTS oal_analyst SETTINGS
     readonly = 2,
@@ -8,7 +8,9 @@ CREATE SETTINGS PROFILE IF NOT EXISTS oal_analyst SETTINGS
     max_memory_usage = 2000000000 MIN 1 MAX 2000000000,
     max_threads = 2 MIN 1 MAX 2,
     max_rows_to_read = 2000000000 MIN 1 MAX 2000000000,
+    max_bytes_to_read = 400000000000 MIN 1 MAX 400000000000,
     max_result_rows = 1000000 MIN 1 MAX 1000000,
+    max_result_bytes = 1000000000 MIN 1 MAX 1000000000,
     result_overflow_mode = 'throw' CONST,
     max_concurrent_queries_for_user = 8 CONST,
     max_bytes_before_external_group_by = 1000000000,
@@ -21,13 +23,13 @@ CREATE QUOTA IF NOT EXISTS oal_analyst FOR INTERVAL 1 hour MAX queries = 20000, 
 CREATE USER IF NOT EXISTS analyst IDENTIFIED WITH sha256_hash BY {analyst_sha256:String} DEFAULT ROLE oal_analyst DEFAULT DATABASE oal;
 GRANT oal_analyst TO analyst;
 
-CREATE SETTINGS PROFILE IF NOT EXISTS oal_stream_jobs SETTINGS
+CREATE SETTINGS PROFILE IF NOT EXISTS oal_ingest SETTINGS
     async_insert = 0,
     deduplicate_blocks_in_dependent_materialized_views = 1,
     max_execution_time = 60,
     max_memory_usage = 2000000000;
 
-CREATE ROLE IF NOT EXISTS oal_stream_jobs SETTINGS PROFILE 'oal_stream_jobs';
-GRANT SELECT, INSERT ON oal.* TO oal_stream_jobs;
-CREATE USER IF NOT EXISTS stream_jobs IDENTIFIED WITH sha256_hash BY {jobs_sha256:String} DEFAULT ROLE oal_stream_jobs DEFAULT DATABASE oal;
-GRANT oal_stream_jobs TO stream_jobs;
+CREATE ROLE IF NOT EXISTS oal_ingest SETTINGS PROFILE 'oal_ingest';
+GRANT SELECT, INSERT ON oal.* TO oal_ingest;
+CREATE USER IF NOT EXISTS ingest IDENTIFIED WITH sha256_hash BY {ingest_sha256:String} DEFAULT ROLE oal_ingest DEFAULT DATABASE oal;
+GRANT oal_ingest TO ingest;
