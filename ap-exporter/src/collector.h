@@ -8,7 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct oal_health_row;
 struct pipeline;
+struct pipeline_stats;
 
 /* What collectors count, all of them together. */
 struct collector_counts {
@@ -23,9 +25,12 @@ struct collector_env {
 	uint32_t section; /* which section of its type */
 	struct pipeline *pipeline;
 	struct collector_counts *counts;
-	/* For replay, whose batches are made already. */
-	void (*put)(void *put_ctx, const struct sink_batch *);
-	void *put_ctx;
+	/* For replay, which has pipelines of its own. */
+	void (*put)(void *ctx, const struct sink_batch *);
+	void (*health)(void *ctx, struct oal_health_row *); /* fills what only the daemon knows */
+	void *ctx;
+	const uint8_t *pseudonym_key; /* NULL: addresses as they are */
+	size_t pseudonym_key_len;
 };
 
 struct collector_tick {
@@ -49,9 +54,14 @@ struct collector_ops {
 	void (*second)(void *self);
 	/* True when there will be nothing more (a replay without loop). May be NULL. */
 	bool (*done)(void *self);
+	/* Adds what its own pipelines counted. May be NULL. */
+	void (*add_stats)(void *self, struct pipeline_stats *sum);
 	void (*stop)(void *self);
-	bool live; /* feeds the pipeline; false for replay, which brings its own */
+	bool live; /* feeds the daemon's pipeline; false for replay, which brings its own */
 };
+
+/* Sums two sets of counters; of the maximum the larger. */
+void pipeline_stats_add(struct pipeline_stats *sum, const struct pipeline_stats *more);
 
 extern const struct collector_ops collect_nl80211, collect_qdisc, collect_packet, collect_beacon, collect_neigh, collect_replay;
 

@@ -80,7 +80,7 @@ static const struct option replay_options[] = {
 	ENABLED(replay),
 	T(replay, file, "", true, false, "capture of the file sink, or a pcap or pcapng file of TCP traffic"),
 	S(replay, loop, 1, "1: starts over at its end; 0: the exporter ends with it"),
-	N(replay, aps, 1, 1, 64, "virtual APs; more than one are named PREFIX-1, PREFIX-2, …"),
+	N(replay, aps, 1, 1, 64, "virtual APs; more than one are named PREFIX-0001, PREFIX-0002, …"),
 	T(replay, ap_prefix, "", false, false, "their PREFIX; empty: the exporter's ap_id"),
 	N(replay, speed_percent, 100, 1, 10000, "percent of the recorded pace"),
 	T(replay, client_net, "", false, false, "pcap: network of the Wi-Fi side, like 192.168.1.0/24; empty: the side that opened the connection"),

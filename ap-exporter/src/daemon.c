@@ -46,6 +46,9 @@ struct daemon {
 	uint32_t reloads, reloads_refused;
 	struct clock_quality clock;
 	bool account; /* news of the clock for the pipeline */
+	struct oal_health_row health; /* of the last second */
+	uint8_t key[KEY_BYTES];
+	bool has_key;
 	char names[256];
 };
 
@@ -101,7 +104,6 @@ static uint32_t settle_ticks(void)
 static int open_pipeline(struct daemon *d, char *err, size_t err_size)
 {
 	const struct config_exporter *e = &d->config.exporter;
-	uint8_t key[KEY_BYTES];
 	struct pipeline_config c = {
 		.ap_id = e->ap_id,
 		.site = e->site,
@@ -109,20 +111,14 @@ static int open_pipeline(struct daemon *d, char *err, size_t err_size)
 		.settle_ticks = settle_ticks(),
 		.max_stations = e->max_stations,
 		.max_flows = e->max_flows,
+		.pseudonym_key = d->has_key ? d->key : NULL,
+		.pseudonym_key_len = d->has_key ? KEY_BYTES : 0,
 		.program = &oal_feature_congestion,
 		.emit = on_batch,
 		.ctx = d,
 	};
-	int ret = 0;
+	int ret = pipeline_new(&d->pipeline, &c);
 
-	if (e->pseudonym_key[0]) {
-		ret = read_key(e->pseudonym_key, key, err, err_size);
-		if (ret)
-			return ret;
-		c.pseudonym_key = key;
-		c.pseudonym_key_len = sizeof key;
-	}
-	ret = pipeline_new(&d->pipeline, &c);
 	if (ret)
 		snprintf(err, err_size, "cannot make the pipeline for %u stations and %u flows: %s", e->max_stations, e->max_flows,
 			 strerror(-ret));
@@ -153,9 +149,33 @@ static int open_sinks(struct daemon *d, struct daemon *previous, char *err, size
 	return 0;
 }
 
+/* What a replayed AP's health says of the daemon that plays it. */
+static void last_health(void *ctx, struct oal_health_row *row)
+{
+	const struct oal_health_row *last = &((struct daemon *)ctx)->health;
+
+	row->delivered = last->delivered;
+	row->let_go = last->let_go;
+	row->sink_errors = last->sink_errors;
+	row->queued_bytes = last->queued_bytes;
+	row->cpu_us = last->cpu_us;
+	row->rss_bytes = last->rss_bytes;
+	row->clock_error_us = last->clock_error_us;
+	row->clock_state = last->clock_state;
+}
+
 static int start_collectors(struct daemon *d, char *err, size_t err_size)
 {
-	struct collector_env env = { .config = &d->config, .pipeline = d->pipeline, .counts = &d->counts, .put = put, .put_ctx = d };
+	struct collector_env env = {
+		.config = &d->config,
+		.pipeline = d->pipeline,
+		.counts = &d->counts,
+		.put = put,
+		.health = last_health,
+		.ctx = d,
+		.pseudonym_key = d->has_key ? d->key : NULL,
+		.pseudonym_key_len = d->has_key ? KEY_BYTES : 0,
+	};
 	size_t len = 1;
 
 	strcpy(d->names, "[");
@@ -214,7 +234,10 @@ int daemon_new(struct daemon **out, const struct config *c, struct daemon *previ
 	d->boot_id |= 1; /* never 0 */
 	for (int i = 0; collector_all[i]; i++)
 		live |= collector_all[i]->live && collector_all[i]->sections(c);
-	ret = open_sinks(d, previous, err, err_size);
+	ret = c->exporter.pseudonym_key[0] ? read_key(c->exporter.pseudonym_key, d->key, err, err_size) : 0;
+	d->has_key = !ret && c->exporter.pseudonym_key[0];
+	if (!ret)
+		ret = open_sinks(d, previous, err, err_size);
 	if (!ret && live)
 		ret = open_pipeline(d, err, err_size);
 	if (!ret)
@@ -287,6 +310,9 @@ static void gather(const struct daemon *d, struct health *h)
 	};
 	if (d->pipeline)
 		pipeline_stats(d->pipeline, &h->pipeline);
+	for (unsigned i = 0; i < d->n_collectors; i++)
+		if (d->collectors[i].ops->add_stats)
+			d->collectors[i].ops->add_stats(d->collectors[i].self, &h->pipeline);
 	for (unsigned i = 0; i < d->n_sinks; i++) {
 		h->sinks[i].name = d->sinks[i].ops->name;
 		d->sinks[i].ops->stats(d->sinks[i].self, &h->sinks[i].stats);
@@ -309,15 +335,14 @@ static void tell(struct daemon *d, const struct health *h)
 
 void daemon_second(struct daemon *d, const struct clock_quality *clock)
 {
-	struct oal_health_row row;
 	struct health h;
 
 	d->clock = *clock;
 	d->account = true;
 	gather(d, &h);
+	health_row(&h, d->version, &d->health);
 	if (d->pipeline) {
-		health_row(&h, d->version, &row);
-		pipeline_row(d->pipeline, OAL_HEALTH, &row);
+		pipeline_row(d->pipeline, OAL_HEALTH, &d->health);
 		pipeline_stats_reset_max(d->pipeline);
 	}
 	tell(d, &h);

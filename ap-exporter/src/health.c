@@ -130,7 +130,7 @@ size_t health_json(const struct health *h, char *buf, size_t size)
 	add_string(&t, h->ap_id);
 	add(&t, ", \"site\": ");
 	add_string(&t, h->site);
-	add(&t, ", \"version\": \"%s\", \"boot_id\": \"%016llx\"", OAL_VERSION, (unsigned long long)h->boot_id);
+	add(&t, ", \"version\": \"%s\", \"boot_id\": \"%llu\"", OAL_VERSION, (unsigned long long)h->boot_id);
 	add_count(&t, "uptime_us", h->uptime_us);
 	add(&t, ", \"collectors\": %s", h->collectors);
 	add_count(&t, "ticks", p->ticks);

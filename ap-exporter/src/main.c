@@ -15,12 +15,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 
+#define TICK_NICE (-10) /* a tick is short and due now */
 #define TICKS_PER_SECOND (1000000 / OAL_SETTING_TICK_US)
 
 struct run {
@@ -129,6 +131,8 @@ static int run(const char *path)
 		goto out;
 	if (r.status)
 		ret = loop_add(r.loop, status_fd(r.status), status_serve, r.status);
+	if (setpriority(PRIO_PROCESS, 0, TICK_NICE) < 0 && errno != EACCES && errno != EPERM) /* only root may; without it more ticks are missed */
+		log_warn("cannot raise the priority: %s", strerror(errno));
 	ret = ret ? ret : privileges_drop(r.config.exporter.user, err, sizeof err);
 	if (ret < 0)
 		goto out;
