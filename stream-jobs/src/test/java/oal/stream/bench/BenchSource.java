@@ -18,16 +18,21 @@ final class BenchSource extends RichMapFunction<Long, RawBatch> implements Seria
     private static final long T0_US = 1_800_000_000_000_000L;
     private static final long BATCH_US = (long) Settings.BATCH_TICKS * Settings.TICK_US;
 
+    /** Process CPU time at the batch from which on is measured, ns. */
+    static volatile long cpuAtMark;
+
     private final int aps;
+    private final long mark;
     private transient List<byte[]> samples;
     private transient List<byte[]> packets;
 
-    BenchSource(int aps) {
+    BenchSource(int aps, long mark) {
         this.aps = aps;
+        this.mark = mark;
     }
 
-    /** Rows of the first {@code n} batches. */
-    static long rows(int aps, long n) {
+    /** Rows of batches {@code from} to {@code n}. */
+    static long rows(int aps, long from, long n) {
         SyntheticAp ap = new SyntheticAp(1);
         long[] s = new long[BODIES];
         long[] p = new long[BODIES];
@@ -36,7 +41,7 @@ final class BenchSource extends RichMapFunction<Long, RawBatch> implements Seria
             p[i] = ap.packets().rows();
         }
         long rows = 0;
-        for (long i = 0; i < n; i++) {
+        for (long i = from; i < n; i++) {
             int body = (int) (i / 2 / aps % BODIES);
             rows += i % 2 == 0 ? s[body] : p[body];
         }
@@ -56,6 +61,7 @@ final class BenchSource extends RichMapFunction<Long, RawBatch> implements Seria
 
     @Override
     public RawBatch map(Long i) {
+        if (i == mark) cpuAtMark = PipelineBench.cpuNs();
         Topic topic = i % 2 == 0 ? Topic.SAMPLES : Topic.PACKETS;
         long ap = i / 2 % aps;
         long seq = i / 2 / aps;
