@@ -1,18 +1,22 @@
 """Benchmark of the database as migrated: insert rate, size per row, time of the analysts' questions.
 
-    python bench/run.py [--aps 10] [--minutes 60] [--out FILE]
+    python bench/run.py [--aps 10] [--minutes 60] [--captures FOLDER | --synthetic] [--out FILE]
 
-A ClickHouse server of its own, migrated, rollups on. Rows come from generate.py (synthetic; sizes on disk depend on it).
+A ClickHouse server of its own, migrated, rollups on. Raw rows are those of the captures of lab/captures, played in turn by
+the access points and over and over until the time is filled, as the exporter's replay does it (counters restart with each
+turn); without captures, or with --synthetic, those of generate.py. Labels, items and batch records are always synthetic.
 Insert: for each step of simulated time, every table's rows of all APs are made in staging tables and fetched in Native
 format; then only the POSTs into the real tables are timed, one table after the other, as one writer would send them, with
-deduplication tokens. Questions: each query of README.md's list over the whole range, its median of five runs after the
-file cache was dropped from ClickHouse's own caches. Result: a JSON list of {name, value, unit, command, note}.
+deduplication tokens. Questions: each query of README.md's list over the whole range, its median of five runs with
+ClickHouse's own caches dropped before each. Result: a JSON list of {name, value, unit, command, note}.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import re
 import statistics
 import subprocess
 import sys
@@ -30,8 +34,10 @@ import questions  # noqa: E402
 from server import Server  # noqa: E402
 
 RAW = ["station", "station_ac", "channel", "queue", "beacon", "packet", "flow", "drop_event", "health"]
+TABLES = RAW + ["label", "item", "batch"]
 STEP_BATCHES = 240  # about a minute: at 10 APs half a million rows
 RUNS = 5
+CAPTURE_START_US = 1_000_000_000_000_000  # capture.py's START_S
 
 
 def post(server: Server, table: str, body: bytes, token: str) -> None:
@@ -44,35 +50,120 @@ def native(server: Server, select: str, columns: str) -> bytes:
         return answer.read()
 
 
-def insert(server: Server, aps: int, minutes: int) -> tuple[int, float, int]:
+class Synthetic:
+    """Steps of a minute from generate.py."""
+
+    def __init__(self, aps: int, minutes: int):
+        self.aps, self.batches, self.name = aps, minutes * 60_000_000 // generate.BATCH_US, "synthetic rows of bench/generate.py"
+
+    def steps(self, t0_us: int):
+        """(minutes done, table → SELECT) of each step."""
+        for first in range(0, self.batches, STEP_BATCHES):
+            step = min(STEP_BATCHES, self.batches - first)
+            yield (first + step) * generate.BATCH_US / 60e6, generate.selects(self.aps, t0_us, first, step)
+
+
+class Captures:
+    """Steps of one turn of the captures; AP number k plays capture k modulo their number."""
+
+    def __init__(self, server: Server, files: list[Path], aps: int, minutes: int):
+        self.aps, self.end_us, self.name = aps, minutes * 60_000_000, "rows of " + ", ".join(f.name for f in files)
+        self.count = len(files)
+        lengths = []
+        for i, f in enumerate(files):
+            server.query(f"CREATE DATABASE capture{i}")
+            with tempfile.TemporaryDirectory(prefix="oal-capture-") as folder:
+                done = subprocess.run([schema_python(), str(FOLDER / "bench" / "capture.py"), str(f), folder], check=True, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(FOLDER.parent / "schema" / "src")})
+                lengths.append(json.loads(done.stdout)["us"])
+                for table in RAW:
+                    server.query(f"CREATE TABLE capture{i}.{table} AS oal.{table} ENGINE = Memory")
+                    body = (Path(folder) / f"{table}.tsv").read_bytes()
+                    if body:
+                        server.query(f"INSERT INTO capture{i}.{table} FORMAT TSV", data=body)
+        # Whole batches, and as long as the shortest capture, so that turns of all APs begin together.
+        self.batches = min(lengths) // generate.BATCH_US
+        self.turn_us = self.batches * generate.BATCH_US
+
+    def steps(self, t0_us: int):
+        turns = -(-self.end_us // self.turn_us)
+        each = -(-60_000_000 // self.turn_us)  # turns of a step: a minute or more
+        for first in range(0, turns, each):
+            last = min(first + each, turns)
+            synthetic = generate.selects(self.aps, t0_us, first * self.batches, (last - first) * self.batches)
+            selects = {t: synthetic[t] for t in ("label", "item", "batch")}
+            for table in RAW:
+                selects[table] = " UNION ALL ".join(
+                    f"SELECT * REPLACE ('{generate.ap(k)}' AS ap_id, c.ts + toIntervalMicrosecond({t0_us + turn * self.turn_us - CAPTURE_START_US}) AS ts, c.boot_id + {k} AS boot_id, c.batch_seq + {turn * self.batches} AS batch_seq)"
+                    f" FROM capture{k % self.count}.{table} AS c WHERE toUnixTimestamp64Micro(c.ts) < {CAPTURE_START_US + self.turn_us}" for k in range(1, self.aps + 1) for turn in range(first, last))
+            yield last * self.turn_us / 60e6, selects
+
+
+def schema_python() -> str:
+    """Python with what schema's reference codec needs."""
+    venv = subprocess.run(["bash", str(FOLDER.parent / "local" / "venv.sh"), str(FOLDER.parent / "schema" / "requirements.txt")], check=True, stdout=subprocess.PIPE, text=True)
+    return venv.stdout.strip() + "/bin/python"
+
+
+def insert(server: Server, source, t0_us: int, minutes: int) -> tuple[int, float, int]:
     """Fill the tables; rows, seconds spent in POSTs, bytes posted."""
-    batches = minutes * 60_000_000 // generate.BATCH_US
-    now_us = int(time.time() * 1e6)
-    t0_us = now_us - batches * generate.BATCH_US
-    t0_us -= t0_us % 100_000
+    columns = {table: column_list(server, table) for table in TABLES}
     rows = posted = 0
     spent = 0.0
-    for first in range(0, batches, STEP_BATCHES):
-        step = min(STEP_BATCHES, batches - first)
-        for table, select in generate.selects(aps, t0_us, first, step).items():
-            server.query(f"INSERT INTO staging.{table} {select}")
-            columns = server.query(f"SELECT arrayStringConcat(groupArray(name), ', ') FROM (SELECT name FROM system.columns WHERE database = 'staging' AND table = '{table}' AND default_kind != 'MATERIALIZED' ORDER BY position)").strip()
-            body = native(server, f"SELECT * FROM staging.{table}", columns)
+    for done_minutes, selects in source.steps(t0_us):
+        for table, select in selects.items():
+            server.query(f"INSERT INTO staging.{table} ({columns[table]}) {select}")
+            rows += int(server.query(f"SELECT count() FROM staging.{table}"))
+            body = native(server, f"SELECT * FROM staging.{table}", columns[table])
             server.query(f"TRUNCATE TABLE staging.{table}")
             started = time.perf_counter()
-            post(server, table, body, f"{table}-{first}")
+            post(server, table, body, f"{table}-{done_minutes}")
             spent += time.perf_counter() - started
             posted += len(body)
-        now = int(server.query("SELECT sum(rows) FROM system.parts WHERE database = 'oal' AND active AND table IN ({})".format(", ".join(f"'{t}'" for t in RAW + ["label", "item", "batch"]))))
-        rows = now
-        print(f"bench: {(first + step) * generate.BATCH_US / 60e6:5.1f} of {minutes} minutes, {rows:,} rows, {rows / spent:,.0f} rows/s", file=sys.stderr, flush=True)
+        print(f"bench: {done_minutes:5.1f} of {minutes} minutes, {rows:,} rows, {rows / spent:,.0f} rows/s", file=sys.stderr, flush=True)
+    kept = count(server, TABLES)
+    if kept != rows:
+        raise SystemExit(f"bench: {rows:,} rows were sent, {kept:,} are there")
     return rows, spent, posted
+
+
+def sizes(server: Server, source, add) -> None:
+    """Bytes per row of every table. A capture that is played twice compresses better than it should, so each is stored once for this."""
+    once = isinstance(source, Captures)
+    if once:
+        subprocess.run([sys.executable, str(FOLDER / "migrate"), "--url", server.url, "--database", "once"], check=True, stdout=subprocess.DEVNULL)
+        shift_us = int(time.time() * 1e6) - 3_600_000_000 - CAPTURE_START_US  # within every TTL
+        for table in RAW:
+            columns = column_list(server, table)
+            for i in range(source.count):
+                server.query(f"INSERT INTO once.{table} ({columns}) SELECT * REPLACE ('{generate.ap(i)}' AS ap_id, c.ts + toIntervalMicrosecond({shift_us}) AS ts) FROM capture{i}.{table} AS c")
+    for database in ("once", "oal") if once else ("oal",):
+        for (table,) in server.rows(f"SELECT name FROM system.tables WHERE database = '{database}' AND engine LIKE '%MergeTree' AND name != 'schema_migrations' ORDER BY name"):
+            raw = table.split("_1")[0] in RAW
+            if once and raw != (database == "once"):
+                continue
+            if once and raw:
+                server.query(f"OPTIMIZE TABLE {database}.{table} FINAL")
+            ((rows, size),) = server.rows(f"SELECT sum(rows), sum(data_compressed_bytes) FROM system.parts WHERE database = '{database}' AND active AND table = '{table}'")
+            if int(rows):
+                note = f"each capture stored once, merged: {source.name}" if once and raw else f"parts as merged so far; {source.name if raw else 'synthetic rows of bench/generate.py'}"
+                add(f"clickhouse_bytes_per_row_{table}", round(int(size) / int(rows), 2), "B/row", f"{int(rows):,} rows, compressed; {note}")
+
+
+def column_list(server: Server, table: str) -> str:
+    """The columns that are inserted, in order."""
+    return ", ".join(r[0] for r in server.rows(f"SELECT name FROM system.columns WHERE database = 'oal' AND table = '{table}' AND default_kind != 'MATERIALIZED' ORDER BY position"))
+
+
+def count(server: Server, tables: list[str]) -> int:
+    return int(server.query("SELECT sum(rows) FROM system.parts WHERE database = 'oal' AND active AND table IN ({})".format(", ".join(f"'{t}'" for t in tables))))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--aps", type=int, default=10)
     parser.add_argument("--minutes", type=int, default=60)
+    parser.add_argument("--captures", type=Path, default=FOLDER.parent / "lab" / "captures", help="folder of .oalcap files")
+    parser.add_argument("--synthetic", action="store_true", help="raw rows from generate.py even where captures are")
     parser.add_argument("--out", type=Path, default=FOLDER.parent / "build" / "bench" / "clickhouse.json")
     options = parser.parse_args()
     command = f"make -C clickhouse bench  # {options.aps} APs, {options.minutes} minutes"
@@ -87,16 +178,21 @@ def main() -> None:
         try:
             subprocess.run([sys.executable, str(FOLDER / "migrate"), "--url", server.url], check=True, stdout=subprocess.DEVNULL)
             server.query("CREATE DATABASE staging")
-            for table in RAW + ["label", "item", "batch"]:
+            for table in TABLES:
                 server.query(f"CREATE TABLE staging.{table} AS oal.{table} ENGINE = Memory")
-            rows, spent, posted = insert(server, options.aps, options.minutes)
-            add("clickhouse_insert", round(rows / spent), "rows/s", f"{rows:,} rows of {options.aps} APs and {options.minutes} minutes, Native over HTTP, one writer, all tables in proportion, rollups and deduplication on; {posted / rows:.0f} B/row on the wire")
-            raw_rows = int(server.query("SELECT sum(rows) FROM system.parts WHERE database = 'oal' AND active AND table IN ({})".format(", ".join(f"'{t}'" for t in RAW))))
-            add("clickhouse_raw_rows", raw_rows, "rows", "rows in the nine raw tables when the questions were asked")
-            for table, row_count, size in (r for r in server.rows("SELECT table, sum(rows), sum(data_compressed_bytes) FROM system.parts WHERE database = 'oal' AND active AND table != 'schema_migrations' GROUP BY table ORDER BY table")):
-                add(f"clickhouse_bytes_per_row_{table}", round(int(size) / int(row_count), 2), "B/row", f"{int(row_count):,} rows, compressed, synthetic data of bench/generate.py, parts as merged so far")
+            captures = [] if options.synthetic else sorted(options.captures.glob("*.oalcap"))
+            source = Captures(server, captures, options.aps, options.minutes) if captures else Synthetic(options.aps, options.minutes)
+            t0_us = int(time.time() * 1e6) - options.minutes * 60_000_000
+            t0_us -= t0_us % 100_000
+            rows, spent, posted = insert(server, source, t0_us, options.minutes)
+            add("clickhouse_insert", round(rows / spent), "rows/s", f"{rows:,} rows of {options.aps} APs and {options.minutes} minutes, {source.name}; Native over HTTP, one writer, all tables in proportion, rollups and deduplication on; {posted / rows:.0f} B/row on the wire")
+            add("clickhouse_raw_rows", count(server, RAW), "rows", "rows in the nine raw tables when the questions were asked")
+            sizes(server, source, add)
             for q in questions.load():
                 sql = q.over(options.minutes)
+                if "mac = '" in sql:
+                    busiest, *_ = server.rows("SELECT ap_id, MACNumToString(mac) FROM oal.station GROUP BY ap_id, mac ORDER BY count() DESC LIMIT 1") or [["ap-01", "02:00:00:00:01:00"]]
+                    sql = re.sub(r"ap_id = '[^']*', mac = '[^']*'", "ap_id = '{}', mac = '{}'".format(*busiest), sql)
                 times = []
                 for _ in range(RUNS):
                     for cache in ("MARK CACHE", "UNCOMPRESSED CACHE", "QUERY CACHE"):
