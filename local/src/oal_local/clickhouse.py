@@ -34,12 +34,14 @@ def prepare(state: State, settings: Settings) -> None:
 
 
 def command(state: State, settings: Settings) -> list[str]:
-    return [python(), "-m", "oal_local.clickhouse_server", str(state.clickhouse)]
+    return [python(), "-m", "oal_local.clickhouse_server", str(state.clickhouse), url(settings),
+            str(passwords.file(state, "admin"))]
 
 
 def query(state: State, settings: Settings, sql: str, user: str = "admin", timeout_s: float = 60) -> str:
     """Run one statement over HTTP; the answer as text (TabSeparated unless the statement says otherwise)."""
-    request = urllib.request.Request(url(settings) + "/", data=sql.encode(), headers={
+    # Without the wait an error in the middle of a result arrives as text inside an answer of status 200.
+    request = urllib.request.Request(url(settings) + "/?wait_end_of_query=1", data=sql.encode(), headers={
         "X-ClickHouse-User": user, "X-ClickHouse-Key": passwords.read(state, user)})
     try:
         with urllib.request.urlopen(request, timeout=timeout_s) as answer:

@@ -1,14 +1,17 @@
 """A ClickHouse server out of the chdb-core wheel.
 
 The wheel's extension links clickhouse-local with ClickHouse's own HTTP and native-protocol handlers, and
-`SYSTEM START LISTEN` opens them. The entry used (`_chdb.query` with a blocking main query) is not documented,
+`SYSTEM START LISTEN` opens them. The entry used (`_chdb.query` with a main query that never ends) is not documented,
 so the wheel is pinned exactly and the tests start it for real.
 
-The engine logs its own main session in as `default` without a password; that cannot be configured. That user's quota
-in config/clickhouse/users.xml is as many queries as this session makes (MAIN_QUERIES), so the name is of no use to
-anyone else: the first query of another client is refused with QUOTA_EXCEEDED.
+The engine logs its own main session in as `default` without a password; that cannot be configured. So in
+config/clickhouse/users.xml that user has only the right that MAIN_QUERIES need, and a quota of as many queries.
+(The quota alone would not do: a scalar subquery of a query without tables is not counted. Nor would waiting in a query
+that reads a pipe: that takes the right to read any file.)
 
-usage: python -m oal_local.clickhouse_server DIRECTORY      (holds config.xml and users.xml; data in DIRECTORY/data)
+usage: python -m oal_local.clickhouse_server DIRECTORY HTTP_URL PASSWORD_FILE
+    DIRECTORY holds config.xml and users.xml; data goes to DIRECTORY/data. The URL and the password of `admin` are how a
+    signal ends the main query, which is the graceful shutdown.
 
 Exit codes: 0 after SIGTERM or SIGINT, 1 when the engine ended by itself.
 """
@@ -19,13 +22,16 @@ import signal
 import sys
 import sysconfig
 import threading
+import urllib.error
+import urllib.request
+from pathlib import Path
 
-# The main session. It blocks in the last query, which reads a pipe: closing the pipe is the graceful shutdown.
 MAIN_QUERIES = (
     "SYSTEM START LISTEN HTTP",
     "SYSTEM START LISTEN TCP",
-    "SELECT * FROM file('/proc/self/fd/{fd}', 'LineAsString', 'line String') FORMAT Null",
+    "SELECT count() FROM system.numbers WHERE sleepEachRow(0.2) SETTINGS max_block_size = 1, max_threads = 1",
 )
+END_MAIN_QUERY = "KILL QUERY WHERE user = '' SYNC"  # the embedded session has no name in the process list
 
 
 def load_engine():
@@ -39,41 +45,52 @@ def load_engine():
     return module
 
 
-def serve(directory: str) -> int:
+def end_main_query(url: str, password_file: str, finished: threading.Event) -> None:
+    """Kill the main query, again while it has not begun; returns when the engine has ended."""
+    request = urllib.request.Request(url, data=END_MAIN_QUERY.encode(), headers={
+        "X-ClickHouse-User": "admin", "X-ClickHouse-Key": Path(password_file).read_text().strip()})
+    while not finished.is_set():
+        try:
+            urllib.request.urlopen(request, timeout=10).close()
+        except urllib.error.HTTPError as error:
+            print(f"clickhouse: stopping: {error.read(500).decode(errors='replace')}", file=sys.stderr, flush=True)
+        except OSError:
+            pass  # the port is not open yet, or closed already
+        finished.wait(0.2)
+
+
+def serve(directory: str, url: str, password_file: str) -> int:
     """Run the server in DIRECTORY until a signal comes; the exit code."""
     engine = load_engine()
     os.chdir(directory)  # clickhouse-local reads ./config.xml
-    read_end, write_end = os.pipe()
-    sql = "; ".join(MAIN_QUERIES).format(fd=read_end)
     asked_to_stop = threading.Event()
     finished = threading.Event()
 
     def run():
         try:
             # The format named here becomes the default of HTTP answers as well: TabSeparated is the server's own default.
-            engine.query(sql, "TabSeparated", path=os.path.join(directory, "data"))
+            engine.query("; ".join(MAIN_QUERIES), "TabSeparated", path=os.path.join(directory, "data"))
         except BaseException as error:  # the engine raises its own types; whatever it is ends the process
-            print(f"clickhouse: the engine failed: {error}", file=sys.stderr, flush=True)
+            if not asked_to_stop.is_set():
+                print(f"clickhouse: the engine failed: {error}", file=sys.stderr, flush=True)
         finally:
             finished.set()
 
-    def stop(*_):
-        if not asked_to_stop.is_set():
-            asked_to_stop.set()
-            os.close(write_end)
-
     threading.Thread(target=run, daemon=True).start()
     # clickhouse-local installs its own handlers while it starts, so ours are put back on every turn of the loop.
-    while not finished.is_set():
+    while not finished.is_set() and not asked_to_stop.is_set():
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, stop)
+            signal.signal(number, lambda *_: asked_to_stop.set())
         finished.wait(0.5)
-    return 0 if asked_to_stop.is_set() else 1
+    if asked_to_stop.is_set():
+        end_main_query(url, password_file, finished)
+        return 0
+    return 1
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python -m oal_local.clickhouse_server DIRECTORY")
-    code = serve(os.path.abspath(sys.argv[1]))
+    if len(sys.argv) != 4:
+        sys.exit(__doc__)
+    code = serve(os.path.abspath(sys.argv[1]), *sys.argv[2:])
     sys.stderr.flush()
     os._exit(code)  # the engine's static destructors crash in a normal interpreter exit

@@ -62,17 +62,9 @@ class Replay:
         """(count at the source, batches let go)."""
         self.exporter.stop()
         try:
-            return self.exporter.count(), self._let_go()
+            return self.exporter.count(), self.exporter.let_go()
         finally:
             self.exporter.capture.unlink(missing_ok=True)
-
-    def _let_go(self) -> int:
-        # The last line of the log is the daemon's closing account.
-        for line in reversed(self.exporter.log.read_text(errors="replace").splitlines()):
-            if "let go" in line or "let_go" in line:
-                digits = [int(w.strip(",;=")) for w in line.replace("=", " ").split() if w.strip(",;").isdigit()]
-                return digits[-1] if digits else 0
-        return 0
 
 
 class Live:
@@ -118,6 +110,7 @@ def line(s: dict, elapsed: float) -> str:
         f"  samples            {s['samples']:>10,}     " + ", ".join(f"{t} {s['tables'][t]:,}" for t in ("station", "station_ac", "queue", "channel", "flow")),
         f"  packets            {s['packets']:>10,}",
         f"  labelled windows   {s['label_windows']:>10,}     {s['labels_complete']:,} complete, {s['bad_windows']:,} Bad",
+        f"  congestion lost    {s['congestion_lost_pkts']:>10,}     by sequence space, of {s['offered_pkts']:,} offered; the kernel's queues dropped {s['queue_drop_pkts']:,}, the MAC gave up {s['mac_lost_pkts']:,}",
         f"  training items     {s['items']:>10,}",
         f"  rows (ClickHouse)  {s['rows']:>10,}     sample → row p50 {seconds(s['latency_p50_s'])}, p99 {seconds(s['latency_p99_s'])}",
         f"  gaps {s['gaps_missing']:,} missing, {s['gaps_duplicate']:,} duplicate; late {s['late']:,}; dead letters {s['dead_letters']:,}",
@@ -141,7 +134,7 @@ def drain(stages: Stages, source: dict) -> dict:
     deadline = time.monotonic() + DRAIN_SECONDS
     while True:
         s = stages.read()
-        if (s["batches"] >= source["batches"] and s["rows"] >= sum(source["tables"].values())) or time.monotonic() > deadline:
+        if (s["batches"] >= source["batches"] and s["rows"] >= sum(source["rows"].values())) or time.monotonic() > deadline:
             return s
         time.sleep(0.5)
 
@@ -178,7 +171,7 @@ def run(platform, options) -> int:
     SUMMARY.write_text(json.dumps({"seconds": round(time.monotonic() - started, 1), "aps": source.aps, "live": options.live, "source": counted,
                                    "stages": last, "let_go": let_go, "wrong": wrong}, indent=1) + "\n")
     print(line(last, time.monotonic() - started))
-    print(f"  counted at the source: {counted['batches']:,} batches, {sum(counted['tables'].values()):,} rows")
+    print(f"  counted at the source: {counted['batches']:,} batches, {sum(counted['rows'].values()):,} rows")
     for text in wrong:
         print(f"demo: WRONG: {text}", file=sys.stderr)
     print(f"demo: {'every stage moved and nothing was lost' if not wrong else f'{len(wrong)} things are wrong'}; {SUMMARY.relative_to(REPO)}")

@@ -1,6 +1,7 @@
 """The real exporter as a child process: its configuration, its status, its end, and an independent count of what it made."""
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -70,9 +71,22 @@ class Exporter:
             self.process.wait()
             raise PlatformError(f"the exporter `{self.name}` did not end within {timeout:.0f} s of SIGTERM") from None
 
+    def let_go(self) -> int:
+        """Batches that the Kafka sink gave up, by the daemon's closing account in its log."""
+        found = re.findall(r"kafka: \d+ batches delivered, (\d+) let go", self.log.read_text(errors="replace"))
+        if not found:
+            raise PlatformError(f"the exporter `{self.name}` gave no closing account; see {self.log}")
+        return int(found[-1])
+
     def count(self) -> dict:
-        """What its capture holds, counted by `ap-exporter count`: the independent count at the source."""
-        done = subprocess.run([BINARY, "count", self.capture], capture_output=True, text=True)
-        if done.returncode:
-            raise PlatformError(f"ap-exporter count {self.capture}: {done.stderr.strip()}")
-        return json.loads(done.stdout)
+        """count_capture() of what this process made."""
+        return count_capture(self.capture)
+
+
+def count_capture(path: Path) -> dict:
+    """What a capture holds, by `ap-exporter count`, the independent count at the source: {"batches": n, "rows": {table: n}, "aps": {…}, …}."""
+    done = subprocess.run([BINARY, "count", path], capture_output=True, text=True)
+    if done.returncode:
+        raise PlatformError(f"ap-exporter count {path}: {done.stderr.strip()}")
+    counted = json.loads(done.stdout)
+    return counted | {"batches": sum(counted["batches"].values())}

@@ -42,10 +42,10 @@ class State:
     def make(self) -> None:
         """Create the folders; only their owner may enter, for keys and passwords are in there."""
         self.dir.mkdir(parents=True, exist_ok=True)
+        self.dir.chmod(0o700)
         for folder in (self.logs, self.run, self.pki, self.secrets, self.kafka, self.clickhouse,
                        self.flink / "conf", self.flink / "tmp", self.checkpoints):
             folder.mkdir(parents=True, exist_ok=True)
-            folder.chmod(0o700)
 
     def log(self, service: str) -> Path:
         return self.logs / f"{service}.log"

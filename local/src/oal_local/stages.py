@@ -29,9 +29,13 @@ class Stages:
             f"SELECT '{t}' AS t, count() AS n FROM oal.{t} WHERE {when}" for t in TABLES))}
         gaps = {r["kind"]: r["n"] for r in self._rows(f"SELECT kind, sum(batches) AS n FROM oal.gap WHERE {when} GROUP BY kind")}
         label = self._rows(
-            "SELECT count() AS windows, uniqExact(ap_id, ts) AS distinct_windows, countIf(complete) AS complete, sum(lost_pkts) AS lost, sum(queue_drop_pkts) AS queue_drops,"
-            f" sum(mac_lost_pkts) AS mac_lost, countIf(class = 'Bad') AS bad FROM oal.label WHERE {when}")[0]
+            "SELECT count() AS windows, uniqExact(ap_id, ts) AS distinct_windows, countIf(complete) AS complete,"
+            f" countIf(class = 'Bad') AS bad FROM oal.label WHERE {when}")[0]
         item = self._rows(f"SELECT count() AS items, uniqExact(ap_id, ts) AS distinct_items, countIf(complete) AS complete FROM oal.item WHERE {when}")[0]
+        # Windows of 1 s start every 100 ms; those that start on a full second do not overlap.
+        loss = self._rows(
+            "SELECT sum(lost_pkts) AS lost, sum(mac_lost_pkts) AS mac, sum(congestion_lost_pkts) AS congestion, sum(queue_drop_pkts) AS queue, sum(offered_pkts) AS offered"
+            f" FROM oal.label WHERE {when} AND toUnixTimestamp64Micro(ts) % 1000000 = 0 AND complete")[0]
         late = self._rows(f"SELECT count() AS n FROM oal.late WHERE {when}")[0]["n"]
         dead = self._rows(f"SELECT count() AS n FROM oal.dead_letter WHERE ts >= fromUnixTimestamp64Micro({self.since_us})")[0]["n"]
         latency = self._rows(
@@ -45,6 +49,7 @@ class Stages:
             "gaps_missing": gaps.get("missing", 0), "gaps_duplicate": gaps.get("duplicate", 0), "gaps_reordered": gaps.get("reordered", 0),
             "late": late, "dead_letters": dead,
             "label_windows": label["windows"], "labels_distinct": label["distinct_windows"], "labels_complete": label["complete"], "bad_windows": label["bad"],
+            "offered_pkts": loss["offered"], "lost_pkts": loss["lost"], "mac_lost_pkts": loss["mac"], "congestion_lost_pkts": loss["congestion"], "queue_drop_pkts": loss["queue"],
             "items": item["items"], "items_distinct": item["distinct_items"], "items_complete": item["complete"],
             "lag_records": self.lag(),
             "latency_p50_s": latency["q"][0] / 1000 if latency["n"] else None, "latency_p99_s": latency["q"][1] / 1000 if latency["n"] else None,
@@ -78,7 +83,7 @@ class Stages:
 def verdict(stages: dict, source: dict, aps: int, let_go: int) -> list[str]:
     """Everything that is wrong with a finished run; empty when every stage moved and nothing was lost.
 
-    `source` is the independent count at the source: {"batches": n, "tables": {name: rows}}.
+    `source` is the independent count at the source: {"batches": n, "rows": {table: n}}.
     """
     wrong = []
 
@@ -91,7 +96,7 @@ def verdict(stages: dict, source: dict, aps: int, let_go: int) -> list[str]:
     check(stages["batches"] == source["batches"], f"{stages['batches']} batches arrived, {source['batches']} were made")
     check(stages["batches"] == stages["batches_distinct"], "a batch stands in ClickHouse twice")
     for table in TABLES:
-        check(stages["tables"][table] == source["tables"].get(table, 0), f"{table}: {stages['tables'][table]} rows arrived, {source['tables'].get(table, 0)} were sent")
+        check(stages["tables"][table] == source["rows"].get(table, 0), f"{table}: {stages['tables'][table]} rows arrived, {source['rows'].get(table, 0)} were sent")
     check(stages["packets"] > 0 and stages["samples"] > 0, "no packets or no samples")
     check(stages["label_windows"] > 0 and stages["label_windows"] == stages["labels_distinct"], "labelled windows are missing or doubled")
     check(stages["items"] > 0 and stages["items"] == stages["items_distinct"], "training items are missing or doubled")

@@ -1,0 +1,86 @@
+"""Who may do what with ClickHouse, tried over HTTP."""
+import urllib.error
+import urllib.request
+
+import pytest
+
+from oal_local.errors import PlatformError
+
+
+@pytest.fixture(scope="module", autouse=True)
+def table(platform):
+    platform.clickhouse.query("CREATE DATABASE IF NOT EXISTS oal")
+    platform.clickhouse.query("CREATE TABLE IF NOT EXISTS oal.rights_test (a UInt32) ENGINE = MergeTree ORDER BY a "
+                              "SETTINGS non_replicated_deduplication_window = 100")
+    yield
+    platform.clickhouse.query("DROP TABLE oal.rights_test")
+
+
+def refused(platform, sql: str, user: str) -> str:
+    with pytest.raises(PlatformError) as refusal:
+        platform.clickhouse.query(sql, user)
+    return str(refusal.value)
+
+
+def as_user(platform, user: str, password: str, sql: str = "SELECT currentUser()") -> str:
+    request = urllib.request.Request(platform.clickhouse.http_url + "/", data=sql.encode(),
+                                     headers={"X-ClickHouse-User": user, "X-ClickHouse-Key": password})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return answer.read().decode().strip()
+
+
+@pytest.mark.parametrize("user", ["admin", "ingest", "analyst"])
+def test_each_user_needs_its_password(platform, user):
+    assert as_user(platform, user, platform.clickhouse.password(user)) == user
+    for wrong in ("", "wrong", platform.clickhouse.password(user) + "x"):
+        with pytest.raises(urllib.error.HTTPError) as refusal:
+            as_user(platform, user, wrong)
+        assert refusal.value.headers["X-ClickHouse-Exception-Code"] == "516"  # AUTHENTICATION_FAILED
+
+
+@pytest.mark.parametrize("sql", [
+    "SELECT * FROM oal.rights_test", "SELECT (SELECT count() FROM oal.rights_test)", "SHOW TABLES FROM oal", "SYSTEM STOP LISTEN HTTP",
+    "SELECT (SELECT any(l) FROM file('/etc/passwd', 'LineAsString', 'l String'))", "INSERT INTO oal.rights_test VALUES (9)",
+    "SELECT (SELECT count() FROM system.users)", "CREATE TABLE oal.mine (a UInt8) ENGINE = Memory", "SELECT count() FROM system.numbers"])
+def test_the_engines_own_user_is_of_no_use(platform, sql):
+    """It has no password, so its rights and its quota have to refuse: ACCESS_DENIED is 497, QUOTA_EXCEEDED is 201."""
+    with pytest.raises(urllib.error.HTTPError) as refusal:
+        as_user(platform, "default", "", sql)
+    assert refusal.value.headers["X-ClickHouse-Exception-Code"] in ("497", "201")
+
+
+def test_ingest_inserts_once_per_token_and_cannot_change_the_schema(platform):
+    for _ in range(2):
+        platform.clickhouse.query("INSERT INTO oal.rights_test SETTINGS insert_deduplication_token = 'one' VALUES (1)", "ingest")
+    assert platform.clickhouse.query("SELECT count() FROM oal.rights_test WHERE a = 1") == "1\n"
+    assert "ACCESS_DENIED" in refused(platform, "DROP TABLE oal.rights_test", "ingest")
+    assert "ACCESS_DENIED" in refused(platform, "CREATE TABLE oal.mine (a UInt8) ENGINE = Memory", "ingest")
+    assert "ACCESS_DENIED" in refused(platform, "ALTER TABLE oal.rights_test DELETE WHERE 1", "ingest")
+
+
+@pytest.mark.parametrize("sql", [
+    "INSERT INTO oal.rights_test VALUES (9)", "DROP TABLE oal.rights_test", "TRUNCATE TABLE oal.rights_test",
+    "CREATE TABLE oal.mine (a UInt8) ENGINE = Memory", "ALTER TABLE oal.rights_test DELETE WHERE 1", "SYSTEM STOP MERGES oal.rights_test"])
+def test_an_analyst_changes_nothing(platform, sql):
+    assert "ACCESS_DENIED" in refused(platform, sql, "analyst") or "READONLY" in refused(platform, sql, "analyst")
+
+
+def test_an_analyst_reads_the_platform_and_no_files_or_networks(platform):
+    platform.clickhouse.query("SELECT count() FROM oal.rights_test", "analyst")
+    assert "ACCESS_DENIED" in refused(platform, "SELECT * FROM file('/etc/passwd', 'LineAsString', 'l String')", "analyst")
+    assert "ACCESS_DENIED" in refused(platform, f"SELECT * FROM url('{platform.clickhouse.http_url}/ping', 'LineAsString', 'l String')", "analyst")
+
+
+def test_an_analysts_limits_hold_and_cannot_be_lifted(platform):
+    assert platform.clickhouse.query("SELECT 1 SETTINGS max_execution_time = 10", "analyst") == "1\n"
+    for setting in ("max_execution_time = 3600", "max_execution_time = 0", "max_memory_usage = 0", "max_rows_to_read = 0",
+                    "max_concurrent_queries_for_user = 0"):
+        assert "SETTING_CONSTRAINT_VIOLATION" in refused(platform, f"SELECT 1 SETTINGS {setting}", "analyst"), setting
+    # Through the limits themselves: a result of more rows than allowed.
+    assert "TOO_MANY_ROWS" in refused(platform, "SELECT arrayJoin(range(2000000))", "analyst")
+
+
+def test_passwords_and_keys_are_private(platform):
+    assert platform.state.dir.stat().st_mode & 0o077 == 0
+    for file in [*platform.state.pki.glob("*.key"), *platform.state.pki.glob("*.pem"), *platform.state.secrets.iterdir()]:
+        assert file.stat().st_mode & 0o077 == 0, file
