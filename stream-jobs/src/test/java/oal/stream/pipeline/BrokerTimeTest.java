@@ -1,0 +1,67 @@
+package oal.stream.pipeline;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.flink.api.common.eventtime.Watermark;
+import org.apache.flink.api.common.eventtime.WatermarkOutput;
+import org.junit.jupiter.api.Test;
+import oal.schema.Topic;
+import oal.stream.codec.BatchBuilder;
+import oal.stream.codec.RawBatch;
+
+class BrokerTimeTest {
+    private static final long NOW_MS = 1_800_000_000_000L;
+
+    private final List<Long> emitted = new ArrayList<>();
+    private final WatermarkOutput output = new WatermarkOutput() {
+        @Override
+        public void emitWatermark(Watermark watermark) {
+            emitted.add(watermark.getTimestamp());
+        }
+
+        @Override
+        public void markIdle() {}
+
+        @Override
+        public void markActive() {}
+    };
+    private final BrokerTime.Generator generator = new BrokerTime.Generator(() -> Instant.ofEpochMilli(NOW_MS));
+
+    private void record(long kafkaTsMs, long apClockUs) {
+        RawBatch batch = new BatchBuilder(Topic.SAMPLES, 0, apClockUs).record(kafkaTsMs);
+        generator.onEvent(batch, batch.kafkaTsMs, output);
+    }
+
+    @Test
+    void nothingBeforeTheFirstRecord() {
+        generator.onPeriodicEmit(output);
+        assertEquals(List.of(), emitted);
+    }
+
+    @Test
+    void anApClockHoursAheadOrBehindDoesNotMoveIt() {
+        record(NOW_MS - 1000, (NOW_MS + 5 * 3_600_000) * 1000);
+        generator.onPeriodicEmit(output);
+        record(NOW_MS - 900, (NOW_MS - 5 * 3_600_000) * 1000);
+        generator.onPeriodicEmit(output);
+        assertEquals(List.of(NOW_MS - 1001, NOW_MS - 901), emitted);
+    }
+
+    @Test
+    void aRecordTimeInTheFutureCountsAsNow() {
+        record(NOW_MS + 3_600_000, 0);
+        generator.onPeriodicEmit(output);
+        assertEquals(List.of(NOW_MS - 1), emitted);
+    }
+
+    @Test
+    void itNeverGoesBack() {
+        record(NOW_MS - 10, 0);
+        record(NOW_MS - 5000, 0);
+        generator.onPeriodicEmit(output);
+        assertEquals(List.of(NOW_MS - 11), emitted);
+    }
+}
