@@ -51,7 +51,7 @@ def wire(platform) -> list[dict]:
     exporter.stop()
     after, counted = topic_bytes(platform), exporter.count()
     grown = {t: after[t] - before[t] for t in TOPICS}
-    packets = counted["tables"].get("packet", 0)
+    packets = counted["rows"].get("packet", 0)
     note = f"replay of lab/captures/operating-point.oalcap, {packets / passed:.0f} packets/s, {sum(counted['tables'].values()) / passed:.0f} rows/s, {SECONDS} s; log segments of the broker, lz4"
     out = [{"name": "wire.bytes_per_second_per_ap", "value": sum(grown.values()) / passed, "unit": "B/s", "command": command, "note": note}]
     out += [{"name": f"wire.{t}.bytes_per_second", "value": grown[t] / passed, "unit": "B/s", "command": command, "note": note} for t in TOPICS]
