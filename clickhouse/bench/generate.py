@@ -1,12 +1,15 @@
 """Rows of access points at work, made by ClickHouse itself: SELECTs whose columns are those of the tables, in order.
 
-Used by the tests (a minute), the samples in README.md and the benchmark (an hour), and the same each time: every number
-comes from cityHash64 of its position, none from a clock or rand(). Synthetic, and shaped after the contract: batches of
-63 ticks, a keyframe of every live entity at each batch's first tick, counters that only grow, rows in between where
-something changed. Rows a second of one AP at the default: station 79, station_ac 198, queue 32, channel 32, beacon 79,
-packet 300, flow 99, drop_event 4, health 1, label 10, item 10, batch 9.
+Used by the tests and the samples in README.md (two minutes) and by the benchmark (an hour), and the same each time: every
+number comes from cityHash64 of its position, none from a clock or rand(). Synthetic, and shaped after the contract: batches
+of 63 ticks, a keyframe of every live entity at each batch's first tick, counters that only grow, rows in between where
+something changed. Rows a second of one AP: station 79, station_ac 198, queue 32, channel 32, beacon 79, packet 300,
+flow 99, drop_event 4, health 1, label 10, item 10, batch 9.
 
-APs whose number is a multiple of 3 are congested: backlog, drops and loss; those with number mod 3 = 1 have a bad link.
+APs whose number is a multiple of 3 are congested (backlog, drops, loss); those with number mod 3 = 1 have a bad link.
+
+In the expressions below: a is the AP's number (from 1), m the batch, e the entity, j the row in the batch, n the entity's
+row since the start, h a hash of all of these, tick the row's tick in its batch, f the flow.
 """
 
 from __future__ import annotations
@@ -14,125 +17,289 @@ from __future__ import annotations
 BATCH_US = 252_000
 TICK_US = 4_000
 STATIONS = 10
+PACKETS = 76  # of a batch: 300 a second
+FLOWS = 25
+INSTANT_US = 100_000
+
+CONGESTED, BAD_LINK = "(a % 3 = 0)", "(a % 3 = 1)"
+WAVE = "(0.5 + 0.5 * sin(m / 40 + {}))"  # a congested spell every 63 s
+
+AP_ID = "concat('ap-', leftPad(toString(a), 2, '0'))"
+BOOT_ID = "cityHash64(a, 'boot')"
+PLACE = {"ap_id": AP_ID, "site": "if(a % 2 = 0, 'north', 'south')"}
+FLOW = {
+    "flow_id": "cityHash64(a, f, 'flow')",
+    "client_addr": "toIPv6(concat('::ffff:10.', toString(a), '.0.', toString(10 + f % 10)))",
+    "server_addr": "toIPv6(concat('::ffff:192.0.2.', toString(f)))",
+    "client_port": "toUInt16(40000 + f * 17)",
+    "server_port": "443",
+    "station_mac": "toUInt64(2199023255552 + a * 256 + f % 10)",
+}
 
 
-def ap(i: int) -> str:
-    """Name of AP number i (from 1)."""
-    return f"ap-{i:02d}"
+def ap(number: int) -> str:
+    """Name of an AP."""
+    return f"ap-{number:02d}"
 
 
-def mac(ap_number: int, station: int) -> str:
-    """MAC address of a station (from 0) as people write it."""
-    value = 0x020000000000 + ap_number * 256 + station
-    return ":".join(f"{value >> s & 255:02X}" for s in range(40, -8, -8))
+def growing(step: int, salt: str) -> str:
+    """A counter that grows by about `step` a row; the hashed part stays below one step, so it never falls."""
+    return f"(n * {step} + cityHash64(h, '{salt}') % {step})"
 
 
-def _rows(aps: int, first_batch: int, batches: int, entities: int, rows: int, key: str) -> str:
-    """Positions: one row per AP (a, from 1), batch (m), entity (e) and row of the batch (j), as rows arrive."""
-    return f"""(
-        SELECT
-            1 + intDiv(number, {batches * entities * rows}) AS a, {first_batch} + intDiv(number, {entities * rows}) % {batches} AS m,
-            intDiv(number, {rows}) % {entities} AS e, number % {rows} AS j,
-            cityHash64(a, m, e, j, '{key}') AS h, m * {rows} + j AS n,
-            if(j = 0, 0, 1 + intDiv((j - 1) * 62, {max(1, rows - 1)}) + h % {62 // max(1, rows - 1)}) AS tick
-        FROM numbers({aps * batches * entities * rows})
-    )"""
+def by_class(ratio: str) -> str:
+    """Class of a loss ratio: settings.class_bounds_permille."""
+    return f"multiIf({ratio} < 0.01, 'Good', {ratio} < 0.05, 'Acceptable', {ratio} < 0.12, 'Poor', 'Bad')"
 
 
-def _head(t0_us: int) -> str:
-    return f"concat('ap-', leftPad(toString(a), 2, '0')) AS ap_id, fromUnixTimestamp64Micro({t0_us} + m * {BATCH_US} + tick * {TICK_US}, 'UTC') AS ts, cityHash64(a, 'boot') AS boot_id, m AS batch_seq"
+SIGNAL = f"toInt8(-45 - 4 * e + 3 * sin(m / 90 + e) - if({BAD_LINK}, 12, 0) + h % 3)"
+STATION = {
+    "mac": "toUInt64(2199023255552 + a * 256 + e)",
+    "device": "'wlan0'",
+    "interval_ticks": "toUInt16(if(e < 8, 1, 25))",
+    "rx_bytes": growing(9000, "rx") + " * (1 + e % 3)",
+    "tx_bytes": growing(60000, "tx") + " * (1 + e % 5)",
+    "rx_pkts": f"toUInt32({growing(20, 'rp')})",
+    "tx_pkts": f"toUInt32({growing(42, 'tp')} * (1 + e % 5))",
+    "tx_retries": f"toUInt32(n * (1 + e % 5) * (2 + e + if({BAD_LINK}, 20, 0)) + h % 2)",
+    "tx_failed": f"toUInt32(intDiv(n * if({BAD_LINK}, 6, 1), 40))",
+    "rx_drop_misc": "intDiv(n, 2000)",
+    "beacon_loss": "0",
+    "signal_dbm": SIGNAL,
+    "signal_avg_dbm": f"toInt8(-45 - 4 * e - if({BAD_LINK}, 12, 0))",
+    "ack_signal_dbm": "toInt8(signal_dbm - 2)",
+    "tx_bitrate_kbps": "toUInt32(arrayElement([866700, 650000, 390000, 195000, 65000], 1 + intDiv(e, 2)))",
+    "tx_mcs": "toUInt8(9 - intDiv(e, 2))",
+    "tx_nss": "2",
+    "tx_width_mhz": "80",
+    "tx_gi_ns": "400",
+    "rx_bitrate_kbps": "toUInt32(arrayElement([780000, 585000, 351000, 175500, 58500], 1 + intDiv(e + h % 2, 2) % 5))",
+    "rx_mcs": "toUInt8(8 - intDiv(e, 2))",
+    "rx_nss": "2",
+    "rx_width_mhz": "80",
+    "rx_gi_ns": "400",
+    "expected_throughput_kbps": "toUInt32(tx_bitrate_kbps * 0.6)",
+    "tx_airtime_us": growing(1500, "ta") + " * (1 + e)",
+    "rx_airtime_us": growing(400, "ra") + " * (1 + intDiv(e, 2))",
+    "airtime_weight": "toUInt16(256)",
+    "inactive_ms": "toUInt32(h % if(e < 3, 20, 3000))",
+}
+# Entity e is station e % 10; the best-effort class appears twice (e from 20, from 40), so that it has two rows a batch.
+LOADED = "(e % 10 < 3 AND ac = 2)"
+STATION_AC = {
+    "mac": "toUInt64(2199023255552 + a * 256 + e % 10)",
+    "device": "'wlan0'",
+    "ac": "toUInt8(arrayElement([0, 1, 2, 3, 2], 1 + intDiv(e, 10)))",
+    "msdu_pkts": "if(ac = 2, n2 * 42 + h % 42, intDiv(n, 100))",
+    "msdu_retries": "intDiv(msdu_pkts, 12)",
+    "msdu_failed": "intDiv(msdu_pkts, 2000)",
+    "backlog_bytes": f"if({LOADED}, toUInt32(if({CONGESTED}, 150000, 9000) * {WAVE.format('e')} + h % 6000), 0)",
+    "backlog_pkts": "toUInt32(intDiv(backlog_bytes, 1500))",
+    "flows": "toUInt32(intDiv(n, 50))",
+    "drops": f"toUInt32(if({LOADED} AND {CONGESTED}, intDiv(n2, 3), 0))",
+    "ecn_marks": "0",
+    "overlimit": f"toUInt32(if({LOADED} AND {CONGESTED}, intDiv(n2, 400), 0))",
+    "collisions": "toUInt32(intDiv(n, 300))",
+    "tx_bytes": "toUInt32(msdu_pkts * 1460 % 4294967296)",
+    "tx_pkts": "toUInt32(msdu_pkts)",
+}
+CHANNEL = {
+    "device": "'wlan0'",
+    "frequency_mhz": "toUInt16(5180 + a % 4 * 80)",
+    "width_mhz": "80",
+    "active_ms": "m * 252 + tick * 4",
+    "busy_ms": f"toUInt64(active_ms * if({CONGESTED}, 0.85, 0.4))",
+    "ext_busy_ms": "toUInt64(active_ms * 0.02)",
+    "rx_ms": "toUInt64(active_ms * 0.1)",
+    "tx_ms": f"toUInt64(active_ms * if({CONGESTED}, 0.6, 0.2))",
+    "scan_ms": "NULL",
+    "noise_dbm": "toInt8(-95 + h % 3)",
+}
+QUEUE = {
+    "device": "if(e = 0, 'eth0', 'wlan0')",
+    "handle": "toUInt32(if(e = 0, 65536, 0))",
+    "parent": "4294967295",
+    "kind": "if(e = 0, 'fq_codel', 'mac80211')",
+    "bytes": growing(90000, "qb"),
+    "pkts": "intDiv(bytes, 1460)",
+    "drops": f"toUInt32(if({CONGESTED} AND e = 1, intDiv(n, 4), 0))",
+    "overlimits": "toUInt32(intDiv(n, 100))",
+    "requeues": "0",
+    "backlog_bytes": f"toUInt32(if(e = 1, if({CONGESTED}, 300000, 12000) * {WAVE.format('a')}, 0) + h % 3000)",
+    "qlen_pkts": "toUInt32(intDiv(backlog_bytes, 1500))",
+    "ecn_marks": "if(e = 0, 0, NULL)",
+}
+BEACON = {
+    "bssid": "toUInt64(3298534883328 + a * 4096 + e * 16)",
+    "device": "'wlan0'",
+    "frequency_mhz": "toUInt16(5180 + e % 4 * 80)",
+    "signal_dbm": "toInt8(-50 - 2 * e + h % 3)",
+    "age_ms": "toUInt32(h % 400)",
+    "load_stations": "if(e % 4 = 0, NULL, toUInt16(e % 7))",
+    "load_utilization": "if(e % 4 = 0, NULL, toUInt8(20 + e * 9 + h % 5))",
+}
+# Of three packets two are data down, the third is an ACK up.
+PACKET = FLOW | {
+    "direction": "if(j % 3 = 2, 1, 0)",
+    "seq": f"toUInt32((if(direction = 0, (m * 2 + j % 2) * 1448 - if(h % if({CONGESTED}, 20, 400) = 0, 2896, 0), 517) + cityHash64(f, a)) % 4294967296)",
+    "ack": "toUInt32((if(direction = 0, 517, (m * 2 + j % 2) * 1448) + cityHash64(f, a)) % 4294967296)",
+    "payload_bytes": "toUInt32(if(direction = 0, if(h % 11 = 0, 200 + h % 1200, 1448), 0))",
+    "window_raw": "toUInt16(if(direction = 0, 501, 1800 + h % 300))",
+    "flags": "toUInt8(if(h % 11 = 0, 24, 16))",
+    "syn_options": "0",
+    "wscale": "0",
+    "mss_bytes": "0",
+    "sack_blocks": "toUInt8(if(direction = 1 AND h % 50 = 0, 1 + h % 3, 0))",
+    "ts_val": f"toUInt32((m * 252 + intDiv(j * 252, {PACKETS}) + cityHash64(f)) % 4294967296)",
+    "ts_ecr": f"toUInt32((m * 252 + intDiv(j * 252, {PACKETS}) - 30 + cityHash64(f, 'e')) % 4294967296)",
+    "ip_ecn": "0",
+}
+FLOW_STATE = FLOW | {
+    "direction": "0",
+    "sent_bytes": growing(3000, "sb"),
+    "sent_pkts": "intDiv(sent_bytes, 1400)",
+    "retrans_bytes": f"toUInt64(sent_bytes * if({CONGESTED}, 0.03, 0.002))",
+    "retrans_pkts": "intDiv(retrans_bytes, 1400)",
+    "delivered_bytes": "sent_bytes - retrans_bytes",
+    "dup_acks": "intDiv(n, 9)",
+    "unacked_bytes": f"toUInt32(if({CONGESTED}, 60000, 9000) + h % 20000)",
+    "rwnd_bytes": "toUInt32(262144 + h % 4 * 1024)",
+    "rtt_down_us": f"toUInt32(4000 + f * 300 + if({CONGESTED}, 45000 * {WAVE.format('f')}, 1500) + h % 900)",
+    "rtt_up_us": "toUInt32(12000 + f * 500 + h % 400)",
+    "delivery_rate_kbps": "toUInt32(90 + h % 60)",
+}
+DROP_EVENT = {
+    "cause": f"toUInt8(if(h % 4 = 0, 4, if({CONGESTED}, 1, 4)))",
+    "device": "'wlan0'",
+    "mac": "toUInt64(2199023255552 + a * 256 + h % 3)",
+    "queue": "toUInt32(if(cause = 1, 2, 0))",
+    "count": "toUInt32(1 + h % 2)",
+}
+HEALTH = {
+    "version": "'1.0.0'",
+    "ticks": "m * 63",
+    "ticks_missed": "0",
+    "tick_late_max_us": "toUInt32(h % 400)",
+    "packets": f"m * {PACKETS}",
+    "ring_drops": "0",
+    "packets_skipped": "m",
+    "rows_sampled": "m * 900",
+    "rows_sent": "m * 205",
+    "rows_dropped": "0",
+    "flows": str(FLOWS),
+    "flows_evicted": "0",
+    "dumps_interrupted": "0",
+    "netlink_errors": "0",
+    "batches": "m * 2",
+    "batch_bytes": "m * 11000",
+    "delivered": "m * 2",
+    "let_go": "0",
+    "sink_errors": "0",
+    "queued_bytes": "h % 9000",
+    "cpu_us": "m * 12000",
+    "rss_bytes": "6291456 + h % 4096",
+    "clock_error_us": "toUInt32(200 + h % 90)",
+    "clock_state": "1",
+}
+LABEL = PLACE | {
+    "ts": "fromUnixTimestamp64Micro(us, 'UTC')",
+    "window_us": "1000000",
+    "offered_pkts": "offered",
+    "offered_bytes": "offered * 1400",
+    "lost_pkts": "lost",
+    "lost_bytes": "lost * 1400",
+    "mac_lost_pkts": "mac_lost",
+    "congestion_lost_pkts": "toUInt32(lost - mac_lost)",
+    "queue_drop_pkts": "toUInt32(congestion_lost_pkts + if(h % 29 = 0, 1, 0))",
+    "loss_ratio": "toFloat32(ratio)",
+    "class": by_class("ratio"),
+    "flows": str(FLOWS),
+    "complete": "1",
+}
+ITEM = PLACE | {
+    "ts": "fromUnixTimestamp64Micro(us, 'UTC')",
+    "boot_id": BOOT_ID,
+    "feature_hash": "1311768467463790320",
+    "features": "arrayMap(k -> toInt64(cityHash64(us, a, k) % 1000 + k * 100), range(48))",
+    "horizon_us": "200000",
+    "class_now": by_class("greatest(0, ratio + ((h % 100) - 50) / 5000)"),
+    "class": by_class("ratio"),
+    "loss_ratio": "toFloat32(ratio)",
+    "offered_pkts": "offered",
+    "complete": "1",
+}
 
 
-# A counter that grows by about `step` a row: monotonic because the hashed part stays below one step.
-def _counter(step: int, salt: str) -> str:
-    return f"(n * {step} + cityHash64(h, '{salt}') % {max(1, step)})"
+def batch(t0_us: int) -> dict[str, str]:
+    """One record of samples and one of packets a batch (e = 0, 1), one of events every fourth (e = 2)."""
+    start = f"({t0_us} + m * {BATCH_US})"
+    return PLACE | {
+        "ts": f"fromUnixTimestamp64Micro({start}, 'UTC')",
+        "topic": "arrayElement(['ap.samples.v1', 'ap.packets.v1', 'ap.events.v1'], 1 + e)",
+        "boot_id": BOOT_ID,
+        "seq": "if(e = 2, intDiv(m, 4), m)",
+        "ticks": "if(e = 2, 252, 63)",
+        "ticks_missed": "0",
+        "tick_late_max_us": "toUInt32(h % 400)",
+        "ring_drops": "0",
+        "rows_dropped": "0",
+        "dumps_interrupted": "0",
+        "clock_state": "1",
+        "clock_error_us": "toUInt32(200 + h % 90)",
+        "rows": "toUInt32(arrayElement([105, 101, 1], 1 + e))",
+        "bytes": "toUInt32(arrayElement([4200, 6100, 300], 1 + e) + h % 500)",
+        "kafka_ts": f"fromUnixTimestamp64Milli(intDiv({start}, 1000) + ticks * 4 + 5 + h % 40, 'UTC')",
+        "kafka_partition": "a % 8",
+        "kafka_offset": "m * 3 + e",
+    }
 
 
 def selects(aps: int, t0_us: int, first_batch: int, batches: int) -> dict[str, str]:
     """table → SELECT of the rows of `batches` batches of every AP, from batch number `first_batch` (time t0_us + number * 252 ms)."""
-    head = _head(t0_us)
-    station_mac = f"toUInt64(2199023255552 + a * 256 + e)"
-    congested, lossy = "(a % 3 = 0)", "(a % 3 = 1)"
-    wave = lambda period, phase="a": f"(0.5 + 0.5 * sin(m / {period} + {phase}))"
-    signal = f"toInt8(-45 - 4 * e + 3 * sin(m / 90 + e) - if({lossy}, 12, 0) + h % 3)"
-    out = {}
-    out["station"] = f"""
-    SELECT {head}, {station_mac} AS mac, 'wlan0' AS device, toUInt16(if(e < 8, 1, 25)) AS interval_ticks,
-        {_counter(9000, 'rx')} * (1 + e % 3) AS rx_bytes, {_counter(60000, 'tx')} * (1 + e % 5) AS tx_bytes, toUInt32({_counter(20, 'rp')}) AS rx_pkts, toUInt32({_counter(42, 'tp')} * (1 + e % 5)) AS tx_pkts,
-        toUInt32(intDiv(n * (1 + e % 5) * (2 + e + if({lossy}, 20, 0)), 1) + h % 2) AS tx_retries, toUInt32(intDiv(n * if({lossy}, 6, 1), 40)) AS tx_failed,
-        toUInt64(intDiv(n, 2000)) AS rx_drop_misc, 0 AS beacon_loss, {signal} AS signal_dbm, toInt8(-45 - 4 * e - if({lossy}, 12, 0)) AS signal_avg_dbm, toInt8({signal} - 2) AS ack_signal_dbm,
-        toUInt32(arrayElement([866700, 650000, 390000, 195000, 65000], 1 + intDiv(e, 2))) AS tx_bitrate_kbps, toUInt8(9 - intDiv(e, 2)) AS tx_mcs, 2 AS tx_nss, 80 AS tx_width_mhz, 400 AS tx_gi_ns,
-        toUInt32(arrayElement([780000, 585000, 351000, 175500, 58500], 1 + intDiv(e + h % 2, 2) % 5)) AS rx_bitrate_kbps, toUInt8(8 - intDiv(e, 2)) AS rx_mcs, 2 AS rx_nss, 80 AS rx_width_mhz, 400 AS rx_gi_ns,
-        toUInt32(tx_bitrate_kbps * 0.6) AS expected_throughput_kbps, {_counter(1500, 'ta')} * (1 + e) AS tx_airtime_us, {_counter(400, 'ra')} * (1 + intDiv(e, 2)) AS rx_airtime_us,
-        toUInt16(256) AS airtime_weight, toUInt32(h % if(e < 3, 20, 3000)) AS inactive_ms
-    FROM {_rows(aps, first_batch, batches, STATIONS, 2, 'station')}"""
-    busy = "e % 10 < 3"
-    backlog = f"if({busy} AND ac = 2, toUInt32(if({congested}, 150000, 9000) * {wave(40, 'e')} + h % 6000), 0)"
-    # Entity e of station_ac is station e % 10; the best-effort class appears twice so that it has two rows a batch.
-    out["station_ac"] = f"""
-    SELECT {head.replace('tick *', 'tick2 *')}, toUInt64(2199023255552 + a * 256 + e % 10) AS mac, 'wlan0' AS device, toUInt8(arrayElement([0, 1, 2, 3, 2], 1 + intDiv(e, 10))) AS ac,
-        if(ac = 2, n2 * 42 + h % 42, intDiv(n, 100)) AS msdu_pkts, intDiv(msdu_pkts, 12) AS msdu_retries, intDiv(msdu_pkts, 2000) AS msdu_failed,
-        {backlog} AS backlog_bytes, toUInt32(intDiv(backlog_bytes, 1500)) AS backlog_pkts, toUInt32(intDiv(n, 50)) AS flows,
-        toUInt32(if({busy} AND ac = 2 AND {congested}, intDiv(n2, 3), 0)) AS drops, 0 AS ecn_marks, toUInt32(if({busy} AND ac = 2 AND {congested}, intDiv(n2, 400), 0)) AS overlimit, toUInt32(intDiv(n, 300)) AS collisions,
-        toUInt32(msdu_pkts * 1460 % 4294967296) AS tx_bytes, toUInt32(msdu_pkts) AS tx_pkts
-    FROM (SELECT *, if(e >= 40, 31 + h % 31, 0) AS tick2, m * 2 + if(e >= 40, 1, 0) AS n2 FROM {_rows(aps, first_batch, batches, 5 * STATIONS, 1, 'station_ac')})"""
-    out["channel"] = f"""
-    SELECT {head}, 'wlan0' AS device, toUInt16(5180 + a % 4 * 80) AS frequency_mhz, 80 AS width_mhz, m * 252 + tick * 4 AS active_ms,
-        toUInt64(active_ms * if({congested}, 0.85, 0.4)) AS busy_ms, toUInt64(active_ms * 0.02) AS ext_busy_ms, toUInt64(active_ms * 0.1) AS rx_ms, toUInt64(active_ms * if({congested}, 0.6, 0.2)) AS tx_ms,
-        NULL AS scan_ms, toInt8(-95 + h % 3) AS noise_dbm
-    FROM {_rows(aps, first_batch, batches, 1, 8, 'channel')}"""
-    out["queue"] = f"""
-    SELECT {head}, if(e = 0, 'eth0', 'wlan0') AS device, toUInt32(if(e = 0, 65536, 0)) AS handle, 4294967295 AS parent, if(e = 0, 'fq_codel', 'mac80211') AS kind,
-        {_counter(90000, 'qb')} AS bytes, intDiv(bytes, 1460) AS pkts, toUInt32(if({congested} AND e = 1, intDiv(n, 4), 0)) AS drops, toUInt32(intDiv(n, 100)) AS overlimits, 0 AS requeues,
-        toUInt32(if(e = 1, if({congested}, 300000, 12000) * {wave(40)}, 0) + h % 3000) AS backlog_bytes, toUInt32(intDiv(backlog_bytes, 1500)) AS qlen_pkts, if(e = 0, 0, NULL) AS ecn_marks
-    FROM {_rows(aps, first_batch, batches, 2, 4, 'queue')}"""
-    out["beacon"] = f"""
-    SELECT {head}, toUInt64(3298534883328 + a * 4096 + e * 16) AS bssid, 'wlan0' AS device, toUInt16(5180 + e % 4 * 80) AS frequency_mhz, toInt8(-50 - 2 * e + h % 3) AS signal_dbm,
-        toUInt32(h % 400) AS age_ms, if(e % 4 = 0, NULL, toUInt16(e % 7)) AS load_stations, if(e % 4 = 0, NULL, toUInt8(20 + e * 9 + h % 5)) AS load_utilization
-    FROM {_rows(aps, first_batch, batches, 20, 1, 'beacon')}"""
-    # 25 flows; of each AP's 76 packets a batch (300 a second) two in three are data down, the third an ACK up.
-    flow = "cityHash64(a, f, 'flow') AS flow_id, toIPv6(concat('::ffff:10.', toString(a), '.0.', toString(10 + f % 10))) AS client_addr, toIPv6(concat('::ffff:192.0.2.', toString(f))) AS server_addr, toUInt16(40000 + f * 17) AS client_port, 443 AS server_port, toUInt64(2199023255552 + a * 256 + f % 10) AS station_mac"
-    out["packet"] = f"""
-    SELECT concat('ap-', leftPad(toString(a), 2, '0')) AS ap_id, fromUnixTimestamp64Micro({t0_us} + m * {BATCH_US} + j * 3315 + h % 3315, 'UTC') AS ts, cityHash64(a, 'boot') AS boot_id, m AS batch_seq, {flow},
-        if(j % 3 = 2, 1, 0) AS direction, toUInt32((if(direction = 0, (m * 2 + j % 2) * 1448 - if(h % if({congested}, 20, 400) = 0, 2896, 0), 517) + cityHash64(f, a)) % 4294967296) AS seq,
-        toUInt32((if(direction = 0, 517, (m * 2 + j % 2) * 1448) + cityHash64(f, a)) % 4294967296) AS ack, toUInt32(if(direction = 0, if(h % 11 = 0, 200 + h % 1200, 1448), 0)) AS payload_bytes,
-        toUInt16(if(direction = 0, 501, 1800 + h % 300)) AS window_raw, toUInt8(if(h % 11 = 0, 24, 16)) AS flags, 0 AS syn_options, 0 AS wscale, 0 AS mss_bytes, toUInt8(if(direction = 1 AND h % 50 = 0, 1 + h % 3, 0)) AS sack_blocks,
-        toUInt32((m * 252 + intDiv(j * 252, 76) + cityHash64(f) ) % 4294967296) AS ts_val, toUInt32((m * 252 + intDiv(j * 252, 76) - 30 + cityHash64(f, 'e')) % 4294967296) AS ts_ecr, 0 AS ip_ecn
-    FROM (SELECT *, cityHash64(h, 'f') % 25 AS f FROM {_rows(aps, first_batch, batches, 1, 76, 'packet')})"""
-    rtt = f"toUInt32(4000 + f * 300 + if({congested}, 45000 * {wave(40, 'f')}, 1500) + h % 900)"
-    out["flow"] = f"""
-    SELECT {head}, {flow}, 0 AS direction, {_counter(3000, 'sb')} AS sent_bytes, intDiv(sent_bytes, 1400) AS sent_pkts, toUInt64(sent_bytes * if({congested}, 0.03, 0.002)) AS retrans_bytes, intDiv(retrans_bytes, 1400) AS retrans_pkts,
-        sent_bytes - retrans_bytes AS delivered_bytes, intDiv(n, 9) AS dup_acks, toUInt32(if({congested}, 60000, 9000) + h % 20000) AS unacked_bytes, toUInt32(262144 + h % 4 * 1024) AS rwnd_bytes,
-        {rtt} AS rtt_down_us, toUInt32(12000 + f * 500 + h % 400) AS rtt_up_us, toUInt32(90 + h % 60) AS delivery_rate_kbps
-    FROM (SELECT *, e AS f FROM {_rows(aps, first_batch, batches, 25, 1, 'flow')})"""
-    out["drop_event"] = f"""
-    SELECT {head}, toUInt8(if(h % 4 = 0, 4, if({congested}, 1, 4))) AS cause, 'wlan0' AS device, toUInt64(2199023255552 + a * 256 + h % 3) AS mac, toUInt32(if(cause = 1, 2, 0)) AS queue, toUInt32(1 + h % 2) AS count
-    FROM {_rows(aps, first_batch, batches, 1, 1, 'drop_event')}"""
-    out["health"] = f"""
-    SELECT {head}, '1.0.0' AS version, m * 63 AS ticks, 0 AS ticks_missed, toUInt32(h % 400) AS tick_late_max_us, m * 76 AS packets, 0 AS ring_drops, m AS packets_skipped, m * 900 AS rows_sampled, m * 205 AS rows_sent, 0 AS rows_dropped,
-        25 AS flows, 0 AS flows_evicted, 0 AS dumps_interrupted, 0 AS netlink_errors, m * 2 AS batches, m * 11000 AS batch_bytes, m * 2 AS delivered, 0 AS let_go, 0 AS sink_errors, toUInt64(h % 9000) AS queued_bytes,
-        m * 12000 AS cpu_us, toUInt64(6291456 + h % 4096) AS rss_bytes, toUInt32(200 + h % 90) AS clock_error_us, 1 AS clock_state
-    FROM (SELECT * FROM {_rows(aps, first_batch, batches, 1, 1, 'health')} WHERE m % 4 = 0)"""
-    # Decision instants are multiples of 100 ms; a batch has 2 or 3 of them.
-    instants = f"""(
-        SELECT 1 + intDiv(number, {batches * BATCH_US // 100_000}) AS a, number % {batches * BATCH_US // 100_000} AS i, {-(-(t0_us + first_batch * BATCH_US) // 100_000)} * 100000 + i * 100000 AS us, cityHash64(a, us, 'label') AS h,
-            if({congested}, pow({wave(40, 'a').replace('m /', '(us / 252000) /')}, 3) * 0.16, 0.002) AS level,
-            toUInt32(180 + h % 40) AS offered, toUInt32(offered * if({lossy}, 0.02, 0.001)) AS mac_lost, mac_lost + toUInt32(offered * level * (0.8 + (h % 40) / 100)) AS lost
-        FROM numbers({aps * (batches * BATCH_US // 100_000)})
-    )"""
-    place = "concat('ap-', leftPad(toString(a), 2, '0')) AS ap_id, if(a % 2 = 0, 'north', 'south') AS site"
-    classes = "multiIf(ratio < 0.01, 'Good', ratio < 0.05, 'Acceptable', ratio < 0.12, 'Poor', 'Bad')"
-    out["label"] = f"""
-    SELECT {place}, fromUnixTimestamp64Micro(us, 'UTC') AS ts, 1000000 AS window_us, offered AS offered_pkts, offered * 1400 AS offered_bytes, lost AS lost_pkts, lost * 1400 AS lost_bytes, mac_lost AS mac_lost_pkts,
-        toUInt32(lost - mac_lost) AS congestion_lost_pkts, toUInt32(congestion_lost_pkts + if(h % 29 = 0, 1, 0)) AS queue_drop_pkts, toFloat32(congestion_lost_pkts / offered) AS ratio, {classes} AS class, 25 AS flows, 1 AS complete
-    FROM {instants}"""
-    out["item"] = f"""
-    SELECT {place}, fromUnixTimestamp64Micro(us, 'UTC') AS ts, cityHash64(a, 'boot') AS boot_id, 1311768467463790320 AS feature_hash,
-        arrayMap(k -> toInt64(cityHash64(us, a, k) % 1000 + k * 100), range(48)) AS features, 200000 AS horizon_us, {classes.replace('ratio', 'before')} AS class_now, {classes} AS class, toFloat32(ratio) AS loss_ratio, offered AS offered_pkts, 1 AS complete
-    FROM (SELECT *, (lost - mac_lost) / offered AS ratio, greatest(0, ratio + ((h % 100) - 50) / 5000) AS before FROM {instants})"""
-    out["batch"] = f"""
-    SELECT {place}, fromUnixTimestamp64Micro({t0_us} + m * {BATCH_US}, 'UTC') AS ts, arrayElement(['ap.samples.v1', 'ap.packets.v1', 'ap.events.v1'], 1 + e) AS topic, cityHash64(a, 'boot') AS boot_id, if(e = 2, intDiv(m, 4), m) AS seq, if(e = 2, 252, 63) AS ticks,
-        0 AS ticks_missed, toUInt32(h % 400) AS tick_late_max_us, 0 AS ring_drops, 0 AS rows_dropped, 0 AS dumps_interrupted, 1 AS clock_state, toUInt32(200 + h % 90) AS clock_error_us, toUInt32(arrayElement([105, 101, 1], 1 + e)) AS rows,
-        toUInt32(arrayElement([4200, 6100, 300], 1 + e) + h % 500) AS bytes, fromUnixTimestamp64Milli(intDiv({t0_us} + m * {BATCH_US}, 1000) + ticks * 4 + 5 + h % 40, 'UTC') AS kafka_ts, a % 8 AS kafka_partition, m * 3 + e AS kafka_offset
-    FROM (SELECT * FROM {_rows(aps, first_batch, batches, 3, 1, 'batch')} WHERE e < 2 OR m % 4 = 0)"""
-    return out
+
+    def positions(table: str, entities: int, rows: int) -> str:
+        """A row per AP, batch, entity and row of the batch, in the order in which rows arrive. The first row is the keyframe."""
+        between = max(1, rows - 1)
+        return f"""(
+            SELECT
+                1 + intDiv(number, {batches * entities * rows}) AS a, {first_batch} + intDiv(number, {entities * rows}) % {batches} AS m,
+                intDiv(number, {rows}) % {entities} AS e, number % {rows} AS j, cityHash64(a, m, e, j, '{table}') AS h, m * {rows} + j AS n,
+                if(j = 0, 0, 1 + intDiv((j - 1) * 62, {between}) + h % {62 // between}) AS tick
+            FROM numbers({aps * batches * entities * rows})
+        )"""
+
+    def instants() -> str:
+        """A row per AP and decision instant, with what was offered and lost in the second that follows."""
+        each = batches * BATCH_US // INSTANT_US
+        first = -(-(t0_us + first_batch * BATCH_US) // INSTANT_US)
+        return f"""(
+            SELECT
+                1 + intDiv(number, {each}) AS a, ({first} + number % {each}) * {INSTANT_US} AS us, cityHash64(a, us, 'label') AS h,
+                if({CONGESTED}, pow({WAVE.format('a').replace('m /', '(us / 252000) /')}, 3) * 0.16, 0.002) AS level, toUInt32(180 + h % 40) AS offered,
+                toUInt32(offered * if({BAD_LINK}, 0.02, 0.001)) AS mac_lost, mac_lost + toUInt32(offered * level * (0.8 + (h % 40) / 100)) AS lost,
+                (lost - mac_lost) / offered AS ratio
+            FROM numbers({aps * each})
+        )"""
+
+    def select(columns: dict[str, str], source: str) -> str:
+        return "SELECT " + ", ".join(f"{e} AS {n}" for n, e in columns.items()) + f" FROM {source}"
+
+    def raw(columns: dict[str, str], source: str, offset_us: str = f"tick * {TICK_US}") -> str:
+        head = {"ap_id": AP_ID, "ts": f"fromUnixTimestamp64Micro({t0_us} + m * {BATCH_US} + {offset_us}, 'UTC')", "boot_id": BOOT_ID, "batch_seq": "m"}
+        return select(head | columns, source)
+
+    second_best_effort = f"(SELECT *, if(e >= 40, 31 + h % 31, 0) AS tick2, m * 2 + if(e >= 40, 1, 0) AS n2 FROM {positions('station_ac', 5 * STATIONS, 1)})"
+    return {
+        "station": raw(STATION, positions("station", STATIONS, 2)),
+        "station_ac": raw(STATION_AC, second_best_effort, f"tick2 * {TICK_US}"),
+        "channel": raw(CHANNEL, positions("channel", 1, 8)),
+        "queue": raw(QUEUE, positions("queue", 2, 4)),
+        "beacon": raw(BEACON, positions("beacon", 20, 1)),
+        "packet": raw(PACKET, f"(SELECT *, cityHash64(h, 'f') % {FLOWS} AS f FROM {positions('packet', 1, PACKETS)})", "j * 3315 + h % 3315"),
+        "flow": raw(FLOW_STATE, f"(SELECT *, e AS f FROM {positions('flow', FLOWS, 1)})"),
+        "drop_event": raw(DROP_EVENT, positions("drop_event", 1, 1)),
+        "health": raw(HEALTH, f"(SELECT * FROM {positions('health', 1, 1)} WHERE m % 4 = 0)"),
+        "label": select(LABEL, instants()),
+        "item": select(ITEM, instants()),
+        "batch": select(batch(t0_us), f"(SELECT * FROM {positions('batch', 3, 1)} WHERE e < 2 OR m % 4 = 0)"),
+    }

@@ -82,3 +82,11 @@ def test_settings_that_stand_in_the_sql_are_those_of_the_contract():
     import generate
 
     assert (generate.BATCH_US, generate.TICK_US) == (batch_us, settings["tick_us"])
+
+
+def test_generated_rows_have_the_columns_of_their_tables(filled):
+    import generate
+
+    for table, select in generate.selects(1, 0, 0, 4).items():
+        made = [r[0] for r in filled.rows(f"DESCRIBE ({select})")]
+        assert made == list(generated(table)), table
