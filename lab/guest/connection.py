@@ -5,7 +5,9 @@ import struct
 
 from .namespace import inside
 
+SO_RCVBUFFORCE = 33
 TCP_INFO, TCP_CONGESTION, TCP_MAXSEG, TCP_NOTSENT_LOWAT = 11, 13, 2, 25
+DATAGRAM_BYTES = 1472
 PAYLOAD = memoryview(bytes(range(256)) * 1024)
 
 
@@ -25,6 +27,44 @@ class Listener:
             self.socket = socket.create_server((address, 0), backlog=256)
         self.socket.setblocking(False)
         self.address = self.socket.getsockname()
+
+
+class Sink:
+    """Receives UDP datagrams."""
+
+    def __init__(self, ns: str, address: str):
+        with inside(ns):
+            self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 22)
+        self.socket.bind((address, 0))
+        self.socket.setblocking(False)
+        self.address = self.socket.getsockname()
+
+
+class Datagrams:
+    """Sends UDP datagrams at rate_bps in 20 ms portions, however slow the air is: with more than it carries the queue never empties."""
+
+    def __init__(self, ns: str, to: tuple, rate_bps: int):
+        self.rate_bps, self.open, self.credit_bytes = rate_bps, True, 0.0
+        with inside(ns):
+            self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.setblocking(False)
+        self.socket.connect(to)
+
+    def portion(self, seconds: float) -> None:
+        self.credit_bytes = min(self.credit_bytes + self.rate_bps / 8 * seconds, self.rate_bps / 8)
+
+    def write(self) -> bool:
+        while self.open and self.credit_bytes >= DATAGRAM_BYTES:
+            try:
+                self.socket.send(PAYLOAD[:DATAGRAM_BYTES])
+            except BlockingIOError:
+                return True
+            self.credit_bytes -= DATAGRAM_BYTES
+        return False
+
+    def end(self) -> None:
+        self.open = False
 
 
 class Connection:

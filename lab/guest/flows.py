@@ -4,7 +4,7 @@ import socket
 import threading
 import time
 
-from .connection import Connection, Listener, tcp_info
+from .connection import Connection, Datagrams, Listener, Sink, tcp_info
 from .namespace import inside
 from .net import address
 
@@ -18,7 +18,7 @@ class Flow:
         self.spec = spec
         down, server_ns = spec["direction"] == "down", f"server{ap}"
         self.from_ns, to_ns = (server_ns, station["ns"]) if down else (station["ns"], server_ns)
-        self.listener = Listener(to_ns, address(ap, station["host"] if down else 1))
+        self.listener = (Sink if spec["udp"] else Listener)(to_ns, address(ap, station["host"] if down else 1))
         self.connections: list[Connection] = []
         self.next_s = spec["start_s"]
         self.received_bytes = 0
@@ -30,13 +30,16 @@ class Flow:
             return new
         self.next_s = self.next_s + spec["every_s"] if spec["every_s"] else float("inf")
         for _ in range(spec["parallel"]):
+            if spec["udp"]:
+                new.append(Datagrams(self.from_ns, self.listener.address, round(spec["rate_mbps"] * 1e6)))
+                continue
             new.append(Connection(self.from_ns, self.listener.address, spec["cc"], spec["mss"], round(spec["rate_mbps"] * 1e6),
                                   spec["size_kb"] * 1000 or None))
         self.connections += new
         return new
 
     def result(self) -> dict:
-        infos = [tcp_info(c.socket) for c in self.connections]
+        infos = [] if self.spec["udp"] else [tcp_info(c.socket) for c in self.connections]
         total = {key: sum(i[key] for i in infos) for key in ("retransmits", "spurious", "data_segs", "acked_bytes")} if infos else {}
         return {"station": self.spec["station"], "direction": self.spec["direction"], "cc": self.spec["cc"],
                 "connections": len(infos), "received_bytes": self.received_bytes, **total}
@@ -49,9 +52,12 @@ class Traffic:
         self.flows, self.poll = flows, select.epoll()
         self.senders: dict[int, Connection] = {}
         self.receivers: dict[int, tuple[socket.socket, Flow]] = {}
-        self.listeners = {flow.listener.socket.fileno(): flow for flow in flows}
-        for fd in self.listeners:
-            self.poll.register(fd, select.EPOLLIN)
+        for flow in flows:
+            sock = flow.listener.socket
+            self.poll.register(sock.fileno(), select.EPOLLIN)
+            if flow.spec["udp"]:
+                self.receivers[sock.fileno()] = (sock, flow)
+        self.listeners = {flow.listener.socket.fileno(): flow for flow in flows if not flow.spec["udp"]}
         self.stopping = threading.Event()
         self.failure: Exception | None = None
         self.thread = threading.Thread(target=self.run)

@@ -3,7 +3,9 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -23,12 +25,26 @@ def command_line(plan: dict, out: pathlib.Path, virtual: bool, extra: list[str])
              f"LAB={LAB}", f"OUT={out}",
              f"mac80211_hwsim.radios={scenario.radios(plan)}", "mac80211_hwsim.medium=1", "mac80211_hwsim.regtest=5",
              "mac80211_hwsim.support_p2p_device=0", f"mac80211_hwsim.medium_seed={plan['seed']}",
-             f"mac80211_hwsim.medium_retries={medium['retries']}"]
+             *(f"mac80211_hwsim.medium_{key}={medium[key]}" for key in ("retries", "ampdu_us", "lower_permille"))]
     if plan["ap"]["queue"]["mode"] == "qdisc":
         words.append(f"mac80211_hwsim.medium_qdisc_radios={plan['aps']}")
     if virtual:
         words += ["time-travel=inf-cpu", f"time-travel-start={time.time_ns()}"]
     return words + extra
+
+
+def boot(words: list[str], console, env: dict, timeout_s: float) -> int:
+    """Run the kernel to its end. Its processes are a session of their own, so that none is left if this one is interrupted."""
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT, env=env, start_new_session=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        return process.wait(timeout=timeout_s)
+    except subprocess.TimeoutExpired as error:
+        raise RuntimeError(f"the guest did not end within {timeout_s:.0f} s") from error
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def play(plan: dict, results: pathlib.Path, virtual: bool = True, extra: list[str] | None = None, timeout_s: float = 1800) -> pathlib.Path:
@@ -39,8 +55,7 @@ def play(plan: dict, results: pathlib.Path, virtual: bool = True, extra: list[st
         (shared / "plan.json").write_text(json.dumps(plan))
         env = {**os.environ, "TMPDIR": "/dev/shm"}  # the guest's memory is a file there
         with open(shared / "console.log", "wb") as console:
-            done = subprocess.run(command_line(plan, shared, virtual, extra or []), stdin=subprocess.DEVNULL, stdout=console,
-                                  stderr=subprocess.STDOUT, env=env, timeout=timeout_s)
+            kernel_status = boot(command_line(plan, shared, virtual, extra or []), console, env, timeout_s)
         status = (shared / "guest.exit").read_text().strip() if (shared / "guest.exit").exists() else "no exit status"
         log = (shared / "guest.log").read_text(errors="replace") if (shared / "guest.log").exists() else ""
         for item in shared.iterdir():
@@ -49,7 +64,7 @@ def play(plan: dict, results: pathlib.Path, virtual: bool = True, extra: list[st
                 shutil.move(item, target)
         if status != "exit 0":
             console_text = (results / f"{plan['name']}.console.log").read_text(errors="replace")
-            raise RuntimeError(f"guest of {plan['name']} failed ({status}, kernel {done.returncode}):\n{log[-3000:]}\n{console_text[-2000:]}")
+            raise RuntimeError(f"guest of {plan['name']} failed ({status}, kernel {kernel_status}):\n{log[-3000:]}\n{console_text[-2000:]}")
         return results
     finally:
         shutil.rmtree(shared, ignore_errors=True)

@@ -8,7 +8,7 @@ FOLDER = pathlib.Path(__file__).resolve().parent.parent / "scenarios"
 DEFAULTS = {
     "duration_s": 30, "aps": 1, "seed": 1, "scan_s": 2,
     "medium": {"freq_mhz": 5180, "width_mhz": 20, "scale": 1.0, "foreign": 0.0, "foreign_burst_us": 1500, "ext": 0.3, "noise_dbm": -92,
-               "retries": 7},
+               "retries": 7, "ampdu_us": 4000, "lower_permille": 100},
     "ap": {"bridge": "linux", "queue": {"mode": "txq", "limit": 8192, "kind": "fq_codel"}},
     "wired": {"delay_ms": 20},
     "neighbours": {"count": 0, "per_radio": 5, "signals_dbm": [-88, -81, -77, -84, -69, -86, -79]},
@@ -17,7 +17,7 @@ DEFAULTS = {
 }
 STATION = {"name": None, "count": 1, "ap": 0, "rate_mbps": 65.0, "loss": 0.02, "signal_dbm": -60}
 FLOW = {"station": None, "direction": "down", "cc": "cubic", "parallel": 1, "start_s": 0.0, "stop_s": None, "rate_mbps": 0, "mss": 0,
-        "size_kb": 0, "every_s": 0}
+        "size_kb": 0, "every_s": 0, "udp": False}
 CHANGE = {"at_s", "stations", "rate_mbps", "loss", "signal_dbm", "leave", "join", "scale", "foreign", "noise_dbm", "delay_ms"}
 
 
@@ -98,6 +98,8 @@ def flows(out: dict, name: str) -> list[dict]:
         f = merge(FLOW, entry, f"{name}.flows[{i}]")
         if f["direction"] not in ("down", "up"):
             raise ScenarioError(f"{name}.flows[{i}].direction: down or up, not {f['direction']}")
+        if f["udp"] and not f["rate_mbps"]:
+            raise ScenarioError(f"{name}.flows[{i}]: udp needs rate_mbps")
         if f["stop_s"] is None:
             f["stop_s"] = out["duration_s"]
         found = members(out["stations"], f["station"])

@@ -65,8 +65,10 @@ static struct medium_rate medium_rate_of(struct mac80211_hwsim_data *data, struc
 	if (!link || is_multicast_ether_addr(hdr->addr1))
 		return basic;
 	*per_permille = link->per_permille;
-	if (!ieee80211_is_data_present(hdr->frame_control) || !link->rate_kbps || skb->protocol == cpu_to_be16(ETH_P_PAE))
+	if (!ieee80211_is_data_present(hdr->frame_control) || !link->rate_kbps || skb->protocol == cpu_to_be16(ETH_P_PAE)) {
+		*per_permille = link->per_permille * link->per_permille / 1000;	/* a robust rate loses less */
 		return basic;
+	}
 	rate = medium_rate_for(link->rate_kbps, medium_width_mhz(data), max_mcs);
 	if (rate.mcs && medium_random(1000) < medium_lower_permille) {
 		rate.mcs--;
