@@ -111,11 +111,21 @@ final class ApProcessor {
             if (!member[t]) continue;
             AcceptedBatch b = state.queue[t].take();
             decode(t, b);
+            BatchHeader header = decoder[t].header();
+            if (passed(state, t, header)) {
+                member[t] = false;
+                out.late(b, state.features.next() - INTERVAL_US - header.endUs());
+                continue;
+            }
             if (first == null) {
                 first = decoder[t].header();
                 apId = b.apId;
                 state.site = b.site;
             }
+        }
+        if (first == null) {
+            ap = null;
+            return;
         }
         if (!state.started || first.bootId != state.bootId) {
             state.started = true;
@@ -142,6 +152,16 @@ final class ApProcessor {
         }
         state.features.end(evaluated);
         ap = null;
+    }
+
+    /**
+     * Have labels and features gone on without this batch? Its own topic may be in order: it is the other one that is ahead. A topic
+     * whose own time goes back is another matter: the AP's clock was set back, and the same time comes twice.
+     */
+    private static boolean passed(ApState state, int t, BatchHeader h) {
+        if (!state.started) return false;
+        if (h.bootId != state.bootId) return state.boots.order(h.bootId) < state.boots.order(state.bootId);
+        return h.endUs() <= state.features.next() - INTERVAL_US && !state.coverage[t].wentBack(h);
     }
 
     private void decode(int t, AcceptedBatch b) {

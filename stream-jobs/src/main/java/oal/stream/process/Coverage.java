@@ -27,6 +27,11 @@ final class Coverage {
         return known && h.bootId == bootId && h.seq == seq + 1 && Math.abs(h.t0Us - untilUs) <= SLACK_TICKS * h.tickUs;
     }
 
+    /** Does the batch begin before the topic's last one ended? */
+    boolean wentBack(BatchHeader h) {
+        return known && h.bootId == bootId && h.t0Us < untilUs - SLACK_TICKS * h.tickUs;
+    }
+
     /** The batch continues what came: called before instants up to its start are evaluated. */
     void extend(BatchHeader h) {
         seq = h.seq;
