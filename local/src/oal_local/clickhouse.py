@@ -1,4 +1,5 @@
 """The ClickHouse server and its users."""
+import os
 import subprocess
 import urllib.error
 import urllib.request
@@ -11,6 +12,7 @@ from oal_local.template import fill
 
 NAME = "clickhouse"
 DATABASE = "oal"
+USERS = REPO / "clickhouse" / "users"
 MIGRATE = REPO / "clickhouse" / "migrate"
 
 
@@ -24,13 +26,18 @@ def render(state: State, settings: Settings) -> None:
         CONFIG / "clickhouse" / "config.xml", data=state.clickhouse / "data", log=state.logs / "clickhouse-server.log",
         http_port=settings.ports["clickhouse_http"], native_port=settings.ports["clickhouse_native"], memory_bytes=server_bytes))
     write_private(state.clickhouse / "users.xml", fill(
-        CONFIG / "clickhouse" / "users.xml", network="127.0.0.1", query_memory_bytes=server_bytes * 2 // 3,
-        analyst_memory_bytes=server_bytes // 3,
-        **{f"{user}_sha256": passwords.sha256_hex(state, user) for user in passwords.CLICKHOUSE_USERS}))
+        CONFIG / "clickhouse" / "users.xml", query_memory_bytes=server_bytes * 2 // 3, admin_sha256=passwords.sha256_hex(state, "admin")))
+    # The server merges users.d/ into users.xml.
+    shared = state.clickhouse / "users.d"
+    shared.mkdir(exist_ok=True)
+    for user in ("analyst", "ingest"):
+        write_private(shared / f"{user}.xml", (USERS / f"{user}.xml").read_text())
 
 
 def prepare(state: State, settings: Settings) -> None:
-    """Nothing to do before a start."""
+    """Hand the server the password hashes that clickhouse/users/*.xml take from its environment."""
+    for user in ("analyst", "ingest"):
+        os.environ[f"OAL_{user.upper()}_PASSWORD_SHA256"] = passwords.sha256_hex(state, user)
 
 
 def command(state: State, settings: Settings) -> list[str]:
