@@ -151,8 +151,19 @@ bool batch_is_utf8(const uint8_t *s, size_t n)
 
 /* --- packed values that may come in several pieces */
 
+/* An empty span that does not point to NULL. */
+static const struct batch_span *none(void)
+{
+	static const uint8_t nothing;
+	static const struct batch_span span = {&nothing, 0};
+
+	return &span;
+}
+
 static void values_begin(struct batch_values *v, struct batch_span message, uint32_t field)
 {
+	if (!message.at)
+		message = *none();
 	v->message = message.at;
 	v->message_end = message.at + message.len;
 	v->at = v->end = NULL;
@@ -355,14 +366,6 @@ bool batch_next_flow(struct batch_flow_cursor *c, struct batch_flow *f)
 struct table_spans {
 	struct batch_span run_rows, run_absent, columns[64];
 };
-
-static const struct batch_span *none(void)
-{
-	static const uint8_t nothing;
-	static const struct batch_span span = {&nothing, 0};
-
-	return &span;
-}
 
 static void column_begin(struct batch_column_cursor *c, struct batch_span s)
 {
