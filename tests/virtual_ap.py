@@ -10,6 +10,7 @@ import time
 from collections import Counter
 
 from confluent_kafka import Producer
+from ledger import differences, kafka_ledger
 from oal_schema.codec import Batch, contract, encode
 
 TOPICS = ("ap.samples.v1", "ap.packets.v1", "ap.events.v1")
@@ -179,6 +180,9 @@ class VirtualFleet:
     def _ap(self, ap_id: str) -> VirtualAp:
         return self.aps[self.ap_ids.index(ap_id)]
 
-    def ledger(self) -> Counter:
-        """Rows made, by (table, ap_id, boot_id, seq)."""
-        return Counter({(table, ap.ap_id, boot, seq): n for ap in self.aps for (table, boot, seq), n in ap.ledger.items()})
+    def ledger(self, platform) -> Counter:
+        """Rows made, by (table, ap_id, boot_id, seq), after a look whether Kafka holds just these."""
+        made = Counter({(table, ap.ap_id, boot, seq): n for ap in self.aps for (table, boot, seq), n in ap.ledger.items()})
+        wrong = differences(made, kafka_ledger(platform, self.ap_ids))
+        assert not wrong, f"Kafka does not hold what was made; by table: (made, in Kafka, lost, too many): {wrong}"
+        return made
