@@ -157,7 +157,7 @@ int main(int argc, char **argv)
 	struct netlink_result result;
 	struct nl_record r;
 	char err[256];
-	unsigned most = argc > 1 ? (unsigned)atoi(argv[1]) : 4096; /* packets per tick; the others are left out */
+	unsigned per_tick = argc > 1 ? (unsigned)atoi(argv[1]) : 4096, taken = 0; /* packets per tick on average; the others are left out */
 
 	while (nl_sample_next(data, size, &pos, &r) && (r.kind != NL_STATION || n_ticks < TICKS)) {
 		if (r.kind == NL_STATION)
@@ -188,8 +188,10 @@ int main(int argc, char **argv)
 
 			if (us >= t.due_us)
 				break;
-			if (n < most)
+			if (taken < per_tick * (at + 1)) {
+				taken++;
 				frames[n++] = (struct frame){ pcap + pcap_at + 16, cap, (uint32_t)nl_sample_le(pcap + pcap_at + 12, 4), us };
+			}
 			pcap_at += 16 + cap;
 		}
 		if (!at) { /* the first look parses everything: a start, not a tick */

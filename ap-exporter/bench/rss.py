@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 result = sys.argv[2]
@@ -32,6 +31,11 @@ def memory(pid: int) -> dict:
     return {k: int(v.split()[0]) * 1024 for k, v in (line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines()) if k.startswith(("VmRSS", "Rss"))}
 
 
+def busy_until(wire: outside.Wire, condition) -> None:
+    while not condition():
+        wire.transfer("10.99.0.2", 1_000_000)
+
+
 def main() -> int:
     with tempfile.TemporaryDirectory() as name, outside.Wire() as wire:
         folder = Path(name)
@@ -47,16 +51,14 @@ def main() -> int:
                             "note": f"{note}; anonymous {m['RssAnon']}, file-backed {m['RssFile']}, shared {m['RssShmem']}; budget {8 << 20}"})
         try:
             with outside.Daemon(folder, outside.PACKET + kafka, wire.ap, file_sink=False) as daemon:
-                wire.transfer("10.99.0.2", 1_000_000)
-                end = time.monotonic() + 5
-                while time.monotonic() < end:
-                    wire.transfer("10.99.0.2", 200_000)
+                busy_until(wire, lambda: daemon.status()["uptime_us"] > 15_000_000)
                 figure("exporter_rss_tls", "one wired port busy, TLS session with client certificate, Debian's shared librdkafka and OpenSSL", daemon.process.pid)
-                while not daemon.status()["sinks"]["kafka"]["let_go"]:
-                    wire.transfer("10.99.0.2", 4_000_000)
-                figure("exporter_rss_tls_buffer_full", "the same with the 2 MiB buffer of an absent Kafka full", daemon.process.pid)
+            small = kafka.replace("flush_ms 0", "flush_ms 0\n option buffer_kb 512")
+            with outside.Daemon(folder, outside.PACKET + small, wire.ap, file_sink=False) as daemon:
+                busy_until(wire, lambda: daemon.status()["uptime_us"] > 15_000_000 and daemon.status()["sinks"]["kafka"]["let_go"])
+                figure("exporter_rss_tls_buffer_full", "the same with a 512 KiB buffer for an absent Kafka, full", daemon.process.pid)
             with outside.Daemon(folder, outside.PACKET, wire.ap) as daemon:
-                wire.transfer("10.99.0.2", 1_000_000)
+                busy_until(wire, lambda: daemon.status()["uptime_us"] > 15_000_000)
                 figure("exporter_rss_file", "file sink only, librdkafka linked and unused", daemon.process.pid)
         finally:
             server.kill()

@@ -44,8 +44,8 @@ static const struct option exporter_options[] = {
 	T(exporter, user, "", false, false, "user to become once everything is open; empty: stay"),
 	T(exporter, status_socket, "/var/run/ap-exporter.sock", false, false, "unix socket that answers with health as JSON; empty: none"),
 	T(exporter, pseudonym_key, "", false, false, "file with a key of 16 bytes: addresses leave the AP as keyed hashes; empty: as they are"),
-	N(exporter, max_stations, 128, 1, 512, "stations followed at once"),
-	N(exporter, max_flows, 1024, 16, 4096, "TCP flows followed at once"),
+	N(exporter, max_stations, 64, 1, 512, "stations followed at once"),
+	N(exporter, max_flows, 512, 16, 4096, "TCP flows followed at once"),
 };
 static const struct option nl80211_options[] = {
 	ENABLED(nl80211),

@@ -5,6 +5,7 @@
 #include "dump.h"
 #include "log.h"
 #include "loop.h"
+#include "memory.h"
 #include "oal_schema.h"
 #include "privileges.h"
 #include "status.h"
@@ -77,7 +78,7 @@ static void on_signal(void *ctx, int fd)
 static int serve(struct run *r)
 {
 	struct clock_quality clock = { 0 };
-	uint64_t ticks = 0, next_second = TICKS_PER_SECOND;
+	uint64_t ticks = 0, next_second = TICKS_PER_SECOND, trim_at = 10 * TICKS_PER_SECOND; /* connected by then */
 	struct tick t;
 	int ret;
 
@@ -89,6 +90,10 @@ static int serve(struct run *r)
 			next_second = ticks + TICKS_PER_SECOND;
 			clock_look(&clock);
 			daemon_second(r->daemon, &clock);
+			if (ticks >= trim_at) {
+				memory_trim();
+				trim_at = UINT64_MAX;
+			}
 		}
 		if (daemon_done(r->daemon))
 			break;
