@@ -41,7 +41,7 @@ class DecoderFuzzTest {
         int accepted = 0;
         for (int i = 0; i < ROUNDS; i++) {
             Golden.Record r = corpus.records.get(random.nextInt(corpus.records.size()));
-            byte[] data = mutate(r.data(), random, corpus);
+            byte[] data = Mutation.of(r.data(), random, corpus.records);
             Topic topic = random.nextInt(8) == 0 ? Topic.values()[random.nextInt(3)] : r.topic();
             try {
                 decoder.decode(topic, data);
@@ -100,44 +100,5 @@ class DecoderFuzzTest {
             long allocated = threads.getThreadAllocatedBytes(thread) - before;
             assertTrue(allocated < MAX_ALLOCATED, topic + " of " + out.size() + " bytes made it allocate " + allocated);
         }
-    }
-
-    private static byte[] mutate(byte[] from, Random random, Corpus corpus) {
-        byte[] data = from.clone();
-        for (int n = 1 + random.nextInt(4); n > 0; n--) {
-            if (data.length == 0) return data;
-            int at = random.nextInt(data.length);
-            // Headers and lengths are at the front and small: hit them often.
-            if (random.nextBoolean()) at = Math.min(at, random.nextInt(96));
-            switch (random.nextInt(7)) {
-                case 0 -> data[at] ^= (byte) (1 << random.nextInt(8));
-                case 1 -> data[at] = (byte) random.nextInt(256);
-                case 2 -> data[at] = (byte) 0xFF;
-                case 3 -> data = java.util.Arrays.copyOf(data, at);
-                case 4 -> { // cut out
-                    int length = Math.min(data.length - at, 1 + random.nextInt(8));
-                    byte[] shorter = new byte[data.length - length];
-                    System.arraycopy(data, 0, shorter, 0, at);
-                    System.arraycopy(data, at + length, shorter, at, shorter.length - at);
-                    data = shorter;
-                }
-                case 5 -> { // put in
-                    byte[] longer = new byte[data.length + 1 + random.nextInt(4)];
-                    System.arraycopy(data, 0, longer, 0, at);
-                    for (int i = at; i < at + longer.length - data.length; i++) longer[i] = (byte) random.nextInt(256);
-                    System.arraycopy(data, at, longer, at + longer.length - data.length, data.length - at);
-                    data = longer;
-                }
-                case 6 -> { // the end of another
-                    byte[] other = corpus.records.get(random.nextInt(corpus.records.size())).data();
-                    int keep = Math.min(at, other.length);
-                    byte[] spliced = other.clone();
-                    System.arraycopy(data, 0, spliced, 0, keep);
-                    data = spliced;
-                }
-                default -> throw new IllegalStateException();
-            }
-        }
-        return data;
     }
 }

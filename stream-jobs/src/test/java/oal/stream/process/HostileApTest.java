@@ -1,0 +1,95 @@
+package oal.stream.process;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+import oal.schema.Topic;
+import oal.stream.codec.BatchDecoder;
+import oal.stream.codec.Capture;
+import oal.stream.codec.Golden;
+import oal.stream.codec.Mutation;
+import oal.stream.codec.RawBatch;
+import oal.stream.codec.RefusedException;
+import oal.stream.item.Item;
+import oal.stream.label.LabelWindow;
+
+/**
+ * An AP may send anything that can be decoded: values, times, sequence numbers and incarnations at will. An exception here would stop the
+ * job for all APs, at every restart again, so there must be none, and neither endless work nor state without bound.
+ */
+class HostileApTest {
+    private static final int ROUNDS = Integer.getInteger("oal.fuzz", 60_000) / 4;
+    /** A batch lets at most this many instants pass: those of the longest time its rows may span, and of the gap before it. */
+    private static final int MAX_RESULTS_PER_BATCH = 140;
+    private static final int MAX_STATE_BYTES = 64 << 20;
+
+    private static final class Count implements ApOutput {
+        int results;
+
+        @Override
+        public void label(ApState ap, String apId, LabelWindow w) {
+            results++;
+            assertTrue(w.lossClass() >= 0 && w.lossClass() <= 3);
+            assertTrue(w.offeredPkts >= 0 && w.lostPkts >= 0 && w.lostPkts <= w.offeredPkts);
+        }
+
+        @Override
+        public void item(ApState ap, String apId, Item item) {}
+
+        @Override
+        public void late(AcceptedBatch batch, long lateUs) {}
+    }
+
+    @Test
+    void nothingBreaks() throws Exception {
+        List<Golden.Record> corpus = new ArrayList<>(Golden.records("features"));
+        for (var file : Capture.committed()) corpus.addAll(Capture.read(file).subList(0, 60));
+        corpus.removeIf(r -> r.topic() == Topic.EVENTS);
+        Random random = new Random(7);
+        Count count = new Count();
+        ApProcessor processor = new ApProcessor(ApStateSerializer.PROGRAM, 5000, count);
+        ApStateSerializer serializer = new ApStateSerializer();
+        ApState ap = new ApState(ApStateSerializer.PROGRAM);
+        BatchDecoder decoder = BatchDecoder.all();
+        long watermark = 0;
+        int accepted = 0;
+        int at = 0;
+        for (int i = 0; i < ROUNDS; i++) {
+            // Mostly in order, so that there is state for the damaged ones to hurt.
+            at = random.nextInt(20) == 0 ? random.nextInt(corpus.size()) : at + 1;
+            if (at >= corpus.size()) {
+                at = 0;
+                ap = new ApState(ApStateSerializer.PROGRAM);
+            }
+            Golden.Record r = corpus.get(at);
+            byte[] data = random.nextInt(4) != 0 ? r.data() : Mutation.of(r.data(), random, corpus);
+            try {
+                decoder.decode(r.topic(), data);
+            } catch (RefusedException e) {
+                continue;
+            }
+            accepted++;
+            AcceptedBatch b = new AcceptedBatch(new RawBatch(decoder.header().apId, r.topic(), data, watermark + random.nextInt(3000), 0, i), decoder.header(), decoder.rows());
+            int before = count.results;
+            int waited = ap.waiting();
+            processor.accept(ap, b, watermark);
+            if (random.nextInt(4) == 0) {
+                watermark += random.nextInt(8000);
+                processor.release(ap, watermark);
+            }
+            int turns = waited + 1 - ap.waiting();
+            assertTrue(count.results - before <= MAX_RESULTS_PER_BATCH * Math.max(1, turns), "round " + i + ": " + (count.results - before) + " results of " + turns + " batches");
+            if (i % 500 == 0) {
+                ap = serializer.copy(ap); // as a restart would
+                var bytes = new org.apache.flink.core.memory.DataOutputSerializer(1 << 16);
+                serializer.serialize(ap, bytes);
+                assertTrue(bytes.length() < MAX_STATE_BYTES, "state of " + bytes.length() + " bytes");
+            }
+        }
+        assertTrue(accepted > ROUNDS / 3, accepted + " batches accepted");
+        assertTrue(count.results > 1000, count.results + " results");
+    }
+}
