@@ -40,8 +40,12 @@ RUNS = 5
 CAPTURE_START_US = 1_000_000_000_000_000  # capture.py's START_S
 
 
-def post(server: Server, table: str, body: bytes, token: str) -> None:
-    settings = {"query": f"INSERT INTO oal.{table} FORMAT Native", "async_insert": 0, "insert_deduplication_token": token, "deduplicate_blocks_in_dependent_materialized_views": 1}
+def migrate(server: Server, database: str) -> None:
+    subprocess.run([sys.executable, str(FOLDER / "migrate"), "--url", server.url, "--database", database], check=True, stdout=subprocess.DEVNULL)
+
+
+def post(server: Server, database: str, table: str, body: bytes, token: str) -> None:
+    settings = {"query": f"INSERT INTO {database}.{table} FORMAT Native", "async_insert": 0, "insert_deduplication_token": token, "deduplicate_blocks_in_dependent_materialized_views": 1}
     urllib.request.urlopen(urllib.request.Request(f"{server.url}/?{urllib.parse.urlencode(settings)}", data=body), timeout=600).read()
 
 
@@ -51,15 +55,16 @@ def native(server: Server, select: str, columns: str) -> bytes:
 
 
 class Synthetic:
-    """Steps of a minute from generate.py."""
+    """Steps from generate.py."""
 
-    def __init__(self, aps: int, minutes: int):
+    def __init__(self, aps: int, minutes: int, step_batches: int = STEP_BATCHES):
         self.aps, self.batches, self.name = aps, minutes * 60_000_000 // generate.BATCH_US, "synthetic rows of bench/generate.py"
+        self.step_batches = step_batches
 
     def steps(self, t0_us: int):
         """(minutes done, table → SELECT) of each step."""
-        for first in range(0, self.batches, STEP_BATCHES):
-            step = min(STEP_BATCHES, self.batches - first)
+        for first in range(0, self.batches, self.step_batches):
+            step = min(self.step_batches, self.batches - first)
             yield (first + step) * generate.BATCH_US / 60e6, generate.selects(self.aps, t0_us, first, step)
 
 
@@ -104,8 +109,9 @@ def schema_python() -> str:
     return venv.stdout.strip() + "/bin/python"
 
 
-def insert(server: Server, source, t0_us: int, minutes: int) -> tuple[int, float, int]:
+def insert(server: Server, source, t0_us: int, database: str) -> tuple[int, float, int]:
     """Fill the tables; rows, seconds spent in POSTs, bytes posted."""
+    said = 0.0
     columns = {table: column_list(server, table) for table in TABLES}
     rows = posted = 0
     spent = 0.0
@@ -116,11 +122,13 @@ def insert(server: Server, source, t0_us: int, minutes: int) -> tuple[int, float
             body = native(server, f"SELECT * FROM staging.{table}", columns[table])
             server.query(f"TRUNCATE TABLE staging.{table}")
             started = time.perf_counter()
-            post(server, table, body, f"{table}-{done_minutes}")
+            post(server, database, table, body, f"{table}-{done_minutes}")
             spent += time.perf_counter() - started
             posted += len(body)
-        print(f"bench: {done_minutes:5.1f} of {minutes} minutes, {rows:,} rows, {rows / spent:,.0f} rows/s", file=sys.stderr, flush=True)
-    kept = count(server, TABLES)
+        if time.monotonic() - said > 5:
+            said = time.monotonic()
+            print(f"bench: minute {done_minutes:.1f}, {rows:,} rows, {rows / spent:,.0f} rows/s", file=sys.stderr, flush=True)
+    kept = count(server, database, TABLES)
     if kept != rows:
         raise SystemExit(f"bench: {rows:,} rows were sent, {kept:,} are there")
     return rows, spent, posted
@@ -130,7 +138,7 @@ def sizes(server: Server, source, add) -> None:
     """Bytes per row of every table. A capture that is played twice compresses better than it should, so each is stored once for this."""
     once = isinstance(source, Captures)
     if once:
-        subprocess.run([sys.executable, str(FOLDER / "migrate"), "--url", server.url, "--database", "once"], check=True, stdout=subprocess.DEVNULL)
+        migrate(server, "once")
         shift_us = int(time.time() * 1e6) - 3_600_000_000 - CAPTURE_START_US  # within every TTL
         for table in RAW:
             columns = column_list(server, table)
@@ -154,8 +162,8 @@ def column_list(server: Server, table: str) -> str:
     return ", ".join(r[0] for r in server.rows(f"SELECT name FROM system.columns WHERE database = 'oal' AND table = '{table}' AND default_kind != 'MATERIALIZED' ORDER BY position"))
 
 
-def count(server: Server, tables: list[str]) -> int:
-    return int(server.query("SELECT sum(rows) FROM system.parts WHERE database = 'oal' AND active AND table IN ({})".format(", ".join(f"'{t}'" for t in tables))))
+def count(server: Server, database: str, tables: list[str]) -> int:
+    return int(server.query(f"SELECT sum(rows) FROM system.parts WHERE database = '{database}' AND active AND table IN ({', '.join(repr(t) for t in tables)})"))
 
 
 def main() -> None:
@@ -176,7 +184,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="oal-clickhouse-bench-") as home:
         server = Server(Path(home)).start()
         try:
-            subprocess.run([sys.executable, str(FOLDER / "migrate"), "--url", server.url], check=True, stdout=subprocess.DEVNULL)
+            migrate(server, "oal")
             server.query("CREATE DATABASE staging")
             for table in TABLES:
                 server.query(f"CREATE TABLE staging.{table} AS oal.{table} ENGINE = Memory")
@@ -184,9 +192,12 @@ def main() -> None:
             source = Captures(server, captures, options.aps, options.minutes) if captures else Synthetic(options.aps, options.minutes)
             t0_us = int(time.time() * 1e6) - options.minutes * 60_000_000
             t0_us -= t0_us % 100_000
-            rows, spent, posted = insert(server, source, t0_us, options.minutes)
+            migrate(server, "blocks")
+            rows, spent, _ = insert(server, Synthetic(options.aps, 1, 4), t0_us, "blocks")
+            add("clickhouse_insert_one_second_blocks", round(rows / spent), "rows/s", f"{rows:,} rows, an INSERT per table and second of {options.aps} APs, as the stream jobs send them; {rows / 60 / options.aps:.0f} rows/s are one AP's; synthetic rows of bench/generate.py, one writer, rollups and deduplication on")
+            rows, spent, posted = insert(server, source, t0_us, "oal")
             add("clickhouse_insert", round(rows / spent), "rows/s", f"{rows:,} rows of {options.aps} APs and {options.minutes} minutes, {source.name}; Native over HTTP, one writer, all tables in proportion, rollups and deduplication on; {posted / rows:.0f} B/row on the wire")
-            add("clickhouse_raw_rows", count(server, RAW), "rows", "rows in the nine raw tables when the questions were asked")
+            add("clickhouse_raw_rows", count(server, "oal", RAW), "rows", "rows in the nine raw tables when the questions were asked")
             sizes(server, source, add)
             for q in questions.load():
                 sql = q.over(options.minutes)
