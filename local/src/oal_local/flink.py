@@ -15,6 +15,8 @@ MANAGED_MIB = {"hashmap": 16, "rocksdb": 256}  # RocksDB's memory is Flink's man
 FRAMEWORK_HEAP_MIB = 128
 DIRECT_MIB = 128 + 64 + 96  # framework and task off-heap, network
 
+JOBMANAGER_JVM = ("-Xms64m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+
 # What Flink's own start scripts open to itself: Kryo and the RPC layer reach into these.
 OPENS = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in (
     "java.lang", "java.net", "java.io", "java.nio", "sun.nio.ch", "java.lang.reflect", "java.text", "java.time", "java.util",
@@ -28,6 +30,11 @@ def rest_url(settings: Settings) -> str:
 
 
 def render(state: State, settings: Settings) -> None:
+    render_cluster(state, settings)
+    write_private(state.job_properties, job_properties(state, settings))
+
+
+def render_cluster(state: State, settings: Settings) -> None:
     if settings.state_backend not in MANAGED_MIB:
         raise PlatformError(f"state_backend must be one of {', '.join(MANAGED_MIB)}, not `{settings.state_backend}`")
     config = fill(
@@ -40,7 +47,6 @@ def render(state: State, settings: Settings) -> None:
     lines = [line for line in config.splitlines() if line.split(":")[0] not in settings.flink]
     lines += [f"{key}: {value}" for key, value in settings.flink.items()]
     (state.flink / "conf" / "config.yaml").write_text("\n".join(lines) + "\n")
-    write_private(state.job_properties, job_properties(state, settings))
 
 
 def job_properties(state: State, settings: Settings) -> str:
@@ -88,13 +94,19 @@ def jobmanager_command(state: State, settings: Settings) -> list[str]:
         print(f"jobmanager: {run.name} resumes from {resumed}", flush=True)
     else:
         print(f"jobmanager: {run.name} starts without a checkpoint", flush=True)
-    return [*_java(state, JOBMANAGER, "-Xms64m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+    return [*_java(state, JOBMANAGER, *JOBMANAGER_JVM),
             "org.apache.flink.container.entrypoint.StandaloneApplicationClusterEntryPoint", *_common(state, JOBMANAGER),
             f"-Dexecution.checkpointing.dir=file://{run}",
             "--jars", f"file://{settings.job_jar}", "--job-classname", settings.job_class,
             *(["--fromSavepoint", f"file://{resumed}"] if resumed else []),
             "--",  # without it Flink takes the job's --config for an abbreviation of its own --configDir
             "--config", str(state.job_properties), *settings.job_args]
+
+
+def session_command(state: State, settings: Settings) -> list[str]:
+    """A JobManager without a job, for recording its classes."""
+    return [*_java(state, JOBMANAGER, *JOBMANAGER_JVM),
+            "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint", *_common(state, JOBMANAGER)]
 
 
 def taskmanager_command(state: State, settings: Settings) -> list[str]:
@@ -107,6 +119,14 @@ def get(settings: Settings, path: str):
     """A GET of Flink's REST interface, decoded."""
     with urllib.request.urlopen(rest_url(settings) + path, timeout=5) as answer:
         return json.load(answer)
+
+
+def taskmanagers(settings: Settings) -> int:
+    """How many have registered; 0 while the JobManager does not answer."""
+    try:
+        return get(settings, "/overview")["taskmanagers"]
+    except (OSError, ValueError):
+        return 0
 
 
 def jobmanager_ready(state: State, settings: Settings) -> bool:

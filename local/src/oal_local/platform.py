@@ -13,7 +13,7 @@ import time
 from contextlib import contextmanager
 from functools import cached_property
 
-from oal_local import clickhouse, distribution, flink, kafka, passwords, settings
+from oal_local import classdata, clickhouse, distribution, flink, kafka, passwords, settings
 from oal_local.errors import PlatformError
 from oal_local.paths import REPO, SOURCE, State, python
 from oal_local.services import SERVICES, Service, chosen
@@ -298,6 +298,8 @@ def setup(services=None) -> None:
         distribution.ensure("kafka")
     if names & {flink.JOBMANAGER, flink.TASKMANAGER}:
         distribution.ensure("flink")
+    if names - {clickhouse.NAME}:
+        classdata.ensure()
 
 
 def _service(name: str) -> Service:
