@@ -1,10 +1,11 @@
 """The guest's main program: python3 -m guest PLAN.json. Builds the network, plays the scenario, leaves results in /run/out."""
+import copy
 import json
 import subprocess
 import sys
 import time
 
-from . import exporter, record, wifi
+from . import exporter, live, record, wifi
 from .counters import Counters
 from .flows import Flow, Traffic
 from .namespace import inside
@@ -24,6 +25,8 @@ class Ap:
         self.plan, self.number, self.stations = plan, number, stations
         self.ns = None if number == 0 else f"ap{number}"
         self.name = plan["name"] if number == 0 else f"{plan['name']}-{number}"
+        self.ap_id = plan["ap_id"] or self.name
+        self.initial = copy.deepcopy({"stations": stations, "medium": plan["medium"], "wired": plan["wired"]})
         self.wlan, self.ssid = f"wlan{number}", f"lab{number}"
 
     def build(self) -> None:
@@ -79,6 +82,16 @@ class Ap:
         if "delay_ms" in change:
             self.wired.set_delay(change["delay_ms"])
 
+    def restore(self) -> None:
+        """A period begins again: links, medium and delay as in the scenario's first second."""
+        first = copy.deepcopy(self.initial)
+        self.plan["medium"].update(first["medium"])
+        set_channel(self.plan["medium"])
+        for s, was in zip(self.stations, first["stations"]):
+            s.update(was)
+            self.set_link(s)
+        self.wired.set_delay(first["wired"]["delay_ms"])
+
     def begin(self) -> None:
         """Counters, exporter and capture first; flows after."""
         with inside(self.ns):
@@ -87,16 +100,14 @@ class Ap:
         self.exporter = None
         if self.plan["exporter"]:
             config = f"/run/lab/{self.name}.uci"
-            sink = dict(self.plan["sink"])
-            if sink["kind"] == "file":
-                sink["path"] = f"{OUT}/{self.name}.oalcap"
-            exporter.configure(config, self.name, self.wlan, self.wired.lan, sink, self.plan["neighbours"]["count"] > 0)
+            sinks = [{"kind": "file", "path": f"{OUT}/{self.name}.oalcap"}] + live.sinks(self.plan, HOST)
+            exporter.configure(config, self.ap_id, self.wlan, self.wired.lan, sinks, self.plan["neighbours"]["count"] > 0)
             self.exporter = exporter.begin(HOST + self.plan["exporter"], config, f"{OUT}/{self.name}.exporter.log", self.ns)
             time.sleep(0.5)
         self.tcpdump = start(["tcpdump", "-i", self.wired.lan, "-s", "96", "-B", "32768", "-w", f"{OUT}/{self.name}.pcap", "tcp"],
                              f"/run/lab/{self.name}.tcpdump.log", self.ns) if self.plan["pcap"] else None
         mine = {s["name"]: s for s in self.stations}
-        self.traffic = Traffic([Flow(spec, mine[spec["station"]], self.number) for spec in self.plan["flows"] if spec["station"] in mine])
+        self.traffic = Traffic([Flow(spec, mine[spec["station"]], self.number, self.plan["period_s"]) for spec in self.plan["flows"] if spec["station"] in mine])
         time.sleep(0.5)
         self.truth = Truth(self.counters, self.wired.server_ns, [s["ns"] for s in self.stations])
 
@@ -136,6 +147,7 @@ def main() -> int:
         plan = json.load(f)
     run("mount -t tmpfs lab /run/lab")
     medium = plan["medium"]
+    live.connect(plan)
     set_channel(medium)
     aps = [Ap(plan, n, [s for s in plan["stations"] if s["ap"] == n]) for n in range(plan["aps"])]
     for ap in aps:
@@ -149,15 +161,17 @@ def main() -> int:
     start_s = time.monotonic()
     steps = Steps()
     for ap in aps:
-        steps.at(0, ap.traffic.begin)
+        ap.traffic.begin()
+        if plan["changes"]:
+            steps.at(0, ap.restore)
         for change in plan["changes"]:
             steps.at(change["at_s"], lambda ap=ap, change=change: ap.apply(change))
         if plan["neighbours"]["count"]:
-            for n in range(int(plan["duration_s"] / plan["scan_s"])):
+            for n in range(int(plan["period_s"] / plan["scan_s"])):
                 steps.at(n * plan["scan_s"], lambda ap=ap: scan(ap, medium["freq_mhz"]))
         if ap.recorder:
             steps.at(plan["record_at_s"], lambda ap=ap: ap.recorder.run(plan["record_ms"]))
-    steps.run(start_s, plan["duration_s"])
+    steps.run(start_s, plan["duration_s"], plan["period_s"])
     problems = sum(ap.end() for ap in aps)
     print("guest: scenario done", flush=True)
     return 1 if problems else 0

@@ -12,21 +12,22 @@ PORTION_S = 0.02
 
 
 class Flow:
-    """One entry of the scenario: parallel connections from start to stop, or a new one every every_s of size_kb each."""
+    """One entry of the scenario: parallel connections from start to stop, or a new one every every_s of size_kb each; every period again."""
 
-    def __init__(self, spec: dict, station: dict, ap: int):
-        self.spec = spec
+    def __init__(self, spec: dict, station: dict, ap: int, period_s: float):
+        self.spec, self.period_s = spec, period_s
         down, server_ns = spec["direction"] == "down", f"server{ap}"
         self.from_ns, to_ns = (server_ns, station["ns"]) if down else (station["ns"], server_ns)
         self.listener = (Sink if spec["udp"] else Listener)(to_ns, address(ap, station["host"] if down else 1))
         self.connections: list[Connection] = []
-        self.next_s = spec["start_s"]
+        self.next_s, self.stop_s = spec["start_s"], spec["stop_s"]
         self.received_bytes = 0
+        self.total = {"connections": 0, "retransmits": 0, "spurious": 0, "data_segs": 0, "acked_bytes": 0}
 
     def due(self, now_s: float) -> list[Connection]:
         """Connections that start now."""
         spec, new = self.spec, []
-        if now_s < self.next_s or now_s >= spec["stop_s"]:
+        if now_s < self.next_s or now_s >= self.stop_s:
             return new
         self.next_s = self.next_s + spec["every_s"] if spec["every_s"] else float("inf")
         for _ in range(spec["parallel"]):
@@ -38,11 +39,30 @@ class Flow:
         self.connections += new
         return new
 
+    def over(self, now_s: float) -> list[Connection]:
+        """Past its end: the connections to end now; then it waits for the next period."""
+        if now_s < self.stop_s:
+            return []
+        ended = self.connections
+        cycle = self.stop_s - self.spec["stop_s"] + self.period_s
+        self.next_s, self.stop_s = self.spec["start_s"] + cycle, self.spec["stop_s"] + cycle
+        return ended
+
+    def settle(self) -> None:
+        """Add the figures of the connections that have ended to the totals and close them."""
+        for c in [c for c in self.connections if not c.open]:
+            self.total["connections"] += 1
+            if not self.spec["udp"]:
+                for key, value in tcp_info(c.socket).items():
+                    if key in self.total:
+                        self.total[key] += value
+            c.socket.close()
+            self.connections.remove(c)
+
     def result(self) -> dict:
-        infos = [] if self.spec["udp"] else [tcp_info(c.socket) for c in self.connections]
-        total = {key: sum(i[key] for i in infos) for key in ("retransmits", "spurious", "data_segs", "acked_bytes")} if infos else {}
+        self.settle()
         return {"station": self.spec["station"], "direction": self.spec["direction"], "cc": self.spec["cc"],
-                "connections": len(infos), "received_bytes": self.received_bytes, **total}
+                "received_bytes": self.received_bytes, **self.total}
 
 
 class Traffic:
@@ -96,13 +116,15 @@ class Traffic:
     def tick(self, now_s: float, passed_s: float) -> None:
         """Every 20 ms: starts, stops, and portions for rate-limited senders."""
         for flow in self.flows:
-            for connection in flow.due(now_s):
+            for connection in flow.over(now_s):
+                connection.end()
+                self.forget(connection.socket.fileno())
+            new = flow.due(now_s)
+            if new and not flow.spec["every_s"]:
+                flow.settle()  # those of the period before: long finished, their figures final
+            for connection in new:
                 self.senders[connection.socket.fileno()] = connection
                 self.poll.register(connection.socket.fileno(), select.EPOLLOUT)
-            if now_s >= flow.spec["stop_s"]:
-                for connection in flow.connections:
-                    connection.end()
-                    self.forget(connection.socket.fileno())
         for fd, connection in self.senders.items():
             if connection.rate_bps and connection.open:
                 connection.portion(passed_s)
@@ -138,7 +160,7 @@ class Traffic:
     def end(self) -> list[dict]:
         """Stop; each flow's figures."""
         for flow in self.flows:
-            flow.spec["stop_s"] = 0  # the thread ends them at its next tick
+            flow.stop_s = 0  # the thread ends them at its next tick
         time.sleep(0.5)  # what is under way arrives, so that the counters of both ends agree
         self.stopping.set()
         self.thread.join()

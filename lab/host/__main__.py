@@ -1,15 +1,18 @@
 """lab/run SCENARIO: play a scenario and leave its capture and its ground truth in build/lab of the repository."""
 import argparse
+import contextlib
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import time
 
-from . import guest, scenario
+from . import guest, live, scenario
 
 BUILD = guest.LAB.parent / "build/lab"
 EXPORTER = guest.LAB.parent / "ap-exporter/build/ap-exporter"
+FOREVER_S = 10 * 365 * 86400.0
 
 
 def arguments() -> argparse.Namespace:
@@ -19,47 +22,77 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--exporter", default=os.environ.get("EXPORTER", str(EXPORTER)), help="ap-exporter to run in the guest; '' for none")
     p.add_argument("--pcap", action="store_true", help="also capture TCP headers with tcpdump (96 bytes each)")
     p.add_argument("--real-time", action="store_true", help="the guest's clock is this machine's, not virtual")
-    p.add_argument("--record-ms", type=int, default=None, help="record raw netlink replies for this long")
+    p.add_argument("--record-ms", type=int, help="record raw netlink replies for this long")
     p.add_argument("--seed", type=int, help="another run of the same scenario")
-    p.add_argument("--duration", type=float, help="seconds, instead of the scenario's")
+    p.add_argument("--duration", type=float, help="seconds, instead of the scenario's; a longer run plays it again and again")
+    group = p.add_argument_group("live: in real time, streaming to Kafka until --duration, SIGTERM or Ctrl-C")
+    group.add_argument("--live", action="store_true")
+    group.add_argument("--ap-id", help="name of the AP: the CN of its certificate (default: the scenario)")
+    group.add_argument("--brokers", default=os.environ.get("KAFKA_BROKERS", ""), help="HOST:PORT,... on this machine's loopback")
+    group.add_argument("--ca", type=pathlib.Path, help="PEM file of the authority; without it the stream is plain text")
+    group.add_argument("--certificate", type=pathlib.Path)
+    group.add_argument("--key", type=pathlib.Path)
     return p.parse_args()
 
 
-def summary(truth: dict, wall_s: float) -> str:
-    end = truth["increase"]
-    seconds = truth["seconds"][-1]["t_s"]
-    mbps = sum(flow["received_bytes"] for flow in truth["flows"]) * 8 / seconds / 1e6
-    spurious = sum(flow.get("spurious", 0) for flow in truth["flows"])
-    return (f"lab: {truth['ap']}: {len(truth['flows'])} flows {mbps:.1f} Mbit/s, queue drops {truth['queue_drops']} "
-            f"(codel {end['txq_drops']}, full {end['wlan_tx_dropped']}, qdisc {end['qdisc_drops']}), MAC failures {truth['mac_failures']}, "
-            f"retries {end['tx_retries']}, TCP retransmissions down {truth['down_retrans_segs']} up {truth['up_retrans_segs']}, spurious {spurious}; "
-            f"{wall_s:.0f} s of wall time")
-
-
-def main() -> int:
-    args = arguments()
-    try:
-        plan = scenario.load(args.scenario)
-    except scenario.ScenarioError as error:
-        print(f"lab: {error}", file=sys.stderr)
-        return 2
-    plan.update(exporter=args.exporter if args.exporter and os.path.exists(args.exporter) else "", sink={"kind": "file"},
-                pcap=args.pcap, memory_mb=512)
+def prepare(args: argparse.Namespace) -> dict:
+    """The scenario's plan with what the command line says."""
+    plan = scenario.load(args.scenario)
+    plan.update(exporter=args.exporter if args.exporter and os.path.exists(args.exporter) else "", pcap=args.pcap, ap_id=args.ap_id)
+    if args.exporter and not plan["exporter"]:
+        print(f"lab: no ap-exporter at {args.exporter} (make -C ap-exporter build): no capture, only the ground truth", file=sys.stderr)
     if args.record_ms is not None:
         plan["record_ms"] = args.record_ms
     if args.seed is not None:
         plan["seed"] = args.seed
-    if args.duration is not None:
-        plan["duration_s"] = args.duration
-        for flow in plan["flows"]:
-            flow["stop_s"] = min(flow["stop_s"], args.duration)
-        plan["flows"] = [flow for flow in plan["flows"] if flow["start_s"] < args.duration - 1]
-    if not plan["exporter"]:
-        print(f"lab: no ap-exporter at {args.exporter or '(none asked for)'}: no capture, only the ground truth", file=sys.stderr)
+    if args.duration is not None or args.live:
+        plan["duration_s"] = args.duration or FOREVER_S
+    if args.live and (not plan["exporter"] or not args.brokers or plan["aps"] != 1):
+        raise live.LiveError("a live run needs the exporter (make -C ap-exporter build), --brokers (or KAFKA_BROKERS), and a scenario with one AP")
+    return plan
+
+
+def kafka(args: argparse.Namespace) -> dict:
+    files = {name: getattr(args, name) for name in ("ca", "certificate", "key")}
+    for name, path in files.items():
+        if path and not path.exists():
+            raise live.LiveError(f"--{name} {path}: there is no such file")
+    return {"brokers": args.brokers, **{name: str(path.resolve()) for name, path in files.items() if path}}
+
+
+def count(args: argparse.Namespace, plan: dict) -> None:
+    """Beside a live stream the exporter wrote the same batches to a file: what the platform should have received."""
+    done = subprocess.run([plan["exporter"], "count", args.out / f"{plan['name']}.oalcap"], capture_output=True, text=True, check=True)
+    counted = json.loads(done.stdout)
+    counted["batches"] = sum(counted["batches"].values())
+    (args.out / f"{plan['name']}.count.json").write_text(json.dumps(counted, indent=1) + "\n")
+
+
+def summary(truth: dict, wall_s: float) -> str:
+    end, seconds = truth["increase"], truth["seconds"][-1]["t_s"]
+    mbps = sum(flow["received_bytes"] for flow in truth["flows"]) * 8 / seconds / 1e6
+    spurious = sum(flow["spurious"] for flow in truth["flows"])
+    return (f"lab: {truth['ap']}: {len(truth['flows'])} flows {mbps:.1f} Mbit/s, queue drops {truth['queue_drops']} "
+            f"(codel {end['txq_drops']}, full {end['wlan_tx_dropped']}, qdisc {end['qdisc_drops']}), MAC failures {truth['mac_failures']}, "
+            f"retries {end['tx_retries']}, TCP retransmissions down {truth['down_retrans_segs']} up {truth['up_retrans_segs']}, "
+            f"spurious {spurious}; {wall_s:.0f} s of wall time")
+
+
+def main() -> int:
+    args = arguments()
+    args.out = args.out.resolve()
     started = time.monotonic()
     try:
-        guest.play(plan, args.out, virtual=not args.real_time)
-    except RuntimeError as error:
+        plan = prepare(args)
+        with live.link(kafka(args)) if args.live else contextlib.nullcontext() as connected:
+            plan["live"] = connected
+            guest.play(plan, args.out, virtual=not (args.real_time or args.live), timeout_s=plan["duration_s"] + 1800)
+        if args.live:
+            count(args, plan)
+    except (scenario.ScenarioError, live.LiveError) as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return 2
+    except (RuntimeError, subprocess.CalledProcessError) as error:
         print(f"lab: {error}", file=sys.stderr)
         return 1
     for ap in range(plan["aps"]):

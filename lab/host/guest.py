@@ -5,7 +5,6 @@ import pathlib
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
@@ -28,20 +27,39 @@ def command_line(plan: dict, out: pathlib.Path, virtual: bool, extra: list[str])
              *(f"mac80211_hwsim.medium_{key}={medium[key]}" for key in ("retries", "ampdu_us", "lower_permille"))]
     if plan["ap"]["queue"]["mode"] == "qdisc":
         words.append(f"mac80211_hwsim.medium_qdisc_radios={plan['aps']}")
+    if plan["live"]:
+        words.append(f"vec0:transport=tap,ifname={plan['live']['tap']},depth=128,gro=1")
     if virtual:
         words += ["time-travel=inf-cpu", f"time-travel-start={time.time_ns()}"]
     return words + extra
 
 
-def boot(words: list[str], console, env: dict, timeout_s: float) -> int:
-    """Run the kernel to its end. Its processes are a session of their own, so that none is left if this one is interrupted."""
+class Interrupted(Exception):
+    """SIGTERM or Ctrl-C."""
+
+
+def boot(words: list[str], console, env: dict, timeout_s: float, stop_file: pathlib.Path) -> int:
+    """Run the kernel to its end. Its processes are a session of their own, so that none is left if this one ends before it.
+
+    The first SIGTERM or Ctrl-C asks the guest to finish, which takes a few seconds; the second ends it at once.
+    """
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT, env=env, start_new_session=True)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+    def on_signal(*_):
+        if stop_file.exists():
+            raise Interrupted
+        stop_file.touch()
+
+    before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         return process.wait(timeout=timeout_s)
     except subprocess.TimeoutExpired as error:
         raise RuntimeError(f"the guest did not end within {timeout_s:.0f} s") from error
+    except Interrupted as error:
+        raise RuntimeError("the run was interrupted twice and has no results") from error
     finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -55,11 +73,11 @@ def play(plan: dict, results: pathlib.Path, virtual: bool = True, extra: list[st
         (shared / "plan.json").write_text(json.dumps(plan))
         env = {**os.environ, "TMPDIR": "/dev/shm"}  # the guest's memory is a file there
         with open(shared / "console.log", "wb") as console:
-            kernel_status = boot(command_line(plan, shared, virtual, extra or []), console, env, timeout_s)
+            kernel_status = boot(command_line(plan, shared, virtual, extra or []), console, env, timeout_s, shared / "stop")
         status = (shared / "guest.exit").read_text().strip() if (shared / "guest.exit").exists() else "no exit status"
         log = (shared / "guest.log").read_text(errors="replace") if (shared / "guest.log").exists() else ""
         for item in shared.iterdir():
-            if item.name not in ("plan.json", "guest.exit"):
+            if item.name not in ("plan.json", "guest.exit", "stop"):
                 target = results / (item.name if item.name.startswith(plan["name"]) else f"{plan['name']}.{item.name}")
                 shutil.move(item, target)
         if status != "exit 0":

@@ -54,7 +54,7 @@ def load(name: str) -> dict:
 
 def plan(name: str, given: dict) -> dict:
     out = merge(DEFAULTS, given, name)
-    out["name"] = name
+    out.update(name=name, period_s=out["duration_s"], exporter="", pcap=False, ap_id=None, live=None, memory_mb=512)
     medium = out["medium"]
     medium["foreign_permille"] = permille(medium.pop("foreign"), f"{name}.medium.foreign")
     medium["ext_permille"] = permille(medium.pop("ext"), f"{name}.medium.ext")

@@ -15,7 +15,6 @@ def play(tmp_path_factory):
     """play(name, scenario dict) -> the run's truth."""
     def run(name: str, given: dict) -> dict:
         plan = scenario.plan(name, given)
-        plan.update(exporter="", sink={"kind": "file"}, pcap=False, memory_mb=512)
         out = guest.play(plan, tmp_path_factory.mktemp(name), timeout_s=300)
         return json.loads((out / f"{name}.truth.json").read_text())
     return run
