@@ -10,17 +10,26 @@ $(B)/count_malloc.so: tests/count_malloc.c
 $(B)/bench_tick: bench/bench_tick.c tests/nl_sample.h $(call objs,opt,$(filter-out src/main.c src/netlink.c src/interface.c,$(ALL_SRC)))
 	@$(CC) $(WARN) $(CPPFLAGS) -Itests $(CFLAGS) -o $@ $(filter-out %.h,$^) $(LIBS)
 
-# Stripped, without librdkafka, linked dynamically against libc as on OpenWrt.
+# Stripped, without librdkafka, linked dynamically against libc, and in MIPS16 code: as OpenWrt builds packages for this CPU.
 $(B)/ap-exporter.mips: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*.h)
-	@mkdir -p $(@D); $(MIPS_CC) $(WARN) -Isrc -I$(GEN) -Os -ffunction-sections -fdata-sections -Wl,--gc-sections -s -o $@ $(filter %.c,$^) -lpthread
+	@mkdir -p $(@D); $(MIPS_CC) $(WARN) -Isrc -I$(GEN) -Os -mips16 -minterlink-mips16 -ffunction-sections -fdata-sections -Wl,--gc-sections -s -o $@ $(filter %.c,$^) -lpthread
 
 size: $(B)/ap-exporter.mips
+	@$(MIPS_RUN) -L /usr/mips-linux-gnu $< check-config -c files/ap-exporter.config 2>&1 | grep -q 'packet socket\|nl80211\|good' || \
+	  { echo 'size: the MIPS16 binary does not run'; exit 1; }
 	@python3 bench/size.py $< $(RESULTS)/ap-exporter-size.json
 
 bench-tick: $(B)/bench_tick
 	@python3 bench/tick.py $< $(B) $(RESULTS)/ap-exporter-tick.json
 
-bench-rss: $(B)/ap-exporter
-	@python3 bench/rss.py $< $(RESULTS)/ap-exporter-rss.json
+# librdkafka with the options of openwrt/libs/librdkafka and OpenSSL, linked statically: what an AP runs.
+$(B)/ap-exporter.static: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*.h) bench/librdkafka.sh
+	@mkdir -p $(@D); lib=$$(bench/librdkafka.sh) && $(CC) -std=c11 -D_GNU_SOURCE -DHAVE_KAFKA -Wno-deprecated-declarations -Isrc -I$(GEN) -I$$lib/include -Os \
+	  -ffunction-sections -fdata-sections -Wl,--gc-sections -static -s -o $@ $(filter %.c,$^) $$lib/librdkafka.a -lssl -lcrypto -lm -lpthread 2>$(B)/static.log || \
+	  { cat $(B)/static.log; exit 1; }
+
+bench-rss: $(B)/ap-exporter $(B)/ap-exporter.static
+	@python3 bench/rss.py $(B)/ap-exporter.static $(RESULTS)/ap-exporter-rss.json feed
+	@python3 bench/rss.py $(B)/ap-exporter $(RESULTS)/ap-exporter-rss-debian.json debian
 
 .PHONY: bench-tick bench-rss

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Resident memory with TLS: the daemon captures and samples a busy veth pair and holds a TLS session with client certificate.
 The other end is OpenSSL's own server, which finishes the handshake and never acknowledges: so the buffer fills, which is the worst case.
-usage: rss.py BINARY RESULT.json (needs root)"""
+usage: rss.py BINARY RESULT.json feed|debian (needs root). Three figures for `feed`, the first for `debian`."""
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-result = sys.argv[2]
-sys.argv[2] = sys.argv[1]  # outside.py takes the binary from here, and has no use for its second argument
+result, build = sys.argv[2:4]
+sys.argv[1:] = [sys.argv[1], sys.argv[1]]  # outside.py takes the binary from here, and has no use for its second argument
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import outside  # noqa: E402
 from result import write  # noqa: E402
@@ -36,7 +36,8 @@ def busy_until(wire: outside.Wire, condition) -> None:
         wire.transfer("10.99.0.2", 1_000_000)
 
 
-def main() -> int:
+def main() -> None:
+    libraries = {"feed": "static, librdkafka as in the OpenWrt feed, OpenSSL", "debian": "Debian's shared librdkafka (SASL, zstd) and OpenSSL"}[build]
     with tempfile.TemporaryDirectory() as name, outside.Wire() as wire:
         folder = Path(name)
         certificates(folder)
@@ -52,22 +53,23 @@ def main() -> int:
         try:
             with outside.Daemon(folder, outside.PACKET + kafka, wire.ap, file_sink=False) as daemon:
                 busy_until(wire, lambda: daemon.status()["uptime_us"] > 15_000_000)
-                figure("exporter_rss_tls", "one wired port busy, TLS session with client certificate, Debian's shared librdkafka and OpenSSL", daemon.process.pid)
+                figure(f"exporter_rss_tls_{build}", f"one wired port busy, TLS session with client certificate; {libraries}", daemon.process.pid)
+            if build == "debian":
+                return write(result, figures)
             small = kafka.replace("flush_ms 0", "flush_ms 0\n option buffer_kb 512")
             with outside.Daemon(folder, outside.PACKET + small, wire.ap, file_sink=False) as daemon:
                 busy_until(wire, lambda: daemon.status()["uptime_us"] > 15_000_000 and daemon.status()["sinks"]["kafka"]["let_go"])
                 figure("exporter_rss_tls_buffer_full", "the same with a 512 KiB buffer for an absent Kafka, full", daemon.process.pid)
             with outside.Daemon(folder, outside.PACKET, wire.ap) as daemon:
                 busy_until(wire, lambda: daemon.status()["uptime_us"] > 15_000_000)
-                figure("exporter_rss_file", "file sink only, librdkafka linked and unused", daemon.process.pid)
+                figure("exporter_rss_file", f"file sink only, librdkafka unused; {libraries}", daemon.process.pid)
         finally:
             server.kill()
             server.wait()
         write(result, figures)
-    return 0
 
 
 if __name__ == "__main__":
     if os.geteuid():
         sys.exit("bench: rss.py needs root: it makes network namespaces")
-    sys.exit(main())
+    main()
