@@ -8,6 +8,7 @@ Latency: the demo's replay; per packet row, ClickHouse's time of insertion minus
 """
 
 import json
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -21,7 +22,7 @@ from oal_local.platform import Platform  # noqa: E402
 from oal_local.stages import TOPICS, Stages  # noqa: E402
 
 BENCH = ROOT / "build/bench"
-OPERATING_POINT = ROOT / "lab/captures/operating-point.oalcap"
+OPERATING_POINT = ROOT / "build/lab/operating-point.oalcap"
 SECONDS = 60
 
 
@@ -43,6 +44,8 @@ def wait_ticks(seconds: float) -> float:
 
 
 def wire(platform) -> list[dict]:
+    if not OPERATING_POINT.exists():
+        subprocess.run([ROOT / "lab/run", "operating-point"], check=True)
     command = "make bench ONLY=end-to-end (tests/platform_bench.py)"
     before = topic_bytes(platform)
     exporter = Exporter(platform.state.dir / "bench", "wire", "ap-wire", "bench", [
@@ -52,7 +55,7 @@ def wire(platform) -> list[dict]:
     after, counted = topic_bytes(platform), exporter.count()
     grown = {t: after[t] - before[t] for t in TOPICS}
     packets = counted["rows"].get("packet", 0)
-    note = f"replay of lab/captures/operating-point.oalcap, {packets / passed:.0f} packets/s, {sum(counted['tables'].values()) / passed:.0f} rows/s, {SECONDS} s; log segments of the broker, lz4"
+    note = f"replay of the lab's scenario operating-point, {packets / passed:.0f} packets/s, {sum(counted['tables'].values()) / passed:.0f} rows/s, {SECONDS} s; log segments of the broker, lz4"
     out = [{"name": "wire.bytes_per_second_per_ap", "value": sum(grown.values()) / passed, "unit": "B/s", "command": command, "note": note}]
     out += [{"name": f"wire.{t}.bytes_per_second", "value": grown[t] / passed, "unit": "B/s", "command": command, "note": note} for t in TOPICS]
     out.append({"name": "wire.bytes_per_packet", "value": grown["ap.packets.v1"] / max(1, packets), "unit": "B", "command": command,
