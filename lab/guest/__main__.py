@@ -52,7 +52,14 @@ class Ap:
             wifi.start_station(s["radio"], s["ns"], self.ssid, plan["medium"]["freq_mhz"])
             run(f"ip addr add {address(self.number, s['host'])}/24 dev wlan{s['radio']}", s["ns"])
         wifi.wait_associated(self.wlan, self.ns, len(self.stations))
-        run(f"ping -c 2 -i 0.2 -W 2 {address(self.number, self.stations[0]['host'])}", self.wired.server_ns)
+        self.wait_path(address(self.number, self.stations[0]["host"]))
+
+    def wait_path(self, host: str) -> None:
+        """Until a packet goes from the server to a station and back."""
+        for _ in range(20):
+            if "bytes from" in run(f"ping -c 1 -W 1 {host}", self.wired.server_ns, check=False):
+                return
+        raise SystemExit(f"guest: {self.wired.server_ns} does not reach {host} through {self.wlan}")
 
     def set_link(self, station: dict) -> None:
         """Put the station's rate, loss and signal on the air; rates follow the scenario's medium scale."""

@@ -5,6 +5,9 @@
 Half of the delay is on wan0 (towards the AP), half on wan1 (towards the server): neither is a queue of the AP. Offloads are off
 everywhere, so that what is captured on lan0 are the packets of the wire with their real checksums.
 """
+import os
+import time
+
 from .sh import run
 
 OFFLOADS = "tso off gso off gro off sg off tx off rx off"
@@ -63,7 +66,8 @@ class Wired:
 
 
 def start_ovs() -> None:
-    import os
+    # OVS 3.1 counts the CPUs every 10 s from time 0 on: started earlier after boot it believes in none and handles no packet
+    time.sleep(max(0.0, 10.5 - time.monotonic()))
     os.environ.update(OVS_RUNDIR="/run/lab", OVS_DBDIR="/run/lab", OVS_LOGDIR="/run/lab", OVS_SYSCONFDIR="/run/lab")
     run("ovsdb-tool create /run/lab/ovs.db /usr/share/openvswitch/vswitch.ovsschema")
     run("ovsdb-server /run/lab/ovs.db --remote=punix:/run/lab/ovs.sock --pidfile --detach --log-file=/run/lab/ovsdb.log")
