@@ -29,7 +29,7 @@ import oal.stream.pipeline.Sinks;
  * cluster's start and the compiler's warming up.
  */
 final class PipelineBench {
-    private record Result(String name, double value, String unit, String note) {}
+    private record Result(String name, double value, String note) {}
 
     private static final OperatingSystemMXBean OS = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
 
@@ -41,30 +41,34 @@ final class PipelineBench {
 
     public static void main(String[] args) throws Exception {
         Path out = Path.of(args[0]);
-        int aps = Integer.parseInt(args.length > 1 ? args[1] : "20");
-        long batches = 2L * aps * Long.parseLong(args.length > 2 ? args[2] : "400");
+        int aps = Integer.parseInt(args[1]);
+        long batches = 2L * aps * Long.parseLong(args[2]);
         List<Result> results = new ArrayList<>();
-        long rows = BenchSource.rows(aps, batches / 4, batches);
-        System.err.printf(Locale.ROOT, "stream bench: %d APs, %d batches, %d rows%n", aps, batches, rows);
-        for (String backend : List.of("hashmap", "rocksdb")) {
-            double cpu = run(backend, false, aps, batches);
-            results.add(new Result("stream.rows_per_cpu_s." + backend, rows / cpu, "rows/CPU-s", "decode, label, feature, items; no raw rows"));
-        }
-        double cpu = run("hashmap", true, aps, batches);
-        results.add(new Result("stream.rows_per_cpu_s.native", rows / cpu, "rows/CPU-s", "the same with every raw row encoded as ClickHouse Native blocks"));
-        Files.createDirectories(out.getParent());
+        measure("capture", "hashmap", false, aps, batches, "", results);
+        measure("capture", "rocksdb", false, aps, batches, ".rocksdb", results);
+        measure("capture", "hashmap", true, aps, batches, ".native", results);
+        measure("synthetic", "hashmap", false, aps, batches, ".synthetic", results);
+        Files.createDirectories(out.toAbsolutePath().getParent());
         StringBuilder json = new StringBuilder("[");
         for (Result r : results) {
-            System.err.printf(Locale.ROOT, "stream bench: %-36s %,.0f %s (%s)%n", r.name, r.value, r.unit, r.note);
             json.append(json.length() > 1 ? ",\n " : "").append(String.format(Locale.ROOT,
-                    "{\"name\": \"%s\", \"value\": %.0f, \"unit\": \"%s\", \"command\": \"make -C stream-jobs bench\", \"note\": \"%s; %d APs at the operating point, synthetic values, checkpoints every 2 s, CPU of the whole process\"}",
-                    r.name, r.value, r.unit, r.note, aps));
+                    "{\"name\": \"%s\", \"value\": %.0f, \"unit\": \"rows/CPU-s\", \"command\": \"make -C stream-jobs bench\", \"note\": \"%s\"}", r.name, r.value, r.note));
         }
         Files.writeString(out, json.append("]\n").toString());
     }
 
+    private static void measure(String what, String backend, boolean rawRows, int aps, long batches, String suffix, List<Result> results) throws Exception {
+        long rows = BenchSource.rows(Bodies.load(what), aps, batches / 4 / 2 * 2, batches);
+        double cpu = run(what, backend, rawRows, aps, batches);
+        Result r = new Result("stream.rows_per_cpu_s" + suffix, rows / cpu, String.format(Locale.ROOT,
+                "decode, label, feature, items%s; %s batches of %d APs, %d rows; %s state, checkpoint every 2 s; CPU of the whole process, cluster and source included",
+                rawRows ? " and every raw row encoded for ClickHouse" : "", what.equals("capture") ? "the lab captures'" : "synthetic", aps, rows, backend));
+        results.add(r);
+        System.err.printf(Locale.ROOT, "stream bench: %-36s %,.0f rows/CPU-s (%s)%n", r.name, r.value, r.note);
+    }
+
     /** CPU-seconds of one run. */
-    private static double run(String backend, boolean rawRows, int aps, long batches) throws Exception {
+    private static double run(String what, String backend, boolean rawRows, int aps, long batches) throws Exception {
         Path checkpoints = Files.createTempDirectory("oal-bench");
         Configuration c = new Configuration();
         c.set(StateBackendOptions.STATE_BACKEND, backend);
@@ -76,12 +80,10 @@ final class PipelineBench {
         env.setParallelism(1);
         ApPipeline.configure(env);
         var source = env.fromSource(new NumberSequenceSource(0, batches - 1), WatermarkStrategy.noWatermarks(), "numbers")
-                .map(new BenchSource(aps, batches / 4)).returns(TypeInformation.of(RawBatch.class)).assignTimestampsAndWatermarks(BrokerTime.watermarks(Duration.ofMinutes(1)));
+                .map(new BenchSource(what, aps, batches / 4 / 2 * 2)).returns(TypeInformation.of(RawBatch.class)).assignTimestampsAndWatermarks(BrokerTime.watermarks(Duration.ofMinutes(1)));
         ApPipeline.define(source, new Sinks(new DiscardingSink<>(), new DiscardingSink<>(), new DiscardingSink<>()), PipelineSettings.DEFAULT.withRawRows(rawRows));
-        long wall = System.nanoTime();
         env.execute("bench");
         double cpu = (cpuNs() - BenchSource.cpuAtMark) / 1e9;
-        System.err.printf(Locale.ROOT, "stream bench: %s%s: %.1f CPU-s, %.1f s%n", backend, rawRows ? " with raw rows" : "", cpu, (System.nanoTime() - wall) / 1e9);
         delete(checkpoints);
         return cpu;
     }
