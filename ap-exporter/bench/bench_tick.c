@@ -15,6 +15,7 @@
 #include <linux/netlink.h>
 
 #define TICKS 25
+#define ROUNDS 20 /* the recording again and again, so that batches end and decisions are made as often as in life */
 
 struct replies {
 	struct nl_record of[8]; /* by kind */
@@ -120,8 +121,8 @@ static void *selves[2];
 
 static void one_tick(struct pipeline *p, const struct frame *frames, unsigned n, const struct collector_tick *t)
 {
-	for (unsigned i = 0; i < n; i++)
-		pipeline_frame(p, frames[i].bytes, frames[i].caplen, frames[i].wirelen, frames[i].t_us, PIPELINE_DIRECTION_UNKNOWN);
+	for (unsigned i = 0; i < n; i++) /* the recording's stations have MAC addresses 02:…; in life PACKET_OUTGOING tells */
+		pipeline_frame(p, frames[i].bytes, frames[i].caplen, frames[i].wirelen, frames[i].t_us, frames[i].bytes[6] == 2 ? PIPELINE_UP : PIPELINE_DOWN);
 	pipeline_tick(p, t->due_us, 0, 0);
 	collect_nl80211.tick(selves[0], t);
 	collect_qdisc.tick(selves[1], t);
@@ -178,23 +179,29 @@ int main(int argc, char **argv)
 	if (pipeline_new(&env.pipeline, &pc) < 0 || collect_nl80211.start(&selves[0], &env, err, sizeof err) < 0 ||
 	    collect_qdisc.start(&selves[1], &env, err, sizeof err) < 0)
 		return 1;
-	for (at = 0; at < n_ticks; at++) {
-		struct collector_tick t = { at + 1, ticks[at].of[NL_STATION].time_ns / 1000, 0 };
+	for (unsigned tick = 0; tick < n_ticks * ROUNDS; tick++) {
+		const uint64_t shift_us = (uint64_t)(tick / n_ticks) * n_ticks * 4000;
+		struct collector_tick t = { tick + 1, 0, 0 };
 		unsigned n = 0;
 
+		at = tick % n_ticks;
+		t.due_us = ticks[at].of[NL_STATION].time_ns / 1000 + shift_us;
+		if (!at)
+			pcap_at = 24;
+
 		while (pcap_at + 16 <= pcap_size && n < 4096) {
-			uint64_t us = nl_sample_le(pcap + pcap_at, 4) * 1000000 + nl_sample_le(pcap + pcap_at + 4, 4);
+			uint64_t us = nl_sample_le(pcap + pcap_at, 4) * 1000000 + nl_sample_le(pcap + pcap_at + 4, 4) + shift_us;
 			uint32_t cap = (uint32_t)nl_sample_le(pcap + pcap_at + 8, 4);
 
 			if (us >= t.due_us)
 				break;
-			if (taken < per_tick * (at + 1)) {
+			if (taken < per_tick * (tick + 1)) {
 				taken++;
 				frames[n++] = (struct frame){ pcap + pcap_at + 16, cap, (uint32_t)nl_sample_le(pcap + pcap_at + 12, 4), us };
 			}
 			pcap_at += 16 + cap;
 		}
-		if (!at) { /* the first look parses everything: a start, not a tick */
+		if (!tick) { /* the first look parses everything: a start, not a tick */
 			one_tick(env.pipeline, frames, n, &t);
 			continue;
 		}
@@ -202,7 +209,7 @@ int main(int argc, char **argv)
 		measured_tick(env.pipeline, frames, n, &t);
 	}
 	pipeline_flush(env.pipeline);
-	printf("ticks %u packets %" PRIu64 " batches %" PRIu64 " bytes %" PRIu64 " netlink_errors %" PRIu64 "\n", n_ticks - 1, packets, batches, batch_bytes,
+	printf("ticks %u packets %" PRIu64 " batches %" PRIu64 " bytes %" PRIu64 " netlink_errors %" PRIu64 "\n", n_ticks * ROUNDS - 1, packets, batches, batch_bytes,
 	       counts.netlink_errors);
 	collect_nl80211.stop(selves[0]);
 	collect_qdisc.stop(selves[1]);

@@ -193,7 +193,7 @@ bool batch_put_flows(struct batch_writer *w, const struct batch_flow *f, unsigne
 	return false;
 }
 
-static inline uint64_t load(const uint8_t *p, uint8_t type)
+__attribute__((always_inline)) static inline uint64_t load(const uint8_t *p, uint8_t type)
 {
 	switch (type) {
 	case OAL_T_U8: return *p;
@@ -231,8 +231,14 @@ static bool key_column(struct batch_writer *w, const struct batch_rows *t, const
 	return true;
 }
 
-/* The loop of a column, once per type so that the load is a single instruction: this is where an encode spends its time. */
-static inline bool value_column(struct batch_writer *w, const struct batch_rows *t, const struct oal_column *c, uint8_t type)
+/* The loop of a column, once per type so that the load is a single instruction: this is where an encode spends its time.
+ * Built for size there is one loop, which looks at the type for every value. */
+#ifdef __OPTIMIZE_SIZE__
+#define PER_TYPE static
+#else
+#define PER_TYPE __attribute__((always_inline)) static inline
+#endif
+PER_TYPE bool value_column(struct batch_writer *w, const struct batch_rows *t, const struct oal_column *c, uint8_t type)
 {
 	const uint8_t *const rows = t->rows + c->offset;
 	const uint32_t *order = t->order;

@@ -11,17 +11,14 @@
 #define ENTITY_LIMIT (INT64_C(1) << 53)
 enum { MAX_EWMA_SHIFT = 16, FIRST_DERIVED = OAL_OP_RATIO };
 
-/* One feature at one entity: as many words as its operator needs. The ring of closed buckets is at the end. */
+/* One feature at one entity: as many words as its operator needs. */
 struct cell {
-	int64_t value; /* held: that of the latest row */
-	uint8_t live, has_acc;
-	uint8_t ring_n, ring_at;
-	int64_t acc; /* of the open bucket; not for LAST */
-	int64_t ring[]; /* for MEAN after two words more */
+	int64_t acc; /* of the open bucket */
+	uint8_t has_acc, ring_n, ring_at;
+	int64_t ring[]; /* closed buckets; for MEAN after two words more */
 };
 /* MEAN's further words, and its ring of pairs (integral, µs). */
 enum { MEAN_HELD, MEAN_SINCE, MEAN_RING };
-#define LAST_BYTES offsetof(struct cell, acc)
 
 /* Live entities of a table, so that evaluation does not look at empty slots. */
 struct entities {
@@ -30,16 +27,25 @@ struct entities {
 	uint16_t *position; /* slot → place in `live` + 1, or 0 */
 };
 
+/* A column under a filter. Features that read the same share it, so that a row is looked at once for all of them. */
+struct input {
+	uint16_t offset;
+	uint8_t type, counter_bits, filter_type;
+	uint8_t shift; /* of an entity's number, to its place here */
+	bool event;
+	int32_t filter_offset; /* −1: none */
+	int64_t filter_value;
+	uint32_t absent_bit;
+	uint8_t n_features, features[OAL_MAX_FEATURES]; /* but LAST, which needs no more than `value` */
+	int64_t *value; /* per entity: that of the latest row */
+	uint8_t *live;
+};
+
 struct base {
-	uint8_t op, group, type, counter_bits;
+	uint8_t op, group;
 	uint8_t n_ring; /* words */
 	uint8_t window;
-	uint8_t shift; /* of an entity's number, to its cell's */
-	uint16_t offset;
-	uint32_t absent_bit;
-	int32_t filter_offset; /* −1: none */
-	uint8_t filter_type;
-	int64_t filter_value;
+	const struct input *input;
 	size_t stride;
 	uint8_t *cells;
 };
@@ -48,8 +54,8 @@ struct feature {
 	const struct oal_feature_program *program;
 	uint64_t next_us;
 	struct entities entities[OAL_N_TABLES];
-	uint8_t by_table[OAL_N_TABLES][OAL_MAX_FEATURES]; /* features that read a table */
-	uint8_t n_by_table[OAL_N_TABLES];
+	struct input *inputs[OAL_N_TABLES][OAL_MAX_FEATURES]; /* of a table */
+	uint8_t n_inputs[OAL_N_TABLES];
 	struct base base[OAL_MAX_FEATURES];
 	int64_t ewma[OAL_MAX_FEATURES];
 	bool has_ewma[OAL_MAX_FEATURES];
@@ -108,7 +114,7 @@ static int64_t increment(int64_t old, int64_t now, unsigned counter_bits)
 	return counter_bits == 32 && d < -(INT64_C(1) << 31) ? d + (INT64_C(1) << 32) : now;
 }
 
-static int64_t load(const uint8_t *p, uint8_t type)
+__attribute__((always_inline)) static inline int64_t load(const uint8_t *p, uint8_t type)
 {
 	switch (type) {
 	case OAL_T_U8: return *p;
@@ -228,35 +234,60 @@ static void *keep(struct feature *f, size_t n, size_t size)
 	return p;
 }
 
+static struct input *find_input(struct feature *f, const int64_t *w, const struct feature_space *space)
+{
+	const struct oal_table *t = &oal_tables[w[OAL_W_TABLE]];
+	const struct oal_column *c = &t->columns[w[OAL_W_COLUMN]];
+	const struct oal_column *filter = w[OAL_W_FILTER_COLUMN] >= 0 ? &t->columns[w[OAL_W_FILTER_COLUMN]] : NULL;
+	struct input *in;
+	unsigned i, n;
+
+	for (i = 0; i < f->n_inputs[t->id]; i++) {
+		in = f->inputs[t->id][i];
+		if (in->offset == c->offset && in->filter_offset == (filter ? filter->offset : -1) && (!filter || in->filter_value == w[OAL_W_FILTER_VALUE]))
+			return in;
+	}
+	in = keep(f, 1, sizeof *in);
+	if (!in)
+		return NULL;
+	f->inputs[t->id][f->n_inputs[t->id]++] = in;
+	in->offset = c->offset;
+	in->type = c->type;
+	in->counter_bits = c->kind == OAL_COUNTER ? c->counter_bits : 0;
+	in->event = t->event;
+	in->absent_bit = c->optional >= 0 ? UINT32_C(1) << c->optional : 0;
+	in->filter_offset = -1;
+	if (filter) {
+		in->filter_offset = filter->offset;
+		in->filter_type = filter->type;
+		in->filter_value = w[OAL_W_FILTER_VALUE];
+	}
+	in->shift = !t->event && filter && space->low_bit_column == w[OAL_W_FILTER_COLUMN];
+	n = t->event ? 1 : (space->entities + in->shift) >> in->shift;
+	in->value = keep(f, n, sizeof *in->value);
+	in->live = keep(f, n, sizeof *in->live);
+	return in->value && in->live ? in : NULL;
+}
+
 static int new_base(struct feature *f, uint32_t i, const struct feature_space *spaces)
 {
 	const int64_t *w = f->program->words[i];
-	const struct oal_table *t = &oal_tables[w[OAL_W_TABLE]];
-	const struct oal_column *c = &t->columns[w[OAL_W_COLUMN]];
-	const struct feature_space *space = &spaces[t->id];
+	const struct feature_space *space = &spaces[w[OAL_W_TABLE]];
+	struct input *in = find_input(f, w, space);
 	struct base *b = &f->base[i];
-	unsigned cells;
 
+	if (!in)
+		return -ENOMEM;
+	b->input = in;
 	b->op = (uint8_t)w[OAL_W_OP];
 	b->group = (uint8_t)w[OAL_W_GROUP];
 	b->window = (uint8_t)w[OAL_W_WINDOW];
-	b->type = c->type;
-	b->counter_bits = c->kind == OAL_COUNTER ? c->counter_bits : 0;
-	b->offset = c->offset;
-	b->absent_bit = c->optional >= 0 ? UINT32_C(1) << c->optional : 0;
-	b->filter_offset = -1;
-	if (w[OAL_W_FILTER_COLUMN] >= 0) {
-		b->filter_offset = t->columns[w[OAL_W_FILTER_COLUMN]].offset;
-		b->filter_type = t->columns[w[OAL_W_FILTER_COLUMN]].type;
-		b->filter_value = w[OAL_W_FILTER_VALUE];
-	}
-	b->n_ring = b->op == OAL_OP_LAST ? 0 : b->op == OAL_OP_MEAN ? (uint8_t)(2 * b->window) : b->window;
-	b->stride = b->op == OAL_OP_LAST ? LAST_BYTES
-	                                 : sizeof(struct cell) + (b->n_ring + (b->op == OAL_OP_MEAN ? MEAN_RING : 0)) * sizeof(int64_t);
-	b->shift = !t->event && b->filter_offset >= 0 && space->low_bit_column == w[OAL_W_FILTER_COLUMN];
-	cells = t->event ? 1 : (space->entities + b->shift) >> b->shift;
-	b->cells = keep(f, cells, b->stride);
-	f->by_table[t->id][f->n_by_table[t->id]++] = (uint8_t)i;
+	if (b->op == OAL_OP_LAST)
+		return 0;
+	in->features[in->n_features++] = (uint8_t)i;
+	b->n_ring = b->op == OAL_OP_MEAN ? (uint8_t)(2 * b->window) : b->window;
+	b->stride = sizeof(struct cell) + (b->n_ring + (b->op == OAL_OP_MEAN ? MEAN_RING : 0)) * sizeof(int64_t);
+	b->cells = keep(f, in->event ? 1 : (space->entities + in->shift) >> in->shift, b->stride);
 	return b->cells ? 0 : -ENOMEM;
 }
 
@@ -295,13 +326,18 @@ no_memory:
 
 void feature_free(struct feature *f)
 {
-	unsigned i;
+	unsigned i, k;
 
 	if (!f)
 		return;
 	for (i = 0; i < OAL_N_TABLES; i++) {
 		free(f->entities[i].live);
 		free(f->entities[i].position);
+		for (k = 0; k < f->n_inputs[i]; k++) {
+			free(f->inputs[i][k]->value);
+			free(f->inputs[i][k]->live);
+			free(f->inputs[i][k]);
+		}
 	}
 	for (i = 0; i < OAL_MAX_FEATURES; i++)
 		free(f->base[i].cells);
@@ -313,21 +349,21 @@ size_t feature_memory(const struct feature *f)
 	return f->memory;
 }
 
-static inline struct cell *cell_of(const struct base *b, unsigned entity)
+static inline struct cell *cell_of(const struct base *b, unsigned place)
 {
-	return (struct cell *)(void *)(b->cells + (entity >> b->shift) * b->stride);
+	return (struct cell *)(void *)(b->cells + place * b->stride);
 }
 
-/* Has the entity a cell of its own? With a shift, only the half that passes the filter. */
-static inline bool has_cell(const struct base *b, unsigned entity)
+/* Has the entity a place there? With a shift, only the half that passes the filter. */
+static inline bool has_place(const struct input *in, unsigned entity)
 {
-	return !b->shift || (entity & 1) == b->filter_value;
+	return !in->shift || (entity & 1) == in->filter_value;
 }
 
 void feature_drop(struct feature *f, enum oal_table_id table, unsigned entity)
 {
 	struct entities *e = &f->entities[table];
-	unsigned i, place;
+	unsigned i, k, place;
 
 	if (entity >= e->n_slots || !e->position[entity])
 		return;
@@ -335,11 +371,14 @@ void feature_drop(struct feature *f, enum oal_table_id table, unsigned entity)
 	e->live[place] = e->live[--e->n];
 	e->position[e->live[place]] = (uint16_t)(place + 1);
 	e->position[entity] = 0;
-	for (i = 0; i < f->n_by_table[table]; i++) {
-		const struct base *b = &f->base[f->by_table[table][i]];
+	for (i = 0; i < f->n_inputs[table]; i++) {
+		const struct input *in = f->inputs[table][i];
 
-		if (has_cell(b, entity))
-			memset(cell_of(b, entity), 0, b->stride);
+		if (!has_place(in, entity))
+			continue;
+		in->live[entity >> in->shift] = 0;
+		for (k = 0; k < in->n_features; k++)
+			memset(cell_of(&f->base[in->features[k]], entity >> in->shift), 0, f->base[in->features[k]].stride);
 	}
 }
 
@@ -364,7 +403,7 @@ int feature_gap(const struct feature *f, uint64_t t0_us)
 
 int feature_reads(const struct feature *f, enum oal_table_id table)
 {
-	return f->n_by_table[table] > 0;
+	return f->n_inputs[table] > 0;
 }
 
 uint64_t feature_next_us(const struct feature *f)
@@ -375,20 +414,21 @@ uint64_t feature_next_us(const struct feature *f)
 /* --- rows */
 
 /* MEAN: adds the value held since MEAN_SINCE. */
-static void integrate(struct cell *c, uint64_t t_us)
+static void integrate(struct cell *c, int64_t value, uint64_t t_us)
 {
 	const int64_t us = (int64_t)t_us - c->ring[MEAN_SINCE];
 
-	c->acc = add(c->acc, mul(c->value, us));
+	c->acc = add(c->acc, mul(value, us));
 	c->ring[MEAN_HELD] += us;
 }
 
-static inline void cell_row(const struct base *b, struct cell *c, int64_t v, uint64_t t_us)
+/* A new value `v` after `old`, which counts only if the entity was `live`. */
+static inline void cell_row(uint8_t op, struct cell *c, bool live, int64_t old, int64_t v, unsigned counter_bits, uint64_t t_us)
 {
-	switch (b->op) {
+	switch (op) {
 	case OAL_OP_DELTA: case OAL_OP_RATE:
-		if (c->live)
-			c->acc = add(c->acc, increment(c->value, v, b->counter_bits));
+		if (live)
+			c->acc = add(c->acc, increment(old, v, counter_bits));
 		break;
 	case OAL_OP_MAX:
 		c->acc = !c->has_acc || v > c->acc ? v : c->acc;
@@ -399,21 +439,17 @@ static inline void cell_row(const struct base *b, struct cell *c, int64_t v, uin
 		c->has_acc = 1;
 		break;
 	case OAL_OP_MEAN:
-		if (c->live)
-			integrate(c, t_us);
+		if (live)
+			integrate(c, old, t_us);
 		c->ring[MEAN_SINCE] = (int64_t)t_us;
 		break;
 	case OAL_OP_SUM:
 		c->acc = add(c->acc, v);
 		break;
-	case OAL_OP_COUNT:
+	default: /* COUNT */
 		c->acc++;
 		break;
-	default:
-		break;
 	}
-	c->value = v;
-	c->live = 1;
 }
 
 void feature_row(struct feature *f, enum oal_table_id table, unsigned entity, const void *row, uint64_t t_us)
@@ -421,7 +457,7 @@ void feature_row(struct feature *f, enum oal_table_id table, unsigned entity, co
 	const uint8_t *const bytes = row;
 	const uint32_t absent = *(const uint32_t *)row;
 	struct entities *e = &f->entities[table];
-	unsigned i;
+	struct input *const *at = f->inputs[table], *const *const end = at + f->n_inputs[table];
 
 	if (entity >= e->n_slots)
 		return;
@@ -429,13 +465,28 @@ void feature_row(struct feature *f, enum oal_table_id table, unsigned entity, co
 		e->live[e->n++] = (uint16_t)entity;
 		e->position[entity] = (uint16_t)e->n;
 	}
-	for (i = 0; i < f->n_by_table[table]; i++) {
-		const struct base *b = &f->base[f->by_table[table][i]];
+	for (; at < end; at++) {
+		const struct input *in = *at;
+		unsigned place, i;
+		int64_t v;
 
-		if (b->filter_offset >= 0 && load(bytes + b->filter_offset, b->filter_type) != b->filter_value)
+		if (absent & in->absent_bit)
 			continue;
-		if (!(absent & b->absent_bit))
-			cell_row(b, cell_of(b, entity), load(bytes + b->offset, b->type), t_us);
+		if (in->filter_offset >= 0 && load(bytes + in->filter_offset, in->filter_type) != in->filter_value)
+			continue;
+		v = load(bytes + in->offset, in->type);
+		place = entity >> in->shift;
+		/* Most columns of a row are as they were. For a state that changes nothing: no increment, no new extreme, and
+		 * the same value goes on being held. */
+		if (in->value[place] == v && in->live[place] && !in->event)
+			continue;
+		for (i = 0; i < in->n_features; i++) {
+			const struct base *b = &f->base[in->features[i]];
+
+			cell_row(b->op, cell_of(b, place), in->live[place], in->value[place], v, in->counter_bits, t_us);
+		}
+		in->value[place] = v;
+		in->live[place] = 1;
 	}
 }
 
@@ -486,19 +537,17 @@ static int64_t window_extreme(const struct base *b, const struct cell *c)
 }
 
 /* Closes the bucket that ends at `instant` and folds the window. */
-static int64_t cell_evaluate(const struct base *b, struct cell *c, uint64_t instant, int64_t interval_us)
+static int64_t cell_evaluate(const struct base *b, struct cell *c, int64_t value, uint64_t instant, int64_t interval_us)
 {
 	int64_t total, held = 0;
 
-	if (b->op == OAL_OP_LAST)
-		return c->value;
 	if (b->op == OAL_OP_MEAN) {
-		integrate(c, instant);
+		integrate(c, value, instant);
 		c->ring[MEAN_SINCE] = (int64_t)instant;
 	}
 	push(b, c);
 	if (b->op == OAL_OP_MAX || b->op == OAL_OP_MIN) {
-		c->acc = c->value; /* the next bucket starts with the value held */
+		c->acc = value; /* the next bucket starts with the value held */
 		c->has_acc = 1;
 		return window_extreme(b, c);
 	}
@@ -506,7 +555,7 @@ static int64_t cell_evaluate(const struct base *b, struct cell *c, uint64_t inst
 	total = window_sum(b, c, &held);
 	if (b->op == OAL_OP_MEAN) {
 		c->ring[MEAN_HELD] = 0;
-		return held ? divide(total, held) : c->value;
+		return held ? divide(total, held) : value;
 	}
 	if (b->op == OAL_OP_RATE)
 		return divide(mul(total, 1000000), b->window * interval_us);
@@ -516,17 +565,20 @@ static int64_t cell_evaluate(const struct base *b, struct cell *c, uint64_t inst
 static bool base_evaluate(struct feature *f, uint32_t i, const int64_t *w, int64_t *out)
 {
 	const struct base *b = &f->base[i];
+	const struct input *in = b->input;
 	const struct entities *e = &f->entities[w[OAL_W_TABLE]];
 	int64_t total = 0;
 	unsigned k, n = 0;
 
 	for (k = 0; k < e->n; k++) {
-		struct cell *c = cell_of(b, e->live[k]);
+		const unsigned place = e->live[k] >> in->shift;
 		int64_t v;
 
-		if (!has_cell(b, e->live[k]) || !c->live)
+		if (!has_place(in, e->live[k]) || !in->live[place])
 			continue;
-		v = cell_evaluate(b, c, f->next_us, f->program->decision_interval_us);
+		v = in->value[place];
+		if (b->op != OAL_OP_LAST)
+			v = cell_evaluate(b, cell_of(b, place), v, f->next_us, f->program->decision_interval_us);
 		if (w[OAL_W_A] != 1)
 			v = mul(v, w[OAL_W_A]);
 		if (w[OAL_W_B] != 1)

@@ -79,6 +79,18 @@ static unsigned bucket_of(const struct flow_table *t, const struct key *k, unsig
 	return mix(mix(ports * 0x85ebca6bu, k->client, addr_len), k->server, addr_len) & t->bucket_mask;
 }
 
+/* Both addresses at once; they are of the same length. */
+static inline bool same_addresses(const struct flow *f, const struct key *k, unsigned len)
+{
+	uint32_t a, b, c, d;
+
+	memcpy(&a, f->client_addr, 4);
+	memcpy(&b, k->client, 4);
+	memcpy(&c, f->server_addr, 4);
+	memcpy(&d, k->server, 4);
+	return a == b && c == d && (len == 4 || (!memcmp(f->client_addr, k->client, len) && !memcmp(f->server_addr, k->server, len)));
+}
+
 uint16_t flow_find(const struct flow_table *t, const struct packet *p)
 {
 	const struct key k = key_of(p);
@@ -88,7 +100,7 @@ uint16_t flow_find(const struct flow_table *t, const struct packet *p)
 		const struct flow *f = &t->flows[i];
 
 		if (f->client_port == k.client_port && f->server_port == k.server_port && f->addr_len == p->addr_len &&
-		    !memcmp(f->client_addr, k.client, p->addr_len) && !memcmp(f->server_addr, k.server, p->addr_len))
+		    same_addresses(f, &k, p->addr_len))
 			break;
 	}
 	return i;

@@ -614,19 +614,20 @@ static bool evict_flow(struct pipeline *p)
 
 static uint16_t flow_of(struct pipeline *p, struct packet *k)
 {
+	const bool unknown = k->direction > PIPELINE_UP;
 	uint16_t i;
 
-	if (k->direction > PIPELINE_UP) {
-		k->direction = PIPELINE_UP;
-		if (flow_find(&p->flows, k) == FLOW_NONE) {
-			k->direction = PIPELINE_DOWN;
-			if (flow_find(&p->flows, k) == FLOW_NONE) {
-				k->direction = (uint8_t)packet_guess_direction(k);
-				p->stats.packets_guessed += !(k->flags & PACKET_SYN);
-			}
+	if (unknown)
+		k->direction = (uint8_t)packet_guess_direction(k);
+	i = flow_find(&p->flows, k);
+	if (i == FLOW_NONE && unknown) { /* unless the flow is known the other way round, the guess stands */
+		k->direction = !k->direction;
+		i = flow_find(&p->flows, k);
+		if (i == FLOW_NONE) {
+			k->direction = !k->direction;
+			p->stats.packets_guessed += !(k->flags & PACKET_SYN);
 		}
 	}
-	i = flow_find(&p->flows, k);
 	if (i != FLOW_NONE)
 		return i;
 	if (flow_table_full(&p->flows) && !evict_flow(p))
