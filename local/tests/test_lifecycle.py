@@ -47,6 +47,14 @@ def test_up_again_changes_nothing(small):
     assert (small.pid("clickhouse"), small.settings) == before
 
 
+def test_up_restarts_what_was_configured_anew(small):
+    pid, memory = small.pid("clickhouse"), small.settings.clickhouse_memory_mib
+    Platform(small.state.dir, only=["clickhouse"], clickhouse_memory_mib=memory + 64).up()
+    assert small.pid("clickhouse") != pid
+    limit = small.clickhouse.query("SELECT value FROM system.server_settings WHERE name = 'max_server_memory_usage'")
+    assert int(limit) == memory + 64 << 20
+
+
 def test_a_crashed_service_comes_back_with_its_data(small):
     small.clickhouse.query("CREATE DATABASE IF NOT EXISTS oal")
     small.clickhouse.query("CREATE TABLE oal.crash_test (a UInt8) ENGINE = MergeTree ORDER BY a")

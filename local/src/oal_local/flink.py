@@ -38,7 +38,8 @@ def render_cluster(state: State, settings: Settings) -> None:
     if settings.state_backend not in MANAGED_MIB:
         raise PlatformError(f"state_backend must be one of {', '.join(MANAGED_MIB)}, not `{settings.state_backend}`")
     config = fill(
-        CONFIG / "flink" / "config.yaml", rpc_port=settings.ports["flink_rpc"], blob_port=settings.ports["flink_blob"],
+        CONFIG / "flink" / "config.yaml", pki=state.pki, internal_password=(state.pki / "flink-internal.password").read_text(),
+        rpc_port=settings.ports["flink_rpc"], blob_port=settings.ports["flink_blob"],
         rest_port=settings.ports["flink_rest"], taskmanager_rpc_port=settings.ports["taskmanager_rpc"],
         slots=settings.parallelism, parallelism=settings.parallelism, state_backend=settings.state_backend,
         checkpoint_interval=settings.checkpoint_interval, incremental=str(settings.state_backend == "rocksdb").lower(),
@@ -46,7 +47,7 @@ def render_cluster(state: State, settings: Settings) -> None:
     # Flink's YAML refuses a key given twice, so an option given replaces the template's line.
     lines = [line for line in config.splitlines() if line.split(":")[0] not in settings.flink]
     lines += [f"{key}: {value}" for key, value in settings.flink.items()]
-    (state.flink / "conf" / "config.yaml").write_text("\n".join(lines) + "\n")
+    write_private(state.flink / "conf" / "config.yaml", "\n".join(lines) + "\n")
 
 
 def job_properties(state: State, settings: Settings) -> str:
@@ -113,6 +114,14 @@ def taskmanager_command(state: State, settings: Settings) -> list[str]:
     heap = settings.taskmanager_heap_mib
     return [*_java(state, TASKMANAGER, f"-Xms{heap}m", f"-Xmx{heap}m", f"-XX:MaxDirectMemorySize={DIRECT_MIB}m", "-XX:+UseG1GC"),
             "org.apache.flink.runtime.taskexecutor.TaskManagerRunner", *_common(state, TASKMANAGER)]
+
+
+def jobmanager_files(state: State, settings: Settings) -> list:
+    return [state.flink / "conf" / "config.yaml", state.job_properties, settings.job_jar]
+
+
+def taskmanager_files(state: State, settings: Settings) -> list:
+    return [state.flink / "conf" / "config.yaml"]
 
 
 def get(settings: Settings, path: str):

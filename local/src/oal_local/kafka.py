@@ -51,6 +51,10 @@ def command(state: State, settings: Settings) -> list[str]:
                  "kafka.Kafka", str(state.kafka / "server.properties"))
 
 
+def files(state: State, settings: Settings) -> list:
+    return [state.kafka / "server.properties"]
+
+
 def tls(state: State, name: str) -> ssl.SSLContext:
     """A client's TLS context with the certificate of NAME."""
     context = ssl.create_default_context(cafile=str(state.pki / "ca.crt"))

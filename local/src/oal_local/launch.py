@@ -10,7 +10,7 @@ import sys
 from oal_local import settings
 from oal_local.errors import PlatformError
 from oal_local.paths import State
-from oal_local.services import SERVICES
+from oal_local.services import SERVICES, fingerprint
 
 PR_SET_PDEATHSIG = 1
 
@@ -28,9 +28,10 @@ def main(folder: str, name: str) -> None:
     service = SERVICES[name]
     (state.run / f"{name}.pid").write_text(str(os.getpid()))  # stays the same through exec
     try:
+        (state.run / f"{name}.files").write_text(fingerprint(service, state, chosen))
         service.prepare(state, chosen)
         command = service.command(state, chosen)
-    except PlatformError as error:
+    except (PlatformError, OSError) as error:
         sys.exit(f"{name}: {error}")
     sys.stdout.flush()
     os.chdir(state.run)  # a core or heap dump lands inside the state folder

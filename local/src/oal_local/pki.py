@@ -4,19 +4,23 @@ The subject is `CN=<name>,OU=<role>,O=oal`. Kafka makes the principal of it (con
 User:ap whatever the CN, OU=service gives User:<CN>. The CN of an AP is its ap_id.
 
 For NAME this writes NAME.crt, NAME.key (PKCS#8, PEM) for librdkafka and OpenSSL, and NAME.pem (key, certificate, CA) for
-Java's PEM key stores. Files with a key have mode 0600.
+Java's PEM key stores. Files with a key have mode 0600. Flink's processes trust each other by one self-signed certificate of
+their own, flink-internal.p12 with its password beside it: what reaches Flink's RPC port can run code.
 
 usage: python -m oal_local.pki PKI_FOLDER [AP_ID...]
 """
 import datetime
 import ipaddress
+import os
 import re
+import secrets
 import sys
 from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from oal_local.paths import write_private
@@ -103,8 +107,26 @@ class Authority:
         self.issue(ap_id, "ap")
 
 
+def make_flink_store(folder: Path) -> None:
+    """The key store that is also the trust store of Flink's internal connections."""
+    store, password_file = folder / "flink-internal.p12", folder / "flink-internal.password"
+    if store.exists():
+        return
+    key = rsa.generate_private_key(65537, 3072)  # Flink's default cipher suites are for RSA keys
+    name = subject("flink", "internal")
+    certificate = builder(name, name, key.public_key()).sign(key, hashes.SHA256())
+    password = secrets.token_urlsafe(24)
+    write_private(password_file, password)
+    data = pkcs12.serialize_key_and_certificates(b"flink", key, certificate, None, serialization.BestAvailableEncryption(password.encode()))
+    temporary = store.with_suffix(".new")
+    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(data)
+    temporary.replace(store)
+
+
 if __name__ == "__main__":
     authority = Authority(Path(sys.argv[1]))
     authority.issue_services()
+    make_flink_store(Path(sys.argv[1]))
     for ap in sys.argv[2:]:
         authority.issue_ap(ap)

@@ -16,7 +16,7 @@ from functools import cached_property
 from oal_local import classdata, clickhouse, distribution, flink, kafka, passwords, settings
 from oal_local.errors import PlatformError
 from oal_local.paths import REPO, SOURCE, State, python
-from oal_local.services import SERVICES, Service, chosen
+from oal_local.services import SERVICES, Service, chosen, fingerprint
 from oal_local.supervisor import Supervisor, alive
 
 DEFAULT_STATE = REPO / "build" / "local"
@@ -65,6 +65,7 @@ class Platform:
             self.supervisor.start()
             try:
                 for service in self.only:
+                    self._stop_if_outdated(service, current)
                     self.supervisor.start_process(service.name)
                     # Kafka and ClickHouse need nothing, so they start side by side.
                     if service.name not in (kafka.NAME, clickhouse.NAME):
@@ -75,6 +76,13 @@ class Platform:
                 self._stop()
                 raise
         return self
+
+    def _stop_if_outdated(self, service: Service, current) -> None:
+        started_with = self.state.run / f"{service.name}.files"
+        if self.supervisor.info()[service.name]["pid"] and started_with.exists() \
+                and started_with.read_text() != fingerprint(service, self.state, current):
+            self.log(f"{service.name}: restarting, because what it reads at its start has changed")
+            self.supervisor.stop_process(service.name)
 
     def _storage_ready(self, current) -> None:
         names = [service.name for service in self.only]
