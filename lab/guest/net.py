@@ -54,7 +54,7 @@ class Wired:
             run("ip link set br-lan up", self.ap_ns)
         elif self.bridge == "ovs":
             start_ovs()
-            run("ovs-vsctl --db=unix:/run/lab/ovs.sock add-br br-lan -- add-port br-lan lan0", self.ap_ns)
+            run("ovs-vsctl --db=unix:/run/lab/ovsdb.sock add-br br-lan -- add-port br-lan lan0", self.ap_ns)
             run("ip link set br-lan up", self.ap_ns)
         else:
             raise SystemExit(f"guest: bridge must be linux or ovs, not {self.bridge}")
@@ -62,7 +62,7 @@ class Wired:
     def add_wlan(self, iface: str) -> None:
         """hostapd adds wlan to a Linux bridge itself."""
         if self.bridge == "ovs":
-            run(f"ovs-vsctl --db=unix:/run/lab/ovs.sock add-port br-lan {iface}", self.ap_ns)
+            run(f"ovs-vsctl --db=unix:/run/lab/ovsdb.sock add-port br-lan {iface}", self.ap_ns)
 
 
 def start_ovs() -> None:
@@ -70,6 +70,6 @@ def start_ovs() -> None:
     time.sleep(max(0.0, 10.5 - time.monotonic()))
     os.environ.update(OVS_RUNDIR="/run/lab", OVS_DBDIR="/run/lab", OVS_LOGDIR="/run/lab", OVS_SYSCONFDIR="/run/lab")
     run("ovsdb-tool create /run/lab/ovs.db /usr/share/openvswitch/vswitch.ovsschema")
-    run("ovsdb-server /run/lab/ovs.db --remote=punix:/run/lab/ovs.sock --pidfile --detach --log-file=/run/lab/ovsdb.log")
-    run("ovs-vsctl --db=unix:/run/lab/ovs.sock --no-wait init")
-    run("ovs-vswitchd unix:/run/lab/ovs.sock --pidfile --detach --log-file=/run/lab/vswitchd.log")
+    run("ovsdb-server /run/lab/ovs.db --remote=punix:/run/lab/ovsdb.sock --pidfile --detach --log-file=/run/lab/ovsdb.log")
+    run("ovs-vsctl --db=unix:/run/lab/ovsdb.sock --no-wait init")
+    run("ovs-vswitchd unix:/run/lab/ovsdb.sock --pidfile --detach --log-file=/run/lab/vswitchd.log")

@@ -50,3 +50,21 @@ def test_every_scenario_file_is_valid(path):
 def test_a_wrong_scenario_is_refused_by_name(given, complaint):
     with pytest.raises(scenario.ScenarioError, match=complaint):
         scenario.plan("wrong", given)
+
+
+def test_two_aps_share_the_medium_and_an_ovs_bridge_carries_traffic(play):
+    flows = [{"station": "near", "start_s": 0.5}, {"station": "other", "start_s": 0.5}]
+    stations = [{"name": "near", "rate_mbps": 65}, {"name": "other", "rate_mbps": 65, "ap": 1}]
+    shared = play("shared", {"duration_s": 6, "aps": 2, "stations": stations, "flows": flows})
+    alone = play("single", {"duration_s": 6, "ap": {"bridge": "ovs"}, "stations": stations[:1], "flows": flows[:1]})
+    mine, whole = shared["flows"][0]["received_bytes"], alone["flows"][0]["received_bytes"]
+    assert len(shared["flows"]) == 1
+    assert 0.25 < mine / whole < 0.75
+
+
+def test_a_longer_run_plays_the_scenario_again(play):
+    plan = {"duration_s": 4, "stations": [{"name": "sta"}], "flows": [{"station": "sta", "start_s": 1, "stop_s": 2, "rate_mbps": 4}]}
+    once = play("once", plan)["flows"][0]["received_bytes"]
+    again = play("again", plan, duration_s=8)["flows"][0]
+    assert again["received_bytes"] == pytest.approx(2 * once, rel=0.1)
+    assert again["connections"] == 2
