@@ -31,6 +31,8 @@ public final class BatchHeader {
     /** The first and the end of the last of them; equal when there are none. */
     public long missedFromTick;
     public long missedUntilTick;
+    /** The longest stretch of them. */
+    public long missedLongestTicks;
     public int names;
 
     private String[] name = new String[16];
@@ -102,6 +104,7 @@ public final class BatchHeader {
         bootId = seq = t0Us = tickUs = ticks = schemaRevision = 0;
         ringDrops = rowsDropped = dumpsInterrupted = tickLateMaxUs = clockState = clockErrorUs = featureHash = 0;
         ticksMissed = 0;
+        missedLongestTicks = 0;
         missedFromTick = Long.MAX_VALUE;
         missedUntilTick = 0;
         names = 0;
@@ -144,7 +147,9 @@ public final class BatchHeader {
         long n = 0;
         while (list.more()) {
             long ticks = list.varint();
-            ticksMissed += ticks < 0 ? MAX_U32 : Math.min(ticks, MAX_U32);
+            long bounded = ticks < 0 ? MAX_U32 : Math.min(ticks, MAX_U32);
+            ticksMissed += bounded;
+            missedLongestTicks = Math.max(missedLongestTicks, bounded);
             n++;
         }
         return n;
