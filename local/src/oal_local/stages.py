@@ -35,7 +35,7 @@ class Stages:
         # Windows of 1 s start every 100 ms; those that start on a full second do not overlap.
         loss = self._rows(
             "SELECT sum(lost_pkts) AS lost, sum(mac_lost_pkts) AS mac, sum(congestion_lost_pkts) AS congestion, sum(queue_drop_pkts) AS queue, sum(offered_pkts) AS offered"
-            f" FROM oal.label WHERE {when} AND toUnixTimestamp64Micro(ts) % 1000000 = 0 AND complete")[0]
+            f" FROM oal.label WHERE {when} AND toUnixTimestamp64Micro(ts) % 1000000 = 0")[0]
         late = self._rows(f"SELECT count() AS n FROM oal.late WHERE {when}")[0]["n"]
         dead = self._rows(f"SELECT count() AS n FROM oal.dead_letter WHERE ts >= fromUnixTimestamp64Micro({self.since_us})")[0]["n"]
         latency = self._rows(

@@ -12,4 +12,4 @@
     `loss_ratio` Float32 COMMENT 'congestion_lost_pkts / offered_pkts; 0 when nothing was offered',
     `class` Enum8('Good' = 0, 'Acceptable' = 1, 'Poor' = 2, 'Bad' = 3) COMMENT 'Class of loss_ratio by settings.class_bounds_permille',
     `flows` UInt16 COMMENT 'Flows with payload in the window',
-    `complete` UInt8 COMMENT '0 when a batch or tick of the window is missing'
+    `complete` UInt8 COMMENT '0 when a batch of the window is missing, the capture ring dropped packets, or nothing was sampled for half a decision interval'

@@ -9,6 +9,11 @@ import oal.stream.codec.BatchHeader;
 final class Coverage {
     /** Batches in sequence follow each other within so many ticks; clocks are slewed. */
     private static final int SLACK_TICKS = 8;
+    /**
+     * A hole in sampling shorter than this changes no label and hardly a feature: packets come from a ring that does not know ticks, and
+     * counters catch up. Half a decision interval, so that one of a whole interval is seen even when two batches share it.
+     */
+    private static final long HOLE_US = oal.schema.Settings.DECISION_INTERVAL_US / 2;
 
     private boolean known;
     private long bootId;
@@ -54,7 +59,7 @@ final class Coverage {
         if (h.ringDrops > 0 || h.rowsDropped > 0) {
             from = h.t0Us;
             until = h.endUs();
-        } else if (h.ticksMissed > 0) {
+        } else if (h.missedLongestTicks * h.tickUs >= HOLE_US) {
             from = h.t0Us + h.missedFromTick * h.tickUs;
             until = h.t0Us + h.missedUntilTick * h.tickUs;
         } else {
@@ -65,7 +70,7 @@ final class Coverage {
         missedUntilUs = Math.max(missedUntilUs, until);
     }
 
-    /** Was every tick in [from, until) sampled, and did it come? */
+    /** Did everything of [from, until) come, and was it sampled without a hole that matters? */
     boolean covers(long from, long until) {
         return known && fromUs <= from && untilUs >= until && !(missedFromUs < until && missedUntilUs > from);
     }

@@ -223,11 +223,17 @@ class ApOperatorTest {
     }
 
     @Test
-    void missedTicksAndRingDropsMakeWindowsIncomplete() throws Exception {
-        sendPairs(0, 8);
+    void holesInSamplingAndRingDropsMakeWindowsIncomplete() throws Exception {
+        sendPairs(0, 4);
+        BatchBuilder few = ap.samples(4);
+        few.missedStart = new long[] {3, 30};
+        few.missedTicks = new long[] {12, 12}; // less than half a decision interval each: nothing is lost by that
+        send(few);
+        send(ap.packets(4));
+        sendPairs(5, 8);
         BatchBuilder missed = ap.samples(8);
         missed.missedStart = new long[] {25};
-        missed.missedTicks = new long[] {1};
+        missed.missedTicks = new long[] {13};
         send(missed);
         send(ap.packets(8));
         sendPairs(9, 20);
@@ -241,8 +247,7 @@ class ApOperatorTest {
         for (Map<String, String> l : rows("label")) {
             long from = ts(l);
             long until = from + Settings.LABEL_WINDOW_US;
-            // The bucket of 100 ms is what is missing.
-            boolean hole = from <= tick / 100_000 * 100_000 && until > tick || from < dropsFrom + ApTraffic.BATCH_US && until > dropsFrom;
+            boolean hole = from < tick + 13 * 4000 && until > tick || from < dropsFrom + ApTraffic.BATCH_US && until > dropsFrom;
             assertEquals(hole ? "0" : "1", l.get("complete"), "window at " + (from - T0_US));
         }
     }
