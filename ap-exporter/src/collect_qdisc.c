@@ -101,7 +101,7 @@ static void on_qdisc(void *ctx, const struct nlmsghdr *h, const uint8_t *payload
 		return;
 	q->raw_len = len <= RAW ? len : 0;
 	memcpy(q->raw, payload, q->raw_len);
-	if (!qdisc_parse(payload, len, &row, &ifindex, kind))
+	if (!qdisc_parse(payload, len, &row, &ifindex, kind) || !strcmp(kind, "noqueue")) /* it has nothing to count */
 		return;
 	if (strcmp(q->kind, kind)) { /* new, or replaced by one of another kind under the same handle */
 		if (q->kind[0])

@@ -276,6 +276,25 @@ def t_qdisc_counters():
             assert all(a["bytes"] <= b["bytes"] for a, b in zip(rows, rows[1:]))
 
 
+def t_ring_that_overflows():
+    """packets that the ring lost while the daemon could not run are counted, and shipped in a header"""
+    with Wire() as wire, Folder() as folder, Daemon(folder, PACKET.replace("config packet\n", "config packet\n\toption ring_kb 64\n"), wire.ap) as daemon:
+        wire.transfer("10.99.0.2", 50_000)
+        until(lambda: daemon.status()["packets"] > 30, "packets before")
+        assert daemon.status()["ring_drops"] == 0
+        daemon.process.send_signal(signal.SIGSTOP)
+        for _ in range(3):
+            wire.transfer("10.99.0.2", 1_000_000)
+        daemon.process.send_signal(signal.SIGCONT)
+        drops = until(lambda: daemon.status()["ring_drops"], "drops are counted")
+        until(lambda: daemon.status()["ticks_missed"] > 10, "so are the ticks")
+        daemon.settle()
+        assert daemon.stop() == 0
+        assert drops > 500
+        counted = json.loads(subprocess.run([str(BINARY), "count", str(daemon.capture)], capture_output=True, text=True, check=True).stdout)
+        assert counted["ring_drops"] == drops, (counted, drops)
+
+
 def t_hot_unplug():
     """an interface that goes away and comes back is lost, found again, and sampled again"""
     with Wire() as wire, Folder() as folder:
