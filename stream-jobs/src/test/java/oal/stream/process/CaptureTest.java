@@ -79,11 +79,14 @@ class CaptureTest {
         batches.sort(Comparator.comparingLong(b -> b.endUs));
         long spanUs = batches.get(batches.size() - 1).endUs - batches.get(0).t0Us;
         for (AcceptedBatch b : batches) processor.accept(ap, b, Long.MIN_VALUE);
-        System.err.printf("%s: %.1f s, %d windows (%d complete), offered %d, lost %d, MAC %d, congestion %d, queue drops %d, classes %s, %d items (%d complete), %d remembered%n",
-                capture.getFileName(), spanUs / 1e6, totals.windows, totals.complete, totals.offered, totals.lost, totals.macLost, totals.congestionLost, totals.queueDrops,
+        var state = new org.apache.flink.core.memory.DataOutputSerializer(1 << 16);
+        new ApStateSerializer().serialize(ap, state);
+        System.err.printf("%s: state %d bytes; %.1f s, %d windows (%d complete), offered %d, lost %d, MAC %d, congestion %d, queue drops %d, classes %s, %d items (%d complete), %d remembered%n",
+                capture.getFileName(), state.length(), spanUs / 1e6, totals.windows, totals.complete, totals.offered, totals.lost, totals.macLost, totals.congestionLost, totals.queueDrops,
                 java.util.Arrays.toString(totals.classes), totals.items, totals.completeItems, ap.labels.remembered() + ap.features.entities());
         assertTrue(totals.windows > 0 && totals.items > 0);
         assertTrue(totals.offered > 0);
+        assertTrue(state.length() < 300_000, "state of an AP: " + state.length() + " bytes");
         assertEquals(0, ap.waiting(), "batches of both topics come in pairs");
         // Where the kernel counted enough drops to compare, loss by sequence space agrees with it.
         if (totals.queueDrops > 100) {
