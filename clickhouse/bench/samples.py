@@ -35,6 +35,7 @@ def main() -> None:
         server = Server(Path(home)).start()
         try:
             subprocess.run([sys.executable, str(FOLDER / "migrate"), "--url", server.url], check=True, stdout=subprocess.DEVNULL)
+            server.keep_expired()
             dataset.fill(lambda sql: server.query(sql, database="oal"))
             text = questions.README.read_text()
             for q in reversed(questions.load()):

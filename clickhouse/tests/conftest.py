@@ -68,9 +68,10 @@ def empty(server):
 
 
 @pytest.fixture
-def database(empty):
+def database(server, empty):
     done = run_migrate("--url", empty.server.url, "--database", empty.name)
     assert done.returncode == 0, done.stderr
+    server.keep_expired()
     return empty
 
 
@@ -80,5 +81,6 @@ def filled(server):
     d = Database(server, "filled")
     done = run_migrate("--url", server.url, "--database", d.name)
     assert done.returncode == 0, done.stderr
+    server.keep_expired()
     dataset.fill(d.query)
     return d

@@ -168,3 +168,25 @@ def test_flow_counters_start_with_the_flow(database):
     assert got == [["1000", "99", "1", "99", "2"]]
     later = f"from = '{DAY} 00:01:00', to = '{DAY} 02:00:00'"
     assert database.rows(f"SELECT sent_pkts, minutes FROM v_flows({later})") == [["400", "1"]], "a flow that began before the range counts from its minute before"
+
+
+def test_rows_of_zeros_stop_no_insert(database):
+    """Whatever a row holds, an INSERT must not fail in a rollup: it would be repeated for ever."""
+    tables = [r[0] for r in database.rows("SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'MergeTree'")]
+    for table in tables:
+        database.insert(table, [{"ts": f"{DAY} 00:00:00"}])
+        assert database.rows(f"SELECT count() FROM {table}") == [["1"]]
+    assert database.rows("SELECT windows, tiles FROM label_1m") == [["1", "0"]]
+    database.query("SELECT * FROM v_worst_aps(within_s = 4000000000) FORMAT Null")
+
+
+def test_rows_of_largest_values_stop_no_insert(database):
+    largest = {"UInt8": 2**8 - 1, "UInt16": 2**16 - 1, "UInt32": 2**32 - 1, "UInt64": 2**64 - 1, "Int8": -(2**7), "Int16": -(2**15), "Int32": -(2**31), "Int64": -(2**63)}
+    for (table,) in database.rows("SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'MergeTree'"):
+        columns = database.rows(f"SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = '{table}' AND default_kind != 'MATERIALIZED'")
+        row = {n: largest[t] for n, t in ((n, t.removeprefix("Nullable(").removesuffix(")")) for n, t in columns) if t in largest}
+        for second in (0, 1):
+            database.insert(table, [{**row, "ts": f"{DAY} 00:00:0{second}"}])
+        assert database.rows(f"SELECT count() FROM {table}") == [["2"]]
+    for view in ("v_station_1m", "v_queue_1m", "v_channel_1m", "v_station_ac_1m", "v_ap_1m", "v_flows", "v_loss_where", "v_queue_delay"):
+        database.query(f"SELECT * FROM {view}({RANGE}) FORMAT Null")

@@ -26,6 +26,7 @@ def guarded(tmp_path_factory):
     try:
         done = run_migrate("--url", s.url)
         assert done.returncode == 0, done.stderr
+        s.keep_expired()
         dataset.fill(lambda sql: s.query(sql, database="oal"))
         yield s
     finally:

@@ -134,3 +134,13 @@ def test_air_is_split_into_ours_and_others(database):
     row = {"ap_id": "a", "device": "w", "frequency_mhz": 5180, "noise_dbm": -95}
     database.insert("channel", [{**row, "ts": f"2026-11-20 00:00:{s:02d}", "batch_seq": s, "active_ms": 1000 * s, "busy_ms": 700 * s, "tx_ms": 400 * s, "rx_ms": 100 * s} for s in range(60)])
     assert database.rows(f"SELECT busy_ratio, tx_ratio, rx_ratio, other_ratio, noise_dbm_avg FROM v_air({RANGE})") == [["0.7", "0.4", "0.1", "0.2", "-95"]]
+
+
+def test_an_access_point_s_queues_are_counted_once(database):
+    """A root qdisc stands for its children, and mac80211's own queue for the station queues."""
+    queue = {"ap_id": "a", "device": "w", "backlog_bytes": 1000}
+    queues = [{**queue, "handle": 65536, "parent": 4294967295, "kind": "mq"}, {**queue, "handle": 0, "parent": 65537, "kind": "fq_codel"}, {**queue, "handle": 0, "parent": 4294967295, "kind": "mac80211"}]
+    database.insert("queue", [{**q, "ts": f"2026-11-20 00:00:0{s}", "batch_seq": s, "drops": 10 * s} for q in queues for s in (0, 1, 2)])
+    database.insert("station_ac", [{"ap_id": "a", "mac": 5, "device": "w", "ac": 2, "ts": f"2026-11-20 00:00:0{s}", "batch_seq": s, "drops": 100 * s, "backlog_bytes": 50} for s in (0, 1, 2)])
+    for view, drops in (("v_ap_1s", ["0", "110", "110"]), ("v_ap_1m", ["220"])):
+        assert database.rows(f"SELECT queue_drops, backlog_bytes_avg FROM {view}({RANGE})") == [[d, "1050"] for d in drops]
