@@ -215,65 +215,150 @@ static void parse_rate(struct nl80211_rate *r, const struct nl_attr *nest)
 		r->kbps = kbps16;
 }
 
-void nl80211_parse_station(struct nl80211_station *s, const struct nl_attr *info)
+static int field_of(uint16_t type)
+{
+	switch (type) {
+	case NL80211_STA_INFO_INACTIVE_TIME: return NL80211_F_INACTIVE;
+	case NL80211_STA_INFO_RX_BYTES: return NL80211_F_RX_BYTES32;
+	case NL80211_STA_INFO_TX_BYTES: return NL80211_F_TX_BYTES32;
+	case NL80211_STA_INFO_RX_BYTES64: return NL80211_F_RX_BYTES;
+	case NL80211_STA_INFO_TX_BYTES64: return NL80211_F_TX_BYTES;
+	case NL80211_STA_INFO_RX_PACKETS: return NL80211_F_RX_PKTS;
+	case NL80211_STA_INFO_TX_PACKETS: return NL80211_F_TX_PKTS;
+	case NL80211_STA_INFO_TX_RETRIES: return NL80211_F_TX_RETRIES;
+	case NL80211_STA_INFO_TX_FAILED: return NL80211_F_TX_FAILED;
+	case NL80211_STA_INFO_RX_DROP_MISC: return NL80211_F_RX_DROP_MISC;
+	case NL80211_STA_INFO_BEACON_LOSS: return NL80211_F_BEACON_LOSS;
+	case NL80211_STA_INFO_SIGNAL: return NL80211_F_SIGNAL;
+	case NL80211_STA_INFO_SIGNAL_AVG: return NL80211_F_SIGNAL_AVG;
+	case NL80211_STA_INFO_ACK_SIGNAL: return NL80211_F_ACK_SIGNAL;
+	case NL80211_STA_INFO_EXPECTED_THROUGHPUT: return NL80211_F_EXPECTED;
+	case NL80211_STA_INFO_AIRTIME_WEIGHT: return NL80211_F_WEIGHT;
+	case NL80211_STA_INFO_TX_DURATION: return NL80211_F_TX_AIRTIME;
+	case NL80211_STA_INFO_RX_DURATION: return NL80211_F_RX_AIRTIME;
+	case NL80211_STA_INFO_TX_BITRATE: return NL80211_F_TX_RATE;
+	case NL80211_STA_INFO_RX_BITRATE: return NL80211_F_RX_RATE;
+	case NL80211_STA_INFO_TID_STATS: return NL80211_F_TIDS;
+	default: return -1;
+	}
+}
+
+static uint16_t size_of(int field)
+{
+	return field < NL80211_F_64 ? 8 : field < NL80211_F_32 ? 4 : field < NL80211_F_16 ? 2 : field < NL80211_F_8 ? 1 : 0;
+}
+
+static uint32_t load32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof v);
+	return v;
+}
+
+static bool layout_holds(const struct nl80211_layout *l, const struct nl_attr *info)
+{
+	uint32_t differs = 0;
+
+	if (!l->n || l->len != info->len)
+		return false;
+	for (unsigned i = 0; i < l->n; i++)
+		differs |= load32(info->data + l->attrs[i].offset) ^ l->attrs[i].head;
+	return !differs;
+}
+
+/* Walks the attributes and notes where they stand. One that is too short for its type is as good as absent. */
+static void lay_out(struct nl80211_layout *l, const struct nl_attr *info)
 {
 	struct nl_iter it = nl_nested(info);
-	struct oal_station_row *r = &s->row;
-	bool rx64 = false, tx64 = false;
 	struct nl_attr a;
 
-	s->ac_changed = 0;
-	r->absent = OAL_STATION_ABSENT_ACK_SIGNAL_DBM | OAL_STATION_ABSENT_EXPECTED_THROUGHPUT_KBPS | OAL_STATION_ABSENT_AIRTIME_WEIGHT;
-	r->ack_signal_dbm = 0;
-	r->expected_throughput_kbps = 0;
-	r->airtime_weight = 0;
+	memset(l, 0, sizeof *l);
+	l->len = info->len;
 	while (nl_next(&it, &a)) {
-		switch (a.type) {
-		case NL80211_STA_INFO_INACTIVE_TIME: r->inactive_ms = nl_u32(&a); break;
-		case NL80211_STA_INFO_RX_BYTES:
-			if (!rx64)
-				r->rx_bytes = nl_u32(&a);
-			break;
-		case NL80211_STA_INFO_TX_BYTES:
-			if (!tx64)
-				r->tx_bytes = nl_u32(&a);
-			break;
-		case NL80211_STA_INFO_RX_BYTES64:
-			r->rx_bytes = nl_count(&a);
-			rx64 = true;
-			break;
-		case NL80211_STA_INFO_TX_BYTES64:
-			r->tx_bytes = nl_count(&a);
-			tx64 = true;
-			break;
-		case NL80211_STA_INFO_RX_PACKETS: r->rx_pkts = nl_u32(&a); break;
-		case NL80211_STA_INFO_TX_PACKETS: r->tx_pkts = nl_u32(&a); break;
-		case NL80211_STA_INFO_TX_RETRIES: r->tx_retries = nl_u32(&a); break;
-		case NL80211_STA_INFO_TX_FAILED: r->tx_failed = nl_u32(&a); break;
-		case NL80211_STA_INFO_RX_DROP_MISC: r->rx_drop_misc = nl_count(&a); break;
-		case NL80211_STA_INFO_BEACON_LOSS: r->beacon_loss = nl_u32(&a); break;
-		case NL80211_STA_INFO_SIGNAL: r->signal_dbm = (int8_t)nl_u8(&a); break;
-		case NL80211_STA_INFO_SIGNAL_AVG: r->signal_avg_dbm = (int8_t)nl_u8(&a); break;
-		case NL80211_STA_INFO_ACK_SIGNAL:
-			r->ack_signal_dbm = (int8_t)nl_u8(&a);
-			r->absent &= ~OAL_STATION_ABSENT_ACK_SIGNAL_DBM;
-			break;
-		case NL80211_STA_INFO_EXPECTED_THROUGHPUT:
-			r->expected_throughput_kbps = nl_u32(&a);
-			r->absent &= ~OAL_STATION_ABSENT_EXPECTED_THROUGHPUT_KBPS;
-			break;
-		case NL80211_STA_INFO_AIRTIME_WEIGHT:
-			r->airtime_weight = nl_u16(&a);
-			r->absent &= ~OAL_STATION_ABSENT_AIRTIME_WEIGHT;
-			break;
-		case NL80211_STA_INFO_TX_DURATION: r->tx_airtime_us = nl_count(&a); break;
-		case NL80211_STA_INFO_RX_DURATION: r->rx_airtime_us = nl_count(&a); break;
-		case NL80211_STA_INFO_TX_BITRATE: parse_rate(&s->tx_rate, &a); break;
-		case NL80211_STA_INFO_RX_BITRATE: parse_rate(&s->rx_rate, &a); break;
-		case NL80211_STA_INFO_TID_STATS: parse_tids(s, &a); break;
-		default: break;
+		uint32_t offset = (uint32_t)(a.data - info->data);
+		int field = field_of(a.type);
+
+		if (field >= 0 && a.len >= size_of(field))
+			l->at[field] = (uint16_t)offset;
+		if (l->n < NL80211_LAYOUT_MAX) {
+			l->attrs[l->n].offset = offset - 4;
+			l->attrs[l->n].head = load32(a.data - 4);
 		}
+		l->n++;
 	}
+	if (l->n > NL80211_LAYOUT_MAX)
+		l->n = 0; /* more than any kernel reports: laid out anew every time */
+}
+
+static uint64_t get64(const struct nl80211_layout *l, const uint8_t *base, int field)
+{
+	uint64_t v = 0;
+
+	if (l->at[field])
+		memcpy(&v, base + l->at[field], sizeof v);
+	return v & INT64_MAX; /* columns travel as sint64 */
+}
+
+static uint32_t get32(const struct nl80211_layout *l, const uint8_t *base, int field)
+{
+	return l->at[field] ? load32(base + l->at[field]) : 0;
+}
+
+static int8_t get8(const struct nl80211_layout *l, const uint8_t *base, int field)
+{
+	return l->at[field] ? (int8_t)base[l->at[field]] : 0;
+}
+
+/* A nest that the layout knows; its length stands before it. */
+static bool get_nest(const struct nl80211_layout *l, const uint8_t *base, int field, struct nl_attr *nest)
+{
+	uint16_t len;
+
+	if (!l->at[field])
+		return false;
+	memcpy(&len, base + l->at[field] - 4, sizeof len);
+	*nest = (struct nl_attr){ .len = (uint16_t)(len - 4), .data = base + l->at[field] };
+	return true;
+}
+
+void nl80211_parse_station(struct nl80211_station *s, const struct nl_attr *info)
+{
+	struct nl80211_layout *l = &s->layout;
+	struct oal_station_row *r = &s->row;
+	const uint8_t *base = info->data;
+	struct nl_attr nest;
+
+	if (!layout_holds(l, info))
+		lay_out(l, info);
+	s->ac_changed = 0;
+	if (get_nest(l, base, NL80211_F_TIDS, &nest))
+		parse_tids(s, &nest);
+	if (get_nest(l, base, NL80211_F_TX_RATE, &nest))
+		parse_rate(&s->tx_rate, &nest);
+	if (get_nest(l, base, NL80211_F_RX_RATE, &nest))
+		parse_rate(&s->rx_rate, &nest);
+	r->absent = (l->at[NL80211_F_ACK_SIGNAL] ? 0 : OAL_STATION_ABSENT_ACK_SIGNAL_DBM) |
+		    (l->at[NL80211_F_EXPECTED] ? 0 : OAL_STATION_ABSENT_EXPECTED_THROUGHPUT_KBPS) |
+		    (l->at[NL80211_F_WEIGHT] ? 0 : OAL_STATION_ABSENT_AIRTIME_WEIGHT);
+	r->rx_bytes = l->at[NL80211_F_RX_BYTES] ? get64(l, base, NL80211_F_RX_BYTES) : get32(l, base, NL80211_F_RX_BYTES32);
+	r->tx_bytes = l->at[NL80211_F_TX_BYTES] ? get64(l, base, NL80211_F_TX_BYTES) : get32(l, base, NL80211_F_TX_BYTES32);
+	r->rx_pkts = get32(l, base, NL80211_F_RX_PKTS);
+	r->tx_pkts = get32(l, base, NL80211_F_TX_PKTS);
+	r->tx_retries = get32(l, base, NL80211_F_TX_RETRIES);
+	r->tx_failed = get32(l, base, NL80211_F_TX_FAILED);
+	r->rx_drop_misc = get64(l, base, NL80211_F_RX_DROP_MISC);
+	r->beacon_loss = get32(l, base, NL80211_F_BEACON_LOSS);
+	r->signal_dbm = get8(l, base, NL80211_F_SIGNAL);
+	r->signal_avg_dbm = get8(l, base, NL80211_F_SIGNAL_AVG);
+	r->ack_signal_dbm = get8(l, base, NL80211_F_ACK_SIGNAL);
+	r->expected_throughput_kbps = get32(l, base, NL80211_F_EXPECTED);
+	r->tx_airtime_us = get64(l, base, NL80211_F_TX_AIRTIME);
+	r->rx_airtime_us = get64(l, base, NL80211_F_RX_AIRTIME);
+	r->inactive_ms = get32(l, base, NL80211_F_INACTIVE);
+	r->airtime_weight = 0;
+	if (l->at[NL80211_F_WEIGHT])
+		memcpy(&r->airtime_weight, base + l->at[NL80211_F_WEIGHT], sizeof r->airtime_weight);
 	r->tx_bitrate_kbps = s->tx_rate.kbps;
 	r->tx_mcs = s->tx_rate.mcs;
 	r->tx_nss = s->tx_rate.nss;

@@ -33,9 +33,34 @@ struct nl80211_rate {
 	uint32_t kbps;
 };
 
+/* The attributes that become columns; those of 64 bits first. */
+enum nl80211_field {
+	NL80211_F_RX_BYTES, NL80211_F_TX_BYTES, NL80211_F_RX_DROP_MISC, NL80211_F_TX_AIRTIME, NL80211_F_RX_AIRTIME, NL80211_F_64,
+	NL80211_F_INACTIVE = NL80211_F_64, NL80211_F_RX_BYTES32, NL80211_F_TX_BYTES32, NL80211_F_RX_PKTS, NL80211_F_TX_PKTS,
+	NL80211_F_TX_RETRIES, NL80211_F_TX_FAILED, NL80211_F_BEACON_LOSS, NL80211_F_EXPECTED, NL80211_F_32,
+	NL80211_F_WEIGHT = NL80211_F_32, NL80211_F_16,
+	NL80211_F_SIGNAL = NL80211_F_16, NL80211_F_SIGNAL_AVG, NL80211_F_ACK_SIGNAL, NL80211_F_8,
+	NL80211_F_TX_RATE = NL80211_F_8, NL80211_F_RX_RATE, NL80211_F_TIDS, NL80211_FIELDS
+};
+
+/*
+ * Where the attributes of a station stand. A driver reports the same ones in the same order every time: while all their
+ * headers are where they were, values are read in place.
+ */
+#define NL80211_LAYOUT_MAX 48
+struct nl80211_layout {
+	uint16_t n;                   /* attributes; 0: not known */
+	uint16_t len;                 /* of the whole */
+	uint16_t at[NL80211_FIELDS];  /* offset of the payload, 0: absent; the TIDs' nest and the rates' included */
+	struct {
+		uint32_t offset, head; /* length and type as they stand there */
+	} attrs[NL80211_LAYOUT_MAX];
+};
+
 /* A station, with what it takes to parse only what changed. `row.mac` and `row.device` are the caller's. */
 struct nl80211_station {
 	struct oal_station_row row;
+	struct nl80211_layout layout;
 	struct oal_station_ac_row ac[NL80211_ACS];
 	uint8_t ac_used;    /* bit a: the category ever had something to report */
 	uint8_t ac_changed; /* bit a: it differs from the parse before */

@@ -211,6 +211,7 @@ int main(void)
 		printf("# %s\n", err);
 		return 1;
 	}
+	collect_nl80211.second(self); /* finds the interface, which the real one did not */
 
 	test("stations that have come are sampled at every tick, by a dump as long as nearly all are active");
 	ticks(10);
