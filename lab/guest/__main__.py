@@ -1,7 +1,6 @@
 """The guest's main program: python3 -m guest PLAN.json. Builds the network, plays the scenario, leaves results in /run/out."""
 import copy
 import json
-import subprocess
 import sys
 import time
 

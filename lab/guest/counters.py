@@ -2,8 +2,20 @@
 import socket
 import struct
 
-from .netlink import (NETLINK_ROUTE, NL80211_ATTR_MAC, NL80211_ATTR_STA_INFO, NL80211_CMD_GET_STATION, NL80211_CMD_GET_SURVEY,
-                      RTM_GETLINK, RTM_GETQDISC, Netlink, Nl80211, attrs, messages, number)
+from .netlink import (
+    NETLINK_ROUTE,
+    NL80211_ATTR_MAC,
+    NL80211_ATTR_STA_INFO,
+    NL80211_CMD_GET_STATION,
+    NL80211_CMD_GET_SURVEY,
+    RTM_GETLINK,
+    RTM_GETQDISC,
+    Netlink,
+    Nl80211,
+    attrs,
+    messages,
+    number,
+)
 
 STA_TX_PACKETS, STA_TX_RETRIES, STA_TX_FAILED, STA_RX_PACKETS, STA_TID_STATS = 10, 11, 12, 9, 31
 TID_TX_MSDU, TID_RETRIES, TID_FAILED, TID_TXQ = 2, 3, 4, 6

@@ -16,7 +16,7 @@ mkdir -p /run/host
 mount -t hostfs host /run/host -o /
 mount -t tmpfs tmp /tmp
 ip link set lo up
-cd "/run/host$LAB"
+cd "/run/host$LAB" || exit 1
 exec </dev/null
 python3 -m guest /run/out/plan.json >/run/out/guest.log 2>&1
 echo "exit $?" >/run/out/guest.exit

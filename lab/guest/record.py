@@ -3,8 +3,18 @@ import socket
 import struct
 import time
 
-from .netlink import (NETLINK_ROUTE, NL80211_CMD_GET_INTERFACE, NL80211_CMD_GET_SCAN, NL80211_CMD_GET_STATION,
-                      NL80211_CMD_GET_SURVEY, RTM_GETLINK, RTM_GETNEIGH, RTM_GETQDISC, Netlink, Nl80211)
+from .netlink import (
+    NETLINK_ROUTE,
+    NL80211_CMD_GET_INTERFACE,
+    NL80211_CMD_GET_SCAN,
+    NL80211_CMD_GET_STATION,
+    NL80211_CMD_GET_SURVEY,
+    RTM_GETLINK,
+    RTM_GETNEIGH,
+    RTM_GETQDISC,
+    Netlink,
+    Nl80211,
+)
 
 KINDS = {"station": 1, "survey": 2, "interface": 3, "scan": 4, "qdisc": 5, "link": 6, "neigh": 7}
 TICK_NS = 4_000_000

@@ -2,7 +2,6 @@
 import pathlib
 
 import pytest
-
 from host import scenario
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "scenarios"
