@@ -10,6 +10,8 @@ from .model import INT64_MAX, INT64_MIN, MISSING
 
 LAST, DELTA, RATE, MAX, MIN, MEAN, SUM, COUNT, RATIO, EWMA, LAG, DIFF, ADD = 1, 2, 3, 4, 5, 6, 7, 8, 16, 17, 18, 19, 20
 LIMIT = 1 << 53
+#: a row further than this from its batch's t0_us does not enter features
+FARTHEST_US = 10_000_000
 
 
 def sat(v: int) -> int:
@@ -29,6 +31,14 @@ def increment(old: int, new: int, counter_bits: int) -> int:
     if counter_bits and d < 0:
         return d + (1 << 32) if counter_bits == 32 and -d > 1 << 31 else new
     return d
+
+
+def _identity(batch: Batch, table, row: dict) -> tuple:
+    """What names the row's entity across batches: its keys, with names and flows looked up in the batch's dictionaries."""
+    if table.event:
+        return ()
+    look_up = {"NAME": lambda v: batch.header["names"][v], "FLOW": lambda v: batch.flows[v]["flow_id"]}
+    return tuple(look_up.get(c.type, int)(row[c.name]) for c in table.columns if c.kind == "KEY")
 
 
 class _Cell:
@@ -73,7 +83,7 @@ class Interpreter:
         t0 = batches[0].header["t0_us"]
         assert all(b.header["t0_us"] == t0 for b in batches)
         boot = batches[0].header["boot_id"]
-        if boot != self.boot_id or self.next is None or t0 > self.next - self.interval + self.gap:
+        if boot != self.boot_id or self.next is None or abs(t0 - (self.next - self.interval)) > self.gap:
             self._restart()
             self.boot_id = boot
             self.next = -(-t0 // self.interval) * self.interval
@@ -83,12 +93,12 @@ class Interpreter:
             if self.open[b.topic]:
                 self._sweep(b.topic)
             self.open[b.topic] = True
-        rows = sorted(((b.time_us(row), t.id, i, row) for b in batches for t in self.tables if t.topic == b.topic
-                       for i, row in enumerate(b.tables.get(t.name, []))), key=lambda r: r[:3])
-        for ts, table, _, row in rows:
+        rows = sorted(((b.time_us(row), t.id, i, _identity(b, t, row), row) for b in batches for t in self.tables if t.topic == b.topic
+                       for i, row in enumerate(b.tables.get(t.name, [])) if b.time_us(row) - t0 <= FARTHEST_US), key=lambda r: r[:3])
+        for ts, table, _, key, row in rows:
             while self.next < ts:
                 yield self._evaluate()
-            self._row(table, ts, row)
+            self._row(table, ts, key, row)
 
     def _sweep(self, topic: int) -> None:
         for t in self.tables:
@@ -98,9 +108,8 @@ class Interpreter:
                         self.cells[f] = {k: c for k, c in cells.items() if k in self.seen[t.id]}
                 self.seen[t.id] = set()
 
-    def _row(self, table_id: int, ts: int, row: dict) -> None:
+    def _row(self, table_id: int, ts: int, key: tuple, row: dict) -> None:
         table = self.tables[table_id]
-        key = () if table.event else tuple(row[c.name] for c in table.columns if c.kind == "KEY")
         self.seen[table_id].add(key)
         for f, (op, t, column, fcol, fval, _, window, *_rest) in enumerate(self.words):
             if t != table_id or op >= RATIO or (fcol >= 0 and row[table.columns[fcol].name] != fval):
