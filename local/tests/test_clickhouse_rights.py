@@ -3,7 +3,6 @@ import urllib.error
 import urllib.request
 
 import pytest
-
 from oal_local.errors import PlatformError
 
 

@@ -6,7 +6,6 @@ import subprocess
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
-
 from oal_local.paths import SOURCE, python
 
 AP_TOPICS = ("ap.samples.v1", "ap.packets.v1", "ap.events.v1")

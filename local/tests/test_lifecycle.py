@@ -6,7 +6,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from oal_local.errors import PlatformError
 from oal_local.paths import LOCAL
 from oal_local.platform import Platform

@@ -3,7 +3,6 @@ import itertools
 import signal
 
 import pytest
-
 from counting import Results, Writer
 from waiting import until
 

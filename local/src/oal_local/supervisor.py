@@ -106,7 +106,7 @@ class Supervisor:
                 "startsecs=2",
                 # Supervisor waits one second longer after each failed start, and must not give up while nobody looks.
                 "startretries=1000000",
-                f"stopsignal=TERM", f"stopwaitsecs={service.stop_seconds}", "stopasgroup=true", "killasgroup=true",
+                "stopsignal=TERM", f"stopwaitsecs={service.stop_seconds}", "stopasgroup=true", "killasgroup=true",
                 "redirect_stderr=true", f"stdout_logfile={safe(self.state.log(service.name))}",
                 "stdout_logfile_maxbytes=20MB", "stdout_logfile_backups=2",
             ]
