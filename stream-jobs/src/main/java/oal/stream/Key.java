@@ -16,8 +16,7 @@ public enum Key {
     SINK_TRANSACTIONS("sink.transactional.id.prefix", "oal-stream-jobs", "begins the job's Kafka transactions; unique per job and cluster"),
     SOURCE_START("source.start", "earliest", "earliest or latest: where to begin without checkpoint and without the group's offsets"),
     SOURCE_DISCOVERY("source.discovery.ms", "30000", "how often to look for new partitions"),
-    // Long, because a partition that is merely read slowly after a restart must not count as empty: minutes of the others pass meanwhile.
-    SOURCE_IDLE("source.idle.ms", "30000", "a partition without records for this long holds the watermark back no more"),
+    SOURCE_IDLE("source.idle.ms", "60000", "a partition that was silent for so long counts as read up to this long ago; more than reading may lag"),
     LATENESS("pipeline.lateness.ms", "5000", "how long labels and items wait for a batch that is missing, in the broker's time"),
     STATE_TTL("pipeline.state.ttl.ms", "3600000", "state of an access point that sent nothing for so long is dropped"),
     FLUSH("pipeline.flush.ms", "500", "rows go on to the sinks at least so often"),

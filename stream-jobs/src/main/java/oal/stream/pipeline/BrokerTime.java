@@ -6,6 +6,7 @@ import org.apache.flink.api.common.eventtime.Watermark;
 import org.apache.flink.api.common.eventtime.WatermarkGenerator;
 import org.apache.flink.api.common.eventtime.WatermarkOutput;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
+import org.apache.flink.util.clock.RelativeClock;
 import oal.stream.codec.RawBatch;
 
 /**
@@ -18,28 +19,39 @@ import oal.stream.codec.RawBatch;
 public final class BrokerTime {
     private BrokerTime() {}
 
-    /** @param idle a partition without records for so long does not hold back the others */
+    /**
+     * @param idle a partition without records for so long counts as read up to this long ago. It is not left out: after an outage of the
+     *     broker all partitions have been silent, and the first to speak again would run ahead of what the others still hold
+     */
     public static WatermarkStrategy<RawBatch> watermarks(Duration idle) {
-        return WatermarkStrategy.<RawBatch>forGenerator(context -> new Generator(InstantSource.system()))
-                .withTimestampAssigner((batch, recordTimestamp) -> batch.kafkaTsMs)
-                .withIdleness(idle);
+        return WatermarkStrategy.<RawBatch>forGenerator(context -> new Generator(InstantSource.system(), context.getInputActivityClock(), idle))
+                .withTimestampAssigner((batch, recordTimestamp) -> batch.kafkaTsMs);
     }
 
     static final class Generator implements WatermarkGenerator<RawBatch> {
         private final InstantSource clock;
+        /** Stands still while the job holds the source back: a partition that may not be read is not silent. */
+        private final RelativeClock activity;
+        private final long idleMs;
         private long latestMs = Long.MIN_VALUE;
+        private long silentSinceMs;
 
-        Generator(InstantSource clock) {
+        Generator(InstantSource clock, RelativeClock activity, Duration idle) {
             this.clock = clock;
+            this.activity = activity;
+            idleMs = idle.toMillis();
+            silentSinceMs = activity.relativeTimeMillis();
         }
 
         @Override
         public void onEvent(RawBatch batch, long timestampMs, WatermarkOutput output) {
+            silentSinceMs = activity.relativeTimeMillis();
             if (timestampMs > latestMs) latestMs = Math.max(latestMs, Math.min(timestampMs, clock.millis()));
         }
 
         @Override
         public void onPeriodicEmit(WatermarkOutput output) {
+            if (activity.relativeTimeMillis() - silentSinceMs >= idleMs) latestMs = Math.max(latestMs, clock.millis() - idleMs);
             if (latestMs != Long.MIN_VALUE) output.emitWatermark(new Watermark(latestMs - 1));
         }
     }

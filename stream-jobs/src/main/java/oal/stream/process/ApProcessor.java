@@ -25,6 +25,9 @@ final class ApProcessor {
     static final int MAX_WAITING = 512;
     static final long MAX_WAITING_BYTES = 16 << 20;
 
+    /** A clock that is further back than this is believed: what it says is then other time, not the same again. */
+    private static final long REPEAT_US = 600_000_000;
+
     private static final long INTERVAL_US = Settings.DECISION_INTERVAL_US;
 
     private final long latenessMs;
@@ -53,6 +56,7 @@ final class ApProcessor {
 
     void accept(ApState state, AcceptedBatch batch, long watermarkMs) {
         state.lastMs = Math.max(state.lastMs, batch.kafkaTsMs);
+        state.topicMs[batch.topic] = batch.kafkaTsMs;
         state.boots.note(batch.bootId);
         if (!state.queue[batch.topic].add(batch)) {
             out.late(batch, state.coverage[batch.topic].untilUs() - batch.endUs);
@@ -62,7 +66,9 @@ final class ApProcessor {
     }
 
     /** Give every batch its turn that is ready or has waited long enough. */
-    void release(ApState state, long watermarkMs) {
+    void release(ApState state, long jobWatermarkMs) {
+        // A topic of an AP is one partition, read in order: what it took before its latest batch has been read, whatever the others do.
+        long watermarkMs = Math.max(jobWatermarkMs, Math.min(state.topicMs[0], state.topicMs[1]) - 1);
         while (true) {
             AcceptedBatch a = state.queue[0].head();
             AcceptedBatch b = state.queue[1].head();
@@ -177,8 +183,11 @@ final class ApProcessor {
         if (!covered) ap.lastHoleUs = instant;
         boolean featuresComplete = instant - ap.lastHoleUs >= lookbackUs || ap.lastHoleUs == Long.MIN_VALUE;
         LabelWindow window = ap.labels.close(instant, covered);
-        if (window.whole) out.label(ap, apId, window);
         Item item = ap.items.next(instant, ap.bootId, ap.features.features(), featuresComplete, window);
+        // An instant is told once. Times that came before come again when a clock was set back or a topic was overtaken.
+        if (instant <= ap.toldUs && instant > ap.toldUs - REPEAT_US) return;
+        ap.toldUs = instant;
+        if (window.whole) out.label(ap, apId, window);
         if (item != null) out.item(ap, apId, item);
     }
 }

@@ -15,7 +15,7 @@ final class ApState {
     /** Topics that labels and features are made of. */
     static final int TOPICS = 2;
 
-    private static final int VERSION = 1;
+    private static final int VERSION = 2;
 
     final CompiledProgram program;
     final Incarnations boots = new Incarnations();
@@ -29,6 +29,10 @@ final class ApState {
     long bootId;
     /** Latest instant whose interval was not covered by both topics, µs. */
     long lastHoleUs = Long.MIN_VALUE;
+    /** Latest instant that labels and items were given out for, µs. */
+    long toldUs = Long.MIN_VALUE;
+    /** Broker's time of the latest batch of each topic, ms. */
+    final long[] topicMs = {Long.MIN_VALUE + 1, Long.MIN_VALUE + 1};
     /** Broker's time of the latest batch, ms. */
     long lastMs = Long.MIN_VALUE;
     /** When timers were set for, ms: to stop waiting, and to drop this state. */
@@ -51,6 +55,8 @@ final class ApState {
         out.writeBoolean(started);
         out.writeLong(bootId);
         out.writeLong(lastHoleUs);
+        out.writeLong(toldUs);
+        for (long ms : topicMs) out.writeLong(ms);
         out.writeLong(lastMs);
         out.writeLong(waitTimerMs);
         out.writeLong(endTimerMs);
@@ -74,6 +80,8 @@ final class ApState {
         s.started = in.readBoolean();
         s.bootId = in.readLong();
         s.lastHoleUs = in.readLong();
+        s.toldUs = in.readLong();
+        for (int t = 0; t < TOPICS; t++) s.topicMs[t] = in.readLong();
         s.lastMs = in.readLong();
         s.waitTimerMs = in.readLong();
         s.endTimerMs = in.readLong();

@@ -2,11 +2,13 @@ package oal.stream.pipeline;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.flink.api.common.eventtime.Watermark;
 import org.apache.flink.api.common.eventtime.WatermarkOutput;
+import org.apache.flink.util.clock.RelativeClock;
 import org.junit.jupiter.api.Test;
 import oal.schema.Topic;
 import oal.stream.codec.BatchBuilder;
@@ -14,6 +16,8 @@ import oal.stream.codec.RawBatch;
 
 class BrokerTimeTest {
     private static final long NOW_MS = 1_800_000_000_000L;
+
+    private static final long IDLE_MS = 30_000;
 
     private final List<Long> emitted = new ArrayList<>();
     private final WatermarkOutput output = new WatermarkOutput() {
@@ -28,7 +32,26 @@ class BrokerTimeTest {
         @Override
         public void markActive() {}
     };
-    private final BrokerTime.Generator generator = new BrokerTime.Generator(() -> Instant.ofEpochMilli(NOW_MS));
+    private long nowMs = NOW_MS;
+    private long activeMs;
+    private final RelativeClock activity = new RelativeClock() {
+        @Override
+        public long relativeTimeMillis() {
+            return activeMs;
+        }
+
+        @Override
+        public long relativeTimeNanos() {
+            return activeMs * 1_000_000;
+        }
+    };
+    private final BrokerTime.Generator generator =
+            new BrokerTime.Generator(() -> Instant.ofEpochMilli(nowMs), activity, Duration.ofMillis(IDLE_MS));
+
+    private void pass(long ms, boolean active) {
+        nowMs += ms;
+        if (active) activeMs += ms;
+    }
 
     private void record(long kafkaTsMs, long apClockUs) {
         RawBatch batch = new BatchBuilder(Topic.SAMPLES, 0, apClockUs).record(kafkaTsMs);
@@ -63,5 +86,26 @@ class BrokerTimeTest {
         record(NOW_MS - 5000, 0);
         generator.onPeriodicEmit(output);
         assertEquals(List.of(NOW_MS - 11), emitted);
+    }
+
+    @Test
+    void aSilentPartitionFollowsTheClockAtADistance() {
+        pass(IDLE_MS - 1, true);
+        generator.onPeriodicEmit(output);
+        assertEquals(List.of(), emitted, "not yet silent long enough");
+        pass(1, true);
+        generator.onPeriodicEmit(output);
+        record(nowMs - 10, 0);
+        generator.onPeriodicEmit(output);
+        pass(IDLE_MS - 1, true);
+        generator.onPeriodicEmit(output);
+        assertEquals(List.of(NOW_MS - 1, NOW_MS + IDLE_MS - 11, NOW_MS + IDLE_MS - 11), emitted);
+    }
+
+    @Test
+    void aPartitionThatMayNotBeReadIsNotSilent() {
+        pass(10 * IDLE_MS, false);
+        generator.onPeriodicEmit(output);
+        assertEquals(List.of(), emitted);
     }
 }

@@ -17,6 +17,7 @@ import oal.stream.pipeline.PipelineSettings;
 import oal.stream.sink.RowBlock;
 import oal.stream.state.KeyedBlockOperator;
 import org.apache.flink.api.common.typeinfo.Types;
+import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
 import org.apache.flink.streaming.api.watermark.Watermark;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import org.apache.flink.streaming.util.KeyedOneInputStreamOperatorTestHarness;
@@ -29,13 +30,31 @@ class LateTopicTest {
     private static final long T0_US = 1_800_000_000_000_000L;
     private static final long LATENESS_MS = 5000;
 
+    private final List<RowBlock> given = new ArrayList<>();
     private final ApTraffic ap = new ApTraffic("ap-1", T0_US);
     private KeyedOneInputStreamOperatorTestHarness<String, AcceptedBatch, TrainingItem> harness;
 
     @BeforeEach
     void open() throws Exception {
-        harness = new KeyedOneInputStreamOperatorTestHarness<>(
+        harness = harness();
+        harness.open();
+    }
+
+    private static KeyedOneInputStreamOperatorTestHarness<String, AcceptedBatch, TrainingItem> harness() throws Exception {
+        return new KeyedOneInputStreamOperatorTestHarness<>(
                 new ApOperator(PipelineSettings.DEFAULT.withLateness(Duration.ofMillis(LATENESS_MS))), b -> b.apId, Types.STRING);
+    }
+
+    /** As after a failure: what was given stays given, the state is that of the checkpoint. */
+    private void restore() throws Exception {
+        harness.prepareSnapshotPreBarrier(1);
+        OperatorSubtaskState state = harness.snapshot(1, 1);
+        if (harness.getSideOutput(KeyedBlockOperator.ROWS) != null) {
+            for (StreamRecord<RowBlock> r : harness.getSideOutput(KeyedBlockOperator.ROWS)) given.add(r.getValue());
+        }
+        harness.close();
+        harness = harness();
+        harness.initializeState(state);
         harness.open();
     }
 
@@ -53,7 +72,7 @@ class LateTopicTest {
 
     private List<Map<String, String>> rows(String table) throws Exception {
         harness.prepareSnapshotPreBarrier(1);
-        List<RowBlock> out = new ArrayList<>();
+        List<RowBlock> out = new ArrayList<>(given);
         if (harness.getSideOutput(KeyedBlockOperator.ROWS) != null) {
             for (StreamRecord<RowBlock> r : harness.getSideOutput(KeyedBlockOperator.ROWS)) out.add(r.getValue());
         }
@@ -67,13 +86,15 @@ class LateTopicTest {
         }
     }
 
-    private void behind(long packetsBefore) throws Exception {
+    private void behind(long packetsBefore, boolean failing) throws Exception {
         for (long s = 0; s < packetsBefore; s++) {
             send(ap.samples(s));
             send(ap.packets(s));
         }
+        if (failing) restore();
         for (long s = packetsBefore; s < 80; s++) send(ap.samples(s));
         harness.processWatermark(new Watermark((T0_US + 80 * ApTraffic.BATCH_US) / 1000 + LATENESS_MS));
+        if (failing) restore();
         for (long s = packetsBefore; s < 80; s++) send(ap.packets(s));
         for (long s = 80; s < 120; s++) {
             send(ap.samples(s));
@@ -89,11 +110,16 @@ class LateTopicTest {
 
     @Test
     void aTopicThatBeginsLate() throws Exception {
-        behind(0);
+        behind(0, false);
     }
 
     @Test
     void aTopicThatFallsBehind() throws Exception {
-        behind(20);
+        behind(20, false);
+    }
+
+    @Test
+    void aTopicThatFallsBehindWhileTheJobFails() throws Exception {
+        behind(20, true);
     }
 }
