@@ -26,6 +26,21 @@ static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
 	return p;
 }
 
+/* The same for a column's differences, most of which take one or two bytes. */
+static inline uint8_t *put_difference(uint8_t *p, uint64_t v)
+{
+	if (v < 0x80) {
+		*p++ = (uint8_t)v;
+		return p;
+	}
+	if (v < 0x4000) {
+		p[0] = (uint8_t)v | 0x80;
+		p[1] = (uint8_t)(v >> 7);
+		return p + 2;
+	}
+	return put_varint(p, v);
+}
+
 static inline uint64_t zigzag(uint64_t v)
 {
 	return v << 1 ^ (0 - (v >> 63));
@@ -245,7 +260,6 @@ PER_TYPE bool value_column(struct batch_writer *w, const struct batch_rows *t, c
 	uint8_t *before = w->at, *content, *p;
 	uint64_t zeros = 0;
 	uint32_t r;
-	bool any = false;
 
 	if (!open_field(w, c->field, &content))
 		return false;
@@ -265,15 +279,14 @@ PER_TYPE bool value_column(struct batch_writer *w, const struct batch_rows *t, c
 				return false;
 			if (zeros) {
 				*p++ = 0;
-				p = put_varint(p, zigzag(zeros - 1));
+				p = put_difference(p, 2 * (zeros - 1));
 				zeros = 0;
 			}
-			p = put_varint(p, zigzag(v - last));
+			p = put_difference(p, zigzag(v - last));
 			last = v;
-			any = true;
 		}
 	}
-	if (!any) {
+	if (p == w->at) { /* nothing but zeros */
 		w->at = before;
 		return true;
 	}

@@ -116,12 +116,13 @@ static int64_t increment(int64_t old, int64_t now, unsigned counter_bits)
 
 __attribute__((always_inline)) static inline int64_t load(const uint8_t *p, uint8_t type)
 {
+	if (type == OAL_T_U32) /* most columns that features read */
+		return *(const uint32_t *)(const void *)p;
 	switch (type) {
 	case OAL_T_U8: return *p;
 	case OAL_T_I8: return *(const int8_t *)p;
 	case OAL_T_U16: case OAL_T_NAME: case OAL_T_FLOW: return *(const uint16_t *)(const void *)p;
 	case OAL_T_I16: return *(const int16_t *)(const void *)p;
-	case OAL_T_U32: return *(const uint32_t *)(const void *)p;
 	case OAL_T_I32: return *(const int32_t *)(const void *)p;
 	default: return *(const int64_t *)(const void *)p;
 	}

@@ -102,10 +102,12 @@ static uint64_t nominal_end(const struct pipeline *p, const struct open_batch *b
 	return b->t0_us + (uint64_t)p->c.batch_ticks * p->c.tick_us;
 }
 
-static bool is_state(enum oal_table_id t)
+/* Tables whose rows collectors bring, with dedup. */
+static inline bool is_state(enum oal_table_id t)
 {
-	return !oal_tables[t].event && t != OAL_FLOW;
+	return t <= OAL_BEACON;
 }
+_Static_assert(OAL_STATION == 0 && OAL_PACKET == OAL_BEACON + 1, "the tables of the samples topic come first");
 
 /* --- set-up */
 

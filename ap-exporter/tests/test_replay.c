@@ -255,6 +255,40 @@ static void test_capture(void)
 	replay_free(r);
 }
 
+/* What the lab recorded of a congested AP: real packets, losses, stations that come and go. */
+static void test_lab(void)
+{
+	struct replay_config c = {.path = "../lab/captures/congested.oalcap", .ap_id = "ap", .boot_id = 1, .start_us = NOW_US, .emit = note};
+	uint64_t want[OAL_N_TABLES] = {0};
+	struct capture_reader reader;
+	struct capture_record r;
+	struct batch_view v;
+	struct replay *replay = NULL;
+	char err[200];
+	uint8_t *bytes;
+	size_t len;
+	unsigned t;
+
+	test("a capture of the lab comes out as it went in, flows and drops derived anew included");
+	CHECK_EQ(capture_load(c.path, &bytes, &len), 0);
+	CHECK_EQ(capture_open(&reader, bytes, len), 0);
+	while (capture_next(&reader, &r)) {
+		CHECK_EQ(batch_decode(&v, r.topic, r.bytes, r.len, NULL, 0), BATCH_OK);
+		for (t = 0; t < OAL_N_TABLES; t++)
+			want[t] += v.n_rows[t];
+	}
+	free(bytes);
+	n_got = 0;
+	CHECK_EQ(replay_new(&replay, &c, err, sizeof err), 0);
+	while (replay_advance(replay, NOW_US + UINT64_C(1000000000)))
+		;
+	CHECK_EQ(n_got, 1);
+	CHECK(want[OAL_PACKET] > 10000 && want[OAL_FLOW] > 1000 && want[OAL_DROP_EVENT] > 100);
+	for (t = 0; t < OAL_HEALTH; t++)
+		CHECK_EQ(got[0].rows[t], want[t]);
+	replay_free(replay);
+}
+
 /* --- pcap */
 
 static void le16(struct frame *f, unsigned v) { frame_u8(f, v & 255); frame_u8(f, v >> 8); }
@@ -450,6 +484,7 @@ int main(void)
 	}
 	close(fd);
 	test_capture();
+	test_lab();
 	test_pcap_files();
 	test_pcap_replay();
 	unlink(path);
