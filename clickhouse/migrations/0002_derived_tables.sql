@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS label
     `loss_ratio` Float32 COMMENT 'congestion_lost_pkts / offered_pkts; 0 when nothing was offered',
     `class` Enum8('Good' = 0, 'Acceptable' = 1, 'Poor' = 2, 'Bad' = 3) COMMENT 'Class of loss_ratio by settings.class_bounds_permille',
     `flows` UInt16 COMMENT 'Flows with payload in the window',
-    `complete` UInt8 COMMENT '0 when a batch of the window is missing, the capture ring dropped packets, or nothing was sampled for half a decision interval',
+    `complete` UInt8 COMMENT '0 when a batch or tick of the window is missing',
     `inserted_at` DateTime64(3, 'UTC') MATERIALIZED now64(3) COMMENT 'Time ClickHouse took the row, for latency; not part of the contract' CODEC(Delta(8), ZSTD(1)),
     INDEX ts_range ts TYPE minmax
 )

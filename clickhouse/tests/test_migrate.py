@@ -1,5 +1,6 @@
 """migrate: from nothing, from every earlier state, twice, two at once, and what it refuses."""
 
+import hashlib
 import re
 import shutil
 import subprocess
@@ -224,3 +225,12 @@ def test_statements_are_told_apart(migrate_module, text, statements):
 def test_unfinished_statements_are_refused(migrate_module, text, complaint):
     with pytest.raises(migrate_module.Failure, match=complaint):
         migrate_module.split(text, "x.sql")
+
+
+def test_no_committed_migration_was_changed():
+    """Databases out there have the files as they are listed; a new file is listed once it is final."""
+    listed = dict(reversed(line.split()) for line in (FOLDER / "migrations" / "SHA256SUMS").read_text().splitlines())
+    for f in FILES:
+        assert f.name in listed, f"list it once it is final: cd clickhouse/migrations && sha256sum {f.name} >> SHA256SUMS"
+        assert hashlib.sha256(f.read_bytes()).hexdigest() == listed[f.name], f"{f.name} was changed: put it back as it was, and write the change as {len(FILES) + 1:04d}_….sql"
+    assert sorted(listed) == [f.name for f in FILES]
