@@ -111,7 +111,7 @@ class Wire:
     """Two namespaces joined by a veth pair: `ap` (port lan0) and `far` (port eth0)."""
 
     def __enter__(self) -> "Wire":
-        self.ap, self.far = f"{TAG}ap", f"{TAG}far"
+        self.ap, self.far, self.sta = f"{TAG}ap", f"{TAG}far", None
         for ns in (self.ap, self.far):
             sh(f"ip netns add {ns}")
             sh("ip link set lo up", ns)
@@ -131,11 +131,24 @@ class Wire:
         sh("ip link del lan0", self.ap)
 
     def __exit__(self, *_):
-        for ns in (self.ap, self.far):
+        for ns in filter(None, (self.ap, self.far, self.sta)):
             sh(f"ip netns del {ns}", check=False)
 
-    def transfer(self, address: str, size: int) -> int:
-        """TCP from `ap` to `far`: `size` bytes there and 1000 back. Returns the client's port."""
+    def add_station(self) -> str:
+        """A namespace `sta` behind port wifi0 of `ap`, which routes: the MAC address of the station."""
+        self.sta = f"{TAG}sta"
+        sh(f"ip netns add {self.sta}")
+        sh(f"ip link add wifi0 netns {self.ap} type veth peer name eth0 netns {self.sta}")
+        for ns, port, host in ((self.ap, "wifi0", 1), (self.sta, "eth0", 2)):
+            sh(f"ip addr add 10.97.0.{host}/24 dev {port}", ns)
+            sh(f"ip link set {port} up", ns)
+        sh("ip route add default via 10.97.0.1", self.sta)
+        sh("ip route add 10.97.0.0/24 via 10.99.0.1", self.far)
+        sh("sysctl -qw net.ipv4.ip_forward=1", self.ap)
+        return json.loads(sh("ip -j link show eth0", self.sta))[0]["address"]
+
+    def transfer(self, address: str, size: int, source: str | None = None) -> int:
+        """TCP from `ap` (or the namespace `source`) to `far`: `size` bytes there and 1000 back. Returns the client's port."""
         code = ("import socket,sys\na,n=sys.argv[1],int(sys.argv[2])\nf=socket.AF_INET6 if ':' in a else socket.AF_INET\n"
                 "s=socket.create_server((a,5201),family=f)\nprint('ready',flush=True)\nc,_=s.accept()\ngot=0\n"
                 "while got<n: got+=len(c.recv(65536))\nc.sendall(b'r'*1000)\nc.shutdown(1)\nc.recv(1)\nc.close()\n")
@@ -145,7 +158,7 @@ class Wire:
         server = subprocess.Popen(["ip", "netns", "exec", self.far, *args, code, address, str(size)], stdout=subprocess.PIPE, text=True)
         try:
             assert server.stdout.readline() == "ready\n"
-            done = subprocess.run(["ip", "netns", "exec", self.ap, *args, client, address, str(size)], capture_output=True, text=True, timeout=60)
+            done = subprocess.run(["ip", "netns", "exec", source or self.ap, *args, client, address, str(size)], capture_output=True, text=True, timeout=60)
             assert done.returncode == 0, done.stderr
             assert server.wait(20) == 0
         finally:
@@ -293,6 +306,40 @@ def t_ring_that_overflows():
         assert drops > 500
         counted = json.loads(subprocess.run([str(BINARY), "count", str(daemon.capture)], capture_output=True, text=True, check=True).stdout)
         assert counted["ring_drops"] == drops, (counted, drops)
+
+
+def t_station_of_a_routed_ap():
+    """on an AP that routes, the neighbour table says whose flow it is"""
+    with Wire() as wire, Folder() as folder:
+        mac = wire.add_station()
+        with Daemon(folder, PACKET + "config neigh\n\toption interface wifi0\n\toption interval_ms 100\n", wire.ap) as daemon:
+            wire.transfer("10.99.0.2", 10_000, wire.sta)  # fills the neighbour table
+            daemon.settle()
+            port = wire.transfer("10.99.0.2", 50_000, wire.sta)
+            daemon.settle()
+            assert daemon.stop() == 0
+            flows = [p["flow"] for p in daemon.rows("packet") if p["flow"]["client_port"] == port]
+            assert flows and all((f["client"], f["server"], f["station"]) == ("10.97.0.2", "10.99.0.2", mac) for f in flows), (mac, flows[:1])
+
+
+def t_replay_as_several_aps():
+    """a pcap is played once as three APs, the daemon ends with it, and a key hides the addresses"""
+    pcap = Path(__file__).parent / "data" / "nl" / "sample.pcap"
+    with Folder() as folder:
+        (folder / "key").write_bytes(bytes(range(16)))
+        seen = {}
+        for name, key in (("plain", ""), ("hidden", f"\n\toption pseudonym_key {folder}/key")):
+            daemon = Daemon(folder, f"@exporter{key}\nconfig replay\n\toption file {pcap}\n\toption loop 0\n\toption aps 3\n\toption ap_prefix lab\n")
+            done = subprocess.run([str(BINARY), "-c", str(daemon.config)], capture_output=True, text=True, timeout=60)
+            assert done.returncode == 0, done
+            rows = daemon.rows("packet")
+            assert {r["ap_id"] for r in rows} == {"lab-0001", "lab-0002", "lab-0003"}
+            seen[name] = [[(r["seq"], (r["flow"]["client"], r["flow"]["server"])) for r in rows if r["ap_id"] == ap] for ap in ("lab-0001", "lab-0002", "lab-0003")]
+        plain, hidden = seen["plain"], seen["hidden"]
+        assert len(plain[0]) > 300 and len({len(rows) for rows in plain + hidden}) == 1
+        assert [s for s, _ in plain[0]] == [s for s, _ in hidden[0]]
+        assert not {a for _, a in plain[0]} & {a for _, a in hidden[0]}
+        assert len({a for _, a in plain[0]}) == len({a for _, a in hidden[0]}) > 1
 
 
 def t_hot_unplug():
