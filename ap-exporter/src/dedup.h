@@ -34,6 +34,7 @@ struct dedup {
 	unsigned hint; /* rows come in the same order in every dump: the slot after the last one is tried first */
 	unsigned n_words, n_key_words;
 	unsigned long *change_mask, *key_mask;
+	uint32_t change_at, change_len; /* the bytes from the first to the last column that counts */
 	size_t memory;
 };
 

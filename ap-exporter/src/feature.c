@@ -546,6 +546,12 @@ static int64_t cell_evaluate(const struct base *b, struct cell *c, int64_t value
 		integrate(c, value, instant);
 		c->ring[MEAN_SINCE] = (int64_t)instant;
 	}
+	if (b->window == 1 && b->op != OAL_OP_MEAN) { /* the ring would hold this bucket alone */
+		total = c->acc;
+		c->has_acc = b->op == OAL_OP_MAX || b->op == OAL_OP_MIN;
+		c->acc = c->has_acc ? value : 0;
+		return b->op == OAL_OP_RATE ? divide(mul(total, 1000000), interval_us) : total;
+	}
 	push(b, c);
 	if (b->op == OAL_OP_MAX || b->op == OAL_OP_MIN) {
 		c->acc = value; /* the next bucket starts with the value held */

@@ -19,7 +19,7 @@
 #include "siphash.h"
 #include "stations.h"
 
-enum { MAX_OPEN = 12, MAX_BATCH_TICKS = 250, MAX_MISSED = MAX_BATCH_TICKS / 2 + 1, MAX_ID = 128 };
+enum { MAX_OPEN = 16 /* a power of two */, MAX_BATCH_TICKS = 250, MAX_MISSED = MAX_BATCH_TICKS / 2 + 1, MAX_ID = 128 };
 /* A flow without packets for this long is no longer reported; the tracker remembers it until flow_idle_us. */
 #define FLOW_QUIET_US UINT64_C(2000000)
 /* After the end of a connection its last row goes out, then it is gone. */
@@ -706,7 +706,14 @@ static void settle(struct pipeline *p, uint64_t packets_us, uint64_t instants_us
 			close_batch(p, end_us);
 			settle_batch(p);
 		} else if (packet_us < packets_us && (packet_us <= p->instant_us || p->instant_us >= instants_us)) {
-			settle_packet(p, &p->staged[p->staged_at++]);
+			/* And all that follow before anything else is due. */
+			uint64_t until_us = packets_us < end_us ? packets_us : end_us;
+
+			if (p->instant_us < instants_us && until_us > p->instant_us + 1)
+				until_us = p->instant_us + 1;
+			do
+				settle_packet(p, &p->staged[p->staged_at++]);
+			while (p->staged_at < p->staged_end && p->staged[p->staged_at].t_us < until_us);
 		} else if (p->instant_us < instants_us) {
 			decide(p);
 		} else {
