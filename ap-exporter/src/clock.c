@@ -31,7 +31,8 @@ void clock_judge(struct clock_quality *q, int64_t offset_us, bool known, bool un
 		q->state = CLOCK_STEPPED;
 		q->steps++;
 	}
-	q->offset_us = offset_us;
+	if (first || llabs(offset_us - q->offset_us) > CLOCK_NOISE_US)
+		q->offset_us = offset_us;
 	q->error_us = error_us < 0 ? 0 : error_us > UINT32_MAX ? UINT32_MAX : (uint32_t)error_us;
 }
 
@@ -41,8 +42,8 @@ void clock_look(struct clock_quality *q)
 	int64_t offset = 0, width = INT64_MAX;
 	int ret;
 
-	/* Of three readings the one between the closest monotonic stamps: preemption between the calls is no step. */
-	for (int i = 0; i < 3; i++) {
+	/* The reading between the closest monotonic stamps: preemption between the calls is no step. */
+	for (int i = 0; i < 20 && width > 50; i++) {
 		int64_t a = (int64_t)clock_monotonic_us(), r = (int64_t)clock_realtime_us(), b = (int64_t)clock_monotonic_us();
 
 		if (b - a < width) {
@@ -50,6 +51,8 @@ void clock_look(struct clock_quality *q)
 			offset = r - (a + b) / 2;
 		}
 	}
+	if (width > CLOCK_NOISE_US && q->offset_us)
+		offset = q->offset_us; /* too busy to tell */
 	ret = adjtimex(&t);
 	clock_judge(q, offset, ret >= 0, ret == TIME_ERROR || (t.status & STA_UNSYNC), t.esterror);
 }

@@ -43,7 +43,7 @@ struct kafka {
 	rd_kafka_topic_t *topics[N_TOPICS];
 	pthread_t sender;
 	int wake;                           /* eventfd: a batch, a delivery report, or the end */
-	size_t inflight;                    /* bytes at librdkafka; sender thread only */
+	_Atomic size_t inflight;            /* bytes at librdkafka; written by the sender thread only */
 	uint64_t stop_at_us;                /* 0: run; else flush until then. Under lock */
 	pthread_mutex_t lock;               /* guards ring, stats and stop_at_us */
 	struct ring *ring;
@@ -72,7 +72,7 @@ static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaqu
 	struct kafka *k = opaque;
 
 	(void)rk;
-	k->inflight -= m->len < k->inflight ? m->len : k->inflight;
+	k->inflight -= m->len;
 	if (m->err && m->err != RD_KAFKA_RESP_ERR__PURGE_QUEUE && m->err != RD_KAFKA_RESP_ERR__PURGE_INFLIGHT) {
 		char text[160];
 
@@ -211,8 +211,7 @@ static void drop_producer(struct kafka *k)
 	if (!k->rk)
 		return;
 	rd_kafka_purge(k->rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
-	while (rd_kafka_poll(k->rk, 0) > 0)
-		;
+	rd_kafka_flush(k->rk, 500); /* reads the reports of what was purged, so that all of it is counted */
 	for (int i = 0; i < N_TOPICS; i++)
 		rd_kafka_topic_destroy(k->topics[i]);
 	rd_kafka_destroy(k->rk);
@@ -387,7 +386,7 @@ static void kafka_stats(void *self, struct sink_stats *s)
 	*s = k->stats;
 	s->queued_bytes = ring_bytes(k->ring);
 	pthread_mutex_unlock(&k->lock);
-	s->queued_bytes += __atomic_load_n(&k->inflight, __ATOMIC_RELAXED);
+	s->queued_bytes += k->inflight;
 }
 
 static void kafka_second(void *self)

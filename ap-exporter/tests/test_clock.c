@@ -32,9 +32,15 @@ int main(void)
 	CHECK_EQ(q.state, CLOCK_SYNCHRONISED);
 	CHECK_EQ(q.error_us, 25);
 	CHECK_EQ(q.steps, 0);
-	test("slewing is no step, a jump back or forth is one, for one look");
-	clock_judge(&q, 1700000000000000 + 500, true, true, 25);
+	test("the noise of reading is left alone");
+	clock_judge(&q, 1700000000000000 + 400, true, true, 25);
 	CHECK_EQ(q.state, CLOCK_UNSYNCHRONISED);
+	CHECK_EQ(q.offset_us, 1700000000000000);
+	test("a little correction is followed, and can not make a tick's time go back");
+	clock_judge(&q, 1700000000000000 - 1900, true, true, 25);
+	CHECK_EQ(q.state, CLOCK_UNSYNCHRONISED);
+	CHECK_EQ(q.offset_us, 1700000000000000 - 1900);
+	test("a jump back or forth is a step, for one look");
 	clock_judge(&q, 1700000000000000 - 3600000000, true, false, 25);
 	CHECK_EQ(q.state, CLOCK_STEPPED);
 	clock_judge(&q, 1700000000000000 - 3600000000, true, false, 25);
