@@ -34,6 +34,14 @@ def command_line(plan: dict, out: pathlib.Path, virtual: bool, extra: list[str])
     return words + extra
 
 
+def memory_folder(megabytes: int, fallback: pathlib.Path) -> str:
+    """Where the guest's memory, a file that it maps executable, can be: /dev/shm if there is room, else on disk (slower)."""
+    shm = os.statvfs("/dev/shm") if os.path.isdir("/dev/shm") else None
+    if shm and shm.f_bavail * shm.f_frsize > megabytes << 20 and not shm.f_flag & os.ST_NOEXEC:
+        return "/dev/shm"
+    return str(fallback)
+
+
 class Interrupted(Exception):
     """SIGTERM or Ctrl-C."""
 
@@ -71,7 +79,7 @@ def play(plan: dict, results: pathlib.Path, virtual: bool = True, extra: list[st
     shared = pathlib.Path(tempfile.mkdtemp(prefix="oal-lab-", dir=results))
     try:
         (shared / "plan.json").write_text(json.dumps(plan))
-        env = {**os.environ, "TMPDIR": "/dev/shm"}  # the guest's memory is a file there
+        env = {**os.environ, "TMPDIR": memory_folder(plan["memory_mb"], shared)}
         with open(shared / "console.log", "wb") as console:
             kernel_status = boot(command_line(plan, shared, virtual, extra or []), console, env, timeout_s, shared / "stop")
         status = (shared / "guest.exit").read_text().strip() if (shared / "guest.exit").exists() else "no exit status"
