@@ -1,4 +1,5 @@
 """Flink: a JobManager that runs one job (application mode), and a TaskManager."""
+import hashlib
 import json
 import shutil
 import urllib.request
@@ -77,11 +78,18 @@ def _empty(folder) -> None:
     folder.mkdir(parents=True)
 
 
-def _java(state: State, service: str, *options: str) -> list[str]:
+def job_id(settings: Settings) -> str:
+    """The same in every run, so that a TaskManager that lives on recognises its job in the new JobManager."""
+    return hashlib.md5(settings.job_class.encode(), usedforsecurity=False).hexdigest()
+
+
+def _java(state: State, service: str, job_jar: str, *options: str) -> list[str]:
+    """The job is on the class path of both processes: sent from one to the other, as Flink would, it takes many seconds of
+    encryption at every start."""
     log4j = f"file:{CONFIG / 'flink' / 'log4j2.properties'}"
     return ["java", *options, "-XX:MaxMetaspaceSize=256m", *classdata.options(service), *OPENS,
             f"-Dlog4j2.configurationFile={log4j}", f"-Dlog4j.configurationFile={log4j}",
-            f"-Djava.io.tmpdir={state.flink / 'tmp' / service}", "-cp", distribution.class_path("flink")]
+            f"-Djava.io.tmpdir={state.flink / 'tmp' / service}", "-cp", ":".join(filter(None, (distribution.class_path("flink"), job_jar)))]
 
 
 def _common(state: State, service: str) -> list[str]:
@@ -95,10 +103,13 @@ def jobmanager_command(state: State, settings: Settings) -> list[str]:
         print(f"jobmanager: {run.name} resumes from {resumed}", flush=True)
     else:
         print(f"jobmanager: {run.name} starts without a checkpoint", flush=True)
-    return [*_java(state, JOBMANAGER, *JOBMANAGER_JVM),
+    return [*_java(state, JOBMANAGER, settings.job_jar, *JOBMANAGER_JVM),
             "org.apache.flink.container.entrypoint.StandaloneApplicationClusterEntryPoint", *_common(state, JOBMANAGER),
             f"-Dexecution.checkpointing.dir=file://{run}",
-            "--jars", f"file://{settings.job_jar}", "--job-classname", settings.job_class,
+            # Flink copies the jar there and takes the copy it finds: by default in /opt, which outlives the instance, so that
+            # a job that was built anew would never run. This folder is emptied before each start.
+            f"-Duser.artifacts.base-dir={state.flink / 'tmp' / JOBMANAGER / 'artifacts'}",
+            "--job-id", job_id(settings), "--job-classname", settings.job_class,
             *(["--fromSavepoint", f"file://{resumed}"] if resumed else []),
             "--",  # without it Flink takes the job's --config for an abbreviation of its own --configDir
             "--config", str(state.job_properties), *settings.job_args]
@@ -106,13 +117,13 @@ def jobmanager_command(state: State, settings: Settings) -> list[str]:
 
 def session_command(state: State, settings: Settings) -> list[str]:
     """A JobManager without a job, for recording its classes."""
-    return [*_java(state, JOBMANAGER, *JOBMANAGER_JVM),
+    return [*_java(state, JOBMANAGER, settings.job_jar, *JOBMANAGER_JVM),
             "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint", *_common(state, JOBMANAGER)]
 
 
 def taskmanager_command(state: State, settings: Settings) -> list[str]:
     heap = settings.taskmanager_heap_mib
-    return [*_java(state, TASKMANAGER, f"-Xms{heap}m", f"-Xmx{heap}m", f"-XX:MaxDirectMemorySize={DIRECT_MIB}m", "-XX:+UseG1GC"),
+    return [*_java(state, TASKMANAGER, settings.job_jar, f"-Xms{heap}m", f"-Xmx{heap}m", f"-XX:MaxDirectMemorySize={DIRECT_MIB}m", "-XX:+UseG1GC"),
             "org.apache.flink.runtime.taskexecutor.TaskManagerRunner", *_common(state, TASKMANAGER)]
 
 
@@ -121,7 +132,7 @@ def jobmanager_files(state: State, settings: Settings) -> list:
 
 
 def taskmanager_files(state: State, settings: Settings) -> list:
-    return [state.flink / "conf" / "config.yaml"]
+    return [state.flink / "conf" / "config.yaml", settings.job_jar]
 
 
 def get(settings: Settings, path: str):
