@@ -4,7 +4,8 @@
 # A program in build/mips runs under $MIPS_RUN; one in build/fuzz is a libFuzzer target and runs for $FUZZ_SECONDS.
 set -uo pipefail
 passed=0 failed=0
-log=build/run.log
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
 for program in "$@"; do
   case $program in
   */fuzz/*)
