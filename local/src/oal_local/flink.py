@@ -106,9 +106,6 @@ def jobmanager_command(state: State, settings: Settings) -> list[str]:
     return [*_java(state, JOBMANAGER, settings.job_jar, *JOBMANAGER_JVM),
             "org.apache.flink.container.entrypoint.StandaloneApplicationClusterEntryPoint", *_common(state, JOBMANAGER),
             f"-Dexecution.checkpointing.dir=file://{run}",
-            # Flink copies the jar there and takes the copy it finds: by default in /opt, which outlives the instance, so that
-            # a job that was built anew would never run. This folder is emptied before each start.
-            f"-Duser.artifacts.base-dir={state.flink / 'tmp' / JOBMANAGER / 'artifacts'}",
             "--job-id", job_id(settings), "--job-classname", settings.job_class,
             *(["--fromSavepoint", f"file://{resumed}"] if resumed else []),
             "--",  # without it Flink takes the job's --config for an abbreviation of its own --configDir
