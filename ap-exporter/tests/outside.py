@@ -166,7 +166,8 @@ class Wire:
         finally:
             server.kill()
             server.stdout.close()
-        return int(done.stdout)
+        port, self.retransmitted = map(int, done.stdout.split())
+        return port
 
     def send_tagged(self, tags: bytes, port: int, segments: int) -> None:
         """Raw TCP segments of 500 bytes from `far`, behind VLAN tags: not every kernel has VLAN devices, each takes such frames in."""
