@@ -52,7 +52,9 @@ public final class BrokerTime {
         @Override
         public void onPeriodicEmit(WatermarkOutput output) {
             if (activity.relativeTimeMillis() - silentSinceMs >= idleMs) latestMs = Math.max(latestMs, clock.millis() - idleMs);
-            if (latestMs != Long.MIN_VALUE) output.emitWatermark(new Watermark(latestMs - 1));
+            // A source's partition counts as idle, and holds nobody back, until it says otherwise.
+            if (latestMs == Long.MIN_VALUE) output.markActive();
+            else output.emitWatermark(new Watermark(latestMs - 1));
         }
     }
 }

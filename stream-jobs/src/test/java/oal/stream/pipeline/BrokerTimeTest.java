@@ -1,6 +1,7 @@
 package oal.stream.pipeline;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
 import java.time.Instant;
@@ -17,6 +18,7 @@ import oal.stream.codec.RawBatch;
 class BrokerTimeTest {
     private static final long NOW_MS = 1_800_000_000_000L;
 
+    private boolean active;
     private static final long IDLE_MS = 30_000;
 
     private final List<Long> emitted = new ArrayList<>();
@@ -30,7 +32,9 @@ class BrokerTimeTest {
         public void markIdle() {}
 
         @Override
-        public void markActive() {}
+        public void markActive() {
+            active = true;
+        }
     };
     private long nowMs = NOW_MS;
     private long activeMs;
@@ -62,6 +66,7 @@ class BrokerTimeTest {
     void nothingBeforeTheFirstRecord() {
         generator.onPeriodicEmit(output);
         assertEquals(List.of(), emitted);
+        assertTrue(active, "it holds the others back");
     }
 
     @Test
