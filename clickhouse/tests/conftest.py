@@ -84,3 +84,12 @@ def filled(server):
     server.keep_expired()
     dataset.fill(d.query)
     return d
+
+
+@pytest.fixture(scope="session")
+def blank(server):
+    """A migrated database without rows; read only."""
+    d = Database(server, "blank")
+    done = run_migrate("--url", server.url, "--database", d.name)
+    assert done.returncode == 0, done.stderr
+    return d

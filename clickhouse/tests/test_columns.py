@@ -77,8 +77,8 @@ def test_settings_that_stand_in_the_sql_are_those_of_the_contract():
     rollups = (FOLDER / "migrations" / "0003_rollups.sql").read_text()
     batch_us = settings["batch_ticks"] * settings["tick_us"]
     assert set(re.findall(r"opened_us \+ (\d+)", rollups)) == {str(batch_us)}
-    questions = (FOLDER / "migrations" / "0005_question_views.sql").read_text()
-    assert f"+ {settings['tick_us'] // 1000} * ticks" in questions
+    latency = (FOLDER / "migrations" / "0009_rates_while_sending.sql").read_text()
+    assert f"+ {settings['tick_us'] // 1000} * ticks" in latency and latency.count(f"sum(b.ticks) * {settings['tick_us'] / 1e6}") == 2
     import generate
 
     assert (generate.BATCH_US, generate.TICK_US) == (batch_us, settings["tick_us"])
