@@ -136,7 +136,7 @@ static int configure(struct pipeline *p, const struct pipeline_config *c)
 		return -EINVAL;
 	if (p->c.batch_ticks > MAX_BATCH_TICKS || p->c.settle_ticks >= p->c.batch_ticks || p->c.tick_us > 1000000)
 		return -EINVAL;
-	if (p->c.max_stations > 256 || p->c.max_queues > 256 || p->c.max_channels > 64 || p->c.max_beacons > 512 ||
+	if (p->c.max_stations > 512 || p->c.max_queues > 256 || p->c.max_channels > 64 || p->c.max_beacons > 512 ||
 	    p->c.max_flows > FLOW_MAX || p->c.max_packets_per_batch > 32768)
 		return -EINVAL;
 	if (c->pseudonym_key && c->pseudonym_key_len != SIPHASH_KEY_BYTES)
@@ -156,7 +156,8 @@ static void limits(const struct pipeline *p, unsigned entities[OAL_N_TABLES], un
 {
 	entities[OAL_STATION] = p->c.max_stations;
 	rows[OAL_STATION] = 32 * p->c.max_stations;
-	entities[OAL_STATION_AC] = 4 * p->c.max_stations;
+	/* Few stations use all four categories; a batch cannot hold more anyway. */
+	entities[OAL_STATION_AC] = 4 * p->c.max_stations < 1024 ? 4 * p->c.max_stations : 1024;
 	rows[OAL_STATION_AC] = 32 * p->c.max_stations;
 	entities[OAL_CHANNEL] = p->c.max_channels;
 	rows[OAL_CHANNEL] = 32 * p->c.max_channels;
@@ -198,7 +199,7 @@ static int allocate(struct pipeline *p)
 		if ((r = row_ring_new(&p->rings[t], t, rows[t], entities[t])))
 			return r;
 		p->stats.memory_bytes += p->rings[t].memory;
-		by_topic[oal_tables[t].topic] += p->rings[t].mask + 1;
+		by_topic[oal_tables[t].topic] += p->rings[t].max_mask + 1;
 		if (is_state(t) || t == OAL_DROP_EVENT) {
 			if ((r = dedup_new(&p->dedup[t], t, entities[t])))
 				return r;

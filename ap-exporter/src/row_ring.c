@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FIRST_ROWS = 128 };
+
 int row_ring_new(struct row_ring *r, enum oal_table_id id, unsigned rows, unsigned entities)
 {
 	uint32_t size = 8;
@@ -12,7 +14,8 @@ int row_ring_new(struct row_ring *r, enum oal_table_id id, unsigned rows, unsign
 	r->table = &oal_tables[id];
 	while (size < rows)
 		size *= 2;
-	r->mask = size - 1;
+	r->max_mask = size - 1;
+	r->mask = r->max_mask < FIRST_ROWS - 1 ? r->max_mask : FIRST_ROWS - 1;
 	r->n_entities = entities;
 	r->rows = calloc(size, r->table->row_size);
 	r->t_us = calloc(size, sizeof *r->t_us);
@@ -32,12 +35,35 @@ void row_ring_free(struct row_ring *r)
 	free(r->touched);
 }
 
+/* Twice as many places: rows whose number now leads elsewhere move. */
+static void grow(struct row_ring *r)
+{
+	const uint32_t in_use = r->next - r->batched > r->next - r->fed ? r->next - r->batched : r->next - r->fed;
+	const uint32_t mask = 2 * r->mask + 1, size = r->table->row_size;
+	uint32_t n;
+
+	for (n = r->next - in_use; n != r->next; n++) {
+		const uint32_t from = n & r->mask, to = n & mask;
+
+		if (from == to)
+			continue;
+		memcpy(r->rows + (size_t)to * size, r->rows + (size_t)from * size, size);
+		r->t_us[to] = r->t_us[from];
+		r->entity[to] = r->entity[from];
+	}
+	r->mask = mask;
+}
+
 void *row_ring_push(struct row_ring *r, unsigned entity, uint64_t t_us, uint32_t *number)
 {
-	const uint32_t at = r->next & r->mask;
+	uint32_t at;
 
-	if (r->next - r->batched > r->mask || r->next - r->fed > r->mask)
-		return NULL;
+	if (r->next - r->batched > r->mask || r->next - r->fed > r->mask) {
+		if (r->mask == r->max_mask)
+			return NULL;
+		grow(r);
+	}
+	at = r->next & r->mask;
 	*number = r->next++;
 	r->t_us[at] = t_us;
 	r->entity[at] = (uint16_t)entity;

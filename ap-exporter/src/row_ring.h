@@ -13,6 +13,7 @@
 struct row_ring {
 	const struct oal_table *table;
 	uint32_t mask; /* size − 1; the size is a power of two */
+	uint32_t max_mask; /* memory is there up to this size; only as much of it is touched as was ever needed at once */
 	/* Running numbers; a row's place is number & mask. Rows before both `batched` and `fed` are free. */
 	uint32_t next, batched, fed;
 	uint8_t *rows;

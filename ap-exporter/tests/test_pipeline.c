@@ -688,6 +688,12 @@ static void test_limits(void)
 	config.ap_id = "\xff";
 	CHECK_EQ(pipeline_new(&p, &config), -EINVAL);
 
+	test("the largest settings are good");
+	config = (struct pipeline_config){.ap_id = "ap-1", .boot_id = 1, .max_stations = 512, .max_queues = 256, .max_channels = 64, .max_beacons = 512,
+		.max_flows = 4096, .max_packets_per_batch = 32768, .program = &oal_feature_congestion, .emit = emit, .ctx = &s};
+	CHECK_EQ(pipeline_new(&p, &config), 0);
+	pipeline_free(p);
+
 	test("the data path of 64 stations takes at most 3 MB");
 	p = start(&s, &oal_feature_congestion);
 	pipeline_stats(p, &stats);
