@@ -16,8 +16,9 @@ import org.apache.flink.configuration.CheckpointingOptions;
 import org.apache.flink.configuration.ConfigOption;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.configuration.ExternalizedCheckpointRetention;
-import org.apache.flink.configuration.RestartStrategyOptions;
+import org.apache.flink.configuration.PipelineOptions;
 import org.apache.flink.configuration.ReadableConfig;
+import org.apache.flink.configuration.RestartStrategyOptions;
 import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 
@@ -75,6 +76,8 @@ final class StreamJob {
     /** What the job needs of Flink. The cluster's own choice stands where there is one and the job can live with it. */
     Configuration settings(ReadableConfig cluster) {
         Configuration settings = new Configuration();
+        // An operator without a uid would lose its state in the next release.
+        settings.set(PipelineOptions.AUTO_GENERATE_UIDS, false);
         if (checkpointInterval != null) settings.set(CheckpointingOptions.CHECKPOINTING_INTERVAL, checkpointInterval);
         else byDefault(settings, cluster, CheckpointingOptions.CHECKPOINTING_INTERVAL, Duration.ofSeconds(1));
         byDefault(settings, cluster, CheckpointingOptions.EXTERNALIZED_CHECKPOINT_RETENTION, ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION);
