@@ -22,7 +22,10 @@ class ReplayFleet:
         sections = [(kind, name, options | {"ap_prefix": f"{options['ap_prefix']}-{mark}"}) for kind, name, options in demo.replay_sections(APS)]
         # An AP that is alone in its section has the prefix itself as its name.
         self.ap_ids = [f"{o['ap_prefix']}-{i + 1:04}" if o["aps"] > 1 else o["ap_prefix"] for _, _, o in sections for i in range(o["aps"])]
-        self.exporter = Exporter(platform.state.dir / "exporter", f"replay-{mark}", f"replay-{mark}", "test", [*sections, demo.kafka_section(platform, f"replay-{mark}")])
+        kind, name, options = demo.kafka_section(platform, f"replay-{mark}")
+        # Several APs in one process, and nothing may be let go: a count of what was kept would prove little.
+        kafka = kind, name, options | {"buffer_kb": 262_144}
+        self.exporter = Exporter(platform.state.dir / "exporter", f"replay-{mark}", f"replay-{mark}", "test", [*sections, kafka])
 
     def start(self) -> "ReplayFleet":
         self.exporter.start()
