@@ -1,7 +1,8 @@
 """Class-data archives (AppCDS): the JVM maps its classes instead of parsing them, which halves the CPU of a start.
 
-An archive belongs to one set of jars and one JVM; a JVM ignores one that does not fit. They are made once, by `setup`:
-each process runs until it is ready, and writes its archive as it ends.
+An archive belongs to one set of jars and one JVM; a JVM ignores one that does not fit. They are made by `setup`, again
+when a template of the configuration changes (that changes which classes are used): each process runs until it is ready, and
+writes its archive as it ends.
 """
 import fcntl
 import hashlib
@@ -16,9 +17,10 @@ from pathlib import Path
 
 from oal_local import distribution
 from oal_local.errors import PlatformError
-from oal_local.paths import cache_dir
+from oal_local.paths import CONFIG, cache_dir
 
 DISTRIBUTION = {"kafka-format": "kafka", "kafka": "kafka", "jobmanager": "flink", "taskmanager": "flink"}
+TEMPLATE = {"kafka": CONFIG / "kafka" / "server.properties", "flink": CONFIG / "flink" / "config.yaml"}
 RECORD_SECONDS = 180
 recording: Path | None = None  # the folder that archives are written to while record() runs
 
@@ -34,7 +36,8 @@ def _jvm() -> bytes:
 
 def archive(name: str) -> Path:
     jars = distribution.folder(DISTRIBUTION[name]).name.encode()
-    return cache_dir() / "cds" / f"{name}-{hashlib.sha256(jars + _jvm()).hexdigest()[:12]}.jsa"
+    template = TEMPLATE[DISTRIBUTION[name]].read_bytes()
+    return cache_dir() / "cds" / f"{name}-{hashlib.sha256(jars + _jvm() + template).hexdigest()[:12]}.jsa"
 
 
 def options(name: str) -> list[str]:
@@ -69,7 +72,8 @@ def record(folder: Path) -> None:
         try:
             state = State(recording / "state")
             state.make()
-            chosen = settings.resolve(state, {"ports_mode": "auto"}, False)
+            # Without the job: an archive fits every class path that begins as its own.
+            chosen = settings.resolve(state, {"ports_mode": "auto", "job_jar": ""}, False)
             Platform(state.dir).issue_certificates()
             kafka.render(state, chosen)
             flink.render_cluster(state, chosen)
