@@ -1,6 +1,6 @@
 """Measure, on the running platform, what an AP costs on the wire and how long a sample takes to become a row.
 
-    python tests/platform_bench.py            writes build/bench/wire.json and build/bench/latency.json
+    python tests/platform_bench.py            writes build/bench/wire-broker.json and build/bench/latency.json
 
 Wire: the lab's operating point (10 stations, 1 queue, 20 neighbours, about 1500 packets/s) is replayed by the real exporter into the
 real broker; counted is what the broker has on disk for the AP's three topics, that is lz4 batches of librdkafka with Kafka's own framing.
@@ -56,9 +56,9 @@ def wire(platform) -> list[dict]:
     grown = {t: after[t] - before[t] for t in TOPICS}
     packets = counted["rows"].get("packet", 0)
     note = f"replay of the lab's scenario operating-point, {packets / passed:.0f} packets/s, {sum(counted['tables'].values()) / passed:.0f} rows/s, {SECONDS} s; log segments of the broker, lz4"
-    out = [{"name": "wire.bytes_per_second_per_ap", "value": sum(grown.values()) / passed, "unit": "B/s", "command": command, "note": note}]
-    out += [{"name": f"wire.{t}.bytes_per_second", "value": grown[t] / passed, "unit": "B/s", "command": command, "note": note} for t in TOPICS]
-    out.append({"name": "wire.bytes_per_packet", "value": grown["ap.packets.v1"] / max(1, packets), "unit": "B", "command": command,
+    out = [{"name": "wire.broker_bytes_per_second_per_ap", "value": sum(grown.values()) / passed, "unit": "B/s", "command": command, "note": note}]
+    out += [{"name": f"wire.broker_bytes_per_second.{t}", "value": grown[t] / passed, "unit": "B/s", "command": command, "note": note} for t in TOPICS]
+    out.append({"name": "wire.broker_bytes_per_packet", "value": grown["ap.packets.v1"] / max(1, packets), "unit": "B", "command": command,
                 "note": "ap.packets.v1 per TCP header, flow rows and drops included"})
     return out
 
@@ -80,7 +80,7 @@ def latency(platform) -> list[dict]:
 def main() -> int:
     BENCH.mkdir(parents=True, exist_ok=True)
     with Platform(ROOT / "build/bench-platform", ports="auto") as platform:
-        for name, measure in (("wire", wire), ("latency", latency)):
+        for name, measure in (("wire-broker", wire), ("latency", latency)):
             print(f"bench: {name}, {SECONDS} s …", file=sys.stderr)
             (BENCH / f"{name}.json").write_text(json.dumps(measure(platform), indent=1) + "\n")
     return 0
