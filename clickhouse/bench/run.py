@@ -1,14 +1,15 @@
 """Benchmark of the database as migrated: insert rate, size per row, time of the analysts' questions.
 
-    python bench/run.py [--aps 10] [--minutes 60] [--captures FOLDER | --synthetic] [--out FILE]
+    python bench/run.py [--aps 10] [--minutes 60] [--captures FOLDER] [--out FILE]
 
-A ClickHouse server of its own, migrated, rollups on. Raw rows are those of the captures of lab/captures, played in turn by
-the access points and over and over until the time is filled, as the exporter's replay does it (counters restart with each
-turn); without captures, or with --synthetic, those of generate.py. Labels, items and batch records are always synthetic.
-Insert: for each step of simulated time, every table's rows of all APs are made in staging tables and fetched in Native
-format; then only the POSTs into the real tables are timed, one table after the other, as one writer would send them, with
-deduplication tokens. Questions: each query of README.md's list over the whole range, its median of five runs with
-ClickHouse's own caches dropped before each. Result: a JSON list of {name, value, unit, command, note}.
+A ClickHouse server of its own, migrated, rollups on. Inserts: every table's rows of one step of simulated time are made in
+staging tables and fetched in Native format; then only the POSTs into the real tables are timed, one table after the other,
+as one writer would send them, with deduplication tokens. Three times: blocks of a second (what the stream jobs send),
+the captures of lab/captures played over and over by the access points (as the exporter's replay does it; counters restart
+with each turn), and the whole range from generate.py (synthetic). Sizes: raw tables and their rollups from the captures,
+each stored once, because one that is repeated compresses better than it should; the others synthetic. Questions: each query
+of README.md's list over the whole synthetic range, median of five runs with ClickHouse's own caches dropped before each.
+Result: a JSON list of {name, value, unit, command, note}.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ RAW = ["station", "station_ac", "channel", "queue", "beacon", "packet", "flow", 
 TABLES = RAW + ["label", "item", "batch"]
 STEP_BATCHES = 240  # about a minute: at 10 APs half a million rows
 RUNS = 5
+PLAYED_MINUTES = 2  # of captures: an AP of the lab sends 3,700 rows a second
 CAPTURE_START_US = 1_000_000_000_000_000  # capture.py's START_S
 
 
@@ -57,9 +59,11 @@ def native(server: Server, select: str, columns: str) -> bytes:
 class Synthetic:
     """Steps from generate.py."""
 
-    def __init__(self, aps: int, minutes: int, step_batches: int = STEP_BATCHES):
+    def __init__(self, aps: int, minutes: int, step_batches: int = STEP_BATCHES, steps: int | None = None):
         self.aps, self.batches, self.name = aps, minutes * 60_000_000 // generate.BATCH_US, "synthetic rows of bench/generate.py"
         self.step_batches = step_batches
+        if steps:
+            self.batches = min(self.batches, steps * step_batches)
 
     def steps(self, t0_us: int):
         """(minutes done, table → SELECT) of each step."""
@@ -134,27 +138,24 @@ def insert(server: Server, source, t0_us: int, database: str) -> tuple[int, floa
     return rows, spent, posted
 
 
-def sizes(server: Server, source, add) -> None:
-    """Bytes per row of every table. A capture that is played twice compresses better than it should, so each is stored once for this."""
-    once = isinstance(source, Captures)
-    if once:
+def sizes(server: Server, played, whole, add) -> None:
+    """Bytes per row of every table."""
+    if played:
         migrate(server, "once")
         shift_us = int(time.time() * 1e6) - 3_600_000_000 - CAPTURE_START_US  # within every TTL
         for table in RAW:
             columns = column_list(server, table)
-            for i in range(source.count):
+            for i in range(played.count):
                 server.query(f"INSERT INTO once.{table} ({columns}) SELECT * REPLACE ('{generate.ap(i)}' AS ap_id, c.ts + toIntervalMicrosecond({shift_us}) AS ts) FROM capture{i}.{table} AS c")
-    for database in ("once", "oal") if once else ("oal",):
-        for (table,) in server.rows(f"SELECT name FROM system.tables WHERE database = '{database}' AND engine LIKE '%MergeTree' AND name != 'schema_migrations' ORDER BY name"):
-            raw = table.split("_1")[0] in RAW
-            if once and raw != (database == "once"):
-                continue
-            if once and raw:
-                server.query(f"OPTIMIZE TABLE {database}.{table} FINAL")
-            ((rows, size),) = server.rows(f"SELECT sum(rows), sum(data_compressed_bytes) FROM system.parts WHERE database = '{database}' AND active AND table = '{table}'")
-            if int(rows):
-                note = f"each capture stored once, merged: {source.name}" if once and raw else f"parts as merged so far; {source.name if raw else 'synthetic rows of bench/generate.py'}"
-                add(f"clickhouse_bytes_per_row_{table}", round(int(size) / int(rows), 2), "B/row", f"{int(rows):,} rows, compressed; {note}")
+    for (table,) in server.rows("SELECT name FROM system.tables WHERE database = 'oal' AND engine LIKE '%MergeTree' AND name != 'schema_migrations' ORDER BY name"):
+        database, note = "oal", f"parts as merged so far; {whole.name}"
+        if played and table.split("_1")[0] in RAW:
+            server.query(f"OPTIMIZE TABLE once.{table} FINAL")
+            if int(server.query(f"SELECT count() FROM once.{table}")):
+                database, note = "once", f"merged; {played.name}, each once"
+        ((rows, size),) = server.rows(f"SELECT sum(rows), sum(data_compressed_bytes) FROM system.parts WHERE database = '{database}' AND active AND table = '{table}'")
+        if int(rows):
+            add(f"clickhouse_bytes_per_row_{table}", round(int(size) / int(rows), 2), "B/row", f"{int(rows):,} rows, compressed; {note}")
 
 
 def column_list(server: Server, table: str) -> str:
@@ -171,7 +172,6 @@ def main() -> None:
     parser.add_argument("--aps", type=int, default=10)
     parser.add_argument("--minutes", type=int, default=60)
     parser.add_argument("--captures", type=Path, default=FOLDER.parent / "lab" / "captures", help="folder of .oalcap files")
-    parser.add_argument("--synthetic", action="store_true", help="raw rows from generate.py even where captures are")
     parser.add_argument("--out", type=Path, default=FOLDER.parent / "build" / "bench" / "clickhouse.json")
     options = parser.parse_args()
     command = f"make -C clickhouse bench  # {options.aps} APs, {options.minutes} minutes"
@@ -188,17 +188,25 @@ def main() -> None:
             server.query("CREATE DATABASE staging")
             for table in TABLES:
                 server.query(f"CREATE TABLE staging.{table} AS oal.{table} ENGINE = Memory")
-            captures = [] if options.synthetic else sorted(options.captures.glob("*.oalcap"))
-            source = Captures(server, captures, options.aps, options.minutes) if captures else Synthetic(options.aps, options.minutes)
             t0_us = int(time.time() * 1e6) - options.minutes * 60_000_000
             t0_us -= t0_us % 100_000
-            migrate(server, "blocks")
-            rows, spent, _ = insert(server, Synthetic(options.aps, 1, 4), t0_us, "blocks")
-            add("clickhouse_insert_one_second_blocks", round(rows / spent), "rows/s", f"{rows:,} rows, an INSERT per table and second of {options.aps} APs, as the stream jobs send them; {rows / 60 / options.aps:.0f} rows/s are one AP's; synthetic rows of bench/generate.py, one writer, rollups and deduplication on")
-            rows, spent, posted = insert(server, source, t0_us, "oal")
-            add("clickhouse_insert", round(rows / spent), "rows/s", f"{rows:,} rows of {options.aps} APs and {options.minutes} minutes, {source.name}; Native over HTTP, one writer, all tables in proportion, rollups and deduplication on; {posted / rows:.0f} B/row on the wire")
+            how = "Native over HTTP, one writer, all tables in proportion, rollups and deduplication on"
+            captures = sorted(options.captures.glob("*.oalcap"))
+            played = Captures(server, captures, options.aps, PLAYED_MINUTES) if captures else None
+            whole = Synthetic(options.aps, options.minutes)
+            for name, database, source, blocks in (
+                ("clickhouse_insert_one_second_blocks", "blocks", Synthetic(options.aps, 1, 4, 20), "an INSERT per table and second of all APs, as the stream jobs send them"),
+                ("clickhouse_insert_captures", "played", played, "blocks of a minute of all APs"),
+                ("clickhouse_insert", "oal", whole, "blocks of a minute of all APs"),
+            ):
+                if source:
+                    migrate(server, database)
+                    rows, spent, posted = insert(server, source, t0_us, database)
+                    add(name, round(rows / spent), "rows/s", f"{rows:,} rows of {options.aps} APs, {source.name}; {blocks}; {how}; {posted / rows:.0f} B/row on the wire; load average {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores")
+                    if database != "oal":
+                        server.query(f"DROP DATABASE {database} SYNC")
             add("clickhouse_raw_rows", count(server, "oal", RAW), "rows", "rows in the nine raw tables when the questions were asked")
-            sizes(server, source, add)
+            sizes(server, played, whole, add)
             for q in questions.load():
                 sql = q.over(options.minutes)
                 if "mac = '" in sql:
@@ -211,7 +219,7 @@ def main() -> None:
                     started = time.perf_counter()
                     server.query(sql, database="oal")
                     times.append(time.perf_counter() - started)
-                add(f"clickhouse_question_{q.number}", round(statistics.median(times) * 1000), "ms", f"{q.title} over {options.minutes} minutes of {options.aps} APs: median of {RUNS}, worst {max(times) * 1000:.0f} ms, ClickHouse's caches dropped before each, the kernel's not")
+                add(f"clickhouse_question_{q.number}", round(statistics.median(times) * 1000), "ms", f"{q.title} over {options.minutes} minutes of {options.aps} APs: median of {RUNS}, worst {max(times) * 1000:.0f} ms, ClickHouse's caches dropped before each, the kernel's not; load average {os.getloadavg()[0]:.0f}")
         finally:
             server.stop()
     options.out.parent.mkdir(parents=True, exist_ok=True)
