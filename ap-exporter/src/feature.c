@@ -398,8 +398,9 @@ void feature_restart(struct feature *f, uint64_t t0_us)
 
 int feature_gap(const struct feature *f, uint64_t t0_us)
 {
-	return f->next_us == UINT64_MAX ||
-	       t0_us > f->next_us - (uint64_t)f->program->decision_interval_us + OAL_SETTING_FEATURE_GAP_US;
+	uint64_t last_us = f->next_us - (uint64_t)f->program->decision_interval_us;
+
+	return f->next_us == UINT64_MAX || t0_us > last_us + OAL_SETTING_FEATURE_GAP_US || t0_us + OAL_SETTING_FEATURE_GAP_US < last_us;
 }
 
 int feature_reads(const struct feature *f, enum oal_table_id table)
