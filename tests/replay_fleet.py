@@ -33,7 +33,7 @@ class ReplayFleet:
 
     def made(self) -> int:
         """Intervals made so far, of all APs."""
-        return self.exporter.count()["batches"]["ap.samples.v1"]
+        return sum(ap["batches"]["ap.samples.v1"] for ap in self.exporter.count()["aps"].values())
 
     def stop(self) -> None:
         code = self.exporter.stop(120)
