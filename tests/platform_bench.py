@@ -55,7 +55,7 @@ def wire(platform) -> list[dict]:
     after, counted = topic_bytes(platform), exporter.count()
     grown = {t: after[t] - before[t] for t in TOPICS}
     packets = counted["rows"].get("packet", 0)
-    note = f"replay of the lab's scenario operating-point, {packets / passed:.0f} packets/s, {sum(counted['tables'].values()) / passed:.0f} rows/s, {SECONDS} s; log segments of the broker, lz4"
+    note = f"replay of the lab's scenario operating-point, {packets / passed:.0f} packets/s, {sum(counted['rows'].values()) / passed:.0f} rows/s, {SECONDS} s; log segments of the broker, lz4"
     out = [{"name": "wire.broker_bytes_per_second_per_ap", "value": sum(grown.values()) / passed, "unit": "B/s", "command": command, "note": note}]
     out += [{"name": f"wire.broker_bytes_per_second.{t}", "value": grown[t] / passed, "unit": "B/s", "command": command, "note": note} for t in TOPICS]
     out.append({"name": "wire.broker_bytes_per_packet", "value": grown["ap.packets.v1"] / max(1, packets), "unit": "B", "command": command,
