@@ -89,7 +89,7 @@ class Server:
             except (OSError, QueryError):
                 if time.monotonic() > deadline:
                     self.kill()
-                    raise RuntimeError(f"ClickHouse not ready after {timeout_s} s: {self.log()}")
+                    raise RuntimeError(f"ClickHouse not ready after {timeout_s} s: {self.log()}") from None
                 time.sleep(0.05)
 
     def stop(self) -> None:

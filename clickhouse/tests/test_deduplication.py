@@ -2,12 +2,10 @@
 
 import time
 
+import generate
 import pytest
 from conftest import Database, run_migrate
 from server import Server
-
-import generate
-
 
 T0_US = int(time.time()) * 1_000_000  # of the present: nothing expires while a server restarts
 

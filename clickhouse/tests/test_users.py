@@ -5,11 +5,10 @@ import os
 import re
 from xml.etree import ElementTree
 
+import dataset
 import pytest
 from conftest import FOLDER, run_migrate
 from server import QueryError, Server
-
-import dataset
 
 ANALYST, JOBS = "analyst's secret", "jobs' secret"
 

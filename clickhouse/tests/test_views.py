@@ -3,10 +3,9 @@
 import re
 
 import pytest
-from conftest import FOLDER
-
 import questions
 import samples
+from conftest import FOLDER
 
 ALL = sorted(set(re.findall(r"CREATE OR REPLACE VIEW (\w+)", "".join(f.read_text() for f in (FOLDER / "migrations").glob("*.sql")))))
 PARAMETERS = {"from": "'2026-11-20 12:00:00'", "to": "'2026-11-20 12:02:00'", "ap_id": "'ap-03'", "mac": "'02:00:00:00:03:02'", "within_s": "4000000000"}
