@@ -53,12 +53,15 @@ def bianchi(stations: int) -> tuple[float, float]:
 
 
 def contended_mbps(stations: int, mbps: float, streams: int) -> tuple[float, float]:
-    """(UDP goodput of all together, share of transmissions that collide). Here a collision costs an RTS and the CTS that does not come."""
-    tau, p = bianchi(stations)
+    """(UDP goodput of all together, twice the collisions per transmission). Here a collision costs an RTS and the CTS that does not come.
+
+    The second is what the medium counts, collisions and not their participants: a little below Bianchi's p, because three may collide.
+    """
+    tau, _ = bianchi(stations)
     n = frames_in_ampdu(mbps, streams)
     some = 1 - (1 - tau) ** stations
     one = stations * tau * (1 - tau) ** (stations - 1)
     success = AIFS + exchange(mbps, streams, n)
     collision = AIFS + legacy(24, 20) + SIFS + legacy(24, 14)
     slot = (1 - some) * SLOT + one * success + (some - one) * collision
-    return one * n * 8 * DATAGRAM / slot, p
+    return one * n * 8 * DATAGRAM / slot, 2 * (some - one) / (stations * tau)

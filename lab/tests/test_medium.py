@@ -25,11 +25,10 @@ def test_one_station_saturates_at_the_computed_rate(play, rate, streams):
 @pytest.mark.parametrize("stations", [3, 8])
 def test_contending_stations_share_what_bianchi_predicts(play, stations):
     truth = play("contend", uplink(stations, 65))
-    expected, collide = airtime.contended_mbps(stations, 65, 1)
+    expected, collisions = airtime.contended_mbps(stations, 65, 1)
     assert goodput_mbps(truth) == pytest.approx(expected, rel=0.05)
     channel = truth["channel"][0]
-    collided = 1 - (channel["txops"] - 2 * channel["collisions"]) / channel["txops"]  # two in nearly each collision
-    assert collided == pytest.approx(collide, abs=0.06)
+    assert 2 * channel["collisions"] / channel["txops"] == pytest.approx(collisions, abs=0.06)
     shares = [flow["received_bytes"] for flow in truth["flows"]]
     assert max(shares) < 3 * min(shares)  # about a hundred turns each: fair in the mean
 
