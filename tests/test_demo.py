@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 
 from flow import until
@@ -20,6 +21,9 @@ def test_replayed_captures_arrive_whole_and_the_two_counts_of_loss_agree(platfor
     last = demo.drain(stages, counted)
     stages.close()
     assert verdict(last, counted, 3, let_go) == []
+    answer = subprocess.run(["bash", "-c", demo.example_query(platform)], capture_output=True, text=True, check=True).stdout
+    print(answer)
+    assert "ap-congested" in answer, f"the query that the demo prints says: {answer}"
     print(f"\n  congestion lost {last['congestion_lost_pkts']} by sequence space, {last['queue_drop_pkts']} by the kernel's queues")
     assert last["queue_drop_pkts"] > 100, "the captures hold a congested access point"
     assert abs(last["congestion_lost_pkts"] - last["queue_drop_pkts"]) <= 0.1 * last["queue_drop_pkts"]

@@ -117,13 +117,19 @@ def line(s: dict, elapsed: float) -> str:
     ))
 
 
+def example_query(platform) -> str:
+    """A shell command that asks a question as the analyst."""
+    analyst = platform.clickhouse.password_file("analyst")
+    return f"curl -s -u \"analyst:$(cat {analyst})\" '{platform.clickhouse.http_url}' -d 'SELECT * FROM oal.v_worst_aps(within_s = 60) FORMAT PrettyCompact'"
+
+
 def addresses(platform) -> str:
     analyst = platform.clickhouse.password_file("analyst")
     url = platform.clickhouse.http_url
     return "\n".join((
         f"  Flink        {platform.flink.rest_url}",
         f"  ClickHouse   {url}/play   user analyst, password in {analyst}",
-        f"  SQL          curl -s '{url}/?user=analyst' -H \"X-ClickHouse-Key: $(cat {analyst})\" -d 'SELECT * FROM oal.v_worst_aps_now FORMAT PrettyCompact'",
+        f"  SQL          {example_query(platform)}",
         f"  Kafka        {platform.kafka.bootstrap} (mTLS, certificates in {platform.state.pki})",
         f"  logs         {platform.state.logs}",
     ))
