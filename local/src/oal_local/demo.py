@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from oal_local.errors import PlatformError
-from oal_local.exporter import Exporter
+from oal_local.exporter import Exporter, count_capture, let_go_of
 from oal_local.paths import REPO
 from oal_local.stages import Stages, verdict
 
@@ -31,7 +31,7 @@ def replay_sections(aps: int) -> list[tuple[str, str, dict]]:
     """One replay section per committed capture, the virtual APs dealt out over them."""
     captures = sorted(CAPTURES.glob("*.oalcap"))
     if not captures:
-        raise PlatformError(f"there is no capture in {CAPTURES.relative_to(REPO)}; record one with `make lab SCENARIO=congested` and copy it there")
+        raise PlatformError(f"there is no capture in {CAPTURES.relative_to(REPO)}; record them with `make -C lab captures`")
     shares = [aps // len(captures) + (i < aps % len(captures)) for i in range(len(captures))]
     return [("replay", c.stem.replace("-", "_"), {"file": c, "aps": n, "ap_prefix": f"ap-{c.stem}", "loop": 1})
             for c, n in zip(captures, shares) if n]
@@ -95,7 +95,7 @@ class Live:
         self.process.wait(120)
         if self.process.returncode not in (0, -15, 143):
             raise PlatformError(f"the lab ended with {self.process.returncode}; its messages stand above")
-        return json.loads((self.folder / f"{self.scenario}.count.json").read_text()), 0
+        return count_capture(self.folder / f"{self.scenario}.oalcap"), let_go_of(self.folder / f"{self.scenario}.exporter.log")
 
 
 def line(s: dict, elapsed: float) -> str:

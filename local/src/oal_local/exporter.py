@@ -72,11 +72,8 @@ class Exporter:
             raise PlatformError(f"the exporter `{self.name}` did not end within {timeout:.0f} s of SIGTERM") from None
 
     def let_go(self) -> int:
-        """Batches that the Kafka sink gave up, by the daemon's closing account in its log."""
-        found = re.findall(r"kafka: \d+ batches delivered, (\d+) let go", self.log.read_text(errors="replace"))
-        if not found:
-            raise PlatformError(f"the exporter `{self.name}` gave no closing account; see {self.log}")
-        return int(found[-1])
+        """let_go_of() this process."""
+        return let_go_of(self.log)
 
     def count(self) -> dict:
         """count_capture() of what this process made."""
@@ -90,3 +87,11 @@ def count_capture(path: Path) -> dict:
         raise PlatformError(f"ap-exporter count {path}: {done.stderr.strip()}")
     counted = json.loads(done.stdout)
     return counted | {"batches": sum(counted["batches"].values())}
+
+
+def let_go_of(log: Path) -> int:
+    """Batches that the Kafka sink gave up, by the closing account that the daemon leaves in its log."""
+    found = re.findall(r"kafka: \d+ batches delivered, (\d+) let go", log.read_text(errors="replace"))
+    if not found:
+        raise PlatformError(f"the exporter left no closing account in {log}; it did not end by itself")
+    return int(found[-1])
