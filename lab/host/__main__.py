@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import time
 
@@ -81,7 +82,7 @@ def main() -> int:
     except (scenario.ScenarioError, live.LiveError) as error:
         print(f"lab: {error}", file=sys.stderr)
         return 2
-    except RuntimeError as error:
+    except (RuntimeError, subprocess.CalledProcessError) as error:
         print(f"lab: {error}", file=sys.stderr)
         return 1
     for ap in range(plan["aps"]):
