@@ -25,7 +25,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from oal_local.paths import write_private
 
-SERVICES = ("broker", "admin", "stream-jobs", "trainer", "viewer")
+SERVICES = ("broker", "admin", "stream-jobs", "trainer", "model-registry", "deploy", "lab", "viewer")
+SERVERS = ("broker", "deploy")
 VALID_DAYS = 825
 AP_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # 64 is the limit of a CN
 
@@ -98,7 +99,7 @@ class Authority:
 
     def issue_services(self) -> None:
         for name in SERVICES:
-            self.issue(name, "service", server=name == "broker")
+            self.issue(name, "service", server=name in SERVERS)
 
     def issue_ap(self, ap_id: str) -> None:
         if not AP_ID.fullmatch(ap_id) or ap_id in SERVICES or ap_id == "ca":

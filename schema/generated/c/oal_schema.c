@@ -167,6 +167,32 @@ static const struct oal_column health_columns[] = {
 	{ "clock_state", offsetof(struct oal_health_row, clock_state), 27, OAL_STATE, OAL_T_U8, 1, 0, false, -1 },
 };
 
+static const struct oal_column decision_columns[] = {
+	{ "bundle", offsetof(struct oal_decision_row, bundle), 3, OAL_KEY, OAL_T_U64, 8, 0, false, -1 },
+	{ "source", offsetof(struct oal_decision_row, source), 4, OAL_KEY, OAL_T_U8, 1, 0, false, -1 },
+	{ "version", offsetof(struct oal_decision_row, version), 5, OAL_KEY, OAL_T_U32, 4, 0, false, -1 },
+	{ "tick", offsetof(struct oal_decision_row, tick), 6, OAL_TICK, OAL_T_U32, 4, 0, false, -1 },
+	{ "instant_us", offsetof(struct oal_decision_row, instant_us), 7, OAL_VALUE, OAL_T_U64, 8, 0, false, -1 },
+	{ "class", offsetof(struct oal_decision_row, class), 8, OAL_VALUE, OAL_T_U8, 1, 0, false, -1 },
+	{ "confidence_permille", offsetof(struct oal_decision_row, confidence_permille), 9, OAL_VALUE, OAL_T_U16, 2, 0, false, -1 },
+	{ "congested_permille", offsetof(struct oal_decision_row, congested_permille), 10, OAL_VALUE, OAL_T_U16, 2, 0, false, -1 },
+	{ "leaf", offsetof(struct oal_decision_row, leaf), 11, OAL_VALUE, OAL_T_U16, 2, 0, false, -1 },
+	{ "features_hash", offsetof(struct oal_decision_row, features_hash), 12, OAL_VALUE, OAL_T_U64, 8, 0, false, -1 },
+	{ "features_missing", offsetof(struct oal_decision_row, features_missing), 13, OAL_VALUE, OAL_T_U8, 1, 0, false, -1 },
+	{ "eval_ns", offsetof(struct oal_decision_row, eval_ns), 14, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+};
+
+static const struct oal_column bundle_status_columns[] = {
+	{ "bundle", offsetof(struct oal_bundle_status_row, bundle), 3, OAL_KEY, OAL_T_U64, 8, 0, false, -1 },
+	{ "source", offsetof(struct oal_bundle_status_row, source), 4, OAL_KEY, OAL_T_U8, 1, 0, false, -1 },
+	{ "version", offsetof(struct oal_bundle_status_row, version), 5, OAL_KEY, OAL_T_U32, 4, 0, false, -1 },
+	{ "tick", offsetof(struct oal_bundle_status_row, tick), 6, OAL_TICK, OAL_T_U32, 4, 0, false, -1 },
+	{ "serial", offsetof(struct oal_bundle_status_row, serial), 7, OAL_VALUE, OAL_T_U64, 8, 0, false, -1 },
+	{ "state", offsetof(struct oal_bundle_status_row, state), 8, OAL_VALUE, OAL_T_U8, 1, 0, false, -1 },
+	{ "reason", offsetof(struct oal_bundle_status_row, reason), 9, OAL_VALUE, OAL_T_U8, 1, 0, false, -1 },
+	{ "bytes", offsetof(struct oal_bundle_status_row, bytes), 10, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+};
+
 const struct oal_table oal_tables[OAL_N_TABLES] = {
 	{ "station", 0, 0, 2, false, sizeof(struct oal_station_row), 30, 2, 16384, 512, station_columns },
 	{ "station_ac", 1, 0, 3, false, sizeof(struct oal_station_ac_row), 16, 3, 32768, 1024, station_ac_columns },
@@ -177,6 +203,8 @@ const struct oal_table oal_tables[OAL_N_TABLES] = {
 	{ "flow", 6, 1, 4, false, sizeof(struct oal_flow_row), 14, 2, 16384, 8192, flow_columns },
 	{ "drop_event", 7, 1, 5, true, sizeof(struct oal_drop_event_row), 6, 4, 16384, 2048, drop_event_columns },
 	{ "health", 8, 2, 2, true, sizeof(struct oal_health_row), 25, 1, 1024, 64, health_columns },
+	{ "decision", 9, 2, 3, true, sizeof(struct oal_decision_row), 12, 3, 1024, 64, decision_columns },
+	{ "bundle_status", 10, 2, 4, true, sizeof(struct oal_bundle_status_row), 8, 3, 256, 64, bundle_status_columns },
 };
 
 const char *const oal_topic_names[OAL_N_TOPICS] = { "ap.samples.v1", "ap.packets.v1", "ap.events.v1" };

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OAL_SETTING_SCHEMA_REVISION 1
+#define OAL_SETTING_SCHEMA_REVISION 2
 #define OAL_SETTING_TICK_US 4000
 #define OAL_SETTING_BATCH_TICKS 63
 #define OAL_SETTING_DECISION_INTERVAL_US 100000
@@ -17,12 +17,16 @@
 #define OAL_SETTING_MAX_BATCH_BYTES 1048576
 #define OAL_SETTING_MAX_FUTURE_US 60000000
 #define OAL_SETTING_MAX_PAST_US 604800000000LL
+#define OAL_SETTING_MAX_BUNDLE_BYTES 262144
+#define OAL_SETTING_MAX_TREE_NODES 4095
+#define OAL_SETTING_MAX_WINDOW_TREES 256
+#define OAL_SETTING_MAX_WINDOW_NODES 32768
 #define OAL_SETTING_CLASS_BOUNDS_PERMILLE { 10, 50, 120 }
 
 enum oal_topic { OAL_TOPIC_SAMPLES, OAL_TOPIC_PACKETS, OAL_TOPIC_EVENTS, OAL_N_TOPICS };
 enum oal_kind { OAL_KEY = 1, OAL_TICK, OAL_TIME_US, OAL_GAUGE, OAL_COUNTER, OAL_STATE, OAL_VALUE };
 enum oal_type { OAL_T_U8 = 1, OAL_T_U16, OAL_T_U32, OAL_T_U64, OAL_T_I8, OAL_T_I16, OAL_T_I32, OAL_T_I64, OAL_T_MAC, OAL_T_NAME, OAL_T_FLOW };
-enum oal_table_id { OAL_STATION, OAL_STATION_AC, OAL_CHANNEL, OAL_QUEUE, OAL_BEACON, OAL_PACKET, OAL_FLOW, OAL_DROP_EVENT, OAL_HEALTH, OAL_N_TABLES };
+enum oal_table_id { OAL_STATION, OAL_STATION_AC, OAL_CHANNEL, OAL_QUEUE, OAL_BEACON, OAL_PACKET, OAL_FLOW, OAL_DROP_EVENT, OAL_HEALTH, OAL_DECISION, OAL_BUNDLE_STATUS, OAL_N_TABLES };
 
 enum oal_header_field {
 	OAL_HEADER_AP_ID = 1,
@@ -442,6 +446,62 @@ enum {
 	OAL_HEALTH_CLOCK_ERROR_US,
 	OAL_HEALTH_CLOCK_STATE,
 	OAL_HEALTH_N_COLUMNS
+};
+
+/* One row per decision instant: what the AP's tree said. The instant is up to a few ticks before the row's own time. */
+struct oal_decision_row {
+	uint32_t absent; /* bit i: the i-th optional column was not to be had */
+	uint64_t bundle; /* Bundle in force: first 8 bytes of its hash, big-endian, without the highest bit */
+	uint8_t source; /* Who made it: 1 registry, 2 online */
+	uint32_t version; /* Version of the model */
+	uint32_t tick; /* Tick at which it was made [tick] */
+	uint64_t instant_us; /* Decision instant, microseconds since 1970 [us] */
+	uint8_t class; /* Predicted class: 0 Good, 1 Acceptable, 2 Poor, 3 Bad */
+	uint16_t confidence_permille; /* Probability of the predicted class [permille] */
+	uint16_t congested_permille; /* Probability of Poor or Bad [permille] */
+	uint16_t leaf; /* Leaf of the tree: index of its node */
+	uint64_t features_hash; /* 64-bit FNV-1a over the feature vector (big-endian 64-bit values), without the highest bit */
+	uint8_t features_missing; /* Features that were missing */
+	uint32_t eval_ns; /* Time that features and tree took [ns] */
+};
+enum {
+	OAL_DECISION_BUNDLE,
+	OAL_DECISION_SOURCE,
+	OAL_DECISION_VERSION,
+	OAL_DECISION_TICK,
+	OAL_DECISION_INSTANT_US,
+	OAL_DECISION_CLASS,
+	OAL_DECISION_CONFIDENCE_PERMILLE,
+	OAL_DECISION_CONGESTED_PERMILLE,
+	OAL_DECISION_LEAF,
+	OAL_DECISION_FEATURES_HASH,
+	OAL_DECISION_FEATURES_MISSING,
+	OAL_DECISION_EVAL_NS,
+	OAL_DECISION_N_COLUMNS
+};
+
+/* What became of a bundle at the AP. */
+struct oal_bundle_status_row {
+	uint32_t absent; /* bit i: the i-th optional column was not to be had */
+	uint64_t bundle; /* Bundle: first 8 bytes of its hash, big-endian, without the highest bit */
+	uint8_t source; /* Who made it: 1 registry, 2 online; 0 when that could not be read */
+	uint32_t version; /* Version of the model */
+	uint32_t tick; /* Tick at which it happened [tick] */
+	uint64_t serial; /* Serial of the bundle; 0 when that could not be read [us] */
+	uint8_t state; /* 1 applied, 2 rejected, 3 restored from flash after a start, 4 waiting for its activation time */
+	uint8_t reason; /* Why it was rejected: settings.bundle_reasons, 0 for none */
+	uint32_t bytes; /* Size of the signed bundle [B] */
+};
+enum {
+	OAL_BUNDLE_STATUS_BUNDLE,
+	OAL_BUNDLE_STATUS_SOURCE,
+	OAL_BUNDLE_STATUS_VERSION,
+	OAL_BUNDLE_STATUS_TICK,
+	OAL_BUNDLE_STATUS_SERIAL,
+	OAL_BUNDLE_STATUS_STATE,
+	OAL_BUNDLE_STATUS_REASON,
+	OAL_BUNDLE_STATUS_BYTES,
+	OAL_BUNDLE_STATUS_N_COLUMNS
 };
 
 #endif

@@ -14,7 +14,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 PROTO = ROOT / "proto"
-FILES = ["oal/options.proto", "oal/samples.proto", "oal/packets.proto", "oal/events.proto", "oal/batch.proto"]
+FILES = ["oal/options.proto", "oal/samples.proto", "oal/packets.proto", "oal/events.proto", "oal/batch.proto", "oal/bundle.proto"]
 BATCHES = [("SampleBatch", "samples", "ap.samples.v1"), ("PacketBatch", "packets", "ap.packets.v1"), ("EventBatch", "events", "ap.events.v1")]
 
 #: size in bytes in memory, signed, ClickHouse type

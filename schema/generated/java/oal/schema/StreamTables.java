@@ -101,5 +101,114 @@ public final class StreamTables {
           new ClickHouseColumn("bytes", "UInt32"),
           new ClickHouseColumn("payload", "String"));
 
+  /** One row per AP and decision instant - what the AP predicted, with the class that came true. */
+  public static final List<ClickHouseColumn> PREDICTION =
+      List.of(
+          new ClickHouseColumn("ap_id", "LowCardinality(String)"),
+          new ClickHouseColumn("site", "LowCardinality(String)"),
+          new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
+          new ClickHouseColumn("boot_id", "UInt64"),
+          new ClickHouseColumn("bundle", "UInt64"),
+          new ClickHouseColumn("source", "Enum8('unknown' = 0, 'registry' = 1, 'online' = 2)"),
+          new ClickHouseColumn("version", "UInt32"),
+          new ClickHouseColumn("predicted", "Enum8('Good' = 0, 'Acceptable' = 1, 'Poor' = 2, 'Bad' = 3)"),
+          new ClickHouseColumn("confidence_permille", "UInt16"),
+          new ClickHouseColumn("congested_permille", "UInt16"),
+          new ClickHouseColumn("leaf", "UInt16"),
+          new ClickHouseColumn("features_missing", "UInt8"),
+          new ClickHouseColumn("eval_ns", "UInt32"),
+          new ClickHouseColumn("class_now", "Enum8('unknown' = -1, 'Good' = 0, 'Acceptable' = 1, 'Poor' = 2, 'Bad' = 3)"),
+          new ClickHouseColumn("class", "Enum8('unknown' = -1, 'Good' = 0, 'Acceptable' = 1, 'Poor' = 2, 'Bad' = 3)"),
+          new ClickHouseColumn("complete", "UInt8"),
+          new ClickHouseColumn("features_match", "Enum8('unknown' = -1, 'differ' = 0, 'same' = 1)"));
+
+  /** One row per tree that the online trainer fitted - shipped or not, why, and the numbers compared. */
+  public static final List<ClickHouseColumn> TREE_DECISION =
+      List.of(
+          new ClickHouseColumn("ap_id", "LowCardinality(String)"),
+          new ClickHouseColumn("site", "LowCardinality(String)"),
+          new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
+          new ClickHouseColumn("trainer", "LowCardinality(String)"),
+          new ClickHouseColumn("action", "Enum8('held' = 0, 'shipped' = 1)"),
+          new ClickHouseColumn("reason", "LowCardinality(String)"),
+          new ClickHouseColumn("items", "UInt32"),
+          new ClickHouseColumn("train_items", "UInt32"),
+          new ClickHouseColumn("test_items", "UInt32"),
+          new ClickHouseColumn("test_onsets", "UInt32"),
+          new ClickHouseColumn("train_until", "DateTime64(6, 'UTC')"),
+          new ClickHouseColumn("test_until", "DateTime64(6, 'UTC')"),
+          new ClickHouseColumn("candidate_onset_ap", "Float32"),
+          new ClickHouseColumn("in_force_onset_ap", "Float32"),
+          new ClickHouseColumn("persistence_onset_ap", "Float32"),
+          new ClickHouseColumn("candidate_macro_f1", "Float32"),
+          new ClickHouseColumn("in_force_macro_f1", "Float32"),
+          new ClickHouseColumn("persistence_macro_f1", "Float32"),
+          new ClickHouseColumn("drift", "Float32"),
+          new ClickHouseColumn("nodes", "UInt16"),
+          new ClickHouseColumn("fit_us", "UInt32"),
+          new ClickHouseColumn("bundle", "UInt64"),
+          new ClickHouseColumn("version", "UInt32"),
+          new ClickHouseColumn("in_force", "UInt64"),
+          new ClickHouseColumn("feature_hash", "UInt64"));
+
+  /** One row per bundle released to APs, or withdrawn. */
+  public static final List<ClickHouseColumn> RELEASE =
+      List.of(
+          new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
+          new ClickHouseColumn("source", "Enum8('unknown' = 0, 'registry' = 1, 'online' = 2)"),
+          new ClickHouseColumn("slot", "Enum8('champion' = 1, 'canary' = 2, 'challenger' = 3, 'online' = 4)"),
+          new ClickHouseColumn("scope", "String"),
+          new ClickHouseColumn("action", "Enum8('release' = 1, 'withdraw' = 2)"),
+          new ClickHouseColumn("model", "LowCardinality(String)"),
+          new ClickHouseColumn("version", "UInt32"),
+          new ClickHouseColumn("bundle", "UInt64"),
+          new ClickHouseColumn("serial", "Int64"),
+          new ClickHouseColumn("bytes", "UInt32"),
+          new ClickHouseColumn("nodes", "UInt16"),
+          new ClickHouseColumn("feature_hash", "UInt64"),
+          new ClickHouseColumn("run_id", "String"),
+          new ClickHouseColumn("reason", "String"));
+
+  /** One row per step of a rollout. */
+  public static final List<ClickHouseColumn> ROLLOUT =
+      List.of(
+          new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
+          new ClickHouseColumn("rollout", "String"),
+          new ClickHouseColumn("slot", "Enum8('champion' = 1, 'canary' = 2, 'challenger' = 3, 'online' = 4)"),
+          new ClickHouseColumn("scope", "String"),
+          new ClickHouseColumn("bundle", "UInt64"),
+          new ClickHouseColumn("step", "Enum8('started' = 1, 'soaking' = 2, 'expanded' = 3, 'completed' = 4, 'aborted' = 5, 'superseded' = 6)"),
+          new ClickHouseColumn("aps", "UInt32"),
+          new ClickHouseColumn("applied", "UInt32"),
+          new ClickHouseColumn("rejected", "UInt32"),
+          new ClickHouseColumn("metric", "LowCardinality(String)"),
+          new ClickHouseColumn("value", "Float64"),
+          new ClickHouseColumn("limit", "Float64"),
+          new ClickHouseColumn("detail", "String"));
+
+  /** TCP state of a flow at its sender (inet_diag) - the truth for the window model. Made in the lab. */
+  public static final List<ClickHouseColumn> SENDER_TCP =
+      List.of(
+          new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
+          new ClickHouseColumn("host", "LowCardinality(String)"),
+          new ClickHouseColumn("flow_id", "UInt64"),
+          new ClickHouseColumn("server_port", "UInt16"),
+          new ClickHouseColumn("client_port", "UInt16"),
+          new ClickHouseColumn("congestion_control", "LowCardinality(String)"),
+          new ClickHouseColumn("state", "UInt8"),
+          new ClickHouseColumn("cwnd_bytes", "UInt32"),
+          new ClickHouseColumn("ssthresh_bytes", "UInt32"),
+          new ClickHouseColumn("mss_bytes", "UInt16"),
+          new ClickHouseColumn("unacked_pkts", "UInt32"),
+          new ClickHouseColumn("rtt_us", "UInt32"),
+          new ClickHouseColumn("min_rtt_us", "UInt32"),
+          new ClickHouseColumn("delivery_rate_bps", "UInt64"),
+          new ClickHouseColumn("pacing_rate_bps", "UInt64"),
+          new ClickHouseColumn("bytes_acked", "UInt64"),
+          new ClickHouseColumn("retrans_pkts", "UInt32"),
+          new ClickHouseColumn("lost_pkts", "UInt32"),
+          new ClickHouseColumn("clock_offset_us", "Int64"),
+          new ClickHouseColumn("clock_offset_error_us", "UInt32"));
+
   private StreamTables() {}
 }

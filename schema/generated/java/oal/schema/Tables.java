@@ -573,8 +573,100 @@ public final class Tables {
     private Health() {}
   }
 
+  /** One row per decision instant: what the AP's tree said. The instant is up to a few ticks before the row's own time. */
+  public static final TableSpec DECISION =
+      new TableSpec(
+          "decision", 9, Topic.EVENTS, 3, true, 1024, 64, 3,
+          List.of(
+              new ColumnSpec("bundle", 0, 3, Kind.KEY, Type.U64, 0, false, -1),
+              new ColumnSpec("source", 1, 4, Kind.KEY, Type.U8, 0, false, -1),
+              new ColumnSpec("version", 2, 5, Kind.KEY, Type.U32, 0, false, -1),
+              new ColumnSpec("tick", 3, 6, Kind.TICK, Type.U32, 0, false, -1),
+              new ColumnSpec("instant_us", 4, 7, Kind.VALUE, Type.U64, 0, false, -1),
+              new ColumnSpec("class", 5, 8, Kind.VALUE, Type.U8, 0, false, -1),
+              new ColumnSpec("confidence_permille", 6, 9, Kind.VALUE, Type.U16, 0, false, -1),
+              new ColumnSpec("congested_permille", 7, 10, Kind.VALUE, Type.U16, 0, false, -1),
+              new ColumnSpec("leaf", 8, 11, Kind.VALUE, Type.U16, 0, false, -1),
+              new ColumnSpec("features_hash", 9, 12, Kind.VALUE, Type.U64, 0, false, -1),
+              new ColumnSpec("features_missing", 10, 13, Kind.VALUE, Type.U8, 0, false, -1),
+              new ColumnSpec("eval_ns", 11, 14, Kind.VALUE, Type.U32, 0, false, -1)),
+          List.of(
+              new ClickHouseColumn("ap_id", "LowCardinality(String)"),
+              new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
+              new ClickHouseColumn("boot_id", "UInt64"),
+              new ClickHouseColumn("batch_seq", "UInt64"),
+              new ClickHouseColumn("bundle", "UInt64"),
+              new ClickHouseColumn("source", "UInt8"),
+              new ClickHouseColumn("version", "UInt32"),
+              new ClickHouseColumn("instant_us", "UInt64"),
+              new ClickHouseColumn("class", "UInt8"),
+              new ClickHouseColumn("confidence_permille", "UInt16"),
+              new ClickHouseColumn("congested_permille", "UInt16"),
+              new ClickHouseColumn("leaf", "UInt16"),
+              new ClickHouseColumn("features_hash", "UInt64"),
+              new ClickHouseColumn("features_missing", "UInt8"),
+              new ClickHouseColumn("eval_ns", "UInt32")));
+
+  /** Column indices of decision. */
+  public static final class Decision {
+    public static final int BUNDLE = 0;
+    public static final int SOURCE = 1;
+    public static final int VERSION = 2;
+    public static final int TICK = 3;
+    public static final int INSTANT_US = 4;
+    public static final int CLASS = 5;
+    public static final int CONFIDENCE_PERMILLE = 6;
+    public static final int CONGESTED_PERMILLE = 7;
+    public static final int LEAF = 8;
+    public static final int FEATURES_HASH = 9;
+    public static final int FEATURES_MISSING = 10;
+    public static final int EVAL_NS = 11;
+
+    private Decision() {}
+  }
+
+  /** What became of a bundle at the AP. */
+  public static final TableSpec BUNDLE_STATUS =
+      new TableSpec(
+          "bundle_status", 10, Topic.EVENTS, 4, true, 256, 64, 3,
+          List.of(
+              new ColumnSpec("bundle", 0, 3, Kind.KEY, Type.U64, 0, false, -1),
+              new ColumnSpec("source", 1, 4, Kind.KEY, Type.U8, 0, false, -1),
+              new ColumnSpec("version", 2, 5, Kind.KEY, Type.U32, 0, false, -1),
+              new ColumnSpec("tick", 3, 6, Kind.TICK, Type.U32, 0, false, -1),
+              new ColumnSpec("serial", 4, 7, Kind.VALUE, Type.U64, 0, false, -1),
+              new ColumnSpec("state", 5, 8, Kind.VALUE, Type.U8, 0, false, -1),
+              new ColumnSpec("reason", 6, 9, Kind.VALUE, Type.U8, 0, false, -1),
+              new ColumnSpec("bytes", 7, 10, Kind.VALUE, Type.U32, 0, false, -1)),
+          List.of(
+              new ClickHouseColumn("ap_id", "LowCardinality(String)"),
+              new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
+              new ClickHouseColumn("boot_id", "UInt64"),
+              new ClickHouseColumn("batch_seq", "UInt64"),
+              new ClickHouseColumn("bundle", "UInt64"),
+              new ClickHouseColumn("source", "UInt8"),
+              new ClickHouseColumn("version", "UInt32"),
+              new ClickHouseColumn("serial", "UInt64"),
+              new ClickHouseColumn("state", "UInt8"),
+              new ClickHouseColumn("reason", "UInt8"),
+              new ClickHouseColumn("bytes", "UInt32")));
+
+  /** Column indices of bundle_status. */
+  public static final class BundleStatus {
+    public static final int BUNDLE = 0;
+    public static final int SOURCE = 1;
+    public static final int VERSION = 2;
+    public static final int TICK = 3;
+    public static final int SERIAL = 4;
+    public static final int STATE = 5;
+    public static final int REASON = 6;
+    public static final int BYTES = 7;
+
+    private BundleStatus() {}
+  }
+
   public static final List<TableSpec> ALL =
-      List.of(STATION, STATION_AC, CHANNEL, QUEUE, BEACON, PACKET, FLOW, DROP_EVENT, HEALTH);
+      List.of(STATION, STATION_AC, CHANNEL, QUEUE, BEACON, PACKET, FLOW, DROP_EVENT, HEALTH, DECISION, BUNDLE_STATUS);
 
   private Tables() {}
 }

@@ -1,0 +1,11 @@
+    `ap_id` LowCardinality(String) COMMENT 'Access point' CODEC(ZSTD(1)),
+    `ts` DateTime64(6, 'UTC') COMMENT 'Time of the row, the AP\'s clock' CODEC(Delta(8), ZSTD(1)),
+    `boot_id` UInt64 COMMENT 'Incarnation of the exporter; counters restart with it' CODEC(ZSTD(1)),
+    `batch_seq` UInt64 COMMENT 'Sequence number of the batch that brought the row' CODEC(Delta(8), ZSTD(1)),
+    `bundle` UInt64 COMMENT 'Bundle: first 8 bytes of its hash, big-endian, without the highest bit' CODEC(ZSTD(1)),
+    `source` UInt8 COMMENT 'Who made it: 1 registry, 2 online; 0 when that could not be read' CODEC(ZSTD(1)),
+    `version` UInt32 COMMENT 'Version of the model' CODEC(ZSTD(1)),
+    `serial` UInt64 COMMENT 'Serial of the bundle; 0 when that could not be read [us]' CODEC(ZSTD(1)),
+    `state` UInt8 COMMENT '1 applied, 2 rejected, 3 restored from flash after a start, 4 waiting for its activation time' CODEC(ZSTD(1)),
+    `reason` UInt8 COMMENT 'Why it was rejected: settings.bundle_reasons, 0 for none' CODEC(ZSTD(1)),
+    `bytes` UInt32 COMMENT 'Size of the signed bundle [B]' CODEC(ZSTD(1))

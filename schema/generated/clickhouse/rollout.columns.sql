@@ -1,0 +1,13 @@
+    `ts` DateTime64(6, 'UTC') COMMENT 'Time of the step, the push service\'s clock',
+    `rollout` String COMMENT 'Name of the rollout',
+    `slot` Enum8('champion' = 1, 'canary' = 2, 'challenger' = 3, 'online' = 4) COMMENT 'Slot of the release',
+    `scope` String COMMENT 'Scope of the release',
+    `bundle` UInt64 COMMENT 'Bundle that is rolled out',
+    `step` Enum8('started' = 1, 'soaking' = 2, 'expanded' = 3, 'completed' = 4, 'aborted' = 5, 'superseded' = 6) COMMENT 'Step',
+    `aps` UInt32 COMMENT 'APs that have the bundle as their desired state',
+    `applied` UInt32 COMMENT 'APs that applied it',
+    `rejected` UInt32 COMMENT 'APs that rejected it',
+    `metric` LowCardinality(String) COMMENT 'Abort metric; empty for none',
+    `value` Float64 COMMENT 'Its value; NaN when not measured',
+    `limit` Float64 COMMENT 'Its limit; NaN for none',
+    `detail` String COMMENT 'Explanation'
