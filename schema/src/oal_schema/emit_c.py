@@ -18,6 +18,11 @@ def header(schema: Schema) -> str:
         if isinstance(v, int):
             o.append(f"#define OAL_SETTING_{k.upper()} {v}LL" if v > 0x7FFFFFFF else f"#define OAL_SETTING_{k.upper()} {v}")
     o.append(f"#define OAL_SETTING_CLASS_BOUNDS_PERMILLE {{ {', '.join(map(str, schema.settings['class_bounds_permille']))} }}")
+    for k, v in schema.settings.items():  # lists of names: class_names, bundle_states, bundle_reasons
+        if isinstance(v, list) and isinstance(v[0], str):
+            one = k.upper().removesuffix("ES" if k.endswith("sses") else "S")
+            o.append(f"enum oal_{one.lower()} {{ " + ", ".join(f"OAL_{one}_{x.upper()}" for x in v) + f", OAL_N_{k.upper()} }};")
+            o.append(f"#define OAL_{k.upper()} {{ " + ", ".join(f'"{x}"' for x in v) + " }")
     o.append("\nenum oal_topic { " + ", ".join(f"OAL_TOPIC_{t.upper()}" for _, t, _ in BATCHES) + ", OAL_N_TOPICS };")
     o.append("enum oal_kind { OAL_KEY = 1, OAL_TICK, OAL_TIME_US, OAL_GAUGE, OAL_COUNTER, OAL_STATE, OAL_VALUE };")
     o.append("enum oal_type { OAL_T_U8 = 1, OAL_T_U16, OAL_T_U32, OAL_T_U64, OAL_T_I8, OAL_T_I16, OAL_T_I32, OAL_T_I64, OAL_T_MAC, OAL_T_NAME, OAL_T_FLOW };")
