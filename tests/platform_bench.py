@@ -79,7 +79,7 @@ def latency(platform) -> list[dict]:
 
 def main() -> int:
     BENCH.mkdir(parents=True, exist_ok=True)
-    with Platform(ROOT / "build/bench-platform", ports="auto") as platform:
+    with Platform(ROOT / "build/bench-platform", ports="auto", only=["data"]) as platform:
         for name, measure in (("wire-broker", wire), ("latency", latency)):
             print(f"bench: {name}, {SECONDS} s …", file=sys.stderr)
             (BENCH / f"{name}.json").write_text(json.dumps(measure(platform), indent=1) + "\n")

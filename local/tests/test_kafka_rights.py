@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from oal_local.paths import SOURCE, python
 
 AP_TOPICS = ("ap.samples.v1", "ap.packets.v1", "ap.events.v1")
-OTHER_TOPICS = ("training.items.v1", "ap.bundles.v1", "dead.letters.v1")
+OTHER_TOPICS = ("training.items.v1", "ap.bundles.v1", "dead.letters.v1", "platform.events.v1")
 
 
 def write(options: dict, topic: str):

@@ -124,7 +124,7 @@ def test_default_ports_in_use_are_named(tmp_path, monkeypatch, small):
 
 def test_a_missing_job_is_named(tmp_path):
     with pytest.raises(PlatformError, match="none.jar is missing"):
-        Platform(tmp_path / "state", ports="auto", job_jar=str(tmp_path / "none.jar")).up()
+        Platform(tmp_path / "state", ports="auto", only=["data"], job_jar=str(tmp_path / "none.jar")).up()
     assert processes_of(tmp_path / "state") == []
 
 

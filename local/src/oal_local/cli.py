@@ -10,14 +10,14 @@ import sys
 from oal_local import clickhouse, demo
 from oal_local.errors import PlatformError
 from oal_local.platform import DEFAULT_STATE, Platform, setup
-from oal_local.services import SERVICES
+from oal_local.services import GROUPS, SERVICES
 
-ENDING = f"""services: {', '.join(SERVICES)} (flink: both of its own).
+ENDING = f"""services: {', '.join(SERVICES)} (groups: {', '.join(GROUPS)}).
 The state folder holds everything an instance writes; several instances with their own folders run side by side with --ports auto."""
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="oal-local", description="Kafka, Flink and ClickHouse as processes on loopback.", epilog=ENDING,
+    top = argparse.ArgumentParser(prog="oal-local", description="The platform as processes on loopback: Kafka, Flink, ClickHouse, MLflow, trainer, model registry, push service.", epilog=ENDING,
                                   formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
@@ -42,6 +42,7 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--state-backend", choices=("hashmap", "rocksdb"))
     up.add_argument("--parallelism", type=int)
     up.add_argument("--taskmanager-heap-mib", type=int)
+    up.add_argument("--trainer-settings", help="thresholds of the online trainer (default: training/online.yaml)")
     demo.add_arguments(add("demo", "the whole path: replay captures as access points and watch the data arrive"))
     add("down", "stop everything, in reverse order; data stays")
     add("status", "state, pid and readiness of each service").add_argument("--json", action="store_true")
@@ -70,10 +71,12 @@ def settings_of(options) -> dict:
             raise PlatformError(f"`{bad[0]}` should be KEY=VALUE")
         return {key: value for key, _, value in split}
 
-    names = ("partitions", "job_jar", "job_class", "job_args", "checkpoint_interval", "state_backend", "parallelism", "taskmanager_heap_mib")
+    names = ("partitions", "job_jar", "job_class", "job_args", "checkpoint_interval", "state_backend", "parallelism", "taskmanager_heap_mib", "trainer_settings")
     changes = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.job_jar:
         changes["job_jar"] = os.path.abspath(options.job_jar)
+    if options.trainer_settings:
+        changes["trainer_settings"] = os.path.abspath(options.trainer_settings)
     if options.job_property:
         changes["job_properties"] = pairs(options.job_property)
     if options.flink:

@@ -61,6 +61,11 @@ def query(state: State, settings: Settings, sql: str, user: str = "admin", timeo
         raise PlatformError(f"ClickHouse refused `{sql[:200]}` of user {user}: {error.read().decode(errors='replace')[:2000]}") from None
 
 
+def client(state: State, settings: Settings, user: str) -> dict:
+    """The `clickhouse` section of a service's configuration."""
+    return {"url": url(settings), "user": user, "password_file": str(passwords.file(state, user)), "database": DATABASE}
+
+
 def ready(state: State, settings: Settings) -> bool:
     try:
         return query(state, settings, "SELECT 1", timeout_s=5) == "1\n"

@@ -1,4 +1,4 @@
-"""Passwords of the ClickHouse users: random, made once, one file of mode 0600 each in the state folder."""
+"""Passwords and tokens: random, made once, one file of mode 0600 each in the state folder."""
 import hashlib
 import secrets
 from pathlib import Path
@@ -6,20 +6,28 @@ from pathlib import Path
 from oal_local.paths import State, write_private
 
 CLICKHOUSE_USERS = ("admin", "ingest", "analyst")
+MLFLOW_USERS = ("admin", "trainer", "model-registry")
+TOKENS = ("push-admin.token", "mlflow-webhook.secret")
 
 
-def file(state: State, user: str) -> Path:
-    return state.secrets / f"clickhouse-{user}.password"
+def file(state: State, user: str, of: str = "clickhouse") -> Path:
+    return state.secrets / f"{of}-{user}.password"
+
+
+def token_file(state: State, name: str) -> Path:
+    return state.secrets / name
 
 
 def ensure(state: State) -> None:
-    for user in CLICKHOUSE_USERS:
-        if not file(state, user).exists():
-            write_private(file(state, user), secrets.token_urlsafe(24))
+    wanted = [*(file(state, user) for user in CLICKHOUSE_USERS), *(file(state, user, "mlflow") for user in MLFLOW_USERS),
+              *(token_file(state, name) for name in TOKENS)]
+    for path in wanted:
+        if not path.exists():
+            write_private(path, secrets.token_urlsafe(24))
 
 
-def read(state: State, user: str) -> str:
-    return file(state, user).read_text().strip()
+def read(state: State, user: str, of: str = "clickhouse") -> str:
+    return file(state, user, of).read_text().strip()
 
 
 def sha256_hex(state: State, user: str) -> str:

@@ -37,13 +37,18 @@ class State:
         self.clickhouse = self.dir / "clickhouse"
         self.flink = self.dir / "flink"
         self.checkpoints = self.flink / "checkpoints"
+        self.mlflow = self.dir / "mlflow"
+        self.registry = self.dir / "model-registry"
+        self.trainer = self.dir / "trainer"
+        self.push = self.dir / "push"
+        self.trusted_keys = self.pki / "bundle-keys.txt"
         self.job_properties = self.flink / "job.properties"
 
     def make(self) -> None:
         """Create the folders; only their owner may enter, for keys and passwords are in there."""
         self.dir.mkdir(parents=True, exist_ok=True)
         self.dir.chmod(0o700)
-        for folder in (self.logs, self.run, self.pki, self.secrets, self.kafka, self.clickhouse,
+        for folder in (self.logs, self.run, self.pki, self.secrets, self.kafka, self.clickhouse, self.mlflow, self.registry, self.trainer, self.push,
                        self.flink / "conf", self.flink / "tmp", self.checkpoints):
             folder.mkdir(parents=True, exist_ok=True)
 

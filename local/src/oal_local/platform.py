@@ -3,17 +3,21 @@
     with Platform(folder, only=["kafka", "clickhouse"]) as p:
         p.kafka.bootstrap, p.kafka.client("viewer"), p.clickhouse.query("SELECT 1"), p.kill("kafka", 9), p.wait_ready("kafka")
 """
+import base64
 import fcntl
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from contextlib import contextmanager
 from functools import cached_property
 
-from oal_local import classdata, clickhouse, distribution, flink, kafka, passwords, settings
+from oal_local import classdata, clickhouse, distribution, flink, kafka, mlflow, passwords, push, registry, settings, signing, trainer
 from oal_local.errors import PlatformError
 from oal_local.paths import REPO, SOURCE, State, python
 from oal_local.services import SERVICES, Service, chosen, fingerprint
@@ -59,23 +63,31 @@ class Platform:
             self._check_job(current)
             self.issue_certificates()
             passwords.ensure(self.state)
-            kafka.render(self.state, current)
-            clickhouse.render(self.state, current)
-            flink.render(self.state, current)
+            if {push.NAME, trainer.NAME, registry.NAME} & {service.name for service in self.only}:
+                signing.ensure(self.state)
+            for part in (kafka, clickhouse, flink, mlflow, registry, trainer, push):
+                part.render(self.state, current)
             self.supervisor.start()
             try:
+                # These need nothing, so they start side by side; MLflow is slow, and the others can wait for it by themselves.
+                first = [service for service in self.only if service.name in (kafka.NAME, clickhouse.NAME, mlflow.NAME)]
+                for service in first:
+                    self._start(service, current)
+                self._storage_ready(current)
                 for service in self.only:
-                    self._stop_if_outdated(service, current)
-                    self.supervisor.start_process(service.name)
-                    # Kafka and ClickHouse need nothing, so they start side by side.
-                    if service.name not in (kafka.NAME, clickhouse.NAME):
+                    if service not in first:
+                        self._start(service, current)
                         self.wait_ready(service.name)
-                    elif service is [s for s in self.only if s.name in (kafka.NAME, clickhouse.NAME)][-1]:
-                        self._storage_ready(current)
+                if mlflow.NAME in [service.name for service in first]:
+                    self.wait_ready(mlflow.NAME)
             except BaseException:
                 self._stop()
                 raise
         return self
+
+    def _start(self, service: Service, current) -> None:
+        self._stop_if_outdated(service, current)
+        self.supervisor.start_process(service.name)
 
     def _stop_if_outdated(self, service: Service, current) -> None:
         started_with = self.state.run / f"{service.name}.files"
@@ -216,6 +228,14 @@ class Platform:
     def flink(self) -> "Flink":
         return Flink(self)
 
+    @cached_property
+    def mlflow(self) -> "MLflow":
+        return MLflow(self)
+
+    @cached_property
+    def push(self) -> "Push":
+        return Push(self)
+
     def env(self) -> dict[str, str]:
         """Addresses and files as environment variables."""
         native = self.settings.ports["clickhouse_native"]
@@ -231,6 +251,15 @@ class Platform:
                for user in passwords.CLICKHOUSE_USERS},
             "OAL_FLINK_REST": self.flink.rest_url,
             "OAL_JOB_PROPERTIES": str(self.state.job_properties),
+            "OAL_MLFLOW_URL": self.mlflow.url,
+            "OAL_MLFLOW_USER": "admin",
+            "OAL_MLFLOW_PASSWORD_FILE": str(passwords.file(self.state, "admin", "mlflow")),
+            "OAL_REGISTRY_URL": registry.url(self.settings),
+            "OAL_TRAINER_URL": trainer.url(self.settings),
+            "OAL_PUSH_AP_URL": self.push.ap_url,
+            "OAL_PUSH_ADMIN_URL": self.push.admin_url,
+            "OAL_PUSH_ADMIN_TOKEN_FILE": str(self.push.token_file),
+            "OAL_TRUSTED_KEYS": str(self.state.trusted_keys),
             "OAL_LOGS": str(self.state.logs),
         }
 
@@ -295,6 +324,57 @@ class Flink:
             return sum(self.get(f"/jobs/{job['jid']}/checkpoints")["counts"]["completed"] for job in jobs)
         except (OSError, ValueError, KeyError):
             return 0
+
+
+class MLflow:
+    def __init__(self, platform: Platform):
+        self._platform = platform
+
+    @property
+    def url(self) -> str:
+        return mlflow.url(self._platform.settings)
+
+    def password_file(self, user: str = "admin"):
+        return passwords.file(self._platform.state, user, "mlflow")
+
+    def password(self, user: str = "admin") -> str:
+        return passwords.read(self._platform.state, user, "mlflow")
+
+    def api(self, path: str, body: dict | None = None, method: str | None = None, user: str = "admin") -> dict:
+        """A call of MLflow's REST interface, `path` below /api/2.0/mlflow/; PlatformError with MLflow's words when it refuses."""
+        return call(f"{self.url}/api/2.0/mlflow/{path}", body, method, {"Authorization": "Basic " + base64.b64encode(
+            f"{user}:{self.password(user)}".encode()).decode()})
+
+
+class Push:
+    def __init__(self, platform: Platform):
+        self._platform = platform
+
+    @property
+    def ap_url(self) -> str:
+        return push.ap_url(self._platform.settings)
+
+    @property
+    def admin_url(self) -> str:
+        return push.admin_url(self._platform.settings)
+
+    @property
+    def token_file(self):
+        return passwords.token_file(self._platform.state, "push-admin.token")
+
+    def get(self, path: str, body: dict | None = None, method: str | None = None):
+        """A call of the admin interface, decoded."""
+        return call(self.admin_url + path, body, method, {"Authorization": f"Bearer {self.token_file.read_text().strip()}"})
+
+
+def call(url: str, body: dict | None, method: str | None, headers: dict, timeout_s: float = 60):
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data=data, method=method, headers=headers | ({"Content-Type": "application/json"} if data else {}))
+    try:
+        with urllib.request.urlopen(request, timeout=timeout_s) as answer:
+            return json.loads(answer.read() or b"null")
+    except urllib.error.HTTPError as error:
+        raise PlatformError(f"{request.get_method()} {url}: {error.code} {error.read().decode(errors='replace')[:2000]}") from None
 
 
 def setup(services=None) -> None:

@@ -21,6 +21,11 @@ DEFAULT = {
     "flink_rpc": 6123,
     "flink_blob": 6124,
     "taskmanager_rpc": 6122,
+    "mlflow": 5000,
+    "model_registry": 5001,
+    "trainer": 5002,
+    "push_ap": 8443,
+    "push_admin": 8444,
 }
 FIRST, LAST = 20000, 32000  # Linux gives out 32768-60999 by itself
 BLOCK = 16

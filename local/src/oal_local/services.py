@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from oal_local import clickhouse, flink, kafka
+from oal_local import clickhouse, flink, kafka, mlflow, push, registry, trainer
 from oal_local.errors import PlatformError
 
 
@@ -22,20 +22,28 @@ class Service:
 SERVICES = {service.name: service for service in (
     Service(kafka.NAME, 1, kafka.prepare, kafka.command, kafka.ready, kafka.files, 30),
     Service(clickhouse.NAME, 2, clickhouse.prepare, clickhouse.command, clickhouse.ready, clickhouse.files, 30),
-    Service(flink.JOBMANAGER, 3, flink.prepare_jobmanager, flink.jobmanager_command, flink.jobmanager_ready,
+    Service(mlflow.NAME, 3, mlflow.prepare, mlflow.command, mlflow.ready, mlflow.files, 20),
+    Service(flink.JOBMANAGER, 4, flink.prepare_jobmanager, flink.jobmanager_command, flink.jobmanager_ready,
             flink.jobmanager_files, 20),
-    Service(flink.TASKMANAGER, 4, flink.prepare_taskmanager, flink.taskmanager_command, flink.taskmanager_ready,
+    Service(flink.TASKMANAGER, 5, flink.prepare_taskmanager, flink.taskmanager_command, flink.taskmanager_ready,
             flink.taskmanager_files, 20),
+    Service(push.NAME, 6, push.prepare, push.command, push.ready, push.files, 20),
+    Service(trainer.NAME, 7, trainer.prepare, trainer.command, trainer.ready, trainer.files, 20),
+    Service(registry.NAME, 8, registry.prepare, registry.command, registry.ready, registry.files, 30),
 )}
+
+FLINK = {flink.JOBMANAGER, flink.TASKMANAGER}
+GROUPS = {"flink": FLINK, "data": FLINK | {kafka.NAME, clickhouse.NAME}, "learning": {mlflow.NAME, push.NAME, trainer.NAME, registry.NAME}}
 
 
 def chosen(only) -> list[Service]:
-    """The services of a list of names, in start order; `flink` is both of its processes, nothing is all."""
+    """The services of a list of names, in start order; nothing is all, and each group stands for its own."""
     names = set(only or SERVICES)
-    if "flink" in names:
-        names = names - {"flink"} | {flink.JOBMANAGER, flink.TASKMANAGER}
+    for group, members in GROUPS.items():
+        if group in names:
+            names = names - {group} | members
     if unknown := names - set(SERVICES):
-        raise PlatformError(f"no such service: {', '.join(sorted(unknown))}; there are {', '.join(SERVICES)}, and flink for both of its own")
+        raise PlatformError(f"no such service: {', '.join(sorted(unknown))}; there are {', '.join(SERVICES)}, and the groups {', '.join(GROUPS)}")
     return [service for service in SERVICES.values() if service.name in names]
 
 

@@ -23,6 +23,7 @@ class Settings:
     taskmanager_heap_mib: int = 768
     kafka_heap_mib: int = 384
     clickhouse_memory_mib: int = 1536
+    trainer_settings: str = ""  # file of thresholds; empty: training/online.yaml
 
 
 def load(state: State) -> Settings | None:

@@ -1,0 +1,54 @@
+"""The push service, which delivers bundles to APs."""
+import json
+
+from oal_local import clickhouse, health, kafka, passwords
+from oal_local.errors import PlatformError
+from oal_local.paths import REPO, State, write_private
+from oal_local.settings import Settings
+
+NAME = "push"
+BINARY = REPO / "deploy" / "build" / "oal-deploy"
+
+
+def config_file(state: State):
+    return state.push / "deploy.yaml"
+
+
+def ap_url(settings: Settings) -> str:
+    return f"https://127.0.0.1:{settings.ports['push_ap']}"
+
+
+def admin_url(settings: Settings) -> str:
+    return f"http://127.0.0.1:{settings.ports['push_admin']}"
+
+
+def render(state: State, settings: Settings) -> None:
+    config = {
+        "ap_listen": f"127.0.0.1:{settings.ports['push_ap']}",
+        "tls": {"cert": str(state.pki / "deploy.crt"), "key": str(state.pki / "deploy.key"), "client_ca": str(state.pki / "ca.crt")},
+        "admin_listen": f"127.0.0.1:{settings.ports['push_admin']}",
+        "admin_token_file": str(passwords.token_file(state, "push-admin.token")),
+        "kafka": {"bootstrap": kafka.bootstrap(settings), "ca": str(state.pki / "ca.crt"), "cert": str(state.pki / "deploy.crt"),
+                  "key": str(state.pki / "deploy.key")},
+        "trusted_keys": str(state.trusted_keys),
+        "store": {"path": str(state.push / "state.db")},
+        "clickhouse": clickhouse.client(state, settings, "analyst"),
+    }
+    write_private(config_file(state), json.dumps(config, indent=1) + "\n")
+
+
+def prepare(state: State, settings: Settings) -> None:
+    if not BINARY.exists():
+        raise PlatformError(f"{BINARY.relative_to(REPO)} is not built; run `make build`")
+
+
+def command(state: State, settings: Settings) -> list[str]:
+    return [str(BINARY), "serve", "--config", str(config_file(state))]
+
+
+def files(state: State, settings: Settings) -> list:
+    return [config_file(state), BINARY]
+
+
+def ready(state: State, settings: Settings) -> bool:
+    return health.ok(admin_url(settings) + "/readyz")

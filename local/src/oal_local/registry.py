@@ -1,0 +1,47 @@
+"""The service that promotes and retrains what MLflow's page asks for."""
+import json
+
+from oal_local import clickhouse, health, kafka, mlflow, passwords, signing
+from oal_local.paths import REPO, State, write_private
+from oal_local.settings import Settings
+
+NAME = "model-registry"
+
+
+def config_file(state: State):
+    return state.registry / "registry.yaml"
+
+
+def url(settings: Settings) -> str:
+    return f"http://127.0.0.1:{settings.ports['model_registry']}"
+
+
+def render(state: State, settings: Settings) -> None:
+    config = {
+        "kafka": kafka.client(state, settings, "model-registry"),
+        "mlflow": mlflow.client(state, settings, "model-registry"),
+        "signing_key": str(signing.key_file(state, "registry")),
+        "listen": f"127.0.0.1:{settings.ports['model_registry']}",
+        "webhook_secret_file": str(passwords.token_file(state, "mlflow-webhook.secret")),
+        "state_dir": str(state.registry),
+        "poll_s": 2,
+        "train_command": [str(REPO / "training" / "oal-train")],
+        "clickhouse": clickhouse.client(state, settings, "analyst"),
+    }
+    write_private(config_file(state), json.dumps(config, indent=1) + "\n")
+
+
+def prepare(state: State, settings: Settings) -> None:
+    pass
+
+
+def command(state: State, settings: Settings) -> list[str]:
+    return [str(mlflow.COMMAND), "serve", "--config", str(config_file(state))]
+
+
+def files(state: State, settings: Settings) -> list:
+    return [config_file(state)]
+
+
+def ready(state: State, settings: Settings) -> bool:
+    return health.ok(url(settings) + "/healthz")

@@ -1,0 +1,44 @@
+"""The online trainer."""
+import json
+
+from oal_local import health, kafka, mlflow, signing
+from oal_local.paths import REPO, State, write_private
+from oal_local.settings import Settings
+
+NAME = "trainer"
+
+
+def config_file(state: State):
+    return state.trainer / "online.yaml"
+
+
+def url(settings: Settings) -> str:
+    return f"http://127.0.0.1:{settings.ports['trainer']}"
+
+
+def render(state: State, settings: Settings) -> None:
+    config = {
+        "kafka": kafka.client(state, settings, "trainer"),
+        "mlflow": mlflow.client(state, settings, "trainer"),
+        "signing_key": str(signing.key_file(state, "online")),
+        "state_dir": str(state.trainer),
+        "listen": f"127.0.0.1:{settings.ports['trainer']}",
+        "settings": settings.trainer_settings or None,
+    }
+    write_private(config_file(state), json.dumps(config, indent=1) + "\n")
+
+
+def prepare(state: State, settings: Settings) -> None:
+    pass
+
+
+def command(state: State, settings: Settings) -> list[str]:
+    return [str(REPO / "training" / "oal-train"), "online", "--config", str(config_file(state))]
+
+
+def files(state: State, settings: Settings) -> list:
+    return [config_file(state)]
+
+
+def ready(state: State, settings: Settings) -> bool:
+    return health.ok(url(settings) + "/healthz")
