@@ -12,7 +12,7 @@ public record DecisionRow(
     long source,
     long version,
     long instantUs,
-    long class,
+    long class_,
     long confidencePermille,
     long congestedPermille,
     long leaf,
