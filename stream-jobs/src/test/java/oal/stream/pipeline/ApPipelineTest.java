@@ -4,6 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -16,8 +20,9 @@ import org.apache.flink.streaming.api.graph.StreamNode;
 import org.apache.flink.test.junit5.MiniClusterExtension;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
-import oal.schema.Topic;
+import oal.stream.capture.Items;
 import oal.stream.codec.BatchDecoder;
+import oal.stream.codec.Capture;
 import oal.stream.codec.DeadLetter;
 import oal.stream.codec.Golden;
 import oal.stream.codec.RawBatch;
@@ -80,6 +85,24 @@ class ApPipelineTest {
         assertEquals((long) items.kept().size(), got.get("item"));
         // Four duplicates, and what the golden sequence contains: a batch missing in both topics and one in the packets only, and a reboot.
         assertTrue(got.get("gap") >= 4 + 4, "gap rows: " + got.get("gap"));
+    }
+
+    @Test
+    void aCapturesItemsAreThoseThatTheItemsCommandPrints() throws Exception {
+        Path capture = Capture.committed().get(0);
+        List<RawBatch> in = new ArrayList<>();
+        BatchDecoder decoder = BatchDecoder.all();
+        for (Golden.Record r : Capture.read(capture)) {
+            decoder.decode(r.topic(), r.data());
+            in.add(new RawBatch(decoder.header().apId, r.topic(), r.data(), decoder.header().endUs() / 1000, 0, in.size()));
+        }
+        environment(in).execute();
+        ByteArrayOutputStream printed = new ByteArrayOutputStream();
+        ByteArrayOutputStream log = new ByteArrayOutputStream();
+        assertEquals(0, Items.run(List.of(capture.toString()), printed, new PrintStream(log)), log.toString());
+        List<String> lines = printed.toString(StandardCharsets.UTF_8).lines().toList();
+        assertTrue(lines.size() > 100, lines.size() + " items");
+        assertEquals(items.kept().stream().map(i -> new String(i.json, StandardCharsets.UTF_8)).toList(), lines);
     }
 
     @Test
