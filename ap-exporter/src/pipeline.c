@@ -64,7 +64,7 @@ struct pipeline {
 
 	/* Rows. tick_offset: where the row struct has its tick. */
 	struct row_ring rings[OAL_N_TABLES];
-	struct dedup dedup[OAL_N_TABLES]; /* of the state tables but flow, and of drop_event */
+	struct dedup dedup[OAL_N_TABLES]; /* of the state tables but flow, and of keyed events */
 	uint16_t tick_offset[OAL_N_TABLES], device_offset[OAL_N_TABLES];
 
 	/* The settling end. */
@@ -108,6 +108,12 @@ static inline bool is_state(enum oal_table_id t)
 	return t <= OAL_BEACON;
 }
 _Static_assert(OAL_STATION == 0 && OAL_PACKET == OAL_BEACON + 1, "the tables of the samples topic come first");
+
+/* Event tables whose rows are told apart by keys: those of one key are one run of a batch. */
+static inline bool is_keyed_event(enum oal_table_id t)
+{
+	return t == OAL_DROP_EVENT || t == OAL_DECISION || t == OAL_BUNDLE_STATUS;
+}
 
 /* --- set-up */
 
@@ -172,6 +178,10 @@ static void limits(const struct pipeline *p, unsigned entities[OAL_N_TABLES], un
 	rows[OAL_DROP_EVENT] = 1024;
 	entities[OAL_HEALTH] = 1;
 	rows[OAL_HEALTH] = 8;
+	/* Two or three decisions a batch, after a stall more; a bundle or two. */
+	entities[OAL_DECISION] = entities[OAL_BUNDLE_STATUS] = 16;
+	rows[OAL_DECISION] = 64;
+	rows[OAL_BUNDLE_STATUS] = 32;
 }
 
 static void find_offsets(struct pipeline *p)
@@ -200,7 +210,7 @@ static int allocate(struct pipeline *p)
 			return r;
 		p->stats.memory_bytes += p->rings[t].memory;
 		by_topic[oal_tables[t].topic] += p->rings[t].max_mask + 1;
-		if (is_state(t) || t == OAL_DROP_EVENT) {
+		if (is_state(t) || is_keyed_event(t)) {
 			if ((r = dedup_new(&p->dedup[t], t, entities[t])))
 				return r;
 			p->stats.memory_bytes += p->dedup[t].memory;
@@ -477,7 +487,7 @@ static void close_batch(struct pipeline *p, uint64_t end_us)
 	for (topic = 0; topic < OAL_N_TOPICS; topic++)
 		emit_topic(p, b, topic, end_us);
 	for (t = 0; t < OAL_N_TABLES; t++)
-		if (is_state(t) || t == OAL_DROP_EVENT)
+		if (is_state(t) || is_keyed_event(t))
 			sweep(p, t, end_us);
 	sweep_flows(p, b->t0_us, b->t0_us + (uint64_t)b->ticks * p->c.tick_us);
 	for (t = 0; t < OAL_N_TABLES; t++) {
@@ -823,7 +833,9 @@ static void end_batches(struct pipeline *p)
 
 void pipeline_tick(struct pipeline *p, uint64_t due_us, uint32_t missed_before, uint32_t late_us)
 {
+	const uint64_t settle_us = (uint64_t)p->c.settle_ticks * p->c.tick_us;
 	struct open_batch *b;
+	bool first;
 
 	p->stats.ticks += 1 + (uint64_t)missed_before;
 	p->stats.ticks_missed += missed_before;
@@ -832,20 +844,16 @@ void pipeline_tick(struct pipeline *p, uint64_t due_us, uint32_t missed_before, 
 	/* The clock was stepped, or the daemon stood still: no row of this hole could be told from a guess. */
 	if (p->n_open && (due_us < p->due_us || due_us - p->due_us > OAL_SETTING_FEATURE_GAP_US))
 		end_batches(p);
-	if (!p->n_open) {
+	first = !p->n_open;
+	if (first)
 		open_batch(p, due_us);
-	} else {
-		const uint64_t settle_us = (uint64_t)p->c.settle_ticks * p->c.tick_us;
+	while (due_us >= nominal_end(p, newest(p))) {
+		const uint64_t end_us = nominal_end(p, newest(p));
 
-		while (due_us >= nominal_end(p, newest(p))) {
-			const uint64_t end_us = nominal_end(p, newest(p));
-
-			mark_missed(p, p->c.batch_ticks);
-			if (p->n_open == MAX_OPEN) /* batches shorter than the settling time's slack: only by odd settings */
-				settle(p, newest(p)->t0_us, newest(p)->t0_us);
-			open_batch(p, end_us);
-		}
-		settle(p, due_us - settle_us, due_us - settle_us);
+		mark_missed(p, p->c.batch_ticks);
+		if (p->n_open == MAX_OPEN) /* batches shorter than the settling time's slack: only by odd settings */
+			settle(p, newest(p)->t0_us, newest(p)->t0_us);
+		open_batch(p, end_us);
 	}
 	b = newest(p);
 	p->due_us = due_us;
@@ -856,6 +864,8 @@ void pipeline_tick(struct pipeline *p, uint64_t due_us, uint32_t missed_before, 
 		b->ticks++;
 	if (late_us > b->late_max_us)
 		b->late_max_us = late_us;
+	if (!first) /* decisions that come of it are events of this tick */
+		settle(p, due_us - settle_us, due_us - settle_us);
 }
 
 /* Growth of a loss counter; as features count increments. */
@@ -864,26 +874,33 @@ static uint32_t growth(uint32_t old, uint32_t now)
 	return now >= old ? now - old : old - now > UINT32_C(1) << 31 ? now - old : now;
 }
 
-static void push_drop(struct pipeline *p, unsigned cause, uint16_t device, uint64_t mac, uint32_t queue, uint32_t count)
+/* An event of this tick; `row` but for its tick. */
+static void push_event(struct pipeline *p, enum oal_table_id t, const void *row)
 {
-	const struct oal_drop_event_row row = {.cause = (uint8_t)cause, .device = device, .mac = mac, .queue = queue, .tick = p->tick, .count = count};
-	struct dedup *d = &p->dedup[OAL_DROP_EVENT];
-	struct oal_drop_event_row *out;
+	struct dedup *d = is_keyed_event(t) ? &p->dedup[t] : NULL;
+	int slot = d ? dedup_find(d, row) : 0;
 	uint32_t number;
-	int slot;
+	void *out;
 
-	if (!count)
-		return;
-	slot = dedup_find(d, &row);
 	if (slot < 0)
-		slot = dedup_add(d, &row);
-	out = slot < 0 ? NULL : row_ring_push(&p->rings[OAL_DROP_EVENT], (unsigned)slot, p->now_us, &number);
+		slot = dedup_add(d, row);
+	out = slot < 0 ? NULL : row_ring_push(&p->rings[t], (unsigned)slot, p->now_us, &number);
 	if (!out) {
-		count_dropped(p, newest(p), OAL_TOPIC_PACKETS, 1);
+		count_dropped(p, newest(p), oal_tables[t].topic, 1);
 		return;
 	}
-	*out = row;
-	d->entities[slot].row_us = p->now_us;
+	memcpy(out, row, oal_tables[t].row_size);
+	set_tick(p, t, out);
+	if (d)
+		d->entities[slot].row_us = p->now_us;
+}
+
+static void push_drop(struct pipeline *p, unsigned cause, uint16_t device, uint64_t mac, uint32_t queue, uint32_t count)
+{
+	const struct oal_drop_event_row row = {.cause = (uint8_t)cause, .device = device, .mac = mac, .queue = queue, .count = count};
+
+	if (count)
+		push_event(p, OAL_DROP_EVENT, &row);
 }
 
 static void derive_drops(struct pipeline *p, enum oal_table_id t, const void *before, const void *now)
@@ -909,19 +926,6 @@ static void derive_drops(struct pipeline *p, enum oal_table_id t, const void *be
 	}
 }
 
-static void health_row(struct pipeline *p, const void *row)
-{
-	uint32_t number;
-	void *out = row_ring_push(&p->rings[OAL_HEALTH], 0, p->now_us, &number);
-
-	if (!out) {
-		count_dropped(p, newest(p), OAL_TOPIC_EVENTS, 1);
-		return;
-	}
-	memcpy(out, row, sizeof(struct oal_health_row));
-	set_tick(p, OAL_HEALTH, out);
-}
-
 void pipeline_row(struct pipeline *p, enum oal_table_id t, const void *row)
 {
 	struct dedup *d = &p->dedup[t];
@@ -932,8 +936,8 @@ void pipeline_row(struct pipeline *p, enum oal_table_id t, const void *row)
 	if (!p->n_open)
 		return;
 	p->stats.rows_sampled++;
-	if (t == OAL_HEALTH) {
-		health_row(p, row);
+	if (oal_tables[t].topic == OAL_TOPIC_EVENTS) {
+		push_event(p, t, row);
 		return;
 	}
 	if (!is_state(t))

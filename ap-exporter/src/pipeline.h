@@ -9,8 +9,8 @@
  *     pipeline_account(), pipeline_station_addr()      as there is news
  *     pipeline_row() / pipeline_gone()                 for everything sampled at this tick
  *
- * Batches cover [t0, t0 + batch_ticks * tick). Those of an interval (samples, packets, and events if there were health
- * rows) leave together settle_ticks after its end, and a decision is made settle_ticks after its instant, because the
+ * Batches cover [t0, t0 + batch_ticks * tick). Those of an interval (samples, packets, and events if there were
+ * any) leave together settle_ticks after its end, and a decision is made settle_ticks after its instant, because the
  * kernel hands out a block of packets with a delay. Due times are multiples of tick_us.
  */
 #ifndef OAL_PIPELINE_H
@@ -109,8 +109,8 @@ const char *pipeline_name_of(const struct pipeline *, uint16_t index);
  * closed early and feature state restarts. */
 void pipeline_tick(struct pipeline *, uint64_t due_us, uint32_t missed_before, uint32_t late_us);
 
-/* A row (`struct oal_<table>_row`) sampled at this tick, its `tick` column filled in here. For state tables and
- * OAL_HEALTH. Growth of loss counters becomes drop_event rows. */
+/* A row (`struct oal_<table>_row`) sampled at this tick, its `tick` column filled in here. For state tables and the tables of
+ * the events topic. Growth of loss counters becomes drop_event rows. */
 void pipeline_row(struct pipeline *, enum oal_table_id, const void *row);
 /* The entity with this row's keys has left. Unknown entities are ignored. */
 void pipeline_gone(struct pipeline *, enum oal_table_id, const void *row);

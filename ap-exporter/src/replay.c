@@ -122,7 +122,7 @@ static int read_records(struct replay *r, char *err, size_t size)
 	capture_open(&reader, r->file, r->file_len);
 	while (capture_next(&reader, &record)) {
 		if (record.topic == OAL_TOPIC_EVENTS)
-			continue; /* health of the exporter that recorded it */
+			continue; /* health, decisions and bundles of the exporter that recorded it */
 		if (batch_decode(&v, record.topic, record.bytes, record.len, NULL, 0)) {
 			r->stats.batches_refused++;
 			continue;

@@ -43,7 +43,7 @@ static void put(uint8_t *row, const struct oal_column *c, uint64_t v)
 /* Rows of several entities; most columns keep their value from row to row, as real ones do. */
 static uint32_t random_rows(const struct oal_table *t)
 {
-	const uint32_t n = 1 + (uint32_t)below(ROWS - 1);
+	const uint32_t n = 1 + (uint32_t)below((t->max_rows < ROWS ? t->max_rows : ROWS) - 1);
 	uint32_t i;
 	unsigned k, n_optional = 0;
 

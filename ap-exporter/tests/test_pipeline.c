@@ -679,6 +679,29 @@ static void test_limits(void)
 	pipeline_free(p);
 	clear(&s);
 
+	test("decisions and bundle states are events too: those of one bundle are one run");
+	p = start(&s, NULL);
+	for (tick = 0; tick < 63; tick++) {
+		struct oal_decision_row decision = {.bundle = 7 + tick / 40, .source = 2, .version = 3, .instant_us = START_US + tick * 4000, .class = 2};
+		const struct oal_bundle_status_row state = {.bundle = 8, .source = 2, .version = 3, .state = OAL_BUNDLE_STATE_APPLIED};
+
+		pipeline_tick(p, START_US + tick * 4000, 0, 0);
+		if (tick % 25 == 10)
+			pipeline_row(p, OAL_DECISION, &decision);
+		if (tick == 40)
+			pipeline_row(p, OAL_BUNDLE_STATUS, &state);
+	}
+	pipeline_flush(p);
+	CHECK_EQ(rows_of(&s, OAL_DECISION, rows, 100), 3);
+	CHECK_EQ(rows[0].t_us, START_US + 10 * 4000);
+	CHECK_EQ(rows[1].t_us, START_US + 35 * 4000);
+	CHECK_EQ(rows[2].t_us, START_US + 60 * 4000);
+	CHECK_EQ(((const struct oal_decision_row *)(const void *)rows[1].bytes)->bundle, 7);
+	CHECK_EQ(((const struct oal_decision_row *)(const void *)rows[2].bytes)->bundle, 8);
+	CHECK_EQ(rows_of(&s, OAL_BUNDLE_STATUS, rows, 100), 1);
+	pipeline_free(p);
+	clear(&s);
+
 	test("settings out of bounds are refused");
 	config.max_flows = 5000;
 	CHECK_EQ(pipeline_new(&p, &config), -EINVAL);

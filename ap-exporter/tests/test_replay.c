@@ -284,8 +284,9 @@ static void test_lab(void)
 		;
 	CHECK_EQ(n_got, 1);
 	CHECK(want[OAL_PACKET] > 10000 && want[OAL_FLOW] > 1000 && want[OAL_DROP_EVENT] > 100);
-	for (t = 0; t < OAL_HEALTH; t++)
-		CHECK_EQ(got[0].rows[t], want[t]);
+	for (t = 0; t < OAL_N_TABLES; t++)
+		if (oal_tables[t].topic != OAL_TOPIC_EVENTS) /* those are of the exporter that recorded it */
+			CHECK_EQ(got[0].rows[t], want[t]);
 	replay_free(replay);
 }
 
