@@ -1,0 +1,99 @@
+"""Records of `ap.bundles.v1`: one release of a bundle (README, "Records that are JSON")."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from dataclasses import dataclass, field
+
+from .bundle import bundle_hash, split_signed
+from .bundle_wire import BUNDLE
+from .bundle_wire import parse as parse_message
+from .nodes import BundleError
+
+SLOTS = ("champion", "canary", "challenger", "online")
+SOURCES = ("registry", "online")
+ROLLOUT = {"share", "soak_s", "activate_in_s", "metric", "limit"}
+
+
+class ReleaseError(ValueError):
+    """A record that is no release; the message says what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """One release. `signed` is None when the record withdraws what its slot and scope held; the other fields are then empty.
+
+    hash           SHA-256 of the payload, hex; serial: microseconds since 1970; feature_hash: unsigned 64-bit, as in a tree
+    created_us     when it was released; pinned: online trees are forbidden in its scope
+    """
+
+    slot: str
+    scope: str
+    signed: bytes | None = None
+    hash: str = ""
+    serial: int = 0
+    source: str = ""
+    model: str = ""
+    version: int = 0
+    run_id: str = ""
+    feature_hash: int = 0
+    created_us: int = 0
+    pinned: bool = False
+    reason: str = ""
+    rollout: dict | None = field(default=None)
+
+
+def key(slot: str, scope: str) -> str:
+    """Record key. ReleaseError when slot or scope is none of the contract's."""
+    if slot not in SLOTS:
+        raise ReleaseError(f"slot {slot!r}; known are {', '.join(SLOTS)}")
+    if scope != "fleet" and not re.fullmatch(r"(site|ap)/[!-~]+", scope):
+        raise ReleaseError(f"scope {scope!r}; it is fleet, site/SITE or ap/AP_ID")
+    return f"{slot}/{scope}"
+
+
+def record(slot: str, scope: str, signed: bytes, *, source: str, model: str, version: int, run_id: str, feature_hash: int, created_us: int,
+           pinned: bool = False, reason: str = "", rollout: dict | None = None) -> tuple[str, bytes]:
+    """(key, value) of the record that releases `signed`.."""
+    name = key(slot, scope)
+    if source not in SOURCES:
+        raise ReleaseError(f"source {source!r}; known are {', '.join(SOURCES)}")
+    if rollout is not None and set(rollout) != ROLLOUT:
+        raise ReleaseError(f"rollout has {sorted(rollout)}; it needs {sorted(ROLLOUT)}")
+    payload = split_signed(signed)[0]
+    value = {"slot": slot, "scope": scope, "bundle": base64.b64encode(signed).decode(), "hash": bundle_hash(payload).hex(),
+             "serial": parse_message(BUNDLE, payload)["serial"], "source": source, "model": model, "version": version, "run_id": run_id,
+             "feature_hash": feature_hash, "created_us": created_us,
+             "pinned": bool(pinned), "reason": reason, "rollout": rollout}
+    return name, json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
+
+
+def withdrawal(slot: str, scope: str) -> tuple[str, None]:
+    """(key, no value): takes back what slot and scope held."""
+    return key(slot, scope), None
+
+
+def parse(name: str | bytes, value: bytes | None) -> Release:
+    """Read a record. ReleaseError when key and value do not belong together, or the hash is not that of the bundle's payload."""
+    name = name.decode() if isinstance(name, bytes) else name
+    slot, _, scope = name.partition("/")
+    key(slot, scope)
+    if not value:
+        return Release(slot, scope)
+    try:
+        v = json.loads(value)
+        out = Release(v["slot"], v["scope"], base64.b64decode(v["bundle"], validate=True), v["hash"], int(v["serial"]), v["source"], v["model"],
+                      int(v["version"]), v["run_id"], int(v["feature_hash"]), int(v["created_us"]), v.get("pinned") is True, v.get("reason", ""),
+                      v.get("rollout"))
+        payload = split_signed(out.signed)[0]
+        serial = parse_message(BUNDLE, payload)["serial"]
+    except (ValueError, KeyError, TypeError, binascii.Error, BundleError) as e:
+        raise ReleaseError(f"record {name}: {type(e).__name__}: {e}") from None
+    if (out.slot, out.scope) != (slot, scope):
+        raise ReleaseError(f"record {name}: its value says {out.slot}/{out.scope}")
+    if bundle_hash(payload).hex() != out.hash or serial != out.serial:
+        raise ReleaseError(f"record {name}: hash or serial is not that of its bundle")
+    return out

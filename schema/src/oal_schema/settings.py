@@ -1,0 +1,25 @@
+"""Settings and tables of the contract at run time, from `generated/schema.json`: no protoc, no YAML."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+
+FILE = Path(__file__).resolve().parents[2] / "generated" / "schema.json"
+
+
+@lru_cache(maxsize=1)
+def generated() -> dict:
+    """The whole of `generated/schema.json`."""
+    return json.loads(FILE.read_text())
+
+
+def settings() -> dict:
+    """`settings.yaml` as the generator saw it."""
+    return generated()["settings"]
+
+
+def tables() -> list[dict]:
+    """Tables in order of id, each with its `columns`."""
+    return generated()["tables"]
