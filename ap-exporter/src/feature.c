@@ -224,6 +224,16 @@ int feature_program_load(struct oal_feature_program *p, int64_t (*words)[OAL_N_W
 	return feature_program_check(p);
 }
 
+uint64_t feature_program_id(const struct oal_feature_program *p)
+{
+	uint64_t id = 0;
+	unsigned i;
+
+	for (i = 0; i < 8; i++)
+		id = id << 8 | p->hash[i];
+	return id;
+}
+
 /* --- state */
 
 static void *keep(struct feature *f, size_t n, size_t size)
@@ -348,6 +358,11 @@ void feature_free(struct feature *f)
 size_t feature_memory(const struct feature *f)
 {
 	return f->memory;
+}
+
+const struct oal_feature_program *feature_program(const struct feature *f)
+{
+	return f->program;
 }
 
 static inline struct cell *cell_of(const struct base *b, unsigned place)

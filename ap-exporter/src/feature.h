@@ -27,6 +27,7 @@ struct feature_space {
 int feature_new(struct feature **, const struct oal_feature_program *, const struct feature_space spaces[OAL_N_TABLES]);
 void feature_free(struct feature *);
 size_t feature_memory(const struct feature *);
+const struct oal_feature_program *feature_program(const struct feature *);
 
 /* Forgets everything; the first instant is the first multiple of the interval at or after `t0_us`. */
 void feature_restart(struct feature *, uint64_t t0_us);
@@ -47,5 +48,7 @@ const int64_t *feature_evaluate(struct feature *);
 int feature_program_load(struct oal_feature_program *, int64_t (*words)[OAL_N_WORDS], const uint8_t *bytes, size_t len);
 /* 0, or -EINVAL: every index within its table, operands earlier than their use, windows and divisors within bounds. */
 int feature_program_check(const struct oal_feature_program *);
+/* How headers, items and models name a program: the first 8 bytes of its hash, big-endian. */
+uint64_t feature_program_id(const struct oal_feature_program *);
 
 #endif

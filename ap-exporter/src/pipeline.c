@@ -75,7 +75,7 @@ struct pipeline {
 	uint64_t closed_t0_us; /* of the last batch closed */
 	struct flow_table flows;
 	struct flow_entity *flow_entities;
-	struct feature *feature;
+	struct feature *feature, *feature_next, *feature_retired;
 	uint64_t feature_hash;
 
 	/* Encoding. */
@@ -147,8 +147,6 @@ static int configure(struct pipeline *p, const struct pipeline_config *c)
 		return -EINVAL;
 	if (c->pseudonym_key && c->pseudonym_key_len != SIPHASH_KEY_BYTES)
 		return -EINVAL;
-	if (c->program && c->program->decision_interval_us != OAL_SETTING_DECISION_INTERVAL_US)
-		return -EINVAL;
 	strcpy(p->ap_id, c->ap_id);
 	strcpy(p->site, c->site ? c->site : "");
 	if (c->pseudonym_key)
@@ -199,6 +197,40 @@ static void find_offsets(struct pipeline *p)
 		}
 }
 
+int pipeline_feature_new(const struct pipeline *p, const struct oal_feature_program *program, struct feature **out)
+{
+	unsigned entities[OAL_N_TABLES], rows[OAL_N_TABLES], t;
+	struct feature_space spaces[OAL_N_TABLES];
+
+	if (program->decision_interval_us != OAL_SETTING_DECISION_INTERVAL_US)
+		return -EINVAL;
+	limits(p, entities, rows);
+	for (t = 0; t < OAL_N_TABLES; t++)
+		spaces[t] = (struct feature_space){entities[t], t == OAL_FLOW ? OAL_FLOW_DIRECTION : -1};
+	return feature_new(out, program, spaces);
+}
+
+struct feature *pipeline_feature_next(struct pipeline *p, struct feature *next)
+{
+	struct feature *unused = p->feature_next;
+
+	p->feature_next = next;
+	return unused;
+}
+
+uint64_t pipeline_feature_id(const struct pipeline *p)
+{
+	return p->feature_hash;
+}
+
+struct feature *pipeline_feature_retired(struct pipeline *p)
+{
+	struct feature *retired = p->feature_retired;
+
+	p->feature_retired = NULL;
+	return retired;
+}
+
 static int allocate(struct pipeline *p)
 {
 	unsigned entities[OAL_N_TABLES], rows[OAL_N_TABLES], by_topic[OAL_N_TOPICS] = {0}, most = 0, t;
@@ -236,16 +268,10 @@ static int allocate(struct pipeline *p)
 	                         p->c.max_flows * (2 * sizeof *p->flow_entities + sizeof *p->flow_index + sizeof *p->dictionary) +
 	                         most * (sizeof *p->order + sizeof *p->run_rows);
 	if (p->c.program) {
-		struct feature_space spaces[OAL_N_TABLES];
-		unsigned i;
-
-		for (t = 0; t < OAL_N_TABLES; t++)
-			spaces[t] = (struct feature_space){entities[t], t == OAL_FLOW ? OAL_FLOW_DIRECTION : -1};
-		if ((r = feature_new(&p->feature, p->c.program, spaces)))
+		if ((r = pipeline_feature_new(p, p->c.program, &p->feature)))
 			return r;
 		p->stats.memory_bytes += feature_memory(p->feature);
-		for (i = 0; i < 8; i++)
-			p->feature_hash = p->feature_hash << 8 | p->c.program->hash[i];
+		p->feature_hash = feature_program_id(p->c.program);
 	}
 	return 0;
 }
@@ -279,6 +305,8 @@ void pipeline_free(struct pipeline *p)
 	flow_table_free(&p->flows);
 	stations_free(&p->stations);
 	feature_free(p->feature);
+	feature_free(p->feature_next);
+	feature_free(p->feature_retired);
 	free(p->staged);
 	free(p->flow_entities);
 	free(p->flow_index);
@@ -500,6 +528,19 @@ static void close_batch(struct pipeline *p, uint64_t end_us)
 	p->n_open--;
 }
 
+/* The rows before this batch were read by the old program, as far as it reads them; the new one starts with the keyframes. */
+static void take_features(struct pipeline *p)
+{
+	unsigned t;
+
+	for (t = 0; t < OAL_N_TABLES; t++)
+		p->rings[t].fed = p->rings[t].batched;
+	p->feature_retired = p->feature;
+	p->feature = p->feature_next;
+	p->feature_next = NULL;
+	p->feature_hash = feature_program_id(feature_program(p->feature));
+}
+
 /* The next batch's turn at the settling end. */
 static void settle_batch(struct pipeline *p)
 {
@@ -508,6 +549,8 @@ static void settle_batch(struct pipeline *p)
 
 	if (p->settled_us < t0_us)
 		p->settled_us = t0_us;
+	if (p->feature_next && !p->feature_retired)
+		take_features(p);
 	if (p->feature && feature_gap(p->feature, t0_us))
 		feature_restart(p->feature, t0_us);
 	if (p->instant_us < t0_us || p->instant_us - t0_us > OAL_SETTING_DECISION_INTERVAL_US)
@@ -696,9 +739,12 @@ static void decide(struct pipeline *p)
 	feed(p, instant_us + 1);
 	p->instant_us += OAL_SETTING_DECISION_INTERVAL_US;
 	while (p->feature && feature_next_us(p->feature) <= instant_us) {
-		const uint64_t t_us = feature_next_us(p->feature);
-		const struct decision_out out = {t_us, feature_evaluate(p->feature), p->c.program->n};
+		const uint64_t start_ns = p->c.now_ns ? p->c.now_ns() : 0;
+		struct decision_out out = {.t_us = feature_next_us(p->feature), .n_features = feature_program(p->feature)->n, .feature_hash = p->feature_hash};
 
+		out.features = feature_evaluate(p->feature);
+		if (p->c.now_ns)
+			out.feature_ns = (uint32_t)(p->c.now_ns() - start_ns);
 		p->stats.decisions++;
 		if (p->c.decide)
 			p->c.decide(p->c.ctx, &out);
@@ -864,6 +910,8 @@ void pipeline_tick(struct pipeline *p, uint64_t due_us, uint32_t missed_before, 
 		b->ticks++;
 	if (late_us > b->late_max_us)
 		b->late_max_us = late_us;
+	if (p->c.ticked)
+		p->c.ticked(p->c.ctx);
 	if (!first) /* decisions that come of it are events of this tick */
 		settle(p, due_us - settle_us, due_us - settle_us);
 }

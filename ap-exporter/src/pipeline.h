@@ -23,6 +23,7 @@
 #include "oal_features.h"
 #include "oal_schema.h"
 
+struct feature;
 struct packet;
 struct pipeline;
 
@@ -41,6 +42,8 @@ struct decision_out {
 	uint64_t t_us; /* a multiple of the program's decision interval */
 	const int64_t *features; /* OAL_FEATURE_MISSING where there is none */
 	unsigned n_features;
+	uint64_t feature_hash; /* first 8 bytes of the program's hash */
+	uint32_t feature_ns; /* that the evaluation took; 0 without now_ns */
 };
 
 enum pipeline_direction { PIPELINE_DOWN = 0, PIPELINE_UP = 1, PIPELINE_DIRECTION_UNKNOWN = 2 };
@@ -65,7 +68,9 @@ struct pipeline_config {
 	size_t pseudonym_key_len;
 	const struct oal_feature_program *program; /* NULL: no features */
 	void (*emit)(void *ctx, const struct batch_out *);
-	void (*decide)(void *ctx, const struct decision_out *); /* may be NULL */
+	void (*decide)(void *ctx, const struct decision_out *); /* may be NULL; may call pipeline_row() for event tables */
+	void (*ticked)(void *ctx); /* a tick has begun, before its decisions; may be NULL; may call pipeline_row() likewise */
+	uint64_t (*now_ns)(void); /* to time evaluations with; NULL: they are not timed */
 	void *ctx;
 };
 
@@ -135,6 +140,17 @@ void pipeline_flows_end(struct pipeline *);
 /* News for the headers: ring drops and interrupted dumps since the last call, state of the clock now. */
 void pipeline_account(struct pipeline *, uint32_t ring_drops, uint32_t dumps_interrupted, uint8_t clock_state,
                       uint32_t clock_error_us);
+
+/* Another feature program. Its state is made outside the tick, by any thread: only what pipeline_new() fixed is read. The program
+ * and its words must live as long as the state. 0, -EINVAL for a program that cannot run here, -ENOMEM. */
+int pipeline_feature_new(const struct pipeline *, const struct oal_feature_program *, struct feature **);
+/* Takes it over where the next batch begins, empty as at a start; what it replaces goes to pipeline_feature_retired(). Until then
+ * a later call replaces it, and the return value is the earlier state, which was never used; else NULL. */
+struct feature *pipeline_feature_next(struct pipeline *, struct feature *);
+/* The program in use, as headers name it; 0: none. */
+uint64_t pipeline_feature_id(const struct pipeline *);
+/* State that is out of use, once; then NULL. The caller frees it. */
+struct feature *pipeline_feature_retired(struct pipeline *);
 
 void pipeline_stats(const struct pipeline *, struct pipeline_stats *);
 /* Packets skipped, by the reasons of packet.h: `counts` has PACKET_N_REASONS entries. */
