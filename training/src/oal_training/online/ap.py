@@ -1,0 +1,254 @@
+"""One AP: its window, the tree in force, and the decision about each fresh tree. Knows no clock and no Kafka."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from oal_schema.tree import Tree
+
+from oal_training.online import decision as why
+from oal_training.online.decision import Decision
+from oal_training.online.drift import PageHinkley
+from oal_training.online.item import Item
+from oal_training.online.kernel import CLASSES, Evaluator, Fitter
+from oal_training.online.score import FINE, NONE, POOR, Score, episodes, onsets, score
+from oal_training.online.settings import Settings
+from oal_training.online.window import Window
+
+# Loss that stands for a class when the ratio itself is not known, in 1/FINE.
+TYPICAL_LOSS = np.array([0, 250, 800, 2000], np.int32)
+CLOCK_STEP_US = 10_000_000  # an item this much older than the last one means that the AP's clock was set back
+
+
+@dataclass(frozen=True)
+class InForce:
+    """The bundle that an AP follows now. `tree` is None when it cannot be evaluated on this platform's features."""
+
+    bundle_id: int
+    tree: Tree | None
+    pinned: bool = False
+
+
+class Ap:
+    """State of one AP. `add` takes items in order, `decide` fits and judges a tree, `follow` sets what is in force."""
+
+    def __init__(self, ap_id: str, settings: Settings, fitter: Fitter):
+        self.ap_id, self.site = ap_id, ""
+        self.settings, self._fitter = settings, fitter
+        self.in_force: InForce | None = None
+        self.drift = PageHinkley(settings.drift)
+        self.changed = False
+        self.last_added_us = 0
+        self._last_ship_us = self._drift_until_us = 0
+        self._wins = 0
+        self._evaluator: Evaluator | None = None
+        self._start(0, 0)
+
+    def _start(self, feature_hash: int, features: int) -> None:
+        fit = self.settings.fit
+        self.feature_hash = feature_hash
+        self.window = Window(self.settings.window_items, features, fit.bins, fit.edges_per_fit) if features else None
+        self._lead_us = 0           # of an item's label: horizon + label window
+        self._losses: dict[int, int] = {}   # loss by the instant at which its label window ends, for persistence
+        self._errors = [0, 0]       # items and errors of the tree in force in the second that runs
+        self._error_second = 0
+        self._wins = 0
+        if self.in_force and self.in_force.tree is not None and self.in_force.tree.feature_hash != feature_hash:
+            self._evaluator = None
+
+    # --- items
+
+    def add(self, item: Item, label_window_us: int, offset: int = -1) -> str | None:
+        """Take an item; the reason when it is not used, or None: `old` (not newer than the last), `contradictory` (its class_now is
+        not what the item one lead earlier said came true: neither of the two is used)."""
+        if self.window is None or item.feature_hash != self.feature_hash or len(item.features) != self.window.features:
+            self._start(item.feature_hash, len(item.features))
+            self._set_evaluator()
+        elif len(self.window) and item.ts_us <= (last := int(self.window.ts_us[-1])):
+            if last - item.ts_us < CLOCK_STEP_US:
+                return "old"
+            self._start(item.feature_hash, len(item.features))
+            self._set_evaluator()
+        self.site = item.site
+        self._lead_us = item.horizon_us + label_window_us
+        loss = min(FINE, max(0, round(item.loss_ratio * FINE)))
+        self._losses[item.ts_us + self._lead_us] = loss
+        loss_now = self._losses.pop(item.ts_us, -1)
+        if loss_now >= 0:
+            told = int(np.searchsorted(self.window.ts_us, item.ts_us - self._lead_us))
+            if told < len(self.window) and self.window.ts_us[told] == item.ts_us - self._lead_us and self.window.truth[told] != item.class_now:
+                self.window.doubtful[told] = 1
+                return "contradictory"
+        if len(self._losses) > 256:
+            self._losses = {end: known for end, known in self._losses.items() if end > item.ts_us}
+        self.window.add(item.features, ts_us=item.ts_us, class_now=item.class_now, truth=item.truth, loss=loss,
+                        loss_now=loss_now if loss_now >= 0 else TYPICAL_LOSS[item.class_now], held_class=0, held_congested=0, offset=offset, doubtful=0)
+        if self._evaluator:
+            self._watch(item)
+        self.changed = True
+        return None
+
+    def _watch(self, item: Item) -> None:
+        """What the tree in force says of the newest item, and whether its errors rise."""
+        held, congested = self._evaluator.predict(self.window.values, np.array([len(self.window) - 1], np.int32))
+        self.window.held_class[-1], self.window.held_congested[-1] = held[0], congested[0] * (FINE // 1000)
+        second = item.ts_us // 1_000_000
+        if second != self._error_second and self._errors[0]:
+            if self.drift.update(self._errors[1] / self._errors[0]):
+                self._drift_until_us = item.ts_us + int(self.settings.drift.alarm_s * 1e6)
+            self._errors = [0, 0]
+        self._error_second = second
+        self._errors[0] += 1
+        self._errors[1] += int(held[0] != item.truth)
+
+    def follow(self, in_force: InForce | None) -> None:
+        """Another bundle is in force, or none. The drift detector starts anew."""
+        if in_force == self.in_force:
+            return
+        new_tree = (in_force and in_force.bundle_id) != (self.in_force and self.in_force.bundle_id)
+        self.in_force = in_force
+        if not new_tree:
+            return
+        self.drift.reset()
+        self._drift_until_us = 0
+        self._errors = [0, 0]
+        self._wins = 0
+        self._set_evaluator()
+
+    def _set_evaluator(self) -> None:
+        tree = self.in_force.tree if self.in_force else None
+        usable = tree is not None and self.window is not None and tree.feature_hash == self.feature_hash and int(tree.feature.max()) < self.window.features
+        self._evaluator = Evaluator(tree) if usable else None
+        if usable and len(self.window):
+            held, congested = self._evaluator.predict(self.window.values, np.arange(len(self.window), dtype=np.int32))
+            self.window.held_class[:], self.window.held_congested[:] = held, congested * (FINE // 1000)
+
+    def oldest_offset(self) -> int:
+        """Kafka offset of the oldest item in the window, -1 when there is none."""
+        return int(self.window.offset[0]) if self.window is not None and len(self.window) else -1
+
+    # --- decisions
+
+    def decide(self, now_us: int) -> Decision:
+        """Fit a tree on what is old enough, judge it on what came later."""
+        self.changed = False
+        window, judge = self.window, self.settings.judge
+        n = len(window) if window is not None else 0
+        facts = {"ap_id": self.ap_id, "site": self.site, "ts_us": now_us, "items": n, "drift": self.drift.statistic, "feature_hash": self.feature_hash,
+                 "in_force_id": self.in_force.bundle_id if self.in_force else 0}
+
+        def hold(reason: str, **more) -> Decision:
+            if reason != why.TOO_SOON:
+                self._wins = self._wins if reason == why.UNCONFIRMED else 0
+            return Decision(shipped=False, reason=reason, **facts, **more)
+
+        if n < judge.min_items:
+            return hold(why.TOO_FEW_ITEMS)
+        train, test, reference = self._parts()
+        facts |= {"train_items": len(train), "test_items": len(test)}
+        if len(test) < judge.min_test_items or len(train) < judge.min_test_items:
+            return hold(why.TOO_FEW_ITEMS)
+        class_now, truth = window.class_now[test], window.truth[test]
+        onset = onsets(class_now, truth)
+        facts |= {"test_onsets": int(np.count_nonzero(onset)), "train_until_us": int(window.ts_us[train[-1]]), "test_until_us": int(window.ts_us[test[-1]])}
+        share = np.bincount(window.truth[train], minlength=CLASSES) / len(train)
+        if np.count_nonzero(share) < 2:
+            return hold(why.ONE_CLASS)
+
+        started = time.thread_time_ns()
+        tree = self._fit(train, share)
+        facts |= {"tree": tree, "fit_us": (time.thread_time_ns() - started) // 1000}
+        candidate = Evaluator(tree)
+        scores = {"candidate": self._score(test, candidate), "persistence": score(class_now, window.loss_now[test], class_now, truth),
+                  "in_force": self._score(test) if self._evaluator else NONE}
+        facts |= scores
+        if self.in_force and self.in_force.pinned:
+            return hold(why.PINNED)
+        if self.in_force and not self._evaluator:
+            return hold(why.NOT_COMPARABLE)
+        if facts["test_onsets"] < judge.min_onsets or episodes(window.ts_us[test], onset, self._lead_us) < judge.min_episodes:
+            return hold(why.TOO_FEW_ONSETS)
+        return self._compare(scores, candidate, reference, now_us, facts, hold)
+
+    def _compare(self, scores: dict[str, Score], candidate: Evaluator, reference: np.ndarray, now_us: int, facts: dict, hold) -> Decision:
+        ship, drifting = self.settings.ship, now_us < self._drift_until_us
+        ours, theirs, persistence = scores["candidate"], scores["in_force"], scores["persistence"]
+        rivals = [persistence] + ([theirs] if self._evaluator else [])
+        if not _beats(ours, [persistence], 0, 0):
+            return hold(why.LOSES_TO_PERSISTENCE)
+        if not _beats(ours, rivals, 0, 0):
+            return hold(why.LOSES_TO_IN_FORCE)
+        if self._evaluator and not self._as_good_on_reference(candidate, reference):
+            return hold(why.WORSE_ON_REFERENCE)
+        if not self._evaluator:
+            margins, confirm, interval_s, reason = (ship.first_margin, ship.first_margin), 1, 0.0, why.FIRST
+        elif drifting:
+            margins, confirm, interval_s, reason = (ship.drift_margin, ship.drift_margin), ship.drift_confirm, ship.drift_min_interval_s, why.DRIFT
+        else:
+            margins, confirm, interval_s, reason = (ship.margin_onset_ap, ship.margin_macro_f1), ship.confirm, ship.min_interval_s, why.BETTER
+        if not _beats(ours, rivals, *margins):
+            return hold(why.NOT_CLEARLY)
+        self._wins += 1
+        if self._wins < confirm:
+            return hold(why.UNCONFIRMED)
+        if now_us - self._last_ship_us < interval_s * 1e6:
+            return hold(why.TOO_SOON)
+        return Decision(shipped=True, reason=reason, **facts)
+
+    def shipped(self, decision: Decision, in_force: InForce) -> None:
+        """The tree of `decision` has been released as `in_force`."""
+        self._last_ship_us = decision.ts_us
+        self.follow(in_force)
+
+    def _parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Positions of the items to fit on, to test on (the latest), and of the reference blocks before those; int32, in order of time.
+
+        No label window of an item fitted on touches one of the others: between them lies horizon + label window.
+        """
+        ts, judge = self.window.ts_us, self.settings.judge
+        n = len(ts)
+        begin = ts[n - max(judge.min_test_items, int(n * judge.test_share))] if n > judge.min_test_items else ts[0]
+        block = int(judge.reference_block_s * 1e6)
+        cycle = block * judge.reference_every
+        early = ts + self._lead_us <= begin
+        in_block = ts % cycle < block
+        near = in_block | ((ts + self._lead_us) % cycle < block) | ((ts - self._lead_us) % cycle < block)
+        sure = self.window.doubtful == 0
+        train, test, reference = early & ~near & sure, (ts >= begin) & sure, early & in_block & sure
+        return tuple(np.flatnonzero(part).astype(np.int32) for part in (train, test, reference))
+
+    def _fit(self, train: np.ndarray, share: np.ndarray) -> Tree:
+        window = self.window
+        window.prepare()
+        weight = np.ones(CLASSES, np.float32)
+        there = share > 0
+        weight[there] = (1 / (share[there] * np.count_nonzero(there))) ** self.settings.fit.class_weight_power
+        return self._fitter.fit(window.binning, window.binned, window.truth, train, weight, self.feature_hash)
+
+    def _score(self, items: np.ndarray, candidate: Evaluator | None = None) -> Score:
+        """Score of a candidate, or of the tree in force, on the items at these positions."""
+        window = self.window
+        if candidate is None:
+            predicted, congested = window.held_class[items], window.held_congested[items]
+        else:
+            predicted, congested = candidate.predict(window.values, items)
+            congested = congested * (FINE // 1000)
+        return score(predicted, congested, window.class_now[items], window.truth[items])
+
+    def _as_good_on_reference(self, candidate: Evaluator, reference: np.ndarray) -> bool:
+        if len(reference) < self.settings.judge.min_test_items or not (self.window.truth[reference] >= POOR).any():
+            return True
+        ours, theirs = self._score(reference, candidate), self._score(reference)
+        tolerance = self.settings.judge.reference_tolerance
+        return ours.macro_f1 >= theirs.macro_f1 - tolerance and not ours.onset_ap < theirs.onset_ap - tolerance
+
+
+def _beats(ours: Score, rivals: list[Score], margin_onset_ap: float, margin_macro_f1: float) -> bool:
+    """Strictly better on both figures, by the margins; a figure that a rival has not (NaN) is no rival."""
+    for rival in rivals:
+        for mine, its, margin in ((ours.onset_ap, rival.onset_ap, margin_onset_ap), (ours.macro_f1, rival.macro_f1, margin_macro_f1)):
+            if not (mine > its and mine >= its + margin) and its == its:
+                return False
+    return ours.onset_ap == ours.onset_ap
