@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 
-from . import wire
+from . import golden_bundles, wire
 from .codec import Batch, contract, decode, encode
 from .features import Interpreter
 from .model import MISSING, ROOT, compile_program
@@ -301,7 +301,7 @@ def outputs() -> dict[str, bytes]:
     bad = refused()
     out["refused.bin"] = container([(t, d) for t, d, _ in bad if len(d) <= s.settings["max_batch_bytes"]])
     out["refused.txt"] = ("\n".join(r for _, d, r in bad if len(d) <= s.settings["max_batch_bytes"]) + "\n").encode()
-    return out
+    return out | golden_bundles.outputs()
 
 
 if __name__ == "__main__":
