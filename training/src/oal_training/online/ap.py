@@ -125,6 +125,9 @@ class Ap:
             held, congested = self._evaluator.predict(self.window.values, np.arange(len(self.window), dtype=np.int32))
             self.window.held_class[:], self.window.held_congested[:] = held, congested * (FINE // 1000)
 
+    def __len__(self) -> int:
+        return len(self.window) if self.window is not None else 0
+
     def oldest_offset(self) -> int:
         """Kafka offset of the oldest item in the window, -1 when there is none."""
         return int(self.window.offset[0]) if self.window is not None and len(self.window) else -1
@@ -135,7 +138,7 @@ class Ap:
         """Fit a tree on what is old enough, judge it on what came later."""
         self.changed = False
         window, judge = self.window, self.settings.judge
-        n = len(window) if window is not None else 0
+        n = len(self)
         facts = {"ap_id": self.ap_id, "site": self.site, "ts_us": now_us, "items": n, "drift": self.drift.statistic, "feature_hash": self.feature_hash,
                  "in_force_id": self.in_force.bundle_id if self.in_force else 0}
 

@@ -1,0 +1,60 @@
+"""The service's configuration file (`oal-train online --config F`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from oal_training.errors import TrainingError
+from oal_training.online import settings as online_settings
+from oal_training.online.settings import Settings
+
+
+@dataclass(frozen=True)
+class Mlflow:
+    tracking_uri: str
+    user: str
+    password_file: str
+
+
+@dataclass(frozen=True)
+class Config:
+    """kafka: librdkafka options; mlflow None: nothing is logged there; listen: (host, port) of /healthz and /metrics."""
+
+    kafka: dict[str, str]
+    mlflow: Mlflow | None
+    signing_key: str
+    state_dir: Path
+    listen: tuple[str, int]
+    settings: Settings
+
+
+def load(path: str) -> Config:
+    """TrainingError names what is missing or wrong."""
+    try:
+        data = yaml.safe_load(Path(path).read_text())
+    except (OSError, yaml.YAMLError) as error:
+        raise TrainingError(f"configuration {path} cannot be read: {error}") from None
+    if not isinstance(data, dict):
+        raise TrainingError(f"configuration {path}: not a mapping")
+    known = ("kafka", "mlflow", "signing_key", "state_dir", "listen", "settings")
+    if unknown := sorted(set(data) - set(known)):
+        raise TrainingError(f"configuration {path}: {unknown[0]} is unknown; there are {', '.join(known)}")
+    for name in ("kafka", "signing_key", "state_dir", "listen"):
+        if not data.get(name):
+            raise TrainingError(f"configuration {path}: {name} is missing")
+    if not isinstance(data["kafka"], dict) or "bootstrap.servers" not in data["kafka"]:
+        raise TrainingError(f"configuration {path}: kafka needs librdkafka's options, bootstrap.servers at least")
+    host, _, port = str(data["listen"]).rpartition(":")
+    if not host or not port.isdigit():
+        raise TrainingError(f"configuration {path}: listen: {data['listen']!r} is not HOST:PORT")
+    mlflow = data.get("mlflow")
+    if mlflow is not None:
+        try:
+            mlflow = Mlflow(**mlflow)
+        except TypeError:
+            raise TrainingError(f"configuration {path}: mlflow needs tracking_uri, user and password_file, or null") from None
+    return Config({k: str(v) for k, v in data["kafka"].items()}, mlflow, data["signing_key"], Path(data["state_dir"]), (host, int(port)),
+                  online_settings.load(data.get("settings")))

@@ -1,0 +1,135 @@
+"""Kafka consumers: training items, from as far back as the windows reach; releases, all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+
+ITEMS, BUNDLES = "training.items.v1", "ap.bundles.v1"
+GROUP = "trainer"
+
+
+class Items:
+    """The trainer's share of `training.items.v1`.
+
+    Committed offsets are for lag monitoring; what counts is their metadata, `{"from": OFFSET, "items": N}`: the oldest item that was
+    in a window of N. A new owner of a partition reads from there, or from the start of the topic when nothing fits, and fits no tree
+    before it has caught up. `lost` is called with partitions that another trainer has now.
+    """
+
+    def __init__(self, options: dict[str, str], instance: str, window_items: int, lost: Callable[[list[int]], None], log: Callable[[str], None]):
+        self._window_items, self._lost, self._log = window_items, lost, log
+        self._consumer = Consumer({
+            "session.timeout.ms": 10000, "heartbeat.interval.ms": 2000, "fetch.wait.max.ms": 100, **options, "group.id": GROUP,
+            "group.instance.id": instance, "enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": "read_committed",
+            "auto.offset.reset": "earliest", "partition.assignment.strategy": "cooperative-sticky"})
+        self.joined = False
+        self.catching_up: set[int] = set()
+        self.positions: dict[int, int] = {}   # next offset by partition
+
+    def subscribe(self) -> None:
+        """Join the group."""
+        self._consumer.subscribe([ITEMS], on_assign=self._assign, on_revoke=self._revoke, on_lost=self._revoke)
+
+    def poll(self, timeout_s: float) -> Iterator:
+        """Messages that have come."""
+        for message in self._consumer.consume(2000, timeout_s):
+            error = message.error()
+            if error is None:
+                if message.partition() in self.positions:
+                    self.positions[message.partition()] = message.offset() + 1
+                    yield message
+            elif error.code() == KafkaError._PARTITION_EOF:
+                if message.partition() in self.catching_up:
+                    self.catching_up.discard(message.partition())
+                    self._log(f"partition {message.partition()}: caught up at offset {message.offset()}")
+            else:
+                self._log(f"Kafka: {error.str()}")
+
+    def offsets(self, oldest: dict[int, int]) -> list[TopicPartition]:
+        """What to commit. `oldest`: offset of the oldest item in any window, by partition."""
+        return [TopicPartition(ITEMS, partition, position, metadata=json.dumps({"from": oldest.get(partition, position), "items": self._window_items}))
+                for partition, position in self.positions.items() if position >= 0 and partition not in self.catching_up]
+
+    def group(self):
+        """The group's metadata, for transactions."""
+        return self._consumer.consumer_group_metadata()
+
+    def lag(self) -> int:
+        """Records not yet read, by the broker's last answer."""
+        total = 0
+        for partition, position in self.positions.items():
+            high = self._consumer.get_watermark_offsets(TopicPartition(ITEMS, partition), cached=True)[1]
+            total += max(0, high - position) if position >= 0 and high >= 0 else 0
+        return total
+
+    def close(self) -> None:
+        """Stop; a static member's partitions are given away when its session ends, or it takes them up again."""
+        self._consumer.close()
+
+    def _assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self.joined = True
+        starts = [TopicPartition(ITEMS, p.partition, self._start(p)) for p in consumer.committed(partitions, timeout=30)] if partitions else []
+        for start in starts:
+            self.positions[start.partition] = start.offset
+            self.catching_up.add(start.partition)
+            self._log(f"partition {start.partition}: mine, reading from {'the start' if start.offset < 0 else f'offset {start.offset}'}")
+        consumer.incremental_assign(starts)
+
+    def _start(self, committed: TopicPartition) -> int:
+        try:
+            kept = json.loads(committed.metadata or "null")
+            if committed.offset >= 0 and kept["items"] >= self._window_items and 0 <= kept["from"] <= committed.offset:
+                return kept["from"]
+        except (ValueError, KeyError, TypeError):
+            pass
+        return OFFSET_BEGINNING
+
+    def _revoke(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        numbers = [p.partition for p in partitions]
+        for number in numbers:
+            self.positions.pop(number, None)
+            self.catching_up.discard(number)
+        consumer.incremental_unassign(partitions)
+        if numbers:
+            self._log(f"partitions {numbers}: another's now")
+            self._lost(numbers)
+
+
+class Bundles:
+    """Every record of `ap.bundles.v1`, from its start; outside any group."""
+
+    def __init__(self, options: dict[str, str], instance: str):
+        self._consumer = Consumer({"fetch.wait.max.ms": 100, **options, "group.id": f"{GROUP}-bundles-{instance}", "enable.auto.commit": False,
+                                   "enable.partition.eof": True, "isolation.level": "read_committed", "auto.offset.reset": "earliest"})
+        self._behind: set[int] | None = None
+
+    def open(self) -> bool:
+        """Start reading; False while the broker does not answer."""
+        try:
+            topic = self._consumer.list_topics(BUNDLES, timeout=5).topics[BUNDLES]
+        except KafkaException:
+            return False
+        if topic.error is not None or not topic.partitions:
+            return False
+        self._behind = set(topic.partitions)
+        self._consumer.assign([TopicPartition(BUNDLES, p, OFFSET_BEGINNING) for p in topic.partitions])
+        return True
+
+    @property
+    def caught_up(self) -> bool:
+        """Has everything been read once?"""
+        return self._behind is not None and not self._behind
+
+    def poll(self, timeout_s: float) -> Iterable[tuple[bytes | None, bytes | None]]:
+        """Keys and values that have come."""
+        for message in self._consumer.consume(500, timeout_s):
+            if message.error() is None:
+                yield message.key(), message.value()
+            elif message.error().code() == KafkaError._PARTITION_EOF:
+                self._behind.discard(message.partition())
+
+    def close(self) -> None:
+        self._consumer.close()

@@ -1,0 +1,99 @@
+"""/metrics in Prometheus' text format, and /healthz."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from oal_training.errors import TrainingError
+
+# name → (type, help). Labels are part of the key that a value is set under.
+METRICS = {
+    "oal_trainer_items_total": ("counter", "Training items by what became of them"),
+    "oal_trainer_fits_total": ("counter", "Trees fitted"),
+    "oal_trainer_fit_cpu_seconds_total": ("counter", "CPU time of fits"),
+    "oal_trainer_decisions_total": ("counter", "Decisions by action and reason"),
+    "oal_trainer_ships_total": ("counter", "Trees released"),
+    "oal_trainer_transactions_total": ("counter", "Kafka transactions by result"),
+    "oal_trainer_releases_refused_total": ("counter", "Records of ap.bundles.v1 that could not be read"),
+    "oal_trainer_aps": ("gauge", "APs with a window here"),
+    "oal_trainer_window_items": ("gauge", "Items in all windows"),
+    "oal_trainer_lag_items": ("gauge", "Items in Kafka that are not yet read"),
+    "oal_trainer_tick_seconds": ("gauge", "Time that the last round over all APs took"),
+    "oal_trainer_mlflow_logged_total": ("counter", "Entries logged to MLflow"),
+    "oal_trainer_mlflow_dropped_total": ("counter", "Entries for MLflow that were dropped: it was away, too slow, or refused them"),
+}
+
+
+class Metrics:
+    """Values by name and labels. Written by the main loop, read by the page; guarded by a lock."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._values: dict[tuple[str, tuple], float] = {(name, ()): 0 for name in METRICS if name not in ("oal_trainer_items_total", "oal_trainer_decisions_total",
+                                                                                                         "oal_trainer_transactions_total")}
+
+    def add(self, name: str, value: float = 1, **labels: str) -> None:
+        """Raise a counter."""
+        with self._lock:
+            key = (name, tuple(labels.items()))
+            self._values[key] = self._values.get(key, 0) + value
+
+    def set(self, name: str, value: float, **labels: str) -> None:
+        """Set a gauge, or a counter that is counted elsewhere."""
+        with self._lock:
+            self._values[name, tuple(labels.items())] = value
+
+    def text(self) -> str:
+        """The page."""
+        with self._lock:
+            values = dict(self._values)
+        lines = []
+        for name, (kind, words) in METRICS.items():
+            lines += [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]
+            for (of, labels), value in values.items():
+                if of == name:
+                    written = ",".join(f'{label}="{text}"' for label, text in labels)
+                    lines.append(f"{name}{{{written}}} {value:.10g}" if written else f"{name} {value:.10g}")
+        return "\n".join(lines) + "\n"
+
+
+class Page:
+    """Serves /healthz (200, or 503 with what is missing) and /metrics on a thread of its own."""
+
+    def __init__(self, listen: tuple[str, int], metrics: Metrics, ailment: Callable[[], str]):
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                if self.path == "/metrics":
+                    self._answer(200, metrics.text(), "text/plain; version=0.0.4")
+                elif self.path == "/healthz":
+                    ill = ailment()
+                    self._answer(503 if ill else 200, (ill or "ok") + "\n", "text/plain")
+                else:
+                    self._answer(404, "there are /healthz and /metrics\n", "text/plain")
+
+            def _answer(self, status: int, text: str, kind: str):
+                body = text.encode()
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        try:
+            self._server = ThreadingHTTPServer(listen, Handler)
+        except OSError as error:
+            raise TrainingError(f"cannot listen on {listen[0]}:{listen[1]}: {error}; change `listen` in the configuration") from None
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, name="page", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()

@@ -1,0 +1,33 @@
+"""Feature programs that this platform knows: `schema/generated/features/*.oalf`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from oal_schema import program_file
+from oal_schema.settings import FILE as SCHEMA_JSON
+
+from oal_training.errors import TrainingError
+
+
+@dataclass(frozen=True)
+class Program:
+    """words: twelve a feature; feature_hash: first 8 bytes of its hash, unsigned."""
+
+    name: str
+    words: list[tuple[int, ...]]
+    decision_interval_us: int
+    feature_hash: int
+
+
+def known(folder: Path = SCHEMA_JSON.parent / "features") -> dict[int, Program]:
+    """Programs by feature hash. TrainingError when there is none."""
+    programs = {}
+    for path in sorted(folder.glob("*.oalf")):
+        words, interval = program_file.from_bytes(path.read_bytes())
+        feature_hash = int.from_bytes(program_file.program_hash(words, interval)[:8], "big")
+        programs[feature_hash] = Program(path.stem, words, interval, feature_hash)
+    if not programs:
+        raise TrainingError(f"there is no feature program in {folder}; run `make gen`")
+    return programs

@@ -1,0 +1,79 @@
+"""What is in force: the releases of `ap.bundles.v1`, and which of them an AP follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oal_schema import bundle as oal_bundle
+from oal_schema import release as oal_release
+from oal_schema.nodes import BundleError
+from oal_schema.release import Release, ReleaseError
+
+from oal_training.online.ap import InForce
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What an AP follows. `hashes`: of the bundle in force and of others that it may have to go back to, newest first, at most 4.
+
+    serial: greatest that any release for this AP has; version: of its latest online tree, 0 for none.
+    """
+
+    in_force: InForce | None
+    hashes: list[bytes]
+    serial: int
+    version: int
+
+
+class Releases:
+    """Latest release of every slot and scope. `generation` grows with each change."""
+
+    def __init__(self):
+        self.generation = 0
+        self.refused = 0
+        self._by_key: dict[str, Release] = {}
+        self._versions: dict[str, int] = {}   # of online trees by AP; outlives a withdrawal
+        self._trees: dict[str, InForce] = {}  # by bundle hash, those in use
+
+    def put(self, key: bytes | None, value: bytes | None) -> None:
+        """Take a record of the topic. One that is no release is counted in `refused` and changes nothing."""
+        try:
+            release = oal_release.parse(key or b"", value)
+        except (ReleaseError, UnicodeDecodeError):
+            self.refused += 1
+            return
+        name = f"{release.slot}/{release.scope}"
+        self.generation += 1
+        if release.signed is None:
+            self._by_key.pop(name, None)
+            return
+        self._by_key[name] = release
+        if release.slot == "online":
+            self._versions[release.scope] = max(release.version, self._versions.get(release.scope, 0))
+
+    def followed(self, ap_id: str, site: str) -> Followed:
+        """The champion of fleet, site or AP, or the AP's online tree: the greatest serial wins. A pinned champion rules out online trees."""
+        own = f"ap/{ap_id}"
+        champions = [r for scope in ("fleet", f"site/{site}", own) if (r := self._by_key.get(f"champion/{scope}"))]
+        pinned = any(r.pinned for r in champions)
+        online = self._by_key.get(f"online/{own}")
+        others = [r for slot in ("canary", "challenger") for scope in ("fleet", f"site/{site}", own) if (r := self._by_key.get(f"{slot}/{scope}"))]
+        rivals = sorted(champions + ([online] if online and not pinned else []), key=lambda r: r.serial, reverse=True)
+        everything = rivals + others + ([online] if online else [])
+        hashes = list(dict.fromkeys(bytes.fromhex(r.hash) for r in everything))[:oal_bundle.MAX_ROLLBACK]
+        return Followed(self._tree(rivals[0], pinned) if rivals else None, hashes, max((r.serial for r in everything), default=0),
+                        self._versions.get(own, 0))
+
+    def _tree(self, release: Release, pinned: bool) -> InForce:
+        found = self._trees.get(release.hash)
+        if found is None:
+            try:
+                tree = oal_bundle.decode(oal_bundle.split_signed(release.signed)[0]).tree
+            except BundleError:
+                self.refused += 1
+                tree = None
+            if len(self._trees) > 2 * len(self._by_key) + 64:
+                live = {r.hash for r in self._by_key.values()}
+                self._trees = {h: t for h, t in self._trees.items() if h in live}
+            found = self._trees[release.hash] = InForce(oal_bundle.bundle_id(bytes.fromhex(release.hash)), tree)
+        return InForce(found.bundle_id, found.tree, pinned)

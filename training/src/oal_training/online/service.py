@@ -1,0 +1,274 @@
+"""The online trainer as a service: parse, start in order, loop, stop in reverse."""
+
+from __future__ import annotations
+
+import fcntl
+import signal
+import socket
+import sys
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+from oal_schema import keys
+
+from oal_training.errors import TrainingError
+from oal_training.online import config as service_config
+from oal_training.online import programs, rows, shipment, tracking
+from oal_training.online.decision import Decision
+from oal_training.online.inbox import Bundles, Items
+from oal_training.online.item import BadItem, parse
+from oal_training.online.metrics import Metrics, Page
+from oal_training.online.mlflow_client import Client
+from oal_training.online.outbox import Fenced, Outbox
+from oal_training.online.releases import Releases
+from oal_training.online.shipment import Shipment
+from oal_training.online.trainer import OnlineTrainer
+
+SLICE_S = 0.25        # decisions of so much time go into one transaction; a tree that is shipped does not wait longer
+STUCK_S = 30.0        # without a turn of the loop the service calls itself ill
+REPORT_S = 10.0
+FORGET_EVERY_S = 60.0
+GOLDEN_ROWS = 200     # latest items from which golden vectors are chosen
+
+
+def log(line: str) -> None:
+    """A line of progress."""
+    print(f"{time.strftime('%H:%M:%S')} {line}", file=sys.stderr, flush=True)
+
+
+def main(config_path: str) -> int:
+    """Serve until SIGTERM or SIGINT. 1 when another process took over this trainer's identity."""
+    config = service_config.load(config_path)
+    service = Service(config)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: service.stop())
+    try:
+        service.run()
+    except Fenced as error:
+        log(f"ending: {error}")
+        return 1
+    return 0
+
+
+def instance(state_dir: Path) -> tuple[str, object]:
+    """(this trainer's name, the same after a restart; lock to hold on to). TrainingError when another process has the folder."""
+    state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = open(state_dir / "lock", "w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise TrainingError(f"another trainer runs with state_dir {state_dir}; give each one its own") from None
+    file = state_dir / "instance"
+    if not file.exists():
+        new = file.with_suffix(".new")
+        new.write_text(f"trainer-{socket.gethostname()[:40]}-{uuid.uuid4().hex[:8]}\n")
+        new.rename(file)
+    return file.read_text().strip(), lock
+
+
+class Service:
+    """Items in, trees out. `run` returns after `stop`."""
+
+    def __init__(self, config: service_config.Config):
+        self._config = config
+        self._stopping = threading.Event()
+        self.name, self._lock = instance(config.state_dir)
+        try:
+            self._key = keys.load(config.signing_key)
+        except (OSError, ValueError) as error:
+            raise TrainingError(f"signing_key: {error}") from None
+        self._programs = programs.known()
+        self._trainer = OnlineTrainer(config.settings, {h: len(p.words) for h, p in self._programs.items()})
+        self._releases = Releases()
+        self._followed: dict[str, tuple[int, str]] = {}   # AP → generation and site that `follow` was last called with
+        self._partition: dict[str, int] = {}
+        self._metrics = Metrics()
+        self._turned = time.monotonic()
+        self._shipped: Counter[str] = Counter()
+        self._page = Page(config.listen, self._metrics, self._ailment)
+        self._tracking = tracking.Tracking(Client(config.mlflow), self._metrics, log, self.name) if config.mlflow else None
+        self._outbox = Outbox(config.kafka, self.name, lambda: not self._stopping.is_set())
+        self._bundles = Bundles(config.kafka, self.name)
+        self._items = Items(config.kafka, self.name, config.settings.window_items, self._lost, log)
+        self._starting = True
+
+    def stop(self) -> None:
+        """Ask `run` to return; safe in a signal handler."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Start, serve, stop."""
+        self._page.start()
+        if self._tracking:
+            self._tracking.start()
+        log(f"{self.name}: connecting to {self._config.kafka['bootstrap.servers']}")
+        try:
+            if self._open():
+                self._loop()
+        finally:
+            self._items.close()
+            self._bundles.close()
+            if self._tracking:
+                self._tracking.stop()
+            self._page.stop()
+            log("stopped")
+
+    def _open(self) -> bool:
+        if not self._outbox.open():
+            return False
+        while not self._bundles.open():
+            if self._stopping.wait(1):
+                return False
+        while not self._bundles.caught_up:
+            self._read_releases(0.2)
+            if self._stopping.is_set():
+                return False
+        self._items.subscribe()
+        self._starting = False
+        log("ready")
+        return True
+
+    def _ailment(self) -> str:
+        if self._starting:
+            return "starting: Kafka has not answered yet, or the releases are not read"
+        if not self._items.joined:
+            return "joining the consumer group"
+        idle = time.monotonic() - self._turned
+        return f"the loop has not turned for {idle:.0f} s; is Kafka away?" if idle > STUCK_S else ""
+
+    # --- the loop
+
+    def _loop(self) -> None:
+        every = self._config.settings.fit_every_s
+        due = time.monotonic() + every
+        report = forget = time.monotonic()
+        while not self._stopping.is_set():
+            self._turned = time.monotonic()
+            self._read_items(min(0.2, max(0.0, due - time.monotonic())))
+            self._read_releases(0)
+            now = time.monotonic()
+            if now >= due:
+                due = max(due + every, now)
+                self._round()
+                self._metrics.set("oal_trainer_tick_seconds", time.monotonic() - now)
+            if now - forget >= FORGET_EVERY_S:
+                forget = now
+                for ap_id in self._trainer.forget_silent(_now_us()):
+                    self._followed.pop(ap_id, None)
+                    self._partition.pop(ap_id, None)
+            if now - report >= REPORT_S:
+                report = now
+                self._report()
+
+    def _read_items(self, timeout_s: float) -> None:
+        now = _now_us()
+        for message in self._items.poll(timeout_s):
+            try:
+                item = parse(message.value() or b"")
+            except BadItem:
+                self._trainer.counts["malformed"] += 1
+                continue
+            self._trainer.add(item, now, message.offset())
+            self._partition[item.ap_id] = message.partition()
+
+    def _read_releases(self, timeout_s: float) -> None:
+        for key, value in self._bundles.poll(timeout_s):
+            self._releases.put(key, value)
+
+    def _round(self) -> None:
+        """A tree for every AP that has new items, unless its partition is still being read."""
+        behind = self._items.catching_up
+        ready = [ap_id for ap_id in self._trainer.changed() if self._partition.get(ap_id) in self._items.positions and self._partition[ap_id] not in behind]
+        decided: list[Decision] = []
+        started = time.monotonic()
+        for ap_id in ready:
+            self._follow(ap_id)
+            decided.append(self._trainer.ap(ap_id).decide(_now_us()))
+            if time.monotonic() - started >= SLICE_S:
+                self._settle(decided)
+                self._turned = started = time.monotonic()
+                decided = []
+                if self._stopping.is_set():
+                    return
+        if decided:
+            self._settle(decided)
+
+    def _follow(self, ap_id: str) -> None:
+        """Tell the AP's state what is in force, when that may have changed."""
+        ap = self._trainer.ap(ap_id)
+        seen = (self._releases.generation, ap.site)
+        if self._followed.get(ap_id) != seen:
+            self._followed[ap_id] = seen
+            ap.follow(self._releases.followed(ap_id, ap.site).in_force)
+
+    def _settle(self, decided: list[Decision]) -> None:
+        """Write decisions and shipments in one transaction; they take effect when it is committed."""
+        shipments = {d.ap_id: self._shipment(d) for d in decided if d.shipped}
+        for decision in decided:
+            if decision.tree is not None:
+                self._metrics.add("oal_trainer_fits_total")
+                self._metrics.add("oal_trainer_fit_cpu_seconds_total", decision.fit_us / 1e6)
+        events = [*rows.records("tree_decision", (rows.tree_decision(d, self.name, shipments.get(d.ap_id)) for d in decided)),
+                  *rows.records("release", (rows.release(s) for s in shipments.values()))]
+        oldest: dict[int, int] = {}
+        for ap_id, ap in self._trainer.aps.items():
+            if (offset := ap.oldest_offset()) >= 0 and (partition := self._partition.get(ap_id)) is not None:
+                oldest[partition] = min(offset, oldest.get(partition, offset))
+        try:
+            done = self._outbox.commit([(s.key, s.value) for s in shipments.values()], events, self._items.offsets(oldest), self._items.group())
+        except KafkaException as error:
+            raise Fenced(error.args[0].str()) from None
+        self._metrics.add("oal_trainer_transactions_total", result="committed" if done else "aborted")
+        if not done:
+            log(f"a transaction with {len(decided)} decisions and {len(shipments)} trees was aborted; they are made anew")
+            return
+        for decision in decided:
+            self._took_effect(decision, shipments.get(decision.ap_id))
+
+    def _shipment(self, decision: Decision) -> Shipment:
+        ap = self._trainer.ap(decision.ap_id)
+        return shipment.make(decision, self._programs[decision.feature_hash], self._releases.followed(decision.ap_id, decision.site),
+                             ap.window.values[-GOLDEN_ROWS:], self._key, self._tracking.run_id(decision.ap_id) if self._tracking else "")
+
+    def _took_effect(self, decision: Decision, sent: Shipment | None) -> None:
+        self._metrics.add("oal_trainer_decisions_total", action="shipped" if sent else "held", reason=decision.reason)
+        if sent:
+            self._releases.put(sent.key.encode(), sent.value)
+            self._trainer.shipped(decision, sent.bundle_id)
+            self._shipped[decision.ap_id] += 1
+            self._metrics.add("oal_trainer_ships_total")
+            log(f"{decision.ap_id}: shipped tree {sent.version} ({decision.tree.n_nodes} nodes, {sent.bytes} bytes): {decision.reason}; onset AP "
+                f"{decision.candidate.onset_ap:.3f} against {decision.in_force.onset_ap:.3f} in force and {decision.persistence.onset_ap:.3f} of persistence")
+        if self._tracking and self._tracking.wanted(decision):
+            self._tracking.offer(tracking.entry(decision, self._shipped[decision.ap_id], sent.version if sent else 0, sent.hash.hex() if sent else ""))
+
+    # --- changes of the group
+
+    def _lost(self, partitions: list[int]) -> None:
+        gone = [ap_id for ap_id, partition in self._partition.items() if partition in partitions]
+        self._trainer.drop(gone)
+        for ap_id in gone:
+            self._partition.pop(ap_id)
+            self._followed.pop(ap_id, None)
+
+    # --- what is told
+
+    def _report(self) -> None:
+        for fate, count in self._trainer.counts.items():
+            self._metrics.set("oal_trainer_items_total", count, fate=fate)
+        aps = self._trainer.aps
+        self._metrics.set("oal_trainer_aps", len(aps))
+        self._metrics.set("oal_trainer_window_items", sum(len(ap) for ap in aps.values()))
+        self._metrics.set("oal_trainer_lag_items", self._items.lag())
+        self._metrics.set("oal_trainer_releases_refused_total", self._releases.refused)
+        log(", ".join([f"{len(aps)} APs", *(f"{count} items {fate}" for fate, count in sorted(self._trainer.counts.items())),
+                       f"{sum(self._shipped.values())} trees shipped", f"{self._items.lag()} items behind"]))
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1000
