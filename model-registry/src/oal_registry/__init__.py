@@ -1,0 +1,1 @@
+"""MLflow server, model packaging, promotion and retraining."""

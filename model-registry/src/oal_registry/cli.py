@@ -1,0 +1,188 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from pathlib import Path
+
+from oal_registry.errors import RegistryError
+
+DESCRIPTION = """MLflow server, packaging, signing, promotion and retraining of the models that APs run.
+
+A VERSION is MODEL/NUMBER, as congestion/3. Commands that read MLflow take --config, the configuration file of `serve`."""
+
+
+def version_name(text: str) -> tuple[str, int]:
+    match = re.fullmatch(r"([^/]+)/([1-9]\d{0,8})", text)
+    if not match:
+        raise argparse.ArgumentTypeError(f"`{text}` is not MODEL/NUMBER, like congestion/3")
+    return match[1], int(match[2])
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="oal-registry", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, text: str, **options) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=text, description=text, **options)
+
+    server = command("server", "Run the MLflow server: tracking, registry, web page, users.")
+    server.add_argument("--config", required=True, metavar="FILE")
+    serve = command("serve", "Run promotion and retraining: aliases become releases, retrain=requested becomes a training run.")
+    serve.add_argument("--config", required=True, metavar="FILE")
+
+    package = command("package", "Make and sign the bundle of a version.")
+    package.add_argument("--config", required=True, metavar="FILE", help="configuration of `serve`, of which mlflow and signing_key are used")
+    package.add_argument("--version", required=True, type=version_name, metavar="VERSION", help="version of the congestion tree")
+    package.add_argument("--window", type=version_name, metavar="VERSION", help="version of the window model")
+    package.add_argument("--target", default="fleet", help="fleet (default), site/SITE or ap/AP_ID")
+    package.add_argument("--rollback-to", action="append", default=[], metavar="HEX", help="hash of a bundle an AP may go back to; up to four")
+    package.add_argument("--out", required=True, metavar="FILE")
+
+    export = command("export", "Print a tree as text records (or JSON).")
+    export.add_argument("tree", metavar="VERSION|FILE", help="version in MLflow, or file: signed bundle, JSON, text records")
+    export.add_argument("--config", metavar="FILE", help="configuration of `serve`; needed for a VERSION")
+    export.add_argument("--json", action="store_true", help="the complete node table as JSON instead of text records")
+    export.add_argument("--numeric", action="store_true", help="names as numbers: features from 1, leaves 0")
+    export.add_argument("--program", default="congestion", metavar="NAME", help="feature program of text records (default: congestion)")
+
+    imported = command("import", "Check text records and print the tree as JSON, which `predict` and `export` take.")
+    imported.add_argument("tree", metavar="FILE", help="text records; - is standard input")
+    imported.add_argument("--program", default="congestion", metavar="NAME", help="feature program that the names are of (default: congestion)")
+
+    predict = command("predict", "Evaluate a tree on a CSV of features; prints leaf,class,class_name,congested_permille.")
+    predict.add_argument("--tree", required=True, metavar="FILE", help="text records, JSON or a signed bundle")
+    predict.add_argument("--program", default="congestion", metavar="NAME", help="feature program of text records (default: congestion)")
+    predict.add_argument("--allow-absent", action="store_true", help="features without a column are missing values")
+    predict.add_argument("csv", metavar="CSV", help="with a header of feature names; - is standard input")
+
+    keys = command("keys", "Make, show and rotate the key that signs bundles.")
+    actions = keys.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, text in (("make", "Make a key."), ("show", "Print the line by which APs trust a key."), ("rotate", "Replace a key, in three steps.")):
+        action = actions.add_parser(name, help=text, description=text)
+        if name == "rotate":
+            action.add_argument("step", choices=("begin", "switch", "end"), help="begin: make and trust the next key; switch: sign with it; "
+                                                                                 "end: trust the old one no longer")
+        action.add_argument("key", type=Path, metavar="KEY", help="private key in PEM")
+        action.add_argument("--name", default=f"registry-{time.strftime('%Y-%m')}", help="name in the trusted file (default: registry-YEAR-MONTH)")
+        if name != "show":
+            action.add_argument("--trusted", type=Path, required=name == "rotate", metavar="FILE", help="file of trusted keys, which all APs get")
+    return top
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parser().parse_args(arguments)
+    try:
+        return COMMANDS[options.command](options)
+    except RegistryError as error:
+        print(f"oal-registry {options.command}: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        return 1
+
+
+def _server(options) -> int:
+    from oal_registry import server
+    server.serve(options.config)
+    return 1
+
+
+def _serve(options) -> int:
+    from oal_registry import service
+    return service.serve(options.config)
+
+
+def _models(config_file: str):
+    from oal_registry import config
+    from oal_registry.mlflow_client import MlflowRegistry
+    from oal_registry.models import Models
+    top = config.Section(config.load(config_file), config_file)
+    return Models(MlflowRegistry.of_section(top.section("mlflow"))), top
+
+
+def _package(options) -> int:
+    from oal_registry import package
+    from oal_schema import keys
+    models, top = _models(options.config)
+    models.tree_model = options.version[0]
+    tree = models.tree(options.version[1])
+    window = None
+    if options.window:
+        models.window_model = options.window[0]
+        window = models.window(options.window[1])
+    try:
+        back = [bytes.fromhex(text) for text in options.rollback_to]
+        if any(len(digest) != 32 for digest in back) or len(back) > package.MAX_ROLLBACK:
+            raise ValueError("hashes are 64 hexadecimal digits, at most four")
+        key = keys.load(top.get("signing_key", str))
+    except (OSError, ValueError) as error:
+        raise RegistryError(str(error)) from None
+    made = package.build(options.version[0], tree, window, target=options.target, serial=time.time_ns() // 1000, rollback_to=back, key=key)
+    Path(options.out).write_bytes(made.signed)
+    bound = f", window model within {window.error_bound:.0f} bytes of the original" if window else ""
+    print(f"{options.out}: {len(made.signed)} bytes, {made.nodes} nodes, hash {made.hash.hex()}, serial {made.serial}{bound}")
+    return 0
+
+
+def _export(options) -> int:
+    from oal_registry import json_tree, text_tree, tree_file
+    if re.fullmatch(r"[^/]+/[1-9]\d*", options.tree) and not Path(options.tree).exists():
+        if not options.config:
+            raise RegistryError(f"{options.tree} is no file; for a version in MLflow, name the configuration of `serve` with --config")
+        models, _ = _models(options.config)
+        models.tree_model, number = version_name(options.tree)
+        compiled = models.tree(number)
+        tree, program = compiled.tree, compiled.program
+    else:
+        tree, program = tree_file.load(options.tree, options.program)
+    if options.json:
+        sys.stdout.write(json_tree.dumps(tree, program))
+        return 0
+    for lost in text_tree.lost_in_text(tree):
+        print(f"oal-registry export: text records do not hold {lost}" if not lost[0].isdigit() else f"oal-registry export: {lost}", file=sys.stderr)
+    sys.stdout.write(text_tree.dumps(tree, program.features, options.numeric))
+    return 0
+
+
+def _import(options) -> int:
+    from oal_registry import json_tree, tree_file
+    tree, program = tree_file.load_text(options.tree, options.program)
+    sys.stdout.write(json_tree.dumps(tree, program))
+    print(f"oal-registry import: {tree.n_nodes} nodes over the features of {program.name}", file=sys.stderr)
+    return 0
+
+
+def _predict(options) -> int:
+    from oal_registry import features_csv, tree_file
+    tree, program = tree_file.load(options.tree, options.program)
+    try:
+        with (sys.stdin if options.csv == "-" else open(options.csv, encoding="utf-8", newline="")) as file:
+            features_csv.write_predictions(tree, features_csv.read(file, program.features, options.allow_absent), sys.stdout)
+    except OSError as error:
+        raise RegistryError(f"cannot read {options.csv}: {error.strerror}") from None
+    return 0
+
+
+def _keys(options) -> int:
+    from oal_registry import signing_keys
+    if options.action == "make":
+        print(signing_keys.make(options.key, options.name, options.trusted))
+    elif options.action == "show":
+        print(signing_keys.show(options.key, options.name))
+    elif options.step == "begin":
+        print(signing_keys.begin(options.key, options.trusted, options.name))
+        print(f"next: bring {options.trusted} to every AP, then `keys rotate switch`", file=sys.stderr)
+    elif options.step == "switch":
+        old = signing_keys.switch(options.key, options.trusted)
+        print(f"{old:016x} signs no more. Next: restart `serve`, promote anew so that every AP holds a bundle of the new key, then `keys rotate end`",
+              file=sys.stderr)
+    else:
+        old = signing_keys.end(options.key, options.trusted)
+        print(f"{old:016x} is trusted no more. Next: bring {options.trusted} to every AP", file=sys.stderr)
+    return 0
+
+
+COMMANDS = {"server": _server, "serve": _serve, "package": _package, "export": _export, "import": _import, "predict": _predict, "keys": _keys}

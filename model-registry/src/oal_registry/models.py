@@ -1,0 +1,180 @@
+"""Versions of registered models, fetched from MLflow and compiled to node tables.
+
+A model is data here, never code: only skops files (for scikit-learn, with the types listed below) and XGBoost's own format are
+read. A pickled model is refused, because reading one runs whatever it holds - next to the key that signs bundles.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from oal_registry import programs
+from oal_registry.errors import NotPackagable
+from oal_registry.mlflow_client import Gone, MlflowRegistry
+from oal_registry.programs import Program
+from oal_schema.nodes import BundleError
+from oal_schema.tree import Tree
+from oal_schema.window import WindowModel
+
+TRUSTED_TYPES = ["sklearn.tree._tree.Tree"]
+MAX_MODEL_BYTES = 64 << 20
+KEPT = 16  # compiled versions
+FEATURE_PROGRAM, INPUTS = "feature_program.oalf", "inputs.json"
+
+
+@dataclass(frozen=True)
+class CompiledTree:
+    version: int
+    run_id: str
+    program: Program
+    tree: Tree
+
+
+@dataclass(frozen=True)
+class CompiledWindow:
+    version: int
+    program: Program
+    window: WindowModel
+    error_bound: float  # of the quantisation, in bytes
+
+
+class Models:
+    """Compiles versions and keeps the latest; a version's model does not change in MLflow."""
+
+    def __init__(self, registry: MlflowRegistry, tree_model: str = "congestion", window_model: str = "window"):
+        self.registry, self.tree_model, self.window_model = registry, tree_model, window_model
+        self._kept: OrderedDict[tuple[str, int, str], CompiledTree | CompiledWindow] = OrderedDict()
+
+    def tree(self, version: int) -> CompiledTree:
+        """NotPackagable when the version cannot run on an AP, Gone when there is no such version."""
+        return self._get(self.tree_model, version, self._compile_tree)
+
+    def window(self, version: int) -> CompiledWindow:
+        """As `tree`, for the window model."""
+        return self._get(self.window_model, version, self._compile_window)
+
+    def _get(self, model: str, version: int, compile_version):
+        found = self.registry.version(model, version)
+        key = (model, version, found.run_id or "")
+        if key not in self._kept:
+            with tempfile.TemporaryDirectory(prefix="oal-model-") as folder:
+                try:
+                    self._kept[key] = compile_version(version, found.run_id or "", Path(folder))
+                except BundleError as error:
+                    raise NotPackagable(str(error)) from None
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        return self._kept[key]
+
+    def _compile_tree(self, version: int, run_id: str, folder: Path) -> CompiledTree:
+        from oal_registry import compile as compiler
+        model = self._fetch(self.tree_model, version, folder)
+        program = self._program(self.tree_model, version, run_id, model, folder)
+        estimator = load_sklearn(model, f"{self.tree_model}/{version}")
+        try:
+            tree = compiler.tree(estimator, program.feature_hash)
+        except (ValueError, TypeError) as error:
+            raise NotPackagable(str(error)) from None
+        tree.check(len(program.words))
+        return CompiledTree(version, run_id, program, tree)
+
+    def _compile_window(self, version: int, run_id: str, folder: Path) -> CompiledWindow:
+        from oal_registry import compile as compiler
+        model = self._fetch(self.window_model, version, folder)
+        program = self._program(self.window_model, version, run_id, model, folder)
+        inputs = self._inputs(version, run_id, model, folder)
+        booster = load_xgboost(model, f"{self.window_model}/{version}")
+        try:
+            window, bound = compiler.window(booster, inputs, program.feature_hash)
+        except (ValueError, TypeError) as error:
+            raise NotPackagable(str(error)) from None
+        window.check(len(program.words))
+        return CompiledWindow(version, program, window, bound)
+
+    def _fetch(self, model: str, version: int, folder: Path) -> Path:
+        try:
+            found = self.registry.download(model, version, folder)
+        except Gone as error:
+            raise NotPackagable(f"its model files are not there: {error}") from None
+        if (size := sum(path.stat().st_size for path in found.rglob("*") if path.is_file())) > MAX_MODEL_BYTES:
+            raise NotPackagable(f"its model files have {size} bytes; at most {MAX_MODEL_BYTES}")
+        return found
+
+    def _file(self, name: str, run_id: str, model: Path, folder: Path) -> Path | None:
+        """A file that training logged with the model, or beside it in the run."""
+        beside = model / name
+        if beside.is_file():
+            return beside
+        return self.registry.run_file(run_id, name, folder) if run_id else None
+
+    def _program(self, model: str, version: int, run_id: str, files: Path, folder: Path) -> Program:
+        path = self._file(FEATURE_PROGRAM, run_id, files, folder)
+        if path is None:
+            raise NotPackagable(f"neither {model}/{version} nor its run has the artifact {FEATURE_PROGRAM}; register it with `oal-train fit --register`")
+        return programs.of_bytes(path.read_bytes())
+
+    def _inputs(self, version: int, run_id: str, files: Path, folder: Path) -> list[int]:
+        path = self._file(INPUTS, run_id, files, folder)
+        if path is None:
+            raise NotPackagable(f"neither {self.window_model}/{version} nor its run has the artifact {INPUTS}")
+        try:
+            value = json.loads(path.read_text())
+            inputs = value["inputs"] if isinstance(value, dict) else value
+            return [int(v) for v in inputs]
+        except (ValueError, KeyError, TypeError) as error:
+            raise NotPackagable(f"{INPUTS} is not a list of inputs: {error}") from None
+
+
+def _flavor(folder: Path, name: str, what: str, wanted: str) -> dict:
+    try:
+        described = yaml.safe_load((folder / "MLmodel").read_text())
+        flavors = described["flavors"]
+    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+        raise NotPackagable(f"{what} has no readable MLmodel file: {error}") from None
+    if name not in flavors:
+        raise NotPackagable(f"{what} was logged as {', '.join(flavors)}; it must be {wanted}")
+    return flavors[name]
+
+
+def _data_file(folder: Path, relative: str, what: str) -> Path:
+    path = (folder / relative).resolve()
+    if not path.is_relative_to(folder.resolve()) or not path.is_file():
+        raise NotPackagable(f"{what}: its model file `{relative}` is not there")
+    return path
+
+
+def load_sklearn(folder: Path, what: str):
+    """The estimator of a model folder that mlflow.sklearn wrote in skops format."""
+    import skops.io
+    from skops.io.exceptions import UntrustedTypesFoundException
+    flavor = _flavor(folder, "sklearn", what, "a DecisionTreeClassifier by mlflow.sklearn")
+    form = flavor.get("serialization_format", "pickle")
+    if form != "skops":
+        raise NotPackagable(f"{what} is a {form}; log it with serialization_format=\"skops\", skops_trusted_types={TRUSTED_TYPES}: pickles are not read here")
+    path = _data_file(folder, flavor.get("pickled_model", "model.skops"), what)
+    try:
+        return skops.io.load(path, trusted=TRUSTED_TYPES)
+    except UntrustedTypesFoundException as error:
+        raise NotPackagable(f"{what} holds types that are not read here: {error}; an AP runs a DecisionTreeClassifier: distil the model into one") from None
+    except Exception as error:  # a damaged file can fail anywhere inside skops
+        raise NotPackagable(f"{what}: its model file cannot be read: {type(error).__name__}: {error}") from None
+
+
+def load_xgboost(folder: Path, what: str):
+    """The booster of a model folder that mlflow.xgboost wrote."""
+    import xgboost
+    flavor = _flavor(folder, "xgboost", what, "an XGBoost regressor by mlflow.xgboost")
+    path = _data_file(folder, flavor.get("data", "model.ubj"), what)
+    if path.suffix not in (".ubj", ".json"):
+        raise NotPackagable(f"{what}: model file {path.name}; log it with model_format=\"ubj\"")
+    try:
+        return xgboost.Booster(model_file=str(path))
+    except xgboost.core.XGBoostError as error:
+        raise NotPackagable(f"{what}: its model file cannot be read: {str(error).splitlines()[0]}") from None

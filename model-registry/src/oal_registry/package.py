@@ -1,0 +1,71 @@
+"""A bundle of compiled models: encoded, with golden vectors, signed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from oal_registry.errors import NotPackagable
+from oal_registry.models import CompiledTree, CompiledWindow
+from oal_schema import bundle
+from oal_schema.nodes import BundleError
+
+MAX_ROLLBACK = bundle.MAX_ROLLBACK
+TARGET = re.compile(r"fleet|(site|ap)/[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True)
+class Package:
+    """A signed bundle and what is said of it. `hash`: 32 bytes; `serial`: microseconds since 1970."""
+
+    signed: bytes
+    hash: bytes
+    serial: int
+    target: str
+    nodes: int
+    feature_hash: int
+
+    @property
+    def id(self) -> int:
+        """63-bit number in rows."""
+        return bundle.bundle_id(self.hash)
+
+
+def build(model: str, tree: CompiledTree, window: CompiledWindow | None, *, target: str, serial: int, rollback_to: list[bytes],
+          key: Ed25519PrivateKey) -> Package:
+    """Make and sign a bundle with policy shadow. NotPackagable with the reason an AP would give."""
+    if not TARGET.fullmatch(target):
+        raise NotPackagable(f"target `{target}` is none of fleet, site/SITE, ap/AP_ID")
+    if window is not None and window.program.hash != tree.program.hash:
+        raise NotPackagable(f"feature_mismatch: window/{window.version} was trained with the feature program {window.program.hash.hex()[:12]}, "
+                            f"{model}/{tree.version} with {tree.program.hash.hex()[:12]}; train one of them again")
+    content = bundle.Bundle(serial=serial, target=target, source="registry", model=model, version=tree.version,
+                            rollback_to=rollback_to[:MAX_ROLLBACK], program=list(tree.program.words),
+                            decision_interval_us=tree.program.decision_interval_us, tree=tree.tree,
+                            window=window.window if window else None, policy_mode=bundle.SHADOW)
+    try:
+        payload = bundle.encode(content)
+        signed = bundle.sign(payload, key)
+    except BundleError as error:
+        raise NotPackagable(str(error)) from None
+    return Package(signed, bundle.bundle_hash(payload), serial, target, tree.tree.n_nodes, tree.tree.feature_hash)
+
+
+def same_models(content: bundle.Bundle, tree: CompiledTree, window: CompiledWindow | None) -> bool:
+    """Does a bundle hold just these models?"""
+    if not _same(content.tree, tree.tree) or (content.window is None) != (window is None):
+        return False
+    if window is None:
+        return True
+    a, b = content.window, window.window
+    return ((a.base, a.shift, a.lo, a.hi, a.feature_hash, len(a.trees)) == (b.base, b.shift, b.lo, b.hi, b.feature_hash, len(b.trees))
+            and np.array_equal(a.inputs, b.inputs)
+            and all(np.array_equal(x, y) for s, t in zip(a.trees, b.trees, strict=True) for x, y in zip(s, t, strict=True)))
+
+
+def _same(a, b) -> bool:
+    return a.feature_hash == b.feature_hash and all(
+        np.array_equal(getattr(a, name), getattr(b, name)) for name in ("feature", "threshold", "right", "missing_right", "leaf_class", "leaf_permille"))

@@ -1,0 +1,56 @@
+"""The feature programs that this release of the platform knows, by hash: those that the AP and Flink compute."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from oal_registry.errors import NotPackagable
+from oal_schema import program_file
+
+FOLDER = Path(__file__).resolve().parents[3] / "schema" / "generated" / "features"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A feature program. `words` are twelve integers a feature; `hash` is the 32 bytes of its SHA-256."""
+
+    name: str
+    words: tuple[tuple[int, ...], ...]
+    decision_interval_us: int
+    hash: bytes
+    features: tuple[str, ...]
+
+    @property
+    def feature_hash(self) -> int:
+        """First 8 bytes of the hash, big-endian: what trees and items carry."""
+        return int.from_bytes(self.hash[:8], "big")
+
+
+@lru_cache(maxsize=4)
+def known(folder: Path = FOLDER) -> dict[bytes, Program]:
+    """Programs by hash."""
+    found = {}
+    for path in sorted(folder.glob("*.oalf")):
+        words, interval = program_file.from_bytes(path.read_bytes())
+        described = json.loads(path.with_suffix(".json").read_text())
+        digest = hashlib.sha256(path.read_bytes()).digest()
+        found[digest] = Program(path.stem, tuple(words), interval, digest, tuple(f["name"] for f in described["features"]))
+    return found
+
+
+def of_bytes(data: bytes) -> Program:
+    """The known program with these bytes; NotPackagable when APs and Flink compute no such features."""
+    digest = hashlib.sha256(data).digest()
+    if digest not in known():
+        there = ", ".join(f"{p.name} {p.hash.hex()[:12]}" for p in known().values())
+        raise NotPackagable(f"feature_mismatch: trained with the feature program {digest.hex()[:12]}, which this platform does not compute "
+                            f"(it computes {there}); train again on present items")
+    return known()[digest]
+
+
+def of_name(name: str) -> Program | None:
+    return next((p for p in known().values() if p.name == name), None)

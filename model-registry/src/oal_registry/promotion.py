@@ -1,0 +1,230 @@
+"""From aliases to releases. `reconcile` compares what MLflow says with what is in force and does what is missing; doing it twice does
+nothing more, and being killed anywhere costs nothing but the time until it runs again.
+
+An alias governs one release: that of its slot, for the scope that the tags of its version name. Deleting the alias takes that
+release back to the version that was in force before it. Which versions were is written on them, in tags:
+`oal.released_at.SLOT/SCOPE`, a time, and `oal.bundle.SLOT/SCOPE`. They are a stack, the latest time on top: a rollback takes off the top.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from oal_registry import package, wish
+from oal_registry.errors import NotPackagable
+from oal_registry.mlflow_client import Gone, MlflowRegistry
+from oal_registry.models import CompiledTree, CompiledWindow, Models
+from oal_registry.releases import SLOTS, Key, Releases
+from oal_registry.slot_memory import SlotMemory
+from oal_registry.status import Status
+from oal_schema import bundle
+from oal_schema.release import Release
+
+ROLLED_BACK = "rollback: "  # how the reason of a release begins that no alias asked for
+ERROR_TAG = "oal.error"
+MAX_TAG = 500
+
+
+def released_tag(key: Key) -> str:
+    return f"oal.released_at.{key[0]}/{key[1]}"
+
+
+def bundle_tag(key: Key) -> str:
+    return f"oal.bundle.{key[0]}/{key[1]}"
+
+
+def time_text(us: int) -> str:
+    """Sorts as the time does."""
+    return datetime.datetime.fromtimestamp(us / 1e6, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{us % 1_000_000:06d}Z"
+
+
+@dataclass(frozen=True)
+class _Content:
+    tree: CompiledTree
+    window: CompiledWindow | None
+
+
+class Promotion:
+    def __init__(self, registry: MlflowRegistry, models: Models, releases: Releases, key: Ed25519PrivateKey, memory: SlotMemory, status: Status,
+                 canary_defaults: dict):
+        self.registry, self.models, self.releases, self.key, self.memory, self.status = registry, models, releases, key, memory, status
+        self.canary_defaults = canary_defaults
+        self._versions_of: dict[str, tuple[int, int]] = {}  # bundle hash -> tree and window version that are known to be in it
+        self._refused: dict[tuple, str] = {}  # (slot, version, window version, tags) -> why; a version does not get better by itself
+        self._histories: set[tuple[Key, int]] = set()  # releases whose tags are known to be right
+
+    def reconcile(self) -> int:
+        """One pass over the slots, champion first; the number of releases made and withdrawn."""
+        trees = self.registry.aliases(self.models.tree_model)
+        windows = self.registry.aliases(self.models.window_model) or {}
+        if trees is None:
+            if self.releases.in_force:
+                self.status.problem("registered model", f"MLflow has no registered model {self.models.tree_model}; what is in force stays")
+            return 0
+        self.status.well("registered model")
+        return sum(self._slot(slot, trees, windows) for slot in SLOTS)
+
+    def _slot(self, slot: str, trees: dict[str, int], windows: dict[str, int]) -> int:
+        window_version = windows.get(slot, windows.get("champion", 0))
+        tree_version = trees.get(slot, trees.get("champion", 0) if slot in windows else 0)
+        if not tree_version:
+            return self._unset(slot, window_version)
+        try:
+            version = self.registry.version(self.models.tree_model, tree_version)
+        except Gone:
+            return 0  # deleted in this moment; the alias goes with it, as the next pass sees
+        asked = (slot, tree_version, window_version, tuple(sorted((k, v) for k, v in version.tags.items() if k in wish.TAGS)))
+        if asked in self._refused:
+            return 0
+        try:
+            done = self._put_in_force(slot, version, window_version)
+        except NotPackagable as error:
+            self._refused[asked] = str(error)
+            self._refuse(tree_version, version.tags, str(error))
+            return 0
+        if ERROR_TAG in version.tags:
+            self.registry.delete_tag(self.models.tree_model, tree_version, ERROR_TAG)
+        return done
+
+    def _put_in_force(self, slot: str, version, window_version: int) -> int:
+        number = int(version.version)
+        wanted = wish.of_tags(version.tags, slot, self.canary_defaults)
+        key = (slot, wanted.scope)
+        now = self.releases.in_force.get(key)
+        same = now is not None and self._holds(now, number, version.run_id or "", window_version)
+        if same and now.pinned == wanted.pinned and not now.reason.startswith(ROLLED_BACK):
+            self.memory.governs(slot, wanted.scope)
+            self._write_history(key, version, now)
+            return 0
+        if same:
+            made = self._package_of(now)  # the same bundle under other conditions: nothing changes on the APs that have it
+        else:
+            made = self._package(key, self._content(number, window_version))
+        with_window = f" with {self.models.window_model}/{window_version}" if window_version else ""
+        released = self.releases.release(*key, made, model=self.models.tree_model, version=number, run_id=version.run_id or "",
+                                         pinned=wanted.pinned, reason=f"alias {slot} on {self.models.tree_model}/{number}{with_window}",
+                                         rollout=wanted.rollout)
+        self._versions_of[released.hash] = (number, window_version)
+        self.memory.governs(slot, wanted.scope)
+        self.status.released(slot, "release", f"{key[0]}/{key[1]}: {released.reason}, bundle {released.hash[:12]}")
+        self._write_history(key, version, released)
+        return 1
+
+    def _unset(self, slot: str, window_version: int) -> int:
+        scope = self.memory.scope(slot, self.releases.in_force, ROLLED_BACK)
+        now = self.releases.in_force.get((slot, scope)) if scope else None
+        if now is None or now.reason.startswith(ROLLED_BACK):
+            if now is not None:
+                self._take_off((slot, scope), now)
+            self.memory.governs(slot, None)
+            return 0
+        key = (slot, scope)
+        history = sorted(((v.tags[released_tag(key)], v) for v in self.registry.versions(self.models.tree_model) if released_tag(key) in v.tags),
+                         key=lambda entry: entry[0], reverse=True)
+        mine = next((v for _, v in history if int(v.version) == now.version), None)
+        if mine is None:
+            try:
+                mine = self.registry.version(self.models.tree_model, now.version)
+            except Gone:
+                mine = None
+        if mine is not None and (mine.run_id or "") != now.run_id:
+            self.status.problem("registered model", f"{slot}/{scope} in force is of another MLflow ({now.model}/{now.version}, run {now.run_id}); it stays")
+            return 0
+        when = time_text(now.created_us)
+        for at, earlier in history:
+            if int(earlier.version) == now.version or at >= when:
+                continue
+            number = int(earlier.version)
+            try:
+                wanted = wish.of_tags(earlier.tags, slot, self.canary_defaults)
+                made = self._package(key, self._content(number, window_version))
+            except NotPackagable as error:
+                self._refuse(number, earlier.tags, str(error))
+                continue
+            released = self.releases.release(*key, made, model=self.models.tree_model, version=number, run_id=earlier.run_id or "",
+                                             pinned=wanted.pinned, rollout=None,
+                                             reason=f"{ROLLED_BACK}alias {slot} deleted, back from {now.model}/{now.version} to {self.models.tree_model}/{number}")
+            self._versions_of[released.hash] = (number, window_version)
+            self.status.released(slot, "rollback", f"{key[0]}/{key[1]}: {released.reason}, bundle {released.hash[:12]}")
+            self._take_off(key, released)
+            break
+        else:
+            self.releases.withdraw(*key, reason=f"alias {slot} deleted, no earlier version of {now.model}/{now.version}")
+            self.status.released(slot, "withdraw", f"{key[0]}/{key[1]}: withdrawn, the alias was deleted and there is no earlier version")
+            self._take_off(key, None)
+        self.memory.governs(slot, None)
+        return 1
+
+    # --- bundles
+
+    def _content(self, tree_version: int, window_version: int) -> _Content:
+        try:
+            tree = self.models.tree(tree_version)
+            window = self.models.window(window_version) if window_version else None
+        except Gone as error:
+            raise NotPackagable(str(error)) from None
+        return _Content(tree, window)
+
+    def _package(self, key: Key, content: _Content) -> package.Package:
+        return package.build(self.models.tree_model, content.tree, content.window, target=key[1], serial=self.releases.next_serial(),
+                             rollback_to=self._rollback_to(key), key=self.key)
+
+    def _package_of(self, release: Release) -> package.Package:
+        held = bundle.decode(bundle.split_signed(release.signed)[0])
+        return package.Package(release.signed, bytes.fromhex(release.hash), release.serial, held.target, held.tree.n_nodes, release.feature_hash)
+
+    def _rollback_to(self, key: Key) -> list[bytes]:
+        """Where an AP may go back to from the next bundle of a slot, the likeliest first: the champions, which it gets when a canary or
+        challenger ends; then the slot's present bundle and those before it."""
+        slot, scope = key
+        hashes: list[bytes] = []
+        if slot != "champion":
+            champions = [self.releases.in_force.get(("champion", s)) for s in dict.fromkeys((scope, "fleet"))]
+            hashes += [bytes.fromhex(r.hash) for r in champions if r]
+        if now := self.releases.in_force.get(key):
+            hashes += [bytes.fromhex(now.hash), *bundle.decode(bundle.split_signed(now.signed)[0]).rollback_to]
+        return list(dict.fromkeys(hashes))[:package.MAX_ROLLBACK]
+
+    def _holds(self, release: Release, version: int, run_id: str, window_version: int) -> bool:
+        """Is a release just this version with this window model?"""
+        if release.version != version or release.run_id != run_id:
+            return False
+        if release.hash not in self._versions_of:
+            content = self._content(version, window_version)
+            if not package.same_models(bundle.decode(bundle.split_signed(release.signed)[0]), content.tree, content.window):
+                return False
+            self._versions_of[release.hash] = (version, window_version)
+        return self._versions_of[release.hash] == (version, window_version)
+
+    # --- what is written on versions
+
+    def _refuse(self, version: int, tags: dict[str, str], why: str) -> None:
+        self.status.refused(f"{self.models.tree_model}/{version}", why)
+        if tags.get(ERROR_TAG) != why[:MAX_TAG]:
+            self.registry.set_tag(self.models.tree_model, version, ERROR_TAG, why[:MAX_TAG])
+
+    def _write_history(self, key: Key, version, release: Release) -> None:
+        if (key, release.created_us) in self._histories:
+            return
+        for tag, value in ((released_tag(key), time_text(release.created_us)), (bundle_tag(key), release.hash)):
+            if version.tags.get(tag) != value:
+                self.registry.set_tag(self.models.tree_model, int(version.version), tag, value)
+        self._histories.add((key, release.created_us))
+
+    def _take_off(self, key: Key, release: Release | None) -> None:
+        """After a rollback to `release` (None: to nothing): the versions above it are no longer in the stack."""
+        if release is not None and (key, release.created_us) in self._histories:
+            return
+        versions = {int(v.version): v for v in self.registry.versions(self.models.tree_model) if released_tag(key) in v.tags}
+        floor = versions[release.version].tags[released_tag(key)] if release is not None and release.version in versions else ""
+        for number, version in versions.items():
+            if version.tags[released_tag(key)] > floor:
+                self.registry.delete_tag(self.models.tree_model, number, released_tag(key))
+                self.registry.delete_tag(self.models.tree_model, number, bundle_tag(key))
+        if release is not None:
+            if release.version in versions:
+                self.registry.set_tag(self.models.tree_model, release.version, bundle_tag(key), release.hash)
+            self._histories.add((key, release.created_us))

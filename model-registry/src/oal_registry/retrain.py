@@ -1,0 +1,189 @@
+"""Training runs asked for in MLflow's page, by the version tag `retrain`: requested -> running -> done, or `failed: reason`.
+
+One at a time, as a child process. A run that this service was killed in is begun again, unless it had come to its end: then its
+result is used. The child ends with the service.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from oal_registry.mlflow_client import Gone, MlflowRegistry
+from oal_registry.status import Status
+
+TAG = "retrain"
+AS_TAG, FROM_TAG, STARTED_TAG = "retrained_as", "retrained_from", "retrain.started_at_ms"
+STOP_S = 5  # from SIGTERM to SIGKILL
+MAX_REASON = 240
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None)  # loaded before any fork
+
+
+@dataclass
+class _Run:
+    model: str
+    version: int
+    process: subprocess.Popen
+    result: Path
+    log: Path
+    deadline: float
+
+    @property
+    def name(self) -> str:
+        return f"{self.model}/{self.version}"
+
+
+class Retraining:
+    """To be called from one thread, the one that lives as long as the process: its death would end the child."""
+
+    def __init__(self, registry: MlflowRegistry, models: tuple[str, ...], command: list[str], config_file: str, folder: Path, timeout_s: float,
+                 status: Status):
+        self.registry, self.models, self.command, self.config_file = registry, models, command, config_file
+        self.folder, self.timeout_s, self.status = folder, timeout_s, status
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._run: _Run | None = None
+
+    def step(self) -> int:
+        """Look after the run under way; begin the next one asked for. The number of changes of state."""
+        done = 0
+        if self._run is not None:
+            ended = self._run.process.poll() is not None
+            if not ended and time.monotonic() < self._run.deadline:
+                return 0
+            if not ended:
+                self._end_child()
+            self._conclude(self._run, timed_out=not ended)
+            self._run = None
+            self.status.set("oal_registry_retrain_running", 0)
+            done = 1
+        for model in self.models:
+            # requested, and running: that of an earlier life of this service, for this one has no run now.
+            for version in self.registry.versions(model, "tags.retrain LIKE 'r%'"):
+                state = version.tags.get(TAG)
+                if state == "running" and self._finished_earlier(model, version):
+                    done += 1
+                elif state in ("requested", "running"):
+                    self._begin(model, int(version.version))
+                    return done + 1
+        return done
+
+    def stop(self) -> None:
+        """End the child. The tag stays `running`: the next start begins the run again."""
+        if self._run is not None:
+            self._end_child()
+            self._run = None
+
+    # --- a run
+
+    def _files(self, model: str, version: int) -> tuple[Path, Path]:
+        return self.folder / f"{model}-{version}.json", self.folder / f"{model}-{version}.log"
+
+    def _begin(self, model: str, version: int) -> None:
+        result, log = self._files(model, version)
+        result.unlink(missing_ok=True)
+        self.registry.set_tag(model, version, STARTED_TAG, str(time.time_ns() // 1_000_000))
+        self.registry.set_tag(model, version, TAG, "running")
+        command = [*self.command, "fit", "--retrain", f"{model}/{version}", "--tracking-uri", self.registry.tracking_uri,
+                   "--config", self.config_file, "--register", model, "--result", str(result)]
+        self.status.log(f"retrain {model}/{version}: begins, output in {log}")
+        try:
+            with open(log, "wb") as output:
+                # Our own MLflow settings (short timeouts, no repetition) are not for a training run, which reads the same configuration file.
+                process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+                                           env={k: v for k, v in os.environ.items() if not k.startswith("MLFLOW_")}, preexec_fn=_die_with_parent)
+        except OSError as error:
+            self._set_state(model, version, f"failed: cannot start {self.command[0]}: {error.strerror}")
+            return
+        self._run = _Run(model, version, process, result, log, time.monotonic() + self.timeout_s)
+        self.status.set("oal_registry_retrain_running", 1)
+
+    def _conclude(self, run: _Run, timed_out: bool) -> None:
+        made = _result(run.result)
+        if timed_out:
+            self._set_state(run.model, run.version, f"failed: took longer than {self.timeout_s:.0f} s")
+        elif run.process.returncode != 0:
+            self._set_state(run.model, run.version, f"failed: {_reason(run.log, run.process.returncode)}")
+        elif made is None:
+            self._set_state(run.model, run.version, f"failed: training ended well but wrote no version into {run.result.name}")
+        else:
+            self._link(run.model, run.version, made)
+
+    def _finished_earlier(self, model: str, version) -> bool:
+        """Had the run that left the tag `running` registered its version? Then link it."""
+        number = int(version.version)
+        made = _result(self._files(model, number)[0])
+        if made is None:
+            started = version.tags.get(STARTED_TAG, "")
+            since = int(started) if started.isdigit() else 1 << 62
+            candidates = [v for v in self.registry.versions(model, f"tags.retrained_from = '{number}'") if v.creation_timestamp >= since]
+            made = max((int(v.version) for v in candidates), default=None)
+        if made is None:
+            self.status.log(f"retrain {model}/{number}: was interrupted, begins again")
+            return False
+        self._link(model, number, made)
+        return True
+
+    def _link(self, model: str, version: int, made: int) -> None:
+        try:
+            self.registry.set_tag(model, made, FROM_TAG, str(version))
+        except Gone:
+            self._set_state(model, version, f"failed: training says that it registered {model}/{made}, which is not there")
+            return
+        self.registry.set_tag(model, version, AS_TAG, str(made))
+        self._set_state(model, version, "done")
+
+    def _set_state(self, model: str, version: int, state: str) -> None:
+        # Asked for again meanwhile: that request stands.
+        try:
+            if self.registry.version(model, version).tags.get(TAG) != "requested":
+                self.registry.set_tag(model, version, TAG, state)
+        except Gone:
+            pass  # the version was deleted, and with it what was asked
+        self.status.count("oal_registry_retrains_total", result=state.partition(":")[0])
+        self.status.log(f"retrain {model}/{version}: {state}")
+        self._files(model, version)[0].unlink(missing_ok=True)
+
+    def _end_child(self) -> None:
+        process = self._run.process
+        for number, wait_s in ((signal.SIGTERM, STOP_S), (signal.SIGKILL, None)):
+            try:
+                os.killpg(process.pid, number)
+            except ProcessLookupError:
+                pass
+            try:
+                process.wait(wait_s)
+                return
+            except subprocess.TimeoutExpired:
+                continue
+
+
+def _die_with_parent() -> None:
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _result(path: Path) -> int | None:
+    """The version that a training run says it registered."""
+    try:
+        return int(json.loads(path.read_text())["version"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _reason(log: Path, code: int) -> str:
+    """The last line of a log that says something, shortened."""
+    try:
+        with open(log, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 8192))
+            lines = [" ".join(line.split()) for line in file.read().decode(errors="replace").splitlines()]
+    except OSError:
+        lines = []
+    said = next((line for line in reversed(lines) if line), "")
+    how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+    return (said if len(said) <= MAX_REASON else said[:MAX_REASON] + "…") if said else f"{how}, without a word"

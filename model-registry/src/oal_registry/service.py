@@ -1,0 +1,191 @@
+"""`oal-registry serve`: promotion and retraining, driven by one loop that webhooks and a clock wake."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from oal_registry import config, secret_files
+from oal_registry.errors import RegistryError
+from oal_registry.http_server import HttpServer
+from oal_registry.mlflow_client import MlflowRegistry, NotPermitted, Unreachable
+from oal_registry.models import Models
+from oal_registry.promotion import Promotion
+from oal_registry.releases import Fenced, KafkaTrouble, Releases
+from oal_registry.retrain import Retraining
+from oal_registry.slot_memory import SlotMemory
+from oal_registry.status import Status
+from oal_registry.webhook import PATH, Registration, Verifier
+from oal_schema import keys
+
+SETTINGS = Path(__file__).resolve().parents[2] / "registry.yaml"
+LONGEST_PAUSE_S = 5
+
+
+@dataclass(frozen=True)
+class ServiceConfig:
+    path: str
+    kafka: dict
+    mlflow: config.Section
+    signing_key: str
+    host: str
+    port: int
+    webhook_url: str
+    webhook_secret_file: str
+    state: Path
+    poll_s: float
+    train_command: list[str]
+    settings: dict
+
+    @classmethod
+    def load(cls, path: str) -> ServiceConfig:
+        top = config.Section(config.load(path), path)
+        host, port = config.address(top.get("listen", str), f"{path}: listen")
+        state = config.folder(top.get("state_dir", str))
+        made = cls(
+            path=os.path.abspath(path), kafka=top.get("kafka", dict), mlflow=top.section("mlflow"), signing_key=top.get("signing_key", str),
+            host=host, port=port, webhook_url=top.get("webhook_url", str, f"http://{host}:{port}{PATH}"),
+            webhook_secret_file=top.get("webhook_secret_file", str, str(state / "webhook.secret")), state=state,
+            poll_s=float(top.get("poll_s", (int, float), 2)), train_command=[str(part) for part in top.get("train_command", list)],
+            settings=load_settings(top.get("settings", str, str(SETTINGS))),
+        )
+        top.get("clickhouse", dict, {})  # for the training command, which reads this file too
+        top.done()
+        if not 0.1 <= made.poll_s <= 3600:
+            raise RegistryError(f"{path}: poll_s is {made.poll_s:g}; it is seconds, 0.1 to 3600")
+        if not made.train_command:
+            raise RegistryError(f"{path}: train_command is empty")
+        return made
+
+
+def load_settings(path: str) -> dict:
+    """`registry.yaml`: names of the registered models, defaults of a canary, time limits."""
+    top = config.Section(config.load(path), path)
+    models, canary = top.section("models"), top.section("canary")
+    made = {
+        "tree_model": models.get("tree", str), "window_model": models.get("window", str),
+        "canary": {"share": float(canary.get("share", (int, float))), "soak_s": float(canary.get("soak_s", (int, float))),
+                   "activate_in_s": float(canary.get("activate_in_s", (int, float), 0)), "metric": canary.get("metric", str, ""),
+                   "limit": canary.get("limit", (int, float), None)},
+        "retrain_timeout_s": float(top.get("retrain_timeout_s", (int, float))),
+        "webhook_check_s": float(top.get("webhook_check_s", (int, float))),
+    }
+    for section in (models, canary, top):
+        section.done()
+    return made
+
+
+class Service:
+    def __init__(self, settings: ServiceConfig, status: Status):
+        self.status = status
+        self.poll_s, self.webhook_check_s = settings.poll_s, settings.settings["webhook_check_s"]
+        try:
+            key = keys.load(settings.signing_key)
+        except (OSError, ValueError) as error:
+            raise RegistryError(f"signing key: {error}; make one with `oal-registry keys make`") from None
+        secret = secret_files.read_or_make(settings.webhook_secret_file, "secret of the webhook", lambda: secrets.token_urlsafe(32))
+        self.registry = MlflowRegistry.of_section(settings.mlflow)
+        names = (settings.settings["tree_model"], settings.settings["window_model"])
+        self.releases = Releases(settings.kafka)
+        self.promotion = Promotion(self.registry, Models(self.registry, *names), self.releases, key, SlotMemory(settings.state / "slots.json"),
+                                   status, settings.settings["canary"])
+        self.retraining = Retraining(self.registry, names, settings.train_command, settings.path, settings.state / "retrain",
+                                     settings.settings["retrain_timeout_s"], status)
+        self.registration = Registration(self.registry, settings.webhook_url, secret)
+        self._wake, self._stopping, self._woken_by = threading.Event(), False, "start"
+        self._registration_due = 0.0
+        self.http = HttpServer(settings.host, settings.port, status, Verifier(secret), lambda: self.wake("webhook"))
+        status.problem("start", "has not looked at Kafka and MLflow yet")
+
+    def wake(self, by: str) -> None:
+        self._woken_by = by
+        self._wake.set()
+
+    def stop(self, *_) -> None:
+        self._stopping = True
+        self._wake.set()
+
+    def run(self) -> None:
+        """Until SIGTERM or SIGINT. Raises Fenced when another registry takes over. For the main thread."""
+        signal.signal(signal.SIGTERM, self.stop)
+        signal.signal(signal.SIGINT, self.stop)
+        signal.signal(signal.SIGCHLD, lambda *_: self.wake("child"))
+        self.http.start()
+        failures = 0
+        try:
+            while not self._stopping:
+                self._wake.clear()
+                by, self._woken_by = self._woken_by, "poll"
+                failures = 0 if self.step(by) else failures + 1
+                pause = self.poll_s if failures == 0 else min(self.poll_s * 2 ** min(failures - 1, 8), max(self.poll_s, LONGEST_PAUSE_S))
+                self._wake.wait(pause)
+        finally:
+            self.retraining.stop()
+            self.http.stop()
+
+    def step(self, woken_by: str) -> bool:
+        """One pass; False when MLflow or Kafka did not do their part and it should be tried again."""
+        started = time.monotonic()
+        changes, kafka_well, mlflow_well = 0, True, True
+        try:
+            if not self.releases.is_open:
+                self.releases.open()
+                if self.releases.unreadable:
+                    self.status.log(f"Kafka: {self.releases.unreadable} releases in force cannot be read; the next of their slots replace them")
+            self.status.well("kafka")
+            changes += self.promotion.reconcile()
+        except KafkaTrouble as error:
+            self.status.problem("kafka", str(error))
+            kafka_well = False
+        except (Unreachable, NotPermitted) as error:
+            mlflow_well = self._mlflow_trouble(error)
+        try:
+            changes += self.retraining.step()
+            if mlflow_well:
+                self.status.well("mlflow")
+                self._keep_webhook()
+        except (Unreachable, NotPermitted) as error:
+            mlflow_well = self._mlflow_trouble(error)
+        result = "done" if kafka_well and mlflow_well else "mlflow" if kafka_well else "kafka"
+        if changes:
+            self.status.count("oal_registry_changes_total", woken_by=woken_by)
+        if result == "done":
+            self.status.well("start")
+            self.status.set("oal_registry_last_reconcile_timestamp_seconds", time.time())
+        self.status.count("oal_registry_reconciles_total", result=result)
+        self.status.count("oal_registry_reconcile_seconds_total", by=time.monotonic() - started)
+        return result == "done"
+
+    def _mlflow_trouble(self, error: RegistryError) -> bool:
+        self.status.problem("mlflow", str(error))
+        self._registration_due = 0.0  # it may have been restarted: look at the webhook as soon as it answers
+        return False
+
+    def _keep_webhook(self) -> None:
+        """A webhook that cannot be had is no problem of health: polling does the same, later."""
+        if time.monotonic() < self._registration_due:
+            return
+        self._registration_due = time.monotonic() + self.webhook_check_s
+        try:
+            if self.registration.ensure():
+                self.status.count("oal_registry_webhook_registrations_total")
+                self.status.log("webhook registered with MLflow")
+        except (NotPermitted, Unreachable) as error:
+            self.status.log(f"webhook: not registered, polling every {self.poll_s:g} s instead: {error}")
+
+
+def serve(path: str) -> int:
+    status = Status()
+    service = Service(ServiceConfig.load(path), status)
+    status.log(f"listens on port {service.http.port}, polls every {service.poll_s:g} s")
+    try:
+        service.run()
+    except Fenced as error:
+        status.log(str(error))
+        return 1
+    return 0
