@@ -1,0 +1,1 @@
+"""Experiments on stored items: fit, evaluate, compare, register. See ../../../README.md, chapter "Batch"."""

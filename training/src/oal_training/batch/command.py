@@ -1,0 +1,184 @@
+"""Commands `fit`, `evaluate`, `compare` and `import-items`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from oal_training.errors import TrainingError
+
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def register(add) -> None:
+    """Add the commands to `oal-train`."""
+    fit = add("fit", help="judge an experiment's model, fit it on all items, log it, register it",
+              description="Judge the model of an experiment by time and by AP, fit it on all items, log both to MLflow and register the tree. Without MLflow the report is all there is. "
+                          "See training/README.md, chapter Batch.")
+    _source(fit)
+    _mlflow(fit)
+    fit.add_argument("--register", metavar="NAME", help="make the tree a version of this registered model; refused when the run cannot name its data and code")
+    again = fit.add_mutually_exclusive_group()
+    again.add_argument("--retrain", metavar="NAME/VERSION", help="repeat the experiment of a version on fresh items from ClickHouse")
+    again.add_argument("--from-version", metavar="NAME/VERSION", dest="retrain", help="the same")
+    fit.add_argument("--result", metavar="FILE", type=Path, help='write {"version": n, "run_id": …} there at the end')
+    fit.set_defaults(run=run_fit)
+
+    evaluate = add("evaluate", help="judge an experiment's model, or a registered version, on items",
+                   description="With an experiment: fit and judge fold by fold, keep nothing. With --version: judge that tree on items later than those it was trained on.")
+    _source(evaluate)
+    _mlflow(evaluate)
+    evaluate.add_argument("--version", metavar="NAME/VERSION", help="a registered version instead of an experiment")
+    evaluate.set_defaults(run=run_evaluate)
+
+    compare = add("compare", help="every model, the online trees and persistence on the same items, in one table",
+                  description="Judge every model of the batch part, the online trainer's trees as they would have been deployed, and persistence, by time on the same items; beside the paper's figures.")
+    compare.add_argument("--items", metavar="FILE", type=Path, required=True, help="Parquet file of import-items")
+    compare.add_argument("--models", metavar="NAME,…", help="only these (default: all)")
+    compare.add_argument("--folds", type=int, default=4, help="test parts (default 4)")
+    compare.add_argument("--test-share", type=float, default=0.6, help="latest share of the items that is judged (default 0.6)")
+    compare.add_argument("--online-settings", metavar="FILE", type=Path, help="default: training/online.yaml")
+    compare.add_argument("--out", metavar="DIR", type=Path, help="write report.md, report.json and pictures there")
+    compare.set_defaults(run=run_compare)
+
+    load = add("import-items", help="items as JSON lines → Parquet", description="Turn what stream-jobs/items prints (or training.items.v1 holds) into a Parquet file, with where it came from in its metadata.")
+    load.add_argument("items", metavar="ITEMS.jsonl", type=Path)
+    load.add_argument("parquet", metavar="ITEMS.parquet", type=Path)
+    load.add_argument("--capture", metavar="FILE", type=Path, help="the capture that the items are of: its name and SHA-256 are noted")
+    load.set_defaults(run=run_import)
+
+
+def _source(parser) -> None:
+    parser.add_argument("experiment", nargs="?", metavar="EXPERIMENT.yaml", type=Path, help="see training/experiments")
+    parser.add_argument("--config", metavar="FILE", type=Path, help="YAML with the sections mlflow and clickhouse (model-registry's configuration will do)")
+    source = parser.add_argument_group("items")
+    source.add_argument("--source", metavar="FILE", type=Path, help="Parquet file of items; its columns are named in the experiment unless it is one of import-items")
+    source.add_argument("--clickhouse", metavar="URL", help="HTTP address of ClickHouse instead of that in --config")
+    source.add_argument("--clickhouse-user", default="analyst", metavar="NAME", help="default: analyst")
+    source.add_argument("--clickhouse-password-file", metavar="FILE")
+    source.add_argument("--database", default="oal", help="default: oal")
+    source.add_argument("--ap", metavar="ID", help="only this access point")
+    source.add_argument("--site", metavar="NAME", help="only this site")
+    source.add_argument("--from", dest="begin", metavar="TIME", type=instant, help="ISO 8601 (UTC unless it says otherwise), or an age such as 90m, 24h, 7d")
+    source.add_argument("--to", dest="end", metavar="TIME", type=instant, help="likewise; that instant is not included")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="write report.md, report.json and pictures there")
+
+
+def _mlflow(parser) -> None:
+    group = parser.add_argument_group("MLflow")
+    group.add_argument("--tracking-uri", metavar="URL", help="instead of that in --config")
+    group.add_argument("--mlflow-user", metavar="NAME")
+    group.add_argument("--mlflow-password-file", metavar="FILE")
+
+
+def instant(text: str) -> int:
+    """Microseconds since 1970 of an ISO 8601 time or of an age."""
+    if text[:-1].replace(".", "", 1).isdigit() and text[-1] in UNITS:
+        return int((time.time() - float(text[:-1]) * UNITS[text[-1]]) * 1e6)
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a time such as 2026-11-21T04:00:00 nor an age such as 90m") from None
+    return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1e6)
+
+
+def log(line: str) -> None:
+    """A line of progress."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def run_import(arguments) -> int:
+    from oal_training.batch import jsonl
+
+    for path in (arguments.items, arguments.capture):
+        if path and not path.is_file():
+            raise TrainingError(f"{path}: no such file")
+    rows, size = jsonl.convert(arguments.items, arguments.parquet, arguments.capture)
+    print(f"{arguments.parquet}: {rows} items, {size} bytes")
+    return 0
+
+
+def run_fit(arguments) -> int:
+    from oal_training.batch import config, registry, run
+    from oal_training.lineage import Lineage
+
+    places = config.of(arguments)
+    retrained_from = None
+    if arguments.retrain:
+        if arguments.experiment:
+            raise TrainingError("--retrain repeats the experiment of a version; leave the experiment file out")
+        if not places.tracking:
+            raise TrainingError("--retrain needs MLflow: give --tracking-uri, or --config with a section mlflow")
+        name, retrained_from = registry.split_version(arguments.retrain)
+        found = registry.origin(places.tracking, name, retrained_from)
+        experiment, wanted = config.retrain(found, places)
+        log(f"repeating {name}/{retrained_from}: {experiment.name}")
+    else:
+        experiment, wanted = config.experiment(arguments), None
+    if arguments.register and not places.tracking:
+        raise TrainingError("--register needs MLflow: give --tracking-uri, or --config with a section mlflow")
+    items, source = config.items(arguments, places, experiment, wanted, log)
+    log(items.describe())
+    parts, skipped = run.evaluate(items, experiment, log)
+    model = run.fit(items, experiment, log)
+    folder = run.write_report(arguments.out, experiment.name, items, parts, skipped)
+    _print(parts, skipped, items)
+    if places.tracking:
+        made = registry.log_run(places.tracking, name=experiment.name, lineage=Lineage.of(items.source), experiment_text=experiment.text, source=source,
+                                figures=run.metrics(parts, experiment.model.kind), folder=folder, tree=run.as_tree(model), x_example=items.x[:5], register=arguments.register,
+                                retrained_from=retrained_from, params=run.params(experiment))
+        print(f"MLflow run {made['run_id']}" + (f", registered as {arguments.register}/{made['version']}" if made["version"] else ""))
+        if arguments.result:
+            arguments.result.write_text(json.dumps(made) + "\n", encoding="utf-8")
+    if arguments.out:
+        print(f"report in {arguments.out}")
+    return 0
+
+
+def run_evaluate(arguments) -> int:
+    from oal_training.batch import config, registry, run
+
+    places = config.of(arguments)
+    if bool(arguments.version) == bool(arguments.experiment):
+        raise TrainingError("give either an experiment file or --version")
+    if not arguments.version:
+        experiment = config.experiment(arguments)
+        items, _ = config.items(arguments, places, experiment, None, log)
+        log(items.describe())
+        parts, skipped = run.evaluate(items, experiment, log)
+        title = experiment.name
+    else:
+        if not places.tracking:
+            raise TrainingError("--version needs MLflow: give --tracking-uri, or --config with a section mlflow")
+        found = registry.origin(places.tracking, *registry.split_version(arguments.version))
+        experiment, wanted = config.retrain(found, places)
+        items, _ = config.items(arguments, places, experiment, wanted, log)
+        log(items.describe())
+        tree = registry.load_tree(places.tracking, found)
+        parts, skipped = [run.judge_tree(items, tree, arguments.version, int(found.tags["oal.to_us"]), experiment)], []
+        title = arguments.version
+    if arguments.out:
+        run.write_report(arguments.out, title, items, parts, skipped)
+    _print(parts, skipped, items)
+    return 0
+
+
+def run_compare(arguments) -> int:
+    from oal_training.batch import compare
+
+    print(compare.run(arguments.items, arguments.models.split(",") if arguments.models else None, arguments.folds, arguments.test_share, arguments.online_settings, arguments.out, log))
+    return 0
+
+
+def _print(parts, skipped, items) -> None:
+    from oal_training.batch import report
+
+    for part in parts:
+        print(f"\n{part.split}\n\n{report.summary(part, items.classes)}\n")
+        print("\n".join(f"- {note}" for note in part.notes))
+    for reason in skipped:
+        print(f"- not done: {reason}")

@@ -1,0 +1,113 @@
+"""Fit and predict fold by fold: predictions for items that the model in question never saw."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from oal_training.batch import metrics, split
+from oal_training.batch.distil import Distilled
+from oal_training.batch.items import Items
+from oal_training.batch.metrics import Predictions, Scores
+from oal_training.batch.models import Model, ModelSpec
+from oal_training.batch.persistence import Persistence, onset_score
+
+PERSISTENCE = "persistence"
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """One way of splitting: name; predictions of each model, all of the same items `rows` (indices, in order of time); notes."""
+
+    split: str
+    rows: np.ndarray
+    predictions: dict[str, Predictions]
+    scores: dict[str, Scores]
+    intervals: dict[str, dict[str, tuple[float, float]]]
+    notes: list[str] = field(default_factory=list)
+
+
+def blocks(items: Items, block_s: float) -> np.ndarray:
+    """Number of the block of time of each item; an AP's blocks are its own."""
+    _, ap = np.unique(items.group, return_inverse=True)
+    start = items.ts_us // int(block_s * 1e6)
+    return ap * (start.max() - start.min() + 1) + start - start.min()
+
+
+def predictions(items: Items, predicted: np.ndarray, proba: np.ndarray, block_s: float, score: np.ndarray | None = None) -> Predictions:
+    """Predictions of all `items`; the score for onset is the probability of congestion unless another is given."""
+    return Predictions(y=items.y, predicted=predicted, proba=proba, score=proba[:, items.congested_from:].sum(axis=1) if score is None else score,
+                       candidate=items.candidates, block=blocks(items, block_s), congested_from=items.congested_from)
+
+
+class _Pool:
+    """Collects what the folds say about a model."""
+
+    def __init__(self, n: int, k: int):
+        self.predicted, self.proba = np.full(n, -1, np.int64), np.zeros((n, k))
+
+    def put(self, rows: np.ndarray, predicted: np.ndarray, proba: np.ndarray) -> None:
+        self.predicted[rows], self.proba[rows] = predicted, proba
+
+
+def fold_by_fold(items: Items, folds: list[split.Fold], specs: dict[str, ModelSpec], log=print) -> tuple[np.ndarray, dict[str, tuple[np.ndarray, np.ndarray]], list[str]]:
+    """Rows that were judged; per model (class, probabilities) of those; notes."""
+    k, n = len(items.classes), len(items)
+    pools = {name: _Pool(n, k) for name in specs} | {PERSISTENCE: _Pool(n, k)}
+    notes, fidelity = [], []
+    for number, fold in enumerate(folds, 1):
+        train, test = items[fold.train], items[fold.test]
+        absent = [items.classes[c] for c in range(k) if not (train.y == c).any() and (test.y == c).any()]
+        if absent:
+            notes.append(f"fold {number}: {', '.join(absent)} occur in the test part and not before")
+        baseline = Persistence(k).fit(train)
+        pools[PERSISTENCE].put(fold.test, baseline.predict(test), baseline.proba(test))
+        for name, spec in specs.items():
+            began = time.monotonic()
+            model = (Distilled if spec.kind == "distilled" else Model)(spec, k).fit(train)
+            proba = model.proba(test.x)
+            pools[name].put(fold.test, model.predict(test.x, proba), proba)
+            if isinstance(model, Distilled):
+                its = model.teacher.proba(test.x)
+                pools.setdefault(f"{name}: its teacher", _Pool(n, k)).put(fold.test, model.teacher.predict(test.x, its), its)
+                fidelity.append((len(test), *model.fidelity(test.x), model.teacher_kind, model.tree.tree_.node_count))
+            log(f"fold {number}/{len(folds)}: {name} on {len(train)} items, judged on {len(test)} ({time.monotonic() - began:.1f} s)")
+    if fidelity:
+        weight = np.array([f[0] for f in fidelity])
+        same, distance = (float(np.average([f[i] for f in fidelity], weights=weight)) for i in (1, 2))
+        notes.append(f"distilled: teacher's class on {same:.1%} of the test items, probabilities {distance:.3f} apart; teachers {', '.join(sorted({f[3] for f in fidelity}))}; "
+                     f"{max(f[4] for f in fidelity)} nodes at most")
+    rows = np.sort(np.concatenate([f.test for f in folds]))
+    return rows, {name: (p.predicted[rows], p.proba[rows]) for name, p in pools.items()}, notes
+
+
+def judge(items: Items, spec: split.SplitSpec, specs: dict[str, ModelSpec], block_s: float = 30.0, rounds: int = 300, log=print,
+          others: dict[str, tuple[np.ndarray, np.ndarray]] | None = None) -> Judged:
+    """Everything about one way of splitting. `others`: predictions made elsewhere, (class, probabilities) of all items."""
+    rows, found, notes = fold_by_fold(items, split.folds(items, spec), specs, log)
+    found |= {name: (predicted[rows], proba[rows]) for name, (predicted, proba) in (others or {}).items()}
+    return assemble(items, rows, split.name(items, spec), found, notes, block_s, rounds)
+
+
+def assemble(items: Items, rows: np.ndarray, name: str, found: dict[str, tuple[np.ndarray, np.ndarray]], notes: list[str], block_s: float, rounds: int) -> Judged:
+    """Scores and intervals of predictions of items[rows]."""
+    judged = items[rows]
+    every = {}
+    for model, (predicted, proba) in found.items():
+        score = None
+        if model == PERSISTENCE:
+            score, form = onset_score(judged, proba)
+            notes = [*notes, f"persistence predicts the class now; its score for onset: {form}"]
+        every[model] = predictions(judged, predicted, proba, block_s, score)
+    drawn = metrics.bootstrap(every, rounds)
+    base = drawn.get(PERSISTENCE)
+    intervals = {}
+    for model, values in drawn.items():
+        intervals[model] = {"macro_f1": metrics.interval(values[:, 0]), "onset_ap": metrics.interval(values[:, 1])}
+        if base is not None and model != PERSISTENCE:
+            intervals[model] |= {"macro_f1_gain": metrics.interval(values[:, 0] - base[:, 0]), "onset_ap_gain": metrics.interval(values[:, 1] - base[:, 1])}
+    n_blocks = len(np.unique(next(iter(every.values())).block))
+    notes = [*notes, f"95 % intervals: {rounds} bootstrap draws of {n_blocks} blocks of {block_s:g} s"]
+    return Judged(name, rows, every, {m: metrics.score(p) for m, p in every.items()}, intervals, notes)

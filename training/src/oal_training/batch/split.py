@@ -1,0 +1,111 @@
+"""Which items a model is fitted on, and which it is judged on. By time, by access point, or both; never by row.
+
+Neighbouring items share most of their label window, so a random split lets a model look its answers up. Here a test part begins at a whole
+minute (of short data: a whole ten seconds or second), and the items whose label is not settled by then belong to neither side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from oal_training.batch.items import Items
+from oal_training.errors import TrainingError
+
+KINDS = ("time", "group", "group_time")
+ALIGNMENTS_US = (60_000_000, 10_000_000, 1_000_000)
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Indices into the items; every item is in the test part of at most one fold of a split."""
+
+    train: np.ndarray
+    test: np.ndarray
+
+
+@dataclass(frozen=True)
+class SplitSpec:
+    """kind: one of KINDS; test_share: latest part of the items that is judged (kinds with time); folds: parts that it is judged in,
+    each with everything before it to learn from; groups: number of folds over access points (kind group)."""
+
+    kind: str = "time"
+    test_share: float = 0.5
+    folds: int = 4
+    groups: int = 5
+
+    def __post_init__(self):
+        if self.kind not in KINDS:
+            raise TrainingError(f"split {self.kind!r} is none of {', '.join(KINDS)}")
+        if not 0.05 <= self.test_share <= 0.9 or not 1 <= self.folds <= 50 or not 2 <= self.groups <= 100:
+            raise TrainingError("a split needs test_share 0.05…0.9, folds 1…50 and groups 2…100")
+
+
+def cuts(items: Items, spec: SplitSpec) -> tuple[list[int], int]:
+    """Instants (µs) at which test parts begin, then the end of the last; and what they are aligned to."""
+    shares = 1 - spec.test_share + spec.test_share * np.arange(spec.folds) / spec.folds
+    ideal = np.quantile(items.ts_us, shares)
+    end = int(items.ts_us.max()) + 1
+    for align_us in ALIGNMENTS_US:
+        at = sorted({int(-(-t // align_us) * align_us) for t in ideal})
+        if len(at) == spec.folds and at[0] - items.ts_us.min() >= items.embargo_us + align_us and end - at[-1] >= align_us:
+            return [*at, end], align_us
+    raise TrainingError(f"{(end - items.ts_us.min()) / 1e6:.0f} s of items are too few for {spec.folds} folds by time; lower split.folds or take a longer range")
+
+
+def settled(items: Items, at_us: int) -> np.ndarray:
+    """Mask of the items whose label window ended before `at_us`."""
+    return items.ts_us + items.embargo_us <= at_us
+
+
+def group_parts(items: Items, n: int) -> list[list[str]]:
+    """Access points in at most n parts with about equally many items."""
+    names, counts = np.unique(items.group, return_counts=True)
+    parts: list[list[str]] = [[] for _ in range(min(n, len(names)))]
+    load = np.zeros(len(parts))
+    for name, count in sorted(zip(names.tolist(), counts.tolist()), key=lambda p: (-p[1], p[0])):
+        lightest = int(np.argmin(load))
+        parts[lightest].append(name)
+        load[lightest] += count
+    return parts
+
+
+def folds(items: Items, spec: SplitSpec) -> list[Fold]:
+    """The folds of a split; TrainingError when the items do not allow it."""
+    if spec.kind != "time" and len(items.groups) < 2:
+        raise TrainingError("items of one AP cannot be split by AP")
+    if spec.kind == "group":
+        masks = [np.isin(items.group, part) for part in group_parts(items, spec.groups)]
+        return [Fold(np.flatnonzero(~mask), np.flatnonzero(mask)) for mask in masks]
+    edges, _ = cuts(items, spec)
+    found = []
+    for begin, end in zip(edges, edges[1:]):
+        early, late = settled(items, begin), (items.ts_us >= begin) & (items.ts_us < end)
+        if spec.kind == "time":
+            found.append(Fold(np.flatnonzero(early), np.flatnonzero(late)))
+            continue
+        for part in group_parts(items, spec.groups):
+            mask = np.isin(items.group, part)
+            found.append(Fold(np.flatnonzero(early & ~mask), np.flatnonzero(late & mask)))
+    return [fold for fold in found if len(fold.train) and len(fold.test)]
+
+
+def tail(items: Items, share: float = 0.25, by: str = "time") -> tuple[np.ndarray, np.ndarray]:
+    """Indices of an earlier and a later part (or of two sets of APs) of training items, for calibration and choices within them."""
+    if by == "group" and len(items.groups) >= 2:
+        held = group_parts(items, max(2, round(1 / share)))[-1]
+        mask = np.isin(items.group, held)
+        return np.flatnonzero(~mask), np.flatnonzero(mask)
+    at = int(np.quantile(items.ts_us, 1 - share))
+    return np.flatnonzero(settled(items, at)), np.flatnonzero(items.ts_us >= at)
+
+
+def name(items: Items, spec: SplitSpec) -> str:
+    """The way of splitting in one line, for reports."""
+    if spec.kind == "group":
+        return f"leave-AP-out, {len(group_parts(items, spec.groups))} folds of {len(items.groups)} APs"
+    edges, align_us = cuts(items, spec)
+    line = (f"by time: {len(edges) - 1} test parts in the last {(edges[-1] - edges[0]) / 1e6:.0f} s of {(edges[-1] - int(items.ts_us.min())) / 1e6:.0f} s, each after all "
+            f"its training items, {items.embargo_us / 1e6:g} s between (horizon + label window), cut at whole {align_us // 1_000_000} s")
+    return line if spec.kind == "time" else f"{line}; and by AP: no AP of a test part is trained on"
