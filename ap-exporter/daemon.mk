@@ -24,7 +24,7 @@ bench-tick: $(B)/bench_tick
 
 # librdkafka with the options of openwrt/libs/librdkafka and OpenSSL, linked statically: what an AP runs.
 $(B)/ap-exporter.static: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*.h) bench/librdkafka.sh
-	@mkdir -p $(@D); lib=$$(bench/librdkafka.sh) && $(CC) -std=c11 -D_GNU_SOURCE -DHAVE_KAFKA -Wno-deprecated-declarations -Isrc -I$(GEN) -I$$lib/include -Os \
+	@mkdir -p $(@D); lib=$$(bench/librdkafka.sh) && $(CC) -std=c11 -D_GNU_SOURCE -DHAVE_KAFKA -DHAVE_OPENSSL -Wno-deprecated-declarations -Isrc -I$(GEN) -I$$lib/include -Os \
 	  -ffunction-sections -fdata-sections -Wl,--gc-sections -static -s -o $@ $(filter %.c,$^) $$lib/librdkafka.a -lssl -lcrypto -lm -lpthread 2>$(B)/static.log || \
 	  { cat $(B)/static.log; exit 1; }
 

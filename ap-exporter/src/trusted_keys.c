@@ -1,0 +1,145 @@
+#include "trusted_keys.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "sha256.h"
+
+enum { BASE64_KEY = 44, MAX_FILE = 16384 };
+
+static int sextet(char c)
+{
+	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *at = c ? strchr(alphabet, c) : NULL;
+
+	return at ? (int)(at - alphabet) : -1;
+}
+
+/* 43 characters and one "=": 32 bytes, with the two bits that are left over at 0. */
+static bool decode_key(uint8_t raw[SIGNATURE_KEY_BYTES], const char *text)
+{
+	unsigned bits = 0, n_bits = 0, n = 0, i;
+
+	for (i = 0; i < BASE64_KEY - 1; i++) {
+		const int v = sextet(text[i]);
+
+		if (v < 0)
+			return false;
+		bits = bits << 6 | (unsigned)v;
+		n_bits += 6;
+		if (n_bits >= 8) {
+			n_bits -= 8;
+			raw[n++] = (uint8_t)(bits >> n_bits);
+		}
+	}
+	return text[BASE64_KEY - 1] == '=' && !(bits & 3);
+}
+
+/* The next word of a line that ends at `end`; its length, 0 at the end or at a comment. */
+static size_t word(const char **at, const char *end)
+{
+	const char *start;
+
+	while (*at < end && (**at == ' ' || **at == '\t' || **at == '\r'))
+		(*at)++;
+	start = *at;
+	while (*at < end && **at > ' ' && **at < 0x7f && **at != '#')
+		(*at)++;
+	return (size_t)(*at - start);
+}
+
+static bool at_end(const char *at, const char *end)
+{
+	return !word(&at, end) && (at == end || *at == '#');
+}
+
+/* 1: a key, 0: an empty line, -EINVAL. */
+static int parse_line(struct trusted_key *k, const char *at, const char *end)
+{
+	uint8_t digest[32];
+	size_t len;
+	unsigned i;
+
+	if (at_end(at, end))
+		return 0;
+	len = word(&at, end);
+	if (len != 7 || memcmp(at - len, "ed25519", 7))
+		return -EINVAL;
+	if (word(&at, end) != BASE64_KEY || !decode_key(k->raw, at - BASE64_KEY))
+		return -EINVAL;
+	len = word(&at, end);
+	if (!len || len >= sizeof k->name || !at_end(at, end))
+		return -EINVAL;
+	memcpy(k->name, at - len, len);
+	k->name[len] = 0;
+	sha256(digest, k->raw, sizeof k->raw);
+	for (k->id = i = 0; i < 8; i++)
+		k->id = k->id << 8 | digest[i];
+	return 1;
+}
+
+int trusted_keys_parse(struct trusted_keys *out, const char *text, size_t len, const char *path, char *err, size_t err_size)
+{
+	const char *at = text, *const end = text + len;
+	struct trusted_keys keys = { 0 };
+	unsigned line;
+
+	for (line = 1; at < end; line++) {
+		const char *eol = memchr(at, '\n', (size_t)(end - at));
+		struct trusted_key k;
+		int ret;
+
+		eol = eol ? eol : end;
+		ret = parse_line(&k, at, eol);
+		if (ret < 0) {
+			snprintf(err, err_size, "%s:%u: not a key; a line is: ed25519 BASE64-OF-32-BYTES NAME", path, line);
+			return ret;
+		}
+		if (ret && keys.n == TRUSTED_KEYS_MAX) {
+			snprintf(err, err_size, "%s:%u: more than %d keys", path, line, TRUSTED_KEYS_MAX);
+			return -EINVAL;
+		}
+		if (ret)
+			keys.key[keys.n++] = k;
+		at = eol < end ? eol + 1 : end;
+	}
+	if (!keys.n) {
+		snprintf(err, err_size, "%s: no key in it; a line is: ed25519 BASE64-OF-32-BYTES NAME", path);
+		return -EINVAL;
+	}
+	*out = keys;
+	return 0;
+}
+
+int trusted_keys_read(struct trusted_keys *keys, const char *path, char *err, size_t err_size)
+{
+	char text[MAX_FILE + 1];
+	FILE *f = fopen(path, "re");
+	int ret = -errno;
+	size_t n;
+
+	if (!f) {
+		snprintf(err, err_size, "cannot open the trusted keys %s: %s", path, strerror(-ret));
+		return ret;
+	}
+	n = fread(text, 1, sizeof text, f);
+	ret = ferror(f) ? -EIO : n > MAX_FILE ? -EINVAL : 0;
+	fclose(f);
+	if (ret) {
+		snprintf(err, err_size, "cannot read the trusted keys %s: %s", path, ret == -EIO ? strerror(EIO) : "more than 16 KiB");
+		return ret;
+	}
+	return trusted_keys_parse(keys, text, n, path, err, err_size);
+}
+
+const struct trusted_key *trusted_keys_find(const struct trusted_keys *keys, uint64_t id)
+{
+	unsigned i;
+
+	for (i = 0; i < keys->n; i++)
+		if (keys->key[i].id == id)
+			return &keys->key[i];
+	return NULL;
+}

@@ -1,0 +1,118 @@
+/* bundle_golden.h: the golden bundles of the contract (schema/golden/README.md). */
+#ifndef OAL_BUNDLE_GOLDEN_H
+#define OAL_BUNDLE_GOLDEN_H
+
+#include "bundle.h"
+#include "check.h"
+
+#define GOLDEN "../schema/golden/"
+enum { MAX_CASES = 256 };
+
+struct golden_case {
+	char name[64], in_force[64], outcome[64], hash[65];
+	long long serial;
+	unsigned tree_nodes, window_trees;
+	const uint8_t *bytes;
+	size_t len;
+};
+
+struct golden_bundles {
+	unsigned n;
+	struct golden_case at[MAX_CASES];
+	uint8_t *data;
+};
+
+static inline void golden_read(struct golden_bundles *g)
+{
+	size_t size, text_size, pos = 0;
+	char *text = (char *)check_file(GOLDEN "bundles.txt", &text_size), *line;
+
+	g->data = check_file(GOLDEN "bundles.bin", &size);
+	g->n = 0;
+	text[text_size - 1] = 0; /* its last line end */
+	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		struct golden_case *c = &g->at[g->n++];
+		const uint8_t *at = g->data + pos;
+
+		if (g->n == MAX_CASES || pos + 5 > size)
+			break;
+		sscanf(line, "%63s %63s %63s %64s %lld %u %u", c->name, c->in_force, c->outcome, c->hash, &c->serial, &c->tree_nodes, &c->window_trees);
+		c->len = (size_t)(at[1] | at[2] << 8 | at[3] << 16 | (uint32_t)at[4] << 24);
+		c->bytes = at + 5;
+		pos += 5 + c->len;
+	}
+	if (pos != size) {
+		printf("# " GOLDEN "bundles.bin and bundles.txt do not belong together: make -C schema golden\n");
+		exit(1);
+	}
+	free(text);
+}
+
+static inline void golden_free(struct golden_bundles *g)
+{
+	free(g->data);
+}
+
+static inline const struct golden_case *golden_find(const struct golden_bundles *g, const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < g->n; i++)
+		if (!strcmp(g->at[i].name, name))
+			return &g->at[i];
+	printf("# no golden bundle %s\n", name);
+	exit(1);
+}
+
+static inline struct trusted_keys golden_keys(void)
+{
+	struct trusted_keys keys;
+	char err[256];
+
+	if (trusted_keys_read(&keys, GOLDEN "bundles.keys", err, sizeof err)) {
+		printf("# %s\n", err);
+		exit(1);
+	}
+	return keys;
+}
+
+/* What bundle_open() makes of a case, with the bundle in force that the case names. */
+static inline enum oal_bundle_reason golden_open(struct bundle **out, const struct golden_bundles *g, const struct golden_case *c,
+						 const struct trusted_keys *keys, signature_verify *verify, struct bundle_head *head, char *err, size_t err_size)
+{
+	struct bundle_terms terms = { .keys = keys, .verify = verify, .ap_id = "ap-1", .site = "lab" };
+	const struct golden_case *f = strcmp(c->in_force, "-") ? golden_find(g, c->in_force) : NULL;
+	struct bundle *in_force = NULL;
+	enum oal_bundle_reason reason;
+
+	if (f && bundle_open(&in_force, f->bytes, f->len, &terms, NULL, err, err_size))
+		return OAL_N_BUNDLE_REASONS;
+	terms.in_force = in_force;
+	reason = bundle_open(out, c->bytes, c->len, &terms, head, err, err_size);
+	bundle_free(in_force);
+	return reason;
+}
+
+/* Is the outcome what the case says? Prints what is not. */
+static inline bool golden_holds(const struct golden_bundles *g, const struct golden_case *c, const struct trusted_keys *keys, signature_verify *verify)
+{
+	struct bundle_head head;
+	struct bundle *b = NULL;
+	char err[256] = "", hash[65];
+	const enum oal_bundle_reason reason = golden_open(&b, g, c, keys, verify, &head, err, sizeof err);
+	const char *const got = reason == OAL_BUNDLE_REASON_NONE ? "ok" : bundle_reason_name(reason);
+	bool holds = !strcmp(got, c->outcome) && !b == (reason != OAL_BUNDLE_REASON_NONE) && !err[0] == !reason;
+
+	if (b) {
+		for (unsigned i = 0; i < 32; i++)
+			snprintf(hash + 2 * i, 3, "%02x", head.hash[i]);
+		holds = holds && !strcmp(hash, c->hash) && head.serial == c->serial && bundle_tree(b)->n == c->tree_nodes &&
+			(bundle_window(b) ? bundle_window(b)->n_trees : 0) == c->window_trees && !memcmp(&head, bundle_head(b), sizeof head);
+	}
+	if (!holds)
+		printf("# %s: %s (%s), not %s\n", c->name, got, err, c->outcome);
+	bundle_free(b);
+	return holds;
+}
+
+#endif

@@ -1,0 +1,250 @@
+/* test_bundle.c: bundles after their signature: contract's golden bundles, limits, and that no damage does harm.
+ * Runs on big-endian MIPS too, where there is no libcrypto; signatures are in test_daemon_signature.c. */
+#include "bundle_golden.h"
+#include "feature.h"
+
+/* In place of libcrypto: what golden/README.md's signatures would say. */
+static int verified(const uint8_t *key, const uint8_t *signature, const uint8_t *payload, size_t len)
+{
+	return 0;
+}
+
+static void golden_bundles(const struct golden_bundles *g, const struct trusted_keys *keys)
+{
+	unsigned i, ok = 0, refused = 0;
+
+	test("golden bundles are taken, or refused with their reason");
+	for (i = 0; i < g->n; i++) {
+		if (!strcmp(g->at[i].outcome, "bad_signature") && strcmp(g->at[i].name, "bad_signature_short"))
+			continue;
+		CHECK(golden_holds(g, &g->at[i], keys, verified));
+		*(strcmp(g->at[i].outcome, "ok") ? &refused : &ok) += 1;
+	}
+	CHECK(ok >= 15 && refused >= 80);
+}
+
+static void every_reason(const struct golden_bundles *g)
+{
+	unsigned r, i;
+
+	test("every reason but two has a golden bundle");
+	for (r = 1; r < OAL_N_BUNDLE_REASONS; r++) {
+		for (i = 0; i < g->n && strcmp(g->at[i].outcome, bundle_reason_name(r)); i++)
+			;
+		CHECK(i < g->n || r == OAL_BUNDLE_REASON_OVERSIZED || r == OAL_BUNDLE_REASON_NO_MEMORY);
+	}
+}
+
+static void oversized(const struct golden_bundles *g, const struct trusted_keys *keys)
+{
+	const struct golden_case *c = golden_find(g, "ok_tree");
+	const size_t len = OAL_SETTING_MAX_BUNDLE_BYTES + 1;
+	const struct bundle_terms terms = { .keys = keys, .verify = verified, .ap_id = "ap-1", .site = "lab" };
+	uint8_t *bytes = calloc(1, len);
+	struct bundle *b;
+	char err[256];
+
+	test("a bundle of one byte more than allowed is oversized, and is not read");
+	memcpy(bytes, c->bytes, c->len);
+	CHECK_EQ(bundle_open(&b, bytes, len, &terms, NULL, err, sizeof err), OAL_BUNDLE_REASON_OVERSIZED);
+	CHECK(!b);
+	CHECK_EQ(bundle_open(&b, bytes, len - 1, &terms, NULL, err, sizeof err), OAL_BUNDLE_REASON_MALFORMED);
+	free(bytes);
+}
+
+static void what_is_in_it(const struct golden_bundles *g, const struct trusted_keys *keys)
+{
+	struct bundle_head head;
+	struct bundle *b;
+	char err[256];
+
+	test("an opened bundle is what was written");
+	CHECK_EQ(golden_open(&b, g, golden_find(g, "ok_window"), keys, verified, &head, err, sizeof err), 0);
+	CHECK(!strcmp(head.target, "fleet") && !strcmp(head.model, "congestion-tree"));
+	CHECK_EQ(head.version, 3);
+	CHECK_EQ(head.source, 1);
+	CHECK_EQ(head.bytes, golden_find(g, "ok_window")->len);
+	CHECK_EQ(bundle_mode(b), BUNDLE_SHADOW);
+	CHECK(!memcmp(bundle_program(b)->hash, oal_feature_congestion.hash, 32));
+	CHECK_EQ(bundle_program(b)->n, oal_feature_congestion.n);
+	CHECK(!memcmp(bundle_program(b)->words, oal_feature_congestion.words, oal_feature_congestion.n * sizeof oal_feature_congestion.words[0]));
+	CHECK_EQ(feature_program_check(bundle_program(b)), 0);
+	CHECK_EQ(bundle_window(b)->n_inputs, 7);
+	CHECK_EQ(bundle_window(b)->n_nodes, 300);
+	CHECK(bundle_memory(b) < 20000);
+	bundle_free(b);
+	CHECK_EQ(golden_open(&b, g, golden_find(g, "ok_policy_off"), keys, verified, &head, err, sizeof err), 0);
+	CHECK_EQ(bundle_mode(b), BUNDLE_OFF);
+	CHECK(!bundle_window(b));
+	bundle_free(b);
+}
+
+static void heads_of_refused(const struct golden_bundles *g, const struct trusted_keys *keys)
+{
+	const struct golden_case *good = golden_find(g, "ok_tree");
+	struct bundle_head head, zero = { 0 };
+	struct bundle *b;
+	char err[256];
+
+	test("after a refusal the head says what could be trusted so far");
+	golden_open(&b, g, golden_find(g, "malformed_half"), keys, verified, &head, err, sizeof err);
+	CHECK(!memcmp(&head, &zero, sizeof head));
+	golden_open(&b, g, golden_find(g, "unknown_key"), keys, verified, &head, err, sizeof err);
+	CHECK(head.id && !head.serial && !head.model[0]);
+	CHECK_EQ(head.hash[0], strtol((char[]){ good->hash[0], good->hash[1], 0 }, NULL, 16));
+	golden_open(&b, g, golden_find(g, "golden_mismatch_leaf"), keys, verified, &head, err, sizeof err);
+	CHECK(head.id && head.serial == good->serial && head.version == 3);
+}
+
+static void without_terms(const struct golden_bundles *g)
+{
+	const struct golden_case *c = golden_find(g, "wrong_target_ap");
+	const struct bundle_terms any = { 0 };
+	struct bundle *b;
+
+	test("a tool that names no AP and no keys sees any bundle, with or without room for the reason");
+	CHECK_EQ(bundle_open(&b, c->bytes, c->len, &any, NULL, NULL, 0), OAL_BUNDLE_REASON_NONE);
+	bundle_free(b);
+	c = golden_find(g, "bad_tree_cycle");
+	CHECK_EQ(bundle_open(&b, c->bytes, c->len, &any, NULL, NULL, 0), OAL_BUNDLE_REASON_BAD_TREE);
+	CHECK(!b);
+}
+
+static void enforce_where_possible(const struct golden_bundles *g)
+{
+	const struct golden_case *c = golden_find(g, "bad_policy_enforce");
+	const struct bundle_terms able = { .can_enforce = true };
+	struct bundle *b;
+
+	test("a bundle that enforces is taken by an AP that can");
+	CHECK_EQ(bundle_open(&b, c->bytes, c->len, &able, NULL, NULL, 0), OAL_BUNDLE_REASON_NONE);
+	CHECK_EQ(bundle_mode(b), BUNDLE_ENFORCE);
+	bundle_free(b);
+}
+
+static void damage(const struct golden_bundles *g)
+{
+	const struct bundle_terms any = { 0 };
+	const char *const names[] = { "ok_tree", "ok_window", "ok_unpacked" };
+	uint64_t random = 7;
+	unsigned i, k, taken = 0, refused = 0;
+
+	test("a bundle cut anywhere or with flipped bits is refused or whole, never half");
+	for (i = 0; i < 3; i++) {
+		const struct golden_case *c = golden_find(g, names[i]);
+		uint8_t *bytes = malloc(c->len);
+		size_t cut;
+
+		for (cut = 0; cut < c->len; cut++) { /* a copy of just that length, for the sanitizer to see */
+			uint8_t *part = malloc(cut + !cut);
+			struct bundle *b;
+			char err[256];
+
+			memcpy(part, c->bytes, cut);
+			CHECK(bundle_open(&b, part, cut, &any, NULL, err, sizeof err) != OAL_BUNDLE_REASON_NONE && !b && err[0]);
+			free(part);
+		}
+		for (k = 0; k < 1500; k++) {
+			struct bundle *b;
+			char err[256];
+
+			memcpy(bytes, c->bytes, c->len);
+			bytes[check_random(&random) % c->len] ^= (uint8_t)(1u << (check_random(&random) & 7));
+			if (bundle_open(&b, bytes, c->len, &any, NULL, err, sizeof err) == OAL_BUNDLE_REASON_NONE) {
+				int64_t x[OAL_MAX_FEATURES];
+				unsigned f;
+
+				for (f = 0; f < OAL_MAX_FEATURES; f++)
+					x[f] = f & 1 ? (int64_t)check_random(&random) : OAL_MISSING;
+				CHECK(tree_apply(bundle_tree(b), x) < bundle_tree(b)->n);
+				taken++;
+			} else {
+				CHECK(err[0]);
+				refused++;
+			}
+			CHECK(!b == !!err[0]);
+			bundle_free(b);
+		}
+		free(bytes);
+	}
+	CHECK(taken && refused);
+}
+
+static void leaves(const struct golden_bundles *g)
+{
+	const struct bundle_terms any = { 0 };
+	const struct golden_case *c = golden_find(g, "ok_255_nodes");
+	struct bundle *b;
+	unsigned i, n = 0;
+
+	test("a leaf's probabilities sum to 1000 permille");
+	CHECK_EQ(bundle_open(&b, c->bytes, c->len, &any, NULL, NULL, 0), OAL_BUNDLE_REASON_NONE);
+	for (i = 0; i < bundle_tree(b)->n; i++) {
+		struct tree_leaf l;
+
+		if (bundle_tree(b)->nodes[i].feature != NODE_LEAF)
+			continue;
+		l = tree_leaf(bundle_tree(b), i);
+		CHECK_EQ(l.permille[0] + l.permille[1] + l.permille[2] + l.permille[3], 1000);
+		CHECK_EQ(tree_congested_permille(l), l.permille[2] + l.permille[3]);
+		CHECK(l.class < TREE_CLASSES);
+		n++;
+	}
+	CHECK_EQ(n, 128);
+	bundle_free(b);
+}
+
+static void keys_files(void)
+{
+	static const struct {
+		const char *text;
+		int n; /* −1: refused */
+	} files[] = {
+		{ "ed25519 iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w= a\n", 1 },
+		{ "# c\n\n  ed25519\tiojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w=  a # c\r\ned25519 gTl3Dqh9F19WoxYh9LmdT2vEyTzdiqb1Zs8AKdSLlOQ= b", 2 },
+		{ "", -1 },
+		{ "# only a comment\n", -1 },
+		{ "ed25519 iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w=\n", -1 },
+		{ "ed25519 iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w= a b\n", -1 },
+		{ "rsa iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w= a\n", -1 },
+		{ "ed25519 iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1x= a\n", -1 },
+		{ "ed25519 iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1 a\n", -1 },
+		{ "ed25519 iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb!w= a\n", -1 },
+	};
+	struct trusted_keys keys = { .n = 9 };
+	char err[256];
+	unsigned i;
+
+	test("a trusted-keys file is read, or refused with its line and nothing changed");
+	for (i = 0; i < sizeof files / sizeof files[0]; i++) {
+		struct trusted_keys k = keys;
+		const int ret = trusted_keys_parse(&k, files[i].text, strlen(files[i].text), "keys", err, sizeof err);
+
+		CHECK_EQ(ret ? -1 : (int)k.n, files[i].n);
+		CHECK(!ret || (k.n == 9 && strstr(err, "keys:")));
+	}
+	CHECK(trusted_keys_read(&keys, "/nonexistent", err, sizeof err) < 0 && strstr(err, "/nonexistent"));
+	keys = golden_keys();
+	CHECK(keys.n == 2 && trusted_keys_find(&keys, keys.key[1].id) == &keys.key[1] && !trusted_keys_find(&keys, 5));
+	CHECK(!strcmp(keys.key[0].name, "test-1"));
+}
+
+int main(void)
+{
+	static struct golden_bundles g;
+	const struct trusted_keys keys = golden_keys();
+
+	golden_read(&g);
+	golden_bundles(&g, &keys);
+	every_reason(&g);
+	oversized(&g, &keys);
+	what_is_in_it(&g, &keys);
+	heads_of_refused(&g, &keys);
+	without_terms(&g);
+	enforce_where_possible(&g);
+	leaves(&g);
+	damage(&g);
+	keys_files();
+	golden_free(&g);
+	return done();
+}
