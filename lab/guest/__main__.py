@@ -4,7 +4,7 @@ import json
 import sys
 import time
 
-from . import exporter, live, record, wifi
+from . import exporter, live, record, sender, wifi
 from .counters import Counters
 from .flows import Flow, Traffic
 from .namespace import inside
@@ -115,6 +115,7 @@ class Ap:
         mine = {s["name"]: s for s in self.stations}
         self.traffic = Traffic([Flow(spec, mine[spec["station"]], self.number, self.plan["period_s"]) for spec in self.plan["flows"] if spec["station"] in mine])
         time.sleep(0.5)
+        self.sender = sender.Sender(self.plan, self.number, self.name, self.ap_id, self.ns, self.wired.server_ns, OUT, HOST) if self.plan["sniff_hz"] else None
         self.truth = Truth(self.counters, self.wired.server_ns, [s["ns"] for s in self.stations])
 
     def end(self) -> int:
@@ -126,6 +127,10 @@ class Ap:
             self.tcpdump.terminate()
             self.tcpdump.wait(timeout=10)
         problems = 0
+        if self.sender:
+            status = self.sender.end()
+            print(f"guest: oal-sniffer of {self.name} ended with {status}")
+            problems += status != 0
         if self.exporter:
             status = exporter.end(self.exporter)
             print(f"guest: ap-exporter of {self.name} ended with {status}")

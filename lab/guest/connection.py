@@ -7,6 +7,7 @@ from .namespace import inside
 
 SO_RCVBUFFORCE = 33
 TCP_INFO, TCP_CONGESTION, TCP_MAXSEG, TCP_NOTSENT_LOWAT = 11, 13, 2, 25
+TCP_CLOSE = 7
 DATAGRAM_BYTES = 1472
 PAYLOAD = memoryview(bytes(range(256)) * 1024)
 
@@ -15,7 +16,7 @@ def tcp_info(sock: socket.socket) -> dict:
     """The sender's own account (struct tcp_info, linux/tcp.h)."""
     raw = sock.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 224)
     word = lambda at: struct.unpack_from("=I", raw, at)[0]
-    return {"retransmits": word(100), "spurious": word(216), "data_segs": word(156), "rtt_us": word(68), "cwnd_pkts": word(80),
+    return {"state": raw[0], "retransmits": word(100), "spurious": word(216), "data_segs": word(156), "rtt_us": word(68), "cwnd_pkts": word(80),
             "acked_bytes": struct.unpack_from("=Q", raw, 120)[0]}
 
 

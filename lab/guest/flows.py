@@ -4,7 +4,7 @@ import socket
 import threading
 import time
 
-from .connection import Connection, Datagrams, Listener, Sink, tcp_info
+from .connection import TCP_CLOSE, Connection, Datagrams, Listener, Sink, tcp_info
 from .namespace import inside
 from .net import address
 
@@ -12,7 +12,8 @@ PORTION_S = 0.02
 
 
 class Flow:
-    """One entry of the scenario: parallel connections from start to stop, or a new one every every_s of size_kb each; every period again."""
+    """One entry of the scenario: parallel connections from start to stop, or a new one every every_s of size_kb each, or the arrivals
+    of a session; every period again."""
 
     def __init__(self, spec: dict, station: dict, ap: int, period_s: float):
         self.spec, self.period_s = spec, period_s
@@ -21,12 +22,16 @@ class Flow:
         self.listener = (Sink if spec["udp"] else Listener)(to_ns, address(ap, station["host"] if down else 1))
         self.connections: list[Connection] = []
         self.next_s, self.stop_s = spec["start_s"], spec["stop_s"]
+        self.arrivals = list(spec["arrivals"] or [])  # that are still to come in this period
+        self.deadlines: list[tuple[float, Connection]] = []  # connections of a session that end before they are through
         self.received_bytes = 0
         self.total = {"connections": 0, "retransmits": 0, "spurious": 0, "data_segs": 0, "acked_bytes": 0}
 
     def due(self, now_s: float) -> list[Connection]:
         """Connections that start now."""
         spec, new = self.spec, []
+        if spec["arrivals"] is not None:
+            return self.arrived(now_s)
         if now_s < self.next_s or now_s >= self.stop_s:
             return new
         self.next_s = self.next_s + spec["every_s"] if spec["every_s"] else float("inf")
@@ -39,18 +44,38 @@ class Flow:
         self.connections += new
         return new
 
+    def arrived(self, now_s: float) -> list[Connection]:
+        """Connections of a session that start now; the scenario's times are those of its first period."""
+        spec, new = self.spec, []
+        past_s = self.stop_s - spec["stop_s"]
+        while self.arrivals and now_s - past_s >= self.arrivals[0]["start_s"]:
+            arrival = self.arrivals.pop(0)
+            for _ in range(arrival["parallel"]):
+                new.append(Connection(self.from_ns, self.listener.address, spec["cc"], spec["mss"], round(arrival["rate_mbps"] * 1e6),
+                                      arrival["size_kb"] * 1000 or None))
+                self.deadlines.append((arrival["stop_s"] + past_s, new[-1]))
+        self.connections += new
+        return new
+
+    def ended(self, now_s: float) -> list[Connection]:
+        """Connections whose session is over."""
+        late = [c for stop_s, c in self.deadlines if now_s >= stop_s]
+        self.deadlines = [(stop_s, c) for stop_s, c in self.deadlines if now_s < stop_s and c.open]
+        return late
+
     def over(self, now_s: float) -> list[Connection]:
         """Past its end: the connections to end now; then it waits for the next period."""
         if now_s < self.stop_s:
-            return []
-        ended = self.connections
+            return self.ended(now_s)
+        ended = list(self.connections)
+        self.arrivals, self.deadlines = list(self.spec["arrivals"] or []), []
         cycle = self.stop_s - self.spec["stop_s"] + self.period_s
         self.next_s, self.stop_s = self.spec["start_s"] + cycle, self.spec["stop_s"] + cycle
         return ended
 
-    def settle(self) -> None:
-        """Add the figures of the connections that have ended to the totals and close them."""
-        for c in [c for c in self.connections if not c.open]:
+    def settle(self, closed: bool = False) -> None:
+        """Add the figures of the connections that have ended (closed: of those that the kernel is through with) to the totals and close them."""
+        for c in [c for c in self.connections if not c.open and not (closed and tcp_info(c.socket)["state"] != TCP_CLOSE)]:
             self.total["connections"] += 1
             if not self.spec["udp"]:
                 for key, value in tcp_info(c.socket).items():
@@ -78,9 +103,10 @@ class Traffic:
             if flow.spec["udp"]:
                 self.receivers[sock.fileno()] = (sock, flow)
         self.listeners = {flow.listener.socket.fileno(): flow for flow in flows if not flow.spec["udp"]}
+        self.ending = False  # no connection is opened any more
         self.stopping = threading.Event()
         self.failure: Exception | None = None
-        self.thread = threading.Thread(target=self.run)
+        self.thread = threading.Thread(target=self.run, daemon=True)
 
     def begin(self) -> None:
         self.start_s = time.monotonic()
@@ -119,8 +145,10 @@ class Traffic:
             for connection in flow.over(now_s):
                 connection.end()
                 self.forget(connection.socket.fileno())
-            new = flow.due(now_s)
-            if new and not flow.spec["every_s"]:
+            new = [] if self.ending else flow.due(now_s)
+            if new and flow.spec["arrivals"] is not None:
+                flow.settle(closed=True)  # a long session opens more connections than a process may hold
+            elif new and not flow.spec["every_s"]:
                 flow.settle()  # those of the period before: long finished, their figures final
             for connection in new:
                 self.senders[connection.socket.fileno()] = connection
@@ -159,6 +187,7 @@ class Traffic:
 
     def end(self) -> list[dict]:
         """Stop; each flow's figures."""
+        self.ending = True
         for flow in self.flows:
             flow.stop_s = 0  # the thread ends them at its next tick
         time.sleep(0.5)  # what is under way arrives, so that the counters of both ends agree

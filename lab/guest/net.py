@@ -13,8 +13,11 @@ from .sh import run
 OFFLOADS = "tso off gso off gro off sg off tx off rx off"
 
 
+AP_HOST = 2
+
+
 def address(ap: int, host: int) -> str:
-    """Host 1 is the server, 10+n station n."""
+    """Host 1 is the server, 2 the AP's bridge, 10+n station n."""
     return f"10.20.{ap}.{host}"
 
 
@@ -41,6 +44,7 @@ class Wired:
         run("ip link set eth0 up", self.server_ns)
         self.set_delay(delay_ms)
         self.make_bridge()
+        run(f"ip addr add {address(ap, AP_HOST)}/24 dev br-lan", ns)
 
     def set_delay(self, delay_ms: float) -> None:
         """Round-trip delay of the wired path."""

@@ -21,7 +21,7 @@ class Truth:
         self.start_s = time.monotonic()
         self.tcp_first = self.tcp()
         self.first = self.last = self.read()
-        self.thread = threading.Thread(target=self.loop)
+        self.thread = threading.Thread(target=self.loop, daemon=True)  # a run that fails ends all the same
         self.thread.start()
 
     def tcp(self) -> dict:

@@ -20,6 +20,7 @@ def arguments() -> argparse.Namespace:
     p.add_argument("scenario", help="a name in lab/scenarios, or a path that ends in .yaml")
     p.add_argument("--out", type=pathlib.Path, default=BUILD, help="folder for the results (build/lab)")
     p.add_argument("--exporter", default=os.environ.get("EXPORTER", str(EXPORTER)), help="ap-exporter to run in the guest; '' for none")
+    p.add_argument("--sniff-hz", type=float, default=50, help="samples a second of the server's TCP state, to NAME.sender.jsonl.gz (50; 0: none)")
     p.add_argument("--pcap", action="store_true", help="also capture TCP headers with tcpdump (96 bytes each)")
     p.add_argument("--real-time", action="store_true", help="the guest's clock is this machine's, not virtual")
     p.add_argument("--record-ms", type=int, help="record raw netlink replies for this long")
@@ -32,13 +33,15 @@ def arguments() -> argparse.Namespace:
     group.add_argument("--ca", type=pathlib.Path, help="PEM file of the authority; without it the stream is plain text")
     group.add_argument("--certificate", type=pathlib.Path)
     group.add_argument("--key", type=pathlib.Path)
+    group.add_argument("--sender-certificate", type=pathlib.Path, help="of the server's sniffer, which streams to platform.events.v1 (CN lab)")
+    group.add_argument("--sender-key", type=pathlib.Path)
     return p.parse_args()
 
 
 def prepare(args: argparse.Namespace) -> dict:
     """The scenario's plan with what the command line says."""
     plan = scenario.load(args.scenario)
-    plan.update(exporter=args.exporter if args.exporter and os.path.exists(args.exporter) else "", pcap=args.pcap, ap_id=args.ap_id)
+    plan.update(exporter=args.exporter if args.exporter and os.path.exists(args.exporter) else "", pcap=args.pcap, ap_id=args.ap_id, sniff_hz=args.sniff_hz, python=sys.executable)
     if args.exporter and not plan["exporter"]:
         print(f"lab: no ap-exporter at {args.exporter} (make -C ap-exporter build): no capture, only the ground truth", file=sys.stderr)
     if args.record_ms is not None:
@@ -53,11 +56,15 @@ def prepare(args: argparse.Namespace) -> dict:
 
 
 def kafka(args: argparse.Namespace) -> dict:
-    files = {name: getattr(args, name) for name in ("ca", "certificate", "key")}
+    """Options of the two that stream: the AP's exporter and the server's sniffer (None: with TLS it needs a certificate of its own)."""
+    files = {name: getattr(args, name) for name in ("ca", "certificate", "key", "sender_certificate", "sender_key")}
     for name, path in files.items():
         if path and not path.exists():
-            raise live.LiveError(f"--{name} {path}: there is no such file")
-    return {"brokers": args.brokers, **{name: str(path.resolve()) for name, path in files.items() if path}}
+            raise live.LiveError(f"--{name.replace('_', '-')} {path}: there is no such file")
+    paths = {name: str(path.resolve()) for name, path in files.items() if path}
+    ap = {"brokers": args.brokers, **{name: paths[name] for name in ("ca", "certificate", "key") if name in paths}}
+    sender = {"brokers": args.brokers, **{name: paths[key] for name, key in (("ca", "ca"), ("certificate", "sender_certificate"), ("key", "sender_key")) if key in paths}}
+    return {"ap": ap, "sender": sender if "certificate" in sender or "ca" not in sender else None}
 
 
 def summary(truth: dict, wall_s: float) -> str:

@@ -36,7 +36,7 @@ def link(kafka: dict) -> Iterator[dict]:
     base = f"10.213.{number // 64}"
     host, guest = f"{base}.{number % 64 * 4 + 1}", f"{base}.{number % 64 * 4 + 2}"
     forwarders: list[subprocess.Popen] = []
-    listen = ports(kafka["brokers"])
+    listen = ports(kafka["ap"]["brokers"])
     ip("tuntap", "add", tap, "mode", "tap")
     try:
         ip("addr", "add", f"{host}/30", "dev", tap)
@@ -48,7 +48,7 @@ def link(kafka: dict) -> Iterator[dict]:
         for forwarder, port in zip(forwarders, listen):
             if forwarder.poll() is not None:
                 raise LiveError(f"socat could not listen on {host}:{port}; its message stands above")
-        yield {"tap": tap, "host": host, "guest": guest, "ports": listen, "kafka": kafka}
+        yield {"tap": tap, "host": host, "guest": guest, "ports": listen, "kafka": kafka["ap"], "sender": kafka["sender"]}
     finally:
         for forwarder in forwarders:
             with contextlib.suppress(ProcessLookupError):

@@ -3,6 +3,8 @@ import pathlib
 
 import yaml
 
+from . import chance
+
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "scenarios"
 
 DEFAULTS = {
@@ -12,12 +14,15 @@ DEFAULTS = {
     "ap": {"bridge": "linux", "queue": {"mode": "txq", "limit": 8192, "kind": "fq_codel"}},
     "wired": {"delay_ms": 20},
     "neighbours": {"count": 0, "per_radio": 5, "signals_dbm": [-88, -81, -77, -84, -69, -86, -79]},
-    "stations": [], "flows": [], "changes": [],
+    "stations": [], "flows": [], "sessions": [], "changes": [], "drifts": [],
     "record_at_s": 3, "record_ms": 0,
 }
 STATION = {"name": None, "count": 1, "ap": 0, "rate_mbps": 65.0, "loss": 0.02, "signal_dbm": -60}
 FLOW = {"station": None, "direction": "down", "cc": "cubic", "parallel": 1, "start_s": 0.0, "stop_s": None, "rate_mbps": 0, "mss": 0,
         "size_kb": 0, "every_s": 0, "udp": False}
+SESSION = {"station": None, "direction": "down", "cc": "cubic", "together": False, "active_s": [5, 60], "idle_s": [5, 60], "parallel": 1,
+           "rate_mbps": 0, "size_kb": 0, "every_s": [1, 8]}
+DRIFT = {"stations": [], "hold_s": [5, 60], "levels": []}
 CHANGE = {"at_s", "stations", "rate_mbps", "loss", "signal_dbm", "leave", "join", "scale", "foreign", "noise_dbm", "delay_ms"}
 
 
@@ -54,14 +59,14 @@ def load(name: str) -> dict:
 
 def plan(name: str, given: dict) -> dict:
     out = merge(DEFAULTS, given, name)
-    out.update(name=name, period_s=out["duration_s"], exporter="", pcap=False, ap_id=None, live=None, memory_mb=512)
+    out.update(name=name, period_s=out["duration_s"], exporter="", pcap=False, ap_id=None, live=None, sniff_hz=0, python="", memory_mb=512)
     medium = out["medium"]
     medium["foreign_permille"] = permille(medium.pop("foreign"), f"{name}.medium.foreign")
     medium["ext_permille"] = permille(medium.pop("ext"), f"{name}.medium.ext")
     out["stations"] = stations(out, name)
     names = {s["name"] for s in out["stations"]} | {s["group"] for s in out["stations"]}
-    out["flows"] = flows(out, name)
-    out["changes"] = [change(c, names, f"{name}.changes[{i}]", out["stations"]) for i, c in enumerate(out["changes"])]
+    out["flows"] = flows(out, name) + sessions(out, name)
+    out["changes"] = [change(c, names, f"{name}.changes[{i}]", out["stations"]) for i, c in enumerate(out["changes"] + drifts(out, name))]
     if out["ap"]["queue"]["mode"] not in ("txq", "qdisc"):
         raise ScenarioError(f"{name}.ap.queue.mode: txq or qdisc, not {out['ap']['queue']['mode']}")
     return out
@@ -105,8 +110,57 @@ def flows(out: dict, name: str) -> list[dict]:
         found = members(out["stations"], f["station"])
         if not found:
             raise ScenarioError(f"{name}.flows[{i}]: no station {f['station']}")
-        result += [{**f, "station": station} for station in found]
+        result += [{**f, "station": station, "arrivals": None} for station in found]
     return result
+
+
+def sessions(out: dict, name: str) -> list[dict]:
+    """A session entry becomes a flow per station with the arrivals that its draw of chance gives."""
+    result = []
+    for i, entry in enumerate(out["sessions"]):
+        where = f"{name}.sessions[{i}]"
+        s = merge(SESSION, entry, where)
+        found = members(out["stations"], s["station"])
+        if not found:
+            raise ScenarioError(f"{where}: no station {s['station']}")
+        if s["direction"] not in ("down", "up"):
+            raise ScenarioError(f"{where}.direction: down or up, not {s['direction']}")
+        for key in ("active_s", "idle_s", "parallel", "rate_mbps", "size_kb", "every_s"):
+            s[key] = span(s[key], f"{where}.{key}")
+        for key in ("active_s", "idle_s", *(["every_s"] if s["size_kb"][1] else [])):
+            if s[key][0] <= 0:
+                raise ScenarioError(f"{where}.{key}: must be more than 0 s")
+        for station in found:
+            draw = chance.source(out["seed"], where, "" if s["together"] else station)
+            result.append({**FLOW, "station": station, "direction": s["direction"], "cc": s["cc"], "stop_s": out["duration_s"],
+                           "arrivals": chance.arrivals(s, out["duration_s"], draw)})
+    return result
+
+
+def drifts(out: dict, name: str) -> list[dict]:
+    """A drift entry becomes changes: levels one after another, each held for a while."""
+    result = []
+    for i, entry in enumerate(out["drifts"]):
+        where = f"{name}.drifts[{i}]"
+        d = merge(DRIFT, entry, where)
+        if len(d["levels"]) < 2:
+            raise ScenarioError(f"{where}.levels: at least two, to go from one to another")
+        hold_s = span(d["hold_s"], f"{where}.hold_s")
+        if hold_s[0] <= 0:
+            raise ScenarioError(f"{where}.hold_s: must be more than 0 s")
+        for station in d["stations"] or [None]:
+            draw = chance.source(out["seed"], where, station or "")
+            for at_s, level in chance.levels(d["levels"], hold_s, out["duration_s"], draw):
+                result.append({"at_s": at_s, **level, **({"stations": [station]} if station else {})})
+    return result
+
+
+def span(value, where: str) -> tuple[float, float]:
+    """A number, or [smallest, largest] between which chance draws."""
+    low, high = value if isinstance(value, list) and len(value) == 2 else (value, value)
+    if not all(isinstance(v, (int, float)) and v >= 0 for v in (low, high)) or low > high:
+        raise ScenarioError(f"{where}: a number, or [smallest, largest], not {value}")
+    return low, high
 
 
 def change(entry: dict, names: set[str], where: str, station_list: list[dict]) -> dict:
