@@ -17,6 +17,14 @@ uint64_t clock_monotonic_us(void)
 	return now_us(CLOCK_MONOTONIC);
 }
 
+uint64_t clock_monotonic_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 uint64_t clock_realtime_us(void)
 {
 	return now_us(CLOCK_REALTIME);

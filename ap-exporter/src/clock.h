@@ -23,6 +23,7 @@ struct clock_quality {
 };
 
 uint64_t clock_monotonic_us(void);
+uint64_t clock_monotonic_ns(void);
 uint64_t clock_realtime_us(void);
 
 /* Looks at the clock: at the start, then once a second. */

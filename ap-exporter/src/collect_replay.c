@@ -1,6 +1,7 @@
 /* Collector: plays a capture or a pcap as one or several APs; each has a pipeline of its own inside the replay. */
 #include "collector.h"
 
+#include "agent.h"
 #include "clock.h"
 #include "log.h"
 #include "oal_features.h"
@@ -97,6 +98,23 @@ static void stop(void *self)
 	free(c);
 }
 
+/* Each virtual AP has its own state at the agent, and its own bundle. */
+static int add_agent(struct collect *c, struct agent *agent, char *err, size_t err_size)
+{
+	struct replay_stats s;
+	int ret = 0;
+
+	replay_stats(c->replay, &s);
+	for (unsigned i = 0; i < s.aps && !ret; i++) {
+		struct inference *f = NULL;
+
+		ret = agent_add(agent, replay_ap_id(c->replay, i), replay_boot_id(c->replay, i), replay_pipeline(c->replay, i), &f, err, err_size);
+		if (!ret)
+			replay_infer(c->replay, i, f);
+	}
+	return ret;
+}
+
 static int start(void **self, const struct collector_env *env, char *err, size_t err_size)
 {
 	const struct config_replay *config = &env->config->replay[env->section];
@@ -117,6 +135,7 @@ static int start(void **self, const struct collector_env *env, char *err, size_t
 		.max_flows = exporter->max_flows,
 		.version = OAL_VERSION,
 		.emit = on_batch,
+		.now_ns = clock_monotonic_ns,
 		.health = on_health,
 		.ctx = c,
 	};
@@ -135,6 +154,12 @@ static int start(void **self, const struct collector_env *env, char *err, size_t
 	c->ctx = env->ctx;
 	ret = replay_new(&c->replay, &r, err, err_size);
 	if (ret < 0) {
+		free(c);
+		return ret;
+	}
+	ret = env->agent ? add_agent(c, env->agent, err, err_size) : 0;
+	if (ret < 0) {
+		replay_free(c->replay);
 		free(c);
 		return ret;
 	}

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct agent;
 struct oal_health_row;
 struct pipeline;
 struct pipeline_stats;
@@ -31,6 +32,7 @@ struct collector_env {
 	void *ctx;
 	const uint8_t *pseudonym_key; /* NULL: addresses as they are */
 	size_t pseudonym_key_len;
+	struct agent *agent; /* NULL: nothing predicts */
 };
 
 struct collector_tick {

@@ -104,6 +104,19 @@ static const struct option file_options[] = {
 	N(file, max_mb, 0, 0, 1048576, "MiB after which nothing more is written; 0: no limit"),
 };
 
+static const struct option agent_options[] = {
+	ENABLED(agent),
+	T(agent, url, "", true, false, "push service, like https://push.example.net:8443"),
+	T(agent, ca, "", true, false, "PEM file of the authority that signed the push service"),
+	T(agent, cert, "", true, false, "PEM file of this AP's certificate; %s in it stands for the AP's id"),
+	T(agent, key, "", true, false, "PEM file of its private key; %s likewise"),
+	T(agent, trusted_keys, "", true, false, "file of public keys, one a line (ed25519 BASE64 NAME): only bundles signed by one of them are used"),
+	T(agent, state_dir, "", false, false, "folder on flash for the last good bundle; empty: it is not kept over a restart"),
+	N(agent, wait_s, 60, 1, 300, "s that a request for news waits at the service"),
+	N(agent, store_interval_s, 60, 0, 86400, "s between writes of a changed bundle to flash, at least"),
+	N(agent, retry_max_s, 60, 1, 3600, "s between attempts while the service fails, at most; it begins with half a second"),
+};
+
 #define SECTION(t, n, hlp) \
 	{ #t, offsetof(struct config, t), sizeof(struct config_##t), offsetof(struct config, n_##t), \
 	  sizeof ((struct config *)0)->t / sizeof(struct config_##t), t##_options, sizeof t##_options / sizeof t##_options[0], hlp }
@@ -118,6 +131,7 @@ static const struct section sections[] = {
 	SECTION(replay, n_replay, "collector: plays a file as one or several APs"),
 	SECTION(kafka, n_kafka, "sink: Kafka"),
 	SECTION(file, n_file, "sink: a capture file"),
+	SECTION(agent, n_agent, "pulls models from the push service, and predicts with them"),
 };
 #define N_SECTIONS (sizeof sections / sizeof sections[0])
 
@@ -194,7 +208,7 @@ static int open_section(void *ctx, const char *type, const char *name, char *err
 		defaults(s, r->base);
 		return 0;
 	}
-	snprintf(err, err_size, "unknown section type '%.64s'; known: exporter nl80211 qdisc packet beacon neigh replay kafka file", type);
+	snprintf(err, err_size, "unknown section type '%.64s'; known: exporter nl80211 qdisc packet beacon neigh replay kafka file agent", type);
 	return -EINVAL;
 }
 
@@ -298,6 +312,14 @@ static int judge(struct config *c, char *err, size_t err_size)
 		else if (k->inflight_kb > k->buffer_kb)
 			wrong = "section 'kafka': 'inflight_kb' is larger than 'buffer_kb'";
 	}
+#ifndef HAVE_AGENT
+	if (!wrong && c->n_agent)
+		wrong = "section 'agent': this ap-exporter was built without the agent; use the package with it";
+#endif
+	if (!wrong && c->n_agent && (strncmp(c->agent.url, "https://", 8) || !c->agent.url[8] || strpbrk(c->agent.url, " ?#\"")))
+		wrong = "section 'agent': 'url' is like https://HOST:PORT, without parameters";
+	if (!wrong && c->n_agent && (strpbrk(c->exporter.site, "\r\n")))
+		wrong = "option 'site' has a line break: it cannot be told to the push service";
 	if (!wrong && !c->n_kafka && !c->n_file)
 		wrong = "no sink: add a section 'kafka' or 'file'";
 	if (!wrong && !c->n_nl80211 && !c->n_qdisc && !c->n_packet && !c->n_beacon && !c->n_replay)

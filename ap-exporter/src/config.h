@@ -74,6 +74,13 @@ struct config_kafka {
 	uint32_t buffer_kb, inflight_kb, linger_ms, flush_ms;
 };
 
+/* Pulls bundles; `cert` and `key` may hold %s for the AP's id. */
+struct config_agent {
+	bool enabled;
+	char url[CONFIG_FILE], ca[CONFIG_FILE], cert[CONFIG_FILE], key[CONFIG_FILE], trusted_keys[CONFIG_FILE], state_dir[CONFIG_FILE];
+	uint32_t wait_s, store_interval_s, retry_max_s;
+};
+
 struct config_file {
 	bool enabled;
 	char path[CONFIG_FILE];
@@ -90,7 +97,8 @@ struct config {
 	struct config_replay replay[CONFIG_EACH];
 	struct config_kafka kafka;
 	struct config_file file;
-	uint32_t n_exporter, n_nl80211, n_qdisc, n_packet, n_beacon, n_neigh, n_replay, n_kafka, n_file;
+	struct config_agent agent;
+	uint32_t n_exporter, n_nl80211, n_qdisc, n_packet, n_beacon, n_neigh, n_replay, n_kafka, n_file, n_agent;
 };
 
 /*

@@ -1,5 +1,6 @@
 #include "daemon.h"
 
+#include "agent.h"
 #include "collector.h"
 #include "health.h"
 #include "log.h"
@@ -35,6 +36,8 @@ struct opened {
 struct daemon {
 	struct config config;
 	struct pipeline *pipeline; /* NULL when only replaying */
+	struct agent *agent; /* NULL: not configured */
+	struct inference *inference; /* of the pipeline; the agent's */
 	uint16_t version;
 	uint64_t boot_id, started_us, tick_number;
 	struct running collectors[MOST_COLLECTORS];
@@ -66,6 +69,22 @@ static void on_batch(void *ctx, const struct batch_out *out)
 	struct sink_batch b = { d->config.exporter.ap_id, out->topic, out->bytes, out->len, out->t0_us };
 
 	put(d, &b);
+}
+
+static void on_ticked(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	if (d->inference)
+		inference_tick(d->inference);
+}
+
+static void on_decision(void *ctx, const struct decision_out *out)
+{
+	struct daemon *d = ctx;
+
+	if (d->inference)
+		inference_decide(d->inference, out);
 }
 
 static int read_key(const char *path, uint8_t key[KEY_BYTES], char *err, size_t err_size)
@@ -115,6 +134,9 @@ static int open_pipeline(struct daemon *d, char *err, size_t err_size)
 		.pseudonym_key_len = d->has_key ? KEY_BYTES : 0,
 		.program = &oal_feature_congestion,
 		.emit = on_batch,
+		.ticked = on_ticked,
+		.decide = on_decision,
+		.now_ns = clock_monotonic_ns,
 		.ctx = d,
 	};
 	int ret = pipeline_new(&d->pipeline, &c);
@@ -124,7 +146,19 @@ static int open_pipeline(struct daemon *d, char *err, size_t err_size)
 			 strerror(-ret));
 	else
 		d->version = pipeline_name(d->pipeline, OAL_VERSION);
+	if (!ret && d->agent)
+		ret = agent_add(d->agent, e->ap_id, d->boot_id, d->pipeline, &d->inference, err, err_size);
 	return ret;
+}
+
+/* What the earlier agent has in force goes to flash first, so that this one begins with it. */
+static int open_agent(struct daemon *d, struct daemon *previous, char *err, size_t err_size)
+{
+	if (!d->config.n_agent)
+		return 0;
+	if (previous)
+		agent_save(previous->agent);
+	return agent_new(&d->agent, &d->config, err, err_size);
 }
 
 static int open_sinks(struct daemon *d, struct daemon *previous, char *err, size_t err_size)
@@ -175,6 +209,7 @@ static int start_collectors(struct daemon *d, char *err, size_t err_size)
 		.ctx = d,
 		.pseudonym_key = d->has_key ? d->key : NULL,
 		.pseudonym_key_len = d->has_key ? KEY_BYTES : 0,
+		.agent = d->agent,
 	};
 	size_t len = 1;
 
@@ -208,6 +243,8 @@ int daemon_check(const struct config *c, char *err, size_t err_size)
 	for (int i = 0; sink_all[i] && !ret; i++)
 		if (sink_all[i]->wanted(c))
 			ret = sink_all[i]->check(c, err, err_size);
+	if (!ret && c->n_agent)
+		ret = agent_check(c, err, err_size);
 	if (!ret && c->exporter.pseudonym_key[0]) {
 		uint8_t key[KEY_BYTES];
 
@@ -238,10 +275,14 @@ int daemon_new(struct daemon **out, const struct config *c, struct daemon *previ
 	d->has_key = !ret && c->exporter.pseudonym_key[0];
 	if (!ret)
 		ret = open_sinks(d, previous, err, err_size);
+	if (!ret)
+		ret = open_agent(d, previous, err, err_size);
 	if (!ret && live)
 		ret = open_pipeline(d, err, err_size);
 	if (!ret)
 		ret = start_collectors(d, err, err_size);
+	if (!ret && d->agent)
+		ret = agent_start(d->agent, err, err_size);
 	if (ret) {
 		daemon_free(d);
 		return ret;
@@ -307,6 +348,7 @@ static void gather(const struct daemon *d, struct health *h)
 		.counts = d->counts,
 		.collectors = d->names,
 		.n_sinks = d->n_sinks,
+		.agent = d->agent,
 	};
 	if (d->pipeline)
 		pipeline_stats(d->pipeline, &h->pipeline);
@@ -379,6 +421,7 @@ void daemon_free(struct daemon *d)
 {
 	if (!d)
 		return;
+	agent_stop(d->agent);
 	while (d->n_collectors) {
 		struct running *r = &d->collectors[--d->n_collectors];
 
@@ -388,6 +431,7 @@ void daemon_free(struct daemon *d)
 		pipeline_flush(d->pipeline);
 		pipeline_free(d->pipeline);
 	}
+	agent_free(d->agent);
 	while (d->n_sinks) {
 		struct opened *o = &d->sinks[--d->n_sinks];
 		struct sink_stats last;

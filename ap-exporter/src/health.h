@@ -15,6 +15,8 @@ struct health_sink {
 	struct sink_stats stats;
 };
 
+struct agent;
+
 struct health {
 	const char *ap_id, *site;
 	uint64_t boot_id, uptime_us;
@@ -26,6 +28,7 @@ struct health {
 	unsigned n_sinks;
 	uint64_t cpu_us, rss_bytes;
 	const char *collectors; /* names, as a JSON list */
+	struct agent *agent; /* NULL: none */
 };
 
 /* Fills cpu_us and rss_bytes. Does not allocate. */

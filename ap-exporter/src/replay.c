@@ -9,6 +9,7 @@
 #include "batch_decode.h"
 #include "capture_file.h"
 #include "dedup.h"
+#include "inference.h"
 #include "packet.h"
 #include "pcap.h"
 
@@ -40,6 +41,7 @@ struct player {
 	char ap_id[160];
 	struct replay *replay;
 	struct pipeline *pipeline;
+	struct inference *inference; /* NULL: none */
 	uint64_t shift_us; /* file's time + this = realtime of the row (wraps) */
 	uint64_t due_us; /* realtime of the next tick */
 	uint64_t end_us; /* of the file, in realtime */
@@ -235,6 +237,22 @@ static void emit(void *ctx, const struct batch_out *b)
 	p->replay->c.emit(p->replay->c.ctx, p->ap_id, b);
 }
 
+static void ticked(void *ctx)
+{
+	const struct player *p = ctx;
+
+	if (p->inference)
+		inference_tick(p->inference);
+}
+
+static void decide(void *ctx, const struct decision_out *d)
+{
+	const struct player *p = ctx;
+
+	if (p->inference)
+		inference_decide(p->inference, d);
+}
+
 static uint64_t round_up(uint64_t v, uint64_t unit)
 {
 	return (v + unit - 1) / unit * unit;
@@ -267,7 +285,8 @@ static int new_player(struct replay *r, unsigned i)
 	const struct pipeline_config c = {
 		.ap_id = p->ap_id, .site = r->c.site, .boot_id = r->c.boot_id + i, .tick_us = r->tick_us, .max_flows = r->c.max_flows,
 		.max_packets_per_batch = r->c.max_packets_per_batch, .pseudonym_key = r->c.pseudonym_key,
-		.pseudonym_key_len = r->c.pseudonym_key_len, .program = r->c.program, .emit = emit, .ctx = p};
+		.pseudonym_key_len = r->c.pseudonym_key_len, .program = r->c.program, .emit = emit, .ticked = ticked,
+		.decide = decide, .now_ns = r->c.now_ns, .ctx = p};
 	const uint64_t stagger_us = (uint64_t)OAL_SETTING_BATCH_TICKS * i / r->c.aps * r->tick_us;
 	const uint64_t at_us = round_up(r->c.start_us, INTERVAL_US) + stagger_us;
 	unsigned t;
@@ -692,6 +711,26 @@ static void play_tick(struct player *p)
 	}
 	p->ticks++;
 	p->due_us += r->tick_us;
+}
+
+const char *replay_ap_id(const struct replay *r, unsigned i)
+{
+	return r->players[i].ap_id;
+}
+
+uint64_t replay_boot_id(const struct replay *r, unsigned i)
+{
+	return r->c.boot_id + i;
+}
+
+struct pipeline *replay_pipeline(const struct replay *r, unsigned i)
+{
+	return r->players[i].pipeline;
+}
+
+void replay_infer(struct replay *r, unsigned i, struct inference *f)
+{
+	r->players[i].inference = f;
 }
 
 /* The clock as the rows see it, when it is `now_us`. */

@@ -18,6 +18,7 @@
 
 #include "pipeline.h"
 
+struct inference;
 struct replay;
 
 struct replay_config {
@@ -36,6 +37,7 @@ struct replay_config {
 	unsigned max_flows, max_packets_per_batch; /* as in pipeline_config */
 	const char *version; /* for health rows; NULL: none are made */
 	void (*emit)(void *ctx, const char *ap_id, const struct batch_out *);
+	uint64_t (*now_ns)(void); /* as in pipeline_config */
 	/* Fills what a pipeline does not know of a health row: sink, CPU, memory. May be NULL. */
 	void (*health)(void *ctx, struct oal_health_row *);
 	void *ctx;
@@ -54,6 +56,12 @@ struct replay_stats {
 /* Reads the whole file. Negative errno, with what is wrong and what to do in `err`. */
 int replay_new(struct replay **, const struct replay_config *, char *err, size_t err_size);
 void replay_free(struct replay *);
+/* AP `i` of replay_stats.aps: what it is called, its boot_id and its pipeline. */
+const char *replay_ap_id(const struct replay *, unsigned i);
+uint64_t replay_boot_id(const struct replay *, unsigned i);
+struct pipeline *replay_pipeline(const struct replay *, unsigned i);
+/* Lets it predict. Before the first replay_advance(); `f` is freed after the replay. */
+void replay_infer(struct replay *, unsigned i, struct inference *f);
 /* Plays all that is due by `now_us`. 1: there is more to come; 0: every AP has come to the end. */
 int replay_advance(struct replay *, uint64_t now_us);
 /* When the next tick of an AP is due. UINT64_MAX at the end. */

@@ -1,0 +1,558 @@
+#ifdef HAVE_AGENT
+#include "agent_ap.h"
+
+#include "bundle_store.h"
+#include "clock.h"
+#include "feature.h"
+#include "log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECOND_US UINT64_C(1000000)
+/* A poll that brings no news should have waited: after one that did not, wait here. */
+#define QUICK_US SECOND_US
+/* At most ten bundles a second are verified, whatever the service sends. */
+#define BUNDLE_GAP_US (SECOND_US / 10)
+/* A refused bundle is not asked for again for this long: keys, or memory, may be there by then. */
+#define REFUSED_US (300 * SECOND_US)
+/* An activation time further ahead shows a wrong clock, here or there. */
+#define FARTHEST_ACTIVATION_US (INT64_C(86400) * 1000000)
+/* First polls are spread over this: many APs may start together. */
+#define FIRST_POLL_US (SECOND_US / 5)
+#define ANSWER_MARGIN_S 30 /* for connecting, and for the body */
+
+/* --- small things */
+
+static uint64_t random_below(struct agent_shared *s, uint64_t n)
+{
+	s->random ^= s->random >> 12;
+	s->random ^= s->random << 25;
+	s->random ^= s->random >> 27;
+	return n ? s->random * UINT64_C(2685821657736338717) % n : 0;
+}
+
+/* Half of it to all of it: APs that lost the service together do not come back together. */
+static uint64_t jitter(struct agent_shared *s, uint64_t us)
+{
+	return us - random_below(s, us / 2 + 1);
+}
+
+static uint64_t backoff_us(struct agent_shared *s, unsigned failures)
+{
+	const uint64_t most = s->config->retry_max_s * SECOND_US;
+	uint64_t us = SECOND_US / 2;
+
+	while (--failures && us < most)
+		us *= 2;
+	return jitter(s, us < most ? us : most);
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static void to_hex(char out[65], const uint8_t hash[32])
+{
+	unsigned i;
+
+	for (i = 0; i < 32; i++)
+		snprintf(out + 2 * i, 3, "%02x", hash[i]);
+}
+
+static bool is_hash(const char *text)
+{
+	return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
+}
+
+__attribute__((format(printf, 2, 3))) static void note_error(struct agent_ap *ap, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(ap->view.last_error, sizeof ap->view.last_error, format, args);
+	va_end(args);
+}
+
+/* --- what becomes of a bundle */
+
+static void tell(struct agent_ap *ap, const char *hash, int64_t serial, enum oal_bundle_state state, enum oal_bundle_reason reason)
+{
+	struct report_state s = {.serial = serial, .state = state, .reason = reason, .ts_us = clock_realtime_us()};
+
+	memcpy(s.bundle, hash, 65);
+	report_put(&ap->report, &s);
+}
+
+static struct oal_bundle_status_row status_of(const struct bundle_head *h, enum oal_bundle_state state, enum oal_bundle_reason reason, size_t len)
+{
+	return (struct oal_bundle_status_row){.bundle = h->id, .source = h->source, .version = h->version, .serial = (uint64_t)h->serial, .state = (uint8_t)state,
+					      .reason = (uint8_t)reason, .bytes = (uint32_t)len};
+}
+
+/* `etag`: what the service called it, for one whose bytes do not say who it is. */
+static void refuse(struct agent_ap *ap, const struct bundle_head *head, const char *etag, enum oal_bundle_reason reason, size_t len, const char *why)
+{
+	struct bundle_head h = *head;
+	struct oal_bundle_status_row row;
+	char hash[65];
+
+	to_hex(hash, h.hash);
+	if (!h.id && is_hash(etag)) {
+		memcpy(hash, etag, 65);
+		sscanf(hash, "%16" SCNx64, &h.id);
+		h.id &= INT64_MAX;
+	}
+	ap->view.counts.rejects[reason]++;
+	note_error(ap, "bundle %.16s refused (%s): %s", hash, bundle_reason_name(reason), why);
+	log_warn("AP %s: %s", ap->ap_id, ap->view.last_error);
+	row = status_of(&h, OAL_BUNDLE_STATE_REJECTED, reason, len);
+	inference_status(ap->inference, &row);
+	if (h.id)
+		tell(ap, hash, h.serial, OAL_BUNDLE_STATE_REJECTED, reason);
+}
+
+static void forget_waiting(struct agent_ap *ap)
+{
+	candidate_free(ap->waiting);
+	free(ap->waiting_bytes);
+	ap->waiting = NULL;
+	ap->waiting_bytes = NULL;
+	ap->view.waiting[0] = '\0';
+	ap->view.waiting_until_us = 0;
+}
+
+/* Everything it needs to run is made here, off the tick path. */
+static enum oal_bundle_reason make_candidate(struct agent_ap *ap, struct bundle *b, enum oal_bundle_state state, size_t len, struct candidate **out)
+{
+	struct candidate *c = calloc(1, sizeof *c);
+	int r = c ? 0 : -ENOMEM;
+
+	if (!r) {
+		c->feature_hash = feature_program_id(bundle_program(b));
+		c->status = status_of(bundle_head(b), state, OAL_BUNDLE_REASON_NONE, len);
+		if (c->feature_hash != ap->program)
+			r = candidate_features_new(&c->features, inference_pipeline(ap->inference), bundle_program(b));
+	}
+	if (r) {
+		free(c);
+		return r == -EINVAL ? OAL_BUNDLE_REASON_BAD_PROGRAM : OAL_BUNDLE_REASON_NO_MEMORY;
+	}
+	c->bundle = b;
+	*out = c;
+	return OAL_BUNDLE_REASON_NONE;
+}
+
+/* The tick thread may have it. Takes both. */
+static void accept(struct agent_ap *ap, struct candidate *c, uint8_t *bytes, size_t len)
+{
+	ap->program = c->feature_hash;
+	ap->accepted = c;
+	free(ap->accepted_bytes);
+	ap->accepted_bytes = bytes;
+	ap->accepted_len = len;
+	inference_offer(ap->inference, c);
+}
+
+/* All checks. NULL and the reason told, or a bundle. */
+static struct bundle *verify(struct agent_ap *ap, const uint8_t *bytes, size_t len, const char *etag, enum oal_bundle_reason *reason, struct bundle_head *head)
+{
+	const struct bundle_terms terms = {.keys = &ap->shared->keys, .verify = signature_verify_openssl, .ap_id = ap->ap_id, .site = ap->shared->site,
+					   .in_force = ap->accepted ? ap->accepted->bundle : NULL};
+	struct bundle *b = NULL;
+	char why[200] = "";
+
+	*reason = bundle_open(&b, bytes, len, &terms, head, why, sizeof why);
+	if (!*reason)
+		return b;
+	if (ap->accepted && !memcmp(head->hash, bundle_head(ap->accepted->bundle)->hash, 32))
+		*reason = OAL_BUNDLE_REASON_NONE; /* the one in force: no change */
+	else
+		refuse(ap, head, etag, *reason, len, why);
+	return NULL;
+}
+
+/* --- from flash */
+
+static void restore(struct agent_ap *ap)
+{
+	const char *folder = ap->shared->config->state_dir;
+	enum oal_bundle_reason reason;
+	struct bundle_head head = {0};
+	struct candidate *c;
+	struct bundle *b;
+	uint8_t *bytes;
+	size_t len;
+	int r = bundle_store_read(folder, ap->ap_id, &bytes, &len);
+
+	if (r == -ENOENT)
+		return;
+	if (r) {
+		ap->view.counts.store_errors++;
+		note_error(ap, "cannot read the bundle kept in %s: %s", folder, strerror(-r));
+		log_warn("AP %s: %s", ap->ap_id, ap->view.last_error);
+		return;
+	}
+	b = verify(ap, bytes, len, "", &reason, &head);
+	if (b && (reason = make_candidate(ap, b, OAL_BUNDLE_STATE_RESTORED, len, &c))) {
+		refuse(ap, &head, "", reason, len, "the program cannot run here");
+		bundle_free(b);
+		b = NULL;
+	}
+	if (!b) {
+		free(bytes);
+		return;
+	}
+	to_hex(ap->etag, head.hash);
+	accept(ap, c, bytes, len);
+	log_info("AP %s: bundle %.16s (%s version %u) restored from %s", ap->ap_id, ap->etag, head.model, head.version, folder);
+}
+
+void agent_ap_save(struct agent_ap *ap, uint64_t now_us)
+{
+	const char *folder = ap->shared->config->state_dir;
+	int r;
+
+	if (!ap->unsaved || !folder[0] || !ap->accepted || ap->accepted->status.bundle != ap->in_force)
+		return;
+	ap->saved_us = now_us;
+	r = bundle_store_write(folder, ap->ap_id, ap->accepted_bytes, ap->accepted_len);
+	if (!r) {
+		ap->unsaved = false;
+		ap->view.counts.stores++;
+		return;
+	}
+	if (!ap->view.counts.store_errors++)
+		log_warn("AP %s: cannot keep the bundle in %s: %s; trying again every %u s", ap->ap_id, folder, strerror(-r), ap->shared->config->store_interval_s);
+	note_error(ap, "cannot keep the bundle in %s: %s", folder, strerror(-r));
+}
+
+/* --- the long poll */
+
+static void begin_poll(struct agent_ap *ap, uint64_t now_us)
+{
+	const struct config_agent *c = ap->shared->config;
+	char match[HTTP_ETAG + 32], prefer[32], site[CONFIG_NAME + 16];
+	const char *headers[5] = {"Accept: application/vnd.oal.bundle", prefer};
+	unsigned n = 2;
+
+	if (ap->refused_until_us && now_us >= ap->refused_until_us) { /* perhaps it is good by now */
+		ap->refused_until_us = 0;
+		ap->etag[0] = '\0';
+		if (ap->accepted)
+			to_hex(ap->etag, bundle_head(ap->accepted->bundle)->hash);
+	}
+	snprintf(prefer, sizeof prefer, "Prefer: wait=%u", c->wait_s);
+	snprintf(match, sizeof match, "If-None-Match: \"%s\"", ap->etag);
+	snprintf(site, sizeof site, "OAL-Site: %s", ap->shared->site);
+	if (ap->etag[0])
+		headers[n++] = match;
+	if (ap->shared->site[0])
+		headers[n++] = site;
+	headers[n] = NULL;
+	ap->poll_began_us = now_us;
+	if (http_get(ap->poll, headers, c->wait_s + ANSWER_MARGIN_S)) {
+		ap->view.counts.polls++;
+		return;
+	}
+	ap->view.counts.poll_errors++;
+	note_error(ap, "no memory for a poll");
+	ap->poll_at_us = now_us + backoff_us(ap->shared, ++ap->failures);
+}
+
+static void poll_failed(struct agent_ap *ap, const struct http_answer *a, uint64_t now_us)
+{
+	const uint64_t asked_us = a->retry_after_s * SECOND_US;
+	const uint64_t wait_us = backoff_us(ap->shared, ++ap->failures);
+
+	ap->view.counts.poll_errors++;
+	if (a->status)
+		note_error(ap, "the service answered %ld%s%.160s", a->status, a->error[0] ? ": " : "", a->error);
+	else
+		note_error(ap, "no answer: %.200s", a->error);
+	if (ap->failures == 1) /* the first of a row; the others are counted */
+		log_warn("AP %s: %s", ap->ap_id, ap->view.last_error);
+	/* What the service asks for, and up to a tenth more. */
+	ap->poll_at_us = now_us + (asked_us > wait_us ? asked_us + random_below(ap->shared, asked_us / 10 + 1) : wait_us);
+}
+
+static void bundle_refused(struct agent_ap *ap, uint64_t now_us)
+{
+	ap->refused_until_us = now_us + REFUSED_US;
+	ap->poll_at_us = now_us + backoff_us(ap->shared, ++ap->refusals);
+}
+
+/* A verified bundle: now, or at its time. */
+static void take(struct agent_ap *ap, struct candidate *c, const struct http_answer *a)
+{
+	const int64_t ahead_us = a->activate_at_us ? a->activate_at_us - (int64_t)clock_realtime_us() : 0;
+	const struct bundle_head *h = bundle_head(c->bundle);
+	uint8_t *bytes = malloc(a->len ? a->len : 1);
+	char hash[65];
+
+	forget_waiting(ap);
+	if (!bytes) {
+		refuse(ap, h, "", OAL_BUNDLE_REASON_NO_MEMORY, a->len, "no memory to keep it");
+		candidate_free(c);
+		return;
+	}
+	memcpy(bytes, a->body, a->len);
+	if (ahead_us > FARTHEST_ACTIVATION_US)
+		log_warn("AP %s: a bundle is to be activated more than a day from now: one of the clocks is wrong; it is activated at once", ap->ap_id);
+	if (ahead_us <= 0 || ahead_us > FARTHEST_ACTIVATION_US) {
+		accept(ap, c, bytes, a->len);
+		return;
+	}
+	ap->waiting = c;
+	ap->waiting_bytes = bytes;
+	ap->waiting_len = a->len;
+	ap->waiting_until_us = ap->view.waiting_until_us = a->activate_at_us;
+	to_hex(ap->view.waiting, h->hash);
+	c->status.state = OAL_BUNDLE_STATE_WAITING;
+	inference_status(ap->inference, &c->status);
+	c->status.state = OAL_BUNDLE_STATE_APPLIED;
+	to_hex(hash, h->hash);
+	tell(ap, hash, h->serial, OAL_BUNDLE_STATE_WAITING, OAL_BUNDLE_REASON_NONE);
+}
+
+static void bundle_arrived(struct agent_ap *ap, const struct http_answer *a, uint64_t now_us)
+{
+	enum oal_bundle_reason reason;
+	struct bundle_head head = {0};
+	struct candidate *c;
+	struct bundle *b = verify(ap, a->body, a->len, a->etag, &reason, &head);
+
+	ap->view.counts.bundles++;
+	if (a->etag[0])
+		memcpy(ap->etag, a->etag, sizeof ap->etag);
+	else
+		to_hex(ap->etag, head.hash);
+	if (!b && reason) {
+		bundle_refused(ap, now_us);
+		return;
+	}
+	if (b && ap->waiting && !memcmp(head.hash, bundle_head(ap->waiting->bundle)->hash, 32))
+		forget_waiting(ap); /* the same anew, perhaps at another time */
+	if (b && (reason = make_candidate(ap, b, OAL_BUNDLE_STATE_APPLIED, a->len, &c))) {
+		refuse(ap, &head, a->etag, reason, a->len, "its feature program cannot run here");
+		bundle_free(b);
+		bundle_refused(ap, now_us);
+		return;
+	}
+	ap->refused_until_us = 0;
+	ap->refusals = 0;
+	ap->poll_at_us = now_us + BUNDLE_GAP_US;
+	if (b) {
+		take(ap, c, a);
+	} else { /* the one in force is wanted again: whatever waited is not, and the service did not know */
+		char hash[65];
+
+		forget_waiting(ap);
+		to_hex(hash, head.hash);
+		if (ap->in_force == bundle_head(ap->accepted->bundle)->id)
+			tell(ap, hash, bundle_head(ap->accepted->bundle)->serial, OAL_BUNDLE_STATE_APPLIED, OAL_BUNDLE_REASON_NONE);
+	}
+}
+
+void agent_ap_answer(struct agent_ap *ap, const struct http_answer *a, uint64_t now_us)
+{
+	if (a->oversized && a->status == 200) {
+		char why[64];
+		const struct bundle_head nobody = {0};
+
+		snprintf(why, sizeof why, "more than %d bytes", HTTP_MAX_BODY);
+		ap->view.counts.bundles++;
+		memcpy(ap->etag, a->etag, sizeof ap->etag);
+		refuse(ap, &nobody, a->etag, OAL_BUNDLE_REASON_OVERSIZED, HTTP_MAX_BODY, why);
+		bundle_refused(ap, now_us);
+		return;
+	}
+	if (a->status != 200 && a->status != 204 && a->status != 304) {
+		poll_failed(ap, a, now_us);
+		return;
+	}
+	ap->failures = 0;
+	if (a->status == 200) {
+		bundle_arrived(ap, a, now_us);
+		return;
+	}
+	ap->view.counts.unchanged++;
+	ap->poll_at_us = now_us - ap->poll_began_us >= QUICK_US ? now_us : now_us + jitter(ap->shared, QUICK_US);
+}
+
+/* --- in force */
+
+static void see_in_force(struct agent_ap *ap)
+{
+	const struct candidate *c = inference_in_force(ap->inference);
+	const struct bundle_head *h;
+	char hash[65];
+	bool restored;
+
+	if (!c || c->status.bundle == ap->in_force)
+		return;
+	h = bundle_head(c->bundle);
+	restored = c->status.state == OAL_BUNDLE_STATE_RESTORED;
+	ap->in_force = c->status.bundle;
+	ap->unsaved = !restored;
+	*(restored ? &ap->view.counts.restored : &ap->view.counts.applied) += 1;
+	to_hex(hash, h->hash);
+	tell(ap, hash, h->serial, (enum oal_bundle_state)c->status.state, OAL_BUNDLE_REASON_NONE);
+}
+
+static void activate(struct agent_ap *ap)
+{
+	struct candidate *c = ap->waiting;
+	uint8_t *bytes = ap->waiting_bytes;
+
+	ap->waiting = NULL;
+	ap->waiting_bytes = NULL;
+	forget_waiting(ap);
+	accept(ap, c, bytes, ap->waiting_len);
+}
+
+/* When the waiting bundle's time comes, looking again at least once a second: the clock may be set. */
+static uint64_t run_waiting(struct agent_ap *ap, uint64_t now_us)
+{
+	const int64_t left_us = ap->waiting_until_us - (int64_t)clock_realtime_us();
+
+	if (left_us > 0 && left_us <= FARTHEST_ACTIVATION_US)
+		return now_us + sooner((uint64_t)left_us, SECOND_US);
+	activate(ap);
+	return UINT64_MAX;
+}
+
+static uint64_t run_save(struct agent_ap *ap, uint64_t now_us)
+{
+	const uint64_t at_us = ap->saved_us ? ap->saved_us + ap->shared->config->store_interval_s * SECOND_US : 0;
+
+	if (!ap->unsaved || !ap->shared->config->state_dir[0])
+		return UINT64_MAX;
+	if (now_us < at_us)
+		return at_us;
+	agent_ap_save(ap, now_us);
+	return ap->unsaved ? now_us + SECOND_US : UINT64_MAX;
+}
+
+uint64_t agent_ap_run(struct agent_ap *ap, uint64_t now_us)
+{
+	uint64_t next_us = UINT64_MAX;
+
+	inference_reclaim(ap->inference);
+	if (ap->waiting)
+		next_us = sooner(next_us, run_waiting(ap, now_us));
+	see_in_force(ap);
+	if (!http_request_active(ap->poll)) {
+		if (now_us >= ap->poll_at_us)
+			begin_poll(ap, now_us);
+		if (!http_request_active(ap->poll))
+			next_us = sooner(next_us, ap->poll_at_us);
+	}
+	next_us = sooner(next_us, report_run(&ap->report, ap->boot_id, now_us));
+	next_us = sooner(next_us, run_save(ap, now_us));
+	ap->view.reports = ap->report.counts;
+	pthread_mutex_lock(&ap->shared->lock);
+	ap->shown = ap->view;
+	pthread_mutex_unlock(&ap->shared->lock);
+	return next_us;
+}
+
+void agent_ap_reported(struct agent_ap *ap, const struct http_answer *a, uint64_t now_us)
+{
+	const uint64_t wait_us = backoff_us(ap->shared, ap->report.failures + 1), asked_us = a->retry_after_s * SECOND_US;
+
+	if (!report_answer(&ap->report, a, now_us + (asked_us > wait_us ? asked_us : wait_us)))
+		return;
+	if (a->status)
+		note_error(ap, "the service answered a report with %ld%s%.150s", a->status, a->error[0] ? ": " : "", a->error);
+	else
+		note_error(ap, "a report could not be delivered: %.180s", a->error);
+}
+
+void agent_ap_run_last(struct agent_ap *ap, uint64_t now_us)
+{
+	see_in_force(ap);
+	agent_ap_save(ap, now_us);
+}
+
+void agent_ap_schedule(struct agent_ap *ap, uint64_t now_us)
+{
+	ap->poll_at_us = now_us + random_below(ap->shared, FIRST_POLL_US);
+}
+
+/* --- begin and end */
+
+/* The first %s of `pattern` is the AP's id. */
+static int read_pem(struct http_pem *pem, const char *pattern, const char *ap_id, char *err, size_t err_size)
+{
+	const char *at = strstr(pattern, "%s");
+	char path[CONFIG_FILE + sizeof ((struct agent_ap *)0)->ap_id];
+
+	if (at)
+		snprintf(path, sizeof path, "%.*s%s%s", (int)(at - pattern), pattern, ap_id, at + 2);
+	else
+		snprintf(path, sizeof path, "%s", pattern);
+	return http_pem_read(pem, path, err, err_size);
+}
+
+static int open_requests(struct agent_ap *ap)
+{
+	const char *base = ap->shared->config->url;
+	int len = (int)strlen(base);
+	char url[1024];
+
+	while (len && base[len - 1] == '/')
+		len--;
+	ap->identity = (struct http_identity){&ap->shared->ca, &ap->cert, &ap->key};
+	snprintf(url, sizeof url, "%.*s/v1/aps/%s/bundle", len, base, ap->ap_id);
+	ap->poll = http_request_new(ap->shared->http, url, &ap->identity, ap);
+	snprintf(url, sizeof url, "%.*s/v1/aps/%s/status", len, base, ap->ap_id);
+	ap->report.request = http_request_new(ap->shared->http, url, &ap->identity, ap);
+	return ap->poll && ap->report.request ? 0 : -ENOMEM;
+}
+
+int agent_ap_open(struct agent_ap *ap, struct agent_shared *shared, const char *ap_id, uint64_t boot_id, struct pipeline *pipeline, void (*wake)(void *),
+		  void *ctx, char *err, size_t err_size)
+{
+	const struct config_agent *c = shared->config;
+	int r;
+
+	ap->shared = shared;
+	ap->boot_id = boot_id;
+	ap->program = pipeline_feature_id(pipeline);
+	snprintf(ap->ap_id, sizeof ap->ap_id, "%s", ap_id);
+	r = read_pem(&ap->cert, c->cert, ap_id, err, err_size);
+	r = r ? r : read_pem(&ap->key, c->key, ap_id, err, err_size);
+	if (r)
+		return r;
+	ap->inference = inference_new(pipeline, clock_monotonic_ns, wake, ctx);
+	if (!ap->inference || open_requests(ap)) {
+		snprintf(err, err_size, "agent: out of memory for AP %s", ap_id);
+		return -ENOMEM;
+	}
+	if (c->state_dir[0])
+		restore(ap);
+	return 0;
+}
+
+void agent_ap_close_requests(struct agent_ap *ap)
+{
+	http_request_free(ap->poll);
+	http_request_free(ap->report.request);
+	ap->poll = ap->report.request = NULL;
+}
+
+void agent_ap_free(struct agent_ap *ap)
+{
+	forget_waiting(ap);
+	free(ap->accepted_bytes);
+	inference_free(ap->inference);
+	http_pem_free(&ap->cert);
+	http_pem_free(&ap->key);
+}
+#endif

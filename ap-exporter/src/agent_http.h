@@ -1,0 +1,60 @@
+/* agent_http.h: the agent's HTTPS requests (libcurl multi, HTTP/1.1, one thread): a long poll and a report.
+ * Nothing here judges what it receives; sizes and times are bounded. */
+#ifndef OAL_AGENT_HTTP_H
+#define OAL_AGENT_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "oal_schema.h"
+
+enum { HTTP_MAX_BODY = OAL_SETTING_MAX_BUNDLE_BYTES, HTTP_ETAG = 128 };
+
+struct http;
+struct http_request;
+
+/* A PEM file in memory. TLS files are read before privileges are dropped. */
+struct http_pem {
+	char *text;
+	size_t len;
+};
+
+struct http_identity {
+	const struct http_pem *ca, *cert, *key; /* must outlive the requests made with them */
+};
+
+struct http_answer {
+	long status; /* 0: no answer; `error` says why */
+	uint8_t *body; /* of a 200; valid until the request's next start */
+	size_t len;
+	bool oversized; /* the body is longer than HTTP_MAX_BODY; it was not read */
+	char etag[HTTP_ETAG]; /* as sent, without quotes; empty: none */
+	int64_t activate_at_us; /* OAL-Activate-At, 0: none */
+	uint32_t retry_after_s; /* 0: none */
+	char error[256];
+};
+
+/* Negative errno with the reason in `err`. */
+int http_pem_read(struct http_pem *, const char *path, char *err, size_t err_size);
+void http_pem_free(struct http_pem *);
+
+int http_new(struct http **, char *err, size_t err_size);
+void http_free(struct http *);
+/* Ends http_wait() early. Any thread. */
+void http_wake(struct http *);
+/* Moves data for at most `ms`, or until something happened. */
+void http_wait(struct http *, int ms);
+/* The next request that ended, with its answer; NULL when there is none. */
+struct http_request *http_done(struct http *, const struct http_answer **);
+
+/* NULL: no memory. `owner` is the caller's. */
+struct http_request *http_request_new(struct http *, const char *url, const struct http_identity *, void *owner);
+void http_request_free(struct http_request *);
+void *http_request_owner(const struct http_request *);
+bool http_request_active(const struct http_request *);
+/* A GET with these header lines (NULL ends the list), or a POST of `json`. False: it could not be started (no memory). */
+bool http_get(struct http_request *, const char *const headers[], uint32_t timeout_s);
+bool http_post(struct http_request *, const char *json, uint32_t timeout_s);
+
+#endif
