@@ -3,6 +3,7 @@
 #include "config.h"
 #include "daemon.h"
 #include "dump.h"
+#include "inspect.h"
 #include "log.h"
 #include "loop.h"
 #include "memory.h"
@@ -196,6 +197,8 @@ static int usage(FILE *f)
 		"       ap-exporter status [-c FILE | -s SOCKET]  health of the running exporter, as JSON\n"
 		"       ap-exporter dump CAPTURE          rows of a capture, one a line\n"
 		"       ap-exporter count CAPTURE         what a capture holds\n"
+		"       ap-exporter bundle FILE [--keys FILE] [--ap ID --site SITE]  what a bundle holds, and whether it would be taken, as JSON\n"
+		"       ap-exporter predict BUNDLE        class and window for each line of features on standard input\n"
 		"       ap-exporter options               every option of FILE, with default, range and meaning\n"
 		"FILE is in UCI format; default " CONFIG_PATH "\n");
 	return f == stderr ? 2 : 0;
@@ -206,9 +209,12 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "config", required_argument, NULL, 'c' },   { "socket", required_argument, NULL, 's' },
 		{ "check-config", no_argument, NULL, 'C' },   { "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'v' },        { 0 },
+		{ "version", no_argument, NULL, 'v' },        { "keys", required_argument, NULL, 'K' },
+		{ "ap", required_argument, NULL, 'A' },       { "site", required_argument, NULL, 'S' },
+		{ 0 },
 	};
 	const char *path = CONFIG_PATH, *socket = NULL, *command = "run";
+	struct inspect_terms terms = { 0 };
 	int o;
 
 #ifdef __GLIBC__
@@ -218,6 +224,9 @@ int main(int argc, char **argv)
 		switch (o) {
 		case 'c': path = optarg; break;
 		case 's': socket = optarg; break;
+		case 'K': terms.keys = optarg; break;
+		case 'A': terms.ap_id = optarg; break;
+		case 'S': terms.site = optarg; break;
 		case 'C': command = "check-config"; break;
 		case 'h': return usage(stdout);
 		case 'v': printf("ap-exporter %s, schema revision %d\n", OAL_VERSION, OAL_SETTING_SCHEMA_REVISION); return 0;
@@ -242,5 +251,9 @@ int main(int argc, char **argv)
 		return dump_rows(argv[0], stdout) < 0;
 	if (!strcmp(command, "count") && argc == 1)
 		return dump_count(argv[0], stdout) < 0;
+	if (!strcmp(command, "bundle") && argc == 1)
+		return inspect_bundle(argv[0], &terms, stdout);
+	if (!strcmp(command, "predict") && argc == 1)
+		return inspect_predict(argv[0], stdin, stdout);
 	return usage(stderr);
 }

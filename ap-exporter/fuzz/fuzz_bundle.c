@@ -1,0 +1,36 @@
+/* A bundle from a hostile push service, with the signature out of the way. What is taken must be usable whole. */
+#include "bundle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const struct bundle_terms any = { .can_enforce = true };
+	int64_t x[OAL_MAX_FEATURES] = { 0 };
+	struct bundle *b;
+	char err[256];
+	unsigned i, k;
+
+	if (bundle_open(&b, data, size, &any, NULL, err, sizeof err) != OAL_BUNDLE_REASON_NONE) {
+		if (b || !err[0])
+			abort(); /* a refusal gives no bundle, and says why */
+		return 0;
+	}
+	for (k = 0; k < 4; k++) {
+		const struct window *w = bundle_window(b);
+		const unsigned leaf = tree_apply(bundle_tree(b), x);
+		const struct tree_leaf l = tree_leaf(bundle_tree(b), leaf);
+
+		if (leaf >= bundle_tree(b)->n || l.class >= TREE_CLASSES || tree_congested_permille(l) > 1000)
+			abort();
+		if (w && (window_predict(w, x) < w->lo || window_predict(w, x) > w->hi))
+			abort();
+		for (i = 0; i < OAL_MAX_FEATURES; i++)
+			x[i] = k ? (int64_t)(((uint64_t)i * 0x9e3779b97f4a7c15u) << k) : OAL_MISSING;
+	}
+	bundle_free(b);
+	return 0;
+}
