@@ -9,9 +9,11 @@ import oal.stream.pipeline.Sinks;
 import oal.stream.sink.ClickHouseSink;
 import oal.stream.sink.ClickHouseTarget;
 import oal.stream.sink.SinkLimits;
-import oal.stream.source.BatchSource;
+import oal.stream.platform.PlatformRecord;
 import oal.stream.source.KafkaClient;
 import oal.stream.source.TopicSink;
+import oal.stream.source.TopicSource;
+import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.configuration.CheckpointingOptions;
 import org.apache.flink.configuration.ConfigOption;
 import org.apache.flink.configuration.Configuration;
@@ -68,8 +70,11 @@ final class StreamJob {
     }
 
     void define(StreamExecutionEnvironment env) {
-        DataStream<RawBatch> batches = env.fromSource(BatchSource.of(kafka, fromEarliest, discovery), BrokerTime.watermarks(idle), "kafka: batches").uid("batches");
-        ApPipeline.define(batches, new Sinks(
+        TopicSource topics = new TopicSource(kafka, fromEarliest, discovery);
+        DataStream<RawBatch> batches = env.fromSource(topics.batches(), BrokerTime.watermarks(idle), "kafka: batches").uid("batches");
+        // Rows without windows need no watermarks.
+        DataStream<PlatformRecord> platform = env.fromSource(topics.platformEvents(), WatermarkStrategy.noWatermarks(), "kafka: platform events").uid("platform-source");
+        ApPipeline.define(batches, platform, new Sinks(
                 new ClickHouseSink(clickhouse, limits), TopicSink.items(kafka, transactions), TopicSink.deadLetters(kafka, transactions), sinkParallelism), pipeline);
     }
 

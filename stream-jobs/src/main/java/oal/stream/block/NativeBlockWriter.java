@@ -42,7 +42,7 @@ public final class NativeBlockWriter {
             case "UInt8", "Int8", "Enum8", "Bool" -> 1;
             case "UInt16", "Int16" -> 2;
             case "UInt32", "Int32", "Float32" -> 4;
-            case "UInt64", "Int64", "DateTime64" -> 8;
+            case "UInt64", "Int64", "Float64", "DateTime64" -> 8;
             default -> 0;
         };
         if (width > 0) return new NumberColumn(width, nullable);

@@ -21,6 +21,11 @@ public final class NumberColumn extends BlockColumn {
         add((long) Float.floatToRawIntBits(value));
     }
 
+    public void add(double value) {
+        if (width != 8) throw new IllegalStateException("a Float64 in a column of " + width + " bytes");
+        add(Double.doubleToRawLongBits(value));
+    }
+
     public void addRepeated(long value, int times) {
         if (times <= 0) return;
         int at = data.size;

@@ -19,13 +19,18 @@ public class DeadLetter {
     public DeadLetter() {}
 
     public DeadLetter(RawBatch batch, RefusedException why) {
-        key = batch.key;
-        topic = batch.topic().kafkaName;
-        value = batch.value;
+        this(batch.topic().kafkaName, batch.key, batch.value, batch.kafkaTsMs, batch.partition, batch.offset, why);
+    }
+
+    /** @param topic Kafka name of the topic it came from */
+    public DeadLetter(String topic, String key, byte[] value, long kafkaTsMs, int partition, long offset, RefusedException why) {
+        this.topic = topic;
+        this.key = key;
+        this.value = value;
         reason = why.reason.label();
         detail = why.getMessage();
-        kafkaTsMs = batch.kafkaTsMs;
-        partition = batch.partition;
-        offset = batch.offset;
+        this.kafkaTsMs = kafkaTsMs;
+        this.partition = partition;
+        this.offset = offset;
     }
 }

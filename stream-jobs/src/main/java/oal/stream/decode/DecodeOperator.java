@@ -10,6 +10,7 @@ import org.apache.flink.util.OutputTag;
 import oal.schema.TableSpec;
 import oal.schema.Tables;
 import oal.schema.Topic;
+import oal.stream.block.DeadLetterRows;
 import oal.stream.block.RawRows;
 import oal.stream.codec.BatchDecoder;
 import oal.stream.codec.BatchHeader;
@@ -22,8 +23,8 @@ import oal.stream.process.AcceptedBatch;
 import oal.stream.state.KeyedBlockOperator;
 
 /**
- * Records to rows. Refuses what the contract refuses, drops what came before, tells of gaps; what is left goes to the raw tables and, but
- * for events, on to labels and features. Keyed by the record's key.
+ * Records to rows. Refuses what the contract refuses, drops what came before, tells of gaps; what is left goes to the raw tables and, of
+ * events only those with decisions, on to labels, features and predictions. Keyed by the record's key.
  */
 public final class DecodeOperator extends KeyedBlockOperator<RawBatch, AcceptedBatch> {
     private static final long serialVersionUID = 1L;
@@ -81,8 +82,9 @@ public final class DecodeOperator extends KeyedBlockOperator<RawBatch, AcceptedB
             decoder.check(batch.key, batch.kafkaTsMs * 1000);
         } catch (RefusedException e) {
             refusedCount.inc();
-            deadLetters.add(batch, e);
-            output.collect(DEAD_LETTERS, new StreamRecord<>(new DeadLetter(batch, e), element.getTimestamp()));
+            DeadLetter letter = new DeadLetter(batch, e);
+            deadLetters.add(letter, e.reason);
+            output.collect(DEAD_LETTERS, new StreamRecord<>(letter, element.getTimestamp()));
             blocks.takeFull(this::emit);
             return;
         }
@@ -92,7 +94,7 @@ public final class DecodeOperator extends KeyedBlockOperator<RawBatch, AcceptedB
             rowCount.inc(rows);
             batches.add(decoder.header(), batch, rows);
             if (settings.rawRows()) for (TableRows t : decoder.tables(topic)) raw[t.spec.id()].add(decoder);
-            if (topic != Topic.EVENTS) {
+            if (topic != Topic.EVENTS || decoder.table(Tables.DECISION.id()).rows > 0) {
                 output.collect(accepted.replace(new AcceptedBatch(batch, decoder.header(), rows), element.getTimestamp()));
             }
         } else {

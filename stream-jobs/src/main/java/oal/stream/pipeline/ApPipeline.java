@@ -13,13 +13,15 @@ import oal.stream.codec.DeadLetter;
 import oal.stream.codec.RawBatch;
 import oal.stream.decode.DecodeOperator;
 import oal.stream.item.TrainingItem;
+import oal.stream.platform.PlatformOperator;
+import oal.stream.platform.PlatformRecord;
 import oal.stream.process.AcceptedBatch;
 import oal.stream.process.ApOperator;
 import oal.stream.sink.RowBlock;
-import oal.stream.state.KeyedBlockOperator;
+import oal.stream.state.BlockOperator;
 
 /**
- * The job between its sources and sinks: batch → decode → label, feature, item. Batches are shuffled once, as bytes, by access point.
+ * The job between its sources and sinks: batch → decode → label, feature, item, prediction; and the platform's own records to rows. Batches are shuffled once, as bytes, by access point.
  * Uids are part of the savepoint format: they never change.
  */
 public final class ApPipeline {
@@ -33,8 +35,11 @@ public final class ApPipeline {
         env.configure(c);
     }
 
-    /** @param batches records of all topics that access points write, with {@link BrokerTime} watermarks */
-    public static void define(DataStream<RawBatch> batches, Sinks sinks, PipelineSettings settings) {
+    /**
+     * @param batches records of all topics that access points write, with {@link BrokerTime} watermarks
+     * @param platform records of {@code platform.events.v1}
+     */
+    public static void define(DataStream<RawBatch> batches, DataStream<PlatformRecord> platform, Sinks sinks, PipelineSettings settings) {
         SingleOutputStreamOperator<AcceptedBatch> decoded = batches
                 .keyBy(batch -> batch.key, Types.STRING)
                 .transform("decode", TypeInformation.of(AcceptedBatch.class), new DecodeOperator(settings))
@@ -44,8 +49,12 @@ public final class ApPipeline {
         SingleOutputStreamOperator<TrainingItem> items = byAp
                 .transform("label-feature-item", TypeInformation.of(TrainingItem.class), new ApOperator(settings))
                 .uid("label-feature-item");
-        DataStream<RowBlock> rows = decoded.getSideOutput(KeyedBlockOperator.ROWS).union(items.getSideOutput(KeyedBlockOperator.ROWS));
-        DataStream<DeadLetter> deadLetters = decoded.getSideOutput(DecodeOperator.DEAD_LETTERS);
+        SingleOutputStreamOperator<DeadLetter> platformRefused = platform
+                .transform("platform-events", TypeInformation.of(DeadLetter.class), new PlatformOperator(settings))
+                .uid("platform-events");
+        DataStream<RowBlock> rows = decoded.getSideOutput(BlockOperator.ROWS)
+                .union(items.getSideOutput(BlockOperator.ROWS), platformRefused.getSideOutput(BlockOperator.ROWS));
+        DataStream<DeadLetter> deadLetters = decoded.getSideOutput(DecodeOperator.DEAD_LETTERS).union(platformRefused);
         sinks.write(rows, sinks.rows()).uid("rows-sink").name("rows");
         sinks.write(items, sinks.items()).uid("items-sink").name("training items");
         sinks.write(deadLetters, sinks.deadLetters()).uid("dead-letters-sink").name("dead letters");

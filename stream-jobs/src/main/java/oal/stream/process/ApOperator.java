@@ -14,9 +14,12 @@ import oal.stream.item.TrainingItem;
 import oal.stream.label.LabelRows;
 import oal.stream.label.LabelWindow;
 import oal.stream.pipeline.PipelineSettings;
+import oal.stream.prediction.Decision;
+import oal.stream.prediction.Outcome;
+import oal.stream.prediction.PredictionRows;
 import oal.stream.state.KeyedBlockOperator;
 
-/** Labels, features and items of each access point, from its batches. Gives training items; rows of label, item and late on the side. */
+/** Labels, features, items and predictions of each access point, from its batches. Gives training items; rows of label, item, prediction and late on the side. */
 public final class ApOperator extends KeyedBlockOperator<AcceptedBatch, TrainingItem> {
     private static final long serialVersionUID = 1L;
 
@@ -57,7 +60,9 @@ public final class ApOperator extends KeyedBlockOperator<AcceptedBatch, Training
         if (timer.getTimestamp() == ap.endTimerMs) {
             long end = ap.lastMs + settings.stateTtl().toMillis();
             if (end <= timer.getTimestamp()) {
+                processor.end(ap);
                 state.clear();
+                blocks.takeFull(this::emit);
                 return;
             }
             ap.endTimerMs = end;
@@ -85,17 +90,22 @@ public final class ApOperator extends KeyedBlockOperator<AcceptedBatch, Training
     private final class Rows implements ApOutput {
         private final LabelRows labels = new LabelRows();
         private final ItemRows items = new ItemRows();
+        private final PredictionRows predictions = new PredictionRows();
         private final LateRows lates = new LateRows();
         private final ItemJson json = new ItemJson();
         private final StreamRecord<TrainingItem> record = new StreamRecord<>(null);
         private final long hash = program.shortHash();
         private final Counter labelCount = getMetricGroup().counter("labels");
         private final Counter itemCount = getMetricGroup().counter("items");
+        private final Counter predictionCount = getMetricGroup().counter("predictions");
+        private final Counter aloneCount = getMetricGroup().counter("predictionsWithoutItem");
+        private final Counter decisionsRefusedCount = getMetricGroup().counter("decisionsRefused");
         private final Counter lateCount = getMetricGroup().counter("late");
 
         Rows() {
             blocks.add(labels.writer);
             blocks.add(items.writer);
+            blocks.add(predictions.writer);
             blocks.add(lates.writer);
         }
 
@@ -110,6 +120,18 @@ public final class ApOperator extends KeyedBlockOperator<AcceptedBatch, Training
             itemCount.inc();
             items.add(apId, ap.site, hash, item);
             output.collect(record.replace(json.of(apId, ap.site, hash, item)));
+        }
+
+        @Override
+        public void prediction(ApState ap, Decision decision, Outcome outcome) {
+            predictionCount.inc();
+            if (outcome == null) aloneCount.inc();
+            predictions.add((String) getCurrentKey(), ap.site, decision, outcome);
+        }
+
+        @Override
+        public void decisionsRefused(int decisions) {
+            decisionsRefusedCount.inc(decisions);
         }
 
         @Override

@@ -2,12 +2,20 @@ package oal.stream.process;
 
 import oal.stream.item.Item;
 import oal.stream.label.LabelWindow;
+import oal.stream.prediction.Decision;
+import oal.stream.prediction.Outcome;
 
 /** What comes of an access point's batches. Arguments are valid during the call only. */
 interface ApOutput {
     void label(ApState ap, String apId, LabelWindow window);
 
     void item(ApState ap, String apId, Item item);
+
+    /** @param outcome null: no item came */
+    void prediction(ApState ap, Decision decision, Outcome outcome);
+
+    /** Decisions that cannot be used; their rows are in {@code decision}. */
+    void decisionsRefused(int decisions);
 
     /** @param lateUs how far behind the time that labels and features have reached the batch ended */
     void late(AcceptedBatch batch, long lateUs);

@@ -11,10 +11,14 @@ import oal.stream.feature.Workspace;
 import oal.stream.item.Item;
 import oal.stream.label.LabelWindow;
 import oal.stream.label.Labeler;
+import oal.stream.prediction.Decision;
+import oal.stream.prediction.DecisionReader;
+import oal.stream.prediction.Outcome;
+import oal.stream.prediction.PredictionJoin;
 
 /**
- * Puts the batches of an access point in order and makes labels, features and items of them. Pure: state comes in, results go out, the
- * only clock is that of the arguments.
+ * Puts the batches of an access point in order, makes labels, features and items of them, and pairs the AP's decisions with the items. Pure:
+ * state comes in, results go out, the only clock is that of the arguments.
  *
  * <p>The order is the AP's own: by incarnation and sequence number in each topic, by {@code t0_us} between the two. A batch has its turn at
  * once when the next one of each topic is there. Otherwise it waits until everything that the brokers took up to {@code lateness} after it
@@ -29,12 +33,18 @@ final class ApProcessor {
     private static final long REPEAT_US = 600_000_000;
 
     private static final long INTERVAL_US = Settings.DECISION_INTERVAL_US;
+    /** From an instant to when its item can be there, all batches being in time. */
+    private static final long ITEM_DELAY_US = Settings.HORIZON_US + Settings.LABEL_WINDOW_US;
 
     private final long latenessMs;
+    private final long decisionTimeoutMs;
     private final ApOutput out;
     private final Workspace work;
     private final long lookbackUs;
     private final BatchDecoder[] decoder = new BatchDecoder[ApState.TOPICS];
+    private final BatchDecoder events;
+    private final DecisionReader reader;
+    private final PredictionJoin.Output predicted = this::predicted;
     private final LongConsumer evaluated = this::evaluated;
     private final boolean[] member = new boolean[ApState.TOPICS];
     private final boolean[] continued = new boolean[ApState.TOPICS];
@@ -44,6 +54,8 @@ final class ApProcessor {
 
     ApProcessor(CompiledProgram program, long latenessMs, ApOutput out) {
         this.latenessMs = latenessMs;
+        // The batches that complete an item may themselves wait, and be as late as that again.
+        decisionTimeoutMs = ITEM_DELAY_US / 1000 + 2 * latenessMs;
         this.out = out;
         work = new Workspace(program);
         lookbackUs = program.lookback() * INTERVAL_US;
@@ -52,10 +64,19 @@ final class ApProcessor {
         program.wants(wanted);
         Labeler.wants(wanted);
         for (int t = 0; t < decoder.length; t++) decoder[t] = BatchDecoder.only(wanted);
+        boolean[][] decisions = new boolean[wanted.length][];
+        for (var t : oal.schema.Tables.ALL) decisions[t.id()] = new boolean[t.columns().size()];
+        DecisionReader.wants(decisions);
+        events = BatchDecoder.only(decisions);
+        reader = new DecisionReader(program.shortHash());
     }
 
     void accept(ApState state, AcceptedBatch batch, long watermarkMs) {
         state.lastMs = Math.max(state.lastMs, batch.kafkaTsMs);
+        if (batch.topic == Topic.EVENTS.ordinal()) {
+            decisions(state, batch, watermarkMs);
+            return;
+        }
         state.topicMs[batch.topic] = batch.kafkaTsMs;
         state.boots.note(batch.bootId);
         if (!state.queue[batch.topic].add(batch)) {
@@ -65,8 +86,37 @@ final class ApProcessor {
         release(state, watermarkMs);
     }
 
-    /** Give every batch its turn that is ready or has waited long enough. */
-    void release(ApState state, long jobWatermarkMs) {
+    private void decisions(ApState state, AcceptedBatch batch, long watermarkMs) {
+        state.boots.note(batch.bootId);
+        state.site = batch.site;
+        decode(events, Topic.EVENTS, batch);
+        ap = state;
+        int refused = reader.read(events, batch.kafkaTsMs, d -> state.predictions.decided(d, predicted));
+        if (refused > 0) out.decisionsRefused(refused);
+        state.predictions.expire(watermarkMs, decisionTimeoutMs, predicted);
+        ap = null;
+    }
+
+    private void predicted(Decision decision, Outcome outcome) {
+        out.prediction(ap, decision, outcome);
+    }
+
+    /** Time has come to {@code watermarkMs}: give every batch its turn that is ready or has waited long enough, and let decisions go that have. */
+    void release(ApState state, long watermarkMs) {
+        releaseBatches(state, watermarkMs);
+        ap = state;
+        state.predictions.expire(watermarkMs, decisionTimeoutMs, predicted);
+        ap = null;
+    }
+
+    /** The access point is forgotten: nothing more comes for the decisions that wait. */
+    void end(ApState state) {
+        ap = state;
+        state.predictions.end(predicted);
+        ap = null;
+    }
+
+    private void releaseBatches(ApState state, long jobWatermarkMs) {
         // A topic of an AP is one partition, read in order: what it took before its latest batch has been read, whatever the others do.
         long watermarkMs = Math.max(jobWatermarkMs, Math.min(state.topicMs[0], state.topicMs[1]) - 1);
         while (true) {
@@ -82,8 +132,12 @@ final class ApProcessor {
         }
     }
 
-    /** Broker's time, ms, at which the batches whose turn is next stop waiting; {@code Long.MAX_VALUE} if none waits. */
+    /** Broker's time, ms, at which {@link #release} has something to do, or earlier; {@code Long.MAX_VALUE} if nothing waits. */
     long deadlineMs(ApState state) {
+        return Math.min(batchDeadlineMs(state), state.predictions.deadlineMs(decisionTimeoutMs));
+    }
+
+    private long batchDeadlineMs(ApState state) {
         AcceptedBatch a = state.queue[0].head();
         AcceptedBatch b = state.queue[1].head();
         if (a == null && b == null) return Long.MAX_VALUE;
@@ -116,7 +170,7 @@ final class ApProcessor {
         for (int t = 0; t < member.length; t++) {
             if (!member[t]) continue;
             AcceptedBatch b = state.queue[t].take();
-            decode(t, b);
+            decode(decoder[t], t == Topic.SAMPLES.ordinal() ? Topic.SAMPLES : Topic.PACKETS, b);
             BatchHeader header = decoder[t].header();
             if (passed(state, t, header)) {
                 member[t] = false;
@@ -170,9 +224,9 @@ final class ApProcessor {
         return h.endUs() <= state.features.next() - INTERVAL_US && !state.coverage[t].wentBack(h);
     }
 
-    private void decode(int t, AcceptedBatch b) {
+    private static void decode(BatchDecoder decoder, Topic topic, AcceptedBatch b) {
         try {
-            decoder[t].decode(t == Topic.SAMPLES.ordinal() ? Topic.SAMPLES : Topic.PACKETS, b.value);
+            decoder.decode(topic, b.value);
         } catch (RefusedException e) {
             throw new IllegalStateException("a batch of " + b.apId + " that was accepted is now refused: " + e.reason.label() + ": " + e.getMessage(), e);
         }
@@ -185,7 +239,9 @@ final class ApProcessor {
         LabelWindow window = ap.labels.close(instant, covered);
         Item item = ap.items.next(instant, ap.bootId, ap.features.features(), featuresComplete, window);
         // An instant is told once. Times that came before come again when a clock was set back or a topic was overtaken.
-        if (instant <= ap.toldUs && instant > ap.toldUs - REPEAT_US) return;
+        boolean again = instant <= ap.toldUs && instant > ap.toldUs - REPEAT_US;
+        ap.predictions.passed(ap.bootId, instant - ITEM_DELAY_US, again ? null : item, ap.lastMs + latenessMs, predicted);
+        if (again) return;
         ap.toldUs = instant;
         if (window.whole) out.label(ap, apId, window);
         if (item != null) out.item(ap, apId, item);

@@ -8,6 +8,7 @@ import oal.stream.feature.CompiledProgram;
 import oal.stream.feature.Interpreter;
 import oal.stream.item.ItemJoin;
 import oal.stream.label.Labeler;
+import oal.stream.prediction.PredictionJoin;
 import oal.stream.state.DataText;
 
 /** All that is remembered of one access point between batches. */
@@ -15,7 +16,9 @@ final class ApState {
     /** Topics that labels and features are made of. */
     static final int TOPICS = 2;
 
-    private static final int VERSION = 2;
+    private static final int VERSION = 3;
+    /** Without decisions. */
+    private static final int VERSION_2 = 2;
 
     final CompiledProgram program;
     final Incarnations boots = new Incarnations();
@@ -24,6 +27,7 @@ final class ApState {
     final Interpreter features;
     final Labeler labels = new Labeler();
     final ItemJoin items = new ItemJoin();
+    final PredictionJoin predictions = new PredictionJoin(boots::order);
     String site = "";
     boolean started;
     long bootId;
@@ -67,14 +71,15 @@ final class ApState {
         }
         labels.write(out);
         items.write(out);
+        predictions.write(out);
         out.writeLong(program.shortHash());
         features.write(out);
     }
 
-    /** Reads what {@link #write} wrote. State of another feature program cannot be used: features then restart, labels go on. */
+    /** Reads what {@link #write} wrote, in this version or the one before. State of another feature program cannot be used: features then restart, labels go on. */
     static ApState read(DataInput in, CompiledProgram program) throws IOException {
         int version = in.readUnsignedByte();
-        if (version != VERSION) throw new IOException("state of an access point has version " + version + "; this job reads " + VERSION);
+        if (version != VERSION && version != VERSION_2) throw new IOException("state of an access point has version " + version + "; this job reads " + VERSION_2 + " and " + VERSION);
         ApState s = new ApState(program);
         s.site = DataText.read(in);
         s.started = in.readBoolean();
@@ -92,8 +97,13 @@ final class ApState {
         }
         s.labels.read(in);
         s.items.read(in);
-        if (in.readLong() == program.shortHash()) s.features.read(in);
-        else s.items.clear();
+        if (version != VERSION_2) s.predictions.read(in);
+        if (in.readLong() == program.shortHash()) {
+            s.features.read(in);
+        } else {
+            s.items.clear();
+            in.skipBytes(Integer.MAX_VALUE);
+        }
         return s;
     }
 }

@@ -14,6 +14,8 @@ import oal.stream.item.Item;
 import oal.stream.item.ItemJson;
 import oal.stream.label.LabelWindow;
 import oal.stream.pipeline.PipelineSettings;
+import oal.stream.prediction.Decision;
+import oal.stream.prediction.Outcome;
 
 /** Batches as they were recorded, to training items as the job makes them: no Kafka, no Flink, and the batches' own end as the broker's time. */
 public final class BatchReplay {
@@ -38,7 +40,7 @@ public final class BatchReplay {
             return;
         }
         batches++;
-        if (topic == Topic.EVENTS) return;
+        if (topic == Topic.EVENTS) return; // decisions give no item
         nowMs = Math.max(nowMs, decoder.header().endUs() / 1000);
         AcceptedBatch batch = new AcceptedBatch(new RawBatch(decoder.header().apId, topic, data, nowMs, 0, batches), decoder.header(), decoder.rows());
         processor.accept(aps.computeIfAbsent(batch.apId, id -> new ApState(program)), batch, nowMs - 1);
@@ -72,6 +74,12 @@ public final class BatchReplay {
             if (item.complete) complete++;
             made.add(json.of(apId, ap.site, program.shortHash(), item).json);
         }
+
+        @Override
+        public void prediction(ApState ap, Decision decision, Outcome outcome) {}
+
+        @Override
+        public void decisionsRefused(int decisions) {}
 
         @Override
         public void late(AcceptedBatch batch, long lateUs) {

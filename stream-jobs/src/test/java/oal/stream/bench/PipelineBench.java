@@ -22,6 +22,7 @@ import oal.stream.pipeline.ApPipeline;
 import oal.stream.pipeline.BrokerTime;
 import oal.stream.pipeline.PipelineSettings;
 import oal.stream.pipeline.Sinks;
+import oal.stream.platform.PlatformRecord;
 
 /**
  * Rows per CPU-second of the pipeline: a Flink cluster in this process, checkpoints on, sinks that throw away. CPU is that of the whole
@@ -81,7 +82,7 @@ final class PipelineBench {
         ApPipeline.configure(env);
         var source = env.fromSource(new NumberSequenceSource(0, batches - 1), WatermarkStrategy.noWatermarks(), "numbers")
                 .map(new BenchSource(what, aps, batches / 4 / 2 * 2)).returns(TypeInformation.of(RawBatch.class)).assignTimestampsAndWatermarks(BrokerTime.watermarks(Duration.ofMinutes(1)));
-        ApPipeline.define(source, new Sinks(new DiscardingSink<>(), new DiscardingSink<>(), new DiscardingSink<>()), PipelineSettings.DEFAULT.withRawRows(rawRows));
+        ApPipeline.define(source, env.fromData(List.of(new PlatformRecord("", null, 0, 0, 0))), new Sinks(new DiscardingSink<>(), new DiscardingSink<>(), new DiscardingSink<>()), PipelineSettings.DEFAULT.withRawRows(rawRows));
         env.execute("bench");
         double cpu = (cpuNs() - BenchSource.cpuAtMark) / 1e9;
         delete(checkpoints);

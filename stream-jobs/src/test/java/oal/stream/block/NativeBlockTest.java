@@ -29,6 +29,9 @@ import oal.stream.codec.Golden;
 import oal.stream.codec.TableRows;
 import oal.stream.item.Item;
 import oal.stream.item.ItemRows;
+import oal.stream.prediction.Decision;
+import oal.stream.prediction.Outcome;
+import oal.stream.prediction.PredictionRows;
 import oal.stream.sink.ClickHouseServer;
 import oal.stream.sink.ClickHouseTarget;
 import oal.stream.sink.RowBlock;
@@ -119,6 +122,42 @@ class NativeBlockTest {
         assertEquals("300\t300\t2", server.sql("SELECT count(), uniqExact(ap_id), uniqExact(site) FROM oal.blocks_item"));
         assertEquals("ap-299\tlab\t2027-01-15 08:00:00.123456\t18446744073709551615\t18364758544493064720\t[1,-9223372036854775808,-3]\t200000\tAcceptable\tBad\t0.25\t77\t1",
                 server.sql("SELECT * FROM oal.blocks_item WHERE ap_id = 'ap-299'"));
+    }
+
+    @Test
+    void predictionsWithAndWithoutTheirItem() throws Exception {
+        create("prediction", oal.schema.StreamTables.PREDICTION);
+        PredictionRows rows = new PredictionRows();
+        Decision d = new Decision();
+        d.instantUs = 1_800_000_000_100_000L;
+        d.bootId = -1;
+        d.bundle = Long.MAX_VALUE;
+        d.source = 1;
+        d.version = 4_294_967_295L;
+        d.predicted = 3;
+        d.confidencePermille = 1000;
+        d.leaf = 65535;
+        d.featuresMissing = 255;
+        d.evalNs = 17;
+        d.sameProgram = true;
+        rows.add("ap-1", "lab", d, null);
+        rows.add("ap-1", "lab", d, new Outcome(-1, d.instantUs, 1, 2, true, 0, 0));
+        insert("prediction", rows.writer.take().data);
+        String same = "ap-1\tlab\t2027-01-15 08:00:00.100000\t18446744073709551615\t9223372036854775807\tregistry\t4294967295\tBad\t1000\t0\t65535\t255\t17\t";
+        assertEquals(same + "unknown\tunknown\t0\tunknown\n" + same + "Acceptable\tPoor\t1\tsame", server.sql("SELECT * FROM oal.blocks_prediction ORDER BY complete"));
+    }
+
+    @Test
+    void floatsOfBothWidths() throws Exception {
+        List<ClickHouseColumn> columns = List.of(new ClickHouseColumn("narrow", "Float32"), new ClickHouseColumn("wide", "Float64"));
+        create("floats", columns);
+        NativeBlockWriter w = new NativeBlockWriter("floats", columns);
+        w.number(0).add(0.5f);
+        w.number(1).add(0.1);
+        w.number(0).add(Float.NaN);
+        w.number(1).add(Double.NaN);
+        insert("floats", w.take().data);
+        assertEquals("0.5\t0.1\nnan\tnan", server.sql("SELECT * FROM oal.blocks_floats"));
     }
 
     @Test

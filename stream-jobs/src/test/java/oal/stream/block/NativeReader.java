@@ -83,6 +83,7 @@ public final class NativeReader {
             case "UInt16" -> "" + (in.getShort() & 0xFFFF);
             case "UInt32" -> "" + (in.getInt() & 0xFFFFFFFFL);
             case "Float32" -> "" + in.getFloat();
+            case "Float64" -> Double.toString(in.getDouble());
             case "UInt64" -> Long.toUnsignedString(in.getLong());
             case "Int64" -> "" + in.getLong();
             case "String" -> string();

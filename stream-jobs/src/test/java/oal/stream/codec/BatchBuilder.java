@@ -37,6 +37,7 @@ public final class BatchBuilder {
     public long[] missedTicks = {};
     public long ringDrops;
     public long clockState = 1;
+    public long featureHash;
     public List<String> names = List.of("wlan0", "eth0", "fq_codel", "0.1.0");
     public List<Flow> flows = new ArrayList<>();
     private final Map<TableSpec, List<Row>> tables = new LinkedHashMap<>();
@@ -95,6 +96,7 @@ public final class BatchBuilder {
         number(h, Fields.HEADER_RING_DROPS, ringDrops);
         number(h, Fields.HEADER_CLOCK_STATE, clockState);
         for (String n : names) bytes(h, Fields.HEADER_NAMES, n.getBytes(StandardCharsets.UTF_8));
+        if (featureHash != 0) fixed(h, Fields.HEADER_FEATURE_HASH, featureHash);
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         bytes(out, Fields.BATCH_HEADER, h.toByteArray());
         return out.toByteArray();

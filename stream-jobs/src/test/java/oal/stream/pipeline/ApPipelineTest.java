@@ -20,7 +20,11 @@ import org.apache.flink.streaming.api.graph.StreamNode;
 import org.apache.flink.test.junit5.MiniClusterExtension;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import oal.schema.Settings;
+import oal.schema.Tables;
+import oal.schema.Topic;
 import oal.stream.capture.Items;
+import oal.stream.codec.BatchBuilder;
 import oal.stream.codec.BatchDecoder;
 import oal.stream.codec.Capture;
 import oal.stream.codec.DeadLetter;
@@ -28,6 +32,8 @@ import oal.stream.codec.Golden;
 import oal.stream.codec.RawBatch;
 import oal.stream.codec.TableRows;
 import oal.stream.item.TrainingItem;
+import oal.stream.platform.PlatformRecord;
+import oal.stream.platform.PlatformRecords;
 import oal.stream.sink.RowBlock;
 
 /** The whole pipeline on a real cluster in this process. */
@@ -38,6 +44,9 @@ class ApPipelineTest {
 
     private static final long NOW_MS = 1_800_000_000_000L;
 
+    private static final List<PlatformRecord> PLATFORM = List.of(
+            new PlatformRecord("x", PlatformRecords.json("rollout", PlatformRecords.ROLLOUT), NOW_MS, 0, 0), new PlatformRecord("x", new byte[] {'{'}, NOW_MS, 0, 1));
+
     private final CollectSink<RowBlock> rows = new CollectSink<>();
     private final CollectSink<TrainingItem> items = new CollectSink<>();
     private final CollectSink<DeadLetter> deadLetters = new CollectSink<>();
@@ -46,7 +55,7 @@ class ApPipelineTest {
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
         env.setParallelism(2);
         ApPipeline.configure(env);
-        ApPipeline.define(env.fromData(batches).assignTimestampsAndWatermarks(BrokerTime.watermarks(Duration.ofSeconds(5))),
+        ApPipeline.define(env.fromData(batches).assignTimestampsAndWatermarks(BrokerTime.watermarks(Duration.ofSeconds(5))), env.fromData(PLATFORM),
                 new Sinks(rows, items, deadLetters), PipelineSettings.DEFAULT);
         return env;
     }
@@ -57,9 +66,25 @@ class ApPipelineTest {
         return out;
     }
 
+    /** Three decisions of the AP that sent this batch. */
+    private static RawBatch decisions(RawBatch of) throws Exception {
+        BatchDecoder decoder = BatchDecoder.all();
+        decoder.decode(of.topic(), of.value);
+        long t0 = decoder.header().t0Us;
+        BatchBuilder b = new BatchBuilder(Topic.EVENTS, 1_000_000, t0);
+        b.apId = decoder.header().apId;
+        b.bootId = decoder.header().bootId;
+        for (int i = 1; i <= 3; i++) {
+            long instant = (t0 / Settings.DECISION_INTERVAL_US + i) * Settings.DECISION_INTERVAL_US;
+            b.sparse(Tables.DECISION, Tables.Decision.TICK, (instant - t0) / Settings.TICK_US + 1, Tables.Decision.INSTANT_US, instant, Tables.Decision.CLASS, i);
+        }
+        return b.record(NOW_MS);
+    }
+
     @Test
     void everyRowIsThereOnceAndRefusedRecordsAreKept() throws Exception {
         List<RawBatch> in = golden("features");
+        in.add(decisions(in.get(0)));
         List<RawBatch> bad = golden("refused");
         List<RawBatch> all = new ArrayList<>(in);
         all.addAll(bad);
@@ -73,14 +98,19 @@ class ApPipelineTest {
             for (TableRows t : decoder.tables(b.topic())) if (t.rows > 0) want.merge(t.spec.name(), (long) t.rows, Long::sum);
         }
         want.put("batch", (long) in.size());
-        want.put("dead_letter", (long) bad.size());
+        want.put("rollout", 1L);
+        want.put("dead_letter", bad.size() + 1L);
         Map<String, Long> got = rows.kept().stream().collect(Collectors.groupingBy(b -> b.table, TreeMap::new, Collectors.summingLong(b -> b.rows)));
         Map<String, Long> raw = new TreeMap<>(got);
-        raw.keySet().removeAll(List.of("label", "item", "gap"));
+        raw.keySet().removeAll(List.of("label", "item", "gap", "prediction"));
         assertEquals(want, raw);
 
-        assertEquals(bad.size(), deadLetters.kept().size());
-        assertEquals(Golden.lines("refused.txt").stream().sorted().toList(), deadLetters.kept().stream().map(d -> d.reason).sorted().toList());
+        List<DeadLetter> ofAps = deadLetters.kept().stream().filter(d -> !d.topic.equals("platform.events.v1")).toList();
+        assertEquals(bad.size(), ofAps.size());
+        assertEquals(bad.size() + 1, deadLetters.kept().size());
+        assertEquals(Golden.lines("refused.txt").stream().sorted().toList(), ofAps.stream().map(d -> d.reason).sorted().toList());
+        assertEquals(want.getOrDefault("decision", 0L), got.getOrDefault("prediction", 0L), "one prediction a decision");
+        assertTrue(want.get("decision") >= 3);
         assertTrue(got.get("label") > 0, "labels");
         assertEquals((long) items.kept().size(), got.get("item"));
         // Four duplicates, and what the golden sequence contains: a batch missing in both topics and one in the packets only, and a reboot.
@@ -112,11 +142,11 @@ class ApPipelineTest {
         for (StreamNode node : env.getStreamGraph(false).getStreamNodes()) {
             if (node.getOperatorName().startsWith("Source") || node.getOperatorName().contains("Timestamps")) continue; // of this test
             assertNotNull(node.getTransformationUID(), "uid of " + node.getOperatorName());
-            assertTrue(List.of("decode", "label-feature-item", "rows: Writer", "training items: Writer", "dead letters: Writer").contains(node.getOperatorName()),
+            assertTrue(List.of("decode", "label-feature-item", "platform-events", "rows: Writer", "training items: Writer", "dead letters: Writer").contains(node.getOperatorName()),
                     "name " + node.getOperatorName());
             checked++;
         }
-        assertEquals(5, checked);
+        assertEquals(6, checked);
     }
 
     @Test

@@ -6,13 +6,14 @@ import org.junit.jupiter.params.provider.ValueSource;
 import oal.stream.codec.DeadLetter;
 import oal.stream.codec.RawBatch;
 import oal.stream.item.TrainingItem;
+import oal.stream.platform.PlatformRecord;
 import oal.stream.process.AcceptedBatch;
 import oal.stream.sink.RowBlock;
 
 /** What goes between operators is serialised by Flink itself, never by Kryo. */
 class PojoTest {
     @ParameterizedTest
-    @ValueSource(classes = {RawBatch.class, AcceptedBatch.class, DeadLetter.class, RowBlock.class, TrainingItem.class})
+    @ValueSource(classes = {RawBatch.class, AcceptedBatch.class, DeadLetter.class, RowBlock.class, TrainingItem.class, PlatformRecord.class})
     void isAPojo(Class<?> type) {
         PojoTestUtils.assertSerializedAsPojoWithoutKryo(type);
     }

@@ -12,6 +12,8 @@ final class ApTraffic {
 
     final String apId;
     long bootId = 5;
+    /** Of the program that the AP says it computes. */
+    long featureHash;
     long t0Us;
 
     ApTraffic(String apId, long t0Us) {
@@ -38,6 +40,20 @@ final class ApTraffic {
         }
         return b;
     }
+
+    /** Decisions at these instants, in one batch of a second that begins with {@code t0Us}. */
+    BatchBuilder decisions(long seq, long t0Us, Decided... decided) {
+        BatchBuilder b = header(new BatchBuilder(Topic.EVENTS, seq, t0Us));
+        b.featureHash = featureHash;
+        for (Decided d : decided) {
+            b.sparse(Tables.DECISION, Tables.Decision.BUNDLE, 77, Tables.Decision.SOURCE, 2, Tables.Decision.VERSION, 3, Tables.Decision.TICK, (d.instantUs - t0Us) / 4000 + 1,
+                    Tables.Decision.INSTANT_US, d.instantUs, Tables.Decision.CLASS, d.predicted, Tables.Decision.CONFIDENCE_PERMILLE, 700, Tables.Decision.CONGESTED_PERMILLE, 650,
+                    Tables.Decision.LEAF, 4, Tables.Decision.FEATURES_HASH, d.featuresHash, Tables.Decision.FEATURES_MISSING, 1, Tables.Decision.EVAL_NS, 900);
+        }
+        return b;
+    }
+
+    record Decided(long instantUs, int predicted, long featuresHash) {}
 
     private BatchBuilder header(BatchBuilder b) {
         b.apId = apId;

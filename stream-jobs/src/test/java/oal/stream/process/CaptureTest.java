@@ -17,6 +17,8 @@ import oal.stream.codec.Golden;
 import oal.stream.codec.RawBatch;
 import oal.stream.item.Item;
 import oal.stream.label.LabelWindow;
+import oal.stream.prediction.Decision;
+import oal.stream.prediction.Outcome;
 
 /** The lab's captures go through without a loss. */
 class CaptureTest {
@@ -56,6 +58,12 @@ class CaptureTest {
             items++;
             if (item.complete) completeItems++;
         }
+
+        @Override
+        public void prediction(ApState ap, Decision decision, Outcome outcome) {}
+
+        @Override
+        public void decisionsRefused(int decisions) {}
 
         @Override
         public void late(AcceptedBatch batch, long lateUs) {

@@ -1,5 +1,6 @@
 package oal.stream.process;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
@@ -15,6 +16,8 @@ import oal.stream.codec.RawBatch;
 import oal.stream.codec.RefusedException;
 import oal.stream.item.Item;
 import oal.stream.label.LabelWindow;
+import oal.stream.prediction.Decision;
+import oal.stream.prediction.Outcome;
 
 /**
  * An AP may send anything that can be decoded: values, times, sequence numbers and incarnations at will. An exception here would stop the
@@ -26,8 +29,10 @@ class HostileApTest {
     private static final int MAX_RESULTS_PER_BATCH = 140;
     private static final int MAX_STATE_BYTES = 64 << 20;
 
-    private static final class Count implements ApOutput {
+    static final class Count implements ApOutput {
         int results;
+        int predictions;
+        int refused;
 
         @Override
         public void label(ApState ap, String apId, LabelWindow w) {
@@ -40,14 +45,38 @@ class HostileApTest {
         public void item(ApState ap, String apId, Item item) {}
 
         @Override
+        public void prediction(ApState ap, Decision decision, Outcome outcome) {
+            predictions++;
+        }
+
+        @Override
+        public void decisionsRefused(int decisions) {
+            refused += decisions;
+        }
+
+        @Override
         public void late(AcceptedBatch batch, long lateUs) {}
+    }
+
+    /** Ten decisions around the time of the golden batches, of the same AP. */
+    private static byte[] decisions(long n) {
+        BatchDecoder first = BatchDecoder.all();
+        try {
+            first.decode(Golden.records("features").get(0).topic(), Golden.records("features").get(0).data());
+        } catch (RefusedException e) {
+            throw new IllegalStateException(e);
+        }
+        ApTraffic ap = new ApTraffic(first.header().apId, 0);
+        ap.bootId = first.header().bootId;
+        long t0 = first.header().t0Us / 100_000 * 100_000 + n * 1_000_000;
+        return ap.decisions(n, t0, java.util.stream.LongStream.range(0, 10).mapToObj(i -> new ApTraffic.Decided(t0 + i * 100_000, (int) i % 4, i)).toArray(ApTraffic.Decided[]::new)).build();
     }
 
     @Test
     void nothingBreaks() throws Exception {
         List<Golden.Record> corpus = new ArrayList<>(Golden.records("features"));
         for (var file : Capture.committed()) corpus.addAll(Capture.read(file).subList(0, 60));
-        corpus.removeIf(r -> r.topic() == Topic.EVENTS);
+        for (long t = 0, n = corpus.size() / 3; t < n; t++) corpus.add((int) (t * 4), new Golden.Record(Topic.EVENTS, decisions(t)));
         Random random = new Random(7);
         Count count = new Count();
         ApProcessor processor = new ApProcessor(ApStateSerializer.PROGRAM, 5000, count);
@@ -56,12 +85,14 @@ class HostileApTest {
         BatchDecoder decoder = BatchDecoder.all();
         long watermark = 0;
         int accepted = 0;
+        long decisions = 0;
         int at = 0;
         for (int i = 0; i < ROUNDS; i++) {
             // Mostly in order, so that there is state for the damaged ones to hurt.
             at = random.nextInt(20) == 0 ? random.nextInt(corpus.size()) : at + 1;
             if (at >= corpus.size()) {
                 at = 0;
+                processor.end(ap);
                 ap = new ApState(ApStateSerializer.PROGRAM);
             }
             Golden.Record r = corpus.get(at);
@@ -80,6 +111,7 @@ class HostileApTest {
                 watermark += random.nextInt(8000);
                 processor.release(ap, watermark);
             }
+            if (r.topic() == Topic.EVENTS) decisions += decoder.table(oal.schema.Tables.DECISION.id()).rows;
             int turns = waited + 1 - ap.waiting();
             assertTrue(count.results - before <= MAX_RESULTS_PER_BATCH * Math.max(1, turns), "round " + i + ": " + (count.results - before) + " results of " + turns + " batches");
             if (i % 500 == 0) {
@@ -89,6 +121,9 @@ class HostileApTest {
                 assertTrue(bytes.length() < MAX_STATE_BYTES, "state of " + bytes.length() + " bytes");
             }
         }
+        processor.end(ap);
+        assertEquals(decisions, (long) count.predictions + count.refused, "each decision gives a row or is counted as refused");
+        assertTrue(count.predictions > 1000, count.predictions + " predictions");
         assertTrue(accepted > ROUNDS / 3, accepted + " batches accepted");
         assertTrue(count.results > 1000, count.results + " results");
     }

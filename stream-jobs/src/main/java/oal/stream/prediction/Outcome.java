@@ -1,0 +1,40 @@
+package oal.stream.prediction;
+
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
+import oal.stream.item.Item;
+
+/**
+ * What an item says about the decision of its instant.
+ *
+ * @param untilMs broker's time, ms, until which a decision may still come for it
+ */
+public record Outcome(long bootId, long instantUs, int classNow, int classThen, boolean complete, long featuresHash, long untilMs) {
+    static Outcome of(Item item, long untilMs) {
+        return new Outcome(item.bootId, item.tsUs, item.classNow, item.classThen, item.complete, hash(item.features), untilMs);
+    }
+
+    /** {@code decision.features_hash} of a vector: 64-bit FNV-1a over its values, big-endian, without the highest bit. */
+    public static long hash(long[] features) {
+        long h = 0xcbf29ce484222325L;
+        for (long x : features) {
+            for (int shift = 56; shift >= 0; shift -= 8) h = (h ^ (x >>> shift & 0xFF)) * 0x100000001b3L;
+        }
+        return h & Long.MAX_VALUE;
+    }
+
+    void write(DataOutput out) throws IOException {
+        out.writeLong(bootId);
+        out.writeLong(instantUs);
+        out.writeByte(classNow);
+        out.writeByte(classThen);
+        out.writeBoolean(complete);
+        out.writeLong(featuresHash);
+        out.writeLong(untilMs);
+    }
+
+    static Outcome read(DataInput in) throws IOException {
+        return new Outcome(in.readLong(), in.readLong(), in.readUnsignedByte(), in.readUnsignedByte(), in.readBoolean(), in.readLong(), in.readLong());
+    }
+}

@@ -1,0 +1,151 @@
+package oal.stream.prediction;
+
+import java.io.DataInput;
+import java.io.DataOutput;
+import java.io.IOException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.function.LongToIntFunction;
+import oal.stream.item.Item;
+
+/**
+ * Pairs each decision of an access point with the item of the same instant; either may come first. A decision gives one row: with the item,
+ * or without as soon as none can come any more (the items have passed its instant, its incarnation is over, or it has waited long enough).
+ * An item serves one decision; without one it gives nothing.
+ */
+public final class PredictionJoin {
+    /** Decisions that may wait: 27 minutes, for catching up while their topic is read ahead of the others. Beyond, the oldest stays without. */
+    static final int MAX_WAITING = 16_384;
+    /** Items that may wait for their decision. */
+    static final int MAX_KEPT = 1024;
+
+    /** Told of each pair; the outcome is null when no item came. */
+    public interface Output {
+        void prediction(Decision decision, Outcome outcome);
+    }
+
+    private final LongToIntFunction bootOrder;
+    /** By incarnation and instant. */
+    private final List<Decision> waiting = new ArrayList<>();
+    private final ArrayDeque<Outcome> kept = new ArrayDeque<>();
+    /** Where items have arrived. */
+    private boolean began;
+    private long passedBoot;
+    private long passedUs;
+    /** No decision that waits was taken by the broker before this, ms. */
+    private long oldestMs = Long.MAX_VALUE;
+
+    /** @param bootOrder larger = later incarnation; negative = forgotten, so earlier than all */
+    public PredictionJoin(LongToIntFunction bootOrder) {
+        this.bootOrder = bootOrder;
+    }
+
+    public void decided(Decision d, Output out) {
+        Outcome outcome = take(d);
+        if (outcome != null || (began && compare(d, passedBoot, passedUs) <= 0)) {
+            out.prediction(d, outcome);
+            return;
+        }
+        int i = waiting.size();
+        while (i > 0 && compare(waiting.get(i - 1), d.bootId, d.instantUs) > 0) i--;
+        waiting.add(i, d);
+        oldestMs = Math.min(oldestMs, d.kafkaMs);
+        if (waiting.size() > MAX_WAITING) out.prediction(waiting.remove(0), null);
+    }
+
+    /**
+     * Items have passed {@code instantUs} of this incarnation.
+     *
+     * @param item that of the instant; null if there is none
+     * @param untilMs broker's time, ms, until which its decision may come
+     */
+    public void passed(long bootId, long instantUs, Item item, long untilMs, Output out) {
+        began = true;
+        passedBoot = bootId;
+        passedUs = instantUs;
+        Outcome outcome = item == null ? null : Outcome.of(item, untilMs);
+        int done = 0;
+        for (; done < waiting.size(); done++) {
+            Decision d = waiting.get(done);
+            int order = compare(d, bootId, instantUs);
+            if (order > 0) break;
+            out.prediction(d, order == 0 ? outcome : null);
+            if (order == 0) outcome = null;
+        }
+        waiting.subList(0, done).clear();
+        if (waiting.isEmpty()) oldestMs = Long.MAX_VALUE;
+        if (outcome == null) return;
+        if (kept.size() == MAX_KEPT) kept.removeFirst();
+        kept.addLast(outcome);
+    }
+
+    /** Everything that the brokers took up to {@code watermarkMs} has been read: what waited for longer than {@code timeoutMs} stays alone. */
+    public void expire(long watermarkMs, long timeoutMs, Output out) {
+        while (!kept.isEmpty() && kept.peekFirst().untilMs() <= watermarkMs) kept.removeFirst();
+        if (waiting.isEmpty() || oldestMs + timeoutMs > watermarkMs) return;
+        oldestMs = Long.MAX_VALUE;
+        for (Iterator<Decision> i = waiting.iterator(); i.hasNext(); ) {
+            Decision d = i.next();
+            if (d.kafkaMs + timeoutMs <= watermarkMs) {
+                i.remove();
+                out.prediction(d, null);
+            } else {
+                oldestMs = Math.min(oldestMs, d.kafkaMs);
+            }
+        }
+    }
+
+    /** No item comes any more. */
+    public void end(Output out) {
+        for (Decision d : waiting) out.prediction(d, null);
+        waiting.clear();
+        kept.clear();
+        oldestMs = Long.MAX_VALUE;
+    }
+
+    /** Broker's time, ms, at which {@link #expire} has something to do, or earlier; {@code Long.MAX_VALUE} if nothing waits. */
+    public long deadlineMs(long timeoutMs) {
+        return waiting.isEmpty() ? Long.MAX_VALUE : oldestMs + timeoutMs;
+    }
+
+    public int size() {
+        return waiting.size() + kept.size();
+    }
+
+    private Outcome take(Decision d) {
+        for (Iterator<Outcome> i = kept.iterator(); i.hasNext(); ) {
+            Outcome o = i.next();
+            if (o.instantUs() != d.instantUs || o.bootId() != d.bootId) continue;
+            i.remove();
+            return o;
+        }
+        return null;
+    }
+
+    private int compare(Decision d, long bootId, long instantUs) {
+        if (d.bootId == bootId) return Long.compare(d.instantUs, instantUs);
+        return Integer.compare(bootOrder.applyAsInt(d.bootId), bootOrder.applyAsInt(bootId));
+    }
+
+    public void write(DataOutput out) throws IOException {
+        out.writeBoolean(began);
+        out.writeLong(passedBoot);
+        out.writeLong(passedUs);
+        out.writeLong(oldestMs);
+        out.writeInt(waiting.size());
+        for (Decision d : waiting) d.write(out);
+        out.writeInt(kept.size());
+        for (Outcome o : kept) o.write(out);
+    }
+
+    public void read(DataInput in) throws IOException {
+        began = in.readBoolean();
+        passedBoot = in.readLong();
+        passedUs = in.readLong();
+        oldestMs = in.readLong();
+        for (int n = in.readInt(); n > 0; n--) waiting.add(Decision.read(in));
+        for (int n = in.readInt(); n > 0; n--) kept.addLast(Outcome.read(in));
+    }
+}

@@ -1,0 +1,9 @@
+package oal.stream.source;
+
+/** Topics that the stream jobs read besides those of access points (oal.schema.Topic). */
+public final class InputTopics {
+    /** Written by the online trainer, the model registry, the push service and the lab. */
+    public static final String PLATFORM_EVENTS = "platform.events.v1";
+
+    private InputTopics() {}
+}

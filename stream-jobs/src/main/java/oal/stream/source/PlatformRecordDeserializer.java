@@ -1,0 +1,24 @@
+package oal.stream.source;
+
+import java.nio.charset.StandardCharsets;
+import oal.stream.platform.PlatformRecord;
+import org.apache.flink.api.common.typeinfo.TypeInformation;
+import org.apache.flink.connector.kafka.source.reader.deserializer.KafkaRecordDeserializationSchema;
+import org.apache.flink.util.Collector;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+
+/** A record as it is: nothing here can fail, so that a record that cannot be read becomes a dead letter. */
+final class PlatformRecordDeserializer implements KafkaRecordDeserializationSchema<PlatformRecord> {
+    private static final long serialVersionUID = 1;
+
+    @Override
+    public void deserialize(ConsumerRecord<byte[], byte[]> record, Collector<PlatformRecord> out) {
+        String key = record.key() == null ? null : new String(record.key(), StandardCharsets.UTF_8);
+        out.collect(new PlatformRecord(key, record.value(), record.timestamp(), record.partition(), record.offset()));
+    }
+
+    @Override
+    public TypeInformation<PlatformRecord> getProducedType() {
+        return TypeInformation.of(PlatformRecord.class);
+    }
+}

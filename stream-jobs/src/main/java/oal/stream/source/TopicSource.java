@@ -1,0 +1,45 @@
+package oal.stream.source;
+
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import oal.schema.Topic;
+import oal.stream.codec.RawBatch;
+import oal.stream.platform.PlatformRecord;
+import org.apache.flink.connector.kafka.source.KafkaSource;
+import org.apache.flink.connector.kafka.source.enumerator.initializer.OffsetsInitializer;
+import org.apache.flink.connector.kafka.source.reader.deserializer.KafkaRecordDeserializationSchema;
+import org.apache.kafka.clients.consumer.OffsetResetStrategy;
+
+/**
+ * Sources out of Kafka.
+ *
+ * @param fromEarliest where to begin in a partition for which neither a checkpoint nor the consumer group has an offset
+ * @param discovery how often to look for new partitions
+ */
+public record TopicSource(KafkaClient kafka, boolean fromEarliest, Duration discovery) {
+    /** All that access points write, as one source: one watermark over samples, packets and events, so that none runs ahead. */
+    public KafkaSource<RawBatch> batches() {
+        return of(Arrays.stream(Topic.values()).map(topic -> topic.kafkaName).toList(), kafka.groupId(), new RawBatchDeserializer());
+    }
+
+    /** What the platform's services write. */
+    public KafkaSource<PlatformRecord> platformEvents() {
+        return of(List.of(InputTopics.PLATFORM_EVENTS), kafka.groupId() + "-platform", new PlatformRecordDeserializer());
+    }
+
+    private <T> KafkaSource<T> of(List<String> topics, String clientIdPrefix, KafkaRecordDeserializationSchema<T> deserializer) {
+        return KafkaSource.<T>builder()
+                .setProperties(kafka.consumer())
+                .setProperty("partition.discovery.interval.ms", Long.toString(discovery.toMillis()))
+                // Offsets are in the checkpoint; the group's are for those who watch the lag, and for a start without a checkpoint.
+                .setProperty("commit.offsets.on.checkpoint", "true")
+                .setClientIdPrefix(clientIdPrefix)
+                .setBootstrapServers(kafka.bootstrapServers())
+                .setGroupId(kafka.groupId())
+                .setTopics(topics)
+                .setStartingOffsets(OffsetsInitializer.committedOffsets(fromEarliest ? OffsetResetStrategy.EARLIEST : OffsetResetStrategy.LATEST))
+                .setDeserializer(deserializer)
+                .build();
+    }
+}

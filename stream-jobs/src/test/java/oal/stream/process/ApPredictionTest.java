@@ -1,0 +1,341 @@
+package oal.stream.process;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+import java.util.stream.LongStream;
+import oal.stream.block.NativeReader;
+import oal.stream.codec.BatchBuilder;
+import oal.stream.codec.BatchDecoder;
+import oal.stream.codec.RawBatch;
+import oal.stream.item.TrainingItem;
+import oal.stream.pipeline.PipelineSettings;
+import oal.stream.prediction.Outcome;
+import oal.stream.process.ApTraffic.Decided;
+import oal.stream.sink.RowBlock;
+import oal.stream.state.KeyedBlockOperator;
+import org.apache.flink.api.common.typeinfo.Types;
+import org.apache.flink.core.memory.DataInputDeserializer;
+import org.apache.flink.core.memory.DataOutputSerializer;
+import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
+import org.apache.flink.streaming.api.watermark.Watermark;
+import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
+import org.apache.flink.streaming.util.KeyedOneInputStreamOperatorTestHarness;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Decisions meet the items of their instants: rows, timers and state left behind. */
+class ApPredictionTest {
+    private static final long T0_US = 1_800_000_000_000_000L;
+    private static final long LATENESS_MS = 5000;
+    private static final long TIMEOUT_MS = 1200 + 2 * LATENESS_MS;
+    private static final long STEP_US = 100_000;
+    private static final PipelineSettings SETTINGS =
+            PipelineSettings.DEFAULT.withLateness(Duration.ofMillis(LATENESS_MS)).withStateTtl(Duration.ofMinutes(10));
+
+    private final ApTraffic ap = new ApTraffic("ap-1", T0_US);
+    private KeyedOneInputStreamOperatorTestHarness<String, AcceptedBatch, TrainingItem> harness;
+
+    @BeforeEach
+    void open() throws Exception {
+        harness = harness();
+        harness.open();
+    }
+
+    @AfterEach
+    void close() throws Exception {
+        harness.close();
+    }
+
+    private static KeyedOneInputStreamOperatorTestHarness<String, AcceptedBatch, TrainingItem> harness() throws Exception {
+        return new KeyedOneInputStreamOperatorTestHarness<>(new ApOperator(SETTINGS), b -> b.apId, Types.STRING);
+    }
+
+    private void send(BatchBuilder b, long kafkaMs) throws Exception {
+        RawBatch raw = b.record(kafkaMs);
+        BatchDecoder decoder = BatchDecoder.all();
+        decoder.decode(raw.topic(), raw.value);
+        harness.processElement(new AcceptedBatch(raw, decoder.header(), decoder.rows()), raw.kafkaTsMs);
+    }
+
+    private void sendPairs(long from, long to) throws Exception {
+        for (long s = from; s < to; s++) {
+            send(ap.samples(s), brokerMs(s));
+            send(ap.packets(s), brokerMs(s));
+        }
+    }
+
+    /** One decision at each of the instants number {@code from} to {@code to} − 1, in batches of ten. */
+    private void decide(int from, int to) throws Exception {
+        for (int i = from; i < to; i += 10) {
+            long t0 = T0_US + i * STEP_US;
+            send(ap.decisions(i / 10, t0, IntStream.range(i, Math.min(to, i + 10)).mapToObj(k -> new Decided(T0_US + k * STEP_US, k % 4, k)).toArray(Decided[]::new)), t0 / 1000 + 1000);
+        }
+    }
+
+    private static long brokerMs(long seq) {
+        return (T0_US + (seq + 1) * ApTraffic.BATCH_US) / 1000;
+    }
+
+    private List<Map<String, String>> rows(String table) throws Exception {
+        harness.prepareSnapshotPreBarrier(1);
+        List<RowBlock> out = new ArrayList<>();
+        if (harness.getSideOutput(KeyedBlockOperator.ROWS) != null) for (StreamRecord<RowBlock> r : harness.getSideOutput(KeyedBlockOperator.ROWS)) out.add(r.getValue());
+        return NativeReader.rows(out, table);
+    }
+
+    private static long ts(Map<String, String> row) {
+        return Long.parseLong(row.get("ts"));
+    }
+
+    private List<Map<String, String>> predictionsInOrder() throws Exception {
+        return rows("prediction").stream().sorted((a, b) -> Long.compare(ts(a), ts(b))).toList();
+    }
+
+    private static long[] features(Map<String, String> item) {
+        String list = item.get("features");
+        return LongStream.of(java.util.Arrays.stream(list.substring(1, list.length() - 1).split(", ")).mapToLong(Long::parseLong).toArray()).toArray();
+    }
+
+    @Test
+    void aPredictionIsTheDecisionWithTheItemOfItsInstant() throws Exception {
+        decide(10, 40); // instants of 1.0 to 3.9 s
+        sendPairs(0, 40);
+        Map<Long, Map<String, String>> items = rows("item").stream().collect(Collectors.toMap(ApPredictionTest::ts, i -> i));
+        List<Map<String, String>> got = rows("prediction");
+        assertEquals(30, got.size());
+        int complete = 0;
+        for (int k = 0; k < got.size(); k++) {
+            Map<String, String> p = got.get(k);
+            Map<String, String> item = items.get(ts(p));
+            assertEquals(T0_US + (10 + k) * STEP_US, ts(p));
+            assertEquals("ap-1 lab 5 77 online 3 700 650 4 1 900", String.join(" ", p.get("ap_id"), p.get("site"), p.get("boot_id"), p.get("bundle"), p.get("source"), p.get("version"),
+                    p.get("confidence_permille"), p.get("congested_permille"), p.get("leaf"), p.get("features_missing"), p.get("eval_ns")));
+            assertEquals(List.of("Good", "Acceptable", "Poor", "Bad").get((10 + k) % 4), p.get("predicted"));
+            assertEquals(item.get("class"), p.get("class"));
+            assertEquals(item.get("class_now"), p.get("class_now"));
+            assertEquals(item.get("complete"), p.get("complete"));
+            assertEquals("unknown", p.get("features_match"), "the AP said nothing of its feature program");
+            if (p.get("complete").equals("1")) complete++;
+        }
+        assertTrue(complete > 20, complete + " complete");
+    }
+
+    @Test
+    void itMakesNoDifferenceWhoComesFirst() throws Exception {
+        decide(10, 40);
+        sendPairs(0, 40);
+        List<Map<String, String>> want = rows("prediction");
+        close();
+        open();
+        sendPairs(0, 40);
+        assertEquals(List.of(), rows("prediction"), "an item without a decision gives none");
+        decide(10, 40);
+        assertEquals(want, rows("prediction"));
+        close();
+        open();
+        sendPairs(0, 10); // items come out while decisions come in
+        decide(10, 30);
+        sendPairs(10, 15);
+        decide(30, 40);
+        sendPairs(15, 40);
+        assertEquals(want, predictionsInOrder());
+    }
+
+    @Test
+    void featuresAreCompared() throws Exception {
+        sendPairs(0, 40);
+        List<Map<String, String>> items = rows("item").subList(10, 20);
+        List<Decided> decided = new ArrayList<>();
+        for (int i = 0; i < items.size(); i++) decided.add(new Decided(ts(items.get(i)), 0, Outcome.hash(features(items.get(i))) + (i == 3 ? 1 : 0)));
+        ap.featureHash = ApStateSerializer.PROGRAM.shortHash();
+        send(ap.decisions(0, decided.get(0).instantUs(), decided.toArray(Decided[]::new)), brokerMs(40));
+        List<String> match = rows("prediction").stream().map(p -> p.get("features_match")).toList();
+        assertEquals(10, match.size());
+        for (int i = 0; i < 10; i++) assertEquals(i == 3 ? "differ" : "same", match.get(i));
+    }
+
+    @Test
+    void theHashIsFnv1aOverBigEndianValuesWithoutTheHighestBit() {
+        assertEquals(0xcbf29ce484222325L & Long.MAX_VALUE, Outcome.hash(new long[0]));
+        long h = 0xcbf29ce484222325L;
+        for (int b : new int[] {0, 0, 0, 0, 0, 0, 1, 2, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFE}) h = (h ^ b) * 0x100000001b3L;
+        assertEquals(h & Long.MAX_VALUE, Outcome.hash(new long[] {258, -2}));
+    }
+
+    @Test
+    void aDecisionThatNoItemCanFollowGoesAlone() throws Exception {
+        sendPairs(0, 8);
+        decide(10, 40); // to 3.9 s; but then nothing comes until 10 s
+        assertEquals(0, rows("prediction").stream().filter(p -> ts(p) >= T0_US + 20 * STEP_US).count());
+        sendPairs(40, 60);
+        harness.processWatermark(new Watermark(brokerMs(60)));
+        List<Map<String, String>> got = predictionsInOrder();
+        assertEquals(30, got.size(), "none is lost");
+        for (Map<String, String> p : got) {
+            boolean known = rows("item").stream().anyMatch(i -> ts(i) == ts(p));
+            assertEquals(known, !p.get("class").equals("unknown"), "at " + (ts(p) - T0_US));
+            if (!known) assertEquals("unknown unknown 0", p.get("class_now") + " " + p.get("features_match") + " " + p.get("complete"));
+        }
+        assertTrue(got.get(29).get("class").equals("unknown"));
+        // Times that have been passed without an item have none for a decision that comes late.
+        send(ap.decisions(9, T0_US + 60 * STEP_US, new Decided(T0_US + 60 * STEP_US, 1, 0)), brokerMs(60));
+        assertEquals(31, rows("prediction").size());
+    }
+
+    @Test
+    void aDecisionOfAnApThatSendsNothingElseWaitsForTheTimeout() throws Exception {
+        decide(0, 10);
+        long taken = T0_US / 1000 + 1000;
+        harness.processWatermark(new Watermark(taken + TIMEOUT_MS - 1));
+        assertEquals(List.of(), rows("prediction"));
+        assertTrue(harness.numEventTimeTimers() <= 2);
+        harness.processWatermark(new Watermark(taken + TIMEOUT_MS));
+        assertEquals(10, rows("prediction").stream().filter(p -> p.get("class").equals("unknown")).count());
+        harness.processWatermark(new Watermark(taken + SETTINGS.stateTtl().toMillis() + TIMEOUT_MS));
+        assertEquals(0, harness.numKeyedStateEntries());
+        assertEquals(0, harness.numEventTimeTimers());
+        assertEquals(10, rows("prediction").size());
+    }
+
+    @Test
+    void decisionsBeforeARebootGoAlone() throws Exception {
+        sendPairs(0, 12);
+        decide(20, 40);
+        int before = rows("prediction").size();
+        ap.bootId = 6;
+        ap.t0Us = T0_US + 30_000_000;
+        sendPairs(0, 12);
+        List<Map<String, String>> got = predictionsInOrder();
+        assertEquals(20, got.size());
+        assertTrue(before < 20 && got.get(19).get("class").equals("unknown"));
+        ap.bootId = 5;
+        send(ap.decisions(9, T0_US + 60 * STEP_US, new Decided(T0_US + 60 * STEP_US, 1, 0)), brokerMs(60));
+        assertEquals(21, rows("prediction").size(), "one that comes after the reboot waits for nothing");
+    }
+
+    @Test
+    void anItemServesOneDecision() throws Exception {
+        Decided d = new Decided(T0_US + 20 * STEP_US, 2, 0);
+        send(ap.decisions(0, d.instantUs(), d, d), brokerMs(10));
+        sendPairs(0, 30);
+        send(ap.decisions(1, d.instantUs(), d), brokerMs(30));
+        assertEquals(List.of("Poor", "unknown", "unknown"), rows("prediction").stream().map(p -> p.get("class")).toList());
+    }
+
+    @Test
+    void nonsenseIsRefused() throws Exception {
+        long t = T0_US + 20 * STEP_US;
+        BatchBuilder b = ap.decisions(0, t, new Decided(t, 2, 0), new Decided(t, 4, 0));
+        int at = oal.schema.Tables.Decision.TICK;
+        b.sparse(oal.schema.Tables.DECISION, at, 1, oal.schema.Tables.Decision.INSTANT_US, 1, oal.schema.Tables.Decision.CLASS, 1);
+        b.sparse(oal.schema.Tables.DECISION, at, 1, oal.schema.Tables.Decision.INSTANT_US, Long.MAX_VALUE, oal.schema.Tables.Decision.CLASS, 1);
+        b.sparse(oal.schema.Tables.DECISION, at, 1, oal.schema.Tables.Decision.INSTANT_US, t, oal.schema.Tables.Decision.CONGESTED_PERMILLE, 1001);
+        b.sparse(oal.schema.Tables.DECISION, at, 1, oal.schema.Tables.Decision.INSTANT_US, t, oal.schema.Tables.Decision.CONFIDENCE_PERMILLE, 65535);
+        send(b, brokerMs(10));
+        sendPairs(0, 30);
+        assertEquals(1, rows("prediction").size());
+    }
+
+    @Test
+    void aRestoredStateGoesOnAsIfNothingHadHappened() throws Exception {
+        decide(10, 40);
+        sendPairs(0, 40);
+        decide(40, 80);
+        sendPairs(40, 60);
+        List<Map<String, String>> want = predictionsInOrder();
+        close();
+        open();
+        decide(10, 40);
+        sendPairs(0, 13); // some decisions wait, and some items below
+        sendPairs(13, 30);
+        List<Map<String, String>> got = new ArrayList<>(rows("prediction"));
+        OperatorSubtaskState snapshot = harness.snapshot(1, 1);
+        harness.close();
+        harness = harness();
+        harness.initializeState(snapshot);
+        harness.open();
+        decide(40, 60);
+        sendPairs(30, 45);
+        got.addAll(rows("prediction"));
+        snapshot = harness.snapshot(2, 2);
+        harness.close();
+        harness = harness();
+        harness.initializeState(snapshot);
+        harness.open();
+        decide(60, 80);
+        sendPairs(45, 60);
+        got.addAll(rows("prediction"));
+        got.sort((a, b) -> Long.compare(ts(a), ts(b)));
+        assertEquals(want, got);
+    }
+
+    @Test
+    void timersDoNotPileUp() throws Exception {
+        for (int s = 0; s < 200; s++) {
+            sendPairs(s, s + 1);
+            if (s % 4 == 0) decide(s / 4 * 10, s / 4 * 10 + 10);
+            harness.processWatermark(new Watermark(brokerMs(s) - 2000));
+            assertTrue(harness.numEventTimeTimers() <= 4, harness.numEventTimeTimers() + " timers");
+        }
+        assertTrue(rows("prediction").stream().filter(p -> !p.get("class").equals("unknown")).count() > 450);
+    }
+
+    /** A state as the job wrote it before it knew decisions: the section of predictions is not there, the version is 2. */
+    @Test
+    void stateOfTheVersionBeforeIsRead() throws Exception {
+        DataOutputSerializer now = new DataOutputSerializer(1 << 16);
+        ApState some = new ApState(ApStateSerializer.PROGRAM);
+        some.site = "lab";
+        some.lastMs = 17;
+        some.write(now);
+        byte[] bytes = now.getCopyOfBuffer();
+        DataOutputSerializer empty = new DataOutputSerializer(64);
+        new ApState(ApStateSerializer.PROGRAM).predictions.write(empty);
+        int hashAt = indexOf(bytes, java.nio.ByteBuffer.allocate(8).putLong(ApStateSerializer.PROGRAM.shortHash()).array());
+        byte[] before = new byte[bytes.length - empty.length()];
+        System.arraycopy(bytes, 0, before, 0, hashAt - empty.length());
+        System.arraycopy(bytes, hashAt, before, hashAt - empty.length(), bytes.length - hashAt);
+        before[0] = 2;
+        DataInputDeserializer in = new DataInputDeserializer(before);
+        ApState read = ApState.read(in, ApStateSerializer.PROGRAM);
+        assertEquals("lab 17 0 0", read.site + " " + read.lastMs + " " + read.predictions.size() + " " + in.available());
+    }
+
+    /** After the program has changed, features begin anew; what follows them in the state must not be in the way. */
+    @Test
+    void stateOfAnotherFeatureProgramIsReadWithoutItsFeatures() throws Exception {
+        sendPairs(0, 3);
+        DataOutputSerializer out = new DataOutputSerializer(1 << 16);
+        ApState some = new ApState(ApStateSerializer.PROGRAM);
+        ApProcessor processor = new ApProcessor(ApStateSerializer.PROGRAM, LATENESS_MS, new HostileApTest.Count());
+        for (long s = 0; s < 20; s++) {
+            for (BatchBuilder b : List.of(ap.samples(s), ap.packets(s))) {
+                BatchDecoder decoder = BatchDecoder.all();
+                RawBatch raw = b.record(brokerMs(s));
+                decoder.decode(raw.topic(), raw.value);
+                processor.accept(some, new AcceptedBatch(raw, decoder.header(), decoder.rows()), Long.MIN_VALUE);
+            }
+        }
+        some.write(out);
+        byte[] bytes = out.getCopyOfBuffer();
+        bytes[indexOf(bytes, java.nio.ByteBuffer.allocate(8).putLong(ApStateSerializer.PROGRAM.shortHash()).array())] ^= 1;
+        DataInputDeserializer in = new DataInputDeserializer(bytes);
+        ApState read = ApState.read(in, ApStateSerializer.PROGRAM);
+        assertEquals(0, in.available());
+        assertEquals(0, read.features.entities());
+        assertTrue(some.features.entities() > 0);
+    }
+
+    private static int indexOf(byte[] in, byte[] what) {
+        for (int i = 0; i + what.length <= in.length; i++) if (java.util.Arrays.equals(in, i, i + what.length, what, 0, what.length)) return i;
+        throw new AssertionError("not there");
+    }
+}
