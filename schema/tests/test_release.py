@@ -1,0 +1,57 @@
+"""Records of ap.bundles.v1."""
+
+import json
+
+import pytest
+from oal_schema import golden_bundles as golden
+from oal_schema import release
+from oal_schema.bundle import bundle_hash, encode, sign
+
+PAYLOAD = encode(golden.bundle())
+SIGNED = sign(PAYLOAD, golden.KEY)
+FACTS = dict(source="online", model="congestion-tree", version=7, run_id="r1", feature_hash=golden.feature_hash(), created_us=5)
+ROLLOUT = {"share": 0.1, "soak_s": 60, "activate_in_s": 0, "metric": "macro_f1", "limit": 0.02}
+
+
+def test_round_trip():
+    key, value = release.record("canary", "site/lab", SIGNED, **FACTS, pinned=True, reason="r", rollout=ROLLOUT)
+    r = release.parse(key.encode(), value)
+    assert key == "canary/site/lab" and (r.slot, r.scope, r.pinned, r.reason, r.rollout) == ("canary", "site/lab", True, "r", ROLLOUT)
+    assert r.signed == SIGNED and r.hash == bundle_hash(PAYLOAD).hex() and r.serial == golden.SERIAL and r.feature_hash == golden.feature_hash()
+
+
+def test_the_record_has_the_contracts_fields():
+    value = json.loads(release.record("online", "ap/ap-1", SIGNED, **FACTS)[1])
+    assert set(value) == {"slot", "scope", "bundle", "hash", "serial", "source", "model", "version", "run_id", "feature_hash", "created_us", "pinned",
+                          "reason", "rollout"}
+    assert value["rollout"] is None and value["pinned"] is False
+
+
+def test_withdrawal():
+    r = release.parse(*release.withdrawal("champion", "fleet"))
+    assert r.signed is None and (r.slot, r.scope) == ("champion", "fleet")
+
+
+@pytest.mark.parametrize("slot, scope", [("king", "fleet"), ("champion", "all"), ("champion", "ap/"), ("champion", "ap/a b"), ("champion", "")])
+def test_unknown_slot_or_scope(slot, scope):
+    with pytest.raises(release.ReleaseError):
+        release.record(slot, scope, SIGNED, **FACTS)
+    with pytest.raises(release.ReleaseError):
+        release.parse(f"{slot}/{scope}", b"{}")
+
+
+@pytest.mark.parametrize("change", [{"source": "me"}, {"rollout": {"share": 1}}])
+def test_what_cannot_be_released(change):
+    with pytest.raises(release.ReleaseError):
+        release.record("champion", "fleet", SIGNED, **(FACTS | change))
+
+
+@pytest.mark.parametrize("change", [{"hash": "00"}, {"serial": 1}, {"slot": "canary"}, {"bundle": "!"}, {"bundle": ""}, {"version": None}])
+def test_records_that_contradict_themselves(change):
+    key, value = release.record("champion", "fleet", SIGNED, **FACTS)
+    with pytest.raises(release.ReleaseError, match="champion/fleet"):
+        release.parse(key, json.dumps(json.loads(value) | change).encode())
+    with pytest.raises(release.ReleaseError):
+        release.parse(key, value[:-1])
+    with pytest.raises(release.ReleaseError):
+        release.parse(key, b"[]")
