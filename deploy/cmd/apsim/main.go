@@ -1,0 +1,121 @@
+// apsim is a fleet of simulated APs for tests and measurements: each holds a long poll over mutual TLS, checks the signature
+// of what it gets, and reports it applied. At the end (SIGTERM, SIGINT) it prints one JSON document.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"sort"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"oal/deploy/internal/bundle"
+	"oal/deploy/internal/pki"
+	"oal/deploy/internal/sim"
+)
+
+// report is what is printed; latencies are from a bundle's serial (the time of its signing) to applied, by version.
+type report struct {
+	APs      int              `json:"aps"`
+	Failures int64            `json:"failures"`
+	LastFail string           `json:"last_failure,omitempty"`
+	CPUS     float64          `json:"cpu_s"`
+	Versions map[uint32]stats `json:"versions"`
+}
+
+type stats struct {
+	Applied int     `json:"applied"`
+	P50MS   float64 `json:"p50_ms"`
+	P99MS   float64 `json:"p99_ms"`
+	MaxMS   float64 `json:"max_ms"`
+}
+
+type latencies struct {
+	lock sync.Mutex // guards ms
+	ms   map[uint32][]float64
+}
+
+func main() {
+	if err := run(); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "apsim:", err)
+		}
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	flags := flag.NewFlagSet("apsim", flag.ContinueOnError)
+	address := flags.String("address", "", "host:port of the push service's AP listener (required)")
+	ca := flags.String("ca", "", "CA certificate that signs the service and the APs (required)")
+	caKey := flags.String("ca-key", "", "its key: apsim makes the APs' certificates in memory (required)")
+	trusted := flags.String("trusted-keys", "", "file of trusted keys (required)")
+	n := flags.Int("aps", 100, "number of APs")
+	name := flags.String("prefix", "sim", "APs are called PREFIX-0001, PREFIX-0002, …")
+	site := flags.String("site", "sim", "their site")
+	wait := flags.Int("wait", 240, "seconds of each long poll")
+	rate := flags.Int("rate", 400, "APs that connect per second")
+	if err := flags.Parse(os.Args[1:]); err != nil {
+		return err
+	}
+	authority, err := pki.Load(*ca, *caKey)
+	if err != nil {
+		return err
+	}
+	keys, err := bundle.ReadKeys(*trusted)
+	if err != nil {
+		return err
+	}
+	out := report{APs: *n, Versions: map[uint32]stats{}}
+	seen := &latencies{ms: map[uint32][]float64{}}
+	var lastFail atomic.Value
+	fleet := &sim.Fleet{Address: *address, Roots: authority.Pool(), Keys: keys, WaitS: *wait, Rate: *rate,
+		OnApplied: func(_ string, b *bundle.Bundle, at time.Time) {
+			seen.add(b.Version, float64(at.UnixMicro()-b.Serial)/1e3)
+		},
+		OnFailed: func(id string, err error) {
+			atomic.AddInt64(&out.Failures, 1)
+			lastFail.Store(id + ": " + err.Error())
+		}}
+	if err := fleet.Add(authority, *name, *site, *n); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	fleet.Start()
+	<-ctx.Done()
+	fleet.Stop()
+	for version, ms := range seen.ms {
+		out.Versions[version] = summarize(ms)
+	}
+	out.LastFail, _ = lastFail.Load().(string)
+	out.CPUS = cpuSeconds()
+	return json.NewEncoder(os.Stdout).Encode(&out)
+}
+
+func (l *latencies) add(version uint32, ms float64) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	l.ms[version] = append(l.ms[version], ms)
+}
+
+func summarize(ms []float64) stats {
+	sort.Float64s(ms)
+	at := func(share float64) float64 { return ms[min(len(ms)-1, int(share*float64(len(ms))))] }
+	return stats{len(ms), at(.5), at(.99), ms[len(ms)-1]}
+}
+
+func cpuSeconds() float64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
+}

@@ -1,0 +1,180 @@
+package admin
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	"encoding/json"
+
+	"oal/deploy/internal/control"
+	"oal/deploy/internal/fleet"
+	"oal/deploy/internal/rollout"
+	"oal/deploy/internal/store"
+)
+
+const (
+	defaultPage = 100
+	maxPage     = 1000
+	maxReason   = 500
+)
+
+// Summary of the fleet: how many APs have what.
+type summary struct {
+	Known     int            `json:"known"`
+	Connected int            `json:"connected"`
+	Current   int            `json:"current"` // have what they should have
+	Rejecting int            `json:"rejecting"`
+	Leading   bool           `json:"leading"`
+	Versions  []versionCount `json:"versions"`
+}
+
+type versionCount struct {
+	Slot    string `json:"slot"`
+	Scope   string `json:"scope"`
+	Model   string `json:"model"`
+	Version uint32 `json:"version"`
+	Desired int    `json:"desired"`
+	Applied int    `json:"applied"`
+}
+
+func (a *Server) summary(w http.ResponseWriter, _ *http.Request) {
+	s := summary{Leading: a.control.Leading(), Versions: []versionCount{}}
+	index := map[string]int{}
+	a.fleet.List("", 1<<30, func(v *fleet.View) bool {
+		s.Known++
+		if v.Connected {
+			s.Connected++
+		}
+		applied := v.Desired == v.Applied
+		if applied {
+			s.Current++
+		}
+		if v.State == fleet.Rejected && v.Reported == v.Desired {
+			s.Rejecting++
+		}
+		scope, version := v.Scope, v.Version
+		if v.Slot == "online" { // a tree of its own for each: one line
+			scope, version = "ap/*", 0
+		}
+		key := fmt.Sprint(v.Slot, " ", scope, " ", v.Model, " ", version)
+		at, known := index[key]
+		if !known {
+			at = len(s.Versions)
+			index[key] = at
+			s.Versions = append(s.Versions, versionCount{Slot: v.Slot, Scope: scope, Model: v.Model, Version: version})
+		}
+		s.Versions[at].Desired++
+		if applied && v.Desired != "" {
+			s.Versions[at].Applied++
+		}
+		return false
+	})
+	reply(w, s)
+}
+
+func (a *Server) listFleet(w http.ResponseWriter, r *http.Request) {
+	limit, err := number(r, "limit", defaultPage, 1, maxPage)
+	if err != nil {
+		failure(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	query := r.URL.Query()
+	site, state := query.Get("site"), query.Get("state")
+	page, more := a.fleet.List(query.Get("after"), int(limit), func(v *fleet.View) bool {
+		return (site == "" || v.Site == site) && (state == "" || v.State == state)
+	})
+	answer := struct {
+		APs  []fleet.View `json:"aps"`
+		Next string       `json:"next"` // give it as `after`; empty at the end
+	}{APs: append([]fleet.View{}, page...)}
+	if more {
+		answer.Next = page[len(page)-1].ID
+	}
+	reply(w, answer)
+}
+
+func (a *Server) getAP(w http.ResponseWriter, r *http.Request) {
+	v, known := a.fleet.Get(r.PathValue("id"))
+	if !known {
+		failure(w, http.StatusNotFound, "no AP of this id has ever asked")
+		return
+	}
+	reply(w, v)
+}
+
+func (a *Server) listRollouts(w http.ResponseWriter, _ *http.Request) {
+	reply(w, map[string][]rollout.Rollout{"rollouts": a.control.Rollouts()})
+}
+
+func (a *Server) abort(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Reason string `json:"reason"`
+	}
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10)).Decode(&body)
+	if err != nil && !errors.Is(err, io.EOF) || len(body.Reason) > maxReason {
+		failure(w, http.StatusBadRequest, fmt.Sprintf(`the body is {"reason": TEXT} with at most %d bytes of text, or empty`, maxReason))
+		return
+	}
+	if body.Reason == "" {
+		body.Reason = "by hand"
+	}
+	a.stepped(w)(a.control.Abort(r.Context(), r.PathValue("id"), body.Reason))
+}
+
+func (a *Server) expand(w http.ResponseWriter, r *http.Request) {
+	a.stepped(w)(a.control.Expand(r.Context(), r.PathValue("id")))
+}
+
+func (a *Server) stepped(w http.ResponseWriter) func(*rollout.Rollout, error) {
+	return func(r *rollout.Rollout, err error) {
+		switch {
+		case errors.Is(err, control.ErrNoRollout):
+			failure(w, http.StatusNotFound, err.Error())
+		case errors.Is(err, control.ErrEnded):
+			failure(w, http.StatusConflict, err.Error())
+		case err != nil:
+			a.logger.Error("a step by hand failed", "error", err)
+			failure(w, http.StatusServiceUnavailable, "the step could not be stored; try again")
+		default:
+			reply(w, r)
+		}
+	}
+}
+
+func (a *Server) history(w http.ResponseWriter, r *http.Request) {
+	before, err := number(r, "before", 0, 0, 1<<62)
+	limit, err2 := number(r, "limit", defaultPage, 1, maxPage)
+	if err := errors.Join(err, err2); err != nil {
+		failure(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	entries, err := a.store.History(r.Context(), before, int(limit))
+	if err != nil {
+		a.logger.Error("reading history failed", "error", err)
+		failure(w, http.StatusServiceUnavailable, "the store does not answer; try again")
+		return
+	}
+	answer := struct {
+		Entries []store.Entry `json:"entries"`
+		Next    int64         `json:"next"` // give it as `before`; 0 at the end
+	}{Entries: append([]store.Entry{}, entries...)}
+	if len(entries) == int(limit) {
+		answer.Next = entries[len(entries)-1].Seq
+	}
+	reply(w, answer)
+}
+
+func number(r *http.Request, name string, otherwise, lowest, highest int64) (int64, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < lowest || n > highest {
+		return 0, fmt.Errorf("%s must be a whole number from %d to %d", name, lowest, highest)
+	}
+	return n, nil
+}

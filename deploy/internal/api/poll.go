@@ -1,0 +1,131 @@
+package api
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"oal/deploy/internal/release"
+)
+
+var tag = regexp.MustCompile(`^(?:W/)?"([0-9a-f]{64})"$`)
+
+// bundle answers with the bundle that the AP should have as soon as that is not the one it has.
+func (s *Server) bundle(w http.ResponseWriter, r *http.Request, id string) {
+	inForce, site, wait, err := pollHeaders(r.Header)
+	if err != nil {
+		s.metrics.Denied.WithLabelValues("bad_request").Inc()
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	poll := s.fleet.Begin(id, site, agent(r.Header), inForce)
+	defer s.fleet.End(poll)
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for waited := false; ; waited = true {
+		rel, activateUS, send := s.fleet.Desired(poll, waited)
+		if send {
+			s.send(w, rel, activateUS)
+			return
+		}
+		select {
+		case <-poll.Wake():
+		case <-timer.C:
+			s.unchanged(w, rel == nil)
+			return
+		case <-poll.Gone():
+			s.unchanged(w, false)
+			return
+		case <-r.Context().Done(): // the AP has gone
+			return
+		case <-s.draining:
+			s.away(w, "the service is stopping")
+			return
+		}
+	}
+}
+
+func (s *Server) send(w http.ResponseWriter, rel *release.Release, activateUS int64) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(sendTimeout))
+	h := w.Header()
+	h.Set("Content-Type", "application/vnd.oal.bundle")
+	h.Set("ETag", `"`+rel.Bundle.Hash+`"`)
+	h.Set("Content-Length", strconv.Itoa(len(rel.Signed)))
+	if activateUS > s.now().UnixMicro() {
+		h.Set("OAL-Activate-At", strconv.FormatInt(activateUS, 10))
+	}
+	s.metrics.Polls.WithLabelValues("200").Inc()
+	s.metrics.Pushed.WithLabelValues(string(rel.Slot)).Inc()
+	s.metrics.PushedBytes.Add(float64(len(rel.Signed)))
+	_, _ = w.Write(rel.Signed) // an AP that does not get it asks again
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+}
+
+func (s *Server) unchanged(w http.ResponseWriter, nothing bool) {
+	code := http.StatusNotModified
+	if nothing {
+		code = http.StatusNoContent
+	}
+	s.metrics.Polls.WithLabelValues(strconv.Itoa(code)).Inc()
+	w.WriteHeader(code)
+}
+
+// away sends an AP to another replica, or back in one to five seconds, so that a fleet does not come back at once.
+func (s *Server) away(w http.ResponseWriter, why string) {
+	s.metrics.Polls.WithLabelValues("503").Inc()
+	w.Header().Set("Connection", "close")
+	retryAfter(w, time.Second+rand.N(4*time.Second))
+	http.Error(w, why, http.StatusServiceUnavailable)
+}
+
+func retryAfter(w http.ResponseWriter, wait time.Duration) {
+	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+}
+
+// pollHeaders are the bundle in force, the site and the longest wait. Without Prefer the answer comes at once.
+func pollHeaders(h http.Header) (inForce, site string, wait time.Duration, err error) {
+	if v := h.Get("If-None-Match"); v != "" {
+		m := tag.FindStringSubmatch(v)
+		if m == nil {
+			return "", "", 0, fmt.Errorf(`If-None-Match must be "HEX", the SHA-256 of the payload of the bundle in force in 64 lower-case digits`)
+		}
+		inForce = m[1]
+	}
+	if site = h.Get("OAL-Site"); site != "" && !release.Name.MatchString(site) {
+		return "", "", 0, fmt.Errorf("OAL-Site must be 1 to 64 letters, digits, dots, dashes and underscores")
+	}
+	for _, preference := range strings.Split(h.Get("Prefer"), ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(preference), "=")
+		if name != "wait" {
+			continue
+		}
+		n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 32)
+		if err != nil {
+			return "", "", 0, fmt.Errorf("Prefer: wait=SECONDS, a whole number")
+		}
+		wait = min(time.Duration(n)*time.Second, maxWait)
+	}
+	return inForce, site, wait, nil
+}
+
+func agent(h http.Header) string {
+	v, _ := strings.CutPrefix(h.Get("User-Agent"), "ap-exporter/")
+	return clip(v, 32)
+}
+
+func clip(s string, n int) string {
+	if len(s) > n {
+		s = s[:n]
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,78 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"time"
+
+	"oal/deploy/internal/fleet"
+)
+
+var (
+	hexHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	// States and Reasons are settings.bundle_states and settings.bundle_reasons; a test compares them.
+	States  = []string{fleet.Applied, fleet.Rejected, fleet.Restored, fleet.Waiting}
+	Reasons = []string{"none", "oversized", "malformed", "unsigned", "unknown_key", "bad_signature", "unsupported_format", "wrong_target",
+		"replayed", "bad_program", "bad_tree", "bad_window_model", "bad_policy", "feature_mismatch", "golden_mismatch", "no_memory"}
+)
+
+type report struct {
+	Bundle string          `json:"bundle"`
+	Serial int64           `json:"serial"`
+	State  string          `json:"state"`
+	Reason string          `json:"reason"`
+	TSUS   int64           `json:"ts_us"`
+	BootID json.RawMessage `json:"boot_id"` // a string: it has 64 bits
+	Agent  string          `json:"agent"`
+}
+
+func (s *Server) status(w http.ResponseWriter, r *http.Request, id string) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+	status, err := readReport(http.MaxBytesReader(w, r.Body, maxStatusBytes))
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	if err != nil {
+		s.metrics.Denied.WithLabelValues("bad_request").Inc()
+		code := http.StatusBadRequest
+		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+			code = http.StatusRequestEntityTooLarge
+		}
+		http.Error(w, err.Error(), code)
+		return
+	}
+	s.metrics.Statuses.WithLabelValues(status.State, status.Reason).Inc()
+	s.fleet.Report(id, status)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func readReport(body io.Reader) (fleet.Status, error) {
+	var in report
+	if err := json.NewDecoder(body).Decode(&in); err != nil {
+		return fleet.Status{}, fmt.Errorf("the body is not a report: %w", err)
+	}
+	if in.Reason == "" {
+		in.Reason = "none"
+	}
+	switch {
+	case !hexHash.MatchString(in.Bundle):
+		return fleet.Status{}, errors.New("bundle must be the hash of a bundle in 64 lower-case hexadecimal digits")
+	case !slices.Contains(States, in.State):
+		return fleet.Status{}, fmt.Errorf("state must be one of %v", States)
+	case !slices.Contains(Reasons, in.Reason):
+		return fleet.Status{}, fmt.Errorf("reason must be one of %v", Reasons)
+	}
+	return fleet.Status{Bundle: in.Bundle, Serial: in.Serial, State: in.State, Reason: in.Reason,
+		BootID: clip(trimQuotes(in.BootID), 20), Agent: clip(in.Agent, 32)}, nil
+}
+
+func trimQuotes(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}

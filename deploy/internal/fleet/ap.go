@@ -1,0 +1,55 @@
+// Package fleet is every AP: what it has, what it should have, and the long poll that it waits in.
+package fleet
+
+import "time"
+
+// AP is what is known of an access point. It is stored; times are microseconds since 1970, 0 is never.
+type AP struct {
+	ID            string `json:"ap_id"`
+	Site          string `json:"site"`
+	Agent         string `json:"agent"`   // version of its exporter
+	BootID        string `json:"boot_id"` // of its latest report
+	Applied       string `json:"applied"` // hash of the bundle in force
+	AppliedSerial int64  `json:"applied_serial"`
+	AppliedUS     int64  `json:"applied_us"`
+	State         string `json:"state"`  // of the latest report: applied, rejected, restored, waiting
+	Reason        string `json:"reason"` // of a rejection
+	Reported      string `json:"reported"`
+	ReportedUS    int64  `json:"reported_us"`
+	LastSeenUS    int64  `json:"last_seen_us"`
+	Connected     bool   `json:"connected"`
+	Replica       string `json:"replica"` // which serves it
+}
+
+// Status is an AP's report, checked.
+type Status struct {
+	Bundle string // hash
+	Serial int64
+	State  string
+	Reason string
+	BootID string
+	Agent  string
+}
+
+// States that an AP reports, by settings.bundle_states.
+const (
+	Applied  = "applied"
+	Rejected = "rejected"
+	Restored = "restored"
+	Waiting  = "waiting"
+)
+
+// retryRejected is how long a bundle that an AP rejected is kept from it: the answer is the same until its keys or memory change.
+const retryRejected = 5 * time.Minute
+
+// connectedFor is how long an AP counts as connected after its last request: between two polls, and while it applies a bundle.
+const connectedFor = 20 * time.Second
+
+// ap is an AP with what only this process knows of it. The fleet's lock guards it.
+type ap struct {
+	AP
+	poll   *Poll
+	desire desire // computed when something changed, for the counts and the admin pages
+	pushed string // hash given to it while it was waiting: its answer is a latency
+	dirty  bool   // not yet stored
+}

@@ -1,0 +1,267 @@
+package fleet
+
+import (
+	"sort"
+	"sync"
+	"time"
+
+	"oal/deploy/internal/release"
+	"oal/deploy/internal/rollout"
+)
+
+// Fleet knows all APs and wakes those whose desired bundle changed.
+type Fleet struct {
+	replica   string
+	now       func() time.Time
+	onApplied func(slot release.Slot, since time.Duration) // an AP that was waiting applied a release this long after it was made
+
+	// lock guards all below, and every ap and Poll reached from it. It is never held over I/O.
+	lock   sync.Mutex
+	aps    map[string]*ap
+	offers map[string]*rollout.Offer   // champion, canary, challenger by KEY
+	online map[string]*release.Release // by AP
+	known  map[string]*release.Release // by hash: those offered or offered before
+}
+
+// New is an empty fleet. onApplied is called without the lock.
+func New(replica string, now func() time.Time, onApplied func(release.Slot, time.Duration)) *Fleet {
+	return &Fleet{replica: replica, now: now, onApplied: onApplied, aps: map[string]*ap{}, offers: map[string]*rollout.Offer{},
+		online: map[string]*release.Release{}, known: map[string]*release.Release{}}
+}
+
+func (f *Fleet) us() int64 { return f.now().UnixMicro() }
+
+// SetOffers replaces what the slots hold. Every AP whose desired bundle changes by it is woken.
+func (f *Fleet) SetOffers(offers []*rollout.Offer, known []*release.Release) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	f.offers = make(map[string]*rollout.Offer, len(offers))
+	for _, offer := range offers {
+		f.offers[release.Key(offer.Slot, offer.Scope)] = offer
+	}
+	f.known = make(map[string]*release.Release, len(known))
+	for _, rel := range known {
+		f.known[rel.Bundle.Hash] = rel
+	}
+	for _, a := range f.aps {
+		f.refresh(a)
+	}
+}
+
+// SetOnline sets an AP's online tree; nil withdraws it.
+func (f *Fleet) SetOnline(id string, rel *release.Release) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	if rel == nil {
+		delete(f.online, id)
+	} else {
+		f.online[id] = rel
+	}
+	if a := f.aps[id]; a != nil {
+		f.refresh(a)
+	}
+}
+
+// Known is the number of APs that ever asked.
+func (f *Fleet) Known() int {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	return len(f.aps)
+}
+
+// refresh computes what an AP should have and wakes its poll if that is something to be told.
+func (f *Fleet) refresh(a *ap) {
+	a.desire = f.resolve(&a.AP, a.Applied)
+	if a.poll != nil && f.due(a, a.poll) {
+		a.poll.wakeUp()
+	}
+}
+
+// Report takes an AP's status.
+func (f *Fleet) Report(id string, s Status) {
+	f.lock.Lock()
+	a, now := f.get(id), f.us()
+	first := a.Reported != s.Bundle || a.State != s.State
+	a.Reported, a.State, a.Reason, a.ReportedUS, a.BootID, a.Agent = s.Bundle, s.State, s.Reason, now, s.BootID, s.Agent
+	a.LastSeenUS, a.Connected, a.Replica, a.dirty = now, true, f.replica, true
+	var slot release.Slot
+	var since time.Duration
+	if s.State == Applied || s.State == Restored {
+		a.Applied, a.AppliedSerial, a.AppliedUS = s.Bundle, s.Serial, now
+		if rel := f.find(id, s.Bundle); rel != nil && first && s.State == Applied && a.pushed == s.Bundle {
+			slot, since = rel.Slot, time.Duration(now-rel.CreatedUS)*time.Microsecond
+		}
+	}
+	f.refresh(a)
+	f.lock.Unlock()
+	if slot != "" {
+		f.onApplied(slot, since)
+	}
+}
+
+func (f *Fleet) get(id string) *ap {
+	a := f.aps[id]
+	if a == nil {
+		a = &ap{AP: AP{ID: id}}
+		f.aps[id] = a
+	}
+	return a
+}
+
+// find is a release by its bundle's hash, of those known to concern this AP.
+func (f *Fleet) find(id, hash string) *release.Release {
+	if rel := f.online[id]; rel != nil && rel.Bundle.Hash == hash {
+		return rel
+	}
+	return f.known[hash]
+}
+
+// IDs of the known APs in a scope, for the members of a rollout.
+func (f *Fleet) IDs(scope string) []string {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	var ids []string
+	for id, a := range f.aps {
+		if inScope(&a.AP, scope) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// Count the APs of a release in a scope.
+func (f *Fleet) Count(hash, scope string) rollout.Counts {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	var c rollout.Counts
+	for _, a := range f.aps {
+		if !inScope(&a.AP, scope) {
+			continue
+		}
+		c.InScope++
+		if a.desire.hash() != hash {
+			continue
+		}
+		c.APs++
+		switch {
+		case a.State == Rejected && a.Reported == hash:
+			c.Rejected++
+		case a.Applied == hash:
+			c.Applied++
+		case a.Connected:
+			c.Pending++
+		}
+	}
+	return c
+}
+
+// Sweep marks APs that have gone as not connected. It returns how many are connected.
+func (f *Fleet) Sweep() (connected int) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	limit := f.now().Add(-connectedFor).UnixMicro()
+	for _, a := range f.aps {
+		if a.Connected && a.poll == nil && a.Replica == f.replica && a.LastSeenUS < limit {
+			a.Connected, a.dirty = false, true
+		}
+		if a.Connected {
+			connected++
+		}
+	}
+	return connected
+}
+
+// Dirty are the APs that changed since the last call, to be stored.
+func (f *Fleet) Dirty() []AP {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	var changed []AP
+	for _, a := range f.aps {
+		if a.dirty {
+			a.dirty = false
+			changed = append(changed, a.AP)
+		}
+	}
+	return changed
+}
+
+// Unstored takes back what could not be stored.
+func (f *Fleet) Unstored(aps []AP) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	for i := range aps {
+		f.get(aps[i].ID).dirty = true
+	}
+}
+
+// Merge takes APs from the store: all at the start, later those that other replicas serve.
+func (f *Fleet) Merge(stored []AP) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	for i := range stored {
+		a := f.get(stored[i].ID)
+		if a.poll != nil || a.dirty || stored[i].LastSeenUS < a.LastSeenUS {
+			continue
+		}
+		a.AP = stored[i]
+		if a.Replica == f.replica {
+			a.Connected = false // its connection ended with the process that had it
+		}
+		a.desire = f.resolve(&a.AP, a.Applied)
+	}
+}
+
+// View is an AP with what it should have.
+type View struct {
+	AP
+	Desired       string `json:"desired"`
+	DesiredSerial int64  `json:"desired_serial"`
+	Slot          string `json:"slot"`
+	Scope         string `json:"scope"`
+	Model         string `json:"model"`
+	Version       uint32 `json:"version"`
+}
+
+func view(a *ap) View {
+	v := View{AP: a.AP}
+	if rel := a.desire.release; rel != nil {
+		v.Desired, v.DesiredSerial, v.Slot, v.Scope = rel.Bundle.Hash, rel.Bundle.Serial, string(rel.Slot), rel.Scope
+		v.Model, v.Version = rel.Bundle.Model, rel.Bundle.Version
+	}
+	return v
+}
+
+// Get is one AP.
+func (f *Fleet) Get(id string) (View, bool) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	a := f.aps[id]
+	if a == nil {
+		return View{}, false
+	}
+	return view(a), true
+}
+
+// List is a page of APs by id, those after the given one that match.
+func (f *Fleet) List(after string, limit int, match func(*View) bool) (page []View, more bool) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	ids := make([]string, 0, len(f.aps))
+	for id := range f.aps {
+		if id > after {
+			ids = append(ids, id)
+		}
+	}
+	sort.Strings(ids)
+	for _, id := range ids {
+		v := view(f.aps[id])
+		if match != nil && !match(&v) {
+			continue
+		}
+		if len(page) == limit {
+			return page, true
+		}
+		page = append(page, v)
+	}
+	return page, false
+}

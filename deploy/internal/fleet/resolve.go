@@ -1,0 +1,100 @@
+package fleet
+
+import (
+	"sort"
+
+	"oal/deploy/internal/release"
+)
+
+// desire is what an AP should have.
+type desire struct {
+	release    *release.Release // nil: nothing
+	activateUS int64
+}
+
+func (d desire) hash() string {
+	if d.release == nil {
+		return ""
+	}
+	return d.release.Bundle.Hash
+}
+
+func inScope(a *AP, scope string) bool {
+	return scope == "fleet" || scope == "site/"+a.Site && a.Site != "" || scope == "ap/"+a.ID
+}
+
+// resolve says what an AP should have that has the bundle inForce (a hash, or nothing).
+//
+// A canary goes before a challenger, and that before the rest: of the champions of fleet and site and the AP's online tree
+// the one with the greatest serial, without online trees where a champion is pinned. An AP takes no bundle older than the
+// one in force unless that one allows it (rollback_to); so the first of the list that it takes is desired. That leads an AP
+// back from an aborted release in two steps where needed: first to the bundle before, then to its newer online tree.
+func (f *Fleet) resolve(a *AP, inForce string) desire {
+	var list []desire
+	for _, slot := range []release.Slot{release.Canary, release.Challenger} {
+		list = append(list, f.pick(slot, a, nil)...)
+	}
+	var pinnedSince int64 // online trees with a greater serial are out
+	base := f.pick(release.Champion, a, func(rel *release.Release, waiting bool) {
+		if rel.Pinned && !waiting {
+			pinnedSince = -1
+		} else if rel.Pinned && pinnedSince == 0 {
+			pinnedSince = rel.Bundle.Serial // it comes to this AP later, which would refuse it after a newer tree
+		}
+	})
+	if rel := f.online[a.ID]; rel != nil && (pinnedSince == 0 || rel.Bundle.Serial < pinnedSince) {
+		base = append(base, desire{release: rel})
+	}
+	sort.SliceStable(base, func(i, j int) bool { return base[i].release.Bundle.Serial > base[j].release.Bundle.Serial })
+	list = append(list, base...)
+	if len(list) == 0 {
+		return desire{}
+	}
+	for _, d := range list {
+		if f.takes(a, inForce, d.release) {
+			return d
+		}
+	}
+	return list[0]
+}
+
+// pick is what a slot offers an AP, the greater serial of site and fleet first. seen is told of each release in the slot.
+func (f *Fleet) pick(slot release.Slot, a *AP, seen func(rel *release.Release, waiting bool)) []desire {
+	var out []desire
+	for _, scope := range []string{"fleet", "site/" + a.Site} {
+		offer := f.offers[release.Key(slot, scope)]
+		rel, activateUS, waiting := offer.Pick(a.ID)
+		if rel != nil {
+			out = append(out, desire{rel, activateUS})
+			if seen != nil {
+				seen(rel, false)
+			}
+		}
+		if waiting && seen != nil {
+			seen(offer.Release, true)
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].release.Bundle.Serial > out[j].release.Bundle.Serial })
+	return out
+}
+
+// takes says whether an AP accepts a bundle by its serial, as far as is known.
+func (f *Fleet) takes(a *AP, inForce string, rel *release.Release) bool {
+	if inForce == "" || inForce == rel.Bundle.Hash {
+		return true
+	}
+	now := f.find(a.ID, inForce)
+	var serial int64
+	switch {
+	case now != nil:
+		serial = now.Bundle.Serial
+		for _, hash := range now.Bundle.RollbackTo {
+			if hash == rel.Bundle.Hash {
+				return true
+			}
+		}
+	case inForce == a.Applied:
+		serial = a.AppliedSerial
+	}
+	return rel.Bundle.Serial > serial
+}

@@ -1,0 +1,46 @@
+// Package kafka reads releases from, and writes rollout steps to, Kafka.
+package kafka
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"oal/deploy/internal/config"
+)
+
+// options of every client. Without a CA the connection is plain, for a broker on a private network.
+func options(c config.Kafka, id string) ([]kgo.Opt, error) {
+	opts := []kgo.Opt{kgo.SeedBrokers(strings.Split(c.Bootstrap, ",")...), kgo.ClientID(id)}
+	if c.CA == "" {
+		return opts, nil
+	}
+	pem, err := os.ReadFile(c.CA)
+	if err != nil {
+		return nil, fmt.Errorf("kafka.ca: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("kafka.ca: %s holds no certificate", c.CA)
+	}
+	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}
+	if c.Cert != "" {
+		// Read anew for each connection: certificates are renewed without a restart.
+		load := func() (*tls.Certificate, error) {
+			cert, err := tls.LoadX509KeyPair(c.Cert, c.Key)
+			if err != nil {
+				return nil, fmt.Errorf("kafka.cert, kafka.key: %w", err)
+			}
+			return &cert, nil
+		}
+		if _, err := load(); err != nil {
+			return nil, err
+		}
+		tlsConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return load() }
+	}
+	return append(opts, kgo.DialTLSConfig(tlsConfig)), nil
+}

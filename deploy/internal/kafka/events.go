@@ -1,0 +1,81 @@
+package kafka
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"oal/deploy/internal/config"
+	"oal/deploy/internal/metric"
+	"oal/deploy/internal/store"
+)
+
+// EventsTopic takes rows of the platform's own tables.
+const EventsTopic = "platform.events.v1"
+
+// Events sends stored rows until they are acknowledged: a row may come twice after a crash, never not at all.
+type Events struct {
+	client  *kgo.Client
+	store   store.Store
+	metrics *metric.Set
+	logger  *slog.Logger
+}
+
+// NewEvents is inert; Run sends.
+func NewEvents(c config.Kafka, s store.Store, m *metric.Set, logger *slog.Logger) (*Events, error) {
+	opts, err := options(c, "oal-deploy-events")
+	if err != nil {
+		return nil, err
+	}
+	client, err := kgo.NewClient(append(opts, kgo.DefaultProduceTopic(EventsTopic), kgo.RecordDeliveryTimeout(20*time.Second))...)
+	if err != nil {
+		return nil, err
+	}
+	return &Events{client, s, m, logger}, nil
+}
+
+// Close ends the connection.
+func (e *Events) Close() { e.client.Close() }
+
+// Run sends what is pending, at each wake and once a second, while the context lives.
+func (e *Events) Run(ctx context.Context, wake <-chan struct{}) {
+	for {
+		if err := e.send(ctx); err != nil && ctx.Err() == nil {
+			e.metrics.Errors.WithLabelValues("kafka").Inc()
+			e.logger.Error("sending rollout steps failed; they are kept and tried again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-wake:
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (e *Events) send(ctx context.Context) error {
+	for {
+		events, err := e.store.Pending(ctx, 100)
+		e.metrics.EventsPending.Set(float64(len(events)))
+		if err != nil || len(events) == 0 {
+			return err
+		}
+		records, seqs := make([]*kgo.Record, len(events)), make([]int64, len(events))
+		for i, event := range events {
+			value, err := json.Marshal(map[string]any{"table": "rollout", "rows": []json.RawMessage{event.Row}})
+			if err != nil {
+				return err
+			}
+			records[i], seqs[i] = &kgo.Record{Value: value}, event.Seq
+		}
+		if err := e.client.ProduceSync(ctx, records...).FirstErr(); err != nil {
+			return err
+		}
+		if err := e.store.Acknowledged(ctx, seqs); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,67 @@
+// Package metric is what the push service counts, for Prometheus.
+package metric
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// Set are the metrics of one service.
+type Set struct {
+	Registry *prometheus.Registry
+
+	Connected     prometheus.Gauge
+	KnownAPs      prometheus.Gauge
+	OpenConns     prometheus.Gauge
+	Polls         *prometheus.CounterVec // by answer: 200, 204, 304, 503
+	Pushed        *prometheus.CounterVec // bundles sent, by slot
+	PushedBytes   prometheus.Counter
+	Statuses      *prometheus.CounterVec // by state, reason
+	Denied        *prometheus.CounterVec // requests refused, by reason
+	Applied       *prometheus.HistogramVec
+	Releases      *prometheus.CounterVec // taken from Kafka, by slot, action
+	Refused       *prometheus.CounterVec // releases refused, by reason
+	RolloutSteps  *prometheus.CounterVec
+	RolloutActive prometheus.Gauge
+	Leader        prometheus.Gauge
+	KafkaLag      prometheus.Gauge
+	EventsPending prometheus.Gauge
+	Errors        *prometheus.CounterVec // by what failed: store, kafka, clickhouse, keys
+}
+
+// New makes and registers all of them.
+func New() *Set {
+	s := &Set{Registry: prometheus.NewRegistry()}
+	gauge := func(name, help string) prometheus.Gauge {
+		g := prometheus.NewGauge(prometheus.GaugeOpts{Name: "oal_deploy_" + name, Help: help})
+		s.Registry.MustRegister(g)
+		return g
+	}
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "oal_deploy_" + name, Help: help}, labels)
+		s.Registry.MustRegister(c)
+		return c
+	}
+	s.Connected = gauge("connected_aps", "APs with an open long poll or a request in the last 20 s, on all replicas.")
+	s.KnownAPs = gauge("known_aps", "APs that ever asked.")
+	s.OpenConns = gauge("ap_connections", "Connections of APs to this replica.")
+	s.Polls = counter("polls_total", "Long polls answered, by status code.", "code")
+	s.Pushed = counter("bundles_sent_total", "Bundles sent to APs, by slot.", "slot")
+	s.PushedBytes = counter("bundle_bytes_sent_total", "Bytes of bundles sent to APs.").WithLabelValues()
+	s.Statuses = counter("statuses_total", "Reports of APs, by state and reason.", "state", "reason")
+	s.Denied = counter("denied_total", "Requests of APs refused, by reason.", "reason")
+	s.Applied = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "oal_deploy_release_to_applied_seconds",
+		Help:    "From the making of a release to the report `applied` of an AP that was waiting for it, by slot.",
+		Buckets: []float64{.01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30}}, []string{"slot"})
+	s.Registry.MustRegister(s.Applied)
+	s.Releases = counter("releases_total", "Releases and withdrawals taken from Kafka, by slot.", "slot", "action")
+	s.Refused = counter("releases_refused_total", "Records refused at the door, by reason.", "reason")
+	s.RolloutSteps = counter("rollout_steps_total", "Steps of rollouts taken by this replica.", "step")
+	s.RolloutActive = gauge("rollouts_active", "Rollouts that are started, soaking or expanded and not completed.")
+	s.Leader = gauge("leader", "1 while this replica takes the steps of rollouts.")
+	s.KafkaLag = gauge("kafka_lag_records", "Records of ap.bundles.v1 not yet read.")
+	s.EventsPending = gauge("events_pending", "Rows for platform.events.v1 not yet acknowledged.")
+	s.Errors = counter("errors_total", "Failures of what the service depends on; each is retried.", "of")
+	s.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return s
+}

@@ -1,0 +1,116 @@
+// Package pki makes certificates for the simulated fleet and the tests: CN = name, OU = role, O = oal, as the platform's.
+package pki
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Authority signs certificates.
+type Authority struct {
+	Certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	leafKey     *ecdsa.PrivateKey // of all it issues: thousands of keys would prove no more
+}
+
+// New makes an authority that is in memory only.
+func New() (*Authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	template := certificate("test CA", "ca")
+	template.IsCA, template.BasicConstraintsValid, template.KeyUsage = true, true, x509.KeyUsageCertSign
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	return withKey(parsed, key)
+}
+
+// Load reads an authority's certificate and PKCS#8 key.
+func Load(certFile, keyFile string) (*Authority, error) {
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return nil, err
+	}
+	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
+	if !ok {
+		return nil, errors.New(keyFile + ": not an ECDSA key")
+	}
+	return withKey(pair.Leaf, key)
+}
+
+func withKey(cert *x509.Certificate, key *ecdsa.PrivateKey) (*Authority, error) {
+	leaf, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	return &Authority{cert, key, leaf}, err
+}
+
+func certificate(name, role string) *x509.Certificate {
+	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	return &x509.Certificate{SerialNumber: serial, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(1, 0, 0),
+		Subject: pkix.Name{CommonName: name, OrganizationalUnit: []string{role}, Organization: []string{"oal"}}}
+}
+
+// Issue makes a certificate; one of role service is also a server's, for loopback.
+func (a *Authority) Issue(name, role string) (tls.Certificate, error) {
+	template := certificate(name, role)
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	if role == "service" {
+		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
+		template.DNSNames, template.IPAddresses = []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.Certificate, a.leafKey.Public(), a.key)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: a.leafKey}, nil
+}
+
+// Pool trusts this authority.
+func (a *Authority) Pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.Certificate)
+	return pool
+}
+
+// Write puts ca.crt, ca.key and NAME.crt, NAME.key of a service into a folder.
+func (a *Authority) Write(folder, name string) error {
+	cert, err := a.Issue(name, "service")
+	if err != nil {
+		return err
+	}
+	for file, content := range map[string]any{"ca.crt": a.Certificate.Raw, "ca.key": a.key, name + ".crt": cert.Certificate[0], name + ".key": a.leafKey} {
+		kind, der := "CERTIFICATE", []byte(nil)
+		switch v := content.(type) {
+		case []byte:
+			der = v
+		case *ecdsa.PrivateKey:
+			kind = "PRIVATE KEY"
+			if der, err = x509.MarshalPKCS8PrivateKey(v); err != nil {
+				return err
+			}
+		}
+		if err := os.WriteFile(filepath.Join(folder, file), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+			return fmt.Errorf("writing a certificate: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+// Package release is a record of ap.bundles.v1: a signed bundle in a slot for a scope.
+package release
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"oal/deploy/internal/bundle"
+)
+
+// Slot is what a bundle is released as.
+type Slot string
+
+const (
+	Champion   Slot = "champion"
+	Canary     Slot = "canary"
+	Challenger Slot = "challenger"
+	Online     Slot = "online"
+)
+
+// Name is what an AP id or a site may look like; 64 is the limit of a certificate's CN.
+var Name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// Plan is how a release is rolled out.
+type Plan struct {
+	Share       float64  `json:"share"`         // of the APs in scope that have it first, 0 to 1
+	SoakS       float64  `json:"soak_s"`        // from the first AP that applied it to all; 0 = it stays with its share
+	ActivateInS float64  `json:"activate_in_s"` // APs use it this long after the step that gave it to them
+	Metric      string   `json:"metric"`        // abort metric; empty for the share of rejections alone
+	Limit       *float64 `json:"limit"`         // above this it is aborted
+}
+
+// Release is one release, checked.
+type Release struct {
+	Slot      Slot
+	Scope     string
+	Bundle    bundle.Bundle
+	Signed    []byte // what an AP gets
+	RunID     string
+	CreatedUS int64
+	Pinned    bool // no online trees in its scope
+	Reason    string
+	Plan      *Plan // nil: everyone at once
+	Raw       []byte
+}
+
+// Key is the record's key, SLOT/SCOPE.
+func Key(slot Slot, scope string) string { return string(slot) + "/" + scope }
+
+func (r *Release) Key() string { return Key(r.Slot, r.Scope) }
+
+// ID names the rollout of this release. The same bundle released again is another rollout.
+func (r *Release) ID() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d", r.Key(), r.Bundle.Hash, r.CreatedUS))
+	return hex.EncodeToString(sum[:6])
+}
+
+// ParseKey splits a record's key and checks slot and scope.
+func ParseKey(key string) (Slot, string, error) {
+	name, scope, _ := strings.Cut(key, "/")
+	slot := Slot(name)
+	kind, of, named := strings.Cut(scope, "/")
+	site, ap := kind == "site" && named && Name.MatchString(of), kind == "ap" && named && Name.MatchString(of)
+	ok := false
+	switch slot {
+	case Champion, Canary, Challenger:
+		ok = scope == "fleet" || site
+	case Online:
+		ok = ap
+	}
+	if !ok {
+		return "", "", fmt.Errorf("`%.80s` is not SLOT/SCOPE: champion, canary or challenger with fleet or site/SITE, or online/ap/AP_ID", key)
+	}
+	return slot, scope, nil
+}
+
+type record struct {
+	Slot      Slot   `json:"slot"`
+	Scope     string `json:"scope"`
+	Bundle    []byte `json:"bundle"`
+	Hash      string `json:"hash"`
+	Serial    int64  `json:"serial"`
+	Source    string `json:"source"`
+	RunID     string `json:"run_id"`
+	CreatedUS int64  `json:"created_us"`
+	Pinned    bool   `json:"pinned"`
+	Reason    string `json:"reason"`
+	Rollout   *Plan  `json:"rollout"`
+}
+
+// Error says why a record is refused; Reason is one of settings.bundle_reasons, or bad_record.
+type Error struct{ Reason, Detail string }
+
+func (e *Error) Error() string { return e.Reason + ": " + e.Detail }
+
+func refuse(format string, args ...any) error {
+	return &Error{"bad_record", fmt.Sprintf(format, args...)}
+}
+
+// Parse checks a record and the bundle in it. Errors are *Error. A record without value is not for it: that is a withdrawal.
+func Parse(key string, value []byte, keys bundle.Keys) (*Release, error) {
+	slot, scope, err := ParseKey(key)
+	if err != nil {
+		return nil, refuse("%v", err)
+	}
+	var r record
+	if err := json.Unmarshal(value, &r); err != nil {
+		return nil, refuse("the value is not a release: %v", err)
+	}
+	if r.Slot != slot || r.Scope != scope {
+		return nil, refuse("the record says %s/%s, its key %s", r.Slot, r.Scope, key)
+	}
+	b, err := bundle.Open(r.Bundle, keys)
+	if err != nil {
+		var refused *bundle.Error
+		errors.As(err, &refused)
+		return nil, &Error{refused.Reason, refused.Detail}
+	}
+	if err := agree(&r, b); err != nil {
+		return nil, err
+	}
+	plan, err := checkPlan(slot, r.Rollout)
+	if err != nil {
+		return nil, err
+	}
+	out := &Release{Slot: slot, Scope: scope, Bundle: *b, Signed: r.Bundle, RunID: r.RunID, CreatedUS: r.CreatedUS,
+		Pinned: r.Pinned, Reason: r.Reason, Plan: plan}
+	if slot != Online {
+		out.Raw = bytes.Clone(value) // kept in the store, so that an abort can put it back after compaction removed it
+	}
+	return out, nil
+}
+
+// agree compares what the record says of its bundle with what is signed.
+func agree(r *record, b *bundle.Bundle) error {
+	source := bundle.Registry
+	if r.Slot == Online {
+		source = bundle.Online
+	}
+	switch {
+	case b.Target != r.Scope && b.Target != "fleet":
+		return &Error{"wrong_target", fmt.Sprintf("the bundle is for %s, the release for %s", b.Target, r.Scope)}
+	case r.Hash != b.Hash:
+		return refuse("the record names hash %.64s, the bundle has %s", r.Hash, b.Hash)
+	case r.Serial != b.Serial:
+		return refuse("the record names serial %d, the bundle has %d", r.Serial, b.Serial)
+	case b.Source != source || r.Source != string(source):
+		return refuse("slot %s takes bundles of source %s; the record says %s, the bundle %s", r.Slot, source, r.Source, b.Source)
+	}
+	return nil
+}
+
+// DefaultShare of a canary or challenger whose release names none.
+const DefaultShare = 0.1
+
+func checkPlan(slot Slot, p *Plan) (*Plan, error) {
+	if p == nil {
+		p = &Plan{}
+	}
+	plan := *p
+	switch {
+	case plan.Share < 0 || plan.Share > 1:
+		return nil, refuse("rollout.share is %g, it must be from 0 to 1", plan.Share)
+	case plan.SoakS < 0 || plan.ActivateInS < 0:
+		return nil, refuse("rollout.soak_s and rollout.activate_in_s cannot be negative")
+	case slot == Online:
+		return nil, nil
+	}
+	if plan.Share == 0 {
+		plan.Share = map[Slot]float64{Champion: 1, Canary: DefaultShare, Challenger: DefaultShare}[slot]
+	}
+	if slot == Champion && plan.Share == 1 && plan.SoakS == 0 && plan.ActivateInS == 0 {
+		return nil, nil
+	}
+	return &plan, nil
+}

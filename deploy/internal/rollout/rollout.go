@@ -1,0 +1,127 @@
+// Package rollout says who gets a release, and when it goes on, ends or is taken back. It is pure: no clock, no I/O.
+package rollout
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"sort"
+
+	"oal/deploy/internal/release"
+)
+
+// Step is a phase of a rollout, and the name of the step that led there.
+type Step string
+
+const (
+	Started    Step = "started"    // its members have it as their desired state
+	Soaking    Step = "soaking"    // the first AP applied it
+	Expanded   Step = "expanded"   // every AP in its scope has it as its desired state
+	Completed  Step = "completed"  // every AP that is connected has answered
+	Aborted    Step = "aborted"    // its members are given back what the slot had before
+	Superseded Step = "superseded" // another release took its slot, or it was withdrawn
+)
+
+// Rollout is one release on its way. It is stored at every step.
+type Rollout struct {
+	ID        string       `json:"id"`
+	Slot      release.Slot `json:"slot"`
+	Scope     string       `json:"scope"`
+	Hash      string       `json:"hash"`
+	Serial    int64        `json:"serial"`
+	Model     string       `json:"model"`
+	Version   uint32       `json:"version"`
+	CreatedUS int64        `json:"created_us"`
+
+	Share       float64  `json:"share"`
+	Threshold   uint64   `json:"threshold,string"` // an AP whose position is at most this is a member
+	SoakS       float64  `json:"soak_s"`
+	ActivateInS float64  `json:"activate_in_s"`
+	Metric      string   `json:"metric"`
+	Limit       *float64 `json:"limit"`
+
+	Step       Step   `json:"step"`
+	All        bool   `json:"all"` // everyone in scope, not only members
+	StartedUS  int64  `json:"started_us"`
+	AppliedUS  int64  `json:"applied_us"`  // the first AP applied it; 0 = none yet
+	StepUS     int64  `json:"step_us"`     // latest step
+	ActivateUS int64  `json:"activate_us"` // APs use it from then on; 0 = at once
+	Detail     string `json:"detail"`
+
+	APs      int      `json:"aps"`
+	Applied  int      `json:"applied"`
+	Rejected int      `json:"rejected"`
+	Value    *float64 `json:"value"` // of the metric; nil = not measured
+
+	Fallback  *Fallback `json:"fallback"`
+	Withdrawn bool      `json:"withdrawn,omitempty"` // superseded by nothing
+	Revision  int64     `json:"revision"`            // grows with every change; the store refuses one that is not the next
+}
+
+// Fallback is what the slot had before.
+type Fallback struct {
+	ID        string `json:"id"`
+	Hash      string `json:"hash"`
+	Threshold uint64 `json:"threshold,string"`
+	All       bool   `json:"all"`
+}
+
+// Active says whether the rollout still waits for something.
+func (r *Rollout) Active() bool { return r.Step == Started || r.Step == Soaking || r.Step == Expanded }
+
+// Live says whether APs are given it.
+func (r *Rollout) Live() bool { return r.Step != Aborted && r.Step != Superseded }
+
+// Position is where an AP stands among those of a rollout: a stable, evenly spread number.
+func Position(id, ap string) uint64 {
+	sum := sha256.Sum256([]byte(id + "\x00" + ap))
+	return binary.BigEndian.Uint64(sum[:8])
+}
+
+// Threshold is the position up to which a share of these APs are members: at least one of them.
+// With no AP known it is the share of all positions there are.
+func Threshold(id string, share float64, aps []string) uint64 {
+	if share >= 1 {
+		return math.MaxUint64
+	}
+	if len(aps) == 0 {
+		return uint64(share * math.MaxUint64)
+	}
+	positions := make([]uint64, len(aps))
+	for i, ap := range aps {
+		positions[i] = Position(id, ap)
+	}
+	sort.Slice(positions, func(i, j int) bool { return positions[i] < positions[j] })
+	return positions[max(1, min(len(aps), int(math.Round(share*float64(len(aps))))))-1]
+}
+
+// New begins the rollout of a release. before is the rollout that the slot had, if any; aps are the known APs in scope.
+func New(rel *release.Release, before *Rollout, aps []string, nowUS int64) *Rollout {
+	r := &Rollout{ID: rel.ID(), Slot: rel.Slot, Scope: rel.Scope, Hash: rel.Bundle.Hash, Serial: rel.Bundle.Serial,
+		Model: rel.Bundle.Model, Version: rel.Bundle.Version, CreatedUS: rel.CreatedUS,
+		Share: 1, Threshold: math.MaxUint64, All: true, Step: Started, StartedUS: nowUS, StepUS: nowUS, Detail: rel.Reason}
+	if p := rel.Plan; p != nil {
+		r.Share, r.SoakS, r.ActivateInS, r.Metric, r.Limit = p.Share, p.SoakS, p.ActivateInS, p.Metric, p.Limit
+		r.Threshold, r.All = Threshold(r.ID, p.Share, aps), p.Share >= 1
+		if p.ActivateInS > 0 {
+			r.ActivateUS = rel.CreatedUS + seconds(p.ActivateInS)
+		}
+	}
+	r.Fallback = fallback(before)
+	return r
+}
+
+// fallback is the earlier rollout itself if all of its APs have it, or else what it would have fallen back to.
+func fallback(before *Rollout) *Fallback {
+	if before == nil || before.Withdrawn {
+		return nil
+	}
+	// A superseded rollout is one that a release replaced; whether it had got through is what All says.
+	settled := before.Step != Aborted && (before.All || before.Slot != release.Champion)
+	if settled {
+		return &Fallback{ID: before.ID, Hash: before.Hash, Threshold: before.Threshold, All: before.All}
+	}
+	return before.Fallback
+}
+
+func seconds(s float64) int64 { return int64(s * 1e6) }

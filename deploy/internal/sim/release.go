@@ -1,0 +1,60 @@
+package sim
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"os"
+
+	"oal/deploy/internal/bundle"
+	"oal/deploy/internal/release"
+)
+
+// Signer makes releases, as the trainer and the registry do; the models in them are random bytes of the given size.
+type Signer struct {
+	Key  ed25519.PrivateKey
+	Size int // of the tree in bytes
+}
+
+// NewSigner makes a key, and the file of trusted keys that names it.
+func NewSigner(trustedKeys string) (*Signer, error) {
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	line := "ed25519 " + base64.StdEncoding.EncodeToString(public) + " simulated\n"
+	return &Signer{private, 3500}, os.WriteFile(trustedKeys, []byte(line), 0o600)
+}
+
+// Keys are those that trust this signer.
+func (s *Signer) Keys() bundle.Keys {
+	public := s.Key.Public().(ed25519.PublicKey)
+	return bundle.Keys{bundle.KeyID(public): public}
+}
+
+// Release makes a record of ap.bundles.v1. Serial and time of release are nowUS. It returns the bundle's hash too.
+func (s *Signer) Release(slot release.Slot, scope string, version uint32, nowUS int64, change func(record map[string]any), rollbackTo ...string) (key string, value []byte, hash string) {
+	tree := make([]byte, s.Size)
+	_, _ = rand.Read(tree)
+	source := bundle.Registry
+	if slot == release.Online {
+		source = bundle.Online
+	}
+	signed := bundle.Sign(bundle.Bundle{Serial: nowUS, Target: scope, Source: source, Model: "congestion", Version: version, RollbackTo: rollbackTo},
+		[]byte{8, 1}, tree, s.Key)
+	b, err := bundle.Open(signed, s.Keys())
+	if err != nil {
+		panic(err) // it was just signed
+	}
+	record := map[string]any{"slot": slot, "scope": scope, "bundle": signed, "hash": b.Hash, "serial": b.Serial, "source": source,
+		"model": b.Model, "version": version, "run_id": "", "feature_hash": 0, "created_us": nowUS, "pinned": false, "reason": "", "rollout": nil}
+	if change != nil {
+		change(record)
+	}
+	value, err = json.Marshal(record)
+	if err != nil {
+		panic(err)
+	}
+	return release.Key(slot, scope), value, b.Hash
+}

@@ -1,0 +1,253 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"oal/deploy/internal/fleet"
+	"oal/deploy/internal/rollout"
+)
+
+// leaderLock is the advisory lock that the leading replica holds: "OAL push" in ASCII.
+const leaderLock int64 = 0x4f414c2070757368
+
+const tables = `
+CREATE TABLE IF NOT EXISTS oal_rollout (id text PRIMARY KEY, revision bigint NOT NULL, doc jsonb NOT NULL);
+CREATE TABLE IF NOT EXISTS oal_release (hash text PRIMARY KEY, key text NOT NULL, raw bytea NOT NULL);
+CREATE TABLE IF NOT EXISTS oal_history (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, pending boolean NOT NULL, doc jsonb NOT NULL);
+CREATE INDEX IF NOT EXISTS oal_history_pending ON oal_history (seq) WHERE pending;
+CREATE TABLE IF NOT EXISTS oal_ap (id text PRIMARY KEY, changed timestamptz NOT NULL DEFAULT clock_timestamp(), doc jsonb NOT NULL);
+CREATE INDEX IF NOT EXISTS oal_ap_changed ON oal_ap (changed);`
+
+// Postgres is the store that several replicas share.
+type Postgres struct{ pool *pgxpool.Pool }
+
+// OpenPostgres connects with the connection string in the file and makes the tables.
+func OpenPostgres(ctx context.Context, dsnFile string) (*Postgres, error) {
+	dsn, err := os.ReadFile(dsnFile)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	pool, err := pgxpool.New(ctx, strings.TrimSpace(string(dsn)))
+	if err != nil {
+		return nil, fmt.Errorf("store: %s holds no usable connection string: %w", dsnFile, err)
+	}
+	p := &Postgres{pool}
+	// Two replicas that start together would both make the tables.
+	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", leaderLock+1); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, tables)
+		return err
+	})
+	if err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("store: PostgreSQL: %w", err)
+	}
+	return p, nil
+}
+
+func (p *Postgres) Close() error                   { p.pool.Close(); return nil }
+func (p *Postgres) Shared() bool                   { return true }
+func (p *Postgres) Ping(ctx context.Context) error { return p.pool.Ping(ctx) }
+
+// Lead takes the advisory lock on a connection of its own. Losing that connection is losing the lead.
+func (p *Postgres) Lead(ctx context.Context) (context.Context, error) {
+	conn, err := p.pool.Acquire(ctx)
+	if err != nil {
+		return nil, wrap("connecting to lead", err)
+	}
+	own := conn.Hijack()
+	for {
+		var mine bool
+		if err := own.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", leaderLock).Scan(&mine); err != nil {
+			closeQuietly(own)
+			return nil, wrap("asking to lead", err)
+		}
+		if mine {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			closeQuietly(own)
+			return nil, ctx.Err()
+		case <-time.After(500 * time.Millisecond):
+		}
+	}
+	lead, end := context.WithCancel(ctx)
+	go func() {
+		defer end()
+		defer closeQuietly(own)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Second):
+			}
+			check, cancel := context.WithTimeout(ctx, 3*time.Second)
+			err := own.Ping(check)
+			cancel()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return lead, nil
+}
+
+func closeQuietly(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = conn.Close(ctx) // the lock goes with the session, however that ends
+}
+
+func (p *Postgres) Rollouts(ctx context.Context) ([]*rollout.Rollout, error) {
+	rows, _ := p.pool.Query(ctx, "SELECT doc FROM oal_rollout")
+	all, err := pgx.CollectRows(rows, scanJSON[*rollout.Rollout])
+	return all, wrap("reading rollouts", err)
+}
+
+func (p *Postgres) Step(ctx context.Context, r *rollout.Rollout, entries []Entry) error {
+	doc, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return wrap("storing a rollout's step", pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		sql, args := "UPDATE oal_rollout SET revision = $2, doc = $3 WHERE id = $1 AND revision = $2 - 1", []any{r.ID, r.Revision, doc}
+		if r.Revision == 1 {
+			sql = "INSERT INTO oal_rollout (id, revision, doc) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+		}
+		done, err := tx.Exec(ctx, sql, args...)
+		if err != nil {
+			return err
+		}
+		if done.RowsAffected() != 1 {
+			return ErrConflict
+		}
+		for _, e := range entries {
+			if err := insertHistory(ctx, tx, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+type execer interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+func insertHistory(ctx context.Context, db execer, e Entry) error {
+	doc, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	var seq int64
+	return db.QueryRow(ctx, "INSERT INTO oal_history (pending, doc) VALUES ($1, $2) RETURNING seq", e.Row != nil, doc).Scan(&seq)
+}
+
+func (p *Postgres) Forget(ctx context.Context, ids []string) error {
+	_, err := p.pool.Exec(ctx, "DELETE FROM oal_rollout WHERE id = ANY($1)", ids)
+	return wrap("forgetting rollouts", err)
+}
+
+func (p *Postgres) SaveRelease(ctx context.Context, hash, key string, raw []byte) error {
+	_, err := p.pool.Exec(ctx, "INSERT INTO oal_release (hash, key, raw) VALUES ($1, $2, $3) ON CONFLICT (hash) DO UPDATE SET key = $2, raw = $3",
+		hash, key, raw)
+	return wrap("storing a release", err)
+}
+
+func (p *Postgres) Release(ctx context.Context, hash string) (key string, raw []byte, err error) {
+	err = p.pool.QueryRow(ctx, "SELECT key, raw FROM oal_release WHERE hash = $1", hash).Scan(&key, &raw)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil, nil
+	}
+	return key, raw, wrap("reading a release", err)
+}
+
+func (p *Postgres) KeepReleases(ctx context.Context, hashes map[string]bool) error {
+	keep := make([]string, 0, len(hashes))
+	for hash := range hashes {
+		keep = append(keep, hash)
+	}
+	_, err := p.pool.Exec(ctx, "DELETE FROM oal_release WHERE NOT hash = ANY($1)", keep)
+	return wrap("removing old releases", err)
+}
+
+func (p *Postgres) Log(ctx context.Context, e Entry) error {
+	if err := insertHistory(ctx, p.pool, e); err != nil {
+		return wrap("storing history", err)
+	}
+	_, err := p.pool.Exec(ctx, "DELETE FROM oal_history WHERE NOT pending AND seq <= (SELECT max(seq) FROM oal_history) - $1", keepHistory)
+	return wrap("shortening history", err)
+}
+
+func (p *Postgres) History(ctx context.Context, before int64, limit int) ([]Entry, error) {
+	rows, _ := p.pool.Query(ctx, "SELECT seq, doc FROM oal_history WHERE $1 = 0 OR seq < $1 ORDER BY seq DESC LIMIT $2", before, limit)
+	entries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e Entry, err error) {
+		var seq int64
+		var doc []byte
+		if err = row.Scan(&seq, &doc); err == nil {
+			err = json.Unmarshal(doc, &e)
+		}
+		e.Seq = seq
+		return e, err
+	})
+	return entries, wrap("reading history", err)
+}
+
+func (p *Postgres) Pending(ctx context.Context, limit int) ([]Event, error) {
+	rows, _ := p.pool.Query(ctx, "SELECT seq, doc->'row' FROM oal_history WHERE pending ORDER BY seq LIMIT $1", limit)
+	events, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e Event, err error) {
+		var doc []byte
+		err = row.Scan(&e.Seq, &doc)
+		e.Row = doc
+		return e, err
+	})
+	return events, wrap("reading events", err)
+}
+
+func (p *Postgres) Acknowledged(ctx context.Context, seqs []int64) error {
+	_, err := p.pool.Exec(ctx, "UPDATE oal_history SET pending = false WHERE seq = ANY($1)", seqs)
+	return wrap("marking sent events", err)
+}
+
+func (p *Postgres) SaveAPs(ctx context.Context, aps []fleet.AP) error {
+	ids, docs := make([]string, len(aps)), make([]string, len(aps))
+	for i := range aps {
+		doc, err := json.Marshal(&aps[i])
+		if err != nil {
+			return err
+		}
+		ids[i], docs[i] = aps[i].ID, string(doc)
+	}
+	// An AP that moved to another replica may be written by both: the later sight of it stays.
+	_, err := p.pool.Exec(ctx, `INSERT INTO oal_ap AS old (id, doc) SELECT id, doc::jsonb FROM unnest($1::text[], $2::text[]) AS new (id, doc) ORDER BY id
+		ON CONFLICT (id) DO UPDATE SET doc = excluded.doc, changed = clock_timestamp()
+		WHERE (excluded.doc->>'last_seen_us')::bigint >= (old.doc->>'last_seen_us')::bigint`, ids, docs)
+	return wrap("storing APs", err)
+}
+
+func (p *Postgres) APs(ctx context.Context, changedSince time.Time) ([]fleet.AP, error) {
+	// A transaction becomes visible after its timestamps: look back a little further.
+	rows, _ := p.pool.Query(ctx, "SELECT doc FROM oal_ap WHERE changed >= $1", changedSince.Add(-5*time.Second))
+	aps, err := pgx.CollectRows(rows, scanJSON[fleet.AP])
+	return aps, wrap("reading APs", err)
+}
+
+func scanJSON[T any](row pgx.CollectableRow) (value T, err error) {
+	var doc []byte
+	if err = row.Scan(&doc); err == nil {
+		err = json.Unmarshal(doc, &value)
+	}
+	return value, err
+}

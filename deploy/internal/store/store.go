@@ -1,0 +1,63 @@
+// Package store keeps what must survive the process: rollouts with their steps, the releases they need, and the APs.
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"oal/deploy/internal/fleet"
+	"oal/deploy/internal/rollout"
+)
+
+// ErrConflict: another replica took a step of this rollout first.
+var ErrConflict = errors.New("the rollout was changed by another replica")
+
+// Entry is one line of the history. Kind is rollout, refused (a release at the door) or denied (an AP).
+type Entry struct {
+	Seq    int64           `json:"seq"`
+	TSUS   int64           `json:"ts_us"`
+	Kind   string          `json:"kind"`
+	Key    string          `json:"key"` // SLOT/SCOPE, or the record's key as it came
+	Detail string          `json:"detail"`
+	Row    json.RawMessage `json:"row,omitempty"` // the row of platform.events.v1, for kind rollout
+}
+
+// Event is a row that waits to be acknowledged by Kafka.
+type Event struct {
+	Seq int64
+	Row json.RawMessage
+}
+
+// Store is durable: a method that returned nil has written.
+type Store interface {
+	// Lead waits until this replica leads and returns a context that ends when it no longer does.
+	Lead(ctx context.Context) (context.Context, error)
+
+	Rollouts(ctx context.Context) ([]*rollout.Rollout, error)
+	// Step stores a rollout whose Revision is one more than the stored one's, in one transaction with its history and events.
+	Step(ctx context.Context, r *rollout.Rollout, entries []Entry) error
+	// Forget removes rollouts that nothing refers to.
+	Forget(ctx context.Context, ids []string) error
+
+	SaveRelease(ctx context.Context, hash, key string, raw []byte) error
+	Release(ctx context.Context, hash string) (key string, raw []byte, err error) // nil raw: there is none
+	KeepReleases(ctx context.Context, hashes map[string]bool) error
+
+	Log(ctx context.Context, e Entry) error
+	History(ctx context.Context, before int64, limit int) ([]Entry, error) // newest first; before 0: from the newest
+	Pending(ctx context.Context, limit int) ([]Event, error)               // rows not yet acknowledged, oldest first
+	Acknowledged(ctx context.Context, seqs []int64) error
+
+	SaveAPs(ctx context.Context, aps []fleet.AP) error
+	APs(ctx context.Context, changedSince time.Time) ([]fleet.AP, error) // zero time: all
+
+	// Shared says whether other replicas may write to it.
+	Shared() bool
+	Ping(ctx context.Context) error
+	Close() error
+}
+
+// keepHistory bounds the history.
+const keepHistory = 20000
