@@ -42,6 +42,7 @@ def register(add) -> None:
     compare.add_argument("--folds", type=int, default=4, help="test parts (default 4)")
     compare.add_argument("--test-share", type=float, default=0.6, help="latest share of the items that is judged (default 0.6)")
     compare.add_argument("--online-settings", metavar="FILE", type=Path, help="default: training/online.yaml")
+    compare.add_argument("--no-window", action="store_true", help="leave the window model's table out")
     compare.add_argument("--out", metavar="DIR", type=Path, help="write report.md, report.json and pictures there")
     compare.set_defaults(run=run_compare)
 
@@ -170,7 +171,9 @@ def run_evaluate(arguments) -> int:
 def run_compare(arguments) -> int:
     from oal_training.batch import compare
 
-    print(compare.run(arguments.items, arguments.models.split(",") if arguments.models else None, arguments.folds, arguments.test_share, arguments.online_settings, arguments.out, log))
+    print(compare.run(arguments.items, arguments.models.split(",") if arguments.models else None, arguments.folds, arguments.test_share, arguments.online_settings, arguments.out, log), flush=True)
+    if not arguments.no_window:
+        print("\n" + compare.window_table(log))
     return 0
 
 

@@ -15,6 +15,7 @@ from oal_training.batch.models import Model, ModelSpec
 from oal_training.batch.persistence import Persistence, onset_score
 
 PERSISTENCE = "persistence"
+LEAST_BLOCKS = 8  # fewer are no sample to draw from
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +85,15 @@ def fold_by_fold(items: Items, folds: list[split.Fold], specs: dict[str, ModelSp
 
 
 def judge(items: Items, spec: split.SplitSpec, specs: dict[str, ModelSpec], block_s: float = 30.0, rounds: int = 300, log=print,
-          others: dict[str, tuple[np.ndarray, np.ndarray]] | None = None) -> Judged:
-    """Everything about one way of splitting. `others`: predictions made elsewhere, (class, probabilities) of all items."""
+          others: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] | None = None) -> Judged:
+    """Everything about one way of splitting. `others`: predictions made elsewhere, (class, probabilities, mask of the items that they are for)
+    of all items; persistence stands in for the rest."""
     rows, found, notes = fold_by_fold(items, split.folds(items, spec), specs, log)
-    found |= {name: (predicted[rows], proba[rows]) for name, (predicted, proba) in (others or {}).items()}
+    baseline = found.pop(PERSISTENCE)
+    for name, (predicted, proba, covered) in (others or {}).items():
+        there = covered[rows]
+        found[name] = (np.where(there, predicted[rows], baseline[0]), np.where(there[:, None], proba[rows], baseline[1]))
+    found[PERSISTENCE] = baseline
     return assemble(items, rows, split.name(items, spec), found, notes, block_s, rounds)
 
 
@@ -101,13 +107,14 @@ def assemble(items: Items, rows: np.ndarray, name: str, found: dict[str, tuple[n
             score, form = onset_score(judged, proba)
             notes = [*notes, f"persistence predicts the class now; its score for onset: {form}"]
         every[model] = predictions(judged, predicted, proba, block_s, score)
-    drawn = metrics.bootstrap(every, rounds)
+    n_blocks = len(np.unique(next(iter(every.values())).block))
+    drawn = metrics.bootstrap(every, rounds) if n_blocks >= LEAST_BLOCKS else {model: np.full((1, 2), np.nan) for model in every}
     base = drawn.get(PERSISTENCE)
     intervals = {}
     for model, values in drawn.items():
         intervals[model] = {"macro_f1": metrics.interval(values[:, 0]), "onset_ap": metrics.interval(values[:, 1])}
         if base is not None and model != PERSISTENCE:
             intervals[model] |= {"macro_f1_gain": metrics.interval(values[:, 0] - base[:, 0]), "onset_ap_gain": metrics.interval(values[:, 1] - base[:, 1])}
-    n_blocks = len(np.unique(next(iter(every.values())).block))
-    notes = [*notes, f"95 % intervals: {rounds} bootstrap draws of {n_blocks} blocks of {block_s:g} s"]
+    notes = [*notes, f"95 % intervals: {rounds} bootstrap draws of {n_blocks} blocks of {block_s:g} s" if n_blocks >= LEAST_BLOCKS
+             else f"no intervals: {n_blocks} blocks of {block_s:g} s are too few to draw from, {LEAST_BLOCKS} are needed"]
     return Judged(name, rows, every, {m: metrics.score(p) for m, p in every.items()}, intervals, notes)

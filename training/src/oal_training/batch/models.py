@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
@@ -36,13 +38,13 @@ def _xgboost(params: dict, seed: int):
     from xgboost import XGBClassifier
 
     return XGBClassifier(**{"n_estimators": 150, "max_depth": 4, "learning_rate": 0.08, "subsample": 0.8, "colsample_bytree": 0.7, "min_child_weight": 5,
-                            "tree_method": "hist", "n_jobs": 2, "random_state": seed, "verbosity": 0} | params)
+                            "tree_method": "hist", "n_jobs": 1, "random_state": seed, "verbosity": 0} | params)
 
 
 #: name → (factory of params and seed, takes sample weights, most rows it is fitted on)
 FACTORIES = {
     "decision_tree": (lambda p, seed: DecisionTreeClassifier(**{"max_leaf_nodes": 32, "min_samples_leaf": 20, "random_state": seed} | p), True, None),
-    "random_forest": (lambda p, seed: RandomForestClassifier(**{"n_estimators": 200, "min_samples_leaf": 5, "n_jobs": 2, "random_state": seed} | p), True, None),
+    "random_forest": (lambda p, seed: RandomForestClassifier(**{"n_estimators": 200, "min_samples_leaf": 5, "n_jobs": 1, "random_state": seed} | p), True, None),
     "xgboost_multiclass": (_xgboost, True, None),
     "xgboost_ordinal": (Ordinal, True, None),
     "svm": (lambda p, seed: _scaled(SVC(**{"C": 1.0, "decision_function_shape": "ovr", "random_state": seed} | p)), True, 20_000),
@@ -122,7 +124,9 @@ class Model:
                 options = {last + "sample_weight": sample_weight(y, self.spec.class_weight)}
             if isinstance(self.estimator, Ordinal):
                 options["ts_us"], options["embargo_us"] = items.ts_us, items.embargo_us
-            self.estimator.fit(x, y, **options)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # max_iter is a limit on purpose
+                self.estimator.fit(x, y, **options)
         except (TypeError, ValueError) as error:
             raise TrainingError(f"{self.spec.kind} with {self.spec.params}: {error}") from None
         return self

@@ -16,7 +16,7 @@ class Ordinal:
 
     def __init__(self, params: dict, seed: int):
         self.params = {"n_estimators": 150, "max_depth": 4, "learning_rate": 0.08, "subsample": 0.8, "colsample_bytree": 0.7, "min_child_weight": 5,
-                       "tree_method": "hist", "n_jobs": 2, "random_state": seed, "verbosity": 0} | params
+                       "tree_method": "hist", "n_jobs": 1, "random_state": seed, "verbosity": 0} | params
 
     def _regression(self, x: np.ndarray, y: np.ndarray, weight: np.ndarray | None):
         from xgboost import XGBRegressor

@@ -48,8 +48,8 @@ def cuts(items: Items, spec: SplitSpec) -> tuple[list[int], int]:
     ideal = np.quantile(items.ts_us, shares)
     end = int(items.ts_us.max()) + 1
     for align_us in ALIGNMENTS_US:
-        at = sorted({int(-(-t // align_us) * align_us) for t in ideal})
-        if len(at) == spec.folds and at[0] - items.ts_us.min() >= items.embargo_us + align_us and end - at[-1] >= align_us:
+        at = sorted({int((t + align_us // 2) // align_us) * align_us for t in ideal})
+        if len(at) == spec.folds and at[0] - items.ts_us.min() >= items.embargo_us + align_us // 2 and end - at[-1] >= align_us // 2:
             return [*at, end], align_us
     raise TrainingError(f"{(end - items.ts_us.min()) / 1e6:.0f} s of items are too few for {spec.folds} folds by time; lower split.folds or take a longer range")
 
