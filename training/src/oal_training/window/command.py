@@ -1,0 +1,127 @@
+"""Commands `window dataset`, `window fit` and `window evaluate`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from oal_training.errors import TrainingError
+
+CAPTURES = Path(__file__).resolve().parents[4] / "lab/captures"
+SAMPLES = CAPTURES / "window.parquet"
+
+
+def register(add) -> None:
+    """Add the commands to `oal-train`."""
+    window = add("window", help="the window model: samples, comparison of regressors, the model that APs run",
+                 description="The sender's congestion window, estimated from what the AP sees of a flow. See training/README.md, chapter Window model.")
+    commands = window.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    make = commands.add_parser("dataset", help="captures and what oal-sniffer wrote beside them → samples in Parquet",
+                               description="Join flows of captures with the state of their senders, at each decision instant. Beside NAME.oalcap must stand NAME.sender.jsonl.gz (lab/run, "
+                                           "lab/oal-sniffer) and the capture's items: NAME.items.parquet (oal-train import-items) or NAME.items.jsonl (stream-jobs/items).")
+    make.add_argument("captures", metavar="NAME.oalcap", nargs="+", type=Path)
+    make.add_argument("--out", metavar="FILE", type=Path, default=SAMPLES, help="default: lab/captures/window.parquet")
+    make.set_defaults(run=run_dataset)
+
+    evaluate = commands.add_parser("evaluate", help="eight regressors, unacknowledged bytes alone against all inputs, in one table",
+                                   description="Judge the regressors on the capture `learning` (settings were chosen on `learning2`), beside the paper's Table 6.")
+    _samples(evaluate)
+    evaluate.add_argument("--split", action="append", choices=["time", "flow", "network"], help="may be repeated; default: all three")
+    evaluate.add_argument("--regressors", metavar="NAME,…", help="only these (default: all)")
+    evaluate.add_argument("--out", metavar="DIR", type=Path, help="write report.md and report.json there")
+    evaluate.set_defaults(run=run_evaluate)
+
+    fit = commands.add_parser("fit", help="judge XGBoost, fit it on all samples, log it, register it",
+                              description="Fit the regressor that runs on APs. Without MLflow it is only written to --out.")
+    _samples(fit)
+    fit.add_argument("--out", metavar="DIR", type=Path, help="write model.ubj, inputs.json, feature_program.oalf and report.md there")
+    fit.add_argument("--config", metavar="FILE", type=Path, help="YAML with the section mlflow (model-registry's configuration will do)")
+    fit.add_argument("--tracking-uri", metavar="URL", help="instead of that in --config")
+    fit.add_argument("--mlflow-user", metavar="NAME")
+    fit.add_argument("--mlflow-password-file", metavar="FILE")
+    fit.add_argument("--register", metavar="NAME", help="make it a version of this registered model (window); refused when the run cannot name its data and code")
+    fit.add_argument("--result", metavar="FILE", type=Path, help='write {"version": n, "run_id": …} there at the end')
+    fit.set_defaults(run=run_fit)
+
+
+def _samples(parser) -> None:
+    parser.add_argument("--samples", metavar="FILE", type=Path, default=SAMPLES, help="Parquet file of `window dataset` (default: lab/captures/window.parquet)")
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def beside(capture: Path) -> tuple[Path, Path]:
+    """Sender file and items of a capture. TrainingError that says how to make what is missing."""
+    stem = capture.with_suffix("")
+    sender = Path(f"{stem}.sender.jsonl.gz")
+    if not sender.is_file():
+        raise TrainingError(f"{sender} is missing: record the capture with the sniffer (lab/run does)")
+    for items in (Path(f"{stem}.items.parquet"), Path(f"{stem}.items.jsonl")):
+        if items.is_file():
+            return sender, items
+    raise TrainingError(f"{stem}.items.parquet is missing: `stream-jobs/items {capture} > {stem.name}.items.jsonl`, then `oal-train import-items`")
+
+
+def run_dataset(arguments) -> int:
+    """Build and write the samples."""
+    from oal_training.window import dataset
+
+    parts = [dataset.build(path, *beside(path), log=_say) for path in arguments.captures]
+    dataset.write(arguments.out, parts)
+    print(f"{arguments.out}: {dataset.read(arguments.out).describe()}, {arguments.out.stat().st_size} bytes")
+    return 0
+
+
+def run_evaluate(arguments) -> int:
+    """Print the comparison."""
+    from oal_training.window import report
+    from oal_training.window.regressors import REGRESSORS
+
+    splits = arguments.split or list(report.SPLITS)
+    names = arguments.regressors.split(",") if arguments.regressors else list(REGRESSORS)
+    if unknown := sorted(set(names) - set(REGRESSORS)):
+        raise TrainingError(f"no regressor {', '.join(unknown)}; there are {', '.join(REGRESSORS)}")
+    lines = report.rows(arguments.samples, names, splits, _say)
+    text = f"# Sender's congestion window from what the AP sees\n\n{report.markdown(lines)}\n\n{report.legend(splits)}\n"
+    print(text, end="")
+    if arguments.out:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        (arguments.out / "report.md").write_text(text, encoding="utf-8")
+        (arguments.out / "report.json").write_text(json.dumps(lines, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def run_fit(arguments) -> int:
+    """Judge, fit, log, register."""
+    from oal_training.batch import config
+    from oal_training.window import dataset, judge, model, report
+    from oal_training.window.regressors import ON_AP, xgboost
+
+    arguments.clickhouse = None
+    tracking = config.of(arguments).tracking
+    if arguments.register and not tracking:
+        raise TrainingError("--register needs MLflow: --tracking-uri, or --config with a section mlflow")
+    if not (tracking or arguments.out):
+        raise TrainingError("nothing to do with the model: say --out DIR, or where MLflow is (--tracking-uri, --config)")
+    data = dataset.read(arguments.samples)
+    _say(data.describe())
+    scores = {split: judge.judge(xgboost, data, split) for split in ("time", "flow")}
+    lines = [report.paper(), *(report.row(ON_AP, "all", f"by {split}", s) for split, s in scores.items())]
+    table = report.markdown(lines)
+    print(table)
+    fitted = model.fit(data)
+    if arguments.out:
+        model.save(fitted, data, arguments.out)
+        (arguments.out / "report.md").write_text(table + "\n", encoding="utf-8")
+    result = {"version": None, "run_id": None}
+    if tracking:
+        figures = {f"{name}_by_{split}": value for split, s in scores.items() for name, value in s.metrics().items()}
+        result = model.log(tracking, fitted, data, figures, table, arguments.register)
+        print(f"run {result['run_id']}" + (f", {arguments.register}/{result['version']}" if result["version"] else ""))
+    if arguments.result:
+        arguments.result.write_text(json.dumps(result) + "\n", encoding="utf-8")
+    return 0
