@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 ITEMS, BUNDLES = "training.items.v1", "ap.bundles.v1"
+SESSION_S = 10   # without a sign of life for so long, the group gives this trainer's partitions to another
 GROUP = "trainer"
 
 
@@ -22,10 +24,11 @@ class Items:
     def __init__(self, options: dict[str, str], instance: str, window_items: int, lost: Callable[[list[int]], None], log: Callable[[str], None]):
         self._window_items, self._lost, self._log = window_items, lost, log
         self._consumer = Consumer({
-            "session.timeout.ms": 10000, "heartbeat.interval.ms": 2000, "fetch.wait.max.ms": 100, **options, "group.id": GROUP,
+            "session.timeout.ms": SESSION_S * 1000, "heartbeat.interval.ms": 2000, "fetch.wait.max.ms": 100, **options, "group.id": GROUP,
             "group.instance.id": instance, "enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": "read_committed",
             "auto.offset.reset": "earliest", "partition.assignment.strategy": "cooperative-sticky"})
         self.joined = False
+        self._polled = time.monotonic()
         self.catching_up: set[int] = set()
         self.positions: dict[int, int] = {}   # next offset by partition
 
@@ -35,7 +38,9 @@ class Items:
 
     def poll(self, timeout_s: float) -> Iterator:
         """Messages that have come."""
-        for message in self._consumer.consume(2000, timeout_s):
+        messages = self._consumer.consume(2000, timeout_s)
+        self._polled = time.monotonic()
+        for message in messages:
             error = message.error()
             if error is None:
                 if message.partition() in self.positions:
@@ -48,14 +53,23 @@ class Items:
             else:
                 self._log(f"Kafka: {error.str()}")
 
-    def offsets(self, oldest: dict[int, int]) -> list[TopicPartition]:
-        """What to commit. `oldest`: offset of the oldest item in any window, by partition."""
-        return [TopicPartition(ITEMS, partition, position, metadata=json.dumps({"from": oldest.get(partition, position), "items": self._window_items}))
-                for partition, position in self.positions.items() if position >= 0 and partition not in self.catching_up]
+    def still_mine(self) -> bool:
+        """False after a pause so long that another trainer may have the partitions; `poll` will tell.
 
-    def group(self):
-        """The group's metadata, for transactions."""
-        return self._consumer.consumer_group_metadata()
+        (Sending the offsets with the transaction would let the broker judge, but librdkafka 2.16's send_offsets_to_transaction waits for
+        ever after the broker was killed.)
+        """
+        return time.monotonic() - self._polled < SESSION_S * 0.7
+
+    def commit(self, oldest: dict[int, int]) -> None:
+        """Commit positions, without waiting. `oldest`: offset of the oldest item in any window, by partition."""
+        offsets = [TopicPartition(ITEMS, partition, position, metadata=json.dumps({"from": oldest.get(partition, position), "items": self._window_items}))
+                   for partition, position in self.positions.items() if position >= 0 and partition not in self.catching_up]
+        if offsets:
+            try:
+                self._consumer.commit(offsets=offsets, asynchronous=True)
+            except KafkaException as error:
+                self._log(f"Kafka: offsets not committed: {error.args[0].str()}")
 
     def lag(self) -> int:
         """Records not yet read, by the broker's last answer."""

@@ -17,36 +17,27 @@ class Fenced(Exception):
 class Outbox:
     """Transactional producer. `keep_on()` is asked between attempts; when it says no, the attempt is given up."""
 
-    def __init__(self, options: dict[str, str], transactional_id: str, keep_on: Callable[[], bool]):
-        self._keep_on = keep_on
+    def __init__(self, options: dict[str, str], transactional_id: str, keep_on: Callable[[], bool], log: Callable[[str], None]):
+        self._keep_on, self._log = keep_on, log
         self._producer = Producer({"linger.ms": 0, "transaction.timeout.ms": 30000, "compression.type": "zstd", "message.max.bytes": 1048576,
                                    **options, "transactional.id": transactional_id, "enable.idempotence": True})
-        self.aborted = 0
 
     def open(self) -> bool:
         """Take over the transactional id; what an earlier process left open is ended. False when told to stop meanwhile."""
         return self._until_done(lambda: self._producer.init_transactions(TIMEOUT_S)) is not None
 
-    def commit(self, releases: list[tuple[str, bytes]], events: list[bytes], offsets: list, group) -> bool:
-        """Write releases, event records and consumer offsets in one transaction; False when it was aborted: then nothing was written.
-
-        group: the consumer's group metadata. When the group has moved on without this consumer, the broker refuses the offsets and
-        with them the transaction, so a trainer that lost a partition ships nothing for it.
-        """
+    def commit(self, releases: list[tuple[str, bytes]], events: list[bytes]) -> bool:
+        """Write releases and event records in one transaction; False when it was aborted: then nothing was written."""
         try:
             self._producer.begin_transaction()
             for key, value in releases:
                 self._producer.produce(BUNDLES, key=key, value=value)
             for value in events:
                 self._producer.produce(EVENTS, value=value)
-            if offsets and self._until_done(lambda: self._producer.send_offsets_to_transaction(offsets, group, TIMEOUT_S)) is None:
-                return False
             return self._until_done(lambda: self._producer.commit_transaction(TIMEOUT_S)) is not None
         except (_Abort, BufferError) as abort:
-            self.aborted += 1
-            if self._until_done(lambda: self._producer.abort_transaction(TIMEOUT_S)) is None:
-                return False
-            del abort
+            self._log(f"Kafka, transaction aborted: {abort}")
+            self._until_done(lambda: self._producer.abort_transaction(TIMEOUT_S))
             return False
 
     def _until_done(self, call: Callable[[], None]) -> bool | None:
@@ -59,6 +50,7 @@ class Outbox:
                 error = failure.args[0]
                 if error.txn_requires_abort():
                     raise _Abort(error.str()) from None
+                self._log(f"Kafka, transaction: {error.str()}")
                 if error.fatal() or not error.retriable():
                     raise Fenced(error.str()) from None
                 if not self._keep_on():

@@ -32,6 +32,7 @@ from oal_training.online.trainer import OnlineTrainer
 SLICE_S = 0.25        # decisions of so much time go into one transaction; a tree that is shipped does not wait longer
 STUCK_S = 30.0        # without a turn of the loop the service calls itself ill
 REPORT_S = 10.0
+COMMIT_S = 1.0
 FORGET_EVERY_S = 60.0
 GOLDEN_ROWS = 200     # latest items from which golden vectors are chosen
 
@@ -92,7 +93,7 @@ class Service:
         self._shipped: Counter[str] = Counter()
         self._page = Page(config.listen, self._metrics, self._ailment)
         self._tracking = tracking.Tracking(Client(config.mlflow), self._metrics, log, self.name) if config.mlflow else None
-        self._outbox = Outbox(config.kafka, self.name, lambda: not self._stopping.is_set())
+        self._outbox = Outbox(config.kafka, self.name, lambda: not self._stopping.is_set(), log)
         self._bundles = Bundles(config.kafka, self.name)
         self._items = Items(config.kafka, self.name, config.settings.window_items, self._lost, log)
         self._starting = True
@@ -110,6 +111,7 @@ class Service:
         try:
             if self._open():
                 self._loop()
+                self._commit_offsets()
         finally:
             self._items.close()
             self._bundles.close()
@@ -146,7 +148,7 @@ class Service:
     def _loop(self) -> None:
         every = self._config.settings.fit_every_s
         due = time.monotonic() + every
-        report = forget = time.monotonic()
+        report = forget = committed = time.monotonic()
         while not self._stopping.is_set():
             self._turned = time.monotonic()
             self._read_items(min(0.2, max(0.0, due - time.monotonic())))
@@ -156,6 +158,9 @@ class Service:
                 due = max(due + every, now)
                 self._round()
                 self._metrics.set("oal_trainer_tick_seconds", time.monotonic() - now)
+            if now - committed >= COMMIT_S:
+                committed = now
+                self._commit_offsets()
             if now - forget >= FORGET_EVERY_S:
                 forget = now
                 for ap_id in self._trainer.forget_silent(_now_us()):
@@ -215,12 +220,11 @@ class Service:
                 self._metrics.add("oal_trainer_fit_cpu_seconds_total", decision.fit_us / 1e6)
         events = [*rows.records("tree_decision", (rows.tree_decision(d, self.name, shipments.get(d.ap_id)) for d in decided)),
                   *rows.records("release", (rows.release(s) for s in shipments.values()))]
-        oldest: dict[int, int] = {}
-        for ap_id, ap in self._trainer.aps.items():
-            if (offset := ap.oldest_offset()) >= 0 and (partition := self._partition.get(ap_id)) is not None:
-                oldest[partition] = min(offset, oldest.get(partition, offset))
+        if not self._items.still_mine():
+            log(f"{len(decided)} decisions came too late to be sure that the APs are still this trainer's; they are made anew")
+            return
         try:
-            done = self._outbox.commit([(s.key, s.value) for s in shipments.values()], events, self._items.offsets(oldest), self._items.group())
+            done = self._outbox.commit([(s.key, s.value) for s in shipments.values()], events)
         except KafkaException as error:
             raise Fenced(error.args[0].str()) from None
         self._metrics.add("oal_trainer_transactions_total", result="committed" if done else "aborted")
@@ -246,6 +250,13 @@ class Service:
                 f"{decision.candidate.onset_ap:.3f} against {decision.in_force.onset_ap:.3f} in force and {decision.persistence.onset_ap:.3f} of persistence")
         if self._tracking and self._tracking.wanted(decision):
             self._tracking.offer(tracking.entry(decision, self._shipped[decision.ap_id], sent.version if sent else 0, sent.hash.hex() if sent else ""))
+
+    def _commit_offsets(self) -> None:
+        oldest: dict[int, int] = {}
+        for ap_id, ap in self._trainer.aps.items():
+            if (offset := ap.oldest_offset()) >= 0 and (partition := self._partition.get(ap_id)) is not None:
+                oldest[partition] = min(offset, oldest.get(partition, offset))
+        self._items.commit(oldest)
 
     # --- changes of the group
 
