@@ -159,7 +159,7 @@ static void accept(struct agent_ap *ap, struct candidate *c, uint8_t *bytes, siz
 	inference_offer(ap->inference, c);
 }
 
-/* All checks. NULL and the reason told, or a bundle. */
+/* All checks. A bundle; or NULL and the reason, which was told; or NULL and no reason: it is the one accepted last. */
 static struct bundle *verify(struct agent_ap *ap, const uint8_t *bytes, size_t len, const char *etag, enum oal_bundle_reason *reason, struct bundle_head *head)
 {
 	const struct bundle_terms terms = {.keys = &ap->shared->keys, .verify = signature_verify_openssl, .ap_id = ap->ap_id, .site = ap->shared->site,
@@ -168,13 +168,13 @@ static struct bundle *verify(struct agent_ap *ap, const uint8_t *bytes, size_t l
 	char why[200] = "";
 
 	*reason = bundle_open(&b, bytes, len, &terms, head, why, sizeof why);
-	if (!*reason)
-		return b;
-	if (ap->accepted && !memcmp(head->hash, bundle_head(ap->accepted->bundle)->hash, 32))
-		*reason = OAL_BUNDLE_REASON_NONE; /* the one in force: no change */
-	else
+	if (!*reason && ap->accepted && !memcmp(head->hash, bundle_head(ap->accepted->bundle)->hash, 32)) {
+		bundle_free(b);
+		b = NULL;
+	}
+	if (*reason)
 		refuse(ap, head, etag, *reason, len, why);
-	return NULL;
+	return b;
 }
 
 /* --- from flash */

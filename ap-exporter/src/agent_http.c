@@ -99,7 +99,7 @@ void http_wait(struct http *h, int ms)
 {
 	int running;
 
-	curl_multi_perform(h->multi, &running);
+	/* In this order: what ends while data is moved is seen before the next wait. A request just begun ends the wait by itself. */
 	curl_multi_poll(h->multi, NULL, 0, ms, NULL);
 	curl_multi_perform(h->multi, &running);
 }

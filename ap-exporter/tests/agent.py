@@ -1,0 +1,544 @@
+#!/usr/bin/env python3
+"""The daemon's agent against a real HTTPS service with client certificates (push_service.py): what it applies, refuses, keeps and tells.
+
+Each function named t_… is a test, its docstring the sentence it proves. usage: tests/agent.py [BINARY COUNT_MALLOC_SO [NAME…]]
+Without arguments the built daemon is tested, and the one with sanitizers. Finds the Python of schema/requirements.txt by itself. Prints "ok …" / "not ok …" lines and "# N passed, N failed".
+"""
+import mmap
+import os
+import signal
+import struct
+import subprocess
+import sys
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+VENV = subprocess.run(["bash", TOP / "local" / "venv.sh", TOP / "schema" / "requirements.txt"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+if sys.prefix != VENV:
+    os.execv(f"{VENV}/bin/python", [f"{VENV}/bin/python", *sys.argv])
+
+import outside
+from outside import Daemon, Folder, until
+from push_service import ROOT, Authority, Maker, Service, bundles, etag, keys, number
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+AT_ONCE = 5
+CAPTURE = ROOT / "lab" / "captures" / "congested.oalcap"
+
+
+class Site:
+    """Certificates, keys, folders of a test, and the exporter's configuration there."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.maker, self.authority = folder, Maker(), Authority(folder)
+        (folder / "state").mkdir()
+        self.maker.trusted(folder / "trusted")
+
+    def aps(self, n: int) -> list[str]:
+        names = [f"ap-test-{i + 1:04}" for i in range(n)] if n > 1 else ["ap-test"]
+        for name in names:
+            self.authority.issue(name)
+        return names
+
+    def config(self, port: int, aps: int = 1, state: bool = True, cert: str = "%s", live: bool = False, **options) -> str:
+        agent = {"url": f"https://127.0.0.1:{port}/", "ca": self.authority.path, "cert": f"{self.folder}/{cert}.pem", "key": f"{self.folder}/{cert}.key",
+                 "trusted_keys": self.folder / "trusted", "wait_s": 20, "retry_max_s": 1, "store_interval_s": 0, **({"state_dir": self.folder / "state"} if state else {}), **options}
+        collector = "qdisc\n\toption interface lo" if live else f"replay\n\toption file {CAPTURE}\n\toption aps {aps}"
+        return (f"@exporter\n\toption site 'hall 1'\nconfig {collector}\nconfig agent\n" + "".join(f"\toption {k} '{v}'\n" for k, v in agent.items()))
+
+
+@contextmanager
+def running(aps: int = 1, **options):
+    """(site, service, daemon, names of APs)"""
+    with Folder() as folder:
+        site = Site(folder)
+        names, service = site.aps(aps), Service(site.authority)
+        try:
+            with Daemon(folder, site.config(service.port, aps, **options)) as daemon:
+                yield site, service, daemon, names
+        finally:
+            service.stop()
+
+
+def agent(daemon: Daemon) -> dict:
+    return daemon.status()["agent"]
+
+
+def in_force(daemon: Daemon, ap: str) -> str | None:
+    return next(a["bundle"] for a in agent(daemon)["aps"] if a["ap_id"] == ap)
+
+
+def applied(daemon: Daemon, ap: str, signed: bytes) -> None:
+    until(lambda: in_force(daemon, ap) == etag(signed), f"{ap} applies {etag(signed)[:8]}; {daemon.log.read_text()[-500:]}")
+
+
+def t_apply_and_predict():
+    """a desired bundle is pulled, put in force, reported, and predicted with at every decision instant"""
+    with running() as (site, service, daemon, (ap,)):
+        until(lambda: service.polls, "it asks")
+        headers = service.polls[0][1]
+        assert headers["OAL-Site"] == "hall 1" and headers["Prefer"] == "wait=20" and headers["User-Agent"].startswith("ap-exporter/") and "If-None-Match" not in headers, headers
+        first, second = site.maker.good(version=7), site.maker.good(version=8, source="online", threshold=2000)
+        service.want(ap, first)
+        applied(daemon, ap, first)
+        until(lambda: len(service.told(ap)) == 1, "it reports")
+        until(lambda: agent(daemon)["decisions"] >= 8, "it decides")
+        service.want(ap, second)
+        applied(daemon, ap, second)
+        seen = agent(daemon)["decisions"]
+        until(lambda: agent(daemon)["decisions"] >= seen + 8, "and goes on")
+        until(lambda: any(h.get("If-None-Match") == f'"{etag(second)}"' for _, h in service.polls), "it names what it has")
+        assert service.told(ap) == [("applied", "none", etag(first)), ("applied", "none", etag(second))], service.told(ap)
+        status = agent(daemon)
+        (mine,) = status["aps"]
+        assert (mine["version"], mine["source"], mine["model"], mine["predicts"]) == (8, "online", "congestion", True) and status["applied"] == 2 and status["eval_max_ns"] > 0, status
+        report = service.reports[-1][1]
+        assert report["boot_id"].isdigit() and report["serial"] == mine["serial"] and abs(report["ts_us"] / 1e6 - time.time()) < 60, report
+        assert daemon.stop() == 0
+        rows = daemon.rows("decision")
+        assert [r["bundle"] for r in rows] == sorted((r["bundle"] for r in rows), key=[number(first), number(second)].index) and {r["version"] for r in rows} == {7, 8}
+        instants = [r["instant_us"] for r in rows]
+        assert instants == list(range(instants[0], instants[0] + 100_000 * len(rows), 100_000)) and instants[0] % 100_000 == 0, "an instant is missing"
+        assert all(0 <= r["ts_us"] - r["instant_us"] < 1_000_000 and r["eval_ns"] > 0 and 0 <= r["features_hash"] < 2**63 for r in rows)
+        assert {(r["leaf"], r["class"], r["confidence_permille"], r["congested_permille"]) for r in rows} <= {(1, 0, 900, 0), (2, 2, 700, 900)}, rows[:3]
+        states = [(r["bundle"], r["state"], r["reason"], r["version"], r["source"], r["bytes"]) for r in daemon.rows("bundle_status")]
+        assert states == [(number(first), 1, 0, 7, 1, len(first)), (number(second), 1, 0, 8, 2, len(second))], states
+
+
+def bad_bundles(maker: Maker, old: bytes) -> dict:
+    """Per reason a function that gives a bundle to be refused for it."""
+    def flip(i):
+        def change(signed):
+            b = bytearray(signed)
+            b[i] ^= 1
+            return bytes(b)
+        return change
+    stranger = Ed25519PrivateKey.from_private_bytes(bytes([9] * 32))
+
+    return {
+        "oversized": lambda: maker.good() + bytes(300_000),
+        "malformed": lambda: maker.good()[:-70],
+        "unsigned": lambda: bundles.write(bundles.SIGNED, {"payload": maker.payload(), "key_id": 0, "signature": b""}),
+        "unknown_key": lambda: maker.sign(maker.payload(), stranger),
+        "bad_signature": lambda: flip(-1)(maker.good()),
+        "unsupported_format": lambda: maker.changed(lambda v: v.update(format=2)),
+        "wrong_target": lambda: maker.good(target="ap/another"),
+        "replayed": lambda: old,
+        "bad_program": lambda: maker.changed(lambda v: v["program"]["op"].__setitem__(0, 77)),
+        "bad_tree": lambda: maker.changed(lambda v: v["tree"]["right"].__setitem__(0, 1)),
+        "bad_policy": lambda: maker.changed(lambda v: v["policy"].update(mode=2)),
+        "feature_mismatch": lambda: maker.changed(lambda v: v["tree"].update(feature_hash=5)),
+        "golden_mismatch": lambda: maker.changed(lambda v: v["golden"]["leaf"].__setitem__(0, 3 - v["golden"]["leaf"][0])),
+    }
+
+
+def t_refuse_bad_bundles():
+    """a bundle of each bad kind is refused with its reason, told, and the good one goes on deciding, over a restart too"""
+    names_of = list(bad_bundles(Maker(), b""))
+    with running(len(names_of)) as (site, service, daemon, names):
+        old, good = site.maker.good(), site.maker.good()
+        bad = {reason: make() for reason, make in bad_bundles(site.maker, old).items()}
+        for ap in names:
+            service.want(ap, good)
+        for ap in names:
+            applied(daemon, ap, good)
+        for ap, reason in zip(names, names_of):
+            service.want(ap, bad[reason])
+        until(lambda: all(agent(daemon)["rejects"][reason] for reason in names_of), f"all are refused; {agent(daemon)['rejects'] if daemon.status() else ''}")
+        for ap, reason in zip(names, names_of):
+            until(lambda: any(s[:2] == ("rejected", reason) for s in service.told(ap)), f"{ap} tells {reason}: {service.told(ap)}")
+        assert {in_force(daemon, ap) for ap in names} == {etag(good)}
+        # The service is told what the AP got, so a service that insists does not make it ask all the time.
+        assert all(n <= 3 for n in agent(daemon)["rejects"].values()), agent(daemon)["rejects"]
+        decided = agent(daemon)["decisions"]
+        until(lambda: agent(daemon)["decisions"] > decided + 5 * len(names), "they go on deciding")
+        newer = site.maker.good()
+        for ap in names:
+            service.want(ap, newer)
+        for ap in names:
+            applied(daemon, ap, newer)
+        assert daemon.stop() == 0
+        codes = {r["reason"] for r in daemon.rows("bundle_status") if r["state"] == 2}
+        assert len(codes) == len(names_of), codes
+        assert all((site.folder / "state" / f"{ap}.bundle").read_bytes() == newer for ap in names)
+
+
+def t_broken_transfers():
+    """bodies cut short, chunked without end, or slow are no bundles; what is in force stays, and a good answer ends it"""
+    with running(3) as (site, service, daemon, names):
+        good, newer = site.maker.good(), site.maker.good(version=2)
+        for ap in names:
+            service.want(ap, good)
+        for ap in names:
+            applied(daemon, ap, good)
+        hits = dict.fromkeys(names, 0)
+
+        def head(handler, **headers):
+            hits[handler.path.split("/")[3]] += 1
+            handler.send_response(200)
+            for k, v in headers.items():
+                handler.send_header(k.replace("_", "-"), v)
+            handler.end_headers()
+
+        def cut(handler):
+            head(handler, Content_Length=str(len(newer)), ETag=f'"{etag(newer)}"')
+            handler.wfile.write(newer[:100])
+            handler.close_connection = True
+            handler.connection.close()
+
+        def endless(handler):
+            head(handler, Transfer_Encoding="chunked", ETag='"x"')
+            try:
+                for _ in range(100_000):
+                    handler.wfile.write(b"1000\r\n" + bytes(4096) + b"\r\n")
+            except OSError:
+                pass
+            handler.close_connection = True
+
+        def slow(handler):
+            head(handler, Content_Length=str(len(newer)), ETag=f'"{etag(newer)}"')
+            for byte in newer[:20]:
+                handler.wfile.write(bytes([byte]))
+                handler.wfile.flush()
+                time.sleep(0.1)  # it is the slow one
+            handler.close_connection = True
+            handler.connection.close()
+        for ap, script in zip(names, (cut, endless, slow)):
+            service.script(ap, script)
+        until(lambda: all(n >= 2 for n in hits.values()), f"each comes again: {hits}")
+        assert [in_force(daemon, ap) for ap in names] == [etag(good)] * 3
+        assert agent(daemon)["rejects"]["oversized"] and sum(agent(daemon)["rejects"].values()) == agent(daemon)["rejects"]["oversized"], agent(daemon)["rejects"]
+        for ap in names:
+            service.want(ap, newer)
+            service.script(ap, None)
+        for ap in names:
+            applied(daemon, ap, newer)
+        assert daemon.stop() == 0
+
+
+def t_service_restarts():
+    """when the service goes away, models stay in force; when it is back, news arrives, and reports that waited"""
+    with Folder() as folder:
+        site = Site(folder)
+        (ap,), service = site.aps(1), Service(site.authority)
+        first, second = site.maker.good(), site.maker.good()
+        with Daemon(folder, site.config(service.port)) as daemon:
+            service.refuse_reports = True
+            service.want(ap, first)
+            applied(daemon, ap, first)
+            until(lambda: agent(daemon)["report_errors"], "the report fails")
+            service.stop()
+            until(lambda: agent(daemon)["poll_errors"] >= 3, "polls fail")
+            decided = agent(daemon)["decisions"]
+            until(lambda: agent(daemon)["decisions"] > decided + 5, "it goes on deciding")
+            assert agent(daemon)["aps"][0]["last_error"], agent(daemon)
+            again = Service(site.authority, service.port)
+            try:
+                until(lambda: again.told(ap) == [("applied", "none", etag(first))], f"the report that waited: {again.told(ap)}")
+                again.want(ap, second)
+                applied(daemon, ap, second)
+                until(lambda: len(again.told(ap)) == 2, "the next report")
+                assert daemon.stop() == 0
+            finally:
+                again.stop()
+
+
+def t_nothing_desired_and_busy():
+    """204 keeps what is in force; 429 and 503 are waited out as asked"""
+    with running() as (site, service, daemon, (ap,)):
+        good = site.maker.good()
+        service.want(ap, good)
+        applied(daemon, ap, good)
+        times = []
+        service.script(ap, lambda h: (times.append(time.monotonic()), h.reply(204))[1])
+        until(lambda: len(times) >= 3, "it asks again")
+        assert min(b - a for a, b in zip(times, times[1:])) > 0.4, times  # an answer that did not wait does not make it ask at once
+        times.clear()
+        service.script(ap, lambda h: (times.append(time.monotonic()), h.reply(429 if len(times) % 2 else 503, {"Retry-After": "2"}, b"too many"))[1])
+        until(lambda: len(times) >= 3, "it asks again")
+        assert min(b - a for a, b in zip(times, times[1:])) >= 1.9, times
+        assert in_force(daemon, ap) == etag(good) and "answered" in agent(daemon)["aps"][0]["last_error"], agent(daemon)
+        assert daemon.stop() == 0
+
+
+def t_wrong_certificates():
+    """another AP's certificate is refused by the service, another authority's service by the AP; both are said, and nothing is applied"""
+    with Folder() as folder:
+        site = Site(folder)
+        (ap,), service = site.aps(1), Service(site.authority)
+        site.authority.issue("stranger")
+        other = Service(Authority(folder, "other-ca"), certificate="impostor")
+        try:
+            for port, cert, words in ((service.port, "stranger", "answered 403"), (other.port, "%s", "certificate")):
+                for s in (service, other):
+                    s.want(ap, site.maker.good())
+                with Daemon(folder, site.config(port, cert=cert)) as daemon:
+                    until(lambda: agent(daemon)["poll_errors"] >= 2, "polls fail")
+                    assert words in agent(daemon)["aps"][0]["last_error"], agent(daemon)
+                    assert in_force(daemon, ap) is None and not agent(daemon)["bundles"] and daemon.stop() == 0
+        finally:
+            service.stop()
+            other.stop()
+
+
+def t_rollback_and_flapping():
+    """a service that goes to and fro between two bundles is followed, as far as the one in force allows"""
+    with running() as (site, service, daemon, (ap,)):
+        first = site.maker.good()
+        second = site.maker.good(rollback=[bytes.fromhex(etag(first))])
+        for wanted in (first, second, first, second, first):
+            service.want(ap, wanted)
+            applied(daemon, ap, wanted)
+        for i in range(40):
+            service.want(ap, (second, first)[i % 2])
+            time.sleep(0.01)  # faster than the AP may follow
+        last = site.maker.good()
+        service.want(ap, last)
+        applied(daemon, ap, last)
+        assert agent(daemon)["bundles"] < 30 and not any(agent(daemon)["rejects"].values()), agent(daemon)
+        service.want(ap, first)  # the last one allows no way back
+        until(lambda: agent(daemon)["rejects"]["replayed"], "it is refused")
+        assert in_force(daemon, ap) == etag(last) and daemon.stop() == 0
+
+
+def t_activation_time():
+    """a bundle with an activation time waits for it; a newer one takes its place; the one in force sent again ends the wait"""
+    with running(3) as (site, service, daemon, names):
+        good = site.maker.good()
+        for ap in names:
+            service.want(ap, good)
+        for ap in names:
+            applied(daemon, ap, good)
+        soon, later = site.maker.good(version=2), site.maker.good(version=3)
+        at = time.time() + 2.5
+        service.want(names[0], soon, OAL_Activate_At=str(int(at * 1e6)))
+        for ap in names[1:]:
+            service.want(ap, later, OAL_Activate_At=str(int((time.time() + 3600) * 1e6)))
+        until(lambda: all(("waiting", "none", etag(b)) in service.told(ap) for ap, b in zip(names, (soon, later, later))), "they wait")
+        newest = site.maker.good(version=4)
+        service.want(names[1], newest)
+        applied(daemon, names[1], newest)
+        service.want(names[2], good)
+        until(lambda: service.told(names[2])[-1] == ("applied", "none", etag(good)), "it stays with the one in force")
+        assert "waiting" not in agent(daemon)["aps"][2] and "waiting" not in agent(daemon)["aps"][1]
+        assert time.time() > at or in_force(daemon, names[0]) == etag(good)
+        applied(daemon, names[0], soon)
+        assert at <= time.time() < at + 5
+        service.want(names[0], later, OAL_Activate_At=str(int((time.time() + 3 * 86400) * 1e6)))
+        applied(daemon, names[0], later)  # a clock is wrong
+        assert "more than a day" in daemon.log.read_text()
+        assert daemon.stop() == 0
+        mine = [(r["version"], r["state"]) for r in daemon.rows("bundle_status") if r["ap_id"] == names[0]]
+        assert mine == [(1, 1), (2, 4), (2, 1), (3, 1)], mine
+
+
+def t_another_program():
+    """a bundle with another feature program is in force where a batch begins; before that the earlier one decides"""
+    with running() as (site, service, daemon, (ap,)):
+        first, second, third = site.maker.good(version=1), site.maker.good(version=2, features=5), site.maker.good(version=3)
+        for wanted in (first, second, third):
+            service.want(ap, wanted)
+            applied(daemon, ap, wanted)
+            seen = agent(daemon)["decisions"]
+            until(lambda: agent(daemon)["decisions"] >= seen + 8, "it decides")
+        assert daemon.stop() == 0
+        rows = daemon.rows("decision")
+        assert [v for v, before in zip([r["version"] for r in rows], [0] + [r["version"] for r in rows]) if v != before] == [1, 2, 3]
+        instants = [r["instant_us"] for r in rows]
+        assert instants == list(range(instants[0], instants[0] + 100_000 * len(rows), 100_000)), "an instant is missing"
+        assert all(r["features_missing"] <= 5 for r in rows if r["version"] == 2)
+
+
+def t_policy_off():
+    """a bundle whose policy is off is applied and not predicted with"""
+    with running() as (site, service, daemon, (ap,)):
+        off = site.maker.good(mode=bundles.OFF)
+        service.want(ap, off)
+        applied(daemon, ap, off)
+        seen = agent(daemon)["undecided"]
+        until(lambda: agent(daemon)["undecided"] > seen + 3, "instants go by")
+        assert agent(daemon)["decisions"] == 0 and agent(daemon)["aps"][0]["predicts"] is False and daemon.stop() == 0
+
+
+def t_reboot():
+    """after a kill the bundle on flash is in force before the service is reached; a damaged or foreign file is ignored and said"""
+    with Folder() as folder:
+        site = Site(folder)
+        (ap,), service = site.aps(1), Service(site.authority)
+        file = folder / "state" / f"{ap}.bundle"
+        first, second = site.maker.good(), site.maker.good(version=2)
+        try:
+            with Daemon(folder, site.config(service.port)) as daemon:
+                service.want(ap, first)
+                applied(daemon, ap, first)
+                until(lambda: file.exists() and file.read_bytes() == first, "it is on flash")
+                assert oct(file.stat().st_mode)[-3:] == "600"
+                daemon.process.kill()
+            service.stop()
+            with Daemon(folder, site.config(service.port)) as daemon:
+                applied(daemon, ap, first)
+                assert agent(daemon)["restored"] == 1
+                until(lambda: agent(daemon)["decisions"] >= 3, "it decides")
+                service = Service(site.authority, service.port)
+                until(lambda: service.told(ap) == [("restored", "none", etag(first))], "it reports")
+                service.want(ap, site.maker.good(serial=1))  # the floor outlives the restart
+                until(lambda: agent(daemon)["rejects"]["replayed"], "an older one is refused")
+                assert daemon.stop() == 0
+            service.desired.clear()
+            for damage, reason in ((first[:50], "malformed"), (first[:-1] + bytes([first[-1] ^ 1]), "bad_signature"), (bytes(300_000), None), (site.maker.good(target="ap/x"), "wrong_target")):
+                file.write_bytes(damage)
+                with Daemon(folder, site.config(service.port)) as daemon:
+                    assert in_force(daemon, ap) is None
+                    until(lambda: agent(daemon)["polls"], "it asks")
+                    s = agent(daemon)
+                    assert (s["rejects"][reason] == 1 if reason else s["store_errors"] == 1) and s["aps"][0]["last_error"] and "warning" in daemon.log.read_text(), s
+                    if reason == "bad_signature":
+                        service.want(ap, second)
+                        applied(daemon, ap, second)
+                        until(lambda: file.read_bytes() == second, "a good one takes its place")
+                    assert daemon.stop() == 0
+                service.desired.clear()
+        finally:
+            service.stop()
+
+
+def t_flash_wear():
+    """flash is written at most once an interval, and at the end"""
+    with running(store_interval_s=3600) as (site, service, daemon, (ap,)):
+        file = site.folder / "state" / f"{ap}.bundle"
+        made = [site.maker.good() for _ in range(4)]
+        for signed in made:
+            service.want(ap, signed)
+            applied(daemon, ap, signed)
+        until(lambda: agent(daemon)["applied"] == 4, "all are applied")
+        assert agent(daemon)["stores"] == 1 and file.read_bytes() == made[0]
+        assert daemon.stop() == 0
+        assert file.read_bytes() == made[-1]
+
+
+def t_flash_gone():
+    """a folder that cannot be written is refused by check-config, and counted when it happens later"""
+    with running() as (site, service, daemon, (ap,)):
+        first, second = site.maker.good(), site.maker.good()
+        service.want(ap, first)
+        applied(daemon, ap, first)
+        until(lambda: agent(daemon)["stores"] == 1, "it is kept")
+        (site.folder / "state").rename(site.folder / "away")
+        service.want(ap, second)
+        applied(daemon, ap, second)
+        until(lambda: agent(daemon)["store_errors"], "it is counted")
+        assert "cannot keep the bundle" in daemon.log.read_text()
+        done = subprocess.run([str(outside.BINARY), "check-config", "-c", str(daemon.config)], capture_output=True, text=True)
+        assert done.returncode == 1 and "state_dir" in done.stderr, done
+        assert daemon.stop() == 0
+
+
+def t_reload_and_key_rotation():
+    """SIGHUP reads the trusted keys again and keeps the bundle; a broken keys file is refused and the old keys stay"""
+    with running() as (site, service, daemon, (ap,)):
+        first = site.maker.good()
+        service.want(ap, first)
+        applied(daemon, ap, first)
+        newcomer = Ed25519PrivateKey.from_private_bytes(bytes([5] * 32))
+        second = site.maker.sign(site.maker.payload(), newcomer)
+        service.want(ap, second)
+        until(lambda: agent(daemon)["rejects"]["unknown_key"], "its key is not known")
+        trusted = site.folder / "trusted"
+        lines = trusted.read_text()
+        trusted.write_text("ed25519 nonsense x\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        until(lambda: daemon.status()["reloads_refused"] == 1, "a broken file is refused")
+        assert in_force(daemon, ap) == etag(first)
+        trusted.write_text(lines + keys.public_line(newcomer, "next") + "\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        until(lambda: daemon.status()["reloads"] == 1, "the good one is taken")
+        applied(daemon, ap, second)
+        assert agent(daemon)["restored"] == 1, "it began with the bundle that was in force"
+        assert daemon.stop() == 0
+
+
+def t_many_aps():
+    """64 virtual APs each have their own bundle, and all follow"""
+    with running(64, state=False) as (site, service, daemon, names):
+        own = {ap: site.maker.good(target=f"ap/{ap}", threshold=i) for i, ap in enumerate(names)}
+        for ap in names:
+            service.want(ap, own[ap])
+        until(lambda: {a["ap_id"]: a["bundle"] for a in agent(daemon)["aps"]} == {ap: etag(own[ap]) for ap in names}, "each has its own")
+        common = site.maker.good()
+        for ap in names:
+            service.want(ap, common)
+        until(lambda: {a["bundle"] for a in agent(daemon)["aps"]} == {etag(common)}, "all have the common one")
+        until(lambda: agent(daemon)["reports"] >= 128, "all report")
+        assert daemon.stop() == 0
+
+
+def t_no_allocation_in_ticks():
+    """of a live AP the main thread allocates nothing while bundles come, programs change and decisions are made"""
+    with Folder() as folder:
+        site = Site(folder)
+        (ap,), service = site.aps(1), Service(site.authority)
+        counter = folder / "counter"
+        counter.write_bytes(bytes(8))
+        daemon = Daemon(folder, site.config(service.port, live=True), env={"LD_PRELOAD": str(outside.COUNT_MALLOC), "COUNT_MALLOC_FILE": str(counter)})
+        try:
+            with daemon, open(counter, "r+b") as f, mmap.mmap(f.fileno(), 8) as shared:
+                value = lambda: struct.unpack("=Q", shared[:8])[0]  # noqa: E731
+                assert value() > 10, "the counter counts what the start allocates"
+                until(lambda: agent(daemon)["polls"] and daemon.status()["table_rows"]["health"] >= 1, "the first second is over")
+                before = value()
+                for features in (0, 5, 0, 0):
+                    wanted = site.maker.good(features=features)
+                    service.want(ap, wanted)
+                    applied(daemon, ap, wanted)
+                    seen = agent(daemon)["decisions"]
+                    until(lambda: agent(daemon)["decisions"] > seen + 3, "it decides")
+                assert value() == before, f"{value() - before} allocations"
+                assert daemon.stop() == 0
+        finally:
+            service.stop()
+
+
+def t_configuration():
+    """a bad URL, a missing file and bad keys are refused with what to do"""
+    with Folder() as folder:
+        site = Site(folder)
+        site.aps(1)
+        good = site.config(1)
+        for change, words in ((("https://", "http://"), "'url' is like https://"), ((f"{site.authority.path}", "/no/ca"), "/no/ca"),
+                              (("/%s.key", "/none.key"), "none.key"), ((f"{folder}/trusted", f"{folder}/ap-test.pem"), "ap-test.pem"), (("wait_s '20'", "wait_s '0'"), "1 to 300")):
+            daemon = Daemon(folder, good.replace(*change))
+            done = subprocess.run([str(outside.BINARY), "check-config", "-c", str(daemon.config)], capture_output=True, text=True)
+            assert done.returncode == 1 and words in done.stderr, (change, done)
+
+
+def run(test) -> tuple[bool, str]:
+    began = time.monotonic()
+    try:
+        test()
+        return True, f"ok {test.__doc__}  # {time.monotonic() - began:.1f} s"
+    except Exception:
+        return False, f"# {traceback.format_exc()}not ok {test.__doc__}"
+
+
+def main() -> int:
+    wanted, results = sys.argv[3:], []
+    for binary in [outside.BINARY] if sys.argv[1:] else [outside.BINARY, outside.BUILD / "san" / "ap-exporter"]:
+        outside.BINARY = binary
+        print(f"# {binary.relative_to(outside.BUILD)}")
+        tests = [test for name, test in globals().items() if name.startswith("t_") and (not wanted or name in wanted)]
+        if binary.parent.name == "san":
+            tests.remove(t_no_allocation_in_ticks)  # the sanitizers allocate by themselves
+        with ThreadPoolExecutor(AT_ONCE) as pool:  # they mostly wait
+            for done in as_completed([pool.submit(run, test) for test in tests]):
+                results.append(done.result()[0])
+                print(done.result()[1], flush=True)
+    print(f"# {sum(results)} passed, {len(results) - sum(results)} failed")
+    return not results or not all(results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

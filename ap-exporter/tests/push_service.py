@@ -1,0 +1,235 @@
+"""A push service for tests: real HTTPS with client certificates, scripted per AP; and bundles, good ones and others.
+
+Runs under the Python of schema/requirements.txt (numpy, cryptography).
+"""
+import datetime
+import json
+import socket
+import ssl
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.x509.oid import NameOID
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "schema" / "src"))
+from oal_schema import bundle as bundles, keys  # noqa: E402
+from oal_schema.bundle_wire import BUNDLE, SIGNED, parse, write  # noqa: E402
+from oal_schema.program_file import from_bytes, program_hash  # noqa: E402
+from oal_schema.tree import Tree  # noqa: E402
+
+
+class Authority:
+    """A certificate authority, and certificates of servers and APs in PEM files."""
+
+    def __init__(self, folder: Path, name: str = "test-ca"):
+        self.folder, self.key = folder, ec.generate_private_key(ec.SECP256R1())
+        self.name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        self.path = folder / f"{name}.pem"
+        self.path.write_bytes(self._certificate(self.name, self.key, ca=True).public_bytes(serialization.Encoding.PEM))
+
+    def _certificate(self, subject, key, ca=False, address=None):
+        now = datetime.datetime.now(datetime.timezone.utc)
+        builder = (x509.CertificateBuilder().subject_name(subject).issuer_name(self.name).public_key(key.public_key()).serial_number(x509.random_serial_number())
+                   .not_valid_before(now - datetime.timedelta(hours=1)).not_valid_after(now + datetime.timedelta(days=1))
+                   .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True))
+        if address:
+            import ipaddress
+            builder = builder.add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))]), critical=False)
+        return builder.sign(self.key, hashes.SHA256())
+
+    def issue(self, cn: str, ou: str = "ap", address: str | None = None) -> None:
+        """CN.pem and CN.key in the folder."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, ou), x509.NameAttribute(NameOID.COMMON_NAME, cn)])
+        (self.folder / f"{cn}.pem").write_bytes(self._certificate(subject, key, address=address).public_bytes(serialization.Encoding.PEM))
+        (self.folder / f"{cn}.key").write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+        (self.folder / f"{cn}.key").chmod(0o600)
+
+
+class Maker:
+    """Signed bundles of small trees. Serials grow."""
+
+    def __init__(self):
+        self.key, self.serial = Ed25519PrivateKey.from_private_bytes(bytes([1] * 32)), 1_800_000_000_000_000
+        self.congestion = from_bytes((ROOT / "schema" / "generated" / "features" / "congestion.oalf").read_bytes())
+
+    def trusted(self, path: Path) -> None:
+        path.write_text("# test keys\n" + keys.public_line(self.key, "test") + "\n")
+
+    def program(self, features: int = 0):
+        """The congestion program, or its first `features`."""
+        words, interval = self.congestion
+        return (list(words)[:features] if features else list(words)), interval
+
+    def payload(self, *, target="fleet", threshold=1000, rollback=(), mode=bundles.SHADOW, serial=None, version=1, source="registry", features=0) -> bytes:
+        words, interval = self.program(features)
+        self.serial += 1
+        tree = Tree(feature=np.array([0, -1, -1], np.int32), threshold=np.array([threshold, 0, 0], np.int64), right=np.array([2, 0, 0], np.int32),
+                    missing_right=np.array([False] * 3), leaf_class=np.array([0, 0, 2], np.uint8), leaf_permille=np.array([[0, 0, 0], [100, 0, 0], [0, 700, 200]], np.uint16),
+                    feature_hash=int.from_bytes(program_hash(words, interval)[:8], "big"))
+        return bundles.encode(bundles.Bundle(serial or self.serial, target, source, "congestion", version, list(rollback), words, interval, tree, policy_mode=mode))
+
+    def sign(self, payload: bytes, key=None) -> bytes:
+        return bundles.sign(payload, key or self.key)
+
+    def good(self, **k) -> bytes:
+        return self.sign(self.payload(**k))
+
+    def changed(self, change, **k) -> bytes:
+        """A signed bundle whose payload `change` has been at, past the encoder's checks."""
+        values = parse(BUNDLE, self.payload(**k))
+        change(values)
+        return self.sign(write(BUNDLE, values))
+
+
+def etag(signed: bytes) -> str:
+    """Hash of a signed bundle's payload, in hex."""
+    return bundles.bundle_hash(parse(SIGNED, signed)["payload"]).hex()
+
+
+def number(signed: bytes) -> int:
+    """Its 63-bit number."""
+    return bundles.bundle_id(bytes.fromhex(etag(signed)))
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = 60
+
+    def log_message(self, *_):
+        pass
+
+    def reply(self, status: int, headers: dict | None = None, body: bytes = b"") -> None:
+        self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        if status not in (204, 304):
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def identity(self) -> tuple[str, str]:
+        subject = dict(pair for rdn in self.connection.getpeercert()["subject"] for pair in rdn)
+        return subject["commonName"], subject["organizationalUnitName"]
+
+    def do_GET(self):
+        service, ap = self.server.service, self.path.split("/")[3]
+        if self.identity() != (ap, "ap"):
+            return self.reply(403, body=b"certificate is not of this AP")
+        with service.changed:
+            service.polls.append((ap, dict(self.headers.items())))
+            service.changed.notify_all()
+        script = service.scripts.get(ap)
+        if script:
+            return script(self)
+        known, until = self.headers.get("If-None-Match"), time.monotonic() + min(int(self.headers["Prefer"].partition("=")[2]), service.longest_wait_s)
+        with service.changed:
+            service.changed.wait_for(lambda: service.stopping or ap in service.scripts or (ap in service.desired and f'"{etag_of(service.desired[ap])}"' != known),
+                                     until - time.monotonic())
+            wanted = service.desired.get(ap)
+            if service.stopping:
+                self.close_connection = True
+                return None
+        if wanted is None:
+            return self.reply(204)
+        if f'"{etag_of(wanted)}"' == known:
+            return self.reply(304)
+        signed, extra = wanted
+        self.reply(200, {"ETag": f'"{etag_of(wanted)}"', "Content-Type": "application/vnd.oal.bundle", **extra}, signed)
+
+    def do_POST(self):
+        service, ap = self.server.service, self.path.split("/")[3]
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.identity() != (ap, "ap"):
+            return self.reply(403)
+        if service.refuse_reports:
+            return self.reply(503, {"Retry-After": "0"})
+        with service.changed:
+            service.reports.append((ap, body))
+        self.reply(204)
+
+
+def etag_of(wanted) -> str:
+    signed, extra = wanted
+    try:
+        return etag(signed)
+    except Exception:
+        return bundles.bundle_hash(signed).hex()
+
+
+class Service:
+    """The service on a port of its own choice. `desired`: per AP (signed bundle, extra headers); `scripts`: per AP an answer of its own."""
+
+    def __init__(self, authority: Authority, port: int = 0, certificate: str = "server"):
+        self.desired, self.scripts, self.polls, self.reports = {}, {}, [], []
+        self.changed, self.stopping, self.refuse_reports, self.longest_wait_s = threading.Condition(), False, False, 60
+        if not (authority.folder / f"{certificate}.pem").exists():
+            authority.issue(certificate, "push", "127.0.0.1")
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(authority.folder / f"{certificate}.pem", authority.folder / f"{certificate}.key")
+        tls.load_verify_locations(authority.path)
+        tls.verify_mode = ssl.CERT_REQUIRED
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads, allow_reuse_address, request_queue_size = True, True, 256
+
+            def get_request(self):
+                connection, peer = self.socket.accept()
+                connection.settimeout(30)
+                return tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False), peer
+
+            def handle_error(self, *_):
+                pass  # a client that goes away, or may not come in
+
+            def process_request(self, request, peer):
+                self.connections.add(request)
+                super().process_request(request, peer)
+
+            def shutdown_request(self, request):
+                self.connections.discard(request)
+                super().shutdown_request(request)
+
+        self.server = Server(("127.0.0.1", port), Handler)
+        self.server.service, self.server.connections = self, set()
+        self.port = self.server.server_address[1]
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self.thread.start()
+
+    def want(self, ap: str, signed: bytes, **headers) -> None:
+        with self.changed:
+            self.desired[ap] = (signed, {k.replace("_", "-"): v for k, v in headers.items()})
+            self.changed.notify_all()
+
+    def script(self, ap: str, answer) -> None:
+        """`answer(handler)` serves this AP's polls from now on; None: as usual."""
+        with self.changed:
+            self.scripts.pop(ap, None) if answer is None else self.scripts.__setitem__(ap, answer)
+            self.changed.notify_all()
+
+    def told(self, ap: str) -> list[tuple[str, str, str]]:
+        """(state, reason, bundle) as reported, oldest first."""
+        with self.changed:
+            return [(r["state"], r["reason"], r["bundle"]) for a, r in self.reports if a == ap]
+
+    def stop(self) -> None:
+        """As a killed server: the port closes, so do its connections."""
+        with self.changed:
+            self.stopping = True
+            self.changed.notify_all()
+        self.server.shutdown()
+        self.server.server_close()
+        for connection in list(self.server.connections):
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # it is gone already
+        self.thread.join()
