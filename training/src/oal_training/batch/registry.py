@@ -131,7 +131,10 @@ def log_run(tracking: Tracking, *, name: str, lineage: Lineage, experiment_text:
             if folder:
                 mlflow.log_artifacts(str(folder), "report")
             if program:
-                mlflow.log_artifact(str(program.with_suffix(".oalf")))
+                with tempfile.TemporaryDirectory() as beside:
+                    copied = Path(beside) / PROGRAM_FILE
+                    copied.write_bytes(program.with_suffix(".oalf").read_bytes())
+                    mlflow.log_artifact(str(copied))
                 mlflow.log_text(program.read_text(), FEATURES_FILE)
             model = None
             if tree is not None:
