@@ -6,7 +6,7 @@ APS ?= 3
 ONCE ?=
 LIVE ?=
 SCENARIO ?= congested
-FOLDERS := schema ap-exporter stream-jobs clickhouse local lab
+FOLDERS := schema ap-exporter stream-jobs clickhouse training model-registry deploy local lab
 export OAL_ROOT := $(CURDIR)
 
 .PHONY: help setup build demo down test bench lint gen lab clean
@@ -18,11 +18,11 @@ help: ## this list
 setup: ## install and cache everything that the other targets need
 	@for f in $(FOLDERS); do $(MAKE) --no-print-directory -C $$f setup || exit 1; done
 
-build: ## compile the exporter and the stream jobs, and set up what running them needs
-	@for f in ap-exporter stream-jobs clickhouse local $(if $(LIVE),lab); do $(MAKE) --no-print-directory -C $$f setup || exit 1; done
-	@$(MAKE) --no-print-directory -C ap-exporter build && $(MAKE) --no-print-directory -C stream-jobs build
+build: ## compile exporter, stream jobs, training kernel and push service, and set up what running them needs
+	@for f in ap-exporter stream-jobs clickhouse training model-registry deploy local $(if $(LIVE),lab); do $(MAKE) --no-print-directory -C $$f setup || exit 1; done
+	@for f in ap-exporter stream-jobs training deploy; do $(MAKE) --no-print-directory -C $$f build || exit 1; done
 
-demo: build ## the whole path on this machine: AP → Kafka → Flink → ClickHouse, with a live summary
+demo: build ## the whole loop on this machine: AP → Kafka → Flink → ClickHouse → trees → APs, with a live summary
 	@local/oal-local demo --aps $(APS) $(if $(ONCE),--once $(ONCE)) $(if $(LIVE),--live)
 
 down: ## stop what `make demo` started

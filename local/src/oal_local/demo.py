@@ -1,7 +1,9 @@
 """`make demo`: the whole path on this machine, with a live summary of every stage.
 
 Captures of real kernels are replayed as virtual access points by the real exporter (or, with --live, the lab's access point
-streams by itself) into Kafka; Flink decodes, labels and derives features; rows and training items end in ClickHouse.
+streams by itself) into Kafka; Flink decodes, labels and derives features; rows and training items end in ClickHouse. The online trainer
+fits a tree per access point every second; trees and promoted models go to the access points, which predict, and ClickHouse joins each
+prediction with what came true.
 """
 import json
 import secrets
@@ -10,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+from oal_local import loop
 from oal_local.errors import PlatformError
 from oal_local.exporter import Exporter, count_capture, let_go_of
 from oal_local.paths import REPO
@@ -17,6 +20,8 @@ from oal_local.stages import Stages, verdict
 
 CAPTURES = REPO / "lab" / "captures"
 SUMMARY = REPO / "build" / "demo.json"
+#: The captures that are played first. A long one repeats itself less: a model that has seen the whole loop knows its future.
+ORDER = ("congested", "learning", "varying", "steady", "learning2")
 DRAIN_SECONDS = 120  # after the source has stopped, until everything it made is a row
 
 
@@ -29,7 +34,7 @@ def add_arguments(command) -> None:
 
 def replay_sections(aps: int) -> list[tuple[str, str, dict]]:
     """One replay section per committed capture, the virtual APs dealt out over them."""
-    captures = sorted(CAPTURES.glob("*.oalcap"))
+    captures = [CAPTURES / f"{name}.oalcap" for name in ORDER if (CAPTURES / f"{name}.oalcap").exists()]
     if not captures:
         raise PlatformError(f"there is no capture in {CAPTURES.relative_to(REPO)}; record them with `make -C lab captures`")
     shares = [aps // len(captures) + (i < aps % len(captures)) for i in range(len(captures))]
@@ -44,12 +49,20 @@ def kafka_section(platform, ap_id: str) -> tuple[str, str, dict]:
                                "certificate": options["ssl.certificate.location"], "key": options["ssl.key.location"]})
 
 
-class Replay:
-    """The source of `make demo`: the exporter in replay."""
+def replayed_aps(sections) -> list[str]:
+    """Names of the virtual APs of replay sections: the prefix itself where there is one, else PREFIX-0001, …"""
+    return [f"{o['ap_prefix']}-{i + 1:04}" if o["aps"] > 1 else o["ap_prefix"] for _, _, o in sections for i in range(o["aps"])]
 
-    def __init__(self, platform, folder: Path, aps: int):
+
+class Replay:
+    """The source of `make demo`: the exporter in replay, with an agent for each virtual AP if there is a push service."""
+
+    def __init__(self, platform, folder: Path, aps: int, learning: bool = False):
         self.aps = aps
-        self.exporter = Exporter(folder, f"demo-{secrets.token_hex(3)}", "ap-demo", "demo", [*replay_sections(aps), kafka_section(platform, "ap-demo")])
+        sections = replay_sections(aps)
+        self.ap_ids = replayed_aps(sections)
+        agent = [loop.agent_section(platform, self.ap_ids)] if learning else []
+        self.exporter = Exporter(folder, f"demo-{secrets.token_hex(3)}", "ap-demo", "demo", [*sections, *agent, kafka_section(platform, "ap-demo")])
 
     def start(self) -> None:
         self.exporter.start()
@@ -130,6 +143,8 @@ def addresses(platform) -> str:
         f"  Flink        {platform.flink.rest_url}",
         f"  ClickHouse   {url}/play   user analyst, password in {analyst}",
         f"  SQL          {example_query(platform)}",
+        f"  MLflow       {platform.mlflow.url}   user admin, password in {platform.mlflow.password_file()}",
+        f"  push         {platform.push.admin_url}   token in {platform.push.token_file}",
         f"  Kafka        {platform.kafka.bootstrap} (mTLS, certificates in {platform.state.pki})",
         f"  logs         {platform.state.logs}",
     ))
@@ -145,13 +160,25 @@ def drain(stages: Stages, source: dict) -> dict:
         time.sleep(0.5)
 
 
+def settled(learning) -> dict:
+    """The loop's last figures. Predictions of the last second or two never meet their item: the APs have gone."""
+    deadline = time.monotonic() + 10
+    while True:
+        s = learning.read()
+        if s["judged"] or time.monotonic() > deadline:
+            return s
+        time.sleep(0.5)
+
+
 def run(platform, options) -> int:
     """The demo on a platform that is up."""
     since_us = int(time.time() * 1e6)
     stages = Stages(platform, since_us)
     folder = platform.state.dir / "demo"
     folder.mkdir(exist_ok=True)
-    source = Live(platform, folder, options.scenario, options.once) if options.live else Replay(platform, folder, options.aps)
+    loop.seed(platform)
+    learning = loop.Loop(platform, since_us)
+    source = Live(platform, folder, options.scenario, options.once) if options.live else Replay(platform, folder, options.aps, learning=True)
     source.start()
     print(f"\n{source.aps} access point{'s' * (source.aps > 1)} streaming. " + ("Ctrl-C ends the demo; `make down` stops the platform." if not options.once else f"For {options.once} s."))
     print(addresses(platform) + "\n")
@@ -160,7 +187,7 @@ def run(platform, options) -> int:
         while not options.once or time.monotonic() - started < options.once:
             time.sleep(2 if sys.stdout.isatty() else 10)
             source.check()
-            text = line(stages.read(), time.monotonic() - started)
+            text = line(stages.read(), time.monotonic() - started) + "\n" + loop.lines(learning.read())
             if sys.stdout.isatty() and tall:
                 print(f"\033[{tall}A\033[J", end="")
             tall = text.count("\n") + 1
@@ -173,10 +200,13 @@ def run(platform, options) -> int:
     last = drain(stages, counted)
     stages.close()
     wrong = verdict(last, counted, source.aps, let_go)
+    learned = settled(learning)
+    if not options.live:
+        wrong += loop.verdict(learned, source.aps)
     SUMMARY.parent.mkdir(exist_ok=True)
     SUMMARY.write_text(json.dumps({"seconds": round(time.monotonic() - started, 1), "aps": source.aps, "live": options.live, "source": counted,
-                                   "stages": last, "let_go": let_go, "wrong": wrong}, indent=1) + "\n")
-    print(line(last, time.monotonic() - started))
+                                   "stages": last, "loop": learned, "let_go": let_go, "wrong": wrong}, indent=1) + "\n")
+    print(line(last, time.monotonic() - started) + "\n" + loop.lines(learned))
     print(f"  counted at the source: {counted['batches']:,} batches, {sum(counted['rows'].values()):,} rows")
     for text in wrong:
         print(f"demo: WRONG: {text}", file=sys.stderr)

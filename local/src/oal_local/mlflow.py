@@ -22,7 +22,8 @@ def render(state: State, settings: Settings) -> None:
         "listen": f"127.0.0.1:{settings.ports['mlflow']}",
         "state_dir": str(state.mlflow),
         "admin": _user(state, "admin"),
-        "users": [_user(state, user) for user in passwords.MLFLOW_USERS if user != "admin"],
+        # Only an admin may keep a webhook.
+        "users": [_user(state, "trainer"), _user(state, "model-registry") | {"role": "admin"}],
         "webhook_key_file": str(state.secrets / "mlflow-webhook.key"),
     }
     write_private(config_file(state), json.dumps(config, indent=1) + "\n")  # JSON is YAML

@@ -4,7 +4,7 @@ import json
 from oal_local.errors import PlatformError
 
 SAMPLE_TABLES = ("station", "station_ac", "channel", "queue", "beacon", "flow", "drop_event")
-TABLES = (*SAMPLE_TABLES, "packet", "health")
+TABLES = (*SAMPLE_TABLES, "packet", "health", "decision", "bundle_status")
 TOPICS = ("ap.samples.v1", "ap.packets.v1", "ap.events.v1")
 
 
