@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from oal_schema.nodes import BundleError
+from oal_schema.tree import Tree
+from oal_schema.window import WindowModel
 
 from oal_registry import programs
 from oal_registry.errors import NotPackagable
 from oal_registry.mlflow_client import Gone, MlflowRegistry
 from oal_registry.programs import Program
-from oal_schema.nodes import BundleError
-from oal_schema.tree import Tree
-from oal_schema.window import WindowModel
 
 TRUSTED_TYPES = ["sklearn.tree._tree.Tree"]
 MAX_MODEL_BYTES = 64 << 20
@@ -115,7 +115,8 @@ class Models:
         return self.registry.run_file(run_id, name, folder) if run_id else None
 
     def _program(self, model: str, version: int, run_id: str, files: Path, folder: Path) -> Program:
-        path = self._file(FEATURE_PROGRAM, run_id, files, folder)
+        path = self._file(FEATURE_PROGRAM, run_id, files, folder) or self._file(f"{model}.oalf", run_id, files, folder) \
+            or self._file(f"{self.tree_model}.oalf", run_id, files, folder)
         if path is None:
             raise NotPackagable(f"neither {model}/{version} nor its run has the artifact {FEATURE_PROGRAM}; register it with `oal-train fit --register`")
         return programs.of_bytes(path.read_bytes())

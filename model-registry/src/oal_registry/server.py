@@ -83,7 +83,7 @@ def serve(path: str) -> None:
     """Prepare and become the MLflow server; does not return."""
     settings = ServerConfig.load(path)
     environment = prepare(settings)
-    command = [sys.executable, "-m", "uvicorn", "--host", settings.host, "--port", str(settings.port), "--workers", "1",
+    command = [sys.executable, "-W", "ignore::UserWarning", "-W", "ignore::DeprecationWarning", "-m", "uvicorn", "--host", settings.host, "--port", str(settings.port), "--workers", "1",
                "--log-level", "warning", "--timeout-graceful-shutdown", "5", "--factory", _app()]
     print(f"oal-registry: MLflow at http://{settings.host}:{settings.port}, state in {settings.state}", file=sys.stderr, flush=True)
     os.execve(command[0], command, environment)

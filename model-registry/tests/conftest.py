@@ -1,0 +1,129 @@
+"""One real MLflow server and one real Kafka broker for the session."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "src"), str(HERE.parents[1] / "schema" / "src"), str(HERE.parents[1] / "local" / "src")]
+
+
+@pytest.fixture(scope="session")
+def folder():
+    kept = os.environ.get("OAL_TEST_STATE")  # set it to look at the logs afterwards
+    with tempfile.TemporaryDirectory(prefix="oal-registry-test-", ignore_cleanup_errors=True) as made:
+        yield Path(kept or made)
+
+
+@pytest.fixture(scope="session")
+def starting_mlflow(folder):
+    """Begins to start; `mlflow` is the same when it is ready. So Kafka can start meanwhile."""
+    from processes import MlflowServer
+    server = MlflowServer(folder / "mlflow")
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def mlflow(starting_mlflow):
+    starting_mlflow.wait_ready()
+    return starting_mlflow
+
+
+@pytest.fixture(scope="session")
+def kafka(folder, starting_mlflow):
+    from oal_local.platform import Platform
+    with Platform(folder / "platform", ports="auto", only=["kafka"], partitions=2) as running:
+        yield running.kafka
+
+
+@pytest.fixture(scope="session")
+def owner(mlflow):
+    from owner import Owner
+    return Owner(mlflow.url, "owner", mlflow.passwords["owner"])
+
+
+@pytest.fixture(scope="session")
+def signing_key(folder):
+    from oal_schema import keys
+    path = folder / "signing.pem"
+    keys.make(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def trusted(signing_key):
+    from oal_schema import keys
+    key = keys.load(signing_key)
+    return {keys.key_id(key): key.public_key()}
+
+
+@pytest.fixture(scope="session")
+def topics(kafka):
+    from topics import Topics
+    made = Topics(kafka.client("viewer"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="session")
+def behaviour(folder):
+    """File that tells the training command of the tests what to do; see tiny_train.py."""
+    path = folder / "behaviour"
+    path.write_text("fit")
+    return path
+
+
+@pytest.fixture(scope="session")
+def service(folder, starting_mlflow, kafka, signing_key, behaviour):
+    """`oal-registry serve`. It may be killed and started again by a test."""
+    from processes import RegistryService
+    command = [sys.executable, str(HERE / "tiny_train.py"), str(behaviour)]
+    made = RegistryService(folder / "registry", starting_mlflow, kafka.client("model-registry"), signing_key, command)
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="session")
+def versions(owner):
+    """Three good versions of `congestion`."""
+    return [owner.register(seed) for seed in (1, 2, 3)]
+
+
+@pytest.fixture
+def running(service, versions, mlflow):
+    """Everything is up when a test begins."""
+    if mlflow.ended():
+        mlflow.start()
+        mlflow.wait_ready()
+    if service.ended():
+        service.start()
+    service.wait_ready()
+
+
+@pytest.fixture
+def clean(owner, topics, service, running):
+    """No alias, nothing in force, afterwards: without history, a deleted alias empties its slot."""
+    from waiting import until
+    yield
+    if service.ended():
+        service.start()
+        service.wait_ready()
+    now = topics.in_force("champion")
+    if now is not None and now.reason.startswith("rollback"):
+        owner.alias("champion", now.version)
+        until(lambda: topics.in_force("champion").reason.startswith("alias"), "promoted, no longer rolled back")
+    for version in owner.client.search_model_versions("name='congestion'"):
+        for tag in version.tags:
+            if tag.startswith("oal.released_at."):
+                owner.client.delete_model_version_tag("congestion", version.version, tag)
+    for slot in ("champion", "canary", "challenger"):
+        owner.unalias(slot)
+        until(lambda s=slot: topics.in_force(s) is None, f"{slot} is empty")

@@ -1,0 +1,115 @@
+"""The tag retrain=requested becomes a training run and ends in a new version, whatever is killed meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+from waiting import until
+
+pytestmark = pytest.mark.usefixtures("running")
+
+
+@pytest.fixture(autouse=True)
+def fit(behaviour):
+    yield
+    behaviour.write_text("fit")
+
+
+def numbers(owner) -> set[int]:
+    return {int(v.version) for v in owner.client.search_model_versions("name='congestion'")}
+
+
+def until_tag(owner, version: int, value: str) -> dict[str, str]:
+    return until(lambda: (tags := owner.tags(version)).get("retrain") == value and tags, f"retrain={value} on version {version}")
+
+
+def child_of(service) -> int | None:
+    """Process id of the training run."""
+    try:
+        with open(f"/proc/{service.pid}/task/{service.pid}/children") as file:
+            return int((file.read().split() or [0])[0]) or None
+    except OSError:
+        return None
+
+
+def gone(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def test_requested_runs_done_links_both_ways_and_runs_again_when_asked_again(owner, versions, service):
+    before = numbers(owner)
+    owner.tag(versions[0], "retrain", "requested")
+    tags = until_tag(owner, versions[0], "done")
+    new, = numbers(owner) - before
+    assert tags["retrained_as"] == str(new) and owner.tags(new)["retrained_from"] == str(versions[0])
+    assert owner.client.get_run(owner.client.get_model_version("congestion", str(new)).run_id).info.status == "FINISHED"
+    owner.tag(versions[0], "retrain", "requested")
+    until(lambda: owner.tags(versions[0])["retrained_as"] not in (str(new), ""), "trained again")
+    until_tag(owner, versions[0], "done")
+    assert service.metric('oal_registry_retrains_total{result="done"}') >= 2
+
+
+def test_a_failed_run_says_why(owner, versions, behaviour):
+    behaviour.write_text("fail")
+    before = numbers(owner)
+    owner.tag(versions[1], "retrain", "requested")
+    until_tag(owner, versions[1], "failed: tiny_train: too few items: 37, need 200")
+    assert numbers(owner) == before
+
+
+def test_one_at_a_time(owner, versions, service, behaviour):
+    behaviour.write_text("wait")
+    for version in versions[:2]:
+        owner.tag(version, "retrain", "requested")
+    states = until(lambda: sorted(owner.tags(v)["retrain"] for v in versions[:2]) == ["requested", "running"], "one of two runs")
+    passes = service.metric('oal_registry_reconciles_total{result="done"}')
+    until(lambda: service.metric('oal_registry_reconciles_total{result="done"}') > passes + 2, "more passes")
+    assert sorted(owner.tags(v)["retrain"] for v in versions[:2]) == ["requested", "running"] and states
+    assert service.metric("oal_registry_retrain_running") == 1
+    behaviour.write_text("fit")
+    for version in versions[:2]:
+        until_tag(owner, version, "done")
+
+
+def test_the_registry_killed_in_the_middle_of_a_run_begins_it_again(owner, versions, service, behaviour):
+    behaviour.write_text("wait")
+    before = numbers(owner)
+    owner.tag(versions[2], "retrain", "requested")
+    until_tag(owner, versions[2], "running")
+    child = until(lambda: child_of(service), "training child")
+    service.stop(signal.SIGKILL)
+    until(lambda: gone(child), "the child dies with its parent")
+    behaviour.write_text("fit")
+    assert owner.tags(versions[2])["retrain"] == "running"
+    service.start()
+    until_tag(owner, versions[2], "done")
+    assert len(numbers(owner) - before) == 1
+
+
+def test_killed_after_training_registered_its_version_the_version_is_used(owner, versions, service, behaviour):
+    behaviour.write_text("orphan")
+    before = numbers(owner)
+    owner.tag(versions[1], "retrain", "requested")
+    new, = until(lambda: numbers(owner) - before, "registered")
+    service.stop(signal.SIGKILL)
+    service.start()
+    assert until_tag(owner, versions[1], "done")["retrained_as"] == str(new)
+    assert numbers(owner) - before == {new}
+
+
+def test_sigterm_ends_the_child_and_the_service_at_once(owner, versions, service, behaviour):
+    behaviour.write_text("wait")
+    owner.tag(versions[0], "retrain", "requested")
+    child = until(lambda: child_of(service), "training child")
+    until_tag(owner, versions[0], "running")
+    assert service.stop(signal.SIGTERM) == 0
+    assert gone(child) or os.waitpid(child, os.WNOHANG)
+    behaviour.write_text("fit")
+    service.start()
+    until_tag(owner, versions[0], "done")
