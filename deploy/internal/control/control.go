@@ -148,9 +148,24 @@ func (c *Control) refuse(key string, err error) {
 	}
 	c.metrics.Refused.WithLabelValues(reason).Inc()
 	c.logger.Warn("a release is refused; what was there before stays", "key", key, "reason", reason, "error", err)
-	if err := c.store.Log(context.Background(), store.Entry{TSUS: c.us(), Kind: "refused", Key: fmt.Sprintf("%.80q", key), Detail: err.Error()}); err != nil {
+	if err := c.remember(store.Entry{TSUS: c.us(), Kind: "refused", Key: fmt.Sprintf("%.80s", key), Detail: err.Error()}); err != nil {
 		c.failed("store", "history cannot be stored", err)
 	}
+}
+
+// remember puts an entry into the history unless it stands there already: the record is read at every start, by every replica.
+func (c *Control) remember(e store.Entry) error {
+	ctx := context.Background()
+	recent, err := c.store.History(ctx, 0, 200)
+	if err != nil {
+		return err
+	}
+	for _, old := range recent {
+		if old.Kind == e.Kind && old.Key == e.Key && old.Detail == e.Detail {
+			return nil
+		}
+	}
+	return c.store.Log(ctx, e)
 }
 
 // keepEarlier puts back, after a start, what a refused record has pushed out of the compacted topic.

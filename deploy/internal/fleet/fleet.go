@@ -155,14 +155,18 @@ func (f *Fleet) Count(hash, scope string) rollout.Counts {
 	return c
 }
 
-// Sweep marks APs that have gone as not connected. It returns how many are connected.
-func (f *Fleet) Sweep() (connected int) {
+// Sweep marks APs that have gone, or whose replica has, as not connected. It returns how many are connected.
+func (f *Fleet) Sweep(alive map[string]bool) (connected int) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	limit := f.now().Add(-connectedFor).UnixMicro()
 	for _, a := range f.aps {
-		if a.Connected && a.poll == nil && a.Replica == f.replica && a.LastSeenUS < limit {
+		switch {
+		case !a.Connected || a.poll != nil:
+		case a.Replica == f.replica && a.LastSeenUS < limit:
 			a.Connected, a.dirty = false, true
+		case a.Replica != f.replica && !alive[a.Replica]:
+			a.Connected = false // here only: the store keeps what that replica saw
 		}
 		if a.Connected {
 			connected++

@@ -13,8 +13,8 @@ import (
 	"oal/deploy/internal/config"
 )
 
-// options of every client. Without a CA the connection is plain, for a broker on a private network.
-func options(c config.Kafka, id string) ([]kgo.Opt, error) {
+// Options of every client. Without a CA the connection is plain, for a broker on a private network.
+func Options(c config.Kafka, id string) ([]kgo.Opt, error) {
 	opts := []kgo.Opt{kgo.SeedBrokers(strings.Split(c.Bootstrap, ",")...), kgo.ClientID(id)}
 	if c.CA == "" {
 		return opts, nil

@@ -39,7 +39,7 @@ type Consumer struct {
 // NewConsumer is inert. handle gets the records in order, from one goroutine; the last call before CaughtUp turns true has
 // an empty list.
 func NewConsumer(c config.Kafka, handle func([]Record), m *metric.Set, logger *slog.Logger) (*Consumer, error) {
-	opts, err := options(c, "oal-deploy")
+	opts, err := Options(c, "oal-deploy")
 	if err != nil {
 		return nil, err
 	}

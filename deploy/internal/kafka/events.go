@@ -26,7 +26,7 @@ type Events struct {
 
 // NewEvents is inert; Run sends.
 func NewEvents(c config.Kafka, s store.Store, m *metric.Set, logger *slog.Logger) (*Events, error) {
-	opts, err := options(c, "oal-deploy-events")
+	opts, err := Options(c, "oal-deploy-events")
 	if err != nil {
 		return nil, err
 	}

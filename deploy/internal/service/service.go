@@ -164,7 +164,12 @@ func (s *Service) keepAPs(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			s.metrics.Connected.Set(float64(s.fleet.Sweep()))
+			alive, err := s.store.Alive(ctx, s.config.Replica)
+			if err != nil {
+				s.failed("whether other replicas live cannot be read", err)
+			} else {
+				s.metrics.Connected.Set(float64(s.fleet.Sweep(alive)))
+			}
 			s.metrics.KnownAPs.Set(float64(s.fleet.Known()))
 			if s.store.Shared() {
 				s.mergeAPs(ctx, now)

@@ -67,6 +67,11 @@ func (b *Bolt) Ping(context.Context) error { return b.db.View(func(*bbolt.Tx) er
 // Lead returns at once: there is nobody else.
 func (b *Bolt) Lead(ctx context.Context) (context.Context, error) { return ctx, ctx.Err() }
 
+// Alive is this replica alone.
+func (b *Bolt) Alive(_ context.Context, replica string) (map[string]bool, error) {
+	return map[string]bool{replica: true}, nil
+}
+
 func (b *Bolt) Rollouts(context.Context) (all []*rollout.Rollout, err error) {
 	err = b.db.View(func(tx *bbolt.Tx) error {
 		return tx.Bucket(bucketRollouts).ForEach(func(_, value []byte) error {

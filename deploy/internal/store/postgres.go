@@ -25,7 +25,8 @@ CREATE TABLE IF NOT EXISTS oal_release (hash text PRIMARY KEY, key text NOT NULL
 CREATE TABLE IF NOT EXISTS oal_history (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, pending boolean NOT NULL, doc jsonb NOT NULL);
 CREATE INDEX IF NOT EXISTS oal_history_pending ON oal_history (seq) WHERE pending;
 CREATE TABLE IF NOT EXISTS oal_ap (id text PRIMARY KEY, changed timestamptz NOT NULL DEFAULT clock_timestamp(), doc jsonb NOT NULL);
-CREATE INDEX IF NOT EXISTS oal_ap_changed ON oal_ap (changed);`
+CREATE INDEX IF NOT EXISTS oal_ap_changed ON oal_ap (changed);
+CREATE TABLE IF NOT EXISTS oal_replica (name text PRIMARY KEY, seen timestamptz NOT NULL);`
 
 // Postgres is the store that several replicas share.
 type Postgres struct{ pool *pgxpool.Pool }
@@ -108,6 +109,24 @@ func closeQuietly(conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = conn.Close(ctx) // the lock goes with the session, however that ends
+}
+
+// Alive also forgets replicas of yesterday.
+func (p *Postgres) Alive(ctx context.Context, replica string) (map[string]bool, error) {
+	_, err := p.pool.Exec(ctx, "INSERT INTO oal_replica VALUES ($1, clock_timestamp()) ON CONFLICT (name) DO UPDATE SET seen = clock_timestamp()", replica)
+	if err == nil {
+		_, err = p.pool.Exec(ctx, "DELETE FROM oal_replica WHERE seen < clock_timestamp() - interval '1 day'")
+	}
+	if err != nil {
+		return nil, wrap("saying that this replica lives", err)
+	}
+	rows, _ := p.pool.Query(ctx, "SELECT name FROM oal_replica WHERE seen > clock_timestamp() - make_interval(secs => $1)", deadAfter.Seconds())
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	alive := map[string]bool{}
+	for _, name := range names {
+		alive[name] = true
+	}
+	return alive, wrap("reading which replicas live", err)
 }
 
 func (p *Postgres) Rollouts(ctx context.Context) ([]*rollout.Rollout, error) {

@@ -53,11 +53,16 @@ type Store interface {
 	SaveAPs(ctx context.Context, aps []fleet.AP) error
 	APs(ctx context.Context, changedSince time.Time) ([]fleet.AP, error) // zero time: all
 
+	// Alive says that this replica lives, and gives the names of all that do.
+	Alive(ctx context.Context, replica string) (map[string]bool, error)
 	// Shared says whether other replicas may write to it.
 	Shared() bool
 	Ping(ctx context.Context) error
 	Close() error
 }
+
+// deadAfter is how long after its last sign of life a replica's APs count as not connected.
+const deadAfter = 6 * time.Second
 
 // keepHistory bounds the history.
 const keepHistory = 20000

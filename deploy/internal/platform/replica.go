@@ -1,0 +1,165 @@
+package platform
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"oal/deploy/internal/config"
+)
+
+// Replica is a process of the push service.
+type Replica struct {
+	Config *config.Config
+	Path   string // of its configuration
+	Token  string
+	Log    string
+	binary string
+	cmd    *exec.Cmd
+	ended  chan struct{}
+}
+
+// NewReplica writes the configuration of a replica with its files in a folder; nothing runs yet.
+func (k *Kafka) NewReplica(folder, trustedKeys string, store config.Store) (*Replica, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	ports, err := freePorts(2)
+	if err != nil {
+		return nil, err
+	}
+	file := func(name string) string { return filepath.Join(k.PKI, name) }
+	r := &Replica{Token: "test token", Path: filepath.Join(folder, "deploy.yaml"), Log: filepath.Join(folder, "log"),
+		binary: filepath.Join(Folder(), "build", "oal-deploy")}
+	r.Config = &config.Config{APListen: ports[0], AdminListen: ports[1], AdminTokenFile: filepath.Join(folder, "token"),
+		TLS: config.TLS{Cert: file("deploy.crt"), Key: file("deploy.key"), ClientCA: file("ca.crt")}, Kafka: k.Client("deploy"),
+		TrustedKeys: trustedKeys, Store: store}
+	text, err := yaml.Marshal(r.Config)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(r.Path, text, 0o600); err != nil {
+		return nil, err
+	}
+	return r, os.WriteFile(r.Config.AdminTokenFile, []byte(r.Token), 0o600)
+}
+
+func freePorts(n int) ([]string, error) {
+	var addresses []string
+	for range n {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer listener.Close() // held until all are chosen
+		addresses = append(addresses, listener.Addr().String())
+	}
+	return addresses, nil
+}
+
+// Start runs the process and returns when it is ready.
+func (r *Replica) Start() error {
+	log, err := os.OpenFile(r.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	r.cmd = exec.Command(r.binary, "serve", "--config", r.Path)
+	r.cmd.Stdout, r.cmd.Stderr = log, log
+	r.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := r.cmd.Start(); err != nil {
+		return fmt.Errorf("%w; build it with `make -C deploy build`", err)
+	}
+	cmd, ended := r.cmd, make(chan struct{})
+	r.ended = ended
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
+	deadline := time.Now().Add(60 * time.Second)
+	for time.Now().Before(deadline) {
+		select {
+		case <-ended:
+			text, _ := os.ReadFile(r.Log)
+			return fmt.Errorf("the replica ended:\n%s", text)
+		case <-time.After(20 * time.Millisecond):
+		}
+		if response, err := http.Get("http://" + r.Config.AdminListen + "/readyz"); err == nil {
+			response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+	}
+	text, _ := os.ReadFile(r.Log)
+	r.Kill()
+	return fmt.Errorf("the replica was not ready within a minute:\n%s", text)
+}
+
+// Kill ends it without a chance to tidy up.
+func (r *Replica) Kill() { r.signal(syscall.SIGKILL) }
+
+// Stop ends it properly.
+func (r *Replica) Stop() { r.signal(syscall.SIGTERM) }
+
+func (r *Replica) signal(number syscall.Signal) {
+	if r.cmd == nil {
+		return
+	}
+	_ = r.cmd.Process.Signal(number)
+	<-r.ended
+	r.cmd = nil
+}
+
+// Usage is the CPU time and the resident memory of the process, and the largest there was.
+func (r *Replica) Usage() (cpuS float64, rss, peak int64, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.cmd.Process.Pid))
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	var utime, stime int64
+	after := text[len(fmt.Sprintf("%d (oal-deploy) ", r.cmd.Process.Pid)):]
+	var skip string
+	var skipN int64
+	if _, err = fmt.Sscan(string(after), &skip, &skipN, &skipN, &skipN, &skipN, &skipN, &skipN, &skipN, &skipN, &skipN, &skipN, &utime, &stime); err != nil {
+		return 0, 0, 0, err
+	}
+	rss, peak, err = memory(r.cmd.Process.Pid)
+	return float64(utime+stime) / 100, rss, peak, err // USER_HZ is 100 on every Linux that Go runs on
+}
+
+// Get asks the admin interface.
+func (r *Replica) Get(path string, answer any) error { return r.call(http.MethodGet, path, answer) }
+
+// Post asks it to do something.
+func (r *Replica) Post(path string, answer any) error { return r.call(http.MethodPost, path, answer) }
+
+func (r *Replica) call(method, path string, answer any) error {
+	request, err := http.NewRequest(method, "http://"+r.Config.AdminListen+path, nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Authorization", "Bearer "+r.Token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s %s: %s: %s", method, path, response.Status, body)
+	}
+	return json.Unmarshal(body, answer)
+}
