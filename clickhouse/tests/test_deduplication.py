@@ -7,7 +7,7 @@ import pytest
 from conftest import Database, run_migrate
 from server import Server
 
-T0_US = int(time.time()) * 1_000_000  # of the present: nothing expires while a server restarts
+T0_US = int(time.time()) // 40 * 40_000_000 - 500_000  # of the present: nothing expires while a server restarts; a tree is shipped every 40 s
 
 # What stream-jobs sends with each INSERT.
 WRITER = {"async_insert": 0, "deduplicate_blocks_in_dependent_materialized_views": 1}
