@@ -46,7 +46,7 @@ def free_port() -> int:
 class Trainer:
     """A trainer process with a folder of its own; `start` after `kill` is the same trainer."""
 
-    def __init__(self, platform, folder: Path, mlflow: dict | None = None, **changes):
+    def __init__(self, platform, folder: Path, group: str, mlflow: dict | None = None, **changes):
         from oal_schema import keys
 
         folder.mkdir(parents=True)
@@ -56,7 +56,7 @@ class Trainer:
             settings[key] = {**settings[key], **value} if isinstance(value, dict) else value
         (folder / "online.yaml").write_text(yaml.safe_dump(settings))
         self.key = keys.make(folder / "sign.pem")
-        kafka = platform.kafka.client("trainer")
+        kafka = {**platform.kafka.client("trainer"), "group.id": group, "session.timeout.ms": 6000}
         (folder / "config.yaml").write_text(yaml.safe_dump({
             "kafka": kafka, "mlflow": mlflow, "signing_key": str(folder / "sign.pem"), "state_dir": str(folder / "state"),
             "listen": f"127.0.0.1:{self.port}", "settings": str(folder / "online.yaml")}))
@@ -107,10 +107,12 @@ class Trainer:
 
 @pytest.fixture
 def make_trainer(platform, tmp_path):
+    """Makes trainers of one consumer group."""
     made: list[Trainer] = []
+    group = f"trainer-{uuid.uuid4().hex[:8]}"
 
     def make(**options) -> Trainer:
-        made.append(Trainer(platform, tmp_path / f"trainer-{len(made)}", **options))
+        made.append(Trainer(platform, tmp_path / f"trainer-{len(made)}", group, **options))
         return made[-1].start()
 
     yield make

@@ -17,6 +17,7 @@ NOT_COMPARABLE = "in_force_not_comparable"     # the tree in force has other fea
 LOSES_TO_PERSISTENCE = "not_better_than_persistence"
 LOSES_TO_IN_FORCE = "not_better_than_in_force"
 WORSE_ON_REFERENCE = "worse_on_reference"      # worse than the tree in force on the blocks that span the window
+A_STRETCH_ONLY = "better_in_a_stretch_only"    # better on the whole, but not in most blocks of time
 NOT_CLEARLY = "not_clearly_better"             # better, by less than the margins, and no drift
 UNCONFIRMED = "unconfirmed"                    # clearly better, not yet often enough in a row
 TOO_SOON = "too_soon"                          # after the last tree

@@ -10,7 +10,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 ITEMS, BUNDLES = "training.items.v1", "ap.bundles.v1"
 SESSION_S = 10   # without a sign of life for so long, the group gives this trainer's partitions to another
-GROUP = "trainer"
+GROUP = "trainer"   # unless the configuration has another group.id
 
 
 class Items:
@@ -23,8 +23,9 @@ class Items:
 
     def __init__(self, options: dict[str, str], instance: str, window_items: int, lost: Callable[[list[int]], None], log: Callable[[str], None]):
         self._window_items, self._lost, self._log = window_items, lost, log
+        self._session_s = int(options.get("session.timeout.ms", SESSION_S * 1000)) / 1000
         self._consumer = Consumer({
-            "session.timeout.ms": SESSION_S * 1000, "heartbeat.interval.ms": 2000, "fetch.wait.max.ms": 100, **options, "group.id": GROUP,
+            "session.timeout.ms": SESSION_S * 1000, "heartbeat.interval.ms": 2000, "fetch.wait.max.ms": 100, "group.id": GROUP, **options,
             "group.instance.id": instance, "enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": "read_committed",
             "auto.offset.reset": "earliest", "partition.assignment.strategy": "cooperative-sticky"})
         self.joined = False
@@ -59,7 +60,7 @@ class Items:
         (Sending the offsets with the transaction would let the broker judge, but librdkafka 2.16's send_offsets_to_transaction waits for
         ever after the broker was killed.)
         """
-        return time.monotonic() - self._polled < SESSION_S * 0.7
+        return time.monotonic() - self._polled < self._session_s * 0.7
 
     def commit(self, oldest: dict[int, int]) -> None:
         """Commit positions, without waiting. `oldest`: offset of the oldest item in any window, by partition."""

@@ -161,6 +161,7 @@ class Service:
             if now - committed >= COMMIT_S:
                 committed = now
                 self._commit_offsets()
+                self._measure()
             if now - forget >= FORGET_EVERY_S:
                 forget = now
                 for ap_id in self._trainer.forget_silent(_now_us()):
@@ -269,7 +270,7 @@ class Service:
 
     # --- what is told
 
-    def _report(self) -> None:
+    def _measure(self) -> None:
         for fate, count in self._trainer.counts.items():
             self._metrics.set("oal_trainer_items_total", count, fate=fate)
         aps = self._trainer.aps
@@ -277,7 +278,9 @@ class Service:
         self._metrics.set("oal_trainer_window_items", sum(len(ap) for ap in aps.values()))
         self._metrics.set("oal_trainer_lag_items", self._items.lag())
         self._metrics.set("oal_trainer_releases_refused_total", self._releases.refused)
-        log(", ".join([f"{len(aps)} APs", *(f"{count} items {fate}" for fate, count in sorted(self._trainer.counts.items())),
+
+    def _report(self) -> None:
+        log(", ".join([f"{len(self._trainer.aps)} APs", *(f"{count} items {fate}" for fate, count in sorted(self._trainer.counts.items())),
                        f"{sum(self._shipped.values())} trees shipped", f"{self._items.lag()} items behind"]))
 
 
