@@ -11,10 +11,15 @@
 #define ENTITY_LIMIT (INT64_C(1) << 53)
 enum { MAX_EWMA_SHIFT = 16, FIRST_DERIVED = OAL_OP_RATIO };
 
+/* A bucket beyond this might make the sum over a window saturate, and then the order of its buckets matters. */
+#define LARGE_BUCKET (INT64_C(1) << 56)
+
 /* One feature at one entity: as many words as its operator needs. */
 struct cell {
 	int64_t acc; /* of the open bucket */
+	uint64_t total; /* of the ring, modulo 2^64; exact while no bucket in it is large */
 	uint8_t has_acc, ring_n, ring_at;
+	uint8_t large; /* buckets until the last large one has left the ring */
 	int64_t ring[]; /* closed buckets; for MEAN after two words more */
 };
 /* MEAN's further words, and its ring of pairs (integral, µs). */
@@ -27,6 +32,13 @@ struct entities {
 	uint16_t *position; /* slot → place in `live` + 1, or 0 */
 };
 
+/* An entity's latest value of a column. */
+struct place {
+	int64_t value;
+	uint32_t changed; /* feature.evaluations at its last row that was not the same as the one before */
+	uint8_t live;
+};
+
 /* A column under a filter. Features that read the same share it, so that a row is looked at once for all of them. */
 struct input {
 	uint16_t offset;
@@ -37,14 +49,16 @@ struct input {
 	int64_t filter_value;
 	uint32_t absent_bit;
 	uint8_t n_features, features[OAL_MAX_FEATURES]; /* but LAST, which needs no more than `value` */
-	int64_t *value; /* per entity: that of the latest row */
-	uint8_t *live;
+	struct place *places; /* per entity */
 };
 
 struct base {
 	uint8_t op, group;
 	uint8_t n_ring; /* words */
 	uint8_t window;
+	bool scaled; /* has a factor or divisor */
+	bool sums; /* its group is a sum or a mean */
+	int64_t constant_limit; /* a window of any constant up to this gives that constant; a mean of more might saturate */
 	const struct input *input;
 	size_t stride;
 	uint8_t *cells;
@@ -53,6 +67,7 @@ struct base {
 struct feature {
 	const struct oal_feature_program *program;
 	uint64_t next_us;
+	uint32_t evaluations;
 	struct entities entities[OAL_N_TABLES];
 	struct input *inputs[OAL_N_TABLES][OAL_MAX_FEATURES]; /* of a table */
 	uint8_t n_inputs[OAL_N_TABLES];
@@ -275,9 +290,8 @@ static struct input *find_input(struct feature *f, const int64_t *w, const struc
 	}
 	in->shift = !t->event && filter && space->low_bit_column == w[OAL_W_FILTER_COLUMN];
 	n = t->event ? 1 : (space->entities + in->shift) >> in->shift;
-	in->value = keep(f, n, sizeof *in->value);
-	in->live = keep(f, n, sizeof *in->live);
-	return in->value && in->live ? in : NULL;
+	in->places = keep(f, n, sizeof *in->places);
+	return in->places ? in : NULL;
 }
 
 static int new_base(struct feature *f, uint32_t i, const struct feature_space *spaces)
@@ -293,10 +307,13 @@ static int new_base(struct feature *f, uint32_t i, const struct feature_space *s
 	b->op = (uint8_t)w[OAL_W_OP];
 	b->group = (uint8_t)w[OAL_W_GROUP];
 	b->window = (uint8_t)w[OAL_W_WINDOW];
+	b->scaled = w[OAL_W_A] != 1 || w[OAL_W_B] != 1;
+	b->sums = b->group == OAL_GROUP_SUM || b->group == OAL_GROUP_MEAN;
 	if (b->op == OAL_OP_LAST)
 		return 0;
 	in->features[in->n_features++] = (uint8_t)i;
-	b->n_ring = b->op == OAL_OP_MEAN ? (uint8_t)(2 * b->window) : b->window;
+	b->n_ring = b->op == OAL_OP_MEAN ? (uint8_t)(2 * b->window) : b->window == 1 ? 0 : b->window; /* a ring of one would hold the open bucket */
+	b->constant_limit = b->op == OAL_OP_MEAN ? INT64_MAX / (b->window * f->program->decision_interval_us) : INT64_MAX;
 	b->stride = sizeof(struct cell) + (b->n_ring + (b->op == OAL_OP_MEAN ? MEAN_RING : 0)) * sizeof(int64_t);
 	b->cells = keep(f, in->event ? 1 : (space->entities + in->shift) >> in->shift, b->stride);
 	return b->cells ? 0 : -ENOMEM;
@@ -345,8 +362,7 @@ void feature_free(struct feature *f)
 		free(f->entities[i].live);
 		free(f->entities[i].position);
 		for (k = 0; k < f->n_inputs[i]; k++) {
-			free(f->inputs[i][k]->value);
-			free(f->inputs[i][k]->live);
+			free(f->inputs[i][k]->places);
 			free(f->inputs[i][k]);
 		}
 	}
@@ -392,7 +408,7 @@ void feature_drop(struct feature *f, enum oal_table_id table, unsigned entity)
 
 		if (!has_place(in, entity))
 			continue;
-		in->live[entity >> in->shift] = 0;
+		in->places[entity >> in->shift].live = 0;
 		for (k = 0; k < in->n_features; k++)
 			memset(cell_of(&f->base[in->features[k]], entity >> in->shift), 0, f->base[in->features[k]].stride);
 	}
@@ -440,7 +456,7 @@ static void integrate(struct cell *c, int64_t value, uint64_t t_us)
 }
 
 /* A new value `v` after `old`, which counts only if the entity was `live`. */
-static inline void cell_row(uint8_t op, struct cell *c, bool live, int64_t old, int64_t v, unsigned counter_bits, uint64_t t_us)
+static inline void cell_row(uint8_t op, struct cell *c, bool live, int64_t old, int64_t v, unsigned counter_bits, uint64_t t_us, int64_t bucket_us)
 {
 	switch (op) {
 	case OAL_OP_DELTA: case OAL_OP_RATE:
@@ -456,6 +472,8 @@ static inline void cell_row(uint8_t op, struct cell *c, bool live, int64_t old, 
 		c->has_acc = 1;
 		break;
 	case OAL_OP_MEAN:
+		if (c->ring[MEAN_SINCE] < bucket_us) /* it was steady, and evaluations passed it over */
+			c->ring[MEAN_SINCE] = bucket_us;
 		if (live)
 			integrate(c, old, t_us);
 		c->ring[MEAN_SINCE] = (int64_t)t_us;
@@ -475,6 +493,7 @@ void feature_row(struct feature *f, enum oal_table_id table, unsigned entity, co
 	const uint32_t absent = *(const uint32_t *)row;
 	struct entities *e = &f->entities[table];
 	struct input *const *at = f->inputs[table], *const *const end = at + f->n_inputs[table];
+	const int64_t bucket_us = (int64_t)f->next_us - f->program->decision_interval_us;
 
 	if (entity >= e->n_slots)
 		return;
@@ -484,7 +503,8 @@ void feature_row(struct feature *f, enum oal_table_id table, unsigned entity, co
 	}
 	for (; at < end; at++) {
 		const struct input *in = *at;
-		unsigned place, i;
+		struct place *p;
+		unsigned i;
 		int64_t v;
 
 		if (absent & in->absent_bit)
@@ -492,39 +512,46 @@ void feature_row(struct feature *f, enum oal_table_id table, unsigned entity, co
 		if (in->filter_offset >= 0 && load(bytes + in->filter_offset, in->filter_type) != in->filter_value)
 			continue;
 		v = load(bytes + in->offset, in->type);
-		place = entity >> in->shift;
+		p = &in->places[entity >> in->shift];
 		/* Most columns of a row are as they were. For a state that changes nothing: no increment, no new extreme, and
 		 * the same value goes on being held. */
-		if (in->value[place] == v && in->live[place] && !in->event)
+		if (p->value == v && p->live && !in->event)
 			continue;
 		for (i = 0; i < in->n_features; i++) {
 			const struct base *b = &f->base[in->features[i]];
 
-			cell_row(b->op, cell_of(b, place), in->live[place], in->value[place], v, in->counter_bits, t_us);
+			cell_row(b->op, cell_of(b, entity >> in->shift), p->live, p->value, v, in->counter_bits, t_us, bucket_us);
 		}
-		in->value[place] = v;
-		in->live[place] = 1;
+		p->value = v;
+		p->live = 1;
+		p->changed = f->evaluations;
 	}
 }
 
 /* --- evaluation */
 
+/* Puts the open bucket into the ring in place of the oldest. */
 static void push(const struct base *b, struct cell *c)
 {
 	const bool mean = b->op == OAL_OP_MEAN;
-	int64_t *const ring = c->ring + (mean ? MEAN_RING : 0);
+	int64_t *const at = c->ring + (mean ? MEAN_RING : 0) + c->ring_at;
 	const unsigned next = c->ring_at + 1u + mean;
 
-	ring[c->ring_at] = c->acc;
+	c->total += (uint64_t)c->acc - (uint64_t)*at;
+	if (c->acc > LARGE_BUCKET || c->acc < -LARGE_BUCKET)
+		c->large = b->window;
+	else if (c->large)
+		c->large--;
+	*at = c->acc;
 	if (mean)
-		ring[c->ring_at + 1] = c->ring[MEAN_HELD];
+		at[1] = c->ring[MEAN_HELD];
 	c->ring_at = (uint8_t)(next == b->n_ring ? 0 : next);
 	if (c->ring_n < b->window)
 		c->ring_n++;
 }
 
-/* Saturating sum over the ring from the oldest bucket to the newest: the order matters once it saturates. */
-static int64_t window_sum(const struct base *b, const struct cell *c, int64_t *held)
+/* Saturating sum over the ring from the oldest bucket to the newest. */
+static int64_t large_sum(const struct base *b, const struct cell *c)
 {
 	const bool mean = b->op == OAL_OP_MEAN;
 	const int64_t *const ring = c->ring + (mean ? MEAN_RING : 0);
@@ -533,13 +560,27 @@ static int64_t window_sum(const struct base *b, const struct cell *c, int64_t *h
 
 	for (n = c->ring_n; n; n--) {
 		total = add(total, ring[at]);
-		if (mean)
-			*held += ring[at + 1];
 		at += 1u + mean;
 		if (at == b->n_ring)
 			at = 0;
 	}
 	return total;
+}
+
+static inline int64_t window_sum(const struct base *b, const struct cell *c)
+{
+	return c->large ? large_sum(b, c) : (int64_t)c->total;
+}
+
+/* MEAN: microseconds for which there was a value. */
+static int64_t window_held(const struct cell *c)
+{
+	int64_t held = 0;
+	unsigned i;
+
+	for (i = 0; i < c->ring_n; i++)
+		held += c->ring[MEAN_RING + 2 * i + 1];
+	return held;
 }
 
 static int64_t window_extreme(const struct base *b, const struct cell *c)
@@ -556,33 +597,69 @@ static int64_t window_extreme(const struct base *b, const struct cell *c)
 /* Closes the bucket that ends at `instant` and folds the window. */
 static int64_t cell_evaluate(const struct base *b, struct cell *c, int64_t value, uint64_t instant, int64_t interval_us)
 {
-	int64_t total, held = 0;
+	int64_t total, held;
 
 	if (b->op == OAL_OP_MEAN) {
 		integrate(c, value, instant);
 		c->ring[MEAN_SINCE] = (int64_t)instant;
+		push(b, c);
+		c->acc = c->ring[MEAN_HELD] = 0;
+		held = window_held(c);
+		return held ? divide(window_sum(b, c), held) : value;
 	}
-	if (b->window == 1 && b->op != OAL_OP_MEAN) { /* the ring would hold this bucket alone */
-		total = c->acc;
-		c->has_acc = b->op == OAL_OP_MAX || b->op == OAL_OP_MIN;
-		c->acc = c->has_acc ? value : 0;
-		return b->op == OAL_OP_RATE ? divide(mul(total, 1000000), interval_us) : total;
-	}
-	push(b, c);
 	if (b->op == OAL_OP_MAX || b->op == OAL_OP_MIN) {
+		total = c->acc;
+		if (b->window > 1) {
+			push(b, c);
+			total = window_extreme(b, c);
+		}
 		c->acc = value; /* the next bucket starts with the value held */
 		c->has_acc = 1;
-		return window_extreme(b, c);
+		return total;
+	}
+	total = c->acc;
+	if (b->window > 1) {
+		push(b, c);
+		total = window_sum(b, c);
 	}
 	c->acc = 0;
-	total = window_sum(b, c, &held);
-	if (b->op == OAL_OP_MEAN) {
-		c->ring[MEAN_HELD] = 0;
-		return held ? divide(total, held) : value;
+	return b->op == OAL_OP_RATE ? divide(mul(total, 1000000), b->window * interval_us) : total;
+}
+
+/* Has the value been the same for more than a whole window? Then every bucket of the ring says the same, pushing one more changes
+ * nothing, and what the window gives is known. */
+static inline bool steady(const struct base *b, const struct place *p, uint32_t evaluations)
+{
+	return evaluations - p->changed > b->window;
+}
+
+/* What the entities of a group have given so far. */
+struct fold {
+	int64_t total;
+	unsigned n;
+};
+
+static inline void fold(struct fold *f, const struct base *b, const int64_t *w, int64_t v)
+{
+	if (b->scaled && v) {
+		v = w[OAL_W_A] != 1 ? mul(v, w[OAL_W_A]) : v;
+		v = w[OAL_W_B] != 1 ? divide(v, w[OAL_W_B]) : v;
 	}
-	if (b->op == OAL_OP_RATE)
-		return divide(mul(total, 1000000), b->window * interval_us);
-	return total;
+	if (v < -ENTITY_LIMIT || v > ENTITY_LIMIT)
+		v = v < 0 ? -ENTITY_LIMIT : ENTITY_LIMIT;
+	if (b->sums)
+		f->total = add(f->total, v);
+	else if (!f->n || (b->group == OAL_GROUP_MAX ? v > f->total : v < f->total))
+		f->total = v;
+	f->n++;
+}
+
+/* The place of a live entity, or NULL if it has no value there. */
+static inline const struct place *value_of(const struct input *in, unsigned entity)
+{
+	const struct place *p = &in->places[entity >> in->shift];
+
+	return has_place(in, entity) && p->live ? p : NULL;
 }
 
 static bool base_evaluate(struct feature *f, uint32_t i, const int64_t *w, int64_t *out)
@@ -590,31 +667,41 @@ static bool base_evaluate(struct feature *f, uint32_t i, const int64_t *w, int64
 	const struct base *b = &f->base[i];
 	const struct input *in = b->input;
 	const struct entities *e = &f->entities[w[OAL_W_TABLE]];
-	int64_t total = 0;
-	unsigned k, n = 0;
+	const uint16_t *at = e->live, *const end = at + e->n;
+	struct fold group = { 0, 0 };
+	const struct place *p;
 
-	for (k = 0; k < e->n; k++) {
-		const unsigned place = e->live[k] >> in->shift;
-		int64_t v;
-
-		if (!has_place(in, e->live[k]) || !in->live[place])
-			continue;
-		v = in->value[place];
-		if (b->op != OAL_OP_LAST)
-			v = cell_evaluate(b, cell_of(b, place), v, f->next_us, f->program->decision_interval_us);
-		if (w[OAL_W_A] != 1)
-			v = mul(v, w[OAL_W_A]);
-		if (w[OAL_W_B] != 1)
-			v = divide(v, w[OAL_W_B]);
-		v = clamp(v, -ENTITY_LIMIT, ENTITY_LIMIT);
-		if (b->group == OAL_GROUP_SUM || b->group == OAL_GROUP_MEAN)
-			total = add(total, v);
-		else if (!n || (b->group == OAL_GROUP_MAX ? v > total : v < total))
-			total = v;
-		n++;
+	switch (b->op) {
+	case OAL_OP_LAST:
+		for (; at < end; at++)
+			if ((p = value_of(in, *at)))
+				fold(&group, b, w, p->value);
+		break;
+	case OAL_OP_MAX: case OAL_OP_MIN: case OAL_OP_MEAN:
+		for (; at < end; at++) {
+			if (!(p = value_of(in, *at)))
+				continue;
+			if (steady(b, p, f->evaluations) && p->value <= b->constant_limit && p->value >= -b->constant_limit)
+				fold(&group, b, w, p->value);
+			else
+				fold(&group, b, w, cell_evaluate(b, cell_of(b, *at >> in->shift), p->value, f->next_us, f->program->decision_interval_us));
+		}
+		break;
+	default:
+		for (; at < end; at++) {
+			if (!(p = value_of(in, *at)))
+				continue;
+			if (!steady(b, p, f->evaluations))
+				fold(&group, b, w, cell_evaluate(b, cell_of(b, *at >> in->shift), p->value, f->next_us, f->program->decision_interval_us));
+			else if (b->sums)
+				group.n++;
+			else
+				fold(&group, b, w, 0);
+		}
+		break;
 	}
-	*out = b->group == OAL_GROUP_MEAN && n ? divide(total, n) : total;
-	return n || b->group == OAL_GROUP_SUM;
+	*out = b->group == OAL_GROUP_MEAN && group.n ? divide(group.total, group.n) : group.total;
+	return group.n || b->group == OAL_GROUP_SUM;
 }
 
 static bool derived_evaluate(struct feature *f, uint32_t i, const int64_t *w, int64_t *out)
@@ -663,10 +750,11 @@ const int64_t *feature_evaluate(struct feature *f)
 
 		f->x[i] = have ? clamp(v, w[OAL_W_LO], w[OAL_W_HI]) : w[OAL_W_DEFAULT];
 	}
-	memcpy(f->history[f->history_at], f->x, sizeof f->x);
+	memcpy(f->history[f->history_at], f->x, f->program->n * sizeof f->x[0]);
 	f->history_at = (f->history_at + 1) % OAL_MAX_WINDOW;
 	if (f->n_history < OAL_MAX_WINDOW)
 		f->n_history++;
 	f->next_us += (uint64_t)f->program->decision_interval_us;
+	f->evaluations++;
 	return f->x;
 }
