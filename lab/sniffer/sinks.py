@@ -12,6 +12,8 @@ TOPIC, TABLE = "platform.events.v1", "sender_tcp"
 MAX_ROWS = 2000  # of a record: about 500 KB
 MAX_QUEUED = 64  # records that Kafka has not taken yet; the next is let go and counted
 
+FLUSH_S = 5
+
 
 class SinkError(Exception):
     """What is missing, and how to get it."""
@@ -93,21 +95,22 @@ class Kafka:
                                                      logger=None)
         except confluent_kafka.KafkaException as error:
             raise SinkError(f"Kafka options: {error.args[0].str()}") from error
-        self.host, self.let_go = host, 0
+        self.host, self.let_go, self.under_way = host, 0, 0  # in rows
 
     def write(self, rows: list[dict]) -> None:
         for part in chunks(rows):
             if len(self.producer) >= MAX_QUEUED:
                 self.let_go += len(part)
                 continue
+            self.under_way += len(part)
             value = json.dumps({"table": TABLE, "rows": part}, separators=(",", ":"))
             self.producer.produce(TOPIC, key=self.host, value=value, on_delivery=lambda error, _, n=len(part): self.delivered(error, n))
         self.producer.poll(0)
 
     def delivered(self, error, rows: int) -> None:
-        if error:
-            self.let_go += rows
+        self.under_way -= rows
+        self.let_go += rows if error else 0
 
     def close(self) -> None:
-        self.producer.flush(10)
-        self.let_go += len(self.producer)
+        self.producer.flush(FLUSH_S)
+        self.let_go += self.under_way
