@@ -1,0 +1,92 @@
+"""The real MLflow server as we set it up: who may do what, and that a start mends what it can."""
+
+from __future__ import annotations
+
+import json
+import stat
+
+import pytest
+from processes import MlflowServer, get
+
+API = "/api/2.0/mlflow"
+
+
+def call(server, user: str | None, path: str, body: dict | None = None) -> int:
+    login = (user, server.passwords[user]) if user else None
+    data = json.dumps(body).encode() if body is not None else None
+    return get(server.url + path, login, data, {"Content-Type": "application/json"})[0]
+
+
+def test_nobody_gets_anything_without_a_login(mlflow):
+    for path in ("/", "/version", f"{API}/registered-models/search", f"{API}/experiments/search?max_results=1", "/ajax-api/2.0/mlflow/registered-models/search",
+                 "/api/2.0/mlflow-artifacts/artifacts", "/graphql", "/signup", "/metrics", "/static-files/index.html"):
+        assert get(mlflow.url + path)[0] == 401, path
+    assert get(mlflow.url + f"{API}/users/create", None, b"{}", {"Content-Type": "application/json"})[0] == 401
+    for user, password in (("admin", "password1234"), ("admin", "password"), ("admin", ""), ("nobody", "x" * 20)):
+        assert get(mlflow.url + f"{API}/registered-models/search", (user, password))[0] == 401, user
+    assert get(mlflow.url + "/health")[0] == 200
+
+
+def test_roles(mlflow, owner, versions):
+    assert call(mlflow, "visitor", f"{API}/registered-models/get?name=congestion") == 200
+    change = {"name": "congestion", "alias": "try", "version": str(versions[0])}
+    assert call(mlflow, "visitor", f"{API}/registered-models/alias", change) == 403
+    assert call(mlflow, "visitor", f"{API}/model-versions/set-tag", {"name": "congestion", "version": "1", "key": "retrain", "value": "requested"}) == 403
+    assert call(mlflow, "owner", f"{API}/registered-models/alias", change) == 200
+    owner.unalias("try")
+    assert call(mlflow, "owner", f"{API}/webhooks") == 403
+    assert call(mlflow, "registry", f"{API}/webhooks") == 200
+    assert call(mlflow, "owner", f"{API}/users/list") == 403
+
+
+def test_another_host_name_is_refused(mlflow):
+    assert get(mlflow.url + f"{API}/registered-models/search", ("owner", mlflow.passwords["owner"]), None, {"Host": "evil.example"})[0] == 403
+    assert get(mlflow.url + f"{API}/registered-models/create", ("owner", mlflow.passwords["owner"]), b"{}",
+               {"Origin": "http://evil.example", "Content-Type": "application/json"})[0] == 403
+
+
+def test_files_with_secrets_are_private(mlflow):
+    state = mlflow.folder / "state"
+    for path in (mlflow.folder / "webhook.key", state / "basic_auth.ini", state / "flask.key"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+    assert stat.S_IMODE(state.stat().st_mode) == 0o700
+    for password in mlflow.passwords.values():
+        assert password not in (state / "basic_auth.ini").read_text()
+
+
+@pytest.mark.parametrize("key_kept", [True, False])
+def test_a_start_takes_new_passwords_and_forgets_webhooks_of_a_lost_key(tmp_path, key_kept):
+    """Without a running server: what `prepare` leaves in the databases."""
+    import subprocess
+    import sys
+
+    from processes import ENVIRONMENT
+    server = MlflowServer(tmp_path)
+    script = f"""
+import sqlite3, sys
+from oal_registry import server
+from cryptography.fernet import Fernet
+settings = server.ServerConfig.load({str(server.config)!r})
+environment = server.prepare(settings)
+from mlflow.server.auth import store
+store.init_db("sqlite:///" + str(settings.state / "auth.db"))
+print([store.authenticate_user(name, sys.argv[1]) for name in ("owner",)], store.get_user("registry").is_admin)
+database = sqlite3.connect(settings.state / "mlflow.db")
+print(database.execute("SELECT count(*) FROM webhooks").fetchone()[0])
+if len(sys.argv) > 2:
+    secret = Fernet(environment["MLFLOW_WEBHOOK_SECRET_ENCRYPTION_KEY"]).encrypt(b"s").decode()
+    database.execute("INSERT INTO webhooks (webhook_id, name, url, status, secret, workspace) VALUES ('1', 'w', 'http://x', 'ACTIVE', ?, 'default')", (secret,))
+    database.commit()
+"""
+
+    def prepare(*arguments: str) -> list[str]:
+        done = subprocess.run([sys.executable, "-W", "ignore", "-c", script, *arguments], capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split("\n")[:2]
+
+    assert prepare(server.passwords["owner"], "add") == ["[True] True", "0"]
+    server.passwords["owner"] = "another good password"
+    server.write_config()
+    if not key_kept:
+        (tmp_path / "webhook.key").unlink()
+    assert prepare("another good password") == ["[True] True", "1" if key_kept else "0"]
