@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
+import time
 from pathlib import Path
 from typing import IO
 
@@ -11,8 +13,8 @@ from .rows import COLUMNS
 TOPIC, TABLE = "platform.events.v1", "sender_tcp"
 MAX_ROWS = 2000  # of a record: about 500 KB
 MAX_QUEUED = 64  # records that Kafka has not taken yet; the next is let go and counted
-
-FLUSH_S = 5
+COMPLAIN_S = 60  # between two messages about Kafka
+FLUSH_S = 5  # at the end, for what is under way
 
 
 class SinkError(Exception):
@@ -91,11 +93,17 @@ class Kafka:
         except ImportError as error:
             raise SinkError("streaming to Kafka needs the Python package confluent-kafka (lab/requirements.txt)") from error
         try:
-            self.producer = confluent_kafka.Producer({"linger.ms": 50, "compression.type": "lz4", "message.timeout.ms": 120000, **options},
-                                                     logger=None)
+            self.producer = confluent_kafka.Producer({"linger.ms": 50, "compression.type": "lz4", "message.timeout.ms": 120000, "log_level": 2,
+                                                      "error_cb": self.complain, **options})
         except confluent_kafka.KafkaException as error:
             raise SinkError(f"Kafka options: {error.args[0].str()}") from error
         self.host, self.let_go, self.under_way = host, 0, 0  # in rows
+        self.complained_s = -COMPLAIN_S
+
+    def complain(self, error) -> None:
+        if time.monotonic() >= self.complained_s + COMPLAIN_S:
+            self.complained_s = time.monotonic()
+            print(f"oal-sniffer: Kafka: {error.str()}", file=sys.stderr, flush=True)
 
     def write(self, rows: list[dict]) -> None:
         for part in chunks(rows):
