@@ -10,7 +10,6 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 from confluent_kafka import KafkaException

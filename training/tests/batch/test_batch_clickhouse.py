@@ -1,0 +1,103 @@
+"""Items from a real ClickHouse as the analyst, and a version that is made again on what came since."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from oal_training.batch import clickhouse, parquet
+from oal_training.cli import main
+from oal_training.errors import TrainingError
+
+ROOT = Path(__file__).resolve().parents[3]
+COLUMNS = "ap_id, site, ts, boot_id, feature_hash, features, horizon_us, class_now, class, loss_ratio, offered_pkts, complete"
+
+
+def quiet(_line: str) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """ClickHouse with the items of the capture `learning` as those of two APs, the last of them now; and a configuration that names it."""
+    from oal_local.platform import Platform
+
+    columns, _ = parquet.read_columns(ROOT / "lab" / "captures" / "learning.items.parquet")
+    shift = int(time.time() * 1e6) // 100_000 * 100_000 - int(columns["ts_us"].max())
+    folder = tmp_path_factory.mktemp("clickhouse")
+    with Platform(folder / "platform", ports="auto", only=["clickhouse"], log=quiet) as platform:
+        rows = []
+        for ap, site in (("ap-1", "north"), ("ap-2", "south")):
+            for i in range(len(columns["ts_us"])):
+                c = {k: v[i] for k, v in columns.items()}
+                rows.append("\t".join(map(str, (ap, site, f"{(c['ts_us'] + shift) / 1e6:.6f}", c["boot_id"], c["feature_hash"], c["features"].tolist(), c["horizon_us"], c["class_now"], c["class"],
+                                                c["loss_ratio"], c["offered_pkts"], int(c["complete"])))))
+        platform.clickhouse.query(f"INSERT INTO oal.item ({COLUMNS}) FORMAT TSV\n" + "\n".join(rows) + "\n")
+        config = {"url": platform.clickhouse.http_url, "user": "analyst", "password_file": str(platform.clickhouse.password_file("analyst")), "database": "oal"}
+        (folder / "config.yaml").write_text(json.dumps({"clickhouse": config}))
+        yield clickhouse.Connection(**config), folder / "config.yaml", shift
+
+
+def test_items_are_the_same_from_clickhouse_and_from_the_file(stored, learning):
+    connection, _, shift = stored
+    items = clickhouse.read(connection, ap="ap-2", log=quiet)
+    assert (items.ts_us == learning.ts_us + shift).all() and items.names == learning.names and items.feature_hash == learning.feature_hash
+    for name in ("x", "y", "now", "loss_now"):
+        assert np.array_equal(getattr(items, name), getattr(learning, name), equal_nan=True), name
+    assert items.source["query_parameters"] == {"ap": "ap-2"} and len(items.source["data_sha256"]) == 64
+    assert clickhouse.read(connection, ap="ap-2", log=quiet).source["data_sha256"] == items.source["data_sha256"]
+
+
+def test_site_range_and_limit_are_kept(stored, learning):
+    connection, _, shift = stored
+    begin, end = int(learning.ts_us[1000]) + shift, int(learning.ts_us[1500]) + shift
+    items = clickhouse.read(connection, site="north", begin_us=begin, end_us=end, log=quiet)
+    assert items.groups == ["ap-1"] and (items.ts_us[0], len(items)) == (begin, 500)
+    latest = clickhouse.read(connection, limit=300, log=quiet)
+    assert len(latest) == 300 and latest.ts_us[-1] == learning.ts_us[-1] + shift and latest.groups == ["ap-1", "ap-2"]
+
+
+def test_nothing_there_and_a_wrong_password_are_said(stored, tmp_path):
+    connection, _, _ = stored
+    with pytest.raises(TrainingError, match="ClickHouse has no items of AP nobody"):
+        clickhouse.read(connection, ap="nobody", log=quiet)
+    with pytest.raises(TrainingError, match="ClickHouse has no items of AP x' OR 1"):
+        clickhouse.read(connection, ap="x' OR 1=1 --", log=quiet)
+    (tmp_path / "p").write_text("wrong")
+    with pytest.raises(TrainingError, match="as analyst"):
+        clickhouse.read(clickhouse.Connection(connection.url, "analyst", str(tmp_path / "p")), log=quiet)
+
+
+def test_a_retrain_repeats_the_experiment_on_fresh_items(stored, mlflow_uri, tmp_path):
+    from mlflow import MlflowClient
+
+    uri, (_, config, _) = mlflow_uri, stored
+    experiment, result = tmp_path / "e.yaml", tmp_path / "r.json"
+    experiment.write_text("name: again\nmodel: {kind: decision_tree, params: {max_leaf_nodes: 8}}\nbootstrap: {rounds: 20}\n")
+    assert main(["fit", str(experiment), "--config", str(config), "--tracking-uri", uri, "--site", "north", "--from", "5m", "--register", "congestion"]) == 0
+    assert main(["fit", "--retrain", "congestion/1", "--tracking-uri", uri, "--config", str(config), "--register", "congestion", "--result", str(result)]) == 0
+    made = json.loads(result.read_text())
+    client = MlflowClient(uri, uri)
+    old, new = (client.get_run(client.get_model_version("congestion", v).run_id).data for v in ("1", "2"))
+    assert made["version"] == 2 and client.get_model_version("congestion", "2").tags["retrained_from"] == "1"
+    assert json.loads(new.tags["oal.source"])["site"] == "north" and "{site:String}" in new.tags["oal.query"]
+    assert new.params["kind"] == old.params["kind"] == "decision_tree" and new.params["params"] == old.params["params"]
+    assert int(new.tags["oal.from_us"]) > int(old.tags["oal.from_us"]) and 1000 < int(new.tags["oal.rows"]) <= int(old.tags["oal.rows"]), "the same span, ending now"
+
+
+def test_a_version_is_judged_only_on_later_items(stored, mlflow_uri, tmp_path, capsys):
+    uri, (_, config, _) = mlflow_uri, stored
+    experiment = tmp_path / "e.yaml"
+    experiment.write_text("name: e\nmodel: {kind: decision_tree, params: {max_leaf_nodes: 8}}\nbootstrap: {rounds: 20}\n")
+    where = ["--config", str(config), "--tracking-uri", uri]
+    assert main(["fit", str(experiment), *where, "--ap", "ap-1", "--from", "1d", "--to", "4m", "--register", "judged"]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", "--version", "judged/1", *where, "--ap", "ap-1", "--from", "1d"]) == 0
+    said = capsys.readouterr()
+    assert "all items are later than those that judged/1 was trained on" in said.out and "persistence" in said.out
+    assert main(["evaluate", "--version", "judged/1", *where, "--ap", "ap-1", "--from", "1d", "--to", "4m"]) == 1
+    assert "are later than what judged/1 was trained on, need 200" in capsys.readouterr().err
