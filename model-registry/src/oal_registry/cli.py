@@ -104,8 +104,9 @@ def _models(config_file: str):
 
 
 def _package(options) -> int:
-    from oal_registry import package
     from oal_schema import keys
+
+    from oal_registry import package
     models, top = _models(options.config)
     models.tree_model = options.version[0]
     tree = models.tree(options.version[1])

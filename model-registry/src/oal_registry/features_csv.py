@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import TextIO
 
 import numpy as np
-
-from oal_registry.errors import RegistryError
 from oal_schema.nodes import MISSING
 from oal_schema.settings import settings
 from oal_schema.tree import Tree
+
+from oal_registry.errors import RegistryError
 
 INTEGER = re.compile(r"[+-]?\d{1,19}(\.0*)?")
 ABSENT = ("", "nan", "null", "na")

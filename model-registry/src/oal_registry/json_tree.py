@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import numpy as np
+from oal_schema.nodes import BundleError
+from oal_schema.tree import Tree
 
 from oal_registry.errors import RegistryError
 from oal_registry.programs import Program, known
-from oal_schema.nodes import BundleError
-from oal_schema.tree import Tree
 
 FORMAT = "oal-tree/1"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -121,6 +122,8 @@ def _translated(what: str):
             raise Gone(f"MLflow: cannot {what}: {text}") from None
         if code in ("PERMISSION_DENIED", "UNAUTHENTICATED") or " 403" in text or " 401" in text:
             raise NotPermitted(f"MLflow: may not {what}: {text}; check user, password file and role in the server's configuration") from None
+        if no_answer := re.search(r"API request to (\w+://[^/ ]+)\S* failed with exception (?:.*Caused by )?(\w+)", text):
+            raise Unreachable(f"MLflow: no answer from {no_answer[1]} ({no_answer[2]})") from None
         raise Unreachable(f"MLflow: cannot {what}: {text}") from None
     except (requests.RequestException, OSError) as error:
         raise Unreachable(f"MLflow: cannot {what}: {' '.join(str(error).split())[:300]}") from None

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from oal_schema import bundle
+from oal_schema.nodes import BundleError
 
 from oal_registry.errors import NotPackagable
 from oal_registry.models import CompiledTree, CompiledWindow
-from oal_schema import bundle
-from oal_schema.nodes import BundleError
 
 MAX_ROLLBACK = bundle.MAX_ROLLBACK
 TARGET = re.compile(r"fleet|(site|ap)/[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from oal_registry.errors import NotPackagable
 from oal_schema import program_file
+
+from oal_registry.errors import NotPackagable
 
 FOLDER = Path(__file__).resolve().parents[3] / "schema" / "generated" / "features"
 

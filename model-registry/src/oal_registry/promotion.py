@@ -12,6 +12,8 @@ import datetime
 from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from oal_schema import bundle
+from oal_schema.release import Release
 
 from oal_registry import package, wish
 from oal_registry.errors import NotPackagable
@@ -20,8 +22,6 @@ from oal_registry.models import CompiledTree, CompiledWindow, Models
 from oal_registry.releases import SLOTS, Key, Releases
 from oal_registry.slot_memory import SlotMemory
 from oal_registry.status import Status
-from oal_schema import bundle
-from oal_schema.release import Release
 
 ROLLED_BACK = "rollback: "  # how the reason of a release begins that no alias asked for
 ERROR_TAG = "oal.error"

@@ -10,11 +10,11 @@ import time
 from collections.abc import Callable
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from oal_schema import release
+from oal_schema.release import Release
 
 from oal_registry.errors import RegistryError
 from oal_registry.package import Package
-from oal_schema import release
-from oal_schema.release import Release
 
 BUNDLES, EVENTS = "ap.bundles.v1", "platform.events.v1"
 SLOTS = ("champion", "canary", "challenger")

@@ -10,6 +10,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from oal_schema import keys
+
 from oal_registry import config, secret_files
 from oal_registry.errors import RegistryError
 from oal_registry.http_server import HttpServer
@@ -21,7 +23,6 @@ from oal_registry.retrain import Retraining
 from oal_registry.slot_memory import SlotMemory
 from oal_registry.status import Status
 from oal_registry.webhook import PATH, Registration, Verifier
-from oal_schema import keys
 
 SETTINGS = Path(__file__).resolve().parents[2] / "registry.yaml"
 LONGEST_PAUSE_S = 5
@@ -145,8 +146,8 @@ class Service:
         except (Unreachable, NotPermitted) as error:
             mlflow_well = self._mlflow_trouble(error)
         try:
-            changes += self.retraining.step()
-            if mlflow_well:
+            if mlflow_well:  # Kafka need not be well for training
+                changes += self.retraining.step()
                 self.status.well("mlflow")
                 self._keep_webhook()
         except (Unreachable, NotPermitted) as error:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from oal_registry.errors import RegistryError
 from oal_schema import keys
+
+from oal_registry.errors import RegistryError
 
 NEXT, OLD = ".next", ".old"
 

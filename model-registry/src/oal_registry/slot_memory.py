@@ -6,8 +6,9 @@ import json
 import os
 from pathlib import Path
 
-from oal_registry.releases import SLOTS, Key
 from oal_schema.release import Release
+
+from oal_registry.releases import SLOTS, Key
 
 
 class SlotMemory:

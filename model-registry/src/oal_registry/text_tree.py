@@ -15,10 +15,10 @@ import re
 from decimal import ROUND_FLOOR, Decimal, InvalidOperation
 
 import numpy as np
-
-from oal_registry.errors import RegistryError
 from oal_schema.settings import settings
 from oal_schema.tree import CLASSES, Tree
+
+from oal_registry.errors import RegistryError
 
 MAX_TEXT = 4 << 20
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from oal_registry import json_tree, programs, text_tree
-from oal_registry.errors import RegistryError
-from oal_registry.programs import Program
 from oal_schema import bundle, program_file
 from oal_schema.nodes import BundleError
 from oal_schema.tree import Tree
+
+from oal_registry import json_tree, programs, text_tree
+from oal_registry.errors import RegistryError
+from oal_registry.programs import Program
 
 
 def load(path: str, program_name: str) -> tuple[Tree, Program]:
