@@ -3,7 +3,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from oal_training.batch import parquet
 
 CAPTURES = Path(__file__).resolve().parents[3] / "lab" / "captures"

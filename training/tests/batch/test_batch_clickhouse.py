@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from oal_training.batch import clickhouse, parquet
 from oal_training.cli import main
 from oal_training.errors import TrainingError

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from oal_training import lineage
 from oal_training.batch import command
 from oal_training.batch.items import known_programs

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import average_precision_score, brier_score_loss, confusion_matrix, precision_recall_fscore_support
-
 from oal_training.batch import metrics, persistence
 from oal_training.batch.metrics import Predictions
+from sklearn.metrics import average_precision_score, brier_score_loss, confusion_matrix, precision_recall_fscore_support
 
 
 def made(seed: int, n: int, k: int = 4, levels: int = 7) -> Predictions:

@@ -6,14 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.metrics import f1_score
-
 from oal_training.batch import experiment, run
 from oal_training.batch.calibration import Calibrator
 from oal_training.batch.compare import FILES, MODELS
 from oal_training.batch.distil import Distilled
 from oal_training.batch.models import FACTORIES, Model, ModelSpec, sample_weight
 from oal_training.errors import TrainingError
+from sklearn.metrics import f1_score
 
 SMALL = {"random_forest": {"n_estimators": 20}, "xgboost_multiclass": {"n_estimators": 20}, "xgboost_ordinal": {"n_estimators": 20}, "mlp": {"max_iter": 40}}
 

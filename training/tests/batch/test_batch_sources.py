@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
 from oal_training.batch import experiment, jsonl, parquet, run
 from oal_training.batch.items import MISSING, UNKNOWN
 from oal_training.errors import TrainingError

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
 from oal_training.batch import split
 from oal_training.errors import TrainingError
 

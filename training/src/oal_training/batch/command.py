@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,6 +40,7 @@ def register(add) -> None:
                   description="Judge every model of the batch part, the online trainer's trees as they would have been deployed, and persistence, by time on the same items; beside the paper's figures.")
     compare.add_argument("--items", metavar="FILE", type=Path, required=True, help="Parquet file of import-items")
     compare.add_argument("--models", metavar="NAME,…", help="only these (default: all)")
+    compare.add_argument("--other", metavar="FILE", type=Path, help="items of another network: a second table, of models that learned there alone")
     compare.add_argument("--folds", type=int, default=4, help="test parts (default 4)")
     compare.add_argument("--test-share", type=float, default=0.6, help="latest share of the items that is judged (default 0.6)")
     compare.add_argument("--online-settings", metavar="FILE", type=Path, help="default: training/online.yaml")
@@ -57,7 +59,7 @@ def _source(parser) -> None:
     parser.add_argument("experiment", nargs="?", metavar="EXPERIMENT.yaml", type=Path, help="see training/experiments")
     parser.add_argument("--config", metavar="FILE", type=Path, help="YAML with the sections mlflow and clickhouse (model-registry's configuration will do)")
     source = parser.add_argument_group("items")
-    source.add_argument("--source", metavar="FILE", type=Path, help="Parquet file of items; its columns are named in the experiment unless it is one of import-items")
+    source.add_argument("--source", metavar="FILE", type=Path, action="append", help="Parquet file of items (may be given several times); its columns are named in the experiment unless it is one of import-items")
     source.add_argument("--clickhouse", metavar="URL", help="HTTP address of ClickHouse instead of that in --config")
     source.add_argument("--clickhouse-user", default="analyst", metavar="NAME", help="default: analyst")
     source.add_argument("--clickhouse-password-file", metavar="FILE")
@@ -104,7 +106,7 @@ def run_import(arguments) -> int:
 
 
 def run_fit(arguments) -> int:
-    from oal_training.batch import config, registry, run
+    from oal_training.batch import config, registry, report, run
     from oal_training.lineage import Lineage
 
     places = config.of(arguments)
@@ -124,24 +126,29 @@ def run_fit(arguments) -> int:
         raise TrainingError("--register needs MLflow: give --tracking-uri, or --config with a section mlflow")
     items, source = config.items(arguments, places, experiment, wanted, log)
     log(items.describe())
+    lineage = Lineage.of(items.source)
+    if arguments.register:
+        registry.check(lineage, experiment.model.kind in ("decision_tree", "distilled"))
     parts, skipped = run.evaluate(items, experiment, log)
     model = run.fit(items, experiment, log)
-    folder = run.write_report(arguments.out, experiment.name, items, parts, skipped)
-    _print(parts, skipped, items)
-    if places.tracking:
-        made = registry.log_run(places.tracking, name=experiment.name, lineage=Lineage.of(items.source), experiment_text=experiment.text, source=source,
-                                figures=run.metrics(parts, experiment.model.kind), folder=folder, tree=run.as_tree(model), x_example=items.x[:5], register=arguments.register,
-                                retrained_from=retrained_from, params=run.params(experiment))
-        print(f"MLflow run {made['run_id']}" + (f", registered as {arguments.register}/{made['version']}" if made["version"] else ""))
-        if arguments.result:
-            arguments.result.write_text(json.dumps(made) + "\n", encoding="utf-8")
+    with tempfile.TemporaryDirectory(prefix="oal-report-") as temporary:
+        folder = arguments.out or Path(temporary)
+        report.write(folder, experiment.name, items, parts, skipped)
+        _print(parts, skipped, items)
+        if places.tracking:
+            made = registry.log_run(places.tracking, name=experiment.name, lineage=lineage, experiment_text=experiment.text, source=source,
+                                    figures=run.metrics(parts, experiment.model.kind), folder=folder, tree=run.as_tree(model), x_example=items.x[:5], register=arguments.register,
+                                    retrained_from=retrained_from, params=run.params(experiment))
+            print(f"MLflow run {made['run_id']}" + (f", registered as {arguments.register}/{made['version']}" if made["version"] else ""))
+            if arguments.result:
+                _write_whole(arguments.result, json.dumps(made) + "\n")
     if arguments.out:
         print(f"report in {arguments.out}")
     return 0
 
 
 def run_evaluate(arguments) -> int:
-    from oal_training.batch import config, registry, run
+    from oal_training.batch import config, registry, report, run
 
     places = config.of(arguments)
     if bool(arguments.version) == bool(arguments.experiment):
@@ -163,7 +170,7 @@ def run_evaluate(arguments) -> int:
         parts, skipped = [run.judge_tree(items, tree, arguments.version, int(found.tags["oal.to_us"]), experiment)], []
         title = arguments.version
     if arguments.out:
-        run.write_report(arguments.out, title, items, parts, skipped)
+        report.write(arguments.out, title, items, parts, skipped)
     _print(parts, skipped, items)
     return 0
 
@@ -171,10 +178,18 @@ def run_evaluate(arguments) -> int:
 def run_compare(arguments) -> int:
     from oal_training.batch import compare
 
-    print(compare.run(arguments.items, arguments.models.split(",") if arguments.models else None, arguments.folds, arguments.test_share, arguments.online_settings, arguments.out, log), flush=True)
+    names = arguments.models.split(",") if arguments.models else None
+    print(compare.run(arguments.items, arguments.other, names, arguments.folds, arguments.test_share, arguments.online_settings, arguments.out, log), flush=True)
     if not arguments.no_window:
         print("\n" + compare.window_table(log))
     return 0
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file that is either not there or whole."""
+    temporary = path.with_name(path.name + ".tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
 
 
 def _print(parts, skipped, items) -> None:

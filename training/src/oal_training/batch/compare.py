@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+
+import numpy as np
 
 from oal_training.batch import experiment as experiments
 from oal_training.batch import judge, metrics, online, parquet, report, split
-from oal_training.batch.items import Items, from_columns
+from oal_training.batch.items import Items, concatenated, from_columns
 from oal_training.batch.models import ModelSpec
 from oal_training.errors import TrainingError
 
@@ -30,27 +31,48 @@ def specs(names: list[str] | None) -> dict[str, ModelSpec]:
     return {name: experiments.load(experiments.EXPERIMENTS / FILES.get(name, f"{name}.yaml")).model for name in wanted}
 
 
-def run(path: Path, names: list[str] | None, folds: int, test_share: float, settings_file: Path | None, out: Path | None, log=print) -> str:
-    """The table and what belongs to it, in Markdown."""
+def read(path: Path, log=print) -> tuple[dict, dict, Items]:
+    """Columns, provenance and items of an OAL file."""
     columns, metadata = parquet.read_columns(path)
-    items = from_columns(columns, {"kind": "file", "file": path.name, "file_sha256": parquet.sha256(path), "provenance": {k: v for k, v in metadata.items() if k != "features"},
-                                   "schema_revision": metadata.get("schema_revision")}, log)
+    source = {"kind": "file", "file": path.name, "file_sha256": parquet.sha256(path), "provenance": {k: v for k, v in metadata.items() if k != "features"},
+              "schema_revision": metadata.get("schema_revision")}
+    return columns, metadata, from_columns(columns, source, log)
+
+
+def run(path: Path, other: Path | None, names: list[str] | None, folds: int, test_share: float, settings_file: Path | None, out: Path | None, log=print) -> str:
+    """The table and what belongs to it, in Markdown. `other`: items of another network, for a second table of models that learned there alone."""
+    columns, metadata, items = read(path, log)
     log(items.describe())
     spec = split.SplitSpec("time", test_share, folds)
-    chosen, others, deployed = specs(names), {}, None
     split.folds(items, spec)
+    chosen, others, deployed = specs(names), {}, None
     if not names or {"online", ONLINE} & set(names):
         deployed = online.replay(columns, items, settings_file)
         log(f"online: {deployed.shipped} trees shipped of {deployed.decisions} decisions")
         others[ONLINE] = (deployed.predicted, deployed.proba, deployed.covered)
-    judged = judge.judge(items, spec, chosen, log=log, others=others)
+    judged = [judge.judge(items, spec, chosen, log=log, others=others)]
     if deployed is not None:
-        covered = deployed.covered[judged.rows]
-        judged.notes.extend(_about_online(judged, deployed))
+        judged[0].notes.extend(_about_online(judged[0], deployed))
+    lines = text(path, items, judged[0], metadata)
+    if other:
+        judged.append(_elsewhere(items, judged[0].rows, read(other, log)[2], other.name, chosen, log))
+        lines += f"\n\n## {judged[1].split}\n\n{report.summary(judged[1], items.classes)}"
     if out:
-        report.write(out, f"Models on {path.name}", items, [judged], [])
-        (out / "table.json").write_text(json.dumps(report.figures([judged], items.classes), indent=1) + "\n", encoding="utf-8")
-    return text(path, items, judged, metadata)
+        report.write(out, f"Models on {path.name}", items, judged, [])
+    return lines
+
+
+def _elsewhere(items: Items, rows: np.ndarray, there: Items, name: str, chosen: dict[str, ModelSpec], log) -> judge.Judged:
+    """The same items judged by models that never saw this network."""
+    here = items[rows]
+    joined = concatenated([there, here])
+    is_here = np.isin(joined.ts_us, here.ts_us) & np.isin(joined.group, here.groups)
+    if is_here.sum() != len(here) or set(there.groups) & set(here.groups):
+        raise TrainingError(f"{name} holds items of the same access points; it is not another network")
+    fold = split.Fold(np.flatnonzero(~is_here), np.flatnonzero(is_here))
+    found_rows, found, notes = judge.fold_by_fold(joined, [fold], chosen, log)
+    found[judge.PERSISTENCE] = found.pop(judge.PERSISTENCE)
+    return judge.assemble(joined, found_rows, f"Leave-AP-out: the same items, all models learned on {name} alone", found, notes, 30.0, 300)
 
 
 def text(path: Path, items: Items, judged: judge.Judged, metadata: dict) -> str:

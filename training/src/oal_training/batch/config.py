@@ -13,7 +13,7 @@ from oal_training.batch import clickhouse, parquet
 from oal_training.batch import experiment as experiments
 from oal_training.batch.clickhouse import Connection
 from oal_training.batch.experiment import Experiment
-from oal_training.batch.items import Items
+from oal_training.batch.items import Items, concatenated
 from oal_training.batch.registry import Origin, Tracking
 from oal_training.errors import TrainingError
 
@@ -82,8 +82,8 @@ def items(arguments, places: Places, what: Experiment, wanted: dict | None, log)
     if arguments.source:
         if arguments.clickhouse:
             raise TrainingError("give either --source or --clickhouse")
-        found = parquet.read(Path(arguments.source), what.columns, ap, site, arguments.begin, arguments.end, log)
-        return found, {"kind": "file", "ap": arguments.ap, "site": arguments.site, "last_s": what.source.last_s}
+        found = [parquet.read(Path(path), what.columns, ap, site, arguments.begin, arguments.end, log) for path in arguments.source]
+        return concatenated(found), {"kind": "file", "ap": arguments.ap, "site": arguments.site, "last_s": what.source.last_s}
     if not places.connection:
         raise TrainingError("where are the items? Give --source FILE, or --clickhouse URL, or --config with a section clickhouse")
     end = arguments.end

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-
 from oal_schema.settings import FILE as SCHEMA_JSON
 from oal_schema.settings import settings
+
 from oal_training.errors import TrainingError
 
 MISSING = -(1 << 63)
@@ -80,6 +81,21 @@ class Items:
 def ordered(items: Items) -> Items:
     """The same items in order of time, then group."""
     return items[np.lexsort((items.group, items.ts_us))]
+
+
+def concatenated(every: list[Items]) -> Items:
+    """Items of several sources as one; TrainingError when their features, classes or labels differ."""
+    first = every[0]
+    for other in every[1:]:
+        if (other.names, other.classes, other.congested_from, other.embargo_us, other.feature_hash) != (first.names, first.classes, first.congested_from, first.embargo_us, first.feature_hash):
+            raise TrainingError(f"{other.source.get('file')} and {first.source.get('file')} hold items of different features, classes or label windows; they cannot be put together")
+    if len(every) == 1:
+        return first
+    joined = {k: np.concatenate([getattr(i, k) for i in every]) for k in ("x", "group", "ts_us", "y", "now", "loss_now")}
+    files = [i.source for i in every]
+    source = files[0] | {"file": " + ".join(str(f.get("file")) for f in files), "provenance": [f.get("provenance") for f in files],
+                         "file_sha256": hashlib.sha256("".join(f.get("file_sha256", "") for f in files).encode()).hexdigest()}
+    return with_range(ordered(replace(first, **joined, source=source)))
 
 
 def label_known_before(group: np.ndarray, ts_us: np.ndarray, values: np.ndarray, age_us: int, unknown) -> np.ndarray:

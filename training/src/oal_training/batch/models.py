@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
 
 from oal_training.batch import split
 from oal_training.batch.calibration import METHODS, Calibrator
@@ -124,7 +125,7 @@ class Model:
                 options = {last + "sample_weight": sample_weight(y, self.spec.class_weight)}
             if isinstance(self.estimator, Ordinal):
                 options["ts_us"], options["embargo_us"] = items.ts_us, items.embargo_us
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):  # matrices this small are slower on two cores
                 warnings.simplefilter("ignore", ConvergenceWarning)  # max_iter is a limit on purpose
                 self.estimator.fit(x, y, **options)
         except (TypeError, ValueError) as error:

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-
 from oal_schema.settings import settings
+
 from oal_training.batch.items import MISSING, UNKNOWN, Items, feature_names, from_columns, label_known_before, ordered, with_range
 from oal_training.errors import TrainingError
 

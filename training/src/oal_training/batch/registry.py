@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -96,11 +97,31 @@ def origin(tracking: Tracking, name: str, version: str) -> Origin:
 
 def load_tree(tracking: Tracking, found: Origin):
     """The sklearn classifier of a version."""
-    mlflow = tracking.connect()
+    tracking.connect()
     import mlflow.sklearn as flavour
 
     with said(f"loading {found.name}/{found.version}"):
         return flavour.load_model(found.model_uri)
+
+
+def check(lineage: Lineage, is_tree: bool) -> None:
+    """TrainingError when a version may not be made of this: data or code unknown, no tree, or features that no AP computes."""
+    lineage.require()
+    if not is_tree:
+        raise TrainingError("not registered: only a decision tree (kinds decision_tree and distilled) runs on an access point; distil this model")
+    if int(lineage.feature_hash, 16) not in known_programs():
+        raise TrainingError(f"not registered: feature program {lineage.feature_hash} is none of the contract's (schema/features); an AP could not compute its features")
+
+
+def _log_files(mlflow, experiment_text: str, program: Path | None) -> None:
+    """What the registry compiles a version by, and a retrain repeats it by."""
+    with tempfile.TemporaryDirectory(prefix="oal-") as name:
+        folder = Path(name)
+        (folder / EXPERIMENT_FILE).write_text(experiment_text, encoding="utf-8")
+        if program:
+            shutil.copyfile(program.with_suffix(".oalf"), folder / PROGRAM_FILE)
+            shutil.copyfile(program, folder / FEATURES_FILE)
+        mlflow.log_artifacts(name)
 
 
 def log_run(tracking: Tracking, *, name: str, lineage: Lineage, experiment_text: str, source: dict, figures: dict, folder: Path | None, tree=None, x_example=None,
@@ -109,13 +130,9 @@ def log_run(tracking: Tracking, *, name: str, lineage: Lineage, experiment_text:
 
     Returns {"run_id", "version" or None}. Nothing is written to MLflow when a version is asked for that lineage does not allow.
     """
-    program = known_programs().get(int(lineage.feature_hash or "0", 16))
     if register:
-        lineage.require()
-        if tree is None:
-            raise TrainingError("not registered: only a decision tree (kinds decision_tree and distilled) runs on an access point; distil this model")
-        if program is None:
-            raise TrainingError(f"not registered: feature program {lineage.feature_hash} is none of the contract's (schema/features); an AP could not compute its features")
+        check(lineage, tree is not None)
+    program = known_programs().get(int(lineage.feature_hash or "0", 16))
     mlflow = tracking.connect()
     import mlflow.sklearn as flavour
 
@@ -127,15 +144,9 @@ def log_run(tracking: Tracking, *, name: str, lineage: Lineage, experiment_text:
         with mlflow.start_run(run_name=name, tags=tags) as run:
             mlflow.log_params({k: str(v)[:500] for k, v in (params or {}).items()})
             mlflow.log_metrics(figures)
-            mlflow.log_text(experiment_text, EXPERIMENT_FILE)
+            _log_files(mlflow, experiment_text, program)
             if folder:
                 mlflow.log_artifacts(str(folder), "report")
-            if program:
-                with tempfile.TemporaryDirectory() as beside:
-                    copied = Path(beside) / PROGRAM_FILE
-                    copied.write_bytes(program.with_suffix(".oalf").read_bytes())
-                    mlflow.log_artifact(str(copied))
-                mlflow.log_text(program.read_text(), FEATURES_FILE)
             model = None
             if tree is not None:
                 model = flavour.log_model(tree, name="model", signature=mlflow.models.infer_signature(x_example, tree.classes_[:1]), serialization_format="skops",

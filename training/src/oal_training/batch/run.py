@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 import time
-from pathlib import Path
 
 import numpy as np
 
-from oal_training.batch import report, split
+from oal_training.batch import split
 from oal_training.batch.distil import Distilled
 from oal_training.batch.experiment import Experiment
 from oal_training.batch.items import Items
@@ -108,10 +106,3 @@ def params(experiment: Experiment) -> dict[str, str]:
     """Parameters for MLflow."""
     values = dataclasses.asdict(experiment.model)
     return {k: v for k, v in values.items() if v not in ({}, None)} | {"experiment": experiment.name}
-
-
-def write_report(out: Path | None, title: str, items: Items, parts: list[Judged], skipped: list[str]) -> Path:
-    """The report in `out`, or in a new folder for MLflow alone."""
-    folder = out or Path(tempfile.mkdtemp(prefix="oal-report-"))
-    report.write(folder, title, items, parts, skipped)
-    return folder
