@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
+from oal_training.online.complaints import Complaints
+
 ITEMS, BUNDLES = "training.items.v1", "ap.bundles.v1"
 SESSION_S = 10   # without a sign of life for so long, the group gives this trainer's partitions to another
 GROUP = "trainer"   # unless the configuration has another group.id
@@ -24,8 +26,9 @@ class Items:
     def __init__(self, options: dict[str, str], instance: str, window_items: int, lost: Callable[[list[int]], None], log: Callable[[str], None]):
         self._window_items, self._lost, self._log = window_items, lost, log
         self._session_s = int(options.get("session.timeout.ms", SESSION_S * 1000)) / 1000
+        self._complain = Complaints(log)
         self._consumer = Consumer({
-            "session.timeout.ms": SESSION_S * 1000, "heartbeat.interval.ms": 2000, "fetch.wait.max.ms": 100, "group.id": GROUP, **options,
+            "log_level": 2, "error_cb": self._complain, "session.timeout.ms": SESSION_S * 1000, "heartbeat.interval.ms": 2000, "fetch.wait.max.ms": 100, "group.id": GROUP, **options,
             "group.instance.id": instance, "enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": "read_committed",
             "auto.offset.reset": "earliest", "partition.assignment.strategy": "cooperative-sticky"})
         self.joined = False
@@ -41,6 +44,7 @@ class Items:
         """Messages that have come."""
         messages = self._consumer.consume(2000, timeout_s)
         self._polled = time.monotonic()
+        self.joined = self.joined or bool(self._consumer.memberid())
         for message in messages:
             error = message.error()
             if error is None:
@@ -52,7 +56,7 @@ class Items:
                     self.catching_up.discard(message.partition())
                     self._log(f"partition {message.partition()}: caught up at offset {message.offset()}")
             else:
-                self._log(f"Kafka: {error.str()}")
+                self._complain(error)
 
     def still_mine(self) -> bool:
         """False after a pause so long that another trainer may have the partitions; `poll` will tell.
@@ -85,7 +89,6 @@ class Items:
         self._consumer.close()
 
     def _assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self.joined = True
         starts = [TopicPartition(ITEMS, p.partition, self._start(p)) for p in consumer.committed(partitions, timeout=30)] if partitions else []
         for start in starts:
             self.positions[start.partition] = start.offset
@@ -116,8 +119,8 @@ class Items:
 class Bundles:
     """Every record of `ap.bundles.v1`, from its start; outside any group."""
 
-    def __init__(self, options: dict[str, str], instance: str):
-        self._consumer = Consumer({"fetch.wait.max.ms": 100, **options, "group.id": f"{GROUP}-bundles-{instance}", "enable.auto.commit": False,
+    def __init__(self, options: dict[str, str], instance: str, log: Callable[[str], None]):
+        self._consumer = Consumer({"log_level": 2, "error_cb": Complaints(log), "fetch.wait.max.ms": 100, **options, "group.id": f"{GROUP}-bundles-{instance}", "enable.auto.commit": False,
                                    "enable.partition.eof": True, "isolation.level": "read_committed", "auto.offset.reset": "earliest"})
         self._behind: set[int] | None = None
 

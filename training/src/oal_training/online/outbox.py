@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from confluent_kafka import KafkaException, Producer
 
+from oal_training.online.complaints import Complaints
+
 BUNDLES, EVENTS = "ap.bundles.v1", "platform.events.v1"
 TIMEOUT_S = 5.0
 _OF_CONSUMERS = ("group.id", "session.timeout.ms", "heartbeat.interval.ms", "max.poll.interval.ms")
@@ -21,8 +23,9 @@ class Outbox:
     def __init__(self, options: dict[str, str], transactional_id: str, keep_on: Callable[[], bool], log: Callable[[str], None]):
         self._keep_on, self._log = keep_on, log
         options = {key: value for key, value in options.items() if key not in _OF_CONSUMERS}
-        self._producer = Producer({"linger.ms": 0, "transaction.timeout.ms": 30000, "compression.type": "zstd", "message.max.bytes": 1048576,
-                                   **options, "transactional.id": transactional_id, "enable.idempotence": True})
+        self._producer = Producer({
+            "log_level": 2, "error_cb": Complaints(log), "linger.ms": 0, "transaction.timeout.ms": 30000, "compression.type": "zstd",
+            "message.max.bytes": 1048576, **options, "transactional.id": transactional_id, "enable.idempotence": True})
 
     def open(self) -> bool:
         """Take over the transactional id; what an earlier process left open is ended. False when told to stop meanwhile."""

@@ -93,7 +93,7 @@ class Service:
         self._page = Page(config.listen, self._metrics, self._ailment)
         self._tracking = tracking.Tracking(Client(config.mlflow), self._metrics, log, self.name) if config.mlflow else None
         self._outbox = Outbox(config.kafka, self.name, lambda: not self._stopping.is_set(), log)
-        self._bundles = Bundles(config.kafka, self.name)
+        self._bundles = Bundles(config.kafka, self.name, log)
         self._items = Items(config.kafka, self.name, config.settings.window_items, self._lost, log)
         self._starting = True
 
