@@ -197,8 +197,10 @@ static int usage(FILE *f)
 		"       ap-exporter status [-c FILE | -s SOCKET]  health of the running exporter, as JSON\n"
 		"       ap-exporter dump CAPTURE          rows of a capture, one a line\n"
 		"       ap-exporter count CAPTURE         what a capture holds\n"
+#ifdef HAVE_AGENT
 		"       ap-exporter bundle FILE [--keys FILE] [--ap ID --site SITE]  what a bundle holds, and whether it would be taken, as JSON\n"
 		"       ap-exporter predict BUNDLE        class and window for each line of features on standard input\n"
+#endif
 		"       ap-exporter options               every option of FILE, with default, range and meaning\n"
 		"FILE is in UCI format; default " CONFIG_PATH "\n");
 	return f == stderr ? 2 : 0;
@@ -251,9 +253,13 @@ int main(int argc, char **argv)
 		return dump_rows(argv[0], stdout) < 0;
 	if (!strcmp(command, "count") && argc == 1)
 		return dump_count(argv[0], stdout) < 0;
+#ifdef HAVE_AGENT /* a build that takes no bundles has no room for looking at them either */
 	if (!strcmp(command, "bundle") && argc == 1)
 		return inspect_bundle(argv[0], &terms, stdout);
 	if (!strcmp(command, "predict") && argc == 1)
 		return inspect_predict(argv[0], stdin, stdout);
+#else
+	(void)terms;
+#endif
 	return usage(stderr);
 }
