@@ -14,6 +14,7 @@ from oal_registry.models import TRUSTED_TYPES
 
 OALF = programs.FOLDER / "congestion.oalf"
 FEATURES = 45
+WINDOW_INPUTS = [0, 11, -5]  # features 0 and 11, column 4 of the flow table
 
 
 def items(seed: int, rows: int = 400) -> tuple[np.ndarray, np.ndarray]:
@@ -67,3 +68,17 @@ class Owner:
 
     def tags(self, version: int, name: str = "congestion") -> dict[str, str]:
         return self.client.get_model_version(name, str(version)).tags
+
+    def register_window(self, seed: int = 1, program: bytes = OALF.read_bytes()) -> int:
+        """A small XGBoost regression of the window from two features and a column of the flow table."""
+        import mlflow.xgboost
+        import xgboost
+        rng = np.random.default_rng(seed)
+        x = rng.integers(0, 100_000, (300, len(WINDOW_INPUTS)))
+        model = xgboost.XGBRegressor(n_estimators=5, max_depth=3, tree_method="hist").fit(x.astype(np.float32), 1000 + x[:, 0] * 2 + x[:, 2])
+        with self.mlflow.start_run() as run, tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "feature_program.oalf").write_bytes(program)
+            self.mlflow.log_artifacts(folder)
+            self.mlflow.log_dict({"inputs": WINDOW_INPUTS}, "inputs.json")
+            info = mlflow.xgboost.log_model(model, name="model", model_format="ubj", pip_requirements=["xgboost-cpu"])
+        return self.add("window", info, run.info.run_id)

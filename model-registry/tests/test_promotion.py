@@ -106,7 +106,7 @@ def test_versions_that_no_ap_could_run_are_refused_with_the_reason(owner, topics
     other = bytearray(OALF.read_bytes())
     other[-1] ^= 1
     forest = RandomForestClassifier(3).fit(*items(1))
-    for version, expected in ((owner.register(1, program=bytes(other)), "feature_mismatch: trained with the feature program"),
+    for version, expected in ((owner.register(1, program=bytes(other)), "was trained with the feature program "),
                               (owner.register(1, program=None), "has the artifact feature_program.oalf"),
                               (owner.register(1, form="cloudpickle"), "pickles are not read here"),
                               (owner.register(1, estimator=forest), "distil")):

@@ -81,7 +81,7 @@ class Models:
         try:
             tree = compiler.tree(estimator, program.feature_hash)
         except (ValueError, TypeError) as error:
-            raise NotPackagable(str(error)) from None
+            raise NotPackagable(f"{self.tree_model}/{version}: {error}") from None
         tree.check(len(program.words))
         return CompiledTree(version, run_id, program, tree)
 
@@ -94,7 +94,7 @@ class Models:
         try:
             window, bound = compiler.window(booster, inputs, program.feature_hash)
         except (ValueError, TypeError) as error:
-            raise NotPackagable(str(error)) from None
+            raise NotPackagable(f"{self.window_model}/{version}: {error}") from None
         window.check(len(program.words))
         return CompiledWindow(version, program, window, bound)
 
@@ -119,7 +119,7 @@ class Models:
             or self._file(f"{self.tree_model}.oalf", run_id, files, folder)
         if path is None:
             raise NotPackagable(f"neither {model}/{version} nor its run has the artifact {FEATURE_PROGRAM}; register it with `oal-train fit --register`")
-        return programs.of_bytes(path.read_bytes())
+        return programs.of_bytes(path.read_bytes(), f"{model}/{version}")
 
     def _inputs(self, version: int, run_id: str, files: Path, folder: Path) -> list[int]:
         path = self._file(INPUTS, run_id, files, folder)

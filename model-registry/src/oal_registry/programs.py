@@ -43,12 +43,12 @@ def known(folder: Path = FOLDER) -> dict[bytes, Program]:
     return found
 
 
-def of_bytes(data: bytes) -> Program:
-    """The known program with these bytes; NotPackagable when APs and Flink compute no such features."""
+def of_bytes(data: bytes, what: str) -> Program:
+    """The known program with these bytes, that of `what`; NotPackagable when APs and Flink compute no such features."""
     digest = hashlib.sha256(data).digest()
     if digest not in known():
         there = ", ".join(f"{p.name} {p.hash.hex()[:12]}" for p in known().values())
-        raise NotPackagable(f"feature_mismatch: trained with the feature program {digest.hex()[:12]}, which this platform does not compute "
+        raise NotPackagable(f"feature_mismatch: {what} was trained with the feature program {digest.hex()[:12]}, which this platform does not compute "
                             f"(it computes {there}); train again on present items")
     return known()[digest]
 

@@ -84,6 +84,8 @@ class Promotion:
         except NotPackagable as error:
             self._refused[asked] = str(error)
             self._refuse(tree_version, version.tags, str(error))
+            if f"{self.models.window_model}/{window_version}" in str(error):
+                self.registry.set_tag(self.models.window_model, window_version, ERROR_TAG, str(error)[:MAX_TAG])
             return 0
         if ERROR_TAG in version.tags:
             self.registry.delete_tag(self.models.tree_model, tree_version, ERROR_TAG)
@@ -110,6 +112,8 @@ class Promotion:
         self._versions_of[released.hash] = (number, window_version)
         self.memory.governs(slot, wanted.scope)
         self.status.released(slot, "release", f"{key[0]}/{key[1]}: {released.reason}, bundle {released.hash[:12]}")
+        if window_version:
+            self.registry.delete_tag(self.models.window_model, window_version, ERROR_TAG)
         self._write_history(key, version, released)
         return 1
 

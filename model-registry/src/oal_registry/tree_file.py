@@ -24,7 +24,7 @@ def load(path: str, program_name: str) -> tuple[Tree, Program]:
         return _of_text(_text(data, path), program_name, path)
     try:
         content = bundle.decode(bundle.split_signed(data)[0])
-        program = programs.of_bytes(program_file.to_bytes(content.program, content.decision_interval_us))
+        program = programs.of_bytes(program_file.to_bytes(content.program, content.decision_interval_us), path)
     except BundleError as error:
         raise RegistryError(f"{path} is neither text records nor JSON nor a bundle ({error})") from None
     return content.tree, program
