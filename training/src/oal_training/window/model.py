@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,9 +44,14 @@ def save(model, data: Dataset, folder: Path) -> None:
     """Model (XGBoost's own format), inputs and feature program as files, without MLflow: what `compile` takes."""
     folder.mkdir(parents=True, exist_ok=True)
     model.get_booster().save_model(folder / "model.ubj")
+    _save_inputs(data, folder)
+
+
+def _save_inputs(data: Dataset, folder: Path) -> None:
     (folder / INPUTS_FILE).write_text(json.dumps(inputs(data), indent=1) + "\n", encoding="utf-8")
     if program := known_programs().get(data.feature_hash):
         (folder / PROGRAM_FILE).write_bytes(program.with_suffix(".oalf").read_bytes())
+        (folder / FEATURES_FILE).write_bytes(program.read_bytes())
 
 
 def log(tracking: Tracking, model, data: Dataset, figures: dict[str, float], table: str, register: str | None) -> dict:
@@ -54,10 +60,9 @@ def log(tracking: Tracking, model, data: Dataset, figures: dict[str, float], tab
     Returns {"run_id", "version" or None}. Nothing is written when a version is asked for that lineage does not allow.
     """
     made_by = lineage(data)
-    program = known_programs().get(data.feature_hash)
     if register:
         made_by.require()
-        if program is None:
+        if data.feature_hash not in known_programs():
             raise TrainingError(f"not registered: feature program {data.feature_hash:016x} is none of the contract's (schema/features); an AP could not compute its features")
     mlflow = tracking.connect()
     import mlflow.xgboost as flavour
@@ -68,12 +73,11 @@ def log(tracking: Tracking, model, data: Dataset, figures: dict[str, float], tab
         with mlflow.start_run(run_name=EXPERIMENT, tags=tags) as run:
             mlflow.log_params({key: str(value) for key, value in regressors.XGBOOST.items()} | {"inputs": len(data.inputs), "captures": ",".join(sorted(set(data.capture.tolist())))})
             mlflow.log_metrics({key: value for key, value in figures.items() if np.isfinite(value)})
-            mlflow.log_text(json.dumps(inputs(data)), INPUTS_FILE)
+            with tempfile.TemporaryDirectory() as folder:
+                _save_inputs(data, Path(folder))
+                mlflow.log_artifacts(folder)
             if table:
                 mlflow.log_text(table + "\n", "report/report.md")
-            if program:
-                mlflow.log_artifact(str(program.with_suffix(".oalf")))
-                mlflow.log_text(program.read_text(), FEATURES_FILE)
             logged = flavour.log_model(model, name="model", model_format="ubj", signature=mlflow.models.infer_signature(data.x[:5], data.y[:5]),
                                        pip_requirements=[f"xgboost-cpu=={made_by.environment['xgboost-cpu']}"])
             run_id = run.info.run_id
