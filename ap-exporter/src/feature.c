@@ -18,8 +18,9 @@ enum { MAX_EWMA_SHIFT = 16, FIRST_DERIVED = OAL_OP_RATIO };
 struct cell {
 	int64_t acc; /* of the open bucket */
 	uint64_t total; /* of the ring, modulo 2^64; exact while no bucket in it is large */
-	uint8_t has_acc, ring_n, ring_at;
+	uint8_t has_acc;
 	uint8_t large; /* buckets until the last large one has left the ring */
+	uint8_t ring_n, ring_at; /* of MAX, MIN and MEAN; the others' ring is full of zeros at first, and turns with base.ring_at */
 	int64_t ring[]; /* closed buckets; for MEAN after two words more */
 };
 /* MEAN's further words, and its ring of pairs (integral, µs). */
@@ -36,7 +37,7 @@ struct entities {
 struct place {
 	int64_t value;
 	uint32_t changed; /* feature.evaluations at its last row that was not the same as the one before */
-	uint8_t live;
+	uint16_t position; /* in input.live + 1; 0: it has no value */
 };
 
 /* A column under a filter. Features that read the same share it, so that a row is looked at once for all of them. */
@@ -50,12 +51,15 @@ struct input {
 	uint32_t absent_bit;
 	uint8_t n_features, features[OAL_MAX_FEATURES]; /* but LAST, which needs no more than `value` */
 	struct place *places; /* per entity */
+	uint16_t *live; /* places with a value */
+	unsigned n_live;
 };
 
 struct base {
 	uint8_t op, group;
 	uint8_t n_ring; /* words */
 	uint8_t window;
+	uint8_t ring_at; /* where the next bucket goes; not of MAX, MIN and MEAN */
 	bool scaled; /* has a factor or divisor */
 	bool sums; /* its group is a sum or a mean */
 	int64_t constant_limit; /* a window of any constant up to this gives that constant; a mean of more might saturate */
@@ -291,7 +295,8 @@ static struct input *find_input(struct feature *f, const int64_t *w, const struc
 	in->shift = !t->event && filter && space->low_bit_column == w[OAL_W_FILTER_COLUMN];
 	n = t->event ? 1 : (space->entities + in->shift) >> in->shift;
 	in->places = keep(f, n, sizeof *in->places);
-	return in->places ? in : NULL;
+	in->live = keep(f, n, sizeof *in->live);
+	return in->places && in->live ? in : NULL;
 }
 
 static int new_base(struct feature *f, uint32_t i, const struct feature_space *spaces)
@@ -363,6 +368,7 @@ void feature_free(struct feature *f)
 		free(f->entities[i].position);
 		for (k = 0; k < f->n_inputs[i]; k++) {
 			free(f->inputs[i][k]->places);
+			free(f->inputs[i][k]->live);
 			free(f->inputs[i][k]);
 		}
 	}
@@ -404,11 +410,16 @@ void feature_drop(struct feature *f, enum oal_table_id table, unsigned entity)
 	e->position[e->live[place]] = (uint16_t)(place + 1);
 	e->position[entity] = 0;
 	for (i = 0; i < f->n_inputs[table]; i++) {
-		const struct input *in = f->inputs[table][i];
+		struct input *in = f->inputs[table][i];
+		struct place *p = &in->places[entity >> in->shift];
+		uint16_t last;
 
-		if (!has_place(in, entity))
+		if (!has_place(in, entity) || !p->position)
 			continue;
-		in->places[entity >> in->shift].live = 0;
+		last = in->live[--in->n_live];
+		in->live[p->position - 1u] = last;
+		in->places[last].position = p->position;
+		p->position = 0;
 		for (k = 0; k < in->n_features; k++)
 			memset(cell_of(&f->base[in->features[k]], entity >> in->shift), 0, f->base[in->features[k]].stride);
 	}
@@ -502,7 +513,7 @@ void feature_row(struct feature *f, enum oal_table_id table, unsigned entity, co
 		e->position[entity] = (uint16_t)e->n;
 	}
 	for (; at < end; at++) {
-		const struct input *in = *at;
+		struct input *in = *at;
 		struct place *p;
 		unsigned i;
 		int64_t v;
@@ -515,119 +526,98 @@ void feature_row(struct feature *f, enum oal_table_id table, unsigned entity, co
 		p = &in->places[entity >> in->shift];
 		/* Most columns of a row are as they were. For a state that changes nothing: no increment, no new extreme, and
 		 * the same value goes on being held. */
-		if (p->value == v && p->live && !in->event)
+		if (p->value == v && p->position && !in->event)
 			continue;
 		for (i = 0; i < in->n_features; i++) {
 			const struct base *b = &f->base[in->features[i]];
 
-			cell_row(b->op, cell_of(b, entity >> in->shift), p->live, p->value, v, in->counter_bits, t_us, bucket_us);
+			cell_row(b->op, cell_of(b, entity >> in->shift), p->position, p->value, v, in->counter_bits, t_us, bucket_us);
 		}
 		p->value = v;
-		p->live = 1;
+		if (!p->position) {
+			in->live[in->n_live++] = (uint16_t)(entity >> in->shift);
+			p->position = (uint16_t)in->n_live;
+		}
 		p->changed = f->evaluations;
 	}
 }
 
 /* --- evaluation */
 
-/* Puts the open bucket into the ring in place of the oldest. */
-static void push(const struct base *b, struct cell *c)
+static inline bool is_large(int64_t bucket)
 {
-	const bool mean = b->op == OAL_OP_MEAN;
-	int64_t *const at = c->ring + (mean ? MEAN_RING : 0) + c->ring_at;
-	const unsigned next = c->ring_at + 1u + mean;
-
-	c->total += (uint64_t)c->acc - (uint64_t)*at;
-	if (c->acc > LARGE_BUCKET || c->acc < -LARGE_BUCKET)
-		c->large = b->window;
-	else if (c->large)
-		c->large--;
-	*at = c->acc;
-	if (mean)
-		at[1] = c->ring[MEAN_HELD];
-	c->ring_at = (uint8_t)(next == b->n_ring ? 0 : next);
-	if (c->ring_n < b->window)
-		c->ring_n++;
+	return bucket > LARGE_BUCKET || bucket < -LARGE_BUCKET;
 }
 
-/* Saturating sum over the ring from the oldest bucket to the newest. */
-static int64_t large_sum(const struct base *b, const struct cell *c)
+/* Saturating sum over a ring of `n` buckets, every `step` words, from the oldest, at `at`, to the newest. */
+static int64_t large_sum(const int64_t *ring, unsigned n, unsigned step, unsigned at)
 {
-	const bool mean = b->op == OAL_OP_MEAN;
-	const int64_t *const ring = c->ring + (mean ? MEAN_RING : 0);
-	unsigned at = c->ring_n < b->window ? 0 : c->ring_at, n;
 	int64_t total = 0;
+	unsigned i;
 
-	for (n = c->ring_n; n; n--) {
+	for (i = 0; i < n; i++, at = at + step == n * step ? 0 : at + step)
 		total = add(total, ring[at]);
-		at += 1u + mean;
-		if (at == b->n_ring)
-			at = 0;
-	}
 	return total;
 }
 
-static inline int64_t window_sum(const struct base *b, const struct cell *c)
+/* DELTA, RATE, SUM, COUNT: closes the bucket and sums over the window. */
+static inline int64_t close_sum(const struct base *b, struct cell *c)
 {
-	return c->large ? large_sum(b, c) : (int64_t)c->total;
+	const int64_t acc = c->acc;
+	int64_t *const at = c->ring + b->ring_at;
+
+	c->acc = 0;
+	if (b->window == 1)
+		return acc;
+	c->total += (uint64_t)acc - (uint64_t)*at;
+	*at = acc;
+	if (!is_large(acc) && !c->large)
+		return (int64_t)c->total;
+	c->large = is_large(acc) ? b->window : (uint8_t)(c->large - 1);
+	return c->large ? large_sum(c->ring, b->window, 1, b->ring_at + 1u == b->window ? 0 : b->ring_at + 1u) : (int64_t)c->total;
 }
 
-/* MEAN: microseconds for which there was a value. */
-static int64_t window_held(const struct cell *c)
+/* MAX, MIN */
+static int64_t close_extreme(const struct base *b, struct cell *c, int64_t value)
 {
-	int64_t held = 0;
+	int64_t v = c->acc;
 	unsigned i;
 
+	c->acc = value; /* the next bucket starts with the value held */
+	c->has_acc = 1;
+	if (b->window == 1)
+		return v;
+	c->ring[c->ring_at] = v;
+	c->ring_at = (uint8_t)(c->ring_at + 1 == b->window ? 0 : c->ring_at + 1);
+	if (c->ring_n < b->window)
+		c->ring_n++;
 	for (i = 0; i < c->ring_n; i++)
-		held += c->ring[MEAN_RING + 2 * i + 1];
-	return held;
-}
-
-static int64_t window_extreme(const struct base *b, const struct cell *c)
-{
-	int64_t v = c->ring[0];
-	unsigned i;
-
-	for (i = 1; i < c->ring_n; i++)
 		if (b->op == OAL_OP_MAX ? c->ring[i] > v : c->ring[i] < v)
 			v = c->ring[i];
 	return v;
 }
 
-/* Closes the bucket that ends at `instant` and folds the window. */
-static int64_t cell_evaluate(const struct base *b, struct cell *c, int64_t value, uint64_t instant, int64_t interval_us)
+static int64_t close_mean(const struct base *b, struct cell *c, int64_t value, uint64_t instant)
 {
-	int64_t total, held;
+	int64_t *const ring = c->ring + MEAN_RING, total, held = 0;
+	unsigned i;
 
-	if (b->op == OAL_OP_MEAN) {
-		integrate(c, value, instant);
-		c->ring[MEAN_SINCE] = (int64_t)instant;
-		push(b, c);
-		c->acc = c->ring[MEAN_HELD] = 0;
-		held = window_held(c);
-		return held ? divide(window_sum(b, c), held) : value;
-	}
-	if (b->op == OAL_OP_MAX || b->op == OAL_OP_MIN) {
-		total = c->acc;
-		if (b->window > 1) {
-			push(b, c);
-			total = window_extreme(b, c);
-		}
-		c->acc = value; /* the next bucket starts with the value held */
-		c->has_acc = 1;
-		return total;
-	}
-	total = c->acc;
-	if (b->window > 1) {
-		push(b, c);
-		total = window_sum(b, c);
-	}
-	c->acc = 0;
-	return b->op == OAL_OP_RATE ? divide(mul(total, 1000000), b->window * interval_us) : total;
+	integrate(c, value, instant);
+	ring[c->ring_at] = c->acc;
+	ring[c->ring_at + 1] = c->ring[MEAN_HELD];
+	c->ring_at = (uint8_t)(c->ring_at + 2 == b->n_ring ? 0 : c->ring_at + 2);
+	if (c->ring_n < b->window)
+		c->ring_n++;
+	c->acc = c->ring[MEAN_HELD] = 0;
+	c->ring[MEAN_SINCE] = (int64_t)instant;
+	for (i = 0; i < c->ring_n; i++)
+		held += ring[2 * i + 1];
+	total = large_sum(ring, c->ring_n, 2, c->ring_n < b->window ? 0 : c->ring_at);
+	return held ? divide(total, held) : value;
 }
 
-/* Has the value been the same for more than a whole window? Then every bucket of the ring says the same, pushing one more changes
- * nothing, and what the window gives is known. */
+/* Has the value been the same for more than a whole window? Then every bucket of the ring says the same, putting one more there
+ * changes nothing, and what the window gives is known. */
 static inline bool steady(const struct base *b, const struct place *p, uint32_t evaluations)
 {
 	return evaluations - p->changed > b->window;
@@ -654,52 +644,64 @@ static inline void fold(struct fold *f, const struct base *b, const int64_t *w, 
 	f->n++;
 }
 
-/* The place of a live entity, or NULL if it has no value there. */
-static inline const struct place *value_of(const struct input *in, unsigned entity)
+static void fold_last(struct fold *group, const struct base *b, const int64_t *w)
 {
-	const struct place *p = &in->places[entity >> in->shift];
+	const uint16_t *at = b->input->live, *const end = at + b->input->n_live;
 
-	return has_place(in, entity) && p->live ? p : NULL;
+	for (; at < end; at++)
+		fold(group, b, w, b->input->places[*at].value);
+}
+
+static void fold_sums(struct fold *group, struct base *b, const int64_t *w, const struct feature *f)
+{
+	const uint16_t *at = b->input->live, *const end = at + b->input->n_live;
+	const int64_t window_us = b->window * f->program->decision_interval_us;
+
+	for (; at < end; at++) {
+		int64_t v = 0;
+
+		if (!steady(b, &b->input->places[*at], f->evaluations))
+			v = close_sum(b, cell_of(b, *at));
+		if (v && b->op == OAL_OP_RATE)
+			v = divide(mul(v, 1000000), window_us);
+		if (v || !b->sums)
+			fold(group, b, w, v);
+		else
+			group->n++;
+	}
+	if (b->window > 1)
+		b->ring_at = (uint8_t)(b->ring_at + 1 == b->window ? 0 : b->ring_at + 1);
+}
+
+/* MAX, MIN, MEAN */
+static void fold_held(struct fold *group, const struct base *b, const int64_t *w, const struct feature *f)
+{
+	const uint16_t *at = b->input->live, *const end = at + b->input->n_live;
+
+	for (; at < end; at++) {
+		const struct place *p = &b->input->places[*at];
+		struct cell *c = cell_of(b, *at);
+
+		if (steady(b, p, f->evaluations) && p->value <= b->constant_limit && p->value >= -b->constant_limit)
+			fold(group, b, w, p->value);
+		else if (b->op == OAL_OP_MEAN)
+			fold(group, b, w, close_mean(b, c, p->value, f->next_us));
+		else
+			fold(group, b, w, close_extreme(b, c, p->value));
+	}
 }
 
 static bool base_evaluate(struct feature *f, uint32_t i, const int64_t *w, int64_t *out)
 {
-	const struct base *b = &f->base[i];
-	const struct input *in = b->input;
-	const struct entities *e = &f->entities[w[OAL_W_TABLE]];
-	const uint16_t *at = e->live, *const end = at + e->n;
+	struct base *b = &f->base[i];
 	struct fold group = { 0, 0 };
-	const struct place *p;
 
-	switch (b->op) {
-	case OAL_OP_LAST:
-		for (; at < end; at++)
-			if ((p = value_of(in, *at)))
-				fold(&group, b, w, p->value);
-		break;
-	case OAL_OP_MAX: case OAL_OP_MIN: case OAL_OP_MEAN:
-		for (; at < end; at++) {
-			if (!(p = value_of(in, *at)))
-				continue;
-			if (steady(b, p, f->evaluations) && p->value <= b->constant_limit && p->value >= -b->constant_limit)
-				fold(&group, b, w, p->value);
-			else
-				fold(&group, b, w, cell_evaluate(b, cell_of(b, *at >> in->shift), p->value, f->next_us, f->program->decision_interval_us));
-		}
-		break;
-	default:
-		for (; at < end; at++) {
-			if (!(p = value_of(in, *at)))
-				continue;
-			if (!steady(b, p, f->evaluations))
-				fold(&group, b, w, cell_evaluate(b, cell_of(b, *at >> in->shift), p->value, f->next_us, f->program->decision_interval_us));
-			else if (b->sums)
-				group.n++;
-			else
-				fold(&group, b, w, 0);
-		}
-		break;
-	}
+	if (b->op == OAL_OP_LAST)
+		fold_last(&group, b, w);
+	else if (b->op == OAL_OP_MAX || b->op == OAL_OP_MIN || b->op == OAL_OP_MEAN)
+		fold_held(&group, b, w, f);
+	else
+		fold_sums(&group, b, w, f);
 	*out = b->group == OAL_GROUP_MEAN && group.n ? divide(group.total, group.n) : group.total;
 	return group.n || b->group == OAL_GROUP_SUM;
 }
