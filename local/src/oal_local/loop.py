@@ -36,7 +36,7 @@ def set_alias(platform, alias: str, version: int) -> None:
 
 
 def delete_alias(platform, alias: str) -> None:
-    platform.mlflow.api(f"registered-models/alias?name={MODEL}&alias={alias}", method="DELETE")
+    platform.mlflow.api("registered-models/alias", {"name": MODEL, "alias": alias}, "DELETE")
 
 
 def set_tag(platform, version: int, key: str, value: str) -> None:

@@ -1,0 +1,216 @@
+"""The loop on the running platform: capture → items → trees → APs → predictions, promotion through MLflow, and what kills do to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from flow import until
+from oal_local import demo, loop
+from oal_local.platform import Platform
+
+ROOT = Path(__file__).resolve().parent.parent
+APS = 3
+SCREENSHOTS = ROOT / "build" / "screenshots"
+#: Trees are shipped sooner than a person would want: what is tested is the way, not the judgement (training/tests does that).
+EAGER = {"judge": {"min_items": 150, "min_test_items": 50, "min_onsets": 5, "min_episodes": 1}, "ship": {"confirm": 1, "min_interval_s": 10}}
+
+
+class Looped:
+    """A platform with first model versions and the replaying exporter with its agents."""
+
+    def __init__(self, platform: Platform, folder: Path):
+        self.platform, self.folder = platform, folder
+        self.since_us = int(time.time() * 1e6)
+        self.loop = loop.Loop(platform, self.since_us)
+        self.source = None
+
+    def start_aps(self) -> None:
+        self.source = demo.Replay(self.platform, self.folder, APS, learning=True)
+        self.source.start()
+
+    @property
+    def ap_ids(self) -> list[str]:
+        return self.source.ap_ids
+
+    def applied(self, source: int, version: int) -> bool:
+        """Has every AP this version in force?"""
+        state = self.loop.in_force()
+        return all(ap in state and (state[ap]["source"], state[ap]["version"]) == (source, version) for ap in self.ap_ids)
+
+    def ever_applied(self, since_us: int, source: int, version: int) -> bool:
+        """Did every AP apply this version since then? An online tree may have followed it in the meantime."""
+        rows = self.loop._rows(f"SELECT DISTINCT ap_id FROM oal.bundle_status WHERE state IN {loop.APPLIED} AND source = {source} AND version = {version}"
+                               f" AND ts >= fromUnixTimestamp64Micro({since_us})")
+        return {row["ap_id"] for row in rows} >= set(self.ap_ids)
+
+    def count(self, sql: str) -> int:
+        return int(self.platform.clickhouse.query(sql).strip() or 0)
+
+    def predictions(self, where: str = "1") -> int:
+        return self.count(f"SELECT count() FROM oal.prediction WHERE {where}")
+
+
+@pytest.fixture(scope="module")
+def looped():
+    eager = yaml.safe_load((ROOT / "training" / "online.yaml").read_text())
+    for section, values in EAGER.items():
+        eager[section].update(values)
+    kept = os.environ.get("OAL_TEST_LOOP_STATE")
+    with tempfile.TemporaryDirectory(prefix="oal-loop-", ignore_cleanup_errors=True) as folder:
+        folder = Path(kept or folder)
+        folder.mkdir(exist_ok=True)
+        settings = folder / "online.yaml"
+        settings.write_text(yaml.safe_dump(eager))
+        with Platform(folder / "state", ports="auto", trainer_settings=str(settings)) as platform:
+            loop.seed(platform)
+            it = Looped(platform, folder)
+            it.start_aps()
+            try:
+                yield it
+            finally:
+                it.source.stop()
+
+
+def promote(looped, version: int, alias: str = "champion") -> float:
+    """Set the alias by MLflow's REST interface; seconds until every AP had applied it."""
+    at = time.time()
+    loop.set_alias(looped.platform, alias, version)
+    until(f"every AP applied {loop.MODEL}/{version}", lambda: looped.ever_applied(int(at * 1e6), 1, version))
+    return last_applied(looped, int(at * 1e6), version) - at
+
+
+def last_applied(looped, since_us: int, version: int) -> float:
+    """When the last AP applied it, by the APs' own clocks (the same machine's here)."""
+    return float(looped.platform.clickhouse.query(
+        "SELECT max(first) FROM (SELECT ap_id, min(toUnixTimestamp64Micro(ts)) / 1e6 AS first FROM oal.bundle_status"
+        f" WHERE state = 1 AND source = 1 AND version = {version} AND ts >= fromUnixTimestamp64Micro({since_us}) GROUP BY ap_id)"))
+
+
+def now_us() -> int:
+    return int(time.time() * 1e6)
+
+
+def retrained(looped, version: int) -> int:
+    """Ask for a retraining of the version as MLflow's page does, and wait for the new version."""
+    loop.set_tag(looped.platform, version, "retrain", "requested")
+
+    def ended():
+        word = loop.tags(looped.platform, version).get("retrain", "")
+        assert not word.startswith("failed"), word
+        return word == "done"
+
+    until(f"{loop.MODEL}/{version} is retrained", ended)
+    newest = loop.versions(looped.platform)[-1]
+    assert loop.tags(looped.platform, newest)["retrained_from"] == str(version)
+    return newest
+
+
+def on_the_page(looped, version: int, *action: str) -> float:
+    """Do it in a real browser on MLflow's page; when it was clicked (seconds since 1970)."""
+    python = subprocess.run(["bash", ROOT / "local/venv.sh", ROOT / "training/requirements.txt"], capture_output=True, text=True, check=True).stdout.strip() + "/bin/python"
+    mlflow = looped.platform.mlflow
+    done = subprocess.run([python, ROOT / "tests/mlflow_page.py", mlflow.url, "admin", mlflow.password_file(), SCREENSHOTS, f"{loop.MODEL}/{version}", *action],
+                          capture_output=True, text=True, env=dict(os.environ, PYTHONPATH=f"{ROOT / 'model-registry/src'}:{ROOT / 'schema/src'}"))
+    assert done.returncode == 0, done.stderr[-3000:]
+    return float(done.stdout.split()[-1])
+
+
+# The tests below run in this order on one platform, as an operator's day would.
+
+
+def test_the_first_champion_reaches_every_ap_and_predicts(looped):
+    until("every AP applied the champion", lambda: looped.ever_applied(looped.since_us, 1, 2))
+    until("predictions met what came true", lambda: looped.predictions("complete AND source = 'registry'") >= 3 * APS)
+    assert looped.predictions("features_match = 'differ'") == 0, "an AP computed other features than the stream job"
+    assert looped.predictions("features_match = 'same'") > 0
+    wrong = looped.count("SELECT count() FROM oal.prediction AS p INNER JOIN oal.item AS i ON i.ap_id = p.ap_id AND i.ts = p.ts WHERE p.class != 'unknown' AND toInt8(p.class) != toInt8(i.class)")
+    assert wrong == 0, "a prediction was joined with a class that its item does not have"
+
+
+def test_from_the_capture_to_an_online_tree_applied(looped):
+    until("the trainer shipped a tree", lambda: looped.count("SELECT count() FROM oal.tree_decision WHERE action = 'shipped'") > 0)
+    shipped = looped.platform.clickhouse.query(
+        "SELECT ap_id, bundle, candidate_onset_ap, persistence_onset_ap, candidate_macro_f1, persistence_macro_f1 FROM oal.tree_decision WHERE action = 'shipped' ORDER BY ts LIMIT 1").split("\t")
+    assert float(shipped[2]) >= float(shipped[3]) and float(shipped[4]) >= float(shipped[5]), f"shipped a tree that does not beat persistence: {shipped}"
+    until("the AP applied it", lambda: looped.count(f"SELECT count() FROM oal.bundle_status WHERE ap_id = '{shipped[0]}' AND bundle = {shipped[1]} AND state = 1") > 0)
+    until("and predicted with it", lambda: looped.predictions(f"ap_id = '{shipped[0]}' AND bundle = {shipped[1]} AND class != 'unknown'") > 0)
+
+
+def test_promotion_and_roll_back_through_mlflows_rest_interface(looped):
+    took = promote(looped, 1)
+    print(f"\n  champion set → last of {APS} APs applied: {took:.2f} s")
+    promote(looped, 2)
+    at = now_us()
+    loop.delete_alias(looped.platform, "champion")
+    until("every AP went back to version 1", lambda: looped.ever_applied(at, 1, 1))
+
+
+def test_a_retrain_tag_ends_in_a_new_version_that_can_be_promoted(looped):
+    until("there are items enough", lambda: looped.count("SELECT count() FROM oal.item WHERE complete") > 900)
+    newest = retrained(looped, 1)
+    promote(looped, newest)
+
+
+def test_a_person_promotes_and_retrains_on_mlflows_page(looped):
+    old = loop.versions(looped.platform)[0]
+    at = on_the_page(looped, old, "alias", "champion")
+    since = int((at - 5) * 1e6)
+    until("every AP follows the page", lambda: looped.ever_applied(since, 1, old))
+    print(f"\n  champion set on the page → last of {APS} APs applied: {last_applied(looped, since, old) - at:.2f} s")
+    before = loop.versions(looped.platform)
+    on_the_page(looped, old, "tag", "retrain", "requested")
+    until("a new version appears", lambda: len(loop.versions(looped.platform)) > len(before))
+    until("and the tag says so", lambda: loop.tags(looped.platform, old).get("retrain") == "done")
+    new = loop.versions(looped.platform)[-1]
+    at = on_the_page(looped, new, "alias", "champion")
+    until("every AP applied the new version", lambda: looped.ever_applied(int((at - 5) * 1e6), 1, new))
+
+
+def fleet_follows(looped) -> None:
+    """A promotion reaches every AP: the proof that everything between is alive and in the right state."""
+    old, new = loop.versions(looped.platform)[:2]
+    current = max(looped.loop.in_force().values(), key=lambda row: row["since"])
+    promote(looped, old if (current["source"], current["version"]) != (1, old) else new)
+
+
+@pytest.mark.parametrize("service", ["push", "model-registry", "mlflow", "trainer"])
+def test_a_killed_service_comes_back_in_the_right_state(looped, service):
+    """SIGKILL while the alias is being set: the APs end with what it says."""
+    before = looped.loop.in_force()
+    looped.platform.kill(service, signal.SIGKILL)
+    after = looped.loop.in_force()
+    assert set(after) >= set(before), "an AP lost its model"
+    until(f"{service} is back", lambda: next(row for row in looped.platform.status() if row["name"] == service)["ready"])
+    until("the promotion is taken", lambda: fleet_follows(looped) or True)
+    if service == "trainer":
+        since = now_us()
+        until("the trainer decides again, with the window that it had",
+              lambda: looped.count(f"SELECT max(items) FROM oal.tree_decision WHERE ts >= fromUnixTimestamp64Micro({since})") >= 150)
+
+
+def test_a_killed_ap_starts_with_its_last_good_bundle(looped):
+    before = looped.loop.in_force()
+    looped.source.exporter.process.kill()
+    looped.source.exporter.process.wait()
+    at = now_us()
+    looped.source.exporter.start()
+    until("every AP restored its bundle from flash", lambda: looped.count(
+        f"SELECT uniqExact(ap_id) FROM oal.bundle_status WHERE state = 3 AND ts >= fromUnixTimestamp64Micro({at})") == APS)
+    until("and predicts", lambda: looped.count(f"SELECT uniqExact(ap_id) FROM oal.decision WHERE ts >= fromUnixTimestamp64Micro({at})") == APS)
+    assert set(before) == set(looped.loop.in_force())
+
+
+def test_nothing_was_rejected_or_lost_on_the_way(looped):
+    assert looped.count(f"SELECT count() FROM oal.bundle_status WHERE state = 2 AND ts >= fromUnixTimestamp64Micro({looped.since_us})") == 0
+    assert looped.count("SELECT count() FROM oal.dead_letter") == 0
+    doubled = looped.count("SELECT count() - uniqExact(ap_id, ts) FROM oal.prediction")
+    assert doubled == 0, f"{doubled} predictions stand twice"
+    unreleased = looped.count("SELECT uniqExact(bundle) FROM oal.bundle_status WHERE bundle NOT IN (SELECT bundle FROM oal.release)")
+    assert unreleased == 0, "an AP has a bundle of which no release is recorded"
