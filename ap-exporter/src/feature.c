@@ -62,6 +62,7 @@ struct base {
 	uint8_t ring_at; /* where the next bucket goes; not of MAX, MIN and MEAN */
 	bool scaled; /* has a factor or divisor */
 	bool sums; /* its group is a sum or a mean */
+	bool narrow; /* its values have at most 32 bits and no factor: within ENTITY_LIMIT, and no sum of them can saturate */
 	int64_t constant_limit; /* a window of any constant up to this gives that constant; a mean of more might saturate */
 	const struct input *input;
 	size_t stride;
@@ -314,6 +315,7 @@ static int new_base(struct feature *f, uint32_t i, const struct feature_space *s
 	b->window = (uint8_t)w[OAL_W_WINDOW];
 	b->scaled = w[OAL_W_A] != 1 || w[OAL_W_B] != 1;
 	b->sums = b->group == OAL_GROUP_SUM || b->group == OAL_GROUP_MEAN;
+	b->narrow = !b->scaled && oal_tables[w[OAL_W_TABLE]].columns[w[OAL_W_COLUMN]].size <= 4;
 	if (b->op == OAL_OP_LAST)
 		return 0;
 	in->features[in->n_features++] = (uint8_t)i;
@@ -647,28 +649,34 @@ static inline void fold(struct fold *f, const struct base *b, const int64_t *w, 
 static void fold_last(struct fold *group, const struct base *b, const int64_t *w)
 {
 	const uint16_t *at = b->input->live, *const end = at + b->input->n_live;
+	const struct place *const places = b->input->places;
 
+	if (b->sums && b->narrow) {
+		for (; at < end; at++)
+			group->total += places[*at].value;
+		group->n = b->input->n_live;
+	}
 	for (; at < end; at++)
-		fold(group, b, w, b->input->places[*at].value);
+		fold(group, b, w, places[*at].value);
 }
 
 static void fold_sums(struct fold *group, struct base *b, const int64_t *w, const struct feature *f)
 {
 	const uint16_t *at = b->input->live, *const end = at + b->input->n_live;
-	const int64_t window_us = b->window * f->program->decision_interval_us;
+	const struct place *const places = b->input->places;
 
 	for (; at < end; at++) {
-		int64_t v = 0;
+		const bool passed = steady(b, &places[*at], f->evaluations);
+		int64_t v;
 
-		if (!steady(b, &b->input->places[*at], f->evaluations))
-			v = close_sum(b, cell_of(b, *at));
-		if (v && b->op == OAL_OP_RATE)
-			v = divide(mul(v, 1000000), window_us);
-		if (v || !b->sums)
-			fold(group, b, w, v);
-		else
-			group->n++;
+		if (passed && b->sums)
+			continue; /* adds nothing */
+		v = passed ? 0 : close_sum(b, cell_of(b, *at));
+		if (b->op == OAL_OP_RATE)
+			v = divide(mul(v, 1000000), b->window * f->program->decision_interval_us);
+		fold(group, b, w, v);
 	}
+	group->n = b->input->n_live;
 	if (b->window > 1)
 		b->ring_at = (uint8_t)(b->ring_at + 1 == b->window ? 0 : b->ring_at + 1);
 }
