@@ -158,7 +158,7 @@ def drifts(out: dict, name: str) -> list[dict]:
 def span(value, where: str) -> tuple[float, float]:
     """A number, or [smallest, largest] between which chance draws."""
     low, high = value if isinstance(value, list) and len(value) == 2 else (value, value)
-    if not all(isinstance(v, (int, float)) and v >= 0 for v in (low, high)) or low > high:
+    if not all(isinstance(v, int | float) and v >= 0 for v in (low, high)) or low > high:
         raise ScenarioError(f"{where}: a number, or [smallest, largest], not {value}")
     return low, high
 

@@ -1,6 +1,7 @@
 """Where rows go: a compact file, and Kafka as records of platform.events.v1."""
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import sys
@@ -112,10 +113,10 @@ class Kafka:
                 continue
             self.under_way += len(part)
             value = json.dumps({"table": TABLE, "rows": part}, separators=(",", ":"))
-            self.producer.produce(TOPIC, key=self.host, value=value, on_delivery=lambda error, _, n=len(part): self.delivered(error, n))
+            self.producer.produce(TOPIC, key=self.host, value=value, on_delivery=functools.partial(self.delivered, len(part)))
         self.producer.poll(0)
 
-    def delivered(self, error, rows: int) -> None:
+    def delivered(self, rows: int, error, _) -> None:
         self.under_way -= rows
         self.let_go += rows if error else 0
 

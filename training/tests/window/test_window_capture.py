@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from oal_schema.wire import Refused
-
 from oal_training.errors import TrainingError
 from oal_training.window import capture, sender
 

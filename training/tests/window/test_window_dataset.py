@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from oal_training.errors import TrainingError
 from oal_training.window import dataset
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from oal_training.batch.registry import Tracking
 from oal_training.errors import TrainingError
 from oal_training.window import dataset, judge, model, report
