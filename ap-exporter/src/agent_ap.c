@@ -18,8 +18,6 @@
 #define QUICK_US SECOND_US
 /* At most ten bundles a second are verified, whatever the service sends. */
 #define BUNDLE_GAP_US (SECOND_US / 10)
-/* A refused bundle is not asked for again for this long: keys, or memory, may be there by then. */
-#define REFUSED_US (300 * SECOND_US)
 /* An activation time further ahead shows a wrong clock, here or there. */
 #define FARTHEST_ACTIVATION_US (INT64_C(86400) * 1000000)
 /* First polls are spread over this: many APs may start together. */
@@ -208,9 +206,8 @@ static void restore(struct agent_ap *ap)
 		free(bytes);
 		return;
 	}
-	to_hex(ap->etag, head.hash);
 	accept(ap, c, bytes, len);
-	log_info("AP %s: bundle %.16s (%s version %u) restored from %s", ap->ap_id, ap->etag, head.model, head.version, folder);
+	log_info("AP %s: bundle of serial %" PRId64 " (%s version %u) restored from %s", ap->ap_id, head.serial, head.model, head.version, folder);
 }
 
 void agent_ap_save(struct agent_ap *ap, uint64_t now_us)
@@ -237,21 +234,17 @@ void agent_ap_save(struct agent_ap *ap, uint64_t now_us)
 static void begin_poll(struct agent_ap *ap, uint64_t now_us)
 {
 	const struct config_agent *c = ap->shared->config;
-	char match[HTTP_ETAG + 32], prefer[32], site[CONFIG_NAME + 16];
+	char match[96], hash[65], prefer[32], site[CONFIG_NAME + 16];
 	const char *headers[5] = {"Accept: application/vnd.oal.bundle", prefer};
 	unsigned n = 2;
 
-	if (ap->refused_until_us && now_us >= ap->refused_until_us) { /* perhaps it is good by now */
-		ap->refused_until_us = 0;
-		ap->etag[0] = '\0';
-		if (ap->accepted)
-			to_hex(ap->etag, bundle_head(ap->accepted->bundle)->hash);
-	}
 	snprintf(prefer, sizeof prefer, "Prefer: wait=%u", c->wait_s);
-	snprintf(match, sizeof match, "If-None-Match: \"%s\"", ap->etag);
 	snprintf(site, sizeof site, "OAL-Site: %s", ap->shared->site);
-	if (ap->etag[0])
+	if (ap->accepted) { /* in force, or will be in a moment. What waits or was refused the service has from our reports */
+		to_hex(hash, bundle_head(ap->accepted->bundle)->hash);
+		snprintf(match, sizeof match, "If-None-Match: \"%s\"", hash);
 		headers[n++] = match;
+	}
 	if (ap->shared->site[0])
 		headers[n++] = site;
 	headers[n] = NULL;
@@ -281,10 +274,10 @@ static void poll_failed(struct agent_ap *ap, const struct http_answer *a, uint64
 	ap->poll_at_us = now_us + (asked_us > wait_us ? asked_us + random_below(ap->shared, asked_us / 10 + 1) : wait_us);
 }
 
-static void bundle_refused(struct agent_ap *ap, uint64_t now_us)
+/* A bundle that was refused, or that the AP had: a service that does not take note of reports is not asked all the time. */
+static void no_news(struct agent_ap *ap, uint64_t now_us)
 {
-	ap->refused_until_us = now_us + REFUSED_US;
-	ap->poll_at_us = now_us + backoff_us(ap->shared, ++ap->refusals);
+	ap->poll_at_us = now_us + backoff_us(ap->shared, ++ap->no_news);
 }
 
 /* A verified bundle: now, or at its time. */
@@ -320,42 +313,40 @@ static void take(struct agent_ap *ap, struct candidate *c, const struct http_ans
 	tell(ap, hash, h->serial, OAL_BUNDLE_STATE_WAITING, OAL_BUNDLE_REASON_NONE);
 }
 
+/* The one accepted last is wanted: whatever waited is not any more. */
+static void wanted_again(struct agent_ap *ap)
+{
+	const struct bundle_head *h = bundle_head(ap->accepted->bundle);
+	char hash[65];
+
+	forget_waiting(ap);
+	to_hex(hash, h->hash);
+	if (ap->in_force == h->id) /* the service did not know */
+		tell(ap, hash, h->serial, OAL_BUNDLE_STATE_APPLIED, OAL_BUNDLE_REASON_NONE);
+}
+
 static void bundle_arrived(struct agent_ap *ap, const struct http_answer *a, uint64_t now_us)
 {
 	enum oal_bundle_reason reason;
 	struct bundle_head head = {0};
-	struct candidate *c;
+	struct candidate *c = NULL;
 	struct bundle *b = verify(ap, a->body, a->len, a->etag, &reason, &head);
+	const bool waited = b && ap->waiting && !memcmp(head.hash, bundle_head(ap->waiting->bundle)->hash, 32);
 
 	ap->view.counts.bundles++;
-	if (a->etag[0])
-		memcpy(ap->etag, a->etag, sizeof ap->etag);
-	else
-		to_hex(ap->etag, head.hash);
-	if (!b && reason) {
-		bundle_refused(ap, now_us);
-		return;
-	}
-	if (b && ap->waiting && !memcmp(head.hash, bundle_head(ap->waiting->bundle)->hash, 32))
-		forget_waiting(ap); /* the same anew, perhaps at another time */
 	if (b && (reason = make_candidate(ap, b, OAL_BUNDLE_STATE_APPLIED, a->len, &c))) {
 		refuse(ap, &head, a->etag, reason, a->len, "its feature program cannot run here");
 		bundle_free(b);
-		bundle_refused(ap, now_us);
-		return;
 	}
-	ap->refused_until_us = 0;
-	ap->refusals = 0;
-	ap->poll_at_us = now_us + BUNDLE_GAP_US;
-	if (b) {
+	if (c)
 		take(ap, c, a);
-	} else { /* the one in force is wanted again: whatever waited is not, and the service did not know */
-		char hash[65];
-
-		forget_waiting(ap);
-		to_hex(hash, head.hash);
-		if (ap->in_force == bundle_head(ap->accepted->bundle)->id)
-			tell(ap, hash, bundle_head(ap->accepted->bundle)->serial, OAL_BUNDLE_STATE_APPLIED, OAL_BUNDLE_REASON_NONE);
+	else if (!reason)
+		wanted_again(ap);
+	if (!c || waited) {
+		no_news(ap, now_us);
+	} else {
+		ap->no_news = 0;
+		ap->poll_at_us = now_us + BUNDLE_GAP_US;
 	}
 }
 
@@ -367,9 +358,8 @@ void agent_ap_answer(struct agent_ap *ap, const struct http_answer *a, uint64_t 
 
 		snprintf(why, sizeof why, "more than %d bytes", HTTP_MAX_BODY);
 		ap->view.counts.bundles++;
-		memcpy(ap->etag, a->etag, sizeof ap->etag);
 		refuse(ap, &nobody, a->etag, OAL_BUNDLE_REASON_OVERSIZED, HTTP_MAX_BODY, why);
-		bundle_refused(ap, now_us);
+		no_news(ap, now_us);
 		return;
 	}
 	if (a->status != 200 && a->status != 204 && a->status != 304) {

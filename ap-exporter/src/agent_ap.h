@@ -62,9 +62,7 @@ struct agent_ap {
 	struct http_request *poll;
 	uint64_t poll_at_us, poll_began_us;
 	unsigned failures; /* in a row */
-	char etag[HTTP_ETAG]; /* of the answer that the next poll need not repeat */
-	uint64_t refused_until_us; /* that etag is of a refused bundle: until then. 0: it is not */
-	unsigned refusals; /* in a row */
+	unsigned no_news; /* bundles in a row that were refused, or were there already */
 
 	struct report report;
 

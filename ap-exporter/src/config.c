@@ -318,8 +318,9 @@ static int judge(struct config *c, char *err, size_t err_size)
 #endif
 	if (!wrong && c->n_agent && (strncmp(c->agent.url, "https://", 8) || !c->agent.url[8] || strpbrk(c->agent.url, " ?#\"")))
 		wrong = "section 'agent': 'url' is like https://HOST:PORT, without parameters";
-	if (!wrong && c->n_agent && (strpbrk(c->exporter.site, "\r\n")))
-		wrong = "option 'site' has a line break: it cannot be told to the push service";
+	for (const char *p = c->exporter.site; c->n_agent && *p && !wrong; p++)
+		if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
+			wrong = "with a section 'agent', option 'site' has letters, digits, '.', '_' and '-' only: bundles are addressed to it";
 	if (!wrong && !c->n_kafka && !c->n_file)
 		wrong = "no sink: add a section 'kafka' or 'file'";
 	if (!wrong && !c->n_nl80211 && !c->n_qdisc && !c->n_packet && !c->n_beacon && !c->n_replay)

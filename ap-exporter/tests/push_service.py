@@ -133,15 +133,15 @@ class Handler(BaseHTTPRequestHandler):
             return script(self)
         known, until = self.headers.get("If-None-Match"), time.monotonic() + min(int(self.headers["Prefer"].partition("=")[2]), service.longest_wait_s)
         with service.changed:
-            service.changed.wait_for(lambda: service.stopping or ap in service.scripts or (ap in service.desired and f'"{etag_of(service.desired[ap])}"' != known),
-                                     until - time.monotonic())
+            service.changed.wait_for(lambda: service.stopping or ap in service.scripts or service.is_news(ap, known), until - time.monotonic())
+            news = service.is_news(ap, known)
             wanted = service.desired.get(ap)
             if service.stopping:
                 self.close_connection = True
                 return None
         if wanted is None:
             return self.reply(204)
-        if f'"{etag_of(wanted)}"' == known:
+        if not news:
             return self.reply(304)
         signed, extra = wanted
         self.reply(200, {"ETag": f'"{etag_of(wanted)}"', "Content-Type": "application/vnd.oal.bundle", **extra}, signed)
@@ -203,6 +203,14 @@ class Service:
         self.port = self.server.server_address[1]
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self.thread.start()
+
+    def is_news(self, ap: str, known: str | None) -> bool:
+        """Is there a bundle for this AP that it does not have, and has not reported as waiting or refused? Under `changed`."""
+        if ap not in self.desired:
+            return False
+        tag = etag_of(self.desired[ap])
+        last = next((r for a, r in reversed(self.reports) if a == ap), None)
+        return f'"{tag}"' != known and not (last and last["bundle"] == tag and last["state"] in ("waiting", "rejected"))
 
     def want(self, ap: str, signed: bytes, **headers) -> None:
         with self.changed:
