@@ -101,8 +101,8 @@ def measure(what: str, x: np.ndarray, y: np.ndarray) -> list[dict]:
     theirs = lambda: DecisionTreeClassifier(max_leaf_nodes=(s.max_nodes + 1) // 2, max_depth=s.max_depth, min_samples_leaf=s.min_leaf, random_state=0)
     sk_ms = cpu_ms(lambda: theirs().fit(x, y), 5)
     f1, sk_f1 = np.mean([quality(x[first:], y[first:], full, theirs()) for first in np.linspace(0, len(x) - FITTED - JUDGED, PAIRS).astype(int)], axis=0)
-    print(f"training: {size}: {np.median(ours_full):.2f} ms CPU a tree of {nodes[0]} nodes (least {min(ours_full):.2f}), {np.median(ours):.2f} ms with the settings' "
-          f"min_gain ({nodes[-1]} nodes); scikit-learn {np.median(sk_ms):.0f} ms; mean macro F1 on later items {f1:.3f}, scikit-learn {sk_f1:.3f}", flush=True)
+    print(f"training: {size}: {np.median(ours_full):.2f} ms CPU a tree of {nodes[0]} nodes (least {min(ours_full):.2f}), "
+          f"{np.median(ours):.2f} ms with the settings' min_gain ({nodes[-1]} nodes); scikit-learn {np.median(sk_ms):.0f} ms; mean macro F1 on later items {f1:.3f}, scikit-learn {sk_f1:.3f}", flush=True)
     return [record(f"training.fit_{what}_ms", np.median(ours_full), "ms CPU", f"{size}, ten new items binned and a tree of {nodes[0]} nodes fitted; least {min(ours_full):.2f}"),
             record(f"training.fit_{what}_settings_ms", np.median(ours), "ms CPU", f"the same with online.yaml's min_gain: {nodes[-1]} nodes"),
             record(f"training.sklearn_{what}_ms", np.median(sk_ms), "ms CPU", f"DecisionTreeClassifier of the same limits, at most {s.max_nodes} nodes"),

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -138,3 +143,16 @@ def test_a_window_keeps_the_latest_items_binned_as_if_anew():
     fresh = np.zeros_like(window.binned)
     window.binning.bin_rows(np.ascontiguousarray(window.values), fresh)
     assert (fresh == window.binned).all(), "incremental binning is what binning of everything gives"
+
+
+CHECKED = Path(__file__).resolve().parent.parent / "build" / "liboal_tree_checked.so"
+
+
+@pytest.mark.skipif("OAL_TREE_LIBRARY" in os.environ, reason="this is the run on the checked kernel")
+def test_the_kernel_under_address_and_undefined_behaviour_sanitizers():
+    """These tests again, in a process whose kernel is checked."""
+    sanitizer = subprocess.run(["gcc", "-print-file-name=libasan.so"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    env = {**os.environ, "LD_PRELOAD": sanitizer, "ASAN_OPTIONS": "detect_leaks=0", "OAL_TREE_LIBRARY": str(CHECKED), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not scikit", __file__], env=env, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, done.stdout[-3000:]

@@ -1,0 +1,80 @@
+"""Which release an AP follows, and how a shipped bundle names what it may go back to."""
+
+from __future__ import annotations
+
+import numpy as np
+import synthetic
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from oal_schema import bundle as oal_bundle
+from oal_schema import keys
+from oal_schema import release as oal_release
+from oal_schema.tree import Tree
+from oal_training.online import programs, shipment
+from oal_training.online.decision import Decision
+from oal_training.online.releases import Releases
+
+PROGRAM = next(iter(programs.known().values()))
+KEY = Ed25519PrivateKey.generate()
+LEAF = Tree(np.array([-1], np.int32), np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros(1, bool), np.zeros(1, np.uint8), np.zeros((1, 3), np.uint16),
+            PROGRAM.feature_hash)
+
+
+def record(slot: str, scope: str, serial: int, pinned: bool = False, version: int = 1):
+    source = "online" if slot == "online" else "registry"
+    payload = oal_bundle.encode(oal_bundle.Bundle(serial, scope, source, "m", version, [], PROGRAM.words, PROGRAM.decision_interval_us, LEAF))
+    key, value = oal_release.record(slot, scope, oal_bundle.sign(payload, KEY), source=source, model="m", version=version, run_id="", created_us=serial,
+                                    feature_hash=PROGRAM.feature_hash, pinned=pinned)
+    return key.encode(), value, oal_bundle.bundle_hash(payload)
+
+
+def following(*records) -> Releases:
+    releases = Releases()
+    for key, value, *_ in records:
+        releases.put(key, value)
+    return releases
+
+
+def in_force(releases: Releases) -> int | None:
+    found = releases.followed("a", "s").in_force
+    return found and found.bundle_id
+
+
+def test_the_greatest_serial_wins_and_others_releases_do_not_count():
+    fleet, site, online = record("champion", "fleet", 10), record("champion", "site/s", 20), record("online", "ap/a", 30)
+    others = [record("champion", "site/t", 90), record("online", "ap/b", 91), record("canary", "fleet", 92), record("challenger", "fleet", 93)]
+    assert in_force(Releases()) is None
+    assert in_force(following(fleet, *others)) == oal_bundle.bundle_id(fleet[2])
+    assert in_force(following(online, site, fleet, *others)) == oal_bundle.bundle_id(online[2])
+    newer = record("champion", "fleet", 40)
+    releases = following(online, site, newer, *others)
+    assert in_force(releases) == oal_bundle.bundle_id(newer[2])
+    releases.put(b"champion/fleet", None)
+    assert in_force(releases) == oal_bundle.bundle_id(online[2])
+    releases.put(b"online/ap/a", None)
+    assert in_force(releases) == oal_bundle.bundle_id(site[2])
+
+
+def test_a_pinned_champion_rules_out_online_trees():
+    fleet, online = record("champion", "fleet", 10, pinned=True), record("online", "ap/a", 30, version=8)
+    followed = following(fleet, online).followed("a", "s")
+    assert followed.in_force.pinned and followed.in_force.bundle_id == oal_bundle.bundle_id(fleet[2])
+    assert followed.version == 8 and followed.serial == 30
+
+
+def test_records_that_are_no_releases_change_nothing():
+    fleet = record("champion", "fleet", 10)
+    releases = following(fleet)
+    for key, value in ((None, b"x"), (b"champion/fleet", b"{"), (b"\xff", None), (b"other/fleet", fleet[1]), (b"champion/site/s", fleet[1])):
+        releases.put(key, value)
+    assert releases.refused == 5 and in_force(releases) == oal_bundle.bundle_id(fleet[2])
+
+
+def test_a_shipment_is_newer_than_all_and_names_what_to_go_back_to():
+    fleet, online = record("champion", "fleet", 10), record("online", "ap/a", 5_000, version=3)
+    followed = following(fleet, online).followed("a", "s")
+    recent = np.array([item.features for item in synthetic.items(50, features=len(PROGRAM.words))], np.int64)
+    decision = Decision("a", "s", 4_000, True, "better", tree=LEAF, feature_hash=PROGRAM.feature_hash)
+    sent = shipment.make(decision, PROGRAM, followed, recent, KEY, "run")
+    bundle, digest = oal_bundle.open_signed(oal_release.parse(sent.key, sent.value).signed, {keys.key_id(KEY): KEY.public_key()}, "a", "s")
+    assert (sent.serial, sent.version, sent.key) == (5_001, 4, "online/ap/a"), "the clock of the trainer is behind, the serial is not"
+    assert bundle.rollback_to == [online[2], fleet[2]] and digest == sent.hash and len(bundle.golden) >= 4
