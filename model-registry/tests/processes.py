@@ -106,7 +106,7 @@ class MlflowServer(Process):
 class RegistryService(Process):
     """`oal-registry serve` with short periods. `kafka`: librdkafka options."""
 
-    def __init__(self, folder: Path, mlflow: MlflowServer, kafka: dict, signing_key: Path, train_command: list[str], poll_s: float = 0.3,
+    def __init__(self, folder: Path, mlflow: MlflowServer, kafka: dict, signing_key: Path, train_command: list[str], poll_s: float = 1.0,
                  webhook_url: str | None = None, webhook_check_s: float = 1.0):
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.port = folder, free_port()

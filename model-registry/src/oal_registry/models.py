@@ -49,7 +49,7 @@ class Models:
 
     def __init__(self, registry: MlflowRegistry, tree_model: str = "congestion", window_model: str = "window"):
         self.registry, self.tree_model, self.window_model = registry, tree_model, window_model
-        self._kept: OrderedDict[tuple[str, int, str], CompiledTree | CompiledWindow] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, int, str], CompiledTree | CompiledWindow] = OrderedDict()
 
     def tree(self, version: int) -> CompiledTree:
         """NotPackagable when the version cannot run on an AP, Gone when there is no such version."""
@@ -61,7 +61,7 @@ class Models:
 
     def _get(self, model: str, version: int, compile_version):
         found = self.registry.version(model, version)
-        key = (model, version, found.run_id or "")
+        key = (compile_version.__name__, model, version, found.run_id or "")
         if key not in self._kept:
             with tempfile.TemporaryDirectory(prefix="oal-model-") as folder:
                 try:
