@@ -51,12 +51,11 @@ def promotions(count: int, owner, topics, versions) -> None:
 
 
 def packaging(folder: Path) -> None:
+    from oal_registry import compile, package, programs
+    from oal_registry.models import CompiledTree
     from oal_schema import keys
     from owner import items
     from sklearn.tree import DecisionTreeClassifier
-
-    from oal_registry import compile, package, programs
-    from oal_registry.models import CompiledTree
     x, y = items(1, 4000)
     y = (x[:, :6].sum(axis=1) // 70_000) % 4
     model = DecisionTreeClassifier(max_leaf_nodes=128, random_state=0).fit(x, y)

@@ -31,7 +31,7 @@ def read_regressor(model) -> Regression:
 
     if isinstance(model, ensemble.GradientBoostingRegressor):
         found = _boosted(model)
-    elif isinstance(model, (ensemble.RandomForestRegressor, ensemble.ExtraTreesRegressor)):
+    elif isinstance(model, ensemble.RandomForestRegressor | ensemble.ExtraTreesRegressor):
         found = _averaged(model)
     elif isinstance(model, sktree.DecisionTreeRegressor):
         found = _sum(model.n_features_in_, 0.0, [(model.tree_, 1.0)])
