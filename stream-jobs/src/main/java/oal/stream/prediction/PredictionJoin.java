@@ -18,8 +18,8 @@ import oal.stream.item.Item;
 public final class PredictionJoin {
     /** Decisions that may wait: 27 minutes, for catching up while their topic is read ahead of the others. Beyond, the oldest stays without. */
     static final int MAX_WAITING = 16_384;
-    /** Items that may wait for their decision. */
-    static final int MAX_KEPT = 1024;
+    /** Items that may wait for their decision: 25 s. */
+    static final int MAX_KEPT = 256;
 
     /** Told of each pair; the outcome is null when no item came. */
     public interface Output {
