@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 
+from oal_training.batch.command import instant
 from oal_training.errors import TrainingError
 
 CAPTURES = Path(__file__).resolve().parents[4] / "lab/captures"
+DAY_US = 86_400_000_000
 SAMPLES = CAPTURES / "window.parquet"
 
 
@@ -18,10 +21,18 @@ def register(add) -> None:
                  description="The sender's congestion window, estimated from what the AP sees of a flow. See training/README.md, chapter Window model.")
     commands = window.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    make = commands.add_parser("dataset", help="captures and what oal-sniffer wrote beside them → samples in Parquet",
+    make = commands.add_parser("dataset", help="captures, or an AP's rows in ClickHouse, with what oal-sniffer saw → samples in Parquet",
                                description="Join flows of captures with the state of their senders, at each decision instant. Beside NAME.oalcap must stand NAME.sender.jsonl.gz (lab/run, "
                                            "lab/oal-sniffer) and the capture's items: NAME.items.parquet (oal-train import-items) or NAME.items.jsonl (stream-jobs/items).")
-    make.add_argument("captures", metavar="NAME.oalcap", nargs="+", type=Path)
+    make.add_argument("captures", metavar="NAME.oalcap", nargs="*", type=Path)
+    make.add_argument("--ap", metavar="ID", help="instead of captures: this AP's rows of flow, sender_tcp and item in ClickHouse")
+    make.add_argument("--from", dest="begin", metavar="TIME", type=instant, help="ISO 8601 (UTC unless it says otherwise), or an age such as 90m, 24h, 7d; default 24h")
+    make.add_argument("--to", dest="end", metavar="TIME", type=instant, help="likewise; default now")
+    make.add_argument("--config", metavar="FILE", type=Path, help="YAML with the section clickhouse (model-registry's configuration will do)")
+    make.add_argument("--clickhouse", metavar="URL", help="HTTP address of ClickHouse instead of that in --config")
+    make.add_argument("--clickhouse-user", default="analyst", metavar="NAME", help="default: analyst")
+    make.add_argument("--clickhouse-password-file", metavar="FILE")
+    make.add_argument("--database", default="oal", help="default: oal")
     make.add_argument("--out", metavar="FILE", type=Path, default=SAMPLES, help="default: lab/captures/window.parquet")
     make.set_defaults(run=run_dataset)
 
@@ -68,9 +79,20 @@ def beside(capture: Path) -> tuple[Path, Path]:
 
 def run_dataset(arguments) -> int:
     """Build and write the samples."""
-    from oal_training.window import dataset
+    from oal_training.batch import config
+    from oal_training.window import clickhouse, dataset
 
-    parts = [dataset.build(path, *beside(path), log=_say) for path in arguments.captures]
+    if bool(arguments.captures) == bool(arguments.ap):
+        raise TrainingError("name captures (NAME.oalcap), or an AP in ClickHouse (--ap)")
+    if arguments.ap:
+        arguments.tracking_uri = arguments.mlflow_user = None
+        connection = config.of(arguments).connection
+        if not connection:
+            raise TrainingError("--ap needs ClickHouse: --clickhouse with --clickhouse-password-file, or --config with a section clickhouse")
+        end_us = arguments.end or time.time_ns() // 1000
+        parts = [clickhouse.build(connection, arguments.ap, arguments.begin or end_us - DAY_US, end_us, _say)]
+    else:
+        parts = [dataset.build(path, *beside(path), log=_say) for path in arguments.captures]
     dataset.write(arguments.out, parts)
     print(f"{arguments.out}: {dataset.read(arguments.out).describe()}, {arguments.out.stat().st_size} bytes")
     return 0

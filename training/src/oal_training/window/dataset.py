@@ -115,34 +115,40 @@ def join(rows: dict, sent: dict, instants: np.ndarray) -> dict[str, np.ndarray]:
 def build(capture_file: Path, sender_file: Path, items_file: Path, log=print) -> tuple[dict[str, np.ndarray], dict]:
     """Columns of the samples of one capture, and its provenance. `items_file`: the capture's items, from stream-jobs/items or import-items."""
     rows, about = capture.flow_rows(capture_file)
-    sent = sender.rows(sender_file)
     items = parquet.read_columns(items_file)[0] if items_file.suffix == ".parquet" else jsonl.read(items_file)
-    own = (items["ap_id"] == about["ap_id"]) & np.asarray(items["complete"], bool)
-    if not own.any():
+    if not (items["ap_id"] == about["ap_id"]).any():
         raise TrainingError(f"{items_file} holds no complete item of {about['ap_id']}, the AP of {capture_file}")
+    columns, source = samples(rows, sender.rows(sender_file), items, about["ap_id"], capture_file.name.split(".")[0], log)
+    return columns, source | {"capture": capture_file.name, "capture_sha256": sha256(capture_file), "sender": sender_file.name, "sender_sha256": sha256(sender_file),
+                              "schema_revision": about["schema_revision"], "batches_refused": about["refused"]}
+
+
+def samples(rows: dict, sent: dict, items: dict, ap_id: str, name: str, log=print) -> tuple[dict[str, np.ndarray], dict]:
+    """Columns of the samples of one AP, in order of time, and what there is to say about them. `name` is the value of the column `capture`."""
+    own = (items["ap_id"] == ap_id) & np.asarray(items["complete"], bool)
+    if not own.any():
+        raise TrainingError(f"{name}: no complete item of {ap_id}")
     order = np.flatnonzero(own)[np.argsort(items["ts_us"][own], kind="stable")]
+    hashes = items["feature_hash"][order]
+    order, hashes = order[hashes == hashes[-1]], hashes[hashes == hashes[-1]]
     instants, features = items["ts_us"][order], np.asarray(items["features"], np.int64)[order]
     pairs = join(rows, sent, instants)
-    if not len(pairs["row"]):
-        raise TrainingError(f"{sender_file} and {capture_file} have no flow in common at the same time; are they of the same run?")
-    absent = {name: rows["absent"][pairs["row"]] >> bit & 1 == 1 for name, bit in capture.OPTIONAL.items()}
-    flow = {f"flow.{name}": np.where(absent[name], MISSING, rows[name][pairs["row"]]) if name in absent else rows[name][pairs["row"]] for name in FLOW_INPUTS}
-    hashes = items["feature_hash"][order]
-    names = feature_names(int(hashes[0]), features.shape[1])
-    ap = {name: features[pairs["instant"], i] for i, name in enumerate(names)}
     n = len(pairs["row"])
-    columns = {"capture": np.full(n, capture_file.name.split(".")[0], dtype=object), "ap_id": np.full(n, about["ap_id"], dtype=object), "ts_us": instants[pairs["instant"]],
+    if not n:
+        raise TrainingError(f"{name}: the AP's flows and the sender's have none in common at the same time; are they of the same run?")
+    absent = {column: rows["absent"][pairs["row"]] >> bit & 1 == 1 for column, bit in capture.OPTIONAL.items()}
+    flow = {f"flow.{column}": np.where(absent[column], MISSING, rows[column][pairs["row"]]) if column in absent else rows[column][pairs["row"]] for column in FLOW_INPUTS}
+    ap = {feature: features[pairs["instant"], i] for i, feature in enumerate(feature_names(int(hashes[0]), features.shape[1]))}
+    columns = {"capture": np.full(n, name, dtype=object), "ap_id": np.full(n, ap_id, dtype=object), "ts_us": instants[pairs["instant"]],
                "flow_id": rows["flow_id"][pairs["row"]], "cwnd_bytes": sent["cwnd_bytes"][pairs["truth"]], "mss_bytes": sent["mss_bytes"][pairs["truth"]],
                "congestion_control": sent["congestion_control"][pairs["truth"]].astype(object), **flow, **ap}
     order = np.lexsort((columns["flow_id"], columns["ts_us"]))
-    used = sent["clock_offset_error_us"][pairs["truth"]]
-    source = {"capture": capture_file.name, "capture_sha256": sha256(capture_file), "sender": sender_file.name, "sender_sha256": sha256(sender_file),
-              "schema_revision": about["schema_revision"], "feature_hash": f"{int(hashes[0]):016x}", "rows": n, "flows": len(set(columns["flow_id"].tolist())),
-              "flows_at_ap": len(set(rows["flow_id"].tolist())), "batches_refused": about["refused"],
-              "clock_offset_us": int(np.median(sent["clock_offset_us"][pairs["truth"]])), "clock_offset_error_max_us": int(used.max())}
-    log(f"{capture_file.name}: {n} samples of {source['flows']} flows ({source['flows_at_ap']} at the AP); clocks differ by {source['clock_offset_us']} µs "
+    source = {"feature_hash": f"{int(hashes[0]):016x}", "rows": n, "flows": len(set(columns["flow_id"].tolist())), "flows_at_ap": len(set(rows["flow_id"].tolist())),
+              "clock_offset_us": int(np.median(sent["clock_offset_us"][pairs["truth"]])),
+              "clock_offset_error_max_us": int(sent["clock_offset_error_us"][pairs["truth"]].max())}
+    log(f"{name}: {n} samples of {source['flows']} flows ({source['flows_at_ap']} at the AP); clocks differ by {source['clock_offset_us']} µs "
         f"± {source['clock_offset_error_max_us']} µs at most")
-    return {name: values[order] for name, values in columns.items()}, source
+    return {column: values[order] for column, values in columns.items()}, source
 
 
 def write(path: Path, parts: list[tuple[dict[str, np.ndarray], dict]]) -> None:
