@@ -41,7 +41,7 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer os.RemoveAll(folder)
-	if broker, err = platform.StartKafka(filepath.Join(folder, "platform")); err != nil {
+	if broker, err = platform.StartKafka(filepath.Join(folder, "platform"), true); err != nil {
 		return 1, err
 	}
 	defer broker.Stop()
@@ -81,7 +81,12 @@ func says(text string) func() string { return func() string { return text } }
 
 func start(t *testing.T, store config.Store) *platform.Replica {
 	t.Helper()
-	r, err := broker.NewReplica(t.TempDir(), keysFile, store)
+	return startWith(t, store, nil)
+}
+
+func startWith(t *testing.T, store config.Store, clickHouse *config.ClickHouse) *platform.Replica {
+	t.Helper()
+	r, err := broker.NewReplica(t.TempDir(), keysFile, store, clickHouse)
 	must(t, err)
 	must(t, r.Start())
 	t.Cleanup(func() {

@@ -17,7 +17,11 @@ const (
 	MaxBytes      = 262144
 	maxRollbackTo = 4
 	hashBytes     = sha256.Size
+	maxText       = 127
 	domain        = "OALB1"
+	rollbackTo    = protowire.Number(7) // the field of a Bundle that may come several times
+	bundleFields  = 12                  // highest number of a field that is known
+	signedFields  = 3
 )
 
 // Source says who made a bundle.
@@ -75,7 +79,7 @@ func Open(signed []byte, keys Keys) (*Bundle, error) {
 func verify(signed []byte, keys Keys) ([]byte, error) {
 	var payload, signature []byte
 	var keyID uint64
-	err := fields(signed, func(number protowire.Number, f field) bool {
+	err := fields(signed, signedFields, 0, func(number protowire.Number, f field) bool {
 		switch number {
 		case 1:
 			payload = f.bytes
@@ -112,28 +116,28 @@ func manifest(payload []byte) (*Bundle, error) {
 	b := &Bundle{Hash: hex.EncodeToString(sum[:])}
 	var format, source uint64
 	var program, tree bool
-	err := fields(payload, func(number protowire.Number, f field) bool {
+	err := fields(payload, bundleFields, rollbackTo, func(number protowire.Number, f field) bool {
 		isBytes, isVarint := f.kind == protowire.BytesType, f.kind == protowire.VarintType
 		switch number {
 		case 1:
 			format = f.number
-			return isVarint
+			return isVarint && f.number < 1<<32
 		case 2:
 			b.Serial = protowire.DecodeZigZag(f.number)
 			return isVarint
 		case 3:
 			b.Target = string(f.bytes)
-			return isBytes
+			return isBytes && isText(f.bytes)
 		case 4:
 			source = f.number
-			return isVarint
+			return isVarint && f.number < 1<<32
 		case 5:
 			b.Model = string(f.bytes)
-			return isBytes
+			return isBytes && isText(f.bytes)
 		case 6:
 			b.Version = uint32(f.number)
-			return isVarint
-		case 7:
+			return isVarint && f.number < 1<<32
+		case rollbackTo:
 			b.RollbackTo = append(b.RollbackTo, hex.EncodeToString(f.bytes))
 			return isBytes && len(f.bytes) == hashBytes && len(b.RollbackTo) <= maxRollbackTo
 		case 8:
@@ -149,6 +153,10 @@ func manifest(payload []byte) (*Bundle, error) {
 	switch {
 	case err != nil:
 		return nil, refuse("malformed", "the payload is not a Bundle: %v", err)
+	case b.Serial <= 0 || b.Target == "":
+		return nil, refuse("malformed", "serial %d, target %q: both must be there", b.Serial, b.Target)
+	case b.Source == "":
+		return nil, refuse("unsupported_format", "source %d, this service knows 1 and 2", source)
 	case format != 1:
 		return nil, refuse("unsupported_format", "format %d, this service knows 1", format)
 	case !program || !tree:
@@ -163,8 +171,19 @@ type field struct {
 	bytes  []byte
 }
 
-// fields calls see for each field of a message; see returns false for one that has the wrong type.
-func fields(message []byte, see func(protowire.Number, field) bool) error {
+func isText(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return len(b) <= maxText
+}
+
+// fields calls see for each field of a message; see returns false for one that has a wrong type or value. A field that is
+// known comes once, except the one named repeated: readers that take the first and readers that take the last must agree.
+func fields(message []byte, known, repeated protowire.Number, see func(protowire.Number, field) bool) error {
+	var came [bundleFields + 1]bool
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeTag(message)
 		if n < 0 {
@@ -188,6 +207,12 @@ func fields(message []byte, see func(protowire.Number, field) bool) error {
 		message = message[n:]
 		if !see(number, f) {
 			return fmt.Errorf("field %d has the wrong type, size or number of values", number)
+		}
+		if number <= known && number != repeated {
+			if came[number] {
+				return fmt.Errorf("field %d comes twice", number)
+			}
+			came[number] = true
 		}
 	}
 	return nil

@@ -37,6 +37,7 @@ func Folder() string {
 // Kafka is a broker with the platform's topics, certificates and rights.
 type Kafka struct {
 	Bootstrap, PKI string
+	ClickHouseURL  string
 	state          string
 }
 
@@ -44,17 +45,25 @@ func local(args ...string) *exec.Cmd {
 	return exec.Command(filepath.Join(Folder(), "..", "local", "oal-local"), args...)
 }
 
-// StartKafka starts a broker with its state in a folder; it takes 5 to 20 s.
-func StartKafka(state string) (*Kafka, error) {
-	up := local("up", "--only", "kafka", "--state", state, "--ports", "auto")
+// StartKafka starts a broker, and ClickHouse if asked to, with their state in a folder; it takes 5 to 20 s.
+func StartKafka(state string, clickHouse bool) (*Kafka, error) {
+	only := "kafka"
+	if clickHouse {
+		only += ",clickhouse"
+	}
+	up := local("up", "--only", only, "--state", state, "--ports", "auto")
 	if out, err := up.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("local/oal-local up --only kafka: %w\n%s", err, out)
+		return nil, fmt.Errorf("local/oal-local up --only %s: %w\n%s", only, err, out)
 	}
 	k := &Kafka{PKI: filepath.Join(state, "pki"), state: state}
 	env, err := local("env", "--state", state).Output()
 	for _, line := range strings.Split(string(env), "\n") {
-		if address, found := strings.CutPrefix(line, "export OAL_KAFKA_BOOTSTRAP="); found {
-			k.Bootstrap = strings.Trim(address, `'"`)
+		name, value, _ := strings.Cut(strings.TrimPrefix(line, "export "), "=")
+		switch value = strings.Trim(value, `'"`); name {
+		case "OAL_KAFKA_BOOTSTRAP":
+			k.Bootstrap = value
+		case "OAL_CLICKHOUSE_URL":
+			k.ClickHouseURL = value
 		}
 	}
 	if err != nil || k.Bootstrap == "" {
@@ -74,6 +83,11 @@ func (k *Kafka) Stop() {
 // Client are the options of a role.
 func (k *Kafka) Client(role string) config.Kafka {
 	return config.Kafka{Bootstrap: k.Bootstrap, CA: filepath.Join(k.PKI, "ca.crt"), Cert: filepath.Join(k.PKI, role+".crt"), Key: filepath.Join(k.PKI, role+".key")}
+}
+
+// ClickHouse are the options of a user of the ClickHouse beside the broker.
+func (k *Kafka) ClickHouse(user string) *config.ClickHouse {
+	return &config.ClickHouse{URL: k.ClickHouseURL, User: user, Database: "oal", PasswordFile: filepath.Join(k.state, "secrets", "clickhouse-"+user+".password")}
 }
 
 // Releaser writes releases in transactions, as the registry does.

@@ -29,7 +29,7 @@ type Replica struct {
 }
 
 // NewReplica writes the configuration of a replica with its files in a folder; nothing runs yet.
-func (k *Kafka) NewReplica(folder, trustedKeys string, store config.Store) (*Replica, error) {
+func (k *Kafka) NewReplica(folder, trustedKeys string, store config.Store, clickHouse *config.ClickHouse) (*Replica, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (k *Kafka) NewReplica(folder, trustedKeys string, store config.Store) (*Rep
 		binary: filepath.Join(Folder(), "build", "oal-deploy")}
 	r.Config = &config.Config{APListen: ports[0], AdminListen: ports[1], AdminTokenFile: filepath.Join(folder, "token"),
 		TLS: config.TLS{Cert: file("deploy.crt"), Key: file("deploy.key"), ClientCA: file("ca.crt")}, Kafka: k.Client("deploy"),
-		TrustedKeys: trustedKeys, Store: store}
+		TrustedKeys: trustedKeys, Store: store, ClickHouse: clickHouse}
 	text, err := yaml.Marshal(r.Config)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,421 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.yaml.in/yaml/v3"
+
+	"oal/deploy/internal/fleet"
+	"oal/deploy/internal/metric"
+	"oal/deploy/internal/pki"
+	"oal/deploy/internal/release"
+	"oal/deploy/internal/rollout"
+	"oal/deploy/internal/sim"
+)
+
+type fixture struct {
+	t         *testing.T
+	authority *pki.Authority
+	signer    *sim.Signer
+	fleet     *fleet.Fleet
+	metrics   *metric.Set
+	server    *Server
+	address   string
+	serial    int64
+
+	lock    sync.Mutex // guards denials
+	denials []string
+}
+
+func start(t *testing.T, limits Limits) *fixture {
+	t.Helper()
+	x := &fixture{t: t, metrics: metric.New(), serial: time.Now().UnixMicro()}
+	folder := t.TempDir()
+	var err error
+	check := func(e error) {
+		t.Helper()
+		if e != nil {
+			t.Fatal(e)
+		}
+	}
+	x.authority, err = pki.New()
+	check(err)
+	check(x.authority.Write(folder, "deploy"))
+	x.signer, err = sim.NewSigner(filepath.Join(folder, "keys"))
+	check(err)
+	config, err := TLS(filepath.Join(folder, "deploy.crt"), filepath.Join(folder, "deploy.key"), filepath.Join(folder, "ca.crt"))
+	check(err)
+	x.fleet = fleet.New("test", time.Now, func(slot release.Slot, since time.Duration) {
+		x.metrics.Applied.WithLabelValues(string(slot)).Observe(since.Seconds())
+	})
+	note := func(certificate, reason, path string) {
+		x.lock.Lock()
+		defer x.lock.Unlock()
+		x.denials = append(x.denials, certificate+" "+reason+" "+path)
+	}
+	x.server = New(x.fleet, x.metrics, config, limits, func() bool { return true }, note, time.Now, slog.New(slog.DiscardHandler))
+	address, err := x.server.Start("127.0.0.1:0")
+	check(err)
+	x.address = address.String()
+	t.Cleanup(x.stop)
+	return x
+}
+
+func (x *fixture) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	x.server.Stop(ctx)
+}
+
+func (x *fixture) client(name, role string) *http.Client {
+	config := &tls.Config{RootCAs: x.authority.Pool()}
+	if name != "" {
+		cert, err := x.authority.Issue(name, role)
+		if err != nil {
+			x.t.Fatal(err)
+		}
+		config.Certificates = []tls.Certificate{cert}
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config}, Timeout: 20 * time.Second}
+	x.t.Cleanup(client.CloseIdleConnections)
+	return client
+}
+
+func (x *fixture) do(client *http.Client, method, path, body string, headers ...string) *http.Response {
+	x.t.Helper()
+	response, err := x.try(client, method, path, body, headers...)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return response
+}
+
+func (x *fixture) try(client *http.Client, method, path, body string, headers ...string) (*http.Response, error) {
+	request, err := http.NewRequest(method, "https://"+x.address+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	response.Body = io.NopCloser(bytes.NewReader(content))
+	return response, err
+}
+
+// champion releases to everyone and returns the hash.
+func (x *fixture) champion(activateUS int64) string {
+	x.serial++
+	key, value, hash := x.signer.Release(release.Champion, "fleet", 1, x.serial, nil)
+	rel, err := release.Parse(key, value, x.signer.Keys())
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	x.fleet.SetOffers([]*rollout.Offer{{Slot: rel.Slot, Scope: rel.Scope, Release: rel, Rollout: rel.ID(), All: true, ActivateUS: activateUS}}, []*release.Release{rel})
+	return hash
+}
+
+func expect(t *testing.T, what string, response *http.Response, code int) {
+	t.Helper()
+	if response.StatusCode != code {
+		body, _ := io.ReadAll(response.Body)
+		t.Errorf("%s: %s %s, want %d", what, response.Status, body, code)
+	}
+}
+
+func TestPoll(t *testing.T) {
+	x := start(t, Limits{})
+	ap := x.client("a", "ap")
+	expect(t, "nothing is released", x.do(ap, "GET", "/v1/aps/a/bundle", ""), 204)
+	activate := time.Now().Add(time.Hour).UnixMicro()
+	hash := x.champion(activate)
+	response := x.do(ap, "GET", "/v1/aps/a/bundle", "", "OAL-Site", "lab", "User-Agent", "ap-exporter/0.3")
+	expect(t, "a release", response, 200)
+	h := response.Header
+	if h.Get("ETag") != `"`+hash+`"` || h.Get("Content-Type") != "application/vnd.oal.bundle" || h.Get("OAL-Activate-At") != fmt.Sprint(activate) {
+		t.Errorf("headers %v", h)
+	}
+	x.champion(0)
+	hash = x.champion(0)
+	expect(t, "the one in force", x.do(ap, "GET", "/v1/aps/a/bundle", "", "If-None-Match", `"`+hash+`"`, "Prefer", "wait=0"), 304)
+	if v, _ := x.fleet.Get("a"); v.Applied != hash || v.Site != "" {
+		t.Errorf("%+v", v)
+	}
+}
+
+func TestPollIsAnsweredWhenAReleaseComes(t *testing.T) {
+	x := start(t, Limits{})
+	first := x.champion(0)
+	ap := x.client("a", "ap")
+	answer := make(chan *http.Response, 1)
+	go func() {
+		response, err := x.try(ap, "GET", "/v1/aps/a/bundle", "", "If-None-Match", `"`+first+`"`, "Prefer", "wait=60")
+		if err == nil {
+			answer <- response
+		}
+	}()
+	until(t, func() bool { v, _ := x.fleet.Get("a"); return v.Connected })
+	second := x.champion(0)
+	response := <-answer
+	expect(t, "the new release", response, 200)
+	if response.Header.Get("ETag") != `"`+second+`"` {
+		t.Error(response.Header)
+	}
+	expect(t, "the report", x.do(ap, "POST", "/v1/aps/a/status", statusBody(second, "applied", "none")), 204)
+	if n := testutil.CollectAndCount(x.metrics.Applied); n != 1 {
+		t.Errorf("%d latencies", n)
+	}
+	if v, _ := x.fleet.Get("a"); v.Applied != second || v.BootID != "18446744073709551615" || v.Agent != "0.3" {
+		t.Errorf("%+v", v)
+	}
+}
+
+func statusBody(hash, state, reason string) string {
+	return fmt.Sprintf(`{"bundle": %q, "serial": 5, "state": %q, "reason": %q, "ts_us": 1, "boot_id": "18446744073709551615", "agent": "0.3"}`, hash, state, reason)
+}
+
+func until(t *testing.T, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("not within 20 s")
+		}
+	}
+}
+
+func TestOnlyTheAPItself(t *testing.T) {
+	x := start(t, Limits{})
+	x.champion(0)
+	for _, c := range []struct{ name, role, reason string }{{"b", "ap", "other_ap"}, {"a", "service", "not_an_ap"}, {"a b", "ap", "bad_name"}} {
+		client := x.client(c.name, c.role)
+		for _, path := range []string{"/v1/aps/a/bundle", "/v1/aps/a/status"} {
+			method := map[bool]string{true: "POST", false: "GET"}[strings.HasSuffix(path, "status")]
+			response := x.do(client, method, path, "{}")
+			expect(t, c.reason, response, 403)
+			if body, _ := io.ReadAll(response.Body); !strings.Contains(string(body), c.reason) {
+				t.Errorf("%s: %s", c.reason, body)
+			}
+		}
+		if n := testutil.ToFloat64(x.metrics.Denied.WithLabelValues(c.reason)); n != 2 {
+			t.Errorf("%s was counted %g times", c.reason, n)
+		}
+	}
+	if len(x.denials) != 6 || x.denials[0] != "b other_ap /v1/aps/a/bundle" {
+		t.Errorf("%v", x.denials)
+	}
+	if x.fleet.Known() != 0 {
+		t.Error("a refused request has made an AP")
+	}
+	if _, err := x.try(x.client("", ""), "GET", "/v1/aps/a/bundle", ""); err == nil {
+		t.Error("a client without certificate got an answer")
+	}
+	stranger, err := pki.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, _ := stranger.Issue("a", "ap")
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: x.authority.Pool(), Certificates: []tls.Certificate{cert}}}}
+	if _, err := x.try(client, "GET", "/v1/aps/a/bundle", ""); err == nil {
+		t.Error("a certificate of another authority got an answer")
+	}
+	until(t, func() bool { return testutil.ToFloat64(x.metrics.Denied.WithLabelValues("tls_handshake")) == 2 })
+}
+
+func TestBadRequests(t *testing.T) {
+	x := start(t, Limits{RequestsPerS: 1000, Burst: 1000})
+	ap := x.client("a", "ap")
+	hash := strings.Repeat("0a", 32)
+	for _, c := range []struct {
+		method, path, body string
+		headers            []string
+		code               int
+	}{
+		{"GET", "/v1/aps/a/bundle", "", []string{"If-None-Match", "x"}, 400},
+		{"GET", "/v1/aps/a/bundle", "", []string{"If-None-Match", `"` + strings.Repeat("A", 64) + `"`}, 400},
+		{"GET", "/v1/aps/a/bundle", "", []string{"Prefer", "wait=long"}, 400},
+		{"GET", "/v1/aps/a/bundle", "", []string{"OAL-Site", "a/b"}, 400},
+		{"GET", "/v1/aps/a/bundle", "", []string{"X", strings.Repeat("x", 20000)}, 431},
+		{"POST", "/v1/aps/a/bundle", "", nil, 405},
+		{"GET", "/v1/aps/a/other", "", nil, 404},
+		{"POST", "/v1/aps/a/status", "", nil, 400},
+		{"POST", "/v1/aps/a/status", "[]", nil, 400},
+		{"POST", "/v1/aps/a/status", statusBody("00", "applied", ""), nil, 400},
+		{"POST", "/v1/aps/a/status", statusBody(hash, "fine", ""), nil, 400},
+		{"POST", "/v1/aps/a/status", statusBody(hash, "rejected", "because"), nil, 400},
+		{"POST", "/v1/aps/a/status", `{"agent": "` + strings.Repeat("x", 5000) + `"}`, nil, 413},
+		{"POST", "/v1/aps/a/status", statusBody(hash, "rejected", "replayed"), nil, 204},
+	} {
+		expect(t, fmt.Sprintf("%s %s %.80s %.80v", c.method, c.path, c.body, c.headers), x.do(ap, c.method, c.path, c.body, c.headers...), c.code)
+	}
+}
+
+func TestRateLimit(t *testing.T) {
+	x := start(t, Limits{RequestsPerS: 0.5, Burst: 2})
+	a, b := x.client("a", "ap"), x.client("b", "ap")
+	for _, code := range []int{204, 204, 429} {
+		response := x.do(a, "GET", "/v1/aps/a/bundle", "")
+		expect(t, "a", response, code)
+		if code == 429 && response.Header.Get("Retry-After") != "2" {
+			t.Errorf("Retry-After: %q", response.Header.Get("Retry-After"))
+		}
+	}
+	expect(t, "another AP", x.do(b, "GET", "/v1/aps/b/bundle", ""), 204)
+}
+
+// An AP that comes and goes leaves nothing behind, and gets what it should have each time.
+func TestFlapping(t *testing.T) {
+	x := start(t, Limits{RequestsPerS: 1000, Burst: 1000})
+	hash := x.champion(0)
+	for i := range 20 {
+		client := x.client("a", "ap")
+		ctx, cancel := context.WithCancel(context.Background())
+		request, _ := http.NewRequestWithContext(ctx, "GET", "https://"+x.address+"/v1/aps/a/bundle", nil)
+		request.Header.Set("Prefer", "wait=60")
+		request.Header.Set("If-None-Match", `"`+hash+`"`)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			if response, err := client.Do(request); err == nil {
+				response.Body.Close()
+			}
+		}()
+		until(t, func() bool { v, _ := x.fleet.Get("a"); return v.Connected && v.Applied == hash })
+		if i%2 == 0 {
+			cancel() // it goes away; otherwise its next connection comes before this one is known to be dead
+		} else {
+			t.Cleanup(cancel)
+			continue
+		}
+		<-done
+		client.CloseIdleConnections()
+	}
+	last := x.champion(0)
+	response := x.do(x.client("a", "ap"), "GET", "/v1/aps/a/bundle", "", "If-None-Match", `"`+hash+`"`)
+	expect(t, "the AP at last", response, 200)
+	if response.Header.Get("ETag") != `"`+last+`"` {
+		t.Error(response.Header)
+	}
+}
+
+// An AP that was away while many releases came and went needs one request.
+func TestAfterAWeekOffline(t *testing.T) {
+	x := start(t, Limits{})
+	old := x.champion(0)
+	var last string
+	for range 50 {
+		last = x.champion(0)
+	}
+	response := x.do(x.client("a", "ap"), "GET", "/v1/aps/a/bundle", "", "If-None-Match", `"`+old+`"`, "Prefer", "wait=60")
+	expect(t, "the first request", response, 200)
+	if response.Header.Get("ETag") != `"`+last+`"` {
+		t.Error(response.Header)
+	}
+}
+
+func TestDrain(t *testing.T) {
+	x := start(t, Limits{})
+	hash := x.champion(0)
+	answer := make(chan *http.Response, 1)
+	ap := x.client("a", "ap")
+	go func() {
+		if response, err := x.try(ap, "GET", "/v1/aps/a/bundle", "", "If-None-Match", `"`+hash+`"`, "Prefer", "wait=60"); err == nil {
+			answer <- response
+		}
+	}()
+	until(t, func() bool { v, _ := x.fleet.Get("a"); return v.Connected })
+	x.stop()
+	response := <-answer
+	expect(t, "a waiting AP", response, 503)
+	if after := response.Header.Get("Retry-After"); after == "" || after == "0" {
+		t.Errorf("Retry-After: %q", after)
+	}
+}
+
+func TestTooManyConnections(t *testing.T) {
+	x := start(t, Limits{MaxConns: 2})
+	for range 3 {
+		conn, err := net.Dial("tcp", x.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	until(t, func() bool { return testutil.ToFloat64(x.metrics.Denied.WithLabelValues("too_many_connections")) == 1 })
+}
+
+func TestCertificatesAreReadAgain(t *testing.T) {
+	folder := t.TempDir()
+	authority, err := pki.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := authority.Write(folder, "x"); err != nil {
+		t.Fatal(err)
+	}
+	files := &tlsFiles{cert: filepath.Join(folder, "x.crt"), key: filepath.Join(folder, "x.key"), ca: filepath.Join(folder, "ca.crt")}
+	first, err := files.config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	touch := func(after time.Duration) {
+		files.checked = time.Time{}
+		later := time.Now().Add(after)
+		if err := os.Chtimes(files.cert, later, later); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if same, _ := files.config(); same != first {
+		t.Error("unchanged files make no new configuration")
+	}
+	touch(time.Minute)
+	second, err := files.config()
+	if err != nil || second == first {
+		t.Errorf("changed files are read: %v", err)
+	}
+	if err := os.WriteFile(files.cert, []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	touch(2 * time.Minute)
+	if third, err := files.config(); err != nil || third != second {
+		t.Errorf("files that cannot be read change nothing: %v", err)
+	}
+}
+
+func TestNamesAreThoseOfTheSchema(t *testing.T) {
+	text, err := os.ReadFile("../../../schema/settings.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var settings struct {
+		States  []string `yaml:"bundle_states"`
+		Reasons []string `yaml:"bundle_reasons"`
+	}
+	if err := yaml.Unmarshal(text, &settings); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(append([]string{"none"}, States...)), fmt.Sprint(settings.States); got != want {
+		t.Errorf("states %s, the schema's are %s", got, want)
+	}
+	if got, want := fmt.Sprint(Reasons), fmt.Sprint(settings.Reasons); got != want {
+		t.Errorf("reasons %s, the schema's are %s", got, want)
+	}
+}

@@ -1,0 +1,65 @@
+package bundle
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const golden = "../../../schema/golden/bundles"
+
+// The reasons that this service finds; those after them are the AP's to find, in a bundle that is otherwise good.
+var atTheDoor = map[string]bool{"oversized": true, "malformed": true, "unsigned": true, "unknown_key": true, "bad_signature": true, "unsupported_format": true}
+
+func TestGoldenBundles(t *testing.T) {
+	keys, err := ReadKeys(golden + ".keys")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(golden + ".bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(golden + ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		words := strings.Fields(line)
+		signed := next(t, &data)
+		t.Run(words[0], func(t *testing.T) {
+			b, err := Open(signed, keys)
+			var refused *Error
+			switch {
+			case words[2] == "ok" && err == nil:
+				if serial, _ := strconv.ParseInt(words[4], 10, 64); b.Hash != words[3] || b.Serial != serial {
+					t.Errorf("hash %s, serial %d; want %s, %d", b.Hash, b.Serial, words[3], serial)
+				}
+			case atTheDoor[words[2]]:
+				if !errors.As(err, &refused) || refused.Reason != words[2] {
+					t.Errorf("line %d: want %s, got %v", i+1, words[2], err)
+				}
+			case err != nil:
+				t.Errorf("line %d: a bundle that is %s for an AP: %v", i+1, words[2], err)
+			}
+		})
+	}
+	if len(data) != 0 {
+		t.Errorf("%d bytes are left", len(data))
+	}
+}
+
+// next takes one record off the container: a byte, the length in 4 bytes (little-endian), the record.
+func next(t *testing.T, data *[]byte) []byte {
+	t.Helper()
+	d := *data
+	if len(d) < 5 || uint32(len(d)-5) < binary.LittleEndian.Uint32(d[1:]) {
+		t.Fatal("the container ends early")
+	}
+	end := 5 + binary.LittleEndian.Uint32(d[1:])
+	*data = d[end:]
+	return d[5:end]
+}

@@ -1,0 +1,105 @@
+package release_test
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"oal/deploy/internal/release"
+	"oal/deploy/internal/sim"
+)
+
+func signer(t *testing.T) *sim.Signer {
+	t.Helper()
+	s, err := sim.NewSigner(filepath.Join(t.TempDir(), "keys"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestParse(t *testing.T) {
+	s := signer(t)
+	key, value, hash := s.Release(release.Canary, "site/lab", 4, 1790000000000000, func(record map[string]any) {
+		record["rollout"] = map[string]any{"share": 0.5, "soak_s": 30, "activate_in_s": 1.5, "metric": "brier_rise", "limit": 0.02}
+		record["pinned"], record["reason"] = true, "alias set"
+	})
+	rel, err := release.Parse(key, value, s.Keys())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rel.Slot != release.Canary || rel.Scope != "site/lab" || rel.Bundle.Hash != hash || !rel.Pinned || rel.Reason != "alias set" ||
+		rel.Plan.Share != 0.5 || rel.Plan.SoakS != 30 || rel.Plan.ActivateInS != 1.5 || rel.Plan.Metric != "brier_rise" || *rel.Plan.Limit != 0.02 {
+		t.Errorf("read %+v, plan %+v", rel, rel.Plan)
+	}
+}
+
+func TestPlansByDefault(t *testing.T) {
+	s := signer(t)
+	parse := func(slot release.Slot, scope string, plan any) *release.Plan {
+		key, value, _ := s.Release(slot, scope, 1, 1, func(record map[string]any) { record["rollout"] = plan })
+		rel, err := release.Parse(key, value, s.Keys())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rel.Plan
+	}
+	if p := parse(release.Champion, "fleet", nil); p != nil {
+		t.Errorf("a champion without a plan goes to everyone at once, got %+v", p)
+	}
+	if p := parse(release.Champion, "fleet", map[string]any{"soak_s": 5}); p == nil || p.Share != 1 {
+		t.Errorf("a champion's share is everyone, got %+v", p)
+	}
+	if p := parse(release.Canary, "fleet", map[string]any{"share": nil, "metric": nil, "limit": nil}); p == nil || p.Share != 0.1 || p.SoakS != 0 {
+		t.Errorf("a canary's share is a tenth, got %+v", p)
+	}
+	if p := parse(release.Online, "ap/a", map[string]any{"share": 0.5}); p != nil {
+		t.Errorf("an online tree has no plan, got %+v", p)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	s := signer(t)
+	for name, c := range map[string]struct {
+		reason string
+		slot   release.Slot
+		scope  string
+		change func(record map[string]any)
+	}{
+		"another slot than the key":    {"bad_record", release.Champion, "fleet", func(r map[string]any) { r["slot"] = "canary" }},
+		"another hash":                 {"bad_record", release.Champion, "fleet", func(r map[string]any) { r["hash"] = "00" }},
+		"another serial":               {"bad_record", release.Champion, "fleet", func(r map[string]any) { r["serial"] = 5 }},
+		"another source":               {"bad_record", release.Champion, "fleet", func(r map[string]any) { r["source"] = "online" }},
+		"a share beyond one":           {"bad_record", release.Canary, "fleet", func(r map[string]any) { r["rollout"] = map[string]any{"share": 1.5} }},
+		"a negative soak":              {"bad_record", release.Canary, "fleet", func(r map[string]any) { r["rollout"] = map[string]any{"soak_s": -1} }},
+		"text for a share":             {"bad_record", release.Canary, "fleet", func(r map[string]any) { r["rollout"] = map[string]any{"share": "all"} }},
+		"a champion of one AP":         {"bad_record", release.Champion, "ap/a", nil},
+		"an online tree for the fleet": {"bad_record", release.Online, "fleet", nil},
+		"a site that is no name":       {"bad_record", release.Champion, "site/../x", nil},
+		"no bundle":                    {"malformed", release.Champion, "fleet", func(r map[string]any) { r["bundle"] = []byte{} }},
+		"a bundle that is not base64":  {"bad_record", release.Champion, "fleet", func(r map[string]any) { r["bundle"] = "%" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			key, value, _ := s.Release(c.slot, c.scope, 1, 1, c.change)
+			_, err := release.Parse(key, value, s.Keys())
+			var refused *release.Error
+			if !errors.As(err, &refused) || refused.Reason != c.reason {
+				t.Errorf("want %s, got %v", c.reason, err)
+			}
+		})
+	}
+	// A good bundle of one AP, moved into the record of another.
+	_, value, _ := s.Release(release.Online, "ap/a", 1, 1, nil)
+	var record map[string]any
+	if err := json.Unmarshal(value, &record); err != nil {
+		t.Fatal(err)
+	}
+	record["scope"] = "ap/b"
+	moved, _ := json.Marshal(record)
+	_, err := release.Parse("online/ap/b", moved, s.Keys())
+	var refused *release.Error
+	if !errors.As(err, &refused) || refused.Reason != "wrong_target" {
+		t.Errorf("a bundle of another AP: %v", err)
+	}
+}
