@@ -14,18 +14,28 @@ $(B)/bench_tick: bench/bench_tick.c tests/nl_sample.h $(call objs,opt,$(filter-o
 $(B)/ap-exporter.mips: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*.h)
 	@mkdir -p $(@D); $(MIPS_CC) $(WARN) -Isrc -I$(GEN) -Os -mips16 -minterlink-mips16 -ffunction-sections -fdata-sections -Wl,--gc-sections -s -o $@ $(filter %.c,$^) -lpthread
 
-size: $(B)/ap-exporter.mips
+# The same with Kafka and the agent. There are no cross packages of their libraries: the headers are this machine's, which suit any,
+# and the link leaves the libraries' functions open. It is for its size and does not run.
+MIPS_INCLUDE := $(B)/mips-include
+$(B)/ap-exporter.mips.full: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*.h)
+	@mkdir -p $(MIPS_INCLUDE)/openssl; ln -sfn /usr/include/$$(gcc -print-multiarch)/curl /usr/include/librdkafka $(MIPS_INCLUDE)/; \
+	  ln -sf /usr/include/openssl/*.h /usr/include/$$(gcc -print-multiarch)/openssl/*.h $(MIPS_INCLUDE)/openssl/
+	@$(MIPS_CC) $(WARN) -DHAVE_KAFKA -DHAVE_AGENT -DHAVE_OPENSSL -Isrc -I$(GEN) -I$(MIPS_INCLUDE) -Os -mips16 -minterlink-mips16 -ffunction-sections \
+	  -fdata-sections -Wl,--gc-sections -Wl,--unresolved-symbols=ignore-all -s -o $@ $(filter %.c,$^) -lpthread
+
+size: $(B)/ap-exporter.mips $(B)/ap-exporter.mips.full
 	@$(MIPS_RUN) -L /usr/mips-linux-gnu $< check-config -c files/ap-exporter.config 2>&1 | grep -q 'packet socket\|nl80211\|good' || \
 	  { echo 'size: the MIPS16 binary does not run'; exit 1; }
-	@python3 bench/size.py $< $(RESULTS)/ap-exporter-size.json
+	@python3 bench/size.py $^ $(RESULTS)/ap-exporter-size.json
 
 bench-tick: $(B)/bench_tick
 	@python3 bench/tick.py $< $(B) $(RESULTS)/ap-exporter-tick.json
 
-# librdkafka with the options of openwrt/libs/librdkafka and OpenSSL, linked statically: what an AP runs.
-$(B)/ap-exporter.static: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*.h) bench/librdkafka.sh
-	@mkdir -p $(@D); lib=$$(bench/librdkafka.sh) && $(CC) -std=c11 -D_GNU_SOURCE -DHAVE_KAFKA -DHAVE_OPENSSL -Wno-deprecated-declarations -Isrc -I$(GEN) -I$$lib/include -Os \
-	  -ffunction-sections -fdata-sections -Wl,--gc-sections -static -s -o $@ $(filter %.c,$^) $$lib/librdkafka.a -lssl -lcrypto -lm -lpthread 2>$(B)/static.log || \
+# librdkafka with the options of openwrt/libs/librdkafka, libcurl with HTTPS alone, and OpenSSL, linked statically: what an AP runs.
+$(B)/ap-exporter.static: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*.h) bench/librdkafka.sh bench/libcurl.sh
+	@mkdir -p $(@D); lib=$$(bench/librdkafka.sh) && curl=$$(bench/libcurl.sh) && $(CC) -std=c11 -D_GNU_SOURCE -DHAVE_KAFKA -DHAVE_AGENT -DHAVE_OPENSSL \
+	  -Wno-deprecated-declarations -Isrc -I$(GEN) -I$$lib/include -I$$curl/include -Os \
+	  -ffunction-sections -fdata-sections -Wl,--gc-sections -static -s -o $@ $(filter %.c,$^) $$lib/librdkafka.a $$curl/libcurl.a -lssl -lcrypto -lm -lpthread 2>$(B)/static.log || \
 	  { cat $(B)/static.log; exit 1; }
 
 bench-rss: $(B)/ap-exporter $(B)/ap-exporter.static
@@ -33,3 +43,15 @@ bench-rss: $(B)/ap-exporter $(B)/ap-exporter.static
 	@python3 bench/rss.py $(B)/ap-exporter $(RESULTS)/ap-exporter-rss-debian.json debian
 
 .PHONY: bench-tick bench-rss
+
+# Features, tree and window model at the decisions of a capture.
+DECIDE_CAPTURE := ../lab/captures/congested.oalcap
+$(B)/bench_decide: bench/bench_decide.c $(call objs,opt,$(CORE_SRC))
+	@$(CC) $(WARN) $(CPPFLAGS) -Itests $(CFLAGS) -o $@ $^
+$(B)/bench_decide.mips: bench/bench_decide.c $(call objs,mips,$(CORE_SRC))
+	@$(MIPS_CC) $(WARN) $(CPPFLAGS) -Itests -Os -static -o $@ $^
+
+bench-decide: $(B)/bench_decide $(B)/bench_decide.mips
+	@python3 bench/decide.py $(B)/bench_decide $(B)/bench_decide.mips "$(MIPS_RUN)" $(DECIDE_CAPTURE) $(B) $(RESULTS)/ap-exporter-decide.json
+
+.PHONY: bench-decide

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Resident memory with TLS: the daemon captures and samples a busy veth pair and holds a TLS session with client certificate.
 The other end is OpenSSL's own server, which finishes the handshake and never acknowledges: so the buffer fills, which is the worst case.
-usage: rss.py BINARY RESULT.json feed|debian (needs root). Three figures for `feed`, the first for `debian`."""
+The agent holds a long poll at tests/push_service.py and decides with a bundle of 255 nodes.
+usage: rss.py BINARY RESULT.json feed|debian (needs root). Four figures for `feed`, the first two for `debian`."""
 import os
 import subprocess
 import sys
@@ -27,6 +28,17 @@ def certificates(folder: Path) -> None:
         openssl(folder, "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "ext", "-out", f"{name}.pem")
 
 
+def push_service(folder: Path, ns: str) -> tuple[subprocess.Popen, str]:
+    """The service in a namespace, and the section of the configuration that uses it."""
+    top = Path(__file__).resolve().parents[2]
+    venv = subprocess.run(["bash", top / "local" / "venv.sh", top / "schema" / "requirements.txt"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    service = subprocess.Popen(["ip", "netns", "exec", ns, f"{venv}/bin/python", top / "ap-exporter" / "tests" / "push_service.py", folder, "ap-test"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, text=True)
+    port = service.stdout.readline().strip()
+    return service, (f"config agent\n option url https://127.0.0.1:{port}\n option ca {folder}/push-ca.pem\n option cert {folder}/ap-test.pem\n"
+                     f" option key {folder}/ap-test.key\n option trusted_keys {folder}/trusted\n option state_dir {folder}\n option wait_s 60\n")
+
+
 def memory(pid: int) -> dict:
     return {k: int(v.split()[0]) * 1024 for k, v in (line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines()) if k.startswith(("VmRSS", "Rss"))}
 
@@ -37,13 +49,15 @@ def busy_until(wire: outside.Wire, condition) -> None:
 
 
 def main() -> None:
-    libraries = {"feed": "static, librdkafka as in the OpenWrt feed, OpenSSL", "debian": "Debian's shared librdkafka (SASL, zstd) and OpenSSL"}[build]
+    libraries = {"feed": "static, librdkafka as in the OpenWrt feed, libcurl with HTTPS alone, OpenSSL",
+                 "debian": "Debian's shared librdkafka (SASL, zstd), libcurl (LDAP, SSH, HTTP/2 …) and OpenSSL"}[build]
     with tempfile.TemporaryDirectory() as name, outside.Wire() as wire:
         folder = Path(name)
         certificates(folder)
         server = subprocess.Popen(["ip", "netns", "exec", wire.ap, "openssl", "s_server", "-accept", "127.0.0.1:9094", "-cert", "broker.pem", "-key", "broker.key", "-CAfile",
                                    "ca.pem", "-Verify", "1", "-quiet"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.PIPE)
         kafka = f"config kafka\n option brokers 127.0.0.1:9094\n option ca {folder}/ca.pem\n option certificate {folder}/ap.pem\n option key {folder}/ap.key\n option flush_ms 0\n"
+        service, section = push_service(folder, wire.ap)
         figures = []
 
         def figure(name: str, note: str, pid: int) -> None:
@@ -54,6 +68,10 @@ def main() -> None:
             with outside.Daemon(folder, outside.PACKET + kafka, wire.ap, file_sink=False) as daemon:
                 busy_until(wire, lambda: daemon.status()["uptime_us"] > 15_000_000)
                 figure(f"exporter_rss_tls_{build}", f"one wired port busy, TLS session with client certificate; {libraries}", daemon.process.pid)
+            with outside.Daemon(folder, outside.PACKET + kafka + section, wire.ap, file_sink=False) as daemon:
+                busy_until(wire, lambda: daemon.status()["uptime_us"] > 15_000_000)
+                assert daemon.status()["agent"]["decisions"] > 50, daemon.status()["agent"]
+                figure(f"exporter_rss_agent_{build}", f"the same with the agent: a long poll with client certificate, a bundle of 255 nodes that decides; {libraries}", daemon.process.pid)
             if build == "debian":
                 return write(result, figures)
             small = kafka.replace("flush_ms 0", "flush_ms 0\n option buffer_kb 512")
@@ -64,6 +82,8 @@ def main() -> None:
                 busy_until(wire, lambda: daemon.status()["uptime_us"] > 15_000_000)
                 figure("exporter_rss_file", f"file sink only, librdkafka unused; {libraries}", daemon.process.pid)
         finally:
+            service.stdin.close()
+            service.wait()
             server.kill()
             server.wait()
         write(result, figures)

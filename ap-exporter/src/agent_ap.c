@@ -490,7 +490,7 @@ static int read_pem(struct http_pem *pem, const char *pattern, const char *ap_id
 	return http_pem_read(pem, path, err, err_size);
 }
 
-static int open_requests(struct agent_ap *ap)
+static int open_requests(struct agent_ap *ap, char *err, size_t err_size)
 {
 	const char *base = ap->shared->config->url;
 	int len = (int)strlen(base);
@@ -500,10 +500,10 @@ static int open_requests(struct agent_ap *ap)
 		len--;
 	ap->identity = (struct http_identity){&ap->shared->ca, &ap->cert, &ap->key};
 	snprintf(url, sizeof url, "%.*s/v1/aps/%s/bundle", len, base, ap->ap_id);
-	ap->poll = http_request_new(ap->shared->http, url, &ap->identity, ap);
+	ap->poll = http_request_new(ap->shared->http, url, &ap->identity, ap, err, err_size);
 	snprintf(url, sizeof url, "%.*s/v1/aps/%s/status", len, base, ap->ap_id);
-	ap->report.request = http_request_new(ap->shared->http, url, &ap->identity, ap);
-	return ap->poll && ap->report.request ? 0 : -ENOMEM;
+	ap->report.request = ap->poll ? http_request_new(ap->shared->http, url, &ap->identity, ap, err, err_size) : NULL;
+	return ap->report.request ? 0 : -ENOMEM;
 }
 
 int agent_ap_open(struct agent_ap *ap, struct agent_shared *shared, const char *ap_id, uint64_t boot_id, struct pipeline *pipeline, void (*wake)(void *),
@@ -521,10 +521,13 @@ int agent_ap_open(struct agent_ap *ap, struct agent_shared *shared, const char *
 	if (r)
 		return r;
 	ap->inference = inference_new(pipeline, clock_monotonic_ns, wake, ctx);
-	if (!ap->inference || open_requests(ap)) {
+	if (!ap->inference) {
 		snprintf(err, err_size, "agent: out of memory for AP %s", ap_id);
 		return -ENOMEM;
 	}
+	r = open_requests(ap, err, err_size);
+	if (r)
+		return r;
 	if (c->state_dir[0])
 		restore(ap);
 	return 0;

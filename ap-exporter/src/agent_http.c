@@ -201,7 +201,7 @@ static struct curl_blob blob(const struct http_pem *p)
 	return (struct curl_blob){ p->text, p->len, CURL_BLOB_NOCOPY };
 }
 
-struct http_request *http_request_new(struct http *h, const char *url, const struct http_identity *id, void *owner)
+struct http_request *http_request_new(struct http *h, const char *url, const struct http_identity *id, void *owner, char *err, size_t err_size)
 {
 	struct http_request *r = calloc(1, sizeof *r);
 	struct curl_blob ca = blob(id->ca), cert = blob(id->cert), key = blob(id->key);
@@ -211,6 +211,7 @@ struct http_request *http_request_new(struct http *h, const char *url, const str
 		r->easy = curl_easy_init();
 	if (!r || !r->easy) {
 		free(r);
+		snprintf(err, err_size, "agent: out of memory for %s", url);
 		return NULL;
 	}
 	r->http = h;
@@ -222,7 +223,6 @@ struct http_request *http_request_new(struct http *h, const char *url, const str
 	SET(CURLOPT_USERAGENT, "ap-exporter/" OAL_VERSION);
 	SET(CURLOPT_NOSIGNAL, 1L);
 	SET(CURLOPT_QUICK_EXIT, 1L); /* a shutdown does not wait for a name server */
-	SET(CURLOPT_NOPROXY, "*"); /* whatever the environment says */
 	SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	SET(CURLOPT_CONNECTTIMEOUT, (long)CONNECT_TIMEOUT_S);
 	SET(CURLOPT_TCP_KEEPALIVE, 1L);
@@ -242,9 +242,11 @@ struct http_request *http_request_new(struct http *h, const char *url, const str
 	SET(CURLOPT_SSLCERT_BLOB, &cert);
 	SET(CURLOPT_SSLKEY_BLOB, &key);
 #undef SET
+	curl_easy_setopt(r->easy, CURLOPT_NOPROXY, "*"); /* whatever the environment says; a libcurl without proxies does not know it */
 	if (!bad)
 		return r;
 	http_request_free(r);
+	snprintf(err, err_size, "agent: this libcurl cannot do what is needed (HTTPS with certificates from memory, 7.77 or later): %s", curl_easy_strerror(bad));
 	return NULL;
 }
 

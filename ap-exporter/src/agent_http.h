@@ -48,8 +48,8 @@ void http_wait(struct http *, int ms);
 /* The next request that ended, with its answer; NULL when there is none. */
 struct http_request *http_done(struct http *, const struct http_answer **);
 
-/* NULL: no memory. `owner` is the caller's. */
-struct http_request *http_request_new(struct http *, const char *url, const struct http_identity *, void *owner);
+/* NULL, with the reason in `err`: no memory, or a libcurl that lacks something. `owner` is the caller's. */
+struct http_request *http_request_new(struct http *, const char *url, const struct http_identity *, void *owner, char *err, size_t err_size);
 void http_request_free(struct http_request *);
 void *http_request_owner(const struct http_request *);
 bool http_request_active(const struct http_request *);

@@ -70,12 +70,13 @@ class Maker:
         words, interval = self.congestion
         return (list(words)[:features] if features else list(words)), interval
 
-    def payload(self, *, target="fleet", threshold=1000, rollback=(), mode=bundles.SHADOW, serial=None, version=1, source="registry", features=0) -> bytes:
+    def payload(self, *, target="fleet", threshold=1000, rollback=(), mode=bundles.SHADOW, serial=None, version=1, source="registry", features=0, large=False) -> bytes:
         words, interval = self.program(features)
         self.serial += 1
-        tree = Tree(feature=np.array([0, -1, -1], np.int32), threshold=np.array([threshold, 0, 0], np.int64), right=np.array([2, 0, 0], np.int32),
+        feature_hash = int.from_bytes(program_hash(words, interval)[:8], "big")
+        tree = large_tree(feature_hash) if large else Tree(feature=np.array([0, -1, -1], np.int32), threshold=np.array([threshold, 0, 0], np.int64), right=np.array([2, 0, 0], np.int32),
                     missing_right=np.array([False] * 3), leaf_class=np.array([0, 0, 2], np.uint8), leaf_permille=np.array([[0, 0, 0], [100, 0, 0], [0, 700, 200]], np.uint16),
-                    feature_hash=int.from_bytes(program_hash(words, interval)[:8], "big"))
+                    feature_hash=feature_hash)
         return bundles.encode(bundles.Bundle(serial or self.serial, target, source, "congestion", version, list(rollback), words, interval, tree, policy_mode=mode))
 
     def sign(self, payload: bytes, key=None) -> bytes:
@@ -89,6 +90,25 @@ class Maker:
         values = parse(BUNDLE, self.payload(**k))
         change(values)
         return self.sign(write(BUNDLE, values))
+
+
+def large_tree(feature_hash: int, nodes: int = 255) -> Tree:
+    """A balanced tree over the first features: as large as an AP's may get."""
+    feature, threshold, right = [], [], []
+
+    def grow(n: int, depth: int) -> None:
+        at = len(feature)
+        feature.append(depth if n > 1 else -1)
+        threshold.append(1000 * depth if n > 1 else 0)
+        right.append(0)
+        if n > 1:
+            grow((n - 1) // 2, depth + 1)
+            right[at] = len(feature)
+            grow(n - 1 - (n - 1) // 2, depth + 1)
+    grow(nodes, 0)
+    leaf = np.array(feature) < 0
+    return Tree(np.array(feature, np.int32), np.array(threshold, np.int64), np.array(right, np.int32), np.zeros(nodes, bool),
+                np.where(leaf, np.arange(nodes) % 4, 0).astype(np.uint8), np.where(leaf[:, None], [[100, 200, 300]], 0).astype(np.uint16), feature_hash)
 
 
 def etag(signed: bytes) -> str:
@@ -241,3 +261,20 @@ class Service:
             except OSError:
                 pass  # it is gone already
         self.thread.join()
+
+
+def main() -> None:
+    """usage: push_service.py FOLDER AP: makes certificates and keys in FOLDER, prints the port, and serves AP one bundle of 255 nodes until its input ends."""
+    folder, ap = Path(sys.argv[1]), sys.argv[2]
+    maker, authority = Maker(), Authority(folder, "push-ca")
+    maker.trusted(folder / "trusted")
+    authority.issue(ap)
+    service = Service(authority, certificate="push")
+    service.want(ap, maker.good(large=True))
+    print(service.port, flush=True)
+    sys.stdin.read()
+    service.stop()
+
+
+if __name__ == "__main__":
+    main()
