@@ -107,8 +107,8 @@ def test_a_window_is_read_from_where_it_began_not_from_the_start_of_the_topic(ma
     assert trainer.log().count("from offset") >= 1
 
 
-def test_two_trainers_share_the_aps_and_one_takes_over_when_the_other_dies(make_trainer, topics):
-    """Each partition has an AP; a partition that moves takes its APs along, whole."""
+def test_two_trainers_share_the_aps_and_one_takes_over_when_the_other_hangs(make_trainer, topics):
+    """Each partition has an AP; a partition that moves takes its APs along, whole. The one that hung comes back and ships nothing stale."""
     first = make_trainer(**QUICK)
     aps = [Ap(topics, seed=s, partition=s) for s in range(4)]
     until(lambda: first.log(), lambda: all(ap.send() and ap.decisions() for ap in aps))
@@ -116,10 +116,14 @@ def test_two_trainers_share_the_aps_and_one_takes_over_when_the_other_dies(make_
     until(lambda: second.log(), lambda: all(ap.send() for ap in aps) and len({ap.decisions()[-1]["trainer"] for ap in aps}) == 2)
     moved = [ap for ap in aps if ap.decisions()[-1]["trainer"] != ap.decisions()[0]["trainer"]]
     assert len(moved) == 2
-    second.kill()
+    second.process.send_signal(signal.SIGSTOP)
     survivor = aps[0].decisions()[0]["trainer"]
     assert all(ap.decisions()[0]["trainer"] == survivor for ap in aps)
     until(lambda: first.log(), lambda: all(ap.send() for ap in aps) and all(ap.decisions()[-1]["trainer"] == survivor for ap in aps))
+    second.process.send_signal(signal.SIGCONT)
+    until(lambda: second.log(), lambda: "another's now" in second.log())
+    resumed_us = time.time_ns() // 1000
+    until(lambda: first.log() + second.log(), lambda: all(ap.send() for ap in aps) and all(ap.since(resumed_us) for ap in aps))
     for ap in moved:
         whole = [r for r in ap.decisions() if r["items"] >= 500]
         assert len(whole) == len(ap.decisions()), "no tree was fitted on part of a window"
