@@ -548,7 +548,7 @@ void feature_row(struct feature *f, enum oal_table_id table, unsigned entity, co
 
 static inline bool is_large(int64_t bucket)
 {
-	return bucket > LARGE_BUCKET || bucket < -LARGE_BUCKET;
+	return (uint64_t)bucket + (uint64_t)LARGE_BUCKET > 2 * (uint64_t)LARGE_BUCKET; /* either sign */
 }
 
 /* Saturating sum over a ring of `n` buckets, every `step` words, from the oldest, at `at`, to the newest. */
@@ -637,7 +637,7 @@ static inline void fold(struct fold *f, const struct base *b, const int64_t *w, 
 		v = w[OAL_W_A] != 1 ? mul(v, w[OAL_W_A]) : v;
 		v = w[OAL_W_B] != 1 ? divide(v, w[OAL_W_B]) : v;
 	}
-	if (v < -ENTITY_LIMIT || v > ENTITY_LIMIT)
+	if ((uint64_t)v + (uint64_t)ENTITY_LIMIT > 2 * (uint64_t)ENTITY_LIMIT) /* either bound */
 		v = v < 0 ? -ENTITY_LIMIT : ENTITY_LIMIT;
 	if (b->sums)
 		f->total = add(f->total, v);
@@ -651,34 +651,50 @@ static void fold_last(struct fold *group, const struct base *b, const int64_t *w
 	const uint16_t *at = b->input->live, *const end = at + b->input->n_live;
 	const struct place *const places = b->input->places;
 
-	if (b->sums && b->narrow) {
+	if (!b->narrow || at == end) {
+		for (; at < end; at++)
+			fold(group, b, w, places[*at].value);
+		return;
+	}
+	group->n = b->input->n_live;
+	group->total = places[*at++].value;
+	if (b->sums)
 		for (; at < end; at++)
 			group->total += places[*at].value;
-		group->n = b->input->n_live;
-	}
-	for (; at < end; at++)
-		fold(group, b, w, places[*at].value);
+	else if (b->group == OAL_GROUP_MAX)
+		for (; at < end; at++)
+			group->total = places[*at].value > group->total ? places[*at].value : group->total;
+	else
+		for (; at < end; at++)
+			group->total = places[*at].value < group->total ? places[*at].value : group->total;
 }
 
-static void fold_sums(struct fold *group, struct base *b, const int64_t *w, const struct feature *f)
+static void fold_sums(struct fold *group, struct base *base, const int64_t *w, const struct feature *f)
 {
+	const struct base local = *base, *const b = &local; /* which no store to a cell can change */
 	const uint16_t *at = b->input->live, *const end = at + b->input->n_live;
 	const struct place *const places = b->input->places;
+	const int64_t window_us = b->window * f->program->decision_interval_us;
+	const uint32_t evaluations = f->evaluations;
+	struct fold sum = { 0, 0 };
 
 	for (; at < end; at++) {
-		const bool passed = steady(b, &places[*at], f->evaluations);
+		const bool passed = steady(b, &places[*at], evaluations);
 		int64_t v;
 
 		if (passed && b->sums)
 			continue; /* adds nothing */
 		v = passed ? 0 : close_sum(b, cell_of(b, *at));
+		if (!v && b->sums)
+			continue;
 		if (b->op == OAL_OP_RATE)
-			v = divide(mul(v, 1000000), b->window * f->program->decision_interval_us);
-		fold(group, b, w, v);
+			v = divide(mul(v, 1000000), window_us);
+		fold(&sum, b, w, v);
 	}
+	group->total = sum.total;
 	group->n = b->input->n_live;
 	if (b->window > 1)
-		b->ring_at = (uint8_t)(b->ring_at + 1 == b->window ? 0 : b->ring_at + 1);
+		base->ring_at = (uint8_t)(b->ring_at + 1 == b->window ? 0 : b->ring_at + 1);
 }
 
 /* MAX, MIN, MEAN */
