@@ -109,7 +109,8 @@ def test_a_table_that_is_not_oals_is_not_registered(mlflow_uri, learning, tmp_pa
     assert "not registered: the run cannot name its schema_revision, feature_hash" in capsys.readouterr().err
 
 
-def test_what_is_not_there_is_said_plainly(mlflow_uri, tmp_path, capsys):
+def test_what_is_not_there_is_said_plainly(mlflow_uri, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     password = tmp_path / "p"
     password.write_text("x")
     config = tmp_path / "c.yaml"
@@ -118,6 +119,7 @@ def test_what_is_not_there_is_said_plainly(mlflow_uri, tmp_path, capsys):
                             (["fit", "nothing.yaml", "--source", str(LEARNING)], "there are distilled.yaml"),
                             (["fit", "--retrain", "congestion/99", "--tracking-uri", mlflow_uri, "--config", str(config)], "reading congestion/99"),
                             (["fit", "--retrain", "congestion", "--tracking-uri", mlflow_uri], "names no version"),
+                            (["fit", str(TREE), "--source", str(LEARNING), "--tracking-uri", "http://127.0.0.1:1"], "MLflow: http://127.0.0.1:1"),
                             (["fit", str(TREE), "--source", str(LEARNING), "--register", "x"], "--register needs MLflow")):
         assert main(arguments) == 1, arguments
         said = capsys.readouterr().err.strip().splitlines()[-1]

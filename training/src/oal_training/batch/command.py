@@ -118,12 +118,18 @@ def run_fit(arguments) -> int:
             raise TrainingError("--retrain needs MLflow: give --tracking-uri, or --config with a section mlflow")
         name, retrained_from = registry.split_version(arguments.retrain)
         found = registry.origin(places.tracking, name, retrained_from)
+        if found.tags.get("oal.experiment") == "window":
+            from oal_training.window import command as window
+
+            return window.retrain(arguments, places, retrained_from)
         experiment, wanted = config.retrain(found, places)
         log(f"repeating {name}/{retrained_from}: {experiment.name}")
     else:
         experiment, wanted = config.experiment(arguments), None
     if arguments.register and not places.tracking:
         raise TrainingError("--register needs MLflow: give --tracking-uri, or --config with a section mlflow")
+    if places.tracking:
+        places.tracking.check()
     items, source = config.items(arguments, places, experiment, wanted, log)
     log(items.describe())
     lineage = Lineage.of(items.source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import tempfile
@@ -41,11 +42,21 @@ class Tracking:
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", HTTP_TIMEOUT_S)
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", HTTP_RETRIES)
         os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
+        os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
         import mlflow
+
+        logging.getLogger("mlflow").setLevel(logging.WARNING)
 
         mlflow.set_tracking_uri(self.tracking_uri)
         mlflow.set_registry_uri(self.tracking_uri)
         return mlflow
+
+
+    def check(self) -> None:
+        """TrainingError when the server does not answer or does not let this user in. Before the work, not after it."""
+        mlflow = self.connect()
+        with said(f"{self.tracking_uri}" + (f" as {self.user}" if self.user else "")):
+            mlflow.MlflowClient().search_experiments(max_results=1)
 
 
 @contextmanager
