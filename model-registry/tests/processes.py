@@ -112,7 +112,7 @@ class RegistryService(Process):
         self.folder, self.port = folder, free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.webhook_secret_file = folder / "webhook.secret"
-        settings = yaml.safe_load((FOLDER / "registry.yaml").read_text()) | {"webhook_check_s": webhook_check_s, "retrain_timeout_s": 60}
+        settings = yaml.safe_load((FOLDER / "registry.yaml").read_text()) | {"webhook_check_s": webhook_check_s, "retrain_timeout_s": 60, "mlflow_timeout_s": 5}
         (folder / "settings.yaml").write_text(yaml.safe_dump(settings))
         self.config = folder / "registry.yaml"
         self.config.write_text(yaml.safe_dump({

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import os
 import signal
 import time
 
@@ -100,7 +101,7 @@ def test_tags_give_scope_and_pin_and_a_bad_tag_releases_nothing(owner, topics, v
     until(lambda: "oal.error" not in owner.tags(bad), "the error is gone")
 
 
-def test_versions_that_no_ap_could_run_are_refused_with_the_reason(owner, topics, versions, clean):
+def test_versions_that_no_ap_could_run_are_refused_with_the_reason(owner, topics, versions, service, clean):
     from owner import OALF, items
     from sklearn.ensemble import RandomForestClassifier
     owner.alias("champion", versions[0])
@@ -115,7 +116,10 @@ def test_versions_that_no_ap_could_run_are_refused_with_the_reason(owner, topics
         owner.alias("champion", version)
         error = until(lambda v=version: owner.tags(v).get("oal.error"), f"version {version} refused")
         assert expected in error, error
-    assert topics.in_force("champion").hash == good.hash and topics.history[-1].hash == good.hash
+    owner.unalias("champion")
+    passes = service.metric('oal_registry_reconciles_total{result="done"}')
+    until(lambda: service.metric('oal_registry_reconciles_total{result="done"}') >= passes + 2, "the deletion was seen")
+    assert topics.in_force("champion").hash == good.hash and topics.history[-1].hash == good.hash, "a version that was refused took nothing's place"
 
 
 def test_two_promotions_at_once_end_in_the_last_alias_state(owner, topics, versions, service, clean):
@@ -178,6 +182,18 @@ def test_mlflow_away_is_said_and_no_promotion_is_lost_and_the_webhook_returns_un
         owner.tag(versions[2], "note", str(time.time()))
         return service.metric('oal_registry_webhooks_total{result="accepted"}') > accepted
     until(rings, "the new webhook arrives")
+
+
+def test_an_mlflow_that_hangs_is_said_and_promotions_go_on_afterwards(owner, topics, versions, service, mlflow, clean):
+    os.kill(mlflow.pid, signal.SIGSTOP)
+    try:
+        trouble = until(lambda: service.health().get("problems", {}).get("mlflow"), "health names MLflow")
+        assert trouble["what"].endswith("timed out")
+    finally:
+        os.kill(mlflow.pid, signal.SIGCONT)
+    owner.alias("champion", versions[2])
+    released(topics, "champion", versions[2])
+    service.wait_ready()
 
 
 def test_forged_webhooks_are_refused_and_counted_and_a_deleted_one_is_registered_again(owner, service, mlflow):

@@ -13,7 +13,7 @@ from pathlib import Path
 from oal_registry import config, secret_files
 from oal_registry.errors import RegistryError
 
-REQUEST_TIMEOUT_S = 10
+TIMEOUT_S = 10  # of a request
 
 
 class Unreachable(RegistryError):
@@ -31,10 +31,10 @@ class Gone(RegistryError):
 class MlflowRegistry:
     """The registered models of one MLflow server, as one user."""
 
-    def __init__(self, tracking_uri: str, user: str, password: str):
+    def __init__(self, tracking_uri: str, user: str, password: str, timeout_s: int = TIMEOUT_S):
         # MLflow takes these from the environment of this process only; its own repetition would hide an outage for minutes.
         os.environ.update({"MLFLOW_TRACKING_URI": tracking_uri, "MLFLOW_TRACKING_USERNAME": user, "MLFLOW_TRACKING_PASSWORD": password,
-                           "MLFLOW_HTTP_REQUEST_TIMEOUT": str(REQUEST_TIMEOUT_S), "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
+                           "MLFLOW_HTTP_REQUEST_TIMEOUT": str(timeout_s), "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
                            "MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"})
         warnings.filterwarnings("ignore", module="mlflow")
         import mlflow
@@ -46,11 +46,11 @@ class MlflowRegistry:
         self.client = mlflow.MlflowClient(tracking_uri, tracking_uri)
 
     @classmethod
-    def of_section(cls, section: config.Section) -> MlflowRegistry:
+    def of_section(cls, section: config.Section, timeout_s: int = TIMEOUT_S) -> MlflowRegistry:
         """From the `mlflow` section of a configuration file."""
         uri, user, password_file = (section.get(key, str) for key in ("tracking_uri", "user", "password_file"))
         section.done()
-        return cls(uri, user, secret_files.read(password_file, f"MLflow password of {user}"))
+        return cls(uri, user, secret_files.read(password_file, f"MLflow password of {user}"), timeout_s)
 
     def aliases(self, model: str) -> dict[str, int] | None:
         """Version by alias; None when there is no such registered model."""
@@ -122,8 +122,9 @@ def _translated(what: str):
             raise Gone(f"MLflow: cannot {what}: {text}") from None
         if code in ("PERMISSION_DENIED", "UNAUTHENTICATED") or " 403" in text or " 401" in text:
             raise NotPermitted(f"MLflow: may not {what}: {text}; check user, password file and role in the server's configuration") from None
-        if no_answer := re.search(r"API request to (\w+://[^/ ]+)\S* failed with exception (?:.*Caused by )?(\w+)", text):
-            raise Unreachable(f"MLflow: no answer from {no_answer[1]} ({no_answer[2]})") from None
+        if no_answer := re.search(r"API request to (\w+://[^/ ]+)\S* failed with exception", text):
+            how = "timed out" if "timed out" in text else "connection failed"
+            raise Unreachable(f"MLflow: no answer from {no_answer[1]}: {how}") from None
         raise Unreachable(f"MLflow: cannot {what}: {text}") from None
     except (requests.RequestException, OSError) as error:
         raise Unreachable(f"MLflow: cannot {what}: {' '.join(str(error).split())[:300]}") from None

@@ -83,6 +83,7 @@ class Promotion:
             done = self._put_in_force(slot, version, window_version)
         except NotPackagable as error:
             self._refused[asked] = str(error)
+            self._lets_go(slot, tree_version)
             self._refuse(tree_version, version.tags, str(error))
             if f"{self.models.window_model}/{window_version}" in str(error):
                 self.registry.set_tag(self.models.window_model, window_version, ERROR_TAG, str(error)[:MAX_TAG])
@@ -90,6 +91,13 @@ class Promotion:
         if ERROR_TAG in version.tags:
             self.registry.delete_tag(self.models.tree_model, tree_version, ERROR_TAG)
         return done
+
+    def _lets_go(self, slot: str, refused: int) -> None:
+        """The alias stands on a version that was refused: what is in force stays when it is deleted, for it took nothing's place."""
+        scope = self.memory.scope(slot, self.releases.in_force, ROLLED_BACK)
+        now = self.releases.in_force.get((slot, scope)) if scope else None
+        if now is not None and now.version != refused:
+            self.memory.governs(slot, None)
 
     def _put_in_force(self, slot: str, version, window_version: int) -> int:
         number = int(version.version)

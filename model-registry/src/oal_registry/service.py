@@ -74,6 +74,7 @@ def load_settings(path: str) -> dict:
                    "activate_in_s": float(canary.get("activate_in_s", (int, float), 0)), "metric": canary.get("metric", str, ""),
                    "limit": canary.get("limit", (int, float), None)},
         "retrain_timeout_s": float(top.get("retrain_timeout_s", (int, float))),
+        "mlflow_timeout_s": top.get("mlflow_timeout_s", int),
         "webhook_check_s": float(top.get("webhook_check_s", (int, float))),
     }
     for section in (models, canary, top):
@@ -90,7 +91,7 @@ class Service:
         except (OSError, ValueError) as error:
             raise RegistryError(f"signing key: {error}; make one with `oal-registry keys make`") from None
         secret = secret_files.read_or_make(settings.webhook_secret_file, "secret of the webhook", lambda: secrets.token_urlsafe(32))
-        self.registry = MlflowRegistry.of_section(settings.mlflow)
+        self.registry = MlflowRegistry.of_section(settings.mlflow, settings.settings["mlflow_timeout_s"])
         names = (settings.settings["tree_model"], settings.settings["window_model"])
         self.releases = Releases(settings.kafka)
         self.promotion = Promotion(self.registry, Models(self.registry, *names), self.releases, key, SlotMemory(settings.state / "slots.json"),
