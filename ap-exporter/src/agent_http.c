@@ -47,7 +47,11 @@ int http_pem_read(struct http_pem *pem, const char *path, char *err, size_t err_
 	if (f)
 		fclose(f);
 	if (!ret) {
+		char *fits;
+
 		pem->text[pem->len] = '\0'; /* shorter than MAX_PEM */
+		fits = realloc(pem->text, pem->len + 1);
+		pem->text = fits ? fits : pem->text;
 		if (strstr(pem->text, "-----BEGIN "))
 			return 0;
 		snprintf(err, err_size, "agent: %s is not a PEM file", path);
