@@ -1,0 +1,226 @@
+package admin
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+
+	"oal/deploy/internal/control"
+	"oal/deploy/internal/fleet"
+	"oal/deploy/internal/kafka"
+	"oal/deploy/internal/metric"
+	"oal/deploy/internal/release"
+	"oal/deploy/internal/sim"
+	"oal/deploy/internal/store"
+)
+
+const token = "correct horse"
+
+type fixture struct {
+	t       *testing.T
+	handler http.Handler
+	spec    routers.Router
+	doc     *openapi3.T
+	fleet   *fleet.Fleet
+	control *control.Control
+	signer  *sim.Signer
+	member  string // of the canary
+}
+
+// start makes an admin interface over a fleet of three APs, one of which rejected its bundle, with a canary and a refusal.
+func start(t *testing.T) *fixture {
+	t.Helper()
+	x := &fixture{t: t}
+	check := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, err := store.OpenBolt(filepath.Join(t.TempDir(), "state.db"))
+	check(err)
+	t.Cleanup(func() { db.Close() })
+	x.signer, err = sim.NewSigner(filepath.Join(t.TempDir(), "keys"))
+	check(err)
+	logger := slog.New(slog.DiscardHandler)
+	x.fleet = fleet.New("test", time.Now, func(release.Slot, time.Duration) {})
+	x.control = control.New(x.fleet, db, x.signer.Keys, nil, metric.New(), time.Now, logger)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		x.control.Run(ctx, func(context.Context) {})
+	}()
+	t.Cleanup(func() { stop(); <-done })
+	champion := x.release(release.Champion, 1)
+	for _, id := range []string{"ap-1", "ap-2", "ap-3"} {
+		x.fleet.End(x.fleet.Begin(id, "lab", "0.3", champion))
+	}
+	x.control.Handle(nil)
+	canary := x.release(release.Canary, 2)
+	x.control.Handle([]kafka.Record{{Key: "champion/fleet", Value: []byte("{")}})
+	x.until(func() bool { return len(x.control.Rollouts()) == 2 })
+	members, _ := x.fleet.List("", 9, func(v *fleet.View) bool { return v.Desired == canary })
+	if len(members) != 1 {
+		t.Fatalf("members of the canary: %+v", members)
+	}
+	x.member = members[0].ID
+	x.fleet.Report(x.member, fleet.Status{Bundle: canary, State: fleet.Rejected, Reason: "golden_mismatch", BootID: "7", Agent: "0.3"})
+
+	x.handler = New(x.fleet, x.control, db, metric.New(), token, func() error { return nil }, logger).routes(metric.New())
+	x.doc, err = openapi3.NewLoader().LoadFromData(openAPI)
+	check(err)
+	check(x.doc.Validate(context.Background()))
+	x.spec, err = gorillamux.NewRouter(x.doc)
+	check(err)
+	return x
+}
+
+func (x *fixture) release(slot release.Slot, version uint32) string {
+	key, value, hash := x.signer.Release(slot, "fleet", version, time.Now().UnixMicro(), func(record map[string]any) {
+		if slot == release.Canary {
+			record["rollout"] = map[string]any{"share": 0.1, "limit": 1} // no share of rejections aborts it
+		}
+	})
+	x.control.Handle([]kafka.Record{{Key: key, Value: value}})
+	return hash
+}
+
+func (x *fixture) until(condition func() bool) {
+	x.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !condition(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			x.t.Fatal("not within 20 s")
+		}
+	}
+}
+
+// ask asks, and holds the answer against the OpenAPI document.
+func (x *fixture) ask(method, path, body string, code int) string {
+	x.t.Helper()
+	request := httptest.NewRequest(method, path, strings.NewReader(body))
+	request.Header.Set("Authorization", "Bearer "+token)
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	recorder := httptest.NewRecorder()
+	x.handler.ServeHTTP(recorder, request)
+	if recorder.Code != code {
+		x.t.Errorf("%s %s: %d %s, want %d", method, path, recorder.Code, recorder.Body, code)
+	}
+	route, parameters, err := x.spec.FindRoute(request)
+	if err != nil {
+		x.t.Fatalf("%s %s is not in the document: %v", method, path, err)
+	}
+	content := recorder.Body.String()
+	if strings.HasPrefix(recorder.Header().Get("Content-Type"), "application/json") {
+		err = openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{Status: recorder.Code, Header: recorder.Header(),
+			Body: io.NopCloser(strings.NewReader(content)), Options: &openapi3filter.Options{IncludeResponseStatus: true},
+			RequestValidationInput: &openapi3filter.RequestValidationInput{Request: request, PathParams: parameters, Route: route}})
+		if err != nil {
+			x.t.Errorf("%s %s: %v", method, path, err)
+		}
+	}
+	return content
+}
+
+func TestAnswersAreThoseOfTheDocument(t *testing.T) {
+	x := start(t)
+	if text := x.ask("GET", "/v1/summary", "", 200); !strings.Contains(text, `"known":3`) || !strings.Contains(text, `"rejecting":1`) {
+		t.Error(text)
+	}
+	first := x.ask("GET", "/v1/fleet?limit=2", "", 200)
+	if !strings.Contains(first, `"next":"ap-2"`) || strings.Contains(first, "ap-3") {
+		t.Error(first)
+	}
+	if text := x.ask("GET", "/v1/fleet?after=ap-2&site=lab", "", 200); !strings.Contains(text, `"ap-3"`) || !strings.Contains(text, `"next":""`) {
+		t.Error(text)
+	}
+	if text := x.ask("GET", "/v1/fleet?state=rejected", "", 200); !strings.Contains(text, "golden_mismatch") || strings.Count(text, "ap_id") != 1 || !strings.Contains(text, x.member) {
+		t.Error(text)
+	}
+	x.ask("GET", "/v1/fleet?limit=0", "", 400)
+	x.ask("GET", "/v1/fleet?site=elsewhere", "", 200)
+	x.ask("GET", "/v1/aps/ap-1", "", 200)
+	x.ask("GET", "/v1/aps/ap-9", "", 404)
+	x.ask("GET", "/v1/rollouts", "", 200)
+	if text := x.ask("GET", "/v1/history?limit=1", "", 200); !strings.Contains(text, `"next":`) {
+		t.Error(text)
+	}
+	if text := x.ask("GET", "/v1/history", "", 200); !strings.Contains(text, `"refused"`) || !strings.Contains(text, `"step":"started"`) {
+		t.Error(text)
+	}
+	x.ask("GET", "/v1/history?before=x", "", 400)
+	for _, path := range []string{"/", "/openapi.yaml", "/healthz", "/readyz", "/metrics"} {
+		x.ask("GET", path, "", 200)
+	}
+}
+
+func TestStepsByHand(t *testing.T) {
+	x := start(t)
+	var canary, champion string
+	for _, r := range x.control.Rollouts() {
+		if r.Slot == release.Canary {
+			canary = r.ID
+		} else {
+			champion = r.ID
+		}
+	}
+	x.ask("POST", "/v1/rollouts/none/abort", "", 404)
+	x.ask("POST", "/v1/rollouts/"+canary+"/abort", "[", 400)
+	if text := x.ask("POST", "/v1/rollouts/"+canary+"/expand", "", 200); !strings.Contains(text, `"all":true`) {
+		t.Error(text)
+	}
+	x.ask("POST", "/v1/rollouts/"+champion+"/expand", "", 409)
+	if text := x.ask("POST", "/v1/rollouts/"+canary+"/abort", `{"reason": "it rains"}`, 200); !strings.Contains(text, "it rains") {
+		t.Error(text)
+	}
+	x.ask("POST", "/v1/rollouts/"+canary+"/abort", "", 409)
+	if v, _ := x.fleet.Get(x.member); v.Slot != "champion" {
+		t.Errorf("after the abort an AP should have the champion: %+v", v)
+	}
+}
+
+func TestDocumentNamesWhatIsServed(t *testing.T) {
+	x := start(t)
+	for path, item := range x.doc.Paths.Map() {
+		for method := range item.Operations() {
+			request := httptest.NewRequest(method, strings.ReplaceAll(path, "{id}", "none"), nil)
+			request.Header.Set("Authorization", "Bearer "+token)
+			recorder := httptest.NewRecorder()
+			x.handler.ServeHTTP(recorder, request)
+			if recorder.Code == 405 || recorder.Code == 404 && !strings.Contains(path, "{id}") {
+				t.Errorf("%s %s is in the document and is not served", method, path)
+			}
+		}
+	}
+}
+
+func TestTokenIsNeeded(t *testing.T) {
+	x := start(t)
+	for path, item := range x.doc.Paths.Map() {
+		for method, operation := range item.Operations() {
+			open := operation.Security != nil && len(*operation.Security) == 0
+			for _, header := range []string{"", "Bearer ", "Bearer wrong", "Basic " + token, token} {
+				request := httptest.NewRequest(method, strings.ReplaceAll(path, "{id}", "ap-1"), nil)
+				request.Header.Set("Authorization", header)
+				recorder := httptest.NewRecorder()
+				x.handler.ServeHTTP(recorder, request)
+				if open == (recorder.Code == http.StatusUnauthorized) {
+					t.Errorf("%s %s with %q: %d", method, path, header, recorder.Code)
+				}
+			}
+		}
+	}
+}

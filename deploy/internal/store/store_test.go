@@ -1,0 +1,174 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"oal/deploy/internal/fleet"
+	"oal/deploy/internal/platform"
+	"oal/deploy/internal/rollout"
+	"oal/deploy/internal/store"
+)
+
+var ctx = context.Background()
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Both stores do the same.
+func TestStores(t *testing.T) {
+	t.Run("embedded", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "sub", "state.db")
+		contract(t, func() store.Store {
+			s, err := store.OpenBolt(path)
+			must(t, err)
+			return s
+		})
+	})
+	t.Run("PostgreSQL", func(t *testing.T) {
+		server, err := platform.StartPostgres(t.TempDir())
+		must(t, err)
+		defer server.Stop()
+		open := func() store.Store {
+			s, err := store.OpenPostgres(ctx, server.DSNFile)
+			must(t, err)
+			return s
+		}
+		contract(t, open)
+		leads(t, open)
+		replicas(t, open)
+	})
+}
+
+func contract(t *testing.T, open func() store.Store) {
+	s := open()
+	r := &rollout.Rollout{ID: "r", Slot: "champion", Scope: "fleet", Hash: "h", Threshold: 1<<64 - 1, Step: rollout.Started, Revision: 1}
+	row := json.RawMessage(`{"step": "started"}`)
+	must(t, s.Step(ctx, r, []store.Entry{{TSUS: 1, Kind: "rollout", Key: "champion/fleet", Detail: "one", Row: row}}))
+	if err := s.Step(ctx, r, nil); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("the same step twice: %v", err)
+	}
+	r.Revision, r.Step = 3, rollout.Aborted
+	if err := s.Step(ctx, r, []store.Entry{{Kind: "rollout", Row: row}}); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("a step that leaves one out: %v", err)
+	}
+	must(t, s.Log(ctx, store.Entry{TSUS: 2, Kind: "refused", Key: "x", Detail: "two"}))
+	must(t, s.SaveRelease(ctx, "h", "champion/fleet", []byte("raw")))
+	must(t, s.SaveRelease(ctx, "old", "champion/fleet", []byte("raw")))
+	must(t, s.KeepReleases(ctx, map[string]bool{"h": true}))
+	must(t, s.SaveAPs(ctx, []fleet.AP{{ID: "a", Site: "lab", LastSeenUS: 5, BootID: "18446744073709551615"}, {ID: "b"}}))
+	must(t, s.SaveAPs(ctx, []fleet.AP{{ID: "a", Site: "lab2", LastSeenUS: 6}}))
+	must(t, s.Close())
+
+	s = open() // all of it is there after a restart
+	defer s.Close()
+	must(t, s.Ping(ctx))
+	rollouts, err := s.Rollouts(ctx)
+	must(t, err)
+	if len(rollouts) != 1 || rollouts[0].Step != rollout.Started || rollouts[0].Threshold != 1<<64-1 {
+		t.Errorf("rollouts %+v", rollouts)
+	}
+	pending, err := s.Pending(ctx, 10)
+	must(t, err)
+	if len(pending) != 1 || !strings.Contains(string(pending[0].Row), "started") {
+		t.Fatalf("pending %+v: the row of a refused step must not be sent", pending)
+	}
+	must(t, s.Acknowledged(ctx, []int64{pending[0].Seq}))
+	if pending, _ = s.Pending(ctx, 10); len(pending) != 0 {
+		t.Errorf("pending after acknowledgement: %+v", pending)
+	}
+	history, err := s.History(ctx, 0, 10)
+	must(t, err)
+	if len(history) != 2 || history[0].Detail != "two" || history[1].Detail != "one" || history[1].Row == nil {
+		t.Errorf("history %+v", history)
+	}
+	older, err := s.History(ctx, history[0].Seq, 10)
+	must(t, err)
+	if len(older) != 1 || older[0].Detail != "one" {
+		t.Errorf("history before the newest %+v", older)
+	}
+	key, raw, err := s.Release(ctx, "h")
+	if err != nil || key != "champion/fleet" || string(raw) != "raw" {
+		t.Errorf("release %s %s %v", key, raw, err)
+	}
+	if _, raw, err = s.Release(ctx, "old"); err != nil || raw != nil {
+		t.Errorf("a release that was not kept: %s %v", raw, err)
+	}
+	aps, err := s.APs(ctx, time.Time{})
+	must(t, err)
+	if len(aps) != 2 || aps[0].Site+aps[1].Site != "lab2" {
+		t.Errorf("APs %+v", aps)
+	}
+	must(t, s.Forget(ctx, []string{"r"}))
+	if rollouts, _ = s.Rollouts(ctx); len(rollouts) != 0 {
+		t.Errorf("forgotten rollouts %+v", rollouts)
+	}
+}
+
+// One of two leads; when it goes, the other does.
+func leads(t *testing.T, open func() store.Store) {
+	a, b := open(), open()
+	defer b.Close()
+	own, end := context.WithCancel(ctx)
+	_, err := a.Lead(own)
+	must(t, err)
+	other := make(chan error, 1)
+	go func() {
+		_, err := b.Lead(ctx)
+		other <- err
+	}()
+	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	if _, err := b.Lead(short); err == nil {
+		t.Error("two lead")
+	}
+	end()
+	a.Close()
+	select {
+	case err := <-other:
+		must(t, err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("nobody leads within 20 s")
+	}
+}
+
+func replicas(t *testing.T, open func() store.Store) {
+	s := open()
+	defer s.Close()
+	_, err := s.Alive(ctx, "one")
+	must(t, err)
+	alive, err := s.Alive(ctx, "two")
+	must(t, err)
+	if !alive["one"] || !alive["two"] || len(alive) != 2 {
+		t.Errorf("alive %v", alive)
+	}
+	// What an older replica saw does not replace what a newer one did.
+	must(t, s.SaveAPs(ctx, []fleet.AP{{ID: "c", Site: "new", LastSeenUS: 9}}))
+	must(t, s.SaveAPs(ctx, []fleet.AP{{ID: "c", Site: "old", LastSeenUS: 3}}))
+	aps, err := s.APs(ctx, time.Now())
+	must(t, err)
+	for _, a := range aps {
+		if a.ID == "c" && a.Site != "new" {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+func TestAnEmbeddedStoreHasOneProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.db")
+	s, err := store.OpenBolt(path)
+	must(t, err)
+	defer s.Close()
+	if _, err := store.OpenBolt(path); err == nil || !strings.Contains(err.Error(), "another process has it open") {
+		t.Errorf("%v", err)
+	}
+}
