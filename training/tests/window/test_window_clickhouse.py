@@ -10,10 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from oal_training import cli
 from oal_training.batch.clickhouse import Connection
 from oal_training.batch.parquet import read_columns
+from oal_training.batch.registry import Tracking
 from oal_training.errors import TrainingError
-from oal_training.window import capture, clickhouse, dataset, sender
+from oal_training.window import capture, clickhouse, dataset, model, sender
 
 CAPTURES = Path(__file__).resolve().parents[3] / "lab/captures"
 AP, SECONDS = "learning2", 60
@@ -90,3 +92,24 @@ def test_a_wrong_password_is_said(server, tmp_path):
     (tmp_path / "p").write_text("wrong")
     with pytest.raises(TrainingError, match="ClickHouse at"):
         clickhouse.build(Connection(server.http_url, "analyst", str(tmp_path / "p")), AP, 0, 1, log=lambda _: None)
+
+
+def test_a_version_is_repeated_on_what_the_database_has_now(server, connection, minute, tmp_path, monkeypatch):
+    """`oal-train fit --retrain window/1`, as the registry calls it when somebody asks in MLflow's UI."""
+    import mlflow
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OAL_GIT_REVISION", "test")
+    store = f"sqlite:///{tmp_path}/mlflow.db"
+    few = dataset.read(CAPTURES / "window.parquet").of("learning2")[::10]
+    first = model.log(Tracking(store), model.fit(few, n_estimators=3), few, {}, "", "window")
+    assert first["version"] == 1
+    (tmp_path / "registry.yaml").write_text(json.dumps({"clickhouse": {"url": server.http_url, "user": "analyst", "password_file": connection.password_file}}))
+    assert cli.main(["fit", "--retrain", "window/1", "--tracking-uri", store, "--config", "registry.yaml", "--register", "window", "--result", "result.json"]) == 0
+    result = json.loads((tmp_path / "result.json").read_text())
+    client = mlflow.MlflowClient()
+    version = client.get_model_version("window", str(result["version"]))
+    assert result["version"] == 2 and version.run_id == result["run_id"] and version.tags["retrained_from"] == "1"
+    run = client.get_run(result["run_id"])
+    assert "ClickHouse, AP learning2" in run.data.tags["oal.query"] and int(run.data.tags["oal.rows"]) > 1000
+    assert {"samples.parquet", "inputs.json", "feature_program.oalf"} <= {f.path for f in client.list_artifacts(result["run_id"])}

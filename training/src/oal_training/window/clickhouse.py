@@ -12,6 +12,7 @@ from oal_training.errors import TrainingError
 from oal_training.window import capture, dataset
 from oal_training.window.sender import WANTED
 
+MAX_APS = 20  # of one training; each costs three queries
 RANGE = "ts >= fromUnixTimestamp64Micro({begin:Int64}, 'UTC') AND ts < fromUnixTimestamp64Micro({end:Int64}, 'UTC')"
 TIME = "toUnixTimestamp64Micro(ts) AS ts_us"
 QUERIES = {
@@ -21,6 +22,25 @@ QUERIES = {
                   f"(SELECT DISTINCT flow_id FROM flow WHERE ap_id = {{ap:String}} AND {RANGE}) ORDER BY ts DESC LIMIT {MAX_ITEMS}",
     "item": f"SELECT ap_id, {TIME}, feature_hash, features, complete FROM item WHERE ap_id = {{ap:String}} AND {RANGE} ORDER BY ts DESC LIMIT {MAX_ITEMS}",
 }
+
+APS = (f"SELECT DISTINCT ap_id FROM flow WHERE direction = {capture.DOWN} AND {RANGE} AND flow_id IN (SELECT DISTINCT flow_id FROM sender_tcp WHERE {RANGE}) "
+       f"ORDER BY ap_id LIMIT {MAX_APS}")
+
+
+def aps(connection: Connection, begin_us: int, end_us: int) -> list[str]:
+    """APs with flows whose sender told its side in that time. TrainingError where there are none."""
+    from clickhouse_connect.driver.exceptions import ClickHouseError
+
+    client = connection.client()
+    try:
+        found = [row[0] for row in client.query(APS, parameters={"begin": begin_us, "end": end_us}).result_rows]
+    except ClickHouseError as error:
+        raise TrainingError(f"ClickHouse refused the query: {str(error).splitlines()[0]}") from None
+    finally:
+        client.close()
+    if not found:
+        raise TrainingError("ClickHouse has no flow with its sender's side (sender_tcp) in that time; it comes from oal-sniffer (lab/README.md) with --brokers")
+    return found
 
 
 def fetch(connection: Connection, ap: str, begin_us: int, end_us: int) -> dict[str, dict[str, np.ndarray]]:

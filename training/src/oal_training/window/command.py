@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -120,16 +121,36 @@ def run_evaluate(arguments) -> int:
 def run_fit(arguments) -> int:
     """Judge, fit, log, register."""
     from oal_training.batch import config
-    from oal_training.window import dataset, judge, model, report
-    from oal_training.window.regressors import ON_AP, xgboost
+    from oal_training.window import dataset
 
     arguments.clickhouse = None
-    tracking = config.of(arguments).tracking
-    if arguments.register and not tracking:
+    places = config.of(arguments)
+    if arguments.register and not places.tracking:
         raise TrainingError("--register needs MLflow: --tracking-uri, or --config with a section mlflow")
-    if not (tracking or arguments.out):
+    if not (places.tracking or arguments.out):
         raise TrainingError("nothing to do with the model: say --out DIR, or where MLflow is (--tracking-uri, --config)")
-    data = dataset.read(arguments.samples)
+    return _fit(dataset.read(arguments.samples), places.tracking, arguments)
+
+
+def retrain(arguments, places, version: str) -> int:
+    """What `oal-train fit --retrain window/N` does: fit again on the last day of all APs whose senders told their side; `places` as of batch.config."""
+    from oal_training.window import clickhouse, dataset
+
+    if not places.connection:
+        raise TrainingError("--retrain needs ClickHouse: --clickhouse with --clickhouse-password-file, or --config with a section clickhouse")
+    end_us = arguments.end or time.time_ns() // 1000
+    begin_us = arguments.begin or end_us - DAY_US
+    aps = [arguments.ap] if arguments.ap else clickhouse.aps(places.connection, begin_us, end_us)
+    with tempfile.TemporaryDirectory(prefix="oal-window-") as folder:
+        samples = Path(folder) / "samples.parquet"
+        dataset.write(samples, [clickhouse.build(places.connection, ap, begin_us, end_us, _say) for ap in aps])
+        return _fit(dataset.read(samples), places.tracking, arguments, samples, version)
+
+
+def _fit(data, tracking, arguments, samples: Path | None = None, retrained_from: str | None = None) -> int:
+    from oal_training.window import judge, model, report
+    from oal_training.window.regressors import ON_AP, xgboost
+
     _say(data.describe())
     scores = {split: judge.judge(xgboost, data, split) for split in ("time", "flow")}
     lines = [report.paper(), *(report.row(ON_AP, "all", f"by {split}", s) for split, s in scores.items())]
@@ -142,7 +163,7 @@ def run_fit(arguments) -> int:
     result = {"version": None, "run_id": None}
     if tracking:
         figures = {f"{name}_by_{split}": value for split, s in scores.items() for name, value in s.metrics().items()}
-        result = model.log(tracking, fitted, data, figures, table, arguments.register)
+        result = model.log(tracking, fitted, data, figures, table, arguments.register, samples, retrained_from)
         print(f"run {result['run_id']}" + (f", {arguments.register}/{result['version']}" if result["version"] else ""))
     if arguments.result:
         arguments.result.write_text(json.dumps(result) + "\n", encoding="utf-8")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from oal_training.batch.items import known_programs
-from oal_training.batch.registry import FEATURES_FILE, PROGRAM_FILE, Tracking, said
+from oal_training.batch.registry import EXPERIMENT_FILE, FEATURES_FILE, PROGRAM_FILE, Tracking, said
 from oal_training.errors import TrainingError
 from oal_training.lineage import TAG, Lineage
 from oal_training.window import regressors
@@ -54,8 +54,10 @@ def _save_inputs(data: Dataset, folder: Path) -> None:
         (folder / FEATURES_FILE).write_bytes(program.read_bytes())
 
 
-def log(tracking: Tracking, model, data: Dataset, figures: dict[str, float], table: str, register: str | None) -> dict:
+def log(tracking: Tracking, model, data: Dataset, figures: dict[str, float], table: str, register: str | None, samples: Path | None = None,
+        retrained_from: str | None = None) -> dict:
     """One run: lineage as tags, figures, the comparison, the model with its inputs and feature program; with `register`, a version of it.
+    `samples`: a file to keep with the run, where it stands nowhere else.
 
     Returns {"run_id", "version" or None}. Nothing is written when a version is asked for that lineage does not allow.
     """
@@ -70,12 +72,17 @@ def log(tracking: Tracking, model, data: Dataset, figures: dict[str, float], tab
     with said("logging the run"):
         mlflow.set_experiment(EXPERIMENT)
         tags = made_by.tags() | {TAG + "experiment": EXPERIMENT, TAG + "source": json.dumps(data.source, sort_keys=True), "mlflow.source.name": "oal-train window fit"}
+        if retrained_from:
+            tags["retrained_from"] = retrained_from
         with mlflow.start_run(run_name=EXPERIMENT, tags=tags) as run:
             mlflow.log_params({key: str(value) for key, value in regressors.XGBOOST.items()} | {"inputs": len(data.inputs), "captures": ",".join(sorted(set(data.capture.tolist())))})
             mlflow.log_metrics({key: value for key, value in figures.items() if np.isfinite(value)})
+            mlflow.log_text(f"kind: {EXPERIMENT}  # `oal-train fit --retrain` goes on with oal_training.window\n", EXPERIMENT_FILE)
             with tempfile.TemporaryDirectory() as folder:
                 _save_inputs(data, Path(folder))
                 mlflow.log_artifacts(folder)
+            if samples:
+                mlflow.log_artifact(str(samples))
             if table:
                 mlflow.log_text(table + "\n", "report/report.md")
             logged = flavour.log_model(model, name="model", model_format="ubj", signature=mlflow.models.infer_signature(data.x[:5], data.y[:5]),
@@ -85,5 +92,7 @@ def log(tracking: Tracking, model, data: Dataset, figures: dict[str, float], tab
         return {"run_id": run_id, "version": None}
     with said(f"registering {register}"):
         version = mlflow.register_model(logged.model_uri, register)
-        mlflow.MlflowClient().set_model_version_tag(register, version.version, "feature_hash", made_by.feature_hash)
+        for key, value in {"feature_hash": made_by.feature_hash, "retrained_from": retrained_from}.items():
+            if value:
+                mlflow.MlflowClient().set_model_version_tag(register, version.version, key, value)
     return {"run_id": run_id, "version": int(version.version)}
