@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from oal_training import cli
 from oal_training.batch.clickhouse import Connection
 from oal_training.batch.parquet import read_columns
