@@ -101,11 +101,20 @@ def test_labels_may_be_ratios_that_bounds_cut(learning, tmp_path):
 
 @pytest.mark.parametrize(("spec", "says"), [
     ({"label": "klass"}, "no column klass"), ({"features": ["m1", "m99"]}, "no feature column m99"),
-    ({"target": {"classes": ["no", "yes"], "congested_from": 1}}, "label ACCEPTABLE, BAD, GOOD, POOR is none of no, yes"),
+    ({"time_unit": "hour"}, "columns.time_unit 'hour' is none of s, ms, us"), ({"target": {"classes": ["no", "yes"], "congested_from": 1}}, "label ACCEPTABLE, BAD, GOOD, POOR is none of no, yes"),
 ])
 def test_a_wrong_column_is_named(learning, tmp_path, spec, says):
     with pytest.raises(TrainingError, match=says):
         parquet.read(foreign(learning, tmp_path / "f.parquet"), SPEC | spec, log=quiet)
+
+
+def test_an_ap_of_a_foreign_table_can_be_chosen(learning, tmp_path):
+    path = foreign(learning, tmp_path / "f.parquet", router=np.arange(len(learning)) % 2 + 7)
+    assert parquet.read(path, SPEC, ap="8", log=quiet).groups == ["8"]
+    with pytest.raises(TrainingError, match=r"--site: name the column .* \(columns.site\)"):
+        parquet.read(path, SPEC, site="x", log=quiet)
+    with pytest.raises(TrainingError, match="none of its 0 rows"):
+        parquet.read(path, SPEC, ap="9", log=quiet)
 
 
 def test_a_foreign_table_without_names_of_columns_says_what_to_do(learning, tmp_path):

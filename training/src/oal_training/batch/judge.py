@@ -29,6 +29,12 @@ class Judged:
     intervals: dict[str, dict[str, tuple[float, float]]]
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def kind(self) -> str:
+        """Short name of the way of splitting: time, ap, time_ap."""
+        name = self.split.lower()
+        return "ap" if name.startswith("leave-ap-out") else "time_ap" if "and by ap" in name else "time"
+
 
 def blocks(items: Items, block_s: float) -> np.ndarray:
     """Number of the block of time of each item; an AP's blocks are its own."""

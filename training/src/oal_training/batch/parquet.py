@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from oal_schema.settings import settings
 
@@ -64,11 +65,6 @@ def read_columns(path: Path) -> tuple[dict[str, np.ndarray], dict]:
     return columns, metadata
 
 
-def _select(names: list[str], wanted: str | None, ap: str | None, site: str | None) -> None:
-    if wanted is None and (ap or site):
-        raise TrainingError(f"--ap and --site need a column that names them; there are {', '.join(names[:20])}")
-
-
 def read(path: Path, columns: dict | None = None, ap: str | None = None, site: str | None = None, begin_us: int | None = None, end_us: int | None = None, log=print) -> Items:
     """Items of a file. `columns` (the experiment's) names the columns of a file that is not OAL's own."""
     path = Path(path)
@@ -100,13 +96,15 @@ def _labels(values: pa.ChunkedArray, path: Path, target: dict, classes: tuple[st
             raise TrainingError(f"{path}: label {', '.join(unknown)} is none of {', '.join(classes)}; set `target.classes`, or `target.bounds` for a ratio")
         y = np.array([index[t.lower()] for t in texts], np.int64)
     if y.min() < 0 or y.max() >= len(classes):
-        raise TrainingError(f"{path}: labels run from {y.min()} to {y.max()}, and there are {len(classes)} classes; set `target.classes` or `target.first`")
+        raise TrainingError(f"{path}: labels run from {y.min()} to {y.max()}, and there are {len(classes)} classes; set `target.classes`")
     return y
 
 
 def _times(values: pa.ChunkedArray, unit: str | None) -> np.ndarray:
     if pa.types.is_timestamp(values.type):
         return values.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy()
+    if unit not in (None, *TIME_UNITS):
+        raise TrainingError(f"columns.time_unit {unit!r} is none of {', '.join(TIME_UNITS)}")
     if unit is None:
         return values.to_numpy().astype(np.int64)
     return np.round(values.to_numpy().astype(np.float64) * TIME_UNITS[unit]).astype(np.int64)
@@ -121,10 +119,11 @@ def _foreign(path: Path, spec: dict, source: dict, ap, site, begin_us, end_us, l
     for role in ("group", "time", "label"):
         if names[role] not in table.column_names:
             raise TrainingError(f"{path} has no column {names[role]} ({role}); it has {', '.join(table.column_names[:40])}")
-    for column, value in ((names["group"], ap), (names.get("site"), site)):
-        _select(table.column_names, column if column in table.column_names else None, ap if value == ap else None, site if value == site else None)
+    for role, option, value in (("group", "--ap", ap), ("site", "--site", site)):
         if value:
-            table = table.filter(pa.compute.equal(table[column], value))
+            if names.get(role) not in table.column_names:
+                raise TrainingError(f"{option}: name the column of {path} that it is about in the experiment (columns.{role})")
+            table = table.filter(pc.equal(table[names[role]].cast(pa.string()), value))
     not_features = {names.get(k) for k in names} | set(spec.get("drop") or ())
     numeric = [f.name for f in table.schema if f.name not in not_features and (pa.types.is_integer(f.type) or pa.types.is_floating(f.type) or pa.types.is_boolean(f.type))]
     features = list(spec.get("features") or numeric)

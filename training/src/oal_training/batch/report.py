@@ -95,5 +95,5 @@ def write(folder: Path, title: str, items: Items, parts: list[Judged], skipped: 
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "report.md").write_text(text(title, items, parts, skipped), encoding="utf-8")
     (folder / "report.json").write_text(json.dumps({"title": title, "source": items.source, "splits": figures(parts, items.classes), "not_done": skipped}, indent=1) + "\n", encoding="utf-8")
-    for i, part in enumerate(parts):
-        pictures.draw(folder, "time" if part.split.startswith("by time") else f"split{i}", part, items.classes)
+    for part in parts:
+        pictures.draw(folder, part.kind, part, items.classes)

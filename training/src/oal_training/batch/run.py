@@ -93,12 +93,11 @@ def metrics(parts: list[Judged], model: str) -> dict[str, float]:
     """Figures for MLflow: of the model and of persistence, by way of splitting; only those that exist."""
     found = {}
     for part in parts:
-        kind = "time" if part.split.startswith("by time") else "ap"
         for prefix, name in (("", model), ("persistence_", PERSISTENCE)):
             if name in part.scores:
                 s = part.scores[name]
-                found |= {f"{kind}.{prefix}{figure}": getattr(s, figure) for figure in ("macro_f1", "onset_ap", "brier", "accuracy")}
-        found[f"{kind}.onset_rate"] = part.scores[PERSISTENCE].onset_rate
+                found |= {f"{part.kind}.{prefix}{figure}": getattr(s, figure) for figure in ("macro_f1", "onset_ap", "brier", "accuracy")}
+        found[f"{part.kind}.onset_rate"] = part.scores[PERSISTENCE].onset_rate
     return {key: float(value) for key, value in found.items() if np.isfinite(value)}
 
 
