@@ -1,4 +1,5 @@
 """Scenarios as a whole: a short one comes up and its counters agree; the congested one loses what the kernel says it lost; wrong files."""
+import json
 import pathlib
 
 import pytest
@@ -112,3 +113,17 @@ def test_sessions_play_and_a_run_that_is_cut_short_opens_nothing_at_its_end(play
     flow = play("pages", given, duration_s=6)["flows"][0]
     assert expected - 2 <= flow["connections"] <= expected + 2 and expected >= 16
     assert flow["received_bytes"] == pytest.approx(30_000 * flow["connections"], rel=0.1)
+
+
+@pytest.mark.parametrize("name", ["learning", "learning2"])
+def test_a_capture_to_learn_from_has_every_class_and_many_onsets(name):
+    """By the sender's own counters, a second each; a recording anew must not lose what learners live on."""
+    seconds = json.loads((FOLDER.parent / "captures" / f"{name}.truth.json").read_text())["seconds"]
+    ratios = [(b["down_retrans_segs"] - a["down_retrans_segs"]) / max(1, b["down_out_segs"] - a["down_out_segs"]) for a, b in zip(seconds, seconds[1:])]
+    classes = [sum(ratio >= bound for bound in (0.01, 0.05, 0.12)) for ratio in ratios]
+    shares = [classes.count(k) / len(classes) for k in range(4)]
+    assert 0.4 < shares[0] < 0.7 and min(shares[1:]) > 0.08
+    onsets = [i for i, (a, b) in enumerate(zip(classes, classes[1:])) if a < 2 <= b]
+    assert len(onsets) >= 40
+    gaps = [b - a for a, b in zip(onsets, onsets[1:])]
+    assert max(gaps) > 15 and min(gaps) <= 3, "congestion comes in no rhythm"
