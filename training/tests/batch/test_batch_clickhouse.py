@@ -100,3 +100,12 @@ def test_a_version_is_judged_only_on_later_items(stored, mlflow_uri, tmp_path, c
     assert "all items are later than those that judged/1 was trained on" in said.out and "persistence" in said.out
     assert main(["evaluate", "--version", "judged/1", *where, "--ap", "ap-1", "--from", "1d", "--to", "4m"]) == 1
     assert "are later than what judged/1 was trained on, need 200" in capsys.readouterr().err
+
+
+def test_a_version_made_from_a_file_is_retrained_from_clickhouse(stored, mlflow_uri, tmp_path):
+    uri, (_, config, _) = mlflow_uri, stored
+    experiment, result = tmp_path / "e.yaml", tmp_path / "r.json"
+    experiment.write_text("name: e\nmodel: {kind: decision_tree, params: {max_leaf_nodes: 8}}\nbootstrap: {rounds: 20}\nsource: {last_s: 300}\n")
+    assert main(["fit", str(experiment), "--source", str(ROOT / "lab" / "captures" / "learning.items.parquet"), "--tracking-uri", uri, "--register", "filed"]) == 0
+    assert main(["fit", "--retrain", "filed/1", "--tracking-uri", uri, "--config", str(config), "--register", "filed", "--result", str(result)]) == 0
+    assert json.loads(result.read_text())["version"] == 2

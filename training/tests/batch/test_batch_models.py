@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from oal_training.batch import experiment, run
+from oal_training.batch import distil, experiment, run
 from oal_training.batch.calibration import Calibrator
 from oal_training.batch.compare import FILES, MODELS
 from oal_training.batch.distil import Distilled
@@ -92,6 +92,13 @@ def test_the_distilled_tree_is_small_and_follows_its_teacher(small):
     same, distance = model.fidelity(small.x[:1000])
     assert same > 0.7 and distance < 0.12
     assert model.tree.predict_proba(small.x).shape[1] == 4
+
+
+def test_many_items_get_fewer_copies(small, monkeypatch):
+    monkeypatch.setattr(distil, "MAX_ROWS", 700)
+    model = Distilled(ModelSpec("distilled", distil={"teachers": ["xgboost_multiclass"], "max_nodes": 31, "copies": 8}), 4).fit(small[:300])
+    assert model.tree.tree_.n_node_samples[0] <= 700 * 4 and model.tree.tree_.node_count <= 31
+    assert Distilled(ModelSpec("distilled", distil={"teachers": ["xgboost_multiclass"]}), 4).fit(small[:900]).tree.tree_.n_node_samples[0] <= 700 * 4
 
 
 def test_the_best_teacher_is_chosen_on_items_that_it_did_not_learn_from(small):

@@ -19,6 +19,7 @@ from oal_training.batch.models import ENSEMBLES, Model, ModelSpec
 from oal_training.errors import TrainingError
 
 LEAST_WEIGHT = 0.002
+MAX_ROWS = 300_000  # real and perturbed items that a tree is fitted to: some 500 MB
 
 
 @dataclass(frozen=True)
@@ -59,14 +60,17 @@ class Distilled:
         self.teacher = Model(self._teacher(self.teacher_kind), self.k).fit(items)
         rng = np.random.default_rng(self.spec.seed)
         d = self.distil
-        copies = np.repeat(items.x, d.copies, axis=0)
+        if len(items) > MAX_ROWS:
+            items = items[np.sort(rng.choice(len(items), MAX_ROWS, replace=False))]
+        n_copies = min(d.copies, MAX_ROWS // len(items) - 1)
+        copies = np.repeat(items.x, n_copies, axis=0)
         other = items.x[rng.integers(len(items), size=len(copies))]
         copies = np.where(rng.random(copies.shape) < d.swap, other, copies)
         x = np.vstack([items.x, copies])
         soft = self.teacher.proba(x)
         soft[: len(items)] = (1 - d.truth) * soft[: len(items)] + d.truth * np.eye(self.k)[items.y]
-        if d.copies:
-            soft[len(items):] /= d.copies  # perturbed items weigh as much as the real ones together
+        if n_copies:
+            soft[len(items):] /= n_copies  # perturbed items weigh as much as the real ones together
         row, c = np.nonzero(soft > LEAST_WEIGHT)
         self.tree = DecisionTreeClassifier(**{"max_leaf_nodes": (d.max_nodes + 1) // 2, "min_weight_fraction_leaf": d.min_share, "random_state": self.spec.seed} | self.spec.params)
         self.tree.fit(x[row], c, sample_weight=soft[row, c])
