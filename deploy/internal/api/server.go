@@ -74,7 +74,7 @@ func New(f *fleet.Fleet, m *metric.Set, tlsConfig *tls.Config, limits Limits, re
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/aps/{id}/bundle", s.ap(s.bundle))
 	mux.HandleFunc("POST /v1/aps/{id}/status", s.ap(s.status))
-	// One request at a time needs no HTTP/2, whose buffers cost three times the memory per AP (README, "Figures").
+	// An AP has one request at a time: HTTP/2 would add its buffers and goroutines to each connection and save nothing.
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	s.http = &http.Server{Handler: mux, TLSConfig: tlsConfig, Protocols: protocols, ReadHeaderTimeout: headerTimeout,
