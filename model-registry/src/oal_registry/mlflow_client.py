@@ -122,8 +122,8 @@ def _translated(what: str):
             raise Gone(f"MLflow: cannot {what}: {text}") from None
         if code in ("PERMISSION_DENIED", "UNAUTHENTICATED") or " 403" in text or " 401" in text:
             raise NotPermitted(f"MLflow: may not {what}: {text}; check user, password file and role in the server's configuration") from None
-        if no_answer := re.search(r"API request to (\w+://[^/ ]+)\S* failed with exception", text):
-            how = "timed out" if "timed out" in text else "connection failed"
+        if no_answer := re.search(r"API request to (\w+://[^/ ]+)\S* failed with (?:timeout )?exception", text):
+            how = "timed out" if "timed out" in str(error) else "connection failed"
             raise Unreachable(f"MLflow: no answer from {no_answer[1]}: {how}") from None
         raise Unreachable(f"MLflow: cannot {what}: {text}") from None
     except (requests.RequestException, OSError) as error:
