@@ -185,15 +185,31 @@ void inference_tick(struct inference *f)
 	put_in_force(f);
 }
 
+/* A byte of 0 only multiplies by the prime, and most bytes of a vector are 0: runs of them take one multiplication. */
 uint64_t inference_features_hash(const int64_t *features, unsigned n)
 {
+	static const uint64_t power[9] = { /* of the prime */
+		UINT64_C(0x0000000000000001), UINT64_C(0x00000100000001b3), UINT64_C(0x000366000002e329),
+		UINT64_C(0x08a97b0004e7feab), UINT64_C(0x9ffaac085635bc91), UINT64_C(0x0caee32a7d4f6a63),
+		UINT64_C(0xdc966432edf1c639), UINT64_C(0xc5527b8a51d3d2db), UINT64_C(0x1efac7090aef4a21)};
 	uint64_t h = UINT64_C(14695981039346656037);
 	unsigned i;
-	int shift;
 
-	for (i = 0; i < n; i++)
-		for (shift = 56; shift >= 0; shift -= 8)
-			h = (h ^ ((uint64_t)features[i] >> shift & 255)) * UINT64_C(1099511628211);
+	for (i = 0; i < n; i++) {
+		const uint64_t v = (uint64_t)features[i];
+		int shift;
+
+		if (!v) {
+			h *= power[8];
+		} else if (features[i] == OAL_MISSING) {
+			h = (h ^ 0x80) * power[8];
+		} else {
+			shift = 63 - __builtin_clzll(v);
+			shift -= shift % 8;
+			for (h *= power[7 - shift / 8]; shift >= 0; shift -= 8)
+				h = (h ^ (v >> shift & 255)) * power[1];
+		}
+	}
 	return h & INT64_MAX;
 }
 

@@ -167,14 +167,38 @@ static void check_decisions(const char *name, unsigned from, unsigned to)
 	candidate_free(c);
 }
 
+/* By the definition, byte after byte. */
+static uint64_t plain_hash(const int64_t *x, unsigned n)
+{
+	uint64_t h = UINT64_C(14695981039346656037);
+	unsigned i;
+	int shift;
+
+	for (i = 0; i < n; i++)
+		for (shift = 56; shift >= 0; shift -= 8)
+			h = (h ^ ((uint64_t)x[i] >> shift & 255)) * UINT64_C(1099511628211);
+	return h & INT64_MAX;
+}
+
 static void test_decisions(void)
 {
 	struct inference_stats s;
-	unsigned first;
+	uint64_t state = 5;
+	int64_t x[7];
+	unsigned first, i, k;
 
 	test("the hash of a feature vector is FNV-1a, the same on every machine");
 	CHECK_EQ(inference_features_hash(NULL, 0), INT64_C(5472609002491880229));
 	CHECK_EQ(inference_features_hash((const int64_t[]){1, -2, OAL_MISSING}, 3), INT64_C(6666178832529222301));
+
+	for (i = 0; i < 20000; i++) {
+		for (k = 0; k < 7; k++) {
+			x[k] = (int64_t)(check_random(&state) >> check_random(&state) % 64 << check_random(&state) % 64);
+			if (!(check_random(&state) % 4))
+				x[k] = check_random(&state) % 2 ? OAL_MISSING : ~x[k];
+		}
+		CHECK_EQ(inference_features_hash(x, 7), plain_hash(x, 7));
+	}
 
 	test("without a bundle nothing is decided; with one, every instant, by its tree");
 	begin();
@@ -201,8 +225,9 @@ static void test_decisions(void)
 	ticks(300);
 	end();
 	{
-		unsigned i = 0, changes = 0;
+		unsigned changes = 0;
 
+		i = 0;
 		while (i < w.n_decisions && w.decisions[i].decision.bundle == id_of("ok_255_nodes"))
 			i++;
 		check_decisions("ok_255_nodes", 0, i);
