@@ -21,10 +21,10 @@ VENV = subprocess.run(["bash", TOP / "local" / "venv.sh", TOP / "schema" / "requ
 if sys.prefix != VENV:
     os.execv(f"{VENV}/bin/python", [f"{VENV}/bin/python", *sys.argv])
 
-import outside
-from outside import Daemon, Folder, until
-from push_service import ROOT, Authority, Maker, Service, bundles, etag, keys, number
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+import outside  # noqa: E402
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: E402
+from outside import Daemon, Folder, until  # noqa: E402
+from push_service import ROOT, Authority, Maker, Service, bundles, etag, keys, number  # noqa: E402
 
 AT_ONCE = 5
 CAPTURE = ROOT / "lab" / "captures" / "congested.oalcap"
@@ -327,7 +327,6 @@ def t_activation_time():
         service.script(names[2], lambda h: h.reply(200, {"ETag": f'"{etag(good)}"'}, good))
         until(lambda: service.told(names[2])[-1] == ("applied", "none", etag(good)), "it stays with the one in force")
         assert "waiting" not in agent(daemon)["aps"][2]
-        polls = agent(daemon)["polls"]
         assert time.time() > at or in_force(daemon, names[0]) == etag(good)
         applied(daemon, names[0], soon)
         assert at <= time.time() < at + 5

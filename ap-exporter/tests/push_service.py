@@ -21,7 +21,8 @@ from cryptography.x509.oid import NameOID
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "schema" / "src"))
-from oal_schema import bundle as bundles, keys  # noqa: E402
+from oal_schema import bundle as bundles  # noqa: E402
+from oal_schema import keys  # noqa: E402
 from oal_schema.bundle_wire import BUNDLE, SIGNED, parse, write  # noqa: E402
 from oal_schema.program_file import from_bytes, program_hash  # noqa: E402
 from oal_schema.tree import Tree  # noqa: E402
@@ -37,7 +38,7 @@ class Authority:
         self.path.write_bytes(self._certificate(self.name, self.key, ca=True).public_bytes(serialization.Encoding.PEM))
 
     def _certificate(self, subject, key, ca=False, address=None):
-        now = datetime.datetime.now(datetime.timezone.utc)
+        now = datetime.datetime.now(datetime.UTC)
         builder = (x509.CertificateBuilder().subject_name(subject).issuer_name(self.name).public_key(key.public_key()).serial_number(x509.random_serial_number())
                    .not_valid_before(now - datetime.timedelta(hours=1)).not_valid_after(now + datetime.timedelta(days=1))
                    .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True))
