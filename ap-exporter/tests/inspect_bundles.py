@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""The commands `bundle` and `predict` on the contract's golden bundles, from outside."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+PROGRAM = "build/ap-exporter"
+GOLDEN = pathlib.Path("../schema/golden")
+KEYS = GOLDEN / "bundles.keys"
+failed = passed = 0
+
+
+def check(name: str, ok: bool, detail: object = "") -> None:
+    global failed, passed
+    passed, failed = passed + ok, failed + (not ok)
+    print(f"{'ok' if ok else 'not ok'} {name}" + ("" if ok else f"\n# {detail}"), flush=True)
+
+
+def run(*arguments: str, text: str = "") -> subprocess.CompletedProcess:
+    return subprocess.run([PROGRAM, *arguments], input=text, capture_output=True, text=True, timeout=60)
+
+
+def records() -> dict[str, tuple[list[str], bytes]]:
+    data, at, out = (GOLDEN / "bundles.bin").read_bytes(), 0, {}
+    for line in (GOLDEN / "bundles.txt").read_text().splitlines():
+        size = int.from_bytes(data[at + 1:at + 5], "little")
+        out[line.split()[0]] = line.split(), data[at + 5:at + 5 + size]
+        at += 5 + size
+    return out
+
+
+def main() -> None:
+    golden = records()
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "bundle"
+        wrong = []
+        for name, (words, signed) in golden.items():
+            if words[1] != "-":
+                continue  # there is no bundle in force on a command line
+            file.write_bytes(signed)
+            done = run("bundle", str(file), "--keys", str(KEYS), "--ap", "ap-1", "--site", "lab")
+            said = json.loads(done.stdout)
+            want = {"accepted": words[2] == "ok"} | ({"hash": words[3], "serial": int(words[4])} if words[2] == "ok" else {"reason": words[2]})
+            if done.returncode != (words[2] != "ok") or {k: said.get(k) for k in want} != want:
+                wrong.append((name, said))
+        check("bundle says of every golden bundle what the contract says", not wrong, wrong[:3])
+
+        file.write_bytes(golden["ok_window"][1])
+        said = json.loads(run("bundle", str(file)).stdout)
+        check("without keys it says that the signature was not checked", said["accepted"] and not said["signature_checked"], said)
+        lines = run("predict", str(file), text="a heading\n" + ",".join(["-"] * 48) + "\n" + ",".join(str(i) for i in range(48)) + "\n")
+        rows = [[int(v) for v in line.split(",")] for line in lines.stdout.splitlines()]
+        check("predict answers each row with leaf, class, permille and bytes",
+              lines.returncode == 0 and len(rows) == 2 and all(len(r) == 4 and 0 <= r[1] < 4 and 0 <= r[2] <= 1000 and 1460 <= r[3] <= 1 << 20 for r in rows), lines)
+        for name, text in (("too few values", "1,2"), ("a word", "1," + ",".join(["x"] * 47)), ("more than 64 bits", ",".join(["9" * 30] * 48)), ("a fraction", ",".join(["1.5"] * 48))):
+            done = run("predict", str(file), text=text)
+            check(f"predict refuses {name} and names the line", done.returncode == 1 and "line 1" in done.stderr and not done.stdout, done)
+        file.write_bytes(golden["bad_tree_cycle"][1])
+        done = run("predict", str(file))
+        check("predict refuses a bundle with a cycle", done.returncode == 1 and "bad_tree" in done.stderr, done)
+        for arguments in (("bundle", f"{folder}/nothing"), ("bundle", str(file), "--keys", f"{folder}/nothing")):
+            done = run(*arguments)
+            check("a file that cannot be read is named", done.returncode == 2 and "nothing" in done.stderr, done)
+
+
+main()
+print(f"# {passed} passed, {failed} failed")
+sys.exit(failed > 0)
