@@ -13,11 +13,12 @@ from oal_training.batch.items import Items
 @dataclass(frozen=True, eq=False)
 class Deployed:
     """Of each of the items asked for: class and probabilities float[n, 4]; covered bool[n], a tree was in force (the others are of class 0);
-    shipped and decisions, numbers."""
+    congested_permille: what the trainer's own evaluator said, -1 where no tree was in force; shipped and decisions, numbers."""
 
     predicted: np.ndarray
     proba: np.ndarray
     covered: np.ndarray
+    congested_permille: np.ndarray
     shipped: int
     decisions: int
 
@@ -49,4 +50,4 @@ def replay(columns: dict[str, np.ndarray], items: Items, settings_file: Path | N
             rest = tree.leaf_permille[leaf].astype(float) / 1000
             proba[mine] = np.column_stack([1 - rest.sum(axis=1), rest])
             predicted[mine] = found.klass[where[mine]]
-    return Deployed(predicted, proba, version >= 1, len(trees), len(found.decisions))
+    return Deployed(predicted, proba, version >= 1, found.congested_permille[where], len(trees), len(found.decisions))
