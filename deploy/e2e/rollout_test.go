@@ -62,6 +62,9 @@ func TestAbort(t *testing.T) {
 	late := connect(t, r.Config.APListen, "abort-late", "a", 1)
 	eventually(t, says("a new AP gets version 1"), func() bool { return late.Have(first) == 1 })
 
+	// A share is of the APs that are known; those of the first second were not yet stored when the replica was killed.
+	var summary struct{ Known int }
+	eventually(t, says("all APs are back"), func() bool { return r.Get("/v1/summary", &summary) == nil && summary.Known == 5 })
 	third := send(t, release.Champion, "site/a", 3, staged(0.25, 0), second, first)
 	eventually(t, says("version 3 at a member"), func() bool { return f.Have(third)+late.Have(third) == 1 })
 	var answer struct{ Step string }

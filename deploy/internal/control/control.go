@@ -130,11 +130,6 @@ func (c *Control) take(r kafka.Record) bool {
 		return true
 	}
 	c.current[r.Key] = rel
-	if c.releases[rel.Bundle.Hash] == nil {
-		if err := c.store.SaveRelease(context.Background(), rel.Bundle.Hash, r.Key, rel.Raw); err != nil {
-			c.failed("store", "a release cannot be stored; it cannot be gone back to", err)
-		}
-	}
 	c.releases[rel.Bundle.Hash] = rel
 	return true
 }

@@ -130,6 +130,10 @@ func (c *Control) act(ctx context.Context) (changed bool, err error) {
 			continue
 		}
 		r := rollout.New(rel, c.latestBut(key, rel.ID()), c.fleet.IDs(rel.Scope), c.us())
+		// Stored before its rollout is, so that it can be gone back to when it is no longer in the topic.
+		if err := c.store.SaveRelease(ctx, rel.Bundle.Hash, key, rel.Raw); err != nil {
+			return changed, err
+		}
 		old := c.rollouts[r.ID] // the same record again, after it was withdrawn
 		if old != nil {
 			r.Revision = old.Revision
