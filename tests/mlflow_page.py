@@ -7,7 +7,6 @@ Prints the time of the last click, seconds since 1970.
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 
 from oal_registry.ui_driver import MlflowPage
@@ -20,5 +19,5 @@ with MlflowPage(url, user, Path(password_file).read_text().strip(), Path(screens
         page.set_alias(*arguments)
     elif action == "tag":
         page.set_tag(*arguments)
-    print(time.time())
+    print(page.clicked_at)
     page.screenshot("-".join([model, number, action, *arguments]))

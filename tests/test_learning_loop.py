@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 APS = 3
 SCREENSHOTS = ROOT / "build" / "screenshots"
 #: Trees are shipped sooner than a person would want: what is tested is the way, not the judgement (training/tests does that).
-EAGER = {"judge": {"min_items": 150, "min_test_items": 50, "min_onsets": 5, "min_episodes": 1}, "ship": {"confirm": 1, "min_interval_s": 10}}
+EAGER = {"judge": {"min_items": 150, "min_test_items": 50, "min_onsets": 5, "min_episodes": 1}, "ship": {"confirm": 1, "min_interval_s": 10, "champion_hold_s": 20}}
 
 
 class Looped:
@@ -161,7 +161,7 @@ def test_a_retrain_tag_ends_in_a_new_version_that_can_be_promoted(looped):
 def test_a_person_promotes_and_retrains_on_mlflows_page(looped):
     old = loop.versions(looped.platform)[0]
     at = on_the_page(looped, old, "alias", "champion")
-    since = int((at - 5) * 1e6)
+    since = int(at * 1e6)
     until("every AP follows the page", lambda: looped.ever_applied(since, 1, old))
     print(f"\n  champion set on the page → last of {APS} APs applied: {last_applied(looped, since, old) - at:.2f} s")
     before = loop.versions(looped.platform)
@@ -170,7 +170,7 @@ def test_a_person_promotes_and_retrains_on_mlflows_page(looped):
     until("and the tag says so", lambda: loop.tags(looped.platform, old).get("retrain") == "done")
     new = loop.versions(looped.platform)[-1]
     at = on_the_page(looped, new, "alias", "champion")
-    until("every AP applied the new version", lambda: looped.ever_applied(int((at - 5) * 1e6), 1, new))
+    until("every AP applied the new version", lambda: looped.ever_applied(int(at * 1e6), 1, new))
 
 
 def fleet_follows(looped) -> None:

@@ -8,9 +8,11 @@ from collections import Counter
 import numpy as np
 import pytest
 import synthetic
+from oal_schema.tree import Tree
 from oal_training.errors import TrainingError
 from oal_training.online import decision as why
 from oal_training.online import replay
+from oal_training.online.ap import InForce
 from oal_training.online.item import BadItem, from_dict, parse
 from oal_training.online.kernel import Evaluator
 from oal_training.online.score import score
@@ -124,6 +126,19 @@ def test_a_changed_world_raises_the_alarm_and_gets_a_new_tree():
     turned = [dataclasses.replace(i, features=[-v if v != synthetic.MISSING else v for v in i.features[:2]] + i.features[2:]) for i in after]
     result = replay.run(items + turned, load(window_items=1500))
     assert [d for d in shipped(result) if d.reason == why.DRIFT and d.ts_us > turned[0].ts_us], Counter(d.reason for d in result.decisions)
+
+def test_a_champion_just_promoted_stays_for_a_while():
+    trainer = OnlineTrainer(SETTINGS)
+    for item in synthetic.items(2000, seed=1):
+        trainer.add(item, 0)
+    ap, promoted = trainer.ap("ap-1"), 1_000_000_000
+    always_good = Tree(feature=np.array([-1], np.int32), threshold=np.zeros(1, np.int64), right=np.zeros(1, np.int32), missing_right=np.zeros(1, bool),
+                       leaf_class=np.zeros(1, np.uint8), leaf_permille=np.zeros((1, 3), np.uint16), feature_hash=ap.feature_hash)
+    ap.follow(InForce(11, always_good, promoted_us=promoted))
+    hold_us = int(SETTINGS.ship.champion_hold_s * 1e6)
+    reasons = [ap.decide(promoted + us).reason for us in (*range(1_000_000, 6_000_000, 1_000_000), hold_us - 1)]
+    assert reasons[-1] == why.JUST_PROMOTED and set(reasons) <= {why.UNCONFIRMED, why.JUST_PROMOTED}
+    assert ap.decide(promoted + hold_us).shipped
 
 
 def test_contradicting_and_stale_items_are_not_used():

@@ -52,6 +52,7 @@ class MlflowPage:
     def __init__(self, url: str, user: str, password: str, screenshots: Path):
         self.url, self.user, self._password, self._screenshots = url.rstrip("/"), user, password, screenshots
         self._driver = self._profile = None
+        self.clicked_at = 0.0  # of the last click, seconds since 1970
 
     def __enter__(self) -> MlflowPage:
         for program in (CHROMIUM, DRIVER):
@@ -202,6 +203,7 @@ class MlflowPage:
             element = find()
             if element is None or not element.is_enabled():
                 return False
+            self.clicked_at = time.time()
             element.click()
             return True
         self._wait(click, what)

@@ -29,6 +29,7 @@ class InForce:
     bundle_id: int
     tree: Tree | None
     pinned: bool = False
+    promoted_us: int = 0  # when a person made it champion; 0 for an online tree
 
 
 class Ap:
@@ -143,7 +144,7 @@ class Ap:
                  "in_force_id": self.in_force.bundle_id if self.in_force else 0}
 
         def hold(reason: str, **more) -> Decision:
-            if reason != why.TOO_SOON:
+            if reason not in (why.TOO_SOON, why.JUST_PROMOTED):
                 self._wins = self._wins if reason == why.UNCONFIRMED else 0
             return Decision(shipped=False, reason=reason, **facts, **more)
 
@@ -200,6 +201,8 @@ class Ap:
             return hold(why.UNCONFIRMED)
         if now_us - self._last_ship_us < interval_s * 1e6:
             return hold(why.TOO_SOON)
+        if self.in_force and now_us - self.in_force.promoted_us < ship.champion_hold_s * 1e6:
+            return hold(why.JUST_PROMOTED)
         return Decision(shipped=True, reason=reason, **facts)
 
     def shipped(self, decision: Decision, in_force: InForce) -> None:

@@ -21,6 +21,7 @@ A_STRETCH_ONLY = "better_in_a_stretch_only"    # better on the whole, but not in
 NOT_CLEARLY = "not_clearly_better"             # better, by less than the margins, and no drift
 UNCONFIRMED = "unconfirmed"                    # clearly better, not yet often enough in a row
 TOO_SOON = "too_soon"                          # after the last tree
+JUST_PROMOTED = "just_promoted"                # a person made the tree in force champion a moment ago
 # Reasons to ship.
 FIRST, BETTER, DRIFT = "first", "better", "drift"
 

@@ -76,4 +76,4 @@ class Releases:
                 live = {r.hash for r in self._by_key.values()}
                 self._trees = {h: t for h, t in self._trees.items() if h in live}
             found = self._trees[release.hash] = InForce(oal_bundle.bundle_id(bytes.fromhex(release.hash)), tree)
-        return InForce(found.bundle_id, found.tree, pinned)
+        return InForce(found.bundle_id, found.tree, pinned, release.serial if release.slot == "champion" else 0)

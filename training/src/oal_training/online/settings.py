@@ -47,6 +47,7 @@ class Ship:
     drift_margin: float
     drift_confirm: int
     drift_min_interval_s: float
+    champion_hold_s: float
 
 
 @dataclass(frozen=True)
