@@ -15,7 +15,8 @@ def main() -> int:
     seen, short = set(), []
     print(f"{'figure':52} {'value':>16} {'unit':14} target")
     for path in sorted((ROOT / "build/bench").glob("*.json")):
-        for r in json.loads(path.read_text()):
+        found = json.loads(path.read_text())
+        for r in found if isinstance(found, list) else [found]:
             relation, bound = targets.get(r["name"], (None, None))
             seen.add(r["name"])
             met = relation is None or (r["value"] <= bound if relation == "<=" else r["value"] >= bound)

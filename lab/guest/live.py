@@ -1,9 +1,9 @@
-"""The way out of the guest when it streams: vec0 to the host's TAP, and the broker's loopback address forwarded over it."""
+"""The way out of the guest when it streams: vec0 to the host's TAP, and the loopback addresses of broker and push service forwarded over it."""
 from .sh import run, start
 
 
 def connect(plan: dict) -> None:
-    """Bring vec0 up and forward each broker port from the guest's loopback to the host's end; TLS passes untouched."""
+    """Bring vec0 up and forward each port from the guest's loopback to the host's end; TLS passes untouched."""
     if not plan["live"]:
         return
     run(f"ip addr add {plan['live']['guest']}/30 dev vec0")
@@ -13,10 +13,13 @@ def connect(plan: dict) -> None:
 
 
 def sinks(plan: dict, host: str) -> list[dict]:
-    """The exporter's Kafka section, with the host's certificate files as the guest sees them."""
+    """The exporter's sections for Kafka and for the agent, with the host's files as the guest sees them."""
     if not plan["live"]:
         return []
     kafka = plan["live"]["kafka"]
-    return [{"kind": "kafka", "brokers": kafka["brokers"],
-             **{key: host + kafka[key] for key in ("ca", "certificate", "key") if kafka.get(key)},
+    files = {key: host + kafka[key] for key in ("ca", "certificate", "key", "trusted_keys") if kafka.get(key)}
+    agent = [{"kind": "agent", "url": kafka["push_url"], "ca": files["ca"], "cert": files["certificate"], "key": files["key"],
+              "trusted_keys": files["trusted_keys"], "state_dir": "/run/lab"}] if kafka.get("push_url") else []
+    return [*agent, {"kind": "kafka", "brokers": kafka["brokers"],
+             **{key: files[key] for key in ("ca", "certificate", "key") if key in files},
              **({} if kafka.get("ca") else {"plaintext": 1})}]

@@ -1,4 +1,4 @@
-"""Streaming from the guest: a TAP with private addresses for this run, and the broker's loopback port offered on it."""
+"""Streaming from the guest: a TAP with private addresses for this run, and the loopback ports of broker and push service offered on it."""
 import contextlib
 import os
 import signal
@@ -14,10 +14,10 @@ class LiveError(Exception):
 def ports(brokers: str) -> list[int]:
     """Ports of HOST:PORT,...; the hosts must be this machine's loopback."""
     found = []
-    for broker in brokers.split(","):
+    for broker in filter(None, brokers.split(",")):
         host, _, port = broker.strip().rpartition(":")
         if host not in ("127.0.0.1", "localhost") or not port.isdigit():
-            raise LiveError(f"broker {broker!r}: a live run reaches brokers on 127.0.0.1 or localhost only, as HOST:PORT")
+            raise LiveError(f"{broker!r}: a live run reaches brokers and the push service on 127.0.0.1 or localhost only, as HOST:PORT")
         found.append(int(port))
     return found
 
@@ -36,7 +36,7 @@ def link(kafka: dict) -> Iterator[dict]:
     base = f"10.213.{number // 64}"
     host, guest = f"{base}.{number % 64 * 4 + 1}", f"{base}.{number % 64 * 4 + 2}"
     forwarders: list[subprocess.Popen] = []
-    listen = ports(kafka["ap"]["brokers"])
+    listen = ports(kafka["ap"]["brokers"]) + ports(kafka["ap"].get("push_url", "").removeprefix("https://"))
     ip("tuntap", "add", tap, "mode", "tap")
     try:
         ip("addr", "add", f"{host}/30", "dev", tap)

@@ -93,7 +93,8 @@ class Live:
         options = self.platform.kafka.ap("ap-live")
         command = [REPO / "lab" / "run", self.scenario, "--live", "--ap-id", "ap-live", "--brokers", self.platform.kafka.bootstrap,
                    "--ca", options["ssl.ca.location"], "--certificate", options["ssl.certificate.location"], "--key", options["ssl.key.location"],
-                   "--out", self.folder]
+                   "--sender-certificate", self.platform.state.pki / "lab.crt", "--sender-key", self.platform.state.pki / "lab.key",
+                   "--push-url", self.platform.push.ap_url, "--trusted-keys", self.platform.state.trusted_keys, "--out", self.folder]
         if self.seconds:
             command += ["--duration", str(self.seconds)]
         self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL)
@@ -201,8 +202,7 @@ def run(platform, options) -> int:
     stages.close()
     wrong = verdict(last, counted, source.aps, let_go)
     learned = settled(learning)
-    if not options.live:
-        wrong += loop.verdict(learned, source.aps)
+    wrong += loop.verdict(learned, source.aps)
     SUMMARY.parent.mkdir(exist_ok=True)
     SUMMARY.write_text(json.dumps({"seconds": round(time.monotonic() - started, 1), "aps": source.aps, "live": options.live, "source": counted,
                                    "stages": last, "loop": learned, "let_go": let_go, "wrong": wrong}, indent=1) + "\n")
