@@ -69,7 +69,12 @@ func (e *Events) send(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			records[i], seqs[i] = &kgo.Record{Value: value}, event.Seq
+			var row struct{ Rollout string }
+			if err := json.Unmarshal(event.Row, &row); err != nil {
+				return err
+			}
+			// The key keeps a rollout's steps in one partition, so in order.
+			records[i], seqs[i] = &kgo.Record{Key: []byte(row.Rollout), Value: value}, event.Seq
 		}
 		if err := e.client.ProduceSync(ctx, records...).FirstErr(); err != nil {
 			return err
