@@ -1,5 +1,7 @@
 #include "batch_decode.h"
 
+#include "wire.h"
+
 #include <string.h>
 
 /* A row's time is within this of t0 (schema/README.md, value_range). */
@@ -13,81 +15,20 @@ const char *batch_reason_name(enum batch_reason r)
 	return (unsigned)r < BATCH_N_REASONS ? names[r] : "?";
 }
 
-/* --- wire primitives: every read is bounded by `end` */
-
-static enum batch_reason get_varint(const uint8_t **at, const uint8_t *end, uint64_t *out)
+static inline enum batch_reason reason_of(enum wire_result r)
 {
-	const uint8_t *p = *at;
-	uint64_t v = 0;
-	unsigned shift;
-
-	for (shift = 0;; shift += 7) {
-		if (shift > 63)
-			return BATCH_MALFORMED;
-		if (p == end)
-			return BATCH_TRUNCATED;
-		if (shift == 63 && (*p & 0x7e)) { /* over 64 bits; over ten bytes if it even goes on */
-			return BATCH_MALFORMED;
-		}
-		v |= (uint64_t)(*p & 0x7f) << shift;
-		if (!(*p++ & 0x80))
-			break;
-	}
-	*at = p;
-	*out = v;
-	return BATCH_OK;
+	return r == WIRE_OK ? BATCH_OK : r == WIRE_TRUNCATED ? BATCH_TRUNCATED : BATCH_MALFORMED;
 }
 
-static inline int64_t unzigzag(uint64_t v)
+static inline enum batch_reason get_varint(const uint8_t **at, const uint8_t *end, uint64_t *out)
 {
-	return (int64_t)(v >> 1 ^ (0 - (v & 1)));
+	return reason_of(wire_varint(at, end, out));
 }
-
-struct field {
-	uint32_t number;
-	uint8_t wire; /* 0 varint, 1 fixed64, 2 bytes, 5 fixed32 */
-	const uint8_t *at;
-	size_t len;
-};
 
 /* The next field of a message. At its end: BATCH_OK with number 0. */
-static enum batch_reason next_field(const uint8_t **at, const uint8_t *end, struct field *f)
+static inline enum batch_reason next_field(const uint8_t **at, const uint8_t *end, struct wire_field *f)
 {
-	enum batch_reason r;
-	uint64_t key, size = 0;
-
-	f->number = 0;
-	if (*at == end)
-		return BATCH_OK;
-	if ((r = get_varint(at, end, &key)))
-		return r;
-	if (key >> 3 == 0 || key >> 3 >= 1u << 29)
-		return BATCH_MALFORMED;
-	f->wire = key & 7;
-	f->at = *at;
-	switch (f->wire) {
-	case 0: {
-		uint64_t ignored;
-
-		if ((r = get_varint(at, end, &ignored)))
-			return r;
-		break;
-	}
-	case 1: size = 8; break;
-	case 5: size = 4; break;
-	case 2:
-		if ((r = get_varint(at, end, &size)))
-			return r;
-		f->at = *at;
-		break;
-	default: return BATCH_MALFORMED;
-	}
-	if (size > (uint64_t)(end - *at))
-		return BATCH_TRUNCATED;
-	*at += size;
-	f->len = (size_t)(*at - f->at);
-	f->number = (uint32_t)(key >> 3);
-	return BATCH_OK;
+	return reason_of(wire_next(at, end, f));
 }
 
 /* Number of varints of a packed field. */
@@ -103,16 +44,6 @@ static enum batch_reason count_varints(const uint8_t *at, size_t len, uint32_t *
 		++*n;
 	}
 	return BATCH_OK;
-}
-
-static uint64_t fixed64(const uint8_t *p)
-{
-	uint64_t v = 0;
-	int i;
-
-	for (i = 7; i >= 0; i--)
-		v = v << 8 | p[i];
-	return v;
 }
 
 /* Unicode's table 3-7: no overlong forms, no surrogates. */
@@ -173,7 +104,7 @@ static void values_begin(struct batch_values *v, struct batch_span message, uint
 /* The next piece of the field, whatever its wire type. */
 static bool values_piece(struct batch_values *v)
 {
-	struct field f;
+	struct wire_field f;
 
 	while (next_field(&v->message, v->message_end, &f) == BATCH_OK && f.number)
 		if (f.number == v->field) {
@@ -200,7 +131,7 @@ static enum batch_reason check_header(struct batch_view *v)
 	uint64_t u[OAL_HEADER_CLOCK_ERROR_US + 1] = {0}; /* varint fields, by number */
 	uint32_t missed_ticks = 0;
 	enum batch_reason r;
-	struct field f;
+	struct wire_field f;
 	unsigned i;
 
 	for (;;) {
@@ -210,7 +141,7 @@ static enum batch_reason check_header(struct batch_view *v)
 		case 0:
 			goto done;
 		case OAL_HEADER_AP_ID: case OAL_HEADER_SITE: case OAL_HEADER_NAMES:
-			if (f.wire != 2 || !batch_is_utf8(f.at, f.len))
+			if (f.type != WIRE_BYTES || !batch_is_utf8(f.at, f.len))
 				return BATCH_MALFORMED;
 			if (f.number == OAL_HEADER_AP_ID)
 				v->ap_id = (struct batch_span){f.at, f.len};
@@ -220,12 +151,12 @@ static enum batch_reason check_header(struct batch_view *v)
 				v->n_names++;
 			break;
 		case OAL_HEADER_BOOT_ID: case OAL_HEADER_FEATURE_HASH:
-			if (f.wire != 1)
+			if (f.type != WIRE_FIXED64)
 				return BATCH_MALFORMED;
-			*(f.number == OAL_HEADER_BOOT_ID ? &v->boot_id : &v->feature_hash) = fixed64(f.at);
+			*(f.number == OAL_HEADER_BOOT_ID ? &v->boot_id : &v->feature_hash) = wire_fixed64(f.at);
 			break;
 		case OAL_HEADER_MISSED_START: case OAL_HEADER_MISSED_TICKS:
-			if (f.wire != 2)
+			if (f.type != WIRE_BYTES)
 				return BATCH_MALFORMED;
 			if ((r = count_varints(f.at, f.len, f.number == OAL_HEADER_MISSED_START ? &v->n_missed : &missed_ticks)))
 				return r;
@@ -233,7 +164,7 @@ static enum batch_reason check_header(struct batch_view *v)
 		default:
 			if (f.number > OAL_HEADER_CLOCK_ERROR_US)
 				break; /* unknown: skipped */
-			if (f.wire != 0)
+			if (f.type != WIRE_VARINT)
 				return BATCH_MALFORMED;
 			if ((r = get_varint(&f.at, end, &u[f.number])))
 				return r;
@@ -275,7 +206,7 @@ static enum batch_reason check_flows(struct batch_view *v)
 	uint32_t n[OAL_FLOWS_STATION_MAC + 1] = {0};
 	struct batch_flow_cursor cursor;
 	enum batch_reason r;
-	struct field f;
+	struct wire_field f;
 	unsigned i;
 	uint32_t left;
 
@@ -286,7 +217,7 @@ static enum batch_reason check_flows(struct batch_view *v)
 			break;
 		if (f.number > OAL_FLOWS_STATION_MAC)
 			continue;
-		if (f.wire != 2)
+		if (f.type != WIRE_BYTES)
 			return BATCH_MALFORMED;
 		if (f.number == OAL_FLOWS_FLOW_ID) {
 			if (f.len % 8)
@@ -345,7 +276,7 @@ bool batch_next_flow(struct batch_flow_cursor *c, struct batch_flow *f)
 	while (c->ids.at == c->ids.end)
 		if (!values_piece(&c->ids))
 			return false;
-	f->flow_id = fixed64(c->ids.at);
+	f->flow_id = wire_fixed64(c->ids.at);
 	c->ids.at += 8;
 	if (!values_piece(&c->client) || !values_piece(&c->server))
 		return false;
@@ -380,7 +311,7 @@ static enum batch_reason table_spans(struct table_spans *s, const struct oal_tab
 {
 	const uint8_t *at = message.at, *const end = at + message.len;
 	enum batch_reason r;
-	struct field f;
+	struct wire_field f;
 
 	memset(s, 0, sizeof *s);
 	for (;;) {
@@ -398,7 +329,7 @@ static enum batch_reason table_spans(struct table_spans *s, const struct oal_tab
 				span = &s->columns[i];
 		if (!span)
 			continue;
-		if (f.wire != 2 || span->at)
+		if (f.type != WIRE_BYTES || span->at)
 			return BATCH_MALFORMED;
 		*span = (struct batch_span){f.at, f.len};
 	}
@@ -443,7 +374,7 @@ static enum batch_reason check_keys(struct batch_span s, uint32_t n_runs, struct
 	for (; at < end; n++) {
 		if ((r = get_varint(&at, end, &v)))
 			return r;
-		extend(x, unzigzag(v));
+		extend(x, wire_unzigzag(v));
 	}
 	return n == n_runs ? BATCH_OK : BATCH_MALFORMED;
 }
@@ -462,7 +393,7 @@ static enum batch_reason check_values(struct batch_span s, struct batch_span run
 
 		if ((r = get_varint(&at, end, &raw)))
 			return r;
-		delta = unzigzag(raw);
+		delta = wire_unzigzag(raw);
 		if (!delta) {
 			if (at == end)
 				return BATCH_MALFORMED;
@@ -582,7 +513,7 @@ enum batch_reason batch_decode(struct batch_view *v, int topic, const uint8_t *b
 {
 	const uint8_t *at = bytes, *const end = bytes + len;
 	enum batch_reason r;
-	struct field f;
+	struct wire_field f;
 	unsigned i;
 
 	memset(v, 0, sizeof *v);
@@ -605,7 +536,7 @@ enum batch_reason batch_decode(struct batch_view *v, int topic, const uint8_t *b
 			span = &v->tables[t->id];
 		if (!span)
 			continue;
-		if (f.wire != 2 || span->at)
+		if (f.type != WIRE_BYTES || span->at)
 			return BATCH_MALFORMED;
 		*span = (struct batch_span){f.at, f.len};
 	}
@@ -658,7 +589,7 @@ static void next_value(struct batch_column_cursor *c, bool first)
 	if (c->at == c->end || get_varint(&c->at, c->end, &raw)) /* a column left out: all 0 */
 		return;
 	if (raw) {
-		c->value += (uint64_t)unzigzag(raw);
+		c->value += (uint64_t)wire_unzigzag(raw);
 		return;
 	}
 	if (!get_varint(&c->at, c->end, &raw))
@@ -704,7 +635,7 @@ bool batch_next_row(struct batch_cursor *c, void *row)
 			uint64_t raw;
 
 			if (first && cc->at < cc->end && !get_varint(&cc->at, cc->end, &raw))
-				cc->value = (uint64_t)unzigzag(raw);
+				cc->value = (uint64_t)wire_unzigzag(raw);
 		} else {
 			next_value(cc, first);
 		}
