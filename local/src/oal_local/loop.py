@@ -1,5 +1,4 @@
 """The learning half of the demo: first model versions, the APs' agents, and how far the loop has come."""
-import json
 import subprocess
 
 from oal_local import mlflow, registry
@@ -11,6 +10,7 @@ TRAIN = REPO / "training" / "oal-train"
 #: Experiments whose results are the first two versions, so that there is something to promote and to go back to.
 EXPERIMENTS = ("tree", "distilled")
 ITEMS = REPO / "lab" / "captures" / "learning2.items.parquet"
+SOURCES = {1: MODEL, 2: "online"}  # bundle_status.source
 APPLIED = (1, 3)  # bundle_status.state: applied, restored from flash
 
 
@@ -74,22 +74,19 @@ class Loop:
     def __init__(self, platform, since_us: int):
         self.platform, self.since_us = platform, since_us
 
-    def _rows(self, sql: str) -> list[dict]:
-        answer = self.platform.clickhouse.query(f"{sql} FORMAT JSONEachRow SETTINGS output_format_json_quote_64bit_integers = 0")
-        return [json.loads(row) for row in answer.splitlines()]
-
     def in_force(self) -> dict[str, dict]:
         """By AP: what it applied last."""
-        return {row["ap_id"]: row for row in self._rows(
+        return {row["ap_id"]: row for row in self.platform.clickhouse.rows(
             "SELECT ap_id, argMax(source, ts) AS source, argMax(version, ts) AS version, argMax(bundle, ts) AS bundle, max(ts) AS since"
             f" FROM oal.bundle_status WHERE state IN {APPLIED} GROUP BY ap_id")}
 
     def read(self) -> dict:
+        rows = self.platform.clickhouse.rows
         when = f"ts >= fromUnixTimestamp64Micro({self.since_us})"
-        decisions = self._rows(f"SELECT action, reason, count() AS n FROM oal.tree_decision WHERE {when} GROUP BY action, reason ORDER BY n DESC")
-        releases = self._rows(f"SELECT slot, action, count() AS n FROM oal.release WHERE {when} GROUP BY slot, action")
-        statuses = self._rows(f"SELECT state, reason, count() AS n FROM oal.bundle_status WHERE {when} GROUP BY state, reason")
-        quality = self._rows(
+        decisions = rows(f"SELECT action, reason, count() AS n FROM oal.tree_decision WHERE {when} GROUP BY action, reason ORDER BY n DESC")
+        releases = rows(f"SELECT slot, action, count() AS n FROM oal.release WHERE {when} GROUP BY slot, action")
+        statuses = rows(f"SELECT state, reason, count() AS n FROM oal.bundle_status WHERE {when} GROUP BY state, reason")
+        quality = rows(
             "SELECT countIf(class != 'unknown' AND complete) AS judged, count() AS predictions, countIf(features_match = 'same') AS same, countIf(features_match = 'differ') AS differ,"
             " countIf(complete AND predicted = class) AS right, countIf(complete AND class_now = class) AS persistence_right,"
             " countIf(complete AND class_now IN ('Good', 'Acceptable') AND class IN ('Poor', 'Bad')) AS onsets,"
@@ -102,13 +99,9 @@ class Loop:
             "released": sum(r["n"] for r in releases if r["action"] == "release"),
             "applied": sum(s["n"] for s in statuses if s["state"] in APPLIED),
             "rejected": sum(s["n"] for s in statuses if s["state"] == 2),
-            "in_force": {ap: f"{row['source_name']}/{row['version']}" for ap, row in self._named().items()},
+            "in_force": {ap: f"{SOURCES.get(row['source'], '?')}/{row['version']}" for ap, row in self.in_force().items()},
             **quality,
         }
-
-    def _named(self) -> dict[str, dict]:
-        names = {1: MODEL, 2: "online"}
-        return {ap: row | {"source_name": names.get(row["source"], "?")} for ap, row in self.in_force().items()}
 
 
 def lines(s: dict) -> str:

@@ -304,6 +304,11 @@ class ClickHouse:
     def query(self, sql: str, user: str = "admin", timeout_s: float = 60) -> str:
         return clickhouse.query(self._platform.state, self._platform.settings, sql, user, timeout_s)
 
+    def rows(self, sql: str, user: str = "admin") -> list[dict]:
+        """The answer's rows, decoded; 64-bit numbers are numbers."""
+        answer = self.query(f"{sql} FORMAT JSONEachRow SETTINGS output_format_json_quote_64bit_integers = 0", user)
+        return [json.loads(line) for line in answer.splitlines()]
+
 
 class Flink:
     def __init__(self, platform: Platform):

@@ -1,6 +1,4 @@
 """How far the data has come: one figure or two a stage, read from Kafka and ClickHouse, since a moment."""
-import json
-
 from oal_local.errors import PlatformError
 
 SAMPLE_TABLES = ("station", "station_ac", "channel", "queue", "beacon", "flow", "drop_event")
@@ -15,30 +13,27 @@ class Stages:
         self.platform, self.since_us = platform, since_us
         self._consumer = None
 
-    def _rows(self, sql: str) -> list[dict]:
-        answer = self.platform.clickhouse.query(f"{sql} FORMAT JSONEachRow SETTINGS output_format_json_quote_64bit_integers = 0")
-        return [json.loads(line) for line in answer.splitlines()]
-
     def read(self) -> dict:
         """One snapshot of all stages."""
+        rows = self.platform.clickhouse.rows
         when = f"ts >= fromUnixTimestamp64Micro({self.since_us})"
-        batch = self._rows(
+        batch = rows(
             "SELECT uniqExact(ap_id) AS aps, count() AS batches, sum(bytes) AS bytes, sum(rows) AS rows_announced, sum(ticks_missed) AS ticks_missed,"
             f" sum(ring_drops) AS ring_drops, sum(rows_dropped) AS rows_dropped, uniqExact(ap_id, boot_id, topic, seq) AS distinct_batches FROM oal.batch WHERE {when}")[0]
-        tables = {r["t"]: r["n"] for r in self._rows(" UNION ALL ".join(
+        tables = {r["t"]: r["n"] for r in rows(" UNION ALL ".join(
             f"SELECT '{t}' AS t, count() AS n FROM oal.{t} WHERE {when}" for t in TABLES))}
-        gaps = {r["kind"]: r["n"] for r in self._rows(f"SELECT kind, sum(batches) AS n FROM oal.gap WHERE {when} GROUP BY kind")}
-        label = self._rows(
+        gaps = {r["kind"]: r["n"] for r in rows(f"SELECT kind, sum(batches) AS n FROM oal.gap WHERE {when} GROUP BY kind")}
+        label = rows(
             "SELECT count() AS windows, uniqExact(ap_id, ts) AS distinct_windows, countIf(complete) AS complete,"
             f" countIf(class = 'Bad') AS bad FROM oal.label WHERE {when}")[0]
-        item = self._rows(f"SELECT count() AS items, uniqExact(ap_id, ts) AS distinct_items, countIf(complete) AS complete FROM oal.item WHERE {when}")[0]
+        item = rows(f"SELECT count() AS items, uniqExact(ap_id, ts) AS distinct_items, countIf(complete) AS complete FROM oal.item WHERE {when}")[0]
         # Windows of 1 s start every 100 ms; those that start on a full second do not overlap.
-        loss = self._rows(
+        loss = rows(
             "SELECT sum(lost_pkts) AS lost, sum(mac_lost_pkts) AS mac, sum(congestion_lost_pkts) AS congestion, sum(queue_drop_pkts) AS queue, sum(offered_pkts) AS offered"
             f" FROM oal.label WHERE {when} AND toUnixTimestamp64Micro(ts) % 1000000 = 0")[0]
-        late = self._rows(f"SELECT count() AS n FROM oal.late WHERE {when}")[0]["n"]
-        dead = self._rows(f"SELECT count() AS n FROM oal.dead_letter WHERE ts >= fromUnixTimestamp64Micro({self.since_us})")[0]["n"]
-        latency = self._rows(
+        late = rows(f"SELECT count() AS n FROM oal.late WHERE {when}")[0]["n"]
+        dead = rows(f"SELECT count() AS n FROM oal.dead_letter WHERE ts >= fromUnixTimestamp64Micro({self.since_us})")[0]["n"]
+        latency = rows(
             "SELECT quantiles(0.5, 0.99)(toUnixTimestamp64Milli(inserted_at) - toUnixTimestamp64Milli(ts)) AS q, count() AS n"
             f" FROM oal.packet WHERE {when}")[0]
         return {
@@ -61,7 +56,7 @@ class Stages:
 
         if self._consumer is None:
             self._consumer = Consumer(self.platform.kafka.client("viewer") | {"group.id": "viewer-stages", "enable.auto.commit": False})
-        done = {(r["topic"], r["p"]): r["o"] for r in self._rows(
+        done = {(r["topic"], r["p"]): r["o"] for r in self.platform.clickhouse.rows(
             "SELECT topic, kafka_partition AS p, max(kafka_offset) + 1 AS o FROM (SELECT topic, kafka_partition, kafka_offset FROM oal.batch"
             " UNION ALL SELECT topic, kafka_partition, kafka_offset FROM oal.dead_letter) GROUP BY topic, p")}
         lag = 0
