@@ -116,6 +116,16 @@ static const struct option agent_options[] = {
 	N(agent, store_interval_s, 60, 0, 86400, "s between writes of a changed bundle to flash, at least"),
 	N(agent, retry_max_s, 60, 1, 3600, "s between attempts while the service fails, at most; it begins with half a second"),
 };
+static const struct option rwnd_options[] = {
+	ENABLED(rwnd),
+	T(rwnd, mode, "shadow", false, false, "off, shadow or enforce: the most that a policy may do on this AP; shadow decides and reports, and writes nothing"),
+	T(rwnd, backend, "auto", false, false, "auto, ovs (the bridge's rewrite_rwnd action) or bpf (a tc program); auto takes ovs where it is"),
+	T(rwnd, interface, "", false, true, "bpf: Wi-Fi ports where the clients' ACKs come in; empty: those of the nl80211 sections"),
+	T(rwnd, bridge, "br-lan", false, false, "ovs: name of the bridge"),
+	T(rwnd, ovs_rundir, "/var/run/openvswitch", false, false, "ovs: folder of the bridge's management socket"),
+	T(rwnd, kill_file, "/var/run/ap-exporter.kill", false, false, "while this file exists nothing is clamped; empty: none"),
+	N(rwnd, max_flows, 256, 1, 4096, "flows clamped at once, at most"),
+};
 
 #define SECTION(t, n, hlp) \
 	{ #t, offsetof(struct config, t), sizeof(struct config_##t), offsetof(struct config, n_##t), \
@@ -132,6 +142,7 @@ static const struct section sections[] = {
 	SECTION(kafka, n_kafka, "sink: Kafka"),
 	SECTION(file, n_file, "sink: a capture file"),
 	SECTION(agent, n_agent, "pulls models from the push service, and predicts with them"),
+	SECTION(rwnd, n_rwnd, "control: lowers receive windows of flows before a queue overflows"),
 };
 #define N_SECTIONS (sizeof sections / sizeof sections[0])
 
@@ -208,7 +219,7 @@ static int open_section(void *ctx, const char *type, const char *name, char *err
 		defaults(s, r->base);
 		return 0;
 	}
-	snprintf(err, err_size, "unknown section type '%.64s'; known: exporter nl80211 qdisc packet beacon neigh replay kafka file agent", type);
+	snprintf(err, err_size, "unknown section type '%.64s'; known: exporter nl80211 qdisc packet beacon neigh replay kafka file agent rwnd", type);
 	return -EINVAL;
 }
 
@@ -321,6 +332,10 @@ static int judge(struct config *c, char *err, size_t err_size)
 	for (const char *p = c->exporter.site; c->n_agent && *p && !wrong; p++)
 		if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
 			wrong = "with a section 'agent', option 'site' has letters, digits, '.', '_' and '-' only: bundles are addressed to it";
+	if (!wrong && c->n_rwnd && strcmp(c->rwnd.mode, "off") && strcmp(c->rwnd.mode, "shadow") && strcmp(c->rwnd.mode, "enforce"))
+		wrong = "section 'rwnd': 'mode' is off, shadow or enforce";
+	if (!wrong && c->n_rwnd && strcmp(c->rwnd.backend, "auto") && strcmp(c->rwnd.backend, "ovs") && strcmp(c->rwnd.backend, "bpf"))
+		wrong = "section 'rwnd': 'backend' is auto, ovs or bpf";
 	if (!wrong && !c->n_kafka && !c->n_file)
 		wrong = "no sink: add a section 'kafka' or 'file'";
 	if (!wrong && !c->n_nl80211 && !c->n_qdisc && !c->n_packet && !c->n_beacon && !c->n_replay)

@@ -81,6 +81,18 @@ struct config_agent {
 	uint32_t wait_s, store_interval_s, retry_max_s;
 };
 
+/* What the AP may do with receive windows, and how. */
+struct config_rwnd {
+	bool enabled;
+	char mode[16]; /* off, shadow, enforce: the most that any policy may do here */
+	char backend[16]; /* auto, ovs, bpf */
+	char interface[CONFIG_FILE]; /* bpf: where clients' ACKs come in; several are joined by a comma */
+	char bridge[CONFIG_IF]; /* ovs */
+	char ovs_rundir[CONFIG_FILE];
+	char kill_file[CONFIG_FILE]; /* while it exists nothing is clamped */
+	uint32_t max_flows;
+};
+
 struct config_file {
 	bool enabled;
 	char path[CONFIG_FILE];
@@ -98,7 +110,8 @@ struct config {
 	struct config_kafka kafka;
 	struct config_file file;
 	struct config_agent agent;
-	uint32_t n_exporter, n_nl80211, n_qdisc, n_packet, n_beacon, n_neigh, n_replay, n_kafka, n_file, n_agent;
+	struct config_rwnd rwnd;
+	uint32_t n_exporter, n_nl80211, n_qdisc, n_packet, n_beacon, n_neigh, n_replay, n_kafka, n_file, n_agent, n_rwnd;
 };
 
 /*

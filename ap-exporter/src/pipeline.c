@@ -105,14 +105,14 @@ static uint64_t nominal_end(const struct pipeline *p, const struct open_batch *b
 /* Tables whose rows collectors bring, with dedup. */
 static inline bool is_state(enum oal_table_id t)
 {
-	return t <= OAL_BEACON;
+	return t <= OAL_BEACON || t == OAL_NEIGHBOUR_AP;
 }
-_Static_assert(OAL_STATION == 0 && OAL_PACKET == OAL_BEACON + 1, "the tables of the samples topic come first");
+_Static_assert(OAL_STATION == 0 && OAL_PACKET == OAL_BEACON + 1, "the first tables of the samples topic come first");
 
 /* Event tables whose rows are told apart by keys: those of one key are one run of a batch. */
 static inline bool is_keyed_event(enum oal_table_id t)
 {
-	return t == OAL_DROP_EVENT || t == OAL_DECISION || t == OAL_BUNDLE_STATUS;
+	return t == OAL_DROP_EVENT || (t >= OAL_DECISION && t <= OAL_CONTROL);
 }
 
 /* --- set-up */
@@ -180,6 +180,13 @@ static void limits(const struct pipeline *p, unsigned entities[OAL_N_TABLES], un
 	entities[OAL_DECISION] = entities[OAL_BUNDLE_STATUS] = 16;
 	rows[OAL_DECISION] = 64;
 	rows[OAL_BUNDLE_STATUS] = 32;
+	/* Every flow that is worth it, at most a few times a batch. */
+	entities[OAL_REWRITE] = p->c.max_flows < 256 ? p->c.max_flows : 256;
+	rows[OAL_REWRITE] = 512;
+	entities[OAL_CONTROL] = 4;
+	rows[OAL_CONTROL] = 8;
+	entities[OAL_NEIGHBOUR_AP] = 32;
+	rows[OAL_NEIGHBOUR_AP] = 96;
 }
 
 static void find_offsets(struct pipeline *p)

@@ -193,6 +193,54 @@ static const struct oal_column bundle_status_columns[] = {
 	{ "bytes", offsetof(struct oal_bundle_status_row, bytes), 10, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
 };
 
+static const struct oal_column rewrite_columns[] = {
+	{ "flow_id", offsetof(struct oal_rewrite_row, flow_id), 3, OAL_KEY, OAL_T_U64, 8, 0, false, -1 },
+	{ "backend", offsetof(struct oal_rewrite_row, backend), 4, OAL_KEY, OAL_T_U8, 1, 0, false, -1 },
+	{ "tick", offsetof(struct oal_rewrite_row, tick), 5, OAL_TICK, OAL_T_U32, 4, 0, false, -1 },
+	{ "mac", offsetof(struct oal_rewrite_row, mac), 6, OAL_VALUE, OAL_T_MAC, 8, 0, false, -1 },
+	{ "bundle", offsetof(struct oal_rewrite_row, bundle), 7, OAL_VALUE, OAL_T_U64, 8, 0, false, -1 },
+	{ "class", offsetof(struct oal_rewrite_row, class), 8, OAL_VALUE, OAL_T_U8, 1, 0, false, -1 },
+	{ "reason", offsetof(struct oal_rewrite_row, reason), 9, OAL_VALUE, OAL_T_U8, 1, 0, false, -1 },
+	{ "capacity_kbps", offsetof(struct oal_rewrite_row, capacity_kbps), 10, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+	{ "share_kbps", offsetof(struct oal_rewrite_row, share_kbps), 11, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+	{ "rate_kbps", offsetof(struct oal_rewrite_row, rate_kbps), 12, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+	{ "cwnd_bytes", offsetof(struct oal_rewrite_row, cwnd_bytes), 13, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+	{ "queue_us", offsetof(struct oal_rewrite_row, queue_us), 14, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+	{ "window_bytes", offsetof(struct oal_rewrite_row, window_bytes), 15, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+};
+
+static const struct oal_column control_columns[] = {
+	{ "backend", offsetof(struct oal_control_row, backend), 3, OAL_KEY, OAL_T_U8, 1, 0, false, -1 },
+	{ "tick", offsetof(struct oal_control_row, tick), 4, OAL_TICK, OAL_T_U32, 4, 0, false, -1 },
+	{ "mode", offsetof(struct oal_control_row, mode), 5, OAL_STATE, OAL_T_U8, 1, 0, false, -1 },
+	{ "killed", offsetof(struct oal_control_row, killed), 6, OAL_STATE, OAL_T_U8, 1, 0, false, -1 },
+	{ "clamps", offsetof(struct oal_control_row, clamps), 7, OAL_GAUGE, OAL_T_U32, 4, 0, false, -1 },
+	{ "capacity_kbps", offsetof(struct oal_control_row, capacity_kbps), 8, OAL_GAUGE, OAL_T_U32, 4, 0, false, -1 },
+	{ "queue_us", offsetof(struct oal_control_row, queue_us), 9, OAL_GAUGE, OAL_T_U32, 4, 0, false, -1 },
+	{ "steps", offsetof(struct oal_control_row, steps), 10, OAL_COUNTER, OAL_T_U64, 8, 64, false, -1 },
+	{ "sets", offsetof(struct oal_control_row, sets), 11, OAL_COUNTER, OAL_T_U64, 8, 64, false, -1 },
+	{ "set_errors", offsetof(struct oal_control_row, set_errors), 12, OAL_COUNTER, OAL_T_U64, 8, 64, false, -1 },
+	{ "releases", offsetof(struct oal_control_row, releases), 13, OAL_COUNTER, OAL_T_U64, 8, 64, false, -1 },
+	{ "guard_reverts", offsetof(struct oal_control_row, guard_reverts), 14, OAL_COUNTER, OAL_T_U64, 8, 64, false, -1 },
+	{ "acks_seen", offsetof(struct oal_control_row, acks_seen), 15, OAL_COUNTER, OAL_T_U64, 8, 64, false, -1 },
+	{ "acks_clamped", offsetof(struct oal_control_row, acks_clamped), 16, OAL_COUNTER, OAL_T_U64, 8, 64, false, -1 },
+	{ "acks_skipped", offsetof(struct oal_control_row, acks_skipped), 17, OAL_COUNTER, OAL_T_U64, 8, 64, false, -1 },
+	{ "step_max_ns", offsetof(struct oal_control_row, step_max_ns), 18, OAL_GAUGE, OAL_T_U32, 4, 0, false, -1 },
+};
+
+static const struct oal_column neighbour_ap_columns[] = {
+	{ "neighbour", offsetof(struct oal_neighbour_ap_row, neighbour), 3, OAL_KEY, OAL_T_U64, 8, 0, false, -1 },
+	{ "frequency_mhz", offsetof(struct oal_neighbour_ap_row, frequency_mhz), 4, OAL_KEY, OAL_T_U16, 2, 0, false, -1 },
+	{ "tick", offsetof(struct oal_neighbour_ap_row, tick), 5, OAL_TICK, OAL_T_U32, 4, 0, false, -1 },
+	{ "stations", offsetof(struct oal_neighbour_ap_row, stations), 6, OAL_GAUGE, OAL_T_U16, 2, 0, true, -1 },
+	{ "tx_kbps", offsetof(struct oal_neighbour_ap_row, tx_kbps), 7, OAL_GAUGE, OAL_T_U32, 4, 0, true, -1 },
+	{ "tx_airtime_permille", offsetof(struct oal_neighbour_ap_row, tx_airtime_permille), 8, OAL_GAUGE, OAL_T_U16, 2, 0, true, -1 },
+	{ "busy_permille", offsetof(struct oal_neighbour_ap_row, busy_permille), 9, OAL_GAUGE, OAL_T_U16, 2, 0, true, -1 },
+	{ "loss_permille", offsetof(struct oal_neighbour_ap_row, loss_permille), 10, OAL_GAUGE, OAL_T_U16, 2, 0, true, -1 },
+	{ "backlog_bytes", offsetof(struct oal_neighbour_ap_row, backlog_bytes), 11, OAL_GAUGE, OAL_T_U32, 4, 0, true, -1 },
+	{ "age_ms", offsetof(struct oal_neighbour_ap_row, age_ms), 12, OAL_GAUGE, OAL_T_U32, 4, 0, false, -1 },
+};
+
 const struct oal_table oal_tables[OAL_N_TABLES] = {
 	{ "station", 0, 0, 2, false, sizeof(struct oal_station_row), 30, 2, 16384, 512, station_columns },
 	{ "station_ac", 1, 0, 3, false, sizeof(struct oal_station_ac_row), 16, 3, 32768, 1024, station_ac_columns },
@@ -205,6 +253,9 @@ const struct oal_table oal_tables[OAL_N_TABLES] = {
 	{ "health", 8, 2, 2, true, sizeof(struct oal_health_row), 25, 1, 1024, 64, health_columns },
 	{ "decision", 9, 2, 3, true, sizeof(struct oal_decision_row), 12, 3, 1024, 64, decision_columns },
 	{ "bundle_status", 10, 2, 4, true, sizeof(struct oal_bundle_status_row), 8, 3, 256, 64, bundle_status_columns },
+	{ "rewrite", 11, 2, 5, true, sizeof(struct oal_rewrite_row), 13, 2, 4096, 512, rewrite_columns },
+	{ "control", 12, 2, 6, true, sizeof(struct oal_control_row), 16, 1, 1024, 64, control_columns },
+	{ "neighbour_ap", 13, 0, 7, false, sizeof(struct oal_neighbour_ap_row), 10, 2, 4096, 256, neighbour_ap_columns },
 };
 
 const char *const oal_topic_names[OAL_N_TOPICS] = { "ap.samples.v1", "ap.packets.v1", "ap.events.v1" };

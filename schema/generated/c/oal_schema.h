@@ -32,7 +32,7 @@ enum oal_bundle_reason { OAL_BUNDLE_REASON_NONE, OAL_BUNDLE_REASON_OVERSIZED, OA
 enum oal_topic { OAL_TOPIC_SAMPLES, OAL_TOPIC_PACKETS, OAL_TOPIC_EVENTS, OAL_N_TOPICS };
 enum oal_kind { OAL_KEY = 1, OAL_TICK, OAL_TIME_US, OAL_GAUGE, OAL_COUNTER, OAL_STATE, OAL_VALUE };
 enum oal_type { OAL_T_U8 = 1, OAL_T_U16, OAL_T_U32, OAL_T_U64, OAL_T_I8, OAL_T_I16, OAL_T_I32, OAL_T_I64, OAL_T_MAC, OAL_T_NAME, OAL_T_FLOW };
-enum oal_table_id { OAL_STATION, OAL_STATION_AC, OAL_CHANNEL, OAL_QUEUE, OAL_BEACON, OAL_PACKET, OAL_FLOW, OAL_DROP_EVENT, OAL_HEALTH, OAL_DECISION, OAL_BUNDLE_STATUS, OAL_N_TABLES };
+enum oal_table_id { OAL_STATION, OAL_STATION_AC, OAL_CHANNEL, OAL_QUEUE, OAL_BEACON, OAL_PACKET, OAL_FLOW, OAL_DROP_EVENT, OAL_HEALTH, OAL_DECISION, OAL_BUNDLE_STATUS, OAL_REWRITE, OAL_CONTROL, OAL_NEIGHBOUR_AP, OAL_N_TABLES };
 
 enum oal_header_field {
 	OAL_HEADER_AP_ID = 1,
@@ -508,6 +508,108 @@ enum {
 	OAL_BUNDLE_STATUS_REASON,
 	OAL_BUNDLE_STATUS_BYTES,
 	OAL_BUNDLE_STATUS_N_COLUMNS
+};
+
+/* A window that was set, changed by more than an eighth, or given up, and why. Renewals of the same window are not rows. */
+struct oal_rewrite_row {
+	uint32_t absent; /* bit i: the i-th optional column was not to be had */
+	uint64_t flow_id; /* Flow: 64-bit FNV-1a as in FlowDictionary, without the highest bit */
+	uint8_t backend; /* What carries it out: policy.rewrite_backends (1 shadow: nothing was written) */
+	uint32_t tick; /* Tick at which it happened [tick] */
+	uint64_t mac; /* Station that carries the flow; 0 while unknown */
+	uint64_t bundle; /* Bundle whose policy says so: first 8 bytes of its hash, big-endian, without the highest bit */
+	uint8_t class; /* Predicted class at that moment: 0 Good … 3 Bad; 255: none */
+	uint8_t reason; /* Why: policy.rewrite_reasons */
+	uint32_t capacity_kbps; /* Capacity C(t) of the access point that was divided [kbit/s] */
+	uint32_t share_kbps; /* The flow's share of it [kbit/s] */
+	uint32_t rate_kbps; /* The flow's delivery rate [kbit/s] */
+	uint32_t cwnd_bytes; /* The sender's congestion window as estimated [B] */
+	uint32_t queue_us; /* Standing queue at that moment [us] */
+	uint32_t window_bytes; /* Window that ACKs carry from here on, at most; 0: the clamp was given up [B] */
+};
+enum {
+	OAL_REWRITE_FLOW_ID,
+	OAL_REWRITE_BACKEND,
+	OAL_REWRITE_TICK,
+	OAL_REWRITE_MAC,
+	OAL_REWRITE_BUNDLE,
+	OAL_REWRITE_CLASS,
+	OAL_REWRITE_REASON,
+	OAL_REWRITE_CAPACITY_KBPS,
+	OAL_REWRITE_SHARE_KBPS,
+	OAL_REWRITE_RATE_KBPS,
+	OAL_REWRITE_CWND_BYTES,
+	OAL_REWRITE_QUEUE_US,
+	OAL_REWRITE_WINDOW_BYTES,
+	OAL_REWRITE_N_COLUMNS
+};
+
+/* The control's and the rewrite's own counters, once a second while a policy is in force. They run since the exporter's start. */
+struct oal_control_row {
+	uint32_t absent; /* bit i: the i-th optional column was not to be had */
+	uint8_t backend; /* Backend: policy.rewrite_backends */
+	uint32_t tick; /* Tick of the sample [tick] */
+	uint8_t mode; /* What is in force: 0 off, 1 shadow, 2 enforce; the least of policy, AP and kill switch */
+	uint8_t killed; /* 1: a kill switch is on (push service's or the AP's) */
+	uint32_t clamps; /* Flows clamped now */
+	uint32_t capacity_kbps; /* Capacity C(t) in use now; 0 unknown [kbit/s] */
+	uint32_t queue_us; /* Standing queue now [us] */
+	uint64_t steps; /* Steps of the control law */
+	uint64_t sets; /* Windows set or changed, and renewed */
+	uint64_t set_errors; /* Of these, those that the backend refused or that failed */
+	uint64_t releases; /* Clamps given up */
+	uint64_t guard_reverts; /* Times that the guard took all clamps back */
+	uint64_t acks_seen; /* ACKs seen by the data path, where it counts them (bpf); 0 elsewhere [pkt] */
+	uint64_t acks_clamped; /* ACKs whose window it lowered [pkt] */
+	uint64_t acks_skipped; /* ACKs that it left alone although their flow was clamped [pkt] */
+	uint32_t step_max_ns; /* Longest step of the control law in this second [ns] */
+};
+enum {
+	OAL_CONTROL_BACKEND,
+	OAL_CONTROL_TICK,
+	OAL_CONTROL_MODE,
+	OAL_CONTROL_KILLED,
+	OAL_CONTROL_CLAMPS,
+	OAL_CONTROL_CAPACITY_KBPS,
+	OAL_CONTROL_QUEUE_US,
+	OAL_CONTROL_STEPS,
+	OAL_CONTROL_SETS,
+	OAL_CONTROL_SET_ERRORS,
+	OAL_CONTROL_RELEASES,
+	OAL_CONTROL_GUARD_REVERTS,
+	OAL_CONTROL_ACKS_SEEN,
+	OAL_CONTROL_ACKS_CLAMPED,
+	OAL_CONTROL_ACKS_SKIPPED,
+	OAL_CONTROL_STEP_MAX_NS,
+	OAL_CONTROL_N_COLUMNS
+};
+
+/* Access points of the same site on the same channel, as the platform told this one (topic ap.neighbours.v1). */
+struct oal_neighbour_ap_row {
+	uint32_t absent; /* bit i: the i-th optional column was not to be had */
+	uint64_t neighbour; /* The neighbour: 64-bit FNV-1a over its ap_id, without the highest bit */
+	uint16_t frequency_mhz; /* Its channel [MHz] */
+	uint32_t tick; /* Tick at which it was told [tick] */
+	uint16_t stations; /* Stations that had traffic in the second that this is about */
+	uint32_t tx_kbps; /* Down-link rate [kbit/s] */
+	uint16_t tx_airtime_permille; /* Share of the air that it transmitted in [permille] */
+	uint16_t busy_permille; /* Share of the air that it saw busy [permille] */
+	uint16_t loss_permille; /* Congestion-loss ratio [permille] */
+	uint32_t backlog_bytes; /* Backlog of its queues [B] */
+	uint32_t age_ms; /* Age of these figures when they were told [ms] */
+};
+enum {
+	OAL_NEIGHBOUR_AP_NEIGHBOUR,
+	OAL_NEIGHBOUR_AP_FREQUENCY_MHZ,
+	OAL_NEIGHBOUR_AP_TICK,
+	OAL_NEIGHBOUR_AP_STATIONS,
+	OAL_NEIGHBOUR_AP_TX_KBPS,
+	OAL_NEIGHBOUR_AP_TX_AIRTIME_PERMILLE,
+	OAL_NEIGHBOUR_AP_BUSY_PERMILLE,
+	OAL_NEIGHBOUR_AP_LOSS_PERMILLE,
+	OAL_NEIGHBOUR_AP_BACKLOG_BYTES,
+	OAL_NEIGHBOUR_AP_AGE_MS,
+	OAL_NEIGHBOUR_AP_N_COLUMNS
 };
 
 #endif

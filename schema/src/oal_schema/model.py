@@ -249,8 +249,11 @@ def load() -> Schema:
             order = [c.kind == "KEY" for c in columns]
             if order != sorted(order, reverse=True):
                 raise SchemaError(f"{name}: KEY columns come first")
-            tables.append(Table(options.name, len(tables), topic, fd.number, options.event, options.max_rows, options.max_runs, tuple(columns),
+            tables.append(Table(options.name, options.id, topic, fd.number, options.event, options.max_rows, options.max_runs, tuple(columns),
                                 comments.get((4, index), "").rstrip(".")))
+    tables.sort(key=lambda t: t.id)
+    if [t.id for t in tables] != list(range(len(tables))):
+        raise SchemaError(f"tables: ids {[t.id for t in tables]}; 0, 1, 2, … each once")
     header, hc, hi = messages["Header"]
     flows = messages["FlowDictionary"][0]
     settings = yaml.safe_load((ROOT / "settings.yaml").read_text())

@@ -665,8 +665,173 @@ public final class Tables {
     private BundleStatus() {}
   }
 
+  /** A window that was set, changed by more than an eighth, or given up, and why. Renewals of the same window are not rows. */
+  public static final TableSpec REWRITE =
+      new TableSpec(
+          "rewrite", 11, Topic.EVENTS, 5, true, 4096, 512, 2,
+          List.of(
+              new ColumnSpec("flow_id", 0, 3, Kind.KEY, Type.U64, 0, false, -1),
+              new ColumnSpec("backend", 1, 4, Kind.KEY, Type.U8, 0, false, -1),
+              new ColumnSpec("tick", 2, 5, Kind.TICK, Type.U32, 0, false, -1),
+              new ColumnSpec("mac", 3, 6, Kind.VALUE, Type.MAC, 0, false, -1),
+              new ColumnSpec("bundle", 4, 7, Kind.VALUE, Type.U64, 0, false, -1),
+              new ColumnSpec("class", 5, 8, Kind.VALUE, Type.U8, 0, false, -1),
+              new ColumnSpec("reason", 6, 9, Kind.VALUE, Type.U8, 0, false, -1),
+              new ColumnSpec("capacity_kbps", 7, 10, Kind.VALUE, Type.U32, 0, false, -1),
+              new ColumnSpec("share_kbps", 8, 11, Kind.VALUE, Type.U32, 0, false, -1),
+              new ColumnSpec("rate_kbps", 9, 12, Kind.VALUE, Type.U32, 0, false, -1),
+              new ColumnSpec("cwnd_bytes", 10, 13, Kind.VALUE, Type.U32, 0, false, -1),
+              new ColumnSpec("queue_us", 11, 14, Kind.VALUE, Type.U32, 0, false, -1),
+              new ColumnSpec("window_bytes", 12, 15, Kind.VALUE, Type.U32, 0, false, -1)),
+          List.of(
+              new ClickHouseColumn("ap_id", "LowCardinality(String)"),
+              new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
+              new ClickHouseColumn("boot_id", "UInt64"),
+              new ClickHouseColumn("batch_seq", "UInt64"),
+              new ClickHouseColumn("flow_id", "UInt64"),
+              new ClickHouseColumn("backend", "UInt8"),
+              new ClickHouseColumn("mac", "UInt64"),
+              new ClickHouseColumn("bundle", "UInt64"),
+              new ClickHouseColumn("class", "UInt8"),
+              new ClickHouseColumn("reason", "UInt8"),
+              new ClickHouseColumn("capacity_kbps", "UInt32"),
+              new ClickHouseColumn("share_kbps", "UInt32"),
+              new ClickHouseColumn("rate_kbps", "UInt32"),
+              new ClickHouseColumn("cwnd_bytes", "UInt32"),
+              new ClickHouseColumn("queue_us", "UInt32"),
+              new ClickHouseColumn("window_bytes", "UInt32")));
+
+  /** Column indices of rewrite. */
+  public static final class Rewrite {
+    public static final int FLOW_ID = 0;
+    public static final int BACKEND = 1;
+    public static final int TICK = 2;
+    public static final int MAC = 3;
+    public static final int BUNDLE = 4;
+    public static final int CLASS = 5;
+    public static final int REASON = 6;
+    public static final int CAPACITY_KBPS = 7;
+    public static final int SHARE_KBPS = 8;
+    public static final int RATE_KBPS = 9;
+    public static final int CWND_BYTES = 10;
+    public static final int QUEUE_US = 11;
+    public static final int WINDOW_BYTES = 12;
+
+    private Rewrite() {}
+  }
+
+  /** The control's and the rewrite's own counters, once a second while a policy is in force. They run since the exporter's start. */
+  public static final TableSpec CONTROL =
+      new TableSpec(
+          "control", 12, Topic.EVENTS, 6, true, 1024, 64, 1,
+          List.of(
+              new ColumnSpec("backend", 0, 3, Kind.KEY, Type.U8, 0, false, -1),
+              new ColumnSpec("tick", 1, 4, Kind.TICK, Type.U32, 0, false, -1),
+              new ColumnSpec("mode", 2, 5, Kind.STATE, Type.U8, 0, false, -1),
+              new ColumnSpec("killed", 3, 6, Kind.STATE, Type.U8, 0, false, -1),
+              new ColumnSpec("clamps", 4, 7, Kind.GAUGE, Type.U32, 0, false, -1),
+              new ColumnSpec("capacity_kbps", 5, 8, Kind.GAUGE, Type.U32, 0, false, -1),
+              new ColumnSpec("queue_us", 6, 9, Kind.GAUGE, Type.U32, 0, false, -1),
+              new ColumnSpec("steps", 7, 10, Kind.COUNTER, Type.U64, 64, false, -1),
+              new ColumnSpec("sets", 8, 11, Kind.COUNTER, Type.U64, 64, false, -1),
+              new ColumnSpec("set_errors", 9, 12, Kind.COUNTER, Type.U64, 64, false, -1),
+              new ColumnSpec("releases", 10, 13, Kind.COUNTER, Type.U64, 64, false, -1),
+              new ColumnSpec("guard_reverts", 11, 14, Kind.COUNTER, Type.U64, 64, false, -1),
+              new ColumnSpec("acks_seen", 12, 15, Kind.COUNTER, Type.U64, 64, false, -1),
+              new ColumnSpec("acks_clamped", 13, 16, Kind.COUNTER, Type.U64, 64, false, -1),
+              new ColumnSpec("acks_skipped", 14, 17, Kind.COUNTER, Type.U64, 64, false, -1),
+              new ColumnSpec("step_max_ns", 15, 18, Kind.GAUGE, Type.U32, 0, false, -1)),
+          List.of(
+              new ClickHouseColumn("ap_id", "LowCardinality(String)"),
+              new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
+              new ClickHouseColumn("boot_id", "UInt64"),
+              new ClickHouseColumn("batch_seq", "UInt64"),
+              new ClickHouseColumn("backend", "UInt8"),
+              new ClickHouseColumn("mode", "UInt8"),
+              new ClickHouseColumn("killed", "UInt8"),
+              new ClickHouseColumn("clamps", "UInt32"),
+              new ClickHouseColumn("capacity_kbps", "UInt32"),
+              new ClickHouseColumn("queue_us", "UInt32"),
+              new ClickHouseColumn("steps", "UInt64"),
+              new ClickHouseColumn("sets", "UInt64"),
+              new ClickHouseColumn("set_errors", "UInt64"),
+              new ClickHouseColumn("releases", "UInt64"),
+              new ClickHouseColumn("guard_reverts", "UInt64"),
+              new ClickHouseColumn("acks_seen", "UInt64"),
+              new ClickHouseColumn("acks_clamped", "UInt64"),
+              new ClickHouseColumn("acks_skipped", "UInt64"),
+              new ClickHouseColumn("step_max_ns", "UInt32")));
+
+  /** Column indices of control. */
+  public static final class Control {
+    public static final int BACKEND = 0;
+    public static final int TICK = 1;
+    public static final int MODE = 2;
+    public static final int KILLED = 3;
+    public static final int CLAMPS = 4;
+    public static final int CAPACITY_KBPS = 5;
+    public static final int QUEUE_US = 6;
+    public static final int STEPS = 7;
+    public static final int SETS = 8;
+    public static final int SET_ERRORS = 9;
+    public static final int RELEASES = 10;
+    public static final int GUARD_REVERTS = 11;
+    public static final int ACKS_SEEN = 12;
+    public static final int ACKS_CLAMPED = 13;
+    public static final int ACKS_SKIPPED = 14;
+    public static final int STEP_MAX_NS = 15;
+
+    private Control() {}
+  }
+
+  /** Access points of the same site on the same channel, as the platform told this one (topic ap.neighbours.v1). */
+  public static final TableSpec NEIGHBOUR_AP =
+      new TableSpec(
+          "neighbour_ap", 13, Topic.SAMPLES, 7, false, 4096, 256, 2,
+          List.of(
+              new ColumnSpec("neighbour", 0, 3, Kind.KEY, Type.U64, 0, false, -1),
+              new ColumnSpec("frequency_mhz", 1, 4, Kind.KEY, Type.U16, 0, false, -1),
+              new ColumnSpec("tick", 2, 5, Kind.TICK, Type.U32, 0, false, -1),
+              new ColumnSpec("stations", 3, 6, Kind.GAUGE, Type.U16, 0, true, -1),
+              new ColumnSpec("tx_kbps", 4, 7, Kind.GAUGE, Type.U32, 0, true, -1),
+              new ColumnSpec("tx_airtime_permille", 5, 8, Kind.GAUGE, Type.U16, 0, true, -1),
+              new ColumnSpec("busy_permille", 6, 9, Kind.GAUGE, Type.U16, 0, true, -1),
+              new ColumnSpec("loss_permille", 7, 10, Kind.GAUGE, Type.U16, 0, true, -1),
+              new ColumnSpec("backlog_bytes", 8, 11, Kind.GAUGE, Type.U32, 0, true, -1),
+              new ColumnSpec("age_ms", 9, 12, Kind.GAUGE, Type.U32, 0, false, -1)),
+          List.of(
+              new ClickHouseColumn("ap_id", "LowCardinality(String)"),
+              new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
+              new ClickHouseColumn("boot_id", "UInt64"),
+              new ClickHouseColumn("batch_seq", "UInt64"),
+              new ClickHouseColumn("neighbour", "UInt64"),
+              new ClickHouseColumn("frequency_mhz", "UInt16"),
+              new ClickHouseColumn("stations", "UInt16"),
+              new ClickHouseColumn("tx_kbps", "UInt32"),
+              new ClickHouseColumn("tx_airtime_permille", "UInt16"),
+              new ClickHouseColumn("busy_permille", "UInt16"),
+              new ClickHouseColumn("loss_permille", "UInt16"),
+              new ClickHouseColumn("backlog_bytes", "UInt32"),
+              new ClickHouseColumn("age_ms", "UInt32")));
+
+  /** Column indices of neighbour_ap. */
+  public static final class NeighbourAp {
+    public static final int NEIGHBOUR = 0;
+    public static final int FREQUENCY_MHZ = 1;
+    public static final int TICK = 2;
+    public static final int STATIONS = 3;
+    public static final int TX_KBPS = 4;
+    public static final int TX_AIRTIME_PERMILLE = 5;
+    public static final int BUSY_PERMILLE = 6;
+    public static final int LOSS_PERMILLE = 7;
+    public static final int BACKLOG_BYTES = 8;
+    public static final int AGE_MS = 9;
+
+    private NeighbourAp() {}
+  }
+
   public static final List<TableSpec> ALL =
-      List.of(STATION, STATION_AC, CHANNEL, QUEUE, BEACON, PACKET, FLOW, DROP_EVENT, HEALTH, DECISION, BUNDLE_STATUS);
+      List.of(STATION, STATION_AC, CHANNEL, QUEUE, BEACON, PACKET, FLOW, DROP_EVENT, HEALTH, DECISION, BUNDLE_STATUS, REWRITE, CONTROL, NEIGHBOUR_AP);
 
   private Tables() {}
 }

@@ -1,0 +1,13 @@
+    `ap_id` LowCardinality(String) COMMENT 'Access point' CODEC(ZSTD(1)),
+    `ts` DateTime64(6, 'UTC') COMMENT 'Time of the row, the AP\'s clock' CODEC(Delta(8), ZSTD(1)),
+    `boot_id` UInt64 COMMENT 'Incarnation of the exporter; counters restart with it' CODEC(ZSTD(1)),
+    `batch_seq` UInt64 COMMENT 'Sequence number of the batch that brought the row' CODEC(Delta(8), ZSTD(1)),
+    `neighbour` UInt64 COMMENT 'The neighbour: 64-bit FNV-1a over its ap_id, without the highest bit' CODEC(ZSTD(1)),
+    `frequency_mhz` UInt16 COMMENT 'Its channel [MHz]' CODEC(ZSTD(1)),
+    `stations` UInt16 COMMENT 'Stations that had traffic in the second that this is about' CODEC(T64, ZSTD(1)),
+    `tx_kbps` UInt32 COMMENT 'Down-link rate [kbit/s]' CODEC(T64, ZSTD(1)),
+    `tx_airtime_permille` UInt16 COMMENT 'Share of the air that it transmitted in [permille]' CODEC(T64, ZSTD(1)),
+    `busy_permille` UInt16 COMMENT 'Share of the air that it saw busy [permille]' CODEC(T64, ZSTD(1)),
+    `loss_permille` UInt16 COMMENT 'Congestion-loss ratio [permille]' CODEC(T64, ZSTD(1)),
+    `backlog_bytes` UInt32 COMMENT 'Backlog of its queues [B]' CODEC(T64, ZSTD(1)),
+    `age_ms` UInt32 COMMENT 'Age of these figures when they were told [ms]' CODEC(T64, ZSTD(1))
