@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import emit_c, emit_java, emit_text
+from . import emit_c, emit_java, emit_policy, emit_text
 from .model import ROOT, load
 from .program_file import to_bytes
 
@@ -22,6 +22,9 @@ def outputs() -> dict[str, bytes]:
         "c/oal_schema.c": emit_c.source(s),
         "c/oal_features.h": emit_c.features_header(s),
         "c/oal_features.c": emit_c.features_source(s),
+        "c/oal_policy.h": emit_policy.c_header(s.policy),
+        "c/oal_policy.c": emit_policy.c_source(s.policy),
+        "policy.schema.json": emit_policy.json_schema(s.policy),
         "python/oal_tables.py": emit_text.python_dtypes(s),
         "schema.json": emit_text.schema_json(s),
         "reference.md": emit_text.reference(s),

@@ -1,4 +1,4 @@
-"""The contract as Python objects, read from the `.proto` files, `settings.yaml`, `stream_tables.yaml` and `features/*.yaml`.
+"""The contract as Python objects, read from the `.proto` files, `settings.yaml`, `policy.yaml`, `stream_tables.yaml` and `features/*.yaml`.
 
 Everything generated is derived from `load()`; nothing else reads those files.
 """
@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
+
+from . import policy_list
 
 ROOT = Path(__file__).resolve().parents[2]
 PROTO = ROOT / "proto"
@@ -159,6 +161,7 @@ class Schema:
     flow_dictionary: list[tuple[str, int]]
     settings: dict
     stream_tables: dict
+    policy: dict  #: policy.yaml, with field numbers
     programs: list[Program] = field(default_factory=list)
 
     def table(self, name: str) -> Table:
@@ -258,8 +261,12 @@ def load() -> Schema:
     flows = messages["FlowDictionary"][0]
     settings = yaml.safe_load((ROOT / "settings.yaml").read_text())
     stream_tables = yaml.safe_load((ROOT / "stream_tables.yaml").read_text())
+    try:
+        policy = policy_list.read((ROOT / "policy.yaml").read_text(), [(f.name, f.number) for f in messages["Policy"][0].field])
+    except policy_list.PolicyListError as e:
+        raise SchemaError(str(e)) from None
     schema = Schema(tables, [(f.name, f.number, hc.get((4, hi, 2, j), "")) for j, f in enumerate(header.field)],
-                    [(f.name, f.number) for f in flows.field], settings, stream_tables)
+                    [(f.name, f.number) for f in flows.field], settings, stream_tables, policy)
     for path in sorted((ROOT / "features").glob("*.yaml")):
         schema.programs.append(compile_program(schema, yaml.safe_load(path.read_text()), path.name))
     return schema
