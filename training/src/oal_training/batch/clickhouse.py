@@ -57,7 +57,8 @@ def _where(ap, site, begin_us, end_us) -> tuple[str, dict]:
     return " AND ".join(terms), values
 
 
-def _columns(table: pa.Table) -> dict[str, np.ndarray]:
+def columns_of(table: pa.Table) -> dict[str, np.ndarray]:
+    """Columns of rows of `item`; their features as one matrix, of as many as the newest row has."""
     lists = table["features"].combine_chunks()
     lengths = lists.value_lengths().to_numpy()
     n = int(lengths[0])
@@ -88,7 +89,7 @@ def read(connection: Connection, ap: str | None = None, site: str | None = None,
         raise TrainingError(f"ClickHouse refused the query: {str(error).splitlines()[0]}") from None
     finally:
         client.close()
-    columns = _columns(table)
+    columns = columns_of(table)
     content = hashlib.sha256()
     for name in sorted(columns):
         content.update(np.ascontiguousarray(columns[name].astype(str) if columns[name].dtype == object else columns[name]).tobytes())

@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 from oal_schema.settings import settings
 
-from oal_training.batch.clickhouse import MAX_ITEMS, Connection, _columns
+from oal_training.batch.clickhouse import MAX_ITEMS, Connection, columns_of
 from oal_training.errors import TrainingError
 from oal_training.window import capture, dataset
 from oal_training.window.sender import WANTED
@@ -58,7 +58,7 @@ def fetch(connection: Connection, ap: str, begin_us: int, end_us: int) -> dict[s
         raise TrainingError(f"ClickHouse has no rows of {', '.join(empty)} for AP {ap} in that time" +
                             ("; the sender's side comes from oal-sniffer (lab/README.md) with --brokers" if "sender_tcp" in empty else ""))
     tables = {name: {c: table[c].to_numpy(zero_copy_only=False) for c in table.column_names} for name, table in found.items() if name != "item"}
-    return tables | {"item": _columns(found["item"])}
+    return tables | {"item": columns_of(found["item"])}
 
 
 def build(connection: Connection, ap: str, begin_us: int, end_us: int, log=print) -> tuple[dict[str, np.ndarray], dict]:
