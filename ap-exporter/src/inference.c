@@ -37,6 +37,7 @@ struct inference {
 	atomic_uint status_in, status_out;
 	struct retired retired[RETIRED_ROOM];
 	atomic_uint retired_in, retired_out;
+	struct agent_flags flags;
 };
 
 int candidate_features_new(struct candidate_features **out, const struct pipeline *p, const struct oal_feature_program *program)
@@ -263,6 +264,11 @@ void inference_stats(const struct inference *f, struct inference_stats *out)
 const struct pipeline *inference_pipeline(const struct inference *f)
 {
 	return f->pipeline;
+}
+
+struct agent_flags *inference_flags(struct inference *f)
+{
+	return &f->flags;
 }
 
 void inference_offer(struct inference *f, struct candidate *c)

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent_flags.h"
 #include "bundle.h"
 #include "oal_features.h"
 #include "oal_schema.h"
@@ -66,6 +67,8 @@ void inference_offer(struct inference *, struct candidate *c);
 bool inference_status(struct inference *, const struct oal_bundle_status_row *);
 /* Frees what is out of use. */
 void inference_reclaim(struct inference *);
+/* The kill switch, and what else the service says of this AP: written by the agent's thread. Any thread; lives as long as `f`. */
+struct agent_flags *inference_flags(struct inference *);
 /* The bundle in force; NULL before the first. Any thread; it is valid until the agent's thread next reclaims. */
 const struct candidate *inference_in_force(const struct inference *);
 
