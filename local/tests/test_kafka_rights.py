@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from oal_local.paths import SOURCE, python
 
 AP_TOPICS = ("ap.samples.v1", "ap.packets.v1", "ap.events.v1")
-OTHER_TOPICS = ("training.items.v1", "ap.bundles.v1", "dead.letters.v1", "platform.events.v1")
+OTHER_TOPICS = ("training.items.v1", "ap.bundles.v1", "dead.letters.v1", "platform.events.v1", "ap.neighbours.v1")
 
 
 def write(options: dict, topic: str):
@@ -93,6 +93,12 @@ def test_an_ap_cannot_join_a_consumer_group(ap):
 
 def test_stream_jobs_cannot_write_what_aps_write(platform):
     assert write(platform.kafka.client("stream-jobs"), "ap.samples.v1").code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+
+
+def test_the_push_service_reads_what_stream_jobs_write_of_neighbours(platform):
+    assert write(platform.kafka.client("stream-jobs"), "ap.neighbours.v1") is None
+    read(platform.kafka.client("deploy"), "ap.neighbours.v1", "deploy-test")
+    assert write(platform.kafka.client("deploy"), "ap.neighbours.v1").code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
 
 
 def test_a_trainer_reads_items_and_nothing_else(platform):
