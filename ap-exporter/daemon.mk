@@ -32,7 +32,7 @@ bench-tick: $(B)/bench_tick
 	@python3 bench/tick.py $< $(B) $(RESULTS)/ap-exporter-tick.json
 
 # librdkafka with the options of openwrt/libs/librdkafka, libcurl with HTTPS alone, and OpenSSL, linked statically: what an AP runs.
-$(B)/ap-exporter.static: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*.h) bench/librdkafka.sh bench/libcurl.sh
+$(B)/ap-exporter.static: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*.h) bench/librdkafka.sh bench/libcurl.sh bench/static_library.sh
 	@mkdir -p $(@D); lib=$$(bench/librdkafka.sh) && curl=$$(bench/libcurl.sh) && $(CC) -std=c11 -D_GNU_SOURCE -DHAVE_KAFKA -DHAVE_AGENT -DHAVE_OPENSSL \
 	  -Wno-deprecated-declarations -Isrc -I$(GEN) -I$$lib/include -I$$curl/include -Os \
 	  -ffunction-sections -fdata-sections -Wl,--gc-sections -static -s -o $@ $(filter %.c,$^) $$lib/librdkafka.a $$curl/libcurl.a -lssl -lcrypto -lm -lpthread 2>$(B)/static.log || \

@@ -20,8 +20,7 @@ class ReplayFleet:
     def __init__(self, platform):
         mark = secrets.token_hex(3)  # another run on the same platform has other names
         sections = [(kind, name, options | {"ap_prefix": f"{options['ap_prefix']}-{mark}"}) for kind, name, options in demo.replay_sections(APS)]
-        # An AP that is alone in its section has the prefix itself as its name.
-        self.ap_ids = [f"{o['ap_prefix']}-{i + 1:04}" if o["aps"] > 1 else o["ap_prefix"] for _, _, o in sections for i in range(o["aps"])]
+        self.ap_ids = demo.replayed_aps(sections)
         kind, name, options = demo.kafka_section(platform, f"replay-{mark}")
         # Several APs in one process, and nothing may be let go: a count of what was kept would prove little.
         kafka = kind, name, options | {"buffer_kb": 262_144}

@@ -1,8 +1,6 @@
 """The MLflow server: tracking, registry and its web page, with users of its own."""
-import json
-
 from oal_local import health, passwords
-from oal_local.paths import REPO, State, write_private
+from oal_local.paths import REPO, State, write_config
 from oal_local.settings import Settings
 
 NAME = "mlflow"
@@ -26,7 +24,7 @@ def render(state: State, settings: Settings) -> None:
         "users": [_user(state, "trainer"), _user(state, "model-registry") | {"role": "admin"}],
         "webhook_key_file": str(state.secrets / "mlflow-webhook.key"),
     }
-    write_private(config_file(state), json.dumps(config, indent=1) + "\n")  # JSON is YAML
+    write_config(config_file(state), config)
 
 
 def _user(state: State, user: str) -> dict:
@@ -36,10 +34,6 @@ def _user(state: State, user: str) -> dict:
 def client(state: State, settings: Settings, user: str) -> dict:
     """The `mlflow` section of a service's configuration."""
     return {"tracking_uri": url(settings), **_user(state, user)}
-
-
-def prepare(state: State, settings: Settings) -> None:
-    pass
 
 
 def command(state: State, settings: Settings) -> list[str]:

@@ -1,4 +1,5 @@
 """Where things are: the repository, the cache that outlives it, and the layout of a state folder."""
+import json
 import os
 import subprocess
 from functools import cache
@@ -62,3 +63,8 @@ def write_private(path: Path, text: str) -> None:
     with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(text)
     temporary.replace(path)
+
+
+def write_config(path: Path, config: dict) -> None:
+    """A service's configuration file; JSON is YAML."""
+    write_private(path, json.dumps(config, indent=1) + "\n")

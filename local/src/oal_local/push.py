@@ -1,9 +1,7 @@
 """The push service, which delivers bundles to APs."""
-import json
-
 from oal_local import clickhouse, health, kafka, passwords
 from oal_local.errors import PlatformError
-from oal_local.paths import REPO, State, write_private
+from oal_local.paths import REPO, State, write_config
 from oal_local.settings import Settings
 
 NAME = "push"
@@ -34,7 +32,7 @@ def render(state: State, settings: Settings) -> None:
         "store": {"path": str(state.push / "state.db")},
         "clickhouse": clickhouse.client(state, settings, "analyst"),
     }
-    write_private(config_file(state), json.dumps(config, indent=1) + "\n")
+    write_config(config_file(state), config)
 
 
 def prepare(state: State, settings: Settings) -> None:

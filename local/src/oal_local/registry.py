@@ -1,8 +1,6 @@
 """The service that promotes and retrains what MLflow's page asks for."""
-import json
-
 from oal_local import clickhouse, health, kafka, mlflow, passwords, signing
-from oal_local.paths import REPO, State, write_private
+from oal_local.paths import REPO, State, write_config
 from oal_local.settings import Settings
 
 NAME = "model-registry"
@@ -28,11 +26,7 @@ def render(state: State, settings: Settings) -> None:
         "train_command": [str(REPO / "training" / "oal-train")],
         "clickhouse": clickhouse.client(state, settings, "analyst"),
     }
-    write_private(config_file(state), json.dumps(config, indent=1) + "\n")
-
-
-def prepare(state: State, settings: Settings) -> None:
-    pass
+    write_config(config_file(state), config)
 
 
 def command(state: State, settings: Settings) -> list[str]:

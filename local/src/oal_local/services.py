@@ -12,24 +12,22 @@ from oal_local.errors import PlatformError
 class Service:
     name: str
     order: int  # of start; the stop goes the other way
-    prepare: Callable  # before each start
     command: Callable  # argv of the process
     ready: Callable  # does it do its work?
     files: Callable  # what it reads at its start; a running one is restarted when they have changed
     stop_seconds: int  # from SIGTERM to SIGKILL
+    prepare: Callable = lambda state, settings: None  # before each start
 
 
 SERVICES = {service.name: service for service in (
-    Service(kafka.NAME, 1, kafka.prepare, kafka.command, kafka.ready, kafka.files, 30),
-    Service(clickhouse.NAME, 2, clickhouse.prepare, clickhouse.command, clickhouse.ready, clickhouse.files, 30),
-    Service(mlflow.NAME, 3, mlflow.prepare, mlflow.command, mlflow.ready, mlflow.files, 20),
-    Service(flink.JOBMANAGER, 4, flink.prepare_jobmanager, flink.jobmanager_command, flink.jobmanager_ready,
-            flink.jobmanager_files, 20),
-    Service(flink.TASKMANAGER, 5, flink.prepare_taskmanager, flink.taskmanager_command, flink.taskmanager_ready,
-            flink.taskmanager_files, 20),
-    Service(push.NAME, 6, push.prepare, push.command, push.ready, push.files, 20),
-    Service(trainer.NAME, 7, trainer.prepare, trainer.command, trainer.ready, trainer.files, 20),
-    Service(registry.NAME, 8, registry.prepare, registry.command, registry.ready, registry.files, 30),
+    Service(kafka.NAME, 1, kafka.command, kafka.ready, kafka.files, 30, kafka.prepare),
+    Service(clickhouse.NAME, 2, clickhouse.command, clickhouse.ready, clickhouse.files, 30, clickhouse.prepare),
+    Service(mlflow.NAME, 3, mlflow.command, mlflow.ready, mlflow.files, 20),
+    Service(flink.JOBMANAGER, 4, flink.jobmanager_command, flink.jobmanager_ready, flink.jobmanager_files, 20, flink.prepare_jobmanager),
+    Service(flink.TASKMANAGER, 5, flink.taskmanager_command, flink.taskmanager_ready, flink.taskmanager_files, 20, flink.prepare_taskmanager),
+    Service(push.NAME, 6, push.command, push.ready, push.files, 20, push.prepare),
+    Service(trainer.NAME, 7, trainer.command, trainer.ready, trainer.files, 20),
+    Service(registry.NAME, 8, registry.command, registry.ready, registry.files, 30),
 )}
 
 FLINK = {flink.JOBMANAGER, flink.TASKMANAGER}

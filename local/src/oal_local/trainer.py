@@ -1,8 +1,6 @@
 """The online trainer."""
-import json
-
 from oal_local import health, kafka, mlflow, signing
-from oal_local.paths import REPO, State, write_private
+from oal_local.paths import REPO, State, write_config
 from oal_local.settings import Settings
 
 NAME = "trainer"
@@ -25,11 +23,7 @@ def render(state: State, settings: Settings) -> None:
         "listen": f"127.0.0.1:{settings.ports['trainer']}",
         "settings": settings.trainer_settings or None,
     }
-    write_private(config_file(state), json.dumps(config, indent=1) + "\n")
-
-
-def prepare(state: State, settings: Settings) -> None:
-    pass
+    write_config(config_file(state), config)
 
 
 def command(state: State, settings: Settings) -> list[str]:
