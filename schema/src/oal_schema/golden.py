@@ -116,7 +116,7 @@ class _Ap:
 
 
 def feature_sequence() -> list[tuple[int, bytes]]:
-    """Forty intervals: stations that come, leave and restart their counters, a wrap, absent columns, a lost batch, a long hole, a reboot."""
+    """Forty intervals: stations and neighbour APs that come and leave, counters that restart, a wrap, absent columns, a lost batch, a long hole, a reboot."""
     ap = _Ap(2)
     for i in range(4):
         mac = 0x020000000100 + i
@@ -132,8 +132,15 @@ def feature_sequence() -> list[tuple[int, bytes]]:
             ap.entity("flow", flow=f, direction=direction, rtt_down_us=8000 + 1000 * f)
     out, t0, boot = [], T0, 5
     for seq in range(40):
+        if seq in (4, 26):
+            for i in range(3):
+                ap.entity("neighbour_ap", neighbour=(1 << 62) + i, frequency_mhz=2412, stations=i, tx_kbps=20_000 * i, tx_airtime_permille=300 * i, busy_permille=500, backlog_bytes=90_000, age_ms=40)
         if seq == 10:
             del ap.state["station", (0x020000000102, 0)]
+        if seq == 16:
+            del ap.state["neighbour_ap", (1 << 62, 2412)]
+        if seq == 20:
+            del ap.state["neighbour_ap", ((1 << 62) + 1, 2412)], ap.state["neighbour_ap", ((1 << 62) + 2, 2412)]
         if seq == 14:
             for row in ap.state.values():
                 if row.get("mac") == 0x020000000101 and "tx_pkts" in row:
@@ -166,6 +173,10 @@ def operators() -> dict:
           {"name": "event_count", "op": "count", "input": "packet.payload_bytes", "group": "sum", "window": 1},
           {"name": "huge", "op": "last", "input": "station.tx_bitrate_kbps", "group": "sum", "mul": 1 << 62},
           {"name": "clamped", "op": "last", "input": "station.signal_avg_dbm", "group": "min", "lo": -55, "hi": -51, "default": 1},
+          {"name": "neighbours_airtime", "op": "last", "input": "neighbour_ap.tx_airtime_permille", "group": "sum", "default": 0},
+          {"name": "neighbours_rate", "op": "mean", "input": "neighbour_ap.tx_kbps", "where": {"frequency_mhz": 2412}, "group": "max", "window": 5},
+          {"name": "neighbours_backlog", "op": "delta", "input": "neighbour_ap.backlog_bytes", "group": "min", "window": 10},
+          {"name": "neighbours_elsewhere", "op": "max", "input": "neighbour_ap.busy_permille", "where": {"frequency_mhz": 5180}, "group": "mean", "window": 2},
           {"name": "nothing", "op": "max", "input": "queue.ecn_marks", "group": "min", "default": 42},
           {"name": "ratio", "op": "ratio", "a": "counter", "b": "event_count", "scale": 1000},
           {"name": "ratio_zero", "op": "ratio", "a": "counter", "b": "delta_min", "scale": 7},
