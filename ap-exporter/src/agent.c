@@ -2,10 +2,10 @@
 #include "agent.h"
 
 #include "agent_ap.h"
-#include "bundle_store.h"
 #include "clock.h"
 #include "log.h"
 #include "json.h"
+#include "state_file.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -28,6 +28,7 @@ struct agent {
 	struct agent_shared shared;
 	struct agent_ap **aps;
 	unsigned n;
+	const struct agent *previous; /* until the start; NULL: none */
 	pthread_t thread;
 	bool running;
 	atomic_bool stop, save;
@@ -118,6 +119,7 @@ static void add_view(struct agent *a, const struct agent_ap *ap, struct agent_vi
 	SUM(counts.restored);
 	SUM(counts.stores);
 	SUM(counts.store_errors);
+	SUM(counts.control_changes);
 	SUM(reports.delivered);
 	SUM(reports.errors);
 	SUM(reports.dropped);
@@ -150,7 +152,7 @@ static void ap_json(struct agent *a, const struct agent_ap *ap, struct json *t)
 	}
 	if (v.waiting[0])
 		json_add(t, ", \"waiting\": {\"bundle\": \"%s\", \"until_us\": %lld}", v.waiting, (long long)v.waiting_until_us);
-	json_add(t, ", \"last_error\": ");
+	json_add(t, ", \"killed\": %s, \"last_error\": ", agent_flags_killed(inference_flags(ap->inference)) ? "true" : "false");
 	json_string(t, v.last_error);
 	json_add(t, "}");
 }
@@ -171,10 +173,10 @@ int agent_check(const struct config *c, char *err, size_t err_size)
 		r = http_pem_read(&pem, files[i], err, err_size);
 		http_pem_free(&pem);
 	}
-	return !r && g->state_dir[0] ? bundle_store_check(g->state_dir, err, err_size) : r;
+	return !r && g->state_dir[0] ? state_file_check(g->state_dir, err, err_size) : r;
 }
 
-int agent_new(struct agent **out, const struct config *c, char *err, size_t err_size)
+int agent_new(struct agent **out, const struct config *c, const struct agent *previous, char *err, size_t err_size)
 {
 	struct agent *a = calloc(1, sizeof *a);
 	int r;
@@ -183,6 +185,7 @@ int agent_new(struct agent **out, const struct config *c, char *err, size_t err_
 		snprintf(err, err_size, "agent: out of memory");
 		return -ENOMEM;
 	}
+	a->previous = previous;
 	a->shared.config = &c->agent;
 	a->shared.site = c->exporter.site;
 	pthread_mutex_init(&a->shared.lock, NULL);
@@ -214,6 +217,9 @@ int agent_add(struct agent *a, const char *ap_id, uint64_t boot_id, struct pipel
 	a->aps[a->n++] = ap; /* freed with the others, also half open */
 	int r = agent_ap_open(ap, &a->shared, ap_id, boot_id, p, wake, a, err, err_size);
 
+	for (unsigned i = 0; !r && a->previous && i < a->previous->n; i++)
+		if (!strcmp(a->previous->aps[i]->ap_id, ap_id))
+			agent_ap_inherit(ap, a->previous->aps[i]);
 	*out = r ? NULL : ap->inference;
 	return r;
 }
@@ -224,6 +230,7 @@ int agent_start(struct agent *a, char *err, size_t err_size)
 	sigset_t all, old;
 	int r;
 
+	a->previous = NULL;
 	for (unsigned i = 0; i < a->n; i++)
 		agent_ap_schedule(a->aps[i], clock_monotonic_us());
 	sigfillset(&all);
@@ -285,6 +292,7 @@ size_t agent_json(struct agent *a, char *buf, size_t size)
 	json_count(&t, "reports_dropped", sum.reports.dropped);
 	json_count(&t, "stores", sum.counts.stores);
 	json_count(&t, "store_errors", sum.counts.store_errors);
+	json_count(&t, "control_changes", sum.counts.control_changes);
 	json_count(&t, "decisions", decided.decisions);
 	json_count(&t, "undecided", decided.undecided);
 	json_count(&t, "eval_max_ns", decided.eval_max_ns);

@@ -17,8 +17,9 @@ struct agent;
 #ifdef HAVE_AGENT
 /* Are its files and folder there, and good? 0, or negative errno with what to do in `err`. Touches nothing. */
 int agent_check(const struct config *, char *err, size_t err_size);
-/* Reads keys and CA. Negative errno with the reason in `err`. `c` must outlive the agent. */
-int agent_new(struct agent **, const struct config *c, char *err, size_t err_size);
+/* Reads keys and CA. Negative errno with the reason in `err`. `c` must outlive the agent. `previous` (may be NULL) is the one that it is to
+ * replace: what the kill switch says goes over to the same APs; it is not used after agent_start(). */
+int agent_new(struct agent **, const struct config *c, const struct agent *previous, char *err, size_t err_size);
 /* An AP, before agent_start(): reads its certificate and its bundle of last time. `*out` is what its pipeline's callbacks take. */
 int agent_add(struct agent *, const char *ap_id, uint64_t boot_id, struct pipeline *, struct inference **out, char *err, size_t err_size);
 int agent_start(struct agent *, char *err, size_t err_size);
@@ -32,7 +33,7 @@ void agent_free(struct agent *);
 size_t agent_json(struct agent *, char *buf, size_t size);
 #else
 static inline int agent_check(const struct config *c, char *err, size_t err_size) { return 0; }
-static inline int agent_new(struct agent **a, const struct config *c, char *err, size_t err_size) { return 0; }
+static inline int agent_new(struct agent **a, const struct config *c, const struct agent *previous, char *err, size_t err_size) { return 0; }
 static inline int agent_add(struct agent *a, const char *ap_id, uint64_t boot_id, struct pipeline *p, struct inference **out, char *err, size_t err_size) { return 0; }
 static inline int agent_start(struct agent *a, char *err, size_t err_size) { return 0; }
 static inline void agent_save(struct agent *a) {}

@@ -1,10 +1,10 @@
 #ifdef HAVE_AGENT
 #include "agent_ap.h"
 
-#include "bundle_store.h"
 #include "clock.h"
 #include "feature.h"
 #include "log.h"
+#include "state_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,6 +23,7 @@
 /* First polls are spread over this: many APs may start together. */
 #define FIRST_POLL_US (SECOND_US / 5)
 #define ANSWER_MARGIN_S 30 /* for connecting, and for the body */
+#define CONTROL_FILE_MAX 16
 
 /* --- small things */
 
@@ -186,7 +187,7 @@ static void restore(struct agent_ap *ap)
 	struct bundle *b;
 	uint8_t *bytes;
 	size_t len;
-	int r = bundle_store_read(folder, ap->ap_id, &bytes, &len);
+	int r = state_file_read(folder, ap->ap_id, "bundle", OAL_SETTING_MAX_BUNDLE_BYTES, &bytes, &len);
 
 	if (r == -ENOENT)
 		return;
@@ -218,7 +219,7 @@ void agent_ap_save(struct agent_ap *ap, uint64_t now_us)
 	if (!ap->unsaved || !folder[0] || !ap->accepted || ap->accepted->status.bundle != ap->in_force)
 		return;
 	ap->saved_us = now_us;
-	r = bundle_store_write(folder, ap->ap_id, ap->accepted_bytes, ap->accepted_len);
+	r = state_file_write(folder, ap->ap_id, "bundle", ap->accepted_bytes, ap->accepted_len);
 	if (!r) {
 		ap->unsaved = false;
 		ap->view.counts.stores++;
@@ -229,14 +230,84 @@ void agent_ap_save(struct agent_ap *ap, uint64_t now_us)
 	note_error(ap, "cannot keep the bundle in %s: %s", folder, strerror(-r));
 }
 
+/* --- the kill switch */
+
+static bool killed(const struct agent_ap *ap)
+{
+	return agent_flags_killed(inference_flags(ap->inference));
+}
+
+static void set_killed(struct agent_ap *ap, bool off)
+{
+	atomic_store_explicit(&inference_flags(ap->inference)->killed, off, memory_order_release);
+}
+
+/* At once; the file follows. */
+static void hear_control(struct agent_ap *ap, enum http_control control)
+{
+	const bool off = control == HTTP_CONTROL_OFF;
+
+	if (control == HTTP_CONTROL_UNSAID || off == killed(ap))
+		return;
+	set_killed(ap, off);
+	ap->view.counts.control_changes++;
+	ap->control_unsaved = ap->shared->config->state_dir[0];
+	ap->control_save_at_us = 0;
+	log_warn("AP %s: control is %s by the push service's kill switch", ap->ap_id, off ? "off" : "on again");
+}
+
+static uint64_t save_control(struct agent_ap *ap, uint64_t now_us)
+{
+	const char *folder = ap->shared->config->state_dir;
+	const char *text = killed(ap) ? "off\n" : "on\n";
+	int r;
+
+	if (!ap->control_unsaved)
+		return UINT64_MAX;
+	if (now_us < ap->control_save_at_us)
+		return ap->control_save_at_us;
+	r = state_file_write(folder, ap->ap_id, "control", text, strlen(text));
+	ap->control_unsaved = r;
+	if (!r)
+		return UINT64_MAX;
+	if (!ap->view.counts.store_errors++)
+		log_warn("AP %s: cannot keep the kill switch in %s: %s; trying again every second", ap->ap_id, folder, strerror(-r));
+	note_error(ap, "cannot keep the kill switch in %s: %s", folder, strerror(-r));
+	ap->control_save_at_us = now_us + SECOND_US;
+	return ap->control_save_at_us;
+}
+
+/* A file that is there and does not say `on` means off: that can only take power away, and lasts until the service's first answer. */
+static void restore_control(struct agent_ap *ap)
+{
+	const char *folder = ap->shared->config->state_dir;
+	uint8_t *bytes = NULL;
+	size_t len = 0;
+	const int r = state_file_read(folder, ap->ap_id, "control", CONTROL_FILE_MAX, &bytes, &len);
+	const bool on = !r && len == 3 && !memcmp(bytes, "on\n", 3), off = !r && len == 4 && !memcmp(bytes, "off\n", 4);
+
+	free(bytes);
+	if (r == -ENOENT || on)
+		return;
+	set_killed(ap, true);
+	if (off) {
+		log_warn("AP %s: control is off, as the push service's kill switch had it", ap->ap_id);
+		return;
+	}
+	ap->view.counts.store_errors++;
+	note_error(ap, "the kill switch kept in %s cannot be read: %s; control is off until the service is reached", folder, r ? strerror(-r) : "neither on nor off");
+	log_warn("AP %s: %s", ap->ap_id, ap->view.last_error);
+}
+
 /* --- the long poll */
 
 static void begin_poll(struct agent_ap *ap, uint64_t now_us)
 {
 	const struct config_agent *c = ap->shared->config;
 	char match[96], hash[65], prefer[32], site[CONFIG_NAME + 16];
-	const char *headers[5] = {"Accept: application/vnd.oal.bundle", prefer};
-	unsigned n = 2;
+	/* What it has of the kill switch: a service that thinks otherwise answers at once. */
+	const char *headers[6] = {"Accept: application/vnd.oal.bundle", prefer, killed(ap) ? "OAL-Control: off" : "OAL-Control: on"};
+	unsigned n = 3;
 
 	snprintf(prefer, sizeof prefer, "Prefer: wait=%u", c->wait_s);
 	snprintf(site, sizeof site, "OAL-Site: %s", ap->shared->site);
@@ -352,6 +423,9 @@ static void bundle_arrived(struct agent_ap *ap, const struct http_answer *a, uin
 
 void agent_ap_answer(struct agent_ap *ap, const struct http_answer *a, uint64_t now_us)
 {
+	const bool was = killed(ap);
+
+	hear_control(ap, a->control);
 	if (a->oversized && a->status == 200) {
 		char why[64];
 		const struct bundle_head nobody = {0};
@@ -372,7 +446,11 @@ void agent_ap_answer(struct agent_ap *ap, const struct http_answer *a, uint64_t 
 		return;
 	}
 	ap->view.counts.unchanged++;
-	ap->poll_at_us = now_us - ap->poll_began_us >= QUICK_US ? now_us : now_us + jitter(ap->shared, QUICK_US);
+	/* News of the kill switch is why this one did not wait; switched to and fro, it is still no more than ten polls a second. */
+	if (killed(ap) != was)
+		ap->poll_at_us = now_us + BUNDLE_GAP_US;
+	else
+		ap->poll_at_us = now_us - ap->poll_began_us >= QUICK_US ? now_us : now_us + jitter(ap->shared, QUICK_US);
 }
 
 /* --- in force */
@@ -444,6 +522,7 @@ uint64_t agent_ap_run(struct agent_ap *ap, uint64_t now_us)
 			next_us = sooner(next_us, ap->poll_at_us);
 	}
 	next_us = sooner(next_us, report_run(&ap->report, ap->boot_id, now_us));
+	next_us = sooner(next_us, save_control(ap, now_us));
 	next_us = sooner(next_us, run_save(ap, now_us));
 	ap->view.reports = ap->report.counts;
 	pthread_mutex_lock(&ap->shared->lock);
@@ -468,6 +547,8 @@ void agent_ap_run_last(struct agent_ap *ap, uint64_t now_us)
 {
 	see_in_force(ap);
 	agent_ap_save(ap, now_us);
+	ap->control_save_at_us = 0;
+	save_control(ap, now_us);
 }
 
 void agent_ap_schedule(struct agent_ap *ap, uint64_t now_us)
@@ -500,9 +581,9 @@ static int open_requests(struct agent_ap *ap, char *err, size_t err_size)
 		len--;
 	ap->identity = (struct http_identity){&ap->shared->ca, &ap->cert, &ap->key};
 	snprintf(url, sizeof url, "%.*s/v1/aps/%s/bundle", len, base, ap->ap_id);
-	ap->poll = http_request_new(ap->shared->http, url, &ap->identity, ap, err, err_size);
+	ap->poll = http_request_new(ap->shared->http, url, &ap->identity, ap, HTTP_MAX_BODY, err, err_size);
 	snprintf(url, sizeof url, "%.*s/v1/aps/%s/status", len, base, ap->ap_id);
-	ap->report.request = ap->poll ? http_request_new(ap->shared->http, url, &ap->identity, ap, err, err_size) : NULL;
+	ap->report.request = ap->poll ? http_request_new(ap->shared->http, url, &ap->identity, ap, HTTP_MAX_BODY, err, err_size) : NULL;
 	return ap->report.request ? 0 : -ENOMEM;
 }
 
@@ -528,9 +609,21 @@ int agent_ap_open(struct agent_ap *ap, struct agent_shared *shared, const char *
 	r = open_requests(ap, err, err_size);
 	if (r)
 		return r;
-	if (c->state_dir[0])
+	if (c->state_dir[0]) {
 		restore(ap);
+		restore_control(ap);
+	}
 	return 0;
+}
+
+void agent_ap_inherit(struct agent_ap *ap, const struct agent_ap *earlier)
+{
+	const bool off = killed(earlier);
+
+	if (off == killed(ap))
+		return; /* as on flash, if it was kept there */
+	set_killed(ap, off);
+	ap->control_unsaved = ap->shared->config->state_dir[0];
 }
 
 void agent_ap_close_requests(struct agent_ap *ap)

@@ -28,6 +28,7 @@ struct agent_counts {
 	uint32_t polls, bundles, unchanged, poll_errors; /* answers: 200, 204 or 304, neither */
 	uint32_t applied, restored, rejects[OAL_N_BUNDLE_REASONS];
 	uint32_t stores, store_errors;
+	uint32_t control_changes; /* that the kill switch was turned, as heard */
 };
 
 /* What others may see of it. */
@@ -67,8 +68,9 @@ struct agent_ap {
 	struct report report;
 
 	/* Flash. */
-	bool unsaved;
+	bool unsaved, control_unsaved;
 	uint64_t saved_us; /* 0: never in this life */
+	uint64_t control_save_at_us; /* not before */
 
 	struct agent_view view, shown; /* shown: what others read, under shared->lock */
 };
@@ -76,6 +78,8 @@ struct agent_ap {
 /* Negative errno with the reason in `err`. Reads the AP's certificate and key, and takes up the bundle on flash. */
 int agent_ap_open(struct agent_ap *, struct agent_shared *, const char *ap_id, uint64_t boot_id, struct pipeline *, void (*wake)(void *ctx), void *ctx,
 		  char *err, size_t err_size);
+/* Takes over, before its thread runs, what the service said to the same AP of an agent that this one replaces. */
+void agent_ap_inherit(struct agent_ap *, const struct agent_ap *earlier);
 /* Requests are made when the thread runs; closed before shared->http is. */
 void agent_ap_close_requests(struct agent_ap *);
 void agent_ap_free(struct agent_ap *);

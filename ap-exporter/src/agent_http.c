@@ -27,7 +27,7 @@ struct http_request {
 	struct curl_slist *headers;
 	char *json;
 	bool active;
-	size_t room;
+	size_t room, max_body;
 	struct http_answer answer;
 	char curl_error[CURL_ERROR_SIZE];
 };
@@ -125,9 +125,9 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 		if (had + 1 < ERROR_TEXT)
 			snprintf(a->error + had, ERROR_TEXT - had, "%.*s", (int)(len < ERROR_TEXT ? len : ERROR_TEXT), data);
 		a->len += len;
-		return a->len > HTTP_MAX_BODY ? 0 : len;
+		return a->len > r->max_body ? 0 : len;
 	}
-	if (a->len + len > HTTP_MAX_BODY) {
+	if (a->len + len > r->max_body) {
 		a->oversized = true;
 		return 0;
 	}
@@ -196,6 +196,11 @@ static size_t on_header(char *line, size_t size, size_t n, void *ctx)
 
 		if (end != value && !*end && at > 0)
 			a->activate_at_us = at;
+	} else if (header_is(line, len, "oal-control:", value, sizeof value)) {
+		if (!strcmp(value, "off"))
+			a->control = HTTP_CONTROL_OFF;
+		else if (!strcmp(value, "on"))
+			a->control = HTTP_CONTROL_ON;
 	}
 	return len;
 }
@@ -205,7 +210,8 @@ static struct curl_blob blob(const struct http_pem *p)
 	return (struct curl_blob){ p->text, p->len, CURL_BLOB_NOCOPY };
 }
 
-struct http_request *http_request_new(struct http *h, const char *url, const struct http_identity *id, void *owner, char *err, size_t err_size)
+struct http_request *http_request_new(struct http *h, const char *url, const struct http_identity *id, void *owner, size_t max_body, char *err,
+				      size_t err_size)
 {
 	struct http_request *r = calloc(1, sizeof *r);
 	struct curl_blob ca = blob(id->ca), cert = blob(id->cert), key = blob(id->key);
@@ -220,6 +226,7 @@ struct http_request *http_request_new(struct http *h, const char *url, const str
 	}
 	r->http = h;
 	r->owner = owner;
+	r->max_body = max_body;
 #define SET(option, value) bad = bad ? bad : curl_easy_setopt(r->easy, option, value)
 	SET(CURLOPT_URL, url);
 	SET(CURLOPT_PRIVATE, r);
@@ -234,7 +241,7 @@ struct http_request *http_request_new(struct http *h, const char *url, const str
 	SET(CURLOPT_TCP_KEEPINTVL, (long)KEEPALIVE_S);
 	SET(CURLOPT_BUFFERSIZE, 8192L);
 	SET(CURLOPT_UPLOAD_BUFFERSIZE, 16384L);
-	SET(CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)HTTP_MAX_BODY);
+	SET(CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)max_body);
 	SET(CURLOPT_WRITEFUNCTION, on_body);
 	SET(CURLOPT_WRITEDATA, r);
 	SET(CURLOPT_HEADERFUNCTION, on_header);
@@ -275,6 +282,11 @@ void *http_request_owner(const struct http_request *r)
 bool http_request_active(const struct http_request *r)
 {
 	return r->active;
+}
+
+bool http_request_url(struct http_request *r, const char *url)
+{
+	return curl_easy_setopt(r->easy, CURLOPT_URL, url) == CURLE_OK;
 }
 
 static bool add_header(struct http_request *r, const char *line)

@@ -11,6 +11,9 @@
 
 enum { HTTP_MAX_BODY = OAL_SETTING_MAX_BUNDLE_BYTES, HTTP_ETAG = 128 };
 
+/* OAL-Control: what the kill switch says. */
+enum http_control { HTTP_CONTROL_UNSAID, HTTP_CONTROL_ON, HTTP_CONTROL_OFF };
+
 struct http;
 struct http_request;
 
@@ -28,9 +31,10 @@ struct http_answer {
 	long status; /* 0: no answer; `error` says why */
 	uint8_t *body; /* of a 200; valid until the request's next start */
 	size_t len;
-	bool oversized; /* the body is longer than HTTP_MAX_BODY; it was not read */
+	bool oversized; /* the body is longer than the request allows; it was not read */
 	char etag[HTTP_ETAG]; /* as sent, without quotes; empty: none */
 	int64_t activate_at_us; /* OAL-Activate-At, 0: none */
+	enum http_control control; /* of any status */
 	uint32_t retry_after_s; /* 0: none */
 	char error[256];
 };
@@ -48,11 +52,14 @@ void http_wait(struct http *, int ms);
 /* The next request that ended, with its answer; NULL when there is none. */
 struct http_request *http_done(struct http *, const struct http_answer **);
 
-/* NULL, with the reason in `err`: no memory, or a libcurl that lacks something. `owner` is the caller's. */
-struct http_request *http_request_new(struct http *, const char *url, const struct http_identity *, void *owner, char *err, size_t err_size);
+/* NULL, with the reason in `err`: no memory, or a libcurl that lacks something. `owner` is the caller's; `max_body` the most bytes that an
+ * answer may have, at most HTTP_MAX_BODY. */
+struct http_request *http_request_new(struct http *, const char *url, const struct http_identity *, void *owner, size_t max_body, char *err, size_t err_size);
 void http_request_free(struct http_request *);
 void *http_request_owner(const struct http_request *);
 bool http_request_active(const struct http_request *);
+/* Where the next one goes. False: no memory. */
+bool http_request_url(struct http_request *, const char *url);
 /* A GET with these header lines (NULL ends the list), or a POST of `json`. False: it could not be started (no memory). */
 bool http_get(struct http_request *, const char *const headers[], uint32_t timeout_s);
 bool http_post(struct http_request *, const char *json, uint32_t timeout_s);

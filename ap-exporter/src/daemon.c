@@ -158,7 +158,7 @@ static int open_agent(struct daemon *d, struct daemon *previous, char *err, size
 		return 0;
 	if (previous)
 		agent_save(previous->agent);
-	return agent_new(&d->agent, &d->config, err, err_size);
+	return agent_new(&d->agent, &d->config, previous ? previous->agent : NULL, err, err_size);
 }
 
 static int open_sinks(struct daemon *d, struct daemon *previous, char *err, size_t err_size)

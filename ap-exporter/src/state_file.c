@@ -1,4 +1,4 @@
-#include "bundle_store.h"
+#include "state_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,18 +8,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "oal_schema.h"
-
 enum { PATH = 512 };
 
-static int path_of(char *out, const char *folder, const char *ap_id, const char *suffix)
+static int path_of(char *out, const char *folder, const char *ap_id, const char *kind, const char *suffix)
 {
-	const int n = snprintf(out, PATH, "%s/%s.bundle%s", folder, ap_id, suffix);
+	const int n = snprintf(out, PATH, "%s/%s.%s%s", folder, ap_id, kind, suffix);
 
 	return n < 0 || n >= PATH ? -ENAMETOOLONG : 0;
 }
 
-int bundle_store_check(const char *folder, char *err, size_t err_size)
+int state_file_check(const char *folder, char *err, size_t err_size)
 {
 	struct stat s;
 	int ret = 0;
@@ -31,16 +29,16 @@ int bundle_store_check(const char *folder, char *err, size_t err_size)
 	else if (access(folder, W_OK | X_OK) < 0)
 		ret = -errno;
 	if (ret)
-		snprintf(err, err_size, "agent: bundles cannot be kept in 'state_dir' %s: %s; make the folder, owned by the exporter's user", folder, strerror(-ret));
+		snprintf(err, err_size, "agent: nothing can be kept in 'state_dir' %s: %s; make the folder, owned by the exporter's user", folder, strerror(-ret));
 	return ret;
 }
 
-int bundle_store_read(const char *folder, const char *ap_id, uint8_t **bytes, size_t *len)
+int state_file_read(const char *folder, const char *ap_id, const char *kind, size_t most, uint8_t **bytes, size_t *len)
 {
 	char path[PATH];
 	struct stat s;
 	ssize_t n = 0;
-	int ret = path_of(path, folder, ap_id, ""), fd;
+	int ret = path_of(path, folder, ap_id, kind, ""), fd;
 
 	if (ret)
 		return ret;
@@ -52,7 +50,7 @@ int bundle_store_read(const char *folder, const char *ap_id, uint8_t **bytes, si
 		ret = -errno;
 	else if (!S_ISREG(s.st_mode))
 		ret = -EINVAL;
-	else if (s.st_size > OAL_SETTING_MAX_BUNDLE_BYTES)
+	else if ((uintmax_t)s.st_size > most)
 		ret = -EFBIG;
 	else if (!(*bytes = malloc((size_t)s.st_size + 1)))
 		ret = -ENOMEM;
@@ -99,12 +97,12 @@ static int sync_folder(const char *folder)
 	return ret;
 }
 
-int bundle_store_write(const char *folder, const char *ap_id, const uint8_t *bytes, size_t len)
+int state_file_write(const char *folder, const char *ap_id, const char *kind, const void *bytes, size_t len)
 {
 	char path[PATH], beside[PATH];
-	int ret = path_of(path, folder, ap_id, ""), fd;
+	int ret = path_of(path, folder, ap_id, kind, ""), fd;
 
-	ret = ret ? ret : path_of(beside, folder, ap_id, ".new");
+	ret = ret ? ret : path_of(beside, folder, ap_id, kind, ".new");
 	if (ret)
 		return ret;
 	fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
