@@ -143,11 +143,6 @@ def test_oversized():
         assert e.value.reason == reason
 
 
-def test_an_ap_that_can_enforce_takes_what_enforces():
-    data = {n: d for n, d, _ in CASES}["bad_policy_enforce"]
-    assert open_signed(data, TRUSTED, "ap-1", "lab", can_enforce=True)[0].policy_mode == 2
-
-
 def test_a_255_node_bundle_is_small_and_has_vectors_enough():
     data = sign(encode(golden.bundle(tree=golden.random_tree(9, 255))), golden.KEY)
     assert len(data) <= 4096

@@ -9,6 +9,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from oal_schema import bundle
 from oal_schema.nodes import BundleError
+from oal_schema.policy import PREDICT_ONLY, Policy
 
 from oal_registry.errors import NotPackagable
 from oal_registry.models import CompiledTree, CompiledWindow
@@ -27,6 +28,7 @@ class Package:
     target: str
     nodes: int
     feature_hash: int
+    policy: Policy
 
     @property
     def id(self) -> int:
@@ -35,8 +37,8 @@ class Package:
 
 
 def build(model: str, tree: CompiledTree, window: CompiledWindow | None, *, target: str, serial: int, rollback_to: list[bytes],
-          key: Ed25519PrivateKey) -> Package:
-    """Make and sign a bundle with policy shadow. NotPackagable with the reason an AP would give."""
+          key: Ed25519PrivateKey, policy: Policy = PREDICT_ONLY) -> Package:
+    """Make and sign a bundle. NotPackagable with the reason an AP would give."""
     if not TARGET.fullmatch(target):
         raise NotPackagable(f"target `{target}` is none of fleet, site/SITE, ap/AP_ID")
     if window is not None and window.program.hash != tree.program.hash:
@@ -45,13 +47,13 @@ def build(model: str, tree: CompiledTree, window: CompiledWindow | None, *, targ
     content = bundle.Bundle(serial=serial, target=target, source="registry", model=model, version=tree.version,
                             rollback_to=rollback_to[:MAX_ROLLBACK], program=list(tree.program.words),
                             decision_interval_us=tree.program.decision_interval_us, tree=tree.tree,
-                            window=window.window if window else None, policy_mode=bundle.SHADOW)
+                            window=window.window if window else None, policy=policy)
     try:
         payload = bundle.encode(content)
         signed = bundle.sign(payload, key)
     except BundleError as error:
         raise NotPackagable(str(error)) from None
-    return Package(signed, bundle.bundle_hash(payload), serial, target, tree.tree.n_nodes, tree.tree.feature_hash)
+    return Package(signed, bundle.bundle_hash(payload), serial, target, tree.tree.n_nodes, tree.tree.feature_hash, policy)
 
 
 def same_models(content: bundle.Bundle, tree: CompiledTree, window: CompiledWindow | None) -> bool:

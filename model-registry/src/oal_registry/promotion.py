@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from oal_schema import bundle
+from oal_schema.policy import Policy
 from oal_schema.release import Release
 
 from oal_registry import package, wish
@@ -186,7 +187,8 @@ class Promotion:
 
     def _package_of(self, release: Release) -> package.Package:
         held = bundle.decode(bundle.split_signed(release.signed)[0])
-        return package.Package(release.signed, bytes.fromhex(release.hash), release.serial, held.target, held.tree.n_nodes, release.feature_hash)
+        return package.Package(release.signed, bytes.fromhex(release.hash), release.serial, held.target, held.tree.n_nodes, release.feature_hash,
+                               held.policy or Policy())
 
     def _rollback_to(self, key: Key) -> list[bytes]:
         """Where an AP may go back to from the next bundle of a slot, the likeliest first: the champions, which it gets when a canary or

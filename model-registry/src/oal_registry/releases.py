@@ -113,7 +113,8 @@ class Releases:
         self._commit(name, value, {
             "ts": created, "source": "registry", "slot": slot, "scope": scope, "action": "release", "model": model, "version": version,
             "bundle": package.id, "serial": package.serial, "bytes": len(package.signed), "nodes": package.nodes,
-            "feature_hash": package.feature_hash, "run_id": run_id, "reason": reason})
+            "feature_hash": package.feature_hash, "run_id": run_id, "reason": reason,
+            "policy": package.policy.name, "policy_version": package.policy.version})
         self.in_force[slot, scope] = release.parse(name, value)
         return self.in_force[slot, scope]
 
@@ -124,7 +125,7 @@ class Releases:
         self._commit(name, value, {
             "ts": self._now_us(), "source": "registry", "slot": slot, "scope": scope, "action": "withdraw", "model": gone.model,
             "version": gone.version, "bundle": 0, "serial": gone.serial, "bytes": 0, "nodes": 0, "feature_hash": gone.feature_hash,
-            "run_id": gone.run_id, "reason": reason})
+            "run_id": gone.run_id, "reason": reason, "policy": "", "policy_version": 0})
         del self.in_force[slot, scope]
 
     def _commit(self, key: str, value: bytes | None, row: dict) -> None:

@@ -11,4 +11,6 @@
     `nodes` UInt16 COMMENT 'Nodes of the tree',
     `feature_hash` UInt64 COMMENT 'First 8 bytes of the feature program\'s hash',
     `run_id` String COMMENT 'MLflow run of the model',
-    `reason` String COMMENT 'Why'
+    `reason` String COMMENT 'Why',
+    `policy` LowCardinality(String) COMMENT 'Control policy in the bundle; empty for none',
+    `policy_version` UInt32 COMMENT 'Its version; 0 for none'

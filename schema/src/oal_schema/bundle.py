@@ -14,6 +14,8 @@ from .bundle_vectors import choose
 from .bundle_wire import BUNDLE, SIGNED, parse, write
 from .keys import key_id
 from .nodes import BundleError
+from .policy import OFF, PREDICT_ONLY, Policy
+from .policy import of as policy_of
 from .program_file import program_hash
 from .settings import settings
 from .tree import Tree, WindowModel
@@ -21,7 +23,6 @@ from .tree import Tree, WindowModel
 FORMAT = 1
 DOMAIN = b"OALB1"
 SOURCES = {"registry": 1, "online": 2}
-OFF, SHADOW, ENFORCE = 0, 1, 2
 MAX_ROLLBACK = 4
 
 
@@ -34,7 +35,7 @@ class Bundle:
     source         "registry" or "online"; model and version: name and number of the model there
     rollback_to    hashes (32 bytes) of at most 4 older bundles to which an AP may go back from this one
     program        twelve words a feature; decision_interval_us: its period
-    policy_mode    0 off, 1 shadow, 2 enforce
+    policy         what the AP may do with its predictions; None: nothing, as with mode off
     golden         rows of features, int64[r, f], from which golden vectors are made; None: made up from the tree. After decoding, the bundle's own
     golden_window  inputs of the window model, int64[r, k]; as `golden`
     """
@@ -49,7 +50,7 @@ class Bundle:
     decision_interval_us: int
     tree: Tree
     window: WindowModel | None = None
-    policy_mode: int = SHADOW
+    policy: Policy | None = PREDICT_ONLY
     golden: np.ndarray | None = field(default=None, repr=False)
     golden_window: np.ndarray | None = field(default=None, repr=False)
 
@@ -57,6 +58,11 @@ class Bundle:
     def feature_hash(self) -> int:
         """First 8 bytes, big-endian, of the hash of the feature program."""
         return int.from_bytes(program_hash(self.program, self.decision_interval_us)[:8], "big")
+
+    @property
+    def policy_mode(self) -> int:
+        """OFF, SHADOW or ENFORCE; no policy is OFF."""
+        return self.policy.mode if self.policy else OFF
 
 
 def bundle_hash(payload: bytes) -> bytes:
@@ -81,7 +87,7 @@ def encode(bundle: Bundle) -> bytes:
     values = {"format": FORMAT, "serial": bundle.serial, "target": bundle.target, "source": SOURCES[bundle.source], "model": bundle.model,
               "version": bundle.version, "rollback_to": bundle.rollback_to, "program": program_columns(bundle.program, bundle.decision_interval_us),
               "tree": tree_columns(bundle.tree), "window": window_columns(bundle.window) if bundle.window else None,
-              "policy": {"mode": bundle.policy_mode}}
+              "policy": bundle.policy.columns() if bundle.policy else None}
     x, window_x = choose(bundle.tree, bundle.window, n, bundle.golden, bundle.golden_window, room=len(write(BUNDLE, values)))
     values["golden"] = golden_columns(bundle.tree, bundle.window, x, window_x)
     payload = write(BUNDLE, values)
@@ -91,7 +97,7 @@ def encode(bundle: Bundle) -> bytes:
 
 def decode(payload: bytes) -> Bundle:
     """Bundle of a payload. BundleError, in the contract's order, unless an AP that it is meant for would take it."""
-    return _open_payload(payload, None, None, None, True)
+    return _open_payload(payload, None, None, None)
 
 
 def sign(payload: bytes, key: Ed25519PrivateKey) -> bytes:
@@ -115,7 +121,7 @@ def split_signed(data: bytes) -> tuple[bytes, int, bytes]:
 
 
 def open_signed(data: bytes, trusted: dict[int, Ed25519PublicKey], ap_id: str | None, site: str | None,
-                in_force: tuple[Bundle, bytes] | None = None, can_enforce: bool = False) -> tuple[Bundle, bytes]:
+                in_force: tuple[Bundle, bytes] | None = None) -> tuple[Bundle, bytes]:
     """(bundle, its hash) if AP `ap_id` at `site` may use it, else BundleError with the first reason in the contract's order.
 
     `in_force`: what this function gave for the bundle in force. `ap_id` None: any target (for the platform, which stores what others will use).
@@ -129,10 +135,10 @@ def open_signed(data: bytes, trusted: dict[int, Ed25519PublicKey], ap_id: str | 
         raise BundleError("bad_signature", f"not made with key {signer:016x}") from None
     targets = None if ap_id is None else ("fleet", f"site/{site}", f"ap/{ap_id}")
     digest = bundle_hash(payload)
-    return _open_payload(payload, targets, in_force, digest, can_enforce), digest
+    return _open_payload(payload, targets, in_force, digest), digest
 
 
-def _open_payload(payload: bytes, targets: tuple | None, in_force: tuple[Bundle, bytes] | None, digest: bytes | None, can_enforce: bool) -> Bundle:
+def _open_payload(payload: bytes, targets: tuple | None, in_force: tuple[Bundle, bytes] | None, digest: bytes | None) -> Bundle:
     v = parse(BUNDLE, payload)
     if v["serial"] <= 0 or not v["target"] or len(v["rollback_to"]) > MAX_ROLLBACK or any(len(h) != 32 for h in v["rollback_to"]):
         raise BundleError("malformed", f"serial {v['serial']}, target {v['target']!r}, {len(v['rollback_to'])} hashes to go back to")
@@ -150,11 +156,9 @@ def _open_payload(payload: bytes, targets: tuple | None, in_force: tuple[Bundle,
     window = window_of(v["window"]) if v["window"] is not None else None
     if window:
         window.check(n)
-    mode = v["policy"]["mode"] if v["policy"] is not None else OFF
-    if mode > ENFORCE or mode == ENFORCE and not can_enforce:
-        raise BundleError("bad_policy", f"mode {mode}")
+    policy = policy_of(v["policy"]) if v["policy"] is not None else None
     bundle = Bundle(v["serial"], v["target"], {n: s for s, n in SOURCES.items()}[v["source"]], v["model"], v["version"], v["rollback_to"], program,
-                    interval, tree, window, mode)
+                    interval, tree, window, policy)
     for name, model in (("tree", tree), ("window model", window)):
         if model and model.feature_hash != bundle.feature_hash:
             raise BundleError("feature_mismatch", f"{name} is for program {model.feature_hash:016x}, not {bundle.feature_hash:016x}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from . import wire
 from .nodes import BundleError
+from .policy import spec as policy_spec
 
 #: kinds of number: how its varint maps to a value, and the largest varint
 U32, S32, S64, FIXED64, BYTES, TEXT, MESSAGE = "u32", "s32", "s64", "fixed64", "bytes", "text", "message"
@@ -25,7 +26,9 @@ TREE = {1: ("feature_hash", FIXED64, False), **_lists(U32, 2, "feature"), **_lis
 WINDOW = {1: ("feature_hash", FIXED64, False), **_lists(S32, 2, "input"), 3: ("base", S64, False), 4: ("shift", U32, False), 5: ("lo", S64, False),
           6: ("hi", S64, False), **_lists(U32, 7, "tree_nodes", "feature"), **_lists(S64, 9, "threshold"), **_lists(U32, 10, "right", "missing_right"),
           **_lists(S64, 12, "leaf_value")}
-POLICY = {1: ("mode", U32, False)}
+POLICY = {1: ("mode", U32, False), 2: ("name", TEXT, False), 3: ("version", U32, False),
+          **{f["field"]: (f["name"], U32, False) for f in policy_spec()["fields"]},
+          **_lists(U32, policy_spec()["weights"]["field"], policy_spec()["weights"]["ports"], policy_spec()["weights"]["values"])}
 GOLDEN = {**_lists(S64, 1, "features"), **_lists(U32, 2, "leaf"), **_lists(S64, 3, "window_input", "window_bytes")}
 BUNDLE = {1: ("format", U32, False), 2: ("serial", S64, False), 3: ("target", TEXT, False), 4: ("source", U32, False), 5: ("model", TEXT, False),
           6: ("version", U32, False), 7: ("rollback_to", BYTES, True), 8: ("program", PROGRAM, False), 9: ("tree", TREE, False),

@@ -9,12 +9,13 @@ from copy import deepcopy
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from . import wire
-from .bundle import ENFORCE, OFF, SHADOW, Bundle, bundle_hash, encode, open_signed, sign
+from . import golden_policies, wire
+from .bundle import Bundle, bundle_hash, encode, open_signed, sign
 from .bundle_wire import BUNDLE, SIGNED, TREE, parse, write
 from .keys import key_id, public_line
 from .model import ROOT
 from .nodes import BundleError
+from .policy import PREDICT_ONLY
 from .program_file import from_bytes, program_hash
 from .settings import settings
 from .tree import Tree, WindowModel
@@ -122,7 +123,8 @@ def cases() -> list[tuple[str, bytes, str | None]]:
     good("ok_window", bundle(window=random_window(6, 20, 15)))
     good("ok_site", bundle(target=f"site/{SITE}"))
     good("ok_ap", bundle(target=f"ap/{AP_ID}", source="online"))
-    good("ok_policy_off", bundle(policy_mode=OFF))
+    for name, policy in golden_policies.good():
+        good(f"ok_policy_{name}", bundle(policy=policy))
     good("ok_other_key", bundle(model=""), key=OTHER_KEY)
     raw("ok_unpacked", sign(_unpacked(payloads["ok_window"]), KEY))
     older, newer = bundle(serial=SERIAL - 9, version=2), bundle(serial=SERIAL + 9, version=4)
@@ -235,8 +237,8 @@ def cases() -> list[tuple[str, bytes, str | None]]:
     window("bounds", lambda w: w.update(lo=2, hi=1))
     window("257_trees", lambda w: w.update(tree_nodes=[1] * 257, feature=[0] * 257, threshold=[], right=[], missing_right=[], leaf_value=[0] * 257))
 
-    bad("bad_policy_enforce", lambda v: v["policy"].update(mode=ENFORCE))
-    bad("bad_policy_unknown", lambda v: v["policy"].update(mode=3))
+    for name, change in golden_policies.bad():
+        bad(f"bad_policy_{name}", lambda v, change=change: change(v["policy"]), "ok_policy_enforce")
     bad("feature_mismatch_tree", lambda v: v["tree"].update(feature_hash=feature_hash() ^ 1))
     bad("feature_mismatch_window", lambda v: v["window"].update(feature_hash=0), "ok_window")
     bad("feature_mismatch_program", lambda v: v["program"].update(decision_interval_us=200_000))
@@ -248,6 +250,8 @@ def cases() -> list[tuple[str, bytes, str | None]]:
     bad("golden_mismatch_window_bytes", lambda v: v["golden"]["window_bytes"].__setitem__(0, 7), "ok_window")
     bad("golden_mismatch_window_none", lambda v: v["golden"].update(window_input=[], window_bytes=[]), "ok_window")
     bad("golden_mismatch_no_window", lambda v: v["golden"].update(window_input=[1], window_bytes=[1]))
+    bad("malformed_policy_name", lambda v: v["policy"].update(name="a\nb"), "ok_policy_enforce")
+    bad("bad_policy_before_feature_mismatch", lambda v: (v["policy"].update(mode=9), v["tree"].update(feature_hash=0)))
     bad("bad_tree_before_policy", lambda v: (v["policy"].update(mode=9), v["tree"]["right"].pop()))
     bad("wrong_target_before_replayed", lambda v: (v.update(target="ap/ap-2"), v["program"]["op"].pop()), "ok_older", "ok_tree")
     return out
@@ -280,17 +284,22 @@ def outputs() -> dict[str, bytes]:
     trusted = {key_id(k): k.public_key() for k in (KEY, OTHER_KEY)}
     all_ = cases()
     by_name = {name: data for name, data, _ in all_}
-    lines = []
+    lines, policies = [], []
     for name, data, in_force in all_:
         force = open_signed(by_name[in_force], trusted, AP_ID, SITE) if in_force else None
         try:
             opened, digest = open_signed(data, trusted, AP_ID, SITE, force)
             got, more = "ok", f" {digest.hex()} {opened.serial} {opened.tree.n_nodes} {len(opened.window.trees) if opened.window else 0}"
+            if opened.policy is None or opened.policy.name or name.startswith("ok_policy_"):
+                policies.append(f"{name} {golden_policies.line(opened.policy)}")
         except BundleError as e:
             got, more = e.reason, ""
+            if got == "bad_policy":
+                policies.append(f"{name} {e.detail}")
         assert got == expected(name), f"{name}: {got}"
         lines.append(f"{name} {in_force or '-'} {got}{more}")
     keys = ["# Test keys; their private halves are 32 times 01 and 32 times 02.", public_line(KEY, "test-1"), public_line(OTHER_KEY, "test-2")]
-    assert bundle().policy_mode == SHADOW
+    assert bundle().policy == PREDICT_ONLY
     return {"bundles.bin": container([(0, data) for _, data, _ in all_]), "bundles.txt": ("\n".join(lines) + "\n").encode(),
+            "policies.txt": ("\n".join(policies) + "\n").encode(),
             "bundles.keys": ("\n".join(keys) + "\n").encode()}

@@ -32,7 +32,8 @@ def release(shipment: Shipment) -> dict:
     decision = shipment.decision
     return {"ts": decision.ts_us, "source": "online", "slot": "online", "scope": f"ap/{decision.ap_id}", "action": "release", "model": MODEL,
             "version": shipment.version, "bundle": shipment.bundle_id, "serial": shipment.serial, "bytes": shipment.bytes,
-            "nodes": decision.tree.n_nodes, "feature_hash": decision.feature_hash, "run_id": shipment.run_id, "reason": decision.reason}
+            "nodes": decision.tree.n_nodes, "feature_hash": decision.feature_hash, "run_id": shipment.run_id, "reason": decision.reason,
+            "policy": shipment.policy.name, "policy_version": shipment.policy.version}
 
 
 def records(table: str, rows: Iterable[dict]) -> Iterator[bytes]:

@@ -167,7 +167,9 @@ public final class StreamTables {
           new ClickHouseColumn("nodes", "UInt16"),
           new ClickHouseColumn("feature_hash", "UInt64"),
           new ClickHouseColumn("run_id", "String"),
-          new ClickHouseColumn("reason", "String"));
+          new ClickHouseColumn("reason", "String"),
+          new ClickHouseColumn("policy", "LowCardinality(String)"),
+          new ClickHouseColumn("policy_version", "UInt32"));
 
   /** One row per step of a rollout. */
   public static final List<ClickHouseColumn> ROLLOUT =
