@@ -311,6 +311,7 @@ static void syn(struct flow *f, const struct packet *p)
 		d->isn = p->seq;
 		start_timing(d, p->seq + 1, p->t_us);
 	}
+	f->mss_bytes[me] = p->syn_options & PACKET_SYN_MSS ? p->mss_bytes : 0;
 	f->scale[me] = p->wscale > MAX_SCALE ? MAX_SCALE : p->wscale;
 	if (!offers) { /* both must offer: then neither scales */
 		f->scale[0] = f->scale[1] = 0;

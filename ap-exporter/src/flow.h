@@ -61,6 +61,7 @@ struct flow {
 	uint16_t chain, newer, older; /* hash chain; list by last packet */
 	/* Window scale of each side: [0] the server's (it sends data down), [1] the client's. */
 	uint8_t scale[2], scale_state[2];
+	uint16_t mss_bytes[2]; /* that each side accepts, from its SYN; 0 unknown */
 	struct flow_direction dir[2];
 	uint64_t last_us, closing_us;
 	uint64_t client_mac; /* Ethernet address on the client's side of the frame; 0 unknown */

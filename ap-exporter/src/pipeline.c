@@ -40,6 +40,7 @@ struct flow_entity {
 	bool live, unsent;
 	uint32_t row;
 	uint64_t row_us;
+	uint64_t flow_id; /* of the flow: at its direction 0 */
 	struct oal_flow_row known;
 };
 
@@ -358,6 +359,22 @@ static void pseudonymise(const struct pipeline *p, uint8_t *addr, unsigned len)
 	}
 }
 
+/* How a flow is called outside. */
+static void describe_flow(const struct pipeline *p, const struct flow *f, struct batch_flow *d)
+{
+	d->addr_len = f->addr_len;
+	memcpy(d->client_addr, f->client_addr, 16);
+	memcpy(d->server_addr, f->server_addr, 16);
+	if (p->c.pseudonym_key) {
+		pseudonymise(p, d->client_addr, d->addr_len);
+		pseudonymise(p, d->server_addr, d->addr_len);
+	}
+	d->client_port = f->client_port;
+	d->server_port = f->server_port;
+	d->protocol = 6;
+	d->station_mac = f->station_mac;
+}
+
 /* Gives every flow that has rows in the batch a place in its dictionary. */
 static unsigned make_dictionary(struct pipeline *p)
 {
@@ -368,24 +385,13 @@ static unsigned make_dictionary(struct pipeline *p)
 	for (r = 0; r < 2; r++)
 		for (i = 0; i < rings[r]->n_touched; i++) {
 			const uint16_t flow = rings[r]->touched[i] / 2;
-			const struct flow *f = &p->flows.flows[flow];
 			struct batch_flow *d = &p->dictionary[n];
 
 			if (p->flow_index[flow] != FLOW_NONE)
 				continue;
 			p->flow_index[flow] = (uint16_t)n++;
-			d->addr_len = f->addr_len;
-			memcpy(d->client_addr, f->client_addr, 16);
-			memcpy(d->server_addr, f->server_addr, 16);
-			if (p->c.pseudonym_key) {
-				pseudonymise(p, d->client_addr, d->addr_len);
-				pseudonymise(p, d->server_addr, d->addr_len);
-			}
-			d->client_port = f->client_port;
-			d->server_port = f->server_port;
-			d->protocol = 6;
-			d->station_mac = f->station_mac;
-			d->flow_id = batch_flow_id(d);
+			describe_flow(p, &p->flows.flows[flow], d);
+			d->flow_id = p->flow_entities[2 * flow].flow_id;
 		}
 	return n;
 }
@@ -678,6 +684,7 @@ static bool evict_flow(struct pipeline *p)
 static uint16_t flow_of(struct pipeline *p, struct packet *k)
 {
 	const bool unknown = k->direction > PIPELINE_UP;
+	struct batch_flow named;
 	uint16_t i;
 
 	if (unknown)
@@ -697,6 +704,8 @@ static uint16_t flow_of(struct pipeline *p, struct packet *k)
 		return FLOW_NONE;
 	i = flow_add(&p->flows, k);
 	memset(&p->flow_entities[2 * i], 0, 2 * sizeof *p->flow_entities);
+	describe_flow(p, &p->flows.flows[i], &named);
+	p->flow_entities[2 * i].flow_id = batch_flow_id(&named);
 	p->flows.flows[i].station_mac = stations_of(&p->stations, p->flows.flows[i].client_mac, p->flows.flows[i].client_addr, k->addr_len);
 	return i;
 }
@@ -921,6 +930,8 @@ void pipeline_tick(struct pipeline *p, uint64_t due_us, uint32_t missed_before, 
 		p->c.ticked(p->c.ctx);
 	if (!first) /* decisions that come of it are events of this tick */
 		settle(p, due_us - settle_us, due_us - settle_us);
+	if (p->c.settled)
+		p->c.settled(p->c.ctx, due_us);
 }
 
 /* Growth of a loss counter; as features count increments. */
@@ -1120,6 +1131,31 @@ void pipeline_flows_end(struct pipeline *p)
 
 	for (i = 0; i < 2 * p->flows.touched; i++)
 		p->flow_entities[i].live = false;
+}
+
+const struct flow_table *pipeline_flow_table(const struct pipeline *p)
+{
+	return &p->flows;
+}
+
+uint64_t pipeline_flow_id(const struct pipeline *p, uint16_t flow)
+{
+	return p->flow_entities[2 * flow].flow_id;
+}
+
+const struct oal_flow_row *pipeline_flow_row(const struct pipeline *p, uint16_t flow)
+{
+	return &p->flow_entities[2 * flow].known;
+}
+
+unsigned pipeline_places(const struct pipeline *p, enum oal_table_id t)
+{
+	return is_state(t) ? p->dedup[t].max : 0;
+}
+
+const void *pipeline_known(const struct pipeline *p, enum oal_table_id t, unsigned place)
+{
+	return p->dedup[t].entities[place].state == DEDUP_LIVE ? dedup_known(&p->dedup[t], place) : NULL;
 }
 
 void pipeline_account(struct pipeline *p, uint32_t ring_drops, uint32_t dumps_interrupted, uint8_t clock_state, uint32_t clock_error_us)

@@ -70,6 +70,7 @@ struct pipeline_config {
 	void (*emit)(void *ctx, const struct batch_out *);
 	void (*decide)(void *ctx, const struct decision_out *); /* may be NULL; may call pipeline_row() for event tables */
 	void (*ticked)(void *ctx); /* a tick has begun, before its decisions; may be NULL; may call pipeline_row() likewise */
+	void (*settled)(void *ctx, uint64_t t_us); /* a tick's packets and decisions are in; may be NULL; may call pipeline_row() likewise */
 	uint64_t (*now_ns)(void); /* to time evaluations with; NULL: they are not timed */
 	void *ctx;
 };
@@ -136,6 +137,16 @@ void pipeline_station_addr(struct pipeline *, const uint8_t *ip, int ip_len, uin
 bool pipeline_station_active(const struct pipeline *, uint64_t mac, uint64_t since_us);
 /* All flows have ended: none is reported any more, until it has payload again (a replay that starts over). */
 void pipeline_flows_end(struct pipeline *);
+
+/* What is known now, for control; valid until the next call that changes the pipeline. */
+struct flow_table;
+const struct flow_table *pipeline_flow_table(const struct pipeline *);
+uint64_t pipeline_flow_id(const struct pipeline *, uint16_t flow); /* as in FlowDictionary */
+/* Of data going down, at the last decision instant at which there was any. */
+const struct oal_flow_row *pipeline_flow_row(const struct pipeline *, uint16_t flow);
+/* Entities of a state table: places, and the latest row at a place; NULL where nobody is. */
+unsigned pipeline_places(const struct pipeline *, enum oal_table_id);
+const void *pipeline_known(const struct pipeline *, enum oal_table_id, unsigned place);
 
 /* News for the headers: ring drops and interrupted dumps since the last call, state of the clock now. */
 void pipeline_account(struct pipeline *, uint32_t ring_drops, uint32_t dumps_interrupted, uint8_t clock_state,

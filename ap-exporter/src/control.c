@@ -1,0 +1,606 @@
+#include "control.h"
+
+#include "fair.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	MOST = 4096,
+	UNIT = 1000, /* gains and shares of time are in permille */
+	RATE_TAU_US = 120000, /* of smoothed rates: longer than the time in which Wi-Fi serves everybody once */
+	AIR_TAU_US = 500000, /* of shares of air and costs of stations */
+	BASE_US = 20000000, /* a smallest round trip is remembered for one to two of these */
+	MAX_RTT_US = 2000000,
+	MAX_STEP_US = 1000000, /* a longer pause restarts what is smoothed */
+	MIN_GAIN = 300, MAX_GAIN = 4000,
+	BINDS_PERMILLE = 800, /* a window binds if so much of it is under way */
+	IDLE_PERMILLE = 300, /* the guard's: the queue was empty for so much of the time */
+	MIN_SHARE_PERMILLE = 100, /* of the air: below, the airtime figure says little */
+	RENEW = 3, /* a clamp is renewed three times in its time to live */
+	SET_DIVISOR = 16, TELL_DIVISOR = 8, /* a window that moved by a 16th is set, by an eighth told */
+	MAX_BACKOFF_SHIFT = 6,
+};
+
+/* The smallest of the last BASE_US to 2·BASE_US. 0: none yet. */
+struct smallest {
+	uint32_t now, before;
+	uint64_t since_us;
+};
+
+struct flow_state {
+	uint64_t id; /* 0: the place is free */
+	uint64_t step; /* number of the step that last saw it */
+	uint64_t delivered_bytes, first_us;
+	uint64_t first_delivered_bytes;
+	uint32_t rate_kbps, unacked_bytes; /* smoothed */
+	uint32_t queue_us;
+	struct smallest base_up;
+	uint32_t gain_permille;
+	uint32_t window_bytes, told_bytes; /* set, and last told; 0: not clamped */
+	uint64_t set_us;
+	uint16_t place, station;
+};
+
+struct station_state {
+	uint64_t mac; /* 0: free */
+	uint64_t step, airtime_us;
+	uint32_t airtime_permille; /* share of the air, smoothed, in permille·16 */
+	uint32_t rate_kbps; /* sum of its flows' */
+	uint32_t backlog_bytes;
+	struct smallest base_down;
+};
+
+/* A flow of this step. */
+struct active {
+	const struct control_flow *in;
+	struct flow_state *s;
+	uint32_t base_us, cwnd_bytes;
+	bool eligible, binds;
+};
+
+struct control {
+	struct oal_policy policy;
+	unsigned max_flows, max_stations;
+	uint64_t t_us, step;
+	/* Capacity: of the last step that had a queue. In cost units, and plain. */
+	uint64_t capacity_us;
+	uint32_t capacity_cost_kbps, capacity_kbps, rate_kbps, queue_us, target_us, share_permille;
+	/* Acting. */
+	bool acting;
+	uint64_t acting_since_us, reason_us;
+	uint8_t reason;
+	/* Guard. */
+	uint32_t reference_kbps, clamped_kbps, idle_permille;
+	uint64_t guarded_until_us, quiet_since_us;
+	unsigned backoff_shift;
+	struct control_stats stats;
+	struct flow_state *flows;
+	struct station_state *stations;
+	struct active *active;
+	struct fair_flow *fair;
+	struct control_action *actions;
+	unsigned n_actions;
+	size_t memory;
+};
+
+/* --- set-up */
+
+static void *piece(struct control *c, unsigned n, size_t size)
+{
+	c->memory += n * size;
+	return calloc(n, size);
+}
+
+int control_new(struct control **out, unsigned max_flows, unsigned max_stations)
+{
+	struct control *c;
+
+	if (!max_flows || max_flows > MOST || !max_stations || max_stations > MOST)
+		return -EINVAL;
+	c = calloc(1, sizeof *c);
+	if (!c)
+		return -ENOMEM;
+	c->memory = sizeof *c;
+	c->max_flows = max_flows;
+	c->max_stations = max_stations;
+	c->flows = piece(c, max_flows, sizeof *c->flows);
+	c->stations = piece(c, max_stations, sizeof *c->stations);
+	c->active = piece(c, max_flows < FAIR_MAX ? max_flows : FAIR_MAX, sizeof *c->active);
+	c->fair = piece(c, max_flows < FAIR_MAX ? max_flows : FAIR_MAX, sizeof *c->fair);
+	c->actions = piece(c, max_flows, sizeof *c->actions);
+	if (!c->flows || !c->stations || !c->active || !c->fair || !c->actions) {
+		control_free(c);
+		return -ENOMEM;
+	}
+	oal_policy_defaults(&c->policy);
+	*out = c;
+	return 0;
+}
+
+void control_free(struct control *c)
+{
+	if (!c)
+		return;
+	free(c->flows);
+	free(c->stations);
+	free(c->active);
+	free(c->fair);
+	free(c->actions);
+	free(c);
+}
+
+size_t control_memory(const struct control *c)
+{
+	return c->memory;
+}
+
+void control_policy(struct control *c, const struct oal_policy *p)
+{
+	c->policy = *p;
+}
+
+/* --- arithmetic */
+
+/* kbit/s times µs, as bytes; bytes in µs, as kbit/s; bytes at kbit/s, as µs. */
+static uint32_t bytes_of(uint64_t kbps, uint64_t us)
+{
+	const uint64_t bytes = kbps * us / 8000;
+
+	return bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+}
+
+static uint32_t time_of(uint64_t bytes, uint32_t kbps)
+{
+	const uint64_t us = kbps ? bytes * 8000 / kbps : 0;
+
+	return us > MAX_RTT_US ? MAX_RTT_US : (uint32_t)us;
+}
+
+/* Exponentially weighted mean with time constant tau, for a value that held for dt. */
+static uint32_t smooth(uint32_t mean, uint64_t value, uint64_t dt_us, uint64_t tau_us)
+{
+	const uint64_t weight = dt_us >= tau_us ? UNIT : dt_us * UNIT / tau_us;
+	const uint64_t next = ((uint64_t)mean * (UNIT - weight) + value * weight + UNIT / 2) / UNIT;
+
+	return next > UINT32_MAX ? UINT32_MAX : (uint32_t)next;
+}
+
+static uint32_t smallest_of(const struct smallest *s)
+{
+	return !s->before || (s->now && s->now < s->before) ? s->now : s->before;
+}
+
+static void smallest_add(struct smallest *s, uint32_t value, uint64_t t_us)
+{
+	if (!value)
+		return;
+	if (t_us - s->since_us >= BASE_US) {
+		s->before = s->now;
+		s->now = 0;
+		s->since_us = t_us;
+	}
+	if (!s->now || value < s->now)
+		s->now = value;
+}
+
+/* --- 1. what is known */
+
+static void see_stations(struct control *c, const struct control_input *in, uint64_t dt_us)
+{
+	uint32_t share = 0;
+	unsigned i;
+
+	for (i = 0; i < in->n_stations; i++) {
+		const struct control_station *s = &in->stations[i];
+		struct station_state *k = &c->stations[s->place];
+		const uint64_t used_us = s->airtime_us - k->airtime_us;
+
+		if (k->mac != s->mac) {
+			*k = (struct station_state){ .mac = s->mac, .airtime_us = s->airtime_us };
+		} else if (dt_us) {
+			/* A counter that went back is that of a station that came back. */
+			if (s->airtime_us >= k->airtime_us)
+				k->airtime_permille = smooth(k->airtime_permille, used_us * UNIT * 16 / dt_us, dt_us, AIR_TAU_US);
+			k->airtime_us = s->airtime_us;
+		}
+		k->step = c->step;
+		k->backlog_bytes = s->backlog_bytes;
+		k->rate_kbps = 0;
+		share += k->airtime_permille;
+	}
+	c->share_permille = share / 16;
+}
+
+static struct flow_state *see_flow(struct control *c, const struct control_flow *f, uint64_t t_us, uint64_t dt_us)
+{
+	struct flow_state *s = &c->flows[f->place];
+
+	if (s->id != f->id || f->delivered_bytes < s->delivered_bytes) {
+		*s = (struct flow_state){ .id = f->id, .place = f->place, .first_us = t_us, .first_delivered_bytes = f->delivered_bytes, .gain_permille = UNIT };
+	} else if (dt_us) {
+		const uint64_t age_us = t_us - s->first_us, tau_us = age_us < RATE_TAU_US ? age_us : RATE_TAU_US;
+
+		s->rate_kbps = smooth(s->rate_kbps, (f->delivered_bytes - s->delivered_bytes) * 8000 / dt_us, dt_us, tau_us);
+		s->unacked_bytes = smooth(s->unacked_bytes, f->unacked_bytes, dt_us, tau_us);
+	}
+	s->delivered_bytes = f->delivered_bytes;
+	s->step = c->step;
+	s->station = f->station;
+	smallest_add(&s->base_up, f->rtt_up_us, t_us);
+	return s;
+}
+
+static const struct smallest no_base;
+
+/* Smallest round trip on the air: of the station, because a flow that begins in a queue never saw it. */
+static struct station_state *station_of(struct control *c, const struct control_input *in, uint16_t index)
+{
+	return index < in->n_stations ? &c->stations[in->stations[index].place] : NULL;
+}
+
+static unsigned see_flows(struct control *c, const struct control_input *in, uint64_t dt_us)
+{
+	unsigned n = 0, i;
+
+	c->rate_kbps = 0;
+	for (i = 0; i < in->n_flows && n < FAIR_MAX; i++) {
+		struct station_state *k = station_of(c, in, in->flows[i].station);
+		struct active *a = &c->active[n];
+
+		a->in = &in->flows[i];
+		a->s = see_flow(c, a->in, in->t_us, dt_us);
+		if (k) {
+			smallest_add(&k->base_down, a->in->rtt_down_us, in->t_us);
+			/* Little's law knows it sooner than a smoothed round trip does. */
+			if (a->s->rate_kbps >= c->policy.min_flow_kbps && in->t_us - a->s->first_us > RATE_TAU_US)
+				smallest_add(&k->base_down, time_of(a->s->unacked_bytes, a->s->rate_kbps), in->t_us);
+			k->rate_kbps += a->s->rate_kbps;
+		}
+		c->rate_kbps += a->s->rate_kbps;
+		if (a->s->rate_kbps || a->s->window_bytes)
+			n++;
+	}
+	return n;
+}
+
+/* Time that a flow's data stands in queues of the AP. */
+static uint32_t queue_of(const struct control *c, const struct control_input *in, const struct active *a, const struct station_state *k)
+{
+	const uint32_t rtt_us = time_of(a->s->unacked_bytes, a->s->rate_kbps), base_us = smallest_of(k ? &k->base_down : &no_base);
+	const uint32_t by_rtt_us = rtt_us > base_us ? rtt_us - base_us : 0;
+	const uint32_t own_us = k ? time_of(k->backlog_bytes, k->rate_kbps) : 0, shared_us = time_of(in->backlog_bytes, c->rate_kbps);
+	const uint32_t seen_us = own_us > shared_us ? own_us : shared_us;
+
+	return seen_us > by_rtt_us ? seen_us : by_rtt_us;
+}
+
+static void see_queues(struct control *c, const struct control_input *in, unsigned n)
+{
+	uint64_t weighted = 0, weight = 0;
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		struct active *a = &c->active[i];
+		const struct station_state *k = station_of(c, in, a->in->station);
+
+		a->s->queue_us = a->s->rate_kbps ? queue_of(c, in, a, k) : 0;
+		a->base_us = smallest_of(k ? &k->base_down : &no_base) + smallest_of(&a->s->base_up);
+		a->eligible = a->in->can_clamp && a->base_us && a->s->rate_kbps >= c->policy.min_flow_kbps &&
+			      a->in->delivered_bytes >= c->policy.min_flow_bytes;
+		a->binds = a->s->window_bytes && (uint64_t)(a->s->unacked_bytes + bytes_of(a->s->rate_kbps, smallest_of(&a->s->base_up))) * UNIT >=
+							 (uint64_t)a->s->window_bytes * BINDS_PERMILLE;
+		weighted += (uint64_t)a->s->queue_us * a->s->rate_kbps;
+		weight += a->s->rate_kbps;
+	}
+	c->queue_us = weight ? (uint32_t)(weighted / weight) : 0;
+}
+
+/* The queue that windows leave: enough for each station to have data when its turn comes. */
+static void set_target(struct control *c, const struct control_input *in)
+{
+	const uint32_t share = c->share_permille < MIN_SHARE_PERMILLE ? (c->share_permille ? MIN_SHARE_PERMILLE : UNIT) : c->share_permille;
+	uint64_t turns = 0, us;
+	unsigned i;
+
+	for (i = 0; i < in->n_stations; i++)
+		turns += c->stations[in->stations[i].place].rate_kbps >= c->policy.min_flow_kbps;
+	us = turns * c->policy.txop_us * c->policy.target_txop_permille / (share < UNIT ? share : UNIT);
+	c->target_us = us > c->policy.target_us ? (us > MAX_RTT_US ? MAX_RTT_US : (uint32_t)us) : c->policy.target_us;
+}
+
+/* --- 2., 3. capacity and shares */
+
+static uint32_t weight_of(const struct oal_policy *p, uint16_t port)
+{
+	unsigned i;
+
+	for (i = 0; i < p->n_weights; i++)
+		if (p->weight_port[i] == port)
+			return p->weight_permille[i];
+	return FAIR_UNIT_WEIGHT;
+}
+
+/* Airtime of a byte of this station, next to that of the mean byte: 1/64 to 64 times. */
+static uint32_t cost_of(const struct control *c, const struct station_state *k)
+{
+	uint64_t cost;
+
+	if (!c->policy.airtime_cost || !k || !k->rate_kbps || !k->airtime_permille || !c->share_permille)
+		return FAIR_UNIT_COST;
+	cost = (uint64_t)k->airtime_permille * c->rate_kbps * FAIR_UNIT_COST / ((uint64_t)c->share_permille * 16 * k->rate_kbps);
+	return cost < FAIR_UNIT_COST / 64 ? FAIR_UNIT_COST / 64 : cost > 65536 ? 65536 : (uint32_t)cost;
+}
+
+static void share_out(struct control *c, const struct control_input *in, unsigned n)
+{
+	uint64_t used = 0;
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		const struct active *a = &c->active[i];
+		struct fair_flow *f = &c->fair[i];
+
+		f->weight = weight_of(&c->policy, a->in->server_port);
+		f->cost = cost_of(c, station_of(c, in, a->in->station));
+		f->cap_kbps = UINT32_MAX;
+		/* It uses less than it may although nothing of ours binds: it has no more to send, or is limited elsewhere. */
+		if (!a->eligible || (a->s->window_bytes ? !a->binds : a->s->queue_us < c->target_us / 4))
+			f->cap_kbps = a->s->rate_kbps + a->s->rate_kbps / 4 + 64;
+		used += (uint64_t)a->s->rate_kbps * f->cost / FAIR_UNIT_COST;
+	}
+	if (used > UINT32_MAX)
+		used = UINT32_MAX;
+	if (c->queue_us >= c->target_us / 2 || used > c->capacity_cost_kbps || in->t_us - c->capacity_us > c->policy.capacity_age_us) {
+		c->capacity_cost_kbps = (uint32_t)used;
+		c->capacity_kbps = c->rate_kbps;
+		c->capacity_us = in->t_us;
+	}
+	fair_shares(c->fair, n, c->policy.alpha, c->capacity_cost_kbps < 1 << 24 ? c->capacity_cost_kbps : (1 << 24) - 1);
+}
+
+/* --- 4. act? */
+
+static uint8_t reason_to_act(const struct control *c, const struct control_input *in)
+{
+	const bool fresh = in->predicted_us && in->t_us - in->predicted_us <= c->policy.prediction_age_us;
+
+	if (fresh && in->class != CONTROL_NO_CLASS && in->class >= c->policy.act_class)
+		return OAL_REWRITE_REASON_CLASS;
+	if (fresh && in->congested_permille >= c->policy.act_permille)
+		return OAL_REWRITE_REASON_PROBABILITY;
+	if (c->policy.act_queue_us && c->queue_us >= c->policy.act_queue_us)
+		return OAL_REWRITE_REASON_QUEUE;
+	return OAL_REWRITE_REASON_NONE;
+}
+
+static bool any_binds(const struct control *c, unsigned n)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++)
+		if (c->active[i].binds)
+			return true;
+	return false;
+}
+
+/* Hysteresis: a clamp that binds is why there is no queue, so it is no longer asked for a reason. */
+static void decide(struct control *c, const struct control_input *in, unsigned n)
+{
+	const uint8_t reason = reason_to_act(c, in);
+
+	if (in->t_us < c->guarded_until_us) {
+		c->acting = false;
+		return;
+	}
+	if (reason) {
+		c->reason_us = in->t_us;
+		if (!c->acting)
+			c->acting_since_us = in->t_us;
+		c->acting = true;
+		c->reason = reason;
+	} else if (c->acting) {
+		c->reason = OAL_REWRITE_REASON_HOLD;
+		if (any_binds(c, n))
+			c->reason_us = in->t_us;
+		else if (in->t_us - c->reason_us >= c->policy.hold_us)
+			c->acting = false;
+	}
+}
+
+/* --- 5. windows */
+
+static struct control_action *act(struct control *c, const struct flow_state *s, uint8_t reason, uint32_t window_bytes)
+{
+	struct control_action *a = &c->actions[c->n_actions++];
+
+	*a = (struct control_action){ .id = s->id, .place = s->place, .station = s->station, .reason = reason, .window_bytes = window_bytes,
+				      .capacity_kbps = c->capacity_kbps, .rate_kbps = s->rate_kbps, .queue_us = s->queue_us };
+	return a;
+}
+
+static void release(struct control *c, struct flow_state *s, uint8_t reason)
+{
+	if (!s->window_bytes)
+		return;
+	act(c, s, reason, 0)->tell = true;
+	s->window_bytes = s->told_bytes = 0;
+}
+
+static bool moved(uint32_t from, uint32_t to, uint32_t divisor)
+{
+	return (from > to ? from - to : to - from) > from / divisor;
+}
+
+static void adapt_gain(const struct control *c, const struct active *a, uint64_t dt_us)
+{
+	const int64_t target = c->target_us, error = target - (int64_t)a->s->queue_us;
+	const int64_t bounded = error > target ? target : error < -target ? -target : error, rtt_us = a->base_us + a->s->queue_us;
+	const int64_t step = (int64_t)a->s->gain_permille * c->policy.probe_permille * bounded / (target * UNIT) * (int64_t)dt_us / (rtt_us > (int64_t)dt_us ? rtt_us : (int64_t)dt_us);
+	const int64_t gain = (int64_t)a->s->gain_permille + step;
+
+	if (error > 0 && !a->binds) /* it is not the window that keeps the queue short */
+		return;
+	a->s->gain_permille = gain < MIN_GAIN ? MIN_GAIN : gain > MAX_GAIN ? MAX_GAIN : (uint32_t)gain;
+}
+
+/* What the sender needs for its present rate and the queue that is wanted. */
+static uint32_t wanted_cwnd(const struct control *c, const struct active *a)
+{
+	const uint32_t excess_us = a->s->queue_us > c->target_us ? a->s->queue_us - c->target_us : 0;
+	const uint32_t excess = bytes_of(a->s->rate_kbps, excess_us);
+
+	if (c->policy.window_model && a->in->model_cwnd_bytes)
+		return a->in->model_cwnd_bytes > excess ? a->in->model_cwnd_bytes - excess : 0;
+	return (uint32_t)((uint64_t)bytes_of(a->s->rate_kbps, (uint64_t)a->base_us + c->target_us) * a->s->gain_permille / UNIT);
+}
+
+static void clamp(struct control *c, const struct active *a, uint32_t share_kbps, uint64_t t_us, uint64_t dt_us)
+{
+	struct flow_state *s = a->s;
+	const uint32_t floor = c->policy.floor_mss * a->in->mss_bytes;
+	struct control_action *out;
+	uint64_t window;
+	uint32_t cwnd;
+
+	if (s->window_bytes)
+		adapt_gain(c, a, dt_us);
+	cwnd = wanted_cwnd(c, a);
+	window = s->rate_kbps ? (uint64_t)cwnd * share_kbps / s->rate_kbps : 0;
+	if (window < floor)
+		window = floor;
+	if (window > UINT32_MAX)
+		window = UINT32_MAX;
+	if (s->window_bytes && !moved(s->window_bytes, (uint32_t)window, SET_DIVISOR)) {
+		if (t_us - s->set_us < c->policy.ttl_us / RENEW)
+			return;
+		window = s->window_bytes; /* a renewal */
+	}
+	out = act(c, s, c->reason, (uint32_t)window);
+	out->share_kbps = share_kbps;
+	out->cwnd_bytes = cwnd;
+	out->tell = !s->told_bytes || moved(s->told_bytes, (uint32_t)window, TELL_DIVISOR);
+	if (out->tell)
+		s->told_bytes = (uint32_t)window;
+	s->window_bytes = (uint32_t)window;
+	s->set_us = t_us;
+}
+
+static void set_windows(struct control *c, const struct control_input *in, unsigned n, uint64_t dt_us)
+{
+	unsigned i, clamps = 0;
+
+	for (i = 0; i < n; i++) {
+		const struct active *a = &c->active[i];
+
+		if (c->acting && clamps < c->policy.max_flows && (a->eligible || (a->s->window_bytes && a->in->can_clamp))) {
+			clamp(c, a, c->fair[i].share_kbps, in->t_us, dt_us);
+			clamps++;
+		} else {
+			release(c, a->s, in->t_us < c->guarded_until_us ? OAL_REWRITE_REASON_GUARD : OAL_REWRITE_REASON_RELEASED);
+		}
+	}
+	c->stats.clamps = clamps;
+}
+
+/* Flows that are gone leave nothing behind. */
+static void forget(struct control *c)
+{
+	unsigned i;
+
+	for (i = 0; i < c->max_flows; i++)
+		if (c->flows[i].id && c->flows[i].step != c->step) {
+			release(c, &c->flows[i], OAL_REWRITE_REASON_RELEASED);
+			c->flows[i].id = 0;
+		}
+	for (i = 0; i < c->max_stations; i++)
+		if (c->stations[i].mac && c->stations[i].step != c->step)
+			c->stations[i].mac = 0;
+}
+
+/* --- 6. guard */
+
+static void guard(struct control *c, const struct control_input *in, unsigned n, uint64_t dt_us)
+{
+	const uint64_t tau_us = c->policy.guard_window_us;
+	const bool idle = c->queue_us < c->target_us / 4 && any_binds(c, n);
+
+	if (!c->acting) {
+		c->reference_kbps = smooth(c->reference_kbps, c->rate_kbps, dt_us, tau_us);
+		c->clamped_kbps = c->reference_kbps;
+		c->idle_permille = 0;
+		return;
+	}
+	c->clamped_kbps = smooth(c->clamped_kbps, c->rate_kbps, dt_us, tau_us);
+	c->idle_permille = smooth(c->idle_permille, idle ? UNIT : 0, dt_us, tau_us);
+	if (c->clamped_kbps > c->reference_kbps)
+		c->reference_kbps = c->clamped_kbps;
+	if (c->backoff_shift && in->t_us - c->quiet_since_us > (uint64_t)c->policy.guard_backoff_us << c->backoff_shift) {
+		c->backoff_shift--;
+		c->quiet_since_us = in->t_us;
+	}
+	if (in->t_us - c->acting_since_us < tau_us || c->idle_permille < IDLE_PERMILLE ||
+	    (uint64_t)c->clamped_kbps * UNIT >= (uint64_t)c->reference_kbps * (UNIT - c->policy.guard_permille))
+		return;
+	c->guarded_until_us = in->t_us + ((uint64_t)c->policy.guard_backoff_us << c->backoff_shift);
+	c->quiet_since_us = c->guarded_until_us;
+	if (c->backoff_shift < MAX_BACKOFF_SHIFT)
+		c->backoff_shift++;
+	c->acting = false;
+	c->stats.guard_reverts++;
+}
+
+/* --- a step */
+
+unsigned control_step(struct control *c, const struct control_input *in, const struct control_action **actions)
+{
+	const bool restart = in->t_us < c->t_us || in->t_us - c->t_us > MAX_STEP_US;
+	const uint64_t dt_us = restart ? 0 : in->t_us - c->t_us;
+	unsigned n;
+
+	if (in->t_us < c->t_us) { /* the clock was stepped: no remembered time compares */
+		c->guarded_until_us = c->capacity_us = c->reason_us = c->acting_since_us = 0;
+		memset(c->stations, 0, c->max_stations * sizeof *c->stations);
+	}
+	c->t_us = in->t_us;
+	c->step++;
+	c->stats.steps++;
+	c->n_actions = 0;
+	see_stations(c, in, dt_us);
+	n = see_flows(c, in, dt_us);
+	set_target(c, in);
+	see_queues(c, in, n);
+	if (!restart) {
+		share_out(c, in, n);
+		decide(c, in, n);
+		guard(c, in, n, dt_us);
+		set_windows(c, in, n, dt_us);
+	}
+	forget(c);
+	c->stats.capacity_kbps = c->capacity_kbps;
+	c->stats.queue_us = c->queue_us;
+	c->stats.target_us = c->target_us;
+	c->stats.guarded_until_us = in->t_us < c->guarded_until_us ? c->guarded_until_us : 0;
+	*actions = c->actions;
+	return c->n_actions;
+}
+
+unsigned control_release_all(struct control *c, enum oal_rewrite_reason reason, const struct control_action **actions)
+{
+	unsigned i;
+
+	c->n_actions = 0;
+	for (i = 0; i < c->max_flows; i++)
+		if (c->flows[i].id)
+			release(c, &c->flows[i], reason);
+	c->acting = false;
+	c->stats.clamps = 0;
+	*actions = c->actions;
+	return c->n_actions;
+}
+
+void control_stats(const struct control *c, struct control_stats *out)
+{
+	*out = c->stats;
+}

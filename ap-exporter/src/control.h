@@ -1,0 +1,92 @@
+/* control.h: the control law of one access point: what is known of its flows, stations and prediction in, receive windows out.
+ *
+ * Pure: no clock, no system call, integers only, nothing allocated after control_new(). One call of control_step() every
+ * policy.step_us. Only data that goes down is controlled.
+ *
+ * A step:
+ *   1. Rates r_i and unacknowledged bytes of each flow, smoothed; their quotient is the round trip on the air (Little's law), and what of it
+ *      is above the smallest of late is time spent in a queue, q_i. Where the kernel shows a backlog, q_i is at least the time that it takes.
+ *   2. Capacity C: the sum of the rates while there is a queue, the last such sum (bounded age) while there is none.
+ *   3. Shares x_i of C by alpha-fairness (fair.h), a byte costing the airtime of its station; flows that could not use more keep what they use.
+ *   4. Act? The class predicted, its probability or the standing queue say so; clamps stay while they bind.
+ *   5. Window w_i = cwnd_i * x_i / r_i, where cwnd_i is what the sender would need for r_i with the queue that is wanted, T, in place
+ *      of the one that stands: r_i * (base round trip + T) * g_i, or the window model's word less the queue's excess. The gain g_i makes up for what
+ *      the base round trip does not know: it grows while q_i < T and shrinks while q_i > T, at most by policy.probe_permille a round trip.
+ *      T is at least policy.target_us, and long enough for each station to have something to send when its turn comes.
+ *   6. Guard: if the queue runs empty although clamps bind, and throughput stays below what it was, all clamps are taken back for a while. */
+#ifndef OAL_CONTROL_H
+#define OAL_CONTROL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "oal_policy.h"
+
+enum { CONTROL_NO_STATION = 0xffff, CONTROL_NO_CLASS = 255 };
+
+/* A flow with data on its way down. Counters are running totals. */
+struct control_flow {
+	uint64_t id; /* not 0 */
+	uint64_t delivered_bytes; /* acknowledged by the client */
+	uint32_t unacked_bytes; /* seen by the AP and not acknowledged */
+	uint32_t rtt_down_us, rtt_up_us; /* smoothed, AP to client and back, AP to server and back; 0: not known */
+	uint32_t model_cwnd_bytes; /* window model's word; 0: none */
+	uint16_t place; /* 0 … max_flows - 1: another id at the same place is another flow */
+	uint16_t station; /* index into the stations, or CONTROL_NO_STATION */
+	uint16_t mss_bytes;
+	uint16_t server_port;
+	bool can_clamp; /* the client's window scale is known */
+};
+
+struct control_station {
+	uint64_t mac;
+	uint64_t airtime_us; /* transmitted to it; 0 where the driver does not say */
+	uint32_t backlog_bytes; /* of its own queues */
+	uint16_t place; /* 0 … max_stations - 1 */
+};
+
+struct control_input {
+	uint64_t t_us; /* monotonic or realtime; steps back restart the law */
+	uint64_t predicted_us; /* when the prediction was made; 0: there is none */
+	uint8_t class; /* predicted: 0 Good … 3 Bad */
+	uint16_t congested_permille; /* probability of Poor or Bad */
+	uint32_t backlog_bytes; /* of a queue that all stations share; 0 where each has its own */
+	const struct control_station *stations;
+	unsigned n_stations;
+	const struct control_flow *flows;
+	unsigned n_flows;
+};
+
+/* What to do with one flow. */
+struct control_action {
+	uint64_t id;
+	uint16_t place, station;
+	uint8_t reason; /* enum oal_rewrite_reason */
+	bool tell; /* worth a row: new, given up, or changed by more than an eighth since the last row */
+	uint32_t window_bytes; /* 0: release */
+	uint32_t capacity_kbps, share_kbps, rate_kbps, cwnd_bytes, queue_us;
+};
+
+struct control_stats {
+	uint64_t steps, guard_reverts;
+	uint32_t clamps, capacity_kbps, queue_us, target_us; /* now */
+	uint64_t guarded_until_us; /* 0: no */
+};
+
+struct control;
+
+/* 0, -EINVAL for limits out of 1…4096, -ENOMEM. */
+int control_new(struct control **, unsigned max_flows, unsigned max_stations);
+void control_free(struct control *);
+size_t control_memory(const struct control *);
+
+/* The law's numbers from now on; what was learnt of flows stays. Copied. */
+void control_policy(struct control *, const struct oal_policy *);
+/* One step: at most max_flows actions, valid until the next call. Sets are repeated in time for policy.ttl_us. */
+unsigned control_step(struct control *, const struct control_input *, const struct control_action **);
+/* Gives every clamp up, with this reason. */
+unsigned control_release_all(struct control *, enum oal_rewrite_reason, const struct control_action **);
+void control_stats(const struct control *, struct control_stats *);
+
+#endif
