@@ -16,30 +16,35 @@
 #include "oal_policy.h"
 
 enum { RWND_FLOOR_MSS = 4, RWND_MAX_SCALE = 14, RWND_MAX_TTL_MS = 1000, RWND_MIN_MSS = 88 };
+/* In place of a scale: the one that the backend saw in the SYN itself; a flow whose SYN it missed is left alone. Only where learns_scale. */
+enum { RWND_SCALE_LEARNED = 255 };
 
 /* A flow whose data goes down. Ports in host order; addresses are 4 or 16 bytes, in network order. */
 struct rwnd_flow {
 	uint8_t client_addr[16], server_addr[16];
 	uint16_t client_port, server_port;
 	uint8_t addr_len;
-	uint8_t scale; /* of the client's windows, 0…14; known from its SYN */
+	uint8_t scale; /* of the client's windows, 0…14; known from its SYN; or RWND_SCALE_LEARNED */
 	uint16_t mss_bytes; /* of the data; the floor is RWND_FLOOR_MSS of these */
 };
 
 /* Running totals since rwnd_open(), except where a line says "now". */
 struct rwnd_stats {
 	uint64_t sets, releases, errors; /* calls that were carried out; that failed */
+	uint64_t expired; /* clamps that ended by their time */
 	uint32_t clamps; /* now: set, not released, not past their time */
 	bool ready; /* now: the data path is there (bridge up, program attached) */
 	uint64_t acks_seen, acks_clamped, acks_skipped; /* of clamped flows, where the data path counts them */
 };
 
 struct rwnd;
+struct json;
 
-/* A backend. `check` says whether it can work here, and why not in `err`; it changes nothing. */
+/* A backend (what it needs to know of struct rwnd: rwnd_backend.h). `check` says whether it can work here, and why not in `err`; it changes nothing. */
 struct rwnd_ops {
 	const char *name;
 	enum oal_rewrite_backend id;
+	bool learns_scale;
 	int (*check)(const struct config_rwnd *, char *err, size_t err_size);
 	int (*open)(struct rwnd *, const struct config_rwnd *, char *err, size_t err_size);
 	int (*set)(struct rwnd *, const struct rwnd_flow *, uint32_t bytes, uint32_t ttl_ms);
@@ -47,6 +52,7 @@ struct rwnd_ops {
 	void (*release_all)(struct rwnd *);
 	void (*poll)(struct rwnd *, uint64_t now_us); /* once a tick; may be NULL */
 	void (*stats)(struct rwnd *, struct rwnd_stats *); /* adds what only the backend knows */
+	void (*json)(struct rwnd *, struct json *); /* more of that, as `, "name": value`…; may be NULL */
 	void (*close)(struct rwnd *); /* releases everything first */
 };
 
@@ -62,9 +68,11 @@ int rwnd_set(struct rwnd *, const struct rwnd_flow *, uint32_t bytes, uint32_t t
 /* Plain TCP for this flow, now. 0 also if it was not clamped. */
 int rwnd_release(struct rwnd *, const struct rwnd_flow *);
 void rwnd_release_all(struct rwnd *);
-/* Once a tick: answers of the data path, reconnection, counters. */
+/* Once a tick: ends clamps whose time is over, answers of the data path, reconnection. `now_us` is monotonic time. */
 void rwnd_poll(struct rwnd *, uint64_t now_us);
 void rwnd_stats(struct rwnd *, struct rwnd_stats *);
+/* The same and what the backend adds, as a JSON object. */
+void rwnd_json(struct rwnd *, struct json *);
 enum oal_rewrite_backend rwnd_backend(const struct rwnd *);
 /* Releases everything. */
 void rwnd_close(struct rwnd *);
