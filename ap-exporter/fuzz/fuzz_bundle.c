@@ -8,7 +8,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct bundle_terms any = { .can_enforce = true };
+	static const struct bundle_terms any = { 0 };
+	const struct oal_policy *p;
 	int64_t x[OAL_MAX_FEATURES] = { 0 };
 	struct bundle *b;
 	char err[256];
@@ -19,6 +20,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort(); /* a refusal gives no bundle, and says why */
 		return 0;
 	}
+	p = bundle_policy(b);
+	for (i = 0; p && i < OAL_N_POLICY_FIELDS; i++) {
+		const uint32_t value = oal_policy_get(p, (enum oal_policy_field)i);
+
+		if (value < oal_policy_fields[i].min || value > oal_policy_fields[i].max)
+			abort();
+	}
+	if ((p && (p->n_weights > OAL_POLICY_MAX_WEIGHTS || !p->version)) || (!p && bundle_mode(b) == BUNDLE_ENFORCE))
+		abort();
 	for (k = 0; k < 4; k++) {
 		const struct window *w = bundle_window(b);
 		const unsigned leaf = tree_apply(bundle_tree(b), x);

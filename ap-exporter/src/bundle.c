@@ -13,13 +13,13 @@
 /* Field numbers of SignedBundle and Bundle. */
 enum { SIGNED_PAYLOAD = 1, SIGNED_KEY_ID, SIGNED_SIGNATURE, N_SIGNED };
 enum { FORMAT = 1, SERIAL, TARGET, SOURCE, MODEL, VERSION, ROLLBACK_TO, FIRST_PART, N_BUNDLE = FIRST_PART + N_PARTS };
-enum { KNOWN_FORMAT = 1, REGISTRY = 1, ONLINE = 2, POLICY_MODE = 1, HASH_BYTES = 32 };
+enum { KNOWN_FORMAT = 1, REGISTRY = 1, ONLINE = 2, HASH_BYTES = 32 };
 
 struct bundle {
 	struct bundle_head head;
 	uint8_t rollback[BUNDLE_MAX_ROLLBACK][HASH_BYTES];
 	unsigned n_rollback;
-	enum bundle_mode mode;
+	struct oal_policy policy; /* without a name: only its mode counts */
 	struct oal_feature_program program;
 	struct tree tree;
 	struct window window;
@@ -188,16 +188,6 @@ static struct bundle *allocate(const struct opening *o, uint8_t **work)
 
 /* --- content */
 
-static enum oal_bundle_reason check_policy(struct bundle *b, struct opening *o)
-{
-	const int64_t mode = o->parts[PART_POLICY].fields[POLICY_MODE].value;
-
-	if (mode > BUNDLE_ENFORCE || (mode == BUNDLE_ENFORCE && !o->terms->can_enforce))
-		return REFUSE(o, BAD_POLICY, "mode %lld%s", (long long)mode, mode == BUNDLE_ENFORCE ? ", which this AP cannot do" : "");
-	b->mode = (enum bundle_mode)mode;
-	return OAL_BUNDLE_REASON_NONE;
-}
-
 static enum oal_bundle_reason check_hashes(const struct bundle *b, struct opening *o)
 {
 	uint64_t hash = 0;
@@ -231,9 +221,9 @@ static enum oal_bundle_reason fill(struct bundle *b, struct opening *o, uint8_t 
 	b->has_window = parts[PART_WINDOW].at != NULL;
 	if (b->has_window && bundle_part_window(&b->window, &parts[PART_WINDOW], b->program.n, work, o->err, o->err_size))
 		return OAL_BUNDLE_REASON_BAD_WINDOW_MODEL;
-	reason = check_policy(b, o);
-	if (reason == OAL_BUNDLE_REASON_NONE)
-		reason = check_hashes(b, o);
+	if (parts[PART_POLICY].at && bundle_part_policy(&b->policy, &parts[PART_POLICY], o->err, o->err_size))
+		return OAL_BUNDLE_REASON_BAD_POLICY;
+	reason = check_hashes(b, o);
 	if (reason == OAL_BUNDLE_REASON_NONE && bundle_part_golden(golden, &b->tree, b->program.n, bundle_window(b), o->err, o->err_size))
 		reason = OAL_BUNDLE_REASON_GOLDEN_MISMATCH;
 	return reason;
@@ -301,7 +291,12 @@ const struct window *bundle_window(const struct bundle *b)
 
 enum bundle_mode bundle_mode(const struct bundle *b)
 {
-	return b->mode;
+	return (enum bundle_mode)b->policy.mode;
+}
+
+const struct oal_policy *bundle_policy(const struct bundle *b)
+{
+	return b->policy.name[0] ? &b->policy : NULL;
 }
 
 bool bundle_allows_rollback(const struct bundle *b, const uint8_t hash[HASH_BYTES])

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "oal_features.h"
+#include "oal_policy.h"
 #include "oal_schema.h"
 #include "signature.h"
 #include "tree.h"
@@ -19,7 +20,7 @@
 
 struct bundle;
 
-enum bundle_mode { BUNDLE_OFF, BUNDLE_SHADOW, BUNDLE_ENFORCE };
+enum bundle_mode { BUNDLE_OFF = OAL_POLICY_MODE_OFF, BUNDLE_SHADOW = OAL_POLICY_MODE_SHADOW, BUNDLE_ENFORCE = OAL_POLICY_MODE_ENFORCE };
 enum { BUNDLE_MAX_TEXT = 127, BUNDLE_MAX_ROLLBACK = 4 };
 
 /* What an AP asks of a bundle. */
@@ -28,7 +29,6 @@ struct bundle_terms {
 	signature_verify *verify;
 	const char *ap_id, *site; /* ap_id NULL: any target */
 	const struct bundle *in_force; /* NULL: none */
-	bool can_enforce;
 };
 
 /* Who a bundle is. After a refusal as much of it as was read from bytes that could be trusted so far: `hash` and `id` once the
@@ -53,7 +53,9 @@ const struct bundle_head *bundle_head(const struct bundle *);
 const struct oal_feature_program *bundle_program(const struct bundle *);
 const struct tree *bundle_tree(const struct bundle *);
 const struct window *bundle_window(const struct bundle *); /* NULL: it has none */
+/* What the bundle asks for; how far an AP goes is its own matter. */
 enum bundle_mode bundle_mode(const struct bundle *);
+const struct oal_policy *bundle_policy(const struct bundle *); /* NULL: it has no control */
 /* Does this bundle allow to go back to the one with this hash? */
 bool bundle_allows_rollback(const struct bundle *, const uint8_t hash[32]);
 size_t bundle_memory(const struct bundle *);

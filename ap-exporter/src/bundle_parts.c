@@ -25,13 +25,13 @@ static const uint8_t kinds[N_PARTS][PART_FIELDS] = {
 	[PART_PROGRAM] = { 0, PB_U32, S32S, S32S, S32S, S32S, S64S, S32S, S64S, S64S, S64S, U32S, S64S },
 	[PART_TREE] = { 0, PB_FIXED64, U32S, S64S, U32S, U32S, U32S, U32S },
 	[PART_WINDOW] = { 0, PB_FIXED64, S32S, PB_S64, PB_U32, PB_S64, PB_S64, U32S, U32S, S64S, U32S, U32S, S64S },
-	[PART_POLICY] = { 0, PB_U32 },
+	[PART_POLICY] = { 0, PB_U32, PB_TEXT, [OAL_POLICY_FIELD_VERSION ... OAL_POLICY_FIELD_WEIGHT_PORT - 1] = PB_U32, U32S, U32S },
 	[PART_GOLDEN] = { 0, S64S, U32S, S64S, S64S },
 };
 
 int bundle_part_read(struct part *p, enum bundle_part part, char *err, size_t err_size)
 {
-	return pb_read(p->fields, kinds[part], PART_FIELDS, p->at, p->len, 0, err, err_size);
+	return pb_read(p->fields, kinds[part], PART_FIELDS, p->at, p->len, OAL_POLICY_MAX_NAME, err, err_size);
 }
 
 static struct pb_list list(const struct part *p, enum bundle_part part, uint32_t number)

@@ -4,12 +4,13 @@
 #define OAL_BUNDLE_PARTS_H
 
 #include "oal_features.h"
+#include "oal_policy.h"
 #include "protobuf.h"
 #include "tree.h"
 #include "window.h"
 
 enum bundle_part { PART_PROGRAM, PART_TREE, PART_WINDOW, PART_POLICY, PART_GOLDEN, N_PARTS };
-enum { PART_FIELDS = 13 };
+enum { PART_FIELDS = OAL_POLICY_FIELD_WEIGHT_PERMILLE + 1 };
 
 struct part {
 	const uint8_t *at; /* NULL: not there */
@@ -31,6 +32,8 @@ size_t bundle_part_window_inputs(const struct part *window);
 int bundle_part_program(struct oal_feature_program *, int64_t (*words)[OAL_N_WORDS], const struct part *, char *err, size_t err_size);
 int bundle_part_tree(struct tree *, const struct part *, unsigned n_features, uint8_t *work, char *err, size_t err_size);
 int bundle_part_window(struct window *, const struct part *, unsigned n_features, uint8_t *work, char *err, size_t err_size);
+/* All zero but the mode when it has no name. */
+int bundle_part_policy(struct oal_policy *, const struct part *, char *err, size_t err_size);
 /* Runs the golden vectors; `window` may be NULL. */
 int bundle_part_golden(const struct part *, const struct tree *, unsigned n_features, const struct window *, char *err, size_t err_size);
 

@@ -34,12 +34,18 @@ static uint8_t *read_bundle(const char *path, size_t *len)
 /* --- bundle */
 
 /* Printable ASCII as a JSON string. */
-static void print_text(FILE *out, const char *name, const char *text)
+static void put_text(FILE *out, const char *text)
 {
-	fprintf(out, ", \"%s\": \"", name);
+	fputc('"', out);
 	for (; *text; text++)
 		fprintf(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
 	fputc('"', out);
+}
+
+static void print_text(FILE *out, const char *name, const char *text)
+{
+	fprintf(out, ", \"%s\": ", name);
+	put_text(out, text);
 }
 
 static void print_hex(FILE *out, const char *name, const uint8_t *bytes, unsigned n)
@@ -77,9 +83,26 @@ static unsigned depth_of(const struct node *nodes, unsigned at)
 	return 1 + (left > right ? left : right);
 }
 
+static void print_policy(FILE *out, const struct oal_policy *p)
+{
+	unsigned i;
+
+	if (!p)
+		return;
+	fputs(", \"policy\": {\"name\": ", out);
+	put_text(out, p->name);
+	fprintf(out, ", \"version\": %" PRIu32 ", \"control\": {", p->version);
+	for (i = 0; i < OAL_N_POLICY_FIELDS; i++)
+		fprintf(out, "%s\"%s\": %" PRIu32, i ? ", " : "", oal_policy_fields[i].name, oal_policy_get(p, (enum oal_policy_field)i));
+	fputs("}, \"weights\": {", out);
+	for (i = 0; i < p->n_weights; i++)
+		fprintf(out, "%s\"%" PRIu32 "\": %" PRIu32, i ? ", " : "", p->weight_port[i], p->weight_permille[i]);
+	fputs("}}", out);
+}
+
 static void print_content(FILE *out, const struct bundle *b)
 {
-	static const char *const modes[] = { "off", "shadow", "enforce" };
+	static const char *const modes[] = OAL_POLICY_MODES;
 	const struct tree *t = bundle_tree(b);
 	const struct window *w = bundle_window(b);
 
@@ -89,12 +112,13 @@ static void print_content(FILE *out, const struct bundle *b)
 	fprintf(out, ", \"tree\": {\"nodes\": %u, \"depth\": %u}", t->n, depth_of(t->nodes, 0));
 	if (w)
 		fprintf(out, ", \"window\": {\"trees\": %u, \"nodes\": %u, \"inputs\": %u}", w->n_trees, w->n_nodes, w->n_inputs);
+	print_policy(out, bundle_policy(b));
 	fprintf(out, ", \"memory_bytes\": %zu", bundle_memory(b));
 }
 
 int inspect_bundle(const char *path, const struct inspect_terms *want, FILE *out)
 {
-	struct bundle_terms terms = { .verify = signature_verify_openssl, .ap_id = want->ap_id, .site = want->site, .can_enforce = !want->ap_id };
+	struct bundle_terms terms = { .verify = signature_verify_openssl, .ap_id = want->ap_id, .site = want->site };
 	enum oal_bundle_reason reason;
 	struct trusted_keys keys;
 	struct bundle_head head;
@@ -203,7 +227,7 @@ static void predict(const struct bundle *b, const int64_t *x, FILE *out)
 
 int inspect_predict(const char *path, FILE *in, FILE *out)
 {
-	const struct bundle_terms any = { .can_enforce = true };
+	const struct bundle_terms any = { 0 };
 	enum oal_bundle_reason reason;
 	int64_t x[OAL_MAX_FEATURES + WINDOW_MAX_INPUTS];
 	unsigned n, number = 0;

@@ -51,6 +51,19 @@ def main() -> None:
         file.write_bytes(golden["ok_window"][1])
         said = json.loads(run("bundle", str(file)).stdout)
         check("without keys it says that the signature was not checked", said["accepted"] and not said["signature_checked"], said)
+        file.write_bytes(golden["ok_policy_weights"][1])
+        said = json.loads(run("bundle", str(file)).stdout)
+        policy = said.get("policy", {})
+        check("bundle shows the policy: mode, name, version, every number, weights",
+              said["mode"] == "enforce" and (policy.get("name"), policy.get("version")) == ("a site enforces", 3) and len(policy["control"]) == 22
+              and policy["control"]["alpha"] == 0 and policy["control"]["ttl_us"] == 600000 and policy["weights"] == {"1": 1000, "80": 10, "443": 4000, "65535": 100000}, said)
+        file.write_bytes(golden["bad_policy_ttl_us_high"][1])
+        said = json.loads(run("bundle", str(file)).stdout)
+        check("of a refused policy it says field, value and bounds", (said["reason"], said["detail"]) == ("bad_policy", "ttl_us 1000001; 100000 to 1000000"), said)
+        file.write_bytes(golden["ok_policy_none"][1])
+        said = json.loads(run("bundle", str(file)).stdout)
+        check("without a policy the mode is off, and none is shown", said["mode"] == "off" and "policy" not in said, said)
+        file.write_bytes(golden["ok_window"][1])
         lines = run("predict", str(file), text="a heading\n" + ",".join(["-"] * 48) + "\n" + ",".join(str(i) for i in range(48)) + "\n")
         rows = [[int(v) for v in line.split(",")] for line in lines.stdout.splitlines()]
         check("predict answers each row with leaf, class, permille and bytes",

@@ -110,16 +110,84 @@ static void without_terms(const struct golden_bundles *g)
 	CHECK(!b);
 }
 
-static void enforce_where_possible(const struct golden_bundles *g)
+/* A policy as policies.txt has it. */
+static void policy_line(char *line, size_t size, const struct bundle *b)
 {
-	const struct golden_case *c = golden_find(g, "bad_policy_enforce");
-	const struct bundle_terms able = { .can_enforce = true };
-	struct bundle *b;
+	const struct oal_policy *p = bundle_policy(b);
+	size_t at;
+	unsigned i;
 
-	test("a bundle that enforces is taken by an AP that can");
-	CHECK_EQ(bundle_open(&b, c->bytes, c->len, &able, NULL, NULL, 0), OAL_BUNDLE_REASON_NONE);
-	CHECK_EQ(bundle_mode(b), BUNDLE_ENFORCE);
-	bundle_free(b);
+	if (!p) {
+		snprintf(line, size, "%d 0 - - -", bundle_mode(b));
+		return;
+	}
+	at = (size_t)snprintf(line, size, "%u %u", p->mode, p->version);
+	for (i = 0; i < OAL_N_POLICY_FIELDS; i++)
+		at += (size_t)snprintf(line + at, size - at, " %u", oal_policy_get(p, (enum oal_policy_field)i));
+	for (i = 0; i < p->n_weights; i++)
+		at += (size_t)snprintf(line + at, size - at, "%s%u:%u", i ? "," : " ", p->weight_port[i], p->weight_permille[i]);
+	snprintf(line + at, size - at, "%s %s", p->n_weights ? "" : " -", p->name);
+}
+
+static void policies(const struct golden_bundles *g)
+{
+	const struct bundle_terms any = { 0 };
+	unsigned good = 0, bad = 0;
+	char *text, *line, *next;
+	size_t size;
+
+	test("a policy is read as it was written, or refused with the field, its value and its bounds");
+	text = (char *)check_file(GOLDEN "policies.txt", &size);
+	text[size - 1] = 0; /* its last line end */
+	for (line = text; line; line = next) {
+		char name[64], err[256], got[512];
+		const struct golden_case *c;
+		struct bundle *b;
+
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = 0;
+		sscanf(line, "%63s", name);
+		c = golden_find(g, name);
+		if (bundle_open(&b, c->bytes, c->len, &any, NULL, err, sizeof err) == OAL_BUNDLE_REASON_NONE) {
+			policy_line(got, sizeof got, b);
+			good++;
+		} else {
+			snprintf(got, sizeof got, "%s", err);
+			bad++;
+		}
+		if (!strcmp(line + strlen(name) + 1, "-")) /* no policy at all */
+			CHECK(b && !bundle_policy(b) && bundle_mode(b) == BUNDLE_OFF);
+		else
+			CHECK(!strcmp(got, line + strlen(name) + 1));
+		bundle_free(b);
+	}
+	free(text);
+	CHECK(good >= 9 && bad >= 2 * OAL_N_POLICY_FIELDS);
+}
+
+static void policy_table(void)
+{
+	struct oal_policy p;
+	unsigned i;
+
+	test("defaults of a policy are those of the list, within their bounds and rules, and each number has a place of its own");
+	memset(&p, 0xff, sizeof p);
+	oal_policy_defaults(&p);
+	CHECK(!p.name[0] && !p.version && p.mode == OAL_POLICY_MODE_OFF && !p.n_weights);
+	CHECK_EQ(p.floor_mss, 4);
+	CHECK_EQ(p.ttl_us, 600000);
+	for (i = 0; i < OAL_N_POLICY_FIELDS; i++) {
+		const struct oal_policy_field_spec *s = &oal_policy_fields[i];
+
+		CHECK_EQ(s->field, OAL_POLICY_FIELD_VERSION + 1 + i);
+		CHECK(s->min <= s->normal && s->normal <= s->max);
+		CHECK_EQ(oal_policy_get(&p, (enum oal_policy_field)i), s->normal);
+		oal_policy_set(&p, (enum oal_policy_field)i, 1000 + i);
+	}
+	for (i = 0; i < OAL_N_POLICY_FIELDS; i++)
+		CHECK_EQ(oal_policy_get(&p, (enum oal_policy_field)i), 1000 + i);
+	CHECK_EQ(p.guard_backoff_us, 1000 + OAL_POLICY_GUARD_BACKOFF_US);
 }
 
 static void damage(const struct golden_bundles *g)
@@ -241,7 +309,8 @@ int main(void)
 	what_is_in_it(&g, &keys);
 	heads_of_refused(&g, &keys);
 	without_terms(&g);
-	enforce_where_possible(&g);
+	policies(&g);
+	policy_table();
 	leaves(&g);
 	damage(&g);
 	keys_files();

@@ -10,7 +10,7 @@ from .emit_c import NOTE
 MAX_NAME = 127
 #: what a policy file may be called
 NAME_PATTERN = "^[a-z0-9][a-z0-9._-]{0,62}$"
-APPLIES_TO_PATTERN = "^(fleet|(site|ap)/[!-.0-~]+)$"
+APPLIES_TO_PATTERN = "^(fleet|(site|ap)/[A-Za-z0-9][A-Za-z0-9._-]{0,63})$"
 
 
 def c_header(policy: dict) -> str:
