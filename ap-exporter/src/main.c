@@ -9,6 +9,7 @@
 #include "memory.h"
 #include "oal_schema.h"
 #include "privileges.h"
+#include "rwnd_cli.h"
 #include "status.h"
 #include "version.h"
 
@@ -189,6 +190,31 @@ static int status(const char *path, const char *socket)
 	return ret < 0 ? 1 : 0;
 }
 
+/* The rewrite as options of the command line say, with a configuration's defaults for the rest. */
+static int rwnd(const char *path, const char *options)
+{
+	static struct config config;
+	char text[2048], err[1024];
+	int ret;
+
+	if (options[0]) {
+		/* A configuration names a collector and a sink; neither is opened. */
+		snprintf(text, sizeof text, "config packet\noption interface lo\nconfig file\noption path /dev/null\nconfig rwnd\n%s", options);
+		ret = config_parse(&config, text, strlen(text), err, sizeof err);
+	} else {
+		ret = config_load(&config, path, err, sizeof err);
+	}
+	if (!ret && !config.n_rwnd) {
+		snprintf(err, sizeof err, "%s has no section 'rwnd': add one, or name --backend and --interface", path);
+		ret = -EINVAL;
+	}
+	if (ret < 0) {
+		log_error("%s", err);
+		return 2;
+	}
+	return rwnd_cli(&config.rwnd, stdin, stdout);
+}
+
 static int usage(FILE *f)
 {
 	fprintf(f,
@@ -201,9 +227,26 @@ static int usage(FILE *f)
 		"       ap-exporter bundle FILE [--keys FILE] [--ap ID --site SITE]  what a bundle holds, and whether it would be taken, as JSON\n"
 		"       ap-exporter predict BUNDLE        class and window for each line of features on standard input\n"
 #endif
+		"       ap-exporter rwnd [-c FILE | --backend ovs|bpf --interface PORT,… --bridge BRIDGE --max-flows N]\n"
+		"                                         rewrites receive windows as commands on standard input say (type one: it tells which there are)\n"
 		"       ap-exporter options               every option of FILE, with default, range and meaning\n"
 		"FILE is in UCI format; default " CONFIG_PATH "\n");
 	return f == stderr ? 2 : 0;
+}
+
+/* --max-flows 8 as `option max_flows '8'`; its length, or 0 if there is no room. */
+static size_t option_line(char *line, size_t size, const char *name, const char *value)
+{
+	const int n = snprintf(line, size, "option %s '%s'\n", name, value);
+
+	if (n < 0 || (size_t)n >= size) {
+		line[0] = '\0';
+		return 0;
+	}
+	for (char *p = line; p < line + 7 + strlen(name); p++)
+		if (*p == '-')
+			*p = '_';
+	return (size_t)n;
 }
 
 int main(int argc, char **argv)
@@ -213,16 +256,21 @@ int main(int argc, char **argv)
 		{ "check-config", no_argument, NULL, 'C' },   { "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'v' },        { "keys", required_argument, NULL, 'K' },
 		{ "ap", required_argument, NULL, 'A' },       { "site", required_argument, NULL, 'S' },
+		{ "backend", required_argument, NULL, 'R' },  { "interface", required_argument, NULL, 'R' },
+		{ "bridge", required_argument, NULL, 'R' },   { "max-flows", required_argument, NULL, 'R' },
+		{ "ovs-rundir", required_argument, NULL, 'R' }, { "kill-file", required_argument, NULL, 'R' },
 		{ 0 },
 	};
 	const char *path = CONFIG_PATH, *socket = NULL, *command = "run";
 	struct inspect_terms terms = { 0 };
-	int o;
+	char rwnd_options[1024] = "";
+	size_t used = 0;
+	int o, index = 0;
 
 #ifdef __GLIBC__
 	mallopt(M_ARENA_MAX, 1); /* librdkafka's threads would each take an arena */
 #endif
-	while ((o = getopt_long(argc, argv, "c:s:hv", options, NULL)) != -1) {
+	while ((o = getopt_long(argc, argv, "c:s:hv", options, &index)) != -1) {
 		switch (o) {
 		case 'c': path = optarg; break;
 		case 's': socket = optarg; break;
@@ -230,6 +278,7 @@ int main(int argc, char **argv)
 		case 'A': terms.ap_id = optarg; break;
 		case 'S': terms.site = optarg; break;
 		case 'C': command = "check-config"; break;
+		case 'R': used += option_line(rwnd_options + used, sizeof rwnd_options - used, options[index].name, optarg); break;
 		case 'h': return usage(stdout);
 		case 'v': printf("ap-exporter %s, schema revision %d\n", OAL_VERSION, OAL_SETTING_SCHEMA_REVISION); return 0;
 		default: return usage(stderr);
@@ -245,6 +294,8 @@ int main(int argc, char **argv)
 		return check_config(path);
 	if (!strcmp(command, "status") && !argc)
 		return status(path, socket);
+	if (!strcmp(command, "rwnd") && !argc)
+		return rwnd(path, rwnd_options);
 	if (!strcmp(command, "options") && !argc) {
 		config_print_options(stdout);
 		return 0;

@@ -1,0 +1,374 @@
+/* rwnd.bpf.c: lowers the receive windows of clamped flows, on the port behind which the Wi-Fi clients are.
+ *
+ * Two tc programs on the port's clsact hooks. `rwnd_up` (ingress) sees what clients send: it learns what window scale their SYNs offer and
+ * lowers the window of ACKs. `rwnd_down` (egress) sees what goes to them: a server's SYN-ACK without the option means that neither side
+ * scales (RFC 7323, 2.2), so that without it an offer is no more than that; and a server's SYN opens a connection too.
+ *
+ * Both always end with TC_ACT_UNSPEC: whatever filters come after them still run. Nothing here reads kernel structures, only the packet
+ * and __sk_buff, whose layout is the same in all kernels; so CO-RE and the kernel's BTF are not needed. Needs 5.3 or later (loops).
+ *
+ * The hardware's VLAN tag is not in the packet at this point and the kernel puts it back; tags in the packet are stepped over. */
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/pkt_cls.h>
+#include <linux/tcp.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "rwnd_bpf_maps.h"
+
+/* Sizes are set at load time. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__type(key, struct rwnd_bpf_flow);
+	__type(value, struct rwnd_bpf_clamp);
+} clamps SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct rwnd_bpf_flow);
+	__type(value, struct rwnd_bpf_scale);
+} scales SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct rwnd_bpf_counts);
+} counters SEC(".maps");
+
+enum {
+	MAX_TAGS = 2, /* in the packet; with the hardware's that is one more than QinQ */
+	MAX_EXTENSIONS = 4,
+	MAX_OPTIONS = 40, /* bytes of TCP options */
+	MAX_SCALE = 14,
+	HEADERS_BYTES = 192, /* as much as is made contiguous: Ethernet, 2 tags, IPv6 with some extensions, TCP with all options */
+};
+enum { OPTION_END, OPTION_NOP, OPTION_SCALE = 3 };
+
+static __always_inline void count(enum rwnd_bpf_counter i)
+{
+	const __u32 zero = 0;
+	struct rwnd_bpf_counts *c = bpf_map_lookup_elem(&counters, &zero);
+
+	if (c)
+		c->n[i]++; /* of this CPU, and tc programs are not interrupted by each other */
+}
+
+/* Where the TCP header is. */
+struct found {
+	void *ip;
+	struct tcphdr *tcp;
+	__u32 at; /* of the TCP header in the packet */
+	bool v6;
+};
+enum outcome { TCP, OTHER, SHORT, FRAGMENT, HEADERS, MALFORMED };
+
+static __always_inline enum outcome find_v4(void *p, void *end, struct found *f)
+{
+	const struct iphdr *ip = p;
+	__u32 header;
+
+	if ((void *)(ip + 1) > end)
+		return SHORT;
+	if (ip->protocol != IPPROTO_TCP)
+		return OTHER;
+	if (ip->frag_off & bpf_htons(0x3fff)) /* an offset, or more to come */
+		return FRAGMENT;
+	header = ip->ihl * 4u;
+	if (ip->version != 4 || header < sizeof *ip)
+		return MALFORMED;
+	if (ip->tot_len && bpf_ntohs(ip->tot_len) < header + sizeof(struct tcphdr)) /* 0: merged to more than 64 KiB */
+		return MALFORMED;
+	f->ip = p;
+	f->v6 = false;
+	f->tcp = p + header;
+	return TCP;
+}
+
+static __always_inline enum outcome find_v6(void *p, void *end, struct found *f)
+{
+	const struct ipv6hdr *ip = p;
+	__u8 next;
+	int i;
+
+	if ((void *)(ip + 1) > end)
+		return SHORT;
+	if (ip->version != 6)
+		return MALFORMED;
+	f->ip = p;
+	f->v6 = true;
+	next = ip->nexthdr;
+	p = (void *)(ip + 1);
+	for (i = 0; i <= MAX_EXTENSIONS; i++) {
+		const __u8 *extension = p;
+
+		if (next == IPPROTO_TCP) {
+			f->tcp = p;
+			return TCP;
+		}
+		if (next == IPPROTO_FRAGMENT)
+			return FRAGMENT;
+		if (next != IPPROTO_HOPOPTS && next != IPPROTO_DSTOPTS && next != IPPROTO_ROUTING && next != IPPROTO_AH)
+			return OTHER;
+		if ((void *)(extension + 8) > end)
+			return SHORT;
+		p += next == IPPROTO_AH ? (extension[1] + 2u) * 4 : (extension[1] + 1u) * 8;
+		next = extension[0];
+	}
+	return HEADERS;
+}
+
+static __always_inline enum outcome find_tcp(struct __sk_buff *skb, struct found *f)
+{
+	void *const data = (void *)(long)skb->data, *const end = (void *)(long)skb->data_end;
+	const struct ethhdr *eth = data;
+	void *p = data + sizeof *eth;
+	enum outcome outcome;
+	__be16 type;
+	int i;
+
+	if (p > end)
+		return SHORT;
+	type = eth->h_proto;
+#pragma unroll
+	for (i = 0; i < MAX_TAGS; i++) {
+		const __be16 *tag = p; /* tag, then the type of what follows */
+
+		if (type != bpf_htons(ETH_P_8021Q) && type != bpf_htons(ETH_P_8021AD))
+			break;
+		if ((void *)(tag + 2) > end)
+			return SHORT;
+		type = tag[1];
+		p = (void *)(tag + 2);
+	}
+	if (type == bpf_htons(ETH_P_IP))
+		outcome = find_v4(p, end, f);
+	else if (type == bpf_htons(ETH_P_IPV6))
+		outcome = find_v6(p, end, f);
+	else
+		return OTHER;
+	if (outcome != TCP)
+		return outcome;
+	if ((void *)(f->tcp + 1) > end)
+		return SHORT;
+	f->at = (void *)f->tcp - data;
+	return f->tcp->doff < 5 ? MALFORMED : TCP;
+}
+
+/* The TCP header of a packet. One that is not in the packet's linear part is brought there. */
+static __always_inline enum outcome inspect(struct __sk_buff *skb, struct found *f)
+{
+	enum outcome outcome = find_tcp(skb, f);
+	__u32 bytes = skb->len;
+
+	if (outcome != SHORT || bytes <= (__u32)(skb->data_end - skb->data))
+		return outcome;
+	if (bytes > HEADERS_BYTES)
+		bytes = HEADERS_BYTES;
+	if (bpf_skb_pull_data(skb, bytes) < 0)
+		return SHORT;
+	outcome = find_tcp(skb, f);
+	return outcome == SHORT && skb->len > HEADERS_BYTES ? HEADERS : outcome;
+}
+
+static __always_inline void count_outcome(enum outcome outcome)
+{
+	if (outcome == FRAGMENT)
+		count(RWND_BPF_FRAGMENT);
+	else if (outcome == HEADERS)
+		count(RWND_BPF_HEADERS);
+	else if (outcome == MALFORMED || outcome == SHORT)
+		count(RWND_BPF_MALFORMED);
+}
+
+static __always_inline void name_flow(const struct found *f, bool up, struct rwnd_bpf_flow *flow)
+{
+	__be32 *const src = up ? flow->client : flow->server, *const dst = up ? flow->server : flow->client;
+
+	if (f->v6) {
+		const struct ipv6hdr *ip = f->ip;
+
+		__builtin_memcpy(src, &ip->saddr, 16);
+		__builtin_memcpy(dst, &ip->daddr, 16);
+	} else {
+		const struct iphdr *ip = f->ip;
+
+		src[0] = src[1] = dst[0] = dst[1] = 0;
+		src[2] = dst[2] = bpf_htonl(0xffff);
+		src[3] = ip->saddr;
+		dst[3] = ip->daddr;
+	}
+	flow->client_port = up ? f->tcp->source : f->tcp->dest;
+	flow->server_port = up ? f->tcp->dest : f->tcp->source;
+}
+
+/* The window scale option of a SYN: its shift, -1 if there is none, -2 if the options make no sense. */
+static __always_inline int offered_scale(struct __sk_buff *skb, __u32 at, __u32 doff)
+{
+	const __u32 end = at + doff * 4;
+	__u32 o = at + sizeof(struct tcphdr);
+	__u8 option[3];
+	int i;
+
+	for (i = 0; i < MAX_OPTIONS; i++) { /* each takes a byte at least */
+		if (o >= end || bpf_skb_load_bytes(skb, o, option, 1) < 0 || option[0] == OPTION_END)
+			break;
+		if (option[0] == OPTION_NOP) {
+			o++;
+			continue;
+		}
+		if (o + 2 > end || bpf_skb_load_bytes(skb, o, option, 2) < 0 || option[1] < 2 || o + option[1] > end)
+			return -2;
+		if (option[0] == OPTION_SCALE)
+			return option[1] == 3 && bpf_skb_load_bytes(skb, o, option, 3) == 0 ? option[2] : -2;
+		o += option[1];
+	}
+	return o > end ? -2 : -1;
+}
+
+/* A SYN, with or without ACK, from the client or to it. */
+static __always_inline void learn(struct __sk_buff *skb, const struct found *f, const struct rwnd_bpf_flow *flow, bool up, bool ack, __u32 doff)
+{
+	const int offer = offered_scale(skb, f->at, doff);
+	struct rwnd_bpf_scale scale = {.state = RWND_BPF_KNOWN}, *before;
+
+	count(RWND_BPF_SYN);
+	if (offer == -2)
+		count(RWND_BPF_BAD_OPTIONS);
+	if (!ack) /* another connection on these ports: what was asked for the one before does not hold for it */
+		bpf_map_delete_elem(&clamps, flow);
+	if (up) {
+		if (offer == -2 || offer > MAX_SCALE) {
+			scale.state = RWND_BPF_REFUSED;
+		} else if (offer >= 0) {
+			scale.scale = offer;
+			scale.state = ack ? RWND_BPF_KNOWN : RWND_BPF_OFFERED; /* an answer has the option only if the question had */
+		}
+	} else if (!ack) { /* the server's SYN: the client's answer will tell */
+		bpf_map_delete_elem(&scales, flow);
+		return;
+	} else if (offer != -1) { /* both have it. What the client's said stays; a SYN that was missed stays missed */
+		before = bpf_map_lookup_elem(&scales, flow);
+		if (!before || before->state != RWND_BPF_OFFERED)
+			return;
+		scale.scale = before->scale;
+	}
+	bpf_map_update_elem(&scales, flow, &scale, BPF_ANY);
+}
+
+/* The field for this flow's header, once its scale is sure; 0: it is not, and `*why` says so. */
+static __always_inline __u32 verify(struct rwnd_bpf_clamp *c, const struct rwnd_bpf_flow *flow, enum rwnd_bpf_counter *why)
+{
+	const struct rwnd_bpf_scale *learned = bpf_map_lookup_elem(&scales, flow);
+	__u32 scale = c->scale, raw;
+
+	*why = RWND_BPF_UNKNOWN_SCALE;
+	if (learned ? learned->state == RWND_BPF_REFUSED : scale == RWND_BPF_LEARNED)
+		return 0;
+	if (scale == RWND_BPF_LEARNED) {
+		if (learned && learned->state != RWND_BPF_KNOWN)
+			return 0;
+		scale = learned ? learned->scale : 0;
+	} else if (learned && learned->scale != scale) {
+		*why = RWND_BPF_OTHER_SCALE;
+		return 0;
+	}
+	if (scale > MAX_SCALE)
+		return 0;
+	raw = c->bytes >> scale;
+	if ((__u64)raw << scale < c->floor_bytes)
+		raw++;
+	if (!raw)
+		raw = 1;
+	if (raw > 0xffff)
+		raw = 0xffff;
+	c->verdict = RWND_BPF_VERIFIED | raw;
+	return raw;
+}
+
+SEC("tc")
+int rwnd_up(struct __sk_buff *skb)
+{
+	struct rwnd_bpf_flow flow;
+	struct rwnd_bpf_clamp *c;
+	enum rwnd_bpf_counter why;
+	enum outcome outcome;
+	struct found f;
+	__be16 window, lower;
+	__u32 raw;
+
+	outcome = inspect(skb, &f);
+	if (outcome != TCP) {
+		count_outcome(outcome);
+		return TC_ACT_UNSPEC;
+	}
+	if (f.tcp->rst) {
+		count(RWND_BPF_RST);
+		return TC_ACT_UNSPEC;
+	}
+	name_flow(&f, true, &flow);
+	if (f.tcp->syn) {
+		learn(skb, &f, &flow, true, f.tcp->ack, f.tcp->doff);
+		return TC_ACT_UNSPEC;
+	}
+	if (!f.tcp->ack) {
+		count(RWND_BPF_NO_ACK);
+		return TC_ACT_UNSPEC;
+	}
+	window = f.tcp->window;
+	c = bpf_map_lookup_elem(&clamps, &flow);
+	if (!c) {
+		count(RWND_BPF_NO_CLAMP);
+		return TC_ACT_UNSPEC;
+	}
+	count(RWND_BPF_SEEN);
+	raw = c->verdict & 0xffff;
+	if (!raw)
+		raw = verify(c, &flow, &why);
+	if (!raw) {
+		count(why);
+		return TC_ACT_UNSPEC;
+	}
+	if (bpf_ntohs(window) <= raw) { /* a window of 0 among them */
+		count(RWND_BPF_BELOW);
+		return TC_ACT_UNSPEC;
+	}
+	if (bpf_ktime_get_ns() >= c->deadline_ns) {
+		count(RWND_BPF_EXPIRED);
+		return TC_ACT_UNSPEC;
+	}
+	lower = bpf_htons((__u16)raw);
+	/* The checksum first: it may fail (no memory to make the header ours), and what follows then does not, since it is the same bytes.
+	 * The helper leaves a checksum alone that is yet to be made (GRO, TSO), and adjusts one that is made (RFC 1624). The sum that a NIC
+	 * made over the whole packet stays true: what the window loses, the checksum gains. */
+	if (bpf_l4_csum_replace(skb, f.at + offsetof(struct tcphdr, check), window, lower, sizeof lower) < 0 ||
+	    bpf_skb_store_bytes(skb, f.at + offsetof(struct tcphdr, window), &lower, sizeof lower, 0) < 0)
+		count(RWND_BPF_FAILED);
+	else
+		count(RWND_BPF_CLAMPED);
+	return TC_ACT_UNSPEC;
+}
+
+SEC("tc")
+int rwnd_down(struct __sk_buff *skb)
+{
+	struct rwnd_bpf_flow flow;
+	struct found f;
+
+	if (inspect(skb, &f) != TCP || !f.tcp->syn || f.tcp->rst)
+		return TC_ACT_UNSPEC;
+	name_flow(&f, false, &flow);
+	learn(skb, &f, &flow, false, f.tcp->ack, f.tcp->doff);
+	return TC_ACT_UNSPEC;
+}
+
+char _license[] SEC("license") = "GPL";
