@@ -2,6 +2,7 @@
 #include "collector.h"
 
 #include "agent.h"
+#include "controller.h"
 #include "clock.h"
 #include "log.h"
 #include "oal_features.h"
@@ -18,6 +19,8 @@
 struct collect {
 	const struct config_replay *config;
 	struct replay *replay;
+	struct controller **controllers; /* of each AP; NULL where nothing predicts */
+	unsigned n_controllers;
 	void (*put)(void *ctx, const struct sink_batch *);
 	void (*health)(void *ctx, struct oal_health_row *);
 	void *ctx;
@@ -89,30 +92,64 @@ static void add_stats(void *self, struct pipeline_stats *sum)
 	pipeline_stats_add(sum, &s.pipeline);
 }
 
+static void end(struct collect *c)
+{
+	for (unsigned i = 0; i < c->n_controllers; i++)
+		controller_free(c->controllers[i]);
+	free(c->controllers);
+	replay_free(c->replay);
+	free(c);
+}
+
 static void stop(void *self)
 {
 	struct collect *c = self;
 
 	replay_flush(c->replay);
-	replay_free(c->replay);
-	free(c);
+	end(c);
+}
+
+static void on_settled(void *ctx, uint64_t t_us)
+{
+	controller_tick(ctx, t_us);
+}
+
+/* What was recorded cannot be clamped any more: control is shadow. */
+static int add_controller(struct collect *c, unsigned i, struct inference *f, const struct config_rwnd *rwnd)
+{
+	const struct controller_config config = { .pipeline = replay_pipeline(c->replay, i), .inference = f, .ceiling = OAL_POLICY_MODE_SHADOW,
+						  .kill_file = rwnd->kill_file, .monotonic_ns = clock_monotonic_ns };
+	int ret = controller_new(&c->controllers[i], &config);
+
+	if (!ret)
+		replay_settled(c->replay, i, on_settled, c->controllers[i]);
+	return ret;
 }
 
 /* Each virtual AP has its own state at the agent, and its own bundle. */
-static int add_agent(struct collect *c, struct agent *agent, char *err, size_t err_size)
+static int add_agent(struct collect *c, const struct collector_env *env, char *err, size_t err_size)
 {
+	const struct config *config = env->config;
+	const bool control = config->n_rwnd && strcmp(config->rwnd.mode, "off");
 	struct replay_stats s;
 	int ret = 0;
 
 	replay_stats(c->replay, &s);
-	for (unsigned i = 0; i < s.aps && !ret; i++) {
+	c->controllers = calloc(s.aps, sizeof *c->controllers);
+	c->n_controllers = c->controllers ? s.aps : 0;
+	for (unsigned i = 0; i < c->n_controllers && !ret; i++) {
+		const char *ap_id = replay_ap_id(c->replay, i);
 		struct inference *f = NULL;
 
-		ret = agent_add(agent, replay_ap_id(c->replay, i), replay_boot_id(c->replay, i), replay_pipeline(c->replay, i), &f, err, err_size);
-		if (!ret)
-			replay_infer(c->replay, i, f);
+		ret = agent_add(env->agent, ap_id, replay_boot_id(c->replay, i), replay_pipeline(c->replay, i), &f, err, err_size);
+		if (ret)
+			break;
+		replay_infer(c->replay, i, f);
+		ret = control ? add_controller(c, i, f, &config->rwnd) : 0;
+		if (ret)
+			snprintf(err, err_size, "cannot make the controller of %s: %s", ap_id, strerror(-ret));
 	}
-	return ret;
+	return c->controllers ? ret : -ENOMEM;
 }
 
 static int start(void **self, const struct collector_env *env, char *err, size_t err_size)
@@ -157,10 +194,9 @@ static int start(void **self, const struct collector_env *env, char *err, size_t
 		free(c);
 		return ret;
 	}
-	ret = env->agent ? add_agent(c, env->agent, err, err_size) : 0;
+	ret = env->agent ? add_agent(c, env, err, err_size) : 0;
 	if (ret < 0) {
-		replay_free(c->replay);
-		free(c);
+		end(c);
 		return ret;
 	}
 	*self = c;

@@ -297,6 +297,16 @@ static int set_option(void *ctx, const char *name, const char *value, bool list,
 }
 
 /* What no single option shows. */
+/* Where clients' ACKs come in, unless the section says so itself: the access point's interfaces. */
+static void clients_ports(struct config *c)
+{
+	size_t len = 0;
+
+	if (c->n_rwnd && !c->rwnd.interface[0])
+		for (uint32_t i = 0; i < c->n_nl80211; i++)
+			len += (size_t)snprintf(c->rwnd.interface + len, sizeof c->rwnd.interface - len, "%s%s", i ? "," : "", c->nl80211[i].interface);
+}
+
 static int judge(struct config *c, char *err, size_t err_size)
 {
 	struct config_kafka *k = &c->kafka;
@@ -340,6 +350,7 @@ static int judge(struct config *c, char *err, size_t err_size)
 		wrong = "no sink: add a section 'kafka' or 'file'";
 	if (!wrong && !c->n_nl80211 && !c->n_qdisc && !c->n_packet && !c->n_beacon && !c->n_replay)
 		wrong = "nothing to collect: add a section 'nl80211', 'qdisc', 'packet', 'beacon' or 'replay'";
+	clients_ports(c);
 	if (!wrong)
 		return 0;
 	snprintf(err, err_size, "%s", wrong);

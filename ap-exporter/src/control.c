@@ -36,11 +36,10 @@ struct flow_state {
 	uint64_t first_delivered_bytes;
 	uint32_t rate_kbps, unacked_bytes; /* smoothed */
 	uint32_t queue_us;
-	struct smallest base_up;
 	uint32_t gain_permille;
 	uint32_t window_bytes, told_bytes; /* set, and last told; 0: not clamped */
-	uint64_t set_us;
-	uint16_t place, station;
+	uint64_t set_us, mac;
+	uint16_t place;
 };
 
 struct station_state {
@@ -49,7 +48,7 @@ struct station_state {
 	uint32_t airtime_permille; /* share of the air, smoothed, in permille·16 */
 	uint32_t rate_kbps; /* sum of its flows' */
 	uint32_t backlog_bytes;
-	struct smallest base_down;
+	struct smallest base_down; /* of its flows: one that begins in a queue never saw the smallest round trip */
 };
 
 /* A flow of this step. */
@@ -72,8 +71,8 @@ struct control {
 	uint64_t acting_since_us, reason_us;
 	uint8_t reason;
 	/* Guard. */
-	uint32_t reference_kbps, clamped_kbps, idle_permille;
-	uint64_t guarded_until_us, quiet_since_us;
+	uint32_t reference_kbps, clamped_kbps, idle_permille, backlog_us;
+	uint64_t guarded_until_us, quiet_since_us, trial_until_us; /* trial: is it better without clamps? 0: none runs */
 	unsigned backoff_shift;
 	struct control_stats stats;
 	struct flow_state *flows;
@@ -213,7 +212,7 @@ static void see_stations(struct control *c, const struct control_input *in, uint
 	c->share_permille = share / 16;
 }
 
-static struct flow_state *see_flow(struct control *c, const struct control_flow *f, uint64_t t_us, uint64_t dt_us)
+static struct flow_state *see_flow(struct control *c, const struct control_flow *f, uint64_t mac, uint64_t t_us, uint64_t dt_us)
 {
 	struct flow_state *s = &c->flows[f->place];
 
@@ -227,14 +226,12 @@ static struct flow_state *see_flow(struct control *c, const struct control_flow 
 	}
 	s->delivered_bytes = f->delivered_bytes;
 	s->step = c->step;
-	s->station = f->station;
-	smallest_add(&s->base_up, f->rtt_up_us, t_us);
+	s->mac = mac;
 	return s;
 }
 
 static const struct smallest no_base;
 
-/* Smallest round trip on the air: of the station, because a flow that begins in a queue never saw it. */
 static struct station_state *station_of(struct control *c, const struct control_input *in, uint16_t index)
 {
 	return index < in->n_stations ? &c->stations[in->stations[index].place] : NULL;
@@ -250,7 +247,7 @@ static unsigned see_flows(struct control *c, const struct control_input *in, uin
 		struct active *a = &c->active[n];
 
 		a->in = &in->flows[i];
-		a->s = see_flow(c, a->in, in->t_us, dt_us);
+		a->s = see_flow(c, a->in, k ? k->mac : 0, in->t_us, dt_us);
 		if (k) {
 			smallest_add(&k->base_down, a->in->rtt_down_us, in->t_us);
 			/* Little's law knows it sooner than a smoothed round trip does. */
@@ -278,7 +275,7 @@ static uint32_t queue_of(const struct control *c, const struct control_input *in
 
 static void see_queues(struct control *c, const struct control_input *in, unsigned n)
 {
-	uint64_t weighted = 0, weight = 0;
+	uint64_t weighted = 0, weight = 0, backlog = in->backlog_bytes;
 	unsigned i;
 
 	for (i = 0; i < n; i++) {
@@ -286,15 +283,18 @@ static void see_queues(struct control *c, const struct control_input *in, unsign
 		const struct station_state *k = station_of(c, in, a->in->station);
 
 		a->s->queue_us = a->s->rate_kbps ? queue_of(c, in, a, k) : 0;
-		a->base_us = smallest_of(k ? &k->base_down : &no_base) + smallest_of(&a->s->base_up);
+		a->base_us = smallest_of(k ? &k->base_down : &no_base) + a->in->rtt_up_us;
 		a->eligible = a->in->can_clamp && a->base_us && a->s->rate_kbps >= c->policy.min_flow_kbps &&
 			      a->in->delivered_bytes >= c->policy.min_flow_bytes;
-		a->binds = a->s->window_bytes && (uint64_t)(a->s->unacked_bytes + bytes_of(a->s->rate_kbps, smallest_of(&a->s->base_up))) * UNIT >=
+		a->binds = a->s->window_bytes && (uint64_t)(a->s->unacked_bytes + bytes_of(a->s->rate_kbps, a->in->rtt_up_us)) * UNIT >=
 							 (uint64_t)a->s->window_bytes * BINDS_PERMILLE;
 		weighted += (uint64_t)a->s->queue_us * a->s->rate_kbps;
 		weight += a->s->rate_kbps;
 	}
 	c->queue_us = weight ? (uint32_t)(weighted / weight) : 0;
+	for (i = 0; i < in->n_stations; i++)
+		backlog += in->stations[i].backlog_bytes;
+	c->backlog_us = time_of(backlog, c->rate_kbps);
 }
 
 /* The queue that windows leave: enough for each station to have data when its turn comes. */
@@ -415,7 +415,7 @@ static struct control_action *act(struct control *c, const struct flow_state *s,
 {
 	struct control_action *a = &c->actions[c->n_actions++];
 
-	*a = (struct control_action){ .id = s->id, .place = s->place, .station = s->station, .reason = reason, .window_bytes = window_bytes,
+	*a = (struct control_action){ .id = s->id, .mac = s->mac, .place = s->place, .reason = reason, .window_bytes = window_bytes,
 				      .capacity_kbps = c->capacity_kbps, .rate_kbps = s->rate_kbps, .queue_us = s->queue_us };
 	return a;
 }
@@ -521,18 +521,42 @@ static void forget(struct control *c)
 
 /* --- 6. guard */
 
+static void take_back(struct control *c, uint64_t t_us)
+{
+	c->guarded_until_us = t_us + ((uint64_t)c->policy.guard_backoff_us << c->backoff_shift);
+	c->quiet_since_us = c->guarded_until_us;
+	c->trial_until_us = t_us + c->policy.guard_window_us;
+	if (c->backoff_shift < MAX_BACKOFF_SHIFT)
+		c->backoff_shift++;
+	c->acting = false;
+	c->stats.guard_reverts++;
+}
+
+/* Plain TCP for one guard window: unless throughput rose, the clamps were not what kept it low, and may come back. */
+static void judge_trial(struct control *c)
+{
+	c->trial_until_us = 0;
+	if ((uint64_t)c->reference_kbps * UNIT >= (uint64_t)c->clamped_kbps * (UNIT + c->policy.guard_permille))
+		return;
+	c->guarded_until_us = 0;
+	c->backoff_shift--;
+}
+
 static void guard(struct control *c, const struct control_input *in, unsigned n, uint64_t dt_us)
 {
 	const uint64_t tau_us = c->policy.guard_window_us;
-	const bool idle = c->queue_us < c->target_us / 4 && any_binds(c, n);
+	const bool idle = c->backlog_us < c->target_us / 4 && any_binds(c, n);
 
 	if (!c->acting) {
-		c->reference_kbps = smooth(c->reference_kbps, c->rate_kbps, dt_us, tau_us);
-		c->clamped_kbps = c->reference_kbps;
+		c->reference_kbps = smooth(c->reference_kbps, c->rate_kbps, dt_us, tau_us / 3);
 		c->idle_permille = 0;
+		if (c->trial_until_us && in->t_us >= c->trial_until_us)
+			judge_trial(c);
+		if (!c->trial_until_us)
+			c->clamped_kbps = c->reference_kbps;
 		return;
 	}
-	c->clamped_kbps = smooth(c->clamped_kbps, c->rate_kbps, dt_us, tau_us);
+	c->clamped_kbps = smooth(c->clamped_kbps, c->rate_kbps, dt_us, tau_us / 3);
 	c->idle_permille = smooth(c->idle_permille, idle ? UNIT : 0, dt_us, tau_us);
 	if (c->clamped_kbps > c->reference_kbps)
 		c->reference_kbps = c->clamped_kbps;
@@ -540,15 +564,9 @@ static void guard(struct control *c, const struct control_input *in, unsigned n,
 		c->backoff_shift--;
 		c->quiet_since_us = in->t_us;
 	}
-	if (in->t_us - c->acting_since_us < tau_us || c->idle_permille < IDLE_PERMILLE ||
-	    (uint64_t)c->clamped_kbps * UNIT >= (uint64_t)c->reference_kbps * (UNIT - c->policy.guard_permille))
-		return;
-	c->guarded_until_us = in->t_us + ((uint64_t)c->policy.guard_backoff_us << c->backoff_shift);
-	c->quiet_since_us = c->guarded_until_us;
-	if (c->backoff_shift < MAX_BACKOFF_SHIFT)
-		c->backoff_shift++;
-	c->acting = false;
-	c->stats.guard_reverts++;
+	if (in->t_us - c->acting_since_us >= tau_us && c->idle_permille >= IDLE_PERMILLE &&
+	    (uint64_t)c->clamped_kbps * UNIT < (uint64_t)c->reference_kbps * (UNIT - c->policy.guard_permille))
+		take_back(c, in->t_us);
 }
 
 /* --- a step */
@@ -560,7 +578,7 @@ unsigned control_step(struct control *c, const struct control_input *in, const s
 	unsigned n;
 
 	if (in->t_us < c->t_us) { /* the clock was stepped: no remembered time compares */
-		c->guarded_until_us = c->capacity_us = c->reason_us = c->acting_since_us = 0;
+		c->guarded_until_us = c->trial_until_us = c->capacity_us = c->reason_us = c->acting_since_us = 0;
 		memset(c->stations, 0, c->max_stations * sizeof *c->stations);
 	}
 	c->t_us = in->t_us;

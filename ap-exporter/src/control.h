@@ -10,10 +10,11 @@
  *   3. Shares x_i of C by alpha-fairness (fair.h), a byte costing the airtime of its station; flows that could not use more keep what they use.
  *   4. Act? The class predicted, its probability or the standing queue say so; clamps stay while they bind.
  *   5. Window w_i = cwnd_i * x_i / r_i, where cwnd_i is what the sender would need for r_i with the queue that is wanted, T, in place
- *      of the one that stands: r_i * (base round trip + T) * g_i, or the window model's word less the queue's excess. The gain g_i makes up for what
- *      the base round trip does not know: it grows while q_i < T and shrinks while q_i > T, at most by policy.probe_permille a round trip.
+ *      of the one that stands: r_i * (round trip to the server + smallest on the air + T) * g_i, or the window model's word less the queue's excess. The gain g_i makes up
+ *      for what these do not know: it grows while q_i < T and shrinks while q_i > T, at most by policy.probe_permille a round trip.
  *      T is at least policy.target_us, and long enough for each station to have something to send when its turn comes.
- *   6. Guard: if the queue runs empty although clamps bind, and throughput stays below what it was, all clamps are taken back for a while. */
+ *   6. Guard: if the queue runs empty although clamps bind, and throughput stays below what it was, all clamps are taken back: for a
+ *      while, twice as long each time, if throughput then rises; else they may come back, for it was not they that kept it low. */
 #ifndef OAL_CONTROL_H
 #define OAL_CONTROL_H
 
@@ -60,8 +61,8 @@ struct control_input {
 
 /* What to do with one flow. */
 struct control_action {
-	uint64_t id;
-	uint16_t place, station;
+	uint64_t id, mac; /* mac: of its station; 0: not known */
+	uint16_t place;
 	uint8_t reason; /* enum oal_rewrite_reason */
 	bool tell; /* worth a row: new, given up, or changed by more than an eighth since the last row */
 	uint32_t window_bytes; /* 0: release */

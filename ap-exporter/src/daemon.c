@@ -2,10 +2,12 @@
 
 #include "agent.h"
 #include "collector.h"
+#include "controller.h"
 #include "health.h"
 #include "log.h"
 #include "oal_features.h"
 #include "pipeline.h"
+#include "rwnd.h"
 #include "sink.h"
 #include "version.h"
 
@@ -38,6 +40,8 @@ struct daemon {
 	struct pipeline *pipeline; /* NULL when only replaying */
 	struct agent *agent; /* NULL: not configured */
 	struct inference *inference; /* of the pipeline; the agent's */
+	struct controller *controller; /* NULL: not configured, or nothing predicts */
+	struct rwnd *rwnd; /* NULL: nothing is enforced */
 	uint16_t version;
 	uint64_t boot_id, started_us, tick_number;
 	struct running collectors[MOST_COLLECTORS];
@@ -85,6 +89,14 @@ static void on_decision(void *ctx, const struct decision_out *out)
 
 	if (d->inference)
 		inference_decide(d->inference, out);
+}
+
+static void on_settled(void *ctx, uint64_t t_us)
+{
+	struct daemon *d = ctx;
+
+	if (d->controller)
+		controller_tick(d->controller, t_us);
 }
 
 static int read_key(const char *path, uint8_t key[KEY_BYTES], char *err, size_t err_size)
@@ -136,6 +148,7 @@ static int open_pipeline(struct daemon *d, char *err, size_t err_size)
 		.emit = on_batch,
 		.ticked = on_ticked,
 		.decide = on_decision,
+		.settled = on_settled,
 		.now_ns = clock_monotonic_ns,
 		.ctx = d,
 	};
@@ -149,6 +162,60 @@ static int open_pipeline(struct daemon *d, char *err, size_t err_size)
 	if (!ret && d->agent)
 		ret = agent_add(d->agent, e->ap_id, d->boot_id, d->pipeline, &d->inference, err, err_size);
 	return ret;
+}
+
+static enum oal_policy_mode ceiling(const struct config *c)
+{
+	static const char *const modes[OAL_N_POLICY_MODES] = OAL_POLICY_MODES;
+	unsigned i;
+
+	for (i = OAL_N_POLICY_MODES; i-- > 1;)
+		if (c->n_rwnd && !strcmp(c->rwnd.mode, modes[i]))
+			return (enum oal_policy_mode)i;
+	return OAL_POLICY_MODE_OFF;
+}
+
+/* Control needs predictions: without an agent there is none. */
+static int open_controller(struct daemon *d, char *err, size_t err_size)
+{
+	const struct controller_config c = {
+		.pipeline = d->pipeline,
+		.inference = d->inference,
+		.ceiling = ceiling(&d->config),
+		.kill_file = d->config.rwnd.kill_file,
+		.monotonic_ns = clock_monotonic_ns,
+	};
+	int ret;
+
+	if (!d->inference || c.ceiling == OAL_POLICY_MODE_OFF)
+		return 0;
+	ret = controller_new(&d->controller, &c);
+	if (ret)
+		snprintf(err, err_size, "cannot make the controller for %u flows: %s", d->config.exporter.max_flows, strerror(-ret));
+	return ret;
+}
+
+/*
+ * What rewrites windows is there once: a reload takes it over, or ends it before its own. Telemetry does not depend on it, so an AP
+ * whose data path cannot be had goes on in shadow, and says so.
+ */
+static void open_rwnd(struct daemon *d, struct daemon *previous)
+{
+	char err[512];
+
+	if (previous && previous->rwnd) {
+		controller_rwnd(previous->controller, NULL);
+		if (d->controller && ceiling(&d->config) == OAL_POLICY_MODE_ENFORCE && !memcmp(&previous->config.rwnd, &d->config.rwnd, sizeof d->config.rwnd))
+			d->rwnd = previous->rwnd;
+		else
+			rwnd_close(previous->rwnd);
+		previous->rwnd = NULL;
+	}
+	if (!d->controller || ceiling(&d->config) != OAL_POLICY_MODE_ENFORCE)
+		return;
+	if (!d->rwnd && rwnd_open(&d->rwnd, &d->config.rwnd, err, sizeof err) < 0)
+		log_error("control goes on in shadow: %s", err);
+	controller_rwnd(d->controller, d->rwnd);
 }
 
 /* What the earlier agent has in force goes to flash first, so that this one begins with it. */
@@ -245,6 +312,8 @@ int daemon_check(const struct config *c, char *err, size_t err_size)
 			ret = sink_all[i]->check(c, err, err_size);
 	if (!ret && c->n_agent)
 		ret = agent_check(c, err, err_size);
+	if (!ret && ceiling(c) == OAL_POLICY_MODE_ENFORCE)
+		ret = rwnd_check(&c->rwnd, err, err_size);
 	if (!ret && c->exporter.pseudonym_key[0]) {
 		uint8_t key[KEY_BYTES];
 
@@ -279,6 +348,8 @@ int daemon_new(struct daemon **out, const struct config *c, struct daemon *previ
 		ret = open_agent(d, previous, err, err_size);
 	if (!ret && live)
 		ret = open_pipeline(d, err, err_size);
+	if (!ret && live)
+		ret = open_controller(d, err, err_size);
 	if (!ret)
 		ret = start_collectors(d, err, err_size);
 	if (!ret && d->agent)
@@ -295,6 +366,7 @@ int daemon_new(struct daemon **out, const struct config *c, struct daemon *previ
 			if (previous->sinks[k].self == d->sinks[i].self)
 				previous->sinks[k].shared = true;
 	}
+	open_rwnd(d, previous);
 	*out = d;
 	return 0;
 }
@@ -349,6 +421,7 @@ static void gather(const struct daemon *d, struct health *h)
 		.collectors = d->names,
 		.n_sinks = d->n_sinks,
 		.agent = d->agent,
+		.controller = d->controller,
 	};
 	if (d->pipeline)
 		pipeline_stats(d->pipeline, &h->pipeline);
@@ -427,6 +500,9 @@ void daemon_free(struct daemon *d)
 
 		r->ops->stop(r->self);
 	}
+	controller_free(d->controller);
+	d->controller = NULL;
+	rwnd_close(d->rwnd);
 	if (d->pipeline) {
 		pipeline_flush(d->pipeline);
 		pipeline_free(d->pipeline);

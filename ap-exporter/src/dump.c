@@ -8,6 +8,7 @@
 
 #include "batch_decode.h"
 #include "capture_file.h"
+#include "row_value.h"
 
 enum { MAX_ROW = 512 };
 
@@ -129,21 +130,6 @@ static void put_flow(FILE *out, const struct batch_flow *f)
 	putc('}', out);
 }
 
-static int64_t value_of(const struct oal_column *c, const uint8_t *row)
-{
-	const void *p = row + c->offset;
-
-	switch (c->type) {
-	case OAL_T_U8: return *(const uint8_t *)p;
-	case OAL_T_I8: return *(const int8_t *)p;
-	case OAL_T_U16: case OAL_T_NAME: case OAL_T_FLOW: return *(const uint16_t *)p;
-	case OAL_T_I16: return *(const int16_t *)p;
-	case OAL_T_U32: return *(const uint32_t *)p;
-	case OAL_T_I32: return *(const int32_t *)p;
-	default: return *(const int64_t *)p;
-	}
-}
-
 static void put_row(FILE *out, const struct batch_view *v, const struct oal_table *t, const uint8_t *row, const struct batch_flow *flows)
 {
 	const uint32_t absent = *(const uint32_t *)(const void *)row;
@@ -161,13 +147,13 @@ static void put_row(FILE *out, const struct batch_view *v, const struct oal_tabl
 		if (c->optional >= 0 && absent >> c->optional & 1)
 			fputs("null", out);
 		else if (c->type == OAL_T_NAME)
-			put_text(out, batch_name(v, (uint32_t)value_of(c, row)));
+			put_text(out, batch_name(v, (uint32_t)row_value(c, row)));
 		else if (c->type == OAL_T_MAC)
-			put_mac(out, (uint64_t)value_of(c, row));
+			put_mac(out, (uint64_t)row_value(c, row));
 		else if (c->type == OAL_T_FLOW)
-			put_flow(out, &flows[value_of(c, row)]);
+			put_flow(out, &flows[row_value(c, row)]);
 		else
-			fprintf(out, "%" PRId64, value_of(c, row));
+			fprintf(out, "%" PRId64, row_value(c, row));
 	}
 	fputs("}\n", out);
 }

@@ -1,6 +1,7 @@
 #include "health.h"
 
 #include "agent.h"
+#include "controller.h"
 #include "json.h"
 #include "version.h"
 
@@ -142,6 +143,10 @@ size_t health_json(const struct health *h, char *buf, size_t size)
 		json_add(&t, ", \"agent\": ");
 		if (t.len < t.size)
 			t.len += agent_json(h->agent, t.buf + t.len, t.size - t.len);
+	}
+	if (h->controller) {
+		json_add(&t, ", \"control\": ");
+		controller_json(h->controller, &t);
 	}
 	json_add(&t, "}\n");
 	return json_len(&t);

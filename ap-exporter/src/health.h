@@ -16,6 +16,7 @@ struct health_sink {
 };
 
 struct agent;
+struct controller;
 
 struct health {
 	const char *ap_id, *site;
@@ -29,6 +30,7 @@ struct health {
 	uint64_t cpu_us, rss_bytes;
 	const char *collectors; /* names, as a JSON list */
 	struct agent *agent; /* NULL: none */
+	struct controller *controller; /* likewise */
 };
 
 /* Fills cpu_us and rss_bytes. Does not allocate. */

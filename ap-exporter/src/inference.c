@@ -28,6 +28,7 @@ struct inference {
 
 	/* Tick thread's. */
 	struct inference_stats stats;
+	struct inference_last last;
 	struct candidate *next; /* taken, waits for its feature program */
 	struct candidate_features *features_next, *features_running; /* programs that the pipeline will take, and has taken */
 
@@ -250,6 +251,13 @@ void inference_decide(struct inference *f, const struct decision_out *out)
 	row.features_missing = (uint8_t)count_missing(out->features, out->n_features);
 	pipeline_row(f->pipeline, OAL_DECISION, &row);
 	f->stats.decisions++;
+	f->last.number++;
+	f->last.instant_us = out->t_us;
+	f->last.bundle = row.bundle;
+	f->last.class = row.class;
+	f->last.congested_permille = row.congested_permille;
+	if (bundle_window(c->bundle))
+		memcpy(f->last.features, out->features, out->n_features * sizeof *out->features);
 	if (row.eval_ns > f->stats.eval_max_ns)
 		f->stats.eval_max_ns = row.eval_ns;
 }
@@ -257,6 +265,11 @@ void inference_decide(struct inference *f, const struct decision_out *out)
 void inference_stats(const struct inference *f, struct inference_stats *out)
 {
 	*out = f->stats;
+}
+
+const struct inference_last *inference_last(const struct inference *f)
+{
+	return &f->last;
 }
 
 /* --- agent's thread */

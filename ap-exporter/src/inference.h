@@ -54,10 +54,21 @@ struct inference *inference_new(struct pipeline *, uint64_t (*now_ns)(void), voi
 /* Once neither thread uses it any more: after pipeline_flush(), before pipeline_free(). Frees all candidates that it holds. */
 void inference_free(struct inference *);
 
+/* The latest decision, for control. */
+struct inference_last {
+	uint64_t number; /* decisions so far; 0: none yet */
+	uint64_t instant_us;
+	uint64_t bundle; /* that made it */
+	uint16_t congested_permille;
+	uint8_t class;
+	int64_t features[OAL_MAX_FEATURES]; /* kept only if the bundle has a window model */
+};
+
 /* --- tick thread: for the pipeline's callbacks `ticked` and `decide` */
 void inference_tick(struct inference *);
 void inference_decide(struct inference *, const struct decision_out *);
 void inference_stats(const struct inference *, struct inference_stats *);
+const struct inference_last *inference_last(const struct inference *);
 
 /* --- agent's thread */
 const struct pipeline *inference_pipeline(const struct inference *);

@@ -42,6 +42,8 @@ struct player {
 	struct replay *replay;
 	struct pipeline *pipeline;
 	struct inference *inference; /* NULL: none */
+	void (*settled)(void *ctx, uint64_t t_us); /* NULL: none */
+	void *settled_ctx;
 	uint64_t shift_us; /* file's time + this = realtime of the row (wraps) */
 	uint64_t due_us; /* realtime of the next tick */
 	uint64_t end_us; /* of the file, in realtime */
@@ -253,6 +255,14 @@ static void decide(void *ctx, const struct decision_out *d)
 		inference_decide(p->inference, d);
 }
 
+static void on_settled(void *ctx, uint64_t t_us)
+{
+	const struct player *p = ctx;
+
+	if (p->settled)
+		p->settled(p->settled_ctx, t_us);
+}
+
 static uint64_t round_up(uint64_t v, uint64_t unit)
 {
 	return (v + unit - 1) / unit * unit;
@@ -286,7 +296,7 @@ static int new_player(struct replay *r, unsigned i)
 		.ap_id = p->ap_id, .site = r->c.site, .boot_id = r->c.boot_id + i, .tick_us = r->tick_us, .max_flows = r->c.max_flows,
 		.max_packets_per_batch = r->c.max_packets_per_batch, .pseudonym_key = r->c.pseudonym_key,
 		.pseudonym_key_len = r->c.pseudonym_key_len, .program = r->c.program, .emit = emit, .ticked = ticked,
-		.decide = decide, .now_ns = r->c.now_ns, .ctx = p};
+		.decide = decide, .settled = on_settled, .now_ns = r->c.now_ns, .ctx = p};
 	const uint64_t stagger_us = (uint64_t)OAL_SETTING_BATCH_TICKS * i / r->c.aps * r->tick_us;
 	const uint64_t at_us = round_up(r->c.start_us, INTERVAL_US) + stagger_us;
 	unsigned t;
@@ -726,6 +736,12 @@ uint64_t replay_boot_id(const struct replay *r, unsigned i)
 struct pipeline *replay_pipeline(const struct replay *r, unsigned i)
 {
 	return r->players[i].pipeline;
+}
+
+void replay_settled(struct replay *r, unsigned i, void (*settled)(void *ctx, uint64_t t_us), void *ctx)
+{
+	r->players[i].settled = settled;
+	r->players[i].settled_ctx = ctx;
 }
 
 void replay_infer(struct replay *r, unsigned i, struct inference *f)

@@ -62,6 +62,8 @@ uint64_t replay_boot_id(const struct replay *, unsigned i);
 struct pipeline *replay_pipeline(const struct replay *, unsigned i);
 /* Lets it predict. Before the first replay_advance(); `f` is freed after the replay. */
 void replay_infer(struct replay *, unsigned i, struct inference *f);
+/* Called when a tick of its pipeline is settled. Before the first replay_advance(). */
+void replay_settled(struct replay *, unsigned i, void (*settled)(void *ctx, uint64_t t_us), void *ctx);
 /* Plays all that is due by `now_us`. 1: there is more to come; 0: every AP has come to the end. */
 int replay_advance(struct replay *, uint64_t now_us);
 /* When the next tick of an AP is due. UINT64_MAX at the end. */

@@ -1,0 +1,40 @@
+/* controller.h: control of one AP in the tick thread: gathers what the law (control.h) needs from the pipeline, lets it decide, has windows
+ * set (rwnd.h), and reports (tables rewrite and control).
+ *
+ * What is in force is the least of the bundle's policy, the AP's own ceiling, and off while a kill switch is on: the push service's
+ * or the kill file. In shadow everything happens but the setting. Neither blocks nor allocates nor logs after controller_new(). */
+#ifndef OAL_CONTROLLER_H
+#define OAL_CONTROLLER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "oal_policy.h"
+
+struct controller;
+struct inference;
+struct json;
+struct pipeline;
+struct rwnd;
+
+struct controller_config {
+	struct pipeline *pipeline;
+	struct inference *inference; /* whose bundle, predictions and kill switch are followed */
+	struct rwnd *rwnd; /* NULL: at most shadow. Not owned */
+	enum oal_policy_mode ceiling;
+	const char *kill_file; /* NULL or empty: none. Must outlive the controller */
+	uint64_t (*monotonic_ns)(void);
+};
+
+/* Sized by the pipeline. Negative errno: -ENOMEM, -EINVAL for a pipeline beyond what control takes. */
+int controller_new(struct controller **, const struct controller_config *);
+/* Gives every clamp up. */
+void controller_free(struct controller *);
+/* A tick was settled, at `t_us` realtime: for the pipeline's callback `settled`. */
+void controller_tick(struct controller *, uint64_t t_us);
+/* Another data path, or none, from now on; clamps of the old one were given up with it. */
+void controller_rwnd(struct controller *, struct rwnd *);
+/* Its state as an object. */
+void controller_json(const struct controller *, struct json *);
+
+#endif
