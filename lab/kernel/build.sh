@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
 # Build the lab's User-Mode-Linux kernel once and print the path of the binary.
-# Inputs: Debian's linux-source-6.1, kernel/config.fragment, medium/. Output: the cache, under a hash of those inputs.
+# Inputs: Debian's linux-source-6.1, kernel/config.fragment, medium/, the Open vSwitch action of ap-exporter/openwrt.
+# Output: the cache, under a hash of those inputs.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 lab=$(dirname "$here")
+ovs_patch=$lab/../ap-exporter/openwrt/openvswitch/kernel-6.1/990-openvswitch-rewrite-rwnd.patch
 source_tar=/usr/src/linux-source-6.1.tar.xz
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/oal/lab
 
 "$lab/../local/apt.sh" linux-source-6.1 build-essential flex bison bc xz-utils patch
 version=$(dpkg-query -W -f='${Version}' linux-source-6.1)
-hash=$({ echo "$version"; cat "$here/build.sh" "$here/config.fragment" "$lab"/medium/*.[ch] "$lab"/medium/*.patch "$here"/*.patch; } | sha256sum | cut -c1-16)
+hash=$({ echo "$version"; cat "$here/build.sh" "$here/config.fragment" "$lab"/medium/*.[ch] "$lab"/medium/*.patch "$here"/*.patch "$ovs_patch"; } | sha256sum | cut -c1-16)
 out=$cache/kernel-$hash
 mkdir -p "$cache"
 exec 9>"$cache/kernel.lock"
@@ -19,17 +21,21 @@ if [ -x "$out/linux" ]; then echo "$out/linux"; exit 0; fi
 # The tree is kept between builds: a change of the medium recompiles two files, not the kernel.
 tree=$cache/tree-$(printf %s "$version" | tr -c 'A-Za-z0-9.\n' _)
 pristine=$tree/.pristine
-patched=(drivers/net/wireless/mac80211_hwsim.c net/mac80211/tx.c arch/x86/um/os-Linux/registers.c)
+patched=(drivers/net/wireless/mac80211_hwsim.c net/mac80211/tx.c arch/x86/um/os-Linux/registers.c
+	include/uapi/linux/openvswitch.h net/openvswitch/actions.c net/openvswitch/flow_netlink.c)
 jobs=${JOBS:-2}
 if [ ! -e "$pristine/.complete" ]; then
 	echo "lab: unpacking $source_tar (1.4 GB) into $tree" >&2
 	rm -rf "$tree"; mkdir -p "$tree"
 	tar xf "$source_tar" -C "$tree" --strip-components=1
-	for file in "${patched[@]}"; do install -D "$tree/$file" "$pristine/$file"; done
+	mkdir "$pristine"
 	touch "$pristine/.complete"
 fi
-for file in "${patched[@]}"; do cp "$pristine/$file" "$tree/$file"; done
-for change in "$lab/medium/hwsim-medium-6.1.patch" "$here/um-xstate-6.1.patch"; do patch -s -d "$tree" -p1 <"$change"; done
+for file in "${patched[@]}"; do
+	[ -e "$pristine/$file" ] || install -D "$tree/$file" "$pristine/$file" # not patched so far
+	cp "$pristine/$file" "$tree/$file"
+done
+for change in "$lab/medium/hwsim-medium-6.1.patch" "$here/um-xstate-6.1.patch" "$ovs_patch"; do patch -s -d "$tree" -p1 <"$change"; done
 rm -rf "$tree/drivers/net/wireless/hwsim_medium"
 mkdir "$tree/drivers/net/wireless/hwsim_medium"
 cp "$lab"/medium/*.[ch] "$tree/drivers/net/wireless/hwsim_medium/"

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Build Open vSwitch with the action rewrite_rwnd once and print the folder with its programs and schema.
+# Inputs: Debian's source package openvswitch, patches of ../../ap-exporter/openwrt/openvswitch. Output: the cache, under a hash of those inputs.
+# About 80 CPU-seconds; OVS_TARBALL=FILE takes the sources from a file instead of Debian.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+patches=$here/../../ap-exporter/openwrt/openvswitch/patches
+version=4.0.0
+sha256=2b4d75ed077e94bc649ffbc9be5f9f822db82cf266c920cb3060f94db9d6d796
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/oal/lab
+programs=(vswitchd/ovs-vswitchd ovsdb/ovsdb-server ovsdb/ovsdb-tool ovsdb/ovsdb-client utilities/ovs-vsctl utilities/ovs-ofctl utilities/ovs-appctl)
+
+hash=$({ echo "$version"; cat "$here/build.sh" "$patches"/*.patch; } | sha256sum | cut -c1-16)
+out=$cache/ovs-$hash
+mkdir -p "$cache"
+exec 9>"$cache/ovs.lock"
+flock 9
+if [ -x "$out/ovs-vswitchd" ]; then echo "$out"; exit 0; fi
+"$here/../../local/apt.sh" build-essential patch xz-utils dpkg-dev python3
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Debian's development release is where this version is; its package lists are fetched into a folder of ours, not into the system's.
+fetch() {
+	local apt package
+	mkdir -p "$work/lists/partial"
+	sed 's/^Types: deb$/Types: deb-src/; s/^Suites:.*/Suites: sid/' /etc/apt/sources.list.d/debian.sources |
+		awk 'BEGIN { RS = ""; ORS = "\n\n" } !/debian-security/' >"$work/src.sources"
+	apt=(-qq -o APT::Sandbox::User=root -o Dir::Etc::sourcelist="$work/src.sources" -o Dir::Etc::sourceparts=- -o Dir::State::lists="$work/lists")
+	apt-get "${apt[@]}" update >&2
+	package=$(apt-cache "${apt[@]}" showsrc openvswitch | sed -n "s/^Version: \($version-.*\)/\1/p" | tail -1)
+	[ -n "$package" ] || { echo "lab: Debian no longer has the sources of openvswitch $version; get openvswitch_$version.orig.tar.xz elsewhere and pass it as OVS_TARBALL" >&2; exit 1; }
+	(cd "$work" && apt-get "${apt[@]}" source --download-only "openvswitch=$package" >&2)
+	echo "$work/openvswitch_$version.orig.tar.xz"
+}
+tarball=${OVS_TARBALL:-$cache/openvswitch_$version.orig.tar.xz}
+if [ ! -e "$tarball" ]; then fetched=$(fetch); mv "$fetched" "$tarball"; fi
+echo "$sha256  $tarball" | sha256sum --quiet -c - >&2 || { echo "lab: $tarball is not the openvswitch $version that the patches were made for" >&2; exit 1; }
+
+echo "lab: building Open vSwitch $version with rewrite_rwnd (about 80 CPU-seconds, once; log: $cache/ovs.log)" >&2
+tar xf "$tarball" -C "$work"
+cd "$work/openvswitch-$version"
+for change in "$patches"/*.patch; do patch -s -p1 <"$change"; done
+# Nothing that autotools made is to be made again, so that they are not needed here; Debian's archive lacks two files that it depends on.
+mkdir debian
+touch debian/automake.mk manpages.mk aclocal.m4 configure config.h.in Makefile.in
+{
+	./configure --quiet --disable-ssl --disable-libcapng --disable-shared --disable-dependency-tracking CFLAGS="-O2 -Wno-deprecated-declarations" \
+		--prefix=/usr --sysconfdir=/etc --localstatedir=/var
+	printf 'include Makefile\nbuilt-sources: $(BUILT_SOURCES)\n' >built-sources.mk
+	nice -n 10 make -s -f built-sources.mk built-sources
+	nice -n 10 make -s -j"${JOBS:-2}" "${programs[@]}" vswitchd/vswitch.ovsschema
+} >"$cache/ovs.log" 2>&1 || { tail -30 "$cache/ovs.log" >&2; exit 1; }
+mkdir -p "$out.new"
+for program in "${programs[@]}"; do strip -o "$out.new/$(basename "$program")" "$program"; done
+cp vswitchd/vswitch.ovsschema "$out.new/"
+rm -rf "$out"; mv "$out.new" "$out"
+echo "$out"
