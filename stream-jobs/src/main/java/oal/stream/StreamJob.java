@@ -75,7 +75,7 @@ final class StreamJob {
         // Rows without windows need no watermarks.
         DataStream<PlatformRecord> platform = env.fromSource(topics.platformEvents(), WatermarkStrategy.noWatermarks(), "kafka: platform events").uid("platform-source");
         ApPipeline.define(batches, platform, new Sinks(
-                new ClickHouseSink(clickhouse, limits), TopicSink.items(kafka, transactions), TopicSink.deadLetters(kafka, transactions), sinkParallelism), pipeline);
+                new ClickHouseSink(clickhouse, limits), TopicSink.items(kafka, transactions), TopicSink.deadLetters(kafka, transactions), TopicSink.neighbours(kafka, transactions), sinkParallelism), pipeline);
     }
 
     /** What the job needs of Flink. The cluster's own choice stands where there is one and the job can live with it. */

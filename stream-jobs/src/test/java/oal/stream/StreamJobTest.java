@@ -41,7 +41,7 @@ class StreamJobTest {
         StreamGraph graph = graph(job());
         graph.getJobGraph(); // throws for one without, because uids are not made up
         Set<String> uids = graph.getStreamNodes().stream().map(StreamNode::getTransformationUID).filter(uid -> uid != null).collect(Collectors.toSet());
-        assertTrue(uids.containsAll(Set.of("batches", "decode", "label-feature-item", "platform-source", "platform-events", "rows-sink", "items-sink", "dead-letters-sink")), uids.toString());
+        assertTrue(uids.containsAll(Set.of("batches", "decode", "label-feature-item", "platform-source", "platform-events", "rows-sink", "items-sink", "dead-letters-sink", "neighbours", "neighbours-sink")), uids.toString());
         for (StreamNode node : graph.getStreamNodes()) assertNotNull(node.getOperatorName());
     }
 

@@ -2,6 +2,7 @@ package oal.stream.item;
 
 import java.nio.charset.StandardCharsets;
 import oal.schema.Settings;
+import oal.stream.codec.JsonText;
 
 /**
  * An item as one line of JSON, fields as ClickHouse's {@code item}: unsigned integers for boot_id and feature_hash, a class as its index
@@ -13,9 +14,9 @@ public final class ItemJson {
     public TrainingItem of(String apId, String site, long featureHash, Item item) {
         text.setLength(0);
         text.append("{\"ap_id\":");
-        string(apId);
+        JsonText.append(text, apId);
         text.append(",\"site\":");
-        string(site);
+        JsonText.append(text, site);
         text.append(",\"ts_us\":").append(item.tsUs);
         text.append(",\"boot_id\":").append(Long.toUnsignedString(item.bootId));
         text.append(",\"feature_hash\":").append(Long.toUnsignedString(featureHash));
@@ -32,16 +33,5 @@ public final class ItemJson {
         text.append(",\"complete\":").append(item.complete);
         text.append('}');
         return new TrainingItem(apId, text.toString().getBytes(StandardCharsets.UTF_8));
-    }
-
-    private void string(String s) {
-        text.append('"');
-        for (int i = 0; i < s.length(); i++) {
-            char c = s.charAt(i);
-            if (c == '"' || c == '\\') text.append('\\').append(c);
-            else if (c < 0x20) text.append(String.format("\\u%04x", (int) c));
-            else text.append(c);
-        }
-        text.append('"');
     }
 }

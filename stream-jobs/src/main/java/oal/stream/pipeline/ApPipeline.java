@@ -13,6 +13,9 @@ import oal.stream.codec.DeadLetter;
 import oal.stream.codec.RawBatch;
 import oal.stream.decode.DecodeOperator;
 import oal.stream.item.TrainingItem;
+import oal.stream.neighbour.ApSecond;
+import oal.stream.neighbour.NeighbourFunction;
+import oal.stream.neighbour.NeighbourRecord;
 import oal.stream.platform.PlatformOperator;
 import oal.stream.platform.PlatformRecord;
 import oal.stream.process.AcceptedBatch;
@@ -21,7 +24,8 @@ import oal.stream.sink.RowBlock;
 import oal.stream.state.BlockOperator;
 
 /**
- * The job between its sources and sinks: batch → decode → label, feature, item, prediction; and the platform's own records to rows. Batches are shuffled once, as bytes, by access point.
+ * The job between its sources and sinks: batch → decode → label, feature, item, prediction → neighbours; and the platform's own records to
+ * rows. Batches are shuffled once, as bytes, by access point; what each did in a second, a few numbers, once more by channel.
  * Uids are part of the savepoint format: they never change.
  */
 public final class ApPipeline {
@@ -49,6 +53,10 @@ public final class ApPipeline {
         SingleOutputStreamOperator<TrainingItem> items = byAp
                 .transform("label-feature-item", TypeInformation.of(TrainingItem.class), new ApOperator(settings))
                 .uid("label-feature-item");
+        SingleOutputStreamOperator<NeighbourRecord> neighbours = items.getSideOutput(ApOperator.SECONDS)
+                .keyBy(ApSecond::channel, Types.STRING)
+                .process(new NeighbourFunction())
+                .uid("neighbours").name("neighbours");
         SingleOutputStreamOperator<DeadLetter> platformRefused = platform
                 .transform("platform-events", TypeInformation.of(DeadLetter.class), new PlatformOperator(settings))
                 .uid("platform-events");
@@ -58,5 +66,6 @@ public final class ApPipeline {
         sinks.write(rows, sinks.rows()).uid("rows-sink").name("rows");
         sinks.write(items, sinks.items()).uid("items-sink").name("training items");
         sinks.write(deadLetters, sinks.deadLetters()).uid("dead-letters-sink").name("dead letters");
+        sinks.write(neighbours, sinks.neighbours()).uid("neighbours-sink").name("neighbour records");
     }
 }

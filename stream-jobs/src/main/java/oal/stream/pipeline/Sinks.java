@@ -3,6 +3,7 @@ package oal.stream.pipeline;
 import org.apache.flink.api.connector.sink2.Sink;
 import oal.stream.codec.DeadLetter;
 import oal.stream.item.TrainingItem;
+import oal.stream.neighbour.NeighbourRecord;
 import oal.stream.sink.RowBlock;
 import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.datastream.DataStreamSink;
@@ -12,9 +13,9 @@ import org.apache.flink.streaming.api.datastream.DataStreamSink;
  *
  * @param parallelism writers of each sink; each makes an insert per table and a transaction at every checkpoint. 0: as many as operators
  */
-public record Sinks(Sink<RowBlock> rows, Sink<TrainingItem> items, Sink<DeadLetter> deadLetters, int parallelism) {
-    public Sinks(Sink<RowBlock> rows, Sink<TrainingItem> items, Sink<DeadLetter> deadLetters) {
-        this(rows, items, deadLetters, 0);
+public record Sinks(Sink<RowBlock> rows, Sink<TrainingItem> items, Sink<DeadLetter> deadLetters, Sink<NeighbourRecord> neighbours, int parallelism) {
+    public Sinks(Sink<RowBlock> rows, Sink<TrainingItem> items, Sink<DeadLetter> deadLetters, Sink<NeighbourRecord> neighbours) {
+        this(rows, items, deadLetters, neighbours, 0);
     }
 
     <T> DataStreamSink<T> write(DataStream<T> stream, Sink<T> sink) {

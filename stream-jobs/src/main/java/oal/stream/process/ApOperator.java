@@ -6,6 +6,7 @@ import org.apache.flink.metrics.Counter;
 import org.apache.flink.runtime.state.VoidNamespace;
 import org.apache.flink.streaming.api.operators.InternalTimer;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
+import org.apache.flink.util.OutputTag;
 import oal.stream.feature.CompiledProgram;
 import oal.stream.item.Item;
 import oal.stream.item.ItemJson;
@@ -13,15 +14,22 @@ import oal.stream.item.ItemRows;
 import oal.stream.item.TrainingItem;
 import oal.stream.label.LabelRows;
 import oal.stream.label.LabelWindow;
+import oal.stream.neighbour.ApSecond;
 import oal.stream.pipeline.PipelineSettings;
 import oal.stream.prediction.Decision;
 import oal.stream.prediction.Outcome;
 import oal.stream.prediction.PredictionRows;
 import oal.stream.state.KeyedBlockOperator;
 
-/** Labels, features, items and predictions of each access point, from its batches. Gives training items; rows of label, item, prediction and late on the side. */
+/**
+ * Labels, features, items and predictions of each access point, from its batches. Gives training items; on the side rows of label, item,
+ * prediction and late, and what each access point did in a second.
+ */
 public final class ApOperator extends KeyedBlockOperator<AcceptedBatch, TrainingItem> {
     private static final long serialVersionUID = 1L;
+
+    /** For the access point's neighbours. */
+    public static final OutputTag<ApSecond> SECONDS = new OutputTag<>("seconds") {};
 
     private transient ValueState<ApState> state;
     private transient ApProcessor processor;
@@ -100,6 +108,8 @@ public final class ApOperator extends KeyedBlockOperator<AcceptedBatch, Training
         private final Counter predictionCount = getMetricGroup().counter("predictions");
         private final Counter aloneCount = getMetricGroup().counter("predictionsWithoutItem");
         private final Counter decisionsRefusedCount = getMetricGroup().counter("decisionsRefused");
+        private final Counter secondCount = getMetricGroup().counter("seconds");
+        private final Counter secondsUnnamedCount = getMetricGroup().counter("secondsWithoutSite");
         private final Counter lateCount = getMetricGroup().counter("late");
 
         Rows() {
@@ -132,6 +142,13 @@ public final class ApOperator extends KeyedBlockOperator<AcceptedBatch, Training
         @Override
         public void decisionsRefused(int decisions) {
             decisionsRefusedCount.inc(decisions);
+        }
+
+        @Override
+        public void second(ApSecond second) {
+            secondCount.inc();
+            if (second.named()) output.collect(SECONDS, new StreamRecord<>(second));
+            else secondsUnnamedCount.inc();
         }
 
         @Override

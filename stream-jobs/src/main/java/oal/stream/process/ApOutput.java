@@ -2,6 +2,7 @@ package oal.stream.process;
 
 import oal.stream.item.Item;
 import oal.stream.label.LabelWindow;
+import oal.stream.neighbour.ApSecond;
 import oal.stream.prediction.Decision;
 import oal.stream.prediction.Outcome;
 
@@ -16,6 +17,9 @@ interface ApOutput {
 
     /** Decisions that cannot be used; their rows are in {@code decision}. */
     void decisionsRefused(int decisions);
+
+    /** What the AP did on one of its channels, in the second that the last batches were. The object is the callee's. */
+    void second(ApSecond second);
 
     /** @param lateUs how far behind the time that labels and features have reached the batch ended */
     void late(AcceptedBatch batch, long lateUs);

@@ -11,13 +11,15 @@ import oal.stream.feature.Workspace;
 import oal.stream.item.Item;
 import oal.stream.label.LabelWindow;
 import oal.stream.label.Labeler;
+import oal.stream.neighbour.Activity;
 import oal.stream.prediction.Decision;
 import oal.stream.prediction.DecisionReader;
 import oal.stream.prediction.Outcome;
 import oal.stream.prediction.PredictionJoin;
 
 /**
- * Puts the batches of an access point in order, makes labels, features and items of them, and pairs the AP's decisions with the items. Pure:
+ * Puts the batches of an access point in order, makes labels, features and items of them, pairs the AP's decisions with the items, and adds up what
+ * the AP does each second, for its neighbours. Pure:
  * state comes in, results go out, the only clock is that of the arguments.
  *
  * <p>The order is the AP's own: by incarnation and sequence number in each topic, by {@code t0_us} between the two. A batch has its turn at
@@ -63,6 +65,7 @@ final class ApProcessor {
         for (var t : oal.schema.Tables.ALL) wanted[t.id()] = new boolean[t.columns().size()];
         program.wants(wanted);
         Labeler.wants(wanted);
+        Activity.wants(wanted);
         for (int t = 0; t < decoder.length; t++) decoder[t] = BatchDecoder.only(wanted);
         boolean[][] decisions = new boolean[wanted.length][];
         for (var t : oal.schema.Tables.ALL) decisions[t.id()] = new boolean[t.columns().size()];
@@ -167,9 +170,11 @@ final class ApProcessor {
     private void take(ApState state) {
         ap = state;
         BatchHeader first = null;
+        long samplesMs = 0;
         for (int t = 0; t < member.length; t++) {
             if (!member[t]) continue;
             AcceptedBatch b = state.queue[t].take();
+            if (t == Topic.SAMPLES.ordinal()) samplesMs = b.kafkaTsMs;
             decode(decoder[t], t == Topic.SAMPLES.ordinal() ? Topic.SAMPLES : Topic.PACKETS, b);
             BatchHeader header = decoder[t].header();
             if (passed(state, t, header)) {
@@ -211,7 +216,19 @@ final class ApProcessor {
             state.features.add(topic, decoder[t]);
         }
         state.features.end(evaluated);
+        if (member[0]) active(state, decoder[0], continued[0], samplesMs);
         ap = null;
+    }
+
+    private void active(ApState state, BatchDecoder samples, boolean follows, long takenMs) {
+        if (!follows) state.activity.clear();
+        state.activity.add(samples);
+        state.activity.take(second -> {
+            second.apId = apId;
+            second.site = state.site;
+            second.takenMs = takenMs;
+            out.second(second);
+        });
     }
 
     /**
@@ -237,6 +254,7 @@ final class ApProcessor {
         if (!covered) ap.lastHoleUs = instant;
         boolean featuresComplete = instant - ap.lastHoleUs >= lookbackUs || ap.lastHoleUs == Long.MIN_VALUE;
         LabelWindow window = ap.labels.close(instant, covered);
+        ap.activity.ended(window);
         Item item = ap.items.next(instant, ap.bootId, ap.features.features(), featuresComplete, window);
         // An instant is told once. Times that came before come again when a clock was set back or a topic was overtaken.
         boolean again = instant <= ap.toldUs && instant > ap.toldUs - REPEAT_US;

@@ -8,6 +8,7 @@ import oal.stream.feature.CompiledProgram;
 import oal.stream.feature.Interpreter;
 import oal.stream.item.ItemJoin;
 import oal.stream.label.Labeler;
+import oal.stream.neighbour.Activity;
 import oal.stream.prediction.PredictionJoin;
 import oal.stream.state.DataText;
 
@@ -16,8 +17,10 @@ final class ApState {
     /** Topics that labels and features are made of. */
     static final int TOPICS = 2;
 
-    private static final int VERSION = 3;
-    /** Without decisions. */
+    private static final int VERSION = 4;
+    /** Without the activity of the second under way. */
+    private static final int VERSION_3 = 3;
+    /** Nor decisions. */
     private static final int VERSION_2 = 2;
 
     final CompiledProgram program;
@@ -28,6 +31,7 @@ final class ApState {
     final Labeler labels = new Labeler();
     final ItemJoin items = new ItemJoin();
     final PredictionJoin predictions = new PredictionJoin(boots::order);
+    final Activity activity = new Activity();
     String site = "";
     boolean started;
     long bootId;
@@ -72,14 +76,15 @@ final class ApState {
         labels.write(out);
         items.write(out);
         predictions.write(out);
+        activity.write(out);
         out.writeLong(program.shortHash());
         features.write(out);
     }
 
-    /** Reads what {@link #write} wrote, in this version or the one before. State of another feature program cannot be used: features then restart, labels go on. */
+    /** Reads what {@link #write} wrote, in this version or the two before. State of another feature program cannot be used: features then restart, labels go on. */
     static ApState read(DataInput in, CompiledProgram program) throws IOException {
         int version = in.readUnsignedByte();
-        if (version != VERSION && version != VERSION_2) throw new IOException("state of an access point has version " + version + "; this job reads " + VERSION_2 + " and " + VERSION);
+        if (version < VERSION_2 || version > VERSION) throw new IOException("state of an access point has version " + version + "; this job reads " + VERSION_2 + " to " + VERSION);
         ApState s = new ApState(program);
         s.site = DataText.read(in);
         s.started = in.readBoolean();
@@ -97,7 +102,8 @@ final class ApState {
         }
         s.labels.read(in);
         s.items.read(in);
-        if (version != VERSION_2) s.predictions.read(in);
+        if (version >= VERSION_3) s.predictions.read(in);
+        if (version >= VERSION) s.activity.read(in);
         if (in.readLong() == program.shortHash()) {
             s.features.read(in);
         } else {

@@ -4,6 +4,7 @@ package oal.stream.source;
 public final class OutputTopics {
     public static final String ITEMS = "training.items.v1";
     public static final String DEAD_LETTERS = "dead.letters.v1";
+    public static final String NEIGHBOURS = "ap.neighbours.v1";
 
     private OutputTopics() {}
 }

@@ -2,6 +2,7 @@ package oal.stream.source;
 
 import oal.stream.codec.DeadLetter;
 import oal.stream.item.TrainingItem;
+import oal.stream.neighbour.NeighbourRecord;
 import org.apache.flink.connector.base.DeliveryGuarantee;
 import org.apache.flink.connector.kafka.sink.KafkaRecordSerializationSchema;
 import org.apache.flink.connector.kafka.sink.KafkaSink;
@@ -18,6 +19,11 @@ public final class TopicSink {
     /** @param transactions as for {@link #items} */
     public static KafkaSink<DeadLetter> deadLetters(KafkaClient kafka, String transactions) {
         return of(kafka, transactions + "-dead-letters", new DeadLetterSerializer());
+    }
+
+    /** @param transactions as for {@link #items} */
+    public static KafkaSink<NeighbourRecord> neighbours(KafkaClient kafka, String transactions) {
+        return of(kafka, transactions + "-neighbours", new NeighbourSerializer());
     }
 
     private static <T> KafkaSink<T> of(KafkaClient kafka, String transactions, KafkaRecordSerializationSchema<T> serializer) {

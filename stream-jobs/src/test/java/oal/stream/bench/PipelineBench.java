@@ -62,7 +62,7 @@ final class PipelineBench {
         long rows = BenchSource.rows(Bodies.load(what), aps, batches / 4 / 2 * 2, batches);
         double cpu = run(what, backend, rawRows, aps, batches);
         Result r = new Result("stream.rows_per_cpu_s" + suffix, rows / cpu, String.format(Locale.ROOT,
-                "decode, label, feature, items, predictions%s; %s batches of %d APs, %d rows; %s state, checkpoint every 2 s; CPU of the whole process, cluster and source included",
+                "decode, label, feature, items, predictions, neighbours%s; %s batches of %d APs, %d rows; %s state, checkpoint every 2 s; CPU of the whole process, cluster and source included",
                 rawRows ? " and every raw row encoded for ClickHouse" : "", what.equals("capture") ? "the lab captures'" : "synthetic", aps, rows, backend));
         results.add(r);
         System.err.printf(Locale.ROOT, "stream bench: %-36s %,.0f rows/CPU-s (%s)%n", r.name, r.value, r.note);
@@ -82,7 +82,7 @@ final class PipelineBench {
         ApPipeline.configure(env);
         var source = env.fromSource(new NumberSequenceSource(0, batches - 1), WatermarkStrategy.noWatermarks(), "numbers")
                 .flatMap(new BenchSource(what, aps, batches / 4 / 2 * 2)).returns(TypeInformation.of(RawBatch.class)).assignTimestampsAndWatermarks(BrokerTime.watermarks(Duration.ofMinutes(1)));
-        ApPipeline.define(source, env.fromData(List.of(new PlatformRecord("", null, 0, 0, 0))), new Sinks(new DiscardingSink<>(), new DiscardingSink<>(), new DiscardingSink<>()), PipelineSettings.DEFAULT.withRawRows(rawRows));
+        ApPipeline.define(source, env.fromData(List.of(new PlatformRecord("", null, 0, 0, 0))), new Sinks(new DiscardingSink<>(), new DiscardingSink<>(), new DiscardingSink<>(), new DiscardingSink<>()), PipelineSettings.DEFAULT.withRawRows(rawRows));
         env.execute("bench");
         double cpu = (cpuNs() - BenchSource.cpuAtMark) / 1e9;
         delete(checkpoints);

@@ -2,6 +2,7 @@ package oal.stream.pipeline;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.ByteArrayOutputStream;
@@ -32,6 +33,8 @@ import oal.stream.codec.Golden;
 import oal.stream.codec.RawBatch;
 import oal.stream.codec.TableRows;
 import oal.stream.item.TrainingItem;
+import oal.stream.neighbour.NeighbourRecord;
+import oal.stream.neighbour.RadioTraffic;
 import oal.stream.platform.PlatformRecord;
 import oal.stream.platform.PlatformRecords;
 import oal.stream.sink.RowBlock;
@@ -43,6 +46,7 @@ class ApPipelineTest {
             new MiniClusterExtension(new MiniClusterResourceConfiguration.Builder().setNumberTaskManagers(1).setNumberSlotsPerTaskManager(2).build());
 
     private static final long NOW_MS = 1_800_000_000_000L;
+    private static final long T0_US = NOW_MS * 1000;
 
     private static final List<PlatformRecord> PLATFORM = List.of(
             new PlatformRecord("x", PlatformRecords.json("rollout", PlatformRecords.ROLLOUT), NOW_MS, 0, 0), new PlatformRecord("x", new byte[] {'{'}, NOW_MS, 0, 1));
@@ -50,13 +54,14 @@ class ApPipelineTest {
     private final CollectSink<RowBlock> rows = new CollectSink<>();
     private final CollectSink<TrainingItem> items = new CollectSink<>();
     private final CollectSink<DeadLetter> deadLetters = new CollectSink<>();
+    private final CollectSink<NeighbourRecord> neighbours = new CollectSink<>();
 
     private StreamExecutionEnvironment environment(List<RawBatch> batches) {
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
         env.setParallelism(2);
         ApPipeline.configure(env);
         ApPipeline.define(env.fromData(batches).assignTimestampsAndWatermarks(BrokerTime.watermarks(Duration.ofSeconds(5))), env.fromData(PLATFORM),
-                new Sinks(rows, items, deadLetters), PipelineSettings.DEFAULT);
+                new Sinks(rows, items, deadLetters, neighbours), PipelineSettings.DEFAULT);
         return env;
     }
 
@@ -136,17 +141,39 @@ class ApPipelineTest {
     }
 
     @Test
+    void neighboursAreToldOfEachOther() throws Exception {
+        List<RadioTraffic> aps = List.of(new RadioTraffic("ap-a", T0_US), new RadioTraffic("ap-b", T0_US), new RadioTraffic("ap-far", T0_US));
+        aps.get(1).bytesPerBatch = 63_000;
+        aps.get(2).frequencyMhz = 2412;
+        List<RawBatch> in = new ArrayList<>();
+        for (long seq = 0; seq < 60; seq++) {
+            for (RadioTraffic ap : aps) {
+                for (BatchBuilder b : List.of(ap.samples(seq), ap.packets(seq))) in.add(b.record((b.t0Us + RadioTraffic.BATCH_US) / 1000));
+            }
+        }
+        environment(in).execute();
+        // 15 s of three access points, two of them on one channel: records at 5, 10 and 15 s. Then the input, and with it all time, ends.
+        assertEquals(List.of("lab/5180"), neighbours.kept().stream().map(r -> r.channel).distinct().toList());
+        List<String> told = neighbours.kept().stream().filter(r -> r.json != null).map(r -> new String(r.json, StandardCharsets.UTF_8)).toList();
+        assertEquals(3, told.size());
+        assertNull(neighbours.kept().get(3).json);
+        String want = "{\"ap_id\":\"ap-b\",\"stations\":2,\"tx_kbps\":4000,\"tx_airtime_permille\":200,\"busy_permille\":250,\"loss_permille\":0,\"backlog_bytes\":40000},"
+                + "{\"ap_id\":\"ap-a\",\"stations\":2,\"tx_kbps\":2000,\"tx_airtime_permille\":200,\"busy_permille\":250,\"loss_permille\":0,\"backlog_bytes\":40000}]}";
+        for (String record : told) assertTrue(record.startsWith("{\"site\":\"lab\",\"frequency_mhz\":5180,\"t_us\":18000000") && record.endsWith(want), record);
+    }
+
+    @Test
     void everyOperatorHasANameAndAUid() {
         StreamExecutionEnvironment env = environment(golden("features"));
         int checked = 0;
         for (StreamNode node : env.getStreamGraph(false).getStreamNodes()) {
             if (node.getOperatorName().startsWith("Source") || node.getOperatorName().contains("Timestamps")) continue; // of this test
             assertNotNull(node.getTransformationUID(), "uid of " + node.getOperatorName());
-            assertTrue(List.of("decode", "label-feature-item", "platform-events", "rows: Writer", "training items: Writer", "dead letters: Writer").contains(node.getOperatorName()),
+            assertTrue(List.of("decode", "label-feature-item", "platform-events", "rows: Writer", "training items: Writer", "dead letters: Writer", "neighbours", "neighbour records: Writer").contains(node.getOperatorName()),
                     "name " + node.getOperatorName());
             checked++;
         }
-        assertEquals(6, checked);
+        assertEquals(8, checked);
     }
 
     @Test

@@ -6,6 +6,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import oal.stream.codec.DeadLetter;
 import oal.stream.codec.RawBatch;
 import oal.stream.item.TrainingItem;
+import oal.stream.neighbour.ApSecond;
+import oal.stream.neighbour.NeighbourRecord;
 import oal.stream.platform.PlatformRecord;
 import oal.stream.process.AcceptedBatch;
 import oal.stream.sink.RowBlock;
@@ -13,7 +15,7 @@ import oal.stream.sink.RowBlock;
 /** What goes between operators is serialised by Flink itself, never by Kryo. */
 class PojoTest {
     @ParameterizedTest
-    @ValueSource(classes = {RawBatch.class, AcceptedBatch.class, DeadLetter.class, RowBlock.class, TrainingItem.class, PlatformRecord.class})
+    @ValueSource(classes = {RawBatch.class, AcceptedBatch.class, DeadLetter.class, RowBlock.class, TrainingItem.class, ApSecond.class, NeighbourRecord.class, PlatformRecord.class})
     void isAPojo(Class<?> type) {
         PojoTestUtils.assertSerializedAsPojoWithoutKryo(type);
     }

@@ -4,85 +4,18 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
-import org.apache.flink.api.common.typeinfo.Types;
-import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
 import org.apache.flink.streaming.api.watermark.Watermark;
-import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
-import org.apache.flink.streaming.util.KeyedOneInputStreamOperatorTestHarness;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import oal.schema.Settings;
-import oal.stream.block.NativeReader;
 import oal.stream.codec.BatchBuilder;
-import oal.stream.codec.BatchDecoder;
-import oal.stream.codec.RawBatch;
 import oal.stream.item.TrainingItem;
-import oal.stream.pipeline.PipelineSettings;
-import oal.stream.sink.RowBlock;
-import oal.stream.state.KeyedBlockOperator;
 
-/** Order, waiting, holes, lateness and state of the keyed operator. Time moves only as the tests say. */
-class ApOperatorTest {
-    private static final long T0_US = 1_800_000_000_000_000L;
-    private static final long LATENESS_MS = 5000;
-    private static final PipelineSettings SETTINGS =
-            PipelineSettings.DEFAULT.withLateness(Duration.ofMillis(LATENESS_MS)).withStateTtl(Duration.ofMinutes(10));
-
-    private final ApTraffic ap = new ApTraffic("ap-1", T0_US);
-    private KeyedOneInputStreamOperatorTestHarness<String, AcceptedBatch, TrainingItem> harness;
-
-    @BeforeEach
-    void open() throws Exception {
-        harness = harness();
-        harness.open();
-    }
-
-    @AfterEach
-    void close() throws Exception {
-        harness.close();
-    }
-
-    private static KeyedOneInputStreamOperatorTestHarness<String, AcceptedBatch, TrainingItem> harness() throws Exception {
-        return new KeyedOneInputStreamOperatorTestHarness<>(new ApOperator(SETTINGS), b -> b.apId, Types.STRING);
-    }
-
-    /** Sent so that the broker takes it when it ends. */
-    private void send(BatchBuilder b) throws Exception {
-        RawBatch raw = b.record((b.t0Us + ApTraffic.BATCH_US) / 1000);
-        BatchDecoder decoder = BatchDecoder.all();
-        decoder.decode(raw.topic(), raw.value);
-        harness.processElement(new AcceptedBatch(raw, decoder.header(), decoder.rows()), raw.kafkaTsMs);
-    }
-
-    private void sendPairs(long from, long to) throws Exception {
-        for (long s = from; s < to; s++) {
-            send(ap.samples(s));
-            send(ap.packets(s));
-        }
-    }
-
-    private static long brokerMs(long seq) {
-        return (T0_US + (seq + 1) * ApTraffic.BATCH_US) / 1000;
-    }
-
-    private List<Map<String, String>> rows(String table) throws Exception {
-        harness.prepareSnapshotPreBarrier(1);
-        List<RowBlock> out = new ArrayList<>();
-        if (harness.getSideOutput(KeyedBlockOperator.ROWS) != null) for (StreamRecord<RowBlock> r : harness.getSideOutput(KeyedBlockOperator.ROWS)) out.add(r.getValue());
-        return NativeReader.rows(out, table);
-    }
-
-    private static long ts(Map<String, String> row) {
-        return Long.parseLong(row.get("ts"));
-    }
-
+/** Order, waiting, holes, lateness and state of the keyed operator. */
+class ApOperatorTest extends ApHarness {
     @Test
     void labelsAreThoseOfTheTraffic() throws Exception {
         sendPairs(0, 20);
@@ -106,7 +39,7 @@ class ApOperatorTest {
     void itemsPairFeaturesWithWhatCameTrue() throws Exception {
         sendPairs(0, 40);
         List<Map<String, String>> items = rows("item");
-        Map<Long, Map<String, String>> labels = rows("label").stream().collect(Collectors.toMap(ApOperatorTest::ts, l -> l));
+        Map<Long, Map<String, String>> labels = rows("label").stream().collect(Collectors.toMap(ApHarness::ts, l -> l));
         assertTrue(items.size() > 50, items.size() + " items");
         int complete = 0;
         for (Map<String, String> i : items) {
@@ -260,7 +193,7 @@ class ApOperatorTest {
         harness.processWatermark(new Watermark(brokerMs(60) + LATENESS_MS));
         List<Map<String, String>> labels = rows("label");
         long restart = T0_US + 40 * ApTraffic.BATCH_US;
-        List<Long> after = labels.stream().skip(before).map(ApOperatorTest::ts).toList();
+        List<Long> after = labels.stream().skip(before).map(ApHarness::ts).toList();
         assertEquals((restart + 99_999) / 100_000 * 100_000, after.get(0), "windows start again with whole buckets, none spans the hole");
         assertTrue(labels.stream().skip(before).allMatch(l -> l.get("complete").equals("1") && l.get("offered_pkts").equals("1000")));
     }
@@ -288,12 +221,8 @@ class ApOperatorTest {
         ApTraffic behind = new ApTraffic("ap-behind", T0_US - 3_600_000_000L);
         for (long s = 0; s < 20; s++) {
             for (ApTraffic a : List.of(ahead, ap, behind)) {
-                for (BatchBuilder b : List.of(a.samples(s), a.packets(s))) {
-                    RawBatch raw = b.record(brokerMs(s)); // the broker's clock is the same for all
-                    BatchDecoder decoder = BatchDecoder.all();
-                    decoder.decode(raw.topic(), raw.value);
-                    harness.processElement(new AcceptedBatch(raw, decoder.header(), decoder.rows()), raw.kafkaTsMs);
-                }
+                send(a.samples(s), brokerMs(s)); // the broker's clock is the same for all
+                send(a.packets(s), brokerMs(s));
             }
             harness.processWatermark(new Watermark(brokerMs(s) - 1));
         }
@@ -324,16 +253,10 @@ class ApOperatorTest {
         open();
         sendPairs(0, 17);
         send(ap.samples(17)); // one waits
-        List<Map<String, String>> got = new ArrayList<>(rows("item"));
-        OperatorSubtaskState snapshot = harness.snapshot(1, 1);
-        harness.close();
-        harness = harness();
-        harness.initializeState(snapshot);
-        harness.open();
+        restore();
         send(ap.packets(17));
         sendPairs(18, 40);
-        got.addAll(rows("item"));
-        assertEquals(want, got);
+        assertEquals(want, rows("item"));
     }
 
     @Test

@@ -3,96 +3,34 @@ package oal.stream.process;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
-import oal.stream.block.NativeReader;
 import oal.stream.codec.BatchBuilder;
 import oal.stream.codec.BatchDecoder;
 import oal.stream.codec.RawBatch;
-import oal.stream.item.TrainingItem;
-import oal.stream.pipeline.PipelineSettings;
 import oal.stream.prediction.Outcome;
 import oal.stream.process.ApTraffic.Decided;
-import oal.stream.sink.RowBlock;
-import oal.stream.state.KeyedBlockOperator;
-import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.core.memory.DataInputDeserializer;
 import org.apache.flink.core.memory.DataOutputSerializer;
-import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
 import org.apache.flink.streaming.api.watermark.Watermark;
-import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
-import org.apache.flink.streaming.util.KeyedOneInputStreamOperatorTestHarness;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Decisions meet the items of their instants: rows, timers and state left behind. */
-class ApPredictionTest {
-    private static final long T0_US = 1_800_000_000_000_000L;
-    private static final long LATENESS_MS = 5000;
+class ApPredictionTest extends ApHarness {
     private static final long TIMEOUT_MS = 1200 + 2 * LATENESS_MS;
     private static final long STEP_US = 100_000;
-    private static final PipelineSettings SETTINGS =
-            PipelineSettings.DEFAULT.withLateness(Duration.ofMillis(LATENESS_MS)).withStateTtl(Duration.ofMinutes(10));
-
-    private final ApTraffic ap = new ApTraffic("ap-1", T0_US);
-    private KeyedOneInputStreamOperatorTestHarness<String, AcceptedBatch, TrainingItem> harness;
-
-    @BeforeEach
-    void open() throws Exception {
-        harness = harness();
-        harness.open();
-    }
-
-    @AfterEach
-    void close() throws Exception {
-        harness.close();
-    }
-
-    private static KeyedOneInputStreamOperatorTestHarness<String, AcceptedBatch, TrainingItem> harness() throws Exception {
-        return new KeyedOneInputStreamOperatorTestHarness<>(new ApOperator(SETTINGS), b -> b.apId, Types.STRING);
-    }
-
-    private void send(BatchBuilder b, long kafkaMs) throws Exception {
-        RawBatch raw = b.record(kafkaMs);
-        BatchDecoder decoder = BatchDecoder.all();
-        decoder.decode(raw.topic(), raw.value);
-        harness.processElement(new AcceptedBatch(raw, decoder.header(), decoder.rows()), raw.kafkaTsMs);
-    }
-
-    private void sendPairs(long from, long to) throws Exception {
-        for (long s = from; s < to; s++) {
-            send(ap.samples(s), brokerMs(s));
-            send(ap.packets(s), brokerMs(s));
-        }
-    }
-
     /** One decision at each of the instants number {@code from} to {@code to} − 1, in batches of ten. */
     private void decide(int from, int to) throws Exception {
         for (int i = from; i < to; i += 10) {
             long t0 = T0_US + i * STEP_US;
             send(ap.decisions(i / 10, t0, IntStream.range(i, Math.min(to, i + 10)).mapToObj(k -> new Decided(T0_US + k * STEP_US, k % 4, k)).toArray(Decided[]::new)), t0 / 1000 + 1000);
         }
-    }
-
-    private static long brokerMs(long seq) {
-        return (T0_US + (seq + 1) * ApTraffic.BATCH_US) / 1000;
-    }
-
-    private List<Map<String, String>> rows(String table) throws Exception {
-        harness.prepareSnapshotPreBarrier(1);
-        List<RowBlock> out = new ArrayList<>();
-        if (harness.getSideOutput(KeyedBlockOperator.ROWS) != null) for (StreamRecord<RowBlock> r : harness.getSideOutput(KeyedBlockOperator.ROWS)) out.add(r.getValue());
-        return NativeReader.rows(out, table);
-    }
-
-    private static long ts(Map<String, String> row) {
-        return Long.parseLong(row.get("ts"));
     }
 
     private List<Map<String, String>> predictionsInOrder() throws Exception {
@@ -108,7 +46,7 @@ class ApPredictionTest {
     void aPredictionIsTheDecisionWithTheItemOfItsInstant() throws Exception {
         decide(10, 40); // instants of 1.0 to 3.9 s
         sendPairs(0, 40);
-        Map<Long, Map<String, String>> items = rows("item").stream().collect(Collectors.toMap(ApPredictionTest::ts, i -> i));
+        Map<Long, Map<String, String>> items = rows("item").stream().collect(Collectors.toMap(ApHarness::ts, i -> i));
         List<Map<String, String>> got = rows("prediction");
         assertEquals(30, got.size());
         int complete = 0;
@@ -256,25 +194,13 @@ class ApPredictionTest {
         decide(10, 40);
         sendPairs(0, 13); // some decisions wait, and some items below
         sendPairs(13, 30);
-        List<Map<String, String>> got = new ArrayList<>(rows("prediction"));
-        OperatorSubtaskState snapshot = harness.snapshot(1, 1);
-        harness.close();
-        harness = harness();
-        harness.initializeState(snapshot);
-        harness.open();
+        restore();
         decide(40, 60);
         sendPairs(30, 45);
-        got.addAll(rows("prediction"));
-        snapshot = harness.snapshot(2, 2);
-        harness.close();
-        harness = harness();
-        harness.initializeState(snapshot);
-        harness.open();
+        restore();
         decide(60, 80);
         sendPairs(45, 60);
-        got.addAll(rows("prediction"));
-        got.sort((a, b) -> Long.compare(ts(a), ts(b)));
-        assertEquals(want, got);
+        assertEquals(want, predictionsInOrder());
     }
 
     @Test
@@ -288,9 +214,10 @@ class ApPredictionTest {
         assertTrue(rows("prediction").stream().filter(p -> !p.get("class").equals("unknown")).count() > 450);
     }
 
-    /** A state as the job wrote it before it knew decisions: the section of predictions is not there, the version is 2. */
-    @Test
-    void stateOfTheVersionBeforeIsRead() throws Exception {
+    /** States as the job wrote them before it knew decisions (version 2), and before it added up seconds (3): these sections are not there. */
+    @ParameterizedTest
+    @ValueSource(ints = {2, 3})
+    void stateOfTheVersionsBeforeIsRead(int version) throws Exception {
         DataOutputSerializer now = new DataOutputSerializer(1 << 16);
         ApState some = new ApState(ApStateSerializer.PROGRAM);
         some.site = "lab";
@@ -298,12 +225,13 @@ class ApPredictionTest {
         some.write(now);
         byte[] bytes = now.getCopyOfBuffer();
         DataOutputSerializer empty = new DataOutputSerializer(64);
-        new ApState(ApStateSerializer.PROGRAM).predictions.write(empty);
+        if (version == 2) new ApState(ApStateSerializer.PROGRAM).predictions.write(empty);
+        new ApState(ApStateSerializer.PROGRAM).activity.write(empty);
         int hashAt = indexOf(bytes, java.nio.ByteBuffer.allocate(8).putLong(ApStateSerializer.PROGRAM.shortHash()).array());
         byte[] before = new byte[bytes.length - empty.length()];
         System.arraycopy(bytes, 0, before, 0, hashAt - empty.length());
         System.arraycopy(bytes, hashAt, before, hashAt - empty.length(), bytes.length - hashAt);
-        before[0] = 2;
+        before[0] = (byte) version;
         DataInputDeserializer in = new DataInputDeserializer(before);
         ApState read = ApState.read(in, ApStateSerializer.PROGRAM);
         assertEquals("lab 17 0 0", read.site + " " + read.lastMs + " " + read.predictions.size() + " " + in.available());

@@ -4,19 +4,16 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
-import oal.schema.Topic;
-import oal.stream.codec.BatchDecoder;
 import oal.stream.codec.Capture;
 import oal.stream.codec.Golden;
-import oal.stream.codec.RawBatch;
 import oal.stream.item.Item;
 import oal.stream.label.LabelWindow;
+import oal.stream.neighbour.ApSecond;
 import oal.stream.prediction.Decision;
 import oal.stream.prediction.Outcome;
 
@@ -36,6 +33,9 @@ class CaptureTest {
         long queueDrops;
         long items;
         long completeItems;
+        long seconds;
+        long sending;
+        final Set<String> channels = new TreeSet<>();
         final long[] classes = new long[4];
         private long nextUs;
 
@@ -66,6 +66,14 @@ class CaptureTest {
         public void decisionsRefused(int decisions) {}
 
         @Override
+        public void second(ApSecond second) {
+            seconds++;
+            channels.add(second.channel());
+            if (second.txKbps > 0) sending++;
+            assertTrue(second.stations <= 20 && second.txKbps < 1_000_000, second.stations + " stations, " + second.txKbps + " kbit/s");
+        }
+
+        @Override
         public void late(AcceptedBatch batch, long lateUs) {
             throw new AssertionError("late: " + batch.seq);
         }
@@ -75,25 +83,22 @@ class CaptureTest {
     @MethodSource("captures")
     void givesLabelsAndItems(Path capture) throws Exception {
         Totals totals = new Totals();
-        ApProcessor processor = new ApProcessor(ApStateSerializer.PROGRAM, 5000, totals);
-        ApState ap = new ApState(ApStateSerializer.PROGRAM);
-        BatchDecoder decoder = BatchDecoder.all();
-        List<AcceptedBatch> batches = new ArrayList<>();
-        for (Golden.Record r : Capture.read(capture)) {
-            decoder.decode(r.topic(), r.data()); // refuses none
-            if (r.topic() == Topic.EVENTS) continue;
-            batches.add(new AcceptedBatch(new RawBatch(decoder.header().apId, r.topic(), r.data(), decoder.header().endUs() / 1000, 0, 0), decoder.header(), decoder.rows()));
-        }
-        batches.sort(Comparator.comparingLong(b -> b.endUs));
-        long spanUs = batches.get(batches.size() - 1).endUs - batches.get(0).t0Us;
-        for (AcceptedBatch b : batches) processor.accept(ap, b, Long.MIN_VALUE);
+        BatchFeed feed = new BatchFeed(totals);
+        for (Golden.Record r : Capture.read(capture)) feed.add(r.topic(), r.data());
+        assertEquals(0, feed.refused);
+        assertEquals(1, feed.aps.size());
+        ApState ap = feed.aps.values().iterator().next();
         var state = new org.apache.flink.core.memory.DataOutputSerializer(1 << 16);
         new ApStateSerializer().serialize(ap, state);
-        System.err.printf("%s: state %d bytes; %.1f s, %d windows (%d complete), offered %d, lost %d, MAC %d, congestion %d, queue drops %d, classes %s, %d items (%d complete), %d remembered%n",
-                capture.getFileName(), state.length(), spanUs / 1e6, totals.windows, totals.complete, totals.offered, totals.lost, totals.macLost, totals.congestionLost, totals.queueDrops,
-                java.util.Arrays.toString(totals.classes), totals.items, totals.completeItems, ap.labels.remembered() + ap.features.entities());
+        System.err.printf("%s: state %d bytes; %d windows (%d complete), offered %d, lost %d, MAC %d, congestion %d, queue drops %d, classes %s, %d items (%d complete), %d seconds on %s, %d remembered%n",
+                capture.getFileName(), state.length(), totals.windows, totals.complete, totals.offered, totals.lost, totals.macLost, totals.congestionLost, totals.queueDrops,
+                java.util.Arrays.toString(totals.classes), totals.items, totals.completeItems, totals.seconds, totals.channels, ap.labels.remembered() + ap.features.entities());
         assertTrue(totals.windows > 0 && totals.items > 0);
         assertTrue(totals.offered > 0);
+        double tenths = totals.windows + 10; // a window is a second long, and there is one every 100 ms
+        assertEquals(tenths * 100_000 / (4 * ApTraffic.BATCH_US), totals.seconds, 2, "seconds");
+        assertTrue(totals.sending > totals.seconds / 2, totals.sending + " seconds with traffic");
+        assertEquals(1, totals.channels.size());
         assertTrue(state.length() < 300_000, "state of an AP: " + state.length() + " bytes");
         assertEquals(0, ap.waiting(), "batches of both topics come in pairs");
         // Where the kernel counted enough drops to compare, loss by sequence space agrees with it.

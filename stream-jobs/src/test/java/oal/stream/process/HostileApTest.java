@@ -16,6 +16,7 @@ import oal.stream.codec.RawBatch;
 import oal.stream.codec.RefusedException;
 import oal.stream.item.Item;
 import oal.stream.label.LabelWindow;
+import oal.stream.neighbour.ApSecond;
 import oal.stream.prediction.Decision;
 import oal.stream.prediction.Outcome;
 
@@ -52,6 +53,12 @@ class HostileApTest {
         @Override
         public void decisionsRefused(int decisions) {
             refused += decisions;
+        }
+
+        @Override
+        public void second(ApSecond s) {
+            assertTrue(s.stations >= 0 && s.stations <= 0xFFFF && s.txKbps >= 0 && s.txKbps <= 0xFFFFFFFFL && s.backlogBytes >= 0 && s.backlogBytes <= 0xFFFFFFFFL);
+            for (int permille : new int[] {s.txAirtimePermille, s.busyPermille, s.lossPermille}) assertTrue(permille >= 0 && permille <= 1000);
         }
 
         @Override

@@ -1,0 +1,35 @@
+package oal.stream.neighbour;
+
+/** What an access point did on one channel in a second: what its neighbours are told. */
+public class ApSecond {
+    /** Longest site and access point that take part, characters; so that a record is bounded. */
+    private static final int MAX_NAME = 127;
+
+    public String apId;
+    public String site;
+    public int frequencyMhz;
+    /** Time the broker took the batch that ended the second, ms since 1970. */
+    public long takenMs;
+    /** Stations that were sent something. */
+    public int stations;
+    public long txKbps;
+    public int txAirtimePermille;
+    public int busyPermille;
+    /** Congestion loss over what was offered, in the label window that ended last; of the whole access point. */
+    public int lossPermille;
+    /** Mean over the second. */
+    public long backlogBytes;
+
+    /** For Flink's serializer. */
+    public ApSecond() {}
+
+    /** Key of the channel: those who have the same may hear each other. */
+    public String channel() {
+        return site + "/" + frequencyMhz;
+    }
+
+    /** Does it say who and where it is? Access points without a site are nobody's neighbours. */
+    public boolean named() {
+        return !site.isEmpty() && site.length() <= MAX_NAME && apId.length() <= MAX_NAME;
+    }
+}

@@ -1,0 +1,45 @@
+package oal.stream.process;
+
+import java.util.Map;
+import java.util.TreeMap;
+import oal.schema.FeaturePrograms;
+import oal.schema.Topic;
+import oal.stream.codec.BatchDecoder;
+import oal.stream.codec.RawBatch;
+import oal.stream.codec.RefusedException;
+import oal.stream.feature.CompiledProgram;
+import oal.stream.pipeline.PipelineSettings;
+
+/** Recorded batches through the job's processing of access points: no Kafka, no Flink, and the batches' own end as the broker's time. */
+final class BatchFeed {
+    final CompiledProgram program = new CompiledProgram(FeaturePrograms.CONGESTION);
+    final Map<String, ApState> aps = new TreeMap<>();
+    private final ApProcessor processor;
+    private final BatchDecoder decoder = BatchDecoder.all();
+    private long nowMs = Long.MIN_VALUE;
+    long batches;
+    long refused;
+
+    BatchFeed(ApOutput out) {
+        processor = new ApProcessor(program, PipelineSettings.DEFAULT.lateness().toMillis(), out);
+    }
+
+    void add(Topic topic, byte[] data) {
+        try {
+            decoder.decode(topic, data);
+        } catch (RefusedException e) {
+            refused++;
+            return;
+        }
+        batches++;
+        if (topic == Topic.EVENTS) return; // decisions give no item
+        nowMs = Math.max(nowMs, decoder.header().endUs() / 1000);
+        AcceptedBatch batch = new AcceptedBatch(new RawBatch(decoder.header().apId, topic, data, nowMs, 0, batches), decoder.header(), decoder.rows());
+        processor.accept(aps.computeIfAbsent(batch.apId, id -> new ApState(program)), batch, nowMs - 1);
+    }
+
+    /** No more batches come: what waits has its turn. */
+    void end() {
+        for (ApState ap : aps.values()) processor.release(ap, Long.MAX_VALUE);
+    }
+}

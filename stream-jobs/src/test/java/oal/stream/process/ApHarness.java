@@ -1,0 +1,102 @@
+package oal.stream.process;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import oal.stream.block.NativeReader;
+import oal.stream.codec.BatchBuilder;
+import oal.stream.codec.BatchDecoder;
+import oal.stream.codec.RawBatch;
+import oal.stream.item.TrainingItem;
+import oal.stream.pipeline.PipelineSettings;
+import oal.stream.sink.RowBlock;
+import oal.stream.state.KeyedBlockOperator;
+import org.apache.flink.api.common.typeinfo.Types;
+import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
+import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
+import org.apache.flink.streaming.util.KeyedOneInputStreamOperatorTestHarness;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+
+/** The keyed operator under a test, and an access point that sends to it. Time moves only as the test says. */
+abstract class ApHarness {
+    static final long T0_US = 1_800_000_000_000_000L;
+    static final long LATENESS_MS = 5000;
+    static final PipelineSettings SETTINGS = PipelineSettings.DEFAULT.withLateness(Duration.ofMillis(LATENESS_MS)).withStateTtl(Duration.ofMinutes(10));
+
+    final ApTraffic ap = new ApTraffic("ap-1", T0_US);
+    KeyedOneInputStreamOperatorTestHarness<String, AcceptedBatch, TrainingItem> harness;
+    /** What came out of the operators before this one. */
+    private final List<RowBlock> before = new ArrayList<>();
+    private int checkpoints;
+
+    /** Also in the middle of a test: an operator that knows nothing. */
+    @BeforeEach
+    void open() throws Exception {
+        before.clear();
+        harness = harness();
+        harness.open();
+    }
+
+    @AfterEach
+    void close() throws Exception {
+        harness.close();
+    }
+
+    private static KeyedOneInputStreamOperatorTestHarness<String, AcceptedBatch, TrainingItem> harness() throws Exception {
+        return new KeyedOneInputStreamOperatorTestHarness<>(new ApOperator(SETTINGS), b -> b.apId, Types.STRING);
+    }
+
+    /** As after a failure: what was given stays given, the state is that of the checkpoint. */
+    void restore() throws Exception {
+        harness.prepareSnapshotPreBarrier(++checkpoints);
+        OperatorSubtaskState state = harness.snapshot(checkpoints, checkpoints);
+        before.addAll(given());
+        harness.close();
+        harness = harness();
+        harness.initializeState(state);
+        harness.open();
+    }
+
+    /** Sent so that the broker takes it when it ends. */
+    void send(BatchBuilder b) throws Exception {
+        send(b, (b.t0Us + ApTraffic.BATCH_US) / 1000);
+    }
+
+    void send(BatchBuilder b, long kafkaMs) throws Exception {
+        RawBatch raw = b.record(kafkaMs);
+        BatchDecoder decoder = BatchDecoder.all();
+        decoder.decode(raw.topic(), raw.value);
+        harness.processElement(new AcceptedBatch(raw, decoder.header(), decoder.rows()), raw.kafkaTsMs);
+    }
+
+    void sendPairs(long from, long to) throws Exception {
+        for (long s = from; s < to; s++) {
+            send(ap.samples(s));
+            send(ap.packets(s));
+        }
+    }
+
+    /** When the broker takes the batches number {@code seq}, if the AP began with the test. */
+    static long brokerMs(long seq) {
+        return (T0_US + (seq + 1) * ApTraffic.BATCH_US) / 1000;
+    }
+
+    private List<RowBlock> given() {
+        List<RowBlock> out = new ArrayList<>();
+        if (harness.getSideOutput(KeyedBlockOperator.ROWS) != null) for (StreamRecord<RowBlock> r : harness.getSideOutput(KeyedBlockOperator.ROWS)) out.add(r.getValue());
+        return out;
+    }
+
+    List<Map<String, String>> rows(String table) throws Exception {
+        harness.prepareSnapshotPreBarrier(++checkpoints);
+        List<RowBlock> all = new ArrayList<>(before);
+        all.addAll(given());
+        return NativeReader.rows(all, table);
+    }
+
+    static long ts(Map<String, String> row) {
+        return Long.parseLong(row.get("ts"));
+    }
+}
