@@ -1,15 +1,17 @@
 """The guest's main program: python3 -m guest PLAN.json. Builds the network, plays the scenario, leaves results in /run/out."""
+import contextlib
 import copy
 import json
 import sys
 import time
 
-from . import exporter, live, record, sender, wifi
+from . import clamp, exporter, live, record, sender, tap, wifi
 from .counters import Counters
 from .flows import Flow, Traffic
 from .namespace import inside
 from .net import Wired, address
-from .sh import run, start, write
+from .offloads import switch_off
+from .sh import batch, run, start, write
 from .steps import Steps
 from .truth import Truth
 
@@ -31,27 +33,39 @@ class Ap:
     def build(self) -> None:
         plan, queue = self.plan, self.plan["ap"]["queue"]
         if self.ns:
-            run(f"ip netns add {self.ns}")
-            run("ip link set lo up", self.ns)
-            run(f"iw phy phy{self.number} set netns name {self.ns}")
-        run(f"ethtool -K {self.wlan} tso off gso off gro off", self.ns, check=False)
+            batch("ip", [f"netns add {self.ns}"])
+            batch("ip", ["link set lo up"], self.ns)
+            wifi.move(self.number, self.ns)
+        switch_off(self.wlan, self.ns, ("tso", "gso", "gro"))
         self.wired = Wired(self.number, self.ns, plan["ap"]["bridge"], plan["wired"]["delay_ms"])
         bridged = "br-lan" if plan["ap"]["bridge"] == "linux" else None
-        wifi.start_ap(plan["medium"], self.wlan, self.ssid, self.ns, bridged)
+        wifi.start_ap(plan["medium"], self.wlan, self.ssid, self.ns, bridged, plan["ap"]["security"])
         if not bridged:
             self.wired.add_wlan(self.wlan)
         if queue["mode"] == "qdisc":
-            run(f"tc qdisc replace dev {self.wlan} root {queue['kind']}", self.ns)
+            batch("tc", [f"qdisc replace dev {self.wlan} root {queue['kind']}"], self.ns)
         else:
             write(f"/sys/kernel/debug/ieee80211/phy{self.number}/aqm", f"fq_limit {queue['limit']}")
+
+    def join(self) -> None:
+        """The stations, once every AP beacons: a station that scans too early looks again only seconds later."""
+        plan = self.plan
+        batch("ip", [f"netns add {s['ns']}" for s in self.stations])
         for s in self.stations:
-            run(f"ip netns add {s['ns']}")
-            run("ip link set lo up", s["ns"])
             self.set_link(s)
-            wifi.start_station(s["radio"], s["ns"], self.ssid, plan["medium"]["freq_mhz"])
-            run(f"ip addr add {address(self.number, s['host'])}/24 dev wlan{s['radio']}", s["ns"])
-        wifi.wait_associated(self.wlan, self.ns, len(self.stations))
+            wifi.start_station(s["radio"], s["ns"], self.ssid, plan["medium"]["freq_mhz"], plan["ap"]["security"], [f"{address(self.number, s['host'])}/24"])
+        wifi.wait_associated(self.wlan, self.ns, len(self.stations), self.rejoin)
         self.wait_path(address(self.number, self.stations[0]["host"]))
+
+    def joined(self) -> set[str]:
+        return set(self.counters.stations())
+
+    def rejoin(self, joined: set[str], names: list[str] | None = None) -> None:
+        """An open BSS: ask again; wpa_supplicant does so by itself. names: of whom it is expected (None: all)."""
+        for s in self.stations if self.plan["ap"]["security"] == "open" else []:
+            if wifi.radio_mac(s["radio"]) not in joined and (names is None or s["name"] in names):
+                with contextlib.suppress(OSError):  # it is at it
+                    wifi.join(s["radio"], s["ns"], self.ssid, self.plan["medium"]["freq_mhz"], "open")
 
     def wait_path(self, host: str) -> None:
         """Until a packet goes from the server to a station and back."""
@@ -75,9 +89,9 @@ class Ap:
             s.update({key: change[key] for key in ("rate_kbps", "loss_permille", "signal_dbm") if key in change})
             self.set_link(s)
             if change.get("leave"):
-                wifi.leave(s["ns"])
+                wifi.leave(s["radio"], s["ns"], self.plan["ap"]["security"])
             if change.get("join"):
-                wifi.join(s["radio"], s["ns"], self.ssid, medium["freq_mhz"])
+                wifi.join(s["radio"], s["ns"], self.ssid, medium["freq_mhz"], self.plan["ap"]["security"])
         if "scale" in change:
             medium["scale"] = change["scale"]
             for s in self.stations:
@@ -104,9 +118,9 @@ class Ap:
             self.counters = Counters(self.wlan, self.wired.lan)
             self.recorder = record.Recorder(self.wlan, f"{OUT}/{self.name}.nl") if self.plan["record_ms"] else None
         self.exporter = None
-        if self.plan["exporter"]:
+        if self.plan["exporter"] and not self.plan["clamp"]:
             config = f"/run/lab/{self.name}.uci"
-            sinks = [{"kind": "file", "path": f"{OUT}/{self.name}.oalcap"}] + live.sinks(self.plan, HOST)
+            sinks = [{"kind": "file", "path": f"{OUT}/{self.name}.oalcap"}] + live.sinks(self.plan, HOST) + exporter.own_sections(self.plan, self.ap_id, HOST)
             exporter.configure(config, self.ap_id, self.wlan, self.wired.lan, sinks, self.plan["neighbours"]["count"] > 0)
             self.exporter = exporter.begin(HOST + self.plan["exporter"], config, f"{OUT}/{self.name}.exporter.log", self.ns)
             time.sleep(0.5)
@@ -116,17 +130,18 @@ class Ap:
         self.traffic = Traffic([Flow(spec, mine[spec["station"]], self.number, self.plan["period_s"]) for spec in self.plan["flows"] if spec["station"] in mine])
         time.sleep(0.5)
         self.sender = sender.Sender(self.plan, self.number, self.name, self.ap_id, self.ns, self.wired.server_ns, OUT, HOST) if self.plan["sniff_hz"] else None
+        self.clamp = clamp.Clamp(self.plan, self.ns, self.wlan, self.traffic.flows, f"{OUT}/{self.name}.clamp.log", HOST) if self.plan["clamp"] else None
         self.truth = Truth(self.counters, self.wired.server_ns, [s["ns"] for s in self.stations])
 
     def end(self) -> int:
         """Stop everything; a number of problems (0: none)."""
+        problems = self.clamp.end() if self.clamp else 0
         flows = self.traffic.end()
         self.truth.finish(f"{OUT}/{self.name}.truth.json", flows,
-                          {"scenario": self.plan["name"], "ap": self.name, "channel": channel_totals()})
+                          {"scenario": self.plan["name"], "ap": self.name, "channel": channel_totals(), "begin_ns": self.begin_ns})
         if self.tcpdump:
             self.tcpdump.terminate()
             self.tcpdump.wait(timeout=10)
-        problems = 0
         if self.sender:
             status = self.sender.end()
             print(f"guest: oal-sniffer of {self.name} ended with {status}")
@@ -163,20 +178,29 @@ def main() -> int:
     aps = [Ap(plan, n, [s for s in plan["stations"] if s["ap"] == n]) for n in range(plan["aps"])]
     for ap in aps:
         ap.build()
+    for ap in aps:
+        ap.join()
     if plan["neighbours"]["count"]:
         wifi.start_neighbours(medium, plan["aps"] + len(plan["stations"]), plan["neighbours"]["count"],
                               plan["neighbours"]["per_radio"], plan["neighbours"]["signals_dbm"])
     print(f"guest: {len(plan['stations'])} stations joined {plan['aps']} AP(s) at {time.monotonic():.1f} s after boot", flush=True)
+    taps = tap.Tap(plan, OUT, HOST) if plan["tap"] else None
     for ap in aps:
         ap.begin()
     start_s = time.monotonic()
     steps = Steps()
     for ap in aps:
+        ap.begin_ns = time.time_ns()
         ap.traffic.begin()
+        if ap.clamp:
+            ap.clamp.begin()
         if plan["changes"]:
             steps.at(0, ap.restore)
         for change in plan["changes"]:
             steps.at(change["at_s"], lambda ap=ap, change=change: ap.apply(change))
+            if change.get("join") and plan["ap"]["security"] == "open":
+                for n in range(1, 4):
+                    steps.at(change["at_s"] + n * 0.3, lambda ap=ap, names=change["stations"]: ap.rejoin(ap.joined(), names))
         if plan["neighbours"]["count"]:
             for n in range(int(plan["period_s"] / plan["scan_s"])):
                 steps.at(n * plan["scan_s"], lambda ap=ap: scan(ap, medium["freq_mhz"]))
@@ -184,6 +208,9 @@ def main() -> int:
             steps.at(plan["record_at_s"], lambda ap=ap: ap.recorder.run(plan["record_ms"]))
     steps.run(start_s, plan["duration_s"], plan["period_s"])
     problems = sum(ap.end() for ap in aps)
+    if taps and taps.end():
+        print(f"guest: the capture is not whole: {open(taps.log).read().strip()}")
+        problems += 1
     print("guest: scenario done", flush=True)
     return 1 if problems else 0
 

@@ -16,7 +16,7 @@ def tcp_info(sock: socket.socket) -> dict:
     """The sender's own account (struct tcp_info, linux/tcp.h)."""
     raw = sock.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 224)
     word = lambda at: struct.unpack_from("=I", raw, at)[0]
-    return {"state": raw[0], "retransmits": word(100), "spurious": word(216), "data_segs": word(156), "rtt_us": word(68), "cwnd_pkts": word(80),
+    return {"state": raw[0], "peer_scale": raw[6] & 15, "mss": word(16), "retransmits": word(100), "spurious": word(216), "data_segs": word(156), "rtt_us": word(68), "cwnd_pkts": word(80),
             "acked_bytes": struct.unpack_from("=Q", raw, 120)[0]}
 
 

@@ -17,7 +17,7 @@ from .netlink import (
     number,
 )
 
-STA_TX_PACKETS, STA_TX_RETRIES, STA_TX_FAILED, STA_RX_PACKETS, STA_TID_STATS = 10, 11, 12, 9, 31
+STA_TX_PACKETS, STA_TX_RETRIES, STA_TX_FAILED, STA_RX_PACKETS, STA_TID_STATS, STA_RX_DURATION, STA_TX_DURATION = 10, 11, 12, 9, 31, 32, 39
 TID_TX_MSDU, TID_RETRIES, TID_FAILED, TID_TXQ = 2, 3, 4, 6
 TXQ_BACKLOG_BYTES, TXQ_BACKLOG_PKTS, TXQ_DROPS, TXQ_OVERLIMIT, TXQ_TX_PKTS = 1, 2, 4, 6, 10
 
@@ -37,6 +37,7 @@ class Counters:
             info = attrs(top[NL80211_ATTR_STA_INFO])
             row = {"tx_packets": number(info.get(STA_TX_PACKETS, b"")), "rx_packets": number(info.get(STA_RX_PACKETS, b"")),
                    "tx_retries": number(info.get(STA_TX_RETRIES, b"")), "tx_failed": number(info.get(STA_TX_FAILED, b"")),
+                   "airtime_us": number(info.get(STA_TX_DURATION, b"")) + number(info.get(STA_RX_DURATION, b"")),
                    "msdu_failed": 0, "txq_drops": 0, "txq_overlimit": 0, "txq_tx_packets": 0, "txq_backlog": 0}
             for tid in attrs(info.get(STA_TID_STATS, b"")).values():
                 values = attrs(tid)

@@ -1,4 +1,6 @@
 """ap-exporter inside the guest, once per AP: its configuration (UCI), its start and its end."""
+import os
+import shutil
 import signal
 import subprocess
 
@@ -10,7 +12,7 @@ def section(kind: str, options: dict) -> str:
 
 
 def configure(path: str, ap_id: str, wlan: str, lan: str, sinks: list[dict], neighbours: bool) -> None:
-    """The AP's /etc/config/ap-exporter: what to sample, and where it goes (sections of the two sinks: file, kafka)."""
+    """The AP's /etc/config/ap-exporter: what to sample, and where it goes (sections of sinks, agent and rwnd)."""
     text = section("exporter", {"ap_id": ap_id, "site": "lab", "status_socket": f"/run/lab/{ap_id}.sock"})
     text += section("nl80211", {"interface": wlan}) + section("packet", {"interface": lan})
     text += section("qdisc", {"interface": wlan}) + section("qdisc", {"interface": lan})
@@ -19,6 +21,17 @@ def configure(path: str, ap_id: str, wlan: str, lan: str, sinks: list[dict], nei
     for sink in sinks:
         text += section(sink["kind"], {key: value for key, value in sink.items() if key != "kind"})
     write(path, text)
+
+
+def own_sections(plan: dict, ap_id: str, host: str) -> list[dict]:
+    """The plan's own sections, and what they name: files of the host as the guest sees them, the bundle as if this AP had stored it."""
+    sections = [{key: host + value[5:] if str(value).startswith("host:") else value for key, value in s.items()} for s in plan["sections"]]
+    if plan["bundle"]:
+        folder = f"/run/lab/state-{ap_id}"
+        os.mkdir(folder)
+        shutil.copy(host + plan["bundle"], f"{folder}/{ap_id}.bundle")
+        sections = [{**s, "state_dir": folder} if s["kind"] == "agent" else s for s in sections]
+    return sections
 
 
 def begin(binary: str, config: str, log: str, ns: str | None) -> subprocess.Popen:

@@ -86,7 +86,7 @@ class Flow:
 
     def result(self) -> dict:
         self.settle()
-        return {"station": self.spec["station"], "direction": self.spec["direction"], "cc": self.spec["cc"],
+        return {"listener": list(self.listener.address), "size_kb": self.spec["size_kb"], "station": self.spec["station"], "direction": self.spec["direction"], "cc": self.spec["cc"],
                 "received_bytes": self.received_bytes, **self.total}
 
 

@@ -8,9 +8,10 @@ everywhere, so that what is captured on lan0 are the packets of the wire with th
 import os
 import time
 
-from .sh import run
+from .offloads import switch_off
+from .sh import batch, run
 
-OFFLOADS = "tso off gso off gro off sg off tx off rx off"
+OFFLOADS = ("tso", "gso", "gro", "sg", "tx", "rx")
 
 
 AP_HOST = 2
@@ -26,36 +27,26 @@ class Wired:
         self.ap_ns, self.bridge = ns, bridge
         self.delay_ns, self.server_ns = f"delay{ap}", f"server{ap}"
         self.lan = "lan0"
-        for name in (self.delay_ns, self.server_ns):
-            run(f"ip netns add {name}")
-            run("ip link set lo up", name)
-        run(f"ip link add lan0 type veth peer name wan0 netns {self.delay_ns}", ns)
-        run(f"ip link add wan1 type veth peer name eth0 netns {self.server_ns}", self.delay_ns)
-        run("ip link add br0 type bridge", self.delay_ns)
-        for port in ("wan0", "wan1"):
-            run(f"ethtool -K {port} {OFFLOADS}", self.delay_ns)
-            run(f"ip link set {port} master br0 up", self.delay_ns)
-        run("ip link set br0 up", self.delay_ns)
-        run(f"ethtool -K lan0 {OFFLOADS}", ns)
-        run("tc qdisc add dev lan0 root fq_codel", ns)
-        run("ip link set lan0 up", ns)
-        run(f"ethtool -K eth0 {OFFLOADS}", self.server_ns)
-        run(f"ip addr add {address(ap, 1)}/24 dev eth0", self.server_ns)
-        run("ip link set eth0 up", self.server_ns)
+        batch("ip", [f"netns add {self.delay_ns}", f"netns add {self.server_ns}"])
+        batch("ip", [f"link add lan0 type veth peer name wan0 netns {self.delay_ns}"], ns)
+        batch("ip", ["link set lo up", f"link add wan1 type veth peer name eth0 netns {self.server_ns}", "link add br0 type bridge",
+                     "link set wan0 master br0 up", "link set wan1 master br0 up", "link set br0 up"], self.delay_ns)
+        batch("ip", ["link set lo up", f"addr add {address(ap, 1)}/24 dev eth0", "link set eth0 up"], self.server_ns)
+        for port, where in (("wan0", self.delay_ns), ("wan1", self.delay_ns), ("lan0", ns), ("eth0", self.server_ns)):
+            switch_off(port, where, OFFLOADS)
+        batch("tc", ["qdisc add dev lan0 root fq_codel"], ns)
+        batch("ip", ["link set lan0 up"], ns)
         self.set_delay(delay_ms)
         self.make_bridge()
-        run(f"ip addr add {address(ap, AP_HOST)}/24 dev br-lan", ns)
+        batch("ip", [f"addr add {address(ap, AP_HOST)}/24 dev br-lan"], ns)
 
     def set_delay(self, delay_ms: float) -> None:
         """Round-trip delay of the wired path."""
-        for port in ("wan0", "wan1"):
-            run(f"tc qdisc replace dev {port} root netem delay {delay_ms / 2}ms limit 20000", self.delay_ns)
+        batch("tc", [f"qdisc replace dev {port} root netem delay {delay_ms / 2}ms limit 20000" for port in ("wan0", "wan1")], self.delay_ns)
 
     def make_bridge(self) -> None:
         if self.bridge == "linux":
-            run("ip link add br-lan type bridge", self.ap_ns)
-            run("ip link set lan0 master br-lan", self.ap_ns)
-            run("ip link set br-lan up", self.ap_ns)
+            batch("ip", ["link add br-lan type bridge", "link set lan0 master br-lan", "link set br-lan up"], self.ap_ns)
         elif self.bridge == "ovs":
             start_ovs()
             run("ovs-vsctl --db=unix:/run/lab/ovsdb.sock add-br br-lan -- add-port br-lan lan0", self.ap_ns)

@@ -3,7 +3,7 @@ import socket
 import struct
 
 NETLINK_ROUTE, NETLINK_GENERIC = 0, 16
-NLM_F_REQUEST, NLM_F_DUMP = 1, 0x300
+NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP = 1, 4, 0x300
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 RTM_NEWLINK, RTM_GETLINK, RTM_GETNEIGH, RTM_GETQDISC = 16, 18, 30, 38
 GENL_ID_CTRL, CTRL_CMD_GETFAMILY = 16, 3
@@ -38,10 +38,10 @@ class Netlink:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         self.seq = 0
 
-    def request(self, kind: int, body: bytes, dump: bool = True) -> bytes:
-        """Send one request; return all replies, message headers included, as the kernel sent them."""
+    def request(self, kind: int, body: bytes, dump: bool = True, ack: bool = False) -> bytes:
+        """Send one request; return all replies, message headers included, as the kernel sent them. ack: of a request that has no other answer."""
         self.seq += 1
-        flags = NLM_F_REQUEST | (NLM_F_DUMP if dump else 0)
+        flags = NLM_F_REQUEST | (NLM_F_DUMP if dump else 0) | (NLM_F_ACK if ack else 0)
         self.socket.send(struct.pack("=IHHII", 16 + len(body), kind, flags, self.seq, 0) + body)
         out = b""
         while True:
@@ -79,3 +79,7 @@ class Nl80211(Netlink):
     def command(self, command: int, ifindex: int, dump: bool = True) -> bytes:
         body = struct.pack("=BBH", command, 1, 0) + attr(NL80211_ATTR_IFINDEX, struct.pack("=I", ifindex))
         return self.request(self.family, body, dump)
+
+    def do(self, command: int, *attributes: bytes) -> None:
+        """A command that only says whether it was carried out."""
+        self.request(self.family, struct.pack("=BBH", command, 1, 0) + b"".join(attributes), dump=False, ack=True)

@@ -5,7 +5,7 @@ import time
 
 from .flows import TcpCounters
 
-SUMMED = ("tx_packets", "tx_retries", "tx_failed", "msdu_failed", "txq_drops", "txq_overlimit", "qdisc_drops", "wlan_tx_dropped")
+SUMMED = ("tx_packets", "tx_retries", "tx_failed", "msdu_failed", "txq_drops", "txq_overlimit", "qdisc_drops", "wlan_tx_dropped", "airtime_us")
 
 
 class Truth:
@@ -17,6 +17,7 @@ class Truth:
         self.seconds: list[dict] = []
         self.sum = dict.fromkeys(SUMMED, 0)
         self.last_rows: dict = {}
+        self.by_station: dict[str, dict] = {}
         self.stop = threading.Event()
         self.start_s = time.monotonic()
         self.tcp_first = self.tcp()
@@ -40,6 +41,8 @@ class Truth:
                     if name in row:
                         gain = row[name] - before.get(name, 0)
                         self.sum[name] += gain if gain >= 0 else row[name]
+                        own = self.by_station.setdefault(key, {})
+                        own[name] = own.get(name, 0) + (gain if gain >= 0 else row[name])
         self.last_rows.update(rows)
         return now
 
@@ -67,6 +70,6 @@ class Truth:
         out = {**extra, "queue_drops": queue, "mac_failures": self.sum["msdu_failed"],
                "down_retrans_segs": self.seconds[-1]["down_retrans_segs"], "up_retrans_segs": self.seconds[-1]["up_retrans_segs"],
                "down_out_segs": self.seconds[-1]["down_out_segs"],
-               "start": self.first, "end": self.last, "increase": self.sum, "flows": flows, "seconds": self.seconds}
+               "start": self.first, "end": self.last, "increase": self.sum, "stations": self.by_station, "flows": flows, "seconds": self.seconds}
         with open(path, "w") as f:
             json.dump(out, f, indent=1)

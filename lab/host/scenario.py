@@ -11,7 +11,7 @@ DEFAULTS = {
     "duration_s": 30, "aps": 1, "seed": 1, "scan_s": 2,
     "medium": {"freq_mhz": 5180, "width_mhz": 20, "scale": 1.0, "foreign": 0.0, "foreign_burst_us": 1500, "ext": 0.3, "noise_dbm": -92,
                "retries": 7, "ampdu_us": 4000, "lower_permille": 100},
-    "ap": {"bridge": "linux", "queue": {"mode": "txq", "limit": 8192, "kind": "fq_codel"}},
+    "ap": {"bridge": "linux", "security": "wpa2", "queue": {"mode": "txq", "limit": 8192, "kind": "fq_codel"}},
     "wired": {"delay_ms": 20},
     "neighbours": {"count": 0, "per_radio": 5, "signals_dbm": [-88, -81, -77, -84, -69, -86, -79]},
     "stations": [], "flows": [], "sessions": [], "changes": [], "drifts": [],
@@ -59,7 +59,7 @@ def load(name: str) -> dict:
 
 def plan(name: str, given: dict) -> dict:
     out = merge(DEFAULTS, given, name)
-    out.update(name=name, period_s=out["duration_s"], exporter="", pcap=False, ap_id=None, live=None, sniff_hz=0, python="", memory_mb=512)
+    out.update(name=name, period_s=out["duration_s"], exporter="", pcap=False, ap_id=None, live=None, sniff_hz=0, python="", memory_mb=512, tap="", clamp=None, sections=[], bundle="")
     medium = out["medium"]
     medium["foreign_permille"] = permille(medium.pop("foreign"), f"{name}.medium.foreign")
     medium["ext_permille"] = permille(medium.pop("ext"), f"{name}.medium.ext")
@@ -69,6 +69,8 @@ def plan(name: str, given: dict) -> dict:
     out["changes"] = [change(c, names, f"{name}.changes[{i}]", out["stations"]) for i, c in enumerate(out["changes"] + drifts(out, name))]
     if out["ap"]["queue"]["mode"] not in ("txq", "qdisc"):
         raise ScenarioError(f"{name}.ap.queue.mode: txq or qdisc, not {out['ap']['queue']['mode']}")
+    if out["ap"]["security"] not in ("wpa2", "open"):
+        raise ScenarioError(f"{name}.ap.security: wpa2 or open, not {out['ap']['security']}")
     return out
 
 
