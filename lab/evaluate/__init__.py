@@ -1,0 +1,1 @@
+"""What control is worth: methods played on scenarios in virtual time, measured packet by packet, compared with their spread."""

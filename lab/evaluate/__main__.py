@@ -1,0 +1,74 @@
+"""lab/evaluate/run: play cells of the evaluation, or all of it. A cell is a scenario, a method and a seed."""
+import argparse
+import pathlib
+import sys
+import time
+
+from host import scenario
+
+from . import bundle, methods, play, pool, scenarios
+
+SHOWN = [("throughput_mbps", "Mbit/s", 2), ("delay_mean_ms", "delay ms", 1), ("delay_p95_ms", "p95", 1), ("queueing_mean_ms", "queueing", 1), ("rtt_mean_ms", "rtt", 1), ("jitter_ms", "jitter", 2),
+         ("congestion_loss_ratio", "cong. loss", 4), ("kernel_loss_ratio", "kernel loss", 4), ("retransmission_ratio", "retrans", 4), ("jain_goodput", "jain", 3), ("jain_airtime", "jain air", 3),
+         ("fct_mean_ms", "fct ms", 0), ("fct_p95_ms", "fct p95", 0)]
+
+
+def arguments() -> argparse.Namespace:
+    p = argparse.ArgumentParser(prog="lab/evaluate/run", description=__doc__)
+    p.add_argument("--set", choices=scenarios.SETS, default="tune", help="tune: scenarios on which settings are chosen (default); judge: those that tell")
+    p.add_argument("--scenario", action="append", help="only this one (several times: these)")
+    p.add_argument("--method", action="append", help="CONTROL-QUEUE or CONTROL-QUEUE+ACT, like bbr-fq+oal (several times: these; default: all)")
+    p.add_argument("--iterations", type=int, default=1, help="seeds, each another draw of the air's chance (1)")
+    p.add_argument("--first-seed", type=int, default=None, help="the first of them (1 on tune, 1001 on judge)")
+    p.add_argument("--jobs", type=int, default=2, help="guests at a time (2)")
+    p.add_argument("--keep", type=pathlib.Path, help="folder to which captures, truths and logs of each cell go")
+    group = p.add_argument_group("what the methods are made of")
+    group.add_argument("--policy", type=pathlib.Path, default=bundle.DEFAULT_POLICY if bundle.DEFAULT_POLICY.exists() else None, help="policy file of OAL (deploy/policies/default.yaml)")
+    group.add_argument("--override", "--with", dest="overrides", action="append", default=[], metavar="NAME=VALUE", help="a number of the policy, instead of the file's")
+    group.add_argument("--tree", type=pathlib.Path, default=bundle.TREE)
+    group.add_argument("--window-model", type=pathlib.Path)
+    group.add_argument("--exporter", type=pathlib.Path, default=play.EXPORTER)
+    group.add_argument("--clamp-bytes", type=int, default=play.Settings.clamp_bytes)
+    group.add_argument("--oracle-target-us", type=int, default=play.Settings.oracle_target_us)
+    return p.parse_args()
+
+
+def settings(args: argparse.Namespace) -> play.Settings:
+    overrides = tuple(sorted((name, int(value)) for name, _, value in (word.partition("=") for word in args.overrides)))
+    return play.Settings(exporter=args.exporter.resolve(), policy=args.policy, overrides=overrides, tree=args.tree, window=args.window_model, clamp_bytes=args.clamp_bytes,
+                         oracle_target_us=args.oracle_target_us, keep=args.keep)
+
+
+def line(label: str, cell: dict) -> str:
+    return f"{label:34s}" + "".join(f"{'-' if cell[name] is None else format(cell[name], f'.{digits}f'):>{max(9, len(title) + 1)}s}" for name, title, digits in SHOWN)
+
+
+def main() -> int:
+    args = arguments()
+    try:
+        chosen = [methods.method(name) for name in args.method] if args.method else methods.ALL
+        which = args.scenario or scenarios.names(args.set)
+        for name in which:
+            scenarios.plan(scenarios.load(args.set, name), name, chosen[0], 1)
+        how = settings(args)
+    except (scenario.ScenarioError, methods.MethodError, bundle.BundleMistake, ValueError) as error:
+        print(f"evaluate: {error}", file=sys.stderr)
+        return 2
+    first = args.first_seed or (1 if args.set == "tune" else 1001)
+    cells = [play.Cell(args.set, name, method, seed) for seed in range(first, first + args.iterations) for name in which for method in chosen]
+    print(f"{'':34s}" + "".join(f"{title:>{max(9, len(title) + 1)}s}" for _, title, _ in SHOWN))
+
+    play.kernel()
+    started, failed = time.monotonic(), 0
+    for cell, found, error in pool.each(lambda cell: play.result(cell, how) or play.play(cell, how), cells, args.jobs):
+        if error:
+            failed += 1
+            print(f"evaluate: {cell.name}: {error}", file=sys.stderr)
+        else:
+            print(line(f"{cell.scenario}/{cell.method.name}/{cell.seed}", found["cell"]), flush=True)
+    print(f"{len(cells)} cells in {time.monotonic() - started:.0f} s", file=sys.stderr)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

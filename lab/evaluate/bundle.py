@@ -1,0 +1,83 @@
+"""The bundle that OAL runs with in an evaluation: a committed tree, perhaps a window model, a policy file; signed with a key made here.
+
+The access points find it where they keep their last good bundle, so that no push service takes part."""
+import datetime
+import functools
+import hashlib
+import json
+import pathlib
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from oal_schema import keys, policy
+from oal_schema.bundle import Bundle, encode, sign
+
+HERE = pathlib.Path(__file__).resolve().parent
+TREE = HERE / "models/tree.json"
+DEFAULT_POLICY = HERE.parent.parent / "deploy/policies/default.yaml"
+MODEL, SERIAL = "lab-evaluate", 1
+
+
+class BundleMistake(Exception):
+    """What is wrong with a file that the bundle is made of."""
+
+
+def read_policy(path: pathlib.Path | None, overrides: tuple[tuple[str, int], ...]) -> policy.Policy:
+    """A policy file's numbers with those of the command line over them, in mode enforce. Without a file: the defaults."""
+    given = {}
+    if path:
+        try:
+            given = policy.load(path)
+        except (OSError, ValueError) as error:
+            raise BundleMistake(f"{path}: {error}") from None
+        given = {**given.control, "weights": given.weights, "name": given.name, "version": given.version}
+    weights, name, version = given.pop("weights", {}), given.pop("name", "defaults"), given.pop("version", 1)
+    return policy.make(name, version, policy.ENFORCE, {**given, **dict(overrides)}, weights)
+
+
+@functools.cache
+def inputs(path: pathlib.Path | None, overrides: tuple[tuple[str, int], ...], tree: pathlib.Path, window: pathlib.Path | None) -> str:
+    """Hash of what a bundle is made of, its name and version left out."""
+    made = read_policy(path, overrides)
+    parts = [json.dumps({**made.columns(), "name": "", "version": 0}, sort_keys=True).encode(), tree.read_bytes(), window.read_bytes() if window else b""]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def credentials(folder: pathlib.Path) -> dict[str, pathlib.Path]:
+    """A key that signs the bundle, and the PEM files without which an agent does not start; nobody else ever trusts them."""
+    signing = keys.make(folder / "signing.pem")
+    (folder / "trusted").write_text(keys.public_line(signing, "evaluate") + "\n")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name, begin = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "lab")]), datetime.datetime(2020, 1, 1)
+    certificate = (x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
+                   .not_valid_before(begin).not_valid_after(begin + datetime.timedelta(days=36500)).sign(key, hashes.SHA256()))
+    (folder / "certificate.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    (folder / "key.pem").write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+    return {"signing": folder / "signing.pem", "trusted": folder / "trusted", "certificate": folder / "certificate.pem", "key": folder / "key.pem"}
+
+
+def models(tree_file: pathlib.Path, window_file: pathlib.Path | None):
+    """(tree, its feature program, window model or None)."""
+    from oal_registry import json_tree
+    from oal_schema.window import WindowModel
+    tree, program = json_tree.loads(tree_file.read_text())
+    window = None
+    if window_file:
+        from oal_registry import json_window
+        window = json_window.loads(window_file.read_text())
+        assert isinstance(window, WindowModel)
+    return tree, program, window
+
+
+def make(folder: pathlib.Path, path: pathlib.Path | None, overrides: tuple[tuple[str, int], ...], tree_file: pathlib.Path, window_file: pathlib.Path | None) -> dict:
+    """Write bundle and credentials to a folder; `bundle`: its path, `sections`: of the exporter's configuration (host: a file on this machine)."""
+    files = credentials(folder)
+    tree, program, window = models(tree_file, window_file)
+    content = Bundle(serial=SERIAL, target="fleet", source="registry", model=MODEL, version=1, rollback_to=[], program=list(program.words),
+                     decision_interval_us=program.decision_interval_us, tree=tree, window=window, policy=read_policy(path, overrides))
+    (folder / "bundle").write_bytes(sign(encode(content), keys.load(files["signing"])))
+    agent = {"kind": "agent", "url": "https://127.0.0.1:9", "ca": f"host:{files['certificate']}", "cert": f"host:{files['certificate']}",
+             "key": f"host:{files['key']}", "trusted_keys": f"host:{files['trusted']}", "store_interval_s": 86400}
+    return {"bundle": str(folder / "bundle"), "sections": [agent, {"kind": "rwnd", "mode": "enforce", "backend": "bpf"}]}

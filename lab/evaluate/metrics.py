@@ -1,0 +1,179 @@
+"""From headers at servers and stations, one clock for all, to figures of each flow and of the cell.
+
+A data packet is the same at both ends where flow, IP identification and sequence number agree; a retransmission has an identification of
+its own. Figures are of the measured time only (after the warm-up), of packets by the time at which the server sent them.
+
+    goodput          bytes acknowledged in the measured time that the flow was to run
+    delay            one way, server's port to station's radio
+    queueing         delay less the smallest that any packet of the station had, its handshakes included
+    rtt              data packet sent to acknowledgement received, where that packet is the last that had arrived when the station answered
+    jitter           RFC 3550, 6.4.1: J += (|D| − J) / 16, mean of J over the packets; jitter_abs: mean of |D|, D the difference of
+                     successive packets' delays
+    lost             data packets that left the server and never came to the station
+    retransmissions  data packets of sequence space that was sent before
+    fct              a short flow: its SYN sent to the acknowledgement of its last byte received
+"""
+import ipaddress
+
+import numpy as np
+
+from .tap import ACK, SYN
+
+PERCENTILES = {"p95": 95, "p99": 99}
+
+
+def describe(values: np.ndarray, name: str) -> dict:
+    """Mean and percentiles in ms of values in ns; nothing where there are none."""
+    if not len(values):
+        return {f"{name}_mean_ms": None} | {f"{name}_{p}_ms": None for p in PERCENTILES}
+    points = np.percentile(values, list(PERCENTILES.values())) / 1e6
+    return {f"{name}_mean_ms": float(values.mean() / 1e6)} | {f"{name}_{p}_ms": float(v) for p, v in zip(PERCENTILES, points)}
+
+
+def jain(values) -> float | None:
+    """Jain's index: 1 where all have the same, 1/n where one has everything."""
+    values = np.asarray([v for v in values if v is not None], float)
+    return float(values.sum() ** 2 / (len(values) * (values ** 2).sum())) if len(values) and values.any() else None
+
+
+def ahead(seq: np.ndarray, start: int) -> np.ndarray:
+    """Sequence numbers as distance from a first one, so that they do not wrap (a flow is shorter than 2 GiB)."""
+    return (seq.astype(np.int64) - start + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
+def match(sent: np.ndarray, arrived: np.ndarray) -> np.ndarray:
+    """For each packet sent, the row of `arrived` that is the same packet, or −1."""
+    key = lambda p: p["ip_id"].astype(np.uint64) << np.uint64(32) | p["seq"]
+    found = np.full(len(sent), -1)
+    _, a, b = np.intersect1d(key(sent), key(arrived), return_indices=True)
+    found[a] = b
+    return found
+
+
+def jitter(delay_ns: np.ndarray) -> tuple[float | None, float | None]:
+    """(mean of RFC 3550's J, mean |D|) in ms, of delays in order of arrival."""
+    if len(delay_ns) < 2:
+        return None, None
+    change = np.abs(np.diff(delay_ns.astype(float)))
+    j, total = 0.0, 0.0
+    for d in change:
+        j += (d - j) / 16
+        total += j
+    return total / len(change) / 1e6, float(change.mean() / 1e6)
+
+
+class Conversation:
+    """One connection's packets, as four arrays in order of time."""
+
+    def __init__(self, packets: np.ndarray, server_tap: int, station_tap: int, client: tuple[int, int]):
+        down = (packets["destination"] == client[0]) & (packets["destination_port"] == client[1])
+        at_server = packets["tap"] == server_tap
+        data = down & (packets["payload_bytes"] > 0)
+        self.sent = packets[data & at_server & (packets["sent"] == 1)]
+        self.arrived = packets[data & (packets["tap"] == station_tap) & (packets["sent"] == 0)]
+        self.acks = packets[~down & at_server & (packets["sent"] == 0) & (packets["flags"] & ACK > 0)]
+        self.answers = packets[~down & (packets["tap"] == station_tap) & (packets["sent"] == 1) & (packets["flags"] & ACK > 0)]
+        syn = packets[down & at_server & (packets["flags"] & SYN > 0)]
+        self.open_ns, self.first_seq = (int(syn["t_ns"][0]), (int(syn["seq"][0]) + 1) % (1 << 32)) if len(syn) else (None, None)
+        self.where = match(self.sent, self.arrived)
+
+    def delays(self) -> tuple[np.ndarray, np.ndarray]:
+        """(time sent, delay) of the packets that arrived, in order of arrival."""
+        came = self.where >= 0
+        arrival = self.arrived["t_ns"][self.where[came]]
+        order = np.argsort(arrival, kind="stable")
+        sent = self.sent["t_ns"][came][order]
+        return sent, (arrival[order] - sent).astype(np.int64)
+
+    def retransmitted(self) -> np.ndarray:
+        """Which of the packets sent carry sequence space that was sent before."""
+        if not len(self.sent):
+            return np.zeros(0, bool)
+        begin = ahead(self.sent["seq"], self.first_seq or 0)
+        highest = np.maximum.accumulate(begin + self.sent["payload_bytes"])
+        return np.concatenate([[False], begin[1:] < highest[:-1]])
+
+    def round_trips(self) -> tuple[np.ndarray, np.ndarray]:
+        """(time of the data packet, round trip) of acknowledgements of the packet that arrived last before them."""
+        if not len(self.answers) or not len(self.arrived) or not len(self.acks):
+            return np.zeros(0, np.uint64), np.zeros(0, np.int64)
+        last = np.searchsorted(self.arrived["t_ns"], self.answers["t_ns"], side="right") - 1
+        end = (self.arrived["seq"].astype(np.int64) + self.arrived["payload_bytes"]) % (1 << 32)
+        row_sent = np.full(len(self.arrived), -1)
+        row_sent[self.where[self.where >= 0]] = np.nonzero(self.where >= 0)[0]
+        back = match(self.answers, self.acks)
+        good = (last >= 0) & (back >= 0)
+        good[good] &= (end[last[good]] == self.answers["ack"][good]) & (row_sent[last[good]] >= 0)
+        new = np.concatenate([[True], np.diff(self.answers["ack"].astype(np.int64)) != 0])  # duplicates say nothing of a packet
+        good &= new
+        sent = self.sent["t_ns"][row_sent[last[good]]]
+        return sent, (self.acks["t_ns"][back[good]] - sent).astype(np.int64)
+
+    def acknowledged(self, t_ns: float) -> int:
+        """Bytes acknowledged to the server by a time."""
+        n = np.searchsorted(self.acks["t_ns"], t_ns, side="right")
+        return int(max(0, ahead(self.acks["ack"][:n], self.first_seq).max())) if n and self.first_seq is not None else 0
+
+
+def conversations(packets: np.ndarray, plan: dict, truth_flows: list[dict], places: list[str]):
+    """(flow's entry in the truth, its station, its connections) for each flow that goes down."""
+    stations = {s["name"]: s for s in plan["stations"]}
+    for flow in truth_flows:
+        if flow["direction"] != "down":
+            continue
+        station = stations[flow["station"]]
+        client = (int(ipaddress.IPv4Address(flow["listener"][0])), flow["listener"][1])
+        mine = packets[((packets["destination"] == client[0]) & (packets["destination_port"] == client[1]))
+                       | ((packets["source"] == client[0]) & (packets["source_port"] == client[1]))]
+        taps = places.index(f"server{station['ap']}:eth0"), places.index(f"{station['ns']}:wlan{station['radio']}")
+        server_port = np.where(mine["destination"] == client[0], mine["source_port"], mine["destination_port"])
+        yield flow, station, [Conversation(mine[server_port == port], *taps, client) for port in np.unique(server_port)]
+
+
+def long_flow(flow: dict, station: dict, talks: list[Conversation], window: tuple[float, float], least_ns: int) -> dict:
+    """Figures of a flow that sends all that it can; window: measured time in ns."""
+    begin, end = window
+    within = lambda t: (t >= begin) & (t < end)
+    delay = np.concatenate([d[within(t)] for t, d in (c.delays() for c in talks)])
+    rtt = np.concatenate([r[within(t)] for t, r in (c.round_trips() for c in talks)])
+    sent = [within(c.sent["t_ns"]) for c in talks]
+    packets = sum(int(s.sum()) for s in sent)
+    lost = sum(int((s & (c.where < 0)).sum()) for s, c in zip(sent, talks))
+    again = sum(int((s & c.retransmitted()).sum()) for s, c in zip(sent, talks))
+    again_bytes = sum(int(c.sent["payload_bytes"][s & c.retransmitted()].sum()) for s, c in zip(sent, talks))
+    j, j_abs = jitter(delay)
+    return {"station": station["name"], "ap": station["ap"], "kind": "long",
+            "goodput_mbps": sum(c.acknowledged(end) - c.acknowledged(begin) for c in talks) * 8e3 / (end - begin),
+            **describe(delay, "delay"), **describe(delay - least_ns, "queueing"), **describe(rtt, "rtt"),
+            "jitter_ms": j, "jitter_abs_ms": j_abs, "packets": packets, "lost": lost, "loss_ratio": lost / packets if packets else None,
+            "retransmissions": again, "retransmission_ratio": again / packets if packets else None, "rtt_samples": len(rtt),
+            "sent_bytes": sum(int(c.sent["payload_bytes"][s].sum()) for s, c in zip(sent, talks)), "again_bytes": again_bytes}
+
+
+def short_flow(flow: dict, station: dict, talks: list[Conversation], window: tuple[float, float]) -> dict:
+    """Completion times of a station's transfers that began in the measured time."""
+    begin, end = window
+    size, times, unfinished = flow["size_kb"] * 1000, [], 0
+    sent = lost = again = bytes_ = 0
+    for talk in talks:
+        if talk.open_ns is None or not begin <= talk.open_ns < end:
+            continue
+        sent, lost, again = sent + len(talk.sent), lost + int((talk.where < 0).sum()), again + int(talk.retransmitted().sum())
+        bytes_ += talk.acknowledged(float("inf"))
+        done = talk.acks["t_ns"][ahead(talk.acks["ack"], talk.first_seq) >= size]
+        if len(done):
+            times.append((int(done[0]) - talk.open_ns) / 1e6)
+        else:
+            unfinished += 1
+    return {"station": station["name"], "ap": station["ap"], "kind": "short", "goodput_mbps": bytes_ * 8e3 / (end - begin),
+            "fct_ms": times, "unfinished": unfinished, "packets": sent, "lost": lost, "retransmissions": again}
+
+
+def bins(talks: list[Conversation], begin_ns: int, step_s: float, steps: int) -> list[int]:
+    """Bytes of data that came to the station in each step from the beginning of the run."""
+    total = np.zeros(steps, np.int64)
+    for talk in talks:
+        at = ((talk.arrived["t_ns"].astype(np.int64) - begin_ns) / 1e9 / step_s).astype(int)
+        keep = (at >= 0) & (at < steps)
+        np.add.at(total, at[keep], talk.arrived["payload_bytes"][keep])
+    return [int(n) for n in total]

@@ -1,0 +1,131 @@
+"""Play one cell, a scenario with a method and a seed, and keep its result under a hash of everything that it depends on."""
+import functools
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass, field
+
+from host import guest
+
+from . import bundle, cell, oracle, scenarios, tap
+from .methods import Method
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+EXPORTER = ROOT / "ap-exporter/build/ap-exporter"
+BUILD = ROOT / "build/evaluate"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What methods are made of, beside the scenario: the policy and models of OAL, the bounds' constants."""
+
+    exporter: pathlib.Path = EXPORTER
+    policy: pathlib.Path | None = None
+    overrides: tuple[tuple[str, int], ...] = ()
+    tree: pathlib.Path = bundle.TREE
+    window: pathlib.Path | None = None
+    clamp_bytes: int = 24_000
+    oracle_target_us: int = 12_000
+    keep: pathlib.Path | None = None  # folder for captures and logs
+    build: pathlib.Path = field(default=BUILD)
+
+
+@dataclass(frozen=True)
+class Cell:
+    set: str
+    scenario: str
+    method: Method
+    seed: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.set}/{self.scenario}/{self.method.name}/{self.seed}"
+
+
+@functools.cache
+def kernel() -> str:
+    return str(guest.kernel())
+
+
+@functools.cache
+def digest(path: pathlib.Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@functools.cache
+def code() -> str:
+    """Of what plays and measures: the guest's program, this one's measuring half, the tap."""
+    files = [*sorted((HERE.parent / "guest").glob("*.py")), *(HERE.parent / "host" / f for f in ("scenario.py", "guest.py")),
+             *(HERE / f for f in ("cell.py", "metrics.py", "scenarios.py", "tap.c", "tap.py", "oracle.py"))]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def key(c: Cell, settings: Settings) -> str:
+    """Hash of all inputs of a cell."""
+    plan = scenarios.plan(scenarios.load(c.set, c.scenario), c.scenario, c.method, c.seed)
+    inputs: list = [plan, c.method.name, pathlib.Path(kernel()).parent.name, code()]
+    if c.method.act:
+        inputs.append(digest(settings.exporter))
+    if c.method.act == "oal":
+        inputs.append(bundle.inputs(settings.policy, settings.overrides, settings.tree, settings.window))
+    if c.method.act == "clamp":
+        inputs.append(settings.clamp_bytes)
+    if c.method.act == "oracle":
+        inputs += [settings.oracle_target_us, key(Cell(c.set, c.scenario, c.method.baseline, c.seed), settings)]
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True, default=str).encode()).hexdigest()[:20]
+
+
+def stored(c: Cell, settings: Settings) -> pathlib.Path:
+    return settings.build / "cells" / c.set / c.scenario / c.method.name / f"{c.seed}-{key(c, settings)}.json"
+
+
+def result(c: Cell, settings: Settings) -> dict | None:
+    """The cell's result if it was played before with the same inputs."""
+    path = stored(c, settings)
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def prepare(c: Cell, settings: Settings, folder: pathlib.Path) -> dict:
+    """The guest's plan of the cell; what it names is made in a folder."""
+    plan = scenarios.plan(scenarios.load(c.set, c.scenario), c.scenario, c.method, c.seed)
+    plan["tap"] = str(tap.program())
+    if c.method.act:
+        plan["exporter"] = str(settings.exporter)
+    if c.method.act == "oal":
+        made = bundle.make(folder, settings.policy, settings.overrides, settings.tree, settings.window)
+        plan.update(bundle=made["bundle"], sections=made["sections"])
+    if c.method.act == "clamp":
+        plan["clamp"] = {"window_bytes": settings.clamp_bytes}
+    if c.method.act == "oracle":
+        before = Cell(c.set, c.scenario, c.method.baseline, c.seed)
+        plan["clamp"] = oracle.schedule(plan, result(before, settings) or play(before, settings), settings.oracle_target_us)
+    return plan
+
+
+def play(c: Cell, settings: Settings) -> dict:
+    """Play the cell and store its result. RuntimeError with the guest's log where it failed."""
+    started, used = time.monotonic(), os.times()
+    settings.build.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="cell-", dir=settings.build) as name:
+        folder = pathlib.Path(name)
+        plan = prepare(c, settings, folder)
+        guest.play(plan, folder / "run", timeout_s=180)
+        found = cell.analyse(plan, folder / "run")
+        if settings.keep:
+            target = settings.keep / c.name.replace("/", "_")
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.copytree(folder / "run", target)
+    now = os.times()
+    found["cost"] = {"wall_s": round(time.monotonic() - started, 2),
+                     "cpu_s": round(sum(now[:4]) - sum(used[:4]), 2)}
+    out = stored(c, settings)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    partial = out.with_suffix(f".{os.getpid()}")
+    partial.write_text(json.dumps({"set": c.set, "scenario": c.scenario, "method": c.method.name, "seed": c.seed, **found}))
+    os.replace(partial, out)
+    return found
