@@ -23,8 +23,28 @@ def test_round_trip():
 def test_the_record_has_the_contracts_fields():
     value = json.loads(release.record("online", "ap/ap-1", SIGNED, **FACTS)[1])
     assert set(value) == {"slot", "scope", "bundle", "hash", "serial", "source", "model", "version", "run_id", "feature_hash", "created_us", "pinned",
-                          "reason", "rollout"}
+                          "reason", "rollout", "rank", "variant_of"}
+    assert value["rank"] == value["serial"] and value["variant_of"] == ""
     assert value["rollout"] is None and value["pinned"] is False
+
+
+def test_place_of_a_bundle_that_has_a_newer_policy():
+    value = json.loads(release.record("champion", "site/lab", SIGNED, **FACTS, rank=7, variant_of="0f" * 32)[1])
+    r = release.parse("champion/site/lab", json.dumps(value).encode())
+    assert (r.rank, r.variant_of) == (7, "0f" * 32)
+    older = {k: v for k, v in value.items() if k not in ("rank", "variant_of")}
+    r = release.parse("champion/site/lab", json.dumps(older).encode())
+    assert (r.rank, r.variant_of) == (golden.SERIAL, ""), "a writer that knows neither"
+
+
+@pytest.mark.parametrize("scope, place", [("fleet", {"rank": -1}), ("fleet", {"rank": golden.SERIAL + 1}), ("fleet", {"variant_of": "0f" * 32}),
+                                          ("site/lab", {"variant_of": "0f"}), ("site/lab", {"variant_of": "0F" * 32})])
+def test_places_that_cannot_be(scope, place):
+    with pytest.raises(release.ReleaseError):
+        release.record("champion", scope, SIGNED, **FACTS, **place)
+    key, value = release.record("champion", scope, SIGNED, **FACTS)
+    with pytest.raises(release.ReleaseError):
+        release.parse(key, json.dumps(json.loads(value) | place).encode())
 
 
 def test_withdrawal():

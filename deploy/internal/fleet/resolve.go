@@ -25,8 +25,8 @@ func inScope(a *AP, scope string) bool {
 
 // resolve says what an AP should have that has the bundle inForce (a hash, or nothing).
 //
-// A canary goes before a challenger, and that before the rest: of the champions of fleet and site and the AP's online tree
-// the one with the greatest serial, without online trees where a champion is pinned. An AP takes no bundle older than the
+// A canary goes before a challenger, and that before the rest: of the champions of fleet, site and AP and the AP's online tree
+// the one with the greatest rank, without online trees where a champion is pinned. An AP takes no bundle older than the
 // one in force unless that one allows it (rollback_to); so the first of the list that it takes is desired. That leads an AP
 // back from an aborted release in two steps where needed: first to the bundle before, then to its newer online tree.
 func (f *Fleet) resolve(a *AP, inForce string) desire {
@@ -45,7 +45,7 @@ func (f *Fleet) resolve(a *AP, inForce string) desire {
 	if rel := f.online[a.ID]; rel != nil && (pinnedSince == 0 || rel.Bundle.Serial < pinnedSince) {
 		base = append(base, desire{release: rel})
 	}
-	sort.SliceStable(base, func(i, j int) bool { return base[i].release.Bundle.Serial > base[j].release.Bundle.Serial })
+	sort.SliceStable(base, func(i, j int) bool { return base[i].release.Order() > base[j].release.Order() })
 	list = append(list, base...)
 	if len(list) == 0 {
 		return desire{}
@@ -58,11 +58,17 @@ func (f *Fleet) resolve(a *AP, inForce string) desire {
 	return list[0]
 }
 
-// pick is what a slot offers an AP, the greater serial of site and fleet first. seen is told of each release in the slot.
+// pick is what a slot offers an AP, the greatest rank first. Where a site or an AP has a variant of the fleet's release, with a policy of
+// its own, nothing is offered from the fleet's: it has another policy. seen is told of each release in the slot.
 func (f *Fleet) pick(slot release.Slot, a *AP, seen func(rel *release.Release, waiting bool)) []desire {
 	var out []desire
-	for _, scope := range []string{"fleet", "site/" + a.Site} {
+	variant := false
+	for _, scope := range []string{"ap/" + a.ID, "site/" + a.Site, "fleet"} {
 		offer := f.offers[release.Key(slot, scope)]
+		if offer == nil || variant && (scope == "fleet" || offer.Release.VariantOf != "") {
+			continue
+		}
+		variant = variant || offer.Release.VariantOf != ""
 		rel, activateUS, waiting := offer.Pick(a.ID)
 		if rel != nil {
 			out = append(out, desire{rel, activateUS})
@@ -74,7 +80,7 @@ func (f *Fleet) pick(slot release.Slot, a *AP, seen func(rel *release.Release, w
 			seen(offer.Release, true)
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool { return out[i].release.Bundle.Serial > out[j].release.Bundle.Serial })
+	sort.SliceStable(out, func(i, j int) bool { return out[i].release.Order() > out[j].release.Order() })
 	return out
 }
 

@@ -27,6 +27,8 @@ const (
 // Name is what an AP id or a site may look like; 64 is the limit of a certificate's CN.
 var Name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
+var hash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
 // Plan is how a release is rolled out.
 type Plan struct {
 	Share       float64  `json:"share"`         // of the APs in scope that have it first, 0 to 1
@@ -44,7 +46,9 @@ type Release struct {
 	Signed    []byte // what an AP gets
 	RunID     string
 	CreatedUS int64
-	Pinned    bool // no online trees in its scope
+	Pinned    bool   // no online trees in its scope
+	Rank      int64  // serial of the bundle with which its models came; 0: of this one
+	VariantOf string // hash of the fleet's bundle that this one has the models of, with its scope's own policy; empty: it is none
 	Reason    string
 	Plan      *Plan // nil: everyone at once
 	Raw       []byte
@@ -54,6 +58,14 @@ type Release struct {
 func Key(slot Slot, scope string) string { return string(slot) + "/" + scope }
 
 func (r *Release) Key() string { return Key(r.Slot, r.Scope) }
+
+// Order compares releases for one AP: the greatest is wanted. A bundle that only has a newer policy has the place of the one before.
+func (r *Release) Order() int64 {
+	if r.Rank != 0 {
+		return r.Rank
+	}
+	return r.Bundle.Serial
+}
 
 // ID names the rollout of this release. The same bundle released again is another rollout.
 func (r *Release) ID() string {
@@ -70,12 +82,12 @@ func ParseKey(key string) (Slot, string, error) {
 	ok := false
 	switch slot {
 	case Champion, Canary, Challenger:
-		ok = scope == "fleet" || site
+		ok = scope == "fleet" || site || ap
 	case Online:
 		ok = ap
 	}
 	if !ok {
-		return "", "", fmt.Errorf("`%.80s` is not SLOT/SCOPE: champion, canary or challenger with fleet or site/SITE, or online/ap/AP_ID", key)
+		return "", "", fmt.Errorf("`%.80s` is not SLOT/SCOPE: champion, canary or challenger with fleet, site/SITE or ap/AP_ID, or online/ap/AP_ID", key)
 	}
 	return slot, scope, nil
 }
@@ -91,6 +103,8 @@ type record struct {
 	CreatedUS int64  `json:"created_us"`
 	Pinned    bool   `json:"pinned"`
 	Reason    string `json:"reason"`
+	Rank      int64  `json:"rank"`
+	VariantOf string `json:"variant_of"`
 	Rollout   *Plan  `json:"rollout"`
 }
 
@@ -130,7 +144,7 @@ func Parse(key string, value []byte, keys bundle.Keys) (*Release, error) {
 		return nil, err
 	}
 	out := &Release{Slot: slot, Scope: scope, Bundle: *b, Signed: r.Bundle, RunID: r.RunID, CreatedUS: r.CreatedUS,
-		Pinned: r.Pinned, Reason: r.Reason, Plan: plan}
+		Pinned: r.Pinned, Rank: r.Rank, VariantOf: r.VariantOf, Reason: r.Reason, Plan: plan}
 	if slot != Online {
 		out.Raw = bytes.Clone(value) // kept in the store, so that an abort can put it back after compaction removed it
 	}
@@ -150,6 +164,10 @@ func agree(r *record, b *bundle.Bundle) error {
 		return refuse("the record names hash %.64s, the bundle has %s", r.Hash, b.Hash)
 	case r.Serial != b.Serial:
 		return refuse("the record names serial %d, the bundle has %d", r.Serial, b.Serial)
+	case r.Rank < 0 || r.Rank > b.Serial:
+		return refuse("rank is %d, it must be from 1 to the serial, %d", r.Rank, b.Serial)
+	case r.VariantOf != "" && (r.Scope == "fleet" || !hash.MatchString(r.VariantOf)):
+		return refuse("variant_of is %.80s, it must be the hash of the fleet's bundle, and the scope a site or an AP", r.VariantOf)
 	case b.Source != source || r.Source != string(source):
 		return refuse("slot %s takes bundles of source %s; the record says %s, the bundle %s", r.Slot, source, r.Source, b.Source)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"oal/deploy/internal/release"
@@ -24,12 +25,14 @@ func TestParse(t *testing.T) {
 	key, value, hash := s.Release(release.Canary, "site/lab", 4, 1790000000000000, func(record map[string]any) {
 		record["rollout"] = map[string]any{"share": 0.5, "soak_s": 30, "activate_in_s": 1.5, "metric": "brier_rise", "limit": 0.02}
 		record["pinned"], record["reason"] = true, "alias set"
+		record["rank"], record["variant_of"] = int64(1780000000000000), strings.Repeat("0f", 32)
 	})
 	rel, err := release.Parse(key, value, s.Keys())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if rel.Slot != release.Canary || rel.Scope != "site/lab" || rel.Bundle.Hash != hash || !rel.Pinned || rel.Reason != "alias set" ||
+		rel.Order() != 1780000000000000 || rel.VariantOf != strings.Repeat("0f", 32) ||
 		rel.Plan.Share != 0.5 || rel.Plan.SoakS != 30 || rel.Plan.ActivateInS != 1.5 || rel.Plan.Metric != "brier_rise" || *rel.Plan.Limit != 0.02 {
 		t.Errorf("read %+v, plan %+v", rel, rel.Plan)
 	}
@@ -74,7 +77,11 @@ func TestParseRefuses(t *testing.T) {
 		"a share beyond one":           {"bad_record", release.Canary, "fleet", func(r map[string]any) { r["rollout"] = map[string]any{"share": 1.5} }},
 		"a negative soak":              {"bad_record", release.Canary, "fleet", func(r map[string]any) { r["rollout"] = map[string]any{"soak_s": -1} }},
 		"text for a share":             {"bad_record", release.Canary, "fleet", func(r map[string]any) { r["rollout"] = map[string]any{"share": "all"} }},
-		"a champion of one AP":         {"bad_record", release.Champion, "ap/a", nil},
+		"an AP that is no name":        {"bad_record", release.Champion, "ap/a b", nil},
+		"a rank above its serial":      {"bad_record", release.Champion, "fleet", func(r map[string]any) { r["rank"] = int64(1 << 60) }},
+		"a rank below zero":            {"bad_record", release.Champion, "fleet", func(r map[string]any) { r["rank"] = -1 }},
+		"a variant of no hash":         {"bad_record", release.Champion, "site/a", func(r map[string]any) { r["variant_of"] = "abc" }},
+		"a variant for the fleet":      {"bad_record", release.Champion, "fleet", func(r map[string]any) { r["variant_of"] = r["hash"] }},
 		"an online tree for the fleet": {"bad_record", release.Online, "fleet", nil},
 		"a site that is no name":       {"bad_record", release.Champion, "site/../x", nil},
 		"no bundle":                    {"malformed", release.Champion, "fleet", func(r map[string]any) { r["bundle"] = []byte{} }},

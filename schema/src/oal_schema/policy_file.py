@@ -19,7 +19,7 @@ KEYS = ("name", "version", "applies_to", "mode", "control", "weights")
 NEEDED = KEYS[:4]
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 APPLIES_TO = re.compile(r"fleet|(site|ap)/[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-INTEGER = re.compile(r"0|[1-9][0-9]*(_[0-9]+)*")
+INTEGER = re.compile(r"0|[1-9][0-9]*")
 
 
 class PolicyError(ValueError):

@@ -28,6 +28,9 @@ class Release:
 
     hash           SHA-256 of the payload, hex; serial: microseconds since 1970; feature_hash: unsigned 64-bit, as in a tree
     created_us     when it was released; pinned: online trees are forbidden in its scope
+    rank           serial by which releases for one AP are compared: that of the bundle when its models were released. A bundle that only takes
+                   a newer policy keeps it, and so its place
+    variant_of     hash, hex, of the fleet's bundle that this one has the models of, with its scope's own policy; it stands in for it there
     """
 
     slot: str
@@ -44,6 +47,8 @@ class Release:
     pinned: bool = False
     reason: str = ""
     rollout: dict | None = field(default=None)
+    rank: int = 0
+    variant_of: str = ""
 
 
 def key(slot: str, scope: str) -> str:
@@ -56,19 +61,28 @@ def key(slot: str, scope: str) -> str:
 
 
 def record(slot: str, scope: str, signed: bytes, *, source: str, model: str, version: int, run_id: str, feature_hash: int, created_us: int,
-           pinned: bool = False, reason: str = "", rollout: dict | None = None) -> tuple[str, bytes]:
-    """(key, value) of the record that releases `signed`.."""
+           pinned: bool = False, reason: str = "", rollout: dict | None = None, rank: int = 0, variant_of: str = "") -> tuple[str, bytes]:
+    """(key, value) of the record that releases `signed`. `rank` 0: the bundle's serial."""
     name = key(slot, scope)
     if source not in SOURCES:
         raise ReleaseError(f"source {source!r}; known are {', '.join(SOURCES)}")
     if rollout is not None and set(rollout) != ROLLOUT:
         raise ReleaseError(f"rollout has {sorted(rollout)}; it needs {sorted(ROLLOUT)}")
     payload = split_signed(signed)[0]
+    serial = parse_message(BUNDLE, payload)["serial"]
+    _check_place(rank or serial, serial, variant_of, scope)
     value = {"slot": slot, "scope": scope, "bundle": base64.b64encode(signed).decode(), "hash": bundle_hash(payload).hex(),
-             "serial": parse_message(BUNDLE, payload)["serial"], "source": source, "model": model, "version": version, "run_id": run_id,
+             "serial": serial, "rank": rank or serial, "variant_of": variant_of, "source": source, "model": model, "version": version, "run_id": run_id,
              "feature_hash": feature_hash, "created_us": created_us,
              "pinned": bool(pinned), "reason": reason, "rollout": rollout}
     return name, json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
+
+
+def _check_place(rank: int, serial: int, variant_of: str, scope: str) -> None:
+    if not 1 <= rank <= serial:
+        raise ReleaseError(f"rank {rank}; it is 1 to the bundle's serial, {serial}")
+    if variant_of and (scope == "fleet" or not re.fullmatch("[0-9a-f]{64}", variant_of)):
+        raise ReleaseError(f"variant_of {variant_of!r} for {scope}; it is the hash of the fleet's bundle, for a site or an access point")
 
 
 def withdrawal(slot: str, scope: str) -> tuple[str, None]:
@@ -87,7 +101,7 @@ def parse(name: str | bytes, value: bytes | None) -> Release:
         v = json.loads(value)
         out = Release(v["slot"], v["scope"], base64.b64decode(v["bundle"], validate=True), v["hash"], int(v["serial"]), v["source"], v["model"],
                       int(v["version"]), v["run_id"], int(v["feature_hash"]), int(v["created_us"]), v.get("pinned") is True, v.get("reason", ""),
-                      v.get("rollout"))
+                      v.get("rollout"), int(v.get("rank") or v["serial"]), v.get("variant_of") or "")
         payload = split_signed(out.signed)[0]
         serial = parse_message(BUNDLE, payload)["serial"]
     except (ValueError, KeyError, TypeError, binascii.Error, BundleError) as e:
@@ -96,4 +110,5 @@ def parse(name: str | bytes, value: bytes | None) -> Release:
         raise ReleaseError(f"record {name}: its value says {out.slot}/{out.scope}")
     if bundle_hash(payload).hex() != out.hash or serial != out.serial:
         raise ReleaseError(f"record {name}: hash or serial is not that of its bundle")
+    _check_place(out.rank, serial, out.variant_of, scope)
     return out
