@@ -1,0 +1,38 @@
+"""python3 -m conformance: play the suite and print its table. `make -C lab conformance` calls this."""
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from . import report, run
+from .switch import NAMES
+
+
+def arguments() -> argparse.Namespace:
+    p = argparse.ArgumentParser(prog="conformance", description=__doc__)
+    p.add_argument("cases", nargs="*", help="names, or their beginnings (default: all)")
+    p.add_argument("--on", default=",".join(NAMES), help=f"bridges and backends, of {', '.join(NAMES)}")
+    p.add_argument("--quick", action="store_true", help="the short run of the tests")
+    p.add_argument("--out", type=Path, default=run.OUT, help="folder for captures, events and the table")
+    p.add_argument("--exporter", type=Path, default=run.EXPORTER)
+    p.add_argument("--jobs", type=int, default=2, help="guests at once")
+    return p.parse_args()
+
+
+def main() -> int:
+    args = arguments()
+    try:
+        results = run.run(args.on.split(","), args.cases, args.quick, args.out.resolve(), args.exporter, args.jobs)
+    except ValueError as error:
+        print(f"conformance: {error}", file=sys.stderr)
+        return 2
+    table = report.table(results)
+    (args.out / "table.md").write_text(table)
+    (args.out / "results.json").write_text(json.dumps(report.rows(results), indent=1))
+    print(table)
+    print(report.summary(results, args.out))
+    return 1 if any(result.complaints for result in results) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,10 @@
+"""All cases, in the order in which they are played."""
+from . import cases_clamp, cases_failure, cases_input
+from .case import Case
+
+
+def found(module) -> list[Case]:
+    return [kind() for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, Case) and kind.__module__ == module.__name__ and kind.name]
+
+
+CASES: list[Case] = [case for module in (cases_clamp, cases_input, cases_failure) for case in found(module)]

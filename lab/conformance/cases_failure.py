@@ -1,0 +1,133 @@
+"""What breaks: the agent, the switch, the bridge, a full map. Plain TCP is always within reach."""
+import time
+
+from .case import Case, Result
+from .switch import NAMES
+
+DEAD_MAN_US = 1_000_000
+OVS = ("ovs-native", "ovs-slow", "ovs-netdev")
+
+
+def last_clamped(verdict, after_us: int) -> int | None:
+    """The last moment at which a clamped ACK left the access point, in µs after that moment."""
+    times = [own.t_us for own, seen in verdict.up if own.window != seen.window]
+    return times[-1] - after_us if times else None
+
+
+class AgentKilled(Case):
+    name, about = "agent-killed", "SIGKILL while clamping: plain TCP within a second"
+    quick = NAMES
+
+    def play(self, p) -> None:
+        flow = p.flow("flow")
+        p.run(0.5)
+        p.keep(flow, 20_000)
+        p.run(1.1)
+        p.drop(flow)
+        p.set(flow, 20_000, 1000)  # the longest that there is, set at the last moment
+        p.rewriter.kill()
+        p.run(2.0)
+
+    def check(self, r: Result) -> None:
+        verdict = r.flow("flow")
+        r.clamped(verdict, 50)
+        killed = r.event("killed")
+        late = last_clamped(verdict, killed["t_us"])
+        r.expect(late is not None and late <= DEAD_MAN_US, f"a clamped ACK {late} µs after the agent's death")
+        plain = sum(own.t_us > killed["t_us"] + DEAD_MAN_US for own, _ in verdict.up)
+        r.expect(plain >= 50, f"only {plain} ACKs after that second: the capture shows nothing")
+        r.figure(f"last clamped ACK {(late or 0) / 1000:.0f} ms after SIGKILL, {plain} plain ones after 1 s")
+        r.numbers["dead_man_ms"] = (late or 0) / 1000
+
+
+class MapFull(Case):
+    name, about = "map-full", "more flows than the table holds: refused, the others stay clamped"
+    rewriter = False
+    quick = ("bpf",)
+
+    def play(self, p) -> None:
+        p.start_rewriter(max_flows=16)
+        first, last = p.flow("first"), p.flow("last")
+        crafted = [p.crafted(f"crafted {n}") for n in range(15)]
+        p.run(0.4)
+        p.keep(first, 20_000)
+        for flow in crafted:
+            p.rewriter.set(flow, 20_000, 1000, scale=7, mss=1448)
+        p.facts["refused"] = p.set(last, 20_000, ok=False)
+        p.run(0.7)
+        p.facts["clamps"] = p.rewriter.stats()["clamps"]
+        p.run(0.7)
+        p.set(last, 20_000, 500)  # there is room again
+        p.run(0.3)
+        p.release(first)
+        p.rewriter.release(last)
+        p.run(0.2)
+
+    def check(self, r: Result) -> None:
+        r.clamped(r.flow("first"), 50)
+        r.clamped(r.flow("last"), 10)
+        r.expect(r.facts["clamps"] == 16, f"{r.facts['clamps']} clamps where there is room for 16")
+        r.figure(f"17th: {r.facts['refused'].get('error', r.facts['refused'])}")
+
+
+class BridgeRemade(Case):
+    name, about = "bridge-remade", "the bridge is deleted while clamping, and made again: the rewrite comes back by itself"
+
+    def play(self, p) -> None:
+        flow = p.flow("flow")
+        p.run(0.5)
+        p.keep(flow, 20_000)
+        p.run(0.7)
+        p.drop(flow)
+        begin = time.time_ns() // 1000
+        p.switch.remove("br-lan")
+        p.run(0.5)
+        p.facts["while_away"] = p.set(flow, 20_000, 200, ok=None)
+        p.switch.make("br-lan", ["lan0"])
+        p.switch.add("br-lan", p.network.port)
+        p.loop.until(lambda: p.rewriter.stats()["ready"], "it is ready again", 30)
+        p.events.append({"what": "gap", "t_us": begin, "end_us": time.time_ns() // 1000 + 300_000})
+        p.run(1.0)
+        p.keep(flow, 20_000)
+        p.run(1.5)
+        p.release(flow)
+        p.run(0.4)
+        p.facts["again_us"] = begin + 1_000_000
+
+    def check(self, r: Result) -> None:
+        verdict = r.flow("flow", may_lose=True)
+        r.clamped(verdict, 50)
+        gap = r.event("gap")
+        again = sum(own.t_us > gap["end_us"] and own.window != seen.window for own, seen in verdict.up)
+        r.expect(again >= 50, f"only {again} ACKs were clamped after the bridge was made again")
+        r.figure(f"{again} ACKs clamped after it was made again")
+
+
+class SwitchRestarted(Case):
+    name, about = "switch-restarted", "vswitchd killed and started again while clamping: traffic goes on, clamps come back when they are set again"
+    on = OVS
+    quick = ("ovs-native",)
+
+    def play(self, p) -> None:
+        flow = p.flow("flow")
+        p.run(0.5)
+        p.keep(flow, 20_000)
+        p.run(0.7)
+        p.drop(flow)
+        begin, _ = p.switch.restart(kill=True)
+        p.loop.until(lambda: p.rewriter.stats()["ready"], "it is ready again", 30)
+        p.events.append({"what": "gap", "t_us": begin, "end_us": time.time_ns() // 1000 + 300_000})
+        p.run(2.0)
+        p.keep(flow, 20_000)
+        p.run(1.5)
+        p.release(flow)
+        p.run(0.4)
+
+    def check(self, r: Result) -> None:
+        verdict = r.flow("flow", may_lose=True)
+        gap = r.event("gap")
+        between = [own for own, _ in verdict.up if gap["end_us"] < own.t_us]
+        r.expect(len(between) >= 100, f"only {len(between)} ACKs after the restart")
+        again = sum(own.t_us > gap["end_us"] and own.window != seen.window for own, seen in verdict.up)
+        r.expect(again >= 50, f"only {again} ACKs were clamped after the restart")
+        r.figure(f"ready again after {(gap['end_us'] - gap['t_us'] - 300_000) / 1e6:.1f} s, {again} ACKs clamped then")

@@ -1,0 +1,108 @@
+"""What a case has at hand while it plays in the guest: flows, the rewrite, the bridge; everything that it does is an event with its time."""
+import struct
+
+from guest.connection import TCP_INFO
+
+from .craft import CraftedFlow
+from .network import STATION_NS, Network
+from .rewriter import Rewriter, now_us
+from .traffic import Flow, Loop, socket
+
+TTL_MS, RENEW_S = 600, 0.25
+SERVER_PORT, CLIENT_PORT = 5000, 40000
+NOBODY = "10.20.0.77"
+
+
+class Play:
+    def __init__(self, case, switch, binary: str, folder: str):
+        self.case, self.switch, self.binary, self.folder = case, switch, binary, folder
+        self.events: list[dict] = []
+        self.facts: dict = {}
+        self.network = Network(case.shape, switch)
+        self.loop = Loop()
+        self.kept: dict = {}
+        self.rewriter: Rewriter | None = None
+        self.number = 0
+
+    @property
+    def client_ns(self) -> str:
+        return STATION_NS
+
+    @property
+    def server_ns(self) -> str:
+        return self.network.path.server_ns
+
+    def begin(self) -> None:
+        self.network.build()
+        self.case.prepare(self)
+        self.network.capture(self.folder, self.case.name, self.case.snaplen)
+        if self.case.rewriter:
+            self.start_rewriter()
+
+    def start_rewriter(self, **options) -> None:
+        self.rewriter = Rewriter(self.binary, {**self.switch.options(self.network.port), **options}, self.events, self.folder, self.case.name)
+        self.loop.until(lambda: self.rewriter.stats()["ready"], f"the rewrite is ready: {self.switch.describe()}")
+
+    def ports(self) -> tuple[int, int]:
+        self.number += 1
+        return CLIENT_PORT + self.number, SERVER_PORT + self.number
+
+    def flow(self, name: str, *, family: int = 4, **options) -> Flow:
+        """Opens a connection and sends as much as it takes."""
+        flow = Flow((STATION_NS, self.server_ns), self.network.addresses(family), self.ports(), family=family, **options)
+        self.loop.flows.append(flow)
+        self.events.append({"what": "flow", "name": name, "flow": list(flow.ports), "t_us": now_us()})
+        return flow
+
+    def crafted(self, name: str) -> CraftedFlow:
+        flow = CraftedFlow((STATION_NS, self.server_ns), self.network.client_port, (self.network.addresses(4)[0], NOBODY), self.ports())
+        self.events.append({"what": "flow", "name": name, "flow": list(flow.ports), "t_us": now_us()})
+        return flow
+
+    def scale(self, flow: Flow) -> int:
+        """Of the client's windows, as its kernel uses it: what the exporter's flow tracker learns from the SYN."""
+        return flow.client.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 8)[6] >> 4
+
+    def mss(self, flow: Flow) -> int:
+        return struct.unpack_from("=I", flow.server.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 20), 16)[0]
+
+    def set(self, flow: Flow, limit_bytes: int, ttl_ms: int = TTL_MS, ok: bool | None = True) -> dict:
+        return self.rewriter.set(flow, limit_bytes, ttl_ms, self.scale(flow), self.mss(flow), ok)
+
+    def keep(self, flow: Flow, limit_bytes: int) -> None:
+        """Clamped from now on, renewed like the agent does, until dropped or released."""
+        self.drop(flow)
+        self.kept[flow] = self.loop.repeat(RENEW_S, lambda: self.set(flow, limit_bytes))
+        self.run(0)
+
+    def drop(self, flow: Flow) -> None:
+        """No more renewals: the clamp ends by itself."""
+        if flow in self.kept:
+            self.loop.cancel(self.kept.pop(flow))
+
+    def release(self, flow: Flow) -> None:
+        self.drop(flow)
+        self.rewriter.release(flow)
+
+    def run(self, seconds: float) -> None:
+        self.loop.run(seconds)
+
+    def note(self, what: str, **more) -> None:
+        self.events.append({"what": what, "t_us": now_us(), "end_us": now_us(), **more})
+
+    def end(self) -> None:
+        """Flows end in order, captures are closed, nothing is left."""
+        for flow in list(self.kept):
+            self.drop(flow)
+        for flow in self.loop.flows:
+            flow.stop()
+        self.run(1.0)
+        if self.rewriter:
+            self.rewriter.close()
+        self.network.end_capture()
+
+    def remove(self) -> None:
+        for flow in self.loop.flows:
+            for end in (flow.client, flow.server):
+                end.close()
+        self.network.remove()

@@ -1,0 +1,60 @@
+"""The host's side: boots a guest for each backend, lets it play the cases, and judges what it left."""
+import json
+import shutil
+import subprocess
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from host import guest, scenario
+
+from .case import Case, Result
+from .cases import CASES
+from .switch import NAMES
+
+ROOT = guest.LAB.parent
+OUT = ROOT / "build/lab/conformance"
+EXPORTER = ROOT / "ap-exporter/build/ap-exporter"
+
+
+def ovs_build() -> str:
+    return subprocess.run([guest.LAB / "ovs/build.sh"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
+def chosen(switches: list[str], names: list[str] | None, quick: bool) -> dict[str, list[Case]]:
+    """Cases of each backend. A name may be the beginning of one."""
+    unknown = [n for n in names or [] if not any(case.name.startswith(n) for case in CASES)]
+    if unknown:
+        raise ValueError(f"no case {', '.join(unknown)}; there are {', '.join(case.name for case in CASES)}")
+    fits = {s: [c for c in CASES if s in (c.quick if quick else c.on) and (not names or any(c.name.startswith(n) for n in names))] for s in switches}
+    return {s: cases for s, cases in fits.items() if cases}
+
+
+def play(switch: str, cases: list[Case], ovs: str, out: Path, exporter: Path) -> list[Result]:
+    """One guest; one result for each case, also where it was not reached."""
+    plan = {**scenario.plan("conformance", {"stations": [{"name": "client"}]}), "switch": switch, "ovs": ovs if switch.startswith("ovs") else "",
+            "exporter": str(exporter.resolve()), "cases": [case.name for case in cases]}
+    folder = out / switch
+    shutil.rmtree(folder, ignore_errors=True)
+    error = "it was not reached"
+    try:
+        guest.play(plan, folder, extra=["MAIN=conformance.inside"], timeout_s=120 + 60 * len(cases))
+    except RuntimeError as problem:
+        error = str(problem)
+    results = []
+    for case in cases:
+        left = folder / f"conformance.{case.name}.json"
+        for path in folder.glob(f"conformance.{case.name}.*"):
+            path.rename(folder / path.name.removeprefix("conformance."))
+        left = folder / f"{case.name}.json"
+        played = json.loads(left.read_text()) if left.exists() else {"events": [], "facts": {}, "error": error}
+        results.append(Result(case, switch, folder, played))
+    return results
+
+
+def run(switches: list[str] | None = None, names: list[str] | None = None, quick: bool = False, out: Path = OUT, exporter: Path = EXPORTER, jobs: int = 2) -> list[Result]:
+    wanted = chosen(switches or list(NAMES), names, quick)
+    ovs = ovs_build() if any(s.startswith("ovs") for s in wanted) else ""
+    guest.kernel()  # built before two of us ask for it
+    with ProcessPoolExecutor(jobs) as pool:
+        done = [pool.submit(play, switch, cases, ovs, out, exporter) for switch, cases in wanted.items()]
+        return [result for future in done for result in future.result()]
