@@ -35,6 +35,9 @@ ETHERNET = bytes.fromhex("020000000100 020000000101")
 
 
 def main() -> None:
+    for name, line in (("set4", "set 10.0.0.1:5000 192.0.2.7:443 65536 500 7 1448"), ("set6", "set [2001:db8::1]:5000 [2001:db8::2]:443 1 1000"),
+                       ("release", "release 10.0.0.1:5000 192.0.2.7:443"), ("all", "release all"), ("sleep", "sleep 20"), ("stats", "stats")):
+        put("fuzz_rwnd_command", name, line.encode())
     frames = [ETHERNET + b"\x08\x00" + tcp(SYN, 2, 0), ETHERNET + b"\x08\x00" + tcp(SACK, 16, 0), ETHERNET + b"\x86\xdd" + tcp(SYN, 18, 4, 6),
               ETHERNET + b"\x81\x00\x00\x05\x08\x00" + tcp(b"", 24, 30), ETHERNET + b"\x88\xa8\x00\x05\x81\x00\x00\x06\x08\x00" + tcp(b"", 17, 0)]
     for i, f in enumerate(frames):

@@ -198,8 +198,8 @@ static int rwnd(const char *path, const char *options)
 	int ret;
 
 	if (options[0]) {
-		/* A configuration names a collector and a sink; neither is opened. */
-		snprintf(text, sizeof text, "config packet\noption interface lo\nconfig file\noption path /dev/null\nconfig rwnd\n%s", options);
+		/* A configuration names the AP, a collector and a sink; nothing is opened. */
+		snprintf(text, sizeof text, "config exporter\noption ap_id rwnd\nconfig packet\noption interface lo\nconfig file\noption path /dev/null\nconfig rwnd\n%s", options);
 		ret = config_parse(&config, text, strlen(text), err, sizeof err);
 	} else {
 		ret = config_load(&config, path, err, sizeof err);
