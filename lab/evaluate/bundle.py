@@ -11,8 +11,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from oal_schema import keys, policy
+from oal_schema import keys, policy, policy_file
 from oal_schema.bundle import Bundle, encode, sign
+from oal_schema.nodes import BundleError
 
 HERE = pathlib.Path(__file__).resolve().parent
 TREE = HERE / "models/tree.json"
@@ -26,15 +27,13 @@ class BundleMistake(Exception):
 
 def read_policy(path: pathlib.Path | None, overrides: tuple[tuple[str, int], ...]) -> policy.Policy:
     """A policy file's numbers with those of the command line over them, in mode enforce. Without a file: the defaults."""
-    given = {}
-    if path:
-        try:
-            given = policy.load(path)
-        except (OSError, ValueError) as error:
-            raise BundleMistake(f"{path}: {error}") from None
-        given = {**given.control, "weights": given.weights, "name": given.name, "version": given.version}
-    weights, name, version = given.pop("weights", {}), given.pop("name", "defaults"), given.pop("version", 1)
-    return policy.make(name, version, policy.ENFORCE, {**given, **dict(overrides)}, weights)
+    try:
+        if not path:
+            return policy.make("defaults", 1, policy.ENFORCE, dict(overrides))
+        given = policy_file.read(path).policy
+        return policy.make(given.name, given.version, policy.ENFORCE, {**given.control, **dict(overrides)}, given.weights)
+    except (policy_file.PolicyError, BundleError) as error:
+        raise BundleMistake(str(error)) from None
 
 
 @functools.cache
