@@ -24,7 +24,7 @@ if sys.prefix != VENV:
 import outside  # noqa: E402
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: E402
 from outside import Daemon, Folder, until  # noqa: E402
-from push_service import ROOT, Authority, Maker, Service, bundles, etag, keys, number  # noqa: E402
+from push_service import ROOT, Authority, Maker, Service, bundles, etag, keys, number, policies  # noqa: E402
 
 AT_ONCE = 5
 CAPTURE = ROOT / "lab" / "captures" / "congested.oalcap"
@@ -130,7 +130,7 @@ def bad_bundles(maker: Maker, old: bytes) -> dict:
         "replayed": lambda: old,
         "bad_program": lambda: maker.changed(lambda v: v["program"]["op"].__setitem__(0, 77)),
         "bad_tree": lambda: maker.changed(lambda v: v["tree"]["right"].__setitem__(0, 1)),
-        "bad_policy": lambda: maker.changed(lambda v: v["policy"].update(mode=2)),
+        "bad_policy": lambda: maker.changed(lambda v: v["policy"].update(mode=2)),  # without a name
         "feature_mismatch": lambda: maker.changed(lambda v: v["tree"].update(feature_hash=5)),
         "golden_mismatch": lambda: maker.changed(lambda v: v["golden"]["leaf"].__setitem__(0, 3 - v["golden"]["leaf"][0])),
     }
@@ -358,7 +358,7 @@ def t_another_program():
 def t_policy_off():
     """a bundle whose policy is off is applied and not predicted with"""
     with running() as (site, service, daemon, (ap,)):
-        off = site.maker.good(mode=bundles.OFF)
+        off = site.maker.good(policy=policies.Policy(policies.OFF))
         service.want(ap, off)
         applied(daemon, ap, off)
         seen = agent(daemon)["undecided"]
@@ -461,6 +461,98 @@ def t_reload_and_key_rotation():
         applied(daemon, ap, second)
         assert agent(daemon)["restored"] == 1, "it began with the bundle that was in force"
         assert daemon.stop() == 0
+
+
+def killed(daemon: Daemon) -> list[bool]:
+    return [a["killed"] for a in agent(daemon)["aps"]]
+
+
+def t_kill_switch():
+    """the kill switch reaches the AP that it is for within its waiting poll; an answer without the header, nonsense in it, and no answer at all leave it as it is"""
+    with running(3, wait_s=300) as (site, service, daemon, names):
+        until(lambda: {ap for ap, _ in service.polls} == set(names), "all ask")
+        assert all(h["OAL-Control"] == "on" for _, h in service.polls) and killed(daemon) == [False] * 3
+        service.switch(names[1], "off")
+        until(lambda: killed(daemon) == [False, True, False], "one is switched off")
+        until(lambda: any(ap == names[1] and h["OAL-Control"] == "off" for ap, h in service.polls), "it says so")
+        service.switch(names[1], None)  # as a service that knows no kill switch
+        before = agent(daemon)["polls"]
+        good = site.maker.good()
+        service.want(names[1], good)
+        applied(daemon, names[1], good)
+        until(lambda: agent(daemon)["polls"] > before, "it asks again")
+        assert killed(daemon) == [False, True, False]
+        for nonsense in ("", "OFF", "offf", "on, on", "x" * 4000):
+            asked = []
+            service.script(names[1], lambda h, text=nonsense, asked=asked: (asked.append(1), h.reply(304, {"OAL-Control": text}))[1])
+            until(lambda asked=asked: len(asked) >= 2, "it asks again")
+            assert killed(daemon) == [False, True, False], nonsense
+        service.script(names[1], lambda h: h.reply(503, {"OAL-Control": "on", "Retry-After": "0"}))
+        until(lambda: killed(daemon) == [False] * 3, "an answer of any status counts")
+        service.script(names[1], None)
+        for ap in names:
+            service.switch(ap, "off")
+        until(lambda: killed(daemon) == [True] * 3, "all are off")
+        service.stop()
+        before = agent(daemon)["poll_errors"]
+        until(lambda: agent(daemon)["poll_errors"] > before + 3, "polls fail")
+        assert killed(daemon) == [True] * 3, "a lost connection changes nothing"
+        again = Service(site.authority, service.port)
+        try:
+            again.control = dict.fromkeys(names, "on")
+            until(lambda: killed(daemon) == [False] * 3, "the service says otherwise")
+            assert agent(daemon)["control_changes"] == 8 and daemon.stop() == 0
+        finally:
+            again.stop()
+
+
+def t_kill_switch_restarts():
+    """the kill switch outlives a power cut and a reload, also without the service, until the service says otherwise; a damaged file means off"""
+    with Folder() as folder:
+        site = Site(folder)
+        (ap,), service = site.aps(1), Service(site.authority)
+        file = folder / "state" / f"{ap}.control"
+        try:
+            with Daemon(folder, site.config(service.port)) as daemon:
+                until(lambda: agent(daemon)["polls"], "it asks")
+                assert not file.exists(), "nothing to keep"
+                service.switch(ap, "off")
+                until(lambda: killed(daemon) == [True] and file.exists() and file.read_text() == "off\n", "off, and on flash")
+                daemon.process.kill()
+            service.stop()
+            with Daemon(folder, site.config(service.port)) as daemon:
+                until(lambda: agent(daemon)["poll_errors"], "the service is away")
+                assert killed(daemon) == [True] and "kill switch" in daemon.log.read_text()
+                service = Service(site.authority, service.port)
+                service.control[ap] = "on"
+                until(lambda: killed(daemon) == [False] and file.read_text() == "on\n", "on again, and on flash")
+                assert daemon.stop() == 0
+            service.control.clear()
+            for text, off in ((b"on\n", False), (b"", True), (b"o", True), (b"off", True), (bytes(100), True)):
+                file.write_bytes(text)
+                with Daemon(folder, site.config(service.port)) as daemon:
+                    assert killed(daemon) == [off] and agent(daemon)["store_errors"] == off, text
+                    assert daemon.stop() == 0
+            # Without a folder a reload keeps it all the same.
+            with Daemon(folder, site.config(service.port, state=False)) as daemon:
+                assert killed(daemon) == [False]
+                service.switch(ap, "off")
+                until(lambda: killed(daemon) == [True], "off")
+                service.switch(ap, None)
+                daemon.process.send_signal(signal.SIGHUP)
+                until(lambda: daemon.status()["reloads"] == 1, "reloaded")
+                assert killed(daemon) == [True] and daemon.stop() == 0
+            # A folder that is away when it is turned: kept once it is back.
+            file.unlink()
+            with Daemon(folder, site.config(service.port)) as daemon:
+                (folder / "state").rename(folder / "away")
+                service.switch(ap, "off")
+                until(lambda: killed(daemon) == [True] and agent(daemon)["store_errors"], "off, and not kept")
+                (folder / "away").rename(folder / "state")
+                until(lambda: file.exists() and file.read_text() == "off\n", "kept")
+                assert daemon.stop() == 0
+        finally:
+            service.stop()
 
 
 def t_many_aps():

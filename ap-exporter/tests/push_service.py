@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "schema" / "src"))
 from oal_schema import bundle as bundles  # noqa: E402
 from oal_schema import keys  # noqa: E402
+from oal_schema import policy as policies  # noqa: E402
 from oal_schema.bundle_wire import BUNDLE, SIGNED, parse, write  # noqa: E402
 from oal_schema.program_file import from_bytes, program_hash  # noqa: E402
 from oal_schema.tree import Tree  # noqa: E402
@@ -71,14 +72,14 @@ class Maker:
         words, interval = self.congestion
         return (list(words)[:features] if features else list(words)), interval
 
-    def payload(self, *, target="fleet", threshold=1000, rollback=(), mode=bundles.SHADOW, serial=None, version=1, source="registry", features=0, large=False) -> bytes:
+    def payload(self, *, target="fleet", threshold=1000, rollback=(), policy=policies.PREDICT_ONLY, serial=None, version=1, source="registry", features=0, large=False) -> bytes:
         words, interval = self.program(features)
         self.serial += 1
         feature_hash = int.from_bytes(program_hash(words, interval)[:8], "big")
         tree = large_tree(feature_hash) if large else Tree(feature=np.array([0, -1, -1], np.int32), threshold=np.array([threshold, 0, 0], np.int64), right=np.array([2, 0, 0], np.int32),
                     missing_right=np.array([False] * 3), leaf_class=np.array([0, 0, 2], np.uint8), leaf_permille=np.array([[0, 0, 0], [100, 0, 0], [0, 700, 200]], np.uint16),
                     feature_hash=feature_hash)
-        return bundles.encode(bundles.Bundle(serial or self.serial, target, source, "congestion", version, list(rollback), words, interval, tree, policy_mode=mode))
+        return bundles.encode(bundles.Bundle(serial or self.serial, target, source, "congestion", version, list(rollback), words, interval, tree, policy=policy))
 
     def sign(self, payload: bytes, key=None) -> bytes:
         return bundles.sign(payload, key or self.key)
@@ -152,20 +153,22 @@ class Handler(BaseHTTPRequestHandler):
         script = service.scripts.get(ap)
         if script:
             return script(self)
+        told = self.headers.get("OAL-Control")
         known, until = self.headers.get("If-None-Match"), time.monotonic() + min(int(self.headers["Prefer"].partition("=")[2]), service.longest_wait_s)
         with service.changed:
-            service.changed.wait_for(lambda: service.stopping or ap in service.scripts or service.is_news(ap, known), until - time.monotonic())
+            service.changed.wait_for(lambda: service.stopping or ap in service.scripts or service.is_news(ap, known) or service.is_control_news(ap, told), until - time.monotonic())
             news = service.is_news(ap, known)
             wanted = service.desired.get(ap)
             if service.stopping:
                 self.close_connection = True
                 return None
+            control = {"OAL-Control": service.control[ap]} if ap in service.control else {}
         if wanted is None:
-            return self.reply(204)
+            return self.reply(204, control)
         if not news:
-            return self.reply(304)
+            return self.reply(304, control)
         signed, extra = wanted
-        self.reply(200, {"ETag": f'"{etag_of(wanted)}"', "Content-Type": "application/vnd.oal.bundle", **extra}, signed)
+        self.reply(200, {**control, "ETag": f'"{etag_of(wanted)}"', "Content-Type": "application/vnd.oal.bundle", **extra}, signed)
 
     def do_POST(self):
         service, ap = self.server.service, self.path.split("/")[3]
@@ -188,10 +191,11 @@ def etag_of(wanted) -> str:
 
 
 class Service:
-    """The service on a port of its own choice. `desired`: per AP (signed bundle, extra headers); `scripts`: per AP an answer of its own."""
+    """The service on a port of its own choice. `desired`: per AP (signed bundle, extra headers); `control`: per AP on or off, without one the
+    header is left out, as an older service does; `scripts`: per AP an answer of its own."""
 
     def __init__(self, authority: Authority, port: int = 0, certificate: str = "server"):
-        self.desired, self.scripts, self.polls, self.reports = {}, {}, [], []
+        self.desired, self.control, self.scripts, self.polls, self.reports = {}, {}, {}, [], []
         self.changed, self.stopping, self.refuse_reports, self.longest_wait_s = threading.Condition(), False, False, 60
         if not (authority.folder / f"{certificate}.pem").exists():
             authority.issue(certificate, "push", "127.0.0.1")
@@ -232,6 +236,15 @@ class Service:
         tag = etag_of(self.desired[ap])
         last = next((r for a, r in reversed(self.reports) if a == ap), None)
         return f'"{tag}"' != known and not (last and last["bundle"] == tag and last["state"] in ("waiting", "rejected"))
+
+    def is_control_news(self, ap: str, told: str | None) -> bool:
+        return ap in self.control and self.control[ap] != told
+
+    def switch(self, ap: str, control: str | None) -> None:
+        """What the kill switch says to this AP from now on: on, off, or nothing."""
+        with self.changed:
+            self.control.pop(ap, None) if control is None else self.control.__setitem__(ap, control)
+            self.changed.notify_all()
 
     def want(self, ap: str, signed: bytes, **headers) -> None:
         with self.changed:
