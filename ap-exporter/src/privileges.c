@@ -10,10 +10,23 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int privileges_drop(const char *user, char *err, size_t err_size)
+/* Not in the kernel headers of every toolchain. */
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#endif
+#ifndef CAP_BPF
+#define CAP_BPF 39
+#endif
+
+static void keep(struct __user_cap_data_struct caps[2], unsigned which)
+{
+	caps[which / 32].permitted |= 1u << which % 32;
+}
+
+int privileges_drop(const char *user, bool rewrite, char *err, size_t err_size)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct caps[2] = { { 0 } };
+	struct __user_cap_data_struct caps[2] = { { 0 } }, had[2];
 	const char *step = "forbid new privileges";
 	struct passwd *pw;
 	int ret;
@@ -42,7 +55,16 @@ int privileges_drop(const char *user, char *err, size_t err_size)
 	if (setgroups(0, NULL) < 0 || setgid(pw->pw_gid) < 0 || setuid(pw->pw_uid) < 0)
 		goto fail;
 	step = "drop capabilities";
-	caps[0].effective = caps[0].permitted = 1u << CAP_NET_RAW;
+	keep(caps, CAP_NET_RAW);
+	if (rewrite) {
+		keep(caps, CAP_NET_ADMIN);
+		keep(caps, CAP_PERFMON);
+		keep(caps, CAP_BPF);
+	}
+	if (syscall(SYS_capget, &head, had) < 0)
+		goto fail;
+	for (unsigned i = 0; i < 2; i++) /* in a container root may not have them all; what then fails says so itself */
+		caps[i].effective = caps[i].permitted &= had[i].permitted;
 	if (syscall(SYS_capset, &head, caps) < 0)
 		goto fail;
 	return 0;
