@@ -2,13 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"os/user"
 	"text/tabwriter"
 	"time"
 
@@ -26,13 +27,13 @@ type client struct {
 
 func ctl(args []string, out io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("ctl needs a command: fleet, ap, rollouts, abort, expand or history")
+		return fmt.Errorf("ctl needs a command: %s", commands)
 	}
 	command, args := args[0], args[1:]
 	var id string
-	if command == "ap" || command == "abort" || command == "expand" {
+	if what := needs[command]; what != "" {
 		if len(args) == 0 || args[0] == "" || args[0][0] == '-' {
-			return fmt.Errorf("ctl %s needs an id", command)
+			return fmt.Errorf("ctl %s needs %s", command, what)
 		}
 		id, args = args[0], args[1:]
 	}
@@ -40,7 +41,8 @@ func ctl(args []string, out io.Writer) error {
 	path := flags.String("config", "", "configuration file of the service (required)")
 	site := flags.String("site", "", "only this site")
 	state := flags.String("state", "", "only APs whose latest report is this: applied, rejected, restored, waiting")
-	reason := flags.String("reason", "by hand", "kept in the history")
+	reason := flags.String("reason", "", "kept in the history; needed by kill and unkill")
+	who := flags.String("who", userName(), "kept with a kill, and in the history")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -61,13 +63,31 @@ func ctl(args []string, out io.Writer) error {
 	case "rollouts":
 		return c.rollouts()
 	case "abort":
-		return c.raw("POST", "/v1/rollouts/"+url.PathEscape(id)+"/abort", map[string]string{"reason": *reason})
+		return c.raw("POST", "/v1/rollouts/"+url.PathEscape(id)+"/abort", map[string]string{"reason": cmp.Or(*reason, "by hand")})
 	case "expand":
 		return c.raw("POST", "/v1/rollouts/"+url.PathEscape(id)+"/expand", nil)
+	case "kill", "unkill":
+		return c.turn(command, id, *who, *reason)
+	case "kills":
+		return c.kills()
 	case "history":
 		return c.history()
 	}
-	return fmt.Errorf("no such command: ctl %s; there are fleet, ap, rollouts, abort, expand and history", command)
+	return fmt.Errorf("no such command: ctl %s; there are %s", command, commands)
+}
+
+const commands = "fleet, ap, rollouts, abort, expand, kill, unkill, kills and history"
+
+// needs is what a command is told first.
+var needs = map[string]string{"ap": "an id", "abort": "an id", "expand": "an id", "kill": scopes, "unkill": scopes}
+
+const scopes = "a scope: fleet, site/SITE or ap/AP_ID"
+
+func userName() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return ""
 }
 
 func (c *client) call(method, path string, body, answer any) error {
@@ -95,6 +115,43 @@ func (c *client) call(method, path string, body, answer any) error {
 		return fmt.Errorf("%s: %s", response.Status, failure.Error)
 	}
 	return json.NewDecoder(response.Body).Decode(answer)
+}
+
+// turn turns the kill switch.
+func (c *client) turn(command, scope, who, reason string) error {
+	if err := fleet.CheckScope(scope); err != nil {
+		return err
+	}
+	if who == "" || reason == "" {
+		return fmt.Errorf("ctl %s needs --reason TEXT and --who NAME", command)
+	}
+	path := "/v1/control/kill/" + scope
+	if command == "kill" {
+		return c.raw("PUT", path, map[string]string{"who": who, "reason": reason})
+	}
+	return c.raw("DELETE", path+"?"+url.Values{"who": {who}, "reason": {reason}}.Encode(), nil)
+}
+
+func (c *client) kills() error {
+	var answer struct {
+		Kills []struct {
+			fleet.Kill
+			fleet.KillCounts
+		}
+	}
+	if err := c.call("GET", "/v1/control/kill", nil, &answer); err != nil {
+		return err
+	}
+	if len(answer.Kills) == 0 {
+		_, err := fmt.Fprintln(c.out, "nothing is switched off")
+		return err
+	}
+	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "OFF\tSINCE\tWHO\tREASON\tAPS\tCONNECTED\tHEARD")
+	for _, k := range answer.Kills {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\n", k.Scope, ago(k.SinceUS), k.Who, k.Reason, k.APs, k.Connected, k.Heard)
+	}
+	return w.Flush()
 }
 
 // raw prints the answer as JSON.

@@ -23,7 +23,10 @@ const usage = `usage: oal-deploy serve --config FILE            run the push ser
            rollouts                              rollouts and their numbers
            abort ID [--reason TEXT]              give the members back what they had
            expand ID                             give it to everyone in its scope now
-           history                               latest steps and refusals
+           kill SCOPE --reason TEXT [--who NAME]   nothing is clamped in fleet, site/SITE or ap/AP_ID
+           unkill SCOPE --reason TEXT [--who NAME] take that back
+           kills                                 what is switched off, and who has heard
+           history                               latest steps, refusals and turns of the kill switch
 `
 
 func main() {

@@ -19,6 +19,7 @@ import (
 	"oal/deploy/internal/control"
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/kafka"
+	"oal/deploy/internal/killswitch"
 	"oal/deploy/internal/metric"
 	"oal/deploy/internal/release"
 	"oal/deploy/internal/sim"
@@ -65,7 +66,7 @@ func start(t *testing.T) *fixture {
 	t.Cleanup(func() { stop(); <-done })
 	champion := x.release(release.Champion, 1)
 	for _, id := range []string{"ap-1", "ap-2", "ap-3"} {
-		x.fleet.End(x.fleet.Begin(id, "lab", "0.3", champion))
+		x.fleet.End(x.fleet.Begin(id, fleet.Ask{Site: "lab", Agent: "0.3", InForce: champion, Control: fleet.On}))
 	}
 	x.control.Handle(nil)
 	canary := x.release(release.Canary, 2)
@@ -78,7 +79,8 @@ func start(t *testing.T) *fixture {
 	x.member = members[0].ID
 	x.fleet.Report(x.member, fleet.Status{Bundle: canary, State: fleet.Rejected, Reason: "golden_mismatch", BootID: "7", Agent: "0.3"})
 
-	x.handler = New(x.fleet, x.control, db, metric.New(), token, func() error { return nil }, logger).routes(metric.New())
+	kills := killswitch.New(x.fleet, db, metric.New(), time.Now, logger)
+	x.handler = New(x.fleet, x.control, kills, db, metric.New(), token, func() error { return nil }, logger).routes(metric.New())
 	x.doc, err = openapi3.NewLoader().LoadFromData(openAPI)
 	check(err)
 	check(x.doc.Validate(context.Background()))
@@ -189,6 +191,57 @@ func TestStepsByHand(t *testing.T) {
 	x.ask("POST", "/v1/rollouts/"+canary+"/abort", "", 409)
 	if v, _ := x.fleet.Get(x.member); v.Slot != "champion" {
 		t.Errorf("after the abort an AP should have the champion: %+v", v)
+	}
+}
+
+func TestKillSwitch(t *testing.T) {
+	x := start(t)
+	const kill = "/v1/control/kill"
+	body := `{"who": "ann", "reason": "users <complain>"}`
+	if text := x.ask("GET", kill, "", 200); text != `{"kills":[]}`+"\n" {
+		t.Error(text)
+	}
+	if text := x.ask("GET", kill+"/site/lab", "", 200); !strings.Contains(text, `"killed":false`) || !strings.Contains(text, `"aps":3`) {
+		t.Error(text)
+	}
+	x.ask("PUT", kill+"/site/elsewhere", body, 404)
+	x.ask("PUT", kill+"/ap/ap-9", body, 404)
+	for _, bad := range []string{"", "[", "{}", `{"who": "ann"}`, `{"reason": "x"}`, `{"who": "ann", "reason": "x", "until": 5}`, `{"who": "ann", "reason": "` + strings.Repeat("x", 5000) + `"}`} {
+		x.ask("PUT", kill+"/fleet", bad, 400)
+	}
+	if text := x.ask("PUT", kill+"/ap/ap-1", body, 200); !strings.Contains(text, `"killed":true`) || !strings.Contains(text, `"connected":1,"heard":0`) {
+		t.Error(text)
+	}
+	x.ask("PUT", kill+"/site/lab", body, 200)
+	x.ask("PUT", kill+"/fleet", body, 200)
+	if text := x.ask("GET", kill, "", 200); strings.Index(text, `"fleet"`) > strings.Index(text, `"ap/ap-1"`) || strings.Count(text, `"who":"ann"`) != 3 {
+		t.Error(text)
+	}
+	if text := x.ask("GET", "/v1/summary", "", 200); !strings.Contains(text, `"killed":3,"unheard":3`) {
+		t.Error(text)
+	}
+	x.ask("DELETE", kill+"/fleet", "", 400)
+	x.ask("DELETE", kill+"/fleet?who=ann", "", 400)
+	x.ask("DELETE", kill+"/fleet?who=ann&reason=over", "", 200)
+	x.ask("DELETE", kill+"/fleet?who=ann&reason=over", "", 409)
+	x.ask("DELETE", kill+"/site/lab?who=ann&reason=over", "", 200)
+	if text := x.ask("GET", "/v1/aps/ap-1", "", 200); !strings.Contains(text, `"killed":true`) || !strings.Contains(text, `"control":"on"`) {
+		t.Error(text)
+	}
+	if text := x.ask("GET", "/v1/aps/ap-2", "", 200); !strings.Contains(text, `"killed":false`) {
+		t.Error(text)
+	}
+	if text := x.ask("GET", "/v1/history?limit=1", "", 200); !strings.Contains(text, "control on by ann: over") || !strings.Contains(text, `"kind":"kill"`) {
+		t.Error(text)
+	}
+	for _, scope := range []string{"/", "/fleet/x", "/slot/x", "/site", "/site/", "/ap/a/b", "/site/a%20b"} {
+		request := httptest.NewRequest("PUT", kill+scope, strings.NewReader(body))
+		request.Header.Set("Authorization", "Bearer "+token)
+		recorder := httptest.NewRecorder()
+		x.handler.ServeHTTP(recorder, request)
+		if recorder.Code < 400 || recorder.Code >= 500 {
+			t.Errorf("scope %q: %d", scope, recorder.Code)
+		}
 	}
 }
 

@@ -27,6 +27,8 @@ type summary struct {
 	Connected int            `json:"connected"`
 	Current   int            `json:"current"` // have what they should have
 	Rejecting int            `json:"rejecting"`
+	Killed    int            `json:"killed"`  // the kill switch is on for them
+	Unheard   int            `json:"unheard"` // of these, connected and not yet said to have heard
 	Leading   bool           `json:"leading"`
 	Versions  []versionCount `json:"versions"`
 }
@@ -42,6 +44,7 @@ type versionCount struct {
 
 func (a *Server) summary(w http.ResponseWriter, _ *http.Request) {
 	s := summary{Leading: a.control.Leading(), Versions: []versionCount{}}
+	s.Killed, s.Unheard = a.fleet.Controls()
 	index := map[string]int{}
 	a.fleet.List("", 1<<30, func(v *fleet.View) bool {
 		s.Known++

@@ -43,6 +43,7 @@ type Control interface {
 type Server struct {
 	fleet   *fleet.Fleet
 	control Control
+	kills   Switch
 	store   store.Store
 	token   [sha256.Size]byte
 	ready   func() error
@@ -51,8 +52,8 @@ type Server struct {
 }
 
 // New is an inert server. ready says what is still missing.
-func New(f *fleet.Fleet, c Control, s store.Store, m *metric.Set, token string, ready func() error, logger *slog.Logger) *Server {
-	a := &Server{fleet: f, control: c, store: s, token: sha256.Sum256([]byte(token)), ready: ready, logger: logger}
+func New(f *fleet.Fleet, c Control, k Switch, s store.Store, m *metric.Set, token string, ready func() error, logger *slog.Logger) *Server {
+	a := &Server{fleet: f, control: c, kills: k, store: s, token: sha256.Sum256([]byte(token)), ready: ready, logger: logger}
 	a.http = &http.Server{Handler: a.routes(m), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 20 * time.Second,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
 	return a
@@ -74,6 +75,10 @@ func (a *Server) routes(m *metric.Set) http.Handler {
 	mux.HandleFunc("GET /v1/rollouts", a.authorized(a.listRollouts))
 	mux.HandleFunc("POST /v1/rollouts/{id}/abort", a.authorized(a.abort))
 	mux.HandleFunc("POST /v1/rollouts/{id}/expand", a.authorized(a.expand))
+	mux.HandleFunc("GET /v1/control/kill", a.authorized(a.listKills))
+	mux.HandleFunc("GET /v1/control/kill/{scope...}", a.authorized(a.getKill))
+	mux.HandleFunc("PUT /v1/control/kill/{scope...}", a.authorized(a.putKill))
+	mux.HandleFunc("DELETE /v1/control/kill/{scope...}", a.authorized(a.deleteKill))
 	mux.HandleFunc("GET /v1/history", a.authorized(a.history))
 	return mux
 }

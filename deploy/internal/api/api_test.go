@@ -189,6 +189,51 @@ func TestPollIsAnsweredWhenAReleaseComes(t *testing.T) {
 	}
 }
 
+func TestKillSwitchIsToldAtOnce(t *testing.T) {
+	x := start(t, Limits{})
+	hash := x.champion(0)
+	tag := `"` + hash + `"`
+	control := func(what, want string, response *http.Response, code int) {
+		t.Helper()
+		expect(t, what, response, code)
+		if got := response.Header.Get("OAL-Control"); got != want {
+			t.Errorf("%s: OAL-Control is %q, want %q", what, got, want)
+		}
+	}
+	poll := func(client *http.Client, id string, headers ...string) chan *http.Response {
+		answer, began := make(chan *http.Response, 1), time.Now().UnixMicro()
+		go func() {
+			response, err := x.try(client, "GET", "/v1/aps/"+id+"/bundle", "", append(headers, "If-None-Match", tag, "OAL-Site", "lab", "Prefer", "wait=60")...)
+			if err != nil {
+				t.Error(err)
+			}
+			answer <- response
+		}()
+		until(t, func() bool { v, _ := x.fleet.Get(id); return v.LastSeenUS >= began })
+		return answer
+	}
+	a, b := x.client("a", "ap"), x.client("b", "ap")
+	control("a bundle", "on", x.do(a, "GET", "/v1/aps/a/bundle", "", "OAL-Control", "on"), 200)
+	waiting, other := poll(a, "a", "OAL-Control", "on"), poll(b, "b")
+	x.fleet.SetKills([]fleet.Kill{{Scope: "ap/a"}})
+	control("killed", "off", <-waiting, 304)
+	x.fleet.SetKills([]fleet.Kill{{Scope: "site/lab"}})
+	control("an AP that does not say what it has", "off", <-other, 304)
+	control("one that has not heard", "off", x.do(a, "GET", "/v1/aps/a/bundle", "", "OAL-Site", "lab", "If-None-Match", tag, "OAL-Control", "on", "Prefer", "wait=60"), 304)
+	control("a bundle meanwhile", "off", x.do(a, "GET", "/v1/aps/a/bundle", "", "OAL-Site", "lab"), 200)
+	control("one of another site", "on", x.do(a, "GET", "/v1/aps/a/bundle", "", "OAL-Site", "hall", "If-None-Match", tag, "OAL-Control", "on"), 304)
+	x.fleet.SetOffers(nil, nil)
+	control("nothing desired", "off", x.do(a, "GET", "/v1/aps/a/bundle", "", "OAL-Site", "lab", "OAL-Control", "on", "Prefer", "wait=60"), 204)
+	expect(t, "nonsense", x.do(a, "GET", "/v1/aps/a/bundle", "", "OAL-Control", "maybe"), 400)
+	waiting = poll(a, "a", "OAL-Control", "off")
+	x.fleet.SetKills(nil)
+	control("on again", "on", <-waiting, 204)
+	x.fleet.SetKills([]fleet.Kill{{Scope: "fleet"}})
+	waiting = poll(x.client("c", "ap"), "c", "OAL-Control", "off")
+	x.stop()
+	control("sent away", "off", <-waiting, 503)
+}
+
 func statusBody(hash, state, reason string) string {
 	return fmt.Sprintf(`{"bundle": %q, "serial": 5, "state": %q, "reason": %q, "ts_us": 1, "boot_id": "18446744073709551615", "agent": "0.3"}`, hash, state, reason)
 }

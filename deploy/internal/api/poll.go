@@ -10,32 +10,40 @@ import (
 	"strings"
 	"time"
 
+	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/release"
 )
 
 var tag = regexp.MustCompile(`^(?:W/)?"([0-9a-f]{64})"$`)
 
-// bundle answers with the bundle that the AP should have as soon as that is not the one it has.
+// bundle answers with the bundle that the AP should have as soon as that is not the one it has, and with what the kill switch says as
+// soon as it is turned.
 func (s *Server) bundle(w http.ResponseWriter, r *http.Request, id string) {
-	inForce, site, wait, err := pollHeaders(r.Header)
+	ask, wait, err := pollHeaders(r.Header)
 	if err != nil {
 		s.metrics.Denied.WithLabelValues("bad_request").Inc()
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	poll := s.fleet.Begin(id, site, agent(r.Header), inForce)
+	poll := s.fleet.Begin(id, ask)
 	defer s.fleet.End(poll)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for waited := false; ; waited = true {
 		rel, activateUS, send := s.fleet.Desired(poll, waited)
+		turned := s.control(w, poll)
 		if send {
 			s.send(w, rel, activateUS)
+			return
+		}
+		if turned {
+			s.unchanged(w, rel == nil)
 			return
 		}
 		select {
 		case <-poll.Wake():
 		case <-timer.C:
+			s.control(w, poll)
 			s.unchanged(w, rel == nil)
 			return
 		case <-poll.Gone():
@@ -44,10 +52,18 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request, id string) {
 		case <-r.Context().Done(): // the AP has gone
 			return
 		case <-s.draining:
+			s.control(w, poll)
 			s.away(w, "the service is stopping")
 			return
 		}
 	}
+}
+
+// control puts what the kill switch says into the answer; true when it is news to the AP.
+func (s *Server) control(w http.ResponseWriter, poll *fleet.Poll) bool {
+	now, news := s.fleet.Control(poll)
+	w.Header().Set("OAL-Control", string(now))
+	return news
 }
 
 func (s *Server) send(w http.ResponseWriter, rel *release.Release, activateUS int64) {
@@ -87,17 +103,23 @@ func retryAfter(w http.ResponseWriter, wait time.Duration) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 }
 
-// pollHeaders are the bundle in force, the site and the longest wait. Without Prefer the answer comes at once.
-func pollHeaders(h http.Header) (inForce, site string, wait time.Duration, err error) {
+// pollHeaders are what the AP has, its site and its longest wait. Without Prefer the answer comes at once.
+func pollHeaders(h http.Header) (ask fleet.Ask, wait time.Duration, err error) {
+	ask.Agent = agent(h)
 	if v := h.Get("If-None-Match"); v != "" {
 		m := tag.FindStringSubmatch(v)
 		if m == nil {
-			return "", "", 0, fmt.Errorf(`If-None-Match must be "HEX", the SHA-256 of the payload of the bundle in force in 64 lower-case digits`)
+			return ask, 0, fmt.Errorf(`If-None-Match must be "HEX", the SHA-256 of the payload of the bundle in force in 64 lower-case digits`)
 		}
-		inForce = m[1]
+		ask.InForce = m[1]
 	}
-	if site = h.Get("OAL-Site"); site != "" && !release.Name.MatchString(site) {
-		return "", "", 0, fmt.Errorf("OAL-Site must be 1 to 64 letters, digits, dots, dashes and underscores")
+	if ask.Site = h.Get("OAL-Site"); ask.Site != "" && !release.Name.MatchString(ask.Site) {
+		return ask, 0, fmt.Errorf("OAL-Site must be 1 to 64 letters, digits, dots, dashes and underscores")
+	}
+	switch ask.Control = fleet.Control(h.Get("OAL-Control")); ask.Control {
+	case "", fleet.On, fleet.Off:
+	default:
+		return ask, 0, fmt.Errorf("OAL-Control must be on or off, as the AP has it")
 	}
 	for _, preference := range strings.Split(h.Get("Prefer"), ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(preference), "=")
@@ -106,11 +128,11 @@ func pollHeaders(h http.Header) (inForce, site string, wait time.Duration, err e
 		}
 		n, err := strconv.ParseUint(strings.TrimSpace(value), 10, 32)
 		if err != nil {
-			return "", "", 0, fmt.Errorf("Prefer: wait=SECONDS, a whole number")
+			return ask, 0, fmt.Errorf("Prefer: wait=SECONDS, a whole number")
 		}
 		wait = min(time.Duration(n)*time.Second, maxWait)
 	}
-	return inForce, site, wait, nil
+	return ask, wait, nil
 }
 
 func agent(h http.Header) string {

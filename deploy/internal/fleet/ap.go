@@ -19,6 +19,8 @@ type AP struct {
 	LastSeenUS    int64  `json:"last_seen_us"`
 	Connected     bool   `json:"connected"`
 	Replica       string `json:"replica"` // which serves it
+	// Control is what it says it has of the kill switch; empty for an exporter that does not say.
+	Control Control `json:"control"`
 }
 
 // Status is an AP's report, checked.

@@ -21,6 +21,7 @@ type Fleet struct {
 	offers map[string]*rollout.Offer   // champion, canary, challenger by KEY
 	online map[string]*release.Release // by AP
 	known  map[string]*release.Release // by hash: those offered or offered before
+	kills  map[string]bool             // scopes that are switched off
 }
 
 // New is an empty fleet. onApplied is called without the lock.
@@ -224,10 +225,11 @@ type View struct {
 	Scope         string `json:"scope"`
 	Model         string `json:"model"`
 	Version       uint32 `json:"version"`
+	Killed        bool   `json:"killed"` // the kill switch is on for it
 }
 
-func view(a *ap) View {
-	v := View{AP: a.AP}
+func (f *Fleet) view(a *ap) View {
+	v := View{AP: a.AP, Killed: f.control(&a.AP) == Off}
 	if rel := a.desire.release; rel != nil {
 		v.Desired, v.DesiredSerial, v.Slot, v.Scope = rel.Bundle.Hash, rel.Bundle.Serial, string(rel.Slot), rel.Scope
 		v.Model, v.Version = rel.Bundle.Model, rel.Bundle.Version
@@ -243,7 +245,7 @@ func (f *Fleet) Get(id string) (View, bool) {
 	if a == nil {
 		return View{}, false
 	}
-	return view(a), true
+	return f.view(a), true
 }
 
 // List is a page of APs by id, those after the given one that match.
@@ -258,7 +260,7 @@ func (f *Fleet) List(after string, limit int, match func(*View) bool) (page []Vi
 	}
 	sort.Strings(ids)
 	for _, id := range ids {
-		v := view(f.aps[id])
+		v := f.view(f.aps[id])
 		if match != nil && !match(&v) {
 			continue
 		}

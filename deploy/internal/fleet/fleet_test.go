@@ -49,7 +49,7 @@ func desired(f *Fleet, id string, inForce *release.Release) int64 {
 	if inForce != nil {
 		hash = inForce.Bundle.Hash
 	}
-	p := f.Begin(id, "lab", "", hash)
+	p := f.Begin(id, Ask{Site: "lab", InForce: hash})
 	defer f.End(p)
 	rel, _, _ := f.Desired(p, false)
 	if rel == nil {
@@ -151,7 +151,7 @@ func TestRejectedBundleIsNotPushedAgain(t *testing.T) {
 	before, bad := made(release.Champion, "fleet", 10), made(release.Champion, "fleet", 20)
 	offer(f, all(bad))
 	due := func() bool {
-		p := f.Begin("a", "lab", "", before.Bundle.Hash)
+		p := f.Begin("a", Ask{Site: "lab", InForce: before.Bundle.Hash})
 		defer f.End(p)
 		_, _, send := f.Desired(p, false)
 		return send
@@ -176,7 +176,7 @@ func TestOneReleaseWakesOnlyThoseConcerned(t *testing.T) {
 	f, _ := fixture()
 	champion := made(release.Champion, "fleet", 10)
 	offer(f, all(champion))
-	a, b := f.Begin("a", "lab", "", champion.Bundle.Hash), f.Begin("b", "lab", "", champion.Bundle.Hash)
+	a, b := f.Begin("a", Ask{Site: "lab", InForce: champion.Bundle.Hash}), f.Begin("b", Ask{Site: "lab", InForce: champion.Bundle.Hash})
 	f.SetOnline("a", made(release.Online, "ap/a", 20))
 	woken := func(p *Poll) bool {
 		select {
@@ -189,7 +189,7 @@ func TestOneReleaseWakesOnlyThoseConcerned(t *testing.T) {
 	if !woken(a) || woken(b) {
 		t.Error("an online tree wakes its AP, and no other")
 	}
-	a = f.Begin("a", "lab", "", made(release.Online, "ap/a", 20).Bundle.Hash) // it has the tree now
+	a = f.Begin("a", Ask{Site: "lab", InForce: made(release.Online, "ap/a", 20).Bundle.Hash}) // it has the tree now
 	f.SetOffers([]*rollout.Offer{all(made(release.Champion, "fleet", 15))}, nil)
 	if woken(a) || !woken(b) {
 		t.Error("an older champion is nothing for an AP with a newer tree")
@@ -198,8 +198,8 @@ func TestOneReleaseWakesOnlyThoseConcerned(t *testing.T) {
 
 func TestNewerPollTakesThePlaceOfTheOlder(t *testing.T) {
 	f, _ := fixture()
-	old := f.Begin("a", "lab", "", "")
-	next := f.Begin("a", "lab", "", "")
+	old := f.Begin("a", Ask{Site: "lab"})
+	next := f.Begin("a", Ask{Site: "lab"})
 	select {
 	case <-old.Gone():
 	default:
@@ -227,7 +227,7 @@ func TestLostReportIsInTheTag(t *testing.T) {
 
 func TestSweepAndStore(t *testing.T) {
 	f, c := fixture()
-	p := f.Begin("a", "lab", "1.0", "")
+	p := f.Begin("a", Ask{Site: "lab", Agent: "1.0"})
 	if f.Sweep(nil) != 1 {
 		t.Error("an AP in a poll is connected, however long")
 	}

@@ -6,6 +6,7 @@ import "oal/deploy/internal/release"
 type Poll struct {
 	a       *ap
 	inForce string        // what the AP says it has
+	control Control       // likewise of the kill switch; of an AP that does not say, what was so when it asked
 	wake    chan struct{} // holds one signal: look again
 	gone    chan struct{} // closed when the AP's newer poll takes its place
 }
@@ -23,22 +24,34 @@ func (p *Poll) wakeUp() {
 	}
 }
 
+// Ask is what an AP says when it polls.
+type Ask struct {
+	Site    string
+	Agent   string  // version of its exporter; empty: it does not say
+	InForce string  // hash of the bundle in force; empty: none
+	Control Control // what it has of the kill switch; empty: it does not say
+}
+
 // Begin registers an AP's poll. An earlier one of the same AP ends: an AP has one, and what was left of a broken connection
 // must not hold a place.
-func (f *Fleet) Begin(id, site, agent, inForce string) *Poll {
+func (f *Fleet) Begin(id string, ask Ask) *Poll {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	a := f.get(id)
 	if a.poll != nil {
 		close(a.poll.gone)
 	}
-	p := &Poll{a: a, inForce: inForce, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	p := &Poll{a: a, inForce: ask.InForce, control: ask.Control, wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	a.poll = p
-	a.dirty = a.dirty || !a.Connected || a.Site != site || a.Replica != f.replica || f.us()-a.LastSeenUS > 60e6
-	a.Site, a.LastSeenUS, a.Connected, a.Replica = site, f.us(), true, f.replica
-	if agent != "" {
-		a.Agent = agent
+	a.dirty = a.dirty || !a.Connected || a.Site != ask.Site || a.Control != ask.Control || a.Replica != f.replica || f.us()-a.LastSeenUS > 60e6
+	a.Site, a.Control, a.LastSeenUS, a.Connected, a.Replica = ask.Site, ask.Control, f.us(), true, f.replica
+	if p.control == "" {
+		p.control = f.control(&a.AP)
 	}
+	if ask.Agent != "" {
+		a.Agent = ask.Agent
+	}
+	inForce := ask.InForce
 	// Its report may have been lost with a replica; the tag says the same, unless it is of a bundle that waits or was rejected.
 	if inForce != "" && inForce != a.Applied && !(a.Reported == inForce && (a.State == Waiting || a.State == Rejected)) {
 		a.Applied, a.AppliedUS, a.AppliedSerial, a.dirty = inForce, f.us(), 0, true

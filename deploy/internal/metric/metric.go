@@ -24,6 +24,10 @@ type Set struct {
 	RolloutSteps  *prometheus.CounterVec
 	RolloutActive prometheus.Gauge
 	Leader        prometheus.Gauge
+	Kills         prometheus.Gauge
+	KilledAPs     prometheus.Gauge
+	UnheardAPs    prometheus.Gauge
+	Turns         *prometheus.CounterVec // of the kill switch, by kind of scope, action
 	KafkaLag      prometheus.Gauge
 	EventsPending prometheus.Gauge
 	Errors        *prometheus.CounterVec // by what failed: store, kafka, clickhouse, keys
@@ -59,6 +63,10 @@ func New() *Set {
 	s.RolloutSteps = counter("rollout_steps_total", "Steps of rollouts taken by this replica.", "step")
 	s.RolloutActive = gauge("rollouts_active", "Rollouts that are started, soaking or expanded and not completed.")
 	s.Leader = gauge("leader", "1 while this replica takes the steps of rollouts.")
+	s.Kills = gauge("kills", "Scopes that the kill switch turns off.")
+	s.KilledAPs = gauge("killed_aps", "APs in those scopes.")
+	s.UnheardAPs = gauge("killed_aps_unheard", "Of these, connected and not yet said to have heard.")
+	s.Turns = counter("kill_turns_total", "Turns of the kill switch on this replica, by kind of scope and action.", "scope", "action")
 	s.KafkaLag = gauge("kafka_lag_records", "Records of ap.bundles.v1 not yet read.")
 	s.EventsPending = gauge("events_pending", "Rows for platform.events.v1 not yet acknowledged.")
 	s.Errors = counter("errors_total", "Failures of what the service depends on; each is retried.", "of")

@@ -17,6 +17,7 @@ import (
 	"oal/deploy/internal/control"
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/kafka"
+	"oal/deploy/internal/killswitch"
 	"oal/deploy/internal/metric"
 	"oal/deploy/internal/release"
 	"oal/deploy/internal/store"
@@ -35,6 +36,7 @@ type Service struct {
 	store    store.Store
 	fleet    *fleet.Fleet
 	control  *control.Control
+	kills    *killswitch.Switch
 	consumer *kafka.Consumer
 	events   *kafka.Events
 	api      *api.Server
@@ -78,6 +80,7 @@ func New(ctx context.Context, c *config.Config, logger *slog.Logger) (*Service, 
 		meter = clickhouse.New(*c.ClickHouse)
 	}
 	s.control = control.New(s.fleet, s.store, keys.current, meter, s.metrics, time.Now, logger)
+	s.kills = killswitch.New(s.fleet, s.store, s.metrics, time.Now, logger)
 	if s.consumer, err = kafka.NewConsumer(c.Kafka, s.control.Handle, s.metrics, logger); err == nil {
 		s.events, err = kafka.NewEvents(c.Kafka, s.store, s.metrics, logger)
 	}
@@ -87,7 +90,7 @@ func New(ctx context.Context, c *config.Config, logger *slog.Logger) (*Service, 
 	}
 	s.denials = newDenials(s.store, time.Now, logger)
 	s.api = api.New(s.fleet, s.metrics, tlsConfig, c.Limits, s.consumer.CaughtUp, s.denials.note, time.Now, logger)
-	s.admin = admin.New(s.fleet, s.control, s.store, s.metrics, token, s.ready, logger)
+	s.admin = admin.New(s.fleet, s.control, s.kills, s.store, s.metrics, token, s.ready, logger)
 	return s, nil
 }
 
@@ -96,7 +99,7 @@ func (s *Service) Start(ctx context.Context) (err error) {
 	aps, err := s.store.APs(ctx, time.Time{})
 	if err == nil {
 		s.fleet.Merge(aps)
-		err = s.control.Load(ctx)
+		err = errors.Join(s.control.Load(ctx), s.kills.Load(ctx))
 	}
 	if err != nil {
 		return err
@@ -114,7 +117,7 @@ func (s *Service) Start(ctx context.Context) (err error) {
 		func(ctx context.Context) {
 			s.control.Run(ctx, func(lead context.Context) { s.events.Run(lead, s.control.Events()) })
 		},
-		s.keepAPs, s.denials.run,
+		s.keepAPs, s.denials.run, s.kills.Run,
 	} {
 		s.work.Add(1)
 		go func() {

@@ -27,6 +27,7 @@ type AP struct {
 	source   net.IP // loopback address that it connects from: each gives another 28,000 ports
 
 	inForce bundle.Bundle // Hash empty: none
+	killed  bool          // control is off
 	conn    *tls.Conn
 	reader  *bufio.Reader
 }
@@ -70,12 +71,17 @@ func (a *AP) poll(ctx context.Context) error {
 	defer stop()
 	request := "GET /v1/aps/" + a.ID + "/bundle HTTP/1.1\r\nHost: push\r\nUser-Agent: ap-exporter/sim\r\nOAL-Site: " + a.Site +
 		"\r\nPrefer: wait=" + strconv.Itoa(a.Fleet.WaitS) + "\r\n"
+	request += "OAL-Control: " + map[bool]string{false: "on", true: "off"}[a.killed] + "\r\n"
 	if a.inForce.Hash != "" {
 		request += `If-None-Match: "` + a.inForce.Hash + `"` + "\r\n"
 	}
 	response, body, err := a.exchange(request + "\r\n")
 	if err != nil {
 		return err
+	}
+	if control := response.Header.Get("OAL-Control"); control != "" && (control == "off") != a.killed {
+		a.killed = !a.killed
+		a.Fleet.turned(a.ID, a.killed)
 	}
 	switch response.StatusCode {
 	case http.StatusOK:

@@ -22,14 +22,16 @@ type Fleet struct {
 	// Rejects, if set, makes an AP reject a bundle for the reason that it returns.
 	Rejects   func(id string, b *bundle.Bundle) string
 	OnApplied func(id string, b *bundle.Bundle, at time.Time)
+	OnTurned  func(id string, killed bool, at time.Time) // the kill switch was turned
 	OnFailed  func(id string, err error)
 
 	aps    []*AP
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
-	lock  sync.Mutex // guards force
-	force map[string]string
+	lock   sync.Mutex // guards force and killed
+	force  map[string]string
+	killed map[string]bool
 }
 
 // Add makes n APs NAME-0001, NAME-0002, … of a site, with certificates of the authority.
@@ -103,6 +105,31 @@ func (f *Fleet) applied(id string, b *bundle.Bundle) {
 	f.lock.Unlock()
 	if f.OnApplied != nil {
 		f.OnApplied(id, b, at)
+	}
+}
+
+// Killed is how many APs have control off.
+func (f *Fleet) Killed() (n int) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	for _, off := range f.killed {
+		if off {
+			n++
+		}
+	}
+	return n
+}
+
+func (f *Fleet) turned(id string, killed bool) {
+	at := time.Now()
+	f.lock.Lock()
+	if f.killed == nil {
+		f.killed = map[string]bool{}
+	}
+	f.killed[id] = killed
+	f.lock.Unlock()
+	if f.OnTurned != nil {
+		f.OnTurned(id, killed, at)
 	}
 }
 

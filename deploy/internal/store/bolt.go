@@ -23,6 +23,7 @@ var (
 	bucketHistory  = []byte("history")
 	bucketPending  = []byte("pending")
 	bucketAPs      = []byte("aps")
+	bucketKills    = []byte("kills")
 )
 
 // Bolt is the embedded store: one file, one process.
@@ -46,7 +47,7 @@ func OpenBolt(path string) (*Bolt, error) {
 		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range [][]byte{bucketRollouts, bucketReleases, bucketHistory, bucketPending, bucketAPs} {
+		for _, name := range [][]byte{bucketRollouts, bucketReleases, bucketHistory, bucketPending, bucketAPs, bucketKills} {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 				return err
 			}
@@ -230,6 +231,44 @@ func (b *Bolt) Acknowledged(_ context.Context, seqs []int64) error {
 			}
 		}
 		return nil
+	}))
+}
+
+func (b *Bolt) Kills(context.Context) (kills []fleet.Kill, err error) {
+	err = b.db.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(bucketKills).ForEach(func(_, value []byte) error {
+			var k fleet.Kill
+			if err := json.Unmarshal(value, &k); err != nil {
+				return err
+			}
+			kills = append(kills, k)
+			return nil
+		})
+	})
+	return kills, wrap("reading kills", err)
+}
+
+func (b *Bolt) SetKill(_ context.Context, k fleet.Kill, e Entry) error {
+	value, err := json.Marshal(&k)
+	if err != nil {
+		return err
+	}
+	return wrap("storing a kill", b.db.Update(func(tx *bbolt.Tx) error {
+		if err := tx.Bucket(bucketKills).Put([]byte(k.Scope), value); err != nil {
+			return err
+		}
+		_, err := log(tx, e)
+		return err
+	}))
+}
+
+func (b *Bolt) ClearKill(_ context.Context, scope string, e Entry) error {
+	return wrap("removing a kill", b.db.Update(func(tx *bbolt.Tx) error {
+		if err := tx.Bucket(bucketKills).Delete([]byte(scope)); err != nil {
+			return err
+		}
+		_, err := log(tx, e)
+		return err
 	}))
 }
 

@@ -26,6 +26,7 @@ CREATE TABLE IF NOT EXISTS oal_history (seq bigint GENERATED ALWAYS AS IDENTITY 
 CREATE INDEX IF NOT EXISTS oal_history_pending ON oal_history (seq) WHERE pending;
 CREATE TABLE IF NOT EXISTS oal_ap (id text PRIMARY KEY, changed timestamptz NOT NULL DEFAULT clock_timestamp(), doc jsonb NOT NULL);
 CREATE INDEX IF NOT EXISTS oal_ap_changed ON oal_ap (changed);
+CREATE TABLE IF NOT EXISTS oal_kill (scope text PRIMARY KEY, doc jsonb NOT NULL);
 CREATE TABLE IF NOT EXISTS oal_replica (name text PRIMARY KEY, seen timestamptz NOT NULL);`
 
 // Postgres is the store that several replicas share.
@@ -238,6 +239,34 @@ func (p *Postgres) Pending(ctx context.Context, limit int) ([]Event, error) {
 func (p *Postgres) Acknowledged(ctx context.Context, seqs []int64) error {
 	_, err := p.pool.Exec(ctx, "UPDATE oal_history SET pending = false WHERE seq = ANY($1)", seqs)
 	return wrap("marking sent events", err)
+}
+
+func (p *Postgres) Kills(ctx context.Context) ([]fleet.Kill, error) {
+	rows, _ := p.pool.Query(ctx, "SELECT doc FROM oal_kill ORDER BY scope")
+	kills, err := pgx.CollectRows(rows, scanJSON[fleet.Kill])
+	return kills, wrap("reading kills", err)
+}
+
+func (p *Postgres) SetKill(ctx context.Context, k fleet.Kill, e Entry) error {
+	doc, err := json.Marshal(&k)
+	if err != nil {
+		return err
+	}
+	return p.turn(ctx, "storing a kill", e, "INSERT INTO oal_kill (scope, doc) VALUES ($1, $2) ON CONFLICT (scope) DO UPDATE SET doc = $2", k.Scope, doc)
+}
+
+func (p *Postgres) ClearKill(ctx context.Context, scope string, e Entry) error {
+	return p.turn(ctx, "removing a kill", e, "DELETE FROM oal_kill WHERE scope = $1", scope)
+}
+
+// turn changes the kill switch, with the line of history.
+func (p *Postgres) turn(ctx context.Context, doing string, e Entry, sql string, args ...any) error {
+	return wrap(doing, pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, sql, args...); err != nil {
+			return err
+		}
+		return insertHistory(ctx, tx, e)
+	}))
 }
 
 func (p *Postgres) SaveAPs(ctx context.Context, aps []fleet.AP) error {

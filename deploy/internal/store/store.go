@@ -14,12 +14,12 @@ import (
 // ErrConflict: another replica took a step of this rollout first.
 var ErrConflict = errors.New("the rollout was changed by another replica")
 
-// Entry is one line of the history. Kind is rollout, refused (a release at the door) or denied (an AP).
+// Entry is one line of the history. Kind is rollout, refused (a release at the door), denied (an AP) or kill (the switch was turned).
 type Entry struct {
 	Seq    int64           `json:"seq"`
 	TSUS   int64           `json:"ts_us"`
 	Kind   string          `json:"kind"`
-	Key    string          `json:"key"` // SLOT/SCOPE, or the record's key as it came
+	Key    string          `json:"key"` // SLOT/SCOPE, the record's key as it came, or the scope of a kill
 	Detail string          `json:"detail"`
 	Row    json.RawMessage `json:"row,omitempty"` // the row of platform.events.v1, for kind rollout
 }
@@ -49,6 +49,11 @@ type Store interface {
 	History(ctx context.Context, before int64, limit int) ([]Entry, error) // newest first; before 0: from the newest
 	Pending(ctx context.Context, limit int) ([]Event, error)               // rows not yet acknowledged, oldest first
 	Acknowledged(ctx context.Context, seqs []int64) error
+
+	Kills(ctx context.Context) ([]fleet.Kill, error) // by scope
+	// SetKill adds or replaces the kill of its scope, ClearKill removes it, each in one transaction with its line of history.
+	SetKill(ctx context.Context, k fleet.Kill, e Entry) error
+	ClearKill(ctx context.Context, scope string, e Entry) error
 
 	SaveAPs(ctx context.Context, aps []fleet.AP) error
 	APs(ctx context.Context, changedSince time.Time) ([]fleet.AP, error) // zero time: all

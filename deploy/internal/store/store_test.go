@@ -67,6 +67,10 @@ func contract(t *testing.T, open func() store.Store) {
 	must(t, s.KeepReleases(ctx, map[string]bool{"h": true}))
 	must(t, s.SaveAPs(ctx, []fleet.AP{{ID: "a", Site: "lab", LastSeenUS: 5, BootID: "18446744073709551615"}, {ID: "b"}}))
 	must(t, s.SaveAPs(ctx, []fleet.AP{{ID: "a", Site: "lab2", LastSeenUS: 6}}))
+	must(t, s.SetKill(ctx, fleet.Kill{Scope: "site/lab", Who: "ann", Reason: "one", SinceUS: 3}, store.Entry{TSUS: 3, Kind: "kill", Key: "site/lab", Detail: "three"}))
+	must(t, s.SetKill(ctx, fleet.Kill{Scope: "fleet", Who: "ann", Reason: "all", SinceUS: 4}, store.Entry{TSUS: 4, Kind: "kill"}))
+	must(t, s.SetKill(ctx, fleet.Kill{Scope: "site/lab", Who: "bob", Reason: "two", SinceUS: 3}, store.Entry{TSUS: 5, Kind: "kill"}))
+	must(t, s.ClearKill(ctx, "fleet", store.Entry{TSUS: 6, Kind: "kill", Key: "fleet", Detail: "four"}))
 	must(t, s.Close())
 
 	s = open() // all of it is there after a restart
@@ -88,10 +92,15 @@ func contract(t *testing.T, open func() store.Store) {
 	}
 	history, err := s.History(ctx, 0, 10)
 	must(t, err)
-	if len(history) != 2 || history[0].Detail != "two" || history[1].Detail != "one" || history[1].Row == nil {
-		t.Errorf("history %+v", history)
+	if len(history) != 6 || history[0].Detail != "four" || history[3].Detail != "three" || history[4].Detail != "two" || history[5].Detail != "one" || history[5].Row == nil {
+		t.Fatalf("history %+v", history)
 	}
-	older, err := s.History(ctx, history[0].Seq, 10)
+	kills, err := s.Kills(ctx)
+	must(t, err)
+	if len(kills) != 1 || kills[0] != (fleet.Kill{Scope: "site/lab", Who: "bob", Reason: "two", SinceUS: 3}) {
+		t.Errorf("kills %+v", kills)
+	}
+	older, err := s.History(ctx, history[4].Seq, 10)
 	must(t, err)
 	if len(older) != 1 || older[0].Detail != "one" {
 		t.Errorf("history before the newest %+v", older)

@@ -1,0 +1,92 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"oal/deploy/internal/fleet"
+	"oal/deploy/internal/killswitch"
+)
+
+// Switch is what the admin interface needs of the kill switch.
+type Switch interface {
+	Kills() []fleet.Kill
+	Kill(ctx context.Context, scope, who, reason string) (fleet.Kill, error)
+	Unkill(ctx context.Context, scope, who, reason string) (fleet.Kill, error)
+}
+
+var _ Switch = (*killswitch.Switch)(nil)
+
+// killView is a scope with what the kill switch says to it.
+type killView struct {
+	fleet.Kill
+	Killed bool `json:"killed"`
+	fleet.KillCounts
+}
+
+func (a *Server) viewKill(k fleet.Kill, killed bool) killView {
+	return killView{k, killed, a.fleet.CountKill(k.Scope)}
+}
+
+func (a *Server) listKills(w http.ResponseWriter, _ *http.Request) {
+	views := []killView{}
+	for _, k := range a.kills.Kills() {
+		views = append(views, a.viewKill(k, true))
+	}
+	reply(w, map[string][]killView{"kills": views})
+}
+
+func (a *Server) getKill(w http.ResponseWriter, r *http.Request) {
+	scope := r.PathValue("scope")
+	if err := fleet.CheckScope(scope); err != nil {
+		failure(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	for _, k := range a.kills.Kills() {
+		if k.Scope == scope {
+			reply(w, a.viewKill(k, true))
+			return
+		}
+	}
+	reply(w, a.viewKill(fleet.Kill{Scope: scope}, false))
+}
+
+func (a *Server) putKill(w http.ResponseWriter, r *http.Request) {
+	var body struct {
+		Who    string `json:"who"`
+		Reason string `json:"reason"`
+	}
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&body); err != nil {
+		failure(w, http.StatusBadRequest, `the body is {"who": TEXT, "reason": TEXT}`)
+		return
+	}
+	k, err := a.kills.Kill(r.Context(), r.PathValue("scope"), body.Who, body.Reason)
+	a.turned(w, k, true, err)
+}
+
+func (a *Server) deleteKill(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	k, err := a.kills.Unkill(r.Context(), r.PathValue("scope"), query.Get("who"), query.Get("reason"))
+	a.turned(w, k, false, err)
+}
+
+func (a *Server) turned(w http.ResponseWriter, k fleet.Kill, killed bool, err error) {
+	switch {
+	case errors.Is(err, killswitch.ErrBad):
+		failure(w, http.StatusBadRequest, err.Error())
+	case errors.Is(err, killswitch.ErrUnknown):
+		failure(w, http.StatusNotFound, err.Error())
+	case errors.Is(err, killswitch.ErrNotOff):
+		failure(w, http.StatusConflict, err.Error())
+	case err != nil:
+		a.logger.Error("the kill switch was not turned", "error", err)
+		failure(w, http.StatusServiceUnavailable, fmt.Sprintf("nothing was changed: the store does not answer (%v); on an AP itself, its kill_file does the same", err))
+	default:
+		reply(w, a.viewKill(k, killed))
+	}
+}

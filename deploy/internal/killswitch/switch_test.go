@@ -1,0 +1,151 @@
+package killswitch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"oal/deploy/internal/fleet"
+	"oal/deploy/internal/metric"
+	"oal/deploy/internal/release"
+	"oal/deploy/internal/store"
+)
+
+var ctx = context.Background()
+
+// failing is a store whose writes of kills fail while it is told to.
+type failing struct {
+	store.Store
+	fail bool
+}
+
+var errStore = errors.New("the disk is full")
+
+func (f *failing) SetKill(ctx context.Context, k fleet.Kill, e store.Entry) error {
+	if f.fail {
+		return errStore
+	}
+	return f.Store.SetKill(ctx, k, e)
+}
+
+func (f *failing) ClearKill(ctx context.Context, scope string, e store.Entry) error {
+	if f.fail {
+		return errStore
+	}
+	return f.Store.ClearKill(ctx, scope, e)
+}
+
+type fixture struct {
+	t     *testing.T
+	path  string
+	store *failing
+	fleet *fleet.Fleet
+	kills *Switch
+	now   time.Time
+}
+
+func start(t *testing.T) *fixture {
+	x := &fixture{t: t, path: filepath.Join(t.TempDir(), "state.db"), now: time.UnixMicro(1790000000000000)}
+	x.open()
+	return x
+}
+
+// open is a start of the service: the fleet knows the APs that were stored.
+func (x *fixture) open() {
+	x.t.Helper()
+	db, err := store.OpenBolt(x.path)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	x.store = &failing{Store: db}
+	now := func() time.Time { return x.now }
+	x.fleet = fleet.New("test", now, func(release.Slot, time.Duration) {})
+	x.fleet.Merge([]fleet.AP{{ID: "a", Site: "lab"}, {ID: "b", Site: "hall"}})
+	x.kills = New(x.fleet, x.store, metric.New(), now, slog.New(slog.DiscardHandler))
+	if err := x.kills.Load(ctx); err != nil {
+		x.t.Fatal(err)
+	}
+	x.t.Cleanup(func() { db.Close() })
+}
+
+func (x *fixture) off() (ids string) {
+	page, _ := x.fleet.List("", 9, func(v *fleet.View) bool { return v.Killed })
+	for _, v := range page {
+		ids += v.ID
+	}
+	return ids
+}
+
+func TestKillsAreKept(t *testing.T) {
+	x := start(t)
+	first, err := x.kills.Kill(ctx, "site/lab", "ann", "users complain")
+	if err != nil || x.off() != "a" {
+		t.Fatal(err, x.off())
+	}
+	x.now = x.now.Add(time.Minute)
+	again, err := x.kills.Kill(ctx, "site/lab", " bob ", "still")
+	if err != nil || again.SinceUS != first.SinceUS || again.Who != "bob" || again.Reason != "still" {
+		t.Errorf("a second one of the same scope: %+v, %v", again, err)
+	}
+	if _, err = x.kills.Kill(ctx, "fleet", "ann", "everything"); err != nil || x.off() != "ab" {
+		t.Error(err, x.off())
+	}
+	x.store.Close()
+	x.open()
+	if kills := x.kills.Kills(); len(kills) != 2 || kills[0].Scope != "fleet" || kills[1] != again || x.off() != "ab" {
+		t.Fatalf("after a restart %+v %s", kills, x.off())
+	}
+	if k, err := x.kills.Unkill(ctx, "fleet", "ann", "over"); err != nil || k.Reason != "everything" || x.off() != "a" {
+		t.Errorf("%+v %v %s: the narrower one stays", k, err, x.off())
+	}
+	if _, err := x.kills.Unkill(ctx, "fleet", "ann", "over"); !errors.Is(err, ErrNotOff) {
+		t.Error(err)
+	}
+	history, err := x.store.History(ctx, 0, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, e := range history {
+		lines = append(lines, e.Kind+" "+e.Key+" "+e.Detail)
+	}
+	want := "kill fleet control on by ann: over\nkill fleet control off by ann: everything\nkill site/lab control off by bob: still\nkill site/lab control off by ann: users complain"
+	if got := strings.Join(lines, "\n"); got != want {
+		t.Errorf("history\n%s", got)
+	}
+}
+
+func TestWhatIsRefusedChangesNothing(t *testing.T) {
+	x := start(t)
+	for _, c := range []struct {
+		scope, who, reason string
+		want               error
+	}{
+		{"site/la", "ann", "typing error", ErrUnknown}, {"ap/lab", "ann", "typing error", ErrUnknown}, {"sites/lab", "ann", "x", ErrBad}, {"", "ann", "x", ErrBad},
+		{"fleet", "", "x", ErrBad}, {"fleet", "ann", "", ErrBad}, {"fleet", "ann", " \t", ErrBad}, {"fleet", strings.Repeat("x", MaxWho+1), "x", ErrBad},
+		{"fleet", "ann", strings.Repeat("x", MaxReason+1), ErrBad},
+	} {
+		if _, err := x.kills.Kill(ctx, c.scope, c.who, c.reason); !errors.Is(err, c.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	x.store.fail = true
+	if _, err := x.kills.Kill(ctx, "fleet", "ann", "x"); !errors.Is(err, errStore) {
+		t.Error(err)
+	}
+	if x.off() != "" || len(x.kills.Kills()) != 0 {
+		t.Error("something is switched off that was not stored:", x.off())
+	}
+	x.store.fail = false
+	if _, err := x.kills.Kill(ctx, "ap/b", "ann", "x"); err != nil {
+		t.Fatal(err)
+	}
+	x.store.fail = true
+	if _, err := x.kills.Unkill(ctx, "ap/b", "ann", "x"); !errors.Is(err, errStore) || x.off() != "b" {
+		t.Error("a kill ended that is still stored:", err, x.off())
+	}
+}
