@@ -30,6 +30,11 @@ def versions(platform) -> list[int]:
     return sorted(int(v["version"]) for v in found)
 
 
+def aliased(platform, alias: str) -> int:
+    """The version that has the alias."""
+    return int(platform.mlflow.api(f"registered-models/alias?name={MODEL}&alias={alias}")["model_version"]["version"])
+
+
 def set_alias(platform, alias: str, version: int) -> None:
     """What MLflow's page does when somebody gives a version an alias."""
     platform.mlflow.api("registered-models/alias", {"name": MODEL, "alias": alias, "version": str(version)})
