@@ -21,6 +21,7 @@ import (
 
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/metric"
+	"oal/deploy/internal/neighbour"
 	"oal/deploy/internal/pki"
 	"oal/deploy/internal/release"
 	"oal/deploy/internal/rollout"
@@ -28,14 +29,15 @@ import (
 )
 
 type fixture struct {
-	t         *testing.T
-	authority *pki.Authority
-	signer    *sim.Signer
-	fleet     *fleet.Fleet
-	metrics   *metric.Set
-	server    *Server
-	address   string
-	serial    int64
+	t          *testing.T
+	authority  *pki.Authority
+	signer     *sim.Signer
+	fleet      *fleet.Fleet
+	metrics    *metric.Set
+	neighbours *neighbour.Table
+	server     *Server
+	address    string
+	serial     int64
 
 	lock    sync.Mutex // guards denials
 	denials []string
@@ -67,7 +69,8 @@ func start(t *testing.T, limits Limits) *fixture {
 		defer x.lock.Unlock()
 		x.denials = append(x.denials, certificate+" "+reason+" "+path)
 	}
-	x.server = New(x.fleet, x.metrics, config, limits, func() bool { return true }, note, time.Now, slog.New(slog.DiscardHandler))
+	x.neighbours = neighbour.New(x.metrics, time.Now, slog.New(slog.DiscardHandler))
+	x.server = New(x.fleet, x.neighbours, x.metrics, config, limits, func() bool { return true }, note, time.Now, slog.New(slog.DiscardHandler))
 	address, err := x.server.Start("127.0.0.1:0")
 	check(err)
 	x.address = address.String()
@@ -232,6 +235,38 @@ func TestKillSwitchIsToldAtOnce(t *testing.T) {
 	waiting = poll(x.client("c", "ap"), "c", "OAL-Control", "off")
 	x.stop()
 	control("sent away", "off", <-waiting, 503)
+}
+
+func TestNeighbours(t *testing.T) {
+	x := start(t, Limits{})
+	record := fmt.Sprintf(`{"site":"lab","frequency_mhz":5180,"t_us":%d,"aps":[{"ap_id":"b","stations":3,"tx_kbps":9000,"busy_permille":700},{"ap_id":"a"}]}`, time.Now().UnixMicro())
+	x.neighbours.Take("lab/5180", []byte(record))
+	a, b := x.client("a", "ap"), x.client("b", "ap")
+	const path = "/v1/aps/a/neighbours?site=lab&frequency_mhz=5180"
+	response := x.do(a, "GET", path, "")
+	expect(t, "neighbours", response, 200)
+	body, _ := io.ReadAll(response.Body)
+	if text := string(body); !strings.Contains(text, `{"ap_id":"b","stations":3,"tx_kbps":9000,"tx_airtime_permille":0,"busy_permille":700,`) || strings.Contains(text, `"ap_id":"a"`) || !strings.Contains(text, `"age_ms":`) {
+		t.Error(text)
+	}
+	expect(t, "the same again", x.do(a, "GET", path, "", "If-None-Match", response.Header.Get("ETag")), 304)
+	expect(t, "a channel with nobody", x.do(a, "GET", "/v1/aps/a/neighbours?site=lab&frequency_mhz=2412", ""), 204)
+	expect(t, "nonsense", x.do(a, "GET", "/v1/aps/a/neighbours?site=lab&frequency_mhz=x", ""), 400)
+	for _, query := range []string{"site=lab&frequency_mhz=-1", "site=lab&frequency_mhz=65536", "site=lab", "frequency_mhz=5180", "site=a%2Fb&frequency_mhz=5180"} {
+		expect(t, query, x.do(b, "GET", "/v1/aps/b/neighbours?"+query, ""), map[bool]int{true: 429, false: 400}[strings.HasPrefix(query, "site=a")])
+	}
+	response = x.do(a, "GET", path, "")
+	expect(t, "the fifth at once", response, 429)
+	if wait := response.Header.Get("Retry-After"); wait != "1" {
+		t.Errorf("Retry-After: %s", wait)
+	}
+	expect(t, "another AP", x.do(b, "GET", path, ""), 403)
+	if n := testutil.ToFloat64(x.metrics.NeighbourAnswers.WithLabelValues("429")); n != 2 {
+		t.Errorf("%g were told to come later", n)
+	}
+	if x.fleet.Known() != 0 {
+		t.Error("asking for neighbours is no poll")
+	}
 }
 
 func statusBody(hash, state, reason string) string {

@@ -1,4 +1,5 @@
-// Package api is what APs talk to: a long poll for the bundle that they should have, and their reports. Mutual TLS only.
+// Package api is what APs talk to: a long poll for the bundle that they should have, their reports, and their neighbours' statistics.
+// Mutual TLS only.
 package api
 
 import (
@@ -17,6 +18,7 @@ import (
 
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/metric"
+	"oal/deploy/internal/neighbour"
 )
 
 // Limits of what an AP may ask; the zero value stands for the defaults.
@@ -46,9 +48,13 @@ type Server struct {
 	logger  *slog.Logger
 	now     func() time.Time
 	limiter *limiter
-	ready   func() bool
-	denied  func(certificate, reason, path string)
-	limits  Limits
+
+	neighbourTable   *neighbour.Table
+	neighbourLimiter *limiter
+
+	ready  func() bool
+	denied func(certificate, reason, path string)
+	limits Limits
 
 	http     *http.Server
 	conns    atomic.Int64
@@ -58,7 +64,7 @@ type Server struct {
 
 // New is an inert server; tlsConfig must ask for client certificates. ready says whether the desired state is complete;
 // denied is told of requests with a certificate that does not entitle to them.
-func New(f *fleet.Fleet, m *metric.Set, tlsConfig *tls.Config, limits Limits, ready func() bool, denied func(certificate, reason, path string),
+func New(f *fleet.Fleet, n *neighbour.Table, m *metric.Set, tlsConfig *tls.Config, limits Limits, ready func() bool, denied func(certificate, reason, path string),
 	now func() time.Time, logger *slog.Logger) *Server {
 	if limits.RequestsPerS == 0 {
 		limits.RequestsPerS = defaultRate
@@ -70,11 +76,13 @@ func New(f *fleet.Fleet, m *metric.Set, tlsConfig *tls.Config, limits Limits, re
 		limits.MaxConns = defaultMaxConns
 	}
 	s := &Server{fleet: f, metrics: m, logger: logger, now: now, ready: ready, denied: denied, limits: limits,
-		limiter: newLimiter(limits.RequestsPerS, limits.Burst, now), draining: make(chan struct{})}
+		limiter: newLimiter(limits.RequestsPerS, limits.Burst, now), neighbourTable: n,
+		neighbourLimiter: newLimiter(neighbourRate, neighbourBurst, now), draining: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/aps/{id}/bundle", s.ap(s.bundle))
+	mux.HandleFunc("GET /v1/aps/{id}/neighbours", s.ap(s.neighbours))
 	mux.HandleFunc("POST /v1/aps/{id}/status", s.ap(s.status))
-	// An AP has one request at a time: HTTP/2 would add its buffers and goroutines to each connection and save nothing.
+	// An AP has a long poll and now and then one request beside it: HTTP/2 would add its buffers and goroutines to each connection and save nothing.
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	s.http = &http.Server{Handler: mux, TLSConfig: tlsConfig, Protocols: protocols, ReadHeaderTimeout: headerTimeout,

@@ -1,4 +1,4 @@
-// Package kafka reads releases from, and writes rollout steps to, Kafka.
+// Package kafka reads compacted topics from, and writes rollout steps to, Kafka.
 package kafka
 
 import (

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -17,15 +18,17 @@ import (
 // BundlesTopic is compacted: its records are the present releases.
 const BundlesTopic = "ap.bundles.v1"
 
-// Record is a release as it came; a nil value withdraws.
+// Record is a record as it came; a nil value withdraws.
 type Record struct {
 	Key   string
 	Value []byte
 }
 
-// Consumer reads the whole topic, and then what comes.
+// Consumer reads the whole of a compacted topic, and then what comes.
 type Consumer struct {
+	topic    string
 	client   *kgo.Client
+	lag      prometheus.Gauge
 	handle   func([]Record)
 	metrics  *metric.Set
 	logger   *slog.Logger
@@ -38,19 +41,19 @@ type Consumer struct {
 
 // NewConsumer is inert. handle gets the records in order, from one goroutine; the last call before CaughtUp turns true has
 // an empty list.
-func NewConsumer(c config.Kafka, handle func([]Record), m *metric.Set, logger *slog.Logger) (*Consumer, error) {
+func NewConsumer(c config.Kafka, topic string, handle func([]Record), lag prometheus.Gauge, m *metric.Set, logger *slog.Logger) (*Consumer, error) {
 	opts, err := Options(c, "oal-deploy")
 	if err != nil {
 		return nil, err
 	}
 	// Control records are kept so that the position passes the markers that end transactions.
-	client, err := kgo.NewClient(append(opts, kgo.ConsumeTopics(BundlesTopic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+	client, err := kgo.NewClient(append(opts, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxWait(time.Second),
 		kgo.MetadataMaxAge(30*time.Second), kgo.MetadataMinAge(500*time.Millisecond))...)
 	if err != nil {
 		return nil, err
 	}
-	return &Consumer{client: client, handle: handle, metrics: m, logger: logger, position: map[int32]int64{}, done: make(chan struct{})}, nil
+	return &Consumer{topic: topic, client: client, lag: lag, handle: handle, metrics: m, logger: logger, position: map[int32]int64{}, done: make(chan struct{})}, nil
 }
 
 // CaughtUp says whether all that was in the topic at the start has been handled.
@@ -87,7 +90,7 @@ func (c *Consumer) read(ctx context.Context) {
 			if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 				quiet = time.Now()
 				c.metrics.Errors.WithLabelValues("kafka").Inc()
-				c.logger.Error("reading releases failed; trying again", "topic", topic, "partition", partition, "error", err)
+				c.logger.Error("reading failed; trying again", "topic", topic, "partition", partition, "error", err)
 			}
 		})
 		if fetches.NumRecords() > 0 {
@@ -112,7 +115,7 @@ func (c *Consumer) look(quiet time.Duration) {
 	if quiet > 3*time.Second {
 		lag = 0
 	}
-	c.metrics.KafkaLag.Set(float64(lag))
+	c.lag.Set(float64(lag))
 	if lag == 0 && !c.caughtUp.Load() {
 		c.handle(nil)
 		c.caughtUp.Store(true)
@@ -124,11 +127,11 @@ func (c *Consumer) watchEnds(ctx context.Context) {
 	admin := kadm.NewClient(c.client)
 	for {
 		wait := 10 * time.Second
-		if ends, err := endOffsets(ctx, admin); err == nil {
+		if ends, err := endOffsets(ctx, admin, c.topic); err == nil {
 			c.ends.Store(&ends)
 		} else {
 			wait = 500 * time.Millisecond
-			c.logger.Warn("the ends of the topic are not known yet", "topic", BundlesTopic, "error", err)
+			c.logger.Warn("the ends of the topic are not known yet", "topic", c.topic, "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -138,14 +141,14 @@ func (c *Consumer) watchEnds(ctx context.Context) {
 	}
 }
 
-func endOffsets(ctx context.Context, admin *kadm.Client) (map[int32]int64, error) {
+func endOffsets(ctx context.Context, admin *kadm.Client, topic string) (map[int32]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	starts, err := admin.ListStartOffsets(ctx, BundlesTopic)
+	starts, err := admin.ListStartOffsets(ctx, topic)
 	if err != nil {
 		return nil, err
 	}
-	listed, err := admin.ListCommittedOffsets(ctx, BundlesTopic)
+	listed, err := admin.ListCommittedOffsets(ctx, topic)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +157,7 @@ func endOffsets(ctx context.Context, admin *kadm.Client) (map[int32]int64, error
 	}
 	ends := map[int32]int64{}
 	listed.Each(func(o kadm.ListedOffset) {
-		if start, ok := starts.Lookup(BundlesTopic, o.Partition); ok && start.Offset == o.Offset {
+		if start, ok := starts.Lookup(topic, o.Partition); ok && start.Offset == o.Offset {
 			return // empty: no position will ever be reached
 		}
 		ends[o.Partition] = o.Offset

@@ -10,27 +10,31 @@ import (
 type Set struct {
 	Registry *prometheus.Registry
 
-	Connected     prometheus.Gauge
-	KnownAPs      prometheus.Gauge
-	OpenConns     prometheus.Gauge
-	Polls         *prometheus.CounterVec // by answer: 200, 204, 304, 503
-	Pushed        *prometheus.CounterVec // bundles sent, by slot
-	PushedBytes   prometheus.Counter
-	Statuses      *prometheus.CounterVec // by state, reason
-	Denied        *prometheus.CounterVec // requests refused, by reason
-	Applied       *prometheus.HistogramVec
-	Releases      *prometheus.CounterVec // taken from Kafka, by slot, action
-	Refused       *prometheus.CounterVec // releases refused, by reason
-	RolloutSteps  *prometheus.CounterVec
-	RolloutActive prometheus.Gauge
-	Leader        prometheus.Gauge
-	Kills         prometheus.Gauge
-	KilledAPs     prometheus.Gauge
-	UnheardAPs    prometheus.Gauge
-	Turns         *prometheus.CounterVec // of the kill switch, by kind of scope, action
-	KafkaLag      prometheus.Gauge
-	EventsPending prometheus.Gauge
-	Errors        *prometheus.CounterVec // by what failed: store, kafka, clickhouse, keys
+	Connected        prometheus.Gauge
+	KnownAPs         prometheus.Gauge
+	OpenConns        prometheus.Gauge
+	Polls            *prometheus.CounterVec // by answer: 200, 204, 304, 503
+	Pushed           *prometheus.CounterVec // bundles sent, by slot
+	PushedBytes      prometheus.Counter
+	Statuses         *prometheus.CounterVec // by state, reason
+	Denied           *prometheus.CounterVec // requests refused, by reason
+	Applied          *prometheus.HistogramVec
+	Releases         *prometheus.CounterVec // taken from Kafka, by slot, action
+	Refused          *prometheus.CounterVec // releases refused, by reason
+	RolloutSteps     *prometheus.CounterVec
+	RolloutActive    prometheus.Gauge
+	Leader           prometheus.Gauge
+	Kills            prometheus.Gauge
+	KilledAPs        prometheus.Gauge
+	UnheardAPs       prometheus.Gauge
+	Turns            *prometheus.CounterVec // of the kill switch, by kind of scope, action
+	Neighbours       *prometheus.CounterVec // records of ap.neighbours.v1, by what became of them
+	Channels         prometheus.Gauge
+	NeighbourAnswers *prometheus.CounterVec // by code
+	NeighbourLag     prometheus.Gauge
+	KafkaLag         prometheus.Gauge
+	EventsPending    prometheus.Gauge
+	Errors           *prometheus.CounterVec // by what failed: store, kafka, clickhouse, keys
 }
 
 // New makes and registers all of them.
@@ -67,6 +71,10 @@ func New() *Set {
 	s.KilledAPs = gauge("killed_aps", "APs in those scopes.")
 	s.UnheardAPs = gauge("killed_aps_unheard", "Of these, connected and not yet said to have heard.")
 	s.Turns = counter("kill_turns_total", "Turns of the kill switch on this replica, by kind of scope and action.", "scope", "action")
+	s.Neighbours = counter("neighbour_records_total", "Records of ap.neighbours.v1: taken, withdrawn, refused.", "action")
+	s.Channels = gauge("neighbour_channels", "Channels of sites whose neighbours are known.")
+	s.NeighbourAnswers = counter("neighbour_answers_total", "Requests of APs for their neighbours, by status code.", "code")
+	s.NeighbourLag = gauge("neighbour_lag_records", "Records of ap.neighbours.v1 not yet read.")
 	s.KafkaLag = gauge("kafka_lag_records", "Records of ap.bundles.v1 not yet read.")
 	s.EventsPending = gauge("events_pending", "Rows for platform.events.v1 not yet acknowledged.")
 	s.Errors = counter("errors_total", "Failures of what the service depends on; each is retried.", "of")

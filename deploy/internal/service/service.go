@@ -19,6 +19,7 @@ import (
 	"oal/deploy/internal/kafka"
 	"oal/deploy/internal/killswitch"
 	"oal/deploy/internal/metric"
+	"oal/deploy/internal/neighbour"
 	"oal/deploy/internal/release"
 	"oal/deploy/internal/store"
 )
@@ -37,7 +38,8 @@ type Service struct {
 	fleet    *fleet.Fleet
 	control  *control.Control
 	kills    *killswitch.Switch
-	consumer *kafka.Consumer
+	releases *kafka.Consumer
+	channels *kafka.Consumer
 	events   *kafka.Events
 	api      *api.Server
 	admin    *admin.Server
@@ -81,7 +83,17 @@ func New(ctx context.Context, c *config.Config, logger *slog.Logger) (*Service, 
 	}
 	s.control = control.New(s.fleet, s.store, keys.current, meter, s.metrics, time.Now, logger)
 	s.kills = killswitch.New(s.fleet, s.store, s.metrics, time.Now, logger)
-	if s.consumer, err = kafka.NewConsumer(c.Kafka, s.control.Handle, s.metrics, logger); err == nil {
+	neighbours := neighbour.New(s.metrics, time.Now, logger)
+	s.releases, err = kafka.NewConsumer(c.Kafka, kafka.BundlesTopic, s.control.Handle, s.metrics.KafkaLag, s.metrics, logger)
+	if err == nil {
+		take := func(records []kafka.Record) {
+			for _, r := range records {
+				neighbours.Take(r.Key, r.Value)
+			}
+		}
+		s.channels, err = kafka.NewConsumer(c.Kafka, neighbour.Topic, take, s.metrics.NeighbourLag, s.metrics, logger)
+	}
+	if err == nil {
 		s.events, err = kafka.NewEvents(c.Kafka, s.store, s.metrics, logger)
 	}
 	if err != nil {
@@ -89,7 +101,7 @@ func New(ctx context.Context, c *config.Config, logger *slog.Logger) (*Service, 
 		return nil, err
 	}
 	s.denials = newDenials(s.store, time.Now, logger)
-	s.api = api.New(s.fleet, s.metrics, tlsConfig, c.Limits, s.consumer.CaughtUp, s.denials.note, time.Now, logger)
+	s.api = api.New(s.fleet, neighbours, s.metrics, tlsConfig, c.Limits, s.releases.CaughtUp, s.denials.note, time.Now, logger)
 	s.admin = admin.New(s.fleet, s.control, s.kills, s.store, s.metrics, token, s.ready, logger)
 	return s, nil
 }
@@ -112,7 +124,8 @@ func (s *Service) Start(ctx context.Context) (err error) {
 	}
 	run, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
-	s.consumer.Start()
+	s.releases.Start()
+	s.channels.Start() // nothing waits for it: an AP does without neighbours for a moment
 	for _, task := range []func(context.Context){
 		func(ctx context.Context) {
 			s.control.Run(ctx, func(lead context.Context) { s.events.Run(lead, s.control.Events()) })
@@ -136,7 +149,8 @@ func (s *Service) Stop() {
 	s.api.Stop(ctx)
 	s.admin.Stop(ctx)
 	if s.cancel != nil {
-		s.consumer.Stop()
+		s.releases.Stop()
+		s.channels.Stop()
 		s.cancel()
 		s.work.Wait()
 	}
@@ -149,7 +163,7 @@ func (s *Service) Stop() {
 
 // ready says what is missing before the service can be relied on.
 func (s *Service) ready() error {
-	if !s.consumer.CaughtUp() {
+	if !s.releases.CaughtUp() {
 		return errors.New("reading ap.bundles.v1 from the beginning")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)

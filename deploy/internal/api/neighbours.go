@@ -1,0 +1,54 @@
+package api
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"oal/deploy/internal/neighbour"
+)
+
+// One request a second lasting; an AP with four radios may ask for all of them at once.
+const (
+	neighbourRate  = 1
+	neighbourBurst = 4
+)
+
+// neighbours answers with the statistics of the other APs on one of the AP's channels.
+func (s *Server) neighbours(w http.ResponseWriter, r *http.Request, id string) {
+	count := func(code int) { s.metrics.NeighbourAnswers.WithLabelValues(strconv.Itoa(code)).Inc() }
+	if wait := s.neighbourLimiter.take(id); wait > 0 {
+		count(http.StatusTooManyRequests)
+		retryAfter(w, wait)
+		http.Error(w, "neighbours are told once a second", http.StatusTooManyRequests)
+		return
+	}
+	query := r.URL.Query()
+	site := query.Get("site")
+	frequency, err := strconv.ParseUint(query.Get("frequency_mhz"), 10, 32)
+	if err == nil {
+		err = neighbour.CheckChannel(site, frequency)
+	}
+	if err != nil {
+		count(http.StatusBadRequest)
+		http.Error(w, "ask for ?site=SITE&frequency_mhz=N: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	tag := strings.Trim(strings.TrimPrefix(r.Header.Get("If-None-Match"), "W/"), `"`)
+	body, etag, known := s.neighbourTable.For(id, site, uint16(frequency), tag)
+	switch {
+	case !known:
+		count(http.StatusNoContent)
+		w.WriteHeader(http.StatusNoContent)
+	case body == nil:
+		count(http.StatusNotModified)
+		w.Header().Set("ETag", `"`+etag+`"`)
+		w.WriteHeader(http.StatusNotModified)
+	default:
+		count(http.StatusOK)
+		w.Header().Set("ETag", `"`+etag+`"`)
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		_, _ = w.Write(body) // an AP that does not get it asks again
+	}
+}
