@@ -52,7 +52,7 @@ class Result:
     def flow(self, name: str, **options) -> Verdict:
         """The verdict on a flow, its complaints taken over."""
         ports = next(tuple(e["flow"]) for e in self.events if e["what"] == "flow" and e["name"] == name)
-        verdict = judge(ports, self.client, self.sender, self.events, self.rules(), **options)
+        verdict = judge(ports, self.client, self.sender, self.events, self.rules(), wire_us=int(self.case.shape.rtt_ms * 500), air=self.case.shape.wifi, **options)
         self.complaints += [f"{name}: {text}" for text in verdict.shown()]
         self.numbers[name] = {**verdict.figures, "spans": verdict.rates}
         return verdict

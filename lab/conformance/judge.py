@@ -63,9 +63,10 @@ def pair(sent: list[Segment], received: list[Segment], verdict: Verdict, may_los
 
 
 def judge(flow: tuple[int, int], client: list[Segment], sender: list[Segment], events: list[dict], rules: Rules, *,
-          merged_us: int = 0, may_lose: bool = False, plain: bool = False, mss: int = 0) -> Verdict:
-    """`merged_us`: offloads are on, so that the two captures cut the stream differently; segments then stand for themselves, and were at the
-    access point so long before. `plain`: nothing may happen to this flow, whatever was asked. `mss`: of the data, where the handshake does not say."""
+          wire_us: int = 0, air: bool = False, merged: bool = False, may_lose: bool = False, plain: bool = False, mss: int = 0) -> Verdict:
+    """`wire_us`: the way from access point to sender. `air`: the way from client to access point takes time too. `merged`: offloads are on, so that
+    the two captures cut the stream differently and received segments stand for themselves. `plain`: nothing may happen to this flow, whatever
+    was asked. `mss`: of the data, where the handshake does not say."""
     verdict = Verdict(flow)
     sent, _ = split(client, *flow)
     received, verdict.down = split(sender, *flow)
@@ -83,13 +84,13 @@ def judge(flow: tuple[int, int], client: list[Segment], sender: list[Segment], e
         verdict.complain("nothing of this flow was captured at the sender")
     told = {e["scale"] for e in events if e.get("flow") == list(flow) and e.get("scale") is not None}
     scale = scale if known else (told.pop() if len(told) == 1 else 0)
-    verdict.up = [(None, s) for s in received] if merged_us else pair(sent, received, verdict, may_lose)
-    windows(verdict, scale, mss, merged_us)
+    verdict.up = [(None, s) for s in received] if merged else pair(sent, received, verdict, may_lose)
+    windows(verdict, scale, mss, wire_us, air)
     flight(verdict, [s for s in sender if (s.sport, s.dport) in (flow, flow[::-1])], scale, mss)
     return verdict
 
 
-def windows(verdict: Verdict, scale: int, mss: int, merged_us: int) -> None:
+def windows(verdict: Verdict, scale: int, mss: int, wire_us: int, air: bool) -> None:
     """Each segment by itself: its window, its checksum."""
     counts = dict.fromkeys(("clamped", "own", "checksums", "sack", "timestamps", "zero", "ece", "syn", "rst"), 0)
     first = last = None
@@ -105,7 +106,7 @@ def windows(verdict: Verdict, scale: int, mss: int, merged_us: int) -> None:
         counts["syn"] += bool(seen.flags & SYN)
         counts["rst"] += bool(seen.flags & RST)
         if own is None:
-            limits, own_may_pass = verdict.timeline.allowed(seen.t_us - merged_us)
+            limits, own_may_pass = verdict.timeline.allowed(seen.t_us - wire_us)
             bound = max((raw_window(limit, scale, mss) for limit in limits), default=0)
             if limits and not own_may_pass and not seen.flags & (SYN | RST):
                 counts["clamped"] += seen.window == bound
@@ -118,19 +119,21 @@ def windows(verdict: Verdict, scale: int, mss: int, merged_us: int) -> None:
             first, last = first or own.t_us, own.t_us
         else:
             counts["own"] += 1
-        fault = unexplained(verdict, own, seen.window, scale, mss)
+        passed_us = (own.t_us, seen.t_us - wire_us) if air else (own.t_us,)
+        fault = unexplained(verdict, own, seen.window, passed_us, scale, mss)
         if fault:
             verdict.complain(f"at {own.t_us} µs: window {seen.window} (× {1 << scale}), the client sent {own.window}: {fault}")
     verdict.figures.update(counts, first_clamped_us=first, last_clamped_us=last)
 
 
-def unexplained(verdict: Verdict, own: Segment, window: int, scale: int, mss: int) -> str | None:
-    """Why this window must not be; None: it may."""
+def unexplained(verdict: Verdict, own: Segment, window: int, passed_us: tuple[int, ...], scale: int, mss: int) -> str | None:
+    """Why this window must not be; None: it may. `passed_us`: when it passed the access point, at the earliest and at the latest."""
     if window > own.window:
         return "raised"
     if own.flags & (SYN | RST):
         return None if window == own.window else "a SYN or RST was changed"
-    limits, own_may_pass = verdict.timeline.allowed(own.t_us)
+    allowed = [verdict.timeline.allowed(t_us) for t_us in passed_us]
+    limits, own_may_pass = set().union(*(limits for limits, _ in allowed)), any(own_may for _, own_may in allowed)
     if own_may_pass and window == own.window:
         return None
     expected = {min(own.window, raw_window(limit, scale, mss)) for limit in limits}
@@ -192,10 +195,17 @@ class Span:
             self.acked.append((s.t_us, self.una))
 
     def figures(self) -> dict:
-        out = {"window_bytes": self.window, "flight_bytes": self.most, "rtt_us": round(median(self.round_trips)) if self.round_trips else None}
-        if len(self.acked) > 1 and (spent_us := self.acked[-1][0] - self.acked[0][0]) > STEADY_AFTER_US:
-            out["bits_per_s"] = round(((self.acked[-1][1] - self.acked[0][1]) & 0xffffffff) * 8e6 / spent_us)
-        return out
+        return {"window_bytes": self.window, "flight_bytes": self.most, "rtt_us": round(median(self.round_trips)) if self.round_trips else None,
+                "bits_per_s": round(slope(self.acked) * 8e6) if len(self.acked) > 1 else None}
+
+
+def slope(acked: list[tuple[int, int]]) -> float:
+    """Bytes per µs by least squares: ACKs come in bursts, so that first and last alone would mislead."""
+    first_us, first = acked[0]
+    points = [(t_us - first_us, (una - first) & 0xffffffff) for t_us, una in acked]
+    mean_t, mean_b = (sum(p[i] for p in points) / len(points) for i in (0, 1))
+    spread = sum((t - mean_t) ** 2 for t, _ in points)
+    return sum((t - mean_t) * (b - mean_b) for t, b in points) / spread if spread else 0.0
 
 
 def load(folder: Path, case: str) -> tuple[list[Segment], list[Segment]]:

@@ -72,8 +72,8 @@ class Play:
     def keep(self, flow: Flow, limit_bytes: int) -> None:
         """Clamped from now on, renewed like the agent does, until dropped or released."""
         self.drop(flow)
+        self.set(flow, limit_bytes)
         self.kept[flow] = self.loop.repeat(RENEW_S, lambda: self.set(flow, limit_bytes))
-        self.run(0)
 
     def drop(self, flow: Flow) -> None:
         """No more renewals: the clamp ends by itself."""

@@ -107,8 +107,8 @@ class Loop:
         self.buffer = bytearray(1 << 18)
 
     def repeat(self, interval_s: float, what: Callable[[], None]) -> list:
-        """Do it now and then again and again, until cancel()."""
-        entry = [time.monotonic(), interval_s, what]
+        """Again and again, until cancel()."""
+        entry = [time.monotonic() + interval_s, interval_s, what]
         self.every.append(entry)
         return entry
 
