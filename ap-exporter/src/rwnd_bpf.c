@@ -27,7 +27,7 @@ enum {
 	LEAST_SCALES = 1024, /* an LRU map far smaller than its per-CPU batches forgets what was just learned */
 	SCALES_PER_CLAMP = 4,
 	MOST_NEWS = 32, /* messages read in a tick */
-	TELL = 256,
+	TELL = 512,
 };
 #define LOOK_US 1000000
 
@@ -64,7 +64,7 @@ static inline struct backend *backend_of(const struct rwnd *r)
 
 /* --- what libbpf says: the first line of a failure is the cause, the rest is its trace */
 
-static char said[TELL];
+static char said[TELL / 2];
 
 static int hear(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -322,11 +322,10 @@ static int open_backend(struct rwnd *r, const struct config_rwnd *c, char *err, 
 		goto fail;
 	}
 	look(b, true);
-	step = "attach the BPF programs";
 	if (b->attach_errors) { /* a port that is not there yet is none */
-		snprintf(said, sizeof said, "%s", b->told);
-		ret = -EIO;
-		goto fail;
+		snprintf(err, err_size, "rwnd with bpf: %s", b->told);
+		close_backend(r);
+		return -EIO;
 	}
 	return 0;
 fail:

@@ -1,0 +1,593 @@
+/*
+ * The tc programs in this machine's kernel: loaded by the backend as the daemon does it, then given packets one by one
+ * (BPF_PROG_TEST_RUN); the whole packet that comes out is compared. (Real TCP through them: tests/rwnd.py.)
+ */
+#include "bpf/rwnd_bpf_maps.h"
+#include "check.h"
+#include "clock.h"
+#include "rwnd.h"
+#include "rwnd_bpf.h"
+#include "tcp_frame.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/pkt_cls.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MOST_FLOWS = 8, CPUS = 1024 };
+
+static struct rwnd *rwnd;
+static struct rwnd_bpf_fds fd;
+
+static uint64_t counter(enum rwnd_bpf_counter i)
+{
+	static struct rwnd_bpf_counts counts[CPUS];
+	const uint32_t zero = 0;
+	uint64_t n = 0;
+
+	CHECK_EQ(bpf_map_lookup_elem(fd.counters, &zero, counts), 0);
+	for (unsigned cpu = 0; cpu < CPUS; cpu++)
+		n += counts[cpu].n[i];
+	return n;
+}
+
+static void forget_scales(void)
+{
+	struct rwnd_bpf_flow key;
+
+	while (bpf_map_get_next_key(fd.scales, NULL, &key) == 0)
+		bpf_map_delete_elem(fd.scales, &key);
+}
+
+/* Everything that was learned or set is forgotten. */
+static void fresh(const char *name)
+{
+	test(name);
+	rwnd_release_all(rwnd);
+	forget_scales();
+}
+
+/* What comes out. The program never has a say in where a packet goes. */
+static struct frame through(const struct frame *in, bool down)
+{
+	struct frame out = { .len = 0 };
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->bytes, .data_size_in = in->len, .data_out = out.bytes, .data_size_out = sizeof out.bytes);
+
+	CHECK_EQ(bpf_prog_test_run_opts(down ? fd.down : fd.up, &o), 0);
+	CHECK_EQ((int32_t)o.retval, TC_ACT_UNSPEC);
+	out.len = o.data_size_out;
+	return out;
+}
+
+static bool equal(const struct frame *a, const struct frame *b)
+{
+	return a->len == b->len && !memcmp(a->bytes, b->bytes, a->len);
+}
+
+/* The packet comes out with this window and its checksum, and is otherwise as it went in. */
+static bool comes_out(struct tcp_spec s, uint16_t window)
+{
+	const struct frame in = tcp_frame(&s, NULL), out = through(&in, s.down);
+	struct frame want;
+
+	s.window = window;
+	want = tcp_frame(&s, NULL);
+	return equal(&out, &want);
+}
+
+static bool untouched(const struct tcp_spec *s)
+{
+	return comes_out(*s, s->window);
+}
+
+static struct rwnd_flow flow_of(const struct tcp_spec *s, unsigned scale)
+{
+	struct rwnd_flow f = {
+		.client_port = s->client_port ? s->client_port : 5000, .server_port = 443, .addr_len = s->v6 ? 16 : 4, .scale = (uint8_t)scale, .mss_bytes = 1448,
+	};
+
+	spec_addresses(s, f.client_addr, f.server_addr);
+	return f;
+}
+
+static int clamp(const struct tcp_spec *s, unsigned scale, uint32_t bytes)
+{
+	const struct rwnd_flow f = flow_of(s, scale);
+
+	return rwnd_set(rwnd, &f, bytes, 1000);
+}
+
+/* A SYN with the scale option, or without (-1). */
+static struct tcp_spec syn(bool v6, bool down, bool ack, int scale)
+{
+	struct tcp_spec s = { .v6 = v6, .down = down, .flags = (uint8_t)(SYN | (ack ? ACK : 0)), .window = 64240, .n_options = 8, .options = { 2, 4, 5, 0xb4, 4, 2, 1, 1 } };
+
+	if (scale >= 0) {
+		const uint8_t more[] = { 1, 3, 3, (uint8_t)scale };
+
+		memcpy(s.options + 8, more, 4);
+		s.n_options = 12;
+	}
+	return s;
+}
+
+static void pass(const struct tcp_spec *s)
+{
+	CHECK(untouched(s));
+}
+
+static void handshake(bool v6, int client_scale, int server_scale)
+{
+	struct tcp_spec s = syn(v6, false, false, client_scale);
+
+	pass(&s);
+	s = syn(v6, true, true, server_scale);
+	pass(&s);
+}
+
+/* --- what is lowered, and to what */
+
+static void lowering(void)
+{
+	struct tcp_spec ack = { .flags = ACK, .window = 2000 };
+
+	for (unsigned v6 = 0; v6 < 2; v6++) {
+		ack.v6 = v6;
+		fresh(v6 ? "IPv6: an ACK of a clamped flow comes out with the lower window and its checksum, all else as it was"
+			 : "IPv4: an ACK of a clamped flow comes out with the lower window and its checksum, all else as it was");
+		handshake(v6, 7, 9);
+		pass(&ack);
+		CHECK_EQ(clamp(&ack, 7, 65536), 0);
+		CHECK(comes_out(ack, 512));
+		CHECK(comes_out(ack, 512)); /* the second time the scale is no longer looked up */
+		ack.payload = 1448;
+		CHECK(comes_out(ack, 512));
+		ack.payload = 0;
+	}
+	ack.v6 = false;
+
+	fresh("a clamp without a scale takes the one of the client's SYN");
+	handshake(false, 5, 9);
+	CHECK_EQ(clamp(&ack, RWND_SCALE_LEARNED, 32000), 0);
+	CHECK(comes_out(ack, 1000));
+
+	fresh("a window is never raised: below, equal and above the clamp; one that no field can say");
+	handshake(false, 7, 7);
+	CHECK_EQ(clamp(&ack, 7, 65536), 0);
+	for (unsigned w = 0; w < 65536; w += w < 600 ? 1 : 511) {
+		ack.window = (uint16_t)w;
+		CHECK(comes_out(ack, w < 512 ? (uint16_t)w : 512));
+	}
+	CHECK_EQ(clamp(&ack, 7, UINT32_MAX), 0);
+	ack.window = 65535;
+	pass(&ack);
+	ack.window = 2000;
+
+	fresh("never below four segments, whatever is asked for");
+	handshake(false, 7, 7);
+	CHECK_EQ(clamp(&ack, 7, 1), 0);
+	CHECK(comes_out(ack, 46)); /* 46 << 7 = 5888, the least that is not less than 4 × 1448 */
+	handshake(false, 14, 7);
+	CHECK_EQ(clamp(&ack, 14, 1), 0);
+	CHECK(comes_out(ack, 1));
+
+	fresh("every scale from 0 to 14, by the kernel and by arithmetic");
+	for (unsigned scale = 0; scale <= 14; scale++) {
+		handshake(false, (int)scale, 7);
+		CHECK_EQ(clamp(&ack, scale, 30000), 0);
+		ack.window = 65535;
+		CHECK(comes_out(ack, (uint16_t)((30000u >> scale) ? (30000u >> scale) : 1)));
+	}
+	ack.window = 2000;
+
+	fresh("other flows are not touched: the way down, another port, another client, the other IP version");
+	handshake(false, 7, 7);
+	CHECK_EQ(clamp(&ack, 7, 65536), 0);
+	ack.down = true; pass(&ack); ack.down = false;
+	ack.client_port = 5001; pass(&ack); ack.client_port = 0;
+	ack.client = 0x0a000002; pass(&ack); ack.client = 0;
+	ack.v6 = true; pass(&ack); ack.v6 = false;
+	CHECK(comes_out(ack, 512));
+}
+
+/* --- scales */
+
+static void scales(void)
+{
+	struct tcp_spec ack = { .flags = ACK, .window = 60000 }, s;
+	uint64_t before;
+
+	fresh("missed SYN: left alone where no scale is known, and counted; with the exporter's scale lowered");
+	before = counter(RWND_BPF_UNKNOWN_SCALE);
+	CHECK_EQ(clamp(&ack, RWND_SCALE_LEARNED, 65536), 0);
+	pass(&ack);
+	CHECK_EQ(counter(RWND_BPF_UNKNOWN_SCALE) - before, 1);
+	CHECK_EQ(clamp(&ack, 7, 65536), 0);
+	CHECK(comes_out(ack, 512));
+
+	fresh("scale 0: the client's SYN has no option, or the server's answer has none");
+	handshake(false, -1, -1);
+	CHECK_EQ(clamp(&ack, RWND_SCALE_LEARNED, 20000), 0);
+	CHECK(comes_out(ack, 20000));
+	handshake(false, 9, -1);
+	CHECK_EQ(clamp(&ack, RWND_SCALE_LEARNED, 20000), 0);
+	CHECK(comes_out(ack, 20000));
+	handshake(false, 0, 7);
+	CHECK_EQ(clamp(&ack, RWND_SCALE_LEARNED, 20000), 0);
+	CHECK(comes_out(ack, 20000));
+
+	fresh("a SYN-ACK without the option tells even where the SYN was missed; one with it does not");
+	s = syn(false, true, true, -1);
+	pass(&s);
+	CHECK_EQ(clamp(&ack, RWND_SCALE_LEARNED, 20000), 0);
+	CHECK(comes_out(ack, 20000));
+	fresh("(and with it)");
+	s = syn(false, true, true, 7);
+	pass(&s);
+	CHECK_EQ(clamp(&ack, RWND_SCALE_LEARNED, 20000), 0);
+	pass(&ack);
+
+	fresh("a connection that the server opens: the client's SYN-ACK tells the scale");
+	s = syn(false, true, false, 9);
+	pass(&s);
+	s = syn(false, false, true, 6);
+	pass(&s);
+	CHECK_EQ(clamp(&ack, RWND_SCALE_LEARNED, 64000), 0);
+	CHECK(comes_out(ack, 1000));
+
+	fresh("scale > 14 in a SYN is refused: 15 and 255, whatever scale the clamp brings");
+	for (int scale = 15; scale < 256; scale += 240) {
+		handshake(false, scale, 7);
+		before = counter(RWND_BPF_UNKNOWN_SCALE);
+		CHECK_EQ(clamp(&ack, RWND_SCALE_LEARNED, 65536), 0);
+		pass(&ack);
+		CHECK_EQ(clamp(&ack, 14, 65536), 0);
+		pass(&ack);
+		CHECK_EQ(counter(RWND_BPF_UNKNOWN_SCALE) - before, 2);
+	}
+	CHECK_EQ(clamp(&ack, 15, 65536), -EINVAL);
+
+	fresh("an offer alone is not enough, unless the exporter knows the same scale");
+	s = syn(false, false, false, 7);
+	pass(&s);
+	CHECK_EQ(clamp(&ack, RWND_SCALE_LEARNED, 65536), 0);
+	pass(&ack);
+	CHECK_EQ(clamp(&ack, 7, 65536), 0);
+	CHECK(comes_out(ack, 512));
+
+	fresh("a clamp with another scale than that of the SYN is not carried out, and counted");
+	handshake(false, 7, 7);
+	before = counter(RWND_BPF_OTHER_SCALE);
+	CHECK_EQ(clamp(&ack, 8, 65536), 0);
+	pass(&ack);
+	CHECK_EQ(counter(RWND_BPF_OTHER_SCALE) - before, 1);
+
+	fresh("a SYN ends the clamp: another connection begins on these ports");
+	handshake(false, 7, 7);
+	CHECK_EQ(clamp(&ack, 7, 65536), 0);
+	CHECK(comes_out(ack, 512));
+	s = syn(false, false, false, 3);
+	pass(&s);
+	pass(&ack);
+
+	fresh("options of a SYN: 37 NOPs before the scale, kinds unknown, a length of 0 or beyond the header (refused), an end before it");
+	s = syn(false, false, true, -1);
+	memset(s.options, 1, 37);
+	memcpy(s.options + 37, "\x03\x03\x07", 3);
+	s.n_options = 40;
+	pass(&s);
+	CHECK_EQ(clamp(&ack, RWND_SCALE_LEARNED, 65536), 0);
+	CHECK(comes_out(ack, 512));
+	memcpy(s.options, "\xfd\x06oal!\x03\x03\x06\x01\x01\x00", 12);
+	s.n_options = 12;
+	pass(&s);
+	CHECK_EQ(clamp(&ack, RWND_SCALE_LEARNED, 65536), 0);
+	CHECK(comes_out(ack, 1024));
+	memcpy(s.options, "\x00\x03\x03\x06", 4);
+	s.n_options = 4;
+	pass(&s);
+	CHECK_EQ(clamp(&ack, RWND_SCALE_LEARNED, 20000), 0);
+	CHECK(comes_out(ack, 20000)); /* none: not scaled */
+	before = counter(RWND_BPF_BAD_OPTIONS);
+	for (unsigned i = 0; i < 4; i++) {
+		static const char *const bad[] = { "\x03\x00\x07\x00", "\x03\x01\x07\x00", "\x03\x05\x07\x00", "\x01\x01\x01\x03" };
+
+		memcpy(s.options, bad[i], 4);
+		pass(&s);
+		CHECK_EQ(clamp(&ack, RWND_SCALE_LEARNED, 65536), 0);
+		pass(&ack);
+	}
+	CHECK_EQ(counter(RWND_BPF_BAD_OPTIONS) - before, 4);
+}
+
+/* --- packets as they come */
+
+static void packets(void)
+{
+	static const uint8_t sack_ts[] = { 1, 1, 8, 10, 0, 0, 1, 2, 0, 0, 3, 4, 1, 1, 5, 18, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4 };
+	struct tcp_spec ack = { .flags = ACK, .window = 60000 }, s;
+	uint64_t before;
+
+	fresh("SYN, RST and what has no ACK bit pass as they are, and are counted");
+	CHECK_EQ(clamp(&ack, 7, 65536), 0);
+	before = counter(RWND_BPF_RST);
+	s = ack;
+	s.flags = RST; pass(&s);
+	s.flags = RST | ACK; pass(&s);
+	CHECK_EQ(counter(RWND_BPF_RST) - before, 2);
+	before = counter(RWND_BPF_NO_ACK);
+	s.flags = 0; pass(&s);
+	s.flags = FIN; pass(&s);
+	CHECK_EQ(counter(RWND_BPF_NO_ACK) - before, 2);
+	before = counter(RWND_BPF_SYN);
+	s.flags = SYN | ACK; pass(&s);
+	s.flags = SYN; pass(&s);
+	CHECK_EQ(counter(RWND_BPF_SYN) - before, 2);
+
+	fresh("zero windows and answers to window probes pass as they are; the window that opens again is lowered");
+	CHECK_EQ(clamp(&ack, 7, 65536), 0);
+	s = ack;
+	s.window = 0; pass(&s); pass(&s);
+	s.window = 1; pass(&s);
+	s.window = 512; pass(&s);
+	s.window = 513;
+	CHECK(comes_out(s, 512));
+
+	fresh("SACK and timestamp options, urgent data, payload of every alignment");
+	CHECK_EQ(clamp(&ack, 7, 65536), 0);
+	s = ack;
+	memcpy(s.options, sack_ts, sizeof sack_ts);
+	s.n_options = sizeof sack_ts;
+	CHECK(comes_out(s, 512));
+	s.flags = ACK | PSH | URG;
+	for (s.payload = 0; s.payload < 9; s.payload++)
+		CHECK(comes_out(s, 512));
+
+	fresh("ACKs of a half-closed flow: with FIN, and after it");
+	CHECK_EQ(clamp(&ack, 7, 65536), 0);
+	s = ack;
+	s.flags = FIN | ACK;
+	CHECK(comes_out(s, 512));
+	CHECK(comes_out(ack, 512));
+
+	fresh("ECN: ECE, CWR and the codepoints of IP stay");
+	for (unsigned v6 = 0; v6 < 2; v6++) {
+		s = ack;
+		s.v6 = v6;
+		CHECK_EQ(clamp(&s, 7, 65536), 0);
+		for (unsigned i = 0; i < 16; i++) {
+			s.tos = i & 3;
+			s.flags = (uint8_t)(ACK | (i & 4 ? ECE : 0) | (i & 8 ? CWR : 0));
+			CHECK(comes_out(s, 512));
+		}
+	}
+
+	fresh("VLAN tags: 802.1Q, 802.1ad and both; with three the packet is let through");
+	for (unsigned v6 = 0; v6 < 2; v6++) {
+		s = (struct tcp_spec){ .v6 = v6, .flags = ACK, .window = 60000, .tags = { 0x8100 } };
+		CHECK_EQ(clamp(&s, 7, 65536), 0);
+		CHECK(comes_out(s, 512));
+		s.tags[0] = 0x88a8;
+		CHECK(comes_out(s, 512));
+		s.tags[1] = 0x8100;
+		CHECK(comes_out(s, 512));
+		s.tags[2] = 0x8100;
+		pass(&s);
+		s.tags[1] = s.tags[2] = 0;
+		s.flags = SYN | ACK;
+		memcpy(s.options, "\x03\x03\x06\x00", 4);
+		s.n_options = 4;
+		pass(&s); /* learned behind a tag */
+		s.flags = ACK;
+		CHECK_EQ(clamp(&s, RWND_SCALE_LEARNED, 65536), 0);
+		CHECK(comes_out(s, 1024));
+	}
+
+	fresh("IPv4 options of every length");
+	CHECK_EQ(clamp(&ack, 7, 65536), 0);
+	s = ack;
+	for (s.ip_options = 0; s.ip_options <= 40; s.ip_options += 4)
+		CHECK(comes_out(s, 512));
+
+	fresh("IPv6 extension headers: one to four of any kind; five are let through, and counted");
+	s = (struct tcp_spec){ .v6 = true, .flags = ACK, .window = 60000 };
+	CHECK_EQ(clamp(&s, 7, 65536), 0);
+	for (unsigned i = 0; i < 4; i++) {
+		s.extensions[i] = (uint8_t)(i + 1);
+		CHECK(comes_out(s, 512));
+	}
+	before = counter(RWND_BPF_HEADERS);
+	s.extensions[4] = 3;
+	pass(&s);
+	CHECK_EQ(counter(RWND_BPF_HEADERS) - before, 1);
+
+	fresh("fragments pass as they are, the first one too, and are counted");
+	CHECK_EQ(clamp(&ack, 7, 65536), 0);
+	before = counter(RWND_BPF_FRAGMENT);
+	s = ack;
+	s.fragment = 0x2000; pass(&s);
+	s.fragment = 0x0001; pass(&s);
+	s.fragment = 0x4000;
+	CHECK(comes_out(s, 512)); /* "do not fragment" is none */
+	s = (struct tcp_spec){ .v6 = true, .flags = ACK, .window = 60000, .fragment = 1 };
+	CHECK_EQ(clamp(&s, 7, 65536), 0);
+	pass(&s);
+	CHECK_EQ(counter(RWND_BPF_FRAGMENT) - before, 3);
+}
+
+/* --- what is not a packet, or only half of one */
+
+static void damaged(void)
+{
+	/* Behind a tag: BPF_PROG_TEST_RUN itself refuses what says IP and is shorter than its header. */
+	struct tcp_spec s = { .tags = { 0x8100 }, .flags = ACK, .window = 60000, .payload = 3 };
+	uint32_t at;
+	struct frame f, out;
+	uint64_t before;
+
+	for (unsigned v6 = 0; v6 < 2; v6++) {
+		fresh(v6 ? "IPv6: cut anywhere before the end of the TCP header, a packet passes as it is" : "IPv4: cut anywhere before the end of the TCP header, a packet passes as it is");
+		s.v6 = v6;
+		CHECK_EQ(clamp(&s, 7, 65536), 0);
+		f = tcp_frame(&s, &at);
+		for (f.len = 14; f.len < at + 20; f.len++) {
+			out = through(&f, false);
+			CHECK(equal(&out, &f));
+			out = through(&f, true);
+			CHECK(equal(&out, &f));
+		}
+	}
+
+	fresh("lengths that contradict each other: IP header of 16 bytes, TCP header of 16, IP too short for TCP, versions 0 and 15");
+	s.v6 = false;
+	s.tags[0] = 0;
+	CHECK_EQ(clamp(&s, 7, 65536), 0);
+	before = counter(RWND_BPF_MALFORMED);
+	for (unsigned i = 0; i < 5; i++) {
+		f = tcp_frame(&s, &at);
+		if (i == 0) f.bytes[14] = 0x44;
+		else if (i == 1) f.bytes[at + 12] = 0x40;
+		else if (i == 2) spec_put16(f.bytes + 16, 39);
+		else f.bytes[14] = i == 3 ? 0x05 : 0xf5;
+		out = through(&f, false);
+		CHECK(equal(&out, &f));
+	}
+	CHECK_EQ(counter(RWND_BPF_MALFORMED) - before, 5);
+
+	fresh("100,000 frames with random bytes in them: nothing but the window and its checksum ever changes, and that downwards");
+	{
+		uint64_t seed = 11, clamped = counter(RWND_BPF_CLAMPED);
+
+		for (int i = 0; i < 100000; i++) {
+			struct tcp_spec r = { .v6 = check_random(&seed) & 1, .flags = ACK, .window = 60000, .payload = check_random(&seed) & 31 };
+			const unsigned damage = check_random(&seed) & 3;
+			uint32_t differ = 0;
+
+			forget_scales(); /* a frame that became a SYN taught one, and ended the clamp */
+			CHECK_EQ(clamp(&r, 7, 65536), 0);
+			f = tcp_frame(&r, NULL);
+			for (unsigned n = 0; n < damage; n++)
+				f.bytes[12 + check_random(&seed) % (f.len - 12)] = (uint8_t)check_random(&seed);
+			out = through(&f, false);
+			CHECK_EQ(out.len, f.len);
+			for (uint32_t k = 0; k < f.len; k++)
+				differ += out.bytes[k] != f.bytes[k];
+			CHECK(differ <= 4);
+		}
+		CHECK(counter(RWND_BPF_CLAMPED) - clamped > 10000); /* those that were not damaged where it counts */
+	}
+}
+
+/* --- time and room */
+
+static void ends(void)
+{
+	struct tcp_spec ack = { .flags = ACK, .window = 60000 };
+	struct rwnd_flow f = flow_of(&ack, 7);
+	struct rwnd_stats s, was;
+	uint64_t before, until_us;
+
+	fresh("past its deadline a clamp does nothing, though nobody took it out");
+	CHECK_EQ(rwnd_set(rwnd, &f, 65536, 1), 0);
+	until_us = clock_monotonic_us() + 1000;
+	while (clock_monotonic_us() <= until_us)
+		;
+	before = counter(RWND_BPF_EXPIRED);
+	pass(&ack);
+	CHECK_EQ(counter(RWND_BPF_EXPIRED) - before, 1);
+	rwnd_stats(rwnd, &was);
+	CHECK_EQ(was.clamps, 1);
+	rwnd_poll(rwnd, clock_monotonic_us());
+	rwnd_stats(rwnd, &s);
+	CHECK_EQ(s.clamps, 0);
+	CHECK_EQ(s.expired - was.expired, 1);
+
+	fresh("released, a flow is plain TCP at once; released again, it still is");
+	CHECK_EQ(rwnd_set(rwnd, &f, 65536, 1000), 0);
+	CHECK(comes_out(ack, 512));
+	CHECK_EQ(rwnd_release(rwnd, &f), 0);
+	pass(&ack);
+	CHECK_EQ(rwnd_release(rwnd, &f), 0);
+	CHECK_EQ(rwnd_set(rwnd, &f, 65536, 1000), 0);
+	rwnd_release_all(rwnd);
+	pass(&ack);
+
+	fresh("map full: refused and counted; the clamps that are there work on, and a released one makes room");
+	rwnd_stats(rwnd, &was);
+	for (uint16_t i = 0; i < MOST_FLOWS; i++) {
+		ack.client_port = (uint16_t)(6000 + i);
+		CHECK_EQ(clamp(&ack, 7, 65536), 0);
+	}
+	ack.client_port = 7000;
+	CHECK_EQ(clamp(&ack, 7, 65536), -ENOSPC);
+	pass(&ack);
+	for (uint16_t i = 0; i < MOST_FLOWS; i++) {
+		ack.client_port = (uint16_t)(6000 + i);
+		CHECK(comes_out(ack, 512));
+		CHECK_EQ(clamp(&ack, 7, 32768), 0); /* again: there already */
+		CHECK(comes_out(ack, 256));
+	}
+	rwnd_stats(rwnd, &s);
+	CHECK_EQ(s.errors - was.errors, 1);
+	CHECK_EQ(s.clamps, MOST_FLOWS);
+	f = flow_of(&ack, 7);
+	CHECK_EQ(rwnd_release(rwnd, &f), 0);
+	ack.client_port = 7000;
+	CHECK_EQ(clamp(&ack, 7, 65536), 0);
+	CHECK(comes_out(ack, 512));
+
+	fresh("5,000 flows whose SYNs went by leave room for the next: the oldest scales go");
+	for (uint32_t i = 1; i <= 5000; i++) {
+		struct tcp_spec s_ = syn(false, false, true, 7);
+
+		s_.client = 0x0a010000 + i;
+		pass(&s_);
+	}
+	ack = (struct tcp_spec){ .flags = ACK, .window = 60000, .client = 0x0a010000 + 5000 };
+	CHECK_EQ(clamp(&ack, RWND_SCALE_LEARNED, 65536), 0);
+	CHECK(comes_out(ack, 512));
+
+	fresh("what is seen is either lowered or has a reason why not");
+	rwnd_stats(rwnd, &s);
+	CHECK(s.acks_seen > 0 && s.acks_clamped > 0 && s.acks_skipped > 0);
+	CHECK_EQ(s.acks_seen, s.acks_clamped + s.acks_skipped);
+	CHECK(s.ready);
+}
+
+int main(void)
+{
+	const struct config_rwnd c = { .enabled = true, .backend = "bpf", .interface = "port0", .max_flows = MOST_FLOWS };
+	char err[1024] = "";
+
+	if (unshare(CLONE_NEWNET) < 0 || system("ip link add port0 type veth peer name far0") != 0) {
+		test("tc programs (skipped: network namespaces and veth need root)");
+		return done();
+	}
+	if (rwnd_check(&c, err, sizeof err) < 0) {
+		printf("# %s\n", err);
+		test("tc programs (skipped: the kernel refuses BPF, as said above)");
+		return done();
+	}
+	test("the kernel's verifier takes both programs, and they are on the port");
+	CHECK_EQ(rwnd_open(&rwnd, &c, err, sizeof err), 0);
+	if (!rwnd) {
+		printf("# %s\n", err);
+		return done();
+	}
+	CHECK_EQ(rwnd_backend(rwnd), OAL_REWRITE_BACKEND_BPF);
+	CHECK_EQ(system("tc filter show dev port0 ingress | grep -q rwnd_up"), 0);
+	CHECK_EQ(system("tc filter show dev port0 egress | grep -q rwnd_down"), 0);
+	fd = rwnd_bpf_fds(rwnd);
+	lowering();
+	scales();
+	packets();
+	damaged();
+	ends();
+	test("closed, nothing of it is left on the port");
+	rwnd_close(rwnd);
+	CHECK(system("tc filter show dev port0 ingress | grep -q rwnd") != 0);
+	CHECK(system("tc filter show dev port0 egress | grep -q rwnd") != 0);
+	return done();
+}
