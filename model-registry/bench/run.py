@@ -53,7 +53,7 @@ def promotions(count: int, owner, topics, versions) -> None:
 def packaging(folder: Path) -> None:
     from oal_registry import compile, package, programs
     from oal_registry.models import CompiledTree
-    from oal_schema import keys
+    from oal_schema import keys, policy
     from owner import items
     from sklearn.tree import DecisionTreeClassifier
     x, y = items(1, 4000)
@@ -65,7 +65,7 @@ def packaging(folder: Path) -> None:
     for _ in range(20):
         began = time.process_time()
         compiled = CompiledTree(1, "", program, compile.tree(model, program.feature_hash))
-        made = package.build("congestion", compiled, None, target="fleet", serial=1, rollback_to=[], key=key)
+        made = package.build("congestion", compiled, None, target="fleet", serial=1, rollback_to=[], key=key, policy=policy.make("default", 1, policy.SHADOW))
         taken.append(time.process_time() - began)
     write("registry-package-cpu", statistics.median(taken) * 1000, "ms", f"compile, golden vectors and signature of {made.nodes} nodes, {len(made.signed)} bytes")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -114,11 +115,15 @@ class RegistryService(Process):
         self.webhook_secret_file = folder / "webhook.secret"
         settings = yaml.safe_load((FOLDER / "registry.yaml").read_text()) | {"webhook_check_s": webhook_check_s, "retrain_timeout_s": 60, "mlflow_timeout_s": 5}
         (folder / "settings.yaml").write_text(yaml.safe_dump(settings))
+        self.policies = folder / "policies"
+        self.policies.mkdir(exist_ok=True)
+        for path in (FOLDER.parent / "deploy" / "policies").glob("*.yaml"):
+            shutil.copy(path, self.policies)
         self.config = folder / "registry.yaml"
         self.config.write_text(yaml.safe_dump({
             "kafka": kafka, "mlflow": mlflow.client_section("registry"), "signing_key": str(signing_key), "listen": f"127.0.0.1:{self.port}",
             "webhook_secret_file": str(self.webhook_secret_file), "state_dir": str(folder / "state"), "poll_s": poll_s,
-            "train_command": train_command, "settings": str(folder / "settings.yaml"),
+            "train_command": train_command, "settings": str(folder / "settings.yaml"), "policies": str(self.policies),
             "clickhouse": {"url": "http://127.0.0.1:1", "user": "analyst", "password_file": "none", "database": "oal"},
             **({"webhook_url": webhook_url} if webhook_url else {})}))
         super().__init__("registry", folder, ["serve", "--config", str(self.config)])

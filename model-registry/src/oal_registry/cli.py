@@ -39,6 +39,7 @@ def parser() -> argparse.ArgumentParser:
     package.add_argument("--version", required=True, type=version_name, metavar="VERSION", help="version of the congestion tree")
     package.add_argument("--window", type=version_name, metavar="VERSION", help="version of the window model")
     package.add_argument("--target", default="fleet", help="fleet (default), site/SITE or ap/AP_ID")
+    package.add_argument("--policy", type=Path, metavar="FILE", help="policy file; without it the one of the folder that applies to the target")
     package.add_argument("--rollback-to", action="append", default=[], metavar="HEX", help="hash of a bundle an AP may go back to; up to four")
     package.add_argument("--out", required=True, metavar="FILE")
 
@@ -58,6 +59,12 @@ def parser() -> argparse.ArgumentParser:
     predict.add_argument("--program", default="congestion", metavar="NAME", help="feature program of text records (default: congestion)")
     predict.add_argument("--allow-absent", action="store_true", help="features without a column are missing values")
     predict.add_argument("csv", metavar="CSV", help="with a header of feature names; - is standard input")
+
+    policies = command("policies", "Check the control policies that bundles carry.")
+    actions = policies.add_subparsers(dest="action", required=True, metavar="ACTION")
+    check = actions.add_parser("check", help="Check every file, and say what it changes.", description="Check every file of a folder of policies, and say what it changes.")
+    check.add_argument("folder", nargs="?", type=Path, metavar="DIR", help="folder (default: that of --config, or deploy/policies)")
+    check.add_argument("--config", metavar="FILE", help="configuration of `serve`: say which releases in force would be made anew")
 
     keys = command("keys", "Make, show and rotate the key that signs bundles.")
     actions = keys.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -114,6 +121,7 @@ def _package(options) -> int:
     if options.window:
         models.window_model = options.window[0]
         window = models.window(options.window[1])
+    policy = _policy(options, top)
     try:
         back = [bytes.fromhex(text) for text in options.rollback_to]
         if any(len(digest) != 32 for digest in back) or len(back) > package.MAX_ROLLBACK:
@@ -121,11 +129,33 @@ def _package(options) -> int:
         key = keys.load(top.get("signing_key", str))
     except (OSError, ValueError) as error:
         raise RegistryError(str(error)) from None
-    made = package.build(options.version[0], tree, window, target=options.target, serial=time.time_ns() // 1000, rollback_to=back, key=key)
+    made = package.build(options.version[0], tree, window, target=options.target, serial=time.time_ns() // 1000, rollback_to=back, key=key,
+                         policy=policy)
     Path(options.out).write_bytes(made.signed)
     bound = f", window model within {window.error_bound:.0f} bytes of the original" if window else ""
-    print(f"{options.out}: {len(made.signed)} bytes, {made.nodes} nodes, hash {made.hash.hex()}, serial {made.serial}{bound}")
+    print(f"{options.out}: {len(made.signed)} bytes, {made.nodes} nodes, hash {made.hash.hex()}, serial {made.serial}, policy {policy.name}/{policy.version} ({policy.mode_name}){bound}")
     return 0
+
+
+def _policy(options, top):
+    from oal_schema.policy_file import PolicyError, load, read
+    try:
+        return read(options.policy).policy if options.policy else load(_policy_folder(top)).of(options.target)
+    except PolicyError as error:
+        raise RegistryError(f"policy: {error}") from None
+
+
+def _policy_folder(top) -> Path:
+    from oal_registry.policy_folder import SHIPPED
+    return Path(top.get("policies", str, str(SHIPPED)))
+
+
+def _policies(options) -> int:
+    from oal_registry import config, policies_check
+    from oal_registry.policy_folder import SHIPPED
+    top = config.Section(config.load(options.config), options.config) if options.config else None
+    folder = options.folder or (_policy_folder(top) if top else SHIPPED)
+    return policies_check.check(folder, top.get("kafka", dict) if top else None)
 
 
 def _export(options) -> int:
@@ -186,4 +216,5 @@ def _keys(options) -> int:
     return 0
 
 
-COMMANDS = {"server": _server, "serve": _serve, "package": _package, "export": _export, "import": _import, "predict": _predict, "keys": _keys}
+COMMANDS = {"server": _server, "serve": _serve, "package": _package, "export": _export, "import": _import, "predict": _predict,
+            "policies": _policies, "keys": _keys}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from oal_schema import bundle
 from oal_schema.nodes import BundleError
-from oal_schema.policy import PREDICT_ONLY, Policy
+from oal_schema.policy import Policy
+from oal_schema.release import Release
 
 from oal_registry.errors import NotPackagable
 from oal_registry.models import CompiledTree, CompiledWindow
@@ -37,7 +39,7 @@ class Package:
 
 
 def build(model: str, tree: CompiledTree, window: CompiledWindow | None, *, target: str, serial: int, rollback_to: list[bytes],
-          key: Ed25519PrivateKey, policy: Policy = PREDICT_ONLY) -> Package:
+          key: Ed25519PrivateKey, policy: Policy) -> Package:
     """Make and sign a bundle. NotPackagable with the reason an AP would give."""
     if not TARGET.fullmatch(target):
         raise NotPackagable(f"target `{target}` is none of fleet, site/SITE, ap/AP_ID")
@@ -48,12 +50,41 @@ def build(model: str, tree: CompiledTree, window: CompiledWindow | None, *, targ
                             rollback_to=rollback_to[:MAX_ROLLBACK], program=list(tree.program.words),
                             decision_interval_us=tree.program.decision_interval_us, tree=tree.tree,
                             window=window.window if window else None, policy=policy)
+    return _signed(content, key)
+
+
+def renew(held: bundle.Bundle, *, target: str, serial: int, rollback_to: list[bytes], key: Ed25519PrivateKey, policy: Policy) -> Package:
+    """The same models for another target or with another policy."""
+    return _signed(replace(held, target=target, serial=serial, rollback_to=rollback_to, policy=policy), key)
+
+
+def of_release(release: Release) -> Package:
+    """The package that a release is."""
+    held = bundle.decode(bundle.split_signed(release.signed)[0])
+    return Package(release.signed, bytes.fromhex(release.hash), release.serial, held.target, held.tree.n_nodes, release.feature_hash, held.policy or Policy())
+
+
+def _signed(content: bundle.Bundle, key: Ed25519PrivateKey) -> Package:
     try:
         payload = bundle.encode(content)
         signed = bundle.sign(payload, key)
     except BundleError as error:
         raise NotPackagable(str(error)) from None
-    return Package(signed, bundle.bundle_hash(payload), serial, target, tree.tree.n_nodes, tree.tree.feature_hash, policy)
+    return Package(signed, bundle.bundle_hash(payload), content.serial, content.target, content.tree.n_nodes, content.tree.feature_hash,
+                   content.policy or Policy())
+
+
+def rollback_to(in_force: Mapping[tuple[str, str], Release], key: tuple[str, str], first: Iterable[bytes] = ()) -> list[bytes]:
+    """Where an AP may go back to from the next bundle of a slot, the likeliest first: `first`; the champions, which it gets when a canary or
+    challenger ends; then the slot's present bundle and those before it."""
+    slot, scope = key
+    hashes = list(first)
+    if slot != "champion":
+        champions = [in_force.get(("champion", s)) for s in dict.fromkeys((scope, "fleet"))]
+        hashes += [bytes.fromhex(r.hash) for r in champions if r]
+    if now := in_force.get(key):
+        hashes += [bytes.fromhex(now.hash), *bundle.decode(bundle.split_signed(now.signed)[0]).rollback_to]
+    return list(dict.fromkeys(hashes))[:MAX_ROLLBACK]
 
 
 def same_models(content: bundle.Bundle, tree: CompiledTree, window: CompiledWindow | None) -> bool:

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from oal_schema import bundle
-from oal_schema.policy import Policy
 from oal_schema.release import Release
 
 from oal_registry import package, wish
 from oal_registry.errors import NotPackagable
 from oal_registry.mlflow_client import Gone, MlflowRegistry
 from oal_registry.models import CompiledTree, CompiledWindow, Models
+from oal_registry.policy_folder import PolicyFolder
 from oal_registry.releases import SLOTS, Key, Releases
 from oal_registry.slot_memory import SlotMemory
 from oal_registry.status import Status
@@ -50,9 +50,9 @@ class _Content:
 
 class Promotion:
     def __init__(self, registry: MlflowRegistry, models: Models, releases: Releases, key: Ed25519PrivateKey, memory: SlotMemory, status: Status,
-                 canary_defaults: dict):
+                 canary_defaults: dict, policies: PolicyFolder):
         self.registry, self.models, self.releases, self.key, self.memory, self.status = registry, models, releases, key, memory, status
-        self.canary_defaults = canary_defaults
+        self.canary_defaults, self.policies = canary_defaults, policies
         self._versions_of: dict[str, tuple[int, int]] = {}  # bundle hash -> tree and window version that are known to be in it
         self._refused: dict[tuple, str] = {}  # (slot, version, window version, tags) -> why; a version does not get better by itself
         self._histories: set[tuple[Key, int]] = set()  # releases whose tags are known to be right
@@ -105,19 +105,19 @@ class Promotion:
         wanted = wish.of_tags(version.tags, slot, self.canary_defaults)
         key = (slot, wanted.scope)
         now = self.releases.in_force.get(key)
-        same = now is not None and self._holds(now, number, version.run_id or "", window_version)
+        same = now is not None and not now.variant_of and self._holds(now, number, version.run_id or "", window_version)
         if same and now.pinned == wanted.pinned and not now.reason.startswith(ROLLED_BACK):
             self.memory.governs(slot, wanted.scope)
             self._write_history(key, version, now)
             return 0
         if same:
-            made = self._package_of(now)  # the same bundle under other conditions: nothing changes on the APs that have it
+            made = package.of_release(now)  # the same bundle under other conditions: nothing changes on the APs that have it
         else:
             made = self._package(key, self._content(number, window_version))
         with_window = f" with {self.models.window_model}/{window_version}" if window_version else ""
         released = self.releases.release(*key, made, model=self.models.tree_model, version=number, run_id=version.run_id or "",
                                          pinned=wanted.pinned, reason=f"alias {slot} on {self.models.tree_model}/{number}{with_window}",
-                                         rollout=wanted.rollout)
+                                         rollout=wanted.rollout, rank=now.rank if same else 0)
         self._versions_of[released.hash] = (number, window_version)
         self.memory.governs(slot, wanted.scope)
         self.status.released(slot, "release", f"{key[0]}/{key[1]}: {released.reason}, bundle {released.hash[:12]}")
@@ -129,8 +129,8 @@ class Promotion:
     def _unset(self, slot: str, window_version: int) -> int:
         scope = self.memory.scope(slot, self.releases.in_force, ROLLED_BACK)
         now = self.releases.in_force.get((slot, scope)) if scope else None
-        if now is None or now.reason.startswith(ROLLED_BACK):
-            if now is not None:
+        if now is None or now.variant_of or now.reason.startswith(ROLLED_BACK):
+            if now is not None and not now.variant_of:
                 self._take_off((slot, scope), now)
             self.memory.governs(slot, None)
             return 0
@@ -183,24 +183,7 @@ class Promotion:
 
     def _package(self, key: Key, content: _Content) -> package.Package:
         return package.build(self.models.tree_model, content.tree, content.window, target=key[1], serial=self.releases.next_serial(),
-                             rollback_to=self._rollback_to(key), key=self.key)
-
-    def _package_of(self, release: Release) -> package.Package:
-        held = bundle.decode(bundle.split_signed(release.signed)[0])
-        return package.Package(release.signed, bytes.fromhex(release.hash), release.serial, held.target, held.tree.n_nodes, release.feature_hash,
-                               held.policy or Policy())
-
-    def _rollback_to(self, key: Key) -> list[bytes]:
-        """Where an AP may go back to from the next bundle of a slot, the likeliest first: the champions, which it gets when a canary or
-        challenger ends; then the slot's present bundle and those before it."""
-        slot, scope = key
-        hashes: list[bytes] = []
-        if slot != "champion":
-            champions = [self.releases.in_force.get(("champion", s)) for s in dict.fromkeys((scope, "fleet"))]
-            hashes += [bytes.fromhex(r.hash) for r in champions if r]
-        if now := self.releases.in_force.get(key):
-            hashes += [bytes.fromhex(now.hash), *bundle.decode(bundle.split_signed(now.signed)[0]).rollback_to]
-        return list(dict.fromkeys(hashes))[:package.MAX_ROLLBACK]
+                             rollback_to=package.rollback_to(self.releases.in_force, key), key=self.key, policy=self.policies.of(key[1]))
 
     def _holds(self, release: Release, version: int, run_id: str, window_version: int) -> bool:
         """Is a release just this version with this window model?"""

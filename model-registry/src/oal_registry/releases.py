@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from oal_schema import release
+from oal_schema import bundle, release
+from oal_schema.nodes import BundleError
 from oal_schema.release import Release
 
 from oal_registry.errors import RegistryError
@@ -52,7 +53,7 @@ class Releases:
                              "transaction.timeout.ms": 30000, "message.max.bytes": 1048576, "log_level": 2})
         try:
             producer.init_transactions(TIMEOUT_S)
-            self.in_force = self._read()
+            self.in_force = self.read()
         except KafkaException as error:
             raise KafkaTrouble(f"Kafka: cannot begin as {TRANSACTIONAL_ID}: {error.args[0].str()}") from None
         self._producer = producer
@@ -60,7 +61,8 @@ class Releases:
     def close(self) -> None:
         self._producer = None
 
-    def _read(self) -> dict[Key, Release]:
+    def read(self) -> dict[Key, Release]:
+        """What is in force by the topic, read to its end; those that are no releases are counted in `unreadable`."""
         consumer = Consumer({**self._options, "group.id": GROUP, "enable.auto.commit": False, "isolation.level": "read_committed",
                              "enable.partition.eof": True, "log_level": 2})
         latest: dict[Key, bytes | None] = {}
@@ -94,8 +96,10 @@ class Releases:
             if not value:
                 continue
             try:
-                found[slot, scope] = release.parse(f"{slot}/{scope}", value)
-            except release.ReleaseError:
+                one = release.parse(f"{slot}/{scope}", value)
+                bundle.decode(bundle.split_signed(one.signed)[0])
+                found[slot, scope] = one
+            except (release.ReleaseError, BundleError):
                 # Whoever wrote it: APs do not get it either. The next release of this slot and scope replaces it.
                 self.unreadable += 1
         return found
@@ -105,11 +109,11 @@ class Releases:
         return max([self._now_us(), *(r.serial + 1 for r in self.in_force.values())])
 
     def release(self, slot: str, scope: str, package: Package, *, model: str, version: int, run_id: str, pinned: bool, reason: str,
-                rollout: dict | None) -> Release:
-        """Put a bundle in force."""
+                rollout: dict | None, rank: int = 0, variant_of: str = "") -> Release:
+        """Put a bundle in force. `rank`, `variant_of`: see `oal_schema.release.Release`."""
         created = self._now_us()
         name, value = release.record(slot, scope, package.signed, source="registry", model=model, version=version, run_id=run_id,
-                                     feature_hash=package.feature_hash, created_us=created, pinned=pinned, reason=reason, rollout=rollout)
+                                     feature_hash=package.feature_hash, created_us=created, pinned=pinned, reason=reason, rollout=rollout, rank=rank, variant_of=variant_of)
         self._commit(name, value, {
             "ts": created, "source": "registry", "slot": slot, "scope": scope, "action": "release", "model": model, "version": version,
             "bundle": package.id, "serial": package.serial, "bytes": len(package.signed), "nodes": package.nodes,

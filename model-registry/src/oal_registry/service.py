@@ -17,6 +17,8 @@ from oal_registry.errors import RegistryError
 from oal_registry.http_server import HttpServer
 from oal_registry.mlflow_client import MlflowRegistry, NotPermitted, Unreachable
 from oal_registry.models import Models
+from oal_registry.policy_folder import SHIPPED, PolicyFolder
+from oal_registry.policy_releases import PolicyReleases
 from oal_registry.promotion import Promotion
 from oal_registry.releases import Fenced, KafkaTrouble, Releases
 from oal_registry.retrain import Retraining
@@ -42,6 +44,7 @@ class ServiceConfig:
     poll_s: float
     train_command: list[str]
     settings: dict
+    policies: Path
 
     @classmethod
     def load(cls, path: str) -> ServiceConfig:
@@ -53,7 +56,7 @@ class ServiceConfig:
             host=host, port=port, webhook_url=top.get("webhook_url", str, f"http://{host}:{port}{PATH}"),
             webhook_secret_file=top.get("webhook_secret_file", str, str(state / "webhook.secret")), state=state,
             poll_s=float(top.get("poll_s", (int, float), 2)), train_command=[str(part) for part in top.get("train_command", list)],
-            settings=load_settings(top.get("settings", str, str(SETTINGS))),
+            settings=load_settings(top.get("settings", str, str(SETTINGS))), policies=Path(top.get("policies", str, str(SHIPPED))),
         )
         top.get("clickhouse", dict, {})  # for the training command, which reads this file too
         top.done()
@@ -94,8 +97,10 @@ class Service:
         self.registry = MlflowRegistry.of_section(settings.mlflow, settings.settings["mlflow_timeout_s"])
         names = (settings.settings["tree_model"], settings.settings["window_model"])
         self.releases = Releases(settings.kafka)
+        folder = PolicyFolder(settings.policies)
+        self.policies = PolicyReleases(self.releases, folder, key, status)
         self.promotion = Promotion(self.registry, Models(self.registry, *names), self.releases, key, SlotMemory(settings.state / "slots.json"),
-                                   status, settings.settings["canary"])
+                                   status, settings.settings["canary"], folder)
         self.retraining = Retraining(self.registry, names, settings.train_command, settings.path, settings.state / "retrain",
                                      settings.settings["retrain_timeout_s"], status)
         self.registration = Registration(self.registry, settings.webhook_url, secret)
@@ -140,7 +145,10 @@ class Service:
                 if self.releases.unreadable:
                     self.status.log(f"Kafka: {self.releases.unreadable} releases in force cannot be read; the next of their slots replace them")
             self.status.well("kafka")
-            changes += self.promotion.reconcile()
+            if self.policies.look():
+                changes += self.policies.reconcile()
+                changes += self.promotion.reconcile()
+                changes += self.policies.reconcile()
         except KafkaTrouble as error:
             self.status.problem("kafka", str(error))
             kafka_well = False

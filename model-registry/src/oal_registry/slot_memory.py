@@ -23,7 +23,7 @@ class SlotMemory:
     def scope(self, slot: str, in_force: dict[Key, Release], rolled_back: str) -> str | None:
         """None when no release of the slot has an alias. Without memory, it is the latest that an alias asked for."""
         if slot not in self._scopes:
-            asked = [(r.created_us, scope) for (s, scope), r in in_force.items() if s == slot and not r.reason.startswith(rolled_back)]
+            asked = [(r.created_us, scope) for (s, scope), r in in_force.items() if s == slot and not r.variant_of and not r.reason.startswith(rolled_back)]
             return max(asked)[1] if asked else None
         return self._scopes[slot]
 

@@ -16,6 +16,7 @@ METRICS = {
     "oal_registry_reconciles_total": ("counter", "Passes over aliases and tags, by result"),
     "oal_registry_retrains_total": ("counter", "Training runs by result"),
     "oal_registry_retrain_running": ("gauge", "1 while a training run is under way"),
+    "oal_registry_policies": ("gauge", "Policy files in force"),
     "oal_registry_problems": ("gauge", "Problems that /healthz names"),
     "oal_registry_last_reconcile_timestamp_seconds": ("gauge", "Time of the last complete pass"),
     "oal_registry_reconcile_seconds_total": ("counter", "Time spent in passes"),

@@ -1,0 +1,69 @@
+"""`oal-registry policies check`: are the files right, what do they say, and what would they change?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from oal_schema.policy import Policy, defaults
+from oal_schema.policy_file import Policies, PolicyError, PolicyFile, load, read
+
+from oal_registry.policy_plan import plan
+from oal_registry.policy_releases import held_policy
+from oal_registry.releases import SLOTS, Releases
+
+
+def check(folder: Path, kafka: dict | None, out=sys.stdout) -> int:
+    """0 when all is right. `kafka`: librdkafka's options, to compare with the releases in force; None: files only."""
+    wrong: list[str] = []
+    try:
+        policies = load(folder)
+    except PolicyError as error:
+        policies, wrong = Policies(), str(error).splitlines()
+    examples = []
+    for path in sorted(folder.glob("examples/*.yaml")):
+        try:
+            examples.append(read(path))
+        except PolicyError as error:
+            wrong.append(f"examples/{error}")
+    if wrong:
+        print("\n".join(wrong), file=sys.stderr)
+        return 1
+    for file in [policies.files["fleet"], *(policies.files[s] for s in policies.narrower("fleet"))]:
+        print(describe(file), file=out)
+    for file in examples:
+        print(f"{describe(file)} - an example, in force nowhere", file=out)
+    return compare(policies, kafka, out) if kafka is not None else 0
+
+
+def describe(file: PolicyFile) -> str:
+    """One line: whose it is, its mode, and what is not the default."""
+    policy, normal = file.policy, defaults()
+    said = [f"{name} {value} (default {normal[name]})" for name, value in policy.control.items() if value != normal[name]]
+    said += [f"port {port} weighs {weight} permille" for port, weight in policy.weights.items()]
+    return f"{file.path.name}: {policy.name}/{policy.version} for {file.applies_to}: {policy.mode_name}, {'; '.join(said) or 'every number the default'}"
+
+
+def compare(policies: Policies, kafka: dict, out) -> int:
+    """Say which releases would be made anew; 1 when a file changed without its version."""
+    in_force = Releases(kafka).read()
+    held = {r.hash: held_policy(r) for r in in_force.values()}
+    stale = [f"{f.path.name}: it changed, and its version is still {f.policy.version}, as in force; raise it"
+             for f in policies.files.values() if any(_same_name(p, f.policy) and p != f.policy for p in held.values())]
+    if stale:
+        print("\n".join(stale), file=sys.stderr)
+        return 1
+    steps = [step for slot in SLOTS for step in plan(slot, in_force, policies, lambda r: held[r.hash])]
+    print("\n".join(_changes(steps)), file=out)
+    return 0
+
+
+def _same_name(a: Policy, b: Policy) -> bool:
+    return (a.name, a.version) == (b.name, b.version)
+
+
+def _changes(steps: Iterable) -> Iterable[str]:
+    yield from (f"would change {step}" for step in steps)
+    if not steps:
+        yield "the releases in force have these policies: nothing would change"
