@@ -4,7 +4,8 @@ Used by the tests and the samples in README.md (two minutes) and by the benchmar
 number comes from cityHash64 of its position, none from a clock or rand(). Synthetic, and shaped after the contract: batches
 of 63 ticks, a keyframe of every live entity at each batch's first tick, counters that only grow, rows in between where
 something changed. Rows a second of one AP: station 79, station_ac 198, queue 32, channel 32, beacon 79, packet 300,
-flow 99, drop_event 4, health 1, label 10, item 10, decision 10, prediction 10, tree_decision 1, batch 9.
+flow 99, drop_event 4, health 1, control 1, rewrite 1 (0 where nothing is clamped), neighbour_ap 8, label 10, item 10, decision 10,
+prediction 10, tree_decision 1, batch 9.
 
 APs whose number is a multiple of 3 are congested (backlog, drops, loss); those with number mod 3 = 1 have a bad link.
 
@@ -201,6 +202,37 @@ HEALTH = {
     "clock_error_us": "toUInt32(200 + h % 90)",
     "clock_state": "1",
 }
+# Every second. Congested access points enforce, clamp for half of a congested spell, and have a revert every 100 s; those with number mod 3 = 1
+# are in shadow mode; the others have no policy.
+CLAMPS = "if(sin(m / 40 + a + 1) > 0, toUInt32(2 + h % 4), 0)"
+CONTROL = {
+    "backend": f"toUInt8(if({CONGESTED}, 3, 1))",
+    "mode": f"toUInt8(if({CONGESTED}, 2, 1))",
+    "killed": "toUInt8(0)",
+    "clamps": CLAMPS,
+    "capacity_kbps": "toUInt32(24000 + h % 6000)",
+    "queue_us": f"toUInt32(if({CONGESTED}, 40000 * {WAVE.format('a')}, 3000) + h % 900)",
+    "steps": "m * 12",
+    "sets": "intDiv(m * 5, 2)",
+    "set_errors": "0",
+    "releases": "intDiv(m, 16)",
+    "guard_reverts": "intDiv(m, 400)",
+    "acks_seen": f"if({CONGESTED}, m * 60, 0)",
+    "acks_clamped": f"if({CONGESTED}, m * 25, 0)",
+    "acks_skipped": "0",
+    "step_max_ns": "toUInt32(90000 + h % 50000)",
+}
+NEIGHBOUR_AP = {
+    "neighbour": "bitShiftRight(cityHash64(1 + (a + e) % 5, 'neighbour'), 1)",
+    "frequency_mhz": CHANNEL["frequency_mhz"],
+    "stations": "toUInt16(3 + e)",
+    "tx_kbps": "toUInt32(9000 + intDiv(m, 20) * 37 % 5000)",
+    "tx_airtime_permille": "toUInt16(120 + intDiv(m, 20) * 11 % 200)",
+    "busy_permille": "toUInt16(400 + intDiv(m, 20) * 7 % 100)",
+    "loss_permille": "toUInt16(intDiv(m, 20) % 30)",
+    "backlog_bytes": "toUInt32(intDiv(m, 20) * 1499 % 90000)",
+    "age_ms": "toUInt32(m % 20 * 252)",
+}
 LABEL = PLACE | {
     "ts": "fromUnixTimestamp64Micro(us, 'UTC')",
     "window_us": "1000000",
@@ -258,6 +290,20 @@ BUNDLE_STATUS = {
     "state": "toUInt8(1)",
     "reason": "toUInt8(0)",
     "bytes": "toUInt32(1900 + h % 300)",
+}
+REWRITE = {
+    "flow_id": f"bitAnd({FLOW['flow_id']}, 9223372036854775807)",
+    "backend": CONTROL["backend"],
+    "mac": FLOW["station_mac"],
+    "bundle": BUNDLE_STATUS["bundle"],
+    "class": "toUInt8(if(m % 8 = 4, 255, 2))",
+    "reason": "toUInt8(if(m % 8 = 4, 3, 1))",
+    "capacity_kbps": CONTROL["capacity_kbps"],
+    "share_kbps": "toUInt32(capacity_kbps / 5)",
+    "rate_kbps": "toUInt32(share_kbps * (1 + h % 5 / 10))",
+    "cwnd_bytes": "toUInt32(40000 + h % 60000)",
+    "queue_us": CONTROL["queue_us"],
+    "window_bytes": "toUInt32(cwnd_bytes / (1 + h % 5 / 10))",
 }
 PREDICTION = PLACE | {
     "ts": "fromUnixTimestamp64Micro(us, 'UTC')",
@@ -317,6 +363,8 @@ RELEASE = {
     "feature_hash": "1311768467463790320",
     "run_id": "lower(hex(cityHash64(a, 'run')))",
     "reason": "'better'",
+    "policy": f"if({CONGESTED}, 'careful', 'default')",
+    "policy_version": f"toUInt32(if({CONGESTED}, 3, 1))",
 }
 ROLLOUT = {
     "ts": "fromUnixTimestamp64Micro(us, 'UTC')",
@@ -430,6 +478,9 @@ def selects(aps: int, t0_us: int, first_batch: int, batches: int) -> dict[str, s
         "flow": raw(FLOW_STATE, f"(SELECT *, e AS f FROM {positions('flow', FLOWS, 1)})"),
         "drop_event": raw(DROP_EVENT, positions("drop_event", 1, 1)),
         "health": raw(HEALTH, f"(SELECT * FROM {positions('health', 1, 1)} WHERE m % 4 = 0)"),
+        "control": raw(CONTROL, f"(SELECT * FROM {positions('control', 1, 1)} WHERE m % 4 = 0 AND NOT {REGISTRY})"),
+        "rewrite": raw(REWRITE, f"(SELECT *, h % {FLOWS} AS f, {t0_us} + m * {BATCH_US} AS us FROM {positions('rewrite', 1, 1)} WHERE m % 4 = 0 AND NOT {REGISTRY} AND {CLAMPS} > 0)"),
+        "neighbour_ap": raw(NEIGHBOUR_AP, positions("neighbour_ap", 2, 1)),
         "label": select(LABEL, instants()),
         "item": select(ITEM, instants()),
         "decision": select({"ap_id": AP_ID, "ts": "fromUnixTimestamp64Micro(us, 'UTC')", "boot_id": BOOT_ID, "batch_seq": f"intDiv(us - {t0_us}, 1000000)"} | DECISION, instants()),

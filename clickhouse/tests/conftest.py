@@ -59,6 +59,14 @@ class Database:
         self.server.query(f"INSERT INTO {self.name}.{table} ({', '.join(columns)}) FORMAT TSV", data=body.encode(), **{"async_insert": 0, **settings})
 
 
+def migrated(server: Server, name: str) -> Database:
+    """A database brought up to date, in which rows do not expire, so that they may be of any day."""
+    done = run_migrate("--url", server.url, "--database", name)
+    assert done.returncode == 0, done.stderr
+    server.keep_expired()
+    return Database(server, name)
+
+
 @pytest.fixture
 def empty(server):
     """A name that no database has yet."""
@@ -69,19 +77,13 @@ def empty(server):
 
 @pytest.fixture
 def database(server, empty):
-    done = run_migrate("--url", empty.server.url, "--database", empty.name)
-    assert done.returncode == 0, done.stderr
-    server.keep_expired()
-    return empty
+    return migrated(server, empty.name)
 
 
 @pytest.fixture(scope="session")
 def filled(server):
     """The data of bench/dataset.py; read only."""
-    d = Database(server, "filled")
-    done = run_migrate("--url", server.url, "--database", d.name)
-    assert done.returncode == 0, done.stderr
-    server.keep_expired()
+    d = migrated(server, "filled")
     dataset.fill(d.query)
     return d
 
@@ -89,7 +91,4 @@ def filled(server):
 @pytest.fixture(scope="session")
 def blank(server):
     """A migrated database without rows; read only."""
-    d = Database(server, "blank")
-    done = run_migrate("--url", server.url, "--database", d.name)
-    assert done.returncode == 0, done.stderr
-    return d
+    return migrated(server, "blank")

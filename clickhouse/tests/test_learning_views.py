@@ -5,7 +5,7 @@ import re
 
 import pytest
 import yaml
-from conftest import FOLDER, Database, run_migrate
+from conftest import FOLDER, migrated
 
 CLASSES = ["Good", "Acceptable", "Poor", "Bad"]
 RANGE = "from = '2026-11-20 00:00:00', to = '2026-11-20 02:00:00'"
@@ -13,11 +13,7 @@ RANGE = "from = '2026-11-20 00:00:00', to = '2026-11-20 02:00:00'"
 
 @pytest.fixture(scope="module")
 def learning(server):
-    d = Database(server, "learning")
-    done = run_migrate("--url", server.url, "--database", d.name)
-    assert done.returncode == 0, done.stderr
-    server.keep_expired()
-    return d
+    return migrated(server, "learning")
 
 
 @pytest.fixture

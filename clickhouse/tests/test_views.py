@@ -22,7 +22,7 @@ def call(database, view: str) -> str:
 @pytest.mark.parametrize("view", ALL)
 def test_every_view_runs_and_has_rows(filled, view):
     rows = int(filled.query(f"SELECT count() FROM (SELECT * FROM {call(filled, view)})"))
-    if view not in ("v_aps", "v_station_last_minute"):  # these look at the present; the data are of a fixed day
+    if view not in ("v_aps", "v_station_last_minute", "v_control"):  # these look at the present; the data are of a fixed day
         assert rows > 0
 
 
