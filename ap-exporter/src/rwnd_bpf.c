@@ -329,7 +329,7 @@ static int open_backend(struct rwnd *r, const struct config_rwnd *c, char *err, 
 	}
 	return 0;
 fail:
-	snprintf(err, err_size, "rwnd with bpf: cannot %s: %s; it takes root and a kernel of 5.3 or later with CONFIG_NET_CLS_BPF (kmod-sched-bpf)", step,
+	snprintf(err, err_size, "rwnd with bpf: cannot %s: %s; it takes root and a kernel of 5.11 or later with CONFIG_NET_CLS_BPF (kmod-sched-bpf)", step,
 		 said[0] ? said : strerror(-ret));
 	if (b)
 		close_backend(r);
@@ -435,11 +435,11 @@ static void stats(struct rwnd *r, struct rwnd_stats *s)
 	sum_counters(b);
 	s->ready = b->n_attached > 0;
 	s->errors += b->attach_errors;
-	s->acks_seen = b->sum.n[RWND_BPF_SEEN];
 	s->acks_clamped = b->sum.n[RWND_BPF_CLAMPED];
-	s->acks_skipped = b->sum.n[RWND_BPF_FAILED];
-	for (unsigned i = RWND_BPF_BELOW; i <= RWND_BPF_OTHER_SCALE; i++)
+	s->acks_skipped = 0;
+	for (unsigned i = RWND_BPF_CLAMPED + 1; i <= RWND_BPF_OTHER_SCALE; i++)
 		s->acks_skipped += b->sum.n[i];
+	s->acks_seen = s->acks_clamped + s->acks_skipped;
 }
 
 static void json(struct rwnd *r, struct json *j)

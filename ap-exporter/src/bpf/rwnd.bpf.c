@@ -5,7 +5,7 @@
  * scales (RFC 7323, 2.2), so that without it an offer is no more than that; and a server's SYN opens a connection too.
  *
  * Both always end with TC_ACT_UNSPEC: whatever filters come after them still run. Nothing here reads kernel structures, only the packet
- * and __sk_buff, whose layout is the same in all kernels; so CO-RE and the kernel's BTF are not needed. Needs 5.3 or later (loops).
+ * and __sk_buff, whose layout is the same in all kernels; so CO-RE and the kernel's BTF are not needed. Needs 5.11 or later (loops, the coarse clock).
  *
  * The hardware's VLAN tag is not in the packet at this point and the kernel puts it back; tags in the packet are stepped over. */
 #include <linux/bpf.h>
@@ -50,6 +50,7 @@ enum {
 	MAX_EXTENSIONS = 4,
 	MAX_OPTIONS = 40, /* bytes of TCP options */
 	MAX_SCALE = 14,
+	COARSE_NS = 50000000,
 	HEADERS_BYTES = 192, /* as much as is made contiguous: Ethernet, 2 tags, IPv6 with some extensions, TCP with all options */
 };
 enum { OPTION_END, OPTION_NOP, OPTION_SCALE = 3 };
@@ -295,6 +296,16 @@ static __always_inline __u32 verify(struct rwnd_bpf_clamp *c, const struct rwnd_
 	return raw;
 }
 
+/* Has this time come? The coarse clock is cheap and late by up to a timer tick (10 ms and less); near the deadline the exact one decides. */
+static __always_inline bool over(__u64 deadline_ns)
+{
+	const __u64 coarse_ns = bpf_ktime_get_coarse_ns();
+
+	if (coarse_ns + COARSE_NS < deadline_ns)
+		return false;
+	return bpf_ktime_get_ns() >= deadline_ns;
+}
+
 SEC("tc")
 int rwnd_up(struct __sk_buff *skb)
 {
@@ -330,7 +341,6 @@ int rwnd_up(struct __sk_buff *skb)
 		count(RWND_BPF_NO_CLAMP);
 		return TC_ACT_UNSPEC;
 	}
-	count(RWND_BPF_SEEN);
 	raw = c->verdict & 0xffff;
 	if (!raw)
 		raw = verify(c, &flow, &why);
@@ -342,7 +352,7 @@ int rwnd_up(struct __sk_buff *skb)
 		count(RWND_BPF_BELOW);
 		return TC_ACT_UNSPEC;
 	}
-	if (bpf_ktime_get_ns() >= c->deadline_ns) {
+	if (over(c->deadline_ns)) {
 		count(RWND_BPF_EXPIRED);
 		return TC_ACT_UNSPEC;
 	}

@@ -30,10 +30,10 @@ struct rwnd_bpf_scale {
 	__u8 state, scale, unused[2];
 };
 
-/* One number a CPU each. The first three are of ACKs of flows that are clamped; what follows up to and with OTHER_SCALE is why such
- * an ACK was let through as it is; the rest is of other packets. */
+/* One number a CPU each. Those up to and with OTHER_SCALE are of ACKs of flows that are clamped, and all but the first why such an ACK
+ * was let through as it is; the rest is of other packets. */
 #define RWND_BPF_COUNTERS(X) \
-	X(SEEN, seen) X(CLAMPED, clamped) X(FAILED, failed) \
+	X(CLAMPED, clamped) X(FAILED, failed) \
 	X(BELOW, below) X(EXPIRED, expired) X(UNKNOWN_SCALE, unknown_scale) X(OTHER_SCALE, other_scale) \
 	X(NO_CLAMP, no_clamp) X(SYN, syn) X(RST, rst) X(NO_ACK, no_ack) X(FRAGMENT, fragment) X(HEADERS, headers) X(MALFORMED, malformed) \
 	X(BAD_OPTIONS, bad_options)
