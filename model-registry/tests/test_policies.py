@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 from oal_registry import cli
-from oal_registry.policy_folder import SHIPPED
 from oal_schema import bundle
 from oal_schema.policy import ENFORCE, SHADOW, defaults, make
+from oal_schema.policy_folder import SHIPPED
 from topics import released
 from waiting import until
 

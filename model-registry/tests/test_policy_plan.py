@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from oal_registry.errors import RegistryError
-from oal_registry.policy_folder import PolicyFolder
 from oal_registry.policy_plan import plan
 from oal_schema.policy import ENFORCE, OFF, PREDICT_ONLY, SHADOW, make
 from oal_schema.policy_file import Policies, PolicyFile
@@ -98,74 +96,3 @@ def test_a_sites_own_champion_is_no_variant_while_it_is_the_newer(slot):
     slot.put("fleet", 30, DEFAULT)
     assert slot.steps(of) == [("variant", "site/a", "acts")], "its APs have the fleet's by now"
     assert slot.steps(policies(fleet=DEFAULT)) == [], "and one that nobody has is not renewed"
-
-
-# --- the folder
-
-FLEET = "name: default\nversion: {}\napplies_to: fleet\nmode: shadow\ncontrol: {{alpha: {}}}\n"
-
-
-@pytest.fixture
-def folder(tmp_path):
-    (tmp_path / "default.yaml").write_text(FLEET.format(1, 1))
-    return PolicyFolder(tmp_path)
-
-
-def change(folder, version, alpha):
-    (folder.path / "default.yaml").write_text(FLEET.format(version, alpha))
-
-
-def test_a_change_is_taken_when_it_has_stood_for_a_look(folder):
-    assert not folder.usable
-    folder.look()
-    assert folder.usable and folder.of("fleet").version == 1
-    change(folder, 2, 2)
-    folder.look()
-    assert folder.of("fleet").version == 1, "it may be half written"
-    folder.look()
-    assert folder.of("fleet").version == 2 and folder.of("site/x").control["alpha"] == 2 and not folder.wrong
-
-
-def test_a_mistake_changes_nothing_and_is_said(folder):
-    folder.look()
-    (folder.path / "other.yaml").write_text("name: other\n")
-    folder.look()
-    folder.look()
-    assert "other.yaml:1: version is missing" in folder.wrong and folder.usable and folder.of("fleet").version == 1
-    (folder.path / "other.yaml").unlink()
-    folder.look()
-    folder.look()
-    assert not folder.wrong
-
-
-def test_a_changed_file_needs_a_new_version(folder):
-    folder.look()
-    change(folder, 1, 2)
-    folder.look()
-    folder.look()
-    assert "default.yaml: it changed, and its version is still 1" in folder.wrong and folder.of("fleet").control["alpha"] == 1
-    change(folder, 2, 2)
-    folder.look()
-    folder.look()
-    assert not folder.wrong and folder.of("fleet").control["alpha"] == 2
-    change(folder, 1, 1)  # taken back: what version 1 means is what it meant
-    folder.look()
-    folder.look()
-    assert not folder.wrong and folder.of("fleet").version == 1
-
-
-def test_a_version_that_a_bundle_in_force_has_means_what_it_says_there(folder):
-    folder.remember(make("default", 1, SHADOW, {"alpha": 0}))
-    folder.look()
-    assert not folder.usable and "still 1" in folder.wrong
-    change(folder, 2, 1)
-    folder.look()
-    folder.look()
-    assert folder.usable
-
-
-def test_the_service_does_not_start_on_a_folder_that_is_wrong(tmp_path):
-    with pytest.raises(RegistryError, match="no policy applies to the fleet"):
-        PolicyFolder(tmp_path)
-    with pytest.raises(RegistryError, match="no such folder"):
-        PolicyFolder(tmp_path / "none")

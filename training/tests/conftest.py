@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -56,10 +57,14 @@ class Trainer:
             settings[key] = {**settings[key], **value} if isinstance(value, dict) else value
         (folder / "online.yaml").write_text(yaml.safe_dump(settings))
         self.key = keys.make(folder / "sign.pem")
+        self.policies = folder / "policies"
+        self.policies.mkdir()
+        for path in (HERE.parents[1] / "deploy" / "policies").glob("*.yaml"):
+            shutil.copy(path, self.policies)
         kafka = {**platform.kafka.client("trainer"), "group.id": group, "session.timeout.ms": 6000}
         (folder / "config.yaml").write_text(yaml.safe_dump({
             "kafka": kafka, "mlflow": mlflow, "signing_key": str(folder / "sign.pem"), "state_dir": str(folder / "state"),
-            "listen": f"127.0.0.1:{self.port}", "settings": str(folder / "online.yaml")}))
+            "listen": f"127.0.0.1:{self.port}", "settings": str(folder / "online.yaml"), "policies": str(self.policies)}))
         self.process: subprocess.Popen | None = None
 
     def start(self) -> Trainer:

@@ -8,22 +8,24 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from oal_schema import bundle as oal_bundle
 from oal_schema import keys
 from oal_schema import release as oal_release
+from oal_schema.policy import ENFORCE, PREDICT_ONLY, make
 from oal_schema.tree import Tree
-from oal_training.online import programs, shipment
+from oal_training.online import programs, rows, shipment
 from oal_training.online.decision import Decision
 from oal_training.online.releases import Releases
 
 PROGRAM = next(iter(programs.known().values()))
 KEY = Ed25519PrivateKey.generate()
+POLICY = make("hall", 3, ENFORCE)
 LEAF = Tree(np.array([-1], np.int32), np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros(1, bool), np.zeros(1, np.uint8), np.zeros((1, 3), np.uint16),
             PROGRAM.feature_hash)
 
 
-def record(slot: str, scope: str, serial: int, pinned: bool = False, version: int = 1):
+def record(slot: str, scope: str, serial: int, pinned: bool = False, version: int = 1, **place):
     source = "online" if slot == "online" else "registry"
     payload = oal_bundle.encode(oal_bundle.Bundle(serial, scope, source, "m", version, [], PROGRAM.words, PROGRAM.decision_interval_us, LEAF))
     key, value = oal_release.record(slot, scope, oal_bundle.sign(payload, KEY), source=source, model="m", version=version, run_id="", created_us=serial,
-                                    feature_hash=PROGRAM.feature_hash, pinned=pinned)
+                                    feature_hash=PROGRAM.feature_hash, pinned=pinned, **place)
     return key.encode(), value, oal_bundle.bundle_hash(payload)
 
 
@@ -39,7 +41,7 @@ def in_force(releases: Releases) -> int | None:
     return found and found.bundle_id
 
 
-def test_the_greatest_serial_wins_and_others_releases_do_not_count():
+def test_the_greatest_rank_wins_and_others_releases_do_not_count():
     fleet, site, online = record("champion", "fleet", 10), record("champion", "site/s", 20), record("online", "ap/a", 30)
     others = [record("champion", "site/t", 90), record("online", "ap/b", 91), record("canary", "fleet", 92), record("challenger", "fleet", 93)]
     assert in_force(Releases()) is None
@@ -74,7 +76,41 @@ def test_a_shipment_is_newer_than_all_and_names_what_to_go_back_to():
     followed = following(fleet, online).followed("a", "s")
     recent = np.array([item.features for item in synthetic.items(50, features=len(PROGRAM.words))], np.int64)
     decision = Decision("a", "s", 4_000, True, "better", tree=LEAF, feature_hash=PROGRAM.feature_hash)
-    sent = shipment.make(decision, PROGRAM, followed, recent, KEY, "run")
+    sent = shipment.make(decision, PROGRAM, followed, recent, KEY, "run", POLICY)
     bundle, digest = oal_bundle.open_signed(oal_release.parse(sent.key, sent.value).signed, {keys.key_id(KEY): KEY.public_key()}, "a", "s")
     assert (sent.serial, sent.version, sent.key) == (5_001, 4, "online/ap/a"), "the clock of the trainer is behind, the serial is not"
     assert bundle.rollback_to == [online[2], fleet[2]] and digest == sent.hash and len(bundle.golden) >= 4
+    assert bundle.policy == sent.policy == POLICY and (rows.release(sent)["policy"], rows.release(sent)["policy_version"]) == ("hall", 3)
+
+
+def test_the_latest_tree_is_released_again_with_its_number_and_place():
+    fleet, online = record("champion", "fleet", 10), record("online", "ap/a", 5_000, version=3)
+    releases = following(fleet, online)
+    now = releases.followed("a", "s").in_force
+    assert now.rank == 5_000 and now.policy == PREDICT_ONLY
+    again = Decision("a", "s", 9_000, True, "policy", tree=now.tree, feature_hash=PROGRAM.feature_hash)
+    sent = shipment.make(again, PROGRAM, releases.followed("a", "s"), None, KEY, releases.run_id("a"), POLICY, now.rank)
+    release = oal_release.parse(sent.key, sent.value)
+    assert (release.serial, release.rank, release.version, release.reason) == (9_000, 5_000, 3, "policy")
+    releases.put(sent.key.encode(), sent.value)
+    assert releases.followed("a", "s").in_force.policy == POLICY and releases.followed("a", "s").version == 3
+    releases.put(*record("champion", "fleet", 7_000)[:2])
+    assert in_force(releases) != sent.bundle_id, "a champion that came after the tree, though before its policy"
+
+
+def test_a_champion_with_a_newer_policy_keeps_its_place():
+    online = record("online", "ap/a", 30)
+    again = record("champion", "fleet", 40, rank=10)
+    followed = following(again, online).followed("a", "s")
+    assert followed.in_force.bundle_id == oal_bundle.bundle_id(online[2]) and followed.serial == 40
+    assert following(again).followed("a", "s").in_force.promoted_us == 10, "nobody promoted it anew"
+
+
+def test_a_variant_stands_in_for_the_fleets_champion():
+    fleet = record("champion", "fleet", 10)
+    there = record("champion", "site/s", 20, rank=10, variant_of=fleet[2].hex())
+    newer = record("champion", "fleet", 30)
+    releases = following(fleet, there, newer)
+    assert in_force(releases) == oal_bundle.bundle_id(there[2])
+    other = releases.followed("a", "elsewhere").in_force
+    assert other.bundle_id == oal_bundle.bundle_id(newer[2]) and other.rank == 0

@@ -75,6 +75,38 @@ def test_a_tree_is_shipped_with_its_event_in_one_transaction(make_trainer, topic
     assert trainer.kill(signal.SIGTERM) == 0
 
 
+def test_trees_carry_the_policy_of_their_ap_and_are_released_again_when_it_changes(make_trainer, topics):
+    """No margin is small enough for a second tree here: what comes is the first once more."""
+    trainer = make_trainer(**{**QUICK, "ship": {**QUICK["ship"], "margin_onset_ap": 1.0, "drift_margin": 1.0}})
+    source = Ap(topics, seed=6)
+    first = source.until_release(trainer, 1)[0]
+    trusted = {keys.key_id(trainer.key): trainer.key.public_key()}
+    before = oal_bundle.open_signed(first.signed, trusted, source.name, "site-1")
+    assert (before[0].policy.name, before[0].policy.version, before[0].policy.mode_name) == ("default", 1, "shadow")
+
+    text = "name: one\nversion: {}\napplies_to: {}\nmode: enforce\ncontrol: {{target_us: 7000}}\n"
+    (trainer.policies / "one.yaml").write_text(text.format(1, "ap/somebody-else"))
+    (trainer.policies / "two.yaml").write_text(text.format(5, f"ap/{source.name}").replace("one", "two"))
+    again = source.until_release(trainer, 2)[1]
+    bundle, digest = oal_bundle.open_signed(again.signed, trusted, source.name, "site-1", before)
+    assert (bundle.policy.name, bundle.policy.version, bundle.policy.control["target_us"]) == ("two", 5, 7000)
+    assert (again.version, again.rank, again.reason) == (first.version, first.rank, "policy") and again.serial > first.serial
+    assert bundle.tree.apply(before[0].golden).tolist() == before[0].tree.apply(before[0].golden).tolist() and before[1] in bundle.rollback_to
+    number = oal_bundle.bundle_id(digest)
+    row, = until("its row", lambda: [r for r in topics.rows("release", source.name) if r["bundle"] == number])
+    assert (row["policy"], row["policy_version"], row["version"], row["nodes"]) == ("two", 5, first.version, bundle.tree.n_nodes)
+
+    (trainer.policies / "bad.yaml").write_text("name: bad\n")
+    until(trainer.log, lambda: source.send() and trainer.metric("oal_trainer_policies_wrong") == 1)
+    assert "bad.yaml:1: version is missing" in trainer.log()
+    seen = len(source.decisions())
+    until(trainer.log, lambda: source.send() and len(source.decisions()) > seen + 3)
+    assert len(topics.releases(source.name)) == 2 and trainer.metric("oal_trainer_renewals_total") == 1, "once, and nothing for a folder that is wrong"
+    (trainer.policies / "bad.yaml").unlink()
+    until(trainer.log, lambda: source.send() and trainer.metric("oal_trainer_policies_wrong") == 0)
+    assert trainer.kill(signal.SIGTERM) == 0
+
+
 def test_kill_9_and_restart_reads_the_window_again_and_goes_on(make_trainer, topics):
     trainer = make_trainer(**QUICK)
     source = Ap(topics, seed=1)

@@ -146,13 +146,14 @@ def _policy(options, top):
 
 
 def _policy_folder(top) -> Path:
-    from oal_registry.policy_folder import SHIPPED
+    from oal_schema.policy_folder import SHIPPED
     return Path(top.get("policies", str, str(SHIPPED)))
 
 
 def _policies(options) -> int:
+    from oal_schema.policy_folder import SHIPPED
+
     from oal_registry import config, policies_check
-    from oal_registry.policy_folder import SHIPPED
     top = config.Section(config.load(options.config), options.config) if options.config else None
     folder = options.folder or (_policy_folder(top) if top else SHIPPED)
     return policies_check.check(folder, top.get("kafka", dict) if top else None)

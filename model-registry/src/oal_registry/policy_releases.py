@@ -5,10 +5,10 @@ from __future__ import annotations
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from oal_schema import bundle
 from oal_schema.policy import Policy
+from oal_schema.policy_folder import PolicyFolder
 from oal_schema.release import Release
 
 from oal_registry import package
-from oal_registry.policy_folder import PolicyFolder
 from oal_registry.policy_plan import FLEET, Step, plan
 from oal_registry.releases import SLOTS, Releases
 from oal_registry.status import Status

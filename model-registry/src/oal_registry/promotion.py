@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from oal_schema import bundle
+from oal_schema.policy_folder import PolicyFolder
 from oal_schema.release import Release
 
 from oal_registry import package, wish
 from oal_registry.errors import NotPackagable
 from oal_registry.mlflow_client import Gone, MlflowRegistry
 from oal_registry.models import CompiledTree, CompiledWindow, Models
-from oal_registry.policy_folder import PolicyFolder
 from oal_registry.releases import SLOTS, Key, Releases
 from oal_registry.slot_memory import SlotMemory
 from oal_registry.status import Status

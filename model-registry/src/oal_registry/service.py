@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from oal_schema import keys
+from oal_schema.policy_file import PolicyError
+from oal_schema.policy_folder import SHIPPED, PolicyFolder
 
 from oal_registry import config, secret_files
 from oal_registry.errors import RegistryError
 from oal_registry.http_server import HttpServer
 from oal_registry.mlflow_client import MlflowRegistry, NotPermitted, Unreachable
 from oal_registry.models import Models
-from oal_registry.policy_folder import SHIPPED, PolicyFolder
 from oal_registry.policy_releases import PolicyReleases
 from oal_registry.promotion import Promotion
 from oal_registry.releases import Fenced, KafkaTrouble, Releases
@@ -97,7 +98,10 @@ class Service:
         self.registry = MlflowRegistry.of_section(settings.mlflow, settings.settings["mlflow_timeout_s"])
         names = (settings.settings["tree_model"], settings.settings["window_model"])
         self.releases = Releases(settings.kafka)
-        folder = PolicyFolder(settings.policies)
+        try:
+            folder = PolicyFolder(settings.policies)
+        except PolicyError as error:
+            raise RegistryError(f"policies: {error}") from None
         self.policies = PolicyReleases(self.releases, folder, key, status)
         self.promotion = Promotion(self.registry, Models(self.registry, *names), self.releases, key, SlotMemory(settings.state / "slots.json"),
                                    status, settings.settings["canary"], folder)

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from oal_schema.policy import Policy
 from oal_schema.tree import Tree
 
 from oal_training.online import decision as why
@@ -30,6 +31,8 @@ class InForce:
     tree: Tree | None
     pinned: bool = False
     promoted_us: int = 0  # when a person made it champion; 0 for an online tree
+    policy: Policy = Policy()
+    rank: int = 0  # of an online tree's release
 
 
 class Ap:

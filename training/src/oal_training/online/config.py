@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from oal_schema.policy_folder import SHIPPED
 
 from oal_training.errors import TrainingError
 from oal_training.online import settings as online_settings
@@ -21,7 +22,8 @@ class Mlflow:
 
 @dataclass(frozen=True)
 class Config:
-    """kafka: librdkafka options; mlflow None: nothing is logged there; listen: (host, port) of /healthz and /metrics."""
+    """kafka: librdkafka options; mlflow None: nothing is logged there; listen: (host, port) of /healthz and /metrics; policies: folder
+    of control policies (deploy/policies/README.md)."""
 
     kafka: dict[str, str]
     mlflow: Mlflow | None
@@ -29,6 +31,7 @@ class Config:
     state_dir: Path
     listen: tuple[str, int]
     settings: Settings
+    policies: Path
 
 
 def load(path: str) -> Config:
@@ -39,7 +42,7 @@ def load(path: str) -> Config:
         raise TrainingError(f"configuration {path} cannot be read: {error}") from None
     if not isinstance(data, dict):
         raise TrainingError(f"configuration {path}: not a mapping")
-    known = ("kafka", "mlflow", "signing_key", "state_dir", "listen", "settings")
+    known = ("kafka", "mlflow", "signing_key", "state_dir", "listen", "settings", "policies")
     if unknown := sorted(set(data) - set(known)):
         raise TrainingError(f"configuration {path}: {unknown[0]} is unknown; there are {', '.join(known)}")
     for name in ("kafka", "signing_key", "state_dir", "listen"):
@@ -57,4 +60,4 @@ def load(path: str) -> Config:
         except TypeError:
             raise TrainingError(f"configuration {path}: mlflow needs tracking_uri, user and password_file, or null") from None
     return Config({k: str(v) for k, v in data["kafka"].items()}, mlflow, data["signing_key"], Path(data["state_dir"]), (host, int(port)),
-                  online_settings.load(data.get("settings")))
+                  online_settings.load(data.get("settings")), Path(data.get("policies") or SHIPPED))

@@ -24,6 +24,7 @@ TOO_SOON = "too_soon"                          # after the last tree
 JUST_PROMOTED = "just_promoted"                # a person made the tree in force champion a moment ago
 # Reasons to ship.
 FIRST, BETTER, DRIFT = "first", "better", "drift"
+POLICY = "policy"                              # no new tree: the one in force, with the AP's policy of now
 
 
 @dataclass(frozen=True)

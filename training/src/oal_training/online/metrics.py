@@ -15,6 +15,8 @@ METRICS = {
     "oal_trainer_fit_cpu_seconds_total": ("counter", "CPU time of fits"),
     "oal_trainer_decisions_total": ("counter", "Decisions by action and reason"),
     "oal_trainer_ships_total": ("counter", "Trees released"),
+    "oal_trainer_renewals_total": ("counter", "Trees in force that were released again with another policy"),
+    "oal_trainer_policies_wrong": ("gauge", "1 while the folder of policies is not taken as it is; the log says why"),
     "oal_trainer_transactions_total": ("counter", "Kafka transactions by result"),
     "oal_trainer_releases_refused_total": ("counter", "Records of ap.bundles.v1 that could not be read"),
     "oal_trainer_aps": ("gauge", "APs with a window here"),

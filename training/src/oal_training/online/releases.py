@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from oal_schema import bundle as oal_bundle
 from oal_schema import release as oal_release
 from oal_schema.nodes import BundleError
+from oal_schema.policy import Policy
 from oal_schema.release import Release, ReleaseError
 
 from oal_training.online.ap import InForce
@@ -52,28 +53,38 @@ class Releases:
             self._versions[release.scope] = max(release.version, self._versions.get(release.scope, 0))
 
     def followed(self, ap_id: str, site: str) -> Followed:
-        """The champion of fleet, site or AP, or the AP's online tree: the greatest serial wins. A pinned champion rules out online trees."""
+        """The champion of fleet, site or AP, or the AP's online tree: the greatest rank wins. A pinned champion rules out online trees; a
+        variant stands in for the fleet's release."""
         own = f"ap/{ap_id}"
-        champions = [r for scope in ("fleet", f"site/{site}", own) if (r := self._by_key.get(f"champion/{scope}"))]
+        champions = [r for scope in (own, f"site/{site}", "fleet") if (r := self._by_key.get(f"champion/{scope}"))]
+        if any(r.variant_of for r in champions):
+            champions = [r for r in champions if r.scope != "fleet"]
         pinned = any(r.pinned for r in champions)
         online = self._by_key.get(f"online/{own}")
         others = [r for slot in ("canary", "challenger") for scope in ("fleet", f"site/{site}", own) if (r := self._by_key.get(f"{slot}/{scope}"))]
-        rivals = sorted(champions + ([online] if online and not pinned else []), key=lambda r: r.serial, reverse=True)
+        rivals = sorted(champions + ([online] if online and not pinned else []), key=lambda r: r.rank, reverse=True)
         everything = rivals + others + ([online] if online else [])
         hashes = list(dict.fromkeys(bytes.fromhex(r.hash) for r in everything))[:oal_bundle.MAX_ROLLBACK]
         return Followed(self._tree(rivals[0], pinned) if rivals else None, hashes, max((r.serial for r in everything), default=0),
                         self._versions.get(own, 0))
 
+    def run_id(self, ap_id: str) -> str:
+        """MLflow run of the AP's latest online tree, empty for none."""
+        online = self._by_key.get(f"online/ap/{ap_id}")
+        return online.run_id if online else ""
+
     def _tree(self, release: Release, pinned: bool) -> InForce:
         found = self._trees.get(release.hash)
         if found is None:
             try:
-                tree = oal_bundle.decode(oal_bundle.split_signed(release.signed)[0]).tree
+                held = oal_bundle.decode(oal_bundle.split_signed(release.signed)[0])
+                tree, policy = held.tree, held.policy or Policy()
             except BundleError:
                 self.refused += 1
-                tree = None
+                tree, policy = None, Policy()
             if len(self._trees) > 2 * len(self._by_key) + 64:
                 live = {r.hash for r in self._by_key.values()}
                 self._trees = {h: t for h, t in self._trees.items() if h in live}
-            found = self._trees[release.hash] = InForce(oal_bundle.bundle_id(bytes.fromhex(release.hash)), tree)
-        return InForce(found.bundle_id, found.tree, pinned, release.serial if release.slot == "champion" else 0)
+            found = self._trees[release.hash] = InForce(oal_bundle.bundle_id(bytes.fromhex(release.hash)), tree, policy=policy)
+        champion = release.slot == "champion"
+        return InForce(found.bundle_id, found.tree, pinned, release.rank if champion else 0, found.policy, 0 if champion else release.rank)

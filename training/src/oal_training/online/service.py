@@ -14,11 +14,14 @@ from pathlib import Path
 
 from confluent_kafka import KafkaException
 from oal_schema import keys
+from oal_schema.policy import PREDICT_ONLY, Policy
+from oal_schema.policy_file import PolicyError
+from oal_schema.policy_folder import PolicyFolder
 
 from oal_training.errors import TrainingError
 from oal_training.online import config as service_config
 from oal_training.online import programs, rows, shipment, tracking
-from oal_training.online.decision import Decision
+from oal_training.online.decision import POLICY, Decision
 from oal_training.online.inbox import Bundles, Items
 from oal_training.online.item import BadItem, parse
 from oal_training.online.metrics import Metrics, Page
@@ -82,6 +85,11 @@ class Service:
             self._key = keys.load(config.signing_key)
         except (OSError, ValueError) as error:
             raise TrainingError(f"signing_key: {error}") from None
+        try:
+            self._policies = PolicyFolder(config.policies)
+        except PolicyError as error:
+            raise TrainingError(f"policies: {error}") from None
+        self._policies_wrong = ""
         self._programs = programs.known()
         self._trainer = OnlineTrainer(config.settings, {h: len(p.words) for h, p in self._programs.items()})
         self._releases = Releases()
@@ -159,6 +167,7 @@ class Service:
                 self._metrics.set("oal_trainer_tick_seconds", time.monotonic() - now)
             if now - committed >= COMMIT_S:
                 committed = now
+                self._look_at_policies()
                 self._commit_offsets()
                 self._measure()
             if now - forget >= FORGET_EVERY_S:
@@ -214,17 +223,18 @@ class Service:
     def _settle(self, decided: list[Decision]) -> None:
         """Write decisions and shipments in one transaction; they take effect when it is committed."""
         shipments = {d.ap_id: self._shipment(d) for d in decided if d.shipped}
+        renewals = [r for d in decided if not d.shipped and (r := self._renewal(d))]
         for decision in decided:
             if decision.tree is not None:
                 self._metrics.add("oal_trainer_fits_total")
                 self._metrics.add("oal_trainer_fit_cpu_seconds_total", decision.fit_us / 1e6)
         events = [*rows.records("tree_decision", (rows.tree_decision(d, self.name, shipments.get(d.ap_id)) for d in decided)),
-                  *rows.records("release", (rows.release(s) for s in shipments.values()))]
+                  *rows.records("release", (rows.release(s) for s in (*shipments.values(), *renewals)))]
         if not self._items.still_mine():
             log(f"{len(decided)} decisions came too late to be sure that the APs are still this trainer's; they are made anew")
             return
         try:
-            done = self._outbox.commit([(s.key, s.value) for s in shipments.values()], events)
+            done = self._outbox.commit([(s.key, s.value) for s in (*shipments.values(), *renewals)], events)
         except KafkaException as error:
             raise Fenced(error.args[0].str()) from None
         self._metrics.add("oal_trainer_transactions_total", result="committed" if done else "aborted")
@@ -233,11 +243,39 @@ class Service:
             return
         for decision in decided:
             self._took_effect(decision, shipments.get(decision.ap_id))
+        for sent in renewals:
+            self._releases.put(sent.key.encode(), sent.value)
+            self._metrics.add("oal_trainer_renewals_total")
+            log(f"{sent.decision.ap_id}: tree {sent.version} released again, policy {sent.policy.name}/{sent.policy.version} ({sent.policy.mode_name})")
+
+    def _look_at_policies(self) -> None:
+        self._policies.look()
+        if self._policies.wrong != self._policies_wrong:
+            self._policies_wrong = self._policies.wrong
+            log(f"policies: {self._config.policies} is not taken: {self._policies_wrong}" if self._policies_wrong else "policies: well again")
+        self._metrics.set("oal_trainer_policies_wrong", float(bool(self._policies_wrong)))
+
+    def _policy(self, decision: Decision) -> Policy:
+        return self._policies.policies.of_ap(decision.ap_id, decision.site) or PREDICT_ONLY
+
+    def _renewal(self, decision: Decision) -> Shipment | None:
+        """The AP's online tree in force once more, when its policy is no longer the AP's."""
+        now, policy = self._trainer.ap(decision.ap_id).in_force, self._policy(decision)
+        if now is None or not now.rank or now.tree is None or (now.policy.name, now.policy.version) == (policy.name, policy.version):
+            return None
+        program = self._programs.get(now.tree.feature_hash)
+        if program is None:
+            return None
+        again = Decision(decision.ap_id, decision.site, decision.ts_us, True, POLICY, feature_hash=now.tree.feature_hash, tree=now.tree)
+        followed = self._releases.followed(decision.ap_id, decision.site)
+        recent = self._trainer.ap(decision.ap_id).window.values[-GOLDEN_ROWS:] if decision.feature_hash == now.tree.feature_hash else None
+        return shipment.make(again, program, followed, recent, self._key, self._releases.run_id(decision.ap_id), policy, now.rank)
 
     def _shipment(self, decision: Decision) -> Shipment:
         ap = self._trainer.ap(decision.ap_id)
         return shipment.make(decision, self._programs[decision.feature_hash], self._releases.followed(decision.ap_id, decision.site),
-                             ap.window.values[-GOLDEN_ROWS:], self._key, self._tracking.run_id(decision.ap_id) if self._tracking else "")
+                             ap.window.values[-GOLDEN_ROWS:], self._key, self._tracking.run_id(decision.ap_id) if self._tracking else "",
+                             self._policy(decision))
 
     def _took_effect(self, decision: Decision, sent: Shipment | None) -> None:
         self._metrics.add("oal_trainer_decisions_total", action="shipped" if sent else "held", reason=decision.reason)

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from oal_schema.policy import Policy
-from oal_schema.policy_file import Policies, PolicyError, load
-
-from oal_registry.errors import RegistryError
+from .policy import Policy
+from .policy_file import Policies, PolicyError, load
 
 SHIPPED = Path(__file__).resolve().parents[3] / "deploy" / "policies"
 
 
 class PolicyFolder:
-    """`policies` is what counts, once `usable`; `wrong` says why the folder is not taken as it is now, or is empty."""
+    """PolicyError when it is wrong from the start. `policies` is what counts, once `usable`; `wrong` says why the folder is not taken as it is now, or is empty."""
 
     def __init__(self, path: Path):
         self.path = path
         self.wrong, self.usable = "", False
         self._known: dict[tuple[str, int], Policy] = {}  # by name and version: of bundles in force and of files taken
         self._seen = self._taken = self._state()
-        try:
-            self.policies = load(path)
-        except PolicyError as error:
-            raise RegistryError(f"policies: {error}") from None
+        self.policies = load(path)
 
     def of(self, scope: str) -> Policy:
         """The policy of bundles that are released for this scope."""
