@@ -48,6 +48,8 @@ static void answer(struct agent *a, struct http_request *r, const struct http_an
 
 	if (r == ap->poll)
 		agent_ap_answer(ap, got, now_us);
+	else if (r == ap->neighbours.request)
+		agent_ap_neighbours(ap, got, now_us);
 	else
 		agent_ap_reported(ap, got, now_us);
 }
@@ -123,6 +125,11 @@ static void add_view(struct agent *a, const struct agent_ap *ap, struct agent_vi
 	SUM(reports.delivered);
 	SUM(reports.errors);
 	SUM(reports.dropped);
+	SUM(neighbours.asked);
+	SUM(neighbours.told);
+	SUM(neighbours.unchanged);
+	SUM(neighbours.errors);
+	SUM(neighbours.refused);
 	for (unsigned i = 0; i < OAL_N_BUNDLE_REASONS; i++)
 		SUM(counts.rejects[i]);
 #undef SUM
@@ -296,7 +303,12 @@ size_t agent_json(struct agent *a, char *buf, size_t size)
 	json_count(&t, "decisions", decided.decisions);
 	json_count(&t, "undecided", decided.undecided);
 	json_count(&t, "eval_max_ns", decided.eval_max_ns);
-	json_add(&t, ", \"rejects\": {");
+	json_add(&t, ", \"neighbours\": {\"asked\": %u", sum.neighbours.asked);
+	json_count(&t, "told", sum.neighbours.told);
+	json_count(&t, "unchanged", sum.neighbours.unchanged);
+	json_count(&t, "errors", sum.neighbours.errors);
+	json_count(&t, "refused", sum.neighbours.refused);
+	json_add(&t, "}, \"rejects\": {");
 	for (unsigned i = OAL_BUNDLE_REASON_NONE + 1; i < OAL_N_BUNDLE_REASONS; i++)
 		json_add(&t, "%s\"%s\": %u", i > 1 ? ", " : "", bundle_reason_name((enum oal_bundle_reason)i), sum.counts.rejects[i]);
 	json_add(&t, "}, \"aps\": [");

@@ -524,7 +524,9 @@ uint64_t agent_ap_run(struct agent_ap *ap, uint64_t now_us)
 	next_us = sooner(next_us, report_run(&ap->report, ap->boot_id, now_us));
 	next_us = sooner(next_us, save_control(ap, now_us));
 	next_us = sooner(next_us, run_save(ap, now_us));
+	next_us = sooner(next_us, agent_neighbours_run(&ap->neighbours, now_us));
 	ap->view.reports = ap->report.counts;
+	ap->view.neighbours = ap->neighbours.counts;
 	pthread_mutex_lock(&ap->shared->lock);
 	ap->shown = ap->view;
 	pthread_mutex_unlock(&ap->shared->lock);
@@ -543,6 +545,15 @@ void agent_ap_reported(struct agent_ap *ap, const struct http_answer *a, uint64_
 		note_error(ap, "a report could not be delivered: %.180s", a->error);
 }
 
+void agent_ap_neighbours(struct agent_ap *ap, const struct http_answer *a, uint64_t now_us)
+{
+	const uint64_t wait_us = backoff_us(ap->shared, ap->neighbours.failures + 1), asked_us = a->retry_after_s * SECOND_US;
+	char why[sizeof ap->view.last_error];
+
+	if (agent_neighbours_answer(&ap->neighbours, a, now_us + (asked_us > wait_us ? asked_us : wait_us), now_us, why, sizeof why))
+		note_error(ap, "%s", why);
+}
+
 void agent_ap_run_last(struct agent_ap *ap, uint64_t now_us)
 {
 	see_in_force(ap);
@@ -554,6 +565,7 @@ void agent_ap_run_last(struct agent_ap *ap, uint64_t now_us)
 void agent_ap_schedule(struct agent_ap *ap, uint64_t now_us)
 {
 	ap->poll_at_us = now_us + random_below(ap->shared, FIRST_POLL_US);
+	ap->neighbours.at_us = ap->poll_at_us + random_below(ap->shared, FIRST_POLL_US);
 }
 
 /* --- begin and end */
@@ -575,7 +587,7 @@ static int open_requests(struct agent_ap *ap, char *err, size_t err_size)
 {
 	const char *base = ap->shared->config->url;
 	int len = (int)strlen(base);
-	char url[1024];
+	char url[AGENT_URL];
 
 	while (len && base[len - 1] == '/')
 		len--;
@@ -584,6 +596,13 @@ static int open_requests(struct agent_ap *ap, char *err, size_t err_size)
 	ap->poll = http_request_new(ap->shared->http, url, &ap->identity, ap, HTTP_MAX_BODY, err, err_size);
 	snprintf(url, sizeof url, "%.*s/v1/aps/%s/status", len, base, ap->ap_id);
 	ap->report.request = ap->poll ? http_request_new(ap->shared->http, url, &ap->identity, ap, HTTP_MAX_BODY, err, err_size) : NULL;
+	if (ap->report.request && ap->shared->config->neighbours_s && ap->shared->site[0]) {
+		snprintf(ap->neighbours_url, sizeof ap->neighbours_url, "%.*s/v1/aps/%s/neighbours", len, base, ap->ap_id);
+		ap->neighbours = (struct agent_neighbours){.url = ap->neighbours_url, .ap_id = ap->ap_id, .site = ap->shared->site,
+							   .every_us = ap->shared->config->neighbours_s * SECOND_US, .neighbours = inference_neighbours(ap->inference)};
+		ap->neighbours.request = http_request_new(ap->shared->http, ap->neighbours_url, &ap->identity, ap, NEIGHBOUR_LIST_BYTES, err, err_size);
+		return ap->neighbours.request ? 0 : -ENOMEM;
+	}
 	return ap->report.request ? 0 : -ENOMEM;
 }
 
@@ -630,7 +649,8 @@ void agent_ap_close_requests(struct agent_ap *ap)
 {
 	http_request_free(ap->poll);
 	http_request_free(ap->report.request);
-	ap->poll = ap->report.request = NULL;
+	http_request_free(ap->neighbours.request);
+	ap->poll = ap->report.request = ap->neighbours.request = NULL;
 }
 
 void agent_ap_free(struct agent_ap *ap)

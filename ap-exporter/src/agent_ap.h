@@ -4,6 +4,7 @@
 #define OAL_AGENT_AP_H
 
 #include "agent_http.h"
+#include "agent_neighbours.h"
 #include "agent_report.h"
 #include "config.h"
 #include "inference.h"
@@ -12,6 +13,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+enum { AGENT_URL = 512 };
 
 /* What all APs share. */
 struct agent_shared {
@@ -35,6 +38,7 @@ struct agent_counts {
 struct agent_view {
 	struct agent_counts counts;
 	struct report_counts reports;
+	struct neighbour_counts neighbours;
 	char waiting[65]; /* hash of the bundle that waits for its time; empty: none */
 	int64_t waiting_until_us; /* realtime */
 	char last_error[256];
@@ -67,6 +71,9 @@ struct agent_ap {
 
 	struct report report;
 
+	struct agent_neighbours neighbours;
+	char neighbours_url[AGENT_URL];
+
 	/* Flash. */
 	bool unsaved, control_unsaved;
 	uint64_t saved_us; /* 0: never in this life */
@@ -92,6 +99,8 @@ uint64_t agent_ap_run(struct agent_ap *, uint64_t now_us);
 void agent_ap_answer(struct agent_ap *, const struct http_answer *, uint64_t now_us);
 /* Its report was answered. */
 void agent_ap_reported(struct agent_ap *, const struct http_answer *, uint64_t now_us);
+/* Its question about neighbours was answered. */
+void agent_ap_neighbours(struct agent_ap *, const struct http_answer *, uint64_t now_us);
 /* The thread ends: what is in force goes to flash. */
 void agent_ap_run_last(struct agent_ap *, uint64_t now_us);
 /* Writes to flash what is in force and not there yet. */

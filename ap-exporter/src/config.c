@@ -115,6 +115,7 @@ static const struct option agent_options[] = {
 	N(agent, wait_s, 60, 1, 300, "s that a request for news waits at the service"),
 	N(agent, store_interval_s, 60, 0, 86400, "s between writes of a changed bundle to flash, at least"),
 	N(agent, retry_max_s, 60, 1, 3600, "s between attempts while the service fails, at most; it begins with half a second"),
+	N(agent, neighbours_s, 5, 0, 3600, "s between questions about the other APs on a radio's channel; 0: it does not ask"),
 };
 static const struct option rwnd_options[] = {
 	ENABLED(rwnd),

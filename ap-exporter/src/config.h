@@ -78,7 +78,7 @@ struct config_kafka {
 struct config_agent {
 	bool enabled;
 	char url[CONFIG_FILE], ca[CONFIG_FILE], cert[CONFIG_FILE], key[CONFIG_FILE], trusted_keys[CONFIG_FILE], state_dir[CONFIG_FILE];
-	uint32_t wait_s, store_interval_s, retry_max_s;
+	uint32_t wait_s, store_interval_s, retry_max_s, neighbours_s;
 };
 
 /* What the AP may do with receive windows, and how. */

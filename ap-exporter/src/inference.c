@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "feature.h"
+#include "neighbours.h"
 
 enum {
 	STATUS_ROOM = 16, /* rows on their way to the tick thread; a power of two */
@@ -39,6 +40,7 @@ struct inference {
 	struct retired retired[RETIRED_ROOM];
 	atomic_uint retired_in, retired_out;
 	struct agent_flags flags;
+	struct neighbours neighbours;
 };
 
 int candidate_features_new(struct candidate_features **out, const struct pipeline *p, const struct oal_feature_program *program)
@@ -87,6 +89,7 @@ struct inference *inference_new(struct pipeline *p, uint64_t (*now_ns)(void), vo
 	f->now_ns = now_ns;
 	f->wake = wake;
 	f->ctx = ctx;
+	neighbours_init(&f->neighbours);
 	return f;
 }
 
@@ -179,6 +182,8 @@ static void put_status(struct inference *f)
 void inference_tick(struct inference *f)
 {
 	put_status(f);
+	if (neighbours_tick(&f->neighbours, f->pipeline, f->now_ns))
+		f->wake(f->ctx);
 	if (!can_retire(f))
 		return; /* the agent's thread is behind */
 	follow_program(f);
@@ -282,6 +287,11 @@ const struct pipeline *inference_pipeline(const struct inference *f)
 struct agent_flags *inference_flags(struct inference *f)
 {
 	return &f->flags;
+}
+
+struct neighbours *inference_neighbours(struct inference *f)
+{
+	return &f->neighbours;
 }
 
 void inference_offer(struct inference *f, struct candidate *c)

@@ -1125,6 +1125,24 @@ bool pipeline_station_active(const struct pipeline *p, uint64_t mac, uint64_t si
 	return stations_active(&p->stations, mac, since_us);
 }
 
+unsigned pipeline_frequencies(const struct pipeline *p, uint16_t *mhz, unsigned most)
+{
+	const struct dedup *d = &p->dedup[OAL_CHANNEL];
+	unsigned n = 0, i, k;
+
+	for (i = 0; i < d->max && n < most; i++) {
+		const struct oal_channel_row *row = dedup_known(d, i);
+
+		if (d->entities[i].state != DEDUP_LIVE)
+			continue;
+		for (k = 0; k < n && mhz[k] != row->frequency_mhz; k++)
+			;
+		if (k == n)
+			mhz[n++] = row->frequency_mhz;
+	}
+	return n;
+}
+
 void pipeline_flows_end(struct pipeline *p)
 {
 	unsigned i;

@@ -148,6 +148,9 @@ const struct oal_flow_row *pipeline_flow_row(const struct pipeline *, uint16_t f
 unsigned pipeline_places(const struct pipeline *, enum oal_table_id);
 const void *pipeline_known(const struct pipeline *, enum oal_table_id, unsigned place);
 
+/* Channels of the AP's radios now, MHz, each once, in the order in which they came; returns how many, at most `most`. */
+unsigned pipeline_frequencies(const struct pipeline *, uint16_t *mhz, unsigned most);
+
 /* News for the headers: ring drops and interrupted dumps since the last call, state of the clock now. */
 void pipeline_account(struct pipeline *, uint32_t ring_drops, uint32_t dumps_interrupted, uint8_t clock_state,
                       uint32_t clock_error_us);
