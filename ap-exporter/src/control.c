@@ -9,16 +9,20 @@
 enum {
 	MOST = 4096,
 	UNIT = 1000, /* gains and shares of time are in permille */
-	RATE_TAU_US = 120000, /* of smoothed rates: longer than the time in which Wi-Fi serves everybody once */
+	QUEUE_TAU_US = 400000, /* of what says how long the queue is: several times that in which Wi-Fi serves everybody once */
+	RATE_TAU_US = 1000000, /* of rates that are shared out */
 	AIR_TAU_US = 500000, /* of shares of air and costs of stations */
 	BASE_US = 20000000, /* a smallest round trip is remembered for one to two of these */
 	MAX_RTT_US = 2000000,
 	MAX_STEP_US = 1000000, /* a longer pause restarts what is smoothed */
-	MIN_GAIN = 300, MAX_GAIN = 4000,
+	EXCEEDS_PERMILLE = 1300,
 	BINDS_PERMILLE = 800, /* a window binds if so much of it is under way */
-	IDLE_PERMILLE = 300, /* the guard's: the queue was empty for so much of the time */
+	IDLE_DIVISOR = 4, /* a backlog below this part of the target is none */
+	DOUBTFUL = 3, /* times as much throughput must be lost where it is doubtful that clamps are why */
+	IDLE_PERMILLE = 500, /* the guard's: the queue was empty for so much of the time */
 	MIN_SHARE_PERMILLE = 100, /* of the air: below, the airtime figure says little */
 	RENEW = 3, /* a clamp is renewed three times in its time to live */
+	MAX_WINDOW = 1 << 30, /* the largest that TCP can announce (RFC 7323) */
 	SET_DIVISOR = 16, TELL_DIVISOR = 8, /* a window that moved by a 16th is set, by an eighth told */
 	MAX_BACKOFF_SHIFT = 6,
 };
@@ -34,10 +38,10 @@ struct flow_state {
 	uint64_t step; /* number of the step that last saw it */
 	uint64_t delivered_bytes, first_us;
 	uint64_t first_delivered_bytes;
-	uint32_t rate_kbps, unacked_bytes; /* smoothed */
+	uint32_t rate_kbps, recent_kbps, unacked_bytes; /* smoothed: over RATE_TAU_US; the others over QUEUE_TAU_US */
 	uint32_t queue_us;
-	uint32_t gain_permille;
 	uint32_t window_bytes, told_bytes; /* set, and last told; 0: not clamped */
+	uint64_t exact_bytes; /* what the law says, of which window_bytes is the last that was set */
 	uint64_t set_us, mac;
 	uint16_t place;
 };
@@ -48,7 +52,6 @@ struct station_state {
 	uint32_t airtime_permille; /* share of the air, smoothed, in permille·16 */
 	uint32_t rate_kbps; /* sum of its flows' */
 	uint32_t backlog_bytes;
-	struct smallest base_down; /* of its flows: one that begins in a queue never saw the smallest round trip */
 };
 
 /* A flow of this step. */
@@ -56,13 +59,15 @@ struct active {
 	const struct control_flow *in;
 	struct flow_state *s;
 	uint32_t base_us, cwnd_bytes;
-	bool eligible, binds;
+	bool eligible, binds, exceeds; /* exceeds: what is under way is more than the window; the clamp has yet to take effect */
+	uint32_t flight_bytes;
 };
 
 struct control {
 	struct oal_policy policy;
 	unsigned max_flows, max_stations;
 	uint64_t t_us, step;
+	struct smallest base_down; /* of all flows: one that begins in a queue never saw the smallest round trip on the air */
 	/* Capacity: of the last step that had a queue. In cost units, and plain. */
 	uint64_t capacity_us;
 	uint32_t capacity_cost_kbps, capacity_kbps, rate_kbps, queue_us, target_us, share_permille;
@@ -217,20 +222,20 @@ static struct flow_state *see_flow(struct control *c, const struct control_flow 
 	struct flow_state *s = &c->flows[f->place];
 
 	if (s->id != f->id || f->delivered_bytes < s->delivered_bytes) {
-		*s = (struct flow_state){ .id = f->id, .place = f->place, .first_us = t_us, .first_delivered_bytes = f->delivered_bytes, .gain_permille = UNIT };
+		*s = (struct flow_state){ .id = f->id, .place = f->place, .first_us = t_us, .first_delivered_bytes = f->delivered_bytes };
 	} else if (dt_us) {
-		const uint64_t age_us = t_us - s->first_us, tau_us = age_us < RATE_TAU_US ? age_us : RATE_TAU_US;
+		const uint64_t age_us = t_us - s->first_us, rate_tau_us = age_us < RATE_TAU_US ? age_us : RATE_TAU_US;
+		const uint64_t queue_tau_us = age_us < QUEUE_TAU_US ? age_us : QUEUE_TAU_US, kbps = (f->delivered_bytes - s->delivered_bytes) * 8000 / dt_us;
 
-		s->rate_kbps = smooth(s->rate_kbps, (f->delivered_bytes - s->delivered_bytes) * 8000 / dt_us, dt_us, tau_us);
-		s->unacked_bytes = smooth(s->unacked_bytes, f->unacked_bytes, dt_us, tau_us);
+		s->rate_kbps = smooth(s->rate_kbps, kbps, dt_us, rate_tau_us);
+		s->recent_kbps = smooth(s->recent_kbps, kbps, dt_us, queue_tau_us);
+		s->unacked_bytes = smooth(s->unacked_bytes, f->unacked_bytes, dt_us, queue_tau_us);
 	}
 	s->delivered_bytes = f->delivered_bytes;
 	s->step = c->step;
 	s->mac = mac;
 	return s;
 }
-
-static const struct smallest no_base;
 
 static struct station_state *station_of(struct control *c, const struct control_input *in, uint16_t index)
 {
@@ -248,13 +253,9 @@ static unsigned see_flows(struct control *c, const struct control_input *in, uin
 
 		a->in = &in->flows[i];
 		a->s = see_flow(c, a->in, k ? k->mac : 0, in->t_us, dt_us);
-		if (k) {
-			smallest_add(&k->base_down, a->in->rtt_down_us, in->t_us);
-			/* Little's law knows it sooner than a smoothed round trip does. */
-			if (a->s->rate_kbps >= c->policy.min_flow_kbps && in->t_us - a->s->first_us > RATE_TAU_US)
-				smallest_add(&k->base_down, time_of(a->s->unacked_bytes, a->s->rate_kbps), in->t_us);
+		if (k)
 			k->rate_kbps += a->s->rate_kbps;
-		}
+		smallest_add(&c->base_down, a->in->rtt_down_us, in->t_us);
 		c->rate_kbps += a->s->rate_kbps;
 		if (a->s->rate_kbps || a->s->window_bytes)
 			n++;
@@ -265,7 +266,7 @@ static unsigned see_flows(struct control *c, const struct control_input *in, uin
 /* Time that a flow's data stands in queues of the AP. */
 static uint32_t queue_of(const struct control *c, const struct control_input *in, const struct active *a, const struct station_state *k)
 {
-	const uint32_t rtt_us = time_of(a->s->unacked_bytes, a->s->rate_kbps), base_us = smallest_of(k ? &k->base_down : &no_base);
+	const uint32_t rtt_us = time_of(a->s->unacked_bytes, a->s->recent_kbps), base_us = smallest_of(&c->base_down);
 	const uint32_t by_rtt_us = rtt_us > base_us ? rtt_us - base_us : 0;
 	const uint32_t own_us = k ? time_of(k->backlog_bytes, k->rate_kbps) : 0, shared_us = time_of(in->backlog_bytes, c->rate_kbps);
 	const uint32_t seen_us = own_us > shared_us ? own_us : shared_us;
@@ -273,7 +274,7 @@ static uint32_t queue_of(const struct control *c, const struct control_input *in
 	return seen_us > by_rtt_us ? seen_us : by_rtt_us;
 }
 
-static void see_queues(struct control *c, const struct control_input *in, unsigned n)
+static void see_queues(struct control *c, const struct control_input *in, unsigned n, uint64_t dt_us)
 {
 	uint64_t weighted = 0, weight = 0, backlog = in->backlog_bytes;
 	unsigned i;
@@ -283,18 +284,19 @@ static void see_queues(struct control *c, const struct control_input *in, unsign
 		const struct station_state *k = station_of(c, in, a->in->station);
 
 		a->s->queue_us = a->s->rate_kbps ? queue_of(c, in, a, k) : 0;
-		a->base_us = smallest_of(k ? &k->base_down : &no_base) + a->in->rtt_up_us;
+		a->base_us = smallest_of(&c->base_down) + a->in->rtt_up_us;
 		a->eligible = a->in->can_clamp && a->base_us && a->s->rate_kbps >= c->policy.min_flow_kbps &&
 			      a->in->delivered_bytes >= c->policy.min_flow_bytes;
-		a->binds = a->s->window_bytes && (uint64_t)(a->s->unacked_bytes + bytes_of(a->s->rate_kbps, a->in->rtt_up_us)) * UNIT >=
-							 (uint64_t)a->s->window_bytes * BINDS_PERMILLE;
+		a->flight_bytes = a->s->unacked_bytes + bytes_of(a->s->recent_kbps, a->in->rtt_up_us);
+		a->binds = a->s->window_bytes && (uint64_t)a->flight_bytes * UNIT >= (uint64_t)a->s->window_bytes * BINDS_PERMILLE;
+		a->exceeds = a->binds && (uint64_t)a->flight_bytes * UNIT >= (uint64_t)a->s->window_bytes * EXCEEDS_PERMILLE;
 		weighted += (uint64_t)a->s->queue_us * a->s->rate_kbps;
 		weight += a->s->rate_kbps;
 	}
 	c->queue_us = weight ? (uint32_t)(weighted / weight) : 0;
 	for (i = 0; i < in->n_stations; i++)
 		backlog += in->stations[i].backlog_bytes;
-	c->backlog_us = time_of(backlog, c->rate_kbps);
+	c->backlog_us = smooth(c->backlog_us, time_of(backlog, c->rate_kbps), dt_us, QUEUE_TAU_US);
 }
 
 /* The queue that windows leave: enough for each station to have data when its turn comes. */
@@ -433,19 +435,7 @@ static bool moved(uint32_t from, uint32_t to, uint32_t divisor)
 	return (from > to ? from - to : to - from) > from / divisor;
 }
 
-static void adapt_gain(const struct control *c, const struct active *a, uint64_t dt_us)
-{
-	const int64_t target = c->target_us, error = target - (int64_t)a->s->queue_us;
-	const int64_t bounded = error > target ? target : error < -target ? -target : error, rtt_us = a->base_us + a->s->queue_us;
-	const int64_t step = (int64_t)a->s->gain_permille * c->policy.probe_permille * bounded / (target * UNIT) * (int64_t)dt_us / (rtt_us > (int64_t)dt_us ? rtt_us : (int64_t)dt_us);
-	const int64_t gain = (int64_t)a->s->gain_permille + step;
-
-	if (error > 0 && !a->binds) /* it is not the window that keeps the queue short */
-		return;
-	a->s->gain_permille = gain < MIN_GAIN ? MIN_GAIN : gain > MAX_GAIN ? MAX_GAIN : (uint32_t)gain;
-}
-
-/* What the sender needs for its present rate and the queue that is wanted. */
+/* What the sender needs for its rate and the queue that is wanted. */
 static uint32_t wanted_cwnd(const struct control *c, const struct active *a)
 {
 	const uint32_t excess_us = a->s->queue_us > c->target_us ? a->s->queue_us - c->target_us : 0;
@@ -453,7 +443,31 @@ static uint32_t wanted_cwnd(const struct control *c, const struct active *a)
 
 	if (c->policy.window_model && a->in->model_cwnd_bytes)
 		return a->in->model_cwnd_bytes > excess ? a->in->model_cwnd_bytes - excess : 0;
-	return (uint32_t)((uint64_t)bytes_of(a->s->rate_kbps, (uint64_t)a->base_us + c->target_us) * a->s->gain_permille / UNIT);
+	return bytes_of(a->s->rate_kbps, (uint64_t)a->base_us + c->target_us);
+}
+
+/* (to - from) / unit in permille, at most the whole either way. */
+static int64_t error_permille(int64_t from, int64_t to, int64_t unit)
+{
+	const int64_t e = unit ? (to - from) * UNIT / unit : 0;
+
+	return e > UNIT ? UNIT : e < -UNIT ? -UNIT : e;
+}
+
+/* A window in force follows the queue, and drifts towards the flow's share. */
+static uint64_t next_window(const struct control *c, const struct active *a, uint32_t share_kbps, uint64_t dt_us)
+{
+	const int64_t rtt_us = (int64_t)a->base_us + a->s->queue_us, dt = (int64_t)dt_us < rtt_us ? (int64_t)dt_us : rtt_us;
+	int64_t error = error_permille(a->s->queue_us, c->target_us, c->target_us);
+
+	/* It is not the window that keeps the queue short; or the window has yet to shorten it. */
+	if ((error > 0 && !a->binds) || (error < 0 && a->exceeds))
+		error = 0;
+	/* Wi-Fi's own unrest moves little, a queue that is off by all of it much; and an empty one is not unrest. */
+	if (error < 0 || c->backlog_us > c->target_us / IDLE_DIVISOR)
+		error = error * (error < 0 ? -error : error) / UNIT;
+	error += error_permille(a->s->rate_kbps, share_kbps, a->s->rate_kbps) ;
+	return (uint64_t)((int64_t)a->s->exact_bytes + (int64_t)a->s->exact_bytes * c->policy.probe_permille / UNIT * error / UNIT * dt / rtt_us);
 }
 
 static void clamp(struct control *c, const struct active *a, uint32_t share_kbps, uint64_t t_us, uint64_t dt_us)
@@ -464,14 +478,16 @@ static void clamp(struct control *c, const struct active *a, uint32_t share_kbps
 	uint64_t window;
 	uint32_t cwnd;
 
-	if (s->window_bytes)
-		adapt_gain(c, a, dt_us);
 	cwnd = wanted_cwnd(c, a);
-	window = s->rate_kbps ? (uint64_t)cwnd * share_kbps / s->rate_kbps : 0;
+	if (s->window_bytes)
+		window = next_window(c, a, share_kbps, dt_us);
+	else
+		window = s->rate_kbps ? (uint64_t)cwnd * share_kbps / s->rate_kbps : 0;
 	if (window < floor)
 		window = floor;
-	if (window > UINT32_MAX)
-		window = UINT32_MAX;
+	if (window > MAX_WINDOW)
+		window = MAX_WINDOW;
+	s->exact_bytes = window;
 	if (s->window_bytes && !moved(s->window_bytes, (uint32_t)window, SET_DIVISOR)) {
 		if (t_us - s->set_us < c->policy.ttl_us / RENEW)
 			return;
@@ -525,14 +541,14 @@ static void take_back(struct control *c, uint64_t t_us)
 {
 	c->guarded_until_us = t_us + ((uint64_t)c->policy.guard_backoff_us << c->backoff_shift);
 	c->quiet_since_us = c->guarded_until_us;
-	c->trial_until_us = t_us + c->policy.guard_window_us;
+	c->trial_until_us = t_us + c->policy.guard_window_us / 2;
 	if (c->backoff_shift < MAX_BACKOFF_SHIFT)
 		c->backoff_shift++;
 	c->acting = false;
 	c->stats.guard_reverts++;
 }
 
-/* Plain TCP for one guard window: unless throughput rose, the clamps were not what kept it low, and may come back. */
+/* Plain TCP for half a guard window: unless throughput rose, the clamps were not what kept it low, and may come back. */
 static void judge_trial(struct control *c)
 {
 	c->trial_until_us = 0;
@@ -545,7 +561,10 @@ static void judge_trial(struct control *c)
 static void guard(struct control *c, const struct control_input *in, unsigned n, uint64_t dt_us)
 {
 	const uint64_t tau_us = c->policy.guard_window_us;
-	const bool idle = c->backlog_us < c->target_us / 4 && any_binds(c, n);
+	/* No backlog although clamps bind. Round trips may say that data waits all the same, in the driver or for its turn: then it takes more
+	 * than the unrest of a shared channel to blame the clamps. */
+	const bool idle = c->backlog_us < c->target_us / IDLE_DIVISOR && any_binds(c, n);
+	const uint32_t loss_permille = c->queue_us < c->target_us / 2 ? c->policy.guard_permille : c->policy.guard_permille * DOUBTFUL < UNIT / 2 ? c->policy.guard_permille * DOUBTFUL : UNIT / 2;
 
 	if (!c->acting) {
 		c->reference_kbps = smooth(c->reference_kbps, c->rate_kbps, dt_us, tau_us / 3);
@@ -565,7 +584,7 @@ static void guard(struct control *c, const struct control_input *in, unsigned n,
 		c->quiet_since_us = in->t_us;
 	}
 	if (in->t_us - c->acting_since_us >= tau_us && c->idle_permille >= IDLE_PERMILLE &&
-	    (uint64_t)c->clamped_kbps * UNIT < (uint64_t)c->reference_kbps * (UNIT - c->policy.guard_permille))
+	    (uint64_t)c->clamped_kbps * UNIT < (uint64_t)c->reference_kbps * (UNIT - loss_permille))
 		take_back(c, in->t_us);
 }
 
@@ -580,6 +599,7 @@ unsigned control_step(struct control *c, const struct control_input *in, const s
 	if (in->t_us < c->t_us) { /* the clock was stepped: no remembered time compares */
 		c->guarded_until_us = c->trial_until_us = c->capacity_us = c->reason_us = c->acting_since_us = 0;
 		memset(c->stations, 0, c->max_stations * sizeof *c->stations);
+		c->base_down = (struct smallest){ 0 };
 	}
 	c->t_us = in->t_us;
 	c->step++;
@@ -588,7 +608,7 @@ unsigned control_step(struct control *c, const struct control_input *in, const s
 	see_stations(c, in, dt_us);
 	n = see_flows(c, in, dt_us);
 	set_target(c, in);
-	see_queues(c, in, n);
+	see_queues(c, in, n, dt_us);
 	if (!restart) {
 		share_out(c, in, n);
 		decide(c, in, n);
