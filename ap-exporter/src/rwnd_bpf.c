@@ -131,10 +131,12 @@ static int attach(struct backend *b, struct port *p)
 	ret = bpf_tc_hook_create(&both);
 	if (ret < 0 && ret != -EEXIST)
 		return ret;
+	/* Where an old `ingress` qdisc is in the place, the kernel takes its egress for its ingress: what is put there must be replaced. */
+	put(p->interface.index, BPF_TC_EGRESS, b->fd.down);
 	ret = put(p->interface.index, BPF_TC_INGRESS, b->fd.up);
 	if (ret < 0)
 		return ret;
-	p->egress = put(p->interface.index, BPF_TC_EGRESS, b->fd.down) == 0;
+	p->egress = standing(p->interface.index, BPF_TC_EGRESS) == b->down_id;
 	p->index = p->interface.index;
 	return 0;
 }

@@ -132,6 +132,7 @@ static void serve(struct session *s, int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 	char buf[2 * LINE];
+	bool skipping = false; /* the rest of a line that was too long */
 	size_t len = 0;
 	ssize_t n;
 	char *end;
@@ -148,15 +149,18 @@ static void serve(struct session *s, int fd)
 		buf[len] = '\0';
 		while ((end = memchr(buf, '\n', len))) {
 			*end = '\0';
-			if (!carry_out(s, buf) || stopped)
+			if (!skipping && (!carry_out(s, buf) || stopped))
 				return;
+			skipping = false;
 			fflush(s->out);
 			len -= (size_t)(end + 1 - buf);
 			memmove(buf, end + 1, len + 1);
 		}
 		if (len == sizeof buf - 1) {
-			answer_error(s, "the line is too long");
+			if (!skipping)
+				answer_error(s, "the line is too long");
 			fflush(s->out);
+			skipping = true;
 			len = 0;
 		}
 	}

@@ -502,13 +502,14 @@ def t_status_is_whole():
         assert daemon.status()
 
 
-def main() -> int:
+def run_tests(functions: dict) -> int:
+    """Runs what is named t_… (or on the command line) and prints the result of each; the exit status."""
     if os.geteuid():
-        print("# tests/outside.py needs root: it makes network namespaces")
+        print(f"# {sys.argv[0]} needs root: it makes network namespaces")
         return 1
     wanted = sys.argv[3:]
     passed = failed = 0
-    for name, test in list(globals().items()):
+    for name, test in list(functions.items()):
         if not name.startswith("t_") or (wanted and name not in wanted):
             continue
         try:
@@ -523,4 +524,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tests(globals()))
