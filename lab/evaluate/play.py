@@ -30,7 +30,7 @@ class Settings:
     tree: pathlib.Path = bundle.TREE
     window: pathlib.Path | None = None
     clamp_bytes: int = 24_000
-    oracle_target_us: int = 12_000
+    oracle_target_us: int = 30_000
     keep: pathlib.Path | None = None  # folder for captures and logs
     build: pathlib.Path = field(default=BUILD)
 
@@ -63,6 +63,17 @@ def code() -> str:
     files = [*sorted((HERE.parent / "guest").glob("*.py")), *(HERE.parent / "host" / f for f in ("scenario.py", "guest.py")),
              *(HERE / f for f in ("cell.py", "metrics.py", "scenarios.py", "tap.c", "tap.py", "oracle.py"))]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def snapshot(exporter: pathlib.Path, build: pathlib.Path = BUILD) -> pathlib.Path:
+    """A copy of the exporter under its hash: one that is built anew meanwhile does not slip into a run."""
+    copy = build / "exporters" / digest(exporter)[:20] / "ap-exporter"
+    if not copy.exists():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        partial = copy.with_suffix(f".{os.getpid()}")
+        shutil.copy2(exporter, partial)
+        os.replace(partial, copy)
+    return copy
 
 
 def key(c: Cell, settings: Settings) -> str:

@@ -1,6 +1,7 @@
 """Scenario files of the evaluation: those of lab/scenarios with three keys more. Sets: `tune`, on which settings are chosen, and `judge`."""
 import copy
 import csv
+import functools
 import pathlib
 
 import yaml
@@ -18,6 +19,7 @@ def names(which: str) -> list[str]:
     return sorted(path.stem for path in (FOLDER / which).glob("*.yaml"))
 
 
+@functools.cache
 def load(which: str, name: str) -> dict:
     path = FOLDER / which / f"{name}.yaml"
     if not path.exists():

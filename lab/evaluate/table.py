@@ -1,0 +1,67 @@
+"""The evaluation's tables, as Markdown."""
+from . import spread, verdict
+from .methods import CONTROLS, QUEUES, Method
+from .results import Results
+
+FIGURES = [("throughput_mbps", "Mbit/s", 2), ("delay_mean_ms", "delay ms", 1), ("delay_p95_ms", "p95", 1), ("delay_p99_ms", "p99", 1), ("queueing_p95_ms", "queueing p95", 1), ("rtt_mean_ms", "RTT ms", 1),
+           ("rtt_p95_ms", "p95", 1), ("rtt_p99_ms", "p99", 1), ("jitter_ms", "jitter ms", 2), ("jitter_abs_ms", "mean ∣Δ∣", 2), ("congestion_loss_ratio", "congestion loss %", 2), ("kernel_loss_ratio", "kernel's %", 2),
+           ("retransmission_ratio", "sent again %", 2), ("jain_goodput", "Jain", 3), ("jain_airtime", "of airtime", 3), ("fct_mean_ms", "pages ms", 0), ("fct_p95_ms", "p95", 0)]
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    return "–" if value is None else f"{100 * value:+.{digits}f} %"
+
+
+def figure(f: spread.Figure | None, digits: int, scale: float = 1) -> str:
+    if f is None:
+        return "–"
+    half = "" if f.half != f.half else f" ± {f.half * scale:.{digits}f}"
+    return f"{f.value * scale:.{digits}f}{half}"
+
+
+def markdown(rows: list[list[str]]) -> str:
+    head, *body = rows
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] + ["---:"] * (len(head) - 1), *body]) + "\n"
+
+
+def beside_paper(r: Results) -> str:
+    """Mean change over the scenarios that OAL and the oracle make, beside the paper's over BBR."""
+    rows = [["against its baseline"] + [verdict.COMPARED[f][0] for f in verdict.COMPARED]]
+    for control in CONTROLS:
+        for queue in QUEUES:
+            for act in ("oal", "oracle", "clamp"):
+                found = [verdict.overall(r, act, queue, control, f) for f in verdict.COMPARED]
+                if any(found):
+                    rows.append([Method(control, queue, act).name] + [percent(f[0] if f else None) for f in found])
+    rows.append(["the paper, over BBR"] + [percent(paper) for _, _, paper in verdict.COMPARED.values()])
+    return markdown(rows)
+
+
+def scenario(r: Results, name: str) -> str:
+    """Every figure of every method in a scenario."""
+    rows = [["method"] + [title for _, title, _ in FIGURES]]
+    for which in sorted(r.methods, key=lambda m: (m.control, m.queue, m.act)):
+        found = [spread.mean(list(r.values(name, which, f).values())) for f, _, _ in FIGURES]
+        if any(found):
+            rows.append([which.name] + [figure(f, digits, 100 if key.endswith("_ratio") else 1) for f, (key, _, digits) in zip(found, FIGURES)])
+    return markdown(rows)
+
+
+def gains(r: Results, act: str = "oal") -> str:
+    """Scenario by scenario: changes against the baseline, share of the oracle's gain, limits broken."""
+    rows = [["scenario", "method", "throughput", "mean delay", "p95 delay", "p95 queueing", "jitter", "congestion loss", "pages p95", "share of oracle", "against better baseline", "harm"]]
+    for name in r.scenarios:
+        for which in [m for m in r.methods if m.act == act]:
+            found = [verdict.change(r, name, which, which.baseline, f) for f in ("throughput_mbps", "delay_mean_ms", "delay_p95_ms", "queueing_p95_ms", "jitter_ms", "congestion_loss_ratio", "fct_p95_ms")]
+            if not any(found):
+                continue
+            shares = [verdict.share_of_oracle(r, name, which), verdict.share_of_oracle(r, name, which, baseline=verdict.better_baseline(r, name, which.control, verdict.SHARE_OF))]
+            broken = [f"**{verdict.COMPARED[h.figure][0]}{'' if h.sure else ' (within chance)'}**" for h in verdict.harms(r, name, which)]
+            rows.append([name, which.name, *(interval(c) for c in found), *("–" if s is None else f"{100 * s:.0f} %" for s in shares), ", ".join(broken) or "none"])
+    return markdown(rows)
+
+
+def interval(c: spread.Figure | None) -> str:
+    if c is None:
+        return "–"
+    return percent(c.value) + ("" if c.low != c.low else f" [{100 * c.low:+.0f}, {100 * c.high:+.0f}]")

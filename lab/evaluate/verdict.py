@@ -1,0 +1,56 @@
+"""What OAL gains and costs: changes against the baseline, the share of the oracle's gain, and the limits of harm."""
+from dataclasses import dataclass
+
+from . import spread
+from .methods import Method
+from .results import Results
+
+# figure → (name, whether more is better, what the paper reports of it over BBR)
+COMPARED = {"throughput_mbps": ("throughput", True, 0.175), "delay_mean_ms": ("mean delay", False, -0.30), "delay_p95_ms": ("p95 delay", False, None),
+            "queueing_p95_ms": ("p95 queueing delay", False, None), "jitter_ms": ("jitter", False, -0.16), "congestion_loss_ratio": ("congestion loss", False, -0.25),
+            "fct_p95_ms": ("p95 completion of pages", False, None)}
+LIMITS = {"throughput_mbps": -0.02, "delay_p95_ms": 0.05}  # no worse than this against the own baseline, in any scenario
+SHARE_OF = "delay_mean_ms"
+
+
+@dataclass(frozen=True)
+class Harm:
+    """A limit that is broken: by the mean (and surely: the whole interval lies beyond it)."""
+
+    figure: str
+    change: spread.Figure
+    sure: bool
+
+
+def change(r: Results, scenario: str, new: Method, old: Method, figure: str) -> spread.Figure | None:
+    return spread.change(r.values(scenario, new, figure), r.values(scenario, old, figure))
+
+
+def harms(r: Results, scenario: str, which: Method) -> list[Harm]:
+    """Limits that a method breaks against its baseline."""
+    found = []
+    for figure, limit in LIMITS.items():
+        c = change(r, scenario, which, which.baseline, figure)
+        if c and (c.value < limit if limit < 0 else c.value > limit):
+            found.append(Harm(figure, c, c.high < limit if limit < 0 else c.low > limit))
+    return found
+
+
+def better_baseline(r: Results, scenario: str, control: str, figure: str) -> Method | None:
+    """Of a control's baselines, FIFO and FQ, that with the smaller mean of a figure."""
+    known = [(m.value, which) for queue in ("fifo", "fq") if (m := spread.mean(list(r.values(scenario, which := Method(control, queue), figure).values())))]
+    return min(known, key=lambda pair: pair[0])[1] if known else None
+
+
+def share_of_oracle(r: Results, scenario: str, which: Method, figure: str = SHARE_OF, baseline: Method | None = None) -> float | None:
+    """(baseline − method) / (baseline − oracle); None where the oracle gains less than 2 % itself: no room."""
+    base, own, best = (spread.mean(list(r.values(scenario, m, figure).values())) for m in (baseline or which.baseline, which, Method(which.control, which.queue, "oracle")))
+    if not (base and own and best) or base.value - best.value < 0.02 * base.value:
+        return None
+    return (base.value - own.value) / (base.value - best.value)
+
+
+def overall(r: Results, new: str, queue: str, control: str, figure: str) -> tuple[float, int] | None:
+    """Mean over scenarios of the change against the baseline, and of how many."""
+    found = [c.value for s in r.scenarios if (c := change(r, s, Method(control, queue, new), Method(control, queue), figure))]
+    return (sum(found) / len(found), len(found)) if found else None
