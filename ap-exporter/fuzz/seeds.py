@@ -38,6 +38,13 @@ def main() -> None:
     for name, line in (("set4", "set 10.0.0.1:5000 192.0.2.7:443 65536 500 7 1448"), ("set6", "set [2001:db8::1]:5000 [2001:db8::2]:443 1 1000"),
                        ("release", "release 10.0.0.1:5000 192.0.2.7:443"), ("all", "release all"), ("sleep", "sleep 20"), ("stats", "stats")):
         put("fuzz_rwnd_command", name, line.encode())
+    hello = "06000010 00000001 0001 0008 0000007e"
+    error = "0401002c 00000007 0002 0004 040e005800000007 4f414c72776e6400 ffffffffffffffff ff03000000000000"
+    removed = "040b0038 00000000 4f414c72776e6400 ea60 01 00 00000001 00000000 0000 0001 0000000000000102 0000000000009999 0001000400000000"
+    count = "04130028 00000006 0002 0000 00000000 0000000000000304 0000000000009999 00000002 00000000"
+    for name, words in (("hello", hello), ("error", error), ("removed", removed), ("count", count), ("old", "01000008 00000001"),
+                        ("talk", hello + "04150008 00000005" + "04020008 00000000" + removed + count + "040c1000 00000000" + "00" * 4088 + error)):
+        put("fuzz_openflow", name, bytes.fromhex(words))
     frames = [ETHERNET + b"\x08\x00" + tcp(SYN, 2, 0), ETHERNET + b"\x08\x00" + tcp(SACK, 16, 0), ETHERNET + b"\x86\xdd" + tcp(SYN, 18, 4, 6),
               ETHERNET + b"\x81\x00\x00\x05\x08\x00" + tcp(b"", 24, 30), ETHERNET + b"\x88\xa8\x00\x05\x81\x00\x00\x06\x08\x00" + tcp(b"", 17, 0)]
     for i, f in enumerate(frames):

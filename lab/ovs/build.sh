@@ -49,8 +49,8 @@ touch debian/automake.mk manpages.mk aclocal.m4 configure config.h.in Makefile.i
 	./configure --quiet --disable-ssl --disable-libcapng --disable-shared --disable-dependency-tracking CFLAGS="-O2 -Wno-deprecated-declarations" \
 		--prefix=/usr --sysconfdir=/etc --localstatedir=/var
 	printf 'include Makefile\nbuilt-sources: $(BUILT_SOURCES)\n' >built-sources.mk
-	nice -n 10 make -s -f built-sources.mk built-sources
-	nice -n 10 make -s -j"${JOBS:-2}" "${programs[@]}" vswitchd/vswitch.ovsschema
+	nice -n 5 make -s -f built-sources.mk built-sources
+	nice -n 5 make -s -j"${JOBS:-2}" "${programs[@]}" vswitchd/vswitch.ovsschema
 } >"$cache/ovs.log" 2>&1 || { tail -30 "$cache/ovs.log" >&2; exit 1; }
 mkdir -p "$out.new"
 for program in "${programs[@]}"; do strip -o "$out.new/$(basename "$program")" "$program"; done
