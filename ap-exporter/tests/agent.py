@@ -4,6 +4,7 @@
 Each function named t_… is a test, its docstring the sentence it proves. usage: tests/agent.py [BINARY COUNT_MALLOC_SO [NAME…]]
 Without arguments the built daemon is tested, and the one with sanitizers. Finds the Python of schema/requirements.txt by itself. Prints "ok …" / "not ok …" lines and "# N passed, N failed".
 """
+import json
 import mmap
 import os
 import signal
@@ -24,7 +25,7 @@ if sys.prefix != VENV:
 import outside  # noqa: E402
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: E402
 from outside import Daemon, Folder, until  # noqa: E402
-from push_service import ROOT, Authority, Maker, Service, bundles, etag, keys, number, policies  # noqa: E402
+from push_service import ROOT, Authority, Maker, Service, bundles, etag, keys, neighbour, number, policies  # noqa: E402
 
 AT_ONCE = 5
 CAPTURE = ROOT / "lab" / "captures" / "congested.oalcap"
@@ -553,6 +554,110 @@ def t_kill_switch_restarts():
                 assert daemon.stop() == 0
         finally:
             service.stop()
+
+
+def fnv(name: str) -> int:
+    """64-bit FNV-1a without the highest bit: how an ap_id stands in rows."""
+    h = 14695981039346656037
+    for byte in name.encode():
+        h = (h ^ byte) * 1099511628211 % 2**64
+    return h % 2**63
+
+
+HALL = ("hall-1", 5180)  # the site of these tests, and the channel of the capture
+
+
+def t_neighbours():
+    """who shares the AP's channel becomes rows, with their ages; who is not told of any more has no row in later batches"""
+    with running(neighbours_s=1) as (site, service, daemon, (ap,)):
+        service.neighbours[HALL] = [neighbour("far", stations=7), neighbour(ap), neighbour("near", backlog_bytes=4_000_000_000)]
+        until(lambda: daemon.status()["table_rows"]["neighbour_ap"] >= 20, "rows are made")
+        until(lambda: agent(daemon)["neighbours"]["unchanged"] >= 1, "the same again costs nothing")
+        service.neighbours[HALL] = [neighbour("near", backlog_bytes=5)]
+        until(lambda: agent(daemon)["neighbours"]["told"] >= 2, "the news is told")
+        ticks = daemon.status()["ticks"]
+        until(lambda: daemon.status()["ticks"] > ticks + 500, "batches go by")
+        del service.neighbours[HALL]
+        until(lambda: agent(daemon)["neighbours"]["told"] >= 3, "nobody is there any more")
+        ticks = daemon.status()["ticks"]
+        until(lambda: daemon.status()["ticks"] > ticks + 300, "batches go by")
+        counts, asked = agent(daemon)["neighbours"], [t for *_, t in service.asked]
+        assert not counts["refused"] and not counts["errors"] and {a[:3] for a in service.asked} == {(ap, *HALL)}, (counts, service.asked[:3])
+        assert min(b - a for a, b in zip(asked, asked[1:])) > 0.5, "once a second"
+        assert daemon.stop() == 0
+        rows = daemon.rows("neighbour_ap")
+        end = max(r["ts_us"] for r in daemon.rows("station"))
+        by = {name: [r for r in rows if r["neighbour"] == fnv(name)] for name in ("far", "near")}
+        assert len(rows) == sum(map(len, by.values())), "nobody else"
+        assert {(r["stations"], r["tx_kbps"], r["frequency_mhz"]) for r in by["far"]} == {(7, 9000, 5180)} and {r["backlog_bytes"] for r in by["near"]} == {4_000_000_000, 5}
+        assert max(r["ts_us"] for r in by["far"]) < max(r["ts_us"] for r in by["near"]) < end - 500_000
+        ages = [r["age_ms"] for r in by["far"]]
+        assert ages[0] >= 1200 and max(ages) > ages[0] + 700, ages
+
+
+def t_neighbours_refused():
+    """an answer that is malformed, oversized, of another channel or an error changes no row, is counted and said; a good one ends that"""
+    def say(body, status=200, **headers):
+        return lambda h: h.reply(status, {k.replace("_", "-"): v for k, v in headers.items()}, body)
+
+    def of(**change):
+        return json.dumps({"site": HALL[0], "frequency_mhz": HALL[1], "t_us": 1, "aps": [], **change}).encode()
+    good = [neighbour("far")]
+    with running(neighbours_s=1) as (site, service, daemon, (ap,)):
+        service.neighbours[HALL] = good
+        until(lambda: daemon.status()["table_rows"]["neighbour_ap"] >= 1, "rows are made")
+        refused = {"broken": say(b"{"), "another site": say(of(site="hall-2")), "another channel": say(of(frequency_mhz=2412)), "too many": say(of(aps=[neighbour(f"n{i}") for i in range(33)])),
+                   "out of range": say(of(aps=[neighbour("far", stations=65536)])), "oversized": say(of(aps=[], more="x" * 9000)), "endless": endless}
+        for what, answer in refused.items():
+            before = agent(daemon)["neighbours"]["refused"]
+            service.neighbours[HALL] = answer
+            until(lambda before=before: agent(daemon)["neighbours"]["refused"] > before, f"{what} is refused")
+            assert "neighbours" in agent(daemon)["aps"][0]["last_error"], what
+        for status in (403, 404, 500):
+            before = agent(daemon)["neighbours"]["errors"]
+            service.neighbours[HALL] = say(b"no", status)
+            until(lambda before=before: agent(daemon)["neighbours"]["errors"] > before, f"{status} is an error")
+        times = []
+        service.neighbours[HALL] = lambda h: (times.append(time.monotonic()), h.reply(429, {"Retry-After": "2"}))[1]
+        until(lambda: len(times) >= 3, "it asks again")
+        assert min(b - a for a, b in zip(times, times[1:])) >= 1.9, times
+        told = agent(daemon)["neighbours"]["told"]
+        service.neighbours[HALL] = good
+        until(lambda: agent(daemon)["neighbours"]["told"] > told, "a good one is taken")
+        assert daemon.stop() == 0
+        assert {r["neighbour"] for r in daemon.rows("neighbour_ap")} == {fnv("far")}
+
+
+def endless(handler):
+    handler.send_response(200)
+    handler.send_header("Transfer-Encoding", "chunked")
+    handler.end_headers()
+    try:
+        for _ in range(100_000):
+            handler.wfile.write(b"1000\r\n" + bytes(4096) + b"\r\n")
+    except OSError:
+        pass
+    handler.close_connection = True
+
+
+def t_neighbours_grow_old():
+    """without an answer for three intervals and ten seconds the figures are dropped; with neighbours_s 0 nobody is asked"""
+    with running(neighbours_s=1) as (site, service, daemon, (ap,)):
+        service.neighbours[HALL] = [neighbour("far")]
+        until(lambda: daemon.status()["table_rows"]["neighbour_ap"] >= 1, "rows are made")
+        service.stop()
+        rows = lambda: daemon.status()["table_rows"]["neighbour_ap"]  # noqa: E731
+
+        def still() -> bool:
+            before, ticks = rows(), daemon.status()["ticks"]
+            until(lambda: daemon.status()["ticks"] > ticks + 150, "two batches go by")
+            return rows() == before
+        until(still, "no more rows", 60)
+        assert agent(daemon)["neighbours"]["errors"] and daemon.stop() == 0
+    with running(neighbours_s=0) as (site, service, daemon, (ap,)):
+        ticks = daemon.status()["ticks"]
+        until(lambda: daemon.status()["ticks"] > ticks + 600, "seconds go by")
+        assert not service.asked and not agent(daemon)["neighbours"]["asked"] and daemon.stop() == 0
 
 
 def t_many_aps():

@@ -11,6 +11,7 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 from cryptography import x509
@@ -113,6 +114,11 @@ def large_tree(feature_hash: int, nodes: int = 255) -> Tree:
                 np.where(leaf, np.arange(nodes) % 4, 0).astype(np.uint8), np.where(leaf[:, None], [[100, 200, 300]], 0).astype(np.uint16), feature_hash)
 
 
+def neighbour(ap: str, **figures) -> dict:
+    """An AP as ap.neighbours.v1 and the service have it."""
+    return {"ap_id": ap, "stations": 3, "tx_kbps": 9000, "tx_airtime_permille": 410, "busy_permille": 700, "loss_permille": 12, "backlog_bytes": 30000, "age_ms": 1200, **figures}
+
+
 def etag(signed: bytes) -> str:
     """Hash of a signed bundle's payload, in hex."""
     return bundles.bundle_hash(parse(SIGNED, signed)["payload"]).hex()
@@ -147,6 +153,9 @@ class Handler(BaseHTTPRequestHandler):
         service, ap = self.server.service, self.path.split("/")[3]
         if self.identity() != (ap, "ap"):
             return self.reply(403, body=b"certificate is not of this AP")
+        address = urlsplit(self.path)
+        if address.path.endswith("/neighbours"):
+            return self.neighbours(ap, {k: v[0] for k, v in parse_qs(address.query, strict_parsing=True).items()})
         with service.changed:
             service.polls.append((ap, dict(self.headers.items())))
             service.changed.notify_all()
@@ -170,6 +179,21 @@ class Handler(BaseHTTPRequestHandler):
         signed, extra = wanted
         self.reply(200, {**control, "ETag": f'"{etag_of(wanted)}"', "Content-Type": "application/vnd.oal.bundle", **extra}, signed)
 
+    def neighbours(self, ap: str, query: dict):
+        service, channel = self.server.service, (query["site"], int(query["frequency_mhz"]))
+        with service.changed:
+            service.asked.append((ap, *channel, time.monotonic()))
+        answer = service.neighbours.get(channel)
+        if callable(answer):
+            return answer(self)
+        if answer is None:
+            return self.reply(204)
+        tag = f'"{hash(str(answer)):x}"'
+        if self.headers.get("If-None-Match") == tag:
+            return self.reply(304, {"ETag": tag})
+        body = {"site": channel[0], "frequency_mhz": channel[1], "t_us": time.time_ns() // 1000 - 1_200_000, "aps": [a for a in answer if a["ap_id"] != ap]}
+        self.reply(200, {"ETag": tag, "Content-Type": "application/json"}, json.dumps(body).encode())
+
     def do_POST(self):
         service, ap = self.server.service, self.path.split("/")[3]
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -192,10 +216,11 @@ def etag_of(wanted) -> str:
 
 class Service:
     """The service on a port of its own choice. `desired`: per AP (signed bundle, extra headers); `control`: per AP on or off, without one the
-    header is left out, as an older service does; `scripts`: per AP an answer of its own."""
+    header is left out, as an older service does; `neighbours`: per (site, MHz) what it says of the APs there, or an answer of its own; `scripts`: per AP an answer of its own."""
 
     def __init__(self, authority: Authority, port: int = 0, certificate: str = "server"):
         self.desired, self.control, self.scripts, self.polls, self.reports = {}, {}, {}, [], []
+        self.neighbours, self.asked = {}, []
         self.changed, self.stopping, self.refuse_reports, self.longest_wait_s = threading.Condition(), False, False, 60
         if not (authority.folder / f"{certificate}.pem").exists():
             authority.issue(certificate, "push", "127.0.0.1")
