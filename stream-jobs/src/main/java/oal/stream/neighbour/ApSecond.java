@@ -1,9 +1,11 @@
 package oal.stream.neighbour;
 
+import java.util.regex.Pattern;
+
 /** What an access point did on one channel in a second: what its neighbours are told. */
 public class ApSecond {
-    /** Longest site and access point that take part, characters; so that a record is bounded. */
-    private static final int MAX_NAME = 127;
+    /** What certificates can name; others are nobody that the push service would tell. It also bounds a record. */
+    private static final Pattern NAME = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}");
 
     public String apId;
     public String site;
@@ -30,6 +32,6 @@ public class ApSecond {
 
     /** Does it say who and where it is? Access points without a site are nobody's neighbours. */
     public boolean named() {
-        return !site.isEmpty() && site.length() <= MAX_NAME && apId.length() <= MAX_NAME;
+        return NAME.matcher(site).matches() && NAME.matcher(apId).matches();
     }
 }

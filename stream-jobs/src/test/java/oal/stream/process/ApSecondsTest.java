@@ -8,6 +8,8 @@ import oal.stream.neighbour.ApSecond;
 import oal.stream.neighbour.RadioTraffic;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the operator says of an access point's seconds, for its neighbours. */
 class ApSecondsTest extends ApHarness {
@@ -51,9 +53,10 @@ class ApSecondsTest extends ApHarness {
         assertEquals(List.of(2000L), seconds().stream().map(s -> s.txKbps).distinct().toList(), "nothing of the hole is counted");
     }
 
-    @Test
-    void anAccessPointWithoutASiteIsNobodysNeighbour() throws Exception {
-        radio.site = "";
+    @ParameterizedTest
+    @ValueSource(strings = {"", "/", "a/b", "ä", "12345678901234567890123456789012345678901234567890123456789012345"})
+    void anAccessPointWithoutASiteThatCanBeToldIsNobodysNeighbour(String site) throws Exception {
+        radio.site = site;
         send(0, 20);
         assertEquals(List.of(), seconds());
     }
