@@ -1,0 +1,393 @@
+/* The controller with a real pipeline, flow tracker, inference and bundle; only what rewrites packets is a list of calls. */
+#include "controller.h"
+
+#include "batch_decode.h"
+#include "bundle_golden.h"
+#include "feature.h"
+#include "flow.h"
+#include "inference.h"
+#include "packet.h"
+#include "pipeline.h"
+#include "rwnd.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+enum { TICK_US = 4000, MSS = 1448, MOST = 4096 };
+static const uint64_t START_US = UINT64_C(1800000000000000);
+static const char KILL_FILE[] = "build/test_controller.kill";
+
+/* --- a data path that remembers: the linker takes these instead of rwnd.c's */
+
+struct rwnd {
+	int unused;
+};
+static struct rwnd data_path;
+static struct {
+	struct rwnd_flow flow;
+	uint32_t bytes, ttl_ms;
+	unsigned sets, releases, releases_all;
+	int answer;
+} calls;
+
+int rwnd_set(struct rwnd *r, const struct rwnd_flow *f, uint32_t bytes, uint32_t ttl_ms)
+{
+	CHECK(r == &data_path);
+	calls.flow = *f;
+	calls.bytes = bytes;
+	calls.ttl_ms = ttl_ms;
+	calls.sets++;
+	return calls.answer;
+}
+
+int rwnd_release(struct rwnd *r, const struct rwnd_flow *f)
+{
+	calls.releases++;
+	return 0;
+}
+
+void rwnd_release_all(struct rwnd *r)
+{
+	calls.releases_all++;
+}
+
+void rwnd_poll(struct rwnd *r, uint64_t now_us)
+{
+}
+
+void rwnd_stats(struct rwnd *r, struct rwnd_stats *s)
+{
+	*s = (struct rwnd_stats){ .acks_seen = 30, .acks_clamped = 20, .acks_skipped = 10 };
+}
+
+void rwnd_json(struct rwnd *r, struct json *t)
+{
+}
+
+enum oal_rewrite_backend rwnd_backend(const struct rwnd *r)
+{
+	return OAL_REWRITE_BACKEND_BPF;
+}
+
+/* --- the access point */
+
+static struct world {
+	struct pipeline *pipeline;
+	struct inference *inference;
+	struct controller *controller;
+	struct golden_bundles golden;
+	uint64_t due_us, ns;
+	uint32_t seq, acked;
+	bool traffic, scale_known;
+	unsigned n_rewrites, n_controls;
+	struct oal_rewrite_row rewrites[MOST];
+	struct oal_control_row controls[MOST];
+	uint64_t flow_id;
+} w;
+
+static void on_batch(void *ctx, const struct batch_out *b)
+{
+	struct batch_flow_cursor flows;
+	struct batch_flow flow;
+	struct batch_cursor c;
+	struct batch_view v;
+
+	CHECK_EQ(batch_decode(&v, b->topic, b->bytes, b->len, "ap-1", b->t0_us), BATCH_OK);
+	if (b->topic == OAL_TOPIC_PACKETS) {
+		batch_flows(&flows, &v);
+		if (batch_next_flow(&flows, &flow))
+			w.flow_id = flow.flow_id;
+	}
+	if (b->topic != OAL_TOPIC_EVENTS)
+		return;
+	for (batch_rows(&c, &v, OAL_REWRITE); w.n_rewrites < MOST && batch_next_row(&c, &w.rewrites[w.n_rewrites]); w.n_rewrites++)
+		;
+	for (batch_rows(&c, &v, OAL_CONTROL); w.n_controls < MOST && batch_next_row(&c, &w.controls[w.n_controls]); w.n_controls++)
+		;
+}
+
+static void on_tick(void *ctx)
+{
+	inference_tick(w.inference);
+}
+
+static void on_settled(void *ctx, uint64_t t_us)
+{
+	if (w.controller)
+		controller_tick(w.controller, t_us);
+}
+
+static void on_decision(void *ctx, const struct decision_out *out)
+{
+	inference_decide(w.inference, out);
+}
+
+static void on_wake(void *ctx)
+{
+}
+
+static uint64_t now_ns(void)
+{
+	return w.ns += 1000;
+}
+
+static void begin(enum oal_policy_mode ceiling, bool with_data_path)
+{
+	const struct pipeline_config c = { .ap_id = "ap-1", .site = "lab", .boot_id = 1, .program = &oal_feature_congestion, .emit = on_batch, .ticked = on_tick,
+		.settled = on_settled, .decide = on_decision, .now_ns = now_ns };
+	struct controller_config config = { .ceiling = ceiling, .kill_file = KILL_FILE, .monotonic_ns = now_ns, .rwnd = with_data_path ? &data_path : NULL };
+	struct golden_bundles golden = w.golden;
+
+	unlink(KILL_FILE);
+	memset(&w, 0, sizeof w);
+	memset(&calls, 0, sizeof calls);
+	w.golden = golden;
+	w.due_us = START_US;
+	w.traffic = w.scale_known = true;
+	CHECK_EQ(pipeline_new(&w.pipeline, &c), 0);
+	w.inference = inference_new(w.pipeline, now_ns, on_wake, NULL);
+	config.pipeline = w.pipeline;
+	config.inference = w.inference;
+	CHECK_EQ(controller_new(&w.controller, &config), 0);
+}
+
+static void end(void)
+{
+	controller_free(w.controller);
+	w.controller = NULL;
+	pipeline_flush(w.pipeline);
+	inference_free(w.inference);
+	pipeline_free(w.pipeline);
+	unlink(KILL_FILE);
+}
+
+static void offer(const char *name)
+{
+	const struct golden_case *g = golden_find(&w.golden, name);
+	struct candidate *c = calloc(1, sizeof *c);
+	const struct bundle_terms terms = { .ap_id = "ap-1", .site = "lab" };
+	char err[256] = "";
+
+	CHECK_EQ(bundle_open(&c->bundle, g->bytes, g->len, &terms, NULL, err, sizeof err), OAL_BUNDLE_REASON_NONE);
+	c->feature_hash = feature_program_id(bundle_program(c->bundle));
+	c->status = (struct oal_bundle_status_row){ .bundle = bundle_head(c->bundle)->id, .source = 1, .version = 5, .state = OAL_BUNDLE_STATE_APPLIED };
+	if (c->feature_hash != pipeline_feature_id(w.pipeline))
+		CHECK_EQ(candidate_features_new(&c->features, w.pipeline, bundle_program(c->bundle)), 0);
+	inference_offer(w.inference, c);
+}
+
+static void packet(unsigned direction, uint8_t flags, uint32_t payload, uint64_t t_us)
+{
+	struct packet p = { .t_us = t_us, .direction = (uint8_t)direction, .addr_len = 4, .flags = flags, .seq = direction ? 500 : w.seq, .ack = direction ? w.acked : 500,
+			    .payload_bytes = (uint16_t)payload, .window_raw = 4000, .src_port = direction ? 40000 : 443, .dst_port = direction ? 443 : 40000, .src_mac = direction ? 2 : 9, .dst_mac = direction ? 9 : 2 };
+
+	memcpy(direction ? p.src : p.dst, "\x0a\x00\x00\x05", 4);
+	memcpy(direction ? p.dst : p.src, "\x0a\x00\x00\x01", 4);
+	if (flags & PACKET_SYN) {
+		p.syn_options = PACKET_SYN_WSCALE | PACKET_SYN_MSS;
+		p.wscale = direction ? 7 : 9;
+		p.mss_bytes = 1460;
+		p.seq = direction ? 499 : w.seq - 1;
+	}
+	pipeline_packet(w.pipeline, &p);
+}
+
+/* About 12 Mbit/s to one client whose queue never empties. */
+static void ticks(unsigned n)
+{
+	for (; n; n--, w.due_us += TICK_US) {
+		const struct oal_station_row station = { .mac = 2, .device = pipeline_name(w.pipeline, "wlan0"), .interval_ticks = 1, .tx_airtime_us = (w.due_us - START_US) / 2 };
+		const struct oal_queue_row queue = { .device = station.device, .handle = 1, .parent = UINT32_MAX, .kind = pipeline_name(w.pipeline, "pfifo"), .backlog_bytes = 120000 };
+		unsigned i;
+
+		if (!w.seq) {
+			w.seq = w.acked = 1000;
+			if (w.scale_known) {
+				packet(1, PACKET_SYN, 0, w.due_us - 3000);
+				packet(0, PACKET_SYN | PACKET_ACK, 0, w.due_us - 2500);
+			}
+			packet(1, PACKET_ACK, 0, w.due_us - 2000);
+		}
+		for (i = 0; w.traffic && i < 4; i++) {
+			packet(0, PACKET_ACK, MSS, w.due_us - 1500 + i * 100);
+			w.seq += MSS;
+		}
+		if (w.traffic && w.seq - w.acked > 30 * MSS) {
+			w.acked += 4 * MSS;
+			packet(1, PACKET_ACK, 0, w.due_us - 1000);
+		}
+		pipeline_tick(w.pipeline, w.due_us, 0, 0);
+		pipeline_row(w.pipeline, OAL_STATION, &station);
+		pipeline_row(w.pipeline, OAL_QUEUE, &queue);
+	}
+}
+
+static const struct oal_control_row *latest(void)
+{
+	CHECK(w.n_controls > 0);
+	return &w.controls[w.n_controls - 1];
+}
+
+static void enforce(void)
+{
+	const struct oal_rewrite_row *r;
+
+	begin(OAL_POLICY_MODE_ENFORCE, true);
+	ticks(100);
+	CHECK_EQ(calls.sets, 0); /* no bundle, nothing to follow */
+	offer("ok_policy_enforce");
+	ticks(500);
+	CHECK(calls.sets > 0);
+	CHECK_EQ(memcmp(calls.flow.client_addr, "\x0a\x00\x00\x05", 4), 0);
+	CHECK_EQ(memcmp(calls.flow.server_addr, "\x0a\x00\x00\x01", 4), 0);
+	CHECK_EQ(calls.flow.client_port, 40000);
+	CHECK_EQ(calls.flow.server_port, 443);
+	CHECK_EQ(calls.flow.addr_len, 4);
+	CHECK_EQ(calls.flow.scale, 7); /* the client's, not the server's */
+	CHECK_EQ(calls.flow.mss_bytes, 1448);
+	CHECK(calls.ttl_ms >= 100 && calls.ttl_ms <= RWND_MAX_TTL_MS);
+	CHECK(calls.bytes >= 4 * 1448);
+	ticks(200);
+	CHECK(w.n_rewrites > 0);
+	r = &w.rewrites[0];
+	CHECK_EQ(r->flow_id, w.flow_id & INT64_MAX); /* as packets and flows name it */
+	CHECK_EQ(r->backend, OAL_REWRITE_BACKEND_BPF);
+	CHECK_EQ(r->mac, 2);
+	CHECK(r->reason == OAL_REWRITE_REASON_QUEUE || r->reason == OAL_REWRITE_REASON_CLASS);
+	CHECK(r->window_bytes > 0 && r->rate_kbps > 1000 && r->queue_us > 10000 && r->capacity_kbps > 1000);
+	CHECK_EQ(latest()->mode, OAL_POLICY_MODE_ENFORCE);
+	CHECK_EQ(latest()->clamps, 1);
+	CHECK_EQ(latest()->acks_clamped, 20);
+	CHECK_EQ(latest()->set_errors, 0);
+	end();
+}
+
+static void least_of_all(enum oal_policy_mode ceiling, bool data_path_there, const char *bundle, enum oal_policy_mode expected)
+{
+	begin(ceiling, data_path_there);
+	offer(bundle);
+	ticks(800);
+	CHECK_EQ(latest()->mode, expected);
+	CHECK_EQ(calls.sets > 0, expected == OAL_POLICY_MODE_ENFORCE);
+	CHECK_EQ(w.n_rewrites > 0, expected != OAL_POLICY_MODE_OFF);
+	if (expected == OAL_POLICY_MODE_SHADOW)
+		CHECK_EQ(w.rewrites[0].backend, OAL_REWRITE_BACKEND_SHADOW);
+	end();
+}
+
+static void killed(bool by_service)
+{
+	unsigned sets;
+
+	begin(OAL_POLICY_MODE_ENFORCE, true);
+	offer("ok_policy_enforce");
+	ticks(500);
+	CHECK(calls.sets > 0 && !calls.releases);
+	sets = calls.sets;
+	if (by_service)
+		atomic_store(&inference_flags(w.inference)->killed, true);
+	else
+		fclose(fopen(KILL_FILE, "w"));
+	ticks(1);
+	CHECK_EQ(calls.releases, 1); /* within a tick */
+	CHECK_EQ(calls.releases_all, 1);
+	ticks(400);
+	CHECK_EQ(calls.sets, sets);
+	CHECK_EQ(w.rewrites[w.n_rewrites - 1].reason, OAL_REWRITE_REASON_KILLED);
+	CHECK_EQ(w.rewrites[w.n_rewrites - 1].window_bytes, 0);
+	CHECK_EQ(latest()->killed, 1);
+	CHECK_EQ(latest()->mode, OAL_POLICY_MODE_OFF);
+	if (by_service)
+		atomic_store(&inference_flags(w.inference)->killed, false);
+	else
+		unlink(KILL_FILE);
+	ticks(500);
+	CHECK(calls.sets > sets);
+	CHECK_EQ(latest()->killed, 0);
+	end();
+}
+
+static void failing(void)
+{
+	begin(OAL_POLICY_MODE_ENFORCE, true);
+	calls.answer = -ENOTCONN;
+	offer("ok_policy_enforce");
+	ticks(800);
+	CHECK(latest()->set_errors > 0);
+	CHECK(w.n_rewrites > 0);
+	CHECK_EQ(w.rewrites[0].reason, OAL_REWRITE_REASON_FAILED);
+	CHECK_EQ(w.rewrites[0].window_bytes, 0);
+	end();
+}
+
+static void unknown_scale(void)
+{
+	begin(OAL_POLICY_MODE_ENFORCE, true);
+	w.scale_known = false;
+	offer("ok_policy_enforce");
+	ticks(800);
+	CHECK_EQ(calls.sets, 0);
+	CHECK_EQ(latest()->clamps, 0);
+	end();
+}
+
+static void silence(void)
+{
+	unsigned sets;
+
+	begin(OAL_POLICY_MODE_ENFORCE, true);
+	offer("ok_policy_enforce");
+	ticks(500);
+	w.traffic = false;
+	ticks(400);
+	sets = calls.sets;
+	ticks(400);
+	CHECK_EQ(calls.sets, sets);
+	CHECK_EQ(latest()->clamps, 0);
+	CHECK_EQ(w.rewrites[w.n_rewrites - 1].window_bytes, 0);
+	end();
+}
+
+static void changed_path(void)
+{
+	begin(OAL_POLICY_MODE_ENFORCE, true);
+	offer("ok_policy_enforce");
+	ticks(500);
+	CHECK(calls.sets > 0);
+	controller_rwnd(w.controller, NULL);
+	ticks(500);
+	CHECK_EQ(latest()->mode, OAL_POLICY_MODE_SHADOW);
+	controller_rwnd(w.controller, &data_path);
+	calls.sets = 0;
+	ticks(500);
+	CHECK_EQ(latest()->mode, OAL_POLICY_MODE_ENFORCE);
+	CHECK(calls.sets > 0);
+	end();
+}
+
+int main(void)
+{
+	golden_read(&w.golden);
+	test("a policy that enforces, on an AP that may: windows are set, with the client's scale, and told with their numbers");
+	enforce();
+	test("in force is the least of policy, the AP's ceiling and what can be carried out");
+	least_of_all(OAL_POLICY_MODE_ENFORCE, true, "ok_policy_enforce", OAL_POLICY_MODE_ENFORCE);
+	least_of_all(OAL_POLICY_MODE_ENFORCE, false, "ok_policy_enforce", OAL_POLICY_MODE_SHADOW);
+	least_of_all(OAL_POLICY_MODE_SHADOW, true, "ok_policy_enforce", OAL_POLICY_MODE_SHADOW);
+	least_of_all(OAL_POLICY_MODE_OFF, true, "ok_policy_enforce", OAL_POLICY_MODE_OFF);
+	least_of_all(OAL_POLICY_MODE_ENFORCE, true, "ok_policy_off", OAL_POLICY_MODE_OFF);
+	test("the push service's kill switch ends every clamp within a tick, and lets them come back");
+	killed(true);
+	test("so does the file on the AP");
+	killed(false);
+	test("a data path that fails is counted and told, and harms nothing");
+	failing();
+	test("a flow whose SYN was missed is left alone");
+	unknown_scale();
+	test("a flow that fell silent is given up");
+	silence();
+	test("a data path that goes is shadow, one that comes is used");
+	changed_path();
+	golden_free(&w.golden);
+	return done();
+}
