@@ -1,5 +1,5 @@
 """All cases, in the order in which they are played."""
-from . import cases_clamp, cases_failure, cases_input
+from . import cases_clamp, cases_control, cases_failure, cases_input
 from .case import Case
 
 
@@ -7,4 +7,4 @@ def found(module) -> list[Case]:
     return [kind() for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, Case) and kind.__module__ == module.__name__ and kind.name]
 
 
-CASES: list[Case] = [case for module in (cases_clamp, cases_input, cases_failure) for case in found(module)]
+CASES: list[Case] = [case for module in (cases_clamp, cases_input, cases_failure, cases_control) for case in found(module)]

@@ -15,7 +15,7 @@ OUT, HOST = "/run/out", "/run/host"
 
 def play(case, backend, plan: dict) -> dict:
     """Events and facts of a case; `error` if it could not be played."""
-    began, it = time.monotonic(), Play(case, backend, HOST + plan["exporter"], OUT)
+    began, it = time.monotonic(), Play(case, backend, HOST + plan["exporter"], HOST + plan["python"], OUT)
     error = None
     try:
         try:

@@ -5,8 +5,13 @@
 The Wi-Fi port is a veth, or wlan0 of mac80211 with hostapd. Half of the delay lies each way; the way down also has a rate and a queue.
 Captures are taken at the client's port, before the AP, and at the server's, after it: one kernel, one clock.
 """
+import contextlib
+import os
+import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from guest import wifi
 from guest.net import Wired, address
@@ -30,9 +35,10 @@ class Shape:
     tags: int = 0  # VLAN tags on every frame, outermost 802.1ad where there are two
     offloads: bool = False  # GRO, TSO and checksums left to the ports, everywhere but on the server's own port
     wifi: bool = False
+    link_kbps: int = 65_000  # of the air
 
 
-class Path(Wired):
+class Way(Wired):
     """The wired side, with the bridge of the backend."""
 
     def __init__(self, shape: Shape, switch):
@@ -58,7 +64,7 @@ class Network:
         self.captures: list = []
 
     def build(self) -> None:
-        self.path = Path(self.shape, self.switch)
+        self.path = Way(self.shape, self.switch)
         batch("ip", [f"netns add {STATION_NS}"])
         if self.shape.wifi:
             self.associate()
@@ -80,13 +86,13 @@ class Network:
         self.wait()
 
     def associate(self) -> None:
-        """hostapd and a station on hwsim radios; a link of 65 Mbit/s."""
+        """hostapd and a station on hwsim radios."""
         bridged = BRIDGE if self.switch.kind == "linux" else None
         wifi.start_ap(MEDIUM, self.port, "lab0", None, bridged, "wpa2")
         if not bridged:
             self.switch.add(BRIDGE, self.port)
         wifi.set_channel(MEDIUM["freq_mhz"], 0, 1500, 0, -92)
-        wifi.set_link(wifi.radio_mac(RADIO), 65_000, 0, -55)
+        wifi.set_link(wifi.radio_mac(RADIO), self.shape.link_kbps, 0, -55)
         wifi.start_station(RADIO, STATION_NS, "lab0", MEDIUM["freq_mhz"], "wpa2", [f"{address(0, STATION_HOST)}/24", f"{CLIENT6}/64"])
         wifi.wait_associated(self.port, None, 1, lambda joined: None)
 
@@ -143,6 +149,34 @@ class Network:
             f.write(value)
 
     def remove(self) -> None:
+        """Also what was built by half."""
+        if self.shape.wifi:
+            end_processes("hostapd", "wpa_supplicant")
         self.switch.remove(BRIDGE)
-        lines = ["link del lan0"] + ([] if self.shape.wifi else [f"link del {self.port}"])
-        batch("ip", lines + [f"netns del {ns}" for ns in (STATION_NS, self.path.delay_ns, self.path.server_ns)])
+        for words in ("link del lan0", f"link del {self.port}", *(f"netns del {ns}" for ns in (STATION_NS, "delay0", "server0"))):
+            run(f"ip {words}", check=False)
+        if self.shape.wifi:
+            wait_while(lambda: not os.path.exists(f"/sys/class/net/{self.client_port}"), "the client's radio is away with its namespace")
+
+
+def end_processes(*names: str) -> None:
+    """All of that name; the guest is ours alone."""
+    def running() -> list[int]:
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if (folder / "comm").read_text().strip() in names and "State:\tZ" not in (folder / "status").read_text():
+                    found.append(int(folder.name))
+        return found
+
+    for pid in running():
+        os.kill(pid, signal.SIGTERM)
+    wait_while(running, " and ".join(names))
+
+
+def wait_while(still: Callable[[], object], what: str) -> None:
+    for _ in range(500):
+        if not still():
+            return
+        time.sleep(0.02)
+    raise SystemExit(f"conformance: after 10 s there is still this: {what}")

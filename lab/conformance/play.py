@@ -14,8 +14,8 @@ NOBODY = "10.20.0.77"
 
 
 class Play:
-    def __init__(self, case, switch, binary: str, folder: str):
-        self.case, self.switch, self.binary, self.folder = case, switch, binary, folder
+    def __init__(self, case, switch, binary: str, python: str, folder: str):
+        self.case, self.switch, self.binary, self.python, self.folder = case, switch, binary, python, folder
         self.events: list[dict] = []
         self.facts: dict = {}
         self.network = Network(case.shape, switch)

@@ -20,6 +20,12 @@ def ovs_build() -> str:
     return subprocess.run([guest.LAB / "ovs/build.sh"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
+def push_python() -> str:
+    """Python of the push service in the guest: that of the contract, with cryptography."""
+    venv = subprocess.run([ROOT / "local/venv.sh", ROOT / "schema/requirements.txt"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    return f"{venv}/bin/python"
+
+
 def chosen(switches: list[str], names: list[str] | None, quick: bool) -> dict[str, list[Case]]:
     """Cases of each backend. A name may be the beginning of one."""
     unknown = [n for n in names or [] if not any(case.name.startswith(n) for case in CASES)]
@@ -29,10 +35,10 @@ def chosen(switches: list[str], names: list[str] | None, quick: bool) -> dict[st
     return {s: cases for s, cases in fits.items() if cases}
 
 
-def play(switch: str, cases: list[Case], ovs: str, out: Path, exporter: Path) -> list[Result]:
+def play(switch: str, cases: list[Case], ovs: str, python: str, out: Path, exporter: Path) -> list[Result]:
     """One guest; one result for each case, also where it was not reached."""
     plan = {**scenario.plan("conformance", {"stations": [{"name": "client"}]}), "switch": switch, "ovs": ovs if switch.startswith("ovs") else "",
-            "exporter": str(exporter.resolve()), "cases": [case.name for case in cases]}
+            "exporter": str(exporter.resolve()), "python": python, "cases": [case.name for case in cases]}
     folder = out / switch
     shutil.rmtree(folder, ignore_errors=True)
     error = "it was not reached"
@@ -54,7 +60,8 @@ def play(switch: str, cases: list[Case], ovs: str, out: Path, exporter: Path) ->
 def run(switches: list[str] | None = None, names: list[str] | None = None, quick: bool = False, out: Path = OUT, exporter: Path = EXPORTER, jobs: int = 2) -> list[Result]:
     wanted = chosen(switches or list(NAMES), names, quick)
     ovs = ovs_build() if any(s.startswith("ovs") for s in wanted) else ""
+    python = push_python()
     guest.kernel()  # built before two of us ask for it
     with ProcessPoolExecutor(jobs) as pool:
-        done = [pool.submit(play, switch, cases, ovs, out, exporter) for switch, cases in wanted.items()]
+        done = [pool.submit(play, switch, cases, ovs, python, out, exporter) for switch, cases in wanted.items()]
         return [result for future in done for result in future.result()]

@@ -38,11 +38,15 @@ class Timeline:
     rules: Rules
     clamps: list[Clamp] = field(default_factory=list)
     open_us: list[tuple[int, int]] = field(default_factory=list)  # spans in which a clamp may be away: the data path itself was
+    free_us: list[tuple[int, int]] = field(default_factory=list)  # spans in which the agent clamps as it likes
 
     def add(self, event: dict) -> None:
         begin, end = event["t_us"], event["end_us"]
         if event["what"] == "gap":
             self.open_us.append((begin, end))
+            return
+        if event["what"] == "free":
+            self.free_us.append((begin, end))
             return
         if not event["ok"]:
             return
@@ -64,6 +68,10 @@ class Timeline:
             if c.sure <= t_us < min(c.expire_first, c.superseded_begin if c.released else c.superseded_sure):
                 own = False
         return limits, own or any(a <= t_us < b for a, b in self.open_us)
+
+    def free(self, t_us: int, within_us: int) -> bool:
+        """The agent itself decides, or did so that long ago."""
+        return any(a <= t_us <= b + within_us for a, b in self.free_us)
 
     def steady(self, at_least_us: int) -> list[tuple[int, int, int]]:
         """(from, to, limit) of spans that are that long, in which one limit surely holds without a break."""

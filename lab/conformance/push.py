@@ -1,0 +1,55 @@
+"""The push service of the cases of control: the exporter's own test service (HTTPS with client certificates), one bundle, and a kill switch on standard input.
+
+usage: push.py FOLDER AP '{"noise_dbm": null or N, "policy": {…}}'. Makes certificates and keys in FOLDER and prints the port. The bundle's tree is one leaf,
+Bad; or, with noise_dbm, Bad while the channel's noise is above it and Good otherwise. Lines "off", "on" throw the kill switch, "lost" ends the service.
+Runs under the Python of schema/requirements.txt.
+"""
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "ap-exporter" / "tests"))
+from push_service import Authority, Maker, Service, bundles  # noqa: E402
+from oal_schema import policy  # noqa: E402
+from oal_schema.program_file import program_hash  # noqa: E402
+from oal_schema.settings import generated  # noqa: E402
+from oal_schema.tree import Tree  # noqa: E402
+
+GOOD, BAD = 0, 3
+
+
+def tree(noise_dbm: int | None, names: list[str], feature_hash: int) -> Tree:
+    leaves = [BAD] if noise_dbm is None else [GOOD, GOOD, BAD]
+    feature = [-1] if noise_dbm is None else [names.index("noise_dbm"), -1, -1]
+    return Tree(feature=np.array(feature, np.int32), threshold=np.array([noise_dbm or 0] + [0] * (len(leaves) - 1), np.int64), right=np.array([0 if noise_dbm is None else 2] + [0] * (len(leaves) - 1), np.int32),
+                missing_right=np.zeros(len(leaves), bool), leaf_class=np.array(leaves, np.uint8), leaf_permille=np.array([[0, 0, 1000 if c == BAD else 0] for c in leaves], np.uint16),
+                feature_hash=feature_hash)
+
+
+def main() -> None:
+    folder, ap, wanted = Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
+    maker, authority = Maker(), Authority(folder)
+    maker.trusted(folder / "trusted")
+    authority.issue(ap)
+    words, interval_us = maker.program()
+    names = next(p["features"] for p in generated()["programs"] if p["name"] == "congestion")
+    made = tree(wanted["noise_dbm"], names, int.from_bytes(program_hash(words, interval_us)[:8], "big"))
+    content = bundles.Bundle(maker.serial, "fleet", "registry", "congestion", 1, [], words, interval_us, made,
+                             policy=policy.make("conformance", 1, policy.ENFORCE, wanted["policy"]))
+    service = Service(authority, certificate="push")
+    service.want(ap, maker.sign(bundles.encode(content)))
+    service.switch(ap, "on")
+    print(service.port, flush=True)
+    for line in sys.stdin:
+        if line.strip() == "lost":
+            service.stop()
+            return
+        service.switch(ap, line.strip())
+    service.stop()
+
+
+if __name__ == "__main__":
+    main()
