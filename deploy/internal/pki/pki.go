@@ -93,22 +93,31 @@ func (a *Authority) Pool() *x509.CertPool {
 
 // Write puts ca.crt, ca.key and NAME.crt, NAME.key of a service into a folder.
 func (a *Authority) Write(folder, name string) error {
-	cert, err := a.Issue(name, "service")
+	if err := writePEM(folder, "ca", a.Certificate.Raw, a.key); err != nil {
+		return err
+	}
+	return a.WriteLeaf(folder, name, "service")
+}
+
+// WriteLeaf puts NAME.crt and NAME.key of a role into a folder.
+func (a *Authority) WriteLeaf(folder, name, role string) error {
+	cert, err := a.Issue(name, role)
 	if err != nil {
 		return err
 	}
-	for file, content := range map[string]any{"ca.crt": a.Certificate.Raw, "ca.key": a.key, name + ".crt": cert.Certificate[0], name + ".key": a.leafKey} {
-		kind, der := "CERTIFICATE", []byte(nil)
-		switch v := content.(type) {
-		case []byte:
-			der = v
-		case *ecdsa.PrivateKey:
-			kind = "PRIVATE KEY"
-			if der, err = x509.MarshalPKCS8PrivateKey(v); err != nil {
-				return err
-			}
-		}
-		if err := os.WriteFile(filepath.Join(folder, file), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+	return writePEM(folder, name, cert.Certificate[0], a.leafKey)
+}
+
+func writePEM(folder, name string, cert []byte, key *ecdsa.PrivateKey) error {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		suffix, kind string
+		der          []byte
+	}{{".crt", "CERTIFICATE", cert}, {".key", "PRIVATE KEY", der}} {
+		if err := os.WriteFile(filepath.Join(folder, name+f.suffix), pem.EncodeToMemory(&pem.Block{Type: f.kind, Bytes: f.der}), 0o600); err != nil {
 			return fmt.Errorf("writing a certificate: %w", err)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"oal/deploy/internal/config"
 	"oal/deploy/internal/kafka"
+	"oal/deploy/internal/neighbour"
 )
 
 // Folder of the push service's sources.
@@ -125,6 +126,22 @@ func (r *Releaser) Send(records ...kafka.Record) error {
 		return err
 	}
 	return r.client.EndTransaction(ctx, kgo.TryCommit)
+}
+
+// Tell writes a record of neighbours, as the stream job does; a nil value withdraws.
+func (k *Kafka) Tell(channel string, value []byte) error {
+	opts, err := kafka.Options(k.Client("stream-jobs"), "neighbours")
+	if err != nil {
+		return err
+	}
+	client, err := kgo.NewClient(append(opts, kgo.DefaultProduceTopic(neighbour.Topic))...)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return client.ProduceSync(ctx, &kgo.Record{Key: []byte(channel), Value: value}).FirstErr()
 }
 
 // Events reads platform.events.v1 from the beginning.

@@ -1,11 +1,13 @@
 package platform
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -138,13 +140,40 @@ func (r *Replica) Usage() (cpuS float64, rss, peak int64, err error) {
 }
 
 // Get asks the admin interface.
-func (r *Replica) Get(path string, answer any) error { return r.call(http.MethodGet, path, answer) }
+func (r *Replica) Get(path string, answer any) error {
+	return r.call(http.MethodGet, path, nil, answer)
+}
 
 // Post asks it to do something.
-func (r *Replica) Post(path string, answer any) error { return r.call(http.MethodPost, path, answer) }
+func (r *Replica) Post(path string, answer any) error {
+	return r.call(http.MethodPost, path, nil, answer)
+}
 
-func (r *Replica) call(method, path string, answer any) error {
-	request, err := http.NewRequest(method, "http://"+r.Config.AdminListen+path, nil)
+// Turn turns the kill switch of a scope, off or on again.
+func (r *Replica) Turn(scope string, off bool, who, reason string) error {
+	var answer json.RawMessage
+	if off {
+		return r.call(http.MethodPut, "/v1/control/kill/"+scope, map[string]string{"who": who, "reason": reason}, &answer)
+	}
+	return r.call(http.MethodDelete, "/v1/control/kill/"+scope+"?"+url.Values{"who": {who}, "reason": {reason}}.Encode(), nil, &answer)
+}
+
+// Ctl runs the service's own client.
+func (r *Replica) Ctl(args ...string) (string, error) {
+	out, err := exec.Command(r.binary, append(append([]string{"ctl"}, args...), "--config", r.Path)...).CombinedOutput()
+	return string(out), err
+}
+
+func (r *Replica) call(method, path string, body, answer any) error {
+	var payload io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		payload = bytes.NewReader(text)
+	}
+	request, err := http.NewRequest(method, "http://"+r.Config.AdminListen+path, payload)
 	if err != nil {
 		return err
 	}
@@ -154,12 +183,12 @@ func (r *Replica) call(method, path string, answer any) error {
 		return err
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
+	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		return err
 	}
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s %s: %s: %s", method, path, response.Status, body)
+		return fmt.Errorf("%s %s: %s: %s", method, path, response.Status, text)
 	}
-	return json.Unmarshal(body, answer)
+	return json.Unmarshal(text, answer)
 }
