@@ -111,22 +111,29 @@ static bool handle(struct openflow_link *l, uint64_t now_us, const struct openfl
 	}
 }
 
-/* One message from what was read. 1: it is in `m`; 0: more must be read; -EPROTO. */
-static int next_message(struct openflow_link *l, struct openflow_message *m)
+/* What is to be skipped leaves the buffer. */
+static void skip(struct openflow_link *l)
 {
-	size_t n = l->skip < l->in_len ? l->skip : l->in_len;
-	int ret;
+	const size_t n = l->skip < l->in_len ? l->skip : l->in_len;
 
 	l->skip -= n;
 	l->in_len -= n;
 	memmove(l->in, l->in + n, l->in_len);
+}
+
+/* One message from what was read, which the next call then skips. 1: it is in `m`; 0: more must be read; -EPROTO. */
+static int next_message(struct openflow_link *l, struct openflow_message *m)
+{
+	int ret;
+
+	skip(l);
 	if (l->skip)
 		return 0;
 	ret = openflow_parse(m, l->in, l->in_len);
-	if (ret > 0)
-		l->skip = m->length; /* taken out by the next call */
-	else if (!ret && m->length > sizeof l->in)
+	if (ret > 0 || (!ret && m->length > sizeof l->in))
 		l->skip = m->length;
+	if (!ret)
+		skip(l); /* so that there is room to read into */
 	return ret;
 }
 
