@@ -9,7 +9,7 @@ SCENARIO ?= congested
 FOLDERS := schema ap-exporter stream-jobs clickhouse training model-registry deploy local lab
 export OAL_ROOT := $(CURDIR)
 
-.PHONY: help setup build demo down test bench lint gen lab clean
+.PHONY: help setup build demo down test bench lint gen lab evaluate clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ gen: ## write what is derived from schema/
 
 lab: ## run a scenario of the Wi-Fi lab: SCENARIO=name, LIVE=1 for real time
 	@$(MAKE) --no-print-directory -C lab run SCENARIO=$(SCENARIO) LIVE=$(LIVE)
+
+evaluate: ## what control is worth against CUBIC and BBR, in the lab: SEEDS=10; report in build/evaluate; goes on where it was stopped
+	@$(MAKE) --no-print-directory -C lab evaluate SEEDS=$(SEEDS)
 
 clean: down ## remove what was built here; the cache stays
 	@for f in $(FOLDERS); do $(MAKE) --no-print-directory -C $$f clean; done; rm -rf build

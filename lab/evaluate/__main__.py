@@ -22,6 +22,7 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--first-seed", type=int, default=None, help="the first of them (1 on tune, 1001 on judge)")
     p.add_argument("--jobs", type=int, default=2, help="guests at a time (2)")
     p.add_argument("--keep", type=pathlib.Path, help="folder to which captures, truths and logs of each cell go")
+    p.add_argument("--build", type=pathlib.Path, default=play.BUILD, help="folder in which results of cells are kept (build/evaluate)")
     p.add_argument("--report", type=pathlib.Path, help="folder for table, pictures, Parquet and report.html of all these cells, once they are played")
     p.add_argument("--report-only", action="store_true", help="play nothing: report what was played before")
     group = p.add_argument_group("what the methods are made of")
@@ -39,8 +40,8 @@ def settings(args: argparse.Namespace) -> play.Settings:
     overrides = tuple(sorted((name, int(value)) for name, _, value in (word.partition("=") for word in args.overrides)))
     if not args.exporter.exists():
         raise bundle.BundleMistake(f"there is no ap-exporter at {args.exporter}: make -C ap-exporter build")
-    return play.Settings(exporter=play.snapshot(args.exporter.resolve()), policy=args.policy, overrides=overrides, tree=args.tree, window=args.window_model, clamp_bytes=args.clamp_bytes,
-                         oracle_target_us=args.oracle_target_us, keep=args.keep)
+    return play.Settings(exporter=play.snapshot(args.exporter.resolve(), args.build.resolve()), policy=args.policy, overrides=overrides, tree=args.tree, window=args.window_model, clamp_bytes=args.clamp_bytes,
+                         oracle_target_us=args.oracle_target_us, keep=args.keep, build=args.build.resolve())
 
 
 def line(label: str, cell: dict) -> str:

@@ -9,7 +9,7 @@ import copy
 
 import numpy as np
 
-SMOOTH_STEPS = 5  # the recorded run is smoothed over so many steps, to both sides: an oracle may
+SMOOTH_STEPS = 3  # what the access point had of the air is smoothed over so many steps to both sides: an oracle may
 
 
 def link_rates(plan: dict, step_s: float, steps: int) -> dict[str, np.ndarray]:
@@ -23,7 +23,7 @@ def link_rates(plan: dict, step_s: float, steps: int) -> dict[str, np.ndarray]:
             scale = change.get("scale", scale)
             for name in change.get("stations", []):
                 stations[name].update({k: change[k] for k in ("rate_kbps", "loss_permille") if k in change})
-                stations[name]["here"] = not change.get("leave", not stations[name]["here"] and not change.get("join"))
+                stations[name]["here"] = bool(change.get("join") or stations[name]["here"] and not change.get("leave"))
         for name, s in stations.items():
             out[name][step] = max(6500, s["rate_kbps"] * scale) * (1 - s["loss_permille"] / 1000) if s["here"] else 0
     return out

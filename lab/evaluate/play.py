@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -66,13 +67,19 @@ def code() -> str:
 
 
 def snapshot(exporter: pathlib.Path, build: pathlib.Path = BUILD) -> pathlib.Path:
-    """A copy of the exporter under its hash: one that is built anew meanwhile does not slip into a run."""
-    copy = build / "exporters" / digest(exporter)[:20] / "ap-exporter"
-    if not copy.exists():
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        partial = copy.with_suffix(f".{os.getpid()}")
-        shutil.copy2(exporter, partial)
-        os.replace(partial, copy)
+    """A copy of the exporter under its hash: one that is built anew meanwhile does not slip into a run. ValueError where it does not run."""
+    folder = build / "exporters"
+    folder.mkdir(parents=True, exist_ok=True)
+    partial = folder / f"partial-{os.getpid()}"
+    shutil.copy2(exporter, partial)
+    try:
+        subprocess.run([partial, "options"], stdout=subprocess.DEVNULL, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        partial.unlink()
+        raise ValueError(f"{exporter} does not run ({error}); is it being built at this moment?") from None
+    copy = folder / hashlib.sha256(partial.read_bytes()).hexdigest()[:20] / "ap-exporter"
+    copy.parent.mkdir(exist_ok=True)
+    os.replace(partial, copy)
     return copy
 
 

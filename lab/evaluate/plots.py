@@ -24,13 +24,13 @@ def _mean(r: Results, scenario: str, which: Method, figure: str) -> float | None
 def _grid(count: int, width: float, height: float):
     columns = min(4, count)
     rows = -(-count // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False)
+    figure, axes = plt.subplots(rows, columns, figsize=(max(9, width * columns), height * rows), squeeze=False)
     for axis in list(axes.flat)[count:]:
         axis.axis("off")
     return figure, list(axes.flat)
 
 
-def _legend(figure, queues=True) -> None:
+def _legend(figure) -> None:
     handles = [plt.Line2D([], [], marker=MARKERS[act], color="#444", linestyle="", label=LABELS[act]) for act in MARKERS]
     handles += [plt.Line2D([], [], marker="s", color=colour, linestyle="", label=f"{control.upper()}, {'FIFO' if queue == 'fifo' else 'FQ-CoDel + airtime'}") for (control, queue), colour in COLOURS.items()]
     figure.legend(handles=handles, loc="lower center", ncol=4, frameon=False)
@@ -60,7 +60,7 @@ def tradeoff(r: Results, path: pathlib.Path) -> None:
 def changes(r: Results, path: pathlib.Path) -> None:
     """What OAL changes against its baseline, in percent, with intervals; diamonds: the oracle."""
     figures = ["throughput_mbps", "delay_mean_ms", "delay_p95_ms", "jitter_ms", "congestion_loss_ratio"]
-    figure, axes = plt.subplots(len(figures), 1, figsize=(2 + 1.5 * len(r.scenarios), 2.3 * len(figures)), sharex=True)
+    figure, axes = plt.subplots(len(figures), 1, figsize=(max(10, 2 + 1.5 * len(r.scenarios)), 2.3 * len(figures)), sharex=True)
     pairs = [(control, queue) for control in CONTROLS for queue in QUEUES]
     for axis, what in zip(axes, figures):
         for n, (control, queue) in enumerate(pairs):

@@ -1,0 +1,67 @@
+"""The oracle's shares of a run whose capacity is known, the scenarios' traces, and what a cell's hash depends on."""
+import dataclasses
+
+import numpy as np
+import pytest
+from evaluate import oracle, play, scenarios
+from evaluate.methods import ALL, method
+from host import scenario
+
+PLAN = scenario.plan("x", {"duration_s": 4, "stations": [{"name": "fast", "rate_mbps": 60, "loss": 0}, {"name": "slow", "rate_mbps": 20, "loss": 0}],
+                           "flows": [{"station": "fast"}, {"station": "slow"}], "changes": [{"at_s": 2, "stations": ["slow"], "leave": True}], "wired": {"delay_ms": 20}})
+
+
+def received(fast: int, slow: int) -> dict:
+    """Bytes per 100 ms: first both, then the fast station alone."""
+    return {"step_s": 0.1, "bytes": {"fast": [fast] * 20 + [75_000] * 20, "slow": [slow] * 20 + [0] * 20}}
+
+
+@pytest.mark.parametrize(("fast", "slow"), [(37_500, 12_500), (18_750, 18_750), (75_000, 0)])
+def test_equal_airtime_is_found_however_the_queue_shared_it(fast, slow):
+    """100 ms of air carry 75,000 bytes to the fast station or 25,000 to the slow one."""
+    shares = oracle.shares(PLAN, received(fast, slow))
+    assert shares["fast"][8] == pytest.approx(375_000, rel=0.01) and shares["slow"][8] == pytest.approx(125_000, rel=0.01)
+    assert shares["fast"][35] == pytest.approx(750_000, rel=0.01), "alone it has all"
+
+
+def test_the_window_is_the_share_times_round_trip_and_target():
+    spec = oracle.schedule(PLAN, {"rates": received(37_500, 12_500)}, target_us=10_000)
+    assert spec["steps"] == 40 and spec["stations"]["fast"][8] == pytest.approx(375_000 * 0.030, rel=0.01)
+    assert spec["stations"]["slow"][30] == 0, "it has left"
+
+
+def test_every_scenario_of_both_sets_is_valid_and_the_sets_differ():
+    assert scenarios.names("tune") == scenarios.names("judge") == ["churn", "constant", "foreign", "lossy", "stepped", "variable", "web"]
+    for name in scenarios.names("tune"):
+        tune, judge = (scenarios.plan(scenarios.load(which, name), name, method("bbr-fq"), 1) for which in scenarios.SETS)
+        assert tune["aps"] == judge["aps"] == 3 and len(tune["stations"]) == len(judge["stations"]) == 9
+        assert {f["cc"] for f in tune["flows"]} == {"bbr"}
+        assert tune["wired"]["delay_ms"] != judge["wired"]["delay_ms"] and 10 <= judge["wired"]["delay_ms"] <= 60
+        assert [s["rate_kbps"] for s in tune["stations"]] != [s["rate_kbps"] for s in judge["stations"]]
+
+
+def test_a_trace_keeps_its_shape_within_its_limits():
+    changes = scenarios.trace({"file": "verizon-evdo-44.csv", "begin_s": 0, "low": 0.25, "high": 2}, 14)
+    scales = [c["scale"] for c in changes]
+    assert len(scales) == 28 and min(scales) == 0.25 and max(scales) == 2 and 0.8 < np.mean(scales) < 1.2
+    assert len(scenarios.trace({"file": "verizon-evdo-44.csv", "begin_s": 10, "low": 0.25, "high": 2}, 14)) == 8
+
+
+def test_a_cells_hash_depends_on_what_it_uses_and_on_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setattr(play, "kernel", lambda: "/cache/kernel-1/linux")
+    exporter, other = tmp_path / "a", tmp_path / "b"
+    exporter.write_text("one")
+    other.write_text("two")
+    settings = play.Settings(exporter=exporter)
+    cell = lambda name, seed=1: play.Cell("tune", "constant", method(name), seed)
+    before = {m.name: play.key(cell(m.name), settings) for m in ALL}
+    assert len(set(before.values())) == 16
+    changed = lambda **more: {m.name for m in ALL if play.key(cell(m.name), dataclasses.replace(settings, **more)) != before[m.name]}
+    acting = {m.name for m in ALL if m.act}
+    assert changed(exporter=other) == acting
+    assert changed(overrides=(("target_us", 9000),)) == {m.name for m in ALL if m.act == "oal"}
+    assert changed(clamp_bytes=1) == {m.name for m in ALL if m.act == "clamp"}
+    assert changed(oracle_target_us=1) == {m.name for m in ALL if m.act == "oracle"}
+    assert play.key(cell("cubic-fq", 2), settings) != before["cubic-fq"]
+    monkeypatch.setattr(play, "kernel", lambda: "/cache/kernel-2/linux")
+    assert changed() == {m.name for m in ALL}
