@@ -14,13 +14,13 @@ $(B)/bench_tick: bench/bench_tick.c tests/nl_sample.h $(call objs,opt,$(filter-o
 $(B)/ap-exporter.mips: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*.h)
 	@mkdir -p $(@D); $(MIPS_CC) $(WARN) -Isrc -I$(GEN) -Os -mips16 -minterlink-mips16 -ffunction-sections -fdata-sections -Wl,--gc-sections -s -o $@ $(filter %.c,$^) -lpthread
 
-# The same with Kafka and the agent. There are no cross packages of their libraries: the headers are this machine's, which suit any,
+# The same with Kafka, the agent and both backends of the rewrite. There are no cross packages of their libraries: the headers are this machine's, which suit any,
 # and the link leaves the libraries' functions open. It is for its size and does not run.
 MIPS_INCLUDE := $(B)/mips-include
-$(B)/ap-exporter.mips.full: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*.h)
-	@mkdir -p $(MIPS_INCLUDE)/openssl; ln -sfn /usr/include/$$(gcc -print-multiarch)/curl /usr/include/librdkafka $(MIPS_INCLUDE)/; \
+$(B)/ap-exporter.mips.full: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*.h) $(B)/bpf/rwnd.bpfeb.o
+	@mkdir -p $(MIPS_INCLUDE)/openssl; ln -sfn /usr/include/$$(gcc -print-multiarch)/curl /usr/include/librdkafka /usr/include/bpf $(MIPS_INCLUDE)/; \
 	  ln -sf /usr/include/openssl/*.h /usr/include/$$(gcc -print-multiarch)/openssl/*.h $(MIPS_INCLUDE)/openssl/
-	@$(MIPS_CC) $(WARN) -DHAVE_KAFKA -DHAVE_AGENT -DHAVE_OPENSSL -Isrc -I$(GEN) -I$(MIPS_INCLUDE) -Os -mips16 -minterlink-mips16 -ffunction-sections \
+	@$(MIPS_CC) $(WARN) -DHAVE_KAFKA -DHAVE_AGENT -DHAVE_OPENSSL -DHAVE_OVS -DHAVE_BPF -DRWND_BPF_OBJECT='"$(B)/bpf/rwnd.bpfeb.o"' -Isrc -I$(GEN) -I$(MIPS_INCLUDE) -Os -mips16 -minterlink-mips16 -ffunction-sections \
 	  -fdata-sections -Wl,--gc-sections -Wl,--unresolved-symbols=ignore-all -s -o $@ $(filter %.c,$^) -lpthread
 
 size: $(B)/ap-exporter.mips $(B)/ap-exporter.mips.full

@@ -190,6 +190,11 @@ static int status(const char *path, const char *socket)
 	return ret < 0 ? 1 : 0;
 }
 
+#if defined(HAVE_BPF) || defined(HAVE_OVS)
+#define HAVE_RWND /* a build without backends has no room for the command either */
+#endif
+
+#ifdef HAVE_RWND
 /* The rewrite as options of the command line say, with a configuration's defaults for the rest. */
 static int rwnd(const char *path, const char *options)
 {
@@ -214,6 +219,7 @@ static int rwnd(const char *path, const char *options)
 	}
 	return rwnd_cli(&config.rwnd, stdin, stdout);
 }
+#endif
 
 static int usage(FILE *f)
 {
@@ -227,8 +233,10 @@ static int usage(FILE *f)
 		"       ap-exporter bundle FILE [--keys FILE] [--ap ID --site SITE]  what a bundle holds, and whether it would be taken, as JSON\n"
 		"       ap-exporter predict BUNDLE        class and window for each line of features on standard input\n"
 #endif
+#ifdef HAVE_RWND
 		"       ap-exporter rwnd [-c FILE | --backend ovs|bpf --interface PORT,… --bridge BRIDGE --max-flows N]\n"
 		"                                         rewrites receive windows as commands on standard input say (type one: it tells which there are)\n"
+#endif
 		"       ap-exporter options               every option of FILE, with default, range and meaning\n"
 		"FILE is in UCI format; default " CONFIG_PATH "\n");
 	return f == stderr ? 2 : 0;
@@ -294,8 +302,10 @@ int main(int argc, char **argv)
 		return check_config(path);
 	if (!strcmp(command, "status") && !argc)
 		return status(path, socket);
+#ifdef HAVE_RWND
 	if (!strcmp(command, "rwnd") && !argc)
 		return rwnd(path, rwnd_options);
+#endif
 	if (!strcmp(command, "options") && !argc) {
 		config_print_options(stdout);
 		return 0;

@@ -9,6 +9,7 @@
 #include "log.h"
 #include "rwnd_backend.h"
 
+#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -370,8 +371,8 @@ static void name_address(__be32 name[4], const uint8_t *addr, unsigned len)
 static struct rwnd_bpf_flow name_flow(const struct rwnd_flow *f)
 {
 	struct rwnd_bpf_flow name = {
-		.client_port = (uint16_t)(f->client_port >> 8 | f->client_port << 8),
-		.server_port = (uint16_t)(f->server_port >> 8 | f->server_port << 8),
+		.client_port = htons(f->client_port),
+		.server_port = htons(f->server_port),
 	};
 
 	name_address(name.client, f->client_addr, f->addr_len);

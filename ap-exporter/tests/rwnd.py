@@ -169,8 +169,10 @@ class Hand:
         self.air, self.options = air, options
 
     def __enter__(self) -> "Hand":
-        command = ["ip", "netns", "exec", self.air.ap, str(BINARY), "rwnd", "--backend", "bpf", "--interface", "wifi0", "--kill-file",
-                   str(self.air.folder / "kill"), *self.options]
+        return self.begin(["ip", "netns", "exec", self.air.ap, str(BINARY), "rwnd", "--backend", "bpf", "--interface", "wifi0", "--kill-file",
+                           str(self.air.folder / "kill"), *self.options])
+
+    def begin(self, command: list[str]) -> "Hand":
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.backend = json.loads(self.process.stdout.readline())["backend"]
         self.lock = threading.Lock()

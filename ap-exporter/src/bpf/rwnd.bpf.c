@@ -168,17 +168,22 @@ static __always_inline enum outcome find_tcp(struct __sk_buff *skb, struct found
 /* The TCP header of a packet. One that is not in the packet's linear part is brought there. */
 static __always_inline enum outcome inspect(struct __sk_buff *skb, struct found *f)
 {
-	enum outcome outcome = find_tcp(skb, f);
-	__u32 bytes = skb->len;
+	enum outcome outcome = SHORT;
+	int i;
 
-	if (outcome != SHORT || bytes <= (__u32)(skb->data_end - skb->data))
-		return outcome;
-	if (bytes > HEADERS_BYTES)
-		bytes = HEADERS_BYTES;
-	if (bpf_skb_pull_data(skb, bytes) < 0)
-		return SHORT;
-	outcome = find_tcp(skb, f);
-	return outcome == SHORT && skb->len > HEADERS_BYTES ? HEADERS : outcome;
+#pragma clang loop unroll(disable)
+	for (i = 0; i < 2; i++) {
+		__u32 bytes = skb->len;
+
+		outcome = find_tcp(skb, f);
+		if (outcome != SHORT || bytes <= (__u32)(skb->data_end - skb->data))
+			return outcome;
+		if (bytes > HEADERS_BYTES)
+			bytes = HEADERS_BYTES;
+		if (i || bpf_skb_pull_data(skb, bytes) < 0)
+			break;
+	}
+	return i ? HEADERS : SHORT; /* headers longer than what is brought there */
 }
 
 static __always_inline void count_outcome(enum outcome outcome)
