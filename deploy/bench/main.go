@@ -11,10 +11,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"sort"
 	"syscall"
 	"time"
 
@@ -46,7 +48,7 @@ func run() (err error) {
 	b := &bench{}
 	small := flag.Int("small", 1000, "APs of the latency measurement")
 	large := flag.Int("large", 10000, "APs of the memory and rollout measurement")
-	flag.StringVar(&b.only, "only", "", "small or large")
+	flag.StringVar(&b.only, "only", "", "small, large or kill")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -77,7 +79,7 @@ func run() (err error) {
 	if b.only != "large" {
 		err = b.small(ctx, *small)
 	}
-	if err == nil && b.only != "small" {
+	if err == nil && b.only != "small" && b.only != "kill" {
 		err = b.large(ctx, *large)
 	}
 	return err
@@ -111,6 +113,7 @@ type simReport struct {
 		P99MS   float64 `json:"p99_ms"`
 		MaxMS   float64 `json:"max_ms"`
 	}
+	Turns [][]int64
 }
 
 func (b *bench) start(ctx context.Context, name string, n, rate int) (*fleet, error) {
@@ -141,7 +144,7 @@ func (b *bench) start(ctx context.Context, name string, n, rate int) (*fleet, er
 	return f, nil
 }
 
-type summary struct{ Known, Connected, Current int }
+type summary struct{ Known, Connected, Current, Killed, Unheard int }
 
 func (f *fleet) until(ctx context.Context, what string, limit time.Duration, condition func(summary) bool) error {
 	var s summary
@@ -202,9 +205,13 @@ func (b *bench) small(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	const champions, seconds, batches = 10, 15, 10
+	const champions, turns, seconds, batches = 10, 10, 15, 10
 	const championVersion, onlineVersion = 1, 2 // the APs' latencies are kept by version
-	var runErr error
+	turned, runErr := f.turns(ctx, turns)
+	if b.only == "kill" {
+		r, err := f.stop()
+		return errors.Join(runErr, err, b.killed(turned, r.Turns, n))
+	}
 	for i := 0; i < champions && runErr == nil; i++ {
 		runErr = f.champion(ctx, "small", championVersion)
 	}
@@ -230,9 +237,68 @@ func (b *bench) small(ctx context.Context, n int) error {
 	champion, online := r.Versions[fmt.Sprint(championVersion)], r.Versions[fmt.Sprint(onlineVersion)]
 	rate := float64(seconds*n) / took
 	return errors.Join(
+		b.killed(turned, r.Turns, n),
 		b.result("push-release-to-applied-p99", champion.P99MS, "ms", fmt.Sprintf("champion to %d connected APs at once, %d releases; median %.0f ms, worst %.0f ms", n, champions, champion.P50MS, champion.MaxMS)),
 		b.result("push-online-to-applied-p99", online.P99MS, "ms", fmt.Sprintf("online trees to %d APs, %.0f a second for %.0f s, %d in a transaction; %d applied (an AP that is busy skips to its newest), median %.0f ms", n, rate, took, n/batches, online.Applied, online.P50MS)),
 		b.result("push-online-cpu", 100*(cpu1-cpu0)/took, "%", fmt.Sprintf("of one core, the service, while %.0f online trees a second go out; the simulated APs took %.1f CPU s in all", rate, r.CPUS)))
+}
+
+// turns turns the kill switch of the fleet off and on, each once all have heard the one before; when each was asked for, µs since 1970.
+func (f *fleet) turns(ctx context.Context, n int) (at []int64, err error) {
+	for i := 0; i < n && err == nil; i++ {
+		off := i%2 == 0
+		at = append(at, time.Now().UnixMicro())
+		if err = f.replica.Turn("fleet", off, "bench", "measured"); err != nil {
+			break
+		}
+		err = f.until(ctx, "all have heard the kill switch", time.Minute, func(s summary) bool {
+			return off && s.Killed == f.n && s.Unheard == 0 || !off && s.Killed == 0 && f.allHave("on")
+		})
+	}
+	return at, err
+}
+
+// allHave says whether every AP says this of the kill switch.
+func (f *fleet) allHave(control string) bool {
+	for after, more := "", true; more; more = after != "" {
+		var page struct {
+			APs  []struct{ Control string }
+			Next string
+		}
+		if err := f.replica.Get("/v1/fleet?limit=1000&after="+url.QueryEscape(after), &page); err != nil {
+			return false
+		}
+		for _, a := range page.APs {
+			if a.Control != control {
+				return false
+			}
+		}
+		after = page.Next
+	}
+	return true
+}
+
+func (b *bench) killed(asked []int64, heard [][]int64, n int) error {
+	kill, err := latencies(asked, heard, n)
+	if err != nil {
+		return err
+	}
+	return b.result("push-kill-to-applied-p99", kill(.99), "ms", fmt.Sprintf("kill switch of the fleet, from the operator's request to the moment at which each of %d connected APs has control off, or on again, %d turns; median %.0f ms, worst %.0f ms", n, len(asked), kill(.5), kill(1)))
+}
+
+// latencies of all turns and APs; the result gives their quantiles in ms.
+func latencies(asked []int64, heard [][]int64, n int) (func(q float64) float64, error) {
+	var ms []float64
+	for i := range asked {
+		if i >= len(heard) || len(heard[i]) != n {
+			return nil, fmt.Errorf("turn %d of the kill switch was not heard by all", i+1)
+		}
+		for _, at := range heard[i] {
+			ms = append(ms, float64(at-asked[i])/1e3)
+		}
+	}
+	sort.Float64s(ms)
+	return func(q float64) float64 { return ms[min(len(ms)-1, int(q*float64(len(ms))))] }, nil
 }
 
 // large: memory with everyone connected, and one release to all.

@@ -28,6 +28,8 @@ type report struct {
 	LastFail string           `json:"last_failure,omitempty"`
 	CPUS     float64          `json:"cpu_s"`
 	Versions map[uint32]stats `json:"versions"`
+	// Turns is when each AP heard the first, the second, … turn of the kill switch, µs since 1970.
+	Turns [][]int64 `json:"turns,omitempty"`
 }
 
 type stats struct {
@@ -75,11 +77,13 @@ func run() error {
 	}
 	out := report{APs: *n, Versions: map[uint32]stats{}}
 	seen := &latencies{ms: map[uint32][]float64{}}
+	turns := &turned{heard: map[string]int{}}
 	var lastFail atomic.Value
 	fleet := &sim.Fleet{Address: *address, Roots: authority.Pool(), Keys: keys, WaitS: *wait, Rate: *rate,
 		OnApplied: func(_ string, b *bundle.Bundle, at time.Time) {
 			seen.add(b.Version, float64(at.UnixMicro()-b.Serial)/1e3)
 		},
+		OnTurned: func(id string, _ bool, at time.Time) { turns.add(id, at) },
 		OnFailed: func(id string, err error) {
 			atomic.AddInt64(&out.Failures, 1)
 			lastFail.Store(id + ": " + err.Error())
@@ -95,6 +99,7 @@ func run() error {
 	for version, ms := range seen.ms {
 		out.Versions[version] = summarize(ms)
 	}
+	out.Turns = turns.at
 	out.LastFail, _ = lastFail.Load().(string)
 	out.CPUS = cpuSeconds()
 	return json.NewEncoder(os.Stdout).Encode(&out)
@@ -104,6 +109,23 @@ func (l *latencies) add(version uint32, ms float64) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	l.ms[version] = append(l.ms[version], ms)
+}
+
+type turned struct {
+	lock  sync.Mutex // guards what follows
+	heard map[string]int
+	at    [][]int64
+}
+
+func (t *turned) add(id string, at time.Time) {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	n := t.heard[id]
+	t.heard[id]++
+	for len(t.at) <= n {
+		t.at = append(t.at, nil)
+	}
+	t.at[n] = append(t.at[n], at.UnixMicro())
 }
 
 func summarize(ms []float64) stats {
