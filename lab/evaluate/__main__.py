@@ -29,7 +29,7 @@ def arguments() -> argparse.Namespace:
     group.add_argument("--policy", type=pathlib.Path, default=bundle.DEFAULT_POLICY if bundle.DEFAULT_POLICY.exists() else None, help="policy file of OAL (deploy/policies/default.yaml)")
     group.add_argument("--override", "--with", dest="overrides", action="append", default=[], metavar="NAME=VALUE", help="a number of the policy, instead of the file's")
     group.add_argument("--tree", type=pathlib.Path, default=bundle.TREE)
-    group.add_argument("--window-model", type=pathlib.Path)
+    group.add_argument("--window-model", type=pathlib.Path, metavar="BUNDLE", help="a signed bundle whose window model goes along (default: none)")
     group.add_argument("--exporter", type=pathlib.Path, default=play.EXPORTER)
     group.add_argument("--clamp-bytes", type=int, default=play.Settings.clamp_bytes)
     group.add_argument("--oracle-target-us", type=int, default=play.Settings.oracle_target_us)

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from oal_schema import keys, policy, policy_file
-from oal_schema.bundle import Bundle, encode, sign
+from oal_schema.bundle import Bundle, decode, encode, sign, split_signed
 from oal_schema.nodes import BundleError
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -58,15 +58,15 @@ def credentials(folder: pathlib.Path) -> dict[str, pathlib.Path]:
 
 
 def models(tree_file: pathlib.Path, window_file: pathlib.Path | None):
-    """(tree, its feature program, window model or None)."""
+    """(tree, its feature program, window model or None). The window model is taken from a signed bundle that has one, say of an AP's state_dir."""
     from oal_registry import json_tree
-    from oal_schema.window import WindowModel
     tree, program = json_tree.loads(tree_file.read_text())
     window = None
     if window_file:
-        from oal_registry import json_window
-        window = json_window.loads(window_file.read_text())
-        assert isinstance(window, WindowModel)
+        content = decode(split_signed(window_file.read_bytes())[0])
+        if content.window is None or content.feature_hash != program.feature_hash:
+            raise BundleMistake(f"{window_file}: a bundle with a window model of the tree's feature program is needed")
+        window = content.window
     return tree, program, window
 
 

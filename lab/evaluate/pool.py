@@ -11,6 +11,7 @@ FORK = multiprocessing.get_context("fork")
 
 def _child(work: Callable, item, pipe) -> None:
     os.setsid()  # Ctrl-C is for the parent, which then tells this one
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         pipe.send((True, work(item)))
     except BaseException as error:
@@ -30,8 +31,9 @@ def _stop(process) -> None:
 
 
 def each(work: Callable, items: list, jobs: int) -> Iterator[tuple]:
-    """(item, its result, None) or (item, None, what went wrong), as they come."""
+    """(item, its result, None) or (item, None, what went wrong), as they come. SIGTERM counts as Ctrl-C."""
     waiting, running = list(items), {}
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         while waiting or running:
             while waiting and len(running) < jobs:
@@ -53,3 +55,4 @@ def each(work: Callable, items: list, jobs: int) -> Iterator[tuple]:
     finally:
         for process, _ in running.values():
             _stop(process)
+        signal.signal(signal.SIGTERM, before)
