@@ -48,7 +48,7 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
     entries = [flow for truth in truths for flow in truth["flows"]]
     for entry, spec in zip(entries, specs, strict=True):
         entry.update(start_s=spec["start_s"], stop_s=spec["stop_s"])
-    flows, rates, offered, missing = [], {}, 0, 0
+    flows, rates = [], {}
     steps = round(plan["duration_s"] / STEP_S)
     for entry, station, talks in metrics.conversations(packets, plan, entries, where):
         begin_ns = truths[station["ap"]]["begin_ns"]
@@ -71,9 +71,7 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
     long = [f for f in flows if f["kind"] == "long"]
     short = [f for f in flows if f["kind"] == "short"]
     times = [t for f in short for t in f["fct_ms"]]
-    offered = sum(f["packets"] for f in long)
-    missing = sum(f["lost"] for f in long)
-    again = sum(f["retransmissions"] for f in long)
+    offered, missing, again = (sum(f[name] for f in flows) for name in ("packets", "lost", "retransmissions"))
     cell = {"throughput_mbps": sum(f["goodput_mbps"] for f in flows), "long_mbps": sum(f["goodput_mbps"] for f in long),
             **{name: mean(f[name] for f in long) for name in OVER_FLOWS},
             "congestion_loss_ratio": max(0.0, again - failures) / offered if offered else None,
@@ -83,4 +81,4 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
             "fct_mean_ms": mean(times), "fct_p95_ms": float(np.percentile(times, 95)) if times else None,
             "short_flows": len(times), "short_unfinished": sum(f["unfinished"] for f in short)}
     return {"cell": cell, "flows": flows, "rates": {"step_s": STEP_S, "bytes": rates},
-            "rtt_least_ms": plan["wired"]["delay_ms"]}
+            "wired_ms": plan["wired"]["delay_ms"]}

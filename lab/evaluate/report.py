@@ -101,7 +101,7 @@ def about(r: Results, which: str, settings, kernel: str) -> list[str]:
     played = [f["cell"]["packets"] for f in r.found.values()]
     cost = spread.mean([f["cost"]["cpu_s"] for f in r.found.values()])
     return [f"made {datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC; set {which}: {len(r.scenarios)} scenarios, {len(r.methods)} methods, {len(r.seeds)} seeds; {len(r.found)} of {len(r.cells)} cells played, "
-            f"{len(r.failures)} failed, {sum(played):,} packets of long flows measured" + (f", {cost.value:.1f} CPU-s a cell" if cost else ""),
+            f"{len(r.failures)} failed, {sum(played):,} data packets measured" + (f", {cost.value:.1f} CPU-s a cell" if cost else ""),
             f"policy {settings.policy.name if settings.policy else 'defaults'}{''.join(f' {k}={v}' for k, v in settings.overrides)}; tree {settings.tree.name}; window model {settings.window.name if settings.window else 'none'}; "
             f"fixed window {settings.clamp_bytes} B; oracle's target {settings.oracle_target_us / 1000:.0f} ms; kernel {pathlib.Path(kernel).parent.name}",
             "3 access points on one channel, 9 stations, a server behind a delay, User-Mode-Linux with mac80211 and a simulated medium, virtual time; a cell is 12 s after 2 s of warm-up",
