@@ -1,9 +1,12 @@
 """What a clamp does where everything is in order: windows, throughput, other flows, IPv6, VLAN, offloads, release, deadline."""
+import socket
+
 from .case import Case, Result
 from .network import Shape
 from .switch import NAMES
 
 KERNEL = ("bpf", "ovs-native", "ovs-slow")
+SO_MAX_PACING_RATE, UP_BYTES_PER_S = 47, 2_500_000
 LIMITS = (12_000, 32_768, 98_304)
 RATE_LOW, RATE_HIGH = 0.90, 1.03  # of window / round trip; the window in whole segments, because a sender with more to send makes no others
 
@@ -25,10 +28,10 @@ class Rates(Case):
         verdict = r.flow("flow")
         r.clamped(verdict, 200)
         r.expect(len(verdict.rates) == len(LIMITS), f"{len(verdict.rates)} steady clamps were seen, not {len(LIMITS)}")
-        rtt_us = r.case.shape.rtt_ms * 1000
         for span in verdict.rates:
+            rtt_us = (span["rtt_us"] or 0) if r.case.shape.wifi else r.case.shape.rtt_ms * 1000  # the air has a time of its own
             whole = span["window_bytes"] // verdict.figures["mss_bytes"] * verdict.figures["mss_bytes"]
-            share = (span["bits_per_s"] or 0) / (whole * 8e6 / rtt_us)
+            share = (span["bits_per_s"] or 0) * rtt_us / (whole * 8e6)
             r.expect(RATE_LOW <= share <= RATE_HIGH, f"{span['limit_bytes']} bytes: throughput is {share:.3f} of window / round trip, not {RATE_LOW} to {RATE_HIGH}")
             r.figure(f"{span['limit_bytes']} B: {(span['bits_per_s'] or 0) / 1e6:.2f} Mbit/s = {share:.3f}·W/RTT")
         released = r.event("release")["end_us"] + r.rules().settle_us
@@ -123,6 +126,7 @@ class Offloads(Case):
 
     def play(self, p) -> None:
         flow = p.flow("flow")
+        flow.client.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, UP_BYTES_PER_S)
         flow.sending_up = True
         p.run(0.5)
         p.keep(flow, 24_000)

@@ -11,6 +11,7 @@ from .network import MEDIUM, Shape
 
 BACKENDS = ("bpf", "ovs-native")
 ONLY_CLASS = {"act_class": 2, "act_queue_us": 0, "min_flow_bytes": 0, "min_flow_kbps": 0}
+LIMIT_MS = 10  # from a prediction to the first clamped ACK
 SWITCH_US = 50_000  # for the kill file, which is looked for at every tick, and for an answer of the push service on this machine, which is read at once
 
 
@@ -28,7 +29,7 @@ class Control(Case):
         try:
             self.before(p)
             exporter = Exporter(p.binary, push.port, p.switch.options(p.network.port), p.folder, self.name)
-            p.loop.until(lambda: exporter.control().get("policy") == "conformance", f"the bundle is in force: {exporter.status()}")
+            p.loop.until(lambda: exporter.control().get("policy") == "conformance", f"the bundle is in force: {exporter.status()}", every_s=0.1)
             self.act(p, exporter, push)
             exporter.close()
             p.facts["rows"] = exporter.rows("decision", "rewrite", "control")
@@ -45,7 +46,7 @@ class Control(Case):
 
     def clamping(self, p, exporter) -> None:
         """Until the exporter says that it clamps."""
-        p.loop.until(lambda: exporter.control().get("clamps", 0) > 0, f"something is clamped: {exporter.control()}")
+        p.loop.until(lambda: exporter.control().get("clamps", 0) > 0, f"something is clamped: {exporter.control()}", every_s=0.1)
 
     def free(self, p, begin_us: int) -> None:
         """From then until now the agent may have lowered what it liked."""
@@ -175,7 +176,7 @@ class PredictionToAck(Control):
     name, about = "prediction-to-ack", "from a prediction to the first clamped ACK, for each turn from Good to Bad"
     quick = ("bpf",)
     noise_dbm = -88
-    policy = {**ONLY_CLASS, "hold_us": 100_000}
+    policy = {**ONLY_CLASS, "guard_permille": 500, "guard_backoff_us": 1_000_000}  # it is not the guard that is looked at here
     turns = 8
 
     def act(self, p, exporter: Exporter, push: Push) -> None:
@@ -183,28 +184,40 @@ class PredictionToAck(Control):
         self.flows(p)
         p.run(1.5)
         for _ in range(self.turns):
-            for noise_dbm in (-80, -95):
-                wifi.set_channel(MEDIUM["freq_mhz"], 0, 1500, 0, noise_dbm)
-                p.run(0.85)
+            self.noise(-80)
+            p.run(0.45)
+            open(KILL_FILE, "w").close()  # plain again, at once
+            self.noise(-95)
+            p.run(0.7)
+            os.unlink(KILL_FILE)
+            p.run(0.35)
         self.free(p, begin)
         p.events[-1]["end_us"] += 10_000_000
+
+    def noise(self, dbm: int) -> None:
+        """What the tree decides by."""
+        wifi.set_channel(MEDIUM["freq_mhz"], 0, 1500, 0, dbm)
 
     def check(self, r: Result) -> None:
         wire_us = int(r.case.shape.rtt_ms * 500)
         decisions = sorted((row["ts_us"], row["class"]) for row in r.facts["rows"] if row["table"] == "decision")
         turned = [b[0] for a, b in zip(decisions, decisions[1:]) if a[1] == 0 and b[1] == 3]
-        r.expect(len(turned) >= self.turns - 1, f"{len(turned)} predictions turned to Bad, expected {self.turns}")
-        took = []
-        for name in ("first", "second"):
-            verdict = r.flow(name, within_us=SWITCH_US)
-            clamped = [seen.t_us - wire_us for own, seen in verdict.up if own.window != seen.window]
-            for at in turned:
-                first = next((t for t in clamped if t >= at), None)
-                r.expect(first is not None and first < at + 850_000, f"{name}: no ACK was clamped after the prediction at {at} µs")
-                if first is not None:
-                    took.append((first - at) / 1000)
-        took.sort()
+        verdicts = [r.flow(name, within_us=SWITCH_US) for name in ("first", "second")]
+        acks = sorted((seen.t_us - wire_us, own.window != seen.window) for verdict in verdicts for own, seen in verdict.up)
+        took, plain_after = [], []
+        for at in turned:
+            if any(changed and at - 200_000 < t < at for t, changed in acks):
+                continue  # it was clamped already
+            first = next((t for t, changed in acks if changed and t >= at), None)
+            if first is None or first > at + 400_000:
+                r.expect(False, f"no ACK was clamped after the prediction at {at} µs")
+                continue
+            took.append((first - at) / 1000)
+            plain_after.append(sum(at <= t < first for t, _ in acks))
+        r.expect(len(took) >= self.turns - 1, f"{len(took)} predictions became clamps, expected {self.turns}")
         if took:
+            took.sort()
             r.numbers["prediction_to_ack_ms"] = took
-            r.expect(took[-1] <= 10, f"the slowest took {took[-1]:.1f} ms")
-            r.figure(f"{len(took)} turns: median {took[len(took) // 2]:.1f} ms, longest {took[-1]:.1f} ms from prediction to the first clamped ACK out of the AP, {wire_us / 1000:.0f} ms more to the sender")
+            r.expect(took[-1] <= LIMIT_MS, f"the slowest took {took[-1]:.1f} ms")
+            r.figure(f"{len(took)} predictions: first clamped ACK out of the AP after {took[len(took) // 2]:.1f} ms (median), {took[-1]:.1f} ms (longest), "
+                     f"{sum(plain_after)} plain ACKs in between; {wire_us / 1000:.0f} ms more to the sender")

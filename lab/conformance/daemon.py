@@ -1,7 +1,7 @@
 """The whole exporter on the AP, in mode enforce, with its agent at a push service of the suite; what it decided is read from its own capture."""
 import contextlib
 import json
-import os
+import shutil
 import signal
 import subprocess
 import time
@@ -19,7 +19,8 @@ class Push:
     """push.py as a process of the guest."""
 
     def __init__(self, python: str, log: str, noise_dbm: int | None, policy: dict):
-        FOLDER.mkdir(exist_ok=True)
+        shutil.rmtree(FOLDER, ignore_errors=True)  # of the case before
+        FOLDER.mkdir()
         self.process = subprocess.Popen([python, "-m", "conformance.push", str(FOLDER), AP, json.dumps({"noise_dbm": noise_dbm, "policy": policy})],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=open(log, "wb"), text=True, bufsize=1)
         line = self.process.stdout.readline()
@@ -44,8 +45,6 @@ class Exporter:
         write(str(FOLDER / "uci"), section("exporter", {"ap_id": AP, "site": "lab", "status_socket": self.socket}) + section("nl80211", {"interface": "wlan0"})
               + section("packet", {"interface": "lan0"}) + section("qdisc", {"interface": "wlan0"}) + section("agent", agent)
               + section("rwnd", {"mode": "enforce", "kill_file": KILL_FILE, **options}) + section("file", {"path": self.capture}))
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(KILL_FILE)
         self.process = start([binary, "run", "-c", str(FOLDER / "uci")], f"{folder}/{case}.exporter.log")
         self.log = f"{folder}/{case}.exporter.log"
 

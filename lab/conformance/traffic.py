@@ -125,12 +125,12 @@ class Loop:
                     entry[2]()
             self.turn(min([end_s, *(entry[0] for entry in self.every)]) - time.monotonic())
 
-    def until(self, condition: Callable[[], bool], what: str, patience_s: float = 20) -> None:
+    def until(self, condition: Callable[[], bool], what: str, patience_s: float = 20, every_s: float = 0.01) -> None:
         give_up_s = time.monotonic() + patience_s
         while not condition():
             if time.monotonic() > give_up_s:
                 raise TimeoutError(f"not within {patience_s:.0f} s: {what}")
-            self.run(0.01)
+            self.run(every_s)
 
     def turn(self, timeout_s: float) -> None:
         poll, ends = select.epoll(), {}

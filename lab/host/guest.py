@@ -81,7 +81,10 @@ def play(plan: dict, results: pathlib.Path, virtual: bool = True, extra: list[st
         (shared / "plan.json").write_text(json.dumps(plan))
         env = {**os.environ, "TMPDIR": memory_folder(plan["memory_mb"], shared)}
         with open(shared / "console.log", "wb") as console:
-            kernel_status = boot(command_line(plan, shared, virtual, extra or []), console, env, timeout_s, shared / "stop")
+            try:
+                kernel_status = boot(command_line(plan, shared, virtual, extra or []), console, env, timeout_s, shared / "stop")
+            except RuntimeError as error:
+                kernel_status = error  # what it has done so far is kept all the same
         status = (shared / "guest.exit").read_text().strip() if (shared / "guest.exit").exists() else "no exit status"
         log = (shared / "guest.log").read_text(errors="replace") if (shared / "guest.log").exists() else ""
         for item in shared.iterdir():
