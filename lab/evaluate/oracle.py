@@ -11,6 +11,8 @@ import numpy as np
 
 SMOOTH_STEPS = 3  # what the access point had of the air is smoothed over so many steps to both sides: an oracle may
 
+RAMP_STEPS = 15  # until then the recorded flows were still getting under way, and said less than the air could carry
+
 
 def link_rates(plan: dict, step_s: float, steps: int) -> dict[str, np.ndarray]:
     """kbit/s of each station that get through, in each step; 0 while it is away."""
@@ -51,6 +53,7 @@ def shares(plan: dict, received: dict) -> dict[str, np.ndarray]:
         for name in names:
             air += np.divide(np.array(received["bytes"][name], float), rates[name], out=np.zeros(steps), where=rates[name] > 0)
         air = np.convolve(air, kernel, "same") / np.convolve(np.ones(steps), kernel, "same")
+        air[:RAMP_STEPS] = np.maximum(air[:RAMP_STEPS], air[RAMP_STEPS:2 * RAMP_STEPS].mean())
         n = sum(((flows[name] > 0) & (rates[name] > 0)).astype(int) for name in names)
         for name in names:
             out[name] = np.where((n > 0) & (flows[name] > 0), rates[name] * air / np.maximum(n, 1) / np.maximum(flows[name], 1) / step_s, 0)
