@@ -26,9 +26,10 @@ var (
 
 const (
 	// lookEvery is how late a replica sees what another one was told.
-	lookEvery = 250 * time.Millisecond
-	MaxWho    = 100
-	MaxReason = 500
+	lookEvery  = 250 * time.Millisecond
+	countEvery = time.Second
+	MaxWho     = 100
+	MaxReason  = 500
 )
 
 // Switch is one replica's sight of what is switched off.
@@ -60,11 +61,13 @@ func (s *Switch) Load(ctx context.Context) error {
 func (s *Switch) Run(ctx context.Context) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
+	var counted time.Time
 	for {
+		var now time.Time
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case now = <-ticker.C:
 		}
 		if s.store.Shared() {
 			if err := s.Load(ctx); err != nil && ctx.Err() == nil {
@@ -72,9 +75,12 @@ func (s *Switch) Run(ctx context.Context) {
 				s.logger.Error("the kill switch cannot be read; what was known stays", "error", err)
 			}
 		}
-		killed, unheard := s.fleet.Controls()
-		s.metrics.KilledAPs.Set(float64(killed))
-		s.metrics.UnheardAPs.Set(float64(unheard))
+		if now.Sub(counted) >= countEvery {
+			counted = now
+			killed, unheard := s.fleet.Controls()
+			s.metrics.KilledAPs.Set(float64(killed))
+			s.metrics.UnheardAPs.Set(float64(unheard))
+		}
 	}
 }
 
