@@ -9,11 +9,21 @@
 #include "rwnd_bpf.h"
 #include "tcp_frame.h"
 
+#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/if_tun.h>
 #include <linux/pkt_cls.h>
+#include <net/if.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum { MOST_FLOWS = 8, CPUS = 1024 };
@@ -556,13 +566,84 @@ static void ends(void)
 	CHECK(s.ready);
 }
 
+/* --- packets whose headers are in pages, as some drivers hand them on: through a TAP that takes a packet in parts */
+
+static int tap = -1, listener = -1;
+
+/* TAP port1 and veth out0 in a bridge; what comes out of the bridge is read at out1. */
+static bool make_pages(void)
+{
+	struct sockaddr_ll at = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
+	struct ifreq r = { .ifr_name = "port1", .ifr_flags = IFF_TAP | IFF_NO_PI | IFF_NAPI | IFF_NAPI_FRAGS };
+
+	tap = open("/dev/net/tun", O_RDWR);
+	if (tap < 0 || ioctl(tap, TUNSETIFF, &r) < 0 || system("ip link add br0 type bridge && ip link add out0 type veth peer name out1 && "
+	    "ethtool -K port1 gro off >/dev/null && ip link set port1 master br0 && ip link set out0 master br0 && "
+	    "for port in br0 port1 out0 out1; do ip link set $port up; done") != 0)
+		return false;
+	listener = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(ETH_P_ALL));
+	at.sll_ifindex = (int)if_nametoindex("out1");
+	return listener >= 0 && bind(listener, (struct sockaddr *)&at, sizeof at) == 0;
+}
+
+/* Sends a frame whose first `linear` bytes are in the linear part and the rest in pages; what comes out of the bridge. */
+static struct frame through_pages(const struct frame *in, uint32_t linear)
+{
+	const struct iovec parts[] = { { (void *)(uintptr_t)in->bytes, linear }, { (void *)(uintptr_t)(in->bytes + linear), in->len - linear } };
+	struct pollfd p = { .fd = listener, .events = POLLIN };
+	struct frame out = { .len = 0 };
+	ssize_t n;
+
+	while (recv(listener, out.bytes, sizeof out.bytes, 0) >= 0) /* what came before */
+		;
+	CHECK_EQ(writev(tap, parts, linear < in->len ? 2 : 1), in->len);
+	while (poll(&p, 1, 10000) == 1) {
+		n = recv(listener, out.bytes, sizeof out.bytes, 0);
+		if (n >= 12 && !memcmp(out.bytes, in->bytes, 12)) { /* and not a word of the bridge's own */
+			out.len = (uint32_t)n;
+			return out;
+		}
+	}
+	CHECK(!"the frame came out");
+	return out;
+}
+
+static void pages(void)
+{
+	struct tcp_spec s = { .flags = ACK, .window = 60000, .payload = 600, .n_options = 12, .options = { 1, 1, 8, 10 } }, w;
+	struct frame in, want, out;
+	uint32_t at;
+
+	for (unsigned v6 = 0; v6 < 2; v6++) {
+		fresh(v6 ? "IPv6: wherever the linear part of a packet ends, it is lowered all the same" : "IPv4: wherever the linear part of a packet ends, it is lowered all the same");
+		s.v6 = v6;
+		CHECK_EQ(clamp(&s, 7, 65536), 0);
+		w = s;
+		w.window = 512;
+		in = tcp_frame(&s, &at);
+		want = tcp_frame(&w, NULL);
+		for (uint32_t linear = 14; linear <= at + 40; linear++) {
+			out = through_pages(&in, linear);
+			CHECK(equal(&out, &want));
+		}
+	}
+	fresh("a scale is learned from a SYN in pages");
+	w = syn(false, false, true, 6);
+	in = tcp_frame(&w, NULL);
+	out = through_pages(&in, 14);
+	CHECK(equal(&out, &in));
+	s.v6 = false;
+	CHECK_EQ(clamp(&s, RWND_SCALE_LEARNED, 65536), 0);
+	CHECK(comes_out(s, 1024));
+}
+
 int main(void)
 {
-	const struct config_rwnd c = { .enabled = true, .backend = "bpf", .interface = "port0", .max_flows = MOST_FLOWS };
+	const struct config_rwnd c = { .enabled = true, .backend = "bpf", .interface = "port0,port1", .max_flows = MOST_FLOWS };
 	char err[1024] = "";
 
-	if (unshare(CLONE_NEWNET) < 0 || system("ip link add port0 type veth peer name far0") != 0) {
-		test("tc programs (skipped: network namespaces and veth need root)");
+	if (unshare(CLONE_NEWNET) < 0 || system("ip link add port0 type veth peer name far0") != 0 || !make_pages()) {
+		test("tc programs (skipped: network namespaces, veth, TAP and a bridge need root)");
 		return done();
 	}
 	if (rwnd_check(&c, err, sizeof err) < 0) {
@@ -584,6 +665,7 @@ int main(void)
 	scales();
 	packets();
 	damaged();
+	pages();
 	ends();
 	test("closed, nothing of it is left on the port");
 	rwnd_close(rwnd);
