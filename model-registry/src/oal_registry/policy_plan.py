@@ -44,9 +44,8 @@ def plan(slot: str, in_force: Mapping[tuple[str, str], Release], policies: Polic
     steps += [Step("withdraw", slot, scope, None, policy_of(now)) for scope, now in sorted(here.items()) if now.variant_of and scope not in wanted]
     for scope in policies.narrower(FLEET):
         now = here.get(scope)
-        own = now is not None and not now.variant_of and now.rank > base.rank if base is not None else True
-        if scope not in wanted or own:
-            continue
+        if scope not in wanted or now is not None and not now.variant_of and now.rank > base.rank:
+            continue  # the fleet's policy is its own too, or its own champion came later
         made_of = now is not None and (now.variant_of, now.rank, now.pinned, now.rollout) == (base.hash, base.rank, base.pinned, base.rollout)
         if not made_of or policy_of(now) != policies.of(scope) or any(s.scope == FLEET for s in steps):
             steps.append(Step("variant", slot, scope, policies.of(scope), policy_of(now) if now is not None else policy_of(base)))
