@@ -39,14 +39,20 @@ if [ ! -e "$tarball" ]; then fetched=$(fetch); mv "$fetched" "$tarball"; fi
 echo "$sha256  $tarball" | sha256sum --quiet -c - >&2 || { echo "lab: $tarball is not the openvswitch $version that the patches were made for" >&2; exit 1; }
 
 echo "lab: building Open vSwitch $version with rewrite_rwnd (about 80 CPU-seconds, once; log: $cache/ovs.log)" >&2
-tar xf "$tarball" -C "$work"
-cd "$work/openvswitch-$version"
-for change in "$patches"/*.patch; do patch -s -p1 <"$change"; done
-# Nothing that autotools made is to be made again, so that they are not needed here; Debian's archive lacks two files that it depends on.
-mkdir debian
-touch debian/automake.mk manpages.mk aclocal.m4 configure config.h.in Makefile.in
+# In a folder of its own for these inputs, so that a build which was interrupted goes on where it was; it is removed at the end.
+tree=$cache/ovs-tree-$hash
+if [ ! -e "$tree/.patched" ]; then
+	rm -rf "$tree"
+	mkdir -p "$tree"
+	tar xf "$tarball" -C "$tree" --strip-components=1
+	for change in "$patches"/*.patch; do patch -s -d "$tree" -p1 <"$change"; done
+	mkdir "$tree/debian"
+	# Nothing that autotools made is to be made again, so that they are not needed here; Debian's archive lacks two files that it depends on.
+	(cd "$tree" && touch debian/automake.mk manpages.mk aclocal.m4 configure config.h.in Makefile.in .patched)
+fi
+cd "$tree"
 {
-	./configure --quiet --disable-ssl --disable-libcapng --disable-shared --disable-dependency-tracking CFLAGS="-O2 -Wno-deprecated-declarations" \
+	[ -e config.status ] || ./configure --quiet --disable-ssl --disable-libcapng --disable-shared --disable-dependency-tracking CFLAGS="-O2 -Wno-deprecated-declarations" \
 		--prefix=/usr --sysconfdir=/etc --localstatedir=/var
 	printf 'include Makefile\nbuilt-sources: $(BUILT_SOURCES)\n' >built-sources.mk
 	nice -n 5 make -s -f built-sources.mk built-sources
@@ -56,4 +62,5 @@ mkdir -p "$out.new"
 for program in "${programs[@]}"; do strip -o "$out.new/$(basename "$program")" "$program"; done
 cp vswitchd/vswitch.ovsschema "$out.new/"
 rm -rf "$out"; mv "$out.new" "$out"
+rm -rf "$tree"
 echo "$out"

@@ -1,0 +1,89 @@
+/* forward.c: how long a port takes for an ACK, from the driver that hands it in to the driver that takes it out.
+ * usage: forward PORT BURSTS BURST_PACKETS WINDOW; prints the nanoseconds a packet of each burst, one a line.
+ * Frames go in at PORT's other end (a veth), so that all the work is done before send returns: the burst's time is that of the kernel's code. */
+#include <arpa/inet.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+enum { MOST = 1024, FRAME = 66 };
+
+static uint32_t add(uint32_t sum, const uint8_t *p, unsigned len)
+{
+	for (unsigned i = 0; i < len; i += 2)
+		sum += (uint32_t)p[i] << 8 | p[i + 1];
+	return sum;
+}
+
+static void put_sum(uint8_t *at, uint32_t sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	at[0] = (uint8_t)(~sum >> 8);
+	at[1] = (uint8_t)~sum;
+}
+
+/* 10.0.0.2:40000 acknowledges to 10.0.0.1:443, with timestamps. */
+static void make_ack(uint8_t *f, unsigned window)
+{
+	static const uint8_t head[FRAME] = {
+		0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2, 0x08, 0x00,
+		0x45, 0, 0, 52, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1,
+		0x9c, 0x40, 0x01, 0xbb, 0, 0, 0, 1, 0, 0, 0, 2, 0x80, 0x10, 0, 0, 0, 0, 0, 0, 1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2,
+	};
+
+	memcpy(f, head, FRAME);
+	f[48] = (uint8_t)(window >> 8);
+	f[49] = (uint8_t)window;
+	put_sum(f + 24, add(0, f + 14, 20));
+	put_sum(f + 50, add(6 + 32, f + 26, 8 + 32));
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+int main(int argc, char **argv)
+{
+	const int bursts = argc == 5 ? atoi(argv[2]) : 0, packets = argc == 5 ? atoi(argv[3]) : 0, one = 1;
+	static struct mmsghdr messages[MOST];
+	uint8_t frame[FRAME];
+	struct iovec whole = { frame, FRAME };
+	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_IP) };
+	int fd;
+
+	if (bursts < 1 || packets < 1 || packets > MOST) {
+		fprintf(stderr, "usage: forward PORT BURSTS BURST_PACKETS WINDOW\n");
+		return 2;
+	}
+	make_ack(frame, (unsigned)atoi(argv[4]));
+	to.sll_ifindex = (int)if_nametoindex(argv[1]);
+	fd = socket(AF_PACKET, SOCK_RAW, 0);
+	if (!to.sll_ifindex || fd < 0 || bind(fd, (struct sockaddr *)&to, sizeof to) || setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof one)) {
+		perror(argv[1]);
+		return 1;
+	}
+	for (int i = 0; i < packets; i++)
+		messages[i].msg_hdr = (struct msghdr){ .msg_iov = &whole, .msg_iovlen = 1 };
+	for (int i = 0; i < bursts; i++) {
+		const int64_t before = now_ns();
+		const int sent = sendmmsg(fd, messages, (unsigned)packets, 0);
+
+		if (sent != packets) {
+			perror("send");
+			return 1;
+		}
+		printf("%lld\n", (long long)((now_ns() - before) / packets));
+	}
+	return 0;
+}
