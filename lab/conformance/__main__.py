@@ -15,6 +15,8 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--quick", action="store_true", help="the short run of the tests")
     p.add_argument("--out", type=Path, default=run.OUT, help="folder for captures, events and the table")
     p.add_argument("--exporter", type=Path, default=run.EXPORTER)
+    p.add_argument("--real-time", action="store_true", help="the guests' clock is this machine's: what computing costs counts, and so does whatever else runs here")
+    p.add_argument("--bench", type=Path, help="also write the figures of speed to this file")
     p.add_argument("--jobs", type=int, default=2, help="guests at once")
     return p.parse_args()
 
@@ -22,13 +24,16 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     args = arguments()
     try:
-        results = run.run(args.on.split(","), args.cases, args.quick, args.out.resolve(), args.exporter, args.jobs)
+        results = run.run(args.on.split(","), args.cases, args.quick, args.out.resolve(), args.exporter, args.jobs, args.real_time)
     except ValueError as error:
         print(f"conformance: {error}", file=sys.stderr)
         return 2
     table = report.table(results)
     (args.out / "table.md").write_text(table)
     (args.out / "results.json").write_text(json.dumps(report.rows(results), indent=1))
+    if args.bench:
+        args.bench.parent.mkdir(parents=True, exist_ok=True)
+        args.bench.write_text(json.dumps(report.speed(results), indent=1) + "\n")
     print(table)
     print(report.summary(results, args.out))
     return 1 if any(result.complaints for result in results) else 0

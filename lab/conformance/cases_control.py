@@ -1,6 +1,7 @@
 """The whole agent acts: a prediction becomes a clamp, kill switches and dead-man end it, and a tree that is always wrong does no harm."""
 import os
 import time
+from statistics import median
 
 from guest import wifi
 
@@ -204,7 +205,7 @@ class PredictionToAck(Control):
         turned = [b[0] for a, b in zip(decisions, decisions[1:]) if a[1] == 0 and b[1] == 3]
         verdicts = [r.flow(name, within_us=SWITCH_US) for name in ("first", "second")]
         acks = sorted((seen.t_us - wire_us, own.window != seen.window) for verdict in verdicts for own, seen in verdict.up)
-        took, plain_after = [], []
+        took, slip = [], []  # until the first clamped ACK; until the last plain one: what the AP itself is late
         for at in turned:
             if any(changed and at - 200_000 < t < at for t, changed in acks):
                 continue  # it was clamped already
@@ -213,11 +214,12 @@ class PredictionToAck(Control):
                 r.expect(False, f"no ACK was clamped after the prediction at {at} µs")
                 continue
             took.append((first - at) / 1000)
-            plain_after.append(sum(at <= t < first for t, _ in acks))
+            slip.append(max([(t - at) / 1000 for t, _ in acks if at <= t < first], default=0.0))
         r.expect(len(took) >= self.turns - 1, f"{len(took)} predictions became clamps, expected {self.turns}")
         if took:
             took.sort()
-            r.numbers["prediction_to_ack_ms"] = took
-            r.expect(took[-1] <= LIMIT_MS, f"the slowest took {took[-1]:.1f} ms")
-            r.figure(f"{len(took)} predictions: first clamped ACK out of the AP after {took[len(took) // 2]:.1f} ms (median), {took[-1]:.1f} ms (longest), "
-                     f"{sum(plain_after)} plain ACKs in between; {wire_us / 1000:.0f} ms more to the sender")
+            r.numbers.update(prediction_to_ack_ms=took, plain_after_prediction_ms=max(slip))
+            r.expect(max(slip) <= LIMIT_MS, f"an ACK passed plain {max(slip):.1f} ms after the prediction")
+            r.expect(median(took) <= LIMIT_MS, f"half of them took {median(took):.1f} ms and more")
+            r.figure(f"{len(took)} predictions: first clamped ACK out of the AP after {median(took):.1f} ms (median), {took[-1]:.1f} ms (longest: the client's next ACK came no earlier); "
+                     f"last plain ACK {max(slip):.1f} ms after a prediction; {wire_us / 1000:.0f} ms more to the sender")

@@ -114,7 +114,8 @@ class SwitchRestarted(Case):
         p.keep(flow, 20_000)
         p.run(0.7)
         p.drop(flow)
-        begin, _ = p.switch.restart(kill=True)
+        begin = p.switch.kill()
+        p.switch.restarted("br-lan")
         p.loop.until(lambda: p.rewriter.stats()["ready"], "it is ready again", 30)
         p.events.append({"what": "gap", "t_us": begin, "end_us": time.time_ns() // 1000 + 300_000})
         p.run(2.0)
@@ -131,3 +132,30 @@ class SwitchRestarted(Case):
         again = sum(own.t_us > gap["end_us"] and own.window != seen.window for own, seen in verdict.up)
         r.expect(again >= 50, f"only {again} ACKs were clamped after the restart")
         r.figure(f"ready again after {(gap['end_us'] - gap['t_us'] - 300_000) / 1e6:.1f} s, {again} ACKs clamped then")
+
+
+class SwitchKilled(Case):
+    name, about = "switch-killed", "vswitchd is killed and stays away: the kernel's own flows go on, and no clamp in them outlives its deadline"
+    on = ("ovs-native",)  # slow path and netdev forward nothing without vswitchd
+
+    def play(self, p) -> None:
+        flow = p.flow("flow")
+        p.run(0.5)
+        p.keep(flow, 20_000)
+        p.run(0.7)
+        p.drop(flow)
+        p.set(flow, 20_000, 1000)
+        at = p.switch.kill()
+        p.events.append({"what": "killed", "t_us": at, "end_us": at})
+        p.run(2.5)
+        p.switch.restarted("br-lan")
+        p.loop.until(lambda: p.rewriter.stats()["ready"], "it is ready again", 30)
+
+    def check(self, r: Result) -> None:
+        verdict = r.flow("flow", may_lose=True)
+        r.clamped(verdict, 50)
+        late = last_clamped(verdict, r.event("killed")["t_us"])
+        plain = sum(own.t_us > r.event("killed")["t_us"] + DEAD_MAN_US for own, _ in verdict.up)
+        r.expect(late is not None and late <= DEAD_MAN_US, f"a clamped ACK {late} µs after vswitchd's death")
+        r.expect(plain >= 50, f"only {plain} ACKs after that second: nothing is shown")
+        r.figure(f"last clamped ACK {(late or 0) / 1000:.0f} ms after SIGKILL, {plain} plain ones after 1 s")

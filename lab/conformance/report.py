@@ -1,5 +1,6 @@
 """The table of a run: a line for each case on each backend, with figures; complaints below."""
 from pathlib import Path
+from statistics import median
 
 from .case import Result
 
@@ -10,6 +11,18 @@ def word(result: Result) -> str:
 
 def rows(results: list[Result]) -> list[dict]:
     return [{"case": r.case.name, "backend": r.backend, "complaints": r.complaints, "figures": r.figures, "numbers": r.numbers} for r in results]
+
+
+def speed(results: list[Result]) -> list[dict]:
+    """As build/bench has them."""
+    found = []
+    for r in results:
+        took = r.numbers.get("prediction_to_ack_ms")
+        if took:
+            found += [{"name": f"control.prediction_to_ack_{r.backend}_{word}", "value": value, "unit": "ms"} for word, value in (("median", median(took)), ("longest", took[-1]), ("last_plain", r.numbers["plain_after_prediction_ms"]))]
+        if "dead_man_ms" in r.numbers:
+            found.append({"name": f"control.dead_man_{r.backend}", "value": r.numbers["dead_man_ms"], "unit": "ms"})
+    return found
 
 
 def table(results: list[Result]) -> str:

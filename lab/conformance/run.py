@@ -35,7 +35,7 @@ def chosen(switches: list[str], names: list[str] | None, quick: bool) -> dict[st
     return {s: cases for s, cases in fits.items() if cases}
 
 
-def play(switch: str, cases: list[Case], ovs: str, python: str, out: Path, exporter: Path) -> list[Result]:
+def play(switch: str, cases: list[Case], ovs: str, python: str, out: Path, exporter: Path, real_time: bool) -> list[Result]:
     """One guest; one result for each case, also where it was not reached."""
     plan = {**scenario.plan("conformance", {"stations": [{"name": "client"}]}), "switch": switch, "ovs": ovs if switch.startswith("ovs") else "",
             "exporter": str(exporter.resolve()), "python": python, "cases": [case.name for case in cases]}
@@ -43,7 +43,7 @@ def play(switch: str, cases: list[Case], ovs: str, python: str, out: Path, expor
     shutil.rmtree(folder, ignore_errors=True)
     error = "it was not reached"
     try:
-        guest.play(plan, folder, extra=["MAIN=conformance.inside"], timeout_s=120 + 60 * len(cases))
+        guest.play(plan, folder, virtual=not real_time, extra=["MAIN=conformance.inside"], timeout_s=120 + 60 * len(cases))
     except RuntimeError as problem:
         error = str(problem)
     results = []
@@ -57,11 +57,12 @@ def play(switch: str, cases: list[Case], ovs: str, python: str, out: Path, expor
     return results
 
 
-def run(switches: list[str] | None = None, names: list[str] | None = None, quick: bool = False, out: Path = OUT, exporter: Path = EXPORTER, jobs: int = 2) -> list[Result]:
+def run(switches: list[str] | None = None, names: list[str] | None = None, quick: bool = False, out: Path = OUT, exporter: Path = EXPORTER, jobs: int = 2,
+        real_time: bool = False) -> list[Result]:
     wanted = chosen(switches or list(NAMES), names, quick)
     ovs = ovs_build() if any(s.startswith("ovs") for s in wanted) else ""
     python = push_python()
     guest.kernel()  # built before two of us ask for it
     with ProcessPoolExecutor(jobs) as pool:
-        done = [pool.submit(play, switch, cases, ovs, python, out, exporter) for switch, cases in wanted.items()]
+        done = [pool.submit(play, switch, cases, ovs, python, out, exporter, real_time) for switch, cases in wanted.items()]
         return [result for future in done for result in future.result()]
