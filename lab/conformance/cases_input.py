@@ -14,7 +14,7 @@ class ScaleNone(One):
     quick = ("bpf",)
 
     def prepare(self, p) -> None:
-        p.network.sysctl(STATION_NS, net__ipv4__tcp_window_scaling=0)
+        p.network.sysctl(STATION_NS, "tcp_window_scaling", "0")
 
     def check(self, r: Result) -> None:
         verdict = r.flow("flow")
@@ -27,7 +27,7 @@ class Scale14(One):
     quick = ("bpf",)
 
     def prepare(self, p) -> None:
-        p.network.sysctl(STATION_NS, net__ipv4__tcp_rmem=LARGE_BUFFERS)
+        p.network.sysctl(STATION_NS, "tcp_rmem", LARGE_BUFFERS)
 
     def check(self, r: Result) -> None:
         verdict = r.flow("flow")
@@ -126,7 +126,7 @@ class NoTimestamps(One):
     name, about = "no-timestamps", "headers of 20 bytes: no options at all"
 
     def prepare(self, p) -> None:
-        p.network.sysctl(STATION_NS, net__ipv4__tcp_timestamps=0)
+        p.network.sysctl(STATION_NS, "tcp_timestamps", "0")
 
     def check(self, r: Result) -> None:
         verdict = r.flow("flow")
@@ -164,7 +164,7 @@ class Ecn(One):
 
     def prepare(self, p) -> None:
         for ns in (STATION_NS, p.server_ns):
-            p.network.sysctl(ns, net__ipv4__tcp_ecn=1)
+            p.network.sysctl(ns, "tcp_ecn", "1")
 
     def check(self, r: Result) -> None:
         verdict = r.flow("flow")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guest import wifi
+from guest.namespace import inside
 from guest.net import Wired, address
 from guest.offloads import switch_off
 from guest.sh import batch, run, start
@@ -138,14 +139,9 @@ class Network:
             process.wait(timeout=20)
         self.captures = []
 
-    def sysctl(self, ns: str, **values) -> None:
-        """Names with dots written as double underscores: net__ipv4__tcp_sack=0."""
-        for name, value in values.items():
-            run(f"sysctl -qw {name.replace('__', '.')}={value}", ns) if " " not in str(value) else self.write(ns, name, value)
-
-    def write(self, ns: str, name: str, value: str) -> None:
-        from guest.namespace import inside
-        with inside(ns), open("/proc/sys/" + name.replace("__", "/"), "w") as f:
+    def sysctl(self, ns: str, name: str, value: str) -> None:
+        """A setting of net.ipv4 in a namespace."""
+        with inside(ns), open(f"/proc/sys/net/ipv4/{name}", "w") as f:
             f.write(value)
 
     def remove(self) -> None:

@@ -25,10 +25,6 @@ class Play:
         self.number = 0
 
     @property
-    def client_ns(self) -> str:
-        return STATION_NS
-
-    @property
     def server_ns(self) -> str:
         return self.network.path.server_ns
 
@@ -86,9 +82,6 @@ class Play:
 
     def run(self, seconds: float) -> None:
         self.loop.run(seconds)
-
-    def note(self, what: str, **more) -> None:
-        self.events.append({"what": what, "t_us": now_us(), "end_us": now_us(), **more})
 
     def end(self) -> None:
         """Flows end in order, captures are closed, nothing is left."""

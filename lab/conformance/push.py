@@ -11,22 +11,23 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "ap-exporter" / "tests"))
-from push_service import Authority, Maker, Service, bundles  # noqa: E402
+sys.path[:0] = [str(ROOT / "ap-exporter/tests"), str(ROOT / "schema/src")]
 from oal_schema import policy  # noqa: E402
 from oal_schema.program_file import program_hash  # noqa: E402
 from oal_schema.settings import generated  # noqa: E402
 from oal_schema.tree import Tree  # noqa: E402
+from push_service import Authority, Maker, Service, bundles  # noqa: E402
 
 GOOD, BAD = 0, 3
 
 
 def tree(noise_dbm: int | None, names: list[str], feature_hash: int) -> Tree:
-    leaves = [BAD] if noise_dbm is None else [GOOD, GOOD, BAD]
-    feature = [-1] if noise_dbm is None else [names.index("noise_dbm"), -1, -1]
-    return Tree(feature=np.array(feature, np.int32), threshold=np.array([noise_dbm or 0] + [0] * (len(leaves) - 1), np.int64), right=np.array([0 if noise_dbm is None else 2] + [0] * (len(leaves) - 1), np.int32),
-                missing_right=np.zeros(len(leaves), bool), leaf_class=np.array(leaves, np.uint8), leaf_permille=np.array([[0, 0, 1000 if c == BAD else 0] for c in leaves], np.uint16),
-                feature_hash=feature_hash)
+    """One leaf, Bad; or a split by the noise, above it Bad."""
+    split = noise_dbm is not None
+    leaves = [GOOD, GOOD, BAD] if split else [BAD]
+    return Tree(feature=np.array([names.index("noise_dbm"), -1, -1] if split else [-1], np.int32), threshold=np.array([noise_dbm, 0, 0] if split else [0], np.int64),
+                right=np.array([2, 0, 0] if split else [0], np.int32), missing_right=np.zeros(len(leaves), bool), leaf_class=np.array(leaves, np.uint8),
+                leaf_permille=np.array([[0, 0, 1000 if c == BAD else 0] for c in leaves], np.uint16), feature_hash=feature_hash)
 
 
 def main() -> None:
