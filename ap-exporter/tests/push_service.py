@@ -182,7 +182,7 @@ class Handler(BaseHTTPRequestHandler):
     def neighbours(self, ap: str, query: dict):
         service, channel = self.server.service, (query["site"], int(query["frequency_mhz"]))
         with service.changed:
-            service.asked.append((ap, *channel, time.monotonic()))
+            service.asked.append((ap, *channel))
         answer = service.neighbours.get(channel)
         if callable(answer):
             return answer(self)
