@@ -79,4 +79,4 @@ def make(folder: pathlib.Path, path: pathlib.Path | None, overrides: tuple[tuple
     (folder / "bundle").write_bytes(sign(encode(content), keys.load(files["signing"])))
     agent = {"kind": "agent", "url": "https://127.0.0.1:9", "ca": f"host:{files['certificate']}", "cert": f"host:{files['certificate']}",
              "key": f"host:{files['key']}", "trusted_keys": f"host:{files['trusted']}", "store_interval_s": 86400}
-    return {"bundle": str(folder / "bundle"), "sections": [agent, {"kind": "rwnd", "mode": "enforce", "backend": "bpf"}]}
+    return {"bundle": str(folder / "bundle"), "sections": [agent, {"kind": "rwnd", "mode": "enforce", "backend": "bpf", "kill_file": ""}]}

@@ -90,7 +90,7 @@ def key(c: Cell, settings: Settings) -> str:
     if c.method.act:
         inputs.append(digest(settings.exporter))
     if c.method.act == "oal":
-        inputs.append(bundle.inputs(settings.policy, settings.overrides, settings.tree, settings.window))
+        inputs += [bundle.inputs(settings.policy, settings.overrides, settings.tree, settings.window), digest(HERE / "bundle.py")]
     if c.method.act == "clamp":
         inputs.append(settings.clamp_bytes)
     if c.method.act == "oracle":
