@@ -57,8 +57,8 @@ class Looped:
 
 
 @contextmanager
-def running(**changes) -> Iterator[Looped]:
-    """Start all of it. `changes` are fields of the platform's settings. OAL_TEST_LOOP_STATE=DIR keeps the folder with all logs."""
+def running(experiments=loop.EXPERIMENTS, **changes) -> Iterator[Looped]:
+    """Start all of it; each experiment is a version of the model, the last one champion. `changes` are fields of the platform's settings. OAL_TEST_LOOP_STATE=DIR keeps the folder with all logs."""
     eager = yaml.safe_load((ROOT / "training" / "online.yaml").read_text())
     for section, values in EAGER.items():
         eager[section].update(values)
@@ -69,7 +69,7 @@ def running(**changes) -> Iterator[Looped]:
         settings = folder / "online.yaml"
         settings.write_text(yaml.safe_dump(eager))
         with Platform(folder / "state", ports="auto", trainer_settings=str(settings), **changes) as platform:
-            loop.seed(platform)
+            loop.seed(platform, experiments)
             looped = Looped(platform, folder)
             looped.source.start()
             try:

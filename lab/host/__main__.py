@@ -35,6 +35,8 @@ def arguments() -> argparse.Namespace:
     group.add_argument("--key", type=pathlib.Path)
     group.add_argument("--push-url", help="https://127.0.0.1:PORT of the push service, for the AP's agent; needs --ca, --certificate, --key, --trusted-keys")
     group.add_argument("--trusted-keys", type=pathlib.Path, help="file of the public keys whose bundles the AP accepts")
+    group.add_argument("--rwnd", choices=("off", "shadow", "enforce"), default="shadow",
+                       help="the most that a policy may do on this AP (default: shadow); enforce lowers windows by a program on its Wi-Fi port")
     group.add_argument("--sender-certificate", type=pathlib.Path, help="of the server's sniffer, which streams to platform.events.v1 (CN lab)")
     group.add_argument("--sender-key", type=pathlib.Path)
     return p.parse_args()
@@ -52,6 +54,8 @@ def prepare(args: argparse.Namespace) -> dict:
         plan["seed"] = args.seed
     if args.duration is not None or args.live:
         plan["duration_s"] = args.duration or FOREVER_S
+    if args.push_url:
+        plan["sections"].append({"kind": "rwnd", "mode": args.rwnd, "backend": "bpf"})
     if args.live and (not plan["exporter"] or not args.brokers or plan["aps"] != 1):
         raise live.LiveError("a live run needs the exporter (make -C ap-exporter build), --brokers (or KAFKA_BROKERS), and a scenario with one AP")
     return plan

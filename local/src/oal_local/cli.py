@@ -43,6 +43,7 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--parallelism", type=int)
     up.add_argument("--taskmanager-heap-mib", type=int)
     up.add_argument("--trainer-settings", help="thresholds of the online trainer (default: training/online.yaml)")
+    up.add_argument("--policies", help="folder of control policies (default: deploy/policies)")
     demo.add_arguments(add("demo", "the whole path: replay captures as access points and watch the data arrive"))
     add("down", "stop everything, in reverse order; data stays")
     add("status", "state, pid and readiness of each service").add_argument("--json", action="store_true")
@@ -71,12 +72,13 @@ def settings_of(options) -> dict:
             raise PlatformError(f"`{bad[0]}` should be KEY=VALUE")
         return {key: value for key, _, value in split}
 
-    names = ("partitions", "job_jar", "job_class", "job_args", "checkpoint_interval", "state_backend", "parallelism", "taskmanager_heap_mib", "trainer_settings")
+    names = ("partitions", "job_jar", "job_class", "job_args", "checkpoint_interval", "state_backend", "parallelism", "taskmanager_heap_mib", "trainer_settings", "policies")
     changes = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.job_jar:
         changes["job_jar"] = os.path.abspath(options.job_jar)
-    if options.trainer_settings:
-        changes["trainer_settings"] = os.path.abspath(options.trainer_settings)
+    for name in ("trainer_settings", "policies"):
+        if getattr(options, name):
+            changes[name] = os.path.abspath(getattr(options, name))
     if options.job_property:
         changes["job_properties"] = pairs(options.job_property)
     if options.flink:
@@ -94,7 +96,7 @@ def run(options) -> int:
         print_env(platform, False)
         return 0
     if options.command == "demo":
-        return demo.run(Platform(options.state).up(), options)
+        return demo.run(Platform(options.state, **demo.settings(options)).up(), options)
     platform = Platform(options.state)
     match options.command:
         case "down":

@@ -3,7 +3,7 @@
 Captures of real kernels are replayed as virtual access points by the real exporter (or, with --live, the lab's access point
 streams by itself) into Kafka; Flink decodes, labels and derives features; rows and training items end in ClickHouse. The online trainer
 fits a tree per access point every second; trees and promoted models go to the access points, which predict, and ClickHouse joins each
-prediction with what came true.
+prediction with what came true. What a policy would do with the predictions is decided and reported (shadow); the live access point acts.
 """
 import json
 import secrets
@@ -12,14 +12,15 @@ import sys
 import time
 from pathlib import Path
 
-from oal_local import loop
+from oal_local import control, loop
 from oal_local.errors import PlatformError
 from oal_local.exporter import Exporter, count_capture, let_go_of
-from oal_local.paths import REPO
+from oal_local.paths import CONFIG, REPO, State
 from oal_local.stages import Stages, verdict
 
 CAPTURES = REPO / "lab" / "captures"
 SUMMARY = REPO / "build" / "demo.json"
+POLICIES = REPO / "deploy" / "policies"
 #: The captures that are played first. A long one repeats itself less: a model that has seen the whole loop knows its future.
 ORDER = ("congested", "learning", "varying", "steady", "learning2")
 DRAIN_SECONDS = 120  # after the source has stopped, until everything it made is a row
@@ -30,6 +31,23 @@ def add_arguments(command) -> None:
     command.add_argument("--once", type=int, metavar="SECONDS", help="run for that long, write build/demo.json, exit 0 only if nothing was lost")
     command.add_argument("--live", action="store_true", help="take the lab's live access point instead of captures")
     command.add_argument("--scenario", default="congested", help="the lab's scenario, with --live (default: congested)")
+
+
+def settings(options) -> dict:
+    """Of the platform. The live AP's own policy stands beside the reviewed ones, which stay the same files: what is changed in them counts."""
+    if not options.live:
+        return {"policies": str(POLICIES)}
+    folder = State(options.state).dir / "demo" / "policies"
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = {source.name: source for source in (*POLICIES.glob("*.yaml"), CONFIG / "policies" / "live.yaml")}
+    for link in folder.iterdir():  # a registry may be reading them
+        if wanted.get(link.name) != link.readlink():
+            link.unlink()
+        else:
+            del wanted[link.name]
+    for name, source in wanted.items():
+        (folder / name).symlink_to(source)
+    return {"policies": str(folder)}
 
 
 def replay_sections(aps: int) -> list[tuple[str, str, dict]]:
@@ -61,7 +79,7 @@ class Replay:
         self.aps = aps
         sections = replay_sections(aps)
         self.ap_ids = replayed_aps(sections)
-        agent = [loop.agent_section(platform, self.ap_ids)] if learning else []
+        agent = [loop.agent_section(platform, self.ap_ids), control.replay_section(folder)] if learning else []
         self.exporter = Exporter(folder, f"demo-{secrets.token_hex(3)}", "ap-demo", "demo", [*sections, *agent, kafka_section(platform, "ap-demo")])
 
     def start(self) -> None:
@@ -94,7 +112,7 @@ class Live:
         command = [REPO / "lab" / "run", self.scenario, "--live", "--ap-id", "ap-live", "--brokers", self.platform.kafka.bootstrap,
                    "--ca", options["ssl.ca.location"], "--certificate", options["ssl.certificate.location"], "--key", options["ssl.key.location"],
                    "--sender-certificate", self.platform.state.pki / "lab.crt", "--sender-key", self.platform.state.pki / "lab.key",
-                   "--push-url", self.platform.push.ap_url, "--trusted-keys", self.platform.state.trusted_keys, "--out", self.folder]
+                   "--push-url", self.platform.push.ap_url, "--trusted-keys", self.platform.state.trusted_keys, "--rwnd", "enforce", "--out", self.folder]
         if self.seconds:
             command += ["--duration", str(self.seconds)]
         self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL)
@@ -148,6 +166,8 @@ def addresses(platform) -> str:
         f"  push         {platform.push.admin_url}   token in {platform.push.token_file}",
         f"  Kafka        {platform.kafka.bootstrap} (mTLS, certificates in {platform.state.pki})",
         f"  logs         {platform.state.logs}",
+        f"  policies     {platform.settings.policies}: change one, raise its version",
+        control.commands(platform),
     ))
 
 
@@ -179,6 +199,11 @@ def run(platform, options) -> int:
     folder.mkdir(exist_ok=True)
     loop.seed(platform)
     learning = loop.Loop(platform, since_us)
+    acting = control.Control(platform, since_us)
+
+    def summary(stage: dict, learned: dict, acted: dict) -> str:
+        return "\n".join((line(stage, time.monotonic() - started), loop.lines(learned), control.lines(acted)))
+
     source = Live(platform, folder, options.scenario, options.once) if options.live else Replay(platform, folder, options.aps, learning=True)
     source.start()
     print(f"\n{source.aps} access point{'s' * (source.aps > 1)} streaming. " + ("Ctrl-C ends the demo; `make down` stops the platform." if not options.once else f"For {options.once} s."))
@@ -188,7 +213,7 @@ def run(platform, options) -> int:
         while not options.once or time.monotonic() - started < options.once:
             time.sleep(2 if sys.stdout.isatty() else 10)
             source.check()
-            text = line(stages.read(), time.monotonic() - started) + "\n" + loop.lines(learning.read())
+            text = summary(stages.read(), learning.read(), acting.read())
             if sys.stdout.isatty() and tall:
                 print(f"\033[{tall}A\033[J", end="")
             tall = text.count("\n") + 1
@@ -202,11 +227,12 @@ def run(platform, options) -> int:
     stages.close()
     wrong = verdict(last, counted, source.aps, let_go)
     learned = settled(learning)
-    wrong += loop.verdict(learned, source.aps)
+    acted = acting.read()
+    wrong += loop.verdict(learned, source.aps) + control.verdict(acted, source.aps, options.live)
     SUMMARY.parent.mkdir(exist_ok=True)
     SUMMARY.write_text(json.dumps({"seconds": round(time.monotonic() - started, 1), "aps": source.aps, "live": options.live, "source": counted,
-                                   "stages": last, "loop": learned, "let_go": let_go, "wrong": wrong}, indent=1) + "\n")
-    print(line(last, time.monotonic() - started) + "\n" + loop.lines(learned))
+                                   "stages": last, "loop": learned, "control": acted, "let_go": let_go, "wrong": wrong}, indent=1) + "\n")
+    print(summary(last, learned, acted))
     print(f"  counted at the source: {counted['batches']:,} batches, {sum(counted['rows'].values()):,} rows")
     for text in wrong:
         print(f"demo: WRONG: {text}", file=sys.stderr)

@@ -53,7 +53,7 @@ def tags(platform, version: int) -> dict[str, str]:
     return {tag["key"]: tag["value"] for tag in found}
 
 
-def seed(platform) -> None:
+def seed(platform, experiments=EXPERIMENTS) -> None:
     """Register the first versions of the congestion model from committed items, and make the newest champion. Does nothing where there are some."""
     try:
         if versions(platform):
@@ -61,7 +61,7 @@ def seed(platform) -> None:
     except PlatformError as error:
         if "RESOURCE_DOES_NOT_EXIST" not in str(error):
             raise
-    for name in EXPERIMENTS:
+    for name in experiments:
         platform.log(f"training: experiment {name} on {ITEMS.relative_to(REPO)}, for the registry …")
         command = [TRAIN, "fit", REPO / "training" / "experiments" / f"{name}.yaml", "--source", ITEMS, "--tracking-uri", mlflow.url(platform.settings),
                    "--config", registry.config_file(platform.state), "--register", MODEL]

@@ -25,6 +25,7 @@ def render(state: State, settings: Settings) -> None:
         "poll_s": 2,
         "train_command": [str(REPO / "training" / "oal-train")],
         "clickhouse": clickhouse.client(state, settings, "analyst"),
+        "policies": settings.policies,
     }
     write_config(config_file(state), config)
 

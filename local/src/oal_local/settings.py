@@ -24,6 +24,7 @@ class Settings:
     kafka_heap_mib: int = 384
     clickhouse_memory_mib: int = 1536
     trainer_settings: str = ""  # file of thresholds; empty: training/online.yaml
+    policies: str = str(REPO / "deploy" / "policies")  # folder of control policies
 
 
 def load(state: State) -> Settings | None:

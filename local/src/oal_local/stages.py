@@ -1,8 +1,8 @@
 """How far the data has come: one figure or two a stage, read from Kafka and ClickHouse, since a moment."""
 from oal_local.errors import PlatformError
 
-SAMPLE_TABLES = ("station", "station_ac", "channel", "queue", "beacon", "flow", "drop_event")
-TABLES = (*SAMPLE_TABLES, "packet", "health", "decision", "bundle_status")
+SAMPLE_TABLES = ("station", "station_ac", "channel", "queue", "beacon", "flow", "drop_event", "neighbour_ap")
+TABLES = (*SAMPLE_TABLES, "packet", "health", "decision", "bundle_status", "rewrite", "control")
 TOPICS = ("ap.samples.v1", "ap.packets.v1", "ap.events.v1")
 
 

@@ -22,6 +22,7 @@ def render(state: State, settings: Settings) -> None:
         "state_dir": str(state.trainer),
         "listen": f"127.0.0.1:{settings.ports['trainer']}",
         "settings": settings.trainer_settings or None,
+        "policies": settings.policies,
     }
     write_config(config_file(state), config)
 

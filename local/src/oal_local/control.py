@@ -1,0 +1,82 @@
+"""Control in the demo: what access points may do with their predictions, the switch that turns it off, and what came of it."""
+from urllib.parse import urlencode
+
+from oal_local import push
+from oal_local.paths import REPO
+
+MODES = ("off", "shadow", "enforce")  # control.mode
+BACKENDS = ("none", "shadow", "ovs", "bpf")  # rewrite.backend
+
+
+def replay_section(folder) -> tuple[str, str, dict]:
+    """The exporter's control for APs that are replayed: their windows have been, so it decides and reports."""
+    return ("rwnd", "rwnd", {"mode": "shadow", "kill_file": folder / "kill"})
+
+
+def kill(platform, scope: str, reason: str, who: str = "local") -> dict:
+    """Turn control off for `fleet`, `site/SITE` or `ap/AP_ID`."""
+    return platform.push.get(f"/v1/control/kill/{scope}", {"who": who, "reason": reason}, "PUT")
+
+
+def unkill(platform, scope: str, reason: str, who: str = "local") -> dict:
+    return platform.push.get(f"/v1/control/kill/{scope}?{urlencode({'who': who, 'reason': reason})}", method="DELETE")
+
+
+def kills(platform) -> list[dict]:
+    """What is turned off, by whom and why, and how many APs have heard."""
+    return platform.push.get("/v1/control/kill")["kills"]
+
+
+def commands(platform) -> str:
+    """How a person turns it off and on again."""
+    ctl = f"{push.BINARY.relative_to(REPO)} ctl"
+    config = push.config_file(platform.state)
+    return "\n".join((f"  control off  {ctl} kill fleet --reason TRYING --config {config}",
+                      f"  and on       {ctl} unkill fleet --reason TRIED --config {config}"))
+
+
+class Control:
+    """Reads what control has done since a moment (realtime µs)."""
+
+    def __init__(self, platform, since_us: int):
+        self.platform, self.since_us = platform, since_us
+
+    def read(self) -> dict:
+        rows = self.platform.clickhouse.rows
+        when = f"ts >= fromUnixTimestamp64Micro({self.since_us})"
+        aps = rows("SELECT ap_id, argMax(mode, ts) AS last_mode, argMax(killed, ts) AS last_killed, argMax(clamps, ts) AS last_clamps, max(guard_reverts) AS reverts,"
+                   f" max(acks_clamped) AS acks FROM oal.control WHERE {when} GROUP BY ap_id ORDER BY ap_id")
+        rewrites = rows(f"SELECT backend, countIf(window_bytes > 0) AS lowered, countIf(window_bytes = 0) AS given_up FROM oal.rewrite WHERE {when} GROUP BY backend")
+        return {
+            "mode": {r["ap_id"]: MODES[r["last_mode"]] for r in aps},
+            "killed": [r["ap_id"] for r in aps if r["last_killed"]],
+            "clamps": sum(r["last_clamps"] for r in aps), "guard_reverts": sum(r["reverts"] for r in aps), "acks_clamped": sum(r["acks"] for r in aps),
+            "lowered": {BACKENDS[r["backend"]]: r["lowered"] for r in rewrites}, "given_up": sum(r["given_up"] for r in rewrites),
+            "neighbours": rows(f"SELECT uniqExact(ap_id, neighbour) AS n FROM oal.neighbour_ap WHERE {when}")[0]["n"],
+        }
+
+
+def lines(s: dict) -> str:
+    """Control's part of the summary."""
+    modes = ", ".join(f"{list(s['mode'].values()).count(mode)} {mode}" for mode in MODES if mode in s["mode"].values()) or "no policy yet"
+    backends = ", ".join(f"{n:,} {backend}" for backend, n in s["lowered"].items())
+    return "\n".join((
+        f"  windows lowered    {sum(s['lowered'].values()):>10,}     {backends + '; ' if backends else ''}{s['given_up']:,} given up, {s['clamps']:,} in force now, {s['acks_clamped']:,} ACKs rewritten",
+        f"  control            {modes}; the guard took back {s['guard_reverts']:,} times; kill switch {'on for ' + ', '.join(s['killed']) if s['killed'] else 'off'}",
+    ))
+
+
+def verdict(s: dict, aps: int, live: bool) -> list[str]:
+    """What is wrong with the control of a finished run that nobody turned off."""
+    wrong = []
+    if len(s["mode"]) < aps:
+        wrong.append(f"{len(s['mode'])} of {aps} APs said what their policy does")
+    if s["killed"]:
+        wrong.append(f"the kill switch is on for {', '.join(s['killed'])}")
+    if live and not s["acks_clamped"]:
+        wrong.append("the live AP rewrote no ACK")
+    if not live and not s["lowered"].get("shadow"):
+        wrong.append("no AP decided on a window")
+    if not live and set(s["lowered"]) - {"shadow"}:
+        wrong.append("a replayed AP says that it wrote a window")
+    return wrong
