@@ -6,6 +6,12 @@ from .network import Shape
 from .switch import NAMES
 
 KERNEL = ("bpf", "ovs-native", "ovs-slow")
+SHOWN = {  # where an operator looks: tc; ovs-ofctl dump-flows and dpctl/dump-flows
+    "bpf": [("filter", "bpf")],
+    "ovs-native": [("priority=60000", "actions=rewrite_rwnd("), ("recirc_id", "rewrite_rwnd(")],
+    "ovs-slow": [("priority=60000", "actions=rewrite_rwnd("), ("recirc_id", "slow_path")],
+    "ovs-netdev": [("priority=60000", "actions=rewrite_rwnd("), ("recirc_id", "rewrite_rwnd(")],
+}
 SO_MAX_PACING_RATE, UP_BYTES_PER_S = 47, 2_500_000
 LIMITS = (12_000, 32_768, 98_304)
 RATE_LOW, RATE_HIGH = 0.90, 1.03  # of window / round trip; the window in whole segments, because a sender with more to send makes no others
@@ -34,6 +40,8 @@ class Rates(Case):
             share = (span["bits_per_s"] or 0) * rtt_us / (whole * 8e6)
             r.expect(RATE_LOW <= share <= RATE_HIGH, f"{span['limit_bytes']} bytes: throughput is {share:.3f} of window / round trip, not {RATE_LOW} to {RATE_HIGH}")
             r.figure(f"{span['limit_bytes']} B: {(span['bits_per_s'] or 0) / 1e6:.2f} Mbit/s = {share:.3f}·W/RTT")
+        for words in SHOWN[r.backend]:
+            r.expect(any(all(word in line for word in words) for line in r.facts["shown"].splitlines()), f"{' … '.join(words)} is not shown to operators:\n{r.facts['shown']}")
         released = r.event("release")["end_us"] + r.rules().settle_us
         after = [seen.window << verdict.figures["scale"] for own, seen in verdict.up if own.t_us > released]
         r.expect(bool(after) and max(after) > max(LIMITS), "after the release no larger window was seen")

@@ -1,10 +1,12 @@
 """The guest's main program of the suite: plays the cases of a plan one after another on one backend. Captures and events go to /run/out."""
 import json
+import os
 import sys
 import time
 import traceback
 
 from guest.sh import run, write
+from guest.steps import STOP
 
 from .cases import CASES
 from .play import Play
@@ -40,6 +42,9 @@ def main() -> int:
     backend.begin()
     by_name = {case.name: case for case in CASES}
     for name in plan["cases"]:
+        if os.path.exists(STOP):
+            print("conformance: stopped", flush=True)
+            break
         print(f"conformance: {name}", flush=True)
         write(f"{OUT}/{name}.json", json.dumps(play(by_name[name], backend, plan)))
     return 0

@@ -1,6 +1,8 @@
 """The host's side: boots a guest for each backend, lets it play the cases, and judges what it left."""
+import ctypes
 import json
 import shutil
+import signal
 import subprocess
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -57,12 +59,17 @@ def play(switch: str, cases: list[Case], ovs: str, python: str, out: Path, expor
     return results
 
 
+def end_with_parent() -> None:
+    """A worker's guest ends with the suite, however that ends (prctl PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+
+
 def run(switches: list[str] | None = None, names: list[str] | None = None, quick: bool = False, out: Path = OUT, exporter: Path = EXPORTER, jobs: int = 2,
         real_time: bool = False) -> list[Result]:
     wanted = chosen(switches or list(NAMES), names, quick)
     ovs = ovs_build() if any(s.startswith("ovs") for s in wanted) else ""
     python = push_python()
     guest.kernel()  # built before two of us ask for it
-    with ProcessPoolExecutor(jobs) as pool:
+    with ProcessPoolExecutor(jobs, initializer=end_with_parent) as pool:
         done = [pool.submit(play, switch, cases, ovs, python, out, exporter, real_time) for switch, cases in wanted.items()]
         return [result for future in done for result in future.result()]
