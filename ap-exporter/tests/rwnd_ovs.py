@@ -69,9 +69,12 @@ class Switch:
         """Ours, as operators see them."""
         return [line.strip() for line in self.ofctl("dump-flows").splitlines() if f"cookie={COOKIE}" in line]
 
-    def datapath(self) -> str:
-        done = subprocess.run([self.built / "ovs-appctl", "dpctl/dump-flows"], env={**os.environ, "OVS_RUNDIR": str(self.rundir)}, capture_output=True, text=True)
+    def appctl(self, words: str) -> str:
+        done = subprocess.run([self.built / "ovs-appctl", *words.split()], env={**os.environ, "OVS_RUNDIR": str(self.rundir)}, capture_output=True, text=True)
         return done.stdout
+
+    def datapath(self) -> str:
+        return self.appctl("dpctl/dump-flows")
 
 
 class OvsAir(Air):
@@ -167,6 +170,24 @@ def t_bridge_flows_stay():
             assert until(air.switch.flows, "the clamp is still there")
         hand.ask("release all")
         assert not air.switch.flows() and len(air.switch.ofctl("dump-flows").splitlines()) == 5
+
+
+def t_slow_path():
+    """told not to let the data path do it, vswitchd rewrites ACK by ACK, says so, and still does after a restart"""
+    with Folder() as folder, OvsAir(folder) as air:
+        air.switch.ctl("set Open_vSwitch . other_config:rewrite-rwnd-native=false")
+        air.switch.kill()
+        air.switch.start()
+        with OvsHand(air.switch) as hand:
+            assert "TCP receive window rewrite: No" in air.switch.appctl("dpif/show-dp-features br-lan")
+            sender = air.capture(air.far, "eth0")
+            ends = air.flow()
+            scale = next(p.scale() for p in sender.newer(20) and sender.packets() if p.up and p.syn)
+            with Clamp(hand, ends, 24000, scale):
+                until(lambda: sender.ups()[-1].window << scale <= 24000, "a lowered window arrives")
+                assert all(p.window == 24000 >> scale for p in sender.newer(50))
+                until(lambda: "slow_path(action)" in air.switch.datapath(), "the data path shows where its packets go")
+        assert all(p.checksum_right for p in sender.ups())
 
 
 def t_agent_killed():
