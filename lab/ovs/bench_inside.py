@@ -93,4 +93,5 @@ def main() -> None:
         json.dump(best, f)
 
 
-main()
+if __name__ == "__main__":
+    main()
