@@ -37,8 +37,18 @@ def chosen(switches: list[str], names: list[str] | None, quick: bool) -> dict[st
     return {s: cases for s, cases in fits.items() if cases}
 
 
+def judged(switch: str, cases: list[Case], folder: Path, error: str = "it was not played") -> list[Result]:
+    """What a guest left, judged; one result for each case, also where it was not reached."""
+    results = []
+    for case in cases:
+        left = folder / f"{case.name}.json"
+        played = json.loads(left.read_text()) if left.exists() else {"events": [], "facts": {}, "error": error}
+        results.append(Result(case, switch, folder, played))
+    return results
+
+
 def play(switch: str, cases: list[Case], ovs: str, python: str, out: Path, exporter: Path, real_time: bool) -> list[Result]:
-    """One guest; one result for each case, also where it was not reached."""
+    """One guest plays all of them."""
     plan = {**scenario.plan("conformance", {"stations": [{"name": "client"}]}), "switch": switch, "ovs": ovs if switch.startswith("ovs") else "",
             "exporter": str(exporter.resolve()), "python": python, "cases": [case.name for case in cases]}
     folder = out / switch
@@ -48,15 +58,9 @@ def play(switch: str, cases: list[Case], ovs: str, python: str, out: Path, expor
         guest.play(plan, folder, virtual=not real_time, extra=["MAIN=conformance.inside"], timeout_s=120 + 60 * len(cases))
     except RuntimeError as problem:
         error = str(problem)
-    results = []
-    for case in cases:
-        left = folder / f"conformance.{case.name}.json"
-        for path in folder.glob(f"conformance.{case.name}.*"):
-            path.rename(folder / path.name.removeprefix("conformance."))
-        left = folder / f"{case.name}.json"
-        played = json.loads(left.read_text()) if left.exists() else {"events": [], "facts": {}, "error": error}
-        results.append(Result(case, switch, folder, played))
-    return results
+    for path in folder.glob("conformance.*.*"):
+        path.rename(folder / path.name.removeprefix("conformance."))
+    return judged(switch, cases, folder, error)
 
 
 def end_with_parent() -> None:
@@ -65,8 +69,11 @@ def end_with_parent() -> None:
 
 
 def run(switches: list[str] | None = None, names: list[str] | None = None, quick: bool = False, out: Path = OUT, exporter: Path = EXPORTER, jobs: int = 2,
-        real_time: bool = False) -> list[Result]:
+        real_time: bool = False, again: bool = False) -> list[Result]:
+    """`again`: nothing is played, what an earlier run left is judged."""
     wanted = chosen(switches or list(NAMES), names, quick)
+    if again:
+        return [result for switch, cases in wanted.items() for result in judged(switch, cases, out / switch)]
     ovs = ovs_build() if any(s.startswith("ovs") for s in wanted) else ""
     python = push_python()
     guest.kernel()  # built before two of us ask for it
