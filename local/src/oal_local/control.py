@@ -62,7 +62,7 @@ def lines(s: dict) -> str:
     backends = ", ".join(f"{n:,} {backend}" for backend, n in s["lowered"].items())
     return "\n".join((
         f"  windows lowered    {sum(s['lowered'].values()):>10,}     {backends + '; ' if backends else ''}{s['given_up']:,} given up, {s['clamps']:,} in force now, {s['acks_clamped']:,} ACKs rewritten",
-        f"  control            {modes}; the guard took back {s['guard_reverts']:,} times; kill switch {'on for ' + ', '.join(s['killed']) if s['killed'] else 'off'}",
+        f"  control            {modes}; the guard took back {s['guard_reverts']:,} times; kill switch {'on for ' + ', '.join(s['killed']) if s['killed'] else 'off'}; {s['neighbours']} neighbours heard of",
     ))
 
 
