@@ -30,7 +30,7 @@ class Settings:
     overrides: tuple[tuple[str, int], ...] = ()
     tree: pathlib.Path = bundle.TREE
     window: pathlib.Path | None = None
-    clamp_bytes: int = 24_000
+    clamp_bytes: int = 54_000
     oracle_target_us: int = 30_000
     keep: pathlib.Path | None = None  # folder for captures and logs
     build: pathlib.Path = field(default=BUILD)
