@@ -11,12 +11,15 @@ enum {
 	UNIT = 1000, /* gains and shares of time are in permille */
 	QUEUE_TAU_US = 400000, /* of what says how long the queue is: several times that in which Wi-Fi serves everybody once */
 	RATE_TAU_US = 1000000, /* of rates that are shared out */
+	FILL_TAU_US = 2000000,
+	FILL_ENOUGH_PERMILLE = 950, FILL_GAIN = 12, FILL_MOST = 2 * 1000, /* a sender that leaves 13 % of its window empty gets twice the queue; at most three times */
 	AIR_TAU_US = 500000, /* of shares of air and costs of stations */
 	BASE_US = 20000000, /* a smallest round trip is remembered for one to two of these */
 	MAX_RTT_US = 2000000,
 	MAX_STEP_US = 1000000, /* a longer pause restarts what is smoothed */
 	EXCEEDS_PERMILLE = 1300,
 	BINDS_PERMILLE = 800, /* a window binds if so much of it is under way */
+	STARVED_DIVISOR = 8, STARVED_PERMILLE = 500, /* a queue below an eighth of a turn is as wrong as one of half the target */
 	IDLE_DIVISOR = 4, /* a backlog below this part of the target is none */
 	DOUBTFUL = 3, /* times as much throughput must be lost where it is doubtful that clamps are why */
 	IDLE_PERMILLE = 500, /* the guard's: the queue was empty for so much of the time */
@@ -37,9 +40,9 @@ struct flow_state {
 	uint64_t id; /* 0: the place is free */
 	uint64_t step; /* number of the step that last saw it */
 	uint64_t delivered_bytes, first_us;
-	uint64_t first_delivered_bytes;
 	uint32_t rate_kbps, recent_kbps, unacked_bytes; /* smoothed: over RATE_TAU_US; the others over QUEUE_TAU_US */
 	uint32_t queue_us;
+	uint32_t fill_permille; /* of its window that is under way, smoothed over FILL_TAU_US */
 	uint32_t window_bytes, told_bytes; /* set, and last told; 0: not clamped */
 	uint64_t exact_bytes; /* what the law says, of which window_bytes is the last that was set */
 	uint64_t set_us, mac;
@@ -50,8 +53,9 @@ struct station_state {
 	uint64_t mac; /* 0: free */
 	uint64_t step, airtime_us;
 	uint32_t airtime_permille; /* share of the air, smoothed, in permille·16 */
-	uint32_t rate_kbps; /* sum of its flows' */
-	uint32_t backlog_bytes;
+	uint32_t rate_kbps, recent_kbps; /* sums of its flows' */
+	uint32_t backlog_bytes; /* of its own queues, smoothed over QUEUE_TAU_US */
+	bool own_queues;
 };
 
 /* A flow of this step. */
@@ -60,6 +64,7 @@ struct active {
 	struct flow_state *s;
 	uint32_t base_us, cwnd_bytes;
 	bool eligible, binds, exceeds; /* exceeds: what is under way is more than the window; the clamp has yet to take effect */
+	bool starves; /* its queue is all but empty because of the window: the station could be sent more */
 	uint32_t flight_bytes;
 };
 
@@ -70,13 +75,14 @@ struct control {
 	struct smallest base_down; /* of all flows: one that begins in a queue never saw the smallest round trip on the air */
 	/* Capacity: of the last step that had a queue. In cost units, and plain. */
 	uint64_t capacity_us;
-	uint32_t capacity_cost_kbps, capacity_kbps, rate_kbps, queue_us, target_us, share_permille;
+	uint32_t capacity_cost_kbps, capacity_kbps, rate_kbps, queue_us, turn_us, target_us, share_permille;
 	/* Acting. */
 	bool acting;
 	uint64_t acting_since_us, reason_us;
 	uint8_t reason;
 	/* Guard. */
-	uint32_t reference_kbps, clamped_kbps, idle_permille, backlog_us;
+	uint32_t reference_kbps, clamped_kbps, reference_air_permille, clamped_air_permille; /* before, and since; with the air that was used */
+	uint32_t idle_permille, backlog_us;
 	uint64_t guarded_until_us, quiet_since_us, trial_until_us; /* trial: is it better without clamps? 0: none runs */
 	unsigned backoff_shift;
 	struct control_stats stats;
@@ -210,8 +216,9 @@ static void see_stations(struct control *c, const struct control_input *in, uint
 			k->airtime_us = s->airtime_us;
 		}
 		k->step = c->step;
-		k->backlog_bytes = s->backlog_bytes;
-		k->rate_kbps = 0;
+		k->backlog_bytes = smooth(k->backlog_bytes, s->backlog_bytes, dt_us, QUEUE_TAU_US);
+		k->own_queues = s->own_queues;
+		k->rate_kbps = k->recent_kbps = 0;
 		share += k->airtime_permille;
 	}
 	c->share_permille = share / 16;
@@ -222,7 +229,7 @@ static struct flow_state *see_flow(struct control *c, const struct control_flow 
 	struct flow_state *s = &c->flows[f->place];
 
 	if (s->id != f->id || f->delivered_bytes < s->delivered_bytes) {
-		*s = (struct flow_state){ .id = f->id, .place = f->place, .first_us = t_us, .first_delivered_bytes = f->delivered_bytes };
+		*s = (struct flow_state){ .id = f->id, .place = f->place, .first_us = t_us,  };
 	} else if (dt_us) {
 		const uint64_t age_us = t_us - s->first_us, rate_tau_us = age_us < RATE_TAU_US ? age_us : RATE_TAU_US;
 		const uint64_t queue_tau_us = age_us < QUEUE_TAU_US ? age_us : QUEUE_TAU_US, kbps = (f->delivered_bytes - s->delivered_bytes) * 8000 / dt_us;
@@ -253,8 +260,10 @@ static unsigned see_flows(struct control *c, const struct control_input *in, uin
 
 		a->in = &in->flows[i];
 		a->s = see_flow(c, a->in, k ? k->mac : 0, in->t_us, dt_us);
-		if (k)
+		if (k) {
 			k->rate_kbps += a->s->rate_kbps;
+			k->recent_kbps += a->s->recent_kbps;
+		}
 		smallest_add(&c->base_down, a->in->rtt_down_us, in->t_us);
 		c->rate_kbps += a->s->rate_kbps;
 		if (a->s->rate_kbps || a->s->window_bytes)
@@ -263,14 +272,15 @@ static unsigned see_flows(struct control *c, const struct control_input *in, uin
 	return n;
 }
 
-/* Time that a flow's data stands in queues of the AP. */
-static uint32_t queue_of(const struct control *c, const struct control_input *in, const struct active *a, const struct station_state *k)
+/* Time that a flow's data waits at the AP and on the air beyond the least that it ever took. A backlog that the kernel shows is the least of it: a
+ * driver may hide more, and round trips tell. */
+static uint32_t queue_of(const struct control *c, const struct control_input *in, struct active *a, const struct station_state *k)
 {
 	const uint32_t rtt_us = time_of(a->s->unacked_bytes, a->s->recent_kbps), base_us = smallest_of(&c->base_down);
-	const uint32_t by_rtt_us = rtt_us > base_us ? rtt_us - base_us : 0;
-	const uint32_t own_us = k ? time_of(k->backlog_bytes, k->rate_kbps) : 0, shared_us = time_of(in->backlog_bytes, c->rate_kbps);
-	const uint32_t seen_us = own_us > shared_us ? own_us : shared_us;
+	const uint32_t by_rtt_us = rtt_us > base_us ? rtt_us - base_us : 0, shared_us = time_of(in->backlog_bytes, c->rate_kbps);
+	const uint32_t own_us = k ? time_of(k->backlog_bytes, k->recent_kbps) : 0, seen_us = own_us > shared_us ? own_us : shared_us;
 
+	a->starves = k && k->own_queues && a->binds && own_us < c->turn_us / STARVED_DIVISOR;
 	return seen_us > by_rtt_us ? seen_us : by_rtt_us;
 }
 
@@ -283,13 +293,13 @@ static void see_queues(struct control *c, const struct control_input *in, unsign
 		struct active *a = &c->active[i];
 		const struct station_state *k = station_of(c, in, a->in->station);
 
-		a->s->queue_us = a->s->rate_kbps ? queue_of(c, in, a, k) : 0;
 		a->base_us = smallest_of(&c->base_down) + a->in->rtt_up_us;
 		a->eligible = a->in->can_clamp && a->base_us && a->s->rate_kbps >= c->policy.min_flow_kbps &&
 			      a->in->delivered_bytes >= c->policy.min_flow_bytes;
 		a->flight_bytes = a->s->unacked_bytes + bytes_of(a->s->recent_kbps, a->in->rtt_up_us);
 		a->binds = a->s->window_bytes && (uint64_t)a->flight_bytes * UNIT >= (uint64_t)a->s->window_bytes * BINDS_PERMILLE;
 		a->exceeds = a->binds && (uint64_t)a->flight_bytes * UNIT >= (uint64_t)a->s->window_bytes * EXCEEDS_PERMILLE;
+		a->s->queue_us = a->s->rate_kbps ? queue_of(c, in, a, k) : 0;
 		weighted += (uint64_t)a->s->queue_us * a->s->rate_kbps;
 		weight += a->s->rate_kbps;
 	}
@@ -308,7 +318,9 @@ static void set_target(struct control *c, const struct control_input *in)
 
 	for (i = 0; i < in->n_stations; i++)
 		turns += c->stations[in->stations[i].place].rate_kbps >= c->policy.min_flow_kbps;
-	us = turns * c->policy.txop_us * c->policy.target_txop_permille / (share < UNIT ? share : UNIT);
+	us = turns * c->policy.txop_us * UNIT / (share < UNIT ? share : UNIT);
+	c->turn_us = us > MAX_RTT_US ? MAX_RTT_US : (uint32_t)us;
+	us = (uint64_t)c->turn_us * c->policy.target_txop_permille / UNIT;
 	c->target_us = us > c->policy.target_us ? (us > MAX_RTT_US ? MAX_RTT_US : (uint32_t)us) : c->policy.target_us;
 }
 
@@ -454,11 +466,21 @@ static int64_t error_permille(int64_t from, int64_t to, int64_t unit)
 	return e > UNIT ? UNIT : e < -UNIT ? -UNIT : e;
 }
 
+/* The queue that is wanted for this flow. Senders that pace themselves and drain the queue of their own accord, as BBR does in turns, leave part
+ * of a window unused, and with it some of the air; they are no reason for a queue, so their window may be larger. */
+static uint32_t target_of(const struct control *c, const struct active *a)
+{
+	const uint32_t fill = a->s->fill_permille, more = fill < FILL_ENOUGH_PERMILLE ? (FILL_ENOUGH_PERMILLE - fill) * FILL_GAIN : 0;
+
+	return (uint32_t)((uint64_t)c->target_us * (UNIT + (more < FILL_MOST ? more : FILL_MOST)) / UNIT);
+}
+
 /* A window in force follows the queue, and drifts towards the flow's share. */
 static uint64_t next_window(const struct control *c, const struct active *a, uint32_t share_kbps, uint64_t dt_us)
 {
 	const int64_t rtt_us = (int64_t)a->base_us + a->s->queue_us, dt = (int64_t)dt_us < rtt_us ? (int64_t)dt_us : rtt_us;
-	int64_t error = error_permille(a->s->queue_us, c->target_us, c->target_us);
+	const uint32_t target_us = target_of(c, a);
+	int64_t error = error_permille(a->s->queue_us, target_us, target_us);
 
 	/* It is not the window that keeps the queue short; or the window has yet to shorten it. */
 	if ((error > 0 && !a->binds) || (error < 0 && a->exceeds))
@@ -466,6 +488,8 @@ static uint64_t next_window(const struct control *c, const struct active *a, uin
 	/* Wi-Fi's own unrest moves little, a queue that is off by all of it much; and an empty one is not unrest. */
 	if (error < 0 || c->backlog_us > c->target_us / IDLE_DIVISOR)
 		error = error * (error < 0 ? -error : error) / UNIT;
+	if (a->starves && error < STARVED_PERMILLE)
+		error = STARVED_PERMILLE;
 	error += error_permille(a->s->rate_kbps, share_kbps, a->s->rate_kbps) ;
 	return (uint64_t)((int64_t)a->s->exact_bytes + (int64_t)a->s->exact_bytes * c->policy.probe_permille / UNIT * error / UNIT * dt / rtt_us);
 }
@@ -479,6 +503,7 @@ static void clamp(struct control *c, const struct active *a, uint32_t share_kbps
 	uint32_t cwnd;
 
 	cwnd = wanted_cwnd(c, a);
+	s->fill_permille = s->window_bytes ? smooth(s->fill_permille, (uint64_t)a->flight_bytes * UNIT / s->window_bytes, dt_us, FILL_TAU_US) : UNIT;
 	if (s->window_bytes)
 		window = next_window(c, a, share_kbps, dt_us);
 	else
@@ -558,6 +583,12 @@ static void judge_trial(struct control *c)
 	c->backoff_shift--;
 }
 
+static bool below(uint64_t value, uint64_t reference, uint32_t permille)
+{
+	return value * UNIT < reference * (UNIT - permille);
+}
+
+/* Clamps are to blame if throughput fell, the queue runs empty, and less of the air is used: links that became slower use as much of it. */
 static void guard(struct control *c, const struct control_input *in, unsigned n, uint64_t dt_us)
 {
 	const uint64_t tau_us = c->policy.guard_window_us;
@@ -568,6 +599,7 @@ static void guard(struct control *c, const struct control_input *in, unsigned n,
 
 	if (!c->acting) {
 		c->reference_kbps = smooth(c->reference_kbps, c->rate_kbps, dt_us, tau_us / 3);
+		c->reference_air_permille = c->clamped_air_permille = smooth(c->reference_air_permille, c->share_permille, dt_us, tau_us / 3);
 		c->idle_permille = 0;
 		if (c->trial_until_us && in->t_us >= c->trial_until_us)
 			judge_trial(c);
@@ -577,14 +609,18 @@ static void guard(struct control *c, const struct control_input *in, unsigned n,
 	}
 	c->clamped_kbps = smooth(c->clamped_kbps, c->rate_kbps, dt_us, tau_us / 3);
 	c->idle_permille = smooth(c->idle_permille, idle ? UNIT : 0, dt_us, tau_us);
+	c->clamped_air_permille = smooth(c->clamped_air_permille, c->share_permille, dt_us, tau_us / 3);
 	if (c->clamped_kbps > c->reference_kbps)
 		c->reference_kbps = c->clamped_kbps;
+	if (c->clamped_air_permille > c->reference_air_permille)
+		c->reference_air_permille = c->clamped_air_permille;
 	if (c->backoff_shift && in->t_us - c->quiet_since_us > (uint64_t)c->policy.guard_backoff_us << c->backoff_shift) {
 		c->backoff_shift--;
 		c->quiet_since_us = in->t_us;
 	}
 	if (in->t_us - c->acting_since_us >= tau_us && c->idle_permille >= IDLE_PERMILLE &&
-	    (uint64_t)c->clamped_kbps * UNIT < (uint64_t)c->reference_kbps * (UNIT - loss_permille))
+	    below(c->clamped_kbps, c->reference_kbps, loss_permille) &&
+	    (!c->reference_air_permille || below(c->clamped_air_permille, c->reference_air_permille, loss_permille / 2)))
 		take_back(c, in->t_us);
 }
 

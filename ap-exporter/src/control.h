@@ -44,6 +44,7 @@ struct control_station {
 	uint64_t mac;
 	uint64_t airtime_us; /* transmitted to it; 0 where the driver does not say */
 	uint32_t backlog_bytes; /* of its own queues */
+	bool own_queues; /* it has some, and the kernel says what stands in them */
 	uint16_t place; /* 0 … max_stations - 1 */
 };
 

@@ -112,8 +112,10 @@ static void gather_stations(struct controller *c)
 		const struct oal_station_ac_row *row = pipeline_known(p, OAL_STATION_AC, i);
 		const uint16_t station = row ? find_station(c, row->mac, &c->station_of_ac[i]) : CONTROL_NO_STATION;
 
-		if (station != CONTROL_NO_STATION)
-			c->stations[station].backlog_bytes += row->backlog_bytes;
+		if (station == CONTROL_NO_STATION)
+			continue;
+		c->stations[station].backlog_bytes += row->backlog_bytes;
+		c->stations[station].own_queues |= row->tx_bytes > 0;
 	}
 }
 

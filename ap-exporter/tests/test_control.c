@@ -95,7 +95,7 @@ static void step(struct world *w)
 
 		backlog += s->queued;
 		if (w->own_queues || !i)
-			stations[in.n_stations++] = (struct control_station){ .mac = i + 1, .place = (uint16_t)i, .backlog_bytes = w->own_queues ? (uint32_t)s->queued : 0 };
+			stations[in.n_stations++] = (struct control_station){ .mac = i + 1, .place = (uint16_t)i, .backlog_bytes = w->own_queues ? (uint32_t)s->queued : 0, .own_queues = w->own_queues };
 		if (s->on)
 			flows[in.n_flows++] = (struct control_flow){ .id = i + 1, .delivered_bytes = s->delivered, .unacked_bytes = (uint32_t)(s->at_ap - s->delivered),
 				.rtt_down_us = s->srtt_down, .rtt_up_us = s->srtt_up, .place = (uint16_t)i, .station = w->own_queues ? (uint16_t)i : 0, .mss_bytes = MSS, .can_clamp = true };

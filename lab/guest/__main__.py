@@ -55,7 +55,8 @@ class Ap:
             self.set_link(s)
             wifi.start_station(s["radio"], s["ns"], self.ssid, plan["medium"]["freq_mhz"], plan["ap"]["security"], [f"{address(self.number, s['host'])}/24"])
         wifi.wait_associated(self.wlan, self.ns, len(self.stations), self.rejoin)
-        self.wait_path(address(self.number, self.stations[0]["host"]))
+        for s in self.stations:  # of each: an ARP request is a group frame, which nobody repeats when it is lost, and then a flow would begin seconds late or not at all
+            self.wait_path(address(self.number, s["host"]))
 
     def joined(self) -> set[str]:
         return set(self.counters.stations())

@@ -14,7 +14,7 @@ const struct oal_policy_field_spec oal_policy_fields[OAL_N_POLICY_FIELDS] = {
 	{ "alpha", "1", offsetof(struct oal_policy, alpha), 10, 0u, 2u, 1u },
 	{ "airtime_cost", "1", offsetof(struct oal_policy, airtime_cost), 11, 0u, 1u, 1u },
 	{ "target_us", "us", offsetof(struct oal_policy, target_us), 12, 1000u, 1000000u, 5000u },
-	{ "target_txop_permille", "permille", offsetof(struct oal_policy, target_txop_permille), 13, 0u, 10000u, 600u },
+	{ "target_txop_permille", "permille", offsetof(struct oal_policy, target_txop_permille), 13, 0u, 10000u, 1100u },
 	{ "txop_us", "us", offsetof(struct oal_policy, txop_us), 14, 100u, 100000u, 4000u },
 	{ "window_model", "1", offsetof(struct oal_policy, window_model), 15, 0u, 1u, 0u },
 	{ "capacity_age_us", "us", offsetof(struct oal_policy, capacity_age_us), 16, 100000u, 60000000u, 2000000u },
@@ -24,7 +24,7 @@ const struct oal_policy_field_spec oal_policy_fields[OAL_N_POLICY_FIELDS] = {
 	{ "min_flow_bytes", "B", offsetof(struct oal_policy, min_flow_bytes), 20, 0u, 1000000000u, 100000u },
 	{ "max_flows", "1", offsetof(struct oal_policy, max_flows), 21, 1u, 1024u, 256u },
 	{ "ttl_us", "us", offsetof(struct oal_policy, ttl_us), 22, 100000u, 1000000u, 600000u },
-	{ "guard_permille", "permille", offsetof(struct oal_policy, guard_permille), 23, 10u, 500u, 50u },
+	{ "guard_permille", "permille", offsetof(struct oal_policy, guard_permille), 23, 10u, 500u, 100u },
 	{ "guard_window_us", "us", offsetof(struct oal_policy, guard_window_us), 24, 200000u, 60000000u, 2000000u },
 	{ "guard_backoff_us", "us", offsetof(struct oal_policy, guard_backoff_us), 25, 1000000u, 3600000000u, 10000000u },
 };

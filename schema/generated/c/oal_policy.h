@@ -27,12 +27,12 @@ struct oal_policy {
 	uint32_t prediction_age_us; /* A prediction older than this is no reason to act [us] */
 	uint32_t alpha; /* Fairness of the shares: 1 proportional, 2 minimal potential delay, 0 max-min (alpha to infinity) */
 	uint32_t airtime_cost; /* 1: a flow's cost is the airtime of a byte of its station; 0: all bytes cost the same */
-	uint32_t target_us; /* Standing queue that windows leave, at least [us] */
-	uint32_t target_txop_permille; /* And at least this share of the time in which each active station is served once (txop_us each) [permille] */
+	uint32_t target_us; /* Time that data may wait at the access point beyond the least that it ever took: windows are made for this, at least [us] */
+	uint32_t target_txop_permille; /* And at least this share of the time in which each active station is served once (txop_us each, in the share of the air that the access point gets) [permille] */
 	uint32_t txop_us; /* Longest transmission of the access point [us] */
-	uint32_t window_model; /* 1: the bundle's window model says a sender's congestion window, where there is one; 0: what is unacknowledged and the round trip do */
+	uint32_t window_model; /* 1: the bundle's window model, where there is one, says the congestion window that a clamp begins from; 0: rate and round trip do */
 	uint32_t capacity_age_us; /* The capacity measured before congestion is used for so long [us] */
-	uint32_t probe_permille; /* Windows may grow by this much a round trip while the queue is empty [permille] */
+	uint32_t probe_permille; /* A window grows or shrinks by at most this much a round trip while the wait is off its target [permille] */
 	uint32_t floor_mss; /* No window is set below so many segments [MSS] */
 	uint32_t min_flow_kbps; /* Slower flows are left alone [kbit/s] */
 	uint32_t min_flow_bytes; /* Flows that have not delivered so much yet are left alone [B] */
