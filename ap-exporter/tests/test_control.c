@@ -43,6 +43,7 @@ static struct oal_policy normal(void)
 	p.act_queue_us = 20000;
 	p.target_us = 8000;
 	p.target_txop_permille = 0;
+	p.guard_permille = 50;
 	return p;
 }
 
