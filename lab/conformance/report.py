@@ -19,9 +19,9 @@ def speed(results: list[Result]) -> list[dict]:
     for r in results:
         if took := r.numbers.get("prediction_to_ack_ms"):
             figures = {"median": median(took), "longest": took[-1], "last_plain": r.numbers["plain_after_prediction_ms"]}
-            found += [{"name": f"control.prediction_to_ack_{r.backend}_{word}", "value": value, "unit": "ms"} for word, value in figures.items()]
+            found += [{"name": f"control.prediction_to_ack_{r.backend}_{word}", "value": round(value, 3), "unit": "ms"} for word, value in figures.items()]
         if "dead_man_ms" in r.numbers:
-            found.append({"name": f"control.dead_man_{r.backend}", "value": r.numbers["dead_man_ms"], "unit": "ms"})
+            found.append({"name": f"control.dead_man_{r.backend}", "value": round(r.numbers["dead_man_ms"], 3), "unit": "ms"})
     return found
 
 
