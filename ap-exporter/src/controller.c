@@ -1,3 +1,4 @@
+#ifdef HAVE_AGENT
 #include "controller.h"
 
 #include "control.h"
@@ -422,3 +423,4 @@ void controller_json(const struct controller *c, struct json *t)
 	}
 	json_add(t, "}");
 }
+#endif

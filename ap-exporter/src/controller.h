@@ -26,6 +26,7 @@ struct controller_config {
 	uint64_t (*monotonic_ns)(void);
 };
 
+#ifdef HAVE_AGENT
 /* Sized by the pipeline. Negative errno: -ENOMEM, -EINVAL for a pipeline beyond what control takes. */
 int controller_new(struct controller **, const struct controller_config *);
 /* Gives every clamp up. */
@@ -36,5 +37,11 @@ void controller_tick(struct controller *, uint64_t t_us);
 void controller_rwnd(struct controller *, struct rwnd *);
 /* Its state as an object. */
 void controller_json(const struct controller *, struct json *);
+#else /* nothing predicts, so there is nothing to act on */
+static inline int controller_new(struct controller **out, const struct controller_config *c) { return 0; }
+static inline void controller_free(struct controller *c) {}
+static inline void controller_tick(struct controller *c, uint64_t t_us) {}
+static inline void controller_json(const struct controller *c, struct json *t) {}
+#endif
 
 #endif

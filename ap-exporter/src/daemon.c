@@ -195,6 +195,7 @@ static int open_controller(struct daemon *d, char *err, size_t err_size)
 	return ret;
 }
 
+#ifdef HAVE_AGENT
 /*
  * What rewrites windows is there once: a reload takes it over, or ends it before its own. Telemetry does not depend on it, so an AP
  * whose data path cannot be had goes on in shadow, and says so.
@@ -217,6 +218,21 @@ static void open_rwnd(struct daemon *d, struct daemon *previous)
 		log_error("control goes on in shadow: %s", err);
 	controller_rwnd(d->controller, d->rwnd);
 }
+
+static int check_rwnd(const struct config *c, char *err, size_t err_size)
+{
+	return ceiling(c) == OAL_POLICY_MODE_ENFORCE ? rwnd_check(&c->rwnd, err, err_size) : 0;
+}
+
+static void close_rwnd(struct daemon *d)
+{
+	rwnd_close(d->rwnd);
+}
+#else /* no controller */
+static void open_rwnd(struct daemon *d, struct daemon *previous) {}
+static int check_rwnd(const struct config *c, char *err, size_t err_size) { return 0; }
+static void close_rwnd(struct daemon *d) {}
+#endif
 
 /* What the earlier agent has in force goes to flash first, so that this one begins with it. */
 static int open_agent(struct daemon *d, struct daemon *previous, char *err, size_t err_size)
@@ -312,8 +328,8 @@ int daemon_check(const struct config *c, char *err, size_t err_size)
 			ret = sink_all[i]->check(c, err, err_size);
 	if (!ret && c->n_agent)
 		ret = agent_check(c, err, err_size);
-	if (!ret && ceiling(c) == OAL_POLICY_MODE_ENFORCE)
-		ret = rwnd_check(&c->rwnd, err, err_size);
+	if (!ret)
+		ret = check_rwnd(c, err, err_size);
 	if (!ret && c->exporter.pseudonym_key[0]) {
 		uint8_t key[KEY_BYTES];
 
@@ -502,7 +518,7 @@ void daemon_free(struct daemon *d)
 	}
 	controller_free(d->controller);
 	d->controller = NULL;
-	rwnd_close(d->rwnd);
+	close_rwnd(d);
 	if (d->pipeline) {
 		pipeline_flush(d->pipeline);
 		pipeline_free(d->pipeline);

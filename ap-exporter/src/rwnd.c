@@ -34,8 +34,9 @@ static inline struct front *front_of(struct rwnd *r)
 	return (struct front *)r;
 }
 
-/* The backend that the configuration means and that can work here. NULL: `ret` and `err` say why. */
-static const struct rwnd_ops *choose(const struct config_rwnd *c, int *ret, char *err, size_t err_size)
+/* The backend that the configuration means and that can work here. NULL: `ret` and `err` say why. With `later`, one that is named and is only
+ * not there yet will do: a bridge may come up after the exporter. */
+static const struct rwnd_ops *choose(const struct config_rwnd *c, bool later, int *ret, char *err, size_t err_size)
 {
 	const bool any = !strcmp(c->backend, "auto");
 	char why[REASON] = "";
@@ -48,7 +49,7 @@ static const struct rwnd_ops *choose(const struct config_rwnd *c, int *ret, char
 		if (!any && strcmp(backends[i]->name, c->backend))
 			continue;
 		*ret = backends[i]->check(c, why, sizeof why);
-		if (!*ret)
+		if (!*ret || (later && !any && (*ret == -ENOENT || *ret == -ECONNREFUSED)))
 			return backends[i];
 		if (used < err_size)
 			used += (size_t)snprintf(err + used, err_size - used, "%s%s: %s", used ? "; " : "", backends[i]->name, why);
@@ -63,7 +64,7 @@ int rwnd_check(const struct config_rwnd *c, char *err, size_t err_size)
 {
 	int ret;
 
-	choose(c, &ret, err, err_size);
+	choose(c, false, &ret, err, err_size);
 	return ret;
 }
 
@@ -71,7 +72,7 @@ int rwnd_open(struct rwnd **out, const struct config_rwnd *c, char *err, size_t 
 {
 	struct front *f;
 	int ret;
-	const struct rwnd_ops *ops = choose(c, &ret, err, err_size);
+	const struct rwnd_ops *ops = choose(c, true, &ret, err, err_size);
 
 	*out = NULL;
 	if (!ops)
