@@ -37,10 +37,10 @@ class Result:
             del self.client, self.sender  # tens of thousands of segments
 
     def rules(self) -> Rules:
-        """bpf: the map is read by the next ACK. ovs: a flow-mod reaches the data path within a round trip, and time runs in OpenFlow's seconds."""
+        """bpf: the map is read by the next ACK. ovs: a flow-mod reaches the data path within a round trip, whose clock has milliseconds."""
         if self.backend == "bpf":
             return Rules(settle_us=1000, late_us=1000)
-        return Rules(settle_us=max(20_000, int(self.case.shape.rtt_ms * 1000)), late_us=int(self.case.shape.rtt_ms * 1000))
+        return Rules(settle_us=max(20_000, int(self.case.shape.rtt_ms * 1000)), late_us=int(self.case.shape.rtt_ms * 1000), early_us=2000)
 
     def expect(self, holds: bool, text: str) -> None:
         if not holds:

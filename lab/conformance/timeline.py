@@ -7,9 +7,11 @@ FOREVER_US = 1 << 62
 
 @dataclass
 class Rules:
-    """How far the moments of a backend may be off. `settle_us`: from an answered command to its effect; `late_us`: from a deadline to plain windows."""
+    """How far the moments of a backend may be off. `settle_us`: from an answered command to its effect; `late_us`: from a deadline to plain windows;
+    `early_us`: before a deadline windows may be plain already, by the grain of the backend's clock."""
     settle_us: int
     late_us: int
+    early_us: int = 0
 
 
 def raw_window(limit_bytes: int, scale: int, mss: int) -> int:
@@ -57,7 +59,7 @@ class Timeline:
                 last.released = event["what"] == "release"
         if event["what"] == "set":
             ttl_us = event["ttl_ms"] * 1000
-            self.clamps.append(Clamp(begin, end + self.rules.settle_us, event["bytes"], begin + ttl_us, end + ttl_us + self.rules.late_us))
+            self.clamps.append(Clamp(begin, end + self.rules.settle_us, event["bytes"], begin + ttl_us - self.rules.early_us, end + ttl_us + self.rules.late_us))
 
     def allowed(self, t_us: int) -> tuple[set[int], bool]:
         """Limits that may hold at this moment, and whether the client's own window may pass."""

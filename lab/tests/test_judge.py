@@ -158,6 +158,9 @@ def test_time_limits_of_clamps():
     assert line.allowed(112_501) == (set(), True)
     line.add({"what": "set", "ok": True, "t_us": 50_000, "end_us": 50_100, "bytes": 8000, "ttl_ms": 20})
     assert line.allowed(50_500) == ({9000, 8000}, False) and line.allowed(51_100) == ({8000}, False) and line.allowed(75_000) == (set(), True)
+    grained = Timeline(Rules(settle_us=0, late_us=0, early_us=2000))
+    grained.add({"what": "set", "ok": True, "t_us": 10_000, "end_us": 10_000, "bytes": 9000, "ttl_ms": 100})
+    assert grained.allowed(107_999) == ({9000}, False) and grained.allowed(108_001) == ({9000}, True) and grained.allowed(110_001) == (set(), True)
     line.add({"what": "gap", "t_us": 60_000, "end_us": 65_000})
     assert line.allowed(62_000) == ({8000}, True)
 
