@@ -12,7 +12,7 @@ enum {
 	QUEUE_TAU_US = 400000, /* of what says how long the queue is: several times that in which Wi-Fi serves everybody once */
 	RATE_TAU_US = 1000000, /* of rates that are shared out */
 	FILL_TAU_US = 2000000,
-	FILL_ENOUGH_PERMILLE = 950, FILL_GAIN = 12, FILL_MOST = 2 * 1000, /* a sender that leaves 13 % of its window empty gets twice the queue; at most three times */
+	FILL_ENOUGH_PERMILLE = 950, FILL_GAIN = 25, FILL_MOST = 4 * 1000, /* a sender that leaves 13 % of its window empty gets three times the queue; at most five times */
 	AIR_TAU_US = 500000, /* of shares of air and costs of stations */
 	BASE_US = 20000000, /* a smallest round trip is remembered for one to two of these */
 	MAX_RTT_US = 2000000,

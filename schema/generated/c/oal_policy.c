@@ -13,7 +13,7 @@ const struct oal_policy_field_spec oal_policy_fields[OAL_N_POLICY_FIELDS] = {
 	{ "prediction_age_us", "us", offsetof(struct oal_policy, prediction_age_us), 9, 100000u, 10000000u, 500000u },
 	{ "alpha", "1", offsetof(struct oal_policy, alpha), 10, 0u, 2u, 1u },
 	{ "airtime_cost", "1", offsetof(struct oal_policy, airtime_cost), 11, 0u, 1u, 1u },
-	{ "target_us", "us", offsetof(struct oal_policy, target_us), 12, 1000u, 1000000u, 5000u },
+	{ "target_us", "us", offsetof(struct oal_policy, target_us), 12, 1000u, 1000000u, 15000u },
 	{ "target_txop_permille", "permille", offsetof(struct oal_policy, target_txop_permille), 13, 0u, 10000u, 1100u },
 	{ "txop_us", "us", offsetof(struct oal_policy, txop_us), 14, 100u, 100000u, 4000u },
 	{ "window_model", "1", offsetof(struct oal_policy, window_model), 15, 0u, 1u, 0u },
