@@ -31,7 +31,7 @@ class Settings:
     tree: pathlib.Path = bundle.TREE
     window: pathlib.Path | None = None
     clamp_bytes: int = 54_000
-    oracle_target_us: int = 30_000
+    oracle_target_us: int = 45_000
     keep: pathlib.Path | None = None  # folder for captures and logs
     build: pathlib.Path = field(default=BUILD)
 
