@@ -618,7 +618,7 @@ static void guard(struct control *c, const struct control_input *in, unsigned n,
 		c->backoff_shift--;
 		c->quiet_since_us = in->t_us;
 	}
-	if (in->t_us - c->acting_since_us >= tau_us && c->idle_permille >= IDLE_PERMILLE &&
+	if (!in->shadow && in->t_us - c->acting_since_us >= tau_us && c->idle_permille >= IDLE_PERMILLE &&
 	    below(c->clamped_kbps, c->reference_kbps, loss_permille) &&
 	    (!c->reference_air_permille || below(c->clamped_air_permille, c->reference_air_permille, loss_permille / 2)))
 		take_back(c, in->t_us);

@@ -53,6 +53,7 @@ struct control_input {
 	uint64_t predicted_us; /* when the prediction was made; 0: there is none */
 	uint8_t class; /* predicted: 0 Good … 3 Bad */
 	uint16_t congested_permille; /* probability of Poor or Bad */
+	bool shadow; /* windows are not set: throughput says nothing about them, and the guard rests */
 	uint32_t backlog_bytes; /* of a queue that all stations share; 0 where each has its own */
 	const struct control_station *stations;
 	unsigned n_stations;
@@ -67,7 +68,7 @@ struct control_action {
 	uint8_t reason; /* enum oal_rewrite_reason */
 	bool tell; /* worth a row: new, given up, or changed by more than an eighth since the last row */
 	uint32_t window_bytes; /* 0: release */
-	uint32_t capacity_kbps, share_kbps, rate_kbps, cwnd_bytes, queue_us;
+	uint32_t capacity_kbps, share_kbps, rate_kbps, cwnd_bytes, queue_us; /* shares are weighted by airtime: one may be above the capacity */
 };
 
 struct control_stats {

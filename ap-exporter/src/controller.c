@@ -314,7 +314,7 @@ static void step(struct controller *c, uint64_t t_us, const struct candidate *ca
 {
 	const struct inference_last *last = inference_last(c->c.inference);
 	const uint64_t start_ns = c->c.monotonic_ns();
-	struct control_input in = { .t_us = t_us, .class = CONTROL_NO_CLASS };
+	struct control_input in = { .t_us = t_us, .class = CONTROL_NO_CLASS, .shadow = c->mode != OAL_POLICY_MODE_ENFORCE };
 	const struct control_action *actions;
 	uint64_t took_ns;
 	unsigned n;

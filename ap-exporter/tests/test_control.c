@@ -28,7 +28,7 @@ struct world {
 	struct control *control;
 	struct oal_policy policy;
 	uint8_t class;
-	bool obey; /* clamps are carried out */
+	bool shadow, obey; /* obey: clamps are carried out */
 	unsigned sets, told;
 };
 
@@ -85,7 +85,7 @@ static void step(struct world *w)
 {
 	struct control_station stations[MOST];
 	struct control_flow flows[MOST];
-	struct control_input in = { .t_us = 1000000000 + w->tick * TICK_US, .class = w->class, .stations = stations, .flows = flows };
+	struct control_input in = { .t_us = 1000000000 + w->tick * TICK_US, .class = w->class, .shadow = w->shadow, .stations = stations, .flows = flows };
 	const struct control_action *actions;
 	uint64_t backlog = 0;
 	unsigned i, n;
@@ -282,6 +282,37 @@ static void guarded(void)
 	control_free(w.control);
 }
 
+static void slower_links(void)
+{
+	struct oal_policy p = normal();
+	struct world w;
+
+	begin(&w, 3, 20000, &p);
+	run(&w, 6000);
+	w.capacity_kbps = 9000;
+	run(&w, 30000);
+	CHECK_EQ(stats_of(&w).guard_reverts, 0);
+	CHECK(stats_of(&w).clamps == 3);
+	control_free(w.control);
+}
+
+static void shadow(void)
+{
+	struct oal_policy p = normal();
+	struct world w;
+
+	p.probe_permille = 0;
+	begin(&w, 3, 20000, &p);
+	w.shadow = true;
+	w.obey = false;
+	run(&w, 6000);
+	w.air_ticks = 12;
+	w.capacity_kbps = 5000;
+	run(&w, 20000);
+	CHECK_EQ(stats_of(&w).guard_reverts, 0);
+	control_free(w.control);
+}
+
 static void always_bad(void)
 {
 	struct oal_policy p = normal();
@@ -437,6 +468,10 @@ int main(void)
 	comers();
 	test("a clamp that costs throughput is taken back, and not tried again soon");
 	guarded();
+	test("links that became slower are not the clamps' fault");
+	slower_links();
+	test("in shadow there is nothing to take back");
+	shadow();
 	test("a tree that always says Bad costs no more than a tenth");
 	always_bad();
 	test("a class, not a rumour, is a reason to act; a clamp stays while it binds, and goes when it does not");

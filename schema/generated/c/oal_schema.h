@@ -521,7 +521,7 @@ struct oal_rewrite_row {
 	uint8_t class; /* Predicted class at that moment: 0 Good … 3 Bad; 255: none */
 	uint8_t reason; /* Why: policy.rewrite_reasons */
 	uint32_t capacity_kbps; /* Capacity C(t) of the access point that was divided [kbit/s] */
-	uint32_t share_kbps; /* The flow's share of it [kbit/s] */
+	uint32_t share_kbps; /* The flow's share of it; shares are weighted by airtime, so that one may be above the capacity [kbit/s] */
 	uint32_t rate_kbps; /* The flow's delivery rate [kbit/s] */
 	uint32_t cwnd_bytes; /* The sender's congestion window as estimated [B] */
 	uint32_t queue_us; /* Standing queue at that moment [us] */
