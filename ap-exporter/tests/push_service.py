@@ -303,13 +303,15 @@ class Service:
 
 
 def main() -> None:
-    """usage: push_service.py FOLDER AP: makes certificates and keys in FOLDER, prints the port, and serves AP one bundle of 255 nodes until its input ends."""
+    """usage: push_service.py FOLDER AP [control]: makes certificates and keys in FOLDER, prints the port, and serves AP one bundle of 255 nodes until its input ends;
+    its policy predicts, or with `control` enforces with every number's default."""
     folder, ap = Path(sys.argv[1]), sys.argv[2]
     maker, authority = Maker(), Authority(folder, "push-ca")
     maker.trusted(folder / "trusted")
     authority.issue(ap)
     service = Service(authority, certificate="push")
-    service.want(ap, maker.good(large=True))
+    policy = policies.make("default", 1, policies.ENFORCE) if sys.argv[3:] == ["control"] else policies.PREDICT_ONLY
+    service.want(ap, maker.good(large=True, policy=policy))
     print(service.port, flush=True)
     sys.stdin.read()
     service.stop()
