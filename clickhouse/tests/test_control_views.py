@@ -78,7 +78,7 @@ def test_control_now_is_of_the_last_report(database):
         control(0, ts=now - 500, guard_reverts=3, boot_id=1), control(0, ts=now - 400, guard_reverts=5, boot_id=1),
         control(0, ts=now - 300, guard_reverts=0, boot_id=2), control(0, ts=now - 9, guard_reverts=1, boot_id=2, clamps=6, capacity_kbps=24000, queue_us=8000, set_errors=2),
         control(0, ts=now - 700, ap_id="gone"), control(0, ts=now - 20, ap_id="b", mode=0, killed=1, backend=2), control(0, ts=now - 10, ap_id="c", mode=1, backend=1, clamps=2)])
-    rows = database.rows("SELECT * EXCEPT (last_report, age_s), dateDiff('second', toDateTime({0}), last_report), age_s BETWEEN 9 AND 200 FROM v_control".format(now))
+    rows = database.rows(f"SELECT * EXCEPT (last_report, age_s), dateDiff('second', toDateTime({now}), last_report), age_s BETWEEN 9 AND 200 FROM v_control")
     assert rows == [
         ["north", "b", "off", "1", "ovs", "default", "1", "0", "\\N", "0", "0", "0", "0", "-20", "1"],
         ["north", "c", "shadow", "0", "shadow", "", "0", "2", "\\N", "0", "0", "0", "0", "-10", "1"],
