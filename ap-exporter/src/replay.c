@@ -290,7 +290,7 @@ static void begin_loop(struct player *p, uint64_t at_us)
 
 static int new_player(struct replay *r, unsigned i)
 {
-	static const unsigned most[OAL_N_TABLES] = {[OAL_STATION] = 256, [OAL_STATION_AC] = 1024, [OAL_CHANNEL] = 64, [OAL_QUEUE] = 256, [OAL_BEACON] = 512};
+	static const unsigned most[OAL_N_TABLES] = {[OAL_STATION] = 256, [OAL_STATION_AC] = 1024, [OAL_CHANNEL] = 64, [OAL_QUEUE] = 256, [OAL_BEACON] = 512, [OAL_NEIGHBOUR_AP] = 256};
 	struct player *p = &r->players[i];
 	const struct pipeline_config c = {
 		.ap_id = p->ap_id, .site = r->c.site, .boot_id = r->c.boot_id + i, .tick_us = r->tick_us, .max_flows = r->c.max_flows,
