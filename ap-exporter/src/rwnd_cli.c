@@ -172,7 +172,8 @@ int rwnd_cli(const struct config_rwnd *config, FILE *in, FILE *out)
 	struct session s = { .kill_file = config->kill_file, .out = out };
 	char err[1024];
 
-	if (rwnd_open(&s.rwnd, config, err, sizeof err) < 0) {
+	/* A person is told at once what is missing; the daemon may wait for it. */
+	if (rwnd_check(config, err, sizeof err) < 0 || rwnd_open(&s.rwnd, config, err, sizeof err) < 0) {
 		log_error("%s", err);
 		return 1;
 	}

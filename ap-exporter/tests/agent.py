@@ -623,7 +623,7 @@ def t_neighbours_refused():
             service.neighbours[HALL] = say(b"no", status)
             until(lambda before=before: agent(daemon)["neighbours"]["errors"] > before, f"{status} is an error")
         told = agent(daemon)["neighbours"]["told"]
-        service.neighbours[HALL] = good
+        service.neighbours[HALL] = [neighbour("far", stations=9)]  # the first one again would be 304
         until(lambda: agent(daemon)["neighbours"]["told"] > told, "a good one is taken")
         assert daemon.stop() == 0
         assert {r["neighbour"] for r in daemon.rows("neighbour_ap")} == {fnv("far")}

@@ -166,7 +166,7 @@ def test_check_says_what_files_say_and_what_they_would_change(run, owner, topics
     code, out, _ = run("policies", "check", tmp_path / "next", "--config", service.config)
     assert code == 0 and out.splitlines() == [
         "default.yaml: default/2 for fleet: shadow, alpha 2 (default 1)",
-        "hall.yaml: hall/1 for site/hall-7: enforce, target_us 9000 (default 5000); port 443 weighs 2000 permille",
+        f"hall.yaml: hall/1 for site/hall-7: enforce, target_us 9000 (default {defaults()['target_us']}); port 443 weighs 2000 permille",
         "would change champion/fleet: renew, policy default/1 (shadow) -> default/2 (shadow)",
         "would change champion/site/hall-7: variant, policy default/1 (shadow) -> hall/1 (enforce)"]
     default(tmp_path / "next", 1, alpha=2)
