@@ -22,6 +22,7 @@ def test_results_and_failures_come_back_with_their_item():
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_ends_the_cells_that_run(number, tmp_path):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with SIGINT ignored
     def work(n: int) -> None:
         (tmp_path / f"{n}").write_text(str(os.getpid()))
         try:
