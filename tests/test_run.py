@@ -30,7 +30,9 @@ def makefile(tree, folder: str, setup: str = "@echo set up", test: str = "@echo 
 
 
 def start(tree, *folders: str) -> subprocess.Popen:
-    return subprocess.Popen([tree / "tests" / "run", *folders], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL, start_new_session=True)
+    """As from a terminal: a shell's background jobs begin with SIGINT ignored, and what begins so can never trap it."""
+    return subprocess.Popen([tree / "tests" / "run", *folders], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL, start_new_session=True,
+                            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 
 
 def result(out: str, suite: str) -> str:
