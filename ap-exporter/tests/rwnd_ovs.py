@@ -293,4 +293,7 @@ def t_unpatched():
 
 
 if __name__ == "__main__":
+    if subprocess.run([LAB / "build.sh"], stdout=subprocess.DEVNULL).returncode == 77:
+        print("# skipped: Debian no longer has the sources of the Open vSwitch that the patches are for\n# 0 passed, 0 failed")
+        sys.exit(0)
     sys.exit(run_tests(globals()))

@@ -18,8 +18,17 @@ OUT = ROOT / "build/lab/conformance"
 EXPORTER = ROOT / "ap-exporter/build/ap-exporter"
 
 
+class NoSources(Exception):
+    """Debian no longer has the release of Open vSwitch that the patches are for."""
+
+
 def ovs_build() -> str:
-    return subprocess.run([guest.LAB / "ovs/build.sh"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    """Folder of the patched Open vSwitch. NoSources where it is neither built nor can be."""
+    done = subprocess.run([guest.LAB / "ovs/build.sh"], stdout=subprocess.PIPE, text=True)
+    if done.returncode == 77:
+        raise NoSources("no sources of Open vSwitch: pass OVS_TARBALL (lab/ovs/build.sh says which)")
+    done.check_returncode()
+    return done.stdout.strip()
 
 
 def push_python() -> str:
