@@ -26,7 +26,7 @@ def main() -> int:
     args = arguments()
     try:
         results = run.run(args.on.split(","), args.cases, args.quick, args.out.resolve(), args.exporter, args.jobs, args.real_time, args.again)
-    except ValueError as error:
+    except (ValueError, run.NoSources) as error:
         print(f"conformance: {error}", file=sys.stderr)
         return 2
     table = report.table(results)
