@@ -43,6 +43,8 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
     """Figures of a run that lies in a folder: its tap and the truth of its access points."""
     names = [plan["name"] if ap == 0 else f"{plan['name']}-{ap}" for ap in range(plan["aps"])]
     truths = [json.loads((folder / f"{name}.truth.json").read_text()) for name in names]
+    if (played_s := min(truth["seconds"][-1]["t_s"] for truth in truths)) < plan["duration_s"] - 0.5:
+        raise RuntimeError(f"the guest was ended after {played_s:.1f} s of {plan['duration_s']:.0f}")
     packets, where = tap.read(folder / f"{plan['name']}.tap"), places(plan)
     specs = [flow for ap in range(plan["aps"]) for flow in plan["flows"] if next(s for s in plan["stations"] if s["name"] == flow["station"])["ap"] == ap]
     entries = [flow for truth in truths for flow in truth["flows"]]
