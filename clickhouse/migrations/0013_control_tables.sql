@@ -15,7 +15,7 @@ CREATE TABLE IF NOT EXISTS rewrite
     `class` UInt8 COMMENT 'Predicted class at that moment: 0 Good … 3 Bad; 255: none' CODEC(ZSTD(1)),
     `reason` UInt8 COMMENT 'Why: policy.rewrite_reasons' CODEC(ZSTD(1)),
     `capacity_kbps` UInt32 COMMENT 'Capacity C(t) of the access point that was divided [kbit/s]' CODEC(ZSTD(1)),
-    `share_kbps` UInt32 COMMENT 'The flow\'s share of it; shares are weighted by airtime, so that one may be above the capacity [kbit/s]' CODEC(ZSTD(1)),
+    `share_kbps` UInt32 COMMENT 'The flow\'s share of it [kbit/s]' CODEC(ZSTD(1)),
     `rate_kbps` UInt32 COMMENT 'The flow\'s delivery rate [kbit/s]' CODEC(ZSTD(1)),
     `cwnd_bytes` UInt32 COMMENT 'The sender\'s congestion window as estimated [B]' CODEC(ZSTD(1)),
     `queue_us` UInt32 COMMENT 'Standing queue at that moment [us]' CODEC(ZSTD(1)),
