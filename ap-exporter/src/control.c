@@ -280,8 +280,8 @@ static uint32_t queue_of(const struct control *c, const struct control_input *in
 	const uint32_t by_rtt_us = rtt_us > base_us ? rtt_us - base_us : 0, shared_us = time_of(in->backlog_bytes, c->rate_kbps);
 	const uint32_t own_us = k ? time_of(k->backlog_bytes, k->recent_kbps) : 0, seen_us = own_us > shared_us ? own_us : shared_us;
 
-	a->starves = k && k->own_queues && a->binds && own_us < c->turn_us / STARVED_DIVISOR;
-	return seen_us > by_rtt_us ? seen_us : by_rtt_us;
+	a->starves = a->s->rate_kbps && k && k->own_queues && a->binds && own_us < c->turn_us / STARVED_DIVISOR;
+	return !a->s->rate_kbps ? 0 : seen_us > by_rtt_us ? seen_us : by_rtt_us;
 }
 
 static void see_queues(struct control *c, const struct control_input *in, unsigned n, uint64_t dt_us)
@@ -299,7 +299,7 @@ static void see_queues(struct control *c, const struct control_input *in, unsign
 		a->flight_bytes = a->s->unacked_bytes + bytes_of(a->s->recent_kbps, a->in->rtt_up_us);
 		a->binds = a->s->window_bytes && (uint64_t)a->flight_bytes * UNIT >= (uint64_t)a->s->window_bytes * BINDS_PERMILLE;
 		a->exceeds = a->binds && (uint64_t)a->flight_bytes * UNIT >= (uint64_t)a->s->window_bytes * EXCEEDS_PERMILLE;
-		a->s->queue_us = a->s->rate_kbps ? queue_of(c, in, a, k) : 0;
+		a->s->queue_us = queue_of(c, in, a, k);
 		weighted += (uint64_t)a->s->queue_us * a->s->rate_kbps;
 		weight += a->s->rate_kbps;
 	}
