@@ -8,7 +8,8 @@
 
 enum {
 	MOST = 4096,
-	UNIT = 1000, /* gains and shares of time are in permille */
+	UNIT = 1000, /* of permille */
+	AIR_FRACTION = 16, /* small shares of the air are kept in 16ths of that */
 	QUEUE_TAU_US = 400000, /* of what says how long the queue is: several times that in which Wi-Fi serves everybody once */
 	RATE_TAU_US = 1000000, /* of rates that are shared out */
 	FILL_TAU_US = 2000000,
@@ -17,12 +18,13 @@ enum {
 	BASE_US = 20000000, /* a smallest round trip is remembered for one to two of these */
 	MAX_RTT_US = 2000000,
 	MAX_STEP_US = 1000000, /* a longer pause restarts what is smoothed */
-	EXCEEDS_PERMILLE = 1300,
 	BINDS_PERMILLE = 800, /* a window binds if so much of it is under way */
+	EXCEEDS_PERMILLE = 1300, /* and has yet to take effect if so much is */
 	STARVED_DIVISOR = 8, STARVED_PERMILLE = 500, /* a queue below an eighth of a turn is as wrong as one of half the target */
 	IDLE_DIVISOR = 4, /* a backlog below this part of the target is none */
 	DOUBTFUL = 3, /* times as much throughput must be lost where it is doubtful that clamps are why */
 	IDLE_PERMILLE = 500, /* the guard's: the queue was empty for so much of the time */
+	MOST_COST = 64, /* times that of the mean byte, or a 64th of it: what fair.h takes */
 	MIN_SHARE_PERMILLE = 100, /* of the air: below, the airtime figure says little */
 	RENEW = 3, /* a clamp is renewed three times in its time to live */
 	MAX_WINDOW = 1 << 30, /* the largest that TCP can announce (RFC 7323) */
@@ -52,7 +54,7 @@ struct flow_state {
 struct station_state {
 	uint64_t mac; /* 0: free */
 	uint64_t step, airtime_us;
-	uint32_t airtime_permille; /* share of the air, smoothed, in permille·16 */
+	uint32_t airtime; /* share of the air, smoothed, in permille times AIR_FRACTION */
 	uint32_t rate_kbps, recent_kbps; /* sums of its flows' */
 	uint32_t backlog_bytes; /* of its own queues, smoothed over QUEUE_TAU_US */
 	bool own_queues;
@@ -62,10 +64,9 @@ struct station_state {
 struct active {
 	const struct control_flow *in;
 	struct flow_state *s;
-	uint32_t base_us, cwnd_bytes;
+	uint32_t base_us, flight_bytes; /* round trip without a wait; what is under way */
 	bool eligible, binds, exceeds; /* exceeds: what is under way is more than the window; the clamp has yet to take effect */
 	bool starves; /* its queue is all but empty because of the window: the station could be sent more */
-	uint32_t flight_bytes;
 };
 
 struct control {
@@ -92,19 +93,13 @@ struct control {
 	struct fair_flow *fair;
 	struct control_action *actions;
 	unsigned n_actions;
-	size_t memory;
 };
 
 /* --- set-up */
 
-static void *piece(struct control *c, unsigned n, size_t size)
-{
-	c->memory += n * size;
-	return calloc(n, size);
-}
-
 int control_new(struct control **out, unsigned max_flows, unsigned max_stations)
 {
+	const unsigned max_active = max_flows < FAIR_MAX ? max_flows : FAIR_MAX;
 	struct control *c;
 
 	if (!max_flows || max_flows > MOST || !max_stations || max_stations > MOST)
@@ -112,14 +107,13 @@ int control_new(struct control **out, unsigned max_flows, unsigned max_stations)
 	c = calloc(1, sizeof *c);
 	if (!c)
 		return -ENOMEM;
-	c->memory = sizeof *c;
 	c->max_flows = max_flows;
 	c->max_stations = max_stations;
-	c->flows = piece(c, max_flows, sizeof *c->flows);
-	c->stations = piece(c, max_stations, sizeof *c->stations);
-	c->active = piece(c, max_flows < FAIR_MAX ? max_flows : FAIR_MAX, sizeof *c->active);
-	c->fair = piece(c, max_flows < FAIR_MAX ? max_flows : FAIR_MAX, sizeof *c->fair);
-	c->actions = piece(c, max_flows, sizeof *c->actions);
+	c->flows = calloc(max_flows, sizeof *c->flows);
+	c->stations = calloc(max_stations, sizeof *c->stations);
+	c->active = calloc(max_active, sizeof *c->active);
+	c->fair = calloc(max_active, sizeof *c->fair);
+	c->actions = calloc(max_flows, sizeof *c->actions);
 	if (!c->flows || !c->stations || !c->active || !c->fair || !c->actions) {
 		control_free(c);
 		return -ENOMEM;
@@ -141,11 +135,6 @@ void control_free(struct control *c)
 	free(c);
 }
 
-size_t control_memory(const struct control *c)
-{
-	return c->memory;
-}
-
 void control_policy(struct control *c, const struct oal_policy *p)
 {
 	c->policy = *p;
@@ -153,28 +142,29 @@ void control_policy(struct control *c, const struct oal_policy *p)
 
 /* --- arithmetic */
 
-/* kbit/s times µs, as bytes; bytes in µs, as kbit/s; bytes at kbit/s, as µs. */
-static uint32_t bytes_of(uint64_t kbps, uint64_t us)
+static uint32_t at_most(uint64_t value, uint32_t most)
 {
-	const uint64_t bytes = kbps * us / 8000;
-
-	return bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+	return value > most ? most : (uint32_t)value;
 }
 
+/* Bytes that `kbps` moves in `us`. */
+static uint32_t bytes_of(uint64_t kbps, uint64_t us)
+{
+	return at_most(kbps * us / 8000, UINT32_MAX);
+}
+
+/* Time that `bytes` take at `kbps`; 0 where nothing moves. */
 static uint32_t time_of(uint64_t bytes, uint32_t kbps)
 {
-	const uint64_t us = kbps ? bytes * 8000 / kbps : 0;
-
-	return us > MAX_RTT_US ? MAX_RTT_US : (uint32_t)us;
+	return at_most(kbps ? bytes * 8000 / kbps : 0, MAX_RTT_US);
 }
 
 /* Exponentially weighted mean with time constant tau, for a value that held for dt. */
 static uint32_t smooth(uint32_t mean, uint64_t value, uint64_t dt_us, uint64_t tau_us)
 {
 	const uint64_t weight = dt_us >= tau_us ? UNIT : dt_us * UNIT / tau_us;
-	const uint64_t next = ((uint64_t)mean * (UNIT - weight) + value * weight + UNIT / 2) / UNIT;
 
-	return next > UINT32_MAX ? UINT32_MAX : (uint32_t)next;
+	return at_most(((uint64_t)mean * (UNIT - weight) + value * weight + UNIT / 2) / UNIT, UINT32_MAX);
 }
 
 static uint32_t smallest_of(const struct smallest *s)
@@ -205,23 +195,22 @@ static void see_stations(struct control *c, const struct control_input *in, uint
 	for (i = 0; i < in->n_stations; i++) {
 		const struct control_station *s = &in->stations[i];
 		struct station_state *k = &c->stations[s->place];
-		const uint64_t used_us = s->airtime_us - k->airtime_us;
 
 		if (k->mac != s->mac) {
 			*k = (struct station_state){ .mac = s->mac, .airtime_us = s->airtime_us };
 		} else if (dt_us) {
 			/* A counter that went back is that of a station that came back. */
 			if (s->airtime_us >= k->airtime_us)
-				k->airtime_permille = smooth(k->airtime_permille, used_us * UNIT * 16 / dt_us, dt_us, AIR_TAU_US);
+				k->airtime = smooth(k->airtime, (s->airtime_us - k->airtime_us) * UNIT * AIR_FRACTION / dt_us, dt_us, AIR_TAU_US);
 			k->airtime_us = s->airtime_us;
 		}
 		k->step = c->step;
 		k->backlog_bytes = smooth(k->backlog_bytes, s->backlog_bytes, dt_us, QUEUE_TAU_US);
 		k->own_queues = s->own_queues;
 		k->rate_kbps = k->recent_kbps = 0;
-		share += k->airtime_permille;
+		share += k->airtime;
 	}
-	c->share_permille = share / 16;
+	c->share_permille = share / AIR_FRACTION;
 }
 
 static struct flow_state *see_flow(struct control *c, const struct control_flow *f, uint64_t mac, uint64_t t_us, uint64_t dt_us)
@@ -229,12 +218,12 @@ static struct flow_state *see_flow(struct control *c, const struct control_flow 
 	struct flow_state *s = &c->flows[f->place];
 
 	if (s->id != f->id || f->delivered_bytes < s->delivered_bytes) {
-		*s = (struct flow_state){ .id = f->id, .place = f->place, .first_us = t_us,  };
+		*s = (struct flow_state){ .id = f->id, .place = f->place, .first_us = t_us };
 	} else if (dt_us) {
-		const uint64_t age_us = t_us - s->first_us, rate_tau_us = age_us < RATE_TAU_US ? age_us : RATE_TAU_US;
-		const uint64_t queue_tau_us = age_us < QUEUE_TAU_US ? age_us : QUEUE_TAU_US, kbps = (f->delivered_bytes - s->delivered_bytes) * 8000 / dt_us;
+		const uint64_t age_us = t_us - s->first_us, kbps = (f->delivered_bytes - s->delivered_bytes) * 8000 / dt_us;
+		const uint32_t queue_tau_us = at_most(age_us, QUEUE_TAU_US);
 
-		s->rate_kbps = smooth(s->rate_kbps, kbps, dt_us, rate_tau_us);
+		s->rate_kbps = smooth(s->rate_kbps, kbps, dt_us, at_most(age_us, RATE_TAU_US));
 		s->recent_kbps = smooth(s->recent_kbps, kbps, dt_us, queue_tau_us);
 		s->unacked_bytes = smooth(s->unacked_bytes, f->unacked_bytes, dt_us, queue_tau_us);
 	}
@@ -272,16 +261,27 @@ static unsigned see_flows(struct control *c, const struct control_input *in, uin
 	return n;
 }
 
+/* Time that what stands in a station's own queues takes. */
+static uint32_t own_queue_us(const struct station_state *k)
+{
+	return k ? time_of(k->backlog_bytes, k->recent_kbps) : 0;
+}
+
 /* Time that a flow's data waits at the AP and on the air beyond the least that it ever took. A backlog that the kernel shows is the least of it: a
  * driver may hide more, and round trips tell. */
-static uint32_t queue_of(const struct control *c, const struct control_input *in, struct active *a, const struct station_state *k)
+static uint32_t queue_of(const struct control *c, const struct control_input *in, const struct flow_state *s, const struct station_state *k)
 {
-	const uint32_t rtt_us = time_of(a->s->unacked_bytes, a->s->recent_kbps), base_us = smallest_of(&c->base_down);
-	const uint32_t by_rtt_us = rtt_us > base_us ? rtt_us - base_us : 0, shared_us = time_of(in->backlog_bytes, c->rate_kbps);
-	const uint32_t own_us = k ? time_of(k->backlog_bytes, k->recent_kbps) : 0, seen_us = own_us > shared_us ? own_us : shared_us;
+	const uint32_t rtt_us = time_of(s->unacked_bytes, s->recent_kbps), base_us = smallest_of(&c->base_down);
+	const uint32_t own_us = own_queue_us(k), shared_us = time_of(in->backlog_bytes, c->rate_kbps), seen_us = own_us > shared_us ? own_us : shared_us;
+	const uint32_t by_rtt_us = rtt_us > base_us ? rtt_us - base_us : 0;
 
-	a->starves = a->s->rate_kbps && k && k->own_queues && a->binds && own_us < c->turn_us / STARVED_DIVISOR;
-	return !a->s->rate_kbps ? 0 : seen_us > by_rtt_us ? seen_us : by_rtt_us;
+	return seen_us > by_rtt_us ? seen_us : by_rtt_us;
+}
+
+/* Is so much of its window under way? */
+static bool fills(const struct active *a, uint32_t permille)
+{
+	return a->s->window_bytes && (uint64_t)a->flight_bytes * UNIT >= (uint64_t)a->s->window_bytes * permille;
 }
 
 static void see_queues(struct control *c, const struct control_input *in, unsigned n, uint64_t dt_us)
@@ -297,9 +297,10 @@ static void see_queues(struct control *c, const struct control_input *in, unsign
 		a->eligible = a->in->can_clamp && a->base_us && a->s->rate_kbps >= c->policy.min_flow_kbps &&
 			      a->in->delivered_bytes >= c->policy.min_flow_bytes;
 		a->flight_bytes = a->s->unacked_bytes + bytes_of(a->s->recent_kbps, a->in->rtt_up_us);
-		a->binds = a->s->window_bytes && (uint64_t)a->flight_bytes * UNIT >= (uint64_t)a->s->window_bytes * BINDS_PERMILLE;
-		a->exceeds = a->binds && (uint64_t)a->flight_bytes * UNIT >= (uint64_t)a->s->window_bytes * EXCEEDS_PERMILLE;
-		a->s->queue_us = queue_of(c, in, a, k);
+		a->binds = fills(a, BINDS_PERMILLE);
+		a->exceeds = fills(a, EXCEEDS_PERMILLE);
+		a->starves = a->binds && a->s->rate_kbps && k && k->own_queues && own_queue_us(k) < c->turn_us / STARVED_DIVISOR;
+		a->s->queue_us = a->s->rate_kbps ? queue_of(c, in, a->s, k) : 0;
 		weighted += (uint64_t)a->s->queue_us * a->s->rate_kbps;
 		weight += a->s->rate_kbps;
 	}
@@ -309,19 +310,19 @@ static void see_queues(struct control *c, const struct control_input *in, unsign
 	c->backlog_us = smooth(c->backlog_us, time_of(backlog, c->rate_kbps), dt_us, QUEUE_TAU_US);
 }
 
-/* The queue that windows leave: enough for each station to have data when its turn comes. */
+/* The wait that windows leave: enough for each station to have data when its turn comes. A turn is the time in which every active station is served
+ * once, in the share of the air that the AP gets; where the driver does not say how much that is, all of it. */
 static void set_target(struct control *c, const struct control_input *in)
 {
-	const uint32_t share = c->share_permille < MIN_SHARE_PERMILLE ? (c->share_permille ? MIN_SHARE_PERMILLE : UNIT) : c->share_permille;
-	uint64_t turns = 0, us;
+	const uint32_t share = !c->share_permille ? UNIT : c->share_permille < MIN_SHARE_PERMILLE ? MIN_SHARE_PERMILLE : at_most(c->share_permille, UNIT);
+	uint64_t stations = 0, us;
 	unsigned i;
 
 	for (i = 0; i < in->n_stations; i++)
-		turns += c->stations[in->stations[i].place].rate_kbps >= c->policy.min_flow_kbps;
-	us = turns * c->policy.txop_us * UNIT / (share < UNIT ? share : UNIT);
-	c->turn_us = us > MAX_RTT_US ? MAX_RTT_US : (uint32_t)us;
+		stations += c->stations[in->stations[i].place].rate_kbps >= c->policy.min_flow_kbps;
+	c->turn_us = at_most(stations * c->policy.txop_us * UNIT / share, MAX_RTT_US);
 	us = (uint64_t)c->turn_us * c->policy.target_txop_permille / UNIT;
-	c->target_us = us > c->policy.target_us ? (us > MAX_RTT_US ? MAX_RTT_US : (uint32_t)us) : c->policy.target_us;
+	c->target_us = us > c->policy.target_us ? at_most(us, MAX_RTT_US) : c->policy.target_us;
 }
 
 /* --- 2., 3. capacity and shares */
@@ -341,10 +342,10 @@ static uint32_t cost_of(const struct control *c, const struct station_state *k)
 {
 	uint64_t cost;
 
-	if (!c->policy.airtime_cost || !k || !k->rate_kbps || !k->airtime_permille || !c->share_permille)
+	if (!c->policy.airtime_cost || !k || !k->rate_kbps || !k->airtime || !c->share_permille)
 		return FAIR_UNIT_COST;
-	cost = (uint64_t)k->airtime_permille * c->rate_kbps * FAIR_UNIT_COST / ((uint64_t)c->share_permille * 16 * k->rate_kbps);
-	return cost < FAIR_UNIT_COST / 64 ? FAIR_UNIT_COST / 64 : cost > 65536 ? 65536 : (uint32_t)cost;
+	cost = (uint64_t)k->airtime * c->rate_kbps * FAIR_UNIT_COST / ((uint64_t)c->share_permille * AIR_FRACTION * k->rate_kbps);
+	return cost < FAIR_UNIT_COST / MOST_COST ? FAIR_UNIT_COST / MOST_COST : at_most(cost, FAIR_UNIT_COST * MOST_COST);
 }
 
 static void share_out(struct control *c, const struct control_input *in, unsigned n)
@@ -360,18 +361,17 @@ static void share_out(struct control *c, const struct control_input *in, unsigne
 		f->cost = cost_of(c, station_of(c, in, a->in->station));
 		f->cap_kbps = UINT32_MAX;
 		/* It uses less than it may although nothing of ours binds: it has no more to send, or is limited elsewhere. */
-		if (!a->eligible || (a->s->window_bytes ? !a->binds : a->s->queue_us < c->target_us / 4))
+		if (!a->eligible || (a->s->window_bytes ? !a->binds : a->s->queue_us < c->target_us / IDLE_DIVISOR))
 			f->cap_kbps = a->s->rate_kbps + a->s->rate_kbps / 4 + 64;
 		used += (uint64_t)a->s->rate_kbps * f->cost / FAIR_UNIT_COST;
 	}
-	if (used > UINT32_MAX)
-		used = UINT32_MAX;
+	used = at_most(used, UINT32_MAX);
 	if (c->queue_us >= c->target_us / 2 || used > c->capacity_cost_kbps || in->t_us - c->capacity_us > c->policy.capacity_age_us) {
 		c->capacity_cost_kbps = (uint32_t)used;
 		c->capacity_kbps = c->rate_kbps;
 		c->capacity_us = in->t_us;
 	}
-	fair_shares(c->fair, n, c->policy.alpha, c->capacity_cost_kbps < 1 << 24 ? c->capacity_cost_kbps : (1 << 24) - 1);
+	fair_shares(c->fair, n, c->policy.alpha, at_most(c->capacity_cost_kbps, FAIR_MOST_KBPS));
 }
 
 /* --- 4. act? */
@@ -472,7 +472,7 @@ static uint32_t target_of(const struct control *c, const struct active *a)
 {
 	const uint32_t fill = a->s->fill_permille, more = fill < FILL_ENOUGH_PERMILLE ? (FILL_ENOUGH_PERMILLE - fill) * FILL_GAIN : 0;
 
-	return (uint32_t)((uint64_t)c->target_us * (UNIT + (more < FILL_MOST ? more : FILL_MOST)) / UNIT);
+	return (uint32_t)((uint64_t)c->target_us * (UNIT + at_most(more, FILL_MOST)) / UNIT);
 }
 
 /* A window in force follows the queue, and drifts towards the flow's share. */
@@ -490,7 +490,7 @@ static uint64_t next_window(const struct control *c, const struct active *a, uin
 		error = error * (error < 0 ? -error : error) / UNIT;
 	if (a->starves && error < STARVED_PERMILLE)
 		error = STARVED_PERMILLE;
-	error += error_permille(a->s->rate_kbps, share_kbps, a->s->rate_kbps) ;
+	error += error_permille(a->s->rate_kbps, share_kbps, a->s->rate_kbps);
 	return (uint64_t)((int64_t)a->s->exact_bytes + (int64_t)a->s->exact_bytes * c->policy.probe_permille / UNIT * error / UNIT * dt / rtt_us);
 }
 
@@ -498,33 +498,32 @@ static void clamp(struct control *c, const struct active *a, uint32_t share_kbps
 {
 	struct flow_state *s = a->s;
 	const uint32_t floor = c->policy.floor_mss * a->in->mss_bytes;
+	const uint32_t cwnd = wanted_cwnd(c, a);
 	struct control_action *out;
-	uint64_t window;
-	uint32_t cwnd;
+	uint32_t window;
 
-	cwnd = wanted_cwnd(c, a);
-	s->fill_permille = s->window_bytes ? smooth(s->fill_permille, (uint64_t)a->flight_bytes * UNIT / s->window_bytes, dt_us, FILL_TAU_US) : UNIT;
-	if (s->window_bytes)
-		window = next_window(c, a, share_kbps, dt_us);
-	else
-		window = s->rate_kbps ? (uint64_t)cwnd * share_kbps / s->rate_kbps : 0;
-	if (window < floor)
-		window = floor;
-	if (window > MAX_WINDOW)
-		window = MAX_WINDOW;
-	s->exact_bytes = window;
-	if (s->window_bytes && !moved(s->window_bytes, (uint32_t)window, SET_DIVISOR)) {
+	if (s->window_bytes) {
+		s->fill_permille = smooth(s->fill_permille, (uint64_t)a->flight_bytes * UNIT / s->window_bytes, dt_us, FILL_TAU_US);
+		s->exact_bytes = next_window(c, a, share_kbps, dt_us);
+	} else {
+		s->fill_permille = UNIT;
+		s->exact_bytes = s->rate_kbps ? (uint64_t)cwnd * share_kbps / s->rate_kbps : 0;
+	}
+	if (s->exact_bytes < floor)
+		s->exact_bytes = floor;
+	s->exact_bytes = window = at_most(s->exact_bytes, MAX_WINDOW);
+	if (s->window_bytes && !moved(s->window_bytes, window, SET_DIVISOR)) {
 		if (t_us - s->set_us < c->policy.ttl_us / RENEW)
 			return;
 		window = s->window_bytes; /* a renewal */
 	}
-	out = act(c, s, c->reason, (uint32_t)window);
+	out = act(c, s, c->reason, window);
 	out->share_kbps = share_kbps;
 	out->cwnd_bytes = cwnd;
-	out->tell = !s->told_bytes || moved(s->told_bytes, (uint32_t)window, TELL_DIVISOR);
+	out->tell = !s->told_bytes || moved(s->told_bytes, window, TELL_DIVISOR);
 	if (out->tell)
-		s->told_bytes = (uint32_t)window;
-	s->window_bytes = (uint32_t)window;
+		s->told_bytes = window;
+	s->window_bytes = window;
 	s->set_us = t_us;
 }
 
@@ -588,14 +587,19 @@ static bool below(uint64_t value, uint64_t reference, uint32_t permille)
 	return value * UNIT < reference * (UNIT - permille);
 }
 
+/* How much throughput must be gone to blame the clamps. Round trips may say that data waits although the queue runs empty, in the driver or for its turn:
+ * then it takes more than the unrest of a shared channel. */
+static uint32_t blame_permille(const struct control *c)
+{
+	return c->queue_us < c->target_us / 2 ? c->policy.guard_permille : at_most(c->policy.guard_permille * DOUBTFUL, UNIT / 2);
+}
+
 /* Clamps are to blame if throughput fell, the queue runs empty, and less of the air is used: links that became slower use as much of it. */
 static void guard(struct control *c, const struct control_input *in, unsigned n, uint64_t dt_us)
 {
 	const uint64_t tau_us = c->policy.guard_window_us;
-	/* No backlog although clamps bind. Round trips may say that data waits all the same, in the driver or for its turn: then it takes more
-	 * than the unrest of a shared channel to blame the clamps. */
 	const bool idle = c->backlog_us < c->target_us / IDLE_DIVISOR && any_binds(c, n);
-	const uint32_t loss_permille = c->queue_us < c->target_us / 2 ? c->policy.guard_permille : c->policy.guard_permille * DOUBTFUL < UNIT / 2 ? c->policy.guard_permille * DOUBTFUL : UNIT / 2;
+	const uint32_t loss_permille = blame_permille(c);
 
 	if (!c->acting) {
 		c->reference_kbps = smooth(c->reference_kbps, c->rate_kbps, dt_us, tau_us / 3);

@@ -9,17 +9,17 @@
  *   2. Capacity C: the sum of the rates while there is a queue, the last such sum (bounded age) while there is none.
  *   3. Shares x_i of C by alpha-fairness (fair.h), a byte costing the airtime of its station; flows that could not use more keep what they use.
  *   4. Act? The class predicted, its probability or the standing queue say so; clamps stay while they bind.
- *   5. Window w_i = cwnd_i * x_i / r_i, where cwnd_i is what the sender would need for r_i with the queue that is wanted, T, in place
- *      of the one that stands: r_i * (round trip to the server + smallest on the air + T) * g_i, or the window model's word less the queue's excess. The gain g_i makes up
- *      for what these do not know: it grows while q_i < T and shrinks while q_i > T, at most by policy.probe_permille a round trip.
- *      T is at least policy.target_us, and long enough for each station to have something to send when its turn comes.
- *   6. Guard: if the queue runs empty although clamps bind, and throughput stays below what it was, all clamps are taken back: for a
- *      while, twice as long each time, if throughput then rises; else they may come back, for it was not they that kept it low. */
+ *   5. Window. It begins as w_i = cwnd_i * x_i / r_i, where cwnd_i is what the sender would need for r_i with the wait that is wanted, T, in place
+ *      of the one that there is: r_i * (round trip to the server + smallest on the air + T), or the window model's word less the queue's excess.
+ *      From there it follows the wait: it grows while q_i < T and its window binds, and shrinks while q_i > T, by at most policy.probe_permille a
+ *      round trip and little near T, and it drifts towards x_i. T is at least policy.target_us, and long enough for each station to have something
+ *      to send when its turn comes; senders that leave part of their window unused get more of it.
+ *   6. Guard: if the queue runs empty although clamps bind, throughput stays below what it was, and less of the air is used, all clamps are taken
+ *      back: for a while, twice as long each time, if throughput then rises; else they may come back, for it was not they that kept it low. */
 #ifndef OAL_CONTROL_H
 #define OAL_CONTROL_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "oal_policy.h"
@@ -82,7 +82,6 @@ struct control;
 /* 0, -EINVAL for limits out of 1…4096, -ENOMEM. */
 int control_new(struct control **, unsigned max_flows, unsigned max_stations);
 void control_free(struct control *);
-size_t control_memory(const struct control *);
 
 /* The law's numbers from now on; what was learnt of flows stays. Copied. */
 void control_policy(struct control *, const struct oal_policy *);

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { FAIR_MAX = 1024, FAIR_UNIT_COST = 1024, FAIR_UNIT_WEIGHT = 1000 };
+enum { FAIR_MAX = 1024, FAIR_UNIT_COST = 1024, FAIR_UNIT_WEIGHT = 1000, FAIR_MOST_KBPS = (1 << 24) - 1 };
 
 struct fair_flow {
 	uint32_t weight; /* permille of an ordinary flow's: 1…100000 */
@@ -24,7 +24,7 @@ struct fair_flow {
  * and the constraint, met with equality, gives the factor. Caps that bind are taken out with their cost, and the rest is divided
  * again, which only raises the shares of the others; that ends after at most n rounds. With unit costs alpha 2 is x_i = sqrt(k_i·C), sum sqrt(k_i) = sqrt(C), of the OAL paper.
  *
- * `capacity_kbps`, at most 2^24 - 1, is in kbit/s of cost FAIR_UNIT_COST. A share errs by less than 1 kbit/s plus its 2^-14th part. */
+ * `capacity_kbps`, at most FAIR_MOST_KBPS, is in kbit/s of cost FAIR_UNIT_COST. A share errs by less than 1 kbit/s plus its 2^-14th part. */
 void fair_shares(struct fair_flow *flows, unsigned n, unsigned alpha, uint32_t capacity_kbps);
 
 #endif

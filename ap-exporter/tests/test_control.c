@@ -203,7 +203,7 @@ static void steady(bool own_queues)
 	run(&w, 3000);
 	measure(&w);
 	run(&w, 10000);
-	printf("# queue %u us without, %u us with control, throughput %u permille of capacity, gain of T %u us\n", plain, queue_us(&w), used_permille(&w), stats_of(&w).target_us);
+	printf("# queue %u us without, %u us with control, throughput %u permille of capacity, T %u us\n", plain, queue_us(&w), used_permille(&w), stats_of(&w).target_us);
 	CHECK(used_permille(&w) >= 980);
 	CHECK(queue_us(&w) * 4 < plain);
 	CHECK(queue_us(&w) < 3 * p.target_us);
