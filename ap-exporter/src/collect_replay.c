@@ -130,7 +130,7 @@ static int add_controller(struct collect *c, unsigned i, struct inference *f, co
 static int add_agent(struct collect *c, const struct collector_env *env, char *err, size_t err_size)
 {
 	const struct config *config = env->config;
-	const bool control = config->n_rwnd && strcmp(config->rwnd.mode, "off");
+	const bool control = config_control(config) != OAL_POLICY_MODE_OFF;
 	struct replay_stats s;
 	int ret = 0;
 

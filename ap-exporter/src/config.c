@@ -298,6 +298,22 @@ static int set_option(void *ctx, const char *name, const char *value, bool list,
 }
 
 /* What no single option shows. */
+/* OAL_N_POLICY_MODES: there is no such mode. */
+static enum oal_policy_mode control_mode(const char *name)
+{
+	static const char *const modes[OAL_N_POLICY_MODES] = OAL_POLICY_MODES;
+	unsigned mode = 0;
+
+	while (mode < OAL_N_POLICY_MODES && strcmp(name, modes[mode]))
+		mode++;
+	return (enum oal_policy_mode)mode;
+}
+
+enum oal_policy_mode config_control(const struct config *c)
+{
+	return c->n_rwnd ? control_mode(c->rwnd.mode) : OAL_POLICY_MODE_OFF;
+}
+
 /* Where clients' ACKs come in, unless the section says so itself: the access point's interfaces. */
 static void clients_ports(struct config *c)
 {
@@ -343,7 +359,7 @@ static int judge(struct config *c, char *err, size_t err_size)
 	for (const char *p = c->exporter.site; c->n_agent && *p && !wrong; p++)
 		if (!isalnum((unsigned char)*p) && !strchr("._-", *p))
 			wrong = "with a section 'agent', option 'site' has letters, digits, '.', '_' and '-' only: bundles are addressed to it";
-	if (!wrong && c->n_rwnd && strcmp(c->rwnd.mode, "off") && strcmp(c->rwnd.mode, "shadow") && strcmp(c->rwnd.mode, "enforce"))
+	if (!wrong && c->n_rwnd && control_mode(c->rwnd.mode) == OAL_N_POLICY_MODES)
 		wrong = "section 'rwnd': 'mode' is off, shadow or enforce";
 	if (!wrong && c->n_rwnd && strcmp(c->rwnd.backend, "auto") && strcmp(c->rwnd.backend, "ovs") && strcmp(c->rwnd.backend, "bpf"))
 		wrong = "section 'rwnd': 'backend' is auto, ovs or bpf";

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "oal_policy.h"
+
 #define CONFIG_PATH "/etc/config/ap-exporter"
 #define CONFIG_NAME 64   /* ids and names */
 #define CONFIG_FILE 256  /* paths, broker lists */
@@ -120,6 +122,9 @@ struct config {
  */
 int config_load(struct config *c, const char *path, char *err, size_t err_size);
 int config_parse(struct config *c, const char *text, size_t len, char *err, size_t err_size);
+
+/* The most that a policy may do on this AP; off without a section `rwnd`. */
+enum oal_policy_mode config_control(const struct config *c);
 
 /* Prints every section type and option with its default, range and meaning. */
 void config_print_options(FILE *f);

@@ -300,7 +300,7 @@ static void settle_mode(struct controller *c, const struct candidate *candidate)
 		mode = OAL_POLICY_MODE_OFF;
 	if (mode != c->mode) {
 		release_all(c, c->killed ? OAL_REWRITE_REASON_KILLED : p ? OAL_REWRITE_REASON_OFF : OAL_REWRITE_REASON_BUNDLE);
-		if (c->mode == OAL_POLICY_MODE_ENFORCE)
+		if (c->mode == OAL_POLICY_MODE_ENFORCE) /* those of flows that are gone, too */
 			rwnd_release_all(c->c.rwnd);
 		c->mode = mode;
 	}
@@ -395,6 +395,8 @@ void controller_tick(struct controller *c, uint64_t t_us)
 void controller_rwnd(struct controller *c, struct rwnd *rwnd)
 {
 	release_all(c, OAL_REWRITE_REASON_OFF);
+	if (c->mode == OAL_POLICY_MODE_ENFORCE) /* until the next tick: there may be nothing to enforce with */
+		c->mode = OAL_POLICY_MODE_SHADOW;
 	c->c.rwnd = rwnd;
 }
 

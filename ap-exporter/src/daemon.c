@@ -164,24 +164,13 @@ static int open_pipeline(struct daemon *d, char *err, size_t err_size)
 	return ret;
 }
 
-static enum oal_policy_mode ceiling(const struct config *c)
-{
-	static const char *const modes[OAL_N_POLICY_MODES] = OAL_POLICY_MODES;
-	unsigned i;
-
-	for (i = OAL_N_POLICY_MODES; i-- > 1;)
-		if (c->n_rwnd && !strcmp(c->rwnd.mode, modes[i]))
-			return (enum oal_policy_mode)i;
-	return OAL_POLICY_MODE_OFF;
-}
-
 /* Control needs predictions: without an agent there is none. */
 static int open_controller(struct daemon *d, char *err, size_t err_size)
 {
 	const struct controller_config c = {
 		.pipeline = d->pipeline,
 		.inference = d->inference,
-		.ceiling = ceiling(&d->config),
+		.ceiling = config_control(&d->config),
 		.kill_file = d->config.rwnd.kill_file,
 		.monotonic_ns = clock_monotonic_ns,
 	};
@@ -206,13 +195,13 @@ static void open_rwnd(struct daemon *d, struct daemon *previous)
 
 	if (previous && previous->rwnd) {
 		controller_rwnd(previous->controller, NULL);
-		if (d->controller && ceiling(&d->config) == OAL_POLICY_MODE_ENFORCE && !memcmp(&previous->config.rwnd, &d->config.rwnd, sizeof d->config.rwnd))
+		if (d->controller && config_control(&d->config) == OAL_POLICY_MODE_ENFORCE && !memcmp(&previous->config.rwnd, &d->config.rwnd, sizeof d->config.rwnd))
 			d->rwnd = previous->rwnd;
 		else
 			rwnd_close(previous->rwnd);
 		previous->rwnd = NULL;
 	}
-	if (!d->controller || ceiling(&d->config) != OAL_POLICY_MODE_ENFORCE)
+	if (!d->controller || config_control(&d->config) != OAL_POLICY_MODE_ENFORCE)
 		return;
 	if (!d->rwnd && rwnd_open(&d->rwnd, &d->config.rwnd, err, sizeof err) < 0)
 		log_error("control goes on in shadow: %s", err);
@@ -221,7 +210,7 @@ static void open_rwnd(struct daemon *d, struct daemon *previous)
 
 static int check_rwnd(const struct config *c, char *err, size_t err_size)
 {
-	return ceiling(c) == OAL_POLICY_MODE_ENFORCE ? rwnd_check(&c->rwnd, err, err_size) : 0;
+	return config_control(c) == OAL_POLICY_MODE_ENFORCE ? rwnd_check(&c->rwnd, err, err_size) : 0;
 }
 
 static void close_rwnd(struct daemon *d)

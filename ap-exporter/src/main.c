@@ -140,7 +140,7 @@ static int run(const char *path)
 		ret = loop_add(r.loop, status_fd(r.status), status_serve, r.status);
 	if (setpriority(PRIO_PROCESS, 0, TICK_NICE) < 0 && errno != EACCES && errno != EPERM) /* only root may; without it more ticks are missed */
 		log_warn("cannot raise the priority: %s", strerror(errno));
-	ret = ret ? ret : privileges_drop(r.config.exporter.user, r.config.n_rwnd && !strcmp(r.config.rwnd.mode, "enforce"), err, sizeof err);
+	ret = ret ? ret : privileges_drop(r.config.exporter.user, config_control(&r.config) == OAL_POLICY_MODE_ENFORCE, err, sizeof err);
 	if (ret < 0)
 		goto out;
 	log_info("%s: AP %s, schema revision %d, running", OAL_VERSION, r.config.exporter.ap_id, OAL_SETTING_SCHEMA_REVISION);
