@@ -22,21 +22,25 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # Debian's development release is where this version is; its package lists are fetched into a folder of ours, not into the system's.
+# 77: it has other versions only. Whatever else goes wrong is 1, said step by step: `set -e` does not hold in a command substitution.
 fetch() {
-	local apt package
+	local apt versions package
 	mkdir -p "$work/lists/partial"
 	sed 's/^Types: deb$/Types: deb-src/; s/^Suites:.*/Suites: sid/' /etc/apt/sources.list.d/debian.sources |
 		awk 'BEGIN { RS = ""; ORS = "\n\n" } !/debian-security/' >"$work/src.sources"
 	apt=(-qq -o APT::Sandbox::User=root -o Dir::Etc::sourcelist="$work/src.sources" -o Dir::Etc::sourceparts=- -o Dir::State::lists="$work/lists")
-	apt-get "${apt[@]}" update >&2
-	package=$(apt-cache "${apt[@]}" showsrc openvswitch | sed -n "s/^Version: \($version-.*\)/\1/p" | tail -1)
-	[ -n "$package" ] || { echo "lab: Debian no longer has the sources of openvswitch $version; get openvswitch_$version.orig.tar.xz elsewhere and pass it as OVS_TARBALL" >&2; exit 77; }
-	(cd "$work" && apt-get "${apt[@]}" source --download-only "openvswitch=$package" >&2)
+	apt-get "${apt[@]}" update --error-on=any >&2 || return 1
+	versions=$(apt-cache "${apt[@]}" showsrc openvswitch | sed -n 's/^Version: //p')
+	[ -n "$versions" ] || { echo "lab: Debian's package lists name no sources of openvswitch at all" >&2; return 1; }
+	package=$(grep "^$version-" <<<"$versions" | tail -1)
+	[ -n "$package" ] || { echo "lab: Debian no longer has the sources of openvswitch $version; get openvswitch_$version.orig.tar.xz elsewhere and pass it as OVS_TARBALL" >&2; return 77; }
+	(cd "$work" && apt-get "${apt[@]}" source --download-only "openvswitch=$package" >&2) || return 1
 	echo "$work/openvswitch_$version.orig.tar.xz"
 }
 tarball=${OVS_TARBALL:-$cache/openvswitch_$version.orig.tar.xz}
 if [ ! -e "$tarball" ]; then
-	fetched=$(fetch) || exit # 77: Debian has newer sources only; tests then leave Open vSwitch out, and say so
+	[ -z "${OVS_TARBALL:-}" ] || { echo "lab: there is no $OVS_TARBALL" >&2; exit 1; }
+	fetched=$(fetch) || exit # with 77 tests leave Open vSwitch out, and say so
 	mv "$fetched" "$tarball"
 fi
 echo "$sha256  $tarball" | sha256sum --quiet -c - >&2 || { echo "lab: $tarball is not the openvswitch $version that the patches were made for" >&2; exit 1; }
