@@ -41,6 +41,13 @@ public final class BatchDecoder {
         return new BatchDecoder(null);
     }
 
+    /** For {@link #only}: {@code [table id][column]}, none of them wanted yet. */
+    public static boolean[][] noColumns() {
+        boolean[][] wanted = new boolean[Tables.ALL.size()][];
+        for (TableSpec t : Tables.ALL) wanted[t.id()] = new boolean[t.columns().size()];
+        return wanted;
+    }
+
     /** Decodes only {@code wanted[table id][column]}, for batches that {@link #all()} has accepted before. */
     public static BatchDecoder only(boolean[][] wanted) {
         return new BatchDecoder(wanted);

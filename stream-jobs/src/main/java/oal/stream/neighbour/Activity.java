@@ -28,9 +28,10 @@ public final class Activity {
     private static final long MAX_BATCH_US = 10_000_000;
     private static final long MAX_U32 = 0xFFFFFFFFL;
     private static final int MAX_U16 = 0xFFFF;
-    private static final int TX_BYTES_BITS = bits(Tables.STATION.columns().get(Tables.Station.TX_BYTES));
-    private static final int AIRTIME_BITS = bits(Tables.STATION.columns().get(Tables.Station.TX_AIRTIME_US));
-    private static final int ACTIVE_BITS = bits(Tables.CHANNEL.columns().get(Tables.Channel.ACTIVE_MS));
+    private static final int TX_BYTES_BITS = Tables.STATION.columns().get(Tables.Station.TX_BYTES).counterBits();
+    private static final int AIRTIME_BITS = Tables.STATION.columns().get(Tables.Station.TX_AIRTIME_US).counterBits();
+    /** Of each of the survey's counters. */
+    private static final int SURVEY_BITS = Tables.CHANNEL.columns().get(Tables.Channel.ACTIVE_MS).counterBits();
     private static final ColumnSpec TX_MS = Tables.CHANNEL.columns().get(Tables.Channel.TX_MS);
 
     /** A station or a channel of an interface: MAC address or frequency, and the interface's name hashed. */
@@ -52,10 +53,6 @@ public final class Activity {
     private int lossPermille;
     /** Tells entities of this batch from those that are gone. */
     private int batch;
-
-    private static int bits(ColumnSpec c) {
-        return c.counterBits();
-    }
 
     /** Columns that are read. */
     public static void wants(boolean[][] wanted) {
@@ -147,8 +144,8 @@ public final class Activity {
             Last before = known(channels, channel, active[from], busy[from], tx[from]);
             RadioSecond radio = radio(channel.device);
             radio.frequencyMhz = channel.id;
-            radio.sensed(Counters.increment(before.a, active[last], ACTIVE_BITS), Counters.increment(before.b, busy[last], ACTIVE_BITS),
-                    t.absent(run, TX_MS.optional()) ? 0 : Counters.increment(before.c, tx[last], ACTIVE_BITS));
+            radio.sensed(Counters.increment(before.a, active[last], SURVEY_BITS), Counters.increment(before.b, busy[last], SURVEY_BITS),
+                    t.absent(run, TX_MS.optional()) ? 0 : Counters.increment(before.c, tx[last], SURVEY_BITS));
             before.a = active[last];
             before.b = busy[last];
             before.c = tx[last];

@@ -18,9 +18,8 @@ import oal.stream.prediction.Outcome;
 import oal.stream.prediction.PredictionJoin;
 
 /**
- * Puts the batches of an access point in order, makes labels, features and items of them, pairs the AP's decisions with the items, and adds up what
- * the AP does each second, for its neighbours. Pure:
- * state comes in, results go out, the only clock is that of the arguments.
+ * Puts the batches of an access point in order, makes labels, features and items of them, pairs the AP's decisions with the items, and adds
+ * up what the AP does each second, for its neighbours. Pure: state comes in, results go out, the only clock is that of the arguments.
  *
  * <p>The order is the AP's own: by incarnation and sequence number in each topic, by {@code t0_us} between the two. A batch has its turn at
  * once when the next one of each topic is there. Otherwise it waits until everything that the brokers took up to {@code lateness} after it
@@ -61,14 +60,12 @@ final class ApProcessor {
         this.out = out;
         work = new Workspace(program);
         lookbackUs = program.lookback() * INTERVAL_US;
-        boolean[][] wanted = new boolean[oal.schema.Tables.ALL.size()][];
-        for (var t : oal.schema.Tables.ALL) wanted[t.id()] = new boolean[t.columns().size()];
+        boolean[][] wanted = BatchDecoder.noColumns();
         program.wants(wanted);
         Labeler.wants(wanted);
         Activity.wants(wanted);
         for (int t = 0; t < decoder.length; t++) decoder[t] = BatchDecoder.only(wanted);
-        boolean[][] decisions = new boolean[wanted.length][];
-        for (var t : oal.schema.Tables.ALL) decisions[t.id()] = new boolean[t.columns().size()];
+        boolean[][] decisions = BatchDecoder.noColumns();
         DecisionReader.wants(decisions);
         events = BatchDecoder.only(decisions);
         reader = new DecisionReader(program.shortHash());

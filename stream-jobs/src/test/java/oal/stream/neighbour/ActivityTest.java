@@ -24,8 +24,7 @@ class ActivityTest {
     private Activity activity = new Activity();
 
     private static BatchDecoder decoder() {
-        boolean[][] wanted = new boolean[Tables.ALL.size()][];
-        for (var t : Tables.ALL) wanted[t.id()] = new boolean[t.columns().size()];
+        boolean[][] wanted = BatchDecoder.noColumns();
         Activity.wants(wanted);
         return BatchDecoder.only(wanted);
     }
