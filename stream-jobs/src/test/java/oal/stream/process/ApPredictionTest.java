@@ -25,6 +25,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class ApPredictionTest extends ApHarness {
     private static final long TIMEOUT_MS = 1200 + 2 * LATENESS_MS;
     private static final long STEP_US = 100_000;
+
     /** One decision at each of the instants number {@code from} to {@code to} − 1, in batches of ten. */
     private void decide(int from, int to) throws Exception {
         for (int i = from; i < to; i += 10) {

@@ -2,11 +2,10 @@ package oal.stream.process;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import java.util.ArrayList;
 import java.util.List;
 import oal.stream.neighbour.ApSecond;
 import oal.stream.neighbour.RadioTraffic;
-import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
+import org.apache.flink.streaming.api.watermark.Watermark;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -23,9 +22,7 @@ class ApSecondsTest extends ApHarness {
     }
 
     private List<ApSecond> seconds() {
-        List<ApSecond> out = new ArrayList<>();
-        if (harness.getSideOutput(ApOperator.SECONDS) != null) for (StreamRecord<ApSecond> r : harness.getSideOutput(ApOperator.SECONDS)) out.add(r.getValue());
-        return out;
+        return given(ApOperator.SECONDS);
     }
 
     @Test
@@ -47,7 +44,7 @@ class ApSecondsTest extends ApHarness {
         send(radio.packets(6));
         radio.samples(6); // lost
         send(7, 20);
-        harness.processWatermark(new org.apache.flink.streaming.api.watermark.Watermark(brokerMs(20) + LATENESS_MS));
+        harness.processWatermark(new Watermark(brokerMs(20) + LATENESS_MS));
         List<Long> ends = seconds().stream().map(s -> s.takenMs).toList();
         assertEquals(List.of(brokerMs(3), brokerMs(10), brokerMs(14), brokerMs(18)), ends);
         assertEquals(List.of(2000L), seconds().stream().map(s -> s.txKbps).distinct().toList(), "nothing of the hole is counted");
