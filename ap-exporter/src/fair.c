@@ -22,7 +22,7 @@ static uint32_t square_root(uint64_t v)
 }
 
 /* What a share is proportional to: 1 to 2^46. */
-static uint64_t proportion(const struct fair_flow *f, unsigned alpha)
+static uint64_t proportion_of(const struct fair_flow *f, unsigned alpha)
 {
 	const uint64_t w = (uint64_t)f->weight << 29;
 	uint64_t p = w;
@@ -36,18 +36,18 @@ static uint64_t proportion(const struct fair_flow *f, unsigned alpha)
 
 /* Proportions of those who are not settled, the largest with PROPORTION_BITS, so that no product below is over 64 bits;
  * what they would cost in all. */
-static uint64_t normalise(struct fair_flow *flows, unsigned n, unsigned alpha)
+static uint64_t normalise(struct fair_flow *flows, unsigned n)
 {
 	uint64_t largest = 0, cost = 0;
 	unsigned shift = 0, i;
 
 	for (i = 0; i < n; i++)
-		if (!flows[i].settled && proportion(&flows[i], alpha) > largest)
-			largest = proportion(&flows[i], alpha);
+		if (!flows[i].settled && flows[i].proportion > largest)
+			largest = flows[i].proportion;
 	while (largest >> shift >> PROPORTION_BITS)
 		shift++;
 	for (i = 0; i < n; i++) {
-		const uint64_t p = proportion(&flows[i], alpha) >> shift;
+		const uint64_t p = flows[i].proportion >> shift;
 
 		if (flows[i].settled)
 			continue;
@@ -63,10 +63,12 @@ void fair_shares(struct fair_flow *flows, unsigned n, unsigned alpha, uint32_t c
 	bool again = true;
 	unsigned i;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		flows[i].settled = false;
+		flows[i].proportion = proportion_of(&flows[i], alpha);
+	}
 	while (again) {
-		const uint64_t cost = normalise(flows, n, alpha), capacity = left;
+		const uint64_t cost = normalise(flows, n), capacity = left;
 
 		again = false;
 		for (i = 0; i < n; i++) {

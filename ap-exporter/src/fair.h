@@ -12,7 +12,9 @@ struct fair_flow {
 	uint32_t cost; /* of a unit of rate, FAIR_UNIT_COST for an ordinary one: 1…65536 */
 	uint32_t cap_kbps; /* it can use no more; UINT32_MAX: no limit */
 	uint32_t share_kbps; /* the result */
+	/* Of fair_shares() itself. */
 	bool settled; /* by its cap */
+	uint64_t proportion;
 };
 
 /* Shares x of n flows (at most FAIR_MAX) that maximise sum w_i·U(x_i) with sum c_i·x_i <= capacity and x_i <= cap_i, where

@@ -86,8 +86,8 @@ static void the_papers_form(void)
 static void edges(void)
 {
 	struct fair_flow one = { .weight = 1000, .cost = FAIR_UNIT_COST, .cap_kbps = 5 };
-	struct fair_flow two[2] = { { 1000, FAIR_UNIT_COST, 0, 0, 0 }, { 1000, FAIR_UNIT_COST, UINT32_MAX, 0, 0 } };
-	struct fair_flow wide[2] = { { 1, 65536, UINT32_MAX, 0, 0 }, { 100000, 1, UINT32_MAX, 0, 0 } };
+	struct fair_flow two[2] = { { .weight = 1000, .cost = FAIR_UNIT_COST }, { .weight = 1000, .cost = FAIR_UNIT_COST, .cap_kbps = UINT32_MAX } };
+	struct fair_flow wide[2] = { { .weight = 1, .cost = 65536, .cap_kbps = UINT32_MAX }, { .weight = 100000, .cost = 1, .cap_kbps = UINT32_MAX } };
 
 	fair_shares(NULL, 0, 1, 1000);
 	fair_shares(&one, 1, 1, 1000);
