@@ -2,7 +2,6 @@
 """CPU of the whole daemon at 250 Hz: one AP of a capture is replayed in real time, without agent, predicting, and with control in shadow
 (a replay cannot be clamped: the law runs and reports, nothing is set). From 10 s after the start to 40 s.
 usage: cpu.py BINARY CAPTURE RESULT.json"""
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,26 +10,17 @@ sys.argv[1:] = [sys.argv[1], sys.argv[1]]  # outside.py takes the binary from he
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import outside  # noqa: E402
 from result import write  # noqa: E402
+from service import push_service  # noqa: E402
 
 FROM_S, TO_S = 10, 40
-TOP = Path(__file__).resolve().parents[2]
-
-
-def service(folder: Path, *what: str) -> tuple[subprocess.Popen, str]:
-    """A push service and the section of the configuration that uses it."""
-    venv = subprocess.run(["bash", TOP / "local" / "venv.sh", TOP / "schema" / "requirements.txt"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    process = subprocess.Popen([f"{venv}/bin/python", TOP / "ap-exporter" / "tests" / "push_service.py", folder, "ap-test", *what], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    port = process.stdout.readline().strip()
-    return process, (f"config agent\n option url https://127.0.0.1:{port}\n option ca {folder}/push-ca.pem\n option cert {folder}/ap-test.pem\n"
-                     f" option key {folder}/ap-test.key\n option trusted_keys {folder}/trusted\n option neighbours_s 0\n")
 
 
 def permille(text: str) -> tuple[float, dict]:
     """CPU time of the daemon per mille of a core, and its last status."""
     with outside.Folder() as folder:
-        process, agent = service(folder, "control") if "@agent" in text else (None, "")
+        process, agent = push_service(folder, "control") if "@agent" in text else (None, "")
         try:
-            with outside.Daemon(folder, "@exporter\n" + text.replace("@agent", agent)) as daemon:
+            with outside.Daemon(folder, "@exporter\n" + text.replace("@agent", agent + " option neighbours_s 0\n")) as daemon:
                 def at(seconds: int) -> dict:
                     return outside.until(lambda: (s := daemon.status())["uptime_us"] >= seconds * 1_000_000 and s, f"{seconds} s of uptime", seconds + 30)
                 first, last = at(FROM_S), at(TO_S)
@@ -46,7 +36,7 @@ figures = []
 for name, text, note in (("exporter_cpu", replay, "no agent"), ("exporter_cpu_predicting", replay + "@agent", "agent, features and a tree of 255 nodes"),
                          ("exporter_cpu_control", replay + "@agent" + "config rwnd\n option mode shadow\n option kill_file ''\n", "the same and control every 20 ms")):
     value, status = permille(text)
-    if "agent" in name or "predicting" in name or "control" in name:
+    if "@agent" in text:
         assert status["agent"]["decisions"] > 200, status["agent"]
     figures.append({"name": name, "value": round(value, 1), "unit": "permille of a core", "command": "make -C ap-exporter bench-cpu",
                     "note": f"{note}; replay of {capture.name} at 250 Hz, ten stations, to a file; decoding the capture included"})

@@ -4,25 +4,19 @@ usage: decide.py BENCH_DECIDE BENCH_DECIDE_MIPS MIPS_RUN CAPTURE WORK_DIR RESULT
 import os
 import re
 import statistics
-import subprocess
 import sys
-import tempfile
+from collections.abc import Callable
 
+from counting import functions, marked, output, ranges
 from result import write
 
 binary, mips_binary, mips_run, capture, work, result = sys.argv[1:7]
 COMMAND = "make -C ap-exporter bench-decide"
 PARTS = ("features", "tree", "window")
 MIPS_BATCHES = "40"  # counting one by one is slow
-#: of what runs between mark_begin() and mark_end(): a smaller log than that of the whole program
+#: of what runs between mark_begin() and mark_end(): functions of feature.c, and others
 COUNTED = re.compile(r"(measured|mark)_\w+|feature_evaluate|tree_apply|window_predict|__u?(div|mod|mul)\w*|mem(cpy|set)|(?!feature_)\w+(\.\w+)*")
-
-
-def output(arguments: list[str]) -> str:
-    done = subprocess.run(arguments, capture_output=True, text=True)
-    if done.returncode:
-        sys.exit(f"bench: {' '.join(arguments)} failed:\n{done.stdout[-500:]}{done.stderr[-2000:]}")
-    return done.stdout + done.stderr
+CALLED = re.compile(r"(measured|mark)_[a-z]+|tree_apply|window_predict|__u?(div|mod|mul)\w*|mem(cpy|set)")
 
 
 def x86_instructions() -> tuple[dict[str, float], int]:
@@ -35,43 +29,17 @@ def x86_instructions() -> tuple[dict[str, float], int]:
     return {"features": total["features"] / decisions / 2, "tree": total["tree"] / decisions, "window": total["window"] / decisions, "rows": total["rows"] / rows / 2}, decisions
 
 
-def ranges() -> str:
-    """Address ranges of COUNTED functions of feature.c and of what it calls."""
-    own = {line.split()[-1] for line in output(["mips-linux-gnu-nm", "--defined-only", f"{work}/mips/feature.o"]).splitlines() if line.split()[-2] in "tT"}
-    out = []
-    for line in output(["mips-linux-gnu-nm", "-S", "--defined-only", mips_binary]).splitlines():
-        words = line.split()
-        if len(words) != 4 or words[2] not in "tT":
-            continue
-        name = words[3]
-        if name in own and COUNTED.fullmatch(name) or re.fullmatch(r"(measured|mark)_[a-z]+|tree_apply|window_predict|__u?(div|mod|mul)\w*|mem(cpy|set)", name):
-            start, size = int(words[0], 16), int(words[1], 16)
-            out.append(f"{start:#x}..{start + size - 1:#x}")
-    return ",".join(out)
+def counted() -> Callable[[str], bool]:
+    """Functions of feature.c and what it calls, the models, and the marks."""
+    own = functions(work, "feature")
+    return lambda name: (name in own and COUNTED.fullmatch(name) or CALLED.fullmatch(name)) is not None
 
 
 def mips_instructions() -> dict[str, list[int]]:
     """Instructions of each part, a number a decision."""
-    counts: list[int] = []
-    with tempfile.TemporaryDirectory() as folder:
-        fifo = f"{folder}/log"
-        os.mkfifo(fifo)
-        run = subprocess.Popen([*mips_run.split(), "-singlestep", "-d", "exec,nochain", "-dfilter", ranges(), "-D", fifo, mips_binary, capture, MIPS_BATCHES],
-                               stdout=subprocess.PIPE, text=True)
-        inside = n = 0
-        with open(fifo) as log:
-            for line in log:
-                if line.endswith("mark_begin\n"):
-                    inside, n = 1, 0
-                elif line.endswith("mark_end\n"):
-                    if inside:
-                        counts.append(n)
-                    inside = 0
-                elif inside:
-                    n += 1
-        text = run.communicate()[0]
+    counts, text = marked(mips_run, [mips_binary, capture, MIPS_BATCHES], ranges(mips_binary, counted()))
     decisions = int(re.search(r"decisions (\d+)", text)[1])
-    if run.returncode or len(counts) != 4 * decisions:
+    if len(counts) != 4 * decisions:
         sys.exit(f"bench: {len(counts)} measured parts of {decisions} decisions under {mips_run}")
     measured = counts[decisions:]  # the first pass only collects vectors
     return {part: measured[i::3] for i, part in enumerate(PARTS)}

@@ -14,6 +14,7 @@ sys.argv[1:] = [sys.argv[1], sys.argv[1]]  # outside.py takes the binary from he
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import outside  # noqa: E402
 from result import write  # noqa: E402
+from service import push_service  # noqa: E402
 
 
 def openssl(folder: Path, *arguments: str) -> None:
@@ -26,17 +27,6 @@ def certificates(folder: Path) -> None:
     for name in ("broker", "ap"):
         openssl(folder, "req", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
         openssl(folder, "x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "ext", "-out", f"{name}.pem")
-
-
-def push_service(folder: Path, ns: str) -> tuple[subprocess.Popen, str]:
-    """The service in a namespace, and the section of the configuration that uses it."""
-    top = Path(__file__).resolve().parents[2]
-    venv = subprocess.run(["bash", top / "local" / "venv.sh", top / "schema" / "requirements.txt"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    service = subprocess.Popen(["ip", "netns", "exec", ns, f"{venv}/bin/python", top / "ap-exporter" / "tests" / "push_service.py", folder, "ap-test"], stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, text=True)
-    port = service.stdout.readline().strip()
-    return service, (f"config agent\n option url https://127.0.0.1:{port}\n option ca {folder}/push-ca.pem\n option cert {folder}/ap-test.pem\n"
-                     f" option key {folder}/ap-test.key\n option trusted_keys {folder}/trusted\n option state_dir {folder}\n option wait_s 60\n")
 
 
 def memory(pid: int) -> dict:
@@ -57,7 +47,7 @@ def main() -> None:
         server = subprocess.Popen(["ip", "netns", "exec", wire.ap, "openssl", "s_server", "-accept", "127.0.0.1:9094", "-cert", "broker.pem", "-key", "broker.key", "-CAfile",
                                    "ca.pem", "-Verify", "1", "-quiet"], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.PIPE)
         kafka = f"config kafka\n option brokers 127.0.0.1:9094\n option ca {folder}/ca.pem\n option certificate {folder}/ap.pem\n option key {folder}/ap.key\n option flush_ms 0\n"
-        service, section = push_service(folder, wire.ap)
+        service, section = push_service(folder, ns=wire.ap)
         figures = []
 
         def figure(name: str, note: str, pid: int) -> None:
