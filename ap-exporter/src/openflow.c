@@ -114,45 +114,26 @@ size_t openflow_set_async(uint8_t *data, uint32_t xid)
 	return end(&o);
 }
 
-size_t openflow_barrier(uint8_t *data, uint32_t xid)
+static size_t header_alone(uint8_t *data, enum openflow_type type, uint32_t xid)
 {
-	struct out o = begin(data, OPENFLOW_BARRIER_REQUEST, xid);
+	struct out o = begin(data, type, xid);
 
 	return end(&o);
+}
+
+size_t openflow_barrier(uint8_t *data, uint32_t xid)
+{
+	return header_alone(data, OPENFLOW_BARRIER_REQUEST, xid);
 }
 
 size_t openflow_echo_request(uint8_t *data, uint32_t xid)
 {
-	struct out o = begin(data, OPENFLOW_ECHO_REQUEST, xid);
-
-	return end(&o);
+	return header_alone(data, OPENFLOW_ECHO_REQUEST, xid);
 }
 
 size_t openflow_echo_reply(uint8_t *data, uint32_t xid)
 {
-	struct out o = begin(data, OPENFLOW_ECHO_REPLY, xid);
-
-	return end(&o);
-}
-
-static void put_flow_match(struct out *o, const struct rwnd_flow *f)
-{
-	const bool v6 = f->addr_len == 16;
-
-	put(o, 4, NXM_REG15);
-	put(o, 4, 0);
-	put(o, 4, OXM(ETH_TYPE, 2));
-	put(o, 2, v6 ? 0x86dd : 0x0800);
-	put(o, 4, OXM(IP_PROTO, 1));
-	put(o, 1, 6);
-	put(o, 4, v6 ? OXM(IPV6_SRC, 16) : OXM(IPV4_SRC, 4));
-	put_bytes(o, f->client_addr, v6 ? 16 : 4);
-	put(o, 4, v6 ? OXM(IPV6_DST, 16) : OXM(IPV4_DST, 4));
-	put_bytes(o, f->server_addr, v6 ? 16 : 4);
-	put(o, 4, OXM(TCP_SRC, 2));
-	put(o, 2, f->client_port);
-	put(o, 4, OXM(TCP_DST, 2));
-	put(o, 2, f->server_port);
+	return header_alone(data, OPENFLOW_ECHO_REPLY, xid);
 }
 
 /* All TCP of one kind of address: around rewrite_rwnd the switch wants to see that much. */
@@ -162,6 +143,23 @@ static void put_tcp_match(struct out *o, bool v6)
 	put(o, 2, v6 ? 0x86dd : 0x0800);
 	put(o, 4, OXM(IP_PROTO, 1));
 	put(o, 1, 6);
+}
+
+static void put_flow_match(struct out *o, const struct rwnd_flow *f)
+{
+	const bool v6 = f->addr_len == 16;
+
+	put(o, 4, NXM_REG15);
+	put(o, 4, 0);
+	put_tcp_match(o, v6);
+	put(o, 4, v6 ? OXM(IPV6_SRC, 16) : OXM(IPV4_SRC, 4));
+	put_bytes(o, f->client_addr, v6 ? 16 : 4);
+	put(o, 4, v6 ? OXM(IPV6_DST, 16) : OXM(IPV4_DST, 4));
+	put_bytes(o, f->server_addr, v6 ? 16 : 4);
+	put(o, 4, OXM(TCP_SRC, 2));
+	put(o, 2, f->client_port);
+	put(o, 4, OXM(TCP_DST, 2));
+	put(o, 2, f->server_port);
 }
 
 static size_t begin_match(struct out *o)

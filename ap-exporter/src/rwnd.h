@@ -64,9 +64,10 @@ int rwnd_check(const struct config_rwnd *, char *err, size_t err_size);
  * and its rewrite_rwnd action are, else bpf. */
 int rwnd_open(struct rwnd **, const struct config_rwnd *, char *err, size_t err_size);
 /* ACKs of this flow carry at most `bytes` from now on, for `ttl_ms` (at most RWND_MAX_TTL_MS) unless set again. Raised to the floor if it
- * lies below. 0, or negative errno: -EINVAL (scale > 14, no such flow can be, ttl), -ENOSPC (table full), -ENOTCONN (data path away). */
+ * lies below. 0, or negative errno: -EINVAL (scale > 14, no such flow can be, ttl), -ENOSPC (table full), -ENOTCONN (data path away),
+ * -EOPNOTSUPP (ovs: the bridge that came back does not know the action). */
 int rwnd_set(struct rwnd *, const struct rwnd_flow *, uint32_t bytes, uint32_t ttl_ms);
-/* Plain TCP for this flow, now. 0 also if it was not clamped. */
+/* Plain TCP for this flow, now. 0 also if it was not clamped; negative errno if the backend could not: its time ends the clamp then. */
 int rwnd_release(struct rwnd *, const struct rwnd_flow *);
 void rwnd_release_all(struct rwnd *);
 /* Once a tick: ends clamps whose time is over, answers of the data path, reconnection. `now_us` is monotonic time. */

@@ -8,6 +8,7 @@
 #include "json.h"
 #include "log.h"
 #include "rwnd_backend.h"
+#include "rwnd_clamps.h"
 
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -389,7 +390,7 @@ static int set(struct rwnd *r, const struct rwnd_flow *f, uint32_t bytes, uint32
 	const struct rwnd_bpf_clamp clamp = {
 		.deadline_ns = clock_monotonic_ns() + ttl_ms * UINT64_C(1000000),
 		.bytes = bytes,
-		.floor_bytes = (uint32_t)RWND_FLOOR_MSS * f->mss_bytes,
+		.floor_bytes = rwnd_floor_bytes(f),
 		.scale = f->scale,
 	};
 	int ret;

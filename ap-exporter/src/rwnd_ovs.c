@@ -24,7 +24,7 @@ enum { SETTLE_US = 1000000, FAREWELL_US = 200000, REFUSE_US = 1000000, COUNT_US 
 struct ovs {
 	struct openflow_link link;
 	uint64_t cookie, greeted; /* link.ups when the switch was last greeted */
-	uint32_t barrier_xid;     /* its answer ends the greeting */
+	uint32_t barrier_xid;     /* its answer makes `ready` true */
 	bool ready, no_action;
 	uint64_t now_us, refuse_until_us, count_at_us;
 	int refuse_errno;
@@ -35,6 +35,24 @@ struct ovs {
 static struct ovs *ovs_of(struct rwnd *r)
 {
 	return r->self;
+}
+
+static void delete_all(struct ovs *o)
+{
+	struct openflow_link *l = &o->link;
+	uint8_t m[OPENFLOW_MESSAGE_MAX];
+
+	openflow_link_send(l, m, openflow_delete_all(m, openflow_link_xid(l), o->cookie, false));
+	openflow_link_send(l, m, openflow_delete_all(m, openflow_link_xid(l), o->cookie, true));
+}
+
+/* Its answer makes `ready` true: all before it was carried out. */
+static void ask_barrier(struct ovs *o)
+{
+	uint8_t m[OPENFLOW_MESSAGE_MAX];
+
+	o->barrier_xid = openflow_link_xid(&o->link);
+	openflow_link_send(&o->link, m, openflow_barrier(m, o->barrier_xid));
 }
 
 /* Removes what an earlier agent left, asks for the action, and for news of flows that end. */
@@ -49,10 +67,8 @@ static void greet(struct ovs *o)
 	o->ready = o->no_action = false;
 	openflow_link_send(l, m, openflow_set_config(m, openflow_link_xid(l)));
 	openflow_link_send(l, m, openflow_set_async(m, openflow_link_xid(l)));
-	openflow_link_send(l, m, openflow_delete_all(m, openflow_link_xid(l), o->cookie, false));
-	openflow_link_send(l, m, openflow_delete_all(m, openflow_link_xid(l), o->cookie, true));
-	o->barrier_xid = openflow_link_xid(l);
-	openflow_link_send(l, m, openflow_barrier(m, o->barrier_xid));
+	delete_all(o);
+	ask_barrier(o);
 }
 
 static void on_error(struct ovs *o, const struct openflow_message *m)
@@ -249,11 +265,7 @@ static int ovs_release(struct rwnd *r, const struct rwnd_flow *f)
 
 static void ovs_release_all(struct rwnd *r)
 {
-	struct ovs *o = ovs_of(r);
-	uint8_t m[OPENFLOW_MESSAGE_MAX];
-
-	openflow_link_send(&o->link, m, openflow_delete_all(m, openflow_link_xid(&o->link), o->cookie, false));
-	openflow_link_send(&o->link, m, openflow_delete_all(m, openflow_link_xid(&o->link), o->cookie, true));
+	delete_all(ovs_of(r));
 }
 
 static void ovs_poll(struct rwnd *r, uint64_t now_us)
@@ -285,15 +297,13 @@ static void ovs_json(struct rwnd *r, struct json *j)
 static void ovs_close(struct rwnd *r)
 {
 	struct ovs *o = ovs_of(r);
-	uint8_t m[OPENFLOW_MESSAGE_MAX];
 	uint64_t now_us = clock_monotonic_us();
 	const uint64_t end_us = now_us + FAREWELL_US;
 
 	if (o->ready) {
-		ovs_release_all(r);
+		delete_all(o);
 		o->ready = false;
-		o->barrier_xid = openflow_link_xid(&o->link);
-		openflow_link_send(&o->link, m, openflow_barrier(m, o->barrier_xid));
+		ask_barrier(o);
 		for (; !o->ready && o->link.up && now_us < end_us; now_us = clock_monotonic_us()) {
 			openflow_link_wait(&o->link, 10);
 			ovs_step(o, now_us);
