@@ -533,11 +533,17 @@ uint64_t agent_ap_run(struct agent_ap *ap, uint64_t now_us)
 	return next_us;
 }
 
+/* When to try again, if this answer is the last of so many failures: not before the service asks for it, nor before our own backoff is over. */
+static uint64_t retry_at_us(const struct agent_ap *ap, const struct http_answer *a, unsigned failures, uint64_t now_us)
+{
+	const uint64_t wait_us = backoff_us(ap->shared, failures), asked_us = a->retry_after_s * SECOND_US;
+
+	return now_us + (asked_us > wait_us ? asked_us : wait_us);
+}
+
 void agent_ap_reported(struct agent_ap *ap, const struct http_answer *a, uint64_t now_us)
 {
-	const uint64_t wait_us = backoff_us(ap->shared, ap->report.failures + 1), asked_us = a->retry_after_s * SECOND_US;
-
-	if (!report_answer(&ap->report, a, now_us + (asked_us > wait_us ? asked_us : wait_us)))
+	if (!report_answer(&ap->report, a, retry_at_us(ap, a, ap->report.failures + 1, now_us)))
 		return;
 	if (a->status)
 		note_error(ap, "the service answered a report with %ld%s%.150s", a->status, a->error[0] ? ": " : "", a->error);
@@ -547,10 +553,9 @@ void agent_ap_reported(struct agent_ap *ap, const struct http_answer *a, uint64_
 
 void agent_ap_neighbours(struct agent_ap *ap, const struct http_answer *a, uint64_t now_us)
 {
-	const uint64_t wait_us = backoff_us(ap->shared, ap->neighbours.failures + 1), asked_us = a->retry_after_s * SECOND_US;
 	char why[sizeof ap->view.last_error];
 
-	if (agent_neighbours_answer(&ap->neighbours, a, now_us + (asked_us > wait_us ? asked_us : wait_us), now_us, why, sizeof why))
+	if (agent_neighbours_answer(&ap->neighbours, a, retry_at_us(ap, a, ap->neighbours.failures + 1, now_us), now_us, why, sizeof why))
 		note_error(ap, "%s", why);
 }
 

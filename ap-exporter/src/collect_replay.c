@@ -2,8 +2,8 @@
 #include "collector.h"
 
 #include "agent.h"
-#include "controller.h"
 #include "clock.h"
+#include "controller.h"
 #include "log.h"
 #include "oal_features.h"
 #include "pipeline.h"
@@ -136,7 +136,11 @@ static int add_agent(struct collect *c, const struct collector_env *env, char *e
 
 	replay_stats(c->replay, &s);
 	c->controllers = calloc(s.aps, sizeof *c->controllers);
-	c->n_controllers = c->controllers ? s.aps : 0;
+	if (!c->controllers) {
+		snprintf(err, err_size, "out of memory for the controllers of %u APs", s.aps);
+		return -ENOMEM;
+	}
+	c->n_controllers = s.aps;
 	for (unsigned i = 0; i < c->n_controllers && !ret; i++) {
 		const char *ap_id = replay_ap_id(c->replay, i);
 		struct inference *f = NULL;
@@ -149,7 +153,7 @@ static int add_agent(struct collect *c, const struct collector_env *env, char *e
 		if (ret)
 			snprintf(err, err_size, "cannot make the controller of %s: %s", ap_id, strerror(-ret));
 	}
-	return c->controllers ? ret : -ENOMEM;
+	return ret;
 }
 
 static int start(void **self, const struct collector_env *env, char *err, size_t err_size)

@@ -297,7 +297,6 @@ static int set_option(void *ctx, const char *name, const char *value, bool list,
 	return -EINVAL;
 }
 
-/* What no single option shows. */
 /* OAL_N_POLICY_MODES: there is no such mode. */
 static enum oal_policy_mode control_mode(const char *name)
 {
@@ -324,6 +323,7 @@ static void clients_ports(struct config *c)
 			len += (size_t)snprintf(c->rwnd.interface + len, sizeof c->rwnd.interface - len, "%s%s", i ? "," : "", c->nl80211[i].interface);
 }
 
+/* What no single option shows. */
 static int judge(struct config *c, char *err, size_t err_size)
 {
 	struct config_kafka *k = &c->kafka;

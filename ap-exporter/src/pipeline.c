@@ -1127,13 +1127,12 @@ bool pipeline_station_active(const struct pipeline *p, uint64_t mac, uint64_t si
 
 unsigned pipeline_frequencies(const struct pipeline *p, uint16_t *mhz, unsigned most)
 {
-	const struct dedup *d = &p->dedup[OAL_CHANNEL];
 	unsigned n = 0, i, k;
 
-	for (i = 0; i < d->max && n < most; i++) {
-		const struct oal_channel_row *row = dedup_known(d, i);
+	for (i = 0; i < pipeline_places(p, OAL_CHANNEL) && n < most; i++) {
+		const struct oal_channel_row *row = pipeline_known(p, OAL_CHANNEL, i);
 
-		if (d->entities[i].state != DEDUP_LIVE)
+		if (!row)
 			continue;
 		for (k = 0; k < n && mhz[k] != row->frequency_mhz; k++)
 			;
