@@ -4,8 +4,8 @@ Used by the tests and the samples in README.md (two minutes) and by the benchmar
 number comes from cityHash64 of its position, none from a clock or rand(). Synthetic, and shaped after the contract: batches
 of 63 ticks, a keyframe of every live entity at each batch's first tick, counters that only grow, rows in between where
 something changed. Rows a second of one AP: station 79, station_ac 198, queue 32, channel 32, beacon 79, packet 300,
-flow 99, drop_event 4, health 1, control 1, rewrite 1 (0 where nothing is clamped), neighbour_ap 8, label 10, item 10, decision 10,
-prediction 10, tree_decision 1, batch 9.
+flow 99, drop_event 4, health 1, neighbour_ap 8, label 10, item 10, decision 10, prediction 10, batch 9; of one with online trees, and
+so a policy, also control 1, tree_decision 1, rewrite 1 (0 while nothing is clamped).
 
 APs whose number is a multiple of 3 are congested (backlog, drops, loss); those with number mod 3 = 1 have a bad link.
 
@@ -202,8 +202,8 @@ HEALTH = {
     "clock_error_us": "toUInt32(200 + h % 90)",
     "clock_state": "1",
 }
-# Every second. Congested access points enforce, clamp for half of a congested spell, and have a revert every 100 s; those with number mod 3 = 1
-# are in shadow mode; the others have no policy.
+# Every second. Congested access points enforce, those with a bad link are in shadow mode, the others have no policy. Flows are clamped (in
+# shadow mode: would be) for half of each 63 s, and the guard reverts every 100 s.
 CLAMPS = "if(sin(m / 40 + a + 1) > 0, toUInt32(2 + h % 4), 0)"
 CONTROL = {
     "backend": f"toUInt8(if({CONGESTED}, 3, 1))",
