@@ -6,7 +6,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-from . import spread, verdict  # noqa: E402
+from . import verdict  # noqa: E402
 from .methods import CONTROLS, QUEUES, Method  # noqa: E402
 from .results import Results  # noqa: E402
 
@@ -17,7 +17,7 @@ LABELS = {"": "baseline", "oal": "OAL", "clamp": "fixed window", "oracle": "orac
 
 
 def _mean(r: Results, scenario: str, which: Method, figure: str) -> float | None:
-    found = spread.mean(list(r.values(scenario, which, figure).values()))
+    found = verdict.mean(r, scenario, which, figure)
     return found.value if found else None
 
 
@@ -30,9 +30,13 @@ def _grid(count: int, width: float, height: float):
     return figure, list(axes.flat)
 
 
+def _pair(control: str, queue: str) -> str:
+    return f"{control.upper()}, {'FIFO' if queue == 'fifo' else 'FQ-CoDel + airtime'}"
+
+
 def _legend(figure) -> None:
     handles = [plt.Line2D([], [], marker=MARKERS[act], color="#444", linestyle="", label=LABELS[act]) for act in MARKERS]
-    handles += [plt.Line2D([], [], marker="s", color=colour, linestyle="", label=f"{control.upper()}, {'FIFO' if queue == 'fifo' else 'FQ-CoDel + airtime'}") for (control, queue), colour in COLOURS.items()]
+    handles += [plt.Line2D([], [], marker="s", color=colour, linestyle="", label=_pair(*pair)) for pair, colour in COLOURS.items()]
     figure.legend(handles=handles, loc="lower center", ncol=4, frameon=False)
 
 
@@ -86,7 +90,7 @@ def changes(r: Results, path: pathlib.Path) -> None:
         axis.grid(axis="y", alpha=0.25)
     axes[-1].set_xticks(range(len(r.scenarios)), r.scenarios)
     axes[0].set_title("OAL against its own baseline (bars, 95 %); diamonds: oracle; dotted: limit of harm; dashed: the paper, over BBR", fontsize=9)
-    handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[pair], label=f"{pair[0].upper()}, {'FIFO' if pair[1] == 'fifo' else 'FQ-CoDel + airtime'}") for pair in pairs]
+    handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[pair], label=_pair(*pair)) for pair in pairs]
     figure.legend(handles=handles, loc="lower center", ncol=4, frameon=False)
     figure.tight_layout(rect=(0, 0.04, 1, 1))
     figure.savefig(path, dpi=110)

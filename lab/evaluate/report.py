@@ -6,7 +6,7 @@ import pathlib
 import re
 
 from . import plots, spread, table, verdict
-from .methods import Method, method
+from .methods import QUEUES, Method, method
 from .results import Results
 
 STYLE = """body { font: 15px/1.5 system-ui, sans-serif; max-width: 78rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
@@ -14,12 +14,18 @@ table { border-collapse: collapse; font-size: 13px; margin: 1rem 0; display: blo
 td:first-child, th:first-child { text-align: left } th { border-bottom: 2px solid #888 } strong { color: #b00 } img { max-width: 100% } .note { color: #555 } li { margin: .2rem 0 }"""
 CAPTIONS = {"tradeoff.png": "Throughput over p95 delay. To the upper left is better; a line leads from each baseline to OAL.", "changes.png": "What OAL changes against its own baseline.",
             "pages.png": "How long short transfers take beside long ones."}
+BESIDE_PAPER = "Mean over the scenarios of the change against the own baseline."
+GAINS = "95 % intervals in brackets. Harm: more than 2 % of throughput lost or 5 % of p95 delay gained."
+
+
+def bold(text: str) -> str:
+    """HTML of a text in which **words** stand out."""
+    return re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", html.escape(text))
 
 
 def as_html(markdown: str) -> str:
     """A Markdown table as HTML."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in markdown.strip().splitlines()]
-    bold = lambda text: re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", html.escape(text))
     line = lambda row, tag: "<tr>" + "".join(f"<{tag}>{bold(cell)}</{tag}>" for cell in row) + "</tr>"
     return "<table>" + line(rows[0], "th") + "".join(line(row, "td") for row in rows[2:]) + "</table>"
 
@@ -52,7 +58,7 @@ def reach(r: Results) -> str:
             rows.append(["p95 queueing at most half of CUBIC's over FQ-CoDel, at ≥ 98 % of its throughput", name, f"{table.interval(q)}, throughput {table.interval(t)}", "yes" if good else "**no**"])
     for name in r.scenarios:
         for which in [m for m in r.methods if m.act == "oal"]:
-            base = verdict.better_baseline(r, name, which.control, verdict.SHARE_OF)
+            base = verdict.better_baseline(r, name, which.control)
             share = verdict.share_of_oracle(r, name, which, baseline=base) if base else None
             if share is not None:
                 rows.append([f"80 % of the oracle's gain in mean delay over the better baseline ({base.name})", name, f"{which.name}: {100 * share:.0f} %", "yes" if share >= 0.8 else "**no**"])
@@ -60,7 +66,7 @@ def reach(r: Results) -> str:
     for f, aim in paper.items():
         more = verdict.COMPARED[f][1]
         for name in r.scenarios:
-            for queue in ("fifo", "fq"):
+            for queue in QUEUES:
                 c, o = (verdict.change(r, name, Method("bbr", queue, act), Method("bbr", queue), f) for act in ("oal", "oracle"))
                 if c and o and (o.value >= aim if more else o.value <= aim):  # the oracle shows that there is such room
                     rows.append([f"the paper's {table.percent(aim)} in {verdict.COMPARED[f][0]} over BBR", name, f"bbr-{queue}: {table.interval(c)}; oracle {table.percent(o.value)}", "yes" if (c.value >= aim if more else c.value <= aim) else "**no**"])
@@ -68,8 +74,8 @@ def reach(r: Results) -> str:
 
 
 def markdown(r: Results, title: str, how: list[str]) -> str:
-    parts = [f"# {title}\n", *(f"- {line}" for line in how), "\n## Beside the paper\nMean over the scenarios of the change against the own baseline.\n", table.beside_paper(r),
-             "## What OAL gains and costs\n95 % intervals in brackets. Harm: more than 2 % of throughput lost or 5 % of p95 delay gained.\n", table.gains(r), "## Aims\n", reach(r)]
+    parts = [f"# {title}\n", *(f"- {line}" for line in how), f"\n## Beside the paper\n{BESIDE_PAPER}\n", table.beside_paper(r),
+             f"## What OAL gains and costs\n{GAINS}\n", table.gains(r), "## Aims\n", reach(r)]
     for name in r.scenarios:
         parts += [f"## {name}\n", table.scenario(r, name)]
     return "\n".join(parts)
@@ -81,13 +87,12 @@ def write(r: Results, folder: pathlib.Path, title: str, how: list[str]) -> pathl
     (folder / "table.md").write_text(markdown(r, title, how))
     pictures = plots.draw(r, folder)
     image = lambda path: f'<figure><img alt="{html.escape(CAPTIONS[path.name])}" src="data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"><figcaption class="note">{html.escape(CAPTIONS[path.name])}</figcaption></figure>'
-    bold = lambda text: re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", html.escape(text))
     parts = [f"<!doctype html><html lang=en><meta charset=utf-8><title>{html.escape(title)}</title><style>{STYLE}</style><h1>{html.escape(title)}</h1>",
              "<ul class=note>" + "".join(f"<li>{html.escape(line)}" for line in how) + "</ul>"]
     if r.failures:
         parts.append("<h2>Failed cells</h2><ul>" + "".join(f"<li><strong>{html.escape(c.name)}</strong>: {html.escape(e[-400:])}" for c, e in r.failures.items()) + "</ul>")
-    parts += ["<h2>Beside the paper</h2><p>Mean over the scenarios of the change against the own baseline.</p>", as_html(table.beside_paper(r)),
-              *(image(p) for p in pictures), "<h2>What OAL gains and costs</h2><p>95 % intervals in brackets. Harm: more than 2 % of throughput lost or 5 % of p95 delay gained.</p>",
+    parts += [f"<h2>Beside the paper</h2><p>{BESIDE_PAPER}</p>", as_html(table.beside_paper(r)),
+              *(image(p) for p in pictures), f"<h2>What OAL gains and costs</h2><p>{GAINS}</p>",
               as_html(table.gains(r)), "<h2>Aims</h2>", as_html(reach(r))]
     for name in r.scenarios:
         parts += [f"<h2>{html.escape(name)}</h2><ul>" + "".join(f"<li>{bold(s)}" for s in sentences(r, name)) + "</ul>", as_html(table.scenario(r, name))]

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from . import play
-from .methods import Method, method
+from .methods import Method
 
 FLOW = ["station", "ap", "kind", "goodput_mbps", "delay_mean_ms", "delay_p95_ms", "delay_p99_ms", "queueing_mean_ms", "queueing_p95_ms", "queueing_p99_ms", "rtt_mean_ms", "rtt_p95_ms",
         "rtt_p99_ms", "jitter_ms", "jitter_abs_ms", "packets", "lost", "loss_ratio", "retransmissions", "retransmission_ratio", "rtt_samples", "fct_ms", "unfinished"]
@@ -21,14 +21,8 @@ class Results:
         self.methods = list(dict.fromkeys(cell.method for cell in cells))
         self.seeds = sorted({cell.seed for cell in cells})
 
-    @property
-    def missing(self) -> list[play.Cell]:
-        """Not played yet, and not failed either."""
-        return [cell for cell in self.cells if cell not in self.found and cell not in self.failures]
-
-    def values(self, scenario: str, which: Method | str, figure: str) -> dict[int, float]:
+    def values(self, scenario: str, which: Method, figure: str) -> dict[int, float]:
         """A figure of the cell by seed."""
-        which = method(which) if isinstance(which, str) else which
         return {cell.seed: found["cell"][figure] for cell, found in self.found.items() if cell.scenario == scenario and cell.method == which and found["cell"][figure] is not None}
 
     def rows(self) -> tuple[list[dict], list[dict]]:

@@ -31,8 +31,8 @@ def beside_paper(r: Results) -> str:
         for queue in QUEUES:
             for act in ("oal", "oracle", "clamp"):
                 found = [verdict.overall(r, act, queue, control, f) for f in verdict.COMPARED]
-                if any(found):
-                    rows.append([Method(control, queue, act).name] + [percent(f[0] if f else None) for f in found])
+                if any(f is not None for f in found):
+                    rows.append([Method(control, queue, act).name] + [percent(f) for f in found])
     rows.append(["the paper, over BBR"] + [percent(paper) for _, _, paper in verdict.COMPARED.values()])
     return markdown(rows)
 
@@ -41,21 +41,21 @@ def scenario(r: Results, name: str) -> str:
     """Every figure of every method in a scenario."""
     rows = [["method"] + [title for _, title, _ in FIGURES]]
     for which in sorted(r.methods, key=lambda m: (m.control, m.queue, m.act)):
-        found = [spread.mean(list(r.values(name, which, f).values())) for f, _, _ in FIGURES]
+        found = [verdict.mean(r, name, which, f) for f, _, _ in FIGURES]
         if any(found):
             rows.append([which.name] + [figure(f, digits, 100 if key.endswith("_ratio") else 1) for f, (key, _, digits) in zip(found, FIGURES)])
     return markdown(rows)
 
 
-def gains(r: Results, act: str = "oal") -> str:
+def gains(r: Results) -> str:
     """Scenario by scenario: changes against the baseline, share of the oracle's gain, limits broken."""
     rows = [["scenario", "method", "throughput", "mean delay", "p95 delay", "p95 queueing", "jitter", "congestion loss", "pages p95", "share of oracle", "against better baseline", "harm"]]
     for name in r.scenarios:
-        for which in [m for m in r.methods if m.act == act]:
+        for which in [m for m in r.methods if m.act == "oal"]:
             found = [verdict.change(r, name, which, which.baseline, f) for f in ("throughput_mbps", "delay_mean_ms", "delay_p95_ms", "queueing_p95_ms", "jitter_ms", "congestion_loss_ratio", "fct_p95_ms")]
             if not any(found):
                 continue
-            shares = [verdict.share_of_oracle(r, name, which), verdict.share_of_oracle(r, name, which, baseline=verdict.better_baseline(r, name, which.control, verdict.SHARE_OF))]
+            shares = [verdict.share_of_oracle(r, name, which), verdict.share_of_oracle(r, name, which, baseline=verdict.better_baseline(r, name, which.control))]
             broken = [f"**{verdict.COMPARED[h.figure][0]}{'' if h.sure else ' (within chance)'}**" for h in verdict.harms(r, name, which)]
             rows.append([name, which.name, *(interval(c) for c in found), *("–" if s is None else f"{100 * s:.0f} %" for s in shares), ", ".join(broken) or "none"])
     return markdown(rows)

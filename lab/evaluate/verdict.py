@@ -2,7 +2,7 @@
 from dataclasses import dataclass
 
 from . import spread
-from .methods import Method
+from .methods import QUEUES, Method
 from .results import Results
 
 # figure → (name, whether more is better, what the paper reports of it over BBR)
@@ -22,6 +22,11 @@ class Harm:
     sure: bool
 
 
+def mean(r: Results, scenario: str, which: Method, figure: str) -> spread.Figure | None:
+    """Of a figure over the seeds of a scenario."""
+    return spread.mean(list(r.values(scenario, which, figure).values()))
+
+
 def change(r: Results, scenario: str, new: Method, old: Method, figure: str) -> spread.Figure | None:
     return spread.change(r.values(scenario, new, figure), r.values(scenario, old, figure))
 
@@ -36,21 +41,21 @@ def harms(r: Results, scenario: str, which: Method) -> list[Harm]:
     return found
 
 
-def better_baseline(r: Results, scenario: str, control: str, figure: str) -> Method | None:
-    """Of a control's baselines, FIFO and FQ, that with the smaller mean of a figure."""
-    known = [(m.value, which) for queue in ("fifo", "fq") if (m := spread.mean(list(r.values(scenario, which := Method(control, queue), figure).values())))]
+def better_baseline(r: Results, scenario: str, control: str) -> Method | None:
+    """Of a control's baselines, FIFO and FQ, that with the smaller SHARE_OF."""
+    known = [(m.value, which) for queue in QUEUES if (m := mean(r, scenario, which := Method(control, queue), SHARE_OF))]
     return min(known, key=lambda pair: pair[0])[1] if known else None
 
 
-def share_of_oracle(r: Results, scenario: str, which: Method, figure: str = SHARE_OF, baseline: Method | None = None) -> float | None:
-    """(baseline − method) / (baseline − oracle); None where the oracle gains less than 2 % itself: no room."""
-    base, own, best = (spread.mean(list(r.values(scenario, m, figure).values())) for m in (baseline or which.baseline, which, Method(which.control, which.queue, "oracle")))
+def share_of_oracle(r: Results, scenario: str, which: Method, baseline: Method | None = None) -> float | None:
+    """(baseline − method) / (baseline − oracle) of SHARE_OF, against the method's own baseline or another; None where the oracle gains less than 2 % itself: no room."""
+    base, own, best = (mean(r, scenario, m, SHARE_OF) for m in (baseline or which.baseline, which, Method(which.control, which.queue, "oracle")))
     if not (base and own and best) or base.value - best.value < 0.02 * base.value:
         return None
     return (base.value - own.value) / (base.value - best.value)
 
 
-def overall(r: Results, new: str, queue: str, control: str, figure: str) -> tuple[float, int] | None:
-    """Mean over scenarios of the change against the baseline, and of how many."""
+def overall(r: Results, new: str, queue: str, control: str, figure: str) -> float | None:
+    """Mean over scenarios of the change against the baseline."""
     found = [c.value for s in r.scenarios if (c := change(r, s, Method(control, queue, new), Method(control, queue), figure))]
-    return (sum(found) / len(found), len(found)) if found else None
+    return sum(found) / len(found) if found else None
