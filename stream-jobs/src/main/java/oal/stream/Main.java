@@ -21,7 +21,8 @@ public final class Main {
         StringBuilder text = new StringBuilder("""
                 usage: flink run stream-jobs.jar --config FILE
 
-                Reads what access points send to Kafka, writes rows, labels and training items to ClickHouse and Kafka, each exactly once.
+                Reads what access points send to Kafka; writes rows, labels, predictions, training items and who shares a channel to ClickHouse and Kafka,
+                each exactly once.
                 FILE is a Java properties file. Checkpoint storage, restart strategy and state backend are Flink's configuration.
 
                 kafka.NAME

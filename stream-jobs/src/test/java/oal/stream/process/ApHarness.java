@@ -67,10 +67,15 @@ abstract class ApHarness {
     }
 
     void send(BatchBuilder b, long kafkaMs) throws Exception {
+        harness.processElement(accepted(b, kafkaMs), kafkaMs);
+    }
+
+    /** As the operator before this one gives it. */
+    static AcceptedBatch accepted(BatchBuilder b, long kafkaMs) throws Exception {
         RawBatch raw = b.record(kafkaMs);
         BatchDecoder decoder = BatchDecoder.all();
         decoder.decode(raw.topic(), raw.value);
-        harness.processElement(new AcceptedBatch(raw, decoder.header(), decoder.rows()), raw.kafkaTsMs);
+        return new AcceptedBatch(raw, decoder.header(), decoder.rows());
     }
 
     void sendPairs(long from, long to) throws Exception {

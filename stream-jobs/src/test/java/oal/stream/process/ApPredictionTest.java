@@ -10,8 +10,6 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import oal.stream.codec.BatchBuilder;
-import oal.stream.codec.BatchDecoder;
-import oal.stream.codec.RawBatch;
 import oal.stream.prediction.Outcome;
 import oal.stream.process.ApTraffic.Decided;
 import org.apache.flink.core.memory.DataInputDeserializer;
@@ -246,12 +244,7 @@ class ApPredictionTest extends ApHarness {
         ApState some = new ApState(ApStateSerializer.PROGRAM);
         ApProcessor processor = new ApProcessor(ApStateSerializer.PROGRAM, LATENESS_MS, new HostileApTest.Count());
         for (long s = 0; s < 20; s++) {
-            for (BatchBuilder b : List.of(ap.samples(s), ap.packets(s))) {
-                BatchDecoder decoder = BatchDecoder.all();
-                RawBatch raw = b.record(brokerMs(s));
-                decoder.decode(raw.topic(), raw.value);
-                processor.accept(some, new AcceptedBatch(raw, decoder.header(), decoder.rows()), Long.MIN_VALUE);
-            }
+            for (BatchBuilder b : List.of(ap.samples(s), ap.packets(s))) processor.accept(some, accepted(b, brokerMs(s)), Long.MIN_VALUE);
         }
         some.write(out);
         byte[] bytes = out.getCopyOfBuffer();
