@@ -5,10 +5,8 @@ Each function named t_… is a test, its docstring the sentence it proves. usage
 Without arguments the built daemon is tested, and the one with sanitizers. Finds the Python of schema/requirements.txt by itself. Prints "ok …" / "not ok …" lines and "# N passed, N failed".
 """
 import json
-import mmap
 import os
 import signal
-import struct
 import subprocess
 import sys
 import time
@@ -24,7 +22,7 @@ if sys.prefix != VENV:
 
 import outside  # noqa: E402
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: E402
-from outside import Daemon, Folder, until  # noqa: E402
+from outside import Allocations, Daemon, Folder, until  # noqa: E402
 from push_service import ROOT, Authority, Maker, Service, bundles, etag, keys, neighbour, number, policies  # noqa: E402
 
 AT_ONCE = 5
@@ -168,6 +166,16 @@ def t_refuse_bad_bundles():
         assert all((site.folder / "state" / f"{ap}.bundle").read_bytes() == newer for ap in names)
 
 
+def chunks_without_end(handler):
+    """The body of an answer, until the other side has enough."""
+    try:
+        for _ in range(100_000):
+            handler.wfile.write(b"1000\r\n" + bytes(4096) + b"\r\n")
+    except OSError:
+        pass
+    handler.close_connection = True
+
+
 def t_broken_transfers():
     """bodies cut short, chunked without end, or slow are no bundles; what is in force stays, and a good answer ends it"""
     with running(3) as (site, service, daemon, names):
@@ -193,12 +201,7 @@ def t_broken_transfers():
 
         def endless(handler):
             head(handler, Transfer_Encoding="chunked", ETag='"x"')
-            try:
-                for _ in range(100_000):
-                    handler.wfile.write(b"1000\r\n" + bytes(4096) + b"\r\n")
-            except OSError:
-                pass
-            handler.close_connection = True
+            chunks_without_end(handler)
 
         def slow(handler):
             head(handler, Content_Length=str(len(newer)), ETag=f'"{etag(newer)}"')
@@ -607,6 +610,12 @@ def t_neighbours_refused():
 
     def of(**change):
         return json.dumps({"site": HALL[0], "frequency_mhz": HALL[1], "t_us": 1, "aps": [], **change}).encode()
+
+    def endless(handler):
+        handler.send_response(200)
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        chunks_without_end(handler)
     good = [neighbour("far")]
     with running(neighbours_s=1) as (site, service, daemon, (ap,)):
         service.neighbours[HALL] = good
@@ -627,18 +636,6 @@ def t_neighbours_refused():
         until(lambda: agent(daemon)["neighbours"]["told"] > told, "a good one is taken")
         assert daemon.stop() == 0
         assert {r["neighbour"] for r in daemon.rows("neighbour_ap")} == {fnv("far")}
-
-
-def endless(handler):
-    handler.send_response(200)
-    handler.send_header("Transfer-Encoding", "chunked")
-    handler.end_headers()
-    try:
-        for _ in range(100_000):
-            handler.wfile.write(b"1000\r\n" + bytes(4096) + b"\r\n")
-    except OSError:
-        pass
-    handler.close_connection = True
 
 
 def t_neighbours_grow_old():
@@ -675,22 +672,19 @@ def t_no_allocation_in_ticks():
     with Folder() as folder:
         site = Site(folder)
         (ap,), service = site.aps(1), Service(site.authority)
-        counter = folder / "counter"
-        counter.write_bytes(bytes(8))
-        daemon = Daemon(folder, site.config(service.port, live=True), env={"LD_PRELOAD": str(outside.COUNT_MALLOC), "COUNT_MALLOC_FILE": str(counter)})
+        allocations = Allocations(folder)
+        daemon = Daemon(folder, site.config(service.port, live=True), env=allocations.env)
         try:
-            with daemon, open(counter, "r+b") as f, mmap.mmap(f.fileno(), 8) as shared:
-                value = lambda: struct.unpack("=Q", shared[:8])[0]  # noqa: E731
-                assert value() > 10, "the counter counts what the start allocates"
+            with daemon:
                 until(lambda: agent(daemon)["polls"] and daemon.status()["table_rows"]["health"] >= 1, "the first second is over")
-                before = value()
+                before = allocations.count()
                 for features in (0, 5, 0, 0):
                     wanted = site.maker.good(features=features)
                     service.want(ap, wanted)
                     applied(daemon, ap, wanted)
                     seen = agent(daemon)["decisions"]
                     until(lambda: agent(daemon)["decisions"] > seen + 3, "it decides")
-                assert value() == before, f"{value() - before} allocations"
+                assert allocations.count() == before, f"{allocations.count() - before} allocations"
                 assert daemon.stop() == 0
         finally:
             service.stop()

@@ -5,7 +5,6 @@ Each function named t_… is a test, its docstring the sentence it proves. usage
 Needs root (namespaces). Prints "ok …" / "not ok …" lines and "# N passed, N failed".
 """
 import json
-import mmap
 import os
 import re
 import shutil
@@ -54,6 +53,22 @@ class Folder:
 
     def __exit__(self, *_):
         shutil.rmtree(self.path, ignore_errors=True)
+
+
+class Allocations:
+    """Counts what the main thread of a program allocates that is started with `env`."""
+
+    def __init__(self, folder: Path):
+        self.file = folder / "counter"
+        self.file.write_bytes(bytes(8))
+        self.file.chmod(0o666)
+        self.env = {"LD_PRELOAD": str(COUNT_MALLOC), "COUNT_MALLOC_FILE": str(self.file)}
+
+    def count(self) -> int:
+        """Since its start, which allocates itself."""
+        counted = struct.unpack("=Q", self.file.read_bytes())[0]
+        assert counted > 10, "the counter counts what the start allocates"
+        return counted
 
 
 class Daemon:
@@ -471,22 +486,17 @@ def t_no_allocation_in_ticks():
     """once started, the main thread allocates nothing, whatever it samples and captures"""
     with Wire() as wire, Folder() as folder:
         sh("tc qdisc add dev lan0 root pfifo limit 1000", wire.ap)
-        counter = folder / "counter"
-        counter.write_bytes(bytes(8))
-        counter.chmod(0o666)
-        with Daemon(folder, PACKET + "config neigh\n\toption interface lan0\n", wire.ap, env={"LD_PRELOAD": str(COUNT_MALLOC), "COUNT_MALLOC_FILE": str(counter)}) as daemon, \
-                open(counter, "r+b") as f, mmap.mmap(f.fileno(), 8) as shared:
-            value = lambda: struct.unpack("=Q", shared[:8])[0]
-            assert value() > 10, "the counter counts what the start allocates"
+        allocations = Allocations(folder)
+        with Daemon(folder, PACKET + "config neigh\n\toption interface lan0\n", wire.ap, env=allocations.env) as daemon:
             wire.transfer("10.99.0.2", 100_000)
             until(lambda: daemon.status()["table_rows"]["health"] >= 1, "the first second is over")
-            before, ticks = value(), daemon.status()["ticks"]
+            before, ticks = allocations.count(), daemon.status()["ticks"]
             wire.transfer("10.99.0.2", 200_000)
             wire.transfer("fd99::2", 100_000)
             until(lambda: daemon.status()["ticks"] > ticks + 750 and daemon.status()["table_rows"]["health"] > 2, "three seconds, and their health rows")
             s = daemon.status()
             assert s["packets"] > 200 and s["table_rows"]["queue"] > 0
-            assert value() == before, f"{value() - before} allocations in {s['ticks'] - ticks} ticks"
+            assert allocations.count() == before, f"{allocations.count() - before} allocations in {s['ticks'] - ticks} ticks"
 
 
 def t_status_is_whole():

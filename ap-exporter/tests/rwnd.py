@@ -4,7 +4,6 @@
 usage: tests/rwnd.py [BINARY COUNT_MALLOC_SO [NAME…]], as tests/outside.py. Needs root. Where the kernel refuses BPF the tests are skipped, and say why.
 """
 import json
-import mmap
 import os
 import signal
 import struct
@@ -13,7 +12,7 @@ import sys
 import threading
 from pathlib import Path
 
-from outside import BINARY, COUNT_MALLOC, TAG, Daemon, Folder, run_tests, sh, until
+from outside import BINARY, TAG, Allocations, Daemon, Folder, run_tests, sh, until
 
 DELAY_MS = 20  # each way
 BYTES_ON_THE_WAY = 400_000  # of a sender that nothing else holds back
@@ -167,14 +166,11 @@ class Hand:
     """`ap-exporter rwnd` on the AP's Wi-Fi port."""
 
     def __init__(self, air: Air, *options: str, env: dict | None = None):
-        self.air, self.options, self.env = air, options, env
+        self.env = env
+        self.command = ["ip", "netns", "exec", air.ap, str(BINARY), "rwnd", "--backend", "bpf", "--interface", "wifi0", "--kill-file", str(air.folder / "kill"), *options]
 
     def __enter__(self) -> "Hand":
-        return self.begin(["ip", "netns", "exec", self.air.ap, str(BINARY), "rwnd", "--backend", "bpf", "--interface", "wifi0", "--kill-file",
-                           str(self.air.folder / "kill"), *self.options])
-
-    def begin(self, command: list[str]) -> "Hand":
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **(self.env or {})})
+        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **(self.env or {})})
         self.backend = json.loads(self.process.stdout.readline())["backend"]
         self.lock = threading.Lock()
         return self
@@ -196,10 +192,11 @@ class Hand:
 
 
 class Held:
-    """A clamp that is set again and again until the end of the block."""
+    """A clamp that is set again and again until the end of the block. Without `scale` the backend's own knowledge counts."""
 
-    def __init__(self, hand: Hand, ends: tuple[str, str], size: int):
-        self.hand, self.line, self.over, self.errors = hand, f"set {ends[0]} {ends[1]} {size} 1000", threading.Event(), []
+    def __init__(self, hand: Hand, ends: tuple[str, str], size: int, scale: int | None = None):
+        self.hand, self.over, self.errors = hand, threading.Event(), []
+        self.line = f"set {ends[0]} {ends[1]} {size} 1000" + ("" if scale is None else f" {scale} 1448")
 
     def __enter__(self) -> dict:
         first = self.hand.ask(self.line)
@@ -265,6 +262,10 @@ class Capture:
                 found.append(Packet(seconds + ns / 1e9, frame))
         return found
 
+    def scale(self) -> int:
+        """What the client's SYN offers, once it has come by."""
+        return until(lambda: next((p for p in self.packets() if p.up and p.syn), None), "a SYN").scale()
+
     def ups(self) -> list[Packet]:
         """Packets of the client, without SYN and RST."""
         return [p for p in self.packets() if p.up and not p.syn and not p.rst]
@@ -295,7 +296,7 @@ def clamped_transfer(v6: bool, offload: bool) -> None:
         sender = air.capture(air.far, "eth0")
         ends = air.flow(v6)
         plain = max(p.window for p in sender.newer(50))
-        scale = next(p.scale() for p in sender.packets() if p.up and p.syn)
+        scale = sender.scale()
         for size in (65536, 24000, 12000):
             assert plain << scale > size
             with Held(hand, ends, size):
@@ -339,6 +340,17 @@ def t_offload():
     clamped_transfer(v6=False, offload=True)
 
 
+def kill_clamped(hand: Hand, line: str, at_ap: Capture, scale: int, most_s: float) -> None:
+    """Kills the exporter just after `line` set a window of 12000 bytes, which `at_ap` saw before; it must not leave the AP later than `most_s` after that."""
+    last = hand.ask(line)
+    hand.process.send_signal(signal.SIGKILL)
+    hand.process.wait()
+    until(lambda: at_ap.ups()[-1].window << scale > 12000, "the client's own window is back")
+    assert not [p for p in at_ap.newer(50) if p.window << scale <= 12000]
+    late = max(p.t for p in at_ap.ups() if p.window << scale <= 12000) - last["t_us"] / 1e6
+    assert late <= most_s, f"a lowered window left {late:.3f} s after the last set"
+
+
 def t_killed():
     """killed while it clamps: no lowered window leaves the AP after the deadline, and the next exporter takes the port over"""
     with Folder() as folder, Air(folder) as air:
@@ -346,18 +358,11 @@ def t_killed():
         with Hand(air) as hand:
             ends = air.flow()
             at_ap.newer(20)
-            scale = next(p.scale() for p in at_ap.packets() if p.up and p.syn)
-            hand.ask(f"set {ends[0]} {ends[1]} 12000 1000")
+            scale, line = at_ap.scale(), f"set {ends[0]} {ends[1]} 12000 1000"
+            hand.ask(line)
             assert all(p.window << scale <= 12000 for p in at_ap.newer(50)[5:])
-            last = hand.ask(f"set {ends[0]} {ends[1]} 12000 1000")
-            hand.process.send_signal(signal.SIGKILL)
-            hand.process.wait()
+            kill_clamped(hand, line, at_ap, scale, 1.0)
         assert "rwnd_up" in air.filters()  # what it left behind
-        until(lambda: at_ap.ups()[-1].window << scale > 12000, "the client's own window is back")
-        lowered = [p for p in at_ap.newer(50) if p.window << scale <= 12000]
-        assert not lowered
-        late = max(p.t for p in at_ap.ups() if p.window << scale <= 12000) - last["t_us"] / 1e6
-        assert late <= 1.0, f"a lowered window left {late:.3f} s after the last set"
         with Hand(air):
             assert air.filters().count("handle 0xa1") == 1, air.filters()
         assert "rwnd" not in air.filters() + air.filters("egress")
@@ -455,11 +460,9 @@ def t_answers():
 def t_no_allocation():
     """setting, renewing, releasing, running out and the status allocate nothing: the daemon does them within ticks"""
     with Folder() as folder, Air(folder) as air:
-        (folder / "counter").write_bytes(bytes(8))
-        with Hand(air, env={"LD_PRELOAD": str(COUNT_MALLOC), "COUNT_MALLOC_FILE": str(folder / "counter")}) as hand, \
-                open(folder / "counter", "r+b") as f, mmap.mmap(f.fileno(), 8) as shared:
-            value = lambda: struct.unpack("=Q", shared[:8])[0]
-            assert value() > 10, "the counter counts what the start allocates"
+        allocations = Allocations(folder)
+        value = allocations.count
+        with Hand(air, env=allocations.env) as hand:
             # The news of the start, its own filters among it, is looked at within a second.
             until(lambda: (hand.stats(), value())[1] == (hand.ask("sleep 1200"), hand.stats(), value())[2], "the start is over")
             before = value()
@@ -471,18 +474,21 @@ def t_no_allocation():
             assert value() == before, f"{value() - before} allocations"
 
 
+def refusal(command: list[str]) -> str:
+    """What an exporter says that does not start; empty: it did."""
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=30)
+    return done.stderr.strip() if done.returncode else ""
+
+
 def t_missing_port():
     """a backend that cannot work says what to do: no port named, a section missing, a backend that is none"""
-    def refusal(*options: str) -> str:
-        done = subprocess.run([str(BINARY), "rwnd", *options], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=20)
-        assert done.returncode, done
-        return done.stderr
-    assert "option 'interface'" in refusal("--backend", "bpf")
-    assert "rwnd" in refusal("--backend", "foo", "--interface", "wifi0")
-    assert "at most" in refusal("--backend", "bpf", "--interface", ",".join(f"wifi{i}" for i in range(20)))
+    rwnd = [str(BINARY), "rwnd"]
+    assert "option 'interface'" in refusal([*rwnd, "--backend", "bpf"])
+    assert "rwnd" in refusal([*rwnd, "--backend", "foo", "--interface", "wifi0"])
+    assert "at most" in refusal([*rwnd, "--backend", "bpf", "--interface", ",".join(f"wifi{i}" for i in range(20))])
     with Folder() as folder:
         (folder / "config").write_text(f"config exporter\n option ap_id a1\nconfig qdisc\n option interface lo\nconfig file\n option path {folder}/c\n")
-        assert "no section 'rwnd'" in refusal("-c", str(folder / "config"))
+        assert "no section 'rwnd'" in refusal([*rwnd, "-c", str(folder / "config")])
 
 
 def t_privileges():
@@ -503,9 +509,7 @@ def t_privileges():
 def bpf_refused() -> str:
     """Why the kernel takes no tc programs, or nothing."""
     with Folder() as folder, Air(folder) as air:
-        done = subprocess.run(["ip", "netns", "exec", air.ap, str(BINARY), "rwnd", "--backend", "bpf", "--interface", "wifi0"], capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, timeout=30)
-        return done.stderr.strip() if done.returncode else ""
+        return refusal(Hand(air).command)
 
 
 if __name__ == "__main__":
