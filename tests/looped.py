@@ -11,6 +11,7 @@ from pathlib import Path
 
 import yaml
 from oal_local import demo, loop
+from oal_local.clickhouse import since
 from oal_local.platform import Platform
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,11 +22,6 @@ EAGER = {"judge": {"min_items": 150, "min_test_items": 50, "min_onsets": 5, "min
 
 def now_us() -> int:
     return int(time.time() * 1e6)
-
-
-def since(us: int) -> str:
-    """SQL: rows from that moment on."""
-    return f"ts >= fromUnixTimestamp64Micro({us})"
 
 
 class Looped:
@@ -48,6 +44,9 @@ class Looped:
     def aps(self, table: str, where: str) -> set[str]:
         """APs with rows that meet the condition."""
         return {row["ap_id"] for row in self.platform.clickhouse.rows(f"SELECT DISTINCT ap_id FROM oal.{table} WHERE {where}")}
+
+    def ready(self, service: str) -> bool:
+        return next(row for row in self.platform.status() if row["name"] == service)["ready"]
 
     def count(self, sql: str) -> int:
         return int(self.platform.clickhouse.query(sql).strip() or 0)

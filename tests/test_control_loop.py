@@ -11,8 +11,9 @@ import signal
 import pytest
 import yaml
 from flow import until
-from looped import APS, ROOT, now_us, running, since
+from looped import APS, ROOT, now_us, running
 from oal_local import control, demo
+from oal_local.clickhouse import since
 from oal_local.stages import Stages, verdict
 from oal_schema import policy
 
@@ -112,7 +113,7 @@ def test_the_kill_switch_turns_the_fleet_off_and_on_again(looped):
 
     # What turned it off may die meanwhile: the APs stay off, also those that start anew.
     looped.platform.kill("push", signal.SIGKILL)
-    until("push is back", lambda: next(row for row in looped.platform.status() if row["name"] == "push")["ready"])
+    until("push is back", lambda: looped.ready("push"))
     again = now_us()
     until("there are reasons to act", lambda: reasons_to_act(looped, again) >= 50)
     assert lowered(looped, again) == 0 and looped.aps("control", f"killed = 0 AND {since(killed)}") == set(), "an AP forgot the switch when the push service had died"

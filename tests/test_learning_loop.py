@@ -6,14 +6,13 @@ import os
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 from flow import until
-from looped import APS, now_us, running, since
+from looped import APS, ROOT, now_us, running
 from oal_local import loop
+from oal_local.clickhouse import since
 
-ROOT = Path(__file__).resolve().parent.parent
 SCREENSHOTS = ROOT / "build" / "screenshots"
 
 
@@ -134,7 +133,7 @@ def test_a_killed_service_comes_back_in_the_right_state(looped, service):
     until("MLflow takes the alias", lambda: loop.set_alias(looped.platform, "champion", version) or True)
     until("every AP predicts on", lambda: looped.predicting(at))
     until(f"every AP applied {loop.MODEL}/{version}", lambda: looped.applied(at, 1, version))
-    until(f"{service} is back", lambda: next(row for row in looped.platform.status() if row["name"] == service)["ready"])
+    until(f"{service} is back", lambda: looped.ready(service))
     if service == "trainer":
         before = looped.platform.clickhouse.rows(f"SELECT ap_id, max(items) AS n FROM oal.tree_decision WHERE ts < fromUnixTimestamp64Micro({at}) GROUP BY ap_id")
         after = until("the trainer decides again for every AP", lambda: (w := windows(looped, since(at))) and set(w) >= set(looped.ap_ids) and w)

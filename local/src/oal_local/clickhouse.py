@@ -49,6 +49,11 @@ def files(state: State, settings: Settings) -> list:
     return [state.clickhouse / "config.xml", state.clickhouse / "users.xml", *sorted((state.clickhouse / "users.d").iterdir())]
 
 
+def since(us: int) -> str:
+    """SQL: rows from that moment on (realtime µs)."""
+    return f"ts >= fromUnixTimestamp64Micro({us})"
+
+
 def query(state: State, settings: Settings, sql: str, user: str = "admin", timeout_s: float = 60) -> str:
     """Run one statement over HTTP; the answer as text (TabSeparated unless the statement says otherwise)."""
     # Without the wait an error in the middle of a result arrives as text inside an answer of status 200.

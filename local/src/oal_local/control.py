@@ -2,6 +2,7 @@
 from urllib.parse import urlencode
 
 from oal_local import push
+from oal_local.clickhouse import since
 from oal_local.paths import REPO
 
 MODES = ("off", "shadow", "enforce")  # control.mode
@@ -43,7 +44,7 @@ class Control:
 
     def read(self) -> dict:
         rows = self.platform.clickhouse.rows
-        when = f"ts >= fromUnixTimestamp64Micro({self.since_us})"
+        when = since(self.since_us)
         aps = rows("SELECT ap_id, argMax(mode, ts) AS last_mode, argMax(killed, ts) AS last_killed, argMax(clamps, ts) AS last_clamps, max(guard_reverts) AS reverts,"
                    f" max(acks_clamped) AS acks FROM oal.control WHERE {when} GROUP BY ap_id ORDER BY ap_id")
         rewrites = rows(f"SELECT backend, countIf(window_bytes > 0) AS lowered, countIf(window_bytes = 0) AS given_up FROM oal.rewrite WHERE {when} GROUP BY backend")

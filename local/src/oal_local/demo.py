@@ -15,12 +15,11 @@ from pathlib import Path
 from oal_local import control, loop
 from oal_local.errors import PlatformError
 from oal_local.exporter import Exporter, count_capture, let_go_of
-from oal_local.paths import CONFIG, REPO, State
+from oal_local.paths import CONFIG, POLICIES, REPO, State
 from oal_local.stages import Stages, verdict
 
 CAPTURES = REPO / "lab" / "captures"
 SUMMARY = REPO / "build" / "demo.json"
-POLICIES = REPO / "deploy" / "policies"
 #: The captures that are played first. A long one repeats itself less: a model that has seen the whole loop knows its future.
 ORDER = ("congested", "learning", "varying", "steady", "learning2")
 DRAIN_SECONDS = 120  # after the source has stopped, until everything it made is a row

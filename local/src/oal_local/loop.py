@@ -2,6 +2,7 @@
 import subprocess
 
 from oal_local import mlflow, registry
+from oal_local.clickhouse import since
 from oal_local.errors import PlatformError
 from oal_local.paths import REPO
 
@@ -87,7 +88,7 @@ class Loop:
 
     def read(self) -> dict:
         rows = self.platform.clickhouse.rows
-        when = f"ts >= fromUnixTimestamp64Micro({self.since_us})"
+        when = since(self.since_us)
         decisions = rows(f"SELECT action, reason, count() AS n FROM oal.tree_decision WHERE {when} GROUP BY action, reason ORDER BY n DESC")
         releases = rows(f"SELECT slot, action, count() AS n FROM oal.release WHERE {when} GROUP BY slot, action")
         statuses = rows(f"SELECT state, reason, count() AS n FROM oal.bundle_status WHERE {when} GROUP BY state, reason")

@@ -9,6 +9,7 @@ REPO = Path(__file__).resolve().parents[3]
 LOCAL = REPO / "local"
 SOURCE = LOCAL / "src"
 CONFIG = LOCAL / "config"
+POLICIES = REPO / "deploy" / "policies"
 
 
 def cache_dir() -> Path:

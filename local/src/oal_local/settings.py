@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, field, fields
 
 from oal_local import ports
 from oal_local.errors import PlatformError
-from oal_local.paths import REPO, State, write_private
+from oal_local.paths import POLICIES, REPO, State, write_private
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Settings:
     kafka_heap_mib: int = 384
     clickhouse_memory_mib: int = 1536
     trainer_settings: str = ""  # file of thresholds; empty: training/online.yaml
-    policies: str = str(REPO / "deploy" / "policies")  # folder of control policies
+    policies: str = str(POLICIES)  # folder of control policies
 
 
 def load(state: State) -> Settings | None:

@@ -1,4 +1,5 @@
 """How far the data has come: one figure or two a stage, read from Kafka and ClickHouse, since a moment."""
+from oal_local.clickhouse import since
 from oal_local.errors import PlatformError
 
 SAMPLE_TABLES = ("station", "station_ac", "channel", "queue", "beacon", "flow", "drop_event", "neighbour_ap")
@@ -16,7 +17,7 @@ class Stages:
     def read(self) -> dict:
         """One snapshot of all stages."""
         rows = self.platform.clickhouse.rows
-        when = f"ts >= fromUnixTimestamp64Micro({self.since_us})"
+        when = since(self.since_us)
         batch = rows(
             "SELECT uniqExact(ap_id) AS aps, count() AS batches, sum(bytes) AS bytes, sum(rows) AS rows_announced, sum(ticks_missed) AS ticks_missed,"
             f" sum(ring_drops) AS ring_drops, sum(rows_dropped) AS rows_dropped, uniqExact(ap_id, boot_id, topic, seq) AS distinct_batches FROM oal.batch WHERE {when}")[0]
@@ -32,7 +33,7 @@ class Stages:
             "SELECT sum(lost_pkts) AS lost, sum(mac_lost_pkts) AS mac, sum(congestion_lost_pkts) AS congestion, sum(queue_drop_pkts) AS queue, sum(offered_pkts) AS offered"
             f" FROM oal.label WHERE {when} AND toUnixTimestamp64Micro(ts) % 1000000 = 0")[0]
         late = rows(f"SELECT count() AS n FROM oal.late WHERE {when}")[0]["n"]
-        dead = rows(f"SELECT count() AS n FROM oal.dead_letter WHERE ts >= fromUnixTimestamp64Micro({self.since_us})")[0]["n"]
+        dead = rows(f"SELECT count() AS n FROM oal.dead_letter WHERE {when}")[0]["n"]
         latency = rows(
             "SELECT quantiles(0.5, 0.99)(toUnixTimestamp64Milli(inserted_at) - toUnixTimestamp64Milli(ts)) AS q, count() AS n"
             f" FROM oal.packet WHERE {when}")[0]
