@@ -15,6 +15,7 @@ import urllib.request
 from pathlib import Path
 
 import yaml
+from oal_schema.policy_folder import SHIPPED
 from waiting import until
 
 FOLDER = Path(__file__).resolve().parents[1]
@@ -117,7 +118,7 @@ class RegistryService(Process):
         (folder / "settings.yaml").write_text(yaml.safe_dump(settings))
         self.policies = folder / "policies"
         self.policies.mkdir(exist_ok=True)
-        for path in (FOLDER.parent / "deploy" / "policies").glob("*.yaml"):
+        for path in SHIPPED.glob("*.yaml"):
             shutil.copy(path, self.policies)
         self.config = folder / "registry.yaml"
         self.config.write_text(yaml.safe_dump({

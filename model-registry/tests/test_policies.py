@@ -20,12 +20,10 @@ SITE = "name: hall\nversion: {}\napplies_to: {}\nmode: enforce\ncontrol: {{targe
 @pytest.fixture
 def policies(service):
     """The folder of the service, as shipped; so it is again afterwards."""
-    def shipped():
-        for path in service.policies.glob("*.yaml"):
-            path.unlink()
-        shutil.copy(SHIPPED / "default.yaml", service.policies)
     yield service.policies
-    shipped()
+    for path in service.policies.glob("*.yaml"):
+        path.unlink()
+    shutil.copy(SHIPPED / "default.yaml", service.policies)
     until(lambda: service.health().get("status") == "ok" and service.metric("oal_registry_policies") == 1, "as shipped")
 
 
@@ -43,7 +41,7 @@ def opened(release, trusted, ap="ap-1", site="here", in_force=None):
 def with_policy(topics, slot, scope, name, version):
     def there():
         now = topics.in_force(slot, scope)
-        held = now and bundle.decode(bundle.split_signed(now.signed)[0]).policy
+        held = now and now.bundle().policy
         return now if held and (held.name, held.version) == (name, version) else None
     return until(there, f"{slot}/{scope} has {name}/{version}", 30)
 
@@ -95,14 +93,14 @@ def test_a_site_with_a_policy_has_a_variant_of_every_release_for_the_fleet(owner
 
     owner.alias("canary", versions[2])
     canary = released(topics, "canary", versions[2], "site/hall-7")
-    assert canary.rollout == topics.in_force("canary").rollout and bundle.decode(bundle.split_signed(canary.signed)[0]).policy.name == "hall"
+    assert canary.rollout == topics.in_force("canary").rollout and canary.bundle().policy.name == "hall"
     owner.unalias("canary")
     until(lambda: topics.in_force("canary", "site/hall-7") is None, "its variant goes with the canary")
 
     (policies / "hall.yaml").unlink()
     until(lambda: topics.in_force("champion", "site/hall-7") is None, "without a policy, no variant")
     back = topics.in_force("champion")
-    assert bytes.fromhex(back.hash) in bundle.decode(bundle.split_signed(newer.signed)[0]).rollback_to, "an AP may go back to the fleet's"
+    assert bytes.fromhex(back.hash) in newer.bundle().rollback_to, "an AP may go back to the fleet's"
     owner.unalias("champion")
     released(topics, "champion", versions[0])
 
@@ -135,7 +133,7 @@ def test_a_folder_that_is_wrong_changes_nothing_and_promotions_go_on(owner, topi
     until(lambda: "bad.yaml:6: ttl_us 5; 100000 to 1000000" in service.health()["problems"]["policies"]["what"], "with file and line")
     owner.alias("champion", versions[1])
     two = released(topics, "champion", versions[1])
-    assert bundle.decode(bundle.split_signed(two.signed)[0]).policy == bundle.decode(bundle.split_signed(one.signed)[0]).policy
+    assert two.bundle().policy == one.bundle().policy
     (policies / "bad.yaml").unlink()
     default(policies, 3, target_us=9999)
     with_policy(topics, "champion", "fleet", "default", 3)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from oal_schema.policy_folder import SHIPPED
 
 HERE = Path(__file__).resolve().parent
 SOURCES = [HERE.parent / "src", HERE.parents[1] / "schema" / "src"]
@@ -59,7 +60,7 @@ class Trainer:
         self.key = keys.make(folder / "sign.pem")
         self.policies = folder / "policies"
         self.policies.mkdir()
-        for path in (HERE.parents[1] / "deploy" / "policies").glob("*.yaml"):
+        for path in SHIPPED.glob("*.yaml"):
             shutil.copy(path, self.policies)
         kafka = {**platform.kafka.client("trainer"), "group.id": group, "session.timeout.ms": 6000}
         (folder / "config.yaml").write_text(yaml.safe_dump({

@@ -133,7 +133,7 @@ def _package(options) -> int:
                          policy=policy)
     Path(options.out).write_bytes(made.signed)
     bound = f", window model within {window.error_bound:.0f} bytes of the original" if window else ""
-    print(f"{options.out}: {len(made.signed)} bytes, {made.nodes} nodes, hash {made.hash.hex()}, serial {made.serial}, policy {policy.name}/{policy.version} ({policy.mode_name}){bound}")
+    print(f"{options.out}: {len(made.signed)} bytes, {made.nodes} nodes, hash {made.hash.hex()}, serial {made.serial}, policy {policy}{bound}")
     return 0
 
 

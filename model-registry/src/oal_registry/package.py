@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -11,13 +10,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from oal_schema import bundle
 from oal_schema.nodes import BundleError
 from oal_schema.policy import Policy
+from oal_schema.policy_file import APPLIES_TO
 from oal_schema.release import Release
 
 from oal_registry.errors import NotPackagable
 from oal_registry.models import CompiledTree, CompiledWindow
 
 MAX_ROLLBACK = bundle.MAX_ROLLBACK
-TARGET = re.compile(r"fleet|(site|ap)/[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Package:
 def build(model: str, tree: CompiledTree, window: CompiledWindow | None, *, target: str, serial: int, rollback_to: list[bytes],
           key: Ed25519PrivateKey, policy: Policy) -> Package:
     """Make and sign a bundle. NotPackagable with the reason an AP would give."""
-    if not TARGET.fullmatch(target):
+    if not APPLIES_TO.fullmatch(target):
         raise NotPackagable(f"target `{target}` is none of fleet, site/SITE, ap/AP_ID")
     if window is not None and window.program.hash != tree.program.hash:
         raise NotPackagable(f"feature_mismatch: window/{window.version} was trained with the feature program {window.program.hash.hex()[:12]}, "
@@ -60,7 +59,7 @@ def renew(held: bundle.Bundle, *, target: str, serial: int, rollback_to: list[by
 
 def of_release(release: Release) -> Package:
     """The package that a release is."""
-    held = bundle.decode(bundle.split_signed(release.signed)[0])
+    held = release.bundle()
     return Package(release.signed, bytes.fromhex(release.hash), release.serial, held.target, held.tree.n_nodes, release.feature_hash, held.policy or Policy())
 
 
@@ -83,7 +82,7 @@ def rollback_to(in_force: Mapping[tuple[str, str], Release], key: tuple[str, str
         champions = [in_force.get(("champion", s)) for s in dict.fromkeys((scope, "fleet"))]
         hashes += [bytes.fromhex(r.hash) for r in champions if r]
     if now := in_force.get(key):
-        hashes += [bytes.fromhex(now.hash), *bundle.decode(bundle.split_signed(now.signed)[0]).rollback_to]
+        hashes += [bytes.fromhex(now.hash), *now.bundle().rollback_to]
     return list(dict.fromkeys(hashes))[:MAX_ROLLBACK]
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
-from oal_schema.policy import Policy, defaults
+from oal_schema.policy import defaults
 from oal_schema.policy_file import Policies, PolicyError, PolicyFile, load, read
 
 from oal_registry.policy_plan import plan
@@ -20,7 +19,7 @@ def check(folder: Path, kafka: dict | None, out=sys.stdout) -> int:
     try:
         policies = load(folder)
     except PolicyError as error:
-        policies, wrong = Policies(), str(error).splitlines()
+        wrong = str(error).splitlines()
     examples = []
     for path in sorted(folder.glob("examples/*.yaml")):
         try:
@@ -30,7 +29,7 @@ def check(folder: Path, kafka: dict | None, out=sys.stdout) -> int:
     if wrong:
         print("\n".join(wrong), file=sys.stderr)
         return 1
-    for file in [policies.files["fleet"], *(policies.files[s] for s in policies.narrower("fleet"))]:
+    for file in [policies.files["fleet"], *(policies.files[s] for s in policies.narrower())]:
         print(describe(file), file=out)
     for file in examples:
         print(f"{describe(file)} - an example, in force nowhere", file=out)
@@ -50,20 +49,10 @@ def compare(policies: Policies, kafka: dict, out) -> int:
     in_force = Releases(kafka).read()
     held = {r.hash: held_policy(r) for r in in_force.values()}
     stale = [f"{f.path.name}: it changed, and its version is still {f.policy.version}, as in force; raise it"
-             for f in policies.files.values() if any(_same_name(p, f.policy) and p != f.policy for p in held.values())]
+             for f in policies.not_raised(held.values())]
     if stale:
         print("\n".join(stale), file=sys.stderr)
         return 1
     steps = [step for slot in SLOTS for step in plan(slot, in_force, policies, lambda r: held[r.hash])]
-    print("\n".join(_changes(steps)), file=out)
+    print("\n".join(f"would change {step}" for step in steps) or "the releases in force have these policies: nothing would change", file=out)
     return 0
-
-
-def _same_name(a: Policy, b: Policy) -> bool:
-    return (a.name, a.version) == (b.name, b.version)
-
-
-def _changes(steps: Iterable) -> Iterable[str]:
-    yield from (f"would change {step}" for step in steps)
-    if not steps:
-        yield "the releases in force have these policies: nothing would change"

@@ -21,13 +21,11 @@ class Step:
     slot: str
     scope: str
     policy: Policy | None
-    before: Policy | None
+    before: Policy
 
     def __str__(self) -> str:
-        def text(policy):
-            return "none" if policy is None else f"{policy.name or 'no control'}/{policy.version} ({policy.mode_name})"
-        after = "the fleet's again" if self.action == "withdraw" else text(self.policy)
-        return f"{self.slot}/{self.scope}: {self.action}, policy {text(self.before)} -> {after}"
+        after = "the fleet's again" if self.action == "withdraw" else self.policy
+        return f"{self.slot}/{self.scope}: {self.action}, policy {self.before} -> {after}"
 
 
 def plan(slot: str, in_force: Mapping[tuple[str, str], Release], policies: Policies, policy_of: Callable[[Release], Policy]) -> list[Step]:
@@ -40,12 +38,12 @@ def plan(slot: str, in_force: Mapping[tuple[str, str], Release], policies: Polic
         superseded = base is not None and scope != FLEET and now.rank < base.rank
         if not now.variant_of and not superseded and policy_of(now) != policies.of(scope):
             steps.append(Step("renew", slot, scope, policies.of(scope), policy_of(now)))
-    wanted = {scope for scope in policies.narrower(FLEET) if policies.of(scope) != policies.of(FLEET)} if base is not None else set()
+    wanted = [scope for scope in policies.narrower() if policies.of(scope) != policies.of(FLEET)] if base is not None else []
     steps += [Step("withdraw", slot, scope, None, policy_of(now)) for scope, now in sorted(here.items()) if now.variant_of and scope not in wanted]
-    for scope in policies.narrower(FLEET):
+    for scope in wanted:
         now = here.get(scope)
-        if scope not in wanted or now is not None and not now.variant_of and now.rank > base.rank:
-            continue  # the fleet's policy is its own too, or its own champion came later
+        if now is not None and not now.variant_of and now.rank > base.rank:
+            continue  # its own champion came later
         made_of = now is not None and (now.variant_of, now.rank, now.pinned, now.rollout) == (base.hash, base.rank, base.pinned, base.rollout)
         if not made_of or policy_of(now) != policies.of(scope) or any(s.scope == FLEET for s in steps):
             steps.append(Step("variant", slot, scope, policies.of(scope), policy_of(now) if now is not None else policy_of(base)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from oal_schema import bundle
 from oal_schema.policy import Policy
 from oal_schema.policy_folder import PolicyFolder
 from oal_schema.release import Release
@@ -55,9 +54,8 @@ class PolicyReleases:
         else:
             base = self.releases.in_force[step.slot, FLEET] if step.action == "variant" else self.releases.in_force[key]
             variant_of = base.hash if step.action == "variant" else ""
-            held = bundle.decode(bundle.split_signed(base.signed)[0])
             back = package.rollback_to(self.releases.in_force, key, first=[bytes.fromhex(base.hash)])
-            made = package.renew(held, target=step.scope, serial=self.releases.next_serial(), rollback_to=back, key=self.key, policy=step.policy)
+            made = package.renew(base.bundle(), target=step.scope, serial=self.releases.next_serial(), rollback_to=back, key=self.key, policy=step.policy)
             reason = f"{base.reason.partition(MARK)[0]}{MARK}{step.policy.name}/{step.policy.version} {step.policy.mode_name}"
             self.releases.release(*key, made, model=base.model, version=base.version, run_id=base.run_id, pinned=base.pinned, reason=reason,
                                   rollout=base.rollout, rank=base.rank, variant_of=variant_of)
@@ -66,4 +64,4 @@ class PolicyReleases:
 
 def held_policy(release: Release) -> Policy:
     """The policy in a release's bundle; mode off for none."""
-    return bundle.decode(bundle.split_signed(release.signed)[0]).policy or Policy()
+    return release.bundle().policy or Policy()

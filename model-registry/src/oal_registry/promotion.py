@@ -12,7 +12,6 @@ import datetime
 from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from oal_schema import bundle
 from oal_schema.policy_folder import PolicyFolder
 from oal_schema.release import Release
 
@@ -191,7 +190,7 @@ class Promotion:
             return False
         if release.hash not in self._versions_of:
             content = self._content(version, window_version)
-            if not package.same_models(bundle.decode(bundle.split_signed(release.signed)[0]), content.tree, content.window):
+            if not package.same_models(release.bundle(), content.tree, content.window):
                 return False
             self._versions_of[release.hash] = (version, window_version)
         return self._versions_of[release.hash] == (version, window_version)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from oal_schema import bundle, release
+from oal_schema import release
 from oal_schema.nodes import BundleError
 from oal_schema.release import Release
 
@@ -97,7 +97,7 @@ class Releases:
                 continue
             try:
                 one = release.parse(f"{slot}/{scope}", value)
-                bundle.decode(bundle.split_signed(one.signed)[0])
+                one.bundle()  # raises for one that cannot be opened
                 found[slot, scope] = one
             except (release.ReleaseError, BundleError):
                 # Whoever wrote it: APs do not get it either. The next release of this slot and scope replaces it.

@@ -1,4 +1,4 @@
-"""Control policies: what an AP may do with its predictions, with the checks of README, "Policies" (the C is `ap-exporter/src/policy.c`).
+"""Control policies: what an AP may do with its predictions, with the checks of README, "Policies" (the C is `ap-exporter/src/bundle_policy.c`).
 
 The list of numbers, with bounds and defaults, is `policy.yaml`; read here from `generated/schema.json`.
 """
@@ -55,6 +55,9 @@ class Policy:
     @property
     def mode_name(self) -> str:
         return spec()["modes"][self.mode]
+
+    def __str__(self) -> str:
+        return f"{self.name or 'no control'}/{self.version} ({self.mode_name})"
 
 
 #: predict and report, without any control: what a bundle has when nobody says otherwise

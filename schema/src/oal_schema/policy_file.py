@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
@@ -37,20 +37,24 @@ class PolicyFile:
 
 @dataclass(frozen=True)
 class Policies:
-    """The policies of a folder by what they apply to."""
+    """The policies of a folder by what they apply to; one is the fleet's."""
 
-    files: Mapping[str, PolicyFile] = field(default_factory=dict)
+    files: Mapping[str, PolicyFile]
 
-    def of(self, *scopes: str) -> Policy | None:
+    def of(self, *scopes: str) -> Policy:
         """The policy of the first scope that has one: name them from the most specific on. The fleet's is the last resort."""
-        return next((self.files[s].policy for s in (*scopes, "fleet") if s in self.files), None)
+        return next(self.files[s].policy for s in (*scopes, "fleet") if s in self.files)
 
-    def of_ap(self, ap_id: str, site: str) -> Policy | None:
+    def of_ap(self, ap_id: str, site: str) -> Policy:
         return self.of(f"ap/{ap_id}", f"site/{site}")
 
-    def narrower(self, scope: str) -> list[str]:
-        """Scopes within this one that have a policy of their own, sites first. Only the fleet's are known: who is at a site is not said here."""
-        return sorted((s for s in self.files if s != "fleet"), key=lambda s: (s.startswith("ap/"), s)) if scope == "fleet" else []
+    def narrower(self) -> list[str]:
+        """Sites and access points that have a policy of their own, sites first. Who is at a site is not said here."""
+        return sorted((s for s in self.files if s != "fleet"), key=lambda s: (s.startswith("ap/"), s))
+
+    def not_raised(self, known: Collection[Policy]) -> list[PolicyFile]:
+        """Files that changed and kept their version: one of the `known` has this name and version, and says something else."""
+        return [f for f in self.files.values() if any((p.name, p.version) == (f.policy.name, f.policy.version) and p != f.policy for p in known)]
 
 
 def read(path: Path) -> PolicyFile:

@@ -46,8 +46,7 @@ class PolicyFolder:
             self.remember(file.policy)
 
     def _refuse_without_version(self, policies: Policies) -> None:
-        changed = [f"{f.path.name}: it changed, and its version is still {f.policy.version}; raise it" for f in policies.files.values()
-                   if self._known.get((f.policy.name, f.policy.version), f.policy) != f.policy]
+        changed = [f"{f.path.name}: it changed, and its version is still {f.policy.version}; raise it" for f in policies.not_raised(self._known.values())]
         if changed:
             raise PolicyError("\n".join(changed))
 

@@ -8,7 +8,7 @@ import json
 import re
 from dataclasses import dataclass, field
 
-from .bundle import bundle_hash, split_signed
+from .bundle import Bundle, bundle_hash, decode, split_signed
 from .bundle_wire import BUNDLE
 from .bundle_wire import parse as parse_message
 from .nodes import BundleError
@@ -49,6 +49,10 @@ class Release:
     rollout: dict | None = field(default=None)
     rank: int = 0
     variant_of: str = ""
+
+    def bundle(self) -> Bundle:
+        """What `signed` holds; the signature is not checked. BundleError unless an AP that it is meant for would take it."""
+        return decode(split_signed(self.signed)[0])
 
 
 def key(slot: str, scope: str) -> str:

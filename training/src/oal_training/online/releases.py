@@ -77,7 +77,7 @@ class Releases:
         found = self._trees.get(release.hash)
         if found is None:
             try:
-                held = oal_bundle.decode(oal_bundle.split_signed(release.signed)[0])
+                held = release.bundle()
                 tree, policy = held.tree, held.policy or Policy()
             except BundleError:
                 self.refused += 1

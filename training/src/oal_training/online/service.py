@@ -14,7 +14,7 @@ from pathlib import Path
 
 from confluent_kafka import KafkaException
 from oal_schema import keys
-from oal_schema.policy import PREDICT_ONLY, Policy
+from oal_schema.policy import Policy
 from oal_schema.policy_file import PolicyError
 from oal_schema.policy_folder import PolicyFolder
 
@@ -246,7 +246,7 @@ class Service:
         for sent in renewals:
             self._releases.put(sent.key.encode(), sent.value)
             self._metrics.add("oal_trainer_renewals_total")
-            log(f"{sent.decision.ap_id}: tree {sent.version} released again, policy {sent.policy.name}/{sent.policy.version} ({sent.policy.mode_name})")
+            log(f"{sent.decision.ap_id}: tree {sent.version} released again, policy {sent.policy}")
 
     def _look_at_policies(self) -> None:
         self._policies.look()
@@ -256,7 +256,7 @@ class Service:
         self._metrics.set("oal_trainer_policies_wrong", float(bool(self._policies_wrong)))
 
     def _policy(self, decision: Decision) -> Policy:
-        return self._policies.policies.of_ap(decision.ap_id, decision.site) or PREDICT_ONLY
+        return self._policies.policies.of_ap(decision.ap_id, decision.site)
 
     def _renewal(self, decision: Decision) -> Shipment | None:
         """The AP's online tree in force once more, when its policy is no longer the AP's."""
