@@ -159,7 +159,7 @@ class Floor(One):
     def check(self, r: Result) -> None:
         verdict = r.flow("flow")
         r.clamped(verdict, 50)
-        lowest = min(s.window for own, s in verdict.up if own.window != s.window) << verdict.figures["scale"]
+        lowest = min(seen.window for _, seen in verdict.changed()) << verdict.figures["scale"]
         r.expect(lowest >= 4 * verdict.figures["mss_bytes"], f"a window of {lowest} bytes is below four segments of {verdict.figures['mss_bytes']}")
         r.figure(f"lowest window {lowest} B, segment {verdict.figures['mss_bytes']} B")
 
@@ -180,7 +180,7 @@ class Deadline(Case):
         r.clamped(verdict, 20)
         for event in (e for e in r.events if e["what"] == "set"):
             deadline = event["end_us"] + event["ttl_ms"] * 1000
-            clamped = [own.t_us for own, seen in verdict.up if event["t_us"] <= own.t_us < deadline + 900_000 and own.window != seen.window]
+            clamped = [own.t_us for own, _ in verdict.changed() if event["t_us"] <= own.t_us < deadline + 900_000]
             r.expect(bool(clamped), f"the clamp of {event['ttl_ms']} ms was never seen")
             if clamped:
                 r.figure(f"{event['ttl_ms']} ms: last clamped ACK {(clamped[-1] - event['end_us']) / 1000:.0f} ms after it was set")

@@ -1,17 +1,16 @@
 """The whole agent acts: a prediction becomes a clamp, kill switches and dead-man end it, and a tree that is always wrong does no harm."""
 import os
-import time
 from statistics import median
-
-from guest import wifi
 
 from .case import Case, Result
 from .cases_failure import DEAD_MAN_US, last_clamped
 from .daemon import KILL_FILE, Exporter, Push
-from .network import MEDIUM, Shape
+from .network import Shape, set_noise
+from .rewriter import now_us
 
 BACKENDS = ("bpf", "ovs-native")
 ONLY_CLASS = {"act_class": 2, "act_queue_us": 0, "min_flow_bytes": 0, "min_flow_kbps": 0}
+FLOWS_OVER_US = 10_000_000  # so long after the play the flows have surely ended
 LIMIT_MS = 10  # from a prediction to the first clamped ACK
 SWITCH_US = 50_000  # for the kill file, which is looked for at every tick, and for an answer of the push service on this machine, which is read at once
 
@@ -49,9 +48,9 @@ class Control(Case):
         """Until the exporter says that it clamps."""
         p.loop.until(lambda: exporter.control().get("clamps", 0) > 0, f"something is clamped: {exporter.control()}", every_s=0.1)
 
-    def free(self, p, begin_us: int) -> None:
-        """From then until now the agent may have lowered what it liked."""
-        p.events.append({"what": "free", "t_us": begin_us, "end_us": time.time_ns() // 1000})
+    def free(self, p, begin_us: int, end_us: int = 0) -> None:
+        """From then until that moment, or until now, the agent may have lowered what it liked."""
+        p.events.append({"what": "free", "t_us": begin_us, "end_us": end_us or now_us()})
 
 
 class KillSwitch(Control):
@@ -64,7 +63,7 @@ class KillSwitch(Control):
         os.unlink(KILL_FILE)
 
     def act(self, p, exporter: Exporter, push: Push) -> None:
-        begin = time.time_ns() // 1000
+        begin = now_us()
         self.flows(p)
         self.clamping(p, exporter)
         p.run(1.0)
@@ -72,19 +71,18 @@ class KillSwitch(Control):
         self.free(p, begin)
         p.run(1.5)
         p.facts["while_off"] = exporter.control()
-        begin = time.time_ns() // 1000
+        begin = now_us()
         self.back(p, push)
         self.clamping(p, exporter)
         p.run(0.8)
-        self.free(p, begin)
+        self.free(p, begin, now_us() + FLOWS_OVER_US)
         p.facts["again_us"] = begin
-        p.events[-1]["end_us"] += 10_000_000  # until the flows are over
 
     def check(self, r: Result) -> None:
         first, second = r.flow("first", within_us=SWITCH_US), r.flow("second", within_us=SWITCH_US)
         off = r.event("free")["end_us"]
         for verdict in (first, second):
-            times = [own.t_us for own, seen in verdict.up if own.window != seen.window]
+            times = [own.t_us for own, _ in verdict.changed()]
             before, after = [t for t in times if t <= off + SWITCH_US], [t for t in times if t > r.facts["again_us"]]
             r.expect(len(before) >= 20, f"only {len(before)} ACKs were clamped before the switch")
             r.expect(len(after) >= 20, f"only {len(after)} ACKs were clamped after it was back")
@@ -114,12 +112,12 @@ class DeadMan(Control):
     quick = ("bpf",)
 
     def act(self, p, exporter: Exporter, push: Push) -> None:
-        begin = time.time_ns() // 1000
+        begin = now_us()
         self.flows(p)
         self.clamping(p, exporter)
         p.run(1.0)
         at = exporter.kill()
-        p.events.append({"what": "free", "t_us": begin, "end_us": at})
+        self.free(p, begin, at)
         p.events.append({"what": "killed", "t_us": at, "end_us": at})
         p.run(2.0)
 
@@ -142,10 +140,9 @@ class AlwaysBad(Control):
         p.facts["without"] = self.measure(p, "without")
 
     def act(self, p, exporter: Exporter, push: Push) -> None:
-        begin = time.time_ns() // 1000
+        begin = now_us()
         p.facts["with"] = self.measure(p, "with")
-        self.free(p, begin)
-        p.events[-1]["end_us"] += 10_000_000
+        self.free(p, begin, now_us() + FLOWS_OVER_US)
         p.facts["control"] = exporter.control()
 
     def measure(self, p, name: str) -> float:
@@ -176,28 +173,23 @@ class AlwaysBad(Control):
 class PredictionToAck(Control):
     name, about = "prediction-to-ack", "from a prediction to the first clamped ACK, for each turn from Good to Bad"
     quick = ("bpf",)
-    noise_dbm = -88
+    noise_dbm = -88  # what the tree decides by
     policy = {**ONLY_CLASS, "guard_permille": 500, "guard_backoff_us": 1_000_000}  # it is not the guard that is looked at here
     turns = 8
 
     def act(self, p, exporter: Exporter, push: Push) -> None:
-        begin = time.time_ns() // 1000
+        begin = now_us()
         self.flows(p)
         p.run(1.5)
         for _ in range(self.turns):
-            self.noise(-80)
+            set_noise(-80)
             p.run(0.45)
             open(KILL_FILE, "w").close()  # plain again, at once
-            self.noise(-95)
+            set_noise(-95)
             p.run(0.7)
             os.unlink(KILL_FILE)
             p.run(0.35)
-        self.free(p, begin)
-        p.events[-1]["end_us"] += 10_000_000
-
-    def noise(self, dbm: int) -> None:
-        """What the tree decides by."""
-        wifi.set_channel(MEDIUM["freq_mhz"], 0, 1500, 0, dbm)
+        self.free(p, begin, now_us() + FLOWS_OVER_US)
 
     def check(self, r: Result) -> None:
         wire_us = int(r.case.shape.rtt_ms * 500)

@@ -4,11 +4,12 @@ import json
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 from guest.exporter import section
 from guest.sh import start, write
+
+from .rewriter import now_us
 
 AP = "conformance"
 FOLDER = Path("/run/lab/daemon")
@@ -45,8 +46,8 @@ class Exporter:
         write(str(FOLDER / "uci"), section("exporter", {"ap_id": AP, "site": "lab", "status_socket": self.socket}) + section("nl80211", {"interface": "wlan0"})
               + section("packet", {"interface": "lan0"}) + section("qdisc", {"interface": "wlan0"}) + section("agent", agent)
               + section("rwnd", {"mode": "enforce", "kill_file": KILL_FILE, **options}) + section("file", {"path": self.capture}))
-        self.process = start([binary, "run", "-c", str(FOLDER / "uci")], f"{folder}/{case}.exporter.log")
         self.log = f"{folder}/{case}.exporter.log"
+        self.process = start([binary, "run", "-c", str(FOLDER / "uci")], self.log)
 
     def status(self) -> dict:
         done = subprocess.run([self.binary, "status", "-s", self.socket], capture_output=True, text=True)
@@ -65,7 +66,7 @@ class Exporter:
     def kill(self) -> int:
         """SIGKILL; the moment in µs."""
         self.process.kill()
-        at_us = time.time_ns() // 1000
+        at_us = now_us()
         self.process.wait()
         return at_us
 

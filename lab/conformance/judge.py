@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from .segment import ACK, OPTION_MSS, OPTION_SACK, OPTION_SCALE, OPTION_TIMESTAMP, RST, SYN, Segment, segments
+from .segment import ACK, ECE, OPTION_MSS, OPTION_SACK, OPTION_SCALE, OPTION_TIMESTAMP, RST, SYN, Segment, segments
 from .timeline import MAX_SCALE, Rules, Timeline, raw_window
 
 SHOWN = 5
@@ -32,6 +32,10 @@ class Verdict:
 
     def complain(self, text: str) -> None:
         self.complaints.append(text)
+
+    def changed(self) -> list[tuple[Segment, Segment]]:
+        """Of `up` those whose window is not the client's own. Not for a flow that was judged as merged: there nobody knows what the client sent."""
+        return [(own, seen) for own, seen in self.up if own.window != seen.window]
 
     def shown(self) -> list[str]:
         more = len(self.complaints) - SHOWN
@@ -102,7 +106,7 @@ def windows(verdict: Verdict, scale: int, mss: int, wire_us: int, air: bool, wit
         counts["sack"] += OPTION_SACK in options
         counts["timestamps"] += OPTION_TIMESTAMP in options
         counts["zero"] += seen.window == 0
-        counts["ece"] += bool(seen.flags & 0x40) and not seen.flags & SYN
+        counts["ece"] += bool(seen.flags & ECE) and not seen.flags & SYN
         counts["syn"] += bool(seen.flags & SYN)
         counts["rst"] += bool(seen.flags & RST)
         if own is None:
@@ -149,9 +153,9 @@ def unexplained(verdict: Verdict, own: Segment, window: int, passed_us: tuple[in
 def flight(verdict: Verdict, both: list[Segment], scale: int, mss: int) -> None:
     """The sender keeps to it: bytes in flight, and throughput against window / round trip, for each span of a steady clamp."""
     for begin, end, limit in verdict.timeline.steady(RATE_SPAN_US):
-        span = Span(begin, end, raw_window(limit, scale, mss) << scale)
+        span = Span(begin, end, raw_window(limit, scale, mss) << scale, scale)
         for segment in both:
-            (span.data if segment.dport == verdict.flow[0] else span.ack)(segment, scale)
+            (span.data if segment.dport == verdict.flow[0] else span.ack)(segment)
         if span.settled is None:
             verdict.complain(f"the sender never came down to {span.window} bytes in flight")
             continue
@@ -163,12 +167,12 @@ def flight(verdict: Verdict, both: list[Segment], scale: int, mss: int) -> None:
 class Span:
     """A steady clamp as the sender lives it. Settled: what it had sent before the first clamped ACK is acknowledged."""
 
-    def __init__(self, begin: int, end: int, window: int):
-        self.begin, self.end, self.window = begin, end, window
+    def __init__(self, begin: int, end: int, window: int, scale: int):
+        self.begin, self.end, self.window, self.scale = begin, end, window, scale
         self.una = self.top = self.sent_before = self.settled = None  # top: end of what was sent so far
         self.most, self.round_trips, self.pending, self.acked = 0, [], {}, []
 
-    def data(self, s: Segment, _: int) -> None:
+    def data(self, s: Segment) -> None:
         if not s.payload:
             return
         last = (s.seq + s.payload) & 0xffffffff
@@ -179,7 +183,7 @@ class Span:
         if self.settled is not None and s.t_us <= self.end and later(last, self.una):
             self.most = max(self.most, (last - self.una) & 0xffffffff)
 
-    def ack(self, s: Segment, scale: int) -> None:
+    def ack(self, s: Segment) -> None:
         if s.flags & (SYN | RST) or not s.flags & ACK:
             return
         if self.una is None or later(s.ack, self.una):
@@ -189,7 +193,7 @@ class Span:
                 self.round_trips.append(s.t_us - sent_us)
         if s.t_us < self.begin or self.top is None:
             return
-        if self.sent_before is None and s.window << scale <= self.window:
+        if self.sent_before is None and s.window << self.scale <= self.window:
             self.sent_before = self.top
         if self.sent_before is not None and self.settled is None and not later(self.sent_before, self.una):
             self.settled = s.t_us

@@ -92,7 +92,7 @@ class Network:
         wifi.start_ap(MEDIUM, self.port, "lab0", None, bridged, "wpa2")
         if not bridged:
             self.switch.add(BRIDGE, self.port)
-        wifi.set_channel(MEDIUM["freq_mhz"], 0, 1500, 0, -92)
+        set_noise(-92)
         wifi.set_link(wifi.radio_mac(RADIO), self.shape.link_kbps, 0, -55)
         wifi.start_station(RADIO, STATION_NS, "lab0", MEDIUM["freq_mhz"], "wpa2", [f"{address(0, STATION_HOST)}/24", f"{CLIENT6}/64"])
         wifi.wait_associated(self.port, None, 1, lambda joined: None)
@@ -153,6 +153,11 @@ class Network:
             run(f"ip {words}", check=False)
         if self.shape.wifi:
             wait_while(lambda: not os.path.exists(f"/sys/class/net/{self.client_port}"), "the client's radio is away with its namespace")
+
+
+def set_noise(dbm: int) -> None:
+    """Of the air's channel, on which nobody else is."""
+    wifi.set_channel(MEDIUM["freq_mhz"], 0, 1500, 0, dbm)
 
 
 def end_processes(*names: str) -> None:

@@ -36,7 +36,8 @@ def speed(results: list[Result]) -> list[dict]:
 
 
 def table(results: list[Result]) -> str:
-    order = sorted(results, key=lambda r: [r.case.name for r in results].index(r.case.name))
+    names = [r.case.name for r in results]
+    order = sorted(results, key=lambda r: names.index(r.case.name))
     lines = ["| case | backend | | figures |", "|---|---|---|---|"]
     lines += [f"| {r.case.name} | {r.backend} | {word(r)} | {'; '.join(r.figures)} |" for r in order]
     for r in order:

@@ -26,7 +26,7 @@ class Rewriter:
               + section("packet", {"interface": "lan0"}) + section("file", {"path": "/run/lab/unused.oalcap"}))  # as an AP's: what it collects, where that goes
         self.log = open(f"{folder}/{case}.rwnd.log", "wb")
         self.process = subprocess.Popen([binary, "rwnd", "-c", config], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, bufsize=1)
-        self.first = self.answer("the start")
+        self.answer("the start")
 
     def ask(self, line: str) -> dict:
         self.process.stdin.write(line + "\n")

@@ -18,14 +18,13 @@ def folded(data: bytes) -> int:
 class Segment:
     """One TCP segment of a frame. `at` is where TCP begins in `frame`; addresses as bytes."""
 
-    __slots__ = ("t_us", "frame", "tags", "ip_at", "at", "end", "src", "dst", "sport", "dport", "seq", "ack", "flags", "window", "header", "payload", "whole")
+    __slots__ = ("t_us", "frame", "tags", "at", "end", "src", "dst", "sport", "dport", "seq", "ack", "flags", "window", "header", "payload", "whole")
 
     def __init__(self, t_us: int, frame: bytes, length: int):
         self.t_us, self.frame, self.tags = t_us, frame, 0
         kind, at = struct.unpack_from(">H", frame, 12)[0], 14
         while kind in VLAN_TYPES:
             kind, at, self.tags = struct.unpack_from(">H", frame, at + 2)[0], at + 4, self.tags + 1
-        self.ip_at = at
         if kind == 0x0800 and frame[at + 9] == 6:
             total = struct.unpack_from(">H", frame, at + 2)[0]
             self.src, self.dst = frame[at + 12:at + 16], frame[at + 16:at + 20]

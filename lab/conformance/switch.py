@@ -5,6 +5,8 @@ import time
 
 from guest.sh import batch, run, start
 
+from .rewriter import now_us
+
 FOLDER = "/run/lab/ovs"
 
 
@@ -61,7 +63,7 @@ class OpenVSwitch:
     def kill(self) -> int:
         """SIGKILL to vswitchd; the moment in µs."""
         self.process.kill()
-        at_us = time.time_ns() // 1000
+        at_us = now_us()
         self.process.wait()
         return at_us
 

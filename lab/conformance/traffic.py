@@ -20,7 +20,7 @@ class Flow:
         (client_ns, server_ns), (client_ip, server_ip) = ns, address
         self.ports, self.address, self.family = ports, address, family
         self.reading, self.sending, self.sending_up, self.heard_end = True, True, False, False
-        self.received_bytes = self.received_up_bytes = 0
+        self.received_bytes = 0
         here, there = ((server_ns, server_ip, ports[1]), (client_ns, client_ip, ports[0])) if server_opens else ((client_ns, client_ip, ports[0]), (server_ns, server_ip, ports[1]))
         ends = []
         for name in (there[0], here[0]):
@@ -64,7 +64,6 @@ class Flow:
             if not got:
                 self.close(end)
         else:
-            self.received_up_bytes += got
             self.heard_end = not got
 
     def close(self, end: socket.socket) -> None:
