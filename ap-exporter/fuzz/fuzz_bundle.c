@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (value < oal_policy_fields[i].min || value > oal_policy_fields[i].max)
 			abort();
 	}
-	if ((p && (p->n_weights > OAL_POLICY_MAX_WEIGHTS || !p->version)) || (!p && bundle_mode(b) == BUNDLE_ENFORCE))
+	if ((p && (p->n_weights > OAL_POLICY_MAX_WEIGHTS || !p->version)) || (!p && bundle_mode(b) == OAL_POLICY_MODE_ENFORCE))
 		abort();
 	for (k = 0; k < 4; k++) {
 		const struct window *w = bundle_window(b);

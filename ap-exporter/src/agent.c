@@ -153,7 +153,7 @@ static void ap_json(struct agent *a, const struct agent_ap *ap, struct json *t)
 		json_add(t, "\", \"serial\": %lld, \"source\": \"%s\", \"model\": ", (long long)h->serial, h->source < 3 ? sources[h->source] : sources[0]);
 		json_string(t, h->model);
 		json_count(t, "version", h->version);
-		json_add(t, ", \"predicts\": %s", bundle_mode(c->bundle) == BUNDLE_OFF ? "false" : "true");
+		json_add(t, ", \"predicts\": %s", bundle_mode(c->bundle) == OAL_POLICY_MODE_OFF ? "false" : "true");
 	} else {
 		json_add(t, ", \"bundle\": null");
 	}

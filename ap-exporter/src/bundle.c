@@ -289,9 +289,9 @@ const struct window *bundle_window(const struct bundle *b)
 	return b->has_window ? &b->window : NULL;
 }
 
-enum bundle_mode bundle_mode(const struct bundle *b)
+enum oal_policy_mode bundle_mode(const struct bundle *b)
 {
-	return (enum bundle_mode)b->policy.mode;
+	return (enum oal_policy_mode)b->policy.mode;
 }
 
 const struct oal_policy *bundle_policy(const struct bundle *b)

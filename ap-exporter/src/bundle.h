@@ -20,7 +20,6 @@
 
 struct bundle;
 
-enum bundle_mode { BUNDLE_OFF = OAL_POLICY_MODE_OFF, BUNDLE_SHADOW = OAL_POLICY_MODE_SHADOW, BUNDLE_ENFORCE = OAL_POLICY_MODE_ENFORCE };
 enum { BUNDLE_MAX_TEXT = 127, BUNDLE_MAX_ROLLBACK = 4 };
 
 /* What an AP asks of a bundle. */
@@ -54,7 +53,7 @@ const struct oal_feature_program *bundle_program(const struct bundle *);
 const struct tree *bundle_tree(const struct bundle *);
 const struct window *bundle_window(const struct bundle *); /* NULL: it has none */
 /* What the bundle asks for; how far an AP goes is its own matter. */
-enum bundle_mode bundle_mode(const struct bundle *);
+enum oal_policy_mode bundle_mode(const struct bundle *);
 const struct oal_policy *bundle_policy(const struct bundle *); /* NULL: it has no control */
 /* Does this bundle allow to go back to the one with this hash? */
 bool bundle_allows_rollback(const struct bundle *, const uint8_t hash[32]);

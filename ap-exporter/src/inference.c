@@ -238,7 +238,7 @@ void inference_decide(struct inference *f, const struct decision_out *out)
 
 	put_in_force(f); /* the program may have changed with this very batch */
 	c = atomic_load_explicit(&f->in_force, memory_order_relaxed);
-	if (!c || c->feature_hash != out->feature_hash || bundle_mode(c->bundle) == BUNDLE_OFF) {
+	if (!c || c->feature_hash != out->feature_hash || bundle_mode(c->bundle) == OAL_POLICY_MODE_OFF) {
 		f->stats.undecided++;
 		return;
 	}

@@ -64,7 +64,7 @@ static void what_is_in_it(const struct golden_bundles *g, const struct trusted_k
 	CHECK_EQ(head.version, 3);
 	CHECK_EQ(head.source, 1);
 	CHECK_EQ(head.bytes, golden_find(g, "ok_window")->len);
-	CHECK_EQ(bundle_mode(b), BUNDLE_SHADOW);
+	CHECK_EQ(bundle_mode(b), OAL_POLICY_MODE_SHADOW);
 	CHECK(!memcmp(bundle_program(b)->hash, oal_feature_congestion.hash, 32));
 	CHECK_EQ(bundle_program(b)->n, oal_feature_congestion.n);
 	CHECK(!memcmp(bundle_program(b)->words, oal_feature_congestion.words, oal_feature_congestion.n * sizeof oal_feature_congestion.words[0]));
@@ -74,7 +74,7 @@ static void what_is_in_it(const struct golden_bundles *g, const struct trusted_k
 	CHECK(bundle_memory(b) < 20000);
 	bundle_free(b);
 	CHECK_EQ(golden_open(&b, g, golden_find(g, "ok_policy_off"), keys, verified, &head, err, sizeof err), 0);
-	CHECK_EQ(bundle_mode(b), BUNDLE_OFF);
+	CHECK_EQ(bundle_mode(b), OAL_POLICY_MODE_OFF);
 	CHECK(!bundle_window(b));
 	bundle_free(b);
 }
@@ -157,7 +157,7 @@ static void policies(const struct golden_bundles *g)
 			bad++;
 		}
 		if (!strcmp(line + strlen(name) + 1, "-")) /* no policy at all */
-			CHECK(b && !bundle_policy(b) && bundle_mode(b) == BUNDLE_OFF);
+			CHECK(b && !bundle_policy(b) && bundle_mode(b) == OAL_POLICY_MODE_OFF);
 		else
 			CHECK(!strcmp(got, line + strlen(name) + 1));
 		bundle_free(b);
