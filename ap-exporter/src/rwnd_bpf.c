@@ -32,6 +32,7 @@ enum {
 	TELL = 512,
 };
 #define LOOK_US 1000000
+_Static_assert(RWND_BPF_LEARNED == RWND_SCALE_LEARNED, "a flow's scale goes into the map as it is");
 
 struct port {
 	struct interface interface;

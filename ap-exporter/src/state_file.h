@@ -11,6 +11,7 @@
 int state_file_check(const char *folder, char *err, size_t err_size);
 /* 0 with the file's bytes, which the caller frees; -ENOENT without a file; -EFBIG for one of more than `most` bytes. */
 int state_file_read(const char *folder, const char *ap_id, const char *kind, size_t most, uint8_t **bytes, size_t *len);
+/* 0, or a negative errno: the old file is still there then, unless only syncing the folder failed. */
 int state_file_write(const char *folder, const char *ap_id, const char *kind, const void *bytes, size_t len);
 
 #endif
