@@ -120,16 +120,9 @@ class Network:
 
     def capture(self, folder: str, case: str, snaplen: int) -> None:
         for where, ns, port in (("client", STATION_NS, self.client_port), ("sender", self.path.server_ns, "eth0")):
-            self.captures.append(start(["tcpdump", "-Z", "root", "-i", port, "-s", str(snaplen), "-B", "65536", "-w", f"{folder}/{case}.{where}.pcap", "-n"],
-                                       f"{folder}/{case}.{where}.log", ns))
-            with open(f"{folder}/{case}.{where}.log") as log:
-                for _ in range(500):
-                    if "listening on" in log.read():
-                        break
-                    log.seek(0)
-                    time.sleep(0.02)
-                else:
-                    raise SystemExit(f"conformance: tcpdump on {port} did not begin")
+            log = Path(folder) / f"{case}.{where}.log"
+            self.captures.append(start(["tcpdump", "-Z", "root", "-i", port, "-s", str(snaplen), "-B", "65536", "-w", f"{folder}/{case}.{where}.pcap", "-n"], str(log), ns))
+            wait_while(lambda: "listening on" not in log.read_text(), f"tcpdump on {port} has not begun")
 
     def end_capture(self) -> None:
         time.sleep(CAPTURE_QUIET_S)

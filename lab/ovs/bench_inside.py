@@ -19,11 +19,6 @@ def build_network() -> None:
     batch("ip", ["link set right-end up"], "far")
 
 
-def sent(port: str) -> int:
-    with open(f"/sys/class/net/{port}/statistics/tx_packets") as f:
-        return int(f.read())
-
-
 class Bridge:
     def __init__(self, programs: str):
         self.programs = programs
