@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -63,7 +62,7 @@ func ctl(args []string, out io.Writer) error {
 	case "rollouts":
 		return c.rollouts()
 	case "abort":
-		return c.raw("POST", "/v1/rollouts/"+url.PathEscape(id)+"/abort", map[string]string{"reason": cmp.Or(*reason, "by hand")})
+		return c.raw("POST", "/v1/rollouts/"+url.PathEscape(id)+"/abort", map[string]string{"reason": *reason})
 	case "expand":
 		return c.raw("POST", "/v1/rollouts/"+url.PathEscape(id)+"/expand", nil)
 	case "kill", "unkill":

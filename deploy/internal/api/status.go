@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"slices"
 	"time"
 
 	"oal/deploy/internal/fleet"
+	"oal/deploy/internal/release"
 )
 
 var (
-	hexHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	// States and Reasons are settings.bundle_states and settings.bundle_reasons; a test compares them.
 	States  = []string{fleet.Applied, fleet.Rejected, fleet.Restored, fleet.Waiting}
 	Reasons = []string{"none", "oversized", "malformed", "unsigned", "unknown_key", "bad_signature", "unsupported_format", "wrong_target",
@@ -58,7 +57,7 @@ func readReport(body io.Reader) (fleet.Status, error) {
 		in.Reason = "none"
 	}
 	switch {
-	case !hexHash.MatchString(in.Bundle):
+	case !release.Hash.MatchString(in.Bundle):
 		return fleet.Status{}, errors.New("bundle must be the hash of a bundle in 64 lower-case hexadecimal digits")
 	case !slices.Contains(States, in.State):
 		return fleet.Status{}, fmt.Errorf("state must be one of %v", States)

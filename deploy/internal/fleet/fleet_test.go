@@ -178,14 +178,6 @@ func TestOneReleaseWakesOnlyThoseConcerned(t *testing.T) {
 	offer(f, all(champion))
 	a, b := f.Begin("a", Ask{Site: "lab", InForce: champion.Bundle.Hash}), f.Begin("b", Ask{Site: "lab", InForce: champion.Bundle.Hash})
 	f.SetOnline("a", made(release.Online, "ap/a", 20))
-	woken := func(p *Poll) bool {
-		select {
-		case <-p.Wake():
-			return true
-		default:
-			return false
-		}
-	}
 	if !woken(a) || woken(b) {
 		t.Error("an online tree wakes its AP, and no other")
 	}

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"fmt"
-	"strings"
 
 	"oal/deploy/internal/release"
 )
@@ -25,11 +24,10 @@ const (
 
 // CheckScope says what is wrong with the scope of a kill.
 func CheckScope(scope string) error {
-	kind, name, named := strings.Cut(scope, "/")
-	if scope == "fleet" || (kind == "site" || kind == "ap") && named && release.Name.MatchString(name) {
-		return nil
+	if release.ScopeKind(scope) == "" {
+		return fmt.Errorf("`%.80s` is no scope: fleet, site/SITE or ap/AP_ID", scope)
 	}
-	return fmt.Errorf("`%.80s` is no scope: fleet, site/SITE or ap/AP_ID", scope)
+	return nil
 }
 
 // Knows says whether there is an AP in a scope. The fleet is always there.

@@ -14,6 +14,7 @@ import (
 
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/metric"
+	"oal/deploy/internal/release"
 	"oal/deploy/internal/store"
 )
 
@@ -156,8 +157,7 @@ func (s *Switch) entry(scope, to, who, reason string) store.Entry {
 // turned makes it so. The caller holds the lock.
 func (s *Switch) turned(scope, to, who, reason string) {
 	s.publish()
-	kind, _, _ := strings.Cut(scope, "/")
-	s.metrics.Turns.WithLabelValues(kind, to).Inc()
+	s.metrics.Turns.WithLabelValues(release.ScopeKind(scope), to).Inc()
 	s.logger.Warn("kill switch", "scope", scope, "control", to, "who", who, "reason", reason)
 }
 

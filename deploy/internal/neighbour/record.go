@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
 	"oal/deploy/internal/release"
 )
@@ -79,7 +78,7 @@ func Parse(key string, value []byte) (*Record, error) {
 	for _, ap := range r.APs {
 		if release.Name.MatchString(ap.ID) && !seen[ap.ID] {
 			seen[ap.ID] = true
-			kept = append(kept, AP{strings.Clone(ap.ID), ap.Stations, ap.TxKbps, ap.TxAirtimePermille, ap.BusyPermille, ap.LossPermille, ap.BacklogBytes})
+			kept = append(kept, ap)
 		}
 	}
 	r.APs = kept

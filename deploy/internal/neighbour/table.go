@@ -89,8 +89,8 @@ type answer struct {
 	APs          []told `json:"aps"`
 }
 
-// For is what an AP is told of its channel: the record without itself, and the tag that names it. A nil body: nothing is known, or
-// nothing of today. No body is made for an AP that has the tag already.
+// For is what an AP is told of its channel: the record without itself, as JSON, and the tag that names it. known is false when there is
+// no record, or none younger than a minute. No body is made for an AP that has the tag already.
 func (t *Table) For(id, site string, frequencyMHz uint16, tag string) (body []byte, etag string, known bool) {
 	t.lock.RLock()
 	c := t.channels[Key(site, frequencyMHz)]

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 
 	"oal/deploy/internal/pki"
 )
@@ -15,19 +14,16 @@ import (
 // Exporter is a process of the exporter of an AP: a capture is what it sees, everything else is real.
 type Exporter struct {
 	ID      string
-	Log     string
-	binary  string
 	folder  string
 	capture string
-	cmd     *exec.Cmd
-	ended   chan struct{}
+	process
 }
 
 // NewExporter writes the certificate and the configuration of an AP with its files in a folder; nothing runs yet.
 func (k *Kafka) NewExporter(folder string, authority *pki.Authority, id, site, service, trustedKeys string) (*Exporter, error) {
 	top := filepath.Join(Folder(), "..")
-	e := &Exporter{ID: id, Log: filepath.Join(folder, "log"), binary: filepath.Join(top, "ap-exporter", "build", "ap-exporter"), folder: folder,
-		capture: filepath.Join(folder, "capture.oalcap")}
+	e := &Exporter{ID: id, folder: folder, capture: filepath.Join(folder, "capture.oalcap"),
+		process: process{Log: filepath.Join(folder, "log"), binary: filepath.Join(top, "ap-exporter", "build", "ap-exporter")}}
 	state := filepath.Join(folder, "state")
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, err
@@ -55,37 +51,7 @@ func (e *Exporter) socket() string { return filepath.Join(e.folder, "socket") }
 
 // Start runs the process; Status says when it answers.
 func (e *Exporter) Start() error {
-	log, err := os.OpenFile(e.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	e.cmd = exec.Command(e.binary, "run", "-c", e.config())
-	e.cmd.Stdout, e.cmd.Stderr = log, log
-	e.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := e.cmd.Start(); err != nil {
-		return fmt.Errorf("%w; build it with `make -C ap-exporter setup build`", err)
-	}
-	cmd, ended := e.cmd, make(chan struct{})
-	e.ended = ended
-	go func() {
-		_ = cmd.Wait()
-		close(ended)
-	}()
-	return nil
-}
-
-// Kill ends it without a chance to tidy up, Stop properly.
-func (e *Exporter) Kill() { e.signal(syscall.SIGKILL) }
-func (e *Exporter) Stop() { e.signal(syscall.SIGTERM) }
-
-func (e *Exporter) signal(number syscall.Signal) {
-	if e.cmd == nil {
-		return
-	}
-	_ = e.cmd.Process.Signal(number)
-	<-e.ended
-	e.cmd = nil
+	return e.run("make -C ap-exporter setup build", "run", "-c", e.config())
 }
 
 // ExporterStatus is what a running exporter says of itself, as far as tests ask.

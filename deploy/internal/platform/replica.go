@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -24,10 +23,7 @@ type Replica struct {
 	Config *config.Config
 	Path   string // of its configuration
 	Token  string
-	Log    string
-	binary string
-	cmd    *exec.Cmd
-	ended  chan struct{}
+	process
 }
 
 // NewReplica writes the configuration of a replica with its files in a folder; nothing runs yet.
@@ -40,8 +36,8 @@ func (k *Kafka) NewReplica(folder, trustedKeys string, store config.Store, click
 		return nil, err
 	}
 	file := func(name string) string { return filepath.Join(k.PKI, name) }
-	r := &Replica{Token: "test token", Path: filepath.Join(folder, "deploy.yaml"), Log: filepath.Join(folder, "log"),
-		binary: filepath.Join(Folder(), "build", "oal-deploy")}
+	r := &Replica{Token: "test token", Path: filepath.Join(folder, "deploy.yaml"),
+		process: process{Log: filepath.Join(folder, "log"), binary: filepath.Join(Folder(), "build", "oal-deploy")}}
 	r.Config = &config.Config{APListen: ports[0], AdminListen: ports[1], AdminTokenFile: filepath.Join(folder, "token"),
 		TLS: config.TLS{Cert: file("deploy.crt"), Key: file("deploy.key"), ClientCA: file("ca.crt")}, Kafka: k.Client("deploy"),
 		TrustedKeys: trustedKeys, Store: store, ClickHouse: clickHouse}
@@ -70,27 +66,13 @@ func freePorts(n int) ([]string, error) {
 
 // Start runs the process and returns when it is ready.
 func (r *Replica) Start() error {
-	log, err := os.OpenFile(r.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
+	if err := r.run("make -C deploy build", "serve", "--config", r.Path); err != nil {
 		return err
 	}
-	defer log.Close()
-	r.cmd = exec.Command(r.binary, "serve", "--config", r.Path)
-	r.cmd.Stdout, r.cmd.Stderr = log, log
-	r.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := r.cmd.Start(); err != nil {
-		return fmt.Errorf("%w; build it with `make -C deploy build`", err)
-	}
-	cmd, ended := r.cmd, make(chan struct{})
-	r.ended = ended
-	go func() {
-		_ = cmd.Wait()
-		close(ended)
-	}()
 	deadline := time.Now().Add(60 * time.Second)
 	for time.Now().Before(deadline) {
 		select {
-		case <-ended:
+		case <-r.ended:
 			text, _ := os.ReadFile(r.Log)
 			return fmt.Errorf("the replica ended:\n%s", text)
 		case <-time.After(20 * time.Millisecond):
@@ -105,21 +87,6 @@ func (r *Replica) Start() error {
 	text, _ := os.ReadFile(r.Log)
 	r.Kill()
 	return fmt.Errorf("the replica was not ready within a minute:\n%s", text)
-}
-
-// Kill ends it without a chance to tidy up.
-func (r *Replica) Kill() { r.signal(syscall.SIGKILL) }
-
-// Stop ends it properly.
-func (r *Replica) Stop() { r.signal(syscall.SIGTERM) }
-
-func (r *Replica) signal(number syscall.Signal) {
-	if r.cmd == nil {
-		return
-	}
-	_ = r.cmd.Process.Signal(number)
-	<-r.ended
-	r.cmd = nil
 }
 
 // Usage is the CPU time and the resident memory of the process, and the largest there was.

@@ -27,7 +27,8 @@ const (
 // Name is what an AP id or a site may look like; 64 is the limit of a certificate's CN.
 var Name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-var hash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+// Hash is what the hash of a bundle looks like.
+var Hash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // Plan is how a release is rolled out.
 type Plan struct {
@@ -73,18 +74,25 @@ func (r *Release) ID() string {
 	return hex.EncodeToString(sum[:6])
 }
 
+// ScopeKind is fleet, site or ap for a scope fleet, site/SITE or ap/AP_ID, and empty for what is none.
+func ScopeKind(scope string) string {
+	kind, name, named := strings.Cut(scope, "/")
+	if scope == "fleet" || (kind == "site" || kind == "ap") && named && Name.MatchString(name) {
+		return kind
+	}
+	return ""
+}
+
 // ParseKey splits a record's key and checks slot and scope.
 func ParseKey(key string) (Slot, string, error) {
 	name, scope, _ := strings.Cut(key, "/")
 	slot := Slot(name)
-	kind, of, named := strings.Cut(scope, "/")
-	site, ap := kind == "site" && named && Name.MatchString(of), kind == "ap" && named && Name.MatchString(of)
 	ok := false
 	switch slot {
 	case Champion, Canary, Challenger:
-		ok = scope == "fleet" || site || ap
+		ok = ScopeKind(scope) != ""
 	case Online:
-		ok = ap
+		ok = ScopeKind(scope) == "ap"
 	}
 	if !ok {
 		return "", "", fmt.Errorf("`%.80s` is not SLOT/SCOPE: champion, canary or challenger with fleet, site/SITE or ap/AP_ID, or online/ap/AP_ID", key)
@@ -166,7 +174,7 @@ func agree(r *record, b *bundle.Bundle) error {
 		return refuse("the record names serial %d, the bundle has %d", r.Serial, b.Serial)
 	case r.Rank < 0 || r.Rank > b.Serial:
 		return refuse("rank is %d, it must be from 1 to the serial, %d", r.Rank, b.Serial)
-	case r.VariantOf != "" && (r.Scope == "fleet" || !hash.MatchString(r.VariantOf)):
+	case r.VariantOf != "" && (r.Scope == "fleet" || !Hash.MatchString(r.VariantOf)):
 		return refuse("variant_of is %.80s, it must be the hash of the fleet's bundle, and the scope a site or an AP", r.VariantOf)
 	case b.Source != source || r.Source != string(source):
 		return refuse("slot %s takes bundles of source %s; the record says %s, the bundle %s", r.Slot, source, r.Source, b.Source)

@@ -253,18 +253,17 @@ func (b *Bolt) SetKill(_ context.Context, k fleet.Kill, e Entry) error {
 	if err != nil {
 		return err
 	}
-	return wrap("storing a kill", b.db.Update(func(tx *bbolt.Tx) error {
-		if err := tx.Bucket(bucketKills).Put([]byte(k.Scope), value); err != nil {
-			return err
-		}
-		_, err := log(tx, e)
-		return err
-	}))
+	return b.turn("storing a kill", e, func(kills *bbolt.Bucket) error { return kills.Put([]byte(k.Scope), value) })
 }
 
 func (b *Bolt) ClearKill(_ context.Context, scope string, e Entry) error {
-	return wrap("removing a kill", b.db.Update(func(tx *bbolt.Tx) error {
-		if err := tx.Bucket(bucketKills).Delete([]byte(scope)); err != nil {
+	return b.turn("removing a kill", e, func(kills *bbolt.Bucket) error { return kills.Delete([]byte(scope)) })
+}
+
+// turn changes the kill switch, with the line of history.
+func (b *Bolt) turn(doing string, e Entry, change func(kills *bbolt.Bucket) error) error {
+	return wrap(doing, b.db.Update(func(tx *bbolt.Tx) error {
+		if err := change(tx.Bucket(bucketKills)); err != nil {
 			return err
 		}
 		_, err := log(tx, e)
