@@ -1,12 +1,10 @@
 """What a case has at hand while it plays in the guest: flows, the rewrite, the bridge; everything that it does is an event with its time."""
-import struct
-
-from guest.connection import TCP_INFO
+from guest.connection import tcp_info
 
 from .craft import CraftedFlow
 from .network import STATION_NS, Network
 from .rewriter import Rewriter, now_us
-from .traffic import Flow, Loop, socket
+from .traffic import Flow, Loop
 
 TTL_MS, RENEW_S = 600, 0.25
 SERVER_PORT, CLIENT_PORT = 5000, 40000
@@ -55,15 +53,10 @@ class Play:
         self.events.append({"what": "flow", "name": name, "flow": list(flow.ports), "t_us": now_us()})
         return flow
 
-    def scale(self, flow: Flow) -> int:
-        """Of the client's windows, as its kernel uses it: what the exporter's flow tracker learns from the SYN."""
-        return flow.client.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 8)[6] >> 4
-
-    def mss(self, flow: Flow) -> int:
-        return struct.unpack_from("=I", flow.server.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 20), 16)[0]
-
     def set(self, flow: Flow, limit_bytes: int, ttl_ms: int = TTL_MS, ok: bool | None = True) -> dict:
-        return self.rewriter.set(flow, limit_bytes, ttl_ms, self.scale(flow), self.mss(flow), ok)
+        """With scale and segment size as the server's kernel knows them: what the exporter's flow tracker learns from the SYN."""
+        info = tcp_info(flow.server)
+        return self.rewriter.set(flow, limit_bytes, ttl_ms, info["peer_scale"], info["mss"], ok)
 
     def keep(self, flow: Flow, limit_bytes: int) -> None:
         """Clamped from now on, renewed like the agent does, until dropped or released."""
