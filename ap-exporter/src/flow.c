@@ -1,5 +1,7 @@
 #include "flow.h"
 
+#include "flow_hash.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,24 +61,9 @@ static inline struct key key_of(const struct packet *p)
 	                    : (struct key){p->dst, p->src, p->dst_port, p->src_port};
 }
 
-static inline uint32_t mix(uint32_t h, const uint8_t *addr, unsigned len)
-{
-	uint32_t w;
-	unsigned i;
-
-	for (i = 0; i < len; i += 4) {
-		memcpy(&w, addr + i, 4);
-		h = (h ^ w) * 0x9e3779b1u;
-		h ^= h >> 15;
-	}
-	return h;
-}
-
 static unsigned bucket_of(const struct flow_table *t, const struct key *k, unsigned addr_len)
 {
-	const uint32_t ports = (uint32_t)k->client_port << 16 | k->server_port;
-
-	return mix(mix(ports * 0x85ebca6bu, k->client, addr_len), k->server, addr_len) & t->bucket_mask;
+	return flow_hash(k->client, k->server, addr_len, k->client_port, k->server_port) & t->bucket_mask;
 }
 
 /* Both addresses at once; they are of the same length. */

@@ -1,5 +1,7 @@
 #include "rwnd_clamps.h"
 
+#include "flow_hash.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,17 +99,7 @@ static bool same(const struct rwnd_flow *a, const struct rwnd_flow *b)
 
 static uint32_t *bucket_of(struct rwnd_clamps *t, const struct rwnd_flow *f)
 {
-	uint32_t h = (uint32_t)f->client_port << 16 | f->server_port, a, b;
-	unsigned i;
-
-	for (i = 0; i < f->addr_len; i += 4) {
-		memcpy(&a, f->client_addr + i, 4);
-		memcpy(&b, f->server_addr + i, 4);
-		h = (h ^ a) * 0x9e3779b1u;
-		h = (h ^ h >> 15 ^ b) * 0x85ebca6bu;
-		h ^= h >> 13;
-	}
-	return &t->buckets[h & t->bucket_mask];
+	return &t->buckets[flow_hash(f->client_addr, f->server_addr, f->addr_len, f->client_port, f->server_port) & t->bucket_mask];
 }
 
 /* The link that leads to the flow's entry, or the NONE at the end of its chain. */
