@@ -289,7 +289,7 @@ static void follow_bundle(struct controller *c, const struct candidate *candidat
 static void settle_mode(struct controller *c, const struct candidate *candidate)
 {
 	const struct oal_policy *p = candidate ? bundle_policy(candidate->bundle) : NULL;
-	enum oal_policy_mode mode = p ? (enum oal_policy_mode)bundle_mode(candidate->bundle) : OAL_POLICY_MODE_OFF;
+	enum oal_policy_mode mode = p ? bundle_mode(candidate->bundle) : OAL_POLICY_MODE_OFF;
 
 	c->killed = agent_flags_killed(inference_flags(c->c.inference)) || (c->c.kill_file && c->c.kill_file[0] && !access(c->c.kill_file, F_OK));
 	if (mode > c->c.ceiling)
