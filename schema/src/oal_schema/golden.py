@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 
-from . import golden_bundles, wire
+from . import golden_bundles, mac, wire
 from .codec import Batch, contract, decode, encode
 from .features import Interpreter
 from .model import MISSING, ROOT, compile_program
@@ -296,6 +296,20 @@ def features_text(records: list[tuple[int, bytes]], words) -> str:
     return "\n".join(lines) + "\n"
 
 
+def macs_text() -> str:
+    """`macs.txt`: the header `oal-mac` of the records of `extremes.bin`, for names and sites of several kinds."""
+    lines = []
+    for key_id, master, ap_id, site in ((1, bytes(range(32)), "ap-1", "lab"), (2, b"\xff" * 32, "ap-1", "lab"), (1, bytes(range(32)), "ap-1", ""),
+                                        (1, bytes(range(32)), "ap-2", "lab"), (255, bytes(range(32)), "a" * 64, "s" * 64)):
+        key = mac.ap_key(master, ap_id, site)
+        lines.append(f"key {key_id} {master.hex()} {ap_id} {site or '-'} {key.hex()}")
+        for topic, name in enumerate(mac.TOPICS):
+            lines += [f"text {topic} {size} {mac.header(key_id, key, name, b'x' * size).hex()}" for size in (0, 63, 64, 65)]
+        for number, (topic, data) in enumerate(extremes()):
+            lines.append(f"record {topic} {number} {mac.header(key_id, key, list(mac.TOPICS)[topic], data).hex()}")
+    return "\n".join(lines) + "\n"
+
+
 def outputs() -> dict[str, bytes]:
     """File name below `golden/` → content."""
     s = contract()
@@ -312,6 +326,7 @@ def outputs() -> dict[str, bytes]:
     bad = refused()
     out["refused.bin"] = container([(t, d) for t, d, _ in bad if len(d) <= s.settings["max_batch_bytes"]])
     out["refused.txt"] = ("\n".join(r for _, d, r in bad if len(d) <= s.settings["max_batch_bytes"]) + "\n").encode()
+    out["macs.txt"] = macs_text().encode()
     return out | golden_bundles.outputs()
 
 

@@ -94,7 +94,7 @@ public final class StreamTables {
           new ClickHouseColumn("ts", "DateTime64(3, 'UTC')"),
           new ClickHouseColumn("topic", "LowCardinality(String)"),
           new ClickHouseColumn("key", "String"),
-          new ClickHouseColumn("reason", "Enum8('oversized' = 1, 'truncated' = 2, 'malformed' = 3, 'value_range' = 4, 'unknown_revision' = 5, 'key_mismatch' = 6, 'time_range' = 7)"),
+          new ClickHouseColumn("reason", "Enum8('oversized' = 1, 'truncated' = 2, 'malformed' = 3, 'value_range' = 4, 'unknown_revision' = 5, 'key_mismatch' = 6, 'time_range' = 7, 'unsigned' = 8, 'unknown_key' = 9, 'forged' = 10, 'revoked' = 11)"),
           new ClickHouseColumn("detail", "String"),
           new ClickHouseColumn("kafka_partition", "UInt16"),
           new ClickHouseColumn("kafka_offset", "UInt64"),

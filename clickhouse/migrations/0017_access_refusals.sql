@@ -1,0 +1,2 @@
+-- Why a record is refused: four reasons of its MAC and of revoked access points (schema/README.md, "Who made a batch").
+ALTER TABLE dead_letter MODIFY COLUMN `reason` Enum8('oversized' = 1, 'truncated' = 2, 'malformed' = 3, 'value_range' = 4, 'unknown_revision' = 5, 'key_mismatch' = 6, 'time_range' = 7, 'unsigned' = 8, 'unknown_key' = 9, 'forged' = 10, 'revoked' = 11) COMMENT 'Why it was refused';
