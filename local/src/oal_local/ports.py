@@ -26,9 +26,14 @@ DEFAULT = {
     "trainer": 5002,
     "push_ap": 8443,
     "push_admin": 8444,
+    "push_enrol": 8445,
+    "jolokia_kafka": 8778,
+    "jolokia_jobmanager": 8779,
+    "jolokia_taskmanager": 8780,
+    "grafana": 3000,
 }
 FIRST, LAST = 20000, 32000  # Linux gives out 32768-60999 by itself
-BLOCK = 16
+BLOCK = 24
 
 
 def free(port: int) -> bool:
