@@ -1,0 +1,154 @@
+"""`oal-backup`: create, list, verify, restore, prune."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from oal_backup import BackupError, clickhouse, config, files, manifest, mlflow, push
+
+PARTS = ("clickhouse", "mlflow", "push", "files")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def create(settings: config.Config, name: str, base: str | None) -> None:
+    """All parts into FOLDER/NAME. The manifest comes last; what was begun and failed is removed."""
+    folder = settings.folder / name
+    if base:
+        manifest.read(settings.folder / base)
+    started = time.time()
+    try:
+        folder.mkdir(parents=True, mode=0o700)
+    except FileExistsError:
+        raise BackupError(f"{folder} is there already; choose another name") from None
+    done = {}
+    try:
+        for part, run in (("files", lambda f: files.create(settings.files, f)), ("push", lambda f: push.create(settings.push, f)),
+                          ("mlflow", lambda f: mlflow.create(settings.mlflow, f)),
+                          ("clickhouse", lambda f: clickhouse.Server(settings.clickhouse).create(name, base))):
+            if getattr(settings, part) is None:
+                continue
+            say(f"backup {name}: {part}")
+            (folder / part).mkdir(mode=0o700)
+            done[part] = run(folder / part)
+        content = manifest.write(folder, name, started, done)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    rows = sum(done.get("clickhouse", {}).get("rows_at_least", {}).values())
+    print(f"{name}: {', '.join(done)}; {len(content['files'])} files, {sum(size for size, _ in content['files'].values()):,} bytes here"
+          + (f"; {rows:,} rows of ClickHouse at {done['clickhouse']['location']}" if rows else "") + f"; {content['seconds']:.1f} s")
+
+
+def names(settings: config.Config) -> list[str]:
+    """Complete backups, oldest first."""
+    found = [path.parent for path in settings.folder.glob(f"*/{manifest.FILE}")]
+    return [path.name for path in sorted(found, key=lambda path: manifest.read(path)["started"])]
+
+
+def show(settings: config.Config) -> None:
+    for name in names(settings):
+        content = manifest.read(settings.folder / name)
+        base = content["parts"].get("clickhouse", {}).get("base")
+        print(f"{name}\t{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime(content['started']))} UTC\t{', '.join(content['parts'])}{f', after {base}' if base else ''}")
+
+
+def verify(settings: config.Config, name: str) -> dict:
+    folder = settings.folder / name
+    content = manifest.read(folder)
+    if bad := manifest.damaged(folder, content):
+        raise BackupError(f"{name} is damaged: {', '.join(bad[:10])}{' …' if len(bad) > 10 else ''}; use another one")
+    return content
+
+
+def restore(settings: config.Config, name: str, only: list[str], as_database: str | None) -> None:
+    content = verify(settings, name)
+    folder = settings.folder / name
+    wanted = [part for part in PARTS if part in content["parts"] and (not only or part in only)]
+    if missing := set(only) - set(content["parts"]):
+        raise BackupError(f"{name} has no {', '.join(sorted(missing))}; it has {', '.join(content['parts'])}")
+    if as_database and wanted != ["clickhouse"]:
+        raise BackupError("--as is for a rehearsal with ClickHouse: add --only clickhouse")
+    for part in wanted:
+        if getattr(settings, part) is None:
+            raise BackupError(f"the configuration has no section [{part}], so there is nowhere to restore it to; add it, or name others with --only")
+    for part in wanted:
+        say(f"restore {name}: {part}")
+        if part == "clickhouse":
+            said = clickhouse.Server(settings.clickhouse).restore(content["parts"][part], as_database)
+        else:
+            said = {"mlflow": mlflow, "push": push, "files": files}[part].restore(getattr(settings, part), folder / part)
+        print(f"{part}: restored; " + ", ".join(f"{key} {value}" for key, value in said.items()), flush=True)
+
+
+def prune(settings: config.Config, keep: int) -> None:
+    """Remove all but the newest `keep` and what those build on. ClickHouse's data goes where its location is a folder here."""
+    every = names(settings)
+    kept = set(every[-keep:])
+    todo = list(kept)
+    while todo:
+        base = manifest.read(settings.folder / todo.pop())["parts"].get("clickhouse", {}).get("base")
+        if base and base not in kept:
+            kept.add(base)
+            todo.append(base)
+    for name in every:
+        if name in kept:
+            continue
+        location = manifest.read(settings.folder / name)["parts"].get("clickhouse", {}).get("location", "")
+        data = re.fullmatch(r"File\('(/[^']+)'\)", location)
+        if data and Path(data[1]).is_dir():
+            shutil.rmtree(data[1])
+        elif location:
+            say(f"prune: the data of {name} is at {location}, which is not a folder here; remove it there")
+        shutil.rmtree(settings.folder / name)
+        print(f"removed {name}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="oal-backup", description="Back up ClickHouse, MLflow, the push service and keys, and bring them back. A restore overwrites nothing.")
+    parser.add_argument("--config", default=os.environ.get("OAL_BACKUP_CONFIG", "/etc/oal/backup.toml"), help="TOML, see README.md (default: %(default)s, or OAL_BACKUP_CONFIG)")
+    commands = parser.add_subparsers(dest="command", required=True)
+    c = commands.add_parser("create", help="back up everything that the configuration names, while it runs")
+    c.add_argument("name", nargs="?", default=time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()), help="default: the time")
+    c.add_argument("--base", help="an earlier backup: of ClickHouse only what is new since then is written")
+    commands.add_parser("list", help="complete backups, oldest first")
+    c = commands.add_parser("verify", help="are all files there, as they were written?")
+    c.add_argument("name")
+    c = commands.add_parser("restore", help="bring a backup back; services that own the state must be stopped (README.md)")
+    c.add_argument("name")
+    c.add_argument("--only", default="", help=f"comma list of {', '.join(PARTS)}")
+    c.add_argument("--as", dest="as_database", metavar="DATABASE", help="a rehearsal: ClickHouse under another name, beside the live one")
+    c = commands.add_parser("prune", help="remove old backups")
+    c.add_argument("--keep", type=int, required=True, metavar="N")
+    arguments = parser.parse_args()
+    try:
+        settings = config.load(arguments.config)
+        for name in filter(None, (getattr(arguments, "name", None), getattr(arguments, "base", None))):
+            if not NAME.fullmatch(name):
+                raise BackupError(f"`{name}` cannot name a backup: letters, digits, dots, dashes and underscores, 64 at most")
+        if arguments.command == "create":
+            create(settings, arguments.name, arguments.base)
+        elif arguments.command == "list":
+            show(settings)
+        elif arguments.command == "verify":
+            verify(settings, arguments.name)
+            print(f"{arguments.name}: whole")
+        elif arguments.command == "restore":
+            restore(settings, arguments.name, [part for part in arguments.only.split(",") if part], arguments.as_database)
+        elif arguments.keep < 1:
+            raise BackupError("--keep must be 1 or more")
+        else:
+            prune(settings, arguments.keep)
+    except BackupError as error:
+        print(f"oal-backup: {error}", file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,96 @@
+"""The configuration: TOML, see README.md. Secrets are in files of their own."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from oal_backup import BackupError
+
+
+@dataclass(frozen=True)
+class ClickHouse:
+    """`location` is SQL, with {name} for the backup's name, as the server sees it: File('/…/{name}'), Disk('backups', '{name}'), S3('…', …)."""
+    url: str
+    user: str
+    password_file: str
+    location: str
+    database: str = "oal"
+
+
+@dataclass(frozen=True)
+class MLflow:
+    """`state_dir` is that of `oal-registry server`. With PostgreSQL its databases are dumped in place of the SQLite files."""
+    state_dir: str
+    postgres_dsn_file: str = ""
+
+
+@dataclass(frozen=True)
+class Push:
+    """Either the running service's admin interface, whose embedded store is copied, or the PostgreSQL that it uses."""
+    admin_url: str = ""
+    token_file: str = ""
+    ca_file: str = ""
+    restore_command: tuple[str, ...] = ()
+    postgres_dsn_file: str = ""
+
+
+@dataclass(frozen=True)
+class Files:
+    """Folders copied as they are: certificates and secrets. A backup with these must be kept as they are kept."""
+    folders: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Config:
+    folder: Path
+    clickhouse: ClickHouse | None
+    mlflow: MLflow | None
+    push: Push | None
+    files: Files | None
+
+
+SECTIONS = {"clickhouse": ClickHouse, "mlflow": MLflow, "push": Push, "files": Files}
+
+
+def load(path: str) -> Config:
+    """BackupError names the setting that is wrong."""
+    try:
+        text = tomllib.loads(Path(path).read_text())
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise BackupError(f"configuration {path}: {error}") from None
+    if unknown := set(text) - set(SECTIONS) - {"folder"}:
+        raise BackupError(f"configuration {path}: unknown: {', '.join(sorted(unknown))}; there are folder, {', '.join(SECTIONS)}")
+    if not isinstance(text.get("folder"), str):
+        raise BackupError(f"configuration {path}: `folder` must name the folder that takes the backups")
+    made = {name: _section(path, name, kind, text[name]) if name in text else None for name, kind in SECTIONS.items()}
+    if not any(made.values()):
+        raise BackupError(f"configuration {path}: nothing to back up; give at least one of {', '.join(SECTIONS)}")
+    push = made["push"]
+    if push and bool(push.admin_url and push.token_file) == bool(push.postgres_dsn_file):
+        raise BackupError(f"configuration {path}: [push] needs admin_url and token_file, or postgres_dsn_file")
+    if made["clickhouse"] and "{name}" not in made["clickhouse"].location:
+        raise BackupError(f"configuration {path}: [clickhouse] location must have {{name}} in it, or every backup would take the same place")
+    return Config(folder=Path(text["folder"]), **made)
+
+
+def _section(path: str, name: str, kind, values: dict):
+    known = {field.name: field for field in fields(kind)}
+    if unknown := set(values) - set(known):
+        raise BackupError(f"configuration {path}: [{name}] has no `{', '.join(sorted(unknown))}`; there are {', '.join(known)}")
+    try:
+        made = kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
+    except TypeError as error:
+        raise BackupError(f"configuration {path}: [{name}]: {str(error).split('__init__() ')[-1]}") from None
+    for key, field in known.items():
+        if (field.type.startswith("tuple")) != isinstance(getattr(made, key), tuple) or not isinstance(getattr(made, key), (str, tuple)):
+            raise BackupError(f"configuration {path}: [{name}] {key} must be a {'list' if field.type.startswith('tuple') else 'text'}")
+    return made
+
+
+def secret(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError as error:
+        raise BackupError(f"cannot read the secret {path}: {error.strerror}") from None

@@ -1,0 +1,26 @@
+"""Certificates and secrets, as they are."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from oal_backup import BackupError
+from oal_backup.config import Files
+
+
+def create(config: Files, folder: Path) -> dict:
+    for source in config.folders:
+        if not Path(source).is_dir():
+            raise BackupError(f"[files] {source} is no folder")
+        shutil.copytree(source, folder / Path(source).name)
+    return {"folders": [Path(source).name for source in config.folders]}
+
+
+def restore(config: Files, folder: Path) -> dict:
+    """Into folders that are not there: keys that are in use are never replaced."""
+    if there := [source for source in config.folders if Path(source).exists()]:
+        raise BackupError(f"[files] {', '.join(there)} is there, and a restore overwrites nothing; move it away first")
+    for source in config.folders:
+        shutil.copytree(folder / Path(source).name, source)
+    return {"folders": list(config.folders)}

@@ -1,0 +1,94 @@
+"""Backed up while it runs, lost, brought back: everything is as it was."""
+import json
+import shutil
+
+import pytest
+from conftest import ROOT, Backup, clickhouse_section, config_text
+
+INSERT = "INSERT INTO oal.gap (ap_id, site, ts, topic) SELECT 'ap-{0}', 'hall', now64(6) - number, 'ap.samples.v1' FROM numbers({1})"
+
+
+@pytest.fixture(scope="module")
+def backup(platform, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("backups")
+    config = folder / "backup.toml"
+    config.write_text(config_text(
+        folder / "kept", clickhouse=clickhouse_section(platform), mlflow={"state_dir": platform.state.mlflow},
+        push={"admin_url": platform.push.admin_url, "token_file": platform.push.token_file,
+              "restore_command": [str(ROOT / "deploy" / "build" / "oal-deploy"), "restore", "--config", str(platform.state.push / "deploy.yaml")]},
+        files={"folders": [str(platform.state.secrets)]}))
+    return Backup(config)
+
+
+def rows(platform, table="oal.gap") -> int:
+    return int(platform.clickhouse.query(f"SELECT count() FROM {table}"))
+
+
+def lose_clickhouse(platform):
+    platform.clickhouse.query("DROP DATABASE oal SYNC")
+
+
+def test_clickhouse_comes_back_with_every_row_rollup_and_view(platform, backup):
+    platform.clickhouse.query(INSERT.format(1, 1000))
+    backup("create", "first", ok=True)
+    platform.clickhouse.query(INSERT.format(2, 500))
+    said = backup("create", "second", "--base", "first")
+    assert "second: files, push, mlflow, clickhouse" in said
+    backup("restore", "second", "--only", "clickhouse", "--as", "rehearsal")
+    assert rows(platform, "rehearsal.gap") == 1500
+    assert "holds 1,5" in backup("restore", "second", "--only", "clickhouse", ok=False), "a live database must not be overwritten"
+    lose_clickhouse(platform)
+    backup("restore", "second", "--only", "clickhouse")
+    assert rows(platform) == 1500
+    assert platform.clickhouse.rows("SELECT count() AS n FROM system.tables WHERE database = 'oal' AND engine = 'View'")[0]["n"] > 30
+    platform.clickhouse.query(INSERT.format(3, 10))
+    assert rows(platform) == 1510, "a restored table takes rows"
+    lose_clickhouse(platform)
+    backup("restore", "first", "--only", "clickhouse")
+    assert rows(platform) == 1000
+
+
+def test_mlflow_comes_back_with_models_artifacts_and_users(platform, backup):
+    platform.mlflow.api("registered-models/create", {"name": "kept"})
+    (platform.state.mlflow / "artifacts").mkdir(exist_ok=True)
+    (platform.state.mlflow / "artifacts" / "model.txt").write_text("a model")
+    backup("create", "models")
+    platform.mlflow.api("registered-models/create", {"name": "later"})
+    assert "is not empty" in backup("restore", "models", "--only", "mlflow", ok=False)
+    platform.stop("mlflow")
+    shutil.rmtree(platform.state.mlflow)
+    backup("restore", "models", "--only", "mlflow")
+    platform.start("mlflow")
+    assert platform.mlflow.api("registered-models/get?name=kept", method="GET")["registered_model"]["name"] == "kept"
+    with pytest.raises(Exception, match="not found"):
+        platform.mlflow.api("registered-models/get?name=later", method="GET")
+    assert (platform.state.mlflow / "artifacts" / "model.txt").read_text() == "a model"
+
+
+def test_a_damaged_backup_is_refused_before_anything_is_touched(platform, backup):
+    backup("create", "broken", ok=True)
+    kept = backup.config.parent / "kept" / "broken"
+    name = next(iter(json.loads((kept / "manifest.json").read_text())["files"]))
+    with open(kept / name, "ab") as file:
+        file.write(b"x")
+    assert name in backup("verify", "broken", ok=False)
+    assert "damaged" in backup("restore", "broken", ok=False)
+
+
+def test_a_backup_that_fails_leaves_nothing(platform, backup):
+    platform.stop("clickhouse")
+    try:
+        assert "does not answer" in backup("create", "failed", ok=False)
+    finally:
+        platform.start("clickhouse")
+    assert "failed" not in backup("list") and not (backup.config.parent / "kept" / "failed").exists()
+
+
+def test_prune_keeps_the_newest_and_what_they_build_on(platform, backup):
+    backup("create", "base")
+    backup("create", "middle")
+    backup("create", "newest", "--base", "base")
+    said = backup("prune", "--keep", "1")
+    assert "removed middle" in said
+    assert [line.split("\t")[0] for line in backup("list").splitlines()] == ["base", "newest"]
+    assert not (platform.state.clickhouse / "backups" / "middle").exists() and (platform.state.clickhouse / "backups" / "base").exists()

@@ -1,0 +1,57 @@
+"""A dump of a real PostgreSQL, whose password stands in no argument and no variable, comes back."""
+import os
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import Backup, config_text
+
+BIN = max(Path("/usr/lib/postgresql").glob("*/bin"))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """(port, password): a cluster of its own on loopback, password needed, run by the user `postgres` when root runs the tests."""
+    folder = tmp_path_factory.mktemp("pg")
+    as_user = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"] if os.geteuid() == 0 else []
+    if as_user:
+        for parent in [folder, *folder.parents][:3]:
+            parent.chmod(parent.stat().st_mode | 0o111)
+        shutil.chown(folder, "postgres", "postgres")
+    password = folder / "password"
+    password.write_text("p:w\\d'x")
+    shutil.chown(password, *(["postgres"] if as_user else [os.geteuid()]))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    subprocess.run([*as_user, BIN / "initdb", "-D", folder / "data", "-U", "oal", "--pwfile", password, "-A", "scram-sha-256"], check=True, stdout=subprocess.DEVNULL, cwd="/")
+    control = [*as_user, BIN / "pg_ctl", "-D", folder / "data", "-w", "-l", folder / "log", "-o", f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=''"]
+    subprocess.run([*control, "start"], check=True, stdout=subprocess.DEVNULL, cwd="/")
+    yield port, password.read_text()
+    subprocess.run([*control, "-m", "fast", "stop"], check=True, stdout=subprocess.DEVNULL, cwd="/")
+
+
+def sql(server, statement: str) -> str:
+    port, password = server
+    return subprocess.run(["psql", "-qAtX", "-h", "127.0.0.1", "-p", str(port), "-U", "oal", "-d", "postgres", "-c", statement], check=True,
+                          capture_output=True, text=True, env=os.environ | {"PGPASSWORD": password}).stdout.strip()
+
+
+def test_a_store_in_postgresql_comes_back_whole_or_not_at_all(server, tmp_path):
+    port, password = server
+    dsn = tmp_path / "dsn"
+    quoted = password.replace("\\", "\\\\").replace("'", "\\'")
+    dsn.write_text(f"host=127.0.0.1 port={port} user=oal dbname=postgres password='{quoted}'")
+    config = tmp_path / "backup.toml"
+    config.write_text(config_text(tmp_path / "kept", push={"postgres_dsn_file": dsn}))
+    backup = Backup(config)
+    sql(server, "CREATE TABLE kept (n int); INSERT INTO kept SELECT generate_series(1, 1000)")
+    backup("create", "one")
+    sql(server, "DELETE FROM kept WHERE n > 10")
+    backup("restore", "one")
+    assert sql(server, "SELECT count(*), sum(n) FROM kept") == "1000|500500"
+    sql(server, "CREATE VIEW in_the_way AS SELECT * FROM kept; DELETE FROM kept WHERE n > 10")
+    assert "in_the_way" in backup("restore", "one", ok=False)
+    assert sql(server, "SELECT count(*) FROM kept") == "10", "a restore that failed changed something"
