@@ -23,7 +23,7 @@ def url(settings: Settings) -> str:
 def render(state: State, settings: Settings) -> None:
     server_bytes = settings.clickhouse_memory_mib << 20
     write_private(state.clickhouse / "config.xml", fill(
-        CONFIG / "clickhouse" / "config.xml", data=state.clickhouse / "data", log=state.logs / "clickhouse-server.log",
+        CONFIG / "clickhouse" / "config.xml", data=state.clickhouse / "data", backups=state.clickhouse / "backups", log=state.logs / "clickhouse-server.log",
         http_port=settings.ports["clickhouse_http"], native_port=settings.ports["clickhouse_native"], memory_bytes=server_bytes))
     write_private(state.clickhouse / "users.xml", fill(
         CONFIG / "clickhouse" / "users.xml", query_memory_bytes=server_bytes * 2 // 3, admin_sha256=passwords.sha256_hex(state, "admin")))
