@@ -1,0 +1,5 @@
+import sys
+
+from oal_pki.cli import main
+
+sys.exit(main())

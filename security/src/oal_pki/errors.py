@@ -1,0 +1,5 @@
+"""The one exception that is meant for people: it says what was attempted and what to do."""
+
+
+class PkiError(Exception):
+    pass
