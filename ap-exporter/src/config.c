@@ -91,6 +91,7 @@ static const struct option kafka_options[] = {
 	T(kafka, ca, "", false, false, "PEM file of the authority that signed the brokers"),
 	T(kafka, certificate, "", false, false, "PEM file of this AP's certificate"),
 	T(kafka, key, "", false, false, "PEM file of its private key"),
+	T(kafka, mac_keys, "", false, false, "file of MAC keys, lines AP_ID SITE KEY_ID BASE64: batches are signed with this AP's; empty: they are not"),
 	S(kafka, plaintext, 0, "1: no TLS; for a loopback listener only"),
 	T(kafka, topic_prefix, "", false, false, "put before ap.samples.v1, ap.packets.v1 and ap.events.v1"),
 	N(kafka, buffer_kb, 2048, 64, 1048576, "newest batches kept while Kafka is away, KiB before compression"),

@@ -70,7 +70,7 @@ struct config_replay {
 
 struct config_kafka {
 	bool enabled;
-	char brokers[CONFIG_FILE], ca[CONFIG_FILE], certificate[CONFIG_FILE], key[CONFIG_FILE];
+	char brokers[CONFIG_FILE], ca[CONFIG_FILE], certificate[CONFIG_FILE], key[CONFIG_FILE], mac_keys[CONFIG_FILE];
 	bool plaintext;
 	char topic_prefix[CONFIG_NAME];
 	uint32_t buffer_kb, inflight_kb, linger_ms, flush_ms;

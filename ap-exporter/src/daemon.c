@@ -233,6 +233,17 @@ static int open_agent(struct daemon *d, struct daemon *previous, char *err, size
 	return agent_new(&d->agent, &d->config, previous ? previous->agent : NULL, err, err_size);
 }
 
+/* Sinks that go on: theirs may be new files. */
+static int reread_sinks(struct daemon *d, char *err, size_t err_size)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < d->n_sinks && !ret; i++)
+		if (d->sinks[i].shared && d->sinks[i].ops->reread)
+			ret = d->sinks[i].ops->reread(d->sinks[i].self, &d->config, err, err_size);
+	return ret;
+}
+
 static int open_sinks(struct daemon *d, struct daemon *previous, char *err, size_t err_size)
 {
 	for (int i = 0; sink_all[i]; i++) {
@@ -357,6 +368,8 @@ int daemon_new(struct daemon **out, const struct config *c, struct daemon *previ
 		ret = open_controller(d, err, err_size);
 	if (!ret)
 		ret = start_collectors(d, err, err_size);
+	if (!ret)
+		ret = reread_sinks(d, err, err_size);
 	if (!ret && d->agent)
 		ret = agent_start(d->agent, err, err_size);
 	if (ret) {

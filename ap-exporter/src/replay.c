@@ -303,10 +303,7 @@ static int new_player(struct replay *r, unsigned i)
 	int code;
 
 	p->replay = r;
-	if (r->c.aps == 1)
-		snprintf(p->ap_id, sizeof p->ap_id, "%s", r->c.ap_id);
-	else
-		snprintf(p->ap_id, sizeof p->ap_id, "%s-%04u", r->c.ap_id, i + 1);
+	replay_name(p->ap_id, sizeof p->ap_id, r->c.ap_id, r->c.aps, i);
 	code = pipeline_new(&p->pipeline, &c);
 	for (t = 0; !code && !r->is_pcap && t < OAL_N_TABLES; t++)
 		if (is_state(t)) {
@@ -721,6 +718,14 @@ static void play_tick(struct player *p)
 	}
 	p->ticks++;
 	p->due_us += r->tick_us;
+}
+
+void replay_name(char *out, size_t size, const char *ap_id, unsigned aps, unsigned i)
+{
+	if (aps == 1)
+		snprintf(out, size, "%s", ap_id);
+	else
+		snprintf(out, size, "%s-%04u", ap_id, i + 1);
 }
 
 const char *replay_ap_id(const struct replay *r, unsigned i)

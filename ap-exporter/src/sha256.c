@@ -39,22 +39,55 @@ static void block(uint32_t h[8], const uint8_t *p)
 		h[i] += s[i];
 }
 
-void sha256(uint8_t digest[32], const uint8_t *bytes, size_t len)
+void sha256_begin(struct sha256 *s)
 {
-	uint32_t h[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-	const uint64_t bits = (uint64_t)len * 8;
-	uint8_t tail[128] = {0};
-	size_t tail_len, i;
+	static const uint32_t first[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 
-	for (; len >= 64; len -= 64, bytes += 64)
-		block(h, bytes);
-	memcpy(tail, bytes, len);
-	tail[len] = 0x80;
-	tail_len = len < 56 ? 64 : 128;
+	memcpy(s->state, first, sizeof first);
+	s->len = 0;
+}
+
+void sha256_add(struct sha256 *s, const void *bytes, size_t len)
+{
+	const size_t have = s->len % SHA256_BLOCK, room = SHA256_BLOCK - have;
+	const uint8_t *at = bytes;
+
+	s->len += len;
+	if (have && len >= room) {
+		memcpy(s->rest + have, at, room);
+		block(s->state, s->rest);
+		at += room;
+		len -= room;
+	} else if (have) {
+		memcpy(s->rest + have, at, len);
+		return;
+	}
+	for (; len >= SHA256_BLOCK; len -= SHA256_BLOCK, at += SHA256_BLOCK)
+		block(s->state, at);
+	if (len)
+		memcpy(s->rest, at, len);
+}
+
+void sha256_end(struct sha256 *s, uint8_t digest[SHA256_BYTES])
+{
+	static const uint8_t pad[SHA256_BLOCK] = {0x80};
+	const uint64_t bits = s->len * 8;
+	uint8_t tail[8];
+	size_t i;
+
 	for (i = 0; i < 8; i++)
-		tail[tail_len - 1 - i] = (uint8_t)(bits >> 8 * i);
-	for (i = 0; i < tail_len; i += 64)
-		block(h, tail + i);
-	for (i = 0; i < 32; i++)
-		digest[i] = (uint8_t)(h[i / 4] >> (24 - 8 * (i % 4)));
+		tail[7 - i] = (uint8_t)(bits >> 8 * i);
+	sha256_add(s, pad, 1 + (SHA256_BLOCK - 9 - s->len % SHA256_BLOCK) % SHA256_BLOCK);
+	sha256_add(s, tail, sizeof tail);
+	for (i = 0; i < SHA256_BYTES; i++)
+		digest[i] = (uint8_t)(s->state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+void sha256(uint8_t digest[SHA256_BYTES], const uint8_t *bytes, size_t len)
+{
+	struct sha256 s;
+
+	sha256_begin(&s);
+	sha256_add(&s, bytes, len);
+	sha256_end(&s, digest);
 }

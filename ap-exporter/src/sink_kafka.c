@@ -1,19 +1,23 @@
 /*
- * Sink: Kafka. The tick path only copies a batch into a ring; a thread hands them to librdkafka, oldest first, and never
+ * Sink: Kafka. The tick path only copies a batch into a ring; a thread signs them and hands them to librdkafka, oldest first, and never
  * more than inflight_kb at once. So while Kafka is away the ring fills and keeps the newest, and librdkafka holds a little
  * of the oldest, which it sends first when Kafka is back: nothing is reordered and nothing is sent twice.
+ *
+ * Certificates and MAC keys may be renewed: the thread lets the old producer finish, then goes on with a new one and the same ring.
  */
 #ifdef HAVE_KAFKA
 
 #include "sink.h"
 
 #include "clock.h"
+#include "kafka_producer.h"
 #include "log.h"
+#include "mac_keys.h"
 #include "oal_schema.h"
+#include "replay.h"
 #include "ring.h"
 
 #include <errno.h>
-#include <librdkafka/rdkafka.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -22,14 +26,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define N_TOPICS 3
 #define SENDER_STACK (128 * 1024)
-
-static const char *const topic_names[N_TOPICS] = {
-	[OAL_TOPIC_SAMPLES] = "ap.samples.v1",
-	[OAL_TOPIC_PACKETS] = "ap.packets.v1",
-	[OAL_TOPIC_EVENTS] = "ap.events.v1",
-};
 
 /* Precedes each batch in the ring. */
 struct head {
@@ -37,18 +34,36 @@ struct head {
 	char key[CONFIG_NAME + 8];
 };
 
+/* A batch out of the ring that librdkafka does not have yet, or has given back. */
+struct waiting {
+	struct waiting *next;
+	struct head head;
+	size_t len;
+	uint8_t *bytes;
+};
+
 struct kafka {
 	struct config config;
-	rd_kafka_t *rk;                     /* sender thread only, after open */
-	rd_kafka_topic_t *topics[N_TOPICS];
+	struct kafka_events events;
+	/* Of the sender thread, once it runs. */
+	struct kafka_producer producer;
+	struct mac_keys *keys;              /* NULL: batches are not signed */
+	struct waiting *first, **last;      /* go before those in the ring */
+	bool give_back;                     /* what is purged unsent is taken back */
+	uint64_t renew_until_us;            /* 0: nothing is being renewed */
+	/* Of the main thread. */
 	pthread_t sender;
-	int wake;                           /* eventfd: a batch, a delivery report, or the end */
-	_Atomic size_t inflight;            /* bytes at librdkafka; written by the sender thread only */
-	uint64_t stop_at_us;                /* 0: run; else flush until then. Under lock */
-	pthread_mutex_t lock;               /* guards ring, stats and stop_at_us */
+	uint8_t tls[SHA256_BYTES];          /* hash of the TLS files that the newest producer was made with */
+	uint64_t let_go_told, errors_told;  /* what was last logged */
+
+	int wake;                           /* eventfd: a batch, a delivery report, news, or the end */
+	_Atomic size_t inflight;            /* bytes at librdkafka and in `first`; written by the sender thread only */
+	pthread_mutex_t lock;               /* guards what follows */
+	struct kafka_producer next;         /* to go on with; rk NULL: none */
+	struct mac_keys *next_keys;         /* likewise */
+	uint64_t stop_at_us;                /* 0: run; else flush until then */
 	struct ring *ring;
 	struct sink_stats stats;
-	uint64_t let_go_told, errors_told;  /* main thread: what was last logged */
 };
 
 static void wake(struct kafka *k)
@@ -67,186 +82,147 @@ static void error_text(struct kafka *k, const char *text)
 	pthread_mutex_unlock(&k->lock);
 }
 
-static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque)
+static void let_go(struct kafka *k, int topic, const char *why)
 {
-	struct kafka *k = opaque;
+	static const char *const names[OAL_N_TOPICS] = { "samples", "packets", "events" };
+	char text[160];
 
-	(void)rk;
-	k->inflight -= m->len;
-	if (m->err && m->err != RD_KAFKA_RESP_ERR__PURGE_QUEUE && m->err != RD_KAFKA_RESP_ERR__PURGE_INFLIGHT) {
-		char text[160];
-
-		snprintf(text, sizeof text, "batch for %s: %s", rd_kafka_topic_name(m->rkt), rd_kafka_err2str(m->err));
+	if (why) {
+		snprintf(text, sizeof text, "batch of %s: %.120s", names[topic], why);
 		error_text(k, text);
 	}
 	pthread_mutex_lock(&k->lock);
-	if (m->err)
-		k->stats.let_go++;
-	else
-		k->stats.delivered++;
+	k->stats.let_go++;
 	pthread_mutex_unlock(&k->lock);
 }
 
-static void on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque)
+static void wait_again(struct kafka *k, struct waiting *w)
+{
+	w->next = NULL;
+	*k->last = w;
+	k->last = &w->next;
+	k->inflight += w->len;
+}
+
+/* A batch that the old producer never sent: librdkafka frees its bytes after this. */
+static bool take_back(struct kafka *k, const rd_kafka_message_t *m)
+{
+	struct waiting *w;
+
+	if (!k->give_back || rd_kafka_message_status(m) != RD_KAFKA_MSG_STATUS_NOT_PERSISTED)
+		return false;
+	w = calloc(1, sizeof *w);
+	if (w)
+		w->bytes = malloc(m->len);
+	if (!w || !w->bytes) {
+		free(w);
+		return false;
+	}
+	w->head.topic = (uint8_t)(uintptr_t)m->_private;
+	w->head.key_len = (uint8_t)m->key_len;
+	memcpy(w->head.key, m->key, m->key_len);
+	w->len = m->len;
+	memcpy(w->bytes, m->payload, m->len);
+	wait_again(k, w);
+	return true;
+}
+
+static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *m, void *ctx)
+{
+	const bool purged = m->err == RD_KAFKA_RESP_ERR__PURGE_QUEUE || m->err == RD_KAFKA_RESP_ERR__PURGE_INFLIGHT;
+	struct kafka *k = ctx;
+
+	(void)rk;
+	k->inflight -= m->len;
+	if (m->err) {
+		if (!purged || !take_back(k, m))
+			let_go(k, (int)(uintptr_t)m->_private, purged ? NULL : rd_kafka_err2str(m->err));
+		return;
+	}
+	pthread_mutex_lock(&k->lock);
+	k->stats.delivered++;
+	pthread_mutex_unlock(&k->lock);
+}
+
+static void on_error(rd_kafka_t *rk, int err, const char *reason, void *ctx)
 {
 	(void)rk;
 	if (err != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) /* follows the errors that say why */
-		error_text(opaque, reason);
+		error_text(ctx, reason);
 }
 
-/* librdkafka says the same again through on_error; its own lines would come from its threads and at any rate. */
-static void on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
+/* --- the sender thread */
+
+/* The oldest batch that librdkafka does not have, off the ring: the tick thread may push it out of there at any time. */
+static struct waiting *oldest(struct kafka *k)
 {
-	(void)rk;
-	(void)level;
-	(void)facility;
-	(void)text;
-}
-
-static int set(rd_kafka_conf_t *conf, const char *name, const char *value, char *err, size_t err_size)
-{
-	char why[256];
-
-	if (rd_kafka_conf_set(conf, name, value, why, sizeof why) == RD_KAFKA_CONF_OK)
-		return 0;
-	snprintf(err, err_size, "kafka: librdkafka refuses %s: %s", name, why);
-	return -EINVAL;
-}
-
-static int set_number(rd_kafka_conf_t *conf, const char *name, uint64_t value, char *err, size_t err_size)
-{
-	char text[24];
-
-	snprintf(text, sizeof text, "%llu", (unsigned long long)value);
-	return set(conf, name, text, err, err_size);
-}
-
-/* The producer and its topics, into k. */
-static int produce_to(struct kafka *k, char *err, size_t err_size)
-{
-	static const char *const fixed[][2] = {
-		{ "enable.idempotence", "true" },
-		{ "acks", "all" },
-		{ "compression.codec", "lz4" },
-		{ "message.timeout.ms", "0" },          /* only our ring lets data go */
-		{ "partitioner", "murmur2_random" },    /* the Java clients' rule for keys */
-		{ "queue.buffering.max.messages", "10000" },
-		{ "reconnect.backoff.ms", "100" },
-		{ "reconnect.backoff.max.ms", "2000" }, /* back soon after Kafka is */
-		{ "retry.backoff.ms", "100" },
-		{ "log.connection.close", "false" },
-		{ "topic.metadata.refresh.interval.ms", "60000" },
-		{ "socket.keepalive.enable", "true" },
-		{ "socket.send.buffer.bytes", "131072" },
-		{ "socket.receive.buffer.bytes", "16384" },
-	};
-	const struct config_kafka *c = &k->config.kafka;
-	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-	rd_kafka_t *rk = NULL;
-	char why[256];
-	int ret = 0;
-
-	for (size_t i = 0; i < sizeof fixed / sizeof fixed[0] && !ret; i++)
-		ret = set(conf, fixed[i][0], fixed[i][1], err, err_size);
-	ret = ret ? ret : set(conf, "bootstrap.servers", c->brokers, err, err_size);
-	ret = ret ? ret : set(conf, "client.id", k->config.exporter.ap_id, err, err_size);
-	ret = ret ? ret : set_number(conf, "linger.ms", c->linger_ms, err, err_size);
-	ret = ret ? ret : set_number(conf, "message.max.bytes", OAL_SETTING_MAX_BATCH_BYTES + 4096, err, err_size);
-	/* Twice the window, and one batch of any size: producing cannot fail for want of room. */
-	ret = ret ? ret : set_number(conf, "queue.buffering.max.kbytes", 2 * (uint64_t)c->inflight_kb + 2048, err, err_size);
-	if (!c->plaintext) {
-		ret = ret ? ret : set(conf, "security.protocol", "ssl", err, err_size);
-		ret = ret ? ret : set(conf, "ssl.ca.location", c->ca, err, err_size);
-		ret = ret ? ret : set(conf, "ssl.certificate.location", c->certificate, err, err_size);
-		ret = ret ? ret : set(conf, "ssl.key.location", c->key, err, err_size);
-	}
-	if (ret)
-		goto out;
-	rd_kafka_conf_set_opaque(conf, k);
-	rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
-	rd_kafka_conf_set_error_cb(conf, on_error);
-	rd_kafka_conf_set_log_cb(conf, on_log);
-	rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
-	if (!rk) {
-		snprintf(err, err_size, "kafka: cannot make a producer for %s: %s", c->brokers, why);
-		ret = -EINVAL;
-		goto out;
-	}
-	conf = NULL; /* the producer owns it */
-	for (int i = 0; i < N_TOPICS; i++) {
-		char name[CONFIG_NAME + 32];
-
-		snprintf(name, sizeof name, "%s%s", c->topic_prefix, topic_names[i]);
-		k->topics[i] = rd_kafka_topic_new(rk, name, NULL);
-		if (!k->topics[i]) {
-			snprintf(err, err_size, "kafka: topic name %s: %s", name, rd_kafka_err2str(rd_kafka_last_error()));
-			ret = -EINVAL;
-			goto out;
-		}
-	}
-	{
-		const uint64_t one = 1;
-		rd_kafka_queue_t *reports = rd_kafka_queue_get_main(rk);
-
-		rd_kafka_queue_io_event_enable(reports, k->wake, &one, sizeof one);
-		rd_kafka_queue_destroy(reports);
-	}
-	k->rk = rk;
-	return 0;
-out:
-	if (conf)
-		rd_kafka_conf_destroy(conf);
-	if (rk) {
-		for (int i = 0; i < N_TOPICS; i++)
-			if (k->topics[i])
-				rd_kafka_topic_destroy(k->topics[i]);
-		rd_kafka_destroy(rk);
-	}
-	memset(k->topics, 0, sizeof k->topics);
-	return ret;
-}
-
-static void drop_producer(struct kafka *k)
-{
-	if (!k->rk)
-		return;
-	rd_kafka_purge(k->rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
-	rd_kafka_flush(k->rk, 500); /* reads the reports of what was purged, so that all of it is counted */
-	for (int i = 0; i < N_TOPICS; i++)
-		rd_kafka_topic_destroy(k->topics[i]);
-	rd_kafka_destroy(k->rk);
-	k->rk = NULL;
-	k->inflight = 0;
-}
-
-/* Hands the oldest batches of the ring to librdkafka, as many as the window takes. */
-static void hand_over(struct kafka *k)
-{
-	size_t window = (size_t)k->config.kafka.inflight_kb * 1024, len;
 	const uint8_t *record;
+	struct waiting *w;
+	size_t len;
 
+	if (k->first)
+		return k->first;
+	w = malloc(sizeof *w);
+	if (!w)
+		return NULL;
+	w->bytes = NULL;
 	pthread_mutex_lock(&k->lock);
-	while (k->inflight < window && (record = ring_peek(k->ring, &len))) {
-		struct head head;
-		size_t body = len - sizeof head;
-		int failed;
-
-		memcpy(&head, record, sizeof head);
-		failed = rd_kafka_produce(k->topics[head.topic], RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_COPY,
-					  (void *)(uintptr_t)(record + sizeof head), body, head.key, head.key_len, NULL);
-		if (failed && rd_kafka_last_error() == RD_KAFKA_RESP_ERR__QUEUE_FULL)
-			break; /* reports that are still to be read will make room */
-		if (failed) {
-			k->stats.errors++;
-			k->stats.let_go++;
-			snprintf(k->stats.last_error, sizeof k->stats.last_error, "batch for %s: %s",
-				 rd_kafka_topic_name(k->topics[head.topic]), rd_kafka_err2str(rd_kafka_last_error()));
-		} else {
-			k->inflight += body;
-		}
+	record = ring_peek(k->ring, &len);
+	if (record) {
+		w->len = len - sizeof w->head;
+		w->bytes = malloc(w->len ? w->len : 1);
+	}
+	if (w->bytes) {
+		memcpy(&w->head, record, sizeof w->head);
+		memcpy(w->bytes, record + sizeof w->head, w->len);
 		ring_pop(k->ring);
 	}
 	pthread_mutex_unlock(&k->lock);
+	if (!w->bytes) { /* none, or no memory now */
+		free(w);
+		return NULL;
+	}
+	wait_again(k, w);
+	return w;
+}
+
+static void forget_first(struct kafka *k)
+{
+	struct waiting *w = k->first;
+
+	k->first = w->next;
+	if (!k->first)
+		k->last = &k->first;
+	free(w);
+}
+
+/* Signs the oldest batches and hands them to librdkafka, as many as the window takes. */
+static void hand_over(struct kafka *k)
+{
+	const size_t window = (size_t)k->config.kafka.inflight_kb * 1024;
+	struct waiting *w;
+
+	while ((k->first || k->inflight < window) && (w = oldest(k))) {
+		const struct mac_key *key = k->keys ? mac_keys_find(k->keys, w->head.key, w->head.key_len) : NULL;
+		rd_kafka_resp_err_t err;
+
+		if (k->keys && !key) {
+			let_go(k, w->head.topic, "no MAC key for its AP");
+			k->inflight -= w->len;
+			free(w->bytes);
+			forget_first(k);
+			continue;
+		}
+		err = kafka_producer_put(&k->producer, w->head.topic, w->head.key, w->head.key_len, w->bytes, w->len, key, (void *)(uintptr_t)w->head.topic);
+		if (err == RD_KAFKA_RESP_ERR__QUEUE_FULL)
+			break; /* reports that are still to be read will make room */
+		if (err) {
+			let_go(k, w->head.topic, rd_kafka_err2str(err));
+			k->inflight -= w->len;
+			free(w->bytes);
+		}
+		forget_first(k); /* its bytes are librdkafka's now, and still count in `inflight` */
+	}
 }
 
 /* After a fatal error of the idempotent producer only a new one goes on; what the old one held is counted as let go. */
@@ -254,13 +230,46 @@ static void restart_if_fatal(struct kafka *k)
 {
 	char why[256];
 
-	if (k->rk && !rd_kafka_fatal_error(k->rk, why, sizeof why))
+	if (k->producer.rk && !rd_kafka_fatal_error(k->producer.rk, why, sizeof why))
 		return;
-	drop_producer(k);
-	if (produce_to(k, why, sizeof why) < 0) {
+	kafka_producer_free(&k->producer);
+	if (kafka_producer_new(&k->producer, &k->config, &k->events, why, sizeof why) < 0) {
 		error_text(k, why);
 		poll(NULL, 0, 1000);
 	}
+}
+
+/* Takes over new keys at once, and a new producer when the old one has delivered what it had. True: hand nothing over meanwhile. */
+static bool renew(struct kafka *k)
+{
+	struct mac_keys *old = NULL;
+	const uint64_t now_us = clock_monotonic_us();
+	bool wanted;
+
+	pthread_mutex_lock(&k->lock);
+	wanted = k->next.rk;
+	if (k->next_keys) {
+		old = k->keys;
+		k->keys = k->next_keys;
+		k->next_keys = NULL;
+	}
+	pthread_mutex_unlock(&k->lock);
+	mac_keys_free(old);
+	if (!wanted)
+		return false;
+	if (!k->renew_until_us)
+		k->renew_until_us = now_us + (uint64_t)k->config.kafka.flush_ms * 1000 + 1; /* then what was never sent goes to the new one */
+	if (k->producer.rk && rd_kafka_outq_len(k->producer.rk) && now_us < k->renew_until_us)
+		return true;
+	k->give_back = true;
+	kafka_producer_free(&k->producer);
+	k->give_back = false;
+	k->renew_until_us = 0;
+	pthread_mutex_lock(&k->lock);
+	k->producer = k->next;
+	memset(&k->next, 0, sizeof k->next);
+	pthread_mutex_unlock(&k->lock);
+	return false;
 }
 
 static void *sender(void *arg)
@@ -272,76 +281,158 @@ static void *sender(void *arg)
 		uint64_t news, stop_at;
 		bool empty;
 
-		poll(&p, 1, 500);
+		poll(&p, 1, k->renew_until_us ? 50 : 500);
 		if (read(k->wake, &news, sizeof news) < 0)
 			news = 0; /* woken by the timeout */
 		restart_if_fatal(k);
-		if (k->rk) {
-			rd_kafka_poll(k->rk, 0);
-			hand_over(k);
+		if (k->producer.rk) {
+			rd_kafka_poll(k->producer.rk, 0);
+			if (!renew(k))
+				hand_over(k);
 		}
 		pthread_mutex_lock(&k->lock);
 		stop_at = k->stop_at_us;
-		empty = !ring_records(k->ring);
+		empty = !ring_records(k->ring) && !k->first;
 		pthread_mutex_unlock(&k->lock);
 		if (!stop_at)
 			continue;
-		if (!k->rk || (empty && !rd_kafka_outq_len(k->rk)) || clock_monotonic_us() >= stop_at)
+		if (!k->producer.rk || (empty && !rd_kafka_outq_len(k->producer.rk)) || clock_monotonic_us() >= stop_at)
 			break;
-		rd_kafka_flush(k->rk, 50); /* skips the linger */
+		rd_kafka_flush(k->producer.rk, 50); /* skips the linger */
 		wake(k);
 	}
-	drop_producer(k);
+	kafka_producer_free(&k->producer);
 	return NULL;
 }
+
+/* --- what a configuration names */
 
 static int kafka_wanted(const struct config *c)
 {
 	return c->n_kafka > 0;
 }
 
-static int kafka_check(const struct config *c, char *err, size_t err_size)
+/* Every AP whose batches this process makes must have a key, for its site. */
+static int check_keys(const struct config *c, const struct mac_keys *keys, char *err, size_t err_size)
+{
+	const bool live = c->n_nl80211 || c->n_qdisc || c->n_packet || c->n_beacon;
+	const char *path = c->kafka.mac_keys, *site = c->exporter.site;
+	int ret = live ? mac_keys_check(keys, path, c->exporter.ap_id, site, err, err_size) : 0;
+
+	for (uint32_t i = 0; i < c->n_replay; i++) {
+		const struct config_replay *r = &c->replay[i];
+
+		for (unsigned ap = 0; !ret && ap < r->aps; ap++) {
+			char name[CONFIG_NAME + 16];
+
+			replay_name(name, sizeof name, r->ap_prefix[0] ? r->ap_prefix : c->exporter.ap_id, r->aps, ap);
+			ret = mac_keys_check(keys, path, name, site, err, err_size);
+		}
+	}
+	return ret;
+}
+
+/* Without `mac_keys` 0 and NULL. */
+static int read_keys(struct mac_keys **keys, const struct config *c, char *err, size_t err_size)
+{
+	char why[512];
+	int ret;
+
+	*keys = NULL;
+	if (!c->kafka.mac_keys[0])
+		return 0;
+	ret = mac_keys_read(keys, c->kafka.mac_keys, why, sizeof why);
+	if (!ret)
+		ret = check_keys(c, *keys, why, sizeof why);
+	if (ret) {
+		snprintf(err, err_size, "kafka: %s", why);
+		mac_keys_free(*keys);
+		*keys = NULL;
+	}
+	return ret;
+}
+
+/* Hash of what the TLS files hold; negative errno with the file in `err`. */
+static int hash_files(uint8_t hash[SHA256_BYTES], const struct config *c, char *err, size_t err_size)
 {
 	const char *files[] = { c->kafka.ca, c->kafka.certificate, c->kafka.key };
+	struct sha256 s;
 
+	sha256_begin(&s);
 	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-		if (!files[i][0] || access(files[i], R_OK) == 0)
+		char bytes[2048];
+		size_t n;
+		FILE *f;
+
+		if (!files[i][0])
 			continue;
-		snprintf(err, err_size, "kafka: cannot read %s: %s", files[i], strerror(errno));
-		return -errno;
+		f = fopen(files[i], "re");
+		if (!f) {
+			snprintf(err, err_size, "kafka: cannot read %s: %s", files[i], strerror(errno));
+			return -errno;
+		}
+		while ((n = fread(bytes, 1, sizeof bytes, f)))
+			sha256_add(&s, bytes, n);
+		fclose(f);
+		explicit_bzero(bytes, sizeof bytes);
+		sha256_add(&s, "", 1);
 	}
+	sha256_end(&s, hash);
 	return 0;
+}
+
+static int kafka_check(const struct config *c, char *err, size_t err_size)
+{
+	uint8_t hash[SHA256_BYTES];
+	struct mac_keys *keys;
+	int ret = hash_files(hash, c, err, err_size);
+
+	if (ret)
+		return ret;
+	ret = read_keys(&keys, c, err, err_size);
+	mac_keys_free(keys);
+	return ret;
+}
+
+/* Signals belong to the main thread; glibc and musl both start threads, librdkafka's too, with this stack. */
+static void quiet_threads(pthread_attr_t *attr, sigset_t *before)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, before);
+	pthread_attr_init(attr);
+	pthread_attr_setstacksize(attr, SENDER_STACK);
+	pthread_setattr_default_np(attr);
 }
 
 static int kafka_open(void **self, const struct config *c, char *err, size_t err_size)
 {
 	struct kafka *k = calloc(1, sizeof *k);
 	pthread_attr_t attr;
-	sigset_t all, before;
-	int ret = kafka_check(c, err, err_size);
+	sigset_t before;
+	int ret;
 
-	if (ret || !k) {
-		free(k);
-		if (!ret)
-			snprintf(err, err_size, "kafka: out of memory");
-		return ret ? ret : -ENOMEM;
+	if (!k) {
+		snprintf(err, err_size, "kafka: out of memory");
+		return -ENOMEM;
 	}
 	k->config = *c;
+	k->last = &k->first;
 	pthread_mutex_init(&k->lock, NULL);
 	k->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	k->events = (struct kafka_events){ on_delivery, on_error, k, k->wake };
 	k->ring = ring_new((size_t)c->kafka.buffer_kb * 1024);
-	if (k->wake < 0 || !k->ring) {
+	ret = hash_files(k->tls, c, err, err_size);
+	ret = ret ? ret : read_keys(&k->keys, c, err, err_size);
+	if (!ret && (k->wake < 0 || !k->ring)) {
 		ret = k->wake < 0 ? -errno : -ENOMEM;
 		snprintf(err, err_size, "kafka: cannot make a buffer of %u KiB: %s", c->kafka.buffer_kb, strerror(-ret));
-		goto fail;
 	}
-	/* Signals belong to the main thread; glibc and musl both start threads, librdkafka's too, with this stack. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, SENDER_STACK);
-	pthread_setattr_default_np(&attr);
-	ret = produce_to(k, err, err_size);
+	if (ret)
+		goto fail;
+	quiet_threads(&attr, &before);
+	ret = kafka_producer_new(&k->producer, c, &k->events, err, err_size);
 	if (!ret) {
 		ret = -pthread_create(&k->sender, &attr, sender, k);
 		if (ret)
@@ -354,10 +445,12 @@ static int kafka_open(void **self, const struct config *c, char *err, size_t err
 	*self = k;
 	return 0;
 fail:
-	drop_producer(k);
+	kafka_producer_free(&k->producer);
+	mac_keys_free(k->keys);
 	if (k->wake >= 0)
 		close(k->wake);
 	ring_free(k->ring);
+	pthread_mutex_destroy(&k->lock);
 	free(k);
 	return ret;
 }
@@ -414,17 +507,69 @@ static void kafka_close(void *self, struct sink_stats *last)
 	wake(k);
 	pthread_join(k->sender, NULL);
 	k->stats.let_go += ring_records(k->ring);
+	for (; k->first; k->stats.let_go++) {
+		free(k->first->bytes);
+		forget_first(k);
+	}
 	if (last)
 		*last = k->stats;
+	kafka_producer_free(&k->next);
+	mac_keys_free(k->next_keys);
+	mac_keys_free(k->keys);
 	close(k->wake);
 	ring_free(k->ring);
 	pthread_mutex_destroy(&k->lock);
 	free(k);
 }
 
+/* --- a reload */
+
 static int kafka_same(const struct config *a, const struct config *b)
 {
 	return !memcmp(&a->kafka, &b->kafka, sizeof a->kafka) && !strcmp(a->exporter.ap_id, b->exporter.ap_id);
+}
+
+static int kafka_reread(void *self, const struct config *c, char *err, size_t err_size)
+{
+	struct kafka_producer next = { 0 }, late = { 0 };
+	struct mac_keys *keys = NULL, *late_keys;
+	struct kafka *k = self;
+	uint8_t hash[SHA256_BYTES];
+	pthread_attr_t attr;
+	sigset_t before;
+	int ret = hash_files(hash, c, err, err_size);
+
+	ret = ret ? ret : read_keys(&keys, c, err, err_size);
+	if (ret == -EACCES) { /* privileges were dropped since: what it has is as good as before */
+		log_warn("%s; what was read at the start stays in use: give the file to the exporter's user", err);
+		return 0;
+	}
+	if (!ret && memcmp(hash, k->tls, sizeof hash)) {
+		quiet_threads(&attr, &before);
+		ret = kafka_producer_new(&next, c, &k->events, err, err_size);
+		pthread_attr_destroy(&attr);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		if (!ret)
+			memcpy(k->tls, hash, sizeof hash);
+	}
+	if (ret) {
+		mac_keys_free(keys);
+		return ret;
+	}
+	pthread_mutex_lock(&k->lock);
+	late_keys = k->next_keys;
+	k->next_keys = keys;
+	if (next.rk) {
+		late = k->next;
+		k->next = next;
+	}
+	pthread_mutex_unlock(&k->lock);
+	mac_keys_free(late_keys); /* replaced before the sender took them */
+	kafka_producer_free(&late);
+	if (next.rk)
+		log_info("kafka: goes on with the new certificate");
+	wake(k);
+	return 0;
 }
 
 const struct sink_ops sink_kafka = {
@@ -437,6 +582,7 @@ const struct sink_ops sink_kafka = {
 	.stats = kafka_stats,
 	.close = kafka_close,
 	.same = kafka_same,
+	.reread = kafka_reread,
 };
 
 #else

@@ -1,59 +1,14 @@
 #include "trusted_keys.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base64.h"
 #include "sha256.h"
+#include "words.h"
 
-enum { BASE64_KEY = 44, MAX_FILE = 16384 };
-
-static int sextet(char c)
-{
-	static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *at = c ? strchr(alphabet, c) : NULL;
-
-	return at ? (int)(at - alphabet) : -1;
-}
-
-/* 43 characters and one "=": 32 bytes, with the two bits that are left over at 0. */
-static bool decode_key(uint8_t raw[SIGNATURE_KEY_BYTES], const char *text)
-{
-	unsigned bits = 0, n_bits = 0, n = 0, i;
-
-	for (i = 0; i < BASE64_KEY - 1; i++) {
-		const int v = sextet(text[i]);
-
-		if (v < 0)
-			return false;
-		bits = bits << 6 | (unsigned)v;
-		n_bits += 6;
-		if (n_bits >= 8) {
-			n_bits -= 8;
-			raw[n++] = (uint8_t)(bits >> n_bits);
-		}
-	}
-	return text[BASE64_KEY - 1] == '=' && !(bits & 3);
-}
-
-/* The next word of a line that ends at `end`; its length, 0 at the end or at a comment. */
-static size_t word(const char **at, const char *end)
-{
-	const char *start;
-
-	while (*at < end && (**at == ' ' || **at == '\t' || **at == '\r'))
-		(*at)++;
-	start = *at;
-	while (*at < end && **at > ' ' && **at < 0x7f && **at != '#')
-		(*at)++;
-	return (size_t)(*at - start);
-}
-
-static bool at_end(const char *at, const char *end)
-{
-	return !word(&at, end) && (at == end || *at == '#');
-}
+enum { MAX_FILE = 16384 };
 
 /* 1: a key, 0: an empty line, -EINVAL. */
 static int parse_line(struct trusted_key *k, const char *at, const char *end)
@@ -62,15 +17,15 @@ static int parse_line(struct trusted_key *k, const char *at, const char *end)
 	size_t len;
 	unsigned i;
 
-	if (at_end(at, end))
+	if (words_end(at, end))
 		return 0;
-	len = word(&at, end);
+	len = word_next(&at, end);
 	if (len != 7 || memcmp(at - len, "ed25519", 7))
 		return -EINVAL;
-	if (word(&at, end) != BASE64_KEY || !decode_key(k->raw, at - BASE64_KEY))
+	if (word_next(&at, end) != BASE64_KEY_TEXT || !base64_key(k->raw, at - BASE64_KEY_TEXT))
 		return -EINVAL;
-	len = word(&at, end);
-	if (!len || len >= sizeof k->name || !at_end(at, end))
+	len = word_next(&at, end);
+	if (!len || len >= sizeof k->name || !words_end(at, end))
 		return -EINVAL;
 	memcpy(k->name, at - len, len);
 	k->name[len] = 0;
