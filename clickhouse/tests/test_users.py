@@ -10,7 +10,7 @@ import pytest
 from conftest import FOLDER, run_migrate
 from server import QueryError, Server
 
-ANALYST, JOBS = "analyst's secret", "jobs' secret"
+ANALYST, JOBS, TELEGRAF = "analyst's secret", "jobs' secret", "telegraf's secret"
 
 
 def sha256(text: str) -> str:
@@ -20,7 +20,7 @@ def sha256(text: str) -> str:
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory):
     """A server with both files in users.d, migrated and filled."""
-    environment = {**os.environ, "OAL_ANALYST_PASSWORD_SHA256": sha256(ANALYST), "OAL_INGEST_PASSWORD_SHA256": sha256(JOBS)}
+    environment = {**os.environ, "OAL_ANALYST_PASSWORD_SHA256": sha256(ANALYST), "OAL_INGEST_PASSWORD_SHA256": sha256(JOBS), "OAL_TELEGRAF_PASSWORD_SHA256": sha256(TELEGRAF)}
     s = Server(tmp_path_factory.mktemp("guarded"), extra_users=sorted((FOLDER / "users").glob("*.xml")), environment=environment).start()
     try:
         done = run_migrate("--url", s.url)

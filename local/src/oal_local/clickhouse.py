@@ -13,6 +13,7 @@ from oal_local.template import fill
 NAME = "clickhouse"
 DATABASE = "oal"
 USERS = REPO / "clickhouse" / "users"
+SHARED_USERS = ("analyst", "ingest", "telegraf")  # those in there; `admin` is the local server's own
 MIGRATE = REPO / "clickhouse" / "migrate"
 
 
@@ -30,13 +31,13 @@ def render(state: State, settings: Settings) -> None:
     # The server merges users.d/ into users.xml.
     shared = state.clickhouse / "users.d"
     shared.mkdir(exist_ok=True)
-    for user in ("analyst", "ingest"):
+    for user in SHARED_USERS:
         write_private(shared / f"{user}.xml", (USERS / f"{user}.xml").read_text())
 
 
 def prepare(state: State, settings: Settings) -> None:
     """Hand the server the password hashes that clickhouse/users/*.xml take from its environment."""
-    for user in ("analyst", "ingest"):
+    for user in SHARED_USERS:
         os.environ[f"OAL_{user.upper()}_PASSWORD_SHA256"] = passwords.sha256_hex(state, user)
 
 

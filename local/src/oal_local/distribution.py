@@ -10,6 +10,7 @@ from oal_local.errors import PlatformError
 from oal_local.paths import CONFIG, LOCAL, cache_dir
 
 DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
+AGENT = "jolokia-agent-jvm-*-javaagent.jar"
 
 
 def folder(name: str) -> Path:
@@ -49,4 +50,9 @@ def ensure_java() -> None:
 
 def class_path(name: str) -> str:
     """The jars in one fixed order: class-data archives are valid only for the order they were made with."""
-    return ":".join(str(jar) for jar in sorted(ensure(name).glob("*.jar")))
+    return ":".join(str(jar) for jar in sorted(ensure(name).glob("*.jar")) if not jar.match(AGENT))
+
+
+def agent(name: str) -> Path:
+    """Jolokia's agent, which brings its own classes and is on no class path."""
+    return next(ensure(name).glob(AGENT))

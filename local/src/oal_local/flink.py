@@ -4,7 +4,7 @@ import json
 import shutil
 import urllib.request
 
-from oal_local import checkpoints, classdata, clickhouse, distribution, kafka, passwords
+from oal_local import checkpoints, classdata, clickhouse, distribution, jolokia, kafka, passwords
 from oal_local.errors import PlatformError
 from oal_local.paths import CONFIG, State, write_private
 from oal_local.settings import Settings
@@ -87,7 +87,7 @@ def _java(state: State, service: str, job_jar: str, *options: str) -> list[str]:
     """The job is on the class path of both processes: sent from one to the other, as Flink would, it takes many seconds of
     encryption at every start."""
     log4j = f"file:{CONFIG / 'flink' / 'log4j2.properties'}"
-    return ["java", *options, "-XX:MaxMetaspaceSize=256m", *classdata.options(service), *OPENS,
+    return ["java", *options, "-XX:MaxMetaspaceSize=256m", *classdata.options(service), *jolokia.options(state, service), *OPENS,
             f"-Dlog4j2.configurationFile={log4j}", f"-Dlog4j.configurationFile={log4j}",
             f"-Djava.io.tmpdir={state.flink / 'tmp' / service}", "-cp", ":".join(filter(None, (distribution.class_path("flink"), job_jar)))]
 
@@ -125,11 +125,11 @@ def taskmanager_command(state: State, settings: Settings) -> list[str]:
 
 
 def jobmanager_files(state: State, settings: Settings) -> list:
-    return [state.flink / "conf" / "config.yaml", state.job_properties, settings.job_jar]
+    return [state.flink / "conf" / "config.yaml", jolokia.config_file(state, JOBMANAGER), state.job_properties, settings.job_jar]
 
 
 def taskmanager_files(state: State, settings: Settings) -> list:
-    return [state.flink / "conf" / "config.yaml", settings.job_jar]
+    return [state.flink / "conf" / "config.yaml", jolokia.config_file(state, TASKMANAGER), settings.job_jar]
 
 
 def get(settings: Settings, path: str):

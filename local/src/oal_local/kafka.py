@@ -7,7 +7,7 @@ import struct
 import subprocess
 import uuid
 
-from oal_local import classdata, distribution
+from oal_local import classdata, distribution, jolokia
 from oal_local.errors import PlatformError
 from oal_local.paths import CONFIG, SOURCE, State, python
 from oal_local.settings import Settings
@@ -47,12 +47,12 @@ def prepare(state: State, settings: Settings) -> None:
 
 def command(state: State, settings: Settings) -> list[str]:
     return _java(settings, "-Xms128m", f"-Xmx{settings.kafka_heap_mib}m", "-XX:+UseSerialGC", *C1_ONLY,
-                 *classdata.options("kafka"), "-cp", distribution.class_path("kafka"), f"-Dkafka.logs.dir={state.logs}",
+                 *classdata.options("kafka"), *jolokia.options(state, NAME), "-cp", distribution.class_path("kafka"), f"-Dkafka.logs.dir={state.logs}",
                  "kafka.Kafka", str(state.kafka / "server.properties"))
 
 
 def files(state: State, settings: Settings) -> list:
-    return [state.kafka / "server.properties"]
+    return [state.kafka / "server.properties", jolokia.config_file(state, NAME)]
 
 
 def tls(state: State, name: str) -> ssl.SSLContext:

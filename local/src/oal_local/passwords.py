@@ -5,9 +5,9 @@ from pathlib import Path
 
 from oal_local.paths import State, write_private
 
-CLICKHOUSE_USERS = ("admin", "ingest", "analyst")
+CLICKHOUSE_USERS = ("admin", "ingest", "analyst", "telegraf")
 MLFLOW_USERS = ("admin", "trainer", "model-registry")
-TOKENS = ("push-admin.token", "mlflow-webhook.secret")
+TOKENS = ("push-admin.token", "mlflow-webhook.secret", "jolokia.password", "metrics.token")
 
 
 def file(state: State, user: str, of: str = "clickhouse") -> Path:

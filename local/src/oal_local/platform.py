@@ -17,7 +17,7 @@ import urllib.request
 from contextlib import contextmanager
 from functools import cached_property
 
-from oal_local import classdata, clickhouse, distribution, flink, kafka, mlflow, passwords, push, registry, settings, signing, trainer
+from oal_local import classdata, clickhouse, distribution, flink, jolokia, kafka, mlflow, passwords, push, registry, settings, signing, trainer
 from oal_local.errors import PlatformError
 from oal_local.paths import REPO, SOURCE, State, python
 from oal_local.services import SERVICES, Service, chosen, fingerprint
@@ -65,7 +65,7 @@ class Platform:
             passwords.ensure(self.state)
             if {push.NAME, trainer.NAME, registry.NAME} & {service.name for service in self.only}:
                 signing.ensure(self.state)
-            for part in (kafka, clickhouse, flink, mlflow, registry, trainer, push):
+            for part in (jolokia, kafka, clickhouse, flink, mlflow, registry, trainer, push):
                 part.render(self.state, current)
             self.supervisor.start()
             try:
