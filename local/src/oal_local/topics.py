@@ -2,8 +2,9 @@
 
 A topic that exists and is not named is left alone: deleting data is for people.
 
-usage: python -m oal_local.topics SPEC.yaml BOOTSTRAP PKI_FOLDER PARTITIONS      (0: as the spec says)
+usage: python -m oal_local.topics SPEC.yaml BOOTSTRAP PKI_FOLDER PARTITIONS [--replication N]      (PARTITIONS 0: as the spec says)
 """
+import argparse
 import sys
 import time
 
@@ -28,13 +29,13 @@ TIMEOUT_S = 30
 RESOURCES = {"topic": ResourceType.TOPIC, "group": ResourceType.GROUP, "transactional_id": ResourceType.TRANSACTIONAL_ID}
 
 
-def wanted_topics(spec: dict, partitions: int) -> dict[str, NewTopic]:
+def wanted_topics(spec: dict, partitions: int, replication: int = 0) -> dict[str, NewTopic]:
     defaults = spec["defaults"]
     topics = {}
     for name, own in spec["topics"].items():
         config = {**defaults["config"], **own.get("config", {})}
         topics[name] = NewTopic(name, num_partitions=partitions or own.get("partitions", defaults["partitions"]),
-                                replication_factor=own.get("replication", defaults["replication"]),
+                                replication_factor=replication or own.get("replication", defaults["replication"]),
                                 config={key: str(value) for key, value in config.items()})
     return topics
 
@@ -76,6 +77,9 @@ def apply_topics(admin: AdminClient, topics: dict[str, NewTopic]) -> None:
             more.append(NewPartitions(name, topic.num_partitions))
         elif count > topic.num_partitions:
             print(f"topics: {name} keeps its {count} partitions; Kafka cannot go down to {topic.num_partitions}", file=sys.stderr)
+        copies = min(len(partition.replicas) for partition in there[name].partitions.values())
+        if copies != topic.replication_factor:
+            print(f"topics: {name} keeps its replication of {copies}, not {topic.replication_factor}; kafka-reassign-partitions changes it", file=sys.stderr)
     if more:
         settle(admin.create_partitions(more))
     if existing:
@@ -109,16 +113,30 @@ def wait_for_leaders(admin: AdminClient, topics: dict[str, NewTopic]) -> None:
         time.sleep(0.05)
 
 
-def main(spec_file: str, bootstrap: str, pki: str, partitions: str) -> None:
-    with open(spec_file) as file:
+def connect(bootstrap: str, pki: str) -> AdminClient:
+    return AdminClient({"bootstrap.servers": bootstrap, "security.protocol": "ssl", "ssl.ca.location": f"{pki}/ca.crt",
+                        "ssl.certificate.location": f"{pki}/admin.crt", "ssl.key.location": f"{pki}/admin.key"})
+
+
+def main(arguments=None) -> None:
+    parser = argparse.ArgumentParser(prog="topics", description=__doc__.split("\n\nusage")[0], formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("spec", metavar="SPEC", help="YAML: topics and ACLs")
+    parser.add_argument("bootstrap", metavar="BOOTSTRAP", help="HOST:PORT of brokers, several separated by commas")
+    parser.add_argument("pki", metavar="PKI", help="folder with ca.crt, admin.crt and admin.key")
+    parser.add_argument("partitions", metavar="PARTITIONS", type=int, help="of each topic; 0: as SPEC says")
+    parser.add_argument("--replication", type=int, default=0, metavar="N", help="of topics that are made, at most as many as there are brokers (default: as SPEC says)")
+    options = parser.parse_args(arguments)
+    with open(options.spec) as file:
         spec = yaml.safe_load(file)
-    admin = AdminClient({"bootstrap.servers": bootstrap, "security.protocol": "ssl", "ssl.ca.location": f"{pki}/ca.crt",
-                         "ssl.certificate.location": f"{pki}/admin.crt", "ssl.key.location": f"{pki}/admin.key"})
-    topics = wanted_topics(spec, int(partitions))
-    apply_topics(admin, topics)
-    apply_acls(admin, wanted_acls(spec))
-    wait_for_leaders(admin, topics)
+    admin = connect(options.bootstrap, options.pki)
+    topics = wanted_topics(spec, options.partitions, options.replication)
+    try:
+        apply_topics(admin, topics)
+        apply_acls(admin, wanted_acls(spec))
+        wait_for_leaders(admin, topics)
+    except KafkaException as error:
+        raise SystemExit(f"topics: {options.bootstrap}: {error.args[0].str()}") from None
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()
