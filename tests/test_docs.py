@@ -1,0 +1,72 @@
+"""Every command in docs/ is run here against a running platform, or says what it needs or which test runs it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import looped
+import pytest
+from flow import until
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NEEDS = {"cluster", "docker", "ap"}
+#: Languages of blocks that nobody types into a shell.
+SHOWN = {"text", "yaml", "toml", "json"}
+
+
+class Block(NamedTuple):
+    page: str
+    line: int
+    language: str
+    says: str  # what stands behind the language
+    text: str
+
+
+def blocks() -> list[Block]:
+    return [Block(page.name, source[:found.start()].count("\n") + 1, *(part.strip() if i < 2 else part for i, part in enumerate(found.groups())))
+            for page in PAGES for source in [page.read_text()] for found in FENCE.finditer(source)]
+
+
+RUN = [block for block in blocks() if block.says == "run"]
+
+
+@pytest.mark.parametrize("block", blocks(), ids=lambda b: f"{b.page}:{b.line}")
+def test_a_block_of_commands_says_what_proves_it(block):
+    if block.language in SHOWN:
+        return
+    assert block.language in ("sh", "sql"), f"{block.page}:{block.line}: a block is sh, sql or one of {', '.join(sorted(SHOWN))}"
+    kind, _, value = block.says.partition("=")
+    assert block.says == "run" or (kind == "needs" and value in NEEDS) or kind == "tested", f"{block.page}:{block.line}: ```{block.language} run, needs={'|'.join(sorted(NEEDS))} or tested=PATH"
+    if kind == "tested":
+        assert (ROOT / value).exists(), f"{block.page}:{block.line}: there is no {value}"
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda p: p.name)
+def test_links_of_a_page_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+        assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.fixture(scope="module")
+def platform():
+    with looped.running() as running:
+        until("access points predict, and what they predicted came true", lambda: running.predictions("class != 'unknown'") > 50)
+        yield running.platform
+
+
+@pytest.mark.parametrize("block", RUN, ids=lambda b: f"{b.page}:{b.line}")
+def test_a_command_works_as_it_stands(platform, block):
+    if block.language == "sql":
+        answer = platform.clickhouse.query(f"{block.text} FORMAT PrettyCompactMonoBlock", "analyst")
+        print(answer)
+        return
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("OAL_")} | {"OAL_STATE": str(platform.state.dir)}
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", block.text], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    print(done.stdout[-2000:])
+    assert done.returncode == 0, f"{block.page}:{block.line}: {done.stdout[-1000:]}{done.stderr[-2000:]}"
