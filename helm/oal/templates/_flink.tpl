@@ -1,0 +1,189 @@
+{{/* Flink's files. The same rules as local/config/flink/config.yaml. The passwords of the key stores are filled in at the start. */}}
+{{- define "oal.flink.config" -}}
+{{- $f := .Values.flink -}}
+{{- $name := include "oal.name" (dict "root" . "name" "flink") -}}
+start.sh: |
+  # start.sh jobmanager|taskmanager: fills in what is secret or differs from pod to pod, and becomes Flink.
+  set -euo pipefail
+  export FLINK_CONF_DIR=/tmp/conf OAL_JOB_CONFIG=/etc/oal/flink/job.properties
+  umask 077
+  mkdir -p /tmp/conf
+  pki=/run/secrets/oal/pki
+  { cat /etc/oal/flink/config.yaml
+    for store in internal rest; do
+      password=$(cat $pki/flink-$store.password)
+      printf 'security.ssl.%s: "%s"\n' "$store.keystore-password" "$password" "$store.key-password" "$password" "$store.truststore-password" "$password"
+    done
+    {{- if eq $f.checkpoints.storage "s3" }}
+    printf 's3.%s: "%s"\n' access-key "$(cat /run/secrets/oal/s3/access-key)" secret-key "$(cat /run/secrets/oal/s3/secret-key)"
+    {{- end }}
+    echo "taskmanager.host: $POD_IP"
+  } >/tmp/conf/config.yaml
+  {{- if .Values.telegraf.enabled }}
+  {{- include "oal.jolokia.start" . | nindent 2 }}
+  export OAL_JOLOKIA=/tmp/jolokia.properties
+  {{- end }}
+  # Its job id is the same at every start: by it the metadata of high availability, and so the newest checkpoint, are found.
+  if [ "$1" = jobmanager ]; then exec oal-flink jobmanager "-Djobmanager.rpc.address=$POD_IP"; fi
+  exec oal-flink taskmanager
+job.properties: |
+  {{- range $line := splitList "\n" (include "oal.kafka.java" (dict "root" . "name" "stream-jobs")) }}
+  kafka.{{ $line }}
+  {{- end }}
+  clickhouse.url={{ include "oal.clickhouse.url" . }}
+  clickhouse.database={{ include "oal.clickhouse.database" . }}
+  clickhouse.user=ingest
+  clickhouse.password.file=/run/secrets/oal/secrets/clickhouse-ingest.password
+  mac.keys.file=/run/secrets/oal/secrets/mac-masters
+  {{- range $key, $value := $f.job }}
+  {{ $key }}={{ $value }}
+  {{- end }}
+config.yaml: |
+  {{- $own := dict
+    "jobmanager.bind-host" "0.0.0.0"
+    "jobmanager.rpc.port" 6123
+    "jobmanager.execution.failover-strategy" "region"
+    "blob.server.port" 6124
+    "rest.bind-address" "0.0.0.0"
+    "rest.port" 8081
+    "rest.address" $name
+    "web.submit.enable" false
+    "web.cancel.enable" false
+    "high-availability.type" "kubernetes"
+    "high-availability.storageDir" (printf "%s/ha" (include "oal.flink.storage" .))
+    "high-availability.jobmanager.port" 6123
+    "kubernetes.cluster-id" $name
+    "kubernetes.namespace" .Release.Namespace
+    "security.ssl.internal.enabled" true
+    "security.ssl.internal.keystore" "/run/secrets/oal/pki/flink-internal.p12"
+    "security.ssl.internal.keystore-type" "PKCS12"
+    "security.ssl.internal.truststore" "/run/secrets/oal/pki/flink-internal.p12"
+    "security.ssl.internal.truststore-type" "PKCS12"
+    "security.ssl.rest.enabled" true
+    "security.ssl.rest.authentication-enabled" true
+    "security.ssl.rest.keystore" "/run/secrets/oal/pki/flink-rest.p12"
+    "security.ssl.rest.keystore-type" "PKCS12"
+    "security.ssl.rest.truststore" "/run/secrets/oal/pki/flink-rest-trust.p12"
+    "security.ssl.rest.truststore-type" "PKCS12"
+    "taskmanager.bind-host" "0.0.0.0"
+    "taskmanager.rpc.port" 6122
+    "taskmanager.data.port" 6121
+    "taskmanager.numberOfTaskSlots" (int $f.taskManager.slots)
+    "taskmanager.cpu.cores" (int $f.taskManager.slots)
+    "taskmanager.memory.framework.heap.size" "128m"
+    "taskmanager.memory.framework.off-heap.size" "128m"
+    "taskmanager.memory.task.heap.size" (printf "%dm" (sub (int $f.taskManager.heapMiB) 128))
+    "taskmanager.memory.task.off-heap.size" "64m"
+    "taskmanager.memory.managed.size" (printf "%dm" (int $f.taskManager.managedMiB))
+    "taskmanager.memory.network.min" "96m"
+    "taskmanager.memory.network.max" "96m"
+    "taskmanager.memory.jvm-metaspace.size" "256m"
+    "taskmanager.memory.jvm-overhead.min" "192m"
+    "taskmanager.memory.jvm-overhead.max" "192m"
+    "parallelism.default" (mul (int $f.taskManager.slots) (int $f.taskManager.replicas))
+    "state.backend.type" $f.stateBackend
+    "io.tmp.dirs" "/tmp/flink"
+    "execution.checkpointing.interval" $f.checkpoints.interval
+    "execution.checkpointing.mode" "EXACTLY_ONCE"
+    "execution.checkpointing.incremental" (eq $f.stateBackend "rocksdb")
+    "execution.checkpointing.timeout" "2 min"
+    "execution.checkpointing.tolerable-failed-checkpoints" 2147483647
+    "execution.checkpointing.storage" "filesystem"
+    "execution.checkpointing.dir" (printf "%s/checkpoints" (include "oal.flink.storage" .))
+    "execution.checkpointing.externalized-checkpoint-retention" "RETAIN_ON_CANCELLATION"
+    "restart-strategy.type" "fixed-delay"
+    "restart-strategy.fixed-delay.attempts" 2147483647
+    "restart-strategy.fixed-delay.delay" "1s"
+  -}}
+  {{- if .Values.telegraf.enabled }}{{ $_ := set $own "metrics.reporters" "jmx" }}{{ $_ := set $own "metrics.reporter.jmx.factory.class" "org.apache.flink.metrics.jmx.JMXReporterFactory" }}{{ $_ := set $own "metrics.reporter.jmx.filter.includes" "jobmanager:*;jobmanager.job:*;taskmanager.job.task:*;taskmanager.job.task.operator:*;taskmanager.job.task.operator.KafkaSourceReader:*" }}{{ end }}
+  {{- with $f.checkpoints.s3.endpoint }}{{ if eq $f.checkpoints.storage "s3" }}{{ $_ := set $own "s3.endpoint" . }}{{ $_ := set $own "s3.path.style.access" $f.checkpoints.s3.pathStyle }}{{ end }}{{ end }}
+  {{- range $key, $value := merge (deepCopy $f.config) $own }}
+  {{ $key }}: {{ if kindIs "string" $value }}{{ $value | quote }}{{ else if kindIs "float64" $value }}{{ if eq (float64 (int64 $value)) $value }}{{ int64 $value }}{{ else }}{{ $value }}{{ end }}{{ else }}{{ $value }}{{ end }}
+  {{- end }}
+{{- end -}}
+
+{{- define "oal.flink.storage" -}}
+{{- if eq .Values.flink.checkpoints.storage "s3" -}}s3://{{ required "flink.checkpoints.s3.bucket: name the bucket for checkpoints, since flink.checkpoints.storage is s3" .Values.flink.checkpoints.s3.bucket }}/{{ .Release.Namespace }}-{{ .Release.Name }}
+{{- else -}}file:///var/lib/oal/flink{{- end -}}
+{{- end -}}
+
+{{/* (dict "root" $ "role" "jobmanager" "size" …): what both kinds of pods share. */}}
+{{- define "oal.flink.pod" -}}
+{{- $root := .root -}}
+{{- $k := dict "root" $root "name" (printf "flink-%s" .role) -}}
+metadata:
+  labels:
+    {{- include "oal.labels" $k | nindent 4 }}
+  annotations:
+    checksum/config: {{ include "oal.flink.config" $root | sha256sum }}
+spec:
+  {{- include "oal.pod" (merge (dict "uid" 10001 "values" $root.Values.flink "account" (include "oal.name" (dict "root" $root "name" "flink")) "token" true) $k) | nindent 2 }}
+  terminationGracePeriodSeconds: 60
+  {{- include "oal.jolokia.init" $k | nindent 2 }}
+  containers:
+    - name: {{ .role }}
+      image: {{ include "oal.image" (dict "root" $root "image" "oal-stream-jobs") }}
+      imagePullPolicy: {{ $root.Values.images.pullPolicy }}
+      command: [bash, /etc/oal/flink/start.sh, {{ .role }}]
+      {{- include "oal.containerSecurity" $root | nindent 6 }}
+      env:
+        - name: POD_IP
+          valueFrom: {fieldRef: {fieldPath: status.podIP}}
+        - {name: OAL_HEAP_MIB, value: {{ .values.heapMiB | quote }}}
+      ports:
+        {{- if eq .role "jobmanager" }}
+        - {name: rpc, containerPort: 6123}
+        - {name: blob, containerPort: 6124}
+        - {name: rest, containerPort: 8081}
+        {{- else }}
+        - {name: data, containerPort: 6121}
+        - {name: rpc, containerPort: 6122}
+        {{- end }}
+        - {name: jolokia, containerPort: 8778}
+      {{- $port := ternary "rest" "rpc" (eq .role "jobmanager") }}
+      startupProbe: {tcpSocket: {port: {{ $port }}}, periodSeconds: 3, failureThreshold: 100}
+      readinessProbe: {tcpSocket: {port: {{ $port }}}, periodSeconds: 5}
+      livenessProbe: {tcpSocket: {port: rpc}, periodSeconds: 20, failureThreshold: 6}
+      resources:
+        {{- /* beside the heap: managed memory, 288 direct, 256 metaspace, 192 of the JVM's own */}}
+        {{- $memory := add (int .values.heapMiB) (int (.values.managedMiB | default 0)) 736 }}
+        requests: {cpu: {{ .values.cpu | quote }}, memory: {{ $memory }}Mi}
+        limits: {memory: {{ $memory }}Mi}
+      volumeMounts:
+        - {name: config, mountPath: /etc/oal/flink, readOnly: true}
+        - {name: secrets, mountPath: /run/secrets/oal, readOnly: true}
+        - {name: tmp, mountPath: /tmp}
+        {{- if eq $root.Values.flink.checkpoints.storage "pvc" }}
+        - {name: checkpoints, mountPath: /var/lib/oal/flink}
+        {{- end }}
+        {{- include "oal.jolokia.mount" $root | nindent 8 }}
+  volumes:
+    - name: config
+      configMap: {name: {{ include "oal.name" (dict "root" $root "name" "flink") }}}
+    - name: tmp
+      emptyDir: {sizeLimit: {{ .values.scratch }}}
+    {{- if eq $root.Values.flink.checkpoints.storage "pvc" }}
+    - name: checkpoints
+      persistentVolumeClaim: {claimName: {{ include "oal.name" (dict "root" $root "name" "flink-checkpoints") }}}
+    {{- end }}
+    {{- include "oal.jolokia.volume" $root | nindent 4 }}
+    {{- $secrets := concat (list "secrets/clickhouse-ingest.password" "secrets/mac-masters") (include "oal.jolokia.secret" $root | fromYamlArray) }}
+    - name: secrets
+      projected:
+        defaultMode: 0440
+        sources:
+          {{- include "oal.secretSources" (dict "root" $root "tls" (list "stream-jobs") "secrets" $secrets) | nindent 10 }}
+          - secret:
+              name: {{ include "oal.secretPrefix" $root }}-flink
+              items:
+                {{- range list "flink-internal.p12" "flink-internal.password" "flink-rest.p12" "flink-rest.password" "flink-rest-trust.p12" }}
+                - {key: {{ . }}, path: pki/{{ . }}}
+                {{- end }}
+          {{- if eq $root.Values.flink.checkpoints.storage "s3" }}
+          - secret:
+              name: {{ required "flink.checkpoints.s3.secret: name the Secret with keys access-key and secret-key, since flink.checkpoints.storage is s3" $root.Values.flink.checkpoints.s3.secret }}
+              items:
+                - {key: access-key, path: s3/access-key}
+                - {key: secret-key, path: s3/secret-key}
+          {{- end }}
+{{- end -}}

@@ -1,0 +1,258 @@
+{{/* Names and labels. */}}
+{{- define "oal.fullname" -}}
+{{- if .Values.fullnameOverride -}}{{ .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
+{{- else if contains "oal" .Release.Name -}}{{ .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- else -}}{{ printf "%s-oal" .Release.Name | trunc 40 | trimSuffix "-" }}{{- end -}}
+{{- end -}}
+
+{{/* (dict "root" $ "name" "push"): the name of a component's objects. */}}
+{{- define "oal.name" -}}{{ include "oal.fullname" .root }}-{{ .name }}{{- end -}}
+
+{{/* Labels that never change: a selector is immutable. */}}
+{{- define "oal.selector" -}}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .name }}
+{{- end -}}
+
+{{- define "oal.labels" -}}
+{{ include "oal.selector" . }}
+app.kubernetes.io/name: oal
+app.kubernetes.io/part-of: oal
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* (dict "root" $ "name" "push"): metadata of an object. */}}
+{{- define "oal.metadata" -}}
+name: {{ include "oal.name" . }}
+namespace: {{ .root.Release.Namespace }}
+labels:
+  {{- include "oal.labels" . | nindent 2 }}
+{{- end -}}
+
+{{/* (dict "root" $ "image" "oal-push"): one of OAL's own images. */}}
+{{- define "oal.image" -}}
+{{ .root.Values.images.prefix }}{{ .image }}:{{ .root.Values.images.tag | default .root.Chart.AppVersion }}
+{{- end -}}
+
+{{/* Parts of every pod. (dict "root" $ "name" "push" "uid" 10001 "values" .Values.push) */}}
+{{- define "oal.pod" -}}
+{{- $root := .root -}}
+{{- with $root.Values.images.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+serviceAccountName: {{ .account | default (include "oal.fullname" $root) }}
+automountServiceAccountToken: {{ .token | default false }}
+enableServiceLinks: false
+securityContext:
+  runAsNonRoot: true
+  runAsUser: {{ .uid }}
+  runAsGroup: {{ .uid }}
+  fsGroup: {{ .uid }}
+  fsGroupChangePolicy: OnRootMismatch
+  seccompProfile: {type: RuntimeDefault}
+{{- with $root.Values.scheduling.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with (.values).nodeSelector | default $root.Values.scheduling.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with (.values).tolerations | default $root.Values.scheduling.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+topologySpreadConstraints:
+  {{- range list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
+  - maxSkew: 1
+    topologyKey: {{ . }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include "oal.selector" $ | nindent 8 }}
+  {{- end }}
+{{- end -}}
+
+{{- define "oal.containerSecurity" -}}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+{{- end -}}
+
+{{/* Keys and passwords of one pod, laid out like OAL's state folder (pki/…, secrets/…); nothing that the pod has no use for.
+     (dict "root" $ "tls" (list "deploy") "secrets" (list "push-admin.token") "apCa" false) */}}
+{{- define "oal.secretSources" -}}
+{{- $prefix := include "oal.secretPrefix" .root -}}
+{{- $tls := .tls | default list -}}
+{{- range $i, $name := $tls }}
+- secret:
+    name: {{ $prefix }}-tls-{{ $name }}
+    items:
+      - {key: tls.crt, path: pki/{{ $name }}.crt}
+      - {key: tls.key, path: pki/{{ $name }}.key}
+      - {key: tls-combined.pem, path: pki/{{ $name }}.pem}
+      {{- if eq $i 0 }}
+      - {key: ca.crt, path: pki/ca.crt}
+      {{- end }}
+{{- end }}
+{{- if .apCa }}
+- secret:
+    name: {{ $prefix }}-ap-ca
+    items:
+      - {key: tls.crt, path: pki/ap-ca.crt}
+      - {key: tls.key, path: pki/ap-ca.key}
+{{- end }}
+{{- with .secrets }}
+- secret:
+    name: {{ $prefix }}-secrets
+    items:
+      {{- range . }}
+      - {key: {{ base . }}, path: {{ . }}}
+      {{- end }}
+{{- end }}
+{{- if .pgpass }}
+- secret:
+    name: {{ if .root.Values.postgres.enabled }}{{ $prefix }}-secrets{{ else }}{{ .root.Values.postgres.external.secret | default (printf "%s-secrets" $prefix) }}{{ end }}
+    items:
+      - {key: {{ .pgpass }}.pgpass, path: secrets/{{ .pgpass }}.pgpass}
+{{- end }}
+{{- end -}}
+
+{{- define "oal.secretPrefix" -}}
+{{- if eq .Values.pki.mode "existing" -}}{{ .Values.pki.existing.prefix | default (include "oal.fullname" .) }}
+{{- else -}}{{ include "oal.fullname" . }}{{- end -}}
+{{- end -}}
+
+{{/* The projected volume of the above. Mode 0440 with the pod's group: kubelet hands files of a volume to root. */}}
+{{- define "oal.secretVolume" -}}
+- name: {{ .volume | default "secrets" }}
+  projected:
+    defaultMode: 0440
+    sources:
+      {{- include "oal.secretSources" . | nindent 6 }}
+{{- end -}}
+
+{{/* Programs that refuse a secret file which its group may read (oal-registry, libpq) get copies of mode 0600 in memory.
+     A changed Secret reaches them with the next start of the pod. */}}
+{{- define "oal.privateSecretVolumes" -}}
+{{ include "oal.secretVolume" (merge (dict "volume" "given") .) }}
+- name: secrets
+  emptyDir: {medium: Memory, sizeLimit: 1Mi}
+{{- end -}}
+
+{{- define "oal.privateSecretInit" -}}
+- name: secrets
+  image: {{ include "oal.image" (dict "root" .root "image" .image) }}
+  imagePullPolicy: {{ .root.Values.images.pullPolicy }}
+  command: [sh, -ec]
+  args:
+    - |
+      umask 077
+      cd /run/secrets/given
+      for folder in *; do cp -RL "$folder" /run/secrets/oal/; done
+      cd /run/secrets/oal
+      find . -type f -exec chmod 0600 {} +
+  {{- include "oal.containerSecurity" . | nindent 2 }}
+  resources: {requests: {cpu: 10m, memory: 16Mi}, limits: {cpu: 200m, memory: 64Mi}}
+  volumeMounts:
+    - {name: given, mountPath: /run/secrets/given, readOnly: true}
+    - {name: secrets, mountPath: /run/secrets/oal}
+{{- end -}}
+
+{{/* (dict "size" "10Gi" "storageClass" "" "root" $) as spec of a claim. */}}
+{{- define "oal.claim" -}}
+accessModes: {{ .accessModes | default (list "ReadWriteOnce") | toJson }}
+{{- with .storageClass | default .root.Values.storageClass }}
+storageClassName: {{ . }}
+{{- end }}
+resources: {requests: {storage: {{ .size }}}}
+{{- end -}}
+
+{{/* Where the parts are, in the chart or elsewhere. */}}
+{{- define "oal.kafka.bootstrap" -}}
+{{- if .Values.kafka.enabled -}}
+{{- $names := list -}}
+{{- range $i := until (int .Values.kafka.replicas) -}}
+{{- $names = append $names (printf "%s-%d.%s-headless:9093" (include "oal.name" (dict "root" $ "name" "kafka")) $i (include "oal.name" (dict "root" $ "name" "kafka"))) -}}
+{{- end -}}{{ join "," $names }}
+{{- else -}}{{ required "kafka.external.bootstrap: give HOST:PORT,… of the existing Kafka, since kafka.enabled is false" .Values.kafka.external.bootstrap }}{{- end -}}
+{{- end -}}
+
+{{- define "oal.clickhouse.url" -}}
+{{- if .Values.clickhouse.enabled -}}http://{{ include "oal.name" (dict "root" . "name" "clickhouse") }}:8123
+{{- else -}}{{ required "clickhouse.external.url: give the HTTP interface of the existing ClickHouse, since clickhouse.enabled is false" .Values.clickhouse.external.url }}{{- end -}}
+{{- end -}}
+
+{{- define "oal.clickhouse.database" -}}{{ if .Values.clickhouse.enabled }}oal{{ else }}{{ .Values.clickhouse.external.database }}{{ end }}{{- end -}}
+
+{{- define "oal.postgres.host" -}}
+{{- if .Values.postgres.enabled -}}{{ include "oal.name" (dict "root" . "name" "postgres") }}
+{{- else -}}{{ required "postgres.external.host: name the existing PostgreSQL server, since postgres.enabled is false" .Values.postgres.external.host }}{{- end -}}
+{{- end -}}
+{{- define "oal.postgres.port" -}}{{ if .Values.postgres.enabled }}5432{{ else }}{{ .Values.postgres.external.port }}{{ end }}{{- end -}}
+{{- define "oal.postgres.sslmode" -}}{{ if .Values.postgres.enabled }}disable{{ else }}{{ .Values.postgres.external.sslmode }}{{ end }}{{- end -}}
+
+{{- define "oal.mlflow.url" -}}
+{{- if .Values.mlflow.enabled -}}http://{{ include "oal.name" (dict "root" . "name" "mlflow") }}:5000
+{{- else -}}{{ required "mlflow.external.url: give the address of the existing MLflow, since mlflow.enabled is false" .Values.mlflow.external.url }}{{- end -}}
+{{- end -}}
+
+{{/* librdkafka's options for the principal NAME. */}}
+{{- define "oal.kafka.librdkafka" -}}
+bootstrap.servers: {{ include "oal.kafka.bootstrap" .root | quote }}
+security.protocol: ssl
+ssl.ca.location: /run/secrets/oal/pki/ca.crt
+ssl.certificate.location: /run/secrets/oal/pki/{{ .name }}.crt
+ssl.key.location: /run/secrets/oal/pki/{{ .name }}.key
+{{- end -}}
+{{- define "oal.kafka.java" -}}
+bootstrap.servers={{ include "oal.kafka.bootstrap" .root }}
+security.protocol=SSL
+ssl.keystore.type=PEM
+ssl.keystore.location=/run/secrets/oal/pki/{{ .name }}.pem
+ssl.truststore.type=PEM
+ssl.truststore.location=/run/secrets/oal/pki/ca.crt
+{{- end -}}
+
+{{/* The parts that are installed: name → what follows from it. */}}
+{{- define "oal.certificates" -}}
+{{- /* every certificate of this installation: name → DNS names (none: a client only) */ -}}
+{{- $short := include "oal.fullname" . -}}
+{{- $ns := .Release.Namespace -}}
+admin: []
+stream-jobs: []
+trainer: []
+model-registry: []
+viewer: []
+operator: []
+{{- if .Values.kafka.enabled }}
+broker:
+  - {{ $short }}-kafka
+  - {{ $short }}-kafka.{{ $ns }}.svc
+  {{- range $i := until 3 }}
+  - {{ $short }}-kafka-{{ $i }}.{{ $short }}-kafka-headless
+  {{- end }}
+  {{- range .Values.kafka.access.hosts }}
+  - {{ . | quote }}
+  {{- end }}
+{{- end }}
+{{- if .Values.push.enabled }}
+deploy:
+  - {{ $short }}-push
+  - {{ $short }}-push.{{ $ns }}.svc
+  {{- range .Values.push.access.hosts }}
+  - {{ . | quote }}
+  {{- end }}
+{{- end }}
+{{- if .Values.flink.enabled }}
+flink-rest:
+  - {{ $short }}-flink
+  - {{ $short }}-flink.{{ $ns }}.svc
+  - localhost
+{{- end }}
+{{- end -}}

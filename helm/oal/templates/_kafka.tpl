@@ -1,0 +1,117 @@
+{{/* The broker's files. The same rules as local/config/kafka/server.properties: no listener without TLS and a client certificate. */}}
+{{- define "oal.kafka.config" -}}
+{{- $name := include "oal.name" (dict "root" . "name" "kafka") -}}
+{{- $replicas := int .Values.kafka.replicas -}}
+{{- $copies := min 3 $replicas -}}
+{{- $voters := list -}}
+{{- range $i := until $replicas -}}
+{{- $voters = append $voters (printf "%d@%s-%d.%s-headless:9094" (add1 $i) $name $i $name) -}}
+{{- end -}}
+start.sh: |
+  # Fills in what differs from pod to pod, formats the log folder once, and becomes the broker.
+  set -euo pipefail
+  number=${HOSTNAME##*-}
+  {{- if eq .Values.kafka.access.type "none" }}
+  outside=""
+  {{- else if eq .Values.kafka.access.type "NodePort" }}
+  hosts=({{ join " " .Values.kafka.access.hosts }})
+  outside=",EXTERNAL://${hosts[$number]}:$(({{ int .Values.kafka.access.nodePort }} + number))"
+  {{- else }}
+  hosts=({{ join " " .Values.kafka.access.hosts }})
+  outside=",EXTERNAL://${hosts[$number]}:9095"
+  {{- end }}
+  mkdir -p /tmp/logs
+  { cat /etc/oal/kafka/server.properties
+    echo "node.id=$((number + 1))"
+    echo "advertised.listeners=CLIENT://$HOSTNAME.{{ $name }}-headless:9093$outside"
+  } >/tmp/server.properties
+  /opt/kafka/bin/kafka-storage.sh format --ignore-formatted -t {{ sha256sum (printf "%s/%s" .Release.Namespace .Release.Name) | trunc 16 | b64enc | trimSuffix "==" | replace "+" "-" | replace "/" "_" }} -c /tmp/server.properties
+  {{- if .Values.telegraf.enabled }}
+  {{- include "oal.jolokia.start" . | nindent 2 }}
+  export KAFKA_OPTS="-javaagent:/opt/jolokia/jolokia.jar=config=/tmp/jolokia.properties"
+  {{- end }}
+  exec /opt/kafka/bin/kafka-server-start.sh /tmp/server.properties
+log4j2.properties: |
+  {{- .Files.Get "files/kafka/log4j2.properties" | nindent 2 }}
+server.properties: |
+  process.roles=broker,controller
+  controller.quorum.voters={{ join "," $voters }}
+  controller.listener.names=CONTROLLER
+  listeners=CLIENT://0.0.0.0:9093,CONTROLLER://0.0.0.0:9094{{ if ne .Values.kafka.access.type "none" }},EXTERNAL://0.0.0.0:9095{{ end }}
+  listener.security.protocol.map=CLIENT:SSL,CONTROLLER:SSL,EXTERNAL:SSL
+  inter.broker.listener.name=CLIENT
+  log.dirs=/var/lib/oal/kafka/data
+  ssl.client.auth=required
+  ssl.keystore.type=PEM
+  ssl.keystore.location=/run/secrets/oal/pki/broker.pem
+  ssl.truststore.type=PEM
+  ssl.truststore.location=/run/secrets/oal/pki/ca.crt
+  # OU=ap is a role: each AP has its own certificate, and all of them are User:ap.
+  ssl.principal.mapping.rules=RULE:^CN=([^,]+),OU=ap,O=oal$/ap/,RULE:^CN=([A-Za-z0-9._-]+),OU=service,O=oal$/$1/,DEFAULT
+  authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+  super.users=User:broker;User:admin
+  allow.everyone.if.no.acl.found=false
+  auto.create.topics.enable=false
+  default.replication.factor={{ $copies }}
+  min.insync.replicas={{ ternary 2 1 (ge $copies 3) }}
+  offsets.topic.replication.factor={{ $copies }}
+  offsets.topic.num.partitions=16
+  transaction.state.log.replication.factor={{ $copies }}
+  transaction.state.log.min.isr={{ ternary 2 1 (ge $copies 3) }}
+  transaction.state.log.num.partitions=16
+  share.coordinator.state.topic.replication.factor={{ $copies }}
+  share.coordinator.state.topic.min.isr={{ ternary 2 1 (ge $copies 3) }}
+  # The upper bound of a client's transaction.timeout.ms: checkpoint interval plus the longest outage to survive.
+  transaction.max.timeout.ms=900000
+  log.segment.bytes=134217728
+  {{- range $key, $value := .Values.kafka.config }}
+  {{ $key }}={{ $value }}
+  {{- end }}
+{{- end -}}
+
+{{/* Topics and ACLs of local/config/kafka/topics.yaml, with the copies and partitions of this cluster. */}}
+{{- define "oal.kafka.topics" -}}
+{{- $spec := .Files.Get "files/kafka/topics.yaml" | fromYaml -}}
+{{- $copies := ternary (min 3 (int .Values.kafka.replicas)) (int .Values.kafka.external.replication) .Values.kafka.enabled -}}
+{{- $config := merge .Values.kafka.topics.config (dict "min.insync.replicas" (ternary 2 1 (ge (int $copies) 3))) $spec.defaults.config -}}
+{{- $defaults := dict "partitions" .Values.kafka.topics.partitions "replication" $copies "config" $config -}}
+{{- toYaml (dict "defaults" $defaults "topics" $spec.topics "acls" $spec.acls) -}}
+{{- end -}}
+
+{{/* Jolokia's agent, which the official images do not have, comes from an image of ours. */}}
+{{- define "oal.jolokia.init" -}}
+{{- if .root.Values.telegraf.enabled -}}
+initContainers:
+  - name: jolokia
+    image: {{ include "oal.image" (dict "root" .root "image" "oal-stream-jobs") }}
+    imagePullPolicy: {{ .root.Values.images.pullPolicy }}
+    command: [cp, /opt/oal/jolokia.jar, /opt/jolokia/jolokia.jar]
+    {{- include "oal.containerSecurity" . | nindent 4 }}
+    resources: {requests: {cpu: 10m, memory: 16Mi}, limits: {cpu: 200m, memory: 64Mi}}
+    volumeMounts:
+      - {name: jolokia, mountPath: /opt/jolokia}
+{{- end -}}
+{{- end -}}
+{{- define "oal.jolokia.mount" -}}
+{{- if .Values.telegraf.enabled -}}
+- {name: jolokia, mountPath: /opt/jolokia, readOnly: true}
+- {name: jolokia-access, mountPath: /etc/oal/jolokia, readOnly: true}
+{{- end -}}
+{{- end -}}
+{{- define "oal.jolokia.volume" -}}
+{{- if .Values.telegraf.enabled -}}
+- name: jolokia
+  emptyDir: {sizeLimit: 8Mi}
+- name: jolokia-access
+  configMap: {name: {{ include "oal.name" (dict "root" . "name" "jolokia") }}}
+{{- end -}}
+{{- end -}}
+{{- define "oal.jolokia.secret" -}}
+{{- if .Values.telegraf.enabled }}[secrets/jolokia.password]{{ else }}[]{{ end -}}
+{{- end -}}
+
+{{/* Lines of a start script. In a file, because a password in an agent's options would stand in the process list. */}}
+{{- define "oal.jolokia.start" -}}
+(umask 077; printf '%s\n' host=0.0.0.0 port=8778 agentContext=/jolokia user=telegraf "password=$(cat /run/secrets/oal/secrets/jolokia.password)" \
+  policyLocation=file:///etc/oal/jolokia/access.xml discoveryEnabled=false disableDetectors=true executor=fixed threadNr=1 >/tmp/jolokia.properties)
+{{- end -}}

@@ -1,0 +1,65 @@
+{{- define "oal.policies" -}}
+{{- range $path, $bytes := .Files.Glob "files/policies/*.yaml" }}
+{{ base $path }}: |
+  {{- toString $bytes | nindent 2 }}
+{{- end }}
+{{- range $name, $text := .Values.policies }}
+{{ $name }}: |
+  {{- $text | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "oal.mlflow.config" -}}
+{{- $name := include "oal.name" (dict "root" . "name" "mlflow") -}}
+server.yaml: |
+  listen: 0.0.0.0:5000
+  state_dir: /var/lib/oal/mlflow
+  admin: {user: admin, password_file: /run/secrets/oal/secrets/mlflow-admin.password}
+  users:
+    # Only an administrator may keep a webhook.
+    - {user: model-registry, password_file: /run/secrets/oal/secrets/mlflow-model-registry.password, role: admin}
+    - {user: trainer, password_file: /run/secrets/oal/secrets/mlflow-trainer.password}
+  webhook_key_file: /var/lib/oal/mlflow/webhook.key
+  allowed_hosts: {{ concat (list $name (printf "%s:*" $name) "localhost" "localhost:*" "127.0.0.1" "127.0.0.1:*") .Values.mlflow.allowedHosts | toJson }}
+  {{- with .Values.mlflow.allowedOrigins }}
+  allowed_origins: {{ . | toJson }}
+  {{- end }}
+  {{- if eq .Values.mlflow.database "postgres" }}
+  # The password stands in the passfile.
+  database_uri: postgresql+psycopg2://mlflow@{{ include "oal.postgres.host" . }}:{{ include "oal.postgres.port" . }}/mlflow?passfile=/run/secrets/oal/secrets/mlflow.pgpass&sslmode={{ include "oal.postgres.sslmode" . }}
+  {{- end }}
+  {{- with .Values.mlflow.artifacts }}
+  artifacts: {{ . }}
+  {{- end }}
+{{- end -}}
+
+{{- define "oal.registry.config" -}}
+registry.yaml: |
+  listen: 0.0.0.0:5001
+  state_dir: /var/lib/oal/model-registry
+  kafka:
+    {{- include "oal.kafka.librdkafka" (dict "root" . "name" "model-registry") | nindent 4 }}
+  mlflow: {tracking_uri: {{ include "oal.mlflow.url" . | quote }}, user: model-registry, password_file: /run/secrets/oal/secrets/mlflow-model-registry.password}
+  signing_key: /run/secrets/oal/secrets/sign-registry.pem
+  webhook_secret_file: /run/secrets/oal/secrets/mlflow-webhook.secret
+  webhook_url: http://{{ include "oal.name" (dict "root" . "name" "registry") }}:5001/webhook
+  poll_s: 2
+  train_command: [oal-train]
+  clickhouse:
+    {{- include "oal.clickhouse.client" . | nindent 4 }}
+  policies: /etc/oal/policies
+  metrics_token_file: /run/secrets/oal/secrets/metrics.token
+{{- end -}}
+
+{{- define "oal.trainer.config" -}}
+online.yaml: |
+  listen: 0.0.0.0:5002
+  state_dir: /var/lib/oal/trainer
+  kafka:
+    {{- include "oal.kafka.librdkafka" (dict "root" . "name" "trainer") | nindent 4 }}
+  mlflow: {tracking_uri: {{ include "oal.mlflow.url" . | quote }}, user: trainer, password_file: /run/secrets/oal/secrets/mlflow-trainer.password}
+  signing_key: /run/secrets/oal/secrets/sign-online.pem
+  settings: null
+  policies: /etc/oal/policies
+  metrics_token_file: /run/secrets/oal/secrets/metrics.token
+{{- end -}}

@@ -1,0 +1,36 @@
+{{- define "oal.push.config" -}}
+{{- $p := .Values.push -}}
+deploy.yaml: |
+  ap_listen: 0.0.0.0:8443
+  tls: {cert: /run/secrets/oal/pki/deploy.crt, key: /run/secrets/oal/pki/deploy.key, client_ca: /run/secrets/oal/pki/ca.crt}
+  admin_listen: 0.0.0.0:8080
+  admin_token_file: /run/secrets/oal/secrets/push-admin.token
+  {{- with $p.adminUsersSecret }}
+  admin_users_file: /run/secrets/oal/users/admin-users
+  {{- end }}
+  metrics_token_file: /run/secrets/oal/secrets/metrics.token
+  kafka:
+    bootstrap: {{ include "oal.kafka.bootstrap" . | quote }}
+    ca: /run/secrets/oal/pki/ca.crt
+    cert: /run/secrets/oal/pki/deploy.crt
+    key: /run/secrets/oal/pki/deploy.key
+  trusted_keys: /run/secrets/oal/pki/bundle-keys.txt
+  store: {{ if eq $p.store "postgres" }}{postgres_dsn_file: /etc/oal/push/dsn}{{ else }}{path: /var/lib/oal/push/state.db}{{ end }}
+  clickhouse:
+    {{- include "oal.clickhouse.client" . | nindent 4 }}
+  {{- if $p.enrol.enabled }}
+  enrol_listen: 0.0.0.0:8444
+  enrol:
+    url: {{ required "push.enrol.url: the address at which APs reach port 8444 of the push service, such as https://push.example.org:8444; or set push.enrol.enabled to false" $p.enrol.url }}
+    ca_cert: /run/secrets/oal/pki/ap-ca.crt
+    ca_key: /run/secrets/oal/pki/ap-ca.key
+    root: /run/secrets/oal/pki/ca.crt
+    mac_masters: /run/secrets/oal/secrets/mac-masters
+    certificate_days: {{ $p.enrol.certificateDays }}
+  {{- end }}
+  limits: {requests_per_s: 10, burst: 30, max_connections: {{ int $p.maxConnections }}}
+{{- if eq $p.store "postgres" }}
+dsn: |
+  host={{ include "oal.postgres.host" . }} port={{ include "oal.postgres.port" . }} user=push dbname=push sslmode={{ include "oal.postgres.sslmode" . }} passfile=/run/secrets/oal/secrets/push.pgpass
+{{- end }}
+{{- end -}}
