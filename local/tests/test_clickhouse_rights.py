@@ -1,9 +1,13 @@
 """Who may do what with ClickHouse, tried over HTTP."""
+import os
 import urllib.error
 import urllib.request
 
 import pytest
+from oal_local import clickhouse
 from oal_local.errors import PlatformError
+
+HARMLESS = {"", *(os.environ.get(name, "") for name in clickhouse.ENVIRONMENT)}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -37,15 +41,30 @@ def test_each_user_needs_its_password(platform, user):
         assert refusal.value.headers["X-ClickHouse-Exception-Code"] == "516"  # AUTHENTICATION_FAILED
 
 
-@pytest.mark.parametrize("sql", [
-    "SELECT * FROM oal.rights_test", "SELECT (SELECT count() FROM oal.rights_test)", "SHOW TABLES FROM oal", "SYSTEM STOP LISTEN HTTP",
-    "SELECT (SELECT any(l) FROM file('/etc/passwd', 'LineAsString', 'l String'))", "INSERT INTO oal.rights_test VALUES (9)",
-    "SELECT (SELECT count() FROM system.users)", "CREATE TABLE oal.mine (a UInt8) ENGINE = Memory", "SELECT count() FROM system.numbers"])
-def test_the_engines_own_user_is_of_no_use(platform, sql):
-    """It has no password, so its rights and its quota have to refuse: ACCESS_DENIED is 497, QUOTA_EXCEEDED is 201."""
-    with pytest.raises(urllib.error.HTTPError) as refusal:
-        as_user(platform, "default", "", sql)
-    assert refusal.value.headers["X-ClickHouse-Exception-Code"] in ("497", "201")
+def secret_reads(platform) -> list[str]:
+    """Statements that read what is none of a database user's business, with the function that no grant forbids."""
+    secret = platform.clickhouse.password_file("admin")
+    return [f"SELECT file('{path}')" for path in (secret, f"/proc/self/root{secret}", platform.state.pki / "ca.key",
+                                                  "/etc/passwd", f"/proc/{platform.supervisor.pid('clickhouse')}/../1/environ")]
+
+
+@pytest.mark.parametrize("parameters", ["", "?database=system", "?database=oal", "?session_id=mine", "?user=default&password="])
+def test_the_engines_own_user_cannot_begin_a_session(platform, parameters):
+    """It has no password, so what else it may do is not the question: UNKNOWN_DATABASE is 81."""
+    for sql in ["SELECT 1", "SELECT * FROM oal.rights_test", "SYSTEM STOP LISTEN HTTP", "CREATE DATABASE default", *secret_reads(platform)]:
+        request = urllib.request.Request(platform.clickhouse.http_url + "/" + parameters, data=sql.encode())
+        with pytest.raises(urllib.error.HTTPError) as refusal:
+            urllib.request.urlopen(request, timeout=30)
+        assert refusal.value.headers["X-ClickHouse-Exception-Code"] == "81", sql
+
+
+@pytest.mark.parametrize("user", ["analyst", "ingest", "admin"])
+def test_the_server_has_given_up_every_folder_but_its_own(platform, user):
+    """The administrator too: it is the process that cannot."""
+    for sql in secret_reads(platform):
+        assert "Permission denied" in refused(platform, sql, user), sql
+    hashes = platform.clickhouse.query("SELECT file('/proc/self/environ')", user)
+    assert "OAL_ANALYST_PASSWORD_SHA256" in hashes and not set(os.environ.values()) & {word.partition("=")[2] for word in hashes.split("\\0")} - HARMLESS
 
 
 def test_ingest_inserts_once_per_token_and_cannot_change_the_schema(platform):

@@ -15,6 +15,7 @@ DATABASE = "oal"
 USERS = REPO / "clickhouse" / "users"
 SHARED_USERS = ("analyst", "ingest", "telegraf")  # those in there; `admin` is the local server's own
 MIGRATE = REPO / "clickhouse" / "migrate"
+ENVIRONMENT = {"PATH", "HOME", "LANG", "LC_ALL", "TZ", "PYTHONPATH", "XDG_CACHE_HOME", "LD_LIBRARY_PATH", "OAL_CLICKHOUSE_UNCONFINED"}  # that the server may have
 
 
 def url(settings: Settings) -> str:
@@ -24,8 +25,8 @@ def url(settings: Settings) -> str:
 def render(state: State, settings: Settings) -> None:
     server_bytes = settings.clickhouse_memory_mib << 20
     write_private(state.clickhouse / "config.xml", fill(
-        CONFIG / "clickhouse" / "config.xml", data=state.clickhouse / "data", backups=state.clickhouse / "backups", log=state.logs / "clickhouse-server.log",
-        http_port=settings.ports["clickhouse_http"], native_port=settings.ports["clickhouse_native"], memory_bytes=server_bytes))
+        CONFIG / "clickhouse" / "config.xml", data=state.clickhouse / "data", backups=state.clickhouse / "backups", log=state.clickhouse / "server.log",
+        http_port=settings.ports["clickhouse_http"], memory_bytes=server_bytes))
     write_private(state.clickhouse / "users.xml", fill(
         CONFIG / "clickhouse" / "users.xml", query_memory_bytes=server_bytes * 2 // 3, admin_sha256=passwords.sha256_hex(state, "admin")))
     # The server merges users.d/ into users.xml.
@@ -36,7 +37,10 @@ def render(state: State, settings: Settings) -> None:
 
 
 def prepare(state: State, settings: Settings) -> None:
-    """Hand the server the password hashes that clickhouse/users/*.xml take from its environment."""
+    """Hand the server the password hashes that clickhouse/users/*.xml take from its environment, and of the caller's nothing but
+    what it needs: who may ask anything can read /proc/self/environ (confine.py)."""
+    for name in set(os.environ) - ENVIRONMENT:
+        del os.environ[name]
     for user in SHARED_USERS:
         os.environ[f"OAL_{user.upper()}_PASSWORD_SHA256"] = passwords.sha256_hex(state, user)
 

@@ -1,13 +1,13 @@
 """A ClickHouse server out of the chdb-core wheel.
 
-The wheel's extension links clickhouse-local with ClickHouse's own HTTP and native-protocol handlers, and
-`SYSTEM START LISTEN` opens them. The entry used (`_chdb.query` with a main query that never ends) is not documented,
+The wheel's extension links clickhouse-local with ClickHouse's own HTTP handlers, and `SYSTEM START LISTEN` opens them. The entry used (`_chdb.query` with a main query that never ends) is not documented,
 so the wheel is pinned exactly and the tests start it for real.
 
-The engine logs its own main session in as `default` without a password; that cannot be configured. So in
-config/clickhouse/users.xml that user has only the right that MAIN_QUERIES need, and a quota of as many queries.
-(The quota alone would not do: a scalar subquery of a query without tables is not counted. Nor would waiting in a query
-that reads a pipe: that takes the right to read any file.)
+The engine logs its own main session in as `default` without a password; that cannot be configured. clickhouse-local lets whoever
+may ask anything at all read every file of its owner with the function `file`, which no grant forbids and no quota counts. So
+- the main session drops the database that is this user's default before it opens a port: nobody after it can begin a session as
+  `default` (config/clickhouse/users.xml);
+- the process gives up every folder but its own (confine.py), for `file` works for the users with a password as well.
 
 usage: python -m oal_local.clickhouse_server DIRECTORY HTTP_URL PASSWORD_FILE
     DIRECTORY holds config.xml and users.xml; data goes to DIRECTORY/data. The URL and the password of `admin` are how a
@@ -26,11 +26,20 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from oal_local import confine
+
 MAIN_QUERIES = (
+    "DROP DATABASE default",
     "SYSTEM START LISTEN HTTP",
-    "SYSTEM START LISTEN TCP",
     "SELECT count() FROM system.numbers WHERE sleepEachRow(0.2) SETTINGS max_block_size = 1, max_threads = 1",
 )
+#: What the engine reads outside its folder, none of it secret: libraries, time zones, names of hosts, figures of the machine.
+READABLE = ("/usr", "/lib", "/lib64", "/etc/localtime", "/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ssl/certs", "/proc/self",
+            *(f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "vmstat", "diskstats", "net", "sys", "cgroups", "filesystems", "mounts")), "/sys",
+            "/dev/urandom", "/dev/random", "/dev/zero")
+WRITABLE = ("/dev/null",)
+LEAST_LANDLOCK = 2
+UNCONFINED = "OAL_CLICKHOUSE_UNCONFINED"
 END_MAIN_QUERY = "KILL QUERY WHERE user = '' SYNC"  # the embedded session has no name in the process list
 
 
@@ -45,10 +54,18 @@ def load_engine():
     return module
 
 
-def end_main_query(url: str, password_file: str, finished: threading.Event) -> None:
+def confine_to(directory: str) -> None:
+    """Nothing but this folder from here on."""
+    if confine.version() >= LEAST_LANDLOCK:
+        confine.to((*READABLE, sys.prefix, sys.base_prefix), (*WRITABLE, directory, os.path.join(directory, "data")))  # data may be a link
+    elif not os.environ.get(UNCONFINED):
+        sys.exit(f"clickhouse: this kernel has no Landlock version {LEAST_LANDLOCK} (Linux 5.19, and `landlock` in /sys/kernel/security/lsm), without which every "
+                 f"local user could read every file of yours through the database; on a machine of your own set {UNCONFINED}=1")
+
+
+def end_main_query(url: str, password: str, finished: threading.Event) -> None:
     """Kill the main query, again while it has not begun; returns when the engine has ended."""
-    request = urllib.request.Request(url, data=END_MAIN_QUERY.encode(), headers={
-        "X-ClickHouse-User": "admin", "X-ClickHouse-Key": Path(password_file).read_text().strip()})
+    request = urllib.request.Request(url, data=END_MAIN_QUERY.encode(), headers={"X-ClickHouse-User": "admin", "X-ClickHouse-Key": password})
     while not finished.is_set():
         try:
             urllib.request.urlopen(request, timeout=10).close()
@@ -62,6 +79,8 @@ def end_main_query(url: str, password_file: str, finished: threading.Event) -> N
 def serve(directory: str, url: str, password_file: str) -> int:
     """Run the server in DIRECTORY until a signal comes; the exit code."""
     engine = load_engine()
+    password = Path(password_file).read_text().strip()
+    confine_to(directory)
     os.chdir(directory)  # clickhouse-local reads ./config.xml
     asked_to_stop = threading.Event()
     finished = threading.Event()
@@ -83,7 +102,7 @@ def serve(directory: str, url: str, password_file: str) -> int:
             signal.signal(number, lambda *_: asked_to_stop.set())
         finished.wait(0.5)
     if asked_to_stop.is_set():
-        end_main_query(url, password_file, finished)
+        end_main_query(url, password, finished)
         return 0
     return 1
 

@@ -238,14 +238,12 @@ class Platform:
 
     def env(self) -> dict[str, str]:
         """Addresses and files as environment variables."""
-        native = self.settings.ports["clickhouse_native"]
         return {
             "OAL_STATE": str(self.state.dir),
             "OAL_KAFKA_BOOTSTRAP": self.kafka.bootstrap,
             "OAL_PKI": str(self.state.pki),
             "OAL_KAFKA_CA": str(self.state.pki / "ca.crt"),
             "OAL_CLICKHOUSE_URL": self.clickhouse.http_url,
-            "OAL_CLICKHOUSE_NATIVE": f"127.0.0.1:{native}",
             "OAL_CLICKHOUSE_DATABASE": clickhouse.DATABASE,
             **{f"OAL_CLICKHOUSE_{user.upper()}_PASSWORD_FILE": str(passwords.file(self.state, user))
                for user in passwords.CLICKHOUSE_USERS},

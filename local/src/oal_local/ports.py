@@ -16,7 +16,6 @@ DEFAULT = {
     "kafka": 9094,
     "kafka_controller": 9095,
     "clickhouse_http": 8123,
-    "clickhouse_native": 9000,
     "flink_rest": 8081,
     "flink_rpc": 6123,
     "flink_blob": 6124,
