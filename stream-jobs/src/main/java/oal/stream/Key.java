@@ -23,6 +23,7 @@ public enum Key {
     BLOCK_ROWS("pipeline.block.rows", "65536", "rows of a block after which it goes on"),
     BLOCK_BYTES("pipeline.block.bytes", "4194304", "bytes of a block after which it goes on"),
     RAW_ROWS("pipeline.raw.rows", "true", "true or false: whether the raw tables are written; labels and items are in any case"),
+    MAC_KEYS("mac.keys.file", "", "file of lines KEY_ID BASE64, the master keys of access points, on every TaskManager; read again when it changes; empty: who made a batch is not checked"),
     CHECKPOINT_INTERVAL("checkpoint.interval.ms", "", "time between checkpoints, and so until rows are visible; empty: the cluster's, or 1000");
 
     final String name;

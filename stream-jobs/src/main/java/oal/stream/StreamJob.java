@@ -1,15 +1,18 @@
 package oal.stream;
 
 import java.time.Duration;
+import oal.stream.access.AccessRecord;
 import oal.stream.codec.RawBatch;
 import oal.stream.pipeline.BrokerTime;
 import oal.stream.pipeline.ApPipeline;
+import oal.stream.pipeline.Inputs;
 import oal.stream.pipeline.PipelineSettings;
 import oal.stream.pipeline.Sinks;
 import oal.stream.sink.ClickHouseSink;
 import oal.stream.sink.ClickHouseTarget;
 import oal.stream.sink.SinkLimits;
 import oal.stream.platform.PlatformRecord;
+import oal.stream.source.AccessTopic;
 import oal.stream.source.KafkaClient;
 import oal.stream.source.TopicSink;
 import oal.stream.source.TopicSource;
@@ -23,9 +26,13 @@ import org.apache.flink.configuration.ReadableConfig;
 import org.apache.flink.configuration.RestartStrategyOptions;
 import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The job with its real sources and sinks, all of it from the properties file. One graph, so that one checkpoint covers everything. */
 final class StreamJob {
+    private static final Logger LOG = LoggerFactory.getLogger(StreamJob.class);
+
     static final String NAME = "oal-stream-jobs";
 
     private final KafkaClient kafka;
@@ -48,7 +55,7 @@ final class StreamJob {
         limits = new SinkLimits(config.number(Key.SINK_INSERT_MAX_BYTES), config.count(Key.SINK_INSERT_MAX_ROWS),
                 config.number(Key.SINK_HELD_MAX_BYTES), config.count(Key.SINK_INSERT_THREADS));
         pipeline = new PipelineSettings(config.millis(Key.LATENESS), config.millis(Key.STATE_TTL), config.millis(Key.FLUSH),
-                config.count(Key.BLOCK_ROWS), config.count(Key.BLOCK_BYTES), "true".equals(config.word(Key.RAW_ROWS, "true", "false")));
+                config.count(Key.BLOCK_ROWS), config.count(Key.BLOCK_BYTES), "true".equals(config.word(Key.RAW_ROWS, "true", "false")), config.text(Key.MAC_KEYS));
         transactions = config.text(Key.SINK_TRANSACTIONS);
         fromEarliest = "earliest".equals(config.word(Key.SOURCE_START, "earliest", "latest"));
         discovery = config.millis(Key.SOURCE_DISCOVERY);
@@ -64,6 +71,7 @@ final class StreamJob {
     void execute() throws Exception {
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
         env.configure(settings(env.getConfiguration()));
+        if (pipeline.macKeysFile().isEmpty()) LOG.warn("mac.keys.file is not given: which access point made a batch is not checked");
         ApPipeline.configure(env);
         define(env);
         env.execute(NAME);
@@ -74,7 +82,9 @@ final class StreamJob {
         DataStream<RawBatch> batches = env.fromSource(topics.batches(), BrokerTime.watermarks(idle), "kafka: batches").uid("batches");
         // Rows without windows need no watermarks.
         DataStream<PlatformRecord> platform = env.fromSource(topics.platformEvents(), WatermarkStrategy.noWatermarks(), "kafka: platform events").uid("platform-source");
-        ApPipeline.define(batches, platform, new Sinks(
+        // A handful of records a year. A watermark of theirs would say nothing, and nobody waits for one.
+        DataStream<AccessRecord> access = env.fromSource(topics.access(), WatermarkStrategy.noWatermarks(), "kafka: access").uid("access-source").setParallelism(1);
+        ApPipeline.define(new Inputs(batches, platform, access, new AccessTopic(kafka)), new Sinks(
                 new ClickHouseSink(clickhouse, limits), TopicSink.items(kafka, transactions), TopicSink.deadLetters(kafka, transactions), TopicSink.neighbours(kafka, transactions), sinkParallelism), pipeline);
     }
 

@@ -41,7 +41,7 @@ class StreamJobTest {
         StreamGraph graph = graph(job());
         graph.getJobGraph(); // throws for one without, because uids are not made up
         Set<String> uids = graph.getStreamNodes().stream().map(StreamNode::getTransformationUID).filter(uid -> uid != null).collect(Collectors.toSet());
-        assertTrue(uids.containsAll(Set.of("batches", "decode", "label-feature-item", "platform-source", "platform-events", "rows-sink", "items-sink", "dead-letters-sink", "neighbours", "neighbours-sink")), uids.toString());
+        assertTrue(uids.containsAll(Set.of("batches", "decode", "label-feature-item", "platform-source", "platform-events", "rows-sink", "items-sink", "dead-letters-sink", "neighbours", "neighbours-sink", "access-source", "access-records")), uids.toString());
         for (StreamNode node : graph.getStreamNodes()) assertNotNull(node.getOperatorName());
     }
 
@@ -49,7 +49,8 @@ class StreamJobTest {
     void sinksHaveTheirOwnParallelism() {
         for (StreamNode node : graph(job("sink.parallelism", "2")).getStreamNodes()) {
             boolean sink = node.getOperatorName().contains("Writer") || node.getOperatorName().contains("Committer");
-            assertEquals(sink ? 2 : 3, node.getParallelism(), node.getOperatorName());
+            boolean access = node.getOperatorName().contains("access");
+            assertEquals(sink ? 2 : access ? 1 : 3, node.getParallelism(), node.getOperatorName());
         }
     }
 

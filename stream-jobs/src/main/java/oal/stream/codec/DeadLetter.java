@@ -6,6 +6,8 @@ public class DeadLetter {
     /** Kafka name of the topic it came from. */
     public String topic;
     public byte[] value;
+    /** Header {@code oal-mac} that it came with, so that it can be sent again; empty: none. */
+    public byte[] mac;
     /** {@link Refusal#label()}. */
     public String reason;
     /** What exactly was wrong. */
@@ -20,6 +22,7 @@ public class DeadLetter {
 
     public DeadLetter(RawBatch batch, RefusedException why) {
         this(batch.topic().kafkaName, batch.key, batch.value, batch.kafkaTsMs, batch.partition, batch.offset, why);
+        mac = batch.mac;
     }
 
     /** @param topic Kafka name of the topic it came from */
@@ -27,6 +30,7 @@ public class DeadLetter {
         this.topic = topic;
         this.key = key;
         this.value = value;
+        mac = new byte[0];
         reason = why.reason.label();
         detail = why.getMessage();
         this.kafkaTsMs = kafkaTsMs;

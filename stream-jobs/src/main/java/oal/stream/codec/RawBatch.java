@@ -10,6 +10,8 @@ public class RawBatch {
     public int topic;
     /** Never null; empty for a record without a value. */
     public byte[] value;
+    /** Header {@code oal-mac}: one byte key_id and the MAC; empty when the record has none of that size. */
+    public byte[] mac;
     /** Time the broker took the record, ms since 1970. */
     public long kafkaTsMs;
     public int partition;
@@ -18,10 +20,16 @@ public class RawBatch {
     /** For Flink's serializer. */
     public RawBatch() {}
 
+    /** A batch without a MAC. */
     public RawBatch(String key, Topic topic, byte[] value, long kafkaTsMs, int partition, long offset) {
+        this(key, topic, value, null, kafkaTsMs, partition, offset);
+    }
+
+    public RawBatch(String key, Topic topic, byte[] value, byte[] mac, long kafkaTsMs, int partition, long offset) {
         this.key = key == null ? "" : key;
         this.topic = topic.ordinal();
         this.value = value == null ? new byte[0] : value;
+        this.mac = mac == null ? new byte[0] : mac;
         this.kafkaTsMs = kafkaTsMs;
         this.partition = partition;
         this.offset = offset;

@@ -8,7 +8,15 @@ public enum Refusal {
     VALUE_RANGE(4),
     UNKNOWN_REVISION(5),
     KEY_MISMATCH(6),
-    TIME_RANGE(7);
+    TIME_RANGE(7),
+    /** No MAC on it. */
+    UNSIGNED(8),
+    /** A MAC of a master key that the platform does not have (any more). */
+    UNKNOWN_KEY(9),
+    /** The MAC is not that of the access point named. */
+    FORGED(10),
+    /** Sent after the access point was revoked. */
+    REVOKED(11);
 
     public final int code;
 

@@ -1,21 +1,30 @@
 package oal.stream.decode;
 
+import java.nio.file.Path;
 import org.apache.flink.api.common.state.ValueState;
 import org.apache.flink.api.common.state.ValueStateDescriptor;
 import org.apache.flink.metrics.Counter;
 import org.apache.flink.runtime.state.VoidNamespace;
 import org.apache.flink.streaming.api.operators.InternalTimer;
+import org.apache.flink.streaming.api.operators.TwoInputStreamOperator;
+import org.apache.flink.streaming.api.watermark.Watermark;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
+import org.apache.flink.streaming.runtime.watermarkstatus.WatermarkStatus;
 import org.apache.flink.util.OutputTag;
 import oal.schema.TableSpec;
 import oal.schema.Tables;
 import oal.schema.Topic;
+import oal.stream.access.AccessChange;
+import oal.stream.access.AccessHistory;
+import oal.stream.access.BatchMac;
+import oal.stream.access.Revocations;
 import oal.stream.block.DeadLetterRows;
 import oal.stream.block.RawRows;
 import oal.stream.codec.BatchDecoder;
 import oal.stream.codec.BatchHeader;
 import oal.stream.codec.DeadLetter;
 import oal.stream.codec.RawBatch;
+import oal.stream.codec.Refusal;
 import oal.stream.codec.RefusedException;
 import oal.stream.codec.TableRows;
 import oal.stream.pipeline.PipelineSettings;
@@ -23,15 +32,20 @@ import oal.stream.process.AcceptedBatch;
 import oal.stream.state.KeyedBlockOperator;
 
 /**
- * Records to rows. Refuses what the contract refuses, drops what came before, tells of gaps; what is left goes to the raw tables and, of
- * events only those with decisions, on to labels, features and predictions. Keyed by the record's key.
+ * Records to rows. Refuses what the contract refuses, what the access point named did not make and what a revoked one did; drops what came
+ * before, tells of gaps; what is left goes to the raw tables and, of events only those with decisions, on to labels, features and
+ * predictions. Keyed by the record's key; every task gets every change of access.
  */
-public final class DecodeOperator extends KeyedBlockOperator<RawBatch, AcceptedBatch> {
+public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> implements TwoInputStreamOperator<RawBatch, AccessChange, AcceptedBatch> {
     private static final long serialVersionUID = 1L;
 
     public static final OutputTag<DeadLetter> DEAD_LETTERS = new OutputTag<>("dead-letters") {};
 
+    private final AccessHistory accessBefore;
     private transient ValueState<Arrivals> state;
+    private transient Revocations revocations;
+    /** Null: nothing is checked. */
+    private transient BatchMac macs;
     private transient BatchDecoder decoder;
     private transient RawRows[] raw;
     private transient BatchRows batches;
@@ -40,12 +54,17 @@ public final class DecodeOperator extends KeyedBlockOperator<RawBatch, AcceptedB
     private transient Counter batchCount;
     private transient Counter rowCount;
     private transient Counter refusedCount;
+    private transient Counter unsignedCount;
+    private transient Counter unknownKeyCount;
+    private transient Counter forgedCount;
+    private transient Counter revokedCount;
     private transient Counter duplicateCount;
     private transient Counter gapCount;
     private transient StreamRecord<AcceptedBatch> accepted;
 
-    public DecodeOperator(PipelineSettings settings) {
+    public DecodeOperator(PipelineSettings settings, AccessHistory accessBefore) {
         super(settings);
+        this.accessBefore = accessBefore;
     }
 
     @Override
@@ -71,17 +90,50 @@ public final class DecodeOperator extends KeyedBlockOperator<RawBatch, AcceptedB
         refusedCount = getMetricGroup().counter("refused");
         duplicateCount = getMetricGroup().counter("duplicates");
         gapCount = getMetricGroup().counter("gaps");
+        unsignedCount = getMetricGroup().counter("unsigned");
+        unknownKeyCount = getMetricGroup().counter("unknownKey");
+        forgedCount = getMetricGroup().counter("forged");
+        revokedCount = getMetricGroup().counter("revoked");
+        Counter keysRefused = getMetricGroup().counter("macKeysRefused");
+        if (!settings.macKeysFile().isEmpty()) macs = new BatchMac(Path.of(settings.macKeysFile()), nowMs(), keysRefused);
+        getMetricGroup().gauge("macKeys", () -> macs == null ? 0 : macs.masters());
+        revocations = accessBefore.read();
+        getMetricGroup().gauge("revokedAps", () -> revocations.size());
+    }
+
+    private long nowMs() {
+        return getProcessingTimeService().getCurrentProcessingTime();
     }
 
     @Override
-    public void processElement(StreamRecord<RawBatch> element) throws Exception {
+    public void processElement2(StreamRecord<AccessChange> element) {
+        revocations.take(element.getValue());
+    }
+
+    /** Time is that of the batches: changes of access, of which there may be none for months, hold nothing back. */
+    @Override
+    public void processWatermark1(Watermark mark) throws Exception {
+        processWatermark(mark);
+    }
+
+    @Override
+    public void processWatermark2(Watermark mark) {}
+
+    @Override
+    protected void processWatermarkStatus(WatermarkStatus status, int input) throws Exception {
+        if (input == 0) processWatermarkStatus(status);
+    }
+
+    @Override
+    public void processElement1(StreamRecord<RawBatch> element) throws Exception {
         RawBatch batch = element.getValue();
         Topic topic = batch.topic();
         try {
             decoder.decode(topic, batch.value);
             decoder.check(batch.key, batch.kafkaTsMs * 1000);
+            checkAccess(batch);
         } catch (RefusedException e) {
-            refusedCount.inc();
+            count(e.reason);
             DeadLetter letter = new DeadLetter(batch, e);
             deadLetters.add(letter, e.reason);
             output.collect(DEAD_LETTERS, new StreamRecord<>(letter, element.getTimestamp()));
@@ -101,6 +153,27 @@ public final class DecodeOperator extends KeyedBlockOperator<RawBatch, AcceptedB
             duplicateCount.inc();
         }
         blocks.takeFull(this::emit);
+    }
+
+    /** Whether the access point made the batch and may: before anything of it is used, so that a forged one changes nothing of its victim's. */
+    private void checkAccess(RawBatch batch) throws RefusedException {
+        BatchHeader h = decoder.header();
+        if (macs != null) macs.check(batch, h.apId, h.site, nowMs());
+        long sinceUs = revocations.sinceUs(h.apId);
+        if (batch.kafkaTsMs * 1000 >= sinceUs) {
+            throw new RefusedException(Refusal.REVOKED, "ap_id '" + h.apId + "', partition " + batch.partition + ", offset " + batch.offset + ": revoked at " + sinceUs + " µs");
+        }
+    }
+
+    private void count(Refusal reason) {
+        refusedCount.inc();
+        switch (reason) {
+            case UNSIGNED -> unsignedCount.inc();
+            case UNKNOWN_KEY -> unknownKeyCount.inc();
+            case FORGED -> forgedCount.inc();
+            case REVOKED -> revokedCount.inc();
+            case OVERSIZED, TRUNCATED, MALFORMED, VALUE_RANGE, UNKNOWN_REVISION, KEY_MISMATCH, TIME_RANGE -> { }
+        }
     }
 
     /** Note the batch's arrival in the AP's state. False: it is a duplicate. */

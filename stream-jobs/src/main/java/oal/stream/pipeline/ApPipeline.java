@@ -9,6 +9,9 @@ import org.apache.flink.streaming.api.datastream.DataStreamUtils;
 import org.apache.flink.streaming.api.datastream.KeyedStream;
 import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+import org.apache.flink.streaming.api.transformations.TwoInputTransformation;
+import oal.stream.access.AccessChange;
+import oal.stream.access.AccessOperator;
 import oal.stream.codec.DeadLetter;
 import oal.stream.codec.RawBatch;
 import oal.stream.decode.DecodeOperator;
@@ -17,7 +20,6 @@ import oal.stream.neighbour.ApSecond;
 import oal.stream.neighbour.NeighbourFunction;
 import oal.stream.neighbour.NeighbourRecord;
 import oal.stream.platform.PlatformOperator;
-import oal.stream.platform.PlatformRecord;
 import oal.stream.process.AcceptedBatch;
 import oal.stream.process.ApOperator;
 import oal.stream.sink.RowBlock;
@@ -39,15 +41,11 @@ public final class ApPipeline {
         env.configure(c);
     }
 
-    /**
-     * @param batches records of all topics that access points write, with {@link BrokerTime} watermarks
-     * @param platform records of {@code platform.events.v1}
-     */
-    public static void define(DataStream<RawBatch> batches, DataStream<PlatformRecord> platform, Sinks sinks, PipelineSettings settings) {
-        SingleOutputStreamOperator<AcceptedBatch> decoded = batches
-                .keyBy(batch -> batch.key, Types.STRING)
-                .transform("decode", TypeInformation.of(AcceptedBatch.class), new DecodeOperator(settings))
-                .uid("decode");
+    public static void define(Inputs inputs, Sinks sinks, PipelineSettings settings) {
+        SingleOutputStreamOperator<DeadLetter> accessRefused = inputs.access()
+                .transform("access-records", TypeInformation.of(DeadLetter.class), new AccessOperator(settings))
+                .uid("access-records").setParallelism(inputs.access().getParallelism());
+        SingleOutputStreamOperator<AcceptedBatch> decoded = Decoded.of(inputs, accessRefused.getSideOutput(AccessOperator.CHANGES), settings).uid("decode");
         // A batch's key is its ap_id: anything else was refused. So no second shuffle is needed, and both operators run as one task.
         KeyedStream<AcceptedBatch, String> byAp = DataStreamUtils.reinterpretAsKeyedStream(decoded, batch -> batch.apId, Types.STRING);
         SingleOutputStreamOperator<TrainingItem> items = byAp
@@ -57,15 +55,33 @@ public final class ApPipeline {
                 .keyBy(ApSecond::channel, Types.STRING)
                 .process(new NeighbourFunction())
                 .uid("neighbours").name("neighbours");
-        SingleOutputStreamOperator<DeadLetter> platformRefused = platform
+        SingleOutputStreamOperator<DeadLetter> platformRefused = inputs.platform()
                 .transform("platform-events", TypeInformation.of(DeadLetter.class), new PlatformOperator(settings))
                 .uid("platform-events");
         DataStream<RowBlock> rows = decoded.getSideOutput(BlockOperator.ROWS)
-                .union(items.getSideOutput(BlockOperator.ROWS), platformRefused.getSideOutput(BlockOperator.ROWS));
-        DataStream<DeadLetter> deadLetters = decoded.getSideOutput(DecodeOperator.DEAD_LETTERS).union(platformRefused);
+                .union(items.getSideOutput(BlockOperator.ROWS), platformRefused.getSideOutput(BlockOperator.ROWS), accessRefused.getSideOutput(BlockOperator.ROWS));
+        DataStream<DeadLetter> deadLetters = decoded.getSideOutput(DecodeOperator.DEAD_LETTERS).union(platformRefused, accessRefused);
         sinks.write(rows, sinks.rows()).uid("rows-sink").name("rows");
         sinks.write(items, sinks.items()).uid("items-sink").name("training items");
         sinks.write(deadLetters, sinks.deadLetters()).uid("dead-letters-sink").name("dead letters");
         sinks.write(neighbours, sinks.neighbours()).uid("neighbours-sink").name("neighbour records");
+    }
+
+    /** Batches by access point beside changes that every task gets. Flink's builder has no such thing for an operator that is no function. */
+    private static final class Decoded extends SingleOutputStreamOperator<AcceptedBatch> {
+        private Decoded(StreamExecutionEnvironment env, TwoInputTransformation<RawBatch, AccessChange, AcceptedBatch> transformation) {
+            super(env, transformation);
+        }
+
+        static Decoded of(Inputs inputs, DataStream<AccessChange> changes, PipelineSettings settings) {
+            StreamExecutionEnvironment env = inputs.batches().getExecutionEnvironment();
+            KeyedStream<RawBatch, String> byKey = inputs.batches().keyBy(batch -> batch.key, Types.STRING);
+            TwoInputTransformation<RawBatch, AccessChange, AcceptedBatch> transformation = new TwoInputTransformation<>(byKey.getTransformation(), changes.broadcast().getTransformation(), "decode",
+                    new DecodeOperator(settings, inputs.accessBefore()), TypeInformation.of(AcceptedBatch.class), env.getParallelism());
+            transformation.setStateKeySelectors(byKey.getKeySelector(), null);
+            transformation.setStateKeyType(byKey.getKeyType());
+            env.addOperator(transformation);
+            return new Decoded(env, transformation);
+        }
     }
 }

@@ -12,13 +12,14 @@ import java.time.Duration;
  * @param blockRows rows of a block after which it goes to the sink
  * @param blockBytes bytes after which it does
  * @param rawRows whether the raw tables are written; labels and items are in any case
+ * @param macKeysFile file of the platform's master keys, on every TaskManager; empty: no MAC is checked
  */
-public record PipelineSettings(Duration lateness, Duration stateTtl, Duration flush, int blockRows, int blockBytes, boolean rawRows)
+public record PipelineSettings(Duration lateness, Duration stateTtl, Duration flush, int blockRows, int blockBytes, boolean rawRows, String macKeysFile)
         implements Serializable {
     private static final long serialVersionUID = 1L;
 
     public static final PipelineSettings DEFAULT =
-            new PipelineSettings(Duration.ofSeconds(5), Duration.ofHours(1), Duration.ofMillis(500), 65_536, 4 << 20, true);
+            new PipelineSettings(Duration.ofSeconds(5), Duration.ofHours(1), Duration.ofMillis(500), 65_536, 4 << 20, true, "");
 
     public PipelineSettings {
         if (lateness.isNegative()) throw new IllegalArgumentException("lateness must not be negative: " + lateness);
@@ -28,14 +29,18 @@ public record PipelineSettings(Duration lateness, Duration stateTtl, Duration fl
     }
 
     public PipelineSettings withLateness(Duration d) {
-        return new PipelineSettings(d, stateTtl, flush, blockRows, blockBytes, rawRows);
+        return new PipelineSettings(d, stateTtl, flush, blockRows, blockBytes, rawRows, macKeysFile);
     }
 
     public PipelineSettings withStateTtl(Duration d) {
-        return new PipelineSettings(lateness, d, flush, blockRows, blockBytes, rawRows);
+        return new PipelineSettings(lateness, d, flush, blockRows, blockBytes, rawRows, macKeysFile);
     }
 
     public PipelineSettings withRawRows(boolean b) {
-        return new PipelineSettings(lateness, stateTtl, flush, blockRows, blockBytes, b);
+        return new PipelineSettings(lateness, stateTtl, flush, blockRows, blockBytes, b, macKeysFile);
+    }
+
+    public PipelineSettings withMacKeysFile(String file) {
+        return new PipelineSettings(lateness, stateTtl, flush, blockRows, blockBytes, rawRows, file);
     }
 }

@@ -1,6 +1,7 @@
 package oal.stream.platform;
 
 import org.apache.flink.metrics.Counter;
+import org.apache.flink.streaming.api.operators.OneInputStreamOperator;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import oal.stream.block.DeadLetterRows;
 import oal.stream.codec.DeadLetter;
@@ -10,7 +11,7 @@ import oal.stream.source.InputTopics;
 import oal.stream.state.BlockOperator;
 
 /** Records of the platform's services to rows of their tables. Gives dead letters; rows on the side. Keeps no state. */
-public final class PlatformOperator extends BlockOperator<PlatformRecord, DeadLetter> {
+public final class PlatformOperator extends BlockOperator<DeadLetter> implements OneInputStreamOperator<PlatformRecord, DeadLetter> {
     private static final long serialVersionUID = 1L;
 
     private transient PlatformDecoder decoder;

@@ -5,6 +5,7 @@ import org.apache.flink.api.common.state.ValueStateDescriptor;
 import org.apache.flink.metrics.Counter;
 import org.apache.flink.runtime.state.VoidNamespace;
 import org.apache.flink.streaming.api.operators.InternalTimer;
+import org.apache.flink.streaming.api.operators.OneInputStreamOperator;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import org.apache.flink.util.OutputTag;
 import oal.stream.feature.CompiledProgram;
@@ -25,7 +26,7 @@ import oal.stream.state.KeyedBlockOperator;
  * Labels, features, items and predictions of each access point, from its batches. Gives training items; on the side rows of label, item,
  * prediction and late, and what each access point did in a second.
  */
-public final class ApOperator extends KeyedBlockOperator<AcceptedBatch, TrainingItem> {
+public final class ApOperator extends KeyedBlockOperator<TrainingItem> implements OneInputStreamOperator<AcceptedBatch, TrainingItem> {
     private static final long serialVersionUID = 1L;
 
     /** For the access point's neighbours. */

@@ -1,6 +1,7 @@
 package oal.stream.source;
 
 import java.nio.charset.StandardCharsets;
+import oal.stream.access.BatchMac;
 import oal.stream.codec.DeadLetter;
 import org.apache.flink.connector.kafka.sink.KafkaRecordSerializationSchema;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -21,6 +22,7 @@ final class DeadLetterSerializer implements KafkaRecordSerializationSchema<DeadL
         headers.add("partition", text(Integer.toString(letter.partition)));
         headers.add("offset", text(Long.toString(letter.offset)));
         headers.add("timestamp_ms", text(Long.toString(letter.kafkaTsMs)));
+        if (letter.mac.length > 0) headers.add(BatchMac.HEADER, letter.mac);
         return record;
     }
 

@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import oal.schema.Topic;
+import oal.stream.access.AccessRecord;
 import oal.stream.codec.RawBatch;
 import oal.stream.platform.PlatformRecord;
 import org.apache.flink.connector.kafka.source.KafkaSource;
@@ -28,7 +29,16 @@ public record TopicSource(KafkaClient kafka, boolean fromEarliest, Duration disc
         return of(List.of(InputTopics.PLATFORM_EVENTS), kafka.groupId() + "-platform", new PlatformRecordDeserializer());
     }
 
+    /** Which access points are revoked. Whatever {@link #fromEarliest} says: what is in a compacted topic still counts. */
+    public KafkaSource<AccessRecord> access() {
+        return of(List.of(InputTopics.ACCESS), kafka.groupId() + "-access", new AccessRecordDeserializer(), OffsetResetStrategy.EARLIEST);
+    }
+
     private <T> KafkaSource<T> of(List<String> topics, String clientIdPrefix, KafkaRecordDeserializationSchema<T> deserializer) {
+        return of(topics, clientIdPrefix, deserializer, fromEarliest ? OffsetResetStrategy.EARLIEST : OffsetResetStrategy.LATEST);
+    }
+
+    private <T> KafkaSource<T> of(List<String> topics, String clientIdPrefix, KafkaRecordDeserializationSchema<T> deserializer, OffsetResetStrategy start) {
         return KafkaSource.<T>builder()
                 .setProperties(kafka.consumer())
                 .setProperty("partition.discovery.interval.ms", Long.toString(discovery.toMillis()))
@@ -38,7 +48,7 @@ public record TopicSource(KafkaClient kafka, boolean fromEarliest, Duration disc
                 .setBootstrapServers(kafka.bootstrapServers())
                 .setGroupId(kafka.groupId())
                 .setTopics(topics)
-                .setStartingOffsets(OffsetsInitializer.committedOffsets(fromEarliest ? OffsetResetStrategy.EARLIEST : OffsetResetStrategy.LATEST))
+                .setStartingOffsets(OffsetsInitializer.committedOffsets(start))
                 .setDeserializer(deserializer)
                 .build();
     }

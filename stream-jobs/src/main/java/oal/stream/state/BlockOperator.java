@@ -1,7 +1,6 @@
 package oal.stream.state;
 
 import org.apache.flink.streaming.api.operators.AbstractStreamOperator;
-import org.apache.flink.streaming.api.operators.OneInputStreamOperator;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import org.apache.flink.util.OutputTag;
 import oal.stream.block.BlockOutput;
@@ -12,7 +11,7 @@ import oal.stream.sink.RowBlock;
  * An operator that collects rows into blocks over many elements. Blocks go out when they are full, every {@code flush}, at the end of input
  * and before every checkpoint barrier: so they are no state, and each row is in exactly one checkpoint's output.
  */
-public abstract class BlockOperator<IN, OUT> extends AbstractStreamOperator<OUT> implements OneInputStreamOperator<IN, OUT> {
+public abstract class BlockOperator<OUT> extends AbstractStreamOperator<OUT> {
     private static final long serialVersionUID = 1L;
 
     /** Side output of every block operator. */

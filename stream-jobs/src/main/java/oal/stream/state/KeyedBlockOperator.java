@@ -7,7 +7,7 @@ import org.apache.flink.streaming.api.operators.Triggerable;
 import oal.stream.pipeline.PipelineSettings;
 
 /** A {@link BlockOperator} with state and timers per access point. */
-public abstract class KeyedBlockOperator<IN, OUT> extends BlockOperator<IN, OUT> implements Triggerable<String, VoidNamespace> {
+public abstract class KeyedBlockOperator<OUT> extends BlockOperator<OUT> implements Triggerable<String, VoidNamespace> {
     private static final long serialVersionUID = 1L;
 
     private transient InternalTimerService<VoidNamespace> timers;

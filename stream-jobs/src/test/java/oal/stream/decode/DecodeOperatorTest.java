@@ -12,13 +12,15 @@ import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
 import org.apache.flink.streaming.api.watermark.Watermark;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
-import org.apache.flink.streaming.util.KeyedOneInputStreamOperatorTestHarness;
+import org.apache.flink.streaming.util.KeyedTwoInputStreamOperatorTestHarness;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import oal.schema.Settings;
 import oal.schema.Tables;
 import oal.schema.Topic;
+import oal.stream.access.AccessChange;
+import oal.stream.access.Revocations;
 import oal.stream.block.NativeReader;
 import oal.stream.codec.BatchBuilder;
 import oal.stream.codec.DeadLetter;
@@ -33,7 +35,7 @@ class DecodeOperatorTest {
     private static final long NOW_MS = T0_US / 1000;
     private static final PipelineSettings SETTINGS = PipelineSettings.DEFAULT.withStateTtl(Duration.ofMinutes(1));
 
-    private KeyedOneInputStreamOperatorTestHarness<String, RawBatch, AcceptedBatch> harness;
+    private KeyedTwoInputStreamOperatorTestHarness<String, RawBatch, AccessChange, AcceptedBatch> harness;
 
     @BeforeEach
     void open() throws Exception {
@@ -46,8 +48,8 @@ class DecodeOperatorTest {
         harness.close();
     }
 
-    private static KeyedOneInputStreamOperatorTestHarness<String, RawBatch, AcceptedBatch> harness() throws Exception {
-        return new KeyedOneInputStreamOperatorTestHarness<>(new DecodeOperator(SETTINGS), b -> b.key, Types.STRING);
+    private static KeyedTwoInputStreamOperatorTestHarness<String, RawBatch, AccessChange, AcceptedBatch> harness() throws Exception {
+        return new KeyedTwoInputStreamOperatorTestHarness<>(new DecodeOperator(SETTINGS, Revocations::new), b -> b.key, null, Types.STRING);
     }
 
     private static BatchBuilder batch(long seq) {
@@ -57,7 +59,7 @@ class DecodeOperatorTest {
     }
 
     private void send(RawBatch b) throws Exception {
-        harness.processElement(b, b.kafkaTsMs);
+        harness.processElement1(b, b.kafkaTsMs);
     }
 
     private void send(long... seqs) throws Exception {
@@ -202,11 +204,11 @@ class DecodeOperatorTest {
         send(0, 1);
         assertEquals(1, harness.numKeyedStateEntries());
         assertEquals(1, harness.numEventTimeTimers());
-        harness.processWatermark(new Watermark(NOW_MS + 50_000));
+        harness.processWatermark1(new Watermark(NOW_MS + 50_000));
         send(batch(2).record(NOW_MS + 50_000));
-        harness.processWatermark(new Watermark(NOW_MS + 70_000)); // it spoke meanwhile
+        harness.processWatermark1(new Watermark(NOW_MS + 70_000)); // it spoke meanwhile
         assertEquals(1, harness.numKeyedStateEntries());
-        harness.processWatermark(new Watermark(NOW_MS + 120_000));
+        harness.processWatermark1(new Watermark(NOW_MS + 120_000));
         assertEquals(0, harness.numKeyedStateEntries());
         assertEquals(0, harness.numEventTimeTimers());
     }

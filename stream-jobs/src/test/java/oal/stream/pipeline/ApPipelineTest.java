@@ -24,6 +24,9 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import oal.schema.Settings;
 import oal.schema.Tables;
 import oal.schema.Topic;
+import oal.stream.access.AccessRecord;
+import oal.stream.access.AccessRecords;
+import oal.stream.access.Revocations;
 import oal.stream.capture.Items;
 import oal.stream.codec.BatchBuilder;
 import oal.stream.codec.BatchDecoder;
@@ -51,6 +54,9 @@ class ApPipelineTest {
     private static final List<PlatformRecord> PLATFORM = List.of(
             new PlatformRecord("x", PlatformRecords.json("rollout", PlatformRecords.ROLLOUT), NOW_MS, 0, 0), new PlatformRecord("x", new byte[] {'{'}, NOW_MS, 0, 1));
 
+    /** Of an access point that sends nothing here, and one that nobody can read. */
+    private static final List<AccessRecord> ACCESS = List.of(AccessRecords.revoked("ap-gone", T0_US, 0), new AccessRecord("ap-x", new byte[] {'['}, NOW_MS, 0, 1));
+
     private final CollectSink<RowBlock> rows = new CollectSink<>();
     private final CollectSink<TrainingItem> items = new CollectSink<>();
     private final CollectSink<DeadLetter> deadLetters = new CollectSink<>();
@@ -60,7 +66,7 @@ class ApPipelineTest {
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
         env.setParallelism(2);
         ApPipeline.configure(env);
-        ApPipeline.define(env.fromData(batches).assignTimestampsAndWatermarks(BrokerTime.watermarks(Duration.ofSeconds(5))), env.fromData(PLATFORM),
+        ApPipeline.define(new Inputs(env.fromData(batches).assignTimestampsAndWatermarks(BrokerTime.watermarks(Duration.ofSeconds(5))), env.fromData(PLATFORM), env.fromData(ACCESS).setParallelism(1), Revocations::new),
                 new Sinks(rows, items, deadLetters, neighbours), PipelineSettings.DEFAULT);
         return env;
     }
@@ -104,15 +110,15 @@ class ApPipelineTest {
         }
         want.put("batch", (long) in.size());
         want.put("rollout", 1L);
-        want.put("dead_letter", bad.size() + 1L);
+        want.put("dead_letter", bad.size() + 2L);
         Map<String, Long> got = rows.kept().stream().collect(Collectors.groupingBy(b -> b.table, TreeMap::new, Collectors.summingLong(b -> b.rows)));
         Map<String, Long> raw = new TreeMap<>(got);
         raw.keySet().removeAll(List.of("label", "item", "gap", "prediction"));
         assertEquals(want, raw);
 
-        List<DeadLetter> ofAps = deadLetters.kept().stream().filter(d -> !d.topic.equals("platform.events.v1")).toList();
+        List<DeadLetter> ofAps = deadLetters.kept().stream().filter(d -> d.topic.startsWith("ap.") && !d.topic.equals("ap.access.v1")).toList();
         assertEquals(bad.size(), ofAps.size());
-        assertEquals(bad.size() + 1, deadLetters.kept().size());
+        assertEquals(bad.size() + 2, deadLetters.kept().size());
         assertEquals(Golden.lines("refused.txt").stream().sorted().toList(), ofAps.stream().map(d -> d.reason).sorted().toList());
         assertEquals(want.getOrDefault("decision", 0L), got.getOrDefault("prediction", 0L), "one prediction a decision");
         assertTrue(want.get("decision") >= 3);
@@ -169,11 +175,11 @@ class ApPipelineTest {
         for (StreamNode node : env.getStreamGraph(false).getStreamNodes()) {
             if (node.getOperatorName().startsWith("Source") || node.getOperatorName().contains("Timestamps")) continue; // of this test
             assertNotNull(node.getTransformationUID(), "uid of " + node.getOperatorName());
-            assertTrue(List.of("decode", "label-feature-item", "platform-events", "rows: Writer", "training items: Writer", "dead letters: Writer", "neighbours", "neighbour records: Writer").contains(node.getOperatorName()),
+            assertTrue(List.of("decode", "label-feature-item", "platform-events", "access-records", "rows: Writer", "training items: Writer", "dead letters: Writer", "neighbours", "neighbour records: Writer").contains(node.getOperatorName()),
                     "name " + node.getOperatorName());
             checked++;
         }
-        assertEquals(8, checked);
+        assertEquals(9, checked);
     }
 
     @Test

@@ -36,6 +36,15 @@ class DeadLetterSerializerTest {
         assertEquals("3", header(record, "partition"));
         assertEquals("99", header(record, "offset"));
         assertEquals("7", header(record, "timestamp_ms"));
+        assertNull(record.headers().lastHeader("oal-mac"));
+    }
+
+    @Test
+    void itsMacGoesWithIt() {
+        byte[] mac = new byte[17];
+        mac[0] = 3;
+        DeadLetter letter = new DeadLetter(new RawBatch("ap-1", Topic.PACKETS, new byte[] {1, 2}, mac, 7, 3, 99), new RefusedException(Refusal.REVOKED, "revoked"));
+        assertArrayEquals(mac, new DeadLetterSerializer().serialize(letter, null, null).headers().lastHeader("oal-mac").value());
     }
 
     @Test

@@ -1,0 +1,36 @@
+package oal.stream.access;
+
+import java.util.HashMap;
+import java.util.Map;
+
+/**
+ * Which access points are revoked. It is no state of a checkpoint: the compacted topic is, and is read to its end before the first batch
+ * ({@link AccessHistory}); the stream of changes then carries on.
+ */
+public final class Revocations {
+    private final Map<String, Long> sinceUs = new HashMap<>();
+    /** Per partition the offset before which every record is in. */
+    private final Map<Integer, Long> readTo = new HashMap<>();
+
+    /** All records of the partition before this offset were taken: when they come again they are old news. */
+    public void readTo(int partition, long offset) {
+        readTo.put(partition, offset);
+    }
+
+    /** @param change in the order of its partition */
+    public void take(AccessChange change) {
+        if (change.offset < readTo.getOrDefault(change.partition, 0L)) return;
+        readTo.put(change.partition, change.offset + 1);
+        if (change.revokedAtUs == AccessChange.NEVER) sinceUs.remove(change.apId);
+        else sinceUs.put(change.apId, change.revokedAtUs);
+    }
+
+    /** From when on batches of an access point are refused, µs of the broker's time; {@link AccessChange#NEVER}: they are not. */
+    public long sinceUs(String apId) {
+        return sinceUs.getOrDefault(apId, AccessChange.NEVER);
+    }
+
+    public int size() {
+        return sinceUs.size();
+    }
+}
