@@ -1,0 +1,63 @@
+"""Every query of the committed files: what Grafana will send, and what its answer must look like."""
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from oal_grafana import macros
+
+HOME = Path(__file__).resolve().parents[2]
+DASHBOARDS = HOME / "dashboards"
+RULES = HOME / "provisioning" / "alerting" / "rules.yaml"
+_EMPTY = re.compile(r"\A-- may be empty: (.+)")
+
+
+@dataclass(frozen=True)
+class Query:
+    board: str  # title of the dashboard or of the group of rules
+    name: str  # of panel, variable, annotation or rule
+    kind: str  # panel type, or variable, annotation, alert
+    sql: str
+    finest_s: int = 60  # shortest interval of a series
+    span_s: int | None = None  # an alert rule has a range of its own
+    is_series: bool = False
+
+    @property
+    def may_be_empty(self) -> str | None:
+        """Why a healthy platform may have no rows for it."""
+        found = _EMPTY.match(self.sql)
+        return found.group(1) if found else None
+
+
+def boards() -> dict[str, dict]:
+    """Dashboards by uid."""
+    return {board["uid"]: board for board in (json.loads(path.read_text()) for path in sorted(DASHBOARDS.glob("*.json")))}
+
+
+def of_board(board: dict) -> Iterator[Query]:
+    title = board["title"]
+    for variable in board["templating"]["list"]:
+        yield Query(title, variable["name"], "variable", variable["query"])
+    for note in board["annotations"]["list"]:
+        yield Query(title, note["name"], "annotation", note["target"]["rawSql"])
+    for panel in board["panels"]:
+        for target in panel.get("targets", []):
+            name = panel["title"] + (f" {target['refId']}" if len(panel["targets"]) > 1 else "")
+            yield Query(title, name, panel["type"], target["rawSql"], macros.seconds(panel.get("interval") or "1m"), None, target["format"] == 0)
+
+
+def of_rules(document: dict) -> Iterator[Query]:
+    for group in document["groups"]:
+        for rule in group["rules"]:
+            for part in rule["data"]:
+                if "rawSql" in part["model"]:
+                    yield Query(f"Alerts: {group['name']}", rule["title"], "alert", part["model"]["rawSql"], 60, part["relativeTimeRange"]["from"], part["model"]["format"] == 0)
+
+
+def everything() -> Iterator[Query]:
+    for board in boards().values():
+        yield from of_board(board)
+    yield from of_rules(yaml.safe_load(RULES.read_text()))

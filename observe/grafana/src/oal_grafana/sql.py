@@ -1,0 +1,42 @@
+"""Parts of SQL that many panels share.
+
+The plugin's macros give times as `toDateTime(seconds)`, which a view's parameter would take as text in the server's time
+zone. So parameters get them as DateTime64 in UTC.
+"""
+
+FROM = "toDateTime64($__fromTime, 6, 'UTC')"
+TO = "toDateTime64($__toTime, 6, 'UTC')"
+RANGE = f"from = {FROM}, to = {TO}"
+
+#: The access points that are chosen. The list holds those of the chosen sites, so that it says the site too.
+APS = "ap_id IN (${ap:singlequote})"
+#: The one access point of a drill-down.
+ONE = "ap_id = ${detail:singlequote}"
+
+_SPAN_S = "toUnixTimestamp($__toTime) - toUnixTimestamp($__fromTime)"
+_NEVER = "toDateTime64('2100-01-01 00:00:00', 6, 'UTC')"
+RESOLUTION = "-- Up to an hour from the rollup per second, beyond that from the one per minute; the branch that is not used has an empty range and reads nothing."
+
+
+def may_be_empty(reason: str, sql: str) -> str:
+    """A query that a healthy platform may have no rows for. `check` reads the reason out of the first line."""
+    return f"-- may be empty: {reason}\n{sql.strip()}"
+
+
+def by_resolution(view: str, where: str, columns: str = "*") -> str:
+    """Rows of v_{view}_1s up to an hour, of v_{view}_1m beyond."""
+    def branch(suffix: str, condition: str) -> str:
+        return (f"  SELECT {columns} FROM oal.v_{view}_{suffix}(from = if({condition}, {FROM}, {_NEVER}),\n"
+                f"    to = if({condition}, {TO}, {_NEVER})) WHERE {where}")
+
+    return f"(\n{branch('1s', f'{_SPAN_S} <= 3600')}\n  UNION ALL\n{branch('1m', f'{_SPAN_S} > 3600')}\n)"
+
+
+def latest(minutes: int) -> str:
+    """The last minutes of the range: what is so at its end, also when the range lies in the past."""
+    return f"t > $__toTime - INTERVAL {minutes + 1} MINUTE AND t <= $__toTime"
+
+
+def last_of_range(interval: str) -> str:
+    """from and to of the last part of a range: a view of raw rows must not read a month of them."""
+    return f"from = greatest({FROM}, {TO} - INTERVAL {interval}), to = {TO}"
