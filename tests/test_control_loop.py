@@ -103,7 +103,7 @@ def test_the_kill_switch_turns_the_fleet_off_and_on_again(looped):
     control.kill(looped.platform, "fleet", "test of the switch")
     until("every AP says that it is killed", lambda: say(looped, "killed = 1 AND mode = 0", at))
     state = control.kills(looped.platform)
-    assert [(k["scope"], k["who"], k["reason"]) for k in state] == [("fleet", "local", "test of the switch")]
+    assert [(k["scope"], k["who"], k["note"], k["reason"]) for k in state] == [("fleet", "admin", "local", "test of the switch")]
     until("the push service knows that all have heard", lambda: (k := control.kills(looped.platform)[0])["heard"] == k["connected"] == APS)
     killed = now_us()
     until("there are reasons to act", lambda: reasons_to_act(looped, killed) >= 50)

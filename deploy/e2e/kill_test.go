@@ -47,12 +47,12 @@ func TestKillSwitch(t *testing.T) {
 	heard := func() bool {
 		var answer struct {
 			Kills []struct {
-				Scope, Who string
-				Heard      int
+				Scope, Who, Note string
+				Heard            int
 			}
 		}
 		must(t, two.Get("/v1/control/kill", &answer))
-		return len(answer.Kills) == 3 && answer.Kills[0].Scope == "fleet" && answer.Kills[0].Who == "bob" && answer.Kills[0].Heard == 8
+		return len(answer.Kills) == 3 && answer.Kills[0].Scope == "fleet" && answer.Kills[0].Who == "admin" && answer.Kills[0].Note == "bob" && answer.Kills[0].Heard == 8
 	}
 	eventually(t, says("everyone said so, seen from the other replica"), heard)
 
@@ -90,8 +90,8 @@ func TestKillSwitch(t *testing.T) {
 			lines = append(lines, e.Key+" "+e.Detail)
 		}
 	}
-	want := []string{"site/kill-lab control on by ann: over", "ap/kill-hall-0002 control on by ann: over", "fleet control on by bob: over", "fleet control off by bob: everything",
-		"ap/kill-hall-0002 control off by ann: this one too", "site/kill-lab control off by ann: users complain"}
+	want := []string{"site/kill-lab control on by admin for ann: over", "ap/kill-hall-0002 control on by admin for ann: over", "fleet control on by admin for bob: over", "fleet control off by admin for bob: everything",
+		"ap/kill-hall-0002 control off by admin for ann: this one too", "site/kill-lab control off by admin for ann: users complain"}
 	if strings.Join(lines, "\n") != strings.Join(want, "\n") {
 		t.Errorf("history\n%s", strings.Join(lines, "\n"))
 	}

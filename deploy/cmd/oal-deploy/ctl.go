@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"os/user"
 	"text/tabwriter"
@@ -17,12 +16,6 @@ import (
 	"oal/deploy/internal/rollout"
 	"oal/deploy/internal/store"
 )
-
-// client of the admin interface.
-type client struct {
-	base, token string
-	out         io.Writer
-}
 
 func ctl(args []string, out io.Writer) error {
 	if len(args) == 0 {
@@ -36,12 +29,16 @@ func ctl(args []string, out io.Writer) error {
 		}
 		id, args = args[0], args[1:]
 	}
+	o := options{}
 	flags := flag.NewFlagSet("ctl "+command, flag.ContinueOnError)
 	path := flags.String("config", "", "configuration file of the service (required)")
-	site := flags.String("site", "", "only this site")
-	state := flags.String("state", "", "only APs whose latest report is this: applied, rejected, restored, waiting")
-	reason := flags.String("reason", "", "kept in the history; needed by kill and unkill")
-	who := flags.String("who", userName(), "kept with a kill, and in the history")
+	tokenFile := flags.String("token-file", "", "file of your own token; default admin_token_file of the configuration")
+	flags.StringVar(&o.site, "site", "", "only this site; with ticket: the AP's site")
+	flags.StringVar(&o.state, "state", "", "only APs whose latest report is this: applied, rejected, restored, waiting")
+	flags.StringVar(&o.reason, "reason", "", "kept in the history; needed by kill, unkill and revoke")
+	flags.StringVar(&o.who, "who", userName(), "kept with a kill, beside the user of the token")
+	flags.DurationVar(&o.ttl, "ttl", 24*time.Hour, "how long a ticket can be used")
+	flags.IntVar(&o.limit, "limit", 50, "lines of history or audit")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -49,36 +46,65 @@ func ctl(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	token, err := config.Secret(settings.AdminTokenFile)
+	c, err := newClient(settings, *tokenFile, out)
 	if err != nil {
 		return err
 	}
-	c := &client{"http://" + settings.AdminListen, token, out}
+	return c.run(command, id, o)
+}
+
+// options of all commands.
+type options struct {
+	site, state, reason, who string
+	ttl                      time.Duration
+	limit                    int
+}
+
+func (c *client) run(command, id string, o options) error {
+	ap, rollout := "/v1/aps/"+url.PathEscape(id), "/v1/rollouts/"+url.PathEscape(id)
 	switch command {
 	case "fleet":
-		return c.fleet(*site, *state)
+		return c.fleet(o.site, o.state)
 	case "ap":
-		return c.raw("GET", "/v1/aps/"+url.PathEscape(id), nil)
+		return c.raw("GET", ap, nil)
 	case "rollouts":
 		return c.rollouts()
 	case "abort":
-		return c.raw("POST", "/v1/rollouts/"+url.PathEscape(id)+"/abort", map[string]string{"reason": *reason})
+		return c.raw("POST", rollout+"/abort", map[string]string{"reason": o.reason})
 	case "expand":
-		return c.raw("POST", "/v1/rollouts/"+url.PathEscape(id)+"/expand", nil)
+		return c.raw("POST", rollout+"/expand", nil)
 	case "kill", "unkill":
-		return c.turn(command, id, *who, *reason)
+		return c.turn(command, id, o.who, o.reason)
 	case "kills":
 		return c.kills()
+	case "ticket":
+		return c.ticket(id, o.site, o.ttl)
+	case "tickets":
+		return c.tickets()
+	case "withdraw":
+		return c.raw("DELETE", "/v1/tickets/"+url.PathEscape(id), nil)
+	case "revoke", "restore":
+		if command == "revoke" && o.reason == "" {
+			return fmt.Errorf("ctl revoke needs --reason TEXT")
+		}
+		return c.raw("POST", ap+"/"+command, map[string]string{"reason": o.reason})
+	case "access":
+		return c.access()
+	case "audit":
+		return c.audit(o.limit)
 	case "history":
-		return c.history()
+		return c.history(o.limit)
+	case "backup":
+		return c.backup(id)
 	}
 	return fmt.Errorf("no such command: ctl %s; there are %s", command, commands)
 }
 
-const commands = "fleet, ap, rollouts, abort, expand, kill, unkill, kills and history"
+const commands = "fleet, ap, rollouts, abort, expand, kill, unkill, kills, ticket, tickets, withdraw, revoke, restore, access, audit, history and backup"
 
 // needs is what a command is told first.
-var needs = map[string]string{"ap": "an id", "abort": "an id", "expand": "an id", "kill": scopes, "unkill": scopes}
+var needs = map[string]string{"ap": "an id", "abort": "an id", "expand": "an id", "kill": scopes, "unkill": scopes, "ticket": "an AP's id",
+	"withdraw": "the id of a ticket", "revoke": "an AP's id", "restore": "an AP's id", "backup": "a file to write"}
 
 const scopes = "a scope: fleet, site/SITE or ap/AP_ID"
 
@@ -89,40 +115,13 @@ func userName() string {
 	return ""
 }
 
-func (c *client) call(method, path string, body, answer any) error {
-	var payload io.Reader
-	if body != nil {
-		text, err := json.Marshal(body)
-		if err != nil {
-			return err
-		}
-		payload = bytes.NewReader(text)
-	}
-	request, err := http.NewRequest(method, c.base+path, payload)
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Authorization", "Bearer "+c.token)
-	response, err := (&http.Client{Timeout: 30 * time.Second}).Do(request)
-	if err != nil {
-		return fmt.Errorf("the service does not answer: %w", err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		var failure struct{ Error string }
-		_ = json.NewDecoder(response.Body).Decode(&failure)
-		return fmt.Errorf("%s: %s", response.Status, failure.Error)
-	}
-	return json.NewDecoder(response.Body).Decode(answer)
-}
-
 // turn turns the kill switch.
 func (c *client) turn(command, scope, who, reason string) error {
 	if err := fleet.CheckScope(scope); err != nil {
 		return err
 	}
-	if who == "" || reason == "" {
-		return fmt.Errorf("ctl %s needs --reason TEXT and --who NAME", command)
+	if reason == "" {
+		return fmt.Errorf("ctl %s needs --reason TEXT", command)
 	}
 	path := "/v1/control/kill/" + scope
 	if command == "kill" {
@@ -146,9 +145,9 @@ func (c *client) kills() error {
 		return err
 	}
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "OFF\tSINCE\tWHO\tREASON\tAPS\tCONNECTED\tHEARD")
+	fmt.Fprintln(w, "OFF\tSINCE\tWHO\tFOR\tREASON\tAPS\tCONNECTED\tHEARD")
 	for _, k := range answer.Kills {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\n", k.Scope, ago(k.SinceUS), k.Who, k.Reason, k.APs, k.Connected, k.Heard)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\n", k.Scope, ago(k.SinceUS), k.Who, k.Note, k.Reason, k.APs, k.Connected, k.Heard)
 	}
 	return w.Flush()
 }
@@ -206,9 +205,9 @@ func (c *client) rollouts() error {
 	return w.Flush()
 }
 
-func (c *client) history() error {
+func (c *client) history(limit int) error {
 	var answer struct{ Entries []store.Entry }
-	if err := c.call("GET", "/v1/history?limit=50", nil, &answer); err != nil {
+	if err := c.call("GET", fmt.Sprintf("/v1/history?limit=%d", limit), nil, &answer); err != nil {
 		return err
 	}
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)

@@ -13,6 +13,7 @@ import (
 
 	"oal/deploy/internal/config"
 	"oal/deploy/internal/service"
+	"oal/deploy/internal/store"
 )
 
 const usage = `usage: oal-deploy serve --config FILE            run the push service
@@ -26,7 +27,18 @@ const usage = `usage: oal-deploy serve --config FILE            run the push ser
            kill SCOPE --reason TEXT [--who NAME]   nothing is clamped in fleet, site/SITE or ap/AP_ID
            unkill SCOPE --reason TEXT [--who NAME] take that back
            kills                                 what is switched off, and who has heard
-           history                               latest steps, refusals and turns of the kill switch
+           ticket AP_ID [--site S] [--ttl 24h]   a string with which that AP enrols, once
+           tickets                               those that are open
+           withdraw TICKET                       make one useless
+           revoke AP_ID --reason TEXT            keep an AP out, here and in the stream jobs
+           restore AP_ID [--reason TEXT]         let it in again
+           access                                who is revoked
+           audit [--limit N]                     who asked the admin interface for what
+           history [--limit N]                   latest steps, refusals, enrolments and turns of the kill switch
+           backup FILE                           copy the state of the running service (embedded store)
+       oal-deploy restore --config FILE [--force] BACKUP   put a copy back while the service is stopped
+       oal-deploy user NAME ROLE                 a token, and its line for admin_users_file
+ctl takes --token-file FILE for the token of another user than admin.
 `
 
 func main() {
@@ -64,8 +76,37 @@ func run(args []string) error {
 		return serve(c, *debug)
 	case "ctl":
 		return ctl(args[1:], os.Stdout)
+	case "restore":
+		return restore(args[1:])
+	case "user":
+		return newUser(args[1:], os.Stdout, os.Stderr)
 	}
-	return fmt.Errorf("no such command: %s; there are serve, check and ctl", args[0])
+	return fmt.Errorf("no such command: %s; there are serve, check, ctl, restore and user", args[0])
+}
+
+// restore puts a backup back.
+func restore(args []string) error {
+	flags := flag.NewFlagSet("restore", flag.ContinueOnError)
+	path := flags.String("config", "", "configuration file (required)")
+	force := flags.Bool("force", false, "put a state that is there aside, as PATH.before")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() != 1 {
+		return errors.New("restore needs the file that `ctl backup` wrote, after the flags")
+	}
+	c, err := config.Load(*path)
+	if err != nil {
+		return err
+	}
+	if c.Store.Path == "" {
+		return errors.New("the state is in PostgreSQL; put it back with pg_restore or psql, from what pg_dump wrote")
+	}
+	if err := store.Restore(flags.Arg(0), c.Store.Path, *force); err != nil {
+		return err
+	}
+	fmt.Println(c.Store.Path, "is as in the backup; revocations that Kafka knows and it does not are taken over at the next start")
+	return nil
 }
 
 // check makes the service and throws it away.

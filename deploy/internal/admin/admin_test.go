@@ -1,11 +1,18 @@
 package admin
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,11 +23,16 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
+	"oal/deploy/internal/access"
+	"oal/deploy/internal/account"
 	"oal/deploy/internal/control"
+	"oal/deploy/internal/enrol"
 	"oal/deploy/internal/fleet"
+	"oal/deploy/internal/issue"
 	"oal/deploy/internal/kafka"
 	"oal/deploy/internal/killswitch"
 	"oal/deploy/internal/metric"
+	"oal/deploy/internal/pki"
 	"oal/deploy/internal/release"
 	"oal/deploy/internal/sim"
 	"oal/deploy/internal/store"
@@ -37,6 +49,55 @@ type fixture struct {
 	control *control.Control
 	signer  *sim.Signer
 	member  string // of the canary
+
+	parts    Parts
+	accounts *account.Users
+	store    *store.Bolt
+	metrics  *metric.Set
+	log      bytes.Buffer // of the audit log
+}
+
+// users are ann, who may look, bob, who may act, and admin.
+func (x *fixture) users(folder string) {
+	x.t.Helper()
+	tokenFile, usersFile := filepath.Join(folder, "token"), filepath.Join(folder, "users")
+	var lines string
+	for name, role := range map[string]string{"ann": "viewer", "bob": "operator"} {
+		sum := sha256.Sum256([]byte(name + "'s token"))
+		lines += name + " " + role + " " + hex.EncodeToString(sum[:]) + "\n"
+	}
+	err := errors.Join(os.WriteFile(tokenFile, []byte(token), 0o600), os.WriteFile(usersFile, []byte(lines), 0o600))
+	if err == nil {
+		x.accounts, err = account.Open(tokenFile, usersFile, func(err error) { x.t.Error(err) })
+	}
+	if err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+// tickets are those of an authority of this test.
+func (x *fixture) tickets(db store.Store, lists *access.List) *enrol.Tickets {
+	x.t.Helper()
+	folder := x.t.TempDir()
+	file := func(name string) string { return filepath.Join(folder, name) }
+	root, err := pki.New()
+	var issuing *pki.Authority
+	var issuer *issue.Issuer
+	if err == nil {
+		issuing, err = root.Issuing()
+	}
+	if err == nil {
+		err = errors.Join(root.WriteAuthority(folder, "ca"), issuing.WriteAuthority(folder, "ap-ca"),
+			os.WriteFile(file("masters"), []byte("1 "+base64.StdEncoding.EncodeToString(make([]byte, 32))), 0o600))
+	}
+	if err == nil {
+		issuer, err = issue.New(issue.Files{Cert: file("ap-ca.crt"), Key: file("ap-ca.key"), Root: file("ca.crt"), Masters: file("masters")}, 30,
+			func() string { return "" }, time.Now, func(err error) { x.t.Error(err) })
+	}
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return enrol.NewTickets("https://push:8445", issuer, db, lists.Revoked, metric.New(), time.Now)
 }
 
 // start makes an admin interface over a fleet of three APs, one of which rejected its bundle, with a canary and a refusal.
@@ -80,7 +141,12 @@ func start(t *testing.T) *fixture {
 	x.fleet.Report(x.member, fleet.Status{Bundle: canary, State: fleet.Rejected, Reason: "golden_mismatch", BootID: "7", Agent: "0.3"})
 
 	kills := killswitch.New(x.fleet, db, metric.New(), time.Now, logger)
-	x.handler = New(x.fleet, x.control, kills, db, metric.New(), token, func() error { return nil }, logger).routes(metric.New())
+	x.users(t.TempDir())
+	lists := access.New(x.fleet, db, metric.New(), time.Now, logger)
+	x.metrics, x.store = metric.New(), db
+	x.parts = Parts{Fleet: x.fleet, Control: x.control, Kills: kills, Access: lists, Tickets: x.tickets(db, lists), Store: db, Metrics: x.metrics, Users: x.accounts,
+		Ready: func() error { return nil }, Now: time.Now, Logger: logger, Audit: slog.New(slog.NewJSONHandler(&x.log, nil))}
+	x.handler = New(x.parts).routes()
 	x.doc, err = openapi3.NewLoader().LoadFromData(openAPI)
 	check(err)
 	check(x.doc.Validate(context.Background()))
@@ -110,6 +176,11 @@ func (x *fixture) until(condition func() bool) {
 
 // ask asks, and holds the answer against the OpenAPI document.
 func (x *fixture) ask(method, path, body string, code int) string {
+	x.t.Helper()
+	return x.askAs(token, method, path, body, code)
+}
+
+func (x *fixture) askAs(token, method, path, body string, code int) string {
 	x.t.Helper()
 	request := httptest.NewRequest(method, path, strings.NewReader(body))
 	request.Header.Set("Authorization", "Bearer "+token)
@@ -197,7 +268,7 @@ func TestStepsByHand(t *testing.T) {
 func TestKillSwitch(t *testing.T) {
 	x := start(t)
 	const kill = "/v1/control/kill"
-	body := `{"who": "ann", "reason": "users <complain>"}`
+	body := `{"who": "eve", "reason": "users <complain>"}`
 	if text := x.ask("GET", kill, "", 200); text != `{"kills":[]}`+"\n" {
 		t.Error(text)
 	}
@@ -206,7 +277,7 @@ func TestKillSwitch(t *testing.T) {
 	}
 	x.ask("PUT", kill+"/site/elsewhere", body, 404)
 	x.ask("PUT", kill+"/ap/ap-9", body, 404)
-	for _, bad := range []string{"", "[", "{}", `{"who": "ann"}`, `{"reason": "x"}`, `{"who": "ann", "reason": "x", "until": 5}`, `{"who": "ann", "reason": "` + strings.Repeat("x", 5000) + `"}`} {
+	for _, bad := range []string{"", "[", "{}", `{"who": "ann"}`, `{"who": "ann", "reason": "x", "until": 5}`, `{"who": "ann", "reason": "` + strings.Repeat("x", 5000) + `"}`} {
 		x.ask("PUT", kill+"/fleet", bad, 400)
 	}
 	if text := x.ask("PUT", kill+"/ap/ap-1", body, 200); !strings.Contains(text, `"killed":true`) || !strings.Contains(text, `"connected":1,"heard":0`) {
@@ -214,7 +285,7 @@ func TestKillSwitch(t *testing.T) {
 	}
 	x.ask("PUT", kill+"/site/lab", body, 200)
 	x.ask("PUT", kill+"/fleet", body, 200)
-	if text := x.ask("GET", kill, "", 200); strings.Index(text, `"fleet"`) > strings.Index(text, `"ap/ap-1"`) || strings.Count(text, `"who":"ann"`) != 3 {
+	if text := x.ask("GET", kill, "", 200); strings.Index(text, `"fleet"`) > strings.Index(text, `"ap/ap-1"`) || strings.Count(text, `"who":"admin","note":"eve"`) != 3 {
 		t.Error(text)
 	}
 	if text := x.ask("GET", "/v1/summary", "", 200); !strings.Contains(text, `"killed":3,"unheard":3`) {
@@ -222,7 +293,7 @@ func TestKillSwitch(t *testing.T) {
 	}
 	x.ask("DELETE", kill+"/fleet", "", 400)
 	x.ask("DELETE", kill+"/fleet?who=ann", "", 400)
-	x.ask("DELETE", kill+"/fleet?who=ann&reason=over", "", 200)
+	x.ask("DELETE", kill+"/fleet?reason=over", "", 200)
 	x.ask("DELETE", kill+"/fleet?who=ann&reason=over", "", 409)
 	x.ask("DELETE", kill+"/site/lab?who=ann&reason=over", "", 200)
 	if text := x.ask("GET", "/v1/aps/ap-1", "", 200); !strings.Contains(text, `"killed":true`) || !strings.Contains(text, `"control":"on"`) {
@@ -231,7 +302,7 @@ func TestKillSwitch(t *testing.T) {
 	if text := x.ask("GET", "/v1/aps/ap-2", "", 200); !strings.Contains(text, `"killed":false`) {
 		t.Error(text)
 	}
-	if text := x.ask("GET", "/v1/history?limit=1", "", 200); !strings.Contains(text, "control on by ann: over") || !strings.Contains(text, `"kind":"kill"`) {
+	if text := x.ask("GET", "/v1/history?limit=1", "", 200); !strings.Contains(text, "control on by admin for ann: over") || !strings.Contains(text, `"kind":"kill"`) {
 		t.Error(text)
 	}
 	for _, scope := range []string{"/", "/fleet/x", "/slot/x", "/site", "/site/", "/ap/a/b", "/site/a%20b"} {
@@ -262,12 +333,15 @@ func TestDocumentNamesWhatIsServed(t *testing.T) {
 
 func TestTokenIsNeeded(t *testing.T) {
 	x := start(t)
+	from := 0
 	for path, item := range x.doc.Paths.Map() {
 		for method, operation := range item.Operations() {
-			open := operation.Security != nil && len(*operation.Security) == 0
+			open := operation.Security != nil && (len(*operation.Security) == 0 || len((*operation.Security)[0]) == 0)
 			for _, header := range []string{"", "Bearer ", "Bearer wrong", "Basic " + token, token} {
 				request := httptest.NewRequest(method, strings.ReplaceAll(path, "{id}", "ap-1"), nil)
 				request.Header.Set("Authorization", header)
+				from++
+				request.RemoteAddr = fmt.Sprintf("[2001:db8::%x]:1", from) // each from elsewhere: guesses are limited
 				recorder := httptest.NewRecorder()
 				x.handler.ServeHTTP(recorder, request)
 				if open == (recorder.Code == http.StatusUnauthorized) {

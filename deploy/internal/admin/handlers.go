@@ -43,10 +43,10 @@ type versionCount struct {
 }
 
 func (a *Server) summary(w http.ResponseWriter, _ *http.Request) {
-	s := summary{Leading: a.control.Leading(), Versions: []versionCount{}}
-	s.Killed, s.Unheard = a.fleet.Controls()
+	s := summary{Leading: a.Control.Leading(), Versions: []versionCount{}}
+	s.Killed, s.Unheard = a.Fleet.Controls()
 	index := map[string]int{}
-	a.fleet.List("", 1<<30, func(v *fleet.View) bool {
+	a.Fleet.List("", 1<<30, func(v *fleet.View) bool {
 		s.Known++
 		if v.Connected {
 			s.Connected++
@@ -86,7 +86,7 @@ func (a *Server) listFleet(w http.ResponseWriter, r *http.Request) {
 	}
 	query := r.URL.Query()
 	site, state := query.Get("site"), query.Get("state")
-	page, more := a.fleet.List(query.Get("after"), int(limit), func(v *fleet.View) bool {
+	page, more := a.Fleet.List(query.Get("after"), int(limit), func(v *fleet.View) bool {
 		return (site == "" || v.Site == site) && (state == "" || v.State == state)
 	})
 	answer := struct {
@@ -100,7 +100,7 @@ func (a *Server) listFleet(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *Server) getAP(w http.ResponseWriter, r *http.Request) {
-	v, known := a.fleet.Get(r.PathValue("id"))
+	v, known := a.Fleet.Get(r.PathValue("id"))
 	if !known {
 		failure(w, http.StatusNotFound, "no AP of this id has ever asked")
 		return
@@ -109,7 +109,7 @@ func (a *Server) getAP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *Server) listRollouts(w http.ResponseWriter, _ *http.Request) {
-	reply(w, map[string][]rollout.Rollout{"rollouts": a.control.Rollouts()})
+	reply(w, map[string][]rollout.Rollout{"rollouts": a.Control.Rollouts()})
 }
 
 func (a *Server) abort(w http.ResponseWriter, r *http.Request) {
@@ -124,11 +124,11 @@ func (a *Server) abort(w http.ResponseWriter, r *http.Request) {
 	if body.Reason == "" {
 		body.Reason = "by hand"
 	}
-	a.stepped(w)(a.control.Abort(r.Context(), r.PathValue("id"), body.Reason))
+	a.stepped(w)(a.Control.Abort(r.Context(), r.PathValue("id"), body.Reason))
 }
 
 func (a *Server) expand(w http.ResponseWriter, r *http.Request) {
-	a.stepped(w)(a.control.Expand(r.Context(), r.PathValue("id")))
+	a.stepped(w)(a.Control.Expand(r.Context(), r.PathValue("id")))
 }
 
 func (a *Server) stepped(w http.ResponseWriter) func(*rollout.Rollout, error) {
@@ -139,7 +139,7 @@ func (a *Server) stepped(w http.ResponseWriter) func(*rollout.Rollout, error) {
 		case errors.Is(err, control.ErrEnded):
 			failure(w, http.StatusConflict, err.Error())
 		case err != nil:
-			a.logger.Error("a step by hand failed", "error", err)
+			a.Logger.Error("a step by hand failed", "error", err)
 			failure(w, http.StatusServiceUnavailable, "the step could not be stored; try again")
 		default:
 			reply(w, r)
@@ -154,9 +154,9 @@ func (a *Server) history(w http.ResponseWriter, r *http.Request) {
 		failure(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	entries, err := a.store.History(r.Context(), before, int(limit))
+	entries, err := a.Store.History(r.Context(), before, int(limit))
 	if err != nil {
-		a.logger.Error("reading history failed", "error", err)
+		a.Logger.Error("reading history failed", "error", err)
 		failure(w, http.StatusServiceUnavailable, "the store does not answer; try again")
 		return
 	}

@@ -9,16 +9,25 @@ import (
 
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/killswitch"
+	"oal/deploy/internal/store"
 )
 
 // Switch is what the admin interface needs of the kill switch.
 type Switch interface {
 	Kills() []fleet.Kill
-	Kill(ctx context.Context, scope, who, reason string) (fleet.Kill, error)
-	Unkill(ctx context.Context, scope, who, reason string) (fleet.Kill, error)
+	Kill(ctx context.Context, scope, who, note, reason string) (fleet.Kill, error)
+	Unkill(ctx context.Context, scope, who, note, reason string) (fleet.Kill, error)
 }
 
 var _ Switch = (*killswitch.Switch)(nil)
+
+// note is who someone says they act for; the user of the token needs none.
+func note(r *http.Request, who string) string {
+	if who == user(r).Name {
+		return ""
+	}
+	return who
+}
 
 // killView is a scope with what the kill switch says to it.
 type killView struct {
@@ -28,12 +37,12 @@ type killView struct {
 }
 
 func (a *Server) viewKill(k fleet.Kill, killed bool) killView {
-	return killView{k, killed, a.fleet.CountKill(k.Scope)}
+	return killView{k, killed, a.Fleet.CountKill(k.Scope)}
 }
 
 func (a *Server) listKills(w http.ResponseWriter, _ *http.Request) {
 	views := []killView{}
-	for _, k := range a.kills.Kills() {
+	for _, k := range a.Kills.Kills() {
 		views = append(views, a.viewKill(k, true))
 	}
 	reply(w, map[string][]killView{"kills": views})
@@ -45,7 +54,7 @@ func (a *Server) getKill(w http.ResponseWriter, r *http.Request) {
 		failure(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	for _, k := range a.kills.Kills() {
+	for _, k := range a.Kills.Kills() {
 		if k.Scope == scope {
 			reply(w, a.viewKill(k, true))
 			return
@@ -62,16 +71,16 @@ func (a *Server) putKill(w http.ResponseWriter, r *http.Request) {
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&body); err != nil {
-		failure(w, http.StatusBadRequest, `the body is {"who": TEXT, "reason": TEXT}`)
+		failure(w, http.StatusBadRequest, `the body is {"reason": TEXT, "who": TEXT}; who only for someone else than the user of the token`)
 		return
 	}
-	k, err := a.kills.Kill(r.Context(), r.PathValue("scope"), body.Who, body.Reason)
+	k, err := a.Kills.Kill(r.Context(), r.PathValue("scope"), user(r).Name, note(r, body.Who), body.Reason)
 	a.turned(w, k, true, err)
 }
 
 func (a *Server) deleteKill(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	k, err := a.kills.Unkill(r.Context(), r.PathValue("scope"), query.Get("who"), query.Get("reason"))
+	k, err := a.Kills.Unkill(r.Context(), r.PathValue("scope"), user(r).Name, note(r, query.Get("who")), query.Get("reason"))
 	a.turned(w, k, false, err)
 }
 
@@ -81,10 +90,10 @@ func (a *Server) turned(w http.ResponseWriter, k fleet.Kill, killed bool, err er
 		failure(w, http.StatusBadRequest, err.Error())
 	case errors.Is(err, killswitch.ErrUnknown):
 		failure(w, http.StatusNotFound, err.Error())
-	case errors.Is(err, killswitch.ErrNotOff):
+	case errors.Is(err, killswitch.ErrNotOff), errors.Is(err, store.ErrConflict):
 		failure(w, http.StatusConflict, err.Error())
 	case err != nil:
-		a.logger.Error("the kill switch was not turned", "error", err)
+		a.Logger.Error("the kill switch was not turned", "error", err)
 		failure(w, http.StatusServiceUnavailable, fmt.Sprintf("nothing was changed: the store does not answer (%v); on an AP itself, its kill_file does the same", err))
 	default:
 		reply(w, a.viewKill(k, killed))

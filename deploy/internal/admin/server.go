@@ -1,11 +1,10 @@
-// Package admin is what operators talk to: fleet, rollouts, history, metrics and a status page. Plain HTTP for loopback or a
-// cluster-internal address, with a bearer token.
+// Package admin is what operators talk to: fleet, rollouts, kill switch, enrolment, revocation, history, metrics and a status page. Every
+// user has a bearer token and a role. Plain HTTP for loopback or a cluster-internal address, or TLS.
 package admin
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/subtle"
+	"crypto/tls"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -13,13 +12,16 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"oal/deploy/internal/access"
+	"oal/deploy/internal/account"
 	"oal/deploy/internal/control"
+	"oal/deploy/internal/enrol"
 	"oal/deploy/internal/fleet"
+	"oal/deploy/internal/limit"
 	"oal/deploy/internal/metric"
 	"oal/deploy/internal/rollout"
 	"oal/deploy/internal/store"
@@ -39,27 +41,41 @@ type Control interface {
 	Leading() bool
 }
 
-// Server serves operators.
-type Server struct {
-	fleet   *fleet.Fleet
-	control Control
-	kills   Switch
-	store   store.Store
-	token   [sha256.Size]byte
-	ready   func() error
-	logger  *slog.Logger
-	http    *http.Server
+// Parts are what the interface shows and does.
+type Parts struct {
+	Fleet   *fleet.Fleet
+	Control Control
+	Kills   Switch
+	Access  *access.List
+	Tickets *enrol.Tickets // nil: there is no enrolment
+	Store   store.Store
+	Metrics *metric.Set
+	Users   *account.Users
+	Scraper *account.Token // of /metrics; nil: that needs none
+	TLS     *tls.Config    // nil: plain HTTP
+	Ready   func() error   // what is still missing
+	Now     func() time.Time
+	Logger  *slog.Logger
+	Audit   *slog.Logger // a line for each line of the audit log
 }
 
-// New is an inert server. ready says what is still missing.
-func New(f *fleet.Fleet, c Control, k Switch, s store.Store, m *metric.Set, token string, ready func() error, logger *slog.Logger) *Server {
-	a := &Server{fleet: f, control: c, kills: k, store: s, token: sha256.Sum256([]byte(token)), ready: ready, logger: logger}
-	a.http = &http.Server{Handler: a.routes(m), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 20 * time.Second,
-		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10}
+// Server serves operators.
+type Server struct {
+	Parts
+	guesses   *limit.Limiter // of bad tokens, by address
+	strangers *limit.Limiter // of lines about them in the store
+	http      *http.Server
+}
+
+// New is an inert server.
+func New(p Parts) *Server {
+	a := &Server{Parts: p, guesses: limit.New(1, 20, p.Now), strangers: limit.New(1.0/60, 30, p.Now)}
+	a.http = &http.Server{Handler: a.routes(), TLSConfig: p.TLS, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 20 * time.Second,
+		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(p.Logger.Handler(), slog.LevelDebug)}
 	return a
 }
 
-func (a *Server) routes(m *metric.Set) http.Handler {
+func (a *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", a.page)
 	mux.HandleFunc("GET /openapi.yaml", func(w http.ResponseWriter, _ *http.Request) {
@@ -68,18 +84,33 @@ func (a *Server) routes(m *metric.Set) http.Handler {
 	})
 	mux.HandleFunc("GET /healthz", a.healthz)
 	mux.HandleFunc("GET /readyz", a.readyz)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /v1/summary", a.authorized(a.summary))
-	mux.HandleFunc("GET /v1/fleet", a.authorized(a.listFleet))
-	mux.HandleFunc("GET /v1/aps/{id}", a.authorized(a.getAP))
-	mux.HandleFunc("GET /v1/rollouts", a.authorized(a.listRollouts))
-	mux.HandleFunc("POST /v1/rollouts/{id}/abort", a.authorized(a.abort))
-	mux.HandleFunc("POST /v1/rollouts/{id}/expand", a.authorized(a.expand))
-	mux.HandleFunc("GET /v1/control/kill", a.authorized(a.listKills))
-	mux.HandleFunc("GET /v1/control/kill/{scope...}", a.authorized(a.getKill))
-	mux.HandleFunc("PUT /v1/control/kill/{scope...}", a.authorized(a.putKill))
-	mux.HandleFunc("DELETE /v1/control/kill/{scope...}", a.authorized(a.deleteKill))
-	mux.HandleFunc("GET /v1/history", a.authorized(a.history))
+	mux.HandleFunc("GET /metrics", a.scraped(promhttp.HandlerFor(a.Metrics.Registry, promhttp.HandlerOpts{})))
+	see := func(pattern string, handle http.HandlerFunc) {
+		mux.HandleFunc(pattern, a.as(account.Viewer, "", handle))
+	}
+	see("GET /v1/whoami", a.whoami)
+	see("GET /v1/summary", a.summary)
+	see("GET /v1/fleet", a.listFleet)
+	see("GET /v1/aps/{id}", a.getAP)
+	see("GET /v1/rollouts", a.listRollouts)
+	see("GET /v1/control/kill", a.listKills)
+	see("GET /v1/control/kill/{scope...}", a.getKill)
+	see("GET /v1/access", a.listRevoked)
+	see("GET /v1/history", a.history)
+	do := func(role account.Role, action, pattern string, handle http.HandlerFunc) {
+		mux.HandleFunc(pattern, a.as(role, action, handle))
+	}
+	do(account.Operator, "abort", "POST /v1/rollouts/{id}/abort", a.abort)
+	do(account.Operator, "expand", "POST /v1/rollouts/{id}/expand", a.expand)
+	do(account.Operator, "kill", "PUT /v1/control/kill/{scope...}", a.putKill)
+	do(account.Operator, "unkill", "DELETE /v1/control/kill/{scope...}", a.deleteKill)
+	do(account.Operator, "revoke", "POST /v1/aps/{id}/revoke", a.revoke)
+	do(account.Admin, "restore", "POST /v1/aps/{id}/restore", a.restore)
+	do(account.Admin, "ticket", "POST /v1/tickets", a.addTicket)
+	do(account.Admin, "withdraw", "DELETE /v1/tickets/{id}", a.withdrawTicket)
+	do(account.Admin, "state", "GET /v1/state", a.state)
+	mux.HandleFunc("GET /v1/tickets", a.as(account.Admin, "", a.listTickets))
+	mux.HandleFunc("GET /v1/audit", a.as(account.Operator, "", a.audit))
 	return mux
 }
 
@@ -90,8 +121,12 @@ func (a *Server) Start(address string) (net.Addr, error) {
 		return nil, fmt.Errorf("admin_listen: %w", err)
 	}
 	go func() {
-		if err := a.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			a.logger.Error("the admin listener ended", "error", err)
+		serve := a.http.Serve
+		if a.TLS != nil {
+			serve = func(l net.Listener) error { return a.http.ServeTLS(l, "", "") }
+		}
+		if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			a.Logger.Error("the admin listener ended", "error", err)
 		}
 	}()
 	return listener.Addr(), nil
@@ -101,19 +136,6 @@ func (a *Server) Start(address string) (net.Addr, error) {
 func (a *Server) Stop(ctx context.Context) {
 	if err := a.http.Shutdown(ctx); err != nil {
 		_ = a.http.Close()
-	}
-}
-
-func (a *Server) authorized(handle http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		given := sha256.Sum256([]byte(token)) // of equal length, so the time of the comparison tells nothing
-		if !bearer || subtle.ConstantTimeCompare(given[:], a.token[:]) != 1 {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="oal-deploy"`)
-			failure(w, http.StatusUnauthorized, "send `Authorization: Bearer TOKEN` with the token of admin_token_file")
-			return
-		}
-		handle(w, r)
 	}
 }
 
@@ -129,7 +151,7 @@ func (a *Server) page(w http.ResponseWriter, _ *http.Request) {
 func (a *Server) healthz(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }
 
 func (a *Server) readyz(w http.ResponseWriter, _ *http.Request) {
-	if err := a.ready(); err != nil {
+	if err := a.Ready(); err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
@@ -143,6 +165,9 @@ func reply(w http.ResponseWriter, value any) {
 }
 
 func failure(w http.ResponseWriter, code int, why string) {
+	if recorded, is := w.(*recorder); is {
+		recorded.why = why
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": why})

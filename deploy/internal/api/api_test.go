@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"log/slog"
@@ -20,12 +21,15 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"oal/deploy/internal/fleet"
+	"oal/deploy/internal/issue"
 	"oal/deploy/internal/metric"
 	"oal/deploy/internal/neighbour"
 	"oal/deploy/internal/pki"
 	"oal/deploy/internal/release"
 	"oal/deploy/internal/rollout"
 	"oal/deploy/internal/sim"
+	"oal/deploy/internal/store"
+	"oal/deploy/internal/tlsconf"
 )
 
 type fixture struct {
@@ -39,8 +43,34 @@ type fixture struct {
 	address    string
 	serial     int64
 
-	lock    sync.Mutex // guards denials
+	issuing *pki.Authority
+
+	lock    sync.Mutex // guards what follows
 	denials []string
+	revoked string // an AP
+	later   time.Duration
+}
+
+func (x *fixture) now() time.Time {
+	x.lock.Lock()
+	defer x.lock.Unlock()
+	return time.Now().Add(x.later)
+}
+
+func (x *fixture) isRevoked(id string) *store.Access {
+	x.lock.Lock()
+	defer x.lock.Unlock()
+	if id != x.revoked {
+		return nil
+	}
+	return &store.Access{APID: id, Revoked: true, Reason: "stolen"}
+}
+
+func (x *fixture) revoke(id string) {
+	x.lock.Lock()
+	x.revoked = id
+	x.lock.Unlock()
+	x.fleet.SetRevoked([]string{id})
 }
 
 func start(t *testing.T, limits Limits) *fixture {
@@ -59,7 +89,15 @@ func start(t *testing.T, limits Limits) *fixture {
 	check(x.authority.Write(folder, "deploy"))
 	x.signer, err = sim.NewSigner(filepath.Join(folder, "keys"))
 	check(err)
-	config, err := TLS(filepath.Join(folder, "deploy.crt"), filepath.Join(folder, "deploy.key"), filepath.Join(folder, "ca.crt"))
+	x.issuing, err = x.authority.Issuing()
+	check(err)
+	check(x.issuing.WriteAuthority(folder, "ap-ca"))
+	check(os.WriteFile(filepath.Join(folder, "masters"), []byte("1 "+base64.StdEncoding.EncodeToString(make([]byte, 32))), 0o600))
+	unreadable := func(err error) { t.Error(err) }
+	config, err := tlsconf.Mutual("tls", filepath.Join(folder, "deploy.crt"), filepath.Join(folder, "deploy.key"), filepath.Join(folder, "ca.crt"), unreadable)
+	check(err)
+	issuer, err := issue.New(issue.Files{Cert: filepath.Join(folder, "ap-ca.crt"), Key: filepath.Join(folder, "ap-ca.key"), Root: filepath.Join(folder, "ca.crt"),
+		Masters: filepath.Join(folder, "masters")}, 30, func() string { return "trusted keys" }, func() time.Time { return x.now() }, unreadable)
 	check(err)
 	x.fleet = fleet.New("test", time.Now, func(slot release.Slot, since time.Duration) {
 		x.metrics.Applied.WithLabelValues(string(slot)).Observe(since.Seconds())
@@ -70,7 +108,8 @@ func start(t *testing.T, limits Limits) *fixture {
 		x.denials = append(x.denials, certificate+" "+reason+" "+path)
 	}
 	x.neighbours = neighbour.New(x.metrics, time.Now, slog.New(slog.DiscardHandler))
-	x.server = New(x.fleet, x.neighbours, x.metrics, config, limits, func() bool { return true }, note, time.Now, slog.New(slog.DiscardHandler))
+	x.server = New(Parts{Fleet: x.fleet, Neighbours: x.neighbours, Metrics: x.metrics, TLS: config, Limits: limits, Ready: func() bool { return true }, Denied: note,
+		Revoked: x.isRevoked, Issuer: issuer, Now: func() time.Time { return x.now() }, Logger: slog.New(slog.DiscardHandler)})
 	address, err := x.server.Start("127.0.0.1:0")
 	check(err)
 	x.address = address.String()
@@ -317,7 +356,17 @@ func TestOnlyTheAPItself(t *testing.T) {
 	if _, err := x.try(client, "GET", "/v1/aps/a/bundle", ""); err == nil {
 		t.Error("a certificate of another authority got an answer")
 	}
-	until(t, func() bool { return testutil.ToFloat64(x.metrics.Denied.WithLabelValues("tls_handshake")) == 2 })
+	expired, err := x.authority.IssueAP("a", "", time.Now().Add(-time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: x.authority.Pool(), Certificates: []tls.Certificate{expired}}}}
+	if _, err := x.try(client, "GET", "/v1/aps/a/bundle", ""); err == nil {
+		t.Error("a certificate that has ended got an answer")
+	}
+	for _, reason := range []string{"no_certificate", "foreign_certificate", "expired_certificate"} {
+		until(t, func() bool { return testutil.ToFloat64(x.metrics.Denied.WithLabelValues(reason)) == 1 })
+	}
 }
 
 func TestBadRequests(t *testing.T) {
@@ -440,44 +489,6 @@ func TestTooManyConnections(t *testing.T) {
 		defer conn.Close()
 	}
 	until(t, func() bool { return testutil.ToFloat64(x.metrics.Denied.WithLabelValues("too_many_connections")) == 1 })
-}
-
-func TestCertificatesAreReadAgain(t *testing.T) {
-	folder := t.TempDir()
-	authority, err := pki.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := authority.Write(folder, "x"); err != nil {
-		t.Fatal(err)
-	}
-	files := &tlsFiles{cert: filepath.Join(folder, "x.crt"), key: filepath.Join(folder, "x.key"), ca: filepath.Join(folder, "ca.crt")}
-	first, err := files.config()
-	if err != nil {
-		t.Fatal(err)
-	}
-	touch := func(after time.Duration) {
-		files.checked = time.Time{}
-		later := time.Now().Add(after)
-		if err := os.Chtimes(files.cert, later, later); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if same, _ := files.config(); same != first {
-		t.Error("unchanged files make no new configuration")
-	}
-	touch(time.Minute)
-	second, err := files.config()
-	if err != nil || second == first {
-		t.Errorf("changed files are read: %v", err)
-	}
-	if err := os.WriteFile(files.cert, []byte("half"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	touch(2 * time.Minute)
-	if third, err := files.config(); err != nil || third != second {
-		t.Errorf("files that cannot be read change nothing: %v", err)
-	}
 }
 
 func TestNamesAreThoseOfTheSchema(t *testing.T) {

@@ -15,9 +15,9 @@ const (
 )
 
 // neighbours answers with the statistics of the other APs on one of the AP's channels.
-func (s *Server) neighbours(w http.ResponseWriter, r *http.Request, id string) {
-	count := func(code int) { s.metrics.NeighbourAnswers.WithLabelValues(strconv.Itoa(code)).Inc() }
-	if wait := s.neighbourLimiter.take(id); wait > 0 {
+func (s *Server) neighbours(w http.ResponseWriter, r *http.Request, ap Identity) {
+	count := func(code int) { s.Metrics.NeighbourAnswers.WithLabelValues(strconv.Itoa(code)).Inc() }
+	if wait := s.neighbourLimiter.Take(ap.ID); wait > 0 {
 		count(http.StatusTooManyRequests)
 		retryAfter(w, wait)
 		http.Error(w, "neighbours are told once a second", http.StatusTooManyRequests)
@@ -34,8 +34,13 @@ func (s *Server) neighbours(w http.ResponseWriter, r *http.Request, id string) {
 		http.Error(w, "ask for ?site=SITE&frequency_mhz=N: "+err.Error(), http.StatusBadRequest)
 		return
 	}
+	if err := ap.at(site); err != nil {
+		count(http.StatusForbidden)
+		s.deny(w, r, ap, err)
+		return
+	}
 	tag := strings.Trim(strings.TrimPrefix(r.Header.Get("If-None-Match"), "W/"), `"`)
-	body, etag, known := s.neighbourTable.For(id, site, uint16(frequency), tag)
+	body, etag, known := s.Neighbours.For(ap.ID, site, uint16(frequency), tag)
 	switch {
 	case !known:
 		count(http.StatusNoContent)

@@ -18,19 +18,28 @@ var tag = regexp.MustCompile(`^(?:W/)?"([0-9a-f]{64})"$`)
 
 // bundle answers with the bundle that the AP should have as soon as that is not the one it has, and with what the kill switch says as
 // soon as it is turned.
-func (s *Server) bundle(w http.ResponseWriter, r *http.Request, id string) {
+func (s *Server) bundle(w http.ResponseWriter, r *http.Request, ap Identity) {
 	ask, wait, err := pollHeaders(r.Header)
 	if err != nil {
-		s.metrics.Denied.WithLabelValues("bad_request").Inc()
+		s.Metrics.Denied.WithLabelValues("bad_request").Inc()
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	poll := s.fleet.Begin(id, ask)
-	defer s.fleet.End(poll)
+	if err := ap.at(ask.Site); err != nil {
+		s.deny(w, r, ap, err)
+		return
+	}
+	ask.CertificateUS = ap.NotAfter.UnixMicro()
+	poll := s.Fleet.Begin(ap.ID, ask)
+	defer s.Fleet.End(poll)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for waited := false; ; waited = true {
-		rel, activateUS, send := s.fleet.Desired(poll, waited)
+		if err := s.revoked(ap.ID); err != nil {
+			s.deny(w, r, ap, err)
+			return
+		}
+		rel, activateUS, send := s.Fleet.Desired(poll, waited)
 		turned := s.control(w, poll)
 		if send {
 			s.send(w, rel, activateUS)
@@ -61,7 +70,7 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request, id string) {
 
 // control puts what the kill switch says into the answer; true when it is news to the AP.
 func (s *Server) control(w http.ResponseWriter, poll *fleet.Poll) bool {
-	now, news := s.fleet.Control(poll)
+	now, news := s.Fleet.Control(poll)
 	w.Header().Set("OAL-Control", string(now))
 	return news
 }
@@ -72,12 +81,12 @@ func (s *Server) send(w http.ResponseWriter, rel *release.Release, activateUS in
 	h.Set("Content-Type", "application/vnd.oal.bundle")
 	h.Set("ETag", `"`+rel.Bundle.Hash+`"`)
 	h.Set("Content-Length", strconv.Itoa(len(rel.Signed)))
-	if activateUS > s.now().UnixMicro() {
+	if activateUS > s.Now().UnixMicro() {
 		h.Set("OAL-Activate-At", strconv.FormatInt(activateUS, 10))
 	}
-	s.metrics.Polls.WithLabelValues("200").Inc()
-	s.metrics.Pushed.WithLabelValues(string(rel.Slot)).Inc()
-	s.metrics.PushedBytes.Add(float64(len(rel.Signed)))
+	s.Metrics.Polls.WithLabelValues("200").Inc()
+	s.Metrics.Pushed.WithLabelValues(string(rel.Slot)).Inc()
+	s.Metrics.PushedBytes.Add(float64(len(rel.Signed)))
 	_, _ = w.Write(rel.Signed) // an AP that does not get it asks again
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 }
@@ -87,13 +96,13 @@ func (s *Server) unchanged(w http.ResponseWriter, nothing bool) {
 	if nothing {
 		code = http.StatusNoContent
 	}
-	s.metrics.Polls.WithLabelValues(strconv.Itoa(code)).Inc()
+	s.Metrics.Polls.WithLabelValues(strconv.Itoa(code)).Inc()
 	w.WriteHeader(code)
 }
 
 // away sends an AP to another replica, or back in one to five seconds, so that a fleet does not come back at once.
 func (s *Server) away(w http.ResponseWriter, why string) {
-	s.metrics.Polls.WithLabelValues("503").Inc()
+	s.Metrics.Polls.WithLabelValues("503").Inc()
 	w.Header().Set("Connection", "close")
 	retryAfter(w, time.Second+rand.N(4*time.Second))
 	http.Error(w, why, http.StatusServiceUnavailable)

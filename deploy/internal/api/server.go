@@ -7,18 +7,18 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"oal/deploy/internal/fleet"
+	"oal/deploy/internal/issue"
+	"oal/deploy/internal/limit"
 	"oal/deploy/internal/metric"
 	"oal/deploy/internal/neighbour"
+	"oal/deploy/internal/store"
 )
 
 // Limits of what an AP may ask; the zero value stands for the defaults.
@@ -41,53 +41,60 @@ const (
 	defaultMaxConns = 100000
 )
 
+// Parts are what the listener needs.
+type Parts struct {
+	Fleet      *fleet.Fleet
+	Neighbours *neighbour.Table
+	Metrics    *metric.Set
+	TLS        *tls.Config // must ask for client certificates
+	Limits     Limits
+	Ready      func() bool                            // the desired state is complete
+	Denied     func(certificate, reason, path string) // is told of requests with a certificate that does not entitle to them
+	Revoked    func(id string) *store.Access          // nil: the AP is not
+	Issuer     *issue.Issuer                          // nil: no certificates are issued here
+	Now        func() time.Time
+	Logger     *slog.Logger
+}
+
 // Server serves APs.
 type Server struct {
-	fleet   *fleet.Fleet
-	metrics *metric.Set
-	logger  *slog.Logger
-	now     func() time.Time
-	limiter *limiter
-
-	neighbourTable   *neighbour.Table
-	neighbourLimiter *limiter
-
-	ready  func() bool
-	denied func(certificate, reason, path string)
-	limits Limits
+	Parts
+	limiter          *limit.Limiter
+	neighbourLimiter *limit.Limiter
+	renewalLimiter   *limit.Limiter
 
 	http     *http.Server
-	conns    atomic.Int64
+	conns    *limit.Conns
 	draining chan struct{} // closed when the service stops: polls are sent away
 	drain    sync.Once
 }
 
-// New is an inert server; tlsConfig must ask for client certificates. ready says whether the desired state is complete;
-// denied is told of requests with a certificate that does not entitle to them.
-func New(f *fleet.Fleet, n *neighbour.Table, m *metric.Set, tlsConfig *tls.Config, limits Limits, ready func() bool, denied func(certificate, reason, path string),
-	now func() time.Time, logger *slog.Logger) *Server {
-	if limits.RequestsPerS == 0 {
-		limits.RequestsPerS = defaultRate
+// New is an inert server.
+func New(p Parts) *Server {
+	if p.Limits.RequestsPerS == 0 {
+		p.Limits.RequestsPerS = defaultRate
 	}
-	if limits.Burst == 0 {
-		limits.Burst = defaultBurst
+	if p.Limits.Burst == 0 {
+		p.Limits.Burst = defaultBurst
 	}
-	if limits.MaxConns == 0 {
-		limits.MaxConns = defaultMaxConns
+	if p.Limits.MaxConns == 0 {
+		p.Limits.MaxConns = defaultMaxConns
 	}
-	s := &Server{fleet: f, metrics: m, logger: logger, now: now, ready: ready, denied: denied, limits: limits,
-		limiter: newLimiter(limits.RequestsPerS, limits.Burst, now), neighbourTable: n,
-		neighbourLimiter: newLimiter(neighbourRate, neighbourBurst, now), draining: make(chan struct{})}
+	s := &Server{Parts: p, limiter: limit.New(p.Limits.RequestsPerS, p.Limits.Burst, p.Now), neighbourLimiter: limit.New(neighbourRate, neighbourBurst, p.Now),
+		renewalLimiter: limit.New(renewalRate, renewalBurst, p.Now), draining: make(chan struct{})}
+	s.conns = &limit.Conns{Max: int64(p.Limits.MaxConns), Refused: p.Metrics.Denied.WithLabelValues("too_many_connections").Inc,
+		Changed: func(open int64) { p.Metrics.OpenConns.Set(float64(open)) }}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/aps/{id}/bundle", s.ap(s.bundle))
 	mux.HandleFunc("GET /v1/aps/{id}/neighbours", s.ap(s.neighbours))
 	mux.HandleFunc("POST /v1/aps/{id}/status", s.ap(s.status))
+	mux.HandleFunc("POST /v1/aps/{id}/certificate", s.ap(s.certificate))
 	// An AP has a long poll and now and then one request beside it: HTTP/2 would add its buffers and goroutines to each connection and save nothing.
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	s.http = &http.Server{Handler: mux, TLSConfig: tlsConfig, Protocols: protocols, ReadHeaderTimeout: headerTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ConnState: s.connState,
-		ErrorLog: slog.NewLogLogger(&handshakes{m, logger.Handler()}, slog.LevelDebug)}
+	s.http = &http.Server{Handler: mux, TLSConfig: p.TLS, Protocols: protocols, ReadHeaderTimeout: headerTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ConnState: s.conns.State,
+		ErrorLog: slog.NewLogLogger(&handshakes{Handler: p.Logger.Handler(), metrics: p.Metrics, logger: p.Logger, limit: limit.New(1.0/60, 1, p.Now)}, slog.LevelDebug)}
 	return s
 }
 
@@ -98,8 +105,8 @@ func (s *Server) Start(address string) (net.Addr, error) {
 		return nil, fmt.Errorf("ap_listen: %w", err)
 	}
 	go func() {
-		if err := s.http.ServeTLS(&bounded{listener, s}, "", ""); !errors.Is(err, http.ErrServerClosed) {
-			s.logger.Error("the AP listener ended", "error", err)
+		if err := s.http.ServeTLS(s.conns.Listen(listener), "", ""); !errors.Is(err, http.ErrServerClosed) {
+			s.Logger.Error("the AP listener ended", "error", err)
 		}
 	}()
 	return listener.Addr(), nil
@@ -113,74 +120,51 @@ func (s *Server) Stop(ctx context.Context) {
 	}
 }
 
-func (s *Server) connState(_ net.Conn, state http.ConnState) {
-	switch state {
-	case http.StateNew:
-		s.metrics.OpenConns.Set(float64(s.conns.Add(1)))
-	case http.StateClosed, http.StateHijacked:
-		s.metrics.OpenConns.Set(float64(s.conns.Add(-1)))
-	}
-}
+// handler answers an AP that is who it says it is.
+type handler func(w http.ResponseWriter, r *http.Request, ap Identity)
 
-// bounded closes connections beyond the limit at once: memory is bounded whoever knocks.
-type bounded struct {
-	net.Listener
-	s *Server
-}
-
-func (b *bounded) Accept() (net.Conn, error) {
-	for {
-		conn, err := b.Listener.Accept()
-		if err != nil || b.s.conns.Load() < int64(b.s.limits.MaxConns) {
-			return conn, err
-		}
-		b.s.metrics.Denied.WithLabelValues("too_many_connections").Inc()
-		_ = conn.Close()
-	}
-}
-
-// ap checks who asks before what: the certificate must be an AP's, and that of the AP in the path.
-func (s *Server) ap(handle func(http.ResponseWriter, *http.Request, string)) http.HandlerFunc {
+// ap checks who asks before what: the certificate must be an AP's, that of the AP in the path, and not revoked.
+func (s *Server) ap(handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		id, err := identity(r.TLS)
-		if wait := s.limiter.take(id); wait > 0 {
-			s.metrics.Denied.WithLabelValues("rate_limit").Inc()
+		ap, err := identity(r.TLS, s.Now())
+		if wait := s.limiter.Take(ap.ID); wait > 0 {
+			s.Metrics.Denied.WithLabelValues("rate_limit").Inc()
 			retryAfter(w, wait)
-			http.Error(w, fmt.Sprintf("more than %g requests a second; come back later", s.limits.RequestsPerS), http.StatusTooManyRequests)
+			http.Error(w, fmt.Sprintf("more than %g requests a second; come back later", s.Limits.RequestsPerS), http.StatusTooManyRequests)
 			return
 		}
-		if err == nil && id != r.PathValue("id") {
-			err = &denial{"other_ap", fmt.Sprintf("the certificate is of %q", id)}
+		if err == nil && ap.ID != r.PathValue("id") {
+			err = &denial{"other_ap", fmt.Sprintf("the certificate is of %q", ap.ID)}
 		}
-		var denied *denial
-		if errors.As(err, &denied) {
-			s.metrics.Denied.WithLabelValues(denied.reason).Inc()
-			s.denied(clip(id, 64), denied.reason, clip(r.URL.Path, 200))
-			http.Error(w, denied.reason+": "+denied.detail+"; an AP may only ask for itself, with a certificate CN=AP_ID, OU=ap", http.StatusForbidden)
+		if err == nil {
+			err = s.revoked(ap.ID)
+		}
+		if err != nil {
+			s.deny(w, r, ap, err)
 			return
 		}
-		if !s.ready() {
+		if !s.Ready() {
 			s.away(w, "the service is starting and does not know the desired state yet")
 			return
 		}
-		handle(w, r, id)
+		handle(w, r, ap)
 	}
 }
 
-// handshakes counts failed TLS handshakes, which net/http only logs.
-type handshakes struct {
-	metrics *metric.Set
-	slog.Handler
-}
-
-func (h *handshakes) Enabled(context.Context, slog.Level) bool { return true }
-
-func (h *handshakes) Handle(ctx context.Context, record slog.Record) error {
-	if strings.Contains(record.Message, "TLS handshake error") && !strings.HasSuffix(record.Message, io.EOF.Error()) {
-		h.metrics.Denied.WithLabelValues("tls_handshake").Inc()
-	}
-	if h.Handler.Enabled(ctx, record.Level) {
-		return h.Handler.Handle(ctx, record)
+// revoked is the denial of an AP that is kept out.
+func (s *Server) revoked(id string) error {
+	if a := s.Revoked(id); a != nil {
+		return &denial{"revoked", fmt.Sprintf("%s was revoked (%s); whoever runs the platform can restore it", id, a.Reason)}
 	}
 	return nil
+}
+
+// deny refuses for who asks: counted, and in the history.
+func (s *Server) deny(w http.ResponseWriter, r *http.Request, ap Identity, err error) {
+	denied := &denial{"denied", err.Error()}
+	errors.As(err, &denied)
+	s.Metrics.Denied.WithLabelValues(denied.reason).Inc()
+	s.Denied(clip(ap.ID, 64), denied.reason, clip(r.URL.Path, 200))
+	w.Header().Set("Connection", "close")
+	http.Error(w, denied.Error()+"; an AP may only ask for itself, with a certificate CN=AP_ID, OU=ap", http.StatusForbidden)
 }

@@ -30,12 +30,12 @@ type report struct {
 	Agent  string          `json:"agent"`
 }
 
-func (s *Server) status(w http.ResponseWriter, r *http.Request, id string) {
+func (s *Server) status(w http.ResponseWriter, r *http.Request, ap Identity) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 	status, err := readReport(http.MaxBytesReader(w, r.Body, maxStatusBytes))
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	if err != nil {
-		s.metrics.Denied.WithLabelValues("bad_request").Inc()
+		s.Metrics.Denied.WithLabelValues("bad_request").Inc()
 		code := http.StatusBadRequest
 		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
 			code = http.StatusRequestEntityTooLarge
@@ -43,8 +43,8 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request, id string) {
 		http.Error(w, err.Error(), code)
 		return
 	}
-	s.metrics.Statuses.WithLabelValues(status.State, status.Reason).Inc()
-	s.fleet.Report(id, status)
+	s.Metrics.Statuses.WithLabelValues(status.State, status.Reason).Inc()
+	s.Fleet.Report(ap.ID, status)
 	w.WriteHeader(http.StatusNoContent)
 }
 

@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"sort"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -15,22 +17,43 @@ import (
 
 // Config is the file; README.md documents it. Secrets are in files of their own.
 type Config struct {
-	APListen       string      `yaml:"ap_listen"`
-	TLS            TLS         `yaml:"tls"`
-	AdminListen    string      `yaml:"admin_listen"`
-	AdminTokenFile string      `yaml:"admin_token_file"`
-	Kafka          Kafka       `yaml:"kafka"`
-	TrustedKeys    string      `yaml:"trusted_keys"`
-	Store          Store       `yaml:"store"`
-	ClickHouse     *ClickHouse `yaml:"clickhouse"`
-	Limits         api.Limits  `yaml:"limits"`
-	Replica        string      `yaml:"replica"` // name of this replica; default: the host's name and ap_listen
+	APListen         string      `yaml:"ap_listen"`
+	TLS              TLS         `yaml:"tls"`
+	AdminListen      string      `yaml:"admin_listen"`
+	AdminTokenFile   string      `yaml:"admin_token_file"`
+	Kafka            Kafka       `yaml:"kafka"`
+	TrustedKeys      string      `yaml:"trusted_keys"`
+	Store            Store       `yaml:"store"`
+	ClickHouse       *ClickHouse `yaml:"clickhouse"`
+	Limits           api.Limits  `yaml:"limits"`
+	EnrolListen      string      `yaml:"enrol_listen"`
+	Enrol            *Enrol      `yaml:"enrol"`
+	AdminUsersFile   string      `yaml:"admin_users_file"`
+	AdminTLS         *AdminTLS   `yaml:"admin_tls"`
+	MetricsTokenFile string      `yaml:"metrics_token_file"`
+	Replica          string      `yaml:"replica"` // name of this replica; default: the host's name and ap_listen
 }
 
 type TLS struct {
 	Cert     string `yaml:"cert"`
 	Key      string `yaml:"key"`
 	ClientCA string `yaml:"client_ca"`
+}
+
+// Enrol is how APs get certificates; without it none are issued.
+type Enrol struct {
+	URL             string `yaml:"url"`     // of enrol_listen as APs reach it
+	CACert          string `yaml:"ca_cert"` // the issuing CA
+	CAKey           string `yaml:"ca_key"`
+	Root            string `yaml:"root"`
+	MACMasters      string `yaml:"mac_masters"`
+	CertificateDays int    `yaml:"certificate_days"`
+}
+
+// AdminTLS makes the admin interface speak TLS.
+type AdminTLS struct {
+	Cert string `yaml:"cert"`
+	Key  string `yaml:"key"`
 }
 
 type Kafka struct {
@@ -51,6 +74,11 @@ type ClickHouse struct {
 	PasswordFile string `yaml:"password_file"`
 	Database     string `yaml:"database"`
 }
+
+const (
+	defaultCertificateDays = 30
+	maxCertificateDays     = 825
+)
 
 // Load reads and checks a file.
 func Load(path string) (*Config, error) {
@@ -83,11 +111,36 @@ func (c *Config) check() error {
 			missing = append(missing, name)
 		}
 	}
+	if e := c.Enrol; e != nil {
+		for name, value := range map[string]string{"enrol_listen": c.EnrolListen, "enrol.url": e.URL, "enrol.ca_cert": e.CACert, "enrol.ca_key": e.CAKey,
+			"enrol.root": e.Root, "enrol.mac_masters": e.MACMasters} {
+			if value == "" {
+				missing = append(missing, name)
+			}
+		}
+	} else if c.EnrolListen != "" {
+		missing = append(missing, "enrol")
+	}
+	if c.AdminTLS != nil && (c.AdminTLS.Cert == "" || c.AdminTLS.Key == "") {
+		missing = append(missing, "admin_tls.cert and admin_tls.key")
+	}
 	if len(missing) > 0 {
+		sort.Strings(missing)
 		return fmt.Errorf("these settings are missing: %s", strings.Join(missing, ", "))
 	}
 	if (c.Store.Path == "") == (c.Store.PostgresDSNFile == "") {
 		return errors.New("store needs either path (embedded, one replica) or postgres_dsn_file")
+	}
+	if e := c.Enrol; e != nil {
+		if e.CertificateDays == 0 {
+			e.CertificateDays = defaultCertificateDays
+		}
+		if e.CertificateDays < 1 || e.CertificateDays > maxCertificateDays {
+			return fmt.Errorf("enrol.certificate_days is 1 to %d", maxCertificateDays)
+		}
+		if u, err := url.Parse(e.URL); err != nil || u.Scheme != "https" || u.Host == "" {
+			return errors.New("enrol.url is https://HOST:PORT, as APs reach enrol_listen")
+		}
 	}
 	if c.ClickHouse != nil && (c.ClickHouse.URL == "" || c.ClickHouse.Database == "") {
 		return errors.New("clickhouse needs url and database; leave clickhouse out to do without metrics of predictions")

@@ -21,6 +21,8 @@ type AP struct {
 	Replica       string `json:"replica"` // which serves it
 	// Control is what it says it has of the kill switch; empty for an exporter that does not say.
 	Control Control `json:"control"`
+	// CertificateUS is when the certificate ends with which it asked last; 0: not yet seen.
+	CertificateUS int64 `json:"certificate_not_after_us"`
 }
 
 // Status is an AP's report, checked.

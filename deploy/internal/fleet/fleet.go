@@ -22,6 +22,8 @@ type Fleet struct {
 	online map[string]*release.Release // by AP
 	known  map[string]*release.Release // by hash: those offered or offered before
 	kills  map[string]bool             // scopes that are switched off
+	// revoked are the APs that are kept out.
+	revoked map[string]bool
 }
 
 // New is an empty fleet. onApplied is called without the lock.
@@ -225,11 +227,12 @@ type View struct {
 	Scope         string `json:"scope"`
 	Model         string `json:"model"`
 	Version       uint32 `json:"version"`
-	Killed        bool   `json:"killed"` // the kill switch is on for it
+	Killed        bool   `json:"killed"`  // the kill switch is on for it
+	Revoked       bool   `json:"revoked"` // it is kept out
 }
 
 func (f *Fleet) view(a *ap) View {
-	v := View{AP: a.AP, Killed: f.control(&a.AP) == Off}
+	v := View{AP: a.AP, Killed: f.control(&a.AP) == Off, Revoked: f.revoked[a.ID]}
 	if rel := a.desire.release; rel != nil {
 		v.Desired, v.DesiredSerial, v.Slot, v.Scope = rel.Bundle.Hash, rel.Bundle.Serial, string(rel.Slot), rel.Scope
 		v.Model, v.Version = rel.Bundle.Model, rel.Bundle.Version

@@ -10,6 +10,7 @@ import (
 type Kill struct {
 	Scope   string `json:"scope"`    // fleet, site/SITE or ap/AP_ID
 	Who     string `json:"who"`      // turned it off
+	Note    string `json:"note"`     // for whom, if they said
 	Reason  string `json:"reason"`   // why
 	SinceUS int64  `json:"since_us"` // of the first of several without an unkill between them
 }

@@ -30,6 +30,8 @@ type Ask struct {
 	Agent   string  // version of its exporter; empty: it does not say
 	InForce string  // hash of the bundle in force; empty: none
 	Control Control // what it has of the kill switch; empty: it does not say
+	// CertificateUS is when its certificate ends.
+	CertificateUS int64
 }
 
 // Begin registers an AP's poll. An earlier one of the same AP ends: an AP has one, and what was left of a broken connection
@@ -43,8 +45,9 @@ func (f *Fleet) Begin(id string, ask Ask) *Poll {
 	}
 	p := &Poll{a: a, inForce: ask.InForce, control: ask.Control, wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	a.poll = p
-	a.dirty = a.dirty || !a.Connected || a.Site != ask.Site || a.Control != ask.Control || a.Replica != f.replica || f.us()-a.LastSeenUS > 60e6
+	a.dirty = a.dirty || !a.Connected || a.Site != ask.Site || a.Control != ask.Control || a.CertificateUS != ask.CertificateUS || a.Replica != f.replica || f.us()-a.LastSeenUS > 60e6
 	a.Site, a.Control, a.LastSeenUS, a.Connected, a.Replica = ask.Site, ask.Control, f.us(), true, f.replica
+	a.CertificateUS = ask.CertificateUS
 	if p.control == "" {
 		p.control = f.control(&a.AP)
 	}

@@ -29,7 +29,7 @@ const (
 	// lookEvery is how late a replica sees what another one was told.
 	lookEvery  = 250 * time.Millisecond
 	countEvery = time.Second
-	MaxWho     = 100
+	MaxNote    = 100
 	MaxReason  = 500
 )
 
@@ -93,9 +93,9 @@ func (s *Switch) Kills() []fleet.Kill {
 }
 
 // Kill switches a scope off. Again for the same scope keeps since when, and takes who and why.
-func (s *Switch) Kill(ctx context.Context, scope, who, reason string) (fleet.Kill, error) {
-	k := fleet.Kill{Scope: scope, Who: strings.TrimSpace(who), Reason: strings.TrimSpace(reason), SinceUS: s.now().UnixMicro()}
-	if err := check(scope, k.Who, k.Reason); err != nil {
+func (s *Switch) Kill(ctx context.Context, scope, who, note, reason string) (fleet.Kill, error) {
+	k := fleet.Kill{Scope: scope, Who: who, Note: strings.TrimSpace(note), Reason: strings.TrimSpace(reason), SinceUS: s.now().UnixMicro()}
+	if err := check(scope, k.Note, k.Reason); err != nil {
 		return k, err
 	}
 	if !s.fleet.Knows(scope) {
@@ -109,18 +109,18 @@ func (s *Switch) Kill(ctx context.Context, scope, who, reason string) (fleet.Kil
 	if old, is := s.kills[scope]; is {
 		k.SinceUS = old.SinceUS
 	}
-	if err := s.store.SetKill(ctx, k, s.entry(scope, "off", k.Who, k.Reason)); err != nil {
+	if err := s.store.SetKill(ctx, k, s.entry(scope, "off", k.Who, k.Note, k.Reason)); err != nil {
 		return k, err
 	}
 	s.kills[scope] = k
-	s.turned(scope, "off", k.Who, k.Reason)
+	s.turned(scope, "off", k.Who, k.Note, k.Reason)
 	return k, nil
 }
 
 // Unkill takes a kill back. Those of wider or narrower scopes stay.
-func (s *Switch) Unkill(ctx context.Context, scope, who, reason string) (fleet.Kill, error) {
-	who, reason = strings.TrimSpace(who), strings.TrimSpace(reason)
-	if err := check(scope, who, reason); err != nil {
+func (s *Switch) Unkill(ctx context.Context, scope, who, note, reason string) (fleet.Kill, error) {
+	note, reason = strings.TrimSpace(note), strings.TrimSpace(reason)
+	if err := check(scope, note, reason); err != nil {
 		return fleet.Kill{}, err
 	}
 	s.lock.Lock()
@@ -132,33 +132,36 @@ func (s *Switch) Unkill(ctx context.Context, scope, who, reason string) (fleet.K
 	if !is {
 		return k, fmt.Errorf("%w: %s; ctl kills shows what is", ErrNotOff, scope)
 	}
-	if err := s.store.ClearKill(ctx, scope, s.entry(scope, "on", who, reason)); err != nil {
+	if err := s.store.ClearKill(ctx, scope, s.entry(scope, "on", who, note, reason)); err != nil {
 		return k, err
 	}
 	delete(s.kills, scope)
-	s.turned(scope, "on", who, reason)
+	s.turned(scope, "on", who, note, reason)
 	return k, nil
 }
 
-func check(scope, who, reason string) error {
+func check(scope, note, reason string) error {
 	if err := fleet.CheckScope(scope); err != nil {
 		return fmt.Errorf("%w: %w", ErrBad, err)
 	}
-	if who == "" || reason == "" || len(who) > MaxWho || len(reason) > MaxReason {
-		return fmt.Errorf("%w: say who (at most %d bytes) and the reason (at most %d)", ErrBad, MaxWho, MaxReason)
+	if reason == "" || len(reason) > MaxReason || len(note) > MaxNote {
+		return fmt.Errorf("%w: say the reason (at most %d bytes), and who if that is someone else (at most %d)", ErrBad, MaxReason, MaxNote)
 	}
 	return nil
 }
 
-func (s *Switch) entry(scope, to, who, reason string) store.Entry {
+func (s *Switch) entry(scope, to, who, note, reason string) store.Entry {
+	if note != "" {
+		who += " for " + note
+	}
 	return store.Entry{TSUS: s.now().UnixMicro(), Kind: "kill", Key: scope, Detail: fmt.Sprintf("control %s by %s: %s", to, who, reason)}
 }
 
 // turned makes it so. The caller holds the lock.
-func (s *Switch) turned(scope, to, who, reason string) {
+func (s *Switch) turned(scope, to, who, note, reason string) {
 	s.publish()
 	s.metrics.Turns.WithLabelValues(release.ScopeKind(scope), to).Inc()
-	s.logger.Warn("kill switch", "scope", scope, "control", to, "who", who, "reason", reason)
+	s.logger.Warn("kill switch", "scope", scope, "control", to, "who", who, "for", note, "reason", reason)
 }
 
 // reload takes what is stored. The caller holds the lock.

@@ -82,16 +82,16 @@ func (x *fixture) off() (ids string) {
 
 func TestKillsAreKept(t *testing.T) {
 	x := start(t)
-	first, err := x.kills.Kill(ctx, "site/lab", "ann", "users complain")
+	first, err := x.kills.Kill(ctx, "site/lab", "ann", "", "users complain")
 	if err != nil || x.off() != "a" {
 		t.Fatal(err, x.off())
 	}
 	x.now = x.now.Add(time.Minute)
-	again, err := x.kills.Kill(ctx, "site/lab", " bob ", "still")
-	if err != nil || again.SinceUS != first.SinceUS || again.Who != "bob" || again.Reason != "still" {
+	again, err := x.kills.Kill(ctx, "site/lab", "ann", " bob ", "still")
+	if err != nil || again.SinceUS != first.SinceUS || again.Who != "ann" || again.Note != "bob" || again.Reason != "still" {
 		t.Errorf("a second one of the same scope: %+v, %v", again, err)
 	}
-	if _, err = x.kills.Kill(ctx, "fleet", "ann", "everything"); err != nil || x.off() != "ab" {
+	if _, err = x.kills.Kill(ctx, "fleet", "ann", "", "everything"); err != nil || x.off() != "ab" {
 		t.Error(err, x.off())
 	}
 	x.store.Close()
@@ -99,10 +99,10 @@ func TestKillsAreKept(t *testing.T) {
 	if kills := x.kills.Kills(); len(kills) != 2 || kills[0].Scope != "fleet" || kills[1] != again || x.off() != "ab" {
 		t.Fatalf("after a restart %+v %s", kills, x.off())
 	}
-	if k, err := x.kills.Unkill(ctx, "fleet", "ann", "over"); err != nil || k.Reason != "everything" || x.off() != "a" {
+	if k, err := x.kills.Unkill(ctx, "fleet", "ann", "", "over"); err != nil || k.Reason != "everything" || x.off() != "a" {
 		t.Errorf("%+v %v %s: the narrower one stays", k, err, x.off())
 	}
-	if _, err := x.kills.Unkill(ctx, "fleet", "ann", "over"); !errors.Is(err, ErrNotOff) {
+	if _, err := x.kills.Unkill(ctx, "fleet", "ann", "", "over"); !errors.Is(err, ErrNotOff) {
 		t.Error(err)
 	}
 	history, err := x.store.History(ctx, 0, 10)
@@ -113,7 +113,7 @@ func TestKillsAreKept(t *testing.T) {
 	for _, e := range history {
 		lines = append(lines, e.Kind+" "+e.Key+" "+e.Detail)
 	}
-	want := "kill fleet control on by ann: over\nkill fleet control off by ann: everything\nkill site/lab control off by bob: still\nkill site/lab control off by ann: users complain"
+	want := "kill fleet control on by ann: over\nkill fleet control off by ann: everything\nkill site/lab control off by ann for bob: still\nkill site/lab control off by ann: users complain"
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("history\n%s", got)
 	}
@@ -122,30 +122,30 @@ func TestKillsAreKept(t *testing.T) {
 func TestWhatIsRefusedChangesNothing(t *testing.T) {
 	x := start(t)
 	for _, c := range []struct {
-		scope, who, reason string
-		want               error
+		scope, note, reason string
+		want                error
 	}{
 		{"site/la", "ann", "typing error", ErrUnknown}, {"ap/lab", "ann", "typing error", ErrUnknown}, {"sites/lab", "ann", "x", ErrBad}, {"", "ann", "x", ErrBad},
-		{"fleet", "", "x", ErrBad}, {"fleet", "ann", "", ErrBad}, {"fleet", "ann", " \t", ErrBad}, {"fleet", strings.Repeat("x", MaxWho+1), "x", ErrBad},
+		{"fleet", "ann", "", ErrBad}, {"fleet", "ann", " \t", ErrBad}, {"fleet", strings.Repeat("x", MaxNote+1), "x", ErrBad},
 		{"fleet", "ann", strings.Repeat("x", MaxReason+1), ErrBad},
 	} {
-		if _, err := x.kills.Kill(ctx, c.scope, c.who, c.reason); !errors.Is(err, c.want) {
+		if _, err := x.kills.Kill(ctx, c.scope, "ann", c.note, c.reason); !errors.Is(err, c.want) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
 	x.store.fail = true
-	if _, err := x.kills.Kill(ctx, "fleet", "ann", "x"); !errors.Is(err, errStore) {
+	if _, err := x.kills.Kill(ctx, "fleet", "ann", "", "x"); !errors.Is(err, errStore) {
 		t.Error(err)
 	}
 	if x.off() != "" || len(x.kills.Kills()) != 0 {
 		t.Error("something is switched off that was not stored:", x.off())
 	}
 	x.store.fail = false
-	if _, err := x.kills.Kill(ctx, "ap/b", "ann", "x"); err != nil {
+	if _, err := x.kills.Kill(ctx, "ap/b", "ann", "", "x"); err != nil {
 		t.Fatal(err)
 	}
 	x.store.fail = true
-	if _, err := x.kills.Unkill(ctx, "ap/b", "ann", "x"); !errors.Is(err, errStore) || x.off() != "b" {
+	if _, err := x.kills.Unkill(ctx, "ap/b", "ann", "", "x"); !errors.Is(err, errStore) || x.off() != "b" {
 		t.Error("a kill ended that is still stored:", err, x.off())
 	}
 }

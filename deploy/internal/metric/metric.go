@@ -34,7 +34,17 @@ type Set struct {
 	NeighbourLag     prometheus.Gauge
 	KafkaLag         prometheus.Gauge
 	EventsPending    prometheus.Gauge
-	Errors           *prometheus.CounterVec // by what failed: store, kafka, clickhouse, keys
+	Errors           *prometheus.CounterVec // by what failed: store, kafka, clickhouse, files
+	Revoked          prometheus.Gauge
+	AccessPending    prometheus.Gauge
+	AccessLag        prometheus.Gauge
+	Enrolments       *prometheus.CounterVec // by result
+	Renewals         *prometheus.CounterVec // by result
+	OpenTickets      prometheus.Gauge
+	AdminRefused     *prometheus.CounterVec // by reason
+	AuditUnstored    prometheus.Counter
+	CertificateFirst *prometheus.GaugeVec // without a value when no AP is connected
+	CertificatesEnd  prometheus.Gauge
 }
 
 // New makes and registers all of them.
@@ -77,6 +87,18 @@ func New() *Set {
 	s.NeighbourLag = gauge("neighbour_lag_records", "Records of ap.neighbours.v1 not yet read.")
 	s.KafkaLag = gauge("kafka_lag_records", "Records of ap.bundles.v1 not yet read.")
 	s.EventsPending = gauge("events_pending", "Rows for platform.events.v1 not yet acknowledged.")
+	s.Revoked = gauge("revoked_aps", "APs that are kept out.")
+	s.AccessPending = gauge("access_pending", "Revocations and restorations that ap.access.v1 does not say yet.")
+	s.AccessLag = gauge("access_lag_records", "Records of ap.access.v1 not yet read.")
+	s.Enrolments = counter("enrolments_total", "Requests to enrol, by result: issued, repeated, refused, revoked, bad_request, rate_limit, too_many_connections, failed.", "result")
+	s.Renewals = counter("renewals_total", "Requests for a new certificate, by result: issued, bad_request, rate_limit, failed.", "result")
+	s.OpenTickets = gauge("open_tickets", "Tickets that can be used.")
+	s.AdminRefused = counter("admin_refused_total", "Requests to the admin interface refused, by reason: token, role, rate_limit.", "reason")
+	s.AuditUnstored = counter("audit_unstored_total", "Lines of the audit log that are in the service's log and not in the store.").WithLabelValues()
+	s.CertificateFirst = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "oal_deploy_ap_certificate_first_not_after_seconds",
+		Help: "When the first of the connected APs' certificates ends, seconds since 1970."}, nil)
+	s.Registry.MustRegister(s.CertificateFirst)
+	s.CertificatesEnd = gauge("ap_certificates_ending", "Connected APs whose certificate ends within 7 days.")
 	s.Errors = counter("errors_total", "Failures of what the service depends on; each is retried.", "of")
 	s.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return s

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -84,6 +85,43 @@ func (a *Authority) Issue(name, role string) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: a.leafKey}, nil
 }
 
+// IssueAP makes a certificate of an AP at a site (empty: it names none).
+func (a *Authority) IssueAP(name, site string, notAfter time.Time) (tls.Certificate, error) {
+	template := certificate(name, "ap")
+	template.NotAfter = notAfter
+	template.KeyUsage, template.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	if site != "" {
+		template.URIs = []*url.URL{{Scheme: "urn", Opaque: "oal:site:" + site}}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.Certificate, a.leafKey.Public(), a.key)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: a.leafKey}, err
+}
+
+// Issuing makes the authority below this one that issues certificates of APs only.
+func (a *Authority) Issuing() (*Authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	template := certificate("test AP CA", "ca")
+	template.IsCA, template.BasicConstraintsValid, template.MaxPathLenZero, template.KeyUsage = true, true, true, x509.KeyUsageCertSign
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.Certificate, key.Public(), a.key)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, err
+	}
+	return withKey(parsed, key)
+}
+
+// WriteAuthority puts its own NAME.crt and NAME.key into a folder.
+func (a *Authority) WriteAuthority(folder, name string) error {
+	return writePEM(folder, name, a.Certificate.Raw, a.key)
+}
+
 // Pool trusts this authority.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
@@ -93,7 +131,7 @@ func (a *Authority) Pool() *x509.CertPool {
 
 // Write puts ca.crt, ca.key and NAME.crt, NAME.key of a service into a folder.
 func (a *Authority) Write(folder, name string) error {
-	if err := writePEM(folder, "ca", a.Certificate.Raw, a.key); err != nil {
+	if err := a.WriteAuthority(folder, "ca"); err != nil {
 		return err
 	}
 	return a.WriteLeaf(folder, name, "service")

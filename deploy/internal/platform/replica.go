@@ -2,7 +2,10 @@ package platform
 
 import (
 	"bytes"
+	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -16,6 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"oal/deploy/internal/config"
+	"oal/deploy/internal/pki"
 )
 
 // Replica is a process of the push service.
@@ -23,7 +27,24 @@ type Replica struct {
 	Config *config.Config
 	Path   string // of its configuration
 	Token  string
+	enrol  string // a free port for it
 	process
+}
+
+// Change writes the configuration again, as it is to be at the next start.
+func (r *Replica) Change(change func(c *config.Config)) error {
+	change(r.Config)
+	text, err := yaml.Marshal(r.Config)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(r.Path, text, 0o600)
+}
+
+// Run runs another command of the service's program with this configuration.
+func (r *Replica) Run(args ...string) (string, error) {
+	out, err := exec.Command(r.binary, args...).CombinedOutput()
+	return string(out), err
 }
 
 // NewReplica writes the configuration of a replica with its files in a folder; nothing runs yet.
@@ -31,7 +52,7 @@ func (k *Kafka) NewReplica(folder, trustedKeys string, store config.Store, click
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
-	ports, err := freePorts(2)
+	ports, err := freePorts(3)
 	if err != nil {
 		return nil, err
 	}
@@ -41,14 +62,31 @@ func (k *Kafka) NewReplica(folder, trustedKeys string, store config.Store, click
 	r.Config = &config.Config{APListen: ports[0], AdminListen: ports[1], AdminTokenFile: filepath.Join(folder, "token"),
 		TLS: config.TLS{Cert: file("deploy.crt"), Key: file("deploy.key"), ClientCA: file("ca.crt")}, Kafka: k.Client("deploy"),
 		TrustedKeys: trustedKeys, Store: store, ClickHouse: clickHouse}
-	text, err := yaml.Marshal(r.Config)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(r.Path, text, 0o600); err != nil {
+	r.enrol = ports[2]
+	if err := r.Change(func(*config.Config) {}); err != nil {
 		return nil, err
 	}
 	return r, os.WriteFile(r.Config.AdminTokenFile, []byte(r.Token), 0o600)
+}
+
+// Enrols has the replica enrol APs, as an authority of its own says, from its next start on. The authority's files come into a folder.
+func (r *Replica) Enrols(folder string, root *pki.Authority) error {
+	issuing, err := root.Issuing()
+	if err != nil {
+		return err
+	}
+	file := func(name string) string { return filepath.Join(folder, name) }
+	master := make([]byte, 32)
+	_, _ = rand.Read(master)
+	if err := errors.Join(root.Write(folder, "push"), issuing.WriteAuthority(folder, "ap-ca"),
+		os.WriteFile(file("masters"), []byte("1 "+base64.StdEncoding.EncodeToString(master)+"\n"), 0o600)); err != nil {
+		return err
+	}
+	return r.Change(func(c *config.Config) {
+		c.TLS = config.TLS{Cert: file("push.crt"), Key: file("push.key"), ClientCA: file("ca.crt")}
+		c.EnrolListen = r.enrol
+		c.Enrol = &config.Enrol{URL: "https://" + r.enrol, CACert: file("ap-ca.crt"), CAKey: file("ap-ca.key"), Root: file("ca.crt"), MACMasters: file("masters"), CertificateDays: 30}
+	})
 }
 
 func freePorts(n int) ([]string, error) {

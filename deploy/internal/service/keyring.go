@@ -1,54 +1,32 @@
 package service
 
 import (
-	"log/slog"
 	"os"
-	"sync"
-	"time"
 
 	"oal/deploy/internal/bundle"
-	"oal/deploy/internal/metric"
+	"oal/deploy/internal/fresh"
 )
 
 // keyring is the file of trusted keys, read again when it changed: keys are rotated without a restart.
-type keyring struct {
-	path    string
-	metrics *metric.Set
-	logger  *slog.Logger
+type keyring struct{ file *fresh.File[keys] }
 
-	lock    sync.Mutex // guards what follows
-	keys    bundle.Keys
-	changed time.Time
+type keys struct {
+	text string
+	keys bundle.Keys
 }
 
-func newKeyring(path string, m *metric.Set, logger *slog.Logger) (*keyring, error) {
-	k := &keyring{path: path, metrics: m, logger: logger, changed: modified(path)}
-	var err error
-	k.keys, err = bundle.ReadKeys(path)
-	return k, err
-}
-
-func modified(path string) time.Time {
-	if info, err := os.Stat(path); err == nil {
-		return info.ModTime()
-	}
-	return time.Time{}
-}
-
-// current are the keys of now. A file that cannot be read leaves those before in force.
-func (k *keyring) current() bundle.Keys {
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	if changed := modified(k.path); !changed.Equal(k.changed) {
-		k.changed = changed
-		keys, err := bundle.ReadKeys(k.path)
-		if err != nil {
-			k.metrics.Errors.WithLabelValues("keys").Inc()
-			k.logger.Error("the trusted keys cannot be read; those before stay in force", "error", err)
-		} else {
-			k.keys = keys
-			k.logger.Info("trusted keys read", "keys", len(keys))
+func newKeyring(path string, failed func(error)) (*keyring, error) {
+	file, err := fresh.New(func() (k keys, err error) {
+		if k.keys, err = bundle.ReadKeys(path); err != nil {
+			return k, err
 		}
-	}
-	return k.keys
+		text, err := os.ReadFile(path)
+		k.text = string(text)
+		return k, err
+	}, failed, path)
+	return &keyring{file}, err
 }
+
+// current are the keys of now; text is the file, for APs.
+func (k *keyring) current() bundle.Keys { return k.file.Get().keys }
+func (k *keyring) text() string         { return k.file.Get().text }

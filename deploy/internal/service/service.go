@@ -4,29 +4,36 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"time"
 
+	"oal/deploy/internal/access"
+	"oal/deploy/internal/account"
 	"oal/deploy/internal/admin"
 	"oal/deploy/internal/api"
 	"oal/deploy/internal/clickhouse"
 	"oal/deploy/internal/config"
 	"oal/deploy/internal/control"
+	"oal/deploy/internal/enrol"
+	"oal/deploy/internal/expiry"
 	"oal/deploy/internal/fleet"
+	"oal/deploy/internal/issue"
 	"oal/deploy/internal/kafka"
 	"oal/deploy/internal/killswitch"
 	"oal/deploy/internal/metric"
 	"oal/deploy/internal/neighbour"
 	"oal/deploy/internal/release"
 	"oal/deploy/internal/store"
+	"oal/deploy/internal/tlsconf"
 )
 
 const (
 	saveEvery  = 2 * time.Second
 	drainLimit = 8 * time.Second
+	endingSoon = 7 * 24 * time.Hour // a certificate's end
 )
 
 // Service is one replica.
@@ -38,14 +45,19 @@ type Service struct {
 	fleet    *fleet.Fleet
 	control  *control.Control
 	kills    *killswitch.Switch
+	access   *access.List
 	releases *kafka.Consumer
 	channels *kafka.Consumer
+	revoked  *kafka.Consumer
 	events   *kafka.Events
+	changes  *kafka.Producer // of access
+	tickets  *enrol.Tickets  // nil: there is no enrolment
+	enrol    *enrol.Server
 	api      *api.Server
 	admin    *admin.Server
 	denials  *denials
 
-	AP, Admin net.Addr // where it listens, after Start
+	AP, Admin, Enrol net.Addr // where it listens, after Start
 
 	cancel context.CancelFunc
 	work   sync.WaitGroup
@@ -53,19 +65,8 @@ type Service struct {
 
 // New opens the store and makes all parts; nothing runs yet.
 func New(ctx context.Context, c *config.Config, logger *slog.Logger) (*Service, error) {
-	token, err := config.Secret(c.AdminTokenFile)
-	if err != nil {
-		return nil, fmt.Errorf("admin_token_file: %w", err)
-	}
-	tlsConfig, err := api.TLS(c.TLS.Cert, c.TLS.Key, c.TLS.ClientCA)
-	if err != nil {
-		return nil, err
-	}
 	s := &Service{config: c, logger: logger, metrics: metric.New()}
-	keys, err := newKeyring(c.TrustedKeys, s.metrics, logger)
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	if c.Store.Path != "" {
 		s.store, err = store.OpenBolt(c.Store.Path)
 	} else {
@@ -74,36 +75,124 @@ func New(ctx context.Context, c *config.Config, logger *slog.Logger) (*Service, 
 	if err != nil {
 		return nil, err
 	}
+	if err := s.make(); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Service) make() error {
+	c, logger := s.config, s.logger
 	s.fleet = fleet.New(c.Replica, time.Now, func(slot release.Slot, since time.Duration) {
 		s.metrics.Applied.WithLabelValues(string(slot)).Observe(since.Seconds())
 	})
+	keys, err := newKeyring(c.TrustedKeys, s.unreadable)
+	if err != nil {
+		return err
+	}
 	var meter control.Meter
 	if c.ClickHouse != nil {
 		meter = clickhouse.New(*c.ClickHouse)
 	}
 	s.control = control.New(s.fleet, s.store, keys.current, meter, s.metrics, time.Now, logger)
 	s.kills = killswitch.New(s.fleet, s.store, s.metrics, time.Now, logger)
+	s.access = access.New(s.fleet, s.store, s.metrics, time.Now, logger)
+	s.denials = newDenials(s.store, time.Now, logger)
 	neighbours := neighbour.New(s.metrics, time.Now, logger)
-	s.releases, err = kafka.NewConsumer(c.Kafka, kafka.BundlesTopic, s.control.Handle, s.metrics.KafkaLag, s.metrics, logger)
-	if err == nil {
-		take := func(records []kafka.Record) {
-			for _, r := range records {
-				neighbours.Take(r.Key, r.Value)
-			}
-		}
-		s.channels, err = kafka.NewConsumer(c.Kafka, neighbour.Topic, take, s.metrics.NeighbourLag, s.metrics, logger)
+	if err := s.connect(neighbours); err != nil {
+		return err
 	}
-	if err == nil {
-		s.events, err = kafka.NewEvents(c.Kafka, s.store, s.metrics, logger)
-	}
+	issuer, err := s.makeEnrolment(keys)
 	if err != nil {
-		s.store.Close()
+		return err
+	}
+	mutual, err := tlsconf.Mutual("tls", c.TLS.Cert, c.TLS.Key, c.TLS.ClientCA, s.unreadable)
+	if err != nil {
+		return err
+	}
+	s.api = api.New(api.Parts{Fleet: s.fleet, Neighbours: neighbours, Metrics: s.metrics, TLS: mutual, Limits: c.Limits, Ready: s.releases.CaughtUp,
+		Denied: s.denials.note, Revoked: s.access.Revoked, Issuer: issuer, Now: time.Now, Logger: logger})
+	files := []string{c.TLS.Cert, c.TLS.ClientCA, c.Kafka.Cert, c.Kafka.CA}
+	if c.Enrol != nil {
+		files = append(files, c.Enrol.CACert, c.Enrol.Root)
+	}
+	if c.AdminTLS != nil {
+		files = append(files, c.AdminTLS.Cert)
+	}
+	s.metrics.Registry.MustRegister(expiry.New(files...))
+	return s.makeAdmin()
+}
+
+// connect makes the clients of Kafka.
+func (s *Service) connect(neighbours *neighbour.Table) (err error) {
+	c := s.config.Kafka
+	if s.releases, err = kafka.NewConsumer(c, kafka.BundlesTopic, s.control.Handle, s.metrics.KafkaLag, s.metrics, s.logger); err != nil {
+		return err
+	}
+	take := func(records []kafka.Record) {
+		for _, r := range records {
+			neighbours.Take(r.Key, r.Value)
+		}
+	}
+	if s.channels, err = kafka.NewConsumer(c, neighbour.Topic, take, s.metrics.NeighbourLag, s.metrics, s.logger); err != nil {
+		return err
+	}
+	if s.revoked, err = kafka.NewConsumer(c, access.Topic, s.access.Handle, s.metrics.AccessLag, s.metrics, s.logger); err != nil {
+		return err
+	}
+	if s.events, err = kafka.NewEvents(c, s.store, s.metrics, s.logger); err != nil {
+		return err
+	}
+	s.changes, err = kafka.NewProducer(c, access.Topic)
+	return err
+}
+
+// makeEnrolment makes what issues certificates, where the configuration has it.
+func (s *Service) makeEnrolment(keys *keyring) (*issue.Issuer, error) {
+	c := s.config.Enrol
+	if c == nil {
+		return nil, nil
+	}
+	issuer, err := issue.New(issue.Files{Cert: c.CACert, Key: c.CAKey, Root: c.Root, Masters: c.MACMasters}, c.CertificateDays, keys.text, time.Now, s.unreadable)
+	if err != nil {
 		return nil, err
 	}
-	s.denials = newDenials(s.store, time.Now, logger)
-	s.api = api.New(s.fleet, neighbours, s.metrics, tlsConfig, c.Limits, s.releases.CaughtUp, s.denials.note, time.Now, logger)
-	s.admin = admin.New(s.fleet, s.control, s.kills, s.store, s.metrics, token, s.ready, logger)
-	return s, nil
+	open, err := tlsconf.Server("tls", s.config.TLS.Cert, s.config.TLS.Key, s.unreadable)
+	if err != nil {
+		return nil, err
+	}
+	s.tickets = enrol.NewTickets(c.URL, issuer, s.store, s.access.Revoked, s.metrics, time.Now)
+	s.enrol = enrol.NewServer(s.tickets, s.metrics, open, s.denials.note, time.Now, s.logger)
+	return issuer, nil
+}
+
+func (s *Service) makeAdmin() error {
+	c := s.config
+	users, err := account.Open(c.AdminTokenFile, c.AdminUsersFile, s.unreadable)
+	if err != nil {
+		return err
+	}
+	parts := admin.Parts{Fleet: s.fleet, Control: s.control, Kills: s.kills, Access: s.access, Tickets: s.tickets, Store: s.store, Metrics: s.metrics,
+		Users: users, Ready: s.ready, Now: time.Now, Logger: s.logger, Audit: slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("log", "audit")}
+	if c.MetricsTokenFile != "" {
+		if parts.Scraper, err = account.OpenToken("metrics_token_file", c.MetricsTokenFile, s.unreadable); err != nil {
+			return err
+		}
+	}
+	if c.AdminTLS != nil {
+		if parts.TLS, err = tlsconf.Server("admin_tls", c.AdminTLS.Cert, c.AdminTLS.Key, s.unreadable); err != nil {
+			return err
+		}
+	}
+	s.admin = admin.New(parts)
+	return nil
+}
+
+// unreadable is told of a file that changed and cannot be read.
+func (s *Service) unreadable(err error) {
+	s.metrics.Errors.WithLabelValues("files").Inc()
+	s.logger.Error("a file that changed cannot be read; what it said before stays in force", "error", err)
 }
 
 // Start brings the stored state back, begins to listen and to read.
@@ -111,7 +200,7 @@ func (s *Service) Start(ctx context.Context) (err error) {
 	aps, err := s.store.APs(ctx, time.Time{})
 	if err == nil {
 		s.fleet.Merge(aps)
-		err = errors.Join(s.control.Load(ctx), s.kills.Load(ctx))
+		err = errors.Join(s.control.Load(ctx), s.kills.Load(ctx), s.access.Load(ctx))
 	}
 	if err != nil {
 		return err
@@ -122,16 +211,21 @@ func (s *Service) Start(ctx context.Context) (err error) {
 	if s.AP, err = s.api.Start(s.config.APListen); err != nil {
 		return err
 	}
+	if s.enrol != nil {
+		if s.Enrol, err = s.enrol.Start(s.config.EnrolListen); err != nil {
+			return err
+		}
+	}
 	run, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
 	s.releases.Start()
 	s.channels.Start() // nothing waits for it: an AP does without neighbours for a moment
-	for _, task := range []func(context.Context){
-		func(ctx context.Context) {
-			s.control.Run(ctx, func(lead context.Context) { s.events.Run(lead, s.control.Events()) })
-		},
-		s.keepAPs, s.denials.run, s.kills.Run,
-	} {
+	s.revoked.Start()  // likewise: the store says who is revoked, Kafka only what a lost one did
+	tasks := []func(context.Context){s.lead, s.keepAPs, s.denials.run, s.kills.Run, s.access.Run}
+	if s.tickets != nil {
+		tasks = append(tasks, s.tickets.Run)
+	}
+	for _, task := range tasks {
 		s.work.Add(1)
 		go func() {
 			defer s.work.Done()
@@ -142,20 +236,42 @@ func (s *Service) Start(ctx context.Context) (err error) {
 	return nil
 }
 
+// lead sends what is for Kafka while this replica leads.
+func (s *Service) lead(ctx context.Context) {
+	s.control.Run(ctx, func(lead context.Context) {
+		go s.access.Send(lead, s.changes)
+		s.events.Run(lead, s.control.Events())
+	})
+}
+
 // Stop sends APs away, stores what is not stored, and closes all.
 func (s *Service) Stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), drainLimit)
 	defer cancel()
 	s.api.Stop(ctx)
+	if s.enrol != nil {
+		s.enrol.Stop(ctx)
+	}
 	s.admin.Stop(ctx)
 	if s.cancel != nil {
 		s.releases.Stop()
 		s.channels.Stop()
+		s.revoked.Stop()
 		s.cancel()
 		s.work.Wait()
 	}
-	s.events.Close()
 	s.saveAPs(ctx)
+	s.close()
+}
+
+// close ends what New opened.
+func (s *Service) close() {
+	if s.events != nil {
+		s.events.Close()
+	}
+	if s.changes != nil {
+		s.changes.Close()
+	}
 	if err := s.store.Close(); err != nil {
 		s.logger.Error("closing the store failed", "error", err)
 	}
@@ -188,6 +304,7 @@ func (s *Service) keepAPs(ctx context.Context) {
 				s.metrics.Connected.Set(float64(s.fleet.Sweep(alive)))
 			}
 			s.metrics.KnownAPs.Set(float64(s.fleet.Known()))
+			s.countCertificates()
 			if s.store.Shared() {
 				s.mergeAPs(ctx, now)
 			}
@@ -197,6 +314,16 @@ func (s *Service) keepAPs(ctx context.Context) {
 			}
 		}
 	}
+}
+
+func (s *Service) countCertificates() {
+	first, ending := s.fleet.Certificates(endingSoon)
+	s.metrics.CertificatesEnd.Set(float64(ending))
+	if first == 0 {
+		s.metrics.CertificateFirst.Reset()
+		return
+	}
+	s.metrics.CertificateFirst.WithLabelValues().Set(float64(first) / 1e6)
 }
 
 func (s *Service) mergeAPs(ctx context.Context, now time.Time) {

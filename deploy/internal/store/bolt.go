@@ -17,6 +17,7 @@ import (
 	"oal/deploy/internal/rollout"
 )
 
+// Buckets of the file.
 var (
 	bucketRollouts = []byte("rollouts")
 	bucketReleases = []byte("releases")
@@ -24,6 +25,11 @@ var (
 	bucketPending  = []byte("pending")
 	bucketAPs      = []byte("aps")
 	bucketKills    = []byte("kills")
+	bucketTickets  = []byte("tickets")
+	bucketAccess   = []byte("access")
+	bucketAudit    = []byte("audit")
+
+	buckets = [][]byte{bucketRollouts, bucketReleases, bucketHistory, bucketPending, bucketAPs, bucketKills, bucketTickets, bucketAccess, bucketAudit}
 )
 
 // Bolt is the embedded store: one file, one process.
@@ -47,7 +53,7 @@ func OpenBolt(path string) (*Bolt, error) {
 		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range [][]byte{bucketRollouts, bucketReleases, bucketHistory, bucketPending, bucketAPs, bucketKills} {
+		for _, name := range buckets {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 				return err
 			}
@@ -73,15 +79,9 @@ func (b *Bolt) Alive(_ context.Context, replica string) (map[string]bool, error)
 	return map[string]bool{replica: true}, nil
 }
 
-func (b *Bolt) Rollouts(context.Context) (all []*rollout.Rollout, err error) {
-	err = b.db.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketRollouts).ForEach(func(_, value []byte) error {
-			r := &rollout.Rollout{}
-			all = append(all, r)
-			return json.Unmarshal(value, r)
-		})
-	})
-	return all, wrap("reading rollouts", err)
+func (b *Bolt) Rollouts(context.Context) ([]*rollout.Rollout, error) {
+	rollouts, err := all[*rollout.Rollout](b, bucketRollouts)
+	return rollouts, wrap("reading rollouts", err)
 }
 
 func (b *Bolt) Step(_ context.Context, r *rollout.Rollout, entries []Entry) error {
@@ -171,45 +171,74 @@ func (b *Bolt) Log(_ context.Context, e Entry) error {
 }
 
 func log(tx *bbolt.Tx, e Entry) (int64, error) {
-	bucket := tx.Bucket(bucketHistory)
-	seq, err := bucket.NextSequence()
+	return appendTo(tx.Bucket(bucketHistory), keepHistory, func(seq int64) any { e.Seq = seq; return e })
+}
+
+// appendTo adds what value makes of its number, and removes what is beyond the number kept.
+func appendTo(bucket *bbolt.Bucket, keep int64, value func(seq int64) any) (int64, error) {
+	next, err := bucket.NextSequence()
 	if err != nil {
 		return 0, err
 	}
-	e.Seq = int64(seq)
-	value, err := json.Marshal(e)
-	if err != nil {
-		return 0, err
-	}
-	if seq > keepHistory {
-		if err := bucket.Delete(number(e.Seq - keepHistory)); err != nil {
+	seq := int64(next)
+	if seq > keep {
+		if err := bucket.Delete(number(seq - keep)); err != nil {
 			return 0, err
 		}
 	}
-	return e.Seq, bucket.Put(number(e.Seq), value)
+	return seq, put(bucket, number(seq), value(seq))
 }
 
-func (b *Bolt) History(_ context.Context, before int64, limit int) (entries []Entry, err error) {
+func (b *Bolt) History(_ context.Context, before int64, limit int) ([]Entry, error) {
+	entries, err := newest[Entry](b, bucketHistory, before, limit)
+	return entries, wrap("reading history", err)
+}
+
+// newest are the values of a numbered bucket before a number, from the highest down; 0: from the last.
+func newest[T any](b *Bolt, name []byte, before int64, limit int) (values []T, err error) {
 	err = b.db.View(func(tx *bbolt.Tx) error {
-		cursor := tx.Bucket(bucketHistory).Cursor()
-		key, value := cursor.Last()
+		cursor := tx.Bucket(name).Cursor()
+		key, raw := cursor.Last()
 		if before > 0 {
 			if at, _ := cursor.Seek(number(before)); at != nil {
-				key, value = cursor.Prev()
+				key, raw = cursor.Prev()
 			} else {
-				key, value = cursor.Last()
+				key, raw = cursor.Last()
 			}
 		}
-		for ; key != nil && len(entries) < limit; key, value = cursor.Prev() {
-			var e Entry
-			if err := json.Unmarshal(value, &e); err != nil {
+		for ; key != nil && len(values) < limit; key, raw = cursor.Prev() {
+			var value T
+			if err := json.Unmarshal(raw, &value); err != nil {
 				return err
 			}
-			entries = append(entries, e)
+			values = append(values, value)
 		}
 		return nil
 	})
-	return entries, wrap("reading history", err)
+	return values, err
+}
+
+// all are the values of a bucket in the order of their keys.
+func all[T any](b *Bolt, name []byte) (values []T, err error) {
+	err = b.db.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket(name).ForEach(func(_, raw []byte) error {
+			var value T
+			if err := json.Unmarshal(raw, &value); err != nil {
+				return err
+			}
+			values = append(values, value)
+			return nil
+		})
+	})
+	return values, err
+}
+
+func put(bucket *bbolt.Bucket, key []byte, value any) error {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return bucket.Put(key, raw)
 }
 
 func (b *Bolt) Pending(_ context.Context, limit int) (events []Event, err error) {
@@ -234,36 +263,23 @@ func (b *Bolt) Acknowledged(_ context.Context, seqs []int64) error {
 	}))
 }
 
-func (b *Bolt) Kills(context.Context) (kills []fleet.Kill, err error) {
-	err = b.db.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketKills).ForEach(func(_, value []byte) error {
-			var k fleet.Kill
-			if err := json.Unmarshal(value, &k); err != nil {
-				return err
-			}
-			kills = append(kills, k)
-			return nil
-		})
-	})
+func (b *Bolt) Kills(context.Context) ([]fleet.Kill, error) {
+	kills, err := all[fleet.Kill](b, bucketKills)
 	return kills, wrap("reading kills", err)
 }
 
 func (b *Bolt) SetKill(_ context.Context, k fleet.Kill, e Entry) error {
-	value, err := json.Marshal(&k)
-	if err != nil {
-		return err
-	}
-	return b.turn("storing a kill", e, func(kills *bbolt.Bucket) error { return kills.Put([]byte(k.Scope), value) })
+	return b.change("storing a kill", bucketKills, e, func(kills *bbolt.Bucket) error { return put(kills, []byte(k.Scope), &k) })
 }
 
 func (b *Bolt) ClearKill(_ context.Context, scope string, e Entry) error {
-	return b.turn("removing a kill", e, func(kills *bbolt.Bucket) error { return kills.Delete([]byte(scope)) })
+	return b.change("removing a kill", bucketKills, e, func(kills *bbolt.Bucket) error { return kills.Delete([]byte(scope)) })
 }
 
-// turn changes the kill switch, with the line of history.
-func (b *Bolt) turn(doing string, e Entry, change func(kills *bbolt.Bucket) error) error {
+// change changes a bucket, with the line of history.
+func (b *Bolt) change(doing string, name []byte, e Entry, change func(*bbolt.Bucket) error) error {
 	return wrap(doing, b.db.Update(func(tx *bbolt.Tx) error {
-		if err := change(tx.Bucket(bucketKills)); err != nil {
+		if err := change(tx.Bucket(name)); err != nil {
 			return err
 		}
 		_, err := log(tx, e)
@@ -275,11 +291,7 @@ func (b *Bolt) SaveAPs(_ context.Context, aps []fleet.AP) error {
 	return wrap("storing APs", b.db.Update(func(tx *bbolt.Tx) error {
 		bucket := tx.Bucket(bucketAPs)
 		for i := range aps {
-			value, err := json.Marshal(&aps[i])
-			if err == nil {
-				err = bucket.Put([]byte(aps[i].ID), value)
-			}
-			if err != nil {
+			if err := put(bucket, []byte(aps[i].ID), &aps[i]); err != nil {
 				return err
 			}
 		}
@@ -292,16 +304,7 @@ func (b *Bolt) APs(_ context.Context, changedSince time.Time) (aps []fleet.AP, e
 	if !changedSince.IsZero() {
 		return nil, nil
 	}
-	err = b.db.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketAPs).ForEach(func(_, value []byte) error {
-			var a fleet.AP
-			if err := json.Unmarshal(value, &a); err != nil {
-				return err
-			}
-			aps = append(aps, a)
-			return nil
-		})
-	})
+	aps, err = all[fleet.AP](b, bucketAPs)
 	return aps, wrap("reading APs", err)
 }
 
@@ -313,3 +316,6 @@ func wrap(doing string, err error) error {
 	}
 	return fmt.Errorf("store: %s: %w", doing, err)
 }
+
+// Path of the file.
+func (b *Bolt) Path() string { return b.db.Path() }

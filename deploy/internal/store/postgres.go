@@ -27,6 +27,9 @@ CREATE INDEX IF NOT EXISTS oal_history_pending ON oal_history (seq) WHERE pendin
 CREATE TABLE IF NOT EXISTS oal_ap (id text PRIMARY KEY, changed timestamptz NOT NULL DEFAULT clock_timestamp(), doc jsonb NOT NULL);
 CREATE INDEX IF NOT EXISTS oal_ap_changed ON oal_ap (changed);
 CREATE TABLE IF NOT EXISTS oal_kill (scope text PRIMARY KEY, doc jsonb NOT NULL);
+CREATE TABLE IF NOT EXISTS oal_ticket (hash text PRIMARY KEY, expires_us bigint NOT NULL, used boolean NOT NULL, doc jsonb NOT NULL);
+CREATE TABLE IF NOT EXISTS oal_access (ap_id text PRIMARY KEY, changed_us bigint NOT NULL, doc jsonb NOT NULL);
+CREATE TABLE IF NOT EXISTS oal_audit (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, doc jsonb NOT NULL);
 CREATE TABLE IF NOT EXISTS oal_replica (name text PRIMARY KEY, seen timestamptz NOT NULL);`
 
 // Postgres is the store that several replicas share.
@@ -252,18 +255,22 @@ func (p *Postgres) SetKill(ctx context.Context, k fleet.Kill, e Entry) error {
 	if err != nil {
 		return err
 	}
-	return p.turn(ctx, "storing a kill", e, "INSERT INTO oal_kill (scope, doc) VALUES ($1, $2) ON CONFLICT (scope) DO UPDATE SET doc = $2", k.Scope, doc)
+	return p.change(ctx, "storing a kill", e, "INSERT INTO oal_kill (scope, doc) VALUES ($1, $2) ON CONFLICT (scope) DO UPDATE SET doc = $2", k.Scope, doc)
 }
 
 func (p *Postgres) ClearKill(ctx context.Context, scope string, e Entry) error {
-	return p.turn(ctx, "removing a kill", e, "DELETE FROM oal_kill WHERE scope = $1", scope)
+	return p.change(ctx, "removing a kill", e, "DELETE FROM oal_kill WHERE scope = $1", scope)
 }
 
-// turn changes the kill switch, with the line of history.
-func (p *Postgres) turn(ctx context.Context, doing string, e Entry, sql string, args ...any) error {
+// change changes rows, with the line of history; ErrConflict when there are none to change.
+func (p *Postgres) change(ctx context.Context, doing string, e Entry, sql string, args ...any) error {
 	return wrap(doing, pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, sql, args...); err != nil {
+		done, err := tx.Exec(ctx, sql, args...)
+		if err != nil {
 			return err
+		}
+		if done.RowsAffected() == 0 {
+			return ErrConflict
 		}
 		return insertHistory(ctx, tx, e)
 	}))

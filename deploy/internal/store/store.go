@@ -5,21 +5,26 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"time"
 
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/rollout"
 )
 
-// ErrConflict: another replica took a step of this rollout first.
-var ErrConflict = errors.New("the rollout was changed by another replica")
+// ErrConflict: another replica was first.
+var ErrConflict = errors.New("it was changed by another replica")
 
-// Entry is one line of the history. Kind is rollout, refused (a release at the door), denied (an AP) or kill (the switch was turned).
+// ErrNoSnapshot: the state is not this service's to copy.
+var ErrNoSnapshot = errors.New("the state is in PostgreSQL; back it up with pg_dump, of the database in store.postgres_dsn_file")
+
+// Entry is one line of the history. Kind is rollout, refused (a release at the door), denied (an AP), kill (the switch was turned),
+// access (an AP was revoked or restored), ticket (made or withdrawn) or enrolled (an AP was).
 type Entry struct {
 	Seq    int64           `json:"seq"`
 	TSUS   int64           `json:"ts_us"`
 	Kind   string          `json:"kind"`
-	Key    string          `json:"key"` // SLOT/SCOPE, the record's key as it came, or the scope of a kill
+	Key    string          `json:"key"` // SLOT/SCOPE, the record's key as it came, the scope of a kill, or an AP
 	Detail string          `json:"detail"`
 	Row    json.RawMessage `json:"row,omitempty"` // the row of platform.events.v1, for kind rollout
 }
@@ -55,6 +60,27 @@ type Store interface {
 	SetKill(ctx context.Context, k fleet.Kill, e Entry) error
 	ClearKill(ctx context.Context, scope string, e Entry) error
 
+	Tickets(ctx context.Context) ([]Ticket, error) // by AP
+	// Ticket is the one of a token; nil: there is none.
+	Ticket(ctx context.Context, hash string) (*Ticket, error)
+	// AddTicket adds one and removes those that have lapsed.
+	AddTicket(ctx context.Context, t Ticket, e Entry) error
+	// UseTicket replaces a ticket by the same one used; ErrConflict when it is gone, or was used meanwhile.
+	UseTicket(ctx context.Context, t Ticket, e Entry) error
+	// RemoveTicket: ErrConflict when it is gone.
+	RemoveTicket(ctx context.Context, hash string, e Entry) error
+
+	Access(ctx context.Context) ([]Access, error) // by AP
+	SetAccess(ctx context.Context, a Access, e Entry) error
+	// AccessSent marks what Kafka has acknowledged, unless it was changed meanwhile.
+	AccessSent(ctx context.Context, sent []Access) error
+
+	LogAudit(ctx context.Context, a Audit) error
+	AuditLog(ctx context.Context, before int64, limit int) ([]Audit, error) // newest first; before 0: from the newest
+
+	// Snapshot gives a consistent copy of everything to write, or ErrNoSnapshot.
+	Snapshot(ctx context.Context, write func(size int64, state io.WriterTo) error) error
+
 	SaveAPs(ctx context.Context, aps []fleet.AP) error
 	APs(ctx context.Context, changedSince time.Time) ([]fleet.AP, error) // zero time: all
 
@@ -69,5 +95,8 @@ type Store interface {
 // deadAfter is how long after its last sign of life a replica's APs count as not connected.
 const deadAfter = 6 * time.Second
 
-// keepHistory bounds the history.
-const keepHistory = 20000
+// keepHistory and keepAudit bound the history and the audit log.
+const (
+	keepHistory = 20000
+	keepAudit   = 50000
+)

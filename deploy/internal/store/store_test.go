@@ -46,6 +46,11 @@ func TestStores(t *testing.T) {
 		contract(t, open)
 		leads(t, open)
 		replicas(t, open)
+		s := open()
+		defer s.Close()
+		if err := s.Snapshot(ctx, nil); !errors.Is(err, store.ErrNoSnapshot) || !strings.Contains(err.Error(), "pg_dump") {
+			t.Errorf("a snapshot of PostgreSQL: %v", err)
+		}
 	})
 }
 
@@ -71,6 +76,26 @@ func contract(t *testing.T, open func() store.Store) {
 	must(t, s.SetKill(ctx, fleet.Kill{Scope: "fleet", Who: "ann", Reason: "all", SinceUS: 4}, store.Entry{TSUS: 4, Kind: "kill"}))
 	must(t, s.SetKill(ctx, fleet.Kill{Scope: "site/lab", Who: "bob", Reason: "two", SinceUS: 3}, store.Entry{TSUS: 5, Kind: "kill"}))
 	must(t, s.ClearKill(ctx, "fleet", store.Entry{TSUS: 6, Kind: "kill", Key: "fleet", Detail: "four"}))
+	must(t, s.AddTicket(ctx, store.Ticket{Hash: "lapsed", APID: "c", CreatedUS: 1, ExpiresUS: 10}, store.Entry{Kind: "ticket"}))
+	must(t, s.AddTicket(ctx, store.Ticket{Hash: "open", APID: "b", CreatedUS: 10, ExpiresUS: 99}, store.Entry{Kind: "ticket"}))
+	must(t, s.AddTicket(ctx, store.Ticket{Hash: "used", APID: "a", Site: "lab", CreatedUS: 10, ExpiresUS: 99}, store.Entry{Kind: "ticket"}))
+	used := store.Ticket{Hash: "used", APID: "a", Site: "lab", CreatedUS: 10, ExpiresUS: 99, UsedUS: 11, Key: "k", Certificate: "c"}
+	must(t, s.UseTicket(ctx, used, store.Entry{Kind: "enrolled"}))
+	for _, hash := range []string{"used", "lapsed", "none"} {
+		if err := s.UseTicket(ctx, store.Ticket{Hash: hash, UsedUS: 12}, store.Entry{Kind: "wrong"}); !errors.Is(err, store.ErrConflict) {
+			t.Errorf("ticket %s was used: %v", hash, err)
+		}
+	}
+	if err := s.RemoveTicket(ctx, "none", store.Entry{Kind: "wrong"}); !errors.Is(err, store.ErrConflict) {
+		t.Error(err)
+	}
+	must(t, s.SetAccess(ctx, store.Access{APID: "b", Revoked: true, ChangedUS: 1, Who: "ann", Reason: "one"}, store.Entry{Kind: "access"}))
+	must(t, s.SetAccess(ctx, store.Access{APID: "a", Revoked: true, ChangedUS: 2, Who: "ann"}, store.Entry{Kind: "access"}))
+	must(t, s.SetAccess(ctx, store.Access{APID: "b", ChangedUS: 3, Who: "bob", Reason: "two"}, store.Entry{Kind: "access"}))
+	must(t, s.AccessSent(ctx, []store.Access{{APID: "a", ChangedUS: 2}, {APID: "b", ChangedUS: 1}, {APID: "none", ChangedUS: 1}}))
+	for i := range 3 {
+		must(t, s.LogAudit(ctx, store.Audit{TSUS: int64(i), User: "ann", Action: "kill", Code: 200}))
+	}
 	must(t, s.Close())
 
 	s = open() // all of it is there after a restart
@@ -90,8 +115,15 @@ func contract(t *testing.T, open func() store.Store) {
 	if pending, _ = s.Pending(ctx, 10); len(pending) != 0 {
 		t.Errorf("pending after acknowledgement: %+v", pending)
 	}
-	history, err := s.History(ctx, 0, 10)
+	history, err := s.History(ctx, 0, 100)
 	must(t, err)
+	kinds := ""
+	for len(history) > 6 && history[0].Kind != "kill" {
+		kinds, history = history[0].Kind+" "+kinds, history[1:]
+	}
+	if kinds != "ticket ticket ticket enrolled access access access " {
+		t.Errorf("history of access: %s", kinds)
+	}
 	if len(history) != 6 || history[0].Detail != "four" || history[3].Detail != "three" || history[4].Detail != "two" || history[5].Detail != "one" || history[5].Row == nil {
 		t.Fatalf("history %+v", history)
 	}
@@ -104,6 +136,32 @@ func contract(t *testing.T, open func() store.Store) {
 	must(t, err)
 	if len(older) != 1 || older[0].Detail != "one" {
 		t.Errorf("history before the newest %+v", older)
+	}
+	tickets, err := s.Tickets(ctx)
+	must(t, err)
+	if len(tickets) != 2 || tickets[0] != used || tickets[1].Hash != "open" {
+		t.Errorf("tickets %+v", tickets)
+	}
+	must(t, s.RemoveTicket(ctx, "open", store.Entry{Kind: "ticket"}))
+	if one, err := s.Ticket(ctx, "open"); err != nil || one != nil {
+		t.Errorf("a removed ticket: %+v %v", one, err)
+	}
+	if one, err := s.Ticket(ctx, "used"); err != nil || one == nil || *one != used {
+		t.Errorf("a used ticket: %+v %v", one, err)
+	}
+	access, err := s.Access(ctx)
+	must(t, err)
+	if len(access) != 2 || access[0] != (store.Access{APID: "a", Revoked: true, ChangedUS: 2, Who: "ann", Sent: true}) ||
+		access[1] != (store.Access{APID: "b", ChangedUS: 3, Who: "bob", Reason: "two"}) {
+		t.Errorf("access %+v: what changed after it was sent is not sent", access)
+	}
+	audit, err := s.AuditLog(ctx, 0, 2)
+	must(t, err)
+	if len(audit) != 2 || audit[0].TSUS != 2 || audit[1].TSUS != 1 {
+		t.Fatalf("audit log %+v", audit)
+	}
+	if audit, err = s.AuditLog(ctx, audit[1].Seq, 9); err != nil || len(audit) != 1 || audit[0].User != "ann" {
+		t.Errorf("audit log before the newest %+v %v", audit, err)
 	}
 	key, raw, err := s.Release(ctx, "h")
 	if err != nil || key != "champion/fleet" || string(raw) != "raw" {

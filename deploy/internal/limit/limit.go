@@ -1,12 +1,13 @@
-package api
+// Package limit keeps anyone from asking too often.
+package limit
 
 import (
 	"sync"
 	"time"
 )
 
-// limiter gives every AP a bucket of tokens.
-type limiter struct {
+// Limiter gives everyone who asks a bucket of tokens.
+type Limiter struct {
 	rate, burst float64
 	now         func() time.Time
 
@@ -20,12 +21,13 @@ type bucket struct {
 	at     time.Time
 }
 
-func newLimiter(rate float64, burst int, now func() time.Time) *limiter {
-	return &limiter{rate: rate, burst: float64(burst), now: now, buckets: map[string]*bucket{}}
+// New is a limiter of rate per second, lasting, and burst at once.
+func New(rate float64, burst int, now func() time.Time) *Limiter {
+	return &Limiter{rate: rate, burst: float64(burst), now: now, buckets: map[string]*bucket{}}
 }
 
-// take is 0 when the AP may go on, otherwise how long it must wait.
-func (l *limiter) take(id string) time.Duration {
+// Take is 0 when the one of this name may go on, otherwise how long it must wait.
+func (l *Limiter) Take(id string) time.Duration {
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	now := l.now()
@@ -44,8 +46,8 @@ func (l *limiter) take(id string) time.Duration {
 	return 0
 }
 
-// sweep forgets, once a minute, APs whose bucket is full again.
-func (l *limiter) sweep(now time.Time) {
+// sweep forgets, once a minute, those whose bucket is full again.
+func (l *Limiter) sweep(now time.Time) {
 	if now.Sub(l.swept) < time.Minute {
 		return
 	}

@@ -1,0 +1,55 @@
+package admin
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"oal/deploy/internal/store"
+)
+
+// copyTimeout is for the whole of a state: its pages cannot be reused meanwhile.
+const copyTimeout = 5 * time.Minute
+
+// state copies the embedded store, as it is at one moment, while the service runs.
+func (a *Server) state(w http.ResponseWriter, r *http.Request) {
+	err := a.Store.Snapshot(r.Context(), func(size int64, state io.WriterTo) error {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(copyTimeout))
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
+		w.Header().Set("Cache-Control", "no-store")
+		_, err := state.WriteTo(w)
+		return err
+	})
+	switch {
+	case errors.Is(err, store.ErrNoSnapshot):
+		failure(w, http.StatusConflict, err.Error())
+	case err != nil: // who asked sees that it is shorter than it should be
+		a.Logger.Error("the state was not copied whole", "error", err)
+	}
+}
+
+func (a *Server) audit(w http.ResponseWriter, r *http.Request) {
+	before, err := number(r, "before", 0, 0, 1<<62)
+	limit, err2 := number(r, "limit", defaultPage, 1, maxPage)
+	if err := errors.Join(err, err2); err != nil {
+		failure(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	lines, err := a.Store.AuditLog(r.Context(), before, int(limit))
+	if err != nil {
+		a.Logger.Error("reading the audit log failed", "error", err)
+		failure(w, http.StatusServiceUnavailable, "the store does not answer; try again")
+		return
+	}
+	answer := struct {
+		Lines []store.Audit `json:"lines"`
+		Next  int64         `json:"next"` // give it as `before`; 0 at the end
+	}{Lines: append([]store.Audit{}, lines...)}
+	if len(lines) == int(limit) {
+		answer.Next = lines[len(lines)-1].Seq
+	}
+	reply(w, answer)
+}

@@ -1,0 +1,35 @@
+package kafka
+
+import (
+	"context"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"oal/deploy/internal/config"
+)
+
+// Producer writes to one topic.
+type Producer struct{ client *kgo.Client }
+
+// NewProducer connects when something is written.
+func NewProducer(c config.Kafka, topic string) (*Producer, error) {
+	opts, err := Options(c, "oal-deploy-"+topic)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kgo.NewClient(append(opts, kgo.DefaultProduceTopic(topic), kgo.RecordDeliveryTimeout(20*time.Second))...)
+	return &Producer{client}, err
+}
+
+// Produce returns when all records are acknowledged, or one was not.
+func (p *Producer) Produce(ctx context.Context, records []Record) error {
+	out := make([]*kgo.Record, len(records))
+	for i, r := range records {
+		out[i] = &kgo.Record{Key: []byte(r.Key), Value: r.Value}
+	}
+	return p.client.ProduceSync(ctx, out...).FirstErr()
+}
+
+// Close ends the connection.
+func (p *Producer) Close() { p.client.Close() }

@@ -1,0 +1,52 @@
+// Package tlsconf is how the listeners speak TLS. Certificates and authorities that change are taken for the next connection.
+package tlsconf
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+
+	"oal/deploy/internal/fresh"
+)
+
+// Mutual wants a client certificate of one of the authorities in a file. what begins the name of the settings in errors.
+func Mutual(what, cert, key, clientCA string, failed func(error)) (*tls.Config, error) {
+	return listen(func() (*tls.Config, error) {
+		c, err := load(what, cert, key)
+		if err != nil {
+			return nil, err
+		}
+		pem, err := os.ReadFile(clientCA)
+		if err != nil {
+			return nil, fmt.Errorf("%s.client_ca: %w", what, err)
+		}
+		c.ClientCAs = x509.NewCertPool()
+		if !c.ClientCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s.client_ca: %s holds no certificate", what, clientCA)
+		}
+		c.ClientAuth = tls.RequireAndVerifyClientCert
+		return c, nil
+	}, failed, cert, key, clientCA)
+}
+
+// Server asks for no client certificate.
+func Server(what, cert, key string, failed func(error)) (*tls.Config, error) {
+	return listen(func() (*tls.Config, error) { return load(what, cert, key) }, failed, cert, key)
+}
+
+func listen(read func() (*tls.Config, error), failed func(error), paths ...string) (*tls.Config, error) {
+	files, err := fresh.New(read, failed, paths...)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return files.Get(), nil }}, nil
+}
+
+func load(what, cert, key string) (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("%s.cert, %s.key: %w", what, what, err)
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}}, nil
+}
