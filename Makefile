@@ -9,7 +9,7 @@ SCENARIO ?= congested
 FOLDERS := schema ap-exporter stream-jobs clickhouse training model-registry deploy local security lab
 export OAL_ROOT := $(CURDIR)
 
-.PHONY: help setup build demo down test bench lint gen lab evaluate clean
+.PHONY: help setup build demo down test bench lint gen lab evaluate fleet clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ lab: ## run a scenario of the Wi-Fi lab: SCENARIO=name, LIVE=1 for real time
 
 evaluate: ## what control is worth against CUBIC and BBR, in the lab: SEEDS=10; report in build/evaluate; goes on where it was stopped
 	@$(MAKE) --no-print-directory -C lab evaluate SEEDS=$(SEEDS)
+
+fleet: build ## the most access points that this machine serves, and what each stage takes: APS=1000 SECONDS=300
+	@python=$$(local/venv.sh tests/requirements.txt)/bin/python && $$python tests/fleet.py --aps $(if $(filter file,$(origin APS)),1000,$(APS)) --seconds $(or $(SECONDS),300)
 
 clean: down ## remove what was built here; the cache stays
 	@for f in $(FOLDERS); do $(MAKE) --no-print-directory -C $$f clean; done; rm -rf build
