@@ -18,6 +18,7 @@ start.sh: |
     printf 's3.%s: "%s"\n' access-key "$(cat /run/secrets/oal/s3/access-key)" secret-key "$(cat /run/secrets/oal/s3/secret-key)"
     {{- end }}
     echo "taskmanager.host: $POD_IP"
+    echo "taskmanager.resource-id: $HOSTNAME"
   } >/tmp/conf/config.yaml
   {{- if .Values.telegraf.enabled }}
   {{- include "oal.jolokia.start" . | nindent 2 }}
@@ -113,7 +114,7 @@ config.yaml: |
 {{- $k := dict "root" $root "name" (printf "flink-%s" .role) -}}
 metadata:
   labels:
-    {{- include "oal.labels" $k | nindent 4 }}
+    {{- include "oal.podLabels" $k | nindent 4 }}
   annotations:
     checksum/config: {{ include "oal.flink.config" $root | sha256sum }}
 spec:

@@ -23,6 +23,13 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
 {{- end -}}
 
+{{/* Of pods: nothing that changes with the chart's version, for that would restart all of them. */}}
+{{- define "oal.podLabels" -}}
+{{ include "oal.selector" . }}
+app.kubernetes.io/name: oal
+app.kubernetes.io/part-of: oal
+{{- end -}}
+
 {{/* (dict "root" $ "name" "push"): metadata of an object. */}}
 {{- define "oal.metadata" -}}
 name: {{ include "oal.name" . }}

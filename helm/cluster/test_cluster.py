@@ -1,0 +1,209 @@
+"""The chart on a real API server. Nodes are fake: what is shown is that the API server takes every object, that pods are let in under the
+restricted standard, that Helm's waits end, and that nothing is left. That programs work in their images show tests elsewhere."""
+import base64
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import INSTALLED, ROOT
+
+CHART = ROOT / "helm" / "oal"
+EXAMPLES = {"default": [], "small": ["-f", str(CHART / "examples" / "small.yaml")], "fleet": ["-f", str(CHART / "examples" / "fleet.yaml")]}
+WAIT = ("--wait", "--wait-for-jobs", "--timeout", "5m")
+# Of a namespace itself, or gone by themselves.
+NOT_OURS = ("events", "events.events.k8s.io", "endpoints", "leases.coordination.k8s.io")
+
+
+def install(cluster, namespace, *values, command="install", chart=CHART):
+    done = cluster.helm(command, "oal", str(chart), "-n", namespace, *WAIT, *values)
+    assert done.returncode == 0, done.stderr + explain(cluster, namespace)
+    return done.stdout
+
+
+def explain(cluster, namespace) -> str:
+    return "\n" + cluster.kubectl("-n", namespace, "get", "pods,pvc,jobs", check=False) + cluster.kubectl("-n", namespace, "get", "events", "--field-selector=type=Warning", check=False)[-3000:]
+
+
+def left(cluster, namespace) -> set[str]:
+    """kind/name of everything in the namespace but what every namespace has."""
+    kinds = [k for k in cluster.kubectl("api-resources", "--namespaced", "--verbs=list,delete", "-o", "name").split() if k not in NOT_OURS]
+    names = set(cluster.kubectl("-n", namespace, "get", ",".join(kinds), "-o", "name").split())
+    return names - {"configmap/kube-root-ca.crt", "serviceaccount/default"}
+
+
+def claims(cluster, namespace) -> dict[str, str]:
+    return {claim["metadata"]["name"]: claim["metadata"]["uid"] for claim in cluster.get("pvc", "-n", namespace)}
+
+
+def pods(cluster, namespace, component) -> list[dict]:
+    return cluster.get("pods", "-n", namespace, "-l", f"app.kubernetes.io/component={component}")
+
+
+def ready(pod) -> bool:
+    return not pod["metadata"].get("deletionTimestamp") and any(c["type"] == "Ready" and c["status"] == "True" for c in pod["status"].get("conditions", []))
+
+
+@pytest.mark.parametrize("values", EXAMPLES)
+def test_install_upgrade_rollback_and_uninstall(cluster, namespace, values):
+    begin = time.monotonic()
+    notes = install(cluster, namespace, *EXAMPLES[values])
+    INSTALLED[values] = time.monotonic() - begin
+    assert "port-forward svc/oal-grafana" in notes and "ctl ticket AP_ID" in notes
+    assert all(pod["status"]["phase"] in ("Running", "Succeeded") for pod in cluster.get("pods", "-n", namespace))
+    before = claims(cluster, namespace)
+    images = {p["metadata"]["name"]: p["metadata"]["uid"] for p in pods(cluster, namespace, "kafka")}
+
+    install(cluster, namespace, *EXAMPLES[values], "--set", "push.enrol.certificateDays=7", command="upgrade")
+    config = cluster.kubectl("-n", namespace, "get", "configmap", "oal-push", "-o", "jsonpath={.data.deploy\\.yaml}")
+    assert yaml.safe_load(config)["enrol"]["certificate_days"] == 7
+    # What did not change was not restarted.
+    assert {p["metadata"]["name"]: p["metadata"]["uid"] for p in pods(cluster, namespace, "kafka")} == images
+
+    done = cluster.helm("rollback", "oal", "1", "-n", namespace, *WAIT)
+    assert done.returncode == 0, done.stderr
+    config = cluster.kubectl("-n", namespace, "get", "configmap", "oal-push", "-o", "jsonpath={.data.deploy\\.yaml}")
+    assert yaml.safe_load(config)["enrol"]["certificate_days"] == 30
+
+    done = cluster.helm("uninstall", "oal", "-n", namespace, "--wait")
+    assert done.returncode == 0, done.stderr
+    kept = {f"persistentvolumeclaim/{name}" for name in before}
+    cluster.wait("only volumes are left", lambda: left(cluster, namespace) == kept, 60)
+    assert claims(cluster, namespace) == before
+
+
+def test_an_upgrade_from_an_earlier_chart_keeps_every_volume(cluster, namespace, tmp_path):
+    made = cluster.helm("package", str(CHART), "--version", "0.1.0", "--app-version", "0.1.0", "-d", str(tmp_path))
+    assert made.returncode == 0, made.stderr
+    earlier = ["-f", str(Path(__file__).parent / "earlier.yaml")]
+    install(cluster, namespace, *earlier, chart=tmp_path / "oal-0.1.0.tgz")
+    before = claims(cluster, namespace)
+    jobs = {job["metadata"]["name"] for job in cluster.get("jobs", "-n", namespace)}
+    install(cluster, namespace, command="upgrade")
+    after = claims(cluster, namespace)
+    assert {name: after.get(name) for name in before} == before
+    # Another image, so topics and migrations were applied anew, and the old Jobs are gone.
+    now = {job["metadata"]["name"] for job in cluster.get("jobs", "-n", namespace)}
+    assert len(now) == 2 and not now & jobs
+    assert cluster.helm("history", "oal", "-n", namespace, "-o", "json").stdout.count("oal-0.") == 2
+
+
+def test_a_rollout_goes_on_when_a_node_is_lost(cluster, namespace):
+    install(cluster, namespace, "--set", "push.replicas=3,trainer.replicas=2")
+    lost = pods(cluster, namespace, "push")[0]["spec"]["nodeName"]
+    result = {}
+    upgrade = threading.Thread(target=lambda: result.update(done=cluster.helm(
+        "upgrade", "oal", str(CHART), "-n", namespace, *WAIT, "--set", "push.replicas=3,trainer.replicas=2,push.maxConnections=5000")))
+    saved = json.loads(cluster.kubectl("get", "node", lost, "-o", "json"))
+    upgrade.start()
+    try:
+        cluster.wait("the rollout has begun", lambda: "5000" in cluster.kubectl("-n", namespace, "get", "configmap", "oal-push", "-o", "jsonpath={.data.deploy\\.yaml}"), 60)
+        cluster.kubectl("delete", "node", lost)
+        upgrade.join()
+        assert result["done"].returncode == 0, result["done"].stderr + explain(cluster, namespace)
+        cluster.wait("every replica is ready on a node that is there",
+                     lambda: len(now := pods(cluster, namespace, "push")) == 3 and all(ready(p) and p["spec"]["nodeName"] != lost for p in now), 180)
+    finally:
+        upgrade.join()
+        cluster.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": lost, "labels": saved["metadata"]["labels"]},
+                       "status": {"allocatable": saved["status"]["allocatable"], "capacity": saved["status"]["capacity"]}})
+        cluster.kubectl("wait", "--for=condition=Ready", "node", lost, "--timeout=60s")
+
+
+def test_a_drain_takes_one_replica_at_a_time(cluster, namespace):
+    install(cluster, namespace, "--set", "push.replicas=2")
+    nodes = [node["metadata"]["name"] for node in cluster.get("nodes")]
+
+    def evict(name: str) -> str:
+        body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace}}
+        done = subprocess.run([cluster.bin / "kubectl", f"--kubeconfig={cluster.kubeconfig}", "create", "--raw",
+                               f"/api/v1/namespaces/{namespace}/pods/{name}/eviction", "-f", "-"], input=json.dumps(body), capture_output=True, text=True)
+        return done.stdout + done.stderr
+
+    cluster.wait("the budget has counted", lambda: json.loads(cluster.kubectl("-n", namespace, "get", "pdb", "oal-push", "-o", "json"))["status"].get("disruptionsAllowed") == 1)
+    for node in nodes:
+        cluster.kubectl("cordon", node)
+    try:
+        assert "Success" in evict("oal-push-0")
+        cluster.wait("its replacement waits for a node", lambda: any(p["metadata"]["name"] == "oal-push-0" and p["status"]["phase"] == "Pending" for p in pods(cluster, namespace, "push")))
+        cluster.wait("the budget is spent", lambda: json.loads(cluster.kubectl("-n", namespace, "get", "pdb", "oal-push", "-o", "json"))["status"]["disruptionsAllowed"] == 0)
+        assert "disruption budget" in evict("oal-push-1")
+    finally:
+        for node in nodes:
+            cluster.kubectl("uncordon", node)
+    cluster.wait("both are back", lambda: len(now := pods(cluster, namespace, "push")) == 2 and all(map(ready, now)))
+
+
+def test_wrong_values_change_nothing_and_say_which_key(cluster, namespace):
+    done = cluster.helm("install", "oal", str(CHART), "-n", namespace, "--set", "kafka.replicas=2")
+    assert done.returncode != 0 and "/kafka/replicas" in done.stderr
+    assert left(cluster, namespace) == set()
+
+
+def test_a_missing_secret_is_named_before_anything_is_made(cluster, namespace):
+    done = cluster.helm("install", "oal", str(CHART), "-n", namespace, "--set", "pki.mode=existing,pki.existing.prefix=ours")
+    assert done.returncode != 0
+    assert "Secret ours-tls-broker (keys tls.crt, tls.key, tls-combined.pem, ca.crt)" in done.stderr and "Secret ours-secrets (keys" in done.stderr
+    assert left(cluster, namespace) == set()
+
+
+def test_the_api_server_refuses_a_pod_that_is_not_restricted(cluster, namespace):
+    """Or the label on these namespaces would mean nothing."""
+    with pytest.raises(RuntimeError, match="violates PodSecurity"):
+        cluster.kubectl("-n", namespace, "run", "root", "--image=x:1")
+
+
+def test_secrets_are_made_with_the_rights_of_their_job_and_then_suffice_for_an_install(cluster, namespace, tmp_path):
+    """The Job's own program with its own account's token; then pki.mode existing finds nothing missing."""
+    rendered = cluster.helm("template", "oal", str(CHART), "-n", namespace, "--kube-version", "1.37.0", "--show-only", "templates/secrets.yaml")
+    assert rendered.returncode == 0, rendered.stderr
+    objects = [o for o in yaml.safe_load_all(rendered.stdout) if o]
+    cluster.apply(*(o for o in objects if o["kind"] in ("ServiceAccount", "Role", "RoleBinding")))
+    job = next(o for o in objects if o["kind"] == "Job")["spec"]["template"]["spec"]["containers"][0]
+    account = tmp_path / "account"
+    account.mkdir()
+    (account / "token").write_text(cluster.kubectl("-n", namespace, "create", "token", "oal-secrets"))
+    (account / "ca.crt").write_bytes((cluster.folder / "ca.crt").read_bytes())
+    (account / "namespace").write_text(namespace)
+    environment = os.environ | {"OAL_ACCOUNT": str(account), "KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(cluster.api),
+                                "OAL_CA": str(ROOT / "security" / "oal-ca")} | {e["name"]: e["value"] for e in job["env"]}
+
+    def run() -> str:
+        done = subprocess.run([sys.executable, str(CHART / "files" / "publish_secrets.py"), *job["args"]], env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    first = run()
+    assert "oal-state" in first and "oal-tls-broker" in first
+    data = {s["metadata"]["name"]: s["data"] for s in cluster.get("secrets", "-n", namespace)}
+    assert "every Secret is as it was" in run()
+    assert {s["metadata"]["name"]: s["data"] for s in cluster.get("secrets", "-n", namespace)} == data
+
+    # A lost part is made again of the same keys.
+    cluster.kubectl("-n", namespace, "delete", "secret", "oal-tls-deploy")
+    assert "oal-tls-deploy" in run()
+    assert json.loads(cluster.kubectl("-n", namespace, "get", "secret", "oal-tls-deploy", "-o", "json"))["data"] == data["oal-tls-deploy"]
+
+    from cryptography import x509
+    broker = x509.load_pem_x509_certificate(base64.b64decode(data["oal-tls-broker"]["tls.crt"]))
+    assert broker.subject.rfc4514_string() == "CN=broker,OU=service,O=oal"
+    names = broker.extensions.get_extension_for_class(x509.SubjectAlternativeName).value.get_values_for_type(x509.DNSName)
+    assert "oal-kafka-0.oal-kafka-headless" in names
+
+    # What the account may not: read another Secret, delete its own.
+    can = {verb: cluster.kubectl("auth", "can-i", verb, f"secrets/{name}", "-n", namespace, f"--as=system:serviceaccount:{namespace}:oal-secrets", check=False).strip()
+           for verb, name in (("get", "other"), ("delete", "oal-state"), ("list", ""))}
+    assert set(can.values()) == {"no"}, can
+
+    cluster.kubectl("-n", namespace, "delete", "serviceaccount,role,rolebinding", "oal-secrets")
+    install(cluster, namespace, "--set", "pki.mode=existing")
+    cluster.helm("uninstall", "oal", "-n", namespace, "--wait")
+
+    cluster.kubectl("-n", namespace, "patch", "secret", "oal-secrets", "--type=json", '-p=[{"op": "remove", "path": "/data/mac-masters"}]')
+    done = cluster.helm("install", "oal", str(CHART), "-n", namespace, "--set", "pki.mode=existing")
+    assert done.returncode != 0 and "key mac-masters of Secret oal-secrets" in done.stderr
