@@ -6,7 +6,8 @@ import subprocess
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
-from oal_local.paths import SOURCE, python
+from oal_local import pki
+from oal_local.paths import State, python
 
 AP_TOPICS = ("ap.samples.v1", "ap.packets.v1", "ap.events.v1")
 OTHER_TOPICS = ("training.items.v1", "ap.bundles.v1", "dead.letters.v1", "platform.events.v1", "ap.neighbours.v1")
@@ -74,11 +75,11 @@ def test_an_ap_cannot_create_topics(ap):
 
 def test_an_ap_named_like_the_admin_is_still_an_ap(platform, tmp_path):
     """The role is in the OU, which only the CA gives: a CN of `admin` must not make an administrator."""
-    code = ("import sys; from pathlib import Path; from oal_local.pki import Authority; import shutil\n"
-            "a = Authority(Path(sys.argv[1])); a.folder = Path(sys.argv[2]); a.issue('admin', 'ap')")
-    subprocess.run([python(), "-c", code, str(platform.state.pki), str(tmp_path)], check=True, env={"PYTHONPATH": str(SOURCE)})
-    options = {**platform.kafka.client("viewer"), "ssl.certificate.location": str(tmp_path / "admin.crt"),
-               "ssl.key.location": str(tmp_path / "admin.key")}
+    code = ("import sys; from pathlib import Path; from oal_pki.authority import Authority; from oal_pki.folder import Folder\n"
+            "a = Authority(Folder(sys.argv[1])); a.folder = Folder(sys.argv[2]); a.folder.make(); a.issue('admin', 'ap')")
+    subprocess.run([python(), "-c", code, str(platform.state.dir), str(tmp_path)], check=True, env={"PYTHONPATH": ":".join(map(str, pki.SOURCES))})
+    options = {**platform.kafka.client("viewer"), "ssl.certificate.location": str(tmp_path / "pki" / "admin.crt"),
+               "ssl.key.location": str(tmp_path / "pki" / "admin.key")}
     assert write(options, "ap.events.v1") is None
     assert write(options, "training.items.v1").code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
 
@@ -132,9 +133,11 @@ def test_no_certificate_no_connection(platform, listener):
 
 @pytest.mark.parametrize("listener", ["kafka", "kafka_controller"])
 def test_a_certificate_of_another_ca_is_refused(platform, listener, tmp_path):
-    subprocess.run([python(), "-m", "oal_local.pki", str(tmp_path), "ap-0001"], check=True, env={"PYTHONPATH": str(SOURCE)})
+    other = State(tmp_path)
+    pki.init(other)
+    pki.access_points(other, "ap-0001")
     context = ssl.create_default_context(cafile=str(platform.state.pki / "ca.crt"))
-    context.load_cert_chain(tmp_path / "ap-0001.crt", tmp_path / "ap-0001.key")
+    context.load_cert_chain(other.pki / "ap-0001.crt", other.pki / "ap-0001.key")
     with pytest.raises((ssl.SSLError, ConnectionError)):
         handshake(platform, platform.settings.ports[listener], context)
 

@@ -150,9 +150,10 @@ def test_the_command_line(small):
     assert "restart" in run("--help", state=small.state.dir).stdout
     cert = run("cert", "ap", "ap-77", state=small.state.dir)
     assert f"ssl.key.location={small.state.pki}/ap-77.key" in cert.stdout
-    for bad in ("admin", "../ap", "a,OU=service", ""):
+    for bad, says in (("admin", "name of a certificate with OU=service"), ("../ap", "cannot be an AP's id"), ("a,OU=service", "cannot be an AP's id"), ("", "cannot be an AP's id")):
         refused = run("cert", "ap", bad, state=small.state.dir)
-        assert refused.returncode == 1 and "cannot be an AP's id" in refused.stderr, bad
+        assert refused.returncode == 1 and says in refused.stderr, bad
+    assert "operator.p12" in run("cert", "operator", "--p12", state=small.state.dir).stdout
     assert run("restart", "no-such", state=small.state.dir).returncode == 2
 
 

@@ -17,6 +17,20 @@ def listening_sockets() -> dict[str, str]:
     return found
 
 
+def test_flinks_page_asks_for_an_operators_certificate(platform):
+    """Not for any certificate: a service's and an access point's are refused like none."""
+    import urllib.error
+    import urllib.request
+
+    from oal_local import kafka
+    platform.issue_certificates("ap-page")
+    assert platform.flink.get("/overview")["taskmanagers"] == 1
+    none = ssl.create_default_context(cafile=str(platform.state.pki / "ca.crt"))
+    for context in (none, *(kafka.tls(platform.state, name) for name in ("admin", "stream-jobs", "viewer", "ap-page"))):
+        with pytest.raises((urllib.error.URLError, ConnectionError, ssl.SSLError)):
+            urllib.request.urlopen(platform.flink.rest_url + "/overview", timeout=10, context=context)
+
+
 def test_every_service_listens_on_loopback_only(platform):
     loopback = {"0100007F", "0000000000000000FFFF00000100007F"}  # 127.0.0.1 as IPv4, and mapped into IPv6, as /proc/net writes them
     sockets = listening_sockets()

@@ -64,9 +64,8 @@ def ensure() -> None:
 def record(folder: Path) -> None:
     global recording
     # Here, not above: these modules ask this one for JVM options.
-    from oal_local import flink, kafka, settings
+    from oal_local import flink, kafka, pki, settings
     from oal_local.paths import State
-    from oal_local.platform import Platform
     with tempfile.TemporaryDirectory(dir=folder) as temporary:
         recording = Path(temporary)
         try:
@@ -74,7 +73,7 @@ def record(folder: Path) -> None:
             state.make()
             # Without the job: an archive fits every class path that begins as its own.
             chosen = settings.resolve(state, {"ports_mode": "auto", "job_jar": ""}, False)
-            Platform(state.dir).issue_certificates()
+            pki.init(state)
             kafka.render(state, chosen)
             flink.render_cluster(state, chosen)
             kafka.prepare(state, chosen)
@@ -82,7 +81,7 @@ def record(folder: Path) -> None:
             flink.prepare_jobmanager(state, chosen)
             flink.prepare_taskmanager(state, chosen)
             run_until([flink.session_command(state, chosen), flink.taskmanager_command(state, chosen)],
-                      lambda: flink.taskmanagers(chosen) == 1, recording)
+                      lambda: flink.taskmanagers(state, chosen) == 1, recording)
             for name in DISTRIBUTION:
                 (recording / name).rename(archive(name))
         finally:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 
-from oal_local import clickhouse, demo
+from oal_local import clickhouse, demo, pki
 from oal_local.errors import PlatformError
 from oal_local.platform import DEFAULT_STATE, Platform, setup
 from oal_local.services import GROUPS, SERVICES
@@ -58,9 +58,11 @@ def parser() -> argparse.ArgumentParser:
     kill = add("kill", "send a service's process a signal; it is started again")
     kill.add_argument("service", choices=list(SERVICES))
     kill.add_argument("-9", dest="number", action="store_const", const=signal.SIGKILL, default=signal.SIGTERM, help="SIGKILL (default: SIGTERM)")
-    cert = add("cert", "make the certificate of an AP and print its files")
-    cert.add_argument("role", choices=["ap"])
-    cert.add_argument("ap_id")
+    cert = add("cert", "make a certificate and print its files: of an AP, or of a person (operator) who opens Flink's page")
+    cert.add_argument("role", choices=["ap", "operator"])
+    cert.add_argument("name", nargs="?", default="operator", help="ap_id, or the person's name")
+    cert.add_argument("--site", default="", help="the AP's site")
+    cert.add_argument("--p12", action="store_true", help="a person's for a browser, too")
     add("migrate", "bring ClickHouse's schema up to date")
     return top
 
@@ -118,8 +120,10 @@ def run(options) -> int:
         case "logs":
             log = str(platform.state.log(options.service))
             return subprocess.run(["tail", "-n", "+1", *(["-f"] if options.follow else []), log]).returncode
+        case "cert" if options.role == "operator":
+            print(pki.run(platform.state, "operator", options.name, *(["--p12"] if options.p12 else [])), end="")
         case "cert":
-            for option, file in platform.kafka.ap(options.ap_id).items():
+            for option, file in platform.kafka.ap(options.name, options.site).items():
                 print(f"{option}={file}")
         case "migrate":
             clickhouse.migrate(platform.state, platform.settings)

@@ -13,7 +13,7 @@ from oal_local.template import fill
 NAME = "clickhouse"
 DATABASE = "oal"
 USERS = REPO / "clickhouse" / "users"
-SHARED_USERS = ("analyst", "ingest", "telegraf")  # those in there; `admin` is the local server's own
+SHARED_USERS = ("analyst", "grafana", "ingest", "telegraf")  # those in there; `admin` is the local server's own
 MIGRATE = REPO / "clickhouse" / "migrate"
 ENVIRONMENT = {"PATH", "HOME", "LANG", "LC_ALL", "TZ", "PYTHONPATH", "XDG_CACHE_HOME", "LD_LIBRARY_PATH", "OAL_CLICKHOUSE_UNCONFINED"}  # that the server may have
 

@@ -158,7 +158,7 @@ def addresses(platform) -> str:
     analyst = platform.clickhouse.password_file("analyst")
     url = platform.clickhouse.http_url
     return "\n".join((
-        f"  Flink        {platform.flink.rest_url}",
+        f"  Flink        {platform.flink.rest_url}   with a certificate: `local/oal-local cert operator --p12` makes one for the browser",
         f"  ClickHouse   {url}/play   user analyst, password in {analyst}",
         f"  SQL          {example_query(platform)}",
         f"  MLflow       {platform.mlflow.url}   user admin, password in {platform.mlflow.password_file()}",

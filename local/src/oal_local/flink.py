@@ -4,7 +4,7 @@ import json
 import shutil
 import urllib.request
 
-from oal_local import checkpoints, classdata, clickhouse, distribution, jolokia, kafka, passwords
+from oal_local import checkpoints, classdata, clickhouse, distribution, jolokia, kafka, passwords, pki
 from oal_local.errors import PlatformError
 from oal_local.paths import CONFIG, State, write_private
 from oal_local.settings import Settings
@@ -27,7 +27,7 @@ OPENS = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in (
 
 
 def rest_url(settings: Settings) -> str:
-    return f"http://127.0.0.1:{settings.ports['flink_rest']}"
+    return f"https://127.0.0.1:{settings.ports['flink_rest']}"
 
 
 def render(state: State, settings: Settings) -> None:
@@ -39,7 +39,7 @@ def render_cluster(state: State, settings: Settings) -> None:
     if settings.state_backend not in MANAGED_MIB:
         raise PlatformError(f"state_backend must be one of {', '.join(MANAGED_MIB)}, not `{settings.state_backend}`")
     config = fill(
-        CONFIG / "flink" / "config.yaml", pki=state.pki, internal_password=(state.pki / "flink-internal.password").read_text(),
+        CONFIG / "flink" / "config.yaml", pki=state.pki, internal_password=(state.pki / "flink-internal.password").read_text(), rest_password=(state.pki / "flink-rest.password").read_text(),
         rpc_port=settings.ports["flink_rpc"], blob_port=settings.ports["flink_blob"],
         rest_port=settings.ports["flink_rest"], taskmanager_rpc_port=settings.ports["taskmanager_rpc"],
         slots=settings.parallelism, parallelism=settings.parallelism, state_backend=settings.state_backend,
@@ -125,23 +125,29 @@ def taskmanager_command(state: State, settings: Settings) -> list[str]:
 
 
 def jobmanager_files(state: State, settings: Settings) -> list:
-    return [state.flink / "conf" / "config.yaml", jolokia.config_file(state, JOBMANAGER), state.job_properties, settings.job_jar]
+    return [state.flink / "conf" / "config.yaml", jolokia.config_file(state, JOBMANAGER), state.job_properties, settings.job_jar, *stores(state),
+            *pki.files(state, "stream-jobs", "flink-rest")]
 
 
 def taskmanager_files(state: State, settings: Settings) -> list:
-    return [state.flink / "conf" / "config.yaml", jolokia.config_file(state, TASKMANAGER), settings.job_jar]
+    return [state.flink / "conf" / "config.yaml", jolokia.config_file(state, TASKMANAGER), settings.job_jar, *stores(state), *pki.files(state, "stream-jobs")]
 
 
-def get(settings: Settings, path: str):
-    """A GET of Flink's REST interface, decoded."""
-    with urllib.request.urlopen(rest_url(settings) + path, timeout=5) as answer:
+def stores(state: State) -> list:
+    """Both processes need the same: they trust each other by it."""
+    return [state.pki / "flink-internal.p12", state.pki / "flink-rest.p12", state.pki / "flink-rest-trust.p12"]
+
+
+def get(state: State, settings: Settings, path: str):
+    """A GET of Flink's REST interface, decoded, with the certificate of an operator."""
+    with urllib.request.urlopen(rest_url(settings) + path, timeout=5, context=kafka.tls(state, "operator")) as answer:
         return json.load(answer)
 
 
-def taskmanagers(settings: Settings) -> int:
+def taskmanagers(state: State, settings: Settings) -> int:
     """How many have registered; 0 while the JobManager does not answer."""
     try:
-        return get(settings, "/overview")["taskmanagers"]
+        return get(state, settings, "/overview")["taskmanagers"]
     except (OSError, ValueError):
         return 0
 
@@ -149,7 +155,7 @@ def taskmanagers(settings: Settings) -> int:
 def jobmanager_ready(state: State, settings: Settings) -> bool:
     """The job is accepted (its graph built); it waits for a TaskManager from here on."""
     try:
-        return bool(get(settings, "/jobs/overview")["jobs"])
+        return bool(get(state, settings, "/jobs/overview")["jobs"])
     except (OSError, ValueError):
         return False
 
@@ -157,7 +163,7 @@ def jobmanager_ready(state: State, settings: Settings) -> bool:
 def taskmanager_ready(state: State, settings: Settings) -> bool:
     """Every task of every job runs."""
     try:
-        jobs = get(settings, "/jobs/overview")["jobs"]
+        jobs = get(state, settings, "/jobs/overview")["jobs"]
         return bool(jobs) and all(job["state"] == "FINISHED" or (
             job["state"] == "RUNNING" and job["tasks"]["running"] + job["tasks"]["finished"] == job["tasks"]["total"]) for job in jobs)
     except (OSError, ValueError):

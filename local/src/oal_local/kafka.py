@@ -7,7 +7,7 @@ import struct
 import subprocess
 import uuid
 
-from oal_local import classdata, distribution, jolokia
+from oal_local import classdata, distribution, jolokia, pki
 from oal_local.errors import PlatformError
 from oal_local.paths import CONFIG, SOURCE, State, python
 from oal_local.settings import Settings
@@ -52,7 +52,7 @@ def command(state: State, settings: Settings) -> list[str]:
 
 
 def files(state: State, settings: Settings) -> list:
-    return [state.kafka / "server.properties", jolokia.config_file(state, NAME)]
+    return [state.kafka / "server.properties", jolokia.config_file(state, NAME), *pki.files(state, "broker")]
 
 
 def tls(state: State, name: str) -> ssl.SSLContext:

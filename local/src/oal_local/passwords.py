@@ -1,13 +1,10 @@
-"""Passwords and tokens: random, made once, one file of mode 0600 each in the state folder."""
+"""Where passwords, tokens and keys are: one file of mode 0600 each in the state folder, made by pki.init()."""
 import hashlib
-import secrets
 from pathlib import Path
 
-from oal_local.paths import State, write_private
+from oal_local.paths import State
 
-CLICKHOUSE_USERS = ("admin", "ingest", "analyst", "telegraf")
-MLFLOW_USERS = ("admin", "trainer", "model-registry")
-TOKENS = ("push-admin.token", "mlflow-webhook.secret", "jolokia.password", "metrics.token")
+CLICKHOUSE_USERS = ("admin", "ingest", "analyst", "grafana", "telegraf")
 
 
 def file(state: State, user: str, of: str = "clickhouse") -> Path:
@@ -18,12 +15,9 @@ def token_file(state: State, name: str) -> Path:
     return state.secrets / name
 
 
-def ensure(state: State) -> None:
-    wanted = [*(file(state, user) for user in CLICKHOUSE_USERS), *(file(state, user, "mlflow") for user in MLFLOW_USERS),
-              *(token_file(state, name) for name in TOKENS)]
-    for path in wanted:
-        if not path.exists():
-            write_private(path, secrets.token_urlsafe(24))
+def signing_key(state: State, signer: str) -> Path:
+    """Of those who sign bundles: `registry`, `online`."""
+    return state.secrets / f"sign-{signer}.pem"
 
 
 def read(state: State, user: str, of: str = "clickhouse") -> str:

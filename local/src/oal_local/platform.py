@@ -9,7 +9,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import time
 import urllib.error
@@ -17,9 +16,9 @@ import urllib.request
 from contextlib import contextmanager
 from functools import cached_property
 
-from oal_local import classdata, clickhouse, distribution, flink, jolokia, kafka, mlflow, passwords, push, registry, settings, signing, trainer
+from oal_local import classdata, clickhouse, distribution, flink, jolokia, kafka, mlflow, passwords, pki, push, registry, settings, trainer
 from oal_local.errors import PlatformError
-from oal_local.paths import REPO, SOURCE, State, python
+from oal_local.paths import REPO, State, python
 from oal_local.services import SERVICES, Service, chosen, fingerprint
 from oal_local.supervisor import Supervisor, alive
 
@@ -61,10 +60,7 @@ class Platform:
         with self._locked():
             current = settings.resolve(self.state, self.changes, bool(self._processes()))
             self._check_job(current)
-            self.issue_certificates()
-            passwords.ensure(self.state)
-            if {push.NAME, trainer.NAME, registry.NAME} & {service.name for service in self.only}:
-                signing.ensure(self.state)
+            pki.init(self.state)
             for part in (jolokia, kafka, clickhouse, flink, mlflow, registry, trainer, push):
                 part.render(self.state, current)
             self.supervisor.start()
@@ -209,12 +205,10 @@ class Platform:
             return "(no log yet)"
         return "\n".join(([line for line in log if ERROR_LINE.search(line)] or log)[-lines:])
 
-    def issue_certificates(self, *ap_ids: str) -> None:
-        """Certificates of the roles, and of these APs; what is there stays."""
-        done = subprocess.run([python(), "-m", "oal_local.pki", str(self.state.pki), *ap_ids], stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, env=dict(os.environ, PYTHONPATH=str(SOURCE)))
-        if done.returncode != 0:
-            raise PlatformError(f"making certificates in {self.state.pki} failed: {done.stdout.strip()}")
+    def issue_certificates(self, *ap_ids: str, site: str = "") -> None:
+        """Certificates and batch keys of these APs; what is there stays."""
+        if ap_ids:
+            pki.access_points(self.state, *ap_ids, site=site)
 
     @cached_property
     def kafka(self) -> "Kafka":
@@ -248,6 +242,8 @@ class Platform:
             **{f"OAL_CLICKHOUSE_{user.upper()}_PASSWORD_FILE": str(passwords.file(self.state, user))
                for user in passwords.CLICKHOUSE_USERS},
             "OAL_FLINK_REST": self.flink.rest_url,
+            "OAL_FLINK_CERT": str(self.state.pki / "operator.crt"),
+            "OAL_FLINK_KEY": str(self.state.pki / "operator.key"),
             "OAL_JOB_PROPERTIES": str(self.state.job_properties),
             "OAL_MLFLOW_URL": self.mlflow.url,
             "OAL_MLFLOW_USER": "admin",
@@ -279,9 +275,9 @@ class Kafka:
     def java_client(self, name: str) -> dict:
         return kafka.java_client(self._platform.state, self._platform.settings, name)
 
-    def ap(self, ap_id: str) -> dict:
+    def ap(self, ap_id: str, site: str = "") -> dict:
         """librdkafka options of an AP; issues its certificate when there is none."""
-        self._platform.issue_certificates(ap_id)
+        self._platform.issue_certificates(ap_id, site=site)
         return self.client(ap_id)
 
 
@@ -318,7 +314,7 @@ class Flink:
 
     def get(self, path: str):
         """A GET of the REST interface, decoded."""
-        return flink.get(self._platform.settings, path)
+        return flink.get(self._platform.state, self._platform.settings, path)
 
     def completed_checkpoints(self) -> int:
         """Of the present run of the JobManager; 0 while it is not there."""

@@ -1,5 +1,5 @@
 """The push service, which delivers bundles to APs."""
-from oal_local import clickhouse, health, kafka, passwords
+from oal_local import clickhouse, health, kafka, passwords, pki
 from oal_local.errors import PlatformError
 from oal_local.paths import REPO, State, write_config
 from oal_local.settings import Settings
@@ -45,7 +45,7 @@ def command(state: State, settings: Settings) -> list[str]:
 
 
 def files(state: State, settings: Settings) -> list:
-    return [config_file(state), BINARY]
+    return [config_file(state), BINARY, *pki.files(state, "deploy")]
 
 
 def ready(state: State, settings: Settings) -> bool:

@@ -1,5 +1,5 @@
 """The service that promotes and retrains what MLflow's page asks for."""
-from oal_local import clickhouse, health, kafka, mlflow, passwords, signing
+from oal_local import clickhouse, health, kafka, mlflow, passwords, pki
 from oal_local.paths import REPO, State, write_config
 from oal_local.settings import Settings
 
@@ -18,7 +18,7 @@ def render(state: State, settings: Settings) -> None:
     config = {
         "kafka": kafka.client(state, settings, "model-registry"),
         "mlflow": mlflow.client(state, settings, "model-registry"),
-        "signing_key": str(signing.key_file(state, "registry")),
+        "signing_key": str(passwords.signing_key(state, "registry")),
         "listen": f"127.0.0.1:{settings.ports['model_registry']}",
         "webhook_secret_file": str(passwords.token_file(state, "mlflow-webhook.secret")),
         "state_dir": str(state.registry),
@@ -35,7 +35,7 @@ def command(state: State, settings: Settings) -> list[str]:
 
 
 def files(state: State, settings: Settings) -> list:
-    return [config_file(state)]
+    return [config_file(state), *pki.files(state, "model-registry")]
 
 
 def ready(state: State, settings: Settings) -> bool:

@@ -1,5 +1,5 @@
 """The online trainer."""
-from oal_local import health, kafka, mlflow, signing
+from oal_local import health, kafka, mlflow, passwords, pki
 from oal_local.paths import REPO, State, write_config
 from oal_local.settings import Settings
 
@@ -18,7 +18,7 @@ def render(state: State, settings: Settings) -> None:
     config = {
         "kafka": kafka.client(state, settings, "trainer"),
         "mlflow": mlflow.client(state, settings, "trainer"),
-        "signing_key": str(signing.key_file(state, "online")),
+        "signing_key": str(passwords.signing_key(state, "online")),
         "state_dir": str(state.trainer),
         "listen": f"127.0.0.1:{settings.ports['trainer']}",
         "settings": settings.trainer_settings or None,
@@ -32,7 +32,7 @@ def command(state: State, settings: Settings) -> list[str]:
 
 
 def files(state: State, settings: Settings) -> list:
-    return [config_file(state)]
+    return [config_file(state), *pki.files(state, "trainer")]
 
 
 def ready(state: State, settings: Settings) -> bool:
