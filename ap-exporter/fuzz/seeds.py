@@ -1,6 +1,7 @@
 """Write the seeds of the data path's fuzz targets: python3 fuzz/seeds.py (from ap-exporter/). The results are committed."""
 
 import base64
+import json
 import pathlib
 import struct
 import zlib
@@ -39,6 +40,11 @@ def main() -> None:
     key = base64.b64encode(bytes(range(32)))
     put("fuzz_mac_keys", "one", b"ap-1 lab 1 " + key + b"\n")
     put("fuzz_mac_keys", "several", b"# comment\r\nap-1 - 2 " + key + b" # old\nap-1 lab 255 " + key + b"\n\nap-2 lab 1 " + key)
+    certificate = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+    ticket = {"v": 1, "url": "https://push.example.net:8444", "ap_id": "ap-1", "site": "lab", "token": "secret", "ca": certificate}
+    put("fuzz_enrol", "ticket", base64.urlsafe_b64encode(json.dumps(ticket).encode()).rstrip(b"="))
+    put("fuzz_enrol", "answer", json.dumps({"ap_id": "ap-1", "site": "lab", "certificate": certificate, "ca": certificate, "mac_keys": f"ap-1 lab 1 {key.decode()}\n",
+                                            "trusted_keys": f"ed25519 {key.decode()} test\n", "not_after_us": 1}).encode())
     for name, line in (("set4", "set 10.0.0.1:5000 192.0.2.7:443 65536 500 7 1448"), ("set6", "set [2001:db8::1]:5000 [2001:db8::2]:443 1 1000"),
                        ("release", "release 10.0.0.1:5000 192.0.2.7:443"), ("all", "release all"), ("sleep", "sleep 20"), ("stats", "stats")):
         put("fuzz_rwnd_command", name, line.encode())

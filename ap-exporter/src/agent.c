@@ -31,7 +31,7 @@ struct agent {
 	const struct agent *previous; /* until the start; NULL: none */
 	pthread_t thread;
 	bool running;
-	atomic_bool stop, save;
+	atomic_bool stop, save, renewed;
 	sem_t saved;
 };
 
@@ -50,7 +50,10 @@ static void answer(struct agent *a, struct http_request *r, const struct http_an
 		agent_ap_answer(ap, got, now_us);
 	else if (r == ap->neighbours.request)
 		agent_ap_neighbours(ap, got, now_us);
-	else
+	else if (r == ap->renewal.request) {
+		if (agent_ap_renewed(ap, got, now_us))
+			atomic_store(&a->renewed, true);
+	} else
 		agent_ap_reported(ap, got, now_us);
 }
 
@@ -130,6 +133,8 @@ static void add_view(struct agent *a, const struct agent_ap *ap, struct agent_vi
 	SUM(neighbours.unchanged);
 	SUM(neighbours.errors);
 	SUM(neighbours.refused);
+	SUM(renewal.renewed);
+	SUM(renewal.errors);
 	for (unsigned i = 0; i < OAL_N_BUNDLE_REASONS; i++)
 		SUM(counts.rejects[i]);
 #undef SUM
@@ -159,6 +164,17 @@ static void ap_json(struct agent *a, const struct agent_ap *ap, struct json *t)
 	}
 	if (v.waiting[0])
 		json_add(t, ", \"waiting\": {\"bundle\": \"%s\", \"until_us\": %lld}", v.waiting, (long long)v.waiting_until_us);
+	if (v.renewal.not_after_us) {
+		const int64_t left_us = v.renewal.not_after_us - (int64_t)clock_realtime_us(), day_us = INT64_C(86400000000);
+
+		json_add(t, ", \"certificate\": {\"not_after_us\": %lld, \"days_left\": %lld", (long long)v.renewal.not_after_us,
+			 (long long)(left_us < 0 ? (left_us - day_us + 1) / day_us : left_us / day_us));
+		json_count(t, "renewed", v.renewal.renewed);
+		json_count(t, "errors", v.renewal.errors);
+		json_add(t, ", \"last_error\": ");
+		json_string(t, v.renewal.last_error);
+		json_add(t, "}");
+	}
 	json_add(t, ", \"killed\": %s, \"last_error\": ", agent_flags_killed(inference_flags(ap->inference)) ? "true" : "false");
 	json_string(t, v.last_error);
 	json_add(t, "}");
@@ -194,6 +210,7 @@ int agent_new(struct agent **out, const struct config *c, const struct agent *pr
 	}
 	a->previous = previous;
 	a->shared.config = &c->agent;
+	a->shared.all = c;
 	a->shared.site = c->exporter.site;
 	pthread_mutex_init(&a->shared.lock, NULL);
 	sem_init(&a->saved, 0, 0);
@@ -267,6 +284,11 @@ void agent_save(struct agent *a)
 		;
 }
 
+bool agent_renewed(struct agent *a)
+{
+	return atomic_exchange(&a->renewed, false);
+}
+
 void agent_stop(struct agent *a)
 {
 	if (!a || !a->running)
@@ -299,6 +321,8 @@ size_t agent_json(struct agent *a, char *buf, size_t size)
 	json_count(&t, "reports_dropped", sum.reports.dropped);
 	json_count(&t, "stores", sum.counts.stores);
 	json_count(&t, "store_errors", sum.counts.store_errors);
+	json_count(&t, "renewed", sum.renewal.renewed);
+	json_count(&t, "renewal_errors", sum.renewal.errors);
 	json_count(&t, "control_changes", sum.counts.control_changes);
 	json_count(&t, "decisions", decided.decisions);
 	json_count(&t, "undecided", decided.undecided);

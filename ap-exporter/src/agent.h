@@ -9,6 +9,7 @@
 #include "config.h"
 #include "inference.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,8 @@ void agent_save(struct agent *);
 void agent_stop(struct agent *);
 /* After the last use of the pipelines. */
 void agent_free(struct agent *);
+/* Since the last question: were certificates and keys renewed, so that other users of those files should read them again? By the tick thread. */
+bool agent_renewed(struct agent *);
 /* Its state as a JSON object; returns the length, less than `size`. By the tick thread. */
 size_t agent_json(struct agent *, char *buf, size_t size);
 #else
@@ -39,6 +42,7 @@ static inline int agent_start(struct agent *a, char *err, size_t err_size) { ret
 static inline void agent_save(struct agent *a) {}
 static inline void agent_stop(struct agent *a) {}
 static inline void agent_free(struct agent *a) {}
+static inline bool agent_renewed(struct agent *a) { return false; }
 static inline size_t agent_json(struct agent *a, char *buf, size_t size) { return 0; }
 #endif
 

@@ -525,6 +525,8 @@ uint64_t agent_ap_run(struct agent_ap *ap, uint64_t now_us)
 	next_us = sooner(next_us, save_control(ap, now_us));
 	next_us = sooner(next_us, run_save(ap, now_us));
 	next_us = sooner(next_us, agent_neighbours_run(&ap->neighbours, now_us));
+	next_us = sooner(next_us, agent_renew_run(&ap->renewal, now_us));
+	ap->view.renewal = ap->renewal.counts;
 	ap->view.reports = ap->report.counts;
 	ap->view.neighbours = ap->neighbours.counts;
 	pthread_mutex_lock(&ap->shared->lock);
@@ -575,40 +577,125 @@ void agent_ap_schedule(struct agent_ap *ap, uint64_t now_us)
 
 /* --- begin and end */
 
-/* The first %s of `pattern` is the AP's id. */
 static int read_pem(struct http_pem *pem, const char *pattern, const char *ap_id, char *err, size_t err_size)
 {
-	const char *at = strstr(pattern, "%s");
 	char path[CONFIG_FILE + sizeof ((struct agent_ap *)0)->ap_id];
 
-	if (at)
-		snprintf(path, sizeof path, "%.*s%s%s", (int)(at - pattern), pattern, ap_id, at + 2);
-	else
-		snprintf(path, sizeof path, "%s", pattern);
+	config_ap_path(path, sizeof path, pattern, ap_id);
 	return http_pem_read(pem, path, err, err_size);
 }
 
-static int open_requests(struct agent_ap *ap, char *err, size_t err_size)
+static void close_requests(struct http_request *r[4])
 {
+	for (unsigned i = 0; i < 4; i++)
+		http_request_free(r[i]);
+}
+
+/* All the requests of an AP with this identity, or none: poll, report, neighbours, renewal. */
+static int make_requests(struct agent_ap *ap, const struct http_identity *identity, bool renews, struct http_request *r[4], char *err, size_t err_size)
+{
+	static const struct {
+		const char *path;
+		size_t most;
+	} kinds[4] = {{"bundle", HTTP_MAX_BODY}, {"status", HTTP_MAX_BODY}, {"neighbours", NEIGHBOUR_LIST_BYTES}, {"certificate", ISSUED_MAX_BYTES}};
+	const bool wanted[4] = {true, true, ap->shared->config->neighbours_s && ap->shared->site[0], renews};
 	const char *base = ap->shared->config->url;
 	int len = (int)strlen(base);
 	char url[AGENT_URL];
 
 	while (len && base[len - 1] == '/')
 		len--;
-	ap->identity = (struct http_identity){&ap->shared->ca, &ap->cert, &ap->key};
-	snprintf(url, sizeof url, "%.*s/v1/aps/%s/bundle", len, base, ap->ap_id);
-	ap->poll = http_request_new(ap->shared->http, url, &ap->identity, ap, HTTP_MAX_BODY, err, err_size);
-	snprintf(url, sizeof url, "%.*s/v1/aps/%s/status", len, base, ap->ap_id);
-	ap->report.request = ap->poll ? http_request_new(ap->shared->http, url, &ap->identity, ap, HTTP_MAX_BODY, err, err_size) : NULL;
-	if (ap->report.request && ap->shared->config->neighbours_s && ap->shared->site[0]) {
-		snprintf(ap->neighbours_url, sizeof ap->neighbours_url, "%.*s/v1/aps/%s/neighbours", len, base, ap->ap_id);
-		ap->neighbours = (struct agent_neighbours){.url = ap->neighbours_url, .ap_id = ap->ap_id, .site = ap->shared->site,
-							   .every_us = ap->shared->config->neighbours_s * SECOND_US, .neighbours = inference_neighbours(ap->inference)};
-		ap->neighbours.request = http_request_new(ap->shared->http, ap->neighbours_url, &ap->identity, ap, NEIGHBOUR_LIST_BYTES, err, err_size);
-		return ap->neighbours.request ? 0 : -ENOMEM;
+	for (unsigned i = 0; i < 4; i++) {
+		r[i] = NULL;
+		if (!wanted[i])
+			continue;
+		snprintf(url, sizeof url, "%.*s/v1/aps/%s/%s", len, base, ap->ap_id, kinds[i].path);
+		r[i] = http_request_new(ap->shared->http, url, identity, ap, kinds[i].most, err, err_size);
+		if (!r[i]) {
+			while (i--)
+				http_request_free(r[i]);
+			return -ENOMEM;
+		}
+		if (i == 2)
+			memcpy(ap->neighbours_url, url, sizeof url);
 	}
-	return ap->report.request ? 0 : -ENOMEM;
+	return 0;
+}
+
+static void take_requests(struct agent_ap *ap, struct http_request *r[4])
+{
+	ap->poll = r[0];
+	ap->report.request = r[1];
+	ap->neighbours.request = r[2];
+	ap->renewal.request = r[3];
+}
+
+static int open_requests(struct agent_ap *ap, char *err, size_t err_size)
+{
+	const bool renews = agent_renew_look(&ap->renewal, ap->cert.text, random_below(ap->shared, UINT64_MAX));
+	struct http_request *r[4];
+	int ret;
+
+	ap->identity = (struct http_identity){&ap->shared->ca, &ap->cert, &ap->key};
+	ret = make_requests(ap, &ap->identity, renews, r, err, err_size);
+	if (ret)
+		return ret;
+	ap->neighbours = (struct agent_neighbours){.url = ap->neighbours_url, .ap_id = ap->ap_id, .site = ap->shared->site,
+						   .every_us = ap->shared->config->neighbours_s * SECOND_US, .neighbours = inference_neighbours(ap->inference)};
+	take_requests(ap, r);
+	ap->view.renewal = ap->shown.renewal = ap->renewal.counts; /* its thread does not run yet */
+	return 0;
+}
+
+static struct http_pem pem_of(const char *text)
+{
+	struct http_pem p = {strdup(text), strlen(text)};
+
+	return p;
+}
+
+bool agent_ap_renewed(struct agent_ap *ap, const struct http_answer *a, uint64_t now_us)
+{
+	const unsigned failures = ap->renewal.failures < 12 ? ap->renewal.failures : 12;
+	const uint64_t wait_us = jitter(ap->shared, SECOND_US << failures), asked_us = a->retry_after_s * SECOND_US;
+	struct http_request *r[4], *old[4] = {ap->poll, ap->report.request, ap->neighbours.request, ap->renewal.request};
+	struct http_pem ca, cert, key;
+	struct issued issued;
+	struct trusted_keys trusted;
+	char *new_key, err[256];
+
+	/* From a second to about an hour. */
+	if (!agent_renew_answer(&ap->renewal, a, now_us + (asked_us > wait_us ? asked_us : wait_us), &issued, &new_key)) {
+		note_error(ap, "the certificate is not renewed: %.200s", ap->renewal.counts.last_error);
+		return false;
+	}
+	ca = pem_of(issued.ca);
+	cert = pem_of(issued.certificate);
+	key = (struct http_pem){new_key, strlen(new_key)};
+	if (issued.trusted_keys[0] && !trusted_keys_parse(&trusted, issued.trusted_keys, strlen(issued.trusted_keys), ap->shared->config->trusted_keys, err, sizeof err))
+		ap->shared->keys = trusted;
+	issued_free(&issued);
+	agent_renew_look(&ap->renewal, cert.text ? cert.text : "", random_below(ap->shared, UINT64_MAX));
+	if (!ca.text || !cert.text || make_requests(ap, &(struct http_identity){&ca, &cert, &key}, true, r, err, sizeof err)) {
+		http_pem_free(&ca);
+		http_pem_free(&cert);
+		http_pem_free(&key);
+		note_error(ap, "no memory for the new certificate: it is used from the next start on");
+		return true; /* the files have it */
+	}
+	close_requests(old);
+	http_pem_free(&ap->ca);
+	http_pem_free(&ap->cert);
+	http_pem_free(&ap->key);
+	ap->ca = ca; /* the texts stay where the requests look for them */
+	ap->cert = cert;
+	ap->key = key;
+	ap->identity = (struct http_identity){&ap->ca, &ap->cert, &ap->key};
+	take_requests(ap, r);
+	ap->report.sending = false; /* what was under way is sent again */
+	ap->poll_at_us = now_us;
+	log_info("AP %s: certificate renewed", ap->ap_id);
+	return true;
 }
 
 int agent_ap_open(struct agent_ap *ap, struct agent_shared *shared, const char *ap_id, uint64_t boot_id, struct pipeline *pipeline, void (*wake)(void *),
@@ -620,6 +707,7 @@ int agent_ap_open(struct agent_ap *ap, struct agent_shared *shared, const char *
 	ap->shared = shared;
 	ap->boot_id = boot_id;
 	ap->program = pipeline_feature_id(pipeline);
+	ap->renewal = (struct agent_renewal){.config = shared->all, .ap_id = ap->ap_id};
 	snprintf(ap->ap_id, sizeof ap->ap_id, "%s", ap_id);
 	r = read_pem(&ap->cert, c->cert, ap_id, err, err_size);
 	r = r ? r : read_pem(&ap->key, c->key, ap_id, err, err_size);
@@ -652,10 +740,10 @@ void agent_ap_inherit(struct agent_ap *ap, const struct agent_ap *earlier)
 
 void agent_ap_close_requests(struct agent_ap *ap)
 {
-	http_request_free(ap->poll);
-	http_request_free(ap->report.request);
-	http_request_free(ap->neighbours.request);
-	ap->poll = ap->report.request = ap->neighbours.request = NULL;
+	struct http_request *r[4] = {ap->poll, ap->report.request, ap->neighbours.request, ap->renewal.request}, *none[4] = {NULL};
+
+	close_requests(r);
+	take_requests(ap, none);
 }
 
 void agent_ap_free(struct agent_ap *ap)
@@ -663,6 +751,10 @@ void agent_ap_free(struct agent_ap *ap)
 	forget_waiting(ap);
 	free(ap->accepted_bytes);
 	inference_free(ap->inference);
+	if (ap->renewal.key)
+		explicit_bzero(ap->renewal.key, strlen(ap->renewal.key));
+	free(ap->renewal.key);
+	http_pem_free(&ap->ca);
 	http_pem_free(&ap->cert);
 	http_pem_free(&ap->key);
 }

@@ -5,6 +5,7 @@
 
 #include "agent_http.h"
 #include "agent_neighbours.h"
+#include "agent_renew.h"
 #include "agent_report.h"
 #include "config.h"
 #include "inference.h"
@@ -19,6 +20,7 @@ enum { AGENT_URL = 512 };
 /* What all APs share. */
 struct agent_shared {
 	const struct config_agent *config;
+	const struct config *all; /* the whole configuration */
 	const char *site;
 	struct trusted_keys keys;
 	struct http *http;
@@ -39,6 +41,7 @@ struct agent_view {
 	struct agent_counts counts;
 	struct report_counts reports;
 	struct neighbour_counts neighbours;
+	struct renewal_counts renewal;
 	char waiting[65]; /* hash of the bundle that waits for its time; empty: none */
 	int64_t waiting_until_us; /* realtime */
 	char last_error[256];
@@ -49,6 +52,7 @@ struct agent_ap {
 	char ap_id[160];
 	uint64_t boot_id;
 	struct inference *inference;
+	struct http_pem ca; /* that came with its renewed certificate; empty: the shared one */
 	struct http_pem cert, key;
 	struct http_identity identity;
 
@@ -73,6 +77,8 @@ struct agent_ap {
 
 	struct agent_neighbours neighbours;
 	char neighbours_url[AGENT_URL];
+
+	struct agent_renewal renewal;
 
 	/* Flash. */
 	bool unsaved, control_unsaved;
@@ -101,6 +107,8 @@ void agent_ap_answer(struct agent_ap *, const struct http_answer *, uint64_t now
 void agent_ap_reported(struct agent_ap *, const struct http_answer *, uint64_t now_us);
 /* Its question about neighbours was answered. */
 void agent_ap_neighbours(struct agent_ap *, const struct http_answer *, uint64_t now_us);
+/* Its request for a new certificate was answered. True: the AP goes on with a new one, and files have changed. */
+bool agent_ap_renewed(struct agent_ap *, const struct http_answer *, uint64_t now_us);
 /* The thread ends: what is in force goes to flash. */
 void agent_ap_run_last(struct agent_ap *, uint64_t now_us);
 /* Writes to flash what is in force and not there yet. */

@@ -214,7 +214,7 @@ struct http_request *http_request_new(struct http *h, const char *url, const str
 				      size_t err_size)
 {
 	struct http_request *r = calloc(1, sizeof *r);
-	struct curl_blob ca = blob(id->ca), cert = blob(id->cert), key = blob(id->key);
+	struct curl_blob ca = blob(id->ca), part;
 	CURLcode bad = CURLE_OK;
 
 	if (r)
@@ -250,8 +250,12 @@ struct http_request *http_request_new(struct http *h, const char *url, const str
 	SET(CURLOPT_CAINFO, NULL); /* this platform's authority alone, not those of the system */
 	SET(CURLOPT_CAPATH, NULL);
 	SET(CURLOPT_CAINFO_BLOB, &ca);
-	SET(CURLOPT_SSLCERT_BLOB, &cert);
-	SET(CURLOPT_SSLKEY_BLOB, &key);
+	if (id->cert) { /* libcurl copies what describes the blob */
+		part = blob(id->cert);
+		SET(CURLOPT_SSLCERT_BLOB, &part);
+		part = blob(id->key);
+		SET(CURLOPT_SSLKEY_BLOB, &part);
+	}
 #undef SET
 	curl_easy_setopt(r->easy, CURLOPT_NOPROXY, "*"); /* whatever the environment says; a libcurl without proxies does not know it */
 	if (!bad)
@@ -355,5 +359,44 @@ struct http_request *http_done(struct http *h, const struct http_answer **answer
 		r->answer.retry_after_s = after < 86400 ? (uint32_t)after : 86400;
 	curl_multi_remove_handle(h->multi, r->easy);
 	return r;
+}
+
+/* --- for a message */
+
+static const char *field(const struct curl_slist *lines, const char *name)
+{
+	const size_t len = strlen(name);
+
+	for (; lines; lines = lines->next)
+		if (!strncmp(lines->data, name, len))
+			return lines->data + len;
+	return NULL;
+}
+
+bool http_certificate_dates(const char *url, char *out, size_t size)
+{
+	CURL *easy = curl_easy_init();
+	struct curl_certinfo *info = NULL;
+	bool known = false;
+
+	if (!easy)
+		return false;
+	curl_easy_setopt(easy, CURLOPT_URL, url);
+	curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L); /* a handshake, and no more */
+	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
+	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+	curl_easy_setopt(easy, CURLOPT_CERTINFO, 1L);
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT, (long)CONNECT_TIMEOUT_S);
+	if (!curl_easy_perform(easy) && !curl_easy_getinfo(easy, CURLINFO_CERTINFO, &info) && info && info->num_of_certs > 0) {
+		const char *from = field(info->certinfo[0], "Start date:"), *to = field(info->certinfo[0], "Expire date:");
+
+		known = from && to;
+		if (known)
+			snprintf(out, size, "from %s to %s", from, to);
+	}
+	curl_easy_cleanup(easy);
+	return known;
 }
 #endif

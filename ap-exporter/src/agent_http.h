@@ -24,7 +24,7 @@ struct http_pem {
 };
 
 struct http_identity {
-	const struct http_pem *ca, *cert, *key; /* must outlive the requests made with them */
+	const struct http_pem *ca, *cert, *key; /* must outlive the requests made with them. cert and key NULL: it says nothing about itself */
 };
 
 struct http_answer {
@@ -63,5 +63,7 @@ bool http_request_url(struct http_request *, const char *url);
 /* A GET with these header lines (NULL ends the list), or a POST of `json`. False: it could not be started (no memory). */
 bool http_get(struct http_request *, const char *const headers[], uint32_t timeout_s);
 bool http_post(struct http_request *, const char *json, uint32_t timeout_s);
+/* When the certificate of the service at `url` is valid: "from … to …", for a message. It is not believed, and nothing is sent. False: it is not known. */
+bool http_certificate_dates(const char *url, char *out, size_t size);
 
 #endif

@@ -333,6 +333,7 @@ static int judge(struct config *c, char *err, size_t err_size)
 
 	if (!c->n_exporter)
 		defaults(&sections[0], (unsigned char *)&c->exporter);
+	c->exporter.named = id[0];
 	if (!id[0] && (gethostname(id, CONFIG_NAME) < 0 || !id[0]))
 		wrong = "option 'ap_id' is empty and this host has no name";
 	id[CONFIG_NAME - 1] = '\0';
@@ -426,6 +427,16 @@ out:
 	free(text);
 	fclose(f);
 	return ret;
+}
+
+void config_ap_path(char *out, size_t size, const char *pattern, const char *ap_id)
+{
+	const char *at = strstr(pattern, "%s");
+
+	if (at)
+		snprintf(out, size, "%.*s%s%s", (int)(at - pattern), pattern, ap_id, at + 2);
+	else
+		snprintf(out, size, "%s", pattern);
 }
 
 void config_print_options(FILE *f)

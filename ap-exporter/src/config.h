@@ -20,7 +20,8 @@
 
 struct config_exporter {
 	bool enabled;
-	char ap_id[CONFIG_NAME]; /* empty: the host's name */
+	char ap_id[CONFIG_NAME];
+	bool named; /* ap_id was given; else it is the host's name */
 	char site[CONFIG_NAME];
 	char user[CONFIG_NAME];  /* empty: stay who started it */
 	char status_socket[CONFIG_FILE];
@@ -125,6 +126,9 @@ int config_parse(struct config *c, const char *text, size_t len, char *err, size
 
 /* The most that a policy may do on this AP; off without a section `rwnd`. */
 enum oal_policy_mode config_control(const struct config *c);
+
+/* A path of a section `agent`: the first %s of `pattern` is the AP's id. */
+void config_ap_path(char *out, size_t size, const char *pattern, const char *ap_id);
 
 /* Prints every section type and option with its default, range and meaning. */
 void config_print_options(FILE *f);

@@ -233,13 +233,13 @@ static int open_agent(struct daemon *d, struct daemon *previous, char *err, size
 	return agent_new(&d->agent, &d->config, previous ? previous->agent : NULL, err, err_size);
 }
 
-/* Sinks that go on: theirs may be new files. */
-static int reread_sinks(struct daemon *d, char *err, size_t err_size)
+/* Sinks that go on (with `all`, or that are shared with an earlier daemon): theirs may be new files. */
+static int reread_sinks(struct daemon *d, bool all, char *err, size_t err_size)
 {
 	int ret = 0;
 
 	for (unsigned i = 0; i < d->n_sinks && !ret; i++)
-		if (d->sinks[i].shared && d->sinks[i].ops->reread)
+		if ((all || d->sinks[i].shared) && d->sinks[i].ops->reread)
 			ret = d->sinks[i].ops->reread(d->sinks[i].self, &d->config, err, err_size);
 	return ret;
 }
@@ -369,7 +369,7 @@ int daemon_new(struct daemon **out, const struct config *c, struct daemon *previ
 	if (!ret)
 		ret = start_collectors(d, err, err_size);
 	if (!ret)
-		ret = reread_sinks(d, err, err_size);
+		ret = reread_sinks(d, false, err, err_size);
 	if (!ret && d->agent)
 		ret = agent_start(d->agent, err, err_size);
 	if (ret) {
@@ -484,6 +484,12 @@ void daemon_second(struct daemon *d, const struct clock_quality *clock)
 			d->collectors[i].ops->second(d->collectors[i].self);
 	for (unsigned i = 0; i < d->n_sinks; i++)
 		d->sinks[i].ops->second(d->sinks[i].self);
+	if (d->agent && agent_renewed(d->agent)) {
+		char err[512];
+
+		if (reread_sinks(d, true, err, sizeof err))
+			log_error("the renewed certificate is not taken up: %s", err);
+	}
 }
 
 bool daemon_done(const struct daemon *d)

@@ -45,7 +45,6 @@ int kafka_producer_new(struct kafka_producer *p, const struct config *config, co
 		{ "compression.codec", "lz4" },
 		{ "message.timeout.ms", "0" },          /* only our ring lets data go */
 		{ "partitioner", "murmur2_random" },    /* the Java clients' rule for keys */
-		{ "queue.buffering.max.messages", "10000" },
 		{ "reconnect.backoff.ms", "100" },
 		{ "reconnect.backoff.max.ms", "2000" }, /* back soon after Kafka is */
 		{ "retry.backoff.ms", "100" },
@@ -66,6 +65,7 @@ int kafka_producer_new(struct kafka_producer *p, const struct config *config, co
 		ret = set(conf, fixed[i][0], fixed[i][1], err, err_size);
 	ret = ret ? ret : set(conf, "bootstrap.servers", c->brokers, err, err_size);
 	ret = ret ? ret : set(conf, "client.id", config->exporter.ap_id, err, err_size);
+	ret = ret ? ret : set_number(conf, "queue.buffering.max.messages", events->max_messages ? events->max_messages : 10000, err, err_size);
 	ret = ret ? ret : set_number(conf, "linger.ms", c->linger_ms, err, err_size);
 	ret = ret ? ret : set_number(conf, "message.max.bytes", OAL_SETTING_MAX_BATCH_BYTES + 4096, err, err_size);
 	/* Twice the window, and one batch of any size: producing cannot fail for want of room. */
@@ -100,7 +100,7 @@ int kafka_producer_new(struct kafka_producer *p, const struct config *config, co
 			goto out;
 		}
 	}
-	{
+	if (events->wake >= 0) {
 		const uint64_t one = 1;
 		rd_kafka_queue_t *reports = rd_kafka_queue_get_main(rk);
 

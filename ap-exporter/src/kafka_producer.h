@@ -21,7 +21,8 @@ struct kafka_events {
 	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *ctx);
 	void (*error)(rd_kafka_t *, int err, const char *reason, void *ctx);
 	void *ctx;
-	int wake; /* eventfd that a delivery report is written to */
+	int wake; /* eventfd that a delivery report is written to; negative: none */
+	unsigned max_messages; /* that the producer may hold; 0: plenty for one AP */
 };
 
 /* Negative errno with the reason in `err`. Connects by itself, later. */

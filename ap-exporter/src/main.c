@@ -3,6 +3,7 @@
 #include "config.h"
 #include "daemon.h"
 #include "dump.h"
+#include "enrol.h"
 #include "inspect.h"
 #include "log.h"
 #include "loop.h"
@@ -171,6 +172,20 @@ static int check_config(const char *path)
 	return 0;
 }
 
+#ifdef HAVE_AGENT
+static int enrol_here(const char *path, const char *ticket)
+{
+	static struct config config;
+	char err[1024];
+
+	if (config_load(&config, path, err, sizeof err) < 0) {
+		log_error("%s", err);
+		return 1;
+	}
+	return enrol(&config, path, ticket);
+}
+#endif
+
 static int status(const char *path, const char *socket)
 {
 	static struct config config;
@@ -230,6 +245,7 @@ static int usage(FILE *f)
 		"       ap-exporter dump CAPTURE          rows of a capture, one a line\n"
 		"       ap-exporter count CAPTURE         what a capture holds\n"
 #ifdef HAVE_AGENT
+		"       ap-exporter enrol [-c FILE] TICKET|-  gets this AP's key, certificate and key files with a one-time ticket (-: from standard input)\n"
 		"       ap-exporter bundle FILE [--keys FILE] [--ap ID --site SITE]  what a bundle holds, and whether it would be taken, as JSON\n"
 		"       ap-exporter predict BUNDLE        class and window for each line of features on standard input\n"
 #endif
@@ -315,6 +331,8 @@ int main(int argc, char **argv)
 	if (!strcmp(command, "count") && argc == 1)
 		return dump_count(argv[0], stdout) < 0;
 #ifdef HAVE_AGENT /* a build that takes no bundles has no room for looking at them either */
+	if (!strcmp(command, "enrol") && argc == 1)
+		return enrol_here(path, argv[0]);
 	if (!strcmp(command, "bundle") && argc == 1)
 		return inspect_bundle(argv[0], &terms, stdout);
 	if (!strcmp(command, "predict") && argc == 1)

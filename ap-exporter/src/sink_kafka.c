@@ -421,7 +421,7 @@ static int kafka_open(void **self, const struct config *c, char *err, size_t err
 	k->last = &k->first;
 	pthread_mutex_init(&k->lock, NULL);
 	k->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	k->events = (struct kafka_events){ on_delivery, on_error, k, k->wake };
+	k->events = (struct kafka_events){ on_delivery, on_error, k, k->wake, 0 };
 	k->ring = ring_new((size_t)c->kafka.buffer_kb * 1024);
 	ret = hash_files(k->tls, c, err, err_size);
 	ret = ret ? ret : read_keys(&k->keys, c, err, err_size);

@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define DOCUMENT_MAX 131072 /* with an agent a line for each of up to 512 virtual APs; only what is written is resident */
+#define DOCUMENT_MAX 262144 /* with an agent a line for each of up to 512 virtual APs; only what is written is resident */
 
 struct status {
 	int fd;

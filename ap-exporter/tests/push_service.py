@@ -158,6 +158,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.neighbours(ap, {k: v[0] for k, v in parse_qs(address.query, strict_parsing=True).items()})
         with service.changed:
             service.polls.append((ap, dict(self.headers.items())))
+            service.serials.append(int(self.connection.getpeercert()["serialNumber"], 16))
             service.changed.notify_all()
         script = service.scripts.get(ap)
         if script:
@@ -199,6 +200,8 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.identity() != (ap, "ap"):
             return self.reply(403)
+        if self.path.endswith("/certificate"):
+            return service.renew(self, ap, body)
         if service.refuse_reports:
             return self.reply(503, {"Retry-After": "0"})
         with service.changed:
@@ -219,8 +222,9 @@ class Service:
     header is left out, as an older service does; `neighbours`: per (site, MHz) what it says of the APs there, or an answer of its own; `scripts`: per AP an answer of its own."""
 
     def __init__(self, authority: Authority, port: int = 0, certificate: str = "server"):
-        self.desired, self.control, self.scripts, self.polls, self.reports = {}, {}, {}, [], []
+        self.desired, self.control, self.scripts, self.polls, self.serials, self.reports = {}, {}, {}, [], [], []
         self.neighbours, self.asked = {}, []
+        self.renew = lambda handler, ap, body: handler.reply(404)  # POST …/certificate
         self.changed, self.stopping, self.refuse_reports, self.longest_wait_s = threading.Condition(), False, False, 60
         if not (authority.folder / f"{certificate}.pem").exists():
             authority.issue(certificate, "push", "127.0.0.1")
