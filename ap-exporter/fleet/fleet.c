@@ -222,7 +222,7 @@ static int make_aps(struct fleet *f, uint64_t boot_id, char *err, size_t err_siz
 int fleet_new(struct fleet **out, const struct fleet_options *o, char *err, size_t err_size)
 {
 	struct fleet *f = calloc(1, sizeof *f);
-	struct replay_config r = {.path = o->capture, .loop = true, .aps = 1, .ap_id = o->prefix, .site = o->site, .start_us = clock_realtime_us(),
+	struct replay_config r = {.path = o->capture, .loop = true, .aps = 1, .ap_id = o->prefix, .site = o->site, .start_us = o->start_us,
 				  .program = &oal_feature_congestion, .version = OAL_VERSION, .emit = on_batch, .now_ns = clock_monotonic_ns, .ctx = f};
 	int ret;
 

@@ -12,6 +12,7 @@
 struct fleet_options {
 	const char *capture, *prefix, *site;
 	const char *mac_masters; /* NULL: batches are not signed */
+	uint64_t start_us; /* realtime at which the capture begins */
 	unsigned aps; /* in the end */
 	unsigned from, step, step_s; /* begins with `from`, `step` more every step_s seconds */
 	unsigned producers;

@@ -176,6 +176,7 @@ int main(int argc, char **argv)
 	sigaction(SIGTERM, &act, NULL);
 	sigaction(SIGINT, &act, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	o.start_us = clock_realtime_us();
 	if (fleet_new(&f, &o, err, sizeof err) < 0) {
 		fprintf(stderr, "ap-fleet: %s\n", err);
 		return 1;

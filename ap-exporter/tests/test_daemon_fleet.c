@@ -135,7 +135,7 @@ static void play(void)
 	static const char *const topics[] = { "ap.samples.v1", "ap.packets.v1", "ap.events.v1" };
 	static struct fleet_options o = { .capture = CAPTURE, .prefix = "sim", .site = "lab", .aps = APS, .from = APS / 2, .producers = 2 };
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-	const uint64_t began_us = clock_realtime_us(), monotonic_us = clock_monotonic_us();
+	const uint64_t began_us = UINT64_C(1795310240000000), monotonic_us = 1000000;
 	char path[] = "/tmp/oal-masters.XXXXXX", why[256], err[512];
 	static const char lines[] = "2 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n# newest\n7 //////////////////////////////////////////8=\n";
 	const int fd = mkstemp(path);
@@ -156,6 +156,7 @@ static void play(void)
 	for (int i = 0; i < 3; i++)
 		rd_kafka_mock_topic_create(broker, topics[i], 1, 1);
 	o.mac_masters = path;
+	o.start_us = began_us;
 	o.config.kafka = (struct config_kafka){ .enabled = true, .plaintext = true, .inflight_kb = 32768, .linger_ms = 5, .flush_ms = 20000 };
 	snprintf(o.config.kafka.brokers, sizeof o.config.kafka.brokers, "%s", rd_kafka_mock_cluster_bootstraps(broker));
 	snprintf(o.config.exporter.ap_id, sizeof o.config.exporter.ap_id, "sim");
