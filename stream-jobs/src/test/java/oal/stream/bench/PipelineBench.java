@@ -33,7 +33,7 @@ import oal.stream.platform.PlatformRecord;
  * cluster's start and the compiler's warming up.
  */
 final class PipelineBench {
-    private record Result(String name, double value, String note) {}
+    private record Result(String name, double value, String unit, String note) {}
 
     private static final OperatingSystemMXBean OS = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
 
@@ -52,11 +52,13 @@ final class PipelineBench {
         measure("capture", "rocksdb", false, aps, batches, ".rocksdb", results);
         measure("capture", "hashmap", true, aps, batches, ".native", results);
         measure("synthetic", "hashmap", false, aps, batches, ".synthetic", results);
+        double[] mac = MacBench.nsPerByte();
+        results.add(new Result("stream.mac_mb_per_cpu_s", 1000 / mac[0], "MB/CPU-s", String.format(Locale.ROOT, "checking the MACs of synthetic batches; decoding them takes %.1f times as long", mac[1] / mac[0])));
         Files.createDirectories(out.toAbsolutePath().getParent());
         StringBuilder json = new StringBuilder("[");
         for (Result r : results) {
             json.append(json.length() > 1 ? ",\n " : "").append(String.format(Locale.ROOT,
-                    "{\"name\": \"%s\", \"value\": %.0f, \"unit\": \"rows/CPU-s\", \"command\": \"make -C stream-jobs bench\", \"note\": \"%s\"}", r.name, r.value, r.note));
+                    "{\"name\": \"%s\", \"value\": %.0f, \"unit\": \"%s\", \"command\": \"make -C stream-jobs bench\", \"note\": \"%s\"}", r.name, r.value, r.unit, r.note));
         }
         Files.writeString(out, json.append("]\n").toString());
     }
@@ -64,11 +66,11 @@ final class PipelineBench {
     private static void measure(String what, String backend, boolean rawRows, int aps, long batches, String suffix, List<Result> results) throws Exception {
         long rows = BenchSource.rows(Bodies.load(what), aps, batches / 4 / 2 * 2, batches);
         double cpu = run(what, backend, rawRows, aps, batches);
-        Result r = new Result("stream.rows_per_cpu_s" + suffix, rows / cpu, String.format(Locale.ROOT,
+        Result r = new Result("stream.rows_per_cpu_s" + suffix, rows / cpu, "rows/CPU-s", String.format(Locale.ROOT,
                 "decode, label, feature, items, predictions, neighbours%s; %s batches of %d APs, %d rows; %s state, checkpoint every 2 s; CPU of the whole process, cluster and source included",
                 rawRows ? " and every raw row encoded for ClickHouse" : "", what.equals("capture") ? "the lab captures'" : "synthetic", aps, rows, backend));
         results.add(r);
-        System.err.printf(Locale.ROOT, "stream bench: %-36s %,.0f rows/CPU-s (%s)%n", r.name, r.value, r.note);
+        System.err.printf(Locale.ROOT, "stream bench: %-36s %,.0f %s (%s)%n", r.name, r.value, r.unit, r.note);
     }
 
     /** CPU-seconds of one run. */

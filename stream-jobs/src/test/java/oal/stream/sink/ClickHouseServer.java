@@ -20,14 +20,14 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /**
- * The real ClickHouse server of local/ with its users, on free loopback ports, one for all tests of this JVM. A test may kill it; its
+ * The real ClickHouse server of local/ with its users, on free loopback ports, one for all tests of this JVM that need no other. A test may kill it; its
  * process manager starts it again.
  */
 public final class ClickHouseServer {
     private static final Path ROOT = Path.of(System.getProperty("oal.root", "..")).toAbsolutePath().normalize();
     private static final long LIMIT_S = 300;
 
-    private final Path directory = Files.createTempDirectory("oal-clickhouse");
+    private final Path directory;
     private final HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
     private final Map<String, String> env = new HashMap<>();
     private final String adminPassword;
@@ -37,16 +37,33 @@ public final class ClickHouseServer {
     /** The server, running, with an empty database {@code oal}. */
     public static synchronized ClickHouseServer empty() throws IOException, InterruptedException {
         if (only == null) {
-            only = new ClickHouseServer();
+            only = new ClickHouseServer(Files.createTempDirectory("oal-clickhouse"));
             Runtime.getRuntime().addShutdownHook(new Thread(only::close));
         }
         only.start();
-        only.sql("DROP DATABASE IF EXISTS oal SYNC");
-        only.sql("CREATE DATABASE oal");
+        only.clear();
         return only;
     }
 
-    private ClickHouseServer() throws IOException, InterruptedException {
+    /** A server of the test's own, to be closed, with an empty database {@code oal}. */
+    static ClickHouseServer in(Path directory) throws IOException, InterruptedException {
+        ClickHouseServer server = new ClickHouseServer(directory);
+        server.clear();
+        return server;
+    }
+
+    /** Below a server's directory: where the tables are. */
+    static Path data(Path directory) {
+        return directory.resolve("clickhouse/data");
+    }
+
+    private void clear() throws IOException, InterruptedException {
+        sql("DROP DATABASE IF EXISTS oal SYNC");
+        sql("CREATE DATABASE oal");
+    }
+
+    private ClickHouseServer(Path directory) throws IOException, InterruptedException {
+        this.directory = directory;
         local("up", "--only", "clickhouse", "--ports", "auto", "--no-migrate");
         for (String line : local("env").split("\n")) {
             String[] pair = line.replaceFirst("^export ", "").split("=", 2);
@@ -101,7 +118,8 @@ public final class ClickHouseServer {
         return response.body();
     }
 
-    private void close() {
+    /** Stops the server and removes its directory. */
+    void close() {
         try {
             local("down");
             try (Stream<Path> files = Files.walk(directory)) {

@@ -40,8 +40,8 @@ class ClickHouseSinkTest {
     static final MiniClusterExtension CLUSTER = new MiniClusterExtension(
             new MiniClusterResourceConfiguration.Builder().setNumberTaskManagers(1).setNumberSlotsPerTaskManager(2).build());
 
-    private static final int BLOCKS = 3000;
-    private static final int ROWS_PER_BLOCK = 10;
+    static final int BLOCKS = 3000;
+    static final int ROWS_PER_BLOCK = 10;
     private static final int BLOCKS_PER_SECOND = 1000;
     private static final AtomicInteger FAILURES = new AtomicInteger();
     private static final AtomicInteger CHECKPOINTS = new AtomicInteger();
@@ -54,6 +54,10 @@ class ClickHouseSinkTest {
         FAILURES.set(0);
         CHECKPOINTS.set(0);
         server = ClickHouseServer.empty();
+        makeTables(server);
+    }
+
+    static void makeTables(ClickHouseServer server) throws Exception {
         server.sql("CREATE TABLE oal.n0 (n UInt64) ENGINE = MergeTree ORDER BY n SETTINGS non_replicated_deduplication_window = 1000");
         server.sql("CREATE TABLE oal.n1 (n UInt64) ENGINE = MergeTree ORDER BY n SETTINGS non_replicated_deduplication_window = 1000");
         // The repair compares by ts.
@@ -102,7 +106,7 @@ class ClickHouseSinkTest {
         }
     }
 
-    private Configuration configuration(int restarts) {
+    static Configuration configuration(int restarts) {
         Configuration configuration = new Configuration();
         configuration.set(CheckpointingOptions.CHECKPOINTING_INTERVAL, Duration.ofMillis(150));
         configuration.set(PipelineOptions.OBJECT_REUSE, true);
@@ -113,7 +117,7 @@ class ClickHouseSinkTest {
         return configuration;
     }
 
-    private void run(int failures, Configuration configuration) throws Exception {
+    static void run(ClickHouseServer server, int failures, Configuration configuration) throws Exception {
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment(configuration);
         env.setParallelism(2);
         GeneratorFunction<Long, RowBlock> blocks = ClickHouseSinkTest::block;
@@ -124,7 +128,7 @@ class ClickHouseSinkTest {
         env.execute();
     }
 
-    private void assertEveryRowOnce() throws Exception {
+    static void assertEveryRowOnce(ClickHouseServer server) throws Exception {
         long rows = (long) BLOCKS * ROWS_PER_BLOCK;
         assertEquals(rows + "\t" + rows + "\t0\t" + (rows - 1),
                 server.sql("SELECT count(), uniqExact(n), min(n), max(n) FROM (SELECT n FROM oal.n0 UNION ALL SELECT n FROM oal.n1)"));
@@ -132,16 +136,16 @@ class ClickHouseSinkTest {
 
     @Test
     void aJobThatFailsMidwayWritesEveryRowOnce() throws Exception {
-        run(3, configuration(10));
+        run(server, 3, configuration(10));
         assertEquals(3, FAILURES.get());
         assertTrue(CHECKPOINTS.get() > 3, "checkpoints completed: " + CHECKPOINTS);
-        assertEveryRowOnce();
+        assertEveryRowOnce(server);
     }
 
     @Test
     void aJobThatFailsWhileClickHouseIsKilledWritesEveryRowOnce() throws Exception {
         Future<?> job = background.submit(() -> {
-            run(2, configuration(10));
+            run(server, 2, configuration(10));
             return null;
         });
         for (int kills = 1; kills <= 2; kills++) {
@@ -150,13 +154,13 @@ class ClickHouseSinkTest {
         }
         job.get(180, TimeUnit.SECONDS);
         assertEquals(2, FAILURES.get());
-        assertEveryRowOnce();
+        assertEveryRowOnce(server);
     }
 
     @Test
     void aTableThatDoesNotFitFailsTheJobWithTheServersWords() throws Exception {
         server.sql("DROP TABLE oal.n1");
-        Exception e = assertThrows(Exception.class, () -> run(0, configuration(1)));
+        Exception e = assertThrows(Exception.class, () -> run(server, 0, configuration(1)));
         InsertRefusedException refused = ExceptionUtils.findSerializedThrowable(e, InsertRefusedException.class, getClass().getClassLoader()).orElseThrow(() -> new AssertionError(e));
         assertTrue(refused.getMessage().contains("into n1") && refused.getMessage().contains("UNKNOWN_TABLE"), refused.getMessage());
     }

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 
 /** Inserts of several checkpoints into a real server that is killed, absent, or does not want them. */
 class InsertCommitterTest {
-    private static final int ROWS = 500;
+    static final int ROWS = 500;
     private static final long LIMIT_S = 180;
 
     private final ExecutorService background = Executors.newSingleThreadExecutor();
@@ -33,6 +33,10 @@ class InsertCommitterTest {
     @BeforeEach
     void start() throws Exception {
         server = ClickHouseServer.empty();
+        makeTables(server);
+    }
+
+    static void makeTables(ClickHouseServer server) throws Exception {
         for (String table : List.of("a", "b")) {
             server.sql("CREATE TABLE oal." + table + " (ts DateTime64(6, 'UTC'), n UInt64) ENGINE = MergeTree PARTITION BY toDate(ts) ORDER BY ts"
                     + " SETTINGS non_replicated_deduplication_window = 1000");
@@ -47,11 +51,19 @@ class InsertCommitterTest {
     }
 
     private InsertCommitter committer(OptionalLong restored) throws Exception {
+        return committer(server, restored);
+    }
+
+    static InsertCommitter committer(ClickHouseServer server, OptionalLong restored) throws Exception {
         return new InsertCommitter(server.target(), SinkLimits.DEFAULT, restored, new UnregisteredMetricsGroup());
     }
 
     /** Inserts of one checkpoint into both tables, their rows over two days. */
     private List<Insert> inserts(int checkpoint) throws Exception {
+        return inserts(server, checkpoint);
+    }
+
+    static List<Insert> inserts(ClickHouseServer server, int checkpoint) throws Exception {
         InsertWriter writer = new InsertWriter(SinkLimits.DEFAULT, 0, OptionalLong.empty(), new UnregisteredMetricsGroup());
         for (String table : List.of("a", "b")) {
             writer.write(server.block(table, ROWS, "SELECT toDateTime64('2026-05-01 00:00:00', 6, 'UTC') + 200 * number AS ts,"
@@ -60,13 +72,17 @@ class InsertCommitterTest {
         return new ArrayList<>(writer.prepareCommit());
     }
 
-    private static Collection<CommitRequest<Insert>> requests(List<Insert> inserts) {
+    static Collection<CommitRequest<Insert>> requests(List<Insert> inserts) {
         List<CommitRequest<Insert>> requests = new ArrayList<>();
         for (Insert insert : inserts) requests.add(new Request(insert));
         return requests;
     }
 
     private void assertExactly(int checkpoints) throws Exception {
+        assertExactly(server, checkpoints);
+    }
+
+    static void assertExactly(ClickHouseServer server, int checkpoints) throws Exception {
         for (String table : List.of("a", "b")) {
             assertEquals((long) checkpoints * ROWS + "\t" + (long) checkpoints * ROWS,
                     server.sql("SELECT count(), uniqExact(n) FROM oal." + table), "rows and distinct rows of " + table);

@@ -1,0 +1,100 @@
+package oal.stream.sink;
+
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalLong;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.apache.flink.runtime.testutils.MiniClusterResourceConfiguration;
+import org.apache.flink.test.junit5.MiniClusterExtension;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+
+/** ClickHouse's disk is full for a while: the job waits, and then every row is there once. */
+class DiskFullTest {
+    @RegisterExtension
+    static final MiniClusterExtension CLUSTER = new MiniClusterExtension(
+            new MiniClusterResourceConfiguration.Builder().setNumberTaskManagers(1).setNumberSlotsPerTaskManager(2).build());
+
+    private static final int DISK_MIB = 64;
+    private static final long LIMIT_S = 180;
+
+    private final ExecutorService background = Executors.newSingleThreadExecutor();
+    private SmallDisk disk;
+    private ClickHouseServer server;
+
+    @BeforeEach
+    void start() throws Exception {
+        Path directory = Files.createTempDirectory("oal-clickhouse");
+        disk = new SmallDisk(ClickHouseServer.data(directory), DISK_MIB);
+        server = ClickHouseServer.in(directory);
+    }
+
+    @AfterEach
+    void stop() throws Exception {
+        background.shutdownNow();
+        disk.free();
+        disk.unmount();
+        server.close();
+    }
+
+    /** Inserts that the server failed to write. */
+    private long refusals() throws Exception {
+        return server.number("SELECT sum(value) FROM system.errors WHERE name = 'NOT_ENOUGH_SPACE'");
+    }
+
+    /** ClickHouse reserves 1 MiB for each part before it writes it: each time the space is enough for more of the tables, days and rollups. */
+    @Test
+    void insertsWaitForSpaceAndAreThereOnce() throws Exception {
+        InsertCommitterTest.makeTables(server);
+        int rounds = 20;
+        int waited = 0;
+        List<List<Insert>> all = new ArrayList<>();
+        for (int i = 0; i < rounds; i++) all.add(InsertCommitterTest.inserts(server, i));
+        try (InsertCommitter committer = InsertCommitterTest.committer(server, OptionalLong.empty())) {
+            for (int i = 0; i < rounds; i++) {
+                disk.fill(i * 192L * 1024);
+                List<Insert> inserts = all.get(i);
+                Future<?> committing = background.submit(() -> {
+                    committer.commit(InsertCommitterTest.requests(inserts));
+                    return null;
+                });
+                while (committer.waiting() == 0 && !committing.isDone()) Thread.onSpinWait();
+                if (!committing.isDone()) waited++;
+                disk.free();
+                committing.get(LIMIT_S, TimeUnit.SECONDS);
+            }
+        }
+        assertTrue(waited >= 5, "the disk was full for " + waited + " of " + rounds);
+        assertTrue(refusals() >= waited, refusals() + " refusals for lack of space");
+        InsertCommitterTest.assertExactly(server, rounds);
+    }
+
+    @Test
+    void aJobWaitsForSpaceAndWritesEveryRowOnce() throws Exception {
+        ClickHouseSinkTest.makeTables(server);
+        Future<?> job = background.submit(() -> {
+            ClickHouseSinkTest.run(server, 0, ClickHouseSinkTest.configuration(0)); // a restart would fail it
+            return null;
+        });
+        while (server.number("SELECT count() FROM oal.n1") < ClickHouseSinkTest.BLOCKS * ClickHouseSinkTest.ROWS_PER_BLOCK / 8) Thread.sleep(5);
+        disk.fill(0);
+        long before = refusals();
+        while (refusals() < before + 5) {
+            assertFalse(job.isDone(), "the job ended while the disk was full");
+            Thread.sleep(20);
+        }
+        disk.free();
+        job.get(LIMIT_S, TimeUnit.SECONDS);
+        ClickHouseSinkTest.assertEveryRowOnce(server);
+    }
+}
