@@ -26,6 +26,7 @@ def render(state: State, settings: Settings) -> None:
         "train_command": [str(REPO / "training" / "oal-train")],
         "clickhouse": clickhouse.client(state, settings, "analyst"),
         "policies": settings.policies,
+        "metrics_token_file": str(passwords.token_file(state, "metrics.token")),
     }
     write_config(config_file(state), config)
 

@@ -23,6 +23,7 @@ def render(state: State, settings: Settings) -> None:
         "listen": f"127.0.0.1:{settings.ports['trainer']}",
         "settings": settings.trainer_settings or None,
         "policies": settings.policies,
+        "metrics_token_file": str(passwords.token_file(state, "metrics.token")),
     }
     write_config(config_file(state), config)
 

@@ -1,4 +1,4 @@
-"""The service's HTTP side: /webhook, /healthz, /metrics."""
+"""The service's HTTP side: /webhook for MLflow, /healthz for all, /metrics for who has the token."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from oal_registry.bearer import Bearer
 from oal_registry.status import Status
 from oal_registry.webhook import MAX_BODY, PATH, Verifier
 
@@ -16,7 +17,7 @@ REQUEST_TIMEOUT_S = 10
 class HttpServer:
     """Inert until `start`. `wake` is called after each genuine webhook."""
 
-    def __init__(self, host: str, port: int, status: Status, verifier: Verifier, wake: Callable[[], None]):
+    def __init__(self, host: str, port: int, status: Status, verifier: Verifier, wake: Callable[[], None], reader: Bearer):
         verify_lock = threading.Lock()
 
         class Handler(BaseHTTPRequestHandler):
@@ -28,6 +29,9 @@ class HttpServer:
                 if self.path == "/healthz":
                     health = status.health()
                     self._answer(200 if health["status"] == "ok" else 503, json.dumps(health) + "\n", "application/json")
+                elif self.path == "/metrics" and not reader.admits(self.headers.get("Authorization")):
+                    status.count("oal_registry_metrics_refused_total")
+                    self._answer(401, "/metrics needs the token of metrics_token_file\n")
                 elif self.path == "/metrics":
                     self._answer(200, status.exposition(), "text/plain; version=0.0.4")
                 else:

@@ -15,6 +15,7 @@ from oal_schema.policy_file import PolicyError
 from oal_schema.policy_folder import SHIPPED, PolicyFolder
 
 from oal_registry import config, secret_files
+from oal_registry.bearer import Bearer
 from oal_registry.errors import RegistryError
 from oal_registry.http_server import HttpServer
 from oal_registry.mlflow_client import MlflowRegistry, NotPermitted, Unreachable
@@ -46,6 +47,7 @@ class ServiceConfig:
     train_command: list[str]
     settings: dict
     policies: Path
+    metrics_token_file: str
 
     @classmethod
     def load(cls, path: str) -> ServiceConfig:
@@ -58,6 +60,7 @@ class ServiceConfig:
             webhook_secret_file=top.get("webhook_secret_file", str, str(state / "webhook.secret")), state=state,
             poll_s=float(top.get("poll_s", (int, float), 2)), train_command=[str(part) for part in top.get("train_command", list)],
             settings=load_settings(top.get("settings", str, str(SETTINGS))), policies=Path(top.get("policies", str, str(SHIPPED))),
+            metrics_token_file=top.get("metrics_token_file", str, ""),
         )
         top.get("clickhouse", dict, {})  # for the training command, which reads this file too
         top.done()
@@ -110,7 +113,8 @@ class Service:
         self.registration = Registration(self.registry, settings.webhook_url, secret)
         self._wake, self._stopping, self._woken_by = threading.Event(), False, "start"
         self._registration_due = 0.0
-        self.http = HttpServer(settings.host, settings.port, status, Verifier(secret), lambda: self.wake("webhook"))
+        self.http = HttpServer(settings.host, settings.port, status, Verifier(secret), lambda: self.wake("webhook"),
+                               Bearer(settings.metrics_token_file))
         status.problem("start", "has not looked at Kafka and MLflow yet")
 
     def wake(self, by: str) -> None:

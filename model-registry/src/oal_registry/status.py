@@ -15,6 +15,7 @@ METRICS = {
     "oal_registry_changes_total": ("counter", "Passes that found something to do, by what woke them"),
     "oal_registry_reconciles_total": ("counter", "Passes over aliases and tags, by result"),
     "oal_registry_retrains_total": ("counter", "Training runs by result"),
+    "oal_registry_metrics_refused_total": ("counter", "Requests for /metrics without its token"),
     "oal_registry_retrain_running": ("gauge", "1 while a training run is under way"),
     "oal_registry_policies": ("gauge", "Policy files in force"),
     "oal_registry_problems": ("gauge", "Problems that /healthz names"),

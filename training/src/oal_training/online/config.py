@@ -23,7 +23,7 @@ class Mlflow:
 @dataclass(frozen=True)
 class Config:
     """kafka: librdkafka options; mlflow None: nothing is logged there; listen: (host, port) of /healthz and /metrics; policies: folder
-    of control policies (deploy/policies/README.md)."""
+    of control policies (deploy/policies/README.md); metrics_token_file: what /metrics asks for, None: nothing."""
 
     kafka: dict[str, str]
     mlflow: Mlflow | None
@@ -32,6 +32,7 @@ class Config:
     listen: tuple[str, int]
     settings: Settings
     policies: Path
+    metrics_token_file: str | None = None
 
 
 def load(path: str) -> Config:
@@ -42,7 +43,7 @@ def load(path: str) -> Config:
         raise TrainingError(f"configuration {path} cannot be read: {error}") from None
     if not isinstance(data, dict):
         raise TrainingError(f"configuration {path}: not a mapping")
-    known = ("kafka", "mlflow", "signing_key", "state_dir", "listen", "settings", "policies")
+    known = ("kafka", "mlflow", "signing_key", "state_dir", "listen", "settings", "policies", "metrics_token_file")
     if unknown := sorted(set(data) - set(known)):
         raise TrainingError(f"configuration {path}: {unknown[0]} is unknown; there are {', '.join(known)}")
     for name in ("kafka", "signing_key", "state_dir", "listen"):
@@ -60,4 +61,4 @@ def load(path: str) -> Config:
         except TypeError:
             raise TrainingError(f"configuration {path}: mlflow needs tracking_uri, user and password_file, or null") from None
     return Config({k: str(v) for k, v in data["kafka"].items()}, mlflow, data["signing_key"], Path(data["state_dir"]), (host, int(port)),
-                  online_settings.load(data.get("settings")), Path(data.get("policies") or SHIPPED))
+                  online_settings.load(data.get("settings")), Path(data.get("policies") or SHIPPED), data.get("metrics_token_file"))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from oal_training.errors import TrainingError
+from oal_training.online.bearer import Bearer
 
 # name → (type, help). Labels are part of the key that a value is set under.
 METRICS = {
@@ -25,6 +26,7 @@ METRICS = {
     "oal_trainer_tick_seconds": ("gauge", "Time that the last round over all APs took"),
     "oal_trainer_mlflow_logged_total": ("counter", "Entries logged to MLflow"),
     "oal_trainer_mlflow_dropped_total": ("counter", "Entries for MLflow that were dropped: it was away, too slow, or refused them"),
+    "oal_trainer_metrics_refused_total": ("counter", "Requests for this page without its token"),
 }
 
 
@@ -62,12 +64,15 @@ class Metrics:
 
 
 class Page:
-    """Serves /healthz (200, or 503 with what is missing) and /metrics on a thread of its own."""
+    """Serves /healthz (200, or 503 with what is missing) to all and /metrics to `reader` on a thread of its own."""
 
-    def __init__(self, listen: tuple[str, int], metrics: Metrics, ailment: Callable[[], str]):
+    def __init__(self, listen: tuple[str, int], metrics: Metrics, ailment: Callable[[], str], reader: Bearer):
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
-                if self.path == "/metrics":
+                if self.path == "/metrics" and not reader.admits(self.headers.get("Authorization")):
+                    metrics.add("oal_trainer_metrics_refused_total")
+                    self._answer(401, "/metrics needs the token of metrics_token_file\n", "text/plain")
+                elif self.path == "/metrics":
                     self._answer(200, metrics.text(), "text/plain; version=0.0.4")
                 elif self.path == "/healthz":
                     ill = ailment()

@@ -21,6 +21,7 @@ from oal_schema.policy_folder import PolicyFolder
 from oal_training.errors import TrainingError
 from oal_training.online import config as service_config
 from oal_training.online import programs, rows, shipment, tracking
+from oal_training.online.bearer import Bearer
 from oal_training.online.decision import POLICY, Decision
 from oal_training.online.inbox import Bundles, Items
 from oal_training.online.item import BadItem, parse
@@ -98,7 +99,7 @@ class Service:
         self._metrics = Metrics()
         self._turned = time.monotonic()
         self._shipped: Counter[str] = Counter()
-        self._page = Page(config.listen, self._metrics, self._ailment)
+        self._page = Page(config.listen, self._metrics, self._ailment, Bearer(config.metrics_token_file))
         self._tracking = tracking.Tracking(Client(config.mlflow), self._metrics, log, self.name) if config.mlflow else None
         self._outbox = Outbox(config.kafka, self.name, lambda: not self._stopping.is_set(), log)
         self._bundles = Bundles(config.kafka, self.name, log)
