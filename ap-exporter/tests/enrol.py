@@ -224,7 +224,7 @@ def t_ticket_used():
         ticket = here.service.ticket(here.authority)
         assert here.enrol(ticket).returncode == 0
         refused(here, ticket, "401", "has been used or has lapsed", "oal-deploy ctl ticket ap-test", asked=1)
-        for status, words in ((400, "certificate request"), (404, "enrol_listen"), (429, "too many attempts"), (500, "try again later")):
+        for status, words in ((400, "certificate request"), (403, "oal-deploy ctl restore"), (404, "enrol_listen"), (429, "too many attempts"), (500, "try again later")):
             here.service.status = status
             refused(here, here.service.ticket(here.authority), str(status), words, asked=1)
 
