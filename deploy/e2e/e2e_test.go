@@ -27,7 +27,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	code, err := run(m)
+	code, err := runAll(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-func run(m *testing.M) (code int, err error) {
+func runAll(m *testing.M) (code int, err error) {
 	folder, err := os.MkdirTemp("", "oal-deploy-e2e")
 	if err != nil {
 		return 1, err
@@ -88,6 +88,13 @@ func startWith(t *testing.T, store config.Store, clickHouse *config.ClickHouse) 
 	t.Helper()
 	r, err := broker.NewReplica(t.TempDir(), keysFile, store, clickHouse)
 	must(t, err)
+	run(t, r)
+	return r
+}
+
+// run starts a replica, and ends it with the test.
+func run(t *testing.T, r *platform.Replica) {
+	t.Helper()
 	must(t, r.Start())
 	t.Cleanup(func() {
 		r.Kill()
@@ -96,8 +103,38 @@ func startWith(t *testing.T, store config.Store, clickHouse *config.ClickHouse) 
 			t.Logf("log of the replica:\n%s", text)
 		}
 	})
-	return r
 }
+
+// metricOf is the value of a line of a replica's metrics; 0 when there is none.
+func metricOf(t *testing.T, r *platform.Replica, line string) (value float64) {
+	t.Helper()
+	text, err := r.Metrics()
+	if err != nil {
+		t.Log(err) // it may be starting
+		return 0
+	}
+	for _, l := range strings.Split(text, "\n") {
+		if rest, is := strings.CutPrefix(l, line+" "); is {
+			_, err := fmt.Sscan(rest, &value)
+			must(t, err)
+		}
+	}
+	return value
+}
+
+type apView struct {
+	Revoked, Killed bool
+	Applied         string
+	CertificateUS   int64 `json:"certificate_not_after_us"`
+}
+
+func apOf(t *testing.T, r *platform.Replica, id string) (v apView) {
+	t.Helper()
+	must(t, r.Get("/v1/aps/"+id, &v))
+	return v
+}
+
+func record(key string, value []byte) kafka.Record { return kafka.Record{Key: key, Value: value} }
 
 func connect(t *testing.T, address, name, site string, n int) *sim.Fleet {
 	t.Helper()

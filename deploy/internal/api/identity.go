@@ -23,9 +23,9 @@ type Identity struct {
 	NotAfter time.Time
 }
 
-// identity of who is at the other end. The ID is there with an error too, as far as it is known.
+// identity of who is at the other end, whose certificate the listener has verified (tlsconf.Mutual). The ID is there with an error too, as far as it is known.
 func identity(state *tls.ConnectionState, now time.Time) (ap Identity, err error) {
-	if state == nil || len(state.VerifiedChains) == 0 {
+	if state == nil || len(state.PeerCertificates) == 0 {
 		return ap, &denial{"no_certificate", "there is no verified client certificate"}
 	}
 	leaf := state.PeerCertificates[0]

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -97,13 +98,25 @@ func (a *Authority) IssueAP(name, site string, notAfter time.Time) (tls.Certific
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: a.leafKey}, err
 }
 
+// ofAPs is the extension that permits an authority names below O=oal, OU=ap alone, as that of the platform has it (security/).
+func ofAPs() (pkix.Extension, error) {
+	name, err := asn1.Marshal(pkix.Name{Organization: []string{"oal"}, OrganizationalUnit: []string{"ap"}}.ToRDNSequence())
+	wrap := func(tag byte, inner []byte) []byte { return append([]byte{tag, byte(len(inner))}, inner...) } // all is shorter than 128 bytes
+	return pkix.Extension{Id: asn1.ObjectIdentifier{2, 5, 29, 30}, Value: wrap(0x30, wrap(0xa0, wrap(0x30, wrap(0xa4, name))))}, err
+}
+
 // Issuing makes the authority below this one that issues certificates of APs only.
 func (a *Authority) Issuing() (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
+	constraint, err := ofAPs()
+	if err != nil {
+		return nil, err
+	}
 	template := certificate("test AP CA", "ca")
+	template.ExtraExtensions = []pkix.Extension{constraint}
 	template.IsCA, template.BasicConstraintsValid, template.MaxPathLenZero, template.KeyUsage = true, true, true, x509.KeyUsageCertSign
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.Certificate, key.Public(), a.key)

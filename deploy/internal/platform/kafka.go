@@ -145,10 +145,13 @@ func (k *Kafka) Tell(channel string, value []byte) error {
 }
 
 // Events reads platform.events.v1 from the beginning.
-func (k *Kafka) Events() (*kgo.Client, error) {
-	opts, err := kafka.Options(k.Client("viewer"), "events")
+func (k *Kafka) Events() (*kgo.Client, error) { return k.Read(kafka.EventsTopic) }
+
+// Read reads a topic from the beginning.
+func (k *Kafka) Read(topic string) (*kgo.Client, error) {
+	opts, err := kafka.Options(k.Client("viewer"), "reader")
 	if err != nil {
 		return nil, err
 	}
-	return kgo.NewClient(append(opts, kgo.ConsumeTopics(kafka.EventsTopic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(200*time.Millisecond))...)
+	return kgo.NewClient(append(opts, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(200*time.Millisecond))...)
 }

@@ -2,10 +2,9 @@ package platform
 
 import (
 	"bytes"
-	"crypto/rand"
-	"encoding/base64"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,7 +18,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"oal/deploy/internal/config"
-	"oal/deploy/internal/pki"
 )
 
 // Replica is a process of the push service.
@@ -27,7 +25,7 @@ type Replica struct {
 	Config *config.Config
 	Path   string // of its configuration
 	Token  string
-	enrol  string // a free port for it
+	enrol  string // a free address for it
 	process
 }
 
@@ -41,7 +39,7 @@ func (r *Replica) Change(change func(c *config.Config)) error {
 	return os.WriteFile(r.Path, text, 0o600)
 }
 
-// Run runs another command of the service's program with this configuration.
+// Run runs another command of the service's program.
 func (r *Replica) Run(args ...string) (string, error) {
 	out, err := exec.Command(r.binary, args...).CombinedOutput()
 	return string(out), err
@@ -69,23 +67,13 @@ func (k *Kafka) NewReplica(folder, trustedKeys string, store config.Store, click
 	return r, os.WriteFile(r.Config.AdminTokenFile, []byte(r.Token), 0o600)
 }
 
-// Enrols has the replica enrol APs, as an authority of its own says, from its next start on. The authority's files come into a folder.
-func (r *Replica) Enrols(folder string, root *pki.Authority) error {
-	issuing, err := root.Issuing()
-	if err != nil {
-		return err
-	}
-	file := func(name string) string { return filepath.Join(folder, name) }
-	master := make([]byte, 32)
-	_, _ = rand.Read(master)
-	if err := errors.Join(root.Write(folder, "push"), issuing.WriteAuthority(folder, "ap-ca"),
-		os.WriteFile(file("masters"), []byte("1 "+base64.StdEncoding.EncodeToString(master)+"\n"), 0o600)); err != nil {
-		return err
-	}
+// Enrols has the replica enrol APs with the platform's authority, from its next start on.
+func (k *Kafka) Enrols(r *Replica) error {
+	file := func(name string) string { return filepath.Join(k.PKI, name) }
 	return r.Change(func(c *config.Config) {
-		c.TLS = config.TLS{Cert: file("push.crt"), Key: file("push.key"), ClientCA: file("ca.crt")}
 		c.EnrolListen = r.enrol
-		c.Enrol = &config.Enrol{URL: "https://" + r.enrol, CACert: file("ap-ca.crt"), CAKey: file("ap-ca.key"), Root: file("ca.crt"), MACMasters: file("masters"), CertificateDays: 30}
+		c.Enrol = &config.Enrol{URL: "https://" + r.enrol, CACert: file("ap-ca.crt"), CAKey: file("ap-ca.key"), Root: file("ca.crt"),
+			MACMasters: filepath.Join(k.state, "secrets", "mac-masters"), CertificateDays: 30}
 	})
 }
 
@@ -115,7 +103,7 @@ func (r *Replica) Start() error {
 			return fmt.Errorf("the replica ended:\n%s", text)
 		case <-time.After(20 * time.Millisecond):
 		}
-		if response, err := http.Get("http://" + r.Config.AdminListen + "/readyz"); err == nil {
+		if response, err := r.client().Get(r.base() + "/readyz"); err == nil {
 			response.Body.Close()
 			if response.StatusCode == http.StatusOK {
 				return nil
@@ -144,6 +132,24 @@ func (r *Replica) Usage() (cpuS float64, rss, peak int64, err error) {
 	return float64(utime+stime) / 100, rss, peak, err // USER_HZ is 100 on every Linux that Go runs on
 }
 
+func (r *Replica) base() string {
+	if r.Config.AdminTLS != nil {
+		return "https://" + r.Config.AdminListen
+	}
+	return "http://" + r.Config.AdminListen
+}
+
+func (r *Replica) client() *http.Client {
+	if r.Config.AdminTLS == nil {
+		return http.DefaultClient
+	}
+	roots := x509.NewCertPool()
+	if pem, err := os.ReadFile(r.Config.TLS.ClientCA); err == nil {
+		roots.AppendCertsFromPEM(pem)
+	}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
+}
+
 // Get asks the admin interface.
 func (r *Replica) Get(path string, answer any) error {
 	return r.call(http.MethodGet, path, nil, answer)
@@ -152,6 +158,30 @@ func (r *Replica) Get(path string, answer any) error {
 // Post asks it to do something.
 func (r *Replica) Post(path string, answer any) error {
 	return r.call(http.MethodPost, path, nil, answer)
+}
+
+// Metrics is the text for Prometheus.
+func (r *Replica) Metrics() (string, error) {
+	request, err := http.NewRequest(http.MethodGet, r.base()+"/metrics", nil)
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("Authorization", "Bearer "+r.Token)
+	response, err := r.client().Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("metrics: %s: %s", response.Status, text)
+	}
+	return string(text), err
+}
+
+// PostBody asks it to do something, with a body.
+func (r *Replica) PostBody(path string, body, answer any) error {
+	return r.call(http.MethodPost, path, body, answer)
 }
 
 // Turn turns the kill switch of a scope, off or on again.
@@ -178,12 +208,12 @@ func (r *Replica) call(method, path string, body, answer any) error {
 		}
 		payload = bytes.NewReader(text)
 	}
-	request, err := http.NewRequest(method, "http://"+r.Config.AdminListen+path, payload)
+	request, err := http.NewRequest(method, r.base()+path, payload)
 	if err != nil {
 		return err
 	}
 	request.Header.Set("Authorization", "Bearer "+r.Token)
-	response, err := http.DefaultClient.Do(request)
+	response, err := r.client().Do(request)
 	if err != nil {
 		return err
 	}

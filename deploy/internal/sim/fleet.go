@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"net"
@@ -49,6 +50,11 @@ func (f *Fleet) Add(authority *pki.Authority, name, site string, n int) error {
 		f.aps = append(f.aps, a)
 	}
 	return nil
+}
+
+// AddAP adds one with a certificate that it has.
+func (f *Fleet) AddAP(id, site string, cert tls.Certificate) {
+	f.aps = append(f.aps, &AP{ID: id, Site: site, Fleet: f, cert: cert})
 }
 
 // Start connects all APs.

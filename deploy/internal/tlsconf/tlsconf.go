@@ -4,6 +4,7 @@ package tlsconf
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"os"
 
@@ -25,9 +26,28 @@ func Mutual(what, cert, key, clientCA string, failed func(error)) (*tls.Config, 
 		if !c.ClientCAs.AppendCertsFromPEM(pem) {
 			return nil, fmt.Errorf("%s.client_ca: %s holds no certificate", what, clientCA)
 		}
-		c.ClientAuth = tls.RequireAndVerifyClientCert
+		c.ClientAuth, c.VerifyConnection = tls.RequireAnyClientCert, verify(c.ClientCAs)
 		return c, nil
 	}, failed, cert, key, clientCA)
+}
+
+// verify is what tls.RequireAndVerifyClientCert does, for resumed sessions too, but for one thing: Go refuses every URI without a host, and
+// so the name of a site, below an authority with constraints of names, though that one's (O=oal, OU=ap) are of no URI. Whether the
+// certificate is an AP's is looked at for every request (api.identity).
+func verify(roots *x509.CertPool) func(tls.ConnectionState) error {
+	return func(state tls.ConnectionState) error {
+		if len(state.PeerCertificates) == 0 {
+			return errors.New("tls: client didn't provide a certificate")
+		}
+		intermediates := x509.NewCertPool()
+		for _, cert := range state.PeerCertificates[1:] {
+			intermediates.AddCert(cert)
+		}
+		leaf := *state.PeerCertificates[0]
+		leaf.URIs = nil
+		_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+		return err
+	}
 }
 
 // Server asks for no client certificate.
