@@ -1,0 +1,34 @@
+{{- define "oal.backup.config" -}}
+backup.toml: |
+  folder = "/var/lib/oal/backups"
+  {{- if .Values.clickhouse.enabled }}
+
+  [clickhouse]
+  url = {{ include "oal.clickhouse.url" . | quote }}
+  user = "admin"
+  password_file = "/run/secrets/oal/secrets/clickhouse-admin.password"
+  location = "File('/var/lib/clickhouse-backups/{name}')"
+  {{- end }}
+  {{- if .Values.mlflow.enabled }}
+
+  [mlflow]
+  state_dir = "/var/lib/oal/mlflow/mlflow"
+  {{- if eq .Values.mlflow.database "postgres" }}
+  postgres_dsn_file = "/etc/oal/backup/mlflow.dsn"
+  {{- end }}
+  {{- end }}
+  {{- if .Values.push.enabled }}
+
+  [push]
+  {{- if eq .Values.push.store "postgres" }}
+  postgres_dsn_file = "/etc/oal/backup/push.dsn"
+  {{- else }}
+  admin_url = "http://{{ include "oal.name" (dict "root" . "name" "push-admin") }}:8080"
+  token_file = "/run/secrets/oal/secrets/push-admin.token"
+  {{- end }}
+  {{- end }}
+{{- range include "oal.postgres.databases" . | fromYamlArray }}
+{{ . }}.dsn: |
+  host={{ include "oal.postgres.host" $ }} port={{ include "oal.postgres.port" $ }} user={{ . }} dbname={{ . }} sslmode={{ include "oal.postgres.sslmode" $ }} passfile=/run/secrets/oal/secrets/{{ . }}.pgpass
+{{- end }}
+{{- end -}}
