@@ -6,10 +6,10 @@ APS ?= 3
 ONCE ?=
 LIVE ?=
 SCENARIO ?= congested
-FOLDERS := schema ap-exporter stream-jobs clickhouse training model-registry deploy local security lab
+FOLDERS := schema ap-exporter stream-jobs clickhouse training model-registry deploy local security helm lab
 export OAL_ROOT := $(CURDIR)
 
-.PHONY: help setup build demo down test bench lint gen lab evaluate fleet clean
+.PHONY: help setup build demo down test bench lint gen lab evaluate fleet test-cluster clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ down: ## stop what `make demo` started
 
 test: ## every test, the real components included
 	@tests/run $(ONLY)
+
+test-cluster: ## the chart on a real Kubernetes API server with fake nodes: install, upgrade, rollback, lost node, uninstall
+	@$(MAKE) --no-print-directory -C helm cluster
 
 bench: build ## measure what the project promises; results in build/bench/*.json
 	@tests/bench $(ONLY)

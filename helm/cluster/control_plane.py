@@ -113,7 +113,8 @@ class ControlPlane:
         module = json.loads(subprocess.run(["go", "mod", "download", "-json", "sigs.k8s.io/kwok"], cwd=HERE.parent / "tools", check=True,
                                            stdout=subprocess.PIPE, text=True).stdout)["Dir"]
         target = self.folder / "stages.yaml"
-        target.write_text("\n---\n".join((Path(module) / "kustomize" / "stage" / stage).read_text() for stage in STAGES))
+        target.write_text("\n---\n".join((Path(module) / "kustomize" / "stage" / stage).read_text() for stage in STAGES)
+                          + "\n---\n" + (HERE / "load-balancer.yaml").read_text())
         return target
 
     def _credentials(self) -> None:

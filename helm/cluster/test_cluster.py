@@ -84,7 +84,8 @@ def test_an_upgrade_from_an_earlier_chart_keeps_every_volume(cluster, namespace,
     install(cluster, namespace, *earlier, chart=tmp_path / "oal-0.1.0.tgz")
     before = claims(cluster, namespace)
     jobs = {job["metadata"]["name"] for job in cluster.get("jobs", "-n", namespace)}
-    install(cluster, namespace, command="upgrade")
+    # Without values Helm would keep the earlier ones.
+    install(cluster, namespace, "--reset-values", command="upgrade")
     after = claims(cluster, namespace)
     assert {name: after.get(name) for name in before} == before
     # Another image, so topics and migrations were applied anew, and the old Jobs are gone.
