@@ -97,6 +97,13 @@ def deliver(folder: Path, files: dict[str, bytes], uid: int) -> bool:
     return changed
 
 
+def belongs_to_its_owner(state: Path) -> None:
+    """What root has made in the state folder is of whoever made the folder."""
+    owner = state.stat()
+    for path in state.rglob("*"):
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+
+
 def main(spec_file: str, repository: str, state: str, out: str) -> None:
     repository, state, out = Path(repository), Path(state), Path(out)
     spec = yaml.safe_load(Path(spec_file).read_text())
@@ -107,6 +114,7 @@ def main(spec_file: str, repository: str, state: str, out: str) -> None:
     hosts = [f"--hosts={name}=" + ",".join(fill(host, values, Path(spec_file)) for host in names) for name, names in spec["hosts"].items()]
     subprocess.run(["oal-ca", "init", str(state), *hosts], check=True)
     subprocess.run(["oal-ca", "ap", str(state), *spec["sim"]["aps"], "--site", spec["sim"]["site"]], check=True, stdout=subprocess.DEVNULL)
+    belongs_to_its_owner(state)
     values |= passwords(state)
     values["internal_password"] = values["flink_internal_password"]  # as local's template calls it
     for name, service in spec["services"].items():

@@ -1,0 +1,125 @@
+"""docker-compose.yml as the real Compose reads it; no engine is asked."""
+import json
+import os
+import re
+import subprocess
+from itertools import combinations
+
+import pytest
+import yaml
+from composed import PROFILES, program
+from docker_engine import ROOT, tags
+
+ONCE = {"secrets", "agent", "topics", "migrate"}
+
+
+def compose(*arguments) -> str:
+    done = subprocess.run([program(), "--project-directory", ROOT, "-f", ROOT / "docker-compose.yml", *arguments], capture_output=True, text=True, timeout=120,
+                          cwd=ROOT, env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")})
+    assert done.returncode == 0, done.stderr
+    assert "variable is not set" not in done.stderr, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def services() -> dict:
+    return json.loads(compose("--profile", "*", "config", "--format", "json"))["services"]
+
+
+@pytest.mark.parametrize("profiles", [c for n in range(len(PROFILES) + 1) for c in combinations(PROFILES, n)], ids="+".join)
+def test_every_choice_of_profiles_is_whole(profiles):
+    compose(*(part for profile in profiles for part in ("--profile", profile)), "config", "-q")
+
+
+def test_a_plain_checkout_needs_no_option():
+    """.env is the list of tags."""
+    assert (ROOT / ".env").resolve() == ROOT / "images" / "tags.env"
+    assert f"oal-push:{tags()['OAL_VERSION']}" in compose("config", "--images")
+
+
+def test_every_image_is_one_of_tags_env(services):
+    text = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    for name, service in text["services"].items():
+        if "image" in service:
+            assert re.fullmatch(r"\$\{(\w+_IMAGE)\}", service["image"]) and service["image"][2:-1] in tags(), name
+    assert {s["image"] for s in services.values()} <= set(tags(standins=False).values())
+
+
+def test_every_service_has_a_health_check_or_ends_and_is_waited_for(services):
+    for name, service in services.items():
+        if name in ONCE:
+            assert service["restart"] == "no"
+            waits = [other for other in services.values() if other.get("depends_on", {}).get(name, {}).get("condition") == "service_completed_successfully"]
+            assert waits, f"nobody waits for {name}"
+        else:
+            check = service["healthcheck"]
+            assert check["test"][0] in ("CMD", "CMD-SHELL") and check["retries"] and check["start_period"], name
+            assert service["restart"] == "unless-stopped", name
+
+
+def test_nobody_starts_before_what_it_needs_is_well(services):
+    for name, service in services.items():
+        for other, how in service.get("depends_on", {}).items():
+            assert how["condition"] == ("service_completed_successfully" if other in ONCE else "service_healthy"), f"{name} → {other}"
+
+
+def test_every_service_may_do_no_more_than_it_needs(services):
+    for name, service in services.items():
+        assert service["read_only"] is True and service["cap_drop"] == ["ALL"] and service["security_opt"] == ["no-new-privileges:true"], name
+        assert not service.get("privileged") and service.get("pids_limit"), name
+        assert service.get("cap_add", []) == (["CHOWN", "DAC_OVERRIDE", "FOWNER"] if name == "secrets" else []), name
+        if name == "secrets":
+            assert service["network_mode"] == "none"
+        else:
+            own = service["image"].startswith("oal-")
+            assert own or service["user"].split(":")[0] not in ("", "0", "root"), name
+
+
+def test_memory_is_limited_and_adds_up(services):
+    limits = {name: int(service["mem_limit"]) for name, service in services.items()}
+    lasting = sum(limit for name, limit in limits.items() if name not in ONCE)
+    print(f"\n  limits of all that lasts: {lasting / 2**30:.1f} GiB")
+    assert lasting <= 10 * 2**30
+
+
+def test_ports_are_published_on_loopback_only(services):
+    published = {name: [p for p in service.get("ports", [])] for name, service in services.items()}
+    for name, ports in published.items():
+        for port in ports:
+            assert port.get("host_ip") == "127.0.0.1", f"{name} {port}"
+    everywhere = [p["published"] for ports in published.values() for p in ports]
+    assert len(everywhere) == len(set(everywhere))
+
+
+def test_no_secret_is_in_the_environment(services):
+    for name, service in services.items():
+        for key, value in (service.get("environment") or {}).items():
+            if re.search(r"(?i)passw|token|secret|_key$|credential", key):
+                assert key.endswith("_FILE") and str(value).startswith("/run/secrets/oal/"), f"{name}: {key}"
+            assert not re.search(r"//[^/@]*:[^/@]*@", str(value or "")), f"{name}: {key} holds a password"
+
+
+def test_what_is_written_is_in_named_volumes(services):
+    for name, service in services.items():
+        for mount in service.get("volumes", []):
+            if mount["type"] == "bind" and not (name == "secrets" and mount["target"] == "/state"):
+                assert mount.get("read_only"), f"{name} may write {mount['source']}"
+
+
+def test_each_service_mounts_only_its_own_secrets(services):
+    spec = yaml.safe_load((ROOT / "compose" / "secrets.yaml").read_text())["services"]
+    shared = {"jobmanager": "flink", "taskmanager": "flink"}
+    for name, service in services.items():
+        if name == "secrets":
+            assert {m["source"].removeprefix("secrets-") for m in service["volumes"] if m["type"] == "volume"} == set(spec)
+            continue
+        mounted = {m["source"] for m in service.get("volumes", []) if m["source"].startswith("secrets-")}
+        assert mounted <= {f"secrets-{shared.get(name, name)}"}, name
+        assert all(m["read_only"] for m in service.get("volumes", []) if m["source"].startswith("secrets-")), name
+
+
+def test_no_service_gets_the_root_key():
+    spec = yaml.safe_load((ROOT / "compose" / "secrets.yaml").read_text())["services"]
+    for name, service in spec.items():
+        assert "ca.key" not in service.get("pki", []), name
+        assert ("ap-ca.key" in service.get("pki", [])) == (name == "push"), name
