@@ -158,3 +158,21 @@ def test_roles_sql_says_the_same_as_the_files(user):
     assert from_sql == from_xml and sql_limits == limits
     grants = {e.text for e in root.findall(f"users/{user}/grants/query")}
     assert {f"{g} TO oal_{user}" for g in grants} == {s for s in statements() if s.startswith("GRANT ") and s.endswith(f" TO oal_{user}")}
+
+
+def telegraf(server, sql, data=None, **settings):
+    return server.query(sql, data=data, user="telegraf", password=TELEGRAF, **settings)
+
+
+def test_telegraf_adds_its_rows_and_reads_none(guarded):
+    telegraf(guarded, "INSERT INTO oal.platform_metric (name, timestamp, tags, fields) FORMAT JSONEachRow",
+             data=b'{"name": "x", "timestamp": 1795132800000, "tags": {"host": "h"}, "fields": {"a": 1}}', input_format_json_read_objects_as_strings=1)
+    assert analyst(guarded, "SELECT instance, values FROM oal.platform_metric WHERE name = 'x'") == "h\t{'a':1}\n"
+    assert int(telegraf(guarded, "SELECT count() FROM system.parts WHERE active AND database = 'oal'")) > 0
+
+
+@pytest.mark.parametrize("sql", ["SELECT * FROM oal.platform_metric", "SELECT * FROM oal.packet", "INSERT INTO oal.label (ap_id) VALUES ('x')", "SELECT * FROM system.query_log", "SELECT * FROM system.users",
+                                 "TRUNCATE TABLE oal.platform_metric"])
+def test_telegraf_may_nothing_else(guarded, sql):
+    with pytest.raises(QueryError, match="ACCESS_DENIED|UNKNOWN_TABLE"):
+        telegraf(guarded, sql)
