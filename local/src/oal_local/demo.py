@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from oal_local import control, loop
+from oal_local import control, grafana, loop
 from oal_local.errors import PlatformError
 from oal_local.exporter import Exporter, count_capture, let_go_of
 from oal_local.paths import CONFIG, POLICIES, REPO, State
@@ -28,6 +28,7 @@ DRAIN_SECONDS = 120  # after the source has stopped, until everything it made is
 def add_arguments(command) -> None:
     command.add_argument("--aps", type=int, default=3, metavar="N", help="virtual access points (default: 3)")
     command.add_argument("--once", type=int, metavar="SECONDS", help="run for that long, write build/demo.json, exit 0 only if nothing was lost")
+    command.add_argument("--check-dashboards", action="store_true", help="at the end, run every query of the dashboards and alert rules and print what each returned; needs --once")
     command.add_argument("--live", action="store_true", help="take the lab's live access point instead of captures")
     command.add_argument("--scenario", default="congested", help="the lab's scenario, with --live (default: congested)")
 
@@ -154,6 +155,13 @@ def example_query(platform) -> str:
     return f"curl -s -u \"analyst:$(cat {analyst})\" '{platform.clickhouse.http_url}' -d 'SELECT * FROM oal.v_worst_aps(within_s = 60) FORMAT PrettyCompact'"
 
 
+def check_dashboards(platform, since_us: int) -> list[str]:
+    """Every query of observe/grafana as user grafana, over the time of the demo; what is wrong with them."""
+    command = [grafana.OBSERVE / "check", "--url", platform.clickhouse.http_url, "--password-file", platform.clickhouse.password_file("grafana"), "--from", str(since_us // 1_000_000)]
+    done = subprocess.run([str(c) for c in command])
+    return [] if done.returncode == 0 else ["a query of a dashboard returned nothing or failed; the table above says which"]
+
+
 def addresses(platform) -> str:
     analyst = platform.clickhouse.password_file("analyst")
     url = platform.clickhouse.http_url
@@ -162,6 +170,7 @@ def addresses(platform) -> str:
         f"  ClickHouse   {url}/play   user analyst, password in {analyst}",
         f"  SQL          {example_query(platform)}",
         f"  MLflow       {platform.mlflow.url}   user admin, password in {platform.mlflow.password_file()}",
+        f"  Grafana      {grafana.url(platform.settings)}   user admin, password in {grafana.password_file(platform.state)}" if grafana.installed() else f"  Grafana      {grafana.HOW_TO_GET}",
         f"  push         {platform.push.admin_url}   token in {platform.push.token_file}",
         f"  Kafka        {platform.kafka.bootstrap} (mTLS, certificates in {platform.state.pki})",
         f"  logs         {platform.state.logs}",
@@ -228,6 +237,8 @@ def run(platform, options) -> int:
     learned = settled(learning)
     acted = acting.read()
     wrong += loop.verdict(learned, source.aps) + control.verdict(acted, source.aps, options.live)
+    if options.check_dashboards:
+        wrong += check_dashboards(platform, since_us)
     SUMMARY.parent.mkdir(exist_ok=True)
     SUMMARY.write_text(json.dumps({"seconds": round(time.monotonic() - started, 1), "aps": source.aps, "live": options.live, "source": counted,
                                    "stages": last, "loop": learned, "control": acted, "let_go": let_go, "wrong": wrong}, indent=1) + "\n")

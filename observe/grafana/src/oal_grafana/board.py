@@ -60,6 +60,9 @@ class Board:
     def json(self) -> dict:
         made = json.loads(json.dumps(self._board.build(), cls=JSONEncoder))
         made["schemaVersion"] = SCHEMA_VERSION
+        for variable in made["templating"]["list"]:
+            for key in ("auto", "auto_min", "auto_count"):  # of interval variables; the SDK gives them to all
+                variable.pop(key, None)
         for number, panel in enumerate(made["panels"], 1):
             panel["id"] = number
             if panel["type"] != "row":

@@ -15,7 +15,7 @@ ONE = "ap_id = ${detail:singlequote}"
 
 _SPAN_S = "toUnixTimestamp($__toTime) - toUnixTimestamp($__fromTime)"
 _NEVER = "toDateTime64('2100-01-01 00:00:00', 6, 'UTC')"
-RESOLUTION = "-- Up to an hour from the rollup per second, beyond that from the one per minute; the branch that is not used has an empty range and reads nothing."
+RESOLUTION = "-- Up to an hour from the rollup per second, beyond that from the one per minute. The branch that is not used has an empty range and reads nothing."
 
 
 def may_be_empty(reason: str, sql: str) -> str:

@@ -10,7 +10,7 @@ MINUTES = "uniqExact(t)"
 
 HEALTHY_EMPTY = "nothing was refused, which is how it should be"
 
-ACCESS_POINTS = f"""-- The rollup per minute says what was sent; the table of batches is read for the last two minutes of the range only.
+ACCESS_POINTS = f"""-- The rollup per minute says what was sent, the table of batches is read for the last two minutes of the range only.
 SELECT s.site AS site, s.ap_id AS ap_id, s.last_minute AS last_minute, s.kbytes_per_s AS kbytes_per_s, s.missed_ratio AS missed_ratio,
   s.ring_drops AS ring_drops, s.rows_dropped AS rows_dropped, g.missing AS missing_batches, g.reboots AS reboots, l.late AS late_batches, d.refused AS refused,
   transform(c.clock_state, [1, 2, 3], ['synchronised', 'unsynchronised', 'stepped'], 'unknown') AS clock, c.clock_error_us AS clock_error_us
@@ -19,7 +19,7 @@ FROM (
     round(sum(b.ticks_missed) / nullIf(sum(b.ticks), 0), 5) AS missed_ratio, sum(b.ring_drops) AS ring_drops, sum(b.rows_dropped) AS rows_dropped
   FROM oal.batch_1m AS b WHERE $__timeFilter(t) AND {APS} GROUP BY ap_id
 ) AS s
-LEFT JOIN (SELECT ap_id, sumIf(x.batches, x.kind = 'missing') AS missing, countIf(x.kind = 'reboot') AS reboots FROM oal.gap AS x WHERE $__timeFilter(ts) GROUP BY ap_id) AS g ON s.ap_id = g.ap_id
+LEFT JOIN (SELECT ap_id, sumIf(x.batches, x.kind = 'missing') AS missing, uniqExactIf(x.boot_id, x.kind = 'reboot') AS reboots FROM oal.gap AS x WHERE $__timeFilter(ts) GROUP BY ap_id) AS g ON s.ap_id = g.ap_id
 LEFT JOIN (SELECT ap_id, count() AS late FROM oal.late WHERE $__timeFilter(ts) GROUP BY ap_id) AS l ON s.ap_id = l.ap_id
 LEFT JOIN (SELECT key AS ap_id, count() AS refused FROM oal.dead_letter WHERE $__timeFilter(ts) GROUP BY key) AS d ON s.ap_id = d.ap_id
 LEFT JOIN (SELECT ap_id, argMax(x.clock_state, x.ts) AS clock_state, argMax(x.clock_error_us, x.ts) AS clock_error_us
@@ -29,7 +29,7 @@ ORDER BY last_minute, missed_ratio DESC, ap_id LIMIT 1000"""
 SILENT = f"""SELECT countIf(last < toStartOfMinute($__toTime) - INTERVAL 3 MINUTE) AS silent
 FROM (SELECT ap_id, max(t) AS last {SENT} GROUP BY ap_id)"""
 
-LATENCY = f"""-- Raw rows, so at most the last hour of the range. From the end of a batch's last tick; three clocks take part.
+LATENCY = f"""-- Raw rows, so at most the last hour of the range. From the end of a batch's last tick, three clocks take part.
 SELECT time, 'to the broker' AS until, round(quantile(0.5)(broker_ms)) AS p50, round(quantile(0.99)(broker_ms)) AS p99
 FROM (SELECT $__timeInterval(ts) AS time, toUnixTimestamp64Milli(kafka_ts) - toUnixTimestamp64Micro(ts) / 1000 - 4 * ticks AS broker_ms
   FROM oal.batch WHERE ts >= greatest({FROM}, {TO} - INTERVAL 1 HOUR) AND ts <= {TO} AND {APS})

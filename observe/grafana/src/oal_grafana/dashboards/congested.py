@@ -37,7 +37,7 @@ WORST = f"""SELECT any(l.site) AS site, ap_id, round(sum(l.poor + l.bad) / sum(l
   sum(l.queue_drop_pkts) AS queue_drops, round(sum(l.offered_bytes) * 8 / 1e6 / nullIf(sum(l.tiles), 0), 2) AS mbit_per_s, sum(l.incomplete) AS incomplete_windows
 FROM oal.label_1m AS l WHERE $__timeFilter(t) AND {APS} GROUP BY ap_id ORDER BY poor_or_bad DESC, congestion_loss DESC NULLS LAST, ap_id LIMIT 50"""
 
-CLASSES_BY_AP = f"""-- The 40 access points with the largest share of Poor and Bad windows; the class is that of the interval's loss ratio.
+CLASSES_BY_AP = f"""-- The 40 access points with the largest share of Poor and Bad windows. The class is that of the interval's loss ratio.
 SELECT time, ap_id, toInt8({CLASS_OF}) AS class
 FROM (
   SELECT $__timeInterval(t) AS time, ap_id, ifNull({LOSS}, 0) AS loss FROM oal.label_1m

@@ -68,22 +68,22 @@ FROM oal.tree_decision WHERE {LAST_DAY} AND {APS} GROUP BY time, outcome ORDER B
         p.rows("How early it warns", "Per access point, last hour of the time shown at most: congestions with a warning, and how long before. Under 200 ms control has no time to act.",
                may_be_empty(ONSETS_RARE, f"""SELECT site, ap_id, toString(source) AS made_by, version, onsets, onsets_warned, warned_ratio, lead_p50_ms, lead_p90_ms
 FROM oal.v_lead_time({last_of_range('1 HOUR')}) WHERE {APS} ORDER BY onsets DESC LIMIT 100"""),
-               {"warned_ratio": "percentunit", "lead_p50_ms": "ms", "lead_p90_ms": "ms"}, coloured={"lead_p50_ms": p.falling(100, 200)}, size=(12, 8)),
+               {"warned_ratio": "percentunit", "lead_p50_ms": "ms", "lead_p90_ms": "ms"}, coloured={"lead_p50_ms": p.falling(100, 200)}, size=(24, 7)),
         p.rows("Quality by access point", "Worst against persistence first. Below 0 for one access point only: its own tree is wrong, it will be replaced; for many: the fleet's model is.",
                f"""SELECT site, ap_id, toString(source) AS made_by, judged_predictions, onsets, accuracy, persistence_accuracy, onset_precision, onset_recall, onset_average_precision,
   round(onset_average_precision - persistence_onset_average_precision, 4) AS above_persistence
 FROM oal.v_quality({RANGE}) WHERE per = 'ap' AND {APS} ORDER BY above_persistence ASC NULLS LAST, ap_id LIMIT 200""",
-               {"accuracy": "percentunit", "persistence_accuracy": "percentunit", "onset_precision": "percentunit", "onset_recall": "percentunit"}, coloured={"above_persistence": p.falling(0, 0.05)}, size=(12, 8)),
+               {"accuracy": "percentunit", "persistence_accuracy": "percentunit", "onset_precision": "percentunit", "onset_recall": "percentunit"}, coloured={"above_persistence": p.falling(0, 0.05)}, size=(24, 8)),
     )
     b.row("Which model is where")
     b.add(
         p.rows("Model of every access point", "What each reports to have in force now. *rejected_since* > 0: it refused something newer, *last_reason* says why (see `bundle_reasons` in the schema's reference).",
                f"""SELECT ap_id, ifNull(source, '') AS made_by, version, since, rejected_since, ifNull(last_reason, '') AS last_reason, waits_for_activation, reports_applied, reports_rejected, last_report
 FROM oal.v_bundle_state WHERE {APS} ORDER BY rejected_since DESC, last_report, ap_id LIMIT 1000""", {"since": "dateTimeAsIso", "last_report": "dateTimeAsIso"},
-               coloured={"rejected_since": p.rising(1, 1)}, size=(12, 9)),
+               coloured={"rejected_since": p.rising(1, 1)}, size=(24, 8)),
         p.rows("Releases", "Bundles released in the last day of the time shown, newest first, and how soon access points had them. *aps_rejected*: look at *Model of every access point*.",
                may_be_empty("a fleet with a good model releases nothing for days", f"""SELECT released, toString(source) AS made_by, toString(slot) AS slot, scope, version, nodes, bytes, reason, aps_applied, aps_rejected, applied_after_p50_ms
 FROM oal.v_releases({last_of_range('1 DAY')}) ORDER BY released DESC LIMIT 100"""),
-               {"released": "dateTimeAsIso", "bytes": "bytes", "applied_after_p50_ms": "ms"}, coloured={"aps_rejected": p.rising(1, 5)}, size=(12, 9)),
+               {"released": "dateTimeAsIso", "bytes": "bytes", "applied_after_p50_ms": "ms"}, coloured={"aps_rejected": p.rising(1, 5)}, size=(24, 8)),
     )
     return b

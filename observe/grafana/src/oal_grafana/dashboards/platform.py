@@ -93,7 +93,7 @@ FROM oal.v_platform_health({RANGE}) AS x GROUP BY component, instance ORDER BY i
                  _series("clickhouse", "max(parts_max_in_partition) AS `most in a partition`, max(merges) AS merges"), "none", "parts, merges", colours={"most in a partition": WARN, "merges": PLAIN}, finest="10s"),
         p.series("Memory", "In use and the limit. At the limit queries fail, not inserts.",
                  _series("clickhouse", "max(memory_bytes) AS used, max(memory_limit_bytes) AS limit"), "bytes", "bytes", colours={"used": TEAL, "limit": PLAIN}, finest="10s"),
-        p.rows("Tables", "Largest first. What a table costs decides its retention.",
+        p.rows("Tables", "Largest first. What a table costs decides how long its rows can be kept: shorten the retention of the largest one when the disk fills.",
                f"""SELECT table, argMax(x.rows, x.t) AS rows_now, argMax(x.bytes, x.t) AS bytes_now, argMax(x.parts, x.t) AS parts_now, argMax(x.parts_max_in_partition, x.t) AS most_in_partition
 FROM oal.v_platform_clickhouse_table({LAST}) AS x GROUP BY table ORDER BY bytes_now DESC LIMIT 40""", {"bytes_now": "bytes", "rows_now": "short"}, size=(12, 8), coloured={"most_in_partition": p.rising(300, 1000)}),
         p.rows("Errors that ClickHouse counted", "New ones in the time shown, by name. Memory limits: long ranges; `TOO_MANY_PARTS`: see *Parts*.",
