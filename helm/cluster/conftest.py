@@ -42,7 +42,10 @@ def pytest_terminal_summary(terminalreporter):
     if INSTALLED:
         folder = ROOT / "build" / "bench"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "helm-install.json").write_text(json.dumps([
+        file = folder / "helm-install.json"
+        # Of a part of the tests only its own figures are new.
+        earlier = [f for f in (json.loads(file.read_text()) if file.exists() else []) if f["name"].removeprefix("helm-install-") not in INSTALLED]
+        file.write_text(json.dumps(earlier + [
             {"name": f"helm-install-{values}", "value": round(seconds, 1), "unit": "s", "command": "make test-cluster",
              "note": "helm install --wait --wait-for-jobs; real API server and controllers, five fake nodes whose pods become ready at once"}
             for values, seconds in INSTALLED.items()], indent=1) + "\n")
