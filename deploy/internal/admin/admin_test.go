@@ -103,6 +103,12 @@ func (x *fixture) tickets(db store.Store, lists *access.List) *enrol.Tickets {
 // start makes an admin interface over a fleet of three APs, one of which rejected its bundle, with a canary and a refusal.
 func start(t *testing.T) *fixture {
 	t.Helper()
+	return startIn(t, filepath.Join(t.TempDir(), "state.db"))
+}
+
+// startIn has its store in a file of one's choice.
+func startIn(t *testing.T, path string) *fixture {
+	t.Helper()
 	x := &fixture{t: t}
 	check := func(err error) {
 		t.Helper()
@@ -110,7 +116,7 @@ func start(t *testing.T) *fixture {
 			t.Fatal(err)
 		}
 	}
-	db, err := store.OpenBolt(filepath.Join(t.TempDir(), "state.db"))
+	db, err := store.OpenBolt(path)
 	check(err)
 	t.Cleanup(func() { db.Close() })
 	x.signer, err = sim.NewSigner(filepath.Join(t.TempDir(), "keys"))

@@ -111,7 +111,7 @@ func (s *Service) make() error {
 	if err != nil {
 		return err
 	}
-	s.api = api.New(api.Parts{Fleet: s.fleet, Neighbours: neighbours, Metrics: s.metrics, TLS: mutual, Limits: c.Limits, Ready: s.releases.CaughtUp,
+	s.api = api.New(api.Parts{Fleet: s.fleet, Neighbours: neighbours, Metrics: s.metrics, TLS: mutual, Limits: c.Limits, Ready: s.caughtUp,
 		Denied: s.denials.note, Revoked: s.access.Revoked, Issuer: issuer, Now: time.Now, Logger: logger})
 	files := []string{c.TLS.Cert, c.TLS.ClientCA, c.Kafka.Cert, c.Kafka.CA}
 	if c.Enrol != nil {
@@ -220,7 +220,7 @@ func (s *Service) Start(ctx context.Context) (err error) {
 	s.cancel = cancel
 	s.releases.Start()
 	s.channels.Start() // nothing waits for it: an AP does without neighbours for a moment
-	s.revoked.Start()  // likewise: the store says who is revoked, Kafka only what a lost one did
+	s.revoked.Start()
 	tasks := []func(context.Context){s.lead, s.keepAPs, s.denials.run, s.kills.Run, s.access.Run}
 	if s.tickets != nil {
 		tasks = append(tasks, s.tickets.Run)
@@ -277,10 +277,13 @@ func (s *Service) close() {
 	}
 }
 
+// caughtUp says whether the desired state is complete, and who is revoked: a store that was put back may not know all.
+func (s *Service) caughtUp() bool { return s.releases.CaughtUp() && s.revoked.CaughtUp() }
+
 // ready says what is missing before the service can be relied on.
 func (s *Service) ready() error {
-	if !s.releases.CaughtUp() {
-		return errors.New("reading ap.bundles.v1 from the beginning")
+	if !s.caughtUp() {
+		return errors.New("reading ap.bundles.v1 and ap.access.v1 from the beginning")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
