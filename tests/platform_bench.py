@@ -49,7 +49,7 @@ def wire(platform) -> list[dict]:
     command = "make bench ONLY=end-to-end (tests/platform_bench.py)"
     before = topic_bytes(platform)
     exporter = Exporter(platform.state.dir / "bench", "wire", "ap-wire", "bench", [
-        ("replay", "point", {"file": OPERATING_POINT, "aps": 1, "loop": 1}), demo.kafka_section(platform, "ap-wire")]).start()
+        ("replay", "point", {"file": OPERATING_POINT, "aps": 1, "loop": 1}), demo.kafka_section(platform, "ap-wire", "bench")]).start()
     passed = wait_ticks(SECONDS)
     exporter.stop()
     after, counted = topic_bytes(platform), exporter.count()
@@ -65,8 +65,9 @@ def wire(platform) -> list[dict]:
 
 def latency(platform) -> list[dict]:
     stages = Stages(platform, int(time.time() * 1e6))
+    sections = demo.replay_sections(3)
     exporter = Exporter(platform.state.dir / "bench", "latency", "ap-latency", "bench",
-                        [*demo.replay_sections(3), demo.kafka_section(platform, "ap-latency")]).start()
+                        [*sections, demo.kafka_section(platform, "ap-latency", "bench", demo.replayed_aps(sections))]).start()
     wait_ticks(SECONDS)
     exporter.stop()
     counted = exporter.count()

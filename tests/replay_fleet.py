@@ -10,6 +10,7 @@ from oal_local import demo
 from oal_local.exporter import Exporter
 
 APS = 3
+SITE = "test"
 
 
 class ReplayFleet:
@@ -21,10 +22,10 @@ class ReplayFleet:
         mark = secrets.token_hex(3)  # another run on the same platform has other names
         sections = [(kind, name, options | {"ap_prefix": f"{options['ap_prefix']}-{mark}"}) for kind, name, options in demo.replay_sections(APS)]
         self.ap_ids = demo.replayed_aps(sections)
-        kind, name, options = demo.kafka_section(platform, f"replay-{mark}")
+        kind, name, options = demo.kafka_section(platform, f"replay-{mark}", SITE, self.ap_ids)
         # Several APs in one process, and nothing may be let go: a count of what was kept would prove little.
         kafka = kind, name, options | {"buffer_kb": 262_144}
-        self.exporter = Exporter(platform.state.dir / "exporter", f"replay-{mark}", f"replay-{mark}", "test", [*sections, kafka])
+        self.exporter = Exporter(platform.state.dir / "exporter", f"replay-{mark}", f"replay-{mark}", SITE, [*sections, kafka])
 
     def start(self) -> "ReplayFleet":
         self.exporter.start()

@@ -17,9 +17,9 @@ def sinks(plan: dict, host: str) -> list[dict]:
     if not plan["live"]:
         return []
     kafka = plan["live"]["kafka"]
-    files = {key: host + kafka[key] for key in ("ca", "certificate", "key", "trusted_keys") if kafka.get(key)}
+    files = {key: host + kafka[key] for key in ("ca", "certificate", "key", "trusted_keys", "mac_keys") if kafka.get(key)}
     agent = [{"kind": "agent", "url": kafka["push_url"], "ca": files["ca"], "cert": files["certificate"], "key": files["key"],
               "trusted_keys": files["trusted_keys"], "state_dir": "/run/lab"}] if kafka.get("push_url") else []
     return [*agent, {"kind": "kafka", "brokers": kafka["brokers"],
-             **{key: files[key] for key in ("ca", "certificate", "key") if key in files},
+             **{key: files[key] for key in ("ca", "certificate", "key", "mac_keys") if key in files},
              **({} if kafka.get("ca") else {"plaintext": 1})}]

@@ -33,6 +33,7 @@ def arguments() -> argparse.Namespace:
     group.add_argument("--ca", type=pathlib.Path, help="PEM file of the authority; without it the stream is plain text")
     group.add_argument("--certificate", type=pathlib.Path)
     group.add_argument("--key", type=pathlib.Path)
+    group.add_argument("--mac-keys", type=pathlib.Path, help="file with the AP's batch key, site lab; without it batches carry no MAC, and a platform that checks refuses them")
     group.add_argument("--push-url", help="https://127.0.0.1:PORT of the push service, for the AP's agent; needs --ca, --certificate, --key, --trusted-keys")
     group.add_argument("--trusted-keys", type=pathlib.Path, help="file of the public keys whose bundles the AP accepts")
     group.add_argument("--rwnd", choices=("off", "shadow", "enforce"), default="shadow",
@@ -63,12 +64,12 @@ def prepare(args: argparse.Namespace) -> dict:
 
 def kafka(args: argparse.Namespace) -> dict:
     """Options of the two that stream: the AP's exporter and the server's sniffer (None: with TLS it needs a certificate of its own)."""
-    files = {name: getattr(args, name) for name in ("ca", "certificate", "key", "trusted_keys", "sender_certificate", "sender_key")}
+    files = {name: getattr(args, name) for name in ("ca", "certificate", "key", "trusted_keys", "mac_keys", "sender_certificate", "sender_key")}
     for name, path in files.items():
         if path and not path.exists():
             raise live.LiveError(f"--{name.replace('_', '-')} {path}: there is no such file")
     paths = {name: str(path.resolve()) for name, path in files.items() if path}
-    ap = {"brokers": args.brokers, **{name: paths[name] for name in ("ca", "certificate", "key", "trusted_keys") if name in paths}}
+    ap = {"brokers": args.brokers, **{name: paths[name] for name in ("ca", "certificate", "key", "trusted_keys", "mac_keys") if name in paths}}
     if args.push_url:
         if missing := {"ca", "certificate", "key", "trusted_keys"} - set(ap):
             raise live.LiveError(f"--push-url needs {', '.join('--' + name.replace('_', '-') for name in sorted(missing))} too")

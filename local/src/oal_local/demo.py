@@ -20,6 +20,7 @@ from oal_local.stages import Stages, verdict
 
 CAPTURES = REPO / "lab" / "captures"
 SUMMARY = REPO / "build" / "demo.json"
+SITE, LIVE_SITE = "demo", "lab"
 #: The captures that are played first. A long one repeats itself less: a model that has seen the whole loop knows its future.
 ORDER = ("congested", "learning", "varying", "steady", "learning2")
 DRAIN_SECONDS = 120  # after the source has stopped, until everything it made is a row
@@ -60,11 +61,11 @@ def replay_sections(aps: int) -> list[tuple[str, str, dict]]:
             for c, n in zip(captures, shares) if n]
 
 
-def kafka_section(platform, ap_id: str) -> tuple[str, str, dict]:
-    """The exporter's Kafka sink with the certificate of `ap_id`."""
+def kafka_section(platform, ap_id: str, site: str, ap_ids=()) -> tuple[str, str, dict]:
+    """The exporter's Kafka sink with the certificate of `ap_id`, and the batch keys of it and of the APs that it plays."""
     options = platform.kafka.ap(ap_id)
-    return ("kafka", "kafka", {"brokers": platform.kafka.bootstrap, "ca": options["ssl.ca.location"],
-                               "certificate": options["ssl.certificate.location"], "key": options["ssl.key.location"]})
+    return ("kafka", "kafka", {"brokers": platform.kafka.bootstrap, "ca": options["ssl.ca.location"], "certificate": options["ssl.certificate.location"],
+                               "key": options["ssl.key.location"], "mac_keys": platform.kafka.mac_keys(ap_id, [ap_id, *ap_ids], site)})
 
 
 def replayed_aps(sections) -> list[str]:
@@ -80,7 +81,7 @@ class Replay:
         sections = replay_sections(aps)
         self.ap_ids = replayed_aps(sections)
         agent = [loop.agent_section(platform, self.ap_ids), control.replay_section(folder)] if learning else []
-        self.exporter = Exporter(folder, f"demo-{secrets.token_hex(3)}", "ap-demo", "demo", [*sections, *agent, kafka_section(platform, "ap-demo")])
+        self.exporter = Exporter(folder, f"demo-{secrets.token_hex(3)}", "ap-demo", SITE, [*sections, *agent, kafka_section(platform, "ap-demo", SITE, self.ap_ids)])
 
     def start(self) -> None:
         self.exporter.start()
@@ -108,10 +109,10 @@ class Live:
         self.process = None
 
     def start(self) -> None:
-        options = self.platform.kafka.ap("ap-live")
+        options = self.platform.kafka.ap("ap-live", LIVE_SITE)
         command = [REPO / "lab" / "run", self.scenario, "--live", "--ap-id", "ap-live", "--brokers", self.platform.kafka.bootstrap,
                    "--ca", options["ssl.ca.location"], "--certificate", options["ssl.certificate.location"], "--key", options["ssl.key.location"],
-                   "--sender-certificate", self.platform.state.pki / "lab.crt", "--sender-key", self.platform.state.pki / "lab.key",
+                   "--mac-keys", self.platform.state.pki / "ap-live.mac-keys", "--sender-certificate", self.platform.state.pki / "lab.crt", "--sender-key", self.platform.state.pki / "lab.key",
                    "--push-url", self.platform.push.ap_url, "--trusted-keys", self.platform.state.trusted_keys, "--rwnd", "enforce", "--out", self.folder]
         if self.seconds:
             command += ["--duration", str(self.seconds)]

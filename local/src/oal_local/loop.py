@@ -19,10 +19,8 @@ def agent_section(platform, ap_ids: list[str]) -> tuple[str, str, dict]:
     """The exporter's agent, with a certificate for each AP that the process plays."""
     platform.issue_certificates(*ap_ids)
     pki = platform.state.pki
-    folder = platform.state.dir / "agents"
-    folder.mkdir(exist_ok=True)
     return ("agent", "agent", {"url": platform.push.ap_url, "ca": pki / "ca.crt", "cert": pki / "%s.crt", "key": pki / "%s.key",
-                               "trusted_keys": platform.state.trusted_keys, "state_dir": folder})
+                               "trusted_keys": platform.state.trusted_keys, "state_dir": platform.state.agents})
 
 
 def versions(platform) -> list[int]:

@@ -43,6 +43,7 @@ class State:
         self.registry = self.dir / "model-registry"
         self.trainer = self.dir / "trainer"
         self.push = self.dir / "push"
+        self.agents = self.dir / "agents"  # of APs that are played here: their state, their batch keys
         self.trusted_keys = self.pki / "bundle-keys.txt"
         self.job_properties = self.flink / "job.properties"
 
@@ -50,7 +51,7 @@ class State:
         """Create the folders; only their owner may enter, for keys and passwords are in there."""
         self.dir.mkdir(parents=True, exist_ok=True)
         self.dir.chmod(0o700)
-        for folder in (self.logs, self.run, self.pki, self.secrets, self.kafka, self.clickhouse, self.mlflow, self.registry, self.trainer, self.push,
+        for folder in (self.logs, self.run, self.pki, self.secrets, self.kafka, self.clickhouse, self.mlflow, self.registry, self.trainer, self.push, self.agents,
                        self.flink / "conf", self.flink / "tmp", self.checkpoints):
             folder.mkdir(parents=True, exist_ok=True)
 

@@ -18,7 +18,7 @@ from functools import cached_property
 
 from oal_local import classdata, clickhouse, distribution, flink, grafana, jolokia, kafka, mlflow, passwords, pki, push, registry, settings, trainer
 from oal_local.errors import PlatformError
-from oal_local.paths import REPO, State, python
+from oal_local.paths import REPO, State, python, write_private
 from oal_local.services import SERVICES, Service, chosen, fingerprint
 from oal_local.supervisor import Supervisor, alive
 
@@ -279,6 +279,14 @@ class Kafka:
         """librdkafka options of an AP; issues its certificate when there is none."""
         self._platform.issue_certificates(ap_id, site=site)
         return self.client(ap_id)
+
+
+    def mac_keys(self, name: str, ap_ids, site: str):
+        """A file for an exporter's option mac_keys, with the batch keys of these APs at a site."""
+        state = self._platform.state
+        file = state.agents / f"{name}.mac-keys"
+        write_private(file, pki.run(state, "mac-keys", *ap_ids, "--site", site))
+        return file
 
 
 class ClickHouse:

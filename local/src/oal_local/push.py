@@ -20,11 +20,19 @@ def admin_url(settings: Settings) -> str:
     return f"http://127.0.0.1:{settings.ports['push_admin']}"
 
 
+def enrol_url(settings: Settings) -> str:
+    return f"https://127.0.0.1:{settings.ports['push_enrol']}"
+
+
 def render(state: State, settings: Settings) -> None:
     config = {
         "ap_listen": f"127.0.0.1:{settings.ports['push_ap']}",
         "tls": {"cert": str(state.pki / "deploy.crt"), "key": str(state.pki / "deploy.key"), "client_ca": str(state.pki / "ca.crt")},
         "admin_listen": f"127.0.0.1:{settings.ports['push_admin']}",
+        "enrol_listen": f"127.0.0.1:{settings.ports['push_enrol']}",
+        "enrol": {"url": enrol_url(settings), "ca_cert": str(state.pki / "ap-ca.crt"), "ca_key": str(state.pki / "ap-ca.key"),
+                  "root": str(state.pki / "ca.crt"), "mac_masters": str(state.secrets / "mac-masters")},
+        "metrics_token_file": str(passwords.token_file(state, "metrics.token")),
         "admin_token_file": str(passwords.token_file(state, "push-admin.token")),
         "kafka": {"bootstrap": kafka.bootstrap(settings), "ca": str(state.pki / "ca.crt"), "cert": str(state.pki / "deploy.crt"),
                   "key": str(state.pki / "deploy.key")},
@@ -45,7 +53,7 @@ def command(state: State, settings: Settings) -> list[str]:
 
 
 def files(state: State, settings: Settings) -> list:
-    return [config_file(state), BINARY, *pki.files(state, "deploy")]
+    return [config_file(state), BINARY, *pki.files(state, "deploy", "ap-ca"), state.secrets / "mac-masters"]
 
 
 def ready(state: State, settings: Settings) -> bool:
