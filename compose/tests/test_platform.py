@@ -127,7 +127,7 @@ def test_an_upgrade_keeps_everything(project, engine):
         return {e["name"] for e in found["experiments"]}
 
     def fleet():
-        found = project.get("http://127.0.0.1:8080/v1/aps", "-H", f"Authorization: Bearer {project.secret('push-admin.token')}")
+        found = project.get("http://127.0.0.1:8080/v1/fleet", "-H", f"Authorization: Bearer {project.secret('push-admin.token')}")
         return {ap["ap_id"] for ap in found["aps"]}
 
     before = {"rows": project.number(ROWS), "models": models(), "fleet": fleet(), "ca": (project.state / "pki" / "ca.crt").read_bytes(), "password": project.secret("clickhouse-admin.password")}
@@ -155,6 +155,13 @@ def test_an_upgrade_keeps_everything(project, engine):
                 engine.docker("rmi", f"{tag.rpartition(':')[0]}:{newer}", check=False)
 
 
+def anonymous_bytes(pid: int) -> int:
+    """Memory of a process's control group without the page cache."""
+    groups = dict(line.strip().split(":", 2)[1:] for line in open(f"/proc/{pid}/cgroup"))
+    folder, field = (f"/sys/fs/cgroup/memory{groups['memory']}", "total_rss") if "memory" in groups else (f"/sys/fs/cgroup{groups['']}", "anon")
+    return int(dict(line.split() for line in open(f"{folder}/memory.stat"))[field])
+
+
 def test_memory_at_idle(project):
     """All services, no access point: what the engine's control groups count, without the page cache."""
     project("stop", "exporter")
@@ -162,8 +169,7 @@ def test_memory_at_idle(project):
     used = {}
     for name, container in project.containers().items():
         if container["State"]["Running"]:
-            lines = dict(line.split() for line in open(f"/sys/fs/cgroup/memory/docker/{container['Id']}/memory.stat"))
-            used[name] = int(lines["total_rss"]) / MIB
+            used[name] = anonymous_bytes(container["State"]["Pid"]) / MIB
     total = sum(used.values())
     for name, mib in sorted(used.items(), key=lambda item: -item[1]):
         print(f"\n  {name:<12} {mib:7.0f} MiB", end="")
