@@ -9,10 +9,10 @@ SCENARIO ?= congested
 FOLDERS := schema ap-exporter stream-jobs clickhouse training model-registry deploy local security helm lab
 export OAL_ROOT := $(CURDIR)
 
-.PHONY: help setup build demo down test bench lint gen lab evaluate fleet test-cluster clean
+.PHONY: help setup build demo down test test-compose bench lint gen lab evaluate fleet test-cluster clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo; echo "  demo takes APS=3 ONCE=seconds LIVE=1; lab takes SCENARIO=name LIVE=1; test takes ONLY='folder …'"
 
 setup: ## install and cache everything that the other targets need
@@ -33,6 +33,9 @@ test: ## every test, the real components included
 
 test-cluster: ## the chart on a real Kubernetes API server with fake nodes: install, upgrade, rollback, lost node, uninstall
 	@$(MAKE) --no-print-directory -C helm cluster
+
+test-compose: ## the whole platform in containers, from nothing to nothing, on an engine of its own; prints its time
+	@$(MAKE) --no-print-directory -C compose test-compose
 
 bench: build ## measure what the project promises; results in build/bench/*.json
 	@tests/bench $(ONLY)
