@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from oal_local import clickhouse, flink, grafana, kafka, mlflow, push, registry, trainer
+from oal_local import clickhouse, flink, grafana, kafka, mlflow, push, registry, telegraf, trainer
 from oal_local.errors import PlatformError
 
 
@@ -28,11 +28,13 @@ SERVICES = {service.name: service for service in (
     Service(push.NAME, 6, push.command, push.ready, push.files, 20, push.prepare),
     Service(trainer.NAME, 7, trainer.command, trainer.ready, trainer.files, 20),
     Service(registry.NAME, 8, registry.command, registry.ready, registry.files, 30),
+    Service(telegraf.NAME, 9, telegraf.command, telegraf.ready, telegraf.files, 20, telegraf.prepare),
     *([Service(grafana.NAME, 10, grafana.command, grafana.ready, grafana.files, 20, grafana.prepare)] if grafana.installed() else []),
 )}
 
 FLINK = {flink.JOBMANAGER, flink.TASKMANAGER}
-GROUPS = {"flink": FLINK, "data": FLINK | {kafka.NAME, clickhouse.NAME}, "learning": {mlflow.NAME, push.NAME, trainer.NAME, registry.NAME}}
+GROUPS = {"flink": FLINK, "data": FLINK | {kafka.NAME, clickhouse.NAME}, "learning": {mlflow.NAME, push.NAME, trainer.NAME, registry.NAME},
+          "observe": {telegraf.NAME, grafana.NAME} & set(SERVICES)}
 
 
 def chosen(only) -> list[Service]:

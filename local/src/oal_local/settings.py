@@ -25,6 +25,8 @@ class Settings:
     clickhouse_memory_mib: int = 1536
     trainer_settings: str = ""  # file of thresholds; empty: training/online.yaml
     policies: str = str(POLICIES)  # folder of control policies
+    telegraf_interval: str = "10s"  # between readings of the platform's own figures
+    telegraf_watch: list = field(default_factory=lambda: ["host", "kafka", "flink", "clickhouse", "mlflow", "trainer", "model-registry", "push", "certificates"])
 
 
 def load(state: State) -> Settings | None:
