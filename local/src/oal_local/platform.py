@@ -16,7 +16,7 @@ import urllib.request
 from contextlib import contextmanager
 from functools import cached_property
 
-from oal_local import classdata, clickhouse, distribution, flink, grafana, jolokia, kafka, mlflow, passwords, pki, push, registry, settings, trainer
+from oal_local import classdata, clickhouse, distribution, flink, grafana, jolokia, kafka, mlflow, passwords, pki, push, registry, settings, telegraf, trainer
 from oal_local.errors import PlatformError
 from oal_local.paths import REPO, State, python, write_private
 from oal_local.services import SERVICES, Service, chosen, fingerprint
@@ -61,7 +61,7 @@ class Platform:
             current = settings.resolve(self.state, self.changes, bool(self._processes()))
             self._check_job(current)
             pki.init(self.state)
-            for part in (jolokia, kafka, clickhouse, flink, mlflow, registry, trainer, push, grafana):
+            for part in (jolokia, kafka, clickhouse, flink, mlflow, registry, trainer, push, grafana, telegraf):
                 part.render(self.state, current)
             self.supervisor.start()
             try:
@@ -393,8 +393,10 @@ def setup(services=None) -> None:
         distribution.ensure("kafka")
     if names & {flink.JOBMANAGER, flink.TASKMANAGER}:
         distribution.ensure("flink")
-    if names - {clickhouse.NAME}:
+    if names & set(classdata.DISTRIBUTION):
         classdata.ensure()
+    if telegraf.NAME in names:
+        telegraf.program()
 
 
 def _service(name: str) -> Service:
