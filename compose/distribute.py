@@ -104,19 +104,27 @@ def belongs_to_its_owner(state: Path) -> None:
         os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
+def load(spec_file: Path, environment) -> dict:
+    spec = yaml.safe_load(spec_file.read_text())
+    if environment.get("OAL_HOST"):
+        spec["values"]["host"] = environment["OAL_HOST"]
+    return spec
+
+
+def all_values(spec: dict, state: Path) -> dict[str, str]:
+    values = spec["values"] | passwords(state)
+    return values | {"internal_password": values["flink_internal_password"], "rest_password": values["flink_rest_password"]}  # as local's template calls them
+
+
 def main(spec_file: str, repository: str, state: str, out: str) -> None:
-    repository, state, out = Path(repository), Path(state), Path(out)
-    spec = yaml.safe_load(Path(spec_file).read_text())
-    values = dict(spec["values"])
-    if os.environ.get("OAL_HOST"):
-        values["host"] = os.environ["OAL_HOST"]
+    spec_file, repository, state, out = Path(spec_file), Path(repository), Path(state), Path(out)
+    spec = load(spec_file, os.environ)
     # A certificate for every name, also for services whose profile is off: the next `up` may have it on.
-    hosts = [f"--hosts={name}=" + ",".join(fill(host, values, Path(spec_file)) for host in names) for name, names in spec["hosts"].items()]
+    hosts = [f"--hosts={name}=" + ",".join(fill(host, spec["values"], spec_file) for host in names) for name, names in spec["hosts"].items()]
     subprocess.run(["oal-ca", "init", str(state), *hosts], check=True)
     subprocess.run(["oal-ca", "ap", str(state), *spec["sim"]["aps"], "--site", spec["sim"]["site"]], check=True, stdout=subprocess.DEVNULL)
     belongs_to_its_owner(state)
-    values |= passwords(state)
-    values["internal_password"] = values["flink_internal_password"]  # as local's template calls it
+    values = all_values(spec, state)
     for name, service in spec["services"].items():
         if deliver(out / name, contents(service, spec, repository, state, out / name, values), service["uid"]):
             print(f"secrets: {name} has what it needs")
