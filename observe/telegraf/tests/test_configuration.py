@@ -1,0 +1,117 @@
+"""The configuration by itself: it is sound, what it needs is listed, and what is missing or wrong is named."""
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import FOLDER
+from oal_local import telegraf
+
+ENTRY = FOLDER / "oal-telegraf"
+PARTS = sorted(path.stem for path in (FOLDER / "telegraf.d").glob("*.conf"))
+README = (FOLDER / "README.md").read_text()
+
+
+@pytest.fixture(scope="session")
+def program() -> str:
+    return telegraf.program()
+
+
+@pytest.fixture
+def variables(tmp_path, program) -> dict[str, str]:
+    """All of them, as a deployment with two brokers would set them."""
+    for name in ("clickhouse", "jolokia", "metrics"):
+        (tmp_path / name).write_text(f"{name}-secret")
+    (tmp_path / "ca.crt").touch()
+    return {
+        "TELEGRAF": program, "PATH": os.environ["PATH"], "OAL_WATCH": " ".join(PARTS), "OAL_TELEGRAF_STATE": str(tmp_path / "state"), "OAL_CLICKHOUSE_URL": "http://clickhouse:8123",
+        "OAL_CLICKHOUSE_PASSWORD_FILE": str(tmp_path / "clickhouse"), "OAL_JOLOKIA_PASSWORD_FILE": str(tmp_path / "jolokia"), "OAL_METRICS_TOKEN_FILE": str(tmp_path / "metrics"),
+        "OAL_CA_FILE": str(tmp_path / "ca.crt"), "OAL_KAFKA_JOLOKIA_URLS": "http://kafka-0.kafka:8778,http://kafka-1.kafka:8778", "OAL_JOBMANAGER_JOLOKIA_URLS": "http://jobmanager:8778",
+        "OAL_TASKMANAGER_JOLOKIA_URLS": "http://taskmanager-0:8778", "OAL_MLFLOW_URLS": "http://mlflow:5000", "OAL_TRAINER_URLS": "http://trainer:5002", "OAL_REGISTRY_URLS": "http://model-registry:5001",
+        "OAL_PUSH_URLS": "https://push-0:8444", "OAL_GRAFANA_URLS": "http://grafana:3000", "OAL_CERTIFICATES": "tcp://kafka-0.kafka:9094,/run/secrets/oal/pki/*.crt",
+    }
+
+
+def run(variables: dict, command: str = "check") -> subprocess.CompletedProcess:
+    return subprocess.run([str(ENTRY), command], env=variables, capture_output=True, text=True, timeout=60)
+
+
+def test_it_is_sound_with_every_part(variables):
+    done = run(variables)
+    assert done.returncode == 0, done.stderr
+    assert "Deprecat" not in done.stderr and "deprecated" not in done.stderr
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_each_part_is_sound_alone(variables, part):
+    done = run(variables | {"OAL_WATCH": part})
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_configuration_that_is_not_sound_is_refused(variables, tmp_path):
+    copy = tmp_path / "copy"
+    subprocess.run(["cp", "-r", str(FOLDER), str(copy)], check=True)
+    with open(copy / "telegraf.d" / "host.conf", "a") as conf:
+        conf.write("[[inputs.mem]]\n  no_such_option = 1\n")
+    done = subprocess.run([str(copy / "oal-telegraf"), "check"], env=variables, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0 and "no_such_option" in done.stdout + done.stderr
+
+
+def test_every_plugin_that_is_built_is_used_and_the_other_way_round():
+    text = "".join(path.read_text() for path in [FOLDER / "telegraf.conf", *(FOLDER / "telegraf.d").glob("*.conf")])
+    used = set(re.findall(r"^\[\[((?:inputs|outputs|secretstores)\.\w+)\]\]", text, re.M))
+    used |= {f"parsers.{name}" for name in re.findall(r'data_format = "(\w+)"', text)} | {"serializers.json"}
+    built = {line for line in (FOLDER / "plugins.txt").read_text().splitlines() if not line.startswith("#")}
+    assert used == built
+
+
+@pytest.mark.parametrize("name", ["OAL_CLICKHOUSE_URL", "OAL_TELEGRAF_STATE", "OAL_CLICKHOUSE_PASSWORD_FILE", "OAL_JOLOKIA_PASSWORD_FILE", "OAL_METRICS_TOKEN_FILE", "OAL_KAFKA_JOLOKIA_URLS",
+                                  "OAL_JOBMANAGER_JOLOKIA_URLS", "OAL_TASKMANAGER_JOLOKIA_URLS", "OAL_MLFLOW_URLS", "OAL_TRAINER_URLS", "OAL_REGISTRY_URLS", "OAL_PUSH_URLS", "OAL_GRAFANA_URLS", "OAL_CERTIFICATES"])
+def test_a_missing_variable_is_named(variables, name):
+    del variables[name]
+    done = run(variables)
+    assert done.returncode == 2 and f"${name} is not set" in done.stderr
+
+
+@pytest.mark.parametrize("name, value, message", [
+    ("OAL_WATCH", "host kafak", "there is no `kafak`; there are"), ("OAL_CLICKHOUSE_URL", "clickhouse:8123", "is not an HTTP URL"), ("OAL_KAFKA_JOLOKIA_URLS", "kafka-0:8778", "is not a URL"),
+    ("OAL_PUSH_URLS", 'http://a"]\ncommand = ["/bin/sh', "quotes"), ("OAL_MLFLOW_URLS", "http://a/$(id)", "characters"), ("OAL_TELEGRAF_BUFFER", "many", "is not a number of rows"),
+    ("OAL_CLICKHOUSE_DATABASE", "oal;DROP", "no database's name"), ("OAL_JOLOKIA_PASSWORD_FILE", "/no/such/file", "cannot be read"), ("OAL_CA_FILE", "/no/such/file", "cannot be read"),
+])
+def test_a_wrong_value_is_named(variables, name, value, message):
+    done = run(variables | {name: value})
+    assert done.returncode == 2 and name in done.stderr and message in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("content, message", [("", "is empty"), ("secret\n", "without an end of line")])
+def test_a_secret_is_the_whole_file(variables, tmp_path, content, message):
+    (tmp_path / "clickhouse").write_text(content)
+    done = run(variables)
+    assert done.returncode == 2 and message in done.stderr and "secret\n" not in done.stderr
+
+
+def test_the_readme_lists_the_variables_and_no_others():
+    read = set(re.findall(r"\bOAL_[A-Z_]+\b", ENTRY.read_text())) - {"OAL_JOLOKIA_PASSWORD"}
+    assert set(re.findall(r"`(OAL_[A-Z_]+)`", README)) == read
+    conf = "".join(path.read_text() for path in [FOLDER / "telegraf.conf", *(FOLDER / "telegraf.d").glob("*.conf")])
+    made = set(re.findall(r'^ +list (\w+)', ENTRY.read_text(), re.M)) | read | {"OAL_JOLOKIA_PASSWORD"}
+    assert set(re.findall(r"\$\{(\w+)\}", conf)) <= made
+
+
+def test_access_to_jolokia_is_to_read_only():
+    text = (FOLDER / "jolokia" / "access.xml").read_text()
+    assert set(re.findall(r"<command>(\w+)</command>", text)) == {"read", "version"}
+
+
+def test_rows_that_do_not_fit_the_buffer_are_dropped_and_counted(variables, tmp_path):
+    """Without a ClickHouse: a buffer of 50 rows overflows at the second reading, and Telegraf says how many are gone."""
+    done = subprocess.Popen([str(ENTRY)], env=variables | {"OAL_WATCH": "host", "OAL_TELEGRAF_BUFFER": "10", "OAL_TELEGRAF_INTERVAL": "1s", "OAL_CLICKHOUSE_URL": "http://127.0.0.1:9"},
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        line = next(line for line in done.stderr if "dropped" in line.lower())
+        assert re.search(r"\d+", line), line
+    finally:
+        done.terminate()
+        done.wait(30)
+    print(line, file=sys.stderr)
