@@ -1,5 +1,6 @@
 """Backed up while it runs, lost, brought back: everything is as it was."""
 import json
+import os
 import shutil
 
 import pytest
@@ -56,13 +57,29 @@ def test_mlflow_comes_back_with_models_artifacts_and_users(platform, backup):
     platform.mlflow.api("registered-models/create", {"name": "later"})
     assert "is not empty" in backup("restore", "models", "--only", "mlflow", ok=False)
     platform.stop("mlflow")
-    shutil.rmtree(platform.state.mlflow)
+    for path in platform.state.mlflow.iterdir():
+        if path.name != "server.yaml":  # configuration, made by `up`
+            (shutil.rmtree if path.is_dir() else os.unlink)(path)
     backup("restore", "models", "--only", "mlflow")
     platform.start("mlflow")
+    platform.wait_ready("mlflow")
     assert platform.mlflow.api("registered-models/get?name=kept", method="GET")["registered_model"]["name"] == "kept"
     with pytest.raises(Exception, match="not found"):
         platform.mlflow.api("registered-models/get?name=later", method="GET")
     assert (platform.state.mlflow / "artifacts" / "model.txt").read_text() == "a model"
+
+
+def test_the_push_service_comes_back_with_what_was_killed_and_revoked(platform, backup):
+    platform.push.get("/v1/control/kill/fleet", {"who": "test", "reason": "a test"}, "PUT")
+    backup("create", "killed")
+    platform.push.get("/v1/control/kill/fleet?who=test&reason=over", method="DELETE")
+    assert not platform.push.get("/v1/control/kill")["kills"]
+    platform.stop("push")
+    (platform.state.push / "state.db").unlink()
+    backup("restore", "killed", "--only", "push")
+    platform.start("push")
+    platform.wait_ready("push")
+    assert [kill["scope"] for kill in platform.push.get("/v1/control/kill")["kills"]] == ["fleet"]
 
 
 def test_a_damaged_backup_is_refused_before_anything_is_touched(platform, backup):
@@ -81,6 +98,7 @@ def test_a_backup_that_fails_leaves_nothing(platform, backup):
         assert "does not answer" in backup("create", "failed", ok=False)
     finally:
         platform.start("clickhouse")
+        platform.wait_ready("clickhouse")
     assert "failed" not in backup("list") and not (backup.config.parent / "kept" / "failed").exists()
 
 
