@@ -13,6 +13,7 @@ CLICKHOUSE = Path(__file__).resolve().parents[3] / "clickhouse"
 sys.path[:0] = [str(CLICKHOUSE / "tests"), str(CLICKHOUSE / "bench")]
 
 import generate  # noqa: E402
+import telemetry  # noqa: E402
 import troubles  # noqa: E402
 from server import Server  # noqa: E402
 
@@ -54,6 +55,7 @@ def platform(tmp_path_factory):
             server.query(f"INSERT INTO {table} {select}", database="oal")
         for sql in troubles.statements():
             server.query(sql, database="oal")
+        telemetry.insert(server, int(time.time()) - 1)
         yield Platform(server.url, server, start_s - 60, int(time.time()))
     finally:
         server.stop()

@@ -21,7 +21,7 @@ CDF = f"""-- Up to an hour from single windows of a second, beyond that from acc
 WITH [{', '.join(map(str, CDF_POINTS))}] AS points
 SELECT concat(toString(round(point * 100, 1)), ' %') AS `loss at most`, sum(w.n * (w.ratio <= point)) / sum(w.n) AS `all chosen`, sumIf(w.n * (w.ratio <= point), w.worst) / nullIf(sumIf(w.n, w.worst), 0) AS `worst access point`
 FROM (
-  SELECT ratio, n, ap_id = (SELECT ap_id {LABELS} GROUP BY ap_id ORDER BY sum(poor + bad) / sum(windows) DESC, ap_id LIMIT 1) AS worst
+  SELECT ratio, n, ap_id IN (SELECT ap_id {LABELS} GROUP BY ap_id ORDER BY sum(poor + bad) / sum(windows) DESC, ap_id LIMIT 1) AS worst
   FROM (
     SELECT ap_id, loss_ratio AS ratio, 1 AS n FROM oal.label
     WHERE ts >= if({SHORT}, {FROM}, toDateTime64('2100-01-01 00:00:00', 6, 'UTC')) AND ts <= {TO} AND {APS} AND complete AND offered_pkts > 0
