@@ -159,6 +159,17 @@ def neighbour_id(ap_id: str) -> int:
     return value & (1 << 63) - 1
 
 
+def test_every_query_of_the_dashboards_returns_rows(looped):
+    """Panels, variables, annotations and alert rules of observe/grafana, as user grafana; the table says what each returned."""
+    said = []
+
+    def answered() -> bool:
+        said.append(demo.check_dashboards(looped.platform, looped.since_us))
+        return not said[-1]
+
+    until("each query of a dashboard returns rows", answered, limit_s=180)
+
+
 def test_every_row_of_control_stands_once(looped):
     stages = Stages(looped.platform, looped.since_us)
     counted, let_go = looped.source.stop()

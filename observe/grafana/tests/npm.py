@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+SCHEMA = Path(__file__).resolve().parent / "schema"
 LOCAL = Path(__file__).resolve().parents[3] / "local"
 
 

@@ -2,14 +2,12 @@
 import json
 import shutil
 import subprocess
-from pathlib import Path
 
 import npm
 import pytest
 
 from oal_grafana.queries import boards
 
-SCHEMA = Path(__file__).resolve().parent / "schema"
 RAW = "@grafana/schema/dist/esm/raw"
 #: Panel type → folder and file of its types, and whether its fields have options of their own.
 PANELS = {"stat": ("stat", "Stat", False), "gauge": ("gauge", "Gauge", False), "table": ("table", "Table", False), "timeseries": ("timeseries", "TimeSeries", True),
@@ -55,9 +53,9 @@ BREAKS = [
 def said(tmp_path_factory):
     """What the compiler says of each file; one run for all, because its start is what takes time."""
     folder = tmp_path_factory.mktemp("schema")
-    (folder / "node_modules").symlink_to(npm.install(SCHEMA) / "node_modules")
+    (folder / "node_modules").symlink_to(npm.install(npm.SCHEMA) / "node_modules")
     for name in ("tsconfig.json", "json.d.ts"):
-        shutil.copy(SCHEMA / name, folder)
+        shutil.copy(npm.SCHEMA / name, folder)
     files = {uid: source(board) for uid, board in boards().items()} | {f"broken{i}": _broken(i) for i in range(len(BREAKS))}
     for name, text in files.items():
         (folder / f"{name}.ts").write_text(text)
