@@ -19,9 +19,11 @@ def sha256(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory):
-    """A server with both files in users.d, migrated and filled."""
-    environment = {**os.environ, "OAL_ANALYST_PASSWORD_SHA256": sha256(ANALYST), "OAL_INGEST_PASSWORD_SHA256": sha256(JOBS), "OAL_TELEGRAF_PASSWORD_SHA256": sha256(TELEGRAF)}
-    s = Server(tmp_path_factory.mktemp("guarded"), extra_users=sorted((FOLDER / "users").glob("*.xml")), environment=environment).start()
+    """A server with all files in users.d, migrated and filled."""
+    known = {"analyst": ANALYST, "ingest": JOBS, "telegraf": TELEGRAF}
+    files = sorted((FOLDER / "users").glob("*.xml"))
+    environment = {**os.environ, **{f"OAL_{f.stem.upper()}_PASSWORD_SHA256": sha256(known.get(f.stem, f.stem)) for f in files}}
+    s = Server(tmp_path_factory.mktemp("guarded"), extra_users=files, environment=environment).start()
     try:
         done = run_migrate("--url", s.url)
         assert done.returncode == 0, done.stderr
@@ -138,10 +140,10 @@ def statements() -> list[str]:
 def test_roles_sql_parses(server, sql):
     """This server's users come from files alone, so it refuses to make some; but only after it has understood the statement."""
     with pytest.raises(QueryError, match="ACCESS_DENIED|UNKNOWN_ROLE|THERE_IS_NO_PROFILE|ACCESS_STORAGE_FOR_INSERTION_NOT_FOUND"):
-        server.query(sql, param_analyst_sha256="0" * 64, param_ingest_sha256="0" * 64)
+        server.query(sql, param_analyst_sha256="0" * 64, param_ingest_sha256="0" * 64, param_telegraf_sha256="0" * 64)
 
 
-@pytest.mark.parametrize("user", ["analyst", "ingest"])
+@pytest.mark.parametrize("user", ["analyst", "ingest", "telegraf"])
 def test_roles_sql_says_the_same_as_the_files(user):
     root = ElementTree.parse(FOLDER / "users" / f"{user}.xml").getroot()
     profile = root.find(f"profiles/{user}")

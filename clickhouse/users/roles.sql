@@ -1,6 +1,6 @@
--- The users of analyst.xml and ingest.xml as SQL, for a server with a writable access storage (users.xml alone has none).
+-- The users of analyst.xml, ingest.xml and telegraf.xml as SQL, for a server with a writable access storage (users.xml alone has none).
 -- Run once by an administrator, with the passwords' SHA-256 hashes as parameters:
---   clickhouse-client --param_analyst_sha256=… --param_ingest_sha256=… --queries-file users/roles.sql
+--   clickhouse-client --param_analyst_sha256=… --param_ingest_sha256=… --param_telegraf_sha256=… --queries-file users/roles.sql
 
 CREATE SETTINGS PROFILE IF NOT EXISTS oal_analyst SETTINGS
     readonly = 2,
@@ -33,3 +33,25 @@ CREATE ROLE IF NOT EXISTS oal_ingest SETTINGS PROFILE 'oal_ingest';
 GRANT SELECT, INSERT ON oal.* TO oal_ingest;
 CREATE USER IF NOT EXISTS ingest IDENTIFIED WITH sha256_hash BY {ingest_sha256:String} DEFAULT ROLE oal_ingest DEFAULT DATABASE oal;
 GRANT oal_ingest TO ingest;
+
+CREATE SETTINGS PROFILE IF NOT EXISTS oal_telegraf SETTINGS
+    async_insert = 0,
+    max_execution_time = 20,
+    max_memory_usage = 500000000,
+    max_threads = 1,
+    max_concurrent_queries_for_user = 8;
+
+CREATE ROLE IF NOT EXISTS oal_telegraf SETTINGS PROFILE 'oal_telegraf';
+GRANT INSERT ON oal.platform_metric TO oal_telegraf;
+GRANT SHOW TABLES ON oal.* TO oal_telegraf;
+GRANT SELECT ON system.metrics TO oal_telegraf;
+GRANT SELECT ON system.events TO oal_telegraf;
+GRANT SELECT ON system.asynchronous_metrics TO oal_telegraf;
+GRANT SELECT ON system.errors TO oal_telegraf;
+GRANT SELECT ON system.disks TO oal_telegraf;
+GRANT SELECT ON system.parts TO oal_telegraf;
+GRANT SELECT ON system.mutations TO oal_telegraf;
+GRANT SELECT ON system.replicas TO oal_telegraf;
+GRANT SELECT ON system.server_settings TO oal_telegraf;
+CREATE USER IF NOT EXISTS telegraf IDENTIFIED WITH sha256_hash BY {telegraf_sha256:String} DEFAULT ROLE oal_telegraf DEFAULT DATABASE oal;
+GRANT oal_telegraf TO telegraf;
