@@ -19,7 +19,7 @@ def tools() -> Path:
 
 class Chart:
     def __init__(self, helm: Path, home: Path):
-        self.helm, self.environment, self._rendered = helm, os.environ | {"HOME": str(home)}, {}
+        self.helm, self.environment, self._rendered, self._parsed = helm, os.environ | {"HOME": str(home)}, {}, {}
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess:
         done = subprocess.run([self.helm, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
@@ -36,7 +36,11 @@ class Chart:
         return self._rendered[values]
 
     def objects(self, *values: str) -> list[dict]:
-        return [o for o in yaml.safe_load_all(self.text(*values)) if o]
+        """The same parsed; shared by all tests, so not to be changed."""
+        if values not in self._parsed:
+            # PyYAML's own parser takes seconds for the dashboards.
+            self._parsed[values] = [o for o in yaml.load_all(self.text(*values), yaml.CSafeLoader) if o]
+        return self._parsed[values]
 
     def refusal(self, *values: str) -> str:
         """What Helm says to values that it must not take."""

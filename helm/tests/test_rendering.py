@@ -194,7 +194,7 @@ def test_every_key_of_the_values_is_used_by_a_template():
     def walk(value, path):
         for key, inner in value.items():
             keys.add((*path, key))
-            if isinstance(inner, dict) and key != "resources":
+            if isinstance(inner, dict) and key not in ("resources", "annotations"):
                 walk(inner, (*path, key))
     walk(yaml.safe_load((CHART / "values.yaml").read_text()), ())
     unused = {".".join(path) for path in keys if not re.search(rf"\.{re.escape(path[-1])}\b", templates)}
