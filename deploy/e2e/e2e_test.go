@@ -123,9 +123,8 @@ func metricOf(t *testing.T, r *platform.Replica, line string) (value float64) {
 }
 
 type apView struct {
-	Revoked, Killed bool
-	Applied         string
-	CertificateUS   int64 `json:"certificate_not_after_us"`
+	Revoked, Connected bool
+	CertificateUS      int64 `json:"certificate_not_after_us"`
 }
 
 func apOf(t *testing.T, r *platform.Replica, id string) (v apView) {
