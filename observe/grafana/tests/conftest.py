@@ -15,9 +15,8 @@ sys.path[:0] = [str(CLICKHOUSE / "tests"), str(CLICKHOUSE / "bench")]
 import generate  # noqa: E402
 import telemetry  # noqa: E402
 import troubles  # noqa: E402
-from server import Server  # noqa: E402
-
 from oal_grafana.clickhouse import ClickHouse  # noqa: E402
+from server import Server  # noqa: E402
 
 PASSWORD = "grafana's secret"
 APS, BATCHES = 3, 1500  # of 252 ms: six minutes

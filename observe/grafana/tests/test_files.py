@@ -6,7 +6,6 @@ import sys
 
 import pytest
 import yaml
-
 from oal_grafana import generate
 from oal_grafana.board import BOARDS
 from oal_grafana.queries import DASHBOARDS, HOME, RULES, boards

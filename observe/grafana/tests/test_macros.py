@@ -1,6 +1,5 @@
 """The expander against the plugin's documented behaviour."""
 import pytest
-
 from oal_grafana import macros
 from oal_grafana.macros import MacroError, expand, interval_s
 

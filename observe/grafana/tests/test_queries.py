@@ -1,6 +1,5 @@
 """Every query of panels, variables, annotations and alert rules, as user grafana, against a real migrated ClickHouse with data."""
 import pytest
-
 from oal_grafana import check
 from oal_grafana.check import Asker
 from oal_grafana.queries import boards, everything

@@ -5,7 +5,6 @@ import subprocess
 
 import npm
 import pytest
-
 from oal_grafana.queries import boards
 
 RAW = "@grafana/schema/dist/esm/raw"
