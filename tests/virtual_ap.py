@@ -11,6 +11,7 @@ from collections import Counter
 
 from confluent_kafka import Producer
 from ledger import differences, kafka_ledger
+from oal_schema import mac
 from oal_schema.codec import Batch, contract, encode
 
 TOPICS = ("ap.samples.v1", "ap.packets.v1", "ap.events.v1")
@@ -115,6 +116,13 @@ class VirtualAp:
         return drops
 
 
+def mac_masters(platform) -> dict[int, bytes]:
+    """The platform's master keys; none if its job does not ask who made a batch."""
+    properties = dict(line.split("=", 1) for line in platform.state.job_properties.read_text().splitlines() if "=" in line)
+    file = properties.get("mac.keys.file")
+    return mac.read_masters(file) if file else {}
+
+
 class VirtualFleet:
     """Several virtual APs that write to Kafka as AP `ap_id`s with their own certificates' rights, in real time, from a thread."""
 
@@ -125,6 +133,8 @@ class VirtualFleet:
         # The newest records wait in memory while Kafka is away; none is given up within the time of a test.
         self.producer = Producer(platform.kafka.ap(self.aps[0].ap_id) | {"enable.idempotence": True, "compression.type": "lz4", "linger.ms": 20, "log_level": 2,
                                  "message.timeout.ms": 900_000, "queue.buffering.max.messages": 1_000_000})
+        masters = mac_masters(platform)
+        self.keys = {ap.ap_id: (max(masters), mac.ap_key(masters[max(masters)], ap.ap_id, "lab")) for ap in self.aps} if masters else {}
         self.failed: list[str] = []
         self.acknowledged = 0
         self._stop = threading.Event()
@@ -145,9 +155,12 @@ class VirtualFleet:
                 return
             for ap in self.aps:
                 for topic, record in ap.interval(t0_us):
-                    self.producer.produce(TOPICS[topic], key=ap.ap_id, value=record, on_delivery=self._delivered)
+                    self.producer.produce(TOPICS[topic], key=ap.ap_id, value=record, headers=self.headers(ap.ap_id, topic, record), on_delivery=self._delivered)
             self.producer.poll(0)
             n += 1
+
+    def headers(self, ap_id: str, topic: int, record: bytes) -> list[tuple[str, bytes]]:
+        return [(mac.HEADER, mac.header(*self.keys[ap_id], TOPICS[topic], record))] if self.keys else []
 
     def _delivered(self, error, _message) -> None:
         if error:
@@ -180,9 +193,13 @@ class VirtualFleet:
     def _ap(self, ap_id: str) -> VirtualAp:
         return self.aps[self.ap_ids.index(ap_id)]
 
+    def rows_made(self) -> Counter:
+        """Rows made, by (table, ap_id, boot_id, seq)."""
+        return Counter({(table, ap.ap_id, boot, seq): n for ap in self.aps for (table, boot, seq), n in ap.ledger.items()})
+
     def ledger(self, platform) -> Counter:
         """Rows made, by (table, ap_id, boot_id, seq), after a look whether Kafka holds just these."""
-        made = Counter({(table, ap.ap_id, boot, seq): n for ap in self.aps for (table, boot, seq), n in ap.ledger.items()})
+        made = self.rows_made()
         wrong = differences(made, kafka_ledger(platform, self.ap_ids))
         assert not wrong, f"Kafka does not hold what was made; by table: (made, in Kafka, lost, too many): {wrong}"
         return made
