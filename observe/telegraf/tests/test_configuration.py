@@ -116,3 +116,15 @@ def test_rows_that_do_not_fit_the_buffer_are_dropped_and_counted(variables, tmp_
         done.terminate()
         done.wait(30)
     print(line, file=sys.stderr)
+
+
+@pytest.mark.parametrize("deployment", ["docker-compose.yml", "helm/oal/templates/telegraf.yaml"])
+def test_other_deployments_set_what_the_entry_point_knows_and_needs(deployment):
+    text = (FOLDER.parent.parent / deployment).read_text()
+    if deployment == "docker-compose.yml":
+        text = re.search(r"^  telegraf:\n(.*?)(?=^  \w|^\w)", text, re.M | re.S).group(1)
+    given = set(re.findall(r"\b(OAL_[A-Z_]+)\b[\"']?(?:: | \()", text)) | set(re.findall(r"\"(OAL_[A-Z_]+)\"", text))
+    known = set(re.findall(r"`(OAL_[A-Z_]+)`", README))
+    needed = {"OAL_CLICKHOUSE_URL", "OAL_CLICKHOUSE_PASSWORD_FILE", "OAL_JOLOKIA_PASSWORD_FILE", "OAL_METRICS_TOKEN_FILE", "OAL_KAFKA_JOLOKIA_URLS", "OAL_JOBMANAGER_JOLOKIA_URLS", "OAL_TASKMANAGER_JOLOKIA_URLS"}
+    assert needed <= given, needed - given
+    assert given <= known, given - known
