@@ -117,6 +117,8 @@ static void send_one(struct fleet *f, struct ap *ap, const struct restamp *batch
 	}
 	if (err) {
 		f->counts.let_go++;
+		if (err != RD_KAFKA_RESP_ERR__QUEUE_FULL)
+			note(f, rd_kafka_err2str(err));
 		free(bytes);
 		return;
 	}
@@ -160,6 +162,14 @@ void fleet_run(struct fleet *f, uint64_t realtime_us, uint64_t monotonic_us)
 	f->n_under_way = kept;
 	for (unsigned i = 0; i < f->o.producers && !f->o.dry; i++)
 		rd_kafka_poll(f->producers[i].rk, 0);
+}
+
+bool fleet_failed(const struct fleet *f, char *err, size_t err_size)
+{
+	for (unsigned i = 0; i < f->o.producers && !f->o.dry; i++)
+		if (rd_kafka_fatal_error(f->producers[i].rk, err, err_size))
+			return true;
+	return false;
 }
 
 void fleet_grow(struct fleet *f, unsigned aps)

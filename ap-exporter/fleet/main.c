@@ -66,12 +66,13 @@ static void tell(const struct fleet_counts *c, unsigned aps, bool end)
 	fflush(stdout);
 }
 
-/* A tick of the exporter at a time. */
-static void play(struct fleet *f, const struct fleet_options *o)
+/* A tick of the exporter at a time. False: Kafka takes nothing any more. */
+static bool play(struct fleet *f, const struct fleet_options *o)
 {
 	const uint64_t began_us = clock_monotonic_us();
 	uint64_t next_us = began_us, second_us = began_us + 1000000, step_us = began_us + o->step_s * UINT64_C(1000000), errors = 0;
 	struct fleet_counts c;
+	char why[256];
 
 	while (!stopped && (!o->seconds || clock_monotonic_us() < began_us + o->seconds * UINT64_C(1000000))) {
 		const struct timespec at = {.tv_sec = (time_t)(next_us / 1000000), .tv_nsec = (long)(next_us % 1000000) * 1000};
@@ -93,7 +94,12 @@ static void play(struct fleet *f, const struct fleet_options *o)
 		if (c.errors != errors)
 			fprintf(stderr, "ap-fleet: %s\n", c.last_error);
 		errors = c.errors;
+		if (fleet_failed(f, why, sizeof why)) {
+			fprintf(stderr, "ap-fleet: the producer cannot go on: %s\n", why);
+			return false;
+		}
 	}
+	return true;
 }
 
 /* 0 to the caller's `most`; ends the program with what is wrong. */
@@ -138,6 +144,7 @@ int main(int argc, char **argv)
 	struct fleet *f;
 	char err[1024];
 	int i, index = 0;
+	bool good;
 
 	while ((i = getopt_long(argc, argv, "h", options, &index)) != -1) {
 		const char *name = options[index].name;
@@ -181,9 +188,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "ap-fleet: %s\n", err);
 		return 1;
 	}
-	play(f, &o);
+	good = play(f, &o);
 	i = (int)fleet_aps(f);
 	fleet_end(f, &c);
 	tell(&c, (unsigned)i, true);
-	return 0;
+	return good ? 0 : 1;
 }

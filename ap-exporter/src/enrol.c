@@ -11,11 +11,13 @@
 #include "ticket.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TIMEOUT_S = 30, ERR = 1024 };
+enum { TIMEOUT_S = 30, ATTEMPTS = 3, ERR = 1024 };
 
 static int read_ticket(struct ticket *t, const char *text, char *err, size_t err_size)
 {
@@ -82,6 +84,12 @@ static void refused(const struct ticket *t, const struct http_answer *a, char *e
 		 a->status == 401 ? t->ap_id : a->error, a->status != 401 && a->error[0] ? ")" : "");
 }
 
+/* No answer, and not because the service is not the one that is looked for. */
+static bool may_be_lost(const struct http_answer *a)
+{
+	return !a->status && !strstr(a->error, "certificate");
+}
+
 /* POSTs token and request; what came is in `issued`. */
 static int ask(const struct ticket *t, const char *request, struct issued *issued, char *err, size_t err_size)
 {
@@ -104,12 +112,18 @@ static int ask(const struct ticket *t, const char *request, struct issued *issue
 		r = http_request_new(http, url, &nobody, NULL, ISSUED_MAX_BYTES, err, err_size);
 		ret = r ? 0 : -ENOMEM;
 	}
-	if (!ret && !http_post(r, body, TIMEOUT_S)) {
-		snprintf(err, err_size, "out of memory");
-		ret = -ENOMEM;
+	/* The same request again: the service gives the same answer, if only that was lost. */
+	for (unsigned i = 0; !ret && i < ATTEMPTS && (!a || may_be_lost(a)); i++) {
+		if (a)
+			poll(NULL, 0, 1000);
+		a = NULL;
+		if (!http_post(r, body, TIMEOUT_S)) {
+			snprintf(err, err_size, "out of memory");
+			ret = -ENOMEM;
+		}
+		while (!ret && !http_done(http, &a))
+			http_wait(http, 1000);
 	}
-	while (!ret && !http_done(http, &a))
-		http_wait(http, 1000);
 	explicit_bzero(body, sizeof body);
 	if (!ret && !a->status) {
 		explain(t, a->error, err, err_size);

@@ -16,9 +16,16 @@ static uint32_t rotate(uint32_t v, unsigned n)
 	return v >> n | v << (32 - n);
 }
 
-static void block(uint32_t h[8], const uint8_t *p)
+/* Built for speed eight rounds stand in a row, so that no word moves; built for size there is one. */
+#ifndef __OPTIMIZE_SIZE__
+#define ROUNDS_IN_A_ROW _Pragma("GCC unroll 8")
+#else
+#define ROUNDS_IN_A_ROW
+#endif
+
+static void block(uint32_t s[8], const uint8_t *p)
 {
-	uint32_t w[64], s[8];
+	uint32_t w[64], a = s[0], b = s[1], c = s[2], d = s[3], e = s[4], f = s[5], g = s[6], h = s[7];
 	unsigned i;
 
 	for (i = 0; i < 16; i++)
@@ -26,17 +33,16 @@ static void block(uint32_t h[8], const uint8_t *p)
 	for (; i < 64; i++)
 		w[i] = w[i - 16] + w[i - 7] + (rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3) +
 		       (rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ w[i - 2] >> 10);
-	memcpy(s, h, sizeof s);
+	ROUNDS_IN_A_ROW
 	for (i = 0; i < 64; i++) {
-		const uint32_t t1 = s[7] + (rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25)) + ((s[4] & s[5]) ^ (~s[4] & s[6])) + K[i] + w[i];
-		const uint32_t t2 = (rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22)) + ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
+		const uint32_t t1 = h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & f) ^ (~e & g)) + K[i] + w[i];
+		const uint32_t t2 = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
 
-		memmove(s + 1, s, 7 * sizeof *s);
-		s[4] += t1;
-		s[0] = t1 + t2;
+		h = g, g = f, f = e, e = d + t1;
+		d = c, c = b, b = a, a = t1 + t2;
 	}
-	for (i = 0; i < 8; i++)
-		h[i] += s[i];
+	s[0] += a, s[1] += b, s[2] += c, s[3] += d;
+	s[4] += e, s[5] += f, s[6] += g, s[7] += h;
 }
 
 void sha256_begin(struct sha256 *s)

@@ -79,7 +79,7 @@ class Enrolment:
     """The push service's listener for APs that have no certificate yet: tokens are good once. `change` may spoil an answer; `status` is answered instead of one."""
 
     def __init__(self, authority: Authority, issuer: Issuer, begins=-HOUR, ends=DAY):
-        self.issuer, self.tokens, self.asked, self.change, self.status, self.validity = issuer, {}, [], lambda answer: answer, 0, {}
+        self.issuer, self.tokens, self.asked, self.change, self.status, self.validity, self.lost = issuer, {}, [], lambda answer: answer, 0, {}, 0
         key = ec.generate_private_key(ec.SECP256R1())
         now = datetime.datetime.now(datetime.UTC)
         import ipaddress
@@ -102,6 +102,10 @@ class Enrolment:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 assert self.path == "/v1/enrol" and set(body) == {"token", "csr"}
                 enrolment.asked.append(body)
+                if enrolment.lost:
+                    enrolment.lost -= 1
+                    self.close_connection = True
+                    return  # as if the answer were lost on its way
                 known = enrolment.tokens.pop(body["token"], None)
                 status = enrolment.status or (200 if known else 401)
                 answer = b"no such token\n"
@@ -227,6 +231,16 @@ def t_ticket_used():
         for status, words in ((400, "certificate request"), (403, "oal-deploy ctl restore"), (404, "enrol_listen"), (429, "too many attempts"), (500, "try again later")):
             here.service.status = status
             refused(here, here.service.ticket(here.authority), str(status), words, asked=1)
+
+
+def t_lost_answer():
+    """an answer that is lost on its way is asked for again with the same request, and an enrolment without any ends with what that means"""
+    with place() as here:
+        here.service.lost = 2
+        done = here.enrol(here.service.ticket(here.authority))
+        assert done.returncode == 0 and len(here.service.asked) == 3 and here.service.asked[0] == here.service.asked[2], done
+        here.service.lost = 9
+        refused(here, here.service.ticket(here.authority), "no answer from", "a new one is needed", asked=3)
 
 
 def t_not_a_ticket():
