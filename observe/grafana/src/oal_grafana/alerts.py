@@ -36,7 +36,7 @@ class Rule:
         return {
             "uid": self.uid, "title": self.title, "condition": "C", "for": self.lasts, "noDataState": self.no_data, "execErrState": "Error", "isPaused": False,
             "labels": {"severity": self.severity, "platform": "oal"},
-            "annotations": {"summary": self.summary, "description": f"{self.do} Dashboard: /d/{self.board}", "dashboard": f"/d/{self.board}", "runbook": f"observe/grafana/README.md, alert `{self.uid}`"},
+            "annotations": {"summary": self.summary, "description": f"{self.do} Dashboard: /d/{self.board}", "dashboard": f"/d/{self.board}"},
             "data": [
                 {"refId": "A", "relativeTimeRange": {"from": self.minutes * 60, "to": 0}, "datasourceUid": SOURCE_UID, "model": query},
                 # No reduce step: the answer is a table, one number a row, its text columns the alert's labels.
