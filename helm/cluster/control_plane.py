@@ -3,8 +3,8 @@ kubelets. Pods are scheduled, become ready and end; nothing runs in them."""
 import datetime
 import ipaddress
 import json
+import os
 import secrets
-import shutil
 import socket
 import subprocess
 import time
@@ -141,7 +141,7 @@ class ControlPlane:
 
     def kubectl(self, *arguments: str, check: bool = True, text: str | None = None) -> str:
         done = subprocess.run([self.bin / "kubectl", f"--kubeconfig={self.kubeconfig}", f"--cache-dir={self.folder / 'cache'}", *arguments],
-                              input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                              input=text, capture_output=True, text=True)
         if check and done.returncode != 0:
             raise RuntimeError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
         return done.stdout
@@ -154,8 +154,8 @@ class ControlPlane:
 
     def helm(self, *arguments: str) -> subprocess.CompletedProcess:
         """stdout and stderr are text; the exit status is the caller's to judge."""
-        environment = {"HOME": str(self.folder), "PATH": shutil.os.environ["PATH"]}
-        done = subprocess.run([self.bin / "helm", f"--kubeconfig={self.kubeconfig}", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        environment = {"HOME": str(self.folder), "PATH": os.environ["PATH"]}
+        done = subprocess.run([self.bin / "helm", f"--kubeconfig={self.kubeconfig}", *arguments], capture_output=True, text=True, env=environment)
         # Helm speaks of every symbolic link that it follows.
         done.stderr = "\n".join(line for line in done.stderr.splitlines() if "found symbolic link" not in line)
         return done

@@ -22,7 +22,7 @@ class Chart:
         self.helm, self.environment, self._rendered, self._parsed = helm, os.environ | {"HOME": str(home)}, {}, {}
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess:
-        done = subprocess.run([self.helm, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=self.environment)
+        done = subprocess.run([self.helm, *arguments], capture_output=True, text=True, env=self.environment)
         # Helm speaks of every symbolic link that it follows.
         done.stderr = "\n".join(line for line in done.stderr.splitlines() if "found symbolic link" not in line)
         return done

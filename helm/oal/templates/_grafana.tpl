@@ -1,31 +1,8 @@
 {{- define "oal.grafana.config" -}}
-{{- $url := include "oal.clickhouse.url" . | urlParse -}}
 datasource.yaml: |
-  apiVersion: 1
-  datasources:
-    - name: OAL
-      uid: oal-clickhouse
-      type: grafana-clickhouse-datasource
-      access: proxy
-      isDefault: true
-      jsonData:
-        host: {{ splitList ":" $url.host | first }}
-        port: {{ splitList ":" $url.host | last }}
-        protocol: http
-        secure: {{ eq $url.scheme "https" }}
-        username: grafana
-        defaultDatabase: {{ include "oal.clickhouse.database" . }}
-      secureJsonData:
-        password: $__file{/run/secrets/oal/secrets/clickhouse-grafana.password}
+  {{- .Files.Get "files/grafana/provisioning/datasources/oal.yaml" | replace "/run/secrets/oal/clickhouse" "/run/secrets/oal/secrets/clickhouse" | nindent 2 }}
 dashboards.yaml: |
-  apiVersion: 1
-  providers:
-    - name: oal
-      folder: OAL
-      type: file
-      disableDeletion: true
-      allowUiUpdates: false
-      options: {path: /etc/oal/grafana/dashboards}
+  {{- .Files.Get "files/grafana/provisioning/dashboards/oal.yaml" | nindent 2 }}
 {{- end -}}
 {{- define "oal.grafana.alerts" -}}
 {{- range $path, $bytes := .Files.Glob "files/grafana/provisioning/alerting/*.yaml" }}
@@ -42,4 +19,13 @@ contact.yaml: |
   policies:
     {{- toYaml . | nindent 4 }}
   {{- end }}
+{{- end -}}
+{{/* What the data source takes from the environment. */}}
+{{- define "oal.grafana.env" -}}
+{{- $url := include "oal.clickhouse.url" . | urlParse -}}
+- {name: OAL_GRAFANA_DASHBOARDS, value: /etc/oal/grafana/dashboards}
+- {name: OAL_CLICKHOUSE_HOST, value: {{ splitList ":" $url.host | first }}}
+- {name: OAL_CLICKHOUSE_PORT, value: {{ splitList ":" $url.host | last | quote }}}
+- {name: OAL_CLICKHOUSE_PROTOCOL, value: http}
+- {name: OAL_CLICKHOUSE_SECURE, value: {{ eq $url.scheme "https" | quote }}}
 {{- end -}}

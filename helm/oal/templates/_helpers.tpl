@@ -195,7 +195,8 @@ resources: {requests: {storage: {{ .size }}}}
 {{- else -}}{{ required "clickhouse.external.url: give the HTTP interface of the existing ClickHouse, since clickhouse.enabled is false" .Values.clickhouse.external.url }}{{- end -}}
 {{- end -}}
 
-{{- define "oal.clickhouse.database" -}}{{ if .Values.clickhouse.enabled }}oal{{ else }}{{ .Values.clickhouse.external.database }}{{ end }}{{- end -}}
+{{/* Dashboards and the users' rights name it too. */}}
+{{- define "oal.clickhouse.database" -}}oal{{- end -}}
 
 {{- define "oal.postgres.host" -}}
 {{- if .Values.postgres.enabled -}}{{ include "oal.name" (dict "root" . "name" "postgres") }}
