@@ -10,7 +10,7 @@ import pytest
 from conftest import FOLDER, run_migrate
 from server import QueryError, Server
 
-ANALYST, JOBS, TELEGRAF = "analyst's secret", "jobs' secret", "telegraf's secret"
+ANALYST, JOBS, TELEGRAF, GRAFANA = "analyst's secret", "jobs' secret", "telegraf's secret", "grafana's secret"
 
 
 def sha256(text: str) -> str:
@@ -20,7 +20,7 @@ def sha256(text: str) -> str:
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory):
     """A server with all files in users.d, migrated and filled."""
-    known = {"analyst": ANALYST, "ingest": JOBS, "telegraf": TELEGRAF}
+    known = {"analyst": ANALYST, "ingest": JOBS, "telegraf": TELEGRAF, "grafana": GRAFANA}
     files = sorted((FOLDER / "users").glob("*.xml"))
     environment = {**os.environ, **{f"OAL_{f.stem.upper()}_PASSWORD_SHA256": sha256(known.get(f.stem, f.stem)) for f in files}}
     s = Server(tmp_path_factory.mktemp("guarded"), extra_users=files, environment=environment).start()
@@ -140,10 +140,10 @@ def statements() -> list[str]:
 def test_roles_sql_parses(server, sql):
     """This server's users come from files alone, so it refuses to make some; but only after it has understood the statement."""
     with pytest.raises(QueryError, match="ACCESS_DENIED|UNKNOWN_ROLE|THERE_IS_NO_PROFILE|ACCESS_STORAGE_FOR_INSERTION_NOT_FOUND"):
-        server.query(sql, param_analyst_sha256="0" * 64, param_ingest_sha256="0" * 64, param_telegraf_sha256="0" * 64)
+        server.query(sql, param_analyst_sha256="0" * 64, param_ingest_sha256="0" * 64, param_telegraf_sha256="0" * 64, param_grafana_sha256="0" * 64)
 
 
-@pytest.mark.parametrize("user", ["analyst", "ingest", "telegraf"])
+@pytest.mark.parametrize("user", ["analyst", "grafana", "ingest", "telegraf"])
 def test_roles_sql_says_the_same_as_the_files(user):
     root = ElementTree.parse(FOLDER / "users" / f"{user}.xml").getroot()
     profile = root.find(f"profiles/{user}")
@@ -178,3 +178,53 @@ def test_telegraf_adds_its_rows_and_reads_none(guarded):
 def test_telegraf_may_nothing_else(guarded, sql):
     with pytest.raises(QueryError, match="ACCESS_DENIED|UNKNOWN_TABLE"):
         telegraf(guarded, sql)
+
+
+def grafana(server, sql, **settings):
+    return server.query(sql, user="grafana", password=GRAFANA, **settings)
+
+
+def test_grafana_reads_what_dashboards_show(guarded):
+    assert int(grafana(guarded, "SELECT count() FROM packet")) > 0
+    assert "packet" in grafana(guarded, "SELECT * FROM v_table_sizes")
+    assert grafana(guarded, "SELECT 1 AS x", default_format="JSONEachRow", max_execution_time=5).strip() == '{"x":1}'
+
+
+@pytest.mark.parametrize("sql", [
+    "INSERT INTO oal.late (ap_id) VALUES ('x')", "DROP TABLE oal.packet", "ALTER TABLE oal.packet DELETE WHERE 1", "CREATE TABLE oal.mine (a UInt8) ENGINE = Memory",
+    "KILL QUERY WHERE 1", "SYSTEM FLUSH LOGS", "SELECT * FROM system.users", "SELECT * FROM system.processes", "SELECT * FROM system.query_log", "SELECT * FROM system.server_settings",
+    "SELECT * FROM file('/etc/passwd', 'LineAsString', 'l String')", "SELECT * FROM url('http://127.0.0.1:1/', 'LineAsString', 'l String')",
+    "SELECT * FROM s3('http://bucket.s3.invalid/key', 'CSV', 'a String')", "SELECT * FROM remote('127.0.0.1:1', 'system.one')"])
+def test_grafana_changes_nothing_and_looks_nowhere_else(guarded, sql):
+    with pytest.raises(QueryError, match=r"READONLY|ACCESS_DENIED|UNKNOWN_TABLE"):
+        grafana(guarded, sql)
+
+
+@pytest.mark.parametrize("setting, value", [("readonly", 0), ("max_execution_time", 0), ("max_memory_usage", 10**11), ("max_rows_to_read", 0), ("max_result_rows", 10**9),
+                                            ("max_threads", 64), ("max_concurrent_queries_for_user", 0), ("result_overflow_mode", "break")])
+@pytest.mark.parametrize("user", [grafana, analyst], ids=["grafana", "analyst"])
+def test_nobody_runs_a_query_without_limits(guarded, user, setting, value):
+    """Neither with the request nor within the query."""
+    refusal = r"SETTING_CONSTRAINT_VIOLATION|READONLY|ACCESS_DENIED|shouldn't be"
+    with pytest.raises(QueryError, match=refusal):
+        user(guarded, "SELECT 1", **{setting: value})
+    with pytest.raises(QueryError, match=refusal):
+        user(guarded, f"SELECT 1 SETTINGS {setting} = '{value}'")
+
+
+#: What system tables everybody may read: what the engine can do, and what the user itself may, has and sees.
+SYSTEM = {"aggregate_function_combinators", "collations", "columns", "completions", "contributors", "current_roles", "data_type_families", "database_engines", "databases",
+          "dictionary_layouts", "disk_types", "enabled_roles", "formats", "functions", "licenses", "one", "parts", "privileges", "quota_usage", "settings", "table_engines",
+          "table_functions", "tables", "time_zones", "user_query_log"}
+
+
+@pytest.mark.parametrize("user", [grafana, analyst], ids=["grafana", "analyst"])
+def test_of_the_system_tables_only_harmless_ones_are_read(guarded, user):
+    readable = set()
+    for (table,) in guarded.rows("SELECT name FROM system.tables WHERE database = 'system'"):
+        try:
+            user(guarded, f"SELECT * FROM system.{table} LIMIT 0")
+            readable.add(table)
+        except QueryError as refusal:
+            assert "ACCESS_DENIED" in str(refusal), (table, refusal)
+    assert readable and readable <= SYSTEM, readable - SYSTEM

@@ -1,6 +1,6 @@
--- The users of analyst.xml, ingest.xml and telegraf.xml as SQL, for a server with a writable access storage (users.xml alone has none).
+-- The users of analyst.xml, grafana.xml, ingest.xml and telegraf.xml as SQL, for a server with a writable access storage (users.xml alone has none).
 -- Run once by an administrator, with the passwords' SHA-256 hashes as parameters:
---   clickhouse-client --param_analyst_sha256=… --param_ingest_sha256=… --param_telegraf_sha256=… --queries-file users/roles.sql
+--   clickhouse-client --param_analyst_sha256=… --param_ingest_sha256=… --param_telegraf_sha256=… --param_grafana_sha256=… --queries-file users/roles.sql
 
 CREATE SETTINGS PROFILE IF NOT EXISTS oal_analyst SETTINGS
     readonly = 2,
@@ -55,3 +55,24 @@ GRANT SELECT ON system.replicas TO oal_telegraf;
 GRANT SELECT ON system.server_settings TO oal_telegraf;
 CREATE USER IF NOT EXISTS telegraf IDENTIFIED WITH sha256_hash BY {telegraf_sha256:String} DEFAULT ROLE oal_telegraf DEFAULT DATABASE oal;
 GRANT oal_telegraf TO telegraf;
+
+CREATE SETTINGS PROFILE IF NOT EXISTS oal_grafana SETTINGS
+    readonly = 2,
+    max_execution_time = 30 MIN 1 MAX 30,
+    max_memory_usage = 1000000000 MIN 1 MAX 1000000000,
+    max_threads = 2 MIN 1 MAX 2,
+    max_rows_to_read = 1000000000 MIN 1 MAX 1000000000,
+    max_bytes_to_read = 100000000000 MIN 1 MAX 100000000000,
+    max_result_rows = 200000 MIN 1 MAX 200000,
+    max_result_bytes = 200000000 MIN 1 MAX 200000000,
+    result_overflow_mode = 'throw' CONST,
+    max_concurrent_queries_for_user = 32 CONST,
+    max_bytes_before_external_group_by = 500000000,
+    max_bytes_before_external_sort = 500000000;
+
+CREATE ROLE IF NOT EXISTS oal_grafana SETTINGS PROFILE 'oal_grafana';
+GRANT SELECT ON oal.* TO oal_grafana;
+GRANT SELECT ON system.parts TO oal_grafana;
+CREATE QUOTA IF NOT EXISTS oal_grafana FOR INTERVAL 1 hour MAX queries = 200000, execution_time = 7200 TO oal_grafana;
+CREATE USER IF NOT EXISTS grafana IDENTIFIED WITH sha256_hash BY {grafana_sha256:String} DEFAULT ROLE oal_grafana DEFAULT DATABASE oal;
+GRANT oal_grafana TO grafana;
