@@ -3,6 +3,7 @@ import os
 import pwd
 import socket
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -56,17 +57,15 @@ class Server:
 
 
 @pytest.fixture
-def server(chart, tmp_path):
-    # Its parents belong to root alone.
-    for parent in tmp_path.parents:
-        if str(parent).startswith("/tmp/pytest"):
-            parent.chmod(0o755)
-    made = Server(chart, tmp_path)
-    try:
-        made.start()
-        yield made
-    finally:
-        made.stop()
+def server(chart):
+    # Not in pytest's folder, which every other run of pytest closes to root alone again.
+    with tempfile.TemporaryDirectory(prefix="oal-postgres-") as folder:
+        made = Server(chart, Path(folder))
+        try:
+            made.start()
+            yield made
+        finally:
+            made.stop()
 
 
 def test_databases_passwords_and_data_outlive_a_restart(server):
