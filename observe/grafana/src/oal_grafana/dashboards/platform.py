@@ -6,7 +6,7 @@ from oal_grafana.board import Board
 from oal_grafana.colours import ALARM, MAGENTA, OK, PLAIN, TEAL, WARN
 from oal_grafana.sql import RANGE, last_of_range, may_be_empty
 
-LAST = last_of_range("2 MINUTE")
+LAST = last_of_range("10 MINUTE")  # the newest reading of each counts, also where Telegraf is late
 TELEGRAF_AWAY = "no data: is Telegraf running?"
 
 third = partial(p.series, size=(8, 7))  # of a screen
