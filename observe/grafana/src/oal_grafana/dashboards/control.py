@@ -70,7 +70,7 @@ FROM oal.v_control_effect({last_of_range('1 HOUR')}) WHERE per = 'site, policy' 
                may_be_empty(NO_POLICY, f"""SELECT policy, policy_version, site, reason, count() AS changes, uniqExact(ap_id) AS aps, uniqExact(flow) AS flows, round(avg(r.window_bytes)) AS window_avg
 FROM oal.v_rewrites({last_of_range('1 HOUR')}) AS r WHERE {APS} GROUP BY policy, policy_version, site, reason ORDER BY changes DESC LIMIT 100"""), {"window_avg": "bytes"}, size=(12, 8)),
         p.rows("Control by access point", "Time shown; reverts first. An access point with reverts and few clamps has a capacity estimate that is off.",
-               may_be_empty(NO_POLICY, f"""SELECT site, ap_id, argMaxIf(x.backend, x.t, x.backend != 'none') AS backend, sum(x.enforce_s) AS enforcing, sum(x.clamped_s) AS clamped, sum(x.guard_reverts) AS reverts, sum(x.set_errors) AS set_errors,
+               may_be_empty(NO_POLICY, f"""SELECT site, ap_id, argMax(x.backend, x.t) AS backend, sum(x.enforce_s) AS enforcing, sum(x.clamped_s) AS clamped, sum(x.guard_reverts) AS reverts, sum(x.set_errors) AS set_errors,
   round(sum(x.acks_clamped) / nullIf(sum(x.acks_seen), 0), 4) AS acks_lowered, round(avg(x.capacity_kbps_avg)) AS capacity, toFloat64(max(x.step_max_ns)) AS longest_step
 {PER_MINUTE} GROUP BY site, ap_id ORDER BY reverts DESC, set_errors DESC, ap_id LIMIT 200"""),
                {"enforcing": "s", "clamped": "s", "acks_lowered": "percentunit", "capacity": "Kbits", "longest_step": "ns"}, coloured={"reverts": p.rising(1, 10), "set_errors": p.rising(1, 100)}, size=(12, 8)),
