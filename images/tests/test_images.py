@@ -1,6 +1,8 @@
 """Each own image, built here, as a container that may do nothing: another user than root, no capability, a file system that cannot be written."""
 import json
+import os
 import re
+import time
 import uuid
 
 import pytest
@@ -73,10 +75,9 @@ def test_no_image_has_the_builders_authorities(engine, image):
 
 
 def healthy(engine, name: str, seconds: int = 120) -> None:
-    import time
     deadline = time.monotonic() + seconds
-    while (health := engine.inspect(name)["State"]["Health"])["Status"] != "healthy":
-        assert time.monotonic() < deadline, f"{health} {engine.docker('logs', name)[-2000:]}"
+    while (state := engine.inspect(name)["State"])["Health"]["Status"] != "healthy":
+        assert state["Running"] and time.monotonic() < deadline, f"{state} {engine.docker('logs', name)[-2000:]}"
         time.sleep(0.5)
 
 
@@ -99,7 +100,8 @@ def test_mlflow_is_healthy_on_its_own(engine, image, request, tmp_path):
     (tmp_path / "password").write_text("a password of a test")
     (tmp_path / "mlflow.yaml").write_text("listen: 127.0.0.1:5000\nstate_dir: /var/lib/oal\nadmin: {user: admin, password_file: /etc/oal/password}\n")
     for file in tmp_path.iterdir():
-        file.chmod(0o644)
+        file.chmod(0o600)
+        os.chown(file, 10001, 10001)
     healthy(engine, started(engine, request, image["learning"], tmp_path), 300)
 
 
