@@ -107,7 +107,7 @@ def test_mlflow_is_healthy_on_its_own(engine, image, request, tmp_path):
 
 def test_a_sick_service_is_told_from_a_well_one(engine, image, request, tmp_path):
     """oal-health fails where nobody listens, and where the answer is not 2xx."""
-    said = engine.docker("run", *SAFE, "--entrypoint", "sh", image["push"], "-c", "oal-health 127.0.0.1:1/x; echo $?")
+    said = engine.docker("run", *SAFE, "--entrypoint", "sh", image["push"], "-c", "oal-health 127.0.0.1:1/x 2>/dev/null; echo $?")
     assert said.strip().endswith("1")
     server = "import http.server as h; h.HTTPServer(('127.0.0.1', 80 + 8000), type('H', (h.BaseHTTPRequestHandler,), {'do_GET': lambda s: s.send_error(200 if s.path == '/well' else 503)})).serve_forever()"
     script = f'python3 -c "{server}" 2>/dev/null & until oal-health 127.0.0.1:8080/well; do :; done 2>/dev/null; oal-health 127.0.0.1:8080/ill; echo status $?'
