@@ -127,7 +127,7 @@ def test_access_points_come_in_from_their_networks_only(chart):
     policy = find(chart.objects("fleet"), "NetworkPolicy", "oal-push")
     rules = [(rule["ports"][0]["port"], rule["from"]) for rule in policy["spec"]["ingress"]]
     # Telegraf too, which looks when the certificate ends.
-    assert sorted(port for port, peers in rules if peers == [{"ipBlock": {"cidr": "10.0.0.0/8"}}]) == [8443, 8444]
+    assert sorted(port for port, peers in rules if peers == [{"ipBlock": {"cidr": "10.0.0.0/8"}}]) == [8443, 8445]
     assert "ipBlock" not in json.dumps([peers for port, peers in rules if port == 8080])
 
 

@@ -37,6 +37,7 @@ def instance(tmp_path):
     state = State(tmp_path / "state")
     state.make()
     write_private(passwords.file(state, "admin", "grafana"), "secret")
+    write_private(state.secrets / "grafana-secret.key", "another")
     return state, Settings(ports=dict(DEFAULT))
 
 

@@ -19,7 +19,7 @@
 {{- if .Values.registry.enabled }}{{ $keys = concat $keys (list "mlflow-model-registry.password" "mlflow-webhook.secret" "sign-registry.pem") }}{{ end -}}
 {{- if .Values.trainer.enabled }}{{ $keys = concat $keys (list "mlflow-trainer.password" "sign-online.pem") }}{{ end -}}
 {{- if .Values.push.enabled }}{{ $keys = concat $keys (list "push-admin.token") }}{{ end -}}
-{{- if .Values.grafana.enabled }}{{ $keys = concat $keys (list "grafana-admin.password" "clickhouse-grafana.password") }}{{ end -}}
+{{- if .Values.grafana.enabled }}{{ $keys = concat $keys (list "grafana-admin.password" "grafana-secret.key" "clickhouse-grafana.password") }}{{ end -}}
 {{- if .Values.telegraf.enabled }}{{ $keys = concat $keys (list "jolokia.password" "clickhouse-telegraf.password") }}{{ end -}}
 {{- range include "oal.postgres.databases" . | fromYamlArray }}{{ $keys = append $keys (printf "%s.pgpass" .) }}{{ if $.Values.postgres.enabled }}{{ $keys = append $keys (printf "postgres-%s.password" .) }}{{ end }}{{ end }}
 {{ $prefix }}-secrets: {{ $keys | uniq | sortAlpha | toJson }}

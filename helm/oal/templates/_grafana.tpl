@@ -1,4 +1,6 @@
 {{- define "oal.grafana.config" -}}
+grafana.ini: |
+  {{- .Files.Get "files/grafana/grafana.ini" | replace "/run/secrets/oal/" "/run/secrets/oal/secrets/" | nindent 2 }}
 datasource.yaml: |
   {{- .Files.Get "files/grafana/provisioning/datasources/oal.yaml" | replace "/run/secrets/oal/clickhouse" "/run/secrets/oal/secrets/clickhouse" | nindent 2 }}
 dashboards.yaml: |

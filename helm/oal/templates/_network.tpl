@@ -23,7 +23,7 @@
 - {from: outside, to: push, port: 8443}
 - {from: people, to: push, port: 8080}
 {{- if $v.push.enrol.enabled }}
-- {from: outside, to: push, port: 8444}
+- {from: outside, to: push, port: 8445}
 {{- end }}
 {{- end }}
 {{- if $v.kafka.topics.manage }}{{ $kafkaClients = append $kafkaClients "topics" }}{{ end }}

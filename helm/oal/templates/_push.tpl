@@ -19,9 +19,9 @@ deploy.yaml: |
   clickhouse:
     {{- include "oal.clickhouse.client" . | nindent 4 }}
   {{- if $p.enrol.enabled }}
-  enrol_listen: 0.0.0.0:8444
+  enrol_listen: 0.0.0.0:8445
   enrol:
-    url: {{ required "push.enrol.url: the address at which APs reach port 8444 of the push service, such as https://push.example.org:8444; or set push.enrol.enabled to false" $p.enrol.url }}
+    url: {{ required "push.enrol.url: the address at which APs reach port 8445 of the push service, such as https://push.example.org:8445; or set push.enrol.enabled to false" $p.enrol.url }}
     ca_cert: /run/secrets/oal/pki/ap-ca.crt
     ca_key: /run/secrets/oal/pki/ap-ca.key
     root: /run/secrets/oal/pki/ca.crt

@@ -1,7 +1,6 @@
 """Grafana, where one is installed: GRAFANA_HOME, or `grafana` or `grafana-server` on PATH. Provisioned from observe/grafana/."""
 import json
 import os
-import secrets
 import shutil
 import urllib.request
 from pathlib import Path
@@ -75,9 +74,6 @@ def render(state: State, settings: Settings) -> None:
     """The files of observe/grafana with this instance's secrets."""
     if home() is None:
         return
-    secret = state.secrets / "grafana-secret.key"
-    if not secret.exists():
-        write_private(secret, secrets.token_urlsafe(32))
     sources = {OBSERVE / "grafana.ini": Path("grafana.ini"), **{path: path.relative_to(OBSERVE) for path in sorted((OBSERVE / "provisioning").rglob("*.yaml"))}}
     for source, target in sources.items():
         made = folder(state) / target

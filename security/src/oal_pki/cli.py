@@ -98,7 +98,7 @@ def change(folder: Folder, options) -> int:
                 store, secret = stores.browser(authority, options.name)
                 print(f"for a browser: {store}, its password is in {secret}")
         case "masters" if options.action == "rotate":
-            print(f"oal-ca: key_id {masters.rotate(folder)} is the newest master; restart the push service and the stream jobs, then access points get keys "
+            print(f"oal-ca: key_id {masters.rotate(folder)} is the newest master. Push service and stream jobs read the file again by themselves; access points get keys "
                   "of it with their next certificate")
         case "masters":
             masters.drop(folder, options.key_id)

@@ -8,7 +8,7 @@ FILES = (
     *(f"clickhouse-{user}.password" for user in ("admin", "ingest", "analyst", "grafana", "telegraf")),
     *(f"mlflow-{user}.password" for user in ("admin", "trainer", "model-registry")),
     *(f"postgres-{user}.password" for user in ("mlflow", "push")),
-    "grafana-admin.password", "jolokia.password",
+    "grafana-admin.password", "grafana-secret.key", "jolokia.password",
     "push-admin.token", "metrics.token", "mlflow-webhook.secret",
 )
 
