@@ -1,4 +1,5 @@
 """What holds of every pod, with every example."""
+import configparser
 import json
 import re
 
@@ -132,5 +133,8 @@ def test_access_points_come_in_from_their_networks_only(chart):
 
 
 def test_grafana_lets_nobody_in_without_a_login(chart):
-    env = {e["name"]: e["value"] for e in pod(find(chart.objects(), "StatefulSet", "oal-grafana"))["containers"][0]["env"]}
-    assert env["GF_AUTH_ANONYMOUS_ENABLED"] == "false" and env["GF_USERS_ALLOW_SIGN_UP"] == "false"
+    ini = configparser.ConfigParser(interpolation=None)
+    ini.read_string(find(chart.objects(), "ConfigMap", "oal-grafana")["data"]["grafana.ini"])
+    assert ini["auth.anonymous"]["enabled"] == "false" and ini["users"]["allow_sign_up"] == "false"
+    for key in ("admin_password", "secret_key"):
+        assert ini["security"][key].startswith("$__file{/run/secrets/oal/secrets/")
