@@ -6,7 +6,7 @@ APS ?= 3
 ONCE ?=
 LIVE ?=
 SCENARIO ?= congested
-FOLDERS := schema ap-exporter stream-jobs clickhouse training model-registry deploy local observe security helm lab
+FOLDERS := schema ap-exporter stream-jobs clickhouse training model-registry deploy local backup observe security compose helm lab
 export OAL_ROOT := $(CURDIR)
 
 .PHONY: help setup build demo down test test-compose bench lint gen lab evaluate fleet test-cluster clean

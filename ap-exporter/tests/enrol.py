@@ -26,10 +26,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from oal_schema import mac
 from outside import Daemon, Folder, until
 from push_service import Authority, Maker, Service, etag, keys
-
-from oal_schema import mac
 
 SECOND, HOUR, DAY = datetime.timedelta(seconds=1), datetime.timedelta(hours=1), datetime.timedelta(days=1)
 MASTERS = {1: bytes(range(32)), 3: b"\x07" * 32}

@@ -1,5 +1,4 @@
 import pytest
-
 from docker_engine import OWN, Engine, build, tags
 
 

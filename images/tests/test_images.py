@@ -6,7 +6,6 @@ import time
 import uuid
 
 import pytest
-
 from docker_engine import OWN
 
 SAFE = ("--rm", "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--network", "none", "--tmpfs", "/tmp", "--pids-limit", "256", "--memory", "1g")

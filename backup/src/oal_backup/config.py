@@ -84,7 +84,7 @@ def _section(path: str, name: str, kind, values: dict):
     except TypeError as error:
         raise BackupError(f"configuration {path}: [{name}]: {str(error).split('__init__() ')[-1]}") from None
     for key, field in known.items():
-        if (field.type.startswith("tuple")) != isinstance(getattr(made, key), tuple) or not isinstance(getattr(made, key), (str, tuple)):
+        if (field.type.startswith("tuple")) != isinstance(getattr(made, key), tuple) or not isinstance(getattr(made, key), str | tuple):
             raise BackupError(f"configuration {path}: [{name}] {key} must be a {'list' if field.type.startswith('tuple') else 'text'}")
     return made
 
