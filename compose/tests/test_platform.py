@@ -35,11 +35,12 @@ def project(engine, tmp_path_factory):
         made("down", "-v", "--remove-orphans", "-t", "20", timeout=300, check=False)
 
 
-def record(**figures) -> None:
+def record(name: str, value: float, unit: str, note: str) -> None:
+    """A figure for build/bench, in place of the one of that name."""
     BENCH.mkdir(parents=True, exist_ok=True)
     file = BENCH / "compose.json"
-    there = json.loads(file.read_text()) if file.exists() else {}
-    file.write_text(json.dumps({**there, **figures}, indent=1) + "\n")
+    others = [figure for figure in json.loads(file.read_text()) if figure["name"] != name] if file.exists() else []
+    file.write_text(json.dumps([*others, {"name": name, "value": value, "unit": unit, "command": "make test-compose", "note": note}], indent=1) + "\n")
 
 
 def grows(project, query: str = ROWS, seconds: float = 120) -> int:
@@ -53,7 +54,7 @@ def test_up_from_nothing_ends_with_everything_healthy(project):
     for name, (status, health, code) in states.items():
         assert (status, code) == ("exited", 0) if name in ("secrets", "agent", "topics", "migrate") else (status, health) == ("running", "healthy"), states
     print(f"\n  up --wait from nothing: {seconds:.0f} s")
-    record(up_s=round(seconds, 1))
+    record("compose-up", round(seconds, 1), "s", "up --wait from nothing, all profiles but Grafana, images built; stand-ins of the official images")
 
 
 def test_rows_arrive_and_grow_and_none_is_refused(project):
@@ -153,18 +154,19 @@ def test_an_upgrade_keeps_everything(project, engine):
         grows(project, seconds=240)
         assert project.sql("SELECT reason, count() FROM oal.dead_letter GROUP BY reason") == ""
         print(f"\n  up --wait after an upgrade: {seconds:.0f} s")
-        record(upgrade_up_s=round(seconds, 1))
+        record("compose-up-after-upgrade", round(seconds, 1), "s", "up --wait with another tag on the volumes of a run")
     finally:
         for name, tag in tags().items():
             if name.startswith("OAL_") and name.endswith("_IMAGE"):
                 engine.docker("rmi", f"{tag.rpartition(':')[0]}:{newer}", check=False)
 
 
-def anonymous_bytes(pid: int) -> int:
-    """Memory of a process's control group without the page cache."""
+def held_bytes(pid: int) -> int:
+    """Memory of a process's control group that cannot be dropped: without the page cache, with tmpfs and shared memory."""
     groups = dict(line.strip().split(":", 2)[1:] for line in open(f"/proc/{pid}/cgroup"))
-    folder, field = (f"/sys/fs/cgroup/memory{groups['memory']}", "total_rss") if "memory" in groups else (f"/sys/fs/cgroup{groups['']}", "anon")
-    return int(dict(line.split() for line in open(f"{folder}/memory.stat"))[field])
+    folder, fields = (f"/sys/fs/cgroup/memory{groups['memory']}", ("total_rss", "total_shmem")) if "memory" in groups else (f"/sys/fs/cgroup{groups['']}", ("anon", "shmem"))
+    told = dict(line.split() for line in open(f"{folder}/memory.stat"))
+    return sum(int(told[field]) for field in fields)
 
 
 def test_memory_at_idle(project):
@@ -174,12 +176,12 @@ def test_memory_at_idle(project):
     used = {}
     for name, container in project.containers().items():
         if container["State"]["Running"]:
-            used[name] = anonymous_bytes(container["State"]["Pid"]) / MIB
+            used[name] = held_bytes(container["State"]["Pid"]) / MIB
     total = sum(used.values())
     for name, mib in sorted(used.items(), key=lambda item: -item[1]):
         print(f"\n  {name:<12} {mib:7.0f} MiB", end="")
     print(f"\n  all          {total:7.0f} MiB")
-    record(idle_mib=round(total), idle_mib_by_service={name: round(mib) for name, mib in used.items()})
+    record("compose-idle-memory", round(total), "MiB", "no access point; control groups without the page cache: " + ", ".join(f"{name} {mib:.0f}" for name, mib in sorted(used.items())))
     assert total <= 4096
 
 

@@ -6,7 +6,7 @@ import time
 import uuid
 
 import pytest
-from docker_engine import OWN
+from docker_engine import OWN, tags
 
 SAFE = ("--rm", "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--network", "none", "--tmpfs", "/tmp", "--pids-limit", "256", "--memory", "1g")
 #: What it says of itself, and a word of that.
@@ -19,7 +19,8 @@ ANSWERS = {
     "exporter": (["--help"], "check-config"),
 }
 MORE = [("learning", ["oal-train", "--help"], "online"), ("setup", ["oal-ca", "--help"], "init"), ("setup", ["topics", "--help"], "PARTITIONS"),
-        ("setup", ["migrate", "--help"], "--password-file"), ("setup", ["oal-backup", "--help"], "restore")]
+        ("setup", ["migrate", "--help"], "--password-file"), ("setup", ["oal-backup", "--help"], "restore"),
+        ("setup", ["pg_dump", "--version"], f" {tags()['POSTGRES_IMAGE'].rpartition(':')[2].split('.')[0]}.")]  # of the server's version
 MEGABYTES = {"push": 200, "learning": 1100, "stream-jobs": 700, "setup": 300, "telegraf": 300, "exporter": 250}
 
 
