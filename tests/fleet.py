@@ -163,7 +163,7 @@ def drain(meter: Meter) -> None:
 def search(platform: Platform, meter: Meter, most: int) -> tuple[int, list[dict]]:
     """The largest number that holds for a step, within an eighth."""
     held, failed, steps = 0, None, []
-    aps = min(most, 24)
+    aps = min(most, 48)
     while True:
         steps.append(play(platform, meter, aps, STEP_S))
         drain(meter)
@@ -191,7 +191,7 @@ def report(result: dict, steps: list[dict], command: str) -> list[dict]:
     return out
 
 
-def idle(platform: Platform, seconds: int = 60) -> list[dict]:
+def idle(platform: Platform, seconds: int = 30) -> list[dict]:
     """Memory of the whole platform with nobody connected, proportional set size: pages that processes share count once."""
     time.sleep(seconds)
     tree = children()
@@ -219,7 +219,7 @@ def main() -> int:
     BENCH.mkdir(parents=True, exist_ok=True)
     state = ROOT / "build" / "fleet-platform"
     with Platform(state, ports="auto") as platform:
-        say("memory of the idle platform, one minute")
+        say("memory of the idle platform, half a minute")
         figures = idle(platform)
     with Platform(state, ports="auto", only=["data", "observe"], checkpoint_interval=CHECKPOINT, partitions=4) as platform:
         meter = Meter(platform)
