@@ -60,12 +60,23 @@ def listeners(pid: int) -> set[Listener]:
     """Of the process and all below it."""
     known, found = _by_inode(), set()
     for each in tree(pid):
+        found |= {Listener(each, *known[name[8:-1]]) for name in _open_files(each) if name.startswith("socket:[") and name[8:-1] in known}
+    return found
+
+
+def _open_files(pid: int) -> list[str]:
+    """What its descriptors are; without those that it closes meanwhile."""
+    names = []
+    try:
+        links = list(Path(f"/proc/{pid}/fd").iterdir())
+    except OSError:
+        return []  # it ended
+    for link in links:
         try:
-            links = [os.readlink(link) for link in Path(f"/proc/{each}/fd").iterdir()]
+            names.append(os.readlink(link))
         except OSError:
             continue
-        found |= {Listener(each, *known[name[8:-1]]) for name in links if name.startswith("socket:[") and name[8:-1] in known}
-    return found
+    return names
 
 
 def http(port: int, path: str, context: ssl.SSLContext | None = None, method: str = "GET", body: bytes = b"") -> int:

@@ -88,9 +88,10 @@ func (x *fixture) open() {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
+	list := x.list // this one's: a later open has its own
 	go func() {
 		defer close(done)
-		x.list.Send(ctx, x.topic)
+		list.Send(ctx, x.topic)
 	}()
 	x.t.Cleanup(func() { stop(); <-done })
 }
