@@ -30,7 +30,8 @@ def test_contending_stations_share_what_bianchi_predicts(play, stations):
     channel = truth["channel"][0]
     assert 2 * channel["collisions"] / channel["txops"] == pytest.approx(collisions, abs=0.06)
     shares = [flow["received_bytes"] for flow in truth["flows"]]
-    assert max(shares) < 3 * min(shares)  # about a hundred turns each: fair in the mean
+    mean = sum(shares) / len(shares)
+    assert mean / 4 < min(shares) and max(shares) < 2 * mean  # about a hundred turns each, and who has just sent is likelier to send again
 
 
 def test_loss_becomes_retries_then_failures(play):
