@@ -30,7 +30,7 @@ def test_contending_stations_share_what_bianchi_predicts(play, stations):
     channel = truth["channel"][0]
     assert 2 * channel["collisions"] / channel["txops"] == pytest.approx(collisions, abs=0.06)
     shares = [flow["received_bytes"] for flow in truth["flows"]]
-    # About a hundred turns each. The lowest is left out: about once in six runs of eight stations one sends for only a part of the time, which looks like
+    # About a hundred turns each. The lowest quarter is left out: about once in six runs of eight stations one sends for only a part of the time, which looks like
     # an address resolution that was lost to contention (the others then share what it leaves, so that goodput and collisions hold all the same).
     middle = sorted(shares)[stations // 4:]
     assert max(middle) < 3 * min(middle)
