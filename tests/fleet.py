@@ -32,7 +32,7 @@ OPERATING_POINT = ROOT / "build/lab/operating-point.oalcap"
 FLEET = ROOT / "ap-exporter" / "build" / "ap-fleet"
 TOPICS = ("ap.samples.v1", "ap.packets.v1", "ap.events.v1")
 BOUND_S = 10.0
-STEP_S = 40
+STEP_S = 35
 WARM_S = 15  # of a step, not judged: the JVM compiles, connections come up
 HZ = os.sysconf("SC_CLK_TCK")
 #: Rows in checkpoints this far apart: with hundreds of access points one second makes many small inserts.
@@ -80,7 +80,7 @@ class Fleet:
         self.last: dict = {}
 
     def __enter__(self) -> Fleet:
-        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE)
         os.set_blocking(self.process.stdout.fileno(), False)
         self.rest = ""
         return self
@@ -93,7 +93,7 @@ class Fleet:
     def status(self) -> dict:
         """The latest line that it printed."""
         while chunk := self.process.stdout.read():
-            *lines, self.rest = (self.rest + chunk).split("\n")
+            *lines, self.rest = (self.rest + chunk.decode()).split("\n")
             self.last = json.loads(lines[-1]) if lines else self.last
         if self.process.returncode not in (None, 0):
             raise SystemExit(f"ap-fleet ended with {self.process.returncode}")
