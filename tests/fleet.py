@@ -237,7 +237,7 @@ def main() -> int:
     (BENCH / "fleet.json").write_text(json.dumps(figures, indent=1) + "\n")
     first = max((name for name in result["cores"] if name != "ap-fleet"), key=lambda name: result["cores"][name])
     print(f"{result['aps']} access points held for {result['seconds']} s, at most {result['behind_max_s']:.1f} s behind; {result['rows_per_s']:,.0f} rows/s. "
-          f"The machine's {os.cpu_count()} cores are what is used up; the largest share is {first}'s, {result['cores'][first]:.2f} cores.")
+          f"Of the machine's {os.cpu_count()} cores {sum(result['cores'].values()):.1f} were used; the largest share is {first}'s, {result['cores'][first]:.2f} cores.")
     for figure in figures:
         print(f"  {figure['name']:40} {figure['value']:>16,.4g} {figure['unit']}")
     return 0 if result["held"] else 1
