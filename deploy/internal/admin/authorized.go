@@ -4,14 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"math"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
 	"oal/deploy/internal/account"
+	"oal/deploy/internal/limit"
 	"oal/deploy/internal/store"
 )
 
@@ -79,7 +78,7 @@ func (a *Server) stranger(w *recorder, r *http.Request) bool {
 	w.Header().Set("WWW-Authenticate", `Bearer realm="oal-deploy"`)
 	if wait := a.guesses.Take(address(r)); wait > 0 {
 		a.Metrics.AdminRefused.WithLabelValues("rate_limit").Inc()
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+		limit.RetryAfter(w, wait)
 		failure(w, http.StatusTooManyRequests, "too many bad tokens from this address; come back later")
 		return false
 	}

@@ -7,8 +7,6 @@ import (
 	"crypto/tls"
 	_ "embed"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -22,6 +20,7 @@ import (
 	"oal/deploy/internal/enrol"
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/limit"
+	"oal/deploy/internal/listen"
 	"oal/deploy/internal/metric"
 	"oal/deploy/internal/rollout"
 	"oal/deploy/internal/store"
@@ -116,27 +115,12 @@ func (a *Server) routes() http.Handler {
 
 // Start begins to listen.
 func (a *Server) Start(address string) (net.Addr, error) {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("admin_listen: %w", err)
-	}
-	go func() {
-		serve := a.http.Serve
-		if a.TLS != nil {
-			serve = func(l net.Listener) error { return a.http.ServeTLS(l, "", "") }
-		}
-		if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			a.Logger.Error("the admin listener ended", "error", err)
-		}
-	}()
-	return listener.Addr(), nil
+	return listen.Start(a.http, "admin_listen", address, nil, a.Logger)
 }
 
 // Stop waits for requests that run.
 func (a *Server) Stop(ctx context.Context) {
-	if err := a.http.Shutdown(ctx); err != nil {
-		_ = a.http.Close()
-	}
+	listen.Stop(ctx, a.http)
 }
 
 func (a *Server) page(w http.ResponseWriter, _ *http.Request) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oal/deploy/internal/issue"
+	"oal/deploy/internal/limit"
 )
 
 // A certificate lasts weeks: three at once are for an AP that could not write the first, then one a minute.
@@ -23,7 +24,7 @@ func (s *Server) certificate(w http.ResponseWriter, r *http.Request, ap Identity
 	}
 	if wait := s.renewalLimiter.Take(ap.ID); wait > 0 {
 		count("rate_limit")
-		retryAfter(w, wait)
+		limit.RetryAfter(w, wait)
 		http.Error(w, "certificates are renewed once a minute", http.StatusTooManyRequests)
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"oal/deploy/internal/limit"
 	"oal/deploy/internal/neighbour"
 )
 
@@ -19,7 +20,7 @@ func (s *Server) neighbours(w http.ResponseWriter, r *http.Request, ap Identity)
 	count := func(code int) { s.Metrics.NeighbourAnswers.WithLabelValues(strconv.Itoa(code)).Inc() }
 	if wait := s.neighbourLimiter.Take(ap.ID); wait > 0 {
 		count(http.StatusTooManyRequests)
-		retryAfter(w, wait)
+		limit.RetryAfter(w, wait)
 		http.Error(w, "neighbours are told once a second", http.StatusTooManyRequests)
 		return
 	}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"net/http"
 	"regexp"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"oal/deploy/internal/fleet"
+	"oal/deploy/internal/limit"
 	"oal/deploy/internal/release"
 )
 
@@ -104,12 +104,8 @@ func (s *Server) unchanged(w http.ResponseWriter, nothing bool) {
 func (s *Server) away(w http.ResponseWriter, why string) {
 	s.Metrics.Polls.WithLabelValues("503").Inc()
 	w.Header().Set("Connection", "close")
-	retryAfter(w, time.Second+rand.N(4*time.Second))
+	limit.RetryAfter(w, time.Second+rand.N(4*time.Second))
 	http.Error(w, why, http.StatusServiceUnavailable)
-}
-
-func retryAfter(w http.ResponseWriter, wait time.Duration) {
-	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 }
 
 // pollHeaders are what the AP has, its site and its longest wait. Without Prefer the answer comes at once.

@@ -16,6 +16,7 @@ import (
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/issue"
 	"oal/deploy/internal/limit"
+	"oal/deploy/internal/listen"
 	"oal/deploy/internal/metric"
 	"oal/deploy/internal/neighbour"
 	"oal/deploy/internal/store"
@@ -100,24 +101,13 @@ func New(p Parts) *Server {
 
 // Start begins to listen; the address has the port that was chosen when 0 was asked for.
 func (s *Server) Start(address string) (net.Addr, error) {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("ap_listen: %w", err)
-	}
-	go func() {
-		if err := s.http.ServeTLS(s.conns.Listen(listener), "", ""); !errors.Is(err, http.ErrServerClosed) {
-			s.Logger.Error("the AP listener ended", "error", err)
-		}
-	}()
-	return listener.Addr(), nil
+	return listen.Start(s.http, "ap_listen", address, s.conns, s.Logger)
 }
 
 // Stop sends waiting APs away, each with its own time to come back, and closes what does not end by itself.
 func (s *Server) Stop(ctx context.Context) {
 	s.drain.Do(func() { close(s.draining) })
-	if err := s.http.Shutdown(ctx); err != nil {
-		_ = s.http.Close()
-	}
+	listen.Stop(ctx, s.http)
 }
 
 // handler answers an AP that is who it says it is.
@@ -129,7 +119,7 @@ func (s *Server) ap(handle handler) http.HandlerFunc {
 		ap, err := identity(r.TLS, s.Now())
 		if wait := s.limiter.Take(ap.ID); wait > 0 {
 			s.Metrics.Denied.WithLabelValues("rate_limit").Inc()
-			retryAfter(w, wait)
+			limit.RetryAfter(w, wait)
 			http.Error(w, fmt.Sprintf("more than %g requests a second; come back later", s.Limits.RequestsPerS), http.StatusTooManyRequests)
 			return
 		}

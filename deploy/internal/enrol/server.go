@@ -5,16 +5,14 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
-	"math"
 	"net"
 	"net/http"
-	"strconv"
 	"time"
 
 	"oal/deploy/internal/issue"
 	"oal/deploy/internal/limit"
+	"oal/deploy/internal/listen"
 	"oal/deploy/internal/metric"
 )
 
@@ -54,23 +52,12 @@ func NewServer(t *Tickets, m *metric.Set, tlsConfig *tls.Config, denied func(who
 
 // Start begins to listen.
 func (s *Server) Start(address string) (net.Addr, error) {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("enrol_listen: %w", err)
-	}
-	go func() {
-		if err := s.http.ServeTLS(s.conns.Listen(listener), "", ""); !errors.Is(err, http.ErrServerClosed) {
-			s.logger.Error("the enrolment listener ended", "error", err)
-		}
-	}()
-	return listener.Addr(), nil
+	return listen.Start(s.http, "enrol_listen", address, s.conns, s.logger)
 }
 
 // Stop waits for requests that run.
 func (s *Server) Stop(ctx context.Context) {
-	if err := s.http.Shutdown(ctx); err != nil {
-		_ = s.http.Close()
-	}
+	listen.Stop(ctx, s.http)
 }
 
 func (s *Server) enrol(w http.ResponseWriter, r *http.Request) {
@@ -86,7 +73,7 @@ func (s *Server) enrol(w http.ResponseWriter, r *http.Request) {
 		wait = s.total.Take("")
 	}
 	if wait > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+		limit.RetryAfter(w, wait)
 		refuse("rate_limit", http.StatusTooManyRequests, "too many requests; come back later")
 		return
 	}

@@ -2,6 +2,9 @@
 package limit
 
 import (
+	"math"
+	"net/http"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -44,6 +47,11 @@ func (l *Limiter) Take(id string) time.Duration {
 	}
 	b.tokens--
 	return 0
+}
+
+// RetryAfter tells who asks when to come back, in whole seconds.
+func RetryAfter(w http.ResponseWriter, wait time.Duration) {
+	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 }
 
 // sweep forgets, once a minute, those whose bucket is full again.
