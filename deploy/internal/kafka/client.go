@@ -1,4 +1,4 @@
-// Package kafka reads compacted topics from, and writes rollout steps to, Kafka.
+// Package kafka reads compacted topics from Kafka, and writes rollout steps and who is revoked to it.
 package kafka
 
 import (

@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"oal/deploy/internal/config"
 	"oal/deploy/internal/metric"
 	"oal/deploy/internal/store"
@@ -18,7 +16,7 @@ const EventsTopic = "platform.events.v1"
 
 // Events sends stored rows until they are acknowledged: a row may come twice after a crash, never not at all.
 type Events struct {
-	client  *kgo.Client
+	*Producer
 	store   store.Store
 	metrics *metric.Set
 	logger  *slog.Logger
@@ -26,19 +24,12 @@ type Events struct {
 
 // NewEvents is inert; Run sends.
 func NewEvents(c config.Kafka, s store.Store, m *metric.Set, logger *slog.Logger) (*Events, error) {
-	opts, err := Options(c, "oal-deploy-events")
+	producer, err := NewProducer(c, EventsTopic)
 	if err != nil {
 		return nil, err
 	}
-	client, err := kgo.NewClient(append(opts, kgo.DefaultProduceTopic(EventsTopic), kgo.RecordDeliveryTimeout(20*time.Second))...)
-	if err != nil {
-		return nil, err
-	}
-	return &Events{client, s, m, logger}, nil
+	return &Events{producer, s, m, logger}, nil
 }
-
-// Close ends the connection.
-func (e *Events) Close() { e.client.Close() }
 
 // Run sends what is pending, at each wake and once a second, while the context lives.
 func (e *Events) Run(ctx context.Context, wake <-chan struct{}) {
@@ -63,7 +54,7 @@ func (e *Events) send(ctx context.Context) error {
 		if err != nil || len(events) == 0 {
 			return err
 		}
-		records, seqs := make([]*kgo.Record, len(events)), make([]int64, len(events))
+		records, seqs := make([]Record, len(events)), make([]int64, len(events))
 		for i, event := range events {
 			value, err := json.Marshal(map[string]any{"table": "rollout", "rows": []json.RawMessage{event.Row}})
 			if err != nil {
@@ -74,9 +65,9 @@ func (e *Events) send(ctx context.Context) error {
 				return err
 			}
 			// The key keeps a rollout's steps in one partition, so in order.
-			records[i], seqs[i] = &kgo.Record{Key: []byte(row.Rollout), Value: value}, event.Seq
+			records[i], seqs[i] = Record{Key: row.Rollout, Value: value}, event.Seq
 		}
-		if err := e.client.ProduceSync(ctx, records...).FirstErr(); err != nil {
+		if err := e.Produce(ctx, records); err != nil {
 			return err
 		}
 		if err := e.store.Acknowledged(ctx, seqs); err != nil {

@@ -19,7 +19,10 @@ func NewProducer(c config.Kafka, topic string) (*Producer, error) {
 		return nil, err
 	}
 	client, err := kgo.NewClient(append(opts, kgo.DefaultProduceTopic(topic), kgo.RecordDeliveryTimeout(20*time.Second))...)
-	return &Producer{client}, err
+	if err != nil {
+		return nil, err
+	}
+	return &Producer{client}, nil
 }
 
 // Produce returns when all records are acknowledged, or one was not.
