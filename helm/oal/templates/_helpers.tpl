@@ -92,7 +92,7 @@ securityContext:
 {{- end -}}
 
 {{/* Keys and passwords of one pod, laid out like OAL's state folder (pki/…, secrets/…); nothing that the pod has no use for.
-     (dict "root" $ "tls" (list "deploy") "secrets" (list "push-admin.token") "apCa" false) */}}
+     (dict "root" $ "tls" (list "deploy") "secrets" (list "secrets/push-admin.token") "apCa" false "pgpass" (list "push")) */}}
 {{- define "oal.secretSources" -}}
 {{- $prefix := include "oal.secretPrefix" .root -}}
 {{- $tls := .tls | default list -}}
@@ -122,11 +122,12 @@ securityContext:
       - {key: {{ base . }}, path: {{ . }}}
       {{- end }}
 {{- end }}
-{{- if .pgpass }}
+{{- $postgres := .root.Values.postgres }}
+{{- range .pgpass }}
 - secret:
-    name: {{ if .root.Values.postgres.enabled }}{{ $prefix }}-secrets{{ else }}{{ .root.Values.postgres.external.secret | default (printf "%s-secrets" $prefix) }}{{ end }}
+    name: {{ ternary "" $postgres.external.secret $postgres.enabled | default (printf "%s-secrets" $prefix) }}
     items:
-      - {key: {{ .pgpass }}.pgpass, path: secrets/{{ .pgpass }}.pgpass}
+      - {key: {{ . }}.pgpass, path: secrets/{{ . }}.pgpass}
 {{- end }}
 {{- end -}}
 
@@ -171,22 +172,39 @@ securityContext:
     - {name: secrets, mountPath: /run/secrets/oal}
 {{- end -}}
 
-{{/* (dict "size" "10Gi" "storageClass" "" "root" $) as spec of a claim. */}}
+{{/* (dict "root" $ "storage" .Values.push.storage): what the values say of a volume, as spec of a claim. */}}
 {{- define "oal.claim" -}}
-accessModes: {{ .accessModes | default (list "ReadWriteOnce") | toJson }}
-{{- with .storageClass | default .root.Values.storageClass }}
+accessModes: {{ .storage.accessModes | default (list "ReadWriteOnce") | toJson }}
+{{- with .storage.storageClass | default .root.Values.storageClass }}
 storageClassName: {{ . }}
 {{- end }}
-resources: {requests: {storage: {{ .size }}}}
+resources: {requests: {storage: {{ .storage.size }}}}
+{{- end -}}
+
+{{/* (dict "root" $ "name" "push"): a drain takes one pod of a component at a time. */}}
+{{- define "oal.budget" -}}
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  {{- include "oal.metadata" . | nindent 2 }}
+spec:
+  maxUnavailable: 1
+  selector:
+    matchLabels:
+      {{- include "oal.selector" . | nindent 6 }}
+{{- end -}}
+
+{{/* (dict "root" $ "name" "push" "service" "push-pods" "replicas" 2 "scheme" "http://" "port" 8080): each pod of a StatefulSet by its name, with
+     commas between. */}}
+{{- define "oal.pods" -}}
+{{- range $i := until (int .replicas) -}}
+{{ if $i }},{{ end }}{{ $.scheme | default "" }}{{ include "oal.name" $ }}-{{ $i }}.{{ include "oal.fullname" $.root }}-{{ $.service }}:{{ $.port }}
+{{- end -}}
 {{- end -}}
 
 {{/* Where the parts are, in the chart or elsewhere. */}}
 {{- define "oal.kafka.bootstrap" -}}
-{{- if .Values.kafka.enabled -}}
-{{- $names := list -}}
-{{- range $i := until (int .Values.kafka.replicas) -}}
-{{- $names = append $names (printf "%s-%d.%s-headless:9093" (include "oal.name" (dict "root" $ "name" "kafka")) $i (include "oal.name" (dict "root" $ "name" "kafka"))) -}}
-{{- end -}}{{ join "," $names }}
+{{- if .Values.kafka.enabled -}}{{ include "oal.pods" (dict "root" . "name" "kafka" "service" "kafka-headless" "replicas" .Values.kafka.replicas "port" 9093) }}
 {{- else -}}{{ required "kafka.external.bootstrap: give HOST:PORT,… of the existing Kafka, since kafka.enabled is false" .Values.kafka.external.bootstrap }}{{- end -}}
 {{- end -}}
 
@@ -227,9 +245,8 @@ ssl.truststore.type=PEM
 ssl.truststore.location=/run/secrets/oal/pki/ca.crt
 {{- end -}}
 
-{{/* The parts that are installed: name → what follows from it. */}}
+{{/* Every certificate of this installation: name → DNS names (none: a client only). */}}
 {{- define "oal.certificates" -}}
-{{- /* every certificate of this installation: name → DNS names (none: a client only) */ -}}
 {{- $short := include "oal.fullname" . -}}
 {{- $ns := .Release.Namespace -}}
 admin: []

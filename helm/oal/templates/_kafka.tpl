@@ -2,7 +2,6 @@
 {{- define "oal.kafka.config" -}}
 {{- $name := include "oal.name" (dict "root" . "name" "kafka") -}}
 {{- $replicas := int .Values.kafka.replicas -}}
-{{- $copies := min 3 $replicas -}}
 {{- $voters := list -}}
 {{- range $i := until $replicas -}}
 {{- $voters = append $voters (printf "%d@%s-%d.%s-headless:9094" (add1 $i) $name $i $name) -}}
@@ -52,15 +51,15 @@ server.properties: |
   super.users=User:broker;User:admin
   allow.everyone.if.no.acl.found=false
   auto.create.topics.enable=false
-  default.replication.factor={{ $copies }}
-  min.insync.replicas={{ ternary 2 1 (ge $copies 3) }}
-  offsets.topic.replication.factor={{ $copies }}
+  default.replication.factor={{ $replicas }}
+  min.insync.replicas={{ ternary 2 1 (ge $replicas 3) }}
+  offsets.topic.replication.factor={{ $replicas }}
   offsets.topic.num.partitions=16
-  transaction.state.log.replication.factor={{ $copies }}
-  transaction.state.log.min.isr={{ ternary 2 1 (ge $copies 3) }}
+  transaction.state.log.replication.factor={{ $replicas }}
+  transaction.state.log.min.isr={{ ternary 2 1 (ge $replicas 3) }}
   transaction.state.log.num.partitions=16
-  share.coordinator.state.topic.replication.factor={{ $copies }}
-  share.coordinator.state.topic.min.isr={{ ternary 2 1 (ge $copies 3) }}
+  share.coordinator.state.topic.replication.factor={{ $replicas }}
+  share.coordinator.state.topic.min.isr={{ ternary 2 1 (ge $replicas 3) }}
   # The upper bound of a client's transaction.timeout.ms: checkpoint interval plus the longest outage to survive.
   transaction.max.timeout.ms=900000
   log.segment.bytes=134217728
@@ -72,7 +71,7 @@ server.properties: |
 {{/* Topics and ACLs of local/config/kafka/topics.yaml, with the copies and partitions of this cluster. */}}
 {{- define "oal.kafka.topics" -}}
 {{- $spec := .Files.Get "files/kafka/topics.yaml" | fromYaml -}}
-{{- $copies := ternary (min 3 (int .Values.kafka.replicas)) (int .Values.kafka.external.replication) .Values.kafka.enabled -}}
+{{- $copies := ternary (int .Values.kafka.replicas) (int .Values.kafka.external.replication) .Values.kafka.enabled -}}
 {{- $config := merge .Values.kafka.topics.config (dict "min.insync.replicas" (ternary 2 1 (ge (int $copies) 3))) $spec.defaults.config -}}
 {{- $defaults := dict "partitions" .Values.kafka.topics.partitions "replication" $copies "config" $config -}}
 {{- toYaml (dict "defaults" $defaults "topics" $spec.topics "acls" $spec.acls) -}}
