@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 
 	"oal/deploy/internal/config"
 	"oal/deploy/internal/store"
+	"oal/deploy/internal/tlsconf"
 )
 
 // client of the admin interface.
@@ -42,10 +42,9 @@ func newClient(settings *config.Config, tokenFile string, out io.Writer) (*clien
 	}
 	c := &client{"http://" + net.JoinHostPort(host, port), token, &http.Client{Timeout: 6 * time.Minute}, out}
 	if settings.AdminTLS != nil {
-		roots := x509.NewCertPool()
-		pem, err := os.ReadFile(settings.TLS.ClientCA)
-		if err != nil || !roots.AppendCertsFromPEM(pem) {
-			return nil, errors.Join(fmt.Errorf("tls.client_ca, which admin_tls is checked by: %s", settings.TLS.ClientCA), err)
+		roots, _, err := tlsconf.Roots("tls.client_ca, which admin_tls is checked by", settings.TLS.ClientCA)
+		if err != nil {
+			return nil, err
 		}
 		c.base = "https://" + net.JoinHostPort(host, port)
 		c.http.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}

@@ -18,11 +18,11 @@ import (
 	"fmt"
 	"math/big"
 	"net/url"
-	"os"
 	"time"
 
 	"oal/deploy/internal/fresh"
 	"oal/deploy/internal/mac"
+	"oal/deploy/internal/tlsconf"
 )
 
 // SiteURN begins the name of an AP's site in its certificate.
@@ -94,13 +94,9 @@ func load(f Files) (*authority, error) {
 	if !is || !pair.Leaf.IsCA {
 		return nil, fmt.Errorf("enrol.ca_cert: %s is no certificate of an authority", f.Cert)
 	}
-	text, err := os.ReadFile(f.Root)
+	roots, text, err := tlsconf.Roots("enrol.root", f.Root)
 	if err != nil {
-		return nil, fmt.Errorf("enrol.root: %w", err)
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("enrol.root: %s holds no certificate", f.Root)
+		return nil, err
 	}
 	if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
 		return nil, fmt.Errorf("enrol.ca_cert: %s is not signed by enrol.root: %w", f.Cert, err)

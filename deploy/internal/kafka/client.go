@@ -3,14 +3,13 @@ package kafka
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"oal/deploy/internal/config"
+	"oal/deploy/internal/tlsconf"
 )
 
 // Options of every client. Without a CA the connection is plain, for a broker on a private network.
@@ -19,15 +18,11 @@ func Options(c config.Kafka, id string) ([]kgo.Opt, error) {
 	if c.CA == "" {
 		return opts, nil
 	}
-	pem, err := os.ReadFile(c.CA)
+	roots, _, err := tlsconf.Roots("kafka.ca", c.CA)
 	if err != nil {
-		return nil, fmt.Errorf("kafka.ca: %w", err)
+		return nil, err
 	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("kafka.ca: %s holds no certificate", c.CA)
-	}
-	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}
+	tlsConfig := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
 	if c.Cert != "" {
 		// Read anew for each connection: certificates are renewed without a restart.
 		load := func() (*tls.Certificate, error) {

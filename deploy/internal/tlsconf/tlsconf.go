@@ -1,4 +1,4 @@
-// Package tlsconf is how the listeners speak TLS. Certificates and authorities that change are taken for the next connection.
+// Package tlsconf is how TLS is spoken. Certificates and authorities of the listeners that change are taken for the next connection.
 package tlsconf
 
 import (
@@ -18,17 +18,24 @@ func Mutual(what, cert, key, clientCA string, failed func(error)) (*tls.Config, 
 		if err != nil {
 			return nil, err
 		}
-		pem, err := os.ReadFile(clientCA)
-		if err != nil {
-			return nil, fmt.Errorf("%s.client_ca: %w", what, err)
-		}
-		c.ClientCAs = x509.NewCertPool()
-		if !c.ClientCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s.client_ca: %s holds no certificate", what, clientCA)
+		if c.ClientCAs, _, err = Roots(what+".client_ca", clientCA); err != nil {
+			return nil, err
 		}
 		c.ClientAuth, c.VerifyConnection = tls.RequireAnyClientCert, verify(c.ClientCAs)
 		return c, nil
 	}, failed, cert, key, clientCA)
+}
+
+// Roots reads the authorities in a file of PEM, which it gives too; setting is what its path is called.
+func Roots(setting, path string) (roots *x509.CertPool, pem []byte, err error) {
+	if pem, err = os.ReadFile(path); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", setting, err)
+	}
+	roots = x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, nil, fmt.Errorf("%s: %s holds no certificate", setting, path)
+	}
+	return roots, pem, nil
 }
 
 // verify is what tls.RequireAndVerifyClientCert does, for resumed sessions too, but for one thing: Go refuses every URI without a host, and
