@@ -10,12 +10,12 @@ import (
 	"log/slog"
 	"sort"
 	"strings"
-	"sync"
 	"time"
 
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/kafka"
 	"oal/deploy/internal/metric"
+	"oal/deploy/internal/mirror"
 	"oal/deploy/internal/release"
 	"oal/deploy/internal/store"
 )
@@ -30,7 +30,6 @@ var (
 )
 
 const (
-	lookEvery = 250 * time.Millisecond // how late a replica sees what another one was told
 	sendEvery = time.Second
 	maxReason = 500
 )
@@ -46,10 +45,8 @@ type List struct {
 	// compared is closed when what is stored was compared with what Kafka says.
 	compared chan struct{}
 
-	// lock guards what follows, and is held while the store is written to: changes are rare, and the next sees the one before.
-	lock  sync.Mutex
-	known map[string]store.Access // by AP: revoked, or restored once
-	told  map[string]record       // by Kafka until all that was there at the start has come; then nil
+	table *mirror.Table[store.Access] // by AP: revoked, or restored once
+	told  map[string]record           // by Kafka until all that was there at the start has come; then nil. The table's lock guards it too
 }
 
 // record is a value of ap.access.v1.
@@ -62,41 +59,27 @@ type record struct {
 
 // New is inert.
 func New(f *fleet.Fleet, s store.Store, m *metric.Set, now func() time.Time, logger *slog.Logger) *List {
-	return &List{fleet: f, store: s, metrics: m, now: now, logger: logger, unsent: make(chan struct{}, 1), compared: make(chan struct{}),
-		known: map[string]store.Access{}, told: map[string]record{}}
+	l := &List{fleet: f, store: s, metrics: m, now: now, logger: logger, unsent: make(chan struct{}, 1), compared: make(chan struct{}),
+		told: map[string]record{}}
+	l.table = mirror.New(s.Access, func(a store.Access) string { return a.APID }, l.publish)
+	return l
 }
 
 // Load reads what was stored; call it before an AP is answered.
-func (l *List) Load(ctx context.Context) error {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	return l.reload(ctx)
-}
+func (l *List) Load(ctx context.Context) error { return l.table.Load(ctx) }
 
 // Run sees what other replicas were told, until the context ends.
 func (l *List) Run(ctx context.Context) {
-	if !l.store.Shared() {
-		return
-	}
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		if err := l.Load(ctx); err != nil && ctx.Err() == nil {
-			l.failed("store", "who is revoked cannot be read; what was known stays", err)
-		}
+	if l.store.Shared() {
+		l.table.Follow(ctx, func(err error) { l.failed("store", "who is revoked cannot be read; what was known stays", err) })
 	}
 }
 
 // Revoked is why an AP is kept out; nil: it is not.
 func (l *List) Revoked(id string) *store.Access {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	if a, known := l.known[id]; known && a.Revoked {
+	l.table.Lock()
+	defer l.table.Unlock()
+	if a, known := l.table.Rows[id]; known && a.Revoked {
 		return &a
 	}
 	return nil
@@ -104,10 +87,10 @@ func (l *List) Revoked(id string) *store.Access {
 
 // All are the revoked APs.
 func (l *List) All() []store.Access {
-	l.lock.Lock()
-	defer l.lock.Unlock()
+	l.table.Lock()
+	defer l.table.Unlock()
 	revoked := []store.Access{}
-	for _, a := range l.known {
+	for _, a := range l.table.Rows {
 		if a.Revoked {
 			revoked = append(revoked, a)
 		}
@@ -134,12 +117,12 @@ func (l *List) change(ctx context.Context, id, who, reason string, revoked bool)
 	if reason == "" || len(reason) > maxReason {
 		return store.Access{}, fmt.Errorf("%w: say the reason, in at most %d bytes", ErrBad, maxReason)
 	}
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	if err := l.reload(ctx); err != nil {
+	l.table.Lock()
+	defer l.table.Unlock()
+	if err := l.table.Reload(ctx); err != nil {
 		return store.Access{}, err
 	}
-	old := l.known[id]
+	old := l.table.Rows[id]
 	if !revoked && !old.Revoked {
 		return store.Access{}, fmt.Errorf("%w: %s; ctl access shows who is", ErrNotRevoked, id)
 	}
@@ -154,28 +137,9 @@ func (l *List) set(ctx context.Context, a store.Access) error {
 	if err := l.store.SetAccess(ctx, a, entry); err != nil {
 		return err
 	}
-	l.known[a.APID] = a
+	l.table.Rows[a.APID] = a
 	l.logger.Warn("access", "ap", a.APID, "now", what, "who", a.Who, "reason", a.Reason)
 	l.publish()
-	return nil
-}
-
-// reload takes what is stored. The caller holds the lock.
-func (l *List) reload(ctx context.Context) error {
-	stored, err := l.store.Access(ctx)
-	if err != nil {
-		return err
-	}
-	next := make(map[string]store.Access, len(stored))
-	same := len(stored) == len(l.known)
-	for _, a := range stored {
-		next[a.APID] = a
-		same = same && l.known[a.APID] == a
-	}
-	if !same {
-		l.known = next
-		l.publish()
-	}
 	return nil
 }
 
@@ -183,7 +147,7 @@ func (l *List) reload(ctx context.Context) error {
 func (l *List) publish() {
 	var revoked []string
 	unsent := 0
-	for id, a := range l.known {
+	for id, a := range l.table.Rows {
 		if a.Revoked {
 			revoked = append(revoked, id)
 		}
@@ -205,8 +169,8 @@ func (l *List) publish() {
 // Handle takes records of the topic until all that was there at the start has come, which an empty list says. A revocation that is newer
 // than what is stored, or of which nothing is stored, is stored: a store that was lost, or put back from a backup, lets nobody in again.
 func (l *List) Handle(records []kafka.Record) {
-	l.lock.Lock()
-	defer l.lock.Unlock()
+	l.table.Lock()
+	defer l.table.Unlock()
 	if l.told == nil {
 		return
 	}
@@ -223,9 +187,9 @@ func (l *List) Handle(records []kafka.Record) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	err := l.reload(ctx)
+	err := l.table.Reload(ctx)
 	for id, told := range l.told {
-		if old, known := l.known[id]; err == nil && (!known || told.RevokedUS > old.ChangedUS) {
+		if old, known := l.table.Rows[id]; err == nil && (!known || told.RevokedUS > old.ChangedUS) {
 			err = l.set(ctx, store.Access{APID: id, Revoked: true, ChangedUS: told.RevokedUS, Who: told.Who, Reason: told.Reason, Sent: true})
 		}
 	}

@@ -37,14 +37,14 @@ func (l *List) Send(ctx context.Context, to Producer) {
 }
 
 func (l *List) send(ctx context.Context, to Producer, sent map[string]int64) error {
-	l.lock.Lock()
+	l.table.Lock()
 	var due []store.Access
-	for id, a := range l.known {
+	for id, a := range l.table.Rows {
 		if !a.Sent || sent[id] != a.ChangedUS {
 			due = append(due, a)
 		}
 	}
-	l.lock.Unlock()
+	l.table.Unlock()
 	if len(due) == 0 {
 		return nil
 	}

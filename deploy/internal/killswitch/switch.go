@@ -9,11 +9,11 @@ import (
 	"log/slog"
 	"sort"
 	"strings"
-	"sync"
 	"time"
 
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/metric"
+	"oal/deploy/internal/mirror"
 	"oal/deploy/internal/release"
 	"oal/deploy/internal/store"
 )
@@ -26,11 +26,8 @@ var (
 )
 
 const (
-	// lookEvery is how late a replica sees what another one was told.
-	lookEvery  = 250 * time.Millisecond
-	countEvery = time.Second
-	MaxNote    = 100
-	MaxReason  = 500
+	MaxNote   = 100
+	MaxReason = 500
 )
 
 // Switch is one replica's sight of what is switched off.
@@ -40,55 +37,33 @@ type Switch struct {
 	metrics *metric.Set
 	now     func() time.Time
 	logger  *slog.Logger
-
-	// lock guards kills, and is held while the store is written to: turns are rare, and the next sees the one before.
-	lock  sync.Mutex
-	kills map[string]fleet.Kill // by scope
+	table   *mirror.Table[fleet.Kill] // by scope
 }
 
 // New is inert.
 func New(f *fleet.Fleet, s store.Store, m *metric.Set, now func() time.Time, logger *slog.Logger) *Switch {
-	return &Switch{fleet: f, store: s, metrics: m, now: now, logger: logger, kills: map[string]fleet.Kill{}}
+	k := &Switch{fleet: f, store: s, metrics: m, now: now, logger: logger}
+	k.table = mirror.New(s.Kills, func(k fleet.Kill) string { return k.Scope }, k.publish)
+	return k
 }
 
 // Load reads what was stored; call it before an AP is answered.
-func (s *Switch) Load(ctx context.Context) error {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	return s.reload(ctx)
-}
+func (s *Switch) Load(ctx context.Context) error { return s.table.Load(ctx) }
 
 // Run sees what other replicas were told, until the context ends.
 func (s *Switch) Run(ctx context.Context) {
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
-	var counted time.Time
-	for {
-		var now time.Time
-		select {
-		case <-ctx.Done():
-			return
-		case now = <-ticker.C:
-		}
-		if s.store.Shared() {
-			if err := s.Load(ctx); err != nil && ctx.Err() == nil {
-				s.metrics.Errors.WithLabelValues("store").Inc()
-				s.logger.Error("the kill switch cannot be read; what was known stays", "error", err)
-			}
-		}
-		if now.Sub(counted) >= countEvery {
-			counted = now
-			killed, unheard := s.fleet.Controls()
-			s.metrics.KilledAPs.Set(float64(killed))
-			s.metrics.UnheardAPs.Set(float64(unheard))
-		}
+	if s.store.Shared() {
+		s.table.Follow(ctx, func(err error) {
+			s.metrics.Errors.WithLabelValues("store").Inc()
+			s.logger.Error("the kill switch cannot be read; what was known stays", "error", err)
+		})
 	}
 }
 
 // Kills is what is switched off, the fleet first.
 func (s *Switch) Kills() []fleet.Kill {
-	s.lock.Lock()
-	defer s.lock.Unlock()
+	s.table.Lock()
+	defer s.table.Unlock()
 	return s.sorted()
 }
 
@@ -101,18 +76,18 @@ func (s *Switch) Kill(ctx context.Context, scope, who, note, reason string) (fle
 	if !s.fleet.Knows(scope) {
 		return k, fmt.Errorf("%w: no AP of %s has ever asked; `fleet` switches everything off", ErrUnknown, scope)
 	}
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if err := s.reload(ctx); err != nil {
+	s.table.Lock()
+	defer s.table.Unlock()
+	if err := s.table.Reload(ctx); err != nil {
 		return k, err
 	}
-	if old, is := s.kills[scope]; is {
+	if old, is := s.table.Rows[scope]; is {
 		k.SinceUS = old.SinceUS
 	}
 	if err := s.store.SetKill(ctx, k, s.entry(scope, "off", k.Who, k.Note, k.Reason)); err != nil {
 		return k, err
 	}
-	s.kills[scope] = k
+	s.table.Rows[scope] = k
 	s.turned(scope, "off", k.Who, k.Note, k.Reason)
 	return k, nil
 }
@@ -123,19 +98,19 @@ func (s *Switch) Unkill(ctx context.Context, scope, who, note, reason string) (f
 	if err := check(scope, note, reason); err != nil {
 		return fleet.Kill{}, err
 	}
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if err := s.reload(ctx); err != nil {
+	s.table.Lock()
+	defer s.table.Unlock()
+	if err := s.table.Reload(ctx); err != nil {
 		return fleet.Kill{}, err
 	}
-	k, is := s.kills[scope]
+	k, is := s.table.Rows[scope]
 	if !is {
 		return k, fmt.Errorf("%w: %s; ctl kills shows what is", ErrNotOff, scope)
 	}
 	if err := s.store.ClearKill(ctx, scope, s.entry(scope, "on", who, note, reason)); err != nil {
 		return k, err
 	}
-	delete(s.kills, scope)
+	delete(s.table.Rows, scope)
 	s.turned(scope, "on", who, note, reason)
 	return k, nil
 }
@@ -164,34 +139,15 @@ func (s *Switch) turned(scope, to, who, note, reason string) {
 	s.logger.Warn("kill switch", "scope", scope, "control", to, "who", who, "for", note, "reason", reason)
 }
 
-// reload takes what is stored. The caller holds the lock.
-func (s *Switch) reload(ctx context.Context) error {
-	stored, err := s.store.Kills(ctx)
-	if err != nil {
-		return err
-	}
-	next := make(map[string]fleet.Kill, len(stored))
-	same := len(stored) == len(s.kills)
-	for _, k := range stored {
-		next[k.Scope] = k
-		same = same && s.kills[k.Scope] == k
-	}
-	if !same {
-		s.kills = next
-		s.publish()
-	}
-	return nil
-}
-
 // publish gives the fleet what is switched off. The caller holds the lock.
 func (s *Switch) publish() {
-	s.metrics.Kills.Set(float64(len(s.kills)))
+	s.metrics.Kills.Set(float64(len(s.table.Rows)))
 	s.fleet.SetKills(s.sorted())
 }
 
 func (s *Switch) sorted() []fleet.Kill {
-	kills := make([]fleet.Kill, 0, len(s.kills))
-	for _, k := range s.kills {
+	kills := make([]fleet.Kill, 0, len(s.table.Rows))
+	for _, k := range s.table.Rows {
 		kills = append(kills, k)
 	}
 	order := func(k fleet.Kill) string { return strings.Replace(k.Scope, "fleet", "", 1) }

@@ -307,6 +307,7 @@ func (s *Service) keepAPs(ctx context.Context) {
 				s.metrics.Connected.Set(float64(s.fleet.Sweep(alive)))
 			}
 			s.metrics.KnownAPs.Set(float64(s.fleet.Known()))
+			s.countKills()
 			s.countCertificates()
 			if s.store.Shared() {
 				s.mergeAPs(ctx, now)
@@ -317,6 +318,12 @@ func (s *Service) keepAPs(ctx context.Context) {
 			}
 		}
 	}
+}
+
+func (s *Service) countKills() {
+	killed, unheard := s.fleet.Controls()
+	s.metrics.KilledAPs.Set(float64(killed))
+	s.metrics.UnheardAPs.Set(float64(unheard))
 }
 
 func (s *Service) countCertificates() {
