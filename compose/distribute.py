@@ -27,6 +27,7 @@ def passwords(state: Path) -> dict[str, str]:
 
 
 def fill(template: str, values: dict, source: Path) -> str:
+    """SystemExit names what nothing fills, and `source`."""
     try:
         return Template(template).substitute(values)
     except KeyError as name:
@@ -39,14 +40,15 @@ def key(line: str) -> str:
 
 
 def rendered(repository: Path, how: dict, values: dict) -> str:
-    source = repository / how["from"]
-    text = source.read_text()
-    if how.get("values", {}) is None:
-        return text
-    values = {**values, **how.get("values", {})}
-    text = fill(text, values, source)
+    """One entry of `render`: the template `from`, filled with `values` and the entry's own, lines with a key of `over` replaced by those."""
+    values = values | how.get("values", {})
+
+    def filled(name: str) -> str:
+        return fill((repository / name).read_text(), values, repository / name)
+
+    text = filled(how["from"])
     if over := how.get("over"):
-        above = fill((repository / over).read_text(), values, repository / over)
+        above = filled(over)
         keys = {key(line) for line in above.splitlines()} - {""}
         text = "\n".join(line for line in text.splitlines() if key(line) not in keys) + "\n" + above
     return text
@@ -105,6 +107,7 @@ def belongs_to_its_owner(state: Path) -> None:
 
 
 def load(spec_file: Path, environment) -> dict:
+    """secrets.yaml, with the name of this host from OAL_HOST."""
     spec = yaml.safe_load(spec_file.read_text())
     if environment.get("OAL_HOST"):
         spec["values"]["host"] = environment["OAL_HOST"]
@@ -112,6 +115,7 @@ def load(spec_file: Path, environment) -> dict:
 
 
 def all_values(spec: dict, state: Path) -> dict[str, str]:
+    """What every template may name."""
     values = spec["values"] | passwords(state)
     return values | {"internal_password": values["flink_internal_password"], "rest_password": values["flink_rest_password"]}  # as local's template calls them
 

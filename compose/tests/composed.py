@@ -4,7 +4,7 @@ import os
 import time
 from pathlib import Path
 
-from docker_engine import ROOT, Engine, run, tags
+from docker_engine import ROOT, Engine, run
 
 #: No image of Grafana can be had or made here.
 OVER = Path(__file__).with_name("without-grafana.yml")
@@ -67,7 +67,3 @@ class Project:
                 seen = error
             assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}; last: {str(seen)[-1500:]}"
             time.sleep(0.5)
-
-
-def version() -> str:
-    return tags()["OAL_VERSION"]

@@ -83,7 +83,7 @@ def test_memory_is_limited_and_adds_up(services):
 
 
 def test_ports_are_published_on_loopback_only(services):
-    published = {name: [p for p in service.get("ports", [])] for name, service in services.items()}
+    published = {name: service.get("ports", []) for name, service in services.items()}
     for name, ports in published.items():
         for port in ports:
             assert port.get("host_ip") == "127.0.0.1", f"{name} {port}"

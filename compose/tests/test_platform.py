@@ -9,7 +9,7 @@ import time
 import uuid
 
 import pytest
-from composed import Project, version
+from composed import Project
 from docker_engine import OWN, ROOT, Engine, build, run, tags
 
 BENCH = ROOT / "build" / "bench"
@@ -139,7 +139,7 @@ def test_an_upgrade_keeps_everything(project, engine):
     before = {"rows": project.number(ROWS), "models": models(), "fleet": fleet(), "ca": (project.state / "pki" / "ca.crt").read_bytes(), "password": project.secret("clickhouse-admin.password")}
     assert before["fleet"] >= {"ap-congested", "ap-varying", "ap-learning"} and before["models"]
     project("down", "-t", "25", timeout=300)
-    newer = f"{version()}-next"
+    newer = f"{tags()['OAL_VERSION']}-next"
     for name, tag in tags().items():
         if name.startswith("OAL_") and name.endswith("_IMAGE"):
             engine.docker("tag", tag, f"{tag.rpartition(':')[0]}:{newer}")
