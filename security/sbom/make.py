@@ -32,7 +32,7 @@ def python(lock: Path) -> set[PackageURL]:
 
 
 def go(module: Path) -> set[PackageURL]:
-    required = re.findall(r"^(?:require )?\s*([\w.-]+\.[\w.-]+/\S+|[\w.-]+\.[a-z]+/?\S*) (v\S+)", module.read_text(), re.M)
+    required = re.findall(r"^(?:require )?\s*([\w.-]+\.\S+) (v\S+)", module.read_text(), re.M)
     return {PackageURL("golang", path.rpartition("/")[0] or None, path.rpartition("/")[2], version) for path, version in required}
 
 
@@ -66,12 +66,13 @@ def found() -> dict[str, set[PackageURL]]:
 def main(out: str) -> None:
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, urls in sorted(found().items()):
+    packages = found()
+    for name, urls in sorted(packages.items()):
         components = [Component(name=url.name, group=url.namespace, version=url.version, purl=url, bom_ref=str(url), type=ComponentType.LIBRARY) for url in urls]
         bom = Bom(components=components)
         bom.metadata.component = Component(name=f"oal-{name}", type=ComponentType.APPLICATION)
         (folder / f"{name}.json").write_text(JsonV1Dot6(bom).output_as_string(indent=1) + "\n")
-    print(f"sbom: {len(list(folder.glob('*.json')))} documents, {len(set().union(*found().values()))} packages in {folder}")
+    print(f"sbom: {len(packages)} documents, {len(set().union(*packages.values()))} packages in {folder}")
 
 
 if __name__ == "__main__":

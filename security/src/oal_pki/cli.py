@@ -64,9 +64,9 @@ def run(options) -> int:
     if options.command != "init":
         folder.check()
     if options.command == "show":
-        print(json.dumps(show.certificates(folder), indent=1) if options.json else show.text(folder), end="\n" if options.json else "")
-        soon = [row for row in show.certificates(folder) if options.within is not None and row["days_left"] < options.within]
-        return 3 if soon else 0
+        rows = show.certificates(folder)
+        print(json.dumps(rows, indent=1) + "\n" if options.json else show.text(folder, rows), end="")
+        return 3 if options.within is not None and any(row["days_left"] < options.within for row in rows) else 0
     if options.command == "mac-keys":
         print(masters.ap_lines(folder, [(platform.names.check(ap_id, "an AP's id"), platform.names.check_site(options.site)) for ap_id in options.ap_ids]), end="")
         return 0
@@ -114,7 +114,7 @@ def change(folder: Folder, options) -> int:
 
 
 def _print_files(folder: Folder, name: str) -> None:
-    files = [f"{file.name}" for file in sorted(folder.pki.glob(f"{name}.*")) if file.suffix in (".crt", ".key", ".pem", ".mac-keys")]
+    files = [file.name for file in sorted(folder.pki.glob(f"{name}.*")) if file.suffix in (".crt", ".key", ".pem", ".mac-keys")]
     print(f"{folder.pki}: {', '.join(files)}")
 
 

@@ -14,7 +14,6 @@ from oal_pki.errors import PkiError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # 64 is the limit of a CN
 HOST = re.compile(r"(\*\.)?[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?)*")
-ROLES = ("ap", "service", "operator")
 LOOPBACK = ("localhost", "127.0.0.1")
 #: Files of pki/ that are no one's certificate.
 RESERVED = ("ca", "ca-next", "ap-ca", "ops-ca", "flink-internal", "flink-rest-trust", "bundle-keys")

@@ -1,12 +1,10 @@
 """What a folder holds, and until when."""
-import datetime
-
 from oal_pki import masters, names
 from oal_pki.authority import alternative_names, load_certificates, now
 from oal_pki.folder import Folder
 
 
-def certificates(folder: Folder, at: datetime.datetime | None = None) -> list[dict]:
+def certificates(folder: Folder) -> list[dict]:
     """One entry a certificate of pki/: file, subject, names, issuer, not_after, days_left."""
     rows = []
     for file in sorted(folder.pki.glob("*.crt")):
@@ -17,13 +15,13 @@ def certificates(folder: Folder, at: datetime.datetime | None = None) -> list[di
                 "file": file.name, "subject": certificate.subject.rfc4514_string(), "issuer": names.common_name(certificate.issuer),
                 "names": [str(name.value) for name in alternative_names(certificate)],
                 "not_after": certificate.not_valid_after_utc.isoformat(timespec="seconds"),
-                "days_left": (certificate.not_valid_after_utc - (at or now())).days,
+                "days_left": (certificate.not_valid_after_utc - now()).days,
             })
     return rows
 
 
-def text(folder: Folder) -> str:
-    rows = certificates(folder)
+def text(folder: Folder, rows: list[dict]) -> str:
+    """What `certificates` told, and the masters, for people."""
     width = max(len(row["file"]) for row in rows)
     lines = [f"{row['file']:{width}}  {row['not_after'][:10]}  {row['days_left']:>5} days  {row['subject']}"
              f"{'  for ' + ', '.join(row['names']) if row['names'] else ''}  by {row['issuer']}" for row in rows]

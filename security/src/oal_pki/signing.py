@@ -9,22 +9,18 @@ SIGNERS = ("registry", "online")
 
 def ensure(folder: Folder) -> list[str]:
     """Make the keys that are not there; their files' names. Keys that an operator added to the trusted file stay in it."""
-    made = []
+    made, new = [], []
     trusted = folder.bundle_keys
-    lines = trusted.read_text().splitlines() if trusted.exists() else ["# Keys whose bundles APs accept"]
-    before = list(lines)
+    there = trusted.exists()
     for signer in SIGNERS:
         path = folder.secrets / f"sign-{signer}.pem"
         if not path.exists():
             keys.make(path)
             made.append(path.name)
-            line = keys.public_line(keys.load(path), signer)
-        elif trusted.exists():
+        elif there:
             continue  # an operator who took its line out meant it
-        else:
-            line = keys.public_line(keys.load(path), signer)
-        if line not in lines:
-            lines.append(line)
-    if lines != before or not trusted.exists():
-        files.write(trusted, "\n".join(lines) + "\n", 0o644)
+        new.append(keys.public_line(keys.load(path), signer))
+    if new:
+        before = trusted.read_text().splitlines() if there else ["# Keys whose bundles APs accept"]
+        files.write(trusted, "\n".join([*before, *new]) + "\n", 0o644)
     return made
