@@ -8,7 +8,9 @@ import pytest
 import yaml
 from oal_grafana import generate
 from oal_grafana.board import BOARDS
+from oal_grafana.colours import CLASS_NAMES
 from oal_grafana.queries import DASHBOARDS, HOME, RULES, boards
+from oal_grafana.sql import CLASS_BOUNDS
 from oal_grafana.units import UNITS
 
 ALL = boards()
@@ -26,6 +28,11 @@ def test_a_stale_file_is_named_with_the_command_that_mends_it(tmp_path, monkeypa
     assert generate.main() == 1
     said = capsys.readouterr().err
     assert "oal-arriving.json" in said and "make -C observe/grafana gen" in said
+
+
+def test_classes_are_those_of_the_settings():
+    settings = yaml.safe_load((HOME.parents[1] / "schema" / "settings.yaml").read_text())
+    assert settings["class_names"] == [*CLASS_NAMES] and settings["class_bounds_permille"] == [round(bound * 1000) for bound in CLASS_BOUNDS]
 
 
 def test_there_is_one_dashboard_a_question():

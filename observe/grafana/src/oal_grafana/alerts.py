@@ -5,8 +5,9 @@ are away are no alert of every rule: `noDataState` is OK, and only *Telemetry is
 down is one alert and not ten. A query that fails is `Error`: Grafana tells of it by itself, under the rule's name.
 """
 import json
+from dataclasses import dataclass
 
-from oal_grafana.sql import may_be_empty
+from oal_grafana.sql import FALSE_SENDER, may_be_empty
 from oal_grafana.target import SOURCE_UID, target_json
 
 FOLDER = "OAL"
@@ -20,18 +21,28 @@ def _views(minutes: int) -> str:
     return f"from = {NOW_UTC} - INTERVAL {minutes} MINUTE, to = {NOW_UTC}"
 
 
+@dataclass(frozen=True)
 class Rule:
     """Rules about access points ask for those that are wrong only: ten thousand healthy ones must not be ten thousand alert instances."""
 
-    def __init__(self, uid: str, title: str, sql: str, above: float | None, below: float | None, minutes: int, lasts: str, severity: str, summary: str, do: str, board: str, no_data: str = "OK", always: bool = False):
-        self.uid, self.title, self.sql, self.minutes, self.lasts, self.severity = uid, title, sql, minutes, lasts, severity
-        self.bound = ("gt", above) if above is not None else ("lt", below)
-        self.summary, self.do, self.board, self.no_data, self.always = summary, do, board, no_data, always
+    uid: str
+    title: str
+    sql: str
+    above: float | None  # one of the two is the bound
+    below: float | None
+    minutes: int  # that the query looks back
+    lasts: str  # how long before it fires
+    severity: str
+    summary: str
+    do: str
+    board: str
+    no_data: str = "OK"
+    always: bool = False  # the query has rows of what is well too
 
     def json(self) -> dict:
-        sql = self.sql if self.no_data == "Alerting" or self.always else may_be_empty("nothing is wrong", self.sql)
-        query = target_json(sql, True)
-        query["intervalMs"], query["maxDataPoints"] = 60000, 1000
+        sql = self.sql if self.always else may_be_empty("nothing is wrong", self.sql)
+        query = {**target_json(sql, True), "intervalMs": 60000, "maxDataPoints": 1000}
+        kind, bound = ("gt", self.above) if self.above is not None else ("lt", self.below)
         expression = {"type": "__expr__", "uid": "__expr__"}
         return {
             "uid": self.uid, "title": self.title, "condition": "C", "for": self.lasts, "noDataState": self.no_data, "execErrState": "Error", "isPaused": False,
@@ -42,7 +53,7 @@ class Rule:
                 # No reduce step: the answer is a table, one number a row, its text columns the alert's labels.
                 {"refId": "C", "relativeTimeRange": {"from": self.minutes * 60, "to": 0}, "datasourceUid": "__expr__", "model": {
                     "refId": "C", "type": "threshold", "datasource": expression, "expression": "A",
-                    "conditions": [{"type": "query", "evaluator": {"type": self.bound[0], "params": [self.bound[1]]}, "operator": {"type": "and"}, "query": {"params": ["C"]}, "reducer": {"type": "last", "params": []}}]}},
+                    "conditions": [{"type": "query", "evaluator": {"type": kind, "params": [bound]}, "operator": {"type": "and"}, "query": {"params": ["C"]}, "reducer": {"type": "last", "params": []}}]}},
             ],
         }
 
@@ -58,11 +69,11 @@ FROM oal.batch_1m WHERE t >= now() - INTERVAL 15 MINUTE GROUP BY ap_id HAVING mi
          "The access point is overloaded: look at its CPU (`v_exporters`), turn off what else runs on it, or lengthen its interval.", "oal-arriving"),
     Rule("oal-late", "Late batches grow", "SELECT site, toFloat64(count()) AS late FROM oal.late WHERE ts >= now() - INTERVAL 15 MINUTE GROUP BY site", 50, None, 15, "5m", "warning",
          "{{ .Values.A }} batches of {{ .Labels.site }} came too late to be labelled", "Look at lag, at the uplink, and at clocks that are off.", "oal-arriving"),
-    Rule("oal-dead-letters", "Dead letters grow", """SELECT toString(reason) AS reason, toFloat64(count()) AS records
-FROM oal.dead_letter WHERE ts >= now() - INTERVAL 15 MINUTE AND reason NOT IN ('unsigned', 'unknown_key', 'forged', 'revoked') GROUP BY reason""", 20, None, 15, "5m", "warning",
+    Rule("oal-dead-letters", "Dead letters grow", f"""SELECT toString(reason) AS reason, toFloat64(count()) AS records
+FROM oal.dead_letter WHERE ts >= now() - INTERVAL 15 MINUTE AND reason NOT IN {FALSE_SENDER} GROUP BY reason""", 20, None, 15, "5m", "warning",
          "{{ .Values.A }} records could not be used: {{ .Labels.reason }}", "See `dead_letter.detail`: a broken or too new exporter, or a clock far off (time_range).", "oal-arriving"),
-    Rule("oal-forged", "Batches of a false sender", """SELECT key AS written_as, toString(reason) AS reason, toFloat64(count()) AS records
-FROM oal.dead_letter WHERE ts >= now() - INTERVAL 15 MINUTE AND reason IN ('unsigned', 'unknown_key', 'forged', 'revoked') GROUP BY key, reason""", 0, None, 15, "0m", "critical",
+    Rule("oal-forged", "Batches of a false sender", f"""SELECT key AS written_as, toString(reason) AS reason, toFloat64(count()) AS records
+FROM oal.dead_letter WHERE ts >= now() - INTERVAL 15 MINUTE AND reason IN {FALSE_SENDER} GROUP BY key, reason""", 0, None, 15, "0m", "critical",
          "{{ .Values.A }} batches written as {{ .Labels.written_as }} were refused: {{ .Labels.reason }}",
          "forged: a certificate is in wrong hands, revoke it. unknown_key, unsigned: the access point's keys are old, enrol it again. revoked: a revoked access point still sends, find it.", "oal-arriving"),
 )
@@ -84,7 +95,7 @@ FROM oal.v_control_1m({_views(30)}) AS x GROUP BY site, ap_id HAVING reverts > 2
 )
 PLATFORM = (
     Rule("oal-telemetry-away", "Telemetry is away", f"SELECT toFloat64(count()) AS readings FROM oal.v_platform_health({_views(10)})", None, 1, 10, "5m", "critical",
-         "Telegraf has written nothing for ten minutes", "Look at Telegraf's log, then at ClickHouse. No other alert of this group can fire until it is back.", "oal-platform", no_data="Alerting"),
+         "Telegraf has written nothing for ten minutes", "Look at Telegraf's log, then at ClickHouse. No other alert of this group can fire until it is back.", "oal-platform", no_data="Alerting", always=True),
     Rule("oal-component-away", "Component is away", f"SELECT component, instance, toFloat64(1 - avg(x.up)) AS away_ratio FROM oal.v_platform_health({_views(5)}) AS x GROUP BY component, instance", 0.5, None, 5, "2m", "critical",
          "{{ .Labels.component }} at {{ .Labels.instance }} does not answer", "See what it said on the dashboard and in its log.", "oal-platform", always=True),
     Rule("oal-kafka-lag", "Rows are behind Kafka", f"SELECT topic, toFloat64(min(x.lag_records)) AS records FROM oal.v_platform_stored_lag({_views(10)}) AS x GROUP BY topic", 50_000, None, 10, "5m", "critical",

@@ -5,7 +5,7 @@ from grafana_foundation_sdk.builders import dashboard as build
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as m
 
-from oal_grafana.sql import APS
+from oal_grafana.sql import APS, WORST_FIRST
 from oal_grafana.target import source, target_json
 
 SCHEMA_VERSION = 37  # of Grafana 9.3; newer ones take it over by themselves
@@ -16,8 +16,8 @@ BOARDS = {"oal-arriving": "Is data arriving?", "oal-congested": "Where is it con
 SITES = "SELECT DISTINCT site FROM oal.batch_1m WHERE $__timeFilter(t) ORDER BY site"
 AP_IDS = "SELECT DISTINCT ap_id FROM oal.batch_1m WHERE $__timeFilter(t) AND site IN (${site:singlequote}) ORDER BY ap_id"
 #: The drill-down begins with the access point that has the largest share of Poor and Bad windows.
-WORST_FIRST = f"""SELECT ap_id FROM oal.label_1m WHERE $__timeFilter(t) AND {APS}
-GROUP BY ap_id ORDER BY sum(poor + bad) / sum(windows) DESC, ap_id LIMIT 2000"""
+DETAIL = f"""SELECT ap_id FROM oal.label_1m WHERE $__timeFilter(t) AND {APS}
+GROUP BY ap_id {WORST_FIRST} LIMIT 2000"""
 
 
 def _variable(name: str, label: str, says: str, sql: str, many: bool) -> build.QueryVariable:
@@ -29,7 +29,7 @@ def _variable(name: str, label: str, says: str, sql: str, many: bool) -> build.Q
 def ap_variables(detail: bool) -> list[build.QueryVariable]:
     made = [_variable("site", "Site", "Sites that sent something in the time shown", SITES, True),
             _variable("ap", "Access point", "Access points of these sites", AP_IDS, True)]
-    return [*made, _variable("detail", "In detail", "The access point of the lower half, the worst one first", WORST_FIRST, False)] if detail else made
+    return [*made, _variable("detail", "In detail", "The access point of the lower half, the worst one first", DETAIL, False)] if detail else made
 
 
 def to_ap(uid: str, column: str = "ap_id") -> str:

@@ -63,7 +63,7 @@ def judge(query: Query, answer: Answer) -> tuple[str, str]:
     return ("empty", query.may_be_empty) if query.may_be_empty else ("EMPTY", "no rows")
 
 
-def run(asker: Asker, queries: list[Query] | None = None) -> list[Result]:
+def run(asker: Asker) -> list[Result]:
     chosen = {}
     results = []
     for board in boards().values():
@@ -71,7 +71,7 @@ def run(asker: Asker, queries: list[Query] | None = None) -> list[Result]:
             chosen[board["title"]] = asker.choose_all(board)
         except QueryError:
             chosen[board["title"]] = {v["name"]: [] for v in board["templating"]["list"]}  # its row in the table says why
-    for query in queries or everything():
+    for query in everything():
         try:
             answer = asker.answer(query, chosen.get(query.board, {}))
             verdict, said = judge(query, answer)

@@ -10,6 +10,8 @@ from oal_grafana.colours import ALARM, CLASS_NAMES, CLASSES, OK, PLAIN, WARN
 from oal_grafana.target import Target, source
 
 CLASS_MAPPING = [m.ValueMap(options={str(i): m.ValueMappingResult(text=name, color=colour, index=i) for i, (name, colour) in enumerate(zip(CLASS_NAMES, CLASSES))})]
+BY_THRESHOLD, BY_SERIES = (build.FieldColor().mode(mode) for mode in (m.FieldColorModeId.THRESHOLDS, m.FieldColorModeId.PALETTE_CLASSIC))
+LEGEND = common.VizLegendOptions().display_mode(c.LegendDisplayMode.LIST).placement(c.LegendPlacement.BOTTOM).show_legend(True).calcs([])
 
 
 def steps(*bounds: tuple[float | None, str]) -> build.ThresholdsConfig:
@@ -31,11 +33,12 @@ def plain() -> build.ThresholdsConfig:
     return steps((None, PLAIN))
 
 
-def _common(panel, title: str, says: str, sql, as_table: bool, size: tuple[int, int]):
-    panel.title(title).description(says).datasource(source()).span(size[0]).height(size[1])
-    for number, text in enumerate([sql] if isinstance(sql, str) else sql):
-        panel.with_target(Target(text, as_table, "ABCDEFGH"[number]))
-    return panel
+def _common(panel, title: str, says: str, sql: str, as_table: bool, size: tuple[int, int]):
+    return panel.title(title).description(says).datasource(source()).span(size[0]).height(size[1]).with_target(Target(sql, as_table))
+
+
+def _tooltip(mode: c.TooltipDisplayMode, sort: c.SortOrder = c.SortOrder.NONE) -> common.VizTooltipOptions:
+    return common.VizTooltipOptions().mode(mode).sort(sort)
 
 
 def number(title: str, says: str, sql: str, unit: str, thresholds=None, size=(4, 4), decimals: float | None = None, per_row: bool = False, no_value: str = "no data"):
@@ -43,7 +46,7 @@ def number(title: str, says: str, sql: str, unit: str, thresholds=None, size=(4,
     reduce = common.ReduceDataOptions().calcs(["lastNotNull"])
     reduce = reduce.values(True).limit(8) if per_row else reduce.values(False)
     panel = _common(stat.Panel(), title, says, sql, True, size)
-    panel.unit(unit).thresholds(thresholds or plain()).color_scheme(build.FieldColor().mode(m.FieldColorModeId.THRESHOLDS)).no_value(no_value)
+    panel.unit(unit).thresholds(thresholds or plain()).color_scheme(BY_THRESHOLD).no_value(no_value)
     panel.reduce_options(reduce).graph_mode(c.BigValueGraphMode.NONE).color_mode(c.BigValueColorMode.VALUE)
     panel.text_mode(c.BigValueTextMode.VALUE_AND_NAME if per_row else c.BigValueTextMode.VALUE).justify_mode(c.BigValueJustifyMode.AUTO)
     return panel.decimals(decimals) if decimals is not None else panel
@@ -52,19 +55,19 @@ def number(title: str, says: str, sql: str, unit: str, thresholds=None, size=(4,
 def dial(title: str, says: str, sql: str, unit: str, thresholds, least: float, most: float, size=(4, 4)):
     """A figure between two known ends."""
     panel = _common(gauge.Panel(), title, says, sql, True, size)
-    panel.unit(unit).min(least).max(most).thresholds(thresholds).color_scheme(build.FieldColor().mode(m.FieldColorModeId.THRESHOLDS))
+    panel.unit(unit).min(least).max(most).thresholds(thresholds).color_scheme(BY_THRESHOLD)
     return panel.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]).values(False)).show_threshold_markers(True).show_threshold_labels(False)
 
 
-def series(title: str, says: str, sql, unit: str, axis: str, size=(12, 8), colours: dict[str, str] | None = None, stack: bool = False, percent: bool = False, bars: bool = False,
-           name: str | None = None, least: float | None = 0, most: float | None = None, finest: str = "1m", thresholds=None):
+def series(title: str, says: str, sql: str, unit: str, axis: str, size=(12, 8), colours: dict[str, str] | None = None, stack: bool = False, percent: bool = False, bars: bool = False,
+           name: str | None = None, least: float | None = 0, most: float | None = None, finest: str = "1m"):
     """Lines over time. `name` is the legend's text, such as `${__field.labels.ap_id}`; `finest` the shortest interval that the data have."""
     panel = _common(timeseries.Panel(), title, says, sql, False, size)
-    panel.unit(unit).axis_label(axis).interval(finest).color_scheme(build.FieldColor().mode(m.FieldColorModeId.PALETTE_CLASSIC))
+    panel.unit(unit).axis_label(axis).interval(finest).color_scheme(BY_SERIES)
     panel.line_width(1).fill_opacity(80 if stack or bars else 8).show_points(c.VisibilityMode.AUTO).draw_style(c.GraphDrawStyle.BARS if bars else c.GraphDrawStyle.LINE)
     panel.span_nulls(180_000)  # a gap is a gap: bridged up to three minutes only
-    panel.legend(common.VizLegendOptions().display_mode(c.LegendDisplayMode.LIST).placement(c.LegendPlacement.BOTTOM).show_legend(True).calcs([]))
-    panel.tooltip(common.VizTooltipOptions().mode(c.TooltipDisplayMode.MULTI).sort(c.SortOrder.DESCENDING))
+    panel.legend(LEGEND)
+    panel.tooltip(_tooltip(c.TooltipDisplayMode.MULTI, c.SortOrder.DESCENDING))
     if stack:
         panel.stacking(common.StackingConfig().mode(c.StackingMode.PERCENT if percent else c.StackingMode.NORMAL).group("A")).line_width(0)
     if name:
@@ -73,8 +76,6 @@ def series(title: str, says: str, sql, unit: str, axis: str, size=(12, 8), colou
         panel.min(least)
     if most is not None:
         panel.max(most)
-    if thresholds:
-        panel.thresholds(thresholds).thresholds_style(common.GraphThresholdsStyleConfig().mode(c.GraphThresholdsStyleMode.DASHED))
     return _coloured(panel, colours)
 
 
@@ -88,9 +89,9 @@ def bars(title: str, says: str, sql: str, unit: str, axis: str, x: str, size=(12
     """Bars over a text column `x`."""
     panel = _common(barchart.Panel(), title, says, sql, True, size)
     panel.unit(unit).axis_label(axis).x_field(x).min(0).orientation(c.VizOrientation.AUTO).fill_opacity(80).line_width(1).group_width(0.8).bar_width(0.9)
-    panel.stacking(c.StackingMode.NORMAL if stack else c.StackingMode.NONE).show_value(c.VisibilityMode.NEVER).color_scheme(build.FieldColor().mode(m.FieldColorModeId.PALETTE_CLASSIC))
-    panel.legend(common.VizLegendOptions().display_mode(c.LegendDisplayMode.LIST).placement(c.LegendPlacement.BOTTOM).show_legend(True).calcs([]))
-    panel.tooltip(common.VizTooltipOptions().mode(c.TooltipDisplayMode.MULTI).sort(c.SortOrder.NONE)).x_tick_label_rotation(0).x_tick_label_spacing(0)
+    panel.stacking(c.StackingMode.NORMAL if stack else c.StackingMode.NONE).show_value(c.VisibilityMode.NEVER).color_scheme(BY_SERIES)
+    panel.legend(LEGEND)
+    panel.tooltip(_tooltip(c.TooltipDisplayMode.MULTI)).x_tick_label_rotation(0).x_tick_label_spacing(0)
     if most is not None:
         panel.max(most)
     return _coloured(panel, colours)
@@ -100,10 +101,10 @@ def classes_over_time(title: str, says: str, sql: str, name: str, size=(24, 10))
     """A row of coloured spans for each series of class numbers 0 to 3."""
     panel = _common(statetimeline.Panel(), title, says, sql, False, size)
     panel.unit("none").mappings(CLASS_MAPPING).thresholds(steps((None, CLASSES[0]), (1, CLASSES[1]), (2, CLASSES[2]), (3, CLASSES[3])))
-    panel.color_scheme(build.FieldColor().mode(m.FieldColorModeId.THRESHOLDS)).display_name(name).interval("1m")
+    panel.color_scheme(BY_THRESHOLD).display_name(name).interval("1m")
     panel.merge_values(True).show_value(c.VisibilityMode.NEVER).row_height(0.9).align_value(c.TimelineValueAlignment.LEFT).fill_opacity(90).line_width(0)
-    panel.legend(common.VizLegendOptions().display_mode(c.LegendDisplayMode.LIST).placement(c.LegendPlacement.BOTTOM).show_legend(True).calcs([]))
-    return panel.tooltip(common.VizTooltipOptions().mode(c.TooltipDisplayMode.SINGLE).sort(c.SortOrder.NONE))
+    panel.legend(LEGEND)
+    return panel.tooltip(_tooltip(c.TooltipDisplayMode.SINGLE))
 
 
 def heat_map(title: str, says: str, sql: str, unit: str, axis: str, size=(12, 8)):
@@ -116,8 +117,7 @@ def heat_map(title: str, says: str, sql: str, unit: str, axis: str, size=(12, 8)
     return panel.cell_values(heatmap.CellValues().unit("short")).exemplars_color(WARN)
 
 
-def rows(title: str, says: str, sql: str, units: dict[str, str], size=(24, 8), links: dict[str, tuple[str, str]] | None = None, coloured: dict[str, build.ThresholdsConfig] | None = None,
-         sort: str | None = None, widths: dict[str, int] | None = None):
+def rows(title: str, says: str, sql: str, units: dict[str, str], size=(24, 8), links: dict[str, tuple[str, str]] | None = None, coloured: dict[str, build.ThresholdsConfig] | None = None):
     """A table. `units` by column; `links` give a column's cells a (title, URL); `coloured` colours a column's text by thresholds."""
     panel = _common(table.Panel(), title, says, sql, True, size).show_header(True).unit("none")
     panel.thresholds(plain())
@@ -131,10 +131,6 @@ def rows(title: str, says: str, sql: str, units: dict[str, str], size=(24, 8), l
             m.DynamicConfigValue(id_val="custom.cellOptions", value={"type": "color-text"}),  # Grafana 10; 9 calls it displayMode
             m.DynamicConfigValue(id_val="custom.displayMode", value="color-text"),
             m.DynamicConfigValue(id_val="thresholds", value=bounds.build().to_json())))
-    for column, width in (widths or {}).items():
-        properties.setdefault(column, []).append(m.DynamicConfigValue(id_val="custom.width", value=width))
     for column, values in properties.items():
         panel.override_by_name(column, values)
-    if sort:
-        panel.sort_by([common.TableSortByFieldState(sort.lstrip("-")).desc(sort.startswith("-"))])
     return panel.footer(common.TableFooterOptions().show(False).reducer(["sum"]).count_rows(False))

@@ -17,7 +17,7 @@ from oal_grafana import macros, shape
 from oal_grafana.check import Asker, arguments, asker
 from oal_grafana.clickhouse import Answer, QueryError
 from oal_grafana.colours import CLASS_NAMES, CLASSES
-from oal_grafana.queries import Query, boards
+from oal_grafana.queries import boards, of_panel
 from oal_grafana.units import shown
 
 LABEL = "preview drawn from the dashboard's JSON and its queries, not by Grafana"
@@ -256,9 +256,9 @@ def draw(board: dict, who: Asker, path: Path) -> int:
             continue
         panel = Panel(figure, spec, total)
         panel.card()
-        target = spec["targets"][0]
+        query = of_panel(board["title"], spec)
         try:
-            answer = who.answer(Query(board["title"], spec["title"], spec["type"], target["rawSql"], macros.seconds(spec.get("interval") or "1m")), chosen)
+            answer = who.answer(query, chosen)
         except QueryError as error:
             failed += 1
             panel.note(str(error)[:150])
@@ -266,7 +266,7 @@ def draw(board: dict, who: Asker, path: Path) -> int:
         if answer.rows:
             DRAW[spec["type"]](panel, answer, who)
         else:
-            panel.note("no rows" if not target["rawSql"].startswith("-- may be empty") else Query("", "", "", target["rawSql"]).may_be_empty)
+            panel.note(query.may_be_empty or "no rows")
     figure.savefig(path, pil_kwargs={"optimize": True})
     return failed
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import yaml
 
 from oal_grafana import macros
+from oal_grafana.target import TIME_SERIES
 
 HOME = Path(__file__).resolve().parents[2]
 DASHBOARDS = HOME / "dashboards"
@@ -37,6 +38,12 @@ def boards() -> dict[str, dict]:
     return {board["uid"]: board for board in (json.loads(path.read_text()) for path in sorted(DASHBOARDS.glob("*.json")))}
 
 
+def of_panel(board: str, panel: dict) -> Query:
+    """The one query of a panel that is no row; `board` is the dashboard's title."""
+    (target,) = panel["targets"]
+    return Query(board, panel["title"], panel["type"], target["rawSql"], macros.seconds(panel.get("interval") or "1m"), None, target["format"] == TIME_SERIES)
+
+
 def of_board(board: dict) -> Iterator[Query]:
     title = board["title"]
     for variable in board["templating"]["list"]:
@@ -44,9 +51,8 @@ def of_board(board: dict) -> Iterator[Query]:
     for note in board["annotations"]["list"]:
         yield Query(title, note["name"], "annotation", note["target"]["rawSql"])
     for panel in board["panels"]:
-        for target in panel.get("targets", []):
-            name = panel["title"] + (f" {target['refId']}" if len(panel["targets"]) > 1 else "")
-            yield Query(title, name, panel["type"], target["rawSql"], macros.seconds(panel.get("interval") or "1m"), None, target["format"] == 0)
+        if panel["type"] != "row":
+            yield of_panel(title, panel)
 
 
 def of_rules(document: dict) -> Iterator[Query]:
@@ -54,7 +60,7 @@ def of_rules(document: dict) -> Iterator[Query]:
         for rule in group["rules"]:
             for part in rule["data"]:
                 if "rawSql" in part["model"]:
-                    yield Query(f"Alerts: {group['name']}", rule["title"], "alert", part["model"]["rawSql"], 60, part["relativeTimeRange"]["from"], part["model"]["format"] == 0)
+                    yield Query(f"Alerts: {group['name']}", rule["title"], "alert", part["model"]["rawSql"], 60, part["relativeTimeRange"]["from"], part["model"]["format"] == TIME_SERIES)
 
 
 def everything() -> Iterator[Query]:

@@ -4,7 +4,6 @@ import re
 from oal_grafana.clickhouse import Answer
 from oal_grafana.queries import Query
 
-_TIME = re.compile(r"DateTime(64)?\b")
 #: Types that every plugin from 3.3 on turns into a number or a text; enums, LowCardinality numbers and SimpleAggregateFunction came later or never.
 _NUMBER = re.compile(r"(Nullable\()?(U?Int(8|16|32|64)|Float(32|64))\)?\Z")
 _TEXT = re.compile(r"(String|LowCardinality\(String\)|Nullable\(String\)|LowCardinality\(Nullable\(String\)\))\Z")

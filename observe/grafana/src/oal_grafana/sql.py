@@ -13,8 +13,18 @@ APS = "ap_id IN (${ap:singlequote})"
 #: The one access point of a drill-down.
 ONE = "ap_id = ${detail:singlequote}"
 
+#: Access points by their share of Poor and Bad windows (label_1m), the worst one first.
+WORST_FIRST = "ORDER BY sum(poor + bad) / sum(windows) DESC, ap_id"
+#: A loss ratio is Good below the first, Acceptable below the second, Poor below the third, Bad from there: settings class_bounds_permille.
+CLASS_BOUNDS = (0.01, 0.05, 0.12)
+#: Why a record is refused because of who wrote it (dead_letter.reason).
+FALSE_SENDER = "('unsigned', 'unknown_key', 'forged', 'revoked')"
+
 _SPAN_S = "toUnixTimestamp($__toTime) - toUnixTimestamp($__fromTime)"
-_NEVER = "toDateTime64('2100-01-01 00:00:00', 6, 'UTC')"
+#: Whether the range is one of which rows per second are read.
+SHORT = f"{_SPAN_S} <= 3600"
+#: Begin and end of a range that reads nothing.
+NEVER = "toDateTime64('2100-01-01 00:00:00', 6, 'UTC')"
 RESOLUTION = "-- Up to an hour from the rollup per second, beyond that from the one per minute. The branch that is not used has an empty range and reads nothing."
 
 
@@ -26,17 +36,31 @@ def may_be_empty(reason: str, sql: str) -> str:
 def by_resolution(view: str, where: str, columns: str = "*") -> str:
     """Rows of v_{view}_1s up to an hour, of v_{view}_1m beyond."""
     def branch(suffix: str, condition: str) -> str:
-        return (f"  SELECT {columns} FROM oal.v_{view}_{suffix}(from = if({condition}, {FROM}, {_NEVER}),\n"
-                f"    to = if({condition}, {TO}, {_NEVER})) WHERE {where}")
+        return (f"  SELECT {columns} FROM oal.v_{view}_{suffix}(from = if({condition}, {FROM}, {NEVER}),\n"
+                f"    to = if({condition}, {TO}, {NEVER})) WHERE {where}")
 
-    return f"(\n{branch('1s', f'{_SPAN_S} <= 3600')}\n  UNION ALL\n{branch('1m', f'{_SPAN_S} > 3600')}\n)"
+    return f"(\n{branch('1s', SHORT)}\n  UNION ALL\n{branch('1m', f'{_SPAN_S} > 3600')}\n)"
 
 
 def latest(minutes: int) -> str:
-    """The last minutes of the range: what is so at its end, also when the range lies in the past."""
+    """The last whole minutes of the range, of a rollup: what is so at its end, also when the range lies in the past."""
     return f"t > $__toTime - INTERVAL {minutes + 1} MINUTE AND t <= $__toTime"
+
+
+def latest_raw(minutes: int) -> str:
+    """The same of raw rows."""
+    return f"ts > $__toTime - INTERVAL {minutes} MINUTE AND ts <= $__toTime"
+
+
+def _last(interval: str) -> str:
+    return f"greatest({FROM}, {TO} - INTERVAL {interval})"
 
 
 def last_of_range(interval: str) -> str:
     """from and to of the last part of a range: a view of raw rows must not read a month of them."""
-    return f"from = greatest({FROM}, {TO} - INTERVAL {interval}), to = {TO}"
+    return f"from = {_last(interval)}, to = {TO}"
+
+
+def rows_of_last(interval: str) -> str:
+    """The same of a table of raw rows."""
+    return f"ts >= {_last(interval)} AND ts <= {TO}"

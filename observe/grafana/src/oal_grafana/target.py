@@ -26,10 +26,10 @@ class _Query(Dataquery):
 
 
 class Target(Builder[Dataquery]):
-    """`ref` is the letter of a query among those of its panel."""
+    """The one query of a panel."""
 
-    def __init__(self, sql: str, table: bool, ref: str = "A"):
-        self._query = _Query(target_json(sql, table, ref))
+    def __init__(self, sql: str, table: bool):
+        self._query = _Query(target_json(sql, table))
 
     def build(self) -> Dataquery:
         return self._query

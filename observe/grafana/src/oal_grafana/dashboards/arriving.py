@@ -2,13 +2,11 @@
 from oal_grafana import panels as p
 from oal_grafana.board import Board, ap_variables, to_ap
 from oal_grafana.colours import ALARM, MAGENTA, PLAIN, TEAL, WARN
-from oal_grafana.sql import APS, FROM, TO, last_of_range, latest, may_be_empty
+from oal_grafana.sql import APS, last_of_range, latest, latest_raw, may_be_empty, rows_of_last
 
 SENT = f"FROM oal.batch_1m WHERE $__timeFilter(t) AND {APS}"
-#: Seconds that a row of a series stands for: a minute each, as many as fell into its interval.
+#: Minutes that a row of a series stands for: as many as fell into its interval.
 MINUTES = "uniqExact(t)"
-
-HEALTHY_EMPTY = "nothing was refused, which is how it should be"
 
 ACCESS_POINTS = f"""-- The rollup per minute says what was sent, the table of batches is read for the last two minutes of the range only.
 SELECT s.site AS site, s.ap_id AS ap_id, s.last_minute AS last_minute, s.kbytes_per_s AS kbytes_per_s, s.missed_ratio AS missed_ratio,
@@ -23,16 +21,21 @@ LEFT JOIN (SELECT ap_id, sumIf(x.batches, x.kind = 'missing') AS missing, uniqEx
 LEFT JOIN (SELECT ap_id, count() AS late FROM oal.late WHERE $__timeFilter(ts) GROUP BY ap_id) AS l ON s.ap_id = l.ap_id
 LEFT JOIN (SELECT key AS ap_id, count() AS refused FROM oal.dead_letter WHERE $__timeFilter(ts) GROUP BY key) AS d ON s.ap_id = d.ap_id
 LEFT JOIN (SELECT ap_id, argMax(x.clock_state, x.ts) AS clock_state, argMax(x.clock_error_us, x.ts) AS clock_error_us
-  FROM oal.batch AS x WHERE ts > $__toTime - INTERVAL 2 MINUTE AND ts <= $__toTime GROUP BY ap_id) AS c ON s.ap_id = c.ap_id
+  FROM oal.batch AS x WHERE {latest_raw(2)} GROUP BY ap_id) AS c ON s.ap_id = c.ap_id
 ORDER BY last_minute, missed_ratio DESC, ap_id LIMIT 1000"""
+
+def _age_ms(column: str) -> str:
+    """From the end of a batch's last tick (ticks of 4 ms from ts on) to a moment."""
+    return f"toUnixTimestamp64Milli({column}) - toUnixTimestamp64Micro(ts) / 1000 - 4 * ticks"
+
 
 SILENT = f"""SELECT countIf(last < toStartOfMinute($__toTime) - INTERVAL 3 MINUTE) AS silent
 FROM (SELECT ap_id, max(t) AS last {SENT} GROUP BY ap_id)"""
 
 LATENCY = f"""-- Raw rows, so at most the last hour of the range. From the end of a batch's last tick, three clocks take part.
 SELECT time, 'to the broker' AS until, round(quantile(0.5)(broker_ms)) AS p50, round(quantile(0.99)(broker_ms)) AS p99
-FROM (SELECT $__timeInterval(ts) AS time, toUnixTimestamp64Milli(kafka_ts) - toUnixTimestamp64Micro(ts) / 1000 - 4 * ticks AS broker_ms
-  FROM oal.batch WHERE ts >= greatest({FROM}, {TO} - INTERVAL 1 HOUR) AND ts <= {TO} AND {APS})
+FROM (SELECT $__timeInterval(ts) AS time, {_age_ms('kafka_ts')} AS broker_ms
+  FROM oal.batch WHERE {rows_of_last('1 HOUR')} AND {APS})
 GROUP BY time ORDER BY time"""
 
 
@@ -53,11 +56,11 @@ def board():
         p.number("Refused", "Records that could not be used (dead letters), of all access points: see *Why records were refused*.",
                  "SELECT count() AS refused FROM oal.dead_letter WHERE $__timeFilter(ts)", "none", p.rising(1, 100), size=(3, 4)),
         p.number("Sample to broker, p99", "Age of a batch's last sample when Kafka took it, over the last five minutes shown. Above a second the access points' uplink or the broker is slow; negative: a clock is off.",
-                 f"""SELECT quantile(0.99)(toUnixTimestamp64Milli(kafka_ts) - toUnixTimestamp64Micro(ts) / 1000 - 4 * ticks) AS ms
-FROM oal.batch WHERE ts > $__toTime - INTERVAL 5 MINUTE AND ts <= $__toTime AND {APS}""", "ms", p.rising(1000, 5000), size=(3, 4), decimals=0),
+                 f"""SELECT quantile(0.99)({_age_ms('kafka_ts')}) AS ms
+FROM oal.batch WHERE {latest_raw(5)} AND {APS}""", "ms", p.rising(1000, 5000), size=(3, 4), decimals=0),
         p.number("Sample to row, p99", "Age of a batch's last sample when it could be read, over the last five minutes shown. Far above the checkpoint interval: look at lag and checkpoints on *Is the platform well?*.",
-                 f"""SELECT quantile(0.99)(toUnixTimestamp64Milli(inserted_at) - toUnixTimestamp64Micro(ts) / 1000 - 4 * ticks) AS ms
-FROM oal.batch WHERE ts > $__toTime - INTERVAL 5 MINUTE AND ts <= $__toTime AND {APS}""", "ms", p.rising(5000, 30000), size=(3, 4), decimals=0),
+                 f"""SELECT quantile(0.99)({_age_ms('inserted_at')}) AS ms
+FROM oal.batch WHERE {latest_raw(5)} AND {APS}""", "ms", p.rising(5000, 30000), size=(3, 4), decimals=0),
     )
     b.row("Over time")
     b.add(
@@ -98,7 +101,7 @@ FROM marks AS m GROUP BY time ORDER BY time""", "none", "batches", bars=True,
                coloured={"missed_ratio": p.rising(0.001, 0.01), "missing_batches": p.rising(1, 100), "late_batches": p.rising(1, 100), "refused": p.rising(1, 100)}),
         p.rows("Why records were refused", "Dead letters by reason. *forged*, *revoked*, *unsigned*, *unknown_key*: somebody writes who should not, or an access point's keys are old; "
                "*malformed*, *truncated*: a broken exporter; *time_range*: a clock far off. The record itself is in `dead_letter.payload`.",
-               may_be_empty(HEALTHY_EMPTY, """SELECT toString(reason) AS reason, key AS written_as, count() AS records, max(ts) AS last_time, any(detail) AS example
+               may_be_empty("nothing was refused, which is how it should be", """SELECT toString(reason) AS reason, key AS written_as, count() AS records, max(ts) AS last_time, any(detail) AS example
 FROM oal.dead_letter WHERE $__timeFilter(ts) GROUP BY reason, key ORDER BY records DESC LIMIT 100"""), {"last_time": "dateTimeAsIso"}, size=(24, 6)),
         p.rows("Time to read a row", "Per topic, over the last ten minutes of the time shown at most.",
                f"""SELECT topic, sum(batches) AS n_batches, round(sum(v.bytes_per_s)) AS total_bytes_per_s, round(sum(v.rows_per_s)) AS total_rows_per_s, max(sample_to_broker_p99_ms) AS worst_ap_to_broker_p99_ms,

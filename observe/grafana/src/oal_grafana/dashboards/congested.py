@@ -2,29 +2,29 @@
 from oal_grafana import panels as p
 from oal_grafana.board import Board, ap_variables
 from oal_grafana.colours import ACCEPTABLE, ALARM, CLASS_NAMES, CLASSES, OK, PLAIN, POOR, TEAL, WARN
-from oal_grafana.sql import APS, FROM, ONE, RANGE, RESOLUTION, TO, by_resolution, last_of_range, latest, may_be_empty
+from oal_grafana.sql import APS, CLASS_BOUNDS, FROM, NEVER, ONE, RANGE, RESOLUTION, SHORT, TO, WORST_FIRST, by_resolution, last_of_range, latest, may_be_empty
 
 LABELS = f"FROM oal.label_1m WHERE $__timeFilter(t) AND {APS}"
 NOW = f"FROM oal.label_1m WHERE {latest(5)} AND {APS}"
 CLASS_COLOURS = dict(zip(CLASS_NAMES, CLASSES))
 LOSS = "sum(congestion_lost_pkts) / nullIf(sum(offered_pkts), 0)"
-#: Class of a loss ratio: settings class_bounds_permille of schema/.
-CLASS_OF = "multiIf(loss < 0.01, 0, loss < 0.05, 1, loss < 0.12, 2, 3)"
+ACCEPTABLE_FROM, POOR_FROM, BAD_FROM = CLASS_BOUNDS
+CLASS_OF = f"multiIf(loss < {ACCEPTABLE_FROM}, 0, loss < {POOR_FROM}, 1, loss < {BAD_FROM}, 2, 3)"
 
 #: Rows of the heat map, lowest first: (name, from, to).
-BUCKETS = (("0", 0, 1e-9), ("to 1 %: Good", 1e-9, 0.01), ("to 5 %: Acceptable", 0.01, 0.05), ("to 12 %: Poor", 0.05, 0.12), ("to 25 %: Bad", 0.12, 0.25), ("above 25 %: Bad", 0.25, 9))
+BUCKETS = (("0", 0, 1e-9), ("to 1 %: Good", 1e-9, ACCEPTABLE_FROM), ("to 5 %: Acceptable", ACCEPTABLE_FROM, POOR_FROM), ("to 12 %: Poor", POOR_FROM, BAD_FROM), ("to 25 %: Bad", BAD_FROM, 0.25),
+           ("above 25 %: Bad", 0.25, 9))
 HEAT = ", ".join(f"countIf(loss >= {low} AND loss < {high}) AS `{name}`" for name, low, high in BUCKETS)
 
 CDF_POINTS = (0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.08, 0.12, 0.2, 0.4)
-SHORT = "toUnixTimestamp($__toTime) - toUnixTimestamp($__fromTime) <= 3600"
 CDF = f"""-- Up to an hour from single windows of a second, beyond that from access points' minutes: at most 36 million rows with 1,000 access points.
 WITH [{', '.join(map(str, CDF_POINTS))}] AS points
 SELECT concat(toString(round(point * 100, 1)), ' %') AS `loss at most`, sum(w.n * (w.ratio <= point)) / sum(w.n) AS `all chosen`, sumIf(w.n * (w.ratio <= point), w.worst) / nullIf(sumIf(w.n, w.worst), 0) AS `worst access point`
 FROM (
-  SELECT ratio, n, ap_id IN (SELECT ap_id {LABELS} GROUP BY ap_id ORDER BY sum(poor + bad) / sum(windows) DESC, ap_id LIMIT 1) AS worst
+  SELECT ratio, n, ap_id IN (SELECT ap_id {LABELS} GROUP BY ap_id {WORST_FIRST} LIMIT 1) AS worst
   FROM (
     SELECT ap_id, loss_ratio AS ratio, 1 AS n FROM oal.label
-    WHERE ts >= if({SHORT}, {FROM}, toDateTime64('2100-01-01 00:00:00', 6, 'UTC')) AND ts <= {TO} AND {APS} AND complete AND offered_pkts > 0
+    WHERE ts >= if({SHORT}, {FROM}, {NEVER}) AND ts <= {TO} AND {APS} AND complete AND offered_pkts > 0
     UNION ALL
     SELECT ap_id, congestion_lost_pkts / offered_pkts AS ratio, windows AS n FROM oal.label_1m
     WHERE t >= if({SHORT}, toDateTime('2100-01-01 00:00:00'), $__fromTime) AND t <= $__toTime AND {APS} AND offered_pkts > 0
@@ -41,13 +41,13 @@ CLASSES_BY_AP = f"""-- The 40 access points with the largest share of Poor and B
 SELECT time, ap_id, toInt8({CLASS_OF}) AS class
 FROM (
   SELECT $__timeInterval(t) AS time, ap_id, ifNull({LOSS}, 0) AS loss FROM oal.label_1m
-  WHERE $__timeFilter(t) AND ap_id IN (SELECT ap_id {LABELS} GROUP BY ap_id ORDER BY sum(poor + bad) / sum(windows) DESC, ap_id LIMIT 40) GROUP BY time, ap_id
+  WHERE $__timeFilter(t) AND ap_id IN (SELECT ap_id {LABELS} GROUP BY ap_id {WORST_FIRST} LIMIT 40) GROUP BY time, ap_id
 ) ORDER BY time, ap_id"""
 
 
-def _ap(select: str, view: str = "ap", columns: str = "*") -> str:
+def _ap(select: str, view: str = "ap") -> str:
     """Over time, of the access point in detail."""
-    return f"{RESOLUTION}\nSELECT $__timeInterval(t) AS time, {select}\nFROM {by_resolution(view, ONE, columns)} AS x GROUP BY time ORDER BY time"
+    return f"{RESOLUTION}\nSELECT $__timeInterval(t) AS time, {select}\nFROM {by_resolution(view, ONE)} AS x GROUP BY time ORDER BY time"
 
 
 def _per_station(value: str, where: str, view: str, top: str) -> str:
@@ -66,9 +66,9 @@ def board():
         p.dial("Poor or Bad now", "Share of label windows (one second) that were Poor or Bad in the last five minutes shown. Above 5 %: see which access points in *Worst access points*.",
                f"SELECT sum(poor + bad) / nullIf(sum(windows), 0) AS share {NOW}", "percentunit", p.rising(0.05, 0.2), 0, 1),
         p.number("Access points Poor or Bad", "Access points with a loss ratio of 5 % or more in the last five minutes shown.",
-                 f"SELECT countIf(loss >= 0.05) AS aps FROM (SELECT ap_id, {LOSS} AS loss {NOW} GROUP BY ap_id)", "none", p.rising(1, 5)),
+                 f"SELECT countIf(loss >= {POOR_FROM}) AS aps FROM (SELECT ap_id, {LOSS} AS loss {NOW} GROUP BY ap_id)", "none", p.rising(1, 5)),
         p.number("Worst loss", "Largest congestion-loss ratio of an access point in the last five minutes shown. From 5 % it is Poor, from 12 % Bad: TCP has halved its rate long before.",
-                 f"SELECT max(loss) AS loss FROM (SELECT ap_id, {LOSS} AS loss {NOW} GROUP BY ap_id)", "percentunit", p.rising(0.05, 0.12), decimals=1),
+                 f"SELECT max(loss) AS loss FROM (SELECT ap_id, {LOSS} AS loss {NOW} GROUP BY ap_id)", "percentunit", p.rising(POOR_FROM, BAD_FROM), decimals=1),
         p.number("Lost in queues", "Segments lost to congestion over segments offered, all chosen access points, time shown. If this leads: less queue, more air (channel, width), or control.",
                  f"SELECT {LOSS} AS loss {LABELS}", "percentunit", p.rising(0.01, 0.05), decimals=2),
         p.number("Lost on the air", "Frames that the MAC gave up over segments offered. If this leads, it is no congestion: look at signal, interference and rate control.",
@@ -92,7 +92,7 @@ FROM (SELECT $__timeInterval(t) AS time, ap_id, ifNull({LOSS}, 0) AS loss {LABEL
         p.rows("Worst access points", "By share of Poor and Bad windows in the time shown. *lost_in*: queue means too much traffic for the air that it gets, air means bad links. Click one for its details below.",
                WORST, {"poor_or_bad": "percentunit", "congestion_loss": "percentunit", "loss_on_air": "percentunit", "mbit_per_s": "Mbits"}, size=(14, 9),
                links={"ap_id": ("In detail", "/d/oal-congested?${__url_time_range}&${site:queryparam}&${ap:queryparam}&var-detail=${__data.fields.ap_id}")},
-               coloured={"poor_or_bad": p.rising(0.05, 0.2), "congestion_loss": p.rising(0.05, 0.12)}),
+               coloured={"poor_or_bad": p.rising(0.05, 0.2), "congestion_loss": p.rising(POOR_FROM, BAD_FROM)}),
     )
     b.row("Why: $detail")
     b.add(

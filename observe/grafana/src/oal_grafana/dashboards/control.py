@@ -2,7 +2,7 @@
 from oal_grafana import panels as p
 from oal_grafana.board import Board, ap_variables
 from oal_grafana.colours import ALARM, OK, PLAIN, TEAL, WARN
-from oal_grafana.sql import APS, RANGE, last_of_range, latest, may_be_empty
+from oal_grafana.sql import APS, CLASS_BOUNDS, RANGE, last_of_range, latest, may_be_empty
 
 PER_MINUTE = f"FROM oal.v_control_1m({RANGE}) AS x WHERE {APS}"
 NO_POLICY = "no policy is in force where nobody has released one"
@@ -17,9 +17,8 @@ KIND_COLOURS = {"clamped": WARN, "enforcing, calm": OK, "not enforcing": PLAIN}
 
 
 def board():
-    b = Board("oal-control", "What control does, whether users get more or less of the air by it, and when it took itself back.", time="now-6h", refresh="30s", variables=ap_variables(False),
-              annotations=[("Guard reverts", True, ALARM, f"""-- may be empty: the guard has had nothing to take back
-SELECT t AS time, concat('guard took the clamps back at ', ap_id) AS text, 'guard' AS tags {PER_MINUTE} AND guard_reverts > 0 ORDER BY time LIMIT 500""")])
+    b = Board("oal-control", "What control does, whether users get more or less of the air by it, and when it took itself back.", time="now-6h", variables=ap_variables(False),
+              annotations=[("Guard reverts", True, ALARM, may_be_empty("the guard has had nothing to take back", f"""SELECT t AS time, concat('guard took the clamps back at ', ap_id) AS text, 'guard' AS tags {PER_MINUTE} AND guard_reverts > 0 ORDER BY time LIMIT 500"""))])
     b.row("Is it good?")
     b.add(
         p.number("Enforcing", "Access points that may set windows, last three minutes shown. More than you expect: someone raised a policy's mode (see *Releases* on *Is the model right?*).",
@@ -62,7 +61,7 @@ SELECT t AS time, concat('guard took the clamps back at ', ap_id) AS text, 'guar
                "clamped seconds are worse than others because clamps are set when it is bad.",
                f"""SELECT site, policy, policy_version, mode, if(clamped = 1, 'yes', 'no') AS clamps_in_force, seconds, throughput_kbps, congestion_loss_ratio, rtt_p50_ms, rtt_p95_ms, clamps_avg
 FROM oal.v_control_effect({last_of_range('1 HOUR')}) WHERE per = 'site, policy' ORDER BY site, policy, policy_version, mode, clamped""",
-               {"throughput_kbps": "Kbits", "congestion_loss_ratio": "percentunit", "rtt_p50_ms": "ms", "rtt_p95_ms": "ms", "seconds": "s"}, size=(24, 7), coloured={"congestion_loss_ratio": p.rising(0.05, 0.12)}),
+               {"throughput_kbps": "Kbits", "congestion_loss_ratio": "percentunit", "rtt_p50_ms": "ms", "rtt_p95_ms": "ms", "seconds": "s"}, size=(24, 7), coloured={"congestion_loss_ratio": p.rising(*CLASS_BOUNDS[1:])}),
     )
     b.row("Why, one by one")
     b.add(

@@ -2,14 +2,14 @@
 from oal_grafana import panels as p
 from oal_grafana.board import Board, ap_variables
 from oal_grafana.colours import CLASS_NAMES, OK, PLAIN, TEAL, WARN
-from oal_grafana.sql import APS, FROM, RANGE, TO, last_of_range, may_be_empty
+from oal_grafana.sql import APS, RANGE, last_of_range, may_be_empty, rows_of_last
 
 ONSETS_RARE = "an onset of congestion has to happen before it can be foreseen"
 #: Judged predictions of the rollup per minute, as v_quality defines them (clickhouse/migrations/0012).
 JUDGED = f"FROM oal.prediction_1m WHERE $__timeFilter(t) AND {APS} AND class != 'unknown' AND complete = 1"
 CALM = "class_now IN ('Good', 'Acceptable')"
 CAME, WARNED = "class >= 'Poor'", "predicted >= 'Poor'"
-LAST_DAY = f"ts >= greatest({FROM}, {TO} - INTERVAL 1 DAY) AND ts <= {TO}"
+LAST_DAY = rows_of_last("1 DAY")
 
 
 def _fleet(figure: str) -> str:
