@@ -17,7 +17,7 @@ struct kafka_producer {
 };
 
 struct kafka_events {
-	/* Called by kafka_producer_poll(). */
+	/* Called by rd_kafka_poll(), rd_kafka_flush() and kafka_producer_free(). */
 	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *ctx);
 	void (*error)(rd_kafka_t *, int err, const char *reason, void *ctx);
 	void *ctx;

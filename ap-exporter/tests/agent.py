@@ -684,6 +684,7 @@ def t_no_allocation_in_ticks():
                     applied(daemon, ap, wanted)
                     seen = agent(daemon)["decisions"]
                     until(lambda: agent(daemon)["decisions"] > seen + 3, "it decides")
+                until(lambda: daemon.status()["ticks"] > 2750, "it has given back what only the start needed, after ten seconds")
                 assert allocations.count() == before, f"{allocations.count() - before} allocations"
                 assert daemon.stop() == 0
         finally:
