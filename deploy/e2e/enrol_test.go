@@ -3,14 +3,10 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"io"
 	"net/http"
 	"os"
@@ -21,6 +17,7 @@ import (
 
 	"oal/deploy/internal/config"
 	"oal/deploy/internal/issue"
+	"oal/deploy/internal/pki"
 	"oal/deploy/internal/platform"
 	"oal/deploy/internal/release"
 	"oal/deploy/internal/sim"
@@ -46,18 +43,13 @@ func ctl(t *testing.T, r *platform.Replica, args ...string) string {
 }
 
 // device is an AP that has made its key.
-type device struct {
-	key *ecdsa.PrivateKey
-	csr string
-}
+type device struct{ *pki.Device }
 
 func newDevice(t *testing.T) *device {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	d, err := pki.NewDevice()
 	must(t, err)
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
-	must(t, err)
-	return &device{key, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}))}
+	return &device{d}
 }
 
 // enrol does with a ticket what an AP does; at is where, or empty for where the ticket says.
@@ -72,7 +64,7 @@ func (d *device) enrol(t *testing.T, ticket, at string) (code int, g issue.Grant
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(paper.CA))
-	body, err := json.Marshal(map[string]string{"token": paper.Token, "csr": d.csr})
+	body, err := json.Marshal(map[string]string{"token": paper.Token, "csr": d.CSR})
 	must(t, err)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}, Timeout: 30 * time.Second}
 	response, err := client.Post(at+"/v1/enrol", "application/json", bytes.NewReader(body))
@@ -84,15 +76,6 @@ func (d *device) enrol(t *testing.T, ticket, at string) (code int, g issue.Grant
 		must(t, json.Unmarshal(text, &g))
 	}
 	return response.StatusCode, g
-}
-
-func (d *device) certificate(t *testing.T, g issue.Grant) tls.Certificate {
-	t.Helper()
-	der, err := x509.MarshalPKCS8PrivateKey(d.key)
-	must(t, err)
-	cert, err := tls.X509KeyPair([]byte(g.Certificate), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
-	must(t, err)
-	return cert
 }
 
 // told is what ap.access.v1 says last of an AP: its value, "" for a tombstone, "nothing" when it never said anything.
@@ -150,9 +133,11 @@ func TestEnrolRevokeRestore(t *testing.T) {
 		t.Errorf("a withdrawn ticket: %d", code)
 	}
 
+	cert, err := d.Certificate(grant.Certificate)
+	must(t, err)
 	aps := func(r *platform.Replica, site string) *sim.Fleet {
 		f := &sim.Fleet{Address: r.Config.APListen, Roots: authority.Pool(), Keys: signer.Keys(), WaitS: 60}
-		f.AddAP("hut-1", site, d.certificate(t, grant))
+		f.AddAP("hut-1", site, cert)
 		f.Start()
 		t.Cleanup(f.Stop)
 		return f

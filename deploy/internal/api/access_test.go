@@ -1,13 +1,8 @@
 package api
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"io"
 	"net/http"
 	"strings"
@@ -17,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"oal/deploy/internal/issue"
+	"oal/deploy/internal/pki"
 )
 
 // ap is a client with a certificate of the issuing CA, with the chain up to it.
@@ -115,15 +111,11 @@ func TestCertificateEndsWhileConnected(t *testing.T) {
 func TestRenewal(t *testing.T) {
 	x := start(t, Limits{RequestsPerS: 1000, Burst: 1000})
 	x.champion(0)
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	device, err := pki.NewDevice()
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, _ := json.Marshal(map[string]string{"csr": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}))})
+	body, _ := json.Marshal(map[string]string{"csr": device.CSR})
 	a := x.ap("a", "lab", time.Now().Add(time.Hour))
 	response := x.do(a, "POST", "/v1/aps/a/certificate", string(body))
 	expect(t, "renewal", response, 200)
@@ -134,11 +126,7 @@ func TestRenewal(t *testing.T) {
 	if grant.APID != "a" || grant.Site != "lab" || !strings.HasPrefix(grant.MACKeys, "a lab 1 ") || grant.TrustedKeys != "trusted keys" {
 		t.Errorf("%+v", grant)
 	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	renewed, err := tls.X509KeyPair([]byte(grant.Certificate), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}))
+	renewed, err := device.Certificate(grant.Certificate)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,13 +29,20 @@ type Authority struct {
 
 // New makes an authority that is in memory only.
 func New() (*Authority, error) {
+	return authority(certificate("test CA", "ca"), nil)
+}
+
+// authority makes one below a parent; nil: it signs itself.
+func authority(template *x509.Certificate, parent *Authority) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	template := certificate("test CA", "ca")
 	template.IsCA, template.BasicConstraintsValid, template.KeyUsage = true, true, x509.KeyUsageCertSign
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if parent == nil {
+		parent = &Authority{Certificate: template, key: key}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent.Certificate, key.Public(), parent.key)
 	if err != nil {
 		return nil, err
 	}
@@ -73,27 +80,27 @@ func certificate(name, role string) *x509.Certificate {
 // Issue makes a certificate; one of role service is also a server's, for loopback.
 func (a *Authority) Issue(name, role string) (tls.Certificate, error) {
 	template := certificate(name, role)
-	template.KeyUsage = x509.KeyUsageDigitalSignature
-	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	if role == "service" {
-		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
+		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 		template.DNSNames, template.IPAddresses = []string{"localhost"}, []net.IP{net.IPv4(127, 0, 0, 1)}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.Certificate, a.leafKey.Public(), a.key)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: a.leafKey}, nil
+	return a.leaf(template)
 }
 
 // IssueAP makes a certificate of an AP at a site (empty: it names none).
 func (a *Authority) IssueAP(name, site string, notAfter time.Time) (tls.Certificate, error) {
 	template := certificate(name, "ap")
 	template.NotAfter = notAfter
-	template.KeyUsage, template.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	if site != "" {
 		template.URIs = []*url.URL{{Scheme: "urn", Opaque: "oal:site:" + site}}
 	}
+	return a.leaf(template)
+}
+
+// leaf signs a certificate, which is a client's beside what the template says.
+func (a *Authority) leaf(template *x509.Certificate) (tls.Certificate, error) {
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageClientAuth)
 	der, err := x509.CreateCertificate(rand.Reader, template, a.Certificate, a.leafKey.Public(), a.key)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: a.leafKey}, err
 }
@@ -107,27 +114,14 @@ func ofAPs() (pkix.Extension, error) {
 
 // Issuing makes the authority below this one that issues certificates of APs only.
 func (a *Authority) Issuing() (*Authority, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
 	constraint, err := ofAPs()
 	if err != nil {
 		return nil, err
 	}
 	template := certificate("test AP CA", "ca")
-	template.ExtraExtensions = []pkix.Extension{constraint}
-	template.IsCA, template.BasicConstraintsValid, template.MaxPathLenZero, template.KeyUsage = true, true, true, x509.KeyUsageCertSign
+	template.ExtraExtensions, template.MaxPathLenZero = []pkix.Extension{constraint}, true
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.Certificate, key.Public(), a.key)
-	if err != nil {
-		return nil, err
-	}
-	parsed, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, err
-	}
-	return withKey(parsed, key)
+	return authority(template, a)
 }
 
 // WriteAuthority puts its own NAME.crt and NAME.key into a folder.
