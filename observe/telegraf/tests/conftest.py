@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(FOLDER.parent.parent / "local" / "src")]
+LOCAL = FOLDER.parent.parent / "local"
+sys.path[:0] = [str(LOCAL / "src"), str(LOCAL / "tests")]
 
 from oal_local.platform import Platform  # noqa: E402
 

@@ -1,6 +1,10 @@
 """Telegraf and a real platform: every part is read, what is away is said to be, and what cannot be written waits or is counted."""
+import base64
+import json
 import re
 import signal
+import urllib.error
+import urllib.request
 
 import pytest
 from conftest import FOLDER, WATCH
@@ -122,11 +126,6 @@ def test_a_wrong_password_is_said_to_be(platform):
 
 def test_jolokia_reads_and_does_nothing_else(platform):
     """With the right password: no operation, no change, no command line."""
-    import base64
-    import json
-    import urllib.error
-    import urllib.request
-
     def ask(body: dict, password: str):
         request = urllib.request.Request(f"http://127.0.0.1:{platform.settings.ports['jolokia_kafka']}/jolokia/", data=json.dumps(body).encode(),
                                          headers={"Authorization": "Basic " + base64.b64encode(f"telegraf:{password}".encode()).decode()})
