@@ -49,6 +49,18 @@ def test_clickhouse_comes_back_with_every_row_rollup_and_view(platform, backup):
     assert rows(platform) == 1000
 
 
+def test_a_restore_with_fewer_rows_than_were_kept_says_so(platform, backup):
+    """Of raw rows; of rollups, whose merges make fewer of more, nothing is expected."""
+    backup("create", "short")
+    file = backup.config.parent / "kept" / "short" / "manifest.json"
+    content = json.loads(file.read_text())
+    assert content["parts"]["clickhouse"]["bytes"] > 0
+    content["parts"]["clickhouse"]["rows_at_least"] |= {"gap": 10**6, "station_1s": 10**6, "bundle_release": 10**6}
+    file.write_text(json.dumps(content))
+    said = backup("restore", "short", "--only", "clickhouse", "--as", "short", ok=False)
+    assert "fewer rows" in said and "'gap'" in said and "station_1s" not in said and "bundle_release" not in said
+
+
 def test_mlflow_comes_back_with_models_artifacts_and_users(platform, backup):
     platform.mlflow.api("registered-models/create", {"name": "kept"})
     (platform.state.mlflow / "artifacts").mkdir(exist_ok=True)

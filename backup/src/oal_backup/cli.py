@@ -12,8 +12,8 @@ from pathlib import Path
 
 from oal_backup import BackupError, clickhouse, config, files, manifest, mlflow, push
 
-PARTS = ("clickhouse", "mlflow", "push", "files")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+KEPT_HERE = {"mlflow": mlflow, "push": push, "files": files}  # in FOLDER/NAME/PART; ClickHouse keeps its data where the server's location says
 
 
 def say(text: str) -> None:
@@ -21,7 +21,8 @@ def say(text: str) -> None:
 
 
 def create(settings: config.Config, name: str, base: str | None) -> None:
-    """All parts into FOLDER/NAME. The manifest comes last; what was begun and failed is removed."""
+    """All parts into FOLDER/NAME. ClickHouse, whose data is not removed with the folder, comes after the others, and last the manifest.
+    BackupError when a part fails or the name is taken; nothing stays of what was begun."""
     folder = settings.folder / name
     if base:
         manifest.read(settings.folder / base)
@@ -32,14 +33,12 @@ def create(settings: config.Config, name: str, base: str | None) -> None:
         raise BackupError(f"{folder} is there already; choose another name") from None
     done = {}
     try:
-        for part, run in (("files", lambda f: files.create(settings.files, f)), ("push", lambda f: push.create(settings.push, f)),
-                          ("mlflow", lambda f: mlflow.create(settings.mlflow, f)),
-                          ("clickhouse", lambda f: clickhouse.Server(settings.clickhouse).create(name, base))):
-            if getattr(settings, part) is None:
+        for part in reversed(config.SECTIONS):
+            if (section := getattr(settings, part)) is None:
                 continue
             say(f"backup {name}: {part}")
             (folder / part).mkdir(mode=0o700)
-            done[part] = run(folder / part)
+            done[part] = KEPT_HERE[part].create(section, folder / part) if part in KEPT_HERE else clickhouse.Server(section).create(name, base)
         content = manifest.write(folder, name, started, done)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
@@ -63,6 +62,7 @@ def show(settings: config.Config) -> None:
 
 
 def verify(settings: config.Config, name: str) -> dict:
+    """Its manifest. BackupError names files that are not as they were written."""
     folder = settings.folder / name
     content = manifest.read(folder)
     if bad := manifest.damaged(folder, content):
@@ -71,9 +71,10 @@ def verify(settings: config.Config, name: str) -> dict:
 
 
 def restore(settings: config.Config, name: str, only: list[str], as_database: str | None) -> None:
+    """The parts `only` names, all if it names none. BackupError before anything is touched when the backup is damaged or has none of them."""
     content = verify(settings, name)
     folder = settings.folder / name
-    wanted = [part for part in PARTS if part in content["parts"] and (not only or part in only)]
+    wanted = [part for part in config.SECTIONS if part in content["parts"] and (not only or part in only)]
     if missing := set(only) - set(content["parts"]):
         raise BackupError(f"{name} has no {', '.join(sorted(missing))}; it has {', '.join(content['parts'])}")
     if as_database and wanted != ["clickhouse"]:
@@ -83,10 +84,8 @@ def restore(settings: config.Config, name: str, only: list[str], as_database: st
             raise BackupError(f"the configuration has no section [{part}], so there is nowhere to restore it to; add it, or name others with --only")
     for part in wanted:
         say(f"restore {name}: {part}")
-        if part == "clickhouse":
-            said = clickhouse.Server(settings.clickhouse).restore(content["parts"][part], as_database)
-        else:
-            said = {"mlflow": mlflow, "push": push, "files": files}[part].restore(getattr(settings, part), folder / part)
+        section = getattr(settings, part)
+        said = KEPT_HERE[part].restore(section, folder / part) if part in KEPT_HERE else clickhouse.Server(section).restore(content["parts"][part], as_database)
         print(f"{part}: restored; " + ", ".join(f"{key} {value}" for key, value in said.items()), flush=True)
 
 
@@ -125,7 +124,7 @@ def main() -> int:
     c.add_argument("name")
     c = commands.add_parser("restore", help="bring a backup back; services that own the state must be stopped (README.md)")
     c.add_argument("name")
-    c.add_argument("--only", default="", help=f"comma list of {', '.join(PARTS)}")
+    c.add_argument("--only", default="", help=f"comma list of {', '.join(config.SECTIONS)}")
     c.add_argument("--as", dest="as_database", metavar="DATABASE", help="a rehearsal: ClickHouse under another name, beside the live one")
     c = commands.add_parser("prune", help="remove old backups")
     c.add_argument("--keep", type=int, required=True, metavar="N")

@@ -51,6 +51,7 @@ class Config:
     files: Files | None
 
 
+#: In the order of a restore.
 SECTIONS = {"clickhouse": ClickHouse, "mlflow": MLflow, "push": Push, "files": Files}
 
 
@@ -90,6 +91,7 @@ def _section(path: str, name: str, kind, values: dict):
 
 
 def secret(path: str) -> str:
+    """What the file holds, without the end of line. BackupError when it cannot be read."""
     try:
         return Path(path).read_text().strip()
     except OSError as error:

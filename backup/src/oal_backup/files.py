@@ -10,6 +10,7 @@ from oal_backup.config import Files
 
 
 def create(config: Files, folder: Path) -> dict:
+    """Each folder under its own last name. BackupError when one is not there."""
     for source in config.folders:
         if not Path(source).is_dir():
             raise BackupError(f"[files] {source} is no folder")
@@ -18,7 +19,7 @@ def create(config: Files, folder: Path) -> dict:
 
 
 def restore(config: Files, folder: Path) -> dict:
-    """Into folders that are not there: keys that are in use are never replaced."""
+    """Into folders that are not there: BackupError if one is, for keys that are in use are never replaced."""
     if there := [source for source in config.folders if Path(source).exists()]:
         raise BackupError(f"[files] {', '.join(there)} is there, and a restore overwrites nothing; move it away first")
     for source in config.folders:

@@ -15,7 +15,7 @@ DUMP = "mlflow.pgdump"
 
 
 def create(config: MLflow, folder: Path) -> dict:
-    """Databases first: an artifact written later is then merely not yet named by any run."""
+    """Databases first: an artifact written later is then merely not yet named by any run. BackupError without a state_dir."""
     state = Path(config.state_dir)
     if not state.is_dir():
         raise BackupError(f"[mlflow] state_dir {state} is not there")
@@ -34,7 +34,7 @@ def create(config: MLflow, folder: Path) -> dict:
 
 
 def restore(config: MLflow, folder: Path) -> dict:
-    """Into an empty state_dir, with the server stopped: a state that is there is not touched."""
+    """Into an empty state_dir, with the server stopped: BackupError if a state is there, or the backup is of the other kind of database."""
     state = Path(config.state_dir)
     if any((state / name).exists() for name in (*DATABASES, "artifacts")):
         raise BackupError(f"[mlflow] state_dir {state} is not empty, and a restore overwrites nothing: stop the server, move the folder away, and try again")

@@ -14,12 +14,13 @@ from oal_backup.config import secret
 
 
 def dump(dsn_file: str, to: Path) -> dict:
+    """The database that the connection string in `dsn_file` names, in pg_dump's own format. BackupError with pg_dump's words."""
     _run(dsn_file, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--file", str(to))
     return {"dump": to.name}
 
 
 def restore(dsn_file: str, dump_file: Path) -> None:
-    """In one transaction: all of it or nothing."""
+    """In one transaction: all of it or nothing. BackupError with pg_restore's words."""
     _run(dsn_file, "pg_restore", "--clean", "--if-exists", "--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error", str(dump_file))
 
 

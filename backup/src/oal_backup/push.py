@@ -16,6 +16,7 @@ SNAPSHOT, DUMP = "state.db", "push.pgdump"
 
 
 def create(config: Push, folder: Path) -> dict:
+    """BackupError when the service refuses or does not answer, or with pg_dump's words."""
     if config.postgres_dsn_file:
         return postgres.dump(config.postgres_dsn_file, folder / DUMP)
     request = urllib.request.Request(config.admin_url + "/v1/state", headers={"Authorization": f"Bearer {secret(config.token_file)}"})
@@ -31,7 +32,8 @@ def create(config: Push, folder: Path) -> dict:
 
 
 def restore(config: Push, folder: Path) -> dict:
-    """With the service stopped. The embedded store is put in place by `restore_command` with the snapshot as last argument."""
+    """With the service stopped. The embedded store is put in place by `restore_command` with the snapshot as last argument;
+    BackupError with its words, or when the configuration is of the other kind of store."""
     if (folder / DUMP).exists():
         if not config.postgres_dsn_file:
             raise BackupError("this backup is of PostgreSQL; give [push] postgres_dsn_file")
