@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net"
 	"net/http"
@@ -65,12 +64,16 @@ func (a *Server) as(role account.Role, action string, handle http.HandlerFunc) h
 }
 
 func (a *Server) who(r *http.Request) (account.User, bool) {
-	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !bearer {
+	token, given := bearer(r)
+	if !given {
 		return account.User{}, false
 	}
 	u := a.Users.Of(token)
 	return u, u.Role != account.None
+}
+
+func bearer(r *http.Request) (token string, given bool) {
+	return strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 }
 
 // stranger refuses someone without a good token; false when that is one of too many to be written down.
@@ -90,8 +93,8 @@ func (a *Server) stranger(w *recorder, r *http.Request) bool {
 // scraped lets in whoever has the token of the metrics, or is a user.
 func (a *Server) scraped(handler http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if a.Scraper == nil || bearer && a.Scraper.Is(token) {
+		token, given := bearer(r)
+		if a.Scraper == nil || given && a.Scraper.Is(token) {
 			handler.ServeHTTP(w, r)
 			return
 		}
@@ -133,14 +136,4 @@ func clip(text string, n int) string {
 
 func (a *Server) whoami(w http.ResponseWriter, r *http.Request) {
 	reply(w, map[string]string{"user": user(r).Name, "role": user(r).Role.String()})
-}
-
-// body reads a JSON object without fields that are not known; an empty body is an empty object.
-func body(w http.ResponseWriter, r *http.Request, into any) error {
-	if r.ContentLength == 0 {
-		return nil
-	}
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10))
-	decoder.DisallowUnknownFields()
-	return decoder.Decode(into)
 }

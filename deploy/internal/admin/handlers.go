@@ -1,13 +1,13 @@
 package admin
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
-
-	"encoding/json"
 
 	"oal/deploy/internal/control"
 	"oal/deploy/internal/fleet"
@@ -21,7 +21,7 @@ const (
 	maxReason   = 500
 )
 
-// Summary of the fleet: how many APs have what.
+// summary of the fleet: how many APs have what.
 type summary struct {
 	Known     int            `json:"known"`
 	Connected int            `json:"connected"`
@@ -148,26 +148,32 @@ func (a *Server) stepped(w http.ResponseWriter) func(*rollout.Rollout, error) {
 }
 
 func (a *Server) history(w http.ResponseWriter, r *http.Request) {
+	newest(a, w, r, "entries", a.Store.History, func(e store.Entry) int64 { return e.Seq })
+}
+
+func (a *Server) audit(w http.ResponseWriter, r *http.Request) {
+	newest(a, w, r, "lines", a.Store.AuditLog, func(l store.Audit) int64 { return l.Seq })
+}
+
+// newest answers with a page of numbered rows, the newest first. `next` is what to give as `before` for those that follow; 0: there are none.
+func newest[T any](a *Server, w http.ResponseWriter, r *http.Request, name string, read func(ctx context.Context, before int64, limit int) ([]T, error), seq func(T) int64) {
 	before, err := number(r, "before", 0, 0, 1<<62)
 	limit, err2 := number(r, "limit", defaultPage, 1, maxPage)
 	if err := errors.Join(err, err2); err != nil {
 		failure(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	entries, err := a.Store.History(r.Context(), before, int(limit))
+	rows, err := read(r.Context(), before, int(limit))
 	if err != nil {
-		a.Logger.Error("reading history failed", "error", err)
+		a.Logger.Error("a page cannot be read", "of", name, "error", err)
 		failure(w, http.StatusServiceUnavailable, "the store does not answer; try again")
 		return
 	}
-	answer := struct {
-		Entries []store.Entry `json:"entries"`
-		Next    int64         `json:"next"` // give it as `before`; 0 at the end
-	}{Entries: append([]store.Entry{}, entries...)}
-	if len(entries) == int(limit) {
-		answer.Next = entries[len(entries)-1].Seq
+	next := int64(0)
+	if len(rows) == int(limit) {
+		next = seq(rows[len(rows)-1])
 	}
-	reply(w, answer)
+	reply(w, map[string]any{name: append([]T{}, rows...), "next": next})
 }
 
 func number(r *http.Request, name string, otherwise, lowest, highest int64) (int64, error) {

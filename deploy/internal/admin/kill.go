@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -64,17 +63,15 @@ func (a *Server) getKill(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *Server) putKill(w http.ResponseWriter, r *http.Request) {
-	var body struct {
+	var in struct {
 		Who    string `json:"who"`
 		Reason string `json:"reason"`
 	}
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&body); err != nil {
+	if err := body(w, r, &in); err != nil {
 		failure(w, http.StatusBadRequest, `the body is {"reason": TEXT, "who": TEXT}; who only for someone else than the user of the token`)
 		return
 	}
-	k, err := a.Kills.Kill(r.Context(), r.PathValue("scope"), user(r).Name, note(r, body.Who), body.Reason)
+	k, err := a.Kills.Kill(r.Context(), r.PathValue("scope"), user(r).Name, note(r, in.Who), in.Reason)
 	a.turned(w, k, true, err)
 }
 

@@ -157,4 +157,14 @@ func failure(w http.ResponseWriter, code int, why string) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": why})
 }
 
+// body reads a JSON object without fields that are not known; an empty body is an empty object.
+func body(w http.ResponseWriter, r *http.Request, into any) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10))
+	decoder.DisallowUnknownFields()
+	return decoder.Decode(into)
+}
+
 var _ Control = (*control.Control)(nil)

@@ -30,26 +30,3 @@ func (a *Server) state(w http.ResponseWriter, r *http.Request) {
 		a.Logger.Error("the state was not copied whole", "error", err)
 	}
 }
-
-func (a *Server) audit(w http.ResponseWriter, r *http.Request) {
-	before, err := number(r, "before", 0, 0, 1<<62)
-	limit, err2 := number(r, "limit", defaultPage, 1, maxPage)
-	if err := errors.Join(err, err2); err != nil {
-		failure(w, http.StatusBadRequest, err.Error())
-		return
-	}
-	lines, err := a.Store.AuditLog(r.Context(), before, int(limit))
-	if err != nil {
-		a.Logger.Error("reading the audit log failed", "error", err)
-		failure(w, http.StatusServiceUnavailable, "the store does not answer; try again")
-		return
-	}
-	answer := struct {
-		Lines []store.Audit `json:"lines"`
-		Next  int64         `json:"next"` // give it as `before`; 0 at the end
-	}{Lines: append([]store.Audit{}, lines...)}
-	if len(lines) == int(limit) {
-		answer.Next = lines[len(lines)-1].Seq
-	}
-	reply(w, answer)
-}
