@@ -24,12 +24,13 @@ import org.apache.flink.metrics.Counter;
 public final class BatchMac {
     /** Name of the Kafka header. */
     public static final String HEADER = "oal-mac";
-    public static final int MAC_BYTES = 16;
+    private static final int MAC_BYTES = 16;
     /** One byte key_id, then the MAC. */
     public static final int HEADER_BYTES = 1 + MAC_BYTES;
 
-    /** Access points whose keys are kept; those of a longer name are derived each time. */
+    /** Access points whose keys are kept. */
     static final int KEYS_KEPT = 16_384;
+    /** Of name and site; the key of one with more is derived for each batch. */
     private static final int NAME_CHARS_KEPT = 128;
     private static final String ALGORITHM = "HmacSHA256";
     private static final byte[] KEY_PREFIX = ascii("oal batch key v1\0");
@@ -80,12 +81,8 @@ public final class BatchMac {
     public void check(RawBatch batch, String apId, String site, long nowMs) throws RefusedException {
         if (batch.mac.length != HEADER_BYTES) throw refused(Refusal.UNSIGNED, batch, apId, site, "it has no header " + HEADER + " of " + HEADER_BYTES + " bytes");
         int keyId = batch.mac[0] & 0xFF;
-        if (file.look(nowMs)) kept.clear();
+        if (file.look(nowMs) || file.keys().get(keyId) == null && file.lookAgain(nowMs)) kept.clear();
         byte[] master = file.keys().get(keyId);
-        if (master == null && file.lookAgain(nowMs)) {
-            kept.clear();
-            master = file.keys().get(keyId);
-        }
         if (master == null) throw refused(Refusal.UNKNOWN_KEY, batch, apId, site, "there is no master key " + keyId);
         ApKey name = new ApKey(keyId, apId, site);
         SecretKeySpec known = kept.get(name);

@@ -1,6 +1,7 @@
 package oal.stream.decode;
 
 import java.nio.file.Path;
+import java.util.Map;
 import org.apache.flink.api.common.state.ValueState;
 import org.apache.flink.api.common.state.ValueStateDescriptor;
 import org.apache.flink.metrics.Counter;
@@ -54,10 +55,8 @@ public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> impl
     private transient Counter batchCount;
     private transient Counter rowCount;
     private transient Counter refusedCount;
-    private transient Counter unsignedCount;
-    private transient Counter unknownKeyCount;
-    private transient Counter forgedCount;
-    private transient Counter revokedCount;
+    /** Of the refused ones, those that this operator and not the contract refuses. */
+    private transient Map<Refusal, Counter> accessCounts;
     private transient Counter duplicateCount;
     private transient Counter gapCount;
     private transient StreamRecord<AcceptedBatch> accepted;
@@ -90,10 +89,8 @@ public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> impl
         refusedCount = getMetricGroup().counter("refused");
         duplicateCount = getMetricGroup().counter("duplicates");
         gapCount = getMetricGroup().counter("gaps");
-        unsignedCount = getMetricGroup().counter("unsigned");
-        unknownKeyCount = getMetricGroup().counter("unknownKey");
-        forgedCount = getMetricGroup().counter("forged");
-        revokedCount = getMetricGroup().counter("revoked");
+        accessCounts = Map.of(Refusal.UNSIGNED, getMetricGroup().counter("unsigned"), Refusal.UNKNOWN_KEY, getMetricGroup().counter("unknownKey"),
+                Refusal.FORGED, getMetricGroup().counter("forged"), Refusal.REVOKED, getMetricGroup().counter("revoked"));
         Counter keysRefused = getMetricGroup().counter("macKeysRefused");
         if (!settings.macKeysFile().isEmpty()) macs = new BatchMac(Path.of(settings.macKeysFile()), nowMs(), keysRefused);
         getMetricGroup().gauge("macKeys", () -> macs == null ? 0 : macs.masters());
@@ -167,13 +164,8 @@ public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> impl
 
     private void count(Refusal reason) {
         refusedCount.inc();
-        switch (reason) {
-            case UNSIGNED -> unsignedCount.inc();
-            case UNKNOWN_KEY -> unknownKeyCount.inc();
-            case FORGED -> forgedCount.inc();
-            case REVOKED -> revokedCount.inc();
-            case OVERSIZED, TRUNCATED, MALFORMED, VALUE_RANGE, UNKNOWN_REVISION, KEY_MISMATCH, TIME_RANGE -> { }
-        }
+        Counter own = accessCounts.get(reason);
+        if (own != null) own.inc();
     }
 
     /** Note the batch's arrival in the AP's state. False: it is a duplicate. */
