@@ -1,7 +1,7 @@
 package oal.stream;
 
 import java.time.Duration;
-import oal.stream.access.AccessRecord;
+import oal.stream.codec.JsonRecord;
 import oal.stream.codec.RawBatch;
 import oal.stream.pipeline.BrokerTime;
 import oal.stream.pipeline.ApPipeline;
@@ -11,7 +11,6 @@ import oal.stream.pipeline.Sinks;
 import oal.stream.sink.ClickHouseSink;
 import oal.stream.sink.ClickHouseTarget;
 import oal.stream.sink.SinkLimits;
-import oal.stream.platform.PlatformRecord;
 import oal.stream.source.AccessTopic;
 import oal.stream.source.KafkaClient;
 import oal.stream.source.TopicSink;
@@ -81,9 +80,9 @@ final class StreamJob {
         TopicSource topics = new TopicSource(kafka, fromEarliest, discovery);
         DataStream<RawBatch> batches = env.fromSource(topics.batches(), BrokerTime.watermarks(idle), "kafka: batches").uid("batches");
         // Rows without windows need no watermarks.
-        DataStream<PlatformRecord> platform = env.fromSource(topics.platformEvents(), WatermarkStrategy.noWatermarks(), "kafka: platform events").uid("platform-source");
+        DataStream<JsonRecord> platform = env.fromSource(topics.platformEvents(), WatermarkStrategy.noWatermarks(), "kafka: platform events").uid("platform-source");
         // A handful of records a year. A watermark of theirs would say nothing, and nobody waits for one.
-        DataStream<AccessRecord> access = env.fromSource(topics.access(), WatermarkStrategy.noWatermarks(), "kafka: access").uid("access-source").setParallelism(1);
+        DataStream<JsonRecord> access = env.fromSource(topics.access(), WatermarkStrategy.noWatermarks(), "kafka: access").uid("access-source").setParallelism(1);
         ApPipeline.define(new Inputs(batches, platform, access, new AccessTopic(kafka)), new Sinks(
                 new ClickHouseSink(clickhouse, limits), TopicSink.items(kafka, transactions), TopicSink.deadLetters(kafka, transactions), TopicSink.neighbours(kafka, transactions), sinkParallelism), pipeline);
     }

@@ -11,7 +11,7 @@ public final class RefusedException extends Exception {
         this.reason = reason;
     }
 
-    static RefusedException malformed(String detail) {
+    public static RefusedException malformed(String detail) {
         return new RefusedException(Refusal.MALFORMED, detail);
     }
 

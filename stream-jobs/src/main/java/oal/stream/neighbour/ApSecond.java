@@ -1,12 +1,9 @@
 package oal.stream.neighbour;
 
-import java.util.regex.Pattern;
+import oal.stream.codec.CertificateName;
 
 /** What an access point did on one channel in a second: what its neighbours are told. */
 public class ApSecond {
-    /** What certificates can name; others are nobody that the push service would tell. It also bounds a record. */
-    private static final Pattern NAME = Pattern.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}");
-
     public String apId;
     public String site;
     public int frequencyMhz;
@@ -30,8 +27,11 @@ public class ApSecond {
         return site + "/" + frequencyMhz;
     }
 
-    /** Does it say who and where it is? Access points without a site are nobody's neighbours. */
+    /**
+     * Does it say who and where it is? Access points without a site are nobody's neighbours, and others than certificates can name nobody
+     * that the push service would tell. It also bounds a record.
+     */
     public boolean named() {
-        return NAME.matcher(site).matches() && NAME.matcher(apId).matches();
+        return CertificateName.is(site) && CertificateName.is(apId);
     }
 }

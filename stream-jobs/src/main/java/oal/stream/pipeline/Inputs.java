@@ -1,9 +1,8 @@
 package oal.stream.pipeline;
 
 import oal.stream.access.AccessHistory;
-import oal.stream.access.AccessRecord;
+import oal.stream.codec.JsonRecord;
 import oal.stream.codec.RawBatch;
-import oal.stream.platform.PlatformRecord;
 import org.apache.flink.streaming.api.datastream.DataStream;
 
 /**
@@ -14,4 +13,4 @@ import org.apache.flink.streaming.api.datastream.DataStream;
  * @param access records of {@code ap.access.v1}
  * @param accessBefore what that topic says when a task starts
  */
-public record Inputs(DataStream<RawBatch> batches, DataStream<PlatformRecord> platform, DataStream<AccessRecord> access, AccessHistory accessBefore) {}
+public record Inputs(DataStream<RawBatch> batches, DataStream<JsonRecord> platform, DataStream<JsonRecord> access, AccessHistory accessBefore) {}

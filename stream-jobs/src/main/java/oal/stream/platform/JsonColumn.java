@@ -12,6 +12,7 @@ import oal.schema.ClickHouseColumn;
 import oal.stream.block.NativeBlockWriter;
 import oal.stream.codec.Refusal;
 import oal.stream.codec.RefusedException;
+import oal.stream.codec.StrictJson;
 
 /** A column of a platform table: how its JSON value is read, checked and put into the table's block. */
 abstract sealed class JsonColumn {
@@ -150,16 +151,12 @@ abstract sealed class JsonColumn {
         Object read(JsonParser json) throws IOException, RefusedException {
             if (json.currentToken() != JsonToken.VALUE_STRING) throw type(json.currentToken(), "one of " + names());
             Long code = codes.get(json.getText());
-            if (code == null) throw range("'" + brief(json.getText()) + "'", "it has to be one of " + names());
+            if (code == null) throw range("'" + StrictJson.brief(json.getText()) + "'", "it has to be one of " + names());
             return code;
         }
 
         private String names() {
             return String.join(", ", codes.keySet().stream().sorted().toList());
-        }
-
-        private static String brief(String s) {
-            return s.length() <= 40 ? s : s.substring(0, 40) + "…";
         }
 
         @Override

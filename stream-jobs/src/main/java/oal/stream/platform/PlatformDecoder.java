@@ -1,23 +1,20 @@
 package oal.stream.platform;
 
-import com.fasterxml.jackson.core.JsonFactory;
-import com.fasterxml.jackson.core.JsonFactoryBuilder;
+import static oal.stream.codec.RefusedException.malformed;
+import static oal.stream.codec.StrictJson.brief;
+
 import com.fasterxml.jackson.core.JsonParser;
-import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.JsonToken;
-import com.fasterxml.jackson.core.StreamReadFeature;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import oal.schema.Settings;
-import oal.stream.codec.Refusal;
+import oal.stream.codec.JsonRecord;
 import oal.stream.codec.RefusedException;
+import oal.stream.codec.StrictJson;
 
 /** Records of {@code platform.events.v1} to rows: {@code {"table": T, "rows": [{column: value, …}, …]}}. A record is taken whole or refused whole. */
 final class PlatformDecoder {
-    private static final JsonFactory JSON = new JsonFactoryBuilder().enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION).disable(StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION).build();
-
     private final Map<String, PlatformTable> tables = PlatformTable.all();
 
     Iterable<PlatformTable> tables() {
@@ -25,23 +22,22 @@ final class PlatformDecoder {
     }
 
     /** @return rows added to their table's writer */
-    int decode(byte[] value, long kafkaTsMs) throws RefusedException {
-        if (value.length > Settings.MAX_BATCH_BYTES) throw new RefusedException(Refusal.OVERSIZED, value.length + " bytes; at most " + Settings.MAX_BATCH_BYTES);
+    int decode(JsonRecord record) throws RefusedException {
+        byte[] value = record.value == null ? new byte[0] : record.value;
+        StrictJson.checkSize(value);
         try {
             PlatformTable table = table(value);
-            List<Object[]> rows = rows(value, table, kafkaTsMs * 1000);
+            List<Object[]> rows = rows(value, table, record.kafkaTsMs * 1000);
             for (Object[] row : rows) table.add(row);
             return rows.size();
-        } catch (JsonProcessingException e) {
-            throw malformed(e.getOriginalMessage() + " (byte " + Math.max(0, e.getLocation() == null ? 0 : e.getLocation().getByteOffset()) + ")");
         } catch (IOException e) {
-            throw malformed(String.valueOf(e.getMessage()));
+            throw StrictJson.malformed(e);
         }
     }
 
     /** The table may stand behind its rows: writers that order keys by name put it there. */
     private PlatformTable table(byte[] value) throws IOException, RefusedException {
-        try (JsonParser json = JSON.createParser(value)) {
+        try (JsonParser json = StrictJson.parser(value)) {
             if (json.nextToken() != JsonToken.START_OBJECT) throw malformed("the record must be an object");
             while (json.nextToken() == JsonToken.FIELD_NAME) {
                 boolean named = "table".equals(json.currentName());
@@ -60,7 +56,7 @@ final class PlatformDecoder {
     }
 
     private List<Object[]> rows(byte[] value, PlatformTable table, long nowUs) throws IOException, RefusedException {
-        try (JsonParser json = JSON.createParser(value)) {
+        try (JsonParser json = StrictJson.parser(value)) {
             List<Object[]> rows = null;
             json.nextToken();
             while (json.nextToken() == JsonToken.FIELD_NAME) {
@@ -76,13 +72,5 @@ final class PlatformDecoder {
             if (json.nextToken() != null) throw malformed("something follows the record");
             return rows;
         }
-    }
-
-    static String brief(String s) {
-        return s.length() <= 40 ? s : s.substring(0, 40) + "…";
-    }
-
-    private static RefusedException malformed(String detail) {
-        return new RefusedException(Refusal.MALFORMED, detail);
     }
 }

@@ -12,6 +12,7 @@ import oal.schema.StreamTables;
 import oal.stream.block.NativeBlockWriter;
 import oal.stream.codec.Refusal;
 import oal.stream.codec.RefusedException;
+import oal.stream.codec.StrictJson;
 
 /** A table whose rows come as JSON (schema/README.md, "Records that are JSON"). */
 final class PlatformTable {
@@ -40,7 +41,7 @@ final class PlatformTable {
         Object[] row = new Object[columns.length];
         while (json.nextToken() == JsonToken.FIELD_NAME) {
             Integer i = index.get(json.currentName());
-            if (i == null) throw new RefusedException(Refusal.MALFORMED, name + " has no column '" + PlatformDecoder.brief(json.currentName()) + "'");
+            if (i == null) throw new RefusedException(Refusal.MALFORMED, name + " has no column '" + StrictJson.brief(json.currentName()) + "'");
             row[i] = json.nextToken() == JsonToken.VALUE_NULL ? null : columns[i].read(json);
         }
         for (int i = 0; i < row.length; i++) if (row[i] == null) row[i] = columns[i].absent();

@@ -4,9 +4,8 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import oal.schema.Topic;
-import oal.stream.access.AccessRecord;
+import oal.stream.codec.JsonRecord;
 import oal.stream.codec.RawBatch;
-import oal.stream.platform.PlatformRecord;
 import org.apache.flink.connector.kafka.source.KafkaSource;
 import org.apache.flink.connector.kafka.source.enumerator.initializer.OffsetsInitializer;
 import org.apache.flink.connector.kafka.source.reader.deserializer.KafkaRecordDeserializationSchema;
@@ -25,13 +24,13 @@ public record TopicSource(KafkaClient kafka, boolean fromEarliest, Duration disc
     }
 
     /** What the platform's services write. */
-    public KafkaSource<PlatformRecord> platformEvents() {
-        return of(List.of(InputTopics.PLATFORM_EVENTS), kafka.groupId() + "-platform", new PlatformRecordDeserializer());
+    public KafkaSource<JsonRecord> platformEvents() {
+        return of(List.of(InputTopics.PLATFORM_EVENTS), kafka.groupId() + "-platform", new JsonRecordDeserializer());
     }
 
     /** Which access points are revoked. Whatever {@link #fromEarliest} says: what is in a compacted topic still counts. */
-    public KafkaSource<AccessRecord> access() {
-        return of(List.of(InputTopics.ACCESS), kafka.groupId() + "-access", new AccessRecordDeserializer(), OffsetResetStrategy.EARLIEST);
+    public KafkaSource<JsonRecord> access() {
+        return of(List.of(InputTopics.ACCESS), kafka.groupId() + "-access", new JsonRecordDeserializer(), OffsetResetStrategy.EARLIEST);
     }
 
     private <T> KafkaSource<T> of(List<String> topics, String clientIdPrefix, KafkaRecordDeserializationSchema<T> deserializer) {

@@ -4,19 +4,18 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.stream.Stream;
 import oal.stream.block.NativeReader;
 import oal.stream.codec.DeadLetter;
+import oal.stream.codec.JsonRecord;
 import oal.stream.pipeline.PipelineSettings;
-import oal.stream.sink.RowBlock;
 import oal.stream.state.BlockOperator;
+import oal.stream.state.SideOutput;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import org.apache.flink.streaming.util.OneInputStreamOperatorTestHarness;
-import org.apache.flink.util.OutputTag;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -27,7 +26,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 class AccessOperatorTest {
     private static final String GOOD = "{\"ap_id\":\"ap-1\",\"revoked_at_us\":5,\"who\":\"ann\",\"reason\":\"\"}";
 
-    private OneInputStreamOperatorTestHarness<AccessRecord, DeadLetter> harness;
+    private OneInputStreamOperatorTestHarness<JsonRecord, DeadLetter> harness;
 
     @BeforeEach
     void open() throws Exception {
@@ -40,21 +39,15 @@ class AccessOperatorTest {
         harness.close();
     }
 
-    private <T> List<T> given(OutputTag<T> tag) {
-        List<T> out = new ArrayList<>();
-        if (harness.getSideOutput(tag) != null) for (StreamRecord<T> r : harness.getSideOutput(tag)) out.add(r.getValue());
-        return out;
-    }
-
     private List<String> changes() {
-        return given(AccessOperator.CHANGES).stream().map(AccessChange::toString).toList();
+        return SideOutput.of(harness, AccessOperator.CHANGES).stream().map(AccessChange::toString).toList();
     }
 
     @Test
     void recordsBecomeChangesAndNothingIsKept() throws Exception {
         harness.processElement(new StreamRecord<>(AccessRecords.revoked("ap-1", 1_800_000_000_000_000L, 0)));
         harness.processElement(new StreamRecord<>(AccessRecords.restored("ap-1", 1)));
-        harness.processElement(new StreamRecord<>(new AccessRecord("a.B_9-", AccessRecords.bytes("{\"reason\":\"\\u00fc\",\"who\":\"\",\"revoked_at_us\":0,\"ap_id\":\"a.B_9-\"}"), 0, 4, 2)));
+        harness.processElement(new StreamRecord<>(new JsonRecord("a.B_9-", AccessRecords.bytes("{\"reason\":\"\\u00fc\",\"who\":\"\",\"revoked_at_us\":0,\"ap_id\":\"a.B_9-\"}"), 0, 4, 2)));
         assertEquals(List.of("AccessChange{ap-1, revoked at 1800000000000000, partition 0, offset 0}", "AccessChange{ap-1, not revoked, partition 0, offset 1}",
                 "AccessChange{a.B_9-, revoked at 0, partition 4, offset 2}"), changes());
         assertEquals(List.of(), harness.extractOutputValues());
@@ -92,7 +85,7 @@ class AccessOperatorTest {
     @MethodSource("refused")
     void aBadRecordIsADeadLetterAndChangesNothing(String reason, String detail, String key, String value) throws Exception {
         byte[] bytes = value == null ? null : AccessRecords.bytes(value);
-        harness.processElement(new StreamRecord<>(new AccessRecord(key, bytes, 9, 4, 7)));
+        harness.processElement(new StreamRecord<>(new JsonRecord(key, bytes, 9, 4, 7)));
         assertEquals(List.of(), changes());
         DeadLetter letter = harness.extractOutputValues().get(0);
         assertEquals(reason, letter.reason, letter.detail);
@@ -100,8 +93,7 @@ class AccessOperatorTest {
         assertEquals("ap.access.v1 4 7 " + key, letter.topic + " " + letter.partition + " " + letter.offset + " " + letter.key);
         assertArrayEquals(bytes == null ? new byte[0] : bytes, letter.value);
         harness.prepareSnapshotPreBarrier(1);
-        List<RowBlock> rows = given(BlockOperator.ROWS);
-        Map<String, String> row = NativeReader.rows(rows, "dead_letter").get(0);
+        Map<String, String> row = NativeReader.rows(SideOutput.of(harness, BlockOperator.ROWS), "dead_letter").get(0);
         assertEquals("ap.access.v1 " + reason, row.get("topic") + " " + row.get("reason"));
     }
 
@@ -111,7 +103,7 @@ class AccessOperatorTest {
         for (int i = 0; i < 20_000; i++) {
             byte[] bad = AccessRecords.bytes(GOOD);
             for (int k = random.nextInt(4); k >= 0; k--) bad[random.nextInt(bad.length)] = (byte) random.nextInt(256);
-            harness.processElement(new StreamRecord<>(new AccessRecord("ap-1", bad, 0, 0, i)));
+            harness.processElement(new StreamRecord<>(new JsonRecord("ap-1", bad, 0, 0, i)));
         }
         assertEquals(20_000, changes().size() + harness.extractOutputValues().size());
     }

@@ -17,7 +17,7 @@ import org.apache.flink.configuration.RestartStrategyOptions;
 import org.apache.flink.configuration.StateBackendOptions;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
-import oal.stream.access.AccessRecord;
+import oal.stream.codec.JsonRecord;
 import oal.stream.access.Revocations;
 import oal.stream.codec.RawBatch;
 import oal.stream.pipeline.ApPipeline;
@@ -25,7 +25,6 @@ import oal.stream.pipeline.BrokerTime;
 import oal.stream.pipeline.Inputs;
 import oal.stream.pipeline.PipelineSettings;
 import oal.stream.pipeline.Sinks;
-import oal.stream.platform.PlatformRecord;
 
 /**
  * Rows per CPU-second of the pipeline: a Flink cluster in this process, checkpoints on, sinks that throw away. CPU is that of the whole
@@ -87,7 +86,7 @@ final class PipelineBench {
         ApPipeline.configure(env);
         var source = env.fromSource(new NumberSequenceSource(0, batches - 1), WatermarkStrategy.noWatermarks(), "numbers")
                 .flatMap(new BenchSource(what, aps, batches / 4 / 2 * 2)).returns(TypeInformation.of(RawBatch.class)).assignTimestampsAndWatermarks(BrokerTime.watermarks(Duration.ofMinutes(1)));
-        ApPipeline.define(new Inputs(source, env.fromData(List.of(new PlatformRecord("", null, 0, 0, 0))), env.fromData(List.of(new AccessRecord("", null, 0, 0, 0))), Revocations::new), new Sinks(new DiscardingSink<>(), new DiscardingSink<>(), new DiscardingSink<>(), new DiscardingSink<>()), PipelineSettings.DEFAULT.withRawRows(rawRows));
+        ApPipeline.define(new Inputs(source, env.fromData(List.of(new JsonRecord("", null, 0, 0, 0))), env.fromData(List.of(new JsonRecord("", null, 0, 0, 0))), Revocations::new), new Sinks(new DiscardingSink<>(), new DiscardingSink<>(), new DiscardingSink<>(), new DiscardingSink<>()), PipelineSettings.DEFAULT.withRawRows(rawRows));
         env.execute("bench");
         double cpu = (cpuNs() - BenchSource.cpuAtMark) / 1e9;
         delete(checkpoints);

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import oal.schema.Tables;
@@ -21,15 +20,13 @@ import oal.stream.codec.DeadLetter;
 import oal.stream.codec.RawBatch;
 import oal.stream.pipeline.PipelineSettings;
 import oal.stream.process.AcceptedBatch;
-import oal.stream.sink.RowBlock;
 import oal.stream.state.KeyedBlockOperator;
+import oal.stream.state.SideOutput;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
 import org.apache.flink.streaming.api.watermark.Watermark;
-import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import org.apache.flink.streaming.runtime.watermarkstatus.WatermarkStatus;
 import org.apache.flink.streaming.util.KeyedTwoInputStreamOperatorTestHarness;
-import org.apache.flink.util.OutputTag;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -83,20 +80,13 @@ class DecodeAccessTest {
         harness.processElement2(new AccessChange(apId, revokedAtUs, 0, changes++), 0);
     }
 
-    private <T> List<T> given(OutputTag<T> tag) {
-        List<T> out = new ArrayList<>();
-        if (harness.getSideOutput(tag) != null) for (StreamRecord<T> r : harness.getSideOutput(tag)) out.add(r.getValue());
-        return out;
-    }
-
     private List<Map<String, String>> rows(String table) throws Exception {
         harness.prepareSnapshotPreBarrier(1);
-        List<RowBlock> blocks = given(KeyedBlockOperator.ROWS);
-        return NativeReader.rows(blocks, table);
+        return NativeReader.rows(SideOutput.of(harness, KeyedBlockOperator.ROWS), table);
     }
 
     private List<String> refused() {
-        return given(DecodeOperator.DEAD_LETTERS).stream().map(d -> d.reason).toList();
+        return SideOutput.of(harness, DecodeOperator.DEAD_LETTERS).stream().map(d -> d.reason).toList();
     }
 
     private List<String> accepted() {
@@ -134,7 +124,7 @@ class DecodeAccessTest {
         RawBatch forged = keys.signed(batch("ap-1", 3, NOW_MS), 1, "ap-2", "lab");
         forged.partition = 5;
         send(forged);
-        DeadLetter letter = given(DecodeOperator.DEAD_LETTERS).get(0);
+        DeadLetter letter = SideOutput.of(harness, DecodeOperator.DEAD_LETTERS).get(0);
         assertEquals("ap_id 'ap-1', site 'lab', partition 5, offset 3: the MAC of key_id 1 is not this access point's", letter.detail);
         assertArrayEquals(forged.mac, letter.mac);
         assertArrayEquals(forged.value, letter.value);
@@ -164,7 +154,7 @@ class DecodeAccessTest {
         send(signed("ap-1", 4, NOW_MS + 30));
         assertEquals(List.of("ap-1 0", "ap-1 1", "ap-2 0", "ap-1 4"), accepted());
         assertEquals(List.of("revoked", "revoked"), refused());
-        assertEquals("ap_id 'ap-1', partition 0, offset 2: revoked at " + (NOW_MS + 10) * 1000 + " µs", given(DecodeOperator.DEAD_LETTERS).get(0).detail);
+        assertEquals("ap_id 'ap-1', partition 0, offset 2: revoked at " + (NOW_MS + 10) * 1000 + " µs", SideOutput.of(harness, DecodeOperator.DEAD_LETTERS).get(0).detail);
         assertEquals(List.of("missing 2 3"), rows("gap").stream().map(g -> g.get("kind") + " " + g.get("from_seq") + " " + g.get("to_seq")).toList(), "what was refused is missing, and that is told");
     }
 
@@ -192,7 +182,7 @@ class DecodeAccessTest {
             return r;
         }, state);
         send(signed("ap-1", 1, NOW_MS + 1));
-        for (AccessChange again : List.of(new AccessChange("ap-2", 1, 0, 0))) harness.processElement2(again, 0);
+        harness.processElement2(new AccessChange("ap-2", 1, 0, 0), 0);
         send(signed("ap-2", 0, NOW_MS + 1)); // a duplicate: the arrivals were restored
         send(signed("ap-2", 1, NOW_MS + 2));
         assertEquals(List.of("revoked"), refused());

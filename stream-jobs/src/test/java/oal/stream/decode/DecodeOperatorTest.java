@@ -5,13 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
 import org.apache.flink.streaming.api.watermark.Watermark;
-import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import org.apache.flink.streaming.util.KeyedTwoInputStreamOperatorTestHarness;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -29,6 +27,7 @@ import oal.stream.pipeline.PipelineSettings;
 import oal.stream.process.AcceptedBatch;
 import oal.stream.sink.RowBlock;
 import oal.stream.state.KeyedBlockOperator;
+import oal.stream.state.SideOutput;
 
 class DecodeOperatorTest {
     private static final long T0_US = 1_800_000_000_000_000L;
@@ -68,9 +67,7 @@ class DecodeOperatorTest {
 
     private List<RowBlock> rows() throws Exception {
         harness.prepareSnapshotPreBarrier(1);
-        List<RowBlock> out = new ArrayList<>();
-        if (harness.getSideOutput(KeyedBlockOperator.ROWS) != null) for (StreamRecord<RowBlock> r : harness.getSideOutput(KeyedBlockOperator.ROWS)) out.add(r.getValue());
-        return out;
+        return SideOutput.of(harness, KeyedBlockOperator.ROWS);
     }
 
     private List<Map<String, String>> rows(String table) throws Exception {
@@ -78,9 +75,7 @@ class DecodeOperatorTest {
     }
 
     private List<DeadLetter> deadLetters() {
-        List<DeadLetter> out = new ArrayList<>();
-        if (harness.getSideOutput(DecodeOperator.DEAD_LETTERS) != null) for (StreamRecord<DeadLetter> r : harness.getSideOutput(DecodeOperator.DEAD_LETTERS)) out.add(r.getValue());
-        return out;
+        return SideOutput.of(harness, DecodeOperator.DEAD_LETTERS);
     }
 
     @Test

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import oal.schema.Settings;
 import oal.schema.Tables;
 import oal.schema.Topic;
-import oal.stream.access.AccessRecord;
+import oal.stream.codec.JsonRecord;
 import oal.stream.access.AccessRecords;
 import oal.stream.access.Revocations;
 import oal.stream.capture.Items;
@@ -38,7 +38,6 @@ import oal.stream.codec.TableRows;
 import oal.stream.item.TrainingItem;
 import oal.stream.neighbour.NeighbourRecord;
 import oal.stream.neighbour.RadioTraffic;
-import oal.stream.platform.PlatformRecord;
 import oal.stream.platform.PlatformRecords;
 import oal.stream.sink.RowBlock;
 
@@ -51,11 +50,11 @@ class ApPipelineTest {
     private static final long NOW_MS = 1_800_000_000_000L;
     private static final long T0_US = NOW_MS * 1000;
 
-    private static final List<PlatformRecord> PLATFORM = List.of(
-            new PlatformRecord("x", PlatformRecords.json("rollout", PlatformRecords.ROLLOUT), NOW_MS, 0, 0), new PlatformRecord("x", new byte[] {'{'}, NOW_MS, 0, 1));
+    private static final List<JsonRecord> PLATFORM = List.of(
+            new JsonRecord("x", PlatformRecords.json("rollout", PlatformRecords.ROLLOUT), NOW_MS, 0, 0), new JsonRecord("x", new byte[] {'{'}, NOW_MS, 0, 1));
 
     /** Of an access point that sends nothing here, and one that nobody can read. */
-    private static final List<AccessRecord> ACCESS = List.of(AccessRecords.revoked("ap-gone", T0_US, 0), new AccessRecord("ap-x", new byte[] {'['}, NOW_MS, 0, 1));
+    private static final List<JsonRecord> ACCESS = List.of(AccessRecords.revoked("ap-gone", T0_US, 0), new JsonRecord("ap-x", new byte[] {'['}, NOW_MS, 0, 1));
 
     private final CollectSink<RowBlock> rows = new CollectSink<>();
     private final CollectSink<TrainingItem> items = new CollectSink<>();

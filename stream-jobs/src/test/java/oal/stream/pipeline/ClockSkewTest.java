@@ -12,7 +12,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
 import oal.schema.Settings;
-import oal.stream.access.AccessRecord;
+import oal.stream.codec.JsonRecord;
 import oal.stream.access.Revocations;
 import oal.stream.block.NativeReader;
 import oal.stream.codec.BatchBuilder;
@@ -21,7 +21,6 @@ import oal.stream.codec.RawBatch;
 import oal.stream.item.TrainingItem;
 import oal.stream.neighbour.NeighbourRecord;
 import oal.stream.neighbour.RadioTraffic;
-import oal.stream.platform.PlatformRecord;
 import oal.stream.sink.RowBlock;
 import org.apache.flink.runtime.testutils.MiniClusterResourceConfiguration;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
@@ -57,7 +56,7 @@ class ClockSkewTest {
         env.setParallelism(2);
         ApPipeline.configure(env);
         ApPipeline.define(new Inputs(env.fromData(in).assignTimestampsAndWatermarks(BrokerTime.watermarks(Duration.ofMinutes(1))),
-                        env.fromData(List.of(new PlatformRecord("", null, NOW_US / 1000, 0, 0))), env.fromData(List.of(new AccessRecord("ap-z", null, 0, 0, 0))), Revocations::new),
+                        env.fromData(List.of(new JsonRecord("", null, NOW_US / 1000, 0, 0))), env.fromData(List.of(new JsonRecord("ap-z", null, 0, 0, 0))), Revocations::new),
                 new Sinks(rows, items, deadLetters, neighbours), PipelineSettings.DEFAULT);
         env.execute();
     }

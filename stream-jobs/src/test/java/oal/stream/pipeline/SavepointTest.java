@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.TreeSet;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
-import oal.stream.access.AccessRecord;
+import oal.stream.codec.JsonRecord;
 import oal.stream.access.Revocations;
 import oal.stream.block.NativeReader;
 import oal.stream.codec.DeadLetter;
@@ -20,7 +20,6 @@ import oal.stream.codec.RawBatch;
 import oal.stream.item.TrainingItem;
 import oal.stream.neighbour.NeighbourRecord;
 import oal.stream.neighbour.RadioTraffic;
-import oal.stream.platform.PlatformRecord;
 import oal.stream.sink.RowBlock;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.configuration.StateRecoveryOptions;
@@ -73,7 +72,7 @@ class SavepointTest {
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment(configuration);
         env.setParallelism(2);
         ApPipeline.configure(env);
-        ApPipeline.define(new Inputs(Feed.batches(env, batches), Feed.of(env, "test-platform", PlatformRecord.class, List.of()), Feed.of(env, "test-access", AccessRecord.class, List.of()), Revocations::new),
+        ApPipeline.define(new Inputs(Feed.batches(env, batches), Feed.of(env, "test-platform", JsonRecord.class, List.of()), Feed.of(env, "test-access", JsonRecord.class, List.of()), Revocations::new),
                 new Sinks(rows, items, deadLetters, neighbours), PipelineSettings.DEFAULT);
         return env.executeAsync();
     }

@@ -5,17 +5,16 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.stream.Stream;
 import oal.stream.block.NativeReader;
 import oal.stream.codec.DeadLetter;
+import oal.stream.codec.JsonRecord;
 import oal.stream.pipeline.PipelineSettings;
-import oal.stream.sink.RowBlock;
 import oal.stream.state.BlockOperator;
-import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
+import oal.stream.state.SideOutput;
 import org.apache.flink.streaming.util.OneInputStreamOperatorTestHarness;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -27,7 +26,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 class PlatformOperatorTest {
     private static final long NOW_MS = PlatformRecords.TS_US / 1000;
 
-    private OneInputStreamOperatorTestHarness<PlatformRecord, DeadLetter> harness;
+    private OneInputStreamOperatorTestHarness<JsonRecord, DeadLetter> harness;
     private long offset;
 
     @BeforeEach
@@ -42,14 +41,12 @@ class PlatformOperatorTest {
     }
 
     private void send(byte[] value) throws Exception {
-        harness.processElement(new PlatformRecord("k", value, NOW_MS, 2, offset++), NOW_MS);
+        harness.processElement(new JsonRecord("k", value, NOW_MS, 2, offset++), NOW_MS);
     }
 
     private List<Map<String, String>> rows(String table) throws Exception {
         harness.prepareSnapshotPreBarrier(1);
-        List<RowBlock> out = new ArrayList<>();
-        if (harness.getSideOutput(BlockOperator.ROWS) != null) for (StreamRecord<RowBlock> r : harness.getSideOutput(BlockOperator.ROWS)) out.add(r.getValue());
-        return NativeReader.rows(out, table);
+        return NativeReader.rows(SideOutput.of(harness, BlockOperator.ROWS), table);
     }
 
     @Test

@@ -4,7 +4,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Queue;
 import oal.stream.block.NativeReader;
 import oal.stream.codec.BatchBuilder;
 import oal.stream.codec.BatchDecoder;
@@ -13,11 +12,10 @@ import oal.stream.item.TrainingItem;
 import oal.stream.pipeline.PipelineSettings;
 import oal.stream.sink.RowBlock;
 import oal.stream.state.KeyedBlockOperator;
+import oal.stream.state.SideOutput;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
-import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import org.apache.flink.streaming.util.KeyedOneInputStreamOperatorTestHarness;
-import org.apache.flink.util.OutputTag;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 
@@ -54,7 +52,7 @@ abstract class ApHarness {
     void restore() throws Exception {
         harness.prepareSnapshotPreBarrier(++checkpoints);
         OperatorSubtaskState state = harness.snapshot(checkpoints, checkpoints);
-        before.addAll(given(KeyedBlockOperator.ROWS));
+        before.addAll(SideOutput.of(harness, KeyedBlockOperator.ROWS));
         harness.close();
         harness = harness();
         harness.initializeState(state);
@@ -90,16 +88,10 @@ abstract class ApHarness {
         return (T0_US + (seq + 1) * ApTraffic.BATCH_US) / 1000;
     }
 
-    /** What the operator has given on the side since it was opened. */
-    <T> List<T> given(OutputTag<T> tag) {
-        Queue<StreamRecord<T>> out = harness.getSideOutput(tag);
-        return out == null ? List.of() : out.stream().map(StreamRecord::getValue).toList();
-    }
-
     List<Map<String, String>> rows(String table) throws Exception {
         harness.prepareSnapshotPreBarrier(++checkpoints);
         List<RowBlock> all = new ArrayList<>(before);
-        all.addAll(given(KeyedBlockOperator.ROWS));
+        all.addAll(SideOutput.of(harness, KeyedBlockOperator.ROWS));
         return NativeReader.rows(all, table);
     }
 

@@ -1,10 +1,10 @@
-package oal.stream.access;
+package oal.stream.codec;
 
-/** One record of {@code ap.access.v1}, undecoded. */
-public class AccessRecord {
+/** One record of a topic of JSON ({@code platform.events.v1}, {@code ap.access.v1}), undecoded. */
+public class JsonRecord {
     /** Empty when the record had none. */
     public String key;
-    /** Null: the access point is not revoked any more. */
+    /** Null when the record had none. */
     public byte[] value;
     /** Time the broker took the record, ms since 1970. */
     public long kafkaTsMs;
@@ -12,9 +12,9 @@ public class AccessRecord {
     public long offset;
 
     /** For Flink's serializer. */
-    public AccessRecord() {}
+    public JsonRecord() {}
 
-    public AccessRecord(String key, byte[] value, long kafkaTsMs, int partition, long offset) {
+    public JsonRecord(String key, byte[] value, long kafkaTsMs, int partition, long offset) {
         this.key = key == null ? "" : key;
         this.value = value;
         this.kafkaTsMs = kafkaTsMs;
@@ -24,6 +24,6 @@ public class AccessRecord {
 
     @Override
     public String toString() {
-        return "AccessRecord{" + key + ", " + (value == null ? "no value" : value.length + " bytes") + ", partition " + partition + ", offset " + offset + "}";
+        return "JsonRecord{" + key + ", " + (value == null ? "no value" : value.length + " bytes") + ", partition " + partition + ", offset " + offset + "}";
     }
 }

@@ -1,0 +1,52 @@
+package oal.stream.state;
+
+import org.apache.flink.metrics.Counter;
+import org.apache.flink.streaming.api.operators.OneInputStreamOperator;
+import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
+import oal.stream.block.DeadLetterRows;
+import oal.stream.codec.DeadLetter;
+import oal.stream.codec.JsonRecord;
+import oal.stream.codec.RefusedException;
+import oal.stream.pipeline.PipelineSettings;
+
+/** An operator that decodes the records of one topic of JSON. Gives dead letters; rows on the side. Keeps no state. */
+public abstract class JsonOperator extends BlockOperator<DeadLetter> implements OneInputStreamOperator<JsonRecord, DeadLetter> {
+    private static final long serialVersionUID = 1L;
+
+    /** Kafka name. */
+    private final String topic;
+    private transient DeadLetterRows deadLetters;
+    private transient Counter recordCount;
+    private transient Counter refusedCount;
+
+    protected JsonOperator(PipelineSettings settings, String topic) {
+        super(settings);
+        this.topic = topic;
+    }
+
+    /** Decodes the record and gives what is in it, or refuses it whole. */
+    protected abstract void take(JsonRecord record) throws RefusedException;
+
+    @Override
+    public void open() throws Exception {
+        super.open();
+        deadLetters = new DeadLetterRows();
+        blocks.add(deadLetters.writer);
+        recordCount = getMetricGroup().counter("records");
+        refusedCount = getMetricGroup().counter("refused");
+    }
+
+    @Override
+    public void processElement(StreamRecord<JsonRecord> element) {
+        try {
+            take(element.getValue());
+            recordCount.inc();
+        } catch (RefusedException e) {
+            refusedCount.inc();
+            DeadLetter letter = new DeadLetter(topic, element.getValue(), e);
+            deadLetters.add(letter, e.reason);
+            output.collect(new StreamRecord<>(letter, element.getTimestamp()));
+        }
+        blocks.takeFull(this::emit);
+    }
+}
