@@ -11,7 +11,8 @@ from oal_backup import BackupError
 
 @dataclass(frozen=True)
 class ClickHouse:
-    """`location` is SQL, with {name} for the backup's name, as the server sees it: File('/…/{name}'), Disk('backups', '{name}'), S3('…', …)."""
+    """`location` is SQL, with {name} for the backup's name, as the server sees it: File('/…/{name}'), Disk('backups', '{name}'), S3(COLLECTION, '{name}').
+    It is kept in the manifest and printed, so no key may stand in it."""
     url: str
     user: str
     password_file: str
