@@ -128,12 +128,8 @@ func (b *Bolt) Forget(_ context.Context, ids []string) error {
 }
 
 func (b *Bolt) SaveRelease(_ context.Context, hash, key string, raw []byte) error {
-	value, err := json.Marshal(stored{key, raw})
-	if err != nil {
-		return err
-	}
 	return wrap("storing a release", b.db.Update(func(tx *bbolt.Tx) error {
-		return tx.Bucket(bucketReleases).Put([]byte(hash), value)
+		return put(tx.Bucket(bucketReleases), []byte(hash), stored{key, raw})
 	}))
 }
 

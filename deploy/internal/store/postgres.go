@@ -215,16 +215,8 @@ func (p *Postgres) Log(ctx context.Context, e Entry) error {
 }
 
 func (p *Postgres) History(ctx context.Context, before int64, limit int) ([]Entry, error) {
-	rows, _ := p.pool.Query(ctx, "SELECT seq, doc FROM oal_history WHERE $1 = 0 OR seq < $1 ORDER BY seq DESC LIMIT $2", before, limit)
-	entries, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e Entry, err error) {
-		var seq int64
-		var doc []byte
-		if err = row.Scan(&seq, &doc); err == nil {
-			err = json.Unmarshal(doc, &e)
-		}
-		e.Seq = seq
-		return e, err
-	})
+	rows, _ := p.pool.Query(ctx, "SELECT "+numbered+" FROM oal_history WHERE $1 = 0 OR seq < $1 ORDER BY seq DESC LIMIT $2", before, limit)
+	entries, err := pgx.CollectRows(rows, scanJSON[Entry])
 	return entries, wrap("reading history", err)
 }
 
@@ -298,6 +290,9 @@ func (p *Postgres) APs(ctx context.Context, changedSince time.Time) ([]fleet.AP,
 	aps, err := pgx.CollectRows(rows, scanJSON[fleet.AP])
 	return aps, wrap("reading APs", err)
 }
+
+// numbered is a document with the number that its row was given.
+const numbered = "doc || jsonb_build_object('seq', seq)"
 
 func scanJSON[T any](row pgx.CollectableRow) (value T, err error) {
 	var doc []byte

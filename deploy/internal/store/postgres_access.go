@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"io"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -31,35 +30,4 @@ func (p *Postgres) AccessSent(ctx context.Context, sent []Access) error {
 	_, err := p.pool.Exec(ctx, `UPDATE oal_access SET doc = jsonb_set(doc, '{sent}', 'true')
 		FROM unnest($1::text[], $2::bigint[]) AS s (id, us) WHERE ap_id = s.id AND changed_us = s.us`, ids, changed)
 	return wrap("marking sent revocations", err)
-}
-
-func (p *Postgres) LogAudit(ctx context.Context, a Audit) error {
-	doc, err := json.Marshal(a)
-	if err != nil {
-		return err
-	}
-	if _, err = p.pool.Exec(ctx, "INSERT INTO oal_audit (doc) VALUES ($1)", doc); err != nil {
-		return wrap("storing the audit log", err)
-	}
-	_, err = p.pool.Exec(ctx, "DELETE FROM oal_audit WHERE seq <= (SELECT max(seq) FROM oal_audit) - $1", keepAudit)
-	return wrap("shortening the audit log", err)
-}
-
-func (p *Postgres) AuditLog(ctx context.Context, before int64, limit int) ([]Audit, error) {
-	rows, _ := p.pool.Query(ctx, "SELECT seq, doc FROM oal_audit WHERE $1 = 0 OR seq < $1 ORDER BY seq DESC LIMIT $2", before, limit)
-	lines, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (a Audit, err error) {
-		var seq int64
-		var doc []byte
-		if err = row.Scan(&seq, &doc); err == nil {
-			err = json.Unmarshal(doc, &a)
-		}
-		a.Seq = seq
-		return a, err
-	})
-	return lines, wrap("reading the audit log", err)
-}
-
-// Snapshot is not for this service to make.
-func (p *Postgres) Snapshot(context.Context, func(int64, io.WriterTo) error) error {
-	return ErrNoSnapshot
 }

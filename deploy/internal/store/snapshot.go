@@ -18,6 +18,11 @@ func (b *Bolt) Snapshot(_ context.Context, write func(size int64, state io.Write
 	return wrap("copying the state", b.db.View(func(tx *bbolt.Tx) error { return write(tx.Size(), tx) }))
 }
 
+// Snapshot is PostgreSQL's to make.
+func (p *Postgres) Snapshot(context.Context, func(int64, io.WriterTo) error) error {
+	return ErrNoSnapshot
+}
+
 // CheckSnapshot says what is wrong with a copy of the state.
 func CheckSnapshot(path string) error {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, ReadOnly: true})
