@@ -535,17 +535,17 @@ uint64_t agent_ap_run(struct agent_ap *ap, uint64_t now_us)
 	return next_us;
 }
 
-/* When to try again, if this answer is the last of so many failures: not before the service asks for it, nor before our own backoff is over. */
-static uint64_t retry_at_us(const struct agent_ap *ap, const struct http_answer *a, unsigned failures, uint64_t now_us)
+/* When to try again after this answer: not before the service asks for it, nor before our own wait is over. */
+static uint64_t retry_at_us(const struct http_answer *a, uint64_t wait_us, uint64_t now_us)
 {
-	const uint64_t wait_us = backoff_us(ap->shared, failures), asked_us = a->retry_after_s * SECOND_US;
+	const uint64_t asked_us = a->retry_after_s * SECOND_US;
 
 	return now_us + (asked_us > wait_us ? asked_us : wait_us);
 }
 
 void agent_ap_reported(struct agent_ap *ap, const struct http_answer *a, uint64_t now_us)
 {
-	if (!report_answer(&ap->report, a, retry_at_us(ap, a, ap->report.failures + 1, now_us)))
+	if (!report_answer(&ap->report, a, retry_at_us(a, backoff_us(ap->shared, ap->report.failures + 1), now_us)))
 		return;
 	if (a->status)
 		note_error(ap, "the service answered a report with %ld%s%.150s", a->status, a->error[0] ? ": " : "", a->error);
@@ -557,7 +557,7 @@ void agent_ap_neighbours(struct agent_ap *ap, const struct http_answer *a, uint6
 {
 	char why[sizeof ap->view.last_error];
 
-	if (agent_neighbours_answer(&ap->neighbours, a, retry_at_us(ap, a, ap->neighbours.failures + 1, now_us), now_us, why, sizeof why))
+	if (agent_neighbours_answer(&ap->neighbours, a, retry_at_us(a, backoff_us(ap->shared, ap->neighbours.failures + 1), now_us), now_us, why, sizeof why))
 		note_error(ap, "%s", why);
 }
 
@@ -657,15 +657,14 @@ static struct http_pem pem_of(const char *text)
 bool agent_ap_renewed(struct agent_ap *ap, const struct http_answer *a, uint64_t now_us)
 {
 	const unsigned failures = ap->renewal.failures < 12 ? ap->renewal.failures : 12;
-	const uint64_t wait_us = jitter(ap->shared, SECOND_US << failures), asked_us = a->retry_after_s * SECOND_US;
+	const uint64_t wait_us = jitter(ap->shared, SECOND_US << failures); /* from a second to about an hour */
 	struct http_request *r[4], *old[4] = {ap->poll, ap->report.request, ap->neighbours.request, ap->renewal.request};
 	struct http_pem ca, cert, key;
 	struct issued issued;
 	struct trusted_keys trusted;
 	char *new_key, err[256];
 
-	/* From a second to about an hour. */
-	if (!agent_renew_answer(&ap->renewal, a, now_us + (asked_us > wait_us ? asked_us : wait_us), &issued, &new_key)) {
+	if (!agent_renew_answer(&ap->renewal, a, retry_at_us(a, wait_us, now_us), &issued, &new_key)) {
 		note_error(ap, "the certificate is not renewed: %.200s", ap->renewal.counts.last_error);
 		return false;
 	}

@@ -1,6 +1,7 @@
 #ifdef HAVE_AGENT
 #include "agent_http.h"
 
+#include "text_file.h"
 #include "version.h"
 
 #include <curl/curl.h>
@@ -13,7 +14,7 @@ enum {
 	CONNECT_TIMEOUT_S = 10,
 	KEEPALIVE_S = 30, /* a long poll is silent; a dead peer, or a NAT that forgot it, shows within two minutes */
 	ERROR_TEXT = 160, /* kept of the body of an answer other than 200 */
-	MAX_PEM = 65536,
+	MAX_PEM = 65535,
 };
 
 struct http {
@@ -34,32 +35,16 @@ struct http_request {
 
 int http_pem_read(struct http_pem *pem, const char *path, char *err, size_t err_size)
 {
-	FILE *f = fopen(path, "re");
-	int ret = f ? 0 : -errno;
+	int ret = text_file_read(&pem->text, &pem->len, path, MAX_PEM);
 
-	pem->text = f ? malloc(MAX_PEM) : NULL;
-	if (f && !pem->text)
-		ret = -ENOMEM;
-	if (!ret) {
-		pem->len = fread(pem->text, 1, MAX_PEM, f);
-		ret = ferror(f) ? -EIO : pem->len == MAX_PEM ? -EFBIG : 0;
-	}
-	if (f)
-		fclose(f);
-	if (!ret) {
-		char *fits;
-
-		pem->text[pem->len] = '\0'; /* shorter than MAX_PEM */
-		fits = realloc(pem->text, pem->len + 1);
-		pem->text = fits ? fits : pem->text;
-		if (strstr(pem->text, "-----BEGIN "))
-			return 0;
+	if (ret) {
+		snprintf(err, err_size, "agent: cannot read %s: %s", path, strerror(-ret));
+	} else if (!strstr(pem->text, "-----BEGIN ")) {
 		snprintf(err, err_size, "agent: %s is not a PEM file", path);
 		ret = -EINVAL;
-	} else {
-		snprintf(err, err_size, "agent: cannot read %s: %s", path, strerror(-ret));
 	}
-	http_pem_free(pem);
+	if (ret)
+		http_pem_free(pem);
 	return ret;
 }
 

@@ -6,13 +6,14 @@
 #include "identity.h"
 #include "json.h"
 #include "log.h"
+#include "text_file.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TIMEOUT_S = 30 };
+enum { TIMEOUT_S = 30, MOST_BYTES = 1 << 20 };
 
 bool agent_renew_look(struct agent_renewal *r, const char *certificate, uint64_t spread)
 {
@@ -49,7 +50,6 @@ static bool ask(struct agent_renewal *r)
 {
 	char body[4096], *request = NULL, err[200];
 	struct json json = {body, sizeof body, 0};
-	bool sent;
 
 	if (identity_make(&r->key, &request, r->ap_id, err, sizeof err))
 		return false;
@@ -57,8 +57,7 @@ static bool ask(struct agent_renewal *r)
 	json_string(&json, request);
 	json_add(&json, "}");
 	free(request);
-	sent = http_post(r->request, body, TIMEOUT_S);
-	return sent;
+	return http_post(r->request, body, TIMEOUT_S);
 }
 
 uint64_t agent_renew_run(struct agent_renewal *r, uint64_t now_us)
@@ -80,10 +79,14 @@ uint64_t agent_renew_run(struct agent_renewal *r, uint64_t now_us)
 /* Is the Kafka sink's certificate this AP's too? Another one is not touched. */
 static bool kafka_is_ours(const struct config *c, const char *ap_id)
 {
-	char *text = c->n_kafka && c->kafka.certificate[0] ? credentials_text(c->kafka.certificate) : NULL;
 	struct identity id;
-	char err[200];
-	const bool ours = text && !identity_read(&id, text, err, sizeof err) && !strcmp(id.cn, ap_id);
+	char *text, err[200];
+	size_t len;
+	bool ours;
+
+	if (!c->n_kafka || text_file_read(&text, &len, c->kafka.certificate, MOST_BYTES))
+		return false;
+	ours = !identity_read(&id, text, err, sizeof err) && !strcmp(id.cn, ap_id);
 
 	free(text);
 	return ours;

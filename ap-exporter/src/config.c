@@ -1,5 +1,6 @@
 #include "config.h"
 
+#include "text_file.h"
 #include "uci.h"
 
 #include <ctype.h>
@@ -398,34 +399,18 @@ int config_parse(struct config *c, const char *text, size_t len, char *err, size
 
 int config_load(struct config *c, const char *path, char *err, size_t err_size)
 {
-	char why[768], *text = NULL;
-	FILE *f = fopen(path, "re");
+	char why[768], *text;
 	size_t len;
-	int ret;
+	int ret = text_file_read(&text, &len, path, CONFIG_MAX_BYTES);
 
-	if (!f) {
-		ret = -errno;
-		snprintf(err, err_size, "cannot read configuration %s: %s", path, strerror(-ret));
+	if (ret) {
+		snprintf(err, err_size, "cannot read configuration %s: %s", path, ret == -EFBIG ? "larger than 64 KiB" : ret == -ENOMEM ? "out of memory" : strerror(-ret));
 		return ret;
-	}
-	text = malloc(CONFIG_MAX_BYTES + 1);
-	if (!text) {
-		ret = -ENOMEM;
-		snprintf(err, err_size, "cannot read configuration %s: out of memory", path);
-		goto out;
-	}
-	len = fread(text, 1, CONFIG_MAX_BYTES + 1, f);
-	if (ferror(f) || len > CONFIG_MAX_BYTES) {
-		ret = ferror(f) ? -EIO : -EFBIG;
-		snprintf(err, err_size, "cannot read configuration %s: %s", path, ferror(f) ? strerror(EIO) : "larger than 64 KiB");
-		goto out;
 	}
 	ret = config_parse(c, text, len, why, sizeof why);
 	if (ret < 0)
 		snprintf(err, err_size, "configuration %s: %s", path, why);
-out:
 	free(text);
-	fclose(f);
 	return ret;
 }
 

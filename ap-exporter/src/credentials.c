@@ -1,6 +1,8 @@
 #ifdef HAVE_AGENT
 #include "credentials.h"
 
+#include "mac_keys.h"
+#include "text_file.h"
 #include "words.h"
 
 #include <errno.h>
@@ -9,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { MOST_BYTES = 1 << 20 };
 
 static int add_kafka(struct file_set *s, const struct config_kafka *k, bool certificate, const struct issued *i, const char *key, const char *mac_keys, char *err,
 		     size_t err_size)
@@ -67,30 +67,17 @@ int credentials_files(struct file_set *s, const struct config *c, const char *ap
 	return ret;
 }
 
-char *credentials_text(const char *path)
-{
-	FILE *f = fopen(path, "re");
-	char *text = f ? malloc(MOST_BYTES + 1) : NULL, *fits;
-	size_t n = text ? fread(text, 1, MOST_BYTES, f) : 0;
-	const bool good = text && !ferror(f) && n < MOST_BYTES;
-
-	if (f)
-		fclose(f);
-	if (!good) {
-		free(text);
-		return NULL;
-	}
-	text[n] = '\0';
-	fits = realloc(text, n + 1);
-	return fits ? fits : text;
-}
-
 char *credentials_mac_keys(const char *path, const char *ap_id, const char *issued)
 {
-	char *old = path[0] ? credentials_text(path) : NULL, *out = malloc((old ? strlen(old) : 0) + strlen(issued) + 2);
-	const char *at = old, *const end = old ? old + strlen(old) : NULL;
-	size_t len = 0;
+	char *old, *out;
+	const char *at, *end;
+	size_t len;
 
+	text_file_read(&old, &len, path, MAC_KEYS_MAX_BYTES); /* there may be none yet */
+	at = old;
+	end = old ? old + strlen(old) : NULL;
+	out = malloc(len + strlen(issued) + 2);
+	len = 0;
 	while (out && at < end) {
 		const char *eol = memchr(at, '\n', (size_t)(end - at)), *word = at, *const after = eol ? eol + 1 : end;
 		const size_t n = word_next(&word, eol ? eol : end);

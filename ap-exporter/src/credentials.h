@@ -17,7 +17,5 @@ int credentials_files(struct file_set *, const struct config *, const char *ap_i
 		      size_t err_size);
 /* Lines of the file of MAC keys at `path` that are other APs', then `issued`; the caller frees it. NULL: out of memory. */
 char *credentials_mac_keys(const char *path, const char *ap_id, const char *issued);
-/* A whole small file as a string that the caller frees; NULL: it cannot be read. */
-char *credentials_text(const char *path);
 
 #endif

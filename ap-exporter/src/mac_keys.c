@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base64.h"
+#include "text_file.h"
 #include "words.h"
 
 #define A_LINE "a line is: AP_ID SITE KEY_ID BASE64-OF-32-BYTES (site - for none, key id 1 to 255)"
@@ -164,25 +165,16 @@ int mac_keys_parse(struct mac_keys **out, const char *text, size_t len, const ch
 
 int mac_keys_read(struct mac_keys **out, const char *path, char *err, size_t err_size)
 {
-	FILE *f = fopen(path, "re");
-	char *text = f ? malloc(MAC_KEYS_MAX_BYTES + 1) : NULL;
-	int ret = f ? 0 : -errno;
-	size_t n = 0;
+	char *text;
+	size_t len;
+	int ret = text_file_read(&text, &len, path, MAC_KEYS_MAX_BYTES);
 
-	if (f && !text)
-		ret = -ENOMEM;
-	if (!ret) {
-		n = fread(text, 1, MAC_KEYS_MAX_BYTES + 1, f);
-		ret = ferror(f) ? -EIO : n > MAC_KEYS_MAX_BYTES ? -EFBIG : 0;
-	}
-	if (f)
-		fclose(f);
-	if (ret)
+	if (ret) {
 		snprintf(err, err_size, "cannot read the MAC keys %s: %s", path, ret == -EFBIG ? "more than 1 MiB" : strerror(-ret));
-	else
-		ret = mac_keys_parse(out, text, n, path, err, err_size);
-	if (text)
-		explicit_bzero(text, n);
+		return ret;
+	}
+	ret = mac_keys_parse(out, text, len, path, err, err_size);
+	explicit_bzero(text, len);
 	free(text);
 	return ret;
 }

@@ -368,8 +368,10 @@ static int hash_files(uint8_t hash[SHA256_BYTES], const struct config *c, char *
 			continue;
 		f = fopen(files[i], "re");
 		if (!f) {
-			snprintf(err, err_size, "kafka: cannot read %s: %s", files[i], strerror(errno));
-			return -errno;
+			const int ret = -errno;
+
+			snprintf(err, err_size, "kafka: cannot read %s: %s", files[i], strerror(-ret));
+			return ret;
 		}
 		while ((n = fread(bytes, 1, sizeof bytes, f)))
 			sha256_add(&s, bytes, n);

@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base64.h"
 #include "sha256.h"
+#include "text_file.h"
 #include "words.h"
 
 enum { MAX_FILE = 16384 };
@@ -70,23 +72,17 @@ int trusted_keys_parse(struct trusted_keys *out, const char *text, size_t len, c
 
 int trusted_keys_read(struct trusted_keys *keys, const char *path, char *err, size_t err_size)
 {
-	char text[MAX_FILE + 1];
-	FILE *f = fopen(path, "re");
-	int ret = -errno;
-	size_t n;
+	char *text;
+	size_t len;
+	int ret = text_file_read(&text, &len, path, MAX_FILE);
 
-	if (!f) {
-		snprintf(err, err_size, "cannot open the trusted keys %s: %s", path, strerror(-ret));
-		return ret;
-	}
-	n = fread(text, 1, sizeof text, f);
-	ret = ferror(f) ? -EIO : n > MAX_FILE ? -EINVAL : 0;
-	fclose(f);
 	if (ret) {
-		snprintf(err, err_size, "cannot read the trusted keys %s: %s", path, ret == -EIO ? strerror(EIO) : "more than 16 KiB");
+		snprintf(err, err_size, "cannot read the trusted keys %s: %s", path, ret == -EFBIG ? "more than 16 KiB" : strerror(-ret));
 		return ret;
 	}
-	return trusted_keys_parse(keys, text, n, path, err, err_size);
+	ret = trusted_keys_parse(keys, text, len, path, err, err_size);
+	free(text);
+	return ret;
 }
 
 const struct trusted_key *trusted_keys_find(const struct trusted_keys *keys, uint64_t id)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = [ROOT / "ap-exporter" / "src" / f"{n}.c" for n in ("bundle", "bundle_parts", "bundle_policy", "protobuf", "nodes", "tree", "window", "trusted_keys", "base64", "words", "sha256", "feature")]
+SOURCES = [ROOT / "ap-exporter" / "src" / f"{n}.c" for n in ("bundle", "bundle_parts", "bundle_policy", "protobuf", "nodes", "tree", "window", "trusted_keys", "base64", "words", "text_file", "sha256", "feature")]
 GENERATED = ROOT / "schema" / "generated" / "c"
 INT64S = ctypes.POINTER(ctypes.c_int64)
 
