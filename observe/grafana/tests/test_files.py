@@ -35,6 +35,12 @@ def test_classes_are_those_of_the_settings():
     assert settings["class_names"] == [*CLASS_NAMES] and settings["class_bounds_permille"] == [round(bound * 1000) for bound in CLASS_BOUNDS]
 
 
+def test_a_command_that_a_text_names_is_one_that_there_is():
+    usage = (HOME.parents[1] / "deploy" / "cmd" / "oal-deploy" / "main.go").read_text()
+    named = set(re.findall(r"oal-deploy ctl (\w+)", json.dumps([*ALL.values(), yaml.safe_load(RULES.read_text())])))
+    assert named and all(re.search(rf"^ +{command} ", usage, re.M) for command in named), named
+
+
 def test_there_is_one_dashboard_a_question():
     assert {uid: board["title"] for uid, board in ALL.items()} == BOARDS
 

@@ -81,7 +81,7 @@ MODEL = (
     Rule("oal-worse-than-persistence", "Model is worse than persistence", f"""SELECT toString(source) AS made_by, toFloat64(onset_average_precision - persistence_onset_average_precision) AS above_persistence
 FROM oal.v_quality({_views(360)}) WHERE per = 'fleet' AND onsets >= 50 AND isNotNull(onset_average_precision - persistence_onset_average_precision)""", None, 0, 360, "30m", "warning",
          "Models of {{ .Labels.made_by }} rank onsets worse than 'the same class as now' ({{ .Values.A }})",
-         "Set control to shadow where it acts, retrain, and withdraw the release if it stays: `oal-deploy ctl rollback`.", "oal-model"),
+         "Set control to shadow where it acts, retrain, and if it stays go back: set the alias `champion` on an older version (docs/retrain.md).", "oal-model"),
     Rule("oal-features-differ", "Features differ between access point and stream job", """SELECT ap_id, toFloat64(sum(features_differ)) AS decisions
 FROM oal.prediction_1m WHERE t >= now() - INTERVAL 30 MINUTE GROUP BY ap_id HAVING decisions > 0""", 0, None, 30, "5m", "warning",
          "{{ .Values.A }} decisions of {{ .Labels.ap_id }} were made from other features than those that models are trained on",

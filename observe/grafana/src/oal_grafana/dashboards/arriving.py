@@ -49,7 +49,7 @@ def board():
                  SILENT, "none", p.rising(1, 2), size=(3, 4)),
         p.number("Ticks missed", "Share of the 4 ms ticks on which an access point could not sample. Above 0.1 % an access point is overloaded: see which one in the table, and its CPU in `v_exporters`.",
                  f"SELECT sum(ticks_missed) / nullIf(sum(ticks), 0) AS missed {SENT}", "percentunit", p.rising(0.001, 0.01), size=(3, 4), decimals=3),
-        p.number("Batches missing", "Batches that never came (holes in the sequence numbers). Labels around them are incomplete. Look at the access point's uplink and its `let_go` in `v_exporters`.",
+        p.number("Batches missing", "Batches that never came (holes in the sequence numbers). Labels around them are incomplete. Look at the access point's uplink and its `let_go_batches` in `v_exporters`.",
                  f"SELECT sumIf(g.batches, g.kind = 'missing') AS missing FROM oal.gap AS g WHERE $__timeFilter(ts) AND {APS}", "none", p.rising(1, 100), size=(3, 4)),
         p.number("Late batches", "Batches that came after their windows were closed: their rows are kept, labels did not see them. Look at lag, and at clocks in the table.",
                  f"SELECT count() AS late FROM oal.late WHERE $__timeFilter(ts) AND {APS}", "none", p.rising(1, 100), size=(3, 4)),

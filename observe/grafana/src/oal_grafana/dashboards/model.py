@@ -23,7 +23,7 @@ def board():
     b.add(
         p.number("Onset average precision", "How well the probability of Poor or Bad ranks the instants before congestion, by who made the model; exact, time shown. Compare with persistence at the right: at or below it the model is of no use.",
                  _fleet("onset_average_precision"), "none", size=(5, 4), decimals=2, per_row=True, no_value="no onset yet"),
-        p.number("… above persistence", "Average precision minus that of 'the same class as now'. Below 0: the model is worse than nothing; retrain, or withdraw it (`oal-deploy ctl rollback`).",
+        p.number("… above persistence", "Average precision minus that of 'the same class as now'. Below 0: the model is worse than nothing; retrain, or go back: set the alias `champion` on an older version (docs/retrain.md).",
                  _fleet("onset_average_precision - persistence_onset_average_precision"), "none", p.falling(0, 0.05), size=(5, 4), decimals=2, per_row=True, no_value="no onset yet"),
         p.number("Macro F1 above persistence", "Mean F1 over the four classes minus persistence's. Slightly below 0 can be right for a model that warns early; far below is not.",
                  _fleet("macro_f1 - persistence_macro_f1"), "none", p.falling(-0.1, 0), size=(5, 4), decimals=2, per_row=True),
