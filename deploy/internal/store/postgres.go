@@ -140,12 +140,8 @@ func (p *Postgres) Rollouts(ctx context.Context) ([]*rollout.Rollout, error) {
 }
 
 func (p *Postgres) Step(ctx context.Context, r *rollout.Rollout, entries []Entry) error {
-	doc, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
 	return wrap("storing a rollout's step", pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
-		sql, args := "UPDATE oal_rollout SET revision = $2, doc = $3 WHERE id = $1 AND revision = $2 - 1", []any{r.ID, r.Revision, doc}
+		sql, args := "UPDATE oal_rollout SET revision = $2, doc = $3 WHERE id = $1 AND revision = $2 - 1", []any{r.ID, r.Revision, r}
 		if r.Revision == 1 {
 			sql = "INSERT INTO oal_rollout (id, revision, doc) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
 		}
@@ -170,12 +166,8 @@ type execer interface {
 }
 
 func insertHistory(ctx context.Context, db execer, e Entry) error {
-	doc, err := json.Marshal(e)
-	if err != nil {
-		return err
-	}
 	var seq int64
-	return db.QueryRow(ctx, "INSERT INTO oal_history (pending, doc) VALUES ($1, $2) RETURNING seq", e.Row != nil, doc).Scan(&seq)
+	return db.QueryRow(ctx, "INSERT INTO oal_history (pending, doc) VALUES ($1, $2) RETURNING seq", e.Row != nil, e).Scan(&seq)
 }
 
 func (p *Postgres) Forget(ctx context.Context, ids []string) error {
@@ -243,11 +235,7 @@ func (p *Postgres) Kills(ctx context.Context) ([]fleet.Kill, error) {
 }
 
 func (p *Postgres) SetKill(ctx context.Context, k fleet.Kill, e Entry) error {
-	doc, err := json.Marshal(&k)
-	if err != nil {
-		return err
-	}
-	return p.change(ctx, "storing a kill", e, "INSERT INTO oal_kill (scope, doc) VALUES ($1, $2) ON CONFLICT (scope) DO UPDATE SET doc = $2", k.Scope, doc)
+	return p.change(ctx, "storing a kill", e, "INSERT INTO oal_kill (scope, doc) VALUES ($1, $2) ON CONFLICT (scope) DO UPDATE SET doc = $2", k.Scope, k)
 }
 
 func (p *Postgres) ClearKill(ctx context.Context, scope string, e Entry) error {

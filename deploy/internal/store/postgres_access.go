@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -14,12 +13,8 @@ func (p *Postgres) Access(ctx context.Context) ([]Access, error) {
 }
 
 func (p *Postgres) SetAccess(ctx context.Context, a Access, e Entry) error {
-	doc, err := json.Marshal(a)
-	if err != nil {
-		return err
-	}
 	return p.change(ctx, "storing who is revoked", e,
-		"INSERT INTO oal_access (ap_id, changed_us, doc) VALUES ($1, $2, $3) ON CONFLICT (ap_id) DO UPDATE SET changed_us = $2, doc = $3", a.APID, a.ChangedUS, doc)
+		"INSERT INTO oal_access (ap_id, changed_us, doc) VALUES ($1, $2, $3) ON CONFLICT (ap_id) DO UPDATE SET changed_us = $2, doc = $3", a.APID, a.ChangedUS, a)
 }
 
 func (p *Postgres) AccessSent(ctx context.Context, sent []Access) error {

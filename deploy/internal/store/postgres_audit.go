@@ -2,20 +2,15 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/jackc/pgx/v5"
 )
 
 func (p *Postgres) LogAudit(ctx context.Context, a Audit) error {
-	doc, err := json.Marshal(a)
-	if err != nil {
-		return err
-	}
-	if _, err = p.pool.Exec(ctx, "INSERT INTO oal_audit (doc) VALUES ($1)", doc); err != nil {
+	if _, err := p.pool.Exec(ctx, "INSERT INTO oal_audit (doc) VALUES ($1)", a); err != nil {
 		return wrap("storing the audit log", err)
 	}
-	_, err = p.pool.Exec(ctx, "DELETE FROM oal_audit WHERE seq <= (SELECT max(seq) FROM oal_audit) - $1", keepAudit)
+	_, err := p.pool.Exec(ctx, "DELETE FROM oal_audit WHERE seq <= (SELECT max(seq) FROM oal_audit) - $1", keepAudit)
 	return wrap("shortening the audit log", err)
 }
 

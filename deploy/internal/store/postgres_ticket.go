@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/jackc/pgx/v5"
@@ -24,22 +23,14 @@ func (p *Postgres) Ticket(ctx context.Context, hash string) (*Ticket, error) {
 }
 
 func (p *Postgres) AddTicket(ctx context.Context, t Ticket, e Entry) error {
-	doc, err := json.Marshal(t)
-	if err != nil {
-		return err
-	}
 	if _, err := p.pool.Exec(ctx, "DELETE FROM oal_ticket WHERE expires_us <= $1", t.CreatedUS); err != nil {
 		return wrap("removing lapsed tickets", err)
 	}
-	return p.change(ctx, "storing a ticket", e, "INSERT INTO oal_ticket (hash, expires_us, used, doc) VALUES ($1, $2, false, $3)", t.Hash, t.ExpiresUS, doc)
+	return p.change(ctx, "storing a ticket", e, "INSERT INTO oal_ticket (hash, expires_us, used, doc) VALUES ($1, $2, false, $3)", t.Hash, t.ExpiresUS, t)
 }
 
 func (p *Postgres) UseTicket(ctx context.Context, t Ticket, e Entry) error {
-	doc, err := json.Marshal(t)
-	if err != nil {
-		return err
-	}
-	return p.change(ctx, "storing the use of a ticket", e, "UPDATE oal_ticket SET used = true, doc = $2 WHERE hash = $1 AND NOT used", t.Hash, doc)
+	return p.change(ctx, "storing the use of a ticket", e, "UPDATE oal_ticket SET used = true, doc = $2 WHERE hash = $1 AND NOT used", t.Hash, t)
 }
 
 func (p *Postgres) RemoveTicket(ctx context.Context, hash string, e Entry) error {
