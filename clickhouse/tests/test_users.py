@@ -22,7 +22,7 @@ def guarded(tmp_path_factory):
     """A server with all files in users.d, migrated and filled."""
     known = {"analyst": ANALYST, "ingest": JOBS, "telegraf": TELEGRAF, "grafana": GRAFANA}
     files = sorted((FOLDER / "users").glob("*.xml"))
-    environment = {**os.environ, **{f"OAL_{f.stem.upper()}_PASSWORD_SHA256": sha256(known.get(f.stem, f.stem)) for f in files}}
+    environment = {**os.environ, **{f"OAL_{f.stem.upper()}_PASSWORD_SHA256": sha256(known[f.stem]) for f in files}}
     s = Server(tmp_path_factory.mktemp("guarded"), extra_users=files, environment=environment).start()
     try:
         done = run_migrate("--url", s.url)
