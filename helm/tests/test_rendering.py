@@ -1,6 +1,11 @@
 """What values do."""
+import base64
+import gzip
 import hashlib
+import json
 import re
+import subprocess
+import tarfile
 
 import pytest
 import yaml
@@ -20,7 +25,6 @@ def test_helm_finds_nothing_to_complain_of(chart, values):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_example_is_valid_for_kubernetes(chart, tools, version, tmp_path_factory):
-    import subprocess
     folder = write(tmp_path_factory.getbasetemp() / "schemas", version)
     whole = "\n---\n".join(chart.text(*values) for values in EXAMPLES)
     # cert-manager's kinds are not Kubernetes' own.
@@ -187,6 +191,18 @@ def test_images_are_the_ones_of_the_images_folder(chart):
     assert own == {f"r.example/{name}:{tags['OAL_VERSION']}" for name in ("oal-push", "oal-learning", "oal-stream-jobs", "oal-setup", "oal-telegraf")}
 
 
+def test_a_release_fits_its_secret(chart, tmp_path):
+    """Helm keeps chart and manifests in one Secret, gzip in base64, and the API server takes 1 MiB. Half of it must be free: another
+    dashboard or migration is no reason to fail."""
+    done = chart.run("package", str(CHART), "-d", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    with tarfile.open(next(tmp_path.glob("*.tgz"))) as package:
+        files = {member.name: base64.b64encode(package.extractfile(member).read()).decode() for member in package if member.isfile()}
+    for values in EXAMPLES:
+        release = len(base64.b64encode(gzip.compress(json.dumps({"files": files, "manifest": chart.text(*values)}).encode())))
+        assert release < 1 << 19, (values, release, sorted(files, key=lambda name: -len(files[name]))[:5])
+
+
 def test_every_key_of_the_values_is_used_by_a_template():
     templates = "".join(p.read_text() for p in (CHART / "templates").iterdir())
     keys = set()
@@ -202,14 +218,12 @@ def test_every_key_of_the_values_is_used_by_a_template():
 
 
 def test_the_cluster_id_of_kafka_is_a_uuid_and_the_release_s_own(chart):
-    import base64
     line = next(line for line in find(chart.objects(), "ConfigMap", "oal-kafka")["data"]["start.sh"].splitlines() if "kafka-storage.sh" in line)
     cluster_id = line.split(" -t ")[1].split()[0]
     assert base64.urlsafe_b64decode(cluster_id + "==") == hashlib.sha256(b"wifi/oal").hexdigest()[:16].encode()
 
 
 def test_start_scripts_are_sound_shell(chart, tmp_path):
-    import subprocess
     for values in ((), ("fleet",), ("small",)):
         for o in chart.objects(*values):
             for key, text in (o.get("data") or {}).items() if o["kind"] == "ConfigMap" else ():
