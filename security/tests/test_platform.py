@@ -211,8 +211,9 @@ def test_no_secret_is_in_a_command_line_an_environment_or_a_log(platform):
     for log in [*platform.state.logs.iterdir(), platform.state.clickhouse / "server.log"]:
         places[str(log)] = log.read_bytes()
     assert len(places) > 20
-    # MLflow takes the key that it encrypts webhooks' secrets with from its environment alone, which only its user can read.
-    borne = f"mlflow-webhook.key in process {platform.pid('mlflow')}'s environ"
+    # Two are taken from the environment alone, which only its user can read: the key that MLflow encrypts webhooks' secrets with, and
+    # Telegraf's password for Jolokia.
+    borne = {f"{name} in process {platform.pid(service)}'s environ" for name, service in (("mlflow-webhook.key", "mlflow"), ("jolokia.password", "telegraf"))}
     found = [f"{name} in {place}" for place, text in places.items() for name, secret in secrets_of(platform).items()
              if (secret in text or base64.b64encode(secret) in text) and f"{name} in {place}" not in borne]
     assert not found, "\n".join(found)

@@ -168,19 +168,18 @@ class Authority:
         key_file, certificate_file = pki / f"{name}.key", pki / f"{name}.crt"
         wanted = list(dict.fromkeys(alternatives))
         if certificate_file.exists():
-            present = load_certificates(certificate_file)[0]
+            chain = load_certificates(certificate_file)
+            present, had = chain[0], alternative_names(chain[0])
             if names.role(present.subject) != role:
                 raise PkiError(f"`{name}` is the name of a certificate with OU={names.role(present.subject)} already; choose another")
-            had = alternative_names(present)
-            # An AP has the one site it is given; a server keeps the hosts it was given before.
-            hosts = role != "service" and had == wanted or role == "service" and set(wanted) <= set(had)
-            if hosts and key_file.exists() and issued_by(present, issuer.certificate) and not lapses_soon(present, at or now()) \
-                    and load_key(key_file).public_key() == present.public_key():
-                if not (pki / f"{name}.pem").exists():
-                    self._write_pem(name, load_key(key_file), load_certificates(certificate_file))
-                return False
-            if role == "service":
+            if role == "service":  # a server keeps the hosts it was given before; an AP has the one site it is given
                 wanted = list(dict.fromkeys([*had, *wanted]))
+            if had == wanted and key_file.exists() and issued_by(present, issuer.certificate) and not lapses_soon(present, at or now()):
+                key = load_key(key_file)
+                if key.public_key() == present.public_key():
+                    if not (pki / f"{name}.pem").exists():
+                        self._write_pem(name, key, chain)
+                    return False
         key = rsa.generate_private_key(65537, 3072) if use_rsa else ec.generate_private_key(ec.SECP256R1())
         chain = [certify(issuer, key.public_key(), name, role, wanted, client, server, days, at), *issuer.chain]
         files.write(key_file, pem(key))
