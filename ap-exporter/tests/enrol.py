@@ -14,23 +14,22 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import agent as agents  # finds the Python of schema/requirements.txt
+import agent  # noqa: F401  # finds the Python of schema/requirements.txt
 import outside
-from agent import Site, applied, in_force, run
+from agent import Site, applied, in_force, run_tests
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from oal_schema import mac
 from outside import Daemon, Folder, until
-from push_service import Authority, Maker, Service, etag, keys
+from push_service import DAY, HOUR, Authority, Maker, Service, etag, keys
 
-SECOND, HOUR, DAY = datetime.timedelta(seconds=1), datetime.timedelta(hours=1), datetime.timedelta(days=1)
+SECOND = datetime.timedelta(seconds=1)
 MASTERS = {1: bytes(range(32)), 3: b"\x07" * 32}
 SITE = "hall-1"
 
@@ -42,17 +41,13 @@ def pem(certificate) -> str:
 class Issuer:
     """Signs requests with an authority of its own for APs, under the platform's root: as the push service does."""
 
-    def __init__(self, authority: Authority):
-        self.root, self.key = authority, ec.generate_private_key(ec.SECP256R1())
-        self.name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ap-ca")])
-        self.certificate = authority._certificate(self.name, self.key, ca=True)
+    def __init__(self, root: Authority):
+        self.root, self.authority = root, Authority(root.folder, "ap-ca", above=root)
         self.serials = []
 
     def certify(self, public_key, cn: str, begins=-HOUR, ends=30 * DAY):
-        now = datetime.datetime.now(datetime.UTC)
         subject = x509.Name([x509.NameAttribute(NameOID.ORGANIZATION_NAME, "oal"), x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, "ap"), x509.NameAttribute(NameOID.COMMON_NAME, cn)])
-        c = (x509.CertificateBuilder().subject_name(subject).issuer_name(self.name).public_key(public_key).serial_number(x509.random_serial_number())
-             .not_valid_before(now + begins).not_valid_after(now + ends).add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True).sign(self.key, hashes.SHA256()))
+        c = self.authority.certify(subject, public_key, begins=begins, ends=ends)
         self.serials.append(c.serial_number)
         return c
 
@@ -61,17 +56,9 @@ class Issuer:
         assert request.is_signature_valid and isinstance(request.public_key(), ec.EllipticCurvePublicKey) and request.public_key().curve.name == "secp256r1"
         assert request.subject.rfc4514_string() == f"CN={ap},OU=ap,O=oal", request.subject
         c = self.certify(request.public_key(), ap, **validity)
-        return {"ap_id": ap, "site": site, "certificate": pem(c) + pem(self.certificate), "ca": self.root.path.read_text(),
+        return {"ap_id": ap, "site": site, "certificate": pem(c) + pem(self.authority.certificate), "ca": self.root.path.read_text(),
                 "mac_keys": mac.ap_lines(MASTERS, [(ap, site)]), "trusted_keys": keys.public_line(Maker().key, "test") + "\n",
                 "not_after_us": int(c.not_valid_after_utc.timestamp() * 1e6)}
-
-    def issue(self, folder: Path, ap: str, **validity) -> int:
-        """AP.pem and AP.key, as an earlier enrolment left them; the certificate's serial."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        c = self.certify(key.public_key(), ap, **validity)
-        (folder / f"{ap}.pem").write_text(pem(c) + pem(self.certificate))
-        (folder / f"{ap}.key").write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
-        return c.serial_number
 
 
 class Enrolment:
@@ -79,14 +66,7 @@ class Enrolment:
 
     def __init__(self, authority: Authority, issuer: Issuer, begins=-HOUR, ends=DAY):
         self.issuer, self.tokens, self.asked, self.change, self.status, self.validity, self.lost = issuer, {}, [], lambda answer: answer, 0, {}, 0
-        key = ec.generate_private_key(ec.SECP256R1())
-        now = datetime.datetime.now(datetime.UTC)
-        import ipaddress
-        c = (x509.CertificateBuilder().subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "enrolment")])).issuer_name(authority.name).public_key(key.public_key())
-             .serial_number(x509.random_serial_number()).not_valid_before(now + begins).not_valid_after(now + ends)
-             .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False).sign(authority.key, hashes.SHA256()))
-        (authority.folder / "enrolment.pem").write_text(pem(c))
-        (authority.folder / "enrolment.key").write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+        authority.issue("enrolment", "push", "127.0.0.1", begins=begins, ends=ends)
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         tls.load_cert_chain(authority.folder / "enrolment.pem", authority.folder / "enrolment.key")
         enrolment = self
@@ -212,7 +192,7 @@ def t_enrol():
             assert {n: oct(p.stat().st_mode & 0o777) for n, p in here.files.items()} == {"ca": "0o644", "cert": "0o644", "key": "0o600", "mac": "0o600", "trusted": "0o644"}
             chain = x509.load_pem_x509_certificates(here.files["cert"].read_bytes())
             key = serialization.load_pem_private_key(here.files["key"].read_bytes(), None)
-            assert chain[0].public_key() == key.public_key() and chain[1] == here.issuer.certificate and here.files["ca"].read_text() == here.authority.path.read_text()
+            assert chain[0].public_key() == key.public_key() and chain[1] == here.issuer.authority.certificate and here.files["ca"].read_text() == here.authority.path.read_text()
             assert here.files["mac"].read_text() == mac.ap_lines(MASTERS, [("ap-test", SITE)]) and " 3 " in here.files["mac"].read_text()
             check = subprocess.run([str(outside.BINARY), "check-config", "-c", str(here.folder / "config")], capture_output=True, text=True)
             assert check.returncode == 0, check.stderr
@@ -312,7 +292,7 @@ def t_bad_answers():
             here.files["trusted"].unlink()
             here.files["trusted"].mkdir()  # the last to take its place: the others must come back
             return answer
-        for change, words in ((lambda a: {**a, "certificate": pem(here.issuer.certify(stranger, "ap-test")) + pem(here.issuer.certificate)}, "not for this AP's new key"),
+        for change, words in ((lambda a: {**a, "certificate": pem(here.issuer.certify(stranger, "ap-test")) + pem(here.issuer.authority.certificate)}, "not for this AP's new key"),
                               (lambda a: {**a, "ca": foreign.path.read_text()}, "not signed by the authority"),
                               (lambda a: {**a, "certificate": a["certificate"].split("-----END CERTIFICATE-----")[0] + "-----END CERTIFICATE-----\n"}, "not signed by the authority"),
                               (lambda a: {**a, "ap_id": "ap-2"}, "AP 'ap-2'"), (lambda a: {**a, "site": ""}, "at site ''"),
@@ -336,19 +316,20 @@ def certificate(daemon: Daemon, ap: str = "ap-test") -> dict:
 
 
 @contextmanager
-def renewing(renew, begins=-60 * SECOND, ends=15 * SECOND, more: str = ""):
-    """(site, service, daemon, issuer, serial): an AP whose certificate has less than a third of its life left; `renew(issuer, ap, body)` answers, or gives a status."""
+def renewing(renew, begins=-60 * SECOND, ends=15 * SECOND, prepare=lambda site, service: ""):
+    """(site, service, daemon, issuer, serial): an AP whose certificate has less than a third of its life left; `renew(issuer, ap, body)` answers, or gives a status.
+    What `prepare` returns is added to the configuration."""
     with Folder() as folder:
         site = Site(folder)
-        issuer = Issuer(site.authority)
-        serial, service = issuer.issue(folder, "ap-test", begins=begins, ends=ends), Service(site.authority)
+        issuer, service = Issuer(site.authority), Service(site.authority)
+        serial = issuer.authority.issue("ap-test", begins=begins, ends=ends).serial_number
 
         def answer(handler, ap, body):
             got = renew(issuer, ap, body)
             handler.reply(got) if isinstance(got, int) else handler.reply(200, {"Content-Type": "application/json"}, json.dumps(got).encode())
         service.renew = answer
         try:
-            with Daemon(folder, site.config(service.port) + more.replace("@", str(folder))) as daemon:
+            with Daemon(folder, site.config(service.port) + prepare(site, service)) as daemon:
                 yield site, service, daemon, issuer, serial
         finally:
             service.stop()
@@ -356,42 +337,38 @@ def renewing(renew, begins=-60 * SECOND, ends=15 * SECOND, more: str = ""):
 
 def t_renew():
     """a certificate with less than a third of its life left is renewed with a new key; agent and Kafka sink go on with it, and the AP keeps its bundle"""
-    kafka = ("config kafka\n\toption brokers '127.0.0.1:9'\n\toption ca '@/kafka-ca.pem'\n\toption certificate '@/ap-test.pem'\n\toption key '@/ap-test.key'\n")
-    asked = []
+    asked, before = [], {}
 
     def renew(issuer, ap, body):
         asked.append(ap)
         return issuer.answer(ap, SITE, body["csr"])
-    with Folder() as folder:
-        site = Site(folder)
-        issuer = Issuer(site.authority)
-        old, service = issuer.issue(folder, "ap-test", begins=-60 * SECOND, ends=15 * SECOND), Service(site.authority)
+
+    def prepare(site, service):
+        folder = site.folder
         (folder / "kafka-ca.pem").write_text(site.authority.path.read_text())
         (folder / "mac").write_text(mac.ap_lines({1: MASTERS[1]}, [("ap-test", SITE), ("ap-other", SITE)]))
-        old_key = (folder / "ap-test.key").read_text()
-        service.renew = lambda handler, ap, body: handler.reply(200, {}, json.dumps(renew(issuer, ap, body)).encode())
-        bundle = site.maker.good()
-        service.want("ap-test", bundle)
-        try:
-            with Daemon(folder, site.config(service.port) + kafka.replace("@", str(folder)) + f"\toption mac_keys '{folder}/mac'\n") as daemon:
-                applied(daemon, "ap-test", bundle)
-                until(lambda: certificate(daemon)["renewed"] == 1, f"the certificate is renewed: {daemon.log.read_text()}")
-                assert certificate(daemon)["days_left"] == 29 and certificate(daemon)["errors"] == 0 and asked == ["ap-test"], certificate(daemon)
-                until(lambda: service.serials[-1] == issuer.serials[-1] and issuer.serials[-1] != old, "polls show the new certificate")
-                until(lambda: "kafka: goes on with the new certificate" in daemon.log.read_text(), "the sink takes it up")
-                assert (folder / "ap-test.key").read_text() != old_key and f"{(folder / 'ap-test.key').stat().st_mode & 0o777:o}" == "600"
-                assert (folder / "mac").read_text() == mac.ap_lines({1: MASTERS[1]}, [("ap-other", SITE)]) + mac.ap_lines(MASTERS, [("ap-test", SITE)]), "another AP's key went"
-                assert in_force(daemon, "ap-test") == etag(bundle) and daemon.status()["reloads"] == 0
-                another = site.maker.good()
-                service.want("ap-test", another)
-                applied(daemon, "ap-test", another)
-                boot = daemon.status()["boot_id"]
-                daemon.process.send_signal(signal.SIGHUP)
-                until(lambda: daemon.status()["reloads"] == 1 and daemon.status()["boot_id"] != boot, "a reload takes the new files")
-                until(lambda: certificate(daemon)["days_left"] == 29, "they are good")
-                assert daemon.stop() == 0
-        finally:
-            service.stop()
+        before.update(key=(folder / "ap-test.key").read_text(), bundle=site.maker.good())
+        service.want("ap-test", before["bundle"])
+        return (f"config kafka\n\toption brokers '127.0.0.1:9'\n\toption ca '{folder}/kafka-ca.pem'\n\toption certificate '{folder}/ap-test.pem'\n\toption key '{folder}/ap-test.key'\n"
+                f"\toption mac_keys '{folder}/mac'\n")
+    with renewing(renew, prepare=prepare) as (site, service, daemon, issuer, old):
+        folder, bundle = site.folder, before["bundle"]
+        applied(daemon, "ap-test", bundle)
+        until(lambda: certificate(daemon)["renewed"] == 1, f"the certificate is renewed: {daemon.log.read_text()}")
+        assert certificate(daemon)["days_left"] == 29 and certificate(daemon)["errors"] == 0 and asked == ["ap-test"], certificate(daemon)
+        until(lambda: service.serials[-1] == issuer.serials[-1] and issuer.serials[-1] != old, "polls show the new certificate")
+        until(lambda: "kafka: goes on with the new certificate" in daemon.log.read_text(), "the sink takes it up")
+        assert (folder / "ap-test.key").read_text() != before["key"] and f"{(folder / 'ap-test.key').stat().st_mode & 0o777:o}" == "600"
+        assert (folder / "mac").read_text() == mac.ap_lines({1: MASTERS[1]}, [("ap-other", SITE)]) + mac.ap_lines(MASTERS, [("ap-test", SITE)]), "another AP's key went"
+        assert in_force(daemon, "ap-test") == etag(bundle) and daemon.status()["reloads"] == 0
+        another = site.maker.good()
+        service.want("ap-test", another)
+        applied(daemon, "ap-test", another)
+        boot = daemon.status()["boot_id"]
+        daemon.process.send_signal(signal.SIGHUP)
+        until(lambda: daemon.status()["reloads"] == 1 and daemon.status()["boot_id"] != boot, "a reload takes the new files")
+        until(lambda: certificate(daemon)["days_left"] == 29, "they are good")
+        assert daemon.stop() == 0
 
 
 def t_renewal_fails():
@@ -423,19 +400,5 @@ def t_not_due():
         assert (seen["renewed"], seen["errors"], seen["days_left"]) == (0, 0, 19) and abs(seen["not_after_us"] / 1e6 - time.time() - 20 * 86400) < 60, seen
 
 
-def main() -> int:
-    wanted, results = sys.argv[3:], []
-    for binary in [outside.BINARY] if sys.argv[1:] else [outside.BINARY, outside.BUILD / "san" / "ap-exporter"]:
-        outside.BINARY = binary
-        print(f"# {binary.relative_to(outside.BUILD)}")
-        tests = [test for name, test in globals().items() if name.startswith("t_") and (not wanted or name in wanted)]
-        with ThreadPoolExecutor(agents.AT_ONCE) as pool:  # they mostly wait
-            for done in as_completed([pool.submit(run, test) for test in tests]):
-                results.append(done.result()[0])
-                print(done.result()[1], flush=True)
-    print(f"# {sum(results)} passed, {len(results) - sum(results)} failed")
-    return not results or not all(results)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_tests(globals()))

@@ -3,6 +3,7 @@
 Runs under the Python of schema/requirements.txt (numpy, cryptography).
 """
 import datetime
+import ipaddress
 import json
 import socket
 import ssl
@@ -29,33 +30,38 @@ from oal_schema.bundle_wire import BUNDLE, SIGNED, parse, write  # noqa: E402
 from oal_schema.program_file import from_bytes, program_hash  # noqa: E402
 from oal_schema.tree import Tree  # noqa: E402
 
+HOUR, DAY = datetime.timedelta(hours=1), datetime.timedelta(days=1)
+
 
 class Authority:
-    """A certificate authority, and certificates of servers and APs in PEM files."""
+    """A certificate authority, by itself or below another, and certificates of servers and APs in PEM files."""
 
-    def __init__(self, folder: Path, name: str = "test-ca"):
+    def __init__(self, folder: Path, name: str = "test-ca", above: "Authority | None" = None):
         self.folder, self.key = folder, ec.generate_private_key(ec.SECP256R1())
         self.name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         self.path = folder / f"{name}.pem"
-        self.path.write_bytes(self._certificate(self.name, self.key, ca=True).public_bytes(serialization.Encoding.PEM))
+        self.certificate = (above or self).certify(self.name, self.key.public_key(), ca=True)
+        self.path.write_bytes(self.certificate.public_bytes(serialization.Encoding.PEM))
 
-    def _certificate(self, subject, key, ca=False, address=None):
+    def certify(self, subject: x509.Name, public_key, ca=False, address=None, begins=-HOUR, ends=DAY) -> x509.Certificate:
+        """Valid from now + begins to now + ends."""
         now = datetime.datetime.now(datetime.UTC)
-        builder = (x509.CertificateBuilder().subject_name(subject).issuer_name(self.name).public_key(key.public_key()).serial_number(x509.random_serial_number())
-                   .not_valid_before(now - datetime.timedelta(hours=1)).not_valid_after(now + datetime.timedelta(days=1))
-                   .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True))
+        builder = (x509.CertificateBuilder().subject_name(subject).issuer_name(self.name).public_key(public_key).serial_number(x509.random_serial_number())
+                   .not_valid_before(now + begins).not_valid_after(now + ends).add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True))
         if address:
-            import ipaddress
             builder = builder.add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))]), critical=False)
         return builder.sign(self.key, hashes.SHA256())
 
-    def issue(self, cn: str, ou: str = "ap", address: str | None = None) -> None:
-        """CN.pem and CN.key in the folder."""
+    def issue(self, cn: str, ou: str = "ap", address: str | None = None, **validity) -> x509.Certificate:
+        """CN.pem, with the authority's own certificate if that is below another, and CN.key in the folder."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, ou), x509.NameAttribute(NameOID.COMMON_NAME, cn)])
-        (self.folder / f"{cn}.pem").write_bytes(self._certificate(subject, key, address=address).public_bytes(serialization.Encoding.PEM))
+        certificate = self.certify(subject, key.public_key(), address=address, **validity)
+        chain = [certificate] + [self.certificate] * (self.certificate.issuer != self.name)
+        (self.folder / f"{cn}.pem").write_bytes(b"".join(c.public_bytes(serialization.Encoding.PEM) for c in chain))
         (self.folder / f"{cn}.key").write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
         (self.folder / f"{cn}.key").chmod(0o600)
+        return certificate
 
 
 class Maker:
