@@ -13,7 +13,7 @@ mkdir -p "$cache/gotool"
 exec 9>"$cache/gotool/$id.lock"
 flock 9
 if [ ! -f "$dir/.complete" ]; then
-    echo "setup: building ${tools//\\n/ } (once; the Go build cache makes a second time short)" >&2
+    echo "setup: building $tools (once; the Go build cache makes a second time short)" >&2
     mkdir -p "$dir"
     # shellcheck disable=SC2086  # a list of packages
     CGO_ENABLED=0 go build -buildvcs=false -trimpath -o "$dir/" "$@" $tools >&2

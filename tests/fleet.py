@@ -20,21 +20,21 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "local/src"))
+sys.path[:0] = [str(ROOT / "local/src"), str(ROOT / "security/tests")]
 
 from oal_local.platform import Platform  # noqa: E402
+from sockets import tree  # noqa: E402
 
 BENCH = ROOT / "build/bench"
 OPERATING_POINT = ROOT / "build/lab/operating-point.oalcap"
 FLEET = ROOT / "ap-exporter" / "build" / "ap-fleet"
-TOPICS = ("ap.samples.v1", "ap.packets.v1", "ap.events.v1")
 BOUND_S = 10.0
 STEP_S = 35
 WARM_S = 15  # of a step, not judged: the JVM compiles, connections come up
-HZ = os.sysconf("SC_CLK_TCK")
 #: Rows in checkpoints this far apart: with hundreds of access points one second makes many small inserts.
 CHECKPOINT = "5s"
 
@@ -43,29 +43,36 @@ def say(text: str) -> None:
     print(f"fleet: {text}", file=sys.stderr, flush=True)
 
 
-def children() -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                found.setdefault(int((entry / "stat").read_text().rpartition(")")[2].split()[1]), []).append(int(entry.name))
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-    return found
+def of_tree(pid: int, read: Callable[[Path], float]) -> float:
+    """What `read` makes of a process's folder of /proc, summed over the process and all below it."""
+    total = 0
+    for each in tree(pid):
+        try:
+            total += read(Path(f"/proc/{each}"))
+        except OSError:
+            continue  # it ended
+    return total
 
 
-def usage(pid: int, tree: dict[int, list[int]]) -> tuple[float, int]:
-    """(CPU seconds, resident bytes) of a process with its children."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (FileNotFoundError, ProcessLookupError):
-        return 0.0, 0
-    cpu = (int(fields[11]) + int(fields[12])) / HZ
-    for child in tree.get(pid, []):
-        more, memory = usage(child, tree)
-        cpu, resident = cpu + more, resident + memory
-    return cpu, resident
+def cpu_s(process: Path) -> float:
+    """CPU seconds used so far."""
+    fields = (process / "stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident(process: Path) -> int:
+    """Bytes."""
+    return int((process / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def proportional(process: Path) -> int:
+    """Bytes; of a page that several processes share, each one's part, so that a sum counts it once."""
+    return next((int(line.split()[1]) * 1024 for line in (process / "smaps_rollup").read_text().splitlines() if line.startswith("Pss:")), 0)
+
+
+def services(platform: Platform) -> dict[str, int]:
+    """Process ids by name."""
+    return {row["name"]: row["pid"] for row in platform.status() if row["pid"]}
 
 
 class Fleet:
@@ -76,7 +83,7 @@ class Fleet:
         self.aps = aps
         self.command = [str(FLEET), "--aps", str(aps), "--capture", str(OPERATING_POINT), "--brokers", platform.kafka.bootstrap,
                         "--ca", options["ssl.ca.location"], "--certificate", options["ssl.certificate.location"], "--key", options["ssl.key.location"],
-                        "--mac-masters", str(platform.state.secrets / "mac-masters"), "--prefix", "fleet", "--site", "fleet"]
+                        "--mac-masters", str(platform.state.mac_masters), "--prefix", "fleet", "--site", "fleet"]
         self.last: dict = {}
 
     def __enter__(self) -> Fleet:
@@ -95,51 +102,44 @@ class Fleet:
         while chunk := self.process.stdout.read():
             *lines, self.rest = (self.rest + chunk.decode()).split("\n")
             self.last = json.loads(lines[-1]) if lines else self.last
-        if self.process.returncode not in (None, 0):
+        if self.process.poll():
             raise SystemExit(f"ap-fleet ended with {self.process.returncode}")
         return self.last
 
 
-class Meter:
-    """What the stages use, and how far behind ClickHouse is."""
-
-    def __init__(self, platform: Platform):
-        self.platform = platform
-
-    def stages(self, fleet: Fleet) -> dict[str, tuple[float, int]]:
-        tree = children()
-        pids = {row["name"]: row["pid"] for row in self.platform.status() if row["pid"]}
-        return {name: usage(pid, tree) for name, pid in {**pids, "ap-fleet": fleet.process.pid}.items()}
-
-    def behind_s(self) -> float:
-        """Age of the newest batch that is a row, the worst of the topics that carry one per interval."""
-        rows = self.platform.clickhouse.rows(
-            "SELECT topic, dateDiff('millisecond', max(kafka_ts), now64(3)) / 1000 AS s FROM oal.batch"
-            " WHERE inserted_at > now() - 120 AND topic IN ('ap.samples.v1', 'ap.packets.v1') GROUP BY topic")
-        return max((row["s"] for row in rows), default=float("inf"))
-
-    def rows_per_s(self, seconds: float) -> float:
-        return self.platform.clickhouse.rows(f"SELECT sum(rows) / {seconds} AS n FROM oal.batch WHERE inserted_at > now() - {seconds}")[0]["n"] or 0.0
+def used(platform: Platform, fleet: Fleet) -> dict[str, tuple[float, int]]:
+    """(CPU seconds so far, resident bytes) of each service and of the player, with what runs below them."""
+    return {name: (of_tree(pid, cpu_s), of_tree(pid, resident)) for name, pid in {**services(platform), "ap-fleet": fleet.process.pid}.items()}
 
 
-def play(platform: Platform, meter: Meter, aps: int, seconds: float) -> dict:
+def behind_s(platform: Platform) -> float:
+    """Age of the newest batch that is a row, the worst of the topics that carry one per interval."""
+    rows = platform.clickhouse.rows(
+        "SELECT topic, dateDiff('millisecond', max(kafka_ts), now64(3)) / 1000 AS s FROM oal.batch"
+        " WHERE inserted_at > now() - 120 AND topic IN ('ap.samples.v1', 'ap.packets.v1') GROUP BY topic")
+    return max((row["s"] for row in rows), default=float("inf"))
+
+
+def rows_per_s(platform: Platform, seconds: float) -> float:
+    return platform.clickhouse.rows(f"SELECT sum(rows) / {seconds} AS n FROM oal.batch WHERE inserted_at > now() - {seconds}")[0]["n"] or 0.0
+
+
+def play(platform: Platform, aps: int, seconds: float) -> dict:
     """Play that many for so long. `held`: never further behind than BOUND_S after the warm-up, and nothing let go."""
     with Fleet(platform, aps) as fleet:
         started, seen = time.monotonic(), []
-        before = None
-        while (elapsed := time.monotonic() - started) < seconds:
+        while time.monotonic() - started < WARM_S:
             time.sleep(2)
             fleet.status()
-            if elapsed < WARM_S:
-                continue
-            if before is None:
-                before, since = meter.stages(fleet), time.monotonic()
-            behind = meter.behind_s()
-            seen.append(behind)
-            if behind > 3 * BOUND_S:
+        before, since = used(platform, fleet), time.monotonic()
+        while time.monotonic() - started < seconds:
+            seen.append(behind_s(platform))
+            if seen[-1] > 3 * BOUND_S:
                 break
-        after, passed = meter.stages(fleet), time.monotonic() - since
-        rows = meter.rows_per_s(min(60, int(passed)))
+            time.sleep(2)
+            fleet.status()
+        after, passed = used(platform, fleet), time.monotonic() - since
+        rows = rows_per_s(platform, min(60, int(passed)))
     said = fleet.last
     cores = {name: (after[name][0] - before.get(name, (0, 0))[0]) / passed for name in after}
     result = {"aps": aps, "held": bool(seen) and max(seen) <= BOUND_S and not said.get("let_go"), "behind_max_s": max(seen, default=None), "behind_last_s": seen[-1] if seen else None,
@@ -149,10 +149,9 @@ def play(platform: Platform, meter: Meter, aps: int, seconds: float) -> dict:
     return result
 
 
-def drain(meter: Meter) -> None:
+def drain(platform: Platform) -> None:
     """Until ClickHouse has caught up: what one step left must not be the next one's burden."""
     deadline = time.monotonic() + 300
-    platform = meter.platform
     while time.monotonic() < deadline:
         pending = platform.clickhouse.rows("SELECT count() AS n FROM oal.batch WHERE inserted_at > now() - 8")[0]["n"]
         if not pending:
@@ -160,13 +159,13 @@ def drain(meter: Meter) -> None:
         time.sleep(2)
 
 
-def search(platform: Platform, meter: Meter, most: int) -> tuple[int, list[dict]]:
+def search(platform: Platform, most: int) -> tuple[int, list[dict]]:
     """The largest number that holds for a step, within an eighth."""
     held, failed, steps = 0, None, []
     aps = min(most, 48)
     while True:
-        steps.append(play(platform, meter, aps, STEP_S))
-        drain(meter)
+        steps.append(play(platform, aps, STEP_S))
+        drain(platform)
         if steps[-1]["held"]:
             held = aps
         else:
@@ -192,16 +191,9 @@ def report(result: dict, steps: list[dict], command: str) -> list[dict]:
 
 
 def idle(platform: Platform, seconds: int = 30) -> list[dict]:
-    """Memory of the whole platform with nobody connected, proportional set size: pages that processes share count once."""
+    """Memory of the whole platform with nobody connected."""
     time.sleep(seconds)
-    tree = children()
-    def pss(pid: int) -> int:
-        try:
-            own = next(int(line.split()[1]) * 1024 for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines() if line.startswith("Pss:"))
-        except (FileNotFoundError, ProcessLookupError, PermissionError, StopIteration):
-            own = 0
-        return own + sum(map(pss, tree.get(pid, [])))
-    each = {row["name"]: pss(row["pid"]) for row in platform.status() if row["pid"]}
+    each = {name: of_tree(pid, proportional) for name, pid in services(platform).items()}
     note = f"proportional set size after {seconds} s idle; " + ", ".join(f"{name} {value / 2**20:.0f} MiB" for name, value in sorted(each.items(), key=lambda x: -x[1]))
     return [{"name": "fleet.platform_idle_bytes", "value": sum(each.values()), "unit": "B", "command": "make fleet", "note": note}]
 
@@ -222,17 +214,16 @@ def main() -> int:
         say("memory of the idle platform, half a minute")
         figures = idle(platform)
     with Platform(state, ports="auto", only=["data", "observe"], checkpoint_interval=CHECKPOINT, partitions=4) as platform:
-        meter = Meter(platform)
-        held, steps = (options.aps, []) if options.no_search else search(platform, meter, options.aps)
+        held, steps = (options.aps, []) if options.no_search else search(platform, options.aps)
         if not held:
             say("not even the first number held")
             return 1
-        result = play(platform, meter, held, options.seconds)
+        result = play(platform, held, options.seconds)
         while not result["held"] and held > 2 and not options.no_search:
             steps.append(result)
-            drain(meter)
+            drain(platform)
             held = held * 9 // 10
-            result = play(platform, meter, held, options.seconds)
+            result = play(platform, held, options.seconds)
     figures += report(result, steps, command)
     (BENCH / "fleet.json").write_text(json.dumps(figures, indent=1) + "\n")
     first = max((name for name in result["cores"] if name != "ap-fleet"), key=lambda name: result["cores"][name])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable
 
@@ -25,6 +26,15 @@ def until(what: str, condition: Callable[[], object], limit_s: float = LIMIT_S):
             error = away
         time.sleep(0.1)
     raise AssertionError(f"{what}: not within {limit_s:.0f} s" + (f" ({error})" if error else ""))
+
+
+def kill(platform, service: str) -> int:
+    """kill -9 of the service's process; its id."""
+    return until(f"{service} has a process", lambda: platform.kill(service, signal.SIGKILL))
+
+
+def until_back(platform, service: str, killed: int) -> None:
+    until(f"{service} runs again", lambda: platform.pid(service) != killed)
 
 
 def rows(platform, table: str, ap_ids) -> int:

@@ -4,13 +4,12 @@ and the access points in whose names they come lose nothing."""
 from __future__ import annotations
 
 import json
-import signal
 import tempfile
 import time
 
 import pytest
 from confluent_kafka import Producer
-from flow import assert_every_row_once, until, until_drained, until_rows_flow
+from flow import assert_every_row_once, kill, until, until_back, until_drained, until_rows_flow
 from items import assert_instants_once, until_items_drained
 from ledger import totals
 from oal_schema import mac
@@ -21,13 +20,11 @@ FORGERIES = 40
 
 @pytest.fixture(scope="module")
 def checking():
-    """A platform of its own, whose job has master keys."""
+    """A platform of its own: nothing else of its dead letters and revocations."""
     from oal_local.platform import Platform
 
     with tempfile.TemporaryDirectory(prefix="oal-access-", ignore_cleanup_errors=True) as folder:
-        masters = f"{folder}/secrets/mac-masters"
-        with Platform(folder, ports="auto", only=["data"], partitions=2, job_properties={"mac.keys.file": masters},
-                      flink={"heartbeat.timeout": "60000"}) as running:  # a machine busy with builds loses TaskManagers that are alive
+        with Platform(folder, ports="auto", only=["data"], partitions=2) as running:
             yield running
 
 
@@ -59,11 +56,6 @@ def refused(platform) -> dict[str, list[int]]:
     return {reason: [int(n), int(different)] for reason, n, different in (line.split("\t") for line in rows.splitlines())}
 
 
-def kill_9(platform, service: str) -> None:
-    killed = until(f"{service} has a process", lambda: platform.kill(service, signal.SIGKILL))
-    until(f"{service} runs again", lambda: platform.pid(service) != killed)
-
-
 def count(platform, sql: str) -> int:
     return int(platform.clickhouse.query(sql))
 
@@ -80,7 +72,7 @@ def test_forged_and_revoked_batches_stay_out_whatever_is_killed(checking):
         send(deploy, ("ap.access.v1", "nobody", b"{}", []),
              ("ap.access.v1", gone.ap_ids[0], json.dumps({"ap_id": gone.ap_ids[0], "revoked_at_us": revoked_at_us, "who": "test", "reason": "stolen"}).encode(), []))
         for service in ("taskmanager", "jobmanager", "clickhouse"):
-            kill_9(checking, service)
+            until_back(checking, service, kill(checking, service))
             until_rows_flow(checking, good.ap_ids)
         n = 3 * FORGERIES
         until("every forgery is a dead letter", lambda: all(refused(checking).get(reason) == [n, n] for reason in ("forged", "unsigned", "unknown_key")))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
-import signal
 
 import pytest
-from flow import assert_every_row_once, until, until_drained, until_rows_flow
+from flow import assert_every_row_once, kill, until, until_back, until_drained, until_rows_flow
 from items import assert_instants_once, until_items_drained
 from ledger import totals
 from replay_fleet import ReplayFleet
@@ -42,14 +41,6 @@ def check(platform, fleet, contiguous: bool) -> None:
     assert_every_row_once(platform, made)
     assert_instants_once(platform, fleet, contiguous)
     print(f"\n  every row once: {totals(made)}")
-
-
-def kill(platform, service: str) -> int:
-    return until(f"{service} has a process", lambda: platform.kill(service, signal.SIGKILL))
-
-
-def until_back(platform, service: str, killed: int) -> None:
-    until(f"{service} runs again", lambda: platform.pid(service) != killed)
 
 
 def test_kill_9_of_every_service_in_turn(platform, replayed):

@@ -117,10 +117,8 @@ class VirtualAp:
 
 
 def mac_masters(platform) -> dict[int, bytes]:
-    """The platform's master keys; none if its job does not ask who made a batch."""
-    properties = dict(line.split("=", 1) for line in platform.state.job_properties.read_text().splitlines() if "=" in line)
-    file = properties.get("mac.keys.file")
-    return mac.read_masters(file) if file else {}
+    """The platform's master keys by key_id."""
+    return mac.read_masters(platform.state.mac_masters)
 
 
 class VirtualFleet:
@@ -134,7 +132,8 @@ class VirtualFleet:
         self.producer = Producer(platform.kafka.ap(self.aps[0].ap_id) | {"enable.idempotence": True, "compression.type": "lz4", "linger.ms": 20, "log_level": 2,
                                  "message.timeout.ms": 900_000, "queue.buffering.max.messages": 1_000_000})
         masters = mac_masters(platform)
-        self.keys = {ap.ap_id: (max(masters), mac.ap_key(masters[max(masters)], ap.ap_id, "lab")) for ap in self.aps} if masters else {}
+        self.key_id = max(masters)
+        self.keys = {ap.ap_id: mac.ap_key(masters[self.key_id], ap.ap_id, "lab") for ap in self.aps}
         self.failed: list[str] = []
         self.acknowledged = 0
         self._stop = threading.Event()
@@ -160,7 +159,7 @@ class VirtualFleet:
             n += 1
 
     def headers(self, ap_id: str, topic: int, record: bytes) -> list[tuple[str, bytes]]:
-        return [(mac.HEADER, mac.header(*self.keys[ap_id], TOPICS[topic], record))] if self.keys else []
+        return [(mac.HEADER, mac.header(self.key_id, self.keys[ap_id], TOPICS[topic], record))]
 
     def _delivered(self, error, _message) -> None:
         if error:

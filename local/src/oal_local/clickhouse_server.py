@@ -58,11 +58,10 @@ def confine_to(directory: str) -> None:
     """Nothing but this folder from here on."""
     if os.environ.get(UNCONFINED):
         return
-    if confine.version() >= LEAST_LANDLOCK:
-        confine.to((*READABLE, sys.prefix, sys.base_prefix), (*WRITABLE, directory, os.path.join(directory, "data")))  # data may be a link
-    else:
+    if confine.version() < LEAST_LANDLOCK:
         sys.exit(f"clickhouse: this kernel has no Landlock version {LEAST_LANDLOCK} (Linux 5.19, and `landlock` in /sys/kernel/security/lsm), without which every "
                  f"local user could read every file of yours through the database; on a machine of your own or in a container set {UNCONFINED}=1")
+    confine.to((*READABLE, sys.prefix, sys.base_prefix), (*WRITABLE, directory, os.path.join(directory, "data")))  # data may be a link
 
 
 def end_main_query(url: str, password: str, finished: threading.Event) -> None:

@@ -59,7 +59,7 @@ def job_properties(state: State, settings: Settings) -> str:
         "clickhouse.database": clickhouse.DATABASE,
         "clickhouse.user": "ingest",
         "clickhouse.password.file": passwords.file(state, "ingest"),
-        "mac.keys.file": state.secrets / "mac-masters",
+        "mac.keys.file": state.mac_masters,
         **settings.job_properties,
     }
     return "".join(f"{key}={value}\n" for key, value in values.items())

@@ -97,8 +97,8 @@ def prepare(state: State, settings: Settings) -> None:
 
 
 def command(state: State, settings: Settings) -> list[str]:
-    installed = home()
-    return [*_program(installed), f"--homepath={installed}", f"--config={folder(state) / 'grafana.ini'}"]
+    there = home()
+    return [*_program(there), f"--homepath={there}", f"--config={folder(state) / 'grafana.ini'}"]
 
 
 def files(state: State, settings: Settings) -> list:

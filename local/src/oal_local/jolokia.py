@@ -11,7 +11,7 @@ SERVICES = ("kafka", "jobmanager", "taskmanager")
 
 
 def url(settings: Settings, service: str) -> str:
-    return f"http://127.0.0.1:{settings.ports[f'jolokia_{service}']}/jolokia"
+    return f"http://127.0.0.1:{settings.ports[f'jolokia_{service}']}"
 
 
 def config_file(state: State, service: str) -> Path:

@@ -4,8 +4,6 @@ from pathlib import Path
 
 from oal_local.paths import State
 
-CLICKHOUSE_USERS = ("admin", "ingest", "analyst", "grafana", "telegraf")
-
 
 def file(state: State, user: str, of: str = "clickhouse") -> Path:
     return state.secrets / f"{of}-{user}.password"

@@ -45,6 +45,7 @@ class State:
         self.push = self.dir / "push"
         self.agents = self.dir / "agents"  # of APs that are played here: their state, their batch keys
         self.trusted_keys = self.pki / "bundle-keys.txt"
+        self.mac_masters = self.secrets / "mac-masters"
         self.job_properties = self.flink / "job.properties"
 
     def make(self) -> None:

@@ -13,7 +13,7 @@ SOURCES = (REPO / "security" / "src", REPO / "schema" / "src")
 
 def run(state: State, command: str, *arguments: str) -> str:
     """`oal-ca COMMAND FOLDER ARGUMENTS…`; what it printed."""
-    done = subprocess.run([python(), "-m", "oal_pki", *command.split(), str(state.dir), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    done = subprocess.run([python(), "-m", "oal_pki", command, str(state.dir), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           env=dict(os.environ, PYTHONPATH=":".join(map(str, SOURCES))))
     if done.returncode != 0:
         raise PlatformError(done.stdout.strip())

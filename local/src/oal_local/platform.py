@@ -240,7 +240,7 @@ class Platform:
             "OAL_CLICKHOUSE_URL": self.clickhouse.http_url,
             "OAL_CLICKHOUSE_DATABASE": clickhouse.DATABASE,
             **{f"OAL_CLICKHOUSE_{user.upper()}_PASSWORD_FILE": str(passwords.file(self.state, user))
-               for user in passwords.CLICKHOUSE_USERS},
+               for user in ("admin", *clickhouse.SHARED_USERS)},
             "OAL_FLINK_REST": self.flink.rest_url,
             "OAL_FLINK_CERT": str(self.state.pki / "operator.crt"),
             "OAL_FLINK_KEY": str(self.state.pki / "operator.key"),
@@ -250,6 +250,7 @@ class Platform:
             "OAL_MLFLOW_PASSWORD_FILE": str(passwords.file(self.state, "admin", "mlflow")),
             "OAL_REGISTRY_URL": registry.url(self.settings),
             "OAL_TRAINER_URL": trainer.url(self.settings),
+            "OAL_METRICS_TOKEN_FILE": str(passwords.token_file(self.state, "metrics.token")),
             "OAL_PUSH_AP_URL": self.push.ap_url,
             "OAL_PUSH_ADMIN_URL": self.push.admin_url,
             "OAL_PUSH_ADMIN_TOKEN_FILE": str(self.push.token_file),
@@ -279,7 +280,6 @@ class Kafka:
         """librdkafka options of an AP; issues its certificate when there is none."""
         self._platform.issue_certificates(ap_id, site=site)
         return self.client(ap_id)
-
 
     def mac_keys(self, name: str, ap_ids, site: str):
         """A file for an exporter's option mac_keys, with the batch keys of these APs at a site."""

@@ -31,7 +31,7 @@ def render(state: State, settings: Settings) -> None:
         "admin_listen": f"127.0.0.1:{settings.ports['push_admin']}",
         "enrol_listen": f"127.0.0.1:{settings.ports['push_enrol']}",
         "enrol": {"url": enrol_url(settings), "ca_cert": str(state.pki / "ap-ca.crt"), "ca_key": str(state.pki / "ap-ca.key"),
-                  "root": str(state.pki / "ca.crt"), "mac_masters": str(state.secrets / "mac-masters")},
+                  "root": str(state.pki / "ca.crt"), "mac_masters": str(state.mac_masters)},
         "metrics_token_file": str(passwords.token_file(state, "metrics.token")),
         "admin_token_file": str(passwords.token_file(state, "push-admin.token")),
         "kafka": {"bootstrap": kafka.bootstrap(settings), "ca": str(state.pki / "ca.crt"), "cert": str(state.pki / "deploy.crt"),
@@ -53,7 +53,7 @@ def command(state: State, settings: Settings) -> list[str]:
 
 
 def files(state: State, settings: Settings) -> list:
-    return [config_file(state), BINARY, *pki.files(state, "deploy", "ap-ca"), state.secrets / "mac-masters"]
+    return [config_file(state), BINARY, *pki.files(state, "deploy", "ap-ca"), state.mac_masters]
 
 
 def ready(state: State, settings: Settings) -> bool:

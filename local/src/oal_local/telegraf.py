@@ -22,9 +22,6 @@ def program() -> str:
 
 def environment(state: State, settings: Settings) -> dict[str, str]:
     """The variables of observe/telegraf/README.md."""
-    def base(service: str) -> str:
-        return jolokia.url(settings, service).removesuffix("/jolokia")
-
     return {
         "OAL_WATCH": " ".join(settings.telegraf_watch),
         "OAL_TELEGRAF_INTERVAL": settings.telegraf_interval,
@@ -33,9 +30,9 @@ def environment(state: State, settings: Settings) -> dict[str, str]:
         "OAL_CLICKHOUSE_PASSWORD_FILE": str(passwords.file(state, NAME)),
         "OAL_JOLOKIA_PASSWORD_FILE": str(passwords.token_file(state, "jolokia.password")),
         "OAL_METRICS_TOKEN_FILE": str(passwords.token_file(state, "metrics.token")),
-        "OAL_KAFKA_JOLOKIA_URLS": base("kafka"),
-        "OAL_JOBMANAGER_JOLOKIA_URLS": base("jobmanager"),
-        "OAL_TASKMANAGER_JOLOKIA_URLS": base("taskmanager"),
+        "OAL_KAFKA_JOLOKIA_URLS": jolokia.url(settings, "kafka"),
+        "OAL_JOBMANAGER_JOLOKIA_URLS": jolokia.url(settings, "jobmanager"),
+        "OAL_TASKMANAGER_JOLOKIA_URLS": jolokia.url(settings, "taskmanager"),
         "OAL_MLFLOW_URLS": mlflow.url(settings),
         "OAL_TRAINER_URLS": trainer.url(settings),
         "OAL_REGISTRY_URLS": registry.url(settings),
