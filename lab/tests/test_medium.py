@@ -22,18 +22,17 @@ def test_one_station_saturates_at_the_computed_rate(play, rate, streams):
     assert goodput_mbps(truth) == pytest.approx(airtime.alone_mbps(rate, streams), rel=0.03)
 
 
-@pytest.mark.parametrize("stations", [3, 8])
-def test_contending_stations_share_what_bianchi_predicts(play, stations):
-    truth = play("contend", uplink(stations, 65))
+# Who collides several times running waits with a window of up to 1,023 slots, a second or more among eight: shares are even in the mean, not within a few seconds.
+# By simulation of the same backoff, of a thousand runs of 4 s with eight stations 300 have one with less than a third of another's share, of 24 s none.
+@pytest.mark.parametrize(("stations", "seconds"), [(3, 4), (8, 24)])
+def test_contending_stations_share_what_bianchi_predicts(play, stations, seconds):
+    truth = play("contend", uplink(stations, 65, seconds=seconds))
     expected, collisions = airtime.contended_mbps(stations, 65, 1)
-    assert goodput_mbps(truth) == pytest.approx(expected, rel=0.05)
+    assert goodput_mbps(truth, seconds) == pytest.approx(expected, rel=0.05)
     channel = truth["channel"][0]
     assert 2 * channel["collisions"] / channel["txops"] == pytest.approx(collisions, abs=0.06)
     shares = [flow["received_bytes"] for flow in truth["flows"]]
-    # About a hundred turns each. The lowest quarter is left out: about once in six runs of eight stations one sends for only a part of the time, which looks like
-    # an address resolution that was lost to contention (the others then share what it leaves, so that goodput and collisions hold all the same).
-    middle = sorted(shares)[stations // 4:]
-    assert max(middle) < 3 * min(middle)
+    assert max(shares) < 3 * min(shares)
 
 
 def test_loss_becomes_retries_then_failures(play):
