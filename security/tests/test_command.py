@@ -1,4 +1,5 @@
 """The command line, run as a user runs it."""
+import base64
 import json
 import os
 import stat
@@ -28,7 +29,7 @@ def test_init_makes_what_every_deployment_needs(made):
     for name in ("ca", "ap-ca", "ops-ca", "broker", "admin", "stream-jobs", "trainer", "model-registry", "deploy", "lab", "viewer", "flink-rest", "operator"):
         assert {f"{name}.crt", f"{name}.key"} <= set(there)
     assert {"broker.pem", "flink-internal.p12", "flink-rest.p12", "flink-rest-trust.p12", "bundle-keys.txt", "mac-masters", "sign-registry.pem",
-            "clickhouse-grafana.password", "postgres-push.password", "metrics.token", "push-admin.token"} <= set(there)
+            "clickhouse-grafana.password", "clickhouse-cluster.secret", "postgres-push.password", "metrics.token", "push-admin.token"} <= set(there)
     secrets = [text for name, text in there.items() if name.endswith((".password", ".token", ".secret"))]
     assert len(set(secrets)) == len(secrets) and all(len(text) >= 32 for text in secrets)
 
@@ -37,6 +38,14 @@ def test_init_again_changes_no_byte(made):
     before = bytes_of(made)
     assert "everything is there" in ca("init", made)
     assert bytes_of(made) == before
+
+
+def test_a_folder_of_before_there_were_clusters_gets_their_secret_and_keeps_the_rest(made):
+    before = bytes_of(made)
+    (made / "secrets" / "clickhouse-cluster.secret").unlink()
+    assert "made clickhouse-cluster.secret" in ca("init", made)
+    after = bytes_of(made)
+    assert {name for name in after if after[name] != before[name]} == {"clickhouse-cluster.secret"} and len(base64.urlsafe_b64decode(after["clickhouse-cluster.secret"] + b"=")) == 32
 
 
 def test_what_is_secret_is_the_owners_alone(made):
