@@ -11,8 +11,13 @@ CLICKHOUSE = {"url": "http://x", "user": "admin", "password_file": "p", "locatio
     ({"clickhouse": CLICKHOUSE | {"pasword_file": "x"}}, "has no `pasword_file`"),
     ({"clickhouse": {k: v for k, v in CLICKHOUSE.items() if k != "user"}}, "'user'"),
     ({"clickhouse": CLICKHOUSE | {"location": "File('/b')"}}, "must have {name}"),
+    ({"clickhouse": {k: v for k, v in CLICKHOUSE.items() if k != "url"}}, "needs url, or urls"),
+    ({"clickhouse": CLICKHOUSE | {"urls": ["http://y"]}}, "needs url, or urls with a server of each shard, and not both"),
+    ({"clickhouse": {k: v for k, v in CLICKHOUSE.items() if k != "url"} | {"urls": ["http://y", "http://z", "http://y"]}}, "urls has http://y more than once"),
     ({"push": {}}, "needs admin_url and token_file, or postgres_dsn_file"),
     ({"files": {"folders": "one"}}, "folders must be a list"),
+    ({"files": {"folders": ["/a/secrets", "/a/pki", "/b/secrets/"]}}, "several folders whose last name is secrets"),
+    ({"files": {"folders": ["/a/secrets/.."]}}, "no last name"),
     ({"kafka": {}}, "unknown: kafka"),
 ])
 def test_a_mistake_names_its_setting(tmp_path, sections, words):

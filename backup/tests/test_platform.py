@@ -54,8 +54,9 @@ def test_a_restore_with_fewer_rows_than_were_kept_says_so(platform, backup):
     backup("create", "short")
     file = backup.config.parent / "kept" / "short" / "manifest.json"
     content = json.loads(file.read_text())
-    assert content["parts"]["clickhouse"]["bytes"] > 0
-    content["parts"]["clickhouse"]["rows_at_least"] |= {"gap": 10**6, "station_1s": 10**6, "bundle_release": 10**6}
+    [shard] = content["parts"]["clickhouse"]["shards"]
+    assert shard["bytes"] > 0
+    shard["rows_at_least"] |= {"gap": 10**6, "station_1s": 10**6, "bundle_release": 10**6}
     file.write_text(json.dumps(content))
     said = backup("restore", "short", "--only", "clickhouse", "--as", "short", ok=False)
     assert "fewer rows" in said and "'gap'" in said and "station_1s" not in said and "bundle_release" not in said

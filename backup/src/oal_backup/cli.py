@@ -6,9 +6,10 @@ import argparse
 import os
 import re
 import shutil
+import sqlite3
 import sys
 import time
-from pathlib import Path
+from contextlib import contextmanager
 
 from oal_backup import BackupError, clickhouse, config, files, manifest, mlflow, push
 
@@ -20,32 +21,60 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+@contextmanager
+def attempting(what: str):
+    """A full disk and what else a file system or SQLite complains of, as BackupError that says what was attempted."""
+    try:
+        yield
+    except shutil.Error as error:  # of a whole tree: (from, to, why) of each file
+        raise BackupError(f"{what}: {len(error.args[0])} files could not be copied; the first: {error.args[0][0][0]}: {error.args[0][0][2]}") from None
+    except (OSError, sqlite3.Error) as error:
+        raise BackupError(f"{what}: {error}") from None
+
+
 def create(settings: config.Config, name: str, base: str | None) -> None:
     """All parts into FOLDER/NAME. ClickHouse, whose data is not removed with the folder, comes after the others, and last the manifest.
     BackupError when a part fails or the name is taken; nothing stays of what was begun."""
     folder = settings.folder / name
-    if base:
-        manifest.read(settings.folder / base)
+    of_base = manifest.read(settings.folder / base)["parts"].get("clickhouse") if base else None
     started = time.time()
-    try:
+    if folder.exists():
+        raise BackupError(f"{folder} is there already; choose another name")
+    with attempting(f"backup {name}"):
         folder.mkdir(parents=True, mode=0o700)
-    except FileExistsError:
-        raise BackupError(f"{folder} is there already; choose another name") from None
     done = {}
     try:
         for part in reversed(config.SECTIONS):
             if (section := getattr(settings, part)) is None:
                 continue
             say(f"backup {name}: {part}")
-            (folder / part).mkdir(mode=0o700)
-            done[part] = KEPT_HERE[part].create(section, folder / part) if part in KEPT_HERE else clickhouse.Server(section).create(name, base)
-        content = manifest.write(folder, name, started, done)
+            with attempting(f"backup {name}, {part}"):
+                (folder / part).mkdir(mode=0o700)
+                done[part] = KEPT_HERE[part].create(section, folder / part) if part in KEPT_HERE else clickhouse.Shards(section).create(name, base, of_base)
+        with attempting(f"backup {name}"):
+            content = manifest.write(folder, name, started, done)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
+        remove_rows(name, done.get("clickhouse"))
         raise
-    rows = sum(done.get("clickhouse", {}).get("rows_at_least", {}).values())
-    print(f"{name}: {', '.join(done)}; {len(content['files'])} files, {sum(size for size, _ in content['files'].values()):,} bytes here"
-          + (f"; {rows:,} rows of ClickHouse at {done['clickhouse']['location']}" if rows else "") + f"; {content['seconds']:.1f} s")
+    print(f"{name}: {', '.join(done)}; {sums(content)}; {content['seconds']:.1f} s")
+
+
+def sums(content: dict) -> str:
+    """What a manifest says that there is."""
+    said = f"{len(content['files'])} files, {sum(size for size, _ in content['files'].values()):,} bytes here"
+    if part := content["parts"].get("clickhouse"):
+        shards = part["shards"]
+        said += (f"; {clickhouse.rows_of(part):,} rows of ClickHouse" + (f" in {len(shards)} shards" if len(shards) > 1 else "")
+                 + f", {sum(shard['bytes'] for shard in shards):,} bytes at {', '.join(shard['location'] for shard in shards)}")
+    return said
+
+
+def remove_rows(name: str, part: dict | None) -> None:
+    """ClickHouse's data of a backup, where its location is a folder here."""
+    for shard in part["shards"] if part else ():
+        if not clickhouse.remove(shard["location"]):
+            say(f"the data of {name} is at {shard['location']}, which is not a folder here; remove it there")
 
 
 def names(settings: config.Config) -> list[str]:
@@ -58,7 +87,7 @@ def show(settings: config.Config) -> None:
     for name in names(settings):
         content = manifest.read(settings.folder / name)
         base = content["parts"].get("clickhouse", {}).get("base")
-        print(f"{name}\t{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime(content['started']))} UTC\t{', '.join(content['parts'])}{f', after {base}' if base else ''}")
+        print(f"{name}\t{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime(content['started']))} UTC\t{', '.join(content['parts'])}{f', after {base}' if base else ''}\t{sums(content)}")
 
 
 def verify(settings: config.Config, name: str) -> dict:
@@ -85,8 +114,12 @@ def restore(settings: config.Config, name: str, only: list[str], as_database: st
     for part in wanted:
         say(f"restore {name}: {part}")
         section = getattr(settings, part)
-        said = KEPT_HERE[part].restore(section, folder / part) if part in KEPT_HERE else clickhouse.Server(section).restore(content["parts"][part], as_database)
+        with attempting(f"restore {name}, {part}"):
+            said = KEPT_HERE[part].restore(section, folder / part) if part in KEPT_HERE else clickhouse.Shards(section).restore(content["parts"][part], as_database)
         print(f"{part}: restored; " + ", ".join(f"{key} {value}" for key, value in said.items()), flush=True)
+    if "clickhouse" in wanted and settings.clickhouse.urls and not as_database:
+        print(f"Now make what everybody asks, the Distributed tables and views over `{settings.clickhouse.database}`, anew on every server: "
+              f"clickhouse/migrate {' '.join(f'--url {url}' for url in settings.clickhouse.urls)} … --cluster NAME (and --replicated, where it was)")
 
 
 def prune(settings: config.Config, keep: int) -> None:
@@ -102,13 +135,9 @@ def prune(settings: config.Config, keep: int) -> None:
     for name in every:
         if name in kept:
             continue
-        location = manifest.read(settings.folder / name)["parts"].get("clickhouse", {}).get("location", "")
-        data = re.fullmatch(r"File\('(/[^']+)'\)", location)
-        if data and Path(data[1]).is_dir():
-            shutil.rmtree(data[1])
-        elif location:
-            say(f"prune: the data of {name} is at {location}, which is not a folder here; remove it there")
-        shutil.rmtree(settings.folder / name)
+        with attempting(f"prune {name}"):
+            remove_rows(name, manifest.read(settings.folder / name)["parts"].get("clickhouse"))
+            shutil.rmtree(settings.folder / name)
         print(f"removed {name}")
 
 
@@ -139,8 +168,7 @@ def main() -> int:
         elif arguments.command == "list":
             show(settings)
         elif arguments.command == "verify":
-            verify(settings, arguments.name)
-            print(f"{arguments.name}: whole")
+            print(f"{arguments.name}: whole; {sums(verify(settings, arguments.name))}")
         elif arguments.command == "restore":
             restore(settings, arguments.name, [part for part in arguments.only.split(",") if part], arguments.as_database)
         elif arguments.keep < 1:

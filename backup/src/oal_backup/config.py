@@ -12,11 +12,13 @@ from oal_backup import BackupError
 @dataclass(frozen=True)
 class ClickHouse:
     """`location` is SQL, with {name} for the backup's name, as the server sees it: File('/…/{name}'), Disk('backups', '{name}'), S3(COLLECTION, '{name}').
-    It is kept in the manifest and printed, so no key may stand in it."""
-    url: str
+    It is kept in the manifest and printed, so no key may stand in it. A cluster has `urls` in place of `url`, a server of each shard;
+    {name} is then NAME-shard1, NAME-shard2, …"""
     user: str
     password_file: str
     location: str
+    url: str = ""
+    urls: tuple[str, ...] = ()
     database: str = "oal"
 
 
@@ -69,6 +71,14 @@ def load(path: str) -> Config:
     made = {name: _section(path, name, kind, text[name]) if name in text else None for name, kind in SECTIONS.items()}
     if not any(made.values()):
         raise BackupError(f"configuration {path}: nothing to back up; give at least one of {', '.join(SECTIONS)}")
+    if made["clickhouse"] and bool(made["clickhouse"].url) == bool(made["clickhouse"].urls):
+        raise BackupError(f"configuration {path}: [clickhouse] needs url, or urls with a server of each shard, and not both")
+    if made["clickhouse"] and (twice := _twice(made["clickhouse"].urls)):
+        raise BackupError(f"configuration {path}: [clickhouse] urls has {', '.join(twice)} more than once; each shard has servers of its own")
+    if made["files"] and (same := _twice([Path(folder).name for folder in made["files"].folders])):
+        raise BackupError(f"configuration {path}: [files] has several folders whose last name is {', '.join(same)}, by which a backup keeps them; rename all but one")
+    if made["files"] and (nameless := [folder for folder in made["files"].folders if Path(folder).name in ("", "..")]):
+        raise BackupError(f"configuration {path}: [files] {', '.join(map(repr, nameless))} has no last name, by which a backup keeps it; write the folder out")
     push = made["push"]
     if push and bool(push.admin_url and push.token_file) == bool(push.postgres_dsn_file):
         raise BackupError(f"configuration {path}: [push] needs admin_url and token_file, or postgres_dsn_file")
@@ -86,9 +96,14 @@ def _section(path: str, name: str, kind, values: dict):
     except TypeError as error:
         raise BackupError(f"configuration {path}: [{name}]: {str(error).split('__init__() ')[-1]}") from None
     for key, field in known.items():
-        if (field.type.startswith("tuple")) != isinstance(getattr(made, key), tuple) or not isinstance(getattr(made, key), str | tuple):
-            raise BackupError(f"configuration {path}: [{name}] {key} must be a {'list' if field.type.startswith('tuple') else 'text'}")
+        value, is_list = getattr(made, key), field.type.startswith("tuple")
+        if not (isinstance(value, tuple) and all(isinstance(entry, str) for entry in value) if is_list else isinstance(value, str)):
+            raise BackupError(f"configuration {path}: [{name}] {key} must be a {'list of texts' if is_list else 'text'}")
     return made
+
+
+def _twice(values: list[str] | tuple[str, ...]) -> list[str]:
+    return sorted({value for value in values if values.count(value) > 1})
 
 
 def secret(path: str) -> str:

@@ -22,6 +22,11 @@ def restore(config: Files, folder: Path) -> dict:
     """Into folders that are not there: BackupError if one is, for keys that are in use are never replaced."""
     if there := [source for source in config.folders if Path(source).exists()]:
         raise BackupError(f"[files] {', '.join(there)} is there, and a restore overwrites nothing; move it away first")
-    for source in config.folders:
-        shutil.copytree(folder / Path(source).name, source)
+    try:
+        for source in config.folders:
+            shutil.copytree(folder / Path(source).name, source)
+    except BaseException:
+        for source in config.folders:  # none was there before
+            shutil.rmtree(source, ignore_errors=True)
+        raise
     return {"folders": list(config.folders)}

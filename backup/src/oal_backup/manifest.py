@@ -11,7 +11,7 @@ from pathlib import Path
 from oal_backup import BackupError
 
 FILE = "manifest.json"
-FORMAT = 1
+FORMAT = 2  # 1: ClickHouse's part was of one server and lay flat
 
 
 def checksums(folder: Path) -> dict[str, list]:
@@ -37,11 +37,15 @@ def write(folder: Path, name: str, started: float, parts: dict) -> dict:
 
 
 def read(folder: Path) -> dict:
-    """BackupError when there is none, or when it was written by a later version."""
+    """As this format has it, also of an older one. BackupError when there is none, or when it was written by a later version."""
     try:
         content = json.loads((folder / FILE).read_text())
     except FileNotFoundError:
         raise BackupError(f"{folder} holds no complete backup (no {FILE}); `oal-backup list` names those that are") from None
+    if content["format"] == 1:
+        content["format"] = FORMAT
+        if flat := content["parts"].get("clickhouse"):
+            content["parts"]["clickhouse"] = {"database": "", "base": flat["base"], "shards": [{"server": "", **{key: flat[key] for key in ("location", "bytes", "rows_at_least")}}]}
     if content["format"] != FORMAT:
         raise BackupError(f"{folder} has format {content['format']}, this program knows {FORMAT}; use the release that wrote it")
     return content

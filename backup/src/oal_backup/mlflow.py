@@ -43,7 +43,14 @@ def restore(config: MLflow, folder: Path) -> dict:
             raise BackupError("this backup was made of SQLite files; leave postgres_dsn_file out, or move the data with `mlflow db`")
         postgres.restore(config.postgres_dsn_file, folder / DUMP)
     state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for path in folder.iterdir():
-        if path.name != DUMP:
-            (shutil.copytree if path.is_dir() else shutil.copy2)(path, state / path.name)
+    begun = []
+    try:
+        for path in folder.iterdir():
+            if path.name != DUMP:
+                begun.append(state / path.name)
+                (shutil.copytree if path.is_dir() else shutil.copy2)(path, state / path.name)
+    except BaseException:
+        for path in begun:  # or the next try would find a state that is not whole
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+        raise
     return {"artifacts": sum(1 for path in (state / "artifacts").rglob("*") if path.is_file()) if (state / "artifacts").exists() else 0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import shutil
 import ssl
 import subprocess
@@ -26,7 +27,7 @@ def create(config: Push, folder: Path) -> dict:
             shutil.copyfileobj(answer, file)
     except urllib.error.HTTPError as error:
         raise BackupError(f"the push service refused a snapshot: {error.code} {error.read().decode(errors='replace')[:500]}") from None
-    except OSError as error:
+    except (urllib.error.URLError, http.client.HTTPException, ConnectionError, TimeoutError) as error:  # not what the disk says
         raise BackupError(f"the push service at {config.admin_url} does not answer: {error}") from None
     return {"snapshot": SNAPSHOT}
 
