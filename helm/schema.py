@@ -40,6 +40,8 @@ PATHS = {
     "flink.taskManager.managedMiB": {"type": "integer", "minimum": 16},
     "flink.checkpoints.storage": {"enum": ["pvc", "s3"]},
     "flink.checkpoints.pvc.accessModes": {"type": "array", "minItems": 1, "items": {"enum": ["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"]}},
+    "clickhouse.shards": {"type": "integer", "minimum": 1, "maximum": 64}, "clickhouse.replicas": {"type": "integer", "minimum": 1, "maximum": 3},
+    "clickhouse.keeper.replicas": {"enum": [1, 3, 5]},
     "clickhouse.external.url": {"type": "string", "pattern": "^$|^https?://[^/]+:[0-9]+$", "description": "http(s)://HOST:PORT"},
     "mlflow.database": {"enum": ["postgres", "sqlite"]}, "mlflow.allowedHosts": TEXTS, "mlflow.allowedOrigins": TEXTS,
     "postgres.external.sslmode": {"enum": ["disable", "require", "verify-ca", "verify-full"]},

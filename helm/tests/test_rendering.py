@@ -35,7 +35,8 @@ def test_every_example_is_valid_for_kubernetes(chart, tools, version, tmp_path_f
 
 def test_the_schema_names_the_key_that_is_wrong(chart):
     for value, said in {
-        "kafka.replicas=2": "/kafka/replicas", "kafka.replcas=1": "'replcas' not allowed", "clickhouse.shards=2": "'shards' not allowed",
+        "kafka.replicas=2": "/kafka/replicas", "kafka.replcas=1": "'replcas' not allowed", "clickhouse.shards=0": "/clickhouse/shards",
+        "clickhouse.shards=65": "/clickhouse/shards", "clickhouse.replicas=4": "/clickhouse/replicas", "clickhouse.keeper.replicas=2": "/clickhouse/keeper/replicas",
         "push.access.type=Public": "/push/access/type", "clickhouse.resources.limits.memory=plenty": "/clickhouse/resources/limits/memory",
         "pki.mode=none": "/pki/mode", "images.kafka=apache/kafka": "/images/kafka", "images.prefix=registry.example.org": "/images/prefix",
         "flink.checkpoints.storage=disk": "/flink/checkpoints/storage", "push.enrol.url=http://x": "/push/enrol/url", "trainer.replicas=many": "/trainer/replicas",
@@ -224,7 +225,7 @@ def test_the_cluster_id_of_kafka_is_a_uuid_and_the_release_s_own(chart):
 
 
 def test_start_scripts_are_sound_shell(chart, tmp_path):
-    for values in ((), ("fleet",), ("small",)):
+    for values in ((), ("fleet",), ("small",), ("clickhouse-cluster",)):
         for o in chart.objects(*values):
             for key, text in (o.get("data") or {}).items() if o["kind"] == "ConfigMap" else ():
                 if key.endswith(".sh"):

@@ -4,7 +4,12 @@ backup.toml: |
   {{- if .Values.clickhouse.enabled }}
 
   [clickhouse]
+  {{- if include "oal.clickhouse.clustered" . }}
+  urls = {{ include "oal.clickhouse.urls" (dict "root" $ "first" true) }}
+  database = "{{ include "oal.clickhouse.database" . }}_shard"
+  {{- else }}
   url = {{ include "oal.clickhouse.url" . | quote }}
+  {{- end }}
   user = "admin"
   password_file = "/run/secrets/oal/secrets/clickhouse-admin.password"
   location = "File('/var/lib/clickhouse-backups/{name}')"

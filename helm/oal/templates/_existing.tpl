@@ -14,7 +14,7 @@
 {{ $prefix }}-flink: [flink-internal.p12, flink-internal.password, flink-rest.p12, flink-rest.password, flink-rest-trust.p12]
 {{- end }}
 {{- $keys := list "clickhouse-admin.password" "clickhouse-ingest.password" "clickhouse-analyst.password" "mac-masters" "metrics.token" "bundle-keys.txt" -}}
-{{- if .Values.clickhouse.enabled }}{{ range include "oal.clickhouse.userNames" . | fromYamlArray }}{{ $keys = append $keys (base .) }}{{ end }}{{ end -}}
+{{- if .Values.clickhouse.enabled }}{{ range include "oal.clickhouse.secrets" . | fromYamlArray }}{{ $keys = append $keys (base .) }}{{ end }}{{ end -}}
 {{- if .Values.mlflow.enabled }}{{ $keys = concat $keys (list "mlflow-admin.password") }}{{ end -}}
 {{- if .Values.registry.enabled }}{{ $keys = concat $keys (list "mlflow-model-registry.password" "mlflow-webhook.secret" "sign-registry.pem") }}{{ end -}}
 {{- if .Values.trainer.enabled }}{{ $keys = concat $keys (list "mlflow-trainer.password" "sign-online.pem") }}{{ end -}}

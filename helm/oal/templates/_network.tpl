@@ -74,6 +74,14 @@
 - {from: {{ . }}, to: outside, port: {{ $v.clickhouse.external.port }}}
 {{- end }}
 {{- end }}
+{{- if include "oal.clickhouse.clustered" . }}
+- {from: clickhouse, to: clickhouse, port: 9000}
+{{- end }}
+{{- if include "oal.clickhouse.replicated" . }}
+- {from: clickhouse, to: clickhouse, port: 9009}
+- {from: clickhouse, to: clickhouse-keeper, port: 9181}
+- {from: clickhouse-keeper, to: clickhouse-keeper, port: 9234}
+{{- end }}
 {{- if $v.kafka.enabled }}
 - {from: kafka, to: kafka, port: 9093}
 - {from: kafka, to: kafka, port: 9094}
