@@ -3,6 +3,8 @@ import os
 import re
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from conftest import FOLDER
@@ -116,6 +118,55 @@ def test_rows_that_do_not_fit_the_buffer_are_dropped_and_counted(variables, tmp_
         done.terminate()
         done.wait(30)
     print(line, file=sys.stderr)
+
+
+@pytest.fixture
+def servers():
+    """Two that take ClickHouse's place: each says of every table how many rows it has, 1 and 2, and keeps what it was asked."""
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.server.asked.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            self.answer(f'[{{"table":"gap","disk":"default","error":"NONE","rows":{self.server.rows}}}]')
+
+        def do_GET(self):
+            self.answer("Ok.\n")
+
+        def answer(self, text: str):
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_):
+            pass
+
+    both = [ThreadingHTTPServer(("127.0.0.1", 0), Handler) for _ in (1, 2)]
+    for rows, server in enumerate(both, 1):
+        server.rows, server.asked = rows, []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield both
+    for server in both:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize("between", [" ", ",", ""])
+def test_of_several_servers_each_is_asked_and_each_row_says_which(variables, servers, between):
+    """Without a list the one is asked that rows go to."""
+    urls = [f"http://127.0.0.1:{server.server_port}" for server in servers]
+    done = run(variables | {"OAL_WATCH": "clickhouse", "OAL_CLICKHOUSE_URL": urls[0], "OAL_CLICKHOUSE_URLS": between and between.join(urls), "OAL_CA_FILE": ""}, "test")
+    assert done.returncode == 0, done.stderr
+    for name in ("clickhouse", "clickhouse_table", "clickhouse_disk", "clickhouse_error"):
+        rows = dict(re.findall(rf"^> {name},\S*url=([^/]+//[^/,]+)/\S* .*\brows=(\d)", done.stdout, re.M))
+        assert rows == {url: str(n) for n, url in enumerate(urls[:2 if between else 1], 1)}, done.stdout
+    assert len(re.findall(r"^> health,.*result_code=0i", done.stdout, re.M)) == (2 if between else 1)
+
+
+def test_rows_of_tables_are_those_of_a_single_server_or_of_its_share(variables, servers):
+    """What spreads over the servers of a cluster has no parts, so nothing counts twice."""
+    run(variables | {"OAL_WATCH": "clickhouse", "OAL_CLICKHOUSE_URL": f"http://127.0.0.1:{servers[0].server_port}", "OAL_CLICKHOUSE_DATABASE": "wifi"}, "test")
+    [asked] = [sql for sql in servers[0].asked if "system.parts" in sql]
+    assert "database IN ('wifi', 'wifi_shard')" in asked and "GROUP BY table, database, partition_id" in asked
 
 
 @pytest.mark.parametrize("deployment", ["docker-compose.yml", "helm/oal/templates/telegraf.yaml"])
