@@ -140,6 +140,22 @@ def test_a_drain_takes_one_replica_at_a_time(cluster, namespace):
     cluster.wait("both are back", lambda: len(now := pods(cluster, namespace, "push")) == 2 and all(map(ready, now)))
 
 
+def test_several_clickhouse_servers_are_installed_and_no_upgrade_leaves_rows_unread(cluster, namespace):
+    notes = install(cluster, namespace, "--set", "clickhouse.shards=2,clickhouse.replicas=2")
+    assert "exec oal-clickhouse-0-0 " in notes
+    nodes = {p["metadata"]["name"]: p["spec"]["nodeName"] for p in pods(cluster, namespace, "clickhouse")}
+    assert nodes.keys() == {f"oal-clickhouse-{shard}-{replica}" for shard in range(2) for replica in range(2)}
+    assert all(nodes[f"oal-clickhouse-{shard}-0"] != nodes[f"oal-clickhouse-{shard}-1"] for shard in range(2))
+    assert len({p["spec"]["nodeName"] for p in pods(cluster, namespace, "clickhouse-keeper")}) == 3
+    before = left(cluster, namespace)
+    for values, said in {"clickhouse.shards=1": "rows one server would not read", "clickhouse.replicas=2": "rows of StatefulSet oal-clickhouse-1",
+                         "clickhouse.shards=2": "tables with copies are of another engine"}.items():
+        done = cluster.helm("upgrade", "oal", str(CHART), "-n", namespace, "--set", values)
+        assert done.returncode != 0 and said in done.stderr, (values, done.stderr)
+    # But for the record of what was installed.
+    assert {name for name in left(cluster, namespace) if "sh.helm.release" not in name} == {name for name in before if "sh.helm.release" not in name}
+
+
 def test_wrong_values_change_nothing_and_say_which_key(cluster, namespace):
     done = cluster.helm("install", "oal", str(CHART), "-n", namespace, "--set", "kafka.replicas=2")
     assert done.returncode != 0 and "/kafka/replicas" in done.stderr
@@ -208,3 +224,8 @@ def test_secrets_are_made_with_the_rights_of_their_job_and_then_suffice_for_an_i
     cluster.kubectl("-n", namespace, "patch", "secret", "oal-secrets", "--type=json", '-p=[{"op": "remove", "path": "/data/mac-masters"}]')
     done = cluster.helm("install", "oal", str(CHART), "-n", namespace, "--set", "pki.mode=existing")
     assert done.returncode != 0 and "key mac-masters of Secret oal-secrets" in done.stderr
+    # What the servers of a cluster show each other is asked for where there is one.
+    cluster.kubectl("-n", namespace, "patch", "secret", "oal-secrets", "--type=json", '-p=[{"op": "remove", "path": "/data/clickhouse-cluster.secret"}]')
+    assert "clickhouse-cluster.secret" not in cluster.helm("install", "oal", str(CHART), "-n", namespace, "--set", "pki.mode=existing").stderr
+    done = cluster.helm("install", "oal", str(CHART), "-n", namespace, "--set", "pki.mode=existing,clickhouse.shards=2")
+    assert done.returncode != 0 and "key clickhouse-cluster.secret of Secret oal-secrets" in done.stderr

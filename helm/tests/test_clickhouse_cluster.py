@@ -206,21 +206,22 @@ def test_an_existing_clickhouse_is_not_taken_for_a_cluster(chart):
     assert "clickhouse.shards, clickhouse.replicas" in chart.refusal("clickhouse-operator", "clickhouse.shards=2")
 
 
-class Shard:
-    """A shard's server: its start script and configuration with the paths moved into FOLDER, and the engine that can be had here
+class Server:
+    """The start script and configuration of POD, with the paths moved into a folder below FOLDER, and the engine that can be had here
     (clickhouse/tests/server.py) in the place of clickhouse-server."""
 
-    def __init__(self, folder, number: int):
-        self.folder, self.pod, self.process = folder / str(number), f"oal-clickhouse-{number}-0", None
-        (self.folder / "users.d").mkdir(parents=True)
+    def __init__(self, folder, pod_name: str):
+        self.folder, self.pod, self.process = folder / pod_name, pod_name, None
+        (self.folder / "users.d").mkdir(parents=True, exist_ok=True)
         self.http, self.native = free_port(), free_port()
+        self.url = f"http://127.0.0.1:{self.http}"
 
-    def start(self, objects, shards: list, secrets, python: str, engine: str) -> None:
+    def start(self, objects, others: list, secrets, python: str, engine: str) -> None:
         files = find(objects, "ConfigMap", "oal-clickhouse")["data"]
-        text = files["config.xml"].replace("/var/lib/clickhouse/", f"{self.folder}/data/").replace("0.0.0.0", "127.0.0.1")
-        text = text.replace("<http_port>8123", f"<http_port>{self.http}").replace("<tcp_port>9000", f"<tcp_port>{self.native}")
-        for shard in shards:
-            text = text.replace(f"<host>{shard.pod}.oal-clickhouse-pods</host><port>9000", f"<host>127.0.0.1</host><port>{shard.native}")
+        text = files["config.xml"].replace("/var/lib/clickhouse/", f"{self.folder}/data/").replace("/var/lib/clickhouse-backups/", f"{secrets.parent}/backups/")
+        text = text.replace("0.0.0.0", "127.0.0.1").replace("<http_port>8123", f"<http_port>{self.http}").replace("<tcp_port>9000", f"<tcp_port>{self.native}")
+        for other in others:
+            text = text.replace(f"<host>{other.pod}.oal-clickhouse-pods</host><port>9000", f"<host>127.0.0.1</host><port>{other.native}")
         # clickhouse-local wants to be told where its users are, and logs in as `default` itself.
         text = text.replace("</clickhouse>", "<user_directories><users_xml><path>users.xml</path></users_xml></user_directories></clickhouse>")
         (self.folder / "config.xml").write_text(text)
@@ -231,8 +232,9 @@ class Shard:
         script = files["start.sh"].replace("/run/secrets/oal/secrets", str(secrets))
         script = script.replace("exec clickhouse-server --config-file=/etc/oal/clickhouse/config.xml", 'exec "$PYTHON" -c "$ENGINE" "$FOLDER"')
         assert "$ENGINE" in script
-        self.process = subprocess.Popen(["bash", "-c", script], stdin=subprocess.PIPE, stdout=open(self.folder / "log", "ab"), stderr=subprocess.STDOUT,
-                                        env={"PATH": os.environ["PATH"], "HOSTNAME": self.pod, "PYTHON": python, "ENGINE": engine, "FOLDER": str(self.folder)})
+        with open(self.folder / "log", "ab") as log:
+            self.process = subprocess.Popen(["bash", "-c", script], stdin=subprocess.PIPE, stdout=log, stderr=log,
+                                            env={"PATH": os.environ["PATH"], "HOSTNAME": self.pod, "PYTHON": python, "ENGINE": engine, "FOLDER": str(self.folder)})
         deadline = time.monotonic() + 120
         while not self.listens():
             assert self.process.poll() is None and time.monotonic() < deadline, (self.folder / "log").read_text()[-3000:]
@@ -240,20 +242,16 @@ class Shard:
 
     def listens(self) -> bool:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.http}/ping", timeout=5):
+            with urllib.request.urlopen(f"{self.url}/ping", timeout=5):
                 return True
         except OSError:
             return False
 
-    def ask(self, sql: str, user: str = "admin") -> str:
-        request = urllib.request.Request(f"http://127.0.0.1:{self.http}/", data=sql.encode(), headers={"X-ClickHouse-User": user, "X-ClickHouse-Key": f"of {user}"})
+    def ask(self, sql: str) -> str:
+        request = urllib.request.Request(self.url, data=sql.encode(), headers={"X-ClickHouse-User": "admin", "X-ClickHouse-Key": "of admin"})
         with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.read().decode()
+            return answer.read().decode().strip()
 
-    def stop(self) -> None:
-        if self.process and self.process.poll() is None:
-            self.process.stdin.close()
-            self.process.wait(60)
 
 
 def free_port() -> int:
@@ -261,42 +259,111 @@ def free_port() -> int:
         return free.getsockname()[1]
 
 
-@pytest.fixture
-def engine():
-    """Its Python, and the program that it runs."""
-    venv = subprocess.run([ROOT / "local/venv.sh", ROOT / "clickhouse/requirements.txt"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-    sys.path.insert(0, str(ROOT / "clickhouse/tests"))
-    try:
-        import server
-    finally:
-        sys.path.pop(0)
-    return f"{venv}/bin/python", server._CHILD
+class Platform:
+    """The servers of a rendering, as processes."""
 
+    def __init__(self, chart, folder):
+        self.chart, self.folder, self.servers = chart, folder, {}
+        (folder / "backups").mkdir()
+        (folder / "kept").mkdir()
+        self.secrets = folder / "secrets"
+        self.secrets.mkdir()
+        for key in mounted_secrets(servers(chart.objects(SHARDS))[0])["oal-secrets"]:
+            (self.secrets / key).write_text(f"of {key.removeprefix('clickhouse-').removesuffix('.password')}")
+        venv = subprocess.run([ROOT / "local/venv.sh", ROOT / "clickhouse/requirements.txt"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+        sys.path.insert(0, str(ROOT / "clickhouse/tests"))
+        try:
+            import server
+        finally:
+            sys.path.pop(0)
+        self.engine = (f"{venv}/bin/python", server._CHILD)
 
-def test_two_shards_start_and_the_migrations_make_one_database_of_them(chart, engine, tmp_path):
-    """The rendered start script, configuration and arguments, with real servers."""
-    objects = chart.objects("clickhouse.shards=2")
-    secrets = tmp_path / "secrets"
-    secrets.mkdir()
-    for key in mounted_secrets(servers(objects)[0])["oal-secrets"]:
-        (secrets / key).write_text(f"of {key.removeprefix('clickhouse-').removesuffix('.password')}")
-    shards = [Shard(tmp_path, number) for number in range(2)]
-    try:
-        for shard in shards:
-            shard.start(objects, shards, secrets, *engine)
-        assert [shard.ask("SELECT getMacro('shard'), getMacro('replica'), getMacro('cluster')").split() for shard in shards] == [[str(i), shards[i].pod, "oal"] for i in range(2)]
-        # Each lets the other in by the secret, as the same user.
-        assert [shard.ask("SELECT count(), uniqExact(getMacro('shard')), any(currentUser()) FROM cluster('oal', system.one)").split() for shard in shards] == [["2", "2", "admin"]] * 2
+    def start(self, *values) -> list[Server]:
+        """Those of VALUES and no others, in the order of the shards; each begins anew with its data."""
+        objects = self.chart.objects(*values)
+        names = [host.split(".")[0] for s in servers(objects) for host in hosts(s)]
+        for pod_name in names:
+            self.servers.setdefault(pod_name, Server(self.folder, pod_name))
+        wanted = [self.servers[pod_name] for pod_name in names]
+        self.stop()
+        for server in wanted:
+            server.start(objects, wanted, self.secrets, *self.engine)
+        return wanted
 
-        words = [word.replace("/run/secrets/oal/secrets", str(secrets)).replace("/etc/oal/migrate", str(ROOT / "clickhouse/migrations")) for word in migrate(objects)[1:]]
-        for shard in shards:
-            words = [word.replace(f"{shard.pod}.oal-clickhouse-pods:8123", f"127.0.0.1:{shard.http}") for word in words]
+    def migrate(self, *values) -> None:
+        """With the arguments of the Job."""
+        words = [word.replace("/run/secrets/oal/secrets", str(self.secrets)).replace("/etc/oal/migrate", str(ROOT / "clickhouse/migrations")) for word in migrate(self.chart.objects(*values))[1:]]
+        for server in self.servers.values():
+            # One server is asked by its Service.
+            address = "oal-clickhouse" if server.pod == "oal-clickhouse-0" else f"{server.pod}.oal-clickhouse-pods"
+            words = [word.replace(f"http://{address}:8123", server.url) for word in words]
         done = subprocess.run([ROOT / "clickhouse/migrate", *words], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
-        shards[0].ask("INSERT INTO oal.gap (ap_id, ts) SELECT concat('ap-', toString(number)), now() FROM numbers(100)")
-        here = [int(shard.ask("SELECT count() FROM oal_shard.gap")) for shard in shards]
-        assert sum(here) == 100 and min(here) > 20
-        assert [shard.ask("SELECT count() FROM oal.gap") for shard in shards] == ["100\n"] * 2
+
+    def backup(self, at: Server, *words: str) -> None:
+        """oal-backup with the configuration of one server."""
+        objects = self.chart.objects("fleet")
+        text = find(objects, "ConfigMap", "oal-backup")["data"]["backup.toml"].split("[mlflow]")[0]
+        for path, moved in {"/var/lib/oal/backups": self.folder / "kept", "/run/secrets/oal/secrets": self.secrets, "/var/lib/clickhouse-backups": self.folder / "backups",
+                            "http://oal-clickhouse:8123": at.url}.items():
+            text = text.replace(path, str(moved))
+        (self.folder / "backup.toml").write_text(text)
+        done = subprocess.run([ROOT / "backup/oal-backup", "--config", self.folder / "backup.toml", *words], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def stop(self, in_order: bool = True) -> None:
+        """All at once, for in order each takes seconds."""
+        running = [server.process for server in self.servers.values() if server.process]
+        for process in running:
+            process.stdin.close() if in_order else process.kill()
+        for process in running:
+            process.wait(60)
+
+
+@pytest.fixture
+def platform(chart, tmp_path):
+    made = Platform(chart, tmp_path)
+    try:
+        yield made
     finally:
-        for shard in shards:
-            shard.stop()
+        made.stop(in_order=False)
+
+
+ROWS = "INSERT INTO oal.gap (ap_id, ts) SELECT concat('ap-', toString(number)), now() - number FROM numbers({}, 100)"
+EVERY, HERE = "SELECT count(), uniqExact(ap_id) FROM oal.gap", "SELECT count() FROM oal_shard.gap"
+
+
+def test_shards_start_are_migrated_and_are_one_database_and_one_more_has_its_share_of_new_rows(platform):
+    """The rendered start script, configuration and arguments of the Job, with real servers."""
+    two = platform.start("clickhouse.shards=2")
+    assert [server.ask("SELECT getMacro('shard'), getMacro('replica'), getMacro('cluster')").split() for server in two] == [["0", "oal-clickhouse-0-0", "oal"], ["1", "oal-clickhouse-1-0", "oal"]]
+    # Each lets the other in by the secret, as the same user.
+    assert [server.ask("SELECT count(), uniqExact(getMacro('shard')), any(currentUser()) FROM cluster('oal', system.one)").split() for server in two] == [["2", "2", "admin"]] * 2
+    platform.migrate("clickhouse.shards=2")
+    two[0].ask(ROWS.format(0))
+    before = [int(server.ask(HERE)) for server in two]
+    assert sum(before) == 100 and min(before) > 20 and [server.ask(EVERY) for server in two] == ["100\t100"] * 2
+
+    three = platform.start(SHARDS)
+    platform.migrate(SHARDS)
+    assert [int(server.ask(HERE)) for server in three] == [*before, 0] and [server.ask(EVERY) for server in three] == ["100\t100"] * 3
+    three[2].ask(ROWS.format(50))
+    now = [int(server.ask(HERE)) for server in three]
+    assert now[2] > 10 and sum(now) == 200 and [server.ask(EVERY) for server in three] == ["200\t150"] * 3
+
+
+def test_a_backup_of_one_server_becomes_the_first_share_of_a_cluster(platform):
+    """As docs/upgrade.md says it."""
+    one, = platform.start("clickhouse.backup.enabled=true")
+    platform.migrate()
+    one.ask(ROWS.format(0))
+    platform.backup(one, "create")
+    kept, = (folder.name for folder in (platform.folder / "kept").iterdir())
+
+    values = ("clickhouse.shards=2", "clickhouse.backup.enabled=true")
+    two = platform.start(*values)
+    platform.backup(two[0], "restore", kept, "--only", "clickhouse", "--as", "oal_shard")
+    platform.migrate(*values)
+    assert [server.ask(EVERY) for server in two] == ["100\t100"] * 2 and two[1].ask(HERE) == "0"
+    two[1].ask(ROWS.format(100))
+    assert [server.ask(EVERY) for server in two] == ["200\t200"] * 2 and int(two[1].ask(HERE)) > 20
