@@ -18,11 +18,26 @@ from server import Server  # noqa: E402
 _numbers = itertools.count(1)
 
 
+def pytest_addoption(parser):
+    parser.addoption("--shards", type=int, default=1, help="of the server that the tests ask (default %(default)s)")
+
+
+def cluster(request, tmp_path_factory, **more) -> list[Server]:
+    """As many servers as --shards says, running; they share the rows where they are several."""
+    servers = [Server(tmp_path_factory.mktemp("clickhouse"), **more) for _ in range(request.config.getoption("shards"))]
+    for s in servers:
+        s.join(servers if len(servers) > 1 else [])
+        s.start()
+    return servers
+
+
 @pytest.fixture(scope="session")
-def server(tmp_path_factory):
-    s = Server(tmp_path_factory.mktemp("clickhouse")).start()
-    yield s
-    s.stop()
+def server(request, tmp_path_factory):
+    """The one that tests ask."""
+    servers = cluster(request, tmp_path_factory)
+    yield servers[0]
+    for s in servers:
+        s.stop()
 
 
 @pytest.fixture(scope="session")
@@ -41,10 +56,11 @@ def run_migrate(*arguments: str) -> subprocess.CompletedProcess:
 
 
 class Database:
-    """A database of the server, by name."""
+    """A database of the server, by name. `share` is the one with the tables that hold rows: itself, or each shard's own."""
 
     def __init__(self, server: Server, name: str):
         self.server, self.name = server, name
+        self.share = f"{name}_shard" if len(server.cluster) > 1 else name
 
     def query(self, sql: str, **settings) -> str:
         return self.server.query(sql, database=self.name, **settings)
@@ -58,12 +74,23 @@ class Database:
         body = "\n".join("\t".join("\\N" if r[c] is None else str(r[c]) for c in columns) for r in rows)
         self.server.query(f"INSERT INTO {self.name}.{table} ({', '.join(columns)}) FORMAT TSV", data=body.encode(), **{"async_insert": 0, **settings})
 
+    def tables(self, engine: str) -> list[str]:
+        """Names of those that hold rows, by a pattern of their engine."""
+        return [name for (name,) in self.rows(f"SELECT name FROM system.tables WHERE database = '{self.share}' AND engine LIKE '{engine}' AND name != 'schema_migrations' ORDER BY name")]
+
+    def truncate(self, *tables: str) -> None:
+        for s in self.server.cluster:
+            for table in tables:
+                s.query(f"TRUNCATE TABLE {self.share}.{table}")
+
 
 def migrated(server: Server, name: str) -> Database:
     """A database brought up to date, in which rows do not expire, so that they may be of any day."""
-    done = run_migrate("--url", server.url, "--database", name)
+    shards = [argument for s in server.cluster for argument in ("--url", s.url)]
+    done = run_migrate(*shards, "--database", name, *(["--cluster", "oal"] if len(server.cluster) > 1 else []))
     assert done.returncode == 0, done.stderr
-    server.keep_expired()
+    for s in server.cluster:
+        s.keep_expired()
     return Database(server, name)
 
 
@@ -71,8 +98,11 @@ def migrated(server: Server, name: str) -> Database:
 def empty(server):
     """A name that no database has yet."""
     name = f"zz_test_{next(_numbers)}_"
-    yield Database(server, name)
-    server.query(f"DROP DATABASE IF EXISTS {name} SYNC")
+    database = Database(server, name)
+    yield database
+    for s in server.cluster:
+        for each in {name, database.share}:
+            s.query(f"DROP DATABASE IF EXISTS {each} SYNC")
 
 
 @pytest.fixture

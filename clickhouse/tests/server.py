@@ -25,7 +25,7 @@ engine = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(engine)
 os.chdir(sys.argv[1])  # clickhouse-local reads ./config.xml
 # The main query waits for the end of standard input; that ends the server in order.
-engine.query("SYSTEM START LISTEN HTTP; SELECT * FROM file('/proc/self/fd/0', 'LineAsString', 'l String') FORMAT Null", "TabSeparated", path="data")
+engine.query("SYSTEM START LISTEN HTTP; SYSTEM START LISTEN TCP; SELECT * FROM file('/proc/self/fd/0', 'LineAsString', 'l String') FORMAT Null", "TabSeparated", path="data")
 os._exit(0)
 """
 
@@ -33,6 +33,8 @@ _CONFIG = """<clickhouse>
   <path>{home}/data/</path>
   <listen_host>127.0.0.1</listen_host>
   <http_port>{port}</http_port>
+  <tcp_port>{native_port}</tcp_port>
+  {cluster}
   <users_config>users.xml</users_config>
   <user_directories><users_xml><path>users.xml</path></users_xml></user_directories>
   <max_server_memory_usage>4000000000</max_server_memory_usage>
@@ -44,7 +46,8 @@ _CONFIG = """<clickhouse>
 """
 
 _USERS = """<clickhouse>
-  <profiles><default><max_threads>2</max_threads></default></profiles>
+  <profiles><default><max_threads>2</max_threads>
+    <distributed_foreground_insert>1</distributed_foreground_insert><distributed_product_mode>global</distributed_product_mode></default></profiles>
   <users><default><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users>
   <quotas><default/></quotas>
 </clickhouse>
@@ -66,15 +69,22 @@ class Server:
 
     def __init__(self, home: Path, extra_users: list[Path] = (), environment: dict[str, str] | None = None):
         self.home = Path(home)
-        self.port = free_port()
+        self.port, self.native_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._environment = environment
         self._process: subprocess.Popen | None = None
         (self.home / "users.d").mkdir(parents=True, exist_ok=True)
-        (self.home / "config.xml").write_text(_CONFIG.format(home=self.home, port=self.port))
+        self.join([])
         (self.home / "users.xml").write_text(_USERS)
         for path in extra_users:
             (self.home / "users.d" / path.name).write_text(path.read_text())
+
+    def join(self, servers: list["Server"]) -> None:
+        """Before the start: be one shard of cluster `oal`, which these are (none: of no cluster)."""
+        self.cluster = servers or [self]
+        shards = "".join(f"<shard><replica><host>127.0.0.1</host><port>{s.native_port}</port></replica></shard>" for s in servers)
+        cluster = f"<remote_servers><oal><secret>of the tests</secret>{shards}</oal></remote_servers>" if servers else ""
+        (self.home / "config.xml").write_text(_CONFIG.format(home=self.home, port=self.port, native_port=self.native_port, cluster=cluster))
 
     def start(self, timeout_s: float = 120) -> "Server":
         out = open(self.home / "output.log", "ab")

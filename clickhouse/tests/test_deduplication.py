@@ -16,7 +16,7 @@ WRITER = {"async_insert": 0, "deduplicate_blocks_in_dependent_materialized_views
 def contents(database) -> dict[str, list]:
     """Rows and their sum, per table; sums are of the columns' text so that a doubled sum shows."""
     out = {}
-    for (table,) in database.rows("SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree' AND name != 'schema_migrations' ORDER BY name"):
+    for table in database.tables("%MergeTree"):
         columns = ", ".join(r[0] for r in database.rows(f"SELECT name FROM system.columns WHERE database = currentDatabase() AND table = '{table}' AND default_kind != 'MATERIALIZED'"))
         final = "FINAL" if "_1" in table else ""
         out[table] = database.rows(f"SELECT count(), sum(cityHash64({columns})) FROM {table} {final}")

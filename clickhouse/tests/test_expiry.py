@@ -13,15 +13,16 @@ def ageing(server):
 
 
 @pytest.mark.parametrize("table, days", [("packet", 7), ("flow", 7), ("flow_1m", 7), ("dead_letter", 7), ("station", 30), ("station_1s", 30), ("station_1m", 400), ("label", 180), ("decision", 30), ("prediction", 180), ("prediction_1m", 400), ("rewrite", 30), ("control", 30), ("control_1m", 400), ("neighbour_ap", 30), ("platform_metric", 30), ("stored_offset_1m", 30)])
-def test_a_row_goes_after_its_days(ageing, table, days):
+def test_a_row_goes_after_its_days(server, ageing, table, days):
     """The fixture holds expiry back; it is let go once the rows are there."""
     column = "t" if "_1" in table else "ts"
     month = 31 if table.endswith("_1m") and days == 400 else 1  # these drop months, so a row may stay for one more
-    ageing.query(f"TRUNCATE TABLE {table}")
+    ageing.truncate(table)
     for age in (days + month + 1, days - 1):
         ageing.query(f"INSERT INTO {table} ({column}) SETTINGS async_insert = 0 SELECT now() - INTERVAL {age} DAY")
     assert ageing.rows(f"SELECT count() FROM {table}") == [["2"]]
-    ageing.query(f"SYSTEM START TTL MERGES {ageing.name}.{table}")
+    for s in server.cluster:
+        s.query(f"SYSTEM START TTL MERGES {ageing.share}.{table}")
     deadline = time.monotonic() + 60
     while ageing.rows(f"SELECT count() FROM {table}") != [["1"]]:
         assert time.monotonic() < deadline, "the old row is still there"

@@ -19,8 +19,7 @@ def learning(server):
 @pytest.fixture
 def database(learning):
     """One database for all of these tests; each begins with empty tables."""
-    for table in ("prediction", "prediction_1m", "tree_decision", "release", "bundle_status", "bundle_status_1d"):
-        learning.query(f"TRUNCATE TABLE {table}")
+    learning.truncate("prediction", "prediction_1m", "tree_decision", "release", "bundle_status", "bundle_status_1d")
     return learning
 
 

@@ -16,8 +16,7 @@ def told(server):
 
 @pytest.fixture
 def database(told):
-    for table in ("platform_metric", "stored_offset_1m", "batch", "dead_letter"):
-        told.query(f"TRUNCATE TABLE {table}")
+    told.truncate("platform_metric", "stored_offset_1m", "batch", "dead_letter")
     return told
 
 

@@ -93,8 +93,7 @@ def test_a_mean_does_not_depend_on_how_batches_are_put_into_blocks(database):
         rows += [{**station(batch * 252_000 + t * 4000), "batch_seq": batch, "ac": 2, "backlog_bytes": rng.randrange(100_000)} for t in ticks]
     database.insert("station_ac", rows)
     together = database.rows(f"SELECT t, backlog_bytes_avg, backlog_bytes_max, held_us FROM v_station_ac_1s({RANGE}) ORDER BY t")
-    for table in ("station_ac", "station_ac_1s", "station_ac_1m"):
-        database.query(f"TRUNCATE TABLE {table}")
+    database.truncate("station_ac", "station_ac_1s", "station_ac_1m")
     batches = list(range(40))
     rng.shuffle(batches)
     for b in batches:
@@ -172,8 +171,7 @@ def test_flow_counters_start_with_the_flow(database):
 
 def test_rows_of_zeros_stop_no_insert(database):
     """Whatever a row holds, an INSERT must not fail in a rollup: it would be repeated for ever."""
-    tables = [r[0] for r in database.rows("SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'MergeTree'")]
-    for table in tables:
+    for table in database.tables("MergeTree"):
         database.insert(table, [{"ts": f"{DAY} 00:00:00"}])
         assert database.rows(f"SELECT count() FROM {table}") == [["1"]]
     assert database.rows("SELECT windows, tiles FROM label_1m") == [["1", "0"]]
@@ -182,7 +180,7 @@ def test_rows_of_zeros_stop_no_insert(database):
 
 def test_rows_of_largest_values_stop_no_insert(database):
     largest = {"UInt8": 2**8 - 1, "UInt16": 2**16 - 1, "UInt32": 2**32 - 1, "UInt64": 2**64 - 1, "Int8": -(2**7), "Int16": -(2**15), "Int32": -(2**31), "Int64": -(2**63)}
-    for (table,) in database.rows("SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'MergeTree'"):
+    for table in database.tables("MergeTree"):
         columns = database.rows(f"SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = '{table}' AND default_kind != 'MATERIALIZED'")
         row = {n: largest[t] for n, t in ((n, t.removeprefix("Nullable(").removesuffix(")")) for n, t in columns) if t in largest}
         for second in (0, 1):

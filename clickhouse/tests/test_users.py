@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import dataset
 import pytest
-from conftest import FOLDER, run_migrate
-from server import QueryError, Server
+from conftest import FOLDER, cluster, migrated
+from server import QueryError
 
 ANALYST, JOBS, TELEGRAF, GRAFANA = "analyst's secret", "jobs' secret", "telegraf's secret", "grafana's secret"
 
@@ -18,20 +18,18 @@ def sha256(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory):
-    """A server with all files in users.d, migrated and filled."""
+def guarded(request, tmp_path_factory):
+    """A server with all files in users.d, migrated and filled; with --shards one of several."""
     known = {"analyst": ANALYST, "ingest": JOBS, "telegraf": TELEGRAF, "grafana": GRAFANA}
     files = sorted((FOLDER / "users").glob("*.xml"))
     environment = {**os.environ, **{f"OAL_{f.stem.upper()}_PASSWORD_SHA256": sha256(known[f.stem]) for f in files}}
-    s = Server(tmp_path_factory.mktemp("guarded"), extra_users=files, environment=environment).start()
+    servers = cluster(request, tmp_path_factory, extra_users=files, environment=environment)
     try:
-        done = run_migrate("--url", s.url)
-        assert done.returncode == 0, done.stderr
-        s.keep_expired()
-        dataset.fill(lambda sql: s.query(sql, database="oal"))
-        yield s
+        dataset.fill(migrated(servers[0], "oal").query)
+        yield servers[0]
     finally:
-        s.stop()
+        for s in servers:
+            s.stop()
 
 
 def analyst(server, sql, **settings):
@@ -170,7 +168,7 @@ def test_telegraf_adds_its_rows_and_reads_none(guarded):
     telegraf(guarded, "INSERT INTO oal.platform_metric (name, timestamp, tags, fields) FORMAT JSONEachRow",
              data=b'{"name": "x", "timestamp": 1795132800000, "tags": {"host": "h"}, "fields": {"a": 1}}', input_format_json_read_objects_as_strings=1)
     assert analyst(guarded, "SELECT instance, values FROM oal.platform_metric WHERE name = 'x'") == "h\t{'a':1}\n"
-    assert int(telegraf(guarded, "SELECT count() FROM system.parts WHERE active AND database = 'oal'")) > 0
+    assert int(telegraf(guarded, "SELECT count() FROM system.parts WHERE active AND database IN ('oal', 'oal_shard')")) > 0
 
 
 @pytest.mark.parametrize("sql", ["SELECT * FROM oal.platform_metric", "SELECT * FROM oal.packet", "INSERT INTO oal.label (ap_id) VALUES ('x')", "SELECT * FROM system.query_log", "SELECT * FROM system.users",
