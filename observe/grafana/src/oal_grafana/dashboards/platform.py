@@ -98,8 +98,11 @@ FROM oal.v_platform_health({RANGE}) AS x GROUP BY component, instance ORDER BY i
         third("Memory", "In use and the limit. At the limit queries fail, not inserts.",
               _series("clickhouse", "max(memory_bytes) AS used, max(memory_limit_bytes) AS limit"), "bytes", "bytes", colours={"used": TEAL, "limit": PLAIN}, finest="10s"),
         p.rows("Tables", "Largest first. What a table costs decides how long its rows can be kept: shorten the retention of the largest one when the disk fills.",
-               f"""SELECT table, argMax(x.rows, x.t) AS rows_now, argMax(x.bytes, x.t) AS bytes_now, argMax(x.parts, x.t) AS parts_now, argMax(x.parts_max_in_partition, x.t) AS most_in_partition
-FROM oal.v_platform_clickhouse_table({LAST}) AS x GROUP BY table ORDER BY bytes_now DESC LIMIT 40""", {"bytes_now": "bytes", "rows_now": "short"}, size=(8, 7), coloured={"most_in_partition": p.rising(300, 1000)}),
+               f"""SELECT table, sum(s.rows_now) AS rows_now, sum(s.bytes_now) AS bytes_now, sum(s.parts_now) AS parts_now, max(s.most_in_partition) AS most_in_partition
+FROM (
+    SELECT table, instance, argMax(x.rows, x.t) AS rows_now, argMax(x.bytes, x.t) AS bytes_now, argMax(x.parts, x.t) AS parts_now, argMax(x.parts_max_in_partition, x.t) AS most_in_partition
+    FROM oal.v_platform_clickhouse_table({LAST}) AS x GROUP BY table, instance
+) AS s GROUP BY table ORDER BY bytes_now DESC LIMIT 40""", {"bytes_now": "bytes", "rows_now": "short"}, size=(8, 7), coloured={"most_in_partition": p.rising(300, 1000)}),
         p.rows("Errors that ClickHouse counted", "New ones in the time shown, by name. Memory limits: long ranges; `TOO_MANY_PARTS`: see *Parts*.",
                may_be_empty("a healthy server counts no errors", f"""SELECT error, sum(x.new_errors) AS new FROM oal.v_platform_clickhouse_error({RANGE}) AS x WHERE x.new_errors > 0 GROUP BY error ORDER BY new DESC LIMIT 20"""),
                {}, size=(24, 5)),
