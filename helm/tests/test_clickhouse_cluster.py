@@ -43,7 +43,9 @@ def after(arguments: list[str], option: str) -> list[str]:
 def test_one_server_has_no_cluster_and_no_keeper(chart, values):
     objects, text = chart.objects(*values), chart.text(*values)
     assert [w["metadata"]["name"] for w in servers(objects)] in (["oal-clickhouse"], [])
-    assert not re.search("<remote_servers>|<zookeeper>|<interserver|distributed_|clickhouse-keeper|clickhouse-pods|oal/shard|clickhouse-cluster", text)
+    assert not re.search("<remote_servers>|<zookeeper>|<interserver|clickhouse-keeper|clickhouse-pods|oal/shard|clickhouse-cluster", text)
+    # clickhouse/users, which every server has, names settings and rights that mean nothing without a cluster.
+    assert not any("distributed_" in text for o in objects if o["kind"] == "ConfigMap" and o["metadata"]["name"] != "oal-clickhouse-users" for text in (o.get("data") or {}).values())
     assert "--cluster" not in migrate(objects) and len(after(migrate(objects), "--url")) == 1
 
 
