@@ -79,11 +79,11 @@ class Server:
         for path in extra_users:
             (self.home / "users.d" / path.name).write_text(path.read_text())
 
-    def join(self, servers: list["Server"]) -> None:
+    def join(self, servers: list["Server"], secret: str = "of the tests") -> None:
         """Before the start: be one shard of cluster `oal`, which these are (none: of no cluster)."""
         self.cluster = servers or [self]
         shards = "".join(f"<shard><replica><host>127.0.0.1</host><port>{s.native_port}</port></replica></shard>" for s in servers)
-        cluster = f"<remote_servers><oal><secret>of the tests</secret>{shards}</oal></remote_servers>" if servers else ""
+        cluster = f"<remote_servers><oal><secret>{secret}</secret>{shards}</oal></remote_servers>" if servers else ""
         (self.home / "config.xml").write_text(_CONFIG.format(home=self.home, port=self.port, native_port=self.native_port, cluster=cluster))
 
     def start(self, timeout_s: float = 120) -> "Server":

@@ -121,6 +121,18 @@ def test_later_migrations_come_to_every_server(shards, tmp_path):
     assert migrate(shards, "--database", "grown", "--folder", str(folder), "--status").returncode == 0
 
 
+def test_a_server_that_does_not_know_the_secret_reads_nothing(shards, database, tmp_path):
+    database.insert("packet", packets(["a"]), **WRITER)
+    stranger = Server(tmp_path)
+    stranger.join(shards, secret="guessed")
+    stranger.start()
+    try:
+        with pytest.raises(QueryError, match="AUTHENTICATION_FAILED|ALL_CONNECTION_TRIES_FAILED|ATTEMPT_TO_READ_AFTER_EOF|Interserver authentication failed"):
+            stranger.query("SELECT count() FROM cluster('oal', 'oal_shard', 'packet')")
+    finally:
+        stranger.stop()
+
+
 def test_rows_of_a_single_server_are_not_hidden_behind_a_cluster(shards):
     assert run_migrate("--url", shards[0].url, "--database", "alone").returncode == 0
     done = migrate(shards, "--database", "alone")
