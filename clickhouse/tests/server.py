@@ -17,7 +17,7 @@ import urllib.request
 from pathlib import Path
 
 # Runs in the child. chdb/__init__.py is passed by on purpose: it would open a second engine on the same folder.
-_CHILD = """
+CHILD = """
 import glob, importlib.machinery, importlib.util, os, sys, sysconfig
 so = glob.glob(os.path.join(sysconfig.get_path("platlib"), "chdb", "_chdb.abi3.so"))[0]
 spec = importlib.util.spec_from_file_location("_chdb", so, loader=importlib.machinery.ExtensionFileLoader("_chdb", so))
@@ -88,7 +88,7 @@ class Server:
 
     def start(self, timeout_s: float = 120) -> "Server":
         out = open(self.home / "output.log", "ab")
-        self._process = subprocess.Popen([sys.executable, "-c", _CHILD, str(self.home)], stdin=subprocess.PIPE, stdout=out, stderr=out, env=self._environment)
+        self._process = subprocess.Popen([sys.executable, "-c", CHILD, str(self.home)], stdin=subprocess.PIPE, stdout=out, stderr=out, env=self._environment)
         deadline = time.monotonic() + timeout_s
         while True:
             if self._process.poll() is not None:

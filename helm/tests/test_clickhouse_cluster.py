@@ -255,7 +255,6 @@ class Server:
             return answer.read().decode().strip()
 
 
-
 def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as free:
         return free.getsockname()[1]
@@ -278,7 +277,7 @@ class Platform:
             import server
         finally:
             sys.path.pop(0)
-        self.engine = (f"{venv}/bin/python", server._CHILD)
+        self.engine = (f"{venv}/bin/python", server.CHILD)
 
     def start(self, *values) -> list[Server]:
         """Those of VALUES and no others, in the order of the shards; each begins anew with its data."""
