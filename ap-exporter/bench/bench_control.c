@@ -6,7 +6,7 @@
  * Under callgrind, --toggle-collect=measured_step counts the step alone. Under qemu, what is executed between mark_begin() and mark_end() is the step.
  */
 #include "check.h"
-#include "control.h"
+#include "control/control.h"
 
 #include <time.h>
 

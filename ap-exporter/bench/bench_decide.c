@@ -20,9 +20,9 @@ static void measured_row(struct feature *, unsigned table, unsigned entity, cons
 #undef feature_evaluate
 #undef feature_row
 
-#include "capture_file.h"
-#include "tree.h"
-#include "window.h"
+#include "wire/capture_file.h"
+#include "model/tree.h"
+#include "model/window.h"
 
 #include <time.h>
 

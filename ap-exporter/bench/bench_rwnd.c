@@ -3,8 +3,8 @@
  * between a run with the program and one with an empty program in its place, the least of several rounds: what else the machine does only adds.
  * usage: bench_rwnd BENCH_OBJECT
  */
-#include "rwnd.h"
-#include "rwnd_bpf.h"
+#include "rewrite/rwnd.h"
+#include "rewrite/rwnd_bpf.h"
 #include "tcp_frame.h"
 
 #include <bpf/bpf.h>

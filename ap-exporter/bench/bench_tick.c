@@ -4,12 +4,12 @@
  * netlink_dump() hands out recorded datagrams. Run it under callgrind with --toggle-collect=measured_tick; it prints the
  * number of measured ticks and packets.
  */
-#include "collector.h"
-#include "interface.h"
-#include "netlink.h"
+#include "collect/collector.h"
+#include "base/interface.h"
+#include "collect/netlink.h"
 #include "nl_sample.h"
-#include "pipeline.h"
-#include "qdisc_parse.h"
+#include "pipeline/pipeline.h"
+#include "collect/qdisc_parse.h"
 
 #include <errno.h>
 #include <linux/netlink.h>

@@ -1,12 +1,12 @@
 #include "fleet.h"
 
-#include "clock.h"
-#include "kafka_producer.h"
+#include "base/clock.h"
+#include "ship/kafka_producer.h"
 #include "masters.h"
 #include "oal_features.h"
-#include "replay.h"
+#include "pipeline/replay.h"
 #include "restamp.h"
-#include "version.h"
+#include "base/version.h"
 
 #include <errno.h>
 #include <stdlib.h>

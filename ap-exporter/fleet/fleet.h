@@ -2,7 +2,7 @@
 #ifndef OAL_FLEET_H
 #define OAL_FLEET_H
 
-#include "config.h"
+#include "base/config.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
 /* ap-fleet: plays a capture as many APs into Kafka, to load a platform. Not part of what an AP runs. */
 #include "fleet.h"
 
-#include "clock.h"
+#include "base/clock.h"
 #include "oal_schema.h"
-#include "version.h"
+#include "base/version.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -1,7 +1,7 @@
 #include "masters.h"
 
-#include "base64.h"
-#include "words.h"
+#include "wire/base64.h"
+#include "base/words.h"
 
 #include <errno.h>
 #include <stdio.h>

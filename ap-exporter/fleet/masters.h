@@ -2,7 +2,7 @@
 #ifndef OAL_MASTERS_H
 #define OAL_MASTERS_H
 
-#include "mac.h"
+#include "enrol/mac.h"
 
 struct master {
 	uint8_t id;

@@ -1,7 +1,7 @@
 #include "restamp.h"
 
-#include "batch_decode.h"
-#include "wire.h"
+#include "wire/batch_decode.h"
+#include "wire/wire.h"
 
 #include <errno.h>
 #include <stdlib.h>

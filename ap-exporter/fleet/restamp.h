@@ -2,7 +2,7 @@
 #ifndef OAL_RESTAMP_H
 #define OAL_RESTAMP_H
 
-#include "batch_encode.h"
+#include "wire/batch_encode.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "batch_decode.h"
-#include "batch_encode.h"
+#include "wire/batch_decode.h"
+#include "wire/batch_encode.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

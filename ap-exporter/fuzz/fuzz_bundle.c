@@ -1,5 +1,5 @@
 /* A bundle from a hostile push service, with the signature out of the way. What is taken must be usable whole. */
-#include "bundle.h"
+#include "model/bundle.h"
 
 #include <stdlib.h>
 #include <string.h>

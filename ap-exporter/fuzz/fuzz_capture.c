@@ -1,7 +1,7 @@
 /* fuzz_capture.c: any bytes as a capture file. Records lie within the file, in order, and every byte is accounted for. */
 #include <stdlib.h>
 
-#include "capture_file.h"
+#include "wire/capture_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 /* The configuration file as an attacker, or a broken flash, would write it. */
-#include "config.h"
+#include "base/config.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* A ticket that somebody typed, and the answer of a hostile enrolment service: what is taken is of the AP that was asked for. */
-#include "issued.h"
-#include "ticket.h"
+#include "enrol/issued.h"
+#include "enrol/ticket.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* A file of MAC keys with anything in it: what is taken has names and ids within bounds, and is found again. */
-#include "mac_keys.h"
+#include "enrol/mac_keys.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,9 @@
  * A netlink datagram of any content through the walk and every parser. First byte: which parser takes the payloads; the
  * rest: the datagram, copied to the heap so that a read past its end is caught.
  */
-#include "netlink.h"
-#include "nl80211_parse.h"
-#include "qdisc_parse.h"
+#include "collect/netlink.h"
+#include "collect/nl80211_parse.h"
+#include "collect/qdisc_parse.h"
 
 #include <linux/genetlink.h>
 #include <linux/netlink.h>

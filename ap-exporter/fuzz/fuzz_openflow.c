@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "openflow_link.h"
+#include "rewrite/openflow_link.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,8 +2,8 @@
  * Input: frames, each as link u8, caplen u8, more-on-the-wire u8, then caplen bytes. */
 #include <stdlib.h>
 
-#include "flow.h"
-#include "packet.h"
+#include "packet/flow.h"
+#include "packet/packet.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,8 +1,8 @@
 /* fuzz_pcap.c: any bytes as a pcap or pcapng file, its packets through the parser. */
 #include <stdlib.h>
 
-#include "packet.h"
-#include "pcap.h"
+#include "packet/packet.h"
+#include "packet/pcap.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
 /* Lines of `ap-exporter rwnd`: whatever they are, a clamp that comes out may be, or rwnd_judge() refuses it. */
-#include "rwnd_clamps.h"
-#include "rwnd_command.h"
+#include "rewrite/rwnd_clamps.h"
+#include "rewrite/rwnd_command.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef OAL_BUNDLE_GOLDEN_H
 #define OAL_BUNDLE_GOLDEN_H
 
-#include "bundle.h"
+#include "model/bundle.h"
 #include "check.h"
 
 #define GOLDEN "../schema/golden/"

@@ -3,9 +3,9 @@
 #ifndef OAL_OFFLINE_H
 #define OAL_OFFLINE_H
 
-#include "batch_decode.h"
+#include "wire/batch_decode.h"
 #include "check.h"
-#include "feature.h"
+#include "model/feature.h"
 
 enum { OFFLINE_ENTITIES = 600, OFFLINE_ROWS = 60000, OFFLINE_KEYS = 6, OFFLINE_ROW_SIZE = 240 };
 

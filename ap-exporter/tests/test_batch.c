@@ -1,9 +1,9 @@
 /* test_batch.c: encoding and decoding against each other on random rows, and on damaged bytes. */
-#include "batch_decode.h"
-#include "batch_encode.h"
+#include "wire/batch_decode.h"
+#include "wire/batch_encode.h"
 #include "check.h"
-#include "sha256.h"
-#include "siphash.h"
+#include "base/sha256.h"
+#include "packet/siphash.h"
 
 enum { ENTITIES = 4, ROWS = 300, ROW_SIZE = 256 };
 static uint64_t random_state = 4242;

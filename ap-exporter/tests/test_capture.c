@@ -1,8 +1,8 @@
 /* test_capture.c: capture files: whole, cut short, damaged, on a full disk; and what dump makes of them. */
-#include "batch_encode.h"
-#include "capture_file.h"
+#include "wire/batch_encode.h"
+#include "wire/capture_file.h"
 #include "check.h"
-#include "dump.h"
+#include "wire/dump.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* Time: what a look at the clock means, how missed ticks are counted, and that the loop ticks and serves. */
 #include "check.h"
-#include "clock.h"
-#include "loop.h"
+#include "base/clock.h"
+#include "base/loop.h"
 
 #include <unistd.h>
 

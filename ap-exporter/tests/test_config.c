@@ -1,7 +1,7 @@
 /* The configuration file: what is accepted, and how a mistake is told. */
 #include "check.h"
-#include "config.h"
-#include "uci.h"
+#include "base/config.h"
+#include "base/uci.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 /* The control law in a closed loop with a model of one access point: senders that fill their windows, a delay to the server, one queue that
  * drains at a rate that changes. The lab has the real thing; here it is deterministic, and every bound can be asserted. */
 #include "check.h"
-#include "control.h"
+#include "control/control.h"
 
 #include <errno.h>
 #include <stdlib.h>

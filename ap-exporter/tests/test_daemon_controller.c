@@ -1,14 +1,14 @@
 /* The controller with a real pipeline, flow tracker, inference and bundle; only what rewrites packets is a list of calls. */
-#include "controller.h"
+#include "control/controller.h"
 
-#include "batch_decode.h"
+#include "wire/batch_decode.h"
 #include "bundle_golden.h"
-#include "feature.h"
-#include "flow.h"
-#include "inference.h"
-#include "packet.h"
-#include "pipeline.h"
-#include "rwnd.h"
+#include "model/feature.h"
+#include "packet/flow.h"
+#include "model/inference.h"
+#include "packet/packet.h"
+#include "pipeline/pipeline.h"
+#include "rewrite/rwnd.h"
 
 #include <errno.h>
 #include <unistd.h>

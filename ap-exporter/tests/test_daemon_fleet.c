@@ -3,10 +3,10 @@
 
 #include "../fleet/fleet.h"
 #include "../fleet/restamp.h"
-#include "batch_decode.h"
-#include "capture_file.h"
-#include "clock.h"
-#include "mac.h"
+#include "wire/batch_decode.h"
+#include "wire/capture_file.h"
+#include "base/clock.h"
+#include "enrol/mac.h"
 
 #include <errno.h>
 #include <librdkafka/rdkafka.h>

@@ -3,10 +3,10 @@
  * kept meanwhile. (The real Kafka, with TLS, is in the platform's tests.)
  */
 #include "check.h"
-#include "clock.h"
-#include "mac_keys.h"
+#include "base/clock.h"
+#include "enrol/mac_keys.h"
 #include "oal_schema.h"
-#include "sink.h"
+#include "ship/sink.h"
 
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>

@@ -3,10 +3,10 @@
  * pipeline only takes notes. Both stand in for the daemon's (the linker takes the first definition).
  */
 #include "check.h"
-#include "collector.h"
-#include "interface.h"
-#include "netlink.h"
-#include "pipeline.h"
+#include "collect/collector.h"
+#include "base/interface.h"
+#include "collect/netlink.h"
+#include "pipeline/pipeline.h"
 
 #include <errno.h>
 #include <linux/genetlink.h>

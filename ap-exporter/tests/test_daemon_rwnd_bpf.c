@@ -4,9 +4,9 @@
  */
 #include "bpf/rwnd_bpf_maps.h"
 #include "check.h"
-#include "clock.h"
-#include "rwnd.h"
-#include "rwnd_bpf.h"
+#include "base/clock.h"
+#include "rewrite/rwnd.h"
+#include "rewrite/rwnd_bpf.h"
 #include "tcp_frame.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 /* Shares against a numeric solver of the same problem: the multiplier found by bisection, in floating point. */
 #include "check.h"
-#include "fair.h"
+#include "control/fair.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* test_golden.c: the contract's golden vectors (schema/golden/README.md): rows, bytes, refusals, features. */
-#include "batch_decode.h"
-#include "batch_encode.h"
+#include "wire/batch_decode.h"
+#include "wire/batch_encode.h"
 #include "check.h"
 #include "offline.h"
 

@@ -1,9 +1,9 @@
 /* test_inference.c: bundles put in force while a pipeline runs, and what their trees say. Both threads' halves are called from one. */
-#include "inference.h"
+#include "model/inference.h"
 
-#include "batch_decode.h"
+#include "wire/batch_decode.h"
 #include "bundle_golden.h"
-#include "feature.h"
+#include "model/feature.h"
 
 enum { TICK_US = 4000, BATCH_TICKS = 63, MAX_SEEN = 400 };
 static const uint64_t START_US = UINT64_C(1800000000000000);

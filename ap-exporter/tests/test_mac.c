@@ -1,6 +1,6 @@
 /* test_mac.c: the MAC of a batch against the contract's vectors (schema/golden/macs.txt), and the file of keys. */
 #include "check.h"
-#include "mac_keys.h"
+#include "enrol/mac_keys.h"
 
 #include <errno.h>
 

@@ -1,11 +1,11 @@
 /* test_neighbours.c: what the push service says of neighbours, from JSON of any kind to rows of the table neighbour_ap. */
-#include "json_read.h"
-#include "neighbour_list.h"
-#include "neighbours.h"
+#include "base/json_read.h"
+#include "model/neighbour_list.h"
+#include "model/neighbours.h"
 
-#include "batch_decode.h"
+#include "wire/batch_decode.h"
 #include "check.h"
-#include "pipeline.h"
+#include "pipeline/pipeline.h"
 
 #include <pthread.h>
 

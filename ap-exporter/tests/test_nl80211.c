@@ -1,9 +1,9 @@
 /* The netlink parsers on what a real kernel sent (ten stations under load), and on what no kernel should send. */
 #include "check.h"
-#include "netlink.h"
-#include "nl80211_parse.h"
+#include "collect/netlink.h"
+#include "collect/nl80211_parse.h"
 #include "nl_sample.h"
-#include "qdisc_parse.h"
+#include "collect/qdisc_parse.h"
 
 #include <linux/genetlink.h>
 #include <linux/netlink.h>

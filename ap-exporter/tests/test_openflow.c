@@ -1,6 +1,6 @@
 /* test_openflow.c: the messages byte by byte, as `ovs-ofctl ofp-print` reads them back, and what a switch may answer. */
 #include "check.h"
-#include "openflow.h"
+#include "rewrite/openflow.h"
 
 #include <errno.h>
 

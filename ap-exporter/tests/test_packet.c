@@ -1,7 +1,7 @@
 /* test_packet.c: frames as they come, and as they should not. */
 #include "check.h"
 #include "frame.h"
-#include "packet.h"
+#include "packet/packet.h"
 
 static enum packet_reason used;
 static struct packet p;

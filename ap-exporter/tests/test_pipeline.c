@@ -1,10 +1,10 @@
 /* test_pipeline.c: the data path from rows and packets to batches and features, with a made-up AP. */
-#include "batch_decode.h"
+#include "wire/batch_decode.h"
 #include "check.h"
-#include "flow.h"
+#include "packet/flow.h"
 #include "offline.h"
-#include "packet.h"
-#include "pipeline.h"
+#include "packet/packet.h"
+#include "pipeline/pipeline.h"
 
 #include <errno.h>
 

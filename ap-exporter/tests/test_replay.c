@@ -1,11 +1,11 @@
 /* test_replay.c: pcap and pcapng files, and captures, played as APs. */
-#include "batch_decode.h"
-#include "capture_file.h"
+#include "wire/batch_decode.h"
+#include "wire/capture_file.h"
 #include "check.h"
 #include "frame.h"
-#include "packet.h"
-#include "pcap.h"
-#include "replay.h"
+#include "packet/packet.h"
+#include "packet/pcap.h"
+#include "pipeline/replay.h"
 
 #include <errno.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* The ring that keeps the newest. */
 #include "check.h"
-#include "ring.h"
+#include "ship/ring.h"
 
 #include <errno.h>
 

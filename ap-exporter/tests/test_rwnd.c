@@ -1,7 +1,7 @@
 /* The pure parts of the rewrite: which clamps may be, the field that comes out, the table of clamps, and lines of the command. */
 #include "check.h"
-#include "rwnd_clamps.h"
-#include "rwnd_command.h"
+#include "rewrite/rwnd_clamps.h"
+#include "rewrite/rwnd_command.h"
 
 #include <errno.h>
 

@@ -18,7 +18,7 @@ from oal_schema import codec
 
 START_S = 1_000_000_000
 MAGIC = b"OALCAP\x01\x00"
-HEADER = struct.Struct("<4sB3xIQI")  # "OALr", topic, length, t0_us, CRC-32 (ap-exporter/src/capture_file.h)
+HEADER = struct.Struct("<4sB3xIQI")  # "OALr", topic, length, t0_us, CRC-32 (ap-exporter/src/wire/capture_file.h)
 FLOW_COLUMNS = ("flow_id", "client_addr", "server_addr", "client_port", "server_port", "station_mac")
 
 

@@ -19,7 +19,7 @@ SKIP_US = 3_000_000  # stations associate, flows start
 
 
 def records(capture: pathlib.Path):
-    """(topic, t0_us, bytes) of each batch; format: ap-exporter/src/capture_file.h."""
+    """(topic, t0_us, bytes) of each batch; format: ap-exporter/src/wire/capture_file.h."""
     data, at = capture.read_bytes(), 8
     if data[:6] != b"OALCAP":
         raise SystemExit(f"lab: {capture} is not a capture of ap-exporter")

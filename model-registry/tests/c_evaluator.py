@@ -9,7 +9,22 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = [ROOT / "ap-exporter" / "src" / f"{n}.c" for n in ("bundle", "bundle_parts", "bundle_policy", "protobuf", "nodes", "tree", "window", "trusted_keys", "base64", "words", "text_file", "sha256", "feature")]
+PARTS = (
+    "model/bundle",
+    "model/bundle_parts",
+    "model/bundle_policy",
+    "wire/protobuf",
+    "model/nodes",
+    "model/tree",
+    "model/window",
+    "enrol/trusted_keys",
+    "wire/base64",
+    "base/words",
+    "base/text_file",
+    "base/sha256",
+    "model/feature",
+)
+SOURCES = [ROOT / "ap-exporter" / "src" / f"{part}.c" for part in PARTS]
 GENERATED = ROOT / "schema" / "generated" / "c"
 INT64S = ctypes.POINTER(ctypes.c_int64)
 

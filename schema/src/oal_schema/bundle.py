@@ -1,4 +1,4 @@
-"""Signed bundles: encode, decode, sign, and what an AP checks before it uses one (README, "Bundles"; the C is `ap-exporter/src/bundle.c`)."""
+"""Signed bundles: encode, decode, sign, and what an AP checks before it uses one (README, "Bundles"; the C is `ap-exporter/src/model/bundle.c`)."""
 
 from __future__ import annotations
 

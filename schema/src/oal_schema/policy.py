@@ -1,4 +1,4 @@
-"""Control policies: what an AP may do with its predictions, with the checks of README, "Policies" (the C is `ap-exporter/src/bundle_policy.c`).
+"""Control policies: what an AP may do with its predictions, with the checks of README, "Policies" (the C is `ap-exporter/src/model/bundle_policy.c`).
 
 The list of numbers, with bounds and defaults, is `policy.yaml`; read here from `generated/schema.json`.
 """

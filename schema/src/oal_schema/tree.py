@@ -1,4 +1,4 @@
-"""The congestion tree as a table of integers: reference evaluation (README, "Bundles"; the C is `ap-exporter/src/tree.c`)."""
+"""The congestion tree as a table of integers: reference evaluation (README, "Bundles"; the C is `ap-exporter/src/model/tree.c`)."""
 
 from __future__ import annotations
 

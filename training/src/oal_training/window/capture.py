@@ -1,4 +1,4 @@
-"""Flow rows of a capture (format: ap-exporter/src/capture_file.h)."""
+"""Flow rows of a capture (format: ap-exporter/src/wire/capture_file.h)."""
 
 from __future__ import annotations
 

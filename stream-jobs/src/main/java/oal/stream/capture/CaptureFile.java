@@ -10,7 +10,7 @@ import oal.schema.Settings;
 import oal.schema.Topic;
 
 /**
- * Batches in a file (format: ap-exporter/src/capture_file.h). A reader that meets a broken record looks for the next good one, so that a
+ * Batches in a file (format: ap-exporter/src/wire/capture_file.h). A reader that meets a broken record looks for the next good one, so that a
  * file that was cut short or damaged loses what was damaged only.
  */
 public final class CaptureFile {

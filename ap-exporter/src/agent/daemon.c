@@ -1,0 +1,547 @@
+#include "agent/daemon.h"
+
+#include "agent/agent.h"
+#include "collect/collector.h"
+#include "control/controller.h"
+#include "agent/health.h"
+#include "base/log.h"
+#include "oal_features.h"
+#include "pipeline/pipeline.h"
+#include "rewrite/rwnd.h"
+#include "ship/sink.h"
+#include "base/version.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST_COLLECTORS (6 * CONFIG_EACH)
+#define MOST_SINKS 4
+#define KEY_BYTES 16
+
+struct running {
+	const struct collector_ops *ops;
+	void *self;
+};
+
+struct opened {
+	const struct sink_ops *ops;
+	void *self;
+	bool shared; /* a later daemon owns it */
+};
+
+struct daemon {
+	struct config config;
+	struct pipeline *pipeline; /* NULL when only replaying */
+	struct agent *agent; /* NULL: not configured */
+	struct inference *inference; /* of the pipeline; the agent's */
+	struct controller *controller; /* NULL: not configured, or nothing predicts */
+	struct rwnd *rwnd; /* NULL: nothing is enforced */
+	uint16_t version;
+	uint64_t boot_id, started_us, tick_number;
+	struct running collectors[MOST_COLLECTORS];
+	unsigned n_collectors;
+	struct opened sinks[MOST_SINKS];
+	unsigned n_sinks;
+	struct collector_counts counts, accounted, told;
+	uint64_t missed_told;
+	uint32_t reloads, reloads_refused;
+	struct clock_quality clock;
+	bool account; /* news of the clock for the pipeline */
+	struct oal_health_row health; /* of the last second */
+	uint8_t key[KEY_BYTES];
+	bool has_key;
+	char names[256];
+};
+
+static void put(void *ctx, const struct sink_batch *b)
+{
+	struct daemon *d = ctx;
+
+	for (unsigned i = 0; i < d->n_sinks; i++)
+		d->sinks[i].ops->put(d->sinks[i].self, b);
+}
+
+static void on_batch(void *ctx, const struct batch_out *out)
+{
+	struct daemon *d = ctx;
+	struct sink_batch b = { d->config.exporter.ap_id, out->topic, out->bytes, out->len, out->t0_us };
+
+	put(d, &b);
+}
+
+static void on_ticked(void *ctx)
+{
+	struct daemon *d = ctx;
+
+	if (d->inference)
+		inference_tick(d->inference);
+}
+
+static void on_decision(void *ctx, const struct decision_out *out)
+{
+	struct daemon *d = ctx;
+
+	if (d->inference)
+		inference_decide(d->inference, out);
+}
+
+static void on_settled(void *ctx, uint64_t t_us)
+{
+	struct daemon *d = ctx;
+
+	if (d->controller)
+		controller_tick(d->controller, t_us);
+}
+
+static int read_key(const char *path, uint8_t key[KEY_BYTES], char *err, size_t err_size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0) {
+		n = -errno;
+		snprintf(err, err_size, "cannot read pseudonym key %s: %s", path, strerror(errno));
+		return (int)n;
+	}
+	n = read(fd, key, KEY_BYTES);
+	close(fd);
+	if (n == KEY_BYTES)
+		return 0;
+	snprintf(err, err_size, "pseudonym key %s is shorter than %d bytes; make one with: head -c %d /dev/urandom", path, KEY_BYTES, KEY_BYTES);
+	return -EINVAL;
+}
+
+/*
+ * Ticks that a packet may come late: the kernel closes a block of the capture ring after one to two rounds of a timer of 4 ms,
+ * or of one jiffy where that is longer.
+ */
+static uint32_t settle_ticks(void)
+{
+	struct timespec jiffy = { 0 };
+	long round_us = 4000;
+
+	clock_getres(CLOCK_MONOTONIC_COARSE, &jiffy);
+	if (jiffy.tv_nsec / 1000 > round_us)
+		round_us = jiffy.tv_nsec / 1000;
+	return (uint32_t)((2 * round_us + OAL_SETTING_TICK_US - 1) / OAL_SETTING_TICK_US + 1);
+}
+
+static int open_pipeline(struct daemon *d, char *err, size_t err_size)
+{
+	const struct config_exporter *e = &d->config.exporter;
+	struct pipeline_config c = {
+		.ap_id = e->ap_id,
+		.site = e->site,
+		.boot_id = d->boot_id,
+		.settle_ticks = settle_ticks(),
+		.max_stations = e->max_stations,
+		.max_flows = e->max_flows,
+		.pseudonym_key = d->has_key ? d->key : NULL,
+		.pseudonym_key_len = d->has_key ? KEY_BYTES : 0,
+		.program = &oal_feature_congestion,
+		.emit = on_batch,
+		.ticked = on_ticked,
+		.decide = on_decision,
+		.settled = on_settled,
+		.now_ns = clock_monotonic_ns,
+		.ctx = d,
+	};
+	int ret = pipeline_new(&d->pipeline, &c);
+
+	if (ret)
+		snprintf(err, err_size, "cannot make the pipeline for %u stations and %u flows: %s", e->max_stations, e->max_flows,
+			 strerror(-ret));
+	else
+		d->version = pipeline_name(d->pipeline, OAL_VERSION);
+	if (!ret && d->agent)
+		ret = agent_add(d->agent, e->ap_id, d->boot_id, d->pipeline, &d->inference, err, err_size);
+	return ret;
+}
+
+/* Control needs predictions: without an agent there is none. */
+static int open_controller(struct daemon *d, char *err, size_t err_size)
+{
+	const struct controller_config c = {
+		.pipeline = d->pipeline,
+		.inference = d->inference,
+		.ceiling = config_control(&d->config),
+		.kill_file = d->config.rwnd.kill_file,
+		.monotonic_ns = clock_monotonic_ns,
+	};
+	int ret;
+
+	if (!d->inference || c.ceiling == OAL_POLICY_MODE_OFF)
+		return 0;
+	ret = controller_new(&d->controller, &c);
+	if (ret)
+		snprintf(err, err_size, "cannot make the controller for %u flows: %s", d->config.exporter.max_flows, strerror(-ret));
+	return ret;
+}
+
+#ifdef HAVE_AGENT
+/*
+ * What rewrites windows is there once: a reload takes it over, or ends it before its own. Telemetry does not depend on it, so an AP
+ * whose data path cannot be had goes on in shadow, and says so.
+ */
+static void open_rwnd(struct daemon *d, struct daemon *previous)
+{
+	char err[512];
+
+	if (previous && previous->rwnd) {
+		controller_rwnd(previous->controller, NULL);
+		if (d->controller && config_control(&d->config) == OAL_POLICY_MODE_ENFORCE && !memcmp(&previous->config.rwnd, &d->config.rwnd, sizeof d->config.rwnd))
+			d->rwnd = previous->rwnd;
+		else
+			rwnd_close(previous->rwnd);
+		previous->rwnd = NULL;
+	}
+	if (!d->controller || config_control(&d->config) != OAL_POLICY_MODE_ENFORCE)
+		return;
+	if (!d->rwnd && rwnd_open(&d->rwnd, &d->config.rwnd, err, sizeof err) < 0)
+		log_error("control goes on in shadow: %s", err);
+	controller_rwnd(d->controller, d->rwnd);
+}
+
+static int check_rwnd(const struct config *c, char *err, size_t err_size)
+{
+	return config_control(c) == OAL_POLICY_MODE_ENFORCE ? rwnd_check(&c->rwnd, err, err_size) : 0;
+}
+
+static void close_rwnd(struct daemon *d)
+{
+	rwnd_close(d->rwnd);
+}
+#else /* no controller */
+static void open_rwnd(struct daemon *d, struct daemon *previous) {}
+static int check_rwnd(const struct config *c, char *err, size_t err_size) { return 0; }
+static void close_rwnd(struct daemon *d) {}
+#endif
+
+/* What the earlier agent has in force goes to flash first, so that this one begins with it. */
+static int open_agent(struct daemon *d, struct daemon *previous, char *err, size_t err_size)
+{
+	if (!d->config.n_agent)
+		return 0;
+	if (previous)
+		agent_save(previous->agent);
+	return agent_new(&d->agent, &d->config, previous ? previous->agent : NULL, err, err_size);
+}
+
+/* Sinks that go on (with `all`, or that are shared with an earlier daemon): theirs may be new files. */
+static int reread_sinks(struct daemon *d, bool all, char *err, size_t err_size)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < d->n_sinks && !ret; i++)
+		if ((all || d->sinks[i].shared) && d->sinks[i].ops->reread)
+			ret = d->sinks[i].ops->reread(d->sinks[i].self, &d->config, err, err_size);
+	return ret;
+}
+
+static int open_sinks(struct daemon *d, struct daemon *previous, char *err, size_t err_size)
+{
+	for (int i = 0; sink_all[i]; i++) {
+		struct opened *o = &d->sinks[d->n_sinks];
+		int ret = 0;
+
+		if (!sink_all[i]->wanted(&d->config))
+			continue;
+		o->ops = sink_all[i];
+		for (unsigned k = 0; previous && k < previous->n_sinks; k++)
+			if (previous->sinks[k].ops == o->ops && o->ops->same(&previous->config, &d->config))
+				o->self = previous->sinks[k].self;
+		o->shared = o->self != NULL; /* until this daemon stands */
+		if (!o->self)
+			ret = o->ops->open(&o->self, &d->config, err, err_size);
+		if (ret)
+			return ret;
+		d->n_sinks++;
+	}
+	return 0;
+}
+
+/* What a replayed AP's health says of the daemon that plays it. */
+static void last_health(void *ctx, struct oal_health_row *row)
+{
+	const struct oal_health_row *last = &((struct daemon *)ctx)->health;
+
+	row->delivered = last->delivered;
+	row->let_go = last->let_go;
+	row->sink_errors = last->sink_errors;
+	row->queued_bytes = last->queued_bytes;
+	row->cpu_us = last->cpu_us;
+	row->rss_bytes = last->rss_bytes;
+	row->clock_error_us = last->clock_error_us;
+	row->clock_state = last->clock_state;
+}
+
+static int start_collectors(struct daemon *d, char *err, size_t err_size)
+{
+	struct collector_env env = {
+		.config = &d->config,
+		.pipeline = d->pipeline,
+		.counts = &d->counts,
+		.put = put,
+		.health = last_health,
+		.ctx = d,
+		.pseudonym_key = d->has_key ? d->key : NULL,
+		.pseudonym_key_len = d->has_key ? KEY_BYTES : 0,
+		.agent = d->agent,
+	};
+	size_t len = 1;
+
+	strcpy(d->names, "[");
+	for (int i = 0; collector_all[i]; i++) {
+		for (env.section = 0; env.section < collector_all[i]->sections(&d->config); env.section++) {
+			struct running *r = &d->collectors[d->n_collectors];
+			int ret = collector_all[i]->check(&d->config, env.section, err, err_size);
+
+			r->ops = collector_all[i];
+			ret = ret ? ret : r->ops->start(&r->self, &env, err, err_size);
+			if (ret)
+				return ret;
+			d->n_collectors++;
+			len += (size_t)snprintf(d->names + len, sizeof d->names - len - 2, "%s\"%s\"", len > 1 ? ", " : "", r->ops->name);
+			if (len > sizeof d->names - 16)
+				len = sizeof d->names - 16; /* enough of them to see what kind they are */
+		}
+	}
+	strcpy(d->names + len, "]");
+	return 0;
+}
+
+int daemon_check(const struct config *c, char *err, size_t err_size)
+{
+	int ret = 0;
+
+	for (int i = 0; collector_all[i] && !ret; i++)
+		for (uint32_t k = 0; k < collector_all[i]->sections(c) && !ret; k++)
+			ret = collector_all[i]->check(c, k, err, err_size);
+	for (int i = 0; sink_all[i] && !ret; i++)
+		if (sink_all[i]->wanted(c))
+			ret = sink_all[i]->check(c, err, err_size);
+	if (!ret && c->n_agent)
+		ret = agent_check(c, err, err_size);
+	if (!ret)
+		ret = check_rwnd(c, err, err_size);
+	if (!ret && c->exporter.pseudonym_key[0]) {
+		uint8_t key[KEY_BYTES];
+
+		ret = read_key(c->exporter.pseudonym_key, key, err, err_size);
+	}
+	return ret;
+}
+
+int daemon_new(struct daemon **out, const struct config *c, struct daemon *previous, char *err, size_t err_size)
+{
+	struct daemon *d = calloc(1, sizeof *d);
+	bool live = false;
+	int ret;
+
+	if (!d) {
+		snprintf(err, err_size, "out of memory");
+		return -ENOMEM;
+	}
+	d->config = *c;
+	d->started_us = clock_monotonic_us();
+	d->account = true;
+	if (getrandom(&d->boot_id, sizeof d->boot_id, 0) != sizeof d->boot_id)
+		d->boot_id = clock_realtime_us(); /* differs from the last one, which is what counts */
+	d->boot_id |= 1; /* never 0 */
+	for (int i = 0; collector_all[i]; i++)
+		live |= collector_all[i]->live && collector_all[i]->sections(c);
+	ret = c->exporter.pseudonym_key[0] ? read_key(c->exporter.pseudonym_key, d->key, err, err_size) : 0;
+	d->has_key = !ret && c->exporter.pseudonym_key[0];
+	if (!ret)
+		ret = open_sinks(d, previous, err, err_size);
+	if (!ret)
+		ret = open_agent(d, previous, err, err_size);
+	if (!ret && live)
+		ret = open_pipeline(d, err, err_size);
+	if (!ret && live)
+		ret = open_controller(d, err, err_size);
+	if (!ret)
+		ret = start_collectors(d, err, err_size);
+	if (!ret)
+		ret = reread_sinks(d, false, err, err_size);
+	if (!ret && d->agent)
+		ret = agent_start(d->agent, err, err_size);
+	if (ret) {
+		daemon_free(d);
+		return ret;
+	}
+	for (unsigned i = 0; i < d->n_sinks; i++) {
+		if (!d->sinks[i].shared)
+			continue;
+		d->sinks[i].shared = false;
+		for (unsigned k = 0; k < previous->n_sinks; k++)
+			if (previous->sinks[k].self == d->sinks[i].self)
+				previous->sinks[k].shared = true;
+	}
+	open_rwnd(d, previous);
+	*out = d;
+	return 0;
+}
+
+/* Tells the pipeline what batch headers say about losses and the clock, when there is news. */
+static void account(struct daemon *d, const struct clock_quality *clock)
+{
+	uint64_t drops = d->counts.ring_drops - d->accounted.ring_drops;
+	uint64_t interrupted = d->counts.dumps_interrupted - d->accounted.dumps_interrupted;
+
+	if (clock->state != d->clock.state || clock->error_us != d->clock.error_us)
+		d->account = true;
+	if (!drops && !interrupted && !d->account)
+		return;
+	pipeline_account(d->pipeline, (uint32_t)drops, (uint32_t)interrupted, (uint8_t)clock->state, clock->error_us);
+	d->accounted = d->counts;
+	d->clock = *clock;
+	d->account = false;
+}
+
+void daemon_tick(struct daemon *d, const struct tick *t, const struct clock_quality *clock)
+{
+	struct collector_tick now;
+
+	d->tick_number += t->missed + 1u;
+	now.number = d->tick_number;
+	now.monotonic_us = t->due_us;
+	now.due_us = (uint64_t)((int64_t)t->due_us + clock->offset_us);
+	for (unsigned i = 0; i < d->n_collectors; i++)
+		if (d->collectors[i].ops->before_tick)
+			d->collectors[i].ops->before_tick(d->collectors[i].self, &now);
+	if (d->pipeline) {
+		pipeline_tick(d->pipeline, now.due_us, t->missed, t->late_us);
+		account(d, clock);
+	}
+	for (unsigned i = 0; i < d->n_collectors; i++)
+		if (d->collectors[i].ops->tick)
+			d->collectors[i].ops->tick(d->collectors[i].self, &now);
+}
+
+static void gather(const struct daemon *d, struct health *h)
+{
+	*h = (struct health){
+		.ap_id = d->config.exporter.ap_id,
+		.site = d->config.exporter.site,
+		.boot_id = d->boot_id,
+		.uptime_us = clock_monotonic_us() - d->started_us,
+		.reloads = d->reloads,
+		.reloads_refused = d->reloads_refused,
+		.clock = d->clock,
+		.counts = d->counts,
+		.collectors = d->names,
+		.n_sinks = d->n_sinks,
+		.agent = d->agent,
+		.controller = d->controller,
+	};
+	if (d->pipeline)
+		pipeline_stats(d->pipeline, &h->pipeline);
+	for (unsigned i = 0; i < d->n_collectors; i++)
+		if (d->collectors[i].ops->add_stats)
+			d->collectors[i].ops->add_stats(d->collectors[i].self, &h->pipeline);
+	for (unsigned i = 0; i < d->n_sinks; i++) {
+		h->sinks[i].name = d->sinks[i].ops->name;
+		d->sinks[i].ops->stats(d->sinks[i].self, &h->sinks[i].stats);
+	}
+	health_measure(h);
+}
+
+/* One line a second, and only if something went wrong in it. */
+static void tell(struct daemon *d, const struct health *h)
+{
+	uint64_t missed = h->pipeline.ticks_missed - d->missed_told, drops = d->counts.ring_drops - d->told.ring_drops;
+	uint64_t errors = d->counts.netlink_errors - d->told.netlink_errors;
+
+	if (missed > 25 || drops || errors) /* a tenth of the ticks; fewer stand in the health row */
+		log_warn("in the last second: %llu ticks missed, %llu packets lost by the ring, %llu netlink requests failed",
+			 (unsigned long long)missed, (unsigned long long)drops, (unsigned long long)errors);
+	d->missed_told = h->pipeline.ticks_missed;
+	d->told = d->counts;
+}
+
+void daemon_second(struct daemon *d, const struct clock_quality *clock)
+{
+	struct health h;
+
+	d->clock = *clock;
+	d->account = true;
+	gather(d, &h);
+	health_row(&h, d->version, &d->health);
+	if (d->pipeline) {
+		pipeline_row(d->pipeline, OAL_HEALTH, &d->health);
+		pipeline_stats_reset_max(d->pipeline);
+	}
+	tell(d, &h);
+	for (unsigned i = 0; i < d->n_collectors; i++)
+		if (d->collectors[i].ops->second)
+			d->collectors[i].ops->second(d->collectors[i].self);
+	for (unsigned i = 0; i < d->n_sinks; i++)
+		d->sinks[i].ops->second(d->sinks[i].self);
+	if (d->agent && agent_renewed(d->agent)) {
+		char err[512];
+
+		if (reread_sinks(d, true, err, sizeof err))
+			log_error("the renewed certificate is not taken up: %s", err);
+	}
+}
+
+bool daemon_done(const struct daemon *d)
+{
+	for (unsigned i = 0; i < d->n_collectors; i++)
+		if (!d->collectors[i].ops->done || !d->collectors[i].ops->done(d->collectors[i].self))
+			return false;
+	return d->n_collectors > 0;
+}
+
+void daemon_reloaded(struct daemon *d, uint32_t reloads, uint32_t refused)
+{
+	d->reloads = reloads;
+	d->reloads_refused = refused;
+}
+
+size_t daemon_health(void *daemon, char *buf, size_t size)
+{
+	struct health h;
+
+	gather(daemon, &h);
+	return health_json(&h, buf, size);
+}
+
+void daemon_free(struct daemon *d)
+{
+	if (!d)
+		return;
+	agent_stop(d->agent);
+	while (d->n_collectors) {
+		struct running *r = &d->collectors[--d->n_collectors];
+
+		r->ops->stop(r->self);
+	}
+	controller_free(d->controller);
+	d->controller = NULL;
+	close_rwnd(d);
+	if (d->pipeline) {
+		pipeline_flush(d->pipeline);
+		pipeline_free(d->pipeline);
+	}
+	agent_free(d->agent);
+	while (d->n_sinks) {
+		struct opened *o = &d->sinks[--d->n_sinks];
+		struct sink_stats last;
+
+		if (o->shared)
+			continue;
+		o->ops->close(o->self, &last);
+		log_info("%s: %llu batches delivered, %llu let go, %llu errors%s%s", o->ops->name, (unsigned long long)last.delivered,
+			 (unsigned long long)last.let_go, (unsigned long long)last.errors, last.last_error[0] ? "; latest: " : "",
+			 last.last_error);
+	}
+	free(d);
+}

@@ -1,0 +1,221 @@
+/* Collector: plays a capture or a pcap as one or several APs; each has a pipeline of its own inside the replay. */
+#include "collect/collector.h"
+
+#include "agent/agent.h"
+#include "base/clock.h"
+#include "control/controller.h"
+#include "base/log.h"
+#include "oal_features.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/replay.h"
+#include "base/version.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+struct collect {
+	const struct config_replay *config;
+	struct replay *replay;
+	struct controller **controllers; /* of each AP; NULL where nothing predicts */
+	unsigned n_controllers;
+	void (*put)(void *ctx, const struct sink_batch *);
+	void (*health)(void *ctx, struct oal_health_row *);
+	void *ctx;
+	bool done, told;
+};
+
+static uint32_t sections(const struct config *c)
+{
+	return c->n_replay;
+}
+
+static int check(const struct config *c, uint32_t section, char *err, size_t err_size)
+{
+	if (access(c->replay[section].file, R_OK) == 0)
+		return 0;
+	snprintf(err, err_size, "replay: cannot read %s: %s", c->replay[section].file, strerror(errno));
+	return -errno;
+}
+
+static void on_batch(void *ctx, const char *ap_id, const struct batch_out *out)
+{
+	struct sink_batch b = { ap_id, out->topic, out->bytes, out->len, out->t0_us };
+	struct collect *c = ctx;
+
+	c->put(c->ctx, &b);
+}
+
+static void on_health(void *ctx, struct oal_health_row *row)
+{
+	struct collect *c = ctx;
+
+	c->health(c->ctx, row);
+}
+
+static void tick(void *self, const struct collector_tick *t)
+{
+	struct collect *c = self;
+
+	if (!c->done)
+		c->done = replay_advance(c->replay, t->due_us) == 0;
+}
+
+static void second(void *self)
+{
+	struct collect *c = self;
+	struct replay_stats s;
+
+	if (c->told)
+		return;
+	replay_stats(c->replay, &s);
+	if (!s.batches_refused && !s.breaks && !s.other_ap)
+		return;
+	log_warn("replay %s: %llu batches refused, %llu damaged places, %llu batches of other APs left out", c->config->file,
+		 (unsigned long long)s.batches_refused, (unsigned long long)s.breaks, (unsigned long long)s.other_ap);
+	c->told = true;
+}
+
+static bool done(void *self)
+{
+	return ((struct collect *)self)->done;
+}
+
+static void add_stats(void *self, struct pipeline_stats *sum)
+{
+	struct collect *c = self;
+	struct replay_stats s;
+
+	replay_stats(c->replay, &s);
+	pipeline_stats_add(sum, &s.pipeline);
+}
+
+static void end(struct collect *c)
+{
+	for (unsigned i = 0; i < c->n_controllers; i++)
+		controller_free(c->controllers[i]);
+	free(c->controllers);
+	replay_free(c->replay);
+	free(c);
+}
+
+static void stop(void *self)
+{
+	struct collect *c = self;
+
+	replay_flush(c->replay);
+	end(c);
+}
+
+static void on_settled(void *ctx, uint64_t t_us)
+{
+	controller_tick(ctx, t_us);
+}
+
+/* What was recorded cannot be clamped any more: control is shadow. */
+static int add_controller(struct collect *c, unsigned i, struct inference *f, const struct config_rwnd *rwnd)
+{
+	const struct controller_config config = { .pipeline = replay_pipeline(c->replay, i), .inference = f, .ceiling = OAL_POLICY_MODE_SHADOW,
+						  .kill_file = rwnd->kill_file, .monotonic_ns = clock_monotonic_ns };
+	int ret = controller_new(&c->controllers[i], &config);
+
+	if (!ret)
+		replay_settled(c->replay, i, on_settled, c->controllers[i]);
+	return ret;
+}
+
+/* Each virtual AP has its own state at the agent, and its own bundle. */
+static int add_agent(struct collect *c, const struct collector_env *env, char *err, size_t err_size)
+{
+	const struct config *config = env->config;
+	const bool control = config_control(config) != OAL_POLICY_MODE_OFF;
+	struct replay_stats s;
+	int ret = 0;
+
+	replay_stats(c->replay, &s);
+	c->controllers = calloc(s.aps, sizeof *c->controllers);
+	if (!c->controllers) {
+		snprintf(err, err_size, "out of memory for the controllers of %u APs", s.aps);
+		return -ENOMEM;
+	}
+	c->n_controllers = s.aps;
+	for (unsigned i = 0; i < c->n_controllers && !ret; i++) {
+		const char *ap_id = replay_ap_id(c->replay, i);
+		struct inference *f = NULL;
+
+		ret = agent_add(env->agent, ap_id, replay_boot_id(c->replay, i), replay_pipeline(c->replay, i), &f, err, err_size);
+		if (ret)
+			break;
+		replay_infer(c->replay, i, f);
+		ret = control ? add_controller(c, i, f, &config->rwnd) : 0;
+		if (ret)
+			snprintf(err, err_size, "cannot make the controller of %s: %s", ap_id, strerror(-ret));
+	}
+	return ret;
+}
+
+static int start(void **self, const struct collector_env *env, char *err, size_t err_size)
+{
+	const struct config_replay *config = &env->config->replay[env->section];
+	const struct config_exporter *exporter = &env->config->exporter;
+	struct collect *c = calloc(1, sizeof *c);
+	struct replay_config r = {
+		.path = config->file,
+		.loop = config->loop,
+		.aps = config->aps,
+		.ap_id = config->ap_prefix[0] ? config->ap_prefix : exporter->ap_id,
+		.site = exporter->site,
+		.client_net = config->client_net,
+		.start_us = clock_realtime_us(),
+		.speed_percent = config->speed_percent,
+		.program = &oal_feature_congestion,
+		.pseudonym_key = env->pseudonym_key,
+		.pseudonym_key_len = env->pseudonym_key_len,
+		.max_flows = exporter->max_flows,
+		.version = OAL_VERSION,
+		.emit = on_batch,
+		.now_ns = clock_monotonic_ns,
+		.health = on_health,
+		.ctx = c,
+	};
+	int ret;
+
+	if (!c) {
+		snprintf(err, err_size, "replay %s: out of memory", config->file);
+		return -ENOMEM;
+	}
+	if (getrandom(&r.boot_id, sizeof r.boot_id, 0) != sizeof r.boot_id)
+		r.boot_id = r.start_us;
+	r.boot_id = r.boot_id >> 1 | 1; /* not 0, and room to count up */
+	c->config = config;
+	c->put = env->put;
+	c->health = env->health;
+	c->ctx = env->ctx;
+	ret = replay_new(&c->replay, &r, err, err_size);
+	if (ret < 0) {
+		free(c);
+		return ret;
+	}
+	ret = env->agent ? add_agent(c, env, err, err_size) : 0;
+	if (ret < 0) {
+		end(c);
+		return ret;
+	}
+	*self = c;
+	return 0;
+}
+
+const struct collector_ops collect_replay = {
+	.name = "replay",
+	.sections = sections,
+	.check = check,
+	.start = start,
+	.tick = tick,
+	.second = second,
+	.done = done,
+	.add_stats = add_stats,
+	.stop = stop,
+	.live = false,
+};

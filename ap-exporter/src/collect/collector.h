@@ -1,0 +1,73 @@
+/* Where rows and packets come from. One instance per section of the configuration. */
+#ifndef OAL_COLLECTOR_H
+#define OAL_COLLECTOR_H
+
+#include "base/config.h"
+#include "ship/sink.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct agent;
+struct oal_health_row;
+struct pipeline;
+struct pipeline_stats;
+
+/* What collectors count, all of them together. */
+struct collector_counts {
+	uint64_t netlink_errors;
+	uint64_t dumps_interrupted;
+	uint64_t ring_drops;
+	uint64_t interface_losses;
+};
+
+struct collector_env {
+	const struct config *config;
+	uint32_t section; /* which section of its type */
+	struct pipeline *pipeline;
+	struct collector_counts *counts;
+	/* For replay, which has pipelines of its own. */
+	void (*put)(void *ctx, const struct sink_batch *);
+	void (*health)(void *ctx, struct oal_health_row *); /* fills what only the daemon knows */
+	void *ctx;
+	const uint8_t *pseudonym_key; /* NULL: addresses as they are */
+	size_t pseudonym_key_len;
+	struct agent *agent; /* NULL: nothing predicts */
+};
+
+struct collector_tick {
+	uint64_t number;       /* ticks since the start, missed ones included */
+	uint64_t due_us;       /* realtime */
+	uint64_t monotonic_us; /* when the tick was due */
+};
+
+struct collector_ops {
+	const char *name;
+	/* How many sections of the configuration are for it. */
+	uint32_t (*sections)(const struct config *);
+	/* Can it work here? 0, or a negative errno with the reason and what to do in `err`. Leaves nothing open. */
+	int (*check)(const struct config *, uint32_t section, char *err, size_t err_size);
+	int (*start)(void **self, const struct collector_env *, char *err, size_t err_size);
+	/* Before the pipeline's tick: packets of the time before. May be NULL. */
+	void (*before_tick)(void *self, const struct collector_tick *);
+	/* Rows of this tick. May be NULL. Neither blocks nor allocates nor logs. */
+	void (*tick)(void *self, const struct collector_tick *);
+	/* Once a second: looks for interfaces, says what was counted. May be NULL. */
+	void (*second)(void *self);
+	/* True when there will be nothing more (a replay without loop). May be NULL. */
+	bool (*done)(void *self);
+	/* Adds what its own pipelines counted. May be NULL. */
+	void (*add_stats)(void *self, struct pipeline_stats *sum);
+	void (*stop)(void *self);
+	bool live; /* feeds the daemon's pipeline; false for replay, which brings its own */
+};
+
+/* Sums two sets of counters; of the maximum the larger. */
+void pipeline_stats_add(struct pipeline_stats *sum, const struct pipeline_stats *more);
+
+extern const struct collector_ops collect_nl80211, collect_qdisc, collect_packet, collect_beacon, collect_neigh, collect_replay;
+
+/* All of them; ends with NULL. */
+extern const struct collector_ops *const collector_all[];
+
+#endif

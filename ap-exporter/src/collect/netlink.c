@@ -1,0 +1,177 @@
+#include "collect/netlink.h"
+
+#include "collect/nl_attr.h"
+
+#include <errno.h>
+#include <linux/genetlink.h>
+#include <linux/netlink.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* The kernel fills dump datagrams up to what recv() offers, at most 32 KiB. */
+#define BUFFER 32768
+#define SOCKET_BUFFER (1 << 19)
+/* One recv() per datagram; more than this for one exchange means that something is wrong. */
+#define MOST_DATAGRAMS 1024
+#define MOST_REQUESTS 512
+
+struct netlink {
+	int fd;
+	uint32_t seq;
+	struct iovec iov[MOST_REQUESTS];
+	uint8_t buf[BUFFER] __attribute__((aligned(8)));
+};
+
+int netlink_open(struct netlink **out, int protocol)
+{
+	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+	struct netlink *nl = calloc(1, sizeof *nl);
+	int size = SOCKET_BUFFER, ret;
+
+	if (!nl)
+		return -ENOMEM;
+	nl->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
+	if (nl->fd < 0) {
+		ret = -errno;
+		goto fail;
+	}
+	/* Without CAP_NET_ADMIN the size is bounded by net.core.rmem_max, which is enough for dumps. */
+	if (setsockopt(nl->fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size) < 0)
+		setsockopt(nl->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+	if (bind(nl->fd, (struct sockaddr *)&kernel, sizeof kernel) < 0 ||
+	    connect(nl->fd, (struct sockaddr *)&kernel, sizeof kernel) < 0) {
+		ret = -errno;
+		goto fail;
+	}
+	*out = nl;
+	return 0;
+fail:
+	netlink_close(nl);
+	return ret;
+}
+
+void netlink_close(struct netlink *nl)
+{
+	if (!nl)
+		return;
+	if (nl->fd >= 0)
+		close(nl->fd);
+	free(nl);
+}
+
+void netlink_request(struct netlink_request *r, uint16_t type, uint16_t flags, const void *header, uint32_t header_len)
+{
+	struct nlmsghdr h = { .nlmsg_type = type, .nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags) };
+
+	memset(r, 0, sizeof *r);
+	h.nlmsg_len = NLMSG_HDRLEN + header_len;
+	memcpy(r->bytes, &h, sizeof h);
+	memcpy(r->bytes + NLMSG_HDRLEN, header, header_len);
+	r->len = NLMSG_ALIGN(h.nlmsg_len);
+}
+
+void netlink_put(struct netlink_request *r, uint16_t type, const void *data, uint16_t len)
+{
+	uint16_t head[2] = { (uint16_t)(4 + len), type };
+	uint32_t total = r->len + NLMSG_ALIGN(4u + len);
+
+	if (total > NETLINK_REQUEST_MAX)
+		return;
+	memcpy(r->bytes + r->len, head, sizeof head);
+	memcpy(r->bytes + r->len + 4, data, len);
+	r->len = total;
+	memcpy(r->bytes, &total, sizeof total); /* nlmsg_len */
+}
+
+static void number(struct netlink_request *r, uint32_t seq)
+{
+	memcpy(r->bytes + offsetof(struct nlmsghdr, nlmsg_seq), &seq, sizeof seq);
+}
+
+/* Reads datagrams until the walk is done. The kernel answers inside send() and recv(), so nothing is ever waited for. */
+static int receive(struct netlink *nl, struct netlink_walk *w)
+{
+	for (int i = 0; i < MOST_DATAGRAMS; i++) {
+		ssize_t n = recv(nl->fd, nl->buf, sizeof nl->buf, MSG_TRUNC);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno; /* EAGAIN: the answer was lost; ENOBUFS: it did not fit the socket */
+		if ((size_t)n > sizeof nl->buf) {
+			w->result->interrupted = true;
+			n = sizeof nl->buf;
+		}
+		if (netlink_walk(w, nl->buf, (size_t)n))
+			return 0;
+	}
+	return -EOVERFLOW;
+}
+
+int netlink_dump(struct netlink *nl, struct netlink_request *r, netlink_cb cb, void *ctx, struct netlink_result *result)
+{
+	struct netlink_walk w = { .pending = 1, .dump = true, .cb = cb, .ctx = ctx, .result = result };
+	int ret;
+
+	*result = (struct netlink_result){ 0 };
+	w.seq_first = w.seq_last = ++nl->seq;
+	number(r, nl->seq);
+	if (send(nl->fd, r->bytes, r->len, 0) < 0)
+		return -errno;
+	ret = receive(nl, &w);
+	return ret ? ret : result->error;
+}
+
+int netlink_get(struct netlink *nl, struct netlink_request *const *requests, unsigned n, netlink_cb cb, void *ctx,
+		struct netlink_result *result)
+{
+	struct netlink_walk w = { .cb = cb, .ctx = ctx, .result = result };
+	struct msghdr msg = { .msg_iov = nl->iov };
+
+	*result = (struct netlink_result){ 0 };
+	if (!n)
+		return 0;
+	if (n > MOST_REQUESTS)
+		return -E2BIG;
+	w.pending = n;
+	w.seq_first = nl->seq + 1;
+	for (unsigned i = 0; i < n; i++) {
+		number(requests[i], ++nl->seq);
+		nl->iov[i].iov_base = requests[i]->bytes;
+		nl->iov[i].iov_len = requests[i]->len;
+	}
+	w.seq_last = nl->seq;
+	msg.msg_iovlen = n;
+	if (sendmsg(nl->fd, &msg, 0) < 0)
+		return -errno;
+	return receive(nl, &w);
+}
+
+static void on_family(void *ctx, const struct nlmsghdr *h, const uint8_t *payload, uint32_t len)
+{
+	struct nl_iter it;
+	struct nl_attr a;
+
+	(void)h;
+	if (len < GENL_HDRLEN)
+		return;
+	it = nl_iter(payload + GENL_HDRLEN, len - GENL_HDRLEN);
+	while (nl_next(&it, &a))
+		if (a.type == CTRL_ATTR_FAMILY_ID)
+			*(int *)ctx = nl_u16(&a);
+}
+
+int netlink_family(struct netlink *nl, const char *name)
+{
+	struct genlmsghdr g = { .cmd = CTRL_CMD_GETFAMILY, .version = 1 };
+	struct netlink_request r, *one = &r;
+	struct netlink_result result;
+	int id = -ENOENT, ret;
+
+	netlink_request(&r, GENL_ID_CTRL, 0, &g, sizeof g);
+	netlink_put(&r, CTRL_ATTR_FAMILY_NAME, name, (uint16_t)(strlen(name) + 1));
+	ret = netlink_get(nl, &one, 1, on_family, &id, &result);
+	return ret ? ret : result.error ? result.error : id;
+}

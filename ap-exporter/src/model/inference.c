@@ -1,0 +1,339 @@
+#include "model/inference.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/feature.h"
+#include "model/neighbours.h"
+
+enum {
+	STATUS_ROOM = 16, /* rows on their way to the tick thread; a power of two */
+	RETIRED_ROOM = 16, /* things on their way back; a power of two */
+	MOST_RETIRED = 6, /* in one tick: a candidate, state and program superseded before their turn; the same in force until now */
+};
+
+/* One thing out of use. */
+struct retired {
+	struct candidate *candidate;
+	struct candidate_features *features;
+	struct feature *state;
+};
+
+struct inference {
+	struct pipeline *pipeline;
+	uint64_t (*now_ns)(void);
+	void (*wake)(void *ctx);
+	void *ctx;
+
+	/* Tick thread's. */
+	struct inference_stats stats;
+	struct inference_last last;
+	struct candidate *next; /* taken, waits for its feature program */
+	struct candidate_features *features_next, *features_running; /* programs that the pipeline will take, and has taken */
+
+	/* Between the threads. A ring's `in` has one writer, its `out` another. */
+	_Atomic(struct candidate *) offer, in_force;
+	struct oal_bundle_status_row status[STATUS_ROOM];
+	atomic_uint status_in, status_out;
+	struct retired retired[RETIRED_ROOM];
+	atomic_uint retired_in, retired_out;
+	struct agent_flags flags;
+	struct neighbours neighbours;
+};
+
+int candidate_features_new(struct candidate_features **out, const struct pipeline *p, const struct oal_feature_program *program)
+{
+	struct candidate_features *f = calloc(1, sizeof *f + program->n * sizeof f->words[0]);
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	memcpy(f->words, program->words, program->n * sizeof f->words[0]);
+	f->program = *program;
+	f->program.words = (const int64_t(*)[OAL_N_WORDS])f->words;
+	f->program.name = NULL;
+	f->program.names = NULL;
+	r = pipeline_feature_new(p, &f->program, &f->state);
+	if (r)
+		free(f);
+	else
+		*out = f;
+	return r;
+}
+
+static void features_free(struct candidate_features *f)
+{
+	if (f)
+		feature_free(f->state);
+	free(f);
+}
+
+void candidate_free(struct candidate *c)
+{
+	if (!c)
+		return;
+	features_free(c->features);
+	bundle_free(c->bundle);
+	free(c);
+}
+
+struct inference *inference_new(struct pipeline *p, uint64_t (*now_ns)(void), void (*wake)(void *), void *ctx)
+{
+	struct inference *f = calloc(1, sizeof *f);
+
+	if (!f)
+		return NULL;
+	f->pipeline = p;
+	f->now_ns = now_ns;
+	f->wake = wake;
+	f->ctx = ctx;
+	neighbours_init(&f->neighbours);
+	return f;
+}
+
+void inference_free(struct inference *f)
+{
+	if (!f)
+		return;
+	inference_reclaim(f);
+	candidate_free(atomic_load(&f->offer));
+	candidate_free(atomic_load(&f->in_force));
+	candidate_free(f->next);
+	free(f->features_next); /* their states are the pipeline's */
+	free(f->features_running);
+	free(f);
+}
+
+/* --- tick thread */
+
+static void retire(struct inference *f, const struct retired thing)
+{
+	const unsigned in = atomic_load_explicit(&f->retired_in, memory_order_relaxed);
+
+	if (!thing.candidate && !thing.features && !thing.state)
+		return;
+	f->retired[in % RETIRED_ROOM] = thing;
+	atomic_store_explicit(&f->retired_in, in + 1, memory_order_release);
+}
+
+static bool can_retire(const struct inference *f)
+{
+	return atomic_load_explicit(&f->retired_in, memory_order_relaxed) - atomic_load_explicit(&f->retired_out, memory_order_acquire) <=
+	       RETIRED_ROOM - MOST_RETIRED;
+}
+
+/* A newer candidate takes the place of one that still waits for its program. */
+static void take_offer(struct inference *f)
+{
+	struct candidate *c = atomic_exchange_explicit(&f->offer, NULL, memory_order_acq_rel);
+
+	if (!c)
+		return;
+	retire(f, (struct retired){.candidate = f->next});
+	f->next = c;
+	if (!c->features)
+		return;
+	retire(f, (struct retired){.state = pipeline_feature_next(f->pipeline, c->features->state), .features = NULL});
+	c->features->state = NULL;
+	retire(f, (struct retired){.features = f->features_next});
+	f->features_next = c->features;
+	c->features = NULL;
+}
+
+/* The pipeline has taken the program that it was given: nothing runs on the one before any more. */
+static void follow_program(struct inference *f)
+{
+	struct feature *old = pipeline_feature_retired(f->pipeline);
+
+	if (!old)
+		return;
+	retire(f, (struct retired){.state = old});
+	retire(f, (struct retired){.features = f->features_running});
+	f->features_running = f->features_next;
+	f->features_next = NULL;
+}
+
+static void put_in_force(struct inference *f)
+{
+	struct candidate *c = f->next;
+
+	if (!c || c->feature_hash != pipeline_feature_id(f->pipeline))
+		return;
+	pipeline_row(f->pipeline, OAL_BUNDLE_STATUS, &c->status);
+	f->next = NULL;
+	retire(f, (struct retired){.candidate = atomic_exchange_explicit(&f->in_force, c, memory_order_acq_rel)});
+	f->wake(f->ctx);
+}
+
+static void put_status(struct inference *f)
+{
+	const unsigned in = atomic_load_explicit(&f->status_in, memory_order_acquire);
+	unsigned out = atomic_load_explicit(&f->status_out, memory_order_relaxed);
+
+	if (out == in)
+		return;
+	for (; out != in; out++)
+		pipeline_row(f->pipeline, OAL_BUNDLE_STATUS, &f->status[out % STATUS_ROOM]);
+	atomic_store_explicit(&f->status_out, out, memory_order_release);
+}
+
+void inference_tick(struct inference *f)
+{
+	put_status(f);
+	if (neighbours_tick(&f->neighbours, f->pipeline, f->now_ns))
+		f->wake(f->ctx);
+	if (!can_retire(f))
+		return; /* the agent's thread is behind */
+	follow_program(f);
+	if (atomic_load_explicit(&f->offer, memory_order_relaxed))
+		take_offer(f);
+	put_in_force(f);
+}
+
+/* A byte of 0 only multiplies by the prime, and most bytes of a vector are 0: runs of them take one multiplication. */
+uint64_t inference_features_hash(const int64_t *features, unsigned n)
+{
+	static const uint64_t power[9] = { /* of the prime */
+		UINT64_C(0x0000000000000001), UINT64_C(0x00000100000001b3), UINT64_C(0x000366000002e329),
+		UINT64_C(0x08a97b0004e7feab), UINT64_C(0x9ffaac085635bc91), UINT64_C(0x0caee32a7d4f6a63),
+		UINT64_C(0xdc966432edf1c639), UINT64_C(0xc5527b8a51d3d2db), UINT64_C(0x1efac7090aef4a21)};
+	uint64_t h = UINT64_C(14695981039346656037);
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		const uint64_t v = (uint64_t)features[i];
+		int shift;
+
+		if (!v) {
+			h *= power[8];
+		} else if (features[i] == OAL_MISSING) {
+			h = (h ^ 0x80) * power[8];
+		} else {
+			shift = 63 - __builtin_clzll(v);
+			shift -= shift % 8;
+			for (h *= power[7 - shift / 8]; shift >= 0; shift -= 8)
+				h = (h ^ (v >> shift & 255)) * power[1];
+		}
+	}
+	return h & INT64_MAX;
+}
+
+static unsigned count_missing(const int64_t *features, unsigned n)
+{
+	unsigned missing = 0, i;
+
+	for (i = 0; i < n; i++)
+		missing += features[i] == OAL_MISSING;
+	return missing;
+}
+
+void inference_decide(struct inference *f, const struct decision_out *out)
+{
+	struct oal_decision_row row = {.instant_us = out->t_us};
+	const struct candidate *c;
+	uint64_t start_ns;
+	struct tree_leaf leaf;
+
+	put_in_force(f); /* the program may have changed with this very batch */
+	c = atomic_load_explicit(&f->in_force, memory_order_relaxed);
+	if (!c || c->feature_hash != out->feature_hash || bundle_mode(c->bundle) == OAL_POLICY_MODE_OFF) {
+		f->stats.undecided++;
+		return;
+	}
+	start_ns = f->now_ns ? f->now_ns() : 0;
+	row.leaf = (uint16_t)tree_apply(bundle_tree(c->bundle), out->features);
+	row.eval_ns = out->feature_ns + (f->now_ns ? (uint32_t)(f->now_ns() - start_ns) : 0);
+	leaf = tree_leaf(bundle_tree(c->bundle), row.leaf);
+	row.bundle = c->status.bundle;
+	row.source = c->status.source;
+	row.version = c->status.version;
+	row.class = leaf.class;
+	row.confidence_permille = leaf.permille[leaf.class];
+	row.congested_permille = (uint16_t)tree_congested_permille(leaf);
+	row.features_hash = inference_features_hash(out->features, out->n_features);
+	row.features_missing = (uint8_t)count_missing(out->features, out->n_features);
+	pipeline_row(f->pipeline, OAL_DECISION, &row);
+	f->stats.decisions++;
+	f->last.number++;
+	f->last.instant_us = out->t_us;
+	f->last.bundle = row.bundle;
+	f->last.class = row.class;
+	f->last.congested_permille = row.congested_permille;
+	if (bundle_window(c->bundle))
+		memcpy(f->last.features, out->features, out->n_features * sizeof *out->features);
+	if (row.eval_ns > f->stats.eval_max_ns)
+		f->stats.eval_max_ns = row.eval_ns;
+}
+
+void inference_stats(const struct inference *f, struct inference_stats *out)
+{
+	*out = f->stats;
+}
+
+const struct inference_last *inference_last(const struct inference *f)
+{
+	return &f->last;
+}
+
+/* --- agent's thread */
+
+const struct pipeline *inference_pipeline(const struct inference *f)
+{
+	return f->pipeline;
+}
+
+struct agent_flags *inference_flags(struct inference *f)
+{
+	return &f->flags;
+}
+
+struct neighbours *inference_neighbours(struct inference *f)
+{
+	return &f->neighbours;
+}
+
+void inference_offer(struct inference *f, struct candidate *c)
+{
+	struct candidate *missed = atomic_exchange_explicit(&f->offer, NULL, memory_order_acq_rel);
+
+	/* The new one may count on the program that came with one which the tick thread never saw. */
+	if (missed && !c->features && missed->feature_hash == c->feature_hash) {
+		c->features = missed->features;
+		missed->features = NULL;
+	}
+	candidate_free(missed);
+	atomic_store_explicit(&f->offer, c, memory_order_release);
+}
+
+bool inference_status(struct inference *f, const struct oal_bundle_status_row *row)
+{
+	const unsigned in = atomic_load_explicit(&f->status_in, memory_order_relaxed);
+
+	if (in - atomic_load_explicit(&f->status_out, memory_order_acquire) == STATUS_ROOM)
+		return false;
+	f->status[in % STATUS_ROOM] = *row;
+	atomic_store_explicit(&f->status_in, in + 1, memory_order_release);
+	return true;
+}
+
+void inference_reclaim(struct inference *f)
+{
+	const unsigned in = atomic_load_explicit(&f->retired_in, memory_order_acquire);
+	unsigned out = atomic_load_explicit(&f->retired_out, memory_order_relaxed);
+
+	for (; out != in; out++) {
+		const struct retired *r = &f->retired[out % RETIRED_ROOM];
+
+		candidate_free(r->candidate);
+		features_free(r->features);
+		feature_free(r->state);
+	}
+	atomic_store_explicit(&f->retired_out, out, memory_order_release);
+}
+
+const struct candidate *inference_in_force(const struct inference *f)
+{
+	return atomic_load_explicit(&f->in_force, memory_order_acquire);
+}

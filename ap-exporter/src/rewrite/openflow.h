@@ -1,0 +1,71 @@
+/* openflow.h: the few OpenFlow 1.3 messages that the rewrite needs, as bytes. Pure: no socket, no state.
+ *
+ * A clamp is one flow of the bridge's table 0, above every other: it matches one TCP connection's packets from client to server, has the
+ * window lowered by rewrite_rwnd (openwrt/openvswitch/), and hands the packet to the bridge's own flows. For that it marks the packet in
+ * register 15, which it wants to be 0 itself, and looks it up again. VLAN tags do not matter to the match. */
+#ifndef OAL_OPENFLOW_H
+#define OAL_OPENFLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rewrite/rwnd.h"
+
+enum { OPENFLOW_HEADER = 8, OPENFLOW_MESSAGE_MAX = 256 /* of those below */, OPENFLOW_PRIORITY = 60000 };
+
+/* Each writes one message of at most OPENFLOW_MESSAGE_MAX bytes and returns its length. */
+size_t openflow_hello(uint8_t *, uint32_t xid);
+/* Of what the switch says by itself, only that our flows ended. Two messages: they take effect together. */
+size_t openflow_set_config(uint8_t *, uint32_t xid);
+size_t openflow_set_async(uint8_t *, uint32_t xid);
+size_t openflow_barrier(uint8_t *, uint32_t xid);
+size_t openflow_echo_request(uint8_t *, uint32_t xid);
+size_t openflow_echo_reply(uint8_t *, uint32_t xid);
+/* How many packets met flows with this cookie. */
+size_t openflow_aggregate(uint8_t *, uint32_t xid, uint64_t cookie);
+/* `raw` is what the window field may be at most; the datapath forgets it after `ttl_ms`, the switch the flow within a second after that. */
+size_t openflow_add(uint8_t *, uint32_t xid, uint64_t cookie, const struct rwnd_flow *, uint16_t raw, uint16_t ttl_ms);
+size_t openflow_delete(uint8_t *, uint32_t xid, uint64_t cookie, const struct rwnd_flow *);
+/* All flows with this cookie over IPv4, or IPv6. Carries the action rewrite_rwnd, to no effect but that a switch which does not know it
+ * answers with an error. */
+size_t openflow_delete_all(uint8_t *, uint32_t xid, uint64_t cookie, bool v6);
+
+enum openflow_type {
+	OPENFLOW_HELLO = 0,
+	OPENFLOW_ERROR = 1,
+	OPENFLOW_ECHO_REQUEST = 2,
+	OPENFLOW_ECHO_REPLY = 3,
+	OPENFLOW_SET_CONFIG = 9,
+	OPENFLOW_FLOW_REMOVED = 11,
+	OPENFLOW_FLOW_MOD = 14,
+	OPENFLOW_MULTIPART_REQUEST = 18,
+	OPENFLOW_MULTIPART_REPLY = 19,
+	OPENFLOW_BARRIER_REQUEST = 20,
+	OPENFLOW_BARRIER_REPLY = 21,
+	OPENFLOW_SET_ASYNC = 28,
+};
+
+/* What an error means to us. */
+enum openflow_error {
+	OPENFLOW_ERROR_OTHER,
+	OPENFLOW_ERROR_VERSION, /* OpenFlow 1.3 is not spoken there */
+	OPENFLOW_ERROR_ACTION,  /* rewrite_rwnd is not known there */
+	OPENFLOW_ERROR_FULL,    /* the flow table is */
+};
+
+struct openflow_message {
+	uint8_t type; /* enum openflow_type, or one that does not concern us */
+	uint32_t xid, length;
+	bool speaks_13;            /* hello */
+	enum openflow_error error; /* error, with what it was called on the wire */
+	uint16_t error_type, error_code;
+	uint64_t cookie, packets;  /* flow removed; packets: multipart reply too */
+	bool expired;              /* flow removed: by its own time */
+};
+
+/* Reads the message at `data`, of which `len` bytes are there. 1: it is in `m`. 0: more bytes are needed; m->length says of how many, or 0.
+ * -EPROTO: this is not OpenFlow, or a message that is too short for what it says it is. */
+int openflow_parse(struct openflow_message *m, const uint8_t *data, size_t len);
+
+#endif

@@ -1,0 +1,212 @@
+#include "rewrite/rwnd.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "rewrite/rwnd_backend.h"
+#include "rewrite/rwnd_clamps.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* In the order in which `auto` tries them. */
+static const struct rwnd_ops *const backends[] = {
+#ifdef HAVE_OVS
+	&rwnd_ovs,
+#endif
+#ifdef HAVE_BPF
+	&rwnd_bpf,
+#endif
+	NULL
+};
+
+enum { REASON = 512 };
+
+struct front {
+	struct rwnd rwnd; /* first: what backends and callers hold */
+	struct rwnd_clamps *clamps;
+	uint64_t now_us, sets, releases, errors, expired;
+};
+
+static inline struct front *front_of(struct rwnd *r)
+{
+	return (struct front *)r;
+}
+
+/* The backend that the configuration means and that can work here. NULL: `ret` and `err` say why. With `later`, one that is named and is only
+ * not there yet will do: a bridge may come up after the exporter. */
+static const struct rwnd_ops *choose(const struct config_rwnd *c, bool later, int *ret, char *err, size_t err_size)
+{
+	const bool any = !strcmp(c->backend, "auto");
+	char why[REASON] = "";
+	size_t used = 0;
+
+	*ret = -EOPNOTSUPP;
+	if (err_size)
+		err[0] = '\0';
+	for (unsigned i = 0; backends[i]; i++) {
+		if (!any && strcmp(backends[i]->name, c->backend))
+			continue;
+		*ret = backends[i]->check(c, why, sizeof why);
+		if (!*ret || (later && !any && (*ret == -ENOENT || *ret == -ECONNREFUSED)))
+			return backends[i];
+		if (used < err_size)
+			used += (size_t)snprintf(err + used, err_size - used, "%s%s: %s", used ? "; " : "", backends[i]->name, why);
+	}
+	if (!used)
+		snprintf(err, err_size, "this ap-exporter was built without the rewrite's backend '%s': use the package with it, or set option 'backend'",
+			 c->backend);
+	return NULL;
+}
+
+int rwnd_check(const struct config_rwnd *c, char *err, size_t err_size)
+{
+	int ret;
+
+	choose(c, false, &ret, err, err_size);
+	return ret;
+}
+
+int rwnd_open(struct rwnd **out, const struct config_rwnd *c, char *err, size_t err_size)
+{
+	struct front *f;
+	int ret;
+	const struct rwnd_ops *ops = choose(c, true, &ret, err, err_size);
+
+	*out = NULL;
+	if (!ops)
+		return ret;
+	f = calloc(1, sizeof *f);
+	if (f)
+		f->clamps = rwnd_clamps_new(c->max_flows);
+	if (!f || !f->clamps) {
+		free(f);
+		snprintf(err, err_size, "out of memory for %u clamps", c->max_flows);
+		return -ENOMEM;
+	}
+	f->rwnd.ops = ops;
+	f->now_us = clock_monotonic_us();
+	ret = ops->open(&f->rwnd, c, err, err_size);
+	if (ret < 0) {
+		rwnd_clamps_free(f->clamps);
+		free(f);
+		return ret;
+	}
+	*out = &f->rwnd;
+	return 0;
+}
+
+static int failed(struct front *f, int ret)
+{
+	f->errors++;
+	return ret;
+}
+
+int rwnd_set(struct rwnd *r, const struct rwnd_flow *flow, uint32_t bytes, uint32_t ttl_ms)
+{
+	struct front *f = front_of(r);
+	int ret = rwnd_judge(flow, &bytes, ttl_ms), is_new;
+
+	if (ret < 0 || (flow->scale == RWND_SCALE_LEARNED && !r->ops->learns_scale))
+		return failed(f, -EINVAL);
+	is_new = rwnd_clamps_put(f->clamps, flow, f->now_us + ttl_ms * UINT64_C(1000));
+	if (is_new < 0)
+		return failed(f, is_new);
+	ret = r->ops->set(r, flow, bytes, ttl_ms);
+	if (ret < 0) {
+		if (is_new)
+			rwnd_clamps_take(f->clamps, flow);
+		return failed(f, ret);
+	}
+	f->sets++;
+	return 0;
+}
+
+int rwnd_release(struct rwnd *r, const struct rwnd_flow *flow)
+{
+	struct front *f = front_of(r);
+	int ret;
+
+	if ((flow->addr_len != 4 && flow->addr_len != 16) || !rwnd_clamps_take(f->clamps, flow))
+		return 0;
+	ret = r->ops->release(r, flow);
+	if (ret < 0)
+		return failed(f, ret);
+	f->releases++;
+	return 0;
+}
+
+void rwnd_release_all(struct rwnd *r)
+{
+	struct front *f = front_of(r);
+
+	f->releases += rwnd_clamps_count(f->clamps);
+	rwnd_clamps_clear(f->clamps);
+	r->ops->release_all(r);
+}
+
+void rwnd_poll(struct rwnd *r, uint64_t now_us)
+{
+	struct front *f = front_of(r);
+	struct rwnd_flow over;
+
+	f->now_us = now_us;
+	while (rwnd_clamps_expire(f->clamps, now_us, &over)) {
+		f->expired++;
+		if (r->ops->release(r, &over) < 0)
+			f->errors++;
+	}
+	if (r->ops->poll)
+		r->ops->poll(r, now_us);
+}
+
+void rwnd_stats(struct rwnd *r, struct rwnd_stats *s)
+{
+	const struct front *f = front_of(r);
+
+	*s = (struct rwnd_stats){
+		.sets = f->sets,
+		.releases = f->releases,
+		.errors = f->errors,
+		.expired = f->expired,
+		.clamps = rwnd_clamps_count(f->clamps),
+	};
+	r->ops->stats(r, s);
+}
+
+void rwnd_json(struct rwnd *r, struct json *j)
+{
+	struct rwnd_stats s;
+
+	rwnd_stats(r, &s);
+	json_add(j, "{\"backend\": \"%s\", \"ready\": %s", r->ops->name, s.ready ? "true" : "false");
+	json_count(j, "clamps", s.clamps);
+	json_count(j, "sets", s.sets);
+	json_count(j, "releases", s.releases);
+	json_count(j, "expired", s.expired);
+	json_count(j, "errors", s.errors);
+	json_count(j, "acks_seen", s.acks_seen);
+	json_count(j, "acks_clamped", s.acks_clamped);
+	json_count(j, "acks_skipped", s.acks_skipped);
+	if (r->ops->json)
+		r->ops->json(r, j);
+	json_add(j, "}");
+}
+
+enum oal_rewrite_backend rwnd_backend(const struct rwnd *r)
+{
+	return r->ops->id;
+}
+
+void rwnd_close(struct rwnd *r)
+{
+	struct front *f;
+
+	if (!r)
+		return;
+	f = front_of(r);
+	r->ops->close(r);
+	rwnd_clamps_free(f->clamps);
+	free(f);
+}

@@ -1,0 +1,22 @@
+/* rwnd_command.h: a line of what `ap-exporter rwnd` reads. */
+#ifndef OAL_RWND_COMMAND_H
+#define OAL_RWND_COMMAND_H
+
+#include "rewrite/rwnd.h"
+
+enum rwnd_verb { RWND_NOTHING, RWND_SET, RWND_RELEASE, RWND_RELEASE_ALL, RWND_STATS, RWND_SLEEP, RWND_QUIT };
+
+struct rwnd_command {
+	enum rwnd_verb verb;
+	struct rwnd_flow flow;
+	uint32_t bytes, ttl_ms, sleep_ms;
+};
+
+/*
+ * Reads a line: `set CLIENT:PORT SERVER:PORT BYTES TTL_MS [SCALE [MSS]]`, `release CLIENT:PORT SERVER:PORT`, `release all`, `stats`,
+ * `sleep MS`, `quit`. IPv6 addresses stand in brackets. Without SCALE the backend's own knowledge counts. An empty line and one that
+ * starts with # is RWND_NOTHING. 0, or -EINVAL with what is wrong in `err`.
+ */
+int rwnd_command_parse(struct rwnd_command *, const char *line, char *err, size_t err_size);
+
+#endif

@@ -1,0 +1,329 @@
+/* Backend `ovs`: flows with the action rewrite_rwnd in an Open vSwitch bridge, over its management socket.
+ *
+ * What the switch knows is a flow a clamp, gone by itself in two steps: the datapath stops lowering at the clamp's deadline, whatever has
+ * become of the agent or of ovs-vswitchd; and the switch forgets the flow, hard timeout 1 s, OpenFlow's least.
+ * Sets are sent and not waited for: what the switch says to them comes later, is counted, and makes sets fail for a second. */
+#include "rewrite/rwnd_backend.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "rewrite/openflow_link.h"
+#include "rewrite/rwnd_clamps.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whose flows are whose: "OALrwnd" for the clamps, "OALtest" for what rwnd_check() asks, which must not touch the clamps of an agent. */
+#define COOKIE_CLAMPS UINT64_C(0x4f414c72776e6400)
+#define COOKIE_CHECK UINT64_C(0x4f414c7465737400)
+
+enum { SETTLE_US = 1000000, FAREWELL_US = 200000, REFUSE_US = 1000000, COUNT_US = 1000000 };
+
+struct ovs {
+	struct openflow_link link;
+	uint64_t cookie, greeted; /* link.ups when the switch was last greeted */
+	uint32_t barrier_xid;     /* its answer makes `ready` true */
+	bool ready, no_action;
+	uint64_t now_us, refuse_until_us, count_at_us;
+	int refuse_errno;
+	uint64_t packets_ended, packets; /* of flows that are gone; of all, as of the last count */
+	uint64_t reconnects, expired, errors_action, errors_full, errors_other;
+};
+
+static struct ovs *ovs_of(struct rwnd *r)
+{
+	return r->self;
+}
+
+static void delete_all(struct ovs *o)
+{
+	struct openflow_link *l = &o->link;
+	uint8_t m[OPENFLOW_MESSAGE_MAX];
+
+	openflow_link_send(l, m, openflow_delete_all(m, openflow_link_xid(l), o->cookie, false));
+	openflow_link_send(l, m, openflow_delete_all(m, openflow_link_xid(l), o->cookie, true));
+}
+
+/* Its answer makes `ready` true: all before it was carried out. */
+static void ask_barrier(struct ovs *o)
+{
+	uint8_t m[OPENFLOW_MESSAGE_MAX];
+
+	o->barrier_xid = openflow_link_xid(&o->link);
+	openflow_link_send(&o->link, m, openflow_barrier(m, o->barrier_xid));
+}
+
+/* Removes what an earlier agent left, asks for the action, and for news of flows that end. */
+static void greet(struct ovs *o)
+{
+	struct openflow_link *l = &o->link;
+	uint8_t m[OPENFLOW_MESSAGE_MAX];
+
+	if (o->greeted)
+		o->reconnects++;
+	o->greeted = l->ups;
+	o->ready = o->no_action = false;
+	openflow_link_send(l, m, openflow_set_config(m, openflow_link_xid(l)));
+	openflow_link_send(l, m, openflow_set_async(m, openflow_link_xid(l)));
+	delete_all(o);
+	ask_barrier(o);
+}
+
+static void on_error(struct ovs *o, const struct openflow_message *m)
+{
+	switch (m->error) {
+	case OPENFLOW_ERROR_ACTION:
+		o->errors_action++;
+		o->no_action = true;
+		o->ready = false;
+		break;
+	case OPENFLOW_ERROR_FULL:
+		o->errors_full++;
+		o->refuse_errno = -ENOSPC;
+		o->refuse_until_us = o->now_us + REFUSE_US;
+		break;
+	case OPENFLOW_ERROR_VERSION:
+	case OPENFLOW_ERROR_OTHER:
+		o->errors_other++;
+		break;
+	}
+}
+
+static void on_message(struct ovs *o, const struct openflow_message *m)
+{
+	switch (m->type) {
+	case OPENFLOW_BARRIER_REPLY:
+		if (m->xid == o->barrier_xid && !o->no_action)
+			o->ready = true;
+		break;
+	case OPENFLOW_ERROR:
+		on_error(o, m);
+		break;
+	case OPENFLOW_FLOW_REMOVED:
+		if (m->cookie != o->cookie)
+			break;
+		o->packets_ended += m->packets;
+		o->expired += m->expired;
+		break;
+	case OPENFLOW_MULTIPART_REPLY:
+		/* Removals and this count come in the order in which they happened: their sum is exact now, and only now. */
+		o->packets = o->packets_ended + m->packets;
+		break;
+	default:
+		break;
+	}
+}
+
+static void ovs_step(struct ovs *o, uint64_t now_us)
+{
+	struct openflow_link *l = &o->link;
+	struct openflow_message m;
+	uint8_t bytes[OPENFLOW_MESSAGE_MAX];
+
+	o->now_us = now_us;
+	while (openflow_link_poll(l, now_us, &m))
+		on_message(o, &m);
+	if (!l->up) {
+		o->ready = false;
+	} else if (o->greeted != l->ups) {
+		greet(o);
+	} else if (o->ready && now_us >= o->count_at_us) {
+		o->count_at_us = now_us + COUNT_US;
+		openflow_link_send(l, bytes, openflow_aggregate(bytes, openflow_link_xid(l), o->cookie));
+	}
+}
+
+/* Until the switch is ready, or said what is missing, or time is up: 0 or negative errno. */
+static int settle(struct ovs *o)
+{
+	const uint64_t end_us = clock_monotonic_us() + SETTLE_US;
+	uint64_t now_us;
+
+	while ((now_us = clock_monotonic_us()) < end_us) {
+		ovs_step(o, now_us);
+		if (o->ready)
+			return 0;
+		if (o->no_action)
+			return -EOPNOTSUPP;
+		if (o->link.fd < 0)
+			return o->link.error;
+		openflow_link_wait(&o->link, 10);
+	}
+	return -ETIMEDOUT;
+}
+
+/* What `ret` means for whoever runs this AP. */
+static void explain(const struct config_rwnd *c, int ret, char *err, size_t err_size)
+{
+	char socket[CONFIG_FILE + CONFIG_IF + 8];
+
+	snprintf(socket, sizeof socket, "%s/%s.mgmt", c->ovs_rundir, c->bridge);
+	switch (ret) {
+	case -EOPNOTSUPP:
+		snprintf(err, err_size,
+			 "the Open vSwitch of bridge '%s' does not know the action rewrite_rwnd: install the patched one (openwrt/openvswitch), or set "
+			 "option 'backend' to 'bpf'", c->bridge);
+		break;
+	case -EPROTONOSUPPORT:
+		snprintf(err, err_size, "bridge '%s' does not speak OpenFlow 1.3: ovs-vsctl add bridge %s protocols OpenFlow13", c->bridge, c->bridge);
+		break;
+	case -ENOENT:
+	case -ECONNREFUSED:
+		snprintf(err, err_size, "no Open vSwitch bridge at %s: is ovs-vswitchd running, and are options 'bridge' and 'ovs_rundir' right?", socket);
+		break;
+	case -EACCES:
+		snprintf(err, err_size, "may not connect to %s: leave option 'user' empty, or let that user in", socket);
+		break;
+	case -ENAMETOOLONG:
+		snprintf(err, err_size, "%s is too long for a socket: set a shorter option 'ovs_rundir'", socket);
+		break;
+	default:
+		snprintf(err, err_size, "talking to Open vSwitch at %s failed: %s", socket, strerror(-ret));
+	}
+}
+
+static int ovs_new(struct ovs **out, const struct config_rwnd *c, uint64_t cookie)
+{
+	struct ovs *o = calloc(1, sizeof *o);
+	int ret;
+
+	if (!o)
+		return -ENOMEM;
+	o->cookie = cookie;
+	ret = openflow_link_init(&o->link, c->ovs_rundir, c->bridge);
+	if (ret < 0) {
+		free(o);
+		return ret;
+	}
+	*out = o;
+	return 0;
+}
+
+static int ovs_check(const struct config_rwnd *c, char *err, size_t err_size)
+{
+	struct ovs *o;
+	int ret = ovs_new(&o, c, COOKIE_CHECK);
+
+	if (!ret) {
+		ret = settle(o);
+		openflow_link_close(&o->link);
+		free(o);
+	}
+	if (ret < 0)
+		explain(c, ret, err, err_size);
+	return ret;
+}
+
+/* A bridge that is away is none of its business: it is looked for again and again. */
+static int ovs_open(struct rwnd *r, const struct config_rwnd *c, char *err, size_t err_size)
+{
+	struct ovs *o;
+	int ret = ovs_new(&o, c, COOKIE_CLAMPS);
+
+	if (ret < 0) {
+		explain(c, ret, err, err_size);
+		return ret;
+	}
+	settle(o);
+	r->self = o;
+	return 0;
+}
+
+static int may_send(const struct ovs *o)
+{
+	if (o->no_action)
+		return -EOPNOTSUPP;
+	if (!o->ready)
+		return -ENOTCONN;
+	return o->now_us < o->refuse_until_us ? o->refuse_errno : 0;
+}
+
+static int ovs_set(struct rwnd *r, const struct rwnd_flow *f, uint32_t bytes, uint32_t ttl_ms)
+{
+	struct ovs *o = ovs_of(r);
+	uint8_t m[OPENFLOW_MESSAGE_MAX];
+	const int ret = may_send(o);
+
+	if (ret < 0)
+		return ret;
+	return openflow_link_send(&o->link, m, openflow_add(m, openflow_link_xid(&o->link), o->cookie, f, rwnd_raw(bytes, rwnd_floor_bytes(f), f->scale),
+							    (uint16_t)ttl_ms));
+}
+
+/* Without a switch there is nothing to release: the datapath's deadline stands. */
+static int ovs_release(struct rwnd *r, const struct rwnd_flow *f)
+{
+	struct ovs *o = ovs_of(r);
+	uint8_t m[OPENFLOW_MESSAGE_MAX];
+
+	if (!o->ready)
+		return 0;
+	return openflow_link_send(&o->link, m, openflow_delete(m, openflow_link_xid(&o->link), o->cookie, f));
+}
+
+static void ovs_release_all(struct rwnd *r)
+{
+	delete_all(ovs_of(r));
+}
+
+static void ovs_poll(struct rwnd *r, uint64_t now_us)
+{
+	ovs_step(ovs_of(r), now_us);
+}
+
+static void ovs_stats(struct rwnd *r, struct rwnd_stats *s)
+{
+	const struct ovs *o = ovs_of(r);
+
+	s->ready = o->ready;
+	s->errors += o->errors_action + o->errors_full + o->errors_other;
+	s->acks_seen = o->packets; /* the datapath does not say which of them it changed */
+}
+
+static void ovs_json(struct rwnd *r, struct json *j)
+{
+	const struct ovs *o = ovs_of(r);
+
+	json_count(j, "reconnects", o->reconnects);
+	json_count(j, "flows_expired", o->expired);
+	json_count(j, "errors_unknown_action", o->errors_action);
+	json_count(j, "errors_table_full", o->errors_full);
+	json_count(j, "errors_other", o->errors_other);
+}
+
+/* Waits a moment for the switch to say that the flows are gone; should it not, their time ends all the same. */
+static void ovs_close(struct rwnd *r)
+{
+	struct ovs *o = ovs_of(r);
+	uint64_t now_us = clock_monotonic_us();
+	const uint64_t end_us = now_us + FAREWELL_US;
+
+	if (o->ready) {
+		delete_all(o);
+		o->ready = false;
+		ask_barrier(o);
+		for (; !o->ready && o->link.up && now_us < end_us; now_us = clock_monotonic_us()) {
+			openflow_link_wait(&o->link, 10);
+			ovs_step(o, now_us);
+		}
+	}
+	openflow_link_close(&o->link);
+	free(o);
+	r->self = NULL;
+}
+
+const struct rwnd_ops rwnd_ovs = {
+	.name = "ovs",
+	.id = OAL_REWRITE_BACKEND_OVS,
+	.check = ovs_check,
+	.open = ovs_open,
+	.set = ovs_set,
+	.release = ovs_release,
+	.release_all = ovs_release_all,
+	.poll = ovs_poll,
+	.stats = ovs_stats,
+	.json = ovs_json,
+	.close = ovs_close,
+};
