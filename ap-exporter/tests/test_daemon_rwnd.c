@@ -10,7 +10,7 @@
 #define HAVE_BPF
 #define rwnd_ovs noting_ovs
 #define rwnd_bpf noting_bpf
-#include "rwnd.c"
+#include "rewrite/rwnd.c"
 
 static struct {
 	int check_ovs, check_bpf, open, set, release; /* what they answer */

@@ -2,7 +2,7 @@
  * The tc programs in this machine's kernel: loaded by the backend as the daemon does it, then given packets one by one
  * (BPF_PROG_TEST_RUN); the whole packet that comes out is compared. (Real TCP through them: tests/rwnd.py.)
  */
-#include "bpf/rwnd_bpf_maps.h"
+#include "rewrite/bpf/rwnd_bpf_maps.h"
 #include "check.h"
 #include "base/clock.h"
 #include "rewrite/rwnd.h"
