@@ -1,12 +1,12 @@
 package oal.stream.access;
 
-import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
-import org.apache.flink.util.OutputTag;
+import oal.stream.codec.InputTopics;
 import oal.stream.codec.JsonRecord;
 import oal.stream.codec.RefusedException;
-import oal.stream.pipeline.PipelineSettings;
-import oal.stream.source.InputTopics;
-import oal.stream.state.JsonOperator;
+import oal.stream.operator.JsonOperator;
+import oal.stream.operator.PipelineSettings;
+import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
+import org.apache.flink.util.OutputTag;
 
 /** Records of {@code ap.access.v1} to changes, on the side. */
 public final class AccessOperator extends JsonOperator {

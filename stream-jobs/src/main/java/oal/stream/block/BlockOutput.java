@@ -3,7 +3,6 @@ package oal.stream.block;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
-import oal.stream.sink.RowBlock;
 
 /** Blocks of several tables under construction, and when they are full. */
 public final class BlockOutput {

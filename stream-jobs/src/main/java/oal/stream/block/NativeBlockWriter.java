@@ -4,7 +4,6 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
 import oal.schema.ClickHouseColumn;
-import oal.stream.sink.RowBlock;
 
 /**
  * Collects rows of one table, column by column, and gives them as one block of ClickHouse's Native format:

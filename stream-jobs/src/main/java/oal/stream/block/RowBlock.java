@@ -1,4 +1,4 @@
-package oal.stream.sink;
+package oal.stream.block;
 
 /**
  * Rows of one table, encoded for {@code INSERT INTO oal.<table> FORMAT Native}: one or more whole Native blocks, one after another.

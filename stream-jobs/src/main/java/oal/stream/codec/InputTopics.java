@@ -1,4 +1,4 @@
-package oal.stream.source;
+package oal.stream.codec;
 
 /** Topics that the stream jobs read besides those of access points (oal.schema.Topic). */
 public final class InputTopics {

@@ -1,4 +1,4 @@
-package oal.stream.source;
+package oal.stream.codec;
 
 /** Topics that the stream jobs write. */
 public final class OutputTopics {

@@ -1,4 +1,4 @@
-package oal.stream.process;
+package oal.stream.decode;
 
 import java.io.DataInput;
 import java.io.DataOutput;
@@ -40,7 +40,7 @@ public class AcceptedBatch {
         this.rows = rows;
     }
 
-    void write(DataOutput out) throws IOException {
+    public void write(DataOutput out) throws IOException {
         DataText.write(out, apId);
         DataText.write(out, site);
         out.writeByte(topic);
@@ -54,7 +54,7 @@ public class AcceptedBatch {
         out.writeInt(rows);
     }
 
-    static AcceptedBatch read(DataInput in) throws IOException {
+    public static AcceptedBatch read(DataInput in) throws IOException {
         AcceptedBatch b = new AcceptedBatch();
         b.apId = DataText.read(in);
         b.site = DataText.read(in);

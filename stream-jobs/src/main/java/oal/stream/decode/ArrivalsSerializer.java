@@ -1,11 +1,11 @@
 package oal.stream.decode;
 
 import java.io.IOException;
+import oal.stream.state.BinarySerializer;
 import org.apache.flink.api.common.typeutils.SimpleTypeSerializerSnapshot;
 import org.apache.flink.api.common.typeutils.TypeSerializerSnapshot;
 import org.apache.flink.core.memory.DataInputView;
 import org.apache.flink.core.memory.DataOutputView;
-import oal.stream.state.BinarySerializer;
 
 /** Serializer of {@link Arrivals}. */
 public final class ArrivalsSerializer extends BinarySerializer<Arrivals> {

@@ -2,16 +2,6 @@ package oal.stream.decode;
 
 import java.nio.file.Path;
 import java.util.Map;
-import org.apache.flink.api.common.state.ValueState;
-import org.apache.flink.api.common.state.ValueStateDescriptor;
-import org.apache.flink.metrics.Counter;
-import org.apache.flink.runtime.state.VoidNamespace;
-import org.apache.flink.streaming.api.operators.InternalTimer;
-import org.apache.flink.streaming.api.operators.TwoInputStreamOperator;
-import org.apache.flink.streaming.api.watermark.Watermark;
-import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
-import org.apache.flink.streaming.runtime.watermarkstatus.WatermarkStatus;
-import org.apache.flink.util.OutputTag;
 import oal.schema.TableSpec;
 import oal.schema.Tables;
 import oal.schema.Topic;
@@ -28,9 +18,18 @@ import oal.stream.codec.RawBatch;
 import oal.stream.codec.Refusal;
 import oal.stream.codec.RefusedException;
 import oal.stream.codec.TableRows;
-import oal.stream.pipeline.PipelineSettings;
-import oal.stream.process.AcceptedBatch;
-import oal.stream.state.KeyedBlockOperator;
+import oal.stream.operator.KeyedBlockOperator;
+import oal.stream.operator.PipelineSettings;
+import org.apache.flink.api.common.state.ValueState;
+import org.apache.flink.api.common.state.ValueStateDescriptor;
+import org.apache.flink.metrics.Counter;
+import org.apache.flink.runtime.state.VoidNamespace;
+import org.apache.flink.streaming.api.operators.InternalTimer;
+import org.apache.flink.streaming.api.operators.TwoInputStreamOperator;
+import org.apache.flink.streaming.api.watermark.Watermark;
+import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
+import org.apache.flink.streaming.runtime.watermarkstatus.WatermarkStatus;
+import org.apache.flink.util.OutputTag;
 
 /**
  * Records to rows. Refuses what the contract refuses, what the access point named did not make and what a revoked one did; drops what came

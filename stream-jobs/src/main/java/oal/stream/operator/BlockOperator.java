@@ -1,11 +1,10 @@
-package oal.stream.state;
+package oal.stream.operator;
 
+import oal.stream.block.BlockOutput;
+import oal.stream.block.RowBlock;
 import org.apache.flink.streaming.api.operators.AbstractStreamOperator;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import org.apache.flink.util.OutputTag;
-import oal.stream.block.BlockOutput;
-import oal.stream.pipeline.PipelineSettings;
-import oal.stream.sink.RowBlock;
 
 /**
  * An operator that collects rows into blocks over many elements. Blocks go out when they are full, every {@code flush}, at the end of input

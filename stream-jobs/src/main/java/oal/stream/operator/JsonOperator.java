@@ -1,13 +1,12 @@
-package oal.stream.state;
+package oal.stream.operator;
 
-import org.apache.flink.metrics.Counter;
-import org.apache.flink.streaming.api.operators.OneInputStreamOperator;
-import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import oal.stream.block.DeadLetterRows;
 import oal.stream.codec.DeadLetter;
 import oal.stream.codec.JsonRecord;
 import oal.stream.codec.RefusedException;
-import oal.stream.pipeline.PipelineSettings;
+import org.apache.flink.metrics.Counter;
+import org.apache.flink.streaming.api.operators.OneInputStreamOperator;
+import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 
 /** An operator that decodes the records of one topic of JSON. Gives dead letters; rows on the side. Keeps no state. */
 public abstract class JsonOperator extends BlockOperator<DeadLetter> implements OneInputStreamOperator<JsonRecord, DeadLetter> {

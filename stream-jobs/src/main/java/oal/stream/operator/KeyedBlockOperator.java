@@ -1,10 +1,9 @@
-package oal.stream.state;
+package oal.stream.operator;
 
 import org.apache.flink.runtime.state.VoidNamespace;
 import org.apache.flink.runtime.state.VoidNamespaceSerializer;
 import org.apache.flink.streaming.api.operators.InternalTimerService;
 import org.apache.flink.streaming.api.operators.Triggerable;
-import oal.stream.pipeline.PipelineSettings;
 
 /** A {@link BlockOperator} with state and timers per access point. */
 public abstract class KeyedBlockOperator<OUT> extends BlockOperator<OUT> implements Triggerable<String, VoidNamespace> {

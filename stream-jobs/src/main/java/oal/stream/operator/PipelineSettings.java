@@ -1,4 +1,4 @@
-package oal.stream.pipeline;
+package oal.stream.operator;
 
 import java.io.Serializable;
 import java.time.Duration;

@@ -1,5 +1,20 @@
 package oal.stream.pipeline;
 
+import oal.stream.access.AccessChange;
+import oal.stream.access.AccessOperator;
+import oal.stream.block.RowBlock;
+import oal.stream.codec.DeadLetter;
+import oal.stream.codec.RawBatch;
+import oal.stream.decode.AcceptedBatch;
+import oal.stream.decode.DecodeOperator;
+import oal.stream.item.TrainingItem;
+import oal.stream.neighbour.ApSecond;
+import oal.stream.neighbour.NeighbourFunction;
+import oal.stream.neighbour.NeighbourRecord;
+import oal.stream.operator.BlockOperator;
+import oal.stream.operator.PipelineSettings;
+import oal.stream.platform.PlatformOperator;
+import oal.stream.process.ApOperator;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.configuration.Configuration;
@@ -10,20 +25,6 @@ import org.apache.flink.streaming.api.datastream.KeyedStream;
 import org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.transformations.TwoInputTransformation;
-import oal.stream.access.AccessChange;
-import oal.stream.access.AccessOperator;
-import oal.stream.codec.DeadLetter;
-import oal.stream.codec.RawBatch;
-import oal.stream.decode.DecodeOperator;
-import oal.stream.item.TrainingItem;
-import oal.stream.neighbour.ApSecond;
-import oal.stream.neighbour.NeighbourFunction;
-import oal.stream.neighbour.NeighbourRecord;
-import oal.stream.platform.PlatformOperator;
-import oal.stream.process.AcceptedBatch;
-import oal.stream.process.ApOperator;
-import oal.stream.sink.RowBlock;
-import oal.stream.state.BlockOperator;
 
 /**
  * The job between its sources and sinks: batch → decode → label, feature, item, prediction → neighbours; and the platform's own records to

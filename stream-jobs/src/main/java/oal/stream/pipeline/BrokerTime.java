@@ -2,12 +2,12 @@ package oal.stream.pipeline;
 
 import java.time.Duration;
 import java.time.InstantSource;
+import oal.stream.codec.RawBatch;
 import org.apache.flink.api.common.eventtime.Watermark;
 import org.apache.flink.api.common.eventtime.WatermarkGenerator;
 import org.apache.flink.api.common.eventtime.WatermarkOutput;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.util.clock.RelativeClock;
-import oal.stream.codec.RawBatch;
 
 /**
  * The stream's time is the time at which the broker took a record, never an access point's clock: an AP that is hours ahead cannot close

@@ -1,10 +1,10 @@
 package oal.stream.pipeline;
 
-import org.apache.flink.api.connector.sink2.Sink;
+import oal.stream.block.RowBlock;
 import oal.stream.codec.DeadLetter;
 import oal.stream.item.TrainingItem;
 import oal.stream.neighbour.NeighbourRecord;
-import oal.stream.sink.RowBlock;
+import org.apache.flink.api.connector.sink2.Sink;
 import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.datastream.DataStreamSink;
 

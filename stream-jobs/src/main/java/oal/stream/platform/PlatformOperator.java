@@ -1,11 +1,11 @@
 package oal.stream.platform;
 
-import org.apache.flink.metrics.Counter;
+import oal.stream.codec.InputTopics;
 import oal.stream.codec.JsonRecord;
 import oal.stream.codec.RefusedException;
-import oal.stream.pipeline.PipelineSettings;
-import oal.stream.source.InputTopics;
-import oal.stream.state.JsonOperator;
+import oal.stream.operator.JsonOperator;
+import oal.stream.operator.PipelineSettings;
+import org.apache.flink.metrics.Counter;
 
 /** Records of the platform's services to rows of their tables. */
 public final class PlatformOperator extends JsonOperator {

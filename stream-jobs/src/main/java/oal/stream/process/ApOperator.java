@@ -1,13 +1,6 @@
 package oal.stream.process;
 
-import org.apache.flink.api.common.state.ValueState;
-import org.apache.flink.api.common.state.ValueStateDescriptor;
-import org.apache.flink.metrics.Counter;
-import org.apache.flink.runtime.state.VoidNamespace;
-import org.apache.flink.streaming.api.operators.InternalTimer;
-import org.apache.flink.streaming.api.operators.OneInputStreamOperator;
-import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
-import org.apache.flink.util.OutputTag;
+import oal.stream.decode.AcceptedBatch;
 import oal.stream.feature.CompiledProgram;
 import oal.stream.item.Item;
 import oal.stream.item.ItemJson;
@@ -16,11 +9,19 @@ import oal.stream.item.TrainingItem;
 import oal.stream.label.LabelRows;
 import oal.stream.label.LabelWindow;
 import oal.stream.neighbour.ApSecond;
-import oal.stream.pipeline.PipelineSettings;
+import oal.stream.operator.KeyedBlockOperator;
+import oal.stream.operator.PipelineSettings;
 import oal.stream.prediction.Decision;
 import oal.stream.prediction.Outcome;
 import oal.stream.prediction.PredictionRows;
-import oal.stream.state.KeyedBlockOperator;
+import org.apache.flink.api.common.state.ValueState;
+import org.apache.flink.api.common.state.ValueStateDescriptor;
+import org.apache.flink.metrics.Counter;
+import org.apache.flink.runtime.state.VoidNamespace;
+import org.apache.flink.streaming.api.operators.InternalTimer;
+import org.apache.flink.streaming.api.operators.OneInputStreamOperator;
+import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
+import org.apache.flink.util.OutputTag;
 
 /**
  * Labels, features, items and predictions of each access point, from its batches. Gives training items; on the side rows of label, item,

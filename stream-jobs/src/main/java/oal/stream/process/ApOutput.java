@@ -1,5 +1,6 @@
 package oal.stream.process;
 
+import oal.stream.decode.AcceptedBatch;
 import oal.stream.item.Item;
 import oal.stream.label.LabelWindow;
 import oal.stream.neighbour.ApSecond;

@@ -6,6 +6,7 @@ import oal.schema.Topic;
 import oal.stream.codec.BatchDecoder;
 import oal.stream.codec.BatchHeader;
 import oal.stream.codec.RefusedException;
+import oal.stream.decode.AcceptedBatch;
 import oal.stream.feature.CompiledProgram;
 import oal.stream.feature.Workspace;
 import oal.stream.item.Item;

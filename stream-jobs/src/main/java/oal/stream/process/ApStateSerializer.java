@@ -1,13 +1,13 @@
 package oal.stream.process;
 
 import java.io.IOException;
+import oal.schema.FeaturePrograms;
+import oal.stream.feature.CompiledProgram;
+import oal.stream.state.BinarySerializer;
 import org.apache.flink.api.common.typeutils.SimpleTypeSerializerSnapshot;
 import org.apache.flink.api.common.typeutils.TypeSerializerSnapshot;
 import org.apache.flink.core.memory.DataInputView;
 import org.apache.flink.core.memory.DataOutputView;
-import oal.schema.FeaturePrograms;
-import oal.stream.feature.CompiledProgram;
-import oal.stream.state.BinarySerializer;
 
 /** Serializer of {@link ApState}. */
 public final class ApStateSerializer extends BinarySerializer<ApState> {

@@ -7,8 +7,9 @@ import oal.schema.Topic;
 import oal.stream.codec.BatchDecoder;
 import oal.stream.codec.RawBatch;
 import oal.stream.codec.RefusedException;
+import oal.stream.decode.AcceptedBatch;
 import oal.stream.feature.CompiledProgram;
-import oal.stream.pipeline.PipelineSettings;
+import oal.stream.operator.PipelineSettings;
 
 /** Recorded batches through the job's processing of access points: no Kafka, no Flink, and the batches' own end as the broker's time. */
 final class BatchFeed {

@@ -5,6 +5,7 @@ import java.io.DataOutput;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import oal.stream.decode.AcceptedBatch;
 
 /** Batches of one topic of an access point that wait for their turn, in order of incarnation and sequence number. */
 final class BatchQueue {

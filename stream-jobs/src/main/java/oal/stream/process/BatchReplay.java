@@ -3,6 +3,7 @@ package oal.stream.process;
 import java.util.ArrayList;
 import java.util.List;
 import oal.schema.Topic;
+import oal.stream.decode.AcceptedBatch;
 import oal.stream.item.Item;
 import oal.stream.item.ItemJson;
 import oal.stream.label.LabelWindow;

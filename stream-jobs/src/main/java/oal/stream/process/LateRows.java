@@ -3,6 +3,7 @@ package oal.stream.process;
 import oal.schema.StreamTables;
 import oal.stream.block.NativeBlockWriter;
 import oal.stream.codec.TopicNames;
+import oal.stream.decode.AcceptedBatch;
 
 /** Rows of ClickHouse's {@code late}. */
 final class LateRows {

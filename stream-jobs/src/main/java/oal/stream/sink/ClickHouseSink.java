@@ -1,6 +1,7 @@
 package oal.stream.sink;
 
 import java.io.IOException;
+import oal.stream.block.RowBlock;
 import org.apache.flink.api.connector.sink2.Committer;
 import org.apache.flink.api.connector.sink2.CommitterInitContext;
 import org.apache.flink.api.connector.sink2.Sink;

@@ -3,8 +3,9 @@ package oal.stream.sink;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import net.jpountz.lz4.LZ4FrameOutputStream;
 import net.jpountz.lz4.LZ4FrameOutputStream.BLOCKSIZE;
+import net.jpountz.lz4.LZ4FrameOutputStream;
+import oal.stream.block.RowBlock;
 
 /** The insert of one table that is being filled: Native blocks, compressed as they come. */
 final class InsertBuffer {

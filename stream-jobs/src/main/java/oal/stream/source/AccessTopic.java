@@ -7,6 +7,7 @@ import java.util.Properties;
 import oal.stream.access.AccessDecoder;
 import oal.stream.access.AccessHistory;
 import oal.stream.access.Revocations;
+import oal.stream.codec.InputTopics;
 import oal.stream.codec.RefusedException;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;

@@ -3,6 +3,7 @@ package oal.stream.source;
 import java.nio.charset.StandardCharsets;
 import oal.stream.access.BatchMac;
 import oal.stream.codec.DeadLetter;
+import oal.stream.codec.OutputTopics;
 import org.apache.flink.connector.kafka.sink.KafkaRecordSerializationSchema;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.header.Headers;

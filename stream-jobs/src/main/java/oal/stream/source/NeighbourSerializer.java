@@ -1,6 +1,7 @@
 package oal.stream.source;
 
 import java.nio.charset.StandardCharsets;
+import oal.stream.codec.OutputTopics;
 import oal.stream.neighbour.NeighbourRecord;
 import org.apache.flink.connector.kafka.sink.KafkaRecordSerializationSchema;
 import org.apache.kafka.clients.producer.ProducerRecord;

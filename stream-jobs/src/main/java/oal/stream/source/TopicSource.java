@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import oal.schema.Topic;
+import oal.stream.codec.InputTopics;
 import oal.stream.codec.JsonRecord;
 import oal.stream.codec.RawBatch;
 import org.apache.flink.connector.kafka.source.KafkaSource;

@@ -1,14 +1,14 @@
 package oal.stream.bench;
 
 import java.util.List;
-import org.apache.flink.api.common.functions.OpenContext;
-import org.apache.flink.api.common.functions.RichFlatMapFunction;
-import org.apache.flink.util.Collector;
 import oal.schema.Settings;
 import oal.schema.Tables;
 import oal.schema.Topic;
 import oal.stream.codec.BatchBuilder;
 import oal.stream.codec.RawBatch;
+import org.apache.flink.api.common.functions.OpenContext;
+import org.apache.flink.api.common.functions.RichFlatMapFunction;
+import org.apache.flink.util.Collector;
 
 /**
  * Turns 0, 1, 2, … into the batches of many APs: preloaded bodies, used in turn, under headers that go on in time and sequence. Every fourth pair is followed by the

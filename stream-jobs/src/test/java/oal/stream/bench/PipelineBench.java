@@ -8,6 +8,14 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import oal.stream.access.Revocations;
+import oal.stream.codec.JsonRecord;
+import oal.stream.codec.RawBatch;
+import oal.stream.operator.PipelineSettings;
+import oal.stream.pipeline.ApPipeline;
+import oal.stream.pipeline.BrokerTime;
+import oal.stream.pipeline.Inputs;
+import oal.stream.pipeline.Sinks;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.connector.source.lib.NumberSequenceSource;
@@ -17,14 +25,6 @@ import org.apache.flink.configuration.RestartStrategyOptions;
 import org.apache.flink.configuration.StateBackendOptions;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
-import oal.stream.codec.JsonRecord;
-import oal.stream.access.Revocations;
-import oal.stream.codec.RawBatch;
-import oal.stream.pipeline.ApPipeline;
-import oal.stream.pipeline.BrokerTime;
-import oal.stream.pipeline.Inputs;
-import oal.stream.pipeline.PipelineSettings;
-import oal.stream.pipeline.Sinks;
 
 /**
  * Rows per CPU-second of the pipeline: a Flink cluster in this process, checkpoints on, sinks that throw away. CPU is that of the whole

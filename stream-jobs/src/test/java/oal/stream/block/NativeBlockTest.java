@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.net.URI;
 import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpRequest;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -15,8 +15,6 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.stream.Collectors;
-import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.Test;
 import oal.schema.ClickHouseColumn;
 import oal.schema.ColumnSpec;
 import oal.schema.Kind;
@@ -34,7 +32,8 @@ import oal.stream.prediction.Outcome;
 import oal.stream.prediction.PredictionRows;
 import oal.stream.sink.ClickHouseServer;
 import oal.stream.sink.ClickHouseTarget;
-import oal.stream.sink.RowBlock;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
 
 /** Blocks are read by a real ClickHouse as what was written, column by column. */
 class NativeBlockTest {

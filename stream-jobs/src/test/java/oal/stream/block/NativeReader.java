@@ -7,7 +7,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import oal.stream.sink.RowBlock;
 
 /** Reads back Native blocks in tests, as text; NativeBlockTest has ClickHouse check that what is written is right. */
 public final class NativeReader {

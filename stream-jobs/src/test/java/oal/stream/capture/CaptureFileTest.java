@@ -14,9 +14,9 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import oal.stream.codec.Capture;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import oal.stream.codec.Capture;
 
 class CaptureFileTest {
     private static final byte[] WHOLE = bytes();

@@ -8,9 +8,9 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import org.junit.jupiter.api.Test;
 import oal.schema.Topic;
 import oal.stream.block.RawRows;
+import org.junit.jupiter.api.Test;
 
 /**
  * Mutated golden batches, the same ones at every run. The decoder refuses or decodes; it never throws anything else and never allocates

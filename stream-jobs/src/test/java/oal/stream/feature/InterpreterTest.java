@@ -7,12 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import java.util.List;
-import org.junit.jupiter.api.Test;
 import oal.schema.FeatureProgram;
 import oal.schema.Tables;
 import oal.schema.Topic;
 import oal.stream.codec.BatchBuilder;
 import oal.stream.codec.BatchDecoder;
+import org.junit.jupiter.api.Test;
 
 /** What the golden sequence does not contain: rows that are not in order, clocks that go back, programs that are wrong. */
 class InterpreterTest {

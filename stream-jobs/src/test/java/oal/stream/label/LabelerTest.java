@@ -8,12 +8,12 @@ import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
-import org.junit.jupiter.api.BeforeEach;
-import org.junit.jupiter.api.Test;
 import oal.schema.Tables;
 import oal.schema.Topic;
 import oal.stream.codec.BatchBuilder;
 import oal.stream.codec.BatchDecoder;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
 
 /** Times are µs; the labels start at second 1000. */
 class LabelerTest {

@@ -1,4 +1,4 @@
-package oal.stream.state;
+package oal.stream.operator;
 
 import java.util.List;
 import java.util.Queue;

@@ -7,13 +7,13 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import oal.schema.Topic;
+import oal.stream.codec.BatchBuilder;
+import oal.stream.codec.RawBatch;
 import org.apache.flink.api.common.eventtime.Watermark;
 import org.apache.flink.api.common.eventtime.WatermarkOutput;
 import org.apache.flink.util.clock.RelativeClock;
 import org.junit.jupiter.api.Test;
-import oal.schema.Topic;
-import oal.stream.codec.BatchBuilder;
-import oal.stream.codec.RawBatch;
 
 class BrokerTimeTest {
     private static final long NOW_MS = 1_800_000_000_000L;

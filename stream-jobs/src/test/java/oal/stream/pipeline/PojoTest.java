@@ -1,17 +1,17 @@
 package oal.stream.pipeline;
 
-import org.apache.flink.types.PojoTestUtils;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 import oal.stream.access.AccessChange;
-import oal.stream.codec.JsonRecord;
+import oal.stream.block.RowBlock;
 import oal.stream.codec.DeadLetter;
+import oal.stream.codec.JsonRecord;
 import oal.stream.codec.RawBatch;
+import oal.stream.decode.AcceptedBatch;
 import oal.stream.item.TrainingItem;
 import oal.stream.neighbour.ApSecond;
 import oal.stream.neighbour.NeighbourRecord;
-import oal.stream.process.AcceptedBatch;
-import oal.stream.sink.RowBlock;
+import org.apache.flink.types.PojoTestUtils;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What goes between operators is serialised by Flink itself, never by Kryo. */
 class PojoTest {

@@ -8,11 +8,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
-import org.apache.flink.streaming.api.watermark.Watermark;
-import org.junit.jupiter.api.Test;
 import oal.schema.Settings;
 import oal.stream.codec.BatchBuilder;
 import oal.stream.item.TrainingItem;
+import org.apache.flink.streaming.api.watermark.Watermark;
+import org.junit.jupiter.api.Test;
 
 /** Order, waiting, holes, lateness and state of the keyed operator. */
 class ApOperatorTest extends ApHarness {

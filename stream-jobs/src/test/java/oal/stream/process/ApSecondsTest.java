@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import java.util.List;
 import oal.stream.neighbour.ApSecond;
 import oal.stream.neighbour.RadioTraffic;
-import oal.stream.state.SideOutput;
+import oal.stream.operator.SideOutput;
 import org.apache.flink.streaming.api.watermark.Watermark;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

@@ -7,15 +7,16 @@ import java.nio.file.Path;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Stream;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.MethodSource;
 import oal.stream.codec.Capture;
 import oal.stream.codec.Golden;
+import oal.stream.decode.AcceptedBatch;
 import oal.stream.item.Item;
 import oal.stream.label.LabelWindow;
 import oal.stream.neighbour.ApSecond;
 import oal.stream.prediction.Decision;
 import oal.stream.prediction.Outcome;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
 /** The lab's captures go through without a loss. */
 class CaptureTest {

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
-import org.junit.jupiter.api.Test;
 import oal.schema.Topic;
 import oal.stream.codec.BatchDecoder;
 import oal.stream.codec.Capture;
@@ -14,11 +13,13 @@ import oal.stream.codec.Golden;
 import oal.stream.codec.Mutation;
 import oal.stream.codec.RawBatch;
 import oal.stream.codec.RefusedException;
+import oal.stream.decode.AcceptedBatch;
 import oal.stream.item.Item;
 import oal.stream.label.LabelWindow;
 import oal.stream.neighbour.ApSecond;
 import oal.stream.prediction.Decision;
 import oal.stream.prediction.Outcome;
+import org.junit.jupiter.api.Test;
 
 /**
  * An AP may send anything that can be decoded: values, times, sequence numbers and incarnations at will. An exception here would stop the

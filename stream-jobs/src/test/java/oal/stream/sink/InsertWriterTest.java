@@ -12,6 +12,7 @@ import java.util.OptionalLong;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import net.jpountz.lz4.LZ4FrameInputStream;
+import oal.stream.block.RowBlock;
 import org.apache.flink.metrics.groups.UnregisteredMetricsGroup;
 import org.junit.jupiter.api.Test;
 
