@@ -7,35 +7,46 @@ $(B)/count_malloc.so: tests/count_malloc.c
 	@mkdir -p $(@D); $(CC) $(WARN) -shared -fPIC -O2 -o $@ $<
 
 # The whole path with the kernel's replies from a recording instead of its sockets.
-$(B)/bench_tick: bench/bench_tick.c tests/nl_sample.h $(call objs,opt,$(filter-out src/main.c src/collect/netlink.c src/base/interface.c,$(ALL_SRC)))
+$(B)/bench_tick: bench/bench_tick.c tests/nl_sample.h \
+                 $(call objs,opt,$(filter-out src/main.c src/collect/netlink.c src/base/interface.c,$(ALL_SRC)))
 	@$(CC) $(WARN) $(CPPFLAGS) -Itests $(CFLAGS) -o $@ $(filter-out %.h,$^) $(LIBS)
 
-# Stripped, without librdkafka, linked dynamically against libc, and in MIPS16 code: as OpenWrt builds packages for this CPU.
+MIPS16 := -Os -mips16 -minterlink-mips16 -ffunction-sections -fdata-sections -Wl,--gc-sections
+# Stripped, without librdkafka, linked dynamically against libc, and in MIPS16 code: as OpenWrt builds packages for
+# this CPU.
 $(B)/ap-exporter.mips: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*/*.h)
-	@mkdir -p $(@D); $(MIPS_CC) $(WARN) -Isrc -I$(GEN) -Os -mips16 -minterlink-mips16 -ffunction-sections -fdata-sections -Wl,--gc-sections -s -o $@ $(filter %.c,$^) -lpthread
+	@mkdir -p $(@D); $(MIPS_CC) $(WARN) -Isrc -I$(GEN) $(MIPS16) -s -o $@ $(filter %.c,$^) -lpthread
 
-# The same with Kafka, the agent and both backends of the rewrite. There are no cross packages of their libraries: the headers are this machine's, which suit any,
-# and the link leaves the libraries' functions open. It is for its size and does not run.
+# The same with Kafka, the agent and both backends of the rewrite. There are no cross packages of their libraries: the
+# headers are this machine's, which suit any, and the link leaves the libraries' functions open. It is for its size and
+# does not run.
 MIPS_INCLUDE := $(B)/mips-include
 $(B)/ap-exporter.mips.full: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*/*.h) $(B)/bpf/rwnd.bpfeb.o
-	@mkdir -p $(MIPS_INCLUDE)/openssl; ln -sfn /usr/include/$$(gcc -print-multiarch)/curl /usr/include/librdkafka /usr/include/bpf $(MIPS_INCLUDE)/; \
+	@mkdir -p $(MIPS_INCLUDE)/openssl; \
+	  ln -sfn /usr/include/$$(gcc -print-multiarch)/curl /usr/include/librdkafka /usr/include/bpf $(MIPS_INCLUDE)/; \
 	  ln -sf /usr/include/openssl/*.h /usr/include/$$(gcc -print-multiarch)/openssl/*.h $(MIPS_INCLUDE)/openssl/
-	@$(MIPS_CC) $(WARN) -DHAVE_KAFKA -DHAVE_AGENT -DHAVE_OPENSSL -DHAVE_OVS -DHAVE_BPF -DRWND_BPF_OBJECT='"$(B)/bpf/rwnd.bpfeb.o"' -Isrc -I$(GEN) -I$(MIPS_INCLUDE) -Os -mips16 -minterlink-mips16 -ffunction-sections \
-	  -fdata-sections -Wl,--gc-sections -Wl,--unresolved-symbols=ignore-all -s -o $@ $(filter %.c,$^) -lpthread
+	@$(MIPS_CC) $(WARN) -DHAVE_KAFKA -DHAVE_AGENT -DHAVE_OPENSSL -DHAVE_OVS -DHAVE_BPF \
+	  -DRWND_BPF_OBJECT='"$(B)/bpf/rwnd.bpfeb.o"' -Isrc -I$(GEN) -I$(MIPS_INCLUDE) $(MIPS16) \
+	  -Wl,--unresolved-symbols=ignore-all -s -o $@ $(filter %.c,$^) -lpthread
 
 size: $(B)/ap-exporter.mips $(B)/ap-exporter.mips.full
-	@$(MIPS_RUN) -L /usr/mips-linux-gnu $< check-config -c files/ap-exporter.config 2>&1 | grep -q 'packet socket\|nl80211\|good' || \
+	@$(MIPS_RUN) -L /usr/mips-linux-gnu $< check-config -c files/ap-exporter.config 2>&1 | \
+	  grep -q 'packet socket\|nl80211\|good' || \
 	  { echo 'size: the MIPS16 binary does not run'; exit 1; }
 	@python3 bench/size.py $^ $(RESULTS)/ap-exporter-size.json
 
 bench-tick: $(B)/bench_tick
 	@python3 bench/tick.py $< $(B) $(RESULTS)/ap-exporter-tick.json
 
-# librdkafka with the options of openwrt/libs/librdkafka, libcurl with HTTPS alone, and OpenSSL, linked statically: what an AP runs.
-$(B)/ap-exporter.static: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*/*.h) bench/librdkafka.sh bench/libcurl.sh bench/static_library.sh
-	@mkdir -p $(@D); lib=$$(bench/librdkafka.sh) && curl=$$(bench/libcurl.sh) && $(CC) -std=c11 -D_GNU_SOURCE -DHAVE_KAFKA -DHAVE_AGENT -DHAVE_OPENSSL \
+# librdkafka with the options of openwrt/libs/librdkafka, libcurl with HTTPS alone, and OpenSSL, linked statically: what
+# an AP runs.
+$(B)/ap-exporter.static: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*/*.h) \
+                         bench/librdkafka.sh bench/libcurl.sh bench/static_library.sh
+	@mkdir -p $(@D); lib=$$(bench/librdkafka.sh) && curl=$$(bench/libcurl.sh) && \
+	  $(CC) -std=c11 -D_GNU_SOURCE -DHAVE_KAFKA -DHAVE_AGENT -DHAVE_OPENSSL \
 	  -Wno-deprecated-declarations -Isrc -I$(GEN) -I$$lib/include -I$$curl/include -Os \
-	  -ffunction-sections -fdata-sections -Wl,--gc-sections -static -s -o $@ $(filter %.c,$^) $$lib/librdkafka.a $$curl/libcurl.a -lssl -lcrypto -lm -lpthread 2>$(B)/static.log || \
+	  -ffunction-sections -fdata-sections -Wl,--gc-sections -static -s -o $@ $(filter %.c,$^) $$lib/librdkafka.a \
+	  $$curl/libcurl.a -lssl -lcrypto -lm -lpthread 2>$(B)/static.log || \
 	  { cat $(B)/static.log; exit 1; }
 
 bench-rss: $(B)/ap-exporter $(B)/ap-exporter.static

@@ -7,6 +7,7 @@ $(B)/bench_decide.mips: bench/bench_decide.c $(call objs,mips,$(CORE_SRC))
 	@$(MIPS_CC) $(WARN) $(CPPFLAGS) -Itests -Os -static -o $@ $^
 
 bench-decide: $(B)/bench_decide $(B)/bench_decide.mips
-	@python3 bench/decide.py $(B)/bench_decide $(B)/bench_decide.mips "$(MIPS_RUN)" $(DECIDE_CAPTURE) $(B) $(RESULTS)/ap-exporter-decide.json
+	@python3 bench/decide.py $(B)/bench_decide $(B)/bench_decide.mips "$(MIPS_RUN)" $(DECIDE_CAPTURE) $(B) \
+	  $(RESULTS)/ap-exporter-decide.json
 
 .PHONY: bench-decide

@@ -9,22 +9,9 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = (
-    "model/bundle",
-    "model/bundle_parts",
-    "model/bundle_policy",
-    "wire/protobuf",
-    "model/nodes",
-    "model/tree",
-    "model/window",
-    "enrol/trusted_keys",
-    "wire/base64",
-    "base/words",
-    "base/text_file",
-    "base/sha256",
-    "model/feature",
-)
-SOURCES = [ROOT / "ap-exporter" / "src" / f"{part}.c" for part in PARTS]
+PARTS = ("model/bundle*", "model/feature*", "model/nodes", "model/tree", "model/window", "wire/base64", "wire/protobuf",
+         "enrol/trusted_keys", "base/sha256", "base/text_file", "base/words")
+SOURCES = sorted(path for part in PARTS for path in (ROOT / "ap-exporter" / "src").glob(f"{part}.c"))
 GENERATED = ROOT / "schema" / "generated" / "c"
 INT64S = ctypes.POINTER(ctypes.c_int64)
 
