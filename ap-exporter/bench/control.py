@@ -12,7 +12,7 @@ COMMAND = "make -C ap-exporter bench-control"
 STEPS, COUNTED_STEPS = 20000, 1000
 LATE = 30  # steps counted on MIPS, after as many in which the last flows are clamped
 #: of what runs in a step
-OWN = ("control", "fair")
+OWN = tuple(f"control/{name}" for name in ("control", "control_measure", "control_share", "control_windows", "control_guard", "fair"))
 CALLED = r"__u?(div|mod|mul)\w*|mem(cpy|set|move)|measured_step|mark_\w+"
 
 

@@ -77,7 +77,7 @@ static void obey(struct world *w, const struct control_action *a, unsigned n)
 		else
 			CHECK(a[i].window_bytes >= w->policy.floor_mss * MSS);
 		w->sets++;
-		w->told += a[i].tell;
+		w->told += a[i].report;
 	}
 }
 

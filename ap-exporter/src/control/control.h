@@ -1,21 +1,27 @@
-/* control.h: the control law of one access point: what is known of its flows, stations and prediction in, receive windows out.
+/* control.h: the control law of one access point. In: what is known of its flows and stations, and the prediction.
+ * Out: receive windows.
  *
- * Pure: no clock, no system call, integers only, nothing allocated after control_new(). One call of control_step() every
- * policy.step_us. Only data that goes down is controlled.
+ * Pure: no clock, no system call, integers only, nothing allocated after control_new(). One call of control_step()
+ * every policy.step_us. Only data that goes down is controlled. "Window" here always means a TCP receive window.
  *
  * A step:
- *   1. Rates r_i and unacknowledged bytes of each flow, smoothed; their quotient is the round trip on the air (Little's law), and what of it
- *      is above the smallest of late is time spent in a queue, q_i. Where the kernel shows a backlog, q_i is at least the time that it takes.
- *   2. Capacity C: the sum of the rates while there is a queue, the last such sum (bounded age) while there is none.
- *   3. Shares x_i of C by alpha-fairness (fair.h), a byte costing the airtime of its station; flows that could not use more keep what they use.
- *   4. Act? The class predicted, its probability or the standing queue say so; clamps stay while they bind.
- *   5. Window. It begins as w_i = cwnd_i * x_i / r_i, where cwnd_i is what the sender would need for r_i with the wait that is wanted, T, in place
- *      of the one that there is: r_i * (round trip to the server + smallest on the air + T), or the window model's word less the queue's excess.
- *      From there it follows the wait: it grows while q_i < T and its window binds, and shrinks while q_i > T, by at most policy.probe_permille a
- *      round trip and little near T, and it drifts towards x_i. T is at least policy.target_us, and long enough for each station to have something
- *      to send when its turn comes; senders that leave part of their window unused get more of it.
- *   6. Guard: if the queue runs empty although clamps bind, throughput stays below what it was, and less of the air is used, all clamps are taken
- *      back: for a while, twice as long each time, if throughput then rises; else they may come back, for it was not they that kept it low. */
+ *   1. Rates r_i and unacknowledged bytes of each flow, smoothed. Their quotient is the round trip on the air (Little's
+ *      law); what of it exceeds the smallest one of late is time spent in a queue, q_i. Where the kernel shows a
+ *      backlog, q_i is at least the time that the backlog takes.
+ *   2. Capacity C: the sum of the rates while there is a queue; while there is none, the last such sum, for a limited
+ *      time.
+ *   3. Shares x_i of C by alpha-fairness (fair.h). A byte costs the airtime of its station. Flows that could not use
+ *      more keep what they use.
+ *   4. Act? The predicted class, its probability or the queue say so. Clamps stay while they bind.
+ *   5. Window. It begins as w_i = cwnd_i * x_i / r_i. cwnd_i is what the sender would need for r_i with the wait that
+ *      is wanted, T, in place of the present one: r_i * (round trip to the server + smallest on the air + T), or the
+ *      window model's figure less the queue's excess. From there it follows the wait: it grows while q_i < T and its
+ *      window binds, and shrinks while q_i > T, by at most policy.probe_permille a round trip and by little near T; and
+ *      it drifts towards x_i. T is at least policy.target_us, and long enough for each station to have something to
+ *      send when its turn comes. A sender that leaves part of its window unused gets more of it.
+ *   6. Guard: if the queue runs empty although clamps bind, throughput stays below what it was, and less of the air is
+ *      used, all clamps are taken back. If throughput then rises, they stay away for a while, twice as long each time;
+ *      else they may come back, since they were not the cause. */
 #ifndef OAL_CONTROL_H
 #define OAL_CONTROL_H
 
@@ -32,7 +38,7 @@ struct control_flow {
 	uint64_t delivered_bytes; /* acknowledged by the client */
 	uint32_t unacked_bytes; /* seen by the AP and not acknowledged */
 	uint32_t rtt_down_us, rtt_up_us; /* smoothed, AP to client and back, AP to server and back; 0: not known */
-	uint32_t model_cwnd_bytes; /* window model's word; 0: none */
+	uint32_t model_cwnd_bytes; /* what the window model says; 0: nothing */
 	uint16_t place; /* 0 … max_flows - 1: another id at the same place is another flow */
 	uint16_t station; /* index into the stations, or CONTROL_NO_STATION */
 	uint16_t mss_bytes;
@@ -66,9 +72,10 @@ struct control_action {
 	uint64_t id, mac; /* mac: of its station; 0: not known */
 	uint16_t place;
 	uint8_t reason; /* enum oal_rewrite_reason */
-	bool tell; /* worth a row: new, given up, or changed by more than an eighth since the last row */
+	bool report; /* worth a row: new, given up, or changed by more than an eighth since the last row */
 	uint32_t window_bytes; /* 0: release */
-	uint32_t capacity_kbps, share_kbps, rate_kbps, cwnd_bytes, queue_us; /* shares are weighted by airtime: one may be above the capacity */
+	uint32_t capacity_kbps, share_kbps; /* shares are weighted by airtime: one may be above the capacity */
+	uint32_t rate_kbps, cwnd_bytes, queue_us;
 };
 
 struct control_stats {

@@ -259,7 +259,7 @@ static void follow(struct controller *c, const struct control_action *actions, u
 		c->counts.sets += actions[i].window_bytes != 0;
 		c->counts.releases += !actions[i].window_bytes;
 		c->counts.set_errors += ret < 0;
-		if (actions[i].tell)
+		if (actions[i].report)
 			tell(c, &actions[i], ret < 0 ? OAL_REWRITE_REASON_FAILED : actions[i].reason);
 	}
 }

@@ -2,7 +2,7 @@
 
 #include <stdbool.h>
 
-enum { PROPORTION_BITS = 30 };
+enum { PROPORTION_BITS = 30 }; /* of the largest proportion, so that no product is over 64 bits */
 
 static uint32_t square_root(uint64_t v)
 {

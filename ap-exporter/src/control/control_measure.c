@@ -1,0 +1,195 @@
+/* Part 1 of the control law: rates, round trips, waits and the wait that is wanted. */
+#include "control/control_math.h"
+#include "control/control_state.h"
+
+enum {
+	QUEUE_TAU_US = 400000, /* of what says how long the queue is: several rounds in which Wi-Fi serves everybody */
+	RATE_TAU_US = 1000000, /* of rates that are shared out: they should not follow every burst */
+	AIR_TAU_US = 500000, /* of shares of the air and of stations' costs */
+	BASE_US = 20000000, /* a smallest round trip is remembered for one to two of these: paths change */
+	BINDS_PERMILLE = 800, /* a window binds if so much of it is under way: senders rarely fill all of it */
+	EXCEEDS_PERMILLE = 1300, /* more than the window is under way: the clamp has yet to take effect */
+	STARVED_DIVISOR = 8, /* a station starves if less than this part of a turn waits for it */
+	MIN_SHARE_PERMILLE = 100, /* of the air: below, the driver's airtime figure says little */
+};
+
+static uint32_t smallest_of(const struct smallest *s)
+{
+	return !s->before || (s->now && s->now < s->before) ? s->now : s->before;
+}
+
+static void smallest_add(struct smallest *s, uint32_t value, uint64_t t_us)
+{
+	if (!value)
+		return;
+	if (t_us - s->since_us >= BASE_US) {
+		s->before = s->now;
+		s->now = 0;
+		s->since_us = t_us;
+	}
+	if (!s->now || value < s->now)
+		s->now = value;
+}
+
+static void measure_stations(struct control *c, const struct control_input *in, uint64_t dt_us)
+{
+	uint32_t share = 0;
+	unsigned i;
+
+	for (i = 0; i < in->n_stations; i++) {
+		const struct control_station *s = &in->stations[i];
+		struct station_state *k = &c->stations[s->place];
+
+		if (k->mac != s->mac) {
+			*k = (struct station_state){ .mac = s->mac, .airtime_us = s->airtime_us };
+		} else if (dt_us) {
+			/* A counter that went back is that of a station that came back. */
+			if (s->airtime_us >= k->airtime_us)
+				k->airtime = smooth(k->airtime,
+						    (s->airtime_us - k->airtime_us) * UNIT * AIR_FRACTION / dt_us,
+						    dt_us, AIR_TAU_US);
+			k->airtime_us = s->airtime_us;
+		}
+		k->step = c->step;
+		k->backlog_bytes = smooth(k->backlog_bytes, s->backlog_bytes, dt_us, QUEUE_TAU_US);
+		k->own_queues = s->own_queues;
+		k->rate_kbps = k->recent_kbps = 0;
+		share += k->airtime;
+	}
+	c->share_permille = share / AIR_FRACTION;
+}
+
+static struct flow_state *measure_flow(struct control *c, const struct control_flow *f, uint64_t mac, uint64_t t_us,
+				       uint64_t dt_us)
+{
+	struct flow_state *s = &c->flows[f->place];
+
+	if (s->id != f->id || f->delivered_bytes < s->delivered_bytes) {
+		*s = (struct flow_state){ .id = f->id, .place = f->place, .first_us = t_us };
+	} else if (dt_us) {
+		const uint64_t age_us = t_us - s->first_us;
+		const uint64_t kbps = (f->delivered_bytes - s->delivered_bytes) * 8000 / dt_us;
+		const uint32_t queue_tau_us = at_most(age_us, QUEUE_TAU_US);
+
+		s->rate_kbps = smooth(s->rate_kbps, kbps, dt_us, at_most(age_us, RATE_TAU_US));
+		s->recent_kbps = smooth(s->recent_kbps, kbps, dt_us, queue_tau_us);
+		s->unacked_bytes = smooth(s->unacked_bytes, f->unacked_bytes, dt_us, queue_tau_us);
+	}
+	s->delivered_bytes = f->delivered_bytes;
+	s->step = c->step;
+	s->mac = mac;
+	return s;
+}
+
+static unsigned measure_flows(struct control *c, const struct control_input *in, uint64_t dt_us)
+{
+	unsigned n = 0, i;
+
+	c->rate_kbps = 0;
+	for (i = 0; i < in->n_flows && n < FAIR_MAX; i++) {
+		struct station_state *k = station_of(c, in, in->flows[i].station);
+		struct active *a = &c->active[n];
+
+		a->in = &in->flows[i];
+		a->s = measure_flow(c, a->in, k ? k->mac : 0, in->t_us, dt_us);
+		if (k) {
+			k->rate_kbps += a->s->rate_kbps;
+			k->recent_kbps += a->s->recent_kbps;
+		}
+		smallest_add(&c->base_down, a->in->rtt_down_us, in->t_us);
+		c->rate_kbps += a->s->rate_kbps;
+		if (a->s->rate_kbps || a->s->window_bytes)
+			n++;
+	}
+	return n;
+}
+
+/* Time that what stands in a station's own queues takes. */
+static uint32_t own_queue_us(const struct station_state *k)
+{
+	return k ? time_of(k->backlog_bytes, k->recent_kbps) : 0;
+}
+
+/* Time that a flow's data waits at the AP and on the air beyond the least that it ever took. A backlog that the kernel
+ * shows is the least of it: a driver may hide more, and round trips tell. */
+static uint32_t queue_of(const struct control *c, const struct control_input *in, const struct flow_state *s,
+			 const struct station_state *k)
+{
+	const uint32_t rtt_us = time_of(s->unacked_bytes, s->recent_kbps), base_us = smallest_of(&c->base_down);
+	const uint32_t own_us = own_queue_us(k), shared_us = time_of(in->backlog_bytes, c->rate_kbps);
+	const uint32_t seen_us = own_us > shared_us ? own_us : shared_us;
+	const uint32_t by_rtt_us = rtt_us > base_us ? rtt_us - base_us : 0;
+
+	return seen_us > by_rtt_us ? seen_us : by_rtt_us;
+}
+
+/* Is so much of its window under way? */
+static bool fills(const struct active *a, uint32_t permille)
+{
+	return a->s->window_bytes && (uint64_t)a->flight_bytes * UNIT >= (uint64_t)a->s->window_bytes * permille;
+}
+
+static void measure_queues(struct control *c, const struct control_input *in, unsigned n, uint64_t dt_us)
+{
+	uint64_t weighted = 0, weight = 0, backlog = in->backlog_bytes;
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		struct active *a = &c->active[i];
+		const struct station_state *k = station_of(c, in, a->in->station);
+
+		a->base_us = smallest_of(&c->base_down) + a->in->rtt_up_us;
+		a->eligible = a->in->can_clamp && a->base_us && a->s->rate_kbps >= c->policy.min_flow_kbps &&
+			      a->in->delivered_bytes >= c->policy.min_flow_bytes;
+		a->flight_bytes = a->s->unacked_bytes + bytes_of(a->s->recent_kbps, a->in->rtt_up_us);
+		a->binds = fills(a, BINDS_PERMILLE);
+		a->exceeds = fills(a, EXCEEDS_PERMILLE);
+		a->starves = a->binds && a->s->rate_kbps && k && k->own_queues &&
+			     own_queue_us(k) < c->turn_us / STARVED_DIVISOR;
+		a->s->queue_us = a->s->rate_kbps ? queue_of(c, in, a->s, k) : 0;
+		weighted += (uint64_t)a->s->queue_us * a->s->rate_kbps;
+		weight += a->s->rate_kbps;
+	}
+	c->queue_us = weight ? (uint32_t)(weighted / weight) : 0;
+	for (i = 0; i < in->n_stations; i++)
+		backlog += in->stations[i].backlog_bytes;
+	c->backlog_us = smooth(c->backlog_us, time_of(backlog, c->rate_kbps), dt_us, QUEUE_TAU_US);
+}
+
+bool control_any_binds(const struct control *c, unsigned n)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++)
+		if (c->active[i].binds)
+			return true;
+	return false;
+}
+
+/* The wait that windows leave: enough for each station to have data when its turn comes. A turn is the time in which
+ * every active station is served once, in the share of the air that the AP gets; where the driver does not say how much
+ * that is, all of it. */
+static void set_target(struct control *c, const struct control_input *in)
+{
+	const uint32_t least = c->share_permille < MIN_SHARE_PERMILLE ? MIN_SHARE_PERMILLE : c->share_permille;
+	const uint32_t share = c->share_permille ? at_most(least, UNIT) : UNIT;
+	uint64_t stations = 0, us;
+	unsigned i;
+
+	for (i = 0; i < in->n_stations; i++)
+		stations += c->stations[in->stations[i].place].rate_kbps >= c->policy.min_flow_kbps;
+	c->turn_us = at_most(stations * c->policy.txop_us * UNIT / share, MAX_RTT_US);
+	us = (uint64_t)c->turn_us * c->policy.target_txop_permille / UNIT;
+	c->target_us = us > c->policy.target_us ? at_most(us, MAX_RTT_US) : c->policy.target_us;
+}
+
+unsigned control_measure(struct control *c, const struct control_input *in, uint64_t dt_us)
+{
+	unsigned n;
+
+	measure_stations(c, in, dt_us);
+	n = measure_flows(c, in, dt_us);
+	set_target(c, in);
+	measure_queues(c, in, n, dt_us);
+	return n;
+}

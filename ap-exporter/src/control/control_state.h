@@ -1,0 +1,101 @@
+/* control_state.h: the inside of the control law (control.h): what it remembers, and the parts of a step, in their
+ * order. Only control*.c include this. */
+#ifndef OAL_CONTROL_STATE_H
+#define OAL_CONTROL_STATE_H
+
+#include "control/control.h"
+#include "control/fair.h"
+
+enum {
+	UNIT = 1000, /* of what is counted in permille */
+	AIR_FRACTION = 16, /* parts of a permille in which a station's share of the air is kept: shares may be small */
+	IDLE_DIVISOR = 4, /* a backlog below this part of the wait that is wanted counts as none */
+};
+
+/* The smallest value of the last 20 to 40 seconds (BASE_US in control_measure.c). 0: none yet. */
+struct smallest {
+	uint32_t now, before; /* of this period, and of the one before */
+	uint64_t since_us;
+};
+
+struct flow_state {
+	uint64_t id; /* 0: the place is free */
+	uint64_t step; /* number of the step that last saw it */
+	uint64_t delivered_bytes, first_us;
+	uint32_t rate_kbps, recent_kbps, unacked_bytes; /* smoothed: over RATE_TAU_US; the others over QUEUE_TAU_US */
+	uint32_t queue_us;
+	uint32_t fill_permille; /* of its window that is under way, smoothed over FILL_TAU_US */
+	uint32_t window_bytes, reported_bytes; /* set, and last reported; 0: not clamped */
+	uint64_t exact_bytes; /* what the law says, of which window_bytes is the last that was set */
+	uint64_t set_us, mac;
+	uint16_t place;
+};
+
+struct station_state {
+	uint64_t mac; /* 0: free */
+	uint64_t step, airtime_us;
+	uint32_t airtime; /* share of the air, smoothed, in permille times AIR_FRACTION */
+	uint32_t rate_kbps, recent_kbps; /* sums of its flows' */
+	uint32_t backlog_bytes; /* of its own queues, smoothed over QUEUE_TAU_US */
+	bool own_queues;
+};
+
+/* A flow of this step. */
+struct active {
+	const struct control_flow *in;
+	struct flow_state *s;
+	uint32_t base_us, flight_bytes; /* round trip without a wait; what is under way */
+	bool eligible, binds;
+	bool exceeds; /* more is under way than the window allows: the clamp has yet to take effect */
+	bool starves; /* its queue is all but empty because of the window: the station could be sent more */
+};
+
+struct control {
+	struct oal_policy policy;
+	unsigned max_flows, max_stations;
+	uint64_t t_us, step;
+	struct smallest base_down; /* of all flows: one that begins in a queue never saw the smallest of its own */
+	/* Capacity: of the last step that had a queue. In cost units, and plain. */
+	uint64_t capacity_us;
+	uint32_t capacity_cost_kbps, capacity_kbps, rate_kbps, queue_us, turn_us, target_us, share_permille;
+	/* Acting. */
+	bool acting;
+	uint64_t acting_since_us, reason_us;
+	uint8_t reason;
+	/* Guard. */
+	uint32_t reference_kbps, clamped_kbps; /* throughput before clamps, and since */
+	uint32_t reference_air_permille, clamped_air_permille; /* the air that was used for it */
+	uint32_t idle_permille, backlog_us;
+	uint64_t guarded_until_us, quiet_since_us;
+	uint64_t trial_until_us; /* is it better without clamps? 0: no trial runs */
+	unsigned backoff_shift;
+	struct control_stats stats;
+	struct flow_state *flows;
+	struct station_state *stations;
+	struct active *active;
+	struct fair_flow *fair;
+	struct control_action *actions;
+	unsigned n_actions;
+};
+
+/* The station at this index of the input; NULL for CONTROL_NO_STATION. */
+static inline struct station_state *station_of(struct control *c, const struct control_input *in, uint16_t index)
+{
+	return index < in->n_stations ? &c->stations[in->stations[index].place] : NULL;
+}
+
+/* 1. What is known (control_measure.c). Returns how many flows are active. `dt_us`: since the step before; 0 after a
+ * restart. */
+unsigned control_measure(struct control *, const struct control_input *, uint64_t dt_us);
+bool control_any_binds(const struct control *, unsigned n_active);
+/* 2. and 3. Capacity and shares of it (control_share.c). */
+void control_share(struct control *, const struct control_input *, unsigned n_active);
+/* 4. Act? (control.c)
+ * 5. Windows (control_windows.c): the actions of this step. */
+void control_windows(struct control *, const struct control_input *, unsigned n_active, uint64_t dt_us);
+/* Gives up one flow's clamp, if it has one. */
+void control_release(struct control *, struct flow_state *, uint8_t reason);
+/* 6. Guard (control_guard.c). */
+void control_guard(struct control *, const struct control_input *, unsigned n_active, uint64_t dt_us);
+
+#endif
