@@ -71,7 +71,7 @@ def main() -> None:
     put("fuzz_capture", "damaged", capture[:500] + b"?" + capture[501:])
     ap = '{"ap_id":"%s","stations":3,"tx_kbps":9000,"tx_airtime_permille":410,"busy_permille":700,"loss_permille":12,"backlog_bytes":30000,"age_ms":1200}'
     for name, aps in (("none", ""), ("two", ap % "ap-1" + "," + ap % "b"), ("itself", ap % "me"), ("more", ap.replace("{", '{"new":[{"x":"\\u00e9\\ud83d\\ude00"},-1.5e3,true,null],', 1) % "c")):
-        put("fuzz_neighbours", name, ('{"site":"lab","frequency_mhz":5180,"t_us":1800000000000000,"aps":[' + aps + "]}").encode())
+        put("fuzz_peers", name, ('{"site":"lab","frequency_mhz":5180,"t_us":1800000000000000,"aps":[' + aps + "]}").encode())
     for order, name in (("<", "little"), (">", "big")):
         classic = struct.pack(order + "IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 96, 1)
         section = struct.pack(order + "IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28)

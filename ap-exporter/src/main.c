@@ -1,17 +1,17 @@
 /* ap-exporter: lifecycle of the daemon, and its commands. */
 #include "base/clock.h"
 #include "base/config.h"
-#include "agent/daemon.h"
+#include "daemon.h"
 #include "wire/dump.h"
 #include "enrol/enrol.h"
 #include "model/inspect.h"
 #include "base/log.h"
 #include "base/loop.h"
-#include "agent/memory.h"
+#include "memory.h"
 #include "oal_schema.h"
-#include "agent/privileges.h"
+#include "privileges.h"
 #include "rewrite/rwnd_cli.h"
-#include "agent/status.h"
+#include "status.h"
 #include "base/version.h"
 
 #include <errno.h>

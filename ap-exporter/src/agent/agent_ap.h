@@ -4,7 +4,7 @@
 #define OAL_AGENT_AP_H
 
 #include "enrol/agent_http.h"
-#include "agent/agent_neighbours.h"
+#include "agent/agent_peers.h"
 #include "enrol/agent_renew.h"
 #include "agent/agent_report.h"
 #include "base/config.h"

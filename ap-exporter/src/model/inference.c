@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "model/feature.h"
-#include "model/neighbours.h"
+#include "agent/peers.h"
 
 enum {
 	STATUS_ROOM = 16, /* rows on their way to the tick thread; a power of two */

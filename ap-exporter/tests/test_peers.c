@@ -1,7 +1,7 @@
-/* test_neighbours.c: what the push service says of neighbours, from JSON of any kind to rows of the table neighbour_ap. */
+/* test_peers.c: what the push service says of neighbours, from JSON of any kind to rows of the table neighbour_ap. */
 #include "base/json_read.h"
-#include "model/neighbour_list.h"
-#include "model/neighbours.h"
+#include "agent/peer_list.h"
+#include "agent/peers.h"
 
 #include "wire/batch_decode.h"
 #include "check.h"

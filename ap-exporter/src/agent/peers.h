@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/neighbour_list.h"
+#include "agent/peer_list.h"
 #include "oal_schema.h"
 #include "pipeline/pipeline.h"
 

@@ -1,4 +1,4 @@
-#include "model/neighbour_list.h"
+#include "agent/peer_list.h"
 
 #include "base/json_read.h"
 

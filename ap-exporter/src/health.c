@@ -1,4 +1,4 @@
-#include "agent/health.h"
+#include "health.h"
 
 #include "agent/agent.h"
 #include "control/controller.h"

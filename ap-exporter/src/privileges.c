@@ -1,4 +1,4 @@
-#include "agent/privileges.h"
+#include "privileges.h"
 
 #include <errno.h>
 #include <grp.h>

@@ -5,7 +5,7 @@
 #define OAL_AGENT_NEIGHBOURS_H
 
 #include "enrol/agent_http.h"
-#include "model/neighbours.h"
+#include "agent/peers.h"
 
 #include <stddef.h>
 #include <stdint.h>

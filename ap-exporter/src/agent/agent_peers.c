@@ -1,5 +1,5 @@
 #ifdef HAVE_AGENT
-#include "agent/agent_neighbours.h"
+#include "agent/agent_peers.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-#include "agent/daemon.h"
+#include "daemon.h"
 
 #include "agent/agent.h"
 #include "collect/collector.h"
 #include "control/controller.h"
-#include "agent/health.h"
+#include "health.h"
 #include "base/log.h"
 #include "oal_features.h"
 #include "pipeline/pipeline.h"

@@ -1,4 +1,4 @@
-#include "agent/status.h"
+#include "status.h"
 
 #include <errno.h>
 #include <stdlib.h>

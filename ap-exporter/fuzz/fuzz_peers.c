@@ -1,6 +1,6 @@
 /* Statistics of neighbours from a hostile push service. What is taken is bounded and whole; what is refused leaves nothing. */
 #include "base/json_read.h"
-#include "model/neighbour_list.h"
+#include "agent/peer_list.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "agent/memory.h"
+#include "memory.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

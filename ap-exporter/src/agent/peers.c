@@ -1,4 +1,4 @@
-#include "model/neighbours.h"
+#include "agent/peers.h"
 
 enum {
 	FRESH = 4, /* in `between`, beside an index below 3 */
