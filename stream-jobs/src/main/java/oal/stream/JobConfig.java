@@ -36,13 +36,19 @@ public final class JobConfig {
         Map<String, String> values = new TreeMap<>();
         TreeSet<String> unknown = new TreeSet<>();
         for (String name : properties.stringPropertyNames()) {
-            if (name.startsWith(KAFKA) || Key.find(name) != null) values.put(name, properties.getProperty(name).strip());
+            if (name.startsWith(KAFKA) || Key.find(name) != null) values.put(name, properties.getProperty(name)
+                    .strip());
             else unknown.add(name);
         }
-        if (!unknown.isEmpty()) throw new IllegalArgumentException("the job does not know the keys " + unknown + "; `--help` lists those it knows");
+        if (!unknown.isEmpty()) {
+            throw new IllegalArgumentException("the job does not know the keys " + unknown
+                    + "; `--help` lists those it knows");
+        }
         for (Key key : Key.values()) {
             if (values.containsKey(key.name)) continue;
-            if (key.byDefault == null) throw new IllegalArgumentException("the configuration lacks " + key.name + ": " + key.meaning);
+            if (key.byDefault == null) {
+                throw new IllegalArgumentException("the configuration lacks " + key.name + ": " + key.meaning);
+            }
             values.put(key.name, key.byDefault);
         }
         return new JobConfig(values);
@@ -62,7 +68,9 @@ public final class JobConfig {
 
     public int count(Key key) {
         long value = number(key);
-        if (value < 1 || value > Integer.MAX_VALUE) throw new IllegalArgumentException(key.name + " must be at least 1, not " + value);
+        if (value < 1 || value > Integer.MAX_VALUE) {
+            throw new IllegalArgumentException(key.name + " must be at least 1, not " + value);
+        }
         return (int) value;
     }
 
@@ -75,7 +83,8 @@ public final class JobConfig {
     /** One of the given words. */
     public String word(Key key, String... words) {
         for (String word : words) if (word.equals(text(key))) return word;
-        throw new IllegalArgumentException(key.name + " must be one of " + String.join(", ", words) + ", not '" + text(key) + "'");
+        throw new IllegalArgumentException(key.name + " must be one of " + String.join(", ", words) + ", not '"
+                + text(key) + "'");
     }
 
     /** Kafka's client options, without the prefix. */

@@ -28,7 +28,10 @@ import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The job with its real sources and sinks, all of it from the properties file. One graph, so that one checkpoint covers everything. */
+/**
+ * The job with its real sources and sinks, all of it from the properties file. One graph, so that one checkpoint covers
+ * everything.
+ */
 final class StreamJob {
     private static final Logger LOG = LoggerFactory.getLogger(StreamJob.class);
 
@@ -50,17 +53,21 @@ final class StreamJob {
         kafka = new KafkaClient(config.kafka());
         clickhouse = new ClickHouseTarget(
                 config.text(Key.CLICKHOUSE_URL), config.text(Key.CLICKHOUSE_DATABASE), config.text(Key.CLICKHOUSE_USER),
-                config.text(Key.CLICKHOUSE_PASSWORD_FILE), config.text(Key.CLICKHOUSE_CA_FILE), config.millis(Key.CLICKHOUSE_REQUEST_TIMEOUT));
+                config.text(Key.CLICKHOUSE_PASSWORD_FILE), config.text(Key.CLICKHOUSE_CA_FILE),
+                        config.millis(Key.CLICKHOUSE_REQUEST_TIMEOUT));
         limits = new SinkLimits(config.number(Key.SINK_INSERT_MAX_BYTES), config.count(Key.SINK_INSERT_MAX_ROWS),
                 config.number(Key.SINK_HELD_MAX_BYTES), config.count(Key.SINK_INSERT_THREADS));
-        pipeline = new PipelineSettings(config.millis(Key.LATENESS), config.millis(Key.STATE_TTL), config.millis(Key.FLUSH),
-                config.count(Key.BLOCK_ROWS), config.count(Key.BLOCK_BYTES), "true".equals(config.word(Key.RAW_ROWS, "true", "false")), config.text(Key.MAC_KEYS));
+        pipeline = new PipelineSettings(config.millis(Key.LATENESS), config.millis(Key.STATE_TTL),
+                config.millis(Key.FLUSH),
+                config.count(Key.BLOCK_ROWS), config.count(Key.BLOCK_BYTES),
+                        "true".equals(config.word(Key.RAW_ROWS, "true", "false")), config.text(Key.MAC_KEYS));
         transactions = config.text(Key.SINK_TRANSACTIONS);
         fromEarliest = "earliest".equals(config.word(Key.SOURCE_START, "earliest", "latest"));
         discovery = config.millis(Key.SOURCE_DISCOVERY);
         idle = config.millis(Key.SOURCE_IDLE);
         sinkParallelism = config.count(Key.SINK_PARALLELISM);
-        checkpointInterval = config.text(Key.CHECKPOINT_INTERVAL).isEmpty() ? null : Duration.ofMillis(config.count(Key.CHECKPOINT_INTERVAL));
+        checkpointInterval = config.text(Key.CHECKPOINT_INTERVAL).isEmpty() ? null
+                : Duration.ofMillis(config.count(Key.CHECKPOINT_INTERVAL));
     }
 
     static StreamJob of(JobConfig config) {
@@ -70,7 +77,9 @@ final class StreamJob {
     void execute() throws Exception {
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
         env.configure(settings(env.getConfiguration()));
-        if (pipeline.macKeysFile().isEmpty()) LOG.warn("mac.keys.file is not given: which access point made a batch is not checked");
+        if (pipeline.macKeysFile().isEmpty()) {
+            LOG.warn("mac.keys.file is not given: which access point made a batch is not checked");
+        }
         ApPipeline.configure(env);
         define(env);
         env.execute(NAME);
@@ -78,13 +87,18 @@ final class StreamJob {
 
     void define(StreamExecutionEnvironment env) {
         TopicSource topics = new TopicSource(kafka, fromEarliest, discovery);
-        DataStream<RawBatch> batches = env.fromSource(topics.batches(), BrokerTime.watermarks(idle), "kafka: batches").uid("batches");
+        DataStream<RawBatch> batches = env.fromSource(topics.batches(), BrokerTime.watermarks(idle), "kafka: batches")
+                .uid("batches");
         // Rows without windows need no watermarks.
-        DataStream<JsonRecord> platform = env.fromSource(topics.platformEvents(), WatermarkStrategy.noWatermarks(), "kafka: platform events").uid("platform-source");
+        DataStream<JsonRecord> platform = env.fromSource(topics.platformEvents(), WatermarkStrategy.noWatermarks(),
+                "kafka: platform events").uid("platform-source");
         // A handful of records a year. A watermark of theirs would say nothing, and nobody waits for one.
-        DataStream<JsonRecord> access = env.fromSource(topics.access(), WatermarkStrategy.noWatermarks(), "kafka: access").uid("access-source").setParallelism(1);
+        DataStream<JsonRecord> access = env.fromSource(topics.access(), WatermarkStrategy.noWatermarks(),
+                "kafka: access").uid("access-source").setParallelism(1);
         ApPipeline.define(new Inputs(batches, platform, access, new AccessTopic(kafka)), new Sinks(
-                new ClickHouseSink(clickhouse, limits), TopicSink.items(kafka, transactions), TopicSink.deadLetters(kafka, transactions), TopicSink.neighbours(kafka, transactions), sinkParallelism), pipeline);
+                new ClickHouseSink(clickhouse, limits), TopicSink.items(kafka, transactions),
+                        TopicSink.deadLetters(kafka, transactions), TopicSink.neighbours(kafka, transactions),
+                        sinkParallelism), pipeline);
     }
 
     /** What the job needs of Flink. The cluster's own choice stands where there is one and the job can live with it. */
@@ -94,7 +108,8 @@ final class StreamJob {
         settings.set(PipelineOptions.AUTO_GENERATE_UIDS, false);
         if (checkpointInterval != null) settings.set(CheckpointingOptions.CHECKPOINTING_INTERVAL, checkpointInterval);
         else byDefault(settings, cluster, CheckpointingOptions.CHECKPOINTING_INTERVAL, Duration.ofSeconds(1));
-        byDefault(settings, cluster, CheckpointingOptions.EXTERNALIZED_CHECKPOINT_RETENTION, ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION);
+        byDefault(settings, cluster, CheckpointingOptions.EXTERNALIZED_CHECKPOINT_RETENTION,
+                ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION);
         // While ClickHouse or Kafka is away checkpoints run into their timeout; that is waiting, not failing.
         byDefault(settings, cluster, CheckpointingOptions.TOLERABLE_FAILURE_NUMBER, Integer.MAX_VALUE);
         if (cluster.getOptional(RestartStrategyOptions.RESTART_STRATEGY).isEmpty()) {

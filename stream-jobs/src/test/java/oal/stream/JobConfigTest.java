@@ -58,10 +58,12 @@ class JobConfigTest {
         for (String key : new String[] {"kafka.bootstrap.servers", "clickhouse.url"}) {
             Properties properties = enough();
             properties.remove(key);
-            String message = assertThrows(IllegalArgumentException.class, () -> StreamJob.of(JobConfig.of(properties))).getMessage();
+            String message = assertThrows(IllegalArgumentException.class, () -> StreamJob.of(JobConfig.of(properties)))
+                    .getMessage();
             assertTrue(message.contains(key), message);
         }
-        assertTrue(assertThrows(IOException.class, () -> JobConfig.read(Path.of("/nowhere/job.properties"))).getMessage().contains("/nowhere/job.properties"));
+        assertTrue(assertThrows(IOException.class, () -> JobConfig.read(Path.of("/nowhere/job.properties")))
+                .getMessage().contains("/nowhere/job.properties"));
     }
 
     @Test

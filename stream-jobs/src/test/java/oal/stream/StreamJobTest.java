@@ -29,7 +29,8 @@ class StreamJobTest {
     }
 
     private static StreamGraph graph(StreamJob job) {
-        StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment(job.settings(new Configuration()));
+        StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment(
+                job.settings(new Configuration()));
         ApPipeline.configure(env);
         env.setParallelism(3);
         job.define(env);
@@ -40,8 +41,11 @@ class StreamJobTest {
     void everyOperatorHasAUidThatOutlivesARelease() {
         StreamGraph graph = graph(job());
         graph.getJobGraph(); // throws for one without, because uids are not made up
-        Set<String> uids = graph.getStreamNodes().stream().map(StreamNode::getTransformationUID).filter(uid -> uid != null).collect(Collectors.toSet());
-        assertTrue(uids.containsAll(Set.of("batches", "decode", "label-feature-item", "platform-source", "platform-events", "rows-sink", "items-sink", "dead-letters-sink", "neighbours", "neighbours-sink", "access-source", "access-records")), uids.toString());
+        Set<String> uids = graph.getStreamNodes().stream().map(StreamNode::getTransformationUID)
+                .filter(uid -> uid != null).collect(Collectors.toSet());
+        assertTrue(uids.containsAll(Set.of("batches", "decode", "label-feature-item", "platform-source",
+                "platform-events", "rows-sink", "items-sink", "dead-letters-sink", "neighbours", "neighbours-sink",
+                "access-source", "access-records")), uids.toString());
         for (StreamNode node : graph.getStreamNodes()) assertNotNull(node.getOperatorName());
     }
 
@@ -69,6 +73,7 @@ class StreamJobTest {
         Configuration beside = job().settings(cluster);
         assertTrue(beside.getOptional(CheckpointingOptions.CHECKPOINTING_INTERVAL).isEmpty());
         assertTrue(beside.getOptional(RestartStrategyOptions.RESTART_STRATEGY).isEmpty());
-        assertEquals(Duration.ofMillis(250), job("checkpoint.interval.ms", "250").settings(cluster).get(CheckpointingOptions.CHECKPOINTING_INTERVAL));
+        assertEquals(Duration.ofMillis(250), job("checkpoint.interval.ms", "250").settings(cluster)
+                .get(CheckpointingOptions.CHECKPOINTING_INTERVAL));
     }
 }

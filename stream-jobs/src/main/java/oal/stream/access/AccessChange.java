@@ -24,6 +24,7 @@ public class AccessChange {
 
     @Override
     public String toString() {
-        return "AccessChange{" + apId + (revokedAtUs == NEVER ? ", not revoked" : ", revoked at " + revokedAtUs) + ", partition " + partition + ", offset " + offset + "}";
+        return "AccessChange{" + apId + (revokedAtUs == NEVER ? ", not revoked" : ", revoked at " + revokedAtUs)
+                + ", partition " + partition + ", offset " + offset + "}";
     }
 }

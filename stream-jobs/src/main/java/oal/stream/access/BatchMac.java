@@ -18,8 +18,8 @@ import oal.stream.codec.TopicNames;
 import org.apache.flink.metrics.Counter;
 
 /**
- * Whether a batch was made by the access point that it names: the MAC in the record's header {@code oal-mac} (schema/README.md, "Who made
- * a batch"). For one thread.
+ * Whether a batch was made by the access point that it names: the MAC in the record's header {@code oal-mac}
+ * (schema/README.md, "Who made a batch"). For one thread.
  */
 public final class BatchMac {
     /** Name of the Kafka header. */
@@ -49,7 +49,9 @@ public final class BatchMac {
     private final Mac hmac = hmac();
     private final byte[] sum = new byte[hmac.getMacLength()];
     private final KeyFile file;
-    /** Keys with which a MAC was right, the latest used last: nobody but an access point of the platform can fill it. */
+    /**
+     * Keys with which a MAC was right, the latest used last: nobody but an access point of the platform can fill it.
+     */
     private final Map<ApKey, SecretKeySpec> kept = new LinkedHashMap<>(64, 0.75f, true) {
         private static final long serialVersionUID = 1L;
 
@@ -79,7 +81,10 @@ public final class BatchMac {
 
     /** @param apId and {@code site}: what the batch's header says */
     public void check(RawBatch batch, String apId, String site, long nowMs) throws RefusedException {
-        if (batch.mac.length != HEADER_BYTES) throw refused(Refusal.UNSIGNED, batch, apId, site, "it has no header " + HEADER + " of " + HEADER_BYTES + " bytes");
+        if (batch.mac.length != HEADER_BYTES) {
+            throw refused(Refusal.UNSIGNED, batch, apId, site, "it has no header " + HEADER + " of " + HEADER_BYTES
+                    + " bytes");
+        }
         int keyId = batch.mac[0] & 0xFF;
         if (file.look(nowMs) || file.keys().get(keyId) == null && file.lookAgain(nowMs)) kept.clear();
         byte[] master = file.keys().get(keyId);
@@ -87,12 +92,16 @@ public final class BatchMac {
         ApKey name = new ApKey(keyId, apId, site);
         SecretKeySpec known = kept.get(name);
         SecretKeySpec key = known != null ? known : derive(master, apId, site);
-        if (!matches(key, batch.topic, batch.value, batch.mac)) throw refused(Refusal.FORGED, batch, apId, site, "the MAC of key_id " + keyId + " is not this access point's");
+        if (!matches(key, batch.topic, batch.value, batch.mac)) {
+            throw refused(Refusal.FORGED, batch, apId, site, "the MAC of key_id " + keyId
+                    + " is not this access point's");
+        }
         if (known == null && apId.length() + site.length() <= NAME_CHARS_KEPT) kept.put(name, key);
     }
 
     private static RefusedException refused(Refusal reason, RawBatch batch, String apId, String site, String what) {
-        return new RefusedException(reason, "ap_id '" + brief(apId) + "', site '" + brief(site) + "', partition " + batch.partition + ", offset " + batch.offset + ": " + what);
+        return new RefusedException(reason, "ap_id '" + brief(apId) + "', site '" + brief(site) + "', partition "
+                + batch.partition + ", offset " + batch.offset + ": " + what);
     }
 
     private static String brief(String s) {

@@ -9,8 +9,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The file of master keys, which may change at any time: keys are rotated without a restart. Looked at every few seconds and compared by
- * content, since a mounted secret changes by a link. A file that cannot be used changes nothing.
+ * The file of master keys, which may change at any time: keys are rotated without a restart. Looked at every few
+ * seconds and compared by content, since a mounted secret changes by a link. A file that cannot be used changes
+ * nothing.
  */
 final class KeyFile {
     static final long LOOK_EVERY_MS = 5000;
@@ -71,7 +72,8 @@ final class KeyFile {
             if (!e.toString().equals(complaint)) {
                 complaint = e.toString();
                 refused.inc();
-                LOG.error("cannot use the master keys in {} (mac.keys.file) any more: {}. The {} stay in force; mend the file.", path, complaint, keys);
+                LOG.error("cannot use the master keys in {} (mac.keys.file) any more: {}. The {} stay in force; mend "
+                        + "the file.", path, complaint, keys);
             }
             return false;
         }

@@ -5,7 +5,10 @@ import java.util.Base64;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The platform's master keys by key_id (schema/README.md, "Who made a batch"): lines {@code KEY_ID BASE64}; # begins a comment. */
+/**
+ * The platform's master keys by key_id (schema/README.md, "Who made a batch"): lines {@code KEY_ID BASE64}; # begins a
+ * comment.
+ */
 record MasterKeys(Map<Integer, byte[]> byId) {
     static final int KEY_BYTES = 32;
 
@@ -20,10 +23,13 @@ record MasterKeys(Map<Integer, byte[]> byId) {
             byte[] key = words.length == 2 ? decode(words[1]) : null;
             int id = words[0].matches("[0-9]{1,3}") ? Integer.parseInt(words[0]) : 0;
             if (key == null || key.length != KEY_BYTES || id < 1 || id > 255 || keys.put(id, key) != null) {
-                throw new IllegalArgumentException("line " + (i + 1) + " is no master key; a line is: KEY_ID (1 to 255, each once) BASE64-OF-32-BYTES");
+                throw new IllegalArgumentException("line " + (i + 1)
+                        + " is no master key; a line is: KEY_ID (1 to 255, each once) BASE64-OF-32-BYTES");
             }
         }
-        if (keys.isEmpty()) throw new IllegalArgumentException("there is no key in it; a line is: KEY_ID BASE64-OF-32-BYTES");
+        if (keys.isEmpty()) {
+            throw new IllegalArgumentException("there is no key in it; a line is: KEY_ID BASE64-OF-32-BYTES");
+        }
         return new MasterKeys(keys);
     }
 

@@ -4,8 +4,8 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Which access points are revoked. It is no state of a checkpoint: the compacted topic is, and is read to its end before the first batch
- * ({@link AccessHistory}); the stream of changes then carries on.
+ * Which access points are revoked. It is no state of a checkpoint: the compacted topic is, and is read to its end
+ * before the first batch ({@link AccessHistory}); the stream of changes then carries on.
  */
 public final class Revocations {
     private final Map<String, Long> sinceUs = new HashMap<>();
@@ -25,7 +25,10 @@ public final class Revocations {
         else sinceUs.put(change.apId, change.revokedAtUs);
     }
 
-    /** From when on batches of an access point are refused, µs of the broker's time; {@link AccessChange#NEVER}: they are not. */
+    /**
+     * From when on batches of an access point are refused, µs of the broker's time; {@link AccessChange#NEVER}: they
+     * are not.
+     */
     public long sinceUs(String apId) {
         return sinceUs.getOrDefault(apId, AccessChange.NEVER);
     }

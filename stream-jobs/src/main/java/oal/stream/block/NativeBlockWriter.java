@@ -6,9 +6,9 @@ import java.util.List;
 import oal.schema.ClickHouseColumn;
 
 /**
- * Collects rows of one table, column by column, and gives them as one block of ClickHouse's Native format:
- * varint columns, varint rows, then per column its name, its type and its data.
- * Source: ClickHouse's {@code NativeWriter}/{@code SerializationLowCardinality}; checked against the server in the tests.
+ * Collects rows of one table, column by column, and gives them as one block of ClickHouse's Native format: varint
+ * columns, varint rows, then per column its name, its type and its data. Source: ClickHouse's
+ * {@code NativeWriter}/{@code SerializationLowCardinality}; checked against the server in the tests.
  */
 public final class NativeBlockWriter {
     private final String table;
@@ -50,7 +50,8 @@ public final class NativeBlockWriter {
             case "LowCardinality(String)" -> new NameColumn();
             case "IPv6" -> new AddressColumn();
             case "Array(Int64)" -> new ArrayColumn();
-            default -> throw new IllegalArgumentException("column " + c.name() + ": no encoding for type " + type + "; add it to NativeBlockWriter");
+            default -> throw new IllegalArgumentException("column " + c.name() + ": no encoding for type " + type
+                    + "; add it to NativeBlockWriter");
         };
     }
 
@@ -105,7 +106,8 @@ public final class NativeBlockWriter {
         out.putVarint(rows);
         for (int i = 0; i < columns.length; i++) {
             if (columns[i].values() != rows) {
-                throw new IllegalStateException(table + "." + spec.get(i).name() + " has " + columns[i].values() + " values for " + rows + " rows");
+                throw new IllegalStateException(table + "." + spec.get(i).name() + " has " + columns[i].values()
+                        + " values for " + rows + " rows");
             }
             out.put(heads[i], 0, heads[i].length);
             columns[i].write(out);

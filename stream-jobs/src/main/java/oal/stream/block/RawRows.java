@@ -11,7 +11,10 @@ import oal.stream.codec.BatchHeader;
 import oal.stream.codec.FlowDictionary;
 import oal.stream.codec.TableRows;
 
-/** Puts the rows of a raw table into its block. ClickHouse's columns: ap_id, ts, boot_id, batch_seq, then the table's, time left out. */
+/**
+ * Puts the rows of a raw table into its block. ClickHouse's columns: ap_id, ts, boot_id, batch_seq, then the table's,
+ * time left out.
+ */
 public final class RawRows {
     private static final int FIRST = 4;
     /** Columns that one FLOW column becomes. */
@@ -29,12 +32,14 @@ public final class RawRows {
         for (ColumnSpec c : spec.columns()) {
             target[c.index()] = names.size();
             if (isTime(c)) continue;
-            if (c.type() == Type.FLOW) names.addAll(List.of("flow_id", "client_addr", "server_addr", "client_port", "server_port", "station_mac"));
+            if (c.type() == Type.FLOW) names.addAll(List.of("flow_id", "client_addr", "server_addr", "client_port",
+                    "server_port", "station_mac"));
             else names.add(c.name());
         }
         List<String> generated = spec.clickhouse().stream().map(oal.schema.ClickHouseColumn::name).toList();
         if (!names.equals(generated)) {
-            throw new IllegalStateException("ClickHouse columns of " + spec.name() + " are " + generated + ", this writer gives " + names);
+            throw new IllegalStateException("ClickHouse columns of " + spec.name() + " are " + generated
+                    + ", this writer gives " + names);
         }
     }
 

@@ -1,8 +1,9 @@
 package oal.stream.block;
 
 /**
- * Rows of one table, encoded for {@code INSERT INTO oal.<table> FORMAT Native}: one or more whole Native blocks, one after another.
- * Blocks name their columns, so an insert needs no column list. Blocks of one table can be concatenated into one insert.
+ * Rows of one table, encoded for {@code INSERT INTO oal.<table> FORMAT Native}: one or more whole Native blocks, one
+ * after another. Blocks name their columns, so an insert needs no column list. Blocks of one table can be concatenated
+ * into one insert.
  */
 public class RowBlock {
     /** Table's name without the database. */
@@ -17,7 +18,9 @@ public class RowBlock {
     public RowBlock(String table, int rows, byte[] data) {
         if (table == null || table.isEmpty()) throw new IllegalArgumentException("a row block needs a table");
         if (rows <= 0) throw new IllegalArgumentException("a row block of " + table + " needs rows, not " + rows);
-        if (data == null || data.length == 0) throw new IllegalArgumentException("a row block of " + table + " needs data");
+        if (data == null || data.length == 0) {
+            throw new IllegalArgumentException("a row block of " + table + " needs data");
+        }
         this.table = table;
         this.rows = rows;
         this.data = data;

@@ -10,8 +10,8 @@ import oal.schema.Settings;
 import oal.schema.Topic;
 
 /**
- * Batches in a file (format: ap-exporter/src/wire/capture_file.h). A reader that meets a broken record looks for the next good one, so that a
- * file that was cut short or damaged loses what was damaged only.
+ * Batches in a file (format: ap-exporter/src/wire/capture_file.h). A reader that meets a broken record looks for the
+ * next good one, so that a file that was cut short or damaged loses what was damaged only.
  */
 public final class CaptureFile {
     /** One batch as it would go to Kafka. */
@@ -38,13 +38,17 @@ public final class CaptureFile {
     /** @throws IOException if the file cannot be read, has 2 GB or more, or is no capture */
     public static CaptureFile open(Path file) throws IOException {
         try (FileChannel channel = FileChannel.open(file)) {
-            if (channel.size() > Integer.MAX_VALUE) throw new IOException(file + " has " + channel.size() + " bytes; a capture has less than 2 GB");
+            if (channel.size() > Integer.MAX_VALUE) {
+                throw new IOException(file + " has " + channel.size() + " bytes; a capture has less than 2 GB");
+            }
             return of(channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size()), file.toString());
         }
     }
 
     static CaptureFile of(ByteBuffer bytes, String name) throws IOException {
-        if (bytes.limit() < MAGIC.length || !bytes.slice(0, MAGIC.length).equals(ByteBuffer.wrap(MAGIC))) throw new IOException(name + " is no capture: it does not begin with OALCAP, version 1");
+        if (bytes.limit() < MAGIC.length || !bytes.slice(0, MAGIC.length).equals(ByteBuffer.wrap(MAGIC))) {
+            throw new IOException(name + " is no capture: it does not begin with OALCAP, version 1");
+        }
         return new CaptureFile(bytes.order(ByteOrder.LITTLE_ENDIAN));
     }
 
@@ -72,7 +76,10 @@ public final class CaptureFile {
         if (bytes.limit() - p < HEADER_BYTES || bytes.getInt(p) != RECORD) return -1;
         int topic = bytes.get(p + AT_TOPIC);
         int length = bytes.getInt(p + AT_LENGTH);
-        if (topic < 0 || topic >= TOPICS.length || length < 0 || length > Settings.MAX_BATCH_BYTES || length > bytes.limit() - p - HEADER_BYTES) return -1;
+        if (topic < 0 || topic >= TOPICS.length || length < 0 || length > Settings.MAX_BATCH_BYTES
+                || length > bytes.limit() - p - HEADER_BYTES) {
+            return -1;
+        }
         crc.reset();
         crc.update(bytes.slice(p + AT_TOPIC, AT_CRC - AT_TOPIC));
         crc.update(bytes.slice(p + HEADER_BYTES, length));

@@ -10,14 +10,18 @@ import java.nio.file.Path;
 import java.util.List;
 import oal.stream.process.BatchReplay;
 
-/** {@code items CAPTURE…}: training items of captures on standard output, one JSON object a line, as in {@code training.items.v1}. */
+/**
+ * {@code items CAPTURE…}: training items of captures on standard output, one JSON object a line, as in
+ * {@code training.items.v1}.
+ */
 public final class Items {
     private static final String HELP = """
             usage: items CAPTURE...
 
-            Writes the training items of captures (.oalcap) to standard output, one JSON object a line, as the job writes them to
-            training.items.v1: made by the same code, without Kafka or Flink. Items of a capture are in order of time.
-            Says on standard error what it read. Exit status: 0 done, 1 a file cannot be read or is no capture, 2 wrong usage.
+            Writes the training items of captures (.oalcap) to standard output, one JSON object a line, as the job
+            writes them to training.items.v1: made by the same code, without Kafka or Flink. Items of a capture are in
+            order of time. What was read is said on standard error.
+            Exit status: 0 done, 1 a file cannot be read or is no capture, 2 wrong usage.
             """;
 
     private Items() {}
@@ -40,7 +44,8 @@ public final class Items {
             for (String file : arguments) write(Path.of(file), lines, log);
             return 0;
         } catch (IOException e) {
-            log.println("items: " + (e instanceof java.nio.file.NoSuchFileException ? "no such file: " : "") + e.getMessage());
+            log.println("items: " + (e instanceof java.nio.file.NoSuchFileException ? "no such file: " : "")
+                    + e.getMessage());
             return 1;
         }
     }
@@ -54,7 +59,8 @@ public final class Items {
         }
         replay.end();
         write(replay, lines);
-        log.println("items: " + file + ": " + replay + (capture.skippedBytes() > 0 ? ", " + capture.skippedBytes() + " bytes damaged" : ""));
+        log.println("items: " + file + ": " + replay + (capture.skippedBytes() > 0 ? ", " + capture.skippedBytes()
+                + " bytes damaged" : ""));
     }
 
     private static void write(BatchReplay replay, OutputStream lines) throws IOException {

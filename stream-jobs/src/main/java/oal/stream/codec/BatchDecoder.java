@@ -9,9 +9,9 @@ import oal.schema.Tables;
 import oal.schema.Topic;
 
 /**
- * Decodes one record at a time into arrays that it reuses: header, flow dictionary and the columns asked for.
- * Refuses what schema/README.md says is refused, in the order of the reference codec. Allocation is bounded by the tables' limits and the
- * record's size.
+ * Decodes one record at a time into arrays that it reuses: header, flow dictionary and the columns asked for. Refuses
+ * what schema/README.md says is refused, in the order of the reference codec. Allocation is bounded by the tables'
+ * limits and the record's size.
  */
 public final class BatchDecoder {
     private final BatchHeader header = new BatchHeader();

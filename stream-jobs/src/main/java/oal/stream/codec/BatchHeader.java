@@ -176,6 +176,8 @@ public final class BatchHeader {
     }
 
     private static void u32(long value, String what) throws RefusedException {
-        if (value < 0 || value > MAX_U32) throw RefusedException.valueRange("header." + what + " is " + Long.toUnsignedString(value));
+        if (value < 0 || value > MAX_U32) {
+            throw RefusedException.valueRange("header." + what + " is " + Long.toUnsignedString(value));
+        }
     }
 }

@@ -5,8 +5,8 @@ public final class Counters {
     private Counters() {}
 
     /**
-     * Growth from {@code before} to {@code now}. A fall of a 32-bit counter by more than half its range is a wrap; any other fall is a
-     * restart, and the growth is the new value.
+     * Growth from {@code before} to {@code now}. A fall of a 32-bit counter by more than half its range is a wrap; any
+     * other fall is a restart, and the growth is the new value.
      *
      * @param bits width at which the counter wraps; 0: a level, which may fall
      */

@@ -21,15 +21,18 @@ public class DeadLetter {
     public DeadLetter() {}
 
     public DeadLetter(RawBatch batch, RefusedException why) {
-        this(batch.topic().kafkaName, batch.key, batch.value, batch.mac, batch.kafkaTsMs, batch.partition, batch.offset, why);
+        this(batch.topic().kafkaName, batch.key, batch.value, batch.mac, batch.kafkaTsMs, batch.partition, batch.offset,
+                why);
     }
 
     /** @param topic Kafka name of the topic it came from */
     public DeadLetter(String topic, JsonRecord record, RefusedException why) {
-        this(topic, record.key, record.value == null ? new byte[0] : record.value, new byte[0], record.kafkaTsMs, record.partition, record.offset, why);
+        this(topic, record.key, record.value == null ? new byte[0] : record.value, new byte[0], record.kafkaTsMs,
+                record.partition, record.offset, why);
     }
 
-    private DeadLetter(String topic, String key, byte[] value, byte[] mac, long kafkaTsMs, int partition, long offset, RefusedException why) {
+    private DeadLetter(String topic, String key, byte[] value, byte[] mac, long kafkaTsMs, int partition, long offset,
+            RefusedException why) {
         this.topic = topic;
         this.key = key;
         this.value = value;

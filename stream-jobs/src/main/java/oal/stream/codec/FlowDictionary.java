@@ -3,7 +3,10 @@ package oal.stream.codec;
 import java.util.Arrays;
 import oal.schema.Fields;
 
-/** Flows that a batch's rows name by index (message {@code FlowDictionary}). Addresses stay where they are in the batch's bytes. */
+/**
+ * Flows that a batch's rows name by index (message {@code FlowDictionary}). Addresses stay where they are in the
+ * batch's bytes.
+ */
 public final class FlowDictionary {
     public int size;
     /** The batch's bytes, which {@link #clientAddr} and {@link #serverAddr} point into. */
@@ -31,11 +34,15 @@ public final class FlowDictionary {
         while (w.more()) {
             w.next();
             if (w.field > Fields.FLOWS_STATION_MAC) continue; // a later revision's field
-            if (w.type != Wire.BYTES) throw RefusedException.malformed("flows: field " + w.field + " has wire type " + w.type);
+            if (w.type != Wire.BYTES) {
+                throw RefusedException.malformed("flows: field " + w.field + " has wire type " + w.type);
+            }
             int bytes = w.to - w.from;
             switch (w.field) {
                 case Fields.FLOWS_FLOW_ID -> {
-                    if (bytes % 8 != 0) throw RefusedException.malformed("flows.flow_id is not a multiple of eight bytes");
+                    if (bytes % 8 != 0) {
+                        throw RefusedException.malformed("flows.flow_id is not a multiple of eight bytes");
+                    }
                     flowId = room(flowId, ids + bytes / 8);
                     for (int p = w.from; p < w.to; p += 8) flowId[ids++] = w.fixed64(p);
                 }
@@ -72,14 +79,18 @@ public final class FlowDictionary {
                 default -> throw new IllegalStateException("field " + w.field);
             }
         }
-        if (ids != clients || ids != servers || ids != clientPorts || ids != serverPorts || ids != protocols || ids != macs) {
+        if (ids != clients || ids != servers || ids != clientPorts || ids != serverPorts || ids != protocols
+                || ids != macs) {
             throw RefusedException.malformed("flow dictionary's columns differ in length");
         }
         for (int i = 0; i < ids; i++) {
-            if (over(clientPort[i], 0xFFFF) || over(serverPort[i], 0xFFFF) || over(protocol[i], 0xFF) || over(stationMac[i], (1L << 48) - 1)) {
+            if (over(clientPort[i], 0xFFFF) || over(serverPort[i], 0xFFFF) || over(protocol[i], 0xFF)
+                    || over(stationMac[i], (1L << 48) - 1)) {
                 throw RefusedException.valueRange("flow dictionary, entry " + i);
             }
-            if (addrBytes[i] != serverBytes[i]) throw RefusedException.malformed("flow with addresses of different families");
+            if (addrBytes[i] != serverBytes[i]) {
+                throw RefusedException.malformed("flow with addresses of different families");
+            }
         }
         size = ids;
     }

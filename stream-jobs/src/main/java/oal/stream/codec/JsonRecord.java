@@ -24,6 +24,7 @@ public class JsonRecord {
 
     @Override
     public String toString() {
-        return "JsonRecord{" + key + ", " + (value == null ? "no value" : value.length + " bytes") + ", partition " + partition + ", offset " + offset + "}";
+        return "JsonRecord{" + key + ", " + (value == null ? "no value" : value.length + " bytes") + ", partition "
+                + partition + ", offset " + offset + "}";
     }
 }

@@ -41,6 +41,7 @@ public class RawBatch {
 
     @Override
     public String toString() {
-        return "RawBatch{" + key + ", " + topic() + ", " + value.length + " bytes, partition " + partition + ", offset " + offset + "}";
+        return "RawBatch{" + key + ", " + topic() + ", " + value.length + " bytes, partition " + partition + ", offset "
+                + offset + "}";
     }
 }

@@ -1,6 +1,9 @@
 package oal.stream.codec;
 
-/** Why a record is refused whole (schema/README.md, "What is refused"). The code is that of ClickHouse's {@code dead_letter.reason}. */
+/**
+ * Why a record is refused whole (schema/README.md, "What is refused"). The code is that of ClickHouse's
+ * {@code dead_letter.reason}.
+ */
 public enum Refusal {
     OVERSIZED(1),
     TRUNCATED(2),

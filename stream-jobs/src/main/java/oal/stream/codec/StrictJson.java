@@ -10,13 +10,17 @@ import oal.schema.Settings;
 
 /** What the decoders of JSON records share. */
 public final class StrictJson {
-    private static final JsonFactory JSON = new JsonFactoryBuilder().enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION).disable(StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION).build();
+    private static final JsonFactory JSON = new JsonFactoryBuilder()
+            .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION).disable(StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION)
+            .build();
 
     private StrictJson() {}
 
     /** Before any of it is read. */
     public static void checkSize(byte[] value) throws RefusedException {
-        if (value.length > Settings.MAX_BATCH_BYTES) throw new RefusedException(Refusal.OVERSIZED, value.length + " bytes; at most " + Settings.MAX_BATCH_BYTES);
+        if (value.length > Settings.MAX_BATCH_BYTES) {
+            throw new RefusedException(Refusal.OVERSIZED, value.length + " bytes; at most " + Settings.MAX_BATCH_BYTES);
+        }
     }
 
     public static JsonParser parser(byte[] value) throws IOException {
@@ -25,8 +29,11 @@ public final class StrictJson {
 
     /** What a parser threw, as the reason to refuse its record. */
     public static RefusedException malformed(IOException e) {
-        if (!(e instanceof JsonProcessingException json)) return RefusedException.malformed(String.valueOf(e.getMessage()));
-        return RefusedException.malformed(json.getOriginalMessage() + " (byte " + Math.max(0, json.getLocation() == null ? 0 : json.getLocation().getByteOffset()) + ")");
+        if (!(e instanceof JsonProcessingException json)) {
+            return RefusedException.malformed(String.valueOf(e.getMessage()));
+        }
+        return RefusedException.malformed(json.getOriginalMessage() + " (byte " + Math.max(0, json.getLocation() == null
+                ? 0 : json.getLocation().getByteOffset()) + ")");
     }
 
     /** Of somebody else's text as much as a message can carry. */

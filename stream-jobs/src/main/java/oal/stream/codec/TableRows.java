@@ -6,7 +6,10 @@ import oal.schema.Kind;
 import oal.schema.TableSpec;
 import oal.schema.Type;
 
-/** Rows of one table of a batch, decoded column by column. Arrays are reused from batch to batch and may be longer than what they hold. */
+/**
+ * Rows of one table of a batch, decoded column by column. Arrays are reused from batch to batch and may be longer than
+ * what they hold.
+ */
 public final class TableRows {
     /** A column that a batch leaves out is 0 in every row; all of them share this. */
     private static final long[] ZEROS = new long[65536];
@@ -67,7 +70,10 @@ public final class TableRows {
 
     /** Values of a column that was asked for: per run for a KEY column, else per row. */
     public long[] column(int index) {
-        if (!wanted[index]) throw new IllegalStateException(spec.name() + "." + spec.columns().get(index).name() + " was not asked for");
+        if (!wanted[index]) {
+            throw new IllegalStateException(spec.name() + "." + spec.columns().get(index).name()
+                    + " was not asked for");
+        }
         return column[index];
     }
 
@@ -92,7 +98,8 @@ public final class TableRows {
         while (w.more()) {
             w.next();
             int f = w.field;
-            if (f >= spanFrom.length || (f > Fields.RUN_ABSENT && columnOfField[f] < 0)) continue; // a later revision's field
+            // a later revision's field
+            if (f >= spanFrom.length || (f > Fields.RUN_ABSENT && columnOfField[f] < 0)) continue;
             if (w.type != Wire.BYTES || spanFrom[f] >= 0) {
                 throw RefusedException.malformed(spec.name() + ": field " + f + " repeated or of wire type " + w.type);
             }
@@ -158,10 +165,15 @@ public final class TableRows {
             if (n < runs) out[n] = v;
             n++;
         }
-        if (n != runs) throw RefusedException.malformed(spec.name() + "." + c.name() + ": " + n + " keys for " + runs + " runs");
+        if (n != runs) {
+            throw RefusedException.malformed(spec.name() + "." + c.name() + ": " + n + " keys for " + runs + " runs");
+        }
     }
 
-    /** Differences within a run, runs of zeros counted. The hottest loop of the job: it keeps its cursor in a local variable. */
+    /**
+     * Differences within a run, runs of zeros counted. The hottest loop of the job: it keeps its cursor in a local
+     * variable.
+     */
     private void decodeValues(ColumnSpec c, long[] out) throws RefusedException {
         final Wire in = list;
         final byte[] data = in.data;
@@ -194,7 +206,9 @@ public final class TableRows {
                     value = delta;
                 } else {
                     long sum = value + delta;
-                    if (((value ^ sum) & (delta ^ sum)) < 0) throw RefusedException.valueRange(spec.name() + "." + c.name());
+                    if (((value ^ sum) & (delta ^ sum)) < 0) {
+                        throw RefusedException.valueRange(spec.name() + "." + c.name());
+                    }
                     value = sum;
                 }
                 low = Math.min(low, value);
@@ -220,7 +234,9 @@ public final class TableRows {
                 while (i < part) out[i++] = value;
             }
         }
-        if (i != n) throw RefusedException.malformed(spec.name() + "." + c.name() + ": " + i + " values for " + n + " rows");
+        if (i != n) {
+            throw RefusedException.malformed(spec.name() + "." + c.name() + ": " + i + " values for " + n + " rows");
+        }
         min = low;
         max = high;
     }

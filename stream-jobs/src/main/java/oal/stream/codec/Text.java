@@ -9,7 +9,8 @@ import java.nio.charset.StandardCharsets;
 /** Strict UTF-8 of the wire. */
 final class Text {
     private final CharsetDecoder strict =
-            StandardCharsets.UTF_8.newDecoder().onMalformedInput(CodingErrorAction.REPORT).onUnmappableCharacter(CodingErrorAction.REPORT);
+            StandardCharsets.UTF_8.newDecoder().onMalformedInput(CodingErrorAction.REPORT)
+                    .onUnmappableCharacter(CodingErrorAction.REPORT);
 
     String decode(byte[] data, int from, int to, String what) throws RefusedException {
         boolean ascii = true;

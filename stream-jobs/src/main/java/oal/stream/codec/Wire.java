@@ -1,6 +1,9 @@
 package oal.stream.codec;
 
-/** Reads Protobuf's wire format from a span of bytes. Bounds-checked: anything that does not parse is refused, nothing is allocated. */
+/**
+ * Reads Protobuf's wire format from a span of bytes. Bounds-checked: anything that does not parse is refused, nothing
+ * is allocated.
+ */
 final class Wire {
     static final int VARINT = 0;
     static final int FIXED64 = 1;
@@ -63,7 +66,9 @@ final class Wire {
     void next() throws RefusedException {
         long key = varint();
         long number = key >>> 3;
-        if (number == 0 || number >= 1 << 29) throw RefusedException.malformed("field number " + Long.toUnsignedString(number));
+        if (number == 0 || number >= 1 << 29) {
+            throw RefusedException.malformed("field number " + Long.toUnsignedString(number));
+        }
         field = (int) number;
         type = (int) (key & 7);
         from = at;

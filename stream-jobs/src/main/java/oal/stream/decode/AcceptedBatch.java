@@ -8,7 +8,10 @@ import oal.stream.codec.BatchHeader;
 import oal.stream.codec.RawBatch;
 import oal.stream.state.DataText;
 
-/** A batch that was decoded, found well-formed and new: its bytes, and of its header what putting batches in order needs. */
+/**
+ * A batch that was decoded, found well-formed and new: its bytes, and of its header what putting batches in order
+ * needs.
+ */
 public class AcceptedBatch {
     public String apId;
     public String site;

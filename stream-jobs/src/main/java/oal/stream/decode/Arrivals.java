@@ -5,7 +5,10 @@ import java.io.DataOutput;
 import java.io.IOException;
 import oal.schema.Topic;
 
-/** What has come from one access point, per topic: of the incarnation in force and of the one before, whose last batches may come late. */
+/**
+ * What has come from one access point, per topic: of the incarnation in force and of the one before, whose last batches
+ * may come late.
+ */
 final class Arrivals {
     /** Told of each irregularity; sequence numbers are inclusive. */
     interface Listener {
@@ -25,7 +28,8 @@ final class Arrivals {
     boolean take(int topic, long bootId, long seq, Listener listener) {
         BatchSequence sequence = now[topic];
         if (sequence == null) {
-            now[topic] = sequence = new BatchSequence(bootId, seq); // where this job came in says nothing about what was before
+            // where this job came in says nothing about what was before
+            now[topic] = sequence = new BatchSequence(bootId, seq);
         } else if (sequence.bootId() != bootId) {
             if (before[topic] != null && before[topic].bootId() == bootId) {
                 sequence = before[topic];

@@ -8,7 +8,8 @@ import java.util.List;
 
 /**
  * Which batches of one incarnation of an AP, in one topic, have come: everything before {@code next} except the holes.
- * Exact, so that a batch is used once and only once. At most {@link #MAX_HOLES} holes are kept; the oldest are then taken as seen.
+ * Exact, so that a batch is used once and only once. At most {@link #MAX_HOLES} holes are kept; the oldest are then
+ * taken as seen.
  */
 final class BatchSequence {
     static final int MAX_HOLES = 256;
@@ -34,7 +35,10 @@ final class BatchSequence {
         return next;
     }
 
-    /** Take note of a batch: null if it is the one expected, MISSING if some are missing before it, DUPLICATE or REORDERED if it is older. */
+    /**
+     * Take note of a batch: null if it is the one expected, MISSING if some are missing before it, DUPLICATE or
+     * REORDERED if it is older.
+     */
     GapKind take(long seq) {
         if (seq == next) {
             next = seq + 1;

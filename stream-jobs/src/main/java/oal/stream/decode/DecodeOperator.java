@@ -32,11 +32,12 @@ import org.apache.flink.streaming.runtime.watermarkstatus.WatermarkStatus;
 import org.apache.flink.util.OutputTag;
 
 /**
- * Records to rows. Refuses what the contract refuses, what the access point named did not make and what a revoked one did; drops what came
- * before, tells of gaps; what is left goes to the raw tables and, of events only those with decisions, on to labels, features and
- * predictions. Keyed by the record's key; every task gets every change of access.
+ * Records to rows. Refuses what the contract refuses, what the access point named did not make and what a revoked one
+ * did; drops what came before, tells of gaps; what is left goes to the raw tables and, of events only those with
+ * decisions, on to labels, features and predictions. Keyed by the record's key; every task gets every change of access.
  */
-public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> implements TwoInputStreamOperator<RawBatch, AccessChange, AcceptedBatch> {
+public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> implements TwoInputStreamOperator<RawBatch,
+        AccessChange, AcceptedBatch> {
     private static final long serialVersionUID = 1L;
 
     public static final OutputTag<DeadLetter> DEAD_LETTERS = new OutputTag<>("dead-letters") {};
@@ -88,10 +89,14 @@ public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> impl
         refusedCount = getMetricGroup().counter("refused");
         duplicateCount = getMetricGroup().counter("duplicates");
         gapCount = getMetricGroup().counter("gaps");
-        accessCounts = Map.of(Refusal.UNSIGNED, getMetricGroup().counter("unsigned"), Refusal.UNKNOWN_KEY, getMetricGroup().counter("unknownKey"),
-                Refusal.FORGED, getMetricGroup().counter("forged"), Refusal.REVOKED, getMetricGroup().counter("revoked"));
+        accessCounts = Map.of(Refusal.UNSIGNED, getMetricGroup().counter("unsigned"), Refusal.UNKNOWN_KEY,
+                getMetricGroup().counter("unknownKey"),
+                Refusal.FORGED, getMetricGroup().counter("forged"), Refusal.REVOKED, getMetricGroup()
+                        .counter("revoked"));
         Counter keysRefused = getMetricGroup().counter("macKeysRefused");
-        if (!settings.macKeysFile().isEmpty()) macs = new BatchMac(Path.of(settings.macKeysFile()), nowMs(), keysRefused);
+        if (!settings.macKeysFile().isEmpty()) {
+            macs = new BatchMac(Path.of(settings.macKeysFile()), nowMs(), keysRefused);
+        }
         getMetricGroup().gauge("macKeys", () -> macs == null ? 0 : macs.masters());
         revocations = accessBefore.read();
         getMetricGroup().gauge("revokedAps", () -> revocations.size());
@@ -143,7 +148,8 @@ public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> impl
             batches.add(decoder.header(), batch, rows);
             if (settings.rawRows()) for (TableRows t : decoder.tables(topic)) raw[t.spec.id()].add(decoder);
             if (topic != Topic.EVENTS || decoder.table(Tables.DECISION.id()).rows > 0) {
-                output.collect(accepted.replace(new AcceptedBatch(batch, decoder.header(), rows), element.getTimestamp()));
+                output.collect(accepted.replace(new AcceptedBatch(batch, decoder.header(), rows),
+                        element.getTimestamp()));
             }
         } else {
             duplicateCount.inc();
@@ -151,13 +157,17 @@ public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> impl
         blocks.takeFull(this::emit);
     }
 
-    /** Whether the access point made the batch and may: before anything of it is used, so that a forged one changes nothing of its victim's. */
+    /**
+     * Whether the access point made the batch and may: before anything of it is used, so that a forged one changes
+     * nothing of its victim's.
+     */
     private void checkAccess(RawBatch batch) throws RefusedException {
         BatchHeader h = decoder.header();
         if (macs != null) macs.check(batch, h.apId, h.site, nowMs());
         long sinceUs = revocations.sinceUs(h.apId);
         if (batch.kafkaTsMs * 1000 >= sinceUs) {
-            throw new RefusedException(Refusal.REVOKED, "ap_id '" + h.apId + "', partition " + batch.partition + ", offset " + batch.offset + ": revoked at " + sinceUs + " µs");
+            throw new RefusedException(Refusal.REVOKED, "ap_id '" + h.apId + "', partition " + batch.partition
+                    + ", offset " + batch.offset + ": revoked at " + sinceUs + " µs");
         }
     }
 

@@ -5,7 +5,10 @@ import oal.schema.Tables;
 import oal.stream.codec.BatchDecoder;
 import oal.stream.codec.TableRows;
 
-/** Walks the rows of one table of a batch in order of time, by whole stretches of a run where it can. Scratch: no state between batches. */
+/**
+ * Walks the rows of one table of a batch in order of time, by whole stretches of a run where it can. Scratch: no state
+ * between batches.
+ */
 final class BatchCursor {
     private static final int INDEX_BITS = 16;
     private static final int INDEX_MASK = (1 << INDEX_BITS) - 1;
@@ -66,7 +69,8 @@ final class BatchCursor {
         }
         for (int i = 0; i < rows.rows; i++) if (ts[i] < untilUs && ts[i] > lastUs) lastUs = ts[i];
         if (sort) sort(untilUs);
-        else for (int run = 0; run < rows.runs; run++) while (end[run] > at[run] && ts[end[run] - 1] >= untilUs) end[run]--;
+        else for (int run = 0; run < rows.runs; run++) while (end[run] > at[run]
+                && ts[end[run] - 1] >= untilUs) end[run]--;
     }
 
     private void sort(long untilUs) {
@@ -116,6 +120,8 @@ final class BatchCursor {
     }
 
     static {
-        if (Tables.ALL.stream().anyMatch(t -> t.maxRows() > INDEX_MASK + 1)) throw new IllegalStateException("a table's max_rows is over 65536");
+        if (Tables.ALL.stream().anyMatch(t -> t.maxRows() > INDEX_MASK + 1)) {
+            throw new IllegalStateException("a table's max_rows is over 65536");
+        }
     }
 }

@@ -11,8 +11,9 @@ import static oal.stream.feature.CompiledProgram.VALUE;
 import oal.stream.codec.Counters;
 
 /**
- * The state of one feature at one entity, inside the entity's words: FILLED = 0 before its first row, else 1 + closed buckets kept;
- * VALUE held; OPEN bucket; for a mean also SINCE when the value counts and µs HELD in the open bucket; then the closed buckets.
+ * The state of one feature at one entity, inside the entity's words: FILLED = 0 before its first row, else 1 + closed
+ * buckets kept; VALUE held; OPEN bucket; for a mean also SINCE when the value counts and µs HELD in the open bucket;
+ * then the closed buckets.
  */
 final class Cells {
     private Cells() {}
@@ -63,7 +64,8 @@ final class Cells {
                 cells[at + OPEN] = open;
             }
             case COUNT -> cells[at + OPEN] += to - from;
-            case RATIO, EWMA, LAG, DIFF, ADD -> throw new IllegalStateException("derived feature " + f.index + " reads no rows");
+            case RATIO, EWMA, LAG, DIFF, ADD -> throw new IllegalStateException("derived feature " + f.index
+                    + " reads no rows");
         }
         cells[at + VALUE] = values[to - 1];
         if (first) cells[at + FILLED] = 1;
@@ -110,7 +112,9 @@ final class Cells {
             slot = slot + 1 == f.window ? 0 : slot + 1;
         }
         if (mean) return held != 0 ? Saturating.divide(total, held) : cells[at + VALUE];
-        if (f.op == FeatureOp.RATE) return Saturating.divide(Saturating.multiply(total, 1_000_000), f.window * intervalUs);
+        if (f.op == FeatureOp.RATE) {
+            return Saturating.divide(Saturating.multiply(total, 1_000_000), f.window * intervalUs);
+        }
         return total;
     }
 }

@@ -31,7 +31,9 @@ public final class CompiledProgram {
     public CompiledProgram(FeatureProgram program) {
         this.program = program;
         intervalUs = program.decisionIntervalUs();
-        if (intervalUs <= 0) throw new IllegalArgumentException("feature program: decision interval of " + intervalUs + " µs");
+        if (intervalUs <= 0) {
+            throw new IllegalArgumentException("feature program: decision interval of " + intervalUs + " µs");
+        }
         features = new Feature[program.words().length];
         List<List<Feature>> of = new ArrayList<>();
         for (int i = 0; i < Tables.ALL.size(); i++) of.add(new ArrayList<>());
@@ -40,7 +42,8 @@ public final class CompiledProgram {
             features[i] = f;
             if (f.op.derived()) continue;
             f.cell = cellWords[f.table];
-            cellWords[f.table] += f.op == FeatureOp.LAST ? RING : f.op == FeatureOp.MEAN ? MEAN_RING + 2 * f.window : RING + f.window;
+            cellWords[f.table] += f.op == FeatureOp.LAST ? RING : f.op == FeatureOp.MEAN ? MEAN_RING + 2 * f.window
+                    : RING + f.window;
             ordered[f.table] |= Tables.ALL.get(f.table).event() && f.needsOrder();
             of.get(f.table).add(f);
         }
@@ -68,7 +71,9 @@ public final class CompiledProgram {
         for (TableSpec t : Tables.ALL) {
             if (byTable[t.id()].length == 0) continue;
             for (ColumnSpec c : t.columns()) {
-                if (c.kind() == Kind.KEY || c.kind() == Kind.TICK || c.kind() == Kind.TIME_US) wanted[t.id()][c.index()] = true;
+                if (c.kind() == Kind.KEY || c.kind() == Kind.TICK || c.kind() == Kind.TIME_US) {
+                    wanted[t.id()][c.index()] = true;
+                }
             }
             for (Feature f : byTable[t.id()]) wanted[t.id()][f.column] = true;
         }

@@ -72,7 +72,9 @@ final class Feature {
         if (c.kind() == Kind.KEY) throw bad("reads the KEY column " + spec.name() + "." + c.name());
         counterBits = c.kind() == Kind.COUNTER ? c.counterBits() : 0;
         optional = c.optional();
-        if (w[3] < -1 || w[3] >= spec.keys()) throw bad("filters by column " + w[3] + " of " + spec.name() + ", which is not a KEY");
+        if (w[3] < -1 || w[3] >= spec.keys()) {
+            throw bad("filters by column " + w[3] + " of " + spec.name() + ", which is not a KEY");
+        }
         filterColumn = (int) w[3];
         filterValue = w[4];
         if (w[5] < SUM || w[5] > MEAN) throw bad("has group " + w[5]);

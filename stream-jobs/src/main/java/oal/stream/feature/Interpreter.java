@@ -12,12 +12,14 @@ import oal.schema.Topic;
 import oal.stream.codec.BatchDecoder;
 
 /**
- * Runs a feature program over the batches of one access point, bit for bit as schema/README.md says and as C does at the AP.
- * Feed batches that share one {@code t0_us} together, in order of it:
- * {@link #begin}, then {@link #add} for each, then {@link #end}. {@code evaluated} is called at each decision instant that is complete.
+ * Runs a feature program over the batches of one access point, bit for bit as schema/README.md says and as C does at
+ * the AP. Feed batches that share one {@code t0_us} together, in order of it: {@link #begin}, then {@link #add} for
+ * each, then {@link #end}. {@code evaluated} is called at each decision instant that is complete.
  */
 public final class Interpreter {
-    /** Rows further than this after their batch's start are not read: one mad row must not cost millions of evaluations. */
+    /**
+     * Rows further than this after their batch's start are not read: one mad row must not cost millions of evaluations.
+     */
     public static final long MAX_AHEAD_US = 10_000_000;
 
     /** Clamp of an entity's value, so that no group's sum depends on the order of entities. */
@@ -75,7 +77,9 @@ public final class Interpreter {
         return restart;
     }
 
-    /** One batch of the group. Its rows are taken at {@link #end}, so each topic of a group needs a decoder of its own. */
+    /**
+     * One batch of the group. Its rows are taken at {@link #end}, so each topic of a group needs a decoder of its own.
+     */
     public void add(Topic topic, BatchDecoder batch) {
         if (work == null) throw new IllegalStateException("begin() comes first");
         int t = topic.ordinal();
@@ -152,7 +156,9 @@ public final class Interpreter {
             }
             x[f.index] = missing ? f.missing : Math.min(Math.max(value, f.lo), f.hi);
         }
-        for (int i = 0; i < lag.length; i++) if (lag[i] != null) lag[i][(int) (turn % lag[i].length)] = x[(int) program.features[i].a];
+        for (int i = 0; i < lag.length; i++) {
+            if (lag[i] != null) lag[i][(int) (turn % lag[i].length)] = x[(int) program.features[i].a];
+        }
         turn++;
         evaluated.accept(instant);
     }
@@ -191,7 +197,8 @@ public final class Interpreter {
             case EWMA -> {
                 long scaled = Saturating.multiply(a, 256);
                 int i = f.index;
-                ewma[i] = ewmaSet[i] ? Saturating.add(ewma[i], Saturating.subtract(scaled, ewma[i]) >> f.window) : scaled;
+                ewma[i] = ewmaSet[i] ? Saturating.add(ewma[i], Saturating.subtract(scaled, ewma[i]) >> f.window)
+                        : scaled;
                 ewmaSet[i] = true;
                 derived = Saturating.divide(ewma[i], 256);
             }
@@ -201,7 +208,8 @@ public final class Interpreter {
                 if (b == Feature.MISSING) return false;
                 derived = f.op == FeatureOp.DIFF ? Saturating.subtract(a, b) : Saturating.add(a, b);
             }
-            case LAST, DELTA, RATE, MAX, MIN, MEAN, SUM, COUNT -> throw new IllegalStateException("feature " + f.index + " is not derived");
+            case LAST, DELTA, RATE, MAX, MIN, MEAN, SUM, COUNT -> throw new IllegalStateException("feature " + f.index
+                    + " is not derived");
         }
         return true;
     }

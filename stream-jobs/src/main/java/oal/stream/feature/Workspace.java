@@ -10,6 +10,8 @@ public final class Workspace {
     final boolean[] open = new boolean[Tables.ALL.size()];
 
     public Workspace(CompiledProgram program) {
-        for (TableSpec t : Tables.ALL) if (program.byTable[t.id()].length > 0) cursors[t.id()] = new BatchCursor(program, t.id());
+        for (TableSpec t : Tables.ALL) {
+            if (program.byTable[t.id()].length > 0) cursors[t.id()] = new BatchCursor(program, t.id());
+        }
     }
 }

@@ -7,8 +7,8 @@ import oal.schema.Settings;
 import oal.stream.label.LabelWindow;
 
 /**
- * Pairs the features at an instant t with the label window [t + horizon, t + horizon + window), which ends at the instant
- * t + horizon + window. Keeps the vectors in between.
+ * Pairs the features at an instant t with the label window [t + horizon, t + horizon + window), which ends at the
+ * instant t + horizon + window. Keeps the vectors in between.
  */
 public final class ItemJoin {
     private static final long INTERVAL_US = Settings.DECISION_INTERVAL_US;

@@ -5,8 +5,8 @@ import oal.schema.Settings;
 import oal.stream.codec.JsonText;
 
 /**
- * An item as one line of JSON, fields as ClickHouse's {@code item}: unsigned integers for boot_id and feature_hash, a class as its index
- * into class_names, a missing feature as -9223372036854775808.
+ * An item as one line of JSON, fields as ClickHouse's {@code item}: unsigned integers for boot_id and feature_hash, a
+ * class as its index into class_names, a missing feature as -9223372036854775808.
  */
 public final class ItemJson {
     private final StringBuilder text = new StringBuilder(1024);

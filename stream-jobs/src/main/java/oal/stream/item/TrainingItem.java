@@ -1,6 +1,9 @@
 package oal.stream.item;
 
-/** One training item of an access point, for {@code training.items.v1}: key = ap_id, value = JSON (see {@link ItemJson}). */
+/**
+ * One training item of an access point, for {@code training.items.v1}: key = ap_id, value = JSON (see
+ * {@link ItemJson}).
+ */
 public class TrainingItem {
     public String apId;
     /** UTF-8. */

@@ -10,7 +10,10 @@ import oal.schema.Tables;
 import oal.stream.codec.BatchDecoder;
 import oal.stream.codec.TableRows;
 
-/** Offered and lost payload, from the packet rows. Flows idle for {@link #EXPIRY_US} are forgotten; at most {@link #MAX_FLOWS} are kept. */
+/**
+ * Offered and lost payload, from the packet rows. Flows idle for {@link #EXPIRY_US} are forgotten; at most
+ * {@link #MAX_FLOWS} are kept.
+ */
 final class DownlinkFlows {
     static final long EXPIRY_US = 120_000_000;
     static final int MAX_FLOWS = 8192;
@@ -40,7 +43,8 @@ final class DownlinkFlows {
         sweep(ts[t.rows - 1]);
     }
 
-    private void addDown(DownlinkFlow f, TableRows t, int run, int at, int end, long[] ts, LabelBuckets buckets, long untilUs) {
+    private void addDown(DownlinkFlow f, TableRows t, int run, int at, int end, long[] ts, LabelBuckets buckets,
+            long untilUs) {
         long[] seq = t.column(Tables.Packet.SEQ);
         long[] bytes = t.column(Tables.Packet.PAYLOAD_BYTES);
         long[] flags = t.column(Tables.Packet.FLAGS);
@@ -71,7 +75,9 @@ final class DownlinkFlows {
     }
 
     private static void syn(DownlinkFlow f, TableRows t, int row) {
-        if ((t.column(Tables.Packet.SYN_OPTIONS)[row] & OFFERS_MSS) != 0) f.offerMss((int) t.column(Tables.Packet.MSS_BYTES)[row]);
+        if ((t.column(Tables.Packet.SYN_OPTIONS)[row] & OFFERS_MSS) != 0) {
+            f.offerMss((int) t.column(Tables.Packet.MSS_BYTES)[row]);
+        }
     }
 
     private DownlinkFlow flow(long id, long nowUs) {

@@ -34,7 +34,10 @@ public final class LabelWindow {
         return offeredPkts == 0 ? 0 : (float) congestionLostPkts() / offeredPkts;
     }
 
-    /** Index into {@code Settings.CLASS_NAMES}: how many bounds the loss ratio reaches. Integers, so that bounds are exact. */
+    /**
+     * Index into {@code Settings.CLASS_NAMES}: how many bounds the loss ratio reaches. Integers, so that bounds are
+     * exact.
+     */
     public int lossClass() {
         if (offeredPkts == 0) return 0;
         int c = 0;

@@ -19,11 +19,13 @@ public final class Labeler {
 
     /** Columns that labels are made of. */
     public static void wants(boolean[][] wanted) {
-        for (int c : new int[] {Tables.Packet.FLOW, Tables.Packet.DIRECTION, Tables.Packet.T_US, Tables.Packet.SEQ, Tables.Packet.PAYLOAD_BYTES,
+        for (int c : new int[] {Tables.Packet.FLOW, Tables.Packet.DIRECTION, Tables.Packet.T_US, Tables.Packet.SEQ,
+                Tables.Packet.PAYLOAD_BYTES,
                 Tables.Packet.FLAGS, Tables.Packet.SYN_OPTIONS, Tables.Packet.MSS_BYTES}) {
             wanted[Tables.PACKET.id()][c] = true;
         }
-        for (int c : new int[] {Tables.Station.MAC, Tables.Station.DEVICE, Tables.Station.TICK, Tables.Station.TX_FAILED}) {
+        for (int c : new int[] {Tables.Station.MAC, Tables.Station.DEVICE, Tables.Station.TICK,
+                Tables.Station.TX_FAILED}) {
             wanted[Tables.STATION.id()][c] = true;
         }
         for (int c : new int[] {Tables.DropEvent.CAUSE, Tables.DropEvent.TICK, Tables.DropEvent.COUNT}) {
@@ -57,8 +59,8 @@ public final class Labeler {
     }
 
     /**
-     * Close the bucket that ends at the decision instant {@code us}. The result is the window that ends there; it is valid until the next
-     * call.
+     * Close the bucket that ends at the decision instant {@code us}. The result is the window that ends there; it is
+     * valid until the next call.
      */
     public LabelWindow close(long us, boolean complete) {
         buckets.close(us, complete, window);

@@ -4,7 +4,10 @@ import oal.schema.Tables;
 import oal.stream.codec.BatchDecoder;
 import oal.stream.codec.TableRows;
 
-/** Packets that the kernel's own queue counters say were dropped: causes 1 (CoDel), 2 (over limit) and 3 (qdisc) of drop_event. */
+/**
+ * Packets that the kernel's own queue counters say were dropped: causes 1 (CoDel), 2 (over limit) and 3 (qdisc) of
+ * drop_event.
+ */
 final class QueueDrops {
     private static final int MAC_FAILURE = 4;
 
@@ -20,7 +23,9 @@ final class QueueDrops {
         for (int run = 0; run < t.runs; run++) {
             int end = at + t.runRows[run];
             if (cause[run] >= 1 && cause[run] < MAC_FAILURE) {
-                for (int i = at; i < end; i++) if (ts[i] < untilUs) buckets.queueDrops(buckets.bucketOf(ts[i]), count[i]);
+                for (int i = at; i < end; i++) {
+                    if (ts[i] < untilUs) buckets.queueDrops(buckets.bucketOf(ts[i]), count[i]);
+                }
             }
             at = end;
         }

@@ -6,12 +6,15 @@ import java.io.IOException;
 import java.util.Arrays;
 
 /**
- * Which payload of one direction of a TCP connection has been seen, in 32-bit sequence numbers that wrap.
- * Keeps the end of what was seen and the holes before it. Bounded: of more than {@link #MAX_HOLES} holes the oldest is taken as seen.
+ * Which payload of one direction of a TCP connection has been seen, in 32-bit sequence numbers that wrap. Keeps the end
+ * of what was seen and the holes before it. Bounded: of more than {@link #MAX_HOLES} holes the oldest is taken as seen.
  */
 final class SequenceSpace {
     static final int MAX_HOLES = 64;
-    /** A jump further than this, forth or back, is a new connection whose SYN was missed. Windows in use are far below it. */
+    /**
+     * A jump further than this, forth or back, is a new connection whose SYN was missed. Windows in use are far below
+     * it.
+     */
     static final int FAR_BYTES = 1 << 28;
 
     private boolean open;

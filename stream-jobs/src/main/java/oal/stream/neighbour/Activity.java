@@ -16,8 +16,9 @@ import oal.stream.codec.TableRows;
 import oal.stream.label.LabelWindow;
 
 /**
- * What an access point does on each of its channels, second by second, from its batches of samples in order. A second is as many batches as
- * fill one. An interface belongs to the channel that its survey names; where the driver has none, nobody can say who its neighbours are.
+ * What an access point does on each of its channels, second by second, from its batches of samples in order. A second
+ * is as many batches as fill one. An interface belongs to the channel that its survey names; where the driver has none,
+ * nobody can say who its neighbours are.
  */
 public final class Activity {
     /** Channels of one access point; more are radios that do not exist. */
@@ -56,9 +57,17 @@ public final class Activity {
 
     /** Columns that are read. */
     public static void wants(boolean[][] wanted) {
-        for (int c : new int[] {Tables.Station.MAC, Tables.Station.DEVICE, Tables.Station.TX_BYTES, Tables.Station.TX_AIRTIME_US}) wanted[Tables.STATION.id()][c] = true;
-        for (int c : new int[] {Tables.StationAc.DEVICE, Tables.StationAc.TICK, Tables.StationAc.BACKLOG_BYTES}) wanted[Tables.STATION_AC.id()][c] = true;
-        for (int c : new int[] {Tables.Channel.DEVICE, Tables.Channel.FREQUENCY_MHZ, Tables.Channel.ACTIVE_MS, Tables.Channel.BUSY_MS, Tables.Channel.TX_MS}) wanted[Tables.CHANNEL.id()][c] = true;
+        for (int c : new int[] {Tables.Station.MAC, Tables.Station.DEVICE, Tables.Station.TX_BYTES,
+                Tables.Station.TX_AIRTIME_US}) {
+            wanted[Tables.STATION.id()][c] = true;
+        }
+        for (int c : new int[] {Tables.StationAc.DEVICE, Tables.StationAc.TICK, Tables.StationAc.BACKLOG_BYTES}) {
+            wanted[Tables.STATION_AC.id()][c] = true;
+        }
+        for (int c : new int[] {Tables.Channel.DEVICE, Tables.Channel.FREQUENCY_MHZ, Tables.Channel.ACTIVE_MS,
+                Tables.Channel.BUSY_MS, Tables.Channel.TX_MS}) {
+            wanted[Tables.CHANNEL.id()][c] = true;
+        }
     }
 
     /** Forget what was: counters of after a hole or a restart say nothing about the time before. */
@@ -72,7 +81,8 @@ public final class Activity {
 
     /** The label window that ended last. */
     public void ended(LabelWindow window) {
-        lossPermille = !window.whole || window.offeredPkts == 0 ? 0 : (int) Math.min(1000, window.congestionLostPkts() * 1000 / window.offeredPkts);
+        lossPermille = !window.whole || window.offeredPkts == 0 ? 0
+                : (int) Math.min(1000, window.congestionLostPkts() * 1000 / window.offeredPkts);
     }
 
     /** Take a batch of samples that follows the one before without a hole. */
@@ -144,7 +154,8 @@ public final class Activity {
             Last before = known(channels, channel, active[from], busy[from], tx[from]);
             RadioSecond radio = radio(channel.device);
             radio.frequencyMhz = channel.id;
-            radio.sensed(Counters.increment(before.a, active[last], SURVEY_BITS), Counters.increment(before.b, busy[last], SURVEY_BITS),
+            radio.sensed(Counters.increment(before.a, active[last], SURVEY_BITS),
+                    Counters.increment(before.b, busy[last], SURVEY_BITS),
                     t.absent(run, TX_MS.optional()) ? 0 : Counters.increment(before.c, tx[last], SURVEY_BITS));
             before.a = active[last];
             before.b = busy[last];
@@ -205,9 +216,12 @@ public final class Activity {
             s.frequencyMhz = (int) radio.frequencyMhz;
             s.stations = Math.min(MAX_U16, s.stations + radio.left + active.getOrDefault(device, 0));
             s.txKbps = Math.min(MAX_U32, s.txKbps + radio.txBytes * 8000 / spanUs);
-            // Interfaces of one radio see the same air, and add to what it sends; the radio's own count includes beacons.
-            s.txAirtimePermille = permille(Math.max(s.txAirtimePermille + radio.airtimeUs * 1000 / spanUs, radio.txMs * 1_000_000 / spanUs));
-            s.busyPermille = permille(Math.max(s.busyPermille, radio.activeMs == 0 ? 0 : radio.busyMs * 1000 / radio.activeMs));
+            // Interfaces of one radio see the same air, and add to what it sends; the radio's own count includes
+            // beacons.
+            s.txAirtimePermille = permille(Math.max(s.txAirtimePermille + radio.airtimeUs * 1000 / spanUs,
+                    radio.txMs * 1_000_000 / spanUs));
+            s.busyPermille =
+                    permille(Math.max(s.busyPermille, radio.activeMs == 0 ? 0 : radio.busyMs * 1000 / radio.activeMs));
             s.lossPermille = lossPermille;
             s.backlogBytes = Math.min(MAX_U32, s.backlogBytes + radio.backlogByteUs / spanUs);
         });

@@ -28,8 +28,8 @@ public class ApSecond {
     }
 
     /**
-     * Does it say who and where it is? Access points without a site are nobody's neighbours, and others than certificates can name nobody
-     * that the push service would tell. It also bounds a record.
+     * Does it say who and where it is? Access points without a site are nobody's neighbours, and others than
+     * certificates can name nobody that the push service would tell. It also bounds a record.
      */
     public boolean named() {
         return CertificateName.is(site) && CertificateName.is(apId);

@@ -19,7 +19,8 @@ final class ChannelState {
     static final int MAX_KNOWN = 256;
 
     private static final int VERSION = 1;
-    private static final Comparator<ApSecond> BUSIEST = Comparator.<ApSecond>comparingInt(s -> -s.txAirtimePermille).thenComparingLong(s -> -s.txKbps).thenComparing(s -> s.apId);
+    private static final Comparator<ApSecond> BUSIEST = Comparator.<ApSecond>comparingInt(s -> -s.txAirtimePermille)
+            .thenComparingLong(s -> -s.txKbps).thenComparing(s -> s.apId);
 
     private final Map<String, ApSecond> aps = new TreeMap<>();
     private long latestMs = Long.MIN_VALUE;
@@ -87,7 +88,9 @@ final class ChannelState {
 
     static ChannelState read(DataInput in) throws IOException {
         int version = in.readUnsignedByte();
-        if (version != VERSION) throw new IOException("state of a channel has version " + version + "; this job reads " + VERSION);
+        if (version != VERSION) {
+            throw new IOException("state of a channel has version " + version + "; this job reads " + VERSION);
+        }
         ChannelState c = new ChannelState();
         c.latestMs = in.readLong();
         c.interval = in.readLong();

@@ -4,7 +4,10 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import oal.stream.codec.JsonText;
 
-/** Access points of a channel as JSON: its site and frequency, the broker's time in µs, and who is there, the busiest first. */
+/**
+ * Access points of a channel as JSON: its site and frequency, the broker's time in µs, and who is there, the busiest
+ * first.
+ */
 final class NeighbourJson {
     private NeighbourJson() {}
 

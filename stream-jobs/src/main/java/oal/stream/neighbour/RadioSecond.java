@@ -39,7 +39,9 @@ final class RadioSecond {
 
     void write(DataOutput out) throws IOException {
         out.writeInt(left);
-        for (long v : new long[] {frequencyMhz, txBytes, airtimeUs, backlogByteUs, activeMs, busyMs, txMs}) out.writeLong(v);
+        for (long v : new long[] {frequencyMhz, txBytes, airtimeUs, backlogByteUs, activeMs, busyMs, txMs}) {
+            out.writeLong(v);
+        }
     }
 
     static RadioSecond read(DataInput in) throws IOException {

@@ -7,8 +7,9 @@ import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import org.apache.flink.util.OutputTag;
 
 /**
- * An operator that collects rows into blocks over many elements. Blocks go out when they are full, every {@code flush}, at the end of input
- * and before every checkpoint barrier: so they are no state, and each row is in exactly one checkpoint's output.
+ * An operator that collects rows into blocks over many elements. Blocks go out when they are full, every {@code flush},
+ * at the end of input and before every checkpoint barrier: so they are no state, and each row is in exactly one
+ * checkpoint's output.
  */
 public abstract class BlockOperator<OUT> extends AbstractStreamOperator<OUT> {
     private static final long serialVersionUID = 1L;
@@ -34,7 +35,8 @@ public abstract class BlockOperator<OUT> extends AbstractStreamOperator<OUT> {
     }
 
     private void flushLater() {
-        getProcessingTimeService().registerTimer(getProcessingTimeService().getCurrentProcessingTime() + settings.flush().toMillis(), time -> {
+        getProcessingTimeService().registerTimer(getProcessingTimeService().getCurrentProcessingTime()
+                + settings.flush().toMillis(), time -> {
             if (ended) return;
             flush();
             flushLater();

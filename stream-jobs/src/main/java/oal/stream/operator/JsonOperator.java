@@ -9,7 +9,8 @@ import org.apache.flink.streaming.api.operators.OneInputStreamOperator;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 
 /** An operator that decodes the records of one topic of JSON. Gives dead letters; rows on the side. Keeps no state. */
-public abstract class JsonOperator extends BlockOperator<DeadLetter> implements OneInputStreamOperator<JsonRecord, DeadLetter> {
+public abstract class JsonOperator extends BlockOperator<DeadLetter> implements OneInputStreamOperator<JsonRecord,
+        DeadLetter> {
     private static final long serialVersionUID = 1L;
 
     /** Kafka name. */

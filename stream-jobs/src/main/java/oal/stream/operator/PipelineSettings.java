@@ -6,7 +6,8 @@ import java.time.Duration;
 /**
  * What a deployment may choose.
  *
- * @param lateness how long, in the broker's time, labels and features wait for a batch that is missing or for the other topic's
+ * @param lateness how long, in the broker's time, labels and features wait for a batch that is missing or for the other
+ *     topic's
  * @param stateTtl state of an access point that sent nothing for so long is dropped
  * @param flush rows go to the sink at least so often
  * @param blockRows rows of a block after which it goes to the sink
@@ -14,18 +15,27 @@ import java.time.Duration;
  * @param rawRows whether the raw tables are written; labels and items are in any case
  * @param macKeysFile file of the platform's master keys, on every TaskManager; empty: no MAC is checked
  */
-public record PipelineSettings(Duration lateness, Duration stateTtl, Duration flush, int blockRows, int blockBytes, boolean rawRows, String macKeysFile)
+public record PipelineSettings(Duration lateness, Duration stateTtl, Duration flush, int blockRows, int blockBytes,
+        boolean rawRows, String macKeysFile)
         implements Serializable {
     private static final long serialVersionUID = 1L;
 
     public static final PipelineSettings DEFAULT =
-            new PipelineSettings(Duration.ofSeconds(5), Duration.ofHours(1), Duration.ofMillis(500), 65_536, 4 << 20, true, "");
+            new PipelineSettings(Duration.ofSeconds(5), Duration.ofHours(1), Duration.ofMillis(500), 65_536, 4 << 20,
+                    true, "");
 
     public PipelineSettings {
         if (lateness.isNegative()) throw new IllegalArgumentException("lateness must not be negative: " + lateness);
-        if (stateTtl.compareTo(lateness) <= 0) throw new IllegalArgumentException("stateTtl (" + stateTtl + ") must be longer than lateness (" + lateness + ")");
-        if (flush.isNegative() || flush.isZero()) throw new IllegalArgumentException("flush must be positive: " + flush);
-        if (blockRows < 1 || blockBytes < 1) throw new IllegalArgumentException("blocks of " + blockRows + " rows, " + blockBytes + " bytes");
+        if (stateTtl.compareTo(lateness) <= 0) {
+            throw new IllegalArgumentException("stateTtl (" + stateTtl + ") must be longer than lateness (" + lateness
+                    + ")");
+        }
+        if (flush.isNegative() || flush.isZero()) {
+            throw new IllegalArgumentException("flush must be positive: " + flush);
+        }
+        if (blockRows < 1 || blockBytes < 1) {
+            throw new IllegalArgumentException("blocks of " + blockRows + " rows, " + blockBytes + " bytes");
+        }
     }
 
     public PipelineSettings withLateness(Duration d) {

@@ -27,9 +27,9 @@ import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.streaming.api.transformations.TwoInputTransformation;
 
 /**
- * The job between its sources and sinks: batch → decode → label, feature, item, prediction → neighbours; and the platform's own records to
- * rows. Batches are shuffled once, as bytes, by access point; what each did in a second, a few numbers, once more by channel.
- * Uids are part of the savepoint format: they never change.
+ * The job between its sources and sinks: batch → decode → label, feature, item, prediction → neighbours; and the
+ * platform's own records to rows. Batches are shuffled once, as bytes, by access point; what each did in a second, a
+ * few numbers, once more by channel. Uids are part of the savepoint format: they never change.
  */
 public final class ApPipeline {
     private ApPipeline() {}
@@ -46,9 +46,12 @@ public final class ApPipeline {
         SingleOutputStreamOperator<DeadLetter> accessRefused = inputs.access()
                 .transform("access-records", TypeInformation.of(DeadLetter.class), new AccessOperator(settings))
                 .uid("access-records").setParallelism(inputs.access().getParallelism());
-        SingleOutputStreamOperator<AcceptedBatch> decoded = Decoded.of(inputs, accessRefused.getSideOutput(AccessOperator.CHANGES), settings).uid("decode");
-        // A batch's key is its ap_id: anything else was refused. So no second shuffle is needed, and both operators run as one task.
-        KeyedStream<AcceptedBatch, String> byAp = DataStreamUtils.reinterpretAsKeyedStream(decoded, batch -> batch.apId, Types.STRING);
+        SingleOutputStreamOperator<AcceptedBatch> decoded =
+                Decoded.of(inputs, accessRefused.getSideOutput(AccessOperator.CHANGES), settings).uid("decode");
+        // A batch's key is its ap_id: anything else was refused. So no second shuffle is needed, and both operators run
+        // as one task.
+        KeyedStream<AcceptedBatch, String> byAp = DataStreamUtils.reinterpretAsKeyedStream(decoded, batch -> batch.apId,
+                Types.STRING);
         SingleOutputStreamOperator<TrainingItem> items = byAp
                 .transform("label-feature-item", TypeInformation.of(TrainingItem.class), new ApOperator(settings))
                 .uid("label-feature-item");
@@ -60,25 +63,33 @@ public final class ApPipeline {
                 .transform("platform-events", TypeInformation.of(DeadLetter.class), new PlatformOperator(settings))
                 .uid("platform-events");
         DataStream<RowBlock> rows = decoded.getSideOutput(BlockOperator.ROWS)
-                .union(items.getSideOutput(BlockOperator.ROWS), platformRefused.getSideOutput(BlockOperator.ROWS), accessRefused.getSideOutput(BlockOperator.ROWS));
-        DataStream<DeadLetter> deadLetters = decoded.getSideOutput(DecodeOperator.DEAD_LETTERS).union(platformRefused, accessRefused);
+                .union(items.getSideOutput(BlockOperator.ROWS), platformRefused.getSideOutput(BlockOperator.ROWS),
+                        accessRefused.getSideOutput(BlockOperator.ROWS));
+        DataStream<DeadLetter> deadLetters = decoded.getSideOutput(DecodeOperator.DEAD_LETTERS)
+                .union(platformRefused, accessRefused);
         sinks.write(rows, sinks.rows()).uid("rows-sink").name("rows");
         sinks.write(items, sinks.items()).uid("items-sink").name("training items");
         sinks.write(deadLetters, sinks.deadLetters()).uid("dead-letters-sink").name("dead letters");
         sinks.write(neighbours, sinks.neighbours()).uid("neighbours-sink").name("neighbour records");
     }
 
-    /** Batches by access point beside changes that every task gets. Flink's builder has no such thing for an operator that is no function. */
+    /**
+     * Batches by access point beside changes that every task gets. Flink's builder has no such thing for an operator
+     * that is no function.
+     */
     private static final class Decoded extends SingleOutputStreamOperator<AcceptedBatch> {
-        private Decoded(StreamExecutionEnvironment env, TwoInputTransformation<RawBatch, AccessChange, AcceptedBatch> transformation) {
+        private Decoded(StreamExecutionEnvironment env, TwoInputTransformation<RawBatch, AccessChange,
+                AcceptedBatch> transformation) {
             super(env, transformation);
         }
 
         static Decoded of(Inputs inputs, DataStream<AccessChange> changes, PipelineSettings settings) {
             StreamExecutionEnvironment env = inputs.batches().getExecutionEnvironment();
             KeyedStream<RawBatch, String> byKey = inputs.batches().keyBy(batch -> batch.key, Types.STRING);
-            TwoInputTransformation<RawBatch, AccessChange, AcceptedBatch> transformation = new TwoInputTransformation<>(byKey.getTransformation(), changes.broadcast().getTransformation(), "decode",
-                    new DecodeOperator(settings, inputs.accessBefore()), TypeInformation.of(AcceptedBatch.class), env.getParallelism());
+            TwoInputTransformation<RawBatch, AccessChange, AcceptedBatch> transformation = new TwoInputTransformation<>(
+                    byKey.getTransformation(), changes.broadcast().getTransformation(), "decode",
+                    new DecodeOperator(settings, inputs.accessBefore()), TypeInformation.of(AcceptedBatch.class),
+                            env.getParallelism());
             transformation.setStateKeySelectors(byKey.getKeySelector(), null);
             transformation.setStateKeyType(byKey.getKeyType());
             env.addOperator(transformation);

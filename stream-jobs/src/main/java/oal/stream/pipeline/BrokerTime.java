@@ -10,9 +10,10 @@ import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.util.clock.RelativeClock;
 
 /**
- * The stream's time is the time at which the broker took a record, never an access point's clock: an AP that is hours ahead cannot close
- * the windows of others, and one that is hours behind is not late. Each AP's own event time is kept where its batches are put in order
- * (oal.stream.process). The watermark therefore says "all that the brokers took until then has been read", which is what bounds waiting.
+ * The stream's time is the time at which the broker took a record, never an access point's clock: an AP that is hours
+ * ahead cannot close the windows of others, and one that is hours behind is not late. Each AP's own event time is kept
+ * where its batches are put in order (oal.stream.process). The watermark therefore says "all that the brokers took
+ * until then has been read", which is what bounds waiting.
  *
  * <p>A topic with CreateTime carries the sender's clock after all, so no record counts as later than now.
  */
@@ -20,11 +21,13 @@ public final class BrokerTime {
     private BrokerTime() {}
 
     /**
-     * @param idle a partition without records for so long counts as read up to this long ago. It is not left out: after an outage of the
-     *     broker all partitions have been silent, and the first to speak again would run ahead of what the others still hold
+     * @param idle a partition without records for so long counts as read up to this long ago. It is not left out: after
+     *     an outage of the broker all partitions have been silent, and the first to speak again would run ahead of what
+     *     the others still hold
      */
     public static WatermarkStrategy<RawBatch> watermarks(Duration idle) {
-        return WatermarkStrategy.<RawBatch>forGenerator(context -> new Generator(InstantSource.system(), context.getInputActivityClock(), idle))
+        return WatermarkStrategy.<RawBatch>forGenerator(context -> new Generator(InstantSource.system(),
+                context.getInputActivityClock(), idle))
                 .withTimestampAssigner((batch, recordTimestamp) -> batch.kafkaTsMs);
     }
 
@@ -51,7 +54,9 @@ public final class BrokerTime {
 
         @Override
         public void onPeriodicEmit(WatermarkOutput output) {
-            if (activity.relativeTimeMillis() - silentSinceMs >= idleMs) latestMs = Math.max(latestMs, clock.millis() - idleMs);
+            if (activity.relativeTimeMillis() - silentSinceMs >= idleMs) {
+                latestMs = Math.max(latestMs, clock.millis() - idleMs);
+            }
             // A source's partition counts as idle, and holds nobody back, until it says otherwise.
             if (latestMs == Long.MIN_VALUE) output.markActive();
             else output.emitWatermark(new Watermark(latestMs - 1));

@@ -13,4 +13,5 @@ import org.apache.flink.streaming.api.datastream.DataStream;
  * @param access records of {@code ap.access.v1}
  * @param accessBefore what that topic says when a task starts
  */
-public record Inputs(DataStream<RawBatch> batches, DataStream<JsonRecord> platform, DataStream<JsonRecord> access, AccessHistory accessBefore) {}
+public record Inputs(DataStream<RawBatch> batches, DataStream<JsonRecord> platform, DataStream<JsonRecord> access,
+        AccessHistory accessBefore) {}

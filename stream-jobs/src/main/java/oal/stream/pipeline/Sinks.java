@@ -11,10 +11,13 @@ import org.apache.flink.streaming.api.datastream.DataStreamSink;
 /**
  * Where the pipeline's outputs go.
  *
- * @param parallelism writers of each sink; each makes an insert per table and a transaction at every checkpoint. 0: as many as operators
+ * @param parallelism writers of each sink; each makes an insert per table and a transaction at every checkpoint. 0: as
+ *     many as operators
  */
-public record Sinks(Sink<RowBlock> rows, Sink<TrainingItem> items, Sink<DeadLetter> deadLetters, Sink<NeighbourRecord> neighbours, int parallelism) {
-    public Sinks(Sink<RowBlock> rows, Sink<TrainingItem> items, Sink<DeadLetter> deadLetters, Sink<NeighbourRecord> neighbours) {
+public record Sinks(Sink<RowBlock> rows, Sink<TrainingItem> items, Sink<DeadLetter> deadLetters,
+        Sink<NeighbourRecord> neighbours, int parallelism) {
+    public Sinks(Sink<RowBlock> rows, Sink<TrainingItem> items, Sink<DeadLetter> deadLetters,
+            Sink<NeighbourRecord> neighbours) {
         this(rows, items, deadLetters, neighbours, 0);
     }
 

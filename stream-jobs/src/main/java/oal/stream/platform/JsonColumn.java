@@ -47,7 +47,8 @@ abstract sealed class JsonColumn {
             case VALUE_TRUE, VALUE_FALSE -> "a boolean";
             case START_OBJECT -> "an object";
             case START_ARRAY -> "an array";
-            case VALUE_NULL, VALUE_EMBEDDED_OBJECT, FIELD_NAME, END_OBJECT, END_ARRAY, NOT_AVAILABLE -> token.toString();
+            case VALUE_NULL, VALUE_EMBEDDED_OBJECT, FIELD_NAME, END_OBJECT, END_ARRAY, NOT_AVAILABLE ->
+                    token.toString();
         };
     }
 
@@ -94,7 +95,9 @@ abstract sealed class JsonColumn {
         Whole(String table, ClickHouseColumn c) {
             super(table, c);
             boolean unsigned = c.type().startsWith("UInt");
-            if (!unsigned && !c.type().startsWith("Int")) throw new IllegalArgumentException("column " + path + ": no reading of JSON for type " + c.type());
+            if (!unsigned && !c.type().startsWith("Int")) {
+                throw new IllegalArgumentException("column " + path + ": no reading of JSON for type " + c.type());
+            }
             int bits = Integer.parseInt(c.type().substring(unsigned ? 4 : 3));
             min = unsigned ? BigInteger.ZERO : BigInteger.ONE.shiftLeft(bits - 1).negate();
             max = BigInteger.ONE.shiftLeft(unsigned ? bits : bits - 1).subtract(BigInteger.ONE);
@@ -104,7 +107,10 @@ abstract sealed class JsonColumn {
         Object read(JsonParser json) throws IOException, RefusedException {
             if (json.currentToken() != JsonToken.VALUE_NUMBER_INT) throw type(json.currentToken(), "an integer");
             BigInteger value = json.getBigIntegerValue();
-            if (value.compareTo(min) < 0 || value.compareTo(max) > 0) throw range(value.bitLength() > 80 ? "a number of " + value.bitLength() + " bits" : value.toString(), "it has to be within " + min + " … " + max);
+            if (value.compareTo(min) < 0 || value.compareTo(max) > 0) {
+                throw range(value.bitLength() > 80 ? "a number of " + value.bitLength() + " bits" : value.toString(),
+                        "it has to be within " + min + " … " + max);
+            }
             return value.longValue();
         }
 
@@ -124,9 +130,14 @@ abstract sealed class JsonColumn {
 
         @Override
         Object read(JsonParser json) throws IOException, RefusedException {
-            if (json.currentToken() != JsonToken.VALUE_NUMBER_INT) throw type(json.currentToken(), "an integer, microseconds since 1970");
+            if (json.currentToken() != JsonToken.VALUE_NUMBER_INT) {
+                throw type(json.currentToken(), "an integer, microseconds since 1970");
+            }
             BigInteger value = json.getBigIntegerValue();
-            if (value.signum() < 0 || value.bitLength() > 62 || value.longValue() >= END_US) throw range(value.bitLength() > 80 ? "a number of " + value.bitLength() + " bits" : value.toString(), "microseconds since 1970, before 2100");
+            if (value.signum() < 0 || value.bitLength() > 62 || value.longValue() >= END_US) {
+                throw range(value.bitLength() > 80 ? "a number of " + value.bitLength() + " bits" : value.toString(),
+                        "microseconds since 1970, before 2100");
+            }
             return value.longValue();
         }
 
@@ -151,7 +162,9 @@ abstract sealed class JsonColumn {
         Object read(JsonParser json) throws IOException, RefusedException {
             if (json.currentToken() != JsonToken.VALUE_STRING) throw type(json.currentToken(), "one of " + names());
             Long code = codes.get(json.getText());
-            if (code == null) throw range("'" + StrictJson.brief(json.getText()) + "'", "it has to be one of " + names());
+            if (code == null) {
+                throw range("'" + StrictJson.brief(json.getText()) + "'", "it has to be one of " + names());
+            }
             return code;
         }
 
@@ -178,7 +191,9 @@ abstract sealed class JsonColumn {
         Object read(JsonParser json) throws IOException, RefusedException {
             if (!json.currentToken().isNumeric()) throw type(json.currentToken(), "a number, or null for NaN");
             double value = json.getDoubleValue();
-            if (Double.isInfinite(wide ? value : (float) value)) throw range(Double.toString(value), "too large for its type");
+            if (Double.isInfinite(wide ? value : (float) value)) {
+                throw range(Double.toString(value), "too large for its type");
+            }
             return value;
         }
 

@@ -13,7 +13,10 @@ import oal.stream.codec.JsonRecord;
 import oal.stream.codec.RefusedException;
 import oal.stream.codec.StrictJson;
 
-/** Records of {@code platform.events.v1} to rows: {@code {"table": T, "rows": [{column: value, …}, …]}}. A record is taken whole or refused whole. */
+/**
+ * Records of {@code platform.events.v1} to rows: {@code {"table": T, "rows": [{column: value, …}, …]}}. A record is
+ * taken whole or refused whole.
+ */
 final class PlatformDecoder {
     private final Map<String, PlatformTable> tables = PlatformTable.all();
 
@@ -48,7 +51,10 @@ final class PlatformDecoder {
                 }
                 if (json.currentToken() != JsonToken.VALUE_STRING) throw malformed("\"table\" must be a string");
                 PlatformTable table = tables.get(json.getText());
-                if (table == null) throw malformed("no table '" + brief(json.getText()) + "'; there are " + String.join(", ", tables.keySet().stream().sorted().toList()));
+                if (table == null) {
+                    throw malformed("no table '" + brief(json.getText()) + "'; there are "
+                            + String.join(", ", tables.keySet().stream().sorted().toList()));
+                }
                 return table;
             }
             throw malformed("the record has no \"table\"");
@@ -63,7 +69,9 @@ final class PlatformDecoder {
                 String field = json.currentName();
                 json.nextToken();
                 if ("table".equals(field)) continue;
-                if (!"rows".equals(field)) throw malformed("a record has \"table\" and \"rows\", and no '" + brief(field) + "'");
+                if (!"rows".equals(field)) {
+                    throw malformed("a record has \"table\" and \"rows\", and no '" + brief(field) + "'");
+                }
                 if (json.currentToken() != JsonToken.START_ARRAY) throw malformed("\"rows\" must be an array");
                 rows = new ArrayList<>();
                 while (json.nextToken() != JsonToken.END_ARRAY) rows.add(table.read(json, nowUs));

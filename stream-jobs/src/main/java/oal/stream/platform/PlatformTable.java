@@ -30,25 +30,32 @@ final class PlatformTable {
 
     static Map<String, PlatformTable> all() {
         Map<String, PlatformTable> all = new HashMap<>();
-        Map.of("tree_decision", StreamTables.TREE_DECISION, "release", StreamTables.RELEASE, "rollout", StreamTables.ROLLOUT, "sender_tcp", StreamTables.SENDER_TCP)
+        Map.of("tree_decision", StreamTables.TREE_DECISION, "release", StreamTables.RELEASE, "rollout",
+                StreamTables.ROLLOUT, "sender_tcp", StreamTables.SENDER_TCP)
                 .forEach((name, spec) -> all.put(name, new PlatformTable(name, spec)));
         return all;
     }
 
     /** A row at the parser's START_OBJECT, one value per column. Nothing is kept of it until {@link #add}. */
     Object[] read(JsonParser json, long nowUs) throws IOException, RefusedException {
-        if (json.currentToken() != JsonToken.START_OBJECT) throw new RefusedException(Refusal.MALFORMED, name + ": a row must be an object");
+        if (json.currentToken() != JsonToken.START_OBJECT) {
+            throw new RefusedException(Refusal.MALFORMED, name + ": a row must be an object");
+        }
         Object[] row = new Object[columns.length];
         while (json.nextToken() == JsonToken.FIELD_NAME) {
             Integer i = index.get(json.currentName());
-            if (i == null) throw new RefusedException(Refusal.MALFORMED, name + " has no column '" + StrictJson.brief(json.currentName()) + "'");
+            if (i == null) {
+                throw new RefusedException(Refusal.MALFORMED, name + " has no column '"
+                        + StrictJson.brief(json.currentName()) + "'");
+            }
             row[i] = json.nextToken() == JsonToken.VALUE_NULL ? null : columns[i].read(json);
         }
         for (int i = 0; i < row.length; i++) if (row[i] == null) row[i] = columns[i].absent();
         // A time far off would make a partition of its own, and too many of them stop an INSERT.
         long ahead = (long) row[index.get("ts")] - nowUs;
         if (ahead > Settings.MAX_FUTURE_US || -ahead > Settings.MAX_PAST_US) {
-            throw new RefusedException(Refusal.TIME_RANGE, name + ".ts is " + ahead / 1000 + " ms from the broker's time");
+            throw new RefusedException(Refusal.TIME_RANGE, name + ".ts is " + ahead / 1000
+                    + " ms from the broker's time");
         }
         return row;
     }

@@ -9,7 +9,10 @@ import oal.stream.codec.TableRows;
 
 /** Decisions out of batches of events that were accepted before. */
 public final class DecisionReader {
-    /** A decision is made within ticks of its instant; one that claims another time would be paired with what it did not see. */
+    /**
+     * A decision is made within ticks of its instant; one that claims another time would be paired with what it did not
+     * see.
+     */
     private static final long MAX_FROM_ROW_US = 10_000_000;
 
     private final long programHash;
@@ -39,7 +42,8 @@ public final class DecisionReader {
                 long predicted = value(Tables.Decision.CLASS, row);
                 long confidence = value(Tables.Decision.CONFIDENCE_PERMILLE, row);
                 long congested = value(Tables.Decision.CONGESTED_PERMILLE, row);
-                if (Math.abs(instantUs - timeUs[row]) > MAX_FROM_ROW_US || predicted >= Settings.CLASS_NAMES.size() || confidence > 1000 || congested > 1000) {
+                if (Math.abs(instantUs - timeUs[row]) > MAX_FROM_ROW_US || predicted >= Settings.CLASS_NAMES.size()
+                        || confidence > 1000 || congested > 1000) {
                     refused++;
                     continue;
                 }

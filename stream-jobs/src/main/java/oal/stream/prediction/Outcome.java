@@ -10,12 +10,16 @@ import oal.stream.item.Item;
  *
  * @param untilMs broker's time, ms, until which a decision may still come for it
  */
-public record Outcome(long bootId, long instantUs, int classNow, int classThen, boolean complete, long featuresHash, long untilMs) {
+public record Outcome(long bootId, long instantUs, int classNow, int classThen, boolean complete, long featuresHash,
+        long untilMs) {
     static Outcome of(Item item, long untilMs) {
-        return new Outcome(item.bootId, item.tsUs, item.classNow, item.classThen, item.complete, hash(item.features), untilMs);
+        return new Outcome(item.bootId, item.tsUs, item.classNow, item.classThen, item.complete, hash(item.features),
+                untilMs);
     }
 
-    /** {@code decision.features_hash} of a vector: 64-bit FNV-1a over its values, big-endian, without the highest bit. */
+    /**
+     * {@code decision.features_hash} of a vector: 64-bit FNV-1a over its values, big-endian, without the highest bit.
+     */
     public static long hash(long[] features) {
         long h = 0xcbf29ce484222325L;
         for (long x : features) {
@@ -35,6 +39,7 @@ public record Outcome(long bootId, long instantUs, int classNow, int classThen, 
     }
 
     static Outcome read(DataInput in) throws IOException {
-        return new Outcome(in.readLong(), in.readLong(), in.readUnsignedByte(), in.readUnsignedByte(), in.readBoolean(), in.readLong(), in.readLong());
+        return new Outcome(in.readLong(), in.readLong(), in.readUnsignedByte(), in.readUnsignedByte(), in.readBoolean(),
+                in.readLong(), in.readLong());
     }
 }

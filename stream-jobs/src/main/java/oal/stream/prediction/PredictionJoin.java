@@ -11,12 +11,15 @@ import java.util.function.LongToIntFunction;
 import oal.stream.item.Item;
 
 /**
- * Pairs each decision of an access point with the item of the same instant; either may come first. A decision gives one row: with the item,
- * or without as soon as none can come any more (the items have passed its instant, its incarnation is over, or it has waited long enough).
- * An item serves one decision; without one it gives nothing.
+ * Pairs each decision of an access point with the item of the same instant; either may come first. A decision gives one
+ * row: with the item, or without as soon as none can come any more (the items have passed its instant, its incarnation
+ * is over, or it has waited long enough). An item serves one decision; without one it gives nothing.
  */
 public final class PredictionJoin {
-    /** Decisions that may wait: 27 minutes, for catching up while their topic is read ahead of the others. Beyond, the oldest stays without. */
+    /**
+     * Decisions that may wait: 27 minutes, for catching up while their topic is read ahead of the others. Beyond, the
+     * oldest stays without.
+     */
     static final int MAX_WAITING = 16_384;
     /** Items that may wait for their decision: 25 s. */
     static final int MAX_KEPT = 256;
@@ -81,7 +84,10 @@ public final class PredictionJoin {
         kept.addLast(outcome);
     }
 
-    /** Everything that the brokers took up to {@code watermarkMs} has been read: what waited for longer than {@code timeoutMs} stays alone. */
+    /**
+     * Everything that the brokers took up to {@code watermarkMs} has been read: what waited for longer than
+     * {@code timeoutMs} stays alone.
+     */
     public void expire(long watermarkMs, long timeoutMs, Output out) {
         while (!kept.isEmpty() && kept.peekFirst().untilMs() <= watermarkMs) kept.removeFirst();
         if (waiting.isEmpty() || oldestMs + timeoutMs > watermarkMs) return;
@@ -105,7 +111,10 @@ public final class PredictionJoin {
         oldestMs = Long.MAX_VALUE;
     }
 
-    /** Broker's time, ms, at which {@link #expire} has something to do, or earlier; {@code Long.MAX_VALUE} if nothing waits. */
+    /**
+     * Broker's time, ms, at which {@link #expire} has something to do, or earlier; {@code Long.MAX_VALUE} if nothing
+     * waits.
+     */
     public long deadlineMs(long timeoutMs) {
         return waiting.isEmpty() ? Long.MAX_VALUE : oldestMs + timeoutMs;
     }

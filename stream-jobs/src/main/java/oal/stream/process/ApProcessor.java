@@ -19,12 +19,14 @@ import oal.stream.prediction.Outcome;
 import oal.stream.prediction.PredictionJoin;
 
 /**
- * Puts the batches of an access point in order, makes labels, features and items of them, pairs the AP's decisions with the items, and adds
- * up what the AP does each second, for its neighbours. Pure: state comes in, results go out, the only clock is that of the arguments.
+ * Puts the batches of an access point in order, makes labels, features and items of them, pairs the AP's decisions with
+ * the items, and adds up what the AP does each second, for its neighbours. Pure: state comes in, results go out, the
+ * only clock is that of the arguments.
  *
- * <p>The order is the AP's own: by incarnation and sequence number in each topic, by {@code t0_us} between the two. A batch has its turn at
- * once when the next one of each topic is there. Otherwise it waits until everything that the brokers took up to {@code lateness} after it
- * has been read; then what is missing is given up. Batches that come after that are late.
+ * <p>The order is the AP's own: by incarnation and sequence number in each topic, by {@code t0_us} between the two. A
+ * batch has its turn at once when the next one of each topic is there. Otherwise it waits until everything that the
+ * brokers took up to {@code lateness} after it has been read; then what is missing is given up. Batches that come after
+ * that are late.
  */
 final class ApProcessor {
     /** Batches and bytes that may wait at an AP; then the oldest has its turn. */
@@ -102,7 +104,10 @@ final class ApProcessor {
         out.prediction(ap, decision, outcome);
     }
 
-    /** Time has come to {@code watermarkMs}: give every batch its turn that is ready or has waited long enough, and let decisions go that have. */
+    /**
+     * Time has come to {@code watermarkMs}: give every batch its turn that is ready or has waited long enough, and let
+     * decisions go that have.
+     */
     void release(ApState state, long watermarkMs) {
         releaseBatches(state, watermarkMs);
         ap = state;
@@ -118,7 +123,8 @@ final class ApProcessor {
     }
 
     private void releaseBatches(ApState state, long jobWatermarkMs) {
-        // A topic of an AP is one partition, read in order: what it took before its latest batch has been read, whatever the others do.
+        // A topic of an AP is one partition, read in order: what it took before its latest batch has been read,
+        // whatever the others do.
         long watermarkMs = Math.max(jobWatermarkMs, Math.min(state.topicMs[0], state.topicMs[1]) - 1);
         while (true) {
             AcceptedBatch a = state.queue[0].head();
@@ -133,7 +139,10 @@ final class ApProcessor {
         }
     }
 
-    /** Broker's time, ms, at which {@link #release} has something to do, or earlier; {@code Long.MAX_VALUE} if nothing waits. */
+    /**
+     * Broker's time, ms, at which {@link #release} has something to do, or earlier; {@code Long.MAX_VALUE} if nothing
+     * waits.
+     */
     long deadlineMs(ApState state) {
         return Math.min(batchDeadlineMs(state), state.predictions.deadlineMs(decisionTimeoutMs));
     }
@@ -161,7 +170,8 @@ final class ApProcessor {
     }
 
     private static boolean full(ApState state) {
-        return state.waiting() > MAX_WAITING || (state.waiting() > 2 && state.queue[0].bytes() + state.queue[1].bytes() > MAX_WAITING_BYTES);
+        return state.waiting() > MAX_WAITING
+                || (state.waiting() > 2 && state.queue[0].bytes() + state.queue[1].bytes() > MAX_WAITING_BYTES);
     }
 
     /** The heads marked as members, which share incarnation and {@code t0_us}. */
@@ -230,8 +240,9 @@ final class ApProcessor {
     }
 
     /**
-     * Have labels and features gone on without this batch? Its own topic may be in order: it is the other one that is ahead. A topic
-     * whose own time goes back is another matter: the AP's clock was set back, and the same time comes twice.
+     * Have labels and features gone on without this batch? Its own topic may be in order: it is the other one that is
+     * ahead. A topic whose own time goes back is another matter: the AP's clock was set back, and the same time comes
+     * twice.
      */
     private static boolean passed(ApState state, int t, BatchHeader h) {
         if (!state.started) return false;
@@ -243,20 +254,24 @@ final class ApProcessor {
         try {
             decoder.decode(topic, b.value);
         } catch (RefusedException e) {
-            throw new IllegalStateException("a batch of " + b.apId + " that was accepted is now refused: " + e.reason.label() + ": " + e.getMessage(), e);
+            throw new IllegalStateException("a batch of " + b.apId + " that was accepted is now refused: "
+                    + e.reason.label() + ": " + e.getMessage(), e);
         }
     }
 
     private void evaluated(long instant) {
-        boolean covered = ap.coverage[0].covers(instant - INTERVAL_US, instant) && ap.coverage[1].covers(instant - INTERVAL_US, instant);
+        boolean covered = ap.coverage[0].covers(instant - INTERVAL_US, instant)
+                && ap.coverage[1].covers(instant - INTERVAL_US, instant);
         if (!covered) ap.lastHoleUs = instant;
         boolean featuresComplete = instant - ap.lastHoleUs >= lookbackUs || ap.lastHoleUs == Long.MIN_VALUE;
         LabelWindow window = ap.labels.close(instant, covered);
         ap.activity.ended(window);
         Item item = ap.items.next(instant, ap.bootId, ap.features.features(), featuresComplete, window);
-        // An instant is told once. Times that came before come again when a clock was set back or a topic was overtaken.
+        // An instant is told once. Times that came before come again when a clock was set back or a topic was
+        // overtaken.
         boolean again = instant <= ap.toldUs && instant > ap.toldUs - REPEAT_US;
-        ap.predictions.passed(ap.bootId, instant - ITEM_DELAY_US, again ? null : item, ap.lastMs + latenessMs, predicted);
+        ap.predictions.passed(ap.bootId, instant - ITEM_DELAY_US, again ? null : item, ap.lastMs + latenessMs,
+                predicted);
         if (again) return;
         ap.toldUs = instant;
         if (window.whole) out.label(ap, apId, window);

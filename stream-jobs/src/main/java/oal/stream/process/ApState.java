@@ -50,7 +50,9 @@ final class ApState {
     ApState(CompiledProgram program) {
         this.program = program;
         features = new Interpreter(program);
-        if (Topic.SAMPLES.ordinal() >= TOPICS || Topic.PACKETS.ordinal() >= TOPICS) throw new IllegalStateException("order of topics");
+        if (Topic.SAMPLES.ordinal() >= TOPICS || Topic.PACKETS.ordinal() >= TOPICS) {
+            throw new IllegalStateException("order of topics");
+        }
     }
 
     int waiting() {
@@ -81,10 +83,16 @@ final class ApState {
         features.write(out);
     }
 
-    /** Reads what {@link #write} wrote, in this version or the two before. State of another feature program cannot be used: features then restart, labels go on. */
+    /**
+     * Reads what {@link #write} wrote, in this version or the two before. State of another feature program cannot be
+     * used: features then restart, labels go on.
+     */
     static ApState read(DataInput in, CompiledProgram program) throws IOException {
         int version = in.readUnsignedByte();
-        if (version < VERSION_2 || version > VERSION) throw new IOException("state of an access point has version " + version + "; this job reads " + VERSION_2 + " to " + VERSION);
+        if (version < VERSION_2 || version > VERSION) {
+            throw new IOException("state of an access point has version " + version + "; this job reads " + VERSION_2
+                    + " to " + VERSION);
+        }
         ApState s = new ApState(program);
         s.site = DataText.read(in);
         s.started = in.readBoolean();

@@ -11,7 +11,10 @@ import oal.stream.decode.AcceptedBatch;
 import oal.stream.feature.CompiledProgram;
 import oal.stream.operator.PipelineSettings;
 
-/** Recorded batches through the job's processing of access points: no Kafka, no Flink, and the batches' own end as the broker's time. */
+/**
+ * Recorded batches through the job's processing of access points: no Kafka, no Flink, and the batches' own end as the
+ * broker's time.
+ */
 final class BatchFeed {
     final CompiledProgram program = new CompiledProgram(FeaturePrograms.CONGESTION);
     final Map<String, ApState> aps = new TreeMap<>();
@@ -35,7 +38,8 @@ final class BatchFeed {
         batches++;
         if (topic == Topic.EVENTS) return; // decisions give no item
         nowMs = Math.max(nowMs, decoder.header().endUs() / 1000);
-        AcceptedBatch batch = new AcceptedBatch(new RawBatch(decoder.header().apId, topic, data, nowMs, 0, batches), decoder.header(), decoder.rows());
+        AcceptedBatch batch = new AcceptedBatch(new RawBatch(decoder.header().apId, topic, data, nowMs, 0, batches),
+                decoder.header(), decoder.rows());
         processor.accept(aps.computeIfAbsent(batch.apId, id -> new ApState(program)), batch, nowMs - 1);
     }
 

@@ -39,7 +39,8 @@ public final class BatchReplay {
     @Override
     public String toString() {
         return feed.batches + " batches of " + feed.aps.size() + " APs, " + items + " items (" + complete + " complete)"
-                + (feed.refused > 0 ? ", " + feed.refused + " batches refused" : "") + (late > 0 ? ", " + late + " late" : "");
+                + (feed.refused > 0 ? ", " + feed.refused + " batches refused" : "") + (late > 0 ? ", " + late + " late"
+                        : "");
     }
 
     private final class Lines implements ApOutput {

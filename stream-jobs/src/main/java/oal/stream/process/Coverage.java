@@ -5,13 +5,17 @@ import java.io.DataOutput;
 import java.io.IOException;
 import oal.stream.codec.BatchHeader;
 
-/** Since when one topic of an access point has come without a hole, until when, and the last stretch in it that was not sampled whole. */
+/**
+ * Since when one topic of an access point has come without a hole, until when, and the last stretch in it that was not
+ * sampled whole.
+ */
 final class Coverage {
     /** Batches in sequence follow each other within so many ticks; clocks are slewed. */
     private static final int SLACK_TICKS = 8;
     /**
-     * A hole in sampling shorter than this changes no label and hardly a feature: packets come from a ring that does not know ticks, and
-     * counters catch up. Half a decision interval, so that one of a whole interval is seen even when two batches share it.
+     * A hole in sampling shorter than this changes no label and hardly a feature: packets come from a ring that does
+     * not know ticks, and counters catch up. Half a decision interval, so that one of a whole interval is seen even
+     * when two batches share it.
      */
     private static final long HOLE_US = oal.schema.Settings.DECISION_INTERVAL_US / 2;
 
@@ -66,7 +70,8 @@ final class Coverage {
             return;
         }
         // The last stretch may still reach into the interval under way: then take both as one.
-        missedFromUs = missedUntilUs > h.t0Us - oal.schema.Settings.DECISION_INTERVAL_US ? Math.min(missedFromUs, from) : from;
+        missedFromUs = missedUntilUs > h.t0Us - oal.schema.Settings.DECISION_INTERVAL_US ? Math.min(missedFromUs, from)
+                : from;
         missedUntilUs = Math.max(missedUntilUs, until);
     }
 

@@ -29,11 +29,16 @@ import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
 import net.jpountz.lz4.LZ4FrameInputStream;
 
-/** Inserts over ClickHouse's HTTP interface. One attempt per call; who calls decides about repeating. Safe for several threads. */
+/**
+ * Inserts over ClickHouse's HTTP interface. One attempt per call; who calls decides about repeating. Safe for several
+ * threads.
+ */
 final class ClickHouseClient {
     static {
         // The server closes idle connections after 30 s (keep_alive_timeout); a pooled one must not outlive that.
-        if (System.getProperty("jdk.httpclient.keepalive.timeout") == null) System.setProperty("jdk.httpclient.keepalive.timeout", "20");
+        if (System.getProperty("jdk.httpclient.keepalive.timeout") == null) {
+            System.setProperty("jdk.httpclient.keepalive.timeout", "20");
+        }
     }
 
     private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(5);
@@ -43,41 +48,46 @@ final class ClickHouseClient {
 
     ClickHouseClient(ClickHouseTarget target) throws IOException {
         this.target = target;
-        HttpClient.Builder builder = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(CONNECT_TIMEOUT);
+        HttpClient.Builder builder = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1)
+                .connectTimeout(CONNECT_TIMEOUT);
         if (!target.caFile().isEmpty()) builder.sslContext(trusting(Path.of(target.caFile())));
         http = builder.build();
     }
 
     /**
-     * Sends an insert. Repeating it with the same token adds nothing where the first one arrived, neither to the table nor to the
-     * targets of its materialised views, provided the tables keep a deduplication window.
+     * Sends an insert. Repeating it with the same token adds nothing where the first one arrived, neither to the table
+     * nor to the targets of its materialised views, provided the tables keep a deduplication window.
      */
     void insert(Insert insert) throws IOException, InterruptedException {
         Map<String, String> settings = insertSettings(insert.token());
         settings.put("query", "INSERT INTO " + target.database() + "." + insert.table() + " FORMAT Native");
-        HttpRequest.Builder request = request(settings).header("Content-Encoding", "lz4").POST(BodyPublishers.ofByteArray(insert.body()));
+        HttpRequest.Builder request = request(settings).header("Content-Encoding", "lz4")
+                .POST(BodyPublishers.ofByteArray(insert.body()));
         send(request, insert.toString());
     }
 
     /**
      * Adds the rows of an insert that the table lacks, comparing whole rows, and says how many those were.
      *
-     * <p>Needed after a kill -9 of the server: it writes a block's token to its deduplication log just before it publishes the
-     * block's part. Killed in between, it would answer the repeated insert with success and drop it.
+     * <p>Needed after a kill -9 of the server: it writes a block's token to its deduplication log just before it
+     * publishes the block's part. Killed in between, it would answer the repeated insert with success and drop it.
      */
     long addMissing(Insert insert) throws IOException, InterruptedException {
         String table = target.database() + "." + insert.table();
         String structure = structure(table);
-        // Whole parts are missing or none, so a row that stands twice in the insert is either there twice or not at all.
+        // Whole parts are missing or none, so a row that stands twice in the insert is either there twice or not at
+        // all.
         String hash = "sipHash128(tuple(*))";
-        // The range is for the partitions and the index; the set keeps out the hashes of rows that merely lie between, which may be
-        // millions when one access point's clock is days behind.
+        // The range is for the partitions and the index; the set keeps out the hashes of rows that merely lie between,
+        // which may be millions when one access point's clock is days behind.
         String lacking = " FROM sent WHERE " + hash + " NOT IN (SELECT " + hash + " FROM " + table
-                + " WHERE ts >= (SELECT min(ts) FROM sent) AND ts <= (SELECT max(ts) FROM sent) AND ts IN (SELECT ts FROM sent))";
+                + " WHERE ts >= (SELECT min(ts) FROM sent) AND ts <= (SELECT max(ts) FROM sent) AND ts IN (SELECT ts "
+                        + "FROM sent))";
 
         Map<String, String> count = new LinkedHashMap<>();
         count.put("query", "SELECT count()" + lacking);
-        long missing = Long.parseLong(send(withTable(count, structure, insert.body()), "count of missing rows of " + insert).strip());
+        long missing = Long.parseLong(send(withTable(count, structure, insert.body()), "count of missing rows of "
+                + insert).strip());
         if (missing == 0) return 0;
 
         Map<String, String> settings = insertSettings(insert.token() + "-again");
@@ -104,16 +114,23 @@ final class ClickHouseClient {
 
     /** Column list as {@code name type, …}, without what ClickHouse computes itself. */
     private String structure(String table) throws IOException, InterruptedException {
-        String query = "SELECT arrayStringConcat(groupArray(concat('`', name, '` ', type)), ', ') FROM (SELECT name, type FROM system.columns"
-                + " WHERE concat(database, '.', table) = '" + table + "' AND default_kind NOT IN ('MATERIALIZED', 'ALIAS', 'EPHEMERAL')"
+        String query = "SELECT arrayStringConcat(groupArray(concat('`', name, '` ', type)), ', ') FROM (SELECT name, "
+                + "type FROM system.columns"
+                + " WHERE concat(database, '.', table) = '" + table
+                        + "' AND default_kind NOT IN ('MATERIALIZED', 'ALIAS', 'EPHEMERAL')"
                 + " ORDER BY position) FORMAT TSVRaw";
-        String structure = send(request(Map.of("query", query)).POST(BodyPublishers.noBody()), "columns of " + table).strip();
-        if (structure.isEmpty()) throw new InsertRefusedException("ClickHouse has no table " + table + " at " + target.url() + ": run the migrations");
+        String structure = send(request(Map.of("query", query)).POST(BodyPublishers.noBody()), "columns of " + table)
+                .strip();
+        if (structure.isEmpty()) {
+            throw new InsertRefusedException("ClickHouse has no table " + table + " at " + target.url()
+                    + ": run the migrations");
+        }
         return structure;
     }
 
     /** A statement that sees the rows of an insert as the temporary table {@code sent}. */
-    private HttpRequest.Builder withTable(Map<String, String> parameters, String structure, byte[] lz4) throws IOException {
+    private HttpRequest.Builder withTable(Map<String, String> parameters, String structure, byte[] lz4)
+            throws IOException {
         Map<String, String> all = new LinkedHashMap<>(parameters);
         all.put("sent_format", "Native");
         all.put("sent_structure", structure);
@@ -121,7 +138,8 @@ final class ClickHouseClient {
         String head = "--" + boundary + "\r\nContent-Disposition: form-data; name=\"sent\"; filename=\"sent\"\r\n"
                 + "Content-Type: application/octet-stream\r\n\r\n";
         return request(all).header("Content-Type", "multipart/form-data; boundary=" + boundary)
-                .POST(BodyPublishers.concat(BodyPublishers.ofString(head), BodyPublishers.ofInputStream(() -> unpacked(lz4)),
+                .POST(BodyPublishers.concat(BodyPublishers.ofString(head),
+                        BodyPublishers.ofInputStream(() -> unpacked(lz4)),
                         BodyPublishers.ofString("\r\n--" + boundary + "--\r\n")));
     }
 
@@ -147,14 +165,17 @@ final class ClickHouseClient {
         try {
             response = http.send(request.build(), BodyHandlers.ofString());
         } catch (ConnectException | HttpConnectTimeoutException e) {
-            throw new InsertUncertainException("no connection to ClickHouse at " + target.url() + " for the " + what, false, e);
+            throw new InsertUncertainException("no connection to ClickHouse at " + target.url() + " for the " + what,
+                    false, e);
         } catch (IOException e) {
-            throw new InsertUncertainException("ClickHouse at " + target.url() + " did not answer the " + what + ": " + e, true, e);
+            throw new InsertUncertainException("ClickHouse at " + target.url() + " did not answer the " + what + ": "
+                    + e, true, e);
         }
         String words = response.body().strip();
         int code = response.headers().firstValue("X-ClickHouse-Exception-Code").map(Integer::parseInt).orElse(0);
         if (response.statusCode() == 200 && code == 0) return words;
-        String message = "ClickHouse at " + target.url() + " answered the " + what + " with HTTP " + response.statusCode()
+        String message = "ClickHouse at " + target.url() + " answered the " + what + " with HTTP "
+                + response.statusCode()
                 + (code == 0 ? "" : ", error " + code) + ": " + words;
         boolean passes = response.statusCode() >= 500 || response.statusCode() == 408 || response.statusCode() == 429;
         if (code == 0 ? !passes : Refusals.isPermanent(code)) throw new InsertRefusedException(message);

@@ -11,9 +11,10 @@ import org.apache.flink.api.connector.sink2.WriterInitContext;
 import org.apache.flink.core.io.SimpleVersionedSerializer;
 
 /**
- * Row blocks into ClickHouse, each exactly once. Blocks are gathered between checkpoints, written ahead in the checkpoint as
- * {@link Insert}s with a token each, and sent when the checkpoint is complete; after a failure they are sent again from the checkpoint
- * and the token makes the repetition harmless. Rows become visible about one checkpoint interval after they came.
+ * Row blocks into ClickHouse, each exactly once. Blocks are gathered between checkpoints, written ahead in the
+ * checkpoint as {@link Insert}s with a token each, and sent when the checkpoint is complete; after a failure they are
+ * sent again from the checkpoint and the token makes the repetition harmless. Rows become visible about one checkpoint
+ * interval after they came.
  */
 public final class ClickHouseSink implements Sink<RowBlock>, SupportsCommitter<Insert> {
     private static final long serialVersionUID = 1;
@@ -28,7 +29,8 @@ public final class ClickHouseSink implements Sink<RowBlock>, SupportsCommitter<I
 
     @Override
     public SinkWriter<RowBlock> createWriter(WriterInitContext context) {
-        return new InsertWriter(limits, context.getTaskInfo().getIndexOfThisSubtask(), context.getRestoredCheckpointId(), context.metricGroup());
+        return new InsertWriter(limits, context.getTaskInfo().getIndexOfThisSubtask(),
+                context.getRestoredCheckpointId(), context.metricGroup());
     }
 
     @Override

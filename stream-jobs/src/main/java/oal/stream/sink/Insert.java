@@ -3,14 +3,15 @@ package oal.stream.sink;
 import java.util.Objects;
 
 /**
- * One insert that a checkpoint promises: written ahead in the checkpoint, sent to ClickHouse once the checkpoint is complete, and
- * sent again with the same token after any doubt. Nothing of it changes once it was made, so a repeated insert is the same block.
+ * One insert that a checkpoint promises: written ahead in the checkpoint, sent to ClickHouse once the checkpoint is
+ * complete, and sent again with the same token after any doubt. Nothing of it changes once it was made, so a repeated
+ * insert is the same block.
  *
  * @param token deduplication token, unique per insert over all incarnations of the job
  * @param table table without the database
  * @param rows rows in the body
- * @param madeAfter checkpoint from which the writer that made this had been restored, -1 for none. A committer that was restored
- *     from another one knows by it that an earlier committer may have tried this insert already
+ * @param madeAfter checkpoint from which the writer that made this had been restored, -1 for none. A committer that was
+ *     restored from another one knows by it that an earlier committer may have tried this insert already
  * @param body Native blocks in one LZ4 frame
  */
 public record Insert(String token, String table, int rows, long madeAfter, byte[] body) {

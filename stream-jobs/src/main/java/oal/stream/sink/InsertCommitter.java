@@ -21,8 +21,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Sends the inserts of completed checkpoints, several tables at a time, each until it succeeds. While ClickHouse is away this blocks the
- * task, and so the job reads no further: Kafka keeps the data. An insert that ClickHouse refuses for good fails the job.
+ * Sends the inserts of completed checkpoints, several tables at a time, each until it succeeds. While ClickHouse is
+ * away this blocks the task, and so the job reads no further: Kafka keeps the data. An insert that ClickHouse refuses
+ * for good fails the job.
  */
 final class InsertCommitter implements Committer<Insert> {
     private static final Logger LOG = LoggerFactory.getLogger(InsertCommitter.class);
@@ -39,7 +40,8 @@ final class InsertCommitter implements Committer<Insert> {
     private final Counter repairedRows;
     private volatile long lastCommitMs;
 
-    InsertCommitter(ClickHouseTarget target, SinkLimits limits, OptionalLong restoredCheckpoint, MetricGroup metrics) throws IOException {
+    InsertCommitter(ClickHouseTarget target, SinkLimits limits, OptionalLong restoredCheckpoint, MetricGroup metrics)
+            throws IOException {
         client = new ClickHouseClient(target);
         restoredFrom = restoredCheckpoint.orElse(-1);
         AtomicInteger n = new AtomicInteger();
@@ -85,7 +87,8 @@ final class InsertCommitter implements Committer<Insert> {
     }
 
     private void untilDone(Insert insert) throws IOException, InterruptedException {
-        // Made before the checkpoint that this committer was restored from: an earlier committer may have got through with it.
+        // Made before the checkpoint that this committer was restored from: an earlier committer may have got through
+        // with it.
         boolean doubtful = insert.madeAfter() != restoredFrom;
         boolean waiting = false;
         long lastLog = 0;

@@ -32,7 +32,8 @@ final class InsertSerializer implements SimpleVersionedSerializer<Insert> {
     @Override
     public Insert deserialize(int version, byte[] serialized) throws IOException {
         if (version != VERSION) {
-            throw new IOException("an insert in the checkpoint has layout version " + version + ", this job reads " + VERSION
+            throw new IOException("an insert in the checkpoint has layout version " + version + ", this job reads "
+                    + VERSION
                     + ": restore with the release that wrote the checkpoint, or a newer one");
         }
         DataInputStream in = new DataInputStream(new ByteArrayInputStream(serialized));

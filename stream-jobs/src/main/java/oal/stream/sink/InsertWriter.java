@@ -16,13 +16,16 @@ import org.apache.flink.metrics.MetricGroup;
 /**
  * Collects blocks per table between two checkpoints and hands them over as {@link Insert}s at each.
  *
- * <p>A token names this incarnation of the writer by a random id, then counts. It need not be the same in the next incarnation: an
- * insert is only ever sent from a completed checkpoint, which holds its token, and what came after that checkpoint was never sent.
- * A token made of checkpoint numbers would be worse: after a restore from an older checkpoint it would come back with other rows
- * behind it, and ClickHouse would drop them.
+ * <p>A token names this incarnation of the writer by a random id, then counts. It need not be the same in the next
+ * incarnation: an insert is only ever sent from a completed checkpoint, which holds its token, and what came after that
+ * checkpoint was never sent. A token made of checkpoint numbers would be worse: after a restore from an older
+ * checkpoint it would come back with other rows behind it, and ClickHouse would drop them.
  */
 final class InsertWriter implements CommittingSinkWriter<RowBlock, Insert> {
-    /** Wait per block once too much is held. Keeps the data in front of the next barrier from growing, and lets the barrier come. */
+    /**
+     * Wait per block once too much is held. Keeps the data in front of the next barrier from growing, and lets the
+     * barrier come.
+     */
     private static final long SLOW_DOWN_MS = 20;
 
     private final SinkLimits limits;
@@ -48,7 +51,8 @@ final class InsertWriter implements CommittingSinkWriter<RowBlock, Insert> {
         InsertBuffer buffer = open.computeIfAbsent(block.table, table -> new InsertBuffer());
         // A block is never split: its rows are in one insert, and so in one part of the table per partition.
         if (buffer.rows() > 0
-                && (buffer.rows() + (long) block.rows > limits.maxInsertRows() || buffer.rawBytes() + block.data.length > limits.maxInsertBytes())) {
+                && (buffer.rows() + (long) block.rows > limits.maxInsertRows() || buffer.rawBytes()
+                        + block.data.length > limits.maxInsertBytes())) {
             close(block.table, buffer);
             buffer = new InsertBuffer();
             open.put(block.table, buffer);

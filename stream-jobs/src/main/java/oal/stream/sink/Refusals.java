@@ -7,8 +7,8 @@ final class Refusals {
     private Refusals() {}
 
     /**
-     * Error codes of ClickHouse (src/Common/ErrorCodes.cpp) that speak of the statement, the schema, the data or the rights. Everything
-     * else (memory, disk full, too many parts, read-only, timeouts, shutdown) passes.
+     * Error codes of ClickHouse (src/Common/ErrorCodes.cpp) that speak of the statement, the schema, the data or the
+     * rights. Everything else (memory, disk full, too many parts, read-only, timeouts, shutdown) passes.
      */
     private static final Set<Integer> PERMANENT = Set.of(
             6, // CANNOT_PARSE_TEXT

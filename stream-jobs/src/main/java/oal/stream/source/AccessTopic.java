@@ -18,7 +18,10 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Reads {@code ap.access.v1} from its beginning to what is its end now. A record that cannot be read is left to the stream, which refuses it. */
+/**
+ * Reads {@code ap.access.v1} from its beginning to what is its end now. A record that cannot be read is left to the
+ * stream, which refuses it.
+ */
 public record AccessTopic(KafkaClient kafka) implements AccessHistory {
     private static final long serialVersionUID = 1L;
     private static final Logger LOG = LoggerFactory.getLogger(AccessTopic.class);
@@ -32,7 +35,8 @@ public record AccessTopic(KafkaClient kafka) implements AccessHistory {
         properties.setProperty("enable.auto.commit", "false");
         properties.setProperty("allow.auto.create.topics", "false");
         while (true) {
-            try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(properties, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
+            try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(properties, new ByteArrayDeserializer(),
+                    new ByteArrayDeserializer())) {
                 return read(consumer);
             } catch (RetriableException e) {
                 LOG.warn("cannot read {} yet ({}); no batch is used before", InputTopics.ACCESS, e.toString());
@@ -42,8 +46,11 @@ public record AccessTopic(KafkaClient kafka) implements AccessHistory {
 
     private static Revocations read(KafkaConsumer<byte[], byte[]> consumer) {
         List<PartitionInfo> found = consumer.partitionsFor(InputTopics.ACCESS);
-        if (found == null || found.isEmpty()) throw new IllegalStateException("Kafka has no topic " + InputTopics.ACCESS + ": make the topics first");
-        List<TopicPartition> partitions = found.stream().map(p -> new TopicPartition(p.topic(), p.partition())).toList();
+        if (found == null || found.isEmpty()) {
+            throw new IllegalStateException("Kafka has no topic " + InputTopics.ACCESS + ": make the topics first");
+        }
+        List<TopicPartition> partitions = found.stream().map(p -> new TopicPartition(p.topic(), p.partition()))
+                .toList();
         consumer.assign(partitions);
         consumer.seekToBeginning(partitions);
         Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);

@@ -8,14 +8,18 @@ import org.apache.flink.connector.kafka.sink.KafkaRecordSerializationSchema;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.header.Headers;
 
-/** A refused record as it came, with headers that say where it came from and why it was refused. Replaying it is copying it back. */
+/**
+ * A refused record as it came, with headers that say where it came from and why it was refused. Replaying it is copying
+ * it back.
+ */
 final class DeadLetterSerializer implements KafkaRecordSerializationSchema<DeadLetter> {
     private static final long serialVersionUID = 1;
 
     @Override
     public ProducerRecord<byte[], byte[]> serialize(DeadLetter letter, KafkaSinkContext context, Long timestamp) {
         byte[] key = letter.key.isEmpty() ? null : text(letter.key);
-        ProducerRecord<byte[], byte[]> record = new ProducerRecord<>(OutputTopics.DEAD_LETTERS, null, null, key, letter.value);
+        ProducerRecord<byte[], byte[]> record = new ProducerRecord<>(OutputTopics.DEAD_LETTERS, null, null, key,
+                letter.value);
         Headers headers = record.headers();
         headers.add("reason", text(letter.reason));
         headers.add("detail", text(letter.detail));

@@ -5,13 +5,15 @@ import java.util.Map;
 import java.util.Properties;
 
 /**
- * How to reach Kafka: client options as Kafka names them (bootstrap.servers, security.protocol, ssl.keystore.location, …). Options
- * that only producers or only consumers know are kept apart by their users.
+ * How to reach Kafka: client options as Kafka names them (bootstrap.servers, security.protocol, ssl.keystore.location,
+ * …). Options that only producers or only consumers know are kept apart by their users.
  */
 public record KafkaClient(Map<String, String> options) implements Serializable {
     public KafkaClient {
         options = Map.copyOf(options);
-        if (!options.containsKey("bootstrap.servers")) throw new IllegalArgumentException("kafka.bootstrap.servers is missing");
+        if (!options.containsKey("bootstrap.servers")) {
+            throw new IllegalArgumentException("kafka.bootstrap.servers is missing");
+        }
         if (!options.containsKey("group.id")) throw new IllegalArgumentException("kafka.group.id is missing");
     }
 
@@ -41,7 +43,8 @@ public record KafkaClient(Map<String, String> options) implements Serializable {
         properties.setProperty("compression.type", "lz4");
         properties.setProperty("linger.ms", "20");
         properties.setProperty("batch.size", "131072");
-        // The broker's upper limit by default. A transaction stays open over a checkpoint and all that holds the checkpoint up.
+        // The broker's upper limit by default. A transaction stays open over a checkpoint and all that holds the
+        // checkpoint up.
         properties.setProperty("transaction.timeout.ms", "900000");
         options.forEach((name, value) -> {
             if (!"group.id".equals(name)) properties.setProperty(name, value);

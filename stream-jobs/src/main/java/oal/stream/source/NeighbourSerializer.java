@@ -6,12 +6,16 @@ import oal.stream.neighbour.NeighbourRecord;
 import org.apache.flink.connector.kafka.sink.KafkaRecordSerializationSchema;
 import org.apache.kafka.clients.producer.ProducerRecord;
 
-/** Neighbours keyed by their channel: the topic is compacted, so that a reader finds the latest of each. No value withdraws it. */
+/**
+ * Neighbours keyed by their channel: the topic is compacted, so that a reader finds the latest of each. No value
+ * withdraws it.
+ */
 final class NeighbourSerializer implements KafkaRecordSerializationSchema<NeighbourRecord> {
     private static final long serialVersionUID = 1;
 
     @Override
     public ProducerRecord<byte[], byte[]> serialize(NeighbourRecord record, KafkaSinkContext context, Long timestamp) {
-        return new ProducerRecord<>(OutputTopics.NEIGHBOURS, record.channel.getBytes(StandardCharsets.UTF_8), record.json);
+        return new ProducerRecord<>(OutputTopics.NEIGHBOURS, record.channel.getBytes(StandardCharsets.UTF_8),
+                record.json);
     }
 }

@@ -10,20 +10,25 @@ import org.apache.flink.util.Collector;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.Header;
 
-/** A record as it is: nothing here can fail, so that a record that cannot be read reaches the decoder and becomes a dead letter. */
+/**
+ * A record as it is: nothing here can fail, so that a record that cannot be read reaches the decoder and becomes a dead
+ * letter.
+ */
 final class RawBatchDeserializer implements KafkaRecordDeserializationSchema<RawBatch> {
     private static final long serialVersionUID = 1;
 
     @Override
     public void deserialize(ConsumerRecord<byte[], byte[]> record, Collector<RawBatch> out) {
         String key = record.key() == null ? null : new String(record.key(), StandardCharsets.UTF_8);
-        out.collect(new RawBatch(key, TopicNames.of(record.topic()), record.value(), mac(record), record.timestamp(), record.partition(), record.offset()));
+        out.collect(new RawBatch(key, TopicNames.of(record.topic()), record.value(), mac(record), record.timestamp(),
+                record.partition(), record.offset()));
     }
 
     /** A header of another size is none, so that no record carries much of it. */
     private static byte[] mac(ConsumerRecord<byte[], byte[]> record) {
         Header header = record.headers().lastHeader(BatchMac.HEADER);
-        return header == null || header.value() == null || header.value().length != BatchMac.HEADER_BYTES ? null : header.value();
+        return header == null || header.value() == null || header.value().length != BatchMac.HEADER_BYTES ? null
+                : header.value();
     }
 
     @Override

@@ -7,7 +7,10 @@ import org.apache.flink.connector.base.DeliveryGuarantee;
 import org.apache.flink.connector.kafka.sink.KafkaRecordSerializationSchema;
 import org.apache.flink.connector.kafka.sink.KafkaSink;
 
-/** Exactly-once sinks into Kafka: one transaction per checkpoint, which readers with read_committed see once it is complete. */
+/**
+ * Exactly-once sinks into Kafka: one transaction per checkpoint, which readers with read_committed see once it is
+ * complete.
+ */
 public final class TopicSink {
     private TopicSink() {}
 
@@ -26,7 +29,8 @@ public final class TopicSink {
         return of(kafka, transactions + "-neighbours", new NeighbourSerializer());
     }
 
-    private static <T> KafkaSink<T> of(KafkaClient kafka, String transactions, KafkaRecordSerializationSchema<T> serializer) {
+    private static <T> KafkaSink<T> of(KafkaClient kafka, String transactions,
+            KafkaRecordSerializationSchema<T> serializer) {
         return KafkaSink.<T>builder()
                 .setKafkaProducerConfig(kafka.producer())
                 .setBootstrapServers(kafka.bootstrapServers())

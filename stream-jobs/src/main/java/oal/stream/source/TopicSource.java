@@ -19,9 +19,13 @@ import org.apache.kafka.clients.consumer.OffsetResetStrategy;
  * @param discovery how often to look for new partitions
  */
 public record TopicSource(KafkaClient kafka, boolean fromEarliest, Duration discovery) {
-    /** All that access points write, as one source: one watermark over samples, packets and events, so that none runs ahead. */
+    /**
+     * All that access points write, as one source: one watermark over samples, packets and events, so that none runs
+     * ahead.
+     */
     public KafkaSource<RawBatch> batches() {
-        return of(Arrays.stream(Topic.values()).map(topic -> topic.kafkaName).toList(), kafka.groupId(), new RawBatchDeserializer());
+        return of(Arrays.stream(Topic.values()).map(topic -> topic.kafkaName).toList(), kafka.groupId(),
+                new RawBatchDeserializer());
     }
 
     /** What the platform's services write. */
@@ -29,20 +33,27 @@ public record TopicSource(KafkaClient kafka, boolean fromEarliest, Duration disc
         return of(List.of(InputTopics.PLATFORM_EVENTS), kafka.groupId() + "-platform", new JsonRecordDeserializer());
     }
 
-    /** Which access points are revoked. Whatever {@link #fromEarliest} says: what is in a compacted topic still counts. */
+    /**
+     * Which access points are revoked. Whatever {@link #fromEarliest} says: what is in a compacted topic still counts.
+     */
     public KafkaSource<JsonRecord> access() {
-        return of(List.of(InputTopics.ACCESS), kafka.groupId() + "-access", new JsonRecordDeserializer(), OffsetResetStrategy.EARLIEST);
+        return of(List.of(InputTopics.ACCESS), kafka.groupId() + "-access", new JsonRecordDeserializer(),
+                OffsetResetStrategy.EARLIEST);
     }
 
-    private <T> KafkaSource<T> of(List<String> topics, String clientIdPrefix, KafkaRecordDeserializationSchema<T> deserializer) {
-        return of(topics, clientIdPrefix, deserializer, fromEarliest ? OffsetResetStrategy.EARLIEST : OffsetResetStrategy.LATEST);
+    private <T> KafkaSource<T> of(List<String> topics, String clientIdPrefix,
+            KafkaRecordDeserializationSchema<T> deserializer) {
+        return of(topics, clientIdPrefix, deserializer, fromEarliest ? OffsetResetStrategy.EARLIEST
+                : OffsetResetStrategy.LATEST);
     }
 
-    private <T> KafkaSource<T> of(List<String> topics, String clientIdPrefix, KafkaRecordDeserializationSchema<T> deserializer, OffsetResetStrategy start) {
+    private <T> KafkaSource<T> of(List<String> topics, String clientIdPrefix,
+            KafkaRecordDeserializationSchema<T> deserializer, OffsetResetStrategy start) {
         return KafkaSource.<T>builder()
                 .setProperties(kafka.consumer())
                 .setProperty("partition.discovery.interval.ms", Long.toString(discovery.toMillis()))
-                // Offsets are in the checkpoint; the group's are for those who watch the lag, and for a start without a checkpoint.
+                // Offsets are in the checkpoint; the group's are for those who watch the lag, and for a start without a
+                // checkpoint.
                 .setProperty("commit.offsets.on.checkpoint", "true")
                 .setClientIdPrefix(clientIdPrefix)
                 .setBootstrapServers(kafka.bootstrapServers())

@@ -8,14 +8,18 @@ import org.apache.flink.core.memory.DataOutputSerializer;
 import org.apache.flink.core.memory.DataOutputView;
 
 /**
- * Serializer of a mutable state object that writes and reads itself. Its bytes begin with their length, so that they can be copied unread.
+ * Serializer of a mutable state object that writes and reads itself. Its bytes begin with their length, so that they
+ * can be copied unread.
  *
  * @param <T> the state; one large object per key, so that a batch costs one access
  */
 public abstract class BinarySerializer<T> extends TypeSerializerSingleton<T> {
     private static final long serialVersionUID = 1L;
 
-    /** Size of the state written last. Only a hint: one serializer is used by the task and by the thread that writes its checkpoints. */
+    /**
+     * Size of the state written last. Only a hint: one serializer is used by the task and by the thread that writes its
+     * checkpoints.
+     */
     private transient volatile int sizeHint;
 
     protected abstract void write(T state, DataOutputView out) throws IOException;

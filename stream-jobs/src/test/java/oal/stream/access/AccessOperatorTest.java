@@ -47,8 +47,13 @@ class AccessOperatorTest {
     void recordsBecomeChangesAndNothingIsKept() throws Exception {
         harness.processElement(new StreamRecord<>(AccessRecords.revoked("ap-1", 1_800_000_000_000_000L, 0)));
         harness.processElement(new StreamRecord<>(AccessRecords.restored("ap-1", 1)));
-        harness.processElement(new StreamRecord<>(new JsonRecord("a.B_9-", AccessRecords.bytes("{\"reason\":\"\\u00fc\",\"who\":\"\",\"revoked_at_us\":0,\"ap_id\":\"a.B_9-\"}"), 0, 4, 2)));
-        assertEquals(List.of("AccessChange{ap-1, revoked at 1800000000000000, partition 0, offset 0}", "AccessChange{ap-1, not revoked, partition 0, offset 1}",
+        harness.processElement(
+                new StreamRecord<>(
+                new JsonRecord("a.B_9-",
+                AccessRecords.bytes("{\"reason\":\"\\u00fc\",\"who\":\"\",\"revoked_at_us\":0,\"ap_id\":\"a.B_9-\"}"),
+                0, 4, 2)));
+        assertEquals(List.of("AccessChange{ap-1, revoked at 1800000000000000, partition 0, offset 0}",
+                "AccessChange{ap-1, not revoked, partition 0, offset 1}",
                 "AccessChange{a.B_9-, revoked at 0, partition 4, offset 2}"), changes());
         assertEquals(List.of(), harness.extractOutputValues());
         harness.prepareSnapshotPreBarrier(1);
@@ -76,21 +81,25 @@ class AccessOperatorTest {
                 Arguments.of("malformed", "must be a whole number", "ap-1", GOOD.replace("5", "5.5")),
                 Arguments.of("malformed", "must be a whole number", "ap-1", GOOD.replace("5", "\"5\"")),
                 Arguments.of("value_range", "revoked_at_us is -1", "ap-1", GOOD.replace("5", "-1")),
-                Arguments.of("value_range", "revoked_at_us is 9223372036854775807", "ap-1", GOOD.replace("5", "9223372036854775807")),
-                Arguments.of("value_range", "revoked_at_us is 9223372036854775808", "ap-1", GOOD.replace("5", "9223372036854775808")),
+                Arguments.of("value_range", "revoked_at_us is 9223372036854775807", "ap-1",
+                        GOOD.replace("5", "9223372036854775807")),
+                Arguments.of("value_range", "revoked_at_us is 9223372036854775808", "ap-1",
+                        GOOD.replace("5", "9223372036854775808")),
                 Arguments.of("oversized", "at most", "ap-1", " ".repeat(1048577)));
     }
 
     @ParameterizedTest
     @MethodSource("refused")
-    void aBadRecordIsADeadLetterAndChangesNothing(String reason, String detail, String key, String value) throws Exception {
+    void aBadRecordIsADeadLetterAndChangesNothing(String reason, String detail, String key, String value)
+            throws Exception {
         byte[] bytes = value == null ? null : AccessRecords.bytes(value);
         harness.processElement(new StreamRecord<>(new JsonRecord(key, bytes, 9, 4, 7)));
         assertEquals(List.of(), changes());
         DeadLetter letter = harness.extractOutputValues().get(0);
         assertEquals(reason, letter.reason, letter.detail);
         assertTrue(letter.detail.contains(detail), letter.detail);
-        assertEquals("ap.access.v1 4 7 " + key, letter.topic + " " + letter.partition + " " + letter.offset + " " + letter.key);
+        assertEquals("ap.access.v1 4 7 " + key, letter.topic + " " + letter.partition + " " + letter.offset + " "
+                + letter.key);
         assertArrayEquals(bytes == null ? new byte[0] : bytes, letter.value);
         harness.prepareSnapshotPreBarrier(1);
         Map<String, String> row = NativeReader.rows(SideOutput.of(harness, BlockOperator.ROWS), "dead_letter").get(0);

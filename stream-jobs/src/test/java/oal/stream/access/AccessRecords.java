@@ -8,7 +8,8 @@ public final class AccessRecords {
     private AccessRecords() {}
 
     public static JsonRecord revoked(String apId, long revokedAtUs, long offset) {
-        return new JsonRecord(apId, bytes("{\"ap_id\":\"" + apId + "\",\"revoked_at_us\":" + revokedAtUs + ",\"who\":\"ann\",\"reason\":\"stolen\"}"), 0, 0, offset);
+        return new JsonRecord(apId, bytes("{\"ap_id\":\"" + apId + "\",\"revoked_at_us\":" + revokedAtUs
+                + ",\"who\":\"ann\",\"reason\":\"stolen\"}"), 0, 0, offset);
     }
 
     public static JsonRecord restored(String apId, long offset) {

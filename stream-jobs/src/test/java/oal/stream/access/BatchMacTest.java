@@ -56,7 +56,8 @@ class BatchMacTest {
             if (words[0].equals("key")) {
                 key = words;
                 byte[] master = hex.parseHex(words[2]);
-                Path file = Files.writeString(folder.resolve("masters"), words[1] + " " + Base64.getEncoder().encodeToString(master) + "\n");
+                Path file = Files.writeString(folder.resolve("masters"), words[1] + " " + Base64.getEncoder()
+                        .encodeToString(master) + "\n");
                 macs = new BatchMac(file, 0, refusedFiles);
                 assertArrayEquals(hex.parseHex(words[5]), macs.derive(master, words[3], site(words)).getEncoded());
                 continue;
@@ -67,7 +68,8 @@ class BatchMacTest {
             byte[] header = hex.parseHex(words[3]);
             macs.check(new RawBatch(key[3], topic, value, header, 0, 0, 0), key[3], site(key), 0);
             header[1 + checked % 16] ^= (byte) (1 << checked % 8);
-            assertEquals(Refusal.FORGED, refusal(macs, new RawBatch(key[3], topic, value, header, 0, 0, 0), key[3], site(key), 0));
+            assertEquals(Refusal.FORGED, refusal(macs, new RawBatch(key[3], topic, value, header, 0, 0, 0), key[3],
+                    site(key), 0));
             checked++;
         }
         assertEquals(90, checked);
@@ -101,7 +103,8 @@ class BatchMacTest {
         MacKeys keys = new MacKeys(folder.resolve("masters"), 1);
         RawBatch forged = keys.signed(batch(9), 1, "ap-2", "lab");
         RefusedException e = assertThrows(RefusedException.class, () -> macs(keys).check(forged, "ap-1", "lab", 0));
-        assertEquals("ap_id 'ap-1', site 'lab', partition 3, offset 77: the MAC of key_id 1 is not this access point's", e.getMessage());
+        assertEquals("ap_id 'ap-1', site 'lab', partition 3, offset 77: the MAC of key_id 1 is not this access point's",
+                e.getMessage());
         assertEquals(Refusal.UNSIGNED, refusal(macs(keys), batch(9), "ap-1", "lab", 0));
     }
 
@@ -114,7 +117,8 @@ class BatchMacTest {
         macs.check(old, "ap-1", "lab", 0);
         assertEquals(Refusal.UNKNOWN_KEY, refusal(macs, next, "ap-1", "lab", 0));
         keys.rotate(1, 2);
-        assertEquals(Refusal.UNKNOWN_KEY, refusal(macs, next, "ap-1", "lab", KeyFile.LOOK_AGAIN_MS - 1), "an unknown key does not make it read for every batch");
+        assertEquals(Refusal.UNKNOWN_KEY, refusal(macs, next, "ap-1", "lab", KeyFile.LOOK_AGAIN_MS - 1),
+                "an unknown key does not make it read for every batch");
         macs.check(next, "ap-1", "lab", KeyFile.LOOK_AGAIN_MS);
         macs.check(old, "ap-1", "lab", KeyFile.LOOK_AGAIN_MS);
         assertEquals(2, macs.masters());
@@ -145,12 +149,14 @@ class BatchMacTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"", "# none\n", "1\n", "1 AAAA\n", "0 K\n", "256 K\n", "-1 K\n", "x K\n", "1 K K\n", "1 K\n1 K\n", "1 K=\n", "1 !K\n"})
+    @ValueSource(strings = {"", "# none\n", "1\n", "1 AAAA\n", "0 K\n", "256 K\n", "-1 K\n", "x K\n", "1 K K\n",
+            "1 K\n1 K\n", "1 K=\n", "1 !K\n"})
     void aFileThatIsNoneStopsTheStartAndShowsNoKey(String text) throws Exception {
         String key = Base64.getEncoder().encodeToString(new byte[32]);
         Path file = Files.writeString(folder.resolve("masters"), text.replace("K", key));
         IOException e = assertThrows(IOException.class, () -> new BatchMac(file, 0, refusedFiles));
-        assertTrue(e.getMessage().contains("mac.keys.file") && e.getMessage().contains(file.toString()) && !e.getMessage().contains(key), e.getMessage());
+        assertTrue(e.getMessage().contains("mac.keys.file") && e.getMessage().contains(file.toString())
+                && !e.getMessage().contains(key), e.getMessage());
         assertThrows(IOException.class, () -> new BatchMac(folder.resolve("absent"), 0, refusedFiles));
     }
 
@@ -164,7 +170,9 @@ class BatchMacTest {
         String longName = "n".repeat(200);
         macs.check(keys.signed(batch(1), 1, longName, ""), longName, "", 0);
         assertEquals(0, macs.kept());
-        for (int i = 0; i < BatchMac.KEYS_KEPT + 100; i++) macs.check(keys.signed(batch(1), 1, "ap-" + i, "lab"), "ap-" + i, "lab", 0);
+        for (int i = 0; i < BatchMac.KEYS_KEPT + 100; i++) {
+            macs.check(keys.signed(batch(1), 1, "ap-" + i, "lab"), "ap-" + i, "lab", 0);
+        }
         assertEquals(BatchMac.KEYS_KEPT, macs.kept());
     }
 }

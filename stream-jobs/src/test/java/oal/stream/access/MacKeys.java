@@ -34,7 +34,8 @@ public final class MacKeys {
 
     private void write() throws IOException {
         StringBuilder text = new StringBuilder("# master keys\n\n");
-        masters.forEach((id, key) -> text.append(id).append(' ').append(Base64.getEncoder().encodeToString(key)).append(" # of this year\n"));
+        masters.forEach((id, key) -> text.append(id).append(' ').append(Base64.getEncoder().encodeToString(key))
+                .append(" # of this year\n"));
         Files.writeString(file, text);
     }
 

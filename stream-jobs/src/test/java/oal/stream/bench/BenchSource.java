@@ -11,8 +11,9 @@ import org.apache.flink.api.common.functions.RichFlatMapFunction;
 import org.apache.flink.util.Collector;
 
 /**
- * Turns 0, 1, 2, … into the batches of many APs: preloaded bodies, used in turn, under headers that go on in time and sequence. Every fourth pair is followed by the
- * AP's decisions of the second, which are not among the rows that are counted. The time is past, so that the watermark can follow it.
+ * Turns 0, 1, 2, … into the batches of many APs: preloaded bodies, used in turn, under headers that go on in time and
+ * sequence. Every fourth pair is followed by the AP's decisions of the second, which are not among the rows that are
+ * counted. The time is past, so that the watermark can follow it.
  */
 final class BenchSource extends RichFlatMapFunction<Long, RawBatch> {
     private static final long serialVersionUID = 1L;
@@ -73,9 +74,12 @@ final class BenchSource extends RichFlatMapFunction<Long, RawBatch> {
         long t0 = T0_US + second * 4 * BATCH_US;
         BatchBuilder b = new BatchBuilder(Topic.EVENTS, second, t0);
         b.apId = apId;
-        for (long t = t0 / Settings.DECISION_INTERVAL_US * Settings.DECISION_INTERVAL_US + Settings.DECISION_INTERVAL_US; t <= t0 + 4 * BATCH_US; t += Settings.DECISION_INTERVAL_US) {
-            b.sparse(Tables.DECISION, Tables.Decision.VERSION, 1, Tables.Decision.TICK, (t - t0) / Settings.TICK_US + 1, Tables.Decision.INSTANT_US, t, Tables.Decision.CLASS, t / 100_000 % 4,
-                    Tables.Decision.CONFIDENCE_PERMILLE, 700, Tables.Decision.FEATURES_HASH, t * 0x9E3779B97F4A7C15L >>> 1);
+        for (long t = t0 / Settings.DECISION_INTERVAL_US * Settings.DECISION_INTERVAL_US
+                + Settings.DECISION_INTERVAL_US; t <= t0 + 4 * BATCH_US; t += Settings.DECISION_INTERVAL_US) {
+            b.sparse(Tables.DECISION, Tables.Decision.VERSION, 1, Tables.Decision.TICK, (t - t0) / Settings.TICK_US + 1,
+                    Tables.Decision.INSTANT_US, t, Tables.Decision.CLASS, t / 100_000 % 4,
+                    Tables.Decision.CONFIDENCE_PERMILLE, 700, Tables.Decision.FEATURES_HASH,
+                            t * 0x9E3779B97F4A7C15L >>> 1);
         }
         return b.record((t0 + 4 * BATCH_US) / 1000);
     }

@@ -13,7 +13,9 @@ import oal.stream.codec.Capture;
 import oal.stream.codec.Golden;
 import oal.stream.codec.RefusedException;
 
-/** What batches consist of without their headers, so that they can be sent again at another time: of an AP, in order. */
+/**
+ * What batches consist of without their headers, so that they can be sent again at another time: of an AP, in order.
+ */
 final class Bodies {
     /** Samples and packets of the same ticks, with the names that their columns refer to. */
     record Pair(byte[] samples, byte[] packets, List<String> sampleNames, List<String> packetNames, int rows) {}
@@ -34,7 +36,8 @@ final class Bodies {
         for (int i = 0; i < 32; i++) {
             BatchBuilder samples = ap.samples();
             BatchBuilder packets = ap.packets();
-            out.add(new Pair(samples.body(), packets.body(), samples.names, packets.names, samples.rows() + packets.rows()));
+            out.add(new Pair(samples.body(), packets.body(), samples.names, packets.names, samples.rows()
+                    + packets.rows()));
         }
         return out;
     }

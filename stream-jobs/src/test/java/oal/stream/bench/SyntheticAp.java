@@ -10,8 +10,8 @@ import oal.schema.Topic;
 import oal.stream.codec.BatchBuilder;
 
 /**
- * Batches of an AP at the issue's operating point: 10 stations, 1 queue, 20 neighbours, 1500 packets/s; rows on change. Only for measuring
- * speed: sizes and rates are those of an AP, values are not meant to make sense together.
+ * Batches of an AP at the issue's operating point: 10 stations, 1 queue, 20 neighbours, 1500 packets/s; rows on change.
+ * Only for measuring speed: sizes and rates are those of an AP, values are not meant to make sense together.
  */
 final class SyntheticAp {
     private static final int STATIONS = 10;
@@ -113,7 +113,8 @@ final class SyntheticAp {
         }
         for (int n = 0; n < NEIGHBOURS; n++) {
             for (int tick = 0; tick < Settings.BATCH_TICKS; tick += 25) {
-                b.sparse(Tables.BEACON, Tables.Beacon.BSSID, 0x0A0000000000L + n, Tables.Beacon.TICK, tick, Tables.Beacon.FREQUENCY_MHZ, 2412 + 25L * (n % 3),
+                b.sparse(Tables.BEACON, Tables.Beacon.BSSID, 0x0A0000000000L + n, Tables.Beacon.TICK, tick,
+                        Tables.Beacon.FREQUENCY_MHZ, 2412 + 25L * (n % 3),
                         Tables.Beacon.SIGNAL_DBM, -70 - random.nextInt(10), Tables.Beacon.AGE_MS, random.nextInt(100));
             }
         }
@@ -159,7 +160,10 @@ final class SyntheticAp {
                 b.row(Tables.FLOW, f.clone());
             }
         }
-        if (chance(0.5)) b.sparse(Tables.DROP_EVENT, Tables.DropEvent.CAUSE, 1, Tables.DropEvent.MAC, 0x020000000100L, Tables.DropEvent.QUEUE, 2, Tables.DropEvent.TICK, 7, Tables.DropEvent.COUNT, 1);
+        if (chance(0.5)) {
+            b.sparse(Tables.DROP_EVENT, Tables.DropEvent.CAUSE, 1, Tables.DropEvent.MAC, 0x020000000100L,
+                    Tables.DropEvent.QUEUE, 2, Tables.DropEvent.TICK, 7, Tables.DropEvent.COUNT, 1);
+        }
         return b;
     }
 }

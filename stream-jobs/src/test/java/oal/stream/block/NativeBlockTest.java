@@ -48,13 +48,17 @@ class NativeBlockTest {
     private static void insert(String table, byte[] data) throws Exception {
         ClickHouseTarget target = server.target();
         String password = Files.readString(Path.of(target.passwordFile())).strip();
-        var response = HttpClient.newHttpClient().send(HttpRequest.newBuilder(URI.create(target.url() + "/?query=INSERT%20INTO%20oal.blocks_" + table + "%20FORMAT%20Native"))
-                .header("X-ClickHouse-User", target.user()).header("X-ClickHouse-Key", password).POST(BodyPublishers.ofByteArray(data)).build(), BodyHandlers.ofString());
+        var response = HttpClient.newHttpClient()
+                .send(HttpRequest.newBuilder(URI.create(target.url() + "/?query=INSERT%20INTO%20oal.blocks_" + table
+                + "%20FORMAT%20Native"))
+                .header("X-ClickHouse-User", target.user()).header("X-ClickHouse-Key", password)
+                        .POST(BodyPublishers.ofByteArray(data)).build(), BodyHandlers.ofString());
         assertEquals(200, response.statusCode(), response.body());
     }
 
     private static void create(String table, List<ClickHouseColumn> columns) throws Exception {
-        server.sql("CREATE TABLE oal.blocks_" + table + " (" + columns.stream().map(c -> "`" + c.name() + "` " + c.type()).collect(Collectors.joining(", ")) + ") ENGINE = Memory");
+        server.sql("CREATE TABLE oal.blocks_" + table + " (" + columns.stream()
+                .map(c -> "`" + c.name() + "` " + c.type()).collect(Collectors.joining(", ")) + ") ENGINE = Memory");
     }
 
     @Test
@@ -77,7 +81,8 @@ class NativeBlockTest {
             // Everything as numbers or text that both sides can write.
             String select = t.clickhouse().stream().map(c -> switch (c.type()) {
                 case "IPv6" -> "lower(hex(" + c.name() + "))";
-                default -> c.type().startsWith("DateTime64") ? "toUnixTimestamp64Micro(" + c.name() + ")" : "`" + c.name() + "`";
+                default -> c.type().startsWith("DateTime64") ? "toUnixTimestamp64Micro(" + c.name() + ")"
+                        : "`" + c.name() + "`";
             }).collect(Collectors.joining(", "));
             String got = server.sql("SELECT " + select + " FROM oal.blocks_" + t.name());
             assertEquals(String.join("\n", want), got, t.name());
@@ -118,8 +123,10 @@ class NativeBlockTest {
         item.complete = true;
         for (int i = 0; i < 300; i++) rows.add("ap-" + i, i % 2 == 0 ? "" : "lab", 0xFEDCBA9876543210L, item);
         insert("item", rows.writer.take().data);
-        assertEquals("300\t300\t2", server.sql("SELECT count(), uniqExact(ap_id), uniqExact(site) FROM oal.blocks_item"));
-        assertEquals("ap-299\tlab\t2027-01-15 08:00:00.123456\t18446744073709551615\t18364758544493064720\t[1,-9223372036854775808,-3]\t200000\tAcceptable\tBad\t0.25\t77\t1",
+        assertEquals("300\t300\t2",
+                server.sql("SELECT count(), uniqExact(ap_id), uniqExact(site) FROM oal.blocks_item"));
+        assertEquals("ap-299\tlab\t2027-01-15 08:00:00.123456\t18446744073709551615\t18364758544493064720"
+                + "\t[1,-9223372036854775808,-3]\t200000\tAcceptable\tBad\t0.25\t77\t1",
                 server.sql("SELECT * FROM oal.blocks_item WHERE ap_id = 'ap-299'"));
     }
 
@@ -142,13 +149,16 @@ class NativeBlockTest {
         rows.add("ap-1", "lab", d, null);
         rows.add("ap-1", "lab", d, new Outcome(-1, d.instantUs, 1, 2, true, 0, 0));
         insert("prediction", rows.writer.take().data);
-        String same = "ap-1\tlab\t2027-01-15 08:00:00.100000\t18446744073709551615\t9223372036854775807\tregistry\t4294967295\tBad\t1000\t0\t65535\t255\t17\t";
-        assertEquals(same + "unknown\tunknown\t0\tunknown\n" + same + "Acceptable\tPoor\t1\tsame", server.sql("SELECT * FROM oal.blocks_prediction ORDER BY complete"));
+        String same = "ap-1\tlab\t2027-01-15 08:00:00.100000\t18446744073709551615\t9223372036854775807"
+                + "\tregistry\t4294967295\tBad\t1000\t0\t65535\t255\t17\t";
+        assertEquals(same + "unknown\tunknown\t0\tunknown\n" + same + "Acceptable\tPoor\t1\tsame",
+                server.sql("SELECT * FROM oal.blocks_prediction ORDER BY complete"));
     }
 
     @Test
     void floatsOfBothWidths() throws Exception {
-        List<ClickHouseColumn> columns = List.of(new ClickHouseColumn("narrow", "Float32"), new ClickHouseColumn("wide", "Float64"));
+        List<ClickHouseColumn> columns = List.of(new ClickHouseColumn("narrow", "Float32"),
+                new ClickHouseColumn("wide", "Float64"));
         create("floats", columns);
         NativeBlockWriter w = new NativeBlockWriter("floats", columns);
         w.number(0).add(0.5f);
@@ -161,11 +171,13 @@ class NativeBlockTest {
 
     @Test
     void columnsOfDifferentLengthAreAnError() {
-        NativeBlockWriter w = new NativeBlockWriter("t", List.of(new ClickHouseColumn("a", "UInt8"), new ClickHouseColumn("b", "String")));
+        NativeBlockWriter w = new NativeBlockWriter("t", List.of(new ClickHouseColumn("a", "UInt8"),
+                new ClickHouseColumn("b", "String")));
         w.number(0).add(1);
         w.number(0).add(2);
         w.string(1).add("x");
-        assertTrue(assertThrows(IllegalStateException.class, w::take).getMessage().contains("t.b has 1 values for 2 rows"));
+        assertTrue(assertThrows(IllegalStateException.class, w::take).getMessage()
+                .contains("t.b has 1 values for 2 rows"));
     }
 
     private static void dump(BatchDecoder d, TableSpec spec, List<String> out) {
@@ -174,7 +186,8 @@ class NativeBlockTest {
         int i = 0;
         for (int run = 0; run < t.runs; run++) {
             for (int k = 0; k < t.runRows[run]; k++, i++) {
-                List<String> f = new ArrayList<>(List.of(d.header().apId, "" + ts[i], Long.toUnsignedString(d.header().bootId), "" + d.header().seq));
+                List<String> f = new ArrayList<>(List.of(d.header().apId, "" + ts[i],
+                        Long.toUnsignedString(d.header().bootId), "" + d.header().seq));
                 for (ColumnSpec c : spec.columns()) {
                     if (c.kind() == Kind.TICK || c.kind() == Kind.TIME_US) continue;
                     long v = t.column(c.index())[c.kind() == Kind.KEY ? run : i];

@@ -72,7 +72,9 @@ public final class NativeReader {
     private String value(String type) {
         if (type.startsWith("Enum8")) {
             String code = " = " + in.get();
-            for (String entry : type.substring(6, type.length() - 1).split(", ")) if (entry.endsWith(code)) return entry.split("'")[1];
+            for (String entry : type.substring(6, type.length() - 1).split(", ")) {
+                if (entry.endsWith(code)) return entry.split("'")[1];
+            }
             throw new IllegalArgumentException(type + " has no" + code);
         }
         if (type.startsWith("DateTime64")) return "" + in.getLong();

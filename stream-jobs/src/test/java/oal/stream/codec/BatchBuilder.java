@@ -14,11 +14,15 @@ import oal.schema.Settings;
 import oal.schema.TableSpec;
 import oal.schema.Topic;
 
-/** Encodes batches for tests, as schema/README.md says. Rows are given in wire order; a row is the values of all columns in order. */
+/**
+ * Encodes batches for tests, as schema/README.md says. Rows are given in wire order; a row is the values of all columns
+ * in order.
+ */
 public final class BatchBuilder {
     public record Flow(long id, byte[] client, byte[] server, int clientPort, int serverPort, long stationMac) {
         public static Flow of(long id) {
-            return new Flow(id, new byte[] {10, 0, 0, (byte) id}, new byte[] {(byte) 192, 0, 2, 1}, 40000 + (int) (id & 0xFFF), 443, 0x020000000100L + id);
+            return new Flow(id, new byte[] {10, 0, 0, (byte) id}, new byte[] {(byte) 192, 0, 2, 1},
+                    40000 + (int) (id & 0xFFF), 443, 0x020000000100L + id);
         }
     }
 
@@ -53,7 +57,10 @@ public final class BatchBuilder {
     }
 
     public BatchBuilder rowAbsent(TableSpec table, long absent, long... values) {
-        if (values.length != table.columns().size()) throw new IllegalArgumentException(table.name() + " has " + table.columns().size() + " columns, not " + values.length);
+        if (values.length != table.columns().size()) {
+            throw new IllegalArgumentException(table.name() + " has " + table.columns().size() + " columns, not "
+                    + values.length);
+        }
         tables.computeIfAbsent(table, t -> new ArrayList<>()).add(new Row(absent, values));
         return this;
     }
@@ -127,7 +134,8 @@ public final class BatchBuilder {
         List<List<Row>> runs = new ArrayList<>();
         for (Row r : rows) {
             Row before = runs.isEmpty() ? null : runs.get(runs.size() - 1).get(0);
-            boolean same = before != null && before.absent == r.absent && Arrays.equals(before.values, 0, table.keys(), r.values, 0, table.keys());
+            boolean same = before != null && before.absent == r.absent && Arrays.equals(before.values, 0, table.keys(),
+                    r.values, 0, table.keys());
             if (!same) runs.add(new ArrayList<>());
             runs.get(runs.size() - 1).add(r);
         }

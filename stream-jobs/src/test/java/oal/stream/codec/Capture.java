@@ -21,7 +21,9 @@ public final class Capture {
     public static List<Golden.Record> read(Path file) throws IOException {
         CaptureFile capture = CaptureFile.open(file);
         List<Golden.Record> out = new ArrayList<>();
-        for (CaptureFile.Batch b = capture.next(); b != null; b = capture.next()) out.add(new Golden.Record(b.topic(), b.data()));
+        for (CaptureFile.Batch b = capture.next(); b != null; b = capture.next()) {
+            out.add(new Golden.Record(b.topic(), b.data()));
+        }
         if (capture.skippedBytes() > 0) throw new IOException(file + ": " + capture.skippedBytes() + " bytes damaged");
         return out;
     }

@@ -13,8 +13,9 @@ import oal.stream.block.RawRows;
 import org.junit.jupiter.api.Test;
 
 /**
- * Mutated golden batches, the same ones at every run. The decoder refuses or decodes; it never throws anything else and never allocates
- * more than the tables' limits allow. What it accepts can be written as rows. Set {@code -Doal.fuzz=N} for more rounds.
+ * Mutated golden batches, the same ones at every run. The decoder refuses or decodes; it never throws anything else and
+ * never allocates more than the tables' limits allow. What it accepts can be written as rows. Set {@code -Doal.fuzz=N}
+ * for more rounds.
  */
 class DecoderFuzzTest {
     private static final int ROUNDS = Integer.getInteger("oal.fuzz", 60_000);
@@ -59,8 +60,10 @@ class DecoderFuzzTest {
                         + java.util.HexFormat.of().formatHex(data, 0, Math.min(200, data.length)), e);
             }
         }
-        assertTrue(accepted > ROUNDS / 100, accepted + " accepted: the mutations are too wild to reach the code behind the checks");
-        for (Refusal reason : List.of(Refusal.TRUNCATED, Refusal.MALFORMED, Refusal.VALUE_RANGE, Refusal.UNKNOWN_REVISION, Refusal.KEY_MISMATCH)) {
+        assertTrue(accepted > ROUNDS / 100, accepted
+                + " accepted: the mutations are too wild to reach the code behind the checks");
+        for (Refusal reason : List.of(Refusal.TRUNCATED, Refusal.MALFORMED, Refusal.VALUE_RANGE,
+                Refusal.UNKNOWN_REVISION, Refusal.KEY_MISMATCH)) {
             assertTrue(refused.getOrDefault(reason, 0) > 0, reason + " was never reached: " + refused);
         }
     }
@@ -69,7 +72,8 @@ class DecoderFuzzTest {
     void allocationIsBounded() throws Exception {
         var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         long thread = Thread.currentThread().getId();
-        // The most rows that few bytes can claim: one run as long as the table allows, a column of one count of zeros each.
+        // The most rows that few bytes can claim: one run as long as the table allows, a column of one count of zeros
+        // each.
         for (Topic topic : Topic.values()) {
             BatchBuilder head = new BatchBuilder(topic, 0, 1_800_000_000_000_000L);
             var out = new java.io.ByteArrayOutputStream();

@@ -73,7 +73,8 @@ class GoldenRowsTest {
 
     private static void dump(BatchDecoder d, Golden.Record r, List<String> out) {
         BatchHeader h = d.header();
-        out.add(String.join(" ", "batch", "" + r.topic().ordinal(), h.apId, h.site.isEmpty() ? "-" : h.site, Long.toUnsignedString(h.bootId),
+        out.add(String.join(" ", "batch", "" + r.topic().ordinal(), h.apId, h.site.isEmpty() ? "-" : h.site,
+                Long.toUnsignedString(h.bootId),
                 "" + h.seq, "" + h.t0Us, "" + h.tickUs, "" + h.ticks, "" + d.rows()));
         FlowDictionary f = d.flows();
         HexFormat hex = HexFormat.of();
@@ -88,7 +89,8 @@ class GoldenRowsTest {
             int i = 0;
             for (int run = 0; run < t.runs; run++) {
                 for (int k = 0; k < t.runRows[run]; k++, i++) {
-                    StringBuilder line = new StringBuilder(t.spec.name()).append(' ').append(ts[i]).append(' ').append(t.runAbsent[run]);
+                    StringBuilder line = new StringBuilder(t.spec.name()).append(' ').append(ts[i]).append(' ')
+                            .append(t.runAbsent[run]);
                     for (ColumnSpec c : t.spec.columns()) {
                         if (c.kind() == Kind.TICK || c.kind() == Kind.TIME_US) continue;
                         line.append(' ').append(t.column(c.index())[c.kind() == Kind.KEY ? run : i]);

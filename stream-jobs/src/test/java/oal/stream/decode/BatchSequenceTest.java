@@ -42,7 +42,9 @@ class BatchSequenceTest {
             BatchSequence s = new BatchSequence(1, 0);
             List<Long> order = new ArrayList<>();
             for (long i = 0; i < 200; i++) for (int k = random.nextInt(3); k >= 0; k--) order.add(i);
-            for (int i = 0; i < order.size(); i++) Collections.swap(order, i, Math.min(order.size() - 1, i + random.nextInt(20)));
+            for (int i = 0; i < order.size(); i++) {
+                Collections.swap(order, i, Math.min(order.size() - 1, i + random.nextInt(20)));
+            }
             Set<Long> taken = new HashSet<>();
             for (long seq : order) {
                 boolean fresh = s.take(seq) != GapKind.DUPLICATE;

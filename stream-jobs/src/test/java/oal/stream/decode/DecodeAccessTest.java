@@ -50,8 +50,10 @@ class DecodeAccessTest {
     }
 
     private void open(AccessHistory before, OperatorSubtaskState state) throws Exception {
-        PipelineSettings settings = PipelineSettings.DEFAULT.withStateTtl(Duration.ofMinutes(1)).withMacKeysFile(keys.file().toString());
-        harness = new KeyedTwoInputStreamOperatorTestHarness<>(new DecodeOperator(settings, before), b -> b.key, null, Types.STRING);
+        PipelineSettings settings = PipelineSettings.DEFAULT.withStateTtl(Duration.ofMinutes(1))
+                .withMacKeysFile(keys.file().toString());
+        harness = new KeyedTwoInputStreamOperatorTestHarness<>(new DecodeOperator(settings, before), b -> b.key, null,
+                Types.STRING);
         if (state != null) harness.initializeState(state);
         harness.open();
     }
@@ -62,7 +64,8 @@ class DecodeAccessTest {
     }
 
     private static RawBatch batch(String apId, long seq, long kafkaTsMs) {
-        BatchBuilder b = new BatchBuilder(Topic.SAMPLES, seq, T0_US + seq * 252_000).sparse(Tables.STATION, Tables.Station.MAC, 1, Tables.Station.TX_PKTS, seq);
+        BatchBuilder b = new BatchBuilder(Topic.SAMPLES, seq, T0_US + seq * 252_000)
+                .sparse(Tables.STATION, Tables.Station.MAC, 1, Tables.Station.TX_PKTS, seq);
         b.apId = apId;
         return b.record(kafkaTsMs);
     }
@@ -124,7 +127,8 @@ class DecodeAccessTest {
         forged.partition = 5;
         send(forged);
         DeadLetter letter = SideOutput.of(harness, DecodeOperator.DEAD_LETTERS).get(0);
-        assertEquals("ap_id 'ap-1', site 'lab', partition 5, offset 3: the MAC of key_id 1 is not this access point's", letter.detail);
+        assertEquals("ap_id 'ap-1', site 'lab', partition 5, offset 3: the MAC of key_id 1 is not this access point's",
+                letter.detail);
         assertArrayEquals(forged.mac, letter.mac);
         assertArrayEquals(forged.value, letter.value);
     }
@@ -153,8 +157,10 @@ class DecodeAccessTest {
         send(signed("ap-1", 4, NOW_MS + 30));
         assertEquals(List.of("ap-1 0", "ap-1 1", "ap-2 0", "ap-1 4"), accepted());
         assertEquals(List.of("revoked", "revoked"), refused());
-        assertEquals("ap_id 'ap-1', partition 0, offset 2: revoked at " + (NOW_MS + 10) * 1000 + " µs", SideOutput.of(harness, DecodeOperator.DEAD_LETTERS).get(0).detail);
-        assertEquals(List.of("missing 2 3"), rows("gap").stream().map(g -> g.get("kind") + " " + g.get("from_seq") + " " + g.get("to_seq")).toList(), "what was refused is missing, and that is told");
+        assertEquals("ap_id 'ap-1', partition 0, offset 2: revoked at " + (NOW_MS + 10) * 1000 + " µs",
+                SideOutput.of(harness, DecodeOperator.DEAD_LETTERS).get(0).detail);
+        assertEquals(List.of("missing 2 3"), rows("gap").stream().map(g -> g.get("kind") + " " + g.get("from_seq") + " "
+                + g.get("to_seq")).toList(), "what was refused is missing, and that is told");
     }
 
     @Test
@@ -171,7 +177,8 @@ class DecodeAccessTest {
         harness.prepareSnapshotPreBarrier(1);
         OperatorSubtaskState state = harness.snapshot(1, 1);
         harness.close();
-        // ap-1 was revoked while the job was down; the stream brings the same record again, and an older one of ap-2, later.
+        // ap-1 was revoked while the job was down; the stream brings the same record again, and an older one of ap-2,
+        // later.
         open(() -> {
             Revocations r = new Revocations();
             r.take(new AccessChange("ap-2", 1, 0, 0));
@@ -197,7 +204,8 @@ class DecodeAccessTest {
         harness.processWatermarkStatus2(WatermarkStatus.IDLE);
         harness.processWatermark1(new Watermark(NOW_MS + 60_000));
         assertEquals(0, harness.numKeyedStateEntries());
-        assertTrue(harness.getOutput().contains(new Watermark(NOW_MS + 60_000)), "it goes on though the other input has said nothing");
+        assertTrue(harness.getOutput().contains(new Watermark(NOW_MS + 60_000)),
+                "it goes on though the other input has said nothing");
         assertTrue(!harness.getOutput().contains(new Watermark(NOW_MS + 600_000)));
         harness.processWatermarkStatus1(WatermarkStatus.IDLE);
         assertTrue(harness.getOutput().contains(WatermarkStatus.IDLE));

@@ -46,8 +46,10 @@ class DecodeOperatorTest {
         harness.close();
     }
 
-    private static KeyedTwoInputStreamOperatorTestHarness<String, RawBatch, AccessChange, AcceptedBatch> harness() throws Exception {
-        return new KeyedTwoInputStreamOperatorTestHarness<>(new DecodeOperator(SETTINGS, Revocations::new), b -> b.key, null, Types.STRING);
+    private static KeyedTwoInputStreamOperatorTestHarness<String, RawBatch, AccessChange, AcceptedBatch> harness()
+            throws Exception {
+        return new KeyedTwoInputStreamOperatorTestHarness<>(new DecodeOperator(SETTINGS, Revocations::new), b -> b.key,
+                null, Types.STRING);
     }
 
     private static BatchBuilder batch(long seq) {
@@ -102,7 +104,8 @@ class DecodeOperatorTest {
     @Test
     void gapsAreToldAndDuplicatesDropped() throws Exception {
         send(0, 3, 1, 3, 4);
-        List<String> gaps = rows("gap").stream().map(g -> g.get("kind") + " " + g.get("from_seq") + " " + g.get("to_seq") + " " + g.get("batches")).toList();
+        List<String> gaps = rows("gap").stream().map(g -> g.get("kind") + " " + g.get("from_seq") + " "
+                + g.get("to_seq") + " " + g.get("batches")).toList();
         assertEquals(List.of("missing 1 2 2", "reordered 1 1 1", "duplicate 3 3 1"), gaps);
         assertEquals(List.of(0L, 3L, 1L, 4L), harness.extractOutputValues().stream().map(b -> b.seq).toList());
         assertEquals(4 * 2, rows("station").size());
@@ -115,7 +118,8 @@ class DecodeOperatorTest {
         b.bootId = 77;
         b.t0Us = T0_US + 10_000_000;
         send(b.record(NOW_MS));
-        assertEquals(List.of("reboot 77"), rows("gap").stream().map(g -> g.get("kind") + " " + g.get("boot_id")).toList());
+        assertEquals(List.of("reboot 77"), rows("gap").stream().map(g -> g.get("kind") + " " + g.get("boot_id"))
+                .toList());
         assertEquals(3, harness.extractOutputValues().size());
     }
 
@@ -133,10 +137,12 @@ class DecodeOperatorTest {
         future.t0Us = NOW_MS * 1000 + Settings.MAX_FUTURE_US + 1;
         BatchBuilder past = batch(0);
         past.t0Us = NOW_MS * 1000 - Settings.MAX_PAST_US - 1;
-        List<RawBatch> bad = List.of(truncated, oversized, empty, foreign, revision.record(NOW_MS), future.record(NOW_MS), past.record(NOW_MS));
+        List<RawBatch> bad = List.of(truncated, oversized, empty, foreign, revision.record(NOW_MS),
+                future.record(NOW_MS), past.record(NOW_MS));
         for (RawBatch b : bad) send(b);
         send(0); // nothing else is lost with them
-        List<String> reasons = List.of("truncated", "oversized", "malformed", "key_mismatch", "unknown_revision", "time_range", "time_range");
+        List<String> reasons = List.of("truncated", "oversized", "malformed", "key_mismatch", "unknown_revision",
+                "time_range", "time_range");
         assertEquals(reasons, deadLetters().stream().map(d -> d.reason).toList());
         assertEquals(reasons, rows("dead_letter").stream().map(r -> r.get("reason")).toList());
         for (int i = 0; i < bad.size(); i++) {
@@ -161,7 +167,8 @@ class DecodeOperatorTest {
 
     @Test
     void eventsEndInTheirTable() throws Exception {
-        send(new BatchBuilder(Topic.EVENTS, 0, T0_US).sparse(Tables.HEALTH, Tables.Health.TICK, 1, Tables.Health.TICKS, 250).record(NOW_MS));
+        send(new BatchBuilder(Topic.EVENTS, 0, T0_US).sparse(Tables.HEALTH, Tables.Health.TICK, 1, Tables.Health.TICKS,
+                250).record(NOW_MS));
         assertEquals(0, harness.extractOutputValues().size());
         assertEquals("250", rows("health").get(0).get("ticks"));
         assertEquals("ap.events.v1", rows("batch").get(0).get("topic"));
@@ -189,7 +196,8 @@ class DecodeOperatorTest {
         harness.initializeState(snapshot);
         harness.open();
         send(4, 2, 5);
-        assertEquals(List.of("duplicate 4", "reordered 2"), rows("gap").stream().map(g -> g.get("kind") + " " + g.get("from_seq")).toList());
+        assertEquals(List.of("duplicate 4", "reordered 2"), rows("gap").stream()
+                .map(g -> g.get("kind") + " " + g.get("from_seq")).toList());
         assertEquals(List.of(2L, 5L), harness.extractOutputValues().stream().map(b -> b.seq).toList());
     }
 

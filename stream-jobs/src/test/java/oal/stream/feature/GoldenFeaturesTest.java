@@ -16,7 +16,9 @@ import oal.stream.codec.BatchDecoder;
 import oal.stream.codec.Golden;
 import org.junit.jupiter.api.Test;
 
-/** The interpreter gives, bit for bit, what the reference gives; also when its state goes through bytes at every batch. */
+/**
+ * The interpreter gives, bit for bit, what the reference gives; also when its state goes through bytes at every batch.
+ */
 class GoldenFeaturesTest {
     @Test
     void congestionProgram() throws Exception {
@@ -37,7 +39,8 @@ class GoldenFeaturesTest {
     @Test
     void theHashIsTheOneOfTheProgramsBytes() throws Exception {
         FeatureProgram file = ProgramFile.read("congestion", java.nio.file.Files.readAllBytes(
-                java.nio.file.Path.of(System.getProperty("oal.root", ".."), "schema/generated/features/congestion.oalf")));
+                java.nio.file.Path.of(System.getProperty("oal.root", ".."),
+                        "schema/generated/features/congestion.oalf")));
         assertArrayEquals(FeaturePrograms.CONGESTION.hash(), file.hash());
     }
 
@@ -68,7 +71,9 @@ class GoldenFeaturesTest {
         }
         List<String> want = Golden.lines(file);
         assertTrue(want.size() > 50, "a golden file of " + want.size() + " lines");
-        for (int i = 0; i < Math.min(want.size(), got.size()); i++) assertEquals(want.get(i), got.get(i), file + " line " + (i + 1));
+        for (int i = 0; i < Math.min(want.size(), got.size()); i++) {
+            assertEquals(want.get(i), got.get(i), file + " line " + (i + 1));
+        }
         assertEquals(want.size(), got.size());
     }
 

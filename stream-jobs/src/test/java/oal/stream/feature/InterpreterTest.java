@@ -14,7 +14,9 @@ import oal.stream.codec.BatchBuilder;
 import oal.stream.codec.BatchDecoder;
 import org.junit.jupiter.api.Test;
 
-/** What the golden sequence does not contain: rows that are not in order, clocks that go back, programs that are wrong. */
+/**
+ * What the golden sequence does not contain: rows that are not in order, clocks that go back, programs that are wrong.
+ */
 class InterpreterTest {
     private static final long T0 = 1_000_000_000L;
     private static final long MISSING = Long.MIN_VALUE;
@@ -46,18 +48,21 @@ class InterpreterTest {
     }
 
     private static void backlog(BatchBuilder b, long mac, long tick, long bytes) {
-        b.sparse(Tables.STATION_AC, Tables.StationAc.MAC, mac, Tables.StationAc.TICK, tick, Tables.StationAc.BACKLOG_BYTES, bytes);
+        b.sparse(Tables.STATION_AC, Tables.StationAc.MAC, mac, Tables.StationAc.TICK, tick,
+                Tables.StationAc.BACKLOG_BYTES, bytes);
     }
 
     @Test
     void rowsOfEventTablesAreTakenInOrderOfTimeAcrossRuns() throws Exception {
-        CompiledProgram p = program(feature(1, Tables.PACKET.id(), Tables.Packet.WINDOW_RAW, 1, 1), feature(2, Tables.PACKET.id(), Tables.Packet.WINDOW_RAW, 1, 1));
+        CompiledProgram p = program(feature(1, Tables.PACKET.id(), Tables.Packet.WINDOW_RAW, 1, 1),
+                feature(2, Tables.PACKET.id(), Tables.Packet.WINDOW_RAW, 1, 1));
         BatchBuilder b = new BatchBuilder(Topic.PACKETS, 0, T0);
         b.flows.add(BatchBuilder.Flow.of(1));
         b.flows.add(BatchBuilder.Flow.of(2));
         for (int f = 0; f < 2; f++) {
             for (int i = 0; i < 10; i++) {
-                b.sparse(Tables.PACKET, Tables.Packet.FLOW, f, Tables.Packet.T_US, 1 + 20_000L * i + 10_000 * f, Tables.Packet.WINDOW_RAW, 100 + 2 * i + f);
+                b.sparse(Tables.PACKET, Tables.Packet.FLOW, f, Tables.Packet.T_US, 1 + 20_000L * i + 10_000 * f,
+                        Tables.Packet.WINDOW_RAW, 100 + 2 * i + f);
             }
         }
         feed(p, interpreter(p), b);
@@ -67,7 +72,8 @@ class InterpreterTest {
 
     @Test
     void rowsOfOneRunThatAreNotInOrderAreSorted() throws Exception {
-        CompiledProgram p = program(feature(1, Tables.STATION_AC.id(), Tables.StationAc.BACKLOG_BYTES, 1, 1), feature(6, Tables.STATION_AC.id(), Tables.StationAc.BACKLOG_BYTES, 1, 1));
+        CompiledProgram p = program(feature(1, Tables.STATION_AC.id(), Tables.StationAc.BACKLOG_BYTES, 1, 1),
+                feature(6, Tables.STATION_AC.id(), Tables.StationAc.BACKLOG_BYTES, 1, 1));
         BatchBuilder ordered = samples(0, T0);
         BatchBuilder mixed = samples(0, T0);
         long[][] rows = {{0, 10}, {5, 50}, {10, 20}, {20, 90}, {40, 5}};
@@ -143,13 +149,16 @@ class InterpreterTest {
     void wrongProgramsAreRefusedWithTheReason() {
         long[] ok = feature(1, 0, 5, 1, 1);
         Object[][] bad = {
-            {"unknown operator", with(ok, 0, 9)}, {"table", with(ok, 1, 99)}, {"column", with(ok, 2, 99)}, {"KEY column", with(ok, 2, 0)},
-            {"not a KEY", with(ok, 3, 5)}, {"group", with(ok, 5, 0)}, {"window", with(ok, 6, 65)}, {"window", with(ok, 6, 0)},
+            {"unknown operator", with(ok, 0, 9)}, {"table", with(ok, 1, 99)}, {"column", with(ok, 2, 99)},
+                    {"KEY column", with(ok, 2, 0)},
+            {"not a KEY", with(ok, 3, 5)}, {"group", with(ok, 5, 0)}, {"window", with(ok, 6, 65)},
+                    {"window", with(ok, 6, 0)},
             {"scales by", with(ok, 7, 0)}, {"scales by", with(ok, 8, 0)}, {"empty range", with(with(ok, 9, 2), 10, 1)},
             {"refers to feature", with(feature(16, -1, 0, 0, 1), 7, 0)}, {"words", new long[11]},
         };
         for (Object[] b : bad) {
-            String message = assertThrows(IllegalArgumentException.class, () -> program((long[]) b[1]), (String) b[0]).getMessage();
+            String message = assertThrows(IllegalArgumentException.class, () -> program((long[]) b[1]), (String) b[0])
+                    .getMessage();
             assertTrue(message.contains((String) b[0]), message);
         }
     }

@@ -11,7 +11,9 @@ final class ProgramFile {
         ByteBuffer in = ByteBuffer.wrap(data);
         byte[] magic = new byte[5];
         in.get(magic);
-        if (!new String(magic, java.nio.charset.StandardCharsets.US_ASCII).equals("OALF1")) throw new IllegalArgumentException(name + " is no feature program");
+        if (!new String(magic, java.nio.charset.StandardCharsets.US_ASCII).equals("OALF1")) {
+            throw new IllegalArgumentException(name + " is no feature program");
+        }
         long interval = in.getLong();
         long[][] words = new long[(int) in.getLong()][12];
         String[] names = new String[words.length];
@@ -19,6 +21,7 @@ final class ProgramFile {
             names[i] = name + i;
             for (int k = 0; k < 12; k++) words[i][k] = in.getLong();
         }
-        return new FeatureProgram(name, interval, words, names, java.security.MessageDigest.getInstance("SHA-256").digest(data));
+        return new FeatureProgram(name, interval, words, names, java.security.MessageDigest.getInstance("SHA-256")
+                .digest(data));
     }
 }

@@ -49,7 +49,10 @@ class LabelerTest {
 
     private static BatchBuilder samples(long t0, long... tickAndFailed) {
         BatchBuilder b = new BatchBuilder(Topic.SAMPLES, 0, t0);
-        for (int i = 0; i < tickAndFailed.length; i += 2) b.sparse(Tables.STATION, Tables.Station.MAC, 7, Tables.Station.TICK, tickAndFailed[i], Tables.Station.TX_FAILED, tickAndFailed[i + 1]);
+        for (int i = 0; i < tickAndFailed.length; i += 2) {
+            b.sparse(Tables.STATION, Tables.Station.MAC, 7, Tables.Station.TICK, tickAndFailed[i],
+                    Tables.Station.TX_FAILED, tickAndFailed[i + 1]);
+        }
         return b;
     }
 
@@ -169,7 +172,8 @@ class LabelerTest {
     void queueDropsAreTheirOwnCount() throws Exception {
         BatchBuilder b = packets(T0);
         for (int cause = 1; cause <= 4; cause++) {
-            b.sparse(Tables.DROP_EVENT, Tables.DropEvent.CAUSE, cause, Tables.DropEvent.TICK, 3, Tables.DropEvent.COUNT, 10L * cause);
+            b.sparse(Tables.DROP_EVENT, Tables.DropEvent.CAUSE, cause, Tables.DropEvent.TICK, 3, Tables.DropEvent.COUNT,
+                    10L * cause);
         }
         add(b);
         assertEquals(60, window(0).queueDropPkts, "cause 4 is the MAC's");

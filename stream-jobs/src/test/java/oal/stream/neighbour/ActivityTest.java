@@ -36,7 +36,8 @@ class ActivityTest {
     }
 
     private static String text(ApSecond s) {
-        return s.frequencyMhz + ": " + s.stations + " stations, " + s.txKbps + " kbit/s, " + s.txAirtimePermille + " " + s.busyPermille + " " + s.lossPermille + " permille, " + s.backlogBytes + " B";
+        return s.frequencyMhz + ": " + s.stations + " stations, " + s.txKbps + " kbit/s, " + s.txAirtimePermille + " "
+                + s.busyPermille + " " + s.lossPermille + " permille, " + s.backlogBytes + " B";
     }
 
     private List<String> told() {
@@ -46,9 +47,10 @@ class ActivityTest {
     @Test
     void aSecondIsFourBatches() throws Exception {
         for (long s = 0; s < 12; s++) add(ap.samples(s));
-        // Two stations are sent 4 × 31,500 B in 1.008 s. Each takes a tenth of the air, half of which shows in the next batch: 7/8 of it in the first
-        // second. Their queues are empty until tick 21 of 63, then hold 30,000 B each.
-        assertEquals(List.of("5180: 2 stations, 2000 kbit/s, 175 250 0 permille, 40000 B", "5180: 2 stations, 2000 kbit/s, 200 250 0 permille, 40000 B",
+        // Two stations are sent 4 × 31,500 B in 1.008 s. Each takes a tenth of the air, half of which shows in the next
+        // batch: 7/8 of it in the first second. Their queues are empty until tick 21 of 63, then hold 30,000 B each.
+        assertEquals(List.of("5180: 2 stations, 2000 kbit/s, 175 250 0 permille, 40000 B",
+                "5180: 2 stations, 2000 kbit/s, 200 250 0 permille, 40000 B",
                 "5180: 2 stations, 2000 kbit/s, 200 250 0 permille, 40000 B"), told());
     }
 
@@ -96,14 +98,17 @@ class ActivityTest {
         for (long s = 0; s < 8; s++) {
             BatchBuilder b = ap.samples(s);
             for (long device : new long[] {1, 2}) { // a second interface on the same channel, and one on another
-                b.sparse(Tables.STATION, Tables.Station.MAC, 10 + device, Tables.Station.DEVICE, device, Tables.Station.TX_BYTES, s * 63_000, Tables.Station.TX_AIRTIME_US, s * 25_200);
-                b.sparse(Tables.CHANNEL, Tables.Channel.DEVICE, device, Tables.Channel.FREQUENCY_MHZ, device == 1 ? 5180 : 2412, Tables.Channel.ACTIVE_MS, s * 252, Tables.Channel.BUSY_MS,
+                b.sparse(Tables.STATION, Tables.Station.MAC, 10 + device, Tables.Station.DEVICE, device,
+                        Tables.Station.TX_BYTES, s * 63_000, Tables.Station.TX_AIRTIME_US, s * 25_200);
+                b.sparse(Tables.CHANNEL, Tables.Channel.DEVICE, device, Tables.Channel.FREQUENCY_MHZ, device == 1 ? 5180
+                        : 2412, Tables.Channel.ACTIVE_MS, s * 252, Tables.Channel.BUSY_MS,
                         s * (device == 1 ? 50 : 126), Tables.Channel.TX_MS, s * 100);
             }
             add(b);
         }
         // A radio's own time of sending counts where it is more: 400 of 1008 ms.
-        assertEquals(List.of("2412: 1 stations, 2000 kbit/s, 396 500 0 permille, 0 B", "5180: 3 stations, 4000 kbit/s, 396 250 0 permille, 40000 B"), told().subList(2, 4));
+        assertEquals(List.of("2412: 1 stations, 2000 kbit/s, 396 500 0 permille, 0 B",
+                "5180: 3 stations, 4000 kbit/s, 396 250 0 permille, 40000 B"), told().subList(2, 4));
     }
 
     @Test
@@ -123,7 +128,8 @@ class ActivityTest {
             b.names = new ArrayList<>();
             for (int i = 0; i < 60; i++) {
                 b.names.add("wlan" + i);
-                b.sparse(Tables.CHANNEL, Tables.Channel.DEVICE, i, Tables.Channel.FREQUENCY_MHZ, 5000 + i, Tables.Channel.ACTIVE_MS, s);
+                b.sparse(Tables.CHANNEL, Tables.Channel.DEVICE, i, Tables.Channel.FREQUENCY_MHZ, 5000 + i,
+                        Tables.Channel.ACTIVE_MS, s);
             }
             add(b);
         }

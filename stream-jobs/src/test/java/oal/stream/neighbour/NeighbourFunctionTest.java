@@ -35,8 +35,10 @@ class NeighbourFunctionTest {
         harness.close();
     }
 
-    private static KeyedOneInputStreamOperatorTestHarness<String, ApSecond, NeighbourRecord> harness() throws Exception {
-        return new KeyedOneInputStreamOperatorTestHarness<>(new KeyedProcessOperator<>(new NeighbourFunction()), ApSecond::channel, Types.STRING);
+    private static KeyedOneInputStreamOperatorTestHarness<String, ApSecond, NeighbourRecord> harness()
+            throws Exception {
+        return new KeyedOneInputStreamOperatorTestHarness<>(new KeyedProcessOperator<>(new NeighbourFunction()),
+                ApSecond::channel, Types.STRING);
     }
 
     private static ApSecond second(String apId, long ms, int airtime) {
@@ -60,7 +62,9 @@ class NeighbourFunctionTest {
 
     /** From each of these in turn, once a second, from {@code from} to before {@code to}. */
     private void send(long from, long to, String... aps) throws Exception {
-        for (long ms = from; ms < to; ms += 1000) for (int i = 0; i < aps.length; i++) send(second(aps[i], ms + 10L * i, 100 + i));
+        for (long ms = from; ms < to; ms += 1000) {
+            for (int i = 0; i < aps.length; i++) send(second(aps[i], ms + 10L * i, 100 + i));
+        }
     }
 
     private List<NeighbourRecord> records() {
@@ -86,15 +90,18 @@ class NeighbourFunctionTest {
         send(second("ap-\"1\"", 5010, 60));
         assertEquals("lab/5180", records().get(0).channel);
         assertEquals("{\"site\":\"lab\",\"frequency_mhz\":5180,\"t_us\":1800000005010000,\"aps\":["
-                + "{\"ap_id\":\"ap-2\",\"stations\":3,\"tx_kbps\":40300,\"tx_airtime_permille\":300,\"busy_permille\":700,\"loss_permille\":12,\"backlog_bytes\":123456},"
-                + "{\"ap_id\":\"ap-\\\"1\\\"\",\"stations\":3,\"tx_kbps\":40060,\"tx_airtime_permille\":60,\"busy_permille\":700,\"loss_permille\":12,\"backlog_bytes\":123456}]}",
+                + "{\"ap_id\":\"ap-2\",\"stations\":3,\"tx_kbps\":40300,\"tx_airtime_permille\":300"
+                + ",\"busy_permille\":700,\"loss_permille\":12,\"backlog_bytes\":123456},"
+                + "{\"ap_id\":\"ap-\\\"1\\\"\",\"stations\":3,\"tx_kbps\":40060,\"tx_airtime_permille\":60"
+                + ",\"busy_permille\":700,\"loss_permille\":12,\"backlog_bytes\":123456}]}",
                 new String(records().get(0).json, java.nio.charset.StandardCharsets.UTF_8));
     }
 
     @Test
     void thereIsOneEveryFiveSecondsAndOnlyWhileSomebodySpeaks() throws Exception {
         send(0, 31_000, "ap-1", "ap-2");
-        assertEquals(List.of(5L, 10L, 15L, 20L, 25L, 30L), told().stream().map(r -> (r.get("t_us").asLong() / 1000 - T0_MS) / 1000).toList());
+        assertEquals(List.of(5L, 10L, 15L, 20L, 25L, 30L), told().stream()
+                .map(r -> (r.get("t_us").asLong() / 1000 - T0_MS) / 1000).toList());
         harness.processWatermark(new Watermark(T0_MS + 40_000));
         assertEquals(6, records().size());
     }
@@ -126,7 +133,9 @@ class NeighbourFunctionTest {
         send(10_000, 40_500, "ap-1", "ap-2");
         List<List<String>> told = told().stream().map(NeighbourFunctionTest::aps).toList();
         assertEquals(8, told.size());
-        for (int i = 0; i < 8; i++) assertEquals(i < 4 ? List.of("ap-3", "ap-2", "ap-1") : List.of("ap-2", "ap-1"), told.get(i), "record " + i); // ap-3 was heard at 9.02 s last
+        // ap-3 was heard at 9.02 s last
+        for (int i = 0; i < 8; i++) assertEquals(i < 4 ? List.of("ap-3", "ap-2", "ap-1") : List.of("ap-2", "ap-1"),
+                told.get(i), "record " + i);
     }
 
     @Test

@@ -23,25 +23,31 @@ public final class RadioTraffic {
         this.t0Us = t0Us;
     }
 
-    /** Batch number {@code seq}: half of the stations' bytes at its middle; the air a quarter busy, a tenth of it by each station. */
+    /**
+     * Batch number {@code seq}: half of the stations' bytes at its middle; the air a quarter busy, a tenth of it by
+     * each station.
+     */
     public BatchBuilder samples(long seq) {
         BatchBuilder b = new BatchBuilder(Topic.SAMPLES, seq, t0Us + seq * BATCH_US);
         b.apId = apId;
         b.site = site;
         for (int s = 0; s < stations; s++) {
             for (int half = 0; half < 2; half++) {
-                b.sparse(Tables.STATION, Tables.Station.MAC, s + 1L, Tables.Station.TICK, 31L * half, Tables.Station.TX_BYTES, sent + bytesPerBatch * half,
+                b.sparse(Tables.STATION, Tables.Station.MAC, s + 1L, Tables.Station.TICK, 31L * half,
+                        Tables.Station.TX_BYTES, sent + bytesPerBatch * half,
                         Tables.Station.TX_AIRTIME_US, (2 * seq + half) * BATCH_US / 20);
             }
         }
         sent += bytesPerBatch;
         for (int s = 0; s < stations; s++) {
             for (int half = 0; half < 2; half++) {
-                b.sparse(Tables.STATION_AC, Tables.StationAc.MAC, s + 1L, Tables.StationAc.AC, 2, Tables.StationAc.TICK, 21L * half, Tables.StationAc.BACKLOG_BYTES, 30_000L * half);
+                b.sparse(Tables.STATION_AC, Tables.StationAc.MAC, s + 1L, Tables.StationAc.AC, 2, Tables.StationAc.TICK,
+                        21L * half, Tables.StationAc.BACKLOG_BYTES, 30_000L * half);
             }
         }
         for (int half = 0; half < 2; half++) {
-            b.sparse(Tables.CHANNEL, Tables.Channel.FREQUENCY_MHZ, frequencyMhz, Tables.Channel.TICK, 31L * half, Tables.Channel.ACTIVE_MS, (2 * seq + half) * 128,
+            b.sparse(Tables.CHANNEL, Tables.Channel.FREQUENCY_MHZ, frequencyMhz, Tables.Channel.TICK, 31L * half,
+                    Tables.Channel.ACTIVE_MS, (2 * seq + half) * 128,
                     Tables.Channel.BUSY_MS, (2 * seq + half) * 32);
         }
         return b;

@@ -33,7 +33,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 class ClockSkewTest {
     @RegisterExtension
     static final MiniClusterExtension CLUSTER =
-            new MiniClusterExtension(new MiniClusterResourceConfiguration.Builder().setNumberTaskManagers(1).setNumberSlotsPerTaskManager(2).build());
+            new MiniClusterExtension(new MiniClusterResourceConfiguration.Builder().setNumberTaskManagers(1)
+                    .setNumberSlotsPerTaskManager(2).build());
 
     private static final long NOW_US = 1_700_000_000_000_000L;
     private static final long HOUR_US = 3_600_000_000L;
@@ -51,23 +52,29 @@ class ClockSkewTest {
         List<RawBatch> in = new ArrayList<>();
         for (int seq = 0; seq < SEQS; seq++) {
             long kafkaMs = (NOW_US + (seq + 1) * RadioTraffic.BATCH_US) / 1000; // the broker's clock is right
-            for (RadioTraffic ap : aps) for (BatchBuilder b : List.of(ap.samples(seq), ap.packets(seq))) in.add(b.record(kafkaMs));
+            for (RadioTraffic ap : aps) {
+                for (BatchBuilder b : List.of(ap.samples(seq), ap.packets(seq))) in.add(b.record(kafkaMs));
+            }
         }
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
         env.setParallelism(2);
         ApPipeline.configure(env);
-        ApPipeline.define(new Inputs(env.fromData(in).assignTimestampsAndWatermarks(BrokerTime.watermarks(Duration.ofMinutes(1))),
-                        env.fromData(List.of(new JsonRecord("", null, NOW_US / 1000, 0, 0))), env.fromData(List.of(new JsonRecord("ap-z", null, 0, 0, 0))), Revocations::new),
+        ApPipeline.define(new Inputs(env.fromData(in)
+                .assignTimestampsAndWatermarks(BrokerTime.watermarks(Duration.ofMinutes(1))),
+                        env.fromData(List.of(new JsonRecord("", null, NOW_US / 1000, 0, 0))),
+                                env.fromData(List.of(new JsonRecord("ap-z", null, 0, 0, 0))), Revocations::new),
                 new Sinks(rows, items, deadLetters, neighbours), PipelineSettings.DEFAULT);
         env.execute();
     }
 
     private Set<String> items(String apId) {
-        return items.kept().stream().filter(i -> i.apId.equals(apId)).map(i -> new String(i.json, StandardCharsets.UTF_8)).collect(Collectors.toCollection(TreeSet::new));
+        return items.kept().stream().filter(i -> i.apId.equals(apId))
+                .map(i -> new String(i.json, StandardCharsets.UTF_8)).collect(Collectors.toCollection(TreeSet::new));
     }
 
     private Map<String, Long> byAp(String table) {
-        return NativeReader.rows(rows.kept(), table).stream().collect(Collectors.groupingBy(r -> r.get("ap_id"), Collectors.counting()));
+        return NativeReader.rows(rows.kept(), table).stream()
+                .collect(Collectors.groupingBy(r -> r.get("ap_id"), Collectors.counting()));
     }
 
     @Test
@@ -77,10 +84,13 @@ class ClockSkewTest {
         alone.run(Map.of("ap-right", 0L));
         run(Map.of("ap-ahead", HOUR_US, "ap-behind", -HOUR_US, "ap-right", 0L));
 
-        List<DeadLetter> refused = deadLetters.kept().stream().filter(d -> d.topic.startsWith("ap.s") || d.topic.startsWith("ap.p")).toList();
+        List<DeadLetter> refused = deadLetters.kept().stream().filter(d -> d.topic.startsWith("ap.s")
+                || d.topic.startsWith("ap.p")).toList();
         assertEquals(2 * SEQS, refused.size());
-        assertEquals(Set.of("ap-ahead time_range"), refused.stream().map(d -> d.key + " " + d.reason).collect(Collectors.toSet()));
-        assertEquals(2L * SEQS, NativeReader.rows(rows.kept(), "dead_letter").stream().filter(r -> r.get("reason").equals("time_range")).count());
+        assertEquals(Set.of("ap-ahead time_range"), refused.stream().map(d -> d.key + " " + d.reason)
+                .collect(Collectors.toSet()));
+        assertEquals(2L * SEQS, NativeReader.rows(rows.kept(), "dead_letter").stream()
+                .filter(r -> r.get("reason").equals("time_range")).count());
         assertEquals(Map.of("ap-right", 2L * SEQS, "ap-behind", 2L * SEQS), byAp("batch"));
         assertEquals(Map.of(), byAp("gap"));
         assertEquals(Map.of(), byAp("late"));

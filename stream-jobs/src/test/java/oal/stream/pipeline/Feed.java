@@ -13,7 +13,9 @@ import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.util.Collector;
 
-/** A stream that gives some elements and then nothing more without ending, as a topic does. For jobs in this process. */
+/**
+ * A stream that gives some elements and then nothing more without ending, as a topic does. For jobs in this process.
+ */
 final class Feed<T> implements FlatMapFunction<Long, T> {
     private static final long serialVersionUID = 1L;
 
@@ -27,12 +29,14 @@ final class Feed<T> implements FlatMapFunction<Long, T> {
     }
 
     static <T> DataStream<T> of(StreamExecutionEnvironment env, String uid, Class<T> type, List<T> elements) {
-        return env.fromSource(new NumberSequenceSource(0, Long.MAX_VALUE - 1), WatermarkStrategy.noWatermarks(), uid).uid(uid).setParallelism(1)
+        return env.fromSource(new NumberSequenceSource(0, Long.MAX_VALUE - 1), WatermarkStrategy.noWatermarks(), uid)
+                .uid(uid).setParallelism(1)
                 .flatMap(new Feed<>(elements)).uid(uid + "-feed").setParallelism(1).returns(TypeInformation.of(type));
     }
 
     static DataStream<RawBatch> batches(StreamExecutionEnvironment env, List<RawBatch> elements) {
-        return of(env, "test-batches", RawBatch.class, elements).assignTimestampsAndWatermarks(BrokerTime.watermarks(java.time.Duration.ofHours(1))).uid("test-times").setParallelism(1);
+        return of(env, "test-batches", RawBatch.class, elements).assignTimestampsAndWatermarks(
+                BrokerTime.watermarks(java.time.Duration.ofHours(1))).uid("test-times").setParallelism(1);
     }
 
     @Override

@@ -16,7 +16,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** What goes between operators is serialised by Flink itself, never by Kryo. */
 class PojoTest {
     @ParameterizedTest
-    @ValueSource(classes = {RawBatch.class, AcceptedBatch.class, DeadLetter.class, RowBlock.class, TrainingItem.class, ApSecond.class, NeighbourRecord.class, JsonRecord.class, AccessChange.class})
+    @ValueSource(classes = {RawBatch.class, AcceptedBatch.class, DeadLetter.class, RowBlock.class, TrainingItem.class,
+            ApSecond.class, NeighbourRecord.class, JsonRecord.class, AccessChange.class})
     void isAPojo(Class<?> type) {
         PojoTestUtils.assertSerializedAsPojoWithoutKryo(type);
     }

@@ -34,14 +34,15 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * A savepoint is taken up where it was left, all of it (no state in it may be without its operator): one of this version, and the committed
- * one of the version before the job knew {@code ap.access.v1} and had an operator {@code decode} with one input. That one is what
- * {@link #savepoint} wrote there.
+ * A savepoint is taken up where it was left, all of it (no state in it may be without its operator): one of this
+ * version, and the committed one of the version before the job knew {@code ap.access.v1} and had an operator
+ * {@code decode} with one input. That one is what {@link #savepoint} wrote there.
  */
 class SavepointTest {
     @RegisterExtension
     static final MiniClusterExtension CLUSTER =
-            new MiniClusterExtension(new MiniClusterResourceConfiguration.Builder().setNumberTaskManagers(1).setNumberSlotsPerTaskManager(4).build());
+            new MiniClusterExtension(new MiniClusterResourceConfiguration.Builder().setNumberTaskManagers(1)
+                    .setNumberSlotsPerTaskManager(4).build());
 
     private static final long T0_US = 1_700_000_000_000_000L;
     private static final int BEFORE = 30;
@@ -73,7 +74,8 @@ class SavepointTest {
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment(configuration);
         env.setParallelism(2);
         ApPipeline.configure(env);
-        ApPipeline.define(new Inputs(Feed.batches(env, batches), Feed.of(env, "test-platform", JsonRecord.class, List.of()), Feed.of(env, "test-access", JsonRecord.class, List.of()), Revocations::new),
+        ApPipeline.define(new Inputs(Feed.batches(env, batches), Feed.of(env, "test-platform", JsonRecord.class,
+                List.of()), Feed.of(env, "test-access", JsonRecord.class, List.of()), Revocations::new),
                 new Sinks(rows, items, deadLetters, neighbours), PipelineSettings.DEFAULT);
         return env.executeAsync();
     }
@@ -117,15 +119,19 @@ class SavepointTest {
         JobClient other = whole.start(batches(0, AFTER), new Configuration());
         until(other, "all batches", () -> whole.count("batch") == 4 * AFTER);
         long last = text(whole.items).stream().mapToLong(SavepointTest::instant).max().orElseThrow();
-        for (SavepointTest t : List.of(restored, whole)) until(job, "the last item", () -> text(t.items).stream().filter(i -> instant(i) >= last).count() == 2);
+        for (SavepointTest t : List.of(restored, whole)) {
+            until(job, "the last item", () -> text(t.items).stream().filter(i -> instant(i) >= last).count() == 2);
+        }
         job.cancel().get();
         other.cancel().get();
 
-        Map<String, Long> gaps = NativeReader.rows(restored.rows.kept(), "gap").stream().collect(Collectors.groupingBy(g -> g.get("kind"), Collectors.counting()));
+        Map<String, Long> gaps = NativeReader.rows(restored.rows.kept(), "gap").stream()
+                .collect(Collectors.groupingBy(g -> g.get("kind"), Collectors.counting()));
         assertEquals(Map.of("duplicate", 4L * 5), gaps, "arrivals are known");
         long first = text(restored.items).stream().mapToLong(SavepointTest::instant).min().orElseThrow();
         assertTrue(first < T0_US + BEFORE * RadioTraffic.BATCH_US, "items of before are finished");
-        assertEquals(new TreeSet<>(text(whole.items).stream().filter(i -> instant(i) >= first).toList()), new TreeSet<>(text(restored.items)), "features and labels go on");
+        assertEquals(new TreeSet<>(text(whole.items).stream().filter(i -> instant(i) >= first).toList()),
+                new TreeSet<>(text(restored.items)), "features and labels go on");
     }
 
     @Test
@@ -135,7 +141,8 @@ class SavepointTest {
 
     @Test
     void aSavepointOfTheVersionBeforeIsTakenUp() throws Exception {
-        Path before = Path.of(System.getProperty("oal.root", ".."), "stream-jobs/src/test/resources/savepoint-before-access").toAbsolutePath();
+        Path before = Path.of(System.getProperty("oal.root", ".."),
+                "stream-jobs/src/test/resources/savepoint-before-access").toAbsolutePath();
         assertTrue(Files.size(before.resolve("_metadata")) > 10_000);
         assertGoesOnFrom(before.toUri().toString());
     }

@@ -51,7 +51,8 @@ class PlatformOperatorTest {
 
     @Test
     void rowsAreThoseOfTheRecord() throws Exception {
-        send(PlatformRecords.json("rollout", List.of(PlatformRecords.ROLLOUT, PlatformRecords.with(PlatformRecords.ROLLOUT, "value", null, "limit", "3", "step", "\"aborted\""))));
+        send(PlatformRecords.json("rollout", List.of(PlatformRecords.ROLLOUT,
+                PlatformRecords.with(PlatformRecords.ROLLOUT, "value", null, "limit", "3", "step", "\"aborted\""))));
         send(PlatformRecords.json("sender_tcp", PlatformRecords.SENDER_TCP));
         List<Map<String, String>> rollouts = rows("rollout");
         assertEquals(2, rollouts.size());
@@ -87,37 +88,60 @@ class PlatformOperatorTest {
         Map<String, String> good = PlatformRecords.ROLLOUT;
         Map<String, String> tcp = PlatformRecords.SENDER_TCP;
         return Stream.of(
-                Arguments.of("malformed", "no table 'station'; there are release, rollout, sender_tcp, tree_decision", PlatformRecords.json("station", good)),
-                Arguments.of("malformed", "rollout has no column 'wings'", PlatformRecords.json("rollout", PlatformRecords.with(good, "wings", "2"))),
-                Arguments.of("malformed", "rollout.detail is missing", PlatformRecords.json("rollout", List.of(good, PlatformRecords.with(good, "detail", null)))),
-                Arguments.of("malformed", "rollout.aps is missing", PlatformRecords.json("rollout", PlatformRecords.with(good, "aps", "null"))),
-                Arguments.of("malformed", "rollout.ts is missing", PlatformRecords.json("rollout", PlatformRecords.with(good, "ts", null))),
-                Arguments.of("malformed", "rollout.aps must be an integer, not a string", PlatformRecords.json("rollout", PlatformRecords.with(good, "aps", "\"10\""))),
-                Arguments.of("malformed", "rollout.aps must be an integer, not a number with a fraction", PlatformRecords.json("rollout", PlatformRecords.with(good, "aps", "10.0"))),
-                Arguments.of("malformed", "rollout.detail must be a string, not an object", PlatformRecords.json("rollout", PlatformRecords.with(good, "detail", "{}"))),
-                Arguments.of("malformed", "rollout.value must be a number, or null for NaN, not a boolean", PlatformRecords.json("rollout", PlatformRecords.with(good, "value", "true"))),
-                Arguments.of("malformed", "NaN", PlatformRecords.json("rollout", PlatformRecords.with(good, "value", "NaN"))),
-                Arguments.of("value_range", "rollout.step is 'sideways'; it has to be one of aborted, ", PlatformRecords.json("rollout", PlatformRecords.with(good, "step", "\"sideways\""))),
-                Arguments.of("value_range", "rollout.aps is -1; it has to be within 0 … 4294967295", PlatformRecords.json("rollout", PlatformRecords.with(good, "aps", "-1"))),
-                Arguments.of("value_range", "rollout.aps is 4294967296", PlatformRecords.json("rollout", PlatformRecords.with(good, "aps", "4294967296"))),
-                Arguments.of("value_range", "sender_tcp.flow_id is 18446744073709551616", PlatformRecords.json("sender_tcp", PlatformRecords.with(tcp, "flow_id", "18446744073709551616"))),
-                Arguments.of("value_range", "sender_tcp.flow_id is a number of ", PlatformRecords.json("sender_tcp", PlatformRecords.with(tcp, "flow_id", "9".repeat(900)))),
-                Arguments.of("value_range", "too large for its type", PlatformRecords.json("rollout", PlatformRecords.with(good, "value", "1e999"))),
-                Arguments.of("value_range", "before 2100", PlatformRecords.json("rollout", PlatformRecords.with(good, "ts", "9000000000000000000"))),
-                Arguments.of("time_range", "rollout.ts is 3600000 ms from the broker's time", PlatformRecords.json("rollout", PlatformRecords.with(good, "ts", Long.toString(PlatformRecords.TS_US + 3_600_000_000L)))),
-                Arguments.of("time_range", "rollout.ts is -", PlatformRecords.json("rollout", PlatformRecords.with(good, "ts", "1000"))),
+                Arguments.of("malformed", "no table 'station'; there are release, rollout, sender_tcp, tree_decision",
+                        PlatformRecords.json("station", good)),
+                Arguments.of("malformed", "rollout has no column 'wings'",
+                        PlatformRecords.json("rollout", PlatformRecords.with(good, "wings", "2"))),
+                Arguments.of("malformed", "rollout.detail is missing",
+                        PlatformRecords.json("rollout", List.of(good, PlatformRecords.with(good, "detail", null)))),
+                Arguments.of("malformed", "rollout.aps is missing",
+                        PlatformRecords.json("rollout", PlatformRecords.with(good, "aps", "null"))),
+                Arguments.of("malformed", "rollout.ts is missing",
+                        PlatformRecords.json("rollout", PlatformRecords.with(good, "ts", null))),
+                Arguments.of("malformed", "rollout.aps must be an integer, not a string",
+                        PlatformRecords.json("rollout", PlatformRecords.with(good, "aps", "\"10\""))),
+                Arguments.of("malformed", "rollout.aps must be an integer, not a number with a fraction",
+                        PlatformRecords.json("rollout", PlatformRecords.with(good, "aps", "10.0"))),
+                Arguments.of("malformed", "rollout.detail must be a string, not an object",
+                        PlatformRecords.json("rollout", PlatformRecords.with(good, "detail", "{}"))),
+                Arguments.of("malformed", "rollout.value must be a number, or null for NaN, not a boolean",
+                        PlatformRecords.json("rollout", PlatformRecords.with(good, "value", "true"))),
+                Arguments.of("malformed", "NaN",
+                        PlatformRecords.json("rollout", PlatformRecords.with(good, "value", "NaN"))),
+                Arguments.of("value_range", "rollout.step is 'sideways'; it has to be one of aborted, ",
+                        PlatformRecords.json("rollout", PlatformRecords.with(good, "step", "\"sideways\""))),
+                Arguments.of("value_range", "rollout.aps is -1; it has to be within 0 … 4294967295",
+                        PlatformRecords.json("rollout", PlatformRecords.with(good, "aps", "-1"))),
+                Arguments.of("value_range", "rollout.aps is 4294967296",
+                        PlatformRecords.json("rollout", PlatformRecords.with(good, "aps", "4294967296"))),
+                Arguments.of("value_range", "sender_tcp.flow_id is 18446744073709551616",
+                        PlatformRecords.json("sender_tcp",
+                        PlatformRecords.with(tcp, "flow_id", "18446744073709551616"))),
+                Arguments.of("value_range", "sender_tcp.flow_id is a number of ",
+                        PlatformRecords.json("sender_tcp", PlatformRecords.with(tcp, "flow_id", "9".repeat(900)))),
+                Arguments.of("value_range", "too large for its type",
+                        PlatformRecords.json("rollout", PlatformRecords.with(good, "value", "1e999"))),
+                Arguments.of("value_range", "before 2100",
+                        PlatformRecords.json("rollout", PlatformRecords.with(good, "ts", "9000000000000000000"))),
+                Arguments.of("time_range", "rollout.ts is 3600000 ms from the broker's time",
+                        PlatformRecords.json("rollout",
+                        PlatformRecords.with(good, "ts", Long.toString(PlatformRecords.TS_US + 3_600_000_000L)))),
+                Arguments.of("time_range", "rollout.ts is -",
+                        PlatformRecords.json("rollout", PlatformRecords.with(good, "ts", "1000"))),
                 Arguments.of("malformed", "\"rows\" must be an array", text("{\"table\": \"rollout\", \"rows\": {}}")),
                 Arguments.of("malformed", "a row must be an object", text("{\"table\": \"rollout\", \"rows\": [7]}")),
                 Arguments.of("malformed", "the record has no \"rows\"", text("{\"table\": \"rollout\"}")),
                 Arguments.of("malformed", "the record has no \"table\"", text("{\"rows\": []}")),
                 Arguments.of("malformed", "\"table\" must be a string", text("{\"table\": 3, \"rows\": []}")),
                 Arguments.of("malformed", "and no 'more'", text("{\"table\": \"rollout\", \"rows\": [], \"more\": 1}")),
-                Arguments.of("malformed", "Duplicate field 'rows'", text("{\"table\": \"rollout\", \"rows\": [], \"rows\": []}")),
+                Arguments.of("malformed", "Duplicate field 'rows'",
+                        text("{\"table\": \"rollout\", \"rows\": [], \"rows\": []}")),
                 Arguments.of("malformed", "something follows", text("{\"table\": \"rollout\", \"rows\": []} {}")),
                 Arguments.of("malformed", "the record must be an object", text("[]")),
                 Arguments.of("malformed", "the record must be an object", new byte[0]),
                 Arguments.of("malformed", "Unexpected end-of-input", text("{\"table\": \"rollout\", \"rows\": [{")),
-                Arguments.of("malformed", "UTF-8", new byte[] {'{', '"', 't', 'a', 'b', 'l', 'e', '"', ':', '"', (byte) 0xC3, '(', '"', '}'}),
+                Arguments.of("malformed", "UTF-8", new byte[] {'{', '"', 't', 'a', 'b', 'l', 'e', '"', ':', '"',
+                        (byte) 0xC3, '(', '"', '}'}),
                 Arguments.of("malformed", "depth", text("{\"x\": " + "[".repeat(5000) + "]".repeat(5000) + "}")),
                 Arguments.of("oversized", "1048577 bytes; at most 1048576", new byte[1048577]));
     }
@@ -139,7 +163,8 @@ class PlatformOperatorTest {
         assertEquals(reason, letter.reason, letter.detail);
         assertTrue(letter.detail.contains(detail), letter.detail);
         assertArrayEquals(value, letter.value);
-        assertEquals("platform.events.v1 2 1 k", letter.topic + " " + letter.partition + " " + letter.offset + " " + letter.key);
+        assertEquals("platform.events.v1 2 1 k", letter.topic + " " + letter.partition + " " + letter.offset + " "
+                + letter.key);
         Map<String, String> row = rows("dead_letter").get(0);
         assertEquals("platform.events.v1 " + reason, row.get("topic") + " " + row.get("reason"));
     }
@@ -151,7 +176,10 @@ class PlatformOperatorTest {
         int rounds = 20_000;
         for (int i = 0; i < rounds; i++) {
             byte[] bad = good.clone();
-            for (int k = random.nextInt(4); k >= 0; k--) bad[random.nextInt(bad.length)] = random.nextBoolean() ? (byte) random.nextInt(256) : good[random.nextInt(good.length)];
+            for (int k = random.nextInt(4); k >= 0; k--) {
+                bad[random.nextInt(bad.length)] = random.nextBoolean() ? (byte) random.nextInt(256)
+                        : good[random.nextInt(good.length)];
+            }
             send(bad);
         }
         assertEquals(rounds, rows("sender_tcp").size() + harness.extractOutputValues().size());

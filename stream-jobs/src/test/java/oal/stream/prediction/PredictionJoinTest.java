@@ -13,7 +13,8 @@ class PredictionJoinTest {
 
     private final PredictionJoin join = new PredictionJoin(boot -> (int) boot);
     private final List<String> out = new ArrayList<>();
-    private final PredictionJoin.Output output = (d, o) -> out.add(d.instantUs + (o == null ? " alone" : " " + o.classThen()));
+    private final PredictionJoin.Output output = (d, o) ->
+            out.add(d.instantUs + (o == null ? " alone" : " " + o.classThen()));
 
     private static Decision decision(long boot, long instantUs, long kafkaMs) {
         Decision d = new Decision();
@@ -69,7 +70,8 @@ class PredictionJoinTest {
         int n = PredictionJoin.MAX_WAITING + 5;
         for (int t = 1; t <= n; t++) join.decided(decision(0, t, 0), output);
         assertEquals(PredictionJoin.MAX_WAITING, join.size());
-        assertEquals(List.of("1 alone", "2 alone", "3 alone", "4 alone", "5 alone"), out, "the oldest go, none is lost");
+        assertEquals(List.of("1 alone", "2 alone", "3 alone", "4 alone", "5 alone"), out,
+                "the oldest go, none is lost");
         join.end(output);
         assertEquals(n, out.size());
         for (int t = 1; t <= 3 * PredictionJoin.MAX_KEPT; t++) pass(0, n + t, true, Long.MAX_VALUE);

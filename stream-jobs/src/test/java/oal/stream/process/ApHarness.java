@@ -24,7 +24,8 @@ import org.junit.jupiter.api.BeforeEach;
 abstract class ApHarness {
     static final long T0_US = 1_800_000_000_000_000L;
     static final long LATENESS_MS = 5000;
-    static final PipelineSettings SETTINGS = PipelineSettings.DEFAULT.withLateness(Duration.ofMillis(LATENESS_MS)).withStateTtl(Duration.ofMinutes(10));
+    static final PipelineSettings SETTINGS = PipelineSettings.DEFAULT.withLateness(Duration.ofMillis(LATENESS_MS))
+            .withStateTtl(Duration.ofMinutes(10));
 
     final ApTraffic ap = new ApTraffic("ap-1", T0_US);
     KeyedOneInputStreamOperatorTestHarness<String, AcceptedBatch, TrainingItem> harness;
@@ -45,7 +46,8 @@ abstract class ApHarness {
         harness.close();
     }
 
-    private static KeyedOneInputStreamOperatorTestHarness<String, AcceptedBatch, TrainingItem> harness() throws Exception {
+    private static KeyedOneInputStreamOperatorTestHarness<String, AcceptedBatch, TrainingItem> harness()
+            throws Exception {
         return new KeyedOneInputStreamOperatorTestHarness<>(new ApOperator(SETTINGS), b -> b.apId, Types.STRING);
     }
 

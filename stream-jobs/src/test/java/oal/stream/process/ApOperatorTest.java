@@ -50,7 +50,9 @@ class ApOperatorTest extends ApHarness {
             if (now != null) assertEquals(now.get("class"), i.get("class_now"));
             else assertEquals("0", i.get("complete"));
             long seq = (ts(i) - T0_US) / ApTraffic.BATCH_US;
-            if ((ts(i) - T0_US) % ApTraffic.BATCH_US > 12_000) assertTrue(i.get("features").startsWith("[" + (1000 + seq) + ", "), i.get("features"));
+            if ((ts(i) - T0_US) % ApTraffic.BATCH_US > 12_000) {
+                assertTrue(i.get("features").startsWith("[" + (1000 + seq) + ", "), i.get("features"));
+            }
             if (i.get("complete").equals("1")) complete++;
         }
         // Features look back over 1.5 s (a lag of 5 instants over a window of 10), the class now over 1 s.
@@ -59,7 +61,8 @@ class ApOperatorTest extends ApHarness {
         assertEquals(items.size(), records.size());
         String json = new String(records.get(20).json, StandardCharsets.UTF_8);
         Map<String, String> row = items.get(20);
-        assertTrue(json.startsWith("{\"ap_id\":\"ap-1\",\"site\":\"lab\",\"ts_us\":" + row.get("ts") + ",\"boot_id\":5,\"feature_hash\":" + row.get("feature_hash") + ",\"features\":["), json);
+        assertTrue(json.startsWith("{\"ap_id\":\"ap-1\",\"site\":\"lab\",\"ts_us\":" + row.get("ts")
+                + ",\"boot_id\":5,\"feature_hash\":" + row.get("feature_hash") + ",\"features\":["), json);
         assertTrue(json.contains("\"features\":" + row.get("features").replace(" ", "")), json);
         assertTrue(json.endsWith(",\"class\":2,\"loss_ratio\":0.1,\"offered_pkts\":1000,\"complete\":true}"), json);
     }
@@ -118,7 +121,8 @@ class ApOperatorTest extends ApHarness {
         assertTrue(incomplete >= 12, incomplete + " windows touch the hole");
         assertTrue(after.size() > 60);
         for (Map<String, String> i : rows("item")) {
-            boolean touches = ts(i) - Settings.LABEL_WINDOW_US < holeUntil && ts(i) + Settings.HORIZON_US + Settings.LABEL_WINDOW_US > holeFrom;
+            boolean touches = ts(i) - Settings.LABEL_WINDOW_US < holeUntil && ts(i) + Settings.HORIZON_US
+                    + Settings.LABEL_WINDOW_US > holeFrom;
             if (touches) assertEquals("0", i.get("complete"), "item at " + (ts(i) - T0_US));
         }
     }
@@ -180,7 +184,8 @@ class ApOperatorTest extends ApHarness {
         for (Map<String, String> l : rows("label")) {
             long from = ts(l);
             long until = from + Settings.LABEL_WINDOW_US;
-            boolean hole = from < tick + 13 * 4000 && until > tick || from < dropsFrom + ApTraffic.BATCH_US && until > dropsFrom;
+            boolean hole = from < tick + 13 * 4000 && until > tick || from < dropsFrom + ApTraffic.BATCH_US
+                    && until > dropsFrom;
             assertEquals(hole ? "0" : "1", l.get("complete"), "window at " + (from - T0_US));
         }
     }
@@ -194,8 +199,10 @@ class ApOperatorTest extends ApHarness {
         List<Map<String, String>> labels = rows("label");
         long restart = T0_US + 40 * ApTraffic.BATCH_US;
         List<Long> after = labels.stream().skip(before).map(ApHarness::ts).toList();
-        assertEquals((restart + 99_999) / 100_000 * 100_000, after.get(0), "windows start again with whole buckets, none spans the hole");
-        assertTrue(labels.stream().skip(before).allMatch(l -> l.get("complete").equals("1") && l.get("offered_pkts").equals("1000")));
+        assertEquals((restart + 99_999) / 100_000 * 100_000, after.get(0),
+                "windows start again with whole buckets, none spans the hole");
+        assertTrue(labels.stream().skip(before).allMatch(l -> l.get("complete").equals("1") && l.get("offered_pkts")
+                .equals("1000")));
     }
 
     @Test
@@ -283,7 +290,8 @@ class ApOperatorTest extends ApHarness {
     void oneMadRowDoesNotCostMillionsOfEvaluations() throws Exception {
         sendPairs(0, 3);
         BatchBuilder mad = ap.packets(3);
-        mad.sparse(oal.schema.Tables.PACKET, oal.schema.Tables.Packet.T_US, (1L << 40) - 1, oal.schema.Tables.Packet.PAYLOAD_BYTES, 1);
+        mad.sparse(oal.schema.Tables.PACKET, oal.schema.Tables.Packet.T_US, (1L << 40) - 1,
+                oal.schema.Tables.Packet.PAYLOAD_BYTES, 1);
         send(ap.samples(3));
         send(mad);
         sendPairs(4, 20);

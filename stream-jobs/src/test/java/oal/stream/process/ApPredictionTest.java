@@ -28,7 +28,9 @@ class ApPredictionTest extends ApHarness {
     private void decide(int from, int to) throws Exception {
         for (int i = from; i < to; i += 10) {
             long t0 = T0_US + i * STEP_US;
-            send(ap.decisions(i / 10, t0, IntStream.range(i, Math.min(to, i + 10)).mapToObj(k -> new Decided(T0_US + k * STEP_US, k % 4, k)).toArray(Decided[]::new)), t0 / 1000 + 1000);
+            send(ap.decisions(i / 10, t0, IntStream.range(i, Math.min(to, i + 10))
+                    .mapToObj(k -> new Decided(T0_US + k * STEP_US, k % 4, k)).toArray(Decided[]::new)), t0 / 1000
+                    + 1000);
         }
     }
 
@@ -38,7 +40,8 @@ class ApPredictionTest extends ApHarness {
 
     private static long[] features(Map<String, String> item) {
         String list = item.get("features");
-        return LongStream.of(java.util.Arrays.stream(list.substring(1, list.length() - 1).split(", ")).mapToLong(Long::parseLong).toArray()).toArray();
+        return LongStream.of(java.util.Arrays.stream(list.substring(1, list.length() - 1).split(", "))
+                .mapToLong(Long::parseLong).toArray()).toArray();
     }
 
     @Test
@@ -53,8 +56,10 @@ class ApPredictionTest extends ApHarness {
             Map<String, String> p = got.get(k);
             Map<String, String> item = items.get(ts(p));
             assertEquals(T0_US + (10 + k) * STEP_US, ts(p));
-            assertEquals("ap-1 lab 5 77 online 3 700 650 4 1 900", String.join(" ", p.get("ap_id"), p.get("site"), p.get("boot_id"), p.get("bundle"), p.get("source"), p.get("version"),
-                    p.get("confidence_permille"), p.get("congested_permille"), p.get("leaf"), p.get("features_missing"), p.get("eval_ns")));
+            assertEquals("ap-1 lab 5 77 online 3 700 650 4 1 900", String.join(" ", p.get("ap_id"), p.get("site"),
+                    p.get("boot_id"), p.get("bundle"), p.get("source"), p.get("version"),
+                    p.get("confidence_permille"), p.get("congested_permille"), p.get("leaf"), p.get("features_missing"),
+                            p.get("eval_ns")));
             assertEquals(List.of("Good", "Acceptable", "Poor", "Bad").get((10 + k) % 4), p.get("predicted"));
             assertEquals(item.get("class"), p.get("class"));
             assertEquals(item.get("class_now"), p.get("class_now"));
@@ -91,7 +96,9 @@ class ApPredictionTest extends ApHarness {
         sendPairs(0, 40);
         List<Map<String, String>> items = rows("item").subList(10, 20);
         List<Decided> decided = new ArrayList<>();
-        for (int i = 0; i < items.size(); i++) decided.add(new Decided(ts(items.get(i)), 0, Outcome.hash(features(items.get(i))) + (i == 3 ? 1 : 0)));
+        for (int i = 0; i < items.size(); i++) {
+            decided.add(new Decided(ts(items.get(i)), 0, Outcome.hash(features(items.get(i))) + (i == 3 ? 1 : 0)));
+        }
         ap.featureHash = ApStateSerializer.PROGRAM.shortHash();
         send(ap.decisions(0, decided.get(0).instantUs(), decided.toArray(Decided[]::new)), brokerMs(40));
         List<String> match = rows("prediction").stream().map(p -> p.get("features_match")).toList();
@@ -103,7 +110,9 @@ class ApPredictionTest extends ApHarness {
     void theHashIsFnv1aOverBigEndianValuesWithoutTheHighestBit() {
         assertEquals(0xcbf29ce484222325L & Long.MAX_VALUE, Outcome.hash(new long[0]));
         long h = 0xcbf29ce484222325L;
-        for (int b : new int[] {0, 0, 0, 0, 0, 0, 1, 2, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFE}) h = (h ^ b) * 0x100000001b3L;
+        for (int b : new int[] {0, 0, 0, 0, 0, 0, 1, 2, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFE}) {
+            h = (h ^ b) * 0x100000001b3L;
+        }
         assertEquals(h & Long.MAX_VALUE, Outcome.hash(new long[] {258, -2}));
     }
 
@@ -119,7 +128,10 @@ class ApPredictionTest extends ApHarness {
         for (Map<String, String> p : got) {
             boolean known = rows("item").stream().anyMatch(i -> ts(i) == ts(p));
             assertEquals(known, !p.get("class").equals("unknown"), "at " + (ts(p) - T0_US));
-            if (!known) assertEquals("unknown unknown 0", p.get("class_now") + " " + p.get("features_match") + " " + p.get("complete"));
+            if (!known) {
+                assertEquals("unknown unknown 0", p.get("class_now") + " " + p.get("features_match") + " "
+                        + p.get("complete"));
+            }
         }
         assertTrue(got.get(29).get("class").equals("unknown"));
         // Times that have been passed without an item have none for a decision that comes late.
@@ -164,7 +176,8 @@ class ApPredictionTest extends ApHarness {
         send(ap.decisions(0, d.instantUs(), d, d), brokerMs(10));
         sendPairs(0, 30);
         send(ap.decisions(1, d.instantUs(), d), brokerMs(30));
-        assertEquals(List.of("Poor", "unknown", "unknown"), rows("prediction").stream().map(p -> p.get("class")).toList());
+        assertEquals(List.of("Poor", "unknown", "unknown"), rows("prediction").stream().map(p -> p.get("class"))
+                .toList());
     }
 
     @Test
@@ -172,10 +185,14 @@ class ApPredictionTest extends ApHarness {
         long t = T0_US + 20 * STEP_US;
         BatchBuilder b = ap.decisions(0, t, new Decided(t, 2, 0), new Decided(t, 4, 0));
         int at = oal.schema.Tables.Decision.TICK;
-        b.sparse(oal.schema.Tables.DECISION, at, 1, oal.schema.Tables.Decision.INSTANT_US, 1, oal.schema.Tables.Decision.CLASS, 1);
-        b.sparse(oal.schema.Tables.DECISION, at, 1, oal.schema.Tables.Decision.INSTANT_US, Long.MAX_VALUE, oal.schema.Tables.Decision.CLASS, 1);
-        b.sparse(oal.schema.Tables.DECISION, at, 1, oal.schema.Tables.Decision.INSTANT_US, t, oal.schema.Tables.Decision.CONGESTED_PERMILLE, 1001);
-        b.sparse(oal.schema.Tables.DECISION, at, 1, oal.schema.Tables.Decision.INSTANT_US, t, oal.schema.Tables.Decision.CONFIDENCE_PERMILLE, 65535);
+        b.sparse(oal.schema.Tables.DECISION, at, 1, oal.schema.Tables.Decision.INSTANT_US, 1,
+                oal.schema.Tables.Decision.CLASS, 1);
+        b.sparse(oal.schema.Tables.DECISION, at, 1, oal.schema.Tables.Decision.INSTANT_US, Long.MAX_VALUE,
+                oal.schema.Tables.Decision.CLASS, 1);
+        b.sparse(oal.schema.Tables.DECISION, at, 1, oal.schema.Tables.Decision.INSTANT_US, t,
+                oal.schema.Tables.Decision.CONGESTED_PERMILLE, 1001);
+        b.sparse(oal.schema.Tables.DECISION, at, 1, oal.schema.Tables.Decision.INSTANT_US, t,
+                oal.schema.Tables.Decision.CONFIDENCE_PERMILLE, 65535);
         send(b, brokerMs(10));
         sendPairs(0, 30);
         assertEquals(1, rows("prediction").size());
@@ -213,7 +230,10 @@ class ApPredictionTest extends ApHarness {
         assertTrue(rows("prediction").stream().filter(p -> !p.get("class").equals("unknown")).count() > 450);
     }
 
-    /** States as the job wrote them before it knew decisions (version 2), and before it added up seconds (3): these sections are not there. */
+    /**
+     * States as the job wrote them before it knew decisions (version 2), and before it added up seconds (3): these
+     * sections are not there.
+     */
     @ParameterizedTest
     @ValueSource(ints = {2, 3})
     void stateOfTheVersionsBeforeIsRead(int version) throws Exception {
@@ -226,14 +246,16 @@ class ApPredictionTest extends ApHarness {
         DataOutputSerializer empty = new DataOutputSerializer(64);
         if (version == 2) new ApState(ApStateSerializer.PROGRAM).predictions.write(empty);
         new ApState(ApStateSerializer.PROGRAM).activity.write(empty);
-        int hashAt = indexOf(bytes, java.nio.ByteBuffer.allocate(8).putLong(ApStateSerializer.PROGRAM.shortHash()).array());
+        int hashAt = indexOf(bytes, java.nio.ByteBuffer.allocate(8).putLong(ApStateSerializer.PROGRAM.shortHash())
+                .array());
         byte[] before = new byte[bytes.length - empty.length()];
         System.arraycopy(bytes, 0, before, 0, hashAt - empty.length());
         System.arraycopy(bytes, hashAt, before, hashAt - empty.length(), bytes.length - hashAt);
         before[0] = (byte) version;
         DataInputDeserializer in = new DataInputDeserializer(before);
         ApState read = ApState.read(in, ApStateSerializer.PROGRAM);
-        assertEquals("lab 17 0 0", read.site + " " + read.lastMs + " " + read.predictions.size() + " " + in.available());
+        assertEquals("lab 17 0 0", read.site + " " + read.lastMs + " " + read.predictions.size() + " "
+                + in.available());
     }
 
     /** After the program has changed, features begin anew; what follows them in the state must not be in the way. */
@@ -244,11 +266,14 @@ class ApPredictionTest extends ApHarness {
         ApState some = new ApState(ApStateSerializer.PROGRAM);
         ApProcessor processor = new ApProcessor(ApStateSerializer.PROGRAM, LATENESS_MS, new HostileApTest.Count());
         for (long s = 0; s < 20; s++) {
-            for (BatchBuilder b : List.of(ap.samples(s), ap.packets(s))) processor.accept(some, accepted(b, brokerMs(s)), Long.MIN_VALUE);
+            for (BatchBuilder b : List.of(ap.samples(s), ap.packets(s))) {
+                processor.accept(some, accepted(b, brokerMs(s)), Long.MIN_VALUE);
+            }
         }
         some.write(out);
         byte[] bytes = out.getCopyOfBuffer();
-        bytes[indexOf(bytes, java.nio.ByteBuffer.allocate(8).putLong(ApStateSerializer.PROGRAM.shortHash()).array())] ^= 1;
+        bytes[indexOf(bytes, java.nio.ByteBuffer.allocate(8).putLong(ApStateSerializer.PROGRAM.shortHash())
+                .array())] ^= 1;
         DataInputDeserializer in = new DataInputDeserializer(bytes);
         ApState read = ApState.read(in, ApStateSerializer.PROGRAM);
         assertEquals(0, in.available());
@@ -257,7 +282,9 @@ class ApPredictionTest extends ApHarness {
     }
 
     private static int indexOf(byte[] in, byte[] what) {
-        for (int i = 0; i + what.length <= in.length; i++) if (java.util.Arrays.equals(in, i, i + what.length, what, 0, what.length)) return i;
+        for (int i = 0; i + what.length <= in.length; i++) {
+            if (java.util.Arrays.equals(in, i, i + what.length, what, 0, what.length)) return i;
+        }
         throw new AssertionError("not there");
     }
 }

@@ -48,7 +48,8 @@ class ApSecondsTest extends ApHarness {
         harness.processWatermark(new Watermark(brokerMs(20) + LATENESS_MS));
         List<Long> ends = seconds().stream().map(s -> s.takenMs).toList();
         assertEquals(List.of(brokerMs(3), brokerMs(10), brokerMs(14), brokerMs(18)), ends);
-        assertEquals(List.of(2000L), seconds().stream().map(s -> s.txKbps).distinct().toList(), "nothing of the hole is counted");
+        assertEquals(List.of(2000L), seconds().stream().map(s -> s.txKbps).distinct().toList(),
+                "nothing of the hole is counted");
     }
 
     @ParameterizedTest

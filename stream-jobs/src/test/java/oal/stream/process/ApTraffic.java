@@ -24,7 +24,8 @@ final class ApTraffic {
     BatchBuilder samples(long seq) {
         BatchBuilder b = header(new BatchBuilder(Topic.SAMPLES, seq, t0Us + seq * BATCH_US));
         for (int tick = 0; tick < Settings.BATCH_TICKS; tick += 3) {
-            b.sparse(Tables.STATION_AC, Tables.StationAc.MAC, 7, Tables.StationAc.AC, 2, Tables.StationAc.TICK, tick, Tables.StationAc.BACKLOG_BYTES, 1000 + seq);
+            b.sparse(Tables.STATION_AC, Tables.StationAc.MAC, 7, Tables.StationAc.AC, 2, Tables.StationAc.TICK, tick,
+                    Tables.StationAc.BACKLOG_BYTES, 1000 + seq);
         }
         return b;
     }
@@ -35,7 +36,8 @@ final class ApTraffic {
         for (int i = 0; i < BATCH_US / 1000; i++) {
             long n = seq * (BATCH_US / 1000) + i;
             boolean again = n % 10 == 9;
-            b.sparse(Tables.PACKET, Tables.Packet.T_US, i * 1000L, Tables.Packet.SEQ, MSS * (again ? n - 1 : n) & 0xFFFFFFFFL,
+            b.sparse(Tables.PACKET, Tables.Packet.T_US, i * 1000L, Tables.Packet.SEQ,
+                    MSS * (again ? n - 1 : n) & 0xFFFFFFFFL,
                     Tables.Packet.PAYLOAD_BYTES, MSS, Tables.Packet.FLAGS, 16);
         }
         return b;
@@ -46,9 +48,12 @@ final class ApTraffic {
         BatchBuilder b = header(new BatchBuilder(Topic.EVENTS, seq, t0Us));
         b.featureHash = featureHash;
         for (Decided d : decided) {
-            b.sparse(Tables.DECISION, Tables.Decision.BUNDLE, 77, Tables.Decision.SOURCE, 2, Tables.Decision.VERSION, 3, Tables.Decision.TICK, (d.instantUs - t0Us) / 4000 + 1,
-                    Tables.Decision.INSTANT_US, d.instantUs, Tables.Decision.CLASS, d.predicted, Tables.Decision.CONFIDENCE_PERMILLE, 700, Tables.Decision.CONGESTED_PERMILLE, 650,
-                    Tables.Decision.LEAF, 4, Tables.Decision.FEATURES_HASH, d.featuresHash, Tables.Decision.FEATURES_MISSING, 1, Tables.Decision.EVAL_NS, 900);
+            b.sparse(Tables.DECISION, Tables.Decision.BUNDLE, 77, Tables.Decision.SOURCE, 2, Tables.Decision.VERSION, 3,
+                    Tables.Decision.TICK, (d.instantUs - t0Us) / 4000 + 1,
+                    Tables.Decision.INSTANT_US, d.instantUs, Tables.Decision.CLASS, d.predicted,
+                            Tables.Decision.CONFIDENCE_PERMILLE, 700, Tables.Decision.CONGESTED_PERMILLE, 650,
+                    Tables.Decision.LEAF, 4, Tables.Decision.FEATURES_HASH, d.featuresHash,
+                            Tables.Decision.FEATURES_MISSING, 1, Tables.Decision.EVAL_NS, 900);
         }
         return b;
     }

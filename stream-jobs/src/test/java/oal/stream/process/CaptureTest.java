@@ -71,7 +71,8 @@ class CaptureTest {
             seconds++;
             channels.add(second.channel());
             if (second.txKbps > 0) sending++;
-            assertTrue(second.stations <= 20 && second.txKbps < 1_000_000, second.stations + " stations, " + second.txKbps + " kbit/s");
+            assertTrue(second.stations <= 20 && second.txKbps < 1_000_000, second.stations + " stations, "
+                    + second.txKbps + " kbit/s");
         }
 
         @Override
@@ -91,9 +92,12 @@ class CaptureTest {
         ApState ap = feed.aps.values().iterator().next();
         var state = new org.apache.flink.core.memory.DataOutputSerializer(1 << 16);
         new ApStateSerializer().serialize(ap, state);
-        System.err.printf("%s: state %d bytes; %d windows (%d complete), offered %d, lost %d, MAC %d, congestion %d, queue drops %d, classes %s, %d items (%d complete), %d seconds on %s, %d remembered%n",
-                capture.getFileName(), state.length(), totals.windows, totals.complete, totals.offered, totals.lost, totals.macLost, totals.congestionLost, totals.queueDrops,
-                java.util.Arrays.toString(totals.classes), totals.items, totals.completeItems, totals.seconds, totals.channels, ap.labels.remembered() + ap.features.entities());
+        System.err.printf("%s: state %d bytes; %d windows (%d complete), offered %d, lost %d, MAC %d, congestion %d, "
+                + "queue drops %d, classes %s, %d items (%d complete), %d seconds on %s, %d remembered%n",
+                capture.getFileName(), state.length(), totals.windows, totals.complete, totals.offered, totals.lost,
+                        totals.macLost, totals.congestionLost, totals.queueDrops,
+                java.util.Arrays.toString(totals.classes), totals.items, totals.completeItems, totals.seconds,
+                        totals.channels, ap.labels.remembered() + ap.features.entities());
         assertTrue(totals.windows > 0 && totals.items > 0);
         assertTrue(totals.offered > 0);
         double tenths = totals.windows + 10; // a window is a second long, and there is one every 100 ms
@@ -104,7 +108,8 @@ class CaptureTest {
         assertEquals(0, ap.waiting(), "batches of both topics come in pairs");
         // Where the kernel counted enough drops to compare, loss by sequence space agrees with it.
         if (totals.queueDrops > 100) {
-            assertEquals(totals.queueDrops, totals.congestionLost, 0.1 * totals.queueDrops, "congestion-lost by sequence space, and queue drops");
+            assertEquals(totals.queueDrops, totals.congestionLost, 0.1 * totals.queueDrops,
+                    "congestion-lost by sequence space, and queue drops");
         }
     }
 }

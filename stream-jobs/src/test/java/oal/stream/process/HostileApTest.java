@@ -22,12 +22,16 @@ import oal.stream.prediction.Outcome;
 import org.junit.jupiter.api.Test;
 
 /**
- * An AP may send anything that can be decoded: values, times, sequence numbers and incarnations at will. An exception here would stop the
- * job for all APs, at every restart again, so there must be none, and neither endless work nor state without bound.
+ * An AP may send anything that can be decoded: values, times, sequence numbers and incarnations at will. An exception
+ * here would stop the job for all APs, at every restart again, so there must be none, and neither endless work nor
+ * state without bound.
  */
 class HostileApTest {
     private static final int ROUNDS = Integer.getInteger("oal.fuzz", 60_000) / 4;
-    /** A batch lets at most this many instants pass: those of the longest time its rows may span, and of the gap before it. */
+    /**
+     * A batch lets at most this many instants pass: those of the longest time its rows may span, and of the gap before
+     * it.
+     */
     private static final int MAX_RESULTS_PER_BATCH = 140;
     private static final int MAX_STATE_BYTES = 64 << 20;
 
@@ -58,8 +62,11 @@ class HostileApTest {
 
         @Override
         public void second(ApSecond s) {
-            assertTrue(s.stations >= 0 && s.stations <= 0xFFFF && s.txKbps >= 0 && s.txKbps <= 0xFFFFFFFFL && s.backlogBytes >= 0 && s.backlogBytes <= 0xFFFFFFFFL);
-            for (int permille : new int[] {s.txAirtimePermille, s.busyPermille, s.lossPermille}) assertTrue(permille >= 0 && permille <= 1000);
+            assertTrue(s.stations >= 0 && s.stations <= 0xFFFF && s.txKbps >= 0 && s.txKbps <= 0xFFFFFFFFL
+                    && s.backlogBytes >= 0 && s.backlogBytes <= 0xFFFFFFFFL);
+            for (int permille : new int[] {s.txAirtimePermille, s.busyPermille, s.lossPermille}) {
+                assertTrue(permille >= 0 && permille <= 1000);
+            }
         }
 
         @Override
@@ -77,14 +84,18 @@ class HostileApTest {
         ApTraffic ap = new ApTraffic(first.header().apId, 0);
         ap.bootId = first.header().bootId;
         long t0 = first.header().t0Us / 100_000 * 100_000 + n * 1_000_000;
-        return ap.decisions(n, t0, java.util.stream.LongStream.range(0, 10).mapToObj(i -> new ApTraffic.Decided(t0 + i * 100_000, (int) i % 4, i)).toArray(ApTraffic.Decided[]::new)).build();
+        return ap.decisions(n, t0, java.util.stream.LongStream.range(0, 10)
+                .mapToObj(i -> new ApTraffic.Decided(t0 + i * 100_000, (int) i % 4, i))
+                .toArray(ApTraffic.Decided[]::new)).build();
     }
 
     @Test
     void nothingBreaks() throws Exception {
         List<Golden.Record> corpus = new ArrayList<>(Golden.records("features"));
         for (var file : Capture.committed()) corpus.addAll(Capture.read(file).subList(0, 60));
-        for (long t = 0, n = corpus.size() / 3; t < n; t++) corpus.add((int) (t * 4), new Golden.Record(Topic.EVENTS, decisions(t)));
+        for (long t = 0, n = corpus.size() / 3; t < n; t++) {
+            corpus.add((int) (t * 4), new Golden.Record(Topic.EVENTS, decisions(t)));
+        }
         Random random = new Random(7);
         Count count = new Count();
         ApProcessor processor = new ApProcessor(ApStateSerializer.PROGRAM, 5000, count);
@@ -111,7 +122,8 @@ class HostileApTest {
                 continue;
             }
             accepted++;
-            AcceptedBatch b = new AcceptedBatch(new RawBatch(decoder.header().apId, r.topic(), data, watermark + random.nextInt(3000), 0, i), decoder.header(), decoder.rows());
+            AcceptedBatch b = new AcceptedBatch(new RawBatch(decoder.header().apId, r.topic(), data, watermark
+                    + random.nextInt(3000), 0, i), decoder.header(), decoder.rows());
             int before = count.results;
             int waited = ap.waiting();
             processor.accept(ap, b, watermark);
@@ -121,7 +133,8 @@ class HostileApTest {
             }
             if (r.topic() == Topic.EVENTS) decisions += decoder.table(oal.schema.Tables.DECISION.id()).rows;
             int turns = waited + 1 - ap.waiting();
-            assertTrue(count.results - before <= MAX_RESULTS_PER_BATCH * Math.max(1, turns), "round " + i + ": " + (count.results - before) + " results of " + turns + " batches");
+            assertTrue(count.results - before <= MAX_RESULTS_PER_BATCH * Math.max(1, turns), "round " + i + ": "
+                    + (count.results - before) + " results of " + turns + " batches");
             if (i % 500 == 0) {
                 ap = serializer.copy(ap); // as a restart would
                 var bytes = new org.apache.flink.core.memory.DataOutputSerializer(1 << 16);
@@ -130,7 +143,8 @@ class HostileApTest {
             }
         }
         processor.end(ap);
-        assertEquals(decisions, (long) count.predictions + count.refused, "each decision gives a row or is counted as refused");
+        assertEquals(decisions, (long) count.predictions + count.refused,
+                "each decision gives a row or is counted as refused");
         assertTrue(count.predictions > 1000, count.predictions + " predictions");
         assertTrue(accepted > ROUNDS / 3, accepted + " batches accepted");
         assertTrue(count.results > 1000, count.results + " results");

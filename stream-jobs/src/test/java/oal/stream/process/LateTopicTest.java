@@ -9,12 +9,17 @@ import java.util.stream.Collectors;
 import org.apache.flink.streaming.api.watermark.Watermark;
 import org.junit.jupiter.api.Test;
 
-/** One topic of an access point falls so far behind the other that it is given up, and then comes after all. No instant comes twice. */
+/**
+ * One topic of an access point falls so far behind the other that it is given up, and then comes after all. No instant
+ * comes twice.
+ */
 class LateTopicTest extends ApHarness {
     private void assertEveryInstantOnce() throws Exception {
         for (String table : List.of("label", "item")) {
             List<Long> instants = rows(table).stream().map(ApHarness::ts).toList();
-            for (int i = 1; i < instants.size(); i++) assertEquals(instants.get(i - 1) + 100_000, instants.get(i), table + " " + i);
+            for (int i = 1; i < instants.size(); i++) {
+                assertEquals(instants.get(i - 1) + 100_000, instants.get(i), table + " " + i);
+            }
         }
     }
 
@@ -29,7 +34,8 @@ class LateTopicTest extends ApHarness {
         assertEveryInstantOnce();
         List<Map<String, String>> late = rows("late");
         assertTrue(late.size() >= 79 - packetsBefore, late.size() + " late batches");
-        assertEquals(List.of("ap.packets.v1"), late.stream().map(row -> row.get("topic")).distinct().collect(Collectors.toList()));
+        assertEquals(List.of("ap.packets.v1"), late.stream().map(row -> row.get("topic")).distinct()
+                .collect(Collectors.toList()));
         Map<String, String> last = rows("label").get(rows("label").size() - 1);
         assertEquals("1", last.get("complete"), "whole again once both topics are in step");
     }

@@ -22,8 +22,10 @@ class ClickHouseClientTest {
     static void start() throws Exception {
         server = ClickHouseServer.empty();
         client = new ClickHouseClient(server.target());
-        server.sql("CREATE TABLE oal.raw (ap_id LowCardinality(String), ts DateTime64(6, 'UTC'), v Nullable(UInt32), list Array(Int64))"
-                + " ENGINE = MergeTree PARTITION BY toDate(ts) ORDER BY (ap_id, ts) SETTINGS non_replicated_deduplication_window = 1000");
+        server.sql("CREATE TABLE oal.raw (ap_id LowCardinality(String), ts DateTime64(6, 'UTC'), v Nullable(UInt32), "
+                + "list Array(Int64))"
+                + " ENGINE = MergeTree PARTITION BY toDate(ts) ORDER BY (ap_id, ts) SETTINGS "
+                        + "non_replicated_deduplication_window = 1000");
         server.sql("CREATE TABLE oal.sums (ap_id LowCardinality(String), v UInt64, n UInt64)"
                 + " ENGINE = SummingMergeTree ORDER BY ap_id SETTINGS non_replicated_deduplication_window = 1000");
         server.sql("CREATE MATERIALIZED VIEW oal.to_sums TO oal.sums AS"
@@ -32,15 +34,18 @@ class ClickHouseClientTest {
 
     /** Rows over several days (partitions) in several blocks, some of them equal to each other. */
     private static Insert insert(String ap, String token, int rows) throws Exception {
-        InsertWriter writer = new InsertWriter(SinkLimits.DEFAULT, 0, OptionalLong.empty(), new UnregisteredMetricsGroup());
+        InsertWriter writer = new InsertWriter(SinkLimits.DEFAULT, 0, OptionalLong.empty(),
+                new UnregisteredMetricsGroup());
         writer.write(server.block("raw", rows, rowsOf(ap, rows) + " SETTINGS max_block_size = 7"), null);
         Insert made = writer.prepareCommit().iterator().next();
         return new Insert(token, made.table(), made.rows(), made.madeAfter(), made.body());
     }
 
     private static String rowsOf(String ap, int rows) {
-        return "SELECT toLowCardinality('" + ap + "') AS ap_id, toDateTime64('2026-03-01 00:00:00', 6, 'UTC') + 3600 * intDiv(number, 2) AS ts,"
-                + " if(number % 5 < 2, NULL, toNullable(toUInt32(intDiv(number, 2)))) AS v, [toInt64(intDiv(number, 2))] AS list FROM numbers(" + rows + ")";
+        return "SELECT toLowCardinality('" + ap
+                + "') AS ap_id, toDateTime64('2026-03-01 00:00:00', 6, 'UTC') + 3600 * intDiv(number, 2) AS ts,"
+                + " if(number % 5 < 2, NULL, toNullable(toUInt32(intDiv(number, 2)))) AS v, [toInt64(intDiv(number, "
+                        + "2))] AS list FROM numbers(" + rows + ")";
     }
 
     private static void assertRows(String ap, int rows) throws Exception {
@@ -67,11 +72,13 @@ class ClickHouseClientTest {
     void rowsThatTheServerLostBehindATokenAreAdded() throws Exception {
         Insert insert = insert("lost", "t-lost", 150);
         client.insert(insert);
-        // The state after a kill between deduplication log and part: the token is known, one partition's part is not there.
-        // Dropping a partition forgets its tokens, a mutation does not.
-        server.sql("ALTER TABLE oal.raw DELETE WHERE ap_id = 'lost' AND toDate(ts) = '2026-03-02' SETTINGS mutations_sync = 1");
+        // The state after a kill between deduplication log and part: the token is known, one partition's part is not
+        // there. Dropping a partition forgets its tokens, a mutation does not.
+        server.sql("ALTER TABLE oal.raw DELETE WHERE ap_id = 'lost' AND toDate(ts) = '2026-03-02' SETTINGS "
+                + "mutations_sync = 1");
         client.insert(insert);
-        assertEquals(150 - 48, server.number("SELECT count() FROM oal.raw WHERE ap_id = 'lost'"), "the token alone drops the repetition");
+        assertEquals(150 - 48, server.number("SELECT count() FROM oal.raw WHERE ap_id = 'lost'"),
+                "the token alone drops the repetition");
         assertEquals(48, client.addMissing(insert));
         assertEquals(0, client.addMissing(insert));
         assertEquals(server.sql("SELECT arraySort(groupArray((ts, v, list))) FROM (" + rowsOf("lost", 150) + ")"),
@@ -80,11 +87,13 @@ class ClickHouseClientTest {
 
     @Test
     void aSchemaThatDoesNotFitIsRefusedInTheServersWords() throws Exception {
-        server.sql("CREATE TABLE oal.narrow (ap_id String) ENGINE = MergeTree ORDER BY ap_id SETTINGS non_replicated_deduplication_window = 10");
+        server.sql("CREATE TABLE oal.narrow (ap_id String) ENGINE = MergeTree ORDER BY ap_id SETTINGS "
+                + "non_replicated_deduplication_window = 10");
         Insert insert = insert("x", "t-schema", 3);
         InsertRefusedException unknownColumn = assertThrows(InsertRefusedException.class,
                 () -> client.insert(new Insert(insert.token(), "narrow", insert.rows(), -1, insert.body())));
-        assertTrue(unknownColumn.getMessage().contains("narrow") && unknownColumn.getMessage().contains("DB::Exception"), unknownColumn.getMessage());
+        assertTrue(unknownColumn.getMessage().contains("narrow") && unknownColumn.getMessage()
+                .contains("DB::Exception"), unknownColumn.getMessage());
         InsertRefusedException unknownTable = assertThrows(InsertRefusedException.class,
                 () -> client.insert(new Insert(insert.token(), "nowhere", insert.rows(), -1, insert.body())));
         assertTrue(unknownTable.getMessage().contains("UNKNOWN_TABLE"), unknownTable.getMessage());
@@ -93,7 +102,8 @@ class ClickHouseClientTest {
 
     @Test
     void bytesThatAreNotNativeAreRefused() throws Exception {
-        InsertWriter writer = new InsertWriter(SinkLimits.DEFAULT, 0, OptionalLong.empty(), new UnregisteredMetricsGroup());
+        InsertWriter writer = new InsertWriter(SinkLimits.DEFAULT, 0, OptionalLong.empty(),
+                new UnregisteredMetricsGroup());
         writer.write(new RowBlock("raw", 1, "this is no block".getBytes()), null);
         Insert insert = writer.prepareCommit().iterator().next();
         IOException e = assertThrows(InsertRefusedException.class, () -> client.insert(insert));
@@ -103,21 +113,26 @@ class ClickHouseClientTest {
     @Test
     void aWrongPasswordIsRefused() throws Exception {
         ClickHouseTarget target = server.target();
-        ClickHouseTarget nobody = new ClickHouseTarget(target.url(), "oal", "nobody", target.passwordFile(), "", Duration.ofSeconds(5));
-        InsertRefusedException e = assertThrows(InsertRefusedException.class, () -> new ClickHouseClient(nobody).insert(insert("x", "t", 1)));
+        ClickHouseTarget nobody = new ClickHouseTarget(target.url(), "oal", "nobody", target.passwordFile(), "",
+                Duration.ofSeconds(5));
+        InsertRefusedException e = assertThrows(InsertRefusedException.class, () -> new ClickHouseClient(nobody)
+                .insert(insert("x", "t", 1)));
         assertTrue(e.getMessage().contains("516"), e.getMessage());
     }
 
     @Test
     void anAbsentServerIsNoRefusalAndNoDoubt() throws Exception {
-        ClickHouseTarget nowhere = new ClickHouseTarget("http://127.0.0.1:1", "oal", "default", "", "", Duration.ofSeconds(5));
-        InsertUncertainException e = assertThrows(InsertUncertainException.class, () -> new ClickHouseClient(nowhere).insert(insert("x", "t", 1)));
+        ClickHouseTarget nowhere = new ClickHouseTarget("http://127.0.0.1:1", "oal", "default", "", "",
+                Duration.ofSeconds(5));
+        InsertUncertainException e = assertThrows(InsertUncertainException.class, () -> new ClickHouseClient(nowhere)
+                .insert(insert("x", "t", 1)));
         assertFalse(e.mayHaveArrived);
     }
 
     @Test
     void aMissingPasswordFileIsNamed() throws Exception {
-        ClickHouseTarget target = new ClickHouseTarget(server.target().url(), "oal", "default", "/nowhere/password", "", Duration.ofSeconds(5));
+        ClickHouseTarget target = new ClickHouseTarget(server.target().url(), "oal", "default", "/nowhere/password", "",
+                Duration.ofSeconds(5));
         IOException e = assertThrows(IOException.class, () -> new ClickHouseClient(target).insert(insert("x", "t", 1)));
         assertTrue(e.getMessage().contains("/nowhere/password"), e.getMessage());
     }

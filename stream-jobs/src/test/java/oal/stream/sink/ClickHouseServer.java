@@ -21,8 +21,8 @@ import java.util.stream.Stream;
 import oal.stream.block.RowBlock;
 
 /**
- * The real ClickHouse server of local/ with its users, on free loopback ports, one for all tests of this JVM that need no other. A test may kill it; its
- * process manager starts it again.
+ * The real ClickHouse server of local/ with its users, on free loopback ports, one for all tests of this JVM that need
+ * no other. A test may kill it; its process manager starts it again.
  */
 public final class ClickHouseServer {
     private static final Path ROOT = Path.of(System.getProperty("oal.root", "..")).toAbsolutePath().normalize();
@@ -94,7 +94,8 @@ public final class ClickHouseServer {
 
     /** As the job uses it: with the rights of {@code ingest}. */
     public ClickHouseTarget target() {
-        return new ClickHouseTarget(env.get("OAL_CLICKHOUSE_URL"), "oal", "ingest", env.get("OAL_CLICKHOUSE_INGEST_PASSWORD_FILE"), "", Duration.ofSeconds(30));
+        return new ClickHouseTarget(env.get("OAL_CLICKHOUSE_URL"), "oal", "ingest",
+                env.get("OAL_CLICKHOUSE_INGEST_PASSWORD_FILE"), "", Duration.ofSeconds(30));
     }
 
     /** Runs a statement as admin; its answer as tab-separated text without the last line end. */
@@ -112,10 +113,14 @@ public final class ClickHouseServer {
     }
 
     private byte[] bytes(String statement) throws IOException, InterruptedException {
-        HttpRequest request = HttpRequest.newBuilder(URI.create(env.get("OAL_CLICKHOUSE_URL") + "/")).timeout(Duration.ofSeconds(60))
-                .header("X-ClickHouse-User", "admin").header("X-ClickHouse-Key", adminPassword).POST(BodyPublishers.ofString(statement)).build();
+        HttpRequest request = HttpRequest.newBuilder(URI.create(env.get("OAL_CLICKHOUSE_URL") + "/"))
+                .timeout(Duration.ofSeconds(60))
+                .header("X-ClickHouse-User", "admin").header("X-ClickHouse-Key", adminPassword)
+                        .POST(BodyPublishers.ofString(statement)).build();
         HttpResponse<byte[]> response = http.send(request, BodyHandlers.ofByteArray());
-        if (response.statusCode() != 200) throw new IOException(statement + ": " + new String(response.body(), StandardCharsets.UTF_8));
+        if (response.statusCode() != 200) {
+            throw new IOException(statement + ": " + new String(response.body(), StandardCharsets.UTF_8));
+        }
         return response.body();
     }
 
@@ -132,12 +137,16 @@ public final class ClickHouseServer {
     }
 
     private String local(String command, String... arguments) throws IOException, InterruptedException {
-        List<String> line = new ArrayList<>(List.of(ROOT.resolve("local/oal-local").toString(), command, "--state", directory.toString()));
+        List<String> line = new ArrayList<>(List.of(ROOT.resolve("local/oal-local").toString(), command, "--state",
+                directory.toString()));
         line.addAll(List.of(arguments));
         Path log = directory.resolve("oal-local.log");
-        Process process = new ProcessBuilder(line).redirectError(ProcessBuilder.Redirect.appendTo(log.toFile())).start();
+        Process process = new ProcessBuilder(line).redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()))
+                .start();
         String out = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        if (!process.waitFor(LIMIT_S, TimeUnit.SECONDS) || process.exitValue() != 0) throw new IOException(line + " failed:\n" + out + Files.readString(log));
+        if (!process.waitFor(LIMIT_S, TimeUnit.SECONDS) || process.exitValue() != 0) {
+            throw new IOException(line + " failed:\n" + out + Files.readString(log));
+        }
         return out;
     }
 }

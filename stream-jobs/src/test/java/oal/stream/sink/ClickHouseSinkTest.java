@@ -39,7 +39,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 class ClickHouseSinkTest {
     @RegisterExtension
     static final MiniClusterExtension CLUSTER = new MiniClusterExtension(
-            new MiniClusterResourceConfiguration.Builder().setNumberTaskManagers(1).setNumberSlotsPerTaskManager(2).build());
+            new MiniClusterResourceConfiguration.Builder().setNumberTaskManagers(1).setNumberSlotsPerTaskManager(2)
+                    .build());
 
     static final int BLOCKS = 3000;
     static final int ROWS_PER_BLOCK = 10;
@@ -59,10 +60,15 @@ class ClickHouseSinkTest {
     }
 
     static void makeTables(ClickHouseServer server) throws Exception {
-        server.sql("CREATE TABLE oal.n0 (n UInt64) ENGINE = MergeTree ORDER BY n SETTINGS non_replicated_deduplication_window = 1000");
-        server.sql("CREATE TABLE oal.n1 (n UInt64) ENGINE = MergeTree ORDER BY n SETTINGS non_replicated_deduplication_window = 1000");
+        server.sql("CREATE TABLE oal.n0 (n UInt64) ENGINE = MergeTree ORDER BY n SETTINGS "
+                + "non_replicated_deduplication_window = 1000");
+        server.sql("CREATE TABLE oal.n1 (n UInt64) ENGINE = MergeTree ORDER BY n SETTINGS "
+                + "non_replicated_deduplication_window = 1000");
         // The repair compares by ts.
-        for (String table : new String[] {"n0", "n1"}) server.sql("ALTER TABLE oal." + table + " ADD COLUMN ts DateTime64(6, 'UTC') DEFAULT fromUnixTimestamp64Micro(0)");
+        for (String table : new String[] {"n0", "n1"}) {
+            server.sql("ALTER TABLE oal." + table
+                    + " ADD COLUMN ts DateTime64(6, 'UTC') DEFAULT fromUnixTimestamp64Micro(0)");
+        }
     }
 
     @AfterEach
@@ -96,7 +102,9 @@ class ClickHouseSinkTest {
 
         @Override
         public RowBlock map(RowBlock block) {
-            if (++sinceCheckpoint == 30 && FAILURES.get() < failures) throw new IllegalStateException("failure number " + FAILURES.incrementAndGet());
+            if (++sinceCheckpoint == 30 && FAILURES.get() < failures) {
+                throw new IllegalStateException("failure number " + FAILURES.incrementAndGet());
+            }
             return block;
         }
 
@@ -122,7 +130,8 @@ class ClickHouseSinkTest {
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment(configuration);
         env.setParallelism(2);
         GeneratorFunction<Long, RowBlock> blocks = ClickHouseSinkTest::block;
-        env.fromSource(new DataGeneratorSource<>(blocks, BLOCKS, RateLimiterStrategy.perSecond(BLOCKS_PER_SECOND), TypeInformation.of(RowBlock.class)),
+        env.fromSource(new DataGeneratorSource<>(blocks, BLOCKS, RateLimiterStrategy.perSecond(BLOCKS_PER_SECOND),
+                TypeInformation.of(RowBlock.class)),
                         WatermarkStrategy.noWatermarks(), "blocks").uid("blocks")
                 .map(new Failing(failures)).uid("failing")
                 .sinkTo(new ClickHouseSink(server.target(), new SinkLimits(2000, 1000, 1 << 20, 2))).uid("clickhouse");
@@ -132,7 +141,8 @@ class ClickHouseSinkTest {
     static void assertEveryRowOnce(ClickHouseServer server) throws Exception {
         long rows = (long) BLOCKS * ROWS_PER_BLOCK;
         assertEquals(rows + "\t" + rows + "\t0\t" + (rows - 1),
-                server.sql("SELECT count(), uniqExact(n), min(n), max(n) FROM (SELECT n FROM oal.n0 UNION ALL SELECT n FROM oal.n1)"));
+                server.sql("SELECT count(), uniqExact(n), min(n), max(n) FROM (SELECT n FROM oal.n0 UNION ALL SELECT n "
+                        + "FROM oal.n1)"));
     }
 
     @Test
@@ -162,7 +172,9 @@ class ClickHouseSinkTest {
     void aTableThatDoesNotFitFailsTheJobWithTheServersWords() throws Exception {
         server.sql("DROP TABLE oal.n1");
         Exception e = assertThrows(Exception.class, () -> run(server, 0, configuration(1)));
-        InsertRefusedException refused = ExceptionUtils.findSerializedThrowable(e, InsertRefusedException.class, getClass().getClassLoader()).orElseThrow(() -> new AssertionError(e));
-        assertTrue(refused.getMessage().contains("into n1") && refused.getMessage().contains("UNKNOWN_TABLE"), refused.getMessage());
+        InsertRefusedException refused = ExceptionUtils.findSerializedThrowable(e, InsertRefusedException.class,
+                getClass().getClassLoader()).orElseThrow(() -> new AssertionError(e));
+        assertTrue(refused.getMessage().contains("into n1") && refused.getMessage().contains("UNKNOWN_TABLE"),
+                refused.getMessage());
     }
 }

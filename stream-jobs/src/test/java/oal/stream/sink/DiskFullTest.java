@@ -23,7 +23,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 class DiskFullTest {
     @RegisterExtension
     static final MiniClusterExtension CLUSTER = new MiniClusterExtension(
-            new MiniClusterResourceConfiguration.Builder().setNumberTaskManagers(1).setNumberSlotsPerTaskManager(2).build());
+            new MiniClusterResourceConfiguration.Builder().setNumberTaskManagers(1).setNumberSlotsPerTaskManager(2)
+                    .build());
 
     private static final int DISK_MIB = 64;
     private static final long LIMIT_S = 180;
@@ -52,7 +53,10 @@ class DiskFullTest {
         return server.number("SELECT sum(value) FROM system.errors WHERE name = 'NOT_ENOUGH_SPACE'");
     }
 
-    /** ClickHouse reserves 1 MiB for each part before it writes it: each time the space is enough for more of the tables, days and rollups. */
+    /**
+     * ClickHouse reserves 1 MiB for each part before it writes it: each time the space is enough for more of the
+     * tables, days and rollups.
+     */
     @Test
     void insertsWaitForSpaceAndAreThereOnce() throws Exception {
         InsertCommitterTest.makeTables(server);
@@ -86,7 +90,10 @@ class DiskFullTest {
             ClickHouseSinkTest.run(server, 0, ClickHouseSinkTest.configuration(0)); // a restart would fail it
             return null;
         });
-        while (server.number("SELECT count() FROM oal.n1") < ClickHouseSinkTest.BLOCKS * ClickHouseSinkTest.ROWS_PER_BLOCK / 8) Thread.sleep(5);
+        while (server.number(
+                "SELECT count() FROM oal.n1") < ClickHouseSinkTest.BLOCKS * ClickHouseSinkTest.ROWS_PER_BLOCK / 8) {
+            Thread.sleep(5);
+        }
         disk.fill(0);
         long before = refusals();
         while (refusals() < before + 5) {

@@ -38,11 +38,14 @@ class InsertCommitterTest {
 
     static void makeTables(ClickHouseServer server) throws Exception {
         for (String table : List.of("a", "b")) {
-            server.sql("CREATE TABLE oal." + table + " (ts DateTime64(6, 'UTC'), n UInt64) ENGINE = MergeTree PARTITION BY toDate(ts) ORDER BY ts"
+            server.sql("CREATE TABLE oal." + table
+                    + " (ts DateTime64(6, 'UTC'), n UInt64) ENGINE = MergeTree PARTITION BY toDate(ts) ORDER BY ts"
                     + " SETTINGS non_replicated_deduplication_window = 1000");
         }
-        server.sql("CREATE TABLE oal.sums (day Date, n UInt64) ENGINE = SummingMergeTree ORDER BY day SETTINGS non_replicated_deduplication_window = 1000");
-        server.sql("CREATE MATERIALIZED VIEW oal.to_sums TO oal.sums AS SELECT toDate(ts) AS day, count() AS n FROM oal.a GROUP BY day");
+        server.sql("CREATE TABLE oal.sums (day Date, n UInt64) ENGINE = SummingMergeTree ORDER BY day SETTINGS "
+                + "non_replicated_deduplication_window = 1000");
+        server.sql("CREATE MATERIALIZED VIEW oal.to_sums TO oal.sums AS SELECT toDate(ts) AS day, count() AS n FROM "
+                + "oal.a GROUP BY day");
     }
 
     @AfterEach
@@ -64,9 +67,11 @@ class InsertCommitterTest {
     }
 
     static List<Insert> inserts(ClickHouseServer server, int checkpoint) throws Exception {
-        InsertWriter writer = new InsertWriter(SinkLimits.DEFAULT, 0, OptionalLong.empty(), new UnregisteredMetricsGroup());
+        InsertWriter writer = new InsertWriter(SinkLimits.DEFAULT, 0, OptionalLong.empty(),
+                new UnregisteredMetricsGroup());
         for (String table : List.of("a", "b")) {
-            writer.write(server.block(table, ROWS, "SELECT toDateTime64('2026-05-01 00:00:00', 6, 'UTC') + 200 * number AS ts,"
+            writer.write(server.block(table, ROWS,
+                    "SELECT toDateTime64('2026-05-01 00:00:00', 6, 'UTC') + 200 * number AS ts,"
                     + " toUInt64(" + checkpoint + " * " + ROWS + " + number) AS n FROM numbers(" + ROWS + ")"), null);
         }
         return new ArrayList<>(writer.prepareCommit());
@@ -103,7 +108,9 @@ class InsertCommitterTest {
         });
         for (int kills = 1; kills <= 3; kills++) {
             long until = kills * checkpoints * ROWS / 5L;
-            while (server.number("SELECT count() FROM oal.b") < until) assertFalse(committing.isDone(), "killed too late to matter");
+            while (server.number("SELECT count() FROM oal.b") < until) {
+                assertFalse(committing.isDone(), "killed too late to matter");
+            }
             server.killAndRestart();
         }
         committing.get(LIMIT_S, TimeUnit.SECONDS);
@@ -154,7 +161,8 @@ class InsertCommitterTest {
         });
         while (committer.waiting() < inserts.size()) assertFalse(committing.isDone());
         task.get().interrupt();
-        Throwable e = assertThrows(ExecutionException.class, () -> committing.get(LIMIT_S, TimeUnit.SECONDS)).getCause();
+        Throwable e = assertThrows(ExecutionException.class, () -> committing.get(LIMIT_S, TimeUnit.SECONDS))
+                .getCause();
         assertInstanceOf(InterruptedException.class, e);
         committer.close();
     }
@@ -168,7 +176,8 @@ class InsertCommitterTest {
                 committer.commit(requests(inserts));
                 return null;
             });
-            Throwable e = assertThrows(ExecutionException.class, () -> committing.get(LIMIT_S, TimeUnit.SECONDS)).getCause();
+            Throwable e = assertThrows(ExecutionException.class, () -> committing.get(LIMIT_S, TimeUnit.SECONDS))
+                    .getCause();
             assertInstanceOf(InsertRefusedException.class, e);
             assertTrue(e.getMessage().contains("into b") && e.getMessage().contains("DB::Exception"), e.getMessage());
         }

@@ -15,7 +15,8 @@ import org.junit.jupiter.api.Test;
 
 class DeadLetterSerializerTest {
     private static ProducerRecord<byte[], byte[]> record(String key) {
-        DeadLetter letter = new DeadLetter(new RawBatch(key, Topic.PACKETS, new byte[] {1, 2}, 7, 3, 99), new RefusedException(Refusal.TRUNCATED, "ends too soon"));
+        DeadLetter letter = new DeadLetter(new RawBatch(key, Topic.PACKETS, new byte[] {1, 2}, 7, 3, 99),
+                new RefusedException(Refusal.TRUNCATED, "ends too soon"));
         return new DeadLetterSerializer().serialize(letter, null, null);
     }
 
@@ -43,8 +44,10 @@ class DeadLetterSerializerTest {
     void itsMacGoesWithIt() {
         byte[] mac = new byte[17];
         mac[0] = 3;
-        DeadLetter letter = new DeadLetter(new RawBatch("ap-1", Topic.PACKETS, new byte[] {1, 2}, mac, 7, 3, 99), new RefusedException(Refusal.REVOKED, "revoked"));
-        assertArrayEquals(mac, new DeadLetterSerializer().serialize(letter, null, null).headers().lastHeader("oal-mac").value());
+        DeadLetter letter = new DeadLetter(new RawBatch("ap-1", Topic.PACKETS, new byte[] {1, 2}, mac, 7, 3, 99),
+                new RefusedException(Refusal.REVOKED, "revoked"));
+        assertArrayEquals(mac, new DeadLetterSerializer().serialize(letter, null, null).headers().lastHeader("oal-mac")
+                .value());
     }
 
     @Test

@@ -8,7 +8,8 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class KafkaClientTest {
-    private final KafkaClient client = new KafkaClient(Map.of("bootstrap.servers", "b:1", "group.id", "g", "transaction.timeout.ms", "60000", "security.protocol", "SSL"));
+    private final KafkaClient client = new KafkaClient(Map.of("bootstrap.servers", "b:1", "group.id", "g",
+            "transaction.timeout.ms", "60000", "security.protocol", "SSL"));
 
     @Test
     void consumersReadCommittedRecordsOnly() {

@@ -19,7 +19,8 @@ import org.junit.jupiter.api.Test;
 class RawBatchDeserializerTest {
     private static RawBatch read(byte[] key, byte[] value, Header... headers) {
         List<RawBatch> out = new ArrayList<>();
-        new RawBatchDeserializer().deserialize(new ConsumerRecord<>("ap.packets.v1", 3, 99, 1234, TimestampType.LOG_APPEND_TIME, 0, 0, key, value,
+        new RawBatchDeserializer().deserialize(new ConsumerRecord<>("ap.packets.v1", 3, 99, 1234,
+                TimestampType.LOG_APPEND_TIME, 0, 0, key, value,
                 new RecordHeaders(headers), Optional.empty()), new ListCollector<>(out));
         assertEquals(1, out.size());
         return out.get(0);
@@ -41,8 +42,10 @@ class RawBatchDeserializerTest {
     void keepsTheMacAndNothingElseThatIsCalledSo() {
         byte[] mac = new byte[17];
         mac[16] = 9;
-        assertArrayEquals(mac, read(null, null, new RecordHeader("other", new byte[17]), new RecordHeader("oal-mac", mac)).mac);
-        assertArrayEquals(mac, read(null, null, new RecordHeader("oal-mac", new byte[17]), new RecordHeader("oal-mac", mac)).mac, "the last one counts");
+        assertArrayEquals(mac, read(null, null, new RecordHeader("other", new byte[17]),
+                new RecordHeader("oal-mac", mac)).mac);
+        assertArrayEquals(mac, read(null, null, new RecordHeader("oal-mac", new byte[17]),
+                new RecordHeader("oal-mac", mac)).mac, "the last one counts");
         for (byte[] bad : new byte[][] {null, {}, new byte[16], new byte[18], new byte[100_000]}) {
             assertEquals(0, read(null, null, new RecordHeader("oal-mac", bad)).mac.length);
         }
