@@ -1,4 +1,4 @@
-/* test_peers.c: what the push service says of neighbours, from JSON of any kind to rows of the table neighbour_ap. */
+/* test_peers.c: what the push service says of the other APs of a site (peers), from JSON of any kind to rows of the table neighbour_ap. */
 #include "base/json_read.h"
 #include "agent/peer_list.h"
 #include "agent/peers.h"
@@ -79,10 +79,10 @@ static void json_values(void)
 #define AP(id, n) "{\"ap_id\":\"" id "\",\"stations\":" n ",\"tx_kbps\":2,\"tx_airtime_permille\":3,\"busy_permille\":4,\"loss_permille\":5,\"backlog_bytes\":6,\"age_ms\":7}"
 #define OF(aps) "{\"site\":\"lab\",\"frequency_mhz\":5180,\"t_us\":1,\"aps\":[" aps "]}"
 
-static int read_list(struct neighbour_list *l, const char *json)
+static int read_list(struct peer_list *l, const char *json)
 {
 	char err[160] = "";
-	const int r = neighbour_list_read(l, json, strlen(json), "me", "lab", 5180, err, sizeof err);
+	const int r = peer_list_read(l, json, strlen(json), "me", "lab", 5180, err, sizeof err);
 
 	CHECK(r == 0 || (err[0] && !l->n));
 	return r;
@@ -90,13 +90,13 @@ static int read_list(struct neighbour_list *l, const char *json)
 
 static void lists(void)
 {
-	struct neighbour_list l;
+	struct peer_list l;
 
-	test("a list of neighbours is read: order and figures as told, this AP left out, what is not known passed over");
+	test("a list of peers is read: order and figures as told, this AP left out, what is not known passed over");
 	CHECK_EQ(read_list(&l, OF(AP("b", "1") "," AP("me", "8") "," AP("a-2._X", "65535"))), 0);
 	CHECK_EQ(l.n, 2);
-	CHECK_EQ(l.rows[0].neighbour, neighbour_id("b"));
-	CHECK_EQ(l.rows[1].neighbour, neighbour_id("a-2._X"));
+	CHECK_EQ(l.rows[0].neighbour, peer_id("b"));
+	CHECK_EQ(l.rows[1].neighbour, peer_id("a-2._X"));
 	CHECK(l.rows[0].frequency_mhz == 5180 && l.rows[0].stations == 1 && l.rows[0].tx_kbps == 2 && l.rows[0].tx_airtime_permille == 3 && l.rows[0].busy_permille == 4 &&
 	      l.rows[0].loss_permille == 5 && l.rows[0].backlog_bytes == 6 && l.rows[0].age_ms == 7 && l.rows[1].stations == 65535);
 	CHECK_EQ(read_list(&l, OF("")), 0);
@@ -105,8 +105,8 @@ static void lists(void)
 			       "\"busy_permille\":0,\"tx_airtime_permille\":0,\"tx_kbps\":0,\"stations\":0}],\"frequency_mhz\":5180,\"site\":\"lab\"}"), 0);
 	CHECK(l.n == 1 && l.rows[0].age_ms == UINT32_MAX && l.rows[0].backlog_bytes == UINT32_MAX);
 	/* FNV-1a of "a" is af63dc4c8601ec8c; the highest bit is left out. */
-	CHECK_EQ(neighbour_id("a"), UINT64_C(0x2f63dc4c8601ec8c));
-	CHECK_EQ(neighbour_id(""), UINT64_C(0x4bf29ce484222325));
+	CHECK_EQ(peer_id("a"), UINT64_C(0x2f63dc4c8601ec8c));
+	CHECK_EQ(peer_id(""), UINT64_C(0x4bf29ce484222325));
 }
 
 static void bad_lists(void)
@@ -119,8 +119,8 @@ static void bad_lists(void)
 		OF(AP("b", "null")), OF(AP("b", "1") "," AP("b", "2")), OF(AP("b", "1")) "x", OF(AP("b", "1") ","), "{\"site\":\"lab\",\"frequency_mhz\":5180,\"aps\":[],\"aps\":[]}",
 		OF("{\"ap_id\":\"b\",\"stations\":1}")};
 	static const char whole[] = OF(AP("b", "1") "," AP("c", "2"));
-	static char many[NEIGHBOUR_LIST_BYTES + 2], end[NEIGHBOUR_LIST_BYTES + 16];
-	struct neighbour_list l;
+	static char many[PEER_LIST_BYTES + 2], end[PEER_LIST_BYTES + 16];
+	struct peer_list l;
 	char one[256];
 	unsigned i;
 
@@ -134,18 +134,18 @@ static void bad_lists(void)
 		CHECK(read_list(&l, many) != 0); /* cut anywhere */
 	}
 	strcpy(many, "{\"site\":\"lab\",\"frequency_mhz\":5180,\"aps\":[");
-	for (i = 0; i <= NEIGHBOUR_LIST_MAX; i++) {
+	for (i = 0; i <= PEER_LIST_MAX; i++) {
 		snprintf(one, sizeof one, "%s{\"ap_id\":\"n%u\",\"stations\":1,\"tx_kbps\":2,\"tx_airtime_permille\":3,\"busy_permille\":4,\"loss_permille\":5,\"backlog_bytes\":6,\"age_ms\":7}", i ? "," : "", i);
 		strcat(many, one);
 		snprintf(end, sizeof end, "%s]}", many);
-		CHECK_EQ(read_list(&l, end) != 0, i == NEIGHBOUR_LIST_MAX);
-		CHECK_EQ(l.n, i == NEIGHBOUR_LIST_MAX ? 0 : i + 1);
+		CHECK_EQ(read_list(&l, end) != 0, i == PEER_LIST_MAX);
+		CHECK_EQ(l.n, i == PEER_LIST_MAX ? 0 : i + 1);
 	}
 	memset(many, ' ', sizeof many - 1);
 	many[sizeof many - 1] = '\0';
 	memcpy(many, OF(""), sizeof OF("") - 1);
 	CHECK(read_list(&l, many) != 0);
-	many[NEIGHBOUR_LIST_BYTES] = '\0';
+	many[PEER_LIST_BYTES] = '\0';
 	CHECK_EQ(read_list(&l, many), 0);
 }
 
@@ -153,7 +153,7 @@ static void bad_lists(void)
 
 static struct world {
 	struct pipeline *pipeline;
-	struct neighbours neighbours;
+	struct peers peers;
 	uint64_t due_us, now_us;
 	unsigned changes, n_rows;
 	struct oal_neighbour_ap_row rows[MOST_ROWS];
@@ -179,7 +179,7 @@ static void on_batch(void *ctx, const struct batch_out *b)
 
 static void on_tick(void *ctx)
 {
-	w.changes += neighbours_tick(&w.neighbours, w.pipeline, now_ns);
+	w.changes += peers_tick(&w.peers, w.pipeline, now_ns);
 }
 
 static void begin(void)
@@ -189,7 +189,7 @@ static void begin(void)
 	memset(&w, 0, sizeof w);
 	w.due_us = START_US;
 	w.now_us = 1000000;
-	neighbours_init(&w.neighbours);
+	peers_init(&w.peers);
 	CHECK_EQ(pipeline_new(&w.pipeline, &c), 0);
 }
 
@@ -212,7 +212,7 @@ static struct oal_neighbour_ap_row row_of(uint64_t neighbour, uint16_t mhz, uint
 
 static void tell(unsigned n, const struct oal_neighbour_ap_row rows[])
 {
-	struct neighbours_told *t = neighbours_draft(&w.neighbours);
+	struct peers_snapshot *t = peers_draft(&w.peers);
 	unsigned i;
 
 	t->list.n = n;
@@ -220,10 +220,10 @@ static void tell(unsigned n, const struct oal_neighbour_ap_row rows[])
 		t->list.rows[i] = rows[i];
 		t->at_us[i] = w.now_us;
 	}
-	neighbours_tell(&w.neighbours);
+	peers_publish(&w.peers);
 }
 
-/* Rows of a neighbour from `from_us` on. */
+/* Rows of a peer from `from_us` on. */
 static unsigned rows_of(uint64_t neighbour, uint64_t from_us)
 {
 	unsigned i, n = 0;
@@ -236,13 +236,13 @@ static unsigned rows_of(uint64_t neighbour, uint64_t from_us)
 static void radios(void)
 {
 	struct oal_channel_row c = {.frequency_mhz = 5180};
-	uint16_t mhz[NEIGHBOURS_RADIOS] = {0};
+	uint16_t mhz[PEER_RADIOS] = {0};
 	unsigned i;
 
 	test("the radios' channels are told within a second: each once, four at most, gone when they leave");
 	begin();
 	ticks(300);
-	CHECK_EQ(neighbours_frequencies(&w.neighbours, mhz), 0);
+	CHECK_EQ(peers_frequencies(&w.peers, mhz), 0);
 	CHECK_EQ(w.changes, 0);
 	for (i = 0; i < 6; i++) {
 		c.device = pipeline_name(w.pipeline, (const char *[]){"wlan0", "wlan0-1", "wlan1", "wlan2", "wlan3", "wlan4"}[i]);
@@ -250,7 +250,7 @@ static void radios(void)
 		pipeline_row(w.pipeline, OAL_CHANNEL, &c);
 	}
 	ticks(251);
-	CHECK_EQ(neighbours_frequencies(&w.neighbours, mhz), 4);
+	CHECK_EQ(peers_frequencies(&w.peers, mhz), 4);
 	CHECK(mhz[0] == 5180 && mhz[1] == 2412 && mhz[2] == 5955 && mhz[3] == 5500);
 	CHECK_EQ(w.changes, 1);
 	ticks(1000);
@@ -259,7 +259,7 @@ static void radios(void)
 	c.frequency_mhz = 2412;
 	pipeline_gone(w.pipeline, OAL_CHANNEL, &c);
 	ticks(251);
-	CHECK_EQ(neighbours_frequencies(&w.neighbours, mhz), 4);
+	CHECK_EQ(peers_frequencies(&w.peers, mhz), 4);
 	CHECK(mhz[1] == 5955 && mhz[3] == 5745);
 	CHECK_EQ(w.changes, 2);
 	end();
@@ -270,7 +270,7 @@ static void rows(void)
 	const struct oal_neighbour_ap_row both[2] = {row_of(11, 5180, 100), row_of(12, 5180, 200)}, later = row_of(12, 5180, 300);
 	uint64_t left_us, ended_us;
 
-	test("neighbours become rows at the next tick, with ages that go on; who is not told of any more is gone with the next batch");
+	test("peers become rows at the next tick, with ages that go on; who is not told of any more is gone with the next batch");
 	begin();
 	ticks(10);
 	tell(2, both);
@@ -302,23 +302,23 @@ static void rows(void)
 
 static void table_full(void)
 {
-	struct oal_neighbour_ap_row list[NEIGHBOUR_LIST_MAX];
+	struct oal_neighbour_ap_row list[PEER_LIST_MAX];
 	uint64_t told_us;
 	unsigned i;
 
 	test("a whole list of others takes the place of a whole list: none is left out for good");
 	begin();
-	for (i = 0; i < NEIGHBOUR_LIST_MAX; i++)
+	for (i = 0; i < PEER_LIST_MAX; i++)
 		list[i] = row_of(100 + i, 5180, i);
-	tell(NEIGHBOUR_LIST_MAX, list);
+	tell(PEER_LIST_MAX, list);
 	ticks(100);
-	for (i = 0; i < NEIGHBOUR_LIST_MAX; i++)
+	for (i = 0; i < PEER_LIST_MAX; i++)
 		list[i] = row_of(200 + i, 5180, i);
 	told_us = w.due_us;
-	tell(NEIGHBOUR_LIST_MAX, list);
+	tell(PEER_LIST_MAX, list);
 	ticks(600);
 	end();
-	for (i = 0; i < NEIGHBOUR_LIST_MAX; i++) {
+	for (i = 0; i < PEER_LIST_MAX; i++) {
 		CHECK(rows_of(100 + i, START_US) > 0);
 		CHECK(rows_of(200 + i, told_us) > 0);
 		CHECK_EQ(rows_of(100 + i, told_us + 600000), 0);
@@ -332,15 +332,15 @@ static void *agent(void *ctx)
 	uint32_t k;
 
 	for (k = 1; !atomic_load(&stop); k++) {
-		struct neighbours_told *t = neighbours_draft(&w.neighbours);
+		struct peers_snapshot *t = peers_draft(&w.peers);
 		unsigned i;
 
-		t->list.n = 1 + k % NEIGHBOUR_LIST_MAX;
+		t->list.n = 1 + k % PEER_LIST_MAX;
 		for (i = 0; i < t->list.n; i++) {
 			t->list.rows[i] = row_of(1 + i, 5180, k);
 			t->at_us[i] = 0;
 		}
-		neighbours_tell(&w.neighbours);
+		peers_publish(&w.peers);
 	}
 	return NULL;
 }

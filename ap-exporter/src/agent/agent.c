@@ -48,8 +48,8 @@ static void answer(struct agent *a, struct http_request *r, const struct http_an
 
 	if (r == ap->poll)
 		agent_ap_answer(ap, got, now_us);
-	else if (r == ap->neighbours.request)
-		agent_ap_neighbours(ap, got, now_us);
+	else if (r == ap->peers.request)
+		agent_ap_peers_answer(ap, got, now_us);
 	else if (r == ap->renewal.request) {
 		if (agent_ap_renewed(ap, got, now_us))
 			atomic_store(&a->renewed, true);
@@ -128,11 +128,11 @@ static void add_view(struct agent *a, const struct agent_ap *ap, struct agent_vi
 	SUM(reports.delivered);
 	SUM(reports.errors);
 	SUM(reports.dropped);
-	SUM(neighbours.asked);
-	SUM(neighbours.told);
-	SUM(neighbours.unchanged);
-	SUM(neighbours.errors);
-	SUM(neighbours.refused);
+	SUM(peers.requests);
+	SUM(peers.lists);
+	SUM(peers.unchanged);
+	SUM(peers.errors);
+	SUM(peers.refused);
 	SUM(renewal.renewed);
 	SUM(renewal.errors);
 	for (unsigned i = 0; i < OAL_N_BUNDLE_REASONS; i++)
@@ -327,11 +327,11 @@ size_t agent_json(struct agent *a, char *buf, size_t size)
 	json_count(&t, "decisions", decided.decisions);
 	json_count(&t, "undecided", decided.undecided);
 	json_count(&t, "eval_max_ns", decided.eval_max_ns);
-	json_add(&t, ", \"neighbours\": {\"asked\": %u", sum.neighbours.asked);
-	json_count(&t, "told", sum.neighbours.told);
-	json_count(&t, "unchanged", sum.neighbours.unchanged);
-	json_count(&t, "errors", sum.neighbours.errors);
-	json_count(&t, "refused", sum.neighbours.refused);
+	json_add(&t, ", \"neighbours\": {\"asked\": %u", sum.peers.requests);
+	json_count(&t, "told", sum.peers.lists);
+	json_count(&t, "unchanged", sum.peers.unchanged);
+	json_count(&t, "errors", sum.peers.errors);
+	json_count(&t, "refused", sum.peers.refused);
 	json_add(&t, "}, \"rejects\": {");
 	for (unsigned i = OAL_BUNDLE_REASON_NONE + 1; i < OAL_N_BUNDLE_REASONS; i++)
 		json_add(&t, "%s\"%s\": %u", i > 1 ? ", " : "", bundle_reason_name((enum oal_bundle_reason)i), sum.counts.rejects[i]);

@@ -524,11 +524,11 @@ uint64_t agent_ap_run(struct agent_ap *ap, uint64_t now_us)
 	next_us = sooner(next_us, report_run(&ap->report, ap->boot_id, now_us));
 	next_us = sooner(next_us, save_control(ap, now_us));
 	next_us = sooner(next_us, run_save(ap, now_us));
-	next_us = sooner(next_us, agent_neighbours_run(&ap->neighbours, now_us));
+	next_us = sooner(next_us, agent_peers_run(&ap->peers, now_us));
 	next_us = sooner(next_us, agent_renew_run(&ap->renewal, now_us));
 	ap->view.renewal = ap->renewal.counts;
 	ap->view.reports = ap->report.counts;
-	ap->view.neighbours = ap->neighbours.counts;
+	ap->view.peers = ap->peers.counts;
 	pthread_mutex_lock(&ap->shared->lock);
 	ap->shown = ap->view;
 	pthread_mutex_unlock(&ap->shared->lock);
@@ -553,11 +553,11 @@ void agent_ap_reported(struct agent_ap *ap, const struct http_answer *a, uint64_
 		note_error(ap, "a report could not be delivered: %.180s", a->error);
 }
 
-void agent_ap_neighbours(struct agent_ap *ap, const struct http_answer *a, uint64_t now_us)
+void agent_ap_peers_answer(struct agent_ap *ap, const struct http_answer *a, uint64_t now_us)
 {
 	char why[sizeof ap->view.last_error];
 
-	if (agent_neighbours_answer(&ap->neighbours, a, retry_at_us(a, backoff_us(ap->shared, ap->neighbours.failures + 1), now_us), now_us, why, sizeof why))
+	if (agent_peers_answer(&ap->peers, a, retry_at_us(a, backoff_us(ap->shared, ap->peers.failures + 1), now_us), now_us, why, sizeof why))
 		note_error(ap, "%s", why);
 }
 
@@ -572,7 +572,7 @@ void agent_ap_run_last(struct agent_ap *ap, uint64_t now_us)
 void agent_ap_schedule(struct agent_ap *ap, uint64_t now_us)
 {
 	ap->poll_at_us = now_us + random_below(ap->shared, FIRST_POLL_US);
-	ap->neighbours.at_us = ap->poll_at_us + random_below(ap->shared, FIRST_POLL_US);
+	ap->peers.at_us = ap->poll_at_us + random_below(ap->shared, FIRST_POLL_US);
 }
 
 /* --- begin and end */
@@ -591,13 +591,13 @@ static void close_requests(struct http_request *r[4])
 		http_request_free(r[i]);
 }
 
-/* All the requests of an AP with this identity, or none: poll, report, neighbours, renewal. */
+/* All the requests of an AP with this identity, or none: poll, report, peers, renewal. */
 static int make_requests(struct agent_ap *ap, const struct http_identity *identity, bool renews, struct http_request *r[4], char *err, size_t err_size)
 {
 	static const struct {
 		const char *path;
 		size_t most;
-	} kinds[4] = {{"bundle", HTTP_MAX_BODY}, {"status", HTTP_MAX_BODY}, {"neighbours", NEIGHBOUR_LIST_BYTES}, {"certificate", ISSUED_MAX_BYTES}};
+	} kinds[4] = {{"bundle", HTTP_MAX_BODY}, {"status", HTTP_MAX_BODY}, {"neighbours", PEER_LIST_BYTES}, {"certificate", ISSUED_MAX_BYTES}};
 	const bool wanted[4] = {true, true, ap->shared->config->neighbours_s && ap->shared->site[0], renews};
 	const char *base = ap->shared->config->url;
 	int len = (int)strlen(base);
@@ -617,7 +617,7 @@ static int make_requests(struct agent_ap *ap, const struct http_identity *identi
 			return -ENOMEM;
 		}
 		if (i == 2)
-			memcpy(ap->neighbours_url, url, sizeof url);
+			memcpy(ap->peers_url, url, sizeof url);
 	}
 	return 0;
 }
@@ -626,7 +626,7 @@ static void take_requests(struct agent_ap *ap, struct http_request *r[4])
 {
 	ap->poll = r[0];
 	ap->report.request = r[1];
-	ap->neighbours.request = r[2];
+	ap->peers.request = r[2];
 	ap->renewal.request = r[3];
 }
 
@@ -640,8 +640,8 @@ static int open_requests(struct agent_ap *ap, char *err, size_t err_size)
 	ret = make_requests(ap, &ap->identity, renews, r, err, err_size);
 	if (ret)
 		return ret;
-	ap->neighbours = (struct agent_neighbours){.url = ap->neighbours_url, .ap_id = ap->ap_id, .site = ap->shared->site,
-						   .every_us = ap->shared->config->neighbours_s * SECOND_US, .neighbours = inference_neighbours(ap->inference)};
+	ap->peers = (struct agent_peers){.url = ap->peers_url, .ap_id = ap->ap_id, .site = ap->shared->site,
+						   .every_us = ap->shared->config->neighbours_s * SECOND_US, .peers = inference_peers(ap->inference)};
 	take_requests(ap, r);
 	ap->view.renewal = ap->shown.renewal = ap->renewal.counts; /* its thread does not run yet */
 	return 0;
@@ -658,7 +658,7 @@ bool agent_ap_renewed(struct agent_ap *ap, const struct http_answer *a, uint64_t
 {
 	const unsigned failures = ap->renewal.failures < 12 ? ap->renewal.failures : 12;
 	const uint64_t wait_us = jitter(ap->shared, SECOND_US << failures); /* from a second to about an hour */
-	struct http_request *r[4], *old[4] = {ap->poll, ap->report.request, ap->neighbours.request, ap->renewal.request};
+	struct http_request *r[4], *old[4] = {ap->poll, ap->report.request, ap->peers.request, ap->renewal.request};
 	struct http_pem ca, cert, key;
 	struct issued issued;
 	struct trusted_keys trusted;
@@ -739,7 +739,7 @@ void agent_ap_inherit(struct agent_ap *ap, const struct agent_ap *earlier)
 
 void agent_ap_close_requests(struct agent_ap *ap)
 {
-	struct http_request *r[4] = {ap->poll, ap->report.request, ap->neighbours.request, ap->renewal.request}, *none[4] = {NULL};
+	struct http_request *r[4] = {ap->poll, ap->report.request, ap->peers.request, ap->renewal.request}, *none[4] = {NULL};
 
 	close_requests(r);
 	take_requests(ap, none);

@@ -40,7 +40,7 @@ struct agent_counts {
 struct agent_view {
 	struct agent_counts counts;
 	struct report_counts reports;
-	struct neighbour_counts neighbours;
+	struct peer_counts peers;
 	struct renewal_counts renewal;
 	char waiting[65]; /* hash of the bundle that waits for its time; empty: none */
 	int64_t waiting_until_us; /* realtime */
@@ -75,8 +75,8 @@ struct agent_ap {
 
 	struct report report;
 
-	struct agent_neighbours neighbours;
-	char neighbours_url[AGENT_URL];
+	struct agent_peers peers;
+	char peers_url[AGENT_URL];
 
 	struct agent_renewal renewal;
 
@@ -105,8 +105,8 @@ uint64_t agent_ap_run(struct agent_ap *, uint64_t now_us);
 void agent_ap_answer(struct agent_ap *, const struct http_answer *, uint64_t now_us);
 /* Its report was answered. */
 void agent_ap_reported(struct agent_ap *, const struct http_answer *, uint64_t now_us);
-/* Its question about neighbours was answered. */
-void agent_ap_neighbours(struct agent_ap *, const struct http_answer *, uint64_t now_us);
+/* Its question about peers was answered. */
+void agent_ap_peers_answer(struct agent_ap *, const struct http_answer *, uint64_t now_us);
 /* Its request for a new certificate was answered. True: the AP goes on with a new one, and files have changed. */
 bool agent_ap_renewed(struct agent_ap *, const struct http_answer *, uint64_t now_us);
 /* The thread ends: what is in force goes to flash. */

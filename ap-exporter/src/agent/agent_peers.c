@@ -9,32 +9,32 @@ enum { TIMEOUT_S = 10 };
 #define GAP_US UINT64_C(1000000)
 
 /* Each radio has its share of the rows. */
-static unsigned share(const struct agent_neighbours *a)
+static unsigned share(const struct agent_peers *a)
 {
-	return NEIGHBOUR_LIST_MAX / (a->n ? a->n : 1);
+	return PEER_LIST_MAX / (a->n ? a->n : 1);
 }
 
-static void tell(struct agent_neighbours *a)
+static void publish(struct agent_peers *a)
 {
-	struct neighbours_told *out = neighbours_draft(a->neighbours);
+	struct peers_snapshot *out = peers_draft(a->peers);
 	unsigned i, k;
 
 	out->list.n = 0;
 	for (i = 0; i < a->n; i++)
 		for (k = 0; k < a->radios[i].list.n && k < share(a); k++) {
-			out->at_us[out->list.n] = a->radios[i].told_us;
+			out->at_us[out->list.n] = a->radios[i].received_us;
 			out->list.rows[out->list.n++] = a->radios[i].list.rows[k];
 		}
-	neighbours_tell(a->neighbours);
+	peers_publish(a->peers);
 }
 
-static void forget(struct neighbour_radio *r)
+static void forget(struct peer_radio *r)
 {
 	r->list.n = 0;
 	r->etag[0] = '\0';
 }
 
-static struct neighbour_radio *find(struct agent_neighbours *a, uint16_t frequency_mhz)
+static struct peer_radio *find(struct agent_peers *a, uint16_t frequency_mhz)
 {
 	unsigned i;
 
@@ -45,10 +45,10 @@ static struct neighbour_radio *find(struct agent_neighbours *a, uint16_t frequen
 }
 
 /* The radios are where the tick thread saw them last. A new channel is asked about first. */
-static void follow_radios(struct agent_neighbours *a, uint64_t now_us)
+static void follow_radios(struct agent_peers *a, uint64_t now_us)
 {
-	uint16_t now[NEIGHBOURS_RADIOS];
-	const unsigned n = neighbours_frequencies(a->neighbours, now);
+	uint16_t now[PEER_RADIOS];
+	const unsigned n = peers_frequencies(a->peers, now);
 	unsigned i = 0, k;
 	bool left = false;
 
@@ -69,14 +69,14 @@ static void follow_radios(struct agent_neighbours *a, uint64_t now_us)
 		forget(&a->radios[a->n]);
 		a->radios[a->n].frequency_mhz = now[k];
 		a->radios[a->n++].good_us = now_us;
-		a->at_us = a->asked_us ? a->asked_us + GAP_US : a->at_us;
+		a->at_us = a->requested_us ? a->requested_us + GAP_US : a->at_us;
 	}
 	if (left)
-		tell(a);
+		publish(a);
 }
 
-/* When the next of those that are told is too old. */
-static uint64_t drop_old(struct agent_neighbours *a, uint64_t now_us)
+/* When the next of the lists is too old. */
+static uint64_t drop_old(struct agent_peers *a, uint64_t now_us)
 {
 	const uint64_t after_us = 3 * a->every_us + TIMEOUT_S * UINT64_C(1000000);
 	uint64_t next_us = UINT64_MAX;
@@ -84,7 +84,7 @@ static uint64_t drop_old(struct agent_neighbours *a, uint64_t now_us)
 	unsigned i;
 
 	for (i = 0; i < a->n; i++) {
-		struct neighbour_radio *r = &a->radios[i];
+		struct peer_radio *r = &a->radios[i];
 
 		if (!r->list.n)
 			continue;
@@ -96,13 +96,13 @@ static uint64_t drop_old(struct agent_neighbours *a, uint64_t now_us)
 		}
 	}
 	if (dropped)
-		tell(a);
+		publish(a);
 	return next_us;
 }
 
-static void ask(struct agent_neighbours *a, uint64_t now_us)
+static void request_list(struct agent_peers *a, uint64_t now_us)
 {
-	const struct neighbour_radio *r = &a->radios[a->next % a->n];
+	const struct peer_radio *r = &a->radios[a->next % a->n];
 	const char *headers[3] = {"Accept: application/json"};
 	const uint64_t gap_us = a->every_us / a->n;
 	char url[1024], match[HTTP_ETAG + 24];
@@ -110,16 +110,16 @@ static void ask(struct agent_neighbours *a, uint64_t now_us)
 	snprintf(url, sizeof url, "%s?site=%s&frequency_mhz=%u", a->url, a->site, r->frequency_mhz);
 	snprintf(match, sizeof match, "If-None-Match: \"%s\"", r->etag);
 	headers[1] = r->etag[0] ? match : NULL;
-	a->asking_mhz = r->frequency_mhz;
+	a->requested_mhz = r->frequency_mhz;
 	a->next = (a->next + 1) % a->n;
-	a->asked_us = now_us;
+	a->requested_us = now_us;
 	a->at_us = now_us + (gap_us > GAP_US ? gap_us : GAP_US);
-	a->counts.asked++;
+	a->counts.requests++;
 	if (!http_request_url(a->request, url) || !http_get(a->request, headers, TIMEOUT_S))
 		a->counts.errors++; /* no memory now */
 }
 
-uint64_t agent_neighbours_run(struct agent_neighbours *a, uint64_t now_us)
+uint64_t agent_peers_run(struct agent_peers *a, uint64_t now_us)
 {
 	uint64_t next_us;
 
@@ -130,32 +130,32 @@ uint64_t agent_neighbours_run(struct agent_neighbours *a, uint64_t now_us)
 	if (!a->n || http_request_active(a->request))
 		return next_us; /* the tick thread, or the answer, wakes this one */
 	if (now_us >= a->at_us)
-		ask(a, now_us);
+		request_list(a, now_us);
 	return a->at_us < next_us ? a->at_us : next_us;
 }
 
-/* A body: what is wrong with it stands in `why`. */
-static bool take(struct agent_neighbours *a, struct neighbour_radio *r, const struct http_answer *got, uint64_t now_us, char *why, size_t why_size)
+/* Reads a body. False: `why` says what is wrong with it. */
+static bool read_list(struct agent_peers *a, struct peer_radio *r, const struct http_answer *got, uint64_t now_us, char *why, size_t why_size)
 {
-	struct neighbour_list list;
+	struct peer_list list;
 
 	if (got->oversized) {
-		snprintf(why, why_size, "neighbours on %u MHz: more than %d bytes", r->frequency_mhz, NEIGHBOUR_LIST_BYTES);
+		snprintf(why, why_size, "neighbours on %u MHz: more than %d bytes", r->frequency_mhz, PEER_LIST_BYTES);
 		return false;
 	}
-	if (neighbour_list_read(&list, got->body, got->len, a->ap_id, a->site, r->frequency_mhz, why, why_size))
+	if (peer_list_read(&list, got->body, got->len, a->ap_id, a->site, r->frequency_mhz, why, why_size))
 		return false;
 	r->list = list;
-	r->told_us = r->good_us = now_us;
+	r->received_us = r->good_us = now_us;
 	snprintf(r->etag, sizeof r->etag, "%s", got->etag);
-	a->counts.told++;
-	tell(a);
+	a->counts.lists++;
+	publish(a);
 	return true;
 }
 
-bool agent_neighbours_answer(struct agent_neighbours *a, const struct http_answer *got, uint64_t retry_us, uint64_t now_us, char *why, size_t why_size)
+bool agent_peers_answer(struct agent_peers *a, const struct http_answer *got, uint64_t retry_us, uint64_t now_us, char *why, size_t why_size)
 {
-	struct neighbour_radio *r = find(a, a->asking_mhz);
+	struct peer_radio *r = find(a, a->requested_mhz);
 	bool good = got->status == 200 || got->status == 204 || got->status == 304;
 
 	if (!r)
@@ -167,14 +167,14 @@ bool agent_neighbours_answer(struct agent_neighbours *a, const struct http_answe
 		else
 			snprintf(why, why_size, "a question about neighbours was not answered: %.180s", got->error);
 	} else if (got->status == 200) {
-		good = take(a, r, got, now_us, why, why_size);
+		good = read_list(a, r, got, now_us, why, why_size);
 		a->counts.refused += !good;
 	} else if (got->status == 204) {
-		a->counts.told++;
+		a->counts.lists++;
 		r->good_us = now_us;
 		if (r->list.n) {
 			forget(r);
-			tell(a);
+			publish(a);
 		}
 	} else {
 		a->counts.unchanged++;

@@ -15,7 +15,7 @@ static const struct {
 	       {"loss_permille", UINT16_MAX}, {"backlog_bytes", UINT32_MAX}, {"age_ms", UINT32_MAX}};
 enum { STATIONS, TX_KBPS, TX_AIRTIME, BUSY, LOSS, BACKLOG, AGE, N_NUMBERS };
 
-uint64_t neighbour_id(const char *ap_id)
+uint64_t peer_id(const char *ap_id)
 {
 	uint64_t h = UINT64_C(14695981039346656037);
 
@@ -63,13 +63,13 @@ static const char *read_ap(struct json_reader *r, char ap_id[NAME + 1], struct o
 		if (!(given >> i & 1))
 			return numbers[i].name;
 	*row = (struct oal_neighbour_ap_row){
-		.neighbour = neighbour_id(ap_id), .stations = (uint16_t)value[STATIONS], .tx_kbps = (uint32_t)value[TX_KBPS],
+		.neighbour = peer_id(ap_id), .stations = (uint16_t)value[STATIONS], .tx_kbps = (uint32_t)value[TX_KBPS],
 		.tx_airtime_permille = (uint16_t)value[TX_AIRTIME], .busy_permille = (uint16_t)value[BUSY], .loss_permille = (uint16_t)value[LOSS],
 		.backlog_bytes = (uint32_t)value[BACKLOG], .age_ms = (uint32_t)value[AGE]};
 	return NULL;
 }
 
-static const char *read_aps(struct json_reader *r, struct neighbour_list *out, const char *own_id, uint16_t frequency_mhz)
+static const char *read_aps(struct json_reader *r, struct peer_list *out, const char *own_id, uint16_t frequency_mhz)
 {
 	struct oal_neighbour_ap_row row;
 	char ap_id[NAME + 1];
@@ -78,7 +78,7 @@ static const char *read_aps(struct json_reader *r, struct neighbour_list *out, c
 	if (!json_read_array(r))
 		return "`aps` that are no list";
 	for (out->n = 0; json_read_element(r); seen++) {
-		const char *wrong = seen < NEIGHBOUR_LIST_MAX ? read_ap(r, ap_id, &row) : "more access points than were asked for";
+		const char *wrong = seen < PEER_LIST_MAX ? read_ap(r, ap_id, &row) : "more access points than were asked for";
 
 		if (wrong)
 			return wrong;
@@ -93,7 +93,7 @@ static const char *read_aps(struct json_reader *r, struct neighbour_list *out, c
 	return NULL;
 }
 
-static const char *read_all(struct json_reader *r, struct neighbour_list *out, const char *own_id, const char *site, uint16_t frequency_mhz)
+static const char *read_all(struct json_reader *r, struct peer_list *out, const char *own_id, const char *site, uint16_t frequency_mhz)
 {
 	bool has_site = false, has_frequency = false, has_aps = false;
 	char name[MEMBER], text[NAME + 1];
@@ -123,7 +123,7 @@ static const char *read_all(struct json_reader *r, struct neighbour_list *out, c
 	return has_site && has_frequency && has_aps ? NULL : "no site, frequency_mhz or aps";
 }
 
-int neighbour_list_read(struct neighbour_list *out, const void *json, size_t len, const char *own_id, const char *site, uint16_t frequency_mhz, char *err,
+int peer_list_read(struct peer_list *out, const void *json, size_t len, const char *own_id, const char *site, uint16_t frequency_mhz, char *err,
 			size_t err_size)
 {
 	struct json_reader r;
@@ -131,7 +131,7 @@ int neighbour_list_read(struct neighbour_list *out, const void *json, size_t len
 
 	out->n = 0;
 	json_read_begin(&r, json, len);
-	wrong = len > NEIGHBOUR_LIST_BYTES ? "more bytes than were asked for" : read_all(&r, out, own_id, site, frequency_mhz);
+	wrong = len > PEER_LIST_BYTES ? "more bytes than were asked for" : read_all(&r, out, own_id, site, frequency_mhz);
 	if (!wrong)
 		return 0;
 	out->n = 0;

@@ -40,7 +40,7 @@ struct inference {
 	struct retired retired[RETIRED_ROOM];
 	atomic_uint retired_in, retired_out;
 	struct agent_flags flags;
-	struct neighbours neighbours;
+	struct peers peers;
 };
 
 int candidate_features_new(struct candidate_features **out, const struct pipeline *p, const struct oal_feature_program *program)
@@ -89,7 +89,7 @@ struct inference *inference_new(struct pipeline *p, uint64_t (*now_ns)(void), vo
 	f->now_ns = now_ns;
 	f->wake = wake;
 	f->ctx = ctx;
-	neighbours_init(&f->neighbours);
+	peers_init(&f->peers);
 	return f;
 }
 
@@ -182,7 +182,7 @@ static void put_status(struct inference *f)
 void inference_tick(struct inference *f)
 {
 	put_status(f);
-	if (neighbours_tick(&f->neighbours, f->pipeline, f->now_ns))
+	if (peers_tick(&f->peers, f->pipeline, f->now_ns))
 		f->wake(f->ctx);
 	if (!can_retire(f))
 		return; /* the agent's thread is behind */
@@ -289,9 +289,9 @@ struct agent_flags *inference_flags(struct inference *f)
 	return &f->flags;
 }
 
-struct neighbours *inference_neighbours(struct inference *f)
+struct peers *inference_peers(struct inference *f)
 {
-	return &f->neighbours;
+	return &f->peers;
 }
 
 void inference_offer(struct inference *f, struct candidate *c)

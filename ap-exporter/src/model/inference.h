@@ -21,7 +21,7 @@
 
 struct feature;
 struct inference;
-struct neighbours;
+struct peers;
 
 /* A feature program of one's own with the state to run it, until the pipeline has that. */
 struct candidate_features {
@@ -50,7 +50,7 @@ int candidate_features_new(struct candidate_features **, const struct pipeline *
 void candidate_free(struct candidate *);
 
 /* `now_ns`: clock to time the tree with, or NULL. `wake` is called by the tick thread when there is news for inference_in_force(),
- * inference_reclaim() or neighbours_frequencies(). NULL: no memory. */
+ * inference_reclaim() or peers_frequencies(). NULL: no memory. */
 struct inference *inference_new(struct pipeline *, uint64_t (*now_ns)(void), void (*wake)(void *ctx), void *ctx);
 /* Once neither thread uses it any more: after pipeline_flush(), before pipeline_free(). Frees all candidates that it holds. */
 void inference_free(struct inference *);
@@ -81,8 +81,8 @@ bool inference_status(struct inference *, const struct oal_bundle_status_row *);
 void inference_reclaim(struct inference *);
 /* The kill switch, and what else the service says of this AP: written by the agent's thread. Any thread; lives as long as `f`. */
 struct agent_flags *inference_flags(struct inference *);
-/* What neighbours do: the agent's thread's half of neighbours.h. */
-struct neighbours *inference_neighbours(struct inference *);
+/* The peers: the agent's thread's half of peers.h. */
+struct peers *inference_peers(struct inference *);
 /* The bundle in force; NULL before the first. Any thread; it is valid until the agent's thread next reclaims. */
 const struct candidate *inference_in_force(const struct inference *);
 
