@@ -1,6 +1,7 @@
-"""Size of a signed bundle: a tree of 255 nodes fitted to recorded items, its feature program, and golden vectors from the same items.
+"""Size of a signed bundle: a tree of 255 nodes fitted to recorded items, its feature program, and golden vectors from
+the same items.
 
-    python bench/bundle_size.py        from model-registry/; writes ../build/bench/bundle-size.json
+python bench/bundle_size.py        from model-registry/; writes ../build/bench/bundle-size.json
 """
 
 from __future__ import annotations
@@ -29,18 +30,50 @@ LIMIT_BYTES = 4096
 
 
 def main() -> None:
-    names = [f["name"] for f in json.loads((ROOT / "schema" / "generated" / "features" / "congestion.json").read_text())["features"]]
+    names = [
+        f["name"]
+        for f in json.loads((ROOT / "schema" / "generated" / "features" / "congestion.json").read_text())["features"]
+    ]
     table = parquet.read_table(ITEMS, columns=[*names, "class"])
-    x = np.stack([table[n].combine_chunks().fill_null(MISSING).to_numpy(zero_copy_only=False).astype(np.int64) for n in names], axis=1)
-    model = DecisionTreeClassifier(max_leaf_nodes=128, random_state=0).fit(compiler.as_floats(x), table["class"].to_numpy())
+    x = np.stack(
+        [table[n].combine_chunks().fill_null(MISSING).to_numpy(zero_copy_only=False).astype(np.int64) for n in names],
+        axis=1,
+    )
+    model = DecisionTreeClassifier(max_leaf_nodes=128, random_state=0).fit(
+        compiler.as_floats(x), table["class"].to_numpy()
+    )
     words, interval = program()
     tree = compiler.tree(model, feature_hash())
-    payload = encode(Bundle(1_800_000_000_000_000, "ap/building-7-floor-3", "online", "congestion", 12345, [bytes([7]) * 32], words, interval, tree, golden=x))
+    payload = encode(
+        Bundle(
+            1_800_000_000_000_000,
+            "ap/building-7-floor-3",
+            "online",
+            "congestion",
+            12345,
+            [bytes([7]) * 32],
+            words,
+            interval,
+            tree,
+            golden=x,
+        )
+    )
     signed, made = sign(payload, KEY), decode(payload)
     golden = write(GOLDEN, {"features": made.golden.ravel(), "leaf": tree.apply(made.golden)})
-    parts = f"program {len(write(PROGRAM, program_columns(words, interval)))}, tree {len(write(TREE, tree_columns(tree)))}, {len(made.golden)} golden vectors {len(golden)}"
-    figure = {"name": "bundle_bytes", "value": len(signed), "unit": "B", "command": "make -C model-registry bench",
-              "note": f"signed, {tree.n_nodes} nodes fitted to {len(x)} recorded items, {len(words)} features; {parts} B; budget {LIMIT_BYTES}"}
+    parts = (
+        f"program {len(write(PROGRAM, program_columns(words, interval)))}, tree {len(write(TREE, tree_columns(tree)))},"
+        f" {len(made.golden)} golden vectors {len(golden)}"
+    )
+    figure = {
+        "name": "bundle_bytes",
+        "value": len(signed),
+        "unit": "B",
+        "command": "make -C model-registry bench",
+        "note": (
+            f"signed, {tree.n_nodes} nodes fitted to {len(x)} recorded items, {len(words)} features; {parts} B; budget"
+            f" {LIMIT_BYTES}"
+        ),
+    }
     RESULT.parent.mkdir(parents=True, exist_ok=True)
     RESULT.write_text(json.dumps([figure], indent=1) + "\n")
     print(f"{figure['name']}: {figure['value']:,} {figure['unit']}  ({figure['note']})")

@@ -1,4 +1,5 @@
-"""Figures of the model registry, with the real MLflow server and Kafka broker; writes ../../build/bench/registry-*.json.
+"""Figures of the model registry, with the real MLflow server and Kafka broker; writes
+../../build/bench/registry-*.json.
 
 usage: bench/run.py [PROMOTIONS]
 """
@@ -14,13 +15,24 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path[:0] = [str(HERE.parent / "tests"), str(HERE.parent / "src"), str(ROOT / "schema" / "src"), str(ROOT / "local" / "src")]
+sys.path[:0] = [
+    str(HERE.parent / "tests"),
+    str(HERE.parent / "src"),
+    str(ROOT / "schema" / "src"),
+    str(ROOT / "local" / "src"),
+]
 
 
 def write(name: str, value: float, unit: str, note: str) -> None:
     folder = ROOT / "build" / "bench"
     folder.mkdir(parents=True, exist_ok=True)
-    figure = {"name": name, "value": round(value, 4), "unit": unit, "command": "make -C model-registry bench", "note": note}
+    figure = {
+        "name": name,
+        "value": round(value, 4),
+        "unit": unit,
+        "command": "make -C model-registry bench",
+        "note": note,
+    }
     (folder / f"{name}.json").write_text(json.dumps(figure, indent=1) + "\n")
     print(f"{name:36} {value:10.3f} {unit:6} {note}", flush=True)
 
@@ -39,6 +51,7 @@ def start(server, name: str, note: str) -> None:
 
 def promotions(count: int, owner, topics, versions) -> None:
     from topics import released
+
     taken = []
     for i in range(count):
         version = versions[i % len(versions)]
@@ -46,8 +59,18 @@ def promotions(count: int, owner, topics, versions) -> None:
         owner.alias("champion", version)
         released(topics, "champion", version)
         taken.append(time.monotonic() - began)
-    write("registry-alias-to-release-p50", statistics.median(taken), "s", f"alias set in MLflow to release read from Kafka, {count} promotions")
-    write("registry-alias-to-release-max", max(taken), "s", "the slowest of them; the first of each version also fetches and compiles it")
+    write(
+        "registry-alias-to-release-p50",
+        statistics.median(taken),
+        "s",
+        f"alias set in MLflow to release read from Kafka, {count} promotions",
+    )
+    write(
+        "registry-alias-to-release-max",
+        max(taken),
+        "s",
+        "the slowest of them; the first of each version also fetches and compiles it",
+    )
 
 
 def packaging(folder: Path) -> None:
@@ -56,6 +79,7 @@ def packaging(folder: Path) -> None:
     from oal_schema import keys, policy
     from owner import items
     from sklearn.tree import DecisionTreeClassifier
+
     x, y = items(1, 4000)
     y = (x[:, :6].sum(axis=1) // 70_000) % 4
     model = DecisionTreeClassifier(max_leaf_nodes=128, random_state=0).fit(x, y)
@@ -65,9 +89,23 @@ def packaging(folder: Path) -> None:
     for _ in range(20):
         began = time.process_time()
         compiled = CompiledTree(1, "", program, compile.tree(model, program.feature_hash))
-        made = package.build("congestion", compiled, None, target="fleet", serial=1, rollback_to=[], key=key, policy=policy.make("default", 1, policy.SHADOW))
+        made = package.build(
+            "congestion",
+            compiled,
+            None,
+            target="fleet",
+            serial=1,
+            rollback_to=[],
+            key=key,
+            policy=policy.make("default", 1, policy.SHADOW),
+        )
         taken.append(time.process_time() - began)
-    write("registry-package-cpu", statistics.median(taken) * 1000, "ms", f"compile, golden vectors and signature of {made.nodes} nodes, {len(made.signed)} bytes")
+    write(
+        "registry-package-cpu",
+        statistics.median(taken) * 1000,
+        "ms",
+        f"compile, golden vectors and signature of {made.nodes} nodes, {len(made.signed)} bytes",
+    )
 
 
 def main(count: int) -> None:
@@ -76,6 +114,7 @@ def main(count: int) -> None:
     from owner import Owner
     from processes import MlflowServer, RegistryService
     from topics import Topics
+
     with tempfile.TemporaryDirectory(prefix="oal-registry-bench-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         packaging(folder)
@@ -87,7 +126,14 @@ def main(count: int) -> None:
             start(server, "mlflow-start", "again")
             with Platform(folder / "platform", ports="auto", only=["kafka"]) as platform:
                 keys.make(folder / "signing.pem")
-                registry = RegistryService(folder / "registry", server, platform.kafka.client("model-registry"), folder / "signing.pem", ["true"], poll_s=2.0)
+                registry = RegistryService(
+                    folder / "registry",
+                    server,
+                    platform.kafka.client("model-registry"),
+                    folder / "signing.pem",
+                    ["true"],
+                    poll_s=2.0,
+                )
                 start(registry, "registry-start", "until promotions are followed")
                 owner = Owner(server.url, "owner", server.passwords["owner"])
                 versions = [owner.register(seed) for seed in (1, 2, 3)]

@@ -9,8 +9,19 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("model/bundle*", "model/feature*", "model/nodes", "model/tree", "model/window", "wire/base64", "wire/protobuf",
-         "enrol/trusted_keys", "base/sha256", "base/text_file", "base/words")
+PARTS = (
+    "model/bundle*",
+    "model/feature*",
+    "model/nodes",
+    "model/tree",
+    "model/window",
+    "wire/base64",
+    "wire/protobuf",
+    "enrol/trusted_keys",
+    "base/sha256",
+    "base/text_file",
+    "base/words",
+)
 SOURCES = sorted(path for part in PARTS for path in (ROOT / "ap-exporter" / "src").glob(f"{part}.c"))
 GENERATED = ROOT / "schema" / "generated" / "c"
 INT64S = ctypes.POINTER(ctypes.c_int64)
@@ -23,8 +34,23 @@ class Leaf(ctypes.Structure):
 def build(folder: Path) -> ctypes.CDLL:
     """Compile the library into `folder`."""
     out = folder / "evaluator.so"
-    subprocess.run(["gcc", "-std=c11", "-D_GNU_SOURCE", "-O2", "-shared", "-fPIC", f"-I{GENERATED}", f"-I{ROOT}/ap-exporter/src", "-o", out, *SOURCES,
-                    *sorted(GENERATED.glob("*.c"))], check=True)
+    subprocess.run(
+        [
+            "gcc",
+            "-std=c11",
+            "-D_GNU_SOURCE",
+            "-O2",
+            "-shared",
+            "-fPIC",
+            f"-I{GENERATED}",
+            f"-I{ROOT}/ap-exporter/src",
+            "-o",
+            out,
+            *SOURCES,
+            *sorted(GENERATED.glob("*.c")),
+        ],
+        check=True,
+    )
     lib = ctypes.CDLL(str(out))
     lib.bundle_tree.restype = lib.bundle_window.restype = ctypes.c_void_p
     lib.tree_apply.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
@@ -41,7 +67,9 @@ class Evaluator:
     def __init__(self, lib: ctypes.CDLL, signed: bytes):
         self.lib, self.bundle = lib, ctypes.c_void_p()
         terms, err = (ctypes.c_uint64 * 16)(), ctypes.create_string_buffer(256)  # all zero: any target, no keys
-        reason = lib.bundle_open(ctypes.byref(self.bundle), signed, ctypes.c_size_t(len(signed)), terms, None, err, ctypes.c_size_t(256))
+        reason = lib.bundle_open(
+            ctypes.byref(self.bundle), signed, ctypes.c_size_t(len(signed)), terms, None, err, ctypes.c_size_t(256)
+        )
         if reason:
             raise AssertionError(f"the AP refuses the bundle: {err.value.decode()}")
         self.tree, self.window = lib.bundle_tree(self.bundle), lib.bundle_window(self.bundle)

@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "src"), str(HERE.parents[1] / "schema" / "src"), str(HERE.parents[1] / "local" / "src")]
+sys.path[:0] = [
+    str(HERE),
+    str(HERE.parent / "src"),
+    str(HERE.parents[1] / "schema" / "src"),
+    str(HERE.parents[1] / "local" / "src"),
+]
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +29,7 @@ def folder():
 def starting_mlflow(folder):
     """Begins to start; `mlflow` is the same when it is ready. So Kafka can start meanwhile."""
     from processes import MlflowServer
+
     server = MlflowServer(folder / "mlflow")
     server.start()
     yield server
@@ -39,6 +45,7 @@ def mlflow(starting_mlflow):
 @pytest.fixture(scope="session")
 def kafka(folder, starting_mlflow):
     from oal_local.platform import Platform
+
     with Platform(folder / "platform", ports="auto", only=["kafka"], partitions=2) as running:
         yield running.kafka
 
@@ -46,12 +53,14 @@ def kafka(folder, starting_mlflow):
 @pytest.fixture(scope="session")
 def owner(mlflow):
     from owner import Owner
+
     return Owner(mlflow.url, "owner", mlflow.passwords["owner"])
 
 
 @pytest.fixture(scope="session")
 def signing_key(folder):
     from oal_schema import keys
+
     path = folder / "signing.pem"
     keys.make(path)
     return path
@@ -60,6 +69,7 @@ def signing_key(folder):
 @pytest.fixture(scope="session")
 def trusted(signing_key):
     from oal_schema import keys
+
     key = keys.load(signing_key)
     return {keys.key_id(key): key.public_key()}
 
@@ -67,6 +77,7 @@ def trusted(signing_key):
 @pytest.fixture(scope="session")
 def topics(kafka):
     from topics import Topics
+
     made = Topics(kafka.client("viewer"))
     yield made
     made.close()
@@ -84,6 +95,7 @@ def behaviour(folder):
 def service(folder, starting_mlflow, kafka, signing_key, behaviour):
     """`oal-registry serve`. It may be killed and started again by a test."""
     from processes import RegistryService
+
     command = [sys.executable, str(HERE / "tiny_train.py"), str(behaviour)]
     made = RegistryService(folder / "registry", starting_mlflow, kafka.client("model-registry"), signing_key, command)
     made.start()
@@ -112,6 +124,7 @@ def running(service, versions, mlflow):
 def clean(owner, topics, service, running):
     """No alias, nothing in force, afterwards: without history, a deleted alias empties its slot."""
     from waiting import until
+
     yield
     if service.ended():
         service.start()

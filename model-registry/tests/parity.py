@@ -1,6 +1,6 @@
 """Parity, case by case: a library's model, the Python reference and the AP's C code on the same integers.
 
-    python tests/parity.py [CASES]      prints how many cases were compared; 0 differences or it fails
+python tests/parity.py [CASES]      prints how many cases were compared; 0 differences or it fails
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 if __name__ == "__main__":
-    sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "src"), str(Path(__file__).resolve().parents[2] / "schema" / "src")]
+    sys.path[:0] = [
+        str(Path(__file__).resolve().parents[1] / "src"),
+        str(Path(__file__).resolve().parents[2] / "schema" / "src"),
+    ]
 
 import c_evaluator  # noqa: E402
 from oal_registry import compile as compiler  # noqa: E402
@@ -36,28 +39,40 @@ def integers(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
     return x
 
 
-def near_thresholds(rng: np.random.Generator, rows: int, x: np.ndarray, tables: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Rows of `x` in which half of the values lie at a threshold of one of the (feature, threshold) tables, or a few integers beside it."""
+def near_thresholds(
+    rng: np.random.Generator, rows: int, x: np.ndarray, tables: list[tuple[np.ndarray, np.ndarray]]
+) -> np.ndarray:
+    """Rows of `x` in which half of the values lie at a threshold of one of the (feature, threshold) tables, or a few
+    integers beside it.
+    """
     out = x[rng.integers(0, len(x), rows)].copy()
     feature = np.concatenate([f for f, _ in tables])
     threshold = np.concatenate([t for _, t in tables])
     for c in range(x.shape[1]):
         if (at := threshold[feature == c]).size:
-            moved = np.clip(rng.choice(at, rows).astype(object) + rng.integers(-2, 3, rows), INT64.min, INT64.max).astype(np.int64)
+            moved = np.clip(
+                rng.choice(at, rows).astype(object) + rng.integers(-2, 3, rows), INT64.min, INT64.max
+            ).astype(np.int64)
             out[:, c] = np.where(rng.random(rows) < 0.5, moved, out[:, c])
     return out
 
 
 def tree_cases(lib, seed: int, rows: int) -> int:
-    """One random DecisionTreeClassifier; AssertionError where scikit-learn, Python and C differ in leaf, class or probability."""
+    """One random DecisionTreeClassifier; AssertionError where scikit-learn, Python and C differ in leaf, class or
+    probability.
+    """
     from sklearn.tree import DecisionTreeClassifier
 
     rng = np.random.default_rng(seed)
     x = integers(rng, int(rng.integers(20, 800)), int(rng.integers(1, 46)))
     y = rng.choice(rng.choice(4, int(rng.integers(1, 5)), replace=False), len(x))
     y = np.where((x[:, 0] > np.median(x[:, 0])) & (rng.random(len(x)) < 0.7), y.max(), y)
-    model = DecisionTreeClassifier(max_leaf_nodes=int(rng.integers(2, 200)), splitter=rng.choice(["best", "random"]), random_state=seed % 1000,
-                                   class_weight=[None, "balanced"][seed % 2]).fit(compiler.as_floats(x), y)
+    model = DecisionTreeClassifier(
+        max_leaf_nodes=int(rng.integers(2, 200)),
+        splitter=rng.choice(["best", "random"]),
+        random_state=seed % 1000,
+        class_weight=[None, "balanced"][seed % 2],
+    ).fit(compiler.as_floats(x), y)
     tree = compiler.tree(model, feature_hash())
     signed, width = _signed(tree, None), len(program()[0])
     cases = near_thresholds(rng, rows, x, [(tree.feature, tree.threshold)])
@@ -68,14 +83,21 @@ def tree_cases(lib, seed: int, rows: int) -> int:
         leaves, floats = tree.apply(wide), compiler.as_floats(cases)
         assert (c.leaves(wide) == leaves).all(), f"seed {seed}: C and Python differ"
         origin = dict(zip(leaves, model.apply(floats)))
-        assert len(set(origin.values())) == len(origin) and (np.array([origin[v] for v in leaves]) == model.apply(floats)).all(), f"seed {seed}: leaves differ"
+        assert (
+            len(set(origin.values())) == len(origin)
+            and (np.array([origin[v] for v in leaves]) == model.apply(floats)).all()
+        ), f"seed {seed}: leaves differ"
         assert (tree.predict(wide) == model.predict(floats)).all(), f"seed {seed}: classes differ"
         share = np.zeros((rows, 4))
         share[:, model.classes_] = model.predict_proba(floats)
-        assert (np.abs(tree.leaf_permille[leaves] - 1000 * share[:, 1:]) <= 1).all(), f"seed {seed}: probabilities differ"
+        assert (
+            np.abs(tree.leaf_permille[leaves] - 1000 * share[:, 1:]) <= 1
+        ).all(), f"seed {seed}: probabilities differ"
         for v in set(leaves):
             class_, permille = c.leaf(int(v))
-            assert class_ == tree.leaf_class[v] and permille[1:] == list(tree.leaf_permille[v]) and sum(permille) == 1000
+            assert (
+                class_ == tree.leaf_class[v] and permille[1:] == list(tree.leaf_permille[v]) and sum(permille) == 1000
+            )
     finally:
         c.close()
     return rows
@@ -89,17 +111,30 @@ def regressor(rng: np.random.Generator, seed: int):
 
     kind = seed % 8
     if kind < 5:
-        return xgboost.XGBRegressor(n_estimators=int(rng.integers(1, 101)), max_depth=int(rng.integers(1, 7)), learning_rate=float(rng.uniform(0.05, 0.5)),
-                                    tree_method=["hist", "exact"][seed % 2], n_jobs=1, random_state=seed)
+        return xgboost.XGBRegressor(
+            n_estimators=int(rng.integers(1, 101)),
+            max_depth=int(rng.integers(1, 7)),
+            learning_rate=float(rng.uniform(0.05, 0.5)),
+            tree_method=["hist", "exact"][seed % 2],
+            n_jobs=1,
+            random_state=seed,
+        )
     if kind == 5:
-        return ensemble.GradientBoostingRegressor(n_estimators=int(rng.integers(1, 60)), max_depth=3, init=[None, "zero"][seed % 2], random_state=seed % 999)
+        return ensemble.GradientBoostingRegressor(
+            n_estimators=int(rng.integers(1, 60)), max_depth=3, init=[None, "zero"][seed % 2], random_state=seed % 999
+        )
     if kind == 6:
-        return [ensemble.RandomForestRegressor, ensemble.ExtraTreesRegressor][seed % 2](n_estimators=int(rng.integers(1, 20)), max_leaf_nodes=40, random_state=seed % 999)
+        return [ensemble.RandomForestRegressor, ensemble.ExtraTreesRegressor][seed % 2](
+            n_estimators=int(rng.integers(1, 20)), max_leaf_nodes=40, random_state=seed % 999
+        )
     return sktree.DecisionTreeRegressor(max_leaf_nodes=60, random_state=seed % 999)
 
 
 def window_cases(lib, seed: int, rows: int) -> tuple[int, float]:
-    """One random regressor; (cases, largest share of the bound that was used). AssertionError beyond the bound, or where C and Python differ."""
+    """One random regressor; (cases, largest share of the bound that was used).
+
+    AssertionError beyond the bound, or where C and Python differ.
+    """
     rng = np.random.default_rng(seed)
     model = regressor(rng, seed)
     x = integers(rng, int(rng.integers(20, 500)), int(rng.integers(1, 21)))
@@ -137,10 +172,19 @@ def main(cases: int) -> None:
             share = 0.0
             while done < cases:
                 got = run(lib, models, 4000)
-                done, share = done + (got if isinstance(got, int) else got[0]), max(share, 0.0 if isinstance(got, int) else got[1])
+                done, share = done + (got if isinstance(got, int) else got[0]), max(
+                    share, 0.0 if isinstance(got, int) else got[1]
+                )
                 models += 1
-            print(f"{name}: {done} cases over {models} models, " + ("library = Python = C" if run is tree_cases else
-                                                                    f"Python = C, the library within the bound (at most {share:.0%} of it was used)"), flush=True)
+            print(
+                f"{name}: {done} cases over {models} models, "
+                + (
+                    "library = Python = C"
+                    if run is tree_cases
+                    else f"Python = C, the library within the bound (at most {share:.0%} of it was used)"
+                ),
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

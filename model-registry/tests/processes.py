@@ -19,7 +19,10 @@ from oal_schema.policy_folder import SHIPPED
 from waiting import until
 
 FOLDER = Path(__file__).resolve().parents[1]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{FOLDER / 'src'}:{FOLDER.parent / 'schema' / 'src'}:{os.environ.get('PYTHONPATH', '')}"}
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": f"{FOLDER / 'src'}:{FOLDER.parent / 'schema' / 'src'}:{os.environ.get('PYTHONPATH', '')}",
+}
 COMMAND = [sys.executable, "-m", "oal_registry"]  # what the wrapper `oal-registry` runs
 USERS = {"admin": "admin", "registry": "admin", "owner": "owner", "visitor": "viewer"}
 
@@ -73,7 +76,9 @@ class Process:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-            raise AssertionError(f"{self.name} did not end within {seconds} s of {signal.Signals(number).name}:\n{self.tail()}") from None
+            raise AssertionError(
+                f"{self.name} did not end within {seconds} s of {signal.Signals(number).name}:\n{self.tail()}"
+            ) from None
 
     def tail(self, lines: int = 25) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:]) if self.log.exists() else ""
@@ -90,10 +95,25 @@ class MlflowServer(Process):
         super().__init__("mlflow", folder, ["server", "--config", str(self.config)])
 
     def write_config(self) -> None:
-        entries = [{"user": user, "role": role, "password_file": secret(self.folder / f"{user}.password", self.passwords[user])}
-                   for user, role in USERS.items()]
-        self.config.write_text(yaml.safe_dump({"listen": f"127.0.0.1:{self.port}", "state_dir": str(self.folder / "state"), "admin": entries[0],
-                                               "users": entries[1:], "webhook_key_file": str(self.folder / "webhook.key")}))
+        entries = [
+            {
+                "user": user,
+                "role": role,
+                "password_file": secret(self.folder / f"{user}.password", self.passwords[user]),
+            }
+            for user, role in USERS.items()
+        ]
+        self.config.write_text(
+            yaml.safe_dump(
+                {
+                    "listen": f"127.0.0.1:{self.port}",
+                    "state_dir": str(self.folder / "state"),
+                    "admin": entries[0],
+                    "users": entries[1:],
+                    "webhook_key_file": str(self.folder / "webhook.key"),
+                }
+            )
+        )
 
     def client_section(self, user: str) -> dict:
         return {"tracking_uri": self.url, "user": user, "password_file": str(self.folder / f"{user}.password")}
@@ -102,37 +122,69 @@ class MlflowServer(Process):
         def ready():
             assert not self.ended(), f"MLflow ended:\n{self.tail()}"
             return get(f"{self.url}/health")[0] == 200
+
         until(ready, "MLflow ready", seconds)
 
 
 class RegistryService(Process):
     """`oal-registry serve` with short periods. `kafka`: librdkafka options."""
 
-    def __init__(self, folder: Path, mlflow: MlflowServer, kafka: dict, signing_key: Path, train_command: list[str], poll_s: float = 1.0,
-                 webhook_url: str | None = None, webhook_check_s: float = 1.0):
+    def __init__(
+        self,
+        folder: Path,
+        mlflow: MlflowServer,
+        kafka: dict,
+        signing_key: Path,
+        train_command: list[str],
+        poll_s: float = 1.0,
+        webhook_url: str | None = None,
+        webhook_check_s: float = 1.0,
+    ):
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.port = folder, free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.webhook_secret_file = folder / "webhook.secret"
-        settings = yaml.safe_load((FOLDER / "registry.yaml").read_text()) | {"webhook_check_s": webhook_check_s, "retrain_timeout_s": 60, "mlflow_timeout_s": 5}
+        settings = yaml.safe_load((FOLDER / "registry.yaml").read_text()) | {
+            "webhook_check_s": webhook_check_s,
+            "retrain_timeout_s": 60,
+            "mlflow_timeout_s": 5,
+        }
         (folder / "settings.yaml").write_text(yaml.safe_dump(settings))
         self.policies = folder / "policies"
         self.policies.mkdir(exist_ok=True)
         for path in SHIPPED.glob("*.yaml"):
             shutil.copy(path, self.policies)
         self.config = folder / "registry.yaml"
-        self.config.write_text(yaml.safe_dump({
-            "kafka": kafka, "mlflow": mlflow.client_section("registry"), "signing_key": str(signing_key), "listen": f"127.0.0.1:{self.port}",
-            "webhook_secret_file": str(self.webhook_secret_file), "state_dir": str(folder / "state"), "poll_s": poll_s,
-            "train_command": train_command, "settings": str(folder / "settings.yaml"), "policies": str(self.policies),
-            "clickhouse": {"url": "http://127.0.0.1:1", "user": "analyst", "password_file": "none", "database": "oal"},
-            **({"webhook_url": webhook_url} if webhook_url else {})}))
+        self.config.write_text(
+            yaml.safe_dump(
+                {
+                    "kafka": kafka,
+                    "mlflow": mlflow.client_section("registry"),
+                    "signing_key": str(signing_key),
+                    "listen": f"127.0.0.1:{self.port}",
+                    "webhook_secret_file": str(self.webhook_secret_file),
+                    "state_dir": str(folder / "state"),
+                    "poll_s": poll_s,
+                    "train_command": train_command,
+                    "settings": str(folder / "settings.yaml"),
+                    "policies": str(self.policies),
+                    "clickhouse": {
+                        "url": "http://127.0.0.1:1",
+                        "user": "analyst",
+                        "password_file": "none",
+                        "database": "oal",
+                    },
+                    **({"webhook_url": webhook_url} if webhook_url else {}),
+                }
+            )
+        )
         super().__init__("registry", folder, ["serve", "--config", str(self.config)])
 
     def wait_ready(self, seconds: float = 60) -> None:
         def ready():
             assert not self.ended(), f"the registry ended:\n{self.tail()}"
             return get(f"{self.url}/healthz")[0] == 200
+
         until(ready, "registry ready", seconds)
 
     def health(self) -> dict:
@@ -146,11 +198,14 @@ class RegistryService(Process):
         return 0.0
 
 
-def get(url: str, user: tuple[str, str] | None = None, data: bytes | None = None, headers: dict | None = None) -> tuple[int, str]:
+def get(
+    url: str, user: tuple[str, str] | None = None, data: bytes | None = None, headers: dict | None = None
+) -> tuple[int, str]:
     """(status, body) of a request; status 0 when nobody answers."""
     request = urllib.request.Request(url, data, headers or {})
     if user:
         import base64
+
         request.add_header("Authorization", "Basic " + base64.b64encode(":".join(user).encode()).decode())
     try:
         with urllib.request.urlopen(request, timeout=10) as answer:

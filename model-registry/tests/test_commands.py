@@ -20,6 +20,7 @@ def run(capsys):
     def run(*arguments) -> tuple[int, str, str]:
         code = cli.main([str(a) for a in arguments])
         return code, *capsys.readouterr()
+
     return run
 
 
@@ -33,9 +34,20 @@ def text_file(tmp_path):
 @pytest.fixture
 def signed(tmp_path):
     """A bundle with a tree that text cannot hold wholly."""
-    tree = Tree(np.array([0, -1, -1], np.int32), np.array([7, 0, 0]), np.array([2, 0, 0], np.int32), np.array([True, False, False]),
-                np.array([0, 1, 3], np.uint8), np.array([[0, 0, 0], [600, 100, 0], [0, 300, 700]], np.uint16), PROGRAM.feature_hash)
-    payload = bundle.encode(bundle.Bundle(1, "fleet", "registry", "congestion", 3, [], list(PROGRAM.words), PROGRAM.decision_interval_us, tree))
+    tree = Tree(
+        np.array([0, -1, -1], np.int32),
+        np.array([7, 0, 0]),
+        np.array([2, 0, 0], np.int32),
+        np.array([True, False, False]),
+        np.array([0, 1, 3], np.uint8),
+        np.array([[0, 0, 0], [600, 100, 0], [0, 300, 700]], np.uint16),
+        PROGRAM.feature_hash,
+    )
+    payload = bundle.encode(
+        bundle.Bundle(
+            1, "fleet", "registry", "congestion", 3, [], list(PROGRAM.words), PROGRAM.decision_interval_us, tree
+        )
+    )
     path = tmp_path / "tree.bundle"
     path.write_bytes(bundle.sign(payload, keys.make(tmp_path / "key.pem")))
     return path
@@ -53,10 +65,27 @@ def test_import_gives_json_that_predict_and_export_take(run, text_file, tmp_path
 def test_predict_takes_text_json_and_bundles(run, text_file, signed, tmp_path):
     table = tmp_path / "features.csv"
     names = ["ap_id", *reversed(PROGRAM.features)]
-    rows = [{"backlog_bytes": 1000}, {"backlog_bytes": 1001, "txq_drops": -5}, {"backlog_bytes": 1001, "txq_drops": "-4.0"}, {"backlog_bytes": ""}]
-    table.write_text("\n".join([",".join(names), *(",".join(str(row.get(n, "ap-1" if n == "ap_id" else 0)) for n in names) for row in rows)]) + "\n")
+    rows = [
+        {"backlog_bytes": 1000},
+        {"backlog_bytes": 1001, "txq_drops": -5},
+        {"backlog_bytes": 1001, "txq_drops": "-4.0"},
+        {"backlog_bytes": ""},
+    ]
+    table.write_text(
+        "\n".join(
+            [
+                ",".join(names),
+                *(",".join(str(row.get(n, "ap-1" if n == "ap_id" else 0)) for n in names) for row in rows),
+            ]
+        )
+        + "\n"
+    )
     header = "leaf,class,class_name,congested_permille\n"
-    assert run("predict", "--tree", text_file, table) == (0, header + "1,0,Good,0\n3,2,Poor,1000\n4,3,Bad,1000\n1,0,Good,0\n", "")
+    assert run("predict", "--tree", text_file, table) == (
+        0,
+        header + "1,0,Good,0\n3,2,Poor,1000\n4,3,Bad,1000\n1,0,Good,0\n",
+        "",
+    )
     assert run("predict", "--tree", signed, table)[1] == header + "2,3,Bad,1000\n" * 4
     code, out, said = run("export", signed)
     assert out == "0,0,backlog_bytes,7,0|0,1,leaf,0,1|0,2,leaf,0,3\n"
@@ -74,15 +103,24 @@ def test_predict_agrees_with_the_tree_on_many_rows(text_file, run, tmp_path):
     assert [int(line.split(",")[1]) for line in lines] == expected.tolist()
 
 
-@pytest.mark.parametrize("text, said", [
-    ("", "names none of the features"),
-    ("a,b\n1,2\n", "names none of the features"),
-    ("backlog_bytes\n1\n", "no column for 44 features"),
-    (",".join(PROGRAM.features) + "\n" + ",".join(["1"] * 44) + "\n", "line 2: 44 cells under 45 columns"),
-    (",".join(PROGRAM.features) + "\n" + ",".join(["1"] * 44 + ["1.5"]) + "\n", "line 2, column .*: `1.5` is not an integer of 64 bits"),
-    (",".join(PROGRAM.features) + "\n" + ",".join(["1"] * 44 + ["9223372036854775808"]) + "\n", "is not an integer of 64 bits"),
-    (",".join([*PROGRAM.features, "ap_id", "ap_id"]) + "\n", "a column stands there twice"),
-])
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("", "names none of the features"),
+        ("a,b\n1,2\n", "names none of the features"),
+        ("backlog_bytes\n1\n", "no column for 44 features"),
+        (",".join(PROGRAM.features) + "\n" + ",".join(["1"] * 44) + "\n", "line 2: 44 cells under 45 columns"),
+        (
+            ",".join(PROGRAM.features) + "\n" + ",".join(["1"] * 44 + ["1.5"]) + "\n",
+            "line 2, column .*: `1.5` is not an integer of 64 bits",
+        ),
+        (
+            ",".join(PROGRAM.features) + "\n" + ",".join(["1"] * 44 + ["9223372036854775808"]) + "\n",
+            "is not an integer of 64 bits",
+        ),
+        (",".join([*PROGRAM.features, "ap_id", "ap_id"]) + "\n", "a column stands there twice"),
+    ],
+)
 def test_a_bad_csv_is_refused_with_its_place(text, said):
     with pytest.raises(features_csv.RegistryError, match=said):
         list(features_csv.read(io.StringIO(text), PROGRAM.features))

@@ -1,4 +1,6 @@
-"""Compiled models answer as scikit-learn and XGBoost do, in Python and in the AP's C code; what cannot be compiled is refused with what to do."""
+"""Compiled models answer as scikit-learn and XGBoost do, in Python and in the AP's C code; what cannot be compiled is
+refused with what to do.
+"""
 
 import ctypes
 
@@ -44,7 +46,12 @@ def test_a_hundred_thousand_cases_of_each_were_compared(capsys):
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.one_of(st.floats(allow_nan=False), st.floats(allow_nan=False, width=32), st.integers(INT64_MIN, INT64_MAX).map(float)), st.booleans())
+@given(
+    st.one_of(
+        st.floats(allow_nan=False), st.floats(allow_nan=False, width=32), st.integers(INT64_MIN, INT64_MAX).map(float)
+    ),
+    st.booleans(),
+)
 def test_threshold_is_the_last_integer_that_goes_left(t, strict):
     def left(n: int) -> bool:
         x = float(np.int64(n).astype(np.float32))
@@ -60,8 +67,15 @@ def test_nan_threshold_is_refused():
         greatest_left(np.array([1.0, np.nan]), False)
 
 
-@pytest.mark.parametrize("left, right, message", [([1, 0, -1], [2, 2, -1], "two parents|not a tree"), ([1, -1, -1], [9, -1, -1], "node 9"), ([1, -1, -1], [-1, -1, -1], "node -1"),
-                                                  ([1, -1], [1, -1], "two parents|not a tree")])
+@pytest.mark.parametrize(
+    "left, right, message",
+    [
+        ([1, 0, -1], [2, 2, -1], "two parents|not a tree"),
+        ([1, -1, -1], [9, -1, -1], "node 9"),
+        ([1, -1, -1], [-1, -1, -1], "node -1"),
+        ([1, -1], [1, -1], "two parents|not a tree"),
+    ],
+)
 def test_children_that_are_no_tree_are_refused(left, right, message):
     n = len(left)
     with pytest.raises(ValueError, match=message):
@@ -86,7 +100,12 @@ def test_missing_goes_where_the_library_sends_it():
 def test_one_class_and_one_leaf():
     x, y = data()
     tree = compiler.tree(DecisionTreeClassifier().fit(x, np.full(len(y), 2)), 7)
-    assert tree.n_nodes == 1 and tree.leaf_class[0] == 2 and list(tree.leaf_permille[0]) == [0, 1000, 0] and tree.feature_hash == 7
+    assert (
+        tree.n_nodes == 1
+        and tree.leaf_class[0] == 2
+        and list(tree.leaf_permille[0]) == [0, 1000, 0]
+        and tree.feature_hash == 7
+    )
 
 
 def test_probabilities_sum_to_1000():
@@ -108,15 +127,18 @@ def fitted(model, n_classes: int = 4):
     return model.fit(x, y)
 
 
-@pytest.mark.parametrize("model, message", [
-    (lambda: fitted(RandomForestClassifier(n_estimators=2)), "distil"),
-    (lambda: fitted(DecisionTreeRegressor()), "distil"),
-    (lambda: fitted(LinearRegression()), "distil"),
-    (lambda: DecisionTreeClassifier(), "not been fitted"),
-    (lambda: DecisionTreeClassifier().fit([[0], [1]], [0, 4]), "classes"),
-    (lambda: DecisionTreeClassifier().fit([[0], [1]], ["Good", "Bad"]), "classes"),
-    (lambda: DecisionTreeClassifier().fit([[0], [1]], [[0, 1], [1, 0]]), "outputs"),
-])
+@pytest.mark.parametrize(
+    "model, message",
+    [
+        (lambda: fitted(RandomForestClassifier(n_estimators=2)), "distil"),
+        (lambda: fitted(DecisionTreeRegressor()), "distil"),
+        (lambda: fitted(LinearRegression()), "distil"),
+        (lambda: DecisionTreeClassifier(), "not been fitted"),
+        (lambda: DecisionTreeClassifier().fit([[0], [1]], [0, 4]), "classes"),
+        (lambda: DecisionTreeClassifier().fit([[0], [1]], ["Good", "Bad"]), "classes"),
+        (lambda: DecisionTreeClassifier().fit([[0], [1]], [[0, 1], [1, 0]]), "outputs"),
+    ],
+)
 def test_what_is_no_congestion_tree(model, message):
     with pytest.raises(ValueError, match=message):
         compiler.tree(model(), 0)
@@ -140,12 +162,18 @@ def test_a_tree_too_large_for_an_ap_is_refused():
         compiler.tree(DecisionTreeClassifier().fit(x, rng.integers(0, 4, 6000)), 0)
 
 
-@pytest.mark.parametrize("model, message", [
-    (lambda: fitted(LinearRegression()), "cannot be compiled"),
-    (lambda: fitted(GradientBoostingRegressor(n_estimators=2, init=LinearRegression())), "starts from a LinearRegression"),
-    (lambda: DecisionTreeRegressor().fit(data()[0], np.zeros((200, 2))), "several outputs"),
-    (lambda: DecisionTreeRegressor().fit(data()[0], np.full(200, 1e15)), "bytes"),
-])
+@pytest.mark.parametrize(
+    "model, message",
+    [
+        (lambda: fitted(LinearRegression()), "cannot be compiled"),
+        (
+            lambda: fitted(GradientBoostingRegressor(n_estimators=2, init=LinearRegression())),
+            "starts from a LinearRegression",
+        ),
+        (lambda: DecisionTreeRegressor().fit(data()[0], np.zeros((200, 2))), "several outputs"),
+        (lambda: DecisionTreeRegressor().fit(data()[0], np.full(200, 1e15)), "bytes"),
+    ],
+)
 def test_what_is_no_window_model(model, message):
     with pytest.raises(ValueError, match=message):
         compiler.window(model(), [0, 1, 2], 0)
@@ -174,7 +202,9 @@ def test_early_stopping_ends_where_predict_does():
 
     x, _ = data()
     y = x[:, 0] * 30 + np.random.default_rng(1).normal(0, 5000, len(x)) + 50_000
-    model = xgboost.XGBRegressor(n_estimators=200, early_stopping_rounds=3, n_jobs=1).fit(x[:150], y[:150], eval_set=[(x[150:], y[150:])], verbose=False)
+    model = xgboost.XGBRegressor(n_estimators=200, early_stopping_rounds=3, n_jobs=1).fit(
+        x[:150], y[:150], eval_set=[(x[150:], y[150:])], verbose=False
+    )
     window, bound = compiler.window(model, [0, 1, 2], 0)
     assert len(window.trees) == model.best_iteration + 1 < 200
     assert np.abs(window.predict(x) - np.clip(model.predict(compiler.as_floats(x)), 0, None)).max() <= bound
@@ -185,6 +215,8 @@ def test_a_booster_alone_is_enough():
     import xgboost
 
     x, _ = data()
-    booster = xgboost.train({"max_depth": 3, "nthread": 1}, xgboost.DMatrix(compiler.as_floats(x), label=x[:, 1] * 10 + 20_000), 10)
+    booster = xgboost.train(
+        {"max_depth": 3, "nthread": 1}, xgboost.DMatrix(compiler.as_floats(x), label=x[:, 1] * 10 + 20_000), 10
+    )
     window, bound = compiler.window(booster, [0, 1, 2], 0)
     assert np.abs(window.predict(x) - booster.predict(xgboost.DMatrix(compiler.as_floats(x)))).max() <= bound

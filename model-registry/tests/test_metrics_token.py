@@ -20,7 +20,16 @@ def guarded(tmp_path):
     server.stop()
 
 
-@pytest.mark.parametrize("sent", [{}, {"Authorization": "Bearer"}, {"Authorization": "Bearer wrong"}, {"Authorization": "right"}, {"Authorization": "bearer right"}])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {},
+        {"Authorization": "Bearer"},
+        {"Authorization": "Bearer wrong"},
+        {"Authorization": "right"},
+        {"Authorization": "bearer right"},
+    ],
+)
 def test_without_the_token_there_are_no_figures(guarded, sent):
     status, text = get(guarded[0] + "/metrics", headers=sent)
     assert status == 401 and "oal_registry_" not in text
@@ -37,7 +46,10 @@ def test_with_it_there_are_and_refusals_are_counted(guarded):
 def test_a_new_token_needs_no_restart_and_a_lost_one_admits_nobody(guarded):
     url, file = guarded
     secret(file, "newer")
-    assert [get(url + "/metrics", headers={"Authorization": f"Bearer {t}"})[0] for t in ("right", "newer")] == [401, 200]
+    assert [get(url + "/metrics", headers={"Authorization": f"Bearer {t}"})[0] for t in ("right", "newer")] == [
+        401,
+        200,
+    ]
     file.unlink()
     assert get(url + "/metrics", headers={"Authorization": "Bearer newer"})[0] == 401
 

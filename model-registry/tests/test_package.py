@@ -21,17 +21,32 @@ def window(owner):
 @pytest.fixture
 def run(capsys, owner, mlflow):
     """The command line as the registry's user; the owner's login comes back afterwards."""
+
     def run(*arguments) -> tuple[int, str, str]:
         code = cli.main([str(a) for a in arguments])
         return code, *capsys.readouterr()
+
     yield run
     type(owner)(mlflow.url, "owner", mlflow.passwords["owner"])
 
 
-def test_package_writes_what_an_ap_takes_and_what_predicts_as_scikit_learn_does(run, service, owner, versions, window, trusted, tmp_path):
+def test_package_writes_what_an_ap_takes_and_what_predicts_as_scikit_learn_does(
+    run, service, owner, versions, window, trusted, tmp_path
+):
     out = tmp_path / "a.bundle"
-    code, said, err = run("package", "--config", service.config, "--version", f"congestion/{versions[0]}", "--window", f"window/{window}",
-                          "--target", "site/hall-7", "--out", out)
+    code, said, err = run(
+        "package",
+        "--config",
+        service.config,
+        "--version",
+        f"congestion/{versions[0]}",
+        "--window",
+        f"window/{window}",
+        "--target",
+        "site/hall-7",
+        "--out",
+        out,
+    )
     assert code == 0 and "window model within" in said, err
     content, digest = bundle.open_signed(out.read_bytes(), trusted, "ap-1", "hall-7")
     assert digest.hex() in said and content.window.inputs.tolist() == WINDOW_INPUTS and content.golden is not None
@@ -59,7 +74,9 @@ def test_the_champion_of_the_window_model_goes_with_the_tree(owner, topics, vers
     assert bundle.decode(bundle.split_signed(alone.signed)[0]).window is None
     owner.alias("champion", window, "window")
     try:
-        both = until(lambda: (now := topics.in_force("champion")).hash != alone.hash and now, "released with the window model")
+        both = until(
+            lambda: (now := topics.in_force("champion")).hash != alone.hash and now, "released with the window model"
+        )
         assert both.version == versions[0] and f"with window/{window}" in both.reason
         assert bundle.decode(bundle.split_signed(both.signed)[0]).window.inputs.tolist() == WINDOW_INPUTS
         service.stop()
@@ -73,10 +90,14 @@ def test_the_champion_of_the_window_model_goes_with_the_tree(owner, topics, vers
         stranger = owner.register_window(2, bytes(other))
         owner.alias("champion", stranger, "window")
         error = until(lambda: owner.tags(versions[0]).get("oal.error"), "refused")
-        until(lambda: owner.tags(stranger, "window").get("oal.error") == error, "the window model's version says so too")
+        until(
+            lambda: owner.tags(stranger, "window").get("oal.error") == error, "the window model's version says so too"
+        )
         assert "feature_mismatch" in error and topics.in_force("champion").hash == both.hash
     finally:
         owner.unalias("champion", "window")
-    gone = until(lambda: (now := topics.in_force("champion")).hash != both.hash and now, "released without the window model")
+    gone = until(
+        lambda: (now := topics.in_force("champion")).hash != both.hash and now, "released without the window model"
+    )
     assert bundle.decode(bundle.split_signed(gone.signed)[0]).window is None
     until(lambda: "oal.error" not in owner.tags(versions[0]), "the error is gone")

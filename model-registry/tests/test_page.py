@@ -14,6 +14,7 @@ SCREENSHOTS = Path(__file__).resolve().parents[1] / "build" / "screenshots"
 @pytest.fixture(scope="module")
 def page(mlflow):
     from oal_registry.ui_driver import MlflowPage
+
     with MlflowPage(mlflow.url, "owner", mlflow.passwords["owner"], SCREENSHOTS) as made:
         yield made
 
@@ -30,7 +31,9 @@ def test_promote_and_go_back_on_the_page(page, owner, topics, versions, clean):
     page.screenshot("promoted")
     page.remove_alias("champion")
     assert released(topics, "champion", first).reason.startswith("rollback")
-    page.wait_until(lambda: "oal.bundle.champion/fleet" not in page.tags(), "the page shows that the version is no longer in force")
+    page.wait_until(
+        lambda: "oal.bundle.champion/fleet" not in page.tags(), "the page shows that the version is no longer in force"
+    )
     page.screenshot("rolled-back")
 
 
@@ -40,7 +43,7 @@ def test_retrain_on_the_page(page, owner, versions):
     page.set_tag("retrain", "requested")
     page.wait_for_tag("retrain", "done")
     page.screenshot("retrained")
-    new, = {v.version for v in owner.client.search_model_versions("name='congestion'")} - before
+    (new,) = {v.version for v in owner.client.search_model_versions("name='congestion'")} - before
     assert page.tags()["retrained_as"] == new
     page.open_version("congestion", int(new))
     assert page.tags()["retrained_from"] == str(versions[2])

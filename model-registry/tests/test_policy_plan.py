@@ -27,12 +27,17 @@ class Slot:
 
     def put(self, scope, rank, policy, variant_of="", **more):
         hash_ = f"{len(self.policies):064x}"
-        self.releases["champion", scope] = Release("champion", scope, b"x", hash=hash_, serial=rank, rank=rank, variant_of=variant_of, **more)
+        self.releases["champion", scope] = Release(
+            "champion", scope, b"x", hash=hash_, serial=rank, rank=rank, variant_of=variant_of, **more
+        )
         self.policies[hash_] = policy
         return hash_
 
     def steps(self, of: Policies):
-        return [(s.action, s.scope, s.policy and s.policy.name) for s in plan("champion", self.releases, of, lambda r: self.policies[r.hash])]
+        return [
+            (s.action, s.scope, s.policy and s.policy.name)
+            for s in plan("champion", self.releases, of, lambda r: self.policies[r.hash])
+        ]
 
 
 @pytest.fixture
@@ -52,7 +57,10 @@ def test_a_changed_policy_renews_what_it_applies_to(slot):
     slot.put("fleet", 10, PREDICT_ONLY)
     slot.put("site/a", 20, ACTS)
     slot.put("site/b", 30, PREDICT_ONLY)
-    assert slot.steps(policies(fleet=DEFAULT, site_a=ACTS)) == [("renew", "fleet", "default"), ("renew", "site/b", "default")]
+    assert slot.steps(policies(fleet=DEFAULT, site_a=ACTS)) == [
+        ("renew", "fleet", "default"),
+        ("renew", "site/b", "default"),
+    ]
     newer = make("acts", 2, ENFORCE, {"alpha": 2})
     assert ("renew", "site/a", "acts") in slot.steps(policies(fleet=DEFAULT, site_a=newer))
 
@@ -70,7 +78,10 @@ def test_a_variant_follows_the_fleets_release_its_conditions_and_its_policy(slot
     of = policies(fleet=DEFAULT, site_a=ACTS)
     assert slot.steps(of) == []
     assert slot.steps(policies(fleet=DEFAULT, site_a=QUIET)) == [("variant", "site/a", "quiet")]
-    assert slot.steps(policies(fleet=QUIET, site_a=ACTS)) == [("renew", "fleet", "quiet"), ("variant", "site/a", "acts")]
+    assert slot.steps(policies(fleet=QUIET, site_a=ACTS)) == [
+        ("renew", "fleet", "quiet"),
+        ("variant", "site/a", "acts"),
+    ]
     fleet = slot.releases["champion", "fleet"]
     for change in ({"pinned": True}, {"rollout": {"share": 0.5}}):
         slot.releases["champion", "fleet"] = replace(fleet, **change)

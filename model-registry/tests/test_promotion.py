@@ -17,15 +17,30 @@ from waiting import until
 
 pytestmark = pytest.mark.usefixtures("running")
 
-def test_an_alias_becomes_a_signed_release_and_its_row_and_deleting_it_goes_back(owner, topics, versions, trusted, service):
+
+def test_an_alias_becomes_a_signed_release_and_its_row_and_deleting_it_goes_back(
+    owner, topics, versions, trusted, service
+):
     first, second, _ = versions
     topics.read()
     before = len(topics.rows)
     owner.alias("champion", first)
     one = released(topics, "champion", first)
     content, digest = bundle.open_signed(one.signed, trusted, "ap-1", "here")
-    assert (content.model, content.version, content.target, content.source, content.policy_mode) == ("congestion", first, "fleet", "registry", 1)
-    assert content.rollback_to == [] and digest.hex() == one.hash and one.source == "registry" and one.rollout is None and not one.pinned
+    assert (content.model, content.version, content.target, content.source, content.policy_mode) == (
+        "congestion",
+        first,
+        "fleet",
+        "registry",
+        1,
+    )
+    assert (
+        content.rollback_to == []
+        and digest.hex() == one.hash
+        and one.source == "registry"
+        and one.rollout is None
+        and not one.pinned
+    )
     assert one.run_id == owner.client.get_model_version("congestion", str(first)).run_id
 
     owner.alias("champion", second)
@@ -44,14 +59,22 @@ def test_an_alias_becomes_a_signed_release_and_its_row_and_deleting_it_goes_back
 
     # Setting it again is a promotion of the same bundle: nothing changes on the APs. Deleting it then empties the slot.
     owner.alias("champion", first)
-    again = until(lambda: (now := topics.in_force("champion")) and now.reason.startswith("alias") and now, "promoted, no longer rolled back")
+    again = until(
+        lambda: (now := topics.in_force("champion")) and now.reason.startswith("alias") and now,
+        "promoted, no longer rolled back",
+    )
     assert again.hash == back.hash and again.serial == back.serial
     owner.unalias("champion")
     until(lambda: topics.in_force("champion") is None, "withdrawn")
 
     rows = topics.rows[before:]
-    assert [(row["action"], row["version"]) for row in rows] == [("release", first), ("release", second), ("release", first), ("release", first),
-                                                                  ("withdraw", first)]
+    assert [(row["action"], row["version"]) for row in rows] == [
+        ("release", first),
+        ("release", second),
+        ("release", first),
+        ("release", first),
+        ("withdraw", first),
+    ]
     assert rows[1]["bundle"] == bundle.bundle_id(bytes.fromhex(two.hash)) and rows[1]["bytes"] == len(two.signed)
     assert rows[0]["nodes"] == rows[2]["nodes"] == content.tree.n_nodes and rows[4]["bundle"] == 0
     assert {row["feature_hash"] for row in rows} == {one.feature_hash} and rows[0]["run_id"] == one.run_id
@@ -67,7 +90,13 @@ def test_a_canary_carries_its_rollout_and_goes_back_to_the_champion(owner, topic
     owner.tag(second, "rollout.limit", "0.05")
     owner.alias("canary", second)
     canary = released(topics, "canary", second)
-    assert canary.rollout == {"share": 0.25, "soak_s": 300, "activate_in_s": 0, "metric": "rejected_ratio", "limit": 0.05}
+    assert canary.rollout == {
+        "share": 0.25,
+        "soak_s": 300,
+        "activate_in_s": 0,
+        "metric": "rejected_ratio",
+        "limit": 0.05,
+    }
     assert bundle.decode(bundle.split_signed(canary.signed)[0]).rollback_to == [bytes.fromhex(champion.hash)]
     owner.unalias("canary")
     until(lambda: topics.in_force("canary") is None, "canary withdrawn")
@@ -86,7 +115,9 @@ def test_tags_give_scope_and_pin_and_a_bad_tag_releases_nothing(owner, topics, v
     assert there.pinned and bundle.decode(bundle.split_signed(there.signed)[0]).target == "site/hall-7"
     assert topics.in_force("champion").hash == fleet.hash, "a promotion at one site leaves the fleet's"
     owner.tag(site, "pin", "false")
-    loose = until(lambda: (now := topics.in_force("champion", "site/hall-7")) and not now.pinned and now, "no longer pinned")
+    loose = until(
+        lambda: (now := topics.in_force("champion", "site/hall-7")) and not now.pinned and now, "no longer pinned"
+    )
     assert loose.hash == there.hash, "the pin is no part of the bundle"
     owner.unalias("champion")
     until(lambda: topics.in_force("champion", "site/hall-7") is None, "the site's release is withdrawn")
@@ -104,22 +135,27 @@ def test_tags_give_scope_and_pin_and_a_bad_tag_releases_nothing(owner, topics, v
 def test_versions_that_no_ap_could_run_are_refused_with_the_reason(owner, topics, versions, service, clean):
     from owner import OALF, items
     from sklearn.ensemble import RandomForestClassifier
+
     owner.alias("champion", versions[0])
     good = released(topics, "champion", versions[0])
     other = bytearray(OALF.read_bytes())
     other[-1] ^= 1
     forest = RandomForestClassifier(3).fit(*items(1))
-    for version, expected in ((owner.register(1, program=bytes(other)), "was trained with the feature program "),
-                              (owner.register(1, program=None), "has the artifact feature_program.oalf"),
-                              (owner.register(1, form="cloudpickle"), "pickles are not read here"),
-                              (owner.register(1, estimator=forest), "distil")):
+    for version, expected in (
+        (owner.register(1, program=bytes(other)), "was trained with the feature program "),
+        (owner.register(1, program=None), "has the artifact feature_program.oalf"),
+        (owner.register(1, form="cloudpickle"), "pickles are not read here"),
+        (owner.register(1, estimator=forest), "distil"),
+    ):
         owner.alias("champion", version)
         error = until(lambda v=version: owner.tags(v).get("oal.error"), f"version {version} refused")
         assert expected in error, error
     owner.unalias("champion")
     passes = service.metric('oal_registry_reconciles_total{result="done"}')
     until(lambda: service.metric('oal_registry_reconciles_total{result="done"}') >= passes + 2, "the deletion was seen")
-    assert topics.in_force("champion").hash == good.hash and topics.history[-1].hash == good.hash, "a version that was refused took nothing's place"
+    assert (
+        topics.in_force("champion").hash == good.hash and topics.history[-1].hash == good.hash
+    ), "a version that was refused took nothing's place"
 
 
 def test_two_promotions_at_once_end_in_the_last_alias_state(owner, topics, versions, service, clean):
@@ -134,12 +170,17 @@ def test_two_promotions_at_once_end_in_the_last_alias_state(owner, topics, versi
     assert now.version == last and now.serial == max(r.serial for r in topics.history if r.slot == "champion")
 
 
-def test_killed_in_the_middle_of_promotions_the_registry_ends_in_the_right_state(owner, topics, versions, service, clean):
+def test_killed_in_the_middle_of_promotions_the_registry_ends_in_the_right_state(
+    owner, topics, versions, service, clean
+):
     for round_number, delay_passes in enumerate((0, 0, 1, 1)):
         version = versions[round_number % 3]
         before = service.metric('oal_registry_reconciles_total{result="done"}')
         owner.alias("champion", version)
-        until(lambda b=before, d=delay_passes: service.metric('oal_registry_reconciles_total{result="done"}') >= b + d, "some passes")
+        until(
+            lambda b=before, d=delay_passes: service.metric('oal_registry_reconciles_total{result="done"}') >= b + d,
+            "some passes",
+        )
         service.stop(signal.SIGKILL)
         service.start()
         service.wait_ready()
@@ -162,7 +203,9 @@ def test_alias_changes_while_the_registry_is_down_are_made_up_for(owner, topics,
     released(topics, "canary", versions[2])
 
 
-def test_mlflow_away_is_said_and_no_promotion_is_lost_and_the_webhook_returns_under_a_new_key(owner, topics, versions, service, mlflow, clean):
+def test_mlflow_away_is_said_and_no_promotion_is_lost_and_the_webhook_returns_under_a_new_key(
+    owner, topics, versions, service, mlflow, clean
+):
     owner.alias("champion", versions[0])
     released(topics, "champion", versions[0])
     mlflow.stop(signal.SIGKILL)
@@ -174,13 +217,16 @@ def test_mlflow_away_is_said_and_no_promotion_is_lost_and_the_webhook_returns_un
     mlflow.wait_ready()
     owner.alias("champion", versions[1])
     released(topics, "champion", versions[1])
-    until(lambda: service.metric("oal_registry_webhook_registrations_total") > registrations, "webhook registered again")
+    until(
+        lambda: service.metric("oal_registry_webhook_registrations_total") > registrations, "webhook registered again"
+    )
     service.wait_ready()
     accepted = service.metric('oal_registry_webhooks_total{result="accepted"}')
 
     def rings():
         owner.tag(versions[2], "note", str(time.time()))
         return service.metric('oal_registry_webhooks_total{result="accepted"}') > accepted
+
     until(rings, "the new webhook arrives")
 
 
@@ -201,9 +247,18 @@ def test_forged_webhooks_are_refused_and_counted_and_a_deleted_one_is_registered
 
     def post(key: str, stamp: float, body: bytes = b"{}", identity: str = "id-1"):
         text = str(int(stamp))
-        signature = base64.b64encode(hmac.new(key.encode(), f"{identity}.{text}.".encode() + body, hashlib.sha256).digest()).decode()
-        return get(f"{service.url}/webhook", data=body, headers={"X-MLflow-Delivery-Id": identity, "X-MLflow-Timestamp": text,
-                                                                 "X-MLflow-Signature": f"v1,{signature}"})
+        signature = base64.b64encode(
+            hmac.new(key.encode(), f"{identity}.{text}.".encode() + body, hashlib.sha256).digest()
+        ).decode()
+        return get(
+            f"{service.url}/webhook",
+            data=body,
+            headers={
+                "X-MLflow-Delivery-Id": identity,
+                "X-MLflow-Timestamp": text,
+                "X-MLflow-Signature": f"v1,{signature}",
+            },
+        )
 
     assert post("guess", time.time()) == (401, "webhook refused: forged\n")
     assert post(secret, time.time() - 3600)[1] == "webhook refused: stale\n"
@@ -215,9 +270,10 @@ def test_forged_webhooks_are_refused_and_counted_and_a_deleted_one_is_registered
         assert service.metric(f'oal_registry_webhooks_total{{result="{result}"}}') == 1, result
 
     from owner import Owner
+
     admin = Owner(mlflow.url, "admin", mlflow.passwords["admin"])
     try:
-        hook, = [h for h in admin.client.list_webhooks() if h.name == "oal-registry"]
+        (hook,) = [h for h in admin.client.list_webhooks() if h.name == "oal-registry"]
         registrations = service.metric("oal_registry_webhook_registrations_total")
         admin.client.delete_webhook(hook.webhook_id)
         until(lambda: service.metric("oal_registry_webhook_registrations_total") > registrations, "registered again")
@@ -226,11 +282,20 @@ def test_forged_webhooks_are_refused_and_counted_and_a_deleted_one_is_registered
         Owner(mlflow.url, "owner", mlflow.passwords["owner"])
 
 
-def test_a_lost_webhook_changes_only_the_latency(folder, owner, topics, versions, service, mlflow, kafka, signing_key, clean):
+def test_a_lost_webhook_changes_only_the_latency(
+    folder, owner, topics, versions, service, mlflow, kafka, signing_key, clean
+):
     """The webhook goes to a port where nobody listens."""
     service.stop()
-    deaf = RegistryService(folder / "deaf", mlflow, kafka.client("model-registry"), signing_key, ["true"], poll_s=0.5,
-                           webhook_url="http://127.0.0.1:9/webhook")
+    deaf = RegistryService(
+        folder / "deaf",
+        mlflow,
+        kafka.client("model-registry"),
+        signing_key,
+        ["true"],
+        poll_s=0.5,
+        webhook_url="http://127.0.0.1:9/webhook",
+    )
     deaf.start()
     try:
         deaf.wait_ready()
@@ -242,7 +307,9 @@ def test_a_lost_webhook_changes_only_the_latency(folder, owner, topics, versions
         service.start()
 
 
-def test_a_second_registry_shuts_the_first_out(folder, owner, topics, versions, service, mlflow, kafka, signing_key, clean):
+def test_a_second_registry_shuts_the_first_out(
+    folder, owner, topics, versions, service, mlflow, kafka, signing_key, clean
+):
     second = RegistryService(folder / "second", mlflow, kafka.client("model-registry"), signing_key, ["true"])
     second.start()
     try:

@@ -22,7 +22,9 @@ def numbers(owner) -> set[int]:
 
 
 def until_tag(owner, version: int, value: str) -> dict[str, str]:
-    return until(lambda: (tags := owner.tags(version)).get("retrain") == value and tags, f"retrain={value} on version {version}")
+    return until(
+        lambda: (tags := owner.tags(version)).get("retrain") == value and tags, f"retrain={value} on version {version}"
+    )
 
 
 def child_of(service) -> int | None:
@@ -46,7 +48,7 @@ def test_requested_runs_done_and_links_both_ways(owner, versions, service):
     before = numbers(owner)
     owner.tag(versions[0], "retrain", "requested")
     tags = until_tag(owner, versions[0], "done")
-    new, = numbers(owner) - before
+    (new,) = numbers(owner) - before
     assert tags["retrained_as"] == str(new) and owner.tags(new)["retrained_from"] == str(versions[0])
     assert owner.client.get_run(owner.client.get_model_version("congestion", str(new)).run_id).info.status == "FINISHED"
     assert service.metric('oal_registry_retrains_total{result="done"}') >= 1
@@ -65,7 +67,9 @@ def test_one_at_a_time_and_again_when_asked_again(owner, versions, service, beha
     earlier = owner.tags(versions[0]).get("retrained_as")
     for version in versions[:2]:
         owner.tag(version, "retrain", "requested")
-    states = until(lambda: sorted(owner.tags(v)["retrain"] for v in versions[:2]) == ["requested", "running"], "one of two runs")
+    states = until(
+        lambda: sorted(owner.tags(v)["retrain"] for v in versions[:2]) == ["requested", "running"], "one of two runs"
+    )
     passes = service.metric('oal_registry_reconciles_total{result="done"}')
     until(lambda: service.metric('oal_registry_reconciles_total{result="done"}') > passes + 2, "more passes")
     assert sorted(owner.tags(v)["retrain"] for v in versions[:2]) == ["requested", "running"] and states
@@ -95,7 +99,7 @@ def test_killed_after_training_registered_its_version_the_version_is_used(owner,
     behaviour.write_text("orphan")
     before = numbers(owner)
     owner.tag(versions[1], "retrain", "requested")
-    new, = until(lambda: numbers(owner) - before, "registered")
+    (new,) = until(lambda: numbers(owner) - before, "registered")
     service.stop(signal.SIGKILL)
     service.start()
     assert until_tag(owner, versions[1], "done")["retrained_as"] == str(new)

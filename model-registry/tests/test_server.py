@@ -17,8 +17,17 @@ def call(server, user: str | None, path: str, body: dict | None = None) -> int:
 
 
 def test_nobody_gets_anything_without_a_login(mlflow):
-    for path in ("/", "/version", f"{API}/registered-models/search", f"{API}/experiments/search?max_results=1", "/ajax-api/2.0/mlflow/registered-models/search",
-                 "/api/2.0/mlflow-artifacts/artifacts", "/graphql", "/signup", "/metrics"):
+    for path in (
+        "/",
+        "/version",
+        f"{API}/registered-models/search",
+        f"{API}/experiments/search?max_results=1",
+        "/ajax-api/2.0/mlflow/registered-models/search",
+        "/api/2.0/mlflow-artifacts/artifacts",
+        "/graphql",
+        "/signup",
+        "/metrics",
+    ):
         assert get(mlflow.url + path)[0] == 401, path
     assert get(mlflow.url + f"{API}/users/create", None, b"{}", {"Content-Type": "application/json"})[0] == 401
     for user, password in (("admin", "password1234"), ("admin", "password"), ("admin", ""), ("nobody", "x" * 20)):
@@ -30,19 +39,44 @@ def test_roles(mlflow, owner, versions):
     assert call(mlflow, "visitor", f"{API}/registered-models/get?name=congestion") == 200
     change = {"name": "congestion", "alias": "try", "version": str(versions[0])}
     assert call(mlflow, "visitor", f"{API}/registered-models/alias", change) == 403
-    assert call(mlflow, "visitor", f"{API}/model-versions/set-tag", {"name": "congestion", "version": "1", "key": "retrain", "value": "requested"}) == 403
+    assert (
+        call(
+            mlflow,
+            "visitor",
+            f"{API}/model-versions/set-tag",
+            {"name": "congestion", "version": "1", "key": "retrain", "value": "requested"},
+        )
+        == 403
+    )
     assert call(mlflow, "owner", f"{API}/registered-models/alias", change) == 200
     owner.unalias("try")
     assert call(mlflow, "owner", f"{API}/webhooks") == 403
     assert call(mlflow, "registry", f"{API}/webhooks") == 200
-    assert call(mlflow, "owner", f"{API}/users/create", {"username": "friend", "password": "a good long password"}) == 403
+    assert (
+        call(mlflow, "owner", f"{API}/users/create", {"username": "friend", "password": "a good long password"}) == 403
+    )
     assert call(mlflow, "owner", f"{API}/users/update-admin", {"username": "owner", "is_admin": True}) == 403
 
 
 def test_another_host_name_is_refused(mlflow):
-    assert get(mlflow.url + f"{API}/registered-models/search", ("owner", mlflow.passwords["owner"]), None, {"Host": "evil.example"})[0] == 403
-    assert get(mlflow.url + f"{API}/registered-models/create", ("owner", mlflow.passwords["owner"]), b"{}",
-               {"Origin": "http://evil.example", "Content-Type": "application/json"})[0] == 403
+    assert (
+        get(
+            mlflow.url + f"{API}/registered-models/search",
+            ("owner", mlflow.passwords["owner"]),
+            None,
+            {"Host": "evil.example"},
+        )[0]
+        == 403
+    )
+    assert (
+        get(
+            mlflow.url + f"{API}/registered-models/create",
+            ("owner", mlflow.passwords["owner"]),
+            b"{}",
+            {"Origin": "http://evil.example", "Content-Type": "application/json"},
+        )[0]
+        == 403
+    )
 
 
 def test_files_with_secrets_are_private(mlflow):
@@ -60,6 +94,7 @@ def test_a_start_takes_new_passwords_and_forgets_webhooks_of_a_lost_key(tmp_path
     import sys
 
     from processes import ENVIRONMENT
+
     server = MlflowServer(tmp_path)
     script = f"""
 import sqlite3, sys
@@ -74,12 +109,20 @@ database = sqlite3.connect(settings.state / "mlflow.db")
 print(database.execute("SELECT count(*) FROM webhooks").fetchone()[0])
 if len(sys.argv) > 2:
     secret = Fernet(environment["MLFLOW_WEBHOOK_SECRET_ENCRYPTION_KEY"]).encrypt(b"s").decode()
-    database.execute("INSERT INTO webhooks (webhook_id, name, url, status, secret, workspace) VALUES ('1', 'w', 'http://x', 'ACTIVE', ?, 'default')", (secret,))
+    columns = "webhook_id, name, url, status, secret, workspace"
+    row = ("1", "w", "http://x", "ACTIVE", secret, "default")
+    database.execute(f"INSERT INTO webhooks ({{columns}}) VALUES (?, ?, ?, ?, ?, ?)", row)
     database.commit()
 """
 
     def prepare(*arguments: str) -> list[str]:
-        done = subprocess.run([sys.executable, "-W", "ignore", "-c", script, *arguments], capture_output=True, text=True, env=ENVIRONMENT, timeout=120)
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", script, *arguments],
+            capture_output=True,
+            text=True,
+            env=ENVIRONMENT,
+            timeout=120,
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout.split("\n")[:2]
 

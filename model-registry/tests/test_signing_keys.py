@@ -15,8 +15,18 @@ PROGRAM = programs.of_name("congestion")
 
 def signed_with(key_file, serial: int) -> bytes:
     zeros = np.zeros(1, np.int32)
-    tree = Tree(np.full(1, -1, np.int32), zeros.astype(np.int64), zeros, zeros.astype(bool), zeros.astype(np.uint8), np.zeros((1, 3), np.uint16), PROGRAM.feature_hash)
-    content = bundle.Bundle(serial, "fleet", "registry", "congestion", 1, [], list(PROGRAM.words), PROGRAM.decision_interval_us, tree)
+    tree = Tree(
+        np.full(1, -1, np.int32),
+        zeros.astype(np.int64),
+        zeros,
+        zeros.astype(bool),
+        zeros.astype(np.uint8),
+        np.zeros((1, 3), np.uint16),
+        PROGRAM.feature_hash,
+    )
+    content = bundle.Bundle(
+        serial, "fleet", "registry", "congestion", 1, [], list(PROGRAM.words), PROGRAM.decision_interval_us, tree
+    )
     return bundle.sign(bundle.encode(content), keys.load(key_file))
 
 
@@ -57,10 +67,12 @@ def test_steps_out_of_order_are_refused(tmp_path):
     key, trusted, other = tmp_path / "key", tmp_path / "trusted", tmp_path / "other"
     signing_keys.make(key, "one", trusted)
     signing_keys.make(tmp_path / "stranger", "two", other)
-    for step, said in ((lambda: signing_keys.switch(key, trusted), "`keys rotate begin` makes it"),
-                       (lambda: signing_keys.end(key, trusted), "there is no old key"),
-                       (lambda: signing_keys.begin(key, other, "x"), "does not hold the present key"),
-                       (lambda: signing_keys.make(key, "again", None), "cannot be made again")):
+    for step, said in (
+        (lambda: signing_keys.switch(key, trusted), "`keys rotate begin` makes it"),
+        (lambda: signing_keys.end(key, trusted), "there is no old key"),
+        (lambda: signing_keys.begin(key, other, "x"), "does not hold the present key"),
+        (lambda: signing_keys.make(key, "again", None), "cannot be made again"),
+    ):
         with pytest.raises(RegistryError, match=said):
             step()
     signing_keys.begin(key, trusted, "next")

@@ -42,11 +42,28 @@ def test_export_is_what_was_imported_and_numbers_count_features_from_1():
 
 
 def test_lines_blanks_and_any_numbering_are_taken():
-    assert text_tree.dumps(loads("0,0, backlog_bytes ,1000,0|\n\n 0,17,leaf,0.5,0 |0,5,txq_drops,-4,1\n5,99,leaf,0,2\n|5,3,leaf,0,3|"), PROGRAM.features) == GOOD + "\n"
+    assert (
+        text_tree.dumps(
+            loads("0,0, backlog_bytes ,1000,0|\n\n 0,17,leaf,0.5,0 |0,5,txq_drops,-4,1\n5,99,leaf,0,2\n|5,3,leaf,0,3|"),
+            PROGRAM.features,
+        )
+        == GOOD + "\n"
+    )
 
 
-@pytest.mark.parametrize("text, floor", [("3.7", 3), ("-3.2", -4), ("1e3", 1000), ("0.0", 0), ("-0.5", -1), ("9007199254740993.5", 9007199254740993),
-                                         ("9223372036854775807", 2**63 - 1), ("-9223372036854775807", 1 - 2**63)])
+@pytest.mark.parametrize(
+    "text, floor",
+    [
+        ("3.7", 3),
+        ("-3.2", -4),
+        ("1e3", 1000),
+        ("0.0", 0),
+        ("-0.5", -1),
+        ("9007199254740993.5", 9007199254740993),
+        ("9223372036854775807", 2**63 - 1),
+        ("-9223372036854775807", 1 - 2**63),
+    ],
+)
 def test_a_fractional_threshold_is_floored_which_says_the_same_of_every_integer(text, floor):
     tree = loads(f"0,0,backlog_bytes,{text},0|0,1,leaf,0,0|0,2,leaf,0,3")
     assert tree.threshold[0] == floor
@@ -54,33 +71,42 @@ def test_a_fractional_threshold_is_floored_which_says_the_same_of_every_integer(
         assert tree.predict(row(backlog_bytes=x)) == (0 if x <= floor else 3)
 
 
-@pytest.mark.parametrize("text, said", [
-    ("", "there is no record"),
-    ("hello", "line 1, record 1: has 1 fields"),
-    ("0,0,leaf,0,0|0,1,leaf,0,0", "line 1, record 2: is a child of node 0, which is a leaf"),
-    ("0,0,backlog_bytes,1,0|0,1,leaf,0,0", "record 1: node 0 has 1 of its two children"),
-    ("0,0,backlog_bytes,1,0", "record 1: node 0 has 0 of its two children"),
-    ("0,0,backlog_bytes,1,0|0,1,leaf,0,0|0,2,leaf,0,0|0,3,leaf,0,0", "record 4: is a third child of node 0"),
-    ("0,0,backlog_bytes,1,0|0,1,leaf,0,0|0,1,leaf,0,0", "record 3: node 1 stands already at line 1, record 2"),
-    ("0,0,backlog_bytes,1,0|0,1,leaf,0,0\n0,0,leaf,0,0", "line 2, record 3: is a second root; the first is at line 1, record 1"),
-    ("0,0,backlog_bytes,1,0|0,1,leaf,0,0|7,7,leaf,0,0", "record 3: node 7 is its own father"),
-    ("0,0,backlog_bytes,1,0|0,1,leaf,0,0|0,2,leaf,0,0|4,3,backlog_pkts,1,0|3,4,backlog_pkts,1,0", "record 4: cycle: node 3"),
-    ("0,0,backlog_bytes,1,0|0,1,leaf,0,0|8,2,leaf,0,0", "record 3: its father 8 is not there"),
-    ("0,1,leaf,0,0", "record 1: the first record must be the root"),
-    ("0,1,leaf,0,0|0,0,backlog_bytes,1,0|0,2,leaf,0,0", "record 2: the root must be the first record"),
-    ("0,0,backlog_bytes,NaN,0|0,1,leaf,0,0|0,2,leaf,0,0", "record 1: threshold `NaN` is not a finite number"),
-    ("0,0,backlog_bytes,inf,0|0,1,leaf,0,0|0,2,leaf,0,0", "record 1: threshold `inf` is not a finite number"),
-    ("0,0,backlog_bytes,1e300,0|0,1,leaf,0,0|0,2,leaf,0,0", "record 1: threshold `1e300` is beyond 64 bits"),
-    ("0,0,backlog_bytes,1e9999,0|0,1,leaf,0,0|0,2,leaf,0,0", "record 1: threshold `1e9999` is beyond 64 bits"),
-    ("0,0,backlog,1,0|0,1,leaf,0,0|0,2,leaf,0,0", "record 1: unknown feature `backlog`"),
-    ("0,0,46,1,0|0,1,leaf,0,0|0,2,leaf,0,0", "record 1: feature number 46 of 45"),
-    ("0,0,backlog_bytes,1,0|0,1,leaf,0,4|0,2,leaf,0,0", "record 2: class_id `4` is none of 0 to 3"),
-    ("0,0,backlog_bytes,1,0|0,1,leaf,0,|0,2,leaf,0,0", "record 2: class_id `` is none of 0 to 3"),
-    ("0,0,backlog_bytes,1,0|0,1,leaf,nan,0|0,2,leaf,0,0", "record 2: value `nan` is not a finite number"),
-    ("0,0,leaf,0,0|-1,2,leaf,0,0", "record 2: father_id `-1` is not a whole number"),
-    ("0,0,leaf,0,0\x00", "line 1, record 1: has characters that are not printable ASCII"),
-    ("0,0,leaf,0,0||0,1,leaf,0,0", "record 2: has 1 fields"),
-])
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("", "there is no record"),
+        ("hello", "line 1, record 1: has 1 fields"),
+        ("0,0,leaf,0,0|0,1,leaf,0,0", "line 1, record 2: is a child of node 0, which is a leaf"),
+        ("0,0,backlog_bytes,1,0|0,1,leaf,0,0", "record 1: node 0 has 1 of its two children"),
+        ("0,0,backlog_bytes,1,0", "record 1: node 0 has 0 of its two children"),
+        ("0,0,backlog_bytes,1,0|0,1,leaf,0,0|0,2,leaf,0,0|0,3,leaf,0,0", "record 4: is a third child of node 0"),
+        ("0,0,backlog_bytes,1,0|0,1,leaf,0,0|0,1,leaf,0,0", "record 3: node 1 stands already at line 1, record 2"),
+        (
+            "0,0,backlog_bytes,1,0|0,1,leaf,0,0\n0,0,leaf,0,0",
+            "line 2, record 3: is a second root; the first is at line 1, record 1",
+        ),
+        ("0,0,backlog_bytes,1,0|0,1,leaf,0,0|7,7,leaf,0,0", "record 3: node 7 is its own father"),
+        (
+            "0,0,backlog_bytes,1,0|0,1,leaf,0,0|0,2,leaf,0,0|4,3,backlog_pkts,1,0|3,4,backlog_pkts,1,0",
+            "record 4: cycle: node 3",
+        ),
+        ("0,0,backlog_bytes,1,0|0,1,leaf,0,0|8,2,leaf,0,0", "record 3: its father 8 is not there"),
+        ("0,1,leaf,0,0", "record 1: the first record must be the root"),
+        ("0,1,leaf,0,0|0,0,backlog_bytes,1,0|0,2,leaf,0,0", "record 2: the root must be the first record"),
+        ("0,0,backlog_bytes,NaN,0|0,1,leaf,0,0|0,2,leaf,0,0", "record 1: threshold `NaN` is not a finite number"),
+        ("0,0,backlog_bytes,inf,0|0,1,leaf,0,0|0,2,leaf,0,0", "record 1: threshold `inf` is not a finite number"),
+        ("0,0,backlog_bytes,1e300,0|0,1,leaf,0,0|0,2,leaf,0,0", "record 1: threshold `1e300` is beyond 64 bits"),
+        ("0,0,backlog_bytes,1e9999,0|0,1,leaf,0,0|0,2,leaf,0,0", "record 1: threshold `1e9999` is beyond 64 bits"),
+        ("0,0,backlog,1,0|0,1,leaf,0,0|0,2,leaf,0,0", "record 1: unknown feature `backlog`"),
+        ("0,0,46,1,0|0,1,leaf,0,0|0,2,leaf,0,0", "record 1: feature number 46 of 45"),
+        ("0,0,backlog_bytes,1,0|0,1,leaf,0,4|0,2,leaf,0,0", "record 2: class_id `4` is none of 0 to 3"),
+        ("0,0,backlog_bytes,1,0|0,1,leaf,0,|0,2,leaf,0,0", "record 2: class_id `` is none of 0 to 3"),
+        ("0,0,backlog_bytes,1,0|0,1,leaf,nan,0|0,2,leaf,0,0", "record 2: value `nan` is not a finite number"),
+        ("0,0,leaf,0,0|-1,2,leaf,0,0", "record 2: father_id `-1` is not a whole number"),
+        ("0,0,leaf,0,0\x00", "line 1, record 1: has characters that are not printable ASCII"),
+        ("0,0,leaf,0,0||0,1,leaf,0,0", "record 2: has 1 fields"),
+    ],
+)
 def test_refused_with_the_place(text, said):
     with pytest.raises(text_tree.TextTreeError, match=said.replace("(", r"\(").replace(")", r"\)").replace("|", r"\|")):
         loads(text)
@@ -120,13 +146,22 @@ def trees(draw, depth: int = 5) -> Tree:
     for i, c in enumerate(columns["class"]):
         if c:
             permille[i, c - 1] = 1000
-    return Tree(np.array(columns["feature"], np.int32), np.array(columns["threshold"], np.int64), np.array(columns["right"], np.int32),
-                np.array(columns["missing"], bool), np.array(columns["class"], np.uint8), permille, PROGRAM.feature_hash)
+    return Tree(
+        np.array(columns["feature"], np.int32),
+        np.array(columns["threshold"], np.int64),
+        np.array(columns["right"], np.int32),
+        np.array(columns["missing"], bool),
+        np.array(columns["class"], np.uint8),
+        permille,
+        PROGRAM.feature_hash,
+    )
 
 
 def same(a: Tree, b: Tree, but: tuple = ()) -> bool:
-    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in
-               {"feature", "threshold", "right", "missing_right", "leaf_class", "leaf_permille"} - set(but))
+    return all(
+        np.array_equal(getattr(a, name), getattr(b, name))
+        for name in {"feature", "threshold", "right", "missing_right", "leaf_class", "leaf_permille"} - set(but)
+    )
 
 
 @given(trees())

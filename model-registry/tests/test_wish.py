@@ -15,16 +15,30 @@ CANARY = {"share": 0.1, "soak_s": 300.0, "activate_in_s": 0.0, "metric": "", "li
 def test_defaults():
     assert wish.of_tags({"note": "x"}, "champion", CANARY) == wish.Wish("fleet", False, None)
     assert wish.of_tags({}, "canary", CANARY).rollout == CANARY
-    assert wish.of_tags({"rollout.soak_s": "60"}, "champion", CANARY).rollout == {"share": 1, "soak_s": 60, "activate_in_s": 0, "metric": "", "limit": None}
+    assert wish.of_tags({"rollout.soak_s": "60"}, "champion", CANARY).rollout == {
+        "share": 1,
+        "soak_s": 60,
+        "activate_in_s": 0,
+        "metric": "",
+        "limit": None,
+    }
     assert wish.of_tags({"site": "hall-7", "pin": "TRUE"}, "challenger", CANARY) == wish.Wish("site/hall-7", True, None)
 
 
-@pytest.mark.parametrize("tags, said", [
-    ({"site": "a/b"}, "a site is 1 to 64"), ({"site": "x" * 65}, "a site is 1 to 64"), ({"pin": "perhaps"}, "neither true nor false"),
-    ({"rollout.canary_share": "1.01"}, "not a number from 0 to 1"), ({"rollout.canary_share": "nan"}, "not a number"),
-    ({"rollout.limit": "inf"}, "not a number"), ({"rollout.metric": "Rejected; DROP"}, "not the name of a metric"),
-    ({"rollout.metric": "rejected_ratio"}, "no value to abort at"), ({"rollout.soak_s": "-1"}, "not a number from 0"),
-])
+@pytest.mark.parametrize(
+    "tags, said",
+    [
+        ({"site": "a/b"}, "a site is 1 to 64"),
+        ({"site": "x" * 65}, "a site is 1 to 64"),
+        ({"pin": "perhaps"}, "neither true nor false"),
+        ({"rollout.canary_share": "1.01"}, "not a number from 0 to 1"),
+        ({"rollout.canary_share": "nan"}, "not a number"),
+        ({"rollout.limit": "inf"}, "not a number"),
+        ({"rollout.metric": "Rejected; DROP"}, "not the name of a metric"),
+        ({"rollout.metric": "rejected_ratio"}, "no value to abort at"),
+        ({"rollout.soak_s": "-1"}, "not a number from 0"),
+    ],
+)
 def test_refused(tags, said):
     with pytest.raises(NotPackagable, match=said):
         wish.of_tags(tags, "canary", CANARY)
@@ -34,19 +48,37 @@ def test_the_committed_settings_are_read():
     assert service.load_settings(str(service.SETTINGS))["canary"]["share"] == 0.1
 
 
-@pytest.mark.parametrize("change, said", [
-    ({"listen": "5000"}, "is not HOST:PORT"), ({"listen": None}, "`listen` is missing"), ({"listem": "x"}, "unknown setting listem; there are"),
-    ({"listen": "0.0.0.0:5000"}, "name the host names that browsers use"), ({"users": [{"user": "admin", "password_file": "{file}"}]}, "stands there twice"),
-    ({"users": [{"user": "x", "password_file": "{file}", "role": "god"}]}, "role `god` is none of viewer, owner, admin"),
-    ({"admin": {"user": "admin", "password_file": "{open}"}}, "others may read it; run `chmod 600"),
-    ({"admin": {"user": "admin", "password_file": "{short}"}}, "at least 12 characters"),
-    ({"admin": {"user": "admin", "password_file": "{none}"}}, "No such file"),
-])
+@pytest.mark.parametrize(
+    "change, said",
+    [
+        ({"listen": "5000"}, "is not HOST:PORT"),
+        ({"listen": None}, "`listen` is missing"),
+        ({"listem": "x"}, "unknown setting listem; there are"),
+        ({"listen": "0.0.0.0:5000"}, "name the host names that browsers use"),
+        ({"users": [{"user": "admin", "password_file": "{file}"}]}, "stands there twice"),
+        (
+            {"users": [{"user": "x", "password_file": "{file}", "role": "god"}]},
+            "role `god` is none of viewer, owner, admin",
+        ),
+        ({"admin": {"user": "admin", "password_file": "{open}"}}, "others may read it; run `chmod 600"),
+        ({"admin": {"user": "admin", "password_file": "{short}"}}, "at least 12 characters"),
+        ({"admin": {"user": "admin", "password_file": "{none}"}}, "No such file"),
+    ],
+)
 def test_a_mistake_in_the_servers_configuration_is_named(tmp_path, change, said):
-    files = {"file": secret(tmp_path / "p", "a good long password"), "open": str(tmp_path / "open"), "short": secret(tmp_path / "s", "short"), "none": str(tmp_path / "none")}
+    files = {
+        "file": secret(tmp_path / "p", "a good long password"),
+        "open": str(tmp_path / "open"),
+        "short": secret(tmp_path / "s", "short"),
+        "none": str(tmp_path / "none"),
+    }
     (tmp_path / "open").write_text("a good long password")
     (tmp_path / "open").chmod(0o644)
-    good = {"listen": "127.0.0.1:5000", "state_dir": str(tmp_path / "state"), "admin": {"user": "admin", "password_file": "{file}"}}
+    good = {
+        "listen": "127.0.0.1:5000",
+        "state_dir": str(tmp_path / "state"),
+        "admin": {"user": "admin", "password_file": "{file}"},
+    }
     text = yaml.safe_dump({k: v for k, v in {**good, **change}.items() if v is not None})
     for name, path in files.items():
         text = text.replace("'{" + name + "}'", path)

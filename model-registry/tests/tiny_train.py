@@ -1,7 +1,9 @@
-"""A training command with the interface of `oal-train fit --retrain`, small but real: it fits a tree on new items and registers it.
+"""A training command with the interface of `oal-train fit --retrain`, small but real: it fits a tree on new items and
+registers it.
 
-usage: tiny_train.py BEHAVIOUR_FILE fit --retrain MODEL/VERSION --tracking-uri URI --config FILE --register NAME --result FILE
-BEHAVIOUR_FILE holds one word: fit; fail; wait (until it says something else); orphan (register, then wait without writing the result).
+usage: tiny_train.py BEHAVIOUR_FILE fit --retrain MODEL/VERSION --tracking-uri URI --config FILE --register NAME
+--result FILE BEHAVIOUR_FILE holds one word: fit; fail; wait (until it says something else); orphan (register, then wait
+without writing the result).
 """
 
 from __future__ import annotations
@@ -31,11 +33,14 @@ def main() -> None:
     section = yaml.safe_load(Path(options.config).read_text())["mlflow"]
     sys.path.insert(0, str(Path(__file__).parent))
     from owner import Owner
+
     owner = Owner(options.tracking_uri, section["user"], Path(section["password_file"]).read_text().strip())
     made = owner.register(seed=int(version) + 100, name=options.register, tags={"retrained_from": version})
     while options.behaviour.read_text() == "orphan":
         time.sleep(0.05)
-    Path(options.result).write_text(json.dumps({"version": made, "run_id": owner.client.get_model_version(model, str(made)).run_id}))
+    Path(options.result).write_text(
+        json.dumps({"version": made, "run_id": owner.client.get_model_version(model, str(made)).run_id})
+    )
 
 
 if __name__ == "__main__":

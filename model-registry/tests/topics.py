@@ -11,10 +11,22 @@ from waiting import until
 
 class Topics:
     def __init__(self, options: dict):
-        self._consumer = Consumer({**options, "group.id": "viewer-registry-tests", "isolation.level": "read_committed", "enable.auto.commit": False})
+        self._consumer = Consumer(
+            {
+                **options,
+                "group.id": "viewer-registry-tests",
+                "isolation.level": "read_committed",
+                "enable.auto.commit": False,
+            }
+        )
         topics = self._consumer.list_topics(timeout=20).topics
-        self._consumer.assign([TopicPartition(name, p, OFFSET_BEGINNING) for name in ("ap.bundles.v1", "platform.events.v1")
-                               for p in topics[name].partitions])
+        self._consumer.assign(
+            [
+                TopicPartition(name, p, OFFSET_BEGINNING)
+                for name in ("ap.bundles.v1", "platform.events.v1")
+                for p in topics[name].partitions
+            ]
+        )
         self.history: list[release.Release] = []
         self.rows: list[dict] = []
 
@@ -42,7 +54,9 @@ class Topics:
 
 def released(topics: Topics, slot: str, version: int, scope: str = "fleet") -> release.Release:
     """Wait until this version is in force there."""
+
     def there():
         now = topics.in_force(slot, scope)
         return now if now is not None and now.version == version else None
+
     return until(there, f"{slot}/{scope} is version {version}", 30)

@@ -1,4 +1,5 @@
 """Waiting for a condition, never for a time."""
+
 import time
 
 

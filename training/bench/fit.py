@@ -1,8 +1,11 @@
-"""CPU time and quality of a fit: made-up items (10,000 × 40) and the lab's, scikit-learn beside. Writes build/bench/training-fit.json.
+"""CPU time and quality of a fit: made-up items (10,000 × 40) and the lab's, scikit-learn beside.
 
-CPU time of the process, so that a busy machine changes it little; the median of many fits, each after ten new items have come.
-Quality: macro F1 on 1,500 items of trees fitted on the 5,000 before them (less a gap as long as a label's lead), mean of 20 such pairs that
-roll through the items. One pair alone says little: on the lab's items the difference of two trees scatters by 0.04 from pair to pair.
+Writes build/bench/training-fit.json.
+
+CPU time of the process, so that a busy machine changes it little; the median of many fits, each after ten new items
+have come. Quality: macro F1 on 1,500 items of trees fitted on the 5,000 before them (less a gap as long as a label's
+lead), mean of 20 such pairs that roll through the items. One pair alone says little: on the lab's items the difference
+of two trees scatters by 0.04 from pair to pair.
 """
 
 from __future__ import annotations
@@ -60,7 +63,9 @@ def fill(x: np.ndarray, y: np.ndarray) -> Window:
 
 
 def add(window: Window, x: np.ndarray, y: np.ndarray, i: int) -> None:
-    window.add(x[i], ts_us=i, truth=y[i], class_now=0, loss=0, loss_now=0, held_class=0, held_congested=0, offset=i, doubtful=0)
+    window.add(
+        x[i], ts_us=i, truth=y[i], class_now=0, loss=0, loss_now=0, held_class=0, held_congested=0, offset=i, doubtful=0
+    )
 
 
 def cpu_ms(call, times: int) -> list[float]:
@@ -98,18 +103,53 @@ def measure(what: str, x: np.ndarray, y: np.ndarray) -> list[dict]:
 
     ours_full, ours = cpu_ms(lambda: second(full), FITS), cpu_ms(lambda: second(fitter), FITS)
     size = f"{len(x):,} {what} items × {x.shape[1]} features"
-    theirs = lambda: DecisionTreeClassifier(max_leaf_nodes=(NODES + 1) // 2, max_depth=DEPTH, min_samples_leaf=LEAF, random_state=0)
+    theirs = lambda: DecisionTreeClassifier(
+        max_leaf_nodes=(NODES + 1) // 2, max_depth=DEPTH, min_samples_leaf=LEAF, random_state=0
+    )
     sk_ms = cpu_ms(lambda: theirs().fit(x, y), 5)
-    f1, sk_f1 = np.mean([quality(x[first:], y[first:], full, theirs()) for first in np.linspace(0, len(x) - FITTED - JUDGED, PAIRS).astype(int)], axis=0)
-    print(f"training: {size}: {np.median(ours_full):.2f} ms CPU a tree of {nodes[0]} nodes (least {min(ours_full):.2f}), "
-          f"{np.median(ours):.2f} ms as online.yaml says ({nodes[-1]} nodes); "
-          f"scikit-learn {np.median(sk_ms):.0f} ms; mean macro F1 on later items {f1:.3f}, scikit-learn {sk_f1:.3f}", flush=True)
-    return [record(f"training.fit_{what}_ms", np.median(ours_full), "ms CPU", f"{size}, ten new items binned and a tree of {nodes[0]} nodes fitted; least {min(ours_full):.2f}"),
-            record(f"training.fit_{what}_settings_ms", np.median(ours), "ms CPU", f"the same with the limits of online.yaml: {nodes[-1]} nodes"),
-            record(f"training.sklearn_{what}_ms", np.median(sk_ms), "ms CPU", f"DecisionTreeClassifier of the same limits, at most {NODES} nodes"),
-            record(f"training.f1_{what}", f1, "macro F1", f"mean of {PAIRS} pairs: fitted on {FITTED:,} items, judged on the {JUDGED:,} that follow"),
-            record(f"training.f1_sklearn_{what}", sk_f1, "macro F1", "the same of scikit-learn"),
-            record(f"training.f1_loss_{what}", sk_f1 - f1, "macro F1", "scikit-learn's minus ours; negative: ours is better")]
+    f1, sk_f1 = np.mean(
+        [
+            quality(x[first:], y[first:], full, theirs())
+            for first in np.linspace(0, len(x) - FITTED - JUDGED, PAIRS).astype(int)
+        ],
+        axis=0,
+    )
+    print(
+        f"training: {size}: {np.median(ours_full):.2f} ms CPU a tree of {nodes[0]} nodes (least {min(ours_full):.2f}), "
+        f"{np.median(ours):.2f} ms as online.yaml says ({nodes[-1]} nodes); "
+        f"scikit-learn {np.median(sk_ms):.0f} ms; mean macro F1 on later items {f1:.3f}, scikit-learn {sk_f1:.3f}",
+        flush=True,
+    )
+    return [
+        record(
+            f"training.fit_{what}_ms",
+            np.median(ours_full),
+            "ms CPU",
+            f"{size}, ten new items binned and a tree of {nodes[0]} nodes fitted; least {min(ours_full):.2f}",
+        ),
+        record(
+            f"training.fit_{what}_settings_ms",
+            np.median(ours),
+            "ms CPU",
+            f"the same with the limits of online.yaml: {nodes[-1]} nodes",
+        ),
+        record(
+            f"training.sklearn_{what}_ms",
+            np.median(sk_ms),
+            "ms CPU",
+            f"DecisionTreeClassifier of the same limits, at most {NODES} nodes",
+        ),
+        record(
+            f"training.f1_{what}",
+            f1,
+            "macro F1",
+            f"mean of {PAIRS} pairs: fitted on {FITTED:,} items, judged on the {JUDGED:,} that follow",
+        ),
+        record(f"training.f1_sklearn_{what}", sk_f1, "macro F1", "the same of scikit-learn"),
+        record(
+            f"training.f1_loss_{what}", sk_f1 - f1, "macro F1", "scikit-learn's minus ours; negative: ours is better"
+        ),
+    ]
 
 
 def decision() -> list[dict]:
@@ -118,18 +158,50 @@ def decision() -> list[dict]:
     from oal_training.online.item import Item
 
     t = read_columns(CAPTURES[1])[0]
-    items = [Item("ap", "lab", int(t["ts_us"][i]), 1, int(t["feature_hash"][i]), t["features"][i].tolist(), int(t["horizon_us"][i]), int(t["class_now"][i]),
-                  int(t["class"][i]), float(t["loss_ratio"][i]), int(t["offered_pkts"][i]), bool(t["complete"][i])) for i in range(len(t["ts_us"]))]
+    items = [
+        Item(
+            "ap",
+            "lab",
+            int(t["ts_us"][i]),
+            1,
+            int(t["feature_hash"][i]),
+            t["features"][i].tolist(),
+            int(t["horizon_us"][i]),
+            int(t["class_now"][i]),
+            int(t["class"][i]),
+            float(t["loss_ratio"][i]),
+            int(t["offered_pkts"][i]),
+            bool(t["complete"][i]),
+        )
+        for i in range(len(t["ts_us"]))
+    ]
     start = time.process_time()
     result = replay.run(items)
     each = (time.process_time() - start) / len(result.decisions) * 1000
-    print(f"training: {each:.2f} ms CPU a decision, items and scores included: {1000 / each:.0f} APs a second and core ({len(result.decisions)} decisions)")
-    return [record("training.decision_ms", each, "ms CPU", f"replay of {CAPTURES[1].name}: ten items taken, tree fitted, three rivals scored; mean of {len(result.decisions)}"),
-            record("training.aps_per_core", 1000 / each, "AP/s", "from training.decision_ms; Kafka not included")]
+    print(
+        f"training: {each:.2f} ms CPU a decision, items and scores included: {1000 / each:.0f} APs a second and core"
+        f" ({len(result.decisions)} decisions)"
+    )
+    return [
+        record(
+            "training.decision_ms",
+            each,
+            "ms CPU",
+            f"replay of {CAPTURES[1].name}: ten items taken, tree fitted, three rivals scored; mean of"
+            f" {len(result.decisions)}",
+        ),
+        record("training.aps_per_core", 1000 / each, "AP/s", "from training.decision_ms; Kafka not included"),
+    ]
 
 
 def record(name: str, value: float, unit: str, note: str) -> dict:
-    return {"name": name, "value": round(float(value), 4), "unit": unit, "command": "make -C training bench", "note": note}
+    return {
+        "name": name,
+        "value": round(float(value), 4),
+        "unit": unit,
+        "command": "make -C training bench",
+        "note": note,
+    }
 
 
 def main() -> int:

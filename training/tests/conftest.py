@@ -63,15 +63,29 @@ class Trainer:
         for path in SHIPPED.glob("*.yaml"):
             shutil.copy(path, self.policies)
         kafka = {**platform.kafka.client("trainer"), "group.id": group, "session.timeout.ms": 6000}
-        (folder / "config.yaml").write_text(yaml.safe_dump({
-            "kafka": kafka, "mlflow": mlflow, "signing_key": str(folder / "sign.pem"), "state_dir": str(folder / "state"),
-            "listen": f"127.0.0.1:{self.port}", "settings": str(folder / "online.yaml"), "policies": str(self.policies)}))
+        (folder / "config.yaml").write_text(
+            yaml.safe_dump(
+                {
+                    "kafka": kafka,
+                    "mlflow": mlflow,
+                    "signing_key": str(folder / "sign.pem"),
+                    "state_dir": str(folder / "state"),
+                    "listen": f"127.0.0.1:{self.port}",
+                    "settings": str(folder / "online.yaml"),
+                    "policies": str(self.policies),
+                }
+            )
+        )
         self.process: subprocess.Popen | None = None
 
     def start(self) -> Trainer:
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, SOURCES)), "PYTHONDONTWRITEBYTECODE": "1"}
         with open(self.folder / "log", "a") as out:
-            self.process = subprocess.Popen([sys.executable, "-m", "oal_training", "online", "--config", str(self.folder / "config.yaml")], env=env, stderr=out)
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "oal_training", "online", "--config", str(self.folder / "config.yaml")],
+                env=env,
+                stderr=out,
+            )
         return self
 
     def kill(self, number: int = signal.SIGKILL) -> int:
@@ -102,7 +116,11 @@ class Trainer:
 
     def metric(self, name: str) -> float:
         """Sum of a metric over its labels."""
-        return sum(float(line.rsplit(" ", 1)[1]) for line in self.page("/metrics")[1].splitlines() if line.split("{")[0].split(" ")[0] == name)
+        return sum(
+            float(line.rsplit(" ", 1)[1])
+            for line in self.page("/metrics")[1].splitlines()
+            if line.split("{")[0].split(" ")[0] == name
+        )
 
     def healthy(self) -> bool:
         return self.page("/healthz")[0] == 200
@@ -135,8 +153,14 @@ class Topics:
         self._producer = Producer(platform.kafka.client("admin"))
         self._consumers = {}
         for topic in ("platform.events.v1", "ap.bundles.v1"):
-            consumer = Consumer({**platform.kafka.client("viewer"), "group.id": f"viewer-{uuid.uuid4()}", "isolation.level": "read_committed",
-                                 "auto.offset.reset": "earliest"})
+            consumer = Consumer(
+                {
+                    **platform.kafka.client("viewer"),
+                    "group.id": f"viewer-{uuid.uuid4()}",
+                    "isolation.level": "read_committed",
+                    "auto.offset.reset": "earliest",
+                }
+            )
             consumer.subscribe([topic])
             self._consumers[topic] = consumer
         self._seen: dict[str, list] = {topic: [] for topic in self._consumers}
@@ -146,7 +170,9 @@ class Topics:
 
         for item in items:
             extra = {} if partition is None else {"partition": partition}
-            self._producer.produce("training.items.v1", key=item.ap_id, value=json.dumps(as_record(item)), on_delivery=_delivered, **extra)
+            self._producer.produce(
+                "training.items.v1", key=item.ap_id, value=json.dumps(as_record(item)), on_delivery=_delivered, **extra
+            )
             self._producer.poll(0)
         assert self._producer.flush(30) == 0
 

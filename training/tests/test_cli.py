@@ -24,13 +24,28 @@ def test_an_unreadable_configuration_is_a_message(capsys, tmp_path):
     assert "none.yaml cannot be read" in capsys.readouterr().err
 
 
-GOOD = {"kafka": {"bootstrap.servers": "127.0.0.1:9"}, "mlflow": None, "signing_key": "sign.pem", "state_dir": "state", "listen": "127.0.0.1:0", "settings": None}
+GOOD = {
+    "kafka": {"bootstrap.servers": "127.0.0.1:9"},
+    "mlflow": None,
+    "signing_key": "sign.pem",
+    "state_dir": "state",
+    "listen": "127.0.0.1:0",
+    "settings": None,
+}
 
 
-@pytest.mark.parametrize(("change", "words"), [
-    ({"kafka": {}}, "kafka is missing"), ({"kafka": {"a": 1}}, "bootstrap.servers"), ({"listen": "9000"}, "is not HOST:PORT"),
-    ({"mlflow": {"uri": "x"}}, "tracking_uri, user and password_file"), ({"state_dir": ""}, "state_dir is missing"), ({"speed": 1}, "speed is unknown"),
-    ({"settings": "/nowhere/online.yaml"}, "cannot be read")])
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"kafka": {}}, "kafka is missing"),
+        ({"kafka": {"a": 1}}, "bootstrap.servers"),
+        ({"listen": "9000"}, "is not HOST:PORT"),
+        ({"mlflow": {"uri": "x"}}, "tracking_uri, user and password_file"),
+        ({"state_dir": ""}, "state_dir is missing"),
+        ({"speed": 1}, "speed is unknown"),
+        ({"settings": "/nowhere/online.yaml"}, "cannot be read"),
+    ],
+)
 def test_configuration_errors_name_the_field(tmp_path, change, words):
     file = tmp_path / "c.yaml"
     file.write_text(yaml.safe_dump(GOOD))
@@ -42,7 +57,9 @@ def test_configuration_errors_name_the_field(tmp_path, change, words):
 
 def test_a_key_that_is_none_is_refused(tmp_path):
     file = tmp_path / "c.yaml"
-    file.write_text(yaml.safe_dump({**GOOD, "signing_key": str(tmp_path / "sign.pem"), "state_dir": str(tmp_path / "state")}))
+    file.write_text(
+        yaml.safe_dump({**GOOD, "signing_key": str(tmp_path / "sign.pem"), "state_dir": str(tmp_path / "state")})
+    )
     with pytest.raises(TrainingError, match="signing_key"):
         Service(config.load(str(file)))
     keys.make(tmp_path / "sign.pem")

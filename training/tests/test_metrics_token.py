@@ -1,4 +1,5 @@
 """/metrics asks for the token of its file; /healthz asks for nothing."""
+
 import urllib.error
 import urllib.request
 
@@ -27,7 +28,9 @@ def guarded(tmp_path):
     page.stop()
 
 
-@pytest.mark.parametrize("sent", [None, "Bearer", "Bearer ", "Bearer wrong", "right", "bearer right", "Basic right", "Bearer räight"])
+@pytest.mark.parametrize(
+    "sent", [None, "Bearer", "Bearer ", "Bearer wrong", "right", "bearer right", "Basic right", "Bearer räight"]
+)
 def test_without_the_token_there_are_no_figures(guarded, sent):
     page, _ = guarded
     status, text = get(page, "/metrics", sent and sent.encode().decode("latin-1"))

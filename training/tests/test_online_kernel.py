@@ -44,7 +44,9 @@ def made_up(rng: np.random.Generator, n: int, features: int) -> tuple[np.ndarray
     return x, np.digitize(s, np.quantile(s, [0.5, 0.75, 0.9])).astype(np.uint8)
 
 
-@given(st.integers(0, 2**32), st.integers(1, 400), st.integers(1, 6), st.sampled_from([1, 3, 17, 255]), st.integers(1, 30))
+@given(
+    st.integers(0, 2**32), st.integers(1, 400), st.integers(1, 6), st.sampled_from([1, 3, 17, 255]), st.integers(1, 30)
+)
 @settings(max_examples=60, deadline=None)
 def test_trees_of_any_data_are_well_formed_and_evaluate_alike(seed, n, features, max_nodes, min_leaf):
     rng = np.random.default_rng(seed)
@@ -70,7 +72,11 @@ def test_a_separable_world_is_learnt_exactly():
     tree = fit(x, y)
     assert tree.n_nodes == 7
     assert (tree.predict(x) == y).all()
-    assert sorted(tree.threshold[tree.feature >= 0]) == [9, 29, 44], "an edge lies halfway between neighbouring values, rounded down"
+    assert sorted(tree.threshold[tree.feature >= 0]) == [
+        9,
+        29,
+        44,
+    ], "an edge lies halfway between neighbouring values, rounded down"
 
 
 def test_probabilities_are_smoothed_and_sum_up():
@@ -99,8 +105,13 @@ def test_as_good_as_scikit_learn_on_later_items(seed):
     x, y = made_up(np.random.default_rng(seed), 6000, 12)
     train, test = slice(0, 4000), slice(4000, None)
     ours = fit(x, y, np.arange(4000, dtype=np.int32), max_nodes=127, max_depth=12, min_leaf=10)
-    theirs = DecisionTreeClassifier(max_leaf_nodes=64, max_depth=12, min_samples_leaf=10, random_state=0).fit(x[train], y[train])
-    assert f1_score(y[test], ours.predict(x[test]), average="macro") > f1_score(y[test], theirs.predict(x[test]), average="macro") - 0.02
+    theirs = DecisionTreeClassifier(max_leaf_nodes=64, max_depth=12, min_samples_leaf=10, random_state=0).fit(
+        x[train], y[train]
+    )
+    assert (
+        f1_score(y[test], ours.predict(x[test]), average="macro")
+        > f1_score(y[test], theirs.predict(x[test]), average="macro") - 0.02
+    )
 
 
 def test_class_weights_decide_between_classes():
@@ -135,11 +146,24 @@ def test_a_window_keeps_the_latest_items_binned_as_if_anew():
     every = rng.integers(0, 10_000, (2300, 3))
     every[:, 1] = 7
     for i, row in enumerate(every):
-        window.add(row, ts_us=i, class_now=0, truth=i % 4, loss=0, loss_now=0, held_class=0, held_congested=0, offset=i, doubtful=0)
+        window.add(
+            row,
+            ts_us=i,
+            class_now=0,
+            truth=i % 4,
+            loss=0,
+            loss_now=0,
+            held_class=0,
+            held_congested=0,
+            offset=i,
+            doubtful=0,
+        )
         if i % 97 == 0:
             window.prepare()
     window.prepare()
-    assert len(window) == 500 and (window.values == every[-500:]).all() and (window.ts_us == np.arange(1800, 2300)).all()
+    assert (
+        len(window) == 500 and (window.values == every[-500:]).all() and (window.ts_us == np.arange(1800, 2300)).all()
+    )
     fresh = np.zeros_like(window.binned)
     window.binning.bin_rows(np.ascontiguousarray(window.values), fresh)
     assert (fresh == window.binned).all(), "incremental binning is what binning of everything gives"
@@ -150,8 +174,31 @@ CHECKED = Path(__file__).resolve().parent.parent / "build" / "liboal_tree_checke
 
 def test_the_kernel_under_address_and_undefined_behaviour_sanitizers():
     """These tests again but for this one, in a process whose kernel is checked."""
-    sanitizer = subprocess.run(["gcc", "-print-file-name=libasan.so"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-    env = {**os.environ, "LD_PRELOAD": sanitizer, "ASAN_OPTIONS": "detect_leaks=0", "OAL_TREE_LIBRARY": str(CHECKED), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not scikit and not sanitizers", __file__], env=env, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True)
+    sanitizer = subprocess.run(
+        ["gcc", "-print-file-name=libasan.so"], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout.strip()
+    env = {
+        **os.environ,
+        "LD_PRELOAD": sanitizer,
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "OAL_TREE_LIBRARY": str(CHECKED),
+        "OMP_NUM_THREADS": "1",
+    }
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-k",
+            "not scikit and not sanitizers",
+            __file__,
+        ],
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
     assert done.returncode == 0, done.stdout[-3000:]

@@ -27,7 +27,9 @@ def test_average_precision_is_scikit_learns(pairs):
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=60))
 def test_macro_f1_is_scikit_learns_over_the_classes_there_are(pairs):
     predicted, truth = np.array([p[0] for p in pairs], np.uint8), np.array([p[1] for p in pairs], np.uint8)
-    assert macro_f1(predicted, truth) == pytest.approx(f1_score(truth, predicted, labels=sorted(set(truth.tolist())), average="macro", zero_division=0))
+    assert macro_f1(predicted, truth) == pytest.approx(
+        f1_score(truth, predicted, labels=sorted(set(truth.tolist())), average="macro", zero_division=0)
+    )
 
 
 def test_onset_is_judged_among_items_without_congestion():

@@ -26,7 +26,9 @@ def judged(decision, items) -> tuple[float, float]:
     """(onset AP, macro F1) of a decision's tree on items."""
     values = np.array([i.features for i in items], np.int64)
     klass, congested = Evaluator(decision.tree).predict(values, np.arange(len(items), dtype=np.int32))
-    got = score(klass, congested * 10, np.array([i.class_now for i in items]), np.array([i.truth for i in items], np.uint8))
+    got = score(
+        klass, congested * 10, np.array([i.class_now for i in items]), np.array([i.truth for i in items], np.uint8)
+    )
     return got.onset_ap, got.macro_f1
 
 
@@ -39,7 +41,10 @@ def test_trees_beat_persistence_in_a_world_that_can_be_foreseen_and_none_is_ship
     result = replay.run(items, SETTINGS)
     assert shipped(result) and shipped(result)[0].reason == why.FIRST
     for decision in shipped(result):
-        assert decision.candidate.onset_ap > decision.persistence.onset_ap and decision.candidate.macro_f1 > decision.persistence.macro_f1
+        assert (
+            decision.candidate.onset_ap > decision.persistence.onset_ap
+            and decision.candidate.macro_f1 > decision.persistence.macro_f1
+        )
     rng = np.random.default_rng(0)
     noise = [dataclasses.replace(i, features=rng.integers(0, 1000, 45).tolist()) for i in items]
     assert not shipped(replay.run(noise, SETTINGS))
@@ -49,12 +54,18 @@ def test_replay_never_predicts_with_a_tree_that_has_seen_the_answer():
     items = synthetic.items(2500, seed=2)
     result = replay.run(items, SETTINGS)
     trees = shipped(result)
-    assert (result.version > 0).any() and (result.klass[result.version > 0] >= 0).all() and (result.klass[result.version < 0] == -1).all()
+    assert (
+        (result.version > 0).any()
+        and (result.klass[result.version > 0] >= 0).all()
+        and (result.klass[result.version < 0] == -1).all()
+    )
     for item, version in zip(items, result.version):
         if version > 0:
             tree = trees[version - 1]
             lead = item.horizon_us + 1_000_000
-            assert tree.train_until_us + lead <= tree.ts_us < item.ts_us, "its last label had ended before it was shipped, and it was shipped before the item"
+            assert (
+                tree.train_until_us + lead <= tree.ts_us < item.ts_us
+            ), "its last label had ended before it was shipped, and it was shipped before the item"
             assert tree.train_until_us + lead <= tree.test_until_us
 
 
@@ -76,10 +87,12 @@ def test_no_label_of_the_training_part_touches_the_others():
 @pytest.mark.parametrize("poison", ["one_class", "constant", "huge", "all_missing"])
 def test_hopeless_items_neither_crash_nor_ship(poison):
     items = synthetic.items(1500, seed=4)
-    change = {"one_class": lambda i: {"truth": 0, "class_now": 0, "loss_ratio": 0.0},
-              "constant": lambda i: {"features": [5] * 45},
-              "huge": lambda i: {"features": [(1 << 63) - 1 if k % 2 else -(1 << 63) + 1 for k in range(45)]},
-              "all_missing": lambda i: {"features": [synthetic.MISSING] * 45}}[poison]
+    change = {
+        "one_class": lambda i: {"truth": 0, "class_now": 0, "loss_ratio": 0.0},
+        "constant": lambda i: {"features": [5] * 45},
+        "huge": lambda i: {"features": [(1 << 63) - 1 if k % 2 else -(1 << 63) + 1 for k in range(45)]},
+        "all_missing": lambda i: {"features": [synthetic.MISSING] * 45},
+    }[poison]
     result = replay.run([dataclasses.replace(i, **change(i)) for i in items], SETTINGS)
     assert len(result.decisions) > 100 and not shipped(result)
     if poison == "one_class":
@@ -93,14 +106,28 @@ def lies(item, rng):
 
 
 POISONS = {
-    "labels flipped for half a minute": lambda items, rng: [lies(i, rng) if 2000 <= k < 2300 else i for k, i in enumerate(items)],
-    "labels flipped at random, one in three": lambda items, rng: [lies(i, rng) if k >= 2000 and rng.random() < 0.33 else i for k, i in enumerate(items)],
+    "labels flipped for half a minute": lambda items, rng: [
+        lies(i, rng) if 2000 <= k < 2300 else i for k, i in enumerate(items)
+    ],
+    "labels flipped at random, one in three": lambda items, rng: [
+        lies(i, rng) if k >= 2000 and rng.random() < 0.33 else i for k, i in enumerate(items)
+    ],
     "labels and class_now flipped for a minute": lambda items, rng: [
-        dataclasses.replace(lies(i, rng), class_now=3 - i.class_now) if 2000 <= k < 2600 else i for k, i in enumerate(items)],
+        dataclasses.replace(lies(i, rng), class_now=3 - i.class_now) if 2000 <= k < 2600 else i
+        for k, i in enumerate(items)
+    ],
     "features of one second for a minute": lambda items, rng: [
-        dataclasses.replace(i, features=items[2000 + k % 10].features) if 2000 <= k < 2600 else i for k, i in enumerate(items)],
+        dataclasses.replace(i, features=items[2000 + k % 10].features) if 2000 <= k < 2600 else i
+        for k, i in enumerate(items)
+    ],
     "huge features now and then": lambda items, rng: [
-        dataclasses.replace(i, features=[(1 << 62) * int(rng.integers(-1, 2)) for _ in range(45)]) if k >= 2000 and rng.random() < 0.3 else i for k, i in enumerate(items)],
+        (
+            dataclasses.replace(i, features=[(1 << 62) * int(rng.integers(-1, 2)) for _ in range(45)])
+            if k >= 2000 and rng.random() < 0.3
+            else i
+        )
+        for k, i in enumerate(items)
+    ],
 }
 
 
@@ -123,17 +150,30 @@ def test_poisoned_items_never_ship_a_tree_worse_than_the_one_in_force(poison):
 def test_a_changed_world_raises_the_alarm_and_gets_a_new_tree():
     items = synthetic.items(1500, seed=6)
     after = synthetic.items(2500, seed=7, start_us=items[-1].ts_us + 100_000)
-    turned = [dataclasses.replace(i, features=[-v if v != synthetic.MISSING else v for v in i.features[:2]] + i.features[2:]) for i in after]
+    turned = [
+        dataclasses.replace(i, features=[-v if v != synthetic.MISSING else v for v in i.features[:2]] + i.features[2:])
+        for i in after
+    ]
     result = replay.run(items + turned, load(window_items=1500))
-    assert [d for d in shipped(result) if d.reason == why.DRIFT and d.ts_us > turned[0].ts_us], Counter(d.reason for d in result.decisions)
+    assert [d for d in shipped(result) if d.reason == why.DRIFT and d.ts_us > turned[0].ts_us], Counter(
+        d.reason for d in result.decisions
+    )
+
 
 def test_a_champion_just_promoted_stays_for_a_while():
     trainer = OnlineTrainer(SETTINGS)
     for item in synthetic.items(2000, seed=1):
         trainer.add(item, 0)
     ap, promoted = trainer.ap("ap-1"), 1_000_000_000
-    always_good = Tree(feature=np.array([-1], np.int32), threshold=np.zeros(1, np.int64), right=np.zeros(1, np.int32), missing_right=np.zeros(1, bool),
-                       leaf_class=np.zeros(1, np.uint8), leaf_permille=np.zeros((1, 3), np.uint16), feature_hash=ap.feature_hash)
+    always_good = Tree(
+        feature=np.array([-1], np.int32),
+        threshold=np.zeros(1, np.int64),
+        right=np.zeros(1, np.int32),
+        missing_right=np.zeros(1, bool),
+        leaf_class=np.zeros(1, np.uint8),
+        leaf_permille=np.zeros((1, 3), np.uint16),
+        feature_hash=ap.feature_hash,
+    )
     ap.follow(InForce(11, always_good, promoted_us=promoted))
     hold_us = int(SETTINGS.ship.champion_hold_s * 1e6)
     reasons = [ap.decide(promoted + us).reason for us in (*range(1_000_000, 6_000_000, 1_000_000), hold_us - 1)]
@@ -177,8 +217,23 @@ def test_a_silent_ap_is_forgotten():
     assert trainer.forget_silent(11 + int(SETTINGS.forget_s * 1e6)) == ["ap-1"] and not trainer.aps
 
 
-@pytest.mark.parametrize("change", [{"class": 3}, {"class": 7, "loss_ratio": 1.0}, {"ts_us": "1"}, {"ts_us": -1}, {"features": [1 << 63]}, {"features": [1.5]},
-                                    {"features": None}, {"loss_ratio": float("nan")}, {"loss_ratio": None}, {"ap_id": ""}, {"ap_id": 3}, {"horizon_us": 1 << 60}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"class": 3},
+        {"class": 7, "loss_ratio": 1.0},
+        {"ts_us": "1"},
+        {"ts_us": -1},
+        {"features": [1 << 63]},
+        {"features": [1.5]},
+        {"features": None},
+        {"loss_ratio": float("nan")},
+        {"loss_ratio": None},
+        {"ap_id": ""},
+        {"ap_id": 3},
+        {"horizon_us": 1 << 60},
+    ],
+)
 def test_records_that_are_no_items_are_refused(change):
     good = synthetic.as_record(next(i for i in synthetic.items(100) if i.truth == 0))
     assert from_dict(good).truth == 0
@@ -194,8 +249,12 @@ def test_bytes_that_are_no_items_are_refused(value):
 
 def test_settings_say_what_is_wrong(tmp_path):
     assert load().window_items == 10_000
-    for change, words in (({"fit": {"bins": 1000}}, "bins: 1000 is not between"), ({"ship": {"confirm": "x"}}, "'x' is not a whole number"),
-                          ({"judge": {"speed": 1}}, "no such setting"), ({"drift": 3}, "not a mapping")):
+    for change, words in (
+        ({"fit": {"bins": 1000}}, "bins: 1000 is not between"),
+        ({"ship": {"confirm": "x"}}, "'x' is not a whole number"),
+        ({"judge": {"speed": 1}}, "no such setting"),
+        ({"drift": 3}, "not a mapping"),
+    ):
         with pytest.raises(TrainingError, match=words):
             load(**change)
     (tmp_path / "s.yaml").write_text("window_items: 500\n")

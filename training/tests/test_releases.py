@@ -17,15 +17,35 @@ from oal_training.online.releases import Releases
 PROGRAM = next(iter(programs.known().values()))
 KEY = Ed25519PrivateKey.generate()
 POLICY = make("hall", 3, ENFORCE)
-LEAF = Tree(np.array([-1], np.int32), np.zeros(1, np.int64), np.zeros(1, np.int32), np.zeros(1, bool), np.zeros(1, np.uint8), np.zeros((1, 3), np.uint16),
-            PROGRAM.feature_hash)
+LEAF = Tree(
+    np.array([-1], np.int32),
+    np.zeros(1, np.int64),
+    np.zeros(1, np.int32),
+    np.zeros(1, bool),
+    np.zeros(1, np.uint8),
+    np.zeros((1, 3), np.uint16),
+    PROGRAM.feature_hash,
+)
 
 
 def record(slot: str, scope: str, serial: int, pinned: bool = False, version: int = 1, **place):
     source = "online" if slot == "online" else "registry"
-    payload = oal_bundle.encode(oal_bundle.Bundle(serial, scope, source, "m", version, [], PROGRAM.words, PROGRAM.decision_interval_us, LEAF))
-    key, value = oal_release.record(slot, scope, oal_bundle.sign(payload, KEY), source=source, model="m", version=version, run_id="", created_us=serial,
-                                    feature_hash=PROGRAM.feature_hash, pinned=pinned, **place)
+    payload = oal_bundle.encode(
+        oal_bundle.Bundle(serial, scope, source, "m", version, [], PROGRAM.words, PROGRAM.decision_interval_us, LEAF)
+    )
+    key, value = oal_release.record(
+        slot,
+        scope,
+        oal_bundle.sign(payload, KEY),
+        source=source,
+        model="m",
+        version=version,
+        run_id="",
+        created_us=serial,
+        feature_hash=PROGRAM.feature_hash,
+        pinned=pinned,
+        **place,
+    )
     return key.encode(), value, oal_bundle.bundle_hash(payload)
 
 
@@ -42,8 +62,17 @@ def in_force(releases: Releases) -> int | None:
 
 
 def test_the_greatest_rank_wins_and_others_releases_do_not_count():
-    fleet, site, online = record("champion", "fleet", 10), record("champion", "site/s", 20), record("online", "ap/a", 30)
-    others = [record("champion", "site/t", 90), record("online", "ap/b", 91), record("canary", "fleet", 92), record("challenger", "fleet", 93)]
+    fleet, site, online = (
+        record("champion", "fleet", 10),
+        record("champion", "site/s", 20),
+        record("online", "ap/a", 30),
+    )
+    others = [
+        record("champion", "site/t", 90),
+        record("online", "ap/b", 91),
+        record("canary", "fleet", 92),
+        record("challenger", "fleet", 93),
+    ]
     assert in_force(Releases()) is None
     assert in_force(following(fleet, *others)) == oal_bundle.bundle_id(fleet[2])
     assert in_force(following(online, site, fleet, *others)) == oal_bundle.bundle_id(online[2])
@@ -66,7 +95,13 @@ def test_a_pinned_champion_rules_out_online_trees():
 def test_records_that_are_no_releases_change_nothing():
     fleet = record("champion", "fleet", 10)
     releases = following(fleet)
-    for key, value in ((None, b"x"), (b"champion/fleet", b"{"), (b"\xff", None), (b"other/fleet", fleet[1]), (b"champion/site/s", fleet[1])):
+    for key, value in (
+        (None, b"x"),
+        (b"champion/fleet", b"{"),
+        (b"\xff", None),
+        (b"other/fleet", fleet[1]),
+        (b"champion/site/s", fleet[1]),
+    ):
         releases.put(key, value)
     assert releases.refused == 5 and in_force(releases) == oal_bundle.bundle_id(fleet[2])
 
@@ -77,10 +112,19 @@ def test_a_shipment_is_newer_than_all_and_names_what_to_go_back_to():
     recent = np.array([item.features for item in synthetic.items(50, features=len(PROGRAM.words))], np.int64)
     decision = Decision("a", "s", 4_000, True, "better", tree=LEAF, feature_hash=PROGRAM.feature_hash)
     sent = shipment.make(decision, PROGRAM, followed, recent, KEY, "run", POLICY)
-    bundle, digest = oal_bundle.open_signed(oal_release.parse(sent.key, sent.value).signed, {keys.key_id(KEY): KEY.public_key()}, "a", "s")
-    assert (sent.serial, sent.version, sent.key) == (5_001, 4, "online/ap/a"), "the clock of the trainer is behind, the serial is not"
+    bundle, digest = oal_bundle.open_signed(
+        oal_release.parse(sent.key, sent.value).signed, {keys.key_id(KEY): KEY.public_key()}, "a", "s"
+    )
+    assert (sent.serial, sent.version, sent.key) == (
+        5_001,
+        4,
+        "online/ap/a",
+    ), "the clock of the trainer is behind, the serial is not"
     assert bundle.rollback_to == [online[2], fleet[2]] and digest == sent.hash and len(bundle.golden) >= 4
-    assert bundle.policy == sent.policy == POLICY and (rows.release(sent)["policy"], rows.release(sent)["policy_version"]) == ("hall", 3)
+    assert bundle.policy == sent.policy == POLICY and (
+        rows.release(sent)["policy"],
+        rows.release(sent)["policy_version"],
+    ) == ("hall", 3)
 
 
 def test_the_latest_tree_is_released_again_with_its_number_and_place():

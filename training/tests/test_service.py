@@ -15,8 +15,11 @@ from oal_schema import release as oal_release
 from oal_training.online import programs
 
 PROGRAM = next(iter(programs.known().values()))
-QUICK = {"fit_every_s": 0.2, "judge": {"min_episodes": 1, "min_onsets": 5},
-         "ship": {"margin_onset_ap": 0, "margin_macro_f1": 0, "confirm": 1, "min_interval_s": 0}}
+QUICK = {
+    "fit_every_s": 0.2,
+    "judge": {"min_episodes": 1, "min_onsets": 5},
+    "ship": {"margin_onset_ap": 0, "margin_macro_f1": 0, "confirm": 1, "min_interval_s": 0},
+}
 
 
 def items(n: int, ap_id: str, seed: int = 0, **options):
@@ -33,14 +36,17 @@ class Ap:
 
     def send(self, n: int = 20) -> bool:
         """Send the next items."""
-        self.topics.items(self.items[self.sent:self.sent + n], self.partition)
+        self.topics.items(self.items[self.sent : self.sent + n], self.partition)
         self.sent += n
         assert self.sent <= len(self.items), "out of items"
         return True
 
     def until_release(self, trainer, n: int) -> list:
         """Send items until the AP has `n` releases; these."""
-        until(lambda: f"{n} releases for {self.name}; the log says {trainer.log()}", lambda: self.send() and len(self.topics.releases(self.name)) >= n)
+        until(
+            lambda: f"{n} releases for {self.name}; the log says {trainer.log()}",
+            lambda: self.send() and len(self.topics.releases(self.name)) >= n,
+        )
         return self.topics.releases(self.name)
 
     def decisions(self) -> list[dict]:
@@ -57,7 +63,7 @@ def test_a_tree_is_shipped_with_its_event_in_one_transaction(make_trainer, topic
     source = Ap(topics)
     ap = source.name
     source.until_release(trainer, 1)
-    release, = topics.releases(ap)[:1]
+    (release,) = topics.releases(ap)[:1]
 
     trusted = {keys.key_id(trainer.key): trainer.key.public_key()}
     bundle, digest = oal_bundle.open_signed(release.signed, trusted, ap, "site-1")
@@ -68,7 +74,7 @@ def test_a_tree_is_shipped_with_its_event_in_one_transaction(make_trainer, topic
     shipped = until("its row", lambda: [r for r in topics.rows("tree_decision", ap) if r["bundle"] == number])
     assert [(r["action"], r["reason"], r["version"], r["in_force"]) for r in shipped] == [("shipped", "first", 1, 0)]
     assert shipped[0]["candidate_onset_ap"] > shipped[0]["persistence_onset_ap"]
-    row, = [r for r in topics.rows("release", ap) if r["bundle"] == number]
+    (row,) = [r for r in topics.rows("release", ap) if r["bundle"] == number]
     assert row["serial"] == release.serial and row["bytes"] == len(release.signed)
     tables = {name: {c["name"] for c in t["columns"]} for name, t in settings.generated()["stream_tables"].items()}
     assert set(shipped[0]) == tables["tree_decision"] and set(row) == tables["release"]
@@ -90,18 +96,32 @@ def test_trees_carry_the_policy_of_their_ap_and_are_released_again_when_it_chang
     again = source.until_release(trainer, 2)[1]
     bundle, digest = oal_bundle.open_signed(again.signed, trusted, source.name, "site-1", before)
     assert (bundle.policy.name, bundle.policy.version, bundle.policy.control["target_us"]) == ("two", 5, 7000)
-    assert (again.version, again.rank, again.reason) == (first.version, first.rank, "policy") and again.serial > first.serial
-    assert bundle.tree.apply(before[0].golden).tolist() == before[0].tree.apply(before[0].golden).tolist() and before[1] in bundle.rollback_to
+    assert (again.version, again.rank, again.reason) == (
+        first.version,
+        first.rank,
+        "policy",
+    ) and again.serial > first.serial
+    assert (
+        bundle.tree.apply(before[0].golden).tolist() == before[0].tree.apply(before[0].golden).tolist()
+        and before[1] in bundle.rollback_to
+    )
     number = oal_bundle.bundle_id(digest)
-    row, = until("its row", lambda: [r for r in topics.rows("release", source.name) if r["bundle"] == number])
-    assert (row["policy"], row["policy_version"], row["version"], row["nodes"]) == ("two", 5, first.version, bundle.tree.n_nodes)
+    (row,) = until("its row", lambda: [r for r in topics.rows("release", source.name) if r["bundle"] == number])
+    assert (row["policy"], row["policy_version"], row["version"], row["nodes"]) == (
+        "two",
+        5,
+        first.version,
+        bundle.tree.n_nodes,
+    )
 
     (trainer.policies / "bad.yaml").write_text("name: bad\n")
     until(trainer.log, lambda: source.send() and trainer.metric("oal_trainer_policies_wrong") == 1)
     assert "bad.yaml:1: version is missing" in trainer.log()
     seen = len(source.decisions())
     until(trainer.log, lambda: source.send() and len(source.decisions()) > seen + 3)
-    assert len(topics.releases(source.name)) == 2 and trainer.metric("oal_trainer_renewals_total") == 1, "once, and nothing for a folder that is wrong"
+    assert (
+        len(topics.releases(source.name)) == 2 and trainer.metric("oal_trainer_renewals_total") == 1
+    ), "once, and nothing for a folder that is wrong"
     (trainer.policies / "bad.yaml").unlink()
     until(trainer.log, lambda: source.send() and trainer.metric("oal_trainer_policies_wrong") == 0)
     assert trainer.kill(signal.SIGTERM) == 0
@@ -118,12 +138,22 @@ def test_kill_9_and_restart_reads_the_window_again_and_goes_on(make_trainer, top
     source.send()
     row = until(lambda: trainer.log(), lambda: source.since(killed_us))[0]
     assert row["items"] == source.sent, "the whole window, and nothing twice"
-    assert row["in_force"] == oal_bundle.bundle_id(bytes.fromhex(topics.releases(source.name)[-1].hash)) and row["in_force"] != 0
+    assert (
+        row["in_force"] == oal_bundle.bundle_id(bytes.fromhex(topics.releases(source.name)[-1].hash))
+        and row["in_force"] != 0
+    )
     latest = source.until_release(trainer, n + 1)[-1]
     assert latest.version == n + 1 and latest.serial > first.serial
-    assert bytes.fromhex(topics.releases(source.name)[-2].hash) in oal_bundle.decode(oal_bundle.split_signed(latest.signed)[0]).rollback_to
+    assert (
+        bytes.fromhex(topics.releases(source.name)[-2].hash)
+        in oal_bundle.decode(oal_bundle.split_signed(latest.signed)[0]).rollback_to
+    )
     shipped = sorted((r for r in source.decisions() if r["action"] == "shipped"), key=lambda r: r["ts"])
-    assert [r["version"] for r in shipped] == [r.version for r in topics.releases(source.name)] == list(range(1, len(shipped) + 1))
+    assert (
+        [r["version"] for r in shipped]
+        == [r.version for r in topics.releases(source.name)]
+        == list(range(1, len(shipped) + 1))
+    )
 
 
 def test_a_window_is_read_from_where_it_began_not_from_the_start_of_the_topic(make_trainer, topics):
@@ -140,24 +170,38 @@ def test_a_window_is_read_from_where_it_began_not_from_the_start_of_the_topic(ma
 
 
 def test_two_trainers_share_the_aps_and_one_takes_over_when_the_other_hangs(make_trainer, topics):
-    """Each partition has an AP; a partition that moves takes its APs along, whole. The one that hung comes back and ships nothing stale."""
+    """Each partition has an AP; a partition that moves takes its APs along, whole.
+
+    The one that hung comes back and ships nothing stale.
+    """
     first = make_trainer(**QUICK)
     aps = [Ap(topics, seed=s, partition=s) for s in range(4)]
     until(lambda: first.log(), lambda: all(ap.send() and ap.decisions() for ap in aps))
     second = make_trainer(**QUICK)
-    until(lambda: second.log(), lambda: all(ap.send() for ap in aps) and len({ap.decisions()[-1]["trainer"] for ap in aps}) == 2)
+    until(
+        lambda: second.log(),
+        lambda: all(ap.send() for ap in aps) and len({ap.decisions()[-1]["trainer"] for ap in aps}) == 2,
+    )
     moved = [ap for ap in aps if ap.decisions()[-1]["trainer"] != ap.decisions()[0]["trainer"]]
     assert len(moved) == 2
     second.process.send_signal(signal.SIGSTOP)
     survivor = aps[0].decisions()[0]["trainer"]
     assert all(ap.decisions()[0]["trainer"] == survivor for ap in aps)
-    until(lambda: first.log(), lambda: all(ap.send() for ap in aps) and all(ap.decisions()[-1]["trainer"] == survivor for ap in aps))
+    until(
+        lambda: first.log(),
+        lambda: all(ap.send() for ap in aps) and all(ap.decisions()[-1]["trainer"] == survivor for ap in aps),
+    )
     second.process.send_signal(signal.SIGCONT)
     until(lambda: second.log(), lambda: "another's now" in second.log())
     resumed_us = time.time_ns() // 1000
-    until(lambda: first.log() + second.log(), lambda: all(ap.send() for ap in aps) and all(ap.since(resumed_us) for ap in aps))
+    until(
+        lambda: first.log() + second.log(),
+        lambda: all(ap.send() for ap in aps) and all(ap.since(resumed_us) for ap in aps),
+    )
     for ap in moved:
-        seen = [r["items"] for r in sorted(ap.decisions(), key=lambda r: r["ts"])]  # the first few while the first items were still on their way
+        seen = [
+            r["items"] for r in sorted(ap.decisions(), key=lambda r: r["ts"])
+        ]  # the first few while the first items were still on their way
         assert seen == sorted(seen), f"a tree was fitted on part of a window: {seen}"
         versions = [r.version for r in topics.releases(ap.name)]
         assert versions == sorted(set(versions)), "one tree a number, whoever made it"
@@ -168,21 +212,55 @@ def test_a_pinned_champion_and_bad_records_ship_nothing(make_trainer, topics):
     pilot = Ap(topics, seed=3)
     tree = oal_bundle.decode(oal_bundle.split_signed(pilot.until_release(trainer, 1)[0].signed)[0]).tree
     target = Ap(topics, seed=4, at_once=0)
-    payload = oal_bundle.encode(oal_bundle.Bundle(time.time_ns() // 1000, f"ap/{target.name}", "registry", "congestion", 3, [], PROGRAM.words,
-                                                  PROGRAM.decision_interval_us, tree))
-    topics.release(*oal_release.record("champion", f"ap/{target.name}", oal_bundle.sign(payload, trainer.key), source="registry", model="congestion",
-                                       version=3, run_id="r", feature_hash=tree.feature_hash, created_us=1, pinned=True))
+    payload = oal_bundle.encode(
+        oal_bundle.Bundle(
+            time.time_ns() // 1000,
+            f"ap/{target.name}",
+            "registry",
+            "congestion",
+            3,
+            [],
+            PROGRAM.words,
+            PROGRAM.decision_interval_us,
+            tree,
+        )
+    )
+    topics.release(
+        *oal_release.record(
+            "champion",
+            f"ap/{target.name}",
+            oal_bundle.sign(payload, trainer.key),
+            source="registry",
+            model="congestion",
+            version=3,
+            run_id="r",
+            feature_hash=tree.feature_hash,
+            created_us=1,
+            pinned=True,
+        )
+    )
     topics.release(f"online/ap/{target.name}", b"no release")
-    until("the record that is no release is counted", lambda: trainer.metric("oal_trainer_releases_refused_total") == 1 or not pilot.send())
+    until(
+        "the record that is no release is counted",
+        lambda: trainer.metric("oal_trainer_releases_refused_total") == 1 or not pilot.send(),
+    )
     target.send(1000)
     topics.raw(b"{")
     topics.raw(json.dumps({**synthetic.as_record(target.items[0]), "class": 3}).encode())
     stranger = synthetic.items(50, f"{target.name}-x", feature_hash=99)
     topics.items(stranger)
-    row = until(lambda: trainer.log(), lambda: target.send() and [r for r in target.decisions() if r["reason"] == "pinned"])[0]
+    row = until(
+        lambda: trainer.log(), lambda: target.send() and [r for r in target.decisions() if r["reason"] == "pinned"]
+    )[0]
     assert row["in_force"] == oal_bundle.bundle_id(oal_bundle.bundle_hash(payload)) and row["candidate_onset_ap"] > 0
     assert not topics.releases(target.name) and not topics.rows("tree_decision", f"{target.name}-x")
-    page = until("the report", lambda: (p := trainer.page("/metrics")[1]) and 'fate="malformed"} 2' in p and 'fate="unknown_features"} 50' in p and p)
+    page = until(
+        "the report",
+        lambda: (p := trainer.page("/metrics")[1])
+        and 'fate="malformed"} 2' in p
+        and 'fate="unknown_features"} 50' in p
+        and p,
+    )
     assert 'action="held",reason="pinned"' in page
 
 

@@ -1,4 +1,6 @@
-"""A library's tree as a node table over integers: preorder, and thresholds that decide every int64 as the library decides its float32."""
+"""A library's tree as a node table over integers: preorder, and thresholds that decide every int64 as the library
+decides its float32.
+"""
 
 from __future__ import annotations
 
@@ -39,18 +41,23 @@ class Flat:
 def sklearn_nodes(t) -> Nodes:
     """Node table of a fitted scikit-learn tree: x <= threshold goes left."""
     n = t.node_count
-    return Nodes(t.children_left, t.children_right, t.feature, t.threshold, False, np.asarray(t.missing_go_to_left)[:n] == 0)
+    return Nodes(
+        t.children_left, t.children_right, t.feature, t.threshold, False, np.asarray(t.missing_go_to_left)[:n] == 0
+    )
 
 
 def greatest_left(threshold: np.ndarray, strict: bool) -> np.ndarray:
-    """The greatest int64 that goes left at each threshold, by bisection over the rounding to float32; INT64_MIN if none does.
+    """The greatest int64 that goes left at each threshold, by bisection over the rounding to float32; INT64_MIN if none
+    does.
 
     Rounding keeps order, so every smaller integer goes left too. ValueError for NaN.
     """
     t = np.asarray(threshold, np.float64)
     if np.isnan(t).any():
         raise ValueError("a threshold is not a number")
-    low, high = np.full(t.shape, INT64_MIN), np.full(t.shape, INT64_MAX)  # low goes left, or is INT64_MIN; what is above high does not
+    low, high = np.full(t.shape, INT64_MIN), np.full(
+        t.shape, INT64_MAX
+    )  # low goes left, or is INT64_MIN; what is above high does not
     while (open_ := low < high).any():
         middle = (low >> 1) + (high >> 1) + ((low | high) & 1)  # rounded up, without overflow
         x = middle.astype(np.float32).astype(np.float64)
@@ -60,8 +67,10 @@ def greatest_left(threshold: np.ndarray, strict: bool) -> np.ndarray:
 
 
 def flatten(nodes: Nodes) -> Flat:
-    """Preorder with the left child next to its parent; nodes that a library has pruned and kept are left out. ValueError for a child out of range,
-    a cycle, or a node with two parents."""
+    """Preorder with the left child next to its parent; nodes that a library has pruned and kept are left out.
+
+    ValueError for a child out of range, a cycle, or a node with two parents.
+    """
     left, right = np.asarray(nodes.left, np.int64), np.asarray(nodes.right, np.int64)
     n = len(left)
     order: list[int] = []
@@ -81,5 +90,10 @@ def flatten(nodes: Nodes) -> Flat:
     inner = left[origin] >= 0
     threshold = np.zeros(len(order), np.int64)
     threshold[inner] = greatest_left(np.asarray(nodes.threshold)[origin][inner], nodes.strict)
-    return Flat(np.where(inner, np.asarray(nodes.feature)[origin], -1).astype(np.int32), threshold,
-                np.where(inner, place[right[origin]], 0).astype(np.int32), inner & np.asarray(nodes.missing_right, bool)[origin], origin)
+    return Flat(
+        np.where(inner, np.asarray(nodes.feature)[origin], -1).astype(np.int32),
+        threshold,
+        np.where(inner, place[right[origin]], 0).astype(np.int32),
+        inner & np.asarray(nodes.missing_right, bool)[origin],
+        origin,
+    )

@@ -1,4 +1,4 @@
-"""Ensembles of regression trees as a sum of trees: scikit-learn's read from their arrays, XGBoost's through treelite."""
+"""Ensembles of regression trees as a sum of trees: scikit-learn's from their arrays, XGBoost's through treelite."""
 
 from __future__ import annotations
 
@@ -38,8 +38,11 @@ def read_regressor(model) -> Regression:
     elif type(model).__module__.split(".")[0] == "xgboost":
         found = _xgboost(model)
     else:
-        raise ValueError(f"a {type(model).__name__} cannot be compiled to a window model: it is a sum of trees, so train XGBRegressor, or scikit-learn's "
-                         "GradientBoostingRegressor, RandomForestRegressor, ExtraTreesRegressor or DecisionTreeRegressor")
+        raise ValueError(
+            f"a {type(model).__name__} cannot be compiled to a window model: it is a sum of trees, so train"
+            " XGBRegressor, or scikit-learn's GradientBoostingRegressor, RandomForestRegressor, ExtraTreesRegressor or"
+            " DecisionTreeRegressor"
+        )
     if not found.trees:
         raise ValueError("the model has no trees")
     if not np.isfinite(found.base) or not all(np.isfinite(v).all() for _, v in found.trees):
@@ -48,7 +51,7 @@ def read_regressor(model) -> Regression:
 
 
 def _error(base: float, trees: list[tuple[Nodes, np.ndarray]], unit: float) -> float:
-    """Each of the additions rounds a partial sum, which is at most the sum of magnitudes; one more for a last division."""
+    """Each addition rounds a partial sum, which is at most the sum of magnitudes; one more for a last division."""
     return (len(trees) + 2) * unit * (abs(base) + sum(float(np.abs(v).max()) for _, v in trees))
 
 
@@ -72,7 +75,10 @@ def _boosted(model) -> Regression:
     elif model.init_ == "zero":
         base = 0.0
     else:
-        raise ValueError(f"GradientBoostingRegressor starts from a {type(model.init_).__name__}; only the default init and 'zero' can be compiled")
+        raise ValueError(
+            f"GradientBoostingRegressor starts from a {type(model.init_).__name__}; only the default init and 'zero'"
+            " can be compiled"
+        )
     return _sum(model.n_features_in_, base, [(e.tree_, model.learning_rate) for e in model.estimators_[:, 0]])
 
 
@@ -94,9 +100,15 @@ def _xgboost(model) -> Regression:
     except treelite.TreeliteError as e:
         raise ValueError(f"treelite cannot read the model: {e}") from None
     header = forest.get_header_accessor()
-    if header.get_field("postprocessor") != "identity" or list(header.get_field("num_target")) != [1] or list(header.get_field("num_class")) != [1]:
-        raise ValueError(f"the model's objective is not a plain regression of one number (its output goes through {header.get_field('postprocessor')!r}); "
-                         "train with objective reg:squarederror")
+    if (
+        header.get_field("postprocessor") != "identity"
+        or list(header.get_field("num_target")) != [1]
+        or list(header.get_field("num_class")) != [1]
+    ):
+        raise ValueError(
+            "the model's objective is not a plain regression of one number (its output goes through"
+            f" {header.get_field('postprocessor')!r}); train with objective reg:squarederror"
+        )
     base = float(header.get_field("base_scores")[0])
     trees = [_treelite_tree(forest.get_tree_accessor(i)) for i in range(forest.num_tree)]
     return Regression(forest.num_feature, base, trees, _error(base, trees, FLOAT32_ROUNDING))
@@ -106,6 +118,10 @@ def _treelite_tree(tree) -> tuple[Nodes, np.ndarray]:
     if list(tree.get_field("has_categorical_split")) != [0]:
         raise ValueError("the model has categorical splits; features are numbers here")
     # Copies: what treelite hands out points into the model, and is gone with it.
-    left, right, feature, threshold, default_left, value = (np.array(tree.get_field(name)) for name in (
-        "cleft", "cright", "split_index", "threshold", "default_left", "leaf_value"))
-    return Nodes(left, right, feature, threshold, True, default_left == 0), np.where(left < 0, value.astype(np.float64), 0.0)
+    left, right, feature, threshold, default_left, value = (
+        np.array(tree.get_field(name))
+        for name in ("cleft", "cright", "split_index", "threshold", "default_left", "leaf_value")
+    )
+    return Nodes(left, right, feature, threshold, True, default_left == 0), np.where(
+        left < 0, value.astype(np.float64), 0.0
+    )

@@ -41,7 +41,9 @@ class Section:
             return default
         kinds = kind if isinstance(kind, tuple) else (kind,)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            raise RegistryError(f"{self._where}: `{key}` must be {' or '.join(k.__name__ for k in kinds)}, is {value!r}")
+            raise RegistryError(
+                f"{self._where}: `{key}` must be {' or '.join(k.__name__ for k in kinds)}, is {value!r}"
+            )
         return value
 
     def section(self, key: str, default: Any = ...) -> Section | None:
@@ -50,7 +52,9 @@ class Section:
 
     def done(self) -> None:
         if unknown := sorted(set(map(str, self._value)) - self._asked):
-            raise RegistryError(f"{self._where}: unknown setting {', '.join(unknown)}; there are {', '.join(sorted(self._asked))}")
+            raise RegistryError(
+                f"{self._where}: unknown setting {', '.join(unknown)}; there are {', '.join(sorted(self._asked))}"
+            )
 
 
 def address(text: str, where: str) -> tuple[str, int]:

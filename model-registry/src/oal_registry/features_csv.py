@@ -20,10 +20,12 @@ ROWS_AT_ONCE = 20_000
 
 
 def read(file: TextIO, features: tuple[str, ...], allow_absent: bool = False) -> Iterator[np.ndarray]:
-    """Blocks of int64[rows, features]. The first line names the columns, in any order; others than features are passed over.
+    """Blocks of int64[rows, features].
 
-    An empty cell, `nan`, `na` or `null` is a missing value. RegistryError with line and column for anything that is not an integer
-    of 64 bits, and for features without column unless `allow_absent`, which takes them as missing.
+    The first line names the columns, in any order; others than features are passed over.
+
+    An empty cell, `nan`, `na` or `null` is a missing value. RegistryError with line and column for anything that is not
+    an integer of 64 bits, and for features without column unless `allow_absent`, which takes them as missing.
     """
     lines = csv.reader(file, strict=True)
     try:
@@ -33,10 +35,15 @@ def read(file: TextIO, features: tuple[str, ...], allow_absent: bool = False) ->
             raise RegistryError("line 1: a column stands there twice")
         absent = [name for name in features if name not in column]
         if len(absent) == len(features):
-            raise RegistryError(f"line 1: names none of the features; it must be a header like {','.join(features[:3])},…")
+            raise RegistryError(
+                f"line 1: names none of the features; it must be a header like {','.join(features[:3])},…"
+            )
         if absent and not allow_absent:
-            raise RegistryError(f"line 1: no column for {len(absent)} features: {', '.join(absent[:5])}{', …' if len(absent) > 5 else ''}; "
-                                "--allow-absent takes them as missing values")
+            raise RegistryError(
+                f"line 1: no column for {len(absent)} features:"
+                f" {', '.join(absent[:5])}{', …' if len(absent) > 5 else ''}; --allow-absent takes them as missing"
+                " values"
+            )
         wanted = [(i, column[name]) for i, name in enumerate(features) if name in column]
         block: list[list[int]] = []
         for cells in lines:
@@ -63,7 +70,9 @@ def _integer(text: str, line: int, column: str) -> int:
         return MISSING
     value = int(text.partition(".")[0]) if INTEGER.fullmatch(text) else None
     if value is None or not -(1 << 63) <= value < (1 << 63):
-        raise RegistryError(f"line {line}, column {column}: `{text[:40]}` is not an integer of 64 bits; features are integers")
+        raise RegistryError(
+            f"line {line}, column {column}: `{text[:40]}` is not an integer of 64 bits; features are integers"
+        )
     return value
 
 

@@ -17,7 +17,9 @@ REQUEST_TIMEOUT_S = 10
 class HttpServer:
     """Inert until `start`. `wake` is called after each genuine webhook."""
 
-    def __init__(self, host: str, port: int, status: Status, verifier: Verifier, wake: Callable[[], None], reader: Bearer):
+    def __init__(
+        self, host: str, port: int, status: Status, verifier: Verifier, wake: Callable[[], None], reader: Bearer
+    ):
         verify_lock = threading.Lock()
 
         class Handler(BaseHTTPRequestHandler):
@@ -28,7 +30,9 @@ class HttpServer:
             def do_GET(self):
                 if self.path == "/healthz":
                     health = status.health()
-                    self._answer(200 if health["status"] == "ok" else 503, json.dumps(health) + "\n", "application/json")
+                    self._answer(
+                        200 if health["status"] == "ok" else 503, json.dumps(health) + "\n", "application/json"
+                    )
                 elif self.path == "/metrics" and not reader.admits(self.headers.get("Authorization")):
                     status.count("oal_registry_metrics_refused_total")
                     self._answer(401, "/metrics needs the token of metrics_token_file\n")

@@ -1,4 +1,6 @@
-"""A tree as JSON, complete: every column of the node table, with the names of its features and the hash of their program."""
+"""A tree as JSON, complete: every column of the node table, with the names of its features and the hash of their
+program.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,14 @@ FORMAT = "oal-tree/1"
 
 def dumps(tree: Tree, program: Program) -> str:
     value = {
-        "format": FORMAT, "feature_program": program.hash.hex(), "features": list(program.features),
-        "feature": tree.feature.tolist(), "threshold": tree.threshold.tolist(), "right": tree.right.tolist(),
-        "missing_right": np.flatnonzero(tree.missing_right).tolist(), "leaf_class": tree.leaf_class.tolist(),
+        "format": FORMAT,
+        "feature_program": program.hash.hex(),
+        "features": list(program.features),
+        "feature": tree.feature.tolist(),
+        "threshold": tree.threshold.tolist(),
+        "right": tree.right.tolist(),
+        "missing_right": np.flatnonzero(tree.missing_right).tolist(),
+        "leaf_class": tree.leaf_class.tolist(),
         "leaf_permille": tree.leaf_permille.tolist(),
     }
     return json.dumps(value, indent=None, separators=(",", ":")) + "\n"
@@ -36,8 +43,15 @@ def loads(text: str) -> tuple[Tree, Program]:
         n = len(value["feature"])
         missing = np.zeros(n, bool)
         missing[np.array(value["missing_right"], np.int64)] = True
-        tree = Tree(np.array(value["feature"], np.int32), np.array(value["threshold"], np.int64), np.array(value["right"], np.int32), missing,
-                    np.array(value["leaf_class"], np.uint8), np.array(value["leaf_permille"], np.uint16).reshape(n, 3), program.feature_hash)
+        tree = Tree(
+            np.array(value["feature"], np.int32),
+            np.array(value["threshold"], np.int64),
+            np.array(value["right"], np.int32),
+            missing,
+            np.array(value["leaf_class"], np.uint8),
+            np.array(value["leaf_permille"], np.uint16).reshape(n, 3),
+            program.feature_hash,
+        )
         tree.check(len(program.features))
     except (ValueError, KeyError, TypeError, IndexError, OverflowError, BundleError) as error:
         raise RegistryError(f"not a tree in JSON: {error}") from None

@@ -1,4 +1,4 @@
-"""What the registry asks of MLflow. Two failures only: `Unreachable` (try again later) and what the caller can act on."""
+"""What the registry asks of MLflow. Failures: `Unreachable` (try again later) and what the caller can act on."""
 
 from __future__ import annotations
 
@@ -32,12 +32,22 @@ class MlflowRegistry:
     """The registered models of one MLflow server, as one user."""
 
     def __init__(self, tracking_uri: str, user: str, password: str, timeout_s: int = TIMEOUT_S):
-        # MLflow takes these from the environment of this process only; its own repetition would hide an outage for minutes.
-        os.environ.update({"MLFLOW_TRACKING_URI": tracking_uri, "MLFLOW_TRACKING_USERNAME": user, "MLFLOW_TRACKING_PASSWORD": password,
-                           "MLFLOW_HTTP_REQUEST_TIMEOUT": str(timeout_s), "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
-                           "MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false"})
+        # MLflow takes these from the environment of this process only; its own repetition would hide an outage for
+        # minutes.
+        os.environ.update(
+            {
+                "MLFLOW_TRACKING_URI": tracking_uri,
+                "MLFLOW_TRACKING_USERNAME": user,
+                "MLFLOW_TRACKING_PASSWORD": password,
+                "MLFLOW_HTTP_REQUEST_TIMEOUT": str(timeout_s),
+                "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
+                "MLFLOW_DISABLE_TELEMETRY": "true",
+                "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+            }
+        )
         warnings.filterwarnings("ignore", module="mlflow")
         import mlflow
+
         logging.getLogger("mlflow").setLevel(logging.ERROR)
         mlflow.set_tracking_uri(tracking_uri)
         mlflow.set_registry_uri(tracking_uri)
@@ -71,8 +81,9 @@ class MlflowRegistry:
         found, token = [], None
         while True:
             with _translated(f"search versions of {model}"):
-                page = self.client.search_model_versions(f"name='{model}'{' and ' + condition if condition else ''}",
-                                                         max_results=1000, page_token=token)
+                page = self.client.search_model_versions(
+                    f"name='{model}'{' and ' + condition if condition else ''}", max_results=1000, page_token=token
+                )
             found += page
             if not (token := page.token):
                 return found
@@ -92,8 +103,11 @@ class MlflowRegistry:
     def download(self, model: str, version: int, into: Path) -> Path:
         """The folder of a version's model: MLmodel and its files."""
         import mlflow.artifacts
+
         with _translated(f"download {model}/{version}"):
-            return Path(mlflow.artifacts.download_artifacts(artifact_uri=f"models:/{model}/{version}", dst_path=str(into)))
+            return Path(
+                mlflow.artifacts.download_artifacts(artifact_uri=f"models:/{model}/{version}", dst_path=str(into))
+            )
 
     def run_file(self, run_id: str, name: str, into: Path) -> Path | None:
         """An artifact file of a run; None when the run has none of this name."""
@@ -114,6 +128,7 @@ class MlflowRegistry:
 def _translated(what: str):
     import requests
     from mlflow.exceptions import MlflowException
+
     try:
         yield
     except MlflowException as error:
@@ -121,7 +136,9 @@ def _translated(what: str):
         if code in ("RESOURCE_DOES_NOT_EXIST", "NOT_FOUND") or "No such artifact" in text:
             raise Gone(f"MLflow: cannot {what}: {text}") from None
         if code in ("PERMISSION_DENIED", "UNAUTHENTICATED") or " 403" in text or " 401" in text:
-            raise NotPermitted(f"MLflow: may not {what}: {text}; check user, password file and role in the server's configuration") from None
+            raise NotPermitted(
+                f"MLflow: may not {what}: {text}; check user, password file and role in the server's configuration"
+            ) from None
         if no_answer := re.search(r"API request to (\w+://[^/ ]+)\S* failed with (?:timeout )?exception", text):
             how = "timed out" if "timed out" in str(error) else "connection failed"
             raise Unreachable(f"MLflow: no answer from {no_answer[1]}: {how}") from None

@@ -1,7 +1,8 @@
 """Versions of registered models, fetched from MLflow and compiled to node tables.
 
-A model is data here, never code: only skops files (for scikit-learn, with the types listed below) and XGBoost's own format are
-read. A pickled model is refused, because reading one runs whatever it holds - next to the key that signs bundles.
+A model is data here, never code: only skops files (for scikit-learn, with the types listed below) and XGBoost's own
+format are read. A pickled model is refused, because reading one runs whatever it holds - next to the key that signs
+bundles.
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ class Models:
 
     def _compile_tree(self, version: int, run_id: str, folder: Path) -> CompiledTree:
         from oal_registry import compile as compiler
+
         model = self._fetch(self.tree_model, version, folder)
         program = self._program(self.tree_model, version, run_id, model, folder)
         estimator = load_sklearn(model, f"{self.tree_model}/{version}")
@@ -87,6 +89,7 @@ class Models:
 
     def _compile_window(self, version: int, run_id: str, folder: Path) -> CompiledWindow:
         from oal_registry import compile as compiler
+
         model = self._fetch(self.window_model, version, folder)
         program = self._program(self.window_model, version, run_id, model, folder)
         inputs = self._inputs(version, run_id, model, folder)
@@ -115,10 +118,16 @@ class Models:
         return self.registry.run_file(run_id, name, folder) if run_id else None
 
     def _program(self, model: str, version: int, run_id: str, files: Path, folder: Path) -> Program:
-        path = self._file(FEATURE_PROGRAM, run_id, files, folder) or self._file(f"{model}.oalf", run_id, files, folder) \
+        path = (
+            self._file(FEATURE_PROGRAM, run_id, files, folder)
+            or self._file(f"{model}.oalf", run_id, files, folder)
             or self._file(f"{self.tree_model}.oalf", run_id, files, folder)
+        )
         if path is None:
-            raise NotPackagable(f"neither {model}/{version} nor its run has the artifact {FEATURE_PROGRAM}; register it with `oal-train fit --register`")
+            raise NotPackagable(
+                f"neither {model}/{version} nor its run has the artifact {FEATURE_PROGRAM}; register it with `oal-train"
+                " fit --register`"
+            )
         return programs.of_bytes(path.read_bytes(), f"{model}/{version}")
 
     def _inputs(self, version: int, run_id: str, files: Path, folder: Path) -> list[int]:
@@ -155,15 +164,22 @@ def load_sklearn(folder: Path, what: str):
     """The estimator of a model folder that mlflow.sklearn wrote in skops format."""
     import skops.io
     from skops.io.exceptions import UntrustedTypesFoundException
+
     flavor = _flavor(folder, "sklearn", what, "a DecisionTreeClassifier by mlflow.sklearn")
     form = flavor.get("serialization_format", "pickle")
     if form != "skops":
-        raise NotPackagable(f"{what} is a {form}; log it with serialization_format=\"skops\", skops_trusted_types={TRUSTED_TYPES}: pickles are not read here")
+        raise NotPackagable(
+            f'{what} is a {form}; log it with serialization_format="skops", skops_trusted_types={TRUSTED_TYPES}:'
+            " pickles are not read here"
+        )
     path = _data_file(folder, flavor.get("pickled_model", "model.skops"), what)
     try:
         return skops.io.load(path, trusted=TRUSTED_TYPES)
     except UntrustedTypesFoundException as error:
-        raise NotPackagable(f"{what} holds types that are not read here: {error}; an AP runs a DecisionTreeClassifier: distil the model into one") from None
+        raise NotPackagable(
+            f"{what} holds types that are not read here: {error}; an AP runs a DecisionTreeClassifier: distil the model"
+            " into one"
+        ) from None
     except Exception as error:  # a damaged file can fail anywhere inside skops
         raise NotPackagable(f"{what}: its model file cannot be read: {type(error).__name__}: {error}") from None
 
@@ -171,10 +187,11 @@ def load_sklearn(folder: Path, what: str):
 def load_xgboost(folder: Path, what: str):
     """The booster of a model folder that mlflow.xgboost wrote."""
     import xgboost
+
     flavor = _flavor(folder, "xgboost", what, "an XGBoost regressor by mlflow.xgboost")
     path = _data_file(folder, flavor.get("data", "model.ubj"), what)
     if path.suffix not in (".ubj", ".json"):
-        raise NotPackagable(f"{what}: model file {path.name}; log it with model_format=\"ubj\"")
+        raise NotPackagable(f'{what}: model file {path.name}; log it with model_format="ubj"')
     try:
         return xgboost.Booster(model_file=str(path))
     except xgboost.core.XGBoostError as error:

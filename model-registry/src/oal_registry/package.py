@@ -37,22 +37,45 @@ class Package:
         return bundle.bundle_id(self.hash)
 
 
-def build(model: str, tree: CompiledTree, window: CompiledWindow | None, *, target: str, serial: int, rollback_to: list[bytes],
-          key: Ed25519PrivateKey, policy: Policy) -> Package:
+def build(
+    model: str,
+    tree: CompiledTree,
+    window: CompiledWindow | None,
+    *,
+    target: str,
+    serial: int,
+    rollback_to: list[bytes],
+    key: Ed25519PrivateKey,
+    policy: Policy,
+) -> Package:
     """Make and sign a bundle. NotPackagable with the reason an AP would give."""
     if not APPLIES_TO.fullmatch(target):
         raise NotPackagable(f"target `{target}` is none of fleet, site/SITE, ap/AP_ID")
     if window is not None and window.program.hash != tree.program.hash:
-        raise NotPackagable(f"feature_mismatch: window/{window.version} was trained with the feature program {window.program.hash.hex()[:12]}, "
-                            f"{model}/{tree.version} with {tree.program.hash.hex()[:12]}; train one of them again")
-    content = bundle.Bundle(serial=serial, target=target, source="registry", model=model, version=tree.version,
-                            rollback_to=rollback_to[:MAX_ROLLBACK], program=list(tree.program.words),
-                            decision_interval_us=tree.program.decision_interval_us, tree=tree.tree,
-                            window=window.window if window else None, policy=policy)
+        raise NotPackagable(
+            f"feature_mismatch: window/{window.version} was trained with the feature program"
+            f" {window.program.hash.hex()[:12]}, {model}/{tree.version} with {tree.program.hash.hex()[:12]}; train one"
+            " of them again"
+        )
+    content = bundle.Bundle(
+        serial=serial,
+        target=target,
+        source="registry",
+        model=model,
+        version=tree.version,
+        rollback_to=rollback_to[:MAX_ROLLBACK],
+        program=list(tree.program.words),
+        decision_interval_us=tree.program.decision_interval_us,
+        tree=tree.tree,
+        window=window.window if window else None,
+        policy=policy,
+    )
     return _signed(content, key)
 
 
-def renew(held: bundle.Bundle, *, target: str, serial: int, rollback_to: list[bytes], key: Ed25519PrivateKey, policy: Policy) -> Package:
+def renew(
+    held: bundle.Bundle, *, target: str, serial: int, rollback_to: list[bytes], key: Ed25519PrivateKey, policy: Policy
+) -> Package:
     """The same models for another target or with another policy."""
     return _signed(replace(held, target=target, serial=serial, rollback_to=rollback_to, policy=policy), key)
 
@@ -60,7 +83,15 @@ def renew(held: bundle.Bundle, *, target: str, serial: int, rollback_to: list[by
 def of_release(release: Release) -> Package:
     """The package that a release is."""
     held = release.bundle()
-    return Package(release.signed, bytes.fromhex(release.hash), release.serial, held.target, held.tree.n_nodes, release.feature_hash, held.policy or Policy())
+    return Package(
+        release.signed,
+        bytes.fromhex(release.hash),
+        release.serial,
+        held.target,
+        held.tree.n_nodes,
+        release.feature_hash,
+        held.policy or Policy(),
+    )
 
 
 def _signed(content: bundle.Bundle, key: Ed25519PrivateKey) -> Package:
@@ -69,13 +100,23 @@ def _signed(content: bundle.Bundle, key: Ed25519PrivateKey) -> Package:
         signed = bundle.sign(payload, key)
     except BundleError as error:
         raise NotPackagable(str(error)) from None
-    return Package(signed, bundle.bundle_hash(payload), content.serial, content.target, content.tree.n_nodes, content.tree.feature_hash,
-                   content.policy or Policy())
+    return Package(
+        signed,
+        bundle.bundle_hash(payload),
+        content.serial,
+        content.target,
+        content.tree.n_nodes,
+        content.tree.feature_hash,
+        content.policy or Policy(),
+    )
 
 
-def rollback_to(in_force: Mapping[tuple[str, str], Release], key: tuple[str, str], first: Iterable[bytes] = ()) -> list[bytes]:
-    """Where an AP may go back to from the next bundle of a slot, the likeliest first: `first`; the champions, which it gets when a canary or
-    challenger ends; then the slot's present bundle and those before it."""
+def rollback_to(
+    in_force: Mapping[tuple[str, str], Release], key: tuple[str, str], first: Iterable[bytes] = ()
+) -> list[bytes]:
+    """Where an AP may go back to from the next bundle of a slot, the likeliest first: `first`; the champions, which it
+    gets when a canary or challenger ends; then the slot's present bundle and those before it.
+    """
     slot, scope = key
     hashes = list(first)
     if slot != "champion":
@@ -93,11 +134,16 @@ def same_models(content: bundle.Bundle, tree: CompiledTree, window: CompiledWind
     if window is None:
         return True
     a, b = content.window, window.window
-    return ((a.base, a.shift, a.lo, a.hi, a.feature_hash, len(a.trees)) == (b.base, b.shift, b.lo, b.hi, b.feature_hash, len(b.trees))
-            and np.array_equal(a.inputs, b.inputs)
-            and all(np.array_equal(x, y) for s, t in zip(a.trees, b.trees, strict=True) for x, y in zip(s, t, strict=True)))
+    return (
+        (a.base, a.shift, a.lo, a.hi, a.feature_hash, len(a.trees))
+        == (b.base, b.shift, b.lo, b.hi, b.feature_hash, len(b.trees))
+        and np.array_equal(a.inputs, b.inputs)
+        and all(np.array_equal(x, y) for s, t in zip(a.trees, b.trees, strict=True) for x, y in zip(s, t, strict=True))
+    )
 
 
 def _same(a, b) -> bool:
     return a.feature_hash == b.feature_hash and all(
-        np.array_equal(getattr(a, name), getattr(b, name)) for name in ("feature", "threshold", "right", "missing_right", "leaf_class", "leaf_permille"))
+        np.array_equal(getattr(a, name), getattr(b, name))
+        for name in ("feature", "threshold", "right", "missing_right", "leaf_class", "leaf_permille")
+    )

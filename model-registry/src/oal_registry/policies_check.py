@@ -39,20 +39,31 @@ def check(folder: Path, kafka: dict | None, out=sys.stdout) -> int:
 def describe(file: PolicyFile) -> str:
     """One line: whose it is, its mode, and what is not the default."""
     policy, normal = file.policy, defaults()
-    said = [f"{name} {value} (default {normal[name]})" for name, value in policy.control.items() if value != normal[name]]
+    said = [
+        f"{name} {value} (default {normal[name]})" for name, value in policy.control.items() if value != normal[name]
+    ]
     said += [f"port {port} weighs {weight} permille" for port, weight in policy.weights.items()]
-    return f"{file.path.name}: {policy.name}/{policy.version} for {file.applies_to}: {policy.mode_name}, {'; '.join(said) or 'every number the default'}"
+    return (
+        f"{file.path.name}: {policy.name}/{policy.version} for {file.applies_to}: {policy.mode_name},"
+        f" {'; '.join(said) or 'every number the default'}"
+    )
 
 
 def compare(policies: Policies, kafka: dict, out) -> int:
     """Say which releases would be made anew; 1 when a file changed without its version."""
     in_force = Releases(kafka).read()
     held = {r.hash: held_policy(r) for r in in_force.values()}
-    stale = [f"{f.path.name}: it changed, and its version is still {f.policy.version}, as in force; raise it"
-             for f in policies.not_raised(held.values())]
+    stale = [
+        f"{f.path.name}: it changed, and its version is still {f.policy.version}, as in force; raise it"
+        for f in policies.not_raised(held.values())
+    ]
     if stale:
         print("\n".join(stale), file=sys.stderr)
         return 1
     steps = [step for slot in SLOTS for step in plan(slot, in_force, policies, lambda r: held[r.hash])]
-    print("\n".join(f"would change {step}" for step in steps) or "the releases in force have these policies: nothing would change", file=out)
+    print(
+        "\n".join(f"would change {step}" for step in steps)
+        or "the releases in force have these policies: nothing would change",
+        file=out,
+    )
     return 0

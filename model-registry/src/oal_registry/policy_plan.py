@@ -1,4 +1,7 @@
-"""Which releases have to be made anew, made or withdrawn, so that every access point has its policy. Pure: releases and policies in, steps out."""
+"""Which releases have to be made anew, made or withdrawn, so that every access point has its policy.
+
+Pure: releases and policies in, steps out.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,9 @@ FLEET = "fleet"
 
 @dataclass(frozen=True)
 class Step:
-    """`renew`: the same models with another policy; `variant`: the fleet's models with the policy of a site or an access point; `withdraw`: of
-    a variant. `before`: the policy that is in force there now."""
+    """`renew`: the same models with another policy; `variant`: the fleet's models with the policy of a site or an
+    access point; `withdraw`: of a variant. `before`: the policy that is in force there now.
+    """
 
     action: str
     slot: str
@@ -28,7 +32,9 @@ class Step:
         return f"{self.slot}/{self.scope}: {self.action}, policy {self.before} -> {after}"
 
 
-def plan(slot: str, in_force: Mapping[tuple[str, str], Release], policies: Policies, policy_of: Callable[[Release], Policy]) -> list[Step]:
+def plan(
+    slot: str, in_force: Mapping[tuple[str, str], Release], policies: Policies, policy_of: Callable[[Release], Policy]
+) -> list[Step]:
     """Steps of one slot, in their order: what is for the fleet comes first, for variants are made of it."""
     here = {scope: release for (s, scope), release in in_force.items() if s == slot}
     base = here.get(FLEET)
@@ -38,13 +44,26 @@ def plan(slot: str, in_force: Mapping[tuple[str, str], Release], policies: Polic
         superseded = base is not None and scope != FLEET and now.rank < base.rank
         if not now.variant_of and not superseded and policy_of(now) != policies.of(scope):
             steps.append(Step("renew", slot, scope, policies.of(scope), policy_of(now)))
-    wanted = [scope for scope in policies.narrower() if policies.of(scope) != policies.of(FLEET)] if base is not None else []
-    steps += [Step("withdraw", slot, scope, None, policy_of(now)) for scope, now in sorted(here.items()) if now.variant_of and scope not in wanted]
+    wanted = (
+        [scope for scope in policies.narrower() if policies.of(scope) != policies.of(FLEET)] if base is not None else []
+    )
+    steps += [
+        Step("withdraw", slot, scope, None, policy_of(now))
+        for scope, now in sorted(here.items())
+        if now.variant_of and scope not in wanted
+    ]
     for scope in wanted:
         now = here.get(scope)
         if now is not None and not now.variant_of and now.rank > base.rank:
             continue  # its own champion came later
-        made_of = now is not None and (now.variant_of, now.rank, now.pinned, now.rollout) == (base.hash, base.rank, base.pinned, base.rollout)
+        made_of = now is not None and (now.variant_of, now.rank, now.pinned, now.rollout) == (
+            base.hash,
+            base.rank,
+            base.pinned,
+            base.rollout,
+        )
         if not made_of or policy_of(now) != policies.of(scope) or any(s.scope == FLEET for s in steps):
-            steps.append(Step("variant", slot, scope, policies.of(scope), policy_of(now) if now is not None else policy_of(base)))
+            steps.append(
+                Step("variant", slot, scope, policies.of(scope), policy_of(now) if now is not None else policy_of(base))
+            )
     return steps

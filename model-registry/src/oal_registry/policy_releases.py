@@ -1,4 +1,4 @@
-"""Brings the releases in force to the policies of the folder, whatever MLflow says or does not say: their models stay."""
+"""Gives the releases in force the policies of the folder, whatever MLflow says: their models stay."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ class PolicyReleases:
         self._held: dict[str, Policy] = {}  # bundle hash -> its policy
 
     def look(self) -> bool:
-        """Look at the folder; False when it was never right, and nothing should be released. A mistake made later changes nothing."""
+        """Look at the folder; False when it was never right, and nothing should be released.
+
+        A mistake made later changes nothing.
+        """
         self._held = {r.hash: self._held.get(r.hash) or held_policy(r) for r in self.releases.in_force.values()}
         for policy in self._held.values():
             self.folder.remember(policy)
@@ -55,10 +58,30 @@ class PolicyReleases:
             base = self.releases.in_force[step.slot, FLEET] if step.action == "variant" else self.releases.in_force[key]
             variant_of = base.hash if step.action == "variant" else ""
             back = package.rollback_to(self.releases.in_force, key, first=[bytes.fromhex(base.hash)])
-            made = package.renew(base.bundle(), target=step.scope, serial=self.releases.next_serial(), rollback_to=back, key=self.key, policy=step.policy)
-            reason = f"{base.reason.partition(MARK)[0]}{MARK}{step.policy.name}/{step.policy.version} {step.policy.mode_name}"
-            self.releases.release(*key, made, model=base.model, version=base.version, run_id=base.run_id, pinned=base.pinned, reason=reason,
-                                  rollout=base.rollout, rank=base.rank, variant_of=variant_of)
+            made = package.renew(
+                base.bundle(),
+                target=step.scope,
+                serial=self.releases.next_serial(),
+                rollback_to=back,
+                key=self.key,
+                policy=step.policy,
+            )
+            reason = (
+                f"{base.reason.partition(MARK)[0]}{MARK}{step.policy.name}/{step.policy.version}"
+                f" {step.policy.mode_name}"
+            )
+            self.releases.release(
+                *key,
+                made,
+                model=base.model,
+                version=base.version,
+                run_id=base.run_id,
+                pinned=base.pinned,
+                reason=reason,
+                rollout=base.rollout,
+                rank=base.rank,
+                variant_of=variant_of,
+            )
         self.status.released(step.slot, f"policy_{step.action}", str(step))
 
 

@@ -39,7 +39,9 @@ def known(folder: Path = FOLDER) -> dict[bytes, Program]:
         words, interval = program_file.from_bytes(path.read_bytes())
         described = json.loads(path.with_suffix(".json").read_text())
         digest = hashlib.sha256(path.read_bytes()).digest()
-        found[digest] = Program(path.stem, tuple(words), interval, digest, tuple(f["name"] for f in described["features"]))
+        found[digest] = Program(
+            path.stem, tuple(words), interval, digest, tuple(f["name"] for f in described["features"])
+        )
     return found
 
 
@@ -48,8 +50,10 @@ def of_bytes(data: bytes, what: str) -> Program:
     digest = hashlib.sha256(data).digest()
     if digest not in known():
         there = ", ".join(f"{p.name} {p.hash.hex()[:12]}" for p in known().values())
-        raise NotPackagable(f"feature_mismatch: {what} was trained with the feature program {digest.hex()[:12]}, which this platform does not compute "
-                            f"(it computes {there}); train again on present items")
+        raise NotPackagable(
+            f"feature_mismatch: {what} was trained with the feature program {digest.hex()[:12]}, which this platform"
+            f" does not compute (it computes {there}); train again on present items"
+        )
     return known()[digest]
 
 

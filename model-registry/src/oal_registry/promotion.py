@@ -1,9 +1,12 @@
-"""From aliases to releases. `reconcile` compares what MLflow says with what is in force and does what is missing; doing it twice does
-nothing more, and being killed anywhere costs nothing but the time until it runs again.
+"""From aliases to releases.
 
-An alias governs one release: that of its slot, for the scope that the tags of its version name. Deleting the alias takes that
-release back to the version that was in force before it. Which versions were is written on them, in tags:
-`oal.released_at.SLOT/SCOPE`, a time, and `oal.bundle.SLOT/SCOPE`. They are a stack, the latest time on top: a rollback takes off the top.
+`reconcile` compares what MLflow says with what is in force and does what is missing; doing it twice does nothing more,
+and being killed anywhere costs nothing but the time until it runs again.
+
+An alias governs one release: that of its slot, for the scope that the tags of its version name. Deleting the alias
+takes that release back to the version that was in force before it. Which versions were is written on them, in tags:
+`oal.released_at.SLOT/SCOPE`, a time, and `oal.bundle.SLOT/SCOPE`. They are a stack, the latest time on top: a rollback
+takes off the top.
 """
 
 from __future__ import annotations
@@ -38,7 +41,10 @@ def bundle_tag(key: Key) -> str:
 
 def time_text(us: int) -> str:
     """Sorts as the time does."""
-    return datetime.datetime.fromtimestamp(us / 1e6, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{us % 1_000_000:06d}Z"
+    return (
+        datetime.datetime.fromtimestamp(us / 1e6, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.")
+        + f"{us % 1_000_000:06d}Z"
+    )
 
 
 @dataclass(frozen=True)
@@ -48,12 +54,32 @@ class _Content:
 
 
 class Promotion:
-    def __init__(self, registry: MlflowRegistry, models: Models, releases: Releases, key: Ed25519PrivateKey, memory: SlotMemory, status: Status,
-                 canary_defaults: dict, policies: PolicyFolder):
-        self.registry, self.models, self.releases, self.key, self.memory, self.status = registry, models, releases, key, memory, status
+    def __init__(
+        self,
+        registry: MlflowRegistry,
+        models: Models,
+        releases: Releases,
+        key: Ed25519PrivateKey,
+        memory: SlotMemory,
+        status: Status,
+        canary_defaults: dict,
+        policies: PolicyFolder,
+    ):
+        self.registry, self.models, self.releases, self.key, self.memory, self.status = (
+            registry,
+            models,
+            releases,
+            key,
+            memory,
+            status,
+        )
         self.canary_defaults, self.policies = canary_defaults, policies
-        self._versions_of: dict[str, tuple[int, int]] = {}  # bundle hash -> tree and window version that are known to be in it
-        self._refused: dict[tuple, str] = {}  # (slot, version, window version, tags) -> why; a version does not get better by itself
+        self._versions_of: dict[str, tuple[int, int]] = (
+            {}
+        )  # bundle hash -> tree and window version that are known to be in it
+        self._refused: dict[tuple, str] = (
+            {}
+        )  # (slot, version, window version, tags) -> why; a version does not get better by itself
         self._histories: set[tuple[Key, int]] = set()  # releases whose tags are known to be right
 
     def reconcile(self) -> int:
@@ -62,7 +88,10 @@ class Promotion:
         windows = self.registry.aliases(self.models.window_model) or {}
         if trees is None:
             if self.releases.in_force:
-                self.status.problem("registered model", f"MLflow has no registered model {self.models.tree_model}; what is in force stays")
+                self.status.problem(
+                    "registered model",
+                    f"MLflow has no registered model {self.models.tree_model}; what is in force stays",
+                )
             return 0
         self.status.well("registered model")
         return sum(self._slot(slot, trees, windows) for slot in SLOTS)
@@ -76,7 +105,12 @@ class Promotion:
             version = self.registry.version(self.models.tree_model, tree_version)
         except Gone:
             return 0  # deleted in this moment; the alias goes with it, as the next pass sees
-        asked = (slot, tree_version, window_version, tuple(sorted((k, v) for k, v in version.tags.items() if k in wish.TAGS)))
+        asked = (
+            slot,
+            tree_version,
+            window_version,
+            tuple(sorted((k, v) for k, v in version.tags.items() if k in wish.TAGS)),
+        )
         if asked in self._refused:
             return 0
         try:
@@ -93,7 +127,9 @@ class Promotion:
         return done
 
     def _lets_go(self, slot: str, refused: int) -> None:
-        """The alias stands on a version that was refused: what is in force stays when it is deleted, for it took nothing's place."""
+        """The alias stands on a version that was refused: what is in force stays when it is deleted, for it took
+        nothing's place.
+        """
         scope = self.memory.scope(slot, self.releases.in_force, ROLLED_BACK)
         now = self.releases.in_force.get((slot, scope)) if scope else None
         if now is not None and now.version != refused:
@@ -110,13 +146,23 @@ class Promotion:
             self._write_history(key, version, now)
             return 0
         if same:
-            made = package.of_release(now)  # the same bundle under other conditions: nothing changes on the APs that have it
+            made = package.of_release(
+                now
+            )  # the same bundle under other conditions: nothing changes on the APs that have it
         else:
             made = self._package(key, self._content(number, window_version))
         with_window = f" with {self.models.window_model}/{window_version}" if window_version else ""
-        released = self.releases.release(*key, made, model=self.models.tree_model, version=number, run_id=version.run_id or "",
-                                         pinned=wanted.pinned, reason=f"alias {slot} on {self.models.tree_model}/{number}{with_window}",
-                                         rollout=wanted.rollout, rank=now.rank if same else 0)
+        released = self.releases.release(
+            *key,
+            made,
+            model=self.models.tree_model,
+            version=number,
+            run_id=version.run_id or "",
+            pinned=wanted.pinned,
+            reason=f"alias {slot} on {self.models.tree_model}/{number}{with_window}",
+            rollout=wanted.rollout,
+            rank=now.rank if same else 0,
+        )
         self._versions_of[released.hash] = (number, window_version)
         self.memory.governs(slot, wanted.scope)
         self.status.released(slot, "release", f"{key[0]}/{key[1]}: {released.reason}, bundle {released.hash[:12]}")
@@ -134,8 +180,15 @@ class Promotion:
             self.memory.governs(slot, None)
             return 0
         key = (slot, scope)
-        history = sorted(((v.tags[released_tag(key)], v) for v in self.registry.versions(self.models.tree_model) if released_tag(key) in v.tags),
-                         key=lambda entry: entry[0], reverse=True)
+        history = sorted(
+            (
+                (v.tags[released_tag(key)], v)
+                for v in self.registry.versions(self.models.tree_model)
+                if released_tag(key) in v.tags
+            ),
+            key=lambda entry: entry[0],
+            reverse=True,
+        )
         mine = next((v for _, v in history if int(v.version) == now.version), None)
         if mine is None:
             try:
@@ -143,7 +196,10 @@ class Promotion:
             except Gone:
                 mine = None
         if mine is not None and (mine.run_id or "") != now.run_id:
-            self.status.problem("registered model", f"{slot}/{scope} in force is of another MLflow ({now.model}/{now.version}, run {now.run_id}); it stays")
+            self.status.problem(
+                "registered model",
+                f"{slot}/{scope} in force is of another MLflow ({now.model}/{now.version}, run {now.run_id}); it stays",
+            )
             return 0
         when = time_text(now.created_us)
         for at, earlier in history:
@@ -156,16 +212,30 @@ class Promotion:
             except NotPackagable as error:
                 self._refuse(number, earlier.tags, str(error))
                 continue
-            released = self.releases.release(*key, made, model=self.models.tree_model, version=number, run_id=earlier.run_id or "",
-                                             pinned=wanted.pinned, rollout=None,
-                                             reason=f"{ROLLED_BACK}alias {slot} deleted, back from {now.model}/{now.version} to {self.models.tree_model}/{number}")
+            released = self.releases.release(
+                *key,
+                made,
+                model=self.models.tree_model,
+                version=number,
+                run_id=earlier.run_id or "",
+                pinned=wanted.pinned,
+                rollout=None,
+                reason=(
+                    f"{ROLLED_BACK}alias {slot} deleted, back from {now.model}/{now.version} to"
+                    f" {self.models.tree_model}/{number}"
+                ),
+            )
             self._versions_of[released.hash] = (number, window_version)
             self.status.released(slot, "rollback", f"{key[0]}/{key[1]}: {released.reason}, bundle {released.hash[:12]}")
             self._take_off(key, released)
             break
         else:
-            self.releases.withdraw(*key, reason=f"alias {slot} deleted, no earlier version of {now.model}/{now.version}")
-            self.status.released(slot, "withdraw", f"{key[0]}/{key[1]}: withdrawn, the alias was deleted and there is no earlier version")
+            self.releases.withdraw(
+                *key, reason=f"alias {slot} deleted, no earlier version of {now.model}/{now.version}"
+            )
+            self.status.released(
+                slot, "withdraw", f"{key[0]}/{key[1]}: withdrawn, the alias was deleted and there is no earlier version"
+            )
             self._take_off(key, None)
         self.memory.governs(slot, None)
         return 1
@@ -181,8 +251,16 @@ class Promotion:
         return _Content(tree, window)
 
     def _package(self, key: Key, content: _Content) -> package.Package:
-        return package.build(self.models.tree_model, content.tree, content.window, target=key[1], serial=self.releases.next_serial(),
-                             rollback_to=package.rollback_to(self.releases.in_force, key), key=self.key, policy=self.policies.of(key[1]))
+        return package.build(
+            self.models.tree_model,
+            content.tree,
+            content.window,
+            target=key[1],
+            serial=self.releases.next_serial(),
+            rollback_to=package.rollback_to(self.releases.in_force, key),
+            key=self.key,
+            policy=self.policies.of(key[1]),
+        )
 
     def _holds(self, release: Release, version: int, run_id: str, window_version: int) -> bool:
         """Is a release just this version with this window model?"""
@@ -214,8 +292,14 @@ class Promotion:
         """After a rollback to `release` (None: to nothing): the versions above it are no longer in the stack."""
         if release is not None and (key, release.created_us) in self._histories:
             return
-        versions = {int(v.version): v for v in self.registry.versions(self.models.tree_model) if released_tag(key) in v.tags}
-        floor = versions[release.version].tags[released_tag(key)] if release is not None and release.version in versions else ""
+        versions = {
+            int(v.version): v for v in self.registry.versions(self.models.tree_model) if released_tag(key) in v.tags
+        }
+        floor = (
+            versions[release.version].tags[released_tag(key)]
+            if release is not None and release.version in versions
+            else ""
+        )
         for number, version in versions.items():
             if version.tags[released_tag(key)] > floor:
                 self.registry.delete_tag(self.models.tree_model, number, released_tag(key))

@@ -1,6 +1,8 @@
-"""Releases in force, and their changes: `ap.bundles.v1` and its event rows in `platform.events.v1`, in one Kafka transaction.
+"""Releases in force, and their changes: `ap.bundles.v1` and its event rows in `platform.events.v1`, in one Kafka
+transaction.
 
-One writer: the transactional id fences a second registry. So what is in force is read once, at the start, and known from then on.
+One writer: the transactional id fences a second registry. So what is in force is read once, at the start, and known
+from then on.
 """
 
 from __future__ import annotations
@@ -47,10 +49,22 @@ class Releases:
         return self._producer is not None
 
     def open(self) -> None:
-        """End what an earlier writer left unfinished, shut it out, and read what is in force. KafkaTrouble when Kafka is not there."""
+        """End what an earlier writer left unfinished, shut it out, and read what is in force.
+
+        KafkaTrouble when Kafka is not there.
+        """
         self.close()
-        producer = Producer({**self._options, "transactional.id": TRANSACTIONAL_ID, "enable.idempotence": True, "linger.ms": 0,
-                             "transaction.timeout.ms": 30000, "message.max.bytes": 1048576, "log_level": 2})
+        producer = Producer(
+            {
+                **self._options,
+                "transactional.id": TRANSACTIONAL_ID,
+                "enable.idempotence": True,
+                "linger.ms": 0,
+                "transaction.timeout.ms": 30000,
+                "message.max.bytes": 1048576,
+                "log_level": 2,
+            }
+        )
         try:
             producer.init_transactions(TIMEOUT_S)
             self.in_force = self.read()
@@ -63,8 +77,16 @@ class Releases:
 
     def read(self) -> dict[Key, Release]:
         """What is in force by the topic, read to its end; those that are no releases are counted in `unreadable`."""
-        consumer = Consumer({**self._options, "group.id": GROUP, "enable.auto.commit": False, "isolation.level": "read_committed",
-                             "enable.partition.eof": True, "log_level": 2})
+        consumer = Consumer(
+            {
+                **self._options,
+                "group.id": GROUP,
+                "enable.auto.commit": False,
+                "isolation.level": "read_committed",
+                "enable.partition.eof": True,
+                "log_level": 2,
+            }
+        )
         latest: dict[Key, bytes | None] = {}
         try:
             topic = consumer.list_topics(BUNDLES, TIMEOUT_S).topics[BUNDLES]
@@ -108,17 +130,61 @@ class Releases:
         """The clock in µs, or one more than the greatest serial in force if the clock went back."""
         return max([self._now_us(), *(r.serial + 1 for r in self.in_force.values())])
 
-    def release(self, slot: str, scope: str, package: Package, *, model: str, version: int, run_id: str, pinned: bool, reason: str,
-                rollout: dict | None, rank: int = 0, variant_of: str = "") -> Release:
+    def release(
+        self,
+        slot: str,
+        scope: str,
+        package: Package,
+        *,
+        model: str,
+        version: int,
+        run_id: str,
+        pinned: bool,
+        reason: str,
+        rollout: dict | None,
+        rank: int = 0,
+        variant_of: str = "",
+    ) -> Release:
         """Put a bundle in force. `rank`, `variant_of`: see `oal_schema.release.Release`."""
         created = self._now_us()
-        name, value = release.record(slot, scope, package.signed, source="registry", model=model, version=version, run_id=run_id,
-                                     feature_hash=package.feature_hash, created_us=created, pinned=pinned, reason=reason, rollout=rollout, rank=rank, variant_of=variant_of)
-        self._commit(name, value, {
-            "ts": created, "source": "registry", "slot": slot, "scope": scope, "action": "release", "model": model, "version": version,
-            "bundle": package.id, "serial": package.serial, "bytes": len(package.signed), "nodes": package.nodes,
-            "feature_hash": package.feature_hash, "run_id": run_id, "reason": reason,
-            "policy": package.policy.name, "policy_version": package.policy.version})
+        name, value = release.record(
+            slot,
+            scope,
+            package.signed,
+            source="registry",
+            model=model,
+            version=version,
+            run_id=run_id,
+            feature_hash=package.feature_hash,
+            created_us=created,
+            pinned=pinned,
+            reason=reason,
+            rollout=rollout,
+            rank=rank,
+            variant_of=variant_of,
+        )
+        self._commit(
+            name,
+            value,
+            {
+                "ts": created,
+                "source": "registry",
+                "slot": slot,
+                "scope": scope,
+                "action": "release",
+                "model": model,
+                "version": version,
+                "bundle": package.id,
+                "serial": package.serial,
+                "bytes": len(package.signed),
+                "nodes": package.nodes,
+                "feature_hash": package.feature_hash,
+                "run_id": run_id,
+                "reason": reason,
+                "policy": package.policy.name,
+                "policy_version": package.policy.version,
+            },
+        )
         self.in_force[slot, scope] = release.parse(name, value)
         return self.in_force[slot, scope]
 
@@ -126,10 +192,28 @@ class Releases:
         """Take back what a slot holds for a scope."""
         gone = self.in_force[slot, scope]
         name, value = release.withdrawal(slot, scope)
-        self._commit(name, value, {
-            "ts": self._now_us(), "source": "registry", "slot": slot, "scope": scope, "action": "withdraw", "model": gone.model,
-            "version": gone.version, "bundle": 0, "serial": gone.serial, "bytes": 0, "nodes": 0, "feature_hash": gone.feature_hash,
-            "run_id": gone.run_id, "reason": reason, "policy": "", "policy_version": 0})
+        self._commit(
+            name,
+            value,
+            {
+                "ts": self._now_us(),
+                "source": "registry",
+                "slot": slot,
+                "scope": scope,
+                "action": "withdraw",
+                "model": gone.model,
+                "version": gone.version,
+                "bundle": 0,
+                "serial": gone.serial,
+                "bytes": 0,
+                "nodes": 0,
+                "feature_hash": gone.feature_hash,
+                "run_id": gone.run_id,
+                "reason": reason,
+                "policy": "",
+                "policy_version": 0,
+            },
+        )
         del self.in_force[slot, scope]
 
     def _commit(self, key: str, value: bytes | None, row: dict) -> None:
@@ -145,13 +229,23 @@ class Releases:
         try:
             producer.begin_transaction()
             producer.produce(BUNDLES, key=key, value=value, on_delivery=delivered)
-            producer.produce(EVENTS, key=key, value=json.dumps({"table": "release", "rows": [row]}, separators=(",", ":")), on_delivery=delivered)
+            producer.produce(
+                EVENTS,
+                key=key,
+                value=json.dumps({"table": "release", "rows": [row]}, separators=(",", ":")),
+                on_delivery=delivered,
+            )
             producer.commit_transaction(TIMEOUT_S)
         except (KafkaException, BufferError) as error:
-            # Whether it was committed is not known from here: open() ends the transaction one way or the other, and reads which.
+            # Whether it was committed is not known from here: open() ends the transaction one way or the other, and
+            # reads which.
             self.close()
             cause = error.args[0] if isinstance(error, KafkaException) else None
-            if cause is not None and cause.code() in (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.PRODUCER_FENCED):
+            if cause is not None and cause.code() in (
+                KafkaError._FENCED,
+                KafkaError.INVALID_PRODUCER_EPOCH,
+                KafkaError.PRODUCER_FENCED,
+            ):
                 raise Fenced("Kafka: another model registry runs with this cluster; stop one of them") from None
             detail = refused[0].str() if refused else cause.str() if cause is not None else str(error)
             raise KafkaTrouble(f"Kafka: release {key} was not written: {detail}") from None

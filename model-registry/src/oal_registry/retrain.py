@@ -1,7 +1,8 @@
-"""Training runs asked for in MLflow's page, by the version tag `retrain`: requested -> running -> done, or `failed: reason`.
+"""Training runs asked for in MLflow's page, by the version tag `retrain`: requested -> running -> done, or `failed:
+reason`.
 
-One at a time, as a child process. A run that this service was killed in is begun again, unless it had come to its end: then its
-result is used. The child ends with the service.
+One at a time, as a child process. A run that this service was killed in is begun again, unless it had come to its end:
+then its result is used. The child ends with the service.
 """
 
 from __future__ import annotations
@@ -43,8 +44,16 @@ class _Run:
 class Retraining:
     """To be called from one thread, the one that lives as long as the process: its death would end the child."""
 
-    def __init__(self, registry: MlflowRegistry, models: tuple[str, ...], command: list[str], config_file: str, folder: Path, timeout_s: float,
-                 status: Status):
+    def __init__(
+        self,
+        registry: MlflowRegistry,
+        models: tuple[str, ...],
+        command: list[str],
+        config_file: str,
+        folder: Path,
+        timeout_s: float,
+        status: Status,
+    ):
         self.registry, self.models, self.command, self.config_file = registry, models, command, config_file
         self.folder, self.timeout_s, self.status = folder, timeout_s, status
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -90,14 +99,34 @@ class Retraining:
         result.unlink(missing_ok=True)
         self.registry.set_tag(model, version, STARTED_TAG, str(time.time_ns() // 1_000_000))
         self.registry.set_tag(model, version, TAG, "running")
-        command = [*self.command, "fit", "--retrain", f"{model}/{version}", "--tracking-uri", self.registry.tracking_uri,
-                   "--config", self.config_file, "--register", model, "--result", str(result)]
+        command = [
+            *self.command,
+            "fit",
+            "--retrain",
+            f"{model}/{version}",
+            "--tracking-uri",
+            self.registry.tracking_uri,
+            "--config",
+            self.config_file,
+            "--register",
+            model,
+            "--result",
+            str(result),
+        ]
         self.status.log(f"retrain {model}/{version}: begins, output in {log}")
         try:
             with open(log, "wb") as output:
-                # Our own MLflow settings (short timeouts, no repetition) are not for a training run, which reads the same configuration file.
-                process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
-                                           env={k: v for k, v in os.environ.items() if not k.startswith("MLFLOW_")}, preexec_fn=_die_with_parent)
+                # Our own MLflow settings (short timeouts, no repetition) are not for a training run, which reads the
+                # same configuration file.
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    start_new_session=True,
+                    env={k: v for k, v in os.environ.items() if not k.startswith("MLFLOW_")},
+                    preexec_fn=_die_with_parent,
+                )
         except OSError as error:
             self._set_state(model, version, f"failed: cannot start {self.command[0]}: {error.strerror}")
             return
@@ -111,7 +140,9 @@ class Retraining:
         elif run.process.returncode != 0:
             self._set_state(run.model, run.version, f"failed: {_reason(run.log, run.process.returncode)}")
         elif made is None:
-            self._set_state(run.model, run.version, f"failed: training ended well but wrote no version into {run.result.name}")
+            self._set_state(
+                run.model, run.version, f"failed: training ended well but wrote no version into {run.result.name}"
+            )
         else:
             self._link(run.model, run.version, made)
 
@@ -122,7 +153,11 @@ class Retraining:
         if made is None:
             started = version.tags.get(STARTED_TAG, "")
             since = int(started) if started.isdigit() else 1 << 62
-            candidates = [v for v in self.registry.versions(model, f"tags.retrained_from = '{number}'") if v.creation_timestamp >= since]
+            candidates = [
+                v
+                for v in self.registry.versions(model, f"tags.retrained_from = '{number}'")
+                if v.creation_timestamp >= since
+            ]
             made = max((int(v.version) for v in candidates), default=None)
         if made is None:
             self.status.log(f"retrain {model}/{number}: was interrupted, begins again")
@@ -134,7 +169,9 @@ class Retraining:
         try:
             self.registry.set_tag(model, made, FROM_TAG, str(version))
         except Gone:
-            self._set_state(model, version, f"failed: training says that it registered {model}/{made}, which is not there")
+            self._set_state(
+                model, version, f"failed: training says that it registered {model}/{made}, which is not there"
+            )
             return
         self.registry.set_tag(model, version, AS_TAG, str(made))
         self._set_state(model, version, "done")

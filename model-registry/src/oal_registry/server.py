@@ -1,7 +1,8 @@
 """`oal-registry server`: the MLflow server with authentication, ready to run from an empty folder.
 
-Everything that MLflow would ask for on its command line or leave at a default is settled here, then this process becomes
-MLflow's (one process, one worker): databases migrated, users made from their password files, keys kept, jobs off.
+Everything that MLflow would ask for on its command line or leave at a default is settled here, then this process
+becomes MLflow's (one process, one worker): databases migrated, users made from their password files, keys kept, jobs
+off.
 """
 
 from __future__ import annotations
@@ -54,7 +55,10 @@ class ServerConfig:
         if twice := {name for name in names if names.count(name) > 1}:
             raise RegistryError(f"{path}: user {', '.join(sorted(twice))} stands there twice")
         made = cls(
-            host=host, port=port, state=state, users=tuple(users),
+            host=host,
+            port=port,
+            state=state,
+            users=tuple(users),
             webhook_key_file=Path(top.get("webhook_key_file", str, str(state / "webhook.key"))),
             allowed_hosts=tuple(top.get("allowed_hosts", list, [])),
             allowed_origins=tuple(top.get("allowed_origins", list, [])),
@@ -63,7 +67,9 @@ class ServerConfig:
         )
         top.done()
         if host not in LOOPBACK and not made.allowed_hosts:
-            raise RegistryError(f"{path}: listen is not loopback; name the host names that browsers use in `allowed_hosts`")
+            raise RegistryError(
+                f"{path}: listen is not loopback; name the host names that browsers use in `allowed_hosts`"
+            )
         return made
 
 
@@ -83,30 +89,62 @@ def serve(path: str) -> None:
     """Prepare and become the MLflow server; does not return."""
     settings = ServerConfig.load(path)
     environment = prepare(settings)
-    command = [sys.executable, "-W", "ignore::UserWarning", "-W", "ignore::DeprecationWarning", "-m", "uvicorn", "--host", settings.host, "--port", str(settings.port), "--workers", "1",
-               "--log-level", "warning", "--timeout-graceful-shutdown", "5", "--factory", _app()]
-    print(f"oal-registry: MLflow at http://{settings.host}:{settings.port}, state in {settings.state}", file=sys.stderr, flush=True)
+    command = [
+        sys.executable,
+        "-W",
+        "ignore::UserWarning",
+        "-W",
+        "ignore::DeprecationWarning",
+        "-m",
+        "uvicorn",
+        "--host",
+        settings.host,
+        "--port",
+        str(settings.port),
+        "--workers",
+        "1",
+        "--log-level",
+        "warning",
+        "--timeout-graceful-shutdown",
+        "5",
+        "--factory",
+        _app(),
+    ]
+    print(
+        f"oal-registry: MLflow at http://{settings.host}:{settings.port}, state in {settings.state}",
+        file=sys.stderr,
+        flush=True,
+    )
     os.execve(command[0], command, environment)
 
 
 def _app() -> str:
     """What `mlflow server --app-name basic-auth` serves."""
     from importlib.metadata import entry_points
+
     return next(entry.value for entry in entry_points(group="mlflow.app") if entry.name == "basic-auth")
 
 
 def prepare(settings: ServerConfig) -> dict[str, str]:
     """Make or upgrade both databases, the users and the keys; the environment that the server runs with."""
     from cryptography.fernet import Fernet
-    key = secret_files.read_or_make(settings.webhook_key_file, "key of the webhooks' secrets", lambda: Fernet.generate_key().decode())
-    csrf = secret_files.read_or_make(settings.state / "flask.key", "key of the UI's forms", lambda: secrets.token_urlsafe(32))
+
+    key = secret_files.read_or_make(
+        settings.webhook_key_file, "key of the webhooks' secrets", lambda: Fernet.generate_key().decode()
+    )
+    csrf = secret_files.read_or_make(
+        settings.state / "flask.key", "key of the UI's forms", lambda: secrets.token_urlsafe(32)
+    )
     auth_database = f"sqlite:///{settings.state / 'auth.db'}"
     ini = settings.state / "basic_auth.ini"
-    secret_files.write(ini, "[mlflow]\n"
-                       "default_permission = READ\n"
-                       f"database_uri = {auth_database.replace('%', '%%')}\n"
-                       f"admin_username = {settings.users[0].name}\n"
-                       f"auth_cache_ttl_seconds = {AUTH_CACHE_S}\n")
+    secret_files.write(
+        ini,
+        "[mlflow]\n"
+        "default_permission = READ\n"
+        f"database_uri = {auth_database.replace('%', '%%')}\n"
+        f"admin_username = {settings.users[0].name}\n"
+        f"auth_cache_ttl_seconds = {AUTH_CACHE_S}\n",
+    )
     made = {
         "MLFLOW_AUTH_CONFIG_PATH": str(ini),
         "MLFLOW_FLASK_SERVER_SECRET_KEY": csrf,
@@ -123,7 +161,9 @@ def prepare(settings: ServerConfig) -> dict[str, str]:
     if settings.allowed_hosts:
         made["MLFLOW_SERVER_ALLOWED_HOSTS"] = ",".join(settings.allowed_hosts)
     else:
-        made["MLFLOW_SERVER_ALLOWED_HOSTS"] = ",".join(f"{host},{host}:*" for host in ("127.0.0.1", "localhost", "[[]::1]"))
+        made["MLFLOW_SERVER_ALLOWED_HOSTS"] = ",".join(
+            f"{host},{host}:*" for host in ("127.0.0.1", "localhost", "[[]::1]")
+        )
     if settings.allowed_origins:
         made["MLFLOW_SERVER_CORS_ALLOWED_ORIGINS"] = ",".join(settings.allowed_origins)
     # MLflow's modules read these when they are imported.
@@ -134,6 +174,7 @@ def prepare(settings: ServerConfig) -> dict[str, str]:
     from mlflow.server import constants
     from mlflow.server.auth import store
     from mlflow.store.db.utils import _safe_initialize_tables, _upgrade_db, create_sqlalchemy_engine_with_retry
+
     made |= {
         constants.BACKEND_STORE_URI_ENV_VAR: settings.database_uri,
         constants.ARTIFACT_ROOT_ENV_VAR: "mlflow-artifacts:/",
@@ -169,17 +210,20 @@ def _make_users(store, users: tuple[User, ...]) -> None:
 def forget_unreadable_webhooks(settings: ServerConfig, key: str) -> int:
     """Delete webhooks whose secret was stored under another key; the number of those.
 
-    MLflow reads all of an event's webhooks at once: one that it cannot decrypt silences the others, and it cannot be listed or
-    deleted through its interface. Whoever registered it finds it gone and registers it anew.
+    MLflow reads all of an event's webhooks at once: one that it cannot decrypt silences the others, and it cannot be
+    listed or deleted through its interface. Whoever registered it finds it gone and registers it anew.
     """
     prefix = "sqlite:///"
     if not settings.database_uri.startswith(prefix):
         return 0
     from cryptography.fernet import Fernet, InvalidToken
+
     cipher = Fernet(key)
     with sqlite3.connect(settings.database_uri.removeprefix(prefix)) as database:
         unreadable = []
-        for webhook, name, secret in database.execute("SELECT webhook_id, name, secret FROM webhooks WHERE secret IS NOT NULL"):
+        for webhook, name, secret in database.execute(
+            "SELECT webhook_id, name, secret FROM webhooks WHERE secret IS NOT NULL"
+        ):
             try:
                 cipher.decrypt(secret.encode())
             except InvalidToken:

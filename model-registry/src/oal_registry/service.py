@@ -55,11 +55,19 @@ class ServiceConfig:
         host, port = config.address(top.get("listen", str), f"{path}: listen")
         state = config.folder(top.get("state_dir", str))
         made = cls(
-            path=os.path.abspath(path), kafka=top.get("kafka", dict), mlflow=top.section("mlflow"), signing_key=top.get("signing_key", str),
-            host=host, port=port, webhook_url=top.get("webhook_url", str, f"http://{host}:{port}{PATH}"),
-            webhook_secret_file=top.get("webhook_secret_file", str, str(state / "webhook.secret")), state=state,
-            poll_s=float(top.get("poll_s", (int, float), 2)), train_command=[str(part) for part in top.get("train_command", list)],
-            settings=load_settings(top.get("settings", str, str(SETTINGS))), policies=Path(top.get("policies", str, str(SHIPPED))),
+            path=os.path.abspath(path),
+            kafka=top.get("kafka", dict),
+            mlflow=top.section("mlflow"),
+            signing_key=top.get("signing_key", str),
+            host=host,
+            port=port,
+            webhook_url=top.get("webhook_url", str, f"http://{host}:{port}{PATH}"),
+            webhook_secret_file=top.get("webhook_secret_file", str, str(state / "webhook.secret")),
+            state=state,
+            poll_s=float(top.get("poll_s", (int, float), 2)),
+            train_command=[str(part) for part in top.get("train_command", list)],
+            settings=load_settings(top.get("settings", str, str(SETTINGS))),
+            policies=Path(top.get("policies", str, str(SHIPPED))),
             metrics_token_file=top.get("metrics_token_file", str, ""),
         )
         top.get("clickhouse", dict, {})  # for the training command, which reads this file too
@@ -76,10 +84,15 @@ def load_settings(path: str) -> dict:
     top = config.Section(config.load(path), path)
     models, canary = top.section("models"), top.section("canary")
     made = {
-        "tree_model": models.get("tree", str), "window_model": models.get("window", str),
-        "canary": {"share": float(canary.get("share", (int, float))), "soak_s": float(canary.get("soak_s", (int, float))),
-                   "activate_in_s": float(canary.get("activate_in_s", (int, float), 0)), "metric": canary.get("metric", str, ""),
-                   "limit": canary.get("limit", (int, float), None)},
+        "tree_model": models.get("tree", str),
+        "window_model": models.get("window", str),
+        "canary": {
+            "share": float(canary.get("share", (int, float))),
+            "soak_s": float(canary.get("soak_s", (int, float))),
+            "activate_in_s": float(canary.get("activate_in_s", (int, float), 0)),
+            "metric": canary.get("metric", str, ""),
+            "limit": canary.get("limit", (int, float), None),
+        },
         "retrain_timeout_s": float(top.get("retrain_timeout_s", (int, float))),
         "mlflow_timeout_s": top.get("mlflow_timeout_s", int),
         "webhook_check_s": float(top.get("webhook_check_s", (int, float))),
@@ -97,7 +110,9 @@ class Service:
             key = keys.load(settings.signing_key)
         except (OSError, ValueError) as error:
             raise RegistryError(f"signing key: {error}; make one with `oal-registry keys make`") from None
-        secret = secret_files.read_or_make(settings.webhook_secret_file, "secret of the webhook", lambda: secrets.token_urlsafe(32))
+        secret = secret_files.read_or_make(
+            settings.webhook_secret_file, "secret of the webhook", lambda: secrets.token_urlsafe(32)
+        )
         self.registry = MlflowRegistry.of_section(settings.mlflow, settings.settings["mlflow_timeout_s"])
         names = (settings.settings["tree_model"], settings.settings["window_model"])
         self.releases = Releases(settings.kafka)
@@ -106,15 +121,36 @@ class Service:
         except PolicyError as error:
             raise RegistryError(f"policies: {error}") from None
         self.policies = PolicyReleases(self.releases, folder, key, status)
-        self.promotion = Promotion(self.registry, Models(self.registry, *names), self.releases, key, SlotMemory(settings.state / "slots.json"),
-                                   status, settings.settings["canary"], folder)
-        self.retraining = Retraining(self.registry, names, settings.train_command, settings.path, settings.state / "retrain",
-                                     settings.settings["retrain_timeout_s"], status)
+        self.promotion = Promotion(
+            self.registry,
+            Models(self.registry, *names),
+            self.releases,
+            key,
+            SlotMemory(settings.state / "slots.json"),
+            status,
+            settings.settings["canary"],
+            folder,
+        )
+        self.retraining = Retraining(
+            self.registry,
+            names,
+            settings.train_command,
+            settings.path,
+            settings.state / "retrain",
+            settings.settings["retrain_timeout_s"],
+            status,
+        )
         self.registration = Registration(self.registry, settings.webhook_url, secret)
         self._wake, self._stopping, self._woken_by = threading.Event(), False, "start"
         self._registration_due = 0.0
-        self.http = HttpServer(settings.host, settings.port, status, Verifier(secret), lambda: self.wake("webhook"),
-                               Bearer(settings.metrics_token_file))
+        self.http = HttpServer(
+            settings.host,
+            settings.port,
+            status,
+            Verifier(secret),
+            lambda: self.wake("webhook"),
+            Bearer(settings.metrics_token_file),
+        )
         status.problem("start", "has not looked at Kafka and MLflow yet")
 
     def wake(self, by: str) -> None:
@@ -137,7 +173,11 @@ class Service:
                 self._wake.clear()
                 by, self._woken_by = self._woken_by, "poll"
                 failures = 0 if self.step(by) else failures + 1
-                pause = self.poll_s if failures == 0 else min(self.poll_s * 2 ** min(failures - 1, 8), max(self.poll_s, LONGEST_PAUSE_S))
+                pause = (
+                    self.poll_s
+                    if failures == 0
+                    else min(self.poll_s * 2 ** min(failures - 1, 8), max(self.poll_s, LONGEST_PAUSE_S))
+                )
                 self._wake.wait(pause)
         finally:
             self.retraining.stop()
@@ -151,7 +191,10 @@ class Service:
             if not self.releases.is_open:
                 self.releases.open()
                 if self.releases.unreadable:
-                    self.status.log(f"Kafka: {self.releases.unreadable} releases in force cannot be read; the next of their slots replace them")
+                    self.status.log(
+                        f"Kafka: {self.releases.unreadable} releases in force cannot be read; the next of their slots"
+                        " replace them"
+                    )
             self.status.well("kafka")
             if self.policies.look():
                 changes += self.policies.reconcile()

@@ -1,8 +1,8 @@
 """`oal-registry keys`: the key that signs bundles, and its rotation.
 
-Rotation has three steps, each safe to stay in for as long as it takes: `begin` makes the next key and writes it into the trusted
-file beside the present one, which then goes to all APs; `switch` signs with the next key from then on; `end` takes the old one out
-of the trusted file, when no AP holds a bundle signed with it any more.
+Rotation has three steps, each safe to stay in for as long as it takes: `begin` makes the next key and writes it into
+the trusted file beside the present one, which then goes to all APs; `switch` signs with the next key from then on;
+`end` takes the old one out of the trusted file, when no AP holds a bundle signed with it any more.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ def make(path: Path, name: str, trusted: Path | None) -> str:
     try:
         line = keys.public_line(keys.make(path), name)
     except FileExistsError:
-        raise RegistryError(f"{path} exists; a key that is lost cannot be made again: move it away first, or use `keys rotate`") from None
+        raise RegistryError(
+            f"{path} exists; a key that is lost cannot be made again: move it away first, or use `keys rotate`"
+        ) from None
     except OSError as error:
         raise RegistryError(f"cannot write {path}: {error.strerror}") from None
     except ValueError as error:
@@ -52,19 +54,26 @@ def begin(path: Path, trusted: Path, name: str) -> str:
         key = keys.make(following)
     held = _trusted(trusted)
     if keys.key_id(present) not in held:
-        raise RegistryError(f"{trusted} does not hold the present key {path}; it is not the file that APs have, or not of this key")
+        raise RegistryError(
+            f"{trusted} does not hold the present key {path}; it is not the file that APs have, or not of this key"
+        )
     if keys.key_id(key) not in held:
         _trust(trusted, keys.public_line(key, name))
     return keys.public_line(key, name)
 
 
 def switch(path: Path, trusted: Path) -> int:
-    """Sign with the next key from now on; the id of the key that signed until now. The service takes it at its next start."""
+    """Sign with the next key from now on; the id of the key that signed until now.
+
+    The service takes it at its next start.
+    """
     following = _beside(path, NEXT)
     if not following.exists():
         raise RegistryError(f"{following} is not there; `keys rotate begin` makes it")
     if keys.key_id(_load(following)) not in _trusted(trusted):
-        raise RegistryError(f"{trusted} does not hold the next key; APs would reject what it signs. Run `keys rotate begin` again")
+        raise RegistryError(
+            f"{trusted} does not hold the next key; APs would reject what it signs. Run `keys rotate begin` again"
+        )
     old = keys.key_id(_load(path))
     # The old one is kept under its name until `end`; a crash between the two steps leaves both and can be repeated.
     previous = _beside(path, OLD)
@@ -118,7 +127,11 @@ def _trusted(path: Path) -> dict:
 
 
 def _trust(trusted: Path, line: str) -> None:
-    text = trusted.read_text() if trusted.exists() else "# Keys whose bundles an AP uses; several while a key is rotated.\n"
+    text = (
+        trusted.read_text()
+        if trusted.exists()
+        else "# Keys whose bundles an AP uses; several while a key is rotated.\n"
+    )
     _replace(trusted, text + ("" if text.endswith("\n") else "\n") + line + "\n")
 
 

@@ -16,14 +16,20 @@ class SlotMemory:
         self._path = path
         try:
             value = json.loads(path.read_text())
-            self._scopes = {slot: value[slot] for slot in SLOTS if slot in value and isinstance(value[slot], str | None)}
+            self._scopes = {
+                slot: value[slot] for slot in SLOTS if slot in value and isinstance(value[slot], str | None)
+            }
         except (OSError, ValueError, TypeError):
             self._scopes = {}
 
     def scope(self, slot: str, in_force: dict[Key, Release], rolled_back: str) -> str | None:
         """None when no release of the slot has an alias. Without memory, it is the latest that an alias asked for."""
         if slot not in self._scopes:
-            asked = [(r.created_us, scope) for (s, scope), r in in_force.items() if s == slot and not r.variant_of and not r.reason.startswith(rolled_back)]
+            asked = [
+                (r.created_us, scope)
+                for (s, scope), r in in_force.items()
+                if s == slot and not r.variant_of and not r.reason.startswith(rolled_back)
+            ]
             return max(asked)[1] if asked else None
         return self._scopes[slot]
 

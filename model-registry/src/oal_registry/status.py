@@ -1,4 +1,4 @@
-"""How the service is doing: log lines, counters for /metrics, problems for /healthz. Safe to use from several threads."""
+"""How the service is doing: log lines, counters for /metrics, problems for /healthz. For several threads."""
 
 from __future__ import annotations
 
@@ -68,7 +68,10 @@ class Status:
     def health(self) -> dict:
         """`status` is ok or degraded; `problems` by part, with how long they last."""
         with self._lock:
-            problems = {part: {"since_s": round(time.time() - since, 1), "what": what} for part, (since, what) in self._problems.items()}
+            problems = {
+                part: {"since_s": round(time.time() - since, 1), "what": what}
+                for part, (since, what) in self._problems.items()
+            }
         return {"status": "degraded" if problems else "ok", "problems": problems}
 
     def exposition(self) -> str:
@@ -81,5 +84,9 @@ class Status:
             rows = sorted((labels, value) for (name, labels), value in values.items() if name == metric) or [((), 0)]
             for labels, value in rows:
                 inside = ",".join(f'{name}="{text}"' for name, text in labels)
-                lines.append(f"{metric}{{{inside}}} {value:g}" if inside and value < 1e6 else f"{metric}{f'{{{inside}}}' if inside else ''} {value!r}")
+                lines.append(
+                    f"{metric}{{{inside}}} {value:g}"
+                    if inside and value < 1e6
+                    else f"{metric}{f'{{{inside}}}' if inside else ''} {value!r}"
+                )
         return "\n".join(lines) + "\n"

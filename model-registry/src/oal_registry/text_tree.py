@@ -1,12 +1,12 @@
 """Trees as five-field text records: `father_id,itself_id,name,value,class_id`, joined by `|`.
 
-The root has father = itself = 0. Records stand in preorder, the left child first; `value <= threshold` goes left. A leaf is
-named `leaf`, or 0 where names are numeric ids: feature 1 is then the program's first. A leaf's class_id is 0 (Good) … 3 (Bad);
-its value, and the class_id of inner nodes, mean nothing and are written as 0.
+The root has father = itself = 0. Records stand in preorder, the left child first; `value <= threshold` goes left. A
+leaf is named `leaf`, or 0 where names are numeric ids: feature 1 is then the program's first. A leaf's class_id is 0
+(Good) … 3 (Bad); its value, and the class_id of inner nodes, mean nothing and are written as 0.
 
-Features are integers, so `x <= t` and `x <= floor(t)` say the same of every x: a fractional threshold is floored, which is
-exact. A missing value goes left at every node (the records cannot say otherwise). The records hold no probabilities: an
-imported leaf is certain of its class.
+Features are integers, so `x <= t` and `x <= floor(t)` say the same of every x: a fractional threshold is floored, which
+is exact. A missing value goes left at every node (the records cannot say otherwise). The records hold no probabilities:
+an imported leaf is certain of its class.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class _Record:
     def __init__(self, where: str, fields: list[str]):
         self.where, self.children = where, []
         if len(fields) != 5:
-            raise TextTreeError(f"{where}: has {len(fields)} fields instead of the five father_id,itself_id,name,value,class_id")
+            raise TextTreeError(
+                f"{where}: has {len(fields)} fields instead of the five father_id,itself_id,name,value,class_id"
+            )
         self.father, self.itself = self._identity("father_id", fields[0]), self._identity("itself_id", fields[1])
         self.name, self.value, self.class_id = fields[2:]
 
@@ -53,7 +55,8 @@ def loads(text: str, features: tuple[str, ...], feature_hash: int) -> Tree:
     nodes, root = _link(_records(text))
     names = {name: i for i, name in enumerate(features)}
     columns = {key: [] for key in ("feature", "threshold", "right", "leaf_class")}
-    # Iterative preorder: a tree that is a chain is deeper than Python's stack. `later` holds (node, index of the father it is right child of).
+    # Iterative preorder: a tree that is a chain is deeper than Python's stack. `later` holds (node, index of the father
+    # it is right child of).
     later: list[tuple[_Record, int | None]] = [(root, None)]
     while later:
         node, father = later.pop()
@@ -76,8 +79,15 @@ def loads(text: str, features: tuple[str, ...], feature_hash: int) -> Tree:
     permille = np.zeros((n, CLASSES - 1), np.uint16)
     certain = np.flatnonzero((np.array(columns["feature"]) < 0) & (leaf_class > 0))
     permille[certain, leaf_class[certain] - 1] = 1000
-    return Tree(np.array(columns["feature"], np.int32), np.array(columns["threshold"], np.int64), np.array(columns["right"], np.int32),
-                np.zeros(n, bool), leaf_class, permille, feature_hash)
+    return Tree(
+        np.array(columns["feature"], np.int32),
+        np.array(columns["threshold"], np.int64),
+        np.array(columns["right"], np.int32),
+        np.zeros(n, bool),
+        leaf_class,
+        permille,
+        feature_hash,
+    )
 
 
 def _records(text: str) -> list[_Record]:
@@ -134,7 +144,9 @@ def _refuse_cycles(records: list[_Record], nodes: dict[int, _Record]) -> None:
         at = record
         while at.itself not in hangs:
             if at.itself in path:
-                raise TextTreeError(f"{record.where}: cycle: node {record.itself} does not hang on the root but on itself")
+                raise TextTreeError(
+                    f"{record.where}: cycle: node {record.itself} does not hang on the root but on itself"
+                )
             path.append(at.itself)
             at = nodes[at.father]
         hangs.update(path)
@@ -151,7 +163,9 @@ def _feature(node: _Record, names: dict[str, int]) -> int:
         if number <= len(names):
             return number - 1
         raise TextTreeError(f"{node.where}: feature number {number} of {len(names)}")
-    raise TextTreeError(f"{node.where}: unknown feature `{node.name[:60]}`; the program has {', '.join(list(names)[:4])}, …")
+    raise TextTreeError(
+        f"{node.where}: unknown feature `{node.name[:60]}`; the program has {', '.join(list(names)[:4])}, …"
+    )
 
 
 def _number(node: _Record, what: str) -> Decimal:

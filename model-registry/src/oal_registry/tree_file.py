@@ -15,7 +15,10 @@ from oal_registry.programs import Program
 
 
 def load(path: str, program_name: str) -> tuple[Tree, Program]:
-    """The tree and its feature program. `program_name` is that of text records, which do not say. A bundle's signature is not checked."""
+    """The tree and its feature program.
+
+    `program_name` is that of text records, which do not say. A bundle's signature is not checked.
+    """
     data = _read(path)
     head = data.lstrip()[:1]
     if head == b"{":
@@ -38,7 +41,9 @@ def load_text(path: str, program_name: str) -> tuple[Tree, Program]:
 def _of_text(text: str, program_name: str, path: str) -> tuple[Tree, Program]:
     program = programs.of_name(program_name)
     if program is None:
-        raise RegistryError(f"no feature program {program_name}; there are {', '.join(p.name for p in programs.known().values())}")
+        raise RegistryError(
+            f"no feature program {program_name}; there are {', '.join(p.name for p in programs.known().values())}"
+        )
     try:
         tree = text_tree.loads(text, program.features, program.feature_hash)
         tree.check(len(program.features))

@@ -6,8 +6,8 @@
         page.set_tag("retrain", "requested")
         page.wait_for_tag("retrain", "done")
 
-Needs Debian's chromium and chromium-driver. Every step waits for what it needs on the page; `PageError` says what was not there and
-which screenshot shows it.
+Needs Debian's chromium and chromium-driver. Every step waits for what it needs on the page; `PageError` says what was
+not there and which screenshot shows it.
 """
 
 from __future__ import annotations
@@ -33,11 +33,28 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 CHROMIUM, DRIVER = "/usr/bin/chromium", "/usr/bin/chromedriver"
-# Background networking off: on a machine without the Internet, Chromium otherwise looks for its maker's hosts all the time.
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync", "--window-size=1500,1000")
+# Background networking off: on a machine without the Internet, Chromium otherwise looks for its maker's hosts all the
+# time.
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--window-size=1500,1000",
+)
 PATIENCE_S = 30
-NOT_YET = (NoSuchElementException, StaleElementReferenceException, ElementClickInterceptedException, ElementNotInteractableException, IndexError)
+NOT_YET = (
+    NoSuchElementException,
+    StaleElementReferenceException,
+    ElementClickInterceptedException,
+    ElementNotInteractableException,
+    IndexError,
+)
 DIALOG = "div[role=dialog]"
 TAGS = "[data-testid='tags-section']"
 
@@ -79,7 +96,8 @@ class MlflowPage:
     def _log_in(self) -> None:
         scheme, _, rest = self.url.partition("://")
         self._driver.get(f"{scheme}://{quote(self.user, safe='')}:{quote(self._password, safe='')}@{rest}/version")
-        # A page whose own address holds a password cannot ask the server anything; the browser remembers the login for the plain one.
+        # A page whose own address holds a password cannot ask the server anything; the browser remembers the login for
+        # the plain one.
         self._driver.get(f"{self.url}/")
         self._wait(lambda: self._one(f"[aria-label='Account menu for {self.user}']"), f"logged in as {self.user}")
 
@@ -88,9 +106,14 @@ class MlflowPage:
     def open_version(self, model: str, version: int) -> None:
         self._driver.get(f"{self.url}/#/models/{quote(model)}/versions/{version}")
         self._driver.refresh()
-        self._wait(lambda: self._one("h2", f"Version {version}") and self._aliases_button(), f"page of {model}/{version}")
+        self._wait(
+            lambda: self._one("h2", f"Version {version}") and self._aliases_button(), f"page of {model}/{version}"
+        )
         if self._find("[aria-label='Close'][data-component-id='mlflow.assistant.chat_panel.close']"):
-            self._click(lambda: self._one("[data-component-id='mlflow.assistant.chat_panel.close']"), "close the assistant's panel")
+            self._click(
+                lambda: self._one("[data-component-id='mlflow.assistant.chat_panel.close']"),
+                "close the assistant's panel",
+            )
 
     def aliases(self) -> set[str]:
         """Aliases that the open page shows."""
@@ -146,10 +169,12 @@ class MlflowPage:
 
     def wait_until(self, shows: Callable[[], bool], what: str, seconds: float = 60) -> None:
         """Until the page, loaded anew again and again, meets a condition."""
+
         def looks():
             self._driver.refresh()
             self._wait(self._aliases_button, "page")
             return shows()
+
         self._wait(looks, what, seconds)
 
     def screenshot(self, name: str) -> Path:
@@ -206,6 +231,7 @@ class MlflowPage:
             self.clicked_at = time.time()
             element.click()
             return True
+
         self._wait(click, what)
 
     def _type(self, selector: str, text: str) -> None:

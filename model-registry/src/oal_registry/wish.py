@@ -11,8 +11,12 @@ from oal_registry.errors import NotPackagable
 SITE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 METRIC = re.compile(r"[a-z][a-z0-9_]{0,63}|")
 # Tag, key in the release's `rollout`, least and greatest value.
-NUMBERS = (("rollout.canary_share", "share", 0.0, 1.0), ("rollout.soak_s", "soak_s", 0.0, 30 * 86400.0),
-           ("rollout.activate_in_s", "activate_in_s", 0.0, 86400.0), ("rollout.limit", "limit", -math.inf, math.inf))
+NUMBERS = (
+    ("rollout.canary_share", "share", 0.0, 1.0),
+    ("rollout.soak_s", "soak_s", 0.0, 30 * 86400.0),
+    ("rollout.activate_in_s", "activate_in_s", 0.0, 86400.0),
+    ("rollout.limit", "limit", -math.inf, math.inf),
+)
 TAGS = frozenset({"site", "pin", "rollout.metric", *(tag for tag, *_ in NUMBERS)})
 
 

@@ -1,6 +1,7 @@
 """`oal-train`: finds its commands. A part of the package adds commands by a module `oal_training.PART.command` with
 
-    def register(add): parser = add("fit", help="…", description="…"); parser.add_argument(…); parser.set_defaults(run=run)
+    def register(add): parser = add("fit", help="…", description="…"); parser.add_argument(…);
+        parser.set_defaults(run=run)
 
 where `run(arguments)` returns the exit status (None is 0). Such a module imports what is heavy inside `run`, so that
 `--help` and every other command stay quick.
@@ -27,7 +28,13 @@ def command_modules() -> list[str]:
 
 def parser() -> argparse.ArgumentParser:
     """The parser with the commands of every part."""
-    top = argparse.ArgumentParser(prog="oal-train", description="Train the models that run on access points: each second per AP (online), from stored items (batch), window model.")
+    top = argparse.ArgumentParser(
+        prog="oal-train",
+        description=(
+            "Train the models that run on access points: each second per AP (online), from stored items (batch), window"
+            " model."
+        ),
+    )
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in command_modules():
         importlib.import_module(name).register(commands.add_parser)

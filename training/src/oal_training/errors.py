@@ -2,4 +2,6 @@
 
 
 class TrainingError(Exception):
-    """The message says what is wrong and what to do; the command line prints it without a traceback and ends with status 1."""
+    """The message says what is wrong and what to do; the command line prints it without a traceback and ends with
+    status 1.
+    """

@@ -20,12 +20,22 @@ TAG = "oal."
 
 
 def git_revision() -> str:
-    """Revision of the code, `-dirty` when files differ from it; OAL_GIT_REVISION where there is no checkout; "" when nobody knows."""
+    """Revision of the code, `-dirty` when files differ from it; OAL_GIT_REVISION where there is no checkout; "" when
+    nobody knows.
+    """
     if given := os.environ.get("OAL_GIT_REVISION"):
         return given
     try:
-        revision = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True, check=True, timeout=20).stdout.strip()
-        changed = subprocess.run(["git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no", "."], capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+        revision = subprocess.run(
+            ["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True, check=True, timeout=20
+        ).stdout.strip()
+        changed = subprocess.run(
+            ["git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no", "."],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=20,
+        ).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""
     return revision + ("-dirty" if changed else "")
@@ -47,8 +57,10 @@ def environment() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Lineage:
-    """query: SQL with its parameters, or the name of the file; data_sha256: of the file, or of the rows that the query gave;
-    from_us, to_us: instants of the first and the last item, µs; feature_hash: hex, first 8 bytes of the program's hash."""
+    """query: SQL with its parameters, or the name of the file; data_sha256: of the file, or of the rows that the query
+    gave; from_us, to_us: instants of the first and the last item, µs; feature_hash: hex, first 8 bytes of the program's
+    hash.
+    """
 
     query: str = ""
     data_sha256: str = ""
@@ -66,9 +78,15 @@ class Lineage:
         query = source.get("query") or source.get("file") or ""
         if source.get("query_parameters"):
             query += "  -- " + json.dumps(source["query_parameters"], sort_keys=True)
-        return cls(query=query, data_sha256=source.get("data_sha256") or source.get("file_sha256") or "", from_us=source.get("from_us") or 0,
-                   to_us=source.get("to_us") or 0, rows=source.get("rows") or 0, schema_revision=source.get("schema_revision") or 0,
-                   feature_hash=source.get("feature_hash") or "")
+        return cls(
+            query=query,
+            data_sha256=source.get("data_sha256") or source.get("file_sha256") or "",
+            from_us=source.get("from_us") or 0,
+            to_us=source.get("to_us") or 0,
+            rows=source.get("rows") or 0,
+            schema_revision=source.get("schema_revision") or 0,
+            feature_hash=source.get("feature_hash") or "",
+        )
 
     def missing(self) -> list[str]:
         """Names of what is not known."""
@@ -82,9 +100,15 @@ class Lineage:
     def require(self) -> None:
         """TrainingError that names what is missing. Registration calls this; nothing registers without."""
         if absent := self.missing():
-            raise TrainingError(f"not registered: the run cannot name its {', '.join(absent)}. A version must be traceable to its data and its code; train from ClickHouse "
-                                "or from a file of `oal-train import-items`, in a git checkout (or with OAL_GIT_REVISION set)")
+            raise TrainingError(
+                f"not registered: the run cannot name its {', '.join(absent)}. A version must be traceable to its data"
+                " and its code; train from ClickHouse or from a file of `oal-train import-items`, in a git checkout"
+                " (or with OAL_GIT_REVISION set)"
+            )
 
     def tags(self) -> dict[str, str]:
         """As tags of an MLflow run."""
-        return {TAG + name: json.dumps(value, sort_keys=True) if isinstance(value, dict) else str(value) for name, value in asdict(self).items()}
+        return {
+            TAG + name: json.dumps(value, sort_keys=True) if isinstance(value, dict) else str(value)
+            for name, value in asdict(self).items()
+        }

@@ -13,7 +13,9 @@ from oal_training.cli import main
 from oal_training.errors import TrainingError
 
 ROOT = Path(__file__).resolve().parents[3]
-COLUMNS = "ap_id, site, ts, boot_id, feature_hash, features, horizon_us, class_now, class, loss_ratio, offered_pkts, complete"
+COLUMNS = (
+    "ap_id, site, ts, boot_id, feature_hash, features, horizon_us, class_now, class, loss_ratio, offered_pkts, complete"
+)
 
 
 def quiet(_line: str) -> None:
@@ -22,7 +24,9 @@ def quiet(_line: str) -> None:
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
-    """ClickHouse with the items of the capture `learning` as those of two APs, the last of them now; and a configuration that names it."""
+    """ClickHouse with the items of the capture `learning` as those of two APs, the last of them now; and a
+    configuration that names it.
+    """
     from oal_local.platform import Platform
 
     columns, _ = parquet.read_columns(ROOT / "lab" / "captures" / "learning.items.parquet")
@@ -33,10 +37,34 @@ def stored(tmp_path_factory):
         for ap, site in (("ap-1", "north"), ("ap-2", "south")):
             for i in range(len(columns["ts_us"])):
                 c = {k: v[i] for k, v in columns.items()}
-                rows.append("\t".join(map(str, (ap, site, f"{(c['ts_us'] + shift) / 1e6:.6f}", c["boot_id"], c["feature_hash"], c["features"].tolist(), c["horizon_us"], c["class_now"], c["class"],
-                                                c["loss_ratio"], c["offered_pkts"], int(c["complete"])))))
+                rows.append(
+                    "\t".join(
+                        map(
+                            str,
+                            (
+                                ap,
+                                site,
+                                f"{(c['ts_us'] + shift) / 1e6:.6f}",
+                                c["boot_id"],
+                                c["feature_hash"],
+                                c["features"].tolist(),
+                                c["horizon_us"],
+                                c["class_now"],
+                                c["class"],
+                                c["loss_ratio"],
+                                c["offered_pkts"],
+                                int(c["complete"]),
+                            ),
+                        )
+                    )
+                )
         platform.clickhouse.query(f"INSERT INTO oal.item ({COLUMNS}) FORMAT TSV\n" + "\n".join(rows) + "\n")
-        config = {"url": platform.clickhouse.http_url, "user": "analyst", "password_file": str(platform.clickhouse.password_file("analyst")), "database": "oal"}
+        config = {
+            "url": platform.clickhouse.http_url,
+            "user": "analyst",
+            "password_file": str(platform.clickhouse.password_file("analyst")),
+            "database": "oal",
+        }
         (folder / "config.yaml").write_text(json.dumps({"clickhouse": config}))
         yield clickhouse.Connection(**config), folder / "config.yaml", shift
 
@@ -44,7 +72,11 @@ def stored(tmp_path_factory):
 def test_items_are_the_same_from_clickhouse_and_from_the_file(stored, learning):
     connection, _, shift = stored
     items = clickhouse.read(connection, ap="ap-2", log=quiet)
-    assert (items.ts_us == learning.ts_us + shift).all() and items.names == learning.names and items.feature_hash == learning.feature_hash
+    assert (
+        (items.ts_us == learning.ts_us + shift).all()
+        and items.names == learning.names
+        and items.feature_hash == learning.feature_hash
+    )
     for name in ("x", "y", "now", "loss_now"):
         assert np.array_equal(getattr(items, name), getattr(learning, name), equal_nan=True), name
     assert items.source["query_parameters"] == {"ap": "ap-2"} and len(items.source["data_sha256"]) == 64
@@ -76,24 +108,68 @@ def test_a_retrain_repeats_the_experiment_on_fresh_items(stored, mlflow_uri, tmp
 
     uri, (_, config, _) = mlflow_uri, stored
     experiment, result = tmp_path / "e.yaml", tmp_path / "r.json"
-    experiment.write_text("name: again\nmodel: {kind: decision_tree, params: {max_leaf_nodes: 8}}\nbootstrap: {rounds: 20}\n")
-    assert main(["fit", str(experiment), "--config", str(config), "--tracking-uri", uri, "--site", "north", "--from", "5m", "--register", "congestion"]) == 0
-    assert main(["fit", "--retrain", "congestion/1", "--tracking-uri", uri, "--config", str(config), "--register", "congestion", "--result", str(result)]) == 0
+    experiment.write_text(
+        "name: again\nmodel: {kind: decision_tree, params: {max_leaf_nodes: 8}}\nbootstrap: {rounds: 20}\n"
+    )
+    assert (
+        main(
+            [
+                "fit",
+                str(experiment),
+                "--config",
+                str(config),
+                "--tracking-uri",
+                uri,
+                "--site",
+                "north",
+                "--from",
+                "5m",
+                "--register",
+                "congestion",
+            ]
+        )
+        == 0
+    )
+    assert (
+        main(
+            [
+                "fit",
+                "--retrain",
+                "congestion/1",
+                "--tracking-uri",
+                uri,
+                "--config",
+                str(config),
+                "--register",
+                "congestion",
+                "--result",
+                str(result),
+            ]
+        )
+        == 0
+    )
     made = json.loads(result.read_text())
     client = MlflowClient(uri, uri)
     old, new = (client.get_run(client.get_model_version("congestion", v).run_id).data for v in ("1", "2"))
     assert made["version"] == 2 and client.get_model_version("congestion", "2").tags["retrained_from"] == "1"
     assert json.loads(new.tags["oal.source"])["site"] == "north" and "{site:String}" in new.tags["oal.query"]
     assert new.params["kind"] == old.params["kind"] == "decision_tree" and new.params["params"] == old.params["params"]
-    assert int(new.tags["oal.from_us"]) > int(old.tags["oal.from_us"]) and 1000 < int(new.tags["oal.rows"]) <= int(old.tags["oal.rows"]), "the same span, ending now"
+    assert int(new.tags["oal.from_us"]) > int(old.tags["oal.from_us"]) and 1000 < int(new.tags["oal.rows"]) <= int(
+        old.tags["oal.rows"]
+    ), "the same span, ending now"
 
 
 def test_a_version_is_judged_only_on_later_items(stored, mlflow_uri, tmp_path, capsys):
     uri, (_, config, _) = mlflow_uri, stored
     experiment = tmp_path / "e.yaml"
-    experiment.write_text("name: e\nmodel: {kind: decision_tree, params: {max_leaf_nodes: 8}}\nbootstrap: {rounds: 20}\n")
+    experiment.write_text(
+        "name: e\nmodel: {kind: decision_tree, params: {max_leaf_nodes: 8}}\nbootstrap: {rounds: 20}\n"
+    )
     where = ["--config", str(config), "--tracking-uri", uri]
-    assert main(["fit", str(experiment), *where, "--ap", "ap-1", "--from", "1d", "--to", "4m", "--register", "judged"]) == 0
+    assert (
+        main(["fit", str(experiment), *where, "--ap", "ap-1", "--from", "1d", "--to", "4m", "--register", "judged"])
+        == 0
+    )
     capsys.readouterr()
     assert main(["evaluate", "--version", "judged/1", *where, "--ap", "ap-1", "--from", "1d"]) == 0
     said = capsys.readouterr()
@@ -105,7 +181,41 @@ def test_a_version_is_judged_only_on_later_items(stored, mlflow_uri, tmp_path, c
 def test_a_version_made_from_a_file_is_retrained_from_clickhouse(stored, mlflow_uri, tmp_path):
     uri, (_, config, _) = mlflow_uri, stored
     experiment, result = tmp_path / "e.yaml", tmp_path / "r.json"
-    experiment.write_text("name: e\nmodel: {kind: decision_tree, params: {max_leaf_nodes: 8}}\nbootstrap: {rounds: 20}\nsource: {last_s: 300}\n")
-    assert main(["fit", str(experiment), "--source", str(ROOT / "lab" / "captures" / "learning.items.parquet"), "--tracking-uri", uri, "--register", "filed"]) == 0
-    assert main(["fit", "--retrain", "filed/1", "--tracking-uri", uri, "--config", str(config), "--register", "filed", "--result", str(result)]) == 0
+    experiment.write_text(
+        "name: e\nmodel: {kind: decision_tree, params: {max_leaf_nodes: 8}}\nbootstrap: {rounds: 20}\nsource: {last_s:"
+        " 300}\n"
+    )
+    assert (
+        main(
+            [
+                "fit",
+                str(experiment),
+                "--source",
+                str(ROOT / "lab" / "captures" / "learning.items.parquet"),
+                "--tracking-uri",
+                uri,
+                "--register",
+                "filed",
+            ]
+        )
+        == 0
+    )
+    assert (
+        main(
+            [
+                "fit",
+                "--retrain",
+                "filed/1",
+                "--tracking-uri",
+                uri,
+                "--config",
+                str(config),
+                "--register",
+                "filed",
+                "--result",
+                str(result),
+            ]
+        )
+        == 0
+    )
     assert json.loads(result.read_text())["version"] == 2

@@ -17,7 +17,16 @@ CAPTURES = Path(__file__).resolve().parents[3] / "lab" / "captures"
 def table(tmp_path_factory):
     """Answer of the command, and its report as numbers."""
     folder = tmp_path_factory.mktemp("compare")
-    lines = compare.run(CAPTURES / "learning.items.parquet", CAPTURES / "learning2.items.parquet", ["decision_tree", "online"], 4, 0.6, None, folder, lambda _: None)
+    lines = compare.run(
+        CAPTURES / "learning.items.parquet",
+        CAPTURES / "learning2.items.parquet",
+        ["decision_tree", "online"],
+        4,
+        0.6,
+        None,
+        folder,
+        lambda _: None,
+    )
     return lines, json.loads((folder / "report.json").read_text())["splits"]
 
 
@@ -35,7 +44,15 @@ def test_all_models_are_judged_on_the_same_items(table):
 
 def test_the_table_names_the_split_and_what_the_paper_did(table):
     lines = table[0]
-    for words in ("Split by time: 4 test parts", "cut at whole 60 s", "decision tree, paper |", "0.679 |", "random rows", "split at random", "learned on learning2.items.parquet alone"):
+    for words in (
+        "Split by time: 4 test parts",
+        "cut at whole 60 s",
+        "decision tree, paper |",
+        "0.679 |",
+        "random rows",
+        "split at random",
+        "learned on learning2.items.parquet alone",
+    ):
         assert words in lines
 
 
@@ -50,7 +67,9 @@ def test_an_online_tree_predicts_only_after_it_was_shipped(learning):
     assert first - learning.ts_us[0] > replay.PIPELINE_US + replay.PUSH_US + learning.embargo_us
     assert not found.covered[learning.ts_us < first].any()
     said = np.round(found.proba[:, 2:].sum(axis=1) * 1000)
-    assert (said[found.covered] == found.congested_permille[found.covered]).all(), "the probabilities are those of the tree in force at each item"
+    assert (
+        said[found.covered] == found.congested_permille[found.covered]
+    ).all(), "the probabilities are those of the tree in force at each item"
 
 
 def test_the_same_network_is_not_another(capsys):

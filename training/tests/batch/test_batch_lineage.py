@@ -54,7 +54,12 @@ def test_a_hash_that_is_none_counts_as_missing(learning, name, value):
 
 
 def test_git_revision_says_when_files_differ_from_it(tmp_path, monkeypatch):
-    git = lambda *a: subprocess.run(["git", "-C", tmp_path, "-c", "user.name=t", "-c", "user.email=t@t", *a], check=True, capture_output=True, text=True).stdout.strip()
+    git = lambda *a: subprocess.run(
+        ["git", "-C", tmp_path, "-c", "user.name=t", "-c", "user.email=t@t", *a],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
     git("init", "-q")
     (tmp_path / "f").write_text("1")
     git("add", "f")
@@ -73,7 +78,25 @@ def test_fit_registers_a_tree_that_the_registry_can_read(mlflow_uri, learning, t
     import mlflow.sklearn
 
     result = tmp_path / "result.json"
-    assert main(["fit", str(TREE), "--source", str(LEARNING), "--tracking-uri", mlflow_uri, "--register", "first", "--result", str(result), "--out", str(tmp_path / "out")]) == 0
+    assert (
+        main(
+            [
+                "fit",
+                str(TREE),
+                "--source",
+                str(LEARNING),
+                "--tracking-uri",
+                mlflow_uri,
+                "--register",
+                "first",
+                "--result",
+                str(result),
+                "--out",
+                str(tmp_path / "out"),
+            ]
+        )
+        == 0
+    )
     made = json.loads(result.read_text())
     assert made["version"] == 1 and "registered as first/1" in capsys.readouterr().out
     found = client(mlflow_uri)
@@ -85,10 +108,18 @@ def test_fit_registers_a_tree_that_the_registry_can_read(mlflow_uri, learning, t
     assert {"experiment.yaml", "feature_program.oalf", "features.json", "report"} <= files
     program = Path(found.download_artifacts(made["run_id"], "feature_program.oalf", str(tmp_path))).read_bytes()
     assert program == known_programs()[learning.feature_hash].with_suffix(".oalf").read_bytes()
-    model = Path(mlflow.artifacts.download_artifacts("models:/first/1", dst_path=str(tmp_path / "model"), tracking_uri=mlflow_uri))
+    model = Path(
+        mlflow.artifacts.download_artifacts(
+            "models:/first/1", dst_path=str(tmp_path / "model"), tracking_uri=mlflow_uri
+        )
+    )
     assert (model / "model.skops").is_file() and not list(model.glob("*.pkl"))
     tree = mlflow.sklearn.load_model(str(model))
-    assert type(tree).__name__ == "DecisionTreeClassifier" and tree.tree_.node_count <= 31 and set(tree.classes_) == {0, 1, 2, 3}
+    assert (
+        type(tree).__name__ == "DecisionTreeClassifier"
+        and tree.tree_.node_count <= 31
+        and set(tree.classes_) == {0, 1, 2, 3}
+    )
     assert np.allclose(tree.predict_proba(learning.x[:50]).sum(axis=1), 1)
     for picture in ("time-onset.png", "time-reliability.png", "time-confusion.png"):
         assert (tmp_path / "out" / picture).read_bytes().startswith(b"\x89PNG")
@@ -96,16 +127,46 @@ def test_fit_registers_a_tree_that_the_registry_can_read(mlflow_uri, learning, t
 
 
 def test_a_forest_is_not_registered_and_says_what_to_do(mlflow_uri, capsys):
-    assert main(["fit", str(TREE.with_name("knn.yaml")), "--source", str(LEARNING), "--tracking-uri", mlflow_uri, "--register", "congestion"]) == 1
+    assert (
+        main(
+            [
+                "fit",
+                str(TREE.with_name("knn.yaml")),
+                "--source",
+                str(LEARNING),
+                "--tracking-uri",
+                mlflow_uri,
+                "--register",
+                "congestion",
+            ]
+        )
+        == 1
+    )
     assert "distil this model" in capsys.readouterr().err
 
 
 def test_a_table_that_is_not_oals_is_not_registered(mlflow_uri, learning, tmp_path, capsys):
     import pandas as pd
 
-    pd.DataFrame({"ap": learning.group, "t": learning.ts_us, "y": learning.y, "m": learning.x[:, 0]}).to_parquet(tmp_path / "f.parquet")
+    pd.DataFrame({"ap": learning.group, "t": learning.ts_us, "y": learning.y, "m": learning.x[:, 0]}).to_parquet(
+        tmp_path / "f.parquet"
+    )
     (tmp_path / "e.yaml").write_text("name: e\nmodel: {kind: decision_tree}\ncolumns: {group: ap, time: t, label: y}\n")
-    assert main(["fit", str(tmp_path / "e.yaml"), "--source", str(tmp_path / "f.parquet"), "--tracking-uri", mlflow_uri, "--register", "congestion"]) == 1
+    assert (
+        main(
+            [
+                "fit",
+                str(tmp_path / "e.yaml"),
+                "--source",
+                str(tmp_path / "f.parquet"),
+                "--tracking-uri",
+                mlflow_uri,
+                "--register",
+                "congestion",
+            ]
+        )
+        == 1
+    )
     assert "not registered: the run cannot name its schema_revision, feature_hash" in capsys.readouterr().err
 
 
@@ -114,18 +175,41 @@ def test_what_is_not_there_is_said_plainly(mlflow_uri, tmp_path, capsys, monkeyp
     password = tmp_path / "p"
     password.write_text("x")
     config = tmp_path / "c.yaml"
-    config.write_text(json.dumps({"clickhouse": {"url": "http://127.0.0.1:1", "user": "analyst", "password_file": str(password), "database": "oal"}}))
-    for arguments, says in ((["fit", str(TREE)], "where are the items?"), (["fit", str(TREE), "--config", str(config)], "ClickHouse at http://127.0.0.1:1 as analyst"),
-                            (["fit", "nothing.yaml", "--source", str(LEARNING)], "there are distilled.yaml"),
-                            (["fit", "--retrain", "congestion/99", "--tracking-uri", mlflow_uri, "--config", str(config)], "reading congestion/99"),
-                            (["fit", "--retrain", "congestion", "--tracking-uri", mlflow_uri], "names no version"),
-                            (["fit", str(TREE), "--source", str(LEARNING), "--tracking-uri", "http://127.0.0.1:1"], "MLflow: http://127.0.0.1:1"),
-                            (["fit", str(TREE), "--source", str(LEARNING), "--register", "x"], "--register needs MLflow")):
+    config.write_text(
+        json.dumps(
+            {
+                "clickhouse": {
+                    "url": "http://127.0.0.1:1",
+                    "user": "analyst",
+                    "password_file": str(password),
+                    "database": "oal",
+                }
+            }
+        )
+    )
+    for arguments, says in (
+        (["fit", str(TREE)], "where are the items?"),
+        (["fit", str(TREE), "--config", str(config)], "ClickHouse at http://127.0.0.1:1 as analyst"),
+        (["fit", "nothing.yaml", "--source", str(LEARNING)], "there are distilled.yaml"),
+        (
+            ["fit", "--retrain", "congestion/99", "--tracking-uri", mlflow_uri, "--config", str(config)],
+            "reading congestion/99",
+        ),
+        (["fit", "--retrain", "congestion", "--tracking-uri", mlflow_uri], "names no version"),
+        (
+            ["fit", str(TREE), "--source", str(LEARNING), "--tracking-uri", "http://127.0.0.1:1"],
+            "MLflow: http://127.0.0.1:1",
+        ),
+        (["fit", str(TREE), "--source", str(LEARNING), "--register", "x"], "--register needs MLflow"),
+    ):
         assert main(arguments) == 1, arguments
         said = capsys.readouterr().err.strip().splitlines()[-1]
         assert said.startswith("oal-train: ") and says in said
 
 
-@pytest.mark.parametrize(("text", "us"), [("1970-01-01T00:00:01", 1_000_000), ("1970-01-01T01:00:00+01:00", 0), ("2026-11-21", 1795219200000000)])
+@pytest.mark.parametrize(
+    ("text", "us"),
+    [("1970-01-01T00:00:01", 1_000_000), ("1970-01-01T01:00:00+01:00", 0), ("2026-11-21", 1795219200000000)],
+)
 def test_times_are_utc_unless_they_say_otherwise(text, us):
     assert command.instant(text) == us

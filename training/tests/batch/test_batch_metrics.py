@@ -15,8 +15,15 @@ def made(seed: int, n: int, k: int = 4, levels: int = 7) -> Predictions:
     rng = np.random.default_rng(seed)
     proba = rng.integers(0, levels, (n, k)) + 0.01  # few levels: many ties
     proba = proba / proba.sum(axis=1, keepdims=True)
-    return Predictions(y=rng.integers(0, k, n), predicted=rng.integers(0, k, n), proba=proba, score=np.round(proba[:, 2:].sum(axis=1), 1), candidate=rng.random(n) < 0.6,
-                       block=np.arange(n) // 10, congested_from=2)
+    return Predictions(
+        y=rng.integers(0, k, n),
+        predicted=rng.integers(0, k, n),
+        proba=proba,
+        score=np.round(proba[:, 2:].sum(axis=1), 1),
+        candidate=rng.random(n) < 0.6,
+        block=np.arange(n) // 10,
+        congested_from=2,
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -27,7 +34,9 @@ def test_figures_are_those_of_scikit_learn(seed, n):
     assert (s.confusion == confusion_matrix(p.y, p.predicted, labels=range(4))).all()
     precision, recall, f1, support = precision_recall_fscore_support(p.y, p.predicted, labels=range(4), zero_division=0)
     assert np.allclose([s.precision, s.recall, s.f1, s.support], [precision, recall, f1, support])
-    assert s.macro_f1 == pytest.approx(precision_recall_fscore_support(p.y, p.predicted, average="macro", zero_division=0)[2])
+    assert s.macro_f1 == pytest.approx(
+        precision_recall_fscore_support(p.y, p.predicted, average="macro", zero_division=0)[2]
+    )
     onset = p.y[p.candidate] >= 2
     if 0 < onset.sum() < len(onset):
         assert s.onset_ap == pytest.approx(average_precision_score(onset, p.score[p.candidate]))
@@ -43,7 +52,9 @@ def test_weighted_average_precision_is_that_of_scikit_learn(seed):
     rng = np.random.default_rng(seed)
     positive, score, weight = rng.random(80) < 0.3, np.round(rng.random(80), 1), rng.integers(0, 4, 80).astype(float)
     if 0 < (positive * weight).sum() < weight.sum():
-        assert metrics.average_precision(positive, score, weight) == pytest.approx(average_precision_score(positive, score, sample_weight=weight))
+        assert metrics.average_precision(positive, score, weight) == pytest.approx(
+            average_precision_score(positive, score, sample_weight=weight)
+        )
 
 
 def test_average_precision_by_hand():
@@ -55,8 +66,15 @@ def test_average_precision_by_hand():
 
 
 def test_onset_is_judged_where_there_is_no_congestion_now():
-    p = Predictions(y=np.array([2, 0, 3, 3]), predicted=np.array([2, 0, 3, 0]), proba=np.eye(4)[[2, 0, 3, 0]], score=np.array([1.0, 0, 1, 0]),
-                    candidate=np.array([True, True, False, False]), block=np.zeros(4, int), congested_from=2)
+    p = Predictions(
+        y=np.array([2, 0, 3, 3]),
+        predicted=np.array([2, 0, 3, 0]),
+        proba=np.eye(4)[[2, 0, 3, 0]],
+        score=np.array([1.0, 0, 1, 0]),
+        candidate=np.array([True, True, False, False]),
+        block=np.zeros(4, int),
+        congested_from=2,
+    )
     s = metrics.score(p)
     assert (s.candidates, s.onsets, s.onset_rate, s.onset_ap) == (2, 1, 0.5, 1.0)
 
@@ -68,7 +86,9 @@ def test_a_class_that_neither_occurs_nor_is_predicted_is_no_zero_in_macro_f1():
 
 def test_intervals_hold_the_figure_and_differences_are_paired():
     p = made(3, 2000)
-    better = Predictions(p.y, np.where(np.arange(2000) % 3 == 0, p.y, p.predicted), p.proba, p.score, p.candidate, p.block, 2)
+    better = Predictions(
+        p.y, np.where(np.arange(2000) % 3 == 0, p.y, p.predicted), p.proba, p.score, p.candidate, p.block, 2
+    )
     drawn = metrics.bootstrap({"a": p, "b": better, "again": p}, 200)
     for name, predictions in (("a", p), ("b", better)):
         low, high = metrics.interval(drawn[name][:, 0])

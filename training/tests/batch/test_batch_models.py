@@ -1,4 +1,6 @@
-"""Every model learns on a small real set, also where values are missing or a class never occurs; the distilled tree follows its teacher."""
+"""Every model learns on a small real set, also where values are missing or a class never occurs; the distilled tree
+follows its teacher.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,12 @@ from oal_training.batch.models import FACTORIES, Model, ModelSpec, sample_weight
 from oal_training.errors import TrainingError
 from sklearn.metrics import f1_score
 
-SMALL = {"random_forest": {"n_estimators": 20}, "xgboost_multiclass": {"n_estimators": 20}, "xgboost_ordinal": {"n_estimators": 20}, "mlp": {"max_iter": 40}}
+SMALL = {
+    "random_forest": {"n_estimators": 20},
+    "xgboost_multiclass": {"n_estimators": 20},
+    "xgboost_ordinal": {"n_estimators": 20},
+    "mlp": {"max_iter": 40},
+}
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +36,18 @@ def small(learning):
 
 @pytest.mark.parametrize("kind", FACTORIES)
 def test_every_model_learns_from_real_items_with_missing_values(small, kind):
-    model = Model(ModelSpec(kind, SMALL.get(kind, {}), class_weight="sqrt" if FACTORIES[kind][1] else "none"), 4).fit(small[:1000])
+    model = Model(ModelSpec(kind, SMALL.get(kind, {}), class_weight="sqrt" if FACTORIES[kind][1] else "none"), 4).fit(
+        small[:1000]
+    )
     later = small[1012:]
     proba = model.proba(later.x)
     assert proba.shape == (len(later), 4) and np.allclose(proba.sum(axis=1), 1) and proba.min() >= 0
     predicted = model.predict(later.x)
     assert set(predicted.tolist()) <= {0, 1, 2, 3}
     constant = np.full(len(later), np.bincount(later.y).argmax())
-    assert f1_score(later.y, predicted, average="macro") > f1_score(later.y, constant, average="macro"), "no better than the commonest class"
+    assert f1_score(later.y, predicted, average="macro") > f1_score(
+        later.y, constant, average="macro"
+    ), "no better than the commonest class"
 
 
 @pytest.mark.parametrize("kind", FACTORIES)
@@ -86,7 +97,11 @@ def test_the_classes_of_a_tree_are_those_of_the_items(small):
 
 
 def test_the_distilled_tree_is_small_and_follows_its_teacher(small):
-    spec = ModelSpec("distilled", class_weight="sqrt", distil={"teachers": ["random_forest"], "max_nodes": 63, "copies": 4, "truth": 0})
+    spec = ModelSpec(
+        "distilled",
+        class_weight="sqrt",
+        distil={"teachers": ["random_forest"], "max_nodes": 63, "copies": 4, "truth": 0},
+    )
     model = Distilled(spec, 4).fit(small[:1000])
     assert model.tree.tree_.node_count <= 63
     same, distance = model.fidelity(small.x[:1000])
@@ -96,9 +111,16 @@ def test_the_distilled_tree_is_small_and_follows_its_teacher(small):
 
 def test_many_items_get_fewer_copies(small, monkeypatch):
     monkeypatch.setattr(distil, "MAX_ROWS", 700)
-    model = Distilled(ModelSpec("distilled", distil={"teachers": ["xgboost_multiclass"], "max_nodes": 31, "copies": 8}), 4).fit(small[:300])
+    model = Distilled(
+        ModelSpec("distilled", distil={"teachers": ["xgboost_multiclass"], "max_nodes": 31, "copies": 8}), 4
+    ).fit(small[:300])
     assert model.tree.tree_.n_node_samples[0] <= 700 * 4 and model.tree.tree_.node_count <= 31
-    assert Distilled(ModelSpec("distilled", distil={"teachers": ["xgboost_multiclass"]}), 4).fit(small[:900]).tree.tree_.n_node_samples[0] <= 700 * 4
+    assert (
+        Distilled(ModelSpec("distilled", distil={"teachers": ["xgboost_multiclass"]}), 4)
+        .fit(small[:900])
+        .tree.tree_.n_node_samples[0]
+        <= 700 * 4
+    )
 
 
 def test_the_best_teacher_is_chosen_on_items_that_it_did_not_learn_from(small):
@@ -119,15 +141,18 @@ def test_every_committed_experiment_can_be_read(name):
     assert found.model.kind == name and {s.kind for s in found.splits} == {"time", "group"}
 
 
-@pytest.mark.parametrize(("text", "says"), [
-    ("name: x\nmodel: {kind: tree}", "model.kind 'tree' is none of decision_tree"),
-    ("name: x\nmodel: {kind: knn, leaves: 3}", "unknown leaves; known: calibrate_on"),
-    ("name: x\nmodel: {kind: knn}\nsplits: [{kind: random}]", "split 'random' is none of time"),
-    ("name: x\nmodel: {kind: knn}\nsplit: time", "unknown split"),
-    ("name: x\nmodel: {kind: knn}\ncolumns: {label: y, target: {names: [a]}}", "columns: unknown names"),
-    ("name: x", "needs `name` and `model`"),
-    ("a: [", "is not YAML"),
-])
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("name: x\nmodel: {kind: tree}", "model.kind 'tree' is none of decision_tree"),
+        ("name: x\nmodel: {kind: knn, leaves: 3}", "unknown leaves; known: calibrate_on"),
+        ("name: x\nmodel: {kind: knn}\nsplits: [{kind: random}]", "split 'random' is none of time"),
+        ("name: x\nmodel: {kind: knn}\nsplit: time", "unknown split"),
+        ("name: x\nmodel: {kind: knn}\ncolumns: {label: y, target: {names: [a]}}", "columns: unknown names"),
+        ("name: x", "needs `name` and `model`"),
+        ("a: [", "is not YAML"),
+    ],
+)
 def test_a_wrong_experiment_is_refused_with_what_is_wrong(text, says):
     with pytest.raises(TrainingError, match=says):
         experiment.parse(text, "e.yaml")

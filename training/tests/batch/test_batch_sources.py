@@ -20,8 +20,20 @@ def quiet(_line: str) -> None:
 
 
 def item(ts_us: int, **changes) -> dict:
-    return {"ap_id": "ap-1", "site": "s", "ts_us": ts_us, "boot_id": 2**63 + 7, "feature_hash": 2**64 - 1, "features": [ts_us % 7, MISSING, 2**53], "horizon_us": 200_000,
-            "class_now": 0, "class": 1, "loss_ratio": 0.02, "offered_pkts": 10, "complete": True} | changes
+    return {
+        "ap_id": "ap-1",
+        "site": "s",
+        "ts_us": ts_us,
+        "boot_id": 2**63 + 7,
+        "feature_hash": 2**64 - 1,
+        "features": [ts_us % 7, MISSING, 2**53],
+        "horizon_us": 200_000,
+        "class_now": 0,
+        "class": 1,
+        "loss_ratio": 0.02,
+        "offered_pkts": 10,
+        "complete": True,
+    } | changes
 
 
 def lines(path: Path, rows: list) -> Path:
@@ -37,17 +49,30 @@ def test_json_lines_to_parquet_and_back_lose_nothing(tmp_path):
     before = jsonl.read(source)
     for name, values in before.items():
         assert (columns[name] == values).all(), name
-    assert metadata["capture"] == "x.oalcap" and metadata["capture_sha256"] == parquet.sha256(capture) and metadata["items_sha256"] == parquet.sha256(source)
+    assert (
+        metadata["capture"] == "x.oalcap"
+        and metadata["capture_sha256"] == parquet.sha256(capture)
+        and metadata["items_sha256"] == parquet.sha256(source)
+    )
     items = parquet.read(tmp_path / "items.parquet", log=quiet)
     assert len(items) == 19, "the item with a gap is left out"
     assert np.isnan(items.x[:, 1]).all() and (items.x[:, 2] == 2**53).all()
-    assert items.source["rows"] == 19 and items.source["left_out_incomplete"] == 1 and items.source["feature_hash"] == "f" * 16
+    assert (
+        items.source["rows"] == 19
+        and items.source["left_out_incomplete"] == 1
+        and items.source["feature_hash"] == "f" * 16
+    )
 
 
-@pytest.mark.parametrize(("rows", "says"), [
-    (["{"], "line 1: not JSON"), ([item(0), {"ap_id": "x"}], "line 2: not a training item"), ([], "line 1: not JSON"),
-    ([item(0), item(1, feature_hash=5)], "2 feature programs"),
-])
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (["{"], "line 1: not JSON"),
+        ([item(0), {"ap_id": "x"}], "line 2: not a training item"),
+        ([], "line 1: not JSON"),
+        ([item(0), item(1, feature_hash=5)], "2 feature programs"),
+    ],
+)
 def test_what_is_no_item_is_named_by_line(tmp_path, rows, says):
     with pytest.raises(TrainingError, match=says):
         jsonl.read(lines(tmp_path / "x.jsonl", rows))
@@ -56,13 +81,17 @@ def test_what_is_no_item_is_named_by_line(tmp_path, rows, says):
 @pytest.mark.parametrize("name", ["learning", "learning2"])
 def test_committed_items_are_those_of_the_committed_capture(name):
     _, metadata = parquet.read_columns(CAPTURES / f"{name}.items.parquet")
-    assert metadata["capture_sha256"] == parquet.sha256(CAPTURES / f"{name}.oalcap"), "the capture is newer; run `make -C training items`"
+    assert metadata["capture_sha256"] == parquet.sha256(
+        CAPTURES / f"{name}.oalcap"
+    ), "the capture is newer; run `make -C training items`"
     assert (CAPTURES / f"{name}.items.parquet").stat().st_size <= 2 << 20
 
 
 def test_ap_site_and_range_choose_items(learning):
     begin, end = int(learning.ts_us[100]), int(learning.ts_us[200])
-    some = parquet.read(CAPTURES / "learning.items.parquet", ap=learning.groups[0], begin_us=begin, end_us=end, log=quiet)
+    some = parquet.read(
+        CAPTURES / "learning.items.parquet", ap=learning.groups[0], begin_us=begin, end_us=end, log=quiet
+    )
     assert (some.ts_us[0], some.ts_us[-1]) == (begin, int(learning.ts_us[199]))
     with pytest.raises(TrainingError, match=f"APs there: {learning.groups[0]}"):
         parquet.read(CAPTURES / "learning.items.parquet", ap="nobody", log=quiet)
@@ -70,7 +99,12 @@ def test_ap_site_and_range_choose_items(learning):
 
 def foreign(learning, path: Path, **changes) -> Path:
     """A table of another house: seconds, names of classes, routers, no class now."""
-    table = {"router": learning.group, "t": learning.ts_us / 1e6, "verdict": [learning.classes[c].upper() for c in learning.y], "note": "text"}
+    table = {
+        "router": learning.group,
+        "t": learning.ts_us / 1e6,
+        "verdict": [learning.classes[c].upper() for c in learning.y],
+        "note": "text",
+    }
     table |= {f"m{i}": learning.x[:, i] for i in range(12)}
     pd.DataFrame(table | changes).to_parquet(path)
     return path
@@ -81,9 +115,15 @@ SPEC = {"group": "router", "time": "t", "time_unit": "s", "label": "verdict"}
 
 def test_a_table_with_other_columns_goes_the_same_way(learning, tmp_path):
     items = parquet.read(foreign(learning, tmp_path / "f.parquet"), SPEC, log=quiet)
-    assert items.names == tuple(f"m{i}" for i in range(12)) and (items.y == learning.y).all() and abs(items.ts_us - learning.ts_us).max() <= 1
+    assert (
+        items.names == tuple(f"m{i}" for i in range(12))
+        and (items.y == learning.y).all()
+        and abs(items.ts_us - learning.ts_us).max() <= 1
+    )
     known = items.now != UNKNOWN
-    assert known.mean() > 0.99 and (items.now[known] == learning.now[known]).mean() > 0.99, "the class now follows from earlier labels"
+    assert (
+        known.mean() > 0.99 and (items.now[known] == learning.now[known]).mean() > 0.99
+    ), "the class now follows from earlier labels"
     text = "name: f\nmodel: {kind: decision_tree, params: {max_leaf_nodes: 8}}"
     parts, skipped = run.evaluate(items, experiment.parse(text, "f"), quiet)
     own, _ = run.evaluate(learning, experiment.parse(text, "f"), quiet)
@@ -99,10 +139,18 @@ def test_labels_may_be_ratios_that_bounds_cut(learning, tmp_path):
     assert np.nanmax(items.loss_now) == 0.5, "and the ratio of the window that ends now is known"
 
 
-@pytest.mark.parametrize(("spec", "says"), [
-    ({"label": "klass"}, "no column klass"), ({"features": ["m1", "m99"]}, "no feature column m99"),
-    ({"time_unit": "hour"}, "columns.time_unit 'hour' is none of s, ms, us"), ({"target": {"classes": ["no", "yes"], "congested_from": 1}}, "label ACCEPTABLE, BAD, GOOD, POOR is none of no, yes"),
-])
+@pytest.mark.parametrize(
+    ("spec", "says"),
+    [
+        ({"label": "klass"}, "no column klass"),
+        ({"features": ["m1", "m99"]}, "no feature column m99"),
+        ({"time_unit": "hour"}, "columns.time_unit 'hour' is none of s, ms, us"),
+        (
+            {"target": {"classes": ["no", "yes"], "congested_from": 1}},
+            "label ACCEPTABLE, BAD, GOOD, POOR is none of no, yes",
+        ),
+    ],
+)
 def test_a_wrong_column_is_named(learning, tmp_path, spec, says):
     with pytest.raises(TrainingError, match=says):
         parquet.read(foreign(learning, tmp_path / "f.parquet"), SPEC | spec, log=quiet)
@@ -137,7 +185,9 @@ def test_too_few_items_and_one_class_are_refused(learning):
 
 def test_some_hundred_items_of_a_short_run_are_enough(learning):
     what = experiment.load(experiment.EXPERIMENTS / "tree.yaml")
-    busy = next(start for start in range(0, len(learning), 100) if len(set(learning.y[start:start + 250].tolist())) == 4)
-    parts, _ = run.evaluate(learning[busy:busy + 300], what, quiet)
+    busy = next(
+        start for start in range(0, len(learning), 100) if len(set(learning.y[start : start + 250].tolist())) == 4
+    )
+    parts, _ = run.evaluate(learning[busy : busy + 300], what, quiet)
     assert parts[0].scores["decision_tree"].n > 100
     assert "are too few to draw from" in parts[0].notes[-1]

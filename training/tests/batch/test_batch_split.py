@@ -15,7 +15,9 @@ MINUTE_US = 60_000_000
 def several_aps(items, n=3):
     """The same items as those of n APs, a few milliseconds apart."""
     every = [replace(items, group=np.full(len(items), f"ap-{i}"), ts_us=items.ts_us + 1000 * i) for i in range(n)]
-    joined = {k: np.concatenate([getattr(e, k) for e in every]) for k in ("x", "group", "ts_us", "y", "now", "loss_now")}
+    joined = {
+        k: np.concatenate([getattr(e, k) for e in every]) for k in ("x", "group", "ts_us", "y", "now", "loss_now")
+    }
     return replace(items, **joined)
 
 
@@ -33,7 +35,9 @@ def test_no_ap_minute_is_on_both_sides(learning, kind):
 
 @pytest.mark.parametrize("kind", ["time", "group_time"])
 def test_every_label_trained_on_was_settled_before_the_first_item_judged(learning, kind):
-    for items in (learning, learning[:400]) if kind == "time" else (several_aps(learning),):  # 40 s of items are cut at whole seconds
+    for items in (
+        (learning, learning[:400]) if kind == "time" else (several_aps(learning),)
+    ):  # 40 s of items are cut at whole seconds
         for fold in split.folds(items, split.SplitSpec(kind, folds=2)):
             label_ends = items.ts_us[fold.train] + items.horizon_us + items.label_window_us
             assert label_ends.max() <= items.ts_us[fold.test].min()

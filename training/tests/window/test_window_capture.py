@@ -23,7 +23,7 @@ def golden_batches(name: str):
     data, at = (GOLDEN / name).read_bytes(), 0
     while at < len(data):
         topic, (length,) = data[at], struct.unpack_from("<I", data, at + 1)
-        yield topic, data[at + 5:at + 5 + length]
+        yield topic, data[at + 5 : at + 5 + length]
         at += 5 + length
 
 

@@ -14,13 +14,22 @@ S = 1_000_000
 
 
 def flow(flow_id: int, times, sent):
-    return {"flow_id": np.full(len(times), flow_id, np.uint64), "ts_us": np.array(times, np.int64), "sent_bytes": np.array(sent, np.int64)}
+    return {
+        "flow_id": np.full(len(times), flow_id, np.uint64),
+        "ts_us": np.array(times, np.int64),
+        "sent_bytes": np.array(sent, np.int64),
+    }
 
 
 def told(flow_id: int, times, cwnd, offset_us: int = 0, error_us: int = 100):
     n = len(times)
-    return {"flow_id": np.full(n, flow_id, np.uint64), "ts_us": np.array(times, np.int64), "cwnd_bytes": np.array(cwnd, np.int64),
-            "clock_offset_us": np.full(n, offset_us), "clock_offset_error_us": np.full(n, error_us)}
+    return {
+        "flow_id": np.full(n, flow_id, np.uint64),
+        "ts_us": np.array(times, np.int64),
+        "cwnd_bytes": np.array(cwnd, np.int64),
+        "clock_offset_us": np.full(n, offset_us),
+        "clock_offset_error_us": np.full(n, error_us),
+    }
 
 
 def cwnds(rows, sent, instants):
@@ -56,12 +65,20 @@ def test_flows_do_not_mix():
     x, y = told(2, [1 * S], [222]), told(1, [1 * S], [111])
     sent = {k: np.concatenate([x[k], y[k]]) for k in x}
     pairs = dataset.join(rows, sent, np.array([1 * S + 50_000]))
-    assert {int(rows["flow_id"][r]): int(sent["cwnd_bytes"][t]) for r, t in zip(pairs["row"], pairs["truth"])} == {1: 111, 2: 222}
+    assert {int(rows["flow_id"][r]): int(sent["cwnd_bytes"][t]) for r, t in zip(pairs["row"], pairs["truth"])} == {
+        1: 111,
+        2: 222,
+    }
 
 
 def test_the_committed_samples_are_what_the_captures_give(tmp_path):
     name = "learning2"
-    built, source = dataset.build(CAPTURES / f"{name}.oalcap", CAPTURES / f"{name}.sender.jsonl.gz", CAPTURES / f"{name}.items.parquet", log=lambda _: None)
+    built, source = dataset.build(
+        CAPTURES / f"{name}.oalcap",
+        CAPTURES / f"{name}.sender.jsonl.gz",
+        CAPTURES / f"{name}.items.parquet",
+        log=lambda _: None,
+    )
     dataset.write(tmp_path / "w.parquet", [(built, source)])
     mine, committed = dataset.read(tmp_path / "w.parquet"), dataset.read(CAPTURES / "window.parquet").of(name)
     assert mine.names == committed.names and mine.inputs == committed.inputs
@@ -78,9 +95,19 @@ def test_inputs_are_numbered_as_the_contract_says():
 
 def test_captures_of_other_runs_and_other_files_are_refused(tmp_path):
     with pytest.raises(TrainingError, match="same run"):
-        dataset.build(CAPTURES / "learning2.oalcap", CAPTURES / "learning.sender.jsonl.gz", CAPTURES / "learning2.items.parquet", log=lambda _: None)
+        dataset.build(
+            CAPTURES / "learning2.oalcap",
+            CAPTURES / "learning.sender.jsonl.gz",
+            CAPTURES / "learning2.items.parquet",
+            log=lambda _: None,
+        )
     with pytest.raises(TrainingError, match="no complete item"):
-        dataset.build(CAPTURES / "learning2.oalcap", CAPTURES / "learning2.sender.jsonl.gz", CAPTURES / "learning.items.parquet", log=lambda _: None)
+        dataset.build(
+            CAPTURES / "learning2.oalcap",
+            CAPTURES / "learning2.sender.jsonl.gz",
+            CAPTURES / "learning.items.parquet",
+            log=lambda _: None,
+        )
     with pytest.raises(TrainingError, match="not written by `oal-train window dataset`"):
         dataset.read(CAPTURES / "learning.items.parquet")
     with pytest.raises(TrainingError, match="no sample of nowhere"):

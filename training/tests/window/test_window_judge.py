@@ -41,7 +41,9 @@ def test_no_flow_and_no_second_is_on_both_sides_of_a_split(samples):
 
 
 def test_figures_of_a_hand_made_case(few):
-    data = dataclasses.replace(few[:4], y=np.array([100.0, 200.0, 300.0, 400.0]), flow=np.array([1, 1, 2, 3], np.uint64))
+    data = dataclasses.replace(
+        few[:4], y=np.array([100.0, 200.0, 300.0, 400.0]), flow=np.array([1, 1, 2, 3], np.uint64)
+    )
     s = judge.score(data, np.array([110.0, 150.0, 300.0, -5.0]))
     assert s.r2 == pytest.approx(1 - (100 + 2500 + 0 + 160_000) / 50_000)
     assert (s.relative_median, s.relative_p90) == (pytest.approx((0.1 + 0.25) / 2), pytest.approx(0.25 + 0.7 * 0.75))
@@ -112,13 +114,13 @@ def test_a_run_names_its_data_and_registration_refuses_one_that_cannot(few, tmp_
     nameless = dataclasses.replace(few, source=few.source | {"file_sha256": "", "schema_revision": 0})
     with pytest.raises(TrainingError, match="data_sha256.*schema_revision|schema_revision.*data_sha256"):
         model.log(Tracking("http://127.0.0.1:1"), None, nameless, {}, "", "window")
-    foreign = dataclasses.replace(few, feature_hash=0x123456789abcdef0)
+    foreign = dataclasses.replace(few, feature_hash=0x123456789ABCDEF0)
     with pytest.raises(TrainingError, match="123456789abcdef0 is none of the contract's"):
         model.log(Tracking("http://127.0.0.1:1"), None, foreign, {}, "", "window")
 
 
 def test_what_is_registered_can_be_compiled_from_its_run(few, tmp_path, monkeypatch):
-    """A real MLflow (its library on a database file): the version's run has the files that the registry compiles with."""
+    """A real MLflow (its library on a database file): the version's run has the files that the registry needs."""
     import mlflow
     import xgboost
 
@@ -130,9 +132,15 @@ def test_what_is_registered_can_be_compiled_from_its_run(few, tmp_path, monkeypa
     version = client.get_model_version("window", str(result["version"]))
     assert (result["version"], version.run_id) == (1, result["run_id"])
     tags = client.get_run(result["run_id"]).data.tags
-    assert tags["oal.feature_hash"] == f"{few.feature_hash:016x}" and tags["oal.rows"] == str(few.source["rows"]) and tags["oal.data_sha256"] == few.source["file_sha256"]
+    assert (
+        tags["oal.feature_hash"] == f"{few.feature_hash:016x}"
+        and tags["oal.rows"] == str(few.source["rows"])
+        and tags["oal.data_sha256"] == few.source["file_sha256"]
+    )
     folder = Path(client.download_artifacts(result["run_id"], ""))
     assert json.loads((folder / "inputs.json").read_text())["inputs"] == list(few.inputs)
     assert (folder / "feature_program.oalf").stat().st_size > 1000
-    booster = xgboost.Booster(model_file=str(next(Path(mlflow.artifacts.download_artifacts("models:/window/1")).glob("*.ubj"))))
+    booster = xgboost.Booster(
+        model_file=str(next(Path(mlflow.artifacts.download_artifacts("models:/window/1")).glob("*.ubj")))
+    )
     assert np.allclose(booster.predict(xgboost.DMatrix(few.x[:50])), fitted.predict(few.x[:50]))

@@ -1,4 +1,4 @@
-"""Turn a classifier's scores into probabilities that come true, learned on items that the classifier was not fitted on."""
+"""Turns a classifier's scores into probabilities that come true, learned on items that it was not fitted on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ def _logit(p: np.ndarray) -> np.ndarray:
 
 
 class Calibrator:
-    """One map a class (against the rest), then scaled to sum to 1. A class with fewer than `least` items of either kind keeps its probability."""
+    """One map a class (against the rest), then scaled to sum to 1.
+
+    A class with fewer than `least` items of either kind keeps its probability.
+    """
 
     def __init__(self, method: str, least: int = 5):
         self.method, self.least = method, least
@@ -38,6 +41,10 @@ class Calibrator:
         out = proba.astype(float).copy()
         for k, m in enumerate(self.maps):
             if m is not None:
-                out[:, k] = m.predict(proba[:, k]) if self.method == "isotonic" else m.predict_proba(_logit(proba[:, k])[:, None])[:, 1]
+                out[:, k] = (
+                    m.predict(proba[:, k])
+                    if self.method == "isotonic"
+                    else m.predict_proba(_logit(proba[:, k])[:, None])[:, 1]
+                )
         total = out.sum(axis=1, keepdims=True)
         return np.where(total > 1e-9, out / np.maximum(total, 1e-9), proba)

@@ -40,17 +40,29 @@ class Connection:
         except OSError as error:
             raise TrainingError(f"ClickHouse's password file: {error}") from None
         try:
-            return clickhouse_connect.get_client(host=parts.hostname, port=parts.port, interface=parts.scheme, username=self.user, password=password,
-                                                 database=self.database, connect_timeout=10, send_receive_timeout=60, autogenerate_session_id=False)
+            return clickhouse_connect.get_client(
+                host=parts.hostname,
+                port=parts.port,
+                interface=parts.scheme,
+                username=self.user,
+                password=password,
+                database=self.database,
+                connect_timeout=10,
+                send_receive_timeout=60,
+                autogenerate_session_id=False,
+            )
         except (ClickHouseError, OSError) as error:
             raise TrainingError(f"ClickHouse at {self.url} as {self.user}: {str(error).splitlines()[0]}") from None
 
 
 def _where(ap, site, begin_us, end_us) -> tuple[str, dict]:
     terms, values = ["1"], {}
-    for term, name, value in (("ap_id = {ap:String}", "ap", ap), ("site = {site:String}", "site", site),
-                              ("ts >= fromUnixTimestamp64Micro({begin:Int64}, 'UTC')", "begin", begin_us),
-                              ("ts < fromUnixTimestamp64Micro({end:Int64}, 'UTC')", "end", end_us)):
+    for term, name, value in (
+        ("ap_id = {ap:String}", "ap", ap),
+        ("site = {site:String}", "site", site),
+        ("ts >= fromUnixTimestamp64Micro({begin:Int64}, 'UTC')", "begin", begin_us),
+        ("ts < fromUnixTimestamp64Micro({end:Int64}, 'UTC')", "end", end_us),
+    ):
         if value is not None:
             terms.append(term)
             values[name] = value
@@ -65,14 +77,24 @@ def columns_of(table: pa.Table) -> dict[str, np.ndarray]:
     if (lengths != n).any():  # of several feature programs: keep those as long as the newest
         table = table.filter(pa.array(lengths == n))
         lists = table["features"].combine_chunks()
-    columns = {name: np.asarray(table[name].to_pylist(), dtype=object) if name in ("ap_id", "site") else table[name].to_numpy()
-               for name in table.column_names if name != "features"}
+    columns = {
+        name: np.asarray(table[name].to_pylist(), dtype=object) if name in ("ap_id", "site") else table[name].to_numpy()
+        for name in table.column_names
+        if name != "features"
+    }
     columns["features"] = lists.flatten().to_numpy().reshape(-1, n)
     return columns
 
 
-def read(connection: Connection, ap: str | None = None, site: str | None = None, begin_us: int | None = None, end_us: int | None = None,
-         limit: int = MAX_ITEMS, log=print) -> Items:
+def read(
+    connection: Connection,
+    ap: str | None = None,
+    site: str | None = None,
+    begin_us: int | None = None,
+    end_us: int | None = None,
+    limit: int = MAX_ITEMS,
+    log=print,
+) -> Items:
     """The latest `limit` items of that AP, site and range [begin_us, end_us)."""
     from clickhouse_connect.driver.exceptions import ClickHouseError
 
@@ -82,7 +104,10 @@ def read(connection: Connection, ap: str | None = None, site: str | None = None,
     try:
         there = client.query(f"SELECT count() FROM item WHERE {where}", parameters=values).result_rows[0][0]
         if not there:
-            raise TrainingError(f"ClickHouse has no items {_said(ap, site, begin_us, end_us)}; has the platform run, and is the range in UTC?")
+            raise TrainingError(
+                f"ClickHouse has no items {_said(ap, site, begin_us, end_us)}; has the platform run, and is the range"
+                " in UTC?"
+            )
         log(f"ClickHouse: reading {min(there, limit)} of {there} items")
         table = client.query_arrow(query, parameters=values, use_strings=True)
     except ClickHouseError as error:
@@ -92,12 +117,29 @@ def read(connection: Connection, ap: str | None = None, site: str | None = None,
     columns = columns_of(table)
     content = hashlib.sha256()
     for name in sorted(columns):
-        content.update(np.ascontiguousarray(columns[name].astype(str) if columns[name].dtype == object else columns[name]).tobytes())
-    source = {"kind": "clickhouse", "query": " ".join(query.split()), "query_parameters": values, "data_sha256": content.hexdigest(), "ap": ap, "site": site,
-              "begin_us": begin_us, "end_us": end_us}
+        content.update(
+            np.ascontiguousarray(
+                columns[name].astype(str) if columns[name].dtype == object else columns[name]
+            ).tobytes()
+        )
+    source = {
+        "kind": "clickhouse",
+        "query": " ".join(query.split()),
+        "query_parameters": values,
+        "data_sha256": content.hexdigest(),
+        "ap": ap,
+        "site": site,
+        "begin_us": begin_us,
+        "end_us": end_us,
+    }
     return from_columns(columns, source, log)
 
 
 def _said(ap, site, begin_us, end_us) -> str:
-    words = [f"of AP {ap}" if ap else "", f"of site {site}" if site else "", f"from {begin_us} µs" if begin_us is not None else "", f"to {end_us} µs" if end_us is not None else ""]
+    words = [
+        f"of AP {ap}" if ap else "",
+        f"of site {site}" if site else "",
+        f"from {begin_us} µs" if begin_us is not None else "",
+        f"to {end_us} µs" if end_us is not None else "",
+    ]
     return " ".join(w for w in words if w) or "at all"

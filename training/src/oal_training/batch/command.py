@@ -17,56 +17,115 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 def register(add) -> None:
     """Add the commands to `oal-train`."""
-    fit = add("fit", help="judge an experiment's model, fit it on all items, log it, register it",
-              description="Judge the model of an experiment by time and by AP, fit it on all items, log both to MLflow and register the tree. Without MLflow the report is all there is. "
-                          "See training/README.md, chapter Batch.")
+    fit = add(
+        "fit",
+        help="judge an experiment's model, fit it on all items, log it, register it",
+        description=(
+            "Judge the model of an experiment by time and by AP, fit it on all items, log both to MLflow and register"
+            " the tree. Without MLflow the report is all there is. See training/README.md, chapter Batch."
+        ),
+    )
     _source(fit)
     _mlflow(fit)
-    fit.add_argument("--register", metavar="NAME", help="make the tree a version of this registered model; refused when the run cannot name its data and code")
+    fit.add_argument(
+        "--register",
+        metavar="NAME",
+        help="make the tree a version of this registered model; refused when the run cannot name its data and code",
+    )
     again = fit.add_mutually_exclusive_group()
-    again.add_argument("--retrain", metavar="NAME/VERSION", help="repeat the experiment of a version on fresh items from ClickHouse")
+    again.add_argument(
+        "--retrain", metavar="NAME/VERSION", help="repeat the experiment of a version on fresh items from ClickHouse"
+    )
     again.add_argument("--from-version", metavar="NAME/VERSION", dest="retrain", help="the same")
     fit.add_argument("--result", metavar="FILE", type=Path, help='write {"version": n, "run_id": …} there at the end')
     fit.set_defaults(run=run_fit)
 
-    evaluate = add("evaluate", help="judge an experiment's model, or a registered version, on items",
-                   description="With an experiment: fit and judge fold by fold, keep nothing. With --version: judge that tree on items later than those it was trained on.")
+    evaluate = add(
+        "evaluate",
+        help="judge an experiment's model, or a registered version, on items",
+        description=(
+            "With an experiment: fit and judge fold by fold, keep nothing. With --version: judge that tree on items"
+            " later than those it was trained on."
+        ),
+    )
     _source(evaluate)
     _mlflow(evaluate)
     evaluate.add_argument("--version", metavar="NAME/VERSION", help="a registered version instead of an experiment")
     evaluate.set_defaults(run=run_evaluate)
 
-    compare = add("compare", help="every model, the online trees and persistence on the same items, in one table",
-                  description="Judge every model of the batch part, the online trainer's trees as they would have been deployed, and persistence, by time on the same items; beside the paper's figures.")
+    compare = add(
+        "compare",
+        help="every model, the online trees and persistence on the same items, in one table",
+        description=(
+            "Judge every model of the batch part, the online trainer's trees as they would have been deployed, and"
+            " persistence, by time on the same items; beside the paper's figures."
+        ),
+    )
     compare.add_argument("--items", metavar="FILE", type=Path, required=True, help="Parquet file of import-items")
     compare.add_argument("--models", metavar="NAME,…", help="only these (default: all)")
-    compare.add_argument("--other", metavar="FILE", type=Path, help="items of another network: a second table, of models that learned there alone")
+    compare.add_argument(
+        "--other",
+        metavar="FILE",
+        type=Path,
+        help="items of another network: a second table, of models that learned there alone",
+    )
     compare.add_argument("--folds", type=int, default=4, help="test parts (default 4)")
-    compare.add_argument("--test-share", type=float, default=0.6, help="latest share of the items that is judged (default 0.6)")
+    compare.add_argument(
+        "--test-share", type=float, default=0.6, help="latest share of the items that is judged (default 0.6)"
+    )
     compare.add_argument("--online-settings", metavar="FILE", type=Path, help="default: training/online.yaml")
     compare.add_argument("--no-window", action="store_true", help="leave the window model's table out")
     compare.add_argument("--out", metavar="DIR", type=Path, help="write report.md, report.json and pictures there")
     compare.set_defaults(run=run_compare)
 
-    load = add("import-items", help="items as JSON lines → Parquet", description="Turn what stream-jobs/items prints (or training.items.v1 holds) into a Parquet file, with where it came from in its metadata.")
+    load = add(
+        "import-items",
+        help="items as JSON lines → Parquet",
+        description=(
+            "Turn what stream-jobs/items prints (or training.items.v1 holds) into a Parquet file, with where it came"
+            " from in its metadata."
+        ),
+    )
     load.add_argument("items", metavar="ITEMS.jsonl", type=Path)
     load.add_argument("parquet", metavar="ITEMS.parquet", type=Path)
-    load.add_argument("--capture", metavar="FILE", type=Path, help="the capture that the items are of: its name and SHA-256 are noted")
+    load.add_argument(
+        "--capture", metavar="FILE", type=Path, help="the capture that the items are of: its name and SHA-256 are noted"
+    )
     load.set_defaults(run=run_import)
 
 
 def _source(parser) -> None:
     parser.add_argument("experiment", nargs="?", metavar="EXPERIMENT.yaml", type=Path, help="see training/experiments")
-    parser.add_argument("--config", metavar="FILE", type=Path, help="YAML with the sections mlflow and clickhouse (model-registry's configuration will do)")
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        type=Path,
+        help="YAML with the sections mlflow and clickhouse (model-registry's configuration will do)",
+    )
     source = parser.add_argument_group("items")
-    source.add_argument("--source", metavar="FILE", type=Path, action="append", help="Parquet file of items (may be given several times); its columns are named in the experiment unless it is one of import-items")
+    source.add_argument(
+        "--source",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        help=(
+            "Parquet file of items (may be given several times); its columns are named in the experiment unless it is"
+            " one of import-items"
+        ),
+    )
     source.add_argument("--clickhouse", metavar="URL", help="HTTP address of ClickHouse instead of that in --config")
     source.add_argument("--clickhouse-user", default="analyst", metavar="NAME", help="default: analyst")
     source.add_argument("--clickhouse-password-file", metavar="FILE")
     source.add_argument("--database", default="oal", help="default: oal")
     source.add_argument("--ap", metavar="ID", help="only this access point")
     source.add_argument("--site", metavar="NAME", help="only this site")
-    source.add_argument("--from", dest="begin", metavar="TIME", type=instant, help="ISO 8601 (UTC unless it says otherwise), or an age such as 90m, 24h, 7d")
+    source.add_argument(
+        "--from",
+        dest="begin",
+        metavar="TIME",
+        type=instant,
+        help="ISO 8601 (UTC unless it says otherwise), or an age such as 90m, 24h, 7d",
+    )
     source.add_argument("--to", dest="end", metavar="TIME", type=instant, help="likewise; that instant is not included")
     parser.add_argument("--out", metavar="DIR", type=Path, help="write report.md, report.json and pictures there")
 
@@ -85,7 +144,9 @@ def instant(text: str) -> int:
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither a time such as 2026-11-21T04:00:00 nor an age such as 90m") from None
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither a time such as 2026-11-21T04:00:00 nor an age such as 90m"
+        ) from None
     return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1e6)
 
 
@@ -142,10 +203,24 @@ def run_fit(arguments) -> int:
         report.write(folder, experiment.name, items, parts, skipped)
         _print(parts, skipped, items)
         if places.tracking:
-            made = registry.log_run(places.tracking, name=experiment.name, lineage=lineage, experiment_text=experiment.text, source=source,
-                                    figures=run.metrics(parts, experiment.model.kind), folder=folder, tree=run.as_tree(model), x_example=items.x[:5], register=arguments.register,
-                                    retrained_from=retrained_from, params=run.params(experiment))
-            print(f"MLflow run {made['run_id']}" + (f", registered as {arguments.register}/{made['version']}" if made["version"] else ""))
+            made = registry.log_run(
+                places.tracking,
+                name=experiment.name,
+                lineage=lineage,
+                experiment_text=experiment.text,
+                source=source,
+                figures=run.metrics(parts, experiment.model.kind),
+                folder=folder,
+                tree=run.as_tree(model),
+                x_example=items.x[:5],
+                register=arguments.register,
+                retrained_from=retrained_from,
+                params=run.params(experiment),
+            )
+            print(
+                f"MLflow run {made['run_id']}"
+                + (f", registered as {arguments.register}/{made['version']}" if made["version"] else "")
+            )
             if arguments.result:
                 _write_whole(arguments.result, json.dumps(made) + "\n")
     if arguments.out:
@@ -185,7 +260,19 @@ def run_compare(arguments) -> int:
     from oal_training.batch import compare
 
     names = arguments.models.split(",") if arguments.models else None
-    print(compare.run(arguments.items, arguments.other, names, arguments.folds, arguments.test_share, arguments.online_settings, arguments.out, log), flush=True)
+    print(
+        compare.run(
+            arguments.items,
+            arguments.other,
+            names,
+            arguments.folds,
+            arguments.test_share,
+            arguments.online_settings,
+            arguments.out,
+            log,
+        ),
+        flush=True,
+    )
     if not arguments.no_window:
         print("\n" + compare.window_table(log))
     return 0

@@ -16,11 +16,15 @@ ONLINE = "online trees"
 #: kind → name in the table; the experiment of the same name says how it is set up
 MODELS = ("decision_tree", "random_forest", "xgboost_multiclass", "xgboost_ordinal", "svm", "knn", "mlp", "distilled")
 FILES = {"decision_tree": "tree.yaml"}
-#: Table 4 of Lin and Jiang, "OAL" (WCMC 2020): F1 of Good, Acceptable, Poor, Bad, on its own traces, rows split at random.
+#: Table 4 of Lin and Jiang, "OAL" (WCMC 2020): F1 of Good, Acceptable, Poor, Bad, on its own traces, rows split at
+#: random.
 PAPER_F1 = {"decision tree": (0.679, 0.432, 0.485, 0.622), "random forest": (0.747, 0.423, 0.549, 0.680)}
-PAPER_NOTE = ('The paper is Lin and Jiang, "OAL" (WCMC 2020), Tables 4 and 6: other traces, and rows split at random, by which neighbouring items of one '
-              "label window stand on both sides; so its figures are no bar for those above, which are split by time. Its .423 for Acceptable of the forest does not "
-              "follow from its own precision and recall, which give .473. It reports neither persistence nor onset.")
+PAPER_NOTE = (
+    'The paper is Lin and Jiang, "OAL" (WCMC 2020), Tables 4 and 6: other traces, and rows split at random, by which'
+    " neighbouring items of one label window stand on both sides; so its figures are no bar for those above, which are"
+    " split by time. Its .423 for Acceptable of the forest does not follow from its own precision and recall, which"
+    " give .473. It reports neither persistence nor onset."
+)
 
 
 def specs(names: list[str] | None) -> dict[str, ModelSpec]:
@@ -34,13 +38,30 @@ def specs(names: list[str] | None) -> dict[str, ModelSpec]:
 def read(path: Path, log=print) -> tuple[dict, dict, Items]:
     """Columns, provenance and items of an OAL file."""
     columns, metadata = parquet.read_columns(path)
-    source = {"kind": "file", "file": path.name, "file_sha256": parquet.sha256(path), "provenance": {k: v for k, v in metadata.items() if k != "features"},
-              "schema_revision": metadata.get("schema_revision")}
+    source = {
+        "kind": "file",
+        "file": path.name,
+        "file_sha256": parquet.sha256(path),
+        "provenance": {k: v for k, v in metadata.items() if k != "features"},
+        "schema_revision": metadata.get("schema_revision"),
+    }
     return columns, metadata, from_columns(columns, source, log)
 
 
-def run(path: Path, other: Path | None, names: list[str] | None, folds: int, test_share: float, settings_file: Path | None, out: Path | None, log=print) -> str:
-    """The table and what belongs to it, in Markdown. `other`: items of another network, for a second table of models that learned there alone."""
+def run(
+    path: Path,
+    other: Path | None,
+    names: list[str] | None,
+    folds: int,
+    test_share: float,
+    settings_file: Path | None,
+    out: Path | None,
+    log=print,
+) -> str:
+    """The table and what belongs to it, in Markdown.
+
+    `other`: items of another network, for a second table of models that learned there alone.
+    """
     columns, metadata, items = read(path, log)
     log(items.describe())
     spec = split.SplitSpec("time", test_share, folds)
@@ -62,7 +83,9 @@ def run(path: Path, other: Path | None, names: list[str] | None, folds: int, tes
     return lines
 
 
-def _elsewhere(items: Items, rows: np.ndarray, there: Items, name: str, chosen: dict[str, ModelSpec], log) -> judge.Judged:
+def _elsewhere(
+    items: Items, rows: np.ndarray, there: Items, name: str, chosen: dict[str, ModelSpec], log
+) -> judge.Judged:
     """The same items judged by models that never saw this network."""
     here = items[rows]
     joined = concatenated([there, here])
@@ -72,17 +95,37 @@ def _elsewhere(items: Items, rows: np.ndarray, there: Items, name: str, chosen: 
     fold = split.Fold(np.flatnonzero(~is_here), np.flatnonzero(is_here))
     found_rows, found, notes = judge.fold_by_fold(joined, [fold], chosen, log)
     found[judge.PERSISTENCE] = found.pop(judge.PERSISTENCE)
-    return judge.assemble(joined, found_rows, f"Leave-AP-out: the same items, all models learned on {name} alone", found, notes, 30.0, 300)
+    return judge.assemble(
+        joined, found_rows, f"Leave-AP-out: the same items, all models learned on {name} alone", found, notes, 30.0, 300
+    )
 
 
 def text(path: Path, items: Items, judged: judge.Judged, metadata: dict) -> str:
     """The answer of `oal-train compare`."""
     made_of = f" of capture {metadata['capture']}" if metadata.get("capture") else ""
     base = judged.scores[judge.PERSISTENCE]
-    lines = [f"# Congestion classes: {path.name}{made_of}", "", items.describe() + ".", f"Split {judged.split}.", f"Judged on {base.n} items, {base.onsets} of {base.candidates} "
-             "without congestion now before an onset.", "", report.summary(judged, items.classes), ""]
-    lines += [f"- {note}" for note in judged.notes] + ["- `?`: the 95 % interval of the difference to persistence holds 0", ""]
-    lines += ["## The paper's Table 4 beside it: F1 a class", "", report.table(_beside(judged), ["model", *items.classes, "macro F1", "split"]), "", PAPER_NOTE, ""]
+    lines = [
+        f"# Congestion classes: {path.name}{made_of}",
+        "",
+        items.describe() + ".",
+        f"Split {judged.split}.",
+        f"Judged on {base.n} items, {base.onsets} of {base.candidates} without congestion now before an onset.",
+        "",
+        report.summary(judged, items.classes),
+        "",
+    ]
+    lines += [f"- {note}" for note in judged.notes] + [
+        "- `?`: the 95 % interval of the difference to persistence holds 0",
+        "",
+    ]
+    lines += [
+        "## The paper's Table 4 beside it: F1 a class",
+        "",
+        report.table(_beside(judged), ["model", *items.classes, "macro F1", "split"]),
+        "",
+        PAPER_NOTE,
+        "",
+    ]
     return "\n".join(lines).rstrip()
 
 
@@ -95,18 +138,28 @@ def window_table(log=print) -> str:
         lines = window.rows()
     except TrainingError as error:
         return f"## Window model beside the paper's Table 6\n\nnot done: {error}"
-    return f"## Window model beside the paper's Table 6: sender's congestion window, R²\n\n{window.markdown(lines)}\n\n{window.legend(('time',))}"
+    return (
+        "## Window model beside the paper's Table 6: sender's congestion window,"
+        f" R²\n\n{window.markdown(lines)}\n\n{window.legend(('time',))}"
+    )
 
 
 def _about_online(judged: judge.Judged, deployed: online.Deployed) -> list[str]:
     covered = deployed.covered[judged.rows]
-    notes = [f"online trees: {deployed.shipped} shipped of {deployed.decisions} decisions, second by second from all items before; each judged only on items after it was on the AP; "
-             f"in force at {covered.mean():.1%} of the items judged" + ("" if covered.all() else ", persistence stands in at the others"),
-             "the other models learn once a test part"]
+    notes = [
+        f"online trees: {deployed.shipped} shipped of {deployed.decisions} decisions, second by second from all items"
+        f" before; each judged only on items after it was on the AP; in force at {covered.mean():.1%} of the items"
+        " judged"
+        + ("" if covered.all() else ", persistence stands in at the others"),
+        "the other models learn once a test part",
+    ]
     if covered.any() and not covered.all():
         mine, base = (metrics.score(judged.predictions[name][covered]) for name in (ONLINE, judge.PERSISTENCE))
-        notes.append(f"where an online tree was in force: macro F1 {report.number(mine.macro_f1)}, persistence {report.number(base.macro_f1)}; "
-                     f"onset AP {report.number(mine.onset_ap)}, persistence {report.number(base.onset_ap)}, constant score {report.number(base.onset_rate)}")
+        notes.append(
+            f"where an online tree was in force: macro F1 {report.number(mine.macro_f1)}, persistence"
+            f" {report.number(base.macro_f1)}; onset AP {report.number(mine.onset_ap)}, persistence"
+            f" {report.number(base.onset_ap)}, constant score {report.number(base.onset_rate)}"
+        )
     return notes
 
 
@@ -114,9 +167,18 @@ def _beside(judged: judge.Judged) -> list[list[str]]:
     rows = []
     for paper, values in PAPER_F1.items():
         mine = judged.scores.get({"decision tree": "decision_tree", "random forest": "random_forest"}[paper])
-        rows.append([f"{paper}, paper", *(report.number(v) for v in values), report.number(sum(values) / len(values)), "random rows"])
+        rows.append(
+            [
+                f"{paper}, paper",
+                *(report.number(v) for v in values),
+                report.number(sum(values) / len(values)),
+                "random rows",
+            ]
+        )
         if mine:
-            rows.append([f"{paper}, here", *(report.number(v) for v in mine.f1), report.number(mine.macro_f1), "by time"])
+            rows.append(
+                [f"{paper}, here", *(report.number(v) for v in mine.f1), report.number(mine.macro_f1), "by time"]
+            )
     for name in (ONLINE, judge.PERSISTENCE):
         if name in judged.scores:
             s = judged.scores[name]

@@ -48,19 +48,26 @@ def of(arguments) -> Places:
             raise TrainingError(f"{arguments.config} must hold sections, such as mlflow and clickhouse")
     tracking, connection = _section(config, "mlflow", Tracking), _section(config, "clickhouse", Connection)
     if arguments.tracking_uri or arguments.mlflow_user:
-        tracking = Tracking(arguments.tracking_uri or (tracking.tracking_uri if tracking else ""), arguments.mlflow_user or (tracking.user if tracking else None),
-                            arguments.mlflow_password_file or (tracking.password_file if tracking else None))
+        tracking = Tracking(
+            arguments.tracking_uri or (tracking.tracking_uri if tracking else ""),
+            arguments.mlflow_user or (tracking.user if tracking else None),
+            arguments.mlflow_password_file or (tracking.password_file if tracking else None),
+        )
     if arguments.clickhouse:
         if not arguments.clickhouse_password_file:
             raise TrainingError("--clickhouse needs --clickhouse-password-file")
-        connection = Connection(arguments.clickhouse, arguments.clickhouse_user, arguments.clickhouse_password_file, arguments.database)
+        connection = Connection(
+            arguments.clickhouse, arguments.clickhouse_user, arguments.clickhouse_password_file, arguments.database
+        )
     return Places(tracking, connection)
 
 
 def experiment(arguments) -> Experiment:
     """The experiment named on the command line."""
     if not arguments.experiment:
-        raise TrainingError(f"no experiment; there are {', '.join(str(p) for p in sorted(experiments.EXPERIMENTS.glob('*.yaml')))}")
+        raise TrainingError(
+            f"no experiment; there are {', '.join(str(p) for p in sorted(experiments.EXPERIMENTS.glob('*.yaml')))}"
+        )
     return experiments.load(arguments.experiment)
 
 
@@ -69,12 +76,17 @@ def retrain(found: Origin, places: Places) -> tuple[Experiment, dict]:
     try:
         source = json.loads(found.tags["oal.source"])
     except (KeyError, ValueError):
-        raise TrainingError(f"the run of {found.name}/{found.version} has no tag oal.source; it was not made by this program") from None
+        raise TrainingError(
+            f"the run of {found.name}/{found.version} has no tag oal.source; it was not made by this program"
+        ) from None
     return experiments.parse(found.experiment, f"experiment of {found.name}/{found.version}"), source
 
 
 def items(arguments, places: Places, what: Experiment, wanted: dict | None, log) -> tuple[Items, dict]:
-    """The items, and how to ask for such items again ({ap, site, last_s}). Command line before `wanted` before the experiment."""
+    """The items, and how to ask for such items again ({ap, site, last_s}).
+
+    Command line before `wanted` before the experiment.
+    """
     wanted = wanted or {}
     ap = arguments.ap or wanted.get("ap") or what.source.ap
     site = arguments.site or wanted.get("site") or what.source.site
@@ -82,10 +94,20 @@ def items(arguments, places: Places, what: Experiment, wanted: dict | None, log)
     if arguments.source:
         if arguments.clickhouse:
             raise TrainingError("give either --source or --clickhouse")
-        found = [parquet.read(Path(path), what.columns, ap, site, arguments.begin, arguments.end, log) for path in arguments.source]
-        return concatenated(found), {"kind": "file", "ap": arguments.ap, "site": arguments.site, "last_s": what.source.last_s}
+        found = [
+            parquet.read(Path(path), what.columns, ap, site, arguments.begin, arguments.end, log)
+            for path in arguments.source
+        ]
+        return concatenated(found), {
+            "kind": "file",
+            "ap": arguments.ap,
+            "site": arguments.site,
+            "last_s": what.source.last_s,
+        }
     if not places.connection:
-        raise TrainingError("where are the items? Give --source FILE, or --clickhouse URL, or --config with a section clickhouse")
+        raise TrainingError(
+            "where are the items? Give --source FILE, or --clickhouse URL, or --config with a section clickhouse"
+        )
     end = arguments.end
     if arguments.begin is not None:
         begin = arguments.begin

@@ -1,8 +1,9 @@
 """The best ensemble, told by one tree that fits on an access point.
 
-The tree learns the teacher's probabilities instead of the bare classes: each item enters once a class, weighted by the probability. It learns
-them on the real items and on perturbed ones, copies in which some features are another item's, so that the tree also follows the teacher
-where the real items are thin. `truth` is the weight of what really happened beside the teacher's word.
+The tree learns the teacher's probabilities instead of the bare classes: each item enters once a class, weighted by the
+probability. It learns them on the real items and on perturbed ones, copies in which some features are another item's,
+so that the tree also follows the teacher where the real items are thin. `truth` is the weight of what really happened
+beside the teacher's word.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ MAX_ROWS = 300_000  # real and perturbed items that a tree is fitted to: some 50
 
 @dataclass(frozen=True)
 class DistilSpec:
-    """teachers: kinds of which the best on the latest quarter of the training items is taken; max_nodes: of the tree, inner nodes and leaves;
-    min_share: least share of the items' weight in a leaf; copies: perturbed items an item; swap: share of features swapped; truth: 0…1."""
+    """teachers: kinds of which the best on the latest quarter of the training items is taken; max_nodes: of the tree,
+    inner nodes and leaves; min_share: least share of the items' weight in a leaf; copies: perturbed items an item;
+    swap: share of features swapped; truth: 0…1.
+    """
 
     teachers: tuple[str, ...] = ENSEMBLES
     max_nodes: int = 255
@@ -37,12 +40,21 @@ class DistilSpec:
     def __post_init__(self):
         if wrong := [t for t in self.teachers if t not in ENSEMBLES]:
             raise TrainingError(f"distil.teachers: {', '.join(wrong)} is none of {', '.join(ENSEMBLES)}")
-        if not self.teachers or not 3 <= self.max_nodes <= 4095 or not 0 <= self.copies <= 50 or not 0 <= self.swap <= 1 or not 0 <= self.truth <= 1:
+        if (
+            not self.teachers
+            or not 3 <= self.max_nodes <= 4095
+            or not 0 <= self.copies <= 50
+            or not 0 <= self.swap <= 1
+            or not 0 <= self.truth <= 1
+        ):
             raise TrainingError("distil needs at least one teacher, max_nodes 3…4095, copies 0…50, swap and truth 0…1")
 
 
 class Distilled:
-    """Fits a teacher, then the tree. `tree` is a DecisionTreeClassifier over the classes that occurred; `teacher` the Model, `teacher_kind` its name."""
+    """Fits a teacher, then the tree.
+
+    `tree` is a DecisionTreeClassifier over the classes that occurred; `teacher` the Model, `teacher_kind` its name.
+    """
 
     def __init__(self, spec: ModelSpec, k: int):
         self.spec, self.k = spec, k
@@ -70,14 +82,27 @@ class Distilled:
         soft = self.teacher.proba(x)
         soft[: len(items)] = (1 - d.truth) * soft[: len(items)] + d.truth * np.eye(self.k)[items.y]
         if n_copies:
-            soft[len(items):] /= n_copies  # perturbed items weigh as much as the real ones together
+            soft[len(items) :] /= n_copies  # perturbed items weigh as much as the real ones together
         row, c = np.nonzero(soft > LEAST_WEIGHT)
-        self.tree = DecisionTreeClassifier(**{"max_leaf_nodes": (d.max_nodes + 1) // 2, "min_weight_fraction_leaf": d.min_share, "random_state": self.spec.seed} | self.spec.params)
+        self.tree = DecisionTreeClassifier(
+            **{
+                "max_leaf_nodes": (d.max_nodes + 1) // 2,
+                "min_weight_fraction_leaf": d.min_share,
+                "random_state": self.spec.seed,
+            }
+            | self.spec.params
+        )
         self.tree.fit(x[row], c, sample_weight=soft[row, c])
         return self
 
     def _teacher(self, kind: str) -> ModelSpec:
-        return ModelSpec(kind, class_weight=self.spec.class_weight, calibration=self.spec.calibration, calibrate_on=self.spec.calibrate_on, seed=self.spec.seed)
+        return ModelSpec(
+            kind,
+            class_weight=self.spec.class_weight,
+            calibration=self.spec.calibration,
+            calibrate_on=self.spec.calibrate_on,
+            seed=self.spec.seed,
+        )
 
     def _best(self, items: Items) -> str:
         """The teacher with the best sum of onset average precision and macro F1 on items that it did not learn from."""
@@ -93,7 +118,8 @@ class Distilled:
             model = Model(self._teacher(kind), self.k).fit(items[early])
             proba = model.proba(held.x)
             quality[kind] = f1_of(confusion(held.y, model.predict(held.x, proba), self.k))[3] + np.nan_to_num(
-                average_precision(held.congested[c], proba[c][:, held.congested_from:].sum(axis=1)))
+                average_precision(held.congested[c], proba[c][:, held.congested_from :].sum(axis=1))
+            )
         return max(quality, key=quality.get)
 
     def proba(self, x: np.ndarray) -> np.ndarray:
@@ -107,6 +133,8 @@ class Distilled:
         return np.argmax(self.proba(x) if proba is None else proba, axis=1)
 
     def fidelity(self, x: np.ndarray) -> tuple[float, float]:
-        """Share of items with the teacher's class, and mean distance of the probability of each class from the teacher's."""
+        """Share of items with the teacher's class, and mean distance of the probability of each class from the
+        teacher's.
+        """
         mine, its = self.proba(x), self.teacher.proba(x)
         return float(np.mean(np.argmax(mine, axis=1) == np.argmax(its, axis=1))), float(np.mean(np.abs(mine - its)))

@@ -12,7 +12,19 @@ from oal_training.batch.models import ModelSpec
 from oal_training.batch.split import SplitSpec
 from oal_training.errors import TrainingError
 
-COLUMNS = ("group", "time", "time_unit", "label", "class_now", "site", "features", "drop", "horizon_us", "label_window_us", "target")
+COLUMNS = (
+    "group",
+    "time",
+    "time_unit",
+    "label",
+    "class_now",
+    "site",
+    "features",
+    "drop",
+    "horizon_us",
+    "label_window_us",
+    "target",
+)
 TARGET = ("classes", "congested_from", "bounds")
 
 
@@ -26,7 +38,9 @@ class BootstrapSpec:
 
 @dataclass(frozen=True)
 class SourceSpec:
-    """Which items ClickHouse is asked for where the command line says nothing: the latest `last_s` seconds, of one AP or site."""
+    """Which items ClickHouse is asked for where the command line says nothing: the latest `last_s` seconds, of one AP
+    or site.
+    """
 
     ap: str | None = None
     site: str | None = None
@@ -68,11 +82,18 @@ def parse(text: str, where: str) -> Experiment:
     if not isinstance(found, dict) or "name" not in found or "model" not in found:
         raise TrainingError(f"{where} is no experiment: it needs `name` and `model`")
     parts = {"model": ModelSpec, "bootstrap": BootstrapSpec, "source": SourceSpec}
-    values = {key: _section(parts[key], value, f"{where}: {key}") if key in parts else value for key, value in found.items()}
+    values = {
+        key: _section(parts[key], value, f"{where}: {key}") if key in parts else value for key, value in found.items()
+    }
     if "splits" in values:
         values["splits"] = tuple(_section(SplitSpec, s, f"{where}: splits") for s in values["splits"])
-    if wrong := sorted(set(values.get("columns") or ()) - set(COLUMNS)) or sorted(set((values.get("columns") or {}).get("target") or ()) - set(TARGET)):
-        raise TrainingError(f"{where}: columns: unknown {', '.join(wrong)}; known: {', '.join((*COLUMNS, *(f'target.{t}' for t in TARGET)))}")
+    if wrong := sorted(set(values.get("columns") or ()) - set(COLUMNS)) or sorted(
+        set((values.get("columns") or {}).get("target") or ()) - set(TARGET)
+    ):
+        raise TrainingError(
+            f"{where}: columns: unknown {', '.join(wrong)}; known:"
+            f" {', '.join((*COLUMNS, *(f'target.{t}' for t in TARGET)))}"
+        )
     return dataclasses.replace(_section(Experiment, values, where), text=text)
 
 
@@ -81,7 +102,10 @@ def load(path: Path) -> Experiment:
     try:
         return parse(Path(path).read_text(encoding="utf-8"), str(path))
     except OSError as error:
-        raise TrainingError(f"experiment {path}: {error.strerror}; there are {', '.join(p.name for p in sorted(EXPERIMENTS.glob('*.yaml')))} in training/experiments") from None
+        raise TrainingError(
+            f"experiment {path}: {error.strerror}; there are"
+            f" {', '.join(p.name for p in sorted(EXPERIMENTS.glob('*.yaml')))} in training/experiments"
+        ) from None
 
 
 EXPERIMENTS = Path(__file__).resolve().parents[3] / "experiments"

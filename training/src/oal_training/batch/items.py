@@ -24,7 +24,8 @@ class Items:
 
     x          float64[m, f], NaN where a value is missing; names: f feature names
     group      str[m], the access point; ts_us int64[m], decision instant, µs since 1970
-    y          int64[m], class that came true; now int64[m], class of the label window that ends at ts_us, UNKNOWN where nobody knew
+    y          int64[m], class that came true; now int64[m], class of the label window that ends at ts_us, UNKNOWN where
+               nobody knew
     loss_now   float64[m], loss ratio of that window, NaN where unknown
     classes    names, mildest first; those from index `congested_from` on are congestion
     horizon_us, label_window_us: the label of an item is about [ts + horizon, ts + horizon + label_window)
@@ -74,8 +75,11 @@ class Items:
     def describe(self) -> str:
         shares = ", ".join(f"{name} {np.mean(self.y == k):.1%}" for k, name in enumerate(self.classes))
         onsets = int(np.sum(self.candidates & self.congested))
-        return (f"{len(self)} items of {len(self.groups)} APs over {(self.ts_us[-1] - self.ts_us[0]) / 1e6:.0f} s, {len(self.names)} features; "
-                f"{shares}; {onsets} items before an onset of {int(self.candidates.sum())} without congestion now")
+        return (
+            f"{len(self)} items of {len(self.groups)} APs over {(self.ts_us[-1] - self.ts_us[0]) / 1e6:.0f} s,"
+            f" {len(self.names)} features; {shares}; {onsets} items before an onset of {int(self.candidates.sum())}"
+            " without congestion now"
+        )
 
 
 def ordered(items: Items) -> Items:
@@ -87,20 +91,35 @@ def concatenated(every: list[Items]) -> Items:
     """Items of several sources as one; TrainingError when their features, classes or labels differ."""
     first = every[0]
     for other in every[1:]:
-        if (other.names, other.classes, other.congested_from, other.embargo_us, other.feature_hash) != (first.names, first.classes, first.congested_from, first.embargo_us, first.feature_hash):
-            raise TrainingError(f"{other.source.get('file')} and {first.source.get('file')} hold items of different features, classes or label windows; they cannot be put together")
+        if (other.names, other.classes, other.congested_from, other.embargo_us, other.feature_hash) != (
+            first.names,
+            first.classes,
+            first.congested_from,
+            first.embargo_us,
+            first.feature_hash,
+        ):
+            raise TrainingError(
+                f"{other.source.get('file')} and {first.source.get('file')} hold items of different features, classes"
+                " or label windows; they cannot be put together"
+            )
     if len(every) == 1:
         return first
-    joined = {k: np.concatenate([getattr(i, k) for i in every]) for k in ("x", "group", "ts_us", "y", "now", "loss_now")}
+    joined = {
+        k: np.concatenate([getattr(i, k) for i in every]) for k in ("x", "group", "ts_us", "y", "now", "loss_now")
+    }
     files = [i.source for i in every]
-    source = files[0] | {"file": " + ".join(str(f.get("file")) for f in files), "provenance": [f.get("provenance") for f in files],
-                         "file_sha256": hashlib.sha256("".join(f.get("file_sha256", "") for f in files).encode()).hexdigest()}
+    source = files[0] | {
+        "file": " + ".join(str(f.get("file")) for f in files),
+        "provenance": [f.get("provenance") for f in files],
+        "file_sha256": hashlib.sha256("".join(f.get("file_sha256", "") for f in files).encode()).hexdigest(),
+    }
     return with_range(ordered(replace(first, **joined, source=source)))
 
 
 def label_known_before(group: np.ndarray, ts_us: np.ndarray, values: np.ndarray, age_us: int, unknown) -> np.ndarray:
-    """For each item the value of the latest item of its group that is at least `age_us` older; `unknown` where there is none, or
-    where it is more than one further `age_us` older."""
+    """For each item the value of the latest item of its group that is at least `age_us` older; `unknown` where there is
+    none, or where it is more than one further `age_us` older.
+    """
     found = np.full(len(values), unknown, dtype=np.asarray(values).dtype)
     for name in set(group.tolist()):
         rows = np.flatnonzero(group == name)
@@ -114,23 +133,32 @@ def label_known_before(group: np.ndarray, ts_us: np.ndarray, values: np.ndarray,
 
 
 def known_programs() -> dict[int, Path]:
-    """Compiled feature programs of the contract: first 8 bytes of the hash → description (JSON; the program itself is beside it, .oalf)."""
+    """Compiled feature programs of the contract: first 8 bytes of the hash → description (JSON; the program itself is
+    beside it, .oalf).
+    """
     return {int(json.loads(path.read_text())["hash"][:16], 16): path for path in sorted(PROGRAMS.glob("*.json"))}
 
 
 def feature_names(feature_hash: int, n: int) -> tuple[str, ...]:
     """Names by the contract, or f0, f1, … of a program that the contract does not have."""
     path = known_programs().get(feature_hash)
-    names = tuple(f["name"] for f in json.loads(path.read_text())["features"]) if path else tuple(f"f{i}" for i in range(n))
+    names = (
+        tuple(f["name"] for f in json.loads(path.read_text())["features"]) if path else tuple(f"f{i}" for i in range(n))
+    )
     if len(names) != n:
-        raise TrainingError(f"items of feature program {feature_hash:016x} have {n} features, the program {path.stem} has {len(names)}: the items are damaged")
+        raise TrainingError(
+            f"items of feature program {feature_hash:016x} have {n} features, the program {path.stem} has {len(names)}:"
+            " the items are damaged"
+        )
     return names
 
 
 def from_columns(columns: dict[str, np.ndarray], source: dict, log=print) -> Items:
-    """Items from columns named as in ClickHouse's table `item` (`features` int64[m, f], `ts_us` for ts, classes as numbers).
+    """Items from columns named as in ClickHouse's table `item` (`features` int64[m, f], `ts_us` for ts, classes as
+    numbers).
 
-    Items with a gap in them (`complete` 0) are left out, and so are those of all feature programs but the newest; both are counted.
+    Items with a gap in them (`complete` 0) are left out, and so are those of all feature programs but the newest; both
+    are counted.
     """
     s = settings()
     complete = np.asarray(columns["complete"]).astype(bool)
@@ -140,19 +168,40 @@ def from_columns(columns: dict[str, np.ndarray], source: dict, log=print) -> Ite
     same = columns["feature_hash"] == newest
     keep = complete & same
     if not keep.all():
-        log(f"left out: {np.sum(~complete)} items with gaps, {np.sum(complete & ~same)} of other feature programs than {int(newest):016x}")
+        log(
+            f"left out: {np.sum(~complete)} items with gaps, {np.sum(complete & ~same)} of other feature programs than"
+            f" {int(newest):016x}"
+        )
     loss = np.asarray(columns["loss_ratio"], np.float64)
     group = np.asarray(columns["ap_id"], dtype=object).astype(str)
     ts_us = np.asarray(columns["ts_us"], np.int64)
     horizon_us = int(columns["horizon_us"][keep][-1])
-    loss_now = label_known_before(group, ts_us, np.where(complete, loss, np.nan), horizon_us + s["label_window_us"], np.nan)
+    loss_now = label_known_before(
+        group, ts_us, np.where(complete, loss, np.nan), horizon_us + s["label_window_us"], np.nan
+    )
     raw = np.asarray(columns["features"], np.int64)
     x = np.where(raw == MISSING, np.nan, raw.astype(np.float64))
-    every = Items(x=x, names=feature_names(int(newest), raw.shape[1]), group=group, ts_us=ts_us, y=np.asarray(columns["class"], np.int64),
-                  now=np.asarray(columns["class_now"], np.int64), loss_now=loss_now, classes=tuple(s["class_names"]), congested_from=2,
-                  horizon_us=horizon_us, label_window_us=s["label_window_us"], feature_hash=int(newest),
-                  source=source | {"schema_revision": source.get("schema_revision", s["schema_revision"]), "feature_hash": f"{int(newest):016x}",
-                                   "left_out_incomplete": int(np.sum(~complete)), "left_out_other_program": int(np.sum(complete & ~same))})
+    every = Items(
+        x=x,
+        names=feature_names(int(newest), raw.shape[1]),
+        group=group,
+        ts_us=ts_us,
+        y=np.asarray(columns["class"], np.int64),
+        now=np.asarray(columns["class_now"], np.int64),
+        loss_now=loss_now,
+        classes=tuple(s["class_names"]),
+        congested_from=2,
+        horizon_us=horizon_us,
+        label_window_us=s["label_window_us"],
+        feature_hash=int(newest),
+        source=source
+        | {
+            "schema_revision": source.get("schema_revision", s["schema_revision"]),
+            "feature_hash": f"{int(newest):016x}",
+            "left_out_incomplete": int(np.sum(~complete)),
+            "left_out_other_program": int(np.sum(complete & ~same)),
+        },
+    )
     return with_range(ordered(every[keep]))
 
 
@@ -160,4 +209,8 @@ def with_range(items: Items) -> Items:
     """The items with their number and range in time in `source`."""
     if not len(items):
         raise TrainingError("no items are left; choose another time range or AP")
-    return replace(items, source=items.source | {"rows": len(items), "from_us": int(items.ts_us[0]), "to_us": int(items.ts_us[-1]), "aps": len(items.groups)})
+    return replace(
+        items,
+        source=items.source
+        | {"rows": len(items), "from_us": int(items.ts_us[0]), "to_us": int(items.ts_us[-1]), "aps": len(items.groups)},
+    )

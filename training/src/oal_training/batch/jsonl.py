@@ -31,8 +31,17 @@ def read(path: Path) -> dict[str, np.ndarray]:
     columns = dict(zip(FIELDS, zip(*rows)))
     hashes = set(columns["feature_hash"])
     if len(hashes) > 1 or len({len(f) for f in columns["features"]}) > 1:
-        raise TrainingError(f"{path} holds items of {len(hashes)} feature programs; a Parquet file holds one: split it by feature_hash")
-    kinds = {"ap_id": object, "site": object, "boot_id": np.uint64, "feature_hash": np.uint64, "complete": bool, "loss_ratio": np.float32}
+        raise TrainingError(
+            f"{path} holds items of {len(hashes)} feature programs; a Parquet file holds one: split it by feature_hash"
+        )
+    kinds = {
+        "ap_id": object,
+        "site": object,
+        "boot_id": np.uint64,
+        "feature_hash": np.uint64,
+        "complete": bool,
+        "loss_ratio": np.float32,
+    }
     return {name: np.array(values, dtype=kinds.get(name, np.int64)) for name, values in columns.items()}
 
 

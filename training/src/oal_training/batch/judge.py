@@ -20,7 +20,9 @@ LEAST_BLOCKS = 8  # fewer are no sample to draw from
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """One way of splitting: name; predictions of each model, all of the same items `rows` (indices, in order of time); notes."""
+    """One way of splitting: name; predictions of each model, all of the same items `rows` (indices, in order of time);
+    notes.
+    """
 
     split: str
     rows: np.ndarray
@@ -43,10 +45,19 @@ def blocks(items: Items, block_s: float) -> np.ndarray:
     return ap * (start.max() - start.min() + 1) + start - start.min()
 
 
-def predictions(items: Items, predicted: np.ndarray, proba: np.ndarray, block_s: float, score: np.ndarray | None = None) -> Predictions:
+def predictions(
+    items: Items, predicted: np.ndarray, proba: np.ndarray, block_s: float, score: np.ndarray | None = None
+) -> Predictions:
     """Predictions of all `items`; the score for onset is the probability of congestion unless another is given."""
-    return Predictions(y=items.y, predicted=predicted, proba=proba, score=proba[:, items.congested_from:].sum(axis=1) if score is None else score,
-                       candidate=items.candidates, block=blocks(items, block_s), congested_from=items.congested_from)
+    return Predictions(
+        y=items.y,
+        predicted=predicted,
+        proba=proba,
+        score=proba[:, items.congested_from :].sum(axis=1) if score is None else score,
+        candidate=items.candidates,
+        block=blocks(items, block_s),
+        congested_from=items.congested_from,
+    )
 
 
 class _Pool:
@@ -59,7 +70,9 @@ class _Pool:
         self.predicted[rows], self.proba[rows] = predicted, proba
 
 
-def fold_by_fold(items: Items, folds: list[split.Fold], specs: dict[str, ModelSpec], log=print) -> tuple[np.ndarray, dict[str, tuple[np.ndarray, np.ndarray]], list[str]]:
+def fold_by_fold(
+    items: Items, folds: list[split.Fold], specs: dict[str, ModelSpec], log=print
+) -> tuple[np.ndarray, dict[str, tuple[np.ndarray, np.ndarray]], list[str]]:
     """Rows that were judged; per model (class, probabilities) of those; notes."""
     k, n = len(items.classes), len(items)
     pools = {name: _Pool(n, k) for name in specs} | {PERSISTENCE: _Pool(n, k)}
@@ -78,32 +91,60 @@ def fold_by_fold(items: Items, folds: list[split.Fold], specs: dict[str, ModelSp
             pools[name].put(fold.test, model.predict(test.x, proba), proba)
             if isinstance(model, Distilled):
                 its = model.teacher.proba(test.x)
-                pools.setdefault(f"{name}: its teacher", _Pool(n, k)).put(fold.test, model.teacher.predict(test.x, its), its)
+                pools.setdefault(f"{name}: its teacher", _Pool(n, k)).put(
+                    fold.test, model.teacher.predict(test.x, its), its
+                )
                 fidelity.append((len(test), *model.fidelity(test.x), model.teacher_kind, model.tree.tree_.node_count))
-            log(f"fold {number}/{len(folds)}: {name} on {len(train)} items, judged on {len(test)} ({time.monotonic() - began:.1f} s)")
+            log(
+                f"fold {number}/{len(folds)}: {name} on {len(train)} items, judged on {len(test)}"
+                f" ({time.monotonic() - began:.1f} s)"
+            )
     if fidelity:
         weight = np.array([f[0] for f in fidelity])
         same, distance = (float(np.average([f[i] for f in fidelity], weights=weight)) for i in (1, 2))
-        notes.append(f"distilled: teacher's class on {same:.1%} of the test items, probabilities {distance:.3f} apart; teachers {', '.join(sorted({f[3] for f in fidelity}))}; "
-                     f"{max(f[4] for f in fidelity)} nodes at most")
+        notes.append(
+            f"distilled: teacher's class on {same:.1%} of the test items, probabilities {distance:.3f} apart; teachers"
+            f" {', '.join(sorted({f[3] for f in fidelity}))}; {max(f[4] for f in fidelity)} nodes at most"
+        )
     rows = np.sort(np.concatenate([f.test for f in folds]))
     return rows, {name: (p.predicted[rows], p.proba[rows]) for name, p in pools.items()}, notes
 
 
-def judge(items: Items, spec: split.SplitSpec, specs: dict[str, ModelSpec], block_s: float = 30.0, rounds: int = 300, log=print,
-          others: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] | None = None) -> Judged:
-    """Everything about one way of splitting. `others`: predictions made elsewhere, (class, probabilities, mask of the items that they are for)
-    of all items; persistence stands in for the rest."""
+def judge(
+    items: Items,
+    spec: split.SplitSpec,
+    specs: dict[str, ModelSpec],
+    block_s: float = 30.0,
+    rounds: int = 300,
+    log=print,
+    others: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] | None = None,
+) -> Judged:
+    """Everything about one way of splitting.
+
+    `others`: predictions made elsewhere, (class, probabilities, mask of the items that they are for) of all items;
+    persistence stands in for the rest.
+    """
     rows, found, notes = fold_by_fold(items, split.folds(items, spec), specs, log)
     baseline = found.pop(PERSISTENCE)
     for name, (predicted, proba, covered) in (others or {}).items():
         there = covered[rows]
-        found[name] = (np.where(there, predicted[rows], baseline[0]), np.where(there[:, None], proba[rows], baseline[1]))
+        found[name] = (
+            np.where(there, predicted[rows], baseline[0]),
+            np.where(there[:, None], proba[rows], baseline[1]),
+        )
     found[PERSISTENCE] = baseline
     return assemble(items, rows, split.name(items, spec), found, notes, block_s, rounds)
 
 
-def assemble(items: Items, rows: np.ndarray, name: str, found: dict[str, tuple[np.ndarray, np.ndarray]], notes: list[str], block_s: float, rounds: int) -> Judged:
+def assemble(
+    items: Items,
+    rows: np.ndarray,
+    name: str,
+    found: dict[str, tuple[np.ndarray, np.ndarray]],
+    notes: list[str],
+    block_s: float,
+    rounds: int,
+) -> Judged:
     """Scores and intervals of predictions of items[rows]."""
     judged = items[rows]
     every = {}
@@ -114,13 +155,26 @@ def assemble(items: Items, rows: np.ndarray, name: str, found: dict[str, tuple[n
             notes = [*notes, f"persistence predicts the class now; its score for onset: {form}"]
         every[model] = predictions(judged, predicted, proba, block_s, score)
     n_blocks = len(np.unique(next(iter(every.values())).block))
-    drawn = metrics.bootstrap(every, rounds) if n_blocks >= LEAST_BLOCKS else {model: np.full((1, 2), np.nan) for model in every}
+    drawn = (
+        metrics.bootstrap(every, rounds)
+        if n_blocks >= LEAST_BLOCKS
+        else {model: np.full((1, 2), np.nan) for model in every}
+    )
     base = drawn.get(PERSISTENCE)
     intervals = {}
     for model, values in drawn.items():
         intervals[model] = {"macro_f1": metrics.interval(values[:, 0]), "onset_ap": metrics.interval(values[:, 1])}
         if base is not None and model != PERSISTENCE:
-            intervals[model] |= {"macro_f1_gain": metrics.interval(values[:, 0] - base[:, 0]), "onset_ap_gain": metrics.interval(values[:, 1] - base[:, 1])}
-    notes = [*notes, f"95 % intervals: {rounds} bootstrap draws of {n_blocks} blocks of {block_s:g} s" if n_blocks >= LEAST_BLOCKS
-             else f"no intervals: {n_blocks} blocks of {block_s:g} s are too few to draw from, {LEAST_BLOCKS} are needed"]
+            intervals[model] |= {
+                "macro_f1_gain": metrics.interval(values[:, 0] - base[:, 0]),
+                "onset_ap_gain": metrics.interval(values[:, 1] - base[:, 1]),
+            }
+    notes = [
+        *notes,
+        (
+            f"95 % intervals: {rounds} bootstrap draws of {n_blocks} blocks of {block_s:g} s"
+            if n_blocks >= LEAST_BLOCKS
+            else f"no intervals: {n_blocks} blocks of {block_s:g} s are too few to draw from, {LEAST_BLOCKS} are needed"
+        ),
+    ]
     return Judged(name, rows, every, {m: metrics.score(p) for m, p in every.items()}, intervals, notes)

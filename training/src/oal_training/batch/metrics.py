@@ -11,8 +11,10 @@ RELIABILITY_BINS = 10
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """For n items: y and predicted classes int64[n], proba float64[n, k], score float64[n] (the greater, the likelier congestion), candidate
-    bool[n] (no congestion now: an onset can occur), block int64[n] (what a bootstrap draws), congested_from (first class of congestion)."""
+    """For n items: y and predicted classes int64[n], proba float64[n, k], score float64[n] (the greater, the likelier
+    congestion), candidate bool[n] (no congestion now: an onset can occur), block int64[n] (what a bootstrap draws),
+    congested_from (first class of congestion).
+    """
 
     y: np.ndarray
     predicted: np.ndarray
@@ -23,14 +25,19 @@ class Predictions:
     congested_from: int
 
     def __getitem__(self, rows) -> Predictions:
-        return Predictions(*(getattr(self, f)[rows] for f in ("y", "predicted", "proba", "score", "candidate", "block")), self.congested_from)
+        return Predictions(
+            *(getattr(self, f)[rows] for f in ("y", "predicted", "proba", "score", "candidate", "block")),
+            self.congested_from,
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """precision, recall, f1: float[k], 0 where undefined; support int[k]; macro_f1: mean over the classes that occur or are predicted;
-    onset_ap: average precision over candidates, NaN without an onset or a non-onset; onset_rate: share of onsets among them, which is
-    the onset_ap of a constant score; brier: mean of Σ(p − y)² over classes, 0…2; confusion int[k, k], rows are the truth."""
+    """precision, recall, f1: float[k], 0 where undefined; support int[k]; macro_f1: mean over the classes that occur or
+    are predicted; onset_ap: average precision over candidates, NaN without an onset or a non-onset; onset_rate: share
+    of onsets among them, which is the onset_ap of a constant score; brier: mean of Σ(p − y)² over classes, 0…2;
+    confusion int[k, k], rows are the truth.
+    """
 
     n: int
     precision: np.ndarray
@@ -62,7 +69,9 @@ def f1_of(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, float
 
 
 def average_precision(positive: np.ndarray, score: np.ndarray, weight: np.ndarray | None = None) -> float:
-    """Σ (recall_i − recall_{i−1}) · precision_i over falling thresholds, ties together; NaN unless both kinds are there."""
+    """Σ (recall_i − recall_{i−1}) · precision_i over falling thresholds, ties together; NaN unless both kinds are
+    there.
+    """
     order = np.argsort(-score, kind="stable")
     return _average_precision(positive[order], score[order], None if weight is None else weight[order])
 
@@ -85,10 +94,21 @@ def score(p: Predictions) -> Scores:
     precision, recall, f1, macro = f1_of(matrix)
     onset = (p.y >= p.congested_from)[p.candidate]
     truth = np.eye(k)[p.y]
-    return Scores(n=len(p.y), precision=precision, recall=recall, f1=f1, support=matrix.sum(axis=1), macro_f1=macro,
-                  accuracy=float(np.mean(p.y == p.predicted)), onset_ap=average_precision(onset, p.score[p.candidate]),
-                  onset_rate=float(onset.mean()) if len(onset) else float("nan"), onsets=int(onset.sum()), candidates=len(onset),
-                  brier=float(np.mean(np.sum((p.proba - truth) ** 2, axis=1))), confusion=matrix)
+    return Scores(
+        n=len(p.y),
+        precision=precision,
+        recall=recall,
+        f1=f1,
+        support=matrix.sum(axis=1),
+        macro_f1=macro,
+        accuracy=float(np.mean(p.y == p.predicted)),
+        onset_ap=average_precision(onset, p.score[p.candidate]),
+        onset_rate=float(onset.mean()) if len(onset) else float("nan"),
+        onsets=int(onset.sum()),
+        candidates=len(onset),
+        brier=float(np.mean(np.sum((p.proba - truth) ** 2, axis=1))),
+        confusion=matrix,
+    )
 
 
 def precision_recall(p: Predictions) -> tuple[np.ndarray, np.ndarray]:
@@ -102,22 +122,33 @@ def precision_recall(p: Predictions) -> tuple[np.ndarray, np.ndarray]:
 
 
 def reliability(p: Predictions) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Per tenth of the predicted probability of congestion: mean prediction, share that came true, items. Empty tenths are left out."""
-    said = np.clip(p.proba[:, p.congested_from:].sum(axis=1), 0, 1)
+    """Per tenth of the predicted probability of congestion: mean prediction, share that came true, items.
+
+    Empty tenths are left out.
+    """
+    said = np.clip(p.proba[:, p.congested_from :].sum(axis=1), 0, 1)
     true = p.y >= p.congested_from
     at = np.minimum((said * RELIABILITY_BINS).astype(int), RELIABILITY_BINS - 1)
     n = np.bincount(at, minlength=RELIABILITY_BINS)
     some = n > 0
-    return (np.bincount(at, said, RELIABILITY_BINS)[some] / n[some], np.bincount(at, true, RELIABILITY_BINS)[some] / n[some], n[some])
+    return (
+        np.bincount(at, said, RELIABILITY_BINS)[some] / n[some],
+        np.bincount(at, true, RELIABILITY_BINS)[some] / n[some],
+        n[some],
+    )
 
 
 def bootstrap(every: dict[str, Predictions], rounds: int, seed: int = 0) -> dict[str, np.ndarray]:
-    """Macro F1 and onset average precision, float[rounds, 2] a model, on blocks of time drawn with replacement; the same draws for every model,
-    so that differences between models are paired. All predictions must be of the same items."""
+    """Macro F1 and onset average precision, float[rounds, 2] a model, on blocks of time drawn with replacement; the
+    same draws for every model, so that differences between models are paired. All predictions must be of the same
+    items.
+    """
     rng = np.random.default_rng(seed)
     first = next(iter(every.values()))
     names, block = np.unique(first.block, return_inverse=True)
-    counts = np.stack([np.bincount(rng.integers(len(names), size=len(names)), minlength=len(names)) for _ in range(rounds)]).astype(float)
+    counts = np.stack(
+        [np.bincount(rng.integers(len(names), size=len(names)), minlength=len(names)) for _ in range(rounds)]
+    ).astype(float)
     found = {}
     for model, p in every.items():
         k = p.proba.shape[1]
@@ -126,11 +157,17 @@ def bootstrap(every: dict[str, Predictions], rounds: int, seed: int = 0) -> dict
         rows = np.flatnonzero(p.candidate)
         rows = rows[np.argsort(-p.score[rows], kind="stable")]
         positive, s, b = (p.y >= p.congested_from)[rows], p.score[rows], block[rows]
-        found[model] = np.array([[f1_of((c @ by_block).reshape(k, k))[3], _average_precision(positive, s, c[b])] for c in counts])
+        found[model] = np.array(
+            [[f1_of((c @ by_block).reshape(k, k))[3], _average_precision(positive, s, c[b])] for c in counts]
+        )
     return found
 
 
 def interval(values: np.ndarray) -> tuple[float, float]:
     """95 % interval; NaN when fewer than half of the rounds had a value."""
     some = values[np.isfinite(values)]
-    return (float("nan"), float("nan")) if len(some) * 2 < len(values) or not len(some) else tuple(np.quantile(some, (0.025, 0.975)).tolist())
+    return (
+        (float("nan"), float("nan"))
+        if len(some) * 2 < len(values) or not len(some)
+        else tuple(np.quantile(some, (0.025, 0.975)).tolist())
+    )

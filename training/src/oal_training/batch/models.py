@@ -1,4 +1,7 @@
-"""The models that an experiment can name. Each takes features with NaN for missing and gives a probability for every class."""
+"""The models that an experiment can name.
+
+Each takes features with NaN for missing and gives a probability for every class.
+"""
 
 from __future__ import annotations
 
@@ -31,34 +34,91 @@ def _signed_log(x: np.ndarray) -> np.ndarray:
 
 
 def _scaled(estimator):
-    """For models of distances: counters of bytes and of microseconds on one scale, missing values at the median with a flag beside."""
-    return make_pipeline(FunctionTransformer(_signed_log), SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True), StandardScaler(), estimator)
+    """For models of distances: counters of bytes and of microseconds on one scale, missing values at the median with a
+    flag beside.
+    """
+    return make_pipeline(
+        FunctionTransformer(_signed_log),
+        SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True),
+        StandardScaler(),
+        estimator,
+    )
 
 
 def _xgboost(params: dict, seed: int):
     from xgboost import XGBClassifier
 
-    return XGBClassifier(**{"n_estimators": 150, "max_depth": 4, "learning_rate": 0.08, "subsample": 0.8, "colsample_bytree": 0.7, "min_child_weight": 5,
-                            "tree_method": "hist", "n_jobs": 1, "random_state": seed, "verbosity": 0} | params)
+    return XGBClassifier(
+        **{
+            "n_estimators": 150,
+            "max_depth": 4,
+            "learning_rate": 0.08,
+            "subsample": 0.8,
+            "colsample_bytree": 0.7,
+            "min_child_weight": 5,
+            "tree_method": "hist",
+            "n_jobs": 1,
+            "random_state": seed,
+            "verbosity": 0,
+        }
+        | params
+    )
 
 
 #: name → (factory of params and seed, takes sample weights, most rows it is fitted on)
 FACTORIES = {
-    "decision_tree": (lambda p, seed: DecisionTreeClassifier(**{"max_leaf_nodes": 32, "min_samples_leaf": 20, "random_state": seed} | p), True, None),
-    "random_forest": (lambda p, seed: RandomForestClassifier(**{"n_estimators": 200, "min_samples_leaf": 5, "n_jobs": 1, "random_state": seed} | p), True, None),
+    "decision_tree": (
+        lambda p, seed: DecisionTreeClassifier(
+            **{"max_leaf_nodes": 32, "min_samples_leaf": 20, "random_state": seed} | p
+        ),
+        True,
+        None,
+    ),
+    "random_forest": (
+        lambda p, seed: RandomForestClassifier(
+            **{"n_estimators": 200, "min_samples_leaf": 5, "n_jobs": 1, "random_state": seed} | p
+        ),
+        True,
+        None,
+    ),
     "xgboost_multiclass": (_xgboost, True, None),
     "xgboost_ordinal": (Ordinal, True, None),
-    "svm": (lambda p, seed: _scaled(SVC(**{"C": 1.0, "decision_function_shape": "ovr", "random_state": seed} | p)), True, 20_000),
-    "knn": (lambda p, seed: _scaled(KNeighborsClassifier(**{"n_neighbors": 30, "weights": "distance"} | p)), False, 100_000),
-    "mlp": (lambda p, seed: _scaled(MLPClassifier(**{"hidden_layer_sizes": (32,), "alpha": 0.01, "early_stopping": False, "max_iter": 150, "random_state": seed} | p)), False, 100_000),
+    "svm": (
+        lambda p, seed: _scaled(SVC(**{"C": 1.0, "decision_function_shape": "ovr", "random_state": seed} | p)),
+        True,
+        20_000,
+    ),
+    "knn": (
+        lambda p, seed: _scaled(KNeighborsClassifier(**{"n_neighbors": 30, "weights": "distance"} | p)),
+        False,
+        100_000,
+    ),
+    "mlp": (
+        lambda p, seed: _scaled(
+            MLPClassifier(
+                **{
+                    "hidden_layer_sizes": (32,),
+                    "alpha": 0.01,
+                    "early_stopping": False,
+                    "max_iter": 150,
+                    "random_state": seed,
+                }
+                | p
+            )
+        ),
+        False,
+        100_000,
+    ),
 }
 ENSEMBLES = ("random_forest", "xgboost_multiclass", "xgboost_ordinal")
 
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """kind: a name of FACTORIES, `distilled` or `persistence`; params: for its library; class_weight: none, balanced, sqrt (of balanced);
-    calibration: none, sigmoid, isotonic, learned on held-out `calibrate_on` time or group; distil: see distil.py."""
+    """kind: a name of FACTORIES, `distilled` or `persistence`; params: for its library; class_weight: none, balanced,
+    sqrt (of balanced); calibration: none, sigmoid, isotonic, learned on held-out `calibrate_on` time or group; distil:
+    see distil.py.
+    """
 
     kind: str
     params: dict = field(default_factory=dict)
@@ -70,8 +130,12 @@ class ModelSpec:
 
     def __post_init__(self):
         kinds = [*FACTORIES, "distilled", "persistence"]
-        for value, allowed, what in ((self.kind, kinds, "model.kind"), (self.class_weight, WEIGHTS, "model.class_weight"), (self.calibration, METHODS, "model.calibration"),
-                                     (self.calibrate_on, ("time", "group"), "model.calibrate_on")):
+        for value, allowed, what in (
+            (self.kind, kinds, "model.kind"),
+            (self.class_weight, WEIGHTS, "model.class_weight"),
+            (self.calibration, METHODS, "model.calibration"),
+            (self.calibrate_on, ("time", "group"), "model.calibrate_on"),
+        ):
             if value not in allowed:
                 raise TrainingError(f"{what} {value!r} is none of {', '.join(allowed)}")
 
@@ -103,7 +167,9 @@ class Model:
         if self.spec.calibration != "none":
             early, late = split.tail(items, by=self.spec.calibrate_on)
             if len(early) >= 50 and len(late) >= 50:
-                held = Model(ModelSpec(self.spec.kind, self.spec.params, self.spec.class_weight, seed=self.spec.seed), self.k)._fit(items[early])
+                held = Model(
+                    ModelSpec(self.spec.kind, self.spec.params, self.spec.class_weight, seed=self.spec.seed), self.k
+                )._fit(items[early])
                 self.calibrator = Calibrator(self.spec.calibration).fit(held.proba(items.x[late]), items.y[late])
         return self
 
@@ -125,7 +191,10 @@ class Model:
                 options = {last + "sample_weight": sample_weight(y, self.spec.class_weight)}
             if isinstance(self.estimator, Ordinal):
                 options["ts_us"], options["embargo_us"] = items.ts_us, items.embargo_us
-            with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):  # matrices this small are slower on two cores
+            with (
+                warnings.catch_warnings(),
+                threadpool_limits(1, user_api="blas"),
+            ):  # matrices this small are slower on two cores
                 warnings.simplefilter("ignore", ConvergenceWarning)  # max_iter is a limit on purpose
                 self.estimator.fit(x, y, **options)
         except (TypeError, ValueError) as error:

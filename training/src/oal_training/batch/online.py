@@ -12,8 +12,10 @@ from oal_training.batch.items import Items
 
 @dataclass(frozen=True, eq=False)
 class Deployed:
-    """Of each of the items asked for: class and probabilities float[n, 4]; covered bool[n], a tree was in force (the others are of class 0);
-    congested_permille: what the trainer's own evaluator said, -1 where no tree was in force; shipped and decisions, numbers."""
+    """Of each of the items asked for: class and probabilities float[n, 4]; covered bool[n], a tree was in force (the
+    others are of class 0); congested_permille: what the trainer's own evaluator said, -1 where no tree was in force;
+    shipped and decisions, numbers.
+    """
 
     predicted: np.ndarray
     proba: np.ndarray
@@ -29,10 +31,23 @@ def replay(columns: dict[str, np.ndarray], items: Items, settings_file: Path | N
     from oal_training.online import settings
     from oal_training.online.item import Item
 
-    rows = [Item(ap_id=str(columns["ap_id"][i]), site=str(columns["site"][i]), ts_us=int(columns["ts_us"][i]), boot_id=int(columns["boot_id"][i]),
-                 feature_hash=int(columns["feature_hash"][i]), features=columns["features"][i].tolist(), horizon_us=int(columns["horizon_us"][i]),
-                 class_now=int(columns["class_now"][i]), truth=int(columns["class"][i]), loss_ratio=float(columns["loss_ratio"][i]),
-                 offered_pkts=int(columns["offered_pkts"][i]), complete=bool(columns["complete"][i])) for i in range(len(columns["ts_us"]))]
+    rows = [
+        Item(
+            ap_id=str(columns["ap_id"][i]),
+            site=str(columns["site"][i]),
+            ts_us=int(columns["ts_us"][i]),
+            boot_id=int(columns["boot_id"][i]),
+            feature_hash=int(columns["feature_hash"][i]),
+            features=columns["features"][i].tolist(),
+            horizon_us=int(columns["horizon_us"][i]),
+            class_now=int(columns["class_now"][i]),
+            truth=int(columns["class"][i]),
+            loss_ratio=float(columns["loss_ratio"][i]),
+            offered_pkts=int(columns["offered_pkts"][i]),
+            complete=bool(columns["complete"][i]),
+        )
+        for i in range(len(columns["ts_us"]))
+    ]
     found = online.run(rows, settings.load(settings_file) if settings_file else None)
     trees: dict[tuple[str, int], object] = {}
     for decision in found.decisions:

@@ -1,4 +1,4 @@
-"""Classes in an order, as one regression that is then cut: a Poor taken for Bad costs less than a Poor taken for Good."""
+"""Classes in an order, as one regression that is cut: Poor taken for Bad costs less than Poor taken for Good."""
 
 from __future__ import annotations
 
@@ -11,28 +11,52 @@ STEPS = 40
 
 
 class Ordinal:
-    """XGBoost regression of the class index. Cuts (best macro F1) and probabilities (a logistic curve P(class ≥ c | value) a cut) are learned on
-    the latest quarter of the training items, which that regression has not seen; then the regression is fitted on all of them."""
+    """XGBoost regression of the class index.
+
+    Cuts (best macro F1) and probabilities (a logistic curve P(class ≥ c | value) a cut) are learned on the latest
+    quarter of the training items, which that regression has not seen; then the regression is fitted on all of them.
+    """
 
     def __init__(self, params: dict, seed: int):
-        self.params = {"n_estimators": 150, "max_depth": 4, "learning_rate": 0.08, "subsample": 0.8, "colsample_bytree": 0.7, "min_child_weight": 5,
-                       "tree_method": "hist", "n_jobs": 1, "random_state": seed, "verbosity": 0} | params
+        self.params = {
+            "n_estimators": 150,
+            "max_depth": 4,
+            "learning_rate": 0.08,
+            "subsample": 0.8,
+            "colsample_bytree": 0.7,
+            "min_child_weight": 5,
+            "tree_method": "hist",
+            "n_jobs": 1,
+            "random_state": seed,
+            "verbosity": 0,
+        } | params
 
     def _regression(self, x: np.ndarray, y: np.ndarray, weight: np.ndarray | None):
         from xgboost import XGBRegressor
 
         return XGBRegressor(**self.params).fit(x, y.astype(float), sample_weight=weight)
 
-    def fit(self, x: np.ndarray, y: np.ndarray, ts_us: np.ndarray, embargo_us: int, sample_weight: np.ndarray | None = None) -> Ordinal:
+    def fit(
+        self, x: np.ndarray, y: np.ndarray, ts_us: np.ndarray, embargo_us: int, sample_weight: np.ndarray | None = None
+    ) -> Ordinal:
         """Classes are 0…k−1."""
         self.k = int(y.max()) + 1
         at = np.quantile(ts_us, 0.75)
         early, late = ts_us + embargo_us <= at, ts_us >= at
         if early.sum() < 50 or late.sum() < 50 or len(np.unique(y[early])) < 2:
             early = late = np.ones(len(y), bool)
-        value = self._regression(x[early], y[early], None if sample_weight is None else sample_weight[early]).predict(x[late])
+        value = self._regression(x[early], y[early], None if sample_weight is None else sample_weight[early]).predict(
+            x[late]
+        )
         self.cuts = _best_cuts(value, y[late], self.k)
-        self.curves = [LogisticRegression(C=100).fit(value[:, None], y[late] >= c) if 0 < np.sum(y[late] >= c) < late.sum() else None for c in range(1, self.k)]
+        self.curves = [
+            (
+                LogisticRegression(C=100).fit(value[:, None], y[late] >= c)
+                if 0 < np.sum(y[late] >= c) < late.sum()
+                else None
+            )
+            for c in range(1, self.k)
+        ]
         self.model = self._regression(x, y, sample_weight)
         return self
 
@@ -41,7 +65,7 @@ class Ordinal:
         return np.searchsorted(self.cuts, self.model.predict(x), side="right")
 
     def predict_proba(self, x: np.ndarray) -> np.ndarray:
-        """float[n, k]; a class that the latest quarter did not have is told from its neighbour by a step at the middle."""
+        """float[n, k]; a class that the latest quarter did not have is told from its neighbour by a step halfway."""
         value = self.model.predict(x)
         at_least = [np.ones(len(value))]
         for c, curve in enumerate(self.curves, 1):
@@ -58,8 +82,17 @@ def _best_cuts(value: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
         for c in range(k - 1):
             lowest = cuts[c - 1] if c else -np.inf
             highest = cuts[c + 1] if c + 1 < k - 1 else np.inf
-            tried = [t for t in (*np.linspace(max(c - 0.2, lowest), min(c + 1.2, highest), STEPS), cuts[c]) if lowest <= t <= highest]
-            quality = [f1_of(confusion(y, np.searchsorted(np.where(np.arange(k - 1) == c, t, cuts), value, side="right"), k))[3] for t in tried]
+            tried = [
+                t
+                for t in (*np.linspace(max(c - 0.2, lowest), min(c + 1.2, highest), STEPS), cuts[c])
+                if lowest <= t <= highest
+            ]
+            quality = [
+                f1_of(confusion(y, np.searchsorted(np.where(np.arange(k - 1) == c, t, cuts), value, side="right"), k))[
+                    3
+                ]
+                for t in tried
+            ]
             best = max(quality)
             near = [t for t, q in zip(tried, quality) if q >= best - 1e-9]
             cuts[c] = near[int(np.argmin(np.abs(np.array(near) - (c + 0.5))))]

@@ -1,8 +1,9 @@
 """The baseline: it stays as it is. Congestion lasts, so this is hard to beat, and it is shown beside every model.
 
-Predicted class: the class of the window that ends now. Probabilities: how often each class followed that class in the training items. Score
-for onset: among items without congestion now it is either that probability or the loss ratio now (finer: 4 % is nearer to Poor than
-1 %); the report takes whichever has the greater average precision on the very items judged, which favours the baseline.
+Predicted class: the class of the window that ends now. Probabilities: how often each class followed that class in the
+training items. Score for onset: among items without congestion now it is either that probability or the loss ratio now
+(finer: 4 % is nearer to Poor than 1 %); the report takes whichever has the greater average precision on the very items
+judged, which favours the baseline.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Persistence:
 
 def onset_score(items: Items, proba: np.ndarray) -> tuple[np.ndarray, str]:
     """The better of both scores on these items, and its name."""
-    by_class = proba[:, items.congested_from:].sum(axis=1)
+    by_class = proba[:, items.congested_from :].sum(axis=1)
     c = items.candidates
     known = np.isfinite(items.loss_now)
     if not known[c].any():

@@ -51,7 +51,6 @@ class Tracking:
         mlflow.set_registry_uri(self.tracking_uri)
         return mlflow
 
-
     def check(self) -> None:
         """TrainingError when the server does not answer or does not let this user in. Before the work, not after it."""
         mlflow = self.connect()
@@ -80,7 +79,7 @@ def split_version(text: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Origin:
-    """What a registered version was made by: its experiment's YAML, its run's tags, and its model's address in MLflow."""
+    """What made a registered version: its experiment's YAML, its run's tags, and its model's address in MLflow."""
 
     name: str
     version: int
@@ -102,7 +101,10 @@ def origin(tracking: Tracking, name: str, version: str) -> Origin:
         try:
             text = Path(client.download_artifacts(run.info.run_id, EXPERIMENT_FILE, folder)).read_text(encoding="utf-8")
         except Exception as error:
-            raise TrainingError(f"the run of {name}/{version} has no {EXPERIMENT_FILE}; only versions of `oal-train fit --register` can be repeated ({str(error).splitlines()[0][:200]})") from None
+            raise TrainingError(
+                f"the run of {name}/{version} has no {EXPERIMENT_FILE}; only versions of `oal-train fit --register` can"
+                f" be repeated ({str(error).splitlines()[0][:200]})"
+            ) from None
     return Origin(name, int(version), text, dict(run.data.tags), f"models:/{name}/{version}")
 
 
@@ -116,12 +118,20 @@ def load_tree(tracking: Tracking, found: Origin):
 
 
 def check(lineage: Lineage, is_tree: bool) -> None:
-    """TrainingError when a version may not be made of this: data or code unknown, no tree, or features that no AP computes."""
+    """TrainingError when a version may not be made of this: data or code unknown, no tree, or features that no AP
+    computes.
+    """
     lineage.require()
     if not is_tree:
-        raise TrainingError("not registered: only a decision tree (kinds decision_tree and distilled) runs on an access point; distil this model")
+        raise TrainingError(
+            "not registered: only a decision tree (kinds decision_tree and distilled) runs on an access point; distil"
+            " this model"
+        )
     if int(lineage.feature_hash, 16) not in known_programs():
-        raise TrainingError(f"not registered: feature program {lineage.feature_hash} is none of the contract's (schema/features); an AP could not compute its features")
+        raise TrainingError(
+            f"not registered: feature program {lineage.feature_hash} is none of the contract's (schema/features); an AP"
+            " could not compute its features"
+        )
 
 
 def _log_files(mlflow, experiment_text: str, program: Path | None) -> None:
@@ -135,11 +145,26 @@ def _log_files(mlflow, experiment_text: str, program: Path | None) -> None:
         mlflow.log_artifacts(name)
 
 
-def log_run(tracking: Tracking, *, name: str, lineage: Lineage, experiment_text: str, source: dict, figures: dict, folder: Path | None, tree=None, x_example=None,
-            register: str | None = None, retrained_from: str | None = None, params: dict | None = None) -> dict:
-    """One run: lineage as tags, figures as metrics, `folder` as artifacts, the tree as an sklearn model; with `register`, a version of it.
+def log_run(
+    tracking: Tracking,
+    *,
+    name: str,
+    lineage: Lineage,
+    experiment_text: str,
+    source: dict,
+    figures: dict,
+    folder: Path | None,
+    tree=None,
+    x_example=None,
+    register: str | None = None,
+    retrained_from: str | None = None,
+    params: dict | None = None,
+) -> dict:
+    """One run: lineage as tags, figures as metrics, `folder` as artifacts, the tree as an sklearn model; with
+    `register`, a version of it.
 
-    Returns {"run_id", "version" or None}. Nothing is written to MLflow when a version is asked for that lineage does not allow.
+    Returns {"run_id", "version" or None}. Nothing is written to MLflow when a version is asked for that lineage does
+    not allow.
     """
     if register:
         check(lineage, tree is not None)
@@ -149,7 +174,11 @@ def log_run(tracking: Tracking, *, name: str, lineage: Lineage, experiment_text:
 
     with said("logging the run"):
         mlflow.set_experiment(EXPERIMENT)
-        tags = lineage.tags() | {TAG + "experiment": name, TAG + "source": json.dumps(source, sort_keys=True), "mlflow.source.name": "oal-train fit"}
+        tags = lineage.tags() | {
+            TAG + "experiment": name,
+            TAG + "source": json.dumps(source, sort_keys=True),
+            "mlflow.source.name": "oal-train fit",
+        }
         if retrained_from:
             tags["retrained_from"] = retrained_from
         with mlflow.start_run(run_name=name, tags=tags) as run:
@@ -160,15 +189,25 @@ def log_run(tracking: Tracking, *, name: str, lineage: Lineage, experiment_text:
                 mlflow.log_artifacts(str(folder), "report")
             model = None
             if tree is not None:
-                model = flavour.log_model(tree, name="model", signature=mlflow.models.infer_signature(x_example, tree.classes_[:1]), serialization_format="skops",
-                                          skops_trusted_types=TRUSTED_TYPES, pip_requirements=[f"scikit-learn=={lineage.environment['scikit-learn']}", "skops"])
+                model = flavour.log_model(
+                    tree,
+                    name="model",
+                    signature=mlflow.models.infer_signature(x_example, tree.classes_[:1]),
+                    serialization_format="skops",
+                    skops_trusted_types=TRUSTED_TYPES,
+                    pip_requirements=[f"scikit-learn=={lineage.environment['scikit-learn']}", "skops"],
+                )
             run_id = run.info.run_id
     if not register:
         return {"run_id": run_id, "version": None}
     with said(f"registering {register}"):
         client = mlflow.MlflowClient()
         version = mlflow.register_model(model.model_uri, register)
-        for key, value in {"retrained_from": retrained_from, "feature_hash": lineage.feature_hash, TAG + "experiment": name}.items():
+        for key, value in {
+            "retrained_from": retrained_from,
+            "feature_hash": lineage.feature_hash,
+            TAG + "experiment": name,
+        }.items():
             if value:
                 client.set_model_version_tag(register, version.version, key, value)
     return {"run_id": run_id, "version": int(version.version)}

@@ -24,7 +24,11 @@ def span(pair: tuple[float, float]) -> str:
 def table(rows: list[list[str]], header: list[str]) -> str:
     """Aligned Markdown; the first column to the left, the others to the right."""
     widths = [max(len(str(r[i])) for r in [header, *rows]) for i in range(len(header))]
-    line = lambda cells: "| " + " | ".join(str(c).ljust(w) if i == 0 else str(c).rjust(w) for i, (c, w) in enumerate(zip(cells, widths))) + " |"
+    line = (
+        lambda cells: "| "
+        + " | ".join(str(c).ljust(w) if i == 0 else str(c).rjust(w) for i, (c, w) in enumerate(zip(cells, widths)))
+        + " |"
+    )
     rule = "|" + "|".join("-" * (w + 2) if i == 0 else "-" * (w + 1) + ":" for i, w in enumerate(widths)) + "|"
     return "\n".join([line(header), rule, *map(line, rows)])
 
@@ -32,12 +36,31 @@ def table(rows: list[list[str]], header: list[str]) -> str:
 def summary(judged: Judged, classes: tuple[str, ...]) -> str:
     """One line a model."""
     base = judged.scores[PERSISTENCE]
-    header = ["model", *(f"F1 {c}" for c in classes), "macro F1", "95 %", "onset AP", "95 %", "Brier", "against persistence (macro F1, onset AP)"]
+    header = [
+        "model",
+        *(f"F1 {c}" for c in classes),
+        "macro F1",
+        "95 %",
+        "onset AP",
+        "95 %",
+        "Brier",
+        "against persistence (macro F1, onset AP)",
+    ]
     rows = []
     for name, s in judged.scores.items():
         spans = judged.intervals[name]
-        rows.append([name, *(number(v) if s.support[i] or s.confusion[:, i].any() else "–" for i, v in enumerate(s.f1)), number(s.macro_f1), span(spans["macro_f1"]), number(s.onset_ap),
-                     span(spans["onset_ap"]), number(s.brier), "" if name == PERSISTENCE else verdict(s, base, spans)])
+        rows.append(
+            [
+                name,
+                *(number(v) if s.support[i] or s.confusion[:, i].any() else "–" for i, v in enumerate(s.f1)),
+                number(s.macro_f1),
+                span(spans["macro_f1"]),
+                number(s.onset_ap),
+                span(spans["onset_ap"]),
+                number(s.brier),
+                "" if name == PERSISTENCE else verdict(s, base, spans),
+            ]
+        )
     rows.append(["constant score", *("" for _ in classes), "", "", number(base.onset_rate), "", "", ""])
     return table(rows, header)
 
@@ -45,17 +68,31 @@ def summary(judged: Judged, classes: tuple[str, ...]) -> str:
 def verdict(s: Scores, base: Scores, spans: dict) -> str:
     """Gains over persistence; `?` where the 95 % interval of the gain holds 0."""
     words = []
-    for figure, mine, its in (("macro_f1_gain", s.macro_f1, base.macro_f1), ("onset_ap_gain", s.onset_ap, base.onset_ap)):
+    for figure, mine, its in (
+        ("macro_f1_gain", s.macro_f1, base.macro_f1),
+        ("onset_ap_gain", s.onset_ap, base.onset_ap),
+    ):
         low, high = spans[figure]
-        words.append("–" if not np.isfinite(mine - its) else f"{mine - its:+.3f}" + ("" if low > 0 or high < 0 else " ?"))
+        words.append(
+            "–" if not np.isfinite(mine - its) else f"{mine - its:+.3f}" + ("" if low > 0 or high < 0 else " ?")
+        )
     return ", ".join(words)
 
 
 def per_class(judged: Judged, model: str, classes: tuple[str, ...]) -> str:
     """Precision, recall, F1 and number of items of each class, then the confusion matrix."""
     s = judged.scores[model]
-    figures = table([[c, number(s.precision[i]), number(s.recall[i]), number(s.f1[i]), str(int(s.support[i]))] for i, c in enumerate(classes)], [model, "precision", "recall", "F1", "items"])
-    matrix = table([[c, *(str(int(v)) for v in s.confusion[i])] for i, c in enumerate(classes)], ["is, below; predicted, right", *classes])
+    figures = table(
+        [
+            [c, number(s.precision[i]), number(s.recall[i]), number(s.f1[i]), str(int(s.support[i]))]
+            for i, c in enumerate(classes)
+        ],
+        [model, "precision", "recall", "F1", "items"],
+    )
+    matrix = table(
+        [[c, *(str(int(v)) for v in s.confusion[i])] for i, c in enumerate(classes)],
+        ["is, below; predicted, right", *classes],
+    )
     return figures + "\n\n" + matrix
 
 
@@ -64,9 +101,18 @@ def text(title: str, items: Items, parts: list[Judged], skipped: list[str]) -> s
     lines = [f"# {title}", "", items.describe() + ".", ""]
     for part in parts:
         base = part.scores[PERSISTENCE]
-        lines += [f"## {part.split[0].upper() + part.split[1:]}", "", f"Judged on {base.n} items, {base.onsets} of {base.candidates} without congestion now before an onset.", "",
-                  summary(part, items.classes), ""]
-        lines += [f"- {note}" for note in part.notes] + ["- `?`: the 95 % interval of the difference to persistence holds 0", ""]
+        lines += [
+            f"## {part.split[0].upper() + part.split[1:]}",
+            "",
+            f"Judged on {base.n} items, {base.onsets} of {base.candidates} without congestion now before an onset.",
+            "",
+            summary(part, items.classes),
+            "",
+        ]
+        lines += [f"- {note}" for note in part.notes] + [
+            "- `?`: the 95 % interval of the difference to persistence holds 0",
+            "",
+        ]
         for model in part.scores:
             lines += [per_class(part, model, items.classes), ""]
     lines += [f"Not done: {reason}" for reason in skipped]
@@ -80,10 +126,27 @@ def figures(parts: list[Judged], classes: tuple[str, ...]) -> dict:
     for part in parts:
         models = {}
         for name, s in part.scores.items():
-            models[name] = {"items": s.n, "macro_f1": clean(s.macro_f1), "accuracy": clean(s.accuracy), "onset_ap": clean(s.onset_ap), "onset_rate": clean(s.onset_rate),
-                            "onsets": s.onsets, "candidates": s.candidates, "brier": clean(s.brier), "confusion": s.confusion.astype(int).tolist(),
-                            "classes": {c: {"precision": float(s.precision[i]), "recall": float(s.recall[i]), "f1": float(s.f1[i]), "items": int(s.support[i])} for i, c in enumerate(classes)},
-                            "interval_95": {k: [clean(v) for v in pair] for k, pair in part.intervals[name].items()}}
+            models[name] = {
+                "items": s.n,
+                "macro_f1": clean(s.macro_f1),
+                "accuracy": clean(s.accuracy),
+                "onset_ap": clean(s.onset_ap),
+                "onset_rate": clean(s.onset_rate),
+                "onsets": s.onsets,
+                "candidates": s.candidates,
+                "brier": clean(s.brier),
+                "confusion": s.confusion.astype(int).tolist(),
+                "classes": {
+                    c: {
+                        "precision": float(s.precision[i]),
+                        "recall": float(s.recall[i]),
+                        "f1": float(s.f1[i]),
+                        "items": int(s.support[i]),
+                    }
+                    for i, c in enumerate(classes)
+                },
+                "interval_95": {k: [clean(v) for v in pair] for k, pair in part.intervals[name].items()},
+            }
         out[part.split] = {"models": models, "notes": part.notes}
     return out
 
@@ -94,6 +157,13 @@ def write(folder: Path, title: str, items: Items, parts: list[Judged], skipped: 
 
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "report.md").write_text(text(title, items, parts, skipped), encoding="utf-8")
-    (folder / "report.json").write_text(json.dumps({"title": title, "source": items.source, "splits": figures(parts, items.classes), "not_done": skipped}, indent=1) + "\n", encoding="utf-8")
+    (folder / "report.json").write_text(
+        json.dumps(
+            {"title": title, "source": items.source, "splits": figures(parts, items.classes), "not_done": skipped},
+            indent=1,
+        )
+        + "\n",
+        encoding="utf-8",
+    )
     for part in parts:
         pictures.draw(folder, part.kind, part, items.classes)

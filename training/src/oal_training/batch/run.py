@@ -20,13 +20,22 @@ from oal_training.errors import TrainingError
 def check(items: Items, experiment: Experiment) -> None:
     """TrainingError when the items are too few, or all of one class."""
     if len(items) < experiment.least_items:
-        raise TrainingError(f"too few items: {len(items)}, need {experiment.least_items} (least_items of the experiment); let the platform run longer or take a longer range")
+        raise TrainingError(
+            f"too few items: {len(items)}, need {experiment.least_items} (least_items of the experiment); let the"
+            " platform run longer or take a longer range"
+        )
     if len(set(items.y.tolist())) == 1:
-        raise TrainingError(f"all {len(items)} items are {items.classes[items.y[0]]}: there is nothing to tell apart; take a range in which congestion came and went")
+        raise TrainingError(
+            f"all {len(items)} items are {items.classes[items.y[0]]}: there is nothing to tell apart; take a range in"
+            " which congestion came and went"
+        )
 
 
 def evaluate(items: Items, experiment: Experiment, log=print) -> tuple[list[Judged], list[str]]:
-    """Every way of splitting that the items allow, and reasons why others were not done. TrainingError when none is possible."""
+    """Every way of splitting that the items allow, and reasons why others were not done.
+
+    TrainingError when none is possible.
+    """
     check(items, experiment)
     specs = {} if experiment.model.kind == PERSISTENCE else {experiment.model.kind: experiment.model}
     parts, skipped = [], []
@@ -56,7 +65,7 @@ def fit(items: Items, experiment: Experiment, log=print):
 
 
 def as_tree(model):
-    """The DecisionTreeClassifier of a model, its calibration written into its leaves; None when the model is no tree."""
+    """The DecisionTreeClassifier of a model, calibration written into its leaves; None when the model is no tree."""
     if isinstance(model, Distilled):
         return model.tree
     if not isinstance(model, Model) or model.spec.kind != "decision_tree" or model.estimator is None:
@@ -74,19 +83,35 @@ def as_tree(model):
 
 
 def judge_tree(items: Items, tree, name: str, trained_until_us: int, experiment: Experiment) -> Judged:
-    """An existing tree on the items that are later than those it was trained on. Persistence learns its frequencies on the first of them."""
+    """An existing tree on the items that are later than those it was trained on.
+
+    Persistence learns its frequencies on the first of them.
+    """
     later = items[items.ts_us > trained_until_us + items.embargo_us]
     if len(later) < experiment.least_items:
-        raise TrainingError(f"too few items: {len(later)} of {len(items)} are later than what {name} was trained on, need {experiment.least_items}")
+        raise TrainingError(
+            f"too few items: {len(later)} of {len(items)} are later than what {name} was trained on, need"
+            f" {experiment.least_items}"
+        )
     if getattr(tree, "n_features_in_", len(items.names)) != len(items.names):
-        raise TrainingError(f"{name} takes {tree.n_features_in_} features, the items have {len(items.names)}: they are of another feature program")
+        raise TrainingError(
+            f"{name} takes {tree.n_features_in_} features, the items have {len(items.names)}: they are of another"
+            " feature program"
+        )
     k = len(items.classes)
     proba = np.zeros((len(later), k))
     proba[:, tree.classes_.astype(int)] = tree.predict_proba(later.x)
     baseline = Persistence(k).fit(later)
     found = {name: (np.argmax(proba, axis=1), proba), PERSISTENCE: (baseline.predict(later), baseline.proba(later))}
-    return assemble(later, np.arange(len(later)), f"by time: all items are later than those that {name} was trained on", found,
-                    ["the frequencies of persistence are of these very items, which favours it (Brier)"], experiment.bootstrap.block_s, experiment.bootstrap.rounds)
+    return assemble(
+        later,
+        np.arange(len(later)),
+        f"by time: all items are later than those that {name} was trained on",
+        found,
+        ["the frequencies of persistence are of these very items, which favours it (Brier)"],
+        experiment.bootstrap.block_s,
+        experiment.bootstrap.rounds,
+    )
 
 
 def metrics(parts: list[Judged], model: str) -> dict[str, float]:
@@ -96,7 +121,10 @@ def metrics(parts: list[Judged], model: str) -> dict[str, float]:
         for prefix, name in (("", model), ("persistence_", PERSISTENCE)):
             if name in part.scores:
                 s = part.scores[name]
-                found |= {f"{part.kind}.{prefix}{figure}": getattr(s, figure) for figure in ("macro_f1", "onset_ap", "brier", "accuracy")}
+                found |= {
+                    f"{part.kind}.{prefix}{figure}": getattr(s, figure)
+                    for figure in ("macro_f1", "onset_ap", "brier", "accuracy")
+                }
         found[f"{part.kind}.onset_rate"] = part.scores[PERSISTENCE].onset_rate
     return {key: float(value) for key, value in found.items() if np.isfinite(value)}
 

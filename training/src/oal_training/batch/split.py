@@ -1,7 +1,8 @@
 """Which items a model is fitted on, and which it is judged on. By time, by access point, or both; never by row.
 
-Neighbouring items share most of their label window, so a random split lets a model look its answers up. Here a test part begins at a whole
-minute (of short data: a whole ten seconds or second), and the items whose label is not settled by then belong to neither side.
+Neighbouring items share most of their label window, so a random split lets a model look its answers up. Here a test
+part begins at a whole minute (of short data: a whole ten seconds or second), and the items whose label is not settled
+by then belong to neither side.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ class Fold:
 
 @dataclass(frozen=True)
 class SplitSpec:
-    """kind: one of KINDS; test_share: latest part of the items that is judged (kinds with time); folds: parts that it is judged in,
-    each with everything before it to learn from; groups: number of folds over access points (kind group)."""
+    """kind: one of KINDS; test_share: latest part of the items that is judged (kinds with time); folds: parts that it
+    is judged in, each with everything before it to learn from; groups: number of folds over access points (kind group).
+    """
 
     kind: str = "time"
     test_share: float = 0.5
@@ -49,9 +51,16 @@ def cuts(items: Items, spec: SplitSpec) -> tuple[list[int], int]:
     end = int(items.ts_us.max()) + 1
     for align_us in ALIGNMENTS_US:
         at = sorted({int((t + align_us // 2) // align_us) * align_us for t in ideal})
-        if len(at) == spec.folds and at[0] - items.ts_us.min() >= items.embargo_us + align_us // 2 and end - at[-1] >= align_us // 2:
+        if (
+            len(at) == spec.folds
+            and at[0] - items.ts_us.min() >= items.embargo_us + align_us // 2
+            and end - at[-1] >= align_us // 2
+        ):
             return [*at, end], align_us
-    raise TrainingError(f"{(end - items.ts_us.min()) / 1e6:.0f} s of items are too few for {spec.folds} folds by time; lower split.folds or take a longer range")
+    raise TrainingError(
+        f"{(end - items.ts_us.min()) / 1e6:.0f} s of items are too few for {spec.folds} folds by time; lower"
+        " split.folds or take a longer range"
+    )
 
 
 def settled(items: Items, at_us: int) -> np.ndarray:
@@ -92,7 +101,9 @@ def folds(items: Items, spec: SplitSpec) -> list[Fold]:
 
 
 def tail(items: Items, share: float = 0.25, by: str = "time") -> tuple[np.ndarray, np.ndarray]:
-    """Indices of an earlier and a later part (or of two sets of APs) of training items, for calibration and choices within them."""
+    """Indices of an earlier and a later part (or of two sets of APs) of training items, for calibration and choices
+    within them.
+    """
     if by == "group" and len(items.groups) >= 2:
         held = group_parts(items, max(2, round(1 / share)))[-1]
         mask = np.isin(items.group, held)
@@ -106,6 +117,9 @@ def name(items: Items, spec: SplitSpec) -> str:
     if spec.kind == "group":
         return f"leave-AP-out, {len(group_parts(items, spec.groups))} folds of {len(items.groups)} APs"
     edges, align_us = cuts(items, spec)
-    line = (f"by time: {len(edges) - 1} test parts in the last {(edges[-1] - edges[0]) / 1e6:.0f} s of {(edges[-1] - int(items.ts_us.min())) / 1e6:.0f} s, each after all "
-            f"its training items, {items.embargo_us / 1e6:g} s between (horizon + label window), cut at whole {align_us // 1_000_000} s")
+    line = (
+        f"by time: {len(edges) - 1} test parts in the last {(edges[-1] - edges[0]) / 1e6:.0f} s of"
+        f" {(edges[-1] - int(items.ts_us.min())) / 1e6:.0f} s, each after all its training items,"
+        f" {items.embargo_us / 1e6:g} s between (horizon + label window), cut at whole {align_us // 1_000_000} s"
+    )
     return line if spec.kind == "time" else f"{line}; and by AP: no AP of a test part is trained on"

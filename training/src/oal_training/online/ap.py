@@ -54,9 +54,9 @@ class Ap:
         fit = self.settings.fit
         self.feature_hash = feature_hash
         self.window = Window(self.settings.window_items, features, fit.bins, fit.edges_per_fit) if features else None
-        self._lead_us = 0           # of an item's label: horizon + label window
-        self._losses: dict[int, int] = {}   # loss by the instant at which its label window ends, for persistence
-        self._errors = [0, 0]       # items and errors of the tree in force in the second that runs
+        self._lead_us = 0  # of an item's label: horizon + label window
+        self._losses: dict[int, int] = {}  # loss by the instant at which its label window ends, for persistence
+        self._errors = [0, 0]  # items and errors of the tree in force in the second that runs
         self._error_second = 0
         self._wins = 0
         if self.in_force and self.in_force.tree is not None and self.in_force.tree.feature_hash != feature_hash:
@@ -65,8 +65,9 @@ class Ap:
     # --- items
 
     def add(self, item: Item, label_window_us: int, offset: int = -1) -> str | None:
-        """Take an item; the reason when it is not used, or None: `old` (not newer than the last), `contradictory` (its class_now is
-        not what the item one lead earlier said came true: neither of the two is used)."""
+        """Take an item; the reason when it is not used, or None: `old` (not newer than the last), `contradictory` (its
+        class_now is not what the item one lead earlier said came true: neither of the two is used).
+        """
         if self.window is None or item.feature_hash != self.feature_hash or len(item.features) != self.window.features:
             self._start(item.feature_hash, len(item.features))
             self._set_evaluator()
@@ -82,13 +83,27 @@ class Ap:
         loss_now = self._losses.pop(item.ts_us, -1)
         if loss_now >= 0:
             told = int(np.searchsorted(self.window.ts_us, item.ts_us - self._lead_us))
-            if told < len(self.window) and self.window.ts_us[told] == item.ts_us - self._lead_us and self.window.truth[told] != item.class_now:
+            if (
+                told < len(self.window)
+                and self.window.ts_us[told] == item.ts_us - self._lead_us
+                and self.window.truth[told] != item.class_now
+            ):
                 self.window.doubtful[told] = 1
                 return "contradictory"
         if len(self._losses) > 256:
             self._losses = {end: known for end, known in self._losses.items() if end > item.ts_us}
-        self.window.add(item.features, ts_us=item.ts_us, class_now=item.class_now, truth=item.truth, loss=loss,
-                        loss_now=loss_now if loss_now >= 0 else TYPICAL_LOSS[item.class_now], held_class=0, held_congested=0, offset=offset, doubtful=0)
+        self.window.add(
+            item.features,
+            ts_us=item.ts_us,
+            class_now=item.class_now,
+            truth=item.truth,
+            loss=loss,
+            loss_now=loss_now if loss_now >= 0 else TYPICAL_LOSS[item.class_now],
+            held_class=0,
+            held_congested=0,
+            offset=offset,
+            doubtful=0,
+        )
         if self._evaluator:
             self._watch(item)
         self.changed = True
@@ -123,7 +138,12 @@ class Ap:
 
     def _set_evaluator(self) -> None:
         tree = self.in_force.tree if self.in_force else None
-        usable = tree is not None and self.window is not None and tree.feature_hash == self.feature_hash and int(tree.feature.max()) < self.window.features
+        usable = (
+            tree is not None
+            and self.window is not None
+            and tree.feature_hash == self.feature_hash
+            and int(tree.feature.max()) < self.window.features
+        )
         self._evaluator = Evaluator(tree) if usable else None
         if usable and len(self.window):
             held, congested = self._evaluator.predict(self.window.values, np.arange(len(self.window), dtype=np.int32))
@@ -143,8 +163,15 @@ class Ap:
         self.changed = False
         window, judge = self.window, self.settings.judge
         n = len(self)
-        facts = {"ap_id": self.ap_id, "site": self.site, "ts_us": now_us, "items": n, "drift": self.drift.statistic, "feature_hash": self.feature_hash,
-                 "in_force_id": self.in_force.bundle_id if self.in_force else 0}
+        facts = {
+            "ap_id": self.ap_id,
+            "site": self.site,
+            "ts_us": now_us,
+            "items": n,
+            "drift": self.drift.statistic,
+            "feature_hash": self.feature_hash,
+            "in_force_id": self.in_force.bundle_id if self.in_force else 0,
+        }
 
         def hold(reason: str, **more) -> Decision:
             if reason not in (why.TOO_SOON, why.JUST_PROMOTED):
@@ -159,7 +186,11 @@ class Ap:
             return hold(why.TOO_FEW_ITEMS)
         class_now, truth = window.class_now[test], window.truth[test]
         onset = onsets(class_now, truth)
-        facts |= {"test_onsets": int(np.count_nonzero(onset)), "train_until_us": int(window.ts_us[train[-1]]), "test_until_us": int(window.ts_us[test[-1]])}
+        facts |= {
+            "test_onsets": int(np.count_nonzero(onset)),
+            "train_until_us": int(window.ts_us[train[-1]]),
+            "test_until_us": int(window.ts_us[test[-1]]),
+        }
         share = np.bincount(window.truth[train], minlength=CLASSES) / len(train)
         if np.count_nonzero(share) < 2:
             return hold(why.ONE_CLASS)
@@ -168,18 +199,33 @@ class Ap:
         tree = self._fit(train, share)
         facts |= {"tree": tree, "fit_us": (time.thread_time_ns() - started) // 1000}
         candidate = Evaluator(tree)
-        scores = {"candidate": self._score(test, candidate), "persistence": score(class_now, window.loss_now[test], class_now, truth),
-                  "in_force": self._score(test) if self._evaluator else NONE}
+        scores = {
+            "candidate": self._score(test, candidate),
+            "persistence": score(class_now, window.loss_now[test], class_now, truth),
+            "in_force": self._score(test) if self._evaluator else NONE,
+        }
         facts |= scores
         if self.in_force and self.in_force.pinned:
             return hold(why.PINNED)
         if self.in_force and not self._evaluator:
             return hold(why.NOT_COMPARABLE)
-        if facts["test_onsets"] < judge.min_onsets or episodes(window.ts_us[test], onset, self._lead_us) < judge.min_episodes:
+        if (
+            facts["test_onsets"] < judge.min_onsets
+            or episodes(window.ts_us[test], onset, self._lead_us) < judge.min_episodes
+        ):
             return hold(why.TOO_FEW_ONSETS)
         return self._compare(scores, candidate, test, reference, now_us, facts, hold)
 
-    def _compare(self, scores: dict[str, Score], candidate: Evaluator, test: np.ndarray, reference: np.ndarray, now_us: int, facts: dict, hold) -> Decision:
+    def _compare(
+        self,
+        scores: dict[str, Score],
+        candidate: Evaluator,
+        test: np.ndarray,
+        reference: np.ndarray,
+        now_us: int,
+        facts: dict,
+        hold,
+    ) -> Decision:
         ship, drifting = self.settings.ship, now_us < self._drift_until_us
         ours, theirs, persistence = scores["candidate"], scores["in_force"], scores["persistence"]
         rivals = [persistence] + ([theirs] if self._evaluator else [])
@@ -194,9 +240,19 @@ class Ap:
         if not self._evaluator:
             margins, confirm, interval_s, reason = (ship.first_margin, ship.first_margin), 1, 0.0, why.FIRST
         elif drifting:
-            margins, confirm, interval_s, reason = (ship.drift_margin, ship.drift_margin), ship.drift_confirm, ship.drift_min_interval_s, why.DRIFT
+            margins, confirm, interval_s, reason = (
+                (ship.drift_margin, ship.drift_margin),
+                ship.drift_confirm,
+                ship.drift_min_interval_s,
+                why.DRIFT,
+            )
         else:
-            margins, confirm, interval_s, reason = (ship.margin_onset_ap, ship.margin_macro_f1), ship.confirm, ship.min_interval_s, why.BETTER
+            margins, confirm, interval_s, reason = (
+                (ship.margin_onset_ap, ship.margin_macro_f1),
+                ship.confirm,
+                ship.min_interval_s,
+                why.BETTER,
+            )
         if not _beats(ours, rivals, *margins):
             return hold(why.NOT_CLEARLY)
         self._wins += 1
@@ -214,7 +270,8 @@ class Ap:
         self.follow(in_force)
 
     def _parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Positions of the items to fit on, to test on (the latest), and of the reference blocks before those; int32, in order of time.
+        """Positions of the items to fit on, to test on (the latest), and of the reference blocks before those; int32,
+        in order of time.
 
         No label window of an item fitted on touches one of the others: between them lies horizon + label window.
         """
@@ -256,8 +313,11 @@ class Ap:
         return ours.macro_f1 >= theirs.macro_f1 - tolerance and not ours.onset_ap < theirs.onset_ap - tolerance
 
     def _better_in_most_blocks(self, candidate: Evaluator, items: np.ndarray) -> bool:
-        """Of the blocks of time in which the two trees differ, does the candidate err less in half of them at least? A minute of
-        poisoned labels can carry an average, not a majority of blocks. Error: share of wrong classes + Brier score of congestion."""
+        """Of the blocks of time in which the two trees differ, does the candidate err less in half of them at least?
+
+        A minute of poisoned labels can carry an average, not a majority of blocks. Error: share of wrong classes +
+        Brier score of congestion.
+        """
         window = self.window
         ours = self._errors_of(items, *candidate.predict(window.values, items))
         theirs = self._errors_of(items, window.held_class[items], window.held_congested[items] // (FINE // 1000))
@@ -276,7 +336,10 @@ class Ap:
 def _beats(ours: Score, rivals: list[Score], margin_onset_ap: float, margin_macro_f1: float) -> bool:
     """Strictly better on both figures, by the margins; a figure that a rival has not (NaN) is no rival."""
     for rival in rivals:
-        for mine, its, margin in ((ours.onset_ap, rival.onset_ap, margin_onset_ap), (ours.macro_f1, rival.macro_f1, margin_macro_f1)):
+        for mine, its, margin in (
+            (ours.onset_ap, rival.onset_ap, margin_onset_ap),
+            (ours.macro_f1, rival.macro_f1, margin_macro_f1),
+        ):
             if not (mine > its and mine >= its + margin) and its == its:
                 return False
     return ours.onset_ap == ours.onset_ap

@@ -22,8 +22,10 @@ class Mlflow:
 
 @dataclass(frozen=True)
 class Config:
-    """kafka: librdkafka options; mlflow None: nothing is logged there; listen: (host, port) of /healthz and /metrics; policies: folder
-    of control policies (deploy/policies/README.md); metrics_token_file: what /metrics asks for, None: nothing."""
+    """kafka: librdkafka options; mlflow None: nothing is logged there; listen: (host, port) of /healthz and /metrics;
+    policies: folder of control policies (deploy/policies/README.md); metrics_token_file: what /metrics asks for, None:
+    nothing.
+    """
 
     kafka: dict[str, str]
     mlflow: Mlflow | None
@@ -59,6 +61,16 @@ def load(path: str) -> Config:
         try:
             mlflow = Mlflow(**mlflow)
         except TypeError:
-            raise TrainingError(f"configuration {path}: mlflow needs tracking_uri, user and password_file, or null") from None
-    return Config({k: str(v) for k, v in data["kafka"].items()}, mlflow, data["signing_key"], Path(data["state_dir"]), (host, int(port)),
-                  online_settings.load(data.get("settings")), Path(data.get("policies") or SHIPPED), data.get("metrics_token_file"))
+            raise TrainingError(
+                f"configuration {path}: mlflow needs tracking_uri, user and password_file, or null"
+            ) from None
+    return Config(
+        {k: str(v) for k, v in data["kafka"].items()},
+        mlflow,
+        data["signing_key"],
+        Path(data["state_dir"]),
+        (host, int(port)),
+        online_settings.load(data.get("settings")),
+        Path(data.get("policies") or SHIPPED),
+        data.get("metrics_token_file"),
+    )

@@ -6,7 +6,9 @@ from oal_training.online.settings import Drift
 
 
 class PageHinkley:
-    """`statistic` is the sum of what came above the running mean and `delta`, since its lowest point; an alarm is above `threshold`."""
+    """`statistic` is the sum of what came above the running mean and `delta`, since its lowest point; an alarm is above
+    `threshold`.
+    """
 
     def __init__(self, settings: Drift):
         self.settings = settings

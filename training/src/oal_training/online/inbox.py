@@ -11,30 +11,51 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 from oal_training.online.complaints import Complaints
 
 ITEMS, BUNDLES = "training.items.v1", "ap.bundles.v1"
-SESSION_S = 10   # without a sign of life for so long, the group gives this trainer's partitions to another
-GROUP = "trainer"   # unless the configuration has another group.id
+SESSION_S = 10  # without a sign of life for so long, the group gives this trainer's partitions to another
+GROUP = "trainer"  # unless the configuration has another group.id
 
 
 class Items:
     """The trainer's share of `training.items.v1`.
 
-    Committed offsets are for lag monitoring; what counts is their metadata, `{"from": OFFSET, "items": N}`: the oldest item that was
-    in a window of N. A new owner of a partition reads from there, or from the start of the topic when nothing fits, and fits no tree
-    before it has caught up. `lost` is called with partitions that another trainer has now.
+    Committed offsets are for lag monitoring; what counts is their metadata, `{"from": OFFSET, "items": N}`: the oldest
+    item that was in a window of N. A new owner of a partition reads from there, or from the start of the topic when
+    nothing fits, and fits no tree before it has caught up. `lost` is called with partitions that another trainer has
+    now.
     """
 
-    def __init__(self, options: dict[str, str], instance: str, window_items: int, lost: Callable[[list[int]], None], log: Callable[[str], None]):
+    def __init__(
+        self,
+        options: dict[str, str],
+        instance: str,
+        window_items: int,
+        lost: Callable[[list[int]], None],
+        log: Callable[[str], None],
+    ):
         self._window_items, self._lost, self._log = window_items, lost, log
         self._session_s = int(options.get("session.timeout.ms", SESSION_S * 1000)) / 1000
         self._complain = Complaints(log)
-        self._consumer = Consumer({
-            "log_level": 2, "error_cb": self._complain, "session.timeout.ms": SESSION_S * 1000, "heartbeat.interval.ms": 2000, "fetch.wait.max.ms": 100, "group.id": GROUP, **options,
-            "group.instance.id": instance, "enable.auto.commit": False, "enable.partition.eof": True, "isolation.level": "read_committed",
-            "auto.offset.reset": "earliest", "partition.assignment.strategy": "cooperative-sticky"})
+        self._consumer = Consumer(
+            {
+                "log_level": 2,
+                "error_cb": self._complain,
+                "session.timeout.ms": SESSION_S * 1000,
+                "heartbeat.interval.ms": 2000,
+                "fetch.wait.max.ms": 100,
+                "group.id": GROUP,
+                **options,
+                "group.instance.id": instance,
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "earliest",
+                "partition.assignment.strategy": "cooperative-sticky",
+            }
+        )
         self.joined = False
         self._polled = time.monotonic()
         self.catching_up: set[int] = set()
-        self.positions: dict[int, int] = {}   # next offset by partition
+        self.positions: dict[int, int] = {}  # next offset by partition
 
     def subscribe(self) -> None:
         """Join the group."""
@@ -61,15 +82,23 @@ class Items:
     def still_mine(self) -> bool:
         """False after a pause so long that another trainer may have the partitions; `poll` will tell.
 
-        (Sending the offsets with the transaction would let the broker judge, but librdkafka 2.16's send_offsets_to_transaction waits for
-        ever after the broker was killed.)
+        (Sending the offsets with the transaction would let the broker judge, but librdkafka 2.16's
+        send_offsets_to_transaction waits for ever after the broker was killed.)
         """
         return time.monotonic() - self._polled < self._session_s * 0.7
 
     def commit(self, oldest: dict[int, int]) -> None:
         """Commit positions, without waiting. `oldest`: offset of the oldest item in any window, by partition."""
-        offsets = [TopicPartition(ITEMS, partition, position, metadata=json.dumps({"from": oldest.get(partition, position), "items": self._window_items}))
-                   for partition, position in self.positions.items() if position >= 0 and partition not in self.catching_up]
+        offsets = [
+            TopicPartition(
+                ITEMS,
+                partition,
+                position,
+                metadata=json.dumps({"from": oldest.get(partition, position), "items": self._window_items}),
+            )
+            for partition, position in self.positions.items()
+            if position >= 0 and partition not in self.catching_up
+        ]
         if offsets:
             try:
                 self._consumer.commit(offsets=offsets, asynchronous=True)
@@ -89,11 +118,18 @@ class Items:
         self._consumer.close()
 
     def _assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        starts = [TopicPartition(ITEMS, p.partition, self._start(p)) for p in consumer.committed(partitions, timeout=30)] if partitions else []
+        starts = (
+            [TopicPartition(ITEMS, p.partition, self._start(p)) for p in consumer.committed(partitions, timeout=30)]
+            if partitions
+            else []
+        )
         for start in starts:
             self.positions[start.partition] = start.offset
             self.catching_up.add(start.partition)
-            self._log(f"partition {start.partition}: mine, reading from {'the start' if start.offset < 0 else f'offset {start.offset}'}")
+            self._log(
+                f"partition {start.partition}: mine, reading from"
+                f" {'the start' if start.offset < 0 else f'offset {start.offset}'}"
+            )
         consumer.incremental_assign(starts)
 
     def _start(self, committed: TopicPartition) -> int:
@@ -120,8 +156,19 @@ class Bundles:
     """Every record of `ap.bundles.v1`, from its start; outside any group."""
 
     def __init__(self, options: dict[str, str], instance: str, log: Callable[[str], None]):
-        self._consumer = Consumer({"log_level": 2, "error_cb": Complaints(log), "fetch.wait.max.ms": 100, **options, "group.id": f"{GROUP}-bundles-{instance}", "enable.auto.commit": False,
-                                   "enable.partition.eof": True, "isolation.level": "read_committed", "auto.offset.reset": "earliest"})
+        self._consumer = Consumer(
+            {
+                "log_level": 2,
+                "error_cb": Complaints(log),
+                "fetch.wait.max.ms": 100,
+                **options,
+                "group.id": f"{GROUP}-bundles-{instance}",
+                "enable.auto.commit": False,
+                "enable.partition.eof": True,
+                "isolation.level": "read_committed",
+                "auto.offset.reset": "earliest",
+            }
+        )
         self._behind: set[int] | None = None
 
     def open(self) -> bool:

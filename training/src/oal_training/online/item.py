@@ -33,18 +33,24 @@ class Item:
     complete: bool
 
 
-# An item's class must be that of its loss ratio; a ratio this close to a bound may have either, for it travels as a decimal.
+# An item's class must be that of its loss ratio; a ratio this close to a bound may have either, for it travels as a
+# decimal.
 _BOUND_SLACK = 1e-5
 
 
 def _class_agrees(record: dict) -> bool:
     bounds = settings()["class_bounds_permille"]
-    low, high = (sum(record["loss_ratio"] + slack >= bound / 1000 for bound in bounds) for slack in (-_BOUND_SLACK, _BOUND_SLACK))
+    low, high = (
+        sum(record["loss_ratio"] + slack >= bound / 1000 for bound in bounds) for slack in (-_BOUND_SLACK, _BOUND_SLACK)
+    )
     return low <= record["class"] <= high
 
 
 def from_dict(record: dict) -> Item:
-    """An item from the parsed JSON. BadItem names the field that is missing or out of range, or says that class and loss ratio disagree."""
+    """An item from the parsed JSON.
+
+    BadItem names the field that is missing or out of range, or says that class and loss ratio disagree.
+    """
     try:
         for name in _INTEGERS:
             if not isinstance(record[name], int):
@@ -64,8 +70,20 @@ def from_dict(record: dict) -> Item:
         raise BadItem(f"class {record['class']} is not that of loss_ratio {loss}")
     if not 0 < record["ts_us"] < 1 << 53 or not 0 <= record["horizon_us"] <= 60_000_000:
         raise BadItem(f"ts_us {record['ts_us']} or horizon_us {record['horizon_us']} out of range")
-    return Item(ap_id, str(record.get("site", "")), record["ts_us"], record["boot_id"], record["feature_hash"], features, record["horizon_us"],
-                record["class_now"], record["class"], float(loss), record["offered_pkts"], bool(record["complete"]))
+    return Item(
+        ap_id,
+        str(record.get("site", "")),
+        record["ts_us"],
+        record["boot_id"],
+        record["feature_hash"],
+        features,
+        record["horizon_us"],
+        record["class_now"],
+        record["class"],
+        float(loss),
+        record["offered_pkts"],
+        bool(record["complete"]),
+    )
 
 
 def parse(value: bytes) -> Item:

@@ -15,23 +15,42 @@ from oal_training.errors import TrainingError
 
 MISSING = np.int64(np.iinfo(np.int64).min)
 CLASSES = 4
-MAX_ITEMS = 65535   # of a fit: the kernel counts in 16 bits
+MAX_ITEMS = 65535  # of a fit: the kernel counts in 16 bits
 MAX_NODES = 511
 LIBRARY = Path(__file__).resolve().parents[3] / "build" / "liboal_tree.so"
 
 
 class _Bins(Structure):
-    _fields_ = [("features", c_int32), ("bins", c_int32), ("stride", c_int32), ("edges", c_void_p), ("n_edges", c_void_p)]
+    _fields_ = [
+        ("features", c_int32),
+        ("bins", c_int32),
+        ("stride", c_int32),
+        ("edges", c_void_p),
+        ("n_edges", c_void_p),
+    ]
 
 
 class _Fit(Structure):
-    _fields_ = [("max_nodes", c_int32), ("max_depth", c_int32), ("min_leaf", c_int32), ("min_gain", c_float), ("smoothing", c_float),
-                ("class_weight", c_float * CLASSES)]
+    _fields_ = [
+        ("max_nodes", c_int32),
+        ("max_depth", c_int32),
+        ("min_leaf", c_int32),
+        ("min_gain", c_float),
+        ("smoothing", c_float),
+        ("class_weight", c_float * CLASSES),
+    ]
 
 
 class _Tree(Structure):
-    _fields_ = [("feature", POINTER(c_int32)), ("threshold", POINTER(c_int64)), ("right", POINTER(c_int32)), ("missing_right", POINTER(c_uint8)),
-                ("leaf_class", POINTER(c_uint8)), ("leaf_permille", POINTER(c_uint16)), ("items", POINTER(c_int32))]
+    _fields_ = [
+        ("feature", POINTER(c_int32)),
+        ("threshold", POINTER(c_int64)),
+        ("right", POINTER(c_int32)),
+        ("missing_right", POINTER(c_uint8)),
+        ("leaf_class", POINTER(c_uint8)),
+        ("leaf_permille", POINTER(c_uint16)),
+        ("items", POINTER(c_int32)),
+    ]
 
 
 @cache
@@ -41,7 +60,9 @@ def library() -> ctypes.CDLL:
     try:
         lib = ctypes.CDLL(path)
     except OSError as error:
-        raise TrainingError(f"the tree kernel cannot be loaded ({error}); build it with `make -C training build`") from None
+        raise TrainingError(
+            f"the tree kernel cannot be loaded ({error}); build it with `make -C training build`"
+        ) from None
     lib.oal_edges.restype = c_int32
     lib.oal_edges.argtypes = [c_void_p, c_int64, c_int32, c_void_p, c_int32, c_void_p]
     lib.oal_bin_rows.restype = None
@@ -51,7 +72,16 @@ def library() -> ctypes.CDLL:
     lib.oal_fit_bytes.restype = c_int64
     lib.oal_fit_bytes.argtypes = [POINTER(_Bins), POINTER(_Fit), c_int32]
     lib.oal_tree_fit.restype = c_int32
-    lib.oal_tree_fit.argtypes = [POINTER(_Bins), POINTER(_Fit), c_void_p, c_void_p, c_void_p, c_int32, c_void_p, POINTER(_Tree)]
+    lib.oal_tree_fit.argtypes = [
+        POINTER(_Bins),
+        POINTER(_Fit),
+        c_void_p,
+        c_void_p,
+        c_void_p,
+        c_int32,
+        c_void_p,
+        POINTER(_Tree),
+    ]
     lib.oal_tree_apply.restype = None
     lib.oal_tree_apply.argtypes = [POINTER(_Tree), c_void_p, c_int32, c_void_p, c_int32, c_void_p]
     return lib
@@ -64,8 +94,8 @@ def _pointer(array: np.ndarray, kind):
 class Binning:
     """Edges of each column, and the bins of items.
 
-    `bins` counts the slots of a column, the one of missing values included (4…256). Edges are exact integers: an item is in
-    bin b ≥ 1 when edge[b-2] < x ≤ edge[b-1], and a split between bins becomes the threshold `x ≤ edge`.
+    `bins` counts the slots of a column, the one of missing values included (4…256). Edges are exact integers: an item
+    is in bin b ≥ 1 when edge[b-2] < x ≤ edge[b-1], and a split between bins becomes the threshold `x ≤ edge`.
     """
 
     def __init__(self, features: int, bins: int):
@@ -81,8 +111,14 @@ class Binning:
         """Quantile edges of one column from rows int64[n, features]."""
         n = len(rows)
         scratch = np.empty(2 * max(n, 1), np.int64)
-        self.n_edges[feature] = library().oal_edges(rows.ctypes.data + 8 * feature, self.features, n, scratch.ctypes.data, self.bins - 2,
-                                                    self.edges[feature].ctypes.data)
+        self.n_edges[feature] = library().oal_edges(
+            rows.ctypes.data + 8 * feature,
+            self.features,
+            n,
+            scratch.ctypes.data,
+            self.bins - 2,
+            self.edges[feature].ctypes.data,
+        )
 
     def bin_rows(self, rows: np.ndarray, binned: np.ndarray) -> None:
         """Write the bins of rows int64[n, features] to uint8[n, stride]; both contiguous."""
@@ -102,8 +138,17 @@ class Fitter:
         self._limits = (max_nodes | 1, max_depth, min_leaf, min_gain, smoothing)
         self._room = np.empty(0, np.uint8)
 
-    def fit(self, binning: Binning, binned: np.ndarray, classes: np.ndarray, rows: np.ndarray, class_weight: np.ndarray, feature_hash: int) -> Tree:
-        """A tree from the items at `rows` (int32, at least one, at most 65,535) of binned uint8[·, stride] and classes uint8[·].
+    def fit(
+        self,
+        binning: Binning,
+        binned: np.ndarray,
+        classes: np.ndarray,
+        rows: np.ndarray,
+        class_weight: np.ndarray,
+        feature_hash: int,
+    ) -> Tree:
+        """A tree from the items at `rows` (int32, at least one, at most 65,535) of binned uint8[·, stride] and classes
+        uint8[·].
 
         class_weight: float32[4], all positive. ValueError when an argument is out of range.
         """
@@ -114,16 +159,36 @@ class Fitter:
             self._room = np.empty(need, np.uint8)
         room = (self._room.ctypes.data + 63) // 64 * 64
         n = self._limits[0]
-        out = (np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.int32), np.empty(n, np.uint8), np.empty(n, np.uint8),
-               np.empty((n, 3), np.uint16), np.empty(n, np.int32))
-        native = _Tree(*(_pointer(a, k) for a, k in zip(out, (c_int32, c_int64, c_int32, c_uint8, c_uint8, c_uint16, c_int32))))
-        n = library().oal_tree_fit(binning._native, fit, binned.ctypes.data, classes.ctypes.data, rows.ctypes.data, len(rows), room, native)
+        out = (
+            np.empty(n, np.int32),
+            np.empty(n, np.int64),
+            np.empty(n, np.int32),
+            np.empty(n, np.uint8),
+            np.empty(n, np.uint8),
+            np.empty((n, 3), np.uint16),
+            np.empty(n, np.int32),
+        )
+        native = _Tree(
+            *(_pointer(a, k) for a, k in zip(out, (c_int32, c_int64, c_int32, c_uint8, c_uint8, c_uint16, c_int32)))
+        )
+        n = library().oal_tree_fit(
+            binning._native, fit, binned.ctypes.data, classes.ctypes.data, rows.ctypes.data, len(rows), room, native
+        )
         if n == 0:
-            raise ValueError(f"cannot fit: {len(rows)} items (1 to {MAX_ITEMS}), limits {self._limits}, class weights {class_weight}")
+            raise ValueError(
+                f"cannot fit: {len(rows)} items (1 to {MAX_ITEMS}), limits {self._limits}, class weights {class_weight}"
+            )
         feature, threshold, right, missing_right, leaf_class, permille, _ = (a[:n].copy() for a in out)
         permille[feature >= 0] = 0
-        return Tree(feature=feature, threshold=threshold, right=right, missing_right=missing_right.astype(bool), leaf_class=leaf_class,
-                    leaf_permille=permille, feature_hash=feature_hash)
+        return Tree(
+            feature=feature,
+            threshold=threshold,
+            right=right,
+            missing_right=missing_right.astype(bool),
+            leaf_class=leaf_class,
+            leaf_permille=permille,
+            feature_hash=feature_hash,
+        )
 
 
 class Evaluator:
@@ -131,8 +196,12 @@ class Evaluator:
 
     def __init__(self, tree: Tree):
         self.tree = tree
-        self._arrays = (np.ascontiguousarray(tree.feature, np.int32), np.ascontiguousarray(tree.threshold, np.int64),
-                        np.ascontiguousarray(tree.right, np.int32), np.ascontiguousarray(tree.missing_right, np.uint8))
+        self._arrays = (
+            np.ascontiguousarray(tree.feature, np.int32),
+            np.ascontiguousarray(tree.threshold, np.int64),
+            np.ascontiguousarray(tree.right, np.int32),
+            np.ascontiguousarray(tree.missing_right, np.uint8),
+        )
         self._native = _Tree(*(_pointer(a, k) for a, k in zip(self._arrays, (c_int32, c_int64, c_int32, c_uint8))))
         self._class = np.asarray(tree.leaf_class, np.uint8)
         permille = np.asarray(tree.leaf_permille, np.int32)
@@ -142,7 +211,9 @@ class Evaluator:
         """Leaf index int32[n] of the items at `rows` (int32) of values int64[·, features], C-contiguous."""
         rows = np.ascontiguousarray(rows, np.int32)
         leaf = np.empty(len(rows), np.int32)
-        library().oal_tree_apply(self._native, values.ctypes.data, values.shape[1], rows.ctypes.data, len(rows), leaf.ctypes.data)
+        library().oal_tree_apply(
+            self._native, values.ctypes.data, values.shape[1], rows.ctypes.data, len(rows), leaf.ctypes.data
+        )
         return leaf
 
     def predict(self, values: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

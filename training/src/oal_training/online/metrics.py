@@ -25,7 +25,10 @@ METRICS = {
     "oal_trainer_lag_items": ("gauge", "Items in Kafka that are not yet read"),
     "oal_trainer_tick_seconds": ("gauge", "Time that the last round over all APs took"),
     "oal_trainer_mlflow_logged_total": ("counter", "Entries logged to MLflow"),
-    "oal_trainer_mlflow_dropped_total": ("counter", "Entries for MLflow that were dropped: it was away, too slow, or refused them"),
+    "oal_trainer_mlflow_dropped_total": (
+        "counter",
+        "Entries for MLflow that were dropped: it was away, too slow, or refused them",
+    ),
     "oal_trainer_metrics_refused_total": ("counter", "Requests for this page without its token"),
 }
 
@@ -35,8 +38,11 @@ class Metrics:
 
     def __init__(self):
         self._lock = threading.Lock()
-        self._values: dict[tuple[str, tuple], float] = {(name, ()): 0 for name in METRICS if name not in ("oal_trainer_items_total", "oal_trainer_decisions_total",
-                                                                                                         "oal_trainer_transactions_total")}
+        self._values: dict[tuple[str, tuple], float] = {
+            (name, ()): 0
+            for name in METRICS
+            if name not in ("oal_trainer_items_total", "oal_trainer_decisions_total", "oal_trainer_transactions_total")
+        }
 
     def add(self, name: str, value: float = 1, **labels: str) -> None:
         """Raise a counter."""
@@ -94,7 +100,9 @@ class Page:
         try:
             self._server = ThreadingHTTPServer(listen, Handler)
         except OSError as error:
-            raise TrainingError(f"cannot listen on {listen[0]}:{listen[1]}: {error}; change `listen` in the configuration") from None
+            raise TrainingError(
+                f"cannot listen on {listen[0]}:{listen[1]}: {error}; change `listen` in the configuration"
+            ) from None
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="page", daemon=True)
 

@@ -1,4 +1,7 @@
-"""The few calls of MLflow's REST interface that the trainer needs. (MLflow's own library costs 250 MB of memory and seconds of start.)"""
+"""The few calls of MLflow's REST interface that the trainer needs.
+
+(MLflow's own library costs 250 MB of memory and seconds of start.)
+"""
 
 from __future__ import annotations
 
@@ -35,19 +38,28 @@ class Client:
     def experiment(self, name: str) -> str:
         """Id of the experiment, made when it is not there."""
         try:
-            return self._api("GET", f"experiments/get-by-name?experiment_name={urllib.parse.quote(name)}")["experiment"]["experiment_id"]
+            return self._api("GET", f"experiments/get-by-name?experiment_name={urllib.parse.quote(name)}")[
+                "experiment"
+            ]["experiment_id"]
         except Refused:
             return self._api("POST", "experiments/create", {"name": name})["experiment_id"]
 
     def find_run(self, experiment: str, tags: dict[str, str]) -> str | None:
         """Id of the newest run that has these tags."""
         words = " and ".join(f"tags.`{key}` = '{value}'" for key, value in tags.items())
-        runs = self._api("POST", "runs/search", {"experiment_ids": [experiment], "filter": words, "max_results": 1}).get("runs", [])
+        runs = self._api(
+            "POST", "runs/search", {"experiment_ids": [experiment], "filter": words, "max_results": 1}
+        ).get("runs", [])
         return runs[0]["info"]["run_id"] if runs else None
 
     def create_run(self, experiment: str, name: str, start_ms: int, tags: dict[str, str]) -> str:
         """Start a run; its id."""
-        body = {"experiment_id": experiment, "run_name": name, "start_time": start_ms, "tags": [{"key": k, "value": v} for k, v in tags.items()]}
+        body = {
+            "experiment_id": experiment,
+            "run_name": name,
+            "start_time": start_ms,
+            "tags": [{"key": k, "value": v} for k, v in tags.items()],
+        }
         return self._api("POST", "runs/create", body)["run"]["info"]["run_id"]
 
     def finish_run(self, run_id: str, end_ms: int) -> None:
@@ -73,7 +85,8 @@ class Client:
         self._call("DELETE", self._artifact(experiment, run_id, path))
 
     def _artifact(self, experiment: str, run_id: str, path: str) -> str:
-        return f"{self._base}/api/2.0/mlflow-artifacts/artifacts/{experiment}/{run_id}/artifacts/{urllib.parse.quote(path)}"
+        folder = f"{self._base}/api/2.0/mlflow-artifacts/artifacts/{experiment}/{run_id}/artifacts"
+        return f"{folder}/{urllib.parse.quote(path)}"
 
     def _api(self, method: str, call: str, body: dict | None = None) -> dict:
         data = None if body is None else json.dumps(body).encode()
@@ -85,11 +98,15 @@ class Client:
             request.add_header("Content-Type", kind)
         try:
             password = Path(self._config.password_file).read_text().strip()
-            request.add_header("Authorization", "Basic " + base64.b64encode(f"{self._config.user}:{password}".encode()).decode())
+            request.add_header(
+                "Authorization", "Basic " + base64.b64encode(f"{self._config.user}:{password}".encode()).decode()
+            )
             with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:  # noqa: S310 (scheme checked above)
                 return answer.read()
         except urllib.error.HTTPError as error:
-            text = f"{method} {urllib.parse.urlsplit(url).path}: {error.code} {error.read(300).decode(errors='replace')}"
+            text = (
+                f"{method} {urllib.parse.urlsplit(url).path}: {error.code} {error.read(300).decode(errors='replace')}"
+            )
             raise (Unavailable if error.code in (401, 408, 429) or error.code >= 500 else Refused)(text) from None
         except (OSError, ValueError) as error:
             raise Unavailable(f"{method} {urllib.parse.urlsplit(url).path}: {error}") from None

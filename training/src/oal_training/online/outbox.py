@@ -14,21 +14,38 @@ _OF_CONSUMERS = ("group.id", "session.timeout.ms", "heartbeat.interval.ms", "max
 
 
 class Fenced(Exception):
-    """Another process has this trainer's transactional id, or the producer cannot go on: end, and let the process manager start anew."""
+    """Another process has this trainer's transactional id, or the producer cannot go on: end, and let the process
+    manager start anew.
+    """
 
 
 class Outbox:
     """Transactional producer. `keep_on()` is asked between attempts; when it says no, the attempt is given up."""
 
-    def __init__(self, options: dict[str, str], transactional_id: str, keep_on: Callable[[], bool], log: Callable[[str], None]):
+    def __init__(
+        self, options: dict[str, str], transactional_id: str, keep_on: Callable[[], bool], log: Callable[[str], None]
+    ):
         self._keep_on, self._log = keep_on, log
         options = {key: value for key, value in options.items() if key not in _OF_CONSUMERS}
-        self._producer = Producer({
-            "log_level": 2, "error_cb": Complaints(log), "linger.ms": 0, "transaction.timeout.ms": 30000, "compression.type": "zstd",
-            "message.max.bytes": 1048576, **options, "transactional.id": transactional_id, "enable.idempotence": True})
+        self._producer = Producer(
+            {
+                "log_level": 2,
+                "error_cb": Complaints(log),
+                "linger.ms": 0,
+                "transaction.timeout.ms": 30000,
+                "compression.type": "zstd",
+                "message.max.bytes": 1048576,
+                **options,
+                "transactional.id": transactional_id,
+                "enable.idempotence": True,
+            }
+        )
 
     def open(self) -> bool:
-        """Take over the transactional id; what an earlier process left open is ended. False when told to stop meanwhile."""
+        """Take over the transactional id; what an earlier process left open is ended.
+
+        False when told to stop meanwhile.
+        """
         return self._until_done(lambda: self._producer.init_transactions(TIMEOUT_S)) is not None
 
     def commit(self, releases: list[tuple[str, bytes]], events: list[bytes]) -> bool:

@@ -14,5 +14,8 @@ from oal_training.lineage import git_revision
 @cache
 def tags() -> dict[str, str]:
     """MLflow tags: schema revision, git revision, environment."""
-    return {"oal.schema_revision": str(contract()["schema_revision"]), "oal.git_revision": git_revision() or "unknown",
-            "oal.environment": f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}"}
+    return {
+        "oal.schema_revision": str(contract()["schema_revision"]),
+        "oal.git_revision": git_revision() or "unknown",
+        "oal.environment": f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}",
+    }

@@ -15,7 +15,9 @@ from oal_training.online.ap import InForce
 
 @dataclass(frozen=True)
 class Followed:
-    """What an AP follows. `hashes`: of the bundle in force and of others that it may have to go back to, newest first, at most 4.
+    """What an AP follows.
+
+    `hashes`: of the bundle in force and of others that it may have to go back to, newest first, at most 4.
 
     serial: greatest that any release for this AP has; version: of its latest online tree, 0 for none.
     """
@@ -33,7 +35,7 @@ class Releases:
         self.generation = 0
         self.refused = 0
         self._by_key: dict[str, Release] = {}
-        self._versions: dict[str, int] = {}   # of online trees by AP; outlives a withdrawal
+        self._versions: dict[str, int] = {}  # of online trees by AP; outlives a withdrawal
         self._trees: dict[str, InForce] = {}  # by bundle hash, those in use
 
     def put(self, key: bytes | None, value: bytes | None) -> None:
@@ -53,20 +55,31 @@ class Releases:
             self._versions[release.scope] = max(release.version, self._versions.get(release.scope, 0))
 
     def followed(self, ap_id: str, site: str) -> Followed:
-        """The champion of fleet, site or AP, or the AP's online tree: the greatest rank wins. A pinned champion rules out online trees; a
-        variant stands in for the fleet's release."""
+        """The champion of fleet, site or AP, or the AP's online tree: the greatest rank wins.
+
+        A pinned champion rules out online trees; a variant stands in for the fleet's release.
+        """
         own = f"ap/{ap_id}"
         champions = [r for scope in (own, f"site/{site}", "fleet") if (r := self._by_key.get(f"champion/{scope}"))]
         if any(r.variant_of for r in champions):
             champions = [r for r in champions if r.scope != "fleet"]
         pinned = any(r.pinned for r in champions)
         online = self._by_key.get(f"online/{own}")
-        others = [r for slot in ("canary", "challenger") for scope in ("fleet", f"site/{site}", own) if (r := self._by_key.get(f"{slot}/{scope}"))]
+        others = [
+            r
+            for slot in ("canary", "challenger")
+            for scope in ("fleet", f"site/{site}", own)
+            if (r := self._by_key.get(f"{slot}/{scope}"))
+        ]
         rivals = sorted(champions + ([online] if online and not pinned else []), key=lambda r: r.rank, reverse=True)
         everything = rivals + others + ([online] if online else [])
-        hashes = list(dict.fromkeys(bytes.fromhex(r.hash) for r in everything))[:oal_bundle.MAX_ROLLBACK]
-        return Followed(self._tree(rivals[0], pinned) if rivals else None, hashes, max((r.serial for r in everything), default=0),
-                        self._versions.get(own, 0))
+        hashes = list(dict.fromkeys(bytes.fromhex(r.hash) for r in everything))[: oal_bundle.MAX_ROLLBACK]
+        return Followed(
+            self._tree(rivals[0], pinned) if rivals else None,
+            hashes,
+            max((r.serial for r in everything), default=0),
+            self._versions.get(own, 0),
+        )
 
     def run_id(self, ap_id: str) -> str:
         """MLflow run of the AP's latest online tree, empty for none."""
@@ -85,6 +98,15 @@ class Releases:
             if len(self._trees) > 2 * len(self._by_key) + 64:
                 live = {r.hash for r in self._by_key.values()}
                 self._trees = {h: t for h, t in self._trees.items() if h in live}
-            found = self._trees[release.hash] = InForce(oal_bundle.bundle_id(bytes.fromhex(release.hash)), tree, policy=policy)
+            found = self._trees[release.hash] = InForce(
+                oal_bundle.bundle_id(bytes.fromhex(release.hash)), tree, policy=policy
+            )
         champion = release.slot == "champion"
-        return InForce(found.bundle_id, found.tree, pinned, release.rank if champion else 0, found.policy, 0 if champion else release.rank)
+        return InForce(
+            found.bundle_id,
+            found.tree,
+            pinned,
+            release.rank if champion else 0,
+            found.policy,
+            0 if champion else release.rank,
+        )

@@ -1,7 +1,9 @@
-"""Stored items through the online trainer, as if they came now: what would it have shipped, and how would that have predicted?
+"""Stored items through the online trainer, as if they came now: what would it have shipped, and how would that have
+predicted?
 
-Prequential: an item is known to the trainer only after its label window has ended and `pipeline_us` more, a tree predicts only from
-`push_us` after it was shipped, and each item is predicted by the tree in force at its instant. So no prediction has seen its answer.
+Prequential: an item is known to the trainer only after its label window has ended and `pipeline_us` more, a tree
+predicts only from `push_us` after it was shipped, and each item is predicted by the tree in force at its instant. So no
+prediction has seen its answer.
 """
 
 from __future__ import annotations
@@ -19,15 +21,15 @@ from oal_training.online.settings import Settings, load
 from oal_training.online.trainer import OnlineTrainer
 
 PIPELINE_US = 1_500_000  # from the end of a label window to the item in the trainer
-PUSH_US = 500_000        # from the decision to the tree on the AP
+PUSH_US = 500_000  # from the decision to the tree on the AP
 
 
 @dataclass
 class Replay:
     """What became of each item, in the order given, and every decision on the way.
 
-    klass int8[n], -1 where no tree was in force; congested_permille int16[n], -1 likewise; version int32[n], number of the tree among
-    those of its AP (1, 2, …), -1 for none.
+    klass int8[n], -1 where no tree was in force; congested_permille int16[n], -1 likewise; version int32[n], number of
+    the tree among those of its AP (1, 2, …), -1 for none.
     """
 
     klass: np.ndarray
@@ -37,7 +39,9 @@ class Replay:
     counts: dict[str, int] = field(default_factory=dict)
 
 
-def run(items: Iterable[Item], settings: Settings | None = None, *, pipeline_us: int = PIPELINE_US, push_us: int = PUSH_US) -> Replay:
+def run(
+    items: Iterable[Item], settings: Settings | None = None, *, pipeline_us: int = PIPELINE_US, push_us: int = PUSH_US
+) -> Replay:
     """Replay items of any number of APs, in any order. `settings` None: training/online.yaml."""
     settings = settings or load()
     items = list(items)
@@ -68,7 +72,9 @@ def run(items: Iterable[Item], settings: Settings | None = None, *, pipeline_us:
     return result
 
 
-def _predict(items: list[Item], instants: np.ndarray, shipped: dict[str, list[Decision]], push_us: int, result: Replay) -> None:
+def _predict(
+    items: list[Item], instants: np.ndarray, shipped: dict[str, list[Decision]], push_us: int, result: Replay
+) -> None:
     for ap_id, trees in shipped.items():
         own = np.array([i for i, item in enumerate(items) if item.ap_id == ap_id], np.int64)
         starts = np.array([tree.ts_us + push_us for tree in trees], np.int64)

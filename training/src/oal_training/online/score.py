@@ -1,4 +1,7 @@
-"""How trees are judged: average precision of onset, and macro F1. Counting instead of sorting, so that a score costs some 50 µs."""
+"""How trees are judged: average precision of onset, and macro F1.
+
+Counting instead of sorting, so that a score costs some 50 µs.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 
 CLASSES = 4
-POOR = 2           # first of the congested classes
-FINE = 10_000      # scores are integers 0…FINE
+POOR = 2  # first of the congested classes
+FINE = 10_000  # scores are integers 0…FINE
 
 
 @dataclass(frozen=True)
 class Score:
-    """`onset_ap` is NaN when there is no onset among the items, or nothing but onsets; `macro_f1` when there is no item."""
+    """`onset_ap` is NaN when there is no onset among the items, or nothing but onsets; `macro_f1` when there is no
+    item.
+    """
 
     onset_ap: float
     macro_f1: float
@@ -41,7 +46,9 @@ def macro_f1(predicted: np.ndarray, truth: np.ndarray) -> float:
     """Mean F1 over the classes that occur in the truth."""
     if len(truth) == 0:
         return float("nan")
-    table = np.bincount(truth.astype(np.int64) * CLASSES + predicted, minlength=CLASSES * CLASSES).reshape(CLASSES, CLASSES)
+    table = np.bincount(truth.astype(np.int64) * CLASSES + predicted, minlength=CLASSES * CLASSES).reshape(
+        CLASSES, CLASSES
+    )
     of_truth, of_predicted, hits = table.sum(1), table.sum(0), np.diag(table)
     there = of_truth > 0
     return float(np.mean(2 * hits[there] / (of_truth + of_predicted)[there]))
@@ -59,6 +66,9 @@ def episodes(ts_us: np.ndarray, onset: np.ndarray, apart_us: int) -> int:
 
 
 def score(predicted: np.ndarray, congested: np.ndarray, class_now: np.ndarray, truth: np.ndarray) -> Score:
-    """Both figures. `congested`: integer score of Poor or Bad, 0…FINE. Onset is judged on items that are Good or Acceptable now."""
+    """Both figures.
+
+    `congested`: integer score of Poor or Bad, 0…FINE. Onset is judged on items that are Good or Acceptable now.
+    """
     calm = class_now < POOR
     return Score(average_precision(congested[calm], truth[calm] >= POOR), macro_f1(predicted, truth))

@@ -32,12 +32,12 @@ from oal_training.online.releases import Releases
 from oal_training.online.shipment import Shipment
 from oal_training.online.trainer import OnlineTrainer
 
-SLICE_S = 0.25        # decisions of so much time go into one transaction; a tree that is shipped does not wait longer
-STUCK_S = 30.0        # without a turn of the loop the service calls itself ill
+SLICE_S = 0.25  # decisions of so much time go into one transaction; a tree that is shipped does not wait longer
+STUCK_S = 30.0  # without a turn of the loop the service calls itself ill
 REPORT_S = 10.0
 COMMIT_S = 1.0
 FORGET_EVERY_S = 60.0
-GOLDEN_ROWS = 200     # latest items from which golden vectors are chosen
+GOLDEN_ROWS = 200  # latest items from which golden vectors are chosen
 
 
 def log(line: str) -> None:
@@ -60,7 +60,10 @@ def main(config_path: str) -> int:
 
 
 def instance(state_dir: Path) -> tuple[str, object]:
-    """(this trainer's name, the same after a restart; lock to hold on to). TrainingError when another process has the folder."""
+    """(this trainer's name, the same after a restart; lock to hold on to).
+
+    TrainingError when another process has the folder.
+    """
     state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = open(state_dir / "lock", "w")
     try:
@@ -94,13 +97,15 @@ class Service:
         self._programs = programs.known()
         self._trainer = OnlineTrainer(config.settings, {h: len(p.words) for h, p in self._programs.items()})
         self._releases = Releases()
-        self._followed: dict[str, tuple[int, str]] = {}   # AP → generation and site that `follow` was last called with
+        self._followed: dict[str, tuple[int, str]] = {}  # AP → generation and site that `follow` was last called with
         self._partition: dict[str, int] = {}
         self._metrics = Metrics()
         self._turned = time.monotonic()
         self._shipped: Counter[str] = Counter()
         self._page = Page(config.listen, self._metrics, self._ailment, Bearer(config.metrics_token_file))
-        self._tracking = tracking.Tracking(Client(config.mlflow), self._metrics, log, self.name) if config.mlflow else None
+        self._tracking = (
+            tracking.Tracking(Client(config.mlflow), self._metrics, log, self.name) if config.mlflow else None
+        )
         self._outbox = Outbox(config.kafka, self.name, lambda: not self._stopping.is_set(), log)
         self._bundles = Bundles(config.kafka, self.name, log)
         self._items = Items(config.kafka, self.name, config.settings.window_items, self._lost, log)
@@ -198,7 +203,11 @@ class Service:
     def _round(self) -> None:
         """A tree for every AP that has new items, unless its partition is still being read."""
         behind = self._items.catching_up
-        ready = [ap_id for ap_id in self._trainer.changed() if self._partition.get(ap_id) in self._items.positions and self._partition[ap_id] not in behind]
+        ready = [
+            ap_id
+            for ap_id in self._trainer.changed()
+            if self._partition.get(ap_id) in self._items.positions and self._partition[ap_id] not in behind
+        ]
         decided: list[Decision] = []
         started = time.monotonic()
         for ap_id in ready:
@@ -229,10 +238,15 @@ class Service:
             if decision.tree is not None:
                 self._metrics.add("oal_trainer_fits_total")
                 self._metrics.add("oal_trainer_fit_cpu_seconds_total", decision.fit_us / 1e6)
-        events = [*rows.records("tree_decision", (rows.tree_decision(d, self.name, shipments.get(d.ap_id)) for d in decided)),
-                  *rows.records("release", (rows.release(s) for s in (*shipments.values(), *renewals)))]
+        events = [
+            *rows.records("tree_decision", (rows.tree_decision(d, self.name, shipments.get(d.ap_id)) for d in decided)),
+            *rows.records("release", (rows.release(s) for s in (*shipments.values(), *renewals))),
+        ]
         if not self._items.still_mine():
-            log(f"{len(decided)} decisions came too late to be sure that the APs are still this trainer's; they are made anew")
+            log(
+                f"{len(decided)} decisions came too late to be sure that the APs are still this trainer's; they are"
+                " made anew"
+            )
             return
         try:
             done = self._outbox.commit([(s.key, s.value) for s in (*shipments.values(), *renewals)], events)
@@ -240,7 +254,10 @@ class Service:
             raise Fenced(error.args[0].str()) from None
         self._metrics.add("oal_trainer_transactions_total", result="committed" if done else "aborted")
         if not done:
-            log(f"a transaction with {len(decided)} decisions and {len(shipments)} trees was aborted; they are made anew")
+            log(
+                f"a transaction with {len(decided)} decisions and {len(shipments)} trees was aborted; they are made"
+                " anew"
+            )
             return
         for decision in decided:
             self._took_effect(decision, shipments.get(decision.ap_id))
@@ -253,7 +270,11 @@ class Service:
         self._policies.look()
         if self._policies.wrong != self._policies_wrong:
             self._policies_wrong = self._policies.wrong
-            log(f"policies: {self._config.policies} is not taken: {self._policies_wrong}" if self._policies_wrong else "policies: well again")
+            log(
+                f"policies: {self._config.policies} is not taken: {self._policies_wrong}"
+                if self._policies_wrong
+                else "policies: well again"
+            )
         self._metrics.set("oal_trainer_policies_wrong", float(bool(self._policies_wrong)))
 
     def _policy(self, decision: Decision) -> Policy:
@@ -262,21 +283,46 @@ class Service:
     def _renewal(self, decision: Decision) -> Shipment | None:
         """The AP's online tree in force once more, when its policy is no longer the AP's."""
         now, policy = self._trainer.ap(decision.ap_id).in_force, self._policy(decision)
-        if now is None or not now.rank or now.tree is None or (now.policy.name, now.policy.version) == (policy.name, policy.version):
+        if (
+            now is None
+            or not now.rank
+            or now.tree is None
+            or (now.policy.name, now.policy.version) == (policy.name, policy.version)
+        ):
             return None
         program = self._programs.get(now.tree.feature_hash)
         if program is None:
             return None
-        again = Decision(decision.ap_id, decision.site, decision.ts_us, True, POLICY, feature_hash=now.tree.feature_hash, tree=now.tree)
+        again = Decision(
+            decision.ap_id,
+            decision.site,
+            decision.ts_us,
+            True,
+            POLICY,
+            feature_hash=now.tree.feature_hash,
+            tree=now.tree,
+        )
         followed = self._releases.followed(decision.ap_id, decision.site)
-        recent = self._trainer.ap(decision.ap_id).window.values[-GOLDEN_ROWS:] if decision.feature_hash == now.tree.feature_hash else None
-        return shipment.make(again, program, followed, recent, self._key, self._releases.run_id(decision.ap_id), policy, now.rank)
+        recent = (
+            self._trainer.ap(decision.ap_id).window.values[-GOLDEN_ROWS:]
+            if decision.feature_hash == now.tree.feature_hash
+            else None
+        )
+        return shipment.make(
+            again, program, followed, recent, self._key, self._releases.run_id(decision.ap_id), policy, now.rank
+        )
 
     def _shipment(self, decision: Decision) -> Shipment:
         ap = self._trainer.ap(decision.ap_id)
-        return shipment.make(decision, self._programs[decision.feature_hash], self._releases.followed(decision.ap_id, decision.site),
-                             ap.window.values[-GOLDEN_ROWS:], self._key, self._tracking.run_id(decision.ap_id) if self._tracking else "",
-                             self._policy(decision))
+        return shipment.make(
+            decision,
+            self._programs[decision.feature_hash],
+            self._releases.followed(decision.ap_id, decision.site),
+            ap.window.values[-GOLDEN_ROWS:],
+            self._key,
+            self._tracking.run_id(decision.ap_id) if self._tracking else "",
+            self._policy(decision),
+        )
 
     def _took_effect(self, decision: Decision, sent: Shipment | None) -> None:
         self._metrics.add("oal_trainer_decisions_total", action="shipped" if sent else "held", reason=decision.reason)
@@ -285,10 +331,20 @@ class Service:
             self._trainer.shipped(decision, sent.bundle_id)
             self._shipped[decision.ap_id] += 1
             self._metrics.add("oal_trainer_ships_total")
-            log(f"{decision.ap_id}: shipped tree {sent.version} ({decision.tree.n_nodes} nodes, {sent.bytes} bytes): {decision.reason}; onset AP "
-                f"{decision.candidate.onset_ap:.3f} against {decision.in_force.onset_ap:.3f} in force and {decision.persistence.onset_ap:.3f} of persistence")
+            log(
+                f"{decision.ap_id}: shipped tree {sent.version} ({decision.tree.n_nodes} nodes, {sent.bytes} bytes):"
+                f" {decision.reason}; onset AP {decision.candidate.onset_ap:.3f} against"
+                f" {decision.in_force.onset_ap:.3f} in force and {decision.persistence.onset_ap:.3f} of persistence"
+            )
         if self._tracking and self._tracking.wanted(decision):
-            self._tracking.offer(tracking.entry(decision, self._shipped[decision.ap_id], sent.version if sent else 0, sent.hash.hex() if sent else ""))
+            self._tracking.offer(
+                tracking.entry(
+                    decision,
+                    self._shipped[decision.ap_id],
+                    sent.version if sent else 0,
+                    sent.hash.hex() if sent else "",
+                )
+            )
 
     def _commit_offsets(self) -> None:
         oldest: dict[int, int] = {}
@@ -318,8 +374,16 @@ class Service:
         self._metrics.set("oal_trainer_releases_refused_total", self._releases.refused)
 
     def _report(self) -> None:
-        log(", ".join([f"{len(self._trainer.aps)} APs", *(f"{count} items {fate}" for fate, count in sorted(self._trainer.counts.items())),
-                       f"{sum(self._shipped.values())} trees shipped", f"{self._items.lag()} items behind"]))
+        log(
+            ", ".join(
+                [
+                    f"{len(self._trainer.aps)} APs",
+                    *(f"{count} items {fate}" for fate, count in sorted(self._trainer.counts.items())),
+                    f"{sum(self._shipped.values())} trees shipped",
+                    f"{self._items.lag()} items behind",
+                ]
+            )
+        )
 
 
 def _now_us() -> int:

@@ -72,13 +72,28 @@ class Settings:
 
 
 _PARTS = {"fit": Fit, "judge": Judge, "ship": Ship, "drift": Drift}
-_BOUNDS = {"window_items": (100, 65535), "fit_every_s": (0.05, 3600), "bins": (4, 256), "max_nodes": (3, 511), "max_depth": (1, 64), "min_leaf": (1, 65535),
-           "test_share": (0.05, 0.9), "reference_every": (2, 10**6), "edges_per_fit": (1, 10**4), "class_weight_power": (0, 2), "confirm": (1, 10**6),
-           "drift_confirm": (1, 10**6), "reference_block_s": (0.1, 10**6), "smoothing": (0.01, 10**6)}
+_BOUNDS = {
+    "window_items": (100, 65535),
+    "fit_every_s": (0.05, 3600),
+    "bins": (4, 256),
+    "max_nodes": (3, 511),
+    "max_depth": (1, 64),
+    "min_leaf": (1, 65535),
+    "test_share": (0.05, 0.9),
+    "reference_every": (2, 10**6),
+    "edges_per_fit": (1, 10**4),
+    "class_weight_power": (0, 2),
+    "confirm": (1, 10**6),
+    "drift_confirm": (1, 10**6),
+    "reference_block_s": (0.1, 10**6),
+    "smoothing": (0.01, 10**6),
+}
 
 
 def load(path: str | Path | None = None, **changes) -> Settings:
-    """Read a settings file (None: training/online.yaml). `changes` replace single values: `fit={"bins": 128}`, `window_items=500`.
+    """Read a settings file (None: training/online.yaml).
+
+    `changes` replace single values: `fit={"bins": 128}`, `window_items=500`.
 
     TrainingError names the file and the value that is missing, unknown, of the wrong type or out of range.
     """
@@ -107,7 +122,9 @@ def _build(cls, data, where: str):
         value = data[name]
         if kind in ("int", "float"):
             if isinstance(value, bool) or not isinstance(value, int if kind == "int" else (int, float)):
-                raise TrainingError(f"settings {where}{name}: {value!r} is not {'a whole number' if kind == 'int' else 'a number'}")
+                raise TrainingError(
+                    f"settings {where}{name}: {value!r} is not {'a whole number' if kind == 'int' else 'a number'}"
+                )
             low, high = _BOUNDS.get(name, (0, float("inf")))
             if not low <= value <= high:
                 raise TrainingError(f"settings {where}{name}: {value} is not between {low} and {high}")

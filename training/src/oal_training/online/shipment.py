@@ -32,19 +32,54 @@ class Shipment:
     policy: Policy
 
 
-def make(decision: Decision, program: Program, followed: Followed, recent: np.ndarray | None, signing_key, run_id: str,
-         policy: Policy, rank: int = 0) -> Shipment:
-    """Bundle, sign and address the decision's tree. `recent`: rows int64[n, features] from which golden vectors are chosen; None: made up.
+def make(
+    decision: Decision,
+    program: Program,
+    followed: Followed,
+    recent: np.ndarray | None,
+    signing_key,
+    run_id: str,
+    policy: Policy,
+    rank: int = 0,
+) -> Shipment:
+    """Bundle, sign and address the decision's tree.
+
+    `recent`: rows int64[n, features] from which golden vectors are chosen; None: made up.
 
     `rank`: of the AP's latest tree, to release that one once more; its number stays.
     """
     serial = max(decision.ts_us, followed.serial + 1)
     version = followed.version if rank else followed.version + 1
-    payload = oal_bundle.encode(oal_bundle.Bundle(
-        serial=serial, target=f"ap/{decision.ap_id}", source="online", model=MODEL, version=version, rollback_to=followed.hashes,
-        program=program.words, decision_interval_us=program.decision_interval_us, tree=decision.tree, policy=policy, golden=recent))
+    payload = oal_bundle.encode(
+        oal_bundle.Bundle(
+            serial=serial,
+            target=f"ap/{decision.ap_id}",
+            source="online",
+            model=MODEL,
+            version=version,
+            rollback_to=followed.hashes,
+            program=program.words,
+            decision_interval_us=program.decision_interval_us,
+            tree=decision.tree,
+            policy=policy,
+            golden=recent,
+        )
+    )
     signed = oal_bundle.sign(payload, signing_key)
     digest = oal_bundle.bundle_hash(payload)
-    key, value = oal_release.record("online", f"ap/{decision.ap_id}", signed, source="online", model=MODEL, version=version, run_id=run_id,
-                                    feature_hash=decision.feature_hash, created_us=decision.ts_us, reason=decision.reason, rank=rank)
-    return Shipment(decision, key, value, digest, oal_bundle.bundle_id(digest), serial, version, len(signed), run_id, policy)
+    key, value = oal_release.record(
+        "online",
+        f"ap/{decision.ap_id}",
+        signed,
+        source="online",
+        model=MODEL,
+        version=version,
+        run_id=run_id,
+        feature_hash=decision.feature_hash,
+        created_us=decision.ts_us,
+        reason=decision.reason,
+        rank=rank,
+    )
+    return Shipment(
+        decision, key, value, digest, oal_bundle.bundle_id(digest), serial, version, len(signed), run_id, policy
+    )

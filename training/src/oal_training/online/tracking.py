@@ -1,4 +1,6 @@
-"""What the trainer does, in MLflow: one long run per AP and UTC day, on a thread of its own that can be as late as it likes."""
+"""What the trainer does, in MLflow: one long run per AP and UTC day, on a thread of its own that can be as late as it
+likes.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,9 @@ from oal_training.online.metrics import Metrics
 from oal_training.online.mlflow_client import Client, Refused, Unavailable
 
 EXPERIMENT = "online"
-EVERY_US = 10_000_000   # of an AP, unless a tree is shipped
-WAITING = 2000          # entries; more are dropped
-TREES_KEPT = 50         # artifacts of a run
+EVERY_US = 10_000_000  # of an AP, unless a tree is shipped
+WAITING = 2000  # entries; more are dropped
+TREES_KEPT = 50  # artifacts of a run
 RETRY_S = (1.0, 30.0)
 
 
@@ -35,26 +37,57 @@ class Entry:
 
 def entry(decision: Decision, ships: int, version: int = 0, bundle_hash: str = "") -> Entry:
     """The entry of a decision; with its artifact when it was shipped. `ships`: of the AP since the trainer started."""
-    metrics = {"items": decision.items, "test_items": decision.test_items, "test_onsets": decision.test_onsets, "drift": decision.drift,
-               "fit_us": decision.fit_us, "shipped": ships}
-    for name, score in (("candidate", decision.candidate), ("in_force", decision.in_force), ("persistence", decision.persistence)):
+    metrics = {
+        "items": decision.items,
+        "test_items": decision.test_items,
+        "test_onsets": decision.test_onsets,
+        "drift": decision.drift,
+        "fit_us": decision.fit_us,
+        "shipped": ships,
+    }
+    for name, score in (
+        ("candidate", decision.candidate),
+        ("in_force", decision.in_force),
+        ("persistence", decision.persistence),
+    ):
         metrics |= {f"{name}_onset_ap": score.onset_ap, f"{name}_macro_f1": score.macro_f1}
     metrics = {k: float(v) for k, v in metrics.items() if v == v}
     if decision.tree is not None:
         metrics["nodes"] = float(decision.tree.n_nodes)
-    return Entry(decision.ap_id, decision.ts_us, decision.feature_hash, metrics,
-                 (f"{version:08d}-{bundle_hash[:16]}.json", tree_json(decision, version, bundle_hash)) if decision.shipped else None)
+    return Entry(
+        decision.ap_id,
+        decision.ts_us,
+        decision.feature_hash,
+        metrics,
+        (
+            (f"{version:08d}-{bundle_hash[:16]}.json", tree_json(decision, version, bundle_hash))
+            if decision.shipped
+            else None
+        ),
+    )
 
 
 def tree_json(decision: Decision, version: int, bundle_hash: str) -> bytes:
     """A shipped tree and why it was shipped."""
     tree = decision.tree
-    return json.dumps({
-        "ap_id": decision.ap_id, "version": version, "bundle": bundle_hash, "reason": decision.reason, "ts_us": decision.ts_us,
-        "train_until_us": decision.train_until_us, "train_items": decision.train_items, "feature_hash": f"{decision.feature_hash:016x}",
-        "feature": tree.feature.tolist(), "threshold": tree.threshold.tolist(), "right": tree.right.tolist(),
-        "missing_right": tree.missing_right.astype(int).tolist(), "leaf_class": tree.leaf_class.tolist(),
-        "leaf_permille": tree.leaf_permille.tolist()}).encode()
+    return json.dumps(
+        {
+            "ap_id": decision.ap_id,
+            "version": version,
+            "bundle": bundle_hash,
+            "reason": decision.reason,
+            "ts_us": decision.ts_us,
+            "train_until_us": decision.train_until_us,
+            "train_items": decision.train_items,
+            "feature_hash": f"{decision.feature_hash:016x}",
+            "feature": tree.feature.tolist(),
+            "threshold": tree.threshold.tolist(),
+            "right": tree.right.tolist(),
+            "missing_right": tree.missing_right.astype(int).tolist(),
+            "leaf_class": tree.leaf_class.tolist(),
+            "leaf_permille": tree.leaf_permille.tolist(),
+        }
+    ).encode()
 
 
 class Tracking:
@@ -64,7 +97,9 @@ class Tracking:
         self._client, self._metrics, self._log, self._trainer = client, metrics, log, trainer
         self._queue: queue.Queue[Entry | None] = queue.Queue(WAITING)
         self._last: dict[str, int] = {}
-        self._runs: dict[str, tuple[str, str]] = {}   # AP → (day, run); read by the main loop, replaced whole by the thread
+        self._runs: dict[str, tuple[str, str]] = (
+            {}
+        )  # AP → (day, run); read by the main loop, replaced whole by the thread
         self._experiment = ""
         self._away = False
         self._stopping = threading.Event()
@@ -119,7 +154,9 @@ class Tracking:
                 except Refused as error:
                     self._log(f"MLflow refuses: {error}")
                     self._metrics.add("oal_trainer_mlflow_dropped_total")
-                    self._runs = {ap: run for ap, run in self._runs.items() if ap != new.ap_id}  # somebody may have deleted it
+                    self._runs = {
+                        ap: run for ap, run in self._runs.items() if ap != new.ap_id
+                    }  # somebody may have deleted it
                     self._experiment = ""
                     break
 
@@ -145,7 +182,12 @@ class Tracking:
         tags = {"oal.ap_id": new.ap_id, "oal.day": day, "oal.feature_hash": f"{new.feature_hash:016x}"}
         found = self._client.find_run(self._experiment, tags)
         if found is None:
-            more = {**provenance.tags(), "oal.trainer": self._trainer, "oal.source": "training.items.v1", "mlflow.source.name": "oal-train online"}
+            more = {
+                **provenance.tags(),
+                "oal.trainer": self._trainer,
+                "oal.source": "training.items.v1",
+                "mlflow.source.name": "oal-train online",
+            }
             found = self._client.create_run(self._experiment, f"{new.ap_id} {day}", new.ts_us // 1000, {**tags, **more})
         self._runs = {**self._runs, new.ap_id: (day, found)}
         return found

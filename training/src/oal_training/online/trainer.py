@@ -1,4 +1,7 @@
-"""The online trainer without Kafka: items and a clock in, decisions out. The service, the replay, the bench and the tests run this."""
+"""The online trainer without Kafka: items and a clock in, decisions out.
+
+The service, the replay, the bench and the tests run this.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,9 @@ class OnlineTrainer:
         fit = settings.fit
         self._fitter = Fitter(fit.max_nodes, fit.max_depth, fit.min_leaf, fit.min_gain, fit.smoothing)
         self.aps: dict[str, Ap] = {}
-        self.counts: Counter[str] = Counter()   # items by what became of them: used, incomplete, unknown_features, old, contradictory
+        self.counts: Counter[str] = (
+            Counter()
+        )  # items by what became of them: used, incomplete, unknown_features, old, contradictory
 
     def ap(self, ap_id: str) -> Ap:
         """The AP's state, made when it is new."""
@@ -44,7 +49,11 @@ class OnlineTrainer:
         return fate
 
     def _fate(self, item: Item, now_us: int, offset: int) -> str:
-        if not item.features or self._features is not None and self._features.get(item.feature_hash) != len(item.features):
+        if (
+            not item.features
+            or self._features is not None
+            and self._features.get(item.feature_hash) != len(item.features)
+        ):
             return "unknown_features"
         if not item.complete:
             return "incomplete"
@@ -57,7 +66,10 @@ class OnlineTrainer:
         return [ap_id for ap_id, ap in self.aps.items() if ap.changed]
 
     def decide(self, now_us: int, ap_ids: Iterable[str] | None = None) -> Iterator[Decision]:
-        """A decision for each of these APs (None: those that changed). One that says `shipped` takes effect with `shipped()`."""
+        """A decision for each of these APs (None: those that changed).
+
+        One that says `shipped` takes effect with `shipped()`.
+        """
         for ap_id in self.changed() if ap_ids is None else ap_ids:
             yield self.aps[ap_id].decide(now_us)
 

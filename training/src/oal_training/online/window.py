@@ -8,13 +8,24 @@ from oal_training.online.kernel import Binning
 
 # What is kept of an item beside its features. loss_now: loss ratio of the label window that ended at ts, in 1/10,000.
 # doubtful: another item contradicts its label; it is neither fitted on nor scored on.
-COLUMNS = {"ts_us": np.int64, "class_now": np.uint8, "truth": np.uint8, "loss": np.int32, "loss_now": np.int32,
-           "held_class": np.uint8, "held_congested": np.int32, "offset": np.int64, "doubtful": np.uint8}
+COLUMNS = {
+    "ts_us": np.int64,
+    "class_now": np.uint8,
+    "truth": np.uint8,
+    "loss": np.int32,
+    "loss_now": np.int32,
+    "held_class": np.uint8,
+    "held_congested": np.int32,
+    "offset": np.int64,
+    "doubtful": np.uint8,
+}
 
 
 class Window:
-    """At most `capacity` items in order of time. Columns are views of the items that are in (`ts_us`, `truth`, …, `values`
-    int64[n, features], `binned` uint8[n, stride]); `held_*` is what the tree in force says of each.
+    """At most `capacity` items in order of time.
+
+    Columns are views of the items that are in (`ts_us`, `truth`, …, `values` int64[n, features], `binned` uint8[n,
+    stride]); `held_*` is what the tree in force says of each.
 
     The buffers are a quarter larger than the window, so that items stay contiguous and are moved only once in a while.
     """
@@ -27,8 +38,8 @@ class Window:
         self._values = np.zeros((self._room, features), np.int64)
         self._binned = np.zeros((self._room, self.binning.stride), np.uint8)
         self._start = self._end = self._binned_end = 0
-        self._edges_at = 0      # items there were when all edges were made
-        self._next_edges = 0    # column whose turn it is
+        self._edges_at = 0  # items there were when all edges were made
+        self._next_edges = 0  # column whose turn it is
         self._views()
 
     def __len__(self) -> int:
@@ -44,16 +55,19 @@ class Window:
         """Move the items to the front of the buffers, of larger ones while the window is filling."""
         n, shift = len(self), self._start
         room = min(2 * max(n, 128), self.capacity + self.capacity // 4 + 1)
-        for arrays, name in [(self._columns, k) for k in self._columns] + [(self.__dict__, "_values"), (self.__dict__, "_binned")]:
+        for arrays, name in [(self._columns, k) for k in self._columns] + [
+            (self.__dict__, "_values"),
+            (self.__dict__, "_binned"),
+        ]:
             old = arrays[name]
             new = old if room <= len(old) else np.zeros((room, *old.shape[1:]), old.dtype)
-            new[:n] = old[shift:shift + n].copy() if new is old else old[shift:shift + n]
+            new[:n] = old[shift : shift + n].copy() if new is old else old[shift : shift + n]
             arrays[name] = new
         self._room = len(self._values)
         self._start, self._end, self._binned_end = 0, n, self._binned_end - shift
 
     def add(self, values, **columns) -> None:
-        """Append an item: `values` of `features` integers, and all of COLUMNS. The oldest goes when the window is full."""
+        """Append an item: `values` of `features` integers, and all of COLUMNS. A full window drops its oldest."""
         if self._end == self._room:
             self._make_room()
         at = self._end
@@ -67,7 +81,10 @@ class Window:
         self._views()
 
     def prepare(self) -> None:
-        """Bin what has come since the last call. Edges of all columns are made when the window has doubled since, of a few columns otherwise."""
+        """Bin what has come since the last call.
+
+        Edges of all columns are made when the window has doubled since, of a few columns otherwise.
+        """
         rows, n = self.values, len(self)
         if n >= 2 * self._edges_at and self._edges_at < self.capacity:
             for feature in range(self.features):

@@ -1,2 +1,5 @@
-"""The window model: the sender's congestion window from what the AP sees of a flow. `dataset` joins a capture with the sender's own
-account (oal-sniffer), `judge` compares regressors, `model` fits the one that an AP runs. See training/README.md, "Window model"."""
+"""The window model: the sender's congestion window from what the AP sees of a flow.
+
+`dataset` joins a capture with the sender's own account (oal-sniffer), `judge` compares regressors, `model` fits the one
+that an AP runs. See training/README.md, "Window model".
+"""

@@ -36,8 +36,8 @@ def batches(path: Path, topic: int) -> Iterator[bytes]:
     at = len(FILE_MAGIC)
     while (at := data.find(RECORD_MAGIC, at)) >= 0 and at + RECORD.size <= len(data):
         _, found, length, _, crc = RECORD.unpack_from(data, at)
-        body = data[at + RECORD.size:at + RECORD.size + length]
-        if len(body) < length or zlib.crc32(body, zlib.crc32(data[at + 4:at + 20])) != crc:
+        body = data[at + RECORD.size : at + RECORD.size + length]
+        if len(body) < length or zlib.crc32(body, zlib.crc32(data[at + 4 : at + 20])) != crc:
             at += 1
             continue
         if found == topic:
@@ -101,7 +101,11 @@ def flows_of(body: bytes) -> tuple[dict, dict[str, np.ndarray]]:
     """Header of a PacketBatch and the rows of its table `flow`, with `flow_id` and `ts_us`."""
     parts = spans(body)
     head = header(body, parts[HEADER_FIELD])
-    _, a, b = spans(body, *parts[FLOWS_FIELD][1:])[generated()["flow_dictionary"]["flow_id"]] if FLOWS_FIELD in parts else (2, 0, 0)
+    _, a, b = (
+        spans(body, *parts[FLOWS_FIELD][1:])[generated()["flow_dictionary"]["flow_id"]]
+        if FLOWS_FIELD in parts
+        else (2, 0, 0)
+    )
     flow_ids = np.frombuffer(body[a:b], "<u8")
     if FLOW["field"] not in parts:
         return head, {}
@@ -109,16 +113,23 @@ def flows_of(body: bytes) -> tuple[dict, dict[str, np.ndarray]]:
     run_rows = list(varints(body, *found[RUN_ROWS][1:]))
     if sum(run_rows) > FLOW["max_rows"] or 0 in run_rows:
         raise Refused("malformed", "flow: run lengths")
-    rows = {c["name"]: (keys if c["kind"] == "KEY" else column)(body, found.get(c["field"]), run_rows) for c in FLOW["columns"]}
+    rows = {
+        c["name"]: (keys if c["kind"] == "KEY" else column)(body, found.get(c["field"]), run_rows)
+        for c in FLOW["columns"]
+    }
     if len(rows["flow"]) and rows["flow"].max() >= len(flow_ids):
         raise Refused("malformed", "flow outside the dictionary")
-    return head, rows | {"absent": keys(body, found.get(RUN_ABSENT), run_rows, signed=False), "flow_id": flow_ids[rows["flow"]],
-                         "ts_us": head["t0_us"] + rows["tick"] * head["tick_us"]}
+    return head, rows | {
+        "absent": keys(body, found.get(RUN_ABSENT), run_rows, signed=False),
+        "flow_id": flow_ids[rows["flow"]],
+        "ts_us": head["t0_us"] + rows["tick"] * head["tick_us"],
+    }
 
 
 def flow_rows(path: Path) -> tuple[dict[str, np.ndarray], dict]:
-    """Rows of data going down: `flow_id` uint64[n], `ts_us` int64[n], `absent` int64[n] and every column of the table `flow`, in the capture's
-    order; and {"ap_id", "site", "schema_revision", "refused"}."""
+    """Rows of data going down: `flow_id` uint64[n], `ts_us` int64[n], `absent` int64[n] and every column of the table
+    `flow`, in the capture's order; and {"ap_id", "site", "schema_revision", "refused"}.
+    """
     parts: list[dict[str, np.ndarray]] = []
     about = {"ap_id": "", "site": "", "schema_revision": 0, "refused": 0}
     for body in batches(path, PACKETS):

@@ -16,15 +16,26 @@ MAX_APS = 20  # of one training; each costs three queries
 RANGE = "ts >= fromUnixTimestamp64Micro({begin:Int64}, 'UTC') AND ts < fromUnixTimestamp64Micro({end:Int64}, 'UTC')"
 TIME = "toUnixTimestamp64Micro(ts) AS ts_us"
 QUERIES = {
-    "flow": f"SELECT flow_id, {TIME}, isNull(rwnd_bytes) AS no_rwnd, {', '.join(c if c != 'rwnd_bytes' else 'ifNull(rwnd_bytes, 0) AS rwnd_bytes' for c in dataset.FLOW_INPUTS)} "
-            f"FROM flow WHERE ap_id = {{ap:String}} AND direction = {capture.DOWN} AND {RANGE} ORDER BY ts DESC LIMIT {MAX_ITEMS}",
-    "sender_tcp": f"SELECT {TIME}, congestion_control, {', '.join(WANTED)} FROM sender_tcp WHERE {RANGE} AND flow_id IN "
-                  f"(SELECT DISTINCT flow_id FROM flow WHERE ap_id = {{ap:String}} AND {RANGE}) ORDER BY ts DESC LIMIT {MAX_ITEMS}",
-    "item": f"SELECT ap_id, {TIME}, feature_hash, features, complete FROM item WHERE ap_id = {{ap:String}} AND {RANGE} ORDER BY ts DESC LIMIT {MAX_ITEMS}",
+    "flow": (
+        f"SELECT flow_id, {TIME}, isNull(rwnd_bytes) AS no_rwnd,"
+        f" {', '.join(c if c != 'rwnd_bytes' else 'ifNull(rwnd_bytes, 0) AS rwnd_bytes' for c in dataset.FLOW_INPUTS)}"
+        f" FROM flow WHERE ap_id = {{ap:String}} AND direction = {capture.DOWN} AND {RANGE} ORDER BY ts DESC LIMIT"
+        f" {MAX_ITEMS}"
+    ),
+    "sender_tcp": (
+        f"SELECT {TIME}, congestion_control, {', '.join(WANTED)} FROM sender_tcp WHERE {RANGE} AND flow_id IN (SELECT"
+        f" DISTINCT flow_id FROM flow WHERE ap_id = {{ap:String}} AND {RANGE}) ORDER BY ts DESC LIMIT {MAX_ITEMS}"
+    ),
+    "item": (
+        f"SELECT ap_id, {TIME}, feature_hash, features, complete FROM item WHERE ap_id = {{ap:String}} AND {RANGE}"
+        f" ORDER BY ts DESC LIMIT {MAX_ITEMS}"
+    ),
 }
 
-APS = (f"SELECT DISTINCT ap_id FROM flow WHERE direction = {capture.DOWN} AND {RANGE} AND flow_id IN (SELECT DISTINCT flow_id FROM sender_tcp WHERE {RANGE}) "
-       f"ORDER BY ap_id LIMIT {MAX_APS}")
+APS = (
+    f"SELECT DISTINCT ap_id FROM flow WHERE direction = {capture.DOWN} AND {RANGE} AND flow_id IN (SELECT DISTINCT"
+    f" flow_id FROM sender_tcp WHERE {RANGE}) ORDER BY ap_id LIMIT {MAX_APS}"
+)
 
 
 def aps(connection: Connection, begin_us: int, end_us: int) -> list[str]:
@@ -39,7 +50,10 @@ def aps(connection: Connection, begin_us: int, end_us: int) -> list[str]:
     finally:
         client.close()
     if not found:
-        raise TrainingError("ClickHouse has no flow with its sender's side (sender_tcp) in that time; it comes from oal-sniffer (lab/README.md) with --brokers")
+        raise TrainingError(
+            "ClickHouse has no flow with its sender's side (sender_tcp) in that time; it comes from oal-sniffer"
+            " (lab/README.md) with --brokers"
+        )
     return found
 
 
@@ -49,15 +63,28 @@ def fetch(connection: Connection, ap: str, begin_us: int, end_us: int) -> dict[s
 
     client = connection.client()
     try:
-        found = {name: client.query_arrow(query, parameters={"ap": ap, "begin": begin_us, "end": end_us}, use_strings=True) for name, query in QUERIES.items()}
+        found = {
+            name: client.query_arrow(query, parameters={"ap": ap, "begin": begin_us, "end": end_us}, use_strings=True)
+            for name, query in QUERIES.items()
+        }
     except ClickHouseError as error:
         raise TrainingError(f"ClickHouse refused the query: {str(error).splitlines()[0]}") from None
     finally:
         client.close()
     if empty := [name for name, table in found.items() if not table.num_rows]:
-        raise TrainingError(f"ClickHouse has no rows of {', '.join(empty)} for AP {ap} in that time" +
-                            ("; the sender's side comes from oal-sniffer (lab/README.md) with --brokers" if "sender_tcp" in empty else ""))
-    tables = {name: {c: table[c].to_numpy(zero_copy_only=False) for c in table.column_names} for name, table in found.items() if name != "item"}
+        raise TrainingError(
+            f"ClickHouse has no rows of {', '.join(empty)} for AP {ap} in that time"
+            + (
+                "; the sender's side comes from oal-sniffer (lab/README.md) with --brokers"
+                if "sender_tcp" in empty
+                else ""
+            )
+        )
+    tables = {
+        name: {c: table[c].to_numpy(zero_copy_only=False) for c in table.column_names}
+        for name, table in found.items()
+        if name != "item"
+    }
     return tables | {"item": columns_of(found["item"])}
 
 
@@ -71,8 +98,18 @@ def build(connection: Connection, ap: str, begin_us: int, end_us: int, log=print
             content.update(np.ascontiguousarray(values.astype(str) if values.dtype == object else values).tobytes())
     rows = {c: v if c == "flow_id" else v.astype(np.int64) for c, v in tables["flow"].items()}
     rows["absent"] = rows.pop("no_rwnd") << capture.OPTIONAL["rwnd_bytes"]
-    sent = {c: v.astype(str) if c == "congestion_control" else v if c == "flow_id" else v.astype(np.int64) for c, v in tables["sender_tcp"].items()}
+    sent = {
+        c: v.astype(str) if c == "congestion_control" else v if c == "flow_id" else v.astype(np.int64)
+        for c, v in tables["sender_tcp"].items()
+    }
     columns, source = dataset.samples(rows, sent, tables["item"], ap, ap, log)
     digest = content.hexdigest()
-    return columns, source | {"capture": f"ClickHouse, AP {ap}", "capture_sha256": digest, "sender": "ClickHouse, sender_tcp", "sender_sha256": digest, "begin_us": begin_us,
-                              "end_us": end_us, "schema_revision": settings()["schema_revision"]}
+    return columns, source | {
+        "capture": f"ClickHouse, AP {ap}",
+        "capture_sha256": digest,
+        "sender": "ClickHouse, sender_tcp",
+        "sender_sha256": digest,
+        "begin_us": begin_us,
+        "end_us": end_us,
+        "schema_revision": settings()["schema_revision"],
+    }

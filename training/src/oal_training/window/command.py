@@ -18,18 +18,43 @@ SAMPLES = CAPTURES / "window.parquet"
 
 def register(add) -> None:
     """Add the commands to `oal-train`."""
-    window = add("window", help="the window model: samples, comparison of regressors, the model that APs run",
-                 description="The sender's congestion window, estimated from what the AP sees of a flow. See training/README.md, chapter Window model.")
+    window = add(
+        "window",
+        help="the window model: samples, comparison of regressors, the model that APs run",
+        description=(
+            "The sender's congestion window, estimated from what the AP sees of a flow. See training/README.md, chapter"
+            " Window model."
+        ),
+    )
     commands = window.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    make = commands.add_parser("dataset", help="captures, or an AP's rows in ClickHouse, with what oal-sniffer saw → samples in Parquet",
-                               description="Join flows of captures with the state of their senders, at each decision instant. Beside NAME.oalcap must stand NAME.sender.jsonl.gz (lab/run, "
-                                           "lab/oal-sniffer) and the capture's items: NAME.items.parquet (oal-train import-items) or NAME.items.jsonl (stream-jobs/items).")
+    make = commands.add_parser(
+        "dataset",
+        help="captures, or an AP's rows in ClickHouse, with what oal-sniffer saw → samples in Parquet",
+        description=(
+            "Join flows of captures with the state of their senders, at each decision instant. Beside NAME.oalcap must"
+            " stand NAME.sender.jsonl.gz (lab/run, lab/oal-sniffer) and the capture's items: NAME.items.parquet"
+            " (oal-train import-items) or NAME.items.jsonl (stream-jobs/items)."
+        ),
+    )
     make.add_argument("captures", metavar="NAME.oalcap", nargs="*", type=Path)
-    make.add_argument("--ap", metavar="ID", help="instead of captures: this AP's rows of flow, sender_tcp and item in ClickHouse")
-    make.add_argument("--from", dest="begin", metavar="TIME", type=instant, help="ISO 8601 (UTC unless it says otherwise), or an age such as 90m, 24h, 7d; default 24h")
+    make.add_argument(
+        "--ap", metavar="ID", help="instead of captures: this AP's rows of flow, sender_tcp and item in ClickHouse"
+    )
+    make.add_argument(
+        "--from",
+        dest="begin",
+        metavar="TIME",
+        type=instant,
+        help="ISO 8601 (UTC unless it says otherwise), or an age such as 90m, 24h, 7d; default 24h",
+    )
     make.add_argument("--to", dest="end", metavar="TIME", type=instant, help="likewise; default now")
-    make.add_argument("--config", metavar="FILE", type=Path, help="YAML with the section clickhouse (model-registry's configuration will do)")
+    make.add_argument(
+        "--config",
+        metavar="FILE",
+        type=Path,
+        help="YAML with the section clickhouse (model-registry's configuration will do)",
+    )
     make.add_argument("--clickhouse", metavar="URL", help="HTTP address of ClickHouse instead of that in --config")
     make.add_argument("--clickhouse-user", default="analyst", metavar="NAME", help="default: analyst")
     make.add_argument("--clickhouse-password-file", metavar="FILE")
@@ -37,29 +62,57 @@ def register(add) -> None:
     make.add_argument("--out", metavar="FILE", type=Path, default=SAMPLES, help="default: lab/captures/window.parquet")
     make.set_defaults(run=run_dataset)
 
-    evaluate = commands.add_parser("evaluate", help="eight regressors, unacknowledged bytes alone against all inputs, in one table",
-                                   description="Judge the regressors on the capture `learning` (settings were chosen on `learning2`), beside the paper's Table 6.")
+    evaluate = commands.add_parser(
+        "evaluate",
+        help="eight regressors, unacknowledged bytes alone against all inputs, in one table",
+        description=(
+            "Judge the regressors on the capture `learning` (settings were chosen on `learning2`), beside the paper's"
+            " Table 6."
+        ),
+    )
     _samples(evaluate)
-    evaluate.add_argument("--split", action="append", choices=["time", "flow", "network"], help="may be repeated; default: all three")
+    evaluate.add_argument(
+        "--split", action="append", choices=["time", "flow", "network"], help="may be repeated; default: all three"
+    )
     evaluate.add_argument("--regressors", metavar="NAME,…", help="only these (default: all)")
     evaluate.add_argument("--out", metavar="DIR", type=Path, help="write report.md and report.json there")
     evaluate.set_defaults(run=run_evaluate)
 
-    fit = commands.add_parser("fit", help="judge XGBoost, fit it on all samples, log it, register it",
-                              description="Fit the regressor that runs on APs. Without MLflow it is only written to --out.")
+    fit = commands.add_parser(
+        "fit",
+        help="judge XGBoost, fit it on all samples, log it, register it",
+        description="Fit the regressor that runs on APs. Without MLflow it is only written to --out.",
+    )
     _samples(fit)
-    fit.add_argument("--out", metavar="DIR", type=Path, help="write model.ubj, inputs.json, feature_program.oalf and report.md there")
-    fit.add_argument("--config", metavar="FILE", type=Path, help="YAML with the section mlflow (model-registry's configuration will do)")
+    fit.add_argument(
+        "--out", metavar="DIR", type=Path, help="write model.ubj, inputs.json, feature_program.oalf and report.md there"
+    )
+    fit.add_argument(
+        "--config",
+        metavar="FILE",
+        type=Path,
+        help="YAML with the section mlflow (model-registry's configuration will do)",
+    )
     fit.add_argument("--tracking-uri", metavar="URL", help="instead of that in --config")
     fit.add_argument("--mlflow-user", metavar="NAME")
     fit.add_argument("--mlflow-password-file", metavar="FILE")
-    fit.add_argument("--register", metavar="NAME", help="make it a version of this registered model (window); refused when the run cannot name its data and code")
+    fit.add_argument(
+        "--register",
+        metavar="NAME",
+        help="make it a version of this registered model (window); refused when the run cannot name its data and code",
+    )
     fit.add_argument("--result", metavar="FILE", type=Path, help='write {"version": n, "run_id": …} there at the end')
     fit.set_defaults(run=run_fit)
 
 
 def _samples(parser) -> None:
-    parser.add_argument("--samples", metavar="FILE", type=Path, default=SAMPLES, help="Parquet file of `window dataset` (default: lab/captures/window.parquet)")
+    parser.add_argument(
+        "--samples",
+        metavar="FILE",
+        type=Path,
+        default=SAMPLES,
+        help="Parquet file of `window dataset` (default: lab/captures/window.parquet)",
+    )
 
 
 def _say(text: str) -> None:
@@ -75,7 +128,10 @@ def beside(capture: Path) -> tuple[Path, Path]:
     for items in (Path(f"{stem}.items.parquet"), Path(f"{stem}.items.jsonl")):
         if items.is_file():
             return sender, items
-    raise TrainingError(f"{stem}.items.parquet is missing: `stream-jobs/items {capture} > {stem.name}.items.jsonl`, then `oal-train import-items`")
+    raise TrainingError(
+        f"{stem}.items.parquet is missing: `stream-jobs/items {capture} > {stem.name}.items.jsonl`, then `oal-train"
+        " import-items`"
+    )
 
 
 def run_dataset(arguments) -> int:
@@ -89,7 +145,10 @@ def run_dataset(arguments) -> int:
         arguments.tracking_uri = arguments.mlflow_user = None
         connection = config.of(arguments).connection
         if not connection:
-            raise TrainingError("--ap needs ClickHouse: --clickhouse with --clickhouse-password-file, or --config with a section clickhouse")
+            raise TrainingError(
+                "--ap needs ClickHouse: --clickhouse with --clickhouse-password-file, or --config with a section"
+                " clickhouse"
+            )
         end_us = arguments.end or time.time_ns() // 1000
         parts = [clickhouse.build(connection, arguments.ap, arguments.begin or end_us - DAY_US, end_us, _say)]
     else:
@@ -109,7 +168,9 @@ def run_evaluate(arguments) -> int:
     if unknown := sorted(set(names) - set(REGRESSORS)):
         raise TrainingError(f"no regressor {', '.join(unknown)}; there are {', '.join(REGRESSORS)}")
     lines = report.rows(arguments.samples, names, splits, _say)
-    text = f"# Sender's congestion window from what the AP sees\n\n{report.markdown(lines)}\n\n{report.legend(splits)}\n"
+    text = (
+        f"# Sender's congestion window from what the AP sees\n\n{report.markdown(lines)}\n\n{report.legend(splits)}\n"
+    )
     print(text, end="")
     if arguments.out:
         arguments.out.mkdir(parents=True, exist_ok=True)
@@ -128,16 +189,23 @@ def run_fit(arguments) -> int:
     if arguments.register and not places.tracking:
         raise TrainingError("--register needs MLflow: --tracking-uri, or --config with a section mlflow")
     if not (places.tracking or arguments.out):
-        raise TrainingError("nothing to do with the model: say --out DIR, or where MLflow is (--tracking-uri, --config)")
+        raise TrainingError(
+            "nothing to do with the model: say --out DIR, or where MLflow is (--tracking-uri, --config)"
+        )
     return _fit(dataset.read(arguments.samples), places.tracking, arguments)
 
 
 def retrain(arguments, places, version: str) -> int:
-    """What `oal-train fit --retrain window/N` does: fit again on the last day of all APs whose senders told their side; `places` as of batch.config."""
+    """What `oal-train fit --retrain window/N` does: fit again on the last day of all APs whose senders told their side;
+    `places` as of batch.config.
+    """
     from oal_training.window import clickhouse, dataset
 
     if not places.connection:
-        raise TrainingError("--retrain needs ClickHouse: --clickhouse with --clickhouse-password-file, or --config with a section clickhouse")
+        raise TrainingError(
+            "--retrain needs ClickHouse: --clickhouse with --clickhouse-password-file, or --config with a section"
+            " clickhouse"
+        )
     end_us = arguments.end or time.time_ns() // 1000
     begin_us = arguments.begin or end_us - DAY_US
     aps = [arguments.ap] if arguments.ap else clickhouse.aps(places.connection, begin_us, end_us)

@@ -16,9 +16,11 @@ EMBARGO_US = 5_000_000
 FOLDS = 4
 MIN_SAMPLES = 200  # on either side
 UNA = ("flow.unacked_bytes",)
-SPLITS = {"time": "by time: the first 60 % to train, 5 s left out, the rest to test without flows that were seen in training",
-          "flow": f"by flow: each of {FOLDS} parts of the flows tested on the others",
-          "network": "by network: trained on another capture (other people, links, queue), tested on this one"}
+SPLITS = {
+    "time": "by time: the first 60 % to train, 5 s left out, the rest to test without flows that were seen in training",
+    "flow": f"by flow: each of {FOLDS} parts of the flows tested on the others",
+    "network": "by network: trained on another capture (other people, links, queue), tested on this one",
+}
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,14 @@ def score(data: Dataset, predicted: np.ndarray) -> Score:
     error = np.abs(p - data.y)
     relative = error / np.maximum(data.y, 1.0)
     spread = float(np.sum((data.y - data.y.mean()) ** 2))
-    return Score(r2=1 - float(np.sum(error**2)) / spread if spread else float("nan"), relative_median=float(np.median(relative)),
-                 relative_p90=float(np.quantile(relative, 0.9)), mae_bytes=float(error.mean()), n=len(data), flows=len(set(data.flow.tolist())))
+    return Score(
+        r2=1 - float(np.sum(error**2)) / spread if spread else float("nan"),
+        relative_median=float(np.median(relative)),
+        relative_p90=float(np.quantile(relative, 0.9)),
+        mae_bytes=float(error.mean()),
+        n=len(data),
+        flows=len(set(data.flow.tolist())),
+    )
 
 
 def by_time(data: Dataset) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -77,7 +85,10 @@ def fitted(make: Callable, x: np.ndarray, y: np.ndarray):
 
 
 def judge(make: Callable, data: Dataset, split: str, other: Dataset | None = None) -> Score:
-    """Fit and predict fold by fold; the score over all test samples together. `other`: what to train on for the split `network`."""
+    """Fit and predict fold by fold; the score over all test samples together.
+
+    `other`: what to train on for the split `network`.
+    """
     if split == "network":
         if other is None:
             raise TrainingError("the split by network needs a second capture to train on")
@@ -85,7 +96,10 @@ def judge(make: Callable, data: Dataset, split: str, other: Dataset | None = Non
     folds = list({"time": by_time, "flow": by_flow}[split](data))
     for train, test in folds:
         if min(train.sum(), test.sum()) < MIN_SAMPLES:
-            raise TrainingError(f"too few samples for a split by {split}: {train.sum()} to train, {test.sum()} to test, need {MIN_SAMPLES}; record a longer run")
+            raise TrainingError(
+                f"too few samples for a split by {split}: {train.sum()} to train, {test.sum()} to test, need"
+                f" {MIN_SAMPLES}; record a longer run"
+            )
     predicted = np.full(len(data), np.nan)
     for train, test in folds:
         predicted[test] = fitted(make, data.x[train], data.y[train]).predict(data.x[test])

@@ -35,7 +35,10 @@ def inputs(data: Dataset) -> dict:
 
 def lineage(data: Dataset) -> Lineage:
     """Where the samples come from. The query is the file with its captures."""
-    captures = ", ".join(f"{c['capture']} {c['capture_sha256'][:12]} + {c['sender']} {c['sender_sha256'][:12]}" for c in data.source["captures"])
+    captures = ", ".join(
+        f"{c['capture']} {c['capture_sha256'][:12]} + {c['sender']} {c['sender_sha256'][:12]}"
+        for c in data.source["captures"]
+    )
     found = Lineage.of({**data.source, "feature_hash": f"{data.feature_hash:016x}"})
     return replace(found, query=f"{found.query} ({captures})")
 
@@ -54,10 +57,18 @@ def _save_inputs(data: Dataset, folder: Path) -> None:
         (folder / FEATURES_FILE).write_bytes(program.read_bytes())
 
 
-def log(tracking: Tracking, model, data: Dataset, figures: dict[str, float], table: str, register: str | None, samples: Path | None = None,
-        retrained_from: str | None = None) -> dict:
-    """One run: lineage as tags, figures, the comparison, the model with its inputs and feature program; with `register`, a version of it.
-    `samples`: a file to keep with the run, where it stands nowhere else.
+def log(
+    tracking: Tracking,
+    model,
+    data: Dataset,
+    figures: dict[str, float],
+    table: str,
+    register: str | None,
+    samples: Path | None = None,
+    retrained_from: str | None = None,
+) -> dict:
+    """One run: lineage as tags, figures, the comparison, the model with its inputs and feature program; with
+    `register`, a version of it. `samples`: a file to keep with the run, where it stands nowhere else.
 
     Returns {"run_id", "version" or None}. Nothing is written when a version is asked for that lineage does not allow.
     """
@@ -65,19 +76,31 @@ def log(tracking: Tracking, model, data: Dataset, figures: dict[str, float], tab
     if register:
         made_by.require()
         if data.feature_hash not in known_programs():
-            raise TrainingError(f"not registered: feature program {data.feature_hash:016x} is none of the contract's (schema/features); an AP could not compute its features")
+            raise TrainingError(
+                f"not registered: feature program {data.feature_hash:016x} is none of the contract's (schema/features);"
+                " an AP could not compute its features"
+            )
     mlflow = tracking.connect()
     import mlflow.xgboost as flavour
 
     with said("logging the run"):
         mlflow.set_experiment(EXPERIMENT)
-        tags = made_by.tags() | {TAG + "experiment": EXPERIMENT, TAG + "source": json.dumps(data.source, sort_keys=True), "mlflow.source.name": "oal-train window fit"}
+        tags = made_by.tags() | {
+            TAG + "experiment": EXPERIMENT,
+            TAG + "source": json.dumps(data.source, sort_keys=True),
+            "mlflow.source.name": "oal-train window fit",
+        }
         if retrained_from:
             tags["retrained_from"] = retrained_from
         with mlflow.start_run(run_name=EXPERIMENT, tags=tags) as run:
-            mlflow.log_params({key: str(value) for key, value in regressors.XGBOOST.items()} | {"inputs": len(data.inputs), "captures": ",".join(sorted(set(data.capture.tolist())))})
+            mlflow.log_params(
+                {key: str(value) for key, value in regressors.XGBOOST.items()}
+                | {"inputs": len(data.inputs), "captures": ",".join(sorted(set(data.capture.tolist())))}
+            )
             mlflow.log_metrics({key: value for key, value in figures.items() if np.isfinite(value)})
-            mlflow.log_text(f"kind: {EXPERIMENT}  # `oal-train fit --retrain` goes on with oal_training.window\n", EXPERIMENT_FILE)
+            mlflow.log_text(
+                f"kind: {EXPERIMENT}  # `oal-train fit --retrain` goes on with oal_training.window\n", EXPERIMENT_FILE
+            )
             with tempfile.TemporaryDirectory() as folder:
                 _save_inputs(data, Path(folder))
                 mlflow.log_artifacts(folder)
@@ -85,8 +108,13 @@ def log(tracking: Tracking, model, data: Dataset, figures: dict[str, float], tab
                 mlflow.log_artifact(str(samples))
             if table:
                 mlflow.log_text(table + "\n", "report/report.md")
-            logged = flavour.log_model(model, name="model", model_format="ubj", signature=mlflow.models.infer_signature(data.x[:5], data.y[:5]),
-                                       pip_requirements=[f"xgboost-cpu=={made_by.environment['xgboost-cpu']}"])
+            logged = flavour.log_model(
+                model,
+                name="model",
+                model_format="ubj",
+                signature=mlflow.models.infer_signature(data.x[:5], data.y[:5]),
+                pip_requirements=[f"xgboost-cpu=={made_by.environment['xgboost-cpu']}"],
+            )
             run_id = run.info.run_id
     if not register:
         return {"run_id": run_id, "version": None}

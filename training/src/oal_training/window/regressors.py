@@ -1,4 +1,7 @@
-"""XGBoost, which can run on an AP, and seven other regressors to compare it with. Settings were chosen on the capture learning2."""
+"""XGBoost, which can run on an AP, and seven other regressors to compare it with.
+
+Settings were chosen on the capture learning2.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,17 @@ import numpy as np
 ON_AP = "xgboost"
 SEED = 7
 #: at most 100 trees of at most 63 nodes: what the contract's window model and 10 µs on an AP hold
-XGBOOST = {"n_estimators": 100, "max_depth": 5, "learning_rate": 0.1, "min_child_weight": 100, "subsample": 0.8, "colsample_bytree": 0.8,
-           "tree_method": "hist", "objective": "reg:squarederror", "random_state": SEED}
+XGBOOST = {
+    "n_estimators": 100,
+    "max_depth": 5,
+    "learning_rate": 0.1,
+    "min_child_weight": 100,
+    "subsample": 0.8,
+    "colsample_bytree": 0.8,
+    "tree_method": "hist",
+    "objective": "reg:squarederror",
+    "random_state": SEED,
+}
 SVR_ROWS = 4000  # fitting costs the square of the rows; every n-th row of the training part is taken
 KB = 1000.0  # scale of the target for regressors that need one near 1
 
@@ -69,7 +81,14 @@ def _standard(model):
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-    return Scaled(make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), FunctionTransformer(signed_log), StandardScaler(), model))
+    return Scaled(
+        make_pipeline(
+            SimpleImputer(strategy="median", keep_empty_features=True),
+            FunctionTransformer(signed_log),
+            StandardScaler(),
+            model,
+        )
+    )
 
 
 def decision_tree():
@@ -81,15 +100,26 @@ def decision_tree():
 def random_forest():
     from sklearn.ensemble import RandomForestRegressor
 
-    return _whole(RandomForestRegressor(n_estimators=60, max_depth=14, min_samples_leaf=10, max_features=0.4, n_jobs=1, random_state=SEED))
+    return _whole(
+        RandomForestRegressor(
+            n_estimators=60, max_depth=14, min_samples_leaf=10, max_features=0.4, n_jobs=1, random_state=SEED
+        )
+    )
 
 
 def adaboost():
     from sklearn.ensemble import AdaBoostRegressor
     from sklearn.tree import DecisionTreeRegressor
 
-    return _whole(AdaBoostRegressor(DecisionTreeRegressor(max_depth=7, min_samples_leaf=20, max_features=0.5, random_state=SEED), n_estimators=30, learning_rate=0.1,
-                                    loss="linear", random_state=SEED))
+    return _whole(
+        AdaBoostRegressor(
+            DecisionTreeRegressor(max_depth=7, min_samples_leaf=20, max_features=0.5, random_state=SEED),
+            n_estimators=30,
+            learning_rate=0.1,
+            loss="linear",
+            random_state=SEED,
+        )
+    )
 
 
 def linear():
@@ -113,8 +143,25 @@ def knn():
 def mlp():
     from sklearn.neural_network import MLPRegressor
 
-    return _standard(MLPRegressor(hidden_layer_sizes=(48, 24), batch_size=256, early_stopping=True, n_iter_no_change=5, max_iter=80, random_state=SEED))
+    return _standard(
+        MLPRegressor(
+            hidden_layer_sizes=(48, 24),
+            batch_size=256,
+            early_stopping=True,
+            n_iter_no_change=5,
+            max_iter=80,
+            random_state=SEED,
+        )
+    )
 
 
-REGRESSORS: dict[str, Callable] = {ON_AP: xgboost, "random_forest": random_forest, "decision_tree": decision_tree, "adaboost": adaboost, "linear": linear, "svr": svr,
-                                   "knn": knn, "mlp": mlp}
+REGRESSORS: dict[str, Callable] = {
+    ON_AP: xgboost,
+    "random_forest": random_forest,
+    "decision_tree": decision_tree,
+    "adaboost": adaboost,
+    "linear": linear,
+    "svr": svr,
+    "knn": knn,
+    "mlp": mlp,
+}

@@ -1,4 +1,4 @@
-"""The comparison beside the paper's Table 6: eight regressors, unacknowledged bytes alone against all that the AP sees."""
+"""The comparison beside the paper's Table 6: eight regressors, unacknowledged bytes alone or all that the AP sees."""
 
 from __future__ import annotations
 
@@ -28,32 +28,67 @@ class Mean:
         return np.full(len(x), self.value)
 
 
-def scores(data: dataset.Dataset, other: dataset.Dataset | None, regressors: Iterable[str], splits: Iterable[str], log=lambda _: None):
+def scores(
+    data: dataset.Dataset,
+    other: dataset.Dataset | None,
+    regressors: Iterable[str],
+    splits: Iterable[str],
+    log=lambda _: None,
+):
     """(regressor, inputs, split, Score), the mean first."""
     for split in splits:
         yield "mean", "none", split, judge.judge(Mean, data, split, other)
         for name in regressors:
             for inputs, names in INPUTS.items():
-                mine, theirs = (data, other) if names is None else (data.only(names), other.only(names) if other is not None else None)
+                mine, theirs = (
+                    (data, other)
+                    if names is None
+                    else (data.only(names), other.only(names) if other is not None else None)
+                )
                 log(f"{name}, {inputs}, split by {split}")
                 yield name, inputs, split, judge.judge(REGRESSORS[name], mine, split, theirs)
 
 
 def row(regressor: str, inputs: str, split: str, s: Score | None) -> dict:
     """One line of the table; a figure that nobody has is empty."""
-    figures = {"R²": s.r2, "rel. error median": s.relative_median, "rel. error p90": s.relative_p90, "MAE KB": s.mae_bytes / 1000} if s else {}
-    return {"regressor": regressor, "inputs": inputs, "R²": "", "rel. error median": "", "rel. error p90": "", "MAE KB": "", **figures, "split": split}
+    figures = (
+        {
+            "R²": s.r2,
+            "rel. error median": s.relative_median,
+            "rel. error p90": s.relative_p90,
+            "MAE KB": s.mae_bytes / 1000,
+        }
+        if s
+        else {}
+    )
+    return {
+        "regressor": regressor,
+        "inputs": inputs,
+        "R²": "",
+        "rel. error median": "",
+        "rel. error p90": "",
+        "MAE KB": "",
+        **figures,
+        "split": split,
+    }
 
 
 def paper() -> dict:
     return row("paper's best", "all", "random rows", None) | {"R²": PAPER_R2}
 
 
-def rows(path: Path = SAMPLES, regressors: Iterable[str] = tuple(REGRESSORS), splits: Iterable[str] = ("time",), log=lambda _: None) -> list[dict]:
+def rows(
+    path: Path = SAMPLES,
+    regressors: Iterable[str] = tuple(REGRESSORS),
+    splits: Iterable[str] = ("time",),
+    log=lambda _: None,
+) -> list[dict]:
     """Lines of the table, the paper's first. Judged on the capture `learning`; settings were chosen on `learning2`."""
     samples = dataset.read(path)
     data, other = samples.of(JUDGED), samples.of(TUNED_ON) if "network" in splits else None
-    return [paper()] + [row(name, inputs, f"by {split}", s) for name, inputs, split, s in scores(data, other, regressors, splits, log)]
+    return [paper()] + [
+        row(name, inputs, f"by {split}", s) for name, inputs, split, s in scores(data, other, regressors, splits, log)
+    ]
 
 
 def markdown(lines: list[dict]) -> str:
@@ -67,6 +102,16 @@ def markdown(lines: list[dict]) -> str:
 
 def legend(splits: Iterable[str]) -> str:
     """What the splits are, and what the paper's figure is not."""
-    return "\n".join([*(f"- {SPLITS[s]}" for s in splits),
-                      "- the paper's R² is of a random split of rows: neighbouring samples of one flow stand on both sides; it is no bar for the others",
-                      f"- settings were chosen on the capture {TUNED_ON}; {JUDGED} was judged once they stood. On an AP runs {ON_AP}"])
+    return "\n".join(
+        [
+            *(f"- {SPLITS[s]}" for s in splits),
+            (
+                "- the paper's R² is of a random split of rows: neighbouring samples of one flow stand on both sides;"
+                " it is no bar for the others"
+            ),
+            (
+                f"- settings were chosen on the capture {TUNED_ON}; {JUDGED} was judged once they stood. On an AP runs"
+                f" {ON_AP}"
+            ),
+        ]
+    )

@@ -11,11 +11,24 @@ import numpy as np
 
 from oal_training.errors import TrainingError
 
-WANTED = ("flow_id", "cwnd_bytes", "ssthresh_bytes", "mss_bytes", "unacked_pkts", "rtt_us", "clock_offset_us", "clock_offset_error_us", "state")
+WANTED = (
+    "flow_id",
+    "cwnd_bytes",
+    "ssthresh_bytes",
+    "mss_bytes",
+    "unacked_pkts",
+    "rtt_us",
+    "clock_offset_us",
+    "clock_offset_error_us",
+    "state",
+)
 
 
 def rows(path: Path) -> dict[str, np.ndarray]:
-    """Columns of the rows, by name; `ts_us` (sender's clock) for `ts`, `congestion_control` as str. A file that was cut short gives what is whole."""
+    """Columns of the rows, by name; `ts_us` (sender's clock) for `ts`, `congestion_control` as str.
+
+    A file that was cut short gives what is whole.
+    """
     found: dict[str, list] = {name: [] for name in ("ts", "congestion_control", *WANTED)}
     try:
         with gzip.open(path, "rt") as file:
@@ -33,7 +46,11 @@ def rows(path: Path) -> dict[str, np.ndarray]:
         raise TrainingError(f"{path} was not written by oal-sniffer: {error}") from None
     if not found["ts"]:
         raise TrainingError(f"{path} holds no connection")
-    out = {name: np.array(values, np.uint64 if name == "flow_id" else np.int64) for name, values in found.items() if name != "congestion_control"}
+    out = {
+        name: np.array(values, np.uint64 if name == "flow_id" else np.int64)
+        for name, values in found.items()
+        if name != "congestion_control"
+    }
     return out | {"ts_us": out.pop("ts"), "congestion_control": np.array(found["congestion_control"], dtype=str)}
 
 
