@@ -5,7 +5,7 @@
  * number of measured ticks and packets.
  */
 #include "collect/collector.h"
-#include "base/interface.h"
+#include "packet/interface.h"
 #include "collect/netlink.h"
 #include "nl_sample.h"
 #include "pipeline/pipeline.h"
@@ -88,7 +88,7 @@ void interface_init(struct interface *i, const char *name)
 	i->index = (unsigned)(name[0] == 'l' ? lan_index : wlan_index);
 }
 
-bool interface_look(struct interface *i)
+bool interface_update(struct interface *i)
 {
 	return false;
 }
@@ -98,7 +98,7 @@ bool interface_failed(struct interface *i, int error)
 	return false;
 }
 
-void interface_tell(struct interface *i, const char *who)
+void interface_report(struct interface *i, const char *who)
 {
 }
 

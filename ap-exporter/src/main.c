@@ -85,13 +85,13 @@ static int serve(struct run *r)
 	struct tick t;
 	int ret;
 
-	clock_look(&clock);
+	clock_read(&clock);
 	while ((ret = loop_wait(r->loop, &t)) > 0) {
 		daemon_tick(r->daemon, &t, &clock);
 		ticks += t.missed + 1u;
 		if (ticks >= next_second) {
 			next_second = ticks + TICKS_PER_SECOND;
-			clock_look(&clock);
+			clock_read(&clock);
 			daemon_second(r->daemon, &clock);
 			if (ticks >= trim_at) {
 				memory_trim();

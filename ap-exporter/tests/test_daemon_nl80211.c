@@ -4,7 +4,7 @@
  */
 #include "check.h"
 #include "collect/collector.h"
-#include "base/interface.h"
+#include "packet/interface.h"
 #include "collect/netlink.h"
 #include "pipeline/pipeline.h"
 
@@ -137,7 +137,7 @@ int netlink_get(struct netlink *nl, struct netlink_request *const *requests, uns
 	return 0;
 }
 
-bool interface_look(struct interface *i)
+bool interface_update(struct interface *i)
 {
 	unsigned before = i->index;
 

@@ -525,7 +525,7 @@ uint64_t agent_ap_run(struct agent_ap *ap, uint64_t now_us)
 	next_us = sooner(next_us, save_control(ap, now_us));
 	next_us = sooner(next_us, run_save(ap, now_us));
 	next_us = sooner(next_us, agent_peers_run(&ap->peers, now_us));
-	next_us = sooner(next_us, agent_renew_run(&ap->renewal, now_us));
+	next_us = sooner(next_us, renewal_run(&ap->renewal, now_us));
 	ap->view.renewal = ap->renewal.counts;
 	ap->view.reports = ap->report.counts;
 	ap->view.peers = ap->peers.counts;
@@ -632,7 +632,7 @@ static void take_requests(struct agent_ap *ap, struct http_request *r[4])
 
 static int open_requests(struct agent_ap *ap, char *err, size_t err_size)
 {
-	const bool renews = agent_renew_look(&ap->renewal, ap->cert.text, random_below(ap->shared, UINT64_MAX));
+	const bool renews = renewal_begin(&ap->renewal, ap->cert.text, random_below(ap->shared, UINT64_MAX));
 	struct http_request *r[4];
 	int ret;
 
@@ -664,7 +664,7 @@ bool agent_ap_renewed(struct agent_ap *ap, const struct http_answer *a, uint64_t
 	struct trusted_keys trusted;
 	char *new_key, err[256];
 
-	if (!agent_renew_answer(&ap->renewal, a, retry_at_us(a, wait_us, now_us), &issued, &new_key)) {
+	if (!renewal_answer(&ap->renewal, a, retry_at_us(a, wait_us, now_us), &issued, &new_key)) {
 		note_error(ap, "the certificate is not renewed: %.200s", ap->renewal.counts.last_error);
 		return false;
 	}
@@ -674,7 +674,7 @@ bool agent_ap_renewed(struct agent_ap *ap, const struct http_answer *a, uint64_t
 	if (issued.trusted_keys[0] && !trusted_keys_parse(&trusted, issued.trusted_keys, strlen(issued.trusted_keys), ap->shared->config->trusted_keys, err, sizeof err))
 		ap->shared->keys = trusted;
 	issued_free(&issued);
-	agent_renew_look(&ap->renewal, cert.text ? cert.text : "", random_below(ap->shared, UINT64_MAX));
+	renewal_begin(&ap->renewal, cert.text ? cert.text : "", random_below(ap->shared, UINT64_MAX));
 	if (!ca.text || !cert.text || make_requests(ap, &(struct http_identity){&ca, &cert, &key}, true, r, err, sizeof err)) {
 		http_pem_free(&ca);
 		http_pem_free(&cert);
@@ -706,7 +706,7 @@ int agent_ap_open(struct agent_ap *ap, struct agent_shared *shared, const char *
 	ap->shared = shared;
 	ap->boot_id = boot_id;
 	ap->program = pipeline_feature_id(pipeline);
-	ap->renewal = (struct agent_renewal){.config = shared->all, .ap_id = ap->ap_id};
+	ap->renewal = (struct renewal){.config = shared->all, .ap_id = ap->ap_id};
 	snprintf(ap->ap_id, sizeof ap->ap_id, "%s", ap_id);
 	r = read_pem(&ap->cert, c->cert, ap_id, err, err_size);
 	r = r ? r : read_pem(&ap->key, c->key, ap_id, err, err_size);

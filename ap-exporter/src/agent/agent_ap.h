@@ -3,9 +3,9 @@
 #ifndef OAL_AGENT_AP_H
 #define OAL_AGENT_AP_H
 
-#include "enrol/agent_http.h"
+#include "enrol/http.h"
 #include "agent/agent_peers.h"
-#include "enrol/agent_renew.h"
+#include "enrol/renewal.h"
 #include "agent/agent_report.h"
 #include "base/config.h"
 #include "model/inference.h"
@@ -78,7 +78,7 @@ struct agent_ap {
 	struct agent_peers peers;
 	char peers_url[AGENT_URL];
 
-	struct agent_renewal renewal;
+	struct renewal renewal;
 
 	/* Flash. */
 	bool unsaved, control_unsaved;

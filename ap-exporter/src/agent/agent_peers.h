@@ -4,7 +4,7 @@
 #ifndef OAL_AGENT_PEERS_H
 #define OAL_AGENT_PEERS_H
 
-#include "enrol/agent_http.h"
+#include "enrol/http.h"
 #include "agent/peers.h"
 
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #ifndef OAL_AGENT_REPORT_H
 #define OAL_AGENT_REPORT_H
 
-#include "enrol/agent_http.h"
+#include "enrol/http.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -44,7 +44,7 @@ void clock_judge(struct clock_quality *q, int64_t offset_us, bool known, bool un
 	q->error_us = error_us < 0 ? 0 : error_us > UINT32_MAX ? UINT32_MAX : (uint32_t)error_us;
 }
 
-void clock_look(struct clock_quality *q)
+void clock_read(struct clock_quality *q)
 {
 	struct timex t = { .modes = 0 }; /* read only: needs no privilege */
 	int64_t offset = 0, width = INT64_MAX;

@@ -27,7 +27,7 @@ uint64_t clock_monotonic_ns(void);
 uint64_t clock_realtime_us(void);
 
 /* Looks at the clock: at the start, then once a second. */
-void clock_look(struct clock_quality *q);
+void clock_read(struct clock_quality *q);
 
 /* The pure part, for tests: what a look that found `offset_us` and adjtimex's `unsynchronised`, `error_us` means. */
 void clock_judge(struct clock_quality *q, int64_t offset_us, bool known, bool unsynchronised, int64_t error_us);

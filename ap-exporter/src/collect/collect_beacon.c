@@ -1,7 +1,7 @@
 /* Collector: neighbour BSSs, from the results that the last scans left in the kernel. It never scans by itself. */
 #include "collect/collector.h"
 
-#include "base/interface.h"
+#include "packet/interface.h"
 #include "collect/netlink.h"
 #include "collect/nl80211_parse.h"
 #include "pipeline/pipeline.h"
@@ -97,12 +97,12 @@ static void second(void *self)
 {
 	struct collect *c = self;
 
-	if (interface_look(&c->interface)) {
+	if (interface_update(&c->interface)) {
 		pipeline_gone_before(c->pipeline, OAL_BEACON, c->device, UINT64_MAX);
 		if (c->interface.index && prepare(c) < 0)
 			c->interface.index = 0; /* nl80211 is not back yet */
 	}
-	interface_tell(&c->interface, "beacon");
+	interface_report(&c->interface, "beacon");
 }
 
 static void stop(void *self)
@@ -133,7 +133,7 @@ static int start(void **self, const struct collector_env *env, char *err, size_t
 			stop(c);
 		return ret;
 	}
-	interface_tell(&c->interface, "beacon");
+	interface_report(&c->interface, "beacon");
 	*self = c;
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* Collector: which station has which address, from the kernel's neighbour table: for an AP that routes. */
 #include "collect/collector.h"
 
-#include "base/interface.h"
+#include "packet/interface.h"
 #include "collect/netlink.h"
 #include "pipeline/pipeline.h"
 #include "collect/qdisc_parse.h"
@@ -84,9 +84,9 @@ static void second(void *self)
 {
 	struct collect *c = self;
 
-	if (interface_look(&c->interface))
+	if (interface_update(&c->interface))
 		prepare(c);
-	interface_tell(&c->interface, "neigh");
+	interface_report(&c->interface, "neigh");
 }
 
 static void stop(void *self)
@@ -113,7 +113,7 @@ static int start(void **self, const struct collector_env *env, char *err, size_t
 	c->counts = env->counts;
 	interface_init(&c->interface, config->interface);
 	prepare(c);
-	interface_tell(&c->interface, "neigh");
+	interface_report(&c->interface, "neigh");
 	*self = c;
 	return 0;
 }

@@ -5,7 +5,7 @@
  */
 #include "collect/collector.h"
 
-#include "base/interface.h"
+#include "packet/interface.h"
 #include "base/log.h"
 #include "collect/netlink.h"
 #include "collect/nl80211_parse.h"
@@ -384,12 +384,12 @@ static void second(void *self)
 {
 	struct collect *c = self;
 
-	if (interface_look(&c->interface)) {
+	if (interface_update(&c->interface)) {
 		forget_all(c); /* another index is another interface, with counters of its own */
 		if (c->interface.index && prepare(c) < 0)
 			c->interface.index = 0; /* nl80211 is not back yet */
 	}
-	interface_tell(&c->interface, "nl80211");
+	interface_report(&c->interface, "nl80211");
 	if (!c->can_survey && c->interface.index && !c->survey_told) {
 		log_info("nl80211: the driver of %s has no channel survey", c->interface.name);
 		c->survey_told = true;
@@ -432,7 +432,7 @@ static int start(void **self, const struct collector_env *env, char *err, size_t
 	ret = prepare(c);
 	if (ret)
 		goto fail;
-	interface_tell(&c->interface, "nl80211");
+	interface_report(&c->interface, "nl80211");
 	*self = c;
 	return 0;
 fail:

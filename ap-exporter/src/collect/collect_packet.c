@@ -1,7 +1,7 @@
 /* Collector: TCP headers of a wired port, both directions, through a TPACKET_V3 ring. */
 #include "collect/collector.h"
 
-#include "base/interface.h"
+#include "packet/interface.h"
 #include "base/log.h"
 #include "packet/packet_filter.h"
 #include "pipeline/pipeline.h"
@@ -126,7 +126,7 @@ static void second(void *self)
 	struct collect *c = self;
 	unsigned before = c->interface.index;
 
-	if (interface_look(&c->interface)) {
+	if (interface_update(&c->interface)) {
 		if (before)
 			c->counts->interface_losses++;
 		attach(c);
@@ -135,7 +135,7 @@ static void second(void *self)
 		log_warn("packet: cannot attach to %s: %s; trying once a second", c->interface.name, strerror(c->bind_error));
 	c->bind_told = c->bind_error;
 	if (!c->bind_error)
-		interface_tell(&c->interface, "packet");
+		interface_report(&c->interface, "packet");
 }
 
 static void stop(void *self)
@@ -209,7 +209,7 @@ static int start(void **self, const struct collector_env *env, char *err, size_t
 	}
 	interface_init(&c->interface, config->interface);
 	attach(c);
-	interface_tell(&c->interface, "packet");
+	interface_report(&c->interface, "packet");
 	*self = c;
 	return 0;
 }

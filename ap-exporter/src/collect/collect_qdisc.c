@@ -1,7 +1,7 @@
 /* Collector: queueing disciplines of an interface, from rtnetlink. */
 #include "collect/collector.h"
 
-#include "base/interface.h"
+#include "packet/interface.h"
 #include "collect/netlink.h"
 #include "pipeline/pipeline.h"
 #include "collect/qdisc_parse.h"
@@ -158,13 +158,13 @@ static void second(void *self)
 	struct collect *c = self;
 	unsigned before = c->interface.index;
 
-	if (interface_look(&c->interface)) {
+	if (interface_update(&c->interface)) {
 		if (before)
 			c->counts->interface_losses++;
 		forget_unseen(c, UINT64_MAX);
 		prepare(c);
 	}
-	interface_tell(&c->interface, "qdisc");
+	interface_report(&c->interface, "qdisc");
 }
 
 static void stop(void *self)
@@ -192,7 +192,7 @@ static int start(void **self, const struct collector_env *env, char *err, size_t
 	c->device = pipeline_name(c->pipeline, config->interface);
 	interface_init(&c->interface, config->interface);
 	prepare(c);
-	interface_tell(&c->interface, "qdisc");
+	interface_report(&c->interface, "qdisc");
 	*self = c;
 	return 0;
 }

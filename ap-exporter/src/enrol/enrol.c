@@ -1,7 +1,7 @@
 #ifdef HAVE_AGENT
 #include "enrol/enrol.h"
 
-#include "enrol/agent_http.h"
+#include "enrol/http.h"
 #include "base/clock.h"
 #include "enrol/credentials.h"
 #include "enrol/identity.h"

@@ -4,7 +4,7 @@
 
 #include "bpf/rwnd_bpf_maps.h"
 #include "base/clock.h"
-#include "base/interface.h"
+#include "packet/interface.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "rewrite/rwnd_backend.h"
@@ -162,7 +162,7 @@ static void look(struct backend *b, bool first)
 		uint32_t there = 0;
 		int ret = 0;
 
-		interface_look(&p->interface);
+		interface_update(&p->interface);
 		listen_to_libbpf();
 		if (p->interface.index && !first)
 			there = standing(p->interface.index, BPF_TC_INGRESS);
@@ -206,7 +206,7 @@ static void poll_ports(struct rwnd *r, uint64_t now_us)
 	b->look_at_us = now_us + LOOK_US;
 	look(b, false);
 	for (unsigned i = 0; i < b->n_ports; i++)
-		interface_tell(&b->ports[i].interface, "rwnd");
+		interface_report(&b->ports[i].interface, "rwnd");
 }
 
 static int open_news(void)

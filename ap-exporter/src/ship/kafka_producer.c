@@ -43,7 +43,7 @@ int kafka_producer_new(struct kafka_producer *p, const struct config *config, co
 		{ "enable.idempotence", "true" },
 		{ "acks", "all" },
 		{ "compression.codec", "lz4" },
-		{ "message.timeout.ms", "0" },          /* only our ring lets data go */
+		{ "message.timeout.ms", "0" },          /* only our send queue lets data go */
 		{ "partitioner", "murmur2_random" },    /* the Java clients' rule for keys */
 		{ "reconnect.backoff.ms", "100" },
 		{ "reconnect.backoff.max.ms", "2000" }, /* back soon after Kafka is */

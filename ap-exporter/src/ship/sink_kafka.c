@@ -1,9 +1,9 @@
 /*
- * Sink: Kafka. The tick path only copies a batch into a ring; a thread signs them and hands them to librdkafka, oldest first, and never
- * more than inflight_kb at once. So while Kafka is away the ring fills and keeps the newest, and librdkafka holds a little
+ * Sink: Kafka. The tick path only copies a batch into a queue; a thread signs them and hands them to librdkafka, oldest first, and never
+ * more than inflight_kb at once. So while Kafka is away the queue fills and keeps the newest, and librdkafka holds a little
  * of the oldest, which it sends first when Kafka is back: nothing is reordered and nothing is sent twice.
  *
- * Certificates and MAC keys may be renewed: the thread lets the old producer finish, then goes on with a new one and the same ring.
+ * Certificates and MAC keys may be renewed: the thread lets the old producer finish, then goes on with a new one and the same queue.
  */
 #ifdef HAVE_KAFKA
 
@@ -15,7 +15,7 @@
 #include "enrol/mac_keys.h"
 #include "oal_schema.h"
 #include "pipeline/replay.h"
-#include "ship/ring.h"
+#include "ship/send_queue.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -28,13 +28,13 @@
 
 #define SENDER_STACK (128 * 1024)
 
-/* Precedes each batch in the ring. */
+/* Precedes each batch in the queue. */
 struct head {
 	uint8_t topic, key_len;
 	char key[CONFIG_NAME + 8];
 };
 
-/* A batch out of the ring that librdkafka does not have yet, or has given back. */
+/* A batch out of the queue that librdkafka does not have yet, or has given back. */
 struct waiting {
 	struct waiting *next;
 	struct head head;
@@ -48,7 +48,7 @@ struct kafka {
 	/* Of the sender thread, once it runs. */
 	struct kafka_producer producer;
 	struct mac_keys *keys;              /* NULL: batches are not signed */
-	struct waiting *first, **last;      /* go before those in the ring */
+	struct waiting *first, **last;      /* go before those in the queue */
 	bool give_back;                     /* what is purged unsent is taken back */
 	uint64_t renew_until_us;            /* 0: nothing is being renewed */
 	/* Of the main thread. */
@@ -62,7 +62,7 @@ struct kafka {
 	struct kafka_producer next;         /* to go on with; rk NULL: none */
 	struct mac_keys *next_keys;         /* likewise */
 	uint64_t stop_at_us;                /* 0: run; else flush until then */
-	struct ring *ring;
+	struct send_queue *queue;
 	struct sink_stats stats;
 };
 
@@ -153,7 +153,7 @@ static void on_error(rd_kafka_t *rk, int err, const char *reason, void *ctx)
 
 /* --- the sender thread */
 
-/* The oldest batch that librdkafka does not have, off the ring: the tick thread may push it out of there at any time. */
+/* The oldest batch that librdkafka does not have, off the queue: the tick thread may push it out of there at any time. */
 static struct waiting *oldest(struct kafka *k)
 {
 	const uint8_t *record;
@@ -167,7 +167,7 @@ static struct waiting *oldest(struct kafka *k)
 		return NULL;
 	w->bytes = NULL;
 	pthread_mutex_lock(&k->lock);
-	record = ring_peek(k->ring, &len);
+	record = send_queue_peek(k->queue, &len);
 	if (record) {
 		w->len = len - sizeof w->head;
 		w->bytes = malloc(w->len ? w->len : 1);
@@ -175,7 +175,7 @@ static struct waiting *oldest(struct kafka *k)
 	if (w->bytes) {
 		memcpy(&w->head, record, sizeof w->head);
 		memcpy(w->bytes, record + sizeof w->head, w->len);
-		ring_pop(k->ring);
+		send_queue_pop(k->queue);
 	}
 	pthread_mutex_unlock(&k->lock);
 	if (!w->bytes) { /* none, or no memory now */
@@ -292,7 +292,7 @@ static void *sender(void *arg)
 		}
 		pthread_mutex_lock(&k->lock);
 		stop_at = k->stop_at_us;
-		empty = !ring_records(k->ring) && !k->first;
+		empty = !send_queue_records(k->queue) && !k->first;
 		pthread_mutex_unlock(&k->lock);
 		if (!stop_at)
 			continue;
@@ -424,10 +424,10 @@ static int kafka_open(void **self, const struct config *c, char *err, size_t err
 	pthread_mutex_init(&k->lock, NULL);
 	k->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	k->events = (struct kafka_events){ on_delivery, on_error, k, k->wake, 0 };
-	k->ring = ring_new((size_t)c->kafka.buffer_kb * 1024);
+	k->queue = send_queue_new((size_t)c->kafka.buffer_kb * 1024);
 	ret = hash_files(k->tls, c, err, err_size);
 	ret = ret ? ret : read_keys(&k->keys, c, err, err_size);
-	if (!ret && (k->wake < 0 || !k->ring)) {
+	if (!ret && (k->wake < 0 || !k->queue)) {
 		ret = k->wake < 0 ? -errno : -ENOMEM;
 		snprintf(err, err_size, "kafka: cannot make a buffer of %u KiB: %s", c->kafka.buffer_kb, strerror(-ret));
 	}
@@ -451,7 +451,7 @@ fail:
 	mac_keys_free(k->keys);
 	if (k->wake >= 0)
 		close(k->wake);
-	ring_free(k->ring);
+	send_queue_free(k->queue);
 	pthread_mutex_destroy(&k->lock);
 	free(k);
 	return ret;
@@ -467,7 +467,7 @@ static void kafka_put(void *self, const struct sink_batch *b)
 	head.key_len = (uint8_t)key_len;
 	memcpy(head.key, b->ap_id, key_len);
 	pthread_mutex_lock(&k->lock);
-	pushed_out = ring_put(k->ring, &head, sizeof head, b->bytes, b->len);
+	pushed_out = send_queue_push(k->queue, &head, sizeof head, b->bytes, b->len);
 	k->stats.let_go += pushed_out < 0 ? 1 : (uint64_t)pushed_out;
 	pthread_mutex_unlock(&k->lock);
 	wake(k);
@@ -479,7 +479,7 @@ static void kafka_stats(void *self, struct sink_stats *s)
 
 	pthread_mutex_lock(&k->lock);
 	*s = k->stats;
-	s->queued_bytes = ring_bytes(k->ring);
+	s->queued_bytes = send_queue_bytes(k->queue);
 	pthread_mutex_unlock(&k->lock);
 	s->queued_bytes += k->inflight;
 }
@@ -508,7 +508,7 @@ static void kafka_close(void *self, struct sink_stats *last)
 	pthread_mutex_unlock(&k->lock);
 	wake(k);
 	pthread_join(k->sender, NULL);
-	k->stats.let_go += ring_records(k->ring);
+	k->stats.let_go += send_queue_records(k->queue);
 	for (; k->first; k->stats.let_go++) {
 		free(k->first->bytes);
 		forget_first(k);
@@ -519,7 +519,7 @@ static void kafka_close(void *self, struct sink_stats *last)
 	mac_keys_free(k->next_keys);
 	mac_keys_free(k->keys);
 	close(k->wake);
-	ring_free(k->ring);
+	send_queue_free(k->queue);
 	pthread_mutex_destroy(&k->lock);
 	free(k);
 }

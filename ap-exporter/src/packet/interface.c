@@ -1,4 +1,4 @@
-#include "base/interface.h"
+#include "packet/interface.h"
 
 #include "base/log.h"
 
@@ -14,10 +14,10 @@ void interface_init(struct interface *i, const char *name)
 {
 	memset(i, 0, sizeof *i);
 	snprintf(i->name, sizeof i->name, "%s", name);
-	interface_look(i);
+	interface_update(i);
 }
 
-bool interface_look(struct interface *i)
+bool interface_update(struct interface *i)
 {
 	unsigned before = i->index;
 	struct ifreq r = { 0 };
@@ -43,11 +43,11 @@ bool interface_failed(struct interface *i, int error)
 	return true;
 }
 
-void interface_tell(struct interface *i, const char *who)
+void interface_report(struct interface *i, const char *who)
 {
-	if (!i->index && !i->told)
+	if (!i->index && !i->reported)
 		log_warn("%s: interface %s is not there; looking for it once a second", who, i->name);
-	else if (i->index && i->told)
+	else if (i->index && i->reported)
 		log_info("%s: interface %s is back", who, i->name);
-	i->told = !i->index;
+	i->reported = !i->index;
 }

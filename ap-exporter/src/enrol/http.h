@@ -1,7 +1,7 @@
-/* agent_http.h: the agent's HTTPS requests (libcurl multi, HTTP/1.1, one thread): a long poll and a report.
+/* http.h: the agent's HTTPS requests (libcurl multi, HTTP/1.1, one thread): a long poll and a report.
  * Nothing here judges what it receives; sizes and times are bounded. */
-#ifndef OAL_AGENT_HTTP_H
-#define OAL_AGENT_HTTP_H
+#ifndef OAL_HTTP_H
+#define OAL_HTTP_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
-/* agent_renew.h: an AP's certificate is renewed when less than a third of its life is left: POST …/certificate with a request for a new key. Agent's thread.
+/* renewal.h: an AP's certificate is renewed when less than a third of its life is left: POST …/certificate with a request for a new key. Agent's thread.
  *
  * What comes is checked whole and put into the files that the configuration names, all or none; until that is done, and if it fails, the old ones stay. */
-#ifndef OAL_AGENT_RENEW_H
-#define OAL_AGENT_RENEW_H
+#ifndef OAL_RENEWAL_H
+#define OAL_RENEWAL_H
 
-#include "enrol/agent_http.h"
+#include "enrol/http.h"
 #include "base/config.h"
 #include "enrol/issued.h"
 
@@ -18,7 +18,7 @@ struct renewal_counts {
 	char last_error[200];
 };
 
-struct agent_renewal {
+struct renewal {
 	struct http_request *request; /* NULL: it does not renew */
 	const struct config *config;
 	const char *ap_id;
@@ -31,10 +31,10 @@ struct agent_renewal {
 
 /* Takes note of the certificate in use. False: it is not this AP's own, so that it is not this AP's to renew. `spread` (a random number) keeps a fleet that was
  * enrolled together from renewing together. */
-bool agent_renew_look(struct agent_renewal *, const char *certificate, uint64_t spread);
+bool renewal_begin(struct renewal *, const char *certificate, uint64_t spread);
 /* Asks if it is time. Returns when there is something to do next. */
-uint64_t agent_renew_run(struct agent_renewal *, uint64_t now_us);
+uint64_t renewal_run(struct renewal *, uint64_t now_us);
 /* Its request ended. True: files are written, `issued` (to be freed) and `*key` (likewise) hold them. False: it failed, as counted; `retry_us` is when it is tried again. */
-bool agent_renew_answer(struct agent_renewal *, const struct http_answer *, uint64_t retry_us, struct issued *, char **key);
+bool renewal_answer(struct renewal *, const struct http_answer *, uint64_t retry_us, struct issued *, char **key);
 
 #endif

@@ -1,5 +1,5 @@
 #ifdef HAVE_AGENT
-#include "enrol/agent_http.h"
+#include "enrol/http.h"
 
 #include "base/text_file.h"
 #include "base/version.h"

@@ -1,5 +1,5 @@
 #ifdef HAVE_AGENT
-#include "enrol/agent_renew.h"
+#include "enrol/renewal.h"
 
 #include "base/clock.h"
 #include "enrol/credentials.h"
@@ -15,7 +15,7 @@
 
 enum { TIMEOUT_S = 30, MOST_BYTES = 1 << 20 };
 
-bool agent_renew_look(struct agent_renewal *r, const char *certificate, uint64_t spread)
+bool renewal_begin(struct renewal *r, const char *certificate, uint64_t spread)
 {
 	struct identity id;
 	char err[200];
@@ -29,7 +29,7 @@ bool agent_renew_look(struct agent_renewal *r, const char *certificate, uint64_t
 	return !strcmp(id.cn, r->ap_id);
 }
 
-static void failed(struct agent_renewal *r, uint64_t retry_us, const char *why)
+static void failed(struct renewal *r, uint64_t retry_us, const char *why)
 {
 	r->at_us = retry_us;
 	r->counts.errors++;
@@ -46,7 +46,7 @@ static void failed(struct agent_renewal *r, uint64_t retry_us, const char *why)
 	r->key = NULL;
 }
 
-static bool ask(struct agent_renewal *r)
+static bool ask(struct renewal *r)
 {
 	char body[4096], *request = NULL, err[200];
 	struct json json = {body, sizeof body, 0};
@@ -60,7 +60,7 @@ static bool ask(struct agent_renewal *r)
 	return http_post(r->request, body, TIMEOUT_S);
 }
 
-uint64_t agent_renew_run(struct agent_renewal *r, uint64_t now_us)
+uint64_t renewal_run(struct renewal *r, uint64_t now_us)
 {
 	const int64_t left_us = r->due_us - (int64_t)clock_realtime_us();
 
@@ -92,7 +92,7 @@ static bool kafka_is_ours(const struct config *c, const char *ap_id)
 	return ours;
 }
 
-static int keep(const struct agent_renewal *r, const struct issued *issued, char *err, size_t err_size)
+static int keep(const struct renewal *r, const struct issued *issued, char *err, size_t err_size)
 {
 	const struct config *c = r->config;
 	char *macs = credentials_mac_keys(c->n_kafka ? c->kafka.mac_keys : "", r->ap_id, issued->mac_keys);
@@ -107,7 +107,7 @@ static int keep(const struct agent_renewal *r, const struct issued *issued, char
 	return ret;
 }
 
-bool agent_renew_answer(struct agent_renewal *r, const struct http_answer *a, uint64_t retry_us, struct issued *issued, char **key)
+bool renewal_answer(struct renewal *r, const struct http_answer *a, uint64_t retry_us, struct issued *issued, char **key)
 {
 	char why[512];
 	int ret = -EIO;
