@@ -5,6 +5,7 @@
 #include "masters.h"
 #include "oal_features.h"
 #include "pipeline/replay.h"
+#include "base/config.h"
 #include "restamp.h"
 #include "base/version.h"
 
@@ -214,7 +215,7 @@ static int make_aps(struct fleet *f, uint64_t boot_id, char *err, size_t err_siz
 		struct ap *ap = &f->aps[i];
 		uint8_t key[MAC_KEY_BYTES];
 
-		replay_name(ap->ap_id, sizeof ap->ap_id, f->o.prefix, f->o.aps, i);
+		config_virtual_ap(ap->ap_id, sizeof ap->ap_id, f->o.prefix, f->o.aps, i);
 		ap->ap_id_len = strlen(ap->ap_id);
 		ap->boot_id = boot_id + i;
 		ap->number = i;

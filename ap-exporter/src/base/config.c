@@ -424,6 +424,14 @@ void config_ap_path(char *out, size_t size, const char *pattern, const char *ap_
 		snprintf(out, size, "%s", pattern);
 }
 
+void config_virtual_ap(char *out, size_t size, const char *ap_id, unsigned aps, unsigned i)
+{
+	if (aps == 1)
+		snprintf(out, size, "%s", ap_id);
+	else
+		snprintf(out, size, "%s-%04u", ap_id, i + 1);
+}
+
 void config_print_options(FILE *f)
 {
 	for (size_t i = 0; i < N_SECTIONS; i++) {

@@ -130,6 +130,9 @@ enum oal_policy_mode config_control(const struct config *c);
 /* A path of a section `agent`: the first %s of `pattern` is the AP's id. */
 void config_ap_path(char *out, size_t size, const char *pattern, const char *ap_id);
 
+/* What AP `i` of the `aps` virtual ones of a replay is called. */
+void config_virtual_ap(char *out, size_t size, const char *ap_id, unsigned aps, unsigned i);
+
 /* Prints every section type and option with its default, range and meaning. */
 void config_print_options(FILE *f);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/config.h"
 #include "wire/batch_decode.h"
 #include "wire/capture_file.h"
 #include "pipeline/dedup.h"
@@ -303,7 +304,7 @@ static int new_player(struct replay *r, unsigned i)
 	int code;
 
 	p->replay = r;
-	replay_name(p->ap_id, sizeof p->ap_id, r->c.ap_id, r->c.aps, i);
+	config_virtual_ap(p->ap_id, sizeof p->ap_id, r->c.ap_id, r->c.aps, i);
 	code = pipeline_new(&p->pipeline, &c);
 	for (t = 0; !code && !r->is_pcap && t < OAL_N_TABLES; t++)
 		if (is_state(t)) {
@@ -718,14 +719,6 @@ static void play_tick(struct player *p)
 	}
 	p->ticks++;
 	p->due_us += r->tick_us;
-}
-
-void replay_name(char *out, size_t size, const char *ap_id, unsigned aps, unsigned i)
-{
-	if (aps == 1)
-		snprintf(out, size, "%s", ap_id);
-	else
-		snprintf(out, size, "%s-%04u", ap_id, i + 1);
 }
 
 const char *replay_ap_id(const struct replay *r, unsigned i)

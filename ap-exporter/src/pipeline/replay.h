@@ -56,8 +56,6 @@ struct replay_stats {
 /* Reads the whole file. Negative errno, with what is wrong and what to do in `err`. */
 int replay_new(struct replay **, const struct replay_config *, char *err, size_t err_size);
 void replay_free(struct replay *);
-/* How AP `i` of `aps` is called. */
-void replay_name(char *out, size_t size, const char *ap_id, unsigned aps, unsigned i);
 /* AP `i` of replay_stats.aps: what it is called, its boot_id and its pipeline. */
 const char *replay_ap_id(const struct replay *, unsigned i);
 uint64_t replay_boot_id(const struct replay *, unsigned i);
