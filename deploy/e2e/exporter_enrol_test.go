@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"oal/deploy/internal/config"
-	"oal/deploy/internal/mac"
+	"oal/deploy/internal/issue"
 	"oal/deploy/internal/platform"
 )
 
@@ -109,7 +109,7 @@ func (h hut) status() (s hutStatus) {
 }
 
 // signed counts records of the running AP in Kafka, the first few: those whose header is the MAC of its key, and others.
-func (h hut) signed(t *testing.T, masters mac.Masters) (good, bad int) {
+func (h hut) signed(t *testing.T, masters issue.Masters) (good, bad int) {
 	t.Helper()
 	client, err := broker.Read("ap.samples.v1")
 	must(t, err)
@@ -125,7 +125,7 @@ func (h hut) signed(t *testing.T, masters mac.Masters) (good, bad int) {
 			ok := false
 			for _, header := range record.Headers {
 				if header.Key == "oal-mac" && len(header.Value) == 17 {
-					sum := hmac.New(sha256.New, mac.Key(masters[header.Value[0]], h.id, h.site))
+					sum := hmac.New(sha256.New, issue.BatchKey(masters[header.Value[0]], h.id, h.site))
 					sum.Write(append([]byte("oal batch v1\x00\x00"), record.Value...))
 					ok = hmac.Equal(sum.Sum(nil)[:16], header.Value[1:])
 				}
@@ -166,7 +166,7 @@ func (h hut) nearlyOver(t *testing.T, r *platform.Replica) {
 // The exporter enrols with a ticket, polls and writes to Kafka with what it got, signs its batches, and renews its certificate while it runs.
 func TestExporterEnrolsAndRenews(t *testing.T) {
 	r := enrolling(t, config.Store{Path: filepath.Join(t.TempDir(), "state.db")}, keysFile)
-	masters, err := mac.ReadMasters(r.Config.Enrol.MACMasters)
+	masters, err := issue.ReadMasters(r.Config.Enrol.MACMasters)
 	must(t, err)
 	h := newHut(t, r, "hut-7", "hut")
 	ticket := ctl(t, r, "ticket", h.id, "--site", h.site)

@@ -30,8 +30,8 @@ var (
 )
 
 const (
-	sendEvery = time.Second
-	maxReason = 500
+	sendEvery    = time.Second      // how soon records that Kafka did not acknowledge are sent again
+	compareLimit = 20 * time.Second // to compare store and topic at the start; the service is not ready before
 )
 
 // List is one replica's sight of who is revoked.
@@ -46,7 +46,8 @@ type List struct {
 	compared chan struct{}
 
 	table *mirror.Table[store.Access] // by AP: revoked, or restored once
-	told  map[string]record           // by Kafka until all that was there at the start has come; then nil. The table's lock guards it too
+	// inTopic is what the topic says of each AP until all that was there at the start has come; then nil. Only Handle uses it.
+	inTopic map[string]record
 }
 
 // record is a value of ap.access.v1.
@@ -60,8 +61,9 @@ type record struct {
 // New is inert.
 func New(f *fleet.Fleet, s store.Store, m *metric.Set, now func() time.Time, logger *slog.Logger) *List {
 	l := &List{fleet: f, store: s, metrics: m, now: now, logger: logger, unsent: make(chan struct{}, 1), compared: make(chan struct{}),
-		told: map[string]record{}}
-	l.table = mirror.New(s.Access, func(a store.Access) string { return a.APID }, l.publish)
+		inTopic: map[string]record{}}
+	l.table = mirror.New(mirror.Options[store.Access]{Read: s.Access, Key: func(a store.Access) string { return a.APID }, Shared: s.Shared(),
+		Publish: l.publish, Failed: func(err error) { l.failed("store", "who is revoked cannot be read; what was known stays", err) }})
 	return l
 }
 
@@ -69,17 +71,11 @@ func New(f *fleet.Fleet, s store.Store, m *metric.Set, now func() time.Time, log
 func (l *List) Load(ctx context.Context) error { return l.table.Load(ctx) }
 
 // Run sees what other replicas were told, until the context ends.
-func (l *List) Run(ctx context.Context) {
-	if l.store.Shared() {
-		l.table.Follow(ctx, func(err error) { l.failed("store", "who is revoked cannot be read; what was known stays", err) })
-	}
-}
+func (l *List) Run(ctx context.Context) { l.table.Run(ctx) }
 
 // Revoked is why an AP is kept out; nil: it is not.
 func (l *List) Revoked(id string) *store.Access {
-	l.table.Lock()
-	defer l.table.Unlock()
-	if a, known := l.table.Rows[id]; known && a.Revoked {
+	if a, known := l.table.Get(id); known && a.Revoked {
 		return &a
 	}
 	return nil
@@ -87,10 +83,8 @@ func (l *List) Revoked(id string) *store.Access {
 
 // All are the revoked APs.
 func (l *List) All() []store.Access {
-	l.table.Lock()
-	defer l.table.Unlock()
 	revoked := []store.Access{}
-	for _, a := range l.table.Rows {
+	for _, a := range l.table.All() {
 		if a.Revoked {
 			revoked = append(revoked, a)
 		}
@@ -114,40 +108,38 @@ func (l *List) change(ctx context.Context, id, who, reason string, revoked bool)
 	if !release.Name.MatchString(id) {
 		return store.Access{}, fmt.Errorf("%w: `%.80s` is no AP's id", ErrBad, id)
 	}
-	if reason == "" || len(reason) > maxReason {
-		return store.Access{}, fmt.Errorf("%w: say the reason, in at most %d bytes", ErrBad, maxReason)
+	if reason == "" || len(reason) > store.MaxReason {
+		return store.Access{}, fmt.Errorf("%w: say the reason, in at most %d bytes", ErrBad, store.MaxReason)
 	}
-	l.table.Lock()
-	defer l.table.Unlock()
-	if err := l.table.Reload(ctx); err != nil {
-		return store.Access{}, err
-	}
-	old := l.table.Rows[id]
-	if !revoked && !old.Revoked {
-		return store.Access{}, fmt.Errorf("%w: %s; ctl access shows who is", ErrNotRevoked, id)
-	}
-	a := store.Access{APID: id, Revoked: revoked, ChangedUS: max(l.now().UnixMicro(), old.ChangedUS+1), Who: who, Reason: reason}
-	return a, l.set(ctx, a)
+	var a store.Access
+	err := l.table.Change(ctx, func(rows map[string]store.Access) error {
+		old := rows[id]
+		if !revoked && !old.Revoked {
+			return fmt.Errorf("%w: %s; ctl access shows who is", ErrNotRevoked, id)
+		}
+		a = store.Access{APID: id, Revoked: revoked, ChangedUS: max(l.now().UnixMicro(), old.ChangedUS+1), Who: who, Reason: reason}
+		return l.set(ctx, rows, a)
+	})
+	return a, err
 }
 
-// set stores a change and makes it so. The caller holds the lock.
-func (l *List) set(ctx context.Context, a store.Access) error {
+// set stores a row and then writes it into the rows.
+func (l *List) set(ctx context.Context, rows map[string]store.Access, a store.Access) error {
 	what := map[bool]string{true: "revoked", false: "restored"}[a.Revoked]
 	entry := store.Entry{TSUS: l.now().UnixMicro(), Kind: "access", Key: a.APID, Detail: fmt.Sprintf("%s by %s: %s", what, a.Who, a.Reason)}
 	if err := l.store.SetAccess(ctx, a, entry); err != nil {
 		return err
 	}
-	l.table.Rows[a.APID] = a
+	rows[a.APID] = a
 	l.logger.Warn("access", "ap", a.APID, "now", what, "who", a.Who, "reason", a.Reason)
-	l.publish()
 	return nil
 }
 
-// publish ends the polls of those revoked, and wakes the sending. The caller holds the lock.
-func (l *List) publish() {
+// publish ends the polls of those revoked, and wakes the sending.
+func (l *List) publish(rows map[string]store.Access) {
 	var revoked []string
 	unsent := 0
-	for id, a := range l.table.Rows {
+	for id, a := range rows {
 		if a.Revoked {
 			revoked = append(revoked, id)
 		}
@@ -169,34 +161,38 @@ func (l *List) publish() {
 // Handle takes records of the topic until all that was there at the start has come, which an empty list says. A revocation that is newer
 // than what is stored, or of which nothing is stored, is stored: a store that was lost, or put back from a backup, lets nobody in again.
 func (l *List) Handle(records []kafka.Record) {
-	l.table.Lock()
-	defer l.table.Unlock()
-	if l.told == nil {
+	if l.inTopic == nil {
 		return
 	}
 	for _, r := range records {
-		var told record
-		if r.Value == nil || json.Unmarshal(r.Value, &told) != nil || told.APID != r.Key || !release.Name.MatchString(r.Key) {
-			delete(l.told, r.Key) // restored, or not of this service's making
+		var said record
+		if r.Value == nil || json.Unmarshal(r.Value, &said) != nil || said.APID != r.Key || !release.Name.MatchString(r.Key) {
+			delete(l.inTopic, r.Key) // restored, or not of this service's making
 			continue
 		}
-		l.told[r.Key] = told
+		l.inTopic[r.Key] = said
 	}
 	if len(records) > 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), compareLimit)
 	defer cancel()
-	err := l.table.Reload(ctx)
-	for id, told := range l.told {
-		if old, known := l.table.Rows[id]; err == nil && (!known || told.RevokedUS > old.ChangedUS) {
-			err = l.set(ctx, store.Access{APID: id, Revoked: true, ChangedUS: told.RevokedUS, Who: told.Who, Reason: told.Reason, Sent: true})
+	err := l.table.Change(ctx, func(rows map[string]store.Access) error {
+		for id, said := range l.inTopic {
+			if old, known := rows[id]; known && said.RevokedUS <= old.ChangedUS {
+				continue
+			}
+			a := store.Access{APID: id, Revoked: true, ChangedUS: said.RevokedUS, Who: said.Who, Reason: said.Reason, Sent: true}
+			if err := l.set(ctx, rows, a); err != nil {
+				return err
+			}
 		}
-	}
+		return nil
+	})
 	if err != nil {
 		l.failed("store", "revocations in Kafka cannot be compared with the store; they are at the next start", err)
 	}
-	l.told = nil
+	l.inTopic = nil
 	close(l.compared)
 }
 

@@ -148,7 +148,7 @@ func TestRevokeAndRestore(t *testing.T) {
 	for _, c := range []struct {
 		id, reason string
 		want       error
-	}{{"a b", "x", ErrBad}, {"", "x", ErrBad}, {"a", " ", ErrBad}, {"a", strings.Repeat("x", maxReason+1), ErrBad}, {"b", "x", ErrNotRevoked}} {
+	}{{"a b", "x", ErrBad}, {"", "x", ErrBad}, {"a", " ", ErrBad}, {"a", strings.Repeat("x", store.MaxReason+1), ErrBad}, {"b", "x", ErrNotRevoked}} {
 		if _, err := x.list.Restore(t.Context(), c.id, "ann", c.reason); !errors.Is(err, c.want) {
 			t.Errorf("%+v: %v", c, err)
 		}

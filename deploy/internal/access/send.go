@@ -37,14 +37,12 @@ func (l *List) Send(ctx context.Context, to Producer) {
 }
 
 func (l *List) send(ctx context.Context, to Producer, sent map[string]int64) error {
-	l.table.Lock()
 	var due []store.Access
-	for id, a := range l.table.Rows {
-		if !a.Sent || sent[id] != a.ChangedUS {
+	for _, a := range l.table.All() {
+		if !a.Sent || sent[a.APID] != a.ChangedUS {
 			due = append(due, a)
 		}
 	}
-	l.table.Unlock()
 	if len(due) == 0 {
 		return nil
 	}

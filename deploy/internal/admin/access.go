@@ -55,7 +55,7 @@ func reasonOf(w http.ResponseWriter, r *http.Request) (string, bool) {
 		Reason string `json:"reason"`
 	}
 	if err := body(w, r, &in); err != nil {
-		failure(w, http.StatusBadRequest, fmt.Sprintf(`the body is {"reason": TEXT} with at most %d bytes of text`, maxReason))
+		failure(w, http.StatusBadRequest, fmt.Sprintf(`the body is {"reason": TEXT} with at most %d bytes of text`, store.MaxReason))
 		return "", false
 	}
 	return in.Reason, true

@@ -25,7 +25,6 @@ import (
 
 	"oal/deploy/internal/access"
 	"oal/deploy/internal/account"
-	"oal/deploy/internal/control"
 	"oal/deploy/internal/enrol"
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/issue"
@@ -34,6 +33,7 @@ import (
 	"oal/deploy/internal/metric"
 	"oal/deploy/internal/pki"
 	"oal/deploy/internal/release"
+	"oal/deploy/internal/rollouts"
 	"oal/deploy/internal/sim"
 	"oal/deploy/internal/store"
 )
@@ -41,14 +41,14 @@ import (
 const token = "correct horse"
 
 type fixture struct {
-	t       *testing.T
-	handler http.Handler
-	spec    routers.Router
-	doc     *openapi3.T
-	fleet   *fleet.Fleet
-	control *control.Control
-	signer  *sim.Signer
-	member  string // of the canary
+	t        *testing.T
+	handler  http.Handler
+	spec     routers.Router
+	doc      *openapi3.T
+	fleet    *fleet.Fleet
+	rollouts *rollouts.Runner
+	signer   *sim.Signer
+	member   string // of the canary
 
 	parts    Parts
 	accounts *account.Users
@@ -123,22 +123,22 @@ func startIn(t *testing.T, path string) *fixture {
 	check(err)
 	logger := slog.New(slog.DiscardHandler)
 	x.fleet = fleet.New("test", time.Now, func(release.Slot, time.Duration) {})
-	x.control = control.New(x.fleet, db, x.signer.Keys, nil, metric.New(), time.Now, logger)
+	x.rollouts = rollouts.New(x.fleet, db, x.signer.Keys, nil, metric.New(), time.Now, logger)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		x.control.Run(ctx, func(context.Context) {})
+		x.rollouts.Run(ctx, func(context.Context) {})
 	}()
 	t.Cleanup(func() { stop(); <-done })
 	champion := x.release(release.Champion, 1)
 	for _, id := range []string{"ap-1", "ap-2", "ap-3"} {
 		x.fleet.End(x.fleet.Begin(id, fleet.Ask{Site: "lab", Agent: "0.3", InForce: champion, Control: fleet.On}))
 	}
-	x.control.Handle(nil)
+	x.rollouts.Handle(nil)
 	canary := x.release(release.Canary, 2)
-	x.control.Handle([]kafka.Record{{Key: "champion/fleet", Value: []byte("{")}})
-	x.until(func() bool { return len(x.control.Rollouts()) == 2 })
+	x.rollouts.Handle([]kafka.Record{{Key: "champion/fleet", Value: []byte("{")}})
+	x.until(func() bool { return len(x.rollouts.All()) == 2 })
 	members, _ := x.fleet.List("", 9, func(v *fleet.View) bool { return v.Desired == canary })
 	if len(members) != 1 {
 		t.Fatalf("members of the canary: %+v", members)
@@ -150,7 +150,7 @@ func startIn(t *testing.T, path string) *fixture {
 	x.users(t.TempDir())
 	lists := access.New(x.fleet, db, metric.New(), time.Now, logger)
 	x.metrics, x.store = metric.New(), db
-	x.parts = Parts{Fleet: x.fleet, Control: x.control, Kills: kills, Access: lists, Tickets: x.tickets(db, lists), Store: db, Metrics: x.metrics, Users: x.accounts,
+	x.parts = Parts{Fleet: x.fleet, Rollouts: x.rollouts, Kills: kills, Access: lists, Tickets: x.tickets(db, lists), Store: db, Metrics: x.metrics, Users: x.accounts,
 		Ready: func() error { return nil }, Now: time.Now, Logger: logger, Audit: slog.New(slog.NewJSONHandler(&x.log, nil))}
 	x.handler = New(x.parts).routes()
 	x.doc, err = openapi3.NewLoader().LoadFromData(openAPI)
@@ -167,7 +167,7 @@ func (x *fixture) release(slot release.Slot, version uint32) string {
 			record["rollout"] = map[string]any{"share": 0.1, "limit": 1} // no share of rejections aborts it
 		}
 	})
-	x.control.Handle([]kafka.Record{{Key: key, Value: value}})
+	x.rollouts.Handle([]kafka.Record{{Key: key, Value: value}})
 	return hash
 }
 
@@ -249,7 +249,7 @@ func TestAnswersAreThoseOfTheDocument(t *testing.T) {
 func TestStepsByHand(t *testing.T) {
 	x := start(t)
 	var canary, champion string
-	for _, r := range x.control.Rollouts() {
+	for _, r := range x.rollouts.All() {
 		if r.Slot == release.Canary {
 			canary = r.ID
 		} else {

@@ -9,16 +9,15 @@ import (
 	"net/http"
 	"strconv"
 
-	"oal/deploy/internal/control"
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/rollout"
+	"oal/deploy/internal/rollouts"
 	"oal/deploy/internal/store"
 )
 
 const (
 	defaultPage = 100
 	maxPage     = 1000
-	maxReason   = 500
 )
 
 // summary of the fleet: how many APs have what.
@@ -43,7 +42,7 @@ type versionCount struct {
 }
 
 func (a *Server) summary(w http.ResponseWriter, _ *http.Request) {
-	s := summary{Leading: a.Control.Leading(), Versions: []versionCount{}}
+	s := summary{Leading: a.Rollouts.Leading(), Versions: []versionCount{}}
 	s.Killed, s.Unheard = a.Fleet.Controls()
 	index := map[string]int{}
 	a.Fleet.List("", 1<<30, func(v *fleet.View) bool {
@@ -109,7 +108,7 @@ func (a *Server) getAP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *Server) listRollouts(w http.ResponseWriter, _ *http.Request) {
-	reply(w, map[string][]rollout.Rollout{"rollouts": a.Control.Rollouts()})
+	reply(w, map[string][]rollout.Rollout{"rollouts": a.Rollouts.All()})
 }
 
 func (a *Server) abort(w http.ResponseWriter, r *http.Request) {
@@ -117,26 +116,26 @@ func (a *Server) abort(w http.ResponseWriter, r *http.Request) {
 		Reason string `json:"reason"`
 	}
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10)).Decode(&body)
-	if err != nil && !errors.Is(err, io.EOF) || len(body.Reason) > maxReason {
-		failure(w, http.StatusBadRequest, fmt.Sprintf(`the body is {"reason": TEXT} with at most %d bytes of text, or empty`, maxReason))
+	if err != nil && !errors.Is(err, io.EOF) || len(body.Reason) > store.MaxReason {
+		failure(w, http.StatusBadRequest, fmt.Sprintf(`the body is {"reason": TEXT} with at most %d bytes of text, or empty`, store.MaxReason))
 		return
 	}
 	if body.Reason == "" {
 		body.Reason = "by hand"
 	}
-	a.stepped(w)(a.Control.Abort(r.Context(), r.PathValue("id"), body.Reason))
+	a.stepped(w)(a.Rollouts.Abort(r.Context(), r.PathValue("id"), body.Reason))
 }
 
 func (a *Server) expand(w http.ResponseWriter, r *http.Request) {
-	a.stepped(w)(a.Control.Expand(r.Context(), r.PathValue("id")))
+	a.stepped(w)(a.Rollouts.Expand(r.Context(), r.PathValue("id")))
 }
 
 func (a *Server) stepped(w http.ResponseWriter) func(*rollout.Rollout, error) {
 	return func(r *rollout.Rollout, err error) {
 		switch {
-		case errors.Is(err, control.ErrNoRollout):
+		case errors.Is(err, rollouts.ErrNoRollout):
 			failure(w, http.StatusNotFound, err.Error())
-		case errors.Is(err, control.ErrEnded):
+		case errors.Is(err, rollouts.ErrEnded):
 			failure(w, http.StatusConflict, err.Error())
 		case err != nil:
 			a.Logger.Error("a step by hand failed", "error", err)

@@ -16,13 +16,13 @@ import (
 
 	"oal/deploy/internal/access"
 	"oal/deploy/internal/account"
-	"oal/deploy/internal/control"
 	"oal/deploy/internal/enrol"
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/limit"
 	"oal/deploy/internal/listen"
 	"oal/deploy/internal/metric"
 	"oal/deploy/internal/rollout"
+	"oal/deploy/internal/rollouts"
 	"oal/deploy/internal/store"
 )
 
@@ -32,9 +32,9 @@ var openAPI []byte
 //go:embed page.html
 var page []byte
 
-// Control is what the admin interface needs of the control.
-type Control interface {
-	Rollouts() []rollout.Rollout
+// Rollouts is what the admin interface needs of package rollouts.
+type Rollouts interface {
+	All() []rollout.Rollout
 	Abort(ctx context.Context, id, reason string) (*rollout.Rollout, error)
 	Expand(ctx context.Context, id string) (*rollout.Rollout, error)
 	Leading() bool
@@ -42,20 +42,20 @@ type Control interface {
 
 // Parts are what the interface shows and does.
 type Parts struct {
-	Fleet   *fleet.Fleet
-	Control Control
-	Kills   Switch
-	Access  *access.List
-	Tickets *enrol.Tickets // nil: there is no enrolment
-	Store   store.Store
-	Metrics *metric.Set
-	Users   *account.Users
-	Scraper *account.Token // of /metrics; nil: that needs none
-	TLS     *tls.Config    // nil: plain HTTP
-	Ready   func() error   // what is still missing
-	Now     func() time.Time
-	Logger  *slog.Logger
-	Audit   *slog.Logger // a line for each line of the audit log
+	Fleet    *fleet.Fleet
+	Rollouts Rollouts
+	Kills    Switch
+	Access   *access.List
+	Tickets  *enrol.Tickets // nil: there is no enrolment
+	Store    store.Store
+	Metrics  *metric.Set
+	Users    *account.Users
+	Scraper  *account.Token // of /metrics; nil: that needs none
+	TLS      *tls.Config    // nil: plain HTTP
+	Ready    func() error   // what is still missing
+	Now      func() time.Time
+	Logger   *slog.Logger
+	Audit    *slog.Logger // a line for each line of the audit log
 }
 
 // Server serves operators.
@@ -167,4 +167,4 @@ func body(w http.ResponseWriter, r *http.Request, into any) error {
 	return decoder.Decode(into)
 }
 
-var _ Control = (*control.Control)(nil)
+var _ Rollouts = (*rollouts.Runner)(nil)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"oal/deploy/internal/config"
 	"oal/deploy/internal/issue"
 	"oal/deploy/internal/pki"
 )
@@ -33,7 +34,7 @@ func (x *fixture) with(cert tls.Certificate) *http.Client {
 }
 
 func TestSiteIsThatOfTheCertificate(t *testing.T) {
-	x := start(t, Limits{RequestsPerS: 1000, Burst: 1000})
+	x := start(t, config.Limits{RequestsPerS: 1000, Burst: 1000})
 	x.champion(0)
 	a := x.ap("a", "lab", time.Now().Add(time.Hour))
 	expect(t, "its own site", x.do(a, "GET", "/v1/aps/a/bundle", "", "OAL-Site", "lab"), 200)
@@ -60,7 +61,7 @@ func TestSiteIsThatOfTheCertificate(t *testing.T) {
 
 // A poll that waits ends at once when its AP is revoked, and nothing is answered from then on.
 func TestRevoked(t *testing.T) {
-	x := start(t, Limits{RequestsPerS: 1000, Burst: 1000})
+	x := start(t, config.Limits{RequestsPerS: 1000, Burst: 1000})
 	hash := x.champion(0)
 	a, b := x.client("a", "ap"), x.client("b", "ap")
 	answer := make(chan *http.Response, 1)
@@ -95,7 +96,7 @@ func TestRevoked(t *testing.T) {
 
 // A connection that is older than the end of its certificate is refused with its next request.
 func TestCertificateEndsWhileConnected(t *testing.T) {
-	x := start(t, Limits{})
+	x := start(t, config.Limits{})
 	x.champion(0)
 	a := x.ap("a", "", time.Now().Add(time.Hour))
 	expect(t, "at first", x.do(a, "GET", "/v1/aps/a/bundle", ""), 200)
@@ -109,7 +110,7 @@ func TestCertificateEndsWhileConnected(t *testing.T) {
 }
 
 func TestRenewal(t *testing.T) {
-	x := start(t, Limits{RequestsPerS: 1000, Burst: 1000})
+	x := start(t, config.Limits{RequestsPerS: 1000, Burst: 1000})
 	x.champion(0)
 	device, err := pki.NewDevice()
 	if err != nil {

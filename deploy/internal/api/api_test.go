@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.yaml.in/yaml/v3"
 
+	"oal/deploy/internal/config"
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/issue"
 	"oal/deploy/internal/metric"
@@ -73,7 +74,7 @@ func (x *fixture) revoke(id string) {
 	x.fleet.SetRevoked([]string{id})
 }
 
-func start(t *testing.T, limits Limits) *fixture {
+func start(t *testing.T, limits config.Limits) *fixture {
 	t.Helper()
 	x := &fixture{t: t, metrics: metric.New(), serial: time.Now().UnixMicro()}
 	folder := t.TempDir()
@@ -185,7 +186,7 @@ func expect(t *testing.T, what string, response *http.Response, code int) {
 }
 
 func TestPoll(t *testing.T) {
-	x := start(t, Limits{})
+	x := start(t, config.Limits{})
 	ap := x.client("a", "ap")
 	expect(t, "nothing is released", x.do(ap, "GET", "/v1/aps/a/bundle", ""), 204)
 	activate := time.Now().Add(time.Hour).UnixMicro()
@@ -205,7 +206,7 @@ func TestPoll(t *testing.T) {
 }
 
 func TestPollIsAnsweredWhenAReleaseComes(t *testing.T) {
-	x := start(t, Limits{})
+	x := start(t, config.Limits{})
 	first := x.champion(0)
 	ap := x.client("a", "ap")
 	answer := make(chan *http.Response, 1)
@@ -232,7 +233,7 @@ func TestPollIsAnsweredWhenAReleaseComes(t *testing.T) {
 }
 
 func TestKillSwitchIsToldAtOnce(t *testing.T) {
-	x := start(t, Limits{})
+	x := start(t, config.Limits{})
 	hash := x.champion(0)
 	tag := `"` + hash + `"`
 	control := func(what, want string, response *http.Response, code int) {
@@ -277,7 +278,7 @@ func TestKillSwitchIsToldAtOnce(t *testing.T) {
 }
 
 func TestNeighbours(t *testing.T) {
-	x := start(t, Limits{})
+	x := start(t, config.Limits{})
 	record := fmt.Sprintf(`{"site":"lab","frequency_mhz":5180,"t_us":%d,"aps":[{"ap_id":"b","stations":3,"tx_kbps":9000,"busy_permille":700},{"ap_id":"a"}]}`, time.Now().UnixMicro())
 	x.neighbours.Take("lab/5180", []byte(record))
 	a, b := x.client("a", "ap"), x.client("b", "ap")
@@ -322,7 +323,7 @@ func until(t *testing.T, condition func() bool) {
 }
 
 func TestOnlyTheAPItself(t *testing.T) {
-	x := start(t, Limits{})
+	x := start(t, config.Limits{})
 	x.champion(0)
 	for _, c := range []struct{ name, role, reason string }{{"b", "ap", "other_ap"}, {"a", "service", "not_an_ap"}, {"a b", "ap", "bad_name"}} {
 		client := x.client(c.name, c.role)
@@ -370,7 +371,7 @@ func TestOnlyTheAPItself(t *testing.T) {
 }
 
 func TestBadRequests(t *testing.T) {
-	x := start(t, Limits{RequestsPerS: 1000, Burst: 1000})
+	x := start(t, config.Limits{RequestsPerS: 1000, Burst: 1000})
 	ap := x.client("a", "ap")
 	hash := strings.Repeat("0a", 32)
 	for _, c := range []struct {
@@ -398,7 +399,7 @@ func TestBadRequests(t *testing.T) {
 }
 
 func TestRateLimit(t *testing.T) {
-	x := start(t, Limits{RequestsPerS: 0.5, Burst: 2})
+	x := start(t, config.Limits{RequestsPerS: 0.5, Burst: 2})
 	a, b := x.client("a", "ap"), x.client("b", "ap")
 	for _, code := range []int{204, 204, 429} {
 		response := x.do(a, "GET", "/v1/aps/a/bundle", "")
@@ -412,7 +413,7 @@ func TestRateLimit(t *testing.T) {
 
 // An AP that comes and goes leaves nothing behind, and gets what it should have each time.
 func TestFlapping(t *testing.T) {
-	x := start(t, Limits{RequestsPerS: 1000, Burst: 1000})
+	x := start(t, config.Limits{RequestsPerS: 1000, Burst: 1000})
 	hash := x.champion(0)
 	for i := range 20 {
 		client := x.client("a", "ap")
@@ -447,7 +448,7 @@ func TestFlapping(t *testing.T) {
 
 // An AP that was away while many releases came and went needs one request.
 func TestAfterAWeekOffline(t *testing.T) {
-	x := start(t, Limits{})
+	x := start(t, config.Limits{})
 	old := x.champion(0)
 	var last string
 	for range 50 {
@@ -461,7 +462,7 @@ func TestAfterAWeekOffline(t *testing.T) {
 }
 
 func TestDrain(t *testing.T) {
-	x := start(t, Limits{})
+	x := start(t, config.Limits{})
 	hash := x.champion(0)
 	answer := make(chan *http.Response, 1)
 	ap := x.client("a", "ap")
@@ -480,7 +481,7 @@ func TestDrain(t *testing.T) {
 }
 
 func TestTooManyConnections(t *testing.T) {
-	x := start(t, Limits{MaxConns: 2})
+	x := start(t, config.Limits{MaxConns: 2})
 	for range 3 {
 		conn, err := net.Dial("tcp", x.address)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"oal/deploy/internal/config"
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/issue"
 	"oal/deploy/internal/limit"
@@ -21,13 +22,6 @@ import (
 	"oal/deploy/internal/neighbour"
 	"oal/deploy/internal/store"
 )
-
-// Limits of what an AP may ask; the zero value stands for the defaults.
-type Limits struct {
-	RequestsPerS float64 `yaml:"requests_per_s"` // of one AP, lasting; default 10
-	Burst        int     `yaml:"burst"`          // of one AP, at once; default 30
-	MaxConns     int     `yaml:"max_connections"`
-}
 
 const (
 	maxWait         = 300 * time.Second
@@ -48,7 +42,7 @@ type Parts struct {
 	Neighbours *neighbour.Table
 	Metrics    *metric.Set
 	TLS        *tls.Config // must ask for client certificates
-	Limits     Limits
+	Limits     config.Limits
 	Ready      func() bool                            // the desired state is complete
 	Denied     func(certificate, reason, path string) // is told of requests with a certificate that does not entitle to them
 	Revoked    func(id string) *store.Access          // nil: the AP is not
@@ -65,7 +59,7 @@ type Server struct {
 	renewalLimiter   *limit.Limiter
 
 	http     *http.Server
-	conns    *limit.Conns
+	conns    *listen.Conns
 	draining chan struct{} // closed when the service stops: polls are sent away
 	drain    sync.Once
 }
@@ -83,7 +77,7 @@ func New(p Parts) *Server {
 	}
 	s := &Server{Parts: p, limiter: limit.New(p.Limits.RequestsPerS, p.Limits.Burst, p.Now), neighbourLimiter: limit.New(neighbourRate, neighbourBurst, p.Now),
 		renewalLimiter: limit.New(renewalRate, renewalBurst, p.Now), draining: make(chan struct{})}
-	s.conns = &limit.Conns{Max: int64(p.Limits.MaxConns), Refused: p.Metrics.Denied.WithLabelValues("too_many_connections").Inc,
+	s.conns = &listen.Conns{Max: int64(p.Limits.MaxConns), Refused: p.Metrics.Denied.WithLabelValues("too_many_connections").Inc,
 		Changed: func(open int64) { p.Metrics.OpenConns.Set(float64(open)) }}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/aps/{id}/bundle", s.ap(s.bundle))

@@ -39,7 +39,7 @@ func (c *Client) Measure(ctx context.Context, r *rollout.Rollout) rollout.Measur
 		site = ""
 	}
 	baseline := max(minBaseline, time.Duration(r.SoakS*float64(time.Second)))
-	value, err := c.row(ctx, rollout.Metrics[r.Metric].Query(), map[string]string{
+	value, err := c.row(ctx, rollout.AbortMetrics[r.Metric].Query(), map[string]string{
 		"bundle": strconv.FormatUint(bundle.ID(r.Hash), 10), "site": site,
 		"started": strconv.FormatInt(r.StartedUS, 10), "since": strconv.FormatInt(r.StartedUS-baseline.Microseconds(), 10)})
 	if err != nil {

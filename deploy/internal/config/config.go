@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"oal/deploy/internal/api"
 )
 
 // Config is the file; README.md documents it. Secrets are in files of their own.
@@ -25,7 +23,7 @@ type Config struct {
 	TrustedKeys      string      `yaml:"trusted_keys"`
 	Store            Store       `yaml:"store"`
 	ClickHouse       *ClickHouse `yaml:"clickhouse"`
-	Limits           api.Limits  `yaml:"limits"`
+	Limits           Limits      `yaml:"limits"`
 	EnrolListen      string      `yaml:"enrol_listen"`
 	Enrol            *Enrol      `yaml:"enrol"`
 	AdminUsersFile   string      `yaml:"admin_users_file"`
@@ -73,6 +71,13 @@ type ClickHouse struct {
 	User         string `yaml:"user"`
 	PasswordFile string `yaml:"password_file"`
 	Database     string `yaml:"database"`
+}
+
+// Limits of what an AP may ask; the zero value stands for the defaults.
+type Limits struct {
+	RequestsPerS float64 `yaml:"requests_per_s"` // of one AP, lasting; default 10
+	Burst        int     `yaml:"burst"`          // of one AP, at once; default 30
+	MaxConns     int     `yaml:"max_connections"`
 }
 
 const (

@@ -35,14 +35,14 @@ type Server struct {
 	denied  func(who, reason, path string)
 	address *limit.Limiter
 	total   *limit.Limiter
-	conns   *limit.Conns
+	conns   *listen.Conns
 	http    *http.Server
 }
 
 // NewServer is inert. denied is told of tokens that cannot be used.
 func NewServer(t *Tickets, m *metric.Set, tlsConfig *tls.Config, denied func(who, reason, path string), now func() time.Time, logger *slog.Logger) *Server {
 	s := &Server{tickets: t, metrics: m, logger: logger, denied: denied, address: limit.New(addressRate, addressBurst, now), total: limit.New(totalRate, totalBurst, now)}
-	s.conns = &limit.Conns{Max: maxConns, Refused: m.Enrolments.WithLabelValues("too_many_connections").Inc}
+	s.conns = &listen.Conns{Max: maxConns, Refused: m.Enrolments.WithLabelValues("too_many_connections").Inc}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/enrol", s.enrol)
 	s.http = &http.Server{Handler: mux, TLSConfig: tlsConfig, ReadHeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: 2 * timeout,

@@ -21,7 +21,6 @@ import (
 	"time"
 
 	"oal/deploy/internal/fresh"
-	"oal/deploy/internal/mac"
 	"oal/deploy/internal/tlsconf"
 )
 
@@ -47,7 +46,7 @@ type Files struct {
 // Issuer issues.
 type Issuer struct {
 	authority *fresh.File[*authority]
-	masters   *fresh.File[mac.Masters]
+	masters   *fresh.File[Masters]
 	trusted   func() string // text of the file of trusted keys
 	days      int
 	now       func() time.Time
@@ -78,7 +77,7 @@ func New(f Files, days int, trusted func() string, now func() time.Time, failed 
 	if i.authority, err = fresh.New(func() (*authority, error) { return load(f) }, failed, f.Cert, f.Key, f.Root); err != nil {
 		return nil, err
 	}
-	i.masters, err = fresh.New(func() (mac.Masters, error) { return mac.ReadMasters(f.Masters) }, failed, f.Masters)
+	i.masters, err = fresh.New(func() (Masters, error) { return ReadMasters(f.Masters) }, failed, f.Masters)
 	if err != nil {
 		return nil, fmt.Errorf("enrol.mac_masters: %w", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -25,10 +27,8 @@ var (
 	ErrNotOff  = errors.New("it is not switched off")
 )
 
-const (
-	MaxNote   = 100
-	MaxReason = 500
-)
+// MaxNote bounds, in bytes, for whom a person says that they act.
+const MaxNote = 100
 
 // Switch is one replica's sight of what is switched off.
 type Switch struct {
@@ -43,7 +43,8 @@ type Switch struct {
 // New is inert.
 func New(f *fleet.Fleet, s store.Store, m *metric.Set, now func() time.Time, logger *slog.Logger) *Switch {
 	k := &Switch{fleet: f, store: s, metrics: m, now: now, logger: logger}
-	k.table = mirror.New(s.Kills, func(k fleet.Kill) string { return k.Scope }, k.publish)
+	k.table = mirror.New(mirror.Options[fleet.Kill]{Read: s.Kills, Key: func(k fleet.Kill) string { return k.Scope }, Shared: s.Shared(),
+		Publish: k.publish, Failed: k.failed})
 	return k
 }
 
@@ -51,20 +52,19 @@ func New(f *fleet.Fleet, s store.Store, m *metric.Set, now func() time.Time, log
 func (s *Switch) Load(ctx context.Context) error { return s.table.Load(ctx) }
 
 // Run sees what other replicas were told, until the context ends.
-func (s *Switch) Run(ctx context.Context) {
-	if s.store.Shared() {
-		s.table.Follow(ctx, func(err error) {
-			s.metrics.Errors.WithLabelValues("store").Inc()
-			s.logger.Error("the kill switch cannot be read; what was known stays", "error", err)
-		})
-	}
+func (s *Switch) Run(ctx context.Context) { s.table.Run(ctx) }
+
+func (s *Switch) failed(err error) {
+	s.metrics.Errors.WithLabelValues("store").Inc()
+	s.logger.Error("the kill switch cannot be read; what was known stays", "error", err)
 }
 
 // Kills is what is switched off, the fleet first.
 func (s *Switch) Kills() []fleet.Kill {
-	s.table.Lock()
-	defer s.table.Unlock()
-	return s.sorted()
+	kills := s.table.All()
+	order := func(k fleet.Kill) string { return strings.Replace(k.Scope, "fleet", "", 1) }
+	sort.Slice(kills, func(i, j int) bool { return order(kills[i]) < order(kills[j]) })
+	return kills
 }
 
 // Kill switches a scope off. Again for the same scope keeps since when, and takes who and why.
@@ -76,20 +76,20 @@ func (s *Switch) Kill(ctx context.Context, scope, who, note, reason string) (fle
 	if !s.fleet.Knows(scope) {
 		return k, fmt.Errorf("%w: no AP of %s has ever asked; `fleet` switches everything off", ErrUnknown, scope)
 	}
-	s.table.Lock()
-	defer s.table.Unlock()
-	if err := s.table.Reload(ctx); err != nil {
-		return k, err
+	err := s.table.Change(ctx, func(kills map[string]fleet.Kill) error {
+		if old, is := kills[scope]; is {
+			k.SinceUS = old.SinceUS
+		}
+		if err := s.store.SetKill(ctx, k, s.entry(scope, "off", k.Who, k.Note, k.Reason)); err != nil {
+			return err
+		}
+		kills[scope] = k
+		return nil
+	})
+	if err == nil {
+		s.count(scope, "off", k.Who, k.Note, k.Reason)
 	}
-	if old, is := s.table.Rows[scope]; is {
-		k.SinceUS = old.SinceUS
-	}
-	if err := s.store.SetKill(ctx, k, s.entry(scope, "off", k.Who, k.Note, k.Reason)); err != nil {
-		return k, err
-	}
-	s.table.Rows[scope] = k
-	s.turned(scope, "off", k.Who, k.Note, k.Reason)
-	return k, nil
+	return k, err
 }
 
 // Unkill takes a kill back. Those of wider or narrower scopes stay.
@@ -98,29 +98,30 @@ func (s *Switch) Unkill(ctx context.Context, scope, who, note, reason string) (f
 	if err := check(scope, note, reason); err != nil {
 		return fleet.Kill{}, err
 	}
-	s.table.Lock()
-	defer s.table.Unlock()
-	if err := s.table.Reload(ctx); err != nil {
-		return fleet.Kill{}, err
+	var k fleet.Kill
+	err := s.table.Change(ctx, func(kills map[string]fleet.Kill) error {
+		var is bool
+		if k, is = kills[scope]; !is {
+			return fmt.Errorf("%w: %s; ctl kills shows what is", ErrNotOff, scope)
+		}
+		if err := s.store.ClearKill(ctx, scope, s.entry(scope, "on", who, note, reason)); err != nil {
+			return err
+		}
+		delete(kills, scope)
+		return nil
+	})
+	if err == nil {
+		s.count(scope, "on", who, note, reason)
 	}
-	k, is := s.table.Rows[scope]
-	if !is {
-		return k, fmt.Errorf("%w: %s; ctl kills shows what is", ErrNotOff, scope)
-	}
-	if err := s.store.ClearKill(ctx, scope, s.entry(scope, "on", who, note, reason)); err != nil {
-		return k, err
-	}
-	delete(s.table.Rows, scope)
-	s.turned(scope, "on", who, note, reason)
-	return k, nil
+	return k, err
 }
 
 func check(scope, note, reason string) error {
 	if err := fleet.CheckScope(scope); err != nil {
 		return fmt.Errorf("%w: %w", ErrBad, err)
 	}
-	if reason == "" || len(reason) > MaxReason || len(note) > MaxNote {
-		return fmt.Errorf("%w: say the reason (at most %d bytes), and who if that is someone else (at most %d)", ErrBad, MaxReason, MaxNote)
+	if reason == "" || len(reason) > store.MaxReason || len(note) > MaxNote {
+		return fmt.Errorf("%w: say the reason (at most %d bytes), and who if that is someone else (at most %d)", ErrBad, store.MaxReason, MaxNote)
 	}
 	return nil
 }
@@ -132,25 +133,14 @@ func (s *Switch) entry(scope, to, who, note, reason string) store.Entry {
 	return store.Entry{TSUS: s.now().UnixMicro(), Kind: "kill", Key: scope, Detail: fmt.Sprintf("control %s by %s: %s", to, who, reason)}
 }
 
-// turned makes it so. The caller holds the lock.
-func (s *Switch) turned(scope, to, who, note, reason string) {
-	s.publish()
+// count counts and logs a turn of the switch.
+func (s *Switch) count(scope, to, who, note, reason string) {
 	s.metrics.Turns.WithLabelValues(release.ScopeKind(scope), to).Inc()
 	s.logger.Warn("kill switch", "scope", scope, "control", to, "who", who, "for", note, "reason", reason)
 }
 
-// publish gives the fleet what is switched off. The caller holds the lock.
-func (s *Switch) publish() {
-	s.metrics.Kills.Set(float64(len(s.table.Rows)))
-	s.fleet.SetKills(s.sorted())
-}
-
-func (s *Switch) sorted() []fleet.Kill {
-	kills := make([]fleet.Kill, 0, len(s.table.Rows))
-	for _, k := range s.table.Rows {
-		kills = append(kills, k)
-	}
-	order := func(k fleet.Kill) string { return strings.Replace(k.Scope, "fleet", "", 1) }
-	sort.Slice(kills, func(i, j int) bool { return order(kills[i]) < order(kills[j]) })
-	return kills
+// publish gives the fleet what is switched off.
+func (s *Switch) publish(kills map[string]fleet.Kill) {
+	s.metrics.Kills.Set(float64(len(kills)))
+	s.fleet.SetKills(slices.Collect(maps.Values(kills)))
 }

@@ -127,7 +127,7 @@ func TestWhatIsRefusedChangesNothing(t *testing.T) {
 	}{
 		{"site/la", "ann", "typing error", ErrUnknown}, {"ap/lab", "ann", "typing error", ErrUnknown}, {"sites/lab", "ann", "x", ErrBad}, {"", "ann", "x", ErrBad},
 		{"fleet", "ann", "", ErrBad}, {"fleet", "ann", " \t", ErrBad}, {"fleet", strings.Repeat("x", MaxNote+1), "x", ErrBad},
-		{"fleet", "ann", strings.Repeat("x", MaxReason+1), ErrBad},
+		{"fleet", "ann", strings.Repeat("x", store.MaxReason+1), ErrBad},
 	} {
 		if _, err := x.kills.Kill(ctx, c.scope, "ann", c.note, c.reason); !errors.Is(err, c.want) {
 			t.Errorf("%+v: %v", c, err)

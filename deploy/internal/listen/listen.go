@@ -8,13 +8,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-
-	"oal/deploy/internal/limit"
 )
 
 // Start begins to serve, over TLS if the server is configured for it; conns (nil: any number) bounds the connections. setting is what the
 // address is called. The answer has the port that was chosen when 0 was asked for.
-func Start(server *http.Server, setting, address string, conns *limit.Conns, logger *slog.Logger) (net.Addr, error) {
+func Start(server *http.Server, setting, address string, conns *Conns, logger *slog.Logger) (net.Addr, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", setting, err)

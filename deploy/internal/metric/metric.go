@@ -19,8 +19,8 @@ type Set struct {
 	Statuses         *prometheus.CounterVec // by state, reason
 	Denied           *prometheus.CounterVec // requests refused, by reason
 	Applied          *prometheus.HistogramVec
-	Releases         *prometheus.CounterVec // taken from Kafka, by slot, action
-	Refused          *prometheus.CounterVec // releases refused, by reason
+	ReleasesTaken    *prometheus.CounterVec // taken from Kafka, by slot, action
+	ReleasesRefused  *prometheus.CounterVec // releases refused, by reason
 	RolloutSteps     *prometheus.CounterVec
 	RolloutActive    prometheus.Gauge
 	Leader           prometheus.Gauge
@@ -72,8 +72,8 @@ func New() *Set {
 		Help:    "From the making of a release to the report `applied` of an AP that was waiting for it, by slot.",
 		Buckets: []float64{.01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30}}, []string{"slot"})
 	s.Registry.MustRegister(s.Applied)
-	s.Releases = counter("releases_total", "Releases and withdrawals taken from Kafka, by slot.", "slot", "action")
-	s.Refused = counter("releases_refused_total", "Records refused at the door, by reason.", "reason")
+	s.ReleasesTaken = counter("releases_total", "Releases and withdrawals taken from Kafka, by slot.", "slot", "action")
+	s.ReleasesRefused = counter("releases_refused_total", "Records refused at the door, by reason.", "reason")
 	s.RolloutSteps = counter("rollout_steps_total", "Steps of rollouts taken by this replica.", "step")
 	s.RolloutActive = gauge("rollouts_active", "Rollouts that are started, soaking or expanded and not completed.")
 	s.Leader = gauge("leader", "1 while this replica takes the steps of rollouts.")

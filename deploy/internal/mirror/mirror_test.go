@@ -13,7 +13,10 @@ func TestFollow(t *testing.T) {
 	var rows []row
 	var failing error
 	published, failures := 0, make(chan error, 100)
-	table := New(func(context.Context) ([]row, error) { return rows, failing }, func(r row) string { return r.key }, func() { published++ })
+	table := New(Options[row]{
+		Read: func(context.Context) ([]row, error) { return rows, failing }, Key: func(r row) string { return r.key }, Shared: true,
+		Publish: func(map[string]row) { published++ }, Failed: func(err error) { failures <- err },
+	})
 	for _, c := range []struct {
 		rows      []row
 		failing   error
@@ -27,17 +30,22 @@ func TestFollow(t *testing.T) {
 		{[]row{{"a", "2"}, {"c", ""}}, nil, 3},
 	} {
 		rows, failing = c.rows, c.failing
-		if err := table.Load(t.Context()); !errors.Is(err, c.failing) || published != c.published || c.failing == nil && len(table.Rows) != len(c.rows) || c.failing != nil && len(table.Rows) != 2 {
-			t.Errorf("%+v: %v, published %d times, %v", c, err, published, table.Rows)
+		err, want := table.Load(t.Context()), len(c.rows)
+		if c.failing != nil {
+			want = 2
+		}
+		if !errors.Is(err, c.failing) || published != c.published || len(table.All()) != want {
+			t.Errorf("%+v: %v, published %d times, %v", c, err, published, table.All())
 		}
 	}
 	failing = errors.New("away")
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
-	table.Follow(ctx, func(err error) {
+	table.Failed = func(err error) {
 		failures <- err
 		stop()
-	})
+	}
+	table.Run(ctx)
 	if err := <-failures; !errors.Is(err, failing) || published != 3 {
 		t.Errorf("%v, published %d times", err, published)
 	}

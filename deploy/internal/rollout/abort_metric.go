@@ -6,14 +6,14 @@ const RejectedShare = "rejected_share"
 // MinPredictions of the bundle with a known outcome, below which a metric is not read.
 const MinPredictions = 50
 
-// Metric is a number that grows as a bundle gets worse than what else is in force. Expression is SQL over the columns
+// AbortMetric is a number that grows as a bundle gets worse than what else is in force. Expression is SQL over the columns
 // `member` (the row is of the bundle, not of the rest), `onset` (not congested, and congested a horizon later), `hit`
 // (congestion was predicted), `now`, `predicted`, `truth` (classes) and `congested` (probability of congestion, 0 to 1).
-type Metric struct{ Meaning, Expression string }
+type AbortMetric struct{ Meaning, Expression string }
 
-// Metrics by name. The rest are all predictions of other bundles in the scope, from one soak time (at least ten minutes)
+// AbortMetrics by name. The rest are all predictions of other bundles in the scope, from one soak time (at least ten minutes)
 // before the rollout: so there is something to compare with when every AP has the new one.
-var Metrics = map[string]Metric{
+var AbortMetrics = map[string]AbortMetric{
 	"onset_recall_drop": {
 		"recall of congestion onsets, the rest's minus the bundle's",
 		"countIf(NOT member AND onset AND hit) / countIf(NOT member AND onset) - countIf(member AND onset AND hit) / countIf(member AND onset)",
@@ -32,7 +32,7 @@ var Metrics = map[string]Metric{
 }
 
 // Query gives one row: predictions of the bundle with a known outcome, those of the rest, and the metric.
-func (m Metric) Query() string {
+func (m AbortMetric) Query() string {
 	return `SELECT countIf(member) AS members, countIf(NOT member) AS rest, toFloat64(` + m.Expression + `) AS value
 FROM (
 	SELECT bundle = {bundle:UInt64} AS member, toInt8(class_now) AS now, toInt8(class) AS truth, toInt8(predicted) AS predicted,

@@ -124,7 +124,7 @@ func (r *Rollout) tooManyRejections(c Counts, nowUS int64) bool {
 
 // FromClickHouse says whether the abort metric is one that has to be asked for.
 func (r *Rollout) FromClickHouse() bool {
-	_, known := Metrics[r.Metric]
+	_, known := AbortMetrics[r.Metric]
 	return known && r.Limit != nil
 }
 

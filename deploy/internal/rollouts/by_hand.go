@@ -1,4 +1,4 @@
-package control
+package rollouts
 
 import (
 	"context"
@@ -15,16 +15,16 @@ var (
 	ErrEnded     = errors.New("the rollout has ended")
 )
 
-// Rollouts are all that are kept, newest first, with the present numbers of the active ones.
-func (c *Control) Rollouts() []rollout.Rollout {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	sorted := c.sorted()
+// All are the rollouts that are kept, newest first, with the present numbers of the active ones.
+func (rn *Runner) All() []rollout.Rollout {
+	rn.lock.Lock()
+	defer rn.lock.Unlock()
+	sorted := rn.sorted()
 	all := make([]rollout.Rollout, 0, len(sorted))
 	for i := len(sorted) - 1; i >= 0; i-- {
 		r := *sorted[i]
 		if r.Live() {
-			counts := c.fleet.Count(r.Hash, r.Scope)
+			counts := rn.fleet.Count(r.Hash, r.Scope)
 			r.APs, r.Applied, r.Rejected = counts.APs, counts.Applied, counts.Rejected
 		}
 		all = append(all, r)
@@ -33,34 +33,34 @@ func (c *Control) Rollouts() []rollout.Rollout {
 }
 
 // Abort gives the members of a rollout back what they had.
-func (c *Control) Abort(ctx context.Context, id, reason string) (*rollout.Rollout, error) {
-	return c.byHand(ctx, id, func(r *rollout.Rollout) (*rollout.Rollout, error) {
+func (rn *Runner) Abort(ctx context.Context, id, reason string) (*rollout.Rollout, error) {
+	return rn.byHand(ctx, id, func(r *rollout.Rollout) (*rollout.Rollout, error) {
 		if !r.Live() {
 			return nil, fmt.Errorf("%w: it is %s", ErrEnded, r.Step)
 		}
-		return rollout.Abort(r, reason, c.us()), nil
+		return rollout.Abort(r, reason, rn.us()), nil
 	})
 }
 
 // Expand gives a rollout to everyone in its scope without waiting for the end of its soak.
-func (c *Control) Expand(ctx context.Context, id string) (*rollout.Rollout, error) {
-	return c.byHand(ctx, id, func(r *rollout.Rollout) (*rollout.Rollout, error) {
+func (rn *Runner) Expand(ctx context.Context, id string) (*rollout.Rollout, error) {
+	return rn.byHand(ctx, id, func(r *rollout.Rollout) (*rollout.Rollout, error) {
 		if !r.Live() || r.All && r.Step != rollout.Soaking {
 			return nil, fmt.Errorf("%w: it is %s", ErrEnded, r.Step)
 		}
-		return rollout.Expand(r, c.us()), nil
+		return rollout.Expand(r, rn.us()), nil
 	})
 }
 
 // byHand steps a rollout on any replica: the store takes only the next revision, so the leader cannot be crossed.
-func (c *Control) byHand(ctx context.Context, id string, step func(*rollout.Rollout) (*rollout.Rollout, error)) (*rollout.Rollout, error) {
-	c.lock.Lock()
-	defer c.lock.Unlock()
+func (rn *Runner) byHand(ctx context.Context, id string, step func(*rollout.Rollout) (*rollout.Rollout, error)) (*rollout.Rollout, error) {
+	rn.lock.Lock()
+	defer rn.lock.Unlock()
 	for attempt := 0; ; attempt++ {
-		if _, err := c.reload(ctx); err != nil {
+		if _, err := rn.reload(ctx); err != nil {
 			return nil, err
 		}
-		r := c.rollouts[id]
+		r := rn.rollouts[id]
 		if r == nil {
 			return nil, ErrNoRollout
 		}
@@ -68,12 +68,12 @@ func (c *Control) byHand(ctx context.Context, id string, step func(*rollout.Roll
 		if err != nil {
 			return nil, err
 		}
-		err = c.commit(ctx, r, next)
+		err = rn.commit(ctx, r, next)
 		if errors.Is(err, store.ErrConflict) && attempt < 5 {
 			continue
 		}
 		if err == nil {
-			c.publish()
+			rn.publish()
 		}
 		return next, err
 	}

@@ -1,4 +1,4 @@
-package control
+package rollouts
 
 import (
 	"context"
@@ -8,10 +8,10 @@ import (
 )
 
 // latest is the rollout that a slot had last.
-func (c *Control) latest(key string) *rollout.Rollout { return c.latestBut(key, "") }
+func (rn *Runner) latest(key string) *rollout.Rollout { return rn.latestBut(key, "") }
 
-func (c *Control) latestBut(key, id string) (last *rollout.Rollout) {
-	for _, r := range c.rollouts {
+func (rn *Runner) latestBut(key, id string) (last *rollout.Rollout) {
+	for _, r := range rn.rollouts {
 		if release.Key(r.Slot, r.Scope) == key && r.ID != id && (last == nil || r.StartedUS > last.StartedUS) {
 			last = r
 		}
@@ -20,80 +20,80 @@ func (c *Control) latestBut(key, id string) (last *rollout.Rollout) {
 }
 
 // publish gives the fleet what the slots hold. The caller holds the lock.
-func (c *Control) publish() {
-	if !c.complete {
+func (rn *Runner) publish() {
+	if !rn.complete {
 		return // half a desired state would send APs to and fro
 	}
 	var offers []*rollout.Offer
-	for _, rel := range c.current {
-		if offer := c.offer(rel); offer != nil {
+	for _, rel := range rn.byKey {
+		if offer := rn.offer(rel); offer != nil {
 			offers = append(offers, offer)
 		}
 	}
-	known := make([]*release.Release, 0, len(c.releases))
-	for _, rel := range c.releases {
+	known := make([]*release.Release, 0, len(rn.byHash))
+	for _, rel := range rn.byHash {
 		known = append(known, rel)
 	}
-	c.fleet.SetOffers(offers, known)
+	rn.fleet.SetOffers(offers, known)
 }
 
-func (c *Control) offer(rel *release.Release) *rollout.Offer {
-	r := c.rollouts[rel.ID()]
+func (rn *Runner) offer(rel *release.Release) *rollout.Offer {
+	r := rn.rollouts[rel.ID()]
 	if r == nil {
 		// The leader has not begun it. Everyone at once needs no rollout; a share waits for its members to be chosen.
-		r = rollout.New(rel, c.latestBut(rel.Key(), rel.ID()), nil, c.us())
+		r = rollout.New(rel, rn.latestBut(rel.Key(), rel.ID()), nil, rn.us())
 		if rel.Plan != nil {
 			r.Step = rollout.Aborted // not begun: the slot still holds what it had
 		}
 	}
 	offer := &rollout.Offer{Slot: rel.Slot, Scope: rel.Scope, Release: rel, Rollout: r.ID, Threshold: r.Threshold, All: r.All,
 		Off: r.Step == rollout.Aborted, ActivateUS: r.ActivateUS}
-	if f := r.Fallback; f != nil && c.releases[f.Hash] != nil {
-		offer.Fallback = &rollout.Offer{Slot: rel.Slot, Scope: rel.Scope, Release: c.releases[f.Hash], Rollout: f.ID, Threshold: f.Threshold, All: f.All}
+	if f := r.Fallback; f != nil && rn.byHash[f.Hash] != nil {
+		offer.Fallback = &rollout.Offer{Slot: rel.Slot, Scope: rel.Scope, Release: rn.byHash[f.Hash], Rollout: f.ID, Threshold: f.Threshold, All: f.All}
 	}
 	return offer
 }
 
 // reload reads the rollouts and the releases that they need; true when something is new. The caller holds the lock.
-func (c *Control) reload(ctx context.Context) (changed bool, err error) {
-	stored, err := c.store.Rollouts(ctx)
+func (rn *Runner) reload(ctx context.Context) (changed bool, err error) {
+	stored, err := rn.store.Rollouts(ctx)
 	if err != nil {
 		return false, err
 	}
 	next := make(map[string]*rollout.Rollout, len(stored))
 	for _, r := range stored {
-		if old := c.rollouts[r.ID]; old == nil || old.Revision != r.Revision {
+		if old := rn.rollouts[r.ID]; old == nil || old.Revision != r.Revision {
 			changed = true
 		}
 		next[r.ID] = r
-		if err := c.fetch(ctx, r.Hash); err != nil {
+		if err := rn.fetch(ctx, r.Hash); err != nil {
 			return changed, err
 		}
 		if r.Fallback != nil {
-			if err := c.fetch(ctx, r.Fallback.Hash); err != nil {
+			if err := rn.fetch(ctx, r.Fallback.Hash); err != nil {
 				return changed, err
 			}
 		}
 	}
-	changed = changed || len(next) != len(c.rollouts)
-	c.rollouts = next
+	changed = changed || len(next) != len(rn.rollouts)
+	rn.rollouts = next
 	return changed, nil
 }
 
 // fetch makes a release known that only the store still has.
-func (c *Control) fetch(ctx context.Context, hash string) error {
-	if c.releases[hash] != nil {
+func (rn *Runner) fetch(ctx context.Context, hash string) error {
+	if rn.byHash[hash] != nil {
 		return nil
 	}
-	key, raw, err := c.store.Release(ctx, hash)
+	key, raw, err := rn.store.Release(ctx, hash)
 	if err != nil || raw == nil {
 		return err
 	}
-	rel, err := release.Parse(key, raw, c.keys())
+	rel, err := release.Parse(key, raw, rn.keys())
 	if err != nil { // its key is no longer trusted: not to be gone back to
-		c.logger.Warn("a stored release is no longer accepted", "key", key, "error", err)
+		rn.logger.Warn("a stored release is no longer accepted", "key", key, "error", err)
 		return nil
 	}
-	c.releases[hash] = rel
+	rn.byHash[hash] = rel
 	return nil
 }

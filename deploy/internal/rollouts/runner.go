@@ -1,8 +1,9 @@
-// Package control turns the releases in Kafka into what the slots offer to APs, and takes the steps of rollouts.
+// Package rollouts runs all rollouts: it turns the releases in Kafka into what the slots offer to APs, and takes the steps.
+// The rules of one rollout are in package rollout, which has no clock and no I/O.
 //
 // Every replica reads all releases. One of them leads: it begins rollouts and takes their steps, each stored before anything
 // follows from it. The others read the stored rollouts. A champion that goes to everyone at once needs no leader.
-package control
+package rollouts
 
 import (
 	"context"
@@ -27,8 +28,8 @@ type Meter interface {
 	Measure(ctx context.Context, r *rollout.Rollout) rollout.Measure
 }
 
-// Control holds the desired state.
-type Control struct {
+// Runner holds the releases and rollouts of one replica.
+type Runner struct {
 	fleet   *fleet.Fleet
 	store   store.Store
 	keys    func() bundle.Keys
@@ -43,10 +44,10 @@ type Control struct {
 
 	// lock guards what follows. The store may be written to under it: steps are rare.
 	lock     sync.Mutex
-	complete bool                        // all that was in Kafka at the start is in current
-	current  map[string]*release.Release // champion, canary, challenger by KEY
+	complete bool                        // all that was in Kafka at the start is in byKey
+	byKey    map[string]*release.Release // the present champion, canary and challenger of each KEY
+	byHash   map[string]*release.Release // those, and the releases that rollouts need
 	rollouts map[string]*rollout.Rollout // by ID
-	releases map[string]*release.Release // by hash: of current and of rollouts
 	readings map[string]reading          // of abort metrics, by rollout
 }
 
@@ -57,101 +58,101 @@ type reading struct {
 }
 
 // New is inert.
-func New(f *fleet.Fleet, s store.Store, keys func() bundle.Keys, meter Meter, m *metric.Set, now func() time.Time, logger *slog.Logger) *Control {
-	return &Control{fleet: f, store: s, keys: keys, meter: meter, metrics: m, logger: logger, now: now,
-		wake: make(chan struct{}, 1), events: make(chan struct{}, 1), current: map[string]*release.Release{},
-		rollouts: map[string]*rollout.Rollout{}, releases: map[string]*release.Release{}, readings: map[string]reading{}}
+func New(f *fleet.Fleet, s store.Store, keys func() bundle.Keys, meter Meter, m *metric.Set, now func() time.Time, logger *slog.Logger) *Runner {
+	return &Runner{fleet: f, store: s, keys: keys, meter: meter, metrics: m, logger: logger, now: now,
+		wake: make(chan struct{}, 1), events: make(chan struct{}, 1), byKey: map[string]*release.Release{},
+		rollouts: map[string]*rollout.Rollout{}, byHash: map[string]*release.Release{}, readings: map[string]reading{}}
 }
 
 // Load reads what was stored; call it before the first Handle.
-func (c *Control) Load(ctx context.Context) error {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	_, err := c.reload(ctx)
+func (rn *Runner) Load(ctx context.Context) error {
+	rn.lock.Lock()
+	defer rn.lock.Unlock()
+	_, err := rn.reload(ctx)
 	return err
 }
 
 // Events is signalled when rows are waiting to be sent.
-func (c *Control) Events() <-chan struct{} { return c.events }
+func (rn *Runner) Events() <-chan struct{} { return rn.events }
 
 // Complete says whether the desired state is complete.
-func (c *Control) Complete() bool {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	return c.complete
+func (rn *Runner) Complete() bool {
+	rn.lock.Lock()
+	defer rn.lock.Unlock()
+	return rn.complete
 }
 
 // Leading says whether this replica takes the steps.
-func (c *Control) Leading() bool { return c.leading.Load() }
+func (rn *Runner) Leading() bool { return rn.leading.Load() }
 
 // Handle takes records of ap.bundles.v1 in order. An empty list says that all that was there at the start has come.
-func (c *Control) Handle(records []kafka.Record) {
+func (rn *Runner) Handle(records []kafka.Record) {
 	changed := len(records) == 0
 	for _, r := range records {
-		if c.take(r) {
+		if rn.handleRecord(r) {
 			changed = true
 		}
 	}
 	if !changed {
 		return
 	}
-	c.lock.Lock()
-	c.complete = c.complete || len(records) == 0
-	c.publish()
-	c.lock.Unlock()
-	signal(c.wake)
+	rn.lock.Lock()
+	rn.complete = rn.complete || len(records) == 0
+	rn.publish()
+	rn.lock.Unlock()
+	signal(rn.wake)
 }
 
-// take is one record; true when a slot other than online changed.
-func (c *Control) take(r kafka.Record) bool {
+// handleRecord takes one record; true when a slot other than online changed.
+func (rn *Runner) handleRecord(r kafka.Record) bool {
 	slot, scope, err := release.ParseKey(r.Key)
 	if err != nil {
-		c.refuse(r.Key, &release.Error{Reason: "bad_record", Detail: err.Error()})
+		rn.refuse(r.Key, &release.Error{Reason: "bad_record", Detail: err.Error()})
 		return false
 	}
 	var rel *release.Release
 	action := "withdraw"
 	if r.Value != nil {
 		action = "release"
-		if rel, err = release.Parse(r.Key, r.Value, c.keys()); err != nil {
-			c.refuse(r.Key, err)
-			return slot != release.Online && c.keepEarlier(r.Key)
+		if rel, err = release.Parse(r.Key, r.Value, rn.keys()); err != nil {
+			rn.refuse(r.Key, err)
+			return slot != release.Online && rn.keepEarlier(r.Key)
 		}
 	}
-	c.metrics.Releases.WithLabelValues(string(slot), action).Inc()
+	rn.metrics.ReleasesTaken.WithLabelValues(string(slot), action).Inc()
 	if slot == release.Online {
-		c.fleet.SetOnline(scope[len("ap/"):], rel)
+		rn.fleet.SetOnline(scope[len("ap/"):], rel)
 		return false
 	}
-	c.lock.Lock()
-	defer c.lock.Unlock()
+	rn.lock.Lock()
+	defer rn.lock.Unlock()
 	if rel == nil {
-		delete(c.current, r.Key)
+		delete(rn.byKey, r.Key)
 		return true
 	}
-	c.current[r.Key] = rel
-	c.releases[rel.Bundle.Hash] = rel
+	rn.byKey[r.Key] = rel
+	rn.byHash[rel.Bundle.Hash] = rel
 	return true
 }
 
 // refuse keeps a record out, and says so.
-func (c *Control) refuse(key string, err error) {
+func (rn *Runner) refuse(key string, err error) {
 	reason := "bad_record"
 	var refused *release.Error
 	if errors.As(err, &refused) {
 		reason = refused.Reason
 	}
-	c.metrics.Refused.WithLabelValues(reason).Inc()
-	c.logger.Warn("a release is refused; what was there before stays", "key", key, "reason", reason, "error", err)
-	if err := c.remember(store.Entry{TSUS: c.us(), Kind: "refused", Key: fmt.Sprintf("%.80s", key), Detail: err.Error()}); err != nil {
-		c.failed("store", "history cannot be stored", err)
+	rn.metrics.ReleasesRefused.WithLabelValues(reason).Inc()
+	rn.logger.Warn("a release is refused; what was there before stays", "key", key, "reason", reason, "error", err)
+	if err := rn.remember(store.Entry{TSUS: rn.us(), Kind: "refused", Key: fmt.Sprintf("%.80s", key), Detail: err.Error()}); err != nil {
+		rn.failed("store", "history cannot be stored", err)
 	}
 }
 
 // remember puts an entry into the history unless it stands there already: the record is read at every start, by every replica.
-func (c *Control) remember(e store.Entry) error {
+func (rn *Runner) remember(e store.Entry) error {
 	ctx := context.Background()
-	recent, err := c.store.History(ctx, 0, 200)
+	recent, err := rn.store.History(ctx, 0, 200)
 	if err != nil {
 		return err
 	}
@@ -160,26 +161,26 @@ func (c *Control) remember(e store.Entry) error {
 			return nil
 		}
 	}
-	return c.store.Log(ctx, e)
+	return rn.store.Log(ctx, e)
 }
 
 // keepEarlier puts back, after a start, what a refused record has pushed out of the compacted topic.
-func (c *Control) keepEarlier(key string) bool {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	last := c.latest(key)
-	if c.current[key] != nil || last == nil || last.Withdrawn || c.releases[last.Hash] == nil {
+func (rn *Runner) keepEarlier(key string) bool {
+	rn.lock.Lock()
+	defer rn.lock.Unlock()
+	last := rn.latest(key)
+	if rn.byKey[key] != nil || last == nil || last.Withdrawn || rn.byHash[last.Hash] == nil {
 		return false
 	}
-	c.current[key] = c.releases[last.Hash]
+	rn.byKey[key] = rn.byHash[last.Hash]
 	return true
 }
 
-func (c *Control) us() int64 { return c.now().UnixMicro() }
+func (rn *Runner) us() int64 { return rn.now().UnixMicro() }
 
-func (c *Control) failed(of, what string, err error) {
-	c.metrics.Errors.WithLabelValues(of).Inc()
-	c.logger.Error(what, "error", err)
+func (rn *Runner) failed(of, what string, err error) {
+	rn.metrics.Errors.WithLabelValues(of).Inc()
+	rn.logger.Error(what, "error", err)
 }
 
 func signal(channel chan struct{}) {

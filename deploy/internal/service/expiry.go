@@ -1,5 +1,4 @@
-// Package expiry tells Prometheus when the service's own certificates end.
-package expiry
+package service
 
 import (
 	"crypto/x509"
@@ -10,15 +9,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-var notAfter = prometheus.NewDesc("oal_deploy_certificate_not_after_seconds",
+var certificateNotAfter = prometheus.NewDesc("oal_deploy_certificate_not_after_seconds",
 	"When the first of the certificates in a file ends, seconds since 1970; 0: it cannot be read.", []string{"file"}, nil)
 
-// Collector reads the files whenever it is asked: they are renewed without a restart.
-type Collector struct{ paths []string }
+// certificateEnds tells Prometheus when the service's own certificates end. It reads the files whenever it is asked: they are
+// renewed without a restart.
+type certificateEnds struct{ paths []string }
 
-// New takes each path once.
-func New(paths ...string) *Collector {
-	c := &Collector{}
+// newCertificateEnds takes each path once.
+func newCertificateEnds(paths ...string) *certificateEnds {
+	c := &certificateEnds{}
 	seen := map[string]bool{"": true}
 	for _, path := range paths {
 		if !seen[path] {
@@ -30,16 +30,17 @@ func New(paths ...string) *Collector {
 }
 
 // Describe is of prometheus.Collector.
-func (c *Collector) Describe(to chan<- *prometheus.Desc) { to <- notAfter }
+func (c *certificateEnds) Describe(to chan<- *prometheus.Desc) { to <- certificateNotAfter }
 
 // Collect is of prometheus.Collector.
-func (c *Collector) Collect(to chan<- prometheus.Metric) {
+func (c *certificateEnds) Collect(to chan<- prometheus.Metric) {
 	for _, path := range c.paths {
-		to <- prometheus.MustNewConstMetric(notAfter, prometheus.GaugeValue, float64(first(path)), filepath.Base(path))
+		to <- prometheus.MustNewConstMetric(certificateNotAfter, prometheus.GaugeValue, float64(firstEnd(path)), filepath.Base(path))
 	}
 }
 
-func first(path string) (seconds int64) {
+// firstEnd is when the first of the certificates in a file ends, in seconds since 1970; 0: it cannot be read.
+func firstEnd(path string) (seconds int64) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return 0

@@ -16,9 +16,7 @@ import (
 	"oal/deploy/internal/api"
 	"oal/deploy/internal/clickhouse"
 	"oal/deploy/internal/config"
-	"oal/deploy/internal/control"
 	"oal/deploy/internal/enrol"
-	"oal/deploy/internal/expiry"
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/issue"
 	"oal/deploy/internal/kafka"
@@ -26,6 +24,7 @@ import (
 	"oal/deploy/internal/metric"
 	"oal/deploy/internal/neighbour"
 	"oal/deploy/internal/release"
+	"oal/deploy/internal/rollouts"
 	"oal/deploy/internal/store"
 	"oal/deploy/internal/tlsconf"
 )
@@ -38,24 +37,24 @@ const (
 
 // Service is one replica.
 type Service struct {
-	config   *config.Config
-	logger   *slog.Logger
-	metrics  *metric.Set
-	store    store.Store
-	fleet    *fleet.Fleet
-	control  *control.Control
-	kills    *killswitch.Switch
-	access   *access.List
-	releases *kafka.Consumer
-	channels *kafka.Consumer
-	revoked  *kafka.Consumer
-	events   *kafka.Events
-	changes  *kafka.Producer // of access
-	tickets  *enrol.Tickets  // nil: there is no enrolment
-	enrol    *enrol.Server
-	api      *api.Server
-	admin    *admin.Server
-	denials  *denials
+	config         *config.Config
+	logger         *slog.Logger
+	metrics        *metric.Set
+	store          store.Store
+	fleet          *fleet.Fleet
+	rollouts       *rollouts.Runner
+	kills          *killswitch.Switch
+	access         *access.List
+	bundleTopic    *kafka.Consumer
+	neighbourTopic *kafka.Consumer
+	accessTopic    *kafka.Consumer
+	events         *kafka.Events
+	accessProducer *kafka.Producer
+	tickets        *enrol.Tickets // nil: there is no enrolment
+	enrol          *enrol.Server
+	api            *api.Server
+	admin          *admin.Server
+	denials        *denials
 
 	AP, Admin, Enrol net.Addr // where it listens, after Start
 
@@ -91,11 +90,11 @@ func (s *Service) make() error {
 	if err != nil {
 		return err
 	}
-	var meter control.Meter
+	var meter rollouts.Meter
 	if c.ClickHouse != nil {
 		meter = clickhouse.New(*c.ClickHouse)
 	}
-	s.control = control.New(s.fleet, s.store, keys.current, meter, s.metrics, time.Now, logger)
+	s.rollouts = rollouts.New(s.fleet, s.store, keys.current, meter, s.metrics, time.Now, logger)
 	s.kills = killswitch.New(s.fleet, s.store, s.metrics, time.Now, logger)
 	s.access = access.New(s.fleet, s.store, s.metrics, time.Now, logger)
 	s.denials = newDenials(s.store, time.Now, logger)
@@ -120,14 +119,14 @@ func (s *Service) make() error {
 	if c.AdminTLS != nil {
 		files = append(files, c.AdminTLS.Cert)
 	}
-	s.metrics.Registry.MustRegister(expiry.New(files...))
+	s.metrics.Registry.MustRegister(newCertificateEnds(files...))
 	return s.makeAdmin()
 }
 
 // connect makes the clients of Kafka.
 func (s *Service) connect(neighbours *neighbour.Table) (err error) {
 	c := s.config.Kafka
-	if s.releases, err = kafka.NewConsumer(c, kafka.BundlesTopic, s.control.Handle, s.metrics.KafkaLag, s.metrics, s.logger); err != nil {
+	if s.bundleTopic, err = kafka.NewConsumer(c, kafka.BundlesTopic, s.rollouts.Handle, s.metrics.KafkaLag, s.metrics, s.logger); err != nil {
 		return err
 	}
 	take := func(records []kafka.Record) {
@@ -135,16 +134,16 @@ func (s *Service) connect(neighbours *neighbour.Table) (err error) {
 			neighbours.Take(r.Key, r.Value)
 		}
 	}
-	if s.channels, err = kafka.NewConsumer(c, neighbour.Topic, take, s.metrics.NeighbourLag, s.metrics, s.logger); err != nil {
+	if s.neighbourTopic, err = kafka.NewConsumer(c, neighbour.Topic, take, s.metrics.NeighbourLag, s.metrics, s.logger); err != nil {
 		return err
 	}
-	if s.revoked, err = kafka.NewConsumer(c, access.Topic, s.access.Handle, s.metrics.AccessLag, s.metrics, s.logger); err != nil {
+	if s.accessTopic, err = kafka.NewConsumer(c, access.Topic, s.access.Handle, s.metrics.AccessLag, s.metrics, s.logger); err != nil {
 		return err
 	}
 	if s.events, err = kafka.NewEvents(c, s.store, s.metrics, s.logger); err != nil {
 		return err
 	}
-	s.changes, err = kafka.NewProducer(c, access.Topic)
+	s.accessProducer, err = kafka.NewProducer(c, access.Topic)
 	return err
 }
 
@@ -173,7 +172,7 @@ func (s *Service) makeAdmin() error {
 	if err != nil {
 		return err
 	}
-	parts := admin.Parts{Fleet: s.fleet, Control: s.control, Kills: s.kills, Access: s.access, Tickets: s.tickets, Store: s.store, Metrics: s.metrics,
+	parts := admin.Parts{Fleet: s.fleet, Rollouts: s.rollouts, Kills: s.kills, Access: s.access, Tickets: s.tickets, Store: s.store, Metrics: s.metrics,
 		Users: users, Ready: s.ready, Now: time.Now, Logger: s.logger, Audit: slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("log", "audit")}
 	if c.MetricsTokenFile != "" {
 		if parts.Scraper, err = account.OpenToken("metrics_token_file", c.MetricsTokenFile, s.unreadable); err != nil {
@@ -200,7 +199,7 @@ func (s *Service) Start(ctx context.Context) (err error) {
 	aps, err := s.store.APs(ctx, time.Time{})
 	if err == nil {
 		s.fleet.Merge(aps)
-		err = errors.Join(s.control.Load(ctx), s.kills.Load(ctx), s.access.Load(ctx))
+		err = errors.Join(s.rollouts.Load(ctx), s.kills.Load(ctx), s.access.Load(ctx))
 	}
 	if err != nil {
 		return err
@@ -218,9 +217,9 @@ func (s *Service) Start(ctx context.Context) (err error) {
 	}
 	run, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
-	s.releases.Start()
-	s.channels.Start() // nothing waits for it: an AP does without neighbours for a moment
-	s.revoked.Start()
+	s.bundleTopic.Start()
+	s.neighbourTopic.Start() // nothing waits for it: an AP does without neighbours for a moment
+	s.accessTopic.Start()
 	tasks := []func(context.Context){s.lead, s.keepAPs, s.denials.run, s.kills.Run, s.access.Run}
 	if s.tickets != nil {
 		tasks = append(tasks, s.tickets.Run)
@@ -238,9 +237,9 @@ func (s *Service) Start(ctx context.Context) (err error) {
 
 // lead sends what is for Kafka while this replica leads.
 func (s *Service) lead(ctx context.Context) {
-	s.control.Run(ctx, func(lead context.Context) {
-		go s.access.Send(lead, s.changes)
-		s.events.Run(lead, s.control.Events())
+	s.rollouts.Run(ctx, func(lead context.Context) {
+		go s.access.Send(lead, s.accessProducer)
+		s.events.Run(lead, s.rollouts.Events())
 	})
 }
 
@@ -254,9 +253,9 @@ func (s *Service) Stop() {
 	}
 	s.admin.Stop(ctx)
 	if s.cancel != nil {
-		s.releases.Stop()
-		s.channels.Stop()
-		s.revoked.Stop()
+		s.bundleTopic.Stop()
+		s.neighbourTopic.Stop()
+		s.accessTopic.Stop()
 		s.cancel()
 		s.work.Wait()
 	}
@@ -269,8 +268,8 @@ func (s *Service) close() {
 	if s.events != nil {
 		s.events.Close()
 	}
-	if s.changes != nil {
-		s.changes.Close()
+	if s.accessProducer != nil {
+		s.accessProducer.Close()
 	}
 	if err := s.store.Close(); err != nil {
 		s.logger.Error("closing the store failed", "error", err)
@@ -278,7 +277,7 @@ func (s *Service) close() {
 }
 
 // caughtUp says whether the desired state is complete, and who is revoked: a store that was put back may not know all.
-func (s *Service) caughtUp() bool { return s.releases.CaughtUp() && s.revoked.CaughtUp() }
+func (s *Service) caughtUp() bool { return s.bundleTopic.CaughtUp() && s.accessTopic.CaughtUp() }
 
 // ready says what is missing before the service can be relied on.
 func (s *Service) ready() error {

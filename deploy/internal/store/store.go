@@ -92,6 +92,9 @@ type Store interface {
 	Close() error
 }
 
+// MaxReason bounds, in bytes, the reason that a person gives for what they do.
+const MaxReason = 500
+
 // deadAfter is how long after its last sign of life a replica's APs count as not connected.
 const deadAfter = 6 * time.Second
 

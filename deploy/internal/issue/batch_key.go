@@ -1,5 +1,4 @@
-// Package mac derives the key by which an AP's batches are known to be its own (schema/README.md, "Who made a batch").
-package mac
+package issue
 
 import (
 	"crypto/hmac"
@@ -11,7 +10,7 @@ import (
 	"strings"
 )
 
-const keyBytes = 32
+const masterBytes = 32 // of a master key, and of the keys derived from it
 
 // Masters are the platform's keys by key_id.
 type Masters map[uint8][]byte
@@ -35,7 +34,7 @@ func ReadMasters(path string) (Masters, error) {
 		}
 		id, err := strconv.ParseUint(words[0], 10, 8)
 		key, err2 := base64.StdEncoding.DecodeString(words[1])
-		if err != nil || err2 != nil || id == 0 || len(key) != keyBytes || masters[uint8(id)] != nil {
+		if err != nil || err2 != nil || id == 0 || len(key) != masterBytes || masters[uint8(id)] != nil {
 			return nil, bad
 		}
 		masters[uint8(id)] = key
@@ -46,8 +45,9 @@ func ReadMasters(path string) (Masters, error) {
 	return masters, nil
 }
 
-// Key is that of an AP at a site; an empty site is none.
-func Key(master []byte, apID, site string) []byte {
+// BatchKey is the key by which the batches of an AP at a site are known to be its own (schema/README.md, "Who made a batch").
+// An empty site is none.
+func BatchKey(master []byte, apID, site string) []byte {
 	h := hmac.New(sha256.New, master)
 	h.Write([]byte("oal batch key v1\x00" + apID + "\x00" + site))
 	return h.Sum(nil)
@@ -63,5 +63,5 @@ func (m Masters) Line(apID, site string) string {
 	if shown == "" {
 		shown = "-"
 	}
-	return fmt.Sprintf("%s %s %d %s\n", apID, shown, newest, base64.StdEncoding.EncodeToString(Key(m[newest], apID, site)))
+	return fmt.Sprintf("%s %s %d %s\n", apID, shown, newest, base64.StdEncoding.EncodeToString(BatchKey(m[newest], apID, site)))
 }

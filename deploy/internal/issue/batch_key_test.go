@@ -1,4 +1,4 @@
-package mac
+package issue
 
 import (
 	"bufio"
@@ -29,7 +29,7 @@ func TestKeysAreThoseOfTheGoldenFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		site := strings.TrimSuffix(words[4], "-")
-		if got := hex.EncodeToString(Key(master, words[3], site)); got != words[5] {
+		if got := hex.EncodeToString(BatchKey(master, words[3], site)); got != words[5] {
 			t.Errorf("%s at %s: %s, want %s", words[3], words[4], got, words[5])
 		}
 		path := filepath.Join(t.TempDir(), "masters")
