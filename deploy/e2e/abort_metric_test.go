@@ -47,6 +47,7 @@ func predict(t *testing.T, ap, site, hash string, fromUS int64, n int, predicted
 
 // Each metric over predictions of which the answer is plain.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	now := time.Now().UnixMicro()
 	r := &rollout.Rollout{Hash: strings.Repeat("1f", 32), Scope: "site/lab", StartedUS: now}
 	rest := strings.Repeat("2e", 32)
@@ -91,6 +92,7 @@ func show(m rollout.Measure) string {
 
 // A canary whose predictions turn out worse than the rest's is aborted.
 func TestAbortByMetric(t *testing.T) {
+	t.Parallel()
 	r := startWith(t, config.Store{Path: filepath.Join(t.TempDir(), "state.db")}, broker.ClickHouse("analyst"))
 	f := connect(t, r.Config.APListen, "metric", "m", 4)
 	defer withdraw(t, "champion/site/m")

@@ -2,7 +2,9 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,8 +20,11 @@ import (
 	"oal/deploy/internal/sim"
 )
 
+// What TestMain starts is shared by all tests. Those that use the scope `fleet` run alone and first; the others run beside each
+// other, each with APs, a site and a store of its own: every replica sees every release and every revocation.
 var (
 	broker    *platform.Kafka
+	postgres  *platform.Postgres
 	authority *pki.Authority
 	keysFile  string
 	signer    *sim.Signer
@@ -41,10 +46,23 @@ func runAll(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer os.RemoveAll(folder)
-	if broker, err = platform.StartKafka(filepath.Join(folder, "platform"), true); err != nil {
+	postgresStarted := make(chan error, 1)
+	go func() {
+		var err error
+		postgres, err = platform.StartPostgres(filepath.Join(folder, "postgres"))
+		postgresStarted <- err
+	}()
+	broker, err = platform.StartKafka(filepath.Join(folder, "platform"), true)
+	if err == nil {
+		defer broker.Stop()
+	}
+	errPostgres := <-postgresStarted
+	if errPostgres == nil {
+		defer postgres.Stop()
+	}
+	if err = errors.Join(err, errPostgres); err != nil {
 		return 1, err
 	}
-	defer broker.Stop()
 	if authority, err = pki.Load(filepath.Join(broker.PKI, "ca.crt"), filepath.Join(broker.PKI, "ca.key")); err != nil {
 		return 1, err
 	}
@@ -75,6 +93,14 @@ func eventually(t *testing.T, what func() string, condition func() bool) {
 		}
 	}
 	t.Fatal("not within 40 s: " + what())
+}
+
+// database is the file with the connection string of a new database of the one PostgreSQL server.
+func database(t *testing.T) (dsnFile string) {
+	t.Helper()
+	file, err := postgres.NewDatabase(context.Background(), filepath.Join(t.TempDir(), "dsn"))
+	must(t, err)
+	return file
 }
 
 func says(text string) func() string { return func() string { return text } }
@@ -185,34 +211,62 @@ func have(f *sim.Fleet, hash string, n int) (func() string, func() bool) {
 		func() bool { return f.Have(hash) == n }
 }
 
-// steps of a bundle's rollout, as they arrived in Kafka.
-func steps(t *testing.T, rollout string, want ...string) {
+// event is a row of platform.events.v1 about a rollout.
+type event struct {
+	Rollout, Step string
+	TS            int64
+}
+
+// history is what a replica's store remembers of a kind, newest first.
+func history(t *testing.T, r *platform.Replica, kind string) (entries []historyEntry) {
 	t.Helper()
+	var answer struct{ Entries []historyEntry }
+	must(t, r.Get("/v1/history?limit=1000", &answer))
+	for _, e := range answer.Entries {
+		if e.Kind == kind {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
+type historyEntry struct {
+	Kind, Key, Detail string
+	Row               event
+}
+
+// steps of a rollout: those that a replica's store remembers, and they all arrived in Kafka in their order.
+func steps(t *testing.T, r *platform.Replica, rollout string, want ...string) {
+	t.Helper()
+	var taken []event
+	var names []string
+	for _, e := range history(t, r, "rollout") {
+		if e.Row.Rollout == rollout {
+			taken, names = append([]event{e.Row}, taken...), append([]string{e.Row.Step}, names...)
+		}
+	}
+	if strings.Join(names, " ") != strings.Join(want, " ") {
+		t.Fatalf("steps %v, want %v", names, want)
+	}
 	client, err := broker.Events()
 	must(t, err)
 	defer client.Close()
-	var got []string
-	seen := map[string]bool{} // a row may come twice after a crash
-	eventually(t, func() string { return fmt.Sprintf("steps %v in platform.events.v1, there are %v", want, got) }, func() bool {
-		fetches := client.PollRecords(timeout(t, 300*time.Millisecond), 100)
-		for _, record := range fetches.Records() {
-			var event struct {
+	next := 0 // of taken; what other tests' replicas took, and what came twice after a crash, is passed over
+	eventually(t, func() string { return fmt.Sprintf("%+v in platform.events.v1", taken[next:]) }, func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+		defer cancel()
+		for _, record := range client.PollRecords(ctx, 1000).Records() {
+			var said struct {
 				Table string
-				Rows  []struct {
-					Rollout, Step string
-					Bundle        uint64
-					TS            int64
-				}
+				Rows  []event
 			}
-			must(t, json.Unmarshal(record.Value, &event))
-			for _, row := range event.Rows {
-				id := fmt.Sprint(row.Step, row.TS)
-				if event.Table == "rollout" && row.Rollout == rollout && !seen[id] {
-					seen[id] = true
-					got = append(got, row.Step)
+			must(t, json.Unmarshal(record.Value, &said))
+			for _, row := range said.Rows {
+				if said.Table == "rollout" && next < len(taken) && row == taken[next] {
+					next++
 				}
 			}
 		}
-		return strings.Join(got, " ") == strings.Join(want, " ")
+		return next == len(taken)
 	})
 }

@@ -165,6 +165,7 @@ func (h hut) nearlyOver(t *testing.T, r *platform.Replica) {
 
 // The exporter enrols with a ticket, polls and writes to Kafka with what it got, signs its batches, and renews its certificate while it runs.
 func TestExporterEnrolsAndRenews(t *testing.T) {
+	t.Parallel()
 	r := enrolling(t, config.Store{Path: filepath.Join(t.TempDir(), "state.db")}, keysFile)
 	masters, err := issue.ReadMasters(r.Config.Enrol.MACMasters)
 	must(t, err)

@@ -9,6 +9,7 @@ import (
 
 // Revoked, the exporter is refused; restored, it goes on with what it has.
 func TestExporterIsRevoked(t *testing.T) {
+	t.Parallel()
 	r := enrolling(t, config.Store{Path: filepath.Join(t.TempDir(), "state.db")}, keysFile)
 	h := newHut(t, r, "hut-8", "hut")
 	if out, err := h.enrol(ctl(t, r, "ticket", h.id, "--site", h.site)); err != nil {

@@ -19,10 +19,9 @@ func killed(t *testing.T, f *sim.Fleet, n int) {
 
 // Two replicas agree on what is switched off, whichever was told, and both know it after a power cut.
 func TestKillSwitch(t *testing.T) {
-	server, err := platform.StartPostgres(t.TempDir())
-	must(t, err)
-	defer server.Stop()
-	one, two := start(t, config.Store{PostgresDSNFile: server.DSNFile}), start(t, config.Store{PostgresDSNFile: server.DSNFile})
+	t.Parallel()
+	shared := config.Store{PostgresDSNFile: database(t)}
+	one, two := start(t, shared), start(t, shared)
 	lab, hall := connect(t, one.Config.APListen, "kill-lab", "kill-lab", 5), connect(t, two.Config.APListen, "kill-hall", "kill-hall", 3)
 	knowsAll := func(r *platform.Replica) bool {
 		var s struct{ Connected int }
@@ -80,15 +79,9 @@ func TestKillSwitch(t *testing.T) {
 	must(t, two.Turn("site/kill-lab", false, "ann", "over"))
 	killed(t, lab, 0)
 	killed(t, late, 0)
-	var history struct {
-		Entries []struct{ Kind, Key, Detail string }
-	}
-	must(t, one.Get("/v1/history", &history))
 	var lines []string
-	for _, e := range history.Entries {
-		if e.Kind == "kill" {
-			lines = append(lines, e.Key+" "+e.Detail)
-		}
+	for _, e := range history(t, one, "kill") {
+		lines = append(lines, e.Key+" "+e.Detail)
 	}
 	want := []string{"site/kill-lab control on by admin for ann: over", "ap/kill-hall-0002 control on by admin for ann: over", "fleet control on by admin for bob: over", "fleet control off by admin for bob: everything",
 		"ap/kill-hall-0002 control off by admin for ann: this one too", "site/kill-lab control off by admin for ann: users complain"}
@@ -108,6 +101,7 @@ func exporter(t *testing.T, r *platform.Replica, id, site string) *platform.Expo
 
 // The exporter hears the kill switch, keeps it over its own power cut and the service's absence, and hears when that is over.
 func TestExporterHearsTheKillSwitch(t *testing.T) {
+	t.Parallel()
 	r := start(t, config.Store{Path: filepath.Join(t.TempDir(), "state.db")})
 	e := exporter(t, r, "kill-ap", "kill-site")
 	is := func(off bool) {
@@ -137,6 +131,7 @@ func TestExporterHearsTheKillSwitch(t *testing.T) {
 
 // A record of the stream job becomes rows of the AP that shares the channel; withdrawn, they end.
 func TestNeighboursBecomeRows(t *testing.T) {
+	t.Parallel()
 	r := start(t, config.Store{Path: filepath.Join(t.TempDir(), "state.db")})
 	e := exporter(t, r, "near-ap", "near-site")
 	tell := func(kbps int) {

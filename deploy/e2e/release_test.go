@@ -1,8 +1,8 @@
 package e2e
 
 import (
-	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,12 +11,6 @@ import (
 	"oal/deploy/internal/kafka"
 	"oal/deploy/internal/release"
 )
-
-func timeout(t *testing.T, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
 
 // A champion goes to everyone, an online tree to its AP; what is not signed by a trusted key goes to nobody.
 func TestReleases(t *testing.T) {
@@ -45,15 +39,9 @@ func TestReleases(t *testing.T) {
 	if f.InForce("rel-0001") != champion || f.InForce("rel-0003") != champion {
 		t.Error("a refused release changed what an AP has")
 	}
-	var history struct {
-		Entries []struct{ Kind, Detail string }
-	}
-	must(t, r.Get("/v1/history", &history))
 	var details []string
-	for _, e := range history.Entries {
-		if e.Kind == "refused" {
-			details = append(details, e.Detail)
-		}
+	for _, e := range history(t, r, "refused") {
+		details = append(details, e.Detail)
 	}
 	text := strings.Join(details, "\n")
 	for _, reason := range []string{"bad_record", "unsigned", "bad_signature"} {
@@ -61,21 +49,20 @@ func TestReleases(t *testing.T) {
 			t.Errorf("the history does not name %s; it says\n%s", reason, text)
 		}
 	}
-	steps(t, rolloutOf(t, r, champion).ID, "started", "completed")
+	steps(t, r, rolloutOf(t, r, champion).ID, "started", "completed")
 }
 
 // A refused record pushes the good one out of the compacted topic; the service still knows it after a restart.
 func TestRestartAfterRefusedRelease(t *testing.T) {
+	t.Parallel()
 	r := start(t, config.Store{Path: filepath.Join(t.TempDir(), "state.db")})
 	f := connect(t, r.Config.APListen, "refused", "lab", 2)
 	champion := send(t, release.Champion, "site/lab", 3, nil)
 	defer withdraw(t, "champion/site/lab")
 	eventually(t, says("the champion everywhere"), func() bool { return f.Have(champion) == 2 })
 	must(t, releaser.Send(kafka.Record{Key: "champion/site/lab", Value: []byte(`{"bundle": "AAAA"}`)}))
-	var history struct{ Entries []struct{ Kind string } }
 	eventually(t, says("the refusal in the history"), func() bool {
-		must(t, r.Get("/v1/history", &history))
-		return len(history.Entries) > 0 && history.Entries[0].Kind == "refused"
+		return slices.ContainsFunc(history(t, r, "refused"), func(e historyEntry) bool { return e.Key == "champion/site/lab" })
 	})
 	r.Kill()
 	must(t, r.Start())

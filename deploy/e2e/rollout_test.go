@@ -19,6 +19,7 @@ func staged(share, soakS float64) func(map[string]any) {
 
 // A rollout whose replica is killed in the middle ends as it would have: the same members, then everyone.
 func TestKilledMidRollout(t *testing.T) {
+	t.Parallel()
 	r := start(t, config.Store{Path: filepath.Join(t.TempDir(), "state.db")})
 	f := connect(t, r.Config.APListen, "killed", "k", 10)
 	defer withdraw(t, "champion/site/k")
@@ -35,11 +36,12 @@ func TestKilledMidRollout(t *testing.T) {
 	id := rolloutOf(t, r, second).ID
 	eventually(t, says("version 2 everywhere"), func() bool { return f.Have(second) == 10 })
 	eventually(t, says("completed"), func() bool { return rolloutOf(t, r, second).Step == "completed" })
-	steps(t, id, "started", "soaking", "expanded", "completed")
+	steps(t, r, id, "started", "soaking", "expanded", "completed")
 }
 
 // Members that reject it abort a rollout; those that applied it go back to what they had.
 func TestAbort(t *testing.T) {
+	t.Parallel()
 	r := start(t, config.Store{Path: filepath.Join(t.TempDir(), "state.db")})
 	f := &sim.Fleet{Address: r.Config.APListen, Roots: authority.Pool(), Keys: signer.Keys(), WaitS: 60}
 	must(t, f.Add(authority, "abort", "a", 4))
@@ -74,10 +76,8 @@ func TestAbort(t *testing.T) {
 
 // Two replicas on one PostgreSQL serve an AP each; when the leader is killed in a soak, the other ends the rollout.
 func TestTwoReplicas(t *testing.T) {
-	postgres, err := platform.StartPostgres(t.TempDir())
-	must(t, err)
-	t.Cleanup(postgres.Stop)
-	shared := config.Store{PostgresDSNFile: postgres.DSNFile}
+	t.Parallel()
+	shared := config.Store{PostgresDSNFile: database(t)}
 	a, b := start(t, shared), start(t, shared)
 	defer withdraw(t, "champion/site/two")
 	fa, fb := connect(t, a.Config.APListen, "two-a", "two", 5), connect(t, b.Config.APListen, "two-b", "two", 5)
@@ -114,5 +114,5 @@ func TestTwoReplicas(t *testing.T) {
 	})
 	must(t, leader.Start())
 	eventually(t, says("version 2 at the APs that come back"), func() bool { return fa.Have(second) == 5 && fb.Have(second) == 5 })
-	steps(t, id, "started", "soaking", "expanded", "completed")
+	steps(t, other, id, "started", "soaking", "expanded", "completed")
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -92,7 +93,10 @@ func (k *Kafka) ClickHouse(user string) *config.ClickHouse {
 }
 
 // Releaser writes releases in transactions, as the registry does.
-type Releaser struct{ client *kgo.Client }
+type Releaser struct {
+	lock   sync.Mutex // held for a transaction: a producer has one at a time
+	client *kgo.Client
+}
 
 // NewReleaser connects as the registry.
 func (k *Kafka) NewReleaser(id string) (*Releaser, error) {
@@ -102,7 +106,7 @@ func (k *Kafka) NewReleaser(id string) (*Releaser, error) {
 	}
 	client, err := kgo.NewClient(append(opts, kgo.TransactionalID("model-registry-"+id), kgo.DefaultProduceTopic(kafka.BundlesTopic),
 		kgo.ProducerLinger(0))...)
-	return &Releaser{client}, err
+	return &Releaser{client: client}, err
 }
 
 // Close ends the connection.
@@ -110,6 +114,8 @@ func (r *Releaser) Close() { r.client.Close() }
 
 // Send writes records in one transaction.
 func (r *Releaser) Send(records ...kafka.Record) error {
+	r.lock.Lock()
+	defer r.lock.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := r.client.BeginTransaction(); err != nil {

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -8,15 +9,19 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
+
+	"github.com/jackc/pgx/v5"
 )
 
-// Postgres is a PostgreSQL server of its own on loopback, trusting its socket folder.
+// Postgres is a PostgreSQL server of its own on loopback, which trusts whoever connects.
 type Postgres struct {
-	DSNFile string
-	data    string
-	bin     string
-	as      *syscall.Credential // PostgreSQL refuses to run as root
+	address   string
+	data      string
+	bin       string
+	databases atomic.Int64        // made so far, for their names
+	as        *syscall.Credential // PostgreSQL refuses to run as root
 }
 
 // StartPostgres makes a cluster in a folder and starts it.
@@ -25,7 +30,7 @@ func StartPostgres(folder string) (*Postgres, error) {
 	if len(found) == 0 {
 		return nil, fmt.Errorf("there is no PostgreSQL; install it with `make -C deploy setup`")
 	}
-	p := &Postgres{bin: filepath.Dir(found[len(found)-1]), data: filepath.Join(folder, "data"), DSNFile: filepath.Join(folder, "dsn")}
+	p := &Postgres{bin: filepath.Dir(found[len(found)-1]), data: filepath.Join(folder, "data")}
 	if err := os.MkdirAll(p.data, 0o700); err != nil {
 		return nil, err
 	}
@@ -46,7 +51,26 @@ func StartPostgres(folder string) (*Postgres, error) {
 	if err := p.run("pg_ctl", "-D", p.data, "-w", "-l", filepath.Join(p.data, "server.log"), "-o", settings, "start"); err != nil {
 		return nil, err
 	}
-	return p, os.WriteFile(p.DSNFile, []byte("postgres://oal@"+addresses[0]+"/postgres?sslmode=disable\n"), 0o600)
+	p.address = addresses[0]
+	return p, nil
+}
+
+func (p *Postgres) dsn(database string) string {
+	return "postgres://oal@" + p.address + "/" + database + "?sslmode=disable"
+}
+
+// NewDatabase makes an empty database and writes its connection string into a file.
+func (p *Postgres) NewDatabase(ctx context.Context, dsnFile string) (string, error) {
+	conn, err := pgx.Connect(ctx, p.dsn("postgres"))
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(ctx)
+	name := fmt.Sprintf("test%d", p.databases.Add(1))
+	if _, err := conn.Exec(ctx, "CREATE DATABASE "+name); err != nil {
+		return "", err
+	}
+	return dsnFile, os.WriteFile(dsnFile, []byte(p.dsn(name)+"\n"), 0o600)
 }
 
 // becomePostgres makes the data folder that of the user postgres, and the folders above it passable.

@@ -32,6 +32,9 @@ var (
 	buckets = [][]byte{bucketRollouts, bucketReleases, bucketHistory, bucketPending, bucketAPs, bucketKills, bucketTickets, bucketAccess, bucketAudit}
 )
 
+// lockWait is how long an old process may take to let go of the file. Only a test changes it.
+var lockWait = 5 * time.Second
+
 // Bolt is the embedded store: one file, one process.
 type Bolt struct{ db *bbolt.DB }
 
@@ -45,7 +48,7 @@ func OpenBolt(path string) (*Bolt, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 5 * time.Second})
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait})
 	if errors.Is(err, berrors.ErrTimeout) {
 		return nil, fmt.Errorf("store %s: another process has it open; several replicas need store.postgres_dsn_file", path)
 	}
