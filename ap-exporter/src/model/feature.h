@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "oal_features.h"
+#include "model/feature_program.h"
 #include "oal_schema.h"
 
 struct feature;
@@ -42,13 +42,5 @@ int feature_reads(const struct feature *, enum oal_table_id);
 void feature_drop(struct feature *, enum oal_table_id, unsigned entity);
 /* Evaluates the next instant; the result has program->n values and is valid until the next call. */
 const int64_t *feature_evaluate(struct feature *);
-
-/* A program in its file form ("OALF1", …). `words` has room for OAL_MAX_FEATURES; program->words points there, names
- * and name are NULL. -EINVAL for anything that is not a valid program. */
-int feature_program_load(struct oal_feature_program *, int64_t (*words)[OAL_N_WORDS], const uint8_t *bytes, size_t len);
-/* 0, or -EINVAL: every index within its table, operands earlier than their use, windows and divisors within bounds. */
-int feature_program_check(const struct oal_feature_program *);
-/* How headers, items and models name a program: the first 8 bytes of its hash, big-endian. */
-uint64_t feature_program_id(const struct oal_feature_program *);
 
 #endif

@@ -1,5 +1,7 @@
 #include "wire/batch_encode.h"
 
+#include "wire/row_value.h"
+
 #include <string.h>
 
 /* Longest that a value can get: ten bytes, and two for a pending run of zeros' 0 and its count's ten. */
@@ -208,19 +210,6 @@ bool batch_put_flows(struct batch_writer *w, const struct batch_flow *f, unsigne
 	return false;
 }
 
-__attribute__((always_inline)) static inline uint64_t load(const uint8_t *p, uint8_t type)
-{
-	switch (type) {
-	case OAL_T_U8: return *p;
-	case OAL_T_I8: return (uint64_t)*(const int8_t *)p;
-	case OAL_T_U16: case OAL_T_NAME: case OAL_T_FLOW: return *(const uint16_t *)(const void *)p;
-	case OAL_T_I16: return (uint64_t)*(const int16_t *)(const void *)p;
-	case OAL_T_U32: return *(const uint32_t *)(const void *)p;
-	case OAL_T_I32: return (uint64_t)*(const int32_t *)(const void *)p;
-	default: return *(const uint64_t *)(const void *)p;
-	}
-}
-
 /* One value per run. */
 static bool key_column(struct batch_writer *w, const struct batch_rows *t, const struct oal_column *c)
 {
@@ -231,7 +220,7 @@ static bool key_column(struct batch_writer *w, const struct batch_rows *t, const
 	if (!open_field(w, c->field, &content))
 		return false;
 	for (r = 0; r < t->n_runs; i += t->run_rows[r++]) {
-		uint64_t v = load(t->rows + t->order[i] + c->offset, c->type);
+		uint64_t v = (uint64_t)row_load(t->rows + t->order[i] + c->offset, c->type);
 
 		if (c->type == OAL_T_FLOW && t->flow_index)
 			v = t->flow_index[v];
@@ -269,7 +258,7 @@ PER_TYPE bool value_column(struct batch_writer *w, const struct batch_rows *t, c
 		uint64_t last = 0;
 
 		for (; order < end; order++) {
-			const uint64_t v = load(rows + *order, type);
+			const uint64_t v = (uint64_t)row_load(rows + *order, type);
 
 			if (v == last) {
 				zeros++;
