@@ -6,7 +6,7 @@ APS ?= 3
 ONCE ?=
 LIVE ?=
 SCENARIO ?= congested
-FOLDERS := schema ap-exporter stream-jobs clickhouse training model-registry deploy local backup observe security compose helm lab
+FOLDERS := schema ap-exporter stream-jobs clickhouse training model-registry deploy $(addprefix platform/,local backup security compose) observe helm lab
 export OAL_ROOT := $(CURDIR)
 
 .PHONY: help setup build demo down test test-compose bench lint gen lab evaluate fleet test-cluster clean
@@ -19,14 +19,14 @@ setup: ## install and cache everything that the other targets need
 	@for f in $(FOLDERS); do $(MAKE) --no-print-directory -C $$f setup || exit 1; done
 
 build: ## compile exporter, stream jobs, training kernel and push service, and set up what running them needs
-	@for f in ap-exporter stream-jobs clickhouse training model-registry deploy local $(if $(LIVE),lab); do $(MAKE) --no-print-directory -C $$f setup || exit 1; done
+	@for f in ap-exporter stream-jobs clickhouse training model-registry deploy platform/local $(if $(LIVE),lab); do $(MAKE) --no-print-directory -C $$f setup || exit 1; done
 	@for f in ap-exporter stream-jobs training deploy; do $(MAKE) --no-print-directory -C $$f build || exit 1; done
 
 demo: build ## the whole loop on this machine: AP → Kafka → Flink → ClickHouse → trees → APs, with a live summary
-	@local/oal-local demo --aps $(APS) $(if $(ONCE),--once $(ONCE)) $(if $(LIVE),--live)
+	@platform/local/oal-local demo --aps $(APS) $(if $(ONCE),--once $(ONCE)) $(if $(LIVE),--live)
 
 down: ## stop what `make demo` started
-	@local/oal-local down
+	@platform/local/oal-local down
 
 test: ## every test, the real components included
 	@tests/run $(ONLY)
@@ -35,7 +35,7 @@ test-cluster: ## the chart on a real Kubernetes API server with fake nodes: inst
 	@$(MAKE) --no-print-directory -C helm cluster
 
 test-compose: ## the whole platform in containers, from nothing to nothing, on an engine of its own; prints its time
-	@$(MAKE) --no-print-directory -C compose test-compose
+	@$(MAKE) --no-print-directory -C platform/compose test-compose
 
 bench: build ## measure what the project promises; results in build/bench/*.json
 	@tests/bench $(ONLY)
@@ -53,7 +53,7 @@ evaluate: ## what control is worth against CUBIC and BBR, in the lab: SEEDS=10; 
 	@$(MAKE) --no-print-directory -C lab evaluate SEEDS=$(SEEDS)
 
 fleet: build ## the most access points that this machine serves, and what each stage takes: APS=1000 SECONDS=300
-	@python=$$(local/venv.sh tests/requirements.txt)/bin/python && $$python tests/fleet.py --aps $(if $(filter file,$(origin APS)),1000,$(APS)) --seconds $(or $(SECONDS),300)
+	@python=$$(platform/setup/venv tests/requirements.txt)/bin/python && $$python tests/fleet.py --aps $(if $(filter file,$(origin APS)),1000,$(APS)) --seconds $(or $(SECONDS),300)
 
 clean: down ## remove what was built here; the cache stays
 	@for f in $(FOLDERS); do $(MAKE) --no-print-directory -C $$f clean; done; rm -rf build

@@ -16,6 +16,6 @@ if [ -d /run/systemd/system ] && ! dpkg-query -W "${packages[@]}" >/dev/null 2>&
 		[ -e "$mask" ] || systemctl cat "$unit.service" >/dev/null 2>&1 || { ln -s /dev/null "$mask"; masks+=("$mask"); }
 	done
 fi
-"$lab/../local/apt.sh" "${packages[@]}"
-"$lab/../local/venv.sh" "$lab/requirements.txt" >/dev/null
+"$lab/../platform/setup/apt" "${packages[@]}"
+"$lab/../platform/setup/venv" "$lab/requirements.txt" >/dev/null
 "$lab/kernel/build.sh"

@@ -1,4 +1,4 @@
-"""The platform of local/ on free ports, one for the session, with the real job."""
+"""The platform of platform/local/ on free ports, one for the session, with the real job."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "schema/src"), str(ROOT / "local/src"), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "schema/src"), str(ROOT / "platform/local/src"), str(ROOT / "tests")]
 
 
 @pytest.fixture(scope="session")

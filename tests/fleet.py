@@ -24,7 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "local/src"), str(ROOT / "security/tests")]
+sys.path[:0] = [str(ROOT / "platform/local/src"), str(ROOT / "platform/security/tests")]
 
 from oal_local.platform import Platform  # noqa: E402
 from sockets import tree  # noqa: E402

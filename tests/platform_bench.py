@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "local/src"))
+sys.path.insert(0, str(ROOT / "platform/local/src"))
 
 from oal_local import demo  # noqa: E402
 from oal_local.exporter import Exporter  # noqa: E402

@@ -27,7 +27,7 @@ KILLED = policy.spec()["rewrite_reasons"].index("killed")
 @pytest.fixture(scope="module")
 def looped(tmp_path_factory):
     folder = tmp_path_factory.mktemp("policies")
-    shutil.copy(ROOT / "deploy" / "policies" / "default.yaml", folder)
+    shutil.copy(ROOT / "policies" / "in-force" / "default.yaml", folder)
     with running(experiments=("tree",), policies=str(folder)) as it:
         it.policies = folder
         yield it

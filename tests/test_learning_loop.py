@@ -64,7 +64,7 @@ def retrained(looped, version: int) -> int:
 
 def on_the_page(looped, version: int, *action: str) -> float:
     """Do it in a real browser on MLflow's page; when it was clicked (seconds since 1970)."""
-    python = subprocess.run(["bash", ROOT / "local/venv.sh", ROOT / "training/requirements.txt"], capture_output=True, text=True, check=True).stdout.strip() + "/bin/python"
+    python = subprocess.run(["bash", ROOT / "platform/setup/venv", ROOT / "training/requirements.txt"], capture_output=True, text=True, check=True).stdout.strip() + "/bin/python"
     mlflow = looped.platform.mlflow
     done = subprocess.run([python, ROOT / "tests/mlflow_page.py", mlflow.url, "admin", mlflow.password_file(), SCREENSHOTS, f"{loop.MODEL}/{version}", *action],
                           capture_output=True, text=True, env=dict(os.environ, PYTHONPATH=f"{ROOT / 'model-registry/src'}:{ROOT / 'schema/src'}"))

@@ -13,8 +13,10 @@ import pytest
 from flow import until
 
 RUN = Path(__file__).with_name("run")
-#: Those that it runs by itself.
-FOLDERS = (*re.search(r"^lanes=\((.*)\)$", RUN.read_text(), re.M)[1].replace('"', "").split(), "tests")
+#: The suites that it runs by itself, and where each is.
+SUITES = (*re.search(r"^lanes=\((.*)\)$", RUN.read_text(), re.M)[1].replace('"', "").split(), "end-to-end")
+OF_PLATFORM = {makefile.parent.name for makefile in RUN.parents[1].glob("platform/*/Makefile")}
+FOLDERS = tuple("tests" if suite == "end-to-end" else f"platform/{suite}" if suite in OF_PLATFORM else suite for suite in SUITES)
 #: Until a suite of the tree runs: it does nothing before.
 LIMIT_S = 60
 #: Says where it is, and ends by itself only much later than any test waits.
@@ -24,7 +26,7 @@ ENDLESS = "@echo $$$$ >pid; exec sleep 3600"
 @pytest.fixture
 def tree(tmp_path):
     for folder in FOLDERS:
-        (tmp_path / folder).mkdir()
+        (tmp_path / folder).mkdir(parents=True)
         makefile(tmp_path, folder)
     shutil.copy(RUN, tmp_path / "tests" / "run")
     return tmp_path
@@ -73,6 +75,13 @@ def test_failures_of_set_up_and_of_tests_count_and_the_others_go_on(tree):
 def test_a_folder_that_is_none_is_said_before_anything_runs(tree):
     run = start(tree, "schema", "scheme")
     assert (run.communicate(timeout=60)[0], run.returncode) == ("no such suite: scheme\n", 2)
+
+
+@pytest.mark.parametrize("name", ["local", "platform/local", "platform/local/"])
+def test_a_folder_of_platform_goes_by_its_own_name_and_by_its_path(tree, name):
+    run = start(tree, name)
+    out = run.communicate(timeout=60)[0]
+    assert run.returncode == 0 and result(out, "local") == "passed" and "suites: 1 passed, 0 failed" in out, out
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -7,7 +7,7 @@ TOP = Path(__file__).resolve().parents[2]
 
 def push_service(folder: Path, *what: str, ns: str | None = None) -> tuple[subprocess.Popen, str]:
     """tests/push_service.py for the AP ap-test, in a network namespace or here, and the section of the configuration that uses it; it ends with its input."""
-    venv = subprocess.run(["bash", TOP / "local" / "venv.sh", TOP / "schema" / "requirements.txt"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    venv = subprocess.run(["bash", TOP / "platform" / "setup" / "venv", TOP / "schema" / "requirements.txt"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     enter = ["ip", "netns", "exec", ns] if ns else []
     service = subprocess.Popen([*enter, f"{venv}/bin/python", TOP / "ap-exporter" / "tests" / "push_service.py", folder, "ap-test", *what], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, text=True)

@@ -12,7 +12,7 @@ static_library() {
     flock 9
     if [ ! -f "$dir/$name.a" ]; then
         echo "setup: building $name $version for the memory figure (once, about a minute)" >&2
-        "$here/../../local/apt.sh" libssl-dev dpkg-dev "$@" >&2
+        "$here/../../platform/setup/apt" libssl-dev dpkg-dev "$@" >&2
         work=$(mktemp -d)
         trap 'rm -rf "$work"' EXIT
         mkdir -p "$work/lists/partial"

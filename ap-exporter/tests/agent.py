@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-VENV = subprocess.run(["bash", TOP / "local" / "venv.sh", TOP / "schema" / "requirements.txt"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+VENV = subprocess.run(["bash", TOP / "platform" / "setup" / "venv", TOP / "schema" / "requirements.txt"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 if sys.prefix != VENV:
     os.execv(f"{VENV}/bin/python", [f"{VENV}/bin/python", *sys.argv])
 

@@ -109,7 +109,7 @@ class Captures:
 
 def schema_python() -> str:
     """Python with what schema's reference codec needs."""
-    venv = subprocess.run(["bash", str(FOLDER.parent / "local" / "venv.sh"), str(FOLDER.parent / "schema" / "requirements.txt")], check=True, stdout=subprocess.PIPE, text=True)
+    venv = subprocess.run(["bash", str(FOLDER.parent / "platform" / "setup" / "venv"), str(FOLDER.parent / "schema" / "requirements.txt")], check=True, stdout=subprocess.PIPE, text=True)
     return venv.stdout.strip() + "/bin/python"
 
 

@@ -188,7 +188,7 @@ def test_secrets_are_made_with_the_rights_of_their_job_and_then_suffice_for_an_i
     (account / "ca.crt").write_bytes((cluster.folder / "ca.crt").read_bytes())
     (account / "namespace").write_text(namespace)
     environment = os.environ | {"OAL_ACCOUNT": str(account), "KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(cluster.api),
-                                "OAL_CA": str(ROOT / "security" / "oal-ca")} | {e["name"]: e["value"] for e in job["env"]}
+                                "OAL_CA": str(ROOT / "platform" / "security" / "oal-ca")} | {e["name"]: e["value"] for e in job["env"]}
 
     def run() -> str:
         done = subprocess.run([sys.executable, str(CHART / "files" / "publish_secrets.py"), *job["args"]], env=environment, capture_output=True, text=True)

@@ -271,7 +271,7 @@ class Platform:
         self.secrets.mkdir()
         for key in mounted_secrets(servers(chart.objects(SHARDS))[0])["oal-secrets"]:
             (self.secrets / key).write_text(f"of {key.removeprefix('clickhouse-').removesuffix('.password')}")
-        venv = subprocess.run([ROOT / "local/venv.sh", ROOT / "clickhouse/requirements.txt"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+        venv = subprocess.run([ROOT / "platform/setup/venv", ROOT / "clickhouse/requirements.txt"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
         sys.path.insert(0, str(ROOT / "clickhouse/tests"))
         try:
             import server
@@ -309,7 +309,7 @@ class Platform:
                             "http://oal-clickhouse:8123": at.url}.items():
             text = text.replace(path, str(moved))
         (self.folder / "backup.toml").write_text(text)
-        done = subprocess.run([ROOT / "backup/oal-backup", "--config", self.folder / "backup.toml", *words], capture_output=True, text=True)
+        done = subprocess.run([ROOT / "platform/backup/oal-backup", "--config", self.folder / "backup.toml", *words], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
 
     def stop(self, in_order: bool = True) -> None:

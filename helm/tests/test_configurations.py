@@ -22,7 +22,7 @@ def moved(text: str, folder) -> str:
     for name in ("mlflow-admin", "mlflow-trainer", "mlflow-model-registry"):
         (secrets / f"{name}.password").write_text("long enough to be taken")
         (secrets / f"{name}.password").chmod(0o600)
-    return text.replace("/run/secrets/oal/secrets", str(secrets)).replace("/var/lib/oal", str(state)).replace("/etc/oal/policies", str(ROOT / "deploy/policies"))
+    return text.replace("/run/secrets/oal/secrets", str(secrets)).replace("/var/lib/oal", str(state)).replace("/etc/oal/policies", str(ROOT / "policies/in-force"))
 
 
 @pytest.mark.parametrize("component", READERS)
@@ -30,7 +30,7 @@ def test_python_services_take_their_configuration(chart, component, tmp_path):
     key, program = READERS[component]
     file = tmp_path / key
     file.write_text(moved(find(chart.objects(), "ConfigMap", f"oal-{component}")["data"][key], tmp_path))
-    venv = subprocess.run([ROOT / "local/venv.sh", ROOT / "training/requirements.txt"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    venv = subprocess.run([ROOT / "platform/setup/venv", ROOT / "training/requirements.txt"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     path = ":".join(str(ROOT / folder / "src") for folder in ("training", "model-registry", "schema"))
     done = subprocess.run([f"{venv}/bin/python", "-c", f"import sys; {program}", str(file)], capture_output=True, text=True, env={"PYTHONPATH": path, "HOME": str(tmp_path)})
     assert done.returncode == 0, done.stderr

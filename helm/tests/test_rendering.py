@@ -87,7 +87,7 @@ def test_dashboards_migrations_topics_and_policies_are_the_ones_of_their_folders
         assert find(objects, "ConfigMap", "oal-migrate")["data"][migration.name] == migration.read_text()
     for user in (ROOT / "clickhouse/users").glob("*.xml"):
         assert find(objects, "ConfigMap", "oal-clickhouse-users")["data"][user.name].rstrip() == user.read_text().rstrip()
-    topics = yaml.safe_load((ROOT / "local/config/kafka/topics.yaml").read_text())
+    topics = yaml.safe_load((ROOT / "platform/kafka/topics.yaml").read_text())
     rendered = yaml.safe_load(find(objects, "ConfigMap", "oal-topics")["data"]["topics.yaml"])
     assert rendered["acls"] == topics["acls"] and rendered["topics"] == topics["topics"]
     assert rendered["defaults"]["config"].items() >= {k: v for k, v in topics["defaults"]["config"].items()}.items()
@@ -98,7 +98,7 @@ def test_dashboards_migrations_topics_and_policies_are_the_ones_of_their_folders
 
 def test_the_principal_of_a_certificate_is_made_as_on_the_local_platform(chart):
     ours = find(chart.objects(), "ConfigMap", "oal-kafka")["data"]["server.properties"]
-    local = (ROOT / "local/config/kafka/server.properties").read_text().replace("$$", "$")
+    local = (ROOT / "platform/kafka/server.properties").read_text().replace("$$", "$")
     for key in ("ssl.principal.mapping.rules", "authorizer.class.name", "super.users", "allow.everyone.if.no.acl.found", "ssl.client.auth", "auto.create.topics.enable"):
         line = next(line for line in local.splitlines() if line.startswith(f"{key}="))
         assert line in ours.splitlines(), key
@@ -183,7 +183,7 @@ def test_there_is_one_registry_and_one_mlflow_whatever_the_values(chart):
 
 
 def test_images_are_the_ones_of_the_images_folder(chart):
-    tags = dict(line.split("=", 1) for line in (ROOT / "images/tags.env").read_text().splitlines() if re.match(r"[A-Z_]+=", line))
+    tags = dict(line.split("=", 1) for line in (ROOT / "platform/images/tags.env").read_text().splitlines() if re.match(r"[A-Z_]+=", line))
     images = yaml.safe_load((CHART / "values.yaml").read_text())["images"]
     for part in ("kafka", "clickhouse", "postgres", "grafana"):
         assert images[part] == tags[f"{part.upper()}_IMAGE"]

@@ -33,7 +33,7 @@ def ovs_build() -> str:
 
 def push_python() -> str:
     """Python of the push service in the guest: that of the contract, with cryptography."""
-    venv = subprocess.run([ROOT / "local/venv.sh", ROOT / "schema/requirements.txt"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    venv = subprocess.run([ROOT / "platform/setup/venv", ROOT / "schema/requirements.txt"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     return f"{venv}/bin/python"
 
 

@@ -26,7 +26,7 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--report", type=pathlib.Path, help="folder for table, pictures, Parquet and report.html of all these cells, once they are played")
     p.add_argument("--report-only", action="store_true", help="play nothing: report what was played before")
     group = p.add_argument_group("what the methods are made of")
-    group.add_argument("--policy", type=pathlib.Path, default=bundle.DEFAULT_POLICY if bundle.DEFAULT_POLICY.exists() else None, help="policy file of OAL (deploy/policies/default.yaml)")
+    group.add_argument("--policy", type=pathlib.Path, default=bundle.DEFAULT_POLICY if bundle.DEFAULT_POLICY.exists() else None, help="policy file of OAL (policies/in-force/default.yaml)")
     group.add_argument("--override", "--with", dest="overrides", action="append", default=[], metavar="NAME=VALUE", help="a number of the policy, instead of the file's")
     group.add_argument("--tree", type=pathlib.Path, default=bundle.TREE)
     group.add_argument("--window-model", type=pathlib.Path, metavar="BUNDLE", help="a signed bundle whose window model goes along (default: none)")

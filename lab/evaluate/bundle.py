@@ -17,7 +17,7 @@ from oal_schema.nodes import BundleError
 
 HERE = pathlib.Path(__file__).resolve().parent
 TREE = HERE / "models/tree.json"
-DEFAULT_POLICY = HERE.parent.parent / "deploy/policies/default.yaml"
+DEFAULT_POLICY = HERE.parent.parent / "policies/in-force/default.yaml"
 MODEL, SERIAL = "lab-evaluate", 1
 
 

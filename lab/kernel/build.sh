@@ -9,7 +9,7 @@ ovs_patch=$lab/../ap-exporter/openwrt/openvswitch/kernel-6.1/990-openvswitch-rew
 source_tar=/usr/src/linux-source-6.1.tar.xz
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/oal/lab
 
-"$lab/../local/apt.sh" linux-source-6.1 build-essential flex bison bc xz-utils patch
+"$lab/../platform/setup/apt" linux-source-6.1 build-essential flex bison bc xz-utils patch
 version=$(dpkg-query -W -f='${Version}' linux-source-6.1)
 hash=$({ echo "$version"; cat "$here/build.sh" "$here/config.fragment" "$lab"/medium/*.[ch] "$lab"/medium/*.patch "$here"/*.patch "$ovs_patch"; } | sha256sum | cut -c1-16)
 out=$cache/kernel-$hash

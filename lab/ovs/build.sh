@@ -16,7 +16,7 @@ mkdir -p "$cache"
 exec 9>"$cache/ovs.lock"
 flock 9
 if [ -x "$out/ovs-vswitchd" ]; then echo "$out"; exit 0; fi
-"$here/../../local/apt.sh" build-essential patch xz-utils dpkg-dev python3
+"$here/../../platform/setup/apt" build-essential patch xz-utils dpkg-dev python3
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -16,7 +16,7 @@ TOPIC = "platform.events.v1"
 
 @pytest.fixture(scope="module")
 def platform(tmp_path_factory):
-    sys.path.insert(0, str(ROOT / "local/src"))
+    sys.path.insert(0, str(ROOT / "platform/local/src"))
     from oal_local.platform import Platform
     with Platform(tmp_path_factory.mktemp("platform"), ports="auto", only=["kafka"]) as running:
         yield running

@@ -19,7 +19,7 @@ sys.path[:0] = [
     str(HERE.parent / "tests"),
     str(HERE.parent / "src"),
     str(ROOT / "schema" / "src"),
-    str(ROOT / "local" / "src"),
+    str(ROOT / "platform" / "local" / "src"),
 ]
 
 

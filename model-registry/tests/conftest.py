@@ -14,7 +14,7 @@ sys.path[:0] = [
     str(HERE),
     str(HERE.parent / "src"),
     str(HERE.parents[1] / "schema" / "src"),
-    str(HERE.parents[1] / "local" / "src"),
+    str(HERE.parents[1] / "platform" / "local" / "src"),
 ]
 
 

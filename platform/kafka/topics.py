@@ -2,7 +2,7 @@
 
 A topic that exists and is not named is left alone: deleting data is for people.
 
-usage: python -m oal_local.topics SPEC.yaml BOOTSTRAP PKI_FOLDER PARTITIONS [--replication N]      (PARTITIONS 0: as the spec says)
+usage: topics.py SPEC.yaml BOOTSTRAP PKI_FOLDER PARTITIONS [--replication N]      (PARTITIONS 0: as the spec says)
 """
 import argparse
 import sys

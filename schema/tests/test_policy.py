@@ -1,4 +1,4 @@
-"""Policies: the list, its checks, and files of deploy/policies."""
+"""Policies: the list, its checks, and files of policies/in-force."""
 
 import json
 

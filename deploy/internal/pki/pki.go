@@ -105,7 +105,8 @@ func (a *Authority) leaf(template *x509.Certificate) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: a.leafKey}, err
 }
 
-// ofAPs is the extension that permits an authority names below O=oal, OU=ap alone, as that of the platform has it (security/).
+// ofAPs is the extension that permits an authority names below O=oal, OU=ap alone, as that of the platform has it
+// (platform/security/).
 func ofAPs() (pkix.Extension, error) {
 	name, err := asn1.Marshal(pkix.Name{Organization: []string{"oal"}, OrganizationalUnit: []string{"ap"}}.ToRDNSequence())
 	wrap := func(tag byte, inner []byte) []byte { return append([]byte{tag, byte(len(inner))}, inner...) } // all is shorter than 128 bytes

@@ -44,7 +44,7 @@ type Kafka struct {
 }
 
 func local(args ...string) *exec.Cmd {
-	return exec.Command(filepath.Join(Folder(), "..", "local", "oal-local"), args...)
+	return exec.Command(filepath.Join(Folder(), "..", "platform", "local", "oal-local"), args...)
 }
 
 // StartKafka starts a broker, and ClickHouse if asked to, with their state in a folder; it takes 5 to 20 s.
@@ -55,7 +55,7 @@ func StartKafka(state string, clickHouse bool) (*Kafka, error) {
 	}
 	up := local("up", "--only", only, "--state", state, "--ports", "auto")
 	if out, err := up.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("local/oal-local up --only %s: %w\n%s", only, err, out)
+		return nil, fmt.Errorf("platform/local/oal-local up --only %s: %w\n%s", only, err, out)
 	}
 	k := &Kafka{PKI: filepath.Join(state, "pki"), state: state}
 	env, err := local("env", "--state", state).Output()
@@ -70,7 +70,7 @@ func StartKafka(state string, clickHouse bool) (*Kafka, error) {
 	}
 	if err != nil || k.Bootstrap == "" {
 		k.Stop()
-		return nil, fmt.Errorf("local/oal-local env: %w\n%s", err, env)
+		return nil, fmt.Errorf("platform/local/oal-local env: %w\n%s", err, env)
 	}
 	return k, nil
 }
@@ -78,7 +78,7 @@ func StartKafka(state string, clickHouse bool) (*Kafka, error) {
 // Stop ends the broker.
 func (k *Kafka) Stop() {
 	if out, err := local("down", "--state", k.state).CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "local/oal-local down: %v\n%s", err, out)
+		fmt.Fprintf(os.Stderr, "platform/local/oal-local down: %v\n%s", err, out)
 	}
 }
 

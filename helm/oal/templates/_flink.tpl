@@ -1,4 +1,4 @@
-{{/* Flink's files. The same rules as local/config/flink/config.yaml. The passwords of the key stores are filled in at the start. */}}
+{{/* Flink's files. The same rules as platform/local/config/flink/config.yaml. The passwords of the key stores are filled in at the start. */}}
 {{- define "oal.flink.config" -}}
 {{- $f := .Values.flink -}}
 {{- $name := include "oal.name" (dict "root" . "name" "flink") -}}

@@ -1,4 +1,4 @@
-{{/* The broker's files. The same rules as local/config/kafka/server.properties: no listener without TLS and a client certificate. */}}
+{{/* The broker's files. The same rules as platform/kafka/server.properties: no listener without TLS and a client certificate. */}}
 {{- define "oal.kafka.config" -}}
 {{- $name := include "oal.name" (dict "root" . "name" "kafka") -}}
 {{- $replicas := int .Values.kafka.replicas -}}
@@ -68,7 +68,7 @@ server.properties: |
   {{- end }}
 {{- end -}}
 
-{{/* Topics and ACLs of local/config/kafka/topics.yaml, with the copies and partitions of this cluster. */}}
+{{/* Topics and ACLs of platform/kafka/topics.yaml, with the copies and partitions of this cluster. */}}
 {{- define "oal.kafka.topics" -}}
 {{- $spec := .Files.Get "files/kafka/topics.yaml" | fromYaml -}}
 {{- $copies := ternary (int .Values.kafka.replicas) (int .Values.kafka.external.replication) .Values.kafka.enabled -}}

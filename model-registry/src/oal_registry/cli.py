@@ -104,7 +104,7 @@ def parser() -> argparse.ArgumentParser:
         description="Check every file of a folder of policies, and say what it changes.",
     )
     check.add_argument(
-        "folder", nargs="?", type=Path, metavar="DIR", help="folder (default: that of --config, or deploy/policies)"
+        "folder", nargs="?", type=Path, metavar="DIR", help="folder (default: that of --config, or policies/in-force)"
     )
     check.add_argument(
         "--config", metavar="FILE", help="configuration of `serve`: say which releases in force would be made anew"

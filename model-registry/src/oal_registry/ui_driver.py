@@ -74,7 +74,7 @@ class MlflowPage:
     def __enter__(self) -> MlflowPage:
         for program in (CHROMIUM, DRIVER):
             if not shutil.which(program):
-                raise PageError(f"{program} is not there; run local/apt.sh chromium chromium-driver")
+                raise PageError(f"{program} is not there; run platform/setup/apt chromium chromium-driver")
         self._screenshots.mkdir(parents=True, exist_ok=True)
         self._profile = tempfile.TemporaryDirectory(prefix="oal-chromium-", ignore_cleanup_errors=True)
         options = Options()

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 SCHEMA = Path(__file__).resolve().parent / "schema"
-LOCAL = Path(__file__).resolve().parents[3] / "local"
+SETUP = Path(__file__).resolve().parents[3] / "platform" / "setup"
 
 
 def install(folder: Path) -> Path:
@@ -15,7 +15,7 @@ def install(folder: Path) -> Path:
     made = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "oal" / "npm" / hashlib.sha256(lock).hexdigest()[:16]
     if not (made / ".complete").exists():
         if not shutil.which("npm"):
-            subprocess.run([LOCAL / "apt.sh", "nodejs", "npm"], check=True)
+            subprocess.run([SETUP / "apt", "nodejs", "npm"], check=True)
         made.mkdir(parents=True, exist_ok=True)
         for name in ("package.json", "package-lock.json"):
             shutil.copy(folder / name, made)

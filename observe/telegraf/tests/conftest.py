@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).resolve().parent.parent
-LOCAL = FOLDER.parent.parent / "local"
+LOCAL = FOLDER.parent.parent / "platform" / "local"
 sys.path[:0] = [str(LOCAL / "src"), str(LOCAL / "tests")]
 
 from oal_local.platform import Platform  # noqa: E402

@@ -1,4 +1,4 @@
-// Telegraf, built by local/gotool.sh with only the plugins of ../plugins.txt. Its modules are those that these plugins need.
+// Telegraf, built by platform/setup/gotool with only the plugins of ../plugins.txt. Its modules are those that these plugins need.
 module oal/observe/telegraf/tools
 
 go 1.26.0

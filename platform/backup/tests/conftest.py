@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "backup" / "src"), str(ROOT / "local" / "src")]
+ROOT = Path(__file__).parents[3]
+sys.path[:0] = [str(ROOT / "platform" / "backup" / "src"), str(ROOT / "platform" / "local" / "src")]
 
 from oal_local.platform import Platform  # noqa: E402
 
@@ -19,7 +19,7 @@ class Backup:
 
     def __call__(self, *arguments: str, ok: bool = True) -> str:
         """What it said on both channels; AssertionError when it ended otherwise than `ok` says."""
-        done = subprocess.run([ROOT / "backup" / "oal-backup", "--config", self.config, *arguments], capture_output=True, text=True, timeout=300)
+        done = subprocess.run([ROOT / "platform" / "backup" / "oal-backup", "--config", self.config, *arguments], capture_output=True, text=True, timeout=300)
         assert (done.returncode == 0) == ok, done.stdout + done.stderr
         return done.stdout + done.stderr
 

@@ -27,7 +27,7 @@ def on_a_small_disk(folder, kib: int, backup: Backup, *arguments: str) -> str:
     folder.mkdir(exist_ok=True)
     own = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     done = subprocess.run(["unshare", "--mount", *own, "sh", "-euc", 'mount -t tmpfs -o size="$2"k none "$1"; folder=$1; shift 2; "$@" || code=$?; find "$folder" -type f; exit ${code:-0}',
-                           "sh", str(folder), str(kib), ROOT / "backup" / "oal-backup", "--config", backup.config, *arguments], capture_output=True, text=True, timeout=120)
+                           "sh", str(folder), str(kib), ROOT / "platform" / "backup" / "oal-backup", "--config", backup.config, *arguments], capture_output=True, text=True, timeout=120)
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stdout + done.stderr
     assert done.stdout == "", "files were left"
     return done.stderr

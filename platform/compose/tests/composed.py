@@ -1,4 +1,4 @@
-"""A Compose project of its own on the engine of images/tests, with stand-ins for the images that cannot be had here."""
+"""A Compose project of its own on the engine of platform/images/tests, with stand-ins for the images that cannot be had here."""
 import json
 import os
 import time
@@ -12,7 +12,7 @@ PROFILES = ("sim", "train", "observe")
 
 
 def program() -> Path:
-    return Path(run(ROOT / "local" / "gotool.sh", ROOT / "compose" / "tools", timeout=1800).stdout.split()[-1]) / "cmd"
+    return Path(run(ROOT / "platform" / "setup" / "gotool", ROOT / "platform" / "compose" / "tools", timeout=1800).stdout.split()[-1]) / "cmd"
 
 
 class Project:
@@ -22,7 +22,7 @@ class Project:
         self._compose = program()
 
     def __call__(self, *arguments, profiles=PROFILES, timeout: float = 120, check: bool = True) -> str:
-        files = ("-f", ROOT / "docker-compose.yml", "-f", OVER, "--env-file", ROOT / "images" / "tags.env", "--env-file", ROOT / "images" / "tags.standin.env")
+        files = ("-f", ROOT / "docker-compose.yml", "-f", OVER, "--env-file", ROOT / "platform" / "images" / "tags.env", "--env-file", ROOT / "platform" / "images" / "tags.standin.env")
         asked = [part for profile in profiles for part in ("--profile", profile)]
         return run(self._compose, "-p", self.name, "--project-directory", ROOT, *files, *asked, *arguments, timeout=timeout, check=check,
                    env={**os.environ, **self.environment}).stdout

@@ -33,7 +33,7 @@ def test_every_choice_of_profiles_is_whole(profiles):
 
 def test_a_plain_checkout_needs_no_option():
     """.env is the list of tags."""
-    assert (ROOT / ".env").resolve() == ROOT / "images" / "tags.env"
+    assert (ROOT / ".env").resolve() == ROOT / "platform" / "images" / "tags.env"
     assert f"oal-push:{tags()['OAL_VERSION']}" in compose("config", "--images")
 
 
@@ -107,7 +107,7 @@ def test_what_is_written_is_in_named_volumes(services):
 
 
 def test_each_service_mounts_only_its_own_secrets(services):
-    spec = yaml.safe_load((ROOT / "compose" / "secrets.yaml").read_text())["services"]
+    spec = yaml.safe_load((ROOT / "platform" / "compose" / "secrets.yaml").read_text())["services"]
     shared = {"jobmanager": "flink", "taskmanager": "flink"}
     for name, service in services.items():
         if name == "secrets":
@@ -119,7 +119,7 @@ def test_each_service_mounts_only_its_own_secrets(services):
 
 
 def test_no_service_gets_the_root_key():
-    spec = yaml.safe_load((ROOT / "compose" / "secrets.yaml").read_text())["services"]
+    spec = yaml.safe_load((ROOT / "platform" / "compose" / "secrets.yaml").read_text())["services"]
     for name, service in spec.items():
         assert "ca.key" not in service.get("pki", []), name
         assert ("ap-ca.key" in service.get("pki", [])) == (name == "push"), name

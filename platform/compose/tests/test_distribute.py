@@ -10,15 +10,15 @@ from docker_engine import ROOT, run
 @pytest.fixture(scope="module")
 def state(tmp_path_factory):
     folder = tmp_path_factory.mktemp("state")
-    spec = yaml.safe_load((ROOT / "compose" / "secrets.yaml").read_text())
-    run(ROOT / "security" / "oal-ca", "init", folder, "--hosts", "broker=kafka", "--hosts", "deploy=push", timeout=600)
-    run(ROOT / "security" / "oal-ca", "ap", folder, *spec["sim"]["aps"], "--site", spec["sim"]["site"])
+    spec = yaml.safe_load((ROOT / "platform" / "compose" / "secrets.yaml").read_text())
+    run(ROOT / "platform" / "security" / "oal-ca", "init", folder, "--hosts", "broker=kafka", "--hosts", "deploy=push", timeout=600)
+    run(ROOT / "platform" / "security" / "oal-ca", "ap", folder, *spec["sim"]["aps"], "--site", spec["sim"]["site"])
     return folder
 
 
 @pytest.fixture(scope="module")
 def distribute():
-    spec = importlib.util.spec_from_file_location("distribute", ROOT / "compose" / "distribute.py")
+    spec = importlib.util.spec_from_file_location("distribute", ROOT / "platform" / "compose" / "distribute.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -28,7 +28,7 @@ def distribute():
 def delivered(state, distribute, tmp_path_factory):
     """Service → file → content."""
     out = tmp_path_factory.mktemp("out")
-    spec = distribute.load(ROOT / "compose" / "secrets.yaml", {})
+    spec = distribute.load(ROOT / "platform" / "compose" / "secrets.yaml", {})
     values = distribute.all_values(spec, state)
     return {name: distribute.contents(service, spec, ROOT, state, out / name, values) for name, service in spec["services"].items()}
 

@@ -1,4 +1,4 @@
-"""The engine that tests build and run on: images/engine's, started if it is not there and stopped then."""
+"""The engine that tests build and run on: platform/images/engine's, started if it is not there and stopped then."""
 import json
 import os
 import re
@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-IMAGES = ROOT / "images"
+ROOT = Path(__file__).resolve().parents[3]
+IMAGES = ROOT / "platform" / "images"
 OWN = ("push", "learning", "stream-jobs", "setup", "telegraf", "exporter")
 
 
@@ -53,4 +53,4 @@ class Engine:
 def build(*names, timeout: float = 3600) -> None:
     """Images and stand-ins; what has not changed is not built again."""
     done = subprocess.run([IMAGES / "build", "--standins", *names], timeout=timeout, stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=subprocess.STDOUT)
-    assert done.returncode == 0, "images/build failed; its output stands above"
+    assert done.returncode == 0, "platform/images/build failed; its output stands above"

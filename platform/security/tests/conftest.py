@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-REPO = ROOT.parent
-sys.path[:0] = [str(ROOT / "src"), str(REPO / "schema" / "src"), str(REPO / "local" / "src"), str(Path(__file__).parent)]
+REPO = ROOT.parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(REPO / "schema" / "src"), str(REPO / "platform" / "local" / "src"), str(Path(__file__).parent)]
 
 COMMAND = ROOT / "oal-ca"
 

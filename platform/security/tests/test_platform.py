@@ -231,11 +231,11 @@ def test_a_services_login_at_mlflow_makes_no_users_and_no_administrator(platform
 
 def test_services_hold_no_more_of_kafka_than_they_need(platform):
     """The one table of rights: who may write what steers access points or shuts them out, and no wildcard but the viewer's. That the broker
-    keeps to it: local/tests/test_kafka_rights.py."""
+    keeps to it: platform/local/tests/test_kafka_rights.py."""
     import yaml
-    from oal_local.paths import CONFIG
+    from oal_local.paths import KAFKA
 
-    written = yaml.safe_load((CONFIG / "kafka" / "topics.yaml").read_text())["acls"]
+    written = yaml.safe_load((KAFKA / "topics.yaml").read_text())["acls"]
     wide = {(who, rule.get("topic") or rule.get("group")) for who, rules in written.items() for rule in rules if "*" in (rule.get("topic"), rule.get("group"))}
     assert wide == {("viewer", "*")}
     writers = {topic: sorted(who for who, rules in written.items() for rule in rules if rule.get("topic") == topic and "write" in rule["allow"])

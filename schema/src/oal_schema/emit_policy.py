@@ -86,7 +86,7 @@ void oal_policy_defaults(struct oal_policy *p)
 
 
 def json_schema(policy: dict) -> str:
-    """JSON schema of a file of deploy/policies: what an editor shows. Rules between numbers are not in it; `oal-registry policies check` knows them."""
+    """JSON schema of a file of policies/in-force: what an editor shows. Rules between numbers are not in it; `oal-registry policies check` knows them."""
     weights = policy["weights"]
     control = {f["name"]: {"type": "integer", "minimum": f["min"], "maximum": f["max"], "default": f["default"],
                            "description": f["doc"] + (f" [{f['unit']}]" if f["unit"] != "1" else "")} for f in policy["fields"]}

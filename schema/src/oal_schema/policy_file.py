@@ -1,4 +1,4 @@
-"""Policy files (deploy/policies/README.md): one YAML file a policy, and which of a folder's policies is whose.
+"""Policy files (policies/in-force/README.md): one YAML file a policy, and which of a folder's policies is whose.
 
     mode, name, version, applies_to: fleet | site/SITE | ap/AP_ID, control: {number: value}, weights: {server port: permille}
 """

@@ -7,7 +7,7 @@ from pathlib import Path
 from .policy import Policy
 from .policy_file import Policies, PolicyError, load
 
-SHIPPED = Path(__file__).resolve().parents[3] / "deploy" / "policies"
+SHIPPED = Path(__file__).resolve().parents[3] / "policies" / "in-force"
 
 
 class PolicyFolder:

@@ -108,7 +108,7 @@ PLATFORM = (
     Rule("oal-disk", "Disk is filling", f"""SELECT host, path, toFloat64(max(x.used_ratio)) AS used FROM oal.v_platform_host_disk({_views(10)}) AS x GROUP BY host, path""", 0.85, None, 10, "10m", "critical",
          "{{ .Labels.path }} of {{ .Labels.host }} is {{ .Values.A }} full", "Shorten retention of the largest tables (*Tables*), or add disk. When it is full, inserts stop and Kafka's retention is all the time that is left.", "oal-platform", always=True),
     Rule("oal-certificates", "Certificate expires", f"SELECT source, subject, toFloat64(argMax(x.days_left, x.t)) AS days FROM oal.v_platform_certificate({_views(60)}) AS x GROUP BY source, subject", None, 14, 60, "10m", "critical",
-         "The certificate of {{ .Labels.subject }} ({{ .Labels.source }}) expires in {{ .Values.A }} days", "Issue a new one (`security/README.md`) and restart the service; access points renew theirs by themselves.", "oal-platform", always=True),
+         "The certificate of {{ .Labels.subject }} ({{ .Labels.source }}) expires in {{ .Values.A }} days", "Issue a new one (`platform/security/README.md`) and restart the service; access points renew theirs by themselves.", "oal-platform", always=True),
 )
 GROUPS = {"OAL data": DATA, "OAL model": MODEL, "OAL control": CONTROL, "OAL platform": PLATFORM}
 

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from oal_local import distribution
 from oal_local.errors import PlatformError
-from oal_local.paths import CONFIG, cache_dir
+from oal_local.paths import CONFIG, KAFKA, cache_dir
 
 DISTRIBUTION = {"kafka-format": "kafka", "kafka": "kafka", "jobmanager": "flink", "taskmanager": "flink"}
-TEMPLATE = {"kafka": CONFIG / "kafka" / "server.properties", "flink": CONFIG / "flink" / "config.yaml"}
+TEMPLATE = {"kafka": KAFKA / "server.properties", "flink": CONFIG / "flink" / "config.yaml"}
 RECORD_SECONDS = 180
 recording: Path | None = None  # the folder that archives are written to while record() runs
 

@@ -1,4 +1,4 @@
-"""The command line, `local/oal-local`."""
+"""The command line, `platform/local/oal-local`."""
 import argparse
 import json
 import os
@@ -43,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--parallelism", type=int)
     up.add_argument("--taskmanager-heap-mib", type=int)
     up.add_argument("--trainer-settings", help="thresholds of the online trainer (default: training/online.yaml)")
-    up.add_argument("--policies", help="folder of control policies (default: deploy/policies)")
+    up.add_argument("--policies", help="folder of control policies (default: policies/in-force)")
     demo.add_arguments(add("demo", "the whole path: replay captures as access points and watch the data arrive"))
     add("down", "stop everything, in reverse order; data stays")
     add("status", "state, pid and readiness of each service").add_argument("--json", action="store_true")

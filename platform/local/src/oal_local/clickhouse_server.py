@@ -47,7 +47,7 @@ def load_engine():
     """Load the extension alone: chdb/__init__.py would open a throw-away engine on the same path."""
     so = os.path.join(sysconfig.get_path("platlib"), "chdb", "_chdb.abi3.so")
     if not os.path.exists(so):
-        sys.exit(f"clickhouse: {so} is missing; run `local/oal-local setup` (it installs chdb-core)")
+        sys.exit(f"clickhouse: {so} is missing; run `platform/local/oal-local setup` (it installs chdb-core)")
     spec = importlib.util.spec_from_file_location("_chdb", so, loader=importlib.machinery.ExtensionFileLoader("_chdb", so))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

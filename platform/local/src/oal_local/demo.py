@@ -15,7 +15,7 @@ from pathlib import Path
 from oal_local import control, grafana, loop
 from oal_local.errors import PlatformError
 from oal_local.exporter import Exporter, count_capture, let_go_of
-from oal_local.paths import CONFIG, POLICIES, REPO, State
+from oal_local.paths import POLICIES, REPO, State
 from oal_local.stages import Stages, verdict
 
 CAPTURES = REPO / "lab" / "captures"
@@ -42,7 +42,7 @@ def settings(options) -> dict:
         return {"policies": str(POLICIES)}
     folder = State(options.state).dir / "demo" / "policies"
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = {source.name: source for source in (*POLICIES.glob("*.yaml"), CONFIG / "policies" / "live.yaml")}
+    wanted = {source.name: source for source in (*POLICIES.glob("*.yaml"), POLICIES / "examples" / "live.yaml")}
     for link in folder.iterdir():  # a registry may be reading them
         if wanted.get(link.name) != link.readlink():
             link.unlink()
@@ -169,7 +169,7 @@ def addresses(platform) -> str:
     analyst = platform.clickhouse.password_file("analyst")
     url = platform.clickhouse.http_url
     return "\n".join((
-        f"  Flink        {platform.flink.rest_url}   with a certificate: `local/oal-local cert operator --p12` makes one for the browser",
+        f"  Flink        {platform.flink.rest_url}   with a certificate: `platform/local/oal-local cert operator --p12` makes one for the browser",
         f"  ClickHouse   {url}/play   user analyst, password in {analyst}",
         f"  SQL          {example_query(platform)}",
         f"  MLflow       {platform.mlflow.url}   user admin, password in {platform.mlflow.password_file()}",

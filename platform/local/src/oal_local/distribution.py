@@ -7,15 +7,20 @@ import sys
 from pathlib import Path
 
 from oal_local.errors import PlatformError
-from oal_local.paths import CONFIG, LOCAL, cache_dir
+from oal_local.paths import CONFIG, KAFKA, SETUP, cache_dir
 
 DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 AGENT = "jolokia-agent-jvm-*-javaagent.jar"
 
 
+def pom_file(name: str) -> Path:
+    """What says which jars `kafka` or `flink` has."""
+    return (KAFKA if name == "kafka" else CONFIG / name) / "pom.xml"
+
+
 def folder(name: str) -> Path:
     """Where the jars of `kafka` or `flink` are, whether or not they are there yet. A changed pom is another folder."""
-    pom = (CONFIG / name / "pom.xml").read_bytes()
+    pom = pom_file(name).read_bytes()
     return cache_dir() / "dist" / f"{name}-{hashlib.sha256(pom).hexdigest()[:12]}"
 
 
@@ -33,7 +38,7 @@ def ensure(name: str) -> Path:
         print(f"setup: downloading the jars of {name} (once)", file=sys.stderr, flush=True)
         partial = target.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)
-        command = ["mvn", "-B", "-q", "-Dstyle.color=never", "-f", str(CONFIG / name / "pom.xml"), DEPENDENCY_PLUGIN,
+        command = ["mvn", "-B", "-q", "-Dstyle.color=never", "-f", str(pom_file(name)), DEPENDENCY_PLUGIN,
                    f"-DoutputDirectory={partial}", "-DincludeScope=runtime"]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
@@ -45,7 +50,7 @@ def ensure(name: str) -> Path:
 def ensure_java() -> None:
     """Java and Maven from Debian, unless some are on the path already."""
     if not (shutil.which("java") and shutil.which("mvn")):
-        subprocess.run([str(LOCAL / "apt.sh"), "openjdk-17-jdk-headless", "maven"], check=True)
+        subprocess.run([str(SETUP / "apt"), "openjdk-17-jdk-headless", "maven"], check=True)
 
 
 def class_path(name: str) -> str:

@@ -1,6 +1,5 @@
 """The Kafka broker: one KRaft node, mutual TLS only."""
 import base64
-import os
 import socket
 import ssl
 import struct
@@ -9,7 +8,7 @@ import uuid
 
 from oal_local import classdata, distribution, jolokia, pki
 from oal_local.errors import PlatformError
-from oal_local.paths import CONFIG, SOURCE, State, python
+from oal_local.paths import KAFKA, State, python
 from oal_local.settings import Settings
 from oal_local.template import fill
 
@@ -24,12 +23,12 @@ def bootstrap(settings: Settings) -> str:
 
 def render(state: State, settings: Settings) -> None:
     (state.kafka / "server.properties").write_text(fill(
-        CONFIG / "kafka" / "server.properties", port=settings.ports["kafka"], controller_port=settings.ports["kafka_controller"],
+        KAFKA / "server.properties", port=settings.ports["kafka"], controller_port=settings.ports["kafka_controller"],
         data=state.kafka / "data", pki=state.pki))
 
 
 def _java(settings: Settings, *arguments: str) -> list[str]:
-    log4j = CONFIG / "kafka" / "log4j2.properties"
+    log4j = KAFKA / "log4j2.properties"
     return ["java", f"-Dlog4j2.configurationFile={log4j}", f"-Dlog4j.configurationFile={log4j}", *arguments]
 
 
@@ -77,11 +76,10 @@ def ready(state: State, settings: Settings) -> bool:
 
 
 def apply_topics(state: State, settings: Settings) -> None:
-    """Create or alter topics and ACLs as config/kafka/topics.yaml says."""
-    spec = CONFIG / "kafka" / "topics.yaml"
-    environment = dict(os.environ, PYTHONPATH=str(SOURCE))
-    done = subprocess.run([python(), "-m", "oal_local.topics", str(spec), bootstrap(settings), str(state.pki), str(settings.partitions)],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+    """Create or alter topics and ACLs as platform/kafka/topics.yaml says."""
+    spec = KAFKA / "topics.yaml"
+    done = subprocess.run([python(), str(KAFKA / "topics.py"), str(spec), bootstrap(settings), str(state.pki), str(settings.partitions)],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         raise PlatformError(f"creating topics and ACLs of {spec} failed:\n{done.stdout[-2000:]}")
 

@@ -5,11 +5,14 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-REPO = Path(__file__).resolve().parents[3]
-LOCAL = REPO / "local"
+REPO = Path(__file__).resolve().parents[4]
+PLATFORM = REPO / "platform"
+SETUP = PLATFORM / "setup"
+KAFKA = PLATFORM / "kafka"
+LOCAL = PLATFORM / "local"
 SOURCE = LOCAL / "src"
 CONFIG = LOCAL / "config"
-POLICIES = REPO / "deploy" / "policies"
+POLICIES = REPO / "policies" / "in-force"
 
 
 def cache_dir() -> Path:
@@ -20,7 +23,7 @@ def cache_dir() -> Path:
 @cache
 def python() -> str:
     """The interpreter with this folder's pinned packages. Importers of Platform may run on another one."""
-    made = subprocess.run([str(LOCAL / "venv.sh"), str(LOCAL / "requirements.txt")], check=True, stdout=subprocess.PIPE, text=True)
+    made = subprocess.run([str(SETUP / "venv"), str(LOCAL / "requirements.txt")], check=True, stdout=subprocess.PIPE, text=True)
     return made.stdout.strip() + "/bin/python"
 
 

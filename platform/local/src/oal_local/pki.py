@@ -8,7 +8,7 @@ import subprocess
 from oal_local.errors import PlatformError
 from oal_local.paths import REPO, State, python
 
-SOURCES = (REPO / "security" / "src", REPO / "schema" / "src")
+SOURCES = (REPO / "platform" / "security" / "src", REPO / "schema" / "src")
 
 
 def run(state: State, command: str, *arguments: str) -> str:

@@ -1,4 +1,4 @@
-"""The command line, `security/oal-ca`."""
+"""The command line, `platform/security/oal-ca`."""
 import argparse
 import json
 import sys

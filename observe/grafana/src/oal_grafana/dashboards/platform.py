@@ -37,7 +37,7 @@ def board():
                f"""SELECT max(used) AS used FROM (
   SELECT max(x.used_ratio) AS used FROM oal.v_platform_host_disk({LAST}) AS x UNION ALL SELECT max(x.used_ratio) AS used FROM oal.v_platform_clickhouse_disk({LAST}) AS x)""",
                "percentunit", p.rising(0.8, 0.9), 0, 1, size=(3, 4)),
-        p.number("Certificate expires in", "Days that the first certificate to expire has left. Below 14: renew it (`security/README.md`); access points renew their own.",
+        p.number("Certificate expires in", "Days that the first certificate to expire has left. Below 14: renew it (`platform/security/README.md`); access points renew their own.",
                  f"SELECT min(x.days_left) AS days FROM oal.v_platform_certificate({last_of_range('1 HOUR')}) AS x", "d", p.falling(7, 14), size=(3, 4), decimals=0, no_value=TELEGRAF_AWAY),
         p.number("Forged or unsigned", "Batches refused because of who sent them, time shown. Not 0: see *Why records were refused* on *Is data arriving?*; someone writes as another, or keys are old.",
                  f"SELECT countIf(reason IN {FALSE_SENDER}) AS refused FROM oal.dead_letter WHERE $__timeFilter(ts)", "none", p.rising(1, 10), size=(3, 4)),

@@ -21,8 +21,8 @@ import java.util.stream.Stream;
 import oal.stream.block.RowBlock;
 
 /**
- * The real ClickHouse server of local/ with its users, on free loopback ports, one for all tests of this JVM that need
- * no other. A test may kill it; its process manager starts it again.
+ * The real ClickHouse server of platform/local/ with its users, on free loopback ports, one for all tests of this JVM
+ * that need no other. A test may kill it; its process manager starts it again.
  */
 public final class ClickHouseServer {
     private static final Path ROOT = Path.of(System.getProperty("oal.root", "..")).toAbsolutePath().normalize();
@@ -137,7 +137,7 @@ public final class ClickHouseServer {
     }
 
     private String local(String command, String... arguments) throws IOException, InterruptedException {
-        List<String> line = new ArrayList<>(List.of(ROOT.resolve("local/oal-local").toString(), command, "--state",
+        List<String> line = new ArrayList<>(List.of(ROOT.resolve("platform/local/oal-local").toString(), command, "--state",
                 directory.toString()));
         line.addAll(List.of(arguments));
         Path log = directory.resolve("oal-local.log");
