@@ -44,17 +44,8 @@ static void wake(void *ctx)
 
 static void answer(struct agent *a, struct http_request *r, const struct http_answer *got, uint64_t now_us)
 {
-	struct agent_ap *ap = http_request_owner(r);
-
-	if (r == ap->poll)
-		agent_ap_answer(ap, got, now_us);
-	else if (r == ap->peers.request)
-		agent_ap_peers_answer(ap, got, now_us);
-	else if (r == ap->renewal.request) {
-		if (agent_ap_renewed(ap, got, now_us))
-			atomic_store(&a->renewed, true);
-	} else
-		agent_ap_reported(ap, got, now_us);
+	if (agent_ap_answer(http_request_owner(r), r, got, now_us))
+		atomic_store(&a->renewed, true);
 }
 
 static void save_all(struct agent *a, uint64_t now_us)
@@ -105,7 +96,8 @@ static struct agent_view view_of(struct agent *a, const struct agent_ap *ap)
 	return v;
 }
 
-static void add_view(struct agent *a, const struct agent_ap *ap, struct agent_view *sum, struct inference_stats *decided)
+static void add_view(struct agent *a, const struct agent_ap *ap, struct agent_view *sum,
+		     struct inference_stats *decided)
 {
 	const struct agent_view v = view_of(a, ap);
 	struct inference_stats d;
@@ -144,7 +136,8 @@ static void add_view(struct agent *a, const struct agent_ap *ap, struct agent_vi
 static void ap_json(struct agent *a, const struct agent_ap *ap, struct json *t)
 {
 	static const char *const sources[] = { "unknown", "registry", "online" };
-	const struct candidate *c = inference_in_force(ap->inference); /* this is the tick thread: it stays in force meanwhile */
+	const struct candidate *c = inference_in_force(
+		ap->inference); /* this is the tick thread: it stays in force meanwhile */
 	const struct agent_view v = view_of(a, ap);
 
 	json_add(t, "{\"ap_id\": ");
@@ -155,7 +148,8 @@ static void ap_json(struct agent *a, const struct agent_ap *ap, struct json *t)
 		json_add(t, ", \"bundle\": \"");
 		for (unsigned i = 0; i < sizeof h->hash; i++)
 			json_add(t, "%02x", h->hash[i]);
-		json_add(t, "\", \"serial\": %lld, \"source\": \"%s\", \"model\": ", (long long)h->serial, h->source < 3 ? sources[h->source] : sources[0]);
+		json_add(t, "\", \"serial\": %lld, \"source\": \"%s\", \"model\": ", (long long)h->serial,
+			 h->source < 3 ? sources[h->source] : sources[0]);
 		json_string(t, h->model);
 		json_count(t, "version", h->version);
 		json_add(t, ", \"predicts\": %s", bundle_mode(c->bundle) == OAL_POLICY_MODE_OFF ? "false" : "true");
@@ -163,11 +157,14 @@ static void ap_json(struct agent *a, const struct agent_ap *ap, struct json *t)
 		json_add(t, ", \"bundle\": null");
 	}
 	if (v.waiting[0])
-		json_add(t, ", \"waiting\": {\"bundle\": \"%s\", \"until_us\": %lld}", v.waiting, (long long)v.waiting_until_us);
+		json_add(t, ", \"waiting\": {\"bundle\": \"%s\", \"until_us\": %lld}", v.waiting,
+			 (long long)v.waiting_until_us);
 	if (v.renewal.not_after_us) {
-		const int64_t left_us = v.renewal.not_after_us - (int64_t)clock_realtime_us(), day_us = INT64_C(86400000000);
+		const int64_t left_us = v.renewal.not_after_us - (int64_t)clock_realtime_us(),
+			      day_us = INT64_C(86400000000);
 
-		json_add(t, ", \"certificate\": {\"not_after_us\": %lld, \"days_left\": %lld", (long long)v.renewal.not_after_us,
+		json_add(t, ", \"certificate\": {\"not_after_us\": %lld, \"days_left\": %lld",
+			 (long long)v.renewal.not_after_us,
 			 (long long)(left_us < 0 ? (left_us - day_us + 1) / day_us : left_us / day_us));
 		json_count(t, "renewed", v.renewal.renewed);
 		json_count(t, "errors", v.renewal.errors);
@@ -175,7 +172,8 @@ static void ap_json(struct agent *a, const struct agent_ap *ap, struct json *t)
 		json_string(t, v.renewal.last_error);
 		json_add(t, "}");
 	}
-	json_add(t, ", \"killed\": %s, \"last_error\": ", agent_flags_killed(inference_flags(ap->inference)) ? "true" : "false");
+	json_add(t, ", \"killed\": %s, \"last_error\": ",
+		 agent_flags_killed(inference_flags(ap->inference)) ? "true" : "false");
 	json_string(t, v.last_error);
 	json_add(t, "}");
 }
@@ -227,7 +225,8 @@ int agent_new(struct agent **out, const struct config *c, const struct agent *pr
 	return r;
 }
 
-int agent_add(struct agent *a, const char *ap_id, uint64_t boot_id, struct pipeline *p, struct inference **out, char *err, size_t err_size)
+int agent_add(struct agent *a, const char *ap_id, uint64_t boot_id, struct pipeline *p, struct inference **out,
+	      char *err, size_t err_size)
 {
 	struct agent_ap **more = realloc(a->aps, (a->n + 1) * sizeof *more), *ap;
 
@@ -334,7 +333,8 @@ size_t agent_json(struct agent *a, char *buf, size_t size)
 	json_count(&t, "refused", sum.peers.refused);
 	json_add(&t, "}, \"rejects\": {");
 	for (unsigned i = OAL_BUNDLE_REASON_NONE + 1; i < OAL_N_BUNDLE_REASONS; i++)
-		json_add(&t, "%s\"%s\": %u", i > 1 ? ", " : "", bundle_reason_name((enum oal_bundle_reason)i), sum.counts.rejects[i]);
+		json_add(&t, "%s\"%s\": %u", i > 1 ? ", " : "", bundle_reason_name((enum oal_bundle_reason)i),
+			 sum.counts.rejects[i]);
 	json_add(&t, "}, \"aps\": [");
 	for (unsigned i = 0; i < a->n; i++) {
 		json_add(&t, i ? ", " : "");
@@ -350,7 +350,7 @@ void agent_free(struct agent *a)
 		return;
 	agent_stop(a);
 	for (unsigned i = 0; i < a->n; i++)
-		agent_ap_close_requests(a->aps[i]);
+		agent_identity_close(a->aps[i]);
 	http_free(a->shared.http);
 	for (unsigned i = 0; i < a->n; i++) {
 		agent_ap_free(a->aps[i]);

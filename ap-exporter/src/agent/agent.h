@@ -1,8 +1,8 @@
-/* agent.h: keeps each AP of the process at its desired bundle: pulls by long poll, verifies, has it put in force, reports, keeps the
- * last good one on flash. One thread for all APs; the tick thread only meets inference.h.
+/* agent.h: keeps each AP of the process at its desired bundle: pulls by long poll, verifies, has it put in force,
+ * reports, keeps the last good one on flash. One thread for all APs; the tick thread only meets inference.h.
  *
- * A bundle replaces the one in force only after it passed every check. Whatever the service sends, or does not send, the AP goes on
- * with what it has. */
+ * A bundle replaces the one in force only after it passed every check. Whatever the service sends, or does not send,
+ * the AP goes on with what it has. */
 #ifndef OAL_AGENT_H
 #define OAL_AGENT_H
 
@@ -18,11 +18,14 @@ struct agent;
 #ifdef HAVE_AGENT
 /* Are its files and folder there, and good? 0, or negative errno with what to do in `err`. Touches nothing. */
 int agent_check(const struct config *, char *err, size_t err_size);
-/* Reads keys and CA. Negative errno with the reason in `err`. `c` must outlive the agent. `previous` (may be NULL) is the one that it is to
- * replace: what the kill switch says goes over to the same APs; it is not used after agent_start(). */
+/* Reads keys and CA. Negative errno with the reason in `err`. `c` must outlive the agent. `previous` (may be NULL) is
+ * the one that it is to replace: what the kill switch says goes over to the same APs; it is not used after
+ * agent_start(). */
 int agent_new(struct agent **, const struct config *c, const struct agent *previous, char *err, size_t err_size);
-/* An AP, before agent_start(): reads its certificate and its bundle of last time. `*out` is what its pipeline's callbacks take. */
-int agent_add(struct agent *, const char *ap_id, uint64_t boot_id, struct pipeline *, struct inference **out, char *err, size_t err_size);
+/* An AP, before agent_start(): reads its certificate and its bundle of last time. `*out` is what its pipeline's
+ * callbacks take. */
+int agent_add(struct agent *, const char *ap_id, uint64_t boot_id, struct pipeline *, struct inference **out, char *err,
+	      size_t err_size);
 int agent_start(struct agent *, char *err, size_t err_size);
 /* Writes what is in force to flash now, for a successor; waits for at most two seconds. */
 void agent_save(struct agent *);
@@ -30,14 +33,23 @@ void agent_save(struct agent *);
 void agent_stop(struct agent *);
 /* After the last use of the pipelines. */
 void agent_free(struct agent *);
-/* Since the last question: were certificates and keys renewed, so that other users of those files should read them again? By the tick thread. */
+/* Since the last question: were certificates and keys renewed, so that other users of those files should read them
+ * again? By the tick thread. */
 bool agent_renewed(struct agent *);
 /* Its state as a JSON object; returns the length, less than `size`. By the tick thread. */
 size_t agent_json(struct agent *, char *buf, size_t size);
 #else
 static inline int agent_check(const struct config *c, char *err, size_t err_size) { return 0; }
-static inline int agent_new(struct agent **a, const struct config *c, const struct agent *previous, char *err, size_t err_size) { return 0; }
-static inline int agent_add(struct agent *a, const char *ap_id, uint64_t boot_id, struct pipeline *p, struct inference **out, char *err, size_t err_size) { return 0; }
+static inline int agent_new(struct agent **a, const struct config *c, const struct agent *previous, char *err,
+			    size_t err_size)
+{
+	return 0;
+}
+static inline int agent_add(struct agent *a, const char *ap_id, uint64_t boot_id, struct pipeline *p,
+			    struct inference **out, char *err, size_t err_size)
+{
+	return 0;
+}
 static inline int agent_start(struct agent *a, char *err, size_t err_size) { return 0; }
 static inline void agent_save(struct agent *a) {}
 static inline void agent_stop(struct agent *a) {}

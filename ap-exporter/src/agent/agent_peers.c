@@ -135,7 +135,8 @@ uint64_t agent_peers_run(struct agent_peers *a, uint64_t now_us)
 }
 
 /* Reads a body. False: `why` says what is wrong with it. */
-static bool read_list(struct agent_peers *a, struct peer_radio *r, const struct http_answer *got, uint64_t now_us, char *why, size_t why_size)
+static bool read_list(struct agent_peers *a, struct peer_radio *r, const struct http_answer *got, uint64_t now_us,
+		      char *why, size_t why_size)
 {
 	struct peer_list list;
 
@@ -153,7 +154,8 @@ static bool read_list(struct agent_peers *a, struct peer_radio *r, const struct 
 	return true;
 }
 
-bool agent_peers_answer(struct agent_peers *a, const struct http_answer *got, uint64_t retry_us, uint64_t now_us, char *why, size_t why_size)
+bool agent_peers_answer(struct agent_peers *a, const struct http_answer *got, uint64_t retry_us, uint64_t now_us,
+			char *why, size_t why_size)
 {
 	struct peer_radio *r = find(a, a->requested_mhz);
 	bool good = got->status == 200 || got->status == 204 || got->status == 304;
@@ -163,7 +165,8 @@ bool agent_peers_answer(struct agent_peers *a, const struct http_answer *got, ui
 	if (!good) {
 		a->counts.errors++;
 		if (got->status)
-			snprintf(why, why_size, "the service answered a question about neighbours with %ld%s%.150s", got->status, got->error[0] ? ": " : "", got->error);
+			snprintf(why, why_size, "the service answered a question about neighbours with %ld%s%.150s",
+				 got->status, got->error[0] ? ": " : "", got->error);
 		else
 			snprintf(why, why_size, "a question about neighbours was not answered: %.180s", got->error);
 	} else if (got->status == 200) {

@@ -1,6 +1,8 @@
-/* agent_peers.h: asks the push service which APs of the site (its peers) share this AP's channels: GET …/neighbours, one radio after the other. Agent's thread.
+/* agent_peers.h: asks the push service which APs of the site (its peers) share this AP's channels: GET …/neighbours,
+ * one radio after the other. Agent's thread.
  *
- * Whatever comes is checked whole or refused whole. Without a good answer for a while the figures are dropped: old ones say nothing. */
+ * Whatever comes is checked whole or refused whole. Without a good answer for a while the figures are dropped: old ones
+ * say nothing. */
 #ifndef OAL_AGENT_PEERS_H
 #define OAL_AGENT_PEERS_H
 
@@ -20,7 +22,8 @@ struct peer_radio {
 };
 
 struct peer_counts {
-	uint32_t requests, lists, unchanged, errors, refused; /* lists: 200 and 204. refused: 200 that was malformed, oversized or of something else */
+	uint32_t requests, lists, unchanged, errors,
+		refused; /* lists: 200 and 204. refused: 200 that was malformed, oversized or of something else */
 };
 
 struct agent_peers {
@@ -40,6 +43,7 @@ struct agent_peers {
 /* Does what is due. Returns when there is something to do next. */
 uint64_t agent_peers_run(struct agent_peers *, uint64_t now_us);
 /* Its request ended. `retry_us`: not before, if it failed. True when it failed or was refused: `why` says how. */
-bool agent_peers_answer(struct agent_peers *, const struct http_answer *, uint64_t retry_us, uint64_t now_us, char *why, size_t why_size);
+bool agent_peers_answer(struct agent_peers *, const struct http_answer *, uint64_t retry_us, uint64_t now_us, char *why,
+			size_t why_size);
 
 #endif

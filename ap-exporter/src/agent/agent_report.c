@@ -45,7 +45,8 @@ uint64_t report_run(struct report *r, uint64_t boot_id, uint64_t now_us)
 	if (now_us < r->at_us)
 		return r->at_us;
 	snprintf(json, sizeof json,
-		 "{\"bundle\":\"%s\",\"serial\":%" PRId64 ",\"state\":\"%s\",\"reason\":\"%s\",\"ts_us\":%" PRIu64 ",\"boot_id\":\"%" PRIu64 "\",\"agent\":\"" OAL_VERSION "\"}",
+		 "{\"bundle\":\"%s\",\"serial\":%" PRId64 ",\"state\":\"%s\",\"reason\":\"%s\",\"ts_us\":%" PRIu64
+		 ",\"boot_id\":\"%" PRIu64 "\",\"agent\":\"" OAL_VERSION "\"}",
 		 s->bundle, s->serial, states[s->state], bundle_reason_name(s->reason), s->ts_us, boot_id);
 	r->sending = http_post(r->request, json, TIMEOUT_S);
 	r->sent_is_old = false;

@@ -1,5 +1,5 @@
-/* agent_report.h: what an AP tells the service about bundles: POST …/status, until each is delivered. Of one bundle the newest state
- * counts; of several bundles the latest few. */
+/* agent_report.h: what an AP tells the service about bundles: POST …/status, until each is delivered. Of one bundle the
+ * newest state counts; of several bundles the latest few. */
 #ifndef OAL_AGENT_REPORT_H
 #define OAL_AGENT_REPORT_H
 

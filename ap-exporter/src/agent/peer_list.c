@@ -11,8 +11,9 @@ enum { NAME = 64 /* an ap_id, a site: what a certificate's CN can hold */, MEMBE
 static const struct {
 	const char *name;
 	uint64_t most;
-} numbers[] = {{"stations", UINT16_MAX}, {"tx_kbps", UINT32_MAX}, {"tx_airtime_permille", UINT16_MAX}, {"busy_permille", UINT16_MAX},
-	       {"loss_permille", UINT16_MAX}, {"backlog_bytes", UINT32_MAX}, {"age_ms", UINT32_MAX}};
+} numbers[] = {{"stations", UINT16_MAX},      {"tx_kbps", UINT32_MAX},	     {"tx_airtime_permille", UINT16_MAX},
+	       {"busy_permille", UINT16_MAX}, {"loss_permille", UINT16_MAX}, {"backlog_bytes", UINT32_MAX},
+	       {"age_ms", UINT32_MAX}};
 enum { STATIONS, TX_KBPS, TX_AIRTIME, BUSY, LOSS, BACKLOG, AGE, N_NUMBERS };
 
 uint64_t peer_id(const char *ap_id)
@@ -62,10 +63,14 @@ static const char *read_ap(struct json_reader *r, char ap_id[NAME + 1], struct o
 	for (i = 0; i < N_NUMBERS; i++)
 		if (!(given >> i & 1))
 			return numbers[i].name;
-	*row = (struct oal_neighbour_ap_row){
-		.neighbour = peer_id(ap_id), .stations = (uint16_t)value[STATIONS], .tx_kbps = (uint32_t)value[TX_KBPS],
-		.tx_airtime_permille = (uint16_t)value[TX_AIRTIME], .busy_permille = (uint16_t)value[BUSY], .loss_permille = (uint16_t)value[LOSS],
-		.backlog_bytes = (uint32_t)value[BACKLOG], .age_ms = (uint32_t)value[AGE]};
+	*row = (struct oal_neighbour_ap_row){.neighbour = peer_id(ap_id),
+					     .stations = (uint16_t)value[STATIONS],
+					     .tx_kbps = (uint32_t)value[TX_KBPS],
+					     .tx_airtime_permille = (uint16_t)value[TX_AIRTIME],
+					     .busy_permille = (uint16_t)value[BUSY],
+					     .loss_permille = (uint16_t)value[LOSS],
+					     .backlog_bytes = (uint32_t)value[BACKLOG],
+					     .age_ms = (uint32_t)value[AGE]};
 	return NULL;
 }
 
@@ -78,7 +83,8 @@ static const char *read_aps(struct json_reader *r, struct peer_list *out, const 
 	if (!json_read_array(r))
 		return "`aps` that are no list";
 	for (out->n = 0; json_read_element(r); seen++) {
-		const char *wrong = seen < PEER_LIST_MAX ? read_ap(r, ap_id, &row) : "more access points than were asked for";
+		const char *wrong = seen < PEER_LIST_MAX ? read_ap(r, ap_id, &row)
+							 : "more access points than were asked for";
 
 		if (wrong)
 			return wrong;
@@ -93,7 +99,8 @@ static const char *read_aps(struct json_reader *r, struct peer_list *out, const 
 	return NULL;
 }
 
-static const char *read_all(struct json_reader *r, struct peer_list *out, const char *own_id, const char *site, uint16_t frequency_mhz)
+static const char *read_all(struct json_reader *r, struct peer_list *out, const char *own_id, const char *site,
+			    uint16_t frequency_mhz)
 {
 	bool has_site = false, has_frequency = false, has_aps = false;
 	char name[MEMBER], text[NAME + 1];
@@ -123,18 +130,20 @@ static const char *read_all(struct json_reader *r, struct peer_list *out, const 
 	return has_site && has_frequency && has_aps ? NULL : "no site, frequency_mhz or aps";
 }
 
-int peer_list_read(struct peer_list *out, const void *json, size_t len, const char *own_id, const char *site, uint16_t frequency_mhz, char *err,
-			size_t err_size)
+int peer_list_read(struct peer_list *out, const void *json, size_t len, const char *own_id, const char *site,
+		   uint16_t frequency_mhz, char *err, size_t err_size)
 {
 	struct json_reader r;
 	const char *wrong;
 
 	out->n = 0;
 	json_read_begin(&r, json, len);
-	wrong = len > PEER_LIST_BYTES ? "more bytes than were asked for" : read_all(&r, out, own_id, site, frequency_mhz);
+	wrong = len > PEER_LIST_BYTES ? "more bytes than were asked for"
+				      : read_all(&r, out, own_id, site, frequency_mhz);
 	if (!wrong)
 		return 0;
 	out->n = 0;
-	snprintf(err, err_size, "neighbours on %u MHz: %s, near byte %zu", frequency_mhz, wrong, (size_t)(r.at - (const uint8_t *)json));
+	snprintf(err, err_size, "neighbours on %u MHz: %s, near byte %zu", frequency_mhz, wrong,
+		 (size_t)(r.at - (const uint8_t *)json));
 	return -EINVAL;
 }

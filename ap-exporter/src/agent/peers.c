@@ -34,7 +34,8 @@ static void read_snapshot(struct peers *n, struct pipeline *p)
 	n->reading = atomic_exchange_explicit(&n->between, n->reading, memory_order_acq_rel) & ~(unsigned)FRESH;
 	now = &n->snapshots[n->reading].list;
 	for (i = 0; i < n->n_present; i++) {
-		const struct oal_neighbour_ap_row gone = {.neighbour = n->present[i].neighbour, .frequency_mhz = n->present[i].frequency_mhz};
+		const struct oal_neighbour_ap_row gone = {.neighbour = n->present[i].neighbour,
+							  .frequency_mhz = n->present[i].frequency_mhz};
 
 		if (!holds(now, gone.neighbour, gone.frequency_mhz))
 			pipeline_gone(p, OAL_NEIGHBOUR_AP, &gone);

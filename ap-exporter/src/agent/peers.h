@@ -1,7 +1,8 @@
-/* peers.h: statistics of the site's other APs on this one's channels (its peers), on their way from the agent's thread to rows of the table neighbour_ap.
+/* peers.h: statistics of the site's other APs on this one's channels (its peers), on their way from the agent's thread
+ * to rows of the table neighbour_ap.
  *
- * Two threads, no lock, no allocation. The tick thread says which channels the radios are on and writes rows; the agent's asks the push
- * service about those channels and hands over whole lists, of which the newest counts. */
+ * Two threads, no lock, no allocation. The tick thread says which channels the radios are on and writes rows; the
+ * agent's asks the push service about those channels and hands over whole lists, of which the newest counts. */
 #ifndef OAL_PEERS_H
 #define OAL_PEERS_H
 
@@ -27,7 +28,8 @@ struct peer_key {
 };
 
 struct peers {
-	struct peers_snapshot snapshots[3]; /* one is the agent's to fill, one the tick thread's to read, one is between them */
+	struct peers_snapshot
+		snapshots[3]; /* one is the agent's to fill, one the tick thread's to read, one is between them */
 	atomic_uint between; /* its index, with FRESH when it was not yet read */
 	unsigned filling; /* agent's */
 	/* Tick thread's. */
@@ -39,8 +41,8 @@ struct peers {
 
 void peers_init(struct peers *);
 
-/* --- tick thread: at every tick, when rows of state tables may be written. `now_ns`: monotonic clock; NULL: ages stay as they came.
- * True when the radios' channels are others than before. */
+/* --- tick thread: at every tick, when rows of state tables may be written. `now_ns`: monotonic clock; NULL: ages stay
+ * as they came. True when the radios' channels are others than before. */
 bool peers_tick(struct peers *, struct pipeline *, uint64_t (*now_ns)(void));
 
 /* --- agent's thread */

@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Names and numbers are those of the OpenFlow 1.3 specification, and of Open vSwitch's extensions where they begin with NX. */
+/* Names and numbers are those of the OpenFlow 1.3 specification, and of Open vSwitch's extensions where they begin with
+ * NX. */
 enum {
 	VERSION_13 = 4,
 	HELLO_VERSION_BITMAP = 1,
@@ -39,7 +40,16 @@ enum {
 
 /* Class, field and length of a match field. */
 #define OXM(field, length) (UINT32_C(0x80000000) | (field) << 9 | (length))
-enum { ETH_TYPE = 5, IP_PROTO = 10, IPV4_SRC = 11, IPV4_DST = 12, TCP_SRC = 13, TCP_DST = 14, IPV6_SRC = 26, IPV6_DST = 27 };
+enum {
+	ETH_TYPE = 5,
+	IP_PROTO = 10,
+	IPV4_SRC = 11,
+	IPV4_DST = 12,
+	TCP_SRC = 13,
+	TCP_DST = 14,
+	IPV6_SRC = 26,
+	IPV6_DST = 27
+};
 #define NXM_REG15 (UINT32_C(0x00010000) | 15 << 9 | 4)
 
 /* --- writing; no message comes near OPENFLOW_MESSAGE_MAX, which the tests check */
@@ -110,7 +120,8 @@ size_t openflow_set_async(uint8_t *data, uint32_t xid)
 
 	put(&o, 8, 0); /* packets in: none */
 	put(&o, 8, 0); /* port status: none */
-	put(&o, 8, UINT64_C(0x0000000700000007)); /* flows removed: idle, hard timeout, deleted; as master and as slave */
+	put(&o, 8,
+	    UINT64_C(0x0000000700000007)); /* flows removed: idle, hard timeout, deleted; as master and as slave */
 	return end(&o);
 }
 
@@ -242,7 +253,8 @@ static void end_actions(struct out *o, size_t at)
 	set_length(o, at + 2, o->len - at);
 }
 
-size_t openflow_add(uint8_t *data, uint32_t xid, uint64_t cookie, const struct rwnd_flow *f, uint16_t raw, uint16_t ttl_ms)
+size_t openflow_add(uint8_t *data, uint32_t xid, uint64_t cookie, const struct rwnd_flow *f, uint16_t raw,
+		    uint16_t ttl_ms)
 {
 	struct out o = begin(data, OPENFLOW_FLOW_MOD, xid);
 	size_t at;
@@ -286,7 +298,9 @@ size_t openflow_delete_all(uint8_t *data, uint32_t xid, uint64_t cookie, bool v6
 	struct out o = begin(data, OPENFLOW_FLOW_MOD, xid);
 	size_t at;
 
-	put_flow_mod(&o, &(struct flow_mod){ .cookie = cookie, .cookie_mask = UINT64_MAX, .table = TABLE_ALL, .command = FLOW_DELETE });
+	put_flow_mod(&o,
+		     &(struct flow_mod){
+			     .cookie = cookie, .cookie_mask = UINT64_MAX, .table = TABLE_ALL, .command = FLOW_DELETE });
 	at = begin_match(&o);
 	put_tcp_match(&o, v6);
 	end_match(&o, at);

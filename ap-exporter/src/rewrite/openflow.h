@@ -1,8 +1,9 @@
 /* openflow.h: the few OpenFlow 1.3 messages that the rewrite needs, as bytes. Pure: no socket, no state.
  *
- * A clamp is one flow of the bridge's table 0, above every other: it matches one TCP connection's packets from client to server, has the
- * window lowered by rewrite_rwnd (openwrt/openvswitch/), and hands the packet to the bridge's own flows. For that it marks the packet in
- * register 15, which it wants to be 0 itself, and looks it up again. VLAN tags do not matter to the match. */
+ * A clamp is one flow of the bridge's table 0, above every other: it matches one TCP connection's packets from client
+ * to server, has the window lowered by rewrite_rwnd (openwrt/openvswitch/), and hands the packet to the bridge's own
+ * flows. For that it marks the packet in register 15, which it wants to be 0 itself, and looks it up again. VLAN tags
+ * do not matter to the match. */
 #ifndef OAL_OPENFLOW_H
 #define OAL_OPENFLOW_H
 
@@ -24,11 +25,12 @@ size_t openflow_echo_request(uint8_t *, uint32_t xid);
 size_t openflow_echo_reply(uint8_t *, uint32_t xid);
 /* How many packets met flows with this cookie. */
 size_t openflow_aggregate(uint8_t *, uint32_t xid, uint64_t cookie);
-/* `raw` is what the window field may be at most; the datapath forgets it after `ttl_ms`, the switch the flow within a second after that. */
+/* `raw` is what the window field may be at most; the datapath forgets it after `ttl_ms`, the switch the flow within a
+ * second after that. */
 size_t openflow_add(uint8_t *, uint32_t xid, uint64_t cookie, const struct rwnd_flow *, uint16_t raw, uint16_t ttl_ms);
 size_t openflow_delete(uint8_t *, uint32_t xid, uint64_t cookie, const struct rwnd_flow *);
-/* All flows with this cookie over IPv4, or IPv6. Carries the action rewrite_rwnd, to no effect but that a switch which does not know it
- * answers with an error. */
+/* All flows with this cookie over IPv4, or IPv6. Carries the action rewrite_rwnd, to no effect but that a switch which
+ * does not know it answers with an error. */
 size_t openflow_delete_all(uint8_t *, uint32_t xid, uint64_t cookie, bool v6);
 
 enum openflow_type {
@@ -64,8 +66,8 @@ struct openflow_message {
 	bool expired;              /* flow removed: by its own time */
 };
 
-/* Reads the message at `data`, of which `len` bytes are there. 1: it is in `m`. 0: more bytes are needed; m->length says of how many, or 0.
- * -EPROTO: this is not OpenFlow, or a message that is too short for what it says it is. */
+/* Reads the message at `data`, of which `len` bytes are there. 1: it is in `m`. 0: more bytes are needed; m->length
+ * says of how many, or 0. -EPROTO: this is not OpenFlow, or a message that is too short for what it says it is. */
 int openflow_parse(struct openflow_message *m, const uint8_t *data, size_t len);
 
 #endif

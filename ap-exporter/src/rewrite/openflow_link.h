@@ -1,5 +1,5 @@
-/* openflow_link.h: a connection to the management socket of an Open vSwitch bridge, ovs_rundir/BRIDGE.mgmt. Nothing blocks and nothing is
- * allocated; it comes back by itself when the switch was restarted or the bridge made anew. */
+/* openflow_link.h: a connection to the management socket of an Open vSwitch bridge, ovs_rundir/BRIDGE.mgmt. Nothing
+ * blocks and nothing is allocated; it comes back by itself when the switch was restarted or the bridge made anew. */
 #ifndef OAL_OPENFLOW_LINK_H
 #define OAL_OPENFLOW_LINK_H
 

@@ -34,8 +34,8 @@ static inline struct front *front_of(struct rwnd *r)
 	return (struct front *)r;
 }
 
-/* The backend that the configuration means and that can work here. NULL: `ret` and `err` say why. With `later`, one that is named and is only
- * not there yet will do: a bridge may come up after the exporter. */
+/* The backend that the configuration means and that can work here. NULL: `ret` and `err` say why. With `later`, one
+ * that is named and is only not there yet will do: a bridge may come up after the exporter. */
 static const struct rwnd_ops *choose(const struct config_rwnd *c, bool later, int *ret, char *err, size_t err_size)
 {
 	const bool any = !strcmp(c->backend, "auto");
@@ -52,10 +52,13 @@ static const struct rwnd_ops *choose(const struct config_rwnd *c, bool later, in
 		if (!*ret || (later && !any && (*ret == -ENOENT || *ret == -ECONNREFUSED)))
 			return backends[i];
 		if (used < err_size)
-			used += (size_t)snprintf(err + used, err_size - used, "%s%s: %s", used ? "; " : "", backends[i]->name, why);
+			used += (size_t)snprintf(err + used, err_size - used, "%s%s: %s", used ? "; " : "",
+						 backends[i]->name, why);
 	}
 	if (!used)
-		snprintf(err, err_size, "this ap-exporter was built without the rewrite's backend '%s': use the package with it, or set option 'backend'",
+		snprintf(err, err_size,
+			 "this ap-exporter was built without the rewrite's backend '%s': use the package with it, or "
+			 "set option 'backend'",
 			 c->backend);
 	return NULL;
 }

@@ -1,10 +1,12 @@
 /* rwnd.h: lowers the receive window that a Wi-Fi client announces to a server, in the ACKs on their way up.
  *
- * One interface, two backends: `ovs`, an Open vSwitch action, and `bpf`, a tc program on the access point's port. Whatever the backend:
- * a window is only ever lowered, never below RWND_FLOOR_MSS segments; SYN and RST are left alone; so is a flow whose window scale
- * is unknown; and every clamp ends by itself after its time to live, so that a dead agent means plain TCP within a second.
+ * One interface, two backends: `ovs`, an Open vSwitch action, and `bpf`, a tc program on the access point's port.
+ * Whatever the backend: a window is only ever lowered, never below RWND_FLOOR_MSS segments; SYN and RST are left alone;
+ * so is a flow whose window scale is unknown; and every clamp ends by itself after its time to live, so that a dead
+ * agent means plain TCP within a second.
  *
- * All functions but rwnd_check() are called by one thread. rwnd_set() and rwnd_release() do not block and allocate nothing. */
+ * All functions but rwnd_check() are called by one thread. rwnd_set() and rwnd_release() do not block and allocate
+ * nothing. */
 #ifndef OAL_RWND_H
 #define OAL_RWND_H
 
@@ -16,7 +18,8 @@
 #include "oal_policy.h"
 
 enum { RWND_FLOOR_MSS = 4, RWND_MAX_SCALE = 14, RWND_MAX_TTL_MS = 1000, RWND_MIN_MSS = 88 };
-/* In place of a scale: the one that the backend saw in the SYN itself; a flow whose SYN it missed is left alone. Only where learns_scale. */
+/* In place of a scale: the one that the backend saw in the SYN itself; a flow whose SYN it missed is left alone. Only
+ * where learns_scale. */
 enum { RWND_SCALE_LEARNED = 255 };
 
 /* A flow whose data goes down. Ports in host order; addresses are 4 or 16 bytes, in network order. */
@@ -40,7 +43,8 @@ struct rwnd_stats {
 struct rwnd;
 struct json;
 
-/* A backend (what it needs to know of struct rwnd: rwnd_backend.h). `check` says whether it can work here, and why not in `err`; it changes nothing. */
+/* A backend (what it needs to know of struct rwnd: rwnd_backend.h). `check` says whether it can work here, and why not
+ * in `err`; it changes nothing. */
 struct rwnd_ops {
 	const char *name;
 	enum oal_rewrite_backend id;
@@ -60,14 +64,15 @@ extern const struct rwnd_ops rwnd_ovs, rwnd_bpf;
 
 /* Can what the configuration asks for work here? 0, or negative errno with what to do in `err`. */
 int rwnd_check(const struct config_rwnd *, char *err, size_t err_size);
-/* The backend that the configuration names, also if its bridge is yet to come up (`ready` is false until then); `auto` takes ovs where the bridge
- * and its rewrite_rwnd action are, else bpf. */
+/* The backend that the configuration names, also if its bridge is yet to come up (`ready` is false until then); `auto`
+ * takes ovs where the bridge and its rewrite_rwnd action are, else bpf. */
 int rwnd_open(struct rwnd **, const struct config_rwnd *, char *err, size_t err_size);
-/* ACKs of this flow carry at most `bytes` from now on, for `ttl_ms` (at most RWND_MAX_TTL_MS) unless set again. Raised to the floor if it
- * lies below. 0, or negative errno: -EINVAL (scale > 14, no such flow can be, ttl), -ENOSPC (table full), -ENOTCONN (data path away),
- * -EOPNOTSUPP (ovs: the bridge that came back does not know the action). */
+/* ACKs of this flow carry at most `bytes` from now on, for `ttl_ms` (at most RWND_MAX_TTL_MS) unless set again. Raised
+ * to the floor if it lies below. 0, or negative errno: -EINVAL (scale > 14, no such flow can be, ttl), -ENOSPC (table
+ * full), -ENOTCONN (data path away), -EOPNOTSUPP (ovs: the bridge that came back does not know the action). */
 int rwnd_set(struct rwnd *, const struct rwnd_flow *, uint32_t bytes, uint32_t ttl_ms);
-/* Plain TCP for this flow, now. 0 also if it was not clamped; negative errno if the backend could not: its time ends the clamp then. */
+/* Plain TCP for this flow, now. 0 also if it was not clamped; negative errno if the backend could not: its time ends
+ * the clamp then. */
 int rwnd_release(struct rwnd *, const struct rwnd_flow *);
 void rwnd_release_all(struct rwnd *);
 /* Once a tick: ends clamps whose time is over, answers of the data path, reconnection. `now_us` is monotonic time. */

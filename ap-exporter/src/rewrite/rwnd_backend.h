@@ -6,10 +6,11 @@
 
 struct rwnd {
 	const struct rwnd_ops *ops;
-	void *self; /* the backend's own: made by its open(), which leaves nothing behind when it fails; ended by its close() */
+	void *self; /* the backend's own: made by its open(), which leaves nothing behind when it fails; ended by its
+		       close() */
 };
 
-/* A backend is called with a flow that rwnd_judge() let pass, with `bytes` at or above its floor, and with no more flows at once than
- * max_flows. It gets release() for a clamp whose time is over too, at the next rwnd_poll(). */
+/* A backend is called with a flow that rwnd_judge() let pass, with `bytes` at or above its floor, and with no more
+ * flows at once than max_flows. It gets release() for a clamp whose time is over too, at the next rwnd_poll(). */
 
 #endif

@@ -94,12 +94,14 @@ uint32_t rwnd_clamps_count(const struct rwnd_clamps *t)
 static bool same(const struct rwnd_flow *a, const struct rwnd_flow *b)
 {
 	return a->client_port == b->client_port && a->server_port == b->server_port && a->addr_len == b->addr_len &&
-	       !memcmp(a->client_addr, b->client_addr, a->addr_len) && !memcmp(a->server_addr, b->server_addr, a->addr_len);
+	       !memcmp(a->client_addr, b->client_addr, a->addr_len) &&
+	       !memcmp(a->server_addr, b->server_addr, a->addr_len);
 }
 
 static uint32_t *bucket_of(struct rwnd_clamps *t, const struct rwnd_flow *f)
 {
-	return &t->buckets[flow_hash(f->client_addr, f->server_addr, f->addr_len, f->client_port, f->server_port) & t->bucket_mask];
+	return &t->buckets[flow_hash(f->client_addr, f->server_addr, f->addr_len, f->client_port, f->server_port) &
+			   t->bucket_mask];
 }
 
 /* The link that leads to the flow's entry, or the NONE at the end of its chain. */

@@ -1,4 +1,5 @@
-/* rwnd_clamps.h: the pure part of the rewrite's front: which clamps may be, how low, and which are in force until when. */
+/* rwnd_clamps.h: the pure part of the rewrite's front: which clamps may be, how low, and which are in force until when.
+ */
 #ifndef OAL_RWND_CLAMPS_H
 #define OAL_RWND_CLAMPS_H
 
@@ -6,7 +7,8 @@
 
 /* May such a clamp be? 0, and `*bytes` is raised to the floor; or -EINVAL. */
 int rwnd_judge(const struct rwnd_flow *, uint32_t *bytes, uint32_t ttl_ms);
-/* The field of the TCP header for a window of `bytes`: rounded down to the scale, but not below the floor, and at least 1. */
+/* The field of the TCP header for a window of `bytes`: rounded down to the scale, but not below the floor, and at
+ * least 1. */
 uint16_t rwnd_raw(uint32_t bytes, uint32_t floor_bytes, uint8_t scale);
 static inline uint32_t rwnd_floor_bytes(const struct rwnd_flow *f)
 {

@@ -121,7 +121,8 @@ static bool carry_out(struct session *s, const char *line)
 		rwnd_judge(&c.flow, &c.bytes, c.ttl_ms);
 		fprintf(s->out, ", \"bytes\": %u", c.bytes);
 		if (c.flow.scale != RWND_SCALE_LEARNED)
-			fprintf(s->out, ", \"window_raw\": %u", rwnd_raw(c.bytes, rwnd_floor_bytes(&c.flow), c.flow.scale));
+			fprintf(s->out, ", \"window_raw\": %u",
+				rwnd_raw(c.bytes, rwnd_floor_bytes(&c.flow), c.flow.scale));
 	}
 	fprintf(s->out, "}\n");
 	return c.verb != RWND_QUIT;
@@ -180,7 +181,8 @@ int rwnd_cli(const struct config_rwnd *config, FILE *in, FILE *out)
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGTERM, &stop, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	fprintf(out, "{\"ok\": true, \"backend\": \"%s\"}\n", rwnd_backend(s.rwnd) == OAL_REWRITE_BACKEND_OVS ? "ovs" : "bpf");
+	fprintf(out, "{\"ok\": true, \"backend\": \"%s\"}\n",
+		rwnd_backend(s.rwnd) == OAL_REWRITE_BACKEND_OVS ? "ovs" : "bpf");
 	fflush(out);
 	serve(&s, fileno(in));
 	rwnd_close(s.rwnd);

@@ -52,10 +52,12 @@ static uint8_t read_end(const char *word, uint8_t addr[16], uint16_t *port)
 
 static int read_flow(struct rwnd_flow *f, char **words, char *err, size_t err_size)
 {
-	const uint8_t client = read_end(words[0], f->client_addr, &f->client_port), server = read_end(words[1], f->server_addr, &f->server_port);
+	const uint8_t client = read_end(words[0], f->client_addr, &f->client_port),
+		      server = read_end(words[1], f->server_addr, &f->server_port);
 
 	if (!client || !server) {
-		snprintf(err, err_size, "'%.64s' is not like 192.0.2.1:443 or [2001:db8::1]:443", words[client ? 1 : 0]);
+		snprintf(err, err_size, "'%.64s' is not like 192.0.2.1:443 or [2001:db8::1]:443",
+			 words[client ? 1 : 0]);
 		return -EINVAL;
 	}
 	if (client != server) {
@@ -78,12 +80,15 @@ static int read_set(struct rwnd_command *c, char **words, unsigned n, char *err,
 	ret = read_flow(&c->flow, words, err, err_size);
 	if (ret < 0)
 		return ret;
-	if (!read_number(words[2], UINT32_MAX, &c->bytes) || !read_number(words[3], RWND_MAX_TTL_MS, &c->ttl_ms) || !c->ttl_ms) {
+	if (!read_number(words[2], UINT32_MAX, &c->bytes) || !read_number(words[3], RWND_MAX_TTL_MS, &c->ttl_ms) ||
+	    !c->ttl_ms) {
 		snprintf(err, err_size, "BYTES is a number, and TTL_MS one from 1 to %d", RWND_MAX_TTL_MS);
 		return -EINVAL;
 	}
-	if ((n > 4 && !read_number(words[4], RWND_MAX_SCALE, &scale)) || (n > 5 && (!read_number(words[5], UINT16_MAX, &mss) || mss < RWND_MIN_MSS))) {
-		snprintf(err, err_size, "SCALE is a number from 0 to %d, and MSS one from %d to %d", RWND_MAX_SCALE, RWND_MIN_MSS, UINT16_MAX);
+	if ((n > 4 && !read_number(words[4], RWND_MAX_SCALE, &scale)) ||
+	    (n > 5 && (!read_number(words[5], UINT16_MAX, &mss) || mss < RWND_MIN_MSS))) {
+		snprintf(err, err_size, "SCALE is a number from 0 to %d, and MSS one from %d to %d", RWND_MAX_SCALE,
+			 RWND_MIN_MSS, UINT16_MAX);
 		return -EINVAL;
 	}
 	c->flow.scale = (uint8_t)scale;
@@ -125,6 +130,8 @@ int rwnd_command_parse(struct rwnd_command *c, const char *line, char *err, size
 		c->verb = words[0][0] == 's' ? RWND_STATS : RWND_QUIT;
 		return 0;
 	}
-	snprintf(err, err_size, "commands: set CLIENT:PORT SERVER:PORT BYTES TTL_MS [SCALE [MSS]]; release CLIENT:PORT SERVER:PORT; release all; stats; sleep MS; quit");
+	snprintf(err, err_size,
+		 "commands: set CLIENT:PORT SERVER:PORT BYTES TTL_MS [SCALE [MSS]]; release CLIENT:PORT SERVER:PORT; "
+		 "release all; stats; sleep MS; quit");
 	return -EINVAL;
 }

@@ -1,8 +1,9 @@
 /* Backend `ovs`: flows with the action rewrite_rwnd in an Open vSwitch bridge, over its management socket.
  *
- * What the switch knows is a flow a clamp, gone by itself in two steps: the datapath stops lowering at the clamp's deadline, whatever has
- * become of the agent or of ovs-vswitchd; and the switch forgets the flow, hard timeout 1 s, OpenFlow's least.
- * Sets are sent and not waited for: what the switch says to them comes later, is counted, and makes sets fail for a second. */
+ * What the switch knows is a flow a clamp, gone by itself in two steps: the datapath stops lowering at the clamp's
+ * deadline, whatever has become of the agent or of ovs-vswitchd; and the switch forgets the flow, hard timeout 1 s,
+ * OpenFlow's least. Sets are sent and not waited for: what the switch says to them comes later, is counted, and makes
+ * sets fail for a second. */
 #include "rewrite/rwnd_backend.h"
 
 #include "base/clock.h"
@@ -15,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whose flows are whose: "OALrwnd" for the clamps, "OALtest" for what rwnd_check() asks, which must not touch the clamps of an agent. */
+/* Whose flows are whose: "OALrwnd" for the clamps, "OALtest" for what rwnd_check() asks, which must not touch the
+ * clamps of an agent. */
 #define COOKIE_CLAMPS UINT64_C(0x4f414c72776e6400)
 #define COOKIE_CHECK UINT64_C(0x4f414c7465737400)
 
@@ -108,7 +110,8 @@ static void on_message(struct ovs *o, const struct openflow_message *m)
 		o->expired += m->expired;
 		break;
 	case OPENFLOW_MULTIPART_REPLY:
-		/* Removals and this count come in the order in which they happened: their sum is exact now, and only now. */
+		/* Removals and this count come in the order in which they happened: their sum is exact now, and only
+		 * now. */
 		o->packets = o->packets_ended + m->packets;
 		break;
 	default:
@@ -163,18 +166,26 @@ static void explain(const struct config_rwnd *c, int ret, char *err, size_t err_
 	switch (ret) {
 	case -EOPNOTSUPP:
 		snprintf(err, err_size,
-			 "the Open vSwitch of bridge '%s' does not know the action rewrite_rwnd: install the patched one (openwrt/openvswitch), or set "
-			 "option 'backend' to 'bpf'", c->bridge);
+			 "the Open vSwitch of bridge '%s' does not know the action rewrite_rwnd: install the patched "
+			 "one (openwrt/openvswitch), or set "
+			 "option 'backend' to 'bpf'",
+			 c->bridge);
 		break;
 	case -EPROTONOSUPPORT:
-		snprintf(err, err_size, "bridge '%s' does not speak OpenFlow 1.3: ovs-vsctl add bridge %s protocols OpenFlow13", c->bridge, c->bridge);
+		snprintf(err, err_size,
+			 "bridge '%s' does not speak OpenFlow 1.3: ovs-vsctl add bridge %s protocols OpenFlow13",
+			 c->bridge, c->bridge);
 		break;
 	case -ENOENT:
 	case -ECONNREFUSED:
-		snprintf(err, err_size, "no Open vSwitch bridge at %s: is ovs-vswitchd running, and are options 'bridge' and 'ovs_rundir' right?", socket);
+		snprintf(err, err_size,
+			 "no Open vSwitch bridge at %s: is ovs-vswitchd running, and are options 'bridge' and "
+			 "'ovs_rundir' right?",
+			 socket);
 		break;
 	case -EACCES:
-		snprintf(err, err_size, "may not connect to %s: leave option 'user' empty, or let that user in", socket);
+		snprintf(err, err_size, "may not connect to %s: leave option 'user' empty, or let that user in",
+			 socket);
 		break;
 	case -ENAMETOOLONG:
 		snprintf(err, err_size, "%s is too long for a socket: set a shorter option 'ovs_rundir'", socket);
@@ -248,8 +259,9 @@ static int ovs_set(struct rwnd *r, const struct rwnd_flow *f, uint32_t bytes, ui
 
 	if (ret < 0)
 		return ret;
-	return openflow_link_send(&o->link, m, openflow_add(m, openflow_link_xid(&o->link), o->cookie, f, rwnd_raw(bytes, rwnd_floor_bytes(f), f->scale),
-							    (uint16_t)ttl_ms));
+	return openflow_link_send(&o->link, m,
+				  openflow_add(m, openflow_link_xid(&o->link), o->cookie, f,
+					       rwnd_raw(bytes, rwnd_floor_bytes(f), f->scale), (uint16_t)ttl_ms));
 }
 
 /* Without a switch there is nothing to release: the datapath's deadline stands. */

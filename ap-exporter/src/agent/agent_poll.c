@@ -1,0 +1,114 @@
+#ifdef HAVE_AGENT
+/* The long poll: one request that the service holds until it has news. */
+#include "agent/agent_ap_state.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+
+/* A poll that brings no news should have waited at the service: after one that did not, the AP waits. */
+static const uint64_t QUICK_US = SECOND_US;
+/* At most ten bundles a second are verified, whatever the service sends. */
+static const uint64_t BUNDLE_GAP_US = SECOND_US / 10;
+enum { ANSWER_MARGIN_S = 30 }; /* on top of the poll's own wait: for connecting, and for the body */
+
+static void begin(struct agent_ap *ap, uint64_t now_us)
+{
+	const struct config_agent *c = ap->shared->config;
+	char match[96], hash[65], prefer[32], site[CONFIG_NAME + 16];
+	/* What it has of the kill switch: a service that thinks otherwise answers at once. */
+	const char *headers[6] = {"Accept: application/vnd.oal.bundle", prefer,
+				  agent_killed(ap) ? "OAL-Control: off" : "OAL-Control: on"};
+	unsigned n = 3;
+
+	snprintf(prefer, sizeof prefer, "Prefer: wait=%u", c->wait_s);
+	snprintf(site, sizeof site, "OAL-Site: %s", ap->shared->site);
+	/* The one in force, or about to be. What waits or was refused the service knows from our reports. */
+	if (ap->accepted) {
+		agent_hash_text(hash, bundle_head(ap->accepted->bundle)->hash);
+		snprintf(match, sizeof match, "If-None-Match: \"%s\"", hash);
+		headers[n++] = match;
+	}
+	if (ap->shared->site[0])
+		headers[n++] = site;
+	headers[n] = NULL;
+	ap->poll_began_us = now_us;
+	if (http_get(ap->poll, headers, c->wait_s + ANSWER_MARGIN_S)) {
+		ap->view.counts.polls++;
+		return;
+	}
+	ap->view.counts.poll_errors++;
+	agent_note_error(ap, "no memory for a poll");
+	ap->poll_at_us = now_us + agent_backoff_us(ap->shared, ++ap->failures);
+}
+
+uint64_t agent_poll_run(struct agent_ap *ap, uint64_t now_us)
+{
+	if (!http_request_active(ap->poll) && now_us >= ap->poll_at_us)
+		begin(ap, now_us);
+	return http_request_active(ap->poll) ? UINT64_MAX : ap->poll_at_us;
+}
+
+static void poll_failed(struct agent_ap *ap, const struct http_answer *a, uint64_t now_us)
+{
+	const uint64_t asked_us = a->retry_after_s * SECOND_US;
+	const uint64_t wait_us = agent_backoff_us(ap->shared, ++ap->failures);
+
+	ap->view.counts.poll_errors++;
+	if (a->status)
+		agent_note_error(ap, "the service answered %ld%s%.160s", a->status, a->error[0] ? ": " : "", a->error);
+	else
+		agent_note_error(ap, "no answer: %.200s", a->error);
+	if (ap->failures == 1) /* the first of a row; the others are counted */
+		log_warn("AP %s: %s", ap->ap_id, ap->view.last_error);
+	/* What the service asks for, and up to a tenth more. */
+	ap->poll_at_us = now_us +
+			 (asked_us > wait_us ? asked_us + agent_random_below(ap->shared, asked_us / 10 + 1) : wait_us);
+}
+
+/* A bundle that was refused, or that the AP had: a service that does not take note of reports is not asked all the
+ * time. */
+static void no_news(struct agent_ap *ap, uint64_t now_us)
+{
+	ap->poll_at_us = now_us + agent_backoff_us(ap->shared, ++ap->no_news);
+}
+
+void agent_poll_answer(struct agent_ap *ap, const struct http_answer *a, uint64_t now_us)
+{
+	const bool was = agent_killed(ap);
+
+	agent_kill_switch_read(ap, a->control);
+	if (a->oversized && a->status == 200) {
+		char why[64];
+		const struct bundle_head nobody = {0};
+
+		snprintf(why, sizeof why, "more than %d bytes", HTTP_MAX_BODY);
+		ap->view.counts.bundles++;
+		agent_bundle_refuse(ap, &nobody, a->etag, OAL_BUNDLE_REASON_OVERSIZED, HTTP_MAX_BODY, why);
+		no_news(ap, now_us);
+		return;
+	}
+	if (a->status != 200 && a->status != 204 && a->status != 304) {
+		poll_failed(ap, a, now_us);
+		return;
+	}
+	ap->failures = 0;
+	if (a->status == 200) {
+		if (agent_bundle_arrived(ap, a)) {
+			ap->no_news = 0;
+			ap->poll_at_us = now_us + BUNDLE_GAP_US;
+		} else {
+			no_news(ap, now_us);
+		}
+		return;
+	}
+	ap->view.counts.unchanged++;
+	/* News of the kill switch is why this one did not wait; switched to and fro, it is still no more than ten polls
+	 * a second. */
+	if (agent_killed(ap) != was)
+		ap->poll_at_us = now_us + BUNDLE_GAP_US;
+	else
+		ap->poll_at_us = now_us - ap->poll_began_us >= QUICK_US ? now_us
+									: now_us + agent_jitter(ap->shared, QUICK_US);
+}
+#endif

@@ -1,0 +1,31 @@
+#ifdef HAVE_BPF
+#include "rewrite/rwnd_bpf_error.h"
+
+#include <bpf/libbpf.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { TEXT = 256 }; /* bytes: a line of libbpf is rarely longer, and its beginning names the cause */
+
+static char first[TEXT];
+
+static int keep_first(enum libbpf_print_level level, const char *format, va_list args)
+{
+	if (level == LIBBPF_WARN && !first[0]) {
+		vsnprintf(first, sizeof first, format, args);
+		first[strcspn(first, "\n")] = '\0';
+	}
+	return 0;
+}
+
+void rwnd_bpf_error_begin(void)
+{
+	first[0] = '\0';
+	libbpf_set_print(keep_first);
+}
+
+const char *rwnd_bpf_error_text(void)
+{
+	return first;
+}
+#endif

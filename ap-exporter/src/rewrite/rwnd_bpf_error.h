@@ -1,0 +1,10 @@
+/* rwnd_bpf_error.h: why libbpf failed. It logs several lines; the first one is the cause, the rest is its trace. */
+#ifndef OAL_RWND_BPF_ERROR_H
+#define OAL_RWND_BPF_ERROR_H
+
+/* From here on the first warning is kept; libbpf prints nothing. */
+void rwnd_bpf_error_begin(void);
+/* The first warning since then; empty: none. */
+const char *rwnd_bpf_error_text(void);
+
+#endif
