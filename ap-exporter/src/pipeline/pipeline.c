@@ -14,6 +14,7 @@
 #include "model/feature.h"
 #include "packet/flow.h"
 #include "wire/names.h"
+#include "wire/utf8.h"
 #include "packet/packet.h"
 #include "pipeline/row_ring.h"
 #include "packet/siphash.h"
@@ -139,7 +140,7 @@ static int configure(struct pipeline *p, const struct pipeline_config *c)
 	p->c.flow_idle_us = or_default(c->flow_idle_us, 60000000);
 	if (!c->ap_id || !*c->ap_id || strlen(c->ap_id) > MAX_ID || (c->site && strlen(c->site) > MAX_ID) || !c->boot_id || !c->emit)
 		return -EINVAL;
-	if (!batch_is_utf8((const uint8_t *)c->ap_id, strlen(c->ap_id)) || (c->site && !batch_is_utf8((const uint8_t *)c->site, strlen(c->site))))
+	if (!utf8_is_valid((const uint8_t *)c->ap_id, strlen(c->ap_id)) || (c->site && !utf8_is_valid((const uint8_t *)c->site, strlen(c->site))))
 		return -EINVAL;
 	if (p->c.batch_ticks > MAX_BATCH_TICKS || p->c.settle_ticks >= p->c.batch_ticks || p->c.tick_us > 1000000)
 		return -EINVAL;

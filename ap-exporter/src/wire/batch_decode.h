@@ -26,9 +26,6 @@ enum batch_reason {
 };
 const char *batch_reason_name(enum batch_reason);
 
-/* Are these bytes UTF-8 (Unicode's table 3-7)? Strings of a batch must be. */
-bool batch_is_utf8(const uint8_t *, size_t len);
-
 struct batch_span {
 	const uint8_t *at;
 	size_t len;
