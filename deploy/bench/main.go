@@ -1,7 +1,7 @@
 // bench measures the push service against a real broker: `make -C deploy bench`. Results go to build/bench/push-*.json.
 //
-// Service, simulated APs and Kafka share the machine. Latency is from the signing of a release, just before it is produced
-// to Kafka in a transaction, to the moment at which the AP has checked its signature and put it in force.
+// Service, simulated APs and Kafka share the machine. Latency is from the signing of a release, just before it is
+// produced to Kafka in a transaction, to the moment at which the AP has checked its signature and put it in force.
 package main
 
 import (
@@ -86,7 +86,8 @@ func run() (err error) {
 }
 
 func (b *bench) result(name string, value float64, unit, note string) error {
-	text, err := json.Marshal(map[string]any{"name": name, "value": value, "unit": unit, "command": "make -C deploy bench", "note": note})
+	text, err := json.Marshal(map[string]any{"name": name, "value": value, "unit": unit,
+		"command": "make -C deploy bench", "note": note})
 	if err != nil {
 		return err
 	}
@@ -127,7 +128,8 @@ func (b *bench) start(ctx context.Context, name string, n, rate int) (*fleet, er
 	}
 	f := &fleet{b: b, replica: replica, n: n}
 	ca := filepath.Join(b.broker.PKI, "ca")
-	f.sim = exec.Command(filepath.Join(platform.Folder(), "build", "apsim"), "--address", replica.Config.APListen, "--ca", ca+".crt", "--ca-key", ca+".key",
+	f.sim = exec.Command(filepath.Join(platform.Folder(), "build", "apsim"), "--address", replica.Config.APListen,
+		"--ca", ca+".crt", "--ca-key", ca+".key",
 		"--trusted-keys", b.keys, "--aps", fmt.Sprint(n), "--prefix", name, "--site", name, "--rate", fmt.Sprint(rate))
 	f.sim.Stderr = os.Stderr
 	if f.output, err = f.sim.StdoutPipe(); err == nil {
@@ -137,7 +139,8 @@ func (b *bench) start(ctx context.Context, name string, n, rate int) (*fleet, er
 		replica.Stop()
 		return nil, err
 	}
-	if err := f.until(ctx, "all connected", 10*time.Minute, func(s summary) bool { return s.Connected == n }); err != nil {
+	if err := f.until(ctx, "all connected", 10*time.Minute,
+		func(s summary) bool { return s.Connected == n }); err != nil {
 		f.stop()
 		return nil, err
 	}
@@ -184,7 +187,9 @@ func (f *fleet) champion(ctx context.Context, site string, version uint32) error
 	if err := f.b.releaser.Send(kafka.Record{Key: key, Value: value}); err != nil {
 		return err
 	}
-	return f.until(ctx, "everyone has the release", 2*time.Minute, func(s summary) bool { return f.applied(hash) && s.Current == f.n })
+	return f.until(ctx, "everyone has the release", 2*time.Minute, func(s summary) bool {
+		return f.applied(hash) && s.Current == f.n
+	})
 }
 
 func (f *fleet) applied(hash string) bool {
@@ -222,14 +227,16 @@ func (b *bench) small(ctx context.Context, n int) error {
 		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / batches)))
 		var records []kafka.Record
 		for ap := i % batches; ap < n; ap += batches {
-			key, value, _ := b.signer.Release(release.Online, fmt.Sprintf("ap/small-%04d", ap+1), onlineVersion, time.Now().UnixMicro(), nil)
+			key, value, _ := b.signer.Release(release.Online, fmt.Sprintf("ap/small-%04d", ap+1), onlineVersion,
+				time.Now().UnixMicro(), nil)
 			records = append(records, kafka.Record{Key: key, Value: value})
 		}
 		runErr = errors.Join(runErr, b.releaser.Send(records...))
 	}
 	took := time.Since(began).Seconds()
 	cpu1, _, _, _ := f.replica.Usage()
-	runErr = errors.Join(runErr, f.until(ctx, "all online trees applied", time.Minute, func(s summary) bool { return s.Current == n }))
+	runErr = errors.Join(runErr, f.until(ctx, "all online trees applied", time.Minute,
+		func(s summary) bool { return s.Current == n }))
 	r, err := f.stop()
 	if err = errors.Join(runErr, err); err != nil {
 		return err
@@ -238,12 +245,20 @@ func (b *bench) small(ctx context.Context, n int) error {
 	rate := float64(seconds*n) / took
 	return errors.Join(
 		b.killed(turned, r.Turns, n),
-		b.result("push-release-to-applied-p99", champion.P99MS, "ms", fmt.Sprintf("champion to %d connected APs at once, %d releases; median %.0f ms, worst %.0f ms", n, champions, champion.P50MS, champion.MaxMS)),
-		b.result("push-online-to-applied-p99", online.P99MS, "ms", fmt.Sprintf("online trees to %d APs, %.0f a second for %.0f s, %d in a transaction; %d applied (an AP that is busy skips to its newest), median %.0f ms", n, rate, took, n/batches, online.Applied, online.P50MS)),
-		b.result("push-online-cpu", 100*(cpu1-cpu0)/took, "%", fmt.Sprintf("of one core, the service, while %.0f online trees a second go out; the simulated APs took %.1f CPU s in all", rate, r.CPUS)))
+		b.result("push-release-to-applied-p99", champion.P99MS, "ms",
+			fmt.Sprintf("champion to %d connected APs at once, %d releases; median %.0f ms, worst %.0f ms", n,
+				champions, champion.P50MS, champion.MaxMS)),
+		b.result("push-online-to-applied-p99", online.P99MS, "ms",
+			fmt.Sprintf("online trees to %d APs, %.0f a second for %.0f s, %d in a transaction; %d applied (an AP "+
+				"that is busy skips to its newest), median "+
+				"%.0f ms", n, rate, took, n/batches, online.Applied, online.P50MS)),
+		b.result("push-online-cpu", 100*(cpu1-cpu0)/took, "%",
+			fmt.Sprintf("of one core, the service, while %.0f online trees a second go out; the simulated APs took "+
+				"%.1f CPU s in all", rate, r.CPUS)))
 }
 
-// turns turns the kill switch of the fleet off and on, each once all have heard the one before; when each was asked for, µs since 1970.
+// turns turns the kill switch of the fleet off and on, each once all have heard the one before; when each was asked
+// for, µs since 1970.
 func (f *fleet) turns(ctx context.Context, n int) (at []int64, err error) {
 	for i := 0; i < n && err == nil; i++ {
 		off := i%2 == 0
@@ -283,7 +298,10 @@ func (b *bench) killed(asked []int64, heard [][]int64, n int) error {
 	if err != nil {
 		return err
 	}
-	return b.result("push-kill-to-applied-p99", kill(.99), "ms", fmt.Sprintf("kill switch of the fleet, from the operator's request to the moment at which each of %d connected APs has control off, or on again, %d turns; median %.0f ms, worst %.0f ms", n, len(asked), kill(.5), kill(1)))
+	return b.result("push-kill-to-applied-p99", kill(.99), "ms",
+		fmt.Sprintf("kill switch of the fleet, from the operator's request to the moment at which each of %d "+
+			"connected APs has control off, or on again, %d turns; median %.0f ms, worst "+
+			"%.0f ms", n, len(asked), kill(.5), kill(1)))
 }
 
 // latencies of all turns and APs; the result gives their quantiles in ms.
@@ -319,7 +337,12 @@ func (b *bench) large(ctx context.Context, n int) error {
 	const mib = 1 << 20
 	v := r.Versions["2"]
 	return errors.Join(
-		b.result("push-rss", float64(peak)/mib, "MiB", fmt.Sprintf("largest resident memory of the service with %d connected APs, connecting and two releases to all included; %.0f MiB at the end", n, float64(rss)/mib)),
-		b.result("push-rollout-time", max(v.MaxMS, r.Versions["1"].MaxMS)/1e3, "s", fmt.Sprintf("release to the last of %d APs, the slower of two; median %.1f s", n, v.P50MS/1e3)),
-		b.result("push-rollout-cpu", cpu1-cpu0, "s", fmt.Sprintf("CPU of the service for one release to %d APs; %.1f s for their connecting (mutual TLS); the simulated APs took %.1f s in all", n, connectCPU, r.CPUS)))
+		b.result("push-rss", float64(peak)/mib, "MiB",
+			fmt.Sprintf("largest resident memory of the service with %d connected APs, connecting and two releases "+
+				"to all included; %.0f MiB at the end", n, float64(rss)/mib)),
+		b.result("push-rollout-time", max(v.MaxMS, r.Versions["1"].MaxMS)/1e3, "s",
+			fmt.Sprintf("release to the last of %d APs, the slower of two; median %.1f s", n, v.P50MS/1e3)),
+		b.result("push-rollout-cpu", cpu1-cpu0, "s",
+			fmt.Sprintf("CPU of the service for one release to %d APs; %.1f s for their connecting (mutual TLS); the "+
+				"simulated APs took %.1f s in all", n, connectCPU, r.CPUS)))
 }

@@ -20,11 +20,13 @@ import (
 )
 
 // predict inserts n predictions of a bundle, 10 µs apart, as the stream job does.
-func predict(t *testing.T, ap, site, hash string, fromUS int64, n int, predicted, now, truth string, congestedPermille int) {
+func predict(t *testing.T, ap, site, hash string, fromUS int64, n int, predicted, now, truth string,
+	congestedPermille int) {
 	t.Helper()
 	var rows strings.Builder
 	for i := range n {
-		fmt.Fprintf(&rows, "('%s', '%s', fromUnixTimestamp64Micro(%d), %d, '%s', %d, '%s', '%s', 1)", ap, site, fromUS+int64(i)*10, bundle.ID(hash), predicted, congestedPermille, now, truth)
+		fmt.Fprintf(&rows, "('%s', '%s', fromUnixTimestamp64Micro(%d), %d, '%s', %d, '%s', '%s', 1)", ap, site,
+			fromUS+int64(i)*10, bundle.ID(hash), predicted, congestedPermille, now, truth)
 		if i < n-1 {
 			rows.WriteString(", ")
 		}
@@ -33,7 +35,8 @@ func predict(t *testing.T, ap, site, hash string, fromUS int64, n int, predicted
 	password, err := config.Secret(admin.PasswordFile)
 	must(t, err)
 	request, err := http.NewRequest("POST", admin.URL+"/?"+url.Values{"database": {"oal"}}.Encode(),
-		strings.NewReader("INSERT INTO prediction (ap_id, site, ts, bundle, predicted, congested_permille, class_now, class, complete) VALUES "+rows.String()))
+		strings.NewReader("INSERT INTO prediction (ap_id, site, ts, bundle, predicted, congested_permille, class_now,"+
+			" class, complete) VALUES "+rows.String()))
 	must(t, err)
 	request.Header.Set("X-ClickHouse-User", "admin")
 	request.Header.Set("X-ClickHouse-Key", password)
@@ -99,7 +102,8 @@ func TestAbortByMetric(t *testing.T) {
 	first := send(t, release.Champion, "site/m", 1, nil)
 	eventually(t, says("version 1 everywhere"), func() bool { return f.Have(first) == 4 })
 	second := send(t, release.Champion, "site/m", 2, func(record map[string]any) {
-		record["rollout"] = map[string]any{"share": 0.25, "soak_s": 600, "activate_in_s": 0, "metric": "brier_rise", "limit": 0.1}
+		record["rollout"] = map[string]any{"share": 0.25, "soak_s": 600, "activate_in_s": 0, "metric": "brier_rise",
+			"limit": 0.1}
 	}, first)
 	eventually(t, says("soaking"), func() bool { return rolloutOf(t, r, second).Step == "soaking" })
 	now := time.Now().UnixMicro()

@@ -20,8 +20,9 @@ import (
 	"oal/deploy/internal/sim"
 )
 
-// What TestMain starts is shared by all tests. Those that use the scope `fleet` run alone and first; the others run beside each
-// other, each with APs, a site and a store of its own: every replica sees every release and every revocation.
+// What TestMain starts is shared by all tests. Those that use the scope `fleet` run alone and first; the others run
+// beside each other, each with APs, a site and a store of its own: every replica sees every release and every
+// revocation.
 var (
 	broker    *platform.Kafka
 	postgres  *platform.Postgres
@@ -171,7 +172,8 @@ func connect(t *testing.T, address, name, site string, n int) *sim.Fleet {
 	return f
 }
 
-func send(t *testing.T, slot release.Slot, scope string, version uint32, change func(map[string]any), rollbackTo ...string) string {
+func send(t *testing.T, slot release.Slot, scope string, version uint32, change func(map[string]any),
+	rollbackTo ...string) string {
 	t.Helper()
 	key, value, hash := signer.Release(slot, scope, version, time.Now().UnixMicro(), change, rollbackTo...)
 	must(t, releaser.Send(kafka.Record{Key: key, Value: value}))

@@ -67,7 +67,8 @@ func (d *device) enrol(t *testing.T, ticket, at string) (code int, g issue.Grant
 	roots.AppendCertsFromPEM([]byte(paper.CA))
 	body, err := json.Marshal(map[string]string{"token": paper.Token, "csr": d.CSR})
 	must(t, err)
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}, Timeout: 30 * time.Second}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots},
+		DisableKeepAlives: true}, Timeout: 30 * time.Second}
 	response, err := client.Post(at+"/v1/enrol", "application/json", bytes.NewReader(body))
 	must(t, err)
 	defer response.Body.Close()
@@ -79,8 +80,9 @@ func (d *device) enrol(t *testing.T, ticket, at string) (code int, g issue.Grant
 	return response.StatusCode, g
 }
 
-// revocations follows ap.access.v1 from its beginning. The answer gives, for an AP, all that the topic has said of it so far, the
-// latest last; "restored" stands for a record without value. Other tests' replicas may repeat what they read at their start.
+// revocations follows ap.access.v1 from its beginning. The answer gives, for an AP, all that the topic has said of it
+// so far, the latest last; "restored" stands for a record without value. Other tests' replicas may repeat what they
+// read at their start.
 func revocations(t *testing.T) func(id string) (said []string) {
 	t.Helper()
 	client, err := broker.Read("ap.access.v1")
@@ -105,8 +107,8 @@ func containsAny(texts []string, part string) bool {
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, part) })
 }
 
-// An AP enrols at one replica with a ticket made at another, gets bundles at both with its certificate, for its site alone; revoked, it
-// gets nothing at either, over restarts, and Kafka says so; restored, it goes on.
+// An AP enrols at one replica with a ticket made at another, gets bundles at both with its certificate, for its site
+// alone; revoked, it gets nothing at either, over restarts, and Kafka says so; restored, it goes on.
 func TestEnrolRevokeRestore(t *testing.T) {
 	t.Parallel()
 	shared, said := config.Store{PostgresDSNFile: database(t)}, revocations(t)
@@ -117,7 +119,8 @@ func TestEnrolRevokeRestore(t *testing.T) {
 	ticket := ctl(t, one, "ticket", "hut-1", "--site", "hut", "--ttl", "1h")
 	d := newDevice(t)
 	code, grant := d.enrol(t, ticket, two.Config.Enrol.URL)
-	if code != 200 || grant.APID != "hut-1" || grant.Site != "hut" || !strings.HasPrefix(grant.MACKeys, "hut-1 hut ") || !strings.Contains(grant.TrustedKeys, "ed25519 ") {
+	if code != 200 || grant.APID != "hut-1" || grant.Site != "hut" || !strings.HasPrefix(grant.MACKeys, "hut-1 hut ") ||
+		!strings.Contains(grant.TrustedKeys, "ed25519 ") {
 		t.Fatalf("%d %+v", code, grant)
 	}
 	if code, again := d.enrol(t, ticket, ""); code != 200 || again != grant {
@@ -154,7 +157,8 @@ func TestEnrolRevokeRestore(t *testing.T) {
 	eventually(t, says("its certificate refused for another site"), denied(two, "other_site"))
 	stranger.Stop()
 
-	if out := ctl(t, two, "revoke", "hut-1", "--reason", "stolen from the hut"); !strings.Contains(out, `"revoked": true`) {
+	if out := ctl(t, two, "revoke", "hut-1", "--reason", "stolen from the hut"); !strings.Contains(out,
+		`"revoked": true`) {
 		t.Error(out)
 	}
 	eventually(t, says("its poll ended"), denied(one, "revoked"))
@@ -170,7 +174,9 @@ func TestEnrolRevokeRestore(t *testing.T) {
 	if code, _ := d.enrol(t, ticket, ""); code != 403 {
 		t.Errorf("the ticket of a revoked AP: %d", code)
 	}
-	eventually(t, says("Kafka says so"), func() bool { return containsAny(said("hut-1"), `"reason":"stolen from the hut"`) })
+	eventually(t, says("Kafka says so"), func() bool {
+		return containsAny(said("hut-1"), `"reason":"stolen from the hut"`)
+	})
 	second := send(t, release.Champion, "site/hut", 2, nil, first)
 	one.Kill()
 	must(t, one.Start())
@@ -183,20 +189,23 @@ func TestEnrolRevokeRestore(t *testing.T) {
 	eventually(t, says("Kafka says so"), func() bool { return slices.Contains(said("hut-1"), "restored") })
 
 	history := ctl(t, two, "history")
-	for _, line := range []string{"enrolled  hut-1", "revoked by admin: stolen from the hut", "restored by admin: by hand", "denied    hut-1"} {
+	for _, line := range []string{"enrolled  hut-1", "revoked by admin: stolen from the hut",
+		"restored by admin: by hand", "denied    hut-1"} {
 		if !strings.Contains(history, line) {
 			t.Errorf("%q is not in the history:\n%s", line, history)
 		}
 	}
 	audit := ctl(t, one, "audit")
-	for _, line := range []string{"POST /v1/aps/hut-1/revoke", "POST /v1/aps/hut-1/restore", "POST /v1/tickets", "409"} {
+	for _, line := range []string{"POST /v1/aps/hut-1/revoke", "POST /v1/aps/hut-1/restore", "POST /v1/tickets",
+		"409"} {
 		if !strings.Contains(audit, line) {
 			t.Errorf("%q is not in the audit log:\n%s", line, audit)
 		}
 	}
 }
 
-// The keys that sign bundles are rotated while the service runs: releases of the new key are taken, and APs that enrol are given it.
+// The keys that sign bundles are rotated while the service runs: releases of the new key are taken, and APs that enrol
+// are given it.
 func TestSigningKeyIsRotated(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -56,7 +56,8 @@ config agent
 	option key '%[3]s/ap.key'
 	option trusted_keys '%[3]s/trusted-keys'
 	option retry_max_s '1'
-`, id, site, h.folder, filepath.Join(platform.Folder(), "..", "lab", "captures", "congested.oalcap"), broker.Bootstrap, r.Config.APListen), 0o600))
+`, id, site, h.folder, filepath.Join(platform.Folder(), "..", "lab", "captures", "congested.oalcap"),
+		broker.Bootstrap, r.Config.APListen), 0o600))
 	return h
 }
 
@@ -108,7 +109,8 @@ func (h hut) status() (s hutStatus) {
 	return s
 }
 
-// signed counts records of the running AP in Kafka, the first few: those whose header is the MAC of its key, and others.
+// signed counts records of the running AP in Kafka, the first few: those whose header is the MAC of its key, and
+// others.
 func (h hut) signed(t *testing.T, masters issue.Masters) (good, bad int) {
 	t.Helper()
 	client, err := broker.Read("ap.samples.v1")
@@ -147,7 +149,8 @@ func (h hut) nearlyOver(t *testing.T, r *platform.Replica) {
 	must(t, err)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	must(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()), NotBefore: time.Now().Add(-20 * time.Hour), NotAfter: time.Now().Add(2 * time.Hour),
+	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()),
+		NotBefore: time.Now().Add(-20 * time.Hour), NotAfter: time.Now().Add(2 * time.Hour),
 		Subject:  pkix.Name{Organization: []string{"oal"}, OrganizationalUnit: []string{"ap"}, CommonName: h.id},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	site, err := url.Parse("urn:oal:site:" + h.site)
@@ -163,7 +166,8 @@ func (h hut) nearlyOver(t *testing.T, r *platform.Replica) {
 	must(t, os.WriteFile(h.file("ap.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
 }
 
-// The exporter enrols with a ticket, polls and writes to Kafka with what it got, signs its batches, and renews its certificate while it runs.
+// The exporter enrols with a ticket, polls and writes to Kafka with what it got, signs its batches, and renews its
+// certificate while it runs.
 func TestExporterEnrolsAndRenews(t *testing.T) {
 	t.Parallel()
 	r := enrolling(t, config.Store{Path: filepath.Join(t.TempDir(), "state.db")}, keysFile)
@@ -186,10 +190,13 @@ func TestExporterEnrolsAndRenews(t *testing.T) {
 	h.start(t)
 	eventually(t, func() string { return fmt.Sprintf("renewed: %+v", h.status()) }, func() bool {
 		s := h.status()
-		return len(s.Agent.APs) == 1 && s.Agent.APs[0].Certificate.Renewed == 1 && s.Agent.APs[0].Certificate.DaysLeft >= 28
+		return len(s.Agent.APs) == 1 && s.Agent.APs[0].Certificate.Renewed == 1 &&
+			s.Agent.APs[0].Certificate.DaysLeft >= 28
 	})
 	at := h.status()
-	eventually(t, func() string { return fmt.Sprintf("it goes on with the new certificate: %+v, was %+v", h.status(), at) }, func() bool {
+	eventually(t, func() string {
+		return fmt.Sprintf("it goes on with the new certificate: %+v, was %+v", h.status(), at)
+	}, func() bool {
 		s := h.status()
 		return s.Sinks.Kafka.Delivered > at.Sinks.Kafka.Delivered+10 && s.Agent.Polls > 0 && s.Agent.PollErrors == 0
 	})

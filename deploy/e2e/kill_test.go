@@ -14,7 +14,8 @@ import (
 
 func killed(t *testing.T, f *sim.Fleet, n int) {
 	t.Helper()
-	eventually(t, func() string { return fmt.Sprintf("%d APs with control off, there are %d", n, f.Killed()) }, func() bool { return f.Killed() == n })
+	eventually(t, func() string { return fmt.Sprintf("%d APs with control off, there are %d", n, f.Killed()) },
+		func() bool { return f.Killed() == n })
 }
 
 // Two replicas agree on what is switched off, whichever was told, and both know it after a power cut.
@@ -22,7 +23,8 @@ func TestKillSwitch(t *testing.T) {
 	t.Parallel()
 	shared := config.Store{PostgresDSNFile: database(t)}
 	one, two := start(t, shared), start(t, shared)
-	lab, hall := connect(t, one.Config.APListen, "kill-lab", "kill-lab", 5), connect(t, two.Config.APListen, "kill-hall", "kill-hall", 3)
+	lab, hall := connect(t, one.Config.APListen, "kill-lab", "kill-lab", 5), connect(t, two.Config.APListen,
+		"kill-hall", "kill-hall", 3)
 	knowsAll := func(r *platform.Replica) bool {
 		var s struct{ Connected int }
 		must(t, r.Get("/v1/summary", &s))
@@ -39,7 +41,8 @@ func TestKillSwitch(t *testing.T) {
 	killed(t, lab, 5)
 	must(t, two.Turn("ap/kill-hall-0002", true, "ann", "this one too"))
 	killed(t, hall, 1)
-	if out, err := one.Ctl("kill", "fleet", "--who", "bob", "--reason", "everything"); err != nil || !strings.Contains(out, `"killed": true`) {
+	if out, err := one.Ctl("kill", "fleet", "--who", "bob", "--reason", "everything"); err != nil ||
+		!strings.Contains(out, `"killed": true`) {
 		t.Errorf("%v %s", err, out)
 	}
 	killed(t, hall, 3)
@@ -51,7 +54,8 @@ func TestKillSwitch(t *testing.T) {
 			}
 		}
 		must(t, two.Get("/v1/control/kill", &answer))
-		return len(answer.Kills) == 3 && answer.Kills[0].Scope == "fleet" && answer.Kills[0].Who == "admin" && answer.Kills[0].Note == "bob" && answer.Kills[0].Heard == 8
+		return len(answer.Kills) == 3 && answer.Kills[0].Scope == "fleet" && answer.Kills[0].Who == "admin" &&
+			answer.Kills[0].Note == "bob" && answer.Kills[0].Heard == 8
 	}
 	eventually(t, says("everyone said so, seen from the other replica"), heard)
 
@@ -64,7 +68,8 @@ func TestKillSwitch(t *testing.T) {
 	if lab.Killed() != 5 || hall.Killed() != 3 {
 		t.Error("a service that was away changed something")
 	}
-	if out, err := two.Ctl("unkill", "fleet", "--who", "bob", "--reason", "over"); err != nil || !strings.Contains(out, `"killed": false`) {
+	if out, err := two.Ctl("unkill", "fleet", "--who", "bob", "--reason", "over"); err != nil ||
+		!strings.Contains(out, `"killed": false`) {
 		t.Errorf("%v %s", err, out)
 	}
 	killed(t, hall, 1)
@@ -73,7 +78,8 @@ func TestKillSwitch(t *testing.T) {
 	if lab.Killed() != 5 || late.Killed() != 2 {
 		t.Error("the site was switched on with the fleet")
 	}
-	if out, err := one.Ctl("kills"); err != nil || !strings.Contains(out, "site/kill-lab") || !strings.Contains(out, "users complain") || strings.Contains(out, "fleet") {
+	if out, err := one.Ctl("kills"); err != nil || !strings.Contains(out, "site/kill-lab") ||
+		!strings.Contains(out, "users complain") || strings.Contains(out, "fleet") {
 		t.Errorf("%v %s", err, out)
 	}
 	must(t, two.Turn("site/kill-lab", false, "ann", "over"))
@@ -83,8 +89,11 @@ func TestKillSwitch(t *testing.T) {
 	for _, e := range history(t, one, "kill") {
 		lines = append(lines, e.Key+" "+e.Detail)
 	}
-	want := []string{"site/kill-lab control on by admin for ann: over", "ap/kill-hall-0002 control on by admin for ann: over", "fleet control on by admin for bob: over", "fleet control off by admin for bob: everything",
-		"ap/kill-hall-0002 control off by admin for ann: this one too", "site/kill-lab control off by admin for ann: users complain"}
+	want := []string{"site/kill-lab control on by admin for ann: over",
+		"ap/kill-hall-0002 control on by admin for ann: over", "fleet control on by admin for bob: over",
+		"fleet control off by admin for bob: everything",
+		"ap/kill-hall-0002 control off by admin for ann: this one too",
+		"site/kill-lab control off by admin for ann: users complain"}
 	if strings.Join(lines, "\n") != strings.Join(want, "\n") {
 		t.Errorf("history\n%s", strings.Join(lines, "\n"))
 	}
@@ -99,7 +108,8 @@ func exporter(t *testing.T, r *platform.Replica, id, site string) *platform.Expo
 	return e
 }
 
-// The exporter hears the kill switch, keeps it over its own power cut and the service's absence, and hears when that is over.
+// The exporter hears the kill switch, keeps it over its own power cut and the service's absence, and hears when that is
+// over.
 func TestExporterHearsTheKillSwitch(t *testing.T) {
 	t.Parallel()
 	r := start(t, config.Store{Path: filepath.Join(t.TempDir(), "state.db")})
@@ -112,7 +122,9 @@ func TestExporterHearsTheKillSwitch(t *testing.T) {
 		})
 	}
 	is(false)
-	eventually(t, says("the service knows it"), func() bool { return r.Turn("site/kill-site", true, "ann", "x") == nil })
+	eventually(t, says("the service knows it"), func() bool {
+		return r.Turn("site/kill-site", true, "ann", "x") == nil
+	})
 	is(true)
 	eventually(t, says("the service knows that it heard"), func() bool {
 		var k struct{ Connected, Heard int }
@@ -122,7 +134,10 @@ func TestExporterHearsTheKillSwitch(t *testing.T) {
 	r.Kill()
 	e.Kill()
 	must(t, e.Start())
-	eventually(t, says("it asks in vain"), func() bool { s, err := e.Status(); return err == nil && s.Agent.PollErrors > 0 })
+	eventually(t, says("it asks in vain"), func() bool {
+		s, err := e.Status()
+		return err == nil && s.Agent.PollErrors > 0
+	})
 	is(true)
 	must(t, r.Start())
 	must(t, r.Turn("site/kill-site", false, "ann", "over"))
@@ -136,7 +151,10 @@ func TestNeighboursBecomeRows(t *testing.T) {
 	e := exporter(t, r, "near-ap", "near-site")
 	tell := func(kbps int) {
 		record := fmt.Sprintf(`{"site":"near-site","frequency_mhz":5180,"t_us":%d,"aps":[`+
-			`{"ap_id":"other","stations":3,"tx_kbps":%d,"tx_airtime_permille":410,"busy_permille":700,"loss_permille":12,"backlog_bytes":30000},{"ap_id":"near-ap","stations":1,"tx_kbps":1,"tx_airtime_permille":1,"busy_permille":1,"loss_permille":1,"backlog_bytes":1}]}`, time.Now().UnixMicro(), kbps)
+			`{"ap_id":"other","stations":3,"tx_kbps":%d,"tx_airtime_permille":410,"busy_permille":700,`+
+			`"loss_permille":12,"backlog_bytes":30000},{"ap_id":"near-ap","stations":1,"tx_kbps":1,`+
+			`"tx_airtime_permille":1,"busy_permille":1,"loss_permille":1,`+
+			`"backlog_bytes":1}]}`, time.Now().UnixMicro(), kbps)
 		must(t, broker.Tell("near-site/5180", []byte(record)))
 	}
 	tell(9000)
@@ -155,15 +173,20 @@ func TestNeighboursBecomeRows(t *testing.T) {
 		before, err := e.Status()
 		must(t, err)
 		now := before
-		eventually(t, says("two batches"), func() bool { now, err = e.Status(); return err == nil && now.Ticks > before.Ticks+150 })
+		eventually(t, says("two batches"), func() bool {
+			now, err = e.Status()
+			return err == nil && now.Ticks > before.Ticks+150
+		})
 		return now.TableRows["neighbour_ap"] == before.TableRows["neighbour_ap"]
 	})
 	e.Stop()
 	all, err := e.Rows("neighbour_ap")
 	must(t, err)
 	for _, row := range all {
-		// 64-bit FNV-1a of "other" without the highest bit is beyond what a JSON number in Go holds whole: its other figures name it.
-		if row["stations"] != 3.0 || row["frequency_mhz"] != 5180.0 || row["busy_permille"] != 700.0 || row["backlog_bytes"] != 30000.0 {
+		// 64-bit FNV-1a of "other" without the highest bit is beyond what a JSON number in Go holds whole: its other
+		// figures name it.
+		if row["stations"] != 3.0 || row["frequency_mhz"] != 5180.0 || row["busy_permille"] != 700.0 ||
+			row["backlog_bytes"] != 30000.0 {
 			t.Fatalf("%v", row)
 		}
 	}

@@ -55,7 +55,8 @@ func TestBackup(t *testing.T) {
 	if !strings.Contains(kills, "before") || strings.Contains(kills, "site/b") {
 		t.Error(kills)
 	}
-	if revoked := ctl(t, r, "access"); !strings.Contains(revoked, "backup-0003") { // a service that is ready has compared
+	// a service that is ready has compared
+	if revoked := ctl(t, r, "access"); !strings.Contains(revoked, "backup-0003") {
 		t.Error("the revocation that Kafka knows:", revoked)
 	}
 	second := send(t, release.Champion, "site/b", 2, nil, first)
@@ -93,7 +94,8 @@ func TestUsersOverTLS(t *testing.T) {
 	if out, err := as("ann", "fleet"); err != nil {
 		t.Errorf("%v %s", err, out)
 	}
-	if out, err := as("ann", "kill", "fleet", "--reason", "x"); err == nil || !strings.Contains(out, "user ann is viewer; this is for operator") {
+	if out, err := as("ann", "kill", "fleet", "--reason", "x"); err == nil ||
+		!strings.Contains(out, "user ann is viewer; this is for operator") {
 		t.Errorf("%v %s", err, out)
 	}
 	if out, err := as("bob", "fleet"); err == nil || !strings.Contains(out, "401") {
@@ -103,37 +105,45 @@ func TestUsersOverTLS(t *testing.T) {
 	if out, err := as("bob", "fleet"); err != nil {
 		t.Errorf("a user that was added: %v %s", err, out)
 	}
-	if out, err := as("ann", "kill", "fleet", "--reason", "x", "--who", "the hall"); err != nil || !strings.Contains(out, `"who": "ann"`) || !strings.Contains(out, `"note": "the hall"`) {
+	if out, err := as("ann", "kill", "fleet", "--reason", "x", "--who", "the hall"); err != nil ||
+		!strings.Contains(out, `"who": "ann"`) || !strings.Contains(out, `"note": "the hall"`) {
 		t.Errorf("a role that was changed: %v %s", err, out)
 	}
 	if out, err := as("bob", "audit"); err == nil || !strings.Contains(out, "403") {
 		t.Errorf("%v %s", err, out)
 	}
 	audit := ctl(t, r, "audit")
-	for _, want := range []string{"ann   viewer    127.0.0.1  kill    PUT /v1/control/kill/fleet  403", "ann   operator  127.0.0.1  kill    PUT /v1/control/kill/fleet  200"} {
+	for _, want := range []string{"ann   viewer    127.0.0.1  kill    PUT /v1/control/kill/fleet  403",
+		"ann   operator  127.0.0.1  kill    PUT /v1/control/kill/fleet  200"} {
 		if !strings.Contains(strings.Join(strings.Fields(audit), " "), strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("%q is not in the audit log:\n%s", want, audit)
 		}
 	}
 	log, err := os.ReadFile(r.Log)
 	must(t, err)
-	if !strings.Contains(string(log), `"user":"ann","role":"operator","address":"127.0.0.1","action":"kill","target":"PUT /v1/control/kill/fleet","code":200`) {
+	if !strings.Contains(string(log),
+		`"user":"ann","role":"operator","address":"127.0.0.1","action":"kill","target":"PUT /v1/control/kill/fleet",`+
+			`"code":200`) {
 		t.Errorf("no line of JSON says so:\n%s", log)
 	}
 	out, err := r.Run("user", "cyd", "viewer")
-	if words := strings.Fields(out); err != nil || len(words) < 4 || words[0] != "cyd" || words[2] != strings.Fields(line("cyd", "viewer", words[len(words)-1]))[2] {
+	if words := strings.Fields(out); err != nil || len(words) < 4 || words[0] != "cyd" ||
+		words[2] != strings.Fields(line("cyd", "viewer", words[len(words)-1]))[2] {
 		t.Errorf("%v %s", err, out)
 	}
 
 	token := r.Token
-	for given, good := range map[string]bool{token: true, "scraper's token": true, "bob's token": true, "wrong": false} {
+	for given, good := range map[string]bool{token: true, "scraper's token": true, "bob's token": true,
+		"wrong": false} {
 		r.Token = given
-		if text, err := r.Metrics(); (err == nil) != good || good && !strings.Contains(text, `oal_deploy_certificate_not_after_seconds{file="deploy.crt"} `) {
+		if text, err := r.Metrics(); (err == nil) != good || good &&
+			!strings.Contains(text, `oal_deploy_certificate_not_after_seconds{file="deploy.crt"} `) {
 			t.Errorf("metrics with %q: %v", given, err)
 		}
 	}
 	r.Token = token
-	if ends := metricOf(t, r, `oal_deploy_certificate_not_after_seconds{file="ca.crt"}`); ends < float64(time.Now().Unix()) {
+	if ends := metricOf(t, r, `oal_deploy_certificate_not_after_seconds{file="ca.crt"}`); ends < float64(
+		time.Now().Unix()) {
 		t.Errorf("the CA ends at %g", ends)
 	}
 	connect(t, r.Config.APListen, "ending", "e", 1)

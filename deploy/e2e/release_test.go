@@ -23,15 +23,18 @@ func TestReleases(t *testing.T) {
 	eventually(t, says("the online tree at its AP"), func() bool { return f.InForce("rel-0002") == tree })
 
 	refusals := []kafka.Record{{Key: "champion/fleet", Value: []byte("{")}, {Key: "nonsense", Value: []byte("{}")}}
-	_, forged, _ := signer.Release(release.Online, "ap/rel-0003", 9, time.Now().UnixMicro(), func(record map[string]any) {
-		signed := record["bundle"].([]byte)
-		signed[len(signed)-1] ^= 1 // the last byte of the signature
-	})
-	key, unsigned, _ := signer.Release(release.Champion, "fleet", 9, time.Now().UnixMicro(), func(record map[string]any) {
-		signed := record["bundle"].([]byte)
-		record["bundle"] = signed[:len(signed)-66] // without the field of the signature
-	})
-	refusals = append(refusals, kafka.Record{Key: "online/ap/rel-0003", Value: forged}, kafka.Record{Key: key, Value: unsigned})
+	_, forged, _ := signer.Release(release.Online, "ap/rel-0003", 9, time.Now().UnixMicro(),
+		func(record map[string]any) {
+			signed := record["bundle"].([]byte)
+			signed[len(signed)-1] ^= 1 // the last byte of the signature
+		})
+	key, unsigned, _ := signer.Release(release.Champion, "fleet", 9, time.Now().UnixMicro(),
+		func(record map[string]any) {
+			signed := record["bundle"].([]byte)
+			record["bundle"] = signed[:len(signed)-66] // without the field of the signature
+		})
+	refusals = append(refusals, kafka.Record{Key: "online/ap/rel-0003", Value: forged}, kafka.Record{Key: key,
+		Value: unsigned})
 	must(t, releaser.Send(refusals...))
 	later := send(t, release.Online, "ap/rel-0004", 2, nil)
 	defer withdraw(t, "online/ap/rel-0004")
@@ -62,7 +65,8 @@ func TestRestartAfterRefusedRelease(t *testing.T) {
 	eventually(t, says("the champion everywhere"), func() bool { return f.Have(champion) == 2 })
 	must(t, releaser.Send(kafka.Record{Key: "champion/site/lab", Value: []byte(`{"bundle": "AAAA"}`)}))
 	eventually(t, says("the refusal in the history"), func() bool {
-		return slices.ContainsFunc(history(t, r, "refused"), func(e historyEntry) bool { return e.Key == "champion/site/lab" })
+		return slices.ContainsFunc(history(t, r, "refused"),
+			func(e historyEntry) bool { return e.Key == "champion/site/lab" })
 	})
 	r.Kill()
 	must(t, r.Start())

@@ -13,7 +13,8 @@ import (
 
 func staged(share, soakS float64) func(map[string]any) {
 	return func(record map[string]any) {
-		record["rollout"] = map[string]any{"share": share, "soak_s": soakS, "activate_in_s": 0, "metric": "rejected_share", "limit": 0.5}
+		record["rollout"] = map[string]any{"share": share, "soak_s": soakS, "activate_in_s": 0,
+			"metric": "rejected_share", "limit": 0.5}
 	}
 }
 
@@ -27,7 +28,9 @@ func TestKilledMidRollout(t *testing.T) {
 	eventually(t, says("version 1 everywhere"), func() bool { return f.Have(first) == 10 })
 
 	second := send(t, release.Champion, "site/k", 2, staged(0.3, 3), first)
-	eventually(t, says("soaking at its members"), func() bool { return rolloutOf(t, r, second).Step == "soaking" && f.Have(second) == 3 })
+	eventually(t, says("soaking at its members"), func() bool {
+		return rolloutOf(t, r, second).Step == "soaking" && f.Have(second) == 3
+	})
 	r.Kill()
 	if f.Have(second) != 3 || f.Have(first) != 7 {
 		t.Fatalf("%d have version 2 in the soak", f.Have(second))
@@ -66,7 +69,9 @@ func TestAbort(t *testing.T) {
 
 	// A share is of the APs that are known; those of the first second were not yet stored when the replica was killed.
 	var summary struct{ Known int }
-	eventually(t, says("all APs are back"), func() bool { return r.Get("/v1/summary", &summary) == nil && summary.Known == 5 })
+	eventually(t, says("all APs are back"), func() bool {
+		return r.Get("/v1/summary", &summary) == nil && summary.Known == 5
+	})
 	third := send(t, release.Champion, "site/a", 3, staged(0.25, 0), second, first)
 	eventually(t, says("version 3 at a member"), func() bool { return f.Have(third)+late.Have(third) == 1 })
 	var answer struct{ Step string }
@@ -113,6 +118,8 @@ func TestTwoReplicas(t *testing.T) {
 		return step == "completed"
 	})
 	must(t, leader.Start())
-	eventually(t, says("version 2 at the APs that come back"), func() bool { return fa.Have(second) == 5 && fb.Have(second) == 5 })
+	eventually(t, says("version 2 at the APs that come back"), func() bool {
+		return fa.Have(second) == 5 && fb.Have(second) == 5
+	})
 	steps(t, other, id, "started", "soaking", "expanded", "completed")
 }

@@ -1,5 +1,5 @@
-// apsim is a fleet of simulated APs for tests and measurements: each holds a long poll over mutual TLS, checks the signature
-// of what it gets, and reports it applied. At the end (SIGTERM, SIGINT) it prints one JSON document.
+// apsim is a fleet of simulated APs for tests and measurements: each holds a long poll over mutual TLS, checks the
+// signature of what it gets, and reports it applied. At the end (SIGTERM, SIGINT) it prints one JSON document.
 package main
 
 import (

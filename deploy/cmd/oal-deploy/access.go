@@ -18,7 +18,8 @@ import (
 // ticket prints the one string that the AP is given.
 func (c *client) ticket(id, site string, ttl time.Duration) error {
 	var answer struct{ Text string }
-	if err := c.call("POST", "/v1/tickets", map[string]any{"ap_id": id, "site": site, "ttl_s": int64(ttl.Seconds())}, &answer); err != nil {
+	if err := c.call("POST", "/v1/tickets", map[string]any{"ap_id": id, "site": site, "ttl_s": int64(ttl.Seconds())},
+		&answer); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(c.out, answer.Text)
@@ -33,7 +34,8 @@ func (c *client) tickets() error {
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TICKET\tAP\tSITE\tBY\tMADE\tUNTIL")
 	for _, t := range answer.Tickets {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, t.APID, t.Site, t.Who, ago(t.CreatedUS), time.UnixMicro(t.ExpiresUS).Format(time.DateTime))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, t.APID, t.Site, t.Who, ago(t.CreatedUS),
+			time.UnixMicro(t.ExpiresUS).Format(time.DateTime))
 	}
 	return w.Flush()
 }
@@ -71,7 +73,8 @@ func (c *client) audit(limit int) error {
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TIME\tUSER\tROLE\tFROM\tACTION\tTARGET\tANSWER\tNOTE")
 	for _, l := range answer.Lines {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", time.UnixMicro(l.TSUS).Format(time.DateTime), l.User, l.Role, l.Address, l.Action, l.Target, l.Code, l.Note)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", time.UnixMicro(l.TSUS).Format(time.DateTime), l.User, l.Role,
+			l.Address, l.Action, l.Target, l.Code, l.Note)
 	}
 	return w.Flush()
 }

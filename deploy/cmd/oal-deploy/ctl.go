@@ -100,10 +100,12 @@ func (c *client) run(command, id string, o options) error {
 	return fmt.Errorf("no such command: ctl %s; there are %s", command, commands)
 }
 
-const commands = "fleet, ap, rollouts, abort, expand, kill, unkill, kills, ticket, tickets, withdraw, revoke, restore, access, audit, history and backup"
+const commands = "fleet, ap, rollouts, abort, expand, kill, unkill, kills, ticket, tickets, withdraw, revoke, " +
+	"restore, access, audit, history and backup"
 
 // needs is what a command is told first.
-var needs = map[string]string{"ap": "an id", "abort": "an id", "expand": "an id", "kill": scopes, "unkill": scopes, "ticket": "an AP's id",
+var needs = map[string]string{"ap": "an id", "abort": "an id", "expand": "an id", "kill": scopes, "unkill": scopes,
+	"ticket":   "an AP's id",
 	"withdraw": "the id of a ticket", "revoke": "an AP's id", "restore": "an AP's id", "backup": "a file to write"}
 
 const scopes = "a scope: fleet, site/SITE or ap/AP_ID"
@@ -147,7 +149,8 @@ func (c *client) kills() error {
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "OFF\tSINCE\tWHO\tFOR\tREASON\tAPS\tCONNECTED\tHEARD")
 	for _, k := range answer.Kills {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\n", k.Scope, ago(k.SinceUS), k.Who, k.Note, k.Reason, k.APs, k.Connected, k.Heard)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\n", k.Scope, ago(k.SinceUS), k.Who, k.Note, k.Reason, k.APs,
+			k.Connected, k.Heard)
 	}
 	return w.Flush()
 }
@@ -179,7 +182,8 @@ func (c *client) fleet(site, state string) error {
 			return err
 		}
 		for _, a := range page.APs {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%.12s\t%.12s\t%s\t%s\t%t\t%s\n", a.ID, a.Site, a.Slot, a.Model, a.Version, a.Desired, a.Applied,
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%.12s\t%.12s\t%s\t%s\t%t\t%s\n", a.ID, a.Site, a.Slot, a.Model,
+				a.Version, a.Desired, a.Applied,
 				a.State, a.Reason, a.Connected, ago(a.LastSeenUS))
 		}
 		after = page.Next
@@ -199,7 +203,8 @@ func (c *client) rollouts() error {
 		if r.All {
 			share = "all"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", r.ID, r.Slot, r.Scope, r.Model, r.Version, r.Step, share, r.APs,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", r.ID, r.Slot, r.Scope, r.Model, r.Version,
+			r.Step, share, r.APs,
 			r.Applied, r.Rejected, ago(r.StartedUS), r.Detail)
 	}
 	return w.Flush()

@@ -105,7 +105,8 @@ func restore(args []string) error {
 	if err := store.Restore(flags.Arg(0), c.Store.Path, *force); err != nil {
 		return err
 	}
-	fmt.Println(c.Store.Path, "is as in the backup; revocations that Kafka knows and it does not are taken over at the next start")
+	fmt.Println(c.Store.Path, "is as in the backup; revocations that Kafka knows and it does not are taken over at "+
+		"the next start")
 	return nil
 }
 

@@ -1,5 +1,5 @@
-// Package access keeps APs out that were revoked: stored before anything follows from it, refused by this service from then on, and
-// told to the stream jobs by ap.access.v1, so that nothing such an AP writes to Kafka counts either.
+// Package access keeps APs out that were revoked: stored before anything follows from it, refused by this service from
+// then on, and told to the stream jobs by ap.access.v1, so that nothing such an AP writes to Kafka counts either.
 package access
 
 import (
@@ -46,7 +46,8 @@ type List struct {
 	compared chan struct{}
 
 	table *mirror.Table[store.Access] // by AP: revoked, or restored once
-	// inTopic is what the topic says of each AP until all that was there at the start has come; then nil. Only Handle uses it.
+	// inTopic is what the topic says of each AP until all that was there at the start has come; then nil. Only Handle
+	// uses it.
 	inTopic map[string]record
 }
 
@@ -60,10 +61,14 @@ type record struct {
 
 // New is inert.
 func New(f *fleet.Fleet, s store.Store, m *metric.Set, now func() time.Time, logger *slog.Logger) *List {
-	l := &List{fleet: f, store: s, metrics: m, now: now, logger: logger, unsent: make(chan struct{}, 1), compared: make(chan struct{}),
-		inTopic: map[string]record{}}
-	l.table = mirror.New(mirror.Options[store.Access]{Read: s.Access, Key: func(a store.Access) string { return a.APID }, Shared: s.Shared(),
-		Publish: l.publish, Failed: func(err error) { l.failed("store", "who is revoked cannot be read; what was known stays", err) }})
+	l := &List{fleet: f, store: s, metrics: m, now: now, logger: logger, unsent: make(chan struct{}, 1),
+		compared: make(chan struct{}),
+		inTopic:  map[string]record{}}
+	l.table = mirror.New(mirror.Options[store.Access]{Read: s.Access,
+		Key: func(a store.Access) string { return a.APID }, Shared: s.Shared(),
+		Publish: l.publish, Failed: func(err error) {
+			l.failed("store", "who is revoked cannot be read; what was known stays", err)
+		}})
 	return l
 }
 
@@ -117,7 +122,8 @@ func (l *List) change(ctx context.Context, id, who, reason string, revoked bool)
 		if !revoked && !old.Revoked {
 			return fmt.Errorf("%w: %s; ctl access shows who is", ErrNotRevoked, id)
 		}
-		a = store.Access{APID: id, Revoked: revoked, ChangedUS: max(l.now().UnixMicro(), old.ChangedUS+1), Who: who, Reason: reason}
+		a = store.Access{APID: id, Revoked: revoked, ChangedUS: max(l.now().UnixMicro(), old.ChangedUS+1), Who: who,
+			Reason: reason}
 		return l.set(ctx, rows, a)
 	})
 	return a, err
@@ -126,7 +132,8 @@ func (l *List) change(ctx context.Context, id, who, reason string, revoked bool)
 // set stores a row and then writes it into the rows.
 func (l *List) set(ctx context.Context, rows map[string]store.Access, a store.Access) error {
 	what := map[bool]string{true: "revoked", false: "restored"}[a.Revoked]
-	entry := store.Entry{TSUS: l.now().UnixMicro(), Kind: "access", Key: a.APID, Detail: fmt.Sprintf("%s by %s: %s", what, a.Who, a.Reason)}
+	entry := store.Entry{TSUS: l.now().UnixMicro(), Kind: "access", Key: a.APID, Detail: fmt.Sprintf("%s by %s: %s",
+		what, a.Who, a.Reason)}
 	if err := l.store.SetAccess(ctx, a, entry); err != nil {
 		return err
 	}
@@ -158,15 +165,17 @@ func (l *List) publish(rows map[string]store.Access) {
 	}
 }
 
-// Handle takes records of the topic until all that was there at the start has come, which an empty list says. A revocation that is newer
-// than what is stored, or of which nothing is stored, is stored: a store that was lost, or put back from a backup, lets nobody in again.
+// Handle takes records of the topic until all that was there at the start has come, which an empty list says. A
+// revocation that is newer than what is stored, or of which nothing is stored, is stored: a store that was lost, or put
+// back from a backup, lets nobody in again.
 func (l *List) Handle(records []kafka.Record) {
 	if l.inTopic == nil {
 		return
 	}
 	for _, r := range records {
 		var said record
-		if r.Value == nil || json.Unmarshal(r.Value, &said) != nil || said.APID != r.Key || !release.Name.MatchString(r.Key) {
+		if r.Value == nil || json.Unmarshal(r.Value, &said) != nil || said.APID != r.Key ||
+			!release.Name.MatchString(r.Key) {
 			delete(l.inTopic, r.Key) // restored, or not of this service's making
 			continue
 		}
@@ -182,7 +191,8 @@ func (l *List) Handle(records []kafka.Record) {
 			if old, known := rows[id]; known && said.RevokedUS <= old.ChangedUS {
 				continue
 			}
-			a := store.Access{APID: id, Revoked: true, ChangedUS: said.RevokedUS, Who: said.Who, Reason: said.Reason, Sent: true}
+			a := store.Access{APID: id, Revoked: true, ChangedUS: said.RevokedUS, Who: said.Who, Reason: said.Reason,
+				Sent: true}
 			if err := l.set(ctx, rows, a); err != nil {
 				return err
 			}

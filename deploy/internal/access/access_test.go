@@ -148,7 +148,8 @@ func TestRevokeAndRestore(t *testing.T) {
 	for _, c := range []struct {
 		id, reason string
 		want       error
-	}{{"a b", "x", ErrBad}, {"", "x", ErrBad}, {"a", " ", ErrBad}, {"a", strings.Repeat("x", store.MaxReason+1), ErrBad}, {"b", "x", ErrNotRevoked}} {
+	}{{"a b", "x", ErrBad}, {"", "x", ErrBad}, {"a", " ", ErrBad}, {"a", strings.Repeat("x", store.MaxReason+1),
+		ErrBad}, {"b", "x", ErrNotRevoked}} {
 		if _, err := x.list.Restore(t.Context(), c.id, "ann", c.reason); !errors.Is(err, c.want) {
 			t.Errorf("%+v: %v", c, err)
 		}
@@ -158,7 +159,8 @@ func TestRevokeAndRestore(t *testing.T) {
 	}
 	x.until("Kafka says so", func() bool { return len(x.topic.records()) == 0 })
 	history, err := x.store.History(t.Context(), 0, 9)
-	if err != nil || len(history) != 2 || history[0].Detail != "restored by bob: found" || history[1].Detail != "revoked by ann: stolen" {
+	if err != nil || len(history) != 2 || history[0].Detail != "restored by bob: found" ||
+		history[1].Detail != "revoked by ann: stolen" {
 		t.Errorf("%+v %v", history, err)
 	}
 }
@@ -186,7 +188,8 @@ func TestKafkaIsAway(t *testing.T) {
 	x.until("a new topic says so", func() bool { return x.topic.revoked("a").Reason == "stolen" })
 }
 
-// A store that was lost, or is an older one, lets nobody in that Kafka knows to be revoked; who was restored since stays so.
+// A store that was lost, or is an older one, lets nobody in that Kafka knows to be revoked; who was restored since
+// stays so.
 func TestTheStoreIsOlderThanKafka(t *testing.T) {
 	x := start(t)
 	x.catchUp()

@@ -14,8 +14,8 @@ type Producer interface {
 	Produce(ctx context.Context, records []kafka.Record) error
 }
 
-// Send writes what is stored to Kafka while the context lives, which is while this replica leads. Everything is sent once at the
-// beginning: a topic that was lost, or made anew, says again what is so.
+// Send writes what is stored to Kafka while the context lives, which is while this replica leads. Everything is sent
+// once at the beginning: a topic that was lost, or made anew, says again what is so.
 func (l *List) Send(ctx context.Context, to Producer) {
 	select {
 	case <-ctx.Done():

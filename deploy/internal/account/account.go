@@ -46,8 +46,8 @@ type Users struct{ file *fresh.File[[]User] }
 // FromToken is the name of the user whose token is in a file of its own.
 const FromToken = "admin"
 
-// Open reads the file of one token, which is that of user admin, and a file of lines `NAME ROLE SHA256-HEX-OF-TOKEN`, which may be absent
-// from the configuration. Both are read again when they change; failed is told if they cannot be.
+// Open reads the file of one token, which is that of user admin, and a file of lines `NAME ROLE SHA256-HEX-OF-TOKEN`,
+// which may be absent from the configuration. Both are read again when they change; failed is told if they cannot be.
 func Open(tokenFile, usersFile string, failed func(error)) (*Users, error) {
 	paths := []string{tokenFile}
 	if usersFile != "" {
@@ -78,17 +78,20 @@ func read(tokenFile, usersFile string) ([]User, error) {
 			continue
 		}
 		if len(words) != 3 {
-			return nil, fmt.Errorf("%s:%d: a line is `NAME ROLE SHA256-HEX-OF-TOKEN`; `oal-deploy user NAME ROLE` makes one", usersFile, i+1)
+			return nil, fmt.Errorf("%s:%d: a line is `NAME ROLE SHA256-HEX-OF-TOKEN`; `oal-deploy user NAME ROLE` "+
+				"makes one", usersFile, i+1)
 		}
 		u := User{Name: words[0], Role: roles[words[1]]}
 		sum, err := hex.DecodeString(words[2])
 		switch {
 		case !release.Name.MatchString(u.Name) || names[u.Name]:
-			return nil, fmt.Errorf("%s:%d: `%.80s` is no name of its own: letters, digits, dots, dashes and underscores, once; %s has the token of admin_token_file", usersFile, i+1, u.Name, FromToken)
+			return nil, fmt.Errorf("%s:%d: `%.80s` is no name of its own: letters, digits, dots, dashes and "+
+				"underscores, once; %s has the token of admin_token_file", usersFile, i+1, u.Name, FromToken)
 		case u.Role == None:
 			return nil, fmt.Errorf("%s:%d: the role is viewer, operator or admin", usersFile, i+1)
 		case err != nil || len(sum) != sha256.Size:
-			return nil, fmt.Errorf("%s:%d: the third word is the SHA-256 of the token in 64 hexadecimal digits", usersFile, i+1)
+			return nil, fmt.Errorf("%s:%d: the third word is the SHA-256 of the token in 64 hexadecimal digits",
+				usersFile, i+1)
 		}
 		names[u.Name] = true
 		copy(u.token[:], sum)

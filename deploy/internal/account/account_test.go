@@ -69,7 +69,8 @@ func TestBadUsers(t *testing.T) {
 	token, users := filepath.Join(folder, "token"), filepath.Join(folder, "users")
 	write(t, token, "x")
 	good := line("ann", "viewer", "a")
-	for _, text := range []string{"ann", good + good, line("ann", "king", "a"), line("admin", "viewer", "a"), line("a/b", "viewer", "a"), "ann viewer 00\n", "ann viewer " + strings.Repeat("x", 64)} {
+	for _, text := range []string{"ann", good + good, line("ann", "king", "a"), line("admin", "viewer", "a"),
+		line("a/b", "viewer", "a"), "ann viewer 00\n", "ann viewer " + strings.Repeat("x", 64)} {
 		write(t, users, text)
 		if _, err := Open(token, users, nil); err == nil || !strings.Contains(err.Error(), "users:") {
 			t.Errorf("%q: %v", text, err)

@@ -55,7 +55,8 @@ func reasonOf(w http.ResponseWriter, r *http.Request) (string, bool) {
 		Reason string `json:"reason"`
 	}
 	if err := body(w, r, &in); err != nil {
-		failure(w, http.StatusBadRequest, fmt.Sprintf(`the body is {"reason": TEXT} with at most %d bytes of text`, store.MaxReason))
+		failure(w, http.StatusBadRequest, fmt.Sprintf(`the body is {"reason": TEXT} with at most %d bytes of text`,
+			store.MaxReason))
 		return "", false
 	}
 	return in.Reason, true
@@ -69,7 +70,8 @@ func (a *Server) changed(w http.ResponseWriter, changed store.Access, err error)
 		failure(w, http.StatusConflict, err.Error())
 	case err != nil:
 		a.Logger.Error("access was not changed", "error", err)
-		failure(w, http.StatusServiceUnavailable, fmt.Sprintf("nothing was changed: the store does not answer (%v)", err))
+		failure(w, http.StatusServiceUnavailable, fmt.Sprintf("nothing was changed: the store does not answer (%v)",
+			err))
 	default:
 		reply(w, viewAccess(changed))
 	}

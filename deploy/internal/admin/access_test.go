@@ -24,16 +24,23 @@ func TestRoles(t *testing.T) {
 		least              account.Role
 		code               int // for those who may
 	}{
-		{"GET", "/v1/whoami", "", account.Viewer, 200}, {"GET", "/v1/summary", "", account.Viewer, 200}, {"GET", "/v1/fleet", "", account.Viewer, 200},
-		{"GET", "/v1/aps/ap-1", "", account.Viewer, 200}, {"GET", "/v1/rollouts", "", account.Viewer, 200}, {"GET", "/v1/history", "", account.Viewer, 200},
+		{"GET", "/v1/whoami", "", account.Viewer, 200}, {"GET", "/v1/summary", "", account.Viewer, 200},
+		{"GET", "/v1/fleet", "", account.Viewer, 200},
+		{"GET", "/v1/aps/ap-1", "", account.Viewer, 200}, {"GET", "/v1/rollouts", "", account.Viewer, 200},
+		{"GET", "/v1/history", "", account.Viewer, 200},
 		{"GET", "/v1/control/kill", "", account.Viewer, 200}, {"GET", "/v1/access", "", account.Viewer, 200},
-		{"PUT", "/v1/control/kill/fleet", reason, account.Operator, 200}, {"DELETE", "/v1/control/kill/fleet?reason=x", "", account.Operator, 200},
-		{"POST", "/v1/rollouts/none/abort", reason, account.Operator, 404}, {"POST", "/v1/rollouts/none/expand", "", account.Operator, 404},
+		{"PUT", "/v1/control/kill/fleet", reason, account.Operator, 200}, {"DELETE", "/v1/control/kill/fleet?reason=x",
+			"", account.Operator, 200},
+		{"POST", "/v1/rollouts/none/abort", reason, account.Operator, 404}, {"POST", "/v1/rollouts/none/expand", "",
+			account.Operator, 404},
 		{"POST", "/v1/aps/ap-9/revoke", reason, account.Operator, 200}, {"GET", "/v1/audit", "", account.Operator, 200},
-		{"POST", "/v1/aps/ap-9/restore", reason, account.Admin, 0}, {"POST", "/v1/tickets", `{"ap_id": "ap-1"}`, account.Admin, 200},
-		{"GET", "/v1/tickets", "", account.Admin, 200}, {"DELETE", "/v1/tickets/none", "", account.Admin, 404}, {"GET", "/v1/state", "", account.Admin, 200},
+		{"POST", "/v1/aps/ap-9/restore", reason, account.Admin, 0}, {"POST", "/v1/tickets", `{"ap_id": "ap-1"}`,
+			account.Admin, 200},
+		{"GET", "/v1/tickets", "", account.Admin, 200}, {"DELETE", "/v1/tickets/none", "", account.Admin, 404},
+		{"GET", "/v1/state", "", account.Admin, 200},
 	}
-	for token, role := range map[string]account.Role{"ann's token": account.Viewer, "bob's token": account.Operator, token: account.Admin} {
+	for token, role := range map[string]account.Role{"ann's token": account.Viewer, "bob's token": account.Operator,
+		token: account.Admin} {
 		for _, r := range requests {
 			code := r.code
 			switch {
@@ -75,9 +82,11 @@ func TestAudit(t *testing.T) {
 		}
 		lines = append([]string{strings.Join([]string{l.User, l.Role, l.Action, l.Target, l.Note}, "|")}, lines...)
 	}
-	want := []string{"admin|admin|kill|PUT /v1/control/kill/site/lab|", "ann|viewer|unkill|DELETE /v1/control/kill/site/lab|user ann is viewer; this is for operator",
+	want := []string{"admin|admin|kill|PUT /v1/control/kill/site/lab|",
+		"ann|viewer|unkill|DELETE /v1/control/kill/site/lab|user ann is viewer; this is for operator",
 		"bob|operator|revoke|POST /v1/aps/ap-1/revoke|this cannot be done: say the reason, in at most 500 bytes",
-		"||see|GET /v1/fleet|send `Authorization: Bearer TOKEN` with the token of a user: that of admin_token_file, or one of admin_users_file", "admin|admin|state|GET /v1/state|"}
+		"||see|GET /v1/fleet|send `Authorization: Bearer TOKEN` with the token of a user: that of admin_token_file, " +
+			"or one of admin_users_file", "admin|admin|state|GET /v1/state|"}
 	if strings.Join(lines, "\n") != strings.Join(want, "\n") {
 		t.Errorf("audit log\n%s", strings.Join(lines, "\n"))
 	}
@@ -125,7 +134,8 @@ func TestRevocation(t *testing.T) {
 	x.ask("POST", "/v1/aps/ap-1/revoke", `{"reasons": "x"}`, 400)
 	x.ask("POST", "/v1/aps/a%20b/revoke", `{"reason": "x"}`, 400)
 	x.ask("POST", "/v1/aps/ap-1/restore", "", 409)
-	if text := x.ask("POST", "/v1/aps/ap-1/revoke", `{"reason": "stolen"}`, 200); !strings.Contains(text, `"revoked":true`) || !strings.Contains(text, `"who":"admin","reason":"stolen","sent":false`) {
+	if text := x.ask("POST", "/v1/aps/ap-1/revoke", `{"reason": "stolen"}`, 200); !strings.Contains(text,
+		`"revoked":true`) || !strings.Contains(text, `"who":"admin","reason":"stolen","sent":false`) {
 		t.Error(text)
 	}
 	if text := x.ask("GET", "/v1/access", "", 200); !strings.Contains(text, `"ap_id":"ap-1"`) {
@@ -146,15 +156,20 @@ func TestRevocation(t *testing.T) {
 
 func TestTickets(t *testing.T) {
 	x := start(t)
-	for _, bad := range []string{"", "{}", "[", `{"ap_id": "a b"}`, `{"ap_id": "a", "site": "/"}`, `{"ap_id": "a", "ttl_s": 5}`, `{"ap_id": "a", "ttl_s": -5}`, `{"ap_id": "a", "ttl_s": 99999999}`, `{"ap_id": "a", "role": "admin"}`} {
+	for _, bad := range []string{"", "{}", "[", `{"ap_id": "a b"}`, `{"ap_id": "a", "site": "/"}`,
+		`{"ap_id": "a", "ttl_s": 5}`, `{"ap_id": "a", "ttl_s": -5}`, `{"ap_id": "a", "ttl_s": 99999999}`,
+		`{"ap_id": "a", "role": "admin"}`} {
 		x.ask("POST", "/v1/tickets", bad, 400)
 	}
 	var made struct{ ID, Text string }
-	if err := json.Unmarshal([]byte(x.ask("POST", "/v1/tickets", `{"ap_id": "ap-7", "site": "lab"}`, 200)), &made); err != nil {
+	if err := json.Unmarshal([]byte(x.ask("POST", "/v1/tickets", `{"ap_id": "ap-7", "site": "lab"}`, 200)),
+		&made); err != nil {
 		t.Fatal(err)
 	}
 	text, err := base64.RawURLEncoding.DecodeString(made.Text)
-	if err != nil || !strings.HasPrefix(string(text), `{"v":1,"url":"https://push:8445","ap_id":"ap-7","site":"lab","token":"`) || !strings.Contains(string(text), "BEGIN CERTIFICATE") {
+	if err != nil || !strings.HasPrefix(string(text),
+		`{"v":1,"url":"https://push:8445","ap_id":"ap-7","site":"lab","token":"`) || !strings.Contains(string(text),
+		"BEGIN CERTIFICATE") {
 		t.Errorf("%s %v", text, err)
 	}
 	var paper struct{ Token string }
@@ -170,7 +185,8 @@ func TestTickets(t *testing.T) {
 	if text := x.ask("GET", "/v1/tickets", "", 200); text != `{"tickets":[]}`+"\n" {
 		t.Error(text)
 	}
-	if strings.Contains(x.ask("GET", "/v1/audit", "", 200)+x.ask("GET", "/v1/history", "", 200)+x.log.String(), paper.Token) {
+	if strings.Contains(x.ask("GET", "/v1/audit", "", 200)+x.ask("GET", "/v1/history", "", 200)+x.log.String(),
+		paper.Token) {
 		t.Error("the token is written down")
 	}
 	x.parts.Tickets = nil
@@ -185,7 +201,8 @@ func TestMetricsToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	var err error
-	if x.parts.Scraper, err = account.OpenToken("metrics_token_file", path, func(err error) { t.Error(err) }); err != nil {
+	if x.parts.Scraper, err = account.OpenToken("metrics_token_file", path,
+		func(err error) { t.Error(err) }); err != nil {
 		t.Fatal(err)
 	}
 	x.handler = New(x.parts).routes()

@@ -91,7 +91,8 @@ func (x *fixture) tickets(db store.Store, lists *access.List) *enrol.Tickets {
 			os.WriteFile(file("masters"), []byte("1 "+base64.StdEncoding.EncodeToString(make([]byte, 32))), 0o600))
 	}
 	if err == nil {
-		issuer, err = issue.New(issue.Files{Cert: file("ap-ca.crt"), Key: file("ap-ca.key"), Root: file("ca.crt"), Masters: file("masters")}, 30,
+		issuer, err = issue.New(issue.Files{Cert: file("ap-ca.crt"), Key: file("ap-ca.key"), Root: file("ca.crt"),
+			Masters: file("masters")}, 30,
 			func() string { return "" }, time.Now, func(err error) { x.t.Error(err) })
 	}
 	if err != nil {
@@ -100,7 +101,8 @@ func (x *fixture) tickets(db store.Store, lists *access.List) *enrol.Tickets {
 	return enrol.NewTickets("https://push:8445", issuer, db, lists.Revoked, metric.New(), time.Now)
 }
 
-// start makes an admin interface over a fleet of three APs, one of which rejected its bundle, with a canary and a refusal.
+// start makes an admin interface over a fleet of three APs, one of which rejected its bundle, with a canary and a
+// refusal.
 func start(t *testing.T) *fixture {
 	t.Helper()
 	return startIn(t, filepath.Join(t.TempDir(), "state.db"))
@@ -144,14 +146,17 @@ func startIn(t *testing.T, path string) *fixture {
 		t.Fatalf("members of the canary: %+v", members)
 	}
 	x.member = members[0].ID
-	x.fleet.Report(x.member, fleet.Status{Bundle: canary, State: fleet.Rejected, Reason: "golden_mismatch", BootID: "7", Agent: "0.3"})
+	x.fleet.Report(x.member, fleet.Status{Bundle: canary, State: fleet.Rejected, Reason: "golden_mismatch", BootID: "7",
+		Agent: "0.3"})
 
 	kills := killswitch.New(x.fleet, db, metric.New(), time.Now, logger)
 	x.users(t.TempDir())
 	lists := access.New(x.fleet, db, metric.New(), time.Now, logger)
 	x.metrics, x.store = metric.New(), db
-	x.parts = Parts{Fleet: x.fleet, Rollouts: x.rollouts, Kills: kills, Access: lists, Tickets: x.tickets(db, lists), Store: db, Metrics: x.metrics, Users: x.accounts,
-		Ready: func() error { return nil }, Now: time.Now, Logger: logger, Audit: slog.New(slog.NewJSONHandler(&x.log, nil))}
+	x.parts = Parts{Fleet: x.fleet, Rollouts: x.rollouts, Kills: kills, Access: lists, Tickets: x.tickets(db, lists),
+		Store: db, Metrics: x.metrics, Users: x.accounts,
+		Ready: func() error { return nil }, Now: time.Now, Logger: logger,
+		Audit: slog.New(slog.NewJSONHandler(&x.log, nil))}
 	x.handler = New(x.parts).routes()
 	x.doc, err = openapi3.NewLoader().LoadFromData(openAPI)
 	check(err)
@@ -204,9 +209,12 @@ func (x *fixture) askAs(token, method, path, body string, code int) string {
 	}
 	content := recorder.Body.String()
 	if strings.HasPrefix(recorder.Header().Get("Content-Type"), "application/json") {
-		err = openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{Status: recorder.Code, Header: recorder.Header(),
-			Body: io.NopCloser(strings.NewReader(content)), Options: &openapi3filter.Options{IncludeResponseStatus: true},
-			RequestValidationInput: &openapi3filter.RequestValidationInput{Request: request, PathParams: parameters, Route: route}})
+		err = openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
+			Status: recorder.Code, Header: recorder.Header(),
+			Body: io.NopCloser(strings.NewReader(content)), Options: &openapi3filter.Options{
+				IncludeResponseStatus: true},
+			RequestValidationInput: &openapi3filter.RequestValidationInput{Request: request, PathParams: parameters,
+				Route: route}})
 		if err != nil {
 			x.t.Errorf("%s %s: %v", method, path, err)
 		}
@@ -216,17 +224,20 @@ func (x *fixture) askAs(token, method, path, body string, code int) string {
 
 func TestAnswersAreThoseOfTheDocument(t *testing.T) {
 	x := start(t)
-	if text := x.ask("GET", "/v1/summary", "", 200); !strings.Contains(text, `"known":3`) || !strings.Contains(text, `"rejecting":1`) {
+	if text := x.ask("GET", "/v1/summary", "", 200); !strings.Contains(text, `"known":3`) ||
+		!strings.Contains(text, `"rejecting":1`) {
 		t.Error(text)
 	}
 	first := x.ask("GET", "/v1/fleet?limit=2", "", 200)
 	if !strings.Contains(first, `"next":"ap-2"`) || strings.Contains(first, "ap-3") {
 		t.Error(first)
 	}
-	if text := x.ask("GET", "/v1/fleet?after=ap-2&site=lab", "", 200); !strings.Contains(text, `"ap-3"`) || !strings.Contains(text, `"next":""`) {
+	if text := x.ask("GET", "/v1/fleet?after=ap-2&site=lab", "", 200); !strings.Contains(text, `"ap-3"`) ||
+		!strings.Contains(text, `"next":""`) {
 		t.Error(text)
 	}
-	if text := x.ask("GET", "/v1/fleet?state=rejected", "", 200); !strings.Contains(text, "golden_mismatch") || strings.Count(text, "ap_id") != 1 || !strings.Contains(text, x.member) {
+	if text := x.ask("GET", "/v1/fleet?state=rejected", "", 200); !strings.Contains(text, "golden_mismatch") ||
+		strings.Count(text, "ap_id") != 1 || !strings.Contains(text, x.member) {
 		t.Error(text)
 	}
 	x.ask("GET", "/v1/fleet?limit=0", "", 400)
@@ -237,7 +248,8 @@ func TestAnswersAreThoseOfTheDocument(t *testing.T) {
 	if text := x.ask("GET", "/v1/history?limit=1", "", 200); !strings.Contains(text, `"next":`) {
 		t.Error(text)
 	}
-	if text := x.ask("GET", "/v1/history", "", 200); !strings.Contains(text, `"refused"`) || !strings.Contains(text, `"step":"started"`) {
+	if text := x.ask("GET", "/v1/history", "", 200); !strings.Contains(text, `"refused"`) ||
+		!strings.Contains(text, `"step":"started"`) {
 		t.Error(text)
 	}
 	x.ask("GET", "/v1/history?before=x", "", 400)
@@ -262,7 +274,8 @@ func TestStepsByHand(t *testing.T) {
 		t.Error(text)
 	}
 	x.ask("POST", "/v1/rollouts/"+champion+"/expand", "", 409)
-	if text := x.ask("POST", "/v1/rollouts/"+canary+"/abort", `{"reason": "it rains"}`, 200); !strings.Contains(text, "it rains") {
+	if text := x.ask("POST", "/v1/rollouts/"+canary+"/abort", `{"reason": "it rains"}`, 200); !strings.Contains(text,
+		"it rains") {
 		t.Error(text)
 	}
 	x.ask("POST", "/v1/rollouts/"+canary+"/abort", "", 409)
@@ -278,20 +291,24 @@ func TestKillSwitch(t *testing.T) {
 	if text := x.ask("GET", kill, "", 200); text != `{"kills":[]}`+"\n" {
 		t.Error(text)
 	}
-	if text := x.ask("GET", kill+"/site/lab", "", 200); !strings.Contains(text, `"killed":false`) || !strings.Contains(text, `"aps":3`) {
+	if text := x.ask("GET", kill+"/site/lab", "", 200); !strings.Contains(text, `"killed":false`) ||
+		!strings.Contains(text, `"aps":3`) {
 		t.Error(text)
 	}
 	x.ask("PUT", kill+"/site/elsewhere", body, 404)
 	x.ask("PUT", kill+"/ap/ap-9", body, 404)
-	for _, bad := range []string{"", "[", "{}", `{"who": "ann"}`, `{"who": "ann", "reason": "x", "until": 5}`, `{"who": "ann", "reason": "` + strings.Repeat("x", 5000) + `"}`} {
+	for _, bad := range []string{"", "[", "{}", `{"who": "ann"}`, `{"who": "ann", "reason": "x", "until": 5}`,
+		`{"who": "ann", "reason": "` + strings.Repeat("x", 5000) + `"}`} {
 		x.ask("PUT", kill+"/fleet", bad, 400)
 	}
-	if text := x.ask("PUT", kill+"/ap/ap-1", body, 200); !strings.Contains(text, `"killed":true`) || !strings.Contains(text, `"connected":1,"heard":0`) {
+	if text := x.ask("PUT", kill+"/ap/ap-1", body, 200); !strings.Contains(text, `"killed":true`) ||
+		!strings.Contains(text, `"connected":1,"heard":0`) {
 		t.Error(text)
 	}
 	x.ask("PUT", kill+"/site/lab", body, 200)
 	x.ask("PUT", kill+"/fleet", body, 200)
-	if text := x.ask("GET", kill, "", 200); strings.Index(text, `"fleet"`) > strings.Index(text, `"ap/ap-1"`) || strings.Count(text, `"who":"admin","note":"eve"`) != 3 {
+	if text := x.ask("GET", kill, "", 200); strings.Index(text, `"fleet"`) > strings.Index(text, `"ap/ap-1"`) ||
+		strings.Count(text, `"who":"admin","note":"eve"`) != 3 {
 		t.Error(text)
 	}
 	if text := x.ask("GET", "/v1/summary", "", 200); !strings.Contains(text, `"killed":3,"unheard":3`) {
@@ -302,13 +319,15 @@ func TestKillSwitch(t *testing.T) {
 	x.ask("DELETE", kill+"/fleet?reason=over", "", 200)
 	x.ask("DELETE", kill+"/fleet?who=ann&reason=over", "", 409)
 	x.ask("DELETE", kill+"/site/lab?who=ann&reason=over", "", 200)
-	if text := x.ask("GET", "/v1/aps/ap-1", "", 200); !strings.Contains(text, `"killed":true`) || !strings.Contains(text, `"control":"on"`) {
+	if text := x.ask("GET", "/v1/aps/ap-1", "", 200); !strings.Contains(text, `"killed":true`) ||
+		!strings.Contains(text, `"control":"on"`) {
 		t.Error(text)
 	}
 	if text := x.ask("GET", "/v1/aps/ap-2", "", 200); !strings.Contains(text, `"killed":false`) {
 		t.Error(text)
 	}
-	if text := x.ask("GET", "/v1/history?limit=1", "", 200); !strings.Contains(text, "control on by admin for ann: over") || !strings.Contains(text, `"kind":"kill"`) {
+	if text := x.ask("GET", "/v1/history?limit=1", "", 200); !strings.Contains(text,
+		"control on by admin for ann: over") || !strings.Contains(text, `"kind":"kill"`) {
 		t.Error(text)
 	}
 	for _, scope := range []string{"/", "/fleet/x", "/slot/x", "/site", "/site/", "/ap/a/b", "/site/a%20b"} {

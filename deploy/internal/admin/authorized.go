@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -36,7 +37,8 @@ func (r *recorder) WriteHeader(code int) {
 // Unwrap is for http.ResponseController.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// as lets users of a role, or a greater one, ask. What has the name of an action is in the audit log, and so is every refusal.
+// as lets users of a role, or a greater one, ask. What has the name of an action is in the audit log, and so is every
+// refusal.
 func (a *Server) as(role account.Role, action string, handle http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		recorded := &recorder{w, http.StatusOK, ""}
@@ -49,7 +51,8 @@ func (a *Server) as(role account.Role, action string, handle http.HandlerFunc) h
 			}
 		case who.Role < role:
 			a.Metrics.AdminRefused.WithLabelValues("role").Inc()
-			failure(recorded, http.StatusForbidden, "user "+who.Name+" is "+who.Role.String()+"; this is for "+role.String())
+			failure(recorded, http.StatusForbidden,
+				fmt.Sprintf("user %s is %s; this is for %s", who.Name, who.Role, role))
 		default:
 			refused = false
 			handle(recorded, r.WithContext(context.WithValue(r.Context(), userKey{}, who)))
@@ -86,7 +89,9 @@ func (a *Server) stranger(w *recorder, r *http.Request) bool {
 		return false
 	}
 	a.Metrics.AdminRefused.WithLabelValues("token").Inc()
-	failure(w, http.StatusUnauthorized, "send `Authorization: Bearer TOKEN` with the token of a user: that of admin_token_file, or one of admin_users_file")
+	failure(w, http.StatusUnauthorized,
+		"send `Authorization: Bearer TOKEN` with the token of a user: that of admin_token_file, or one of "+
+			"admin_users_file")
 	return true
 }
 
@@ -112,10 +117,13 @@ func address(r *http.Request) string {
 
 // record writes a line of the audit log: into the store, and one of JSON to the service's log whatever becomes of that.
 func (a *Server) record(r *http.Request, who account.User, action string, answer *recorder) {
-	line := store.Audit{TSUS: a.Now().UnixMicro(), User: who.Name, Role: who.Role.String(), Address: address(r), Action: action,
+	line := store.Audit{TSUS: a.Now().UnixMicro(), User: who.Name, Role: who.Role.String(), Address: address(r),
+		Action: action,
 		Target: clip(r.Method+" "+r.URL.Path, 300), Code: answer.code, Note: clip(answer.why, 300)}
-	a.Audit.LogAttrs(context.Background(), slog.LevelInfo, "admin request", slog.String("user", line.User), slog.String("role", line.Role), slog.String("address", line.Address),
-		slog.String("action", action), slog.String("target", line.Target), slog.Int("code", line.Code), slog.String("note", line.Note))
+	a.Audit.LogAttrs(context.Background(), slog.LevelInfo, "admin request", slog.String("user", line.User),
+		slog.String("role", line.Role), slog.String("address", line.Address),
+		slog.String("action", action), slog.String("target", line.Target), slog.Int("code", line.Code),
+		slog.String("note", line.Note))
 	if who.Role == account.None && a.strangers.Take("") > 0 {
 		return // nobody without a token pushes others' lines out of the store
 	}

@@ -58,7 +58,8 @@ func TestDiskFull(t *testing.T) {
 		fill()
 		before, code, text := "", 0, ""
 		see := func() string {
-			return x.ask("GET", "/v1/control/kill", "", 200) + x.ask("GET", "/v1/access", "", 200) + x.ask("GET", "/v1/tickets", "", 200)
+			return x.ask("GET", "/v1/control/kill", "", 200) + x.ask("GET", "/v1/access", "", 200) +
+				x.ask("GET", "/v1/tickets", "", 200)
 		}
 		// Pages that older transactions left free are used up first.
 		for i := 0; i < 3000 && code != 503; i++ {
@@ -75,7 +76,8 @@ func TestDiskFull(t *testing.T) {
 		}
 		kills, err := x.store.Kills(t.Context())
 		access, err2 := x.store.Access(t.Context())
-		if err := errors.Join(err, err2); err != nil || len(kills) != len(x.parts.Kills.Kills()) || len(access) != len(x.parts.Access.All()) {
+		if err := errors.Join(err, err2); err != nil || len(kills) != len(x.parts.Kills.Kills()) ||
+			len(access) != len(x.parts.Access.All()) {
 			t.Errorf("%s: the store holds %d kills and %d revocations: %v", name, len(kills), len(access), err)
 		}
 		if err := os.Remove(filler); err != nil {

@@ -117,7 +117,8 @@ func (a *Server) abort(w http.ResponseWriter, r *http.Request) {
 	}
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10)).Decode(&body)
 	if err != nil && !errors.Is(err, io.EOF) || len(body.Reason) > store.MaxReason {
-		failure(w, http.StatusBadRequest, fmt.Sprintf(`the body is {"reason": TEXT} with at most %d bytes of text, or empty`, store.MaxReason))
+		failure(w, http.StatusBadRequest,
+			fmt.Sprintf(`the body is {"reason": TEXT} with at most %d bytes of text, or empty`, store.MaxReason))
 		return
 	}
 	if body.Reason == "" {
@@ -154,8 +155,10 @@ func (a *Server) audit(w http.ResponseWriter, r *http.Request) {
 	newest(a, w, r, "lines", a.Store.AuditLog, func(l store.Audit) int64 { return l.Seq })
 }
 
-// newest answers with a page of numbered rows, the newest first. `next` is what to give as `before` for those that follow; 0: there are none.
-func newest[T any](a *Server, w http.ResponseWriter, r *http.Request, name string, read func(ctx context.Context, before int64, limit int) ([]T, error), seq func(T) int64) {
+// newest answers with a page of numbered rows, the newest first. `next` is what to give as `before` for those that
+// follow; 0: there are none.
+func newest[T any](a *Server, w http.ResponseWriter, r *http.Request, name string, read func(ctx context.Context,
+	before int64, limit int) ([]T, error), seq func(T) int64) {
 	before, err := number(r, "before", 0, 0, 1<<62)
 	limit, err2 := number(r, "limit", defaultPage, 1, maxPage)
 	if err := errors.Join(err, err2); err != nil {

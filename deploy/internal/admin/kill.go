@@ -68,7 +68,8 @@ func (a *Server) putKill(w http.ResponseWriter, r *http.Request) {
 		Reason string `json:"reason"`
 	}
 	if err := body(w, r, &in); err != nil {
-		failure(w, http.StatusBadRequest, `the body is {"reason": TEXT, "who": TEXT}; who only for someone else than the user of the token`)
+		failure(w, http.StatusBadRequest,
+			`the body is {"reason": TEXT, "who": TEXT}; who only for someone else than the user of the token`)
 		return
 	}
 	k, err := a.Kills.Kill(r.Context(), r.PathValue("scope"), user(r).Name, note(r, in.Who), in.Reason)
@@ -77,7 +78,8 @@ func (a *Server) putKill(w http.ResponseWriter, r *http.Request) {
 
 func (a *Server) deleteKill(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	k, err := a.Kills.Unkill(r.Context(), r.PathValue("scope"), user(r).Name, note(r, query.Get("who")), query.Get("reason"))
+	k, err := a.Kills.Unkill(r.Context(), r.PathValue("scope"), user(r).Name, note(r, query.Get("who")),
+		query.Get("reason"))
 	a.turned(w, k, false, err)
 }
 
@@ -91,7 +93,9 @@ func (a *Server) turned(w http.ResponseWriter, k fleet.Kill, killed bool, err er
 		failure(w, http.StatusConflict, err.Error())
 	case err != nil:
 		a.Logger.Error("the kill switch was not turned", "error", err)
-		failure(w, http.StatusServiceUnavailable, fmt.Sprintf("nothing was changed: the store does not answer (%v); on an AP itself, its kill_file does the same", err))
+		failure(w, http.StatusServiceUnavailable,
+			fmt.Sprintf("nothing was changed: the store does not answer (%v); on an AP itself, its kill_file does "+
+				"the same", err))
 	default:
 		reply(w, a.viewKill(k, killed))
 	}

@@ -1,5 +1,5 @@
-// Package admin is what operators talk to: fleet, rollouts, kill switch, enrolment, revocation, history, metrics and a status page. Every
-// user has a bearer token and a role. Plain HTTP for loopback or a cluster-internal address, or TLS.
+// Package admin is what operators talk to: fleet, rollouts, kill switch, enrolment, revocation, history, metrics and a
+// status page. Every user has a bearer token and a role. Plain HTTP for loopback or a cluster-internal address, or TLS.
 package admin
 
 import (
@@ -69,8 +69,10 @@ type Server struct {
 // New is an inert server.
 func New(p Parts) *Server {
 	a := &Server{Parts: p, guesses: limit.New(1, 20, p.Now), strangers: limit.New(1.0/60, 30, p.Now)}
-	a.http = &http.Server{Handler: a.routes(), TLSConfig: p.TLS, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 20 * time.Second,
-		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(p.Logger.Handler(), slog.LevelDebug)}
+	a.http = &http.Server{Handler: a.routes(), TLSConfig: p.TLS, ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:  20 * time.Second,
+		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(
+			p.Logger.Handler(), slog.LevelDebug)}
 	return a
 }
 
@@ -126,7 +128,9 @@ func (a *Server) Stop(ctx context.Context) {
 func (a *Server) page(w http.ResponseWriter, _ *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy",
+		"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; base-uri "+
+			"'none'; form-action 'none'; frame-ancestors 'none'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	_, _ = w.Write(page)

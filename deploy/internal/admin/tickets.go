@@ -29,7 +29,8 @@ func (a *Server) addTicket(w http.ResponseWriter, r *http.Request) {
 		TTLS int64  `json:"ttl_s"`
 	}
 	if err := body(w, r, &in); err != nil || in.TTLS < 0 || in.TTLS > 1<<32 {
-		failure(w, http.StatusBadRequest, `the body is {"ap_id": TEXT, "site": TEXT, "ttl_s": SECONDS}; site and ttl_s may be left out`)
+		failure(w, http.StatusBadRequest,
+			`the body is {"ap_id": TEXT, "site": TEXT, "ttl_s": SECONDS}; site and ttl_s may be left out`)
 		return
 	}
 	ttl := time.Duration(in.TTLS) * time.Second
@@ -75,7 +76,8 @@ func (a *Server) ticketed(w http.ResponseWriter, err error) bool {
 		failure(w, http.StatusConflict, err.Error())
 	case err != nil:
 		a.Logger.Error("tickets cannot be read or changed", "error", err)
-		failure(w, http.StatusServiceUnavailable, fmt.Sprintf("nothing was changed: the store does not answer (%v)", err))
+		failure(w, http.StatusServiceUnavailable, fmt.Sprintf("nothing was changed: the store does not answer (%v)",
+			err))
 	}
 	return err == nil
 }

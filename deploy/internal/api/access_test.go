@@ -28,7 +28,8 @@ func (x *fixture) ap(id, site string, notAfter time.Time) *http.Client {
 }
 
 func (x *fixture) with(cert tls.Certificate) *http.Client {
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: x.authority.Pool(), Certificates: []tls.Certificate{cert}}}, Timeout: 20 * time.Second}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: x.authority.Pool(),
+		Certificates: []tls.Certificate{cert}}}, Timeout: 20 * time.Second}
 	x.t.Cleanup(client.CloseIdleConnections)
 	return client
 }
@@ -44,7 +45,8 @@ func TestSiteIsThatOfTheCertificate(t *testing.T) {
 	}
 	response := x.do(a, "GET", "/v1/aps/a/neighbours?site=hall&frequency_mhz=5180", "")
 	expect(t, "neighbours of another site", response, 403)
-	if text, _ := io.ReadAll(response.Body); !strings.Contains(string(text), `other_site: the certificate is for site "lab", the request says "hall"`) {
+	if text, _ := io.ReadAll(response.Body); !strings.Contains(string(text),
+		`other_site: the certificate is for site "lab", the request says "hall"`) {
 		t.Errorf("%s", text)
 	}
 	if n := testutil.ToFloat64(x.metrics.Denied.WithLabelValues("other_site")); n != 4 || len(x.denials) != 4 {
@@ -56,7 +58,8 @@ func TestSiteIsThatOfTheCertificate(t *testing.T) {
 	b := x.ap("b", "", time.Now().Add(time.Hour))
 	expect(t, "a certificate without a site", x.do(b, "GET", "/v1/aps/b/bundle", "", "OAL-Site", "anywhere"), 200)
 	bad := x.ap("c", "a/b", time.Now().Add(time.Hour))
-	expect(t, "a certificate with a site that is none", x.do(bad, "GET", "/v1/aps/c/bundle", "", "OAL-Site", "a/b"), 403)
+	expect(t, "a certificate with a site that is none", x.do(bad, "GET", "/v1/aps/c/bundle", "", "OAL-Site", "a/b"),
+		403)
 }
 
 // A poll that waits ends at once when its AP is revoked, and nothing is answered from then on.
@@ -79,7 +82,8 @@ func TestRevoked(t *testing.T) {
 	if text, _ := io.ReadAll(response.Body); !strings.Contains(string(text), "revoked: a was revoked (stolen)") {
 		t.Errorf("%s", text)
 	}
-	for _, path := range []string{"GET /v1/aps/a/bundle", "GET /v1/aps/a/neighbours?site=lab&frequency_mhz=5180", "POST /v1/aps/a/status", "POST /v1/aps/a/certificate"} {
+	for _, path := range []string{"GET /v1/aps/a/bundle", "GET /v1/aps/a/neighbours?site=lab&frequency_mhz=5180",
+		"POST /v1/aps/a/status", "POST /v1/aps/a/certificate"} {
 		method, path, _ := strings.Cut(path, " ")
 		expect(t, path, x.do(a, method, path, ""), 403)
 	}
@@ -124,7 +128,8 @@ func TestRenewal(t *testing.T) {
 	if err := json.NewDecoder(response.Body).Decode(&grant); err != nil {
 		t.Fatal(err)
 	}
-	if grant.APID != "a" || grant.Site != "lab" || !strings.HasPrefix(grant.MACKeys, "a lab 1 ") || grant.TrustedKeys != "trusted keys" {
+	if grant.APID != "a" || grant.Site != "lab" || !strings.HasPrefix(grant.MACKeys, "a lab 1 ") ||
+		grant.TrustedKeys != "trusted keys" {
 		t.Errorf("%+v", grant)
 	}
 	renewed, err := device.Certificate(grant.Certificate)

@@ -93,12 +93,16 @@ func start(t *testing.T, limits config.Limits) *fixture {
 	x.issuing, err = x.authority.Issuing()
 	check(err)
 	check(x.issuing.WriteAuthority(folder, "ap-ca"))
-	check(os.WriteFile(filepath.Join(folder, "masters"), []byte("1 "+base64.StdEncoding.EncodeToString(make([]byte, 32))), 0o600))
+	check(os.WriteFile(filepath.Join(folder, "masters"),
+		[]byte("1 "+base64.StdEncoding.EncodeToString(make([]byte, 32))), 0o600))
 	unreadable := func(err error) { t.Error(err) }
-	config, err := tlsconf.Mutual("tls", filepath.Join(folder, "deploy.crt"), filepath.Join(folder, "deploy.key"), filepath.Join(folder, "ca.crt"), unreadable)
+	config, err := tlsconf.Mutual("tls", filepath.Join(folder, "deploy.crt"), filepath.Join(folder, "deploy.key"),
+		filepath.Join(folder, "ca.crt"), unreadable)
 	check(err)
-	issuer, err := issue.New(issue.Files{Cert: filepath.Join(folder, "ap-ca.crt"), Key: filepath.Join(folder, "ap-ca.key"), Root: filepath.Join(folder, "ca.crt"),
-		Masters: filepath.Join(folder, "masters")}, 30, func() string { return "trusted keys" }, func() time.Time { return x.now() }, unreadable)
+	issuer, err := issue.New(issue.Files{Cert: filepath.Join(folder, "ap-ca.crt"), Key: filepath.Join(folder,
+		"ap-ca.key"), Root: filepath.Join(folder, "ca.crt"),
+		Masters: filepath.Join(folder, "masters")}, 30, func() string { return "trusted keys" },
+		func() time.Time { return x.now() }, unreadable)
 	check(err)
 	x.fleet = fleet.New("test", time.Now, func(slot release.Slot, since time.Duration) {
 		x.metrics.Applied.WithLabelValues(string(slot)).Observe(since.Seconds())
@@ -109,8 +113,10 @@ func start(t *testing.T, limits config.Limits) *fixture {
 		x.denials = append(x.denials, certificate+" "+reason+" "+path)
 	}
 	x.neighbours = neighbour.New(x.metrics, time.Now, slog.New(slog.DiscardHandler))
-	x.server = New(Parts{Fleet: x.fleet, Neighbours: x.neighbours, Metrics: x.metrics, TLS: config, Limits: limits, Ready: func() bool { return true }, Denied: note,
-		Revoked: x.isRevoked, Issuer: issuer, Now: func() time.Time { return x.now() }, Logger: slog.New(slog.DiscardHandler)})
+	x.server = New(Parts{Fleet: x.fleet, Neighbours: x.neighbours, Metrics: x.metrics, TLS: config, Limits: limits,
+		Ready: func() bool { return true }, Denied: note,
+		Revoked: x.isRevoked, Issuer: issuer, Now: func() time.Time { return x.now() },
+		Logger: slog.New(slog.DiscardHandler)})
 	address, err := x.server.Start("127.0.0.1:0")
 	check(err)
 	x.address = address.String()
@@ -173,7 +179,8 @@ func (x *fixture) champion(activateUS int64) string {
 	if err != nil {
 		x.t.Fatal(err)
 	}
-	x.fleet.SetOffers([]*rollout.Offer{{Slot: rel.Slot, Scope: rel.Scope, Release: rel, Rollout: rel.ID(), All: true, ActivateUS: activateUS}}, []*release.Release{rel})
+	x.fleet.SetOffers([]*rollout.Offer{{Slot: rel.Slot, Scope: rel.Scope, Release: rel, Rollout: rel.ID(), All: true,
+		ActivateUS: activateUS}}, []*release.Release{rel})
 	return hash
 }
 
@@ -194,12 +201,14 @@ func TestPoll(t *testing.T) {
 	response := x.do(ap, "GET", "/v1/aps/a/bundle", "", "OAL-Site", "lab", "User-Agent", "ap-exporter/0.3")
 	expect(t, "a release", response, 200)
 	h := response.Header
-	if h.Get("ETag") != `"`+hash+`"` || h.Get("Content-Type") != "application/vnd.oal.bundle" || h.Get("OAL-Activate-At") != fmt.Sprint(activate) {
+	if h.Get("ETag") != `"`+hash+`"` || h.Get("Content-Type") != "application/vnd.oal.bundle" ||
+		h.Get("OAL-Activate-At") != fmt.Sprint(activate) {
 		t.Errorf("headers %v", h)
 	}
 	x.champion(0)
 	hash = x.champion(0)
-	expect(t, "the one in force", x.do(ap, "GET", "/v1/aps/a/bundle", "", "If-None-Match", `"`+hash+`"`, "Prefer", "wait=0"), 304)
+	expect(t, "the one in force", x.do(ap, "GET", "/v1/aps/a/bundle", "", "If-None-Match", `"`+hash+`"`, "Prefer",
+		"wait=0"), 304)
 	if v, _ := x.fleet.Get("a"); v.Applied != hash || v.Site != "" {
 		t.Errorf("%+v", v)
 	}
@@ -246,7 +255,8 @@ func TestKillSwitchIsToldAtOnce(t *testing.T) {
 	poll := func(client *http.Client, id string, headers ...string) chan *http.Response {
 		answer, began := make(chan *http.Response, 1), time.Now().UnixMicro()
 		go func() {
-			response, err := x.try(client, "GET", "/v1/aps/"+id+"/bundle", "", append(headers, "If-None-Match", tag, "OAL-Site", "lab", "Prefer", "wait=60")...)
+			response, err := x.try(client, "GET", "/v1/aps/"+id+"/bundle", "", append(headers, "If-None-Match", tag,
+				"OAL-Site", "lab", "Prefer", "wait=60")...)
 			if err != nil {
 				t.Error(err)
 			}
@@ -262,11 +272,14 @@ func TestKillSwitchIsToldAtOnce(t *testing.T) {
 	control("killed", "off", <-waiting, 304)
 	x.fleet.SetKills([]fleet.Kill{{Scope: "site/lab"}})
 	control("an AP that does not say what it has", "off", <-other, 304)
-	control("one that has not heard", "off", x.do(a, "GET", "/v1/aps/a/bundle", "", "OAL-Site", "lab", "If-None-Match", tag, "OAL-Control", "on", "Prefer", "wait=60"), 304)
+	control("one that has not heard", "off", x.do(a, "GET", "/v1/aps/a/bundle", "", "OAL-Site", "lab", "If-None-Match",
+		tag, "OAL-Control", "on", "Prefer", "wait=60"), 304)
 	control("a bundle meanwhile", "off", x.do(a, "GET", "/v1/aps/a/bundle", "", "OAL-Site", "lab"), 200)
-	control("one of another site", "on", x.do(a, "GET", "/v1/aps/a/bundle", "", "OAL-Site", "hall", "If-None-Match", tag, "OAL-Control", "on"), 304)
+	control("one of another site", "on", x.do(a, "GET", "/v1/aps/a/bundle", "", "OAL-Site", "hall", "If-None-Match",
+		tag, "OAL-Control", "on"), 304)
 	x.fleet.SetOffers(nil, nil)
-	control("nothing desired", "off", x.do(a, "GET", "/v1/aps/a/bundle", "", "OAL-Site", "lab", "OAL-Control", "on", "Prefer", "wait=60"), 204)
+	control("nothing desired", "off", x.do(a, "GET", "/v1/aps/a/bundle", "", "OAL-Site", "lab", "OAL-Control", "on",
+		"Prefer", "wait=60"), 204)
 	expect(t, "nonsense", x.do(a, "GET", "/v1/aps/a/bundle", "", "OAL-Control", "maybe"), 400)
 	waiting = poll(a, "a", "OAL-Control", "off")
 	x.fleet.SetKills(nil)
@@ -279,21 +292,26 @@ func TestKillSwitchIsToldAtOnce(t *testing.T) {
 
 func TestNeighbours(t *testing.T) {
 	x := start(t, config.Limits{})
-	record := fmt.Sprintf(`{"site":"lab","frequency_mhz":5180,"t_us":%d,"aps":[{"ap_id":"b","stations":3,"tx_kbps":9000,"busy_permille":700},{"ap_id":"a"}]}`, time.Now().UnixMicro())
+	record := fmt.Sprintf(`{"site":"lab","frequency_mhz":5180,"t_us":%d,"aps":[{"ap_id":"b","stations":3,`+
+		`"tx_kbps":9000,"busy_permille":700},{"ap_id":"a"}]}`, time.Now().UnixMicro())
 	x.neighbours.Take("lab/5180", []byte(record))
 	a, b := x.client("a", "ap"), x.client("b", "ap")
 	const path = "/v1/aps/a/neighbours?site=lab&frequency_mhz=5180"
 	response := x.do(a, "GET", path, "")
 	expect(t, "neighbours", response, 200)
 	body, _ := io.ReadAll(response.Body)
-	if text := string(body); !strings.Contains(text, `{"ap_id":"b","stations":3,"tx_kbps":9000,"tx_airtime_permille":0,"busy_permille":700,`) || strings.Contains(text, `"ap_id":"a"`) || !strings.Contains(text, `"age_ms":`) {
+	if text := string(body); !strings.Contains(text,
+		`{"ap_id":"b","stations":3,"tx_kbps":9000,"tx_airtime_permille":0,"busy_permille":700,`) ||
+		strings.Contains(text, `"ap_id":"a"`) || !strings.Contains(text, `"age_ms":`) {
 		t.Error(text)
 	}
 	expect(t, "the same again", x.do(a, "GET", path, "", "If-None-Match", response.Header.Get("ETag")), 304)
 	expect(t, "a channel with nobody", x.do(a, "GET", "/v1/aps/a/neighbours?site=lab&frequency_mhz=2412", ""), 204)
 	expect(t, "nonsense", x.do(a, "GET", "/v1/aps/a/neighbours?site=lab&frequency_mhz=x", ""), 400)
-	for _, query := range []string{"site=lab&frequency_mhz=-1", "site=lab&frequency_mhz=65536", "site=lab", "frequency_mhz=5180", "site=a%2Fb&frequency_mhz=5180"} {
-		expect(t, query, x.do(b, "GET", "/v1/aps/b/neighbours?"+query, ""), map[bool]int{true: 429, false: 400}[strings.HasPrefix(query, "site=a")])
+	for _, query := range []string{"site=lab&frequency_mhz=-1", "site=lab&frequency_mhz=65536", "site=lab",
+		"frequency_mhz=5180", "site=a%2Fb&frequency_mhz=5180"} {
+		expect(t, query, x.do(b, "GET", "/v1/aps/b/neighbours?"+query, ""), map[bool]int{true: 429,
+			false: 400}[strings.HasPrefix(query, "site=a")])
 	}
 	response = x.do(a, "GET", path, "")
 	expect(t, "the fifth at once", response, 429)
@@ -310,7 +328,8 @@ func TestNeighbours(t *testing.T) {
 }
 
 func statusBody(hash, state, reason string) string {
-	return fmt.Sprintf(`{"bundle": %q, "serial": 5, "state": %q, "reason": %q, "ts_us": 1, "boot_id": "18446744073709551615", "agent": "0.3"}`, hash, state, reason)
+	return fmt.Sprintf(`{"bundle": %q, "serial": 5, "state": %q, "reason": %q, "ts_us": 1, "boot_id": `+
+		`"18446744073709551615", "agent": "0.3"}`, hash, state, reason)
 }
 
 func until(t *testing.T, condition func() bool) {
@@ -325,7 +344,8 @@ func until(t *testing.T, condition func() bool) {
 func TestOnlyTheAPItself(t *testing.T) {
 	x := start(t, config.Limits{})
 	x.champion(0)
-	for _, c := range []struct{ name, role, reason string }{{"b", "ap", "other_ap"}, {"a", "service", "not_an_ap"}, {"a b", "ap", "bad_name"}} {
+	for _, c := range []struct{ name, role, reason string }{{"b", "ap", "other_ap"}, {"a", "service", "not_an_ap"},
+		{"a b", "ap", "bad_name"}} {
 		client := x.client(c.name, c.role)
 		for _, path := range []string{"/v1/aps/a/bundle", "/v1/aps/a/status"} {
 			method := map[bool]string{true: "POST", false: "GET"}[strings.HasSuffix(path, "status")]
@@ -353,7 +373,8 @@ func TestOnlyTheAPItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	cert, _ := stranger.Issue("a", "ap")
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: x.authority.Pool(), Certificates: []tls.Certificate{cert}}}}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: x.authority.Pool(),
+		Certificates: []tls.Certificate{cert}}}}
 	if _, err := x.try(client, "GET", "/v1/aps/a/bundle", ""); err == nil {
 		t.Error("a certificate of another authority got an answer")
 	}
@@ -361,7 +382,8 @@ func TestOnlyTheAPItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: x.authority.Pool(), Certificates: []tls.Certificate{expired}}}}
+	client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: x.authority.Pool(),
+		Certificates: []tls.Certificate{expired}}}}
 	if _, err := x.try(client, "GET", "/v1/aps/a/bundle", ""); err == nil {
 		t.Error("a certificate that has ended got an answer")
 	}
@@ -394,7 +416,8 @@ func TestBadRequests(t *testing.T) {
 		{"POST", "/v1/aps/a/status", `{"agent": "` + strings.Repeat("x", 5000) + `"}`, nil, 413},
 		{"POST", "/v1/aps/a/status", statusBody(hash, "rejected", "replayed"), nil, 204},
 	} {
-		expect(t, fmt.Sprintf("%s %s %.80s %.80v", c.method, c.path, c.body, c.headers), x.do(ap, c.method, c.path, c.body, c.headers...), c.code)
+		expect(t, fmt.Sprintf("%s %s %.80s %.80v", c.method, c.path, c.body, c.headers), x.do(ap, c.method, c.path,
+			c.body, c.headers...), c.code)
 	}
 }
 
@@ -454,7 +477,8 @@ func TestAfterAWeekOffline(t *testing.T) {
 	for range 50 {
 		last = x.champion(0)
 	}
-	response := x.do(x.client("a", "ap"), "GET", "/v1/aps/a/bundle", "", "If-None-Match", `"`+old+`"`, "Prefer", "wait=60")
+	response := x.do(x.client("a", "ap"), "GET", "/v1/aps/a/bundle", "", "If-None-Match", `"`+old+`"`, "Prefer",
+		"wait=60")
 	expect(t, "the first request", response, 200)
 	if response.Header.Get("ETag") != `"`+last+`"` {
 		t.Error(response.Header)
@@ -467,7 +491,8 @@ func TestDrain(t *testing.T) {
 	answer := make(chan *http.Response, 1)
 	ap := x.client("a", "ap")
 	go func() {
-		if response, err := x.try(ap, "GET", "/v1/aps/a/bundle", "", "If-None-Match", `"`+hash+`"`, "Prefer", "wait=60"); err == nil {
+		if response, err := x.try(ap, "GET", "/v1/aps/a/bundle", "", "If-None-Match", `"`+hash+`"`, "Prefer",
+			"wait=60"); err == nil {
 			answer <- response
 		}
 	}()

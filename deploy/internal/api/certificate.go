@@ -19,7 +19,8 @@ const (
 func (s *Server) certificate(w http.ResponseWriter, r *http.Request, ap Identity) {
 	count := func(result string) { s.Metrics.Renewals.WithLabelValues(result).Inc() }
 	if s.Issuer == nil {
-		http.Error(w, "no certificates are issued here; whoever runs the platform gives this AP its files", http.StatusNotFound)
+		http.Error(w, "no certificates are issued here; whoever runs the platform gives this AP its files",
+			http.StatusNotFound)
 		return
 	}
 	if wait := s.renewalLimiter.Take(ap.ID); wait > 0 {
@@ -54,7 +55,8 @@ func (s *Server) certificate(w http.ResponseWriter, r *http.Request, ap Identity
 		return
 	}
 	count("issued")
-	s.Logger.Info("certificate renewed", "ap", ap.ID, "site", ap.Site, "not_after", time.UnixMicro(grant.NotAfterUS).UTC())
+	s.Logger.Info("certificate renewed", "ap", ap.ID, "site", ap.Site, "not_after",
+		time.UnixMicro(grant.NotAfterUS).UTC())
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	_ = json.NewEncoder(w).Encode(grant) // an AP that does not get it asks again

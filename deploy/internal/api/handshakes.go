@@ -10,7 +10,8 @@ import (
 	"oal/deploy/internal/metric"
 )
 
-// handshakes counts failed TLS handshakes by reason. net/http only logs them; of each reason one line a minute is a warning.
+// handshakes counts failed TLS handshakes by reason. net/http only logs them; of each reason one line a minute is a
+// warning.
 type handshakes struct {
 	slog.Handler
 	metrics *metric.Set
@@ -25,7 +26,8 @@ func (h *handshakes) Handle(ctx context.Context, record slog.Record) error {
 		reason := handshakeReason(record.Message)
 		h.metrics.Denied.WithLabelValues(reason).Inc()
 		if h.limit.Take(reason) == 0 {
-			h.logger.Warn("an AP's connection is refused; further ones of this reason are only counted for a minute", "reason", reason, "error", record.Message)
+			h.logger.Warn("an AP's connection is refused; further ones of this reason are only counted for a minute",
+				"reason", reason, "error", record.Message)
 			return nil
 		}
 	}

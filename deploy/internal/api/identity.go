@@ -23,7 +23,8 @@ type Identity struct {
 	NotAfter time.Time
 }
 
-// identity of who is at the other end, whose certificate the listener has verified (tlsconf.Mutual). The ID is there with an error too, as far as it is known.
+// identity of who is at the other end, whose certificate the listener has verified (tlsconf.Mutual). The ID is there
+// with an error too, as far as it is known.
 func identity(state *tls.ConnectionState, now time.Time) (ap Identity, err error) {
 	if state == nil || len(state.PeerCertificates) == 0 {
 		return ap, &denial{"no_certificate", "there is no verified client certificate"}
@@ -57,5 +58,6 @@ func (ap Identity) at(site string) error {
 	if ap.Site == "" || ap.Site == site {
 		return nil
 	}
-	return &denial{"other_site", fmt.Sprintf("the certificate is for site %q, the request says %q", ap.Site, clip(site, 64))}
+	return &denial{"other_site", fmt.Sprintf("the certificate is for site %q, the request says %q", ap.Site,
+		clip(site, 64))}
 }

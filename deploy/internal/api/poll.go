@@ -16,8 +16,8 @@ import (
 
 var tag = regexp.MustCompile(`^(?:W/)?"([0-9a-f]{64})"$`)
 
-// bundle answers with the bundle that the AP should have as soon as that is not the one it has, and with what the kill switch says as
-// soon as it is turned.
+// bundle answers with the bundle that the AP should have as soon as that is not the one it has, and with what the kill
+// switch says as soon as it is turned.
 func (s *Server) bundle(w http.ResponseWriter, r *http.Request, ap Identity) {
 	ask, wait, err := pollHeaders(r.Header)
 	if err != nil {
@@ -114,7 +114,8 @@ func pollHeaders(h http.Header) (ask fleet.Ask, wait time.Duration, err error) {
 	if v := h.Get("If-None-Match"); v != "" {
 		m := tag.FindStringSubmatch(v)
 		if m == nil {
-			return ask, 0, fmt.Errorf(`If-None-Match must be "HEX", the SHA-256 of the payload of the bundle in force in 64 lower-case digits`)
+			return ask, 0, fmt.Errorf(`If-None-Match must be "HEX", the SHA-256 of the payload of the bundle in ` +
+				`force in 64 lower-case digits`)
 		}
 		ask.InForce = m[1]
 	}

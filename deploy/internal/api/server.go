@@ -1,5 +1,5 @@
-// Package api is what APs talk to: a long poll for the bundle that they should have, their reports, and their neighbours' statistics.
-// Mutual TLS only.
+// Package api is what APs talk to: a long poll for the bundle that they should have, their reports, and their
+// neighbours' statistics. Mutual TLS only.
 package api
 
 import (
@@ -43,12 +43,13 @@ type Parts struct {
 	Metrics    *metric.Set
 	TLS        *tls.Config // must ask for client certificates
 	Limits     config.Limits
-	Ready      func() bool                            // the desired state is complete
-	Denied     func(certificate, reason, path string) // is told of requests with a certificate that does not entitle to them
-	Revoked    func(id string) *store.Access          // nil: the AP is not
-	Issuer     *issue.Issuer                          // nil: no certificates are issued here
-	Now        func() time.Time
-	Logger     *slog.Logger
+	Ready      func() bool // the desired state is complete
+	// is told of requests with a certificate that does not entitle to them
+	Denied  func(certificate, reason, path string)
+	Revoked func(id string) *store.Access // nil: the AP is not
+	Issuer  *issue.Issuer                 // nil: no certificates are issued here
+	Now     func() time.Time
+	Logger  *slog.Logger
 }
 
 // Server serves APs.
@@ -75,21 +76,25 @@ func New(p Parts) *Server {
 	if p.Limits.MaxConns == 0 {
 		p.Limits.MaxConns = defaultMaxConns
 	}
-	s := &Server{Parts: p, limiter: limit.New(p.Limits.RequestsPerS, p.Limits.Burst, p.Now), neighbourLimiter: limit.New(neighbourRate, neighbourBurst, p.Now),
-		renewalLimiter: limit.New(renewalRate, renewalBurst, p.Now), draining: make(chan struct{})}
-	s.conns = &listen.Conns{Max: int64(p.Limits.MaxConns), Refused: p.Metrics.Denied.WithLabelValues("too_many_connections").Inc,
+	s := &Server{Parts: p, limiter: limit.New(p.Limits.RequestsPerS, p.Limits.Burst, p.Now),
+		neighbourLimiter: limit.New(neighbourRate, neighbourBurst, p.Now),
+		renewalLimiter:   limit.New(renewalRate, renewalBurst, p.Now), draining: make(chan struct{})}
+	s.conns = &listen.Conns{Max: int64(p.Limits.MaxConns), Refused: p.Metrics.Denied.WithLabelValues(
+		"too_many_connections").Inc,
 		Changed: func(open int64) { p.Metrics.OpenConns.Set(float64(open)) }}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/aps/{id}/bundle", s.ap(s.bundle))
 	mux.HandleFunc("GET /v1/aps/{id}/neighbours", s.ap(s.neighbours))
 	mux.HandleFunc("POST /v1/aps/{id}/status", s.ap(s.status))
 	mux.HandleFunc("POST /v1/aps/{id}/certificate", s.ap(s.certificate))
-	// An AP has a long poll and now and then one request beside it: HTTP/2 would add its buffers and goroutines to each connection and save nothing.
+	// An AP has a long poll and now and then one request beside it: HTTP/2 would add its buffers and goroutines to each
+	// connection and save nothing.
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	s.http = &http.Server{Handler: mux, TLSConfig: p.TLS, Protocols: protocols, ReadHeaderTimeout: headerTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ConnState: s.conns.State,
-		ErrorLog: slog.NewLogLogger(&handshakes{Handler: p.Logger.Handler(), metrics: p.Metrics, logger: p.Logger, limit: limit.New(1.0/60, 1, p.Now)}, slog.LevelDebug)}
+		ErrorLog: slog.NewLogLogger(&handshakes{Handler: p.Logger.Handler(), metrics: p.Metrics, logger: p.Logger,
+			limit: limit.New(1.0/60, 1, p.Now)}, slog.LevelDebug)}
 	return s
 }
 
@@ -114,7 +119,8 @@ func (s *Server) ap(handle handler) http.HandlerFunc {
 		if wait := s.limiter.Take(ap.ID); wait > 0 {
 			s.Metrics.Denied.WithLabelValues("rate_limit").Inc()
 			limit.RetryAfter(w, wait)
-			http.Error(w, fmt.Sprintf("more than %g requests a second; come back later", s.Limits.RequestsPerS), http.StatusTooManyRequests)
+			http.Error(w, fmt.Sprintf("more than %g requests a second; come back later", s.Limits.RequestsPerS),
+				http.StatusTooManyRequests)
 			return
 		}
 		if err == nil && ap.ID != r.PathValue("id") {
@@ -138,7 +144,8 @@ func (s *Server) ap(handle handler) http.HandlerFunc {
 // revoked is the denial of an AP that is kept out.
 func (s *Server) revoked(id string) error {
 	if a := s.Revoked(id); a != nil {
-		return &denial{"revoked", fmt.Sprintf("%s was revoked (%s); whoever runs the platform can restore it", id, a.Reason)}
+		return &denial{"revoked", fmt.Sprintf("%s was revoked (%s); whoever runs the platform can restore it", id,
+			a.Reason)}
 	}
 	return nil
 }
@@ -150,5 +157,6 @@ func (s *Server) deny(w http.ResponseWriter, r *http.Request, ap Identity, err e
 	s.Metrics.Denied.WithLabelValues(denied.reason).Inc()
 	s.Denied(clip(ap.ID, 64), denied.reason, clip(r.URL.Path, 200))
 	w.Header().Set("Connection", "close")
-	http.Error(w, denied.Error()+"; an AP may only ask for itself, with a certificate CN=AP_ID, OU=ap", http.StatusForbidden)
+	http.Error(w, denied.Error()+"; an AP may only ask for itself, with a certificate CN=AP_ID, OU=ap",
+		http.StatusForbidden)
 }

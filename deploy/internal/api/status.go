@@ -16,8 +16,10 @@ import (
 var (
 	// States and Reasons are settings.bundle_states and settings.bundle_reasons; a test compares them.
 	States  = []string{fleet.Applied, fleet.Rejected, fleet.Restored, fleet.Waiting}
-	Reasons = []string{"none", "oversized", "malformed", "unsigned", "unknown_key", "bad_signature", "unsupported_format", "wrong_target",
-		"replayed", "bad_program", "bad_tree", "bad_window_model", "bad_policy", "feature_mismatch", "golden_mismatch", "no_memory"}
+	Reasons = []string{"none", "oversized", "malformed", "unsigned", "unknown_key", "bad_signature",
+		"unsupported_format", "wrong_target",
+		"replayed", "bad_program", "bad_tree", "bad_window_model", "bad_policy", "feature_mismatch", "golden_mismatch",
+		"no_memory"}
 )
 
 type report struct {

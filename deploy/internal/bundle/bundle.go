@@ -52,7 +52,8 @@ func refuse(reason, format string, args ...any) error {
 	return &Error{reason, fmt.Sprintf(format, args...)}
 }
 
-// ID is the number that stands for a bundle in rows: the first 8 bytes of its hash without the highest bit, 0 for no hash.
+// ID is the number that stands for a bundle in rows: the first 8 bytes of its hash without the highest bit, 0 for no
+// hash.
 func ID(hash string) uint64 {
 	if len(hash) < 16 {
 		return 0
@@ -180,8 +181,9 @@ func isText(b []byte) bool {
 	return len(b) <= maxText
 }
 
-// fields calls see for each field of a message; see returns false for one that has a wrong type or value. A field that is
-// known comes once, except the one named repeated: readers that take the first and readers that take the last must agree.
+// fields calls see for each field of a message; see returns false for one that has a wrong type or value. A field that
+// is known comes once, except the one named repeated: readers that take the first and readers that take the last must
+// agree.
 func fields(message []byte, known, repeated protowire.Number, see func(protowire.Number, field) bool) error {
 	var came [bundleFields + 1]bool
 	for len(message) > 0 {

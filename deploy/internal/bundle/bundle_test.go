@@ -16,7 +16,8 @@ var (
 	key     = ed25519.NewKeyFromSeed(make([]byte, 32))
 	trusted = Keys{KeyID(key.Public().(ed25519.PublicKey)): key.Public().(ed25519.PublicKey)}
 	before  = strings.Repeat("ab", 32)
-	example = Bundle{Serial: 1790000000000000, Target: "site/lab", Source: Registry, Model: "congestion", Version: 7, RollbackTo: []string{before}}
+	example = Bundle{Serial: 1790000000000000, Target: "site/lab", Source: Registry, Model: "congestion", Version: 7,
+		RollbackTo: []string{before}}
 )
 
 func TestOpenReadsWhatWasSigned(t *testing.T) {
@@ -24,7 +25,8 @@ func TestOpenReadsWhatWasSigned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Serial != example.Serial || got.Target != example.Target || got.Source != Registry || got.Model != example.Model ||
+	if got.Serial != example.Serial || got.Target != example.Target || got.Source != Registry ||
+		got.Model != example.Model ||
 		got.Version != 7 || len(got.RollbackTo) != 1 || got.RollbackTo[0] != before || len(got.Hash) != 64 {
 		t.Errorf("read %+v", got)
 	}
@@ -68,8 +70,10 @@ func TestOpenRefuses(t *testing.T) {
 		"a serial of the wrong type":   {"malformed", payload(number(1, 1), text(2, "x"))},
 		"five bundles to go back to":   {"malformed", Sign(many, []byte{8, 1}, []byte{1}, key)},
 		"a hash that is not 32 bytes":  {"malformed", Sign(short, []byte{8, 1}, []byte{1}, key)},
-		"format 2":                     {"unsupported_format", payload(number(1, 2), number(2, 2), text(3, "fleet"), number(4, 1), text(8, ""), text(9, ""))},
-		"no tree":                      {"unsupported_format", payload(number(1, 1), number(2, 2), text(3, "fleet"), number(4, 1), text(8, ""))},
+		"format 2": {"unsupported_format", payload(number(1, 2), number(2, 2), text(3, "fleet"),
+			number(4, 1), text(8, ""), text(9, ""))},
+		"no tree": {"unsupported_format", payload(number(1, 1), number(2, 2), text(3, "fleet"),
+			number(4, 1), text(8, ""))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Open(c.signed, trusted)
@@ -93,7 +97,8 @@ func FuzzOpen(f *testing.F) {
 }
 
 func TestID(t *testing.T) {
-	for hash, want := range map[string]uint64{"ffffffffffffffff00": 0x7fffffffffffffff, "0123456789abcdef": 0x0123456789abcdef, "": 0, "zzzzzzzzzzzzzzzz": 0} {
+	for hash, want := range map[string]uint64{"ffffffffffffffff00": 0x7fffffffffffffff,
+		"0123456789abcdef": 0x0123456789abcdef, "": 0, "zzzzzzzzzzzzzzzz": 0} {
 		if got := ID(hash); got != want {
 			t.Errorf("ID(%q) = %x, want %x", hash, got, want)
 		}
@@ -114,7 +119,8 @@ func TestReadKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		keys, err := ReadKeys(path)
-		if want == "" && (err != nil || len(keys) != 1) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want == "" && (err != nil || len(keys) != 1) || want != "" &&
+			(err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, %v; want %q", text, keys, err, want)
 		}
 	}

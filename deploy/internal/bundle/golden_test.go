@@ -12,7 +12,8 @@ import (
 const golden = "../../../schema/golden/bundles"
 
 // The reasons that this service finds; those after them are the AP's to find, in a bundle that is otherwise good.
-var atTheDoor = map[string]bool{"oversized": true, "malformed": true, "unsigned": true, "unknown_key": true, "bad_signature": true, "unsupported_format": true}
+var atTheDoor = map[string]bool{"oversized": true, "malformed": true, "unsigned": true, "unknown_key": true,
+	"bad_signature": true, "unsupported_format": true}
 
 func TestGoldenBundles(t *testing.T) {
 	keys, err := ReadKeys(golden + ".keys")

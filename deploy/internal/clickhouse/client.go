@@ -41,7 +41,8 @@ func (c *Client) Measure(ctx context.Context, r *rollout.Rollout) rollout.Measur
 	baseline := max(minBaseline, time.Duration(r.SoakS*float64(time.Second)))
 	value, err := c.row(ctx, rollout.AbortMetrics[r.Metric].Query(), map[string]string{
 		"bundle": strconv.FormatUint(bundle.ID(r.Hash), 10), "site": site,
-		"started": strconv.FormatInt(r.StartedUS, 10), "since": strconv.FormatInt(r.StartedUS-baseline.Microseconds(), 10)})
+		"started": strconv.FormatInt(r.StartedUS, 10), "since": strconv.FormatInt(r.StartedUS-baseline.Microseconds(),
+			10)})
 	if err != nil {
 		return rollout.Measure{Why: err.Error()}
 	}
@@ -49,12 +50,14 @@ func (c *Client) Measure(ctx context.Context, r *rollout.Rollout) rollout.Measur
 }
 
 func (c *Client) row(ctx context.Context, sql string, parameters map[string]string) (float64, error) {
-	query := url.Values{"database": {c.config.Database}, "max_execution_time": {"8"}, "output_format_json_quote_64bit_integers": {"0"},
-		"output_format_json_quote_denormals": {"1"}}
+	query := url.Values{"database": {c.config.Database}, "max_execution_time": {"8"},
+		"output_format_json_quote_64bit_integers": {"0"},
+		"output_format_json_quote_denormals":      {"1"}}
 	for name, value := range parameters {
 		query.Set("param_"+name, value)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(c.config.URL, "/")+"/?"+query.Encode(), strings.NewReader(sql))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(c.config.URL,
+		"/")+"/?"+query.Encode(), strings.NewReader(sql))
 	if err != nil {
 		return 0, err
 	}
@@ -95,7 +98,8 @@ func decode(body []byte) (float64, error) {
 	value, isNumber := answer.Data[0][2].(float64)
 	switch {
 	case members < rollout.MinPredictions || rest < rollout.MinPredictions:
-		return 0, fmt.Errorf("too few predictions with a known outcome: %.0f of the bundle, %.0f of the rest, it takes %d of each", members, rest, rollout.MinPredictions)
+		return 0, fmt.Errorf("too few predictions with a known outcome: %.0f of the bundle, %.0f of the rest, it "+
+			"takes %d of each", members, rest, rollout.MinPredictions)
 	case !isNumber || math.IsNaN(value) || math.IsInf(value, 0):
 		return 0, fmt.Errorf("none of the %.0f predictions was of a case that the metric counts", members)
 	}

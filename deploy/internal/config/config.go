@@ -117,7 +117,8 @@ func (c *Config) check() error {
 		}
 	}
 	if e := c.Enrol; e != nil {
-		for name, value := range map[string]string{"enrol_listen": c.EnrolListen, "enrol.url": e.URL, "enrol.ca_cert": e.CACert, "enrol.ca_key": e.CAKey,
+		for name, value := range map[string]string{"enrol_listen": c.EnrolListen, "enrol.url": e.URL,
+			"enrol.ca_cert": e.CACert, "enrol.ca_key": e.CAKey,
 			"enrol.root": e.Root, "enrol.mac_masters": e.MACMasters} {
 			if value == "" {
 				missing = append(missing, name)
@@ -148,7 +149,8 @@ func (c *Config) check() error {
 		}
 	}
 	if c.ClickHouse != nil && (c.ClickHouse.URL == "" || c.ClickHouse.Database == "") {
-		return errors.New("clickhouse needs url and database; leave clickhouse out to do without metrics of predictions")
+		return errors.New("clickhouse needs url and database; leave clickhouse out to do without metrics of " +
+			"predictions")
 	}
 	return nil
 }

@@ -81,7 +81,8 @@ func start(t *testing.T) *fixture {
 	must(t, os.WriteFile(file("masters"), []byte("3 "+base64.StdEncoding.EncodeToString(make([]byte, 32))), 0o600))
 	unreadable := func(err error) { t.Error(err) }
 	clock := func() time.Time { x.lock.Lock(); defer x.lock.Unlock(); return x.now }
-	issuer, err := issue.New(issue.Files{Cert: file("ap-ca.crt"), Key: file("ap-ca.key"), Root: file("ca.crt"), Masters: file("masters")}, 30,
+	issuer, err := issue.New(issue.Files{Cert: file("ap-ca.crt"), Key: file("ap-ca.key"), Root: file("ca.crt"),
+		Masters: file("masters")}, 30,
 		func() string { return "ed25519 key\n" }, clock, unreadable)
 	must(t, err)
 	db, err := store.OpenBolt(file("state.db"))
@@ -113,7 +114,8 @@ func start(t *testing.T) *fixture {
 		server.Stop(ctx)
 	})
 	x.url = "https://" + address.String() + "/v1/enrol"
-	x.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: x.root.Pool()}}, Timeout: 20 * time.Second}
+	x.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: x.root.Pool()}},
+		Timeout: 20 * time.Second}
 	t.Cleanup(x.client.CloseIdleConnections)
 	return x
 }
@@ -178,7 +180,8 @@ func TestATicketIsGoodOnce(t *testing.T) {
 	first := x.enrol(token, own, 200)
 	var g issue.Grant
 	must(t, json.Unmarshal([]byte(first), &g))
-	if g.APID != "ap-1" || g.Site != "lab" || !strings.HasPrefix(g.MACKeys, "ap-1 lab 3 ") || g.TrustedKeys != "ed25519 key\n" || !strings.Contains(g.CA, "BEGIN CERTIFICATE") {
+	if g.APID != "ap-1" || g.Site != "lab" || !strings.HasPrefix(g.MACKeys, "ap-1 lab 3 ") ||
+		g.TrustedKeys != "ed25519 key\n" || !strings.Contains(g.CA, "BEGIN CERTIFICATE") {
 		t.Errorf("%+v", g)
 	}
 	used := x.enrol(token, thief, 401)
@@ -300,7 +303,8 @@ func TestAStoreThatCannotWriteUsesNoTicket(t *testing.T) {
 func TestBadRequests(t *testing.T) {
 	x := start(t)
 	token := x.ticket("ap-1", "lab")
-	for _, body := range []string{"", "[]", "{}", `{"token": "x"}`, `{"token": 5}`, `{"token": "` + token + `", "csr": "x"}`, `{"token": "` + strings.Repeat("x", maxBody) + `"}`} {
+	for _, body := range []string{"", "[]", "{}", `{"token": "x"}`, `{"token": 5}`, `{"token": "` + token +
+		`", "csr": "x"}`, `{"token": "` + strings.Repeat("x", maxBody) + `"}`} {
 		if code, text := x.post(body); code != 400 {
 			t.Errorf("%.60s: %d %s", body, code, text)
 		}
@@ -329,7 +333,8 @@ func TestRateLimit(t *testing.T) {
 }
 
 func TestNetwork(t *testing.T) {
-	for remote, want := range map[string]string{"192.0.2.7:80": "192.0.2.7", "[2001:db8::1]:80": "2001:db8::", "[2001:db8:0:0:9::1]:80": "2001:db8::", "[::ffff:192.0.2.7]:1": "192.0.2.7", "pipe": "pipe"} {
+	for remote, want := range map[string]string{"192.0.2.7:80": "192.0.2.7", "[2001:db8::1]:80": "2001:db8::",
+		"[2001:db8:0:0:9::1]:80": "2001:db8::", "[::ffff:192.0.2.7]:1": "192.0.2.7", "pipe": "pipe"} {
 		if got := network(remote); got != want {
 			t.Errorf("%s: %s, want %s", remote, got, want)
 		}

@@ -16,7 +16,8 @@ import (
 	"oal/deploy/internal/metric"
 )
 
-// A token cannot be guessed; the limits are for the CPU time of signatures. Behind a load balancer a whole fleet has one address.
+// A token cannot be guessed; the limits are for the CPU time of signatures. Behind a load balancer a whole fleet has
+// one address.
 const (
 	addressRate  = 1
 	addressBurst = 30
@@ -40,13 +41,17 @@ type Server struct {
 }
 
 // NewServer is inert. denied is told of tokens that cannot be used.
-func NewServer(t *Tickets, m *metric.Set, tlsConfig *tls.Config, denied func(who, reason, path string), now func() time.Time, logger *slog.Logger) *Server {
-	s := &Server{tickets: t, metrics: m, logger: logger, denied: denied, address: limit.New(addressRate, addressBurst, now), total: limit.New(totalRate, totalBurst, now)}
+func NewServer(t *Tickets, m *metric.Set, tlsConfig *tls.Config, denied func(who, reason, path string),
+	now func() time.Time, logger *slog.Logger) *Server {
+	s := &Server{tickets: t, metrics: m, logger: logger, denied: denied, address: limit.New(addressRate, addressBurst,
+		now), total: limit.New(totalRate, totalBurst, now)}
 	s.conns = &listen.Conns{Max: maxConns, Refused: m.Enrolments.WithLabelValues("too_many_connections").Inc}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/enrol", s.enrol)
-	s.http = &http.Server{Handler: mux, TLSConfig: tlsConfig, ReadHeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: 2 * timeout,
-		IdleTimeout: timeout, MaxHeaderBytes: 8 << 10, ConnState: s.conns.State, ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug)}
+	s.http = &http.Server{Handler: mux, TLSConfig: tlsConfig, ReadHeaderTimeout: timeout, ReadTimeout: timeout,
+		WriteTimeout: 2 * timeout,
+		IdleTimeout:  timeout, MaxHeaderBytes: 8 << 10, ConnState: s.conns.State, ErrorLog: slog.NewLogLogger(
+			logger.Handler(), slog.LevelDebug)}
 	return s
 }
 
@@ -97,7 +102,8 @@ func (s *Server) enrol(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		s.logger.Error("an AP could not be enrolled", "error", err)
 		w.Header().Set("Retry-After", "5")
-		refuse("failed", http.StatusServiceUnavailable, "the ticket is as it was: the service cannot store or sign now; come back later")
+		refuse("failed", http.StatusServiceUnavailable,
+			"the ticket is as it was: the service cannot store or sign now; come back later")
 	default:
 		if repeated {
 			result = "repeated"

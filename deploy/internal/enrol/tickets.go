@@ -45,7 +45,8 @@ type Tickets struct {
 }
 
 // NewTickets is inert. url is where APs enrol.
-func NewTickets(url string, i *issue.Issuer, s store.Store, revoked func(id string) *store.Access, m *metric.Set, now func() time.Time) *Tickets {
+func NewTickets(url string, i *issue.Issuer, s store.Store, revoked func(id string) *store.Access, m *metric.Set,
+	now func() time.Time) *Tickets {
 	return &Tickets{url, i, s, revoked, m, now}
 }
 
@@ -82,9 +83,11 @@ func hash(token string) string {
 func (t *Tickets) New(ctx context.Context, apID, site, who string, ttl time.Duration) (Ticket, string, error) {
 	switch {
 	case !release.Name.MatchString(apID):
-		return Ticket{}, "", fmt.Errorf("%w: `%.80s` is no AP's id: 1 to 64 letters, digits, dots, dashes and underscores", ErrBad, apID)
+		return Ticket{}, "", fmt.Errorf(
+			"%w: `%.80s` is no AP's id: 1 to 64 letters, digits, dots, dashes and underscores", ErrBad, apID)
 	case site != "" && !release.Name.MatchString(site):
-		return Ticket{}, "", fmt.Errorf("%w: `%.80s` is no site's name: 1 to 64 letters, digits, dots, dashes and underscores", ErrBad, site)
+		return Ticket{}, "", fmt.Errorf(
+			"%w: `%.80s` is no site's name: 1 to 64 letters, digits, dots, dashes and underscores", ErrBad, site)
 	case ttl < minTTL || ttl > maxTTL:
 		return Ticket{}, "", fmt.Errorf("%w: a ticket lasts from %s to %s", ErrBad, minTTL, maxTTL)
 	}
@@ -97,13 +100,15 @@ func (t *Tickets) New(ctx context.Context, apID, site, who string, ttl time.Dura
 	}
 	token := base64.RawURLEncoding.EncodeToString(raw)
 	now := t.now()
-	stored := store.Ticket{Hash: hash(token), APID: apID, Site: site, Who: who, CreatedUS: now.UnixMicro(), ExpiresUS: now.Add(ttl).UnixMicro()}
+	stored := store.Ticket{Hash: hash(token), APID: apID, Site: site, Who: who, CreatedUS: now.UnixMicro(),
+		ExpiresUS: now.Add(ttl).UnixMicro()}
 	text, err := json.Marshal(paper{1, t.url, apID, site, token, t.issuer.Root()})
 	if err != nil {
 		return Ticket{}, "", err
 	}
 	detail := fmt.Sprintf("ticket %s by %s, site %q, for %s", stored.Hash[:idDigits], who, site, ttl)
-	if err := t.store.AddTicket(ctx, stored, store.Entry{TSUS: stored.CreatedUS, Kind: "ticket", Key: apID, Detail: detail}); err != nil {
+	if err := t.store.AddTicket(ctx, stored, store.Entry{TSUS: stored.CreatedUS, Kind: "ticket", Key: apID,
+		Detail: detail}); err != nil {
 		return Ticket{}, "", err
 	}
 	return view(stored), base64.RawURLEncoding.EncodeToString(text), nil
@@ -131,7 +136,8 @@ func (t *Tickets) Withdraw(ctx context.Context, id, who string) (Ticket, error) 
 		if s.Hash[:idDigits] != id {
 			continue
 		}
-		err := t.store.RemoveTicket(ctx, s.Hash, store.Entry{TSUS: t.now().UnixMicro(), Kind: "ticket", Key: s.APID, Detail: "ticket " + id + " withdrawn by " + who})
+		err := t.store.RemoveTicket(ctx, s.Hash, store.Entry{TSUS: t.now().UnixMicro(), Kind: "ticket", Key: s.APID,
+			Detail: "ticket " + id + " withdrawn by " + who})
 		if errors.Is(err, store.ErrConflict) {
 			break
 		}
@@ -140,9 +146,10 @@ func (t *Tickets) Withdraw(ctx context.Context, id, who string) (Ticket, error) 
 	return Ticket{}, fmt.Errorf("%w: %.40s; ctl tickets shows those that are open", ErrUnknown, id)
 }
 
-// Redeem gives the AP of a ticket its certificate. An AP whose answer was lost asks again with the same key, and gets the same answer
-// until the ticket lapses; nobody else has that key.
-func (t *Tickets) Redeem(ctx context.Context, token string, r *issue.Request) (grant *issue.Grant, repeated bool, err error) {
+// Redeem gives the AP of a ticket its certificate. An AP whose answer was lost asks again with the same key, and gets
+// the same answer until the ticket lapses; nobody else has that key.
+func (t *Tickets) Redeem(ctx context.Context, token string, r *issue.Request) (grant *issue.Grant, repeated bool,
+	err error) {
 	for attempt := 0; ; attempt++ {
 		found, err := t.store.Ticket(ctx, hash(token))
 		if err != nil {

@@ -43,10 +43,12 @@ const (
 	Waiting  = "waiting"
 )
 
-// retryRejected is how long a bundle that an AP rejected is kept from it: the answer is the same until its keys or memory change.
+// retryRejected is how long a bundle that an AP rejected is kept from it: the answer is the same until its keys or
+// memory change.
 const retryRejected = 5 * time.Minute
 
-// connectedFor is how long an AP counts as connected after its last request: between two polls, and while it applies a bundle.
+// connectedFor is how long an AP counts as connected after its last request: between two polls, and while it applies a
+// bundle.
 const connectedFor = 20 * time.Second
 
 // ap is an AP with what only this process knows of it. The fleet's lock guards it.

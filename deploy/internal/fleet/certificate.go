@@ -2,7 +2,8 @@ package fleet
 
 import "time"
 
-// Certificates are, of the connected APs, the end of the certificate that ends first (0: there is none), and how many end within a time.
+// Certificates are, of the connected APs, the end of the certificate that ends first (0: there is none), and how many
+// end within a time.
 func (f *Fleet) Certificates(within time.Duration) (firstUS int64, ending int) {
 	f.lock.Lock()
 	defer f.lock.Unlock()

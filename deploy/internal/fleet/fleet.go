@@ -11,9 +11,10 @@ import (
 
 // Fleet knows all APs and wakes those whose desired bundle changed.
 type Fleet struct {
-	replica   string
-	now       func() time.Time
-	onApplied func(slot release.Slot, since time.Duration) // an AP that was waiting applied a release this long after it was made
+	replica string
+	now     func() time.Time
+	// an AP that was waiting applied a release this long after it was made
+	onApplied func(slot release.Slot, since time.Duration)
 
 	// lock guards all below, and every ap and Poll reached from it. It is never held over I/O.
 	lock   sync.Mutex
@@ -28,7 +29,8 @@ type Fleet struct {
 
 // New is an empty fleet. onApplied is called without the lock.
 func New(replica string, now func() time.Time, onApplied func(release.Slot, time.Duration)) *Fleet {
-	return &Fleet{replica: replica, now: now, onApplied: onApplied, aps: map[string]*ap{}, offers: map[string]*rollout.Offer{},
+	return &Fleet{replica: replica, now: now, onApplied: onApplied, aps: map[string]*ap{},
+		offers: map[string]*rollout.Offer{},
 		online: map[string]*release.Release{}, known: map[string]*release.Release{}}
 }
 

@@ -99,7 +99,8 @@ func TestPinnedChampionForbidsOnlineTrees(t *testing.T) {
 	}
 	// While it is on its way, an AP outside its share gets no tree after which it would refuse the pinned release.
 	before := made(release.Champion, "fleet", 5)
-	staged := &rollout.Offer{Slot: release.Champion, Scope: "fleet", Release: pinned, Rollout: "r", Fallback: all(before)}
+	staged := &rollout.Offer{Slot: release.Champion, Scope: "fleet", Release: pinned, Rollout: "r",
+		Fallback: all(before)}
 	offer(f, staged)
 	if got := desired(f, "a", nil); got != 5 {
 		t.Errorf("a newer tree before the pinned release: %d", got)
@@ -115,7 +116,8 @@ func TestShareOfAChampionAndOfACanary(t *testing.T) {
 	before, next := made(release.Champion, "fleet", 10), made(release.Champion, "fleet", 20)
 	canary := made(release.Canary, "fleet", 30)
 	half := uint64(math.MaxUint64 / 2)
-	offer(f, &rollout.Offer{Slot: release.Champion, Scope: "fleet", Release: next, Rollout: "r", Threshold: half, Fallback: all(before)},
+	offer(f, &rollout.Offer{Slot: release.Champion, Scope: "fleet", Release: next, Rollout: "r", Threshold: half,
+		Fallback: all(before)},
 		&rollout.Offer{Slot: release.Canary, Scope: "fleet", Release: canary, Rollout: "c", Threshold: half})
 	count := map[int64]int{}
 	for i := range 400 {
@@ -137,7 +139,8 @@ func TestAbortLeadsBackInStepsThatTheAPTakes(t *testing.T) {
 	tree := made(release.Online, "ap/a", 15)
 	bad := made(release.Champion, "fleet", 20, before)
 	f.SetOnline("a", tree)
-	offer(f, &rollout.Offer{Slot: release.Champion, Scope: "fleet", Release: bad, Rollout: "r", All: true, Off: true, Fallback: all(before)})
+	offer(f, &rollout.Offer{Slot: release.Champion, Scope: "fleet", Release: bad, Rollout: "r", All: true, Off: true,
+		Fallback: all(before)})
 	if got := desired(f, "a", bad); got != 10 {
 		t.Errorf("from the aborted release to the one it names: %d", got)
 	}
@@ -176,7 +179,8 @@ func TestOneReleaseWakesOnlyThoseConcerned(t *testing.T) {
 	f, _ := fixture()
 	champion := made(release.Champion, "fleet", 10)
 	offer(f, all(champion))
-	a, b := f.Begin("a", Ask{Site: "lab", InForce: champion.Bundle.Hash}), f.Begin("b", Ask{Site: "lab", InForce: champion.Bundle.Hash})
+	a, b := f.Begin("a", Ask{Site: "lab", InForce: champion.Bundle.Hash}),
+		f.Begin("b", Ask{Site: "lab", InForce: champion.Bundle.Hash})
 	f.SetOnline("a", made(release.Online, "ap/a", 20))
 	if !woken(a) || woken(b) {
 		t.Error("an online tree wakes its AP, and no other")

@@ -77,7 +77,8 @@ func (f *Fleet) Control(p *Poll) (now Control, news bool) {
 	return now, now != p.control
 }
 
-// Controls are the APs to which the kill switch applies, and how many of them are connected and have not said that they heard.
+// Controls are the APs to which the kill switch applies, and how many of them are connected and have not said that they
+// heard.
 func (f *Fleet) Controls() (killed, unheard int) {
 	f.lock.Lock()
 	defer f.lock.Unlock()

@@ -12,8 +12,10 @@ func woken(p *Poll) bool {
 }
 
 func TestScopesOfKills(t *testing.T) {
-	for scope, good := range map[string]bool{"fleet": true, "site/lab": true, "ap/a.1-b_2": true, "": false, "fleet/": false, "fleet/x": false, "site": false,
-		"site/": false, "ap/": false, "ap/a/b": false, "ap/..": false, "site/a b": false, "slot/x": false, "FLEET": false} {
+	for scope, good := range map[string]bool{"fleet": true, "site/lab": true, "ap/a.1-b_2": true, "": false,
+		"fleet/": false, "fleet/x": false, "site": false,
+		"site/": false, "ap/": false, "ap/a/b": false, "ap/..": false, "site/a b": false, "slot/x": false,
+		"FLEET": false} {
 		if err := CheckScope(scope); (err == nil) != good {
 			t.Errorf("%q: %v", scope, err)
 		}
@@ -56,7 +58,8 @@ func TestCountsOfKills(t *testing.T) {
 	f.Begin("a", Ask{Site: "lab", Control: On})
 	f.End(f.Begin("b", Ask{Site: "lab", Control: Off}))
 	f.End(f.Begin("c", Ask{Site: "hall", Control: On}))
-	if !f.Knows("fleet") || !f.Knows("site/lab") || !f.Knows("ap/c") || f.Knows("site/la") || f.Knows("ap/lab") || f.Knows("site/") {
+	if !f.Knows("fleet") || !f.Knows("site/lab") || !f.Knows("ap/c") || f.Knows("site/la") || f.Knows("ap/lab") ||
+		f.Knows("site/") {
 		t.Error("who is known")
 	}
 	f.SetKills([]Kill{{Scope: "site/lab"}})

@@ -34,8 +34,8 @@ type Ask struct {
 	CertificateUS int64
 }
 
-// Begin registers an AP's poll. An earlier one of the same AP ends: an AP has one, and what was left of a broken connection
-// must not hold a place.
+// Begin registers an AP's poll. An earlier one of the same AP ends: an AP has one, and what was left of a broken
+// connection must not hold a place.
 func (f *Fleet) Begin(id string, ask Ask) *Poll {
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -43,9 +43,11 @@ func (f *Fleet) Begin(id string, ask Ask) *Poll {
 	if a.poll != nil {
 		close(a.poll.gone)
 	}
-	p := &Poll{a: a, inForce: ask.InForce, control: ask.Control, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	p := &Poll{a: a, inForce: ask.InForce, control: ask.Control, wake: make(chan struct{}, 1),
+		gone: make(chan struct{})}
 	a.poll = p
-	a.dirty = a.dirty || !a.Connected || a.Site != ask.Site || a.Control != ask.Control || a.CertificateUS != ask.CertificateUS || a.Replica != f.replica || f.us()-a.LastSeenUS > 60e6
+	a.dirty = a.dirty || !a.Connected || a.Site != ask.Site || a.Control != ask.Control ||
+		a.CertificateUS != ask.CertificateUS || a.Replica != f.replica || f.us()-a.LastSeenUS > 60e6
 	a.Site, a.Control, a.LastSeenUS, a.Connected, a.Replica = ask.Site, ask.Control, f.us(), true, f.replica
 	a.CertificateUS = ask.CertificateUS
 	if p.control == "" {
@@ -55,8 +57,10 @@ func (f *Fleet) Begin(id string, ask Ask) *Poll {
 		a.Agent = ask.Agent
 	}
 	inForce := ask.InForce
-	// Its report may have been lost with a replica; the tag says the same, unless it is of a bundle that waits or was rejected.
-	if inForce != "" && inForce != a.Applied && !(a.Reported == inForce && (a.State == Waiting || a.State == Rejected)) {
+	// Its report may have been lost with a replica; the tag says the same, unless it is of a bundle that waits or was
+	// rejected.
+	if inForce != "" && inForce != a.Applied &&
+		!(a.Reported == inForce && (a.State == Waiting || a.State == Rejected)) {
 		a.Applied, a.AppliedUS, a.AppliedSerial, a.dirty = inForce, f.us(), 0, true
 		if rel := f.find(id, inForce); rel != nil {
 			a.AppliedSerial = rel.Bundle.Serial
@@ -95,7 +99,8 @@ func (f *Fleet) Desired(p *Poll, waited bool) (rel *release.Release, activateUS 
 	return d.release, d.activateUS, send
 }
 
-// due says whether the AP's desired bundle is news to it. One that it rejected, or that waits for its activation time, is not.
+// due says whether the AP's desired bundle is news to it. One that it rejected, or that waits for its activation time,
+// is not.
 func (f *Fleet) due(a *ap, p *Poll) bool {
 	hash := a.desire.hash()
 	if hash == "" || hash == p.inForce {

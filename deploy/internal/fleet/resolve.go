@@ -25,10 +25,11 @@ func inScope(a *AP, scope string) bool {
 
 // resolve says what an AP should have that has the bundle inForce (a hash, or nothing).
 //
-// A canary goes before a challenger, and that before the rest: of the champions of fleet, site and AP and the AP's online tree
-// the one with the greatest rank, without online trees where a champion is pinned. An AP takes no bundle older than the
-// one in force unless that one allows it (rollback_to); so the first of the list that it takes is desired. That leads an AP
-// back from an aborted release in two steps where needed: first to the bundle before, then to its newer online tree.
+// A canary goes before a challenger, and that before the rest: of the champions of fleet, site and AP and the AP's
+// online tree the one with the greatest rank, without online trees where a champion is pinned. An AP takes no bundle
+// older than the one in force unless that one allows it (rollback_to); so the first of the list that it takes is
+// desired. That leads an AP back from an aborted release in two steps where needed: first to the bundle before, then to
+// its newer online tree.
 func (f *Fleet) resolve(a *AP, inForce string) desire {
 	var list []desire
 	for _, slot := range []release.Slot{release.Canary, release.Challenger} {
@@ -58,8 +59,9 @@ func (f *Fleet) resolve(a *AP, inForce string) desire {
 	return list[0]
 }
 
-// pick is what a slot offers an AP, the greatest rank first. Where a site or an AP has a variant of the fleet's release, with a policy of
-// its own, nothing is offered from the fleet's: it has another policy. seen is told of each release in the slot.
+// pick is what a slot offers an AP, the greatest rank first. Where a site or an AP has a variant of the fleet's
+// release, with a policy of its own, nothing is offered from the fleet's: it has another policy. seen is told of each
+// release in the slot.
 func (f *Fleet) pick(slot release.Slot, a *AP, seen func(rel *release.Release, waiting bool)) []desire {
 	var out []desire
 	variant := false

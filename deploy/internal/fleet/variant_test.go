@@ -56,12 +56,14 @@ func TestAVariantOutsideItsShareDoesNotFallBackToTheFleets(t *testing.T) {
 	f, _ := fixture()
 	before, next := made(release.Champion, "fleet", 10), made(release.Champion, "fleet", 20)
 	there := variant(next, "site/lab", 21)
-	offer(f, all(next), &rollout.Offer{Slot: release.Champion, Scope: "site/lab", Release: there, Rollout: "r", Fallback: all(variant(before, "site/lab", 11))})
+	offer(f, all(next), &rollout.Offer{Slot: release.Champion, Scope: "site/lab", Release: there, Rollout: "r",
+		Fallback: all(variant(before, "site/lab", 11))})
 	if got := desired(f, "a", nil); got != 11 {
 		t.Errorf("its site's earlier one: %d", got)
 	}
 	canary := made(release.Canary, "fleet", 30)
-	offer(f, all(before), all(canary), &rollout.Offer{Slot: release.Canary, Scope: "site/lab", Release: variant(canary, "site/lab", 31), Rollout: "c"})
+	offer(f, all(before), all(canary), &rollout.Offer{Slot: release.Canary, Scope: "site/lab", Release: variant(canary,
+		"site/lab", 31), Rollout: "c"})
 	if got := desired(f, "a", nil); got != 10 {
 		t.Errorf("no member of its site's canary: %d", got)
 	}

@@ -1,4 +1,5 @@
-// Package fresh keeps what files say, and reads them again when they changed: keys, certificates and users are renewed without a restart.
+// Package fresh keeps what files say, and reads them again when they changed: keys, certificates and users are renewed
+// without a restart.
 package fresh
 
 import (
@@ -28,7 +29,8 @@ func New[T any](read func() (T, error), failed func(error), paths ...string) (*F
 	return f, err
 }
 
-// Get is what they say now. A change that cannot be read leaves in force what was before: half-written files mend themselves.
+// Get is what they say now. A change that cannot be read leaves in force what was before: half-written files mend
+// themselves.
 func (f *File[T]) Get() T {
 	f.lock.Lock()
 	defer f.lock.Unlock()

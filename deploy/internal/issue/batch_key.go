@@ -28,7 +28,8 @@ func ReadMasters(path string) (Masters, error) {
 		if len(words) == 0 {
 			continue
 		}
-		bad := fmt.Errorf("%s:%d: not a master key; a line is: KEY_ID (1 to 255, each once) BASE64-OF-32-BYTES", path, i+1)
+		bad := fmt.Errorf("%s:%d: not a master key; a line is: KEY_ID (1 to 255, each once) BASE64-OF-32-BYTES", path,
+			i+1)
 		if len(words) != 2 {
 			return nil, bad
 		}
@@ -45,8 +46,8 @@ func ReadMasters(path string) (Masters, error) {
 	return masters, nil
 }
 
-// BatchKey is the key by which the batches of an AP at a site are known to be its own (schema/README.md, "Who made a batch").
-// An empty site is none.
+// BatchKey is the key by which the batches of an AP at a site are known to be its own (schema/README.md, "Who made a
+// batch"). An empty site is none.
 func BatchKey(master []byte, apID, site string) []byte {
 	h := hmac.New(sha256.New, master)
 	h.Write([]byte("oal batch key v1\x00" + apID + "\x00" + site))
@@ -63,5 +64,6 @@ func (m Masters) Line(apID, site string) string {
 	if shown == "" {
 		shown = "-"
 	}
-	return fmt.Sprintf("%s %s %d %s\n", apID, shown, newest, base64.StdEncoding.EncodeToString(BatchKey(m[newest], apID, site)))
+	return fmt.Sprintf("%s %s %d %s\n", apID, shown, newest, base64.StdEncoding.EncodeToString(BatchKey(m[newest], apID,
+		site)))
 }

@@ -45,7 +45,8 @@ func TestKeysAreThoseOfTheGoldenFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		key, _ := hex.DecodeString(words[5])
-		if got, want := masters.Line(words[3], site), fmt.Sprintf("%s %s %s %s\n", words[3], words[4], words[1], base64.StdEncoding.EncodeToString(key)); got != want {
+		if got, want := masters.Line(words[3], site), fmt.Sprintf("%s %s %s %s\n", words[3], words[4], words[1],
+			base64.StdEncoding.EncodeToString(key)); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 		n++
@@ -57,7 +58,8 @@ func TestKeysAreThoseOfTheGoldenFile(t *testing.T) {
 
 func TestMastersThatAreNone(t *testing.T) {
 	good := base64.StdEncoding.EncodeToString(make([]byte, 32))
-	for _, text := range []string{"", "# nothing\n", "0 " + good, "256 " + good, "x " + good, "1", "1 " + good[:20], "1 " + good + " more", "1 " + good + "\n1 " + good, "1 ?"} {
+	for _, text := range []string{"", "# nothing\n", "0 " + good, "256 " + good, "x " + good, "1", "1 " + good[:20],
+		"1 " + good + " more", "1 " + good + "\n1 " + good, "1 ?"} {
 		path := filepath.Join(t.TempDir(), "masters")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -1,5 +1,5 @@
-// Package issue makes the certificates of APs. What a request for one asks for beyond its key counts for nothing: who the AP is, a ticket
-// or its present certificate says.
+// Package issue makes the certificates of APs. What a request for one asks for beyond its key counts for nothing: who
+// the AP is, a ticket or its present certificate says.
 package issue
 
 import (
@@ -74,7 +74,8 @@ type Grant struct {
 func New(f Files, days int, trusted func() string, now func() time.Time, failed func(error)) (*Issuer, error) {
 	i := &Issuer{trusted: trusted, days: days, now: now}
 	var err error
-	if i.authority, err = fresh.New(func() (*authority, error) { return load(f) }, failed, f.Cert, f.Key, f.Root); err != nil {
+	if i.authority, err = fresh.New(func() (*authority, error) { return load(f) }, failed, f.Cert, f.Key,
+		f.Root); err != nil {
 		return nil, err
 	}
 	i.masters, err = fresh.New(func() (Masters, error) { return ReadMasters(f.Masters) }, failed, f.Masters)
@@ -97,7 +98,8 @@ func load(f Files) (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
+	if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{
+		x509.ExtKeyUsageClientAuth}}); err != nil {
 		return nil, fmt.Errorf("enrol.ca_cert: %s is not signed by enrol.root: %w", f.Cert, err)
 	}
 	return &authority{cert: pair.Leaf, key: key, root: string(text), chain: encode(pair.Leaf.Raw)}, nil
@@ -129,11 +131,13 @@ func Parse(text string) (*Request, error) {
 	switch key := csr.PublicKey.(type) {
 	case *ecdsa.PublicKey:
 		if key.Curve != elliptic.P256() && key.Curve != elliptic.P384() {
-			return nil, fmt.Errorf("%w: its curve is %s; P-256, P-384 and Ed25519 are taken", ErrRequest, key.Curve.Params().Name)
+			return nil, fmt.Errorf("%w: its curve is %s; P-256, P-384 and Ed25519 are taken", ErrRequest,
+				key.Curve.Params().Name)
 		}
 	case ed25519.PublicKey:
 	default:
-		return nil, fmt.Errorf("%w: its key is %s; P-256, P-384 and Ed25519 are taken", ErrRequest, csr.PublicKeyAlgorithm)
+		return nil, fmt.Errorf("%w: its key is %s; P-256, P-384 and Ed25519 are taken", ErrRequest,
+			csr.PublicKeyAlgorithm)
 	}
 	if err := csr.CheckSignature(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
@@ -150,14 +154,17 @@ func (i *Issuer) Issue(apID, site string, r *Request) (*Grant, error) {
 		return nil, err
 	}
 	now := i.now()
-	template := &x509.Certificate{SerialNumber: serial, NotBefore: now.Add(-notBefore), NotAfter: now.AddDate(0, 0, i.days),
+	template := &x509.Certificate{SerialNumber: serial, NotBefore: now.Add(-notBefore), NotAfter: now.AddDate(0, 0,
+		i.days),
 		Subject:  pkix.Name{Organization: []string{"oal"}, OrganizationalUnit: []string{"ap"}, CommonName: apID},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}, BasicConstraintsValid: true}
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		BasicConstraintsValid: true}
 	if template.NotAfter.After(a.cert.NotAfter) {
 		template.NotAfter = a.cert.NotAfter // none of it would count beyond
 	}
 	if !now.Before(template.NotAfter) {
-		return nil, fmt.Errorf("the issuing CA's own certificate ended at %s", a.cert.NotAfter.UTC().Format(time.RFC3339))
+		return nil, fmt.Errorf("the issuing CA's own certificate ended at %s", a.cert.NotAfter.UTC().Format(
+			time.RFC3339))
 	}
 	if site != "" {
 		uri, err := url.Parse(SiteURN + site)
@@ -183,6 +190,7 @@ func (i *Issuer) Grant(apID, site, certificate string) (*Grant, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Grant{APID: apID, Site: site, Certificate: certificate, CA: i.Root(), MACKeys: i.masters.Get().Line(apID, site),
+	return &Grant{APID: apID, Site: site, Certificate: certificate, CA: i.Root(), MACKeys: i.masters.Get().Line(apID,
+		site),
 		TrustedKeys: i.trusted(), NotAfterUS: leaf.NotAfter.UnixMicro()}, nil
 }

@@ -39,21 +39,24 @@ type Consumer struct {
 	done     chan struct{}
 }
 
-// NewConsumer is inert. handle gets the records in order, from one goroutine; the last call before CaughtUp turns true has
-// an empty list.
-func NewConsumer(c config.Kafka, topic string, handle func([]Record), lag prometheus.Gauge, m *metric.Set, logger *slog.Logger) (*Consumer, error) {
+// NewConsumer is inert. handle gets the records in order, from one goroutine; the last call before CaughtUp turns true
+// has an empty list.
+func NewConsumer(c config.Kafka, topic string, handle func([]Record), lag prometheus.Gauge, m *metric.Set,
+	logger *slog.Logger) (*Consumer, error) {
 	opts, err := Options(c, "oal-deploy")
 	if err != nil {
 		return nil, err
 	}
 	// Control records are kept so that the position passes the markers that end transactions.
-	client, err := kgo.NewClient(append(opts, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+	client, err := kgo.NewClient(append(opts, kgo.ConsumeTopics(topic),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxWait(time.Second),
 		kgo.MetadataMaxAge(30*time.Second), kgo.MetadataMinAge(500*time.Millisecond))...)
 	if err != nil {
 		return nil, err
 	}
-	return &Consumer{topic: topic, client: client, lag: lag, handle: handle, metrics: m, logger: logger, position: map[int32]int64{}, done: make(chan struct{})}, nil
+	return &Consumer{topic: topic, client: client, lag: lag, handle: handle, metrics: m, logger: logger,
+		position: map[int32]int64{}, done: make(chan struct{})}, nil
 }
 
 // CaughtUp says whether all that was in the topic at the start has been handled.

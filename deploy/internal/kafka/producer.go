@@ -18,7 +18,8 @@ func NewProducer(c config.Kafka, topic string) (*Producer, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := kgo.NewClient(append(opts, kgo.DefaultProduceTopic(topic), kgo.RecordDeliveryTimeout(20*time.Second))...)
+	client, err := kgo.NewClient(append(opts, kgo.DefaultProduceTopic(topic),
+		kgo.RecordDeliveryTimeout(20*time.Second))...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,5 @@
-// Package killswitch turns control off, for the fleet, a site or an AP: stored before anything follows from it, and told to every AP
-// concerned with the answer of its long poll. It can only take power away, so it needs no signature.
+// Package killswitch turns control off, for the fleet, a site or an AP: stored before anything follows from it, and
+// told to every AP concerned with the answer of its long poll. It can only take power away, so it needs no signature.
 package killswitch
 
 import (
@@ -43,7 +43,8 @@ type Switch struct {
 // New is inert.
 func New(f *fleet.Fleet, s store.Store, m *metric.Set, now func() time.Time, logger *slog.Logger) *Switch {
 	k := &Switch{fleet: f, store: s, metrics: m, now: now, logger: logger}
-	k.table = mirror.New(mirror.Options[fleet.Kill]{Read: s.Kills, Key: func(k fleet.Kill) string { return k.Scope }, Shared: s.Shared(),
+	k.table = mirror.New(mirror.Options[fleet.Kill]{Read: s.Kills, Key: func(k fleet.Kill) string { return k.Scope },
+		Shared:  s.Shared(),
 		Publish: k.publish, Failed: k.failed})
 	return k
 }
@@ -69,7 +70,8 @@ func (s *Switch) Kills() []fleet.Kill {
 
 // Kill switches a scope off. Again for the same scope keeps since when, and takes who and why.
 func (s *Switch) Kill(ctx context.Context, scope, who, note, reason string) (fleet.Kill, error) {
-	k := fleet.Kill{Scope: scope, Who: who, Note: strings.TrimSpace(note), Reason: strings.TrimSpace(reason), SinceUS: s.now().UnixMicro()}
+	k := fleet.Kill{Scope: scope, Who: who, Note: strings.TrimSpace(note), Reason: strings.TrimSpace(reason),
+		SinceUS: s.now().UnixMicro()}
 	if err := check(scope, k.Note, k.Reason); err != nil {
 		return k, err
 	}
@@ -121,7 +123,8 @@ func check(scope, note, reason string) error {
 		return fmt.Errorf("%w: %w", ErrBad, err)
 	}
 	if reason == "" || len(reason) > store.MaxReason || len(note) > MaxNote {
-		return fmt.Errorf("%w: say the reason (at most %d bytes), and who if that is someone else (at most %d)", ErrBad, store.MaxReason, MaxNote)
+		return fmt.Errorf("%w: say the reason (at most %d bytes), and who if that is someone else (at most %d)", ErrBad,
+			store.MaxReason, MaxNote)
 	}
 	return nil
 }
@@ -130,7 +133,8 @@ func (s *Switch) entry(scope, to, who, note, reason string) store.Entry {
 	if note != "" {
 		who += " for " + note
 	}
-	return store.Entry{TSUS: s.now().UnixMicro(), Kind: "kill", Key: scope, Detail: fmt.Sprintf("control %s by %s: %s", to, who, reason)}
+	return store.Entry{TSUS: s.now().UnixMicro(), Kind: "kill", Key: scope, Detail: fmt.Sprintf("control %s by %s: %s",
+		to, who, reason)}
 }
 
 // count counts and logs a turn of the switch.

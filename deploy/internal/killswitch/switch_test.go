@@ -88,7 +88,8 @@ func TestKillsAreKept(t *testing.T) {
 	}
 	x.now = x.now.Add(time.Minute)
 	again, err := x.kills.Kill(ctx, "site/lab", "ann", " bob ", "still")
-	if err != nil || again.SinceUS != first.SinceUS || again.Who != "ann" || again.Note != "bob" || again.Reason != "still" {
+	if err != nil || again.SinceUS != first.SinceUS || again.Who != "ann" || again.Note != "bob" ||
+		again.Reason != "still" {
 		t.Errorf("a second one of the same scope: %+v, %v", again, err)
 	}
 	if _, err = x.kills.Kill(ctx, "fleet", "ann", "", "everything"); err != nil || x.off() != "ab" {
@@ -99,7 +100,8 @@ func TestKillsAreKept(t *testing.T) {
 	if kills := x.kills.Kills(); len(kills) != 2 || kills[0].Scope != "fleet" || kills[1] != again || x.off() != "ab" {
 		t.Fatalf("after a restart %+v %s", kills, x.off())
 	}
-	if k, err := x.kills.Unkill(ctx, "fleet", "ann", "", "over"); err != nil || k.Reason != "everything" || x.off() != "a" {
+	if k, err := x.kills.Unkill(ctx, "fleet", "ann", "", "over"); err != nil || k.Reason != "everything" ||
+		x.off() != "a" {
 		t.Errorf("%+v %v %s: the narrower one stays", k, err, x.off())
 	}
 	if _, err := x.kills.Unkill(ctx, "fleet", "ann", "", "over"); !errors.Is(err, ErrNotOff) {
@@ -113,7 +115,8 @@ func TestKillsAreKept(t *testing.T) {
 	for _, e := range history {
 		lines = append(lines, e.Kind+" "+e.Key+" "+e.Detail)
 	}
-	want := "kill fleet control on by ann: over\nkill fleet control off by ann: everything\nkill site/lab control off by ann for bob: still\nkill site/lab control off by ann: users complain"
+	want := "kill fleet control on by ann: over\nkill fleet control off by ann: everything\nkill site/lab control " +
+		"off by ann for bob: still\nkill site/lab control off by ann: users complain"
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("history\n%s", got)
 	}
@@ -125,8 +128,10 @@ func TestWhatIsRefusedChangesNothing(t *testing.T) {
 		scope, note, reason string
 		want                error
 	}{
-		{"site/la", "ann", "typing error", ErrUnknown}, {"ap/lab", "ann", "typing error", ErrUnknown}, {"sites/lab", "ann", "x", ErrBad}, {"", "ann", "x", ErrBad},
-		{"fleet", "ann", "", ErrBad}, {"fleet", "ann", " \t", ErrBad}, {"fleet", strings.Repeat("x", MaxNote+1), "x", ErrBad},
+		{"site/la", "ann", "typing error", ErrUnknown}, {"ap/lab", "ann", "typing error", ErrUnknown},
+		{"sites/lab", "ann", "x", ErrBad}, {"", "ann", "x", ErrBad},
+		{"fleet", "ann", "", ErrBad}, {"fleet", "ann", " \t", ErrBad}, {"fleet", strings.Repeat("x", MaxNote+1), "x",
+			ErrBad},
 		{"fleet", "ann", strings.Repeat("x", store.MaxReason+1), ErrBad},
 	} {
 		if _, err := x.kills.Kill(ctx, c.scope, "ann", c.note, c.reason); !errors.Is(err, c.want) {

@@ -6,7 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Conns counts the connections of a listener, and closes those beyond the limit at once: memory is bounded whoever knocks.
+// Conns counts the connections of a listener, and closes those beyond the limit at once: memory is bounded whoever
+// knocks.
 type Conns struct {
 	Max     int64
 	Refused func()

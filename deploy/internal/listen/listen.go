@@ -10,8 +10,8 @@ import (
 	"net/http"
 )
 
-// Start begins to serve, over TLS if the server is configured for it; conns (nil: any number) bounds the connections. setting is what the
-// address is called. The answer has the port that was chosen when 0 was asked for.
+// Start begins to serve, over TLS if the server is configured for it; conns (nil: any number) bounds the connections.
+// setting is what the address is called. The answer has the port that was chosen when 0 was asked for.
 func Start(server *http.Server, setting, address string, conns *Conns, logger *slog.Logger) (net.Addr, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

@@ -80,26 +80,36 @@ func New() *Set {
 	s.Kills = gauge("kills", "Scopes that the kill switch turns off.")
 	s.KilledAPs = gauge("killed_aps", "APs in those scopes.")
 	s.UnheardAPs = gauge("killed_aps_unheard", "Of these, connected and not yet said to have heard.")
-	s.Turns = counter("kill_turns_total", "Turns of the kill switch on this replica, by kind of scope and action.", "scope", "action")
-	s.Neighbours = counter("neighbour_records_total", "Records of ap.neighbours.v1: taken, withdrawn, refused.", "action")
+	s.Turns = counter("kill_turns_total", "Turns of the kill switch on this replica, by kind of scope and action.",
+		"scope", "action")
+	s.Neighbours = counter("neighbour_records_total", "Records of ap.neighbours.v1: taken, withdrawn, refused.",
+		"action")
 	s.Channels = gauge("neighbour_channels", "Channels of sites whose neighbours are known.")
-	s.NeighbourAnswers = counter("neighbour_answers_total", "Requests of APs for their neighbours, by status code.", "code")
+	s.NeighbourAnswers = counter("neighbour_answers_total", "Requests of APs for their neighbours, by status code.",
+		"code")
 	s.NeighbourLag = gauge("neighbour_lag_records", "Records of ap.neighbours.v1 not yet read.")
 	s.KafkaLag = gauge("kafka_lag_records", "Records of ap.bundles.v1 not yet read.")
 	s.EventsPending = gauge("events_pending", "Rows for platform.events.v1 not yet acknowledged.")
 	s.Revoked = gauge("revoked_aps", "APs that are kept out.")
 	s.AccessPending = gauge("access_pending", "Revocations and restorations that ap.access.v1 does not say yet.")
 	s.AccessLag = gauge("access_lag_records", "Records of ap.access.v1 not yet read.")
-	s.Enrolments = counter("enrolments_total", "Requests to enrol, by result: issued, repeated, refused, revoked, bad_request, rate_limit, too_many_connections, failed.", "result")
-	s.Renewals = counter("renewals_total", "Requests for a new certificate, by result: issued, bad_request, rate_limit, failed.", "result")
+	s.Enrolments = counter("enrolments_total",
+		"Requests to enrol, by result: issued, repeated, refused, revoked, bad_request, rate_limit, "+
+			"too_many_connections, failed.", "result")
+	s.Renewals = counter("renewals_total",
+		"Requests for a new certificate, by result: issued, bad_request, rate_limit, failed.", "result")
 	s.OpenTickets = gauge("open_tickets", "Tickets that can be used.")
-	s.AdminRefused = counter("admin_refused_total", "Requests to the admin interface refused, by reason: token, role, rate_limit.", "reason")
-	s.AuditUnstored = counter("audit_unstored_total", "Lines of the audit log that are in the service's log and not in the store.").WithLabelValues()
-	s.CertificateFirst = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "oal_deploy_ap_certificate_first_not_after_seconds",
-		Help: "When the first of the connected APs' certificates ends, seconds since 1970."}, nil)
+	s.AdminRefused = counter("admin_refused_total",
+		"Requests to the admin interface refused, by reason: token, role, rate_limit.", "reason")
+	s.AuditUnstored = counter("audit_unstored_total",
+		"Lines of the audit log that are in the service's log and not in the store.").WithLabelValues()
+	s.CertificateFirst = prometheus.NewGaugeVec(
+		prometheus.GaugeOpts{Name: "oal_deploy_ap_certificate_first_not_after_seconds",
+			Help: "When the first of the connected APs' certificates ends, seconds since 1970."}, nil)
 	s.Registry.MustRegister(s.CertificateFirst)
 	s.CertificatesEnd = gauge("ap_certificates_ending", "Connected APs whose certificate ends within 7 days.")
 	s.Errors = counter("errors_total", "Failures of what the service depends on; each is retried.", "of")
-	s.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.Registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return s
 }

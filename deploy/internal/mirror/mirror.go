@@ -1,5 +1,6 @@
-// Package mirror is one replica's copy of a table of the store that people may change at every replica: who is revoked, what the
-// kill switch turns off. A change is stored first; then this replica acts on it, and the others do within readEvery.
+// Package mirror is one replica's copy of a table of the store that people may change at every replica: who is revoked,
+// what the kill switch turns off. A change is stored first; then this replica acts on it, and the others do within
+// readEvery.
 package mirror
 
 import (
@@ -10,7 +11,8 @@ import (
 	"time"
 )
 
-// readEvery is how late a replica sees what another one was told: an AP that is revoked or switched off must not wait longer.
+// readEvery is how late a replica sees what another one was told: an AP that is revoked or switched off must not wait
+// longer.
 const readEvery = 250 * time.Millisecond
 
 // Options are what a table is made of.
@@ -79,8 +81,9 @@ func (t *Table[T]) Run(ctx context.Context) {
 	}
 }
 
-// Change reads the latest rows and lets change store something and then write the same into them; they are published afterwards.
-// An error of the reading, or of change, is returned; change must leave a row as it was that it could not store.
+// Change reads the latest rows and lets change store something and then write the same into them; they are published
+// afterwards. An error of the reading, or of change, is returned; change must leave a row as it was that it could not
+// store.
 func (t *Table[T]) Change(ctx context.Context, change func(rows map[string]T) error) error {
 	t.lock.Lock()
 	defer t.lock.Unlock()

@@ -14,7 +14,8 @@ func TestFollow(t *testing.T) {
 	var failing error
 	published, failures := 0, make(chan error, 100)
 	table := New(Options[row]{
-		Read: func(context.Context) ([]row, error) { return rows, failing }, Key: func(r row) string { return r.key }, Shared: true,
+		Read: func(context.Context) ([]row, error) { return rows, failing }, Key: func(r row) string { return r.key },
+		Shared:  true,
 		Publish: func(map[string]row) { published++ }, Failed: func(err error) { failures <- err },
 	})
 	for _, c := range []struct {

@@ -16,7 +16,8 @@ const (
 	// MaxTold bounds the neighbours of an answer, MaxAnswerBytes its size, for an AP's sake.
 	MaxTold        = 32
 	MaxAnswerBytes = 8 << 10
-	// staleAfter: a record comes every 5 s while two APs on the channel talk. An older one is of a platform that stands still.
+	// staleAfter: a record comes every 5 s while two APs on the channel talk. An older one is of a platform that stands
+	// still.
 	staleAfter  = time.Minute
 	maxChannels = 100000
 )
@@ -89,8 +90,8 @@ type answer struct {
 	APs          []told `json:"aps"`
 }
 
-// For is what an AP is told of its channel: the record without itself, as JSON, and the tag that names it. known is false when there is
-// no record, or none younger than a minute. No body is made for an AP that has the tag already.
+// For is what an AP is told of its channel: the record without itself, as JSON, and the tag that names it. known is
+// false when there is no record, or none younger than a minute. No body is made for an AP that has the tag already.
 func (t *Table) For(id, site string, frequencyMHz uint16, tag string) (body []byte, etag string, known bool) {
 	t.lock.RLock()
 	c := t.channels[Key(site, frequencyMHz)]

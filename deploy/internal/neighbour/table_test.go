@@ -47,9 +47,12 @@ func (x *fixture) ids(id string, frequencyMHz uint16) string {
 func record(aps ...string) string {
 	var list []string
 	for _, ap := range aps {
-		list = append(list, fmt.Sprintf(`{"ap_id":%q,"stations":2,"tx_kbps":5,"tx_airtime_permille":6,"busy_permille":7,"loss_permille":8,"backlog_bytes":9}`, ap))
+		list = append(list, fmt.Sprintf(
+			`{"ap_id":%q,"stations":2,"tx_kbps":5,"tx_airtime_permille":6,"busy_permille":7,"loss_permille":8,`+
+				`"backlog_bytes":9}`, ap))
 	}
-	return `{"site":"lab","frequency_mhz":5180,"t_us":1789999999000000,"more":[],"aps":[` + strings.Join(list, ",") + `]}`
+	return `{"site":"lab","frequency_mhz":5180,"t_us":1789999999000000,"more":[],"aps":[` + strings.Join(list, ",") +
+		`]}`
 }
 
 func TestAnAPIsToldOfTheOthers(t *testing.T) {
@@ -57,8 +60,10 @@ func TestAnAPIsToldOfTheOthers(t *testing.T) {
 	x.take("lab/5180", record("b", "a", "c"))
 	body, tag, _ := x.For("a", "lab", 5180, "")
 	want := `{"site":"lab","frequency_mhz":5180,"t_us":1789999999000000,"aps":[` +
-		`{"ap_id":"b","stations":2,"tx_kbps":5,"tx_airtime_permille":6,"busy_permille":7,"loss_permille":8,"backlog_bytes":9,"age_ms":1000},` +
-		`{"ap_id":"c","stations":2,"tx_kbps":5,"tx_airtime_permille":6,"busy_permille":7,"loss_permille":8,"backlog_bytes":9,"age_ms":1000}]}`
+		`{"ap_id":"b","stations":2,"tx_kbps":5,"tx_airtime_permille":6,"busy_permille":7,"loss_permille":8,` +
+		`"backlog_bytes":9,"age_ms":1000},` +
+		`{"ap_id":"c","stations":2,"tx_kbps":5,"tx_airtime_permille":6,"busy_permille":7,"loss_permille":8,` +
+		`"backlog_bytes":9,"age_ms":1000}]}`
 	if string(body) != want {
 		t.Errorf("%s", body)
 	}
@@ -90,7 +95,8 @@ func TestTheLargestAnswerIsSmall(t *testing.T) {
 	x := start()
 	r := Record{Site: strings.Repeat("s", 64), FrequencyMHz: math.MaxUint16, TUS: x.now.Add(-staleAfter).UnixMicro()}
 	for i := range maxAPs {
-		r.APs = append(r.APs, AP{fmt.Sprintf("%064d", i), math.MaxUint16, math.MaxUint32, math.MaxUint16, math.MaxUint16, math.MaxUint16, math.MaxUint32})
+		r.APs = append(r.APs, AP{fmt.Sprintf("%064d", i), math.MaxUint16, math.MaxUint32, math.MaxUint16,
+			math.MaxUint16, math.MaxUint16, math.MaxUint32})
 	}
 	value, _ := json.Marshal(&r)
 	x.Take(Key(r.Site, r.FrequencyMHz), value)
@@ -104,7 +110,8 @@ func TestDamagedRecordsChangeNothing(t *testing.T) {
 	x := start()
 	x.take("lab/5180", record("a", "b"))
 	good := record("c", "d")
-	bad := map[string]string{"": "lab/5180", "{": "lab/5180", "[]": "lab/5180", "null": "lab/5180", good: "lab/2412", record(make([]string, maxAPs+1)...): "lab/5180",
+	bad := map[string]string{"": "lab/5180", "{": "lab/5180", "[]": "lab/5180", "null": "lab/5180", good: "lab/2412",
+		record(make([]string, maxAPs+1)...):                                              "lab/5180",
 		strings.Replace(good, `"t_us":1789999999000000`, `"t_us":0`, 1):                  "lab/5180",
 		strings.Replace(good, `"stations":2`, `"stations":-1`, 1):                        "lab/5180",
 		strings.Replace(good, `"stations":2`, `"stations":65536`, 1):                     "lab/5180",

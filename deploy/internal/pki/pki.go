@@ -1,4 +1,5 @@
-// Package pki makes certificates for the simulated fleet and the tests: CN = name, OU = role, O = oal, as the platform's.
+// Package pki makes certificates for the simulated fleet and the tests: CN = name, OU = role, O = oal, as the
+// platform's.
 package pki
 
 import (
@@ -73,7 +74,8 @@ func withKey(cert *x509.Certificate, key *ecdsa.PrivateKey) (*Authority, error) 
 
 func certificate(name, role string) *x509.Certificate {
 	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	return &x509.Certificate{SerialNumber: serial, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(1, 0, 0),
+	return &x509.Certificate{SerialNumber: serial, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(
+		1, 0, 0),
 		Subject: pkix.Name{CommonName: name, OrganizationalUnit: []string{role}, Organization: []string{"oal"}}}
 }
 
@@ -108,9 +110,12 @@ func (a *Authority) leaf(template *x509.Certificate) (tls.Certificate, error) {
 // ofAPs is the extension that permits an authority names below O=oal, OU=ap alone, as that of the platform has it
 // (platform/security/).
 func ofAPs() (pkix.Extension, error) {
-	name, err := asn1.Marshal(pkix.Name{Organization: []string{"oal"}, OrganizationalUnit: []string{"ap"}}.ToRDNSequence())
-	wrap := func(tag byte, inner []byte) []byte { return append([]byte{tag, byte(len(inner))}, inner...) } // all is shorter than 128 bytes
-	return pkix.Extension{Id: asn1.ObjectIdentifier{2, 5, 29, 30}, Value: wrap(0x30, wrap(0xa0, wrap(0x30, wrap(0xa4, name))))}, err
+	name, err := asn1.Marshal(pkix.Name{Organization: []string{"oal"}, OrganizationalUnit: []string{"ap"}}.
+		ToRDNSequence())
+	// all is shorter than 128 bytes
+	wrap := func(tag byte, inner []byte) []byte { return append([]byte{tag, byte(len(inner))}, inner...) }
+	return pkix.Extension{Id: asn1.ObjectIdentifier{2, 5, 29, 30},
+		Value: wrap(0x30, wrap(0xa0, wrap(0x30, wrap(0xa4, name))))}, err
 }
 
 // Issuing makes the authority below this one that issues certificates of APs only.
@@ -163,7 +168,8 @@ func writePEM(folder, name string, cert []byte, key *ecdsa.PrivateKey) error {
 		suffix, kind string
 		der          []byte
 	}{{".crt", "CERTIFICATE", cert}, {".key", "PRIVATE KEY", der}} {
-		if err := os.WriteFile(filepath.Join(folder, name+f.suffix), pem.EncodeToMemory(&pem.Block{Type: f.kind, Bytes: f.der}), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, name+f.suffix),
+			pem.EncodeToMemory(&pem.Block{Type: f.kind, Bytes: f.der}), 0o600); err != nil {
 			return fmt.Errorf("writing a certificate: %w", err)
 		}
 	}

@@ -20,10 +20,12 @@ type Exporter struct {
 }
 
 // NewExporter writes the certificate and the configuration of an AP with its files in a folder; nothing runs yet.
-func (k *Kafka) NewExporter(folder string, authority *pki.Authority, id, site, service, trustedKeys string) (*Exporter, error) {
+func (k *Kafka) NewExporter(folder string, authority *pki.Authority, id, site, service, trustedKeys string) (*Exporter,
+	error) {
 	top := filepath.Join(Folder(), "..")
 	e := &Exporter{ID: id, folder: folder, capture: filepath.Join(folder, "capture.oalcap"),
-		process: process{Log: filepath.Join(folder, "log"), binary: filepath.Join(top, "ap-exporter", "build", "ap-exporter")}}
+		process: process{Log: filepath.Join(folder, "log"), binary: filepath.Join(top, "ap-exporter", "build",
+			"ap-exporter")}}
 	state := filepath.Join(folder, "state")
 	if err := os.MkdirAll(state, 0o700); err != nil {
 		return nil, err
@@ -41,8 +43,10 @@ func (k *Kafka) NewExporter(folder string, authority *pki.Authority, id, site, s
 	text := section("exporter", "ap_id", id, "site", site, "status_socket", e.socket()) +
 		section("replay", "file", filepath.Join(top, "lab", "captures", "congested.oalcap")) +
 		section("file", "path", e.capture) +
-		section("agent", "url", "https://"+service, "ca", filepath.Join(k.PKI, "ca.crt"), "cert", filepath.Join(folder, id+".crt"),
-			"key", filepath.Join(folder, id+".key"), "trusted_keys", trustedKeys, "state_dir", state, "wait_s", "60", "retry_max_s", "1", "neighbours_s", "1")
+		section("agent", "url", "https://"+service, "ca", filepath.Join(k.PKI, "ca.crt"), "cert",
+			filepath.Join(folder, id+".crt"),
+			"key", filepath.Join(folder, id+".key"), "trusted_keys", trustedKeys, "state_dir", state, "wait_s", "60",
+			"retry_max_s", "1", "neighbours_s", "1")
 	return e, os.WriteFile(e.config(), []byte(text), 0o600)
 }
 

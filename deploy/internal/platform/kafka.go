@@ -1,5 +1,5 @@
-// Package platform starts the real parts that tests and measurements need, as processes on loopback: Kafka, PostgreSQL and
-// replicas of the push service itself.
+// Package platform starts the real parts that tests and measurements need, as processes on loopback: Kafka, PostgreSQL
+// and replicas of the push service itself.
 package platform
 
 import (
@@ -84,12 +84,14 @@ func (k *Kafka) Stop() {
 
 // Client are the options of a role.
 func (k *Kafka) Client(role string) config.Kafka {
-	return config.Kafka{Bootstrap: k.Bootstrap, CA: filepath.Join(k.PKI, "ca.crt"), Cert: filepath.Join(k.PKI, role+".crt"), Key: filepath.Join(k.PKI, role+".key")}
+	return config.Kafka{Bootstrap: k.Bootstrap, CA: filepath.Join(k.PKI, "ca.crt"), Cert: filepath.Join(k.PKI,
+		role+".crt"), Key: filepath.Join(k.PKI, role+".key")}
 }
 
 // ClickHouse are the options of a user of the ClickHouse beside the broker.
 func (k *Kafka) ClickHouse(user string) *config.ClickHouse {
-	return &config.ClickHouse{URL: k.ClickHouseURL, User: user, Database: "oal", PasswordFile: filepath.Join(k.state, "secrets", "clickhouse-"+user+".password")}
+	return &config.ClickHouse{URL: k.ClickHouseURL, User: user, Database: "oal", PasswordFile: filepath.Join(k.state,
+		"secrets", "clickhouse-"+user+".password")}
 }
 
 // Releaser writes releases in transactions, as the registry does.
@@ -104,7 +106,8 @@ func (k *Kafka) NewReleaser(id string) (*Releaser, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := kgo.NewClient(append(opts, kgo.TransactionalID("model-registry-"+id), kgo.DefaultProduceTopic(kafka.BundlesTopic),
+	client, err := kgo.NewClient(append(opts, kgo.TransactionalID("model-registry-"+id),
+		kgo.DefaultProduceTopic(kafka.BundlesTopic),
 		kgo.ProducerLinger(0))...)
 	return &Releaser{client: client}, err
 }
@@ -159,5 +162,6 @@ func (k *Kafka) Read(topic string) (*kgo.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return kgo.NewClient(append(opts, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(200*time.Millisecond))...)
+	return kgo.NewClient(append(opts, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.FetchMaxWait(200*time.Millisecond))...)
 }

@@ -39,7 +39,8 @@ func StartPostgres(folder string) (*Postgres, error) {
 			return nil, err
 		}
 	}
-	if err := p.run("initdb", "-D", p.data, "-A", "trust", "-U", "oal", "--no-sync", "--no-locale", "-E", "UTF8"); err != nil {
+	if err := p.run("initdb", "-D", p.data, "-A", "trust", "-U", "oal", "--no-sync", "--no-locale", "-E",
+		"UTF8"); err != nil {
 		return nil, err
 	}
 	addresses, err := freePorts(1)
@@ -47,8 +48,10 @@ func StartPostgres(folder string) (*Postgres, error) {
 		return nil, err
 	}
 	_, port, _ := strings.Cut(addresses[0], ":")
-	settings := fmt.Sprintf("-p %s -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off -c shared_buffers=16MB", port)
-	if err := p.run("pg_ctl", "-D", p.data, "-w", "-l", filepath.Join(p.data, "server.log"), "-o", settings, "start"); err != nil {
+	settings := fmt.Sprintf("-p %s -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off -c "+
+		"shared_buffers=16MB", port)
+	if err := p.run("pg_ctl", "-D", p.data, "-w", "-l", filepath.Join(p.data, "server.log"), "-o", settings,
+		"start"); err != nil {
 		return nil, err
 	}
 	p.address = addresses[0]

@@ -46,7 +46,8 @@ func (r *Replica) Run(args ...string) (string, error) {
 }
 
 // NewReplica writes the configuration of a replica with its files in a folder; nothing runs yet.
-func (k *Kafka) NewReplica(folder, trustedKeys string, store config.Store, clickHouse *config.ClickHouse) (*Replica, error) {
+func (k *Kafka) NewReplica(folder, trustedKeys string, store config.Store, clickHouse *config.ClickHouse) (*Replica,
+	error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
@@ -58,7 +59,8 @@ func (k *Kafka) NewReplica(folder, trustedKeys string, store config.Store, click
 	r := &Replica{Token: "test token", Path: filepath.Join(folder, "deploy.yaml"),
 		process: process{Log: filepath.Join(folder, "log"), binary: filepath.Join(Folder(), "build", "oal-deploy")}}
 	r.Config = &config.Config{APListen: ports[0], AdminListen: ports[1], AdminTokenFile: filepath.Join(folder, "token"),
-		TLS: config.TLS{Cert: file("deploy.crt"), Key: file("deploy.key"), ClientCA: file("ca.crt")}, Kafka: k.Client("deploy"),
+		TLS:         config.TLS{Cert: file("deploy.crt"), Key: file("deploy.key"), ClientCA: file("ca.crt")},
+		Kafka:       k.Client("deploy"),
 		TrustedKeys: trustedKeys, Store: store, ClickHouse: clickHouse}
 	r.enrol = ports[2]
 	if err := r.Change(func(*config.Config) {}); err != nil {
@@ -72,7 +74,8 @@ func (k *Kafka) Enrols(r *Replica) error {
 	file := func(name string) string { return filepath.Join(k.PKI, name) }
 	return r.Change(func(c *config.Config) {
 		c.EnrolListen = r.enrol
-		c.Enrol = &config.Enrol{URL: "https://" + r.enrol, CACert: file("ap-ca.crt"), CAKey: file("ap-ca.key"), Root: file("ca.crt"),
+		c.Enrol = &config.Enrol{URL: "https://" + r.enrol, CACert: file("ap-ca.crt"), CAKey: file("ap-ca.key"),
+			Root:       file("ca.crt"),
 			MACMasters: filepath.Join(k.state, "secrets", "mac-masters"), CertificateDays: 30}
 	})
 }
@@ -125,7 +128,8 @@ func (r *Replica) Usage() (cpuS float64, rss, peak int64, err error) {
 	after := text[len(fmt.Sprintf("%d (oal-deploy) ", r.cmd.Process.Pid)):]
 	var skip string
 	var skipN int64
-	if _, err = fmt.Sscan(string(after), &skip, &skipN, &skipN, &skipN, &skipN, &skipN, &skipN, &skipN, &skipN, &skipN, &skipN, &utime, &stime); err != nil {
+	if _, err = fmt.Sscan(string(after), &skip, &skipN, &skipN, &skipN, &skipN, &skipN, &skipN, &skipN, &skipN, &skipN,
+		&skipN, &utime, &stime); err != nil {
 		return 0, 0, 0, err
 	}
 	rss, peak, err = memory(r.cmd.Process.Pid)
@@ -147,7 +151,8 @@ func (r *Replica) client() *http.Client {
 	if pem, err := os.ReadFile(r.Config.TLS.ClientCA); err == nil {
 		roots.AppendCertsFromPEM(pem)
 	}
-	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots},
+		DisableKeepAlives: true}}
 }
 
 // Get asks the admin interface.
@@ -188,9 +193,11 @@ func (r *Replica) PostBody(path string, body, answer any) error {
 func (r *Replica) Turn(scope string, off bool, who, reason string) error {
 	var answer json.RawMessage
 	if off {
-		return r.call(http.MethodPut, "/v1/control/kill/"+scope, map[string]string{"who": who, "reason": reason}, &answer)
+		return r.call(http.MethodPut, "/v1/control/kill/"+scope, map[string]string{"who": who, "reason": reason},
+			&answer)
 	}
-	return r.call(http.MethodDelete, "/v1/control/kill/"+scope+"?"+url.Values{"who": {who}, "reason": {reason}}.Encode(), nil, &answer)
+	query := url.Values{"who": {who}, "reason": {reason}}.Encode()
+	return r.call(http.MethodDelete, "/v1/control/kill/"+scope+"?"+query, nil, &answer)
 }
 
 // Ctl runs the service's own client.

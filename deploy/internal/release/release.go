@@ -47,9 +47,10 @@ type Release struct {
 	Signed    []byte // what an AP gets
 	RunID     string
 	CreatedUS int64
-	Pinned    bool   // no online trees in its scope
-	Rank      int64  // serial of the bundle with which its models came; 0: of this one
-	VariantOf string // hash of the fleet's bundle that this one has the models of, with its scope's own policy; empty: it is none
+	Pinned    bool  // no online trees in its scope
+	Rank      int64 // serial of the bundle with which its models came; 0: of this one
+	// hash of the fleet's bundle that this one has the models of, with its scope's own policy; empty: it is none
+	VariantOf string
 	Reason    string
 	Plan      *Plan // nil: everyone at once
 	Raw       []byte
@@ -60,7 +61,8 @@ func Key(slot Slot, scope string) string { return string(slot) + "/" + scope }
 
 func (r *Release) Key() string { return Key(r.Slot, r.Scope) }
 
-// Order compares releases for one AP: the greatest is wanted. A bundle that only has a newer policy has the place of the one before.
+// Order compares releases for one AP: the greatest is wanted. A bundle that only has a newer policy has the place of
+// the one before.
 func (r *Release) Order() int64 {
 	if r.Rank != 0 {
 		return r.Rank
@@ -95,7 +97,8 @@ func ParseKey(key string) (Slot, string, error) {
 		ok = ScopeKind(scope) == "ap"
 	}
 	if !ok {
-		return "", "", fmt.Errorf("`%.80s` is not SLOT/SCOPE: champion, canary or challenger with fleet, site/SITE or ap/AP_ID, or online/ap/AP_ID", key)
+		return "", "", fmt.Errorf("`%.80s` is not SLOT/SCOPE: champion, canary or challenger with fleet, site/SITE "+
+			"or ap/AP_ID, or online/ap/AP_ID", key)
 	}
 	return slot, scope, nil
 }
@@ -125,7 +128,8 @@ func refuse(format string, args ...any) error {
 	return &Error{"bad_record", fmt.Sprintf(format, args...)}
 }
 
-// Parse checks a record and the bundle in it. Errors are *Error. A record without value is not for it: that is a withdrawal.
+// Parse checks a record and the bundle in it. Errors are *Error. A record without value is not for it: that is a
+// withdrawal.
 func Parse(key string, value []byte, keys bundle.Keys) (*Release, error) {
 	slot, scope, err := ParseKey(key)
 	if err != nil {
@@ -175,9 +179,11 @@ func agree(r *record, b *bundle.Bundle) error {
 	case r.Rank < 0 || r.Rank > b.Serial:
 		return refuse("rank is %d, it must be from 1 to the serial, %d", r.Rank, b.Serial)
 	case r.VariantOf != "" && (r.Scope == "fleet" || !Hash.MatchString(r.VariantOf)):
-		return refuse("variant_of is %.80s, it must be the hash of the fleet's bundle, and the scope a site or an AP", r.VariantOf)
+		return refuse("variant_of is %.80s, it must be the hash of the fleet's bundle, and the scope a site or an AP",
+			r.VariantOf)
 	case b.Source != source || r.Source != string(source):
-		return refuse("slot %s takes bundles of source %s; the record says %s, the bundle %s", r.Slot, source, r.Source, b.Source)
+		return refuse("slot %s takes bundles of source %s; the record says %s, the bundle %s", r.Slot, source, r.Source,
+			b.Source)
 	}
 	return nil
 }

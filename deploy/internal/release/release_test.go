@@ -23,7 +23,8 @@ func signer(t *testing.T) *sim.Signer {
 func TestParse(t *testing.T) {
 	s := signer(t)
 	key, value, hash := s.Release(release.Canary, "site/lab", 4, 1790000000000000, func(record map[string]any) {
-		record["rollout"] = map[string]any{"share": 0.5, "soak_s": 30, "activate_in_s": 1.5, "metric": "brier_rise", "limit": 0.02}
+		record["rollout"] = map[string]any{"share": 0.5, "soak_s": 30, "activate_in_s": 1.5, "metric": "brier_rise",
+			"limit": 0.02}
 		record["pinned"], record["reason"] = true, "alias set"
 		record["rank"], record["variant_of"] = int64(1780000000000000), strings.Repeat("0f", 32)
 	})
@@ -31,9 +32,11 @@ func TestParse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rel.Slot != release.Canary || rel.Scope != "site/lab" || rel.Bundle.Hash != hash || !rel.Pinned || rel.Reason != "alias set" ||
+	if rel.Slot != release.Canary || rel.Scope != "site/lab" || rel.Bundle.Hash != hash || !rel.Pinned ||
+		rel.Reason != "alias set" ||
 		rel.Order() != 1780000000000000 || rel.VariantOf != strings.Repeat("0f", 32) ||
-		rel.Plan.Share != 0.5 || rel.Plan.SoakS != 30 || rel.Plan.ActivateInS != 1.5 || rel.Plan.Metric != "brier_rise" || *rel.Plan.Limit != 0.02 {
+		rel.Plan.Share != 0.5 || rel.Plan.SoakS != 30 || rel.Plan.ActivateInS != 1.5 ||
+		rel.Plan.Metric != "brier_rise" || *rel.Plan.Limit != 0.02 {
 		t.Errorf("read %+v, plan %+v", rel, rel.Plan)
 	}
 }
@@ -54,7 +57,8 @@ func TestPlansByDefault(t *testing.T) {
 	if p := parse(release.Champion, "fleet", map[string]any{"soak_s": 5}); p == nil || p.Share != 1 {
 		t.Errorf("a champion's share is everyone, got %+v", p)
 	}
-	if p := parse(release.Canary, "fleet", map[string]any{"share": nil, "metric": nil, "limit": nil}); p == nil || p.Share != 0.1 || p.SoakS != 0 {
+	if p := parse(release.Canary, "fleet", map[string]any{"share": nil, "metric": nil, "limit": nil}); p == nil ||
+		p.Share != 0.1 || p.SoakS != 0 {
 		t.Errorf("a canary's share is a tenth, got %+v", p)
 	}
 	if p := parse(release.Online, "ap/a", map[string]any{"share": 0.5}); p != nil {
@@ -70,22 +74,32 @@ func TestParseRefuses(t *testing.T) {
 		scope  string
 		change func(record map[string]any)
 	}{
-		"another slot than the key":    {"bad_record", release.Champion, "fleet", func(r map[string]any) { r["slot"] = "canary" }},
-		"another hash":                 {"bad_record", release.Champion, "fleet", func(r map[string]any) { r["hash"] = "00" }},
-		"another serial":               {"bad_record", release.Champion, "fleet", func(r map[string]any) { r["serial"] = 5 }},
-		"another source":               {"bad_record", release.Champion, "fleet", func(r map[string]any) { r["source"] = "online" }},
-		"a share beyond one":           {"bad_record", release.Canary, "fleet", func(r map[string]any) { r["rollout"] = map[string]any{"share": 1.5} }},
-		"a negative soak":              {"bad_record", release.Canary, "fleet", func(r map[string]any) { r["rollout"] = map[string]any{"soak_s": -1} }},
-		"text for a share":             {"bad_record", release.Canary, "fleet", func(r map[string]any) { r["rollout"] = map[string]any{"share": "all"} }},
-		"an AP that is no name":        {"bad_record", release.Champion, "ap/a b", nil},
-		"a rank above its serial":      {"bad_record", release.Champion, "fleet", func(r map[string]any) { r["rank"] = int64(1 << 60) }},
-		"a rank below zero":            {"bad_record", release.Champion, "fleet", func(r map[string]any) { r["rank"] = -1 }},
-		"a variant of no hash":         {"bad_record", release.Champion, "site/a", func(r map[string]any) { r["variant_of"] = "abc" }},
-		"a variant for the fleet":      {"bad_record", release.Champion, "fleet", func(r map[string]any) { r["variant_of"] = r["hash"] }},
+		"another slot than the key": {"bad_record", release.Champion, "fleet",
+			func(r map[string]any) { r["slot"] = "canary" }},
+		"another hash":   {"bad_record", release.Champion, "fleet", func(r map[string]any) { r["hash"] = "00" }},
+		"another serial": {"bad_record", release.Champion, "fleet", func(r map[string]any) { r["serial"] = 5 }},
+		"another source": {"bad_record", release.Champion, "fleet",
+			func(r map[string]any) { r["source"] = "online" }},
+		"a share beyond one": {"bad_record", release.Canary, "fleet",
+			func(r map[string]any) { r["rollout"] = map[string]any{"share": 1.5} }},
+		"a negative soak": {"bad_record", release.Canary, "fleet",
+			func(r map[string]any) { r["rollout"] = map[string]any{"soak_s": -1} }},
+		"text for a share": {"bad_record", release.Canary, "fleet",
+			func(r map[string]any) { r["rollout"] = map[string]any{"share": "all"} }},
+		"an AP that is no name": {"bad_record", release.Champion, "ap/a b", nil},
+		"a rank above its serial": {"bad_record", release.Champion, "fleet",
+			func(r map[string]any) { r["rank"] = int64(1 << 60) }},
+		"a rank below zero": {"bad_record", release.Champion, "fleet", func(r map[string]any) { r["rank"] = -1 }},
+		"a variant of no hash": {"bad_record", release.Champion, "site/a",
+			func(r map[string]any) { r["variant_of"] = "abc" }},
+		"a variant for the fleet": {"bad_record", release.Champion, "fleet",
+			func(r map[string]any) { r["variant_of"] = r["hash"] }},
 		"an online tree for the fleet": {"bad_record", release.Online, "fleet", nil},
 		"a site that is no name":       {"bad_record", release.Champion, "site/../x", nil},
-		"no bundle":                    {"malformed", release.Champion, "fleet", func(r map[string]any) { r["bundle"] = []byte{} }},
-		"a bundle that is not base64":  {"bad_record", release.Champion, "fleet", func(r map[string]any) { r["bundle"] = "%" }},
+		"no bundle": {"malformed", release.Champion, "fleet",
+			func(r map[string]any) { r["bundle"] = []byte{} }},
+		"a bundle that is not base64": {"bad_record", release.Champion, "fleet",
+			func(r map[string]any) { r["bundle"] = "%" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			key, value, _ := s.Release(c.slot, c.scope, 1, 1, c.change)

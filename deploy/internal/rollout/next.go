@@ -2,7 +2,8 @@ package rollout
 
 import "fmt"
 
-// DefaultRejectedLimit is the share of rejections that aborts a rollout whose limit is for another metric, or which names none.
+// DefaultRejectedLimit is the share of rejections that aborts a rollout whose limit is for another metric, or which
+// names none.
 const DefaultRejectedLimit = 0.1
 
 // evidence is how many answers (or all members, if there are fewer) it takes before the share of rejections counts.
@@ -23,8 +24,8 @@ type Measure struct {
 	Why   string   // there is none
 }
 
-// Next is the rollout after a look at its APs: the same pointer if nothing happened, otherwise a copy that took one step
-// (Step differs or only numbers do). measured is nil while no metric is due.
+// Next is the rollout after a look at its APs: the same pointer if nothing happened, otherwise a copy that took one
+// step (Step differs or only numbers do). measured is nil while no metric is due.
 func Next(r *Rollout, c Counts, measured *Measure, nowUS int64) *Rollout {
 	if !r.Active() {
 		return r
@@ -39,7 +40,8 @@ func Next(r *Rollout, c Counts, measured *Measure, nowUS int64) *Rollout {
 	}
 	switch {
 	case n.staged() && n.tooManyRejections(c, nowUS):
-		n.take(Aborted, nowUS, fmt.Sprintf("%d of %d answers are rejections, the limit is a share of %g", c.Rejected, c.Applied+c.Rejected, n.rejectedLimit()))
+		n.take(Aborted, nowUS, fmt.Sprintf("%d of %d answers are rejections, the limit is a share of %g", c.Rejected,
+			c.Applied+c.Rejected, n.rejectedLimit()))
 	case n.beyondLimit():
 		n.take(Aborted, nowUS, fmt.Sprintf("%s is %.4g, the limit is %g", n.Metric, *n.Value, *n.Limit))
 	case n.Step == Started && n.staged() && n.AppliedUS != 0:
@@ -53,7 +55,8 @@ func Next(r *Rollout, c Counts, measured *Measure, nowUS int64) *Rollout {
 	case (n.Step == Expanded || n.Step == Started && !n.staged()) && c.Pending == 0 && c.InScope > 0 && n.All:
 		n.take(Completed, nowUS, "")
 	}
-	if n.Step == r.Step && n.APs == r.APs && n.Applied == r.Applied && n.Rejected == r.Rejected && n.Detail == r.Detail &&
+	if n.Step == r.Step && n.APs == r.APs && n.Applied == r.Applied && n.Rejected == r.Rejected &&
+		n.Detail == r.Detail &&
 		same(n.Value, r.Value) {
 		return r
 	}

@@ -55,7 +55,8 @@ type Rollout struct {
 
 	Fallback  *Fallback `json:"fallback"`
 	Withdrawn bool      `json:"withdrawn,omitempty"` // superseded by nothing
-	Revision  int64     `json:"revision"`            // grows with every change; the store refuses one that is not the next
+	// grows with every change; the store refuses one that is not the next
+	Revision int64 `json:"revision"`
 }
 
 // Fallback is what the slot had before.
@@ -99,7 +100,8 @@ func Threshold(id string, share float64, aps []string) uint64 {
 func New(rel *release.Release, before *Rollout, aps []string, nowUS int64) *Rollout {
 	r := &Rollout{ID: rel.ID(), Slot: rel.Slot, Scope: rel.Scope, Hash: rel.Bundle.Hash, Serial: rel.Bundle.Serial,
 		Model: rel.Bundle.Model, Version: rel.Bundle.Version, CreatedUS: rel.CreatedUS,
-		Share: 1, Threshold: math.MaxUint64, All: true, Step: Started, StartedUS: nowUS, StepUS: nowUS, Detail: rel.Reason}
+		Share: 1, Threshold: math.MaxUint64, All: true, Step: Started, StartedUS: nowUS, StepUS: nowUS,
+		Detail: rel.Reason}
 	if p := rel.Plan; p != nil {
 		r.Share, r.SoakS, r.ActivateInS, r.Metric, r.Limit = p.Share, p.SoakS, p.ActivateInS, p.Metric, p.Limit
 		r.Threshold, r.All = Threshold(r.ID, p.Share, aps), p.Share >= 1

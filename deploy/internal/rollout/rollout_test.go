@@ -90,27 +90,38 @@ func TestNext(t *testing.T) {
 		want  []Step
 	}{
 		"everyone at once completes when all connected have answered": {nil, []look{
-			{1, Counts{APs: 4, Applied: 3, Pending: 1, InScope: 4}, nil}, {2, Counts{APs: 4, Applied: 3, InScope: 4}, nil}}, []Step{Completed}},
+			{1, Counts{APs: 4, Applied: 3, Pending: 1, InScope: 4}, nil}, {2, Counts{APs: 4, Applied: 3, InScope: 4},
+				nil}}, []Step{Completed}},
 		"nothing happens without APs": {nil, []look{{1, Counts{}, nil}, {1e9, Counts{}, nil}}, nil},
 		"members, soak, everyone": {half, []look{
-			{0, Counts{APs: 2, Pending: 2, InScope: 4}, nil}, {1e6, Counts{APs: 2, Applied: 1, Pending: 1, InScope: 4}, nil},
+			{0, Counts{APs: 2, Pending: 2, InScope: 4}, nil}, {1e6, Counts{APs: 2, Applied: 1, Pending: 1, InScope: 4},
+				nil},
 			{10e6, Counts{APs: 2, Applied: 2, InScope: 4}, nil}, {11e6, Counts{APs: 2, Applied: 2, InScope: 4}, nil},
-			{12e6, Counts{APs: 4, Applied: 2, Pending: 2, InScope: 4}, nil}, {13e6, Counts{APs: 4, Applied: 4, InScope: 4}, nil}},
+			{12e6, Counts{APs: 4, Applied: 2, Pending: 2, InScope: 4}, nil},
+			{13e6, Counts{APs: 4, Applied: 4, InScope: 4}, nil}},
 			[]Step{Soaking, Expanded, Completed}},
-		"no expansion before anyone has applied it": {half, []look{{0, Counts{APs: 2, InScope: 4}, nil}, {1e9, Counts{APs: 2, InScope: 4}, nil}}, nil},
-		"a share of rejections beyond the limit":    {half, []look{{0, Counts{APs: 4, Applied: 2, Rejected: 2, InScope: 8}, nil}}, []Step{Aborted}},
-		"one rejection within the limit":            {half, []look{{0, Counts{APs: 10, Applied: 9, Rejected: 1, InScope: 20}, nil}}, []Step{Soaking}},
-		"the first answer of many is no evidence":   {half, []look{{0, Counts{APs: 100, Rejected: 1, Pending: 99, InScope: 200}, nil}}, nil},
-		"a metric within its limit": {metric, []look{{0, Counts{APs: 1, Applied: 1, InScope: 2}, nil}, {5e6, Counts{APs: 1, Applied: 1, InScope: 2}, value(0.01)},
+		"no expansion before anyone has applied it": {half, []look{{0, Counts{APs: 2, InScope: 4}, nil},
+			{1e9, Counts{APs: 2, InScope: 4}, nil}}, nil},
+		"a share of rejections beyond the limit": {half,
+			[]look{{0, Counts{APs: 4, Applied: 2, Rejected: 2, InScope: 8}, nil}}, []Step{Aborted}},
+		"one rejection within the limit": {half,
+			[]look{{0, Counts{APs: 10, Applied: 9, Rejected: 1, InScope: 20}, nil}}, []Step{Soaking}},
+		"the first answer of many is no evidence": {half,
+			[]look{{0, Counts{APs: 100, Rejected: 1, Pending: 99, InScope: 200}, nil}}, nil},
+		"a metric within its limit": {metric, []look{{0, Counts{APs: 1, Applied: 1, InScope: 2}, nil},
+			{5e6, Counts{APs: 1, Applied: 1, InScope: 2}, value(0.01)},
 			{10e6, Counts{APs: 1, Applied: 1, InScope: 2}, nil}}, []Step{Soaking, Expanded}},
-		"a metric beyond its limit": {metric, []look{{0, Counts{APs: 1, Applied: 1, InScope: 2}, nil}, {5e6, Counts{APs: 1, Applied: 1, InScope: 2}, value(0.03)}},
+		"a metric beyond its limit": {metric, []look{{0, Counts{APs: 1, Applied: 1, InScope: 2}, nil},
+			{5e6, Counts{APs: 1, Applied: 1, InScope: 2}, value(0.03)}},
 			[]Step{Soaking, Aborted}},
 		"a metric that cannot be read holds it": {metric, []look{{0, Counts{APs: 1, Applied: 1, InScope: 2}, nil},
 			{20e6, Counts{APs: 1, Applied: 1, InScope: 2}, &Measure{Why: "ClickHouse is down"}}}, []Step{Soaking}},
-		"a share without a soak stays": {&release.Plan{Share: 0.1}, []look{{0, Counts{APs: 1, Applied: 1, InScope: 9}, nil}, {1e12, Counts{APs: 1, Applied: 1, InScope: 9}, nil}},
+		"a share without a soak stays": {&release.Plan{Share: 0.1}, []look{{0, Counts{APs: 1, Applied: 1, InScope: 9},
+			nil}, {1e12, Counts{APs: 1, Applied: 1, InScope: 9}, nil}},
 			[]Step{Soaking}},
-		"everyone with a soak can still be aborted": {&release.Plan{Share: 1, SoakS: 10}, []look{{0, Counts{APs: 3, Applied: 3, InScope: 3}, nil},
-			{5e6, Counts{APs: 3, Applied: 1, Rejected: 2, InScope: 3}, nil}}, []Step{Soaking, Aborted}},
+		"everyone with a soak can still be aborted": {&release.Plan{Share: 1, SoakS: 10},
+			[]look{{0, Counts{APs: 3, Applied: 3, InScope: 3}, nil},
+				{5e6, Counts{APs: 3, Applied: 1, Rejected: 2, InScope: 3}, nil}}, []Step{Soaking, Aborted}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			steps, last := walk(New(released(release.Champion, 2, c.plan), nil, names(4), 0), c.looks)
@@ -140,7 +151,8 @@ func TestFallback(t *testing.T) {
 		t.Error("a withdrawn release is nothing to fall back to")
 	}
 	canary := New(released(release.Canary, 6, &release.Plan{Share: 0.1}), nil, names(40), 9)
-	if r := New(released(release.Canary, 7, &release.Plan{Share: 0.1}), Supersede(canary, "", false, 10), names(40), 11); r.Fallback == nil || r.Fallback.Threshold != canary.Threshold {
+	if r := New(released(release.Canary, 7, &release.Plan{Share: 0.1}), Supersede(canary, "", false, 10), names(40),
+		11); r.Fallback == nil || r.Fallback.Threshold != canary.Threshold {
 		t.Error("a canary falls back to the canary before, for that one's members")
 	}
 }

@@ -53,7 +53,8 @@ func (rn *Runner) Expand(ctx context.Context, id string) (*rollout.Rollout, erro
 }
 
 // byHand steps a rollout on any replica: the store takes only the next revision, so the leader cannot be crossed.
-func (rn *Runner) byHand(ctx context.Context, id string, step func(*rollout.Rollout) (*rollout.Rollout, error)) (*rollout.Rollout, error) {
+func (rn *Runner) byHand(ctx context.Context, id string, step func(*rollout.Rollout) (*rollout.Rollout, error)) (
+	*rollout.Rollout, error) {
 	rn.lock.Lock()
 	defer rn.lock.Unlock()
 	for attempt := 0; ; attempt++ {

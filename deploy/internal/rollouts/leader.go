@@ -178,7 +178,8 @@ func (rn *Runner) commit(ctx context.Context, before, next *rollout.Rollout) err
 		if err != nil {
 			return err
 		}
-		entries = append(entries, store.Entry{TSUS: next.StepUS, Kind: "rollout", Key: release.Key(next.Slot, next.Scope), Row: row,
+		entries = append(entries, store.Entry{TSUS: next.StepUS, Kind: "rollout", Key: release.Key(next.Slot,
+			next.Scope), Row: row,
 			Detail: fmt.Sprintf("%s: version %d of %s %s", next.ID, next.Version, next.Model, next.Step)})
 	}
 	if err := rn.store.Step(ctx, next, entries); err != nil {
@@ -187,7 +188,8 @@ func (rn *Runner) commit(ctx context.Context, before, next *rollout.Rollout) err
 	rn.rollouts[next.ID] = next
 	if entries != nil {
 		rn.metrics.RolloutSteps.WithLabelValues(string(next.Step)).Inc()
-		rn.logger.Info("rollout", "id", next.ID, "slot", next.Slot, "scope", next.Scope, "step", next.Step, "detail", next.Detail,
+		rn.logger.Info("rollout", "id", next.ID, "slot", next.Slot, "scope", next.Scope, "step", next.Step, "detail",
+			next.Detail,
 			"aps", next.APs, "applied", next.Applied, "rejected", next.Rejected)
 		signal(rn.events)
 	}
@@ -197,8 +199,10 @@ func (rn *Runner) commit(ctx context.Context, before, next *rollout.Rollout) err
 // row of the table rollout (schema/stream_tables.yaml).
 func (rn *Runner) row(r *rollout.Rollout) map[string]any {
 	counts := rn.fleet.Count(r.Hash, r.Scope)
-	return map[string]any{"ts": r.StepUS, "rollout": r.ID, "slot": r.Slot, "scope": r.Scope, "bundle": bundle.ID(r.Hash), "step": r.Step,
-		"aps": max(r.APs, counts.APs), "applied": r.Applied, "rejected": r.Rejected, "metric": r.Metric, "value": r.Value, "limit": r.Limit, "detail": r.Detail}
+	return map[string]any{"ts": r.StepUS, "rollout": r.ID, "slot": r.Slot, "scope": r.Scope,
+		"bundle": bundle.ID(r.Hash), "step": r.Step,
+		"aps": max(r.APs, counts.APs), "applied": r.Applied, "rejected": r.Rejected, "metric": r.Metric,
+		"value": r.Value, "limit": r.Limit, "detail": r.Detail}
 }
 
 // measure starts a reading of the abort metric when one is due, and gives the latest; nil when there is none yet.

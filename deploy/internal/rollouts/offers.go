@@ -46,10 +46,12 @@ func (rn *Runner) offer(rel *release.Release) *rollout.Offer {
 			r.Step = rollout.Aborted // not begun: the slot still holds what it had
 		}
 	}
-	offer := &rollout.Offer{Slot: rel.Slot, Scope: rel.Scope, Release: rel, Rollout: r.ID, Threshold: r.Threshold, All: r.All,
+	offer := &rollout.Offer{Slot: rel.Slot, Scope: rel.Scope, Release: rel, Rollout: r.ID, Threshold: r.Threshold,
+		All: r.All,
 		Off: r.Step == rollout.Aborted, ActivateUS: r.ActivateUS}
 	if f := r.Fallback; f != nil && rn.byHash[f.Hash] != nil {
-		offer.Fallback = &rollout.Offer{Slot: rel.Slot, Scope: rel.Scope, Release: rn.byHash[f.Hash], Rollout: f.ID, Threshold: f.Threshold, All: f.All}
+		offer.Fallback = &rollout.Offer{Slot: rel.Slot, Scope: rel.Scope, Release: rn.byHash[f.Hash], Rollout: f.ID,
+			Threshold: f.Threshold, All: f.All}
 	}
 	return offer
 }

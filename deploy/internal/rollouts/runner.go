@@ -1,8 +1,9 @@
-// Package rollouts runs all rollouts: it turns the releases in Kafka into what the slots offer to APs, and takes the steps.
-// The rules of one rollout are in package rollout, which has no clock and no I/O.
+// Package rollouts runs all rollouts: it turns the releases in Kafka into what the slots offer to APs, and takes the
+// steps. The rules of one rollout are in package rollout, which has no clock and no I/O.
 //
-// Every replica reads all releases. One of them leads: it begins rollouts and takes their steps, each stored before anything
-// follows from it. The others read the stored rollouts. A champion that goes to everyone at once needs no leader.
+// Every replica reads all releases. One of them leads: it begins rollouts and takes their steps, each stored before
+// anything follows from it. The others read the stored rollouts. A champion that goes to everyone at once needs no
+// leader.
 package rollouts
 
 import (
@@ -58,7 +59,8 @@ type reading struct {
 }
 
 // New is inert.
-func New(f *fleet.Fleet, s store.Store, keys func() bundle.Keys, meter Meter, m *metric.Set, now func() time.Time, logger *slog.Logger) *Runner {
+func New(f *fleet.Fleet, s store.Store, keys func() bundle.Keys, meter Meter, m *metric.Set, now func() time.Time,
+	logger *slog.Logger) *Runner {
 	return &Runner{fleet: f, store: s, keys: keys, meter: meter, metrics: m, logger: logger, now: now,
 		wake: make(chan struct{}, 1), events: make(chan struct{}, 1), byKey: map[string]*release.Release{},
 		rollouts: map[string]*rollout.Rollout{}, byHash: map[string]*release.Release{}, readings: map[string]reading{}}
@@ -144,12 +146,14 @@ func (rn *Runner) refuse(key string, err error) {
 	}
 	rn.metrics.ReleasesRefused.WithLabelValues(reason).Inc()
 	rn.logger.Warn("a release is refused; what was there before stays", "key", key, "reason", reason, "error", err)
-	if err := rn.remember(store.Entry{TSUS: rn.us(), Kind: "refused", Key: fmt.Sprintf("%.80s", key), Detail: err.Error()}); err != nil {
+	if err := rn.remember(store.Entry{TSUS: rn.us(), Kind: "refused", Key: fmt.Sprintf("%.80s", key),
+		Detail: err.Error()}); err != nil {
 		rn.failed("store", "history cannot be stored", err)
 	}
 }
 
-// remember puts an entry into the history unless it stands there already: the record is read at every start, by every replica.
+// remember puts an entry into the history unless it stands there already: the record is read at every start, by every
+// replica.
 func (rn *Runner) remember(e store.Entry) error {
 	ctx := context.Background()
 	recent, err := rn.store.History(ctx, 0, 200)

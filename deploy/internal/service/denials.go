@@ -26,7 +26,8 @@ const (
 )
 
 func newDenials(s store.Store, now func() time.Time, logger *slog.Logger) *denials {
-	return &denials{store: s, now: now, logger: logger, queue: make(chan store.Entry, 100), seen: map[string]time.Time{}}
+	return &denials{store: s, now: now, logger: logger,
+		queue: make(chan store.Entry, 100), seen: map[string]time.Time{}}
 }
 
 // note never blocks; what does not fit is still counted by the API.
@@ -45,7 +46,8 @@ func (d *denials) note(certificate, reason, path string) {
 		return
 	}
 	select {
-	case d.queue <- store.Entry{TSUS: now.UnixMicro(), Kind: "denied", Key: certificate, Detail: reason + " for " + path}:
+	case d.queue <- store.Entry{TSUS: now.UnixMicro(), Kind: "denied", Key: certificate, Detail: reason + " for " +
+		path}:
 	default:
 	}
 }

@@ -10,10 +10,11 @@ import (
 )
 
 var certificateNotAfter = prometheus.NewDesc("oal_deploy_certificate_not_after_seconds",
-	"When the first of the certificates in a file ends, seconds since 1970; 0: it cannot be read.", []string{"file"}, nil)
+	"When the first of the certificates in a file ends, seconds since 1970; 0: it cannot be read.", []string{"file"},
+	nil)
 
-// certificateEnds tells Prometheus when the service's own certificates end. It reads the files whenever it is asked: they are
-// renewed without a restart.
+// certificateEnds tells Prometheus when the service's own certificates end. It reads the files whenever it is asked:
+// they are renewed without a restart.
 type certificateEnds struct{ paths []string }
 
 // newCertificateEnds takes each path once.
@@ -35,7 +36,8 @@ func (c *certificateEnds) Describe(to chan<- *prometheus.Desc) { to <- certifica
 // Collect is of prometheus.Collector.
 func (c *certificateEnds) Collect(to chan<- prometheus.Metric) {
 	for _, path := range c.paths {
-		to <- prometheus.MustNewConstMetric(certificateNotAfter, prometheus.GaugeValue, float64(firstEnd(path)), filepath.Base(path))
+		to <- prometheus.MustNewConstMetric(certificateNotAfter, prometheus.GaugeValue, float64(firstEnd(path)),
+			filepath.Base(path))
 	}
 }
 

@@ -110,7 +110,8 @@ func (s *Service) make() error {
 	if err != nil {
 		return err
 	}
-	s.api = api.New(api.Parts{Fleet: s.fleet, Neighbours: neighbours, Metrics: s.metrics, TLS: mutual, Limits: c.Limits, Ready: s.caughtUp,
+	s.api = api.New(api.Parts{Fleet: s.fleet, Neighbours: neighbours, Metrics: s.metrics, TLS: mutual, Limits: c.Limits,
+		Ready:  s.caughtUp,
 		Denied: s.denials.note, Revoked: s.access.Revoked, Issuer: issuer, Now: time.Now, Logger: logger})
 	files := []string{c.TLS.Cert, c.TLS.ClientCA, c.Kafka.Cert, c.Kafka.CA}
 	if c.Enrol != nil {
@@ -126,7 +127,8 @@ func (s *Service) make() error {
 // connect makes the clients of Kafka.
 func (s *Service) connect(neighbours *neighbour.Table) (err error) {
 	c := s.config.Kafka
-	if s.bundleTopic, err = kafka.NewConsumer(c, kafka.BundlesTopic, s.rollouts.Handle, s.metrics.KafkaLag, s.metrics, s.logger); err != nil {
+	if s.bundleTopic, err = kafka.NewConsumer(c, kafka.BundlesTopic, s.rollouts.Handle, s.metrics.KafkaLag, s.metrics,
+		s.logger); err != nil {
 		return err
 	}
 	take := func(records []kafka.Record) {
@@ -134,10 +136,12 @@ func (s *Service) connect(neighbours *neighbour.Table) (err error) {
 			neighbours.Take(r.Key, r.Value)
 		}
 	}
-	if s.neighbourTopic, err = kafka.NewConsumer(c, neighbour.Topic, take, s.metrics.NeighbourLag, s.metrics, s.logger); err != nil {
+	if s.neighbourTopic, err = kafka.NewConsumer(c, neighbour.Topic, take, s.metrics.NeighbourLag, s.metrics,
+		s.logger); err != nil {
 		return err
 	}
-	if s.accessTopic, err = kafka.NewConsumer(c, access.Topic, s.access.Handle, s.metrics.AccessLag, s.metrics, s.logger); err != nil {
+	if s.accessTopic, err = kafka.NewConsumer(c, access.Topic, s.access.Handle, s.metrics.AccessLag, s.metrics,
+		s.logger); err != nil {
 		return err
 	}
 	if s.events, err = kafka.NewEvents(c, s.store, s.metrics, s.logger); err != nil {
@@ -153,7 +157,8 @@ func (s *Service) makeEnrolment(keys *keyring) (*issue.Issuer, error) {
 	if c == nil {
 		return nil, nil
 	}
-	issuer, err := issue.New(issue.Files{Cert: c.CACert, Key: c.CAKey, Root: c.Root, Masters: c.MACMasters}, c.CertificateDays, keys.text, time.Now, s.unreadable)
+	issuer, err := issue.New(issue.Files{Cert: c.CACert, Key: c.CAKey, Root: c.Root, Masters: c.MACMasters},
+		c.CertificateDays, keys.text, time.Now, s.unreadable)
 	if err != nil {
 		return nil, err
 	}
@@ -172,8 +177,10 @@ func (s *Service) makeAdmin() error {
 	if err != nil {
 		return err
 	}
-	parts := admin.Parts{Fleet: s.fleet, Rollouts: s.rollouts, Kills: s.kills, Access: s.access, Tickets: s.tickets, Store: s.store, Metrics: s.metrics,
-		Users: users, Ready: s.ready, Now: time.Now, Logger: s.logger, Audit: slog.New(slog.NewJSONHandler(os.Stderr, nil)).With("log", "audit")}
+	parts := admin.Parts{Fleet: s.fleet, Rollouts: s.rollouts, Kills: s.kills, Access: s.access, Tickets: s.tickets,
+		Store: s.store, Metrics: s.metrics,
+		Users: users, Ready: s.ready, Now: time.Now, Logger: s.logger, Audit: slog.New(slog.NewJSONHandler(os.Stderr,
+			nil)).With("log", "audit")}
 	if c.MetricsTokenFile != "" {
 		if parts.Scraper, err = account.OpenToken("metrics_token_file", c.MetricsTokenFile, s.unreadable); err != nil {
 			return err

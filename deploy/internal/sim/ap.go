@@ -69,7 +69,8 @@ func (a *AP) poll(ctx context.Context) error {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = a.conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	request := "GET /v1/aps/" + a.ID + "/bundle HTTP/1.1\r\nHost: push\r\nUser-Agent: ap-exporter/sim\r\nOAL-Site: " + a.Site +
+	request := "GET /v1/aps/" + a.ID + "/bundle HTTP/1.1\r\nHost: push\r\nUser-Agent: ap-exporter/sim\r\nOAL-Site: " +
+		a.Site +
 		"\r\nPrefer: wait=" + strconv.Itoa(a.Fleet.WaitS) + "\r\n"
 	request += "OAL-Control: " + map[bool]string{false: "on", true: "off"}[a.killed] + "\r\n"
 	if a.inForce.Hash != "" {
@@ -133,7 +134,9 @@ func (a *AP) report(hash string, serial int64, state, reason string) error {
 	if err != nil {
 		return err
 	}
-	response, answer, err := a.exchange(fmt.Sprintf("POST /v1/aps/%s/status HTTP/1.1\r\nHost: push\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", a.ID, len(body), body))
+	response, answer, err := a.exchange(
+		fmt.Sprintf("POST /v1/aps/%s/status HTTP/1.1\r\nHost: push\r\nContent-Type: application/json\r\n"+
+			"Content-Length: %d\r\n\r\n%s", a.ID, len(body), body))
 	if err != nil {
 		return err
 	}

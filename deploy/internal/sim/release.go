@@ -34,21 +34,25 @@ func (s *Signer) Keys() bundle.Keys {
 }
 
 // Release makes a record of ap.bundles.v1. Serial and time of release are nowUS. It returns the bundle's hash too.
-func (s *Signer) Release(slot release.Slot, scope string, version uint32, nowUS int64, change func(record map[string]any), rollbackTo ...string) (key string, value []byte, hash string) {
+func (s *Signer) Release(slot release.Slot, scope string, version uint32, nowUS int64,
+	change func(record map[string]any), rollbackTo ...string) (key string, value []byte, hash string) {
 	tree := make([]byte, s.Size)
 	_, _ = rand.Read(tree)
 	source := bundle.Registry
 	if slot == release.Online {
 		source = bundle.Online
 	}
-	signed := bundle.Sign(bundle.Bundle{Serial: nowUS, Target: scope, Source: source, Model: "congestion", Version: version, RollbackTo: rollbackTo},
+	signed := bundle.Sign(bundle.Bundle{Serial: nowUS, Target: scope, Source: source, Model: "congestion",
+		Version: version, RollbackTo: rollbackTo},
 		[]byte{8, 1}, tree, s.Key)
 	b, err := bundle.Open(signed, s.Keys())
 	if err != nil {
 		panic(err) // it was just signed
 	}
-	record := map[string]any{"slot": slot, "scope": scope, "bundle": signed, "hash": b.Hash, "serial": b.Serial, "source": source,
-		"model": b.Model, "version": version, "run_id": "", "feature_hash": 0, "created_us": nowUS, "pinned": false, "reason": "", "rollout": nil}
+	record := map[string]any{"slot": slot, "scope": scope, "bundle": signed, "hash": b.Hash, "serial": b.Serial,
+		"source": source,
+		"model":  b.Model, "version": version, "run_id": "", "feature_hash": 0, "created_us": nowUS, "pinned": false,
+		"reason": "", "rollout": nil}
 	if change != nil {
 		change(record)
 	}

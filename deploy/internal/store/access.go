@@ -1,6 +1,7 @@
 package store
 
-// Access says whether an AP is revoked. One that was restored is kept, so that an old record in Kafka is known to be old.
+// Access says whether an AP is revoked. One that was restored is kept, so that an old record in Kafka is known to be
+// old.
 type Access struct {
 	APID      string `json:"ap_id"`
 	Revoked   bool   `json:"revoked"`

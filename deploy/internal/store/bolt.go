@@ -29,7 +29,8 @@ var (
 	bucketAccess   = []byte("access")
 	bucketAudit    = []byte("audit")
 
-	buckets = [][]byte{bucketRollouts, bucketReleases, bucketHistory, bucketPending, bucketAPs, bucketKills, bucketTickets, bucketAccess, bucketAudit}
+	buckets = [][]byte{bucketRollouts, bucketReleases, bucketHistory, bucketPending, bucketAPs, bucketKills,
+		bucketTickets, bucketAccess, bucketAudit}
 )
 
 // lockWait is how long an old process may take to let go of the file. Only a test changes it.
@@ -50,7 +51,8 @@ func OpenBolt(path string) (*Bolt, error) {
 	}
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait})
 	if errors.Is(err, berrors.ErrTimeout) {
-		return nil, fmt.Errorf("store %s: another process has it open; several replicas need store.postgres_dsn_file", path)
+		return nil, fmt.Errorf("store %s: another process has it open; several replicas need store.postgres_dsn_file",
+			path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", path, err)
@@ -268,11 +270,16 @@ func (b *Bolt) Kills(context.Context) ([]fleet.Kill, error) {
 }
 
 func (b *Bolt) SetKill(_ context.Context, k fleet.Kill, e Entry) error {
-	return b.change("storing a kill", bucketKills, e, func(kills *bbolt.Bucket) error { return put(kills, []byte(k.Scope), &k) })
+	return b.change("storing a kill", bucketKills, e, func(kills *bbolt.Bucket) error {
+		return put(kills, []byte(k.Scope), &k)
+	})
 }
 
 func (b *Bolt) ClearKill(_ context.Context, scope string, e Entry) error {
-	return b.change("removing a kill", bucketKills, e, func(kills *bbolt.Bucket) error { return kills.Delete([]byte(scope)) })
+	return b.change("removing a kill", bucketKills, e, func(kills *bbolt.Bucket) error {
+		return kills.Delete(
+			[]byte(scope))
+	})
 }
 
 // change changes a bucket, with the line of history.

@@ -13,7 +13,9 @@ func (b *Bolt) Access(context.Context) ([]Access, error) {
 }
 
 func (b *Bolt) SetAccess(_ context.Context, a Access, e Entry) error {
-	return b.change("storing who is revoked", bucketAccess, e, func(bucket *bbolt.Bucket) error { return put(bucket, []byte(a.APID), a) })
+	return b.change("storing who is revoked", bucketAccess, e, func(bucket *bbolt.Bucket) error {
+		return put(bucket, []byte(a.APID), a)
+	})
 }
 
 func (b *Bolt) AccessSent(_ context.Context, sent []Access) error {

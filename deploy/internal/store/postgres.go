@@ -22,12 +22,15 @@ const leaderLock int64 = 0x4f414c2070757368
 const tables = `
 CREATE TABLE IF NOT EXISTS oal_rollout (id text PRIMARY KEY, revision bigint NOT NULL, doc jsonb NOT NULL);
 CREATE TABLE IF NOT EXISTS oal_release (hash text PRIMARY KEY, key text NOT NULL, raw bytea NOT NULL);
-CREATE TABLE IF NOT EXISTS oal_history (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, pending boolean NOT NULL, doc jsonb NOT NULL);
+CREATE TABLE IF NOT EXISTS oal_history (
+	seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, pending boolean NOT NULL, doc jsonb NOT NULL);
 CREATE INDEX IF NOT EXISTS oal_history_pending ON oal_history (seq) WHERE pending;
-CREATE TABLE IF NOT EXISTS oal_ap (id text PRIMARY KEY, changed timestamptz NOT NULL DEFAULT clock_timestamp(), doc jsonb NOT NULL);
+CREATE TABLE IF NOT EXISTS oal_ap (
+	id text PRIMARY KEY, changed timestamptz NOT NULL DEFAULT clock_timestamp(), doc jsonb NOT NULL);
 CREATE INDEX IF NOT EXISTS oal_ap_changed ON oal_ap (changed);
 CREATE TABLE IF NOT EXISTS oal_kill (scope text PRIMARY KEY, doc jsonb NOT NULL);
-CREATE TABLE IF NOT EXISTS oal_ticket (hash text PRIMARY KEY, expires_us bigint NOT NULL, used boolean NOT NULL, doc jsonb NOT NULL);
+CREATE TABLE IF NOT EXISTS oal_ticket (
+	hash text PRIMARY KEY, expires_us bigint NOT NULL, used boolean NOT NULL, doc jsonb NOT NULL);
 CREATE TABLE IF NOT EXISTS oal_access (ap_id text PRIMARY KEY, changed_us bigint NOT NULL, doc jsonb NOT NULL);
 CREATE TABLE IF NOT EXISTS oal_audit (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, doc jsonb NOT NULL);
 CREATE TABLE IF NOT EXISTS oal_replica (name text PRIMARY KEY, seen timestamptz NOT NULL);`
@@ -117,14 +120,16 @@ func closeQuietly(conn *pgx.Conn) {
 
 // Alive also forgets replicas of yesterday.
 func (p *Postgres) Alive(ctx context.Context, replica string) (map[string]bool, error) {
-	_, err := p.pool.Exec(ctx, "INSERT INTO oal_replica VALUES ($1, clock_timestamp()) ON CONFLICT (name) DO UPDATE SET seen = clock_timestamp()", replica)
+	_, err := p.pool.Exec(ctx, "INSERT INTO oal_replica VALUES ($1, clock_timestamp()) ON CONFLICT (name) DO UPDATE "+
+		"SET seen = clock_timestamp()", replica)
 	if err == nil {
 		_, err = p.pool.Exec(ctx, "DELETE FROM oal_replica WHERE seen < clock_timestamp() - interval '1 day'")
 	}
 	if err != nil {
 		return nil, wrap("saying that this replica lives", err)
 	}
-	rows, _ := p.pool.Query(ctx, "SELECT name FROM oal_replica WHERE seen > clock_timestamp() - make_interval(secs => $1)", deadAfter.Seconds())
+	rows, _ := p.pool.Query(ctx, "SELECT name FROM oal_replica WHERE seen > clock_timestamp() - make_interval(secs "+
+		"=> $1)", deadAfter.Seconds())
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	alive := map[string]bool{}
 	for _, name := range names {
@@ -141,7 +146,8 @@ func (p *Postgres) Rollouts(ctx context.Context) ([]*rollout.Rollout, error) {
 
 func (p *Postgres) Step(ctx context.Context, r *rollout.Rollout, entries []Entry) error {
 	return wrap("storing a rollout's step", pgx.BeginFunc(ctx, p.pool, func(tx pgx.Tx) error {
-		sql, args := "UPDATE oal_rollout SET revision = $2, doc = $3 WHERE id = $1 AND revision = $2 - 1", []any{r.ID, r.Revision, r}
+		sql, args := "UPDATE oal_rollout SET revision = $2, doc = $3 WHERE id = $1 AND revision = $2 - 1",
+			[]any{r.ID, r.Revision, r}
 		if r.Revision == 1 {
 			sql = "INSERT INTO oal_rollout (id, revision, doc) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
 		}
@@ -167,7 +173,8 @@ type execer interface {
 
 func insertHistory(ctx context.Context, db execer, e Entry) error {
 	var seq int64
-	return db.QueryRow(ctx, "INSERT INTO oal_history (pending, doc) VALUES ($1, $2) RETURNING seq", e.Row != nil, e).Scan(&seq)
+	return db.QueryRow(ctx, "INSERT INTO oal_history (pending, doc) VALUES ($1, $2) RETURNING seq", e.Row != nil,
+		e).Scan(&seq)
 }
 
 func (p *Postgres) Forget(ctx context.Context, ids []string) error {
@@ -176,7 +183,8 @@ func (p *Postgres) Forget(ctx context.Context, ids []string) error {
 }
 
 func (p *Postgres) SaveRelease(ctx context.Context, hash, key string, raw []byte) error {
-	_, err := p.pool.Exec(ctx, "INSERT INTO oal_release (hash, key, raw) VALUES ($1, $2, $3) ON CONFLICT (hash) DO UPDATE SET key = $2, raw = $3",
+	_, err := p.pool.Exec(ctx, "INSERT INTO oal_release (hash, key, raw) VALUES ($1, $2, $3) ON CONFLICT (hash) DO "+
+		"UPDATE SET key = $2, raw = $3",
 		hash, key, raw)
 	return wrap("storing a release", err)
 }
@@ -202,12 +210,14 @@ func (p *Postgres) Log(ctx context.Context, e Entry) error {
 	if err := insertHistory(ctx, p.pool, e); err != nil {
 		return wrap("storing history", err)
 	}
-	_, err := p.pool.Exec(ctx, "DELETE FROM oal_history WHERE NOT pending AND seq <= (SELECT max(seq) FROM oal_history) - $1", keepHistory)
+	_, err := p.pool.Exec(ctx, "DELETE FROM oal_history WHERE NOT pending AND seq <= (SELECT max(seq) FROM "+
+		"oal_history) - $1", keepHistory)
 	return wrap("shortening history", err)
 }
 
 func (p *Postgres) History(ctx context.Context, before int64, limit int) ([]Entry, error) {
-	rows, _ := p.pool.Query(ctx, "SELECT "+numbered+" FROM oal_history WHERE $1 = 0 OR seq < $1 ORDER BY seq DESC LIMIT $2", before, limit)
+	rows, _ := p.pool.Query(ctx, "SELECT "+numbered+" FROM oal_history WHERE $1 = 0 OR seq < $1 ORDER BY seq DESC "+
+		"LIMIT $2", before, limit)
 	entries, err := pgx.CollectRows(rows, scanJSON[Entry])
 	return entries, wrap("reading history", err)
 }
@@ -235,7 +245,8 @@ func (p *Postgres) Kills(ctx context.Context) ([]fleet.Kill, error) {
 }
 
 func (p *Postgres) SetKill(ctx context.Context, k fleet.Kill, e Entry) error {
-	return p.change(ctx, "storing a kill", e, "INSERT INTO oal_kill (scope, doc) VALUES ($1, $2) ON CONFLICT (scope) DO UPDATE SET doc = $2", k.Scope, k)
+	return p.change(ctx, "storing a kill", e,
+		"INSERT INTO oal_kill (scope, doc) VALUES ($1, $2) ON CONFLICT (scope) DO UPDATE SET doc = $2", k.Scope, k)
 }
 
 func (p *Postgres) ClearKill(ctx context.Context, scope string, e Entry) error {
@@ -266,7 +277,8 @@ func (p *Postgres) SaveAPs(ctx context.Context, aps []fleet.AP) error {
 		ids[i], docs[i] = aps[i].ID, string(doc)
 	}
 	// An AP that moved to another replica may be written by both: the later sight of it stays.
-	_, err := p.pool.Exec(ctx, `INSERT INTO oal_ap AS old (id, doc) SELECT id, doc::jsonb FROM unnest($1::text[], $2::text[]) AS new (id, doc) ORDER BY id
+	_, err := p.pool.Exec(ctx, `INSERT INTO oal_ap AS old (id, doc)
+		SELECT id, doc::jsonb FROM unnest($1::text[], $2::text[]) AS new (id, doc) ORDER BY id
 		ON CONFLICT (id) DO UPDATE SET doc = excluded.doc, changed = clock_timestamp()
 		WHERE (excluded.doc->>'last_seen_us')::bigint >= (old.doc->>'last_seen_us')::bigint`, ids, docs)
 	return wrap("storing APs", err)

@@ -14,7 +14,8 @@ func (p *Postgres) Access(ctx context.Context) ([]Access, error) {
 
 func (p *Postgres) SetAccess(ctx context.Context, a Access, e Entry) error {
 	return p.change(ctx, "storing who is revoked", e,
-		"INSERT INTO oal_access (ap_id, changed_us, doc) VALUES ($1, $2, $3) ON CONFLICT (ap_id) DO UPDATE SET changed_us = $2, doc = $3", a.APID, a.ChangedUS, a)
+		"INSERT INTO oal_access (ap_id, changed_us, doc) VALUES ($1, $2, $3) ON CONFLICT (ap_id) DO UPDATE SET "+
+			"changed_us = $2, doc = $3", a.APID, a.ChangedUS, a)
 }
 
 func (p *Postgres) AccessSent(ctx context.Context, sent []Access) error {

@@ -15,7 +15,8 @@ func (p *Postgres) LogAudit(ctx context.Context, a Audit) error {
 }
 
 func (p *Postgres) AuditLog(ctx context.Context, before int64, limit int) ([]Audit, error) {
-	rows, _ := p.pool.Query(ctx, "SELECT "+numbered+" FROM oal_audit WHERE $1 = 0 OR seq < $1 ORDER BY seq DESC LIMIT $2", before, limit)
+	rows, _ := p.pool.Query(ctx, "SELECT "+numbered+" FROM oal_audit WHERE $1 = 0 OR seq < $1 ORDER BY seq DESC "+
+		"LIMIT $2", before, limit)
 	lines, err := pgx.CollectRows(rows, scanJSON[Audit])
 	return lines, wrap("reading the audit log", err)
 }

@@ -26,11 +26,13 @@ func (p *Postgres) AddTicket(ctx context.Context, t Ticket, e Entry) error {
 	if _, err := p.pool.Exec(ctx, "DELETE FROM oal_ticket WHERE expires_us <= $1", t.CreatedUS); err != nil {
 		return wrap("removing lapsed tickets", err)
 	}
-	return p.change(ctx, "storing a ticket", e, "INSERT INTO oal_ticket (hash, expires_us, used, doc) VALUES ($1, $2, false, $3)", t.Hash, t.ExpiresUS, t)
+	return p.change(ctx, "storing a ticket", e,
+		"INSERT INTO oal_ticket (hash, expires_us, used, doc) VALUES ($1, $2, false, $3)", t.Hash, t.ExpiresUS, t)
 }
 
 func (p *Postgres) UseTicket(ctx context.Context, t Ticket, e Entry) error {
-	return p.change(ctx, "storing the use of a ticket", e, "UPDATE oal_ticket SET used = true, doc = $2 WHERE hash = $1 AND NOT used", t.Hash, t)
+	return p.change(ctx, "storing the use of a ticket", e,
+		"UPDATE oal_ticket SET used = true, doc = $2 WHERE hash = $1 AND NOT used", t.Hash, t)
 }
 
 func (p *Postgres) RemoveTicket(ctx context.Context, hash string, e Entry) error {

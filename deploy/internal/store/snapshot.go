@@ -55,7 +55,8 @@ var (
 	ErrThere   = errors.New("there is a state already; --force puts it aside")
 )
 
-// Restore puts a copy of the state where the embedded store has it, while no service runs. What was there is kept as PATH.before.
+// Restore puts a copy of the state where the embedded store has it, while no service runs. What was there is kept as
+// PATH.before.
 func Restore(snapshot, path string, force bool) error {
 	if _, err := os.Stat(path); err == nil {
 		db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 100 * time.Millisecond})

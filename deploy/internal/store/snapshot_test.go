@@ -42,7 +42,8 @@ func TestRestore(t *testing.T) {
 	}
 	whole, err := os.ReadFile(backup)
 	must(t, err)
-	for name, text := range map[string]string{"empty": "", "text": strings.Repeat("no state ", 9999), "half": string(whole[:len(whole)/2])} {
+	for name, text := range map[string]string{"empty": "", "text": strings.Repeat("no state ", 9999),
+		"half": string(whole[:len(whole)/2])} {
 		must(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 		if err := store.Restore(filepath.Join(folder, name), path, true); err == nil {
 			t.Errorf("%s was restored", name)

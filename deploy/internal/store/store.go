@@ -16,10 +16,11 @@ import (
 var ErrConflict = errors.New("it was changed by another replica")
 
 // ErrNoSnapshot: the state is not this service's to copy.
-var ErrNoSnapshot = errors.New("the state is in PostgreSQL; back it up with pg_dump, of the database in store.postgres_dsn_file")
+var ErrNoSnapshot = errors.New(
+	"the state is in PostgreSQL; back it up with pg_dump, of the database in store.postgres_dsn_file")
 
-// Entry is one line of the history. Kind is rollout, refused (a release at the door), denied (an AP), kill (the switch was turned),
-// access (an AP was revoked or restored), ticket (made or withdrawn) or enrolled (an AP was).
+// Entry is one line of the history. Kind is rollout, refused (a release at the door), denied (an AP), kill (the switch
+// was turned), access (an AP was revoked or restored), ticket (made or withdrawn) or enrolled (an AP was).
 type Entry struct {
 	Seq    int64           `json:"seq"`
 	TSUS   int64           `json:"ts_us"`
@@ -41,7 +42,8 @@ type Store interface {
 	Lead(ctx context.Context) (context.Context, error)
 
 	Rollouts(ctx context.Context) ([]*rollout.Rollout, error)
-	// Step stores a rollout whose Revision is one more than the stored one's, in one transaction with its history and events.
+	// Step stores a rollout whose Revision is one more than the stored one's, in one transaction with its history and
+	// events.
 	Step(ctx context.Context, r *rollout.Rollout, entries []Entry) error
 	// Forget removes rollouts that nothing refers to.
 	Forget(ctx context.Context, ids []string) error
@@ -56,7 +58,8 @@ type Store interface {
 	Acknowledged(ctx context.Context, seqs []int64) error
 
 	Kills(ctx context.Context) ([]fleet.Kill, error) // by scope
-	// SetKill adds or replaces the kill of its scope, ClearKill removes it, each in one transaction with its line of history.
+	// SetKill adds or replaces the kill of its scope, ClearKill removes it, each in one transaction with its line of
+	// history.
 	SetKill(ctx context.Context, k fleet.Kill, e Entry) error
 	ClearKill(ctx context.Context, scope string, e Entry) error
 

@@ -1,4 +1,5 @@
-// Package tlsconf is how TLS is spoken. Certificates and authorities of the listeners that change are taken for the next connection.
+// Package tlsconf is how TLS is spoken. Certificates and authorities of the listeners that change are taken for the
+// next connection.
 package tlsconf
 
 import (
@@ -11,7 +12,8 @@ import (
 	"oal/deploy/internal/fresh"
 )
 
-// Mutual wants a client certificate of one of the authorities in a file. what begins the name of the settings in errors.
+// Mutual wants a client certificate of one of the authorities in a file. what begins the name of the settings in
+// errors.
 func Mutual(what, cert, key, clientCA string, failed func(error)) (*tls.Config, error) {
 	return listen(func() (*tls.Config, error) {
 		c, err := load(what, cert, key)
@@ -38,9 +40,9 @@ func Roots(setting, path string) (roots *x509.CertPool, pem []byte, err error) {
 	return roots, pem, nil
 }
 
-// verify is what tls.RequireAndVerifyClientCert does, for resumed sessions too, but for one thing: Go refuses every URI without a host, and
-// so the name of a site, below an authority with constraints of names, though that one's (O=oal, OU=ap) are of no URI. Whether the
-// certificate is an AP's is looked at for every request (api.identity).
+// verify is what tls.RequireAndVerifyClientCert does, for resumed sessions too, but for one thing: Go refuses every URI
+// without a host, and so the name of a site, below an authority with constraints of names, though that one's (O=oal,
+// OU=ap) are of no URI. Whether the certificate is an AP's is looked at for every request (api.identity).
 func verify(roots *x509.CertPool) func(tls.ConnectionState) error {
 	return func(state tls.ConnectionState) error {
 		if len(state.PeerCertificates) == 0 {
@@ -52,7 +54,8 @@ func verify(roots *x509.CertPool) func(tls.ConnectionState) error {
 		}
 		leaf := *state.PeerCertificates[0]
 		leaf.URIs = nil
-		_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+		_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates,
+			KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 		return err
 	}
 }
@@ -67,7 +70,10 @@ func listen(read func() (*tls.Config, error), failed func(error), paths ...strin
 	if err != nil {
 		return nil, err
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return files.Get(), nil }}, nil
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config,
+		error) {
+		return files.Get(), nil
+	}}, nil
 }
 
 func load(what, cert, key string) (*tls.Config, error) {
@@ -75,5 +81,6 @@ func load(what, cert, key string) (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s.cert, %s.key: %w", what, what, err)
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"}}, nil
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair},
+		NextProtos: []string{"http/1.1"}}, nil
 }

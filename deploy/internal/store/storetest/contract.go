@@ -1,5 +1,5 @@
-// Package storetest is what every store must do. The embedded store is tested where it is, PostgreSQL beside the other real
-// servers in e2e.
+// Package storetest is what every store must do. The embedded store is tested where it is, PostgreSQL beside the other
+// real servers in e2e.
 package storetest
 
 import (
@@ -30,7 +30,8 @@ type Open func(t *testing.T) store.Store
 // Contract is what each store does.
 func Contract(t *testing.T, open Open) {
 	s := open(t)
-	r := &rollout.Rollout{ID: "r", Slot: "champion", Scope: "fleet", Hash: "h", Threshold: 1<<64 - 1, Step: rollout.Started, Revision: 1}
+	r := &rollout.Rollout{ID: "r", Slot: "champion", Scope: "fleet", Hash: "h", Threshold: 1<<64 - 1,
+		Step: rollout.Started, Revision: 1}
 	row := json.RawMessage(`{"step": "started"}`)
 	must(t, s.Step(ctx, r, []store.Entry{{TSUS: 1, Kind: "rollout", Key: "champion/fleet", Detail: "one", Row: row}}))
 	if err := s.Step(ctx, r, nil); !errors.Is(err, store.ErrConflict) {
@@ -44,29 +45,42 @@ func Contract(t *testing.T, open Open) {
 	must(t, s.SaveRelease(ctx, "h", "champion/fleet", []byte("raw")))
 	must(t, s.SaveRelease(ctx, "old", "champion/fleet", []byte("raw")))
 	must(t, s.KeepReleases(ctx, map[string]bool{"h": true}))
-	must(t, s.SaveAPs(ctx, []fleet.AP{{ID: "a", Site: "lab", LastSeenUS: 5, BootID: "18446744073709551615"}, {ID: "b"}}))
+	must(t, s.SaveAPs(ctx, []fleet.AP{{ID: "a", Site: "lab", LastSeenUS: 5, BootID: "18446744073709551615"},
+		{ID: "b"}}))
 	must(t, s.SaveAPs(ctx, []fleet.AP{{ID: "a", Site: "lab2", LastSeenUS: 6}}))
-	must(t, s.SetKill(ctx, fleet.Kill{Scope: "site/lab", Who: "ann", Reason: "one", SinceUS: 3}, store.Entry{TSUS: 3, Kind: "kill", Key: "site/lab", Detail: "three"}))
-	must(t, s.SetKill(ctx, fleet.Kill{Scope: "fleet", Who: "ann", Reason: "all", SinceUS: 4}, store.Entry{TSUS: 4, Kind: "kill"}))
-	must(t, s.SetKill(ctx, fleet.Kill{Scope: "site/lab", Who: "bob", Reason: "two", SinceUS: 3}, store.Entry{TSUS: 5, Kind: "kill"}))
+	must(t, s.SetKill(ctx, fleet.Kill{Scope: "site/lab", Who: "ann", Reason: "one", SinceUS: 3},
+		store.Entry{TSUS: 3, Kind: "kill", Key: "site/lab", Detail: "three"}))
+	must(t, s.SetKill(ctx, fleet.Kill{Scope: "fleet", Who: "ann", Reason: "all", SinceUS: 4},
+		store.Entry{TSUS: 4, Kind: "kill"}))
+	must(t, s.SetKill(ctx, fleet.Kill{Scope: "site/lab", Who: "bob", Reason: "two", SinceUS: 3},
+		store.Entry{TSUS: 5, Kind: "kill"}))
 	must(t, s.ClearKill(ctx, "fleet", store.Entry{TSUS: 6, Kind: "kill", Key: "fleet", Detail: "four"}))
-	must(t, s.AddTicket(ctx, store.Ticket{Hash: "lapsed", APID: "c", CreatedUS: 1, ExpiresUS: 10}, store.Entry{Kind: "ticket"}))
-	must(t, s.AddTicket(ctx, store.Ticket{Hash: "open", APID: "b", CreatedUS: 10, ExpiresUS: 99}, store.Entry{Kind: "ticket"}))
-	must(t, s.AddTicket(ctx, store.Ticket{Hash: "used", APID: "a", Site: "lab", CreatedUS: 10, ExpiresUS: 99}, store.Entry{Kind: "ticket"}))
-	used := store.Ticket{Hash: "used", APID: "a", Site: "lab", CreatedUS: 10, ExpiresUS: 99, UsedUS: 11, Key: "k", Certificate: "c"}
+	must(t, s.AddTicket(ctx, store.Ticket{Hash: "lapsed", APID: "c", CreatedUS: 1, ExpiresUS: 10},
+		store.Entry{Kind: "ticket"}))
+	must(t, s.AddTicket(ctx, store.Ticket{Hash: "open", APID: "b", CreatedUS: 10, ExpiresUS: 99},
+		store.Entry{Kind: "ticket"}))
+	must(t, s.AddTicket(ctx, store.Ticket{Hash: "used", APID: "a", Site: "lab", CreatedUS: 10, ExpiresUS: 99},
+		store.Entry{Kind: "ticket"}))
+	used := store.Ticket{Hash: "used", APID: "a", Site: "lab", CreatedUS: 10, ExpiresUS: 99, UsedUS: 11, Key: "k",
+		Certificate: "c"}
 	must(t, s.UseTicket(ctx, used, store.Entry{Kind: "enrolled"}))
 	for _, hash := range []string{"used", "lapsed", "none"} {
-		if err := s.UseTicket(ctx, store.Ticket{Hash: hash, UsedUS: 12}, store.Entry{Kind: "wrong"}); !errors.Is(err, store.ErrConflict) {
+		if err := s.UseTicket(ctx, store.Ticket{Hash: hash, UsedUS: 12}, store.Entry{Kind: "wrong"}); !errors.Is(err,
+			store.ErrConflict) {
 			t.Errorf("ticket %s was used: %v", hash, err)
 		}
 	}
 	if err := s.RemoveTicket(ctx, "none", store.Entry{Kind: "wrong"}); !errors.Is(err, store.ErrConflict) {
 		t.Error(err)
 	}
-	must(t, s.SetAccess(ctx, store.Access{APID: "b", Revoked: true, ChangedUS: 1, Who: "ann", Reason: "one"}, store.Entry{Kind: "access"}))
-	must(t, s.SetAccess(ctx, store.Access{APID: "a", Revoked: true, ChangedUS: 2, Who: "ann"}, store.Entry{Kind: "access"}))
-	must(t, s.SetAccess(ctx, store.Access{APID: "b", ChangedUS: 3, Who: "bob", Reason: "two"}, store.Entry{Kind: "access"}))
-	must(t, s.AccessSent(ctx, []store.Access{{APID: "a", ChangedUS: 2}, {APID: "b", ChangedUS: 1}, {APID: "none", ChangedUS: 1}}))
+	must(t, s.SetAccess(ctx, store.Access{APID: "b", Revoked: true, ChangedUS: 1, Who: "ann", Reason: "one"},
+		store.Entry{Kind: "access"}))
+	must(t, s.SetAccess(ctx, store.Access{APID: "a", Revoked: true, ChangedUS: 2, Who: "ann"},
+		store.Entry{Kind: "access"}))
+	must(t, s.SetAccess(ctx, store.Access{APID: "b", ChangedUS: 3, Who: "bob", Reason: "two"},
+		store.Entry{Kind: "access"}))
+	must(t, s.AccessSent(ctx, []store.Access{{APID: "a", ChangedUS: 2}, {APID: "b", ChangedUS: 1},
+		{APID: "none", ChangedUS: 1}}))
 	for i := range 3 {
 		must(t, s.LogAudit(ctx, store.Audit{TSUS: int64(i), User: "ann", Action: "kill", Code: 200}))
 	}
@@ -98,7 +112,8 @@ func Contract(t *testing.T, open Open) {
 	if kinds != "ticket ticket ticket enrolled access access access " {
 		t.Errorf("history of access: %s", kinds)
 	}
-	if len(history) != 6 || history[0].Detail != "four" || history[3].Detail != "three" || history[4].Detail != "two" || history[5].Detail != "one" || history[5].Row == nil {
+	if len(history) != 6 || history[0].Detail != "four" || history[3].Detail != "three" || history[4].Detail != "two" ||
+		history[5].Detail != "one" || history[5].Row == nil {
 		t.Fatalf("history %+v", history)
 	}
 	kills, err := s.Kills(ctx)
@@ -125,7 +140,8 @@ func Contract(t *testing.T, open Open) {
 	}
 	access, err := s.Access(ctx)
 	must(t, err)
-	if len(access) != 2 || access[0] != (store.Access{APID: "a", Revoked: true, ChangedUS: 2, Who: "ann", Sent: true}) ||
+	if len(access) != 2 || access[0] != (store.Access{APID: "a", Revoked: true, ChangedUS: 2, Who: "ann",
+		Sent: true}) ||
 		access[1] != (store.Access{APID: "b", ChangedUS: 3, Who: "bob", Reason: "two"}) {
 		t.Errorf("access %+v: what changed after it was sent is not sent", access)
 	}
