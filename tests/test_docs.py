@@ -47,12 +47,6 @@ def test_a_block_of_commands_says_what_proves_it(block):
         assert (ROOT / value).exists(), f"{block.page}:{block.line}: there is no {value}"
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda p: p.name)
-def test_links_of_a_page_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
-        assert (page.parent / target).exists(), f"{page.name}: {target}"
-
-
 @pytest.fixture(scope="module")
 def platform():
     with looped.running() as running:

@@ -1,0 +1,123 @@
+"""The layout: which folders there are, what their READMEs begin with, and that links and calls of set-up lead somewhere.
+
+Starts nothing; reads what git tracks.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+#: The pipeline in the order in which data flows, then what surrounds it.
+FOLDERS = {
+    "schema", "ap-exporter", "stream-jobs", "clickhouse", "training", "model-registry", "deploy",
+    "policies", "lab", "observe", "helm", "platform", "docs", "tests",
+}
+PLATFORM = {"kafka", "images", "compose", "local", "backup", "security", "setup"}
+#: The texts of licences: no room, and no README.
+LEGAL = {"LICENSES"}
+#: How a README begins, below its title.
+LABELS = ("Lives here", "Takes", "Gives", "Not here")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+#: A call of set-up in a Makefile or a script: by a path from where it is run, or from a variable with a folder.
+CALL = re.compile(r'(?P<variable>\$\{?\w+\}?/)?(?P<path>(?:\.\./)+(?:platform/)?setup/[\w.-]+|platform/setup/[\w.-]+)')
+
+
+@cache
+def tracked(*patterns: str) -> list[Path]:
+    """Files that git knows and that are there, by path from ROOT."""
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", *patterns], capture_output=True, text=True, check=True)
+    return [Path(name) for name in listed.stdout.split("\0") if name and (ROOT / name).exists()]
+
+
+def readmes() -> list[str]:
+    return sorted({*FOLDERS, *(f"platform/{name}" for name in PLATFORM), "policies/in-force"})
+
+
+def prose(page: Path) -> str:
+    """A page's text without blocks of code."""
+    return re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(), flags=re.M | re.S)
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """What a link into the page may name: its headings as GitHub spells them."""
+    seen: dict[str, int] = {}
+    for heading in re.findall(r"^#+ +(.+?)\s*$", prose(page), re.M):
+        text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower()
+        slug = re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+        seen[slug] = seen.get(slug, -1) + 1
+        if seen[slug]:
+            seen[f"{slug}-{seen[slug]}"] = 0
+    return set(seen)
+
+
+def callers() -> list[Path]:
+    """Makefiles and scripts."""
+    found = []
+    for path in tracked():
+        if (ROOT / path).is_symlink() or path.suffix in (".md", ".py", ".json", ".oalcap"):
+            continue
+        with open(ROOT / path, "rb") as file:
+            begins = file.read(2)
+        if path.name == "Makefile" or path.suffix in (".mk", ".sh") or begins == b"#!":
+            found.append(path)
+    return found
+
+
+def test_the_top_level_has_these_folders_and_no_other():
+    top = {path.parts[0] for path in tracked() if len(path.parts) > 1 and not path.parts[0].startswith(".")}
+    assert top - LEGAL == FOLDERS
+
+
+def test_platform_has_these_folders_and_no_other():
+    assert {path.parts[1] for path in tracked("platform") if len(path.parts) > 2} == PLATFORM
+
+
+@pytest.mark.parametrize("folder", readmes())
+def test_a_folders_readme_begins_with_what_lives_there(folder):
+    lines = (ROOT / folder / "README.md").read_text().splitlines()
+    assert lines[0].startswith("# ") and not lines[1], f"{folder}/README.md: a title, then an empty line"
+    begins = [re.match(r"- \*\*([\w ]+):\*\* \S", line) for line in lines[2:14] if not line.startswith("  ")]
+    assert [found and found[1] for found in begins[:4]] == list(LABELS), f"{folder}/README.md: {' / '.join(LABELS)}"
+
+
+@pytest.mark.parametrize("page", tracked("*.md"), ids=str)
+def test_links_of_a_page_lead_somewhere(page):
+    wrong = []
+    for link in LINK.findall(prose(page)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = Path(os.path.normpath(page.parent / path)) if path else page
+        if not (ROOT / target).exists():
+            wrong.append(link)
+        elif anchor and target.suffix == ".md" and anchor not in anchors(target):
+            wrong.append(link)
+    assert not wrong, f"{page}: {wrong}"
+
+
+def test_every_call_of_set_up_finds_its_program():
+    programs = {path for path in tracked("platform/setup") if path.name != "README.md"}
+    assert programs and all(os.access(ROOT / path, os.X_OK) for path in programs)
+    called = set()
+    for caller in callers():
+        for line in (ROOT / caller).read_text().splitlines():
+            if line.lstrip().startswith(("#", "//")):
+                continue
+            for call in CALL.finditer(line):
+                base = ROOT
+                if call["variable"]:
+                    base = {"here": ROOT / caller.parent, "lab": ROOT / "lab"}[call["variable"].strip("${}/")]
+                elif call["path"].startswith("../"):
+                    base = ROOT / caller.parent
+                program = Path(os.path.normpath(base / call["path"])).relative_to(ROOT)
+                assert program in programs, f"{caller}: {call[0]}"
+                called.add(program)
+    assert called == programs
