@@ -114,7 +114,7 @@ static void send_one(struct fleet *f, struct ap *ap, const struct restamp *batch
 		f->counts.delivered++;
 		err = RD_KAFKA_RESP_ERR_NO_ERROR;
 	} else if (len) {
-		err = kafka_producer_put(p, topic, ap->ap_id, ap->ap_id_len, bytes, len, f->has_keys ? &ap->key : NULL, NULL);
+		err = kafka_producer_send(p, topic, ap->ap_id, ap->ap_id_len, bytes, len, f->has_keys ? &ap->key : NULL, NULL);
 	}
 	if (err) {
 		f->counts.let_go++;

@@ -64,7 +64,7 @@ static void put(void *ctx, const struct sink_batch *b)
 	struct daemon *d = ctx;
 
 	for (unsigned i = 0; i < d->n_sinks; i++)
-		d->sinks[i].ops->put(d->sinks[i].self, b);
+		d->sinks[i].ops->send(d->sinks[i].self, b);
 }
 
 static void on_batch(void *ctx, const struct batch_out *out)

@@ -22,7 +22,7 @@ static void put(void *sink, uint32_t number, size_t len)
 	struct sink_batch b = { "ap-1", OAL_TOPIC_PACKETS, batch, len, 0 };
 
 	memcpy(batch, &number, sizeof number);
-	sink_kafka.put(sink, &b);
+	sink_kafka.send(sink, &b);
 }
 
 /* Polls until `delivered + let_go` batches are accounted for. */

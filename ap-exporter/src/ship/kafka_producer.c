@@ -122,7 +122,7 @@ out:
 	return ret;
 }
 
-rd_kafka_resp_err_t kafka_producer_put(struct kafka_producer *p, int topic, const char *ap_id, size_t ap_id_len, void *bytes, size_t len, const struct mac_key *key,
+rd_kafka_resp_err_t kafka_producer_send(struct kafka_producer *p, int topic, const char *ap_id, size_t ap_id_len, void *bytes, size_t len, const struct mac_key *key,
 				       void *opaque)
 {
 	uint8_t mac[MAC_HEADER_BYTES];

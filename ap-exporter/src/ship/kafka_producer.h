@@ -31,7 +31,7 @@ int kafka_producer_new(struct kafka_producer *, const struct config *, const str
  * Hands a batch over; `bytes` come from malloc() and are librdkafka's from then on. `key` NULL: it is not signed. `opaque` comes back as the message's
  * `_private`. 0, or librdkafka's error: then the bytes are still the caller's.
  */
-rd_kafka_resp_err_t kafka_producer_put(struct kafka_producer *, int topic, const char *ap_id, size_t ap_id_len, void *bytes, size_t len, const struct mac_key *key,
+rd_kafka_resp_err_t kafka_producer_send(struct kafka_producer *, int topic, const char *ap_id, size_t ap_id_len, void *bytes, size_t len, const struct mac_key *key,
 				       void *opaque);
 /* Gives up what is not delivered, and reports it. */
 void kafka_producer_free(struct kafka_producer *);

@@ -15,7 +15,7 @@ struct sink_batch {
 	uint64_t t0_us;
 };
 
-/* Since the sink was opened. In the end, batches put = delivered + let_go. */
+/* Since the sink was opened. In the end, batches sent = delivered + let_go. */
 struct sink_stats {
 	uint64_t delivered;
 	uint64_t let_go;       /* given up: pushed out by newer ones, refused, or left when the sink was closed */
@@ -32,7 +32,7 @@ struct sink_ops {
 	int (*check)(const struct config *, char *err, size_t err_size);
 	int (*open)(void **self, const struct config *, char *err, size_t err_size);
 	/* Neither blocks nor allocates. */
-	void (*put)(void *self, const struct sink_batch *);
+	void (*send)(void *self, const struct sink_batch *);
 	/* Called once a second. */
 	void (*second)(void *self);
 	void (*stats)(void *self, struct sink_stats *);

@@ -49,7 +49,7 @@ static int file_open(void **self, const struct config *c, char *err, size_t err_
 	return 0;
 }
 
-static void file_put(void *self, const struct sink_batch *b)
+static void file_send(void *self, const struct sink_batch *b)
 {
 	struct capture_record r = { .topic = b->topic, .bytes = b->bytes, .len = b->len, .t0_us = b->t0_us };
 	struct file *f = self;
@@ -108,7 +108,7 @@ const struct sink_ops sink_file = {
 	.wanted = file_wanted,
 	.check = file_check,
 	.open = file_open,
-	.put = file_put,
+	.send = file_send,
 	.second = file_second,
 	.stats = file_stats,
 	.close = file_close,
