@@ -2,7 +2,7 @@
  * Input: frames, each as link u8, caplen u8, more-on-the-wire u8, then caplen bytes. */
 #include <stdlib.h>
 
-#include "packet/flow.h"
+#include "packet/flow_table.h"
 #include "packet/packet.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

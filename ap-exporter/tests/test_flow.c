@@ -1,6 +1,6 @@
 /* test_flow.c: the flow tracker on hand-made packets. Down is server to client. */
 #include "check.h"
-#include "packet/flow.h"
+#include "packet/flow_table.h"
 
 #include <errno.h>
 

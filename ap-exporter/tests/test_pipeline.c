@@ -1,7 +1,7 @@
 /* test_pipeline.c: the data path from rows and packets to batches and features, with a made-up AP. */
 #include "wire/batch_decode.h"
 #include "check.h"
-#include "packet/flow.h"
+#include "packet/flow_table.h"
 #include "offline.h"
 #include "packet/packet.h"
 #include "pipeline/pipeline.h"

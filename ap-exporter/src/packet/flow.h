@@ -1,4 +1,4 @@
-/* flow.h: TCP flows as seen from the AP: a table of fixed size, and per direction of data the sequence space.
+/* flow.h: a TCP flow as seen from the AP: per direction of data the sequence space.
  *
  * "Direction" is that of the data: 0 down (server to client), 1 up. `client` is the Wi-Fi side. For data of direction d,
  * the sender is on one side of the AP and the receiver on the other; rtt is AP → receiver → AP.
@@ -16,7 +16,7 @@
 
 #include "packet/packet.h"
 
-enum { FLOW_HOLES = 8, FLOW_HISTORY = 8, FLOW_NONE = 0xffff, FLOW_MAX = 4096 };
+enum { FLOW_HOLES = 8, FLOW_HISTORY = 8 };
 
 struct flow_range {
 	uint32_t start, end; /* sequence numbers, half-open */
@@ -68,29 +68,7 @@ struct flow {
 	uint64_t station_mac; /* set by the pipeline; 0 unknown */
 };
 
-struct flow_table {
-	struct flow *flows;
-	uint16_t *buckets;
-	unsigned max, used, bucket_mask;
-	unsigned touched; /* places from here on were never used: they are not resident */
-	uint16_t newest, oldest, unused; /* `unused`: chain of places used before and free again */
-	uint64_t holes_forgotten, resyncs;
-	size_t memory;
-};
-
-/* -ENOMEM, or -EINVAL for `max` outside 1…FLOW_MAX. */
-int flow_table_new(struct flow_table *, unsigned max);
-void flow_table_free(struct flow_table *);
-
-/* The flow of a packet whose direction is known, or FLOW_NONE. */
-uint16_t flow_find(const struct flow_table *, const struct packet *);
-/* A new flow for it, or FLOW_NONE when the table is full. */
-uint16_t flow_add(struct flow_table *, const struct packet *);
-static inline bool flow_table_full(const struct flow_table *t)
-{
-	return t->used == t->max;
-}
-void flow_remove(struct flow_table *, uint16_t);
+struct flow_table;
 /* Takes the packet into account. */
 void flow_packet(struct flow_table *, uint16_t, const struct packet *);
 

@@ -12,7 +12,7 @@
 #include "wire/batch_encode.h"
 #include "pipeline/dedup.h"
 #include "model/feature.h"
-#include "packet/flow.h"
+#include "packet/flow_table.h"
 #include "wire/names.h"
 #include "wire/utf8.h"
 #include "packet/packet.h"
