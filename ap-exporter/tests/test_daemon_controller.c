@@ -4,7 +4,7 @@
 #include "wire/batch_decode.h"
 #include "bundle_golden.h"
 #include "model/feature.h"
-#include "packet/flow.h"
+#include "packet/flow_table.h"
 #include "model/inference.h"
 #include "packet/packet.h"
 #include "pipeline/pipeline.h"

@@ -2,7 +2,7 @@
 #include "control/controller.h"
 
 #include "control/control.h"
-#include "packet/flow.h"
+#include "packet/flow_table.h"
 #include "model/inference.h"
 #include "base/json.h"
 #include "pipeline/pipeline.h"
