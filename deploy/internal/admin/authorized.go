@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"time"
 
 	"oal/deploy/internal/account"
 	"oal/deploy/internal/limit"
@@ -127,7 +126,7 @@ func (a *Server) record(r *http.Request, who account.User, action string, answer
 	if who.Role == account.None && a.strangers.Take("") > 0 {
 		return // nobody without a token pushes others' lines out of the store
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), auditTimeout)
 	defer cancel()
 	if err := a.Store.LogAudit(ctx, line); err != nil {
 		a.Metrics.AuditUnstored.Inc()

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	defaultPage = 100
-	maxPage     = 1000
+	defaultPage = 100  // rows of a page: more than a screen
+	maxPage     = 1000 // rows: some 500 KB of JSON
 )
 
 // summary of the fleet: how many APs have what.
@@ -115,7 +115,7 @@ func (a *Server) abort(w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		Reason string `json:"reason"`
 	}
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10)).Decode(&body)
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBodyBytes)).Decode(&body)
 	if err != nil && !errors.Is(err, io.EOF) || len(body.Reason) > store.MaxReason {
 		failure(w, http.StatusBadRequest,
 			fmt.Sprintf(`the body is {"reason": TEXT} with at most %d bytes of text, or empty`, store.MaxReason))

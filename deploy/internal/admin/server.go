@@ -32,6 +32,20 @@ var openAPI []byte
 //go:embed page.html
 var page []byte
 
+const (
+	guessRate      = 1                // bad tokens of an address a second, lasting
+	guessBurst     = 20               // at once: a person with an old token, not a list of guesses
+	strangerRate   = 1.0 / 60         // lines a second about those without a token, lasting; the service's log has all
+	strangerBurst  = 30               // lines at once
+	headerTimeout  = 10 * time.Second // a request's head is one packet
+	readTimeout    = 20 * time.Second // of a whole request: at most maxBodyBytes
+	writeTimeout   = 30 * time.Second // of an answer, but for a copy of the state
+	idleTimeout    = time.Minute      // between two requests of a browser
+	maxHeaderBytes = 16 << 10         // browsers send cookies of other services on the same host
+	maxBodyBytes   = 4 << 10          // eight times the longest reason
+	auditTimeout   = 5 * time.Second  // to store a line; the service's log has it anyway
+)
+
 // Rollouts is what the admin interface needs of package rollouts.
 type Rollouts interface {
 	All() []rollout.Rollout
@@ -68,11 +82,14 @@ type Server struct {
 
 // New is an inert server.
 func New(p Parts) *Server {
-	a := &Server{Parts: p, guesses: limit.New(1, 20, p.Now), strangers: limit.New(1.0/60, 30, p.Now)}
-	a.http = &http.Server{Handler: a.routes(), TLSConfig: p.TLS, ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:  20 * time.Second,
-		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(
-			p.Logger.Handler(), slog.LevelDebug)}
+	a := &Server{Parts: p, guesses: limit.New(guessRate, guessBurst, p.Now),
+		strangers: limit.New(strangerRate, strangerBurst, p.Now)}
+	a.http = &http.Server{
+		Handler: a.routes(), TLSConfig: p.TLS, MaxHeaderBytes: maxHeaderBytes,
+		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
+		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		ErrorLog: slog.NewLogLogger(p.Logger.Handler(), slog.LevelDebug),
+	}
 	return a
 }
 
@@ -166,7 +183,7 @@ func body(w http.ResponseWriter, r *http.Request, into any) error {
 	if r.ContentLength == 0 {
 		return nil
 	}
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, 4<<10))
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	decoder.DisallowUnknownFields()
 	return decoder.Decode(into)
 }

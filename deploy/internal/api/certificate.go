@@ -9,10 +9,9 @@ import (
 	"oal/deploy/internal/limit"
 )
 
-// A certificate lasts weeks: three at once are for an AP that could not write the first, then one a minute.
 const (
-	renewalRate  = 1.0 / 60
-	renewalBurst = 3
+	renewalRate  = 1.0 / 60 // renewals of an AP a second, lasting: a certificate lasts weeks
+	renewalBurst = 3        // at once: for an AP that could not write the first
 )
 
 // certificate gives an AP a new certificate for the name and the site of the one that it has.

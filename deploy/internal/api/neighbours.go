@@ -9,10 +9,9 @@ import (
 	"oal/deploy/internal/neighbour"
 )
 
-// One request a second lasting; an AP with four radios may ask for all of them at once.
 const (
-	neighbourRate  = 1
-	neighbourBurst = 4
+	neighbourRate  = 1 // requests of an AP a second, lasting: a record comes every five seconds
+	neighbourBurst = 4 // at once: an AP with four radios asks for all of them
 )
 
 // neighbours answers with the statistics of the other APs on one of the AP's channels.

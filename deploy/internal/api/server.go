@@ -24,16 +24,16 @@ import (
 )
 
 const (
-	maxWait         = 300 * time.Second
-	headerTimeout   = 10 * time.Second
-	bodyTimeout     = 10 * time.Second
-	sendTimeout     = 30 * time.Second // a bundle to a slow AP: 256 KiB at 9 KB/s
-	idleTimeout     = 2 * time.Minute
-	maxHeaderBytes  = 8 << 10
-	maxStatusBytes  = 4 << 10
-	defaultRate     = 10
-	defaultBurst    = 30
-	defaultMaxConns = 100000
+	maxWait         = 300 * time.Second // of a poll: many NATs forget a connection that is silent for longer
+	headerTimeout   = 10 * time.Second  // a request's head is one packet; more is a stuck or hostile sender
+	bodyTimeout     = 10 * time.Second  // likewise of a report or a certificate request
+	sendTimeout     = 30 * time.Second  // a bundle to a slow AP: 256 KiB at 9 KB/s
+	idleTimeout     = 2 * time.Minute   // between two requests: an AP polls again at once, or has gone
+	maxHeaderBytes  = 8 << 10           // twenty times what an exporter sends
+	maxStatusBytes  = 4 << 10           // ten times a report
+	defaultRate     = 10                // requests of an AP a second, lasting
+	defaultBurst    = 30                // requests of an AP at once: after a restart of either side
+	defaultMaxConns = 100000            // connections of 65 KiB each: 6.5 GB
 )
 
 // Parts are what the listener needs.
@@ -79,9 +79,11 @@ func New(p Parts) *Server {
 	s := &Server{Parts: p, limiter: limit.New(p.Limits.RequestsPerS, p.Limits.Burst, p.Now),
 		neighbourLimiter: limit.New(neighbourRate, neighbourBurst, p.Now),
 		renewalLimiter:   limit.New(renewalRate, renewalBurst, p.Now), draining: make(chan struct{})}
-	s.conns = &listen.Conns{Max: int64(p.Limits.MaxConns), Refused: p.Metrics.Denied.WithLabelValues(
-		"too_many_connections").Inc,
-		Changed: func(open int64) { p.Metrics.OpenConns.Set(float64(open)) }}
+	s.conns = &listen.Conns{
+		Max:     int64(p.Limits.MaxConns),
+		Refused: p.Metrics.Denied.WithLabelValues("too_many_connections").Inc,
+		Changed: func(open int64) { p.Metrics.OpenConns.Set(float64(open)) },
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/aps/{id}/bundle", s.ap(s.bundle))
 	mux.HandleFunc("GET /v1/aps/{id}/neighbours", s.ap(s.neighbours))

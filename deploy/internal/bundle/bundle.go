@@ -15,13 +15,13 @@ import (
 const (
 	// MaxBytes is settings.max_bundle_bytes: a larger signed bundle is refused unread.
 	MaxBytes      = 262144
-	maxRollbackTo = 4
-	hashBytes     = sha256.Size
-	maxText       = 127
-	domain        = "OALB1"
+	maxRollbackTo = 4                   // bundles that one may name; settings of the format, as those below
+	hashBytes     = sha256.Size         // of a bundle's payload
+	maxText       = 127                 // bytes of a name
+	domain        = "OALB1"             // stands before what is signed: no signature of another kind is taken for it
 	rollbackTo    = protowire.Number(7) // the field of a Bundle that may come several times
 	bundleFields  = 12                  // highest number of a field that is known
-	signedFields  = 3
+	signedFields  = 3                   // likewise of a SignedBundle
 )
 
 // Source says who made a bundle.

@@ -18,6 +18,12 @@ import (
 	"oal/deploy/internal/rollout"
 )
 
+// queryTimeout is for a whole answer; ClickHouse itself gives up at maxExecution.
+const queryTimeout = 10 * time.Second
+
+// maxExecution is in seconds, as ClickHouse's setting max_execution_time: a reading is due every five.
+const maxExecution = "8"
+
 // Client asks over ClickHouse's HTTP interface.
 type Client struct {
 	config config.ClickHouse
@@ -26,10 +32,10 @@ type Client struct {
 
 // New is a client; it connects when asked something.
 func New(c config.ClickHouse) *Client {
-	return &Client{c, &http.Client{Timeout: 10 * time.Second}}
+	return &Client{c, &http.Client{Timeout: queryTimeout}}
 }
 
-// minBaseline is how far back the rest's predictions reach at least.
+// minBaseline is how far back the rest's predictions reach at least: a short soak would leave too few to compare with.
 const minBaseline = 10 * time.Minute
 
 // Measure reads the abort metric of a rollout. That it cannot be read, or that there is too little to say, is in Why.
@@ -50,7 +56,7 @@ func (c *Client) Measure(ctx context.Context, r *rollout.Rollout) rollout.Measur
 }
 
 func (c *Client) row(ctx context.Context, sql string, parameters map[string]string) (float64, error) {
-	query := url.Values{"database": {c.config.Database}, "max_execution_time": {"8"},
+	query := url.Values{"database": {c.config.Database}, "max_execution_time": {maxExecution},
 		"output_format_json_quote_64bit_integers": {"0"},
 		"output_format_json_quote_denormals":      {"1"}}
 	for name, value := range parameters {

@@ -81,8 +81,8 @@ type Limits struct {
 }
 
 const (
-	defaultCertificateDays = 30
-	maxCertificateDays     = 825
+	defaultCertificateDays = 30  // days: an AP that was away for weeks still gets in
+	maxCertificateDays     = 825 // days: some TLS libraries refuse longer ones
 )
 
 // Load reads and checks a file.

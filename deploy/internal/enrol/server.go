@@ -19,13 +19,14 @@ import (
 // A token cannot be guessed; the limits are for the CPU time of signatures. Behind a load balancer a whole fleet has
 // one address.
 const (
-	addressRate  = 1
-	addressBurst = 30
-	totalRate    = 50
-	totalBurst   = 200
-	timeout      = 10 * time.Second
-	maxConns     = 1000
-	maxBody      = 2*issue.MaxCSR + 1024
+	addressRate    = 1                     // requests of an address a second, lasting
+	addressBurst   = 30                    // at once: a rack of APs behind one address
+	totalRate      = 50                    // requests a second of all: each takes two signatures
+	totalBurst     = 200                   // at once of all
+	timeout        = 10 * time.Second      // to read a request; twice that to answer it
+	maxConns       = 1000                  // connections: 65 MB
+	maxHeaderBytes = 8 << 10               // likewise of the AP listener
+	maxBody        = 2*issue.MaxCSR + 1024 // bytes: in JSON a byte may take two, and there is the token
 )
 
 // Server is the listener on which APs without a certificate enrol.
@@ -43,15 +44,16 @@ type Server struct {
 // NewServer is inert. denied is told of tokens that cannot be used.
 func NewServer(t *Tickets, m *metric.Set, tlsConfig *tls.Config, denied func(who, reason, path string),
 	now func() time.Time, logger *slog.Logger) *Server {
-	s := &Server{tickets: t, metrics: m, logger: logger, denied: denied, address: limit.New(addressRate, addressBurst,
-		now), total: limit.New(totalRate, totalBurst, now)}
+	s := &Server{tickets: t, metrics: m, logger: logger, denied: denied,
+		address: limit.New(addressRate, addressBurst, now), total: limit.New(totalRate, totalBurst, now)}
 	s.conns = &listen.Conns{Max: maxConns, Refused: m.Enrolments.WithLabelValues("too_many_connections").Inc}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/enrol", s.enrol)
-	s.http = &http.Server{Handler: mux, TLSConfig: tlsConfig, ReadHeaderTimeout: timeout, ReadTimeout: timeout,
-		WriteTimeout: 2 * timeout,
-		IdleTimeout:  timeout, MaxHeaderBytes: 8 << 10, ConnState: s.conns.State, ErrorLog: slog.NewLogLogger(
-			logger.Handler(), slog.LevelDebug)}
+	s.http = &http.Server{
+		Handler: mux, TLSConfig: tlsConfig, ConnState: s.conns.State, MaxHeaderBytes: maxHeaderBytes,
+		ReadHeaderTimeout: timeout, ReadTimeout: timeout, WriteTimeout: 2 * timeout, IdleTimeout: timeout,
+		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+	}
 	return s
 }
 

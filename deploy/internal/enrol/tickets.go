@@ -28,10 +28,11 @@ var (
 )
 
 const (
-	tokenBytes = 32
-	idDigits   = 16
-	minTTL     = time.Minute
-	maxTTL     = 90 * 24 * time.Hour
+	tokenBytes = 32                  // random: nobody guesses 256 bits
+	idDigits   = 16                  // of a token's hash: enough to name a ticket, useless to use it
+	minTTL     = time.Minute         // less is a typing error
+	maxTTL     = 90 * 24 * time.Hour // a ticket in a drawer is a key in a drawer
+	countEvery = 10 * time.Second    // how late the number of open tickets may be
 )
 
 // Tickets are made by people and used by APs.
@@ -190,7 +191,7 @@ func (t *Tickets) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(10 * time.Second):
+		case <-time.After(countEvery):
 		}
 	}
 }

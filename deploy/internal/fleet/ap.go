@@ -47,6 +47,14 @@ const (
 // memory change.
 const retryRejected = 5 * time.Minute
 
+// saveSeenAfterUS, in microseconds: a poll this soon after the one before is not stored for its time alone, so that an
+// AP that comes back every second is not a write each time.
+const saveSeenAfterUS = 60e6
+
+// activationGraceUS, in microseconds: an AP that said that it keeps a bundle for later is sent it again only this long
+// after that time, as its clock may be behind.
+const activationGraceUS = 60e6
+
 // connectedFor is how long an AP counts as connected after its last request: between two polls, and while it applies a
 // bundle.
 const connectedFor = 20 * time.Second

@@ -47,7 +47,7 @@ func (f *Fleet) Begin(id string, ask Ask) *Poll {
 		gone: make(chan struct{})}
 	a.poll = p
 	a.dirty = a.dirty || !a.Connected || a.Site != ask.Site || a.Control != ask.Control ||
-		a.CertificateUS != ask.CertificateUS || a.Replica != f.replica || f.us()-a.LastSeenUS > 60e6
+		a.CertificateUS != ask.CertificateUS || a.Replica != f.replica || f.us()-a.LastSeenUS > saveSeenAfterUS
 	a.Site, a.Control, a.LastSeenUS, a.Connected, a.Replica = ask.Site, ask.Control, f.us(), true, f.replica
 	a.CertificateUS = ask.CertificateUS
 	if p.control == "" {
@@ -111,7 +111,7 @@ func (f *Fleet) due(a *ap, p *Poll) bool {
 		case Rejected:
 			return f.us()-a.ReportedUS > retryRejected.Microseconds()
 		case Waiting:
-			return a.desire.activateUS != 0 && f.us() > a.desire.activateUS+60e6
+			return a.desire.activateUS != 0 && f.us() > a.desire.activateUS+activationGraceUS
 		}
 	}
 	return true

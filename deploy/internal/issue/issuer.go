@@ -30,7 +30,7 @@ const SiteURN = "urn:oal:site:"
 // notBefore is how far a certificate reaches back: an AP's clock may be behind.
 const notBefore = time.Hour
 
-// MaxCSR bounds a request in bytes; one for an elliptic key has less than 1 KiB.
+// MaxCSR bounds a certificate request in bytes; one for an elliptic key has less than 1 KiB.
 const MaxCSR = 8 << 10
 
 // ErrRequest: the certificate request cannot be granted.

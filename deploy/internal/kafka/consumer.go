@@ -18,6 +18,16 @@ import (
 // BundlesTopic is compacted: its records are the present releases.
 const BundlesTopic = "ap.bundles.v1"
 
+const (
+	pollWait      = time.Second            // of one fetch: how late lag and stopping are looked at while nothing comes
+	metadataAge   = 30 * time.Second       // how late a moved partition is noticed without an error
+	metadataRetry = 500 * time.Millisecond // between two tries while a broker is away
+	quietAfter    = 3 * time.Second        // without a record nor an error: what is missing was compacted away
+	endsEvery     = 10 * time.Second       // how late the lag is, once the ends are known
+	endsRetry     = 500 * time.Millisecond // until then: readiness waits for it
+	endsTimeout   = 10 * time.Second       // for the answer of a broker that has just started
+)
+
 // Record is a record as it came; a nil value withdraws.
 type Record struct {
 	Key   string
@@ -50,8 +60,8 @@ func NewConsumer(c config.Kafka, topic string, handle func([]Record), lag promet
 	// Control records are kept so that the position passes the markers that end transactions.
 	client, err := kgo.NewClient(append(opts, kgo.ConsumeTopics(topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxWait(time.Second),
-		kgo.MetadataMaxAge(30*time.Second), kgo.MetadataMinAge(500*time.Millisecond))...)
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxWait(pollWait),
+		kgo.MetadataMaxAge(metadataAge), kgo.MetadataMinAge(metadataRetry))...)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +89,7 @@ func (c *Consumer) read(ctx context.Context) {
 	defer close(c.done)
 	quiet := time.Now()
 	for ctx.Err() == nil {
-		poll, cancel := context.WithTimeout(ctx, time.Second)
+		poll, cancel := context.WithTimeout(ctx, pollWait)
 		fetches := c.client.PollFetches(poll)
 		cancel()
 		var records []Record
@@ -100,12 +110,12 @@ func (c *Consumer) read(ctx context.Context) {
 			quiet = time.Now()
 			c.handle(records)
 		}
-		c.look(time.Since(quiet))
+		c.compare(time.Since(quiet))
 	}
 }
 
-// look compares the position with the ends of the partitions as they were seen last.
-func (c *Consumer) look(quiet time.Duration) {
+// compare compares the position with the ends of the partitions as they were seen last.
+func (c *Consumer) compare(quiet time.Duration) {
 	ends := c.ends.Load()
 	if ends == nil {
 		return
@@ -115,7 +125,7 @@ func (c *Consumer) look(quiet time.Duration) {
 		lag += max(0, end-c.position[partition])
 	}
 	// Compaction can remove the very last records of a partition: then nothing comes although the position is behind.
-	if quiet > 3*time.Second {
+	if quiet > quietAfter {
 		lag = 0
 	}
 	c.lag.Set(float64(lag))
@@ -129,11 +139,11 @@ func (c *Consumer) look(quiet time.Duration) {
 func (c *Consumer) watchEnds(ctx context.Context) {
 	admin := kadm.NewClient(c.client)
 	for {
-		wait := 10 * time.Second
+		wait := endsEvery
 		if ends, err := endOffsets(ctx, admin, c.topic); err == nil {
 			c.ends.Store(&ends)
 		} else {
-			wait = 500 * time.Millisecond
+			wait = endsRetry
 			c.logger.Warn("the ends of the topic are not known yet", "topic", c.topic, "error", err)
 		}
 		select {
@@ -145,7 +155,7 @@ func (c *Consumer) watchEnds(ctx context.Context) {
 }
 
 func endOffsets(ctx context.Context, admin *kadm.Client, topic string) (map[int32]int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, endsTimeout)
 	defer cancel()
 	starts, err := admin.ListStartOffsets(ctx, topic)
 	if err != nil {

@@ -14,6 +14,11 @@ import (
 // EventsTopic takes rows of the platform's own tables.
 const EventsTopic = "platform.events.v1"
 
+const (
+	eventsEvery  = time.Second // how soon what Kafka did not acknowledge is sent again
+	eventsAtOnce = 100         // rows of a request: 50 KB
+)
+
 // Events sends stored rows until they are acknowledged: a row may come twice after a crash, never not at all.
 type Events struct {
 	*Producer
@@ -42,14 +47,14 @@ func (e *Events) Run(ctx context.Context, wake <-chan struct{}) {
 		case <-ctx.Done():
 			return
 		case <-wake:
-		case <-time.After(time.Second):
+		case <-time.After(eventsEvery):
 		}
 	}
 }
 
 func (e *Events) send(ctx context.Context) error {
 	for {
-		events, err := e.store.Pending(ctx, 100)
+		events, err := e.store.Pending(ctx, eventsAtOnce)
 		e.metrics.EventsPending.Set(float64(len(events)))
 		if err != nil || len(events) == 0 {
 			return err

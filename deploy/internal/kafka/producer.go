@@ -9,6 +9,10 @@ import (
 	"oal/deploy/internal/config"
 )
 
+// deliveryTimeout is how long a record is tried before the caller hears that Kafka is away; it keeps what it could not
+// send.
+const deliveryTimeout = 20 * time.Second
+
 // Producer writes to one topic.
 type Producer struct{ client *kgo.Client }
 
@@ -19,7 +23,7 @@ func NewProducer(c config.Kafka, topic string) (*Producer, error) {
 		return nil, err
 	}
 	client, err := kgo.NewClient(append(opts, kgo.DefaultProduceTopic(topic),
-		kgo.RecordDeliveryTimeout(20*time.Second))...)
+		kgo.RecordDeliveryTimeout(deliveryTimeout))...)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ var (
 	ErrNotOff  = errors.New("it is not switched off")
 )
 
-// MaxNote bounds, in bytes, for whom a person says that they act.
+// MaxNote bounds, in bytes, for whom a person says that they act: a name.
 const MaxNote = 100
 
 // Switch is one replica's sight of what is switched off.

@@ -16,8 +16,8 @@ import (
 const Topic = "ap.neighbours.v1"
 
 const (
-	maxRecordBytes = 64 << 10
-	maxAPs         = 64 // of a record
+	maxRecordBytes = 64 << 10 // of a record: six times one with maxAPs
+	maxAPs         = 64       // of a record: more on one channel of one site cannot be
 )
 
 // AP is what an access point did on a channel in a second.

@@ -19,7 +19,7 @@ const (
 	// staleAfter: a record comes every 5 s while two APs on the channel talk. An older one is of a platform that stands
 	// still.
 	staleAfter  = time.Minute
-	maxChannels = 100000
+	maxChannels = 100000 // of all sites: it bounds memory, whatever Kafka says
 )
 
 // Table holds the latest record of each channel.

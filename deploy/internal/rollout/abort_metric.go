@@ -3,7 +3,8 @@ package rollout
 // RejectedShare is the metric that every rollout has: rejections among the answers of its APs.
 const RejectedShare = "rejected_share"
 
-// MinPredictions of the bundle with a known outcome, below which a metric is not read.
+// MinPredictions is how many predictions with a known outcome, of the bundle and of the rest each, a metric takes: with
+// fewer, chance decides.
 const MinPredictions = 50
 
 // AbortMetric is a number that grows as a bundle gets worse than what else is in force. Expression is SQL over the

@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	roundEvery   = 500 * time.Millisecond
-	measureEvery = 5 * time.Second
-	keepRollouts = 10 // of each slot and scope
+	roundEvery   = 500 * time.Millisecond // how late a replica sees a step of another, and the end of a soak
+	measureEvery = 5 * time.Second        // between two readings of a rollout's abort metric: each is a query
+	leadRetry    = time.Second            // after the store could not be asked for the lead
+	keepRollouts = 10                     // of each slot and scope: for people to look back
 )
 
 // Run leads when it can and follows until then; it returns when the context ends.
@@ -71,7 +72,7 @@ func (rn *Runner) campaign(ctx context.Context, leads chan<- context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(time.Second):
+		case <-time.After(leadRetry):
 		}
 	}
 }

@@ -24,6 +24,9 @@ import (
 	"oal/deploy/internal/store"
 )
 
+// rememberedEntries is how far back, in lines of history, a refusal is looked for before it is written down again.
+const rememberedEntries = 200
+
 // Meter reads abort metrics.
 type Meter interface {
 	Measure(ctx context.Context, r *rollout.Rollout) rollout.Measure
@@ -156,7 +159,7 @@ func (rn *Runner) refuse(key string, err error) {
 // replica.
 func (rn *Runner) remember(e store.Entry) error {
 	ctx := context.Background()
-	recent, err := rn.store.History(ctx, 0, 200)
+	recent, err := rn.store.History(ctx, 0, rememberedEntries)
 	if err != nil {
 		return err
 	}

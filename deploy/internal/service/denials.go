@@ -21,13 +21,14 @@ type denials struct {
 }
 
 const (
-	denialEvery = time.Hour
-	maxSeen     = 10000
+	denialEvery = time.Hour // a line of history for each certificate and reason
+	maxSeen     = 10000     // certificates and reasons remembered: 1 MB; then all are forgotten
+	maxQueued   = 100       // lines that wait for the store; what does not fit is only counted
 )
 
 func newDenials(s store.Store, now func() time.Time, logger *slog.Logger) *denials {
 	return &denials{store: s, now: now, logger: logger,
-		queue: make(chan store.Entry, 100), seen: map[string]time.Time{}}
+		queue: make(chan store.Entry, maxQueued), seen: map[string]time.Time{}}
 }
 
 // note never blocks; what does not fit is still counted by the API.

@@ -30,9 +30,11 @@ import (
 )
 
 const (
-	saveEvery  = 2 * time.Second
-	drainLimit = 8 * time.Second
-	endingSoon = 7 * 24 * time.Hour // a certificate's end
+	sweepEvery   = time.Second        // how late it is seen that an AP or a replica has gone
+	saveEvery    = 2 * time.Second    // a killed replica loses so much of the APs' reports; their next polls carry them
+	drainLimit   = 8 * time.Second    // of Stop: Kubernetes kills after 30 s
+	readyTimeout = 2 * time.Second    // for the store's answer: whoever probes waits little longer
+	endingSoon   = 7 * 24 * time.Hour // of a certificate: renewal has failed for days by then
 )
 
 // Service is one replica.
@@ -291,14 +293,14 @@ func (s *Service) ready() error {
 	if !s.caughtUp() {
 		return errors.New("reading ap.bundles.v1 and ap.access.v1 from the beginning")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
 	defer cancel()
 	return s.store.Ping(ctx)
 }
 
 // keepAPs stores APs that changed, reads those of other replicas, and notices those that have gone.
 func (s *Service) keepAPs(ctx context.Context) {
-	ticker := time.NewTicker(time.Second)
+	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
 	var saved time.Time
 	for {

@@ -19,6 +19,14 @@ import (
 // leaderLock is the advisory lock that the leading replica holds: "OAL push" in ASCII.
 const leaderLock int64 = 0x4f414c2070757368
 
+const (
+	askToLeadEvery   = 500 * time.Millisecond // how late a replica notices that the lead is free
+	checkLeadEvery   = time.Second            // how late the leader notices that it lost the lead with its connection
+	checkLeadTimeout = 3 * time.Second        // for the server's answer to that
+	closeTimeout     = time.Second            // for a polite end of a connection
+	visibleAfter     = 5 * time.Second        // the longest that a transaction takes to become visible
+)
+
 const tables = `
 CREATE TABLE IF NOT EXISTS oal_rollout (id text PRIMARY KEY, revision bigint NOT NULL, doc jsonb NOT NULL);
 CREATE TABLE IF NOT EXISTS oal_release (hash text PRIMARY KEY, key text NOT NULL, raw bytea NOT NULL);
@@ -88,7 +96,7 @@ func (p *Postgres) Lead(ctx context.Context) (context.Context, error) {
 		case <-ctx.Done():
 			closeQuietly(own)
 			return nil, ctx.Err()
-		case <-time.After(500 * time.Millisecond):
+		case <-time.After(askToLeadEvery):
 		}
 	}
 	lead, end := context.WithCancel(ctx)
@@ -99,9 +107,9 @@ func (p *Postgres) Lead(ctx context.Context) (context.Context, error) {
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(time.Second):
+			case <-time.After(checkLeadEvery):
 			}
-			check, cancel := context.WithTimeout(ctx, 3*time.Second)
+			check, cancel := context.WithTimeout(ctx, checkLeadTimeout)
 			err := own.Ping(check)
 			cancel()
 			if err != nil {
@@ -113,7 +121,7 @@ func (p *Postgres) Lead(ctx context.Context) (context.Context, error) {
 }
 
 func closeQuietly(conn *pgx.Conn) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	_ = conn.Close(ctx) // the lock goes with the session, however that ends
 }
@@ -286,7 +294,7 @@ func (p *Postgres) SaveAPs(ctx context.Context, aps []fleet.AP) error {
 
 func (p *Postgres) APs(ctx context.Context, changedSince time.Time) ([]fleet.AP, error) {
 	// A transaction becomes visible after its timestamps: look back a little further.
-	rows, _ := p.pool.Query(ctx, "SELECT doc FROM oal_ap WHERE changed >= $1", changedSince.Add(-5*time.Second))
+	rows, _ := p.pool.Query(ctx, "SELECT doc FROM oal_ap WHERE changed >= $1", changedSince.Add(-visibleAfter))
 	aps, err := pgx.CollectRows(rows, scanJSON[fleet.AP])
 	return aps, wrap("reading APs", err)
 }

@@ -25,7 +25,7 @@ func (p *Postgres) Snapshot(context.Context, func(int64, io.WriterTo) error) err
 
 // CheckSnapshot says what is wrong with a copy of the state.
 func CheckSnapshot(path string) error {
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, ReadOnly: true})
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: copyWait, ReadOnly: true})
 	if err != nil {
 		return fmt.Errorf("%s is no state of the push service: %w", path, err)
 	}
@@ -55,11 +55,16 @@ var (
 	ErrThere   = errors.New("there is a state already; --force puts it aside")
 )
 
+const (
+	copyWait    = time.Second            // for a copy that another command reads
+	runningWait = 100 * time.Millisecond // for the file of a state: a service that runs has it locked for all its life
+)
+
 // Restore puts a copy of the state where the embedded store has it, while no service runs. What was there is kept as
 // PATH.before.
 func Restore(snapshot, path string, force bool) error {
 	if _, err := os.Stat(path); err == nil {
-		db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: 100 * time.Millisecond})
+		db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: runningWait})
 		switch {
 		case errors.Is(err, berrors.ErrTimeout):
 			return fmt.Errorf("%s: %w", path, ErrRunning)

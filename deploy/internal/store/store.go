@@ -95,14 +95,15 @@ type Store interface {
 	Close() error
 }
 
-// MaxReason bounds, in bytes, the reason that a person gives for what they do.
+// MaxReason bounds, in bytes, the reason that a person gives for what they do: a few sentences.
 const MaxReason = 500
 
-// deadAfter is how long after its last sign of life a replica's APs count as not connected.
+// deadAfter is how long after its last sign of life, of which it gives one a second, a replica's APs count as not
+// connected.
 const deadAfter = 6 * time.Second
 
 // keepHistory and keepAudit bound the history and the audit log.
 const (
-	keepHistory = 20000
-	keepAudit   = 50000
+	keepHistory = 20000 // lines: years of rollouts; 10 MB
+	keepAudit   = 50000 // lines: months of actions; 15 MB
 )
