@@ -13,6 +13,8 @@ enum oal_rewrite_reason { OAL_REWRITE_REASON_NONE, OAL_REWRITE_REASON_CLASS, OAL
 #define OAL_REWRITE_REASONS { "none", "class", "probability", "queue", "hold", "released", "guard", "killed", "off", "no_capacity", "unknown_scale", "bundle", "failed" }
 enum oal_rewrite_backend { OAL_REWRITE_BACKEND_NONE, OAL_REWRITE_BACKEND_SHADOW, OAL_REWRITE_BACKEND_OVS, OAL_REWRITE_BACKEND_BPF, OAL_N_REWRITE_BACKENDS };
 #define OAL_REWRITE_BACKENDS { "none", "shadow", "ovs", "bpf" }
+enum oal_action_kind { OAL_ACTION_KIND_NONE, OAL_ACTION_KIND_RWND, OAL_N_ACTION_KINDS };
+#define OAL_ACTION_KINDS { "none", "rwnd" }
 
 /* A control policy, as a bundle carries it. */
 struct oal_policy {

@@ -241,6 +241,24 @@ static const struct oal_column neighbour_ap_columns[] = {
 	{ "age_ms", offsetof(struct oal_neighbour_ap_row, age_ms), 12, OAL_GAUGE, OAL_T_U32, 4, 0, false, -1 },
 };
 
+static const struct oal_column action_columns[] = {
+	{ "policy", offsetof(struct oal_action_row, policy), 3, OAL_KEY, OAL_T_NAME, 2, 0, false, -1 },
+	{ "kind", offsetof(struct oal_action_row, kind), 4, OAL_KEY, OAL_T_U8, 1, 0, false, -1 },
+	{ "subject", offsetof(struct oal_action_row, subject), 5, OAL_KEY, OAL_T_U64, 8, 0, false, -1 },
+	{ "backend", offsetof(struct oal_action_row, backend), 6, OAL_KEY, OAL_T_U8, 1, 0, false, -1 },
+	{ "tick", offsetof(struct oal_action_row, tick), 7, OAL_TICK, OAL_T_U32, 4, 0, false, -1 },
+	{ "mac", offsetof(struct oal_action_row, mac), 8, OAL_VALUE, OAL_T_MAC, 8, 0, false, -1 },
+	{ "bundle", offsetof(struct oal_action_row, bundle), 9, OAL_VALUE, OAL_T_U64, 8, 0, false, -1 },
+	{ "class", offsetof(struct oal_action_row, class), 10, OAL_VALUE, OAL_T_U8, 1, 0, false, -1 },
+	{ "reason", offsetof(struct oal_action_row, reason), 11, OAL_VALUE, OAL_T_U8, 1, 0, false, -1 },
+	{ "value", offsetof(struct oal_action_row, value), 12, OAL_VALUE, OAL_T_U64, 8, 0, false, -1 },
+	{ "capacity_kbps", offsetof(struct oal_action_row, capacity_kbps), 13, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+	{ "share_kbps", offsetof(struct oal_action_row, share_kbps), 14, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+	{ "rate_kbps", offsetof(struct oal_action_row, rate_kbps), 15, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+	{ "cwnd_bytes", offsetof(struct oal_action_row, cwnd_bytes), 16, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+	{ "queue_us", offsetof(struct oal_action_row, queue_us), 17, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
+};
+
 const struct oal_table oal_tables[OAL_N_TABLES] = {
 	{ "station", 0, 0, 2, false, sizeof(struct oal_station_row), 30, 2, 16384, 512, station_columns },
 	{ "station_ac", 1, 0, 3, false, sizeof(struct oal_station_ac_row), 16, 3, 32768, 1024, station_ac_columns },
@@ -256,6 +274,7 @@ const struct oal_table oal_tables[OAL_N_TABLES] = {
 	{ "rewrite", 11, 2, 5, true, sizeof(struct oal_rewrite_row), 13, 2, 4096, 512, rewrite_columns },
 	{ "control", 12, 2, 6, true, sizeof(struct oal_control_row), 16, 1, 1024, 64, control_columns },
 	{ "neighbour_ap", 13, 0, 7, false, sizeof(struct oal_neighbour_ap_row), 10, 2, 4096, 256, neighbour_ap_columns },
+	{ "action", 14, 2, 7, true, sizeof(struct oal_action_row), 15, 4, 4096, 512, action_columns },
 };
 
 const char *const oal_topic_names[OAL_N_TOPICS] = { "ap.samples.v1", "ap.packets.v1", "ap.events.v1" };

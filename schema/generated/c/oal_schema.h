@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OAL_SETTING_SCHEMA_REVISION 2
+#define OAL_SETTING_SCHEMA_REVISION 3
 #define OAL_SETTING_TICK_US 4000
 #define OAL_SETTING_BATCH_TICKS 63
 #define OAL_SETTING_DECISION_INTERVAL_US 100000
@@ -21,6 +21,8 @@
 #define OAL_SETTING_MAX_TREE_NODES 4095
 #define OAL_SETTING_MAX_WINDOW_TREES 256
 #define OAL_SETTING_MAX_WINDOW_NODES 32768
+#define OAL_SETTING_MAX_BUNDLE_MODELS 4
+#define OAL_SETTING_MAX_POLICIES 4
 #define OAL_SETTING_CLASS_BOUNDS_PERMILLE { 10, 50, 120 }
 enum oal_class_name { OAL_CLASS_NAME_GOOD, OAL_CLASS_NAME_ACCEPTABLE, OAL_CLASS_NAME_POOR, OAL_CLASS_NAME_BAD, OAL_N_CLASS_NAMES };
 #define OAL_CLASS_NAMES { "Good", "Acceptable", "Poor", "Bad" }
@@ -32,7 +34,7 @@ enum oal_bundle_reason { OAL_BUNDLE_REASON_NONE, OAL_BUNDLE_REASON_OVERSIZED, OA
 enum oal_topic { OAL_TOPIC_SAMPLES, OAL_TOPIC_PACKETS, OAL_TOPIC_EVENTS, OAL_N_TOPICS };
 enum oal_kind { OAL_KEY = 1, OAL_TICK, OAL_TIME_US, OAL_GAUGE, OAL_COUNTER, OAL_STATE, OAL_VALUE };
 enum oal_type { OAL_T_U8 = 1, OAL_T_U16, OAL_T_U32, OAL_T_U64, OAL_T_I8, OAL_T_I16, OAL_T_I32, OAL_T_I64, OAL_T_MAC, OAL_T_NAME, OAL_T_FLOW };
-enum oal_table_id { OAL_STATION, OAL_STATION_AC, OAL_CHANNEL, OAL_QUEUE, OAL_BEACON, OAL_PACKET, OAL_FLOW, OAL_DROP_EVENT, OAL_HEALTH, OAL_DECISION, OAL_BUNDLE_STATUS, OAL_REWRITE, OAL_CONTROL, OAL_NEIGHBOUR_AP, OAL_N_TABLES };
+enum oal_table_id { OAL_STATION, OAL_STATION_AC, OAL_CHANNEL, OAL_QUEUE, OAL_BEACON, OAL_PACKET, OAL_FLOW, OAL_DROP_EVENT, OAL_HEALTH, OAL_DECISION, OAL_BUNDLE_STATUS, OAL_REWRITE, OAL_CONTROL, OAL_NEIGHBOUR_AP, OAL_ACTION, OAL_N_TABLES };
 
 enum oal_header_field {
 	OAL_HEADER_AP_ID = 1,
@@ -610,6 +612,44 @@ enum {
 	OAL_NEIGHBOUR_AP_BACKLOG_BYTES,
 	OAL_NEIGHBOUR_AP_AGE_MS,
 	OAL_NEIGHBOUR_AP_N_COLUMNS
+};
+
+/* A change of what a policy does to one subject, or of the reason for it. The law's own numbers are 0 where it has none. */
+struct oal_action_row {
+	uint32_t absent; /* bit i: the i-th optional column was not to be had */
+	uint16_t policy; /* Policy that decided it: its folder in policies/ */
+	uint8_t kind; /* What is done: policy.actions (1 rwnd: the receive window in ACKs is lowered) */
+	uint64_t subject; /* What it is done to: a flow's id as in FlowDictionary, without the highest bit; a station's MAC; 0: the access point */
+	uint8_t backend; /* What carries it out: policy.rewrite_backends (1 shadow: nothing was written) */
+	uint32_t tick; /* Tick at which it happened [tick] */
+	uint64_t mac; /* Station that carries the flow; 0 while unknown */
+	uint64_t bundle; /* Bundle whose policy says so: first 8 bytes of its hash, big-endian, without the highest bit */
+	uint8_t class; /* Predicted class at that moment: 0 Good … 3 Bad; 255: none */
+	uint8_t reason; /* Why: policy.rewrite_reasons */
+	uint64_t value; /* What is in force from here on, in the action's own unit (rwnd: the window that ACKs carry at most, bytes); 0: it was given up */
+	uint32_t capacity_kbps; /* Capacity C(t) of the access point that was divided [kbit/s] */
+	uint32_t share_kbps; /* The flow's share of it; shares are weighted by airtime, so that one may be above the capacity [kbit/s] */
+	uint32_t rate_kbps; /* The flow's delivery rate [kbit/s] */
+	uint32_t cwnd_bytes; /* The sender's congestion window as estimated [B] */
+	uint32_t queue_us; /* Standing queue at that moment [us] */
+};
+enum {
+	OAL_ACTION_POLICY,
+	OAL_ACTION_KIND,
+	OAL_ACTION_SUBJECT,
+	OAL_ACTION_BACKEND,
+	OAL_ACTION_TICK,
+	OAL_ACTION_MAC,
+	OAL_ACTION_BUNDLE,
+	OAL_ACTION_CLASS,
+	OAL_ACTION_REASON,
+	OAL_ACTION_VALUE,
+	OAL_ACTION_CAPACITY_KBPS,
+	OAL_ACTION_SHARE_KBPS,
+	OAL_ACTION_RATE_KBPS,
+	OAL_ACTION_CWND_BYTES,
+	OAL_ACTION_QUEUE_US,
+	OAL_ACTION_N_COLUMNS
 };
 
 #endif

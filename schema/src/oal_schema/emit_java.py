@@ -44,7 +44,33 @@ def files(schema: Schema) -> dict[str, str]:
         + ";\n\n  public final String kafkaName;\n\n  Topic(String kafkaName) {\n    this.kafkaName = kafkaName;\n  }\n}")
     put("ColumnSpec", "/** One column of a table; {@code optional} is its index among the optional columns or -1. */\npublic record ColumnSpec(\n    String name, int index, int field, Kind kind, Type type, int counterBits, boolean change, int optional) {}")
     put("ClickHouseColumn", "/** One ClickHouse column, in order of insertion. */\npublic record ClickHouseColumn(String name, String type) {}")
-    put("TableSpec", "import java.util.List;\n\n/** One table: its message field, limits, columns (keys first) and ClickHouse columns. */\npublic record TableSpec(\n    String name,\n    int id,\n    Topic topic,\n    int field,\n    boolean event,\n    int maxRows,\n    int maxRuns,\n    int keys,\n    List<ColumnSpec> columns,\n    List<ClickHouseColumn> clickhouse) {}")
+    put("TableSpec", """import java.util.List;
+
+/**
+ * One table: its message field, limits, columns (keys first) and ClickHouse columns. Its rows are inserted into the ClickHouse table
+ * {@code storedAs}, there in the columns {@code stored}, in the order of {@code clickhouse}.
+ */
+public record TableSpec(
+    String name,
+    int id,
+    Topic topic,
+    int field,
+    boolean event,
+    int maxRows,
+    int maxRuns,
+    int keys,
+    List<ColumnSpec> columns,
+    List<ClickHouseColumn> clickhouse,
+    String storedAs,
+    List<ClickHouseColumn> stored) {
+
+  /** A table whose rows are stored under its own name. */
+  public TableSpec(
+      String name, int id, Topic topic, int field, boolean event, int maxRows, int maxRuns, int keys, List<ColumnSpec> columns,
+      List<ClickHouseColumn> clickhouse) {
+    this(name, id, topic, field, event, maxRows, maxRuns, keys, columns, clickhouse, name, clickhouse);
+  }
+}""")
 
     o = ["import java.util.List;\n", "/** Every table of the contract. */\npublic final class Tables {"]
     for t in schema.tables:
@@ -52,7 +78,11 @@ def files(schema: Schema) -> dict[str, str]:
         o.append(f"  public static final TableSpec {t.name.upper()} =\n      new TableSpec(\n          \"{t.name}\", {t.id}, Topic.{BATCHES[t.topic][1].upper()}, {t.field}, {str(t.event).lower()}, {t.max_rows}, {t.max_runs}, {t.keys},\n          List.of(")
         o.append(",\n".join(f'              new ColumnSpec("{c.name}", {c.index}, {c.field}, Kind.{c.kind}, Type.{c.type}, {c.counter_bits}, {str(c.change).lower()}, {c.optional})' for c in t.columns) + "),")
         o.append("          List.of(")
-        o.append(",\n".join(f'              new ClickHouseColumn("{n}", "{ty}")' for n, ty, _, _ in t.clickhouse()) + "));")
+        o.append(",\n".join(f'              new ClickHouseColumn("{n}", "{ty}")' for n, ty, _, _ in t.clickhouse()) + (")" if t.stored_as == t.name else "),"))
+        if t.stored_as != t.name:
+            o.append(f'          "{t.stored_as}",\n          List.of(')
+            o.append(",\n".join(f'              new ClickHouseColumn("{n}", "{ty}")' for n, ty in schema.stored(t)) + ")")
+        o[-1] += ");"
         o.append(f"\n  /** Column indices of {t.name}. */\n  public static final class {_camel(t.name, True)} {{")
         o += [f"    public static final int {c.name.upper()} = {c.index};" for c in t.columns]
         o.append(f"\n    private {_camel(t.name, True)}() {{}}\n  }}\n")

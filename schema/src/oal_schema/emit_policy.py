@@ -16,7 +16,8 @@ def c_header(policy: dict) -> str:
     weights = policy["weights"]
     o = [NOTE, "#ifndef OAL_POLICY_H\n#define OAL_POLICY_H\n\n#include <stddef.h>\n#include <stdint.h>\n",
          f"enum {{ OAL_POLICY_MAX_NAME = {MAX_NAME}, OAL_POLICY_MAX_WEIGHTS = {weights['max']}, OAL_POLICY_N_RULES = {len(policy['rules'])} }};"]
-    for one, many in (("policy_mode", "modes"), ("rewrite_reason", "rewrite_reasons"), ("rewrite_backend", "rewrite_backends")):
+    for one, many in (("policy_mode", "modes"), ("rewrite_reason", "rewrite_reasons"), ("rewrite_backend", "rewrite_backends"),
+                      ("action_kind", "actions")):
         plural = f"{one}s"
         o.append(f"enum oal_{one} {{ " + ", ".join(f"OAL_{one.upper()}_{x.upper()}" for x in policy[many]) + f", OAL_N_{plural.upper()} }};")
         o.append(f"#define OAL_{plural.upper()} {{ " + ", ".join(f'"{x}"' for x in policy[many]) + " }")
@@ -115,6 +116,6 @@ def reference(policy: dict) -> list[str]:
     o += [f"| `{f['name']}` | {f['min']} | {f['max']} | {f['default']} | {f['unit']} | {f['doc']} |" for f in policy["fields"]]
     o += ["", "| must hold | because |", "|---|---|"] + [f"| {r['times']} × `{r['low']}` ≤ `{r['high']}` | {r['doc']} |" for r in policy["rules"]]
     o += ["", f"Weights: at most {weights['max']}, ports {weights['port_min']} to {weights['port_max']}, {weights['value_min']} to {weights['value_max']} permille.", ""]
-    for title, key in (("Modes", "modes"), ("Reasons of a `rewrite` row", "rewrite_reasons"), ("Backends", "rewrite_backends")):
+    for title, key in (("Modes", "modes"), ("Reasons of an `action` row", "rewrite_reasons"), ("Backends", "rewrite_backends"), ("Actions", "actions")):
         o.append(f"{title}: " + ", ".join(f"{i} `{x}`" for i, x in enumerate(policy[key])) + ".")
     return o + [""]

@@ -17,7 +17,9 @@ def clickhouse_columns(schema: Schema) -> dict[str, str]:
     """Table → column list as it stands in a CREATE TABLE."""
     out = {}
     for t in schema.tables:
-        out[t.name] = ",\n".join(f"    `{n}` {ty} COMMENT {_quote(c)} CODEC({codec})" for n, ty, codec, c in t.clickhouse()) + "\n"
+        normal = {c.name: f" DEFAULT {c.normal}" for c in t.columns if c.normal}
+        out[t.name] = ",\n".join(f"    `{n}` {ty}{normal.get(n, '')} COMMENT {_quote(c)} CODEC({codec})"
+                                  for n, ty, codec, c in t.clickhouse()) + "\n"
     for name, spec in schema.stream_tables.items():
         out[name] = ",\n".join(f"    `{c['name']}` {c['type']} COMMENT {_quote(c['comment'])}" for c in spec["columns"]) + "\n"
     return out
@@ -34,7 +36,8 @@ def schema_json(schema: Schema) -> str:
             {"name": t.name, "id": t.id, "topic": t.topic, "field": t.field, "event": t.event, "max_rows": t.max_rows, "max_runs": t.max_runs, "comment": t.comment,
              "columns": [{"name": c.name, "index": c.index, "field": c.field, "kind": c.kind, "type": c.type, "unit": c.unit, "change": c.change,
                           "optional": c.optional, "counter_bits": c.counter_bits, "comment": c.comment, "source": c.source} for c in t.columns],
-             "clickhouse": [{"name": n, "type": ty, "codec": codec, "comment": c} for n, ty, codec, c in t.clickhouse()]}
+             "clickhouse": [{"name": n, "type": ty, "codec": codec, "comment": c} for n, ty, codec, c in t.clickhouse()],
+             "stored_as": t.stored_as, "stored": [{"name": n, "type": ty} for n, ty in schema.stored(t)]}
             for t in schema.tables],
         "stream_tables": schema.stream_tables,
         "programs": [{"name": p.name, "hash": program_hash(p.words, p.decision_interval_us).hex(), "features": [f.name for f in p.features]} for p in schema.programs],
@@ -65,6 +68,8 @@ def reference(schema: Schema) -> str:
     o += ["## Batch header", "", "| field | number | meaning |", "|---|---|---|"] + [f"| `{n}` | {f} | {c} |" for n, f, c in schema.header] + [""]
     for t in schema.tables:
         kind = "events" if t.event else "state, deduplicated"
+        if t.stored_as != t.name:
+            kind += f"; in ClickHouse its rows are stored as `{t.stored_as}`, for exporters of older revisions"
         o += [f"## {t.name}", "", f"{t.comment}. Topic `{BATCHES[t.topic][2]}`; {kind}.", "", "| column | kind | type | unit | change | meaning | source |", "|---|---|---|---|---|---|---|"]
         for c in t.columns:
             o.append(f"| `{c.name}` | {c.kind.lower()} | {c.type.lower()}{' (optional)' if c.optional >= 0 else ''} | {c.unit} | {'yes' if c.change else ''} | {c.comment} | {c.source} |")

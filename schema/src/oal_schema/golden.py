@@ -10,11 +10,14 @@ import random
 from . import golden_bundles, mac, wire
 from .codec import Batch, contract, decode, encode
 from .features import Interpreter
+from .golden_file import container
 from .model import MISSING, ROOT, compile_program
 from .program_file import to_bytes
 
 NOW_US = 1_800_000_000_000_000
 KEY = "ap-1"
+#: of the files that stand since then: a new column or table gets a file of its own
+REVISION, TABLES = 2, 14
 T0 = NOW_US - 60_000_000
 
 
@@ -25,7 +28,7 @@ def _zero(table) -> dict:
 def _header(seq: int, t0: int, boot: int = 0x1122334455667788, **more) -> dict:
     s = contract().settings
     return {"ap_id": KEY, "site": "lab", "boot_id": boot, "seq": seq, "t0_us": t0, "tick_us": s["tick_us"], "ticks": s["batch_ticks"],
-            "schema_revision": s["schema_revision"], "names": ["wlan0", "eth0", "fq_codel", "mac80211", "0.1.0"]} | more
+            "schema_revision": REVISION, "names": ["wlan0", "eth0", "fq_codel", "mac80211", "0.1.0"]} | more
 
 
 def _extreme_rows(rng: random.Random, table, n: int) -> list[dict]:
@@ -63,11 +66,26 @@ def extremes() -> list[tuple[int, bytes]]:
     rng = random.Random(1)
     out = []
     for topic in range(3):
-        tables = {t.name: _extreme_rows(rng, t, 8) for t in contract().tables if t.topic == topic}
+        tables = {t.name: _extreme_rows(rng, t, 8) for t in contract().tables[:TABLES] if t.topic == topic}
         flows = _flows(rng, 4) if topic == 1 else []
         out.append((topic, encode(Batch(topic, _header(topic, T0 + topic * 252_000, missed_start=[3, 9], missed_ticks=[1, 4], ring_drops=7), tables, flows))))
         out.append((topic, encode(Batch(topic, _header(topic + 10, T0 + 900_000) | {"site": "", "names": ["a", "b", "c", "d"]}, {}, []))))
     return out
+
+
+def actions() -> list[tuple[int, bytes]]:
+    """Table `action` (revision 3): at the ends of its columns' ranges; beside rows of `rewrite`, as no exporter sends them; none."""
+    rng = random.Random(3)
+    table, older = contract().table("action"), contract().table("rewrite")
+    header = {"schema_revision": 3, "names": ["rwnd-fair", "example", "", "p" * 31, "0.2.0"]}
+    row = _zero(table) | {"policy": 0, "kind": 1, "subject": 77, "backend": 3, "mac": 0x020000000100, "bundle": 5, "class": 2, "reason": 1,
+                          "value": 58_400, "capacity_kbps": 40_000, "share_kbps": 20_000, "rate_kbps": 30_000, "cwnd_bytes": 90_000, "queue_us": 31_000}
+    direct = _zero(table) | {"policy": 1, "kind": 1, "subject": 77, "backend": 1, "bundle": 9, "class": 3, "reason": 1, "value": 30_000}
+    rows = [row, row | {"tick": 5, "value": 43_800}, row | {"tick": 60, "reason": 5, "value": 0}, direct | {"tick": 1}, direct | {"tick": 61, "value": 0}]
+    clamp = _zero(older) | {"flow_id": 78, "backend": 2, "class": 255, "reason": 3, "window_bytes": 29_200, "tick": 7}
+    return [(2, encode(Batch(2, _header(0, T0) | header, {"action": _extreme_rows(rng, table, 12)}))),
+            (2, encode(Batch(2, _header(1, T0 + 252_000) | header, {"rewrite": [clamp], "action": rows}))),
+            (2, encode(Batch(2, _header(2, T0 + 504_000) | header)))]
 
 
 class _Ap:
@@ -247,21 +265,6 @@ def refused() -> list[tuple[int, bytes, str]]:
     return [(0, data, reason) for data, reason in cases]
 
 
-def container(records: list[tuple[int, bytes]]) -> bytes:
-    """Records as golden/README.md says."""
-    return b"".join(bytes([topic]) + len(data).to_bytes(4, "little") + data for topic, data in records)
-
-
-def read_container(data: bytes) -> list[tuple[int, bytes]]:
-    """Inverse of `container`."""
-    out, at = [], 0
-    while at < len(data):
-        size = int.from_bytes(data[at + 1:at + 5], "little")
-        out.append((data[at], data[at + 5:at + 5 + size]))
-        at += 5 + size
-    return out
-
-
 def rows_text(records: list[tuple[int, bytes]]) -> str:
     """`NAME.rows.txt` of these records."""
     lines = []
@@ -316,6 +319,8 @@ def outputs() -> dict[str, bytes]:
     out: dict[str, bytes] = {}
     records = extremes()
     out["extremes.bin"], out["extremes.rows.txt"] = container(records), rows_text(records).encode()
+    records = actions()
+    out["actions.bin"], out["actions.rows.txt"] = container(records), rows_text(records).encode()
     records = feature_sequence()
     out["features.bin"] = container(records)
     out["features.rows.txt"] = rows_text(records[:6]).encode()

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from . import golden_policies, wire
 from .bundle import Bundle, bundle_hash, encode, open_signed, sign
 from .bundle_wire import BUNDLE, SIGNED, TREE, parse, write
+from .golden_file import container
 from .keys import key_id, public_line
 from .model import ROOT
 from .nodes import BundleError
@@ -279,8 +280,6 @@ def expected(name: str) -> str:
 
 def outputs() -> dict[str, bytes]:
     """Files below `golden/`; AssertionError when the reference does not give what a case's name says."""
-    from .golden import container
-
     trusted = {key_id(k): k.public_key() for k in (KEY, OTHER_KEY)}
     all_ = cases()
     by_name = {name: data for name, data, _ in all_}

@@ -76,6 +76,8 @@ class Column:
     source: str
     comment: str
     codec: str
+    stored_as: str  #: column of the table's `stored_as`
+    normal: str  #: ClickHouse default, an SQL literal, or ""
 
     @property
     def size(self) -> int:
@@ -107,6 +109,7 @@ class Table:
     max_runs: int
     columns: tuple[Column, ...]
     comment: str
+    stored_as: str  #: ClickHouse table that takes its rows
 
     @property
     def keys(self) -> int:
@@ -170,6 +173,12 @@ class Schema:
                 return t
         raise SchemaError(f"no table {name}; there are {', '.join(t.name for t in self.tables)}")
 
+    def stored(self, t: Table) -> list[tuple[str, str]]:
+        """(name, type) of the columns of ClickHouse's table `t.stored_as` that take those of `t.clickhouse()`, in its order."""
+        renamed = {c.name: c.stored_as for c in t.columns}
+        type_of = {name: type_ for name, type_, _, _ in self.table(t.stored_as).clickhouse()}
+        return [(renamed.get(name, name), type_of[renamed.get(name, name)]) for name, _, _, _ in t.clickhouse()]
+
 
 def descriptors():
     """FileDescriptorSet of the `.proto` files, with comments (protoc, from grpcio-tools)."""
@@ -211,6 +220,16 @@ def _comments(file_descriptor) -> dict[tuple[int, ...], str]:
     return {tuple(l.path): " ".join(l.leading_comments.split()) for l in file_descriptor.source_code_info.location if l.leading_comments}
 
 
+def _check_stored_as(t: Table, tables: dict[str, Table]) -> None:
+    """SchemaError unless the table's rows fit the ClickHouse table that takes them."""
+    if t.stored_as not in tables or tables[t.stored_as].stored_as != t.stored_as:
+        raise SchemaError(f"{t.name}: stored as {t.stored_as}, which is no table that stores itself")
+    of = {c.name: TYPES[c.type][2] for c in tables[t.stored_as].columns}
+    for c in t.columns:
+        if c.stored_as not in of or TYPES[c.type][0] > tables[t.stored_as].column(c.stored_as).size:
+            raise SchemaError(f"{t.name}.{c.name}: stored as {t.stored_as}.{c.stored_as}, which is not there or narrower")
+
+
 def load() -> Schema:
     """Read the whole contract. Raises SchemaError when its files contradict each other."""
     fds = descriptors()
@@ -247,16 +266,18 @@ def load() -> Schema:
                 if kind == "COUNTER" and not o.counter_bits:
                     raise SchemaError(f"{name}.{c.name}: a counter needs counter_bits")
                 columns.append(Column(c.name, len(columns), c.number, kind, type_, o.unit, o.change, n_optional if o.optional else -1,
-                                      o.counter_bits, o.source, comment, o.codec or _default_codec(kind, type_)))
+                                      o.counter_bits, o.source, comment, o.codec or _default_codec(kind, type_), o.stored_as or c.name, o.normal))
                 n_optional += o.optional
             order = [c.kind == "KEY" for c in columns]
             if order != sorted(order, reverse=True):
                 raise SchemaError(f"{name}: KEY columns come first")
             tables.append(Table(options.name, options.id, topic, fd.number, options.event, options.max_rows, options.max_runs, tuple(columns),
-                                comments.get((4, index), "").rstrip(".")))
+                                comments.get((4, index), "").rstrip("."), options.stored_as or options.name))
     tables.sort(key=lambda t: t.id)
     if [t.id for t in tables] != list(range(len(tables))):
         raise SchemaError(f"tables: ids {[t.id for t in tables]}; 0, 1, 2, … each once")
+    for t in tables:
+        _check_stored_as(t, {other.name: other for other in tables})
     header, hc, hi = messages["Header"]
     flows = messages["FlowDictionary"][0]
     settings = yaml.safe_load((ROOT / "settings.yaml").read_text())

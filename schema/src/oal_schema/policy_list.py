@@ -42,4 +42,4 @@ def read(text: str, message: list[tuple[str, int]]) -> dict:
         raise PolicyListError(f"bundle.proto: Policy is not the list of policy.yaml: {wrong}")
     return {"fields": [f | {"field": FIRST + i} for i, f in enumerate(source["fields"])], "rules": source["rules"],
             "weights": weights | {"field": end}, "modes": source["modes"], "rewrite_reasons": source["rewrite_reasons"],
-            "rewrite_backends": source["rewrite_backends"]}
+            "rewrite_backends": source["rewrite_backends"], "actions": source["actions"]}

@@ -3,7 +3,7 @@ package oal.schema;
 
 /** Settings that several stages share. */
 public final class Settings {
-  public static final int SCHEMA_REVISION = 2;
+  public static final int SCHEMA_REVISION = 3;
   public static final int TICK_US = 4000;
   public static final int BATCH_TICKS = 63;
   public static final int DECISION_INTERVAL_US = 100000;
@@ -24,6 +24,8 @@ public final class Settings {
   public static final int MAX_TREE_NODES = 4095;
   public static final int MAX_WINDOW_TREES = 256;
   public static final int MAX_WINDOW_NODES = 32768;
+  public static final int MAX_BUNDLE_MODELS = 4;
+  public static final int MAX_POLICIES = 4;
   public static final java.util.List<String> BUNDLE_STATES = java.util.List.of("none", "applied", "rejected", "restored", "waiting");
   public static final java.util.List<String> BUNDLE_REASONS = java.util.List.of("none", "oversized", "malformed", "unsigned", "unknown_key", "bad_signature", "unsupported_format", "wrong_target", "replayed", "bad_program", "bad_tree", "bad_window_model", "bad_policy", "feature_mismatch", "golden_mismatch", "no_memory");
 

@@ -699,7 +699,25 @@ public final class Tables {
               new ClickHouseColumn("rate_kbps", "UInt32"),
               new ClickHouseColumn("cwnd_bytes", "UInt32"),
               new ClickHouseColumn("queue_us", "UInt32"),
-              new ClickHouseColumn("window_bytes", "UInt32")));
+              new ClickHouseColumn("window_bytes", "UInt32")),
+          "action",
+          List.of(
+              new ClickHouseColumn("ap_id", "LowCardinality(String)"),
+              new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
+              new ClickHouseColumn("boot_id", "UInt64"),
+              new ClickHouseColumn("batch_seq", "UInt64"),
+              new ClickHouseColumn("subject", "UInt64"),
+              new ClickHouseColumn("backend", "UInt8"),
+              new ClickHouseColumn("mac", "UInt64"),
+              new ClickHouseColumn("bundle", "UInt64"),
+              new ClickHouseColumn("class", "UInt8"),
+              new ClickHouseColumn("reason", "UInt8"),
+              new ClickHouseColumn("capacity_kbps", "UInt32"),
+              new ClickHouseColumn("share_kbps", "UInt32"),
+              new ClickHouseColumn("rate_kbps", "UInt32"),
+              new ClickHouseColumn("cwnd_bytes", "UInt32"),
+              new ClickHouseColumn("queue_us", "UInt32"),
+              new ClickHouseColumn("value", "UInt64")));
 
   /** Column indices of rewrite. */
   public static final class Rewrite {
@@ -830,8 +848,69 @@ public final class Tables {
     private NeighbourAp() {}
   }
 
+  /** A change of what a policy does to one subject, or of the reason for it. The law's own numbers are 0 where it has none. */
+  public static final TableSpec ACTION =
+      new TableSpec(
+          "action", 14, Topic.EVENTS, 7, true, 4096, 512, 4,
+          List.of(
+              new ColumnSpec("policy", 0, 3, Kind.KEY, Type.NAME, 0, false, -1),
+              new ColumnSpec("kind", 1, 4, Kind.KEY, Type.U8, 0, false, -1),
+              new ColumnSpec("subject", 2, 5, Kind.KEY, Type.U64, 0, false, -1),
+              new ColumnSpec("backend", 3, 6, Kind.KEY, Type.U8, 0, false, -1),
+              new ColumnSpec("tick", 4, 7, Kind.TICK, Type.U32, 0, false, -1),
+              new ColumnSpec("mac", 5, 8, Kind.VALUE, Type.MAC, 0, false, -1),
+              new ColumnSpec("bundle", 6, 9, Kind.VALUE, Type.U64, 0, false, -1),
+              new ColumnSpec("class", 7, 10, Kind.VALUE, Type.U8, 0, false, -1),
+              new ColumnSpec("reason", 8, 11, Kind.VALUE, Type.U8, 0, false, -1),
+              new ColumnSpec("value", 9, 12, Kind.VALUE, Type.U64, 0, false, -1),
+              new ColumnSpec("capacity_kbps", 10, 13, Kind.VALUE, Type.U32, 0, false, -1),
+              new ColumnSpec("share_kbps", 11, 14, Kind.VALUE, Type.U32, 0, false, -1),
+              new ColumnSpec("rate_kbps", 12, 15, Kind.VALUE, Type.U32, 0, false, -1),
+              new ColumnSpec("cwnd_bytes", 13, 16, Kind.VALUE, Type.U32, 0, false, -1),
+              new ColumnSpec("queue_us", 14, 17, Kind.VALUE, Type.U32, 0, false, -1)),
+          List.of(
+              new ClickHouseColumn("ap_id", "LowCardinality(String)"),
+              new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
+              new ClickHouseColumn("boot_id", "UInt64"),
+              new ClickHouseColumn("batch_seq", "UInt64"),
+              new ClickHouseColumn("policy", "LowCardinality(String)"),
+              new ClickHouseColumn("kind", "UInt8"),
+              new ClickHouseColumn("subject", "UInt64"),
+              new ClickHouseColumn("backend", "UInt8"),
+              new ClickHouseColumn("mac", "UInt64"),
+              new ClickHouseColumn("bundle", "UInt64"),
+              new ClickHouseColumn("class", "UInt8"),
+              new ClickHouseColumn("reason", "UInt8"),
+              new ClickHouseColumn("value", "UInt64"),
+              new ClickHouseColumn("capacity_kbps", "UInt32"),
+              new ClickHouseColumn("share_kbps", "UInt32"),
+              new ClickHouseColumn("rate_kbps", "UInt32"),
+              new ClickHouseColumn("cwnd_bytes", "UInt32"),
+              new ClickHouseColumn("queue_us", "UInt32")));
+
+  /** Column indices of action. */
+  public static final class Action {
+    public static final int POLICY = 0;
+    public static final int KIND = 1;
+    public static final int SUBJECT = 2;
+    public static final int BACKEND = 3;
+    public static final int TICK = 4;
+    public static final int MAC = 5;
+    public static final int BUNDLE = 6;
+    public static final int CLASS = 7;
+    public static final int REASON = 8;
+    public static final int VALUE = 9;
+    public static final int CAPACITY_KBPS = 10;
+    public static final int SHARE_KBPS = 11;
+    public static final int RATE_KBPS = 12;
+    public static final int CWND_BYTES = 13;
+    public static final int QUEUE_US = 14;
+
+    private Action() {}
+  }
+
   public static final List<TableSpec> ALL =
-      List.of(STATION, STATION_AC, CHANNEL, QUEUE, BEACON, PACKET, FLOW, DROP_EVENT, HEALTH, DECISION, BUNDLE_STATUS, REWRITE, CONTROL, NEIGHBOUR_AP);
+      List.of(STATION, STATION_AC, CHANNEL, QUEUE, BEACON, PACKET, FLOW, DROP_EVENT, HEALTH, DECISION, BUNDLE_STATUS, REWRITE, CONTROL, NEIGHBOUR_AP, ACTION);
 
   private Tables() {}
 }
