@@ -86,7 +86,8 @@ class Maker:
         tree = large_tree(feature_hash) if large else Tree(feature=np.array([0, -1, -1], np.int32), threshold=np.array([threshold, 0, 0], np.int64), right=np.array([2, 0, 0], np.int32),
                     missing_right=np.array([False] * 3), leaf_class=np.array([0, 0, 2], np.uint8), leaf_permille=np.array([[0, 0, 0], [100, 0, 0], [0, 700, 200]], np.uint16),
                     feature_hash=feature_hash)
-        return bundles.encode(bundles.Bundle(serial or self.serial, target, source, "congestion", version, list(rollback), words, interval, tree, policy=policy))
+        return bundles.encode(bundles.Bundle(serial or self.serial, target, source, "congestion", version, list(rollback), words, interval,
+                                              bundles.models_of(tree), policy=policy))
 
     def sign(self, payload: bytes, key=None) -> bytes:
         return bundles.sign(payload, key or self.key)

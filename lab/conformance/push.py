@@ -38,7 +38,7 @@ def main() -> None:
     words, interval_us = maker.program()
     names = next(p["features"] for p in generated()["programs"] if p["name"] == "congestion")
     made = tree(wanted["noise_dbm"], names, int.from_bytes(program_hash(words, interval_us)[:8], "big"))
-    content = bundles.Bundle(maker.serial, "fleet", "registry", "congestion", 1, [], words, interval_us, made,
+    content = bundles.Bundle(maker.serial, "fleet", "registry", "congestion", 1, [], words, interval_us, bundles.models_of(made),
                              policy=policy.make("conformance", 1, policy.ENFORCE, wanted["policy"]))
     service = Service(authority, certificate="push")
     service.want(ap, maker.sign(bundles.encode(content)))

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from oal_schema import keys, policy, policy_file
-from oal_schema.bundle import Bundle, decode, encode, sign, split_signed
+from oal_schema.bundle import Bundle, decode, encode, models_of, sign, split_signed
 from oal_schema.nodes import BundleError
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -75,7 +75,7 @@ def make(folder: pathlib.Path, path: pathlib.Path | None, overrides: tuple[tuple
     files = credentials(folder)
     tree, program, window = models(tree_file, window_file)
     content = Bundle(serial=SERIAL, target="fleet", source="registry", model=MODEL, version=1, rollback_to=[], program=list(program.words),
-                     decision_interval_us=program.decision_interval_us, tree=tree, window=window, policy=read_policy(path, overrides))
+                     decision_interval_us=program.decision_interval_us, models=models_of(tree, window), policy=read_policy(path, overrides))
     (folder / "bundle").write_bytes(sign(encode(content), keys.load(files["signing"])))
     agent = {"kind": "agent", "url": "https://127.0.0.1:9", "ca": f"host:{files['certificate']}", "cert": f"host:{files['certificate']}",
              "key": f"host:{files['key']}", "trusted_keys": f"host:{files['trusted']}", "store_interval_s": 86400}

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "model-registry" / "src"), str(ROOT / "schema" / "src")]
 
 from oal_registry import compile as compiler  # noqa: E402
-from oal_schema.bundle import Bundle, decode, encode, sign  # noqa: E402
+from oal_schema.bundle import Bundle, decode, encode, models_of, sign  # noqa: E402
 from oal_schema.bundle_parts import program_columns, tree_columns  # noqa: E402
 from oal_schema.bundle_wire import GOLDEN, PROGRAM, TREE, write  # noqa: E402
 from oal_schema.golden_bundles import KEY, feature_hash, program  # noqa: E402
@@ -54,8 +54,7 @@ def main() -> None:
             [bytes([7]) * 32],
             words,
             interval,
-            tree,
-            golden=x,
+            models_of(tree, golden=x),
         )
     )
     signed, made = sign(payload, KEY), decode(payload)

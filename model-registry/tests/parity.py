@@ -20,7 +20,7 @@ if __name__ == "__main__":
 
 import c_evaluator  # noqa: E402
 from oal_registry import compile as compiler  # noqa: E402
-from oal_schema.bundle import Bundle, encode, sign  # noqa: E402
+from oal_schema.bundle import Bundle, encode, models_of, sign  # noqa: E402
 from oal_schema.golden_bundles import feature_hash, program, random_tree  # noqa: E402
 from oal_schema.tree import MISSING, Tree, WindowModel  # noqa: E402
 
@@ -161,7 +161,7 @@ def window_cases(lib, seed: int, rows: int) -> tuple[int, float]:
 
 def _signed(tree: Tree, window: WindowModel | None) -> bytes:
     words, interval = program()
-    return sign(encode(Bundle(1, "fleet", "registry", "parity", 1, [], words, interval, tree, window)), KEY)
+    return sign(encode(Bundle(1, "fleet", "registry", "parity", 1, [], words, interval, models_of(tree, window))), KEY)
 
 
 def main(cases: int) -> None:

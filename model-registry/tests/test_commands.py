@@ -45,7 +45,15 @@ def signed(tmp_path):
     )
     payload = bundle.encode(
         bundle.Bundle(
-            1, "fleet", "registry", "congestion", 3, [], list(PROGRAM.words), PROGRAM.decision_interval_us, tree
+            1,
+            "fleet",
+            "registry",
+            "congestion",
+            3,
+            [],
+            list(PROGRAM.words),
+            PROGRAM.decision_interval_us,
+            bundle.models_of(tree),
         )
     )
     path = tmp_path / "tree.bundle"

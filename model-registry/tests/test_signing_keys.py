@@ -25,7 +25,15 @@ def signed_with(key_file, serial: int) -> bytes:
         PROGRAM.feature_hash,
     )
     content = bundle.Bundle(
-        serial, "fleet", "registry", "congestion", 1, [], list(PROGRAM.words), PROGRAM.decision_interval_us, tree
+        serial,
+        "fleet",
+        "registry",
+        "congestion",
+        1,
+        [],
+        list(PROGRAM.words),
+        PROGRAM.decision_interval_us,
+        bundle.models_of(tree),
     )
     return bundle.sign(bundle.encode(content), keys.load(key_file))
 

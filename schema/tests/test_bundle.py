@@ -8,7 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oal_schema import bundle_wire, keys
 from oal_schema import golden_bundles as golden
-from oal_schema.bundle import bundle_hash, bundle_id, decode, encode, open_signed, sign
+from oal_schema import golden_bundles2 as golden2
+from oal_schema.bundle import bundle_hash, bundle_id, decode, encode, models_of, open_signed, sign
+from oal_schema.bundle_law import FAIR_WINDOW, Law
+from oal_schema.bundle_models import Model
 from oal_schema.bundle_wire import BUNDLE, SIGNED, parse, write
 from oal_schema.model import descriptors
 from oal_schema.program_check import what_is_wrong
@@ -16,6 +19,7 @@ from oal_schema.settings import settings as contract_settings
 from oal_schema.tree import MISSING, BundleError, Tree
 
 TRUSTED = {keys.key_id(k): k.public_key() for k in (golden.KEY, golden.OTHER_KEY)}
+CASES, CASES2 = golden.cases(), golden2.cases()
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 
 
@@ -31,18 +35,19 @@ def test_field_tables_are_those_of_the_proto():
     pool, _ = stock_messages()
     kinds = {13: "u32", 14: "u32", 17: "s32", 18: "s64", 6: "fixed64", 12: "bytes", 9: "text"}
     names = {"SignedBundle": SIGNED, "Bundle": BUNDLE, "FeatureProgram": bundle_wire.PROGRAM, "Tree": bundle_wire.TREE,
-             "WindowModel": bundle_wire.WINDOW, "Policy": bundle_wire.POLICY, "GoldenVectors": bundle_wire.GOLDEN}
+             "WindowModel": bundle_wire.WINDOW, "Policy": bundle_wire.POLICY, "GoldenVectors": bundle_wire.GOLDEN,
+             "Model": bundle_wire.MODEL, "Law": bundle_wire.LAW}
     for name, spec in names.items():
         got = {f.number: (f.name, names[f.message_type.name] if f.type == 11 else kinds[f.type], f.label == 3)
                for f in pool.FindMessageTypeByName(f"oal.{name}").fields}
         assert got == spec, name
 
 
-@pytest.mark.parametrize("name", [n for n, _, _ in golden.cases() if n.startswith("ok_")])
+@pytest.mark.parametrize("name", [n for n, _, _ in CASES if n.startswith("ok_")])
 def test_a_stock_protobuf_runtime_reads_good_bundles(name):
     message = stock_messages()[1]["oal.SignedBundle"]
     bundle = stock_messages()[1]["oal.Bundle"]
-    data = {n: d for n, d, _ in golden.cases()}[name]
+    data = {n: d for n, d, _ in CASES}[name]
     payload = message.FromString(data).payload
     stock, ours = bundle.FromString(payload), decode(payload)
     assert stock.serial == ours.serial and stock.target == ours.target and len(stock.rollback_to) == len(ours.rollback_to)
@@ -51,6 +56,46 @@ def test_a_stock_protobuf_runtime_reads_good_bundles(name):
     assert list(stock.golden.features) == list(ours.golden.ravel())
     if name != "ok_unpacked":
         assert stock.SerializeToString(deterministic=True) == payload
+
+
+@pytest.mark.parametrize("name", [n for n, _, _ in CASES2 if n.startswith("ok_")])
+def test_a_stock_protobuf_runtime_reads_models_and_law(name):
+    message, bundle = (stock_messages()[1][f"oal.{n}"] for n in ("SignedBundle", "Bundle"))
+    payload = message.FromString({n: d for n, d, _ in CASES2}[name]).payload
+    stock, ours = bundle.FromString(payload), decode(payload)
+    assert [(m.role, m.kind) for m in stock.models] == [(m.role, m.kind.name) for m in ours.models]
+    assert [list(m.golden_input) for m in stock.models] == [list(m.golden.ravel()) for m in ours.models]
+    assert [list(m.golden_answer) for m in stock.models] == [list(m.table.answer(m.golden)) for m in ours.models]
+    assert (stock.law.name, stock.law.subject, stock.law.action, tuple(stock.law.values)) == (
+        ours.law.name, ours.law.subject, ours.law.action, ours.law.values)
+    assert stock.of_policy == ours.of_policy and stock.format == 2
+    if name != "ok_shuffled":
+        assert stock.SerializeToString(deterministic=True) == payload
+
+
+DIRECT = Law("direct", values=(0, 0, 60_000, 30_000))
+TREE_MODEL, WINDOW = Model("class", golden.random_tree(1, 31)), golden.random_window(6, 20, 15)
+
+
+@pytest.mark.parametrize("number, change", [
+    (1, {}), (1, {"window": WINDOW}), (1, {"of_policy": "rwnd-fair", "law": FAIR_WINDOW}), (2, {"of_policy": "example"}),
+    (2, {"law": DIRECT}), (2, {"models": [TREE_MODEL, Model("extra", golden.random_tree(2, 3))]}),
+    (2, {"models": models_of(TREE_MODEL.table, WINDOW)[::-1]}), (2, {"models": [TREE_MODEL, Model("mean", WINDOW)]})])
+def test_format_1_is_written_wherever_it_can_say_it(number, change):
+    made = golden.bundle(**change)
+    payload = encode(made)
+    back = decode(payload)
+    assert made.format == back.format == parse(BUNDLE, payload)["format"] == number
+    assert (back.law, back.of_policy, [m.role for m in back.models]) == (made.law, made.of_policy, [m.role for m in made.models])
+    assert encode(back) == payload
+
+
+def test_both_formats_say_the_same_of_rwnd_fair():
+    one = decode(parse(SIGNED, {n: d for n, d, _ in CASES}["ok_window"])["payload"])
+    two = decode(parse(SIGNED, {n: d for n, d, _ in CASES2}["ok_fair_said_in_2"])["payload"])
+    assert (one.law, one.of_policy, one.policy) == (two.law, two.of_policy, two.policy)
+    assert [(m.role, m.golden.tolist()) for m in one.models] == [(m.role, m.golden.tolist()) for m in two.models]
+    assert encode(two) == encode(one), "written again it is of format 1"
 
 
 def test_stock_bytes_are_ours():
@@ -97,8 +142,9 @@ def test_trees_survive_the_round_trip_and_answer_alike(tree, rows):
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_flipped_bits_are_refused_or_decode(data):
-    name = data.draw(st.sampled_from(["ok_tree", "ok_window", "ok_unpacked"]))
-    payload = bytearray(parse(SIGNED, {n: d for n, d, _ in CASES}[name])["payload"])
+    name = data.draw(st.sampled_from([(CASES, "ok_tree"), (CASES, "ok_window"), (CASES, "ok_unpacked"),
+                                      (CASES2, "ok_direct"), (CASES2, "ok_direct_four_models"), (CASES2, "ok_shuffled")]))
+    payload = bytearray(parse(SIGNED, {n: d for n, d, _ in name[0]}[name[1]])["payload"])
     for _ in range(data.draw(st.integers(1, 4))):
         payload[data.draw(st.integers(0, len(payload) - 1))] ^= 1 << data.draw(st.integers(0, 7))
     try:
@@ -116,12 +162,10 @@ def test_garbage_is_refused_and_nothing_else(data):
         decode(data)
 
 
-CASES = golden.cases()
-
-
-@pytest.mark.parametrize("name, data, in_force", CASES, ids=[c[0] for c in CASES])
-def test_golden_bundle(name, data, in_force):
-    force = open_signed({n: d for n, d, _ in CASES}[in_force], TRUSTED, golden.AP_ID, golden.SITE) if in_force else None
+@pytest.mark.parametrize("cases, name, data, in_force", [(cases, *c) for cases in (CASES, CASES2) for c in cases],
+                         ids=[c[0] for c in CASES] + [f"2 {c[0]}" for c in CASES2])
+def test_golden_bundle(cases, name, data, in_force):
+    force = open_signed({n: d for n, d, _ in cases}[in_force], TRUSTED, golden.AP_ID, golden.SITE) if in_force else None
     if golden.expected(name) == "ok":
         bundle, digest = open_signed(data, TRUSTED, golden.AP_ID, golden.SITE, force)
         assert digest == bundle_hash(parse(SIGNED, data)["payload"]) and 0 < bundle_id(digest) < 1 << 63
@@ -163,7 +207,10 @@ def test_what_cannot_be_written_is_an_error(change):
 
 
 @pytest.mark.parametrize("change, reason", [({"serial": 0}, "malformed"), ({"target": ""}, "malformed"), ({"rollback_to": [b"x"]}, "malformed"),
-                                            ({"program": []}, "bad_program"), ({"tree": golden.random_tree(1, 31, hash_=7)}, "feature_mismatch")])
+                                            ({"program": []}, "bad_program"), ({"tree": golden.random_tree(1, 31, hash_=7)}, "feature_mismatch"),
+                                            ({"of_policy": "Example"}, "malformed"), ({"models": []}, "unsupported_format"),
+                                            ({"law": Law("direct")}, "unsupported_format"),
+                                            ({"law": Law("mark", "ap", "mark")}, "unsupported_format")])
 def test_what_no_ap_would_take_is_not_written(change, reason):
     with pytest.raises(BundleError) as e:
         encode(golden.bundle(**change))

@@ -31,7 +31,17 @@ LEAF = Tree(
 def record(slot: str, scope: str, serial: int, pinned: bool = False, version: int = 1, **place):
     source = "online" if slot == "online" else "registry"
     payload = oal_bundle.encode(
-        oal_bundle.Bundle(serial, scope, source, "m", version, [], PROGRAM.words, PROGRAM.decision_interval_us, LEAF)
+        oal_bundle.Bundle(
+            serial,
+            scope,
+            source,
+            "m",
+            version,
+            [],
+            PROGRAM.words,
+            PROGRAM.decision_interval_us,
+            oal_bundle.models_of(LEAF),
+        )
     )
     key, value = oal_release.record(
         slot,

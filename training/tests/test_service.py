@@ -222,7 +222,7 @@ def test_a_pinned_champion_and_bad_records_ship_nothing(make_trainer, topics):
             [],
             PROGRAM.words,
             PROGRAM.decision_interval_us,
-            tree,
+            oal_bundle.models_of(tree),
         )
     )
     topics.release(

@@ -183,8 +183,8 @@ static void limits(const struct pipeline *p, unsigned entities[OAL_N_TABLES], un
 	rows[OAL_DECISION] = 64;
 	rows[OAL_BUNDLE_STATUS] = 32;
 	/* Every flow that is worth it, at most a few times a batch. */
-	entities[OAL_REWRITE] = p->c.max_flows < 128 ? p->c.max_flows : 128;
-	rows[OAL_REWRITE] = 256;
+	entities[OAL_REWRITE] = entities[OAL_ACTION] = p->c.max_flows < 128 ? p->c.max_flows : 128;
+	rows[OAL_REWRITE] = rows[OAL_ACTION] = 256;
 	entities[OAL_CONTROL] = 4;
 	rows[OAL_CONTROL] = 8;
 	entities[OAL_NEIGHBOUR_AP] = 32;

@@ -66,8 +66,7 @@ def build(
         rollback_to=rollback_to[:MAX_ROLLBACK],
         program=list(tree.program.words),
         decision_interval_us=tree.program.decision_interval_us,
-        tree=tree.tree,
-        window=window.window if window else None,
+        models=bundle.models_of(tree.tree, window.window if window else None),
         policy=policy,
     )
     return _signed(content, key)

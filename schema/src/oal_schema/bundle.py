@@ -1,15 +1,20 @@
-"""Signed bundles: encode, decode, sign, and what an AP checks before it uses one (README, "Bundles"; the C is `ap-exporter/src/model/bundle.c`)."""
+"""Signed bundles: encode, decode, sign, and what an AP checks before it uses one (README, "Bundles").
+
+The C is `ap-exporter/src/model/bundle.c`.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from .bundle_parts import check_program, golden_columns, program_columns, program_words, tree_columns, tree_of, window_columns, window_of
+from .bundle_law import FAIR_WINDOW, POLICY_NAME, RWND_FAIR, Law, law_of
+from .bundle_models import Model, check_golden, kinds_of, models_of, table_of
+from .bundle_parts import check_program, program_columns, program_words
 from .bundle_vectors import choose
 from .bundle_wire import BUNDLE, SIGNED, parse, write
 from .keys import key_id
@@ -18,9 +23,10 @@ from .policy import OFF, PREDICT_ONLY, Policy
 from .policy import of as policy_of
 from .program_file import program_hash
 from .settings import settings
-from .tree import Tree, WindowModel
+from .tree import Tree
+from .window import WindowModel
 
-FORMAT = 1
+__all__ = ["Bundle", "Law", "Model", "bundle_hash", "bundle_id", "decode", "encode", "models_of", "open_signed", "sign"]
 DOMAIN = b"OALB1"
 SOURCES = {"registry": 1, "online": 2}
 MAX_ROLLBACK = 4
@@ -35,9 +41,10 @@ class Bundle:
     source         "registry" or "online"; model and version: name and number of the model there
     rollback_to    hashes (32 bytes) of at most 4 older bundles to which an AP may go back from this one
     program        twelve words a feature; decision_interval_us: its period
+    models         1 to 4, each of another role; with the rows from which golden vectors are made
     policy         what the AP may do with its predictions; None: nothing, as with mode off
-    golden         rows of features, int64[r, f], from which golden vectors are made; None: made up from the tree. After decoding, the bundle's own
-    golden_window  inputs of the window model, int64[r, k]; as `golden`
+    law            what is done with the models' answers
+    of_policy      policy (folder) it belongs to
     """
 
     serial: int
@@ -48,11 +55,37 @@ class Bundle:
     rollback_to: list[bytes]
     program: list[tuple[int, ...]]
     decision_interval_us: int
-    tree: Tree
-    window: WindowModel | None = None
+    models: list[Model]
     policy: Policy | None = PREDICT_ONLY
-    golden: np.ndarray | None = field(default=None, repr=False)
-    golden_window: np.ndarray | None = field(default=None, repr=False)
+    law: Law = FAIR_WINDOW
+    of_policy: str = RWND_FAIR
+
+    def role(self, name: str) -> Model | None:
+        """The model of a role, or None."""
+        return next((m for m in self.models if m.role == name), None)
+
+    @property
+    def tree(self) -> Tree:
+        """The tree that says the class; every bundle has one."""
+        return self.role("class").table
+
+    @property
+    def window(self) -> WindowModel | None:
+        """The model of role window, or None."""
+        model = self.role("window")
+        return model.table if model else None
+
+    @property
+    def golden(self) -> np.ndarray | None:
+        """Golden rows of `tree`, int64[r, features]."""
+        return self.role("class").golden
+
+    @property
+    def format(self) -> int:
+        """1 wherever that can say it: agents in the field read nothing else. Otherwise 2."""
+        fair = self.of_policy == RWND_FAIR and self.law == FAIR_WINDOW
+        roles = [(m.role, m.kind.name) for m in self.models]
+        return 1 if fair and roles in ([("class", "tree")], [("class", "tree"), ("window", "sum")]) else 2
 
     @property
     def feature_hash(self) -> int:
@@ -81,18 +114,34 @@ def encode(bundle: Bundle) -> bytes:
         raise ValueError(f"source {bundle.source!r}; known are {', '.join(SOURCES)}")
     check_program(bundle.program, bundle.decision_interval_us)
     n = len(bundle.program)
-    bundle.tree.check(n)
-    if bundle.window:
-        bundle.window.check(n)
-    values = {"format": FORMAT, "serial": bundle.serial, "target": bundle.target, "source": SOURCES[bundle.source], "model": bundle.model,
-              "version": bundle.version, "rollback_to": bundle.rollback_to, "program": program_columns(bundle.program, bundle.decision_interval_us),
-              "tree": tree_columns(bundle.tree), "window": window_columns(bundle.window) if bundle.window else None,
+    for m in bundle.models:
+        m.table.check(n)
+    values = {"format": bundle.format, "serial": bundle.serial, "target": bundle.target, "source": SOURCES[bundle.source],
+              "model": bundle.model, "version": bundle.version, "rollback_to": bundle.rollback_to,
+              "program": program_columns(bundle.program, bundle.decision_interval_us),
               "policy": bundle.policy.columns() if bundle.policy else None}
-    x, window_x = choose(bundle.tree, bundle.window, n, bundle.golden, bundle.golden_window, room=len(write(BUNDLE, values)))
-    values["golden"] = golden_columns(bundle.tree, bundle.window, x, window_x)
+    put_models = _put_models_1 if bundle.format == 1 else _put_models_2
+    put_models(values, bundle, None)
+    if bundle.models:
+        put_models(values, bundle, choose([(m.table, m.golden) for m in bundle.models], n, room=len(write(BUNDLE, values))))
     payload = write(BUNDLE, values)
     decode(payload)
     return payload
+
+
+def _put_models_1(values: dict, bundle: Bundle, rows: list[np.ndarray] | None) -> None:
+    values |= {field: m.kind.columns(m.table) for field, m in zip(("tree", "window"), bundle.models)}
+    if rows is not None:
+        values["golden"] = {}
+        for (inputs, answers), m, x in zip((("features", "leaf"), ("window_input", "window_bytes")), bundle.models, rows):
+            values["golden"] |= {inputs: x.ravel(), answers: m.table.answer(x)}
+
+
+def _put_models_2(values: dict, bundle: Bundle, rows: list[np.ndarray] | None) -> None:
+    values |= {"law": bundle.law.columns(), "of_policy": bundle.of_policy, "models": [
+        {"role": m.role, "kind": m.kind.name, m.kind.name: m.kind.columns(m.table)} for m in bundle.models]}
+    for v, m, x in zip(values["models"], bundle.models, rows or []):
+        v |= {"golden_input": x.ravel(), "golden_answer": m.table.answer(x)}
 
 
 def decode(payload: bytes) -> Bundle:
@@ -124,7 +173,8 @@ def open_signed(data: bytes, trusted: dict[int, Ed25519PublicKey], ap_id: str | 
                 in_force: tuple[Bundle, bytes] | None = None) -> tuple[Bundle, bytes]:
     """(bundle, its hash) if AP `ap_id` at `site` may use it, else BundleError with the first reason in the contract's order.
 
-    `in_force`: what this function gave for the bundle in force. `ap_id` None: any target (for the platform, which stores what others will use).
+    `in_force`: what this function gave for the bundle of the same policy in force. `ap_id` None: any target (for the
+    platform, which stores what others will use).
     """
     payload, signer, signature = split_signed(data)
     if signer not in trusted:
@@ -140,46 +190,52 @@ def open_signed(data: bytes, trusted: dict[int, Ed25519PublicKey], ap_id: str | 
 
 def _open_payload(payload: bytes, targets: tuple | None, in_force: tuple[Bundle, bytes] | None, digest: bytes | None) -> Bundle:
     v = parse(BUNDLE, payload)
-    if v["serial"] <= 0 or not v["target"] or len(v["rollback_to"]) > MAX_ROLLBACK or any(len(h) != 32 for h in v["rollback_to"]):
-        raise BundleError("malformed", f"serial {v['serial']}, target {v['target']!r}, {len(v['rollback_to'])} hashes to go back to")
-    if v["format"] != FORMAT or v["source"] not in SOURCES.values() or v["program"] is None or v["tree"] is None:
-        raise BundleError("unsupported_format", f"format {v['format']}, source {v['source']}; program and tree are needed")
+    hashes = v["rollback_to"]
+    if v["serial"] <= 0 or not v["target"] or len(hashes) > MAX_ROLLBACK or any(len(h) != 32 for h in hashes):
+        raise BundleError("malformed", f"serial {v['serial']}, target {v['target']!r}, {len(hashes)} hashes to go back to")
+    models, law, of_policy = _parts(v)
     if targets is not None and v["target"] not in targets:
         raise BundleError("wrong_target", f"it is for {v['target']}")
-    if in_force is not None and v["serial"] <= in_force[0].serial and digest != in_force[1] and digest not in in_force[0].rollback_to:
-        raise BundleError("replayed", f"serial {v['serial']} is not greater than {in_force[0].serial}, and that one does not allow to go back to it")
+    if in_force is not None and v["serial"] <= in_force[0].serial and digest not in (in_force[1], *in_force[0].rollback_to):
+        raise BundleError("replayed", f"serial {v['serial']} is not greater than {in_force[0].serial}, and that one does "
+                          "not allow to go back to it")
     program = program_words(v["program"])
     n, interval = len(program), v["program"]["decision_interval_us"]
     check_program(program, interval)
-    tree = tree_of(v["tree"])
-    tree.check(n)
-    window = window_of(v["window"]) if v["window"] is not None else None
-    if window:
-        window.check(n)
+    tables = [Model(role, table_of(kind, columns, n)) for role, kind, columns, _, _ in models]
     policy = policy_of(v["policy"]) if v["policy"] is not None else None
-    bundle = Bundle(v["serial"], v["target"], {n: s for s, n in SOURCES.items()}[v["source"]], v["model"], v["version"], v["rollback_to"], program,
-                    interval, tree, window, policy)
-    for name, model in (("tree", tree), ("window model", window)):
-        if model and model.feature_hash != bundle.feature_hash:
-            raise BundleError("feature_mismatch", f"{name} is for program {model.feature_hash:016x}, not {bundle.feature_hash:016x}")
-    bundle.golden, bundle.golden_window = _check_golden(v["golden"] or {}, tree, window, n)
+    source = next(name for name, number in SOURCES.items() if number == v["source"])
+    bundle = Bundle(v["serial"], v["target"], source, v["model"], v["version"], v["rollback_to"], program, interval, tables,
+                    policy, law, of_policy)
+    for m in tables:
+        if m.table.feature_hash != bundle.feature_hash:
+            raise BundleError("feature_mismatch", f"{m.kind.title} is for program {m.table.feature_hash:016x}, not "
+                              f"{bundle.feature_hash:016x}")
+    for m, (_, _, _, inputs, answers) in zip(tables, models):
+        m.golden = check_golden(m, inputs, answers, n)
+    golden = v["golden"] or {}
+    if v["format"] == 1 and v["window"] is None and (golden.get("window_input") or golden.get("window_bytes")):
+        raise BundleError("golden_mismatch", "vectors for a window model, and none is there")
     return bundle
 
 
-def _check_golden(v: dict, tree: Tree, window: WindowModel | None, n: int) -> tuple[np.ndarray, np.ndarray | None]:
-    def rows(model: str, inputs: list[int], answers: list[int], width: int) -> np.ndarray:
-        if not answers or len(inputs) != len(answers) * width:
-            raise BundleError("golden_mismatch", f"{model}: {len(answers)} answers and {len(inputs)} values for {width} inputs")
-        return np.array(inputs, np.int64).reshape(-1, width)
-
-    x = rows("tree", v.get("features", []), v.get("leaf", []), n)
-    if (wrong := np.flatnonzero(tree.apply(x) != np.array(v["leaf"]))).size:
-        raise BundleError("golden_mismatch", f"vector {wrong[0]}: leaf {tree.apply(x)[wrong[0]]}, not {v['leaf'][wrong[0]]}")
-    if not window:
-        if v["window_input"] or v["window_bytes"]:
-            raise BundleError("golden_mismatch", "vectors for a window model, and none is there")
-        return x, None
-    window_x = rows("window model", v["window_input"], v["window_bytes"], len(window.inputs))
-    if (wrong := np.flatnonzero(window.predict(window_x) != np.array(v["window_bytes"]))).size:
-        raise BundleError("golden_mismatch", f"window vector {wrong[0]}: {window.predict(window_x)[wrong[0]]} bytes, not {v['window_bytes'][wrong[0]]}")
-    return x, window_x
+def _parts(v: dict) -> tuple[list[tuple[str, str, dict, list[int], list[int]]], Law, str]:
+    """((role, kind, columns, golden inputs, golden answers) of each model, law, policy), whatever the format."""
+    first, second = [v[name] is not None for name in ("tree", "window", "golden")], [v["models"], v["law"], v["of_policy"]]
+    if v["format"] not in (1, 2) or v["source"] not in SOURCES.values() or v["program"] is None or v["format"] == 1 and not first[0]:
+        raise BundleError("unsupported_format", f"format {v['format']}, source {v['source']}; program and tree are needed")
+    if v["format"] == 1:
+        if any(second):
+            raise BundleError("malformed", "models, law or of_policy in a bundle of format 1")
+        golden = v["golden"] or {}
+        window = v["window"] is not None
+        models = [("class", "tree", v["tree"], golden.get("features", []), golden.get("leaf", []))] + window * [
+            ("window", "sum", v["window"], golden.get("window_input", []), golden.get("window_bytes", []))]
+        return models, FAIR_WINDOW, RWND_FAIR
+    kinds = kinds_of(v["models"])
+    law = law_of(v["law"], kinds)
+    if any(first):
+        raise BundleError("malformed", "tree, window or golden in a bundle of format 2")
+    if not POLICY_NAME.fullmatch(v["of_policy"]):
+        raise BundleError("malformed", f"of_policy {v['of_policy']!r}; it is {POLICY_NAME.pattern}")
+    return [(m["role"], m["kind"], m[m["kind"]], m["golden_input"], m["golden_answer"]) for m in v["models"]], law, v["of_policy"]

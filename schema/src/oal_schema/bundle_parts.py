@@ -113,11 +113,3 @@ def window_of(v: dict) -> WindowModel:
     ends = np.cumsum(v["tree_nodes"])
     trees = [tuple(c[end - size:end] for c in columns) for end, size in zip(ends, v["tree_nodes"])]
     return WindowModel(np.array(v["input"], np.int64), v["base"], v["shift"], v["lo"], v["hi"], trees, v["feature_hash"])
-
-
-def golden_columns(tree: Tree, window: WindowModel | None, x: np.ndarray, window_x: np.ndarray | None) -> dict:
-    """Fields of GoldenVectors: the rows with the models' answers."""
-    out = {"features": x.ravel(), "leaf": tree.apply(x)}
-    if window is not None:
-        out |= {"window_input": window_x.ravel(), "window_bytes": window.predict(window_x)}
-    return out

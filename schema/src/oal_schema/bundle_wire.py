@@ -30,9 +30,14 @@ POLICY = {1: ("mode", U32, False), 2: ("name", TEXT, False), 3: ("version", U32,
           **{f["field"]: (f["name"], U32, False) for f in policy_spec()["fields"]},
           **_lists(U32, policy_spec()["weights"]["field"], policy_spec()["weights"]["ports"], policy_spec()["weights"]["values"])}
 GOLDEN = {**_lists(S64, 1, "features"), **_lists(U32, 2, "leaf"), **_lists(S64, 3, "window_input", "window_bytes")}
-BUNDLE = {1: ("format", U32, False), 2: ("serial", S64, False), 3: ("target", TEXT, False), 4: ("source", U32, False), 5: ("model", TEXT, False),
-          6: ("version", U32, False), 7: ("rollback_to", BYTES, True), 8: ("program", PROGRAM, False), 9: ("tree", TREE, False),
-          10: ("window", WINDOW, False), 11: ("policy", POLICY, False), 12: ("golden", GOLDEN, False)}
+MODEL = {1: ("role", TEXT, False), 2: ("kind", TEXT, False), 3: ("tree", TREE, False), 4: ("sum", WINDOW, False),
+         **_lists(S64, 5, "golden_input", "golden_answer")}
+LAW = {1: ("name", TEXT, False), 2: ("subject", TEXT, False), 3: ("action", TEXT, False), **_lists(S64, 4, "values")}
+BUNDLE = {1: ("format", U32, False), 2: ("serial", S64, False), 3: ("target", TEXT, False), 4: ("source", U32, False),
+          5: ("model", TEXT, False), 6: ("version", U32, False), 7: ("rollback_to", BYTES, True),
+          8: ("program", PROGRAM, False), 9: ("tree", TREE, False), 10: ("window", WINDOW, False),
+          11: ("policy", POLICY, False), 12: ("golden", GOLDEN, False), 13: ("models", MODEL, True),
+          14: ("law", LAW, False), 15: ("of_policy", TEXT, False)}
 SIGNED = {1: ("payload", BYTES, False), 2: ("key_id", FIXED64, False), 3: ("signature", BYTES, False)}
 
 
@@ -103,8 +108,8 @@ def write(spec: dict, values: dict) -> bytes:
     for number, (name, kind, repeated) in sorted(spec.items()):
         value = values.get(name)
         if isinstance(kind, dict):
-            if value is not None:
-                wire.put_bytes(out, number, write(kind, value))
+            for piece in value or [] if repeated else [value] if value is not None else []:
+                wire.put_bytes(out, number, write(kind, piece))
         elif kind in (BYTES, TEXT):
             for piece in value or [] if repeated else [value] if value else []:
                 wire.put_bytes(out, number, piece.encode("ascii") if kind == TEXT else piece)

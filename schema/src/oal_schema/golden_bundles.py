@@ -10,7 +10,7 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from . import golden_policies, wire
-from .bundle import Bundle, bundle_hash, encode, open_signed, sign
+from .bundle import Bundle, bundle_hash, encode, models_of, open_signed, sign
 from .bundle_wire import BUNDLE, SIGNED, TREE, parse, write
 from .golden_file import container
 from .keys import key_id, public_line
@@ -76,11 +76,12 @@ def random_window(seed: int, n_trees: int, n_nodes: int) -> WindowModel:
     return WindowModel(inputs, 30_000 << 8, 8, 1460, 1 << 20, trees, feature_hash())
 
 
-def bundle(**changes) -> Bundle:
-    """A good bundle for the fleet: a tree of 31 nodes."""
+def bundle(tree: Tree | None = None, window: WindowModel | None = None, golden: np.ndarray | None = None, **changes) -> Bundle:
+    """A good bundle for the fleet: a tree of 31 nodes, unless others are given."""
     words, interval = program()
-    return Bundle(**{"serial": SERIAL, "target": "fleet", "source": "registry", "model": "congestion-tree", "version": 3, "rollback_to": [],
-                     "program": words, "decision_interval_us": interval, "tree": random_tree(1, 31)} | changes)
+    return Bundle(**{"serial": SERIAL, "target": "fleet", "source": "registry", "model": "congestion-tree", "version": 3,
+                     "rollback_to": [], "program": words, "decision_interval_us": interval,
+                     "models": models_of(tree or random_tree(1, 31), window, golden)} | changes)
 
 
 def _unpacked(payload: bytes) -> bytes:
@@ -278,27 +279,51 @@ def expected(name: str) -> str:
     return next(r for r in sorted(settings()["bundle_reasons"], key=len, reverse=True) if name.startswith(r))
 
 
-def outputs() -> dict[str, bytes]:
-    """Files below `golden/`; AssertionError when the reference does not give what a case's name says."""
+def judged(all_: list[tuple[str, bytes, str | None]]) -> list[tuple[str, str, Bundle | BundleError, bytes]]:
+    """(name, name of the one in force or "-", what the reference gives: the bundle or why not, hash) of cases.
+
+    AssertionError when it is not what a case's name says.
+    """
     trusted = {key_id(k): k.public_key() for k in (KEY, OTHER_KEY)}
-    all_ = cases()
     by_name = {name: data for name, data, _ in all_}
-    lines, policies = [], []
+    out = []
     for name, data, in_force in all_:
         force = open_signed(by_name[in_force], trusted, AP_ID, SITE) if in_force else None
         try:
-            opened, digest = open_signed(data, trusted, AP_ID, SITE, force)
-            got, more = "ok", f" {digest.hex()} {opened.serial} {opened.tree.n_nodes} {len(opened.window.trees) if opened.window else 0}"
-            if name.startswith("ok_policy_"):
-                policies.append(f"{name} {golden_policies.line(opened.policy)}")
+            got, digest = open_signed(data, trusted, AP_ID, SITE, force)
         except BundleError as e:
-            got, more = e.reason, ""
-            if got == "bad_policy":
-                policies.append(f"{name} {e.detail}")
-        assert got == expected(name), f"{name}: {got}"
-        lines.append(f"{name} {in_force or '-'} {got}{more}")
-    keys = ["# Test keys; their private halves are 32 times 01 and 32 times 02.", public_line(KEY, "test-1"), public_line(OTHER_KEY, "test-2")]
+            got, digest = e, b""
+        reason = got.reason if isinstance(got, BundleError) else "ok"
+        assert reason == expected(name), f"{name}: {reason}"
+        out.append((name, in_force or "-", got, digest))
+    return out
+
+
+def line(name: str, in_force: str, got: Bundle | BundleError, digest: bytes) -> str:
+    """What `bundles.txt` says of a case."""
+    if isinstance(got, BundleError):
+        return f"{name} {in_force} {got.reason}"
+    trees = len(got.window.trees) if got.window else 0
+    return f"{name} {in_force} ok {digest.hex()} {got.serial} {got.tree.n_nodes} {trees}"
+
+
+def outputs() -> dict[str, bytes]:
+    """Files below `golden/`."""
+    all_ = cases()
+    lines, policies = [], []
+    for name, in_force, got, digest in judged(all_):
+        lines.append(line(name, in_force, got, digest))
+        if isinstance(got, BundleError) and got.reason == "bad_policy":
+            policies.append(f"{name} {got.detail}")
+        elif name.startswith("ok_policy_"):
+            policies.append(f"{name} {golden_policies.line(got.policy)}")
+    keys = ["# Test keys; their private halves are 32 times 01 and 32 times 02.", public_line(KEY, "test-1"),
+            public_line(OTHER_KEY, "test-2")]
     assert bundle().policy == PREDICT_ONLY
-    return {"bundles.bin": container([(0, data) for _, data, _ in all_]), "bundles.txt": ("\n".join(lines) + "\n").encode(),
-            "policies.txt": ("\n".join(policies) + "\n").encode(),
-            "bundles.keys": ("\n".join(keys) + "\n").encode()}
+    return {"bundles.bin": container([(0, data) for _, data, _ in all_]), "bundles.txt": text(lines),
+            "policies.txt": text(policies), "bundles.keys": text(keys)}
+
+
+def text(lines: list[str]) -> bytes:
+    """Lines as a file."""
+    return ("\n".join(lines) + "\n").encode()

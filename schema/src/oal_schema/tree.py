@@ -55,6 +55,18 @@ class Tree:
         """Index of the leaf node, int32[m], for features int64[m, f]; MISSING where a value is missing."""
         return descend(self.feature, self.threshold, self.right, self.missing_right, x)
 
+    def width(self, n_features: int) -> int:
+        """Values that a row of its input has."""
+        return n_features
+
+    def answer(self, x: np.ndarray) -> np.ndarray:
+        """What golden vectors hold: the leaf, as `apply`."""
+        return self.apply(x)
+
+    def splits(self) -> tuple[np.ndarray, np.ndarray]:
+        """(feature, -1 at a leaf; threshold) of every node."""
+        return np.asarray(self.feature), self.threshold
+
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Class 0 (Good) … 3 (Bad), uint8[m]."""
         return np.asarray(self.leaf_class, np.uint8)[self.apply(x)]

@@ -63,6 +63,22 @@ class WindowModel:
             if len(value) != len(feature) or ((value <= -MAX_LEAF) | (value >= MAX_LEAF)).any():
                 refuse(f"tree {i}: leaf values must be one a node and within 2^40")
 
+    @property
+    def n_nodes(self) -> int:
+        return sum(len(t[0]) for t in self.trees)
+
+    def width(self, n_features: int) -> int:
+        """Values that a row of its input has; whatever the program's number of features."""
+        return len(self.inputs)
+
+    def answer(self, x: np.ndarray) -> np.ndarray:
+        """What golden vectors hold: bytes, as `predict`."""
+        return self.predict(x)
+
+    def splits(self) -> tuple[np.ndarray, np.ndarray]:
+        """(feature, -1 at a leaf; threshold) of every node of every tree."""
+        return tuple(np.concatenate([np.asarray(t[i]) for t in self.trees]) for i in (0, 1))
+
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Congestion window, int64[m] bytes, for inputs int64[m, k]; MISSING where a value is missing."""
         total = np.full(len(x), self.base, np.int64)

@@ -60,9 +60,8 @@ def make(
             rollback_to=followed.hashes,
             program=program.words,
             decision_interval_us=program.decision_interval_us,
-            tree=decision.tree,
+            models=oal_bundle.models_of(decision.tree, golden=recent),
             policy=policy,
-            golden=recent,
         )
     )
     signed = oal_bundle.sign(payload, signing_key)
