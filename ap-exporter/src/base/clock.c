@@ -52,7 +52,8 @@ void clock_read(struct clock_quality *q)
 
 	/* The reading between the closest monotonic stamps: preemption between the calls is no step. */
 	for (int i = 0; i < 20 && width > 50; i++) {
-		int64_t a = (int64_t)clock_monotonic_us(), r = (int64_t)clock_realtime_us(), b = (int64_t)clock_monotonic_us();
+		int64_t a = (int64_t)clock_monotonic_us(), r = (int64_t)clock_realtime_us(),
+			b = (int64_t)clock_monotonic_us();
 
 		if (b - a < width) {
 			width = b - a;

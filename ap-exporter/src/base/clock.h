@@ -8,9 +8,9 @@
 enum clock_state { CLOCK_UNKNOWN = 0, CLOCK_SYNCHRONISED = 1, CLOCK_UNSYNCHRONISED = 2, CLOCK_STEPPED = 3 };
 
 /*
- * (realtime − monotonic) changes only when realtime is set: NTP slews both clocks alike. A change up to NOISE is how well two
- * clocks can be read one after the other and is left alone; one above STEP is a step. STEP is less than a tick, so that the
- * times of ticks go back only when a step is flagged.
+ * (realtime − monotonic) changes only when realtime is set: NTP slews both clocks alike. A change up to NOISE is how
+ * well two clocks can be read one after the other and is left alone; one above STEP is a step. STEP is less than a
+ * tick, so that the times of ticks go back only when a step is flagged.
  */
 #define CLOCK_NOISE_US 500
 #define CLOCK_STEP_US 2000

@@ -80,7 +80,8 @@ struct config_kafka {
 /* Pulls bundles; `cert` and `key` may hold %s for the AP's id. */
 struct config_agent {
 	bool enabled;
-	char url[CONFIG_FILE], ca[CONFIG_FILE], cert[CONFIG_FILE], key[CONFIG_FILE], trusted_keys[CONFIG_FILE], state_dir[CONFIG_FILE];
+	char url[CONFIG_FILE], ca[CONFIG_FILE], cert[CONFIG_FILE], key[CONFIG_FILE], trusted_keys[CONFIG_FILE],
+		state_dir[CONFIG_FILE];
 	uint32_t wait_s, store_interval_s, retry_max_s, neighbours_s;
 };
 
@@ -114,7 +115,8 @@ struct config {
 	struct config_file file;
 	struct config_agent agent;
 	struct config_rwnd rwnd;
-	uint32_t n_exporter, n_nl80211, n_qdisc, n_packet, n_beacon, n_neigh, n_replay, n_kafka, n_file, n_agent, n_rwnd;
+	uint32_t n_exporter, n_nl80211, n_qdisc, n_packet, n_beacon, n_neigh, n_replay, n_kafka, n_file, n_agent,
+		n_rwnd;
 };
 
 /*

@@ -1,4 +1,5 @@
-/* json.h: writes JSON into a buffer of fixed size. What does not fit is left out, and `len` then is not less than `size`. */
+/* json.h: writes JSON into a buffer of fixed size. What does not fit is left out, and `len` then is not less than
+ * `size`. */
 #ifndef OAL_JSON_H
 #define OAL_JSON_H
 

@@ -1,6 +1,8 @@
-/* json_read.h: reads JSON from outside, in one pass and without memory of its own. Strict (RFC 8259), no deeper than JSON_READ_DEPTH.
+/* json_read.h: reads JSON from outside, in one pass and without memory of its own. Strict (RFC 8259), no deeper than
+ * JSON_READ_DEPTH.
  *
- * The caller says what it expects; what is not that makes the reader bad, and from then on every function returns false:
+ * The caller says what it expects; what is not that makes the reader bad, and from then on every function returns
+ * false:
  *     if (json_read_object(&r))
  *             while (json_read_member(&r, name, sizeof name))
  *                     …one of json_read_text, _number, _object, _array, _skip…
@@ -23,7 +25,8 @@ struct json_reader {
 
 void json_read_begin(struct json_reader *, const void *text, size_t len);
 bool json_read_object(struct json_reader *);
-/* The next member's name; its value is to be read. False: that was the last one. A name that does not fit is given as empty. */
+/* The next member's name; its value is to be read. False: that was the last one. A name that does not fit is given as
+ * empty. */
 bool json_read_member(struct json_reader *, char *name, size_t size);
 bool json_read_array(struct json_reader *);
 /* There is one more element, to be read. */

@@ -29,7 +29,10 @@ int state_file_check(const char *folder, char *err, size_t err_size)
 	else if (access(folder, W_OK | X_OK) < 0)
 		ret = -errno;
 	if (ret)
-		snprintf(err, err_size, "agent: nothing can be kept in 'state_dir' %s: %s; make the folder, owned by the exporter's user", folder, strerror(-ret));
+		snprintf(err, err_size,
+		         "agent: nothing can be kept in 'state_dir' %s: %s; make the folder, owned by the exporter's "
+		         "user",
+		         folder, strerror(-ret));
 	return ret;
 }
 

@@ -1,6 +1,6 @@
-/* state_file.h: what an AP must still know after a power cut, on flash: FOLDER/AP_ID.KIND, where KIND is `bundle` (the last good one, as
- * it came) or `control` (on or off, by the kill switch).
- * A file is written beside and renamed, so that a power cut leaves the old one or the new one, whole. */
+/* state_file.h: what an AP must still know after a power cut, on flash: FOLDER/AP_ID.KIND, where KIND is `bundle` (the
+ * last good one, as it came) or `control` (on or off, by the kill switch). A file is written beside and renamed, so
+ * that a power cut leaves the old one or the new one, whole. */
 #ifndef OAL_STATE_FILE_H
 #define OAL_STATE_FILE_H
 

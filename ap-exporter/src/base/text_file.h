@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* 0 with the file's bytes and a NUL after them, which the caller frees; or negative errno and NULL: -EFBIG for a file of more than `most` bytes. */
+/* 0 with the file's bytes and a NUL after them, which the caller frees; or negative errno and NULL: -EFBIG for a file
+ * of more than `most` bytes. */
 int text_file_read(char **text, size_t *len, const char *path, size_t most);
 
 #endif

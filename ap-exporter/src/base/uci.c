@@ -80,7 +80,8 @@ static int statement(struct reader *r, const char *keyword, const struct uci_han
 		     char *err, size_t err_size)
 {
 	char name[UCI_WORD_MAX], value[UCI_WORD_MAX], extra[UCI_WORD_MAX], why[512] = "";
-	bool section = !strcmp(keyword, "config"), list = !strcmp(keyword, "list"), package = !strcmp(keyword, "package");
+	bool section = !strcmp(keyword, "config"), list = !strcmp(keyword, "list"),
+	     package = !strcmp(keyword, "package");
 	int ret;
 
 	if (!section && !list && !package && strcmp(keyword, "option")) {
@@ -104,7 +105,8 @@ static int statement(struct reader *r, const char *keyword, const struct uci_han
 			return fail(r, err, err_size, why);
 		}
 	} else if (word(r, extra)) {
-		snprintf(why, sizeof why, "something after '%.64s %.64s …': quote a value that has blanks", keyword, name);
+		snprintf(why, sizeof why, "something after '%.64s %.64s …': quote a value that has blanks", keyword,
+		         name);
 		return fail(r, err, err_size, why);
 	}
 	if (package)
@@ -114,7 +116,8 @@ static int statement(struct reader *r, const char *keyword, const struct uci_han
 		return fail(r, err, err_size, why);
 	}
 	*in_section = true;
-	ret = section ? h->section(ctx, name, value, why, sizeof why) : h->option(ctx, name, value, list, why, sizeof why);
+	ret = section ? h->section(ctx, name, value, why, sizeof why)
+	              : h->option(ctx, name, value, list, why, sizeof why);
 	return ret < 0 ? fail(r, err, err_size, why) : 0;
 }
 

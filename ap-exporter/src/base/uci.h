@@ -12,7 +12,8 @@
 #define UCI_WORD_MAX 512 /* longest word, bytes with the final NUL */
 
 struct uci_handler {
-	/* Each returns 0, or a negative errno after writing what is wrong to `err` (the reader adds the line number). */
+	/* Each returns 0, or a negative errno after writing what is wrong to `err` (the reader adds the line
+	 * number). */
 	int (*section)(void *ctx, const char *type, const char *name, char *err, size_t err_size);
 	int (*option)(void *ctx, const char *name, const char *value, bool list, char *err, size_t err_size);
 };

@@ -19,7 +19,8 @@ static int check_keys(const struct config *c, const struct mac_keys *keys, char 
 		for (unsigned ap = 0; !ret && ap < r->aps; ap++) {
 			char name[CONFIG_NAME + 16];
 
-			config_virtual_ap(name, sizeof name, r->ap_prefix[0] ? r->ap_prefix : c->exporter.ap_id, r->aps, ap);
+			config_virtual_ap(name, sizeof name, r->ap_prefix[0] ? r->ap_prefix : c->exporter.ap_id, r->aps,
+			                  ap);
 			ret = mac_keys_check(keys, path, name, site, err, err_size);
 		}
 	}

@@ -37,7 +37,8 @@ static int set_number(rd_kafka_conf_t *conf, const char *name, uint64_t value, c
 	return set(conf, name, text, err, err_size);
 }
 
-int kafka_producer_new(struct kafka_producer *p, const struct config *config, const struct kafka_events *events, char *err, size_t err_size)
+int kafka_producer_new(struct kafka_producer *p, const struct config *config, const struct kafka_events *events,
+                       char *err, size_t err_size)
 {
 	static const char *const fixed[][2] = {
 		{ "enable.idempotence", "true" },
@@ -55,6 +56,9 @@ int kafka_producer_new(struct kafka_producer *p, const struct config *config, co
 		{ "socket.receive.buffer.bytes", "16384" },
 	};
 	const struct config_kafka *c = &config->kafka;
+	const unsigned max_messages = events->max_messages ? events->max_messages : 10000;
+	/* Twice what may be in flight, and one batch of any size: producing cannot fail for want of room. */
+	const uint64_t max_kbytes = 2 * (uint64_t)c->inflight_kb + 2048;
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	rd_kafka_t *rk = NULL;
 	char why[256];
@@ -65,11 +69,10 @@ int kafka_producer_new(struct kafka_producer *p, const struct config *config, co
 		ret = set(conf, fixed[i][0], fixed[i][1], err, err_size);
 	ret = ret ? ret : set(conf, "bootstrap.servers", c->brokers, err, err_size);
 	ret = ret ? ret : set(conf, "client.id", config->exporter.ap_id, err, err_size);
-	ret = ret ? ret : set_number(conf, "queue.buffering.max.messages", events->max_messages ? events->max_messages : 10000, err, err_size);
+	ret = ret ? ret : set_number(conf, "queue.buffering.max.messages", max_messages, err, err_size);
 	ret = ret ? ret : set_number(conf, "linger.ms", c->linger_ms, err, err_size);
 	ret = ret ? ret : set_number(conf, "message.max.bytes", OAL_SETTING_MAX_BATCH_BYTES + 4096, err, err_size);
-	/* Twice the window, and one batch of any size: producing cannot fail for want of room. */
-	ret = ret ? ret : set_number(conf, "queue.buffering.max.kbytes", 2 * (uint64_t)c->inflight_kb + 2048, err, err_size);
+	ret = ret ? ret : set_number(conf, "queue.buffering.max.kbytes", max_kbytes, err, err_size);
 	if (!c->plaintext) {
 		ret = ret ? ret : set(conf, "security.protocol", "ssl", err, err_size);
 		ret = ret ? ret : set(conf, "ssl.ca.location", c->ca, err, err_size);
@@ -95,7 +98,8 @@ int kafka_producer_new(struct kafka_producer *p, const struct config *config, co
 		snprintf(name, sizeof name, "%s%s", c->topic_prefix, topic_names[i]);
 		p->topics[i] = rd_kafka_topic_new(rk, name, NULL);
 		if (!p->topics[i]) {
-			snprintf(err, err_size, "kafka: topic name %s: %s", name, rd_kafka_err2str(rd_kafka_last_error()));
+			snprintf(err, err_size, "kafka: topic name %s: %s", name,
+			         rd_kafka_err2str(rd_kafka_last_error()));
 			ret = -EINVAL;
 			goto out;
 		}
@@ -122,17 +126,20 @@ out:
 	return ret;
 }
 
-rd_kafka_resp_err_t kafka_producer_send(struct kafka_producer *p, int topic, const char *ap_id, size_t ap_id_len, void *bytes, size_t len, const struct mac_key *key,
-				       void *opaque)
+rd_kafka_resp_err_t kafka_producer_send(struct kafka_producer *p, int topic, const char *ap_id, size_t ap_id_len,
+                                        void *bytes, size_t len, const struct mac_key *key, void *opaque)
 {
 	uint8_t mac[MAC_HEADER_BYTES];
 
 	if (!key)
-		return rd_kafka_producev(p->rk, RD_KAFKA_V_RKT(p->topics[topic]), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_FREE), RD_KAFKA_V_VALUE(bytes, len),
-					 RD_KAFKA_V_KEY(ap_id, ap_id_len), RD_KAFKA_V_OPAQUE(opaque), RD_KAFKA_V_END);
+		return rd_kafka_producev(p->rk, RD_KAFKA_V_RKT(p->topics[topic]),
+		                         RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_FREE), RD_KAFKA_V_VALUE(bytes, len),
+		                         RD_KAFKA_V_KEY(ap_id, ap_id_len), RD_KAFKA_V_OPAQUE(opaque), RD_KAFKA_V_END);
 	mac_header(mac, key, topic, bytes, len);
-	return rd_kafka_producev(p->rk, RD_KAFKA_V_RKT(p->topics[topic]), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_FREE), RD_KAFKA_V_VALUE(bytes, len),
-				 RD_KAFKA_V_KEY(ap_id, ap_id_len), RD_KAFKA_V_HEADER(MAC_HEADER, mac, sizeof mac), RD_KAFKA_V_OPAQUE(opaque), RD_KAFKA_V_END);
+	return rd_kafka_producev(p->rk, RD_KAFKA_V_RKT(p->topics[topic]), RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_FREE),
+	                         RD_KAFKA_V_VALUE(bytes, len), RD_KAFKA_V_KEY(ap_id, ap_id_len),
+	                         RD_KAFKA_V_HEADER(MAC_HEADER, mac, sizeof mac), RD_KAFKA_V_OPAQUE(opaque),
+	                         RD_KAFKA_V_END);
 }
 
 void kafka_producer_free(struct kafka_producer *p)

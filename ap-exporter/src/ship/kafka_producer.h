@@ -1,4 +1,5 @@
-/* kafka_producer.h: a librdkafka producer as `config kafka` describes it, with a topic each for samples, packets and events. */
+/* kafka_producer.h: a librdkafka producer as `config kafka` describes it, with a topic each for samples, packets and
+ * events. */
 #ifndef OAL_KAFKA_PRODUCER_H
 #define OAL_KAFKA_PRODUCER_H
 #ifdef HAVE_KAFKA
@@ -26,13 +27,14 @@ struct kafka_events {
 };
 
 /* Negative errno with the reason in `err`. Connects by itself, later. */
-int kafka_producer_new(struct kafka_producer *, const struct config *, const struct kafka_events *, char *err, size_t err_size);
+int kafka_producer_new(struct kafka_producer *, const struct config *, const struct kafka_events *, char *err,
+                       size_t err_size);
 /*
- * Hands a batch over; `bytes` come from malloc() and are librdkafka's from then on. `key` NULL: it is not signed. `opaque` comes back as the message's
- * `_private`. 0, or librdkafka's error: then the bytes are still the caller's.
+ * Hands a batch over; `bytes` come from malloc() and are librdkafka's from then on. `key` NULL: it is not signed.
+ * `opaque` comes back as the message's `_private`. 0, or librdkafka's error: then the bytes are still the caller's.
  */
-rd_kafka_resp_err_t kafka_producer_send(struct kafka_producer *, int topic, const char *ap_id, size_t ap_id_len, void *bytes, size_t len, const struct mac_key *key,
-				       void *opaque);
+rd_kafka_resp_err_t kafka_producer_send(struct kafka_producer *, int topic, const char *ap_id, size_t ap_id_len,
+                                        void *bytes, size_t len, const struct mac_key *key, void *opaque);
 /* Gives up what is not delivered, and reports it. */
 void kafka_producer_free(struct kafka_producer *);
 

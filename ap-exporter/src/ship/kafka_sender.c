@@ -155,8 +155,8 @@ static void hand_over(struct kafka_sender *k)
 			kafka_sender_drop_first(k);
 			continue;
 		}
-		err = kafka_producer_send(&k->producer, w->head.topic, w->head.key, w->head.key_len, w->bytes, w->len, key,
-		                          (void *)(uintptr_t)w->head.topic);
+		err = kafka_producer_send(&k->producer, w->head.topic, w->head.key, w->head.key_len, w->bytes, w->len,
+		                          key, (void *)(uintptr_t)w->head.topic);
 		if (err == RD_KAFKA_RESP_ERR__QUEUE_FULL)
 			break; /* reports that are still to be read will make room */
 		if (err) {

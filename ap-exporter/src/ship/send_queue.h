@@ -1,4 +1,5 @@
-/* send_queue.h: a bounded queue of records of any length that keeps the newest: what does not fit pushes the oldest out. */
+/* send_queue.h: a bounded queue of records of any length that keeps the newest: what does not fit pushes the oldest
+ * out. */
 #ifndef OAL_SEND_QUEUE_H
 #define OAL_SEND_QUEUE_H
 

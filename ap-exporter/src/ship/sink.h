@@ -36,12 +36,14 @@ struct sink_ops {
 	/* Called once a second. */
 	void (*second)(void *self);
 	void (*stats)(void *self, struct sink_stats *);
-	/* Sends what is on its way, for a bounded time; then adds what was left to let_go, in *last if it is not NULL. */
+	/* Sends what is on its way, for a bounded time; then adds what was left to let_go, in *last if it is not
+	 * NULL. */
 	void (*close)(void *self, struct sink_stats *last);
 	/* Would `other` open the same sink? Then a reload keeps this one open. */
 	int (*same)(const struct config *, const struct config *other);
-	/* The same sink goes on: takes up files of its configuration that have changed, certificates and keys. Nothing is lost by it. NULL: there are none.
-	 * 0, or a negative errno with the reason in `err`: then it goes on with what it had. */
+	/* The same sink goes on: takes up files of its configuration that have changed, certificates and keys. Nothing
+	 * is lost by it. NULL: there are none. 0, or a negative errno with the reason in `err`: then it goes on with
+	 * what it had. */
 	int (*reread)(void *self, const struct config *, char *err, size_t err_size);
 };
 

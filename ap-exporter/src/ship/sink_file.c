@@ -12,7 +12,7 @@ struct file {
 	struct config_file config;
 	struct capture_writer writer;
 	struct sink_stats stats;
-	uint64_t let_go_told;
+	uint64_t let_go_reported;
 };
 
 static int file_wanted(const struct config *c)
@@ -73,10 +73,11 @@ static void file_second(void *self)
 {
 	struct file *f = self;
 
-	if (f->stats.let_go != f->let_go_told)
+	if (f->stats.let_go != f->let_go_reported)
 		log_warn("file %s: %llu batches not written in the last second: %s", f->config.path,
-			 (unsigned long long)(f->stats.let_go - f->let_go_told), f->stats.errors ? f->stats.last_error : "'max_mb' is reached");
-	f->let_go_told = f->stats.let_go;
+		         (unsigned long long)(f->stats.let_go - f->let_go_reported),
+		         f->stats.errors ? f->stats.last_error : "'max_mb' is reached");
+	f->let_go_reported = f->stats.let_go;
 }
 
 static void file_stats(void *self, struct sink_stats *s)
@@ -100,7 +101,8 @@ static void file_close(void *self, struct sink_stats *last)
 
 static int file_same(const struct config *a, const struct config *b)
 {
-	return !strcmp(a->file.path, b->file.path); /* opening it again would empty it; max_mb is as it was at the start */
+	/* Opening it again would empty it; max_mb is as it was at the start. */
+	return !strcmp(a->file.path, b->file.path);
 }
 
 const struct sink_ops sink_file = {

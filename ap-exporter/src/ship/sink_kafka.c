@@ -4,8 +4,8 @@
  * librdkafka holds a little of the oldest, which it sends first when Kafka is back: nothing is reordered and nothing is
  * sent twice.
  *
- * Certificates and MAC keys may be renewed: the thread lets the old producer finish, then goes on with a new one and the
- * same queue.
+ * Certificates and MAC keys may be renewed: the thread lets the old producer finish, then goes on with a new one and
+ * the same queue.
  */
 #ifdef HAVE_KAFKA
 
@@ -76,7 +76,8 @@ static int kafka_open(void **self, const struct config *c, char *err, size_t err
 	ret = ret ? ret : kafka_files_keys(&k->keys, c, err, err_size);
 	if (!ret && (k->wake < 0 || !k->queue)) {
 		ret = k->wake < 0 ? -errno : -ENOMEM;
-		snprintf(err, err_size, "kafka: cannot make a buffer of %u KiB: %s", c->kafka.buffer_kb, strerror(-ret));
+		snprintf(err, err_size, "kafka: cannot make a buffer of %u KiB: %s", c->kafka.buffer_kb,
+		         strerror(-ret));
 	}
 	if (ret)
 		goto fail;
@@ -138,10 +139,11 @@ static void kafka_second(void *self)
 
 	kafka_stats(k, &s);
 	if (s.errors != k->errors_reported || s.let_go != k->let_go_reported)
-		log_warn("kafka %s: %llu errors and %llu batches let go in the last second, %llu KiB kafka_waiting; latest: %s",
-			 k->config.kafka.brokers, (unsigned long long)(s.errors - k->errors_reported),
-			 (unsigned long long)(s.let_go - k->let_go_reported), (unsigned long long)s.queued_bytes / 1024,
-			 s.last_error[0] ? s.last_error : "buffer full");
+		log_warn("kafka %s: %llu errors and %llu batches let go in the last second, %llu KiB waiting; "
+		         "latest: %s",
+		         k->config.kafka.brokers, (unsigned long long)(s.errors - k->errors_reported),
+		         (unsigned long long)(s.let_go - k->let_go_reported), (unsigned long long)s.queued_bytes / 1024,
+		         s.last_error[0] ? s.last_error : "buffer full");
 	k->errors_reported = s.errors;
 	k->let_go_reported = s.let_go;
 }

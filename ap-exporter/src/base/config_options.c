@@ -1,0 +1,145 @@
+#include "base/config_options.h"
+
+#include "base/config.h"
+
+#define T(s, f, def, req, lst, hlp) \
+	{ #f, CONFIG_TEXT, offsetof(struct config_##s, f), sizeof ((struct config_##s *)0)->f, def, 0, 0, 0, req, \
+	  lst, hlp }
+#define N(s, f, def, lo, hi, hlp) \
+	{ #f, CONFIG_NUMBER, offsetof(struct config_##s, f), 4, "", def, lo, hi, false, false, hlp }
+#define S(s, f, def, hlp) { #f, CONFIG_SWITCH, offsetof(struct config_##s, f), 1, "", def, 0, 1, false, false, hlp }
+#define ENABLED(s) S(s, enabled, 1, "0 leaves this section out")
+
+static const struct config_option exporter_options[] = {
+	ENABLED(exporter),
+	T(exporter, ap_id, "", false, false,
+	  "name of this AP: the Kafka key, and the CN of its certificate; empty: the host's name"),
+	T(exporter, site, "", false, false, "site the AP belongs to"),
+	T(exporter, user, "", false, false, "user to become once everything is open; empty: stay"),
+	T(exporter, status_socket, "/var/run/ap-exporter.sock", false, false,
+	  "unix socket that answers with health as JSON; empty: none"),
+	T(exporter, pseudonym_key, "", false, false,
+	  "file with a key of 16 bytes: addresses leave the AP as keyed hashes; empty: as they are"),
+	N(exporter, max_stations, 64, 1, 512, "stations followed at once"),
+	N(exporter, max_flows, 512, 16, 4096, "TCP flows followed at once"),
+};
+static const struct config_option nl80211_options[] = {
+	ENABLED(nl80211),
+	T(nl80211, interface, "", true, false, "AP interface"),
+	N(nl80211, idle_interval_ticks, 25, 1, 250,
+	  "ticks between samples of stations without traffic, and between looks for new ones"),
+	N(nl80211, active_hold_ticks, 250, 1, 25000, "ticks without traffic after which a station counts as idle"),
+	N(nl80211, channel_interval_ticks, 1, 1, 2500, "ticks between looks at the channel survey"),
+	N(nl80211, queue_interval_ticks, 5, 1, 2500, "ticks between looks at the interface's own transmit queue"),
+};
+static const struct config_option qdisc_options[] = {
+	ENABLED(qdisc),
+	T(qdisc, interface, "", true, false, "interface whose queueing disciplines are sampled"),
+	N(qdisc, interval_ticks, 1, 1, 2500, "ticks between samples"),
+};
+static const struct config_option packet_options[] = {
+	ENABLED(packet),
+	T(packet, interface, "", true, false, "wired port on which TCP headers are read, both directions"),
+	N(packet, ring_kb, 512, 64, 65536, "kernel ring, KiB: 8 KiB hold 46 packets or 4 ms, whichever comes first"),
+	N(packet, snaplen, 96, 80, 256,
+	  "bytes kept of each frame; 96 holds IPv4 or IPv6 and TCP with options, not payload"),
+};
+static const struct config_option beacon_options[] = {
+	ENABLED(beacon),
+	T(beacon, interface, "", true, false, "interface whose scan results are read"),
+	N(beacon, interval_ticks, 25, 1, 2500, "ticks between reads"),
+};
+static const struct config_option neigh_options[] = {
+	ENABLED(neigh),
+	T(neigh, interface, "", true, false,
+	  "Wi-Fi side interface of a routed AP: its neighbour table gives a flow its station"),
+	N(neigh, interval_ms, 1000, 100, 60000, "ms between reads"),
+};
+static const struct config_option replay_options[] = {
+	ENABLED(replay),
+	T(replay, file, "", true, false, "capture of the file sink, or a pcap or pcapng file of TCP traffic"),
+	S(replay, loop, 1, "1: starts over at its end; 0: the exporter ends with it"),
+	N(replay, aps, 1, 1, 64, "virtual APs; more than one are named PREFIX-0001, PREFIX-0002, …"),
+	T(replay, ap_prefix, "", false, false, "their PREFIX; empty: the exporter's ap_id"),
+	N(replay, speed_percent, 100, 1, 10000, "percent of the recorded pace"),
+	T(replay, client_net, "", false, false,
+	  "pcap: network of the Wi-Fi side, like 192.168.1.0/24; empty: the side that opened the connection"),
+};
+static const struct config_option kafka_options[] = {
+	ENABLED(kafka),
+	T(kafka, brokers, "", true, true, "HOST:PORT, several as a list or separated by commas"),
+	T(kafka, ca, "", false, false, "PEM file of the authority that signed the brokers"),
+	T(kafka, certificate, "", false, false, "PEM file of this AP's certificate"),
+	T(kafka, key, "", false, false, "PEM file of its private key"),
+	T(kafka, mac_keys, "", false, false,
+	  "file of MAC keys, lines AP_ID SITE KEY_ID BASE64: batches are signed with this AP's; empty: they are not"),
+	S(kafka, plaintext, 0, "1: no TLS; for a loopback listener only"),
+	T(kafka, topic_prefix, "", false, false, "put before ap.samples.v1, ap.packets.v1 and ap.events.v1"),
+	N(kafka, buffer_kb, 2048, 64, 1048576, "newest batches kept while Kafka is away, KiB before compression"),
+	N(kafka, inflight_kb, 256, 32, 65536, "handed to the producer and not yet acknowledged, KiB"),
+	N(kafka, linger_ms, 20, 0, 1000, "ms to wait for more batches of a topic before sending"),
+	N(kafka, flush_ms, 5000, 0, 60000, "ms to wait at the end for what is on its way"),
+};
+static const struct config_option file_options[] = {
+	ENABLED(file),
+	T(file, path, "", true, false, "capture to write; an existing one is replaced"),
+	N(file, max_mb, 0, 0, 1048576, "MiB after which nothing more is written; 0: no limit"),
+};
+
+static const struct config_option agent_options[] = {
+	ENABLED(agent),
+	T(agent, url, "", true, false, "push service, like https://push.example.net:8443"),
+	T(agent, ca, "", true, false, "PEM file of the authority that signed the push service"),
+	T(agent, cert, "", true, false, "PEM file of this AP's certificate; %s in it stands for the AP's id"),
+	T(agent, key, "", true, false, "PEM file of its private key; %s likewise"),
+	T(agent, trusted_keys, "", true, false,
+	  "file of public keys, one a line (ed25519 BASE64 NAME): only bundles signed by one of them are used"),
+	T(agent, state_dir, "", false, false,
+	  "folder on flash for the last good bundle; empty: it is not kept over a restart"),
+	N(agent, wait_s, 60, 1, 300, "s that a request for news waits at the service"),
+	N(agent, store_interval_s, 60, 0, 86400, "s between writes of a changed bundle to flash, at least"),
+	N(agent, retry_max_s, 60, 1, 3600,
+	  "s between attempts while the service fails, at most; it begins with half a second"),
+	N(agent, neighbours_s, 5, 0, 3600,
+	  "s between questions about the other APs on a radio's channel; 0: it does not ask"),
+};
+static const struct config_option rwnd_options[] = {
+	ENABLED(rwnd),
+	T(rwnd, mode, "shadow", false, false,
+	  "off, shadow or enforce: the most that a policy may do on this AP; shadow decides and reports, and writes "
+	  "nothing"),
+	T(rwnd, backend, "auto", false, false,
+	  "auto, ovs (the bridge's rewrite_rwnd action) or bpf (a tc program); auto takes ovs where it is"),
+	T(rwnd, interface, "", false, true,
+	  "bpf: Wi-Fi ports where the clients' ACKs come in; empty: those of the nl80211 sections"),
+	T(rwnd, bridge, "br-lan", false, false, "ovs: name of the bridge"),
+	T(rwnd, ovs_rundir, "/var/run/openvswitch", false, false, "ovs: folder of the bridge's management socket"),
+	T(rwnd, kill_file, "/var/run/ap-exporter.kill", false, false,
+	  "while this file exists nothing is clamped; empty: none"),
+	N(rwnd, max_flows, 256, 1, 4096, "flows clamped at once, at most"),
+};
+
+#define SECTION(t, n, hlp) \
+	{ #t, \
+	  offsetof(struct config, t), \
+	  sizeof(struct config_##t), \
+	  offsetof(struct config, n_##t), \
+	  sizeof((struct config *)0)->t / sizeof(struct config_##t), \
+	  t##_options, \
+	  sizeof t##_options / sizeof t##_options[0], \
+	  hlp }
+
+const struct config_section config_sections[] = {
+	SECTION(exporter, n_exporter, "the AP and the daemon"),
+	SECTION(nl80211, n_nl80211, "collector: stations, channel and interface queue of a Wi-Fi interface"),
+	SECTION(qdisc, n_qdisc, "collector: queueing disciplines of an interface"),
+	SECTION(packet, n_packet, "collector: TCP headers on a wired port"),
+	SECTION(beacon, n_beacon, "collector: neighbour BSSs in an interface's scan results"),
+	SECTION(neigh, n_neigh, "collector: addresses of stations, on a routed AP"),
+	SECTION(replay, n_replay, "collector: plays a file as one or several APs"),
+	SECTION(kafka, n_kafka, "sink: Kafka"),
+	SECTION(file, n_file, "sink: a capture file"),
+	SECTION(agent, n_agent, "pulls models from the push service, and predicts with them"),
+	SECTION(rwnd, n_rwnd, "control: lowers receive windows of flows before a queue overflows"),
+};
+const size_t config_n_sections = sizeof config_sections / sizeof config_sections[0];
