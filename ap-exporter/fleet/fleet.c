@@ -1,5 +1,6 @@
 #include "fleet.h"
 
+#include "agent/ap.h"
 #include "base/clock.h"
 #include "ship/kafka_producer.h"
 #include "masters.h"
@@ -19,7 +20,7 @@ enum { MOST_MESSAGES = 1000000 /* buffer_kb is the limit that counts */ };
 /* Batches of the one AP that some APs are still to send: their phases span one batch, in which it makes some three. */
 enum { MOST_UNDER_WAY = 64, MOST_PRODUCERS = 16, ID = CONFIG_NAME + 16 };
 
-struct ap {
+struct fleet_ap {
 	char ap_id[ID];
 	size_t ap_id_len;
 	uint64_t boot_id, seq[OAL_N_TOPICS];
@@ -38,7 +39,8 @@ struct under_way {
 struct fleet {
 	struct fleet_options o;
 	struct replay *replay;
-	struct ap *aps; /* by phase */
+	struct ap *real; /* the one AP that makes the batches */
+	struct fleet_ap *aps; /* by phase */
 	unsigned n; /* numbers below this take part */
 	struct under_way under_way[MOST_UNDER_WAY];
 	unsigned n_under_way;
@@ -78,6 +80,18 @@ static void on_error(rd_kafka_t *rk, int err, const char *reason, void *ctx)
 
 /* --- the one AP */
 
+static int open_ap(void *ctx, unsigned i, const struct pipeline_config *data_path, struct pipeline **out, char *err,
+                   size_t err_size)
+{
+	static const struct ap_config watches_only = {.agent = NULL, .ceiling = OAL_POLICY_MODE_OFF};
+	struct fleet *f = ctx;
+	const int ret = ap_new(&f->real, data_path, &watches_only, err, err_size);
+
+	if (!ret)
+		*out = ap_pipeline(f->real);
+	return ret;
+}
+
 static void on_batch(void *ctx, const char *ap_id, const struct batch_out *out)
 {
 	struct fleet *f = ctx;
@@ -96,7 +110,7 @@ static void on_batch(void *ctx, const char *ap_id, const struct batch_out *out)
 
 /* --- the fleet */
 
-static void send_one(struct fleet *f, struct ap *ap, const struct restamp *batch)
+static void send_one(struct fleet *f, struct fleet_ap *ap, const struct restamp *batch)
 {
 	const int topic = restamp_topic(batch);
 	const struct restamp_to to = {.ap_id = ap->ap_id, .site = f->o.site, .boot_id = ap->boot_id, .seq = ap->seq[topic]++, .shift_us = ap->phase_us};
@@ -132,7 +146,7 @@ static void send_one(struct fleet *f, struct ap *ap, const struct restamp *batch
 static bool send_due(struct fleet *f, struct under_way *u)
 {
 	for (; u->next < f->o.aps; u->next++) {
-		struct ap *ap = &f->aps[u->next];
+		struct fleet_ap *ap = &f->aps[u->next];
 		const uint64_t due_us = u->made_us + ap->phase_us;
 
 		if (due_us > f->now_us)
@@ -193,7 +207,7 @@ void fleet_counts(struct fleet *f, struct fleet_counts *c)
 
 static int by_phase(const void *a, const void *b)
 {
-	const struct ap *x = a, *y = b;
+	const struct fleet_ap *x = a, *y = b;
 
 	return x->phase_us < y->phase_us ? -1 : x->phase_us > y->phase_us ? 1 : x->number < y->number ? -1 : 1;
 }
@@ -212,7 +226,7 @@ static int make_aps(struct fleet *f, uint64_t boot_id, char *err, size_t err_siz
 		return -ENOMEM;
 	}
 	for (unsigned i = 0; i < f->o.aps; i++) {
-		struct ap *ap = &f->aps[i];
+		struct fleet_ap *ap = &f->aps[i];
 		uint8_t key[MAC_KEY_BYTES];
 
 		config_virtual_ap(ap->ap_id, sizeof ap->ap_id, f->o.prefix, f->o.aps, i);
@@ -234,7 +248,7 @@ int fleet_new(struct fleet **out, const struct fleet_options *o, char *err, size
 {
 	struct fleet *f = calloc(1, sizeof *f);
 	struct replay_config r = {.path = o->capture, .loop = true, .aps = 1, .ap_id = o->prefix, .site = o->site, .start_us = o->start_us,
-				  .program = &oal_feature_congestion, .version = OAL_VERSION, .emit = on_batch, .now_ns = clock_monotonic_ns, .ctx = f};
+				  .program = &oal_feature_congestion, .version = OAL_VERSION, .now_ns = clock_monotonic_ns, .open_ap = open_ap, .emit = on_batch, .ctx = f};
 	int ret;
 
 	if (!f) {
@@ -274,6 +288,7 @@ void fleet_end(struct fleet *f, struct fleet_counts *last)
 		}
 	if (last)
 		*last = f->counts;
+	ap_free(f->real); /* before the batches under way: its last one joins them */
 	for (unsigned i = 0; i < f->n_under_way; i++)
 		restamp_free(f->under_way[i].batch);
 	replay_free(f->replay);

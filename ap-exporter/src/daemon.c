@@ -1,8 +1,8 @@
 #include "daemon.h"
 
 #include "agent/agent.h"
+#include "agent/ap.h"
 #include "collect/collector.h"
-#include "control/controller.h"
 #include "health.h"
 #include "base/log.h"
 #include "oal_features.h"
@@ -37,10 +37,9 @@ struct opened {
 
 struct daemon {
 	struct config config;
-	struct pipeline *pipeline; /* NULL when only replaying */
 	struct agent *agent; /* NULL: not configured */
-	struct inference *inference; /* of the pipeline; the agent's */
-	struct controller *controller; /* NULL: not configured, or nothing predicts */
+	struct ap *ap; /* what is collected live; NULL when only replaying */
+	struct pipeline *pipeline; /* the AP's */
 	struct rwnd *rwnd; /* NULL: nothing is enforced */
 	uint16_t version;
 	uint64_t boot_id, started_us, tick_number;
@@ -73,30 +72,6 @@ static void on_batch(void *ctx, const struct batch_out *out)
 	struct sink_batch b = { d->config.exporter.ap_id, out->topic, out->bytes, out->len, out->t0_us };
 
 	put(d, &b);
-}
-
-static void on_ticked(void *ctx)
-{
-	struct daemon *d = ctx;
-
-	if (d->inference)
-		inference_tick(d->inference);
-}
-
-static void on_decision(void *ctx, const struct decision_out *out)
-{
-	struct daemon *d = ctx;
-
-	if (d->inference)
-		inference_decide(d->inference, out);
-}
-
-static void on_settled(void *ctx, uint64_t t_us)
-{
-	struct daemon *d = ctx;
-
-	if (d->controller)
-		controller_tick(d->controller, t_us);
 }
 
 static int read_key(const char *path, uint8_t key[KEY_BYTES], char *err, size_t err_size)
@@ -132,10 +107,10 @@ static uint32_t settle_ticks(void)
 	return (uint32_t)((2 * round_us + OAL_SETTING_TICK_US - 1) / OAL_SETTING_TICK_US + 1);
 }
 
-static int open_pipeline(struct daemon *d, char *err, size_t err_size)
+static int open_ap(struct daemon *d, char *err, size_t err_size)
 {
 	const struct config_exporter *e = &d->config.exporter;
-	struct pipeline_config c = {
+	const struct pipeline_config p = {
 		.ap_id = e->ap_id,
 		.site = e->site,
 		.boot_id = d->boot_id,
@@ -145,43 +120,22 @@ static int open_pipeline(struct daemon *d, char *err, size_t err_size)
 		.pseudonym_key = d->has_key ? d->key : NULL,
 		.pseudonym_key_len = d->has_key ? KEY_BYTES : 0,
 		.program = &oal_feature_congestion,
-		.emit = on_batch,
-		.ticked = on_ticked,
-		.decide = on_decision,
-		.settled = on_settled,
 		.now_ns = clock_monotonic_ns,
+		.emit = on_batch,
 		.ctx = d,
 	};
-	int ret = pipeline_new(&d->pipeline, &c);
-
-	if (ret)
-		snprintf(err, err_size, "cannot make the pipeline for %u stations and %u flows: %s", e->max_stations, e->max_flows,
-			 strerror(-ret));
-	else
-		d->version = pipeline_name(d->pipeline, OAL_VERSION);
-	if (!ret && d->agent)
-		ret = agent_add(d->agent, e->ap_id, d->boot_id, d->pipeline, &d->inference, err, err_size);
-	return ret;
-}
-
-/* Control needs predictions: without an agent there is none. */
-static int open_controller(struct daemon *d, char *err, size_t err_size)
-{
-	const struct controller_config c = {
-		.pipeline = d->pipeline,
-		.inference = d->inference,
+	const struct ap_config c = {
+		.agent = d->agent,
 		.ceiling = config_control(&d->config),
 		.kill_file = d->config.rwnd.kill_file,
-		.monotonic_ns = clock_monotonic_ns,
 	};
-	int ret;
+	int ret = ap_new(&d->ap, &p, &c, err, err_size);
 
-	if (!d->inference || c.ceiling == OAL_POLICY_MODE_OFF)
-		return 0;
-	ret = controller_new(&d->controller, &c);
 	if (ret)
-		snprintf(err, err_size, "cannot make the controller for %u flows: %s", d->config.exporter.max_flows, strerror(-ret));
-	return ret;
+		return ret;
+	d->pipeline = ap_pipeline(d->ap);
+	d->version = pipeline_name(d->pipeline, OAL_VERSION);
+	return 0;
 }
 
 #ifdef HAVE_AGENT
@@ -191,21 +145,22 @@ static int open_controller(struct daemon *d, char *err, size_t err_size)
  */
 static void open_rwnd(struct daemon *d, struct daemon *previous)
 {
+	const bool control = d->ap && ap_controller(d->ap);
 	char err[512];
 
 	if (previous && previous->rwnd) {
-		controller_rwnd(previous->controller, NULL);
-		if (d->controller && config_control(&d->config) == OAL_POLICY_MODE_ENFORCE && !memcmp(&previous->config.rwnd, &d->config.rwnd, sizeof d->config.rwnd))
+		ap_rwnd(previous->ap, NULL);
+		if (control && config_control(&d->config) == OAL_POLICY_MODE_ENFORCE && !memcmp(&previous->config.rwnd, &d->config.rwnd, sizeof d->config.rwnd))
 			d->rwnd = previous->rwnd;
 		else
 			rwnd_close(previous->rwnd);
 		previous->rwnd = NULL;
 	}
-	if (!d->controller || config_control(&d->config) != OAL_POLICY_MODE_ENFORCE)
+	if (!control || config_control(&d->config) != OAL_POLICY_MODE_ENFORCE)
 		return;
 	if (!d->rwnd && rwnd_open(&d->rwnd, &d->config.rwnd, err, sizeof err) < 0)
 		log_error("control goes on in shadow: %s", err);
-	controller_rwnd(d->controller, d->rwnd);
+	ap_rwnd(d->ap, d->rwnd);
 }
 
 static int check_rwnd(const struct config *c, char *err, size_t err_size)
@@ -363,9 +318,7 @@ int daemon_new(struct daemon **out, const struct config *c, struct daemon *previ
 	if (!ret)
 		ret = open_agent(d, previous, err, err_size);
 	if (!ret && live)
-		ret = open_pipeline(d, err, err_size);
-	if (!ret && live)
-		ret = open_controller(d, err, err_size);
+		ret = open_ap(d, err, err_size);
 	if (!ret)
 		ret = start_collectors(d, err, err_size);
 	if (!ret)
@@ -439,7 +392,7 @@ static void gather(const struct daemon *d, struct health *h)
 		.collectors = d->names,
 		.n_sinks = d->n_sinks,
 		.agent = d->agent,
-		.controller = d->controller,
+		.controller = d->ap ? ap_controller(d->ap) : NULL,
 	};
 	if (d->pipeline)
 		pipeline_stats(d->pipeline, &h->pipeline);
@@ -524,13 +477,8 @@ void daemon_free(struct daemon *d)
 
 		r->ops->stop(r->self);
 	}
-	controller_free(d->controller);
-	d->controller = NULL;
+	ap_free(d->ap);
 	close_rwnd(d);
-	if (d->pipeline) {
-		pipeline_flush(d->pipeline);
-		pipeline_free(d->pipeline);
-	}
 	agent_free(d->agent);
 	while (d->n_sinks) {
 		struct opened *o = &d->sinks[--d->n_sinks];

@@ -5,6 +5,8 @@
 #include "bundle_golden.h"
 #include "model/feature.h"
 #include "packet/flow_table.h"
+#include "control/decision.h"
+#include "model/feature_slot.h"
 #include "model/inference.h"
 #include "packet/packet.h"
 #include "pipeline/pipeline.h"
@@ -108,18 +110,18 @@ static void on_batch(void *ctx, const struct batch_out *b)
 
 static void on_tick(void *ctx)
 {
-	inference_tick(w.inference);
+	decision_begin_tick(w.pipeline, w.inference);
 }
 
-static void on_settled(void *ctx, uint64_t t_us)
+static void on_tick_end(void *ctx, uint64_t t_us)
 {
 	if (w.controller)
 		controller_tick(w.controller, t_us);
 }
 
-static void on_decision(void *ctx, const struct decision_out *out)
+static void on_features(void *ctx, unsigned slot, const struct feature_vector *x)
 {
-	inference_decide(w.inference, out);
+	decision_make(w.pipeline, w.inference, x);
 }
 
 static void on_wake(void *ctx)
@@ -133,8 +135,9 @@ static uint64_t now_ns(void)
 
 static void begin(enum oal_policy_mode ceiling, bool with_data_path)
 {
-	const struct pipeline_config c = { .ap_id = "ap-1", .site = "lab", .boot_id = 1, .program = &oal_feature_congestion, .emit = on_batch, .ticked = on_tick,
-		.settled = on_settled, .decide = on_decision, .now_ns = now_ns };
+	const struct pipeline_config c = { .ap_id = "ap-1", .site = "lab", .boot_id = 1, .program = &oal_feature_congestion,
+		.now_ns = now_ns, .emit = on_batch, .consumer = { on_tick, on_features, on_tick_end, NULL } };
+	struct feature_space spaces[OAL_N_TABLES];
 	struct controller_config config = { .ceiling = ceiling, .kill_file = KILL_FILE, .monotonic_ns = now_ns, .rwnd = with_data_path ? &data_path : NULL };
 	struct golden_bundles golden = w.golden;
 
@@ -145,7 +148,8 @@ static void begin(enum oal_policy_mode ceiling, bool with_data_path)
 	w.due_us = START_US;
 	w.traffic = w.scale_known = true;
 	CHECK_EQ(pipeline_new(&w.pipeline, &c), 0);
-	w.inference = inference_new(w.pipeline, now_ns, on_wake, NULL);
+	pipeline_feature_spaces(w.pipeline, spaces);
+	w.inference = inference_new(&(struct inference_config){ pipeline_slot(w.pipeline, 0), spaces, now_ns, on_wake, NULL });
 	config.pipeline = w.pipeline;
 	config.inference = w.inference;
 	CHECK_EQ(controller_new(&w.controller, &config), 0);
@@ -171,8 +175,8 @@ static void offer(const char *name)
 	CHECK_EQ(bundle_open(&c->bundle, g->bytes, g->len, &terms, NULL, err, sizeof err), OAL_BUNDLE_REASON_NONE);
 	c->feature_hash = feature_program_id(bundle_program(c->bundle));
 	c->status = (struct oal_bundle_status_row){ .bundle = bundle_head(c->bundle)->id, .source = 1, .version = 5, .state = OAL_BUNDLE_STATE_APPLIED };
-	if (c->feature_hash != pipeline_feature_id(w.pipeline))
-		CHECK_EQ(candidate_features_new(&c->features, w.pipeline, bundle_program(c->bundle)), 0);
+	if (c->feature_hash != pipeline_slot(w.pipeline, 0)->program_id)
+		CHECK_EQ(candidate_features_new(&c->features, w.inference, bundle_program(c->bundle)), 0);
 	inference_offer(w.inference, c);
 }
 

@@ -3,7 +3,10 @@
 
 #include "wire/batch_decode.h"
 #include "bundle_golden.h"
-#include "model/feature.h"
+#include "control/decision.h"
+#include "model/feature_slot.h"
+#include "model/feature_vector.h"
+#include "pipeline/pipeline.h"
 
 enum { TICK_US = 4000, BATCH_TICKS = 63, MAX_SEEN = 400 };
 static const uint64_t START_US = UINT64_C(1800000000000000);
@@ -47,21 +50,21 @@ static void on_batch(void *ctx, const struct batch_out *b)
 
 static void on_tick(void *ctx)
 {
-	inference_tick(w.inference);
+	decision_begin_tick(w.pipeline, w.inference);
 }
 
-static void on_decision(void *ctx, const struct decision_out *out)
+static void on_features(void *ctx, unsigned slot, const struct feature_vector *x)
 {
 	unsigned i;
 
-	w.instants[w.n_instants].t_us = out->t_us;
-	w.instants[w.n_instants].hash = out->feature_hash;
-	w.instants[w.n_instants].n = out->n_features;
+	w.instants[w.n_instants].t_us = x->instant_us;
+	w.instants[w.n_instants].hash = x->program_id;
+	w.instants[w.n_instants].n = x->n;
 	w.instants[w.n_instants].missing = 0;
-	for (i = 0; i < out->n_features; i++)
-		w.instants[w.n_instants].missing += out->features[i] == OAL_MISSING;
-	memcpy(w.instants[w.n_instants++ % MAX_SEEN].x, out->features, out->n_features * sizeof(int64_t));
-	inference_decide(w.inference, out);
+	for (i = 0; i < x->n; i++)
+		w.instants[w.n_instants].missing += x->values[i] == OAL_MISSING;
+	memcpy(w.instants[w.n_instants++ % MAX_SEEN].x, x->values, x->n * sizeof(int64_t));
+	decision_make(w.pipeline, w.inference, x);
 }
 
 static void on_wake(void *ctx)
@@ -78,13 +81,15 @@ static uint64_t now_ns(void)
 
 static void begin(void)
 {
-	const struct pipeline_config c = {.ap_id = "ap-1", .site = "lab", .boot_id = 1, .program = &oal_feature_congestion, .emit = on_batch, .ticked = on_tick,
-		.decide = on_decision, .now_ns = now_ns};
+	const struct pipeline_config c = {.ap_id = "ap-1", .site = "lab", .boot_id = 1, .program = &oal_feature_congestion,
+		.now_ns = now_ns, .emit = on_batch, .consumer = {.begin_tick = on_tick, .features = on_features}};
+	struct feature_space spaces[OAL_N_TABLES];
 
 	w.n_decisions = w.n_states = w.n_instants = w.wakes = 0;
 	w.due_us = START_US + 40000;
 	CHECK_EQ(pipeline_new(&w.pipeline, &c), 0);
-	w.inference = inference_new(w.pipeline, now_ns, on_wake, NULL);
+	pipeline_feature_spaces(w.pipeline, spaces);
+	w.inference = inference_new(&(struct inference_config){pipeline_slot(w.pipeline, 0), spaces, now_ns, on_wake, NULL});
 	CHECK(w.inference != NULL);
 }
 
@@ -124,7 +129,7 @@ static struct candidate *candidate(const char *name, const struct oal_feature_pr
 	CHECK_EQ(bundle_open(&out->bundle, c->bytes, c->len, &terms, NULL, err, sizeof err), OAL_BUNDLE_REASON_NONE);
 	out->feature_hash = feature_program_id(program ? program : bundle_program(out->bundle));
 	if (program)
-		CHECK_EQ(candidate_features_new(&out->features, w.pipeline, program), 0);
+		CHECK_EQ(candidate_features_new(&out->features, w.inference, program), 0);
 	out->status = (struct oal_bundle_status_row){.bundle = bundle_head(out->bundle)->id, .source = 2, .version = 5, .state = OAL_BUNDLE_STATE_APPLIED};
 	return out;
 }
@@ -305,7 +310,7 @@ static void test_programs(void)
 	CHECK_EQ(inference_in_force(w.inference)->status.bundle, id_of("ok_tree"));
 	ticks(100);
 	CHECK_EQ(inference_in_force(w.inference)->status.bundle, id_of("ok_255_nodes"));
-	CHECK_EQ(pipeline_feature_id(w.pipeline), feature_program_id(&other_program));
+	CHECK_EQ(pipeline_slot(w.pipeline, 0)->program_id, feature_program_id(&other_program));
 	ticks(200);
 	end();
 	while (old < w.n_decisions && w.decisions[old].decision.bundle == id_of("ok_tree"))
@@ -339,7 +344,7 @@ static void test_programs(void)
 	inference_offer(w.inference, candidate("ok_tree", &oal_feature_congestion)); /* and back */
 	ticks(2 * BATCH_TICKS);
 	CHECK_EQ(inference_in_force(w.inference)->status.bundle, id_of("ok_tree"));
-	CHECK_EQ(pipeline_feature_id(w.pipeline), feature_program_id(&oal_feature_congestion));
+	CHECK_EQ(pipeline_slot(w.pipeline, 0)->program_id, feature_program_id(&oal_feature_congestion));
 	inference_offer(w.inference, candidate("ok_255_nodes", &other_program)); /* left as it is at the end */
 	ticks(2);
 	end();
@@ -350,7 +355,7 @@ static void test_programs(void)
 		struct candidate_features *f = NULL;
 
 		other_program.decision_interval_us = 50000;
-		CHECK_EQ(candidate_features_new(&f, w.pipeline, &other_program), -22);
+		CHECK_EQ(candidate_features_new(&f, w.inference, &other_program), -22);
 		CHECK(f == NULL);
 	}
 	end();

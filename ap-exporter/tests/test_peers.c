@@ -184,7 +184,7 @@ static void on_tick(void *ctx)
 
 static void begin(void)
 {
-	const struct pipeline_config c = {.ap_id = "ap-1", .site = "lab", .boot_id = 1, .emit = on_batch, .ticked = on_tick};
+	const struct pipeline_config c = {.ap_id = "ap-1", .site = "lab", .boot_id = 1, .emit = on_batch, .consumer = {.begin_tick = on_tick}};
 
 	memset(&w, 0, sizeof w);
 	w.due_us = START_US;

@@ -4,6 +4,7 @@
 #include "packet/flow_table.h"
 #include "offline.h"
 #include "packet/packet.h"
+#include "model/feature_vector.h"
 #include "pipeline/pipeline.h"
 
 #include <errno.h>
@@ -39,15 +40,15 @@ static void emit(void *ctx, const struct batch_out *b)
 	s->batches[s->n_batches++].t0_us = b->t0_us;
 }
 
-static void decide(void *ctx, const struct decision_out *d)
+static void on_features(void *ctx, unsigned slot, const struct feature_vector *x)
 {
 	struct sink *s = ctx;
 
 	if (s->n_instants == MAX_INSTANTS)
 		exit(1);
-	s->instants[s->n_instants] = d->t_us;
-	s->n_features = d->n_features;
-	memcpy(s->features[s->n_instants++], d->features, d->n_features * sizeof(int64_t));
+	s->instants[s->n_instants] = x->instant_us;
+	s->n_features = x->n;
+	memcpy(s->features[s->n_instants++], x->values, x->n * sizeof(int64_t));
 }
 
 static void clear(struct sink *s)
@@ -59,7 +60,8 @@ static void clear(struct sink *s)
 
 static struct pipeline *start(struct sink *s, const struct oal_feature_program *program)
 {
-	const struct pipeline_config c = {.ap_id = "ap-1", .site = "lab", .boot_id = 77, .program = program, .emit = emit, .decide = decide, .ctx = s};
+	const struct pipeline_config c = {.ap_id = "ap-1", .site = "lab", .boot_id = 77, .program = program,
+		.emit = emit, .ctx = s, .consumer = {.features = on_features, .ctx = s}};
 	struct pipeline *p = NULL;
 
 	clear(s);

@@ -35,9 +35,9 @@ struct agent {
 	sem_t saved;
 };
 
-static void wake(void *ctx)
+void agent_wake(void *agent)
 {
-	http_wake(((struct agent *)ctx)->shared.http);
+	http_wake(((struct agent *)agent)->shared.http);
 }
 
 /* --- the thread */
@@ -225,7 +225,7 @@ int agent_new(struct agent **out, const struct config *c, const struct agent *pr
 	return r;
 }
 
-int agent_add(struct agent *a, const char *ap_id, uint64_t boot_id, struct pipeline *p, struct inference **out,
+int agent_add(struct agent *a, const char *ap_id, uint64_t boot_id, struct inference *f, struct peers *peers,
 	      char *err, size_t err_size)
 {
 	struct agent_ap **more = realloc(a->aps, (a->n + 1) * sizeof *more), *ap;
@@ -238,12 +238,11 @@ int agent_add(struct agent *a, const char *ap_id, uint64_t boot_id, struct pipel
 		return -ENOMEM;
 	}
 	a->aps[a->n++] = ap; /* freed with the others, also half open */
-	int r = agent_ap_open(ap, &a->shared, ap_id, boot_id, p, wake, a, err, err_size);
+	int r = agent_ap_open(ap, &a->shared, ap_id, boot_id, f, peers, err, err_size);
 
 	for (unsigned i = 0; !r && a->previous && i < a->previous->n; i++)
 		if (!strcmp(a->previous->aps[i]->ap_id, ap_id))
 			agent_ap_inherit(ap, a->previous->aps[i]);
-	*out = r ? NULL : ap->inference;
 	return r;
 }
 
@@ -278,7 +277,7 @@ void agent_save(struct agent *a)
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += SAVE_PATIENCE_S;
 	atomic_store(&a->save, true);
-	wake(a);
+	agent_wake(a);
 	while (sem_timedwait(&a->saved, &until) < 0 && errno == EINTR)
 		;
 }
@@ -293,7 +292,7 @@ void agent_stop(struct agent *a)
 	if (!a || !a->running)
 		return;
 	atomic_store(&a->stop, true);
-	wake(a);
+	agent_wake(a);
 	pthread_join(a->thread, NULL);
 	a->running = false;
 }

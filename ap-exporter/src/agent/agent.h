@@ -7,13 +7,14 @@
 #define OAL_AGENT_H
 
 #include "base/config.h"
-#include "model/inference.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct agent;
+struct inference;
+struct peers;
 
 #ifdef HAVE_AGENT
 /* Are its files and folder there, and good? 0, or negative errno with what to do in `err`. Touches nothing. */
@@ -22,16 +23,18 @@ int agent_check(const struct config *, char *err, size_t err_size);
  * the one that it is to replace: what the kill switch says goes over to the same APs; it is not used after
  * agent_start(). */
 int agent_new(struct agent **, const struct config *c, const struct agent *previous, char *err, size_t err_size);
-/* An AP, before agent_start(): reads its certificate and its bundle of last time. `*out` is what its pipeline's
- * callbacks take. */
-int agent_add(struct agent *, const char *ap_id, uint64_t boot_id, struct pipeline *, struct inference **out, char *err,
+/* An AP, before agent_start(): reads its certificate and its bundle of last time. Inference and peers are the AP's, and
+ * used until agent_stop(). */
+int agent_add(struct agent *, const char *ap_id, uint64_t boot_id, struct inference *, struct peers *, char *err,
 	      size_t err_size);
 int agent_start(struct agent *, char *err, size_t err_size);
 /* Writes what is in force to flash now, for a successor; waits for at most two seconds. */
 void agent_save(struct agent *);
-/* Ends the thread, with what is in force on flash. Pipelines may go on being used. */
+/* The tick thread has news for the agent's. Any thread, from agent_new() to agent_free(); `agent` is one. */
+void agent_wake(void *agent);
+/* Ends the thread, with what is in force on flash. The APs may go on. */
 void agent_stop(struct agent *);
-/* After the last use of the pipelines. */
+/* After the last use of the APs. */
 void agent_free(struct agent *);
 /* Since the last question: were certificates and keys renewed, so that other users of those files should read them
  * again? By the tick thread. */
@@ -45,11 +48,12 @@ static inline int agent_new(struct agent **a, const struct config *c, const stru
 {
 	return 0;
 }
-static inline int agent_add(struct agent *a, const char *ap_id, uint64_t boot_id, struct pipeline *p,
-			    struct inference **out, char *err, size_t err_size)
+static inline int agent_add(struct agent *a, const char *ap_id, uint64_t boot_id, struct inference *f,
+			    struct peers *p, char *err, size_t err_size)
 {
 	return 0;
 }
+static inline void agent_wake(void *agent) {}
 static inline int agent_start(struct agent *a, char *err, size_t err_size) { return 0; }
 static inline void agent_save(struct agent *a) {}
 static inline void agent_stop(struct agent *a) {}

@@ -96,24 +96,21 @@ void agent_ap_schedule(struct agent_ap *ap, uint64_t now_us)
 /* --- begin and end */
 
 int agent_ap_open(struct agent_ap *ap, struct agent_shared *shared, const char *ap_id, uint64_t boot_id,
-		  struct pipeline *pipeline, void (*wake)(void *), void *ctx, char *err, size_t err_size)
+		  struct inference *inference, struct peers *peers, char *err, size_t err_size)
 {
 	const struct config_agent *c = shared->config;
 	int r;
 
 	ap->shared = shared;
 	ap->boot_id = boot_id;
-	ap->program = pipeline_feature_id(pipeline);
+	ap->inference = inference;
+	ap->peers.peers = peers;
+	ap->program = inference_first_program(inference);
 	ap->renewal = (struct renewal){.config = shared->all, .ap_id = ap->ap_id};
 	snprintf(ap->ap_id, sizeof ap->ap_id, "%s", ap_id);
 	r = agent_identity_read(ap, err, err_size);
 	if (r)
 		return r;
-	ap->inference = inference_new(pipeline, clock_monotonic_ns, wake, ctx);
-	if (!ap->inference) {
-		snprintf(err, err_size, "agent: out of memory for AP %s", ap_id);
-		return -ENOMEM;
-	}
 	r = agent_identity_open(ap, err, err_size);
 	if (r)
 		return r;
@@ -132,7 +129,6 @@ void agent_ap_inherit(struct agent_ap *ap, const struct agent_ap *earlier)
 void agent_ap_free(struct agent_ap *ap)
 {
 	agent_bundle_close(ap);
-	inference_free(ap->inference);
 	agent_identity_free(ap);
 }
 #endif

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /* Negative errno with the reason in `err`. Reads the AP's certificate and key, and the bundle on flash. */
-int agent_ap_open(struct agent_ap *, struct agent_shared *, const char *ap_id, uint64_t boot_id, struct pipeline *,
-		  void (*wake)(void *ctx), void *ctx, char *err, size_t err_size);
+int agent_ap_open(struct agent_ap *, struct agent_shared *, const char *ap_id, uint64_t boot_id, struct inference *,
+		  struct peers *, char *err, size_t err_size);
 /* Takes over, before its thread runs, what the service said to the same AP of an agent that this one replaces. */
 void agent_ap_inherit(struct agent_ap *, const struct agent_ap *earlier);
 void agent_ap_free(struct agent_ap *);

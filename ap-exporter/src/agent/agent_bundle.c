@@ -91,7 +91,7 @@ enum oal_bundle_reason agent_bundle_candidate(struct agent_ap *ap, struct bundle
 		c->feature_hash = feature_program_id(bundle_program(b));
 		c->status = status_of(bundle_head(b), state, OAL_BUNDLE_REASON_NONE, len);
 		if (c->feature_hash != ap->program)
-			r = candidate_features_new(&c->features, inference_pipeline(ap->inference), bundle_program(b));
+			r = candidate_features_new(&c->features, ap->inference, bundle_program(b));
 	}
 	if (r) {
 		free(c);

@@ -93,7 +93,7 @@ int agent_identity_open(struct agent_ap *ap, char *err, size_t err_size)
 					 .ap_id = ap->ap_id,
 					 .site = ap->shared->site,
 					 .every_us = ap->shared->config->neighbours_s * SECOND_US,
-					 .peers = inference_peers(ap->inference)};
+					 .peers = ap->peers.peers};
 	set_requests(ap, r);
 	ap->view.renewal = ap->shown.renewal = ap->renewal.counts; /* its thread does not run yet */
 	return 0;

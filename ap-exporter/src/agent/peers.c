@@ -1,5 +1,7 @@
 #include "agent/peers.h"
 
+#include "pipeline/pipeline.h"
+
 enum {
 	FRESH = 4, /* in `between`, beside an index below 3 */
 	EVERY_TICKS = 250, /* rows are written anew, with their ages, and channels looked up */

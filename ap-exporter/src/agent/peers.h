@@ -12,7 +12,8 @@
 
 #include "agent/peer_list.h"
 #include "oal_schema.h"
-#include "pipeline/pipeline.h"
+
+struct pipeline;
 
 enum { PEER_RADIOS = 4 };
 
@@ -28,8 +29,7 @@ struct peer_key {
 };
 
 struct peers {
-	struct peers_snapshot
-		snapshots[3]; /* one is the agent's to fill, one the tick thread's to read, one is between them */
+	struct peers_snapshot snapshots[3]; /* one for the agent to fill, one for the tick to read, one between them */
 	atomic_uint between; /* its index, with FRESH when it was not yet read */
 	unsigned filling; /* agent's */
 	/* Tick thread's. */

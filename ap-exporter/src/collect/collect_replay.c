@@ -1,9 +1,8 @@
-/* Collector: plays a capture or a pcap as one or several APs; each has a pipeline of its own inside the replay. */
+/* Collector: plays a capture or a pcap as one or several APs, each whole: data path, predictions, and control in shadow. */
 #include "collect/collector.h"
 
-#include "agent/agent.h"
+#include "agent/ap.h"
 #include "base/clock.h"
-#include "control/controller.h"
 #include "base/log.h"
 #include "oal_features.h"
 #include "pipeline/pipeline.h"
@@ -19,8 +18,9 @@
 struct collect {
 	const struct config_replay *config;
 	struct replay *replay;
-	struct controller **controllers; /* of each AP; NULL where nothing predicts */
-	unsigned n_controllers;
+	struct ap **aps; /* room for max_aps; NULL: not made */
+	unsigned max_aps;
+	struct ap_config ap_config; /* of each of them */
 	void (*put)(void *ctx, const struct sink_batch *);
 	void (*health)(void *ctx, struct oal_health_row *);
 	void *ctx;
@@ -94,9 +94,9 @@ static void add_stats(void *self, struct pipeline_stats *sum)
 
 static void end(struct collect *c)
 {
-	for (unsigned i = 0; i < c->n_controllers; i++)
-		controller_free(c->controllers[i]);
-	free(c->controllers);
+	for (unsigned i = 0; i < c->max_aps; i++)
+		ap_free(c->aps[i]);
+	free(c->aps);
 	replay_free(c->replay);
 	free(c);
 }
@@ -109,51 +109,21 @@ static void stop(void *self)
 	end(c);
 }
 
-static void on_settled(void *ctx, uint64_t t_us)
+static int open_ap(void *ctx, unsigned i, const struct pipeline_config *data_path, struct pipeline **out, char *err,
+                   size_t err_size)
 {
-	controller_tick(ctx, t_us);
-}
-
-/* What was recorded cannot be clamped any more: control is shadow. */
-static int add_controller(struct collect *c, unsigned i, struct inference *f, const struct config_rwnd *rwnd)
-{
-	const struct controller_config config = { .pipeline = replay_pipeline(c->replay, i), .inference = f, .ceiling = OAL_POLICY_MODE_SHADOW,
-						  .kill_file = rwnd->kill_file, .monotonic_ns = clock_monotonic_ns };
-	int ret = controller_new(&c->controllers[i], &config);
+	struct collect *c = ctx;
+	const int ret = ap_new(&c->aps[i], data_path, &c->ap_config, err, err_size);
 
 	if (!ret)
-		replay_settled(c->replay, i, on_settled, c->controllers[i]);
+		*out = ap_pipeline(c->aps[i]);
 	return ret;
 }
 
-/* Each virtual AP has its own state at the agent, and its own bundle. */
-static int add_agent(struct collect *c, const struct collector_env *env, char *err, size_t err_size)
+/* What was recorded cannot be clamped any more. */
+static enum oal_policy_mode ceiling(const struct config *c)
 {
-	const struct config *config = env->config;
-	const bool control = config_control(config) != OAL_POLICY_MODE_OFF;
-	struct replay_stats s;
-	int ret = 0;
-
-	replay_stats(c->replay, &s);
-	c->controllers = calloc(s.aps, sizeof *c->controllers);
-	if (!c->controllers) {
-		snprintf(err, err_size, "out of memory for the controllers of %u APs", s.aps);
-		return -ENOMEM;
-	}
-	c->n_controllers = s.aps;
-	for (unsigned i = 0; i < c->n_controllers && !ret; i++) {
-		const char *ap_id = replay_ap_id(c->replay, i);
-		struct inference *f = NULL;
-
-		ret = agent_add(env->agent, ap_id, replay_boot_id(c->replay, i), replay_pipeline(c->replay, i), &f, err, err_size);
-		if (ret)
-			break;
-		replay_infer(c->replay, i, f);
-		ret = control ? add_controller(c, i, f, &config->rwnd) : 0;
-		if (ret)
-			snprintf(err, err_size, "cannot make the controller of %s: %s", ap_id, strerror(-ret));
-	}
-	return ret;
+	return config_control(c) == OAL_POLICY_MODE_OFF ? OAL_POLICY_MODE_OFF : OAL_POLICY_MODE_SHADOW;
 }
 
 static int start(void **self, const struct collector_env *env, char *err, size_t err_size)
@@ -175,8 +145,9 @@ static int start(void **self, const struct collector_env *env, char *err, size_t
 		.pseudonym_key_len = env->pseudonym_key_len,
 		.max_flows = exporter->max_flows,
 		.version = OAL_VERSION,
-		.emit = on_batch,
 		.now_ns = clock_monotonic_ns,
+		.open_ap = open_ap,
+		.emit = on_batch,
 		.health = on_health,
 		.ctx = c,
 	};
@@ -193,12 +164,16 @@ static int start(void **self, const struct collector_env *env, char *err, size_t
 	c->put = env->put;
 	c->health = env->health;
 	c->ctx = env->ctx;
-	ret = replay_new(&c->replay, &r, err, err_size);
-	if (ret < 0) {
-		free(c);
-		return ret;
+	c->ap_config = (struct ap_config){env->agent, ceiling(env->config), env->config->rwnd.kill_file};
+	c->max_aps = config->aps ? config->aps : 1;
+	c->aps = calloc(c->max_aps, sizeof *c->aps);
+	if (c->aps) {
+		ret = replay_new(&c->replay, &r, err, err_size);
+	} else {
+		c->max_aps = 0;
+		ret = -ENOMEM;
+		snprintf(err, err_size, "replay %s: out of memory for %u APs", config->file, config->aps);
 	}
-	ret = env->agent ? add_agent(c, env, err, err_size) : 0;
 	if (ret < 0) {
 		end(c);
 		return ret;

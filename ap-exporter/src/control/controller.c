@@ -151,7 +151,7 @@ static uint32_t model_cwnd(const struct controller *c, const struct window *w, u
 	int64_t x[WINDOW_MAX_INPUTS], bytes;
 	unsigned i;
 
-	if (!w || !c->policy.window_model || last->bundle != c->bundle || !row->sent_pkts)
+	if (!w || !c->policy.window_model || last->verdict.bundle != c->bundle || !row->sent_pkts)
 		return 0;
 	for (i = 0; i < w->n_inputs; i++) {
 		const struct oal_column *column = w->inputs[i] < 0 ? &oal_tables[OAL_FLOW].columns[-1 - w->inputs[i]] : NULL;
@@ -223,7 +223,7 @@ static void tell(struct controller *c, const struct control_action *a, uint8_t r
 		.backend = (uint8_t)backend(c),
 		.mac = a->mac,
 		.bundle = c->bundle,
-		.class = last->number ? last->class : CONTROL_NO_CLASS,
+		.class = last->number ? last->verdict.class : CONTROL_NO_CLASS,
 		.reason = reason,
 		.capacity_kbps = a->capacity_kbps,
 		.share_kbps = a->share_kbps,
@@ -321,10 +321,10 @@ static void step(struct controller *c, uint64_t t_us, const struct candidate *ca
 
 	gather_stations(c);
 	gather_flows(c, t_us, bundle_window(candidate->bundle));
-	if (last->number && last->bundle == c->bundle) {
-		in.predicted_us = last->instant_us;
-		in.class = last->class;
-		in.congested_permille = last->congested_permille;
+	if (last->number && last->verdict.bundle == c->bundle) {
+		in.predicted_us = last->verdict.instant_us;
+		in.class = last->verdict.class;
+		in.congested_permille = last->verdict.congested_permille;
 	}
 	in.backlog_bytes = shared_backlog(c);
 	in.stations = c->stations;
@@ -382,7 +382,7 @@ void controller_tick(struct controller *c, uint64_t t_us)
 		const bool due = t_us < c->stepped_us || t_us - c->stepped_us >= c->policy.step_us;
 
 		/* A prediction that asks for clamps is followed at once. */
-		if (due || (inference_last(c->c.inference)->number != c->decided && inference_last(c->c.inference)->class >= c->policy.act_class))
+		if (due || (inference_last(c->c.inference)->number != c->decided && inference_last(c->c.inference)->verdict.class >= c->policy.act_class))
 			step(c, t_us, candidate);
 	}
 	if (t_us / 1000000 == c->second)

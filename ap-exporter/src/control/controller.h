@@ -31,7 +31,7 @@ struct controller_config {
 int controller_new(struct controller **, const struct controller_config *);
 /* Gives every clamp up. */
 void controller_free(struct controller *);
-/* A tick was settled, at `t_us` realtime: for the pipeline's callback `settled`. */
+/* A tick ends: its packets and predictions are in, up to `t_us` realtime. */
 void controller_tick(struct controller *, uint64_t t_us);
 /* Another data path, or none, from now on; clamps of the old one were given up with it. */
 void controller_rwnd(struct controller *, struct rwnd *);
@@ -41,6 +41,7 @@ void controller_json(const struct controller *, struct json *);
 static inline int controller_new(struct controller **out, const struct controller_config *c) { return 0; }
 static inline void controller_free(struct controller *c) {}
 static inline void controller_tick(struct controller *c, uint64_t t_us) {}
+static inline void controller_rwnd(struct controller *c, struct rwnd *r) {}
 static inline void controller_json(const struct controller *c, struct json *t) {}
 #endif
 

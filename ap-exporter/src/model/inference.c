@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "model/feature.h"
-#include "agent/peers.h"
+#include "model/feature_slot.h"
+#include "model/feature_vector.h"
 
 enum {
 	STATUS_ROOM = 16, /* rows on their way to the tick thread; a power of two */
 	RETIRED_ROOM = 16, /* things on their way back; a power of two */
-	MOST_RETIRED = 6, /* in one tick: a candidate, state and program superseded before their turn; the same in force until now */
+	/* In one tick: a candidate, state and program superseded before their turn; the same in force until now. */
+	MOST_RETIRED = 6,
 };
 
 /* One thing out of use. */
@@ -22,16 +24,15 @@ struct retired {
 };
 
 struct inference {
-	struct pipeline *pipeline;
-	uint64_t (*now_ns)(void);
-	void (*wake)(void *ctx);
-	void *ctx;
+	struct inference_config c; /* c.spaces: the copy below */
+	struct feature_space spaces[OAL_N_TABLES];
+	uint64_t first_program;
 
 	/* Tick thread's. */
 	struct inference_stats stats;
 	struct inference_last last;
 	struct candidate *next; /* taken, waits for its feature program */
-	struct candidate_features *features_next, *features_running; /* programs that the pipeline will take, and has taken */
+	struct candidate_features *features_next, *features_running; /* programs that the slot will run, and runs */
 
 	/* Between the threads. A ring's `in` has one writer, its `out` another. */
 	_Atomic(struct candidate *) offer, in_force;
@@ -40,10 +41,10 @@ struct inference {
 	struct retired retired[RETIRED_ROOM];
 	atomic_uint retired_in, retired_out;
 	struct agent_flags flags;
-	struct peers peers;
 };
 
-int candidate_features_new(struct candidate_features **out, const struct pipeline *p, const struct oal_feature_program *program)
+int candidate_features_new(struct candidate_features **out, const struct inference *inference,
+                           const struct oal_feature_program *program)
 {
 	struct candidate_features *f = calloc(1, sizeof *f + program->n * sizeof f->words[0]);
 	int r;
@@ -55,7 +56,7 @@ int candidate_features_new(struct candidate_features **out, const struct pipelin
 	f->program.words = (const int64_t(*)[OAL_N_WORDS])f->words;
 	f->program.name = NULL;
 	f->program.names = NULL;
-	r = pipeline_feature_new(p, &f->program, &f->state);
+	r = feature_slot_state(&f->state, &f->program, inference->spaces);
 	if (r)
 		free(f);
 	else
@@ -79,17 +80,16 @@ void candidate_free(struct candidate *c)
 	free(c);
 }
 
-struct inference *inference_new(struct pipeline *p, uint64_t (*now_ns)(void), void (*wake)(void *), void *ctx)
+struct inference *inference_new(const struct inference_config *c)
 {
 	struct inference *f = calloc(1, sizeof *f);
 
 	if (!f)
 		return NULL;
-	f->pipeline = p;
-	f->now_ns = now_ns;
-	f->wake = wake;
-	f->ctx = ctx;
-	peers_init(&f->peers);
+	f->c = *c;
+	memcpy(f->spaces, c->spaces, sizeof f->spaces);
+	f->c.spaces = f->spaces;
+	f->first_program = c->slot->program_id;
 	return f;
 }
 
@@ -101,7 +101,7 @@ void inference_free(struct inference *f)
 	candidate_free(atomic_load(&f->offer));
 	candidate_free(atomic_load(&f->in_force));
 	candidate_free(f->next);
-	free(f->features_next); /* their states are the pipeline's */
+	free(f->features_next); /* their states are the slot's */
 	free(f->features_running);
 	free(f);
 }
@@ -118,10 +118,12 @@ static void retire(struct inference *f, const struct retired thing)
 	atomic_store_explicit(&f->retired_in, in + 1, memory_order_release);
 }
 
-static bool can_retire(const struct inference *f)
+/* Has the agent's thread left room for `n` things? */
+static bool can_retire(const struct inference *f, unsigned n)
 {
-	return atomic_load_explicit(&f->retired_in, memory_order_relaxed) - atomic_load_explicit(&f->retired_out, memory_order_acquire) <=
-	       RETIRED_ROOM - MOST_RETIRED;
+	const unsigned in = atomic_load_explicit(&f->retired_in, memory_order_relaxed);
+
+	return in - atomic_load_explicit(&f->retired_out, memory_order_acquire) <= RETIRED_ROOM - n;
 }
 
 /* A newer candidate takes the place of one that still waits for its program. */
@@ -135,17 +137,17 @@ static void take_offer(struct inference *f)
 	f->next = c;
 	if (!c->features)
 		return;
-	retire(f, (struct retired){.state = pipeline_feature_next(f->pipeline, c->features->state), .features = NULL});
+	retire(f, (struct retired){.state = feature_slot_offer(f->c.slot, c->features->state)});
 	c->features->state = NULL;
 	retire(f, (struct retired){.features = f->features_next});
 	f->features_next = c->features;
 	c->features = NULL;
 }
 
-/* The pipeline has taken the program that it was given: nothing runs on the one before any more. */
+/* The slot runs the program that it was given: nothing runs on the one before any more. */
 static void follow_program(struct inference *f)
 {
-	struct feature *old = pipeline_feature_retired(f->pipeline);
+	struct feature *old = feature_slot_retired(f->c.slot);
 
 	if (!old)
 		return;
@@ -155,41 +157,36 @@ static void follow_program(struct inference *f)
 	f->features_next = NULL;
 }
 
-static void put_in_force(struct inference *f)
+const struct oal_bundle_status_row *inference_enter(struct inference *f)
 {
 	struct candidate *c = f->next;
 
-	if (!c || c->feature_hash != pipeline_feature_id(f->pipeline))
-		return;
-	pipeline_row(f->pipeline, OAL_BUNDLE_STATUS, &c->status);
+	if (!c || c->feature_hash != f->c.slot->program_id || !can_retire(f, 1))
+		return NULL;
 	f->next = NULL;
 	retire(f, (struct retired){.candidate = atomic_exchange_explicit(&f->in_force, c, memory_order_acq_rel)});
-	f->wake(f->ctx);
+	f->c.wake(f->c.ctx);
+	return &c->status;
 }
 
-static void put_status(struct inference *f)
+bool inference_next_status(struct inference *f, struct oal_bundle_status_row *row)
 {
-	const unsigned in = atomic_load_explicit(&f->status_in, memory_order_acquire);
-	unsigned out = atomic_load_explicit(&f->status_out, memory_order_relaxed);
+	const unsigned out = atomic_load_explicit(&f->status_out, memory_order_relaxed);
 
-	if (out == in)
-		return;
-	for (; out != in; out++)
-		pipeline_row(f->pipeline, OAL_BUNDLE_STATUS, &f->status[out % STATUS_ROOM]);
-	atomic_store_explicit(&f->status_out, out, memory_order_release);
+	if (out == atomic_load_explicit(&f->status_in, memory_order_acquire))
+		return false;
+	*row = f->status[out % STATUS_ROOM];
+	atomic_store_explicit(&f->status_out, out + 1, memory_order_release);
+	return true;
 }
 
-void inference_tick(struct inference *f)
+void inference_advance(struct inference *f)
 {
-	put_status(f);
-	if (peers_tick(&f->peers, f->pipeline, f->now_ns))
-		f->wake(f->ctx);
-	if (!can_retire(f))
+	if (!can_retire(f, MOST_RETIRED))
 		return; /* the agent's thread is behind */
 	follow_program(f);
 	if (atomic_load_explicit(&f->offer, memory_order_relaxed))
 		take_offer(f);
-	put_in_force(f);
 }
 
 /* A byte of 0 only multiplies by the prime, and most bytes of a vector are 0: runs of them take one multiplication. */
@@ -229,42 +226,39 @@ static unsigned count_missing(const int64_t *features, unsigned n)
 	return missing;
 }
 
-void inference_decide(struct inference *f, const struct decision_out *out)
+bool inference_evaluate(struct inference *f, const struct feature_vector *x, struct verdict *out)
 {
-	struct oal_decision_row row = {.instant_us = out->t_us};
-	const struct candidate *c;
-	uint64_t start_ns;
+	const struct candidate *c = atomic_load_explicit(&f->in_force, memory_order_relaxed);
+	const struct tree *tree;
 	struct tree_leaf leaf;
+	uint64_t start_ns;
 
-	put_in_force(f); /* the program may have changed with this very batch */
-	c = atomic_load_explicit(&f->in_force, memory_order_relaxed);
-	if (!c || c->feature_hash != out->feature_hash || bundle_mode(c->bundle) == OAL_POLICY_MODE_OFF) {
+	if (!c || c->feature_hash != x->program_id || bundle_mode(c->bundle) == OAL_POLICY_MODE_OFF) {
 		f->stats.undecided++;
-		return;
+		return false;
 	}
-	start_ns = f->now_ns ? f->now_ns() : 0;
-	row.leaf = (uint16_t)tree_apply(bundle_tree(c->bundle), out->features);
-	row.eval_ns = out->feature_ns + (f->now_ns ? (uint32_t)(f->now_ns() - start_ns) : 0);
-	leaf = tree_leaf(bundle_tree(c->bundle), row.leaf);
-	row.bundle = c->status.bundle;
-	row.source = c->status.source;
-	row.version = c->status.version;
-	row.class = leaf.class;
-	row.confidence_permille = leaf.permille[leaf.class];
-	row.congested_permille = (uint16_t)tree_congested_permille(leaf);
-	row.features_hash = inference_features_hash(out->features, out->n_features);
-	row.features_missing = (uint8_t)count_missing(out->features, out->n_features);
-	pipeline_row(f->pipeline, OAL_DECISION, &row);
+	tree = bundle_tree(c->bundle);
+	start_ns = f->c.now_ns ? f->c.now_ns() : 0;
+	out->leaf = (uint16_t)tree_apply(tree, x->values);
+	out->eval_ns = x->took_ns + (f->c.now_ns ? (uint32_t)(f->c.now_ns() - start_ns) : 0);
+	leaf = tree_leaf(tree, out->leaf);
+	out->instant_us = x->instant_us;
+	out->bundle = c->status.bundle;
+	out->source = c->status.source;
+	out->version = c->status.version;
+	out->class = leaf.class;
+	out->confidence_permille = leaf.permille[leaf.class];
+	out->congested_permille = (uint16_t)tree_congested_permille(leaf);
+	out->features_hash = inference_features_hash(x->values, x->n);
+	out->features_missing = (uint8_t)count_missing(x->values, x->n);
 	f->stats.decisions++;
+	if (out->eval_ns > f->stats.eval_max_ns)
+		f->stats.eval_max_ns = out->eval_ns;
 	f->last.number++;
-	f->last.instant_us = out->t_us;
-	f->last.bundle = row.bundle;
-	f->last.class = row.class;
-	f->last.congested_permille = row.congested_permille;
+	f->last.verdict = *out;
 	if (bundle_window(c->bundle))
-		memcpy(f->last.features, out->features, out->n_features * sizeof *out->features);
-	if (row.eval_ns > f->stats.eval_max_ns)
-		f->stats.eval_max_ns = row.eval_ns;
+		memcpy(f->last.features, x->values, x->n * sizeof *x->values);
+	return true;
 }
 
 void inference_stats(const struct inference *f, struct inference_stats *out)
@@ -279,19 +273,14 @@ const struct inference_last *inference_last(const struct inference *f)
 
 /* --- agent's thread */
 
-const struct pipeline *inference_pipeline(const struct inference *f)
+uint64_t inference_first_program(const struct inference *f)
 {
-	return f->pipeline;
+	return f->first_program;
 }
 
 struct agent_flags *inference_flags(struct inference *f)
 {
 	return &f->flags;
-}
-
-struct peers *inference_peers(struct inference *f)
-{
-	return &f->peers;
 }
 
 void inference_offer(struct inference *f, struct candidate *c)

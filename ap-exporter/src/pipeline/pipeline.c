@@ -11,7 +11,8 @@
 #include "wire/batch_decode.h"
 #include "wire/batch_encode.h"
 #include "pipeline/dedup.h"
-#include "model/feature.h"
+#include "model/feature_slot.h"
+#include "model/feature_vector.h"
 #include "packet/flow_table.h"
 #include "wire/names.h"
 #include "wire/utf8.h"
@@ -77,8 +78,7 @@ struct pipeline {
 	uint64_t closed_t0_us; /* of the last batch closed */
 	struct flow_table flows;
 	struct flow_entity *flow_entities;
-	struct feature *feature, *feature_next, *feature_retired;
-	uint64_t feature_hash;
+	struct feature_slot slots[PIPELINE_SLOTS];
 
 	/* Encoding. */
 	uint64_t seq[OAL_N_TOPICS];
@@ -206,38 +206,18 @@ static void find_offsets(struct pipeline *p)
 		}
 }
 
-int pipeline_feature_new(const struct pipeline *p, const struct oal_feature_program *program, struct feature **out)
+void pipeline_feature_spaces(const struct pipeline *p, struct feature_space *spaces)
 {
 	unsigned entities[OAL_N_TABLES], rows[OAL_N_TABLES], t;
-	struct feature_space spaces[OAL_N_TABLES];
 
-	if (program->decision_interval_us != OAL_SETTING_DECISION_INTERVAL_US)
-		return -EINVAL;
 	limits(p, entities, rows);
 	for (t = 0; t < OAL_N_TABLES; t++)
 		spaces[t] = (struct feature_space){entities[t], t == OAL_FLOW ? OAL_FLOW_DIRECTION : -1};
-	return feature_new(out, program, spaces);
 }
 
-struct feature *pipeline_feature_next(struct pipeline *p, struct feature *next)
+struct feature_slot *pipeline_slot(struct pipeline *p, unsigned slot)
 {
-	struct feature *unused = p->feature_next;
-
-	p->feature_next = next;
-	return unused;
-}
-
-uint64_t pipeline_feature_id(const struct pipeline *p)
-{
-	return p->feature_hash;
-}
-
-struct feature *pipeline_feature_retired(struct pipeline *p)
-{
-	struct feature *retired = p->feature_retired;
-
-	p->feature_retired = NULL;
-	return retired;
+	return &p->slots[slot];
 }
 
 static int allocate(struct pipeline *p)
@@ -277,10 +257,13 @@ static int allocate(struct pipeline *p)
 	                         p->c.max_flows * (2 * sizeof *p->flow_entities + sizeof *p->flow_index + sizeof *p->dictionary) +
 	                         most * (sizeof *p->order + sizeof *p->run_rows);
 	if (p->c.program) {
-		if ((r = pipeline_feature_new(p, p->c.program, &p->feature)))
+		struct feature_space spaces[OAL_N_TABLES];
+
+		pipeline_feature_spaces(p, spaces);
+		if ((r = feature_slot_state(&p->slots[0].next, p->c.program, spaces)))
 			return r;
-		p->stats.memory_bytes += feature_memory(p->feature);
-		p->feature_hash = feature_program_id(p->c.program);
+		feature_slot_advance(&p->slots[0]);
+		p->stats.memory_bytes += feature_memory(p->slots[0].running);
 	}
 	return 0;
 }
@@ -313,9 +296,8 @@ void pipeline_free(struct pipeline *p)
 	}
 	flow_table_free(&p->flows);
 	stations_free(&p->stations);
-	feature_free(p->feature);
-	feature_free(p->feature_next);
-	feature_free(p->feature_retired);
+	for (t = 0; t < PIPELINE_SLOTS; t++)
+		feature_slot_free(&p->slots[t]);
 	free(p->staged);
 	free(p->flow_entities);
 	free(p->flow_index);
@@ -407,7 +389,7 @@ static void fill_header(struct pipeline *p, const struct open_batch *b, unsigned
 		.ring_drops = topic == OAL_TOPIC_PACKETS ? b->ring_drops : 0,
 		.dumps_interrupted = topic == OAL_TOPIC_SAMPLES ? b->dumps_interrupted : 0,
 		.rows_dropped = b->rows_dropped[topic], .tick_late_max_us = b->late_max_us, .clock_state = b->clock_state,
-		.clock_error_us = b->clock_error_us, .feature_hash = p->feature_hash, .names = p->names.text, .n_names = p->names.n};
+		.clock_error_us = b->clock_error_us, .feature_hash = p->slots[0].program_id, .names = p->names.text, .n_names = p->names.n};
 }
 
 static void emit_topic(struct pipeline *p, struct open_batch *b, unsigned topic, uint64_t end_us)
@@ -456,6 +438,16 @@ static void emit_topic(struct pipeline *p, struct open_batch *b, unsigned topic,
 	}
 }
 
+/* Feature programs forget an entity that had no row in the batch. */
+static void drop_entity(struct pipeline *p, enum oal_table_id t, unsigned entity)
+{
+	unsigned i;
+
+	for (i = 0; i < PIPELINE_SLOTS; i++)
+		if (p->slots[i].running)
+			feature_drop(p->slots[i].running, t, entity);
+}
+
 /* Entities without a row in the batch are dropped from feature state, and forgotten unless they have rows by now. */
 static void sweep(struct pipeline *p, enum oal_table_id t, uint64_t end_us)
 {
@@ -466,8 +458,8 @@ static void sweep(struct pipeline *p, enum oal_table_id t, uint64_t end_us)
 	for (i = 0; i < d->max; i++) {
 		if (d->entities[i].state == DEDUP_FREE || ring->count[i])
 			continue;
-		if (p->feature && !oal_tables[t].event)
-			feature_drop(p->feature, t, i);
+		if (!oal_tables[t].event)
+			drop_entity(p, t, i);
 		if (d->entities[i].row_us >= end_us)
 			continue;
 		if (t == OAL_STATION)
@@ -488,10 +480,10 @@ static void sweep_flows(struct pipeline *p, uint64_t t0_us, uint64_t end_us)
 
 		if (!f->used)
 			continue;
-		if (p->feature && !ring->count[2 * i])
-			feature_drop(p->feature, OAL_FLOW, 2 * i);
-		if (p->feature && !ring->count[2 * i + 1])
-			feature_drop(p->feature, OAL_FLOW, 2 * i + 1);
+		if (!ring->count[2 * i])
+			drop_entity(p, OAL_FLOW, 2 * i);
+		if (!ring->count[2 * i + 1])
+			drop_entity(p, OAL_FLOW, 2 * i + 1);
 		idle = f->last_us + FLOW_QUIET_US < end_us;
 		if (idle || (f->closing && f->closing_us + FLOW_CLOSING_US < end_us))
 			e[0].live = e[1].live = false;
@@ -502,18 +494,36 @@ static void sweep_flows(struct pipeline *p, uint64_t t0_us, uint64_t end_us)
 	}
 }
 
+static bool any_reads(const struct pipeline *p, enum oal_table_id t)
+{
+	unsigned i;
+
+	for (i = 0; i < PIPELINE_SLOTS; i++)
+		if (p->slots[i].running && feature_reads(p->slots[i].running, t))
+			return true;
+	return false;
+}
+
+/* Gives the feature programs every row before `end_us`. */
 static void feed(struct pipeline *p, uint64_t end_us)
 {
-	unsigned t;
+	unsigned t, i;
 
 	for (t = 0; t < OAL_N_TABLES; t++) {
 		struct row_ring *r = &p->rings[t];
+		const uint32_t first = r->fed;
 
-		if (!p->feature || !feature_reads(p->feature, t))
+		if (!any_reads(p, t))
 			continue; /* `fed` follows `batched` */
-		for (; r->fed != r->next && r->t_us[r->fed & r->mask] < end_us; r->fed++)
-			feature_row(p->feature, t, oal_tables[t].event ? 0 : r->entity[r->fed & r->mask], row_ring_at(r, r->fed),
-			            r->t_us[r->fed & r->mask]);
+		for (i = 0; i < PIPELINE_SLOTS; i++) {
+			struct feature *f = p->slots[i].running;
+
+			if (!f || !feature_reads(f, t))
+				continue;
+			for (r->fed = first; r->fed != r->next && r->t_us[r->fed & r->mask] < end_us; r->fed++)
+				feature_row(f, t, oal_tables[t].event ? 0 : r->entity[r->fed & r->mask], row_ring_at(r, r->fed),
+				            r->t_us[r->fed & r->mask]);
+		}
 	}
 }
 
@@ -534,25 +544,12 @@ static void close_batch(struct pipeline *p, uint64_t end_us)
 	sweep_flows(p, b->t0_us, b->t0_us + (uint64_t)b->ticks * p->c.tick_us);
 	for (t = 0; t < OAL_N_TABLES; t++) {
 		row_ring_batched(&p->rings[t]);
-		if (!p->feature || !feature_reads(p->feature, t))
+		if (!any_reads(p, t))
 			p->rings[t].fed = p->rings[t].batched;
 	}
 	p->closed_t0_us = b->t0_us;
 	p->open_at = (p->open_at + 1) % MAX_OPEN;
 	p->n_open--;
-}
-
-/* The rows before this batch were read by the old program, as far as it reads them; the new one starts with the keyframes. */
-static void take_features(struct pipeline *p)
-{
-	unsigned t;
-
-	for (t = 0; t < OAL_N_TABLES; t++)
-		p->rings[t].fed = p->rings[t].batched;
-	p->feature_retired = p->feature;
-	p->feature = p->feature_next;
-	p->feature_next = NULL;
-	p->feature_hash = feature_program_id(feature_program(p->feature));
 }
 
 /* The next batch's turn at the settling end. */
@@ -563,10 +560,12 @@ static void settle_batch(struct pipeline *p)
 
 	if (p->settled_us < t0_us)
 		p->settled_us = t0_us;
-	if (p->feature_next && !p->feature_retired)
-		take_features(p);
-	if (p->feature && feature_gap(p->feature, t0_us))
-		feature_restart(p->feature, t0_us);
+	/* The rows before this batch went to the old program; a new one starts with this batch's keyframes. */
+	for (i = 0; i < PIPELINE_SLOTS; i++) {
+		feature_slot_advance(&p->slots[i]);
+		if (p->slots[i].running && feature_gap(p->slots[i].running, t0_us))
+			feature_restart(p->slots[i].running, t0_us);
+	}
 	if (p->instant_us < t0_us || p->instant_us - t0_us > OAL_SETTING_DECISION_INTERVAL_US)
 		p->instant_us = (t0_us + OAL_SETTING_DECISION_INTERVAL_US - 1) / OAL_SETTING_DECISION_INTERVAL_US * OAL_SETTING_DECISION_INTERVAL_US;
 	for (i = 0; i < 2 * p->flows.touched; i++)
@@ -748,23 +747,31 @@ static void settle_packet(struct pipeline *p, struct packet *k)
 
 /* --- the settling end */
 
-static void decide(struct pipeline *p)
+/* A decision instant: samples the flows, and lets every feature program say what it sees. */
+static void evaluate(struct pipeline *p)
 {
+	const struct pipeline_consumer *to = &p->c.consumer;
 	const uint64_t instant_us = p->instant_us;
+	unsigned i;
 
 	sample_flows(p, instant_us);
 	feed(p, instant_us + 1);
 	p->instant_us += OAL_SETTING_DECISION_INTERVAL_US;
-	while (p->feature && feature_next_us(p->feature) <= instant_us) {
-		const uint64_t start_ns = p->c.now_ns ? p->c.now_ns() : 0;
-		struct decision_out out = {.t_us = feature_next_us(p->feature), .n_features = feature_program(p->feature)->n, .feature_hash = p->feature_hash};
+	for (i = 0; i < PIPELINE_SLOTS; i++) {
+		struct feature *f = p->slots[i].running;
 
-		out.features = feature_evaluate(p->feature);
-		if (p->c.now_ns)
-			out.feature_ns = (uint32_t)(p->c.now_ns() - start_ns);
-		p->stats.decisions++;
-		if (p->c.decide)
-			p->c.decide(p->c.ctx, &out);
+		while (f && feature_next_us(f) <= instant_us) {
+			const uint64_t start_ns = p->c.now_ns ? p->c.now_ns() : 0;
+			struct feature_vector x = {
+				.instant_us = feature_next_us(f), .program_id = p->slots[i].program_id, .n = feature_program(f)->n};
+
+			x.values = feature_evaluate(f);
+			if (p->c.now_ns)
+				x.took_ns = (uint32_t)(p->c.now_ns() - start_ns);
+			p->stats.decisions++;
+			if (to->features)
+				to->features(to->ctx, i, &x);
+		}
 	}
 }
 
@@ -789,7 +796,7 @@ static void settle(struct pipeline *p, uint64_t packets_us, uint64_t instants_us
 				settle_packet(p, &p->staged[p->staged_at++]);
 			while (p->staged_at < p->staged_end && p->staged[p->staged_at].t_us < until_us);
 		} else if (p->instant_us < instants_us) {
-			decide(p);
+			evaluate(p);
 		} else {
 			break;
 		}
@@ -927,12 +934,12 @@ void pipeline_tick(struct pipeline *p, uint64_t due_us, uint32_t missed_before, 
 		b->ticks++;
 	if (late_us > b->late_max_us)
 		b->late_max_us = late_us;
-	if (p->c.ticked)
-		p->c.ticked(p->c.ctx);
+	if (p->c.consumer.begin_tick)
+		p->c.consumer.begin_tick(p->c.consumer.ctx);
 	if (!first) /* decisions that come of it are events of this tick */
 		settle(p, due_us - settle_us, due_us - settle_us);
-	if (p->c.settled)
-		p->c.settled(p->c.ctx, due_us);
+	if (p->c.consumer.end_tick)
+		p->c.consumer.end_tick(p->c.consumer.ctx, due_us);
 }
 
 /* Growth of a loss counter; as features count increments. */

@@ -23,7 +23,9 @@
 #include "oal_features.h"
 #include "oal_schema.h"
 
-struct feature;
+struct feature_slot;
+struct feature_space;
+struct feature_vector;
 struct packet;
 struct pipeline;
 
@@ -37,15 +39,17 @@ struct batch_out {
 	uint32_t rows; /* of all tables of the batch */
 };
 
-/* The feature vector of a decision instant, valid during the call only. */
-struct decision_out {
-	uint64_t t_us; /* a multiple of the program's decision interval */
-	const int64_t *features; /* OAL_FEATURE_MISSING where there is none */
-	unsigned n_features;
-	uint64_t feature_hash; /* first 8 bytes of the program's hash */
-	uint32_t feature_ns; /* that the evaluation took; 0 without now_ns */
+/* Who makes something of the data path while it runs: one for each pipeline. Its functions are called by pipeline_tick() and
+ * may call pipeline_row() for tables of the events topic; begin_tick() for state tables, too. Each may be NULL. */
+struct pipeline_consumer {
+	void (*begin_tick)(void *ctx); /* a tick has begun; its decisions are still to come */
+	/* A decision instant has come: what the program in this slot says of it. */
+	void (*features)(void *ctx, unsigned slot, const struct feature_vector *);
+	void (*end_tick)(void *ctx, uint64_t t_us); /* the tick's packets and decisions are in */
+	void *ctx;
 };
 
+enum { PIPELINE_SLOTS = 4 };
 enum pipeline_direction { PIPELINE_DOWN = 0, PIPELINE_UP = 1, PIPELINE_DIRECTION_UNKNOWN = 2 };
 
 /* Every number may be 0, which takes the default in brackets. */
@@ -66,13 +70,11 @@ struct pipeline_config {
 	uint32_t flow_idle_us; /* [60 s] a flow without packets is forgotten */
 	const uint8_t *pseudonym_key; /* 16 bytes; NULL: addresses leave as they are */
 	size_t pseudonym_key_len;
-	const struct oal_feature_program *program; /* NULL: no features */
-	void (*emit)(void *ctx, const struct batch_out *);
-	void (*decide)(void *ctx, const struct decision_out *); /* may be NULL; may call pipeline_row() for event tables */
-	void (*ticked)(void *ctx); /* a tick has begun, before its decisions; may be NULL; may call pipeline_row() likewise */
-	void (*settled)(void *ctx, uint64_t t_us); /* a tick's packets and decisions are in; may be NULL; may call pipeline_row() likewise */
+	const struct oal_feature_program *program; /* runs in slot 0 from the start; NULL: none */
 	uint64_t (*now_ns)(void); /* to time evaluations with; NULL: they are not timed */
-	void *ctx;
+	void (*emit)(void *ctx, const struct batch_out *);
+	void *ctx; /* of emit */
+	struct pipeline_consumer consumer;
 };
 
 /* Running totals since pipeline_new(), except where a line says "now". */
@@ -155,16 +157,10 @@ unsigned pipeline_frequencies(const struct pipeline *, uint16_t *mhz, unsigned m
 void pipeline_account(struct pipeline *, uint32_t ring_drops, uint32_t dumps_interrupted, uint8_t clock_state,
                       uint32_t clock_error_us);
 
-/* Another feature program. Its state is made outside the tick, by any thread: only what pipeline_new() fixed is read. The program
- * and its words must live as long as the state. 0, -EINVAL for a program that cannot run here, -ENOMEM. */
-int pipeline_feature_new(const struct pipeline *, const struct oal_feature_program *, struct feature **);
-/* Takes it over where the next batch begins, empty as at a start; what it replaces goes to pipeline_feature_retired(). Until then
- * a later call replaces it, and the return value is the earlier state, which was never used; else NULL. */
-struct feature *pipeline_feature_next(struct pipeline *, struct feature *);
-/* The program in use, as headers name it; 0: none. */
-uint64_t pipeline_feature_id(const struct pipeline *);
-/* State that is out of use, once; then NULL. The caller frees it. */
-struct feature *pipeline_feature_retired(struct pipeline *);
+/* Where feature programs run, side by side: PIPELINE_SLOTS of them. Batch headers name the program of slot 0. */
+struct feature_slot *pipeline_slot(struct pipeline *, unsigned slot);
+/* The sizes that a program's state must be made for; fixed by pipeline_new(). */
+void pipeline_feature_spaces(const struct pipeline *, struct feature_space *spaces); /* OAL_N_TABLES of them */
 
 void pipeline_stats(const struct pipeline *, struct pipeline_stats *);
 /* Packets skipped, by the reasons of packet.h: `counts` has PACKET_N_REASONS entries. */

@@ -10,7 +10,6 @@
 #include "wire/batch_decode.h"
 #include "wire/capture_file.h"
 #include "pipeline/dedup.h"
-#include "model/inference.h"
 #include "packet/packet.h"
 #include "packet/pcap.h"
 
@@ -42,9 +41,6 @@ struct player {
 	char ap_id[160];
 	struct replay *replay;
 	struct pipeline *pipeline;
-	struct inference *inference; /* NULL: none */
-	void (*settled)(void *ctx, uint64_t t_us); /* NULL: none */
-	void *settled_ctx;
 	uint64_t shift_us; /* file's time + this = realtime of the row (wraps) */
 	uint64_t due_us; /* realtime of the next tick */
 	uint64_t end_us; /* of the file, in realtime */
@@ -240,30 +236,6 @@ static void emit(void *ctx, const struct batch_out *b)
 	p->replay->c.emit(p->replay->c.ctx, p->ap_id, b);
 }
 
-static void ticked(void *ctx)
-{
-	const struct player *p = ctx;
-
-	if (p->inference)
-		inference_tick(p->inference);
-}
-
-static void decide(void *ctx, const struct decision_out *d)
-{
-	const struct player *p = ctx;
-
-	if (p->inference)
-		inference_decide(p->inference, d);
-}
-
-static void on_settled(void *ctx, uint64_t t_us)
-{
-	const struct player *p = ctx;
-
-	if (p->settled)
-		p->settled(p->settled_ctx, t_us);
-}
-
 static uint64_t round_up(uint64_t v, uint64_t unit)
 {
 	return (v + unit - 1) / unit * unit;
@@ -289,15 +261,14 @@ static void begin_loop(struct player *p, uint64_t at_us)
 		pipeline_flows_end(p->pipeline);
 }
 
-static int new_player(struct replay *r, unsigned i)
+static int new_player(struct replay *r, unsigned i, char *err, size_t size)
 {
 	static const unsigned most[OAL_N_TABLES] = {[OAL_STATION] = 256, [OAL_STATION_AC] = 1024, [OAL_CHANNEL] = 64, [OAL_QUEUE] = 256, [OAL_BEACON] = 512, [OAL_NEIGHBOUR_AP] = 256};
 	struct player *p = &r->players[i];
 	const struct pipeline_config c = {
 		.ap_id = p->ap_id, .site = r->c.site, .boot_id = r->c.boot_id + i, .tick_us = r->tick_us, .max_flows = r->c.max_flows,
 		.max_packets_per_batch = r->c.max_packets_per_batch, .pseudonym_key = r->c.pseudonym_key,
-		.pseudonym_key_len = r->c.pseudonym_key_len, .program = r->c.program, .emit = emit, .ticked = ticked,
-		.decide = decide, .settled = on_settled, .now_ns = r->c.now_ns, .ctx = p};
+		.pseudonym_key_len = r->c.pseudonym_key_len, .program = r->c.program, .now_ns = r->c.now_ns, .emit = emit, .ctx = p};
 	const uint64_t stagger_us = (uint64_t)OAL_SETTING_BATCH_TICKS * i / r->c.aps * r->tick_us;
 	const uint64_t at_us = round_up(r->c.start_us, INTERVAL_US) + stagger_us;
 	unsigned t;
@@ -305,7 +276,7 @@ static int new_player(struct replay *r, unsigned i)
 
 	p->replay = r;
 	config_virtual_ap(p->ap_id, sizeof p->ap_id, r->c.ap_id, r->c.aps, i);
-	code = pipeline_new(&p->pipeline, &c);
+	code = r->c.open_ap ? r->c.open_ap(r->c.ctx, i, &c, &p->pipeline, err, size) : pipeline_new(&p->pipeline, &c);
 	for (t = 0; !code && !r->is_pcap && t < OAL_N_TABLES; t++)
 		if (is_state(t)) {
 			code = dedup_new(&p->keys[t], t, most[t]);
@@ -332,6 +303,8 @@ int replay_new(struct replay **out, const struct replay_config *c, char *err, si
 	unsigned i;
 	int code;
 
+	if (size)
+		*err = '\0';
 	if (!r)
 		return fail(-ENOMEM, err, size, "no memory to replay %s", c->path);
 	r->c = *c;
@@ -355,8 +328,9 @@ int replay_new(struct replay **out, const struct replay_config *c, char *err, si
 		goto failed;
 	}
 	for (i = 0; i < r->c.aps; i++)
-		if ((code = new_player(r, i))) {
-			fail(code, err, size, "cannot set up virtual AP %u of %u: %s", i + 1, r->c.aps, strerror(-code));
+		if ((code = new_player(r, i, err, size))) {
+			if (!*err)
+				fail(code, err, size, "cannot set up virtual AP %u of %u: %s", i + 1, r->c.aps, strerror(-code));
 			goto failed;
 		}
 	*out = r;
@@ -375,7 +349,8 @@ void replay_free(struct replay *r)
 	for (i = 0; r->players && i < r->c.aps; i++) {
 		struct player *p = &r->players[i];
 
-		pipeline_free(p->pipeline);
+		if (!r->c.open_ap)
+			pipeline_free(p->pipeline);
 		for (t = 0; t < OAL_N_TABLES; t++) {
 			dedup_free(&p->keys[t]);
 			free(p->entities[t]);
@@ -719,32 +694,6 @@ static void play_tick(struct player *p)
 	}
 	p->ticks++;
 	p->due_us += r->tick_us;
-}
-
-const char *replay_ap_id(const struct replay *r, unsigned i)
-{
-	return r->players[i].ap_id;
-}
-
-uint64_t replay_boot_id(const struct replay *r, unsigned i)
-{
-	return r->c.boot_id + i;
-}
-
-struct pipeline *replay_pipeline(const struct replay *r, unsigned i)
-{
-	return r->players[i].pipeline;
-}
-
-void replay_settled(struct replay *r, unsigned i, void (*settled)(void *ctx, uint64_t t_us), void *ctx)
-{
-	r->players[i].settled = settled;
-	r->players[i].settled_ctx = ctx;
-}
-
-void replay_infer(struct replay *r, unsigned i, struct inference *f)
-{
-	r->players[i].inference = f;
 }
 
 /* The clock as the rows see it, when it is `now_us`. */

@@ -18,7 +18,6 @@
 
 #include "pipeline/pipeline.h"
 
-struct inference;
 struct replay;
 
 struct replay_config {
@@ -36,6 +35,9 @@ struct replay_config {
 	size_t pseudonym_key_len;
 	unsigned max_flows, max_packets_per_batch; /* as in pipeline_config */
 	const char *version; /* for health rows; NULL: none are made */
+	/* Makes the access point around the data path of AP `i`, with this configuration, and says which that is; the caller frees
+	 * it, before replay_free(). Negative errno with the reason in `err`. NULL: each AP is a pipeline and no more. */
+	int (*open_ap)(void *ctx, unsigned i, const struct pipeline_config *, struct pipeline **, char *err, size_t err_size);
 	void (*emit)(void *ctx, const char *ap_id, const struct batch_out *);
 	uint64_t (*now_ns)(void); /* as in pipeline_config */
 	/* Fills what a pipeline does not know of a health row: sink, CPU, memory. May be NULL. */
@@ -56,14 +58,6 @@ struct replay_stats {
 /* Reads the whole file. Negative errno, with what is wrong and what to do in `err`. */
 int replay_new(struct replay **, const struct replay_config *, char *err, size_t err_size);
 void replay_free(struct replay *);
-/* AP `i` of replay_stats.aps: what it is called, its boot_id and its pipeline. */
-const char *replay_ap_id(const struct replay *, unsigned i);
-uint64_t replay_boot_id(const struct replay *, unsigned i);
-struct pipeline *replay_pipeline(const struct replay *, unsigned i);
-/* Lets it predict. Before the first replay_advance(); `f` is freed after the replay. */
-void replay_infer(struct replay *, unsigned i, struct inference *f);
-/* Called when a tick of its pipeline is settled. Before the first replay_advance(). */
-void replay_settled(struct replay *, unsigned i, void (*settled)(void *ctx, uint64_t t_us), void *ctx);
 /* Plays all that is due by `now_us`. 1: there is more to come; 0: every AP has come to the end. */
 int replay_advance(struct replay *, uint64_t now_us);
 /* When the next tick of an AP is due. UINT64_MAX at the end. */

@@ -1,0 +1,147 @@
+#include "agent/ap.h"
+
+#include "agent/agent.h"
+#include "agent/peers.h"
+#include "base/clock.h"
+#include "control/controller.h"
+#include "control/decision.h"
+#include "model/feature_slot.h"
+#include "model/inference.h"
+#include "pipeline/pipeline.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ap {
+	struct agent *agent; /* NULL: nothing is predicted */
+	struct pipeline *pipeline;
+	struct inference *inference; /* NULL without an agent */
+	struct controller *controller; /* NULL: no control */
+	struct peers peers;
+};
+
+static void begin_tick(void *ctx)
+{
+	struct ap *ap = ctx;
+
+	if (!ap->inference)
+		return;
+	if (peers_tick(&ap->peers, ap->pipeline, clock_monotonic_ns))
+		agent_wake(ap->agent);
+	decision_begin_tick(ap->pipeline, ap->inference);
+}
+
+static void features(void *ctx, unsigned slot, const struct feature_vector *x)
+{
+	struct ap *ap = ctx;
+
+	if (ap->inference)
+		decision_make(ap->pipeline, ap->inference, x);
+}
+
+static void end_tick(void *ctx, uint64_t t_us)
+{
+	struct ap *ap = ctx;
+
+	if (ap->controller)
+		controller_tick(ap->controller, t_us);
+}
+
+static int open_inference(struct ap *ap, const struct pipeline_config *p, char *err, size_t err_size)
+{
+	struct feature_space spaces[OAL_N_TABLES];
+	const struct inference_config c = {
+		.slot = pipeline_slot(ap->pipeline, 0),
+		.spaces = spaces,
+		.now_ns = clock_monotonic_ns,
+		.wake = agent_wake,
+		.ctx = ap->agent,
+	};
+
+	pipeline_feature_spaces(ap->pipeline, spaces);
+	ap->inference = inference_new(&c);
+	if (!ap->inference) {
+		snprintf(err, err_size, "out of memory for the predictions of %s", p->ap_id);
+		return -ENOMEM;
+	}
+	peers_init(&ap->peers);
+	return agent_add(ap->agent, p->ap_id, p->boot_id, ap->inference, &ap->peers, err, err_size);
+}
+
+static int open_controller(struct ap *ap, const struct pipeline_config *p, const struct ap_config *c, char *err,
+                           size_t err_size)
+{
+	const struct controller_config config = {
+		.pipeline = ap->pipeline,
+		.inference = ap->inference,
+		.ceiling = c->ceiling,
+		.kill_file = c->kill_file,
+		.monotonic_ns = clock_monotonic_ns,
+	};
+	const int ret = controller_new(&ap->controller, &config);
+
+	if (ret)
+		snprintf(err, err_size, "cannot make the controller of %s for %u flows: %s", p->ap_id, p->max_flows,
+		         strerror(-ret));
+	return ret;
+}
+
+int ap_new(struct ap **out, const struct pipeline_config *data_path, const struct ap_config *c, char *err,
+           size_t err_size)
+{
+	struct ap *ap = calloc(1, sizeof *ap);
+	struct pipeline_config p = *data_path;
+	int ret;
+
+	if (!ap) {
+		snprintf(err, err_size, "out of memory for %s", p.ap_id);
+		return -ENOMEM;
+	}
+	ap->agent = c->agent;
+	p.consumer = (struct pipeline_consumer){begin_tick, features, end_tick, ap};
+	ret = pipeline_new(&ap->pipeline, &p);
+	if (ret)
+		snprintf(err, err_size, "cannot make the pipeline of %s for %u stations and %u flows: %s", p.ap_id,
+		         p.max_stations, p.max_flows, strerror(-ret));
+	if (!ret && ap->agent)
+		ret = open_inference(ap, &p, err, err_size);
+	if (!ret && ap->inference && c->ceiling != OAL_POLICY_MODE_OFF)
+		ret = open_controller(ap, &p, c, err, err_size);
+	if (ret) {
+		ap_free(ap);
+		return ret;
+	}
+	*out = ap;
+	return 0;
+}
+
+void ap_free(struct ap *ap)
+{
+	if (!ap)
+		return;
+	controller_free(ap->controller);
+	ap->controller = NULL;
+	if (ap->pipeline)
+		pipeline_flush(ap->pipeline); /* its last decisions are still made */
+	inference_free(ap->inference);
+	pipeline_free(ap->pipeline);
+	free(ap);
+}
+
+struct pipeline *ap_pipeline(const struct ap *ap)
+{
+	return ap->pipeline;
+}
+
+struct controller *ap_controller(const struct ap *ap)
+{
+	return ap->controller;
+}
+
+void ap_rwnd(struct ap *ap, struct rwnd *rwnd)
+{
+	if (ap->controller)
+		controller_rwnd(ap->controller, rwnd);
+}

@@ -1,0 +1,35 @@
+/* ap.h: one access point of this process, whole: its data path, what it predicts, and its control. Live collection, replay
+ * and ap-fleet all make their APs here. */
+#ifndef OAL_AP_H
+#define OAL_AP_H
+
+#include <stddef.h>
+
+#include "oal_policy.h"
+
+struct agent;
+struct ap;
+struct controller;
+struct pipeline;
+struct pipeline_config;
+struct rwnd;
+
+struct ap_config {
+	struct agent *agent; /* brings its bundles; not started yet. NULL: nothing is predicted, nothing controlled */
+	enum oal_policy_mode ceiling; /* the most that control may do; OAL_POLICY_MODE_OFF: there is no control */
+	const char *kill_file; /* as in controller_config */
+};
+
+/* `data_path` but for its consumer, which is the AP. Negative errno with the reason in `err`. */
+int ap_new(struct ap **, const struct pipeline_config *data_path, const struct ap_config *, char *err, size_t err_size);
+/* Gives every clamp up and emits what is open. After agent_stop(), before agent_free(). */
+void ap_free(struct ap *);
+
+/* Where rows and packets go. */
+struct pipeline *ap_pipeline(const struct ap *);
+/* NULL: there is no control. */
+struct controller *ap_controller(const struct ap *);
+/* What windows are set with from now on; NULL: nothing, control goes on in shadow. Not owned. */
+void ap_rwnd(struct ap *, struct rwnd *);
+
+#endif
