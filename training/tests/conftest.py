@@ -1,4 +1,4 @@
-"""One Kafka for the suite; trainers as processes, with what they wrote."""
+"""One Kafka, ClickHouse and MLflow for the suite; trainers as processes, with what they wrote."""
 
 from __future__ import annotations
 
@@ -33,8 +33,32 @@ def until(what: str, condition, seconds: float = 60):
 def platform(tmp_path_factory):
     from oal_local.platform import Platform
 
-    with Platform(tmp_path_factory.mktemp("platform"), ports="auto", only=["kafka"]) as running:
+    services = ["kafka", "clickhouse", "mlflow"]
+    with Platform(tmp_path_factory.mktemp("platform"), ports="auto", only=services, log=lambda _line: None) as running:
         yield running
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "server: needs Kafka, ClickHouse or MLflow; `make check` leaves it out")
+
+
+def pytest_collection_modifyitems(items):
+    """Tests that need the platform are marked `server`; `make check` leaves them out."""
+    for item in items:
+        if "platform" in item.fixturenames:
+            item.add_marker("server")
+
+
+@pytest.fixture(scope="session")
+def mlflow_uri(tmp_path_factory):
+    """A real MLflow store and registry, in SQLite, without its server."""
+    from mlflow import MlflowClient
+
+    folder = tmp_path_factory.mktemp("mlflow")
+    uri = f"sqlite:///{folder}/mlflow.db"
+    for experiment in ("batch", "window"):
+        MlflowClient(uri, uri).create_experiment(experiment, artifact_location=str(folder / "artifacts"))
+    return uri
 
 
 def free_port() -> int:

@@ -42,12 +42,9 @@ DECISION = Decision(
 )
 
 
-@pytest.fixture(scope="module")
-def mlflow(tmp_path_factory):
-    from oal_local.platform import Platform
-
-    with Platform(tmp_path_factory.mktemp("mlflow"), ports="auto", only=["mlflow"]) as platform:
-        yield platform.mlflow
+@pytest.fixture
+def mlflow(platform):
+    return platform.mlflow
 
 
 def client(server, user: str = "trainer") -> Client:

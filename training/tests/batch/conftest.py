@@ -17,14 +17,3 @@ def quiet(_line: str) -> None:
 def learning():
     """Items of the committed capture `learning`."""
     return parquet.read(LEARNING, log=quiet)
-
-
-@pytest.fixture(scope="session")
-def mlflow_uri(tmp_path_factory):
-    """A real MLflow store and registry, in SQLite, without its server."""
-    from mlflow import MlflowClient
-
-    folder = tmp_path_factory.mktemp("mlflow")
-    uri = f"sqlite:///{folder}/mlflow.db"
-    MlflowClient(uri, uri).create_experiment("batch", artifact_location=str(folder / "artifacts"))
-    return uri

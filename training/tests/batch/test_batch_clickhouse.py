@@ -23,50 +23,32 @@ def quiet(_line: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory):
-    """ClickHouse with the items of the capture `learning` as those of two APs, the last of them now; and a
-    configuration that names it.
-    """
-    from oal_local.platform import Platform
+def stored(platform, tmp_path_factory):
+    """The items of the capture `learning` in ClickHouse, as those of two APs, the last of them now.
 
+    (connection, configuration file that names it, µs that were added to every instant).
+    """
     columns, _ = parquet.read_columns(ROOT / "lab" / "captures" / "learning.items.parquet")
     shift = int(time.time() * 1e6) // 100_000 * 100_000 - int(columns["ts_us"].max())
-    folder = tmp_path_factory.mktemp("clickhouse")
-    with Platform(folder / "platform", ports="auto", only=["clickhouse"], log=quiet) as platform:
-        rows = []
-        for ap, site in (("ap-1", "north"), ("ap-2", "south")):
-            for i in range(len(columns["ts_us"])):
-                c = {k: v[i] for k, v in columns.items()}
-                rows.append(
-                    "\t".join(
-                        map(
-                            str,
-                            (
-                                ap,
-                                site,
-                                f"{(c['ts_us'] + shift) / 1e6:.6f}",
-                                c["boot_id"],
-                                c["feature_hash"],
-                                c["features"].tolist(),
-                                c["horizon_us"],
-                                c["class_now"],
-                                c["class"],
-                                c["loss_ratio"],
-                                c["offered_pkts"],
-                                int(c["complete"]),
-                            ),
-                        )
-                    )
-                )
-        platform.clickhouse.query(f"INSERT INTO oal.item ({COLUMNS}) FORMAT TSV\n" + "\n".join(rows) + "\n")
-        config = {
-            "url": platform.clickhouse.http_url,
-            "user": "analyst",
-            "password_file": str(platform.clickhouse.password_file("analyst")),
-            "database": "oal",
-        }
-        (folder / "config.yaml").write_text(json.dumps({"clickhouse": config}))
-        yield clickhouse.Connection(**config), folder / "config.yaml", shift
+    values = {name: column.tolist() for name, column in columns.items()}
+    values["ts"] = [f"{(ts_us + shift) / 1e6:.6f}" for ts_us in values.pop("ts_us")]
+    values["complete"] = [int(complete) for complete in values["complete"]]
+    n = len(values["ts"])
+    rows = []
+    for ap, site in (("ap-1", "north"), ("ap-2", "south")):
+        of_ap = values | {"ap_id": [ap] * n, "site": [site] * n}
+        rows += ["\t".join(map(str, row)) for row in zip(*(of_ap[name] for name in COLUMNS.split(", ")))]
+    server = platform.clickhouse
+    server.query(f"INSERT INTO oal.item ({COLUMNS}) FORMAT TSV\n" + "\n".join(rows) + "\n")
+    config = {
+        "url": server.http_url,
+        "user": "analyst",
+        "password_file": str(server.password_file("analyst")),
+        "database": "oal",
+    }
+    file = tmp_path_factory.mktemp("clickhouse") / "config.yaml"
+    file.write_text(json.dumps({"clickhouse": config}))
+    return clickhouse.Connection(**config), file, shift
 
 
 def test_items_are_the_same_from_clickhouse_and_from_the_file(stored, learning):

@@ -21,11 +21,8 @@ AP, SECONDS = "learning2", 60
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    from oal_local.platform import Platform
-
-    with Platform(tmp_path_factory.mktemp("clickhouse"), ports="auto", only=["clickhouse"]) as running:
-        yield running.clickhouse
+def server(platform):
+    return platform.clickhouse
 
 
 def insert(server, table: str, rows: list[dict]) -> None:
@@ -145,42 +142,24 @@ def test_a_wrong_password_is_said(server, tmp_path):
         clickhouse.build(Connection(server.http_url, "analyst", str(tmp_path / "p")), AP, 0, 1, log=lambda _: None)
 
 
-def test_a_version_is_repeated_on_what_the_database_has_now(server, connection, minute, tmp_path, monkeypatch):
-    """`oal-train fit --retrain window/1`, as the registry calls it when somebody asks in MLflow's UI."""
+def test_a_version_is_repeated_on_what_the_database_has_now(
+    server, connection, minute, mlflow_uri, tmp_path, monkeypatch
+):
+    """`oal-train fit --retrain NAME/1`, as the registry calls it when somebody asks in MLflow's UI."""
     import mlflow
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OAL_GIT_REVISION", "test")
-    store = f"sqlite:///{tmp_path}/mlflow.db"
     few = dataset.read(CAPTURES / "window.parquet").of("learning2")[::10]
-    first = model.log(Tracking(store), model.fit(few, n_estimators=3), few, {}, "", "window")
+    first = model.log(Tracking(mlflow_uri), model.fit(few, n_estimators=3), few, {}, "", "repeated")
     assert first["version"] == 1
-    (tmp_path / "registry.yaml").write_text(
-        json.dumps(
-            {"clickhouse": {"url": server.http_url, "user": "analyst", "password_file": connection.password_file}}
-        )
-    )
-    assert (
-        cli.main(
-            [
-                "fit",
-                "--retrain",
-                "window/1",
-                "--tracking-uri",
-                store,
-                "--config",
-                "registry.yaml",
-                "--register",
-                "window",
-                "--result",
-                "result.json",
-            ]
-        )
-        == 0
-    )
+    section = {"url": server.http_url, "user": "analyst", "password_file": connection.password_file}
+    (tmp_path / "registry.yaml").write_text(json.dumps({"clickhouse": section}))
+    words = "fit --retrain repeated/1 --config registry.yaml --register repeated --result result.json".split()
+    assert cli.main([*words, "--tracking-uri", mlflow_uri]) == 0
     result = json.loads((tmp_path / "result.json").read_text())
     client = mlflow.MlflowClient()
-    version = client.get_model_version("window", str(result["version"]))
+    version = client.get_model_version("repeated", str(result["version"]))
     assert result["version"] == 2 and version.run_id == result["run_id"] and version.tags["retrained_from"] == "1"
     run = client.get_run(result["run_id"])
     assert "ClickHouse, AP learning2" in run.data.tags["oal.query"] and int(run.data.tags["oal.rows"]) > 1000

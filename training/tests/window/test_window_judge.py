@@ -119,7 +119,7 @@ def test_a_run_names_its_data_and_registration_refuses_one_that_cannot(few, tmp_
         model.log(Tracking("http://127.0.0.1:1"), None, foreign, {}, "", "window")
 
 
-def test_what_is_registered_can_be_compiled_from_its_run(few, tmp_path, monkeypatch):
+def test_what_is_registered_can_be_compiled_from_its_run(few, mlflow_uri, tmp_path, monkeypatch):
     """A real MLflow (its library on a database file): the version's run has the files that the registry needs."""
     import mlflow
     import xgboost
@@ -127,9 +127,9 @@ def test_what_is_registered_can_be_compiled_from_its_run(few, tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OAL_GIT_REVISION", "test")
     fitted = model.fit(few, n_estimators=5)
-    result = model.log(Tracking(f"sqlite:///{tmp_path}/mlflow.db"), fitted, few, {"r2_by_time": 0.5}, "| a |", "window")
+    result = model.log(Tracking(mlflow_uri), fitted, few, {"r2_by_time": 0.5}, "| a |", "compiled")
     client = mlflow.MlflowClient()
-    version = client.get_model_version("window", str(result["version"]))
+    version = client.get_model_version("compiled", str(result["version"]))
     assert (result["version"], version.run_id) == (1, result["run_id"])
     tags = client.get_run(result["run_id"]).data.tags
     assert (
@@ -141,6 +141,6 @@ def test_what_is_registered_can_be_compiled_from_its_run(few, tmp_path, monkeypa
     assert json.loads((folder / "inputs.json").read_text())["inputs"] == list(few.inputs)
     assert (folder / "feature_program.oalf").stat().st_size > 1000
     booster = xgboost.Booster(
-        model_file=str(next(Path(mlflow.artifacts.download_artifacts("models:/window/1")).glob("*.ubj")))
+        model_file=str(next(Path(mlflow.artifacts.download_artifacts("models:/compiled/1")).glob("*.ubj")))
     )
     assert np.allclose(booster.predict(xgboost.DMatrix(few.x[:50])), fitted.predict(few.x[:50]))
