@@ -12,7 +12,8 @@ import tempfile
 from host import guest
 from oal_registry import compile as compiler
 from oal_registry import json_tree, programs
-from oal_training.batch import experiment, items, jsonl, parquet, run
+from oal_training.batch import experiment, run
+from oal_training.stored import items, jsonl, parquet
 
 from . import bundle, methods, play, pool, scenarios
 
@@ -63,7 +64,7 @@ def fit(file: pathlib.Path, output: pathlib.Path, notes: dict) -> None:
     output.write_text(json_tree.dumps(compiler.tree(tree, found.feature_hash), program))
     known = {**notes, "items": len(found), "classes": {name: int((found.y == k).sum()) for k, name in enumerate(found.classes)}, "experiment": f"training/experiments/{EXPERIMENT.name}",
              "items_sha256": hashlib.sha256(file.read_bytes()).hexdigest(), "feature_program": program.hash.hex(),
-             "figures": {name: round(value, 4) for name, value in run.metrics(parts, what.model.kind).items()}, "skipped": skipped,
+             "figures": {name: round(value, 4) for name, value in run.mlflow_figures(parts, what.model.kind).items()}, "skipped": skipped,
              "git": subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True).stdout.strip()}
     output.with_suffix(".provenance.json").write_text(json.dumps(known, indent=1) + "\n")
     print(json.dumps(known["figures"], indent=1))

@@ -17,10 +17,10 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from oal_training.batch.parquet import read_columns
 from oal_training.online.kernel import Evaluator, Fitter
 from oal_training.online.settings import load
 from oal_training.online.window import Window
+from oal_training.stored.parquet import read_columns
 from sklearn.metrics import f1_score
 from sklearn.tree import DecisionTreeClassifier
 

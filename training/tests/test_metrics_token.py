@@ -6,7 +6,8 @@ import urllib.request
 import pytest
 from oal_training.errors import TrainingError
 from oal_training.online.bearer import Bearer
-from oal_training.online.metrics import Metrics, Page
+from oal_training.online.metrics import Metrics
+from oal_training.online.page import Page
 
 
 def get(page, path: str, token: str | None = None) -> tuple[int, str]:

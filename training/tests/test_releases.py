@@ -12,7 +12,7 @@ from oal_schema.policy import ENFORCE, PREDICT_ONLY, make
 from oal_schema.tree import Tree
 from oal_training.online import programs, rows, shipment
 from oal_training.online.decision import Decision
-from oal_training.online.releases import Releases
+from oal_training.online.releases import LatestReleases
 
 PROGRAM = next(iter(programs.known().values()))
 KEY = Ed25519PrivateKey.generate()
@@ -59,14 +59,14 @@ def record(slot: str, scope: str, serial: int, pinned: bool = False, version: in
     return key.encode(), value, oal_bundle.bundle_hash(payload)
 
 
-def following(*records) -> Releases:
-    releases = Releases()
+def following(*records) -> LatestReleases:
+    releases = LatestReleases()
     for key, value, *_ in records:
         releases.put(key, value)
     return releases
 
 
-def in_force(releases: Releases) -> int | None:
+def in_force(releases: LatestReleases) -> int | None:
     found = releases.followed("a", "s").in_force
     return found and found.bundle_id
 
@@ -83,7 +83,7 @@ def test_the_greatest_rank_wins_and_others_releases_do_not_count():
         record("canary", "fleet", 92),
         record("challenger", "fleet", 93),
     ]
-    assert in_force(Releases()) is None
+    assert in_force(LatestReleases()) is None
     assert in_force(following(fleet, *others)) == oal_bundle.bundle_id(fleet[2])
     assert in_force(following(online, site, fleet, *others)) == oal_bundle.bundle_id(online[2])
     newer = record("champion", "fleet", 40)

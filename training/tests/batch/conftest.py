@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from oal_training.batch import parquet
+from oal_training.stored import parquet
 
 CAPTURES = Path(__file__).resolve().parents[3] / "lab" / "captures"
 LEARNING = CAPTURES / "learning.items.parquet"

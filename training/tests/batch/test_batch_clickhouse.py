@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from oal_training.batch import clickhouse, parquet
 from oal_training.cli import main
 from oal_training.errors import TrainingError
+from oal_training.stored import clickhouse, parquet
 
 ROOT = Path(__file__).resolve().parents[3]
 COLUMNS = (

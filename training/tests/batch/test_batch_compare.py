@@ -57,8 +57,8 @@ def test_the_table_names_the_split_and_what_the_paper_did(table):
 
 
 def test_an_online_tree_predicts_only_after_it_was_shipped(learning):
-    from oal_training.batch import parquet
     from oal_training.online import replay
+    from oal_training.stored import parquet
 
     columns, _ = parquet.read_columns(CAPTURES / "learning.items.parquet")
     found = online.replay(columns, learning, None)

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from oal_training import lineage
-from oal_training.batch import command
-from oal_training.batch.items import known_programs
+from oal_training.arguments import instant
 from oal_training.cli import main
 from oal_training.errors import TrainingError
 from oal_training.lineage import Lineage
+from oal_training.stored.items import known_programs
 
 ROOT = Path(__file__).resolve().parents[3]
 LEARNING = ROOT / "lab" / "captures" / "learning.items.parquet"
@@ -212,4 +212,4 @@ def test_what_is_not_there_is_said_plainly(mlflow_uri, tmp_path, capsys, monkeyp
     [("1970-01-01T00:00:01", 1_000_000), ("1970-01-01T01:00:00+01:00", 0), ("2026-11-21", 1795219200000000)],
 )
 def test_times_are_utc_unless_they_say_otherwise(text, us):
-    assert command.instant(text) == us
+    assert instant(text) == us

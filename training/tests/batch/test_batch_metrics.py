@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oal_training.batch import metrics, persistence
-from oal_training.batch.metrics import Predictions
+from oal_training.batch import persistence, scores
+from oal_training.batch.scores import Predictions
 from sklearn.metrics import average_precision_score, brier_score_loss, confusion_matrix, precision_recall_fscore_support
 
 
@@ -30,7 +30,7 @@ def made(seed: int, n: int, k: int = 4, levels: int = 7) -> Predictions:
 @given(st.integers(0, 2**31), st.integers(1, 300))
 def test_figures_are_those_of_scikit_learn(seed, n):
     p = made(seed, n)
-    s = metrics.score(p)
+    s = scores.score(p)
     assert (s.confusion == confusion_matrix(p.y, p.predicted, labels=range(4))).all()
     precision, recall, f1, support = precision_recall_fscore_support(p.y, p.predicted, labels=range(4), zero_division=0)
     assert np.allclose([s.precision, s.recall, s.f1, s.support], [precision, recall, f1, support])
@@ -52,7 +52,7 @@ def test_weighted_average_precision_is_that_of_scikit_learn(seed):
     rng = np.random.default_rng(seed)
     positive, score, weight = rng.random(80) < 0.3, np.round(rng.random(80), 1), rng.integers(0, 4, 80).astype(float)
     if 0 < (positive * weight).sum() < weight.sum():
-        assert metrics.average_precision(positive, score, weight) == pytest.approx(
+        assert scores.average_precision(positive, score, weight) == pytest.approx(
             average_precision_score(positive, score, sample_weight=weight)
         )
 
@@ -60,9 +60,9 @@ def test_weighted_average_precision_is_that_of_scikit_learn(seed):
 def test_average_precision_by_hand():
     # thresholds .9: 1 of 1 is an onset, recall 1/2; .5 (a tie): 2 of 3, recall 1
     positive, score = np.array([True, False, True, False]), np.array([0.9, 0.5, 0.5, 0.1])
-    assert metrics.average_precision(positive, score) == pytest.approx(0.5 * 1 + 0.5 * 2 / 3)
-    assert metrics.average_precision(positive, np.ones(4)) == pytest.approx(0.5), "a constant score has the base rate"
-    assert np.isnan(metrics.average_precision(np.ones(4, bool), score))
+    assert scores.average_precision(positive, score) == pytest.approx(0.5 * 1 + 0.5 * 2 / 3)
+    assert scores.average_precision(positive, np.ones(4)) == pytest.approx(0.5), "a constant score has the base rate"
+    assert np.isnan(scores.average_precision(np.ones(4, bool), score))
 
 
 def test_onset_is_judged_where_there_is_no_congestion_now():
@@ -75,13 +75,13 @@ def test_onset_is_judged_where_there_is_no_congestion_now():
         block=np.zeros(4, int),
         congested_from=2,
     )
-    s = metrics.score(p)
+    s = scores.score(p)
     assert (s.candidates, s.onsets, s.onset_rate, s.onset_ap) == (2, 1, 0.5, 1.0)
 
 
 def test_a_class_that_neither_occurs_nor_is_predicted_is_no_zero_in_macro_f1():
-    assert metrics.f1_of(metrics.confusion(np.array([0, 1]), np.array([0, 1]), 4))[3] == 1.0
-    assert metrics.f1_of(metrics.confusion(np.array([0, 1]), np.array([0, 3]), 4))[3] == pytest.approx(1 / 3)
+    assert scores.f1_of(scores.confusion(np.array([0, 1]), np.array([0, 1]), 4))[3] == 1.0
+    assert scores.f1_of(scores.confusion(np.array([0, 1]), np.array([0, 3]), 4))[3] == pytest.approx(1 / 3)
 
 
 def test_intervals_hold_the_figure_and_differences_are_paired():
@@ -89,13 +89,13 @@ def test_intervals_hold_the_figure_and_differences_are_paired():
     better = Predictions(
         p.y, np.where(np.arange(2000) % 3 == 0, p.y, p.predicted), p.proba, p.score, p.candidate, p.block, 2
     )
-    drawn = metrics.bootstrap({"a": p, "b": better, "again": p}, 200)
+    drawn = scores.bootstrap({"a": p, "b": better, "again": p}, 200)
     for name, predictions in (("a", p), ("b", better)):
-        low, high = metrics.interval(drawn[name][:, 0])
-        assert low < metrics.score(predictions).macro_f1 < high
+        low, high = scores.interval(drawn[name][:, 0])
+        assert low < scores.score(predictions).macro_f1 < high
     assert (drawn["a"] == drawn["again"]).all()
-    assert metrics.interval(drawn["b"][:, 0] - drawn["a"][:, 0])[0] > 0
-    assert all(np.isnan(metrics.interval(np.full(10, np.nan))))
+    assert scores.interval(drawn["b"][:, 0] - drawn["a"][:, 0])[0] > 0
+    assert all(np.isnan(scores.interval(np.full(10, np.nan))))
 
 
 def test_persistence_takes_its_better_score(learning):
@@ -106,8 +106,8 @@ def test_persistence_takes_its_better_score(learning):
     score, form = persistence.onset_score(learning, proba)
     c = learning.candidates
     onset = learning.congested[c]
-    by_class = metrics.average_precision(onset, proba[c][:, 2:].sum(axis=1))
-    assert metrics.average_precision(onset, score[c]) >= by_class
+    by_class = scores.average_precision(onset, proba[c][:, 2:].sum(axis=1))
+    assert scores.average_precision(onset, score[c]) >= by_class
     assert form in ("class now", "loss ratio now")
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from oal_training.batch import experiment, jsonl, parquet, run
-from oal_training.batch.items import MISSING, UNKNOWN
+from oal_training.batch import experiment, run
 from oal_training.errors import TrainingError
+from oal_training.stored import jsonl, parquet
+from oal_training.stored.items import MISSING, UNKNOWN
 
 CAPTURES = Path(__file__).resolve().parents[3] / "lab" / "captures"
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from oal_training import cli
-from oal_training.batch.clickhouse import Connection
-from oal_training.batch.parquet import read_columns
-from oal_training.batch.registry import Tracking
 from oal_training.errors import TrainingError
+from oal_training.stored.clickhouse import Connection
+from oal_training.stored.parquet import read_columns
+from oal_training.tracking import Tracking
 from oal_training.window import capture, clickhouse, dataset, model, sender
 
 CAPTURES = Path(__file__).resolve().parents[3] / "lab/captures"

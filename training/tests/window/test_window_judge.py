@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from oal_training.batch.registry import Tracking
 from oal_training.errors import TrainingError
-from oal_training.window import dataset, judge, model, report
+from oal_training.tracking import Tracking
+from oal_training.window import dataset, model, report, validation
 from oal_training.window.regressors import REGRESSORS, SVR_ROWS, XGBOOST, Thinned
 
 SAMPLES = Path(__file__).resolve().parents[3] / "lab/captures/window.parquet"
@@ -28,13 +28,13 @@ def few(samples) -> dataset.Dataset:
 
 
 def test_no_flow_and_no_second_is_on_both_sides_of_a_split(samples):
-    for train, test in judge.by_time(samples):
+    for train, test in validation.by_time(samples):
         for name in ("learning", "learning2"):
             mine = samples.capture == name
-            assert samples.ts_us[train & mine].max() + judge.EMBARGO_US <= samples.ts_us[test & mine].min()
+            assert samples.ts_us[train & mine].max() + validation.EMBARGO_US <= samples.ts_us[test & mine].min()
         assert not set(samples.flow[train].tolist()) & set(samples.flow[test].tolist())
     judged = np.zeros(len(samples), int)
-    for train, test in judge.by_flow(samples):
+    for train, test in validation.by_flow(samples):
         assert not set(samples.flow[train].tolist()) & set(samples.flow[test].tolist())
         judged += test
     assert (judged == 1).all(), "each sample is judged once"
@@ -44,35 +44,35 @@ def test_figures_of_a_hand_made_case(few):
     data = dataclasses.replace(
         few[:4], y=np.array([100.0, 200.0, 300.0, 400.0]), flow=np.array([1, 1, 2, 3], np.uint64)
     )
-    s = judge.score(data, np.array([110.0, 150.0, 300.0, -5.0]))
+    s = validation.score(data, np.array([110.0, 150.0, 300.0, -5.0]))
     assert s.r2 == pytest.approx(1 - (100 + 2500 + 0 + 160_000) / 50_000)
     assert (s.relative_median, s.relative_p90) == (pytest.approx((0.1 + 0.25) / 2), pytest.approx(0.25 + 0.7 * 0.75))
     assert (s.mae_bytes, s.n, s.flows) == (pytest.approx(460 / 4), 4, 3)
-    assert judge.score(data, data.y).r2 == 1
+    assert validation.score(data, data.y).r2 == 1
 
 
 @pytest.mark.parametrize("name", list(REGRESSORS))
 def test_every_regressor_learns_something_of_real_flows(name, few):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        found = judge.judge(REGRESSORS[name], few, "time")
-    assert found.r2 > judge.judge(report.Mean, few, "time").r2 + 0.05
+        found = validation.validate(REGRESSORS[name], few, "time")
+    assert found.r2 > validation.validate(report.Mean, few, "time").r2 + 0.05
     assert found.n > 500
 
 
 def test_what_the_ap_sees_tells_more_than_unacknowledged_bytes_alone(samples):
     data = samples.of("learning")
-    full, una = (judge.judge(REGRESSORS["xgboost"], d, "time") for d in (data, data.only(judge.UNA)))
+    full, una = (validation.validate(REGRESSORS["xgboost"], d, "time") for d in (data, data.only(validation.UNA)))
     assert full.r2 > una.r2 + 0.1 and full.relative_median < una.relative_median
 
 
 def test_too_little_is_refused(few):
     with pytest.raises(TrainingError, match="too few samples"):
-        judge.judge(REGRESSORS["linear"], few[:150], "time")
+        validation.validate(REGRESSORS["linear"], few[:150], "time")
     with pytest.raises(TrainingError, match="too few samples: 150"):
         model.fit(few[:150])
     with pytest.raises(TrainingError, match="second capture"):
-        judge.judge(REGRESSORS["linear"], few, "network")
+        validation.validate(REGRESSORS["linear"], few, "network")
 
 
 def test_a_thinned_fit_uses_rows_of_the_whole_time():

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 import tempfile
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 
+from oal_training.arguments import instant, log
 from oal_training.errors import TrainingError
-
-UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def register(add) -> None:
@@ -137,26 +132,8 @@ def _mlflow(parser) -> None:
     group.add_argument("--mlflow-password-file", metavar="FILE")
 
 
-def instant(text: str) -> int:
-    """Microseconds since 1970 of an ISO 8601 time or of an age."""
-    if text[:-1].replace(".", "", 1).isdigit() and text[-1] in UNITS:
-        return int((time.time() - float(text[:-1]) * UNITS[text[-1]]) * 1e6)
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is neither a time such as 2026-11-21T04:00:00 nor an age such as 90m"
-        ) from None
-    return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1e6)
-
-
-def log(line: str) -> None:
-    """A line of progress."""
-    print(line, file=sys.stderr, flush=True)
-
-
 def run_import(arguments) -> int:
-    from oal_training.batch import jsonl
+    from oal_training.stored import jsonl
 
     for path in (arguments.items, arguments.capture):
         if path and not path.is_file():
@@ -167,18 +144,20 @@ def run_import(arguments) -> int:
 
 
 def run_fit(arguments) -> int:
-    from oal_training.batch import config, registry, report, run
+    from oal_training import tracking
+    from oal_training.batch import config, report, run, versions
     from oal_training.lineage import Lineage
+    from oal_training.places import Places
 
-    places = config.of(arguments)
+    places = Places.of(arguments)
     retrained_from = None
     if arguments.retrain:
         if arguments.experiment:
             raise TrainingError("--retrain repeats the experiment of a version; leave the experiment file out")
         if not places.tracking:
             raise TrainingError("--retrain needs MLflow: give --tracking-uri, or --config with a section mlflow")
-        name, retrained_from = registry.split_version(arguments.retrain)
-        found = registry.origin(places.tracking, name, retrained_from)
+        name, retrained_from = tracking.split_version(arguments.retrain)
+        found = tracking.origin(places.tracking, name, retrained_from)
         if found.tags.get("oal.experiment") == "window":
             from oal_training.window import command as window
 
@@ -195,7 +174,7 @@ def run_fit(arguments) -> int:
     log(items.describe())
     lineage = Lineage.of(items.source)
     if arguments.register:
-        registry.check(lineage, experiment.model.kind in ("decision_tree", "distilled"))
+        versions.check(lineage, experiment.model.kind in ("decision_tree", "distilled"))
     parts, skipped = run.evaluate(items, experiment, log)
     model = run.fit(items, experiment, log)
     with tempfile.TemporaryDirectory(prefix="oal-report-") as temporary:
@@ -203,13 +182,13 @@ def run_fit(arguments) -> int:
         report.write(folder, experiment.name, items, parts, skipped)
         _print(parts, skipped, items)
         if places.tracking:
-            made = registry.log_run(
+            made = versions.log_run(
                 places.tracking,
                 name=experiment.name,
                 lineage=lineage,
                 experiment_text=experiment.text,
                 source=source,
-                figures=run.metrics(parts, experiment.model.kind),
+                figures=run.mlflow_figures(parts, experiment.model.kind),
                 folder=folder,
                 tree=run.as_tree(model),
                 x_example=items.x[:5],
@@ -229,9 +208,11 @@ def run_fit(arguments) -> int:
 
 
 def run_evaluate(arguments) -> int:
-    from oal_training.batch import config, registry, report, run
+    from oal_training import tracking
+    from oal_training.batch import config, report, run, versions
+    from oal_training.places import Places
 
-    places = config.of(arguments)
+    places = Places.of(arguments)
     if bool(arguments.version) == bool(arguments.experiment):
         raise TrainingError("give either an experiment file or --version")
     if not arguments.version:
@@ -243,12 +224,14 @@ def run_evaluate(arguments) -> int:
     else:
         if not places.tracking:
             raise TrainingError("--version needs MLflow: give --tracking-uri, or --config with a section mlflow")
-        found = registry.origin(places.tracking, *registry.split_version(arguments.version))
+        found = tracking.origin(places.tracking, *tracking.split_version(arguments.version))
         experiment, wanted = config.retrain(found, places)
         items, _ = config.items(arguments, places, experiment, wanted, log)
         log(items.describe())
-        tree = registry.load_tree(places.tracking, found)
-        parts, skipped = [run.judge_tree(items, tree, arguments.version, int(found.tags["oal.to_us"]), experiment)], []
+        tree = versions.load_tree(places.tracking, found)
+        parts, skipped = [
+            run.validate_tree(items, tree, arguments.version, int(found.tags["oal.to_us"]), experiment)
+        ], []
         title = arguments.version
     if arguments.out:
         report.write(arguments.out, title, items, parts, skipped)

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from oal_training.batch import experiment as experiments
-from oal_training.batch import judge, metrics, online, parquet, report, split
-from oal_training.batch.items import Items, concatenated, from_columns
+from oal_training.batch import online, report, scores, split, validation
 from oal_training.batch.models import ModelSpec
 from oal_training.errors import TrainingError
+from oal_training.stored import parquet
+from oal_training.stored.items import Items, concatenated, from_columns
 
 ONLINE = "online trees"
 #: kind → name in the table; the experiment of the same name says how it is set up
@@ -71,7 +72,7 @@ def run(
         deployed = online.replay(columns, items, settings_file)
         log(f"online: {deployed.shipped} trees shipped of {deployed.decisions} decisions")
         others[ONLINE] = (deployed.predicted, deployed.proba, deployed.covered)
-    judged = [judge.judge(items, spec, chosen, log=log, others=others)]
+    judged = [validation.validate(items, spec, chosen, log=log, others=others)]
     if deployed is not None:
         judged[0].notes.extend(_about_online(judged[0], deployed))
     lines = text(path, items, judged[0], metadata)
@@ -85,7 +86,7 @@ def run(
 
 def _elsewhere(
     items: Items, rows: np.ndarray, there: Items, name: str, chosen: dict[str, ModelSpec], log
-) -> judge.Judged:
+) -> validation.Judged:
     """The same items judged by models that never saw this network."""
     here = items[rows]
     joined = concatenated([there, here])
@@ -93,17 +94,17 @@ def _elsewhere(
     if is_here.sum() != len(here) or set(there.groups) & set(here.groups):
         raise TrainingError(f"{name} holds items of the same access points; it is not another network")
     fold = split.Fold(np.flatnonzero(~is_here), np.flatnonzero(is_here))
-    found_rows, found, notes = judge.fold_by_fold(joined, [fold], chosen, log)
-    found[judge.PERSISTENCE] = found.pop(judge.PERSISTENCE)
-    return judge.assemble(
+    found_rows, found, notes = validation.fold_by_fold(joined, [fold], chosen, log)
+    found[validation.PERSISTENCE] = found.pop(validation.PERSISTENCE)
+    return validation.assemble(
         joined, found_rows, f"Leave-AP-out: the same items, all models learned on {name} alone", found, notes, 30.0, 300
     )
 
 
-def text(path: Path, items: Items, judged: judge.Judged, metadata: dict) -> str:
+def text(path: Path, items: Items, judged: validation.Judged, metadata: dict) -> str:
     """The answer of `oal-train compare`."""
     made_of = f" of capture {metadata['capture']}" if metadata.get("capture") else ""
-    base = judged.scores[judge.PERSISTENCE]
+    base = judged.scores[validation.PERSISTENCE]
     lines = [
         f"# Congestion classes: {path.name}{made_of}",
         "",
@@ -144,7 +145,7 @@ def window_table(log=print) -> str:
     )
 
 
-def _about_online(judged: judge.Judged, deployed: online.Deployed) -> list[str]:
+def _about_online(judged: validation.Judged, deployed: online.Deployed) -> list[str]:
     covered = deployed.covered[judged.rows]
     notes = [
         f"online trees: {deployed.shipped} shipped of {deployed.decisions} decisions, second by second from all items"
@@ -154,7 +155,7 @@ def _about_online(judged: judge.Judged, deployed: online.Deployed) -> list[str]:
         "the other models learn once a test part",
     ]
     if covered.any() and not covered.all():
-        mine, base = (metrics.score(judged.predictions[name][covered]) for name in (ONLINE, judge.PERSISTENCE))
+        mine, base = (scores.score(judged.predictions[name][covered]) for name in (ONLINE, validation.PERSISTENCE))
         notes.append(
             f"where an online tree was in force: macro F1 {report.number(mine.macro_f1)}, persistence"
             f" {report.number(base.macro_f1)}; onset AP {report.number(mine.onset_ap)}, persistence"
@@ -163,7 +164,7 @@ def _about_online(judged: judge.Judged, deployed: online.Deployed) -> list[str]:
     return notes
 
 
-def _beside(judged: judge.Judged) -> list[list[str]]:
+def _beside(judged: validation.Judged) -> list[list[str]]:
     rows = []
     for paper, values in PAPER_F1.items():
         mine = judged.scores.get({"decision tree": "decision_tree", "random forest": "random_forest"}[paper])
@@ -179,7 +180,7 @@ def _beside(judged: judge.Judged) -> list[list[str]]:
             rows.append(
                 [f"{paper}, here", *(report.number(v) for v in mine.f1), report.number(mine.macro_f1), "by time"]
             )
-    for name in (ONLINE, judge.PERSISTENCE):
+    for name in (ONLINE, validation.PERSISTENCE):
         if name in judged.scores:
             s = judged.scores[name]
             rows.append([f"{name}, here", *(report.number(v) for v in s.f1), report.number(s.macro_f1), "by time"])

@@ -1,65 +1,18 @@
-"""From command line and configuration to connections and items."""
+"""From the command line and a version's own record to an experiment and its items."""
 
 from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
-from oal_training.batch import clickhouse, parquet
 from oal_training.batch import experiment as experiments
-from oal_training.batch.clickhouse import Connection
 from oal_training.batch.experiment import Experiment
-from oal_training.batch.items import Items, concatenated
-from oal_training.batch.registry import Origin, Tracking
 from oal_training.errors import TrainingError
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where things are; None where nothing was said."""
-
-    tracking: Tracking | None
-    connection: Connection | None
-
-
-def _section(config: dict, name: str, kind: type):
-    values = config.get(name)
-    if values is None:
-        return None
-    try:
-        return kind(**values)
-    except TypeError as error:
-        raise TrainingError(f"section {name} of the configuration: {error}") from None
-
-
-def of(arguments) -> Places:
-    """Connections from --config, with what the command line says instead."""
-    config = {}
-    if arguments.config:
-        try:
-            config = yaml.safe_load(arguments.config.read_text(encoding="utf-8")) or {}
-        except (OSError, yaml.YAMLError) as error:
-            raise TrainingError(f"{arguments.config}: {error}") from None
-        if not isinstance(config, dict):
-            raise TrainingError(f"{arguments.config} must hold sections, such as mlflow and clickhouse")
-    tracking, connection = _section(config, "mlflow", Tracking), _section(config, "clickhouse", Connection)
-    if arguments.tracking_uri or arguments.mlflow_user:
-        tracking = Tracking(
-            arguments.tracking_uri or (tracking.tracking_uri if tracking else ""),
-            arguments.mlflow_user or (tracking.user if tracking else None),
-            arguments.mlflow_password_file or (tracking.password_file if tracking else None),
-        )
-    if arguments.clickhouse:
-        if not arguments.clickhouse_password_file:
-            raise TrainingError("--clickhouse needs --clickhouse-password-file")
-        connection = Connection(
-            arguments.clickhouse, arguments.clickhouse_user, arguments.clickhouse_password_file, arguments.database
-        )
-    return Places(tracking, connection)
+from oal_training.places import Places
+from oal_training.stored import clickhouse, parquet
+from oal_training.stored.items import Items, concatenated
+from oal_training.tracking import Origin
 
 
 def experiment(arguments) -> Experiment:

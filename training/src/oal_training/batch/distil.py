@@ -14,10 +14,10 @@ import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 from oal_training.batch import split
-from oal_training.batch.items import Items
-from oal_training.batch.metrics import average_precision, confusion, f1_of
 from oal_training.batch.models import ENSEMBLES, Model, ModelSpec
+from oal_training.batch.scores import average_precision, confusion, f1_of
 from oal_training.errors import TrainingError
+from oal_training.stored.items import Items
 
 LEAST_WEIGHT = 0.002
 MAX_ROWS = 300_000  # real and perturbed items that a tree is fitted to: some 500 MB

@@ -22,9 +22,9 @@ from threadpoolctl import threadpool_limits
 
 from oal_training.batch import split
 from oal_training.batch.calibration import METHODS, Calibrator
-from oal_training.batch.items import Items
 from oal_training.batch.ordinal import Ordinal
 from oal_training.errors import TrainingError
+from oal_training.stored.items import Items
 
 WEIGHTS = ("none", "balanced", "sqrt")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from oal_training.batch.items import Items
+from oal_training.stored.items import Items
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from oal_training.batch.metrics import confusion, f1_of
+from oal_training.batch.scores import confusion, f1_of
 
 STEPS = 40
 

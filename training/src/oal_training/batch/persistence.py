@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from oal_training.batch.items import UNKNOWN, Items
-from oal_training.batch.metrics import average_precision
+from oal_training.batch.scores import average_precision
+from oal_training.stored.items import UNKNOWN, Items
 
 
 class Persistence:

@@ -10,8 +10,8 @@ matplotlib.use("Agg")
 import numpy as np
 from matplotlib import pyplot as plt
 
-from oal_training.batch import metrics
-from oal_training.batch.judge import PERSISTENCE, Judged
+from oal_training.batch import scores
+from oal_training.batch.validation import PERSISTENCE, Judged
 
 COLOURS = (
     "#4269d0",
@@ -48,7 +48,7 @@ def precision_recall(path: Path, part: Judged) -> Path:
     base = part.scores[PERSISTENCE]
     for model, style in _styles(part.predictions).items():
         if part.scores[model].onsets:
-            recall, precision = metrics.precision_recall(part.predictions[model])
+            recall, precision = scores.precision_recall(part.predictions[model])
             axes.step(
                 np.append(0, recall),
                 np.append(precision[0], precision),
@@ -77,7 +77,7 @@ def reliability(path: Path, part: Judged, classes: tuple[str, ...]) -> Path:
     )
     axes.plot((0, 1), (0, 1), color="grey", linewidth=1, linestyle=":")
     for model, style in _styles(part.predictions).items():
-        said, true, n = metrics.reliability(part.predictions[model])
+        said, true, n = scores.reliability(part.predictions[model])
         some = n >= LEAST_ITEMS
         axes.plot(said[some], true[some], marker="o", markersize=4, label=model, **style)
         counts.plot(said, n, marker=".", linewidth=1, **style)

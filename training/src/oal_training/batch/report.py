@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from oal_training.batch.items import Items
-from oal_training.batch.judge import PERSISTENCE, Judged
-from oal_training.batch.metrics import Scores
+from oal_training.batch.scores import Scores
+from oal_training.batch.validation import PERSISTENCE, Judged
+from oal_training.stored.items import Items
 
 
 def number(value: float, places: int = 3) -> str:

@@ -10,11 +10,11 @@ import numpy as np
 from oal_training.batch import split
 from oal_training.batch.distil import Distilled
 from oal_training.batch.experiment import Experiment
-from oal_training.batch.items import Items
-from oal_training.batch.judge import PERSISTENCE, Judged, assemble, judge
 from oal_training.batch.models import Model
 from oal_training.batch.persistence import Persistence
+from oal_training.batch.validation import PERSISTENCE, Judged, assemble, validate
 from oal_training.errors import TrainingError
+from oal_training.stored.items import Items
 
 
 def check(items: Items, experiment: Experiment) -> None:
@@ -46,7 +46,7 @@ def evaluate(items: Items, experiment: Experiment, log=print) -> tuple[list[Judg
             skipped.append(f"split {spec.kind}: {error}")
             continue
         log(f"split {split.name(items, spec)}")
-        parts.append(judge(items, spec, specs, experiment.bootstrap.block_s, experiment.bootstrap.rounds, log))
+        parts.append(validate(items, spec, specs, experiment.bootstrap.block_s, experiment.bootstrap.rounds, log))
     if not parts:
         raise TrainingError("; ".join(skipped))
     return parts, skipped
@@ -82,7 +82,7 @@ def as_tree(model):
     return tree
 
 
-def judge_tree(items: Items, tree, name: str, trained_until_us: int, experiment: Experiment) -> Judged:
+def validate_tree(items: Items, tree, name: str, trained_until_us: int, experiment: Experiment) -> Judged:
     """An existing tree on the items that are later than those it was trained on.
 
     Persistence learns its frequencies on the first of them.
@@ -114,7 +114,7 @@ def judge_tree(items: Items, tree, name: str, trained_until_us: int, experiment:
     )
 
 
-def metrics(parts: list[Judged], model: str) -> dict[str, float]:
+def mlflow_figures(parts: list[Judged], model: str) -> dict[str, float]:
     """Figures for MLflow: of the model and of persistence, by way of splitting; only those that exist."""
     found = {}
     for part in parts:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from oal_training.batch.items import Items
 from oal_training.errors import TrainingError
+from oal_training.stored.items import Items
 
 KINDS = ("time", "group", "group_time")
 ALIGNMENTS_US = (60_000_000, 10_000_000, 1_000_000)

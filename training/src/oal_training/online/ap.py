@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from oal_schema.policy import Policy
@@ -33,6 +34,33 @@ class InForce:
     promoted_us: int = 0  # when a person made it champion; 0 for an online tree
     policy: Policy = Policy()
     rank: int = 0  # of an online tree's release
+
+
+class Parts(NamedTuple):
+    """Positions in the window, int32: the items to fit on, to test on (the latest), and of the reference blocks."""
+
+    train: np.ndarray
+    test: np.ndarray
+    reference: np.ndarray
+
+
+class Trial(NamedTuple):
+    """A freshly fitted tree and the items that it was fitted and judged on."""
+
+    candidate: Evaluator
+    parts: Parts
+
+
+class Bar(NamedTuple):
+    """What a tree must reach to be shipped for `reason`: margins on both figures, so often in a row, so long after the
+    last.
+    """
+
+    reason: str
+    margin_onset_ap: float
+    margin_macro_f1: float
+    confirm: int
+    interval_s: float
 
 
 class Ap:
@@ -159,117 +187,111 @@ class Ap:
     # --- decisions
 
     def decide(self, now_us: int) -> Decision:
-        """Fit a tree on what is old enough, judge it on what came later."""
+        """Fit a tree on what is old enough, judge it on what came later. `now_us`: µs since 1970."""
         self.changed = False
-        window, judge = self.window, self.settings.judge
-        n = len(self)
-        facts = {
-            "ap_id": self.ap_id,
-            "site": self.site,
-            "ts_us": now_us,
-            "items": n,
-            "drift": self.drift.statistic,
-            "feature_hash": self.feature_hash,
-            "in_force_id": self.in_force.bundle_id if self.in_force else 0,
-        }
+        trial, decision = self._fitted(now_us)
+        reason = decision.reason or self._verdict(decision, trial)
+        self._wins = self._wins + 1 if reason in why.CLEARLY_BETTER else 0
+        return replace(decision, shipped=reason in why.TO_SHIP, reason=reason)
 
-        def hold(reason: str, **more) -> Decision:
-            if reason not in (why.TOO_SOON, why.JUST_PROMOTED):
-                self._wins = self._wins if reason == why.UNCONFIRMED else 0
-            return Decision(shipped=False, reason=reason, **facts, **more)
-
-        if n < judge.min_items:
-            return hold(why.TOO_FEW_ITEMS)
-        train, test, reference = self._parts()
-        facts |= {"train_items": len(train), "test_items": len(test)}
-        if len(test) < judge.min_test_items or len(train) < judge.min_test_items:
-            return hold(why.TOO_FEW_ITEMS)
-        class_now, truth = window.class_now[test], window.truth[test]
-        onset = onsets(class_now, truth)
-        facts |= {
-            "test_onsets": int(np.count_nonzero(onset)),
-            "train_until_us": int(window.ts_us[train[-1]]),
-            "test_until_us": int(window.ts_us[test[-1]]),
-        }
-        share = np.bincount(window.truth[train], minlength=CLASSES) / len(train)
+    def _fitted(self, now_us: int) -> tuple[Trial | None, Decision]:
+        """A fresh tree, with all of the decision but its reason; (None, decision with its reason) when none can be
+        fitted.
+        """
+        window, least = self.window, self.settings.judge
+        so_far = Decision(
+            self.ap_id,
+            self.site,
+            now_us,
+            shipped=False,
+            reason="",
+            items=len(self),
+            drift=self.drift.statistic,
+            feature_hash=self.feature_hash,
+            in_force_id=self.in_force.bundle_id if self.in_force else 0,
+        )
+        if len(self) < least.min_items:
+            return None, replace(so_far, reason=why.TOO_FEW_ITEMS)
+        parts = self._parts()
+        so_far = replace(so_far, train_items=len(parts.train), test_items=len(parts.test))
+        if min(len(parts.train), len(parts.test)) < least.min_test_items:
+            return None, replace(so_far, reason=why.TOO_FEW_ITEMS)
+        class_now, truth = window.class_now[parts.test], window.truth[parts.test]
+        so_far = replace(
+            so_far,
+            test_onsets=int(np.count_nonzero(onsets(class_now, truth))),
+            train_until_us=int(window.ts_us[parts.train[-1]]),
+            test_until_us=int(window.ts_us[parts.test[-1]]),
+        )
+        share = np.bincount(window.truth[parts.train], minlength=CLASSES) / len(parts.train)
         if np.count_nonzero(share) < 2:
-            return hold(why.ONE_CLASS)
+            return None, replace(so_far, reason=why.ONE_CLASS)
 
         started = time.thread_time_ns()
-        tree = self._fit(train, share)
-        facts |= {"tree": tree, "fit_us": (time.thread_time_ns() - started) // 1000}
+        tree = self._fit(parts.train, share)
+        fit_us = (time.thread_time_ns() - started) // 1000
         candidate = Evaluator(tree)
-        scores = {
-            "candidate": self._score(test, candidate),
-            "persistence": score(class_now, window.loss_now[test], class_now, truth),
-            "in_force": self._score(test) if self._evaluator else NONE,
-        }
-        facts |= scores
-        if self.in_force and self.in_force.pinned:
-            return hold(why.PINNED)
-        if self.in_force and not self._evaluator:
-            return hold(why.NOT_COMPARABLE)
-        if (
-            facts["test_onsets"] < judge.min_onsets
-            or episodes(window.ts_us[test], onset, self._lead_us) < judge.min_episodes
-        ):
-            return hold(why.TOO_FEW_ONSETS)
-        return self._compare(scores, candidate, test, reference, now_us, facts, hold)
+        return Trial(candidate, parts), replace(
+            so_far,
+            tree=tree,
+            fit_us=fit_us,
+            candidate=self._score(parts.test, candidate),
+            persistence=score(class_now, window.loss_now[parts.test], class_now, truth),
+            in_force=self._score(parts.test) if self._evaluator else NONE,
+        )
 
-    def _compare(
-        self,
-        scores: dict[str, Score],
-        candidate: Evaluator,
-        test: np.ndarray,
-        reference: np.ndarray,
-        now_us: int,
-        facts: dict,
-        hold,
-    ) -> Decision:
-        ship, drifting = self.settings.ship, now_us < self._drift_until_us
-        ours, theirs, persistence = scores["candidate"], scores["in_force"], scores["persistence"]
-        rivals = [persistence] + ([theirs] if self._evaluator else [])
-        if not _beats(ours, [persistence], 0, 0):
-            return hold(why.LOSES_TO_PERSISTENCE)
-        if not _beats(ours, rivals, 0, 0):
-            return hold(why.LOSES_TO_IN_FORCE)
-        if self._evaluator and not self._as_good_on_reference(candidate, reference):
-            return hold(why.WORSE_ON_REFERENCE)
-        if self._evaluator and not self._better_in_most_blocks(candidate, np.concatenate([reference, test])):
-            return hold(why.A_STRETCH_ONLY)
+    def _verdict(self, decision: Decision, trial: Trial) -> str:
+        """The reason to ship the tree, or to hold it: the first that applies, in this order."""
+        if self.in_force and self.in_force.pinned:
+            return why.PINNED
+        if self.in_force and not self._evaluator:
+            return why.NOT_COMPARABLE
+        if not self._enough_onsets(decision, trial.parts.test):
+            return why.TOO_FEW_ONSETS
+        rivals = [decision.persistence] + ([decision.in_force] if self._evaluator else [])
+        if not _beats(decision.candidate, [decision.persistence], 0, 0):
+            return why.LOSES_TO_PERSISTENCE
+        if not _beats(decision.candidate, rivals, 0, 0):
+            return why.LOSES_TO_IN_FORCE
+        if self._evaluator and not self._as_good_on_reference(trial.candidate, trial.parts.reference):
+            return why.WORSE_ON_REFERENCE
+        every = np.concatenate([trial.parts.reference, trial.parts.test])
+        if self._evaluator and not self._better_in_most_blocks(trial.candidate, every):
+            return why.A_STRETCH_ONLY
+        bar = self._bar(drifting=decision.ts_us < self._drift_until_us)
+        if not _beats(decision.candidate, rivals, bar.margin_onset_ap, bar.margin_macro_f1):
+            return why.NOT_CLEARLY
+        if self._wins + 1 < bar.confirm:
+            return why.UNCONFIRMED
+        if decision.ts_us - self._last_ship_us < bar.interval_s * 1e6:
+            return why.TOO_SOON
+        if self.in_force and decision.ts_us - self.in_force.promoted_us < self.settings.ship.champion_hold_s * 1e6:
+            return why.JUST_PROMOTED
+        return bar.reason
+
+    def _enough_onsets(self, decision: Decision, test: np.ndarray) -> bool:
+        """Are there onsets enough in the test part, and in episodes of their own?"""
+        least, window = self.settings.judge, self.window
+        if decision.test_onsets < least.min_onsets:
+            return False
+        onset = onsets(window.class_now[test], window.truth[test])
+        return episodes(window.ts_us[test], onset, self._lead_us) >= least.min_episodes
+
+    def _bar(self, drifting: bool) -> Bar:
+        """By how much, how often in a row and how long after the last tree a fresh one must be better."""
+        ship = self.settings.ship
         if not self._evaluator:
-            margins, confirm, interval_s, reason = (ship.first_margin, ship.first_margin), 1, 0.0, why.FIRST
-        elif drifting:
-            margins, confirm, interval_s, reason = (
-                (ship.drift_margin, ship.drift_margin),
-                ship.drift_confirm,
-                ship.drift_min_interval_s,
-                why.DRIFT,
-            )
-        else:
-            margins, confirm, interval_s, reason = (
-                (ship.margin_onset_ap, ship.margin_macro_f1),
-                ship.confirm,
-                ship.min_interval_s,
-                why.BETTER,
-            )
-        if not _beats(ours, rivals, *margins):
-            return hold(why.NOT_CLEARLY)
-        self._wins += 1
-        if self._wins < confirm:
-            return hold(why.UNCONFIRMED)
-        if now_us - self._last_ship_us < interval_s * 1e6:
-            return hold(why.TOO_SOON)
-        if self.in_force and now_us - self.in_force.promoted_us < ship.champion_hold_s * 1e6:
-            return hold(why.JUST_PROMOTED)
-        return Decision(shipped=True, reason=reason, **facts)
+            return Bar(why.FIRST, ship.first_margin, ship.first_margin, 1, 0.0)
+        if drifting:
+            return Bar(why.DRIFT, ship.drift_margin, ship.drift_margin, ship.drift_confirm, ship.drift_min_interval_s)
+        return Bar(why.BETTER, ship.margin_onset_ap, ship.margin_macro_f1, ship.confirm, ship.min_interval_s)
 
     def shipped(self, decision: Decision, in_force: InForce) -> None:
         """The tree of `decision` has been released as `in_force`."""
         self._last_ship_us = decision.ts_us
         self.follow(in_force)
 
-    def _parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _parts(self) -> Parts:
         """Positions of the items to fit on, to test on (the latest), and of the reference blocks before those; int32,
         in order of time.
 
@@ -285,7 +307,7 @@ class Ap:
         near = in_block | ((ts + self._lead_us) % cycle < block) | ((ts - self._lead_us) % cycle < block)
         sure = self.window.doubtful == 0
         train, test, reference = early & ~near & sure, (ts >= begin) & sure, early & in_block & sure
-        return tuple(np.flatnonzero(part).astype(np.int32) for part in (train, test, reference))
+        return Parts(*(np.flatnonzero(part).astype(np.int32) for part in (train, test, reference)))
 
     def _fit(self, train: np.ndarray, share: np.ndarray) -> Tree:
         window = self.window

@@ -24,6 +24,9 @@ TOO_SOON = "too_soon"  # after the last tree
 JUST_PROMOTED = "just_promoted"  # a person made the tree in force champion a moment ago
 # Reasons to ship.
 FIRST, BETTER, DRIFT = "first", "better", "drift"
+TO_SHIP = (FIRST, BETTER, DRIFT)
+# Better by the margins, whether it is shipped now or not yet; these in a row confirm one another.
+CLEARLY_BETTER = (*TO_SHIP, UNCONFIRMED, TOO_SOON, JUST_PROMOTED)
 POLICY = "policy"  # no new tree: the one in force, with the AP's policy of now
 
 

@@ -15,7 +15,7 @@ SESSION_S = 10  # without a sign of life for so long, the group gives this train
 GROUP = "trainer"  # unless the configuration has another group.id
 
 
-class Items:
+class ItemReader:
     """The trainer's share of `training.items.v1`.
 
     Committed offsets are for lag monitoring; what counts is their metadata, `{"from": OFFSET, "items": N}`: the oldest
@@ -152,7 +152,7 @@ class Items:
             self._lost(numbers)
 
 
-class Bundles:
+class ReleaseReader:
     """Every record of `ap.bundles.v1`, from its start; outside any group."""
 
     def __init__(self, options: dict[str, str], instance: str, log: Callable[[str], None]):

@@ -1,13 +1,8 @@
-"""/metrics in Prometheus' text format, and /healthz."""
+"""The figures of /metrics, in Prometheus' text format."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
-from oal_training.errors import TrainingError
-from oal_training.online.bearer import Bearer
 
 # name → (type, help). Labels are part of the key that a value is set under.
 METRICS = {
@@ -67,48 +62,3 @@ class Metrics:
                     written = ",".join(f'{label}="{text}"' for label, text in labels)
                     lines.append(f"{name}{{{written}}} {value:.10g}" if written else f"{name} {value:.10g}")
         return "\n".join(lines) + "\n"
-
-
-class Page:
-    """Serves /healthz (200, or 503 with what is missing) to all and /metrics to `reader` on a thread of its own."""
-
-    def __init__(self, listen: tuple[str, int], metrics: Metrics, ailment: Callable[[], str], reader: Bearer):
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self):
-                if self.path == "/metrics" and not reader.admits(self.headers.get("Authorization")):
-                    metrics.add("oal_trainer_metrics_refused_total")
-                    self._answer(401, "/metrics needs the token of metrics_token_file\n", "text/plain")
-                elif self.path == "/metrics":
-                    self._answer(200, metrics.text(), "text/plain; version=0.0.4")
-                elif self.path == "/healthz":
-                    ill = ailment()
-                    self._answer(503 if ill else 200, (ill or "ok") + "\n", "text/plain")
-                else:
-                    self._answer(404, "there are /healthz and /metrics\n", "text/plain")
-
-            def _answer(self, status: int, text: str, kind: str):
-                body = text.encode()
-                self.send_response(status)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_):
-                pass
-
-        try:
-            self._server = ThreadingHTTPServer(listen, Handler)
-        except OSError as error:
-            raise TrainingError(
-                f"cannot listen on {listen[0]}:{listen[1]}: {error}; change `listen` in the configuration"
-            ) from None
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, name="page", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()

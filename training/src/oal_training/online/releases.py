@@ -28,7 +28,7 @@ class Followed:
     version: int
 
 
-class Releases:
+class LatestReleases:
     """Latest release of every slot and scope. `generation` grows with each change."""
 
     def __init__(self):

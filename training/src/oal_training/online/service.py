@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import signal
-import socket
 import sys
 import threading
 import time
-import uuid
 from collections import Counter
-from pathlib import Path
 
 from confluent_kafka import KafkaException
 from oal_schema import keys
@@ -23,12 +19,14 @@ from oal_training.online import config as service_config
 from oal_training.online import programs, rows, shipment, tracking
 from oal_training.online.bearer import Bearer
 from oal_training.online.decision import POLICY, Decision
-from oal_training.online.inbox import Bundles, Items
+from oal_training.online.identity import instance
+from oal_training.online.inbox import ItemReader, ReleaseReader
 from oal_training.online.item import BadItem, parse
-from oal_training.online.metrics import Metrics, Page
+from oal_training.online.metrics import Metrics
 from oal_training.online.mlflow_client import Client
 from oal_training.online.outbox import Fenced, Outbox
-from oal_training.online.releases import Releases
+from oal_training.online.page import Page
+from oal_training.online.releases import LatestReleases
 from oal_training.online.shipment import Shipment
 from oal_training.online.trainer import OnlineTrainer
 
@@ -59,25 +57,6 @@ def main(config_path: str) -> int:
     return 0
 
 
-def instance(state_dir: Path) -> tuple[str, object]:
-    """(this trainer's name, the same after a restart; lock to hold on to).
-
-    TrainingError when another process has the folder.
-    """
-    state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    lock = open(state_dir / "lock", "w")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise TrainingError(f"another trainer runs with state_dir {state_dir}; give each one its own") from None
-    file = state_dir / "instance"
-    if not file.exists():
-        new = file.with_suffix(".new")
-        new.write_text(f"trainer-{socket.gethostname()[:40]}-{uuid.uuid4().hex[:8]}\n")
-        new.rename(file)
-    return file.read_text().strip(), lock
-
-
 class Service:
     """Items in, trees out. `run` returns after `stop`."""
 
@@ -96,7 +75,7 @@ class Service:
         self._policies_wrong = ""
         self._programs = programs.known()
         self._trainer = OnlineTrainer(config.settings, {h: len(p.words) for h, p in self._programs.items()})
-        self._releases = Releases()
+        self._releases = LatestReleases()
         self._followed: dict[str, tuple[int, str]] = {}  # AP → generation and site that `follow` was last called with
         self._partition: dict[str, int] = {}
         self._metrics = Metrics()
@@ -107,8 +86,8 @@ class Service:
             tracking.Tracking(Client(config.mlflow), self._metrics, log, self.name) if config.mlflow else None
         )
         self._outbox = Outbox(config.kafka, self.name, lambda: not self._stopping.is_set(), log)
-        self._bundles = Bundles(config.kafka, self.name, log)
-        self._items = Items(config.kafka, self.name, config.settings.window_items, self._lost, log)
+        self._bundles = ReleaseReader(config.kafka, self.name, log)
+        self._items = ItemReader(config.kafka, self.name, config.settings.window_items, self._lost, log)
         self._starting = True
 
     def stop(self) -> None:

@@ -53,18 +53,18 @@ class Window:
 
     def _make_room(self) -> None:
         """Move the items to the front of the buffers, of larger ones while the window is filling."""
-        n, shift = len(self), self._start
-        room = min(2 * max(n, 128), self.capacity + self.capacity // 4 + 1)
-        for arrays, name in [(self._columns, k) for k in self._columns] + [
-            (self.__dict__, "_values"),
-            (self.__dict__, "_binned"),
-        ]:
-            old = arrays[name]
-            new = old if room <= len(old) else np.zeros((room, *old.shape[1:]), old.dtype)
-            new[:n] = old[shift : shift + n].copy() if new is old else old[shift : shift + n]
-            arrays[name] = new
-        self._room = len(self._values)
-        self._start, self._end, self._binned_end = 0, n, self._binned_end - shift
+        n, begin = len(self), self._start
+        room = max(self._room, min(2 * max(n, 128), self.capacity + self.capacity // 4 + 1))
+
+        def moved(old: np.ndarray) -> np.ndarray:
+            new = np.zeros((room, *old.shape[1:]), old.dtype) if room > len(old) else old
+            new[:n] = old[begin : begin + n].copy() if new is old else old[begin : begin + n]
+            return new
+
+        self._columns = {name: moved(column) for name, column in self._columns.items()}
+        self._values, self._binned = moved(self._values), moved(self._binned)
+        self._room = room
+        self._start, self._end, self._binned_end = 0, n, self._binned_end - begin
 
     def add(self, values, **columns) -> None:
         """Append an item: `values` of `features` integers, and all of COLUMNS. A full window drops its oldest."""

@@ -7,8 +7,8 @@ import hashlib
 import numpy as np
 from oal_schema.settings import settings
 
-from oal_training.batch.clickhouse import MAX_ITEMS, Connection, columns_of
 from oal_training.errors import TrainingError
+from oal_training.stored.clickhouse import MAX_ITEMS, Connection, columns_of
 from oal_training.window import capture, dataset
 from oal_training.window.sender import WANTED
 

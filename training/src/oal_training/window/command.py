@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 import time
 from pathlib import Path
 
-from oal_training.batch.command import instant
+from oal_training.arguments import instant, log
 from oal_training.errors import TrainingError
 
 CAPTURES = Path(__file__).resolve().parents[4] / "lab/captures"
@@ -115,10 +114,6 @@ def _samples(parser) -> None:
     )
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
 def beside(capture: Path) -> tuple[Path, Path]:
     """Sender file and items of a capture. TrainingError that says how to make what is missing."""
     stem = capture.with_suffix("")
@@ -136,23 +131,22 @@ def beside(capture: Path) -> tuple[Path, Path]:
 
 def run_dataset(arguments) -> int:
     """Build and write the samples."""
-    from oal_training.batch import config
+    from oal_training.places import Places
     from oal_training.window import clickhouse, dataset
 
     if bool(arguments.captures) == bool(arguments.ap):
         raise TrainingError("name captures (NAME.oalcap), or an AP in ClickHouse (--ap)")
     if arguments.ap:
-        arguments.tracking_uri = arguments.mlflow_user = None
-        connection = config.of(arguments).connection
+        connection = Places.of(arguments).connection
         if not connection:
             raise TrainingError(
                 "--ap needs ClickHouse: --clickhouse with --clickhouse-password-file, or --config with a section"
                 " clickhouse"
             )
         end_us = arguments.end or time.time_ns() // 1000
-        parts = [clickhouse.build(connection, arguments.ap, arguments.begin or end_us - DAY_US, end_us, _say)]
+        parts = [clickhouse.build(connection, arguments.ap, arguments.begin or end_us - DAY_US, end_us, log)]
     else:
-        parts = [dataset.build(path, *beside(path), log=_say) for path in arguments.captures]
+        parts = [dataset.build(path, *beside(path), log=log) for path in arguments.captures]
     dataset.write(arguments.out, parts)
     print(f"{arguments.out}: {dataset.read(arguments.out).describe()}, {arguments.out.stat().st_size} bytes")
     return 0
@@ -167,7 +161,7 @@ def run_evaluate(arguments) -> int:
     names = arguments.regressors.split(",") if arguments.regressors else list(REGRESSORS)
     if unknown := sorted(set(names) - set(REGRESSORS)):
         raise TrainingError(f"no regressor {', '.join(unknown)}; there are {', '.join(REGRESSORS)}")
-    lines = report.rows(arguments.samples, names, splits, _say)
+    lines = report.rows(arguments.samples, names, splits, log)
     text = (
         f"# Sender's congestion window from what the AP sees\n\n{report.markdown(lines)}\n\n{report.legend(splits)}\n"
     )
@@ -181,11 +175,10 @@ def run_evaluate(arguments) -> int:
 
 def run_fit(arguments) -> int:
     """Judge, fit, log, register."""
-    from oal_training.batch import config
+    from oal_training.places import Places
     from oal_training.window import dataset
 
-    arguments.clickhouse = None
-    places = config.of(arguments)
+    places = Places.of(arguments)
     if arguments.register and not places.tracking:
         raise TrainingError("--register needs MLflow: --tracking-uri, or --config with a section mlflow")
     if not (places.tracking or arguments.out):
@@ -197,7 +190,7 @@ def run_fit(arguments) -> int:
 
 def retrain(arguments, places, version: str) -> int:
     """What `oal-train fit --retrain window/N` does: fit again on the last day of all APs whose senders told their side;
-    `places` as of batch.config.
+    `places`: see oal_training.places.
     """
     from oal_training.window import clickhouse, dataset
 
@@ -211,16 +204,16 @@ def retrain(arguments, places, version: str) -> int:
     aps = [arguments.ap] if arguments.ap else clickhouse.aps(places.connection, begin_us, end_us)
     with tempfile.TemporaryDirectory(prefix="oal-window-") as folder:
         samples = Path(folder) / "samples.parquet"
-        dataset.write(samples, [clickhouse.build(places.connection, ap, begin_us, end_us, _say) for ap in aps])
+        dataset.write(samples, [clickhouse.build(places.connection, ap, begin_us, end_us, log) for ap in aps])
         return _fit(dataset.read(samples), places.tracking, arguments, samples, version)
 
 
 def _fit(data, tracking, arguments, samples: Path | None = None, retrained_from: str | None = None) -> int:
-    from oal_training.window import judge, model, report
+    from oal_training.window import model, report, validation
     from oal_training.window.regressors import ON_AP, xgboost
 
-    _say(data.describe())
-    scores = {split: judge.judge(xgboost, data, split) for split in ("time", "flow")}
+    log(data.describe())
+    scores = {split: validation.validate(xgboost, data, split) for split in ("time", "flow")}
     lines = [report.paper(), *(report.row(ON_AP, "all", f"by {split}", s) for split, s in scores.items())]
     table = report.markdown(lines)
     print(table)
@@ -230,7 +223,7 @@ def _fit(data, tracking, arguments, samples: Path | None = None, retrained_from:
         (arguments.out / "report.md").write_text(table + "\n", encoding="utf-8")
     result = {"version": None, "run_id": None}
     if tracking:
-        figures = {f"{name}_by_{split}": value for split, s in scores.items() for name, value in s.metrics().items()}
+        figures = {f"{name}_by_{split}": value for split, s in scores.items() for name, value in s.figures().items()}
         result = model.log(tracking, fitted, data, figures, table, arguments.register, samples, retrained_from)
         print(f"run {result['run_id']}" + (f", {arguments.register}/{result['version']}" if result["version"] else ""))
     if arguments.result:

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from oal_schema.settings import settings
 
-from oal_training.batch import jsonl, parquet
-from oal_training.batch.items import MISSING, feature_names, known_programs
-from oal_training.batch.parquet import sha256
 from oal_training.errors import TrainingError
+from oal_training.stored import jsonl, parquet
+from oal_training.stored.items import MISSING, feature_names, known_programs
+from oal_training.stored.parquet import sha256
 from oal_training.window import capture, sender
 
 METADATA = b"oal.window"

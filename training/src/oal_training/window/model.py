@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from oal_training.batch.items import known_programs
-from oal_training.batch.registry import EXPERIMENT_FILE, FEATURES_FILE, PROGRAM_FILE, Tracking, said
 from oal_training.errors import TrainingError
 from oal_training.lineage import TAG, Lineage
+from oal_training.stored.items import known_programs
+from oal_training.tracking import EXPERIMENT_FILE, FEATURES_FILE, PROGRAM_FILE, Tracking, said
 from oal_training.window import regressors
 from oal_training.window.dataset import Dataset
 

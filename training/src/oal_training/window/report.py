@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from oal_training.window import dataset, judge
-from oal_training.window.judge import SPLITS, UNA, Score
+from oal_training.window import dataset, validation
 from oal_training.window.regressors import ON_AP, REGRESSORS
+from oal_training.window.validation import SPLITS, UNA, Score
 
 SAMPLES = Path(__file__).resolve().parents[4] / "lab/captures/window.parquet"
 JUDGED, TUNED_ON = "learning", "learning2"
@@ -37,7 +37,7 @@ def scores(
 ):
     """(regressor, inputs, split, Score), the mean first."""
     for split in splits:
-        yield "mean", "none", split, judge.judge(Mean, data, split, other)
+        yield "mean", "none", split, validation.validate(Mean, data, split, other)
         for name in regressors:
             for inputs, names in INPUTS.items():
                 mine, theirs = (
@@ -46,7 +46,7 @@ def scores(
                     else (data.only(names), other.only(names) if other is not None else None)
                 )
                 log(f"{name}, {inputs}, split by {split}")
-                yield name, inputs, split, judge.judge(REGRESSORS[name], mine, split, theirs)
+                yield name, inputs, split, validation.validate(REGRESSORS[name], mine, split, theirs)
 
 
 def row(regressor: str, inputs: str, split: str, s: Score | None) -> dict:

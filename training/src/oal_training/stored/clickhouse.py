@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import numpy as np
 import pyarrow as pa
 
-from oal_training.batch.items import Items, from_columns
 from oal_training.errors import TrainingError
+from oal_training.stored.items import Items, from_columns
 
 QUERY = """SELECT ap_id, site, toUnixTimestamp64Micro(ts) AS ts_us, boot_id, feature_hash, features, horizon_us,
     toInt8(class_now) AS class_now, toInt8(class) AS class, loss_ratio, offered_pkts, complete

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from oal_schema.settings import settings
 
-from oal_training.batch.items import (
+from oal_training.errors import TrainingError
+from oal_training.stored.items import (
     MISSING,
     UNKNOWN,
     Items,
@@ -24,7 +25,6 @@ from oal_training.batch.items import (
     ordered,
     with_range,
 )
-from oal_training.errors import TrainingError
 
 METADATA = b"oal"
 FIXED = {

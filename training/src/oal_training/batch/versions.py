@@ -1,111 +1,20 @@
-"""MLflow from a batch run: log it, register its tree, read back what a version was made by."""
+"""Versions of the tree in MLflow: log a batch run, register its tree, read a tree back."""
 
 from __future__ import annotations
 
 import json
-import logging
-import os
 import shutil
 import tempfile
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from oal_training.batch.items import known_programs
 from oal_training.errors import TrainingError
 from oal_training.lineage import TAG, Lineage
+from oal_training.stored.items import known_programs
+from oal_training.tracking import EXPERIMENT_FILE, FEATURES_FILE, PROGRAM_FILE, Origin, Tracking, said
 
 EXPERIMENT = "batch"
-EXPERIMENT_FILE = "experiment.yaml"
-PROGRAM_FILE, FEATURES_FILE = "feature_program.oalf", "features.json"
 #: the registry reads no pickles, since reading one runs what it holds
 TRUSTED_TYPES = ["sklearn.tree._tree.Tree"]
-HTTP_TIMEOUT_S, HTTP_RETRIES = "30", "3"
-
-
-@dataclass(frozen=True)
-class Tracking:
-    """As in the section `mlflow` of a service's configuration; user None for a server without authentication."""
-
-    tracking_uri: str
-    user: str | None = None
-    password_file: str | None = None
-
-    def connect(self):
-        """The module `mlflow`, pointed at the server. The password enters this process's environment only."""
-        if self.user:
-            try:
-                os.environ["MLFLOW_TRACKING_PASSWORD"] = Path(self.password_file or "").read_text().strip()
-            except OSError as error:
-                raise TrainingError(f"MLflow's password file: {error}") from None
-            os.environ["MLFLOW_TRACKING_USERNAME"] = self.user
-        os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", HTTP_TIMEOUT_S)
-        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", HTTP_RETRIES)
-        os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-        os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
-        import mlflow
-
-        logging.getLogger("mlflow").setLevel(logging.WARNING)
-
-        mlflow.set_tracking_uri(self.tracking_uri)
-        mlflow.set_registry_uri(self.tracking_uri)
-        return mlflow
-
-    def check(self) -> None:
-        """TrainingError when the server does not answer or does not let this user in. Before the work, not after it."""
-        mlflow = self.connect()
-        with said(f"{self.tracking_uri}" + (f" as {self.user}" if self.user else "")):
-            mlflow.MlflowClient().search_experiments(max_results=1)
-
-
-@contextmanager
-def said(what: str):
-    """MLflow's refusals and failures as a TrainingError."""
-    from mlflow.exceptions import MlflowException
-
-    try:
-        yield
-    except (MlflowException, OSError) as error:
-        raise TrainingError(f"MLflow: {what}: {str(error).strip().splitlines()[0][:500]}") from None
-
-
-def split_version(text: str) -> tuple[str, str]:
-    """`congestion/3` → ("congestion", "3")."""
-    name, slash, version = text.rpartition("/")
-    if not slash or not name or not version.isdigit():
-        raise TrainingError(f"{text!r} names no version; write MODEL/VERSION, such as congestion/3")
-    return name, version
-
-
-@dataclass(frozen=True)
-class Origin:
-    """What made a registered version: its experiment's YAML, its run's tags, and its model's address in MLflow."""
-
-    name: str
-    version: int
-    experiment: str
-    tags: dict[str, str]
-    model_uri: str
-
-
-def origin(tracking: Tracking, name: str, version: str) -> Origin:
-    """Look a version up; TrainingError when it is not there or was not made by `oal-train fit`."""
-    mlflow = tracking.connect()
-    with said(f"reading {name}/{version}"):
-        client = mlflow.MlflowClient()
-        found = client.get_model_version(name, version)
-        run = client.get_run(found.run_id) if found.run_id else None
-    if run is None:
-        raise TrainingError(f"{name}/{version} has no run: nobody knows what it was trained on; it cannot be repeated")
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            text = Path(client.download_artifacts(run.info.run_id, EXPERIMENT_FILE, folder)).read_text(encoding="utf-8")
-        except Exception as error:
-            raise TrainingError(
-                f"the run of {name}/{version} has no {EXPERIMENT_FILE}; only versions of `oal-train fit --register` can"
-                f" be repeated ({str(error).splitlines()[0][:200]})"
-            ) from None
-    return Origin(name, int(version), text, dict(run.data.tags), f"models:/{name}/{version}")
 
 
 def load_tree(tracking: Tracking, found: Origin):

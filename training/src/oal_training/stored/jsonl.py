@@ -7,42 +7,44 @@ from pathlib import Path
 
 import numpy as np
 
-from oal_training.batch import parquet
 from oal_training.errors import TrainingError
 from oal_training.lineage import git_revision
+from oal_training.stored import parquet
 
-FIELDS = tuple(parquet.FIXED) + ("features",)
+FIELDS = (*parquet.FIXED, "features")
+# numpy's kind of a field; int64 where none is named
+KINDS = {
+    "ap_id": object,
+    "site": object,
+    "boot_id": np.uint64,
+    "feature_hash": np.uint64,
+    "complete": bool,
+    "loss_ratio": np.float32,
+}
 
 
 def read(path: Path) -> dict[str, np.ndarray]:
     """Columns of the items in a file, in its order. TrainingError names the line that is wrong."""
-    rows = []
+    columns: dict[str, list] = {name: [] for name in FIELDS}
     with open(path, encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                row = json.loads(line)
-                rows.append([row[name] for name in FIELDS])
+                item = json.loads(line)
+                values = [item[name] for name in FIELDS]
             except ValueError as error:
                 raise TrainingError(f"{path}, line {number}: not JSON ({error})") from None
             except (KeyError, TypeError) as error:
                 raise TrainingError(f"{path}, line {number}: not a training item, {error} is missing") from None
-    if not rows:
+            for name, value in zip(FIELDS, values):
+                columns[name].append(value)
+    if not columns["ts_us"]:
         raise TrainingError(f"{path} holds no items")
-    columns = dict(zip(FIELDS, zip(*rows)))
     hashes = set(columns["feature_hash"])
-    if len(hashes) > 1 or len({len(f) for f in columns["features"]}) > 1:
+    if len(hashes) > 1 or len({len(features) for features in columns["features"]}) > 1:
         raise TrainingError(
             f"{path} holds items of {len(hashes)} feature programs; a Parquet file holds one: split it by feature_hash"
         )
-    kinds = {
-        "ap_id": object,
-        "site": object,
-        "boot_id": np.uint64,
-        "feature_hash": np.uint64,
-        "complete": bool,
-        "loss_ratio": np.float32,
-    }
-    return {name: np.array(values, dtype=kinds.get(name, np.int64)) for name, values in columns.items()}
+    return {name: np.array(values, dtype=KINDS.get(name, np.int64)) for name, values in columns.items()}
 
 
 def convert(source: Path, target: Path, capture: Path | None) -> tuple[int, int]:

@@ -34,7 +34,7 @@ class Score:
     n: int
     flows: int
 
-    def metrics(self) -> dict[str, float]:
+    def figures(self) -> dict[str, float]:
         return {name: float(value) for name, value in vars(self).items()}
 
 
@@ -84,7 +84,7 @@ def fitted(make: Callable, x: np.ndarray, y: np.ndarray):
         return make().fit(x, y)
 
 
-def judge(make: Callable, data: Dataset, split: str, other: Dataset | None = None) -> Score:
+def validate(make: Callable, data: Dataset, split: str, other: Dataset | None = None) -> Score:
     """Fit and predict fold by fold; the score over all test samples together.
 
     `other`: what to train on for the split `network`.

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from oal_training.batch import metrics, split
+from oal_training.batch import scores, split
 from oal_training.batch.distil import Distilled
-from oal_training.batch.items import Items
-from oal_training.batch.metrics import Predictions, Scores
 from oal_training.batch.models import Model, ModelSpec
 from oal_training.batch.persistence import Persistence, onset_score
+from oal_training.batch.scores import Predictions, Scores
+from oal_training.stored.items import Items
 
 PERSISTENCE = "persistence"
 LEAST_BLOCKS = 8  # fewer are no sample to draw from
@@ -110,7 +110,7 @@ def fold_by_fold(
     return rows, {name: (p.predicted[rows], p.proba[rows]) for name, p in pools.items()}, notes
 
 
-def judge(
+def validate(
     items: Items,
     spec: split.SplitSpec,
     specs: dict[str, ModelSpec],
@@ -156,18 +156,18 @@ def assemble(
         every[model] = predictions(judged, predicted, proba, block_s, score)
     n_blocks = len(np.unique(next(iter(every.values())).block))
     drawn = (
-        metrics.bootstrap(every, rounds)
+        scores.bootstrap(every, rounds)
         if n_blocks >= LEAST_BLOCKS
         else {model: np.full((1, 2), np.nan) for model in every}
     )
     base = drawn.get(PERSISTENCE)
     intervals = {}
     for model, values in drawn.items():
-        intervals[model] = {"macro_f1": metrics.interval(values[:, 0]), "onset_ap": metrics.interval(values[:, 1])}
+        intervals[model] = {"macro_f1": scores.interval(values[:, 0]), "onset_ap": scores.interval(values[:, 1])}
         if base is not None and model != PERSISTENCE:
             intervals[model] |= {
-                "macro_f1_gain": metrics.interval(values[:, 0] - base[:, 0]),
-                "onset_ap_gain": metrics.interval(values[:, 1] - base[:, 1]),
+                "macro_f1_gain": scores.interval(values[:, 0] - base[:, 0]),
+                "onset_ap_gain": scores.interval(values[:, 1] - base[:, 1]),
             }
     notes = [
         *notes,
@@ -177,4 +177,4 @@ def assemble(
             else f"no intervals: {n_blocks} blocks of {block_s:g} s are too few to draw from, {LEAST_BLOCKS} are needed"
         ),
     ]
-    return Judged(name, rows, every, {m: metrics.score(p) for m, p in every.items()}, intervals, notes)
+    return Judged(name, rows, every, {m: scores.score(p) for m, p in every.items()}, intervals, notes)

@@ -1,0 +1,1 @@
+"""Training items that are stored, as arrays: from ClickHouse, Parquet files and JSON lines."""
