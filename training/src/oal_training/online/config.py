@@ -23,8 +23,8 @@ class Mlflow:
 @dataclass(frozen=True)
 class Config:
     """kafka: librdkafka options; mlflow None: nothing is logged there; listen: (host, port) of /healthz and /metrics;
-    policies: folder of control policies (policies/in-force/README.md); metrics_token_file: what /metrics asks for, None:
-    nothing.
+    policies: folder of control policies (policies/in-force/README.md); metrics_token_file: what /metrics asks for,
+    None: nothing.
     """
 
     kafka: dict[str, str]
