@@ -121,3 +121,17 @@ def test_every_call_of_set_up_finds_its_program():
                 assert program in programs, f"{caller}: {call[0]}"
                 called.add(program)
     assert called == programs
+
+
+def test_every_make_of_another_folder_finds_its_makefile():
+    """Of Makefiles from where they are, of pages from the top."""
+    makefiles = [path for path in tracked() if path.name == "Makefile"]
+    called = [(path, path.parent / where) for path in makefiles for where in folders_made(path)]
+    called += [(page, Path(where)) for page in tracked("*.md") for where in folders_made(page)]
+    assert len(called) > 20
+    assert not [f"{caller}: {where}" for caller, where in called if not (ROOT / where / "Makefile").exists()]
+
+
+def folders_made(path: Path) -> list[str]:
+    """What stands behind `make -C` in the file, without those that a variable names."""
+    return re.findall(r"(?:\bmake|\$\(MAKE\)(?: --no-print-directory)?) -C ([\w./-]+)", (ROOT / path).read_text())
