@@ -164,7 +164,7 @@ static void test_loss(void)
 	come_up();
 	CHECK_EQ(l.ups, 2);
 	test("a silent switch is asked after a second, and given up after three");
-	now_us += OPENFLOW_LINK_ASK_US + 1;
+	now_us += OPENFLOW_LINK_ECHO_US + 1;
 	CHECK(!poll_link());
 	CHECK(heard(bytes, sizeof bytes) == 8 && bytes[1] == OPENFLOW_ECHO_REQUEST);
 	say((uint8_t[]){ 4, 3, 0, 8, 0, 0, 0, 0 }, 8);

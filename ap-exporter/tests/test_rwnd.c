@@ -22,7 +22,7 @@ static int judge(struct rwnd_flow f, uint32_t ttl_ms)
 {
 	uint32_t bytes = 65536;
 
-	return rwnd_judge(&f, &bytes, ttl_ms);
+	return rwnd_check_clamp(&f, &bytes, ttl_ms);
 }
 
 static void judging(void)
@@ -32,10 +32,10 @@ static void judging(void)
 
 	test("a clamp below four segments is raised to them, one above stays");
 	bytes = 0;
-	CHECK_EQ(rwnd_judge(&f, &bytes, 500), 0);
+	CHECK_EQ(rwnd_check_clamp(&f, &bytes, 500), 0);
 	CHECK_EQ(bytes, 4 * 1448);
 	bytes = 4 * 1448 + 1;
-	CHECK_EQ(rwnd_judge(&f, &bytes, 500), 0);
+	CHECK_EQ(rwnd_check_clamp(&f, &bytes, 500), 0);
 	CHECK_EQ(bytes, 4 * 1448 + 1);
 
 	test("scales 0 and 14 are good, 15 to 254 are refused");
@@ -98,12 +98,12 @@ static void table(void)
 	test("the table takes what it was made for, and says when it is full");
 	for (uint32_t i = 0; i < MOST; i++) {
 		f = flow(i);
-		CHECK_EQ(rwnd_clamps_put(t, &f, 1000), 1);
+		CHECK_EQ(rwnd_clamps_set(t, &f, 1000), 1);
 	}
 	f = flow(MOST);
-	CHECK_EQ(rwnd_clamps_put(t, &f, 1000), -ENOSPC);
+	CHECK_EQ(rwnd_clamps_set(t, &f, 1000), -ENOSPC);
 	f = flow(3);
-	CHECK_EQ(rwnd_clamps_put(t, &f, 2000), 0);
+	CHECK_EQ(rwnd_clamps_set(t, &f, 2000), 0);
 	CHECK_EQ(rwnd_clamps_count(t), MOST);
 
 	test("a clamp is over at its time, not before; one that was set again is not");
@@ -118,19 +118,19 @@ static void table(void)
 
 	test("flows that differ in one bit of address, port or length are two");
 	f = flow(1);
-	CHECK_EQ(rwnd_clamps_put(t, &f, 1000), 1);
+	CHECK_EQ(rwnd_clamps_set(t, &f, 1000), 1);
 	f.client_port++;
-	CHECK_EQ(rwnd_clamps_put(t, &f, 1000), 1);
+	CHECK_EQ(rwnd_clamps_set(t, &f, 1000), 1);
 	f.server_addr[3]++;
-	CHECK_EQ(rwnd_clamps_put(t, &f, 1000), 1);
+	CHECK_EQ(rwnd_clamps_set(t, &f, 1000), 1);
 	f.addr_len = 16;
-	CHECK_EQ(rwnd_clamps_put(t, &f, 1000), 1);
+	CHECK_EQ(rwnd_clamps_set(t, &f, 1000), 1);
 	f.client_addr[15] = 1;
-	CHECK_EQ(rwnd_clamps_put(t, &f, 1000), 1);
+	CHECK_EQ(rwnd_clamps_set(t, &f, 1000), 1);
 	CHECK_EQ(rwnd_clamps_count(t), 5);
 	rwnd_clamps_clear(t);
 	CHECK_EQ(rwnd_clamps_count(t), 0);
-	CHECK(!rwnd_clamps_take(t, &f));
+	CHECK(!rwnd_clamps_remove(t, &f));
 
 	test("100,000 random puts and takes leave what a list of flags says");
 	for (int i = 0; i < 100000; i++) {
@@ -138,11 +138,11 @@ static void table(void)
 
 		f = flow(which);
 		if (check_random(&seed) % 2) {
-			CHECK_EQ(rwnd_clamps_put(t, &f, 1), there[which] ? 0 : count < MOST ? 1 : -ENOSPC);
+			CHECK_EQ(rwnd_clamps_set(t, &f, 1), there[which] ? 0 : count < MOST ? 1 : -ENOSPC);
 			if (!there[which] && count < MOST)
 				there[which] = ++count;
 		} else {
-			CHECK_EQ(rwnd_clamps_take(t, &f), there[which]);
+			CHECK_EQ(rwnd_clamps_remove(t, &f), there[which]);
 			count -= there[which];
 			there[which] = false;
 		}

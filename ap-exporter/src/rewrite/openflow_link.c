@@ -46,7 +46,7 @@ static void reconnect(struct openflow_link *l, uint64_t now_us)
 		drop(l, now_us, -errno);
 		return;
 	}
-	l->heard_us = l->asked_us = now_us;
+	l->received_us = l->echo_sent_us = now_us;
 	l->out_len = openflow_hello(l->out, openflow_link_xid(l));
 }
 
@@ -137,16 +137,16 @@ static int next_message(struct openflow_link *l, struct openflow_message *m)
 	return ret;
 }
 
-static void stay_in_touch(struct openflow_link *l, uint64_t now_us)
+static void keep_alive(struct openflow_link *l, uint64_t now_us)
 {
 	uint8_t message[OPENFLOW_MESSAGE_MAX];
 
-	if (now_us - l->heard_us > OPENFLOW_LINK_SILENCE_US) {
+	if (now_us - l->received_us > OPENFLOW_LINK_SILENCE_US) {
 		drop(l, now_us, -ETIMEDOUT);
 		return;
 	}
-	if (l->up && now_us - l->asked_us > OPENFLOW_LINK_ASK_US) {
-		l->asked_us = now_us;
+	if (l->up && now_us - l->echo_sent_us > OPENFLOW_LINK_ECHO_US) {
+		l->echo_sent_us = now_us;
 		openflow_link_send(l, message, openflow_echo_request(message, openflow_link_xid(l)));
 	}
 	if (!flush(l))
@@ -158,7 +158,7 @@ bool openflow_link_poll(struct openflow_link *l, uint64_t now_us, struct openflo
 	if (l->fd < 0 && now_us >= l->retry_at_us)
 		reconnect(l, now_us);
 	if (l->fd >= 0)
-		stay_in_touch(l, now_us);
+		keep_alive(l, now_us);
 	while (l->fd >= 0) {
 		const int ret = next_message(l, m);
 		ssize_t n;
@@ -172,7 +172,7 @@ bool openflow_link_poll(struct openflow_link *l, uint64_t now_us, struct openflo
 			n = recv(l->fd, l->in + l->in_len, sizeof l->in - l->in_len, MSG_DONTWAIT);
 			if (n > 0) {
 				l->in_len += (size_t)n;
-				l->heard_us = now_us;
+				l->received_us = now_us;
 			} else if (!n) {
 				drop(l, now_us, -ECONNRESET);
 			} else if (errno == EAGAIN || errno == EINTR) {

@@ -15,18 +15,18 @@ enum {
 	OPENFLOW_LINK_IN = 2048,   /* longer messages do not concern us and are skipped */
 	OPENFLOW_LINK_RETRY_MIN_US = 50000,
 	OPENFLOW_LINK_RETRY_MAX_US = 1000000,
-	OPENFLOW_LINK_ASK_US = 1000000,    /* how often the switch is asked whether it is there */
-	OPENFLOW_LINK_SILENCE_US = 3000000, /* a switch that says nothing for so long is gone */
+	OPENFLOW_LINK_ECHO_US = 1000000,    /* how often an idle switch gets an echo request */
+	OPENFLOW_LINK_SILENCE_US = 3000000, /* a switch that sends nothing for so long is gone */
 };
 
 struct openflow_link {
 	struct sockaddr_un address;
 	int fd;      /* -1: not connected */
-	bool up;     /* both sides said which version they speak */
+	bool up;     /* both sides have sent their hello */
 	int error;   /* why it is down, negative errno; -EPROTONOSUPPORT: OpenFlow 1.3 is off at this bridge */
-	uint64_t ups; /* how often it came up: whoever uses it greets the switch anew when this changes */
+	uint64_t ups; /* how often it came up: its user sets the switch up anew when this changes */
 	uint32_t xid;
-	uint64_t retry_at_us, retry_us, heard_us, asked_us;
+	uint64_t retry_at_us, retry_us, received_us, echo_sent_us;
 	size_t out_len, in_len, skip;
 	uint8_t out[OPENFLOW_LINK_OUT], in[OPENFLOW_LINK_IN];
 };

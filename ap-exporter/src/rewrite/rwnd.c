@@ -109,17 +109,17 @@ static int failed(struct front *f, int ret)
 int rwnd_set(struct rwnd *r, const struct rwnd_flow *flow, uint32_t bytes, uint32_t ttl_ms)
 {
 	struct front *f = front_of(r);
-	int ret = rwnd_judge(flow, &bytes, ttl_ms), is_new;
+	int ret = rwnd_check_clamp(flow, &bytes, ttl_ms), is_new;
 
 	if (ret < 0 || (flow->scale == RWND_SCALE_LEARNED && !r->ops->learns_scale))
 		return failed(f, -EINVAL);
-	is_new = rwnd_clamps_put(f->clamps, flow, f->now_us + ttl_ms * UINT64_C(1000));
+	is_new = rwnd_clamps_set(f->clamps, flow, f->now_us + ttl_ms * UINT64_C(1000));
 	if (is_new < 0)
 		return failed(f, is_new);
 	ret = r->ops->set(r, flow, bytes, ttl_ms);
 	if (ret < 0) {
 		if (is_new)
-			rwnd_clamps_take(f->clamps, flow);
+			rwnd_clamps_remove(f->clamps, flow);
 		return failed(f, ret);
 	}
 	f->sets++;
@@ -131,7 +131,7 @@ int rwnd_release(struct rwnd *r, const struct rwnd_flow *flow)
 	struct front *f = front_of(r);
 	int ret;
 
-	if ((flow->addr_len != 4 && flow->addr_len != 16) || !rwnd_clamps_take(f->clamps, flow))
+	if ((flow->addr_len != 4 && flow->addr_len != 16) || !rwnd_clamps_remove(f->clamps, flow))
 		return 0;
 	ret = r->ops->release(r, flow);
 	if (ret < 0)

@@ -10,7 +10,7 @@ struct rwnd {
 		       close() */
 };
 
-/* A backend is called with a flow that rwnd_judge() let pass, with `bytes` at or above its floor, and with no more
- * flows at once than max_flows. It gets release() for a clamp whose time is over too, at the next rwnd_poll(). */
+/* A backend is called with a flow that rwnd_check_clamp() let pass, with `bytes` at or above its floor, and with no
+ * more flows at once than max_flows. It gets release() for a clamp whose time is over too, at the next rwnd_poll(). */
 
 #endif

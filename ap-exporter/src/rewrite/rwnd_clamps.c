@@ -8,7 +8,7 @@
 
 #define NONE UINT32_MAX
 
-int rwnd_judge(const struct rwnd_flow *f, uint32_t *bytes, uint32_t ttl_ms)
+int rwnd_check_clamp(const struct rwnd_flow *f, uint32_t *bytes, uint32_t ttl_ms)
 {
 	static const uint8_t nowhere[16];
 
@@ -114,7 +114,7 @@ static uint32_t *link_to(struct rwnd_clamps *t, const struct rwnd_flow *f)
 	return link;
 }
 
-int rwnd_clamps_put(struct rwnd_clamps *t, const struct rwnd_flow *f, uint64_t until_us)
+int rwnd_clamps_set(struct rwnd_clamps *t, const struct rwnd_flow *f, uint64_t until_us)
 {
 	uint32_t *link = link_to(t, f);
 	const bool is_new = *link == NONE;
@@ -145,7 +145,7 @@ static void remove_at(struct rwnd_clamps *t, uint32_t *link)
 	t->n--;
 }
 
-bool rwnd_clamps_take(struct rwnd_clamps *t, const struct rwnd_flow *f)
+bool rwnd_clamps_remove(struct rwnd_clamps *t, const struct rwnd_flow *f)
 {
 	uint32_t *link = link_to(t, f);
 

@@ -118,7 +118,7 @@ static bool carry_out(struct session *s, const char *line)
 	}
 	fprintf(s->out, "{\"ok\": true, \"t_us\": %llu", (unsigned long long)clock_realtime_us());
 	if (c.verb == RWND_SET) { /* as it came out */
-		rwnd_judge(&c.flow, &c.bytes, c.ttl_ms);
+		rwnd_check_clamp(&c.flow, &c.bytes, c.ttl_ms);
 		fprintf(s->out, ", \"bytes\": %u", c.bytes);
 		if (c.flow.scale != RWND_SCALE_LEARNED)
 			fprintf(s->out, ", \"window_raw\": %u",

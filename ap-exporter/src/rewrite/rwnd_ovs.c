@@ -21,11 +21,16 @@
 #define COOKIE_CLAMPS UINT64_C(0x4f414c72776e6400)
 #define COOKIE_CHECK UINT64_C(0x4f414c7465737400)
 
-enum { SETTLE_US = 1000000, FAREWELL_US = 200000, REFUSE_US = 1000000, COUNT_US = 1000000 };
+enum {
+	READY_US = 1000000, /* at the start: a switch that runs answers within milliseconds */
+	CLOSE_US = 200000, /* for the switch to say that our flows are gone; their time ends them anyway */
+	REFUSE_US = 1000000, /* after "table full": flows leave it by their time, of at most a second */
+	COUNT_US = 1000000, /* how often packets are counted: the status is written once a second */
+};
 
 struct ovs {
 	struct openflow_link link;
-	uint64_t cookie, greeted; /* link.ups when the switch was last greeted */
+	uint64_t cookie, set_up; /* link.ups when the switch was last set up */
 	uint32_t barrier_xid;     /* its answer makes `ready` true */
 	bool ready, no_action;
 	uint64_t now_us, refuse_until_us, count_at_us;
@@ -49,7 +54,7 @@ static void delete_all(struct ovs *o)
 }
 
 /* Its answer makes `ready` true: all before it was carried out. */
-static void ask_barrier(struct ovs *o)
+static void send_barrier(struct ovs *o)
 {
 	uint8_t m[OPENFLOW_MESSAGE_MAX];
 
@@ -57,20 +62,20 @@ static void ask_barrier(struct ovs *o)
 	openflow_link_send(&o->link, m, openflow_barrier(m, o->barrier_xid));
 }
 
-/* Removes what an earlier agent left, asks for the action, and for news of flows that end. */
-static void greet(struct ovs *o)
+/* Removes what an earlier agent left, tests the action, and subscribes to flows that end. */
+static void set_up_switch(struct ovs *o)
 {
 	struct openflow_link *l = &o->link;
 	uint8_t m[OPENFLOW_MESSAGE_MAX];
 
-	if (o->greeted)
+	if (o->set_up)
 		o->reconnects++;
-	o->greeted = l->ups;
+	o->set_up = l->ups;
 	o->ready = o->no_action = false;
 	openflow_link_send(l, m, openflow_set_config(m, openflow_link_xid(l)));
 	openflow_link_send(l, m, openflow_set_async(m, openflow_link_xid(l)));
 	delete_all(o);
-	ask_barrier(o);
+	send_barrier(o);
 }
 
 static void on_error(struct ovs *o, const struct openflow_message *m)
@@ -130,18 +135,18 @@ static void ovs_step(struct ovs *o, uint64_t now_us)
 		on_message(o, &m);
 	if (!l->up) {
 		o->ready = false;
-	} else if (o->greeted != l->ups) {
-		greet(o);
+	} else if (o->set_up != l->ups) {
+		set_up_switch(o);
 	} else if (o->ready && now_us >= o->count_at_us) {
 		o->count_at_us = now_us + COUNT_US;
 		openflow_link_send(l, bytes, openflow_aggregate(bytes, openflow_link_xid(l), o->cookie));
 	}
 }
 
-/* Until the switch is ready, or said what is missing, or time is up: 0 or negative errno. */
-static int settle(struct ovs *o)
+/* Until the switch is ready, or has said what is missing, or time is up: 0 or negative errno. */
+static int wait_until_ready(struct ovs *o)
 {
-	const uint64_t end_us = clock_monotonic_us() + SETTLE_US;
+	const uint64_t end_us = clock_monotonic_us() + READY_US;
 	uint64_t now_us;
 
 	while ((now_us = clock_monotonic_us()) < end_us) {
@@ -218,7 +223,7 @@ static int ovs_check(const struct config_rwnd *c, char *err, size_t err_size)
 	int ret = ovs_new(&o, c, COOKIE_CHECK);
 
 	if (!ret) {
-		ret = settle(o);
+		ret = wait_until_ready(o);
 		openflow_link_close(&o->link);
 		free(o);
 	}
@@ -237,7 +242,7 @@ static int ovs_open(struct rwnd *r, const struct config_rwnd *c, char *err, size
 		explain(c, ret, err, err_size);
 		return ret;
 	}
-	settle(o);
+	wait_until_ready(o);
 	r->self = o;
 	return 0;
 }
@@ -310,12 +315,12 @@ static void ovs_close(struct rwnd *r)
 {
 	struct ovs *o = ovs_of(r);
 	uint64_t now_us = clock_monotonic_us();
-	const uint64_t end_us = now_us + FAREWELL_US;
+	const uint64_t end_us = now_us + CLOSE_US;
 
 	if (o->ready) {
 		delete_all(o);
 		o->ready = false;
-		ask_barrier(o);
+		send_barrier(o);
 		for (; !o->ready && o->link.up && now_us < end_us; now_us = clock_monotonic_us()) {
 			openflow_link_wait(&o->link, 10);
 			ovs_step(o, now_us);
