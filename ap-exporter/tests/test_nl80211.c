@@ -3,7 +3,7 @@
 #include "collect/netlink.h"
 #include "collect/nl80211_parse.h"
 #include "nl_sample.h"
-#include "collect/qdisc_parse.h"
+#include "collect/rtnetlink_parse.h"
 
 #include <linux/genetlink.h>
 #include <linux/netlink.h>

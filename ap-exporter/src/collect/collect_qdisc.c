@@ -4,7 +4,7 @@
 #include "packet/interface.h"
 #include "collect/netlink.h"
 #include "pipeline/pipeline.h"
-#include "collect/qdisc_parse.h"
+#include "collect/rtnetlink_parse.h"
 
 #include <errno.h>
 #include <linux/netlink.h>

@@ -1,4 +1,4 @@
-#include "collect/qdisc_parse.h"
+#include "collect/rtnetlink_parse.h"
 
 #include "collect/nl_attr.h"
 

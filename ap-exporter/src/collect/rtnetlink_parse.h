@@ -1,6 +1,6 @@
 /* rtnetlink's answers about queueing disciplines and neighbours as rows. Pure: buffers in, rows out. */
-#ifndef OAL_QDISC_PARSE_H
-#define OAL_QDISC_PARSE_H
+#ifndef OAL_RTNETLINK_PARSE_H
+#define OAL_RTNETLINK_PARSE_H
 
 #include "oal_schema.h"
 
