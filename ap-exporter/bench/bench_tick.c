@@ -9,7 +9,7 @@
 #include "collect/netlink.h"
 #include "nl_sample.h"
 #include "pipeline/pipeline.h"
-#include "collect/qdisc_parse.h"
+#include "collect/rtnetlink_parse.h"
 
 #include <errno.h>
 #include <linux/netlink.h>
@@ -53,7 +53,7 @@ void netlink_request(struct netlink_request *r, uint16_t type, uint16_t flags, c
 	memcpy(r->bytes, header, header_len); /* the command is its first byte */
 }
 
-void netlink_put(struct netlink_request *r, uint16_t type, const void *data, uint16_t len)
+void netlink_append(struct netlink_request *r, uint16_t type, const void *data, uint16_t len)
 {
 }
 

@@ -4,6 +4,7 @@
  */
 #include "collect/netlink.h"
 #include "collect/nl80211_parse.h"
+#include "collect/nl80211_station.h"
 #include "collect/rtnetlink_parse.h"
 
 #include <linux/genetlink.h>
@@ -24,7 +25,7 @@ static void on_message(void *ctx, const struct nlmsghdr *h, const uint8_t *paylo
 	struct nl80211_interface interface;
 	struct oal_beacon_row beacon;
 	struct oal_queue_row queue;
-	struct neighbour neighbour;
+	struct address_entry entry;
 	struct nl_attr info;
 	char kind[QDISC_KIND];
 	int ifindex;
@@ -47,7 +48,7 @@ static void on_message(void *ctx, const struct nlmsghdr *h, const uint8_t *paylo
 	case 2: nl80211_parse_interface(payload, len, &interface); break;
 	case 3: nl80211_parse_bss(payload, len, &beacon, &own); break;
 	case 4: qdisc_parse(payload, len, &queue, &ifindex, kind); break;
-	default: neighbour_parse(payload, len, &neighbour); break;
+	default: address_entry_parse(payload, len, &entry); break;
 	}
 }
 

@@ -2,6 +2,7 @@
 #include "check.h"
 #include "collect/netlink.h"
 #include "collect/nl80211_parse.h"
+#include "collect/nl80211_station.h"
 #include "nl_sample.h"
 #include "collect/rtnetlink_parse.h"
 
@@ -12,7 +13,7 @@
 #define MOST 16
 
 struct seen {
-	unsigned kind, stations, in_use, interfaces, bss, own, qdiscs, fq_codel, neighbours;
+	unsigned kind, stations, in_use, interfaces, bss, own, qdiscs, fq_codel, addresses;
 	struct nl80211_station station[MOST], again;
 	uint64_t mac[MOST];
 	unsigned n;
@@ -29,7 +30,7 @@ static void on_message(void *ctx, const struct nlmsghdr *h, const uint8_t *paylo
 	struct oal_queue_row queue;
 	struct oal_channel_row channel;
 	struct oal_beacon_row beacon;
-	struct neighbour neighbour;
+	struct address_entry entry;
 	char kind[QDISC_KIND];
 	struct nl_attr info;
 	int ifindex;
@@ -50,12 +51,12 @@ static void on_message(void *ctx, const struct nlmsghdr *h, const uint8_t *paylo
 		if (i == s->n)
 			s->mac[s->n++] = mac;
 		nl80211_parse_station(&s->station[i], &info);
-		s->changed += (unsigned)__builtin_popcount(s->station[i].ac_changed);
+		s->changed += (unsigned)__builtin_popcount(s->station[i].acs.changed);
 		/* Parsing from nothing must give what parsing of differences gives. */
 		memset(&s->again, 0, sizeof s->again);
 		nl80211_parse_station(&s->again, &info);
-		if (memcmp(&s->again.row, &s->station[i].row, sizeof s->again.row) || memcmp(s->again.ac, s->station[i].ac, sizeof s->again.ac) ||
-		    memcmp(s->again.tids, s->station[i].tids, sizeof s->again.tids))
+		if (memcmp(&s->again.row, &s->station[i].row, sizeof s->again.row) || memcmp(s->again.acs.row, s->station[i].acs.row, sizeof s->again.acs.row) ||
+		    memcmp(s->again.acs.tids, s->station[i].acs.tids, sizeof s->again.acs.tids))
 			s->parsed_twice_differs++;
 		break;
 	case NL_SURVEY:
@@ -85,7 +86,7 @@ static void on_message(void *ctx, const struct nlmsghdr *h, const uint8_t *paylo
 			}
 		}
 		break;
-	case NL_NEIGH: s->neighbours += neighbour_parse(payload, len, &neighbour); break;
+	case NL_NEIGH: s->addresses += address_entry_parse(payload, len, &entry); break;
 	default: break;
 	}
 }
@@ -126,7 +127,7 @@ static void on_recording(void)
 		CHECK(row->tx_bitrate_kbps >= 1000);
 		CHECK(row->tx_width_mhz == 20 && row->tx_nss >= 1);
 		CHECK(row->tx_airtime_us > 0);
-		moved += s.station[i].ac[2].tx_pkts > 0;
+		moved += s.station[i].acs.row[2].tx_pkts > 0;
 	}
 	test("queue figures of access categories are found, and change under load");
 	CHECK_EQ(moved, 10);
@@ -142,15 +143,15 @@ static void on_recording(void)
 	test("the interface has a width and a transmit queue");
 	CHECK_EQ(s.interface.width_mhz, 20);
 	CHECK(s.interface.has_txq);
-	test("twenty neighbours are found");
+	test("twenty BSSs around are found");
 	CHECK(s.bss >= 20);
 	CHECK(s.beacon.bssid != 0 && s.beacon.frequency_mhz > 2400 && s.beacon.signal_dbm < 0);
 	test("fq_codel is found with its counters and ECN marks");
 	CHECK(s.qdiscs >= 25);
 	CHECK(s.queue.bytes > 0 && s.queue.pkts > 0);
 	CHECK_EQ(s.queue.absent, 0);
-	test("the bridge's table, which has no addresses, gives no neighbour");
-	CHECK_EQ(s.neighbours, 0);
+	test("the bridge's table, which has no addresses, gives no address");
+	CHECK_EQ(s.addresses, 0);
 	free(data);
 }
 
@@ -296,22 +297,22 @@ static void on_station(void)
 	test("TIDs add up in their access category, and only what changed is said to have changed");
 	info = station_info(buf, 0, 4, 10, 100); /* TIDs 0 and 3 best effort, 1 and 2 background */
 	nl80211_parse_station(&s, &info);
-	CHECK_EQ(s.ac[2].msdu_pkts, 20);
-	CHECK_EQ(s.ac[3].backlog_bytes, 200);
-	CHECK_EQ(s.ac_changed, 1 << 2 | 1 << 3);
+	CHECK_EQ(s.acs.row[2].msdu_pkts, 20);
+	CHECK_EQ(s.acs.row[3].backlog_bytes, 200);
+	CHECK_EQ(s.acs.changed, 1 << 2 | 1 << 3);
 	CHECK_EQ(s.row.tx_pkts, 5);
 	nl80211_parse_station(&s, &info);
-	CHECK_EQ(s.ac_changed, 0);
+	CHECK_EQ(s.acs.changed, 0);
 	test("a queue that empties is seen");
 	info = station_info(buf, 0, 4, 10, 0);
 	nl80211_parse_station(&s, &info);
-	CHECK_EQ(s.ac[2].backlog_bytes, 0);
-	CHECK_EQ(s.ac[2].msdu_pkts, 20);
+	CHECK_EQ(s.acs.row[2].backlog_bytes, 0);
+	CHECK_EQ(s.acs.row[2].msdu_pkts, 20);
 	test("a TID that is not reported any more leaves no share behind");
 	info = station_info(buf, 1, 2, 11, 0);
 	nl80211_parse_station(&s, &info);
-	CHECK_EQ(s.ac[2].msdu_pkts, 0);
-	CHECK_EQ(s.ac[3].msdu_pkts, 22);
+	CHECK_EQ(s.acs.row[2].msdu_pkts, 0);
+	CHECK_EQ(s.acs.row[3].msdu_pkts, 22);
 	test("columns that the driver lacks are absent");
 	CHECK_EQ(s.row.absent, OAL_STATION_ABSENT_ACK_SIGNAL_DBM | OAL_STATION_ABSENT_EXPECTED_THROUGHPUT_KBPS | OAL_STATION_ABSENT_AIRTIME_WEIGHT);
 }

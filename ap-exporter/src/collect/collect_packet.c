@@ -17,10 +17,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The kernel hands a block over when it is full or this old. Small blocks: an old one costs a whole block. */
-#define BLOCK_BYTES 8192
-#define BLOCK_MS 4
-#define STATISTICS_TICKS 25
+enum {
+	BLOCK_BYTES = 8192, /* small: a block is handed over full or old, and an old one costs a whole block */
+	BLOCK_MS = 4, /* then a block is old: a tick, so that no packet waits for longer */
+	STATISTICS_TICKS = 25, /* losses are read ten times a second, and at once when a packet tells of some */
+};
 
 struct collect {
 	const struct config_packet *config;
@@ -32,7 +33,7 @@ struct collect {
 	uint32_t block_size, n_blocks, at;
 	bool losing;
 	uint64_t statistics_at;
-	int bind_error, bind_told;
+	int bind_error, bind_reported;
 };
 
 static uint32_t sections(const struct config *c)
@@ -83,7 +84,7 @@ static void read_statistics(struct collect *c)
 	struct tpacket_stats_v3 s;
 	socklen_t len = sizeof s;
 
-	if (getsockopt(c->fd, SOL_PACKET, PACKET_STATISTICS, &s, &len) == 0) /* counts restart with each look */
+	if (getsockopt(c->fd, SOL_PACKET, PACKET_STATISTICS, &s, &len) == 0) /* reading restarts the counts */
 		c->counts->ring_drops += s.tp_drops;
 	c->losing = false;
 }
@@ -110,7 +111,9 @@ static void before_tick(void *self, const struct collector_tick *t)
 /* (Re)attaches the ring to the interface, which may have another index than before. */
 static void attach(struct collect *c)
 {
-	struct sockaddr_ll a = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)c->interface.index };
+	struct sockaddr_ll a = { .sll_family = AF_PACKET,
+				 .sll_protocol = htons(ETH_P_ALL),
+				 .sll_ifindex = (int)c->interface.index };
 	socklen_t len = sizeof c->bind_error;
 
 	getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &c->bind_error, &len); /* clears ENETDOWN */
@@ -131,9 +134,10 @@ static void second(void *self)
 			c->counts->interface_losses++;
 		attach(c);
 	}
-	if (c->bind_error && c->bind_error != c->bind_told)
-		log_warn("packet: cannot attach to %s: %s; trying once a second", c->interface.name, strerror(c->bind_error));
-	c->bind_told = c->bind_error;
+	if (c->bind_error && c->bind_error != c->bind_reported)
+		log_warn("packet: cannot attach to %s: %s; trying once a second", c->interface.name,
+			 strerror(c->bind_error));
+	c->bind_reported = c->bind_error;
 	if (!c->bind_error)
 		interface_report(&c->interface, "packet");
 }
@@ -158,7 +162,8 @@ static int open_ring(struct collect *c, const char **step)
 	int version = TPACKET_V3;
 
 	*step = "open a packet socket";
-	c->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); /* protocol 0: nothing arrives before bind */
+	c->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
+		       0); /* protocol 0: nothing arrives before bind */
 	if (c->fd < 0)
 		return -errno;
 	*step = "select TPACKET_V3";
@@ -169,7 +174,7 @@ static int open_ring(struct collect *c, const char **step)
 	if (setsockopt(c->fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) < 0)
 		return -errno;
 	*step = "make the ring";
-	c->block_size = page > BLOCK_BYTES ? (uint32_t)page : BLOCK_BYTES;
+	c->block_size = page > BLOCK_BYTES ? (uint32_t)page : (uint32_t)BLOCK_BYTES;
 	c->n_blocks = c->config->ring_kb * 1024 / c->block_size;
 	req.tp_block_size = c->block_size;
 	req.tp_block_nr = c->n_blocks;

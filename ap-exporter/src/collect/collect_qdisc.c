@@ -1,21 +1,17 @@
 /* Collector: queueing disciplines of an interface, from rtnetlink. */
-#include "collect/collector.h"
-
-#include "packet/interface.h"
-#include "collect/netlink.h"
-#include "pipeline/pipeline.h"
+#include "collect/collect_source.h"
 #include "collect/rtnetlink_parse.h"
+#include "pipeline/pipeline.h"
 
-#include <errno.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#define MOST_QDISCS 64 /* of one interface: mq has one per hardware queue */
-
-#define RAW 512
+enum {
+	MAX_QDISCS = 64, /* of one interface: mq has one per hardware queue */
+	RAW = 512, /* bytes of a message that are kept: those of one qdisc; a longer one is parsed every time */
+};
 
 struct known {
 	struct oal_queue_row row; /* its keys, for when it goes */
@@ -26,41 +22,14 @@ struct known {
 };
 
 struct collect {
+	struct collect_source source;
 	const struct config_qdisc *config;
-	struct pipeline *pipeline;
-	struct collector_counts *counts;
-	struct netlink *nl;
-	struct interface interface;
 	struct netlink_request dump;
 	uint16_t device;
 	uint64_t now_tick, due_tick;
 	uint32_t n, cursor;
-	struct known known[MOST_QDISCS];
+	struct known known[MAX_QDISCS];
 };
-
-static uint32_t sections(const struct config *c)
-{
-	return c->n_qdisc;
-}
-
-static int check(const struct config *c, uint32_t section, char *err, size_t err_size)
-{
-	struct netlink *nl = NULL;
-	int ret = netlink_open(&nl, NETLINK_ROUTE);
-
-	netlink_close(nl);
-	if (ret)
-		snprintf(err, err_size, "qdisc on %s: cannot open rtnetlink: %s", c->qdisc[section].interface, strerror(-ret));
-	return ret;
-}
-
-static void prepare(struct collect *c)
-{
-	struct tcmsg tc = { .tcm_family = AF_UNSPEC, .tcm_ifindex = (int)c->interface.index };
-
-	netlink_request(&c->dump, RTM_GETQDISC, NLM_F_DUMP, &tc, sizeof tc);
-	c->due_tick = 0;
-}
 
 static struct known *find(struct collect *c, uint32_t handle, uint32_t parent)
 {
@@ -73,7 +42,7 @@ static struct known *find(struct collect *c, uint32_t handle, uint32_t parent)
 			return q;
 		}
 	}
-	if (c->n == MOST_QDISCS)
+	if (c->n == MAX_QDISCS)
 		return NULL;
 	c->known[c->n] = (struct known){ .row = { .device = c->device, .handle = handle, .parent = parent } };
 	return &c->known[c->n++];
@@ -91,7 +60,7 @@ static void on_qdisc(void *ctx, const struct nlmsghdr *h, const uint8_t *payload
 	if (h->nlmsg_type != RTM_NEWQDISC || len < sizeof tc)
 		return;
 	memcpy(&tc, payload, sizeof tc);
-	if (tc.tcm_ifindex != (int)c->interface.index)
+	if (tc.tcm_ifindex != (int)c->source.interface.index)
 		return; /* the kernel dumps all interfaces */
 	q = find(c, tc.tcm_handle, tc.tcm_parent);
 	if (!q)
@@ -105,13 +74,13 @@ static void on_qdisc(void *ctx, const struct nlmsghdr *h, const uint8_t *payload
 		return;
 	if (strcmp(q->kind, kind)) { /* new, or replaced by one of another kind under the same handle */
 		if (q->kind[0])
-			pipeline_gone(c->pipeline, OAL_QUEUE, &q->row);
+			pipeline_gone(c->source.pipeline, OAL_QUEUE, &q->row);
 		memcpy(q->kind, kind, QDISC_KIND);
-		q->row.kind = pipeline_name(c->pipeline, kind);
+		q->row.kind = pipeline_name(c->source.pipeline, kind);
 	}
 	row.device = c->device;
 	row.kind = q->row.kind;
-	pipeline_row(c->pipeline, OAL_QUEUE, &row);
+	pipeline_row(c->source.pipeline, OAL_QUEUE, &row);
 }
 
 /* Forgets what was not seen at the tick `at`; with UINT64_MAX, everything. */
@@ -123,9 +92,41 @@ static void forget_unseen(struct collect *c, uint64_t at)
 			continue;
 		}
 		if (c->known[i].kind[0])
-			pipeline_gone(c->pipeline, OAL_QUEUE, &c->known[i].row);
+			pipeline_gone(c->source.pipeline, OAL_QUEUE, &c->known[i].row);
 		c->known[i] = c->known[--c->n];
 	}
+}
+
+static int prepare(struct collect_source *s)
+{
+	struct collect *c = (struct collect *)s;
+	struct tcmsg tc = { .tcm_family = AF_UNSPEC, .tcm_ifindex = (int)s->interface.index };
+
+	netlink_request(&c->dump, RTM_GETQDISC, NLM_F_DUMP, &tc, sizeof tc);
+	c->due_tick = 0;
+	return 0;
+}
+
+static void forget(struct collect_source *s)
+{
+	forget_unseen((struct collect *)s, UINT64_MAX);
+}
+
+static const struct collect_kind kind = {
+	.name = "qdisc",
+	.protocol = NETLINK_ROUTE,
+	.prepare = prepare,
+	.forget = forget,
+};
+
+static uint32_t sections(const struct config *c)
+{
+	return c->n_qdisc;
+}
+
+static int check(const struct config *c, uint32_t section, char *err, size_t err_size)
+{
+	return collect_source_check(&kind, c->qdisc[section].interface, err, err_size);
 }
 
 static void tick(void *self, const struct collector_tick *t)
@@ -134,67 +135,43 @@ static void tick(void *self, const struct collector_tick *t)
 	struct collect *c = self;
 	int ret;
 
-	if (!c->interface.index || t->number < c->due_tick)
+	if (!c->source.interface.index || t->number < c->due_tick)
 		return;
 	c->due_tick = t->number + c->config->interval_ticks;
 	c->now_tick = t->number;
 	c->cursor = 0; /* a dump comes in the same order every time */
-	ret = netlink_dump(c->nl, &c->dump, on_qdisc, c, &r);
-	if (r.interrupted)
-		c->counts->dumps_interrupted++;
-	if (ret) {
-		c->counts->netlink_errors++;
-		if (interface_failed(&c->interface, ret)) {
-			c->counts->interface_losses++;
-			forget_unseen(c, UINT64_MAX);
-		}
-	} else if (!r.interrupted) {
+	ret = netlink_dump(c->source.nl, &c->dump, on_qdisc, c, &r);
+	if (collect_source_settle(&c->source, ret, &r) && !r.interrupted)
 		forget_unseen(c, t->number);
-	}
 }
 
 static void second(void *self)
 {
 	struct collect *c = self;
-	unsigned before = c->interface.index;
+	const unsigned before = c->source.interface.index;
 
-	if (interface_update(&c->interface)) {
-		if (before)
-			c->counts->interface_losses++;
-		forget_unseen(c, UINT64_MAX);
-		prepare(c);
-	}
-	interface_report(&c->interface, "qdisc");
+	collect_source_second(&c->source);
+	if (before && c->source.interface.index != before) /* it went without a request that failed */
+		c->source.counts->interface_losses++;
 }
 
 static void stop(void *self)
 {
-	struct collect *c = self;
-
-	netlink_close(c->nl);
-	free(c);
+	collect_source_stop(self);
 }
 
 static int start(void **self, const struct collector_env *env, char *err, size_t err_size)
 {
 	const struct config_qdisc *config = &env->config->qdisc[env->section];
-	struct collect *c = calloc(1, sizeof *c);
-	int ret = c ? netlink_open(&c->nl, NETLINK_ROUTE) : -ENOMEM;
+	int ret = collect_source_start(self, sizeof(struct collect), &kind, config->interface, env, err, err_size);
 
-	if (ret) {
-		snprintf(err, err_size, "qdisc on %s: cannot start: %s", config->interface, strerror(-ret));
-		free(c);
-		return ret;
+	if (!ret) {
+		struct collect *c = *self;
+
+		c->config = config;
+		c->device = pipeline_name(env->pipeline, config->interface);
 	}
-	c->config = config;
-	c->pipeline = env->pipeline;
-	c->counts = env->counts;
-	c->device = pipeline_name(c->pipeline, config->interface);
-	interface_init(&c->interface, config->interface);
-	prepare(c);
-	interface_report(&c->interface, "qdisc");
-	*self = c;
-	return 0;
+	return ret;
 }
 
 const struct collector_ops collect_qdisc = {

@@ -65,7 +65,8 @@ struct collector_ops {
 /* Sums two sets of counters; of the maximum the larger. */
 void pipeline_stats_add(struct pipeline_stats *sum, const struct pipeline_stats *more);
 
-extern const struct collector_ops collect_nl80211, collect_qdisc, collect_packet, collect_beacon, collect_neigh, collect_replay;
+extern const struct collector_ops collect_nl80211, collect_qdisc, collect_packet, collect_beacon, collect_neigh,
+	collect_replay;
 
 /* All of them; ends with NULL. */
 extern const struct collector_ops *const collector_all[];

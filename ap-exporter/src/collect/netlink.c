@@ -10,17 +10,17 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* The kernel fills dump datagrams up to what recv() offers, at most 32 KiB. */
-#define BUFFER 32768
-#define SOCKET_BUFFER (1 << 19)
-/* One recv() per datagram; more than this for one exchange means that something is wrong. */
-#define MOST_DATAGRAMS 1024
-#define MOST_REQUESTS 512
+enum {
+	BUFFER = 32768, /* bytes: the kernel fills dump datagrams up to what recv() offers, at most so much */
+	SOCKET_BUFFER = 1 << 19, /* bytes: 16 such datagrams may wait */
+	MAX_DATAGRAMS = 1024, /* of one exchange: more mean that something is wrong */
+	MAX_REQUESTS = 512, /* in one message: the most stations that an AP serves */
+};
 
 struct netlink {
 	int fd;
 	uint32_t seq;
-	struct iovec iov[MOST_REQUESTS];
+	struct iovec iov[MAX_REQUESTS];
 	uint8_t buf[BUFFER] __attribute__((aligned(8)));
 };
 
@@ -72,7 +72,7 @@ void netlink_request(struct netlink_request *r, uint16_t type, uint16_t flags, c
 	r->len = NLMSG_ALIGN(h.nlmsg_len);
 }
 
-void netlink_put(struct netlink_request *r, uint16_t type, const void *data, uint16_t len)
+void netlink_append(struct netlink_request *r, uint16_t type, const void *data, uint16_t len)
 {
 	uint16_t head[2] = { (uint16_t)(4 + len), type };
 	uint32_t total = r->len + NLMSG_ALIGN(4u + len);
@@ -90,10 +90,11 @@ static void number(struct netlink_request *r, uint32_t seq)
 	memcpy(r->bytes + offsetof(struct nlmsghdr, nlmsg_seq), &seq, sizeof seq);
 }
 
-/* Reads datagrams until the walk is done. The kernel answers inside send() and recv(), so nothing is ever waited for. */
+/* Reads datagrams until the walk is done. The kernel answers inside send() and recv(), so nothing is ever waited for.
+ */
 static int receive(struct netlink *nl, struct netlink_walk *w)
 {
-	for (int i = 0; i < MOST_DATAGRAMS; i++) {
+	for (int i = 0; i < MAX_DATAGRAMS; i++) {
 		ssize_t n = recv(nl->fd, nl->buf, sizeof nl->buf, MSG_TRUNC);
 
 		if (n < 0 && errno == EINTR)
@@ -133,7 +134,7 @@ int netlink_get(struct netlink *nl, struct netlink_request *const *requests, uns
 	*result = (struct netlink_result){ 0 };
 	if (!n)
 		return 0;
-	if (n > MOST_REQUESTS)
+	if (n > MAX_REQUESTS)
 		return -E2BIG;
 	w.pending = n;
 	w.seq_first = nl->seq + 1;
@@ -171,7 +172,7 @@ int netlink_family(struct netlink *nl, const char *name)
 	int id = -ENOENT, ret;
 
 	netlink_request(&r, GENL_ID_CTRL, 0, &g, sizeof g);
-	netlink_put(&r, CTRL_ATTR_FAMILY_NAME, name, (uint16_t)(strlen(name) + 1));
+	netlink_append(&r, CTRL_ATTR_FAMILY_NAME, name, (uint16_t)(strlen(name) + 1));
 	ret = netlink_get(nl, &one, 1, on_family, &id, &result);
 	return ret ? ret : result.error ? result.error : id;
 }

@@ -1,6 +1,6 @@
 /*
- * A raw netlink socket for sampling: requests are built once and sent again and again, replies are read into one buffer,
- * nothing blocks and nothing is allocated after netlink_open().
+ * A raw netlink socket for sampling: requests are built once and sent again and again, replies are read into one
+ * buffer, nothing blocks and nothing is allocated after netlink_open().
  */
 #ifndef OAL_NETLINK_H
 #define OAL_NETLINK_H
@@ -37,13 +37,13 @@ void netlink_close(struct netlink *);
 
 /* Starts a request; `flags` besides NLM_F_REQUEST; `header` follows nlmsghdr (genlmsghdr, tcmsg, ndmsg). */
 void netlink_request(struct netlink_request *, uint16_t type, uint16_t flags, const void *header, uint32_t header_len);
-void netlink_put(struct netlink_request *, uint16_t type, const void *data, uint16_t len);
+void netlink_append(struct netlink_request *, uint16_t type, const void *data, uint16_t len);
 
 /* Sends one dump request and reads it to its end. 0, or a negative errno: of the socket, or the kernel's answer. */
 int netlink_dump(struct netlink *, struct netlink_request *, netlink_cb, void *ctx, struct netlink_result *);
 /*
- * Sends `n` requests for one object each in one message and reads the answers. A request that fails does not end it: see
- * result->failed. 0 or a negative errno of the socket.
+ * Sends `n` requests for one object each in one message and reads the answers. A request that fails does not end it:
+ * see result->failed. 0 or a negative errno of the socket.
  */
 int netlink_get(struct netlink *, struct netlink_request *const *requests, unsigned n, netlink_cb, void *ctx,
 		struct netlink_result *);
@@ -52,8 +52,8 @@ int netlink_get(struct netlink *, struct netlink_request *const *requests, unsig
 int netlink_family(struct netlink *, const char *name);
 
 /*
- * The pure part: walks the messages of one datagram that answers `seq` of `port`. Returns true when an end (NLMSG_DONE, an
- * error, or the last single reply) was met. Shared with the tests and the fuzz target.
+ * The pure part: walks the messages of one datagram that answers `seq` of `port`. Returns true when an end (NLMSG_DONE,
+ * an error, or the last single reply) was met. Shared with the tests and the fuzz target.
  */
 struct netlink_walk {
 	uint32_t seq_first, seq_last; /* of the requests that are still to be answered */

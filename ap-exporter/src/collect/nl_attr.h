@@ -1,4 +1,5 @@
-/* Netlink attributes, read from a buffer that is not trusted: nothing is ever read past its end. Header-only: hot path. */
+/* Netlink attributes, read from a buffer that is not trusted: nothing is ever read past its end. Header-only: hot path.
+ */
 #ifndef OAL_NL_ATTR_H
 #define OAL_NL_ATTR_H
 
@@ -28,7 +29,8 @@ static inline struct nl_iter nl_nested(const struct nl_attr *a)
 	return nl_iter(a->data, a->len);
 }
 
-/* The next attribute. False at the end, and at the first one whose length does not fit: the rest cannot be told apart. */
+/* The next attribute. False at the end, and at the first one whose length does not fit: the rest cannot be told apart.
+ */
 static inline bool nl_next(struct nl_iter *it, struct nl_attr *a)
 {
 	struct {

@@ -15,7 +15,8 @@ static bool marks_of(const char *kind, const struct nl_attr *app, uint32_t *mark
 		struct tc_fq_codel_xstats x;
 
 		/* One of two layouts, told by `type`: classes have another. */
-		if (app->len < offsetof(struct tc_fq_codel_xstats, qdisc_stats) + offsetof(struct tc_fq_codel_qd_stats, new_flow_count))
+		if (app->len < offsetof(struct tc_fq_codel_xstats, qdisc_stats) +
+				       offsetof(struct tc_fq_codel_qd_stats, new_flow_count))
 			return false;
 		memset(&x, 0, sizeof x);
 		memcpy(&x, app->data, app->len < sizeof x ? app->len : sizeof x);
@@ -70,7 +71,9 @@ bool qdisc_parse(const uint8_t *msg, uint32_t len, struct oal_queue_row *row, in
 		return false;
 	memcpy(&tc, msg, sizeof tc);
 	*ifindex = tc.tcm_ifindex;
-	*row = (struct oal_queue_row){ .absent = OAL_QUEUE_ABSENT_ECN_MARKS, .handle = tc.tcm_handle, .parent = tc.tcm_parent };
+	*row = (struct oal_queue_row){ .absent = OAL_QUEUE_ABSENT_ECN_MARKS,
+				       .handle = tc.tcm_handle,
+				       .parent = tc.tcm_parent };
 	it = nl_iter(msg + sizeof tc, len - sizeof tc);
 	while (nl_next(&it, &a)) {
 		if (a.type == TCA_KIND) {
@@ -125,7 +128,7 @@ bool qdisc_parse(const uint8_t *msg, uint32_t len, struct oal_queue_row *row, in
 	return has_kind && has_stats;
 }
 
-bool neighbour_parse(const uint8_t *msg, uint32_t len, struct neighbour *n)
+bool address_entry_parse(const uint8_t *msg, uint32_t len, struct address_entry *e)
 {
 	struct nl_iter it;
 	struct nl_attr a;
@@ -134,18 +137,18 @@ bool neighbour_parse(const uint8_t *msg, uint32_t len, struct neighbour *n)
 	if (len < sizeof nd)
 		return false;
 	memcpy(&nd, msg, sizeof nd);
-	memset(n, 0, sizeof *n);
-	n->ifindex = nd.ndm_ifindex;
+	memset(e, 0, sizeof *e);
+	e->ifindex = nd.ndm_ifindex;
 	it = nl_iter(msg + sizeof nd, len - sizeof nd);
 	while (nl_next(&it, &a)) {
 		if (a.type == NDA_DST && (a.len == 4 || a.len == 16)) {
-			memcpy(n->ip, a.data, a.len);
-			n->ip_len = (uint8_t)a.len;
+			memcpy(e->ip, a.data, a.len);
+			e->ip_len = (uint8_t)a.len;
 		} else if (a.type == NDA_LLADDR) {
-			n->mac = nl_mac(&a);
+			e->mac = nl_mac(&a);
 		}
 	}
 	if (nd.ndm_state & (NUD_FAILED | NUD_INCOMPLETE | NUD_NOARP))
-		n->mac = 0;
-	return n->ip_len != 0;
+		e->mac = 0;
+	return e->ip_len != 0;
 }

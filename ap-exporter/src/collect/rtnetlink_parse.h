@@ -1,4 +1,5 @@
-/* rtnetlink's answers about queueing disciplines and neighbours as rows. Pure: buffers in, rows out. */
+/* rtnetlink's answers about queueing disciplines as rows, and about addresses (ARP, NDP). Pure: buffers in, rows out.
+ */
 #ifndef OAL_RTNETLINK_PARSE_H
 #define OAL_RTNETLINK_PARSE_H
 
@@ -10,12 +11,12 @@
 #define QDISC_KIND 16
 
 /*
- * The bytes after nlmsghdr of an RTM_NEWQDISC. False: not one, or cut off. `row->device` and `row->kind` are the caller's,
- * from *ifindex and kind.
+ * The bytes after nlmsghdr of an RTM_NEWQDISC. False: not one, or cut off. `row->device` and `row->kind` are the
+ * caller's, from *ifindex and kind.
  */
 bool qdisc_parse(const uint8_t *msg, uint32_t len, struct oal_queue_row *row, int *ifindex, char kind[QDISC_KIND]);
 
-struct neighbour {
+struct address_entry {
 	int ifindex;
 	uint8_t ip[16];
 	uint8_t ip_len; /* 4 or 16 */
@@ -23,6 +24,6 @@ struct neighbour {
 };
 
 /* The bytes after nlmsghdr of an RTM_NEWNEIGH. False: not one of IPv4 or IPv6, or cut off. */
-bool neighbour_parse(const uint8_t *msg, uint32_t len, struct neighbour *n);
+bool address_entry_parse(const uint8_t *msg, uint32_t len, struct address_entry *e);
 
 #endif

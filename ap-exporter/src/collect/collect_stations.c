@@ -1,0 +1,275 @@
+#include "collect/collect_stations.h"
+
+#include "collect/nl80211_station.h"
+#include "pipeline/pipeline.h"
+
+#include <errno.h>
+#include <linux/genetlink.h>
+#include <linux/netlink.h>
+#include <linux/nl80211.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	ACTIVE_PKTS = 4, /* between two samples make an idle station an active one: more than keep-alives and ARP */
+	DUMP_LEAST = 2, /* so few active stations are always asked one by one */
+	DUMP_QUARTERS = 3, /* from so many quarters of all stations on, one dump is cheaper than many requests */
+};
+
+struct station {
+	struct nl80211_station data;
+	struct netlink_request get;
+	uint64_t traffic_at; /* tick of the last traffic seen; the station is active for active_hold_ticks from there */
+	uint64_t seen_at; /* tick of the last answer about it */
+	uint8_t ac_sent;
+	bool used, active;
+};
+
+struct collect_stations {
+	struct collect_source *source;
+	const struct config_nl80211 *config;
+	uint16_t device, family;
+	struct netlink_request dump;
+	uint64_t now_tick, now_us;
+	uint64_t dump_at; /* tick at which the next one is due */
+	uint32_t n_active, n_used, max, cursor;
+	bool active_only; /* of the dump that is being read */
+	uint32_t refused; /* beyond max */
+	struct netlink_request **gets;
+	struct station stations[];
+};
+
+void collect_nl80211_request(struct netlink_request *r, uint16_t family, uint8_t cmd, uint16_t flags, uint32_t ifindex)
+{
+	struct genlmsghdr g = { .cmd = cmd, .version = 1 };
+
+	netlink_request(r, family, flags, &g, sizeof g);
+	netlink_append(r, NL80211_ATTR_IFINDEX, &ifindex, sizeof ifindex);
+}
+
+static void forget(struct collect_stations *c, struct station *s)
+{
+	pipeline_gone(c->source->pipeline, OAL_STATION, &s->data.row);
+	for (unsigned a = 0; a < NL80211_ACS; a++)
+		if (s->ac_sent >> a & 1)
+			pipeline_gone(c->source->pipeline, OAL_STATION_AC, &s->data.acs.row[a]);
+	if (s->active)
+		c->n_active--;
+	s->used = s->active = false;
+	c->n_used--;
+}
+
+static void request_one(const struct collect_stations *c, struct station *s)
+{
+	uint8_t octets[6];
+
+	collect_nl80211_request(&s->get, c->family, NL80211_CMD_GET_STATION, 0, c->source->interface.index);
+	for (int i = 0; i < 6; i++)
+		octets[i] = (uint8_t)(s->data.row.mac >> (40 - 8 * i));
+	netlink_append(&s->get, NL80211_ATTR_MAC, octets, sizeof octets);
+}
+
+/* Answers of a dump come in the same order every time: the next one is searched for behind the last. */
+static struct station *find(struct collect_stations *c, uint64_t mac)
+{
+	struct station *unused = NULL;
+
+	for (uint32_t k = 0; k < c->max; k++) {
+		uint32_t i = c->cursor + k < c->max ? c->cursor + k : c->cursor + k - c->max;
+		struct station *s = &c->stations[i];
+
+		if (s->used && s->data.row.mac == mac) {
+			c->cursor = i + 1 < c->max ? i + 1 : 0;
+			return s;
+		}
+		if (!s->used && !unused)
+			unused = s;
+	}
+	if (!unused) {
+		c->refused++;
+		return NULL;
+	}
+	memset(unused, 0, sizeof *unused);
+	unused->used = true;
+	unused->data.row.mac = mac;
+	unused->data.row.device = c->device;
+	for (unsigned a = 0; a < NL80211_ACS; a++) {
+		unused->data.acs.row[a].mac = mac;
+		unused->data.acs.row[a].device = c->device;
+		unused->data.acs.row[a].ac = (uint8_t)a;
+	}
+	request_one(c, unused);
+	c->n_used++;
+	return unused;
+}
+
+static void update_activity(struct collect_stations *c, struct station *s, uint32_t moved)
+{
+	uint64_t hold_us = (uint64_t)c->config->active_hold_ticks * OAL_SETTING_TICK_US;
+	bool traffic = s->active ? moved > 0 : moved >= ACTIVE_PKTS;
+
+	if (!s->seen_at) /* a station that has just come is about to have some */
+		traffic = true;
+
+	for (unsigned a = 0; a < NL80211_ACS; a++)
+		traffic |= s->data.acs.row[a].backlog_pkts > 0;
+	if (!s->active && !traffic)
+		traffic = pipeline_station_active(c->source->pipeline, s->data.row.mac,
+						  c->now_us > hold_us ? c->now_us - hold_us : 0);
+	if (traffic)
+		s->traffic_at = c->now_tick;
+	else if (s->active && c->now_tick - s->traffic_at >= c->config->active_hold_ticks)
+		c->n_active--, s->active = false;
+	if (traffic && !s->active)
+		c->n_active++, s->active = true;
+	s->data.row.interval_ticks = s->active ? 1 : (uint16_t)c->config->idle_interval_ticks;
+}
+
+static void on_station(void *ctx, const struct nlmsghdr *h, const uint8_t *payload, uint32_t len)
+{
+	struct collect_stations *c = ctx;
+	struct nl_attr info;
+	struct station *s;
+	uint32_t before;
+	uint64_t mac;
+
+	(void)h;
+	if (len < GENL_HDRLEN || !nl80211_find_station(payload + GENL_HDRLEN, len - GENL_HDRLEN, &mac, &info))
+		return;
+	s = find(c, mac);
+	if (!s)
+		return;
+	if (c->active_only && !s->active && s->seen_at)
+		return;
+	before = s->data.row.rx_pkts + s->data.row.tx_pkts;
+	nl80211_parse_station(&s->data, &info);
+	update_activity(c, s, s->data.row.rx_pkts + s->data.row.tx_pkts - before);
+	s->seen_at = c->now_tick;
+	pipeline_row(c->source->pipeline, OAL_STATION, &s->data.row);
+	for (unsigned a = 0; a < NL80211_ACS; a++) {
+		uint8_t bit = (uint8_t)(1u << a);
+
+		if (!(s->data.acs.used & bit) || (!(s->data.acs.changed & bit) && (s->ac_sent & bit)))
+			continue;
+		pipeline_row(c->source->pipeline, OAL_STATION_AC, &s->data.acs.row[a]);
+		s->ac_sent |= bit;
+	}
+}
+
+/* A station that the dump did not name has left, unless a request for its address finds it: a dump that is interrupted
+ * by another station's leaving skips one. */
+static void request_missing(struct collect_stations *c)
+{
+	for (uint32_t i = 0; i < c->max && c->source->interface.index; i++) {
+		struct station *s = &c->stations[i];
+		struct netlink_request *one = &s->get;
+		struct netlink_result r;
+		int ret;
+
+		if (!s->used || s->seen_at == c->now_tick)
+			continue;
+		ret = netlink_get(c->source->nl, &one, 1, on_station, c, &r);
+		if (ret < 0)
+			collect_source_settle(c->source, ret, &r);
+		else if (r.error == -ENODEV)
+			collect_source_settle(c->source, r.error, &r);
+		else if (r.error)
+			forget(c, s);
+	}
+}
+
+static void sample_all(struct collect_stations *c)
+{
+	struct netlink_result r;
+
+	c->active_only = false;
+	c->cursor = 0;
+	if (collect_source_settle(c->source, netlink_dump(c->source->nl, &c->dump, on_station, c, &r), &r))
+		request_missing(c);
+}
+
+static void sample_active(struct collect_stations *c)
+{
+	struct netlink_result r;
+	unsigned n = 0;
+	int ret;
+
+	c->cursor = 0;
+	c->active_only = true;
+	if (c->n_active > DUMP_LEAST && c->n_active * 4 >= c->n_used * DUMP_QUARTERS) {
+		collect_source_settle(c->source, netlink_dump(c->source->nl, &c->dump, on_station, c, &r), &r);
+		return;
+	}
+	for (uint32_t i = 0; i < c->max && n < c->n_active; i++)
+		if (c->stations[i].active)
+			c->gets[n++] = &c->stations[i].get;
+	ret = netlink_get(c->source->nl, c->gets, n, on_station, c, &r);
+	if (!ret && r.error == -ENODEV)
+		ret = r.error;
+	collect_source_settle(c->source, ret, &r);
+	if (r.failed)
+		c->dump_at = c->now_tick + 1; /* one has left: see who is there */
+}
+
+struct collect_stations *collect_stations_new(struct collect_source *source, const struct config_nl80211 *config,
+					      uint16_t device, uint32_t max)
+{
+	struct collect_stations *c = calloc(1, sizeof *c + max * sizeof c->stations[0]);
+
+	if (!c)
+		return NULL;
+	c->gets = calloc(max, sizeof *c->gets);
+	if (!c->gets) {
+		free(c);
+		return NULL;
+	}
+	c->source = source;
+	c->config = config;
+	c->max = max;
+	c->device = device;
+	return c;
+}
+
+void collect_stations_free(struct collect_stations *c)
+{
+	if (!c)
+		return;
+	free(c->gets);
+	free(c);
+}
+
+void collect_stations_prepare(struct collect_stations *c, uint16_t family)
+{
+	c->family = family;
+	collect_nl80211_request(&c->dump, family, NL80211_CMD_GET_STATION, NLM_F_DUMP, c->source->interface.index);
+	c->dump_at = 0;
+}
+
+void collect_stations_forget(struct collect_stations *c)
+{
+	for (uint32_t i = 0; i < c->max; i++)
+		if (c->stations[i].used)
+			forget(c, &c->stations[i]);
+}
+
+void collect_stations_tick(struct collect_stations *c, const struct collector_tick *t)
+{
+	c->now_tick = t->number;
+	c->now_us = t->due_us;
+	if (t->number >= c->dump_at) {
+		c->dump_at = t->number + c->config->idle_interval_ticks;
+		sample_all(c);
+	} else if (c->n_active) {
+		sample_active(c);
+	}
+}
+
+uint32_t collect_stations_refused(const struct collect_stations *c)
+{
+	return c->refused;
+}
+
+uint32_t collect_stations_max(const struct collect_stations *c)
+{
+	return c->max;
+}
