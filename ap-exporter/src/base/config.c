@@ -200,7 +200,7 @@ static void clients_ports(struct config *c)
 }
 
 /* What no single option shows. */
-static int judge(struct config *c, char *err, size_t err_size)
+static int check(struct config *c, char *err, size_t err_size)
 {
 	struct config_kafka *k = &c->kafka;
 	char *id = c->exporter.ap_id;
@@ -274,7 +274,7 @@ int config_parse(struct config *c, const char *text, size_t len, char *err, size
 				        strlen(at + sizeof " before this line" - 1) + 1);
 		}
 	}
-	return ret ? ret : judge(c, err, err_size);
+	return ret ? ret : check(c, err, err_size);
 }
 
 int config_load(struct config *c, const char *path, char *err, size_t err_size)

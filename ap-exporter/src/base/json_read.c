@@ -16,7 +16,7 @@ static uint8_t peek(struct json_reader *r)
 	return r->bad || r->at == r->end ? 0 : *r->at;
 }
 
-static bool take(struct json_reader *r, uint8_t c)
+static bool accept(struct json_reader *r, uint8_t c)
 {
 	if (peek(r) != c || !c)
 		return bad(r);
@@ -31,7 +31,7 @@ void json_read_begin(struct json_reader *r, const void *text, size_t len)
 
 static bool enter(struct json_reader *r, uint8_t open)
 {
-	if (r->depth == JSON_READ_DEPTH || !take(r, open))
+	if (r->depth == JSON_READ_DEPTH || !accept(r, open))
 		return bad(r);
 	r->depth++;
 	r->first = true;
@@ -49,7 +49,7 @@ static bool more(struct json_reader *r, uint8_t close)
 		r->depth--;
 		return false;
 	}
-	return first ? !r->bad : take(r, ',');
+	return first ? !r->bad : accept(r, ',');
 }
 
 bool json_read_object(struct json_reader *r)
@@ -158,7 +158,7 @@ static bool read_string(struct json_reader *r, char *out, size_t size, size_t *l
 	int n;
 
 	*len = 0;
-	if (!take(r, '"'))
+	if (!accept(r, '"'))
 		return false;
 	while ((n = next_character(r, character)) > 0) {
 		if (*len + (size_t)n < size)
@@ -174,7 +174,7 @@ bool json_read_member(struct json_reader *r, char *name, size_t size)
 {
 	size_t len;
 
-	if (r->bad || !more(r, '}') || !read_string(r, name, size, &len) || !take(r, ':'))
+	if (r->bad || !more(r, '}') || !read_string(r, name, size, &len) || !accept(r, ':'))
 		return false;
 	if (len >= size || strlen(name) != len)
 		name[0] = '\0';

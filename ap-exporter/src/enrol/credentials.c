@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static int add_kafka(struct file_set *s, const struct config_kafka *k, bool certificate, const struct issued *i, const char *key, const char *mac_keys, char *err,
-		     size_t err_size)
+static int add_kafka(struct file_set *s, const struct config_kafka *k, bool certificate, const struct issued *i,
+                     const char *key, const char *mac_keys, char *err, size_t err_size)
 {
 	int ret = 0;
 
@@ -23,13 +23,16 @@ static int add_kafka(struct file_set *s, const struct config_kafka *k, bool cert
 		ret = ret ? ret : file_set_add(s, k->key, key, 0600, err, err_size);
 	}
 	if (!ret && k->mac_keys[0] && !i->mac_keys[0]) {
-		snprintf(err, err_size, "the push service gave no MAC key: have it configured there (enrol: mac_masters), or leave 'option mac_keys' of section 'kafka' empty");
+		snprintf(err, err_size,
+		         "the push service gave no MAC key: have it configured there (enrol: mac_masters), or leave "
+		         "'option mac_keys' of section 'kafka' empty");
 		return -ENOENT;
 	}
 	return ret ? ret : file_set_add(s, k->mac_keys, mac_keys, 0600, err, err_size);
 }
 
-static int add_agent(struct file_set *s, const struct config_agent *a, const char *ap_id, const struct issued *i, const char *key, char *err, size_t err_size)
+static int add_agent(struct file_set *s, const struct config_agent *a, const char *ap_id, const struct issued *i,
+                     const char *key, char *err, size_t err_size)
 {
 	char certificate[FILE_SET_PATH], key_path[FILE_SET_PATH];
 	int ret;
@@ -44,8 +47,8 @@ static int add_agent(struct file_set *s, const struct config_agent *a, const cha
 	return ret;
 }
 
-int credentials_files(struct file_set *s, const struct config *c, const char *ap_id, bool kafka, const struct issued *i, const char *key, const char *mac_keys, char *err,
-		      size_t err_size)
+int credentials_files(struct file_set *s, const struct config *c, const char *ap_id, bool kafka, const struct issued *i,
+                      const char *key, const char *mac_keys, char *err, size_t err_size)
 {
 	const struct passwd *pw;
 	int ret = 0;
@@ -54,7 +57,8 @@ int credentials_files(struct file_set *s, const struct config *c, const char *ap
 	if (c->exporter.user[0] && geteuid() == 0) {
 		pw = getpwnam(c->exporter.user);
 		if (!pw) {
-			snprintf(err, err_size, "user '%s' is not known here: change 'option user' or add it", c->exporter.user);
+			snprintf(err, err_size, "user '%s' is not known here: change 'option user' or add it",
+			         c->exporter.user);
 			return -ENOENT;
 		}
 		s->owner = pw->pw_uid; /* it reads them again, and renews them */

@@ -37,12 +37,17 @@ static int read_ticket(struct ticket *t, const char *text, char *err, size_t err
 static int check_names(const struct config *c, const char *path, const struct ticket *t, char *err, size_t err_size)
 {
 	if (c->exporter.named && strcmp(c->exporter.ap_id, t->ap_id)) {
-		snprintf(err, err_size, "the ticket is for AP '%s', and %s has option ap_id '%s': use that AP's ticket, or change the option", t->ap_id, path, c->exporter.ap_id);
+		snprintf(err, err_size,
+		         "the ticket is for AP '%s', and %s has option ap_id '%s': use that AP's ticket, or change the "
+		         "option",
+		         t->ap_id, path, c->exporter.ap_id);
 		return -EINVAL;
 	}
 	if (c->exporter.site[0] && strcmp(c->exporter.site, t->site)) {
-		snprintf(err, err_size, "the ticket is for AP '%s' at site '%s', and %s has option site '%s': get a ticket with --site %s, or change the option", t->ap_id, t->site, path,
-			 c->exporter.site, c->exporter.site);
+		snprintf(err, err_size,
+		         "the ticket is for AP '%s' at site '%s', and %s has option site '%s': get a ticket with "
+		         "--site %s, or change the option",
+		         t->ap_id, t->site, path, c->exporter.site, c->exporter.site);
 		return -EINVAL;
 	}
 	return 0;
@@ -60,28 +65,38 @@ static void explain(const struct ticket *t, const char *error, char *err, size_t
 		identity_time(now, (int64_t)clock_realtime_us());
 		if (!http_certificate_dates(t->url, dates, sizeof dates))
 			snprintf(dates, sizeof dates, "another time");
-		snprintf(err, err_size, "this AP's clock says %s, but the certificate of %s is valid %s: set the clock (ntpd, or date -s) and try again; the ticket was not used", now, t->url,
-			 dates);
+		snprintf(err, err_size,
+		         "this AP's clock says %s, but the certificate of %s is valid %s: set the clock (ntpd, or date "
+		         "-s) and try again; the ticket was not used",
+		         now, t->url, dates);
 	} else if (strstr(error, "certificate") || strstr(error, "SSL")) {
-		snprintf(err, err_size, "%s is not the service that the ticket was made for: its certificate is not signed by the ticket's authority, or is for another name (%s); the ticket was not used",
-			 t->url, error);
+		snprintf(err, err_size,
+		         "%s is not the service that the ticket was made for: its certificate is not signed by the "
+		         "ticket's authority, or is for another name (%s); the ticket was not used",
+		         t->url, error);
 	} else {
-		snprintf(err, err_size, "no answer from %s: %s; if the request got there the ticket is used up, and a new one is needed", t->url, error);
+		snprintf(err, err_size,
+		         "no answer from %s: %s; if the request got there the ticket is used up, and a new one is "
+		         "needed",
+		         t->url, error);
 	}
 }
 
 static void refused(const struct ticket *t, const struct http_answer *a, char *err, size_t err_size)
 {
-	const char *what = a->status == 401   ? "the token has been used or has lapsed, or was never given out: get a new ticket with: oal-deploy ctl ticket"
-			   : a->status == 403 ? "this AP is revoked there; if that is a mistake: oal-deploy ctl restore"
-			   : a->status == 400 ? "it does not take the certificate request"
-			   : a->status == 404 ? "there is no enrolment at that address: enrol_listen and enrol.url of the push service must fit"
-			   : a->status == 429 ? "too many attempts: wait a minute"
-			   : a->oversized     ? "its answer is too long"
-					      : "try again later";
+	const char *what = a->status == 401 ? "the token has been used or has lapsed, or was never given out: get a "
+	                                      "new ticket with: oal-deploy ctl ticket"
+	                   : a->status == 403 ? "this AP is revoked there; if that is a mistake: oal-deploy ctl restore"
+	                   : a->status == 400 ? "it does not take the certificate request"
+	                   : a->status == 404 ? "there is no enrolment at that address: enrol_listen and enrol.url of "
+	                                        "the push service must fit"
+	                   : a->status == 429 ? "too many attempts: wait a minute"
+	                   : a->oversized     ? "its answer is too long"
+	                                      : "try again later";
 
-	snprintf(err, err_size, "%s answered %ld: %s%s%s%.200s", t->url, a->status, what, a->status == 401 ? " " : a->error[0] ? " (" : "",
-		 a->status == 401 ? t->ap_id : a->error, a->status != 401 && a->error[0] ? ")" : "");
+	snprintf(err, err_size, "%s answered %ld: %s%s%s%.200s", t->url, a->status, what,
+	         a->status == 401 ? " " : a->error[0] ? " (" : "",
+	         a->status == 401 ? t->ap_id : a->error, a->status != 401 && a->error[0] ? ")" : "");
 }
 
 /* No answer, and not because the service is not the one that is looked for. */
@@ -150,7 +165,9 @@ static int check_paths(const struct config *c, const struct ticket *t, char *err
 	int ret = credentials_files(&files, c, t->ap_id, true, &any, "5", three, err, err_size);
 
 	if (!ret && !files.n) {
-		snprintf(err, err_size, "the configuration names no file to keep a certificate in: add a section 'kafka' with ca, certificate, key and mac_keys, or a section 'agent'");
+		snprintf(err, err_size,
+		         "the configuration names no file to keep a certificate in: add a section 'kafka' with ca, "
+		         "certificate, key and mac_keys, or a section 'agent'");
 		ret = -EINVAL;
 	}
 	return ret ? ret : file_set_check(&files, err, err_size);
@@ -168,12 +185,14 @@ static void tell(const struct config *c, const struct ticket *t, const struct fi
 	identity_time(from, id.not_before_us);
 	identity_time(until, id.not_after_us);
 	identity_time(now, now_us);
-	printf("AP %s%s%s is enrolled; its certificate is good until %s\n", t->ap_id, t->site[0] ? " at site " : "", t->site, until);
+	printf("AP %s%s%s is enrolled; its certificate is good until %s\n", t->ap_id, t->site[0] ? " at site " : "",
+	       t->site, until);
 	for (i = 0; i < files->n; i++)
 		printf("wrote %s\n", files->file[i].path);
 	if (now_us < id.not_before_us || now_us > id.not_after_us)
-		printf("this AP's clock is wrong: it says %s, and the certificate just made is valid from %s to %s; set the clock before the exporter is started, or what it sends has wrong times\n", now,
-		       from, until);
+		printf("this AP's clock is wrong: it says %s, and the certificate just made is valid from %s to %s; "
+		       "set the clock before the exporter is started, or what it sends has wrong times\n",
+		       now, from, until);
 	if (c->exporter.named && !strcmp(c->exporter.site, t->site))
 		return;
 	printf("now set:\n");
@@ -184,7 +203,8 @@ static void tell(const struct config *c, const struct ticket *t, const struct fi
 	printf("uci commit ap-exporter\n");
 }
 
-static int keep(const struct config *c, const struct ticket *t, const struct issued *issued, const char *key, char *err, size_t err_size)
+static int store(const struct config *c, const struct ticket *t, const struct issued *issued, const char *key,
+                 char *err, size_t err_size)
 {
 	char why[512];
 	struct file_set files;
@@ -216,7 +236,7 @@ int enrol(const struct config *c, const char *path, const char *text)
 	ret = ret ? ret : check_paths(c, &ticket, err, sizeof err);
 	ret = ret ? ret : identity_make(&key, &request, ticket.ap_id, err, sizeof err);
 	ret = ret ? ret : ask(&ticket, request, &issued, err, sizeof err);
-	ret = ret ? ret : keep(c, &ticket, &issued, key, err, sizeof err);
+	ret = ret ? ret : store(c, &ticket, &issued, key, err, sizeof err);
 	if (ret)
 		log_error("not enrolled: %s", err);
 	explicit_bzero(&ticket, sizeof ticket);

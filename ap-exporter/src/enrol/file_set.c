@@ -27,7 +27,8 @@ int file_set_add(struct file_set *s, const char *path, const char *text, mode_t 
 		if (!strcmp(s->file[i].path, path)) {
 			if (s->file[i].text == text)
 				return 0;
-			snprintf(err, err_size, "the configuration names %s for two things: give each a file of its own", path);
+			snprintf(err, err_size,
+			         "the configuration names %s for two things: give each a file of its own", path);
 			return -EINVAL;
 		}
 	if (s->n == FILE_SET_MAX || strlen(path) >= FILE_SET_PATH) {
@@ -51,9 +52,10 @@ static int open_new(const char *path, mode_t mode)
 	return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 }
 
-static int told(const char *path, int ret, char *err, size_t err_size)
+static int failed_at(const char *path, int ret, char *err, size_t err_size)
 {
-	snprintf(err, err_size, "cannot write %s: %s; its folder must be there and writable, with room", path, strerror(-ret));
+	snprintf(err, err_size, "cannot write %s: %s; its folder must be there and writable, with room", path,
+	         strerror(-ret));
 	return ret;
 }
 
@@ -68,7 +70,7 @@ int file_set_check(const struct file_set *s, char *err, size_t err_size)
 		beside(path, s->file[i].path, ".new");
 		fd = open_new(path, 0600);
 		if (fd < 0)
-			return told(s->file[i].path, -errno, err, err_size);
+			return failed_at(s->file[i].path, -errno, err, err_size);
 		close(fd);
 		unlink(path);
 	}
@@ -108,7 +110,7 @@ static int write_new(const struct file_set *s, unsigned i)
 }
 
 /* The old file gets a second name, so that it can come back. */
-static int keep_old(const char *path)
+static int save_old(const char *path)
 {
 	char old[BESIDE];
 
@@ -117,7 +119,7 @@ static int keep_old(const char *path)
 	return link(path, old) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-static int put_in_place(const char *path)
+static int move_in_place(const char *path)
 {
 	char new[BESIDE];
 
@@ -125,7 +127,7 @@ static int put_in_place(const char *path)
 	return rename(new, path) < 0 ? -errno : 0;
 }
 
-static void take_back(const char *path)
+static void restore_old(const char *path)
 {
 	char old[BESIDE];
 
@@ -159,17 +161,17 @@ int file_set_write(const struct file_set *s, char *err, size_t err_size)
 
 	for (written = 0; written < s->n && !ret; written++)
 		if ((ret = write_new(s, written)))
-			told(s->file[written].path, ret, err, err_size);
+			failed_at(s->file[written].path, ret, err, err_size);
 	for (; kept < s->n && !ret; kept++)
-		if ((ret = keep_old(s->file[kept].path)))
-			told(s->file[kept].path, ret, err, err_size);
+		if ((ret = save_old(s->file[kept].path)))
+			failed_at(s->file[kept].path, ret, err, err_size);
 	for (; placed < s->n && !ret; placed++)
-		if ((ret = put_in_place(s->file[placed].path))) {
-			told(s->file[placed].path, ret, err, err_size);
+		if ((ret = move_in_place(s->file[placed].path))) {
+			failed_at(s->file[placed].path, ret, err, err_size);
 			break;
 		}
 	for (i = 0; ret && i < placed; i++)
-		take_back(s->file[i].path);
+		restore_old(s->file[i].path);
 	for (i = 0; ret && i < written; i++) {
 		beside(path, s->file[i].path, ".new");
 		unlink(path);

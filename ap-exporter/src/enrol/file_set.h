@@ -19,11 +19,13 @@ struct file_set {
 };
 
 void file_set_begin(struct file_set *);
-/* An empty path is left out; a path that is there already must be for the same text. 0, or -EINVAL with what to do in `err`. */
+/* An empty path is left out; a path that is there already must be for the same text. 0, or -EINVAL with what to do in
+ * `err`. */
 int file_set_add(struct file_set *, const char *path, const char *text, mode_t mode, char *err, size_t err_size);
 /* Could they be written? Leaves nothing. 0, or negative errno with the path in `err`. */
 int file_set_check(const struct file_set *, char *err, size_t err_size);
-/* All are written beside and synced before the first takes its place. 0, or negative errno with the path in `err`: then the old ones are there. */
+/* All are written beside and synced before the first takes its place. 0, or negative errno with the path in `err`: then
+ * the old ones are there. */
 int file_set_write(const struct file_set *, char *err, size_t err_size);
 
 #endif

@@ -88,7 +88,8 @@ void http_wait(struct http *h, int ms)
 {
 	int running;
 
-	/* In this order: what ends while data is moved is seen before the next wait. A request just begun ends the wait by itself. */
+	/* In this order: what ends while data is moved is seen before the next wait. A request just begun ends the wait
+	 * by itself. */
 	curl_multi_poll(h->multi, NULL, 0, ms, NULL);
 	curl_multi_perform(h->multi, &running);
 }
@@ -108,7 +109,8 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 		const size_t had = strlen(a->error);
 
 		if (had + 1 < ERROR_TEXT)
-			snprintf(a->error + had, ERROR_TEXT - had, "%.*s", (int)(len < ERROR_TEXT ? len : ERROR_TEXT), data);
+			snprintf(a->error + had, ERROR_TEXT - had, "%.*s", (int)(len < ERROR_TEXT ? len : ERROR_TEXT),
+			         data);
 		a->len += len;
 		return a->len > r->max_body ? 0 : len;
 	}
@@ -142,7 +144,8 @@ static bool header_is(const char *line, size_t len, const char *name, char *out,
 		return false;
 	while (at < len && (line[at] == ' ' || line[at] == '\t'))
 		at++;
-	while (len > at && (line[len - 1] == '\r' || line[len - 1] == '\n' || line[len - 1] == ' ' || line[len - 1] == '\t'))
+	while (len > at &&
+	       (line[len - 1] == '\r' || line[len - 1] == '\n' || line[len - 1] == ' ' || line[len - 1] == '\t'))
 		len--;
 	if (len - at >= size)
 		return false;
@@ -195,8 +198,8 @@ static struct curl_blob blob(const struct http_pem *p)
 	return (struct curl_blob){ p->text, p->len, CURL_BLOB_NOCOPY };
 }
 
-struct http_request *http_request_new(struct http *h, const char *url, const struct http_identity *id, void *owner, size_t max_body, char *err,
-				      size_t err_size)
+struct http_request *http_request_new(struct http *h, const char *url, const struct http_identity *id, void *owner,
+                                      size_t max_body, char *err, size_t err_size)
 {
 	struct http_request *r = calloc(1, sizeof *r);
 	struct curl_blob ca = blob(id->ca), part;
@@ -242,11 +245,15 @@ struct http_request *http_request_new(struct http *h, const char *url, const str
 		SET(CURLOPT_SSLKEY_BLOB, &part);
 	}
 #undef SET
-	curl_easy_setopt(r->easy, CURLOPT_NOPROXY, "*"); /* whatever the environment says; a libcurl without proxies does not know it */
+	/* Whatever the environment says; a libcurl without proxies does not know it. */
+	curl_easy_setopt(r->easy, CURLOPT_NOPROXY, "*");
 	if (!bad)
 		return r;
 	http_request_free(r);
-	snprintf(err, err_size, "agent: this libcurl cannot do what is needed (HTTPS with certificates from memory, 7.77 or later): %s", curl_easy_strerror(bad));
+	snprintf(err, err_size,
+	         "agent: this libcurl cannot do what is needed "
+	         "(HTTPS with certificates from memory, 7.77 or later): %s",
+	         curl_easy_strerror(bad));
 	return NULL;
 }
 
@@ -314,7 +321,8 @@ bool http_post(struct http_request *r, const char *json, uint32_t timeout_s)
 {
 	free(r->json);
 	r->json = strdup(json); /* libcurl reads it while it sends */
-	if (!r->json || (!r->headers && (!add_header(r, "Content-Type: application/json") || !add_header(r, "Expect:"))))
+	if (!r->json ||
+	    (!r->headers && (!add_header(r, "Content-Type: application/json") || !add_header(r, "Expect:"))))
 		return false;
 	curl_easy_setopt(r->easy, CURLOPT_POSTFIELDS, r->json);
 	return begin(r, timeout_s);
@@ -339,7 +347,8 @@ struct http_request *http_done(struct http *h, const struct http_answer **answer
 	if (m->data.result == CURLE_OK || r->answer.oversized)
 		curl_easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &r->answer.status);
 	else
-		snprintf(r->answer.error, sizeof r->answer.error, "%.250s", r->curl_error[0] ? r->curl_error : curl_easy_strerror(m->data.result));
+		snprintf(r->answer.error, sizeof r->answer.error, "%.250s",
+		         r->curl_error[0] ? r->curl_error : curl_easy_strerror(m->data.result));
 	if (!curl_easy_getinfo(r->easy, CURLINFO_RETRY_AFTER, &after) && after > 0)
 		r->answer.retry_after_s = after < 86400 ? (uint32_t)after : 86400;
 	curl_multi_remove_handle(h->multi, r->easy);
@@ -374,8 +383,10 @@ bool http_certificate_dates(const char *url, char *out, size_t size)
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(easy, CURLOPT_NOPROXY, "*");
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT, (long)CONNECT_TIMEOUT_S);
-	if (!curl_easy_perform(easy) && !curl_easy_getinfo(easy, CURLINFO_CERTINFO, &info) && info && info->num_of_certs > 0) {
-		const char *from = field(info->certinfo[0], "Start date:"), *to = field(info->certinfo[0], "Expire date:");
+	if (!curl_easy_perform(easy) && !curl_easy_getinfo(easy, CURLINFO_CERTINFO, &info) && info &&
+	    info->num_of_certs > 0) {
+		const char *from = field(info->certinfo[0], "Start date:");
+		const char *to = field(info->certinfo[0], "Expire date:");
 
 		known = from && to;
 		if (known)

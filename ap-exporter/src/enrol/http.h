@@ -24,7 +24,8 @@ struct http_pem {
 };
 
 struct http_identity {
-	const struct http_pem *ca, *cert, *key; /* must outlive the requests made with them. cert and key NULL: it says nothing about itself */
+	/* Must outlive the requests made with them. cert and key NULL: it says nothing about itself. */
+	const struct http_pem *ca, *cert, *key;
 };
 
 struct http_answer {
@@ -52,18 +53,21 @@ void http_wait(struct http *, int ms);
 /* The next request that ended, with its answer; NULL when there is none. */
 struct http_request *http_done(struct http *, const struct http_answer **);
 
-/* NULL, with the reason in `err`: no memory, or a libcurl that lacks something. `owner` is the caller's; `max_body` the most bytes that an
- * answer may have, at most HTTP_MAX_BODY. */
-struct http_request *http_request_new(struct http *, const char *url, const struct http_identity *, void *owner, size_t max_body, char *err, size_t err_size);
+/* NULL, with the reason in `err`: no memory, or a libcurl that lacks something. `owner` is the caller's; `max_body` the
+ * most bytes that an answer may have, at most HTTP_MAX_BODY. */
+struct http_request *http_request_new(struct http *, const char *url, const struct http_identity *, void *owner,
+                                      size_t max_body, char *err, size_t err_size);
 void http_request_free(struct http_request *);
 void *http_request_owner(const struct http_request *);
 bool http_request_active(const struct http_request *);
 /* Where the next one goes. False: no memory. */
 bool http_request_url(struct http_request *, const char *url);
-/* A GET with these header lines (NULL ends the list), or a POST of `json`. False: it could not be started (no memory). */
+/* A GET with these header lines (NULL ends the list), or a POST of `json`. False: it could not be started (no
+ * memory). */
 bool http_get(struct http_request *, const char *const headers[], uint32_t timeout_s);
 bool http_post(struct http_request *, const char *json, uint32_t timeout_s);
-/* When the certificate of the service at `url` is valid: "from … to …", for a message. It is not believed, and nothing is sent. False: it is not known. */
+/* When the certificate of the service at `url` is valid: "from … to …", for a message. It is not believed, and nothing
+ * is sent. False: it is not known. */
 bool http_certificate_dates(const char *url, char *out, size_t size);
 
 #endif

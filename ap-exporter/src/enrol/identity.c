@@ -54,8 +54,9 @@ int identity_make(char **key, char **request, const char *ap_id, char *err, size
 	if (good) {
 		X509_NAME *name = X509_REQ_get_subject_name(req);
 
-		good = add_name(name, "O", "oal") && add_name(name, "OU", "ap") && add_name(name, "CN", ap_id) && X509_REQ_set_pubkey(req, pkey) == 1 &&
-		       X509_REQ_sign(req, pkey, EVP_sha256()) > 0 && PEM_write_bio_PrivateKey(key_text, pkey, NULL, NULL, 0, NULL, NULL) == 1 &&
+		good = add_name(name, "O", "oal") && add_name(name, "OU", "ap") && add_name(name, "CN", ap_id) &&
+		       X509_REQ_set_pubkey(req, pkey) == 1 && X509_REQ_sign(req, pkey, EVP_sha256()) > 0 &&
+		       PEM_write_bio_PrivateKey(key_text, pkey, NULL, NULL, 0, NULL, NULL) == 1 &&
 		       PEM_write_bio_X509_REQ(req_text, req) == 1;
 	}
 	EVP_PKEY_free(pkey);
@@ -133,7 +134,8 @@ static bool leads_to(X509 *leaf, BIO *rest, const char *ca)
 	return good;
 }
 
-int identity_check(const char *certificate, const char *key, const char *ca, const char *ap_id, char *err, size_t err_size)
+int identity_check(const char *certificate, const char *key, const char *ca, const char *ap_id, char *err,
+                   size_t err_size)
 {
 	BIO *b = BIO_new_mem_buf(certificate, -1), *k = BIO_new_mem_buf(key, -1);
 	X509 *x = first_certificate(b);

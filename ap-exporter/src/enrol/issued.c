@@ -64,14 +64,16 @@ static int check(const struct issued *i, const char *ap_id, const char *site, ch
 	return ret;
 }
 
-int issued_read(struct issued *i, const void *json, size_t len, const char *ap_id, const char *site, char *err, size_t err_size)
+int issued_read(struct issued *i, const void *json, size_t len, const char *ap_id, const char *site, char *err,
+                size_t err_size)
 {
 	char why[512] = "it is not what was asked for";
 	int ret;
 
 	*i = (struct issued){.text = len <= ISSUED_MAX_BYTES ? calloc(TEXTS, len + 1) : NULL};
 	if (!i->text) {
-		snprintf(err, err_size, "the service's answer cannot be used: %s", len > ISSUED_MAX_BYTES ? "it is longer than 64 KiB" : "out of memory");
+		snprintf(err, err_size, "the service's answer cannot be used: %s",
+		         len > ISSUED_MAX_BYTES ? "it is longer than 64 KiB" : "out of memory");
 		return len > ISSUED_MAX_BYTES ? -EFBIG : -ENOMEM;
 	}
 	i->certificate = i->text;

@@ -31,7 +31,8 @@ static void finish(const struct mac_key *k, struct sha256 *inner, uint8_t mac[SH
 	sha256_end(&outer, mac);
 }
 
-void mac_key_derive(uint8_t key[MAC_KEY_BYTES], const uint8_t master[MAC_KEY_BYTES], const char *ap_id, const char *site)
+void mac_key_derive(uint8_t key[MAC_KEY_BYTES], const uint8_t master[MAC_KEY_BYTES], const char *ap_id,
+                    const char *site)
 {
 	static const char what[] = "oal batch key v1"; /* with its NUL */
 	struct mac_key k;

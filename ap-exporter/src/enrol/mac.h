@@ -1,4 +1,5 @@
-/* mac.h: the MAC that says which AP made a batch (schema/README.md, "Who made a batch"): HMAC-SHA256 (RFC 2104), cut to 128 bits. */
+/* mac.h: the MAC that says which AP made a batch (schema/README.md, "Who made a batch"): HMAC-SHA256 (RFC 2104), cut to
+ * 128 bits. */
 #ifndef OAL_MAC_H
 #define OAL_MAC_H
 
@@ -18,7 +19,8 @@ struct mac_key {
 
 void mac_key_begin(struct mac_key *, uint8_t id, const uint8_t key[MAC_KEY_BYTES]);
 /* The key that an AP at a site (empty: none) gets, from the platform's master key. */
-void mac_key_derive(uint8_t key[MAC_KEY_BYTES], const uint8_t master[MAC_KEY_BYTES], const char *ap_id, const char *site);
+void mac_key_derive(uint8_t key[MAC_KEY_BYTES], const uint8_t master[MAC_KEY_BYTES], const char *ap_id,
+                    const char *site);
 /* The header's value for a batch of `topic` (OAL_TOPIC_…). */
 void mac_header(uint8_t header[MAC_HEADER_BYTES], const struct mac_key *, int topic, const void *batch, size_t len);
 

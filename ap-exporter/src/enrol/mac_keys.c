@@ -34,7 +34,7 @@ static bool is_name(const char *s, size_t len)
 }
 
 /* `at` is the end of a word of `len` characters. */
-static bool take_name(char out[MAC_NAME + 1], const char *at, size_t len, bool may_be_none)
+static bool read_name(char out[MAC_NAME + 1], const char *at, size_t len, bool may_be_none)
 {
 	if (may_be_none && len == 1 && at[-1] == '-')
 		len = 0;
@@ -45,7 +45,7 @@ static bool take_name(char out[MAC_NAME + 1], const char *at, size_t len, bool m
 	return true;
 }
 
-static unsigned take_id(const char *at, size_t len)
+static unsigned read_id(const char *at, size_t len)
 {
 	unsigned id = 0;
 
@@ -69,14 +69,15 @@ static int parse_line(struct entry *e, const char *at, const char *end)
 	if (words_end(at, end))
 		return 0;
 	len = word_next(&at, end);
-	if (!take_name(e->ap_id, at, len, false))
+	if (!read_name(e->ap_id, at, len, false))
 		return -EINVAL;
 	len = word_next(&at, end);
-	if (!len || !take_name(e->site, at, len, true))
+	if (!len || !read_name(e->site, at, len, true))
 		return -EINVAL;
 	len = word_next(&at, end);
-	id = take_id(at, len);
-	if (!id || word_next(&at, end) != BASE64_KEY_TEXT || !base64_key(raw, at - BASE64_KEY_TEXT) || !words_end(at, end))
+	id = read_id(at, len);
+	if (!id || word_next(&at, end) != BASE64_KEY_TEXT || !base64_key(raw, at - BASE64_KEY_TEXT) ||
+	    !words_end(at, end))
 		return -EINVAL;
 	mac_key_begin(&e->key, (uint8_t)id, raw);
 	explicit_bzero(raw, sizeof raw);
@@ -170,7 +171,8 @@ int mac_keys_read(struct mac_keys **out, const char *path, char *err, size_t err
 	int ret = text_file_read(&text, &len, path, MAC_KEYS_MAX_BYTES);
 
 	if (ret) {
-		snprintf(err, err_size, "cannot read the MAC keys %s: %s", path, ret == -EFBIG ? "more than 1 MiB" : strerror(-ret));
+		snprintf(err, err_size, "cannot read the MAC keys %s: %s", path,
+		         ret == -EFBIG ? "more than 1 MiB" : strerror(-ret));
 		return ret;
 	}
 	ret = mac_keys_parse(out, text, len, path, err, err_size);
@@ -215,7 +217,8 @@ const struct mac_key *mac_keys_find(const struct mac_keys *k, const char *ap_id,
 	return e ? &e->key : NULL;
 }
 
-int mac_keys_check(const struct mac_keys *k, const char *path, const char *ap_id, const char *site, char *err, size_t err_size)
+int mac_keys_check(const struct mac_keys *k, const char *path, const char *ap_id, const char *site, char *err,
+                   size_t err_size)
 {
 	const size_t len = strlen(ap_id);
 	const struct entry *e = len <= MAC_NAME ? find(k, ap_id, len) : NULL;
@@ -223,9 +226,14 @@ int mac_keys_check(const struct mac_keys *k, const char *path, const char *ap_id
 	if (e && !strcmp(e->site, site))
 		return 0;
 	if (e)
-		snprintf(err, err_size, "%s: the MAC key of AP %s is for site '%s', but 'option site' is '%s': set that, or enrol the AP again", path, ap_id, e->site, site);
+		snprintf(err, err_size,
+		         "%s: the MAC key of AP %s is for site '%s', but 'option site' is '%s': set that, or enrol the "
+		         "AP again",
+		         path, ap_id, e->site, site);
 	else
-		snprintf(err, err_size, "%s: no MAC key for AP %s: its batches would be refused; enrol it (ap-exporter enrol), or set 'option ap_id' to the name that it was enrolled with",
-			 path, ap_id);
+		snprintf(err, err_size,
+		         "%s: no MAC key for AP %s: its batches would be refused; enrol it (ap-exporter enrol), or set "
+		         "'option ap_id' to the name that it was enrolled with",
+		         path, ap_id);
 	return -ENOENT;
 }

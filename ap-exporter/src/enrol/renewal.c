@@ -92,7 +92,7 @@ static bool kafka_is_ours(const struct config *c, const char *ap_id)
 	return ours;
 }
 
-static int keep(const struct renewal *r, const struct issued *issued, char *err, size_t err_size)
+static int store(const struct renewal *r, const struct issued *issued, char *err, size_t err_size)
 {
 	const struct config *c = r->config;
 	char *macs = credentials_mac_keys(c->n_kafka ? c->kafka.mac_keys : "", r->ap_id, issued->mac_keys);
@@ -101,13 +101,16 @@ static int keep(const struct renewal *r, const struct issued *issued, char *err,
 
 	if (ret)
 		snprintf(err, err_size, "out of memory");
-	ret = ret ? ret : credentials_files(&files, c, r->ap_id, kafka_is_ours(c, r->ap_id), issued, r->key, macs, err, err_size);
+	ret = ret ? ret
+	          : credentials_files(&files, c, r->ap_id, kafka_is_ours(c, r->ap_id), issued, r->key, macs, err,
+	                              err_size);
 	ret = ret ? ret : file_set_write(&files, err, err_size);
 	free(macs);
 	return ret;
 }
 
-bool renewal_answer(struct renewal *r, const struct http_answer *a, uint64_t retry_us, struct issued *issued, char **key)
+bool renewal_answer(struct renewal *r, const struct http_answer *a, uint64_t retry_us, struct issued *issued,
+                    char **key)
 {
 	char why[512];
 	int ret = -EIO;
@@ -118,11 +121,12 @@ bool renewal_answer(struct renewal *r, const struct http_answer *a, uint64_t ret
 	else if (!a->status)
 		snprintf(why, sizeof why, "no answer: %.200s", a->error);
 	else if (a->status != 200)
-		snprintf(why, sizeof why, "the service answered %ld%s%.160s", a->status, a->error[0] ? ": " : "", a->error);
+		snprintf(why, sizeof why, "the service answered %ld%s%.160s", a->status, a->error[0] ? ": " : "",
+		         a->error);
 	else
 		ret = issued_read(issued, a->body, a->len, r->ap_id, r->config->exporter.site, why, sizeof why);
 	ret = ret ? ret : identity_check(issued->certificate, r->key, issued->ca, r->ap_id, why, sizeof why);
-	ret = ret ? ret : keep(r, issued, why, sizeof why);
+	ret = ret ? ret : store(r, issued, why, sizeof why);
 	if (ret) {
 		issued_free(issued);
 		failed(r, retry_us, why);

@@ -9,7 +9,8 @@
 enum { SIGNATURE_BYTES = 64, SIGNATURE_KEY_BYTES = 32 };
 
 /* 0: made with the private half of `key`. -EBADMSG: not. -ENOMEM. */
-typedef int signature_verify(const uint8_t key[SIGNATURE_KEY_BYTES], const uint8_t signature[SIGNATURE_BYTES], const uint8_t *payload, size_t len);
+typedef int signature_verify(const uint8_t key[SIGNATURE_KEY_BYTES], const uint8_t signature[SIGNATURE_BYTES],
+                             const uint8_t *payload, size_t len);
 
 /* By libcrypto; without it -ENOTSUP. */
 signature_verify signature_verify_openssl;

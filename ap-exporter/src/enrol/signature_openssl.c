@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-int signature_verify_openssl(const uint8_t key[SIGNATURE_KEY_BYTES], const uint8_t signature[SIGNATURE_BYTES], const uint8_t *payload, size_t len)
+int signature_verify_openssl(const uint8_t key[SIGNATURE_KEY_BYTES], const uint8_t signature[SIGNATURE_BYTES],
+                             const uint8_t *payload, size_t len)
 {
 	const size_t domain = sizeof SIGNATURE_DOMAIN - 1;
-	uint8_t *const message = malloc(domain + len); /* libcrypto takes the message of an Ed25519 signature in one piece */
+	/* libcrypto takes the message of an Ed25519 signature in one piece. */
+	uint8_t *const message = malloc(domain + len);
 	EVP_PKEY *public = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key, SIGNATURE_KEY_BYTES);
 	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
 	int ret = -ENOMEM;
@@ -31,7 +33,8 @@ out:
 	return ret;
 }
 #else
-int signature_verify_openssl(const uint8_t key[SIGNATURE_KEY_BYTES], const uint8_t signature[SIGNATURE_BYTES], const uint8_t *payload, size_t len)
+int signature_verify_openssl(const uint8_t key[SIGNATURE_KEY_BYTES], const uint8_t signature[SIGNATURE_BYTES],
+                             const uint8_t *payload, size_t len)
 {
 	return -ENOTSUP;
 }

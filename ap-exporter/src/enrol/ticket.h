@@ -1,4 +1,5 @@
-/* ticket.h: the one-time ticket with which an AP is enrolled: base64url of JSON {"v":1,"url","ap_id","site","token","ca"}. It is a secret until it is used. */
+/* ticket.h: the one-time ticket with which an AP is enrolled: base64url of JSON
+ * {"v":1,"url","ap_id","site","token","ca"}. It is a secret until it is used. */
 #ifndef OAL_TICKET_H
 #define OAL_TICKET_H
 

@@ -37,7 +37,8 @@ static int parse_line(struct trusted_key *k, const char *at, const char *end)
 	return 1;
 }
 
-int trusted_keys_parse(struct trusted_keys *out, const char *text, size_t len, const char *path, char *err, size_t err_size)
+int trusted_keys_parse(struct trusted_keys *out, const char *text, size_t len, const char *path, char *err,
+                       size_t err_size)
 {
 	const char *at = text, *const end = text + len;
 	struct trusted_keys keys = { 0 };
@@ -51,7 +52,8 @@ int trusted_keys_parse(struct trusted_keys *out, const char *text, size_t len, c
 		eol = eol ? eol : end;
 		ret = parse_line(&k, at, eol);
 		if (ret < 0) {
-			snprintf(err, err_size, "%s:%u: not a key; a line is: ed25519 BASE64-OF-32-BYTES NAME", path, line);
+			snprintf(err, err_size, "%s:%u: not a key; a line is: ed25519 BASE64-OF-32-BYTES NAME", path,
+			         line);
 			return ret;
 		}
 		if (ret && keys.n == TRUSTED_KEYS_MAX) {
@@ -77,7 +79,8 @@ int trusted_keys_read(struct trusted_keys *keys, const char *path, char *err, si
 	int ret = text_file_read(&text, &len, path, MAX_FILE);
 
 	if (ret) {
-		snprintf(err, err_size, "cannot read the trusted keys %s: %s", path, ret == -EFBIG ? "more than 16 KiB" : strerror(-ret));
+		snprintf(err, err_size, "cannot read the trusted keys %s: %s", path,
+		         ret == -EFBIG ? "more than 16 KiB" : strerror(-ret));
 		return ret;
 	}
 	ret = trusted_keys_parse(keys, text, len, path, err, err_size);

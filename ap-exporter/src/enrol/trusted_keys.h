@@ -1,4 +1,5 @@
-/* trusted_keys.h: the public keys whose bundles an AP takes. A text file: lines `ed25519 BASE64 NAME`, # begins a comment. */
+/* trusted_keys.h: the public keys whose bundles an AP takes. A text file: lines `ed25519 BASE64 NAME`, # begins a
+ * comment. */
 #ifndef OAL_TRUSTED_KEYS_H
 #define OAL_TRUSTED_KEYS_H
 
@@ -20,11 +21,12 @@ struct trusted_keys {
 	struct trusted_key key[TRUSTED_KEYS_MAX];
 };
 
-/* 0, or negative errno with file and line in `err`: -EINVAL for a line that is not a key, a file without any, or more than fit;
- * what open() or read() gave. The keys are as they were unless 0. */
+/* 0, or negative errno with file and line in `err`: -EINVAL for a line that is not a key, a file without any, or more
+ * than fit; what open() or read() gave. The keys are as they were unless 0. */
 int trusted_keys_read(struct trusted_keys *, const char *path, char *err, size_t err_size);
 /* The same from a text; `path` is for the message. */
-int trusted_keys_parse(struct trusted_keys *, const char *text, size_t len, const char *path, char *err, size_t err_size);
+int trusted_keys_parse(struct trusted_keys *, const char *text, size_t len, const char *path, char *err,
+                       size_t err_size);
 const struct trusted_key *trusted_keys_find(const struct trusted_keys *, uint64_t id);
 
 #endif

@@ -79,8 +79,10 @@ static enum oal_bundle_reason check_signature(struct opening *o)
 		return OAL_BUNDLE_REASON_NONE;
 	key = trusted_keys_find(o->terms->keys, o->key_id);
 	if (!key)
-		return REFUSE(o, UNKNOWN_KEY, "key %016llx is not among the %u trusted", (unsigned long long)o->key_id, o->terms->keys->n);
-	ret = o->signature_len == SIGNATURE_BYTES ? o->terms->verify(key->raw, o->signature, o->payload, o->len) : -EBADMSG;
+		return REFUSE(o, UNKNOWN_KEY, "key %016llx is not among the %u trusted", (unsigned long long)o->key_id,
+		              o->terms->keys->n);
+	ret = o->signature_len == SIGNATURE_BYTES ? o->terms->verify(key->raw, o->signature, o->payload, o->len)
+	                                          : -EBADMSG;
 	if (ret == -ENOMEM)
 		return REFUSE(o, NO_MEMORY, "no memory to verify the signature");
 	if (ret == -ENOTSUP)
@@ -94,8 +96,10 @@ static enum oal_bundle_reason check_signature(struct opening *o)
 
 static enum oal_bundle_reason read_payload(struct opening *o)
 {
-	static const uint8_t kinds[N_BUNDLE] = { 0, PB_U32, PB_S64, PB_TEXT, PB_U32, PB_TEXT, PB_U32, PB_BYTES | PB_LIST,
-						 PB_MESSAGE, PB_MESSAGE, PB_MESSAGE, PB_MESSAGE, PB_MESSAGE };
+	static const uint8_t kinds[N_BUNDLE] = { 0,          PB_U32,     PB_S64,     PB_TEXT,
+	                                         PB_U32,     PB_TEXT,    PB_U32,     PB_BYTES | PB_LIST,
+	                                         PB_MESSAGE, PB_MESSAGE, PB_MESSAGE, PB_MESSAGE,
+	                                         PB_MESSAGE };
 	const struct pb_field *const f = o->fields;
 	struct pb_list rollback;
 	const uint8_t *at;
@@ -115,7 +119,8 @@ static enum oal_bundle_reason read_payload(struct opening *o)
 		if (len != HASH_BYTES || i == BUNDLE_MAX_ROLLBACK)
 			return REFUSE(o, MALFORMED, "rollback_to is not at most %d hashes", BUNDLE_MAX_ROLLBACK);
 	if (f[SERIAL].value <= 0 || !f[TARGET].len)
-		return REFUSE(o, MALFORMED, "serial %lld, target of %zu characters", (long long)f[SERIAL].value, f[TARGET].len);
+		return REFUSE(o, MALFORMED, "serial %lld, target of %zu characters", (long long)f[SERIAL].value,
+		              f[TARGET].len);
 	o->head.serial = f[SERIAL].value;
 	o->head.version = (uint32_t)f[VERSION].value;
 	o->head.source = f[SOURCE].value <= UINT8_MAX ? (uint8_t)f[SOURCE].value : 0;
@@ -139,17 +144,18 @@ static enum oal_bundle_reason check_head(struct opening *o)
 	const struct bundle *const in_force = t->in_force;
 	const struct pb_field *const f = o->fields;
 
-	if (f[FORMAT].value != KNOWN_FORMAT || f[SOURCE].value < REGISTRY || f[SOURCE].value > ONLINE || !o->parts[PART_PROGRAM].at ||
-	    !o->parts[PART_TREE].at)
-		return REFUSE(o, UNSUPPORTED_FORMAT, "format %lld, source %lld; program and tree are needed", (long long)f[FORMAT].value,
-			      (long long)f[SOURCE].value);
-	if (t->ap_id && strcmp(o->head.target, "fleet") && !is_target(o->head.target, "site/", t->site ? t->site : "") &&
-	    !is_target(o->head.target, "ap/", t->ap_id))
+	if (f[FORMAT].value != KNOWN_FORMAT || f[SOURCE].value < REGISTRY || f[SOURCE].value > ONLINE ||
+	    !o->parts[PART_PROGRAM].at || !o->parts[PART_TREE].at)
+		return REFUSE(o, UNSUPPORTED_FORMAT, "format %lld, source %lld; program and tree are needed",
+		              (long long)f[FORMAT].value, (long long)f[SOURCE].value);
+	if (t->ap_id && strcmp(o->head.target, "fleet") &&
+	    !is_target(o->head.target, "site/", t->site ? t->site : "") && !is_target(o->head.target, "ap/", t->ap_id))
 		return REFUSE(o, WRONG_TARGET, "it is for %s", o->head.target);
-	if (in_force && o->head.serial <= in_force->head.serial && memcmp(o->head.hash, in_force->head.hash, HASH_BYTES) &&
-	    !bundle_allows_rollback(in_force, o->head.hash))
-		return REFUSE(o, REPLAYED, "serial %lld is not greater than %lld, and that one does not allow to go back to it",
-			      (long long)o->head.serial, (long long)in_force->head.serial);
+	if (in_force && o->head.serial <= in_force->head.serial &&
+	    memcmp(o->head.hash, in_force->head.hash, HASH_BYTES) && !bundle_allows_rollback(in_force, o->head.hash))
+		return REFUSE(o, REPLAYED,
+		              "serial %lld is not greater than %lld, and that one does not allow to go back to it",
+		              (long long)o->head.serial, (long long)in_force->head.serial);
 	return OAL_BUNDLE_REASON_NONE;
 }
 
@@ -163,8 +169,10 @@ static size_t aligned(size_t size)
 static struct bundle *allocate(const struct opening *o, uint8_t **work)
 {
 	const struct part *const window = &o->parts[PART_WINDOW];
-	const size_t n_words = bundle_part_features(&o->parts[PART_PROGRAM]), n_tree = bundle_part_tree_nodes(&o->parts[PART_TREE]);
-	const size_t n_window = bundle_part_window_nodes(window), n_trees = bundle_part_window_trees(window), n_inputs = bundle_part_window_inputs(window);
+	const size_t n_words = bundle_part_features(&o->parts[PART_PROGRAM]),
+		     n_tree = bundle_part_tree_nodes(&o->parts[PART_TREE]);
+	const size_t n_window = bundle_part_window_nodes(window), n_trees = bundle_part_window_trees(window),
+		     n_inputs = bundle_part_window_inputs(window);
 	const size_t words = n_words * OAL_N_WORDS * sizeof(int64_t), nodes = (n_tree + n_window) * sizeof(struct node);
 	const size_t lists = aligned(n_trees * sizeof(uint32_t) + n_inputs * sizeof(int32_t));
 	const size_t size = sizeof(struct bundle) + words + nodes + lists;
@@ -196,16 +204,19 @@ static enum oal_bundle_reason check_hashes(const struct bundle *b, struct openin
 	for (i = 0; i < 8; i++)
 		hash = hash << 8 | b->program.hash[i];
 	if (b->tree.feature_hash != hash || (b->has_window && b->window.feature_hash != hash))
-		return REFUSE(o, FEATURE_MISMATCH, "%s is for program %016llx, not %016llx", b->tree.feature_hash != hash ? "tree" : "window model",
-			      (unsigned long long)(b->tree.feature_hash != hash ? b->tree.feature_hash : b->window.feature_hash),
-			      (unsigned long long)hash);
+		return REFUSE(o, FEATURE_MISMATCH, "%s is for program %016llx, not %016llx",
+		              b->tree.feature_hash != hash ? "tree" : "window model",
+		              (unsigned long long)(b->tree.feature_hash != hash ? b->tree.feature_hash
+		                                                                : b->window.feature_hash),
+		              (unsigned long long)hash);
 	return OAL_BUNDLE_REASON_NONE;
 }
 
 static enum oal_bundle_reason fill(struct bundle *b, struct opening *o, uint8_t *work)
 {
 	static const struct part nothing = { .at = (const uint8_t *)"" };
-	const struct part *const parts = o->parts, *const golden = parts[PART_GOLDEN].at ? &parts[PART_GOLDEN] : &nothing;
+	const struct part *const parts = o->parts, *const golden = parts[PART_GOLDEN].at ? &parts[PART_GOLDEN]
+	                                                                                 : &nothing;
 	enum oal_bundle_reason reason;
 	struct pb_list rollback;
 	const uint8_t *at;
@@ -214,23 +225,27 @@ static enum oal_bundle_reason fill(struct bundle *b, struct opening *o, uint8_t 
 	pb_list_begin(&rollback, o->payload, o->len, ROLLBACK_TO, PB_BYTES);
 	while (pb_list_bytes(&rollback, &at, &len))
 		memcpy(b->rollback[b->n_rollback++], at, HASH_BYTES);
-	if (bundle_part_program(&b->program, (int64_t(*)[OAL_N_WORDS])(void *)b->memory, &parts[PART_PROGRAM], o->err, o->err_size))
+	if (bundle_part_program(&b->program, (int64_t (*)[OAL_N_WORDS])(void *)b->memory, &parts[PART_PROGRAM], o->err,
+	                        o->err_size))
 		return OAL_BUNDLE_REASON_BAD_PROGRAM;
 	if (bundle_part_tree(&b->tree, &parts[PART_TREE], b->program.n, work, o->err, o->err_size))
 		return OAL_BUNDLE_REASON_BAD_TREE;
 	b->has_window = parts[PART_WINDOW].at != NULL;
-	if (b->has_window && bundle_part_window(&b->window, &parts[PART_WINDOW], b->program.n, work, o->err, o->err_size))
+	if (b->has_window &&
+	    bundle_part_window(&b->window, &parts[PART_WINDOW], b->program.n, work, o->err, o->err_size))
 		return OAL_BUNDLE_REASON_BAD_WINDOW_MODEL;
 	if (parts[PART_POLICY].at && bundle_part_policy(&b->policy, &parts[PART_POLICY], o->err, o->err_size))
 		return OAL_BUNDLE_REASON_BAD_POLICY;
 	reason = check_hashes(b, o);
-	if (reason == OAL_BUNDLE_REASON_NONE && bundle_part_golden(golden, &b->tree, b->program.n, bundle_window(b), o->err, o->err_size))
+	if (reason == OAL_BUNDLE_REASON_NONE &&
+	    bundle_part_golden(golden, &b->tree, b->program.n, bundle_window(b), o->err, o->err_size))
 		reason = OAL_BUNDLE_REASON_GOLDEN_MISMATCH;
 	return reason;
 }
 
-enum oal_bundle_reason bundle_open(struct bundle **out, const uint8_t *bytes, size_t len, const struct bundle_terms *terms, struct bundle_head *head,
-				   char *err, size_t err_size)
+enum oal_bundle_reason bundle_open(struct bundle **out, const uint8_t *bytes, size_t len,
+                                   const struct bundle_terms *terms, struct bundle_head *head, char *err,
+                                   size_t err_size)
 {
 	struct opening o = { .terms = terms, .err = err, .err_size = err_size };
 	enum oal_bundle_reason reason;

@@ -1,8 +1,9 @@
 /* bundle.h: what is pushed to an AP (schema/README.md, "Bundles"): a feature program and models, signed.
  *
- * bundle_open() checks everything, in the contract's order, runs the golden vectors, and hands out a bundle that can be used
- * whole; or it hands out none and says why. It trusts no byte; a bundle is one allocation, bounded by the contract's limits
- * (at most some 600 KiB, 20 KiB for a tree of 255 nodes), and keeps nothing of the bytes that it came from. */
+ * bundle_open() checks everything, in the contract's order, runs the golden vectors, and hands out a bundle that can be
+ * used whole; or it hands out none and says why. It trusts no byte; a bundle is one allocation, bounded by the
+ * contract's limits (at most some 600 KiB, 20 KiB for a tree of 255 nodes), and keeps nothing of the bytes that it came
+ * from. */
 #ifndef OAL_BUNDLE_H
 #define OAL_BUNDLE_H
 
@@ -24,14 +25,16 @@ enum { BUNDLE_MAX_TEXT = 127, BUNDLE_MAX_ROLLBACK = 4 };
 
 /* What an AP asks of a bundle. */
 struct bundle_terms {
-	const struct trusted_keys *keys; /* NULL: the signature is not looked at. For tools that show a bundle; never for one to be used */
+	/* NULL: the signature is not looked at. For tools that show a bundle; never for one to be used. */
+	const struct trusted_keys *keys;
 	signature_verify *verify;
 	const char *ap_id, *site; /* ap_id NULL: any target */
 	const struct bundle *in_force; /* NULL: none */
 };
 
-/* Who a bundle is. After a refusal as much of it as was read from bytes that could be trusted so far: `hash` and `id` once the
- * envelope was whole, the rest once the signature was good (or keys were NULL) and the payload whole; 0 otherwise. */
+/* Who a bundle is. After a refusal as much of it as was read from bytes that could be trusted so far: `hash` and `id`
+ * once the envelope was whole, the rest once the signature was good (or keys were NULL) and the payload whole; 0
+ * otherwise. */
 struct bundle_head {
 	uint8_t hash[32]; /* SHA-256 of the payload; in hex it is the ETag */
 	uint64_t id; /* its first 8 bytes, big-endian, without the highest bit */
@@ -42,9 +45,10 @@ struct bundle_head {
 	char target[BUNDLE_MAX_TEXT + 1], model[BUNDLE_MAX_TEXT + 1];
 };
 
-/* OAL_BUNDLE_REASON_NONE and a bundle; or why not, with the particulars in `err` (at most 200 characters matter). `head` may be NULL. */
-enum oal_bundle_reason bundle_open(struct bundle **, const uint8_t *bytes, size_t len, const struct bundle_terms *, struct bundle_head *head,
-				   char *err, size_t err_size);
+/* OAL_BUNDLE_REASON_NONE and a bundle; or why not, with the particulars in `err` (at most 200 characters matter).
+ * `head` may be NULL. */
+enum oal_bundle_reason bundle_open(struct bundle **, const uint8_t *bytes, size_t len, const struct bundle_terms *,
+                                   struct bundle_head *head, char *err, size_t err_size);
 void bundle_free(struct bundle *);
 
 const struct bundle_head *bundle_head(const struct bundle *);

@@ -11,12 +11,13 @@
 /* Field numbers of bundle.proto. */
 enum { PROGRAM_INTERVAL = 1, PROGRAM_OP = 2, PROGRAM_GIVEN = 11, PROGRAM_BOUND = 12, N_WORDS_GIVEN = 9 };
 enum { TREE_HASH = 1, TREE_FEATURE, TREE_THRESHOLD, TREE_RIGHT, TREE_MISSING_RIGHT, TREE_CLASS, TREE_PERMILLE };
-enum { WINDOW_HASH = 1, WINDOW_INPUT, WINDOW_BASE, WINDOW_SHIFT, WINDOW_LO, WINDOW_HI, WINDOW_TREE_NODES, WINDOW_FEATURE, WINDOW_THRESHOLD,
-	WINDOW_RIGHT, WINDOW_MISSING_RIGHT, WINDOW_VALUE };
+enum { WINDOW_HASH = 1, WINDOW_INPUT, WINDOW_BASE, WINDOW_SHIFT, WINDOW_LO, WINDOW_HI, WINDOW_TREE_NODES,
+	WINDOW_FEATURE, WINDOW_THRESHOLD, WINDOW_RIGHT, WINDOW_MISSING_RIGHT, WINDOW_VALUE };
 enum { GOLDEN_FEATURES = 1, GOLDEN_LEAF, GOLDEN_WINDOW_INPUT, GOLDEN_WINDOW_BYTES };
 
 enum { MAX_INPUTS = 128 };
-_Static_assert((int)OAL_MAX_FEATURES <= (int)MAX_INPUTS && (int)WINDOW_MAX_INPUTS <= (int)MAX_INPUTS, "a golden vector fits");
+_Static_assert((int)OAL_MAX_FEATURES <= (int)MAX_INPUTS && (int)WINDOW_MAX_INPUTS <= (int)MAX_INPUTS,
+               "a golden vector fits");
 
 #define U32S (PB_U32 | PB_LIST)
 #define S32S (PB_S32 | PB_LIST)
@@ -25,7 +26,8 @@ static const uint8_t kinds[N_PARTS][PART_FIELDS] = {
 	[PART_PROGRAM] = { 0, PB_U32, S32S, S32S, S32S, S32S, S64S, S32S, S64S, S64S, S64S, U32S, S64S },
 	[PART_TREE] = { 0, PB_FIXED64, U32S, S64S, U32S, U32S, U32S, U32S },
 	[PART_WINDOW] = { 0, PB_FIXED64, S32S, PB_S64, PB_U32, PB_S64, PB_S64, U32S, U32S, S64S, U32S, U32S, S64S },
-	[PART_POLICY] = { 0, PB_U32, PB_TEXT, [OAL_POLICY_FIELD_VERSION ... OAL_POLICY_FIELD_WEIGHT_PORT - 1] = PB_U32, U32S, U32S },
+	[PART_POLICY] = { 0, PB_U32, PB_TEXT, [OAL_POLICY_FIELD_VERSION ... OAL_POLICY_FIELD_WEIGHT_PORT - 1] = PB_U32,
+	                  U32S, U32S },
 	[PART_GOLDEN] = { 0, S64S, U32S, S64S, S64S },
 };
 
@@ -97,10 +99,12 @@ static void program_hash(struct oal_feature_program *p)
 	sha256(p->hash, bytes, 21 + (size_t)p->n * 8 * OAL_N_WORDS);
 }
 
-int bundle_part_program(struct oal_feature_program *p, int64_t (*words)[OAL_N_WORDS], const struct part *part, char *err, size_t err_size)
+int bundle_part_program(struct oal_feature_program *p, int64_t (*words)[OAL_N_WORDS], const struct part *part,
+                        char *err, size_t err_size)
 {
 	const struct pb_field *const f = part->fields;
-	struct pb_list column[N_WORDS_GIVEN], given = list(part, PART_PROGRAM, PROGRAM_GIVEN), bound = list(part, PART_PROGRAM, PROGRAM_BOUND);
+	struct pb_list column[N_WORDS_GIVEN], given = list(part, PART_PROGRAM, PROGRAM_GIVEN),
+					      bound = list(part, PART_PROGRAM, PROGRAM_BOUND);
 	uint32_t i, k, n_bounds = 0;
 	bool wild = false;
 
@@ -150,13 +154,16 @@ struct node_lists {
 };
 
 /* Node columns stand in the same order in both messages. */
-static struct node_lists node_lists(const struct part *p, enum bundle_part part, uint32_t feature, uint32_t missing_right)
+static struct node_lists node_lists(const struct part *p, enum bundle_part part, uint32_t feature,
+                                    uint32_t missing_right)
 {
-	return (struct node_lists){ list(p, part, feature), list(p, part, feature + 1), list(p, part, feature + 2), list(p, part, missing_right) };
+	return (struct node_lists){ list(p, part, feature), list(p, part, feature + 1), list(p, part, feature + 2),
+	                            list(p, part, missing_right) };
 }
 
 /* Features, thresholds and right children of `n` nodes; leaves take what `leaf` gives. Counts inner nodes. */
-static int read_nodes(struct node *nodes, uint32_t n, struct node_lists *l, uint32_t *n_inner, char *err, size_t err_size)
+static int read_nodes(struct node *nodes, uint32_t n, struct node_lists *l, uint32_t *n_inner, char *err,
+                      size_t err_size)
 {
 	uint32_t i;
 
@@ -180,7 +187,8 @@ static int read_nodes(struct node *nodes, uint32_t n, struct node_lists *l, uint
 	return 0;
 }
 
-static int read_missing_right(struct node *nodes, uint32_t n, struct node_lists *l, uint32_t n_missing, char *err, size_t err_size)
+static int read_missing_right(struct node *nodes, uint32_t n, struct node_lists *l, uint32_t n_missing, char *err,
+                              size_t err_size)
 {
 	int64_t last = -1;
 	uint32_t i;
@@ -198,7 +206,8 @@ static int read_missing_right(struct node *nodes, uint32_t n, struct node_lists 
 	return 0;
 }
 
-int bundle_part_tree(struct tree *t, const struct part *part, unsigned n_features, uint8_t *work, char *err, size_t err_size)
+int bundle_part_tree(struct tree *t, const struct part *part, unsigned n_features, uint8_t *work, char *err,
+                     size_t err_size)
 {
 	const struct pb_field *const f = part->fields;
 	struct node_lists l = node_lists(part, PART_TREE, TREE_FEATURE, TREE_MISSING_RIGHT);
@@ -214,9 +223,12 @@ int bundle_part_tree(struct tree *t, const struct part *part, unsigned n_feature
 	if (read_nodes(t->nodes, t->n, &l, &n_inner, err, err_size))
 		return -EINVAL;
 	n_leaves = t->n - n_inner;
-	if (f[TREE_THRESHOLD].n != n_inner || f[TREE_RIGHT].n != n_inner || f[TREE_CLASS].n != n_leaves || f[TREE_PERMILLE].n != 3 * n_leaves) {
-		snprintf(err, err_size, "%u inner nodes and %u leaves, but %u thresholds, %u right children, %u classes, %u probabilities", n_inner,
-			 n_leaves, f[TREE_THRESHOLD].n, f[TREE_RIGHT].n, f[TREE_CLASS].n, f[TREE_PERMILLE].n);
+	if (f[TREE_THRESHOLD].n != n_inner || f[TREE_RIGHT].n != n_inner || f[TREE_CLASS].n != n_leaves ||
+	    f[TREE_PERMILLE].n != 3 * n_leaves) {
+		snprintf(err, err_size,
+		         "%u inner nodes and %u leaves, but %u thresholds, %u right children, %u classes, %u "
+		         "probabilities",
+		         n_inner, n_leaves, f[TREE_THRESHOLD].n, f[TREE_RIGHT].n, f[TREE_CLASS].n, f[TREE_PERMILLE].n);
 		return -EINVAL;
 	}
 	if (read_missing_right(t->nodes, t->n, &l, f[TREE_MISSING_RIGHT].n, err, err_size))
@@ -240,11 +252,13 @@ int bundle_part_tree(struct tree *t, const struct part *part, unsigned n_feature
 
 /* --- window model */
 
-int bundle_part_window(struct window *w, const struct part *part, unsigned n_features, uint8_t *work, char *err, size_t err_size)
+int bundle_part_window(struct window *w, const struct part *part, unsigned n_features, uint8_t *work, char *err,
+                       size_t err_size)
 {
 	const struct pb_field *const f = part->fields;
 	struct node_lists l = node_lists(part, PART_WINDOW, WINDOW_FEATURE, WINDOW_MISSING_RIGHT);
-	struct pb_list input = list(part, PART_WINDOW, WINDOW_INPUT), tree_nodes = list(part, PART_WINDOW, WINDOW_TREE_NODES);
+	struct pb_list input = list(part, PART_WINDOW, WINDOW_INPUT),
+		       tree_nodes = list(part, PART_WINDOW, WINDOW_TREE_NODES);
 	struct pb_list value = list(part, PART_WINDOW, WINDOW_VALUE);
 	uint32_t i, n_inner;
 
@@ -256,9 +270,10 @@ int bundle_part_window(struct window *w, const struct part *part, unsigned n_fea
 	w->n_inputs = f[WINDOW_INPUT].n;
 	w->n_trees = f[WINDOW_TREE_NODES].n;
 	w->n_nodes = f[WINDOW_FEATURE].n;
-	if (w->n_inputs > WINDOW_MAX_INPUTS || w->n_trees > OAL_SETTING_MAX_WINDOW_TREES || w->n_nodes > OAL_SETTING_MAX_WINDOW_NODES) {
-		snprintf(err, err_size, "%u inputs, %u trees, %u nodes; at most %d, %d and %d", w->n_inputs, w->n_trees, w->n_nodes,
-			 WINDOW_MAX_INPUTS, OAL_SETTING_MAX_WINDOW_TREES, OAL_SETTING_MAX_WINDOW_NODES);
+	if (w->n_inputs > WINDOW_MAX_INPUTS || w->n_trees > OAL_SETTING_MAX_WINDOW_TREES ||
+	    w->n_nodes > OAL_SETTING_MAX_WINDOW_NODES) {
+		snprintf(err, err_size, "%u inputs, %u trees, %u nodes; at most %d, %d and %d", w->n_inputs, w->n_trees,
+		         w->n_nodes, WINDOW_MAX_INPUTS, OAL_SETTING_MAX_WINDOW_TREES, OAL_SETTING_MAX_WINDOW_NODES);
 		return -EINVAL;
 	}
 	for (i = 0; i < w->n_inputs; i++)
@@ -267,9 +282,10 @@ int bundle_part_window(struct window *w, const struct part *part, unsigned n_fea
 		w->tree_nodes[i] = (uint32_t)pb_list_next(&tree_nodes);
 	if (read_nodes(w->nodes, w->n_nodes, &l, &n_inner, err, err_size))
 		return -EINVAL;
-	if (f[WINDOW_THRESHOLD].n != n_inner || f[WINDOW_RIGHT].n != n_inner || f[WINDOW_VALUE].n != w->n_nodes - n_inner) {
-		snprintf(err, err_size, "%u inner nodes and %u leaves, but %u thresholds, %u right children, %u values", n_inner, w->n_nodes - n_inner,
-			 f[WINDOW_THRESHOLD].n, f[WINDOW_RIGHT].n, f[WINDOW_VALUE].n);
+	if (f[WINDOW_THRESHOLD].n != n_inner || f[WINDOW_RIGHT].n != n_inner ||
+	    f[WINDOW_VALUE].n != w->n_nodes - n_inner) {
+		snprintf(err, err_size, "%u inner nodes and %u leaves, but %u thresholds, %u right children, %u values",
+		         n_inner, w->n_nodes - n_inner, f[WINDOW_THRESHOLD].n, f[WINDOW_RIGHT].n, f[WINDOW_VALUE].n);
 		return -EINVAL;
 	}
 	if (read_missing_right(w->nodes, w->n_nodes, &l, f[WINDOW_MISSING_RIGHT].n, err, err_size))
@@ -283,7 +299,8 @@ int bundle_part_window(struct window *w, const struct part *part, unsigned n_fea
 /* --- golden vectors */
 
 /* Vectors of one model: `n_values` inputs and `n_answers` answers. */
-static int check_counts(const char *model, uint32_t n_values, uint32_t n_answers, unsigned width, char *err, size_t err_size)
+static int check_counts(const char *model, uint32_t n_values, uint32_t n_answers, unsigned width, char *err,
+                        size_t err_size)
 {
 	if (n_answers && n_values == (uint64_t)n_answers * width)
 		return 0;
@@ -291,7 +308,8 @@ static int check_counts(const char *model, uint32_t n_values, uint32_t n_answers
 	return -EINVAL;
 }
 
-int bundle_part_golden(const struct part *part, const struct tree *t, unsigned n_features, const struct window *w, char *err, size_t err_size)
+int bundle_part_golden(const struct part *part, const struct tree *t, unsigned n_features, const struct window *w,
+                       char *err, size_t err_size)
 {
 	const struct pb_field *const f = part->fields;
 	struct pb_list in = list(part, PART_GOLDEN, GOLDEN_FEATURES), answer = list(part, PART_GOLDEN, GOLDEN_LEAF);
@@ -317,7 +335,8 @@ int bundle_part_golden(const struct part *part, const struct tree *t, unsigned n
 	}
 	if (!w)
 		return 0;
-	if (check_counts("window model", f[GOLDEN_WINDOW_INPUT].n, f[GOLDEN_WINDOW_BYTES].n, w->n_inputs, err, err_size))
+	if (check_counts("window model", f[GOLDEN_WINDOW_INPUT].n, f[GOLDEN_WINDOW_BYTES].n, w->n_inputs, err,
+	                 err_size))
 		return -EINVAL;
 	in = list(part, PART_GOLDEN, GOLDEN_WINDOW_INPUT);
 	answer = list(part, PART_GOLDEN, GOLDEN_WINDOW_BYTES);
@@ -328,7 +347,8 @@ int bundle_part_golden(const struct part *part, const struct tree *t, unsigned n
 			x[k] = pb_list_next(&in);
 		want = pb_list_next(&answer);
 		if (window_predict(w, x) != want) {
-			snprintf(err, err_size, "window vector %u: %lld bytes, not %lld", i, (long long)window_predict(w, x), (long long)want);
+			snprintf(err, err_size, "window vector %u: %lld bytes, not %lld", i,
+			         (long long)window_predict(w, x), (long long)want);
 			return -EINVAL;
 		}
 	}

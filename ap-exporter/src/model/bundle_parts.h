@@ -21,7 +21,8 @@ struct part {
 /* 0, or -EBADMSG. */
 int bundle_part_read(struct part *, enum bundle_part, char *err, size_t err_size);
 
-/* Elements that the parts need: 0 when there are more than the contract allows, which the functions below then refuse. */
+/* Elements that the parts need: 0 when there are more than the contract allows, which the functions below then
+ * refuse. */
 size_t bundle_part_features(const struct part *program);
 size_t bundle_part_tree_nodes(const struct part *tree);
 size_t bundle_part_window_nodes(const struct part *window);
@@ -29,12 +30,16 @@ size_t bundle_part_window_trees(const struct part *window);
 size_t bundle_part_window_inputs(const struct part *window);
 
 /* Each: 0, or -EINVAL with what is wrong in `err`. */
-int bundle_part_program(struct oal_feature_program *, int64_t (*words)[OAL_N_WORDS], const struct part *, char *err, size_t err_size);
-int bundle_part_tree(struct tree *, const struct part *, unsigned n_features, uint8_t *work, char *err, size_t err_size);
-int bundle_part_window(struct window *, const struct part *, unsigned n_features, uint8_t *work, char *err, size_t err_size);
+int bundle_part_program(struct oal_feature_program *, int64_t (*words)[OAL_N_WORDS], const struct part *, char *err,
+                        size_t err_size);
+int bundle_part_tree(struct tree *, const struct part *, unsigned n_features, uint8_t *work, char *err,
+                     size_t err_size);
+int bundle_part_window(struct window *, const struct part *, unsigned n_features, uint8_t *work, char *err,
+                       size_t err_size);
 /* All zero but the mode when it has no name. */
 int bundle_part_policy(struct oal_policy *, const struct part *, char *err, size_t err_size);
 /* Runs the golden vectors; `window` may be NULL. */
-int bundle_part_golden(const struct part *, const struct tree *, unsigned n_features, const struct window *, char *err, size_t err_size);
+int bundle_part_golden(const struct part *, const struct tree *, unsigned n_features, const struct window *, char *err,
+                       size_t err_size);
 
 #endif

@@ -46,28 +46,33 @@ static int check_numbers(const struct oal_policy *p, char *err, size_t err_size)
 		const uint32_t a = oal_policy_get(p, r->low), b = oal_policy_get(p, r->high);
 
 		if ((uint64_t)r->times * a > b)
-			return REFUSE("%s %u is more than %u: %u times %s is at most %s (%u)", low, a, b / r->times, r->times, low, high, b);
+			return REFUSE("%s %u is more than %u: %u times %s is at most %s (%u)", low, a, b / r->times,
+			              r->times, low, high, b);
 	}
 	return 0;
 }
 
 static int read_weights(struct oal_policy *p, const struct part *part, char *err, size_t err_size)
 {
-	const uint32_t n = part->fields[OAL_POLICY_FIELD_WEIGHT_PORT].n, n_values = part->fields[OAL_POLICY_FIELD_WEIGHT_PERMILLE].n;
+	const uint32_t n = part->fields[OAL_POLICY_FIELD_WEIGHT_PORT].n,
+		       n_values = part->fields[OAL_POLICY_FIELD_WEIGHT_PERMILLE].n;
 	struct pb_list ports, values;
 	uint32_t i, k;
 	int ret = 0;
 
 	if (n != n_values || n > OAL_POLICY_MAX_WEIGHTS)
-		return REFUSE("weight_port has %u and weight_permille %u values; as many each, at most %d", n, n_values, OAL_POLICY_MAX_WEIGHTS);
+		return REFUSE("weight_port has %u and weight_permille %u values; as many each, at most %d", n, n_values,
+		              OAL_POLICY_MAX_WEIGHTS);
 	pb_list_begin(&ports, part->at, part->len, OAL_POLICY_FIELD_WEIGHT_PORT, PB_U32);
 	pb_list_begin(&values, part->at, part->len, OAL_POLICY_FIELD_WEIGHT_PERMILLE, PB_U32);
 	for (i = 0; i < n && !ret; i++) {
 		const uint32_t port = (uint32_t)pb_list_next(&ports), value = (uint32_t)pb_list_next(&values);
 
-		ret = within("weight_port", port, OAL_POLICY_WEIGHT_PORT_MIN, OAL_POLICY_WEIGHT_PORT_MAX, err, err_size);
+		ret = within("weight_port", port, OAL_POLICY_WEIGHT_PORT_MIN, OAL_POLICY_WEIGHT_PORT_MAX, err,
+		             err_size);
 		if (!ret)
-			ret = within("weight_permille", value, OAL_POLICY_WEIGHT_PERMILLE_MIN, OAL_POLICY_WEIGHT_PERMILLE_MAX, err, err_size);
+			ret = within("weight_permille", value, OAL_POLICY_WEIGHT_PERMILLE_MIN,
+			             OAL_POLICY_WEIGHT_PERMILLE_MAX, err, err_size);
 		for (k = 0; k < i && !ret; k++)
 			if (p->weight_port[k] == port)
 				ret = REFUSE("weight_port %u is there twice", port);

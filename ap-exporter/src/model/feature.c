@@ -70,7 +70,8 @@ static int new_base(struct feature *f, uint32_t i, const struct feature_space *s
 	in->features[in->n_features++] = (uint8_t)i;
 	/* A window of one bucket keeps no closed one. */
 	b->n_words = b->op == OAL_OP_MEAN ? (uint8_t)(2 * b->window) : b->window == 1 ? 0 : b->window;
-	b->constant_limit = b->op == OAL_OP_MEAN ? INT64_MAX / (b->window * f->program->decision_interval_us) : INT64_MAX;
+	b->constant_limit = b->op == OAL_OP_MEAN ? INT64_MAX / (b->window * f->program->decision_interval_us)
+	                                         : INT64_MAX;
 	b->stride = sizeof(struct cell) + (b->n_words + (b->op == OAL_OP_MEAN ? MEAN_BUCKETS : 0)) * sizeof(int64_t);
 	b->cells = allocate(f, in->event ? 1 : (space->entities + in->shift) >> in->shift, b->stride);
 	return b->cells ? 0 : -ENOMEM;
@@ -169,7 +170,8 @@ void feature_drop(struct feature *f, enum oal_table_id table, unsigned entity)
 		in->places[last].position = p->position;
 		p->position = 0;
 		for (k = 0; k < in->n_features; k++)
-			memset(cell_of(&f->base[in->features[k]], entity >> in->shift), 0, f->base[in->features[k]].stride);
+			memset(cell_of(&f->base[in->features[k]], entity >> in->shift), 0,
+			       f->base[in->features[k]].stride);
 	}
 }
 

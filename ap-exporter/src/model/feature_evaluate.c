@@ -208,6 +208,7 @@ static bool base_evaluate(struct feature *f, uint32_t i, const int64_t *w, int64
 static bool derived_evaluate(struct feature *f, uint32_t i, const int64_t *w, int64_t *out)
 {
 	const int64_t a = f->x[w[OAL_W_A]];
+	unsigned at;
 	int64_t b;
 
 	switch (w[OAL_W_OP]) {
@@ -215,14 +216,17 @@ static bool derived_evaluate(struct feature *f, uint32_t i, const int64_t *w, in
 		if (a == OAL_MISSING)
 			return false;
 		b = sat_mul(a, 256);
-		f->ewma[i] = f->has_ewma[i] ? sat_add(f->ewma[i], shift_right(sat_sub(b, f->ewma[i]), (unsigned)w[OAL_W_WINDOW])) : b;
+		f->ewma[i] = f->has_ewma[i] ? sat_add(f->ewma[i],
+		                                      shift_right(sat_sub(b, f->ewma[i]), (unsigned)w[OAL_W_WINDOW]))
+		                            : b;
 		f->has_ewma[i] = true;
 		*out = f->ewma[i] / 256;
 		return true;
 	case OAL_OP_LAG:
 		if (f->n_history < (uint64_t)w[OAL_W_WINDOW])
 			return false;
-		*out = f->history[(f->history_at + OAL_MAX_WINDOW - (unsigned)w[OAL_W_WINDOW]) % OAL_MAX_WINDOW][w[OAL_W_A]];
+		at = (f->history_at + OAL_MAX_WINDOW - (unsigned)w[OAL_W_WINDOW]) % OAL_MAX_WINDOW;
+		*out = f->history[at][w[OAL_W_A]];
 		return *out != OAL_MISSING;
 	default:
 		break;
@@ -247,7 +251,8 @@ const int64_t *feature_evaluate(struct feature *f)
 	for (i = 0; i < f->program->n; i++) {
 		const int64_t *w = f->program->words[i];
 		int64_t v = 0;
-		const bool have = w[OAL_W_OP] < FIRST_DERIVED ? base_evaluate(f, i, w, &v) : derived_evaluate(f, i, w, &v);
+		const bool have = w[OAL_W_OP] < FIRST_DERIVED ? base_evaluate(f, i, w, &v)
+		                                              : derived_evaluate(f, i, w, &v);
 
 		f->x[i] = have ? clamp(v, w[OAL_W_LO], w[OAL_W_HI]) : w[OAL_W_DEFAULT];
 	}

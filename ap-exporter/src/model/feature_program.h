@@ -1,4 +1,5 @@
-/* feature_program.h: a feature program as bytes, and whether it may be interpreted (schema/README.md, "Feature programs"). */
+/* feature_program.h: a feature program as bytes, and whether it may be interpreted (schema/README.md, "Feature
+ * programs"). */
 #ifndef OAL_FEATURE_PROGRAM_H
 #define OAL_FEATURE_PROGRAM_H
 

@@ -70,14 +70,15 @@ void feature_row(struct feature *f, enum oal_table_id table, unsigned entity, co
 			continue;
 		v = row_load(bytes + in->offset, in->type);
 		p = &in->places[entity >> in->shift];
-		/* Most columns of a row are as they were. For a state that changes nothing: no increment, no new extreme, and
-		 * the same value goes on being held. */
+		/* Most columns of a row are as they were. For a state that changes nothing: no increment, no new
+		 * extreme, and the same value goes on being held. */
 		if (p->value == v && p->position && !in->event)
 			continue;
 		for (i = 0; i < in->n_features; i++) {
 			const struct base *b = &f->base[in->features[i]];
 
-			cell_row(b->op, cell_of(b, entity >> in->shift), p->position, p->value, v, in->counter_bits, t_us, bucket_us);
+			cell_row(b->op, cell_of(b, entity >> in->shift), p->position, p->value, v, in->counter_bits,
+			         t_us, bucket_us);
 		}
 		p->value = v;
 		if (!p->position) {

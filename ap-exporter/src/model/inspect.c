@@ -11,7 +11,8 @@
 
 enum { ERR = 256 };
 
-/* A file of at most one byte more than a bundle may have, so that one too large is seen as such. NULL: the log says why. */
+/* A file of at most one byte more than a bundle may have, so that one too large is seen as such. NULL: the log says
+ * why. */
 static uint8_t *read_bundle(const char *path, size_t *len)
 {
 	uint8_t *bytes = malloc(OAL_SETTING_MAX_BUNDLE_BYTES + 1);
@@ -34,7 +35,7 @@ static uint8_t *read_bundle(const char *path, size_t *len)
 /* --- bundle */
 
 /* Printable ASCII as a JSON string. */
-static void put_text(FILE *out, const char *text)
+static void print_string(FILE *out, const char *text)
 {
 	fputc('"', out);
 	for (; *text; text++)
@@ -45,7 +46,7 @@ static void put_text(FILE *out, const char *text)
 static void print_text(FILE *out, const char *name, const char *text)
 {
 	fprintf(out, ", \"%s\": ", name);
-	put_text(out, text);
+	print_string(out, text);
 }
 
 static void print_hex(FILE *out, const char *name, const uint8_t *bytes, unsigned n)
@@ -90,10 +91,11 @@ static void print_policy(FILE *out, const struct oal_policy *p)
 	if (!p)
 		return;
 	fputs(", \"policy\": {\"name\": ", out);
-	put_text(out, p->name);
+	print_string(out, p->name);
 	fprintf(out, ", \"version\": %" PRIu32 ", \"control\": {", p->version);
 	for (i = 0; i < OAL_N_POLICY_FIELDS; i++)
-		fprintf(out, "%s\"%s\": %" PRIu32, i ? ", " : "", oal_policy_fields[i].name, oal_policy_get(p, (enum oal_policy_field)i));
+		fprintf(out, "%s\"%s\": %" PRIu32, i ? ", " : "", oal_policy_fields[i].name,
+		        oal_policy_get(p, (enum oal_policy_field)i));
 	fputs("}, \"weights\": {", out);
 	for (i = 0; i < p->n_weights; i++)
 		fprintf(out, "%s\"%" PRIu32 "\": %" PRIu32, i ? ", " : "", p->weight_port[i], p->weight_permille[i]);
@@ -111,7 +113,8 @@ static void print_content(FILE *out, const struct bundle *b)
 	print_hex(out, "program", bundle_program(b)->hash, sizeof bundle_program(b)->hash);
 	fprintf(out, ", \"tree\": {\"nodes\": %u, \"depth\": %u}", t->n, depth_of(t->nodes, 0));
 	if (w)
-		fprintf(out, ", \"window\": {\"trees\": %u, \"nodes\": %u, \"inputs\": %u}", w->n_trees, w->n_nodes, w->n_inputs);
+		fprintf(out, ", \"window\": {\"trees\": %u, \"nodes\": %u, \"inputs\": %u}", w->n_trees, w->n_nodes,
+		        w->n_inputs);
 	print_policy(out, bundle_policy(b));
 	fprintf(out, ", \"memory_bytes\": %zu", bundle_memory(b));
 }
@@ -138,7 +141,8 @@ int inspect_bundle(const char *path, const struct inspect_terms *want, FILE *out
 	if (!bytes)
 		return 2;
 	reason = bundle_open(&b, bytes, len, &terms, &head, err, sizeof err);
-	fprintf(out, "{\"accepted\": %s, \"signature_checked\": %s", b ? "true" : "false", want->keys ? "true" : "false");
+	fprintf(out, "{\"accepted\": %s, \"signature_checked\": %s", b ? "true" : "false",
+	        want->keys ? "true" : "false");
 	if (!b) {
 		print_text(out, "reason", bundle_reason_name(reason));
 		print_text(out, "detail", err);
@@ -252,8 +256,9 @@ int inspect_predict(const char *path, FILE *in, FILE *out)
 		if (parse_line(line, x, n)) {
 			predict(b, x, out);
 		} else {
-			log_error("line %u: %u integers separated by commas are needed: %" PRIu32 " features, %u columns of the flow table", number, n,
-				  bundle_program(b)->n, n - bundle_program(b)->n);
+			log_error("line %u: %u integers separated by commas are needed: %" PRIu32
+			          " features, %u columns of the flow table",
+			          number, n, bundle_program(b)->n, n - bundle_program(b)->n);
 			ret = 1;
 		}
 	}

@@ -1,5 +1,5 @@
-/* nodes.h: decision trees as flat tables of integers (schema/README.md, "Bundles"): what the congestion tree and the trees of a
- * window model share.
+/* nodes.h: decision trees as flat tables of integers (schema/README.md, "Bundles"): what the congestion tree and the
+ * trees of a window model share.
  *
  * A tree is `n` nodes in preorder: node 0 is the root, the left child of inner node i is i + 1. */
 #ifndef OAL_NODES_H
@@ -20,7 +20,8 @@ struct node {
 	uint8_t missing_right;
 };
 
-/* Index of the leaf for inputs `x`. The tree must have passed nodes_check(): then every step leads to a higher index. */
+/* Index of the leaf for inputs `x`. The tree must have passed nodes_check(): then every step leads to a higher
+ * index. */
 static inline unsigned nodes_walk(const struct node *nodes, const int64_t *x)
 {
 	const struct node *n = nodes;
@@ -41,8 +42,8 @@ static inline size_t nodes_work(size_t n)
 	return (n + 7) / 8;
 }
 
-/* 0, or -EINVAL: features within `n_inputs`, right children after left ones and in range, every node but the root the child of
- * exactly one. `work`: nodes_work(n) bytes. `err` (may be NULL) gets what is wrong. */
+/* 0, or -EINVAL: features within `n_inputs`, right children after left ones and in range, every node but the root the
+ * child of exactly one. `work`: nodes_work(n) bytes. `err` (may be NULL) gets what is wrong. */
 int nodes_check(const struct node *, unsigned n, unsigned n_inputs, uint8_t *work, char *err, size_t err_size);
 
 #endif

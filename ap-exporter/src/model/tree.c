@@ -18,7 +18,8 @@ struct tree_leaf tree_leaf(const struct tree *t, unsigned leaf)
 	const uint64_t v = (uint64_t)t->nodes[leaf].threshold;
 	const uint16_t acceptable = v & 0xffff, poor = v >> 16 & 0xffff, bad = v >> 32 & 0xffff;
 
-	return (struct tree_leaf){ (uint8_t)(v >> CLASS_SHIFT), { (uint16_t)(1000 - acceptable - poor - bad), acceptable, poor, bad } };
+	return (struct tree_leaf){ (uint8_t)(v >> CLASS_SHIFT),
+	                           { (uint16_t)(1000 - acceptable - poor - bad), acceptable, poor, bad } };
 }
 
 unsigned tree_congested_permille(struct tree_leaf leaf)
@@ -28,7 +29,9 @@ unsigned tree_congested_permille(struct tree_leaf leaf)
 
 struct node tree_leaf_node(unsigned class, const uint16_t p[3])
 {
-	return (struct node){ (int64_t)((uint64_t)class << CLASS_SHIFT | (uint64_t)p[2] << 32 | (uint64_t)p[1] << 16 | p[0]), 0, NODE_LEAF, 0 };
+	return (struct node){ (int64_t)((uint64_t)class << CLASS_SHIFT | (uint64_t)p[2] << 32 | (uint64_t)p[1] << 16 |
+	                                p[0]),
+	                      0, NODE_LEAF, 0 };
 }
 
 int tree_check(const struct tree *t, unsigned n_features, uint8_t *work, char *err, size_t err_size)

@@ -18,7 +18,8 @@ int64_t window_predict(const struct window *w, const int64_t *x)
 		total += nodes[nodes_walk(nodes, x)].threshold;
 		nodes += w->tree_nodes[i];
 	}
-	total = total < 0 ? ~(~total >> w->shift) : total >> w->shift; /* arithmetic, defined for negative numbers too */
+	/* Arithmetic, defined for negative numbers too. */
+	total = total < 0 ? ~(~total >> w->shift) : total >> w->shift;
 	return total < w->lo ? w->lo : total > w->hi ? w->hi : total;
 }
 
@@ -35,7 +36,8 @@ static bool is_input(int32_t v, unsigned n_features)
 	return c->kind != OAL_KEY && c->kind != OAL_TICK && c->kind != OAL_TIME_US;
 }
 
-static int check_tree(const struct window *w, unsigned tree, const struct node *nodes, uint8_t *work, char *err, size_t err_size)
+static int check_tree(const struct window *w, unsigned tree, const struct node *nodes, uint8_t *work, char *err,
+                      size_t err_size)
 {
 	char what[128];
 	unsigned i;
@@ -45,7 +47,8 @@ static int check_tree(const struct window *w, unsigned tree, const struct node *
 		return -EINVAL;
 	}
 	for (i = 0; i < w->tree_nodes[tree]; i++) {
-		if (nodes[i].feature == NODE_LEAF && (nodes[i].threshold <= -MAX_LEAF || nodes[i].threshold >= MAX_LEAF)) {
+		if (nodes[i].feature == NODE_LEAF &&
+		    (nodes[i].threshold <= -MAX_LEAF || nodes[i].threshold >= MAX_LEAF)) {
 			snprintf(err, err_size, "tree %u: value of leaf %u is not within 2^40", tree, i);
 			return -EINVAL;
 		}
@@ -59,15 +62,16 @@ int window_check(const struct window *w, unsigned n_features, uint8_t *work, cha
 	uint64_t n_nodes = 0;
 	unsigned i;
 
-	if (w->n_inputs < 1 || w->n_inputs > WINDOW_MAX_INPUTS || w->n_trees < 1 || w->n_trees > OAL_SETTING_MAX_WINDOW_TREES ||
-	    w->n_nodes > OAL_SETTING_MAX_WINDOW_NODES) {
-		snprintf(err, err_size, "%u inputs, %u trees, %u nodes; at most %d, %d and %d", w->n_inputs, w->n_trees, w->n_nodes,
-			 WINDOW_MAX_INPUTS, OAL_SETTING_MAX_WINDOW_TREES, OAL_SETTING_MAX_WINDOW_NODES);
+	if (w->n_inputs < 1 || w->n_inputs > WINDOW_MAX_INPUTS || w->n_trees < 1 ||
+	    w->n_trees > OAL_SETTING_MAX_WINDOW_TREES || w->n_nodes > OAL_SETTING_MAX_WINDOW_NODES) {
+		snprintf(err, err_size, "%u inputs, %u trees, %u nodes; at most %d, %d and %d", w->n_inputs, w->n_trees,
+		         w->n_nodes, WINDOW_MAX_INPUTS, OAL_SETTING_MAX_WINDOW_TREES, OAL_SETTING_MAX_WINDOW_NODES);
 		return -EINVAL;
 	}
 	for (i = 0; i < w->n_inputs; i++) {
 		if (!is_input(w->inputs[i], n_features)) {
-			snprintf(err, err_size, "input %d is neither a feature nor a column of the flow table", w->inputs[i]);
+			snprintf(err, err_size, "input %d is neither a feature nor a column of the flow table",
+			         w->inputs[i]);
 			return -EINVAL;
 		}
 	}

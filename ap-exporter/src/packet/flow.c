@@ -41,8 +41,8 @@ static void start_timing(struct flow_direction *d, uint32_t end, uint64_t t_us)
 	d->timed_us = t_us;
 }
 
-/* Timestamps: `d` is the direction of the sender of the packet, `other` that of the data which it acknowledges. The first
- * packet that carries a value is timed until the value comes back. */
+/* Timestamps: `d` is the direction of the sender of the packet, `other` that of the data which it acknowledges. The
+ * first packet that carries a value is timed until the value comes back. */
 static void timestamps(struct flow_direction *d, struct flow_direction *other, const struct packet *p)
 {
 	if (p->flags & PACKET_ACK && other->ts_timing && after(p->ts_ecr, other->ts_val) >= 0) {
@@ -61,7 +61,7 @@ static void timestamps(struct flow_direction *d, struct flow_direction *other, c
 
 /* --- holes */
 
-static void forget_hole(struct flow_direction *d, unsigned i)
+static void remove_hole(struct flow_direction *d, unsigned i)
 {
 	memmove(&d->holes[i], &d->holes[i + 1], (--d->n_holes - i) * sizeof *d->holes);
 }
@@ -69,9 +69,9 @@ static void forget_hole(struct flow_direction *d, unsigned i)
 static void add_hole(struct flow_table *t, struct flow_direction *d, unsigned at, uint32_t start, uint32_t end)
 {
 	if (d->n_holes == FLOW_HOLES) {
-		/* The oldest is the lowest; what is acknowledged was dropped already, so it is the likeliest to be filled soon,
-		 * but the ones above it will be needed for longer. */
-		forget_hole(d, 0);
+		/* The oldest is the lowest; what is acknowledged was dropped already, so it is the likeliest to be
+		 * filled soon, but the ones above it will be needed for longer. */
+		remove_hole(d, 0);
 		t->holes_forgotten++;
 		at -= at > 0;
 	}
@@ -87,7 +87,8 @@ static uint32_t fill_holes(struct flow_table *t, struct flow_direction *d, uint3
 
 	while (i < d->n_holes) {
 		struct flow_range *h = &d->holes[i];
-		const uint32_t lo = after(start, h->start) > 0 ? start : h->start, hi = after(end, h->end) < 0 ? end : h->end;
+		const uint32_t lo = after(start, h->start) > 0 ? start : h->start;
+		const uint32_t hi = after(end, h->end) < 0 ? end : h->end;
 		const uint32_t old_end = h->end;
 
 		if (after(hi, lo) <= 0) {
@@ -96,7 +97,7 @@ static uint32_t fill_holes(struct flow_table *t, struct flow_direction *d, uint3
 		}
 		filled += hi - lo;
 		if (lo == h->start && hi == h->end) {
-			forget_hole(d, i);
+			remove_hole(d, i);
 		} else if (lo == h->start) {
 			h->start = hi;
 			i++;
@@ -115,7 +116,7 @@ static uint32_t fill_holes(struct flow_table *t, struct flow_direction *d, uint3
 static void drop_holes_before(struct flow_direction *d, uint32_t seq)
 {
 	while (d->n_holes && after(d->holes[0].end, seq) <= 0)
-		forget_hole(d, 0);
+		remove_hole(d, 0);
 	if (d->n_holes && after(d->holes[0].start, seq) < 0)
 		d->holes[0].start = seq;
 }
@@ -156,7 +157,8 @@ static void syn(struct flow *f, const struct packet *p)
 	if (d->syn && d->isn == p->seq) { /* sent again: whose ACK it is that comes cannot be told (Karn) */
 		d->timing = false;
 	} else {
-		/* A new connection; but a SYN-ACK, whose sender was not heard yet, belongs to that which its SYN opened. */
+		/* A new connection; but a SYN-ACK, whose sender was not heard yet, belongs to that which its SYN
+		 * opened. */
 		if (d->known || (!(p->flags & PACKET_ACK) && f->dir[peer].known))
 			reopen(f);
 		restart(d, p->seq + 1);
@@ -200,7 +202,8 @@ static void payload(struct flow_table *t, struct flow_direction *d, const struct
 		d->nxt = end;
 		start_timing(d, end, p->t_us);
 	} else {
-		const uint32_t below = after(end, d->nxt) < 0 ? end : d->nxt; /* end of the part that is not above nxt */
+		/* End of the part that is not above nxt. */
+		const uint32_t below = after(end, d->nxt) < 0 ? end : d->nxt;
 		const uint32_t from = after(start, d->base) < 0 ? d->base : start;
 		uint32_t again = after(below, from) > 0 ? below - from : 0;
 

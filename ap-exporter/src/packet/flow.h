@@ -1,12 +1,12 @@
 /* flow.h: a TCP flow as seen from the AP: per direction of data the sequence space.
  *
- * "Direction" is that of the data: 0 down (server to client), 1 up. `client` is the Wi-Fi side. For data of direction d,
- * the sender is on one side of the AP and the receiver on the other; rtt is AP → receiver → AP.
+ * "Direction" is that of the data: 0 down (server to client), 1 up. `client` is the Wi-Fi side. For data of direction
+ * d, the sender is on one side of the AP and the receiver on the other; rtt is AP → receiver → AP.
  *
  * A retransmission is payload seen again: bytes below the highest sequence number seen, and not in a hole. Holes are
  * ranges that were skipped; payload that fills one for the first time came late (reordered, or lost before the AP) and
- * is no loss behind the AP. At most FLOW_HOLES are remembered per direction; beyond that the oldest is forgotten and what
- * fills it later counts as a retransmission (holes_forgotten counts them). */
+ * is no loss behind the AP. At most FLOW_HOLES are remembered per direction; beyond that the oldest is forgotten and
+ * what fills it later counts as a retransmission (holes_forgotten counts them). */
 #ifndef OAL_FLOW_H
 #define OAL_FLOW_H
 

@@ -19,7 +19,8 @@ static inline uint32_t flow_hash_mix(uint32_t h, const uint8_t *addr, unsigned l
 }
 
 /* Addresses of `addr_len` bytes, 4 or 16. */
-static inline uint32_t flow_hash(const uint8_t *client, const uint8_t *server, unsigned addr_len, uint16_t client_port, uint16_t server_port)
+static inline uint32_t flow_hash(const uint8_t *client, const uint8_t *server, unsigned addr_len, uint16_t client_port,
+                                 uint16_t server_port)
 {
 	const uint32_t ports = (uint32_t)client_port << 16 | server_port;
 

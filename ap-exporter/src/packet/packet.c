@@ -168,7 +168,8 @@ static enum packet_reason parse_ipv6(struct packet *p, const uint8_t *ip, uint32
 		if (have - at < 8)
 			return PACKET_CUT;
 		if (next == PROTO_FRAGMENT) {
-			if (be16(ip + at + 2) & 0xfff9) /* offset or more fragments: not an atomic fragment (RFC 6946) */
+			/* Offset or more fragments: not an atomic fragment (RFC 6946). */
+			if (be16(ip + at + 2) & 0xfff9)
 				return PACKET_FRAGMENT;
 			size = 8;
 		} else if (next == PROTO_AH) {
@@ -209,7 +210,9 @@ enum packet_reason packet_parse(struct packet *p, enum packet_link link, const u
 		p->src_mac = mac48(frame + 6);
 		type = be16(frame + 12);
 		at = 14;
-		for (tags = 0; tags < MAX_VLAN_TAGS && (type == ETH_8021Q || type == ETH_8021AD || type == ETH_QINQ_OLD); tags++) {
+		for (tags = 0; tags < MAX_VLAN_TAGS; tags++) {
+			if (type != ETH_8021Q && type != ETH_8021AD && type != ETH_QINQ_OLD)
+				break;
 			if (caplen - at < 4)
 				return PACKET_CUT;
 			type = be16(frame + at + 2);

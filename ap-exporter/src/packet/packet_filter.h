@@ -8,7 +8,8 @@ struct sock_filter;
 
 #define PACKET_FILTER_MAX 48
 
-/* Writes the program, of at most PACKET_FILTER_MAX instructions, which keeps `snaplen` bytes of a frame, and returns its length. */
+/* Writes the program, of at most PACKET_FILTER_MAX instructions, which keeps `snaplen` bytes of a frame, and returns
+ * its length. */
 unsigned packet_filter_build(struct sock_filter *program, uint32_t snaplen);
 
 #endif

@@ -28,7 +28,8 @@ static int link_of(uint32_t linktype)
 {
 	switch (linktype & 0xffff) { /* the upper half may tell the length of the FCS */
 	case LINKTYPE_ETHERNET: return PACKET_LINK_ETHERNET;
-	case LINKTYPE_RAW: case LINKTYPE_RAW_OLD: case LINKTYPE_RAW_BSD: case LINKTYPE_IPV4: case LINKTYPE_IPV6: return PACKET_LINK_RAW_IP;
+	case LINKTYPE_RAW: case LINKTYPE_RAW_OLD: case LINKTYPE_RAW_BSD:
+	case LINKTYPE_IPV4: case LINKTYPE_IPV6: return PACKET_LINK_RAW_IP;
 	case LINKTYPE_SLL: return PACKET_LINK_SLL;
 	case LINKTYPE_SLL2: return PACKET_LINK_SLL2;
 	default: return -1;
@@ -67,7 +68,8 @@ bool pcap_is(const uint8_t *b, size_t len)
 	if (len < 24)
 		return false;
 	magic = u32(&p, b);
-	return magic == 0xa1b2c3d4 || magic == 0xd4c3b2a1 || magic == 0xa1b23c4d || magic == 0x4d3cb2a1 || magic == BLOCK_SECTION;
+	return magic == 0xa1b2c3d4 || magic == 0xd4c3b2a1 || magic == 0xa1b23c4d || magic == 0x4d3cb2a1 ||
+	       magic == BLOCK_SECTION;
 }
 
 int pcap_open(struct pcap *p, const uint8_t *b, size_t len)
@@ -83,14 +85,15 @@ int pcap_open(struct pcap *p, const uint8_t *b, size_t len)
 		return 0;
 	p->big_endian = magic == 0xd4c3b2a1 || magic == 0x4d3cb2a1;
 	p->n_interfaces = 1;
-	p->interfaces[0] = (struct pcap_interface){link_of(u32(p, b + 20)), u32(p, b) == 0xa1b23c4d ? 9 : RESOLUTION_US, u32(p, b + 16), 0};
+	p->interfaces[0] = (struct pcap_interface){link_of(u32(p, b + 20)),
+	                                           u32(p, b) == 0xa1b23c4d ? 9 : RESOLUTION_US, u32(p, b + 16), 0};
 	p->at += 24;
 	return 0;
 }
 
 /* Hands a packet out, or counts it if its link type is unknown. */
-static bool give(struct pcap *p, const struct pcap_interface *f, uint64_t t_us, const uint8_t *bytes, uint32_t caplen, uint32_t wirelen,
-                 struct pcap_packet *out)
+static bool fill_packet(struct pcap *p, const struct pcap_interface *f, uint64_t t_us, const uint8_t *bytes,
+                        uint32_t caplen, uint32_t wirelen, struct pcap_packet *out)
 {
 	p->last_us = t_us;
 	if (f->link < 0) {
@@ -113,7 +116,7 @@ static bool next_classic(struct pcap *p, struct pcap_packet *out)
 		if (caplen > MAX_FRAME || caplen > (size_t)(p->end - h) - 16)
 			break;
 		p->at = h + 16 + caplen;
-		if (give(p, f, t_us, h + 16, caplen, wirelen, out))
+		if (fill_packet(p, f, t_us, h + 16, caplen, wirelen, out))
 			return true;
 	}
 	p->broken = p->at != p->end;
@@ -178,7 +181,7 @@ static bool read_packet(struct pcap *p, uint32_t type, const uint8_t *b, uint32_
 		if (caplen > len - head)
 			return false;
 	}
-	return give(p, f, t_us, b + head, caplen, wirelen, out);
+	return fill_packet(p, f, t_us, b + head, caplen, wirelen, out);
 }
 
 static bool next_ng(struct pcap *p, struct pcap_packet *out)
@@ -200,7 +203,8 @@ static bool next_ng(struct pcap *p, struct pcap_packet *out)
 		p->at = h + len;
 		if (type == BLOCK_INTERFACE)
 			read_interface(p, h + 8, len - 12);
-		else if ((type == BLOCK_ENHANCED || type == BLOCK_SIMPLE || type == BLOCK_PACKET_OLD) && read_packet(p, type, h + 8, len - 12, out))
+		else if ((type == BLOCK_ENHANCED || type == BLOCK_SIMPLE || type == BLOCK_PACKET_OLD) &&
+		         read_packet(p, type, h + 8, len - 12, out))
 			return true;
 	}
 	p->broken = p->at != p->end;
@@ -248,7 +252,8 @@ static bool inside(const struct pcap_network *n, const uint8_t *addr, unsigned l
 {
 	const unsigned whole = n->bits / 8, rest = n->bits % 8;
 
-	return len == n->addr_len && !memcmp(addr, n->addr, whole) && (!rest || !((addr[whole] ^ n->addr[whole]) >> (8 - rest)));
+	return len == n->addr_len && !memcmp(addr, n->addr, whole) &&
+	       (!rest || !((addr[whole] ^ n->addr[whole]) >> (8 - rest)));
 }
 
 uint8_t pcap_direction(const struct pcap_network *n, const struct packet *k)

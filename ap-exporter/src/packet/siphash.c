@@ -33,8 +33,8 @@ static void rounds(uint64_t v[4], unsigned n)
 uint64_t siphash(const uint8_t key[SIPHASH_KEY_BYTES], const uint8_t *bytes, size_t len)
 {
 	const uint64_t k0 = le(key, 8), k1 = le(key + 8, 8);
-	uint64_t v[4] = {k0 ^ UINT64_C(0x736f6d6570736575), k1 ^ UINT64_C(0x646f72616e646f6d), k0 ^ UINT64_C(0x6c7967656e657261),
-	                 k1 ^ UINT64_C(0x7465646279746573)};
+	uint64_t v[4] = {k0 ^ UINT64_C(0x736f6d6570736575), k1 ^ UINT64_C(0x646f72616e646f6d),
+	                 k0 ^ UINT64_C(0x6c7967656e657261), k1 ^ UINT64_C(0x7465646279746573)};
 	const uint64_t top = (uint64_t)(len & 0xff) << 56;
 	uint64_t m;
 

@@ -184,7 +184,7 @@ static void restart_if_fatal(struct kafka_sender *k)
 
 /* Takes over new keys at once, and a new producer when the old one has delivered what it had. True: hand nothing over
  * meanwhile. */
-static bool take_over_renewed(struct kafka_sender *k)
+static bool renew_producer(struct kafka_sender *k)
 {
 	struct mac_keys *old = NULL;
 	const uint64_t now_us = clock_monotonic_us();
@@ -231,7 +231,7 @@ void *kafka_sender_run(void *arg)
 		restart_if_fatal(k);
 		if (k->producer.rk) {
 			rd_kafka_poll(k->producer.rk, 0);
-			if (!take_over_renewed(k))
+			if (!renew_producer(k))
 				hand_over(k);
 		}
 		pthread_mutex_lock(&k->lock);

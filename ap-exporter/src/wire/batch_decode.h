@@ -1,7 +1,7 @@
 /* batch_decode.h: the bytes of a batch to rows (schema/README.md, "A batch" and "What is refused").
  *
- * batch_decode() checks a record whole and keeps nothing but offsets into it; rows are then read one by one with a cursor,
- * which cannot fail any more. No allocation: usable on records of any origin. */
+ * batch_decode() checks a record whole and keeps nothing but offsets into it; rows are then read one by one with a
+ * cursor, which cannot fail any more. No allocation: usable on records of any origin. */
 #ifndef OAL_BATCH_DECODE_H
 #define OAL_BATCH_DECODE_H
 
@@ -43,7 +43,8 @@ struct batch_view {
 	uint32_t n_rows[OAL_N_TABLES], n_runs[OAL_N_TABLES];
 };
 
-/* Checks a record of `topic`. `key` (NUL-terminated) and `now_us` add checks of their own; NULL and 0 leave them out. */
+/* Checks a record of `topic`. `key` (NUL-terminated) and `now_us` add checks of their own; NULL and 0 leave them
+ * out. */
 enum batch_reason batch_decode(struct batch_view *, int topic, const uint8_t *bytes, size_t len, const char *key,
                                uint64_t now_us);
 

@@ -6,7 +6,7 @@ enum batch_reason batch_check_header(struct batch_view *v)
 {
 	const uint8_t *at = v->header.at, *const end = at + v->header.len;
 	uint64_t u[OAL_HEADER_CLOCK_ERROR_US + 1] = {0}; /* varint fields, by number */
-	uint32_t missed_ticks = 0;
+	uint32_t missed_ticks = 0, *n;
 	enum batch_reason r;
 	struct wire_field f;
 	unsigned i;
@@ -35,7 +35,8 @@ enum batch_reason batch_check_header(struct batch_view *v)
 		case OAL_HEADER_MISSED_START: case OAL_HEADER_MISSED_TICKS:
 			if (f.type != WIRE_BYTES)
 				return BATCH_MALFORMED;
-			if ((r = batch_count_varints(f.at, f.len, f.number == OAL_HEADER_MISSED_START ? &v->n_missed : &missed_ticks)))
+			n = f.number == OAL_HEADER_MISSED_START ? &v->n_missed : &missed_ticks;
+			if ((r = batch_count_varints(f.at, f.len, n)))
 				return r;
 			break;
 		default:

@@ -45,7 +45,8 @@ static enum batch_reason check_keys(struct batch_span s, uint32_t n_runs, struct
 	return n == n_runs ? BATCH_OK : BATCH_MALFORMED;
 }
 
-static enum batch_reason check_values(struct batch_span s, struct batch_span run_rows, uint32_t n_rows, struct extent *x)
+static enum batch_reason check_values(struct batch_span s, struct batch_span run_rows, uint32_t n_rows,
+                                      struct extent *x)
 {
 	const uint8_t *at = s.at, *const end = at + s.len;
 	const uint8_t *run = run_rows.at, *const run_end = run + run_rows.len;

@@ -18,7 +18,7 @@ size_t batch_len(const struct batch_writer *w)
 	return (size_t)(w->at - w->start);
 }
 
-static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
+static inline uint8_t *write_varint(uint8_t *p, uint64_t v)
 {
 	while (v > 0x7f) {
 		*p++ = (uint8_t)v | 0x80;
@@ -29,7 +29,7 @@ static inline uint8_t *put_varint(uint8_t *p, uint64_t v)
 }
 
 /* The same for a column's differences, most of which take one or two bytes. */
-static inline uint8_t *put_difference(uint8_t *p, uint64_t v)
+static inline uint8_t *write_difference(uint8_t *p, uint64_t v)
 {
 	if (v < 0x80) {
 		*p++ = (uint8_t)v;
@@ -40,7 +40,7 @@ static inline uint8_t *put_difference(uint8_t *p, uint64_t v)
 		p[1] = (uint8_t)(v >> 7);
 		return p + 2;
 	}
-	return put_varint(p, v);
+	return write_varint(p, v);
 }
 
 static inline uint64_t zigzag(uint64_t v)
@@ -59,7 +59,7 @@ static bool open_field(struct batch_writer *w, uint32_t field, uint8_t **content
 {
 	if (!fits(w, 8))
 		return false;
-	w->at = put_varint(w->at, field << 3 | 2);
+	w->at = write_varint(w->at, field << 3 | 2);
 	w->at += 2;
 	*content = w->at;
 	return true;
@@ -74,37 +74,37 @@ static bool close_field(struct batch_writer *w, uint8_t *content)
 		return false;
 	if (need != 2)
 		memmove(content + need - 2, content, len);
-	put_varint(content - 2, len);
+	write_varint(content - 2, len);
 	w->at = content - 2 + need + len;
 	return true;
 }
 
-static bool put_bytes(struct batch_writer *w, uint32_t field, const void *data, size_t len)
+static bool write_bytes(struct batch_writer *w, uint32_t field, const void *data, size_t len)
 {
 	if (!fits(w, len + 2 * MAX_VARINT))
 		return false;
-	w->at = put_varint(put_varint(w->at, field << 3 | 2), len);
+	w->at = write_varint(write_varint(w->at, field << 3 | 2), len);
 	memcpy(w->at, data, len);
 	w->at += len;
 	return true;
 }
 
-static bool put_string(struct batch_writer *w, uint32_t field, const char *s)
+static bool write_string(struct batch_writer *w, uint32_t field, const char *s)
 {
-	return !s || !*s || put_bytes(w, field, s, strlen(s));
+	return !s || !*s || write_bytes(w, field, s, strlen(s));
 }
 
-static bool put_uint(struct batch_writer *w, uint32_t field, uint64_t v)
+static bool write_uint(struct batch_writer *w, uint32_t field, uint64_t v)
 {
 	if (!v)
 		return true;
 	if (!fits(w, 2 * MAX_VARINT))
 		return false;
-	w->at = put_varint(put_varint(w->at, field << 3), v);
+	w->at = write_varint(write_varint(w->at, field << 3), v);
 	return true;
 }
 
-static uint8_t *fixed64(uint8_t *p, uint64_t v)
+static uint8_t *store_fixed64(uint8_t *p, uint64_t v)
 {
 	int i;
 
@@ -113,17 +113,17 @@ static uint8_t *fixed64(uint8_t *p, uint64_t v)
 	return p;
 }
 
-static bool put_fixed64(struct batch_writer *w, uint32_t field, uint64_t v)
+static bool write_fixed64(struct batch_writer *w, uint32_t field, uint64_t v)
 {
 	if (!v)
 		return true;
 	if (!fits(w, MAX_VARINT + 8))
 		return false;
-	w->at = fixed64(put_varint(w->at, field << 3 | 1), v);
+	w->at = store_fixed64(write_varint(w->at, field << 3 | 1), v);
 	return true;
 }
 
-static bool put_packed(struct batch_writer *w, uint32_t field, const uint32_t *v, unsigned n)
+static bool write_packed(struct batch_writer *w, uint32_t field, const uint32_t *v, unsigned n)
 {
 	uint8_t *content;
 	unsigned i;
@@ -135,7 +135,7 @@ static bool put_packed(struct batch_writer *w, uint32_t field, const uint32_t *v
 	for (i = 0; i < n; i++) {
 		if (!fits(w, MAX_VARINT))
 			return false;
-		w->at = put_varint(w->at, v[i]);
+		w->at = write_varint(w->at, v[i]);
 	}
 	return close_field(w, content);
 }
@@ -143,24 +143,24 @@ static bool put_packed(struct batch_writer *w, uint32_t field, const uint32_t *v
 static bool header_content(struct batch_writer *w, const struct batch_header *h)
 {
 	unsigned i;
-	bool ok = put_string(w, OAL_HEADER_AP_ID, h->ap_id) && put_string(w, OAL_HEADER_SITE, h->site) &&
-	          put_fixed64(w, OAL_HEADER_BOOT_ID, h->boot_id) && put_uint(w, OAL_HEADER_SEQ, h->seq) &&
-	          put_uint(w, OAL_HEADER_T0_US, h->t0_us) && put_uint(w, OAL_HEADER_TICK_US, h->tick_us) &&
-	          put_uint(w, OAL_HEADER_TICKS, h->ticks) &&
-	          put_uint(w, OAL_HEADER_SCHEMA_REVISION, h->schema_revision) &&
-	          put_packed(w, OAL_HEADER_MISSED_START, h->missed_start, h->n_missed) &&
-	          put_packed(w, OAL_HEADER_MISSED_TICKS, h->missed_ticks, h->n_missed) &&
-	          put_uint(w, OAL_HEADER_RING_DROPS, h->ring_drops) &&
-	          put_uint(w, OAL_HEADER_ROWS_DROPPED, h->rows_dropped) &&
-	          put_uint(w, OAL_HEADER_DUMPS_INTERRUPTED, h->dumps_interrupted) &&
-	          put_uint(w, OAL_HEADER_TICK_LATE_MAX_US, h->tick_late_max_us) &&
-	          put_uint(w, OAL_HEADER_CLOCK_STATE, h->clock_state) &&
-	          put_uint(w, OAL_HEADER_CLOCK_ERROR_US, h->clock_error_us);
+	bool ok = write_string(w, OAL_HEADER_AP_ID, h->ap_id) && write_string(w, OAL_HEADER_SITE, h->site) &&
+	          write_fixed64(w, OAL_HEADER_BOOT_ID, h->boot_id) && write_uint(w, OAL_HEADER_SEQ, h->seq) &&
+	          write_uint(w, OAL_HEADER_T0_US, h->t0_us) && write_uint(w, OAL_HEADER_TICK_US, h->tick_us) &&
+	          write_uint(w, OAL_HEADER_TICKS, h->ticks) &&
+	          write_uint(w, OAL_HEADER_SCHEMA_REVISION, h->schema_revision) &&
+	          write_packed(w, OAL_HEADER_MISSED_START, h->missed_start, h->n_missed) &&
+	          write_packed(w, OAL_HEADER_MISSED_TICKS, h->missed_ticks, h->n_missed) &&
+	          write_uint(w, OAL_HEADER_RING_DROPS, h->ring_drops) &&
+	          write_uint(w, OAL_HEADER_ROWS_DROPPED, h->rows_dropped) &&
+	          write_uint(w, OAL_HEADER_DUMPS_INTERRUPTED, h->dumps_interrupted) &&
+	          write_uint(w, OAL_HEADER_TICK_LATE_MAX_US, h->tick_late_max_us) &&
+	          write_uint(w, OAL_HEADER_CLOCK_STATE, h->clock_state) &&
+	          write_uint(w, OAL_HEADER_CLOCK_ERROR_US, h->clock_error_us);
 
 	/* An empty name is written too: the position counts. */
 	for (i = 0; ok && i < h->n_names; i++)
-		ok = put_bytes(w, OAL_HEADER_NAMES, h->names[i], strlen(h->names[i]));
-	return ok && put_fixed64(w, OAL_HEADER_FEATURE_HASH, h->feature_hash);
+		ok = write_bytes(w, OAL_HEADER_NAMES, h->names[i], strlen(h->names[i]));
+	return ok && write_fixed64(w, OAL_HEADER_FEATURE_HASH, h->feature_hash);
 }
 
 bool batch_put_header(struct batch_writer *w, const struct batch_header *h)
@@ -182,16 +182,16 @@ static bool flows_content(struct batch_writer *w, const struct batch_flow *f, un
 	if (!ok)
 		return false;
 	for (i = 0; i < n; i++)
-		w->at = fixed64(w->at, f[i].flow_id);
+		w->at = store_fixed64(w->at, f[i].flow_id);
 	ok = close_field(w, content);
 	for (i = 0; ok && i < n; i++)
-		ok = put_bytes(w, OAL_FLOWS_CLIENT_ADDR, f[i].client_addr, f[i].addr_len);
+		ok = write_bytes(w, OAL_FLOWS_CLIENT_ADDR, f[i].client_addr, f[i].addr_len);
 	for (i = 0; ok && i < n; i++)
-		ok = put_bytes(w, OAL_FLOWS_SERVER_ADDR, f[i].server_addr, f[i].addr_len);
+		ok = write_bytes(w, OAL_FLOWS_SERVER_ADDR, f[i].server_addr, f[i].addr_len);
 	for (column = OAL_FLOWS_CLIENT_PORT; ok && column <= OAL_FLOWS_STATION_MAC; column++) {
 		ok = open_field(w, column, &content) && fits(w, (size_t)n * MAX_VARINT);
 		for (i = 0; ok && i < n; i++)
-			w->at = put_varint(w->at, column == OAL_FLOWS_CLIENT_PORT   ? f[i].client_port
+			w->at = write_varint(w->at, column == OAL_FLOWS_CLIENT_PORT   ? f[i].client_port
 			                          : column == OAL_FLOWS_SERVER_PORT ? f[i].server_port
 			                          : column == OAL_FLOWS_PROTOCOL    ? f[i].protocol
 			                                                            : f[i].station_mac);
@@ -227,7 +227,7 @@ static bool key_column(struct batch_writer *w, const struct batch_rows *t, const
 		any |= v;
 		if (!fits(w, MAX_VARINT))
 			return false;
-		w->at = put_varint(w->at, zigzag(v));
+		w->at = write_varint(w->at, zigzag(v));
 	}
 	if (any)
 		return close_field(w, content);
@@ -235,8 +235,8 @@ static bool key_column(struct batch_writer *w, const struct batch_rows *t, const
 	return true;
 }
 
-/* The loop of a column, once per type so that the load is a single instruction: this is where an encode spends its time.
- * Built for size there is one loop, which looks at the type for every value. */
+/* The loop of a column, once per type so that the load is a single instruction: this is where an encode spends its
+ * time. Built for size there is one loop, which looks at the type for every value. */
 #ifdef __OPTIMIZE_SIZE__
 #define PER_TYPE static
 #else
@@ -268,10 +268,10 @@ PER_TYPE bool value_column(struct batch_writer *w, const struct batch_rows *t, c
 				return false;
 			if (zeros) {
 				*p++ = 0;
-				p = put_difference(p, 2 * (zeros - 1));
+				p = write_difference(p, 2 * (zeros - 1));
 				zeros = 0;
 			}
-			p = put_difference(p, zigzag(v - last));
+			p = write_difference(p, zigzag(v - last));
 			last = v;
 		}
 	}
@@ -283,7 +283,7 @@ PER_TYPE bool value_column(struct batch_writer *w, const struct batch_rows *t, c
 		if ((size_t)(w->end - p) < MAX_VALUE)
 			return false;
 		*p++ = 0;
-		p = put_varint(p, zigzag(zeros - 1));
+		p = write_varint(p, zigzag(zeros - 1));
 	}
 	w->at = p;
 	return close_field(w, content);
@@ -309,7 +309,7 @@ static uint32_t absent_of(const struct batch_rows *t, uint32_t i)
 	return *(const uint32_t *)(const void *)(t->rows + t->order[i]); /* `absent` is the first member of every row */
 }
 
-static bool put_absent(struct batch_writer *w, const struct batch_rows *t)
+static bool write_absent(struct batch_writer *w, const struct batch_rows *t)
 {
 	uint8_t *before = w->at, *content;
 	uint32_t r, i = 0, any = 0;
@@ -320,7 +320,7 @@ static bool put_absent(struct batch_writer *w, const struct batch_rows *t)
 		any |= absent_of(t, i);
 		if (!fits(w, MAX_VARINT))
 			return false;
-		w->at = put_varint(w->at, absent_of(t, i));
+		w->at = write_varint(w->at, absent_of(t, i));
 	}
 	if (any)
 		return close_field(w, content);
@@ -332,7 +332,7 @@ static bool rows_content(struct batch_writer *w, const struct batch_rows *t)
 {
 	const struct oal_column *c = t->table->columns, *const end = c + t->table->n_columns;
 
-	if (!put_packed(w, OAL_RUN_ROWS, t->run_rows, t->n_runs) || !put_absent(w, t))
+	if (!write_packed(w, OAL_RUN_ROWS, t->run_rows, t->n_runs) || !write_absent(w, t))
 		return false;
 	while (c < end && column(w, t, c))
 		c++;
@@ -386,8 +386,8 @@ static uint64_t fnv1a(uint64_t h, const uint8_t *p, size_t n)
 
 uint64_t batch_flow_id(const struct batch_flow *f)
 {
-	const uint8_t tail[5] = {(uint8_t)(f->client_port >> 8), (uint8_t)f->client_port, (uint8_t)(f->server_port >> 8),
-	                         (uint8_t)f->server_port, f->protocol};
+	const uint8_t tail[5] = {(uint8_t)(f->client_port >> 8), (uint8_t)f->client_port,
+	                         (uint8_t)(f->server_port >> 8), (uint8_t)f->server_port, f->protocol};
 	uint64_t h = UINT64_C(0xcbf29ce484222325);
 
 	h = fnv1a(h, f->client_addr, f->addr_len);

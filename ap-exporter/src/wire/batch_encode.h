@@ -29,7 +29,8 @@ struct batch_flow {
 	uint16_t client_port, server_port;
 };
 
-/* Rows of one table in wire order: `order[i]` is the byte offset of row i from `rows`; `run_rows[r]` the length of run r. */
+/* Rows of one table in wire order: `order[i]` is the byte offset of row i from `rows`; `run_rows[r]` the length of run
+ * r. */
 struct batch_rows {
 	const struct oal_table *table;
 	const uint8_t *rows;

@@ -16,8 +16,9 @@ enum { AT_TOPIC = 4, AT_LEN = 8, AT_T0 = 12, AT_CRC = 20 };
 /* CRC-32 of IEEE 802.3, reflected, four bits at a time: a small table, and a capture is not written at line rate. */
 static uint32_t crc32(uint32_t crc, const uint8_t *p, size_t n)
 {
-	static const uint32_t table[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
-	                                   0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
+	static const uint32_t table[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
+	                                   0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
+	                                   0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
 
 	crc = ~crc;
 	while (n--) {
@@ -28,7 +29,7 @@ static uint32_t crc32(uint32_t crc, const uint8_t *p, size_t n)
 	return ~crc;
 }
 
-static void put_le(uint8_t *p, uint64_t v, unsigned n)
+static void write_le(uint8_t *p, uint64_t v, unsigned n)
 {
 	while (n--) {
 		*p++ = (uint8_t)v;
@@ -55,9 +56,9 @@ void capture_header(uint8_t h[CAPTURE_HEADER_BYTES], const struct capture_record
 	memset(h, 0, CAPTURE_HEADER_BYTES);
 	memcpy(h, record_magic, sizeof record_magic);
 	h[AT_TOPIC] = (uint8_t)r->topic;
-	put_le(h + AT_LEN, r->len, 4);
-	put_le(h + AT_T0, r->t0_us, 8);
-	put_le(h + AT_CRC, checksum(h, r->bytes, r->len), 4);
+	write_le(h + AT_LEN, r->len, 4);
+	write_le(h + AT_T0, r->t0_us, 8);
+	write_le(h + AT_CRC, checksum(h, r->bytes, r->len), 4);
 }
 
 /* --- writing */
@@ -143,7 +144,8 @@ static bool record_at(const struct capture_reader *r, const uint8_t *p, struct c
 	if (r->end - p < CAPTURE_HEADER_BYTES || memcmp(p, record_magic, sizeof record_magic))
 		return false;
 	len = (size_t)get_le(p + AT_LEN, 4);
-	if (p[AT_TOPIC] >= OAL_N_TOPICS || len > OAL_SETTING_MAX_BATCH_BYTES || len > (size_t)(r->end - p) - CAPTURE_HEADER_BYTES)
+	if (p[AT_TOPIC] >= OAL_N_TOPICS || len > OAL_SETTING_MAX_BATCH_BYTES ||
+	    len > (size_t)(r->end - p) - CAPTURE_HEADER_BYTES)
 		return false;
 	if (get_le(p + AT_CRC, 4) != checksum(p, p + CAPTURE_HEADER_BYTES, len))
 		return false;

@@ -3,8 +3,8 @@
  *   file:    "OALCAP" 0x01 0x00, then records
  *   record:  "OALr", topic u8, 3 bytes 0, length u32, t0_us u64, CRC-32 u32, then `length` bytes: the batch
  *
- * All numbers little-endian. The CRC (IEEE 802.3) is over topic … t0_us and the batch. A reader that meets a broken record
- * looks for the next good one, so a file that was cut short or damaged loses what was damaged only. */
+ * All numbers little-endian. The CRC (IEEE 802.3) is over topic … t0_us and the batch. A reader that meets a broken
+ * record looks for the next good one, so a file that was cut short or damaged loses what was damaged only. */
 #ifndef OAL_CAPTURE_FILE_H
 #define OAL_CAPTURE_FILE_H
 
@@ -33,8 +33,8 @@ struct capture_writer {
 };
 /* Creates or empties the file. Negative errno. */
 int capture_create(struct capture_writer *, const char *path);
-/* Appends a record. On failure (disk full: -ENOSPC) the file is cut back to its last whole record, the error returned, and
- * the writer remains usable: the next record may fit again. */
+/* Appends a record. On failure (disk full: -ENOSPC) the file is cut back to its last whole record, the error returned,
+ * and the writer remains usable: the next record may fit again. */
 int capture_append(struct capture_writer *, const struct capture_record *);
 /* 0, or the negative errno with which the last data could not be written. */
 int capture_close(struct capture_writer *);

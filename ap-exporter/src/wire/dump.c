@@ -37,7 +37,9 @@ static int each_contained(const uint8_t *b, size_t len, record_fn fn, void *ctx)
 	int r = 0;
 
 	while (!r && at + 5 <= len) {
-		const struct capture_record record = {b[at], b + at + 5, b[at + 1] | (size_t)b[at + 2] << 8 | (size_t)b[at + 3] << 16 | (size_t)b[at + 4] << 24, 0};
+		const struct capture_record record = {
+			b[at], b + at + 5,
+			b[at + 1] | (size_t)b[at + 2] << 8 | (size_t)b[at + 3] << 16 | (size_t)b[at + 4] << 24, 0};
 
 		r = fn(ctx, &record);
 		at += 5 + record.len;
@@ -97,7 +99,7 @@ static int each_record(const char *path, struct capture_reader *reader, record_f
 
 /* --- rows */
 
-static void put_text(FILE *out, struct batch_span s)
+static void print_text(FILE *out, struct batch_span s)
 {
 	size_t i;
 
@@ -110,13 +112,13 @@ static void put_text(FILE *out, struct batch_span s)
 	putc('"', out);
 }
 
-static void put_mac(FILE *out, uint64_t m)
+static void print_mac(FILE *out, uint64_t m)
 {
-	fprintf(out, "\"%02x:%02x:%02x:%02x:%02x:%02x\"", (unsigned)(m >> 40 & 255), (unsigned)(m >> 32 & 255), (unsigned)(m >> 24 & 255),
-	        (unsigned)(m >> 16 & 255), (unsigned)(m >> 8 & 255), (unsigned)(m & 255));
+	fprintf(out, "\"%02x:%02x:%02x:%02x:%02x:%02x\"", (unsigned)(m >> 40 & 255), (unsigned)(m >> 32 & 255),
+	        (unsigned)(m >> 24 & 255), (unsigned)(m >> 16 & 255), (unsigned)(m >> 8 & 255), (unsigned)(m & 255));
 }
 
-static void put_flow(FILE *out, const struct batch_flow *f)
+static void print_flow(FILE *out, const struct batch_flow *f)
 {
 	char client[INET6_ADDRSTRLEN] = "?", server[INET6_ADDRSTRLEN] = "?";
 	const int family = f->addr_len == 4 ? AF_INET : AF_INET6;
@@ -124,20 +126,24 @@ static void put_flow(FILE *out, const struct batch_flow *f)
 	inet_ntop(family, f->client_addr, client, sizeof client);
 	inet_ntop(family, f->server_addr, server, sizeof server);
 	/* 64 bits do not survive as a number in every JSON reader. */
-	fprintf(out, "{\"id\":\"%" PRIu64 "\",\"client\":\"%s\",\"client_port\":%u,\"server\":\"%s\",\"server_port\":%u,\"station\":", f->flow_id,
-	        client, f->client_port, server, f->server_port);
-	put_mac(out, f->station_mac);
+	fprintf(out,
+	        "{\"id\":\"%" PRIu64
+	        "\",\"client\":\"%s\",\"client_port\":%u,\"server\":\"%s\",\"server_port\":%u,\"station\":",
+	        f->flow_id, client, f->client_port, server, f->server_port);
+	print_mac(out, f->station_mac);
 	putc('}', out);
 }
 
-static void put_row(FILE *out, const struct batch_view *v, const struct oal_table *t, const uint8_t *row, const struct batch_flow *flows)
+static void print_row(FILE *out, const struct batch_view *v, const struct oal_table *t, const uint8_t *row,
+                    const struct batch_flow *flows)
 {
 	const uint32_t absent = *(const uint32_t *)(const void *)row;
 	unsigned i;
 
 	fprintf(out, "{\"table\":\"%s\",\"ap_id\":", t->name);
-	put_text(out, v->ap_id);
-	fprintf(out, ",\"boot_id\":\"%" PRIu64 "\",\"seq\":%" PRIu64 ",\"ts_us\":%" PRIu64, v->boot_id, v->seq, batch_row_time_us(v, t->id, row));
+	print_text(out, v->ap_id);
+	fprintf(out, ",\"boot_id\":\"%" PRIu64 "\",\"seq\":%" PRIu64 ",\"ts_us\":%" PRIu64, v->boot_id, v->seq,
+	        batch_row_time_us(v, t->id, row));
 	for (i = 0; i < t->n_columns; i++) {
 		const struct oal_column *c = &t->columns[i];
 
@@ -147,11 +153,11 @@ static void put_row(FILE *out, const struct batch_view *v, const struct oal_tabl
 		if (c->optional >= 0 && absent >> c->optional & 1)
 			fputs("null", out);
 		else if (c->type == OAL_T_NAME)
-			put_text(out, batch_name(v, (uint32_t)row_value(c, row)));
+			print_text(out, batch_name(v, (uint32_t)row_value(c, row)));
 		else if (c->type == OAL_T_MAC)
-			put_mac(out, (uint64_t)row_value(c, row));
+			print_mac(out, (uint64_t)row_value(c, row));
 		else if (c->type == OAL_T_FLOW)
-			put_flow(out, &flows[row_value(c, row)]);
+			print_flow(out, &flows[row_value(c, row)]);
 		else
 			fprintf(out, "%" PRId64, row_value(c, row));
 	}
@@ -170,7 +176,8 @@ static int dump_record(void *ctx, const struct capture_record *r)
 	const enum batch_reason reason = batch_decode(&v, r->topic, r->bytes, r->len, NULL, 0);
 
 	if (reason) {
-		fprintf(out, "{\"refused\":\"%s\",\"topic\":\"%s\",\"bytes\":%zu}\n", batch_reason_name(reason), oal_topic_names[r->topic], r->len);
+		fprintf(out, "{\"refused\":\"%s\",\"topic\":\"%s\",\"bytes\":%zu}\n", batch_reason_name(reason),
+		        oal_topic_names[r->topic], r->len);
 		return 0;
 	}
 	flows = calloc(v.n_flows + 1u, sizeof *flows);
@@ -182,7 +189,7 @@ static int dump_record(void *ctx, const struct capture_record *r)
 		struct batch_cursor c;
 
 		for (batch_rows(&c, &v, t); batch_next_row(&c, row);)
-			put_row(out, &v, &oal_tables[t], row, flows);
+			print_row(out, &v, &oal_tables[t], row, flows);
 	}
 	free(flows);
 	return ferror(out) ? -EIO : 0;
@@ -194,7 +201,8 @@ int dump_rows(const char *path, FILE *out)
 	const int r = each_record(path, &reader, dump_record, out);
 
 	if (reader.breaks)
-		fprintf(stderr, "ap-exporter: %s is damaged in %" PRIu64 " places; %" PRIu64 " bytes were skipped\n", path, reader.breaks, reader.skipped_bytes);
+		fprintf(stderr, "ap-exporter: %s is damaged in %" PRIu64 " places; %" PRIu64 " bytes were skipped\n",
+		        path, reader.breaks, reader.skipped_bytes);
 	return r;
 }
 
@@ -266,7 +274,7 @@ static int count_record(void *ctx, const struct capture_record *r)
 	return 0;
 }
 
-static void put_counts(FILE *out, const struct ap_count *a)
+static void print_counts(FILE *out, const struct ap_count *a)
 {
 	unsigned i;
 
@@ -288,19 +296,23 @@ int dump_count(const char *path, FILE *out)
 
 	if (!r) {
 		putc('{', out);
-		put_counts(out, &c.all);
-		fprintf(out, ",\"bytes\":%" PRIu64 ",\"first_us\":%" PRIu64 ",\"last_us\":%" PRIu64 ",\"rows_dropped\":%" PRIu64 ",\"ring_drops\":%" PRIu64
-		        ",\"damaged_places\":%" PRIu64 ",\"skipped_bytes\":%" PRIu64 ",\"refused\":{",
-		        c.bytes, c.first_us, c.last_us, c.rows_dropped, c.ring_drops, reader.breaks, reader.skipped_bytes);
+		print_counts(out, &c.all);
+		fprintf(out,
+		        ",\"bytes\":%" PRIu64 ",\"first_us\":%" PRIu64 ",\"last_us\":%" PRIu64
+		        ",\"rows_dropped\":%" PRIu64 ",\"ring_drops\":%" PRIu64 ",\"damaged_places\":%" PRIu64
+		        ",\"skipped_bytes\":%" PRIu64 ",\"refused\":{",
+		        c.bytes, c.first_us, c.last_us, c.rows_dropped, c.ring_drops, reader.breaks,
+		        reader.skipped_bytes);
 		for (i = BATCH_OK + 1; i < BATCH_N_REASONS; i++)
-			fprintf(out, "%s\"%s\":%" PRIu64, i > BATCH_OK + 1 ? "," : "", batch_reason_name((enum batch_reason)i), c.refused[i]);
+			fprintf(out, "%s\"%s\":%" PRIu64, i > BATCH_OK + 1 ? "," : "",
+			        batch_reason_name((enum batch_reason)i), c.refused[i]);
 		fputs("},\"aps\":{", out);
 		for (i = 0; i < c.n_aps; i++) {
 			if (i)
 				putc(',', out);
-			put_text(out, c.aps[i].ap_id);
+			print_text(out, c.aps[i].ap_id);
 			fputs(":{", out);
-			put_counts(out, &c.aps[i]);
+			print_counts(out, &c.aps[i]);
 			putc('}', out);
 		}
 		fputs("}}\n", out);

@@ -13,7 +13,8 @@ struct names {
 	unsigned n;
 };
 
-/* Index of `name`, cut to 31 bytes, what is not printable ASCII replaced by "?"; when all places are taken, of "?", and `*refused` grows. */
+/* Index of `name`, cut to 31 bytes, what is not printable ASCII replaced by "?"; when all places are taken, of "?", and
+ * `*refused` grows. */
 uint16_t names_intern(struct names *, const char *name, uint64_t *refused);
 /* "?" for an index that is not in use. */
 const char *names_get(const struct names *, unsigned index);

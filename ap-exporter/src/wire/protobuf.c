@@ -41,7 +41,7 @@ static bool is_text(const uint8_t *at, size_t len, size_t max)
 }
 
 /* A packed piece of a list: counts it. */
-static bool take_packed(struct pb_field *f, uint8_t kind, const struct wire_field *w)
+static bool count_packed(struct pb_field *f, uint8_t kind, const struct wire_field *w)
 {
 	const uint8_t *at = w->at, *const end = w->at + w->len;
 	uint64_t raw;
@@ -52,12 +52,12 @@ static bool take_packed(struct pb_field *f, uint8_t kind, const struct wire_fiel
 	return true;
 }
 
-static bool take(struct pb_field *f, uint8_t kind, const struct wire_field *w, size_t max_text)
+static bool read_field(struct pb_field *f, uint8_t kind, const struct wire_field *w, size_t max_text)
 {
 	uint64_t raw;
 
 	if (is_number(kind) && w->type == WIRE_BYTES) /* the caller has seen that it is a list */
-		return take_packed(f, kind, w);
+		return count_packed(f, kind, w);
 	f->n++;
 	if (is_number(kind)) {
 		raw = w->type == WIRE_VARINT ? varint_of(w) : 0;
@@ -75,7 +75,8 @@ static bool take(struct pb_field *f, uint8_t kind, const struct wire_field *w, s
 	return w->type == WIRE_BYTES && (kind != PB_TEXT || is_text(w->at, w->len, max_text));
 }
 
-int pb_read(struct pb_field *fields, const uint8_t *kinds, unsigned n, const uint8_t *at, size_t len, size_t max_text, char *err, size_t err_size)
+int pb_read(struct pb_field *fields, const uint8_t *kinds, unsigned n, const uint8_t *at, size_t len, size_t max_text,
+            char *err, size_t err_size)
 {
 	const uint8_t *const end = at + len;
 	struct wire_field w;
@@ -97,7 +98,7 @@ int pb_read(struct pb_field *fields, const uint8_t *kinds, unsigned n, const uin
 			snprintf(err, err_size, "field %u is there twice or as a list", w.number);
 			return -EBADMSG;
 		}
-		if (!take(&fields[w.number], kind & ~PB_LIST, &w, max_text)) {
+		if (!read_field(&fields[w.number], kind & ~PB_LIST, &w, max_text)) {
 			snprintf(err, err_size, "field %u: wrong wire type, or a value out of range", w.number);
 			return -EBADMSG;
 		}

@@ -18,10 +18,11 @@ struct pb_field {
 	size_t len;
 };
 
-/* Reads a message whose field number i, 1 <= i < n, is of kinds[i]; others are skipped. `fields` has n elements.
- * 0, or -EBADMSG with what is wrong in `err`: a length or varint past the end, a wrong wire type, a number wider than its
+/* Reads a message whose field number i, 1 <= i < n, is of kinds[i]; others are skipped. `fields` has n elements. 0, or
+ * -EBADMSG with what is wrong in `err`: a length or varint past the end, a wrong wire type, a number wider than its
  * field, a text over `max_text` bytes, a field that is there twice and is not a list. */
-int pb_read(struct pb_field *fields, const uint8_t *kinds, unsigned n, const uint8_t *at, size_t len, size_t max_text, char *err, size_t err_size);
+int pb_read(struct pb_field *fields, const uint8_t *kinds, unsigned n, const uint8_t *at, size_t len, size_t max_text,
+            char *err, size_t err_size);
 
 /* Position in a list of a message that pb_read() took. */
 struct pb_list {

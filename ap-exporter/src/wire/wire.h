@@ -1,4 +1,5 @@
-/* wire.h: Protobuf's wire format: varints, and the fields of a message one after another. Every read is bounded by `end`. */
+/* wire.h: Protobuf's wire format: varints, and the fields of a message one after another. Every read is bounded by
+ * `end`. */
 #ifndef OAL_WIRE_H
 #define OAL_WIRE_H
 
