@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import emit_c, emit_java, emit_policy, emit_text
+from . import emit_c, emit_java, emit_java_rows, emit_policy, emit_text
 from .model import ROOT, load
 from .program_file import to_bytes
 
@@ -29,7 +29,7 @@ def outputs() -> dict[str, bytes]:
         "schema.json": emit_text.schema_json(s),
         "reference.md": emit_text.reference(s),
     }
-    for name, text in emit_java.files(s).items():
+    for name, text in (emit_java.files(s) | emit_java_rows.files(s.stream_tables, s.messages)).items():
         out[f"java/oal/schema/{name}"] = text
     for name, text in emit_text.clickhouse_columns(s).items():
         out[f"clickhouse/{name}.columns.sql"] = text

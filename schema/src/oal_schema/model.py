@@ -1,4 +1,5 @@
-"""The contract as Python objects, read from the `.proto` files, `settings.yaml`, `policy.yaml`, `stream_tables.yaml` and `features/*.yaml`.
+"""The contract as Python objects, read from the `.proto` files, `settings.yaml`, `policy.yaml`, `stream_tables.yaml`,
+`messages.yaml` and `features/*.yaml`.
 
 Everything generated is derived from `load()`; nothing else reads those files.
 """
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from . import policy_list
+from . import messages, policy_list
 
 ROOT = Path(__file__).resolve().parents[2]
 PROTO = ROOT / "proto"
@@ -165,6 +166,7 @@ class Schema:
     settings: dict
     stream_tables: dict
     policy: dict  #: policy.yaml, with field numbers
+    messages: list[messages.Message]  #: messages.yaml
     programs: list[Program] = field(default_factory=list)
 
     def table(self, name: str) -> Table:
@@ -240,19 +242,19 @@ def load() -> Schema:
     table_ext = pool.FindExtensionByName("oal.table")
     kinds = {v.number: v.name for v in pool.FindEnumTypeByName("oal.Kind").values}
     types = {v.number: v.name for v in pool.FindEnumTypeByName("oal.Type").values}
-    messages = {}
+    by_name = {}
     for f in fds.file:
         comments = _comments(f)
         for i, m in enumerate(f.message_type):
-            messages[m.name] = (m, comments, i)
+            by_name[m.name] = (m, comments, i)
 
     tables: list[Table] = []
     for topic, (batch, _, _) in enumerate(BATCHES):
-        for fd in messages[batch][0].field:
+        for fd in by_name[batch][0].field:
             name = fd.type_name.rsplit(".", 1)[-1]
             if not name.endswith("Columns"):
                 continue
-            m, comments, index = messages[name]
+            m, comments, index = by_name[name]
             options = message_options.FromString(m.options.SerializeToString()).Extensions[table_ext]
             columns, n_optional = [], 0
             for j, c in enumerate(m.field):
@@ -278,16 +280,17 @@ def load() -> Schema:
         raise SchemaError(f"tables: ids {[t.id for t in tables]}; 0, 1, 2, … each once")
     for t in tables:
         _check_stored_as(t, {other.name: other for other in tables})
-    header, hc, hi = messages["Header"]
-    flows = messages["FlowDictionary"][0]
+    header, hc, hi = by_name["Header"]
+    flows = by_name["FlowDictionary"][0]
     settings = yaml.safe_load((ROOT / "settings.yaml").read_text())
     stream_tables = yaml.safe_load((ROOT / "stream_tables.yaml").read_text())
     try:
-        policy = policy_list.read((ROOT / "policy.yaml").read_text(), [(f.name, f.number) for f in messages["Policy"][0].field])
-    except policy_list.PolicyListError as e:
+        policy = policy_list.read((ROOT / "policy.yaml").read_text(), [(f.name, f.number) for f in by_name["Policy"][0].field])
+        json_messages = messages.read(yaml.safe_load((ROOT / "messages.yaml").read_text()))
+    except (policy_list.PolicyListError, messages.MessageError) as e:
         raise SchemaError(str(e)) from None
     schema = Schema(tables, [(f.name, f.number, hc.get((4, hi, 2, j), "")) for j, f in enumerate(header.field)],
-                    [(f.name, f.number) for f in flows.field], settings, stream_tables, policy)
+                    [(f.name, f.number) for f in flows.field], settings, stream_tables, policy, json_messages)
     for path in sorted((ROOT / "features").glob("*.yaml")):
         schema.programs.append(compile_program(schema, yaml.safe_load(path.read_text()), path.name))
     return schema

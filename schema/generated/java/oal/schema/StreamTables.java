@@ -2,6 +2,7 @@
 package oal.schema;
 
 import java.util.List;
+import java.util.Map;
 
 /** Tables that the stream jobs derive. */
 public final class StreamTables {
@@ -211,6 +212,14 @@ public final class StreamTables {
           new ClickHouseColumn("lost_pkts", "UInt32"),
           new ClickHouseColumn("clock_offset_us", "Int64"),
           new ClickHouseColumn("clock_offset_error_us", "UInt32"));
+
+  /** Tables whose rows come as JSON, in records of platform.events.v1, by name. */
+  public static final Map<String, List<ClickHouseColumn>> FROM_JSON =
+      Map.of(
+          "tree_decision", TREE_DECISION,
+          "release", RELEASE,
+          "rollout", ROLLOUT,
+          "sender_tcp", SENDER_TCP);
 
   private StreamTables() {}
 }
