@@ -4,13 +4,14 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
 import oal.schema.ClickHouseColumn;
+import oal.schema.RowSink;
 
 /**
  * Collects rows of one table, column by column, and gives them as one block of ClickHouse's Native format: varint
  * columns, varint rows, then per column its name, its type and its data. Source: ClickHouse's
  * {@code NativeWriter}/{@code SerializationLowCardinality}; checked against the server in the tests.
  */
-public final class NativeBlockWriter {
+public final class NativeBlockWriter implements RowSink {
     private final String table;
     private final List<ClickHouseColumn> spec;
     private final BlockColumn[] columns;
@@ -77,6 +78,46 @@ public final class NativeBlockWriter {
 
     public ArrayColumn array(int column) {
         return (ArrayColumn) columns[column];
+    }
+
+    @Override
+    public void number(int column, long value) {
+        number(column).add(value);
+    }
+
+    @Override
+    public void flag(int column, boolean value) {
+        number(column).add(value ? 1 : 0);
+    }
+
+    @Override
+    public void real(int column, float value) {
+        number(column).add(value);
+    }
+
+    @Override
+    public void real(int column, double value) {
+        number(column).add(value);
+    }
+
+    @Override
+    public void name(int column, String value) {
+        name(column).add(value);
+    }
+
+    @Override
+    public void text(int column, String value) {
+        string(column).add(value);
+    }
+
+    @Override
+    public void bytes(int column, byte[] value) {
+        string(column).add(value);
+    }
+
+    @Override
+    public void numbers(int column, long[] values) {
+        array(column).add(values);
     }
 
     /** Rows so far, by the first column. */

@@ -1,8 +1,10 @@
 package oal.stream.codec;
 
+import oal.schema.TrainingItemMessage;
+
 /** Topics that the stream jobs write. */
 public final class OutputTopics {
-    public static final String ITEMS = "training.items.v1";
+    public static final String ITEMS = TrainingItemMessage.TOPIC;
     public static final String DEAD_LETTERS = "dead.letters.v1";
     public static final String NEIGHBOURS = "ap.neighbours.v1";
 

@@ -1,5 +1,6 @@
 package oal.stream.decode;
 
+import oal.schema.GapRow;
 import oal.schema.StreamTables;
 import oal.schema.Topic;
 import oal.stream.block.NativeBlockWriter;
@@ -8,17 +9,17 @@ import oal.stream.codec.BatchHeader;
 /** Rows of ClickHouse's {@code gap}. */
 final class GapRows {
     final NativeBlockWriter writer = new NativeBlockWriter("gap", StreamTables.GAP);
+    private final GapRow.ApId row = GapRow.to(writer);
 
     void add(BatchHeader h, Topic topic, GapKind kind, long fromSeq, long toSeq) {
-        int c = 0;
-        writer.name(c++).add(h.apId);
-        writer.name(c++).add(h.site);
-        writer.number(c++).add(h.t0Us);
-        writer.name(c++).add(topic.kafkaName);
-        writer.number(c++).add(kind.code);
-        writer.number(c++).add(h.bootId);
-        writer.number(c++).add(fromSeq);
-        writer.number(c++).add(toSeq);
-        writer.number(c).add(toSeq - fromSeq + 1);
+        row.apId(h.apId)
+                .site(h.site)
+                .ts(h.t0Us)
+                .topic(topic.kafkaName)
+                .kind(kind.code)
+                .bootId(h.bootId)
+                .fromSeq(fromSeq)
+                .toSeq(toSeq)
+                .batches(toSeq - fromSeq + 1);
     }
 }

@@ -1,37 +1,27 @@
 package oal.stream.item;
 
-import java.nio.charset.StandardCharsets;
 import oal.schema.Settings;
-import oal.stream.codec.JsonText;
+import oal.schema.TrainingItemMessage;
+import oal.stream.codec.JsonRow;
 
-/**
- * An item as one line of JSON, fields as ClickHouse's {@code item}: unsigned integers for boot_id and feature_hash, a
- * class as its index into class_names, a missing feature as -9223372036854775808.
- */
+/** An item as a record of {@code training.items.v1} (schema/messages.yaml, training_item). */
 public final class ItemJson {
-    private final StringBuilder text = new StringBuilder(1024);
+    private final JsonRow json = new JsonRow(TrainingItemMessage.FIELDS);
+    private final TrainingItemMessage.ApId record = TrainingItemMessage.to(json);
 
     public TrainingItem of(String apId, String site, long featureHash, Item item) {
-        text.setLength(0);
-        text.append("{\"ap_id\":");
-        JsonText.append(text, apId);
-        text.append(",\"site\":");
-        JsonText.append(text, site);
-        text.append(",\"ts_us\":").append(item.tsUs);
-        text.append(",\"boot_id\":").append(Long.toUnsignedString(item.bootId));
-        text.append(",\"feature_hash\":").append(Long.toUnsignedString(featureHash));
-        text.append(",\"features\":[");
-        for (int i = 0; i < item.features.length; i++) {
-            if (i > 0) text.append(',');
-            text.append(item.features[i]);
-        }
-        text.append("],\"horizon_us\":").append(Settings.HORIZON_US);
-        text.append(",\"class_now\":").append(item.classNow);
-        text.append(",\"class\":").append(item.classThen);
-        text.append(",\"loss_ratio\":").append(item.lossRatio);
-        text.append(",\"offered_pkts\":").append(item.offeredPkts);
-        text.append(",\"complete\":").append(item.complete);
-        text.append('}');
-        return new TrainingItem(apId, text.toString().getBytes(StandardCharsets.UTF_8));
+        record.apId(apId)
+                .site(site)
+                .tsUs(item.tsUs)
+                .bootId(item.bootId)
+                .featureHash(featureHash)
+                .features(item.features)
+                .horizonUs(Settings.HORIZON_US)
+                .classNow(item.classNow)
+                .class_(item.classThen)
+                .lossRatio(item.lossRatio)
+                .offeredPkts(item.offeredPkts)
+                .complete(item.complete);
+        return new TrainingItem(apId, json.end());
     }
 }

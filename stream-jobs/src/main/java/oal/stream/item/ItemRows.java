@@ -1,5 +1,6 @@
 package oal.stream.item;
 
+import oal.schema.ItemRow;
 import oal.schema.Settings;
 import oal.schema.StreamTables;
 import oal.stream.block.NativeBlockWriter;
@@ -7,20 +8,20 @@ import oal.stream.block.NativeBlockWriter;
 /** Rows of ClickHouse's {@code item}. */
 public final class ItemRows {
     public final NativeBlockWriter writer = new NativeBlockWriter("item", StreamTables.ITEM);
+    private final ItemRow.ApId row = ItemRow.to(writer);
 
     public void add(String apId, String site, long featureHash, Item item) {
-        int c = 0;
-        writer.name(c++).add(apId);
-        writer.name(c++).add(site);
-        writer.number(c++).add(item.tsUs);
-        writer.number(c++).add(item.bootId);
-        writer.number(c++).add(featureHash);
-        writer.array(c++).add(item.features);
-        writer.number(c++).add(Settings.HORIZON_US);
-        writer.number(c++).add(item.classNow);
-        writer.number(c++).add(item.classThen);
-        writer.number(c++).add(item.lossRatio);
-        writer.number(c++).add(item.offeredPkts);
-        writer.number(c).add(item.complete ? 1 : 0);
+        row.apId(apId)
+                .site(site)
+                .ts(item.tsUs)
+                .bootId(item.bootId)
+                .featureHash(featureHash)
+                .features(item.features)
+                .horizonUs(Settings.HORIZON_US)
+                .classNow(item.classNow)
+                .class_(item.classThen)
+                .lossRatio(item.lossRatio)
+                .offeredPkts(item.offeredPkts)
+                .complete(item.complete ? 1 : 0);
     }
 }

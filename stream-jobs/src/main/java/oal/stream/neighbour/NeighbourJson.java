@@ -1,8 +1,9 @@
 package oal.stream.neighbour;
 
-import java.nio.charset.StandardCharsets;
+import com.fasterxml.jackson.core.JsonGenerator;
+import java.io.IOException;
 import java.util.List;
-import oal.stream.codec.JsonText;
+import oal.stream.codec.JsonBytes;
 
 /**
  * Access points of a channel as JSON: its site and frequency, the broker's time in µs, and who is there, the busiest
@@ -13,24 +14,27 @@ final class NeighbourJson {
 
     /** @param aps of one channel, at least one */
     static byte[] of(long nowMs, List<ApSecond> aps) {
-        StringBuilder text = new StringBuilder(200 * aps.size());
-        text.append("{\"site\":");
-        JsonText.append(text, aps.get(0).site);
-        text.append(",\"frequency_mhz\":").append(aps.get(0).frequencyMhz);
-        text.append(",\"t_us\":").append(nowMs * 1000);
-        text.append(",\"aps\":[");
-        for (ApSecond ap : aps) {
-            if (text.charAt(text.length() - 1) != '[') text.append(',');
-            text.append("{\"ap_id\":");
-            JsonText.append(text, ap.apId);
-            text.append(",\"stations\":").append(ap.stations);
-            text.append(",\"tx_kbps\":").append(ap.txKbps);
-            text.append(",\"tx_airtime_permille\":").append(ap.txAirtimePermille);
-            text.append(",\"busy_permille\":").append(ap.busyPermille);
-            text.append(",\"loss_permille\":").append(ap.lossPermille);
-            text.append(",\"backlog_bytes\":").append(ap.backlogBytes);
-            text.append('}');
-        }
-        return text.append("]}").toString().getBytes(StandardCharsets.UTF_8);
+        return JsonBytes.of(json -> {
+            json.writeStartObject();
+            json.writeStringField("site", aps.get(0).site);
+            json.writeNumberField("frequency_mhz", aps.get(0).frequencyMhz);
+            json.writeNumberField("t_us", nowMs * 1000);
+            json.writeArrayFieldStart("aps");
+            for (ApSecond ap : aps) write(json, ap);
+            json.writeEndArray();
+            json.writeEndObject();
+        });
+    }
+
+    private static void write(JsonGenerator json, ApSecond ap) throws IOException {
+        json.writeStartObject();
+        json.writeStringField("ap_id", ap.apId);
+        json.writeNumberField("stations", ap.stations);
+        json.writeNumberField("tx_kbps", ap.txKbps);
+        json.writeNumberField("tx_airtime_permille", ap.txAirtimePermille);
+        json.writeNumberField("busy_permille", ap.busyPermille);
+        json.writeNumberField("loss_permille", ap.lossPermille);
+        json.writeNumberField("backlog_bytes", ap.backlogBytes);
+        json.writeEndObject();
     }
 }

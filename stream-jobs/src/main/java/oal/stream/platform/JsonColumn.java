@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import oal.schema.ClickHouseColumn;
-import oal.stream.block.NativeBlockWriter;
+import oal.schema.RowSink;
 import oal.stream.codec.Refusal;
 import oal.stream.codec.RefusedException;
 import oal.stream.codec.StrictJson;
@@ -28,7 +28,7 @@ abstract sealed class JsonColumn {
     /** Value at the parser's token, as {@link #add} takes it. */
     abstract Object read(JsonParser json) throws IOException, RefusedException;
 
-    abstract void add(NativeBlockWriter writer, int column, Object value);
+    abstract void add(RowSink row, int column, Object value);
 
     /** Value of a column that is left out or null. */
     Object absent() throws RefusedException {
@@ -81,9 +81,9 @@ abstract sealed class JsonColumn {
         }
 
         @Override
-        void add(NativeBlockWriter writer, int column, Object value) {
-            if (dictionary) writer.name(column).add((String) value);
-            else writer.string(column).add((String) value);
+        void add(RowSink row, int column, Object value) {
+            if (dictionary) row.name(column, (String) value);
+            else row.text(column, (String) value);
         }
     }
 
@@ -115,8 +115,8 @@ abstract sealed class JsonColumn {
         }
 
         @Override
-        void add(NativeBlockWriter writer, int column, Object value) {
-            writer.number(column).add((long) value);
+        void add(RowSink row, int column, Object value) {
+            row.number(column, (long) value);
         }
     }
 
@@ -142,8 +142,8 @@ abstract sealed class JsonColumn {
         }
 
         @Override
-        void add(NativeBlockWriter writer, int column, Object value) {
-            writer.number(column).add((long) value);
+        void add(RowSink row, int column, Object value) {
+            row.number(column, (long) value);
         }
     }
 
@@ -173,8 +173,8 @@ abstract sealed class JsonColumn {
         }
 
         @Override
-        void add(NativeBlockWriter writer, int column, Object value) {
-            writer.number(column).add((long) value);
+        void add(RowSink row, int column, Object value) {
+            row.number(column, (long) value);
         }
     }
 
@@ -203,9 +203,9 @@ abstract sealed class JsonColumn {
         }
 
         @Override
-        void add(NativeBlockWriter writer, int column, Object value) {
-            if (wide) writer.number(column).add((double) value);
-            else writer.number(column).add((float) (double) value);
+        void add(RowSink row, int column, Object value) {
+            if (wide) row.real(column, (double) value);
+            else row.real(column, (float) (double) value);
         }
     }
 }

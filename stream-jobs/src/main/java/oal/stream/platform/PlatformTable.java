@@ -30,9 +30,7 @@ final class PlatformTable {
 
     static Map<String, PlatformTable> all() {
         Map<String, PlatformTable> all = new HashMap<>();
-        Map.of("tree_decision", StreamTables.TREE_DECISION, "release", StreamTables.RELEASE, "rollout",
-                StreamTables.ROLLOUT, "sender_tcp", StreamTables.SENDER_TCP)
-                .forEach((name, spec) -> all.put(name, new PlatformTable(name, spec)));
+        StreamTables.FROM_JSON.forEach((name, spec) -> all.put(name, new PlatformTable(name, spec)));
         return all;
     }
 

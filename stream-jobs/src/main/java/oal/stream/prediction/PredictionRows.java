@@ -1,5 +1,6 @@
 package oal.stream.prediction;
 
+import oal.schema.PredictionRow;
 import oal.schema.StreamTables;
 import oal.stream.block.NativeBlockWriter;
 
@@ -9,27 +10,27 @@ public final class PredictionRows {
     private static final int UNKNOWN = -1;
 
     public final NativeBlockWriter writer = new NativeBlockWriter("prediction", StreamTables.PREDICTION);
+    private final PredictionRow.ApId row = PredictionRow.to(writer);
 
     /** @param o null: no item came */
     public void add(String apId, String site, Decision d, Outcome o) {
-        int c = 0;
-        writer.name(c++).add(apId);
-        writer.name(c++).add(site);
-        writer.number(c++).add(d.instantUs);
-        writer.number(c++).add(d.bootId);
-        writer.number(c++).add(d.bundle);
-        writer.number(c++).add(d.source);
-        writer.number(c++).add(d.version);
-        writer.number(c++).add(d.predicted);
-        writer.number(c++).add(d.confidencePermille);
-        writer.number(c++).add(d.congestedPermille);
-        writer.number(c++).add(d.leaf);
-        writer.number(c++).add(d.featuresMissing);
-        writer.number(c++).add(d.evalNs);
-        writer.number(c++).add(o == null ? UNKNOWN : o.classNow());
-        writer.number(c++).add(o == null ? UNKNOWN : o.classThen());
-        writer.number(c++).add(o != null && o.complete() ? 1 : 0);
-        writer.number(c).add(match(d, o));
+        row.apId(apId)
+                .site(site)
+                .ts(d.instantUs)
+                .bootId(d.bootId)
+                .bundle(d.bundle)
+                .source(d.source)
+                .version(d.version)
+                .predicted(d.predicted)
+                .confidencePermille(d.confidencePermille)
+                .congestedPermille(d.congestedPermille)
+                .leaf(d.leaf)
+                .featuresMissing(d.featuresMissing)
+                .evalNs(d.evalNs)
+                .classNow(o == null ? UNKNOWN : o.classNow())
+                .class_(o == null ? UNKNOWN : o.classThen())
+                .complete(o != null && o.complete() ? 1 : 0)
+                .featuresMatch(match(d, o));
     }
 
     private static int match(Decision d, Outcome o) {

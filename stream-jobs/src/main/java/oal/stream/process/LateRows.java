@@ -1,5 +1,6 @@
 package oal.stream.process;
 
+import oal.schema.LateRow;
 import oal.schema.StreamTables;
 import oal.stream.block.NativeBlockWriter;
 import oal.stream.codec.TopicNames;
@@ -8,16 +9,16 @@ import oal.stream.decode.AcceptedBatch;
 /** Rows of ClickHouse's {@code late}. */
 final class LateRows {
     final NativeBlockWriter writer = new NativeBlockWriter("late", StreamTables.LATE);
+    private final LateRow.ApId row = LateRow.to(writer);
 
     void add(AcceptedBatch b, long lateUs) {
-        int c = 0;
-        writer.name(c++).add(b.apId);
-        writer.name(c++).add(b.site);
-        writer.number(c++).add(b.t0Us);
-        writer.name(c++).add(TopicNames.at(b.topic).kafkaName);
-        writer.number(c++).add(b.bootId);
-        writer.number(c++).add(b.seq);
-        writer.number(c++).add(lateUs);
-        writer.number(c).add(b.rows);
+        row.apId(b.apId)
+                .site(b.site)
+                .ts(b.t0Us)
+                .topic(TopicNames.at(b.topic).kafkaName)
+                .bootId(b.bootId)
+                .seq(b.seq)
+                .lateUs(lateUs)
+                .rows(b.rows);
     }
 }
