@@ -6,6 +6,7 @@ from collections import Counter
 
 from flow import until
 from ledger import read_topic
+from oal_schema import item
 from oal_schema.codec import contract
 
 
@@ -42,6 +43,10 @@ def assert_instants_once(platform, fleet, contiguous: bool) -> None:
     capture that starts over has a seam."""
     _assert_once(platform, "label", fleet, contiguous)
     _assert_once(platform, "item", fleet, contiguous)
-    in_kafka = Counter(m.key().decode() for m in read_topic(platform, "training.items.v1"))
+    in_kafka: Counter = Counter()
+    for record in read_topic(platform, item.topic()):
+        found = item.parse(record.value())
+        assert found.ap_id == record.key().decode()
+        in_kafka[found.ap_id] += 1
     for ap, rows, *_ in _instants(platform, "item", fleet):
-        assert in_kafka[ap] == rows, f"training.items.v1 holds {in_kafka[ap]} items of {ap}, ClickHouse {rows}"
+        assert in_kafka[ap] == rows, f"{item.topic()} holds {in_kafka[ap]} items of {ap}, ClickHouse {rows}"

@@ -154,8 +154,8 @@ def measure(what: str, x: np.ndarray, y: np.ndarray) -> list[dict]:
 
 def decision() -> list[dict]:
     """A whole decision of the online trainer: edges, binning, fit, three rivals scored."""
+    from oal_schema.item import Item
     from oal_training.online import replay
-    from oal_training.online.item import Item
 
     t = read_columns(CAPTURES[1])[0]
     items = [

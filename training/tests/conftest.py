@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from oal_schema.item import dumps
 from oal_schema.policy_folder import SHIPPED
 
 HERE = Path(__file__).resolve().parent
@@ -190,12 +191,10 @@ class Topics:
         self._seen: dict[str, list] = {topic: [] for topic in self._consumers}
 
     def items(self, items, partition: int | None = None) -> None:
-        from synthetic import as_record
-
         for item in items:
             extra = {} if partition is None else {"partition": partition}
             self._producer.produce(
-                "training.items.v1", key=item.ap_id, value=json.dumps(as_record(item)), on_delivery=_delivered, **extra
+                "training.items.v1", key=item.ap_id, value=dumps(item), on_delivery=_delivered, **extra
             )
             self._producer.poll(0)
         assert self._producer.flush(30) == 0

@@ -5,12 +5,9 @@ Never a source of reported figures.
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
-from oal_training.online.item import Item
+from oal_schema.item import MISSING, Item
 
-MISSING = -(1 << 63)
 BOUNDS = np.array([0.01, 0.05, 0.12])
 START_US = 1_800_000_000_000_000
 
@@ -72,9 +69,3 @@ def items(
         )
         for i, t in enumerate(at)
     ]
-
-
-def as_record(item: Item) -> dict:
-    """The item as `training.items.v1` carries it."""
-    record = dataclasses.asdict(item)
-    return {**{k: v for k, v in record.items() if k != "truth"}, "class": item.truth, "complete": int(item.complete)}

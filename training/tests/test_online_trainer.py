@@ -8,12 +8,12 @@ from collections import Counter
 import numpy as np
 import pytest
 import synthetic
+from oal_schema.item import BadItem, as_record, from_dict, parse
 from oal_schema.tree import Tree
 from oal_training.errors import TrainingError
 from oal_training.online import decision as why
 from oal_training.online import replay
 from oal_training.online.ap import InForce
-from oal_training.online.item import BadItem, from_dict, parse
 from oal_training.online.kernel import Evaluator
 from oal_training.online.score import score
 from oal_training.online.settings import load
@@ -235,7 +235,7 @@ def test_a_silent_ap_is_forgotten():
     ],
 )
 def test_records_that_are_no_items_are_refused(change):
-    good = synthetic.as_record(next(i for i in synthetic.items(100) if i.truth == 0))
+    good = as_record(next(i for i in synthetic.items(100) if i.truth == 0))
     assert from_dict(good).truth == 0
     with pytest.raises(BadItem):
         from_dict({**good, **change})

@@ -12,6 +12,7 @@ from conftest import until
 from oal_schema import bundle as oal_bundle
 from oal_schema import keys, settings
 from oal_schema import release as oal_release
+from oal_schema.item import as_record
 from oal_training.online import programs
 
 PROGRAM = next(iter(programs.known().values()))
@@ -246,7 +247,7 @@ def test_a_pinned_champion_and_bad_records_ship_nothing(make_trainer, topics):
     )
     target.send(1000)
     topics.raw(b"{")
-    topics.raw(json.dumps({**synthetic.as_record(target.items[0]), "class": 3}).encode())
+    topics.raw(json.dumps({**as_record(target.items[0]), "class": 3}).encode())
     stranger = synthetic.items(50, f"{target.name}-x", feature_hash=99)
     topics.items(stranger)
 

@@ -73,7 +73,8 @@ def files(stream_tables: dict, messages: list[Message]) -> dict[str, str]:
     for m in messages:
         columns = [(f.name, f.comment, BY_MESSAGE[f.type]) for f in m.fields]
         what = f"A record of {{@code {m.topic}}} under way"
-        out[f"{camel(m.name, True)}Message.java"] = _chain(f"{camel(m.name, True)}Message", what, columns, _constants(m))
+        class_name = f"{camel(m.name, True)}Message"
+        out[f"{class_name}.java"] = _chain(class_name, what, columns, _constants(m))
     out["MessageField.java"] = (f"{NOTE}package oal.schema;\n\n/** A field of a record that is JSON; type as in "
                                 "schema/messages.yaml. */\npublic record MessageField(String name, String type) {}\n")
     return out

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 
-from . import golden_bundles, golden_bundles2, mac, wire
+from . import golden_bundles, golden_bundles2, golden_items, mac, wire
 from .codec import Batch, contract, decode, encode
 from .features import Interpreter
 from .golden_file import container
@@ -332,7 +332,7 @@ def outputs() -> dict[str, bytes]:
     out["refused.bin"] = container([(t, d) for t, d, _ in bad if len(d) <= s.settings["max_batch_bytes"]])
     out["refused.txt"] = ("\n".join(r for _, d, r in bad if len(d) <= s.settings["max_batch_bytes"]) + "\n").encode()
     out["macs.txt"] = macs_text().encode()
-    return out | golden_bundles.outputs() | golden_bundles2.outputs()
+    return out | golden_bundles.outputs() | golden_bundles2.outputs() | golden_items.outputs()
 
 
 if __name__ == "__main__":

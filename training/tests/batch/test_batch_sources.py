@@ -24,7 +24,7 @@ def item(ts_us: int, **changes) -> dict:
     return {
         "ap_id": "ap-1",
         "site": "s",
-        "ts_us": ts_us,
+        "ts_us": 1 + ts_us,
         "boot_id": 2**63 + 7,
         "feature_hash": 2**64 - 1,
         "features": [ts_us % 7, MISSING, 2**53],
@@ -69,7 +69,7 @@ def test_json_lines_to_parquet_and_back_lose_nothing(tmp_path):
     ("rows", "says"),
     [
         (["{"], "line 1: not JSON"),
-        ([item(0), {"ap_id": "x"}], "line 2: not a training item"),
+        ([item(0), {"ap_id": "x"}], "line 2: ts_us is missing"),
         ([], "line 1: not JSON"),
         ([item(0), item(1, feature_hash=5)], "2 feature programs"),
     ],

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from oal_schema.item import Item
 from oal_schema.policy import Policy
 from oal_schema.tree import Tree
 
 from oal_training.online import decision as why
 from oal_training.online.decision import Decision
 from oal_training.online.drift import PageHinkley
-from oal_training.online.item import Item
 from oal_training.online.kernel import CLASSES, Evaluator, Fitter
 from oal_training.online.score import FINE, NONE, POOR, Score, episodes, onsets, score
 from oal_training.online.settings import Settings

@@ -7,10 +7,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from oal_schema import item
 
 from oal_training.online.complaints import Complaints
 
-ITEMS, BUNDLES = "training.items.v1", "ap.bundles.v1"
+ITEMS, BUNDLES = item.topic(), "ap.bundles.v1"
 SESSION_S = 10  # without a sign of life for so long, the group gives this trainer's partitions to another
 GROUP = "trainer"  # unless the configuration has another group.id
 

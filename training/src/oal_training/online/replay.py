@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
+from oal_schema.item import Item
 from oal_schema.settings import settings as contract
 
 from oal_training.online.decision import Decision
-from oal_training.online.item import Item
 from oal_training.online.kernel import Evaluator
 from oal_training.online.settings import Settings, load
 from oal_training.online.trainer import OnlineTrainer

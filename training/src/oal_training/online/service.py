@@ -10,6 +10,7 @@ from collections import Counter
 
 from confluent_kafka import KafkaException
 from oal_schema import keys
+from oal_schema.item import BadItem, parse
 from oal_schema.policy import Policy
 from oal_schema.policy_file import PolicyError
 from oal_schema.policy_folder import PolicyFolder
@@ -21,7 +22,6 @@ from oal_training.online.bearer import Bearer
 from oal_training.online.decision import POLICY, Decision
 from oal_training.online.identity import instance
 from oal_training.online.inbox import ItemReader, ReleaseReader
-from oal_training.online.item import BadItem, parse
 from oal_training.online.metrics import Metrics
 from oal_training.online.mlflow_client import Client
 from oal_training.online.outbox import Fenced, Outbox

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from oal_schema.item import Item
 from oal_schema.settings import settings as contract
 
 from oal_training.online.ap import Ap, InForce
 from oal_training.online.decision import Decision
-from oal_training.online.item import Item
 from oal_training.online.kernel import Fitter
 from oal_training.online.settings import Settings
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from oal_schema.item import MISSING
 from oal_schema.settings import FILE as SCHEMA_JSON
 from oal_schema.settings import settings
 
 from oal_training.errors import TrainingError
 
-MISSING = -(1 << 63)
 UNKNOWN = -1
 PROGRAMS = SCHEMA_JSON.parent / "features"
 

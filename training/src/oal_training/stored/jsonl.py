@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
+from oal_schema import item
 
 from oal_training.errors import TrainingError
 from oal_training.lineage import git_revision
 from oal_training.stored import parquet
 
-FIELDS = (*parquet.FIXED, "features")
-# numpy's kind of a field; int64 where none is named
+#: types of columns; those that are not named are int64
 KINDS = {
     "ap_id": object,
     "site": object,
@@ -24,27 +23,26 @@ KINDS = {
 
 
 def read(path: Path) -> dict[str, np.ndarray]:
-    """Columns of the items in a file, in its order. TrainingError names the line that is wrong."""
-    columns: dict[str, list] = {name: [] for name in FIELDS}
-    with open(path, encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                item = json.loads(line)
-                values = [item[name] for name in FIELDS]
-            except ValueError as error:
-                raise TrainingError(f"{path}, line {number}: not JSON ({error})") from None
-            except (KeyError, TypeError) as error:
-                raise TrainingError(f"{path}, line {number}: not a training item, {error} is missing") from None
-            for name, value in zip(FIELDS, values):
-                columns[name].append(value)
-    if not columns["ts_us"]:
+    """Columns of the items in a file, in its order, named as in `training.items.v1`.
+
+    One value an item, `features` int64[items, features]. TrainingError names the line that is wrong.
+    """
+    try:
+        found = list(item.lines(path))
+    except item.BadItem as error:
+        raise TrainingError(f"{path}, {error}") from None
+    if not found:
         raise TrainingError(f"{path} holds no items")
-    hashes = set(columns["feature_hash"])
-    if len(hashes) > 1 or len({len(features) for features in columns["features"]}) > 1:
+    programs = {(one.feature_hash, len(one.features)) for one in found}
+    if len(programs) > 1:
         raise TrainingError(
-            f"{path} holds items of {len(hashes)} feature programs; a Parquet file holds one: split it by feature_hash"
+            f"{path} holds items of {len(programs)} feature programs; a Parquet file holds one: split it by feature_hash"
         )
-    return {name: np.array(values, dtype=KINDS.get(name, np.int64)) for name, values in columns.items()}
+    attributes = {name: item.ATTRIBUTES.get(name, name) for name in item.names()}
+    return {
+        name: np.array([getattr(one, attribute) for one in found], dtype=KINDS.get(name, np.int64))
+        for name, attribute in attributes.items()
+    }
 
 
 def convert(source: Path, target: Path, capture: Path | None) -> tuple[int, int]:

@@ -137,8 +137,8 @@ public final class ClickHouseServer {
     }
 
     private String local(String command, String... arguments) throws IOException, InterruptedException {
-        List<String> line = new ArrayList<>(List.of(ROOT.resolve("platform/local/oal-local").toString(), command, "--state",
-                directory.toString()));
+        String program = ROOT.resolve("platform/local/oal-local").toString();
+        List<String> line = new ArrayList<>(List.of(program, command, "--state", directory.toString()));
         line.addAll(List.of(arguments));
         Path log = directory.resolve("oal-local.log");
         Process process = new ProcessBuilder(line).redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()))

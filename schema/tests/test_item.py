@@ -1,0 +1,75 @@
+"""Training items: the contract's fields, the golden vectors, and what is refused by which field."""
+
+import json
+
+import pytest
+import yaml
+from oal_schema import golden_items, item, messages
+from oal_schema.model import ROOT
+from oal_schema.settings import generated
+
+GOLDEN = ROOT / "golden"
+
+
+def golden(name: str) -> list[str]:
+    return (GOLDEN / name).read_text().splitlines()
+
+
+def test_the_class_has_the_fields_of_the_contract_in_its_order():
+    names = [f["name"] for f in generated()["messages"]["training_item"]["fields"]]
+    assert [item.ATTRIBUTES.get(n, n) for n in names] == list(item.Item.__dataclass_fields__)
+
+
+def test_golden_items_are_read_as_they_were_meant():
+    found = list(item.lines(GOLDEN / "items.jsonl"))
+    assert found == golden_items.items()
+    for one, line in zip(found, golden("items.txt"), strict=True):
+        ap_id, site, *numbers = line.split(" ")
+        loss = numbers.pop(6)
+        assert (one.ap_id, one.site or "-", one.loss_ratio) == (ap_id, site, float(loss))
+        assert [one.ts_us, one.boot_id, one.feature_hash, one.horizon_us, one.class_now, one.truth, one.offered_pkts,
+                int(one.complete), *one.features] == list(map(int, numbers))
+
+
+def test_what_is_written_is_what_is_read():
+    for line in golden("items.jsonl"):
+        assert item.dumps(item.parse(line)) == line
+
+
+def test_later_fields_other_orders_and_blanks_are_read():
+    assert [item.parse(line) for line in golden("items.read.jsonl")] == golden_items.items()[:2]
+
+
+def test_a_record_without_a_site_has_none():
+    record = item.as_record(golden_items.items()[0])
+    del record["site"]
+    assert item.from_dict(record).site == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "field"), zip(golden("items.refused.jsonl"), golden("items.refused.txt"), strict=True))
+def test_what_is_no_item_is_refused_by_its_field(line, field):
+    with pytest.raises(item.BadItem, match="JSON" if field == "-" else field):
+        item.parse(line)
+
+
+def test_a_file_is_refused_by_its_line(tmp_path):
+    good = golden("items.jsonl")[0]
+    (tmp_path / "x.jsonl").write_text(f"{good}\n{good[:-1]}\n")
+    with pytest.raises(item.BadItem, match="line 2: not JSON"):
+        list(item.lines(tmp_path / "x.jsonl"))
+
+
+@pytest.mark.parametrize(("change", "says"), [
+    ({"type": "int"}, "m.f: type 'int' is none of"), ({"min": -1}, "more than uint32 holds"),
+    ({"comment": ""}, "a name in lower case and a comment"), ({"unit": "s"}, "unknown key unit"),
+])
+def test_a_mistake_in_messages_is_named(change, says):
+    field = {"name": "f", "type": "uint32", "comment": "c"} | change
+    with pytest.raises(messages.MessageError, match=says):
+        messages.read({"m": {"topic": "t", "key": "f", "comment": "c", "fields": [field]}})
+
+
+def test_messages_are_those_of_the_file():
+    found = {m.name: m.as_dict() for m in messages.read(yaml.safe_load((ROOT / "messages.yaml").read_text()))}
+    assert json.loads(json.dumps(found)) == generated()["messages"]
