@@ -155,7 +155,7 @@ func TestNeighboursBecomeRows(t *testing.T) {
 			`"loss_permille":12,"backlog_bytes":30000},{"ap_id":"near-ap","stations":1,"tx_kbps":1,`+
 			`"tx_airtime_permille":1,"busy_permille":1,"loss_permille":1,`+
 			`"backlog_bytes":1}]}`, time.Now().UnixMicro(), kbps)
-		must(t, broker.Tell("near-site/5180", []byte(record)))
+		must(t, broker.WriteNeighbours("near-site/5180", []byte(record)))
 	}
 	tell(9000)
 	rows := func(kbps float64) func() bool {
@@ -168,7 +168,7 @@ func TestNeighboursBecomeRows(t *testing.T) {
 	eventually(t, says("rows of the neighbour"), rows(9000))
 	tell(4000)
 	eventually(t, says("rows of the news"), rows(4000))
-	must(t, broker.Tell("near-site/5180", nil))
+	must(t, broker.WriteNeighbours("near-site/5180", nil))
 	eventually(t, says("no more rows"), func() bool {
 		before, err := e.Status()
 		must(t, err)

@@ -75,7 +75,7 @@ func New(f *fleet.Fleet, s store.Store, m *metric.Set, now func() time.Time, log
 // Load reads what was stored; call it before an AP is answered.
 func (l *List) Load(ctx context.Context) error { return l.table.Load(ctx) }
 
-// Run sees what other replicas were told, until the context ends.
+// Run reads what other replicas changed, until the context ends.
 func (l *List) Run(ctx context.Context) { l.table.Run(ctx) }
 
 // Revoked is why an AP is kept out; nil: it is not.

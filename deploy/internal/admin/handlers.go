@@ -43,7 +43,7 @@ type versionCount struct {
 
 func (a *Server) summary(w http.ResponseWriter, _ *http.Request) {
 	s := summary{Leading: a.Rollouts.Leading(), Versions: []versionCount{}}
-	s.Killed, s.Unheard = a.Fleet.Controls()
+	s.Killed, s.Unheard = a.Fleet.CountKilled()
 	index := map[string]int{}
 	a.Fleet.List("", 1<<30, func(v *fleet.View) bool {
 		s.Known++

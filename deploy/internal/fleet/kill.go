@@ -77,9 +77,9 @@ func (f *Fleet) Control(p *Poll) (now Control, news bool) {
 	return now, now != p.control
 }
 
-// Controls are the APs to which the kill switch applies, and how many of them are connected and have not said that they
-// heard.
-func (f *Fleet) Controls() (killed, unheard int) {
+// CountKilled counts the APs to which the kill switch applies, and how many of them are connected and have not said
+// that they heard.
+func (f *Fleet) CountKilled() (killed, unheard int) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	for _, a := range f.aps {

@@ -66,7 +66,7 @@ func TestCountsOfKills(t *testing.T) {
 	if got, want := f.CountKill("site/lab"), (KillCounts{APs: 2, Connected: 2, Heard: 1}); got != want {
 		t.Errorf("%+v", got)
 	}
-	if killed, unheard := f.Controls(); killed != 2 || unheard != 1 {
+	if killed, unheard := f.CountKilled(); killed != 2 || unheard != 1 {
 		t.Errorf("%d killed, %d unheard", killed, unheard)
 	}
 	clock.at = clock.at.Add(2 * connectedFor)

@@ -52,7 +52,7 @@ func New(f *fleet.Fleet, s store.Store, m *metric.Set, now func() time.Time, log
 // Load reads what was stored; call it before an AP is answered.
 func (s *Switch) Load(ctx context.Context) error { return s.table.Load(ctx) }
 
-// Run sees what other replicas were told, until the context ends.
+// Run reads what other replicas changed, until the context ends.
 func (s *Switch) Run(ctx context.Context) { s.table.Run(ctx) }
 
 func (s *Switch) failed(err error) {

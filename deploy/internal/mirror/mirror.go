@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// readEvery is how late a replica sees what another one was told: an AP that is revoked or switched off must not wait
-// longer.
+// readEvery is how late a replica sees a change that another one made: an AP that is revoked or switched off must not
+// wait longer.
 const readEvery = 250 * time.Millisecond
 
 // Options are what a table is made of.
@@ -62,7 +62,7 @@ func (t *Table[T]) load(ctx context.Context) error {
 	return nil
 }
 
-// Run sees what other replicas were told, until the context ends.
+// Run reads what other replicas changed, until the context ends.
 func (t *Table[T]) Run(ctx context.Context) {
 	if !t.Shared {
 		return

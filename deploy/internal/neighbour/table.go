@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// MaxTold bounds the neighbours of an answer, MaxAnswerBytes its size, for an AP's sake.
-	MaxTold        = 32
+	// MaxNeighbours bounds the APs in an answer, MaxAnswerBytes its size, for an AP's sake.
+	MaxNeighbours  = 32
 	MaxAnswerBytes = 8 << 10
 	// staleAfter: a record comes every 5 s while two APs on the channel talk. An older one is of a platform that stands
 	// still.
@@ -77,17 +77,17 @@ func (t *Table) put(key string, c *channel) bool {
 	return true
 }
 
-// told is a neighbour with the age of its figures.
-type told struct {
+// neighbour is an AP on the same channel with the age of its figures.
+type neighbour struct {
 	AP
 	AgeMS uint32 `json:"age_ms"`
 }
 
 type answer struct {
-	Site         string `json:"site"`
-	FrequencyMHz uint16 `json:"frequency_mhz"`
-	TUS          int64  `json:"t_us"`
-	APs          []told `json:"aps"`
+	Site         string      `json:"site"`
+	FrequencyMHz uint16      `json:"frequency_mhz"`
+	TUS          int64       `json:"t_us"`
+	APs          []neighbour `json:"aps"`
 }
 
 // For is what an AP is told of its channel: the record without itself, as JSON, and the tag that names it. known is
@@ -106,10 +106,10 @@ func (t *Table) For(id, site string, frequencyMHz uint16, tag string) (body []by
 	if tag == c.etag {
 		return nil, c.etag, true
 	}
-	a := answer{c.record.Site, c.record.FrequencyMHz, c.record.TUS, make([]told, 0, MaxTold)}
+	a := answer{c.record.Site, c.record.FrequencyMHz, c.record.TUS, make([]neighbour, 0, MaxNeighbours)}
 	for _, ap := range c.record.APs {
-		if ap.ID != id && len(a.APs) < MaxTold {
-			a.APs = append(a.APs, told{ap, uint32(min(max(age, 0)/1000, math.MaxUint32))})
+		if ap.ID != id && len(a.APs) < MaxNeighbours {
+			a.APs = append(a.APs, neighbour{ap, uint32(min(max(age, 0)/1000, math.MaxUint32))})
 		}
 	}
 	body, _ = json.Marshal(&a)

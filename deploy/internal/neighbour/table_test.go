@@ -101,7 +101,7 @@ func TestTheLargestAnswerIsSmall(t *testing.T) {
 	value, _ := json.Marshal(&r)
 	x.Take(Key(r.Site, r.FrequencyMHz), value)
 	body, _, known := x.For("me", r.Site, r.FrequencyMHz, "")
-	if !known || len(body) > MaxAnswerBytes || strings.Count(string(body), "ap_id") != MaxTold {
+	if !known || len(body) > MaxAnswerBytes || strings.Count(string(body), "ap_id") != MaxNeighbours {
 		t.Errorf("%d bytes", len(body))
 	}
 }

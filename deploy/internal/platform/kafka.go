@@ -137,8 +137,8 @@ func (r *Releaser) Send(records ...kafka.Record) error {
 	return r.client.EndTransaction(ctx, kgo.TryCommit)
 }
 
-// Tell writes a record of neighbours, as the stream job does; a nil value withdraws.
-func (k *Kafka) Tell(channel string, value []byte) error {
+// WriteNeighbours writes a record of neighbours, as the stream job does; a nil value withdraws.
+func (k *Kafka) WriteNeighbours(channel string, value []byte) error {
 	opts, err := kafka.Options(k.Client("stream-jobs"), "neighbours")
 	if err != nil {
 		return err

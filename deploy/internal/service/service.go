@@ -329,7 +329,7 @@ func (s *Service) keepAPs(ctx context.Context) {
 }
 
 func (s *Service) countKills() {
-	killed, unheard := s.fleet.Controls()
+	killed, unheard := s.fleet.CountKilled()
 	s.metrics.KilledAPs.Set(float64(killed))
 	s.metrics.UnheardAPs.Set(float64(unheard))
 }
