@@ -1,4 +1,5 @@
 """Instructions on big-endian MIPS, counted by what qemu executes between mark_begin() and mark_end() of a bench program."""
+import glob
 import os
 import subprocess
 import sys
@@ -15,8 +16,10 @@ def output(arguments: list[str]) -> str:
 
 
 def functions(work: str, *units: str) -> set[str]:
-    """Names of the functions of object files of the MIPS build."""
-    return {line.split()[-1] for unit in units for line in output(["mips-linux-gnu-nm", "--defined-only", f"{work}/mips/{unit}.o"]).splitlines() if line.split()[-2] in "tT"}
+    """Names of the functions of object files of the MIPS build; a unit is a pattern like feature/feature*."""
+    objects = [path for unit in units for path in glob.glob(f"{work}/mips/{unit}.o")]
+    table = output(["mips-linux-gnu-nm", "--defined-only", *objects]).splitlines()
+    return {words[-1] for words in map(str.split, table) if len(words) >= 2 and words[-2] in "tT"}
 
 
 def ranges(binary: str, counted: Callable[[str], bool]) -> str:

@@ -14,7 +14,7 @@ binary, mips_binary, mips_run, capture, work, result = sys.argv[1:7]
 COMMAND = "make -C ap-exporter bench-decide"
 PARTS = ("features", "tree", "window")
 MIPS_BATCHES = "40"  # counting one by one is slow
-#: of what runs between mark_begin() and mark_end(): functions of feature.c, and others
+#: of what runs between mark_begin() and mark_end(): functions of the room feature/, and others
 COUNTED = re.compile(r"(measured|mark)_\w+|feature_evaluate|tree_apply|window_predict|__u?(div|mod|mul)\w*|mem(cpy|set)|(?!feature_)\w+(\.\w+)*")
 CALLED = re.compile(r"(measured|mark)_[a-z]+|tree_apply|window_predict|__u?(div|mod|mul)\w*|mem(cpy|set)")
 
@@ -30,8 +30,8 @@ def x86_instructions() -> tuple[dict[str, float], int]:
 
 
 def counted() -> Callable[[str], bool]:
-    """Functions of feature.c and what it calls, the models, and the marks."""
-    own = functions(work, "feature")
+    """Functions of the room feature/ and what they call, the models, and the marks."""
+    own = functions(work, "feature/*")
     return lambda name: (name in own and COUNTED.fullmatch(name) or CALLED.fullmatch(name)) is not None
 
 

@@ -5,7 +5,7 @@
 #include "ship/kafka_producer.h"
 #include "masters.h"
 #include "oal_features.h"
-#include "pipeline/replay.h"
+#include "replay/replay.h"
 #include "base/config.h"
 #include "restamp.h"
 #include "base/version.h"

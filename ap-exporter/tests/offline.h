@@ -5,7 +5,7 @@
 
 #include "wire/batch_decode.h"
 #include "check.h"
-#include "model/feature.h"
+#include "feature/feature.h"
 
 enum { OFFLINE_ENTITIES = 600, OFFLINE_ROWS = 60000, OFFLINE_KEYS = 6, OFFLINE_ROW_SIZE = 240 };
 

@@ -1,7 +1,7 @@
 /* test_bundle.c: bundles after their signature: contract's golden bundles, limits, and that no damage does harm.
  * Runs on big-endian MIPS too, where there is no libcrypto; signatures are in test_daemon_signature.c. */
 #include "bundle_golden.h"
-#include "model/feature.h"
+#include "feature/feature.h"
 
 /* In place of libcrypto: what golden/README.md's signatures would say. */
 static int verified(const uint8_t *key, const uint8_t *signature, const uint8_t *payload, size_t len)

@@ -3,10 +3,10 @@
 
 #include "wire/batch_decode.h"
 #include "bundle_golden.h"
-#include "model/feature.h"
+#include "feature/feature.h"
 #include "packet/flow_table.h"
 #include "control/decision.h"
-#include "model/feature_slot.h"
+#include "feature/feature_slot.h"
 #include "model/inference.h"
 #include "packet/packet.h"
 #include "pipeline/pipeline.h"

@@ -4,8 +4,8 @@
 #include "wire/batch_decode.h"
 #include "bundle_golden.h"
 #include "control/decision.h"
-#include "model/feature_slot.h"
-#include "model/feature_vector.h"
+#include "feature/feature_slot.h"
+#include "feature/feature_vector.h"
 #include "pipeline/pipeline.h"
 
 enum { TICK_US = 4000, BATCH_TICKS = 63, MAX_SEEN = 400 };

@@ -4,7 +4,7 @@
 #include "packet/flow_table.h"
 #include "offline.h"
 #include "packet/packet.h"
-#include "model/feature_vector.h"
+#include "feature/feature_vector.h"
 #include "pipeline/pipeline.h"
 
 #include <errno.h>

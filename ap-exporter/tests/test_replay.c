@@ -5,7 +5,7 @@
 #include "frame.h"
 #include "packet/packet.h"
 #include "packet/pcap.h"
-#include "pipeline/replay.h"
+#include "replay/replay.h"
 
 #include <errno.h>
 #include <unistd.h>

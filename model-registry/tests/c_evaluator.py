@@ -11,7 +11,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = (
     "model/bundle*",
-    "model/feature*",
+    "feature/feature*",
     "model/nodes",
     "model/tree",
     "model/window",

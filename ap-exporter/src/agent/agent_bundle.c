@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "model/feature.h"
+#include "feature/feature.h"
 
 #include <errno.h>
 #include <inttypes.h>

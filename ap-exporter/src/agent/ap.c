@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "control/controller.h"
 #include "control/decision.h"
-#include "model/feature_slot.h"
+#include "feature/feature_slot.h"
 #include "model/inference.h"
 #include "pipeline/pipeline.h"
 

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "oal_features.h"
 #include "pipeline/pipeline.h"
-#include "pipeline/replay.h"
+#include "replay/replay.h"
 #include "base/version.h"
 
 #include <errno.h>

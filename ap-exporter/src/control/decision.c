@@ -1,6 +1,6 @@
 #include "control/decision.h"
 
-#include "model/feature_vector.h"
+#include "feature/feature_vector.h"
 #include "model/inference.h"
 #include "pipeline/pipeline.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "model/bundle_parts.h"
-#include "model/feature.h"
+#include "feature/feature.h"
 #include "wire/protobuf.h"
 #include "base/sha256.h"
 

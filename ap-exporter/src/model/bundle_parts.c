@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/feature.h"
+#include "feature/feature.h"
 #include "oal_schema.h"
 #include "base/sha256.h"
 

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/feature.h"
-#include "model/feature_slot.h"
-#include "model/feature_vector.h"
+#include "feature/feature.h"
+#include "feature/feature_slot.h"
+#include "feature/feature_vector.h"
 
 enum {
 	STATUS_ROOM = 16, /* rows on their way to the tick thread; a power of two */

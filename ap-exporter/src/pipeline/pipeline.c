@@ -11,15 +11,15 @@
 #include "wire/batch_decode.h"
 #include "wire/batch_encode.h"
 #include "pipeline/dedup.h"
-#include "model/feature_slot.h"
-#include "model/feature_vector.h"
+#include "feature/feature_slot.h"
+#include "feature/feature_vector.h"
 #include "packet/flow_table.h"
 #include "wire/names.h"
 #include "wire/utf8.h"
 #include "packet/packet.h"
 #include "pipeline/row_ring.h"
 #include "packet/siphash.h"
-#include "pipeline/stations.h"
+#include "packet/stations.h"
 
 enum { MAX_OPEN = 16 /* a power of two */, MAX_BATCH_TICKS = 250, MAX_MISSED = MAX_BATCH_TICKS / 2 + 1, MAX_ID = 128 };
 /* A flow without packets for this long is no longer reported; the tracker remembers it until flow_idle_us. */

@@ -1,4 +1,4 @@
-#include "model/feature_program.h"
+#include "feature/feature_program.h"
 
 #include <errno.h>
 #include <string.h>

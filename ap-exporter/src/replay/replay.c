@@ -1,4 +1,4 @@
-#include "pipeline/replay.h"
+#include "replay/replay.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/feature.h"
+#include "feature/feature.h"
 
 struct feature_slot {
 	struct feature *running; /* NULL: none */

@@ -1,4 +1,4 @@
-#include "model/feature_slot.h"
+#include "feature/feature_slot.h"
 
 #include <errno.h>
 

@@ -1,4 +1,4 @@
-#include "pipeline/stations.h"
+#include "packet/stations.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/feature_program.h"
+#include "feature/feature_program.h"
 #include "oal_schema.h"
 
 struct feature;

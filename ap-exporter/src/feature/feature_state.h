@@ -2,8 +2,8 @@
 #ifndef OAL_FEATURE_STATE_H
 #define OAL_FEATURE_STATE_H
 
-#include "model/feature.h"
-#include "model/saturating.h"
+#include "feature/feature.h"
+#include "feature/saturating.h"
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "model/feature_state.h"
+#include "feature/feature_state.h"
 
 #include <errno.h>
 #include <stdlib.h>
