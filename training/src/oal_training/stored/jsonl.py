@@ -36,7 +36,8 @@ def read(path: Path) -> dict[str, np.ndarray]:
     programs = {(one.feature_hash, len(one.features)) for one in found}
     if len(programs) > 1:
         raise TrainingError(
-            f"{path} holds items of {len(programs)} feature programs; a Parquet file holds one: split it by feature_hash"
+            f"{path} holds items of {len(programs)} feature programs; a Parquet file holds one: "
+            "split it by feature_hash"
         )
     attributes = {name: item.ATTRIBUTES.get(name, name) for name in item.names()}
     return {

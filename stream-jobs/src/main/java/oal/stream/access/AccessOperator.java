@@ -19,7 +19,7 @@ public final class AccessOperator extends JsonOperator {
     }
 
     @Override
-    protected void take(JsonRecord record) throws RefusedException {
+    protected void decode(JsonRecord record) throws RefusedException {
         output.collect(CHANGES, new StreamRecord<>(AccessDecoder.decode(record)));
     }
 }

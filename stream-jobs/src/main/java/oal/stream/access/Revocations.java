@@ -12,13 +12,13 @@ public final class Revocations {
     /** Per partition the offset before which every record is in. */
     private final Map<Integer, Long> readTo = new HashMap<>();
 
-    /** All records of the partition before this offset were taken: when they come again they are old news. */
+    /** All records of the partition before this offset were applied; when they come again they change nothing. */
     public void readTo(int partition, long offset) {
         readTo.put(partition, offset);
     }
 
     /** @param change in the order of its partition */
-    public void take(AccessChange change) {
+    public void apply(AccessChange change) {
         if (change.offset < readTo.getOrDefault(change.partition, 0L)) return;
         readTo.put(change.partition, change.offset + 1);
         if (change.revokedAtUs == AccessChange.NEVER) sinceUs.remove(change.apId);

@@ -20,16 +20,16 @@ public final class BlockOutput {
     }
 
     /** Give away the blocks that are full. */
-    public void takeFull(Consumer<RowBlock> to) {
+    public void drainFull(Consumer<RowBlock> to) {
         for (NativeBlockWriter w : writers) {
-            if (w.rows() >= maxRows || w.bytes() >= maxBytes || w.mustTake()) to.accept(w.take());
+            if (w.rows() >= maxRows || w.bytes() >= maxBytes || w.mustDrain()) to.accept(w.drain());
         }
     }
 
     /** Give away all rows. */
-    public void takeAll(Consumer<RowBlock> to) {
+    public void drainAll(Consumer<RowBlock> to) {
         for (NativeBlockWriter w : writers) {
-            RowBlock block = w.take();
+            RowBlock block = w.drain();
             if (block != null) to.accept(block);
         }
     }

@@ -132,14 +132,14 @@ public final class NativeBlockWriter implements RowSink {
         return n;
     }
 
-    /** Whether a dictionary is about to overflow, so that the block must be taken before more rows come. */
-    public boolean mustTake() {
+    /** Whether a dictionary is about to overflow, so that the block must be drained before more rows come. */
+    public boolean mustDrain() {
         for (BlockColumn c : columns) if (c instanceof NameColumn n && n.names() >= NameColumn.MAX_NAMES) return true;
         return false;
     }
 
     /** The rows collected, as one block; null when there are none. Starts afresh. */
-    public RowBlock take() {
+    public RowBlock drain() {
         int rows = rows();
         if (rows == 0) return null;
         Bytes out = new Bytes(bytes() + 64);

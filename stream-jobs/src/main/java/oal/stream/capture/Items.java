@@ -64,7 +64,7 @@ public final class Items {
     }
 
     private static void write(BatchReplay replay, OutputStream lines) throws IOException {
-        for (byte[] json : replay.take()) {
+        for (byte[] json : replay.drain()) {
             lines.write(json);
             lines.write('\n');
         }

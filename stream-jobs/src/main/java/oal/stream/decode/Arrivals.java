@@ -25,7 +25,7 @@ final class Arrivals {
     long timerMs = Long.MIN_VALUE;
 
     /** Take note of a batch. False: it is a duplicate, to be dropped. */
-    boolean take(int topic, long bootId, long seq, Listener listener) {
+    boolean note(int topic, long bootId, long seq, Listener listener) {
         BatchSequence sequence = now[topic];
         if (sequence == null) {
             // where this job came in says nothing about what was before
@@ -40,7 +40,7 @@ final class Arrivals {
             }
         }
         long expected = sequence.next();
-        GapKind kind = sequence.take(seq);
+        GapKind kind = sequence.note(seq);
         if (kind == null) return true;
         if (kind == GapKind.MISSING) listener.gap(kind, expected, seq - 1);
         else listener.gap(kind, seq, seq);

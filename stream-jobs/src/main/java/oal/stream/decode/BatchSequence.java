@@ -39,7 +39,7 @@ final class BatchSequence {
      * Take note of a batch: null if it is the one expected, MISSING if some are missing before it, DUPLICATE or
      * REORDERED if it is older.
      */
-    GapKind take(long seq) {
+    GapKind note(long seq) {
         if (seq == next) {
             next = seq + 1;
             return null;

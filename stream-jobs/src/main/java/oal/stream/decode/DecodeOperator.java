@@ -108,7 +108,7 @@ public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> impl
 
     @Override
     public void processElement2(StreamRecord<AccessChange> element) {
-        revocations.take(element.getValue());
+        revocations.apply(element.getValue());
     }
 
     /** Time is that of the batches: changes of access, of which there may be none for months, hold nothing back. */
@@ -138,10 +138,10 @@ public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> impl
             DeadLetter letter = new DeadLetter(batch, e);
             deadLetters.add(letter, e.reason);
             output.collect(DEAD_LETTERS, new StreamRecord<>(letter, element.getTimestamp()));
-            blocks.takeFull(this::emit);
+            blocks.drainFull(this::emit);
             return;
         }
-        if (take(batch, topic)) {
+        if (isNew(batch, topic)) {
             int rows = decoder.rows();
             batchCount.inc();
             rowCount.inc(rows);
@@ -154,7 +154,7 @@ public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> impl
         } else {
             duplicateCount.inc();
         }
-        blocks.takeFull(this::emit);
+        blocks.drainFull(this::emit);
     }
 
     /**
@@ -177,12 +177,12 @@ public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> impl
         if (own != null) own.inc();
     }
 
-    /** Note the batch's arrival in the AP's state. False: it is a duplicate. */
-    private boolean take(RawBatch batch, Topic topic) throws Exception {
+    /** Note the batch's arrival in the state of its AP. False: it is a duplicate. */
+    private boolean isNew(RawBatch batch, Topic topic) throws Exception {
         BatchHeader h = decoder.header();
         Arrivals arrivals = state.value();
         if (arrivals == null) arrivals = new Arrivals();
-        boolean fresh = arrivals.take(batch.topic, h.bootId, h.seq, (kind, from, to) -> {
+        boolean fresh = arrivals.note(batch.topic, h.bootId, h.seq, (kind, from, to) -> {
             gapCount.inc();
             gaps.add(h, topic, kind, from, to);
         });

@@ -89,14 +89,14 @@ final class BatchCursor {
         Arrays.sort(order, 0, ordered);
     }
 
-    /** Take the rows with time up to {@code instant}. */
-    void takeUntil(long instant) {
+    /** Feed the features with the rows whose time is up to {@code instant}. */
+    void feedUntil(long instant) {
         if (rows.rows == 0) return;
         if (ordered >= 0) {
             for (; next < ordered; next++) {
                 int i = (int) (order[next] & INDEX_MASK);
                 if (ts[i] > instant) return;
-                take(runOf[i], i, i + 1);
+                feed(runOf[i], i, i + 1);
             }
             return;
         }
@@ -105,17 +105,17 @@ final class BatchCursor {
             int to = from;
             while (to < end[run] && ts[to] <= instant) to++;
             if (to == from) continue;
-            take(run, from, to);
+            feed(run, from, to);
             at[run] = to;
         }
     }
 
-    private void take(int run, int from, int to) {
+    private void feed(int run, int from, int to) {
         long[] cells = entity[run].cells;
         for (Feature f : features) {
             if (f.filterColumn >= 0 && rows.column(f.filterColumn)[run] != f.filterValue) continue;
             if (rows.absent(run, f.optional)) continue;
-            Cells.take(f, cells, rows.column(f.column), ts, from, to);
+            Cells.feed(f, cells, rows.column(f.column), ts, from, to);
         }
     }
 

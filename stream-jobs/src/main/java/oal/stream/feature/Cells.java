@@ -18,8 +18,8 @@ import oal.stream.codec.Counters;
 final class Cells {
     private Cells() {}
 
-    /** Take rows [from, to) of one run, in order of time and within one bucket. */
-    static void take(Feature f, long[] cells, long[] values, long[] ts, int from, int to) {
+    /** Feed rows [from, to) of one run, in order of time and within one bucket. */
+    static void feed(Feature f, long[] cells, long[] values, long[] ts, int from, int to) {
         int at = f.cell;
         boolean first = cells[at + FILLED] == 0;
         int i = from;

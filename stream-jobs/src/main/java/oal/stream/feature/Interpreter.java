@@ -98,15 +98,15 @@ public final class Interpreter {
         long lastUs = NEVER;
         for (int i = 0; i < tables.length; i++) if (work.open[i]) lastUs = Math.max(lastUs, work.cursors[i].lastUs);
         while (next < lastUs) {
-            takeUntil(next);
+            feedUntil(next);
             evaluate(evaluated);
         }
-        takeUntil(Long.MAX_VALUE);
+        feedUntil(Long.MAX_VALUE);
         work = null;
     }
 
-    private void takeUntil(long instant) {
-        for (int i = 0; i < tables.length; i++) if (work.open[i]) work.cursors[i].takeUntil(instant);
+    private void feedUntil(long instant) {
+        for (int i = 0; i < tables.length; i++) if (work.open[i]) work.cursors[i].feedUntil(instant);
     }
 
     private void restart(long boot, long firstInstant) {

@@ -199,7 +199,7 @@ public final class Activity {
     }
 
     /** Is a second full? Then give what happened on each channel, without names and time, and begin the next. */
-    public void take(Consumer<ApSecond> to) {
+    public void drain(Consumer<ApSecond> to) {
         if (spanUs < SECOND_US) return;
         Map<Long, RadioSecond> done = radios;
         radios = new HashMap<>();

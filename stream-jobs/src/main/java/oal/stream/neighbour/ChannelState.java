@@ -14,7 +14,7 @@ final class ChannelState {
     /** An access point that said nothing for so long is left out. */
     static final long SILENT_MS = 15_000;
     /** Access points of a record. */
-    static final int MAX_TOLD = 64;
+    static final int MAX_PUBLISHED = 64;
     /** Access points that are remembered; of more, the least busy are not. */
     static final int MAX_KNOWN = 256;
 
@@ -27,7 +27,7 @@ final class ChannelState {
     /** Number of the interval in which a record was last due; {@code Long.MIN_VALUE}: nothing came yet. */
     long interval = Long.MIN_VALUE;
     /** A record of this channel is out, and has not been withdrawn. */
-    boolean told;
+    boolean published;
     /** When the timer was set for, ms. */
     long timerMs = Long.MIN_VALUE;
 
@@ -62,14 +62,14 @@ final class ChannelState {
     }
 
     List<ApSecond> busiest() {
-        return aps.values().stream().sorted(BUSIEST).limit(MAX_TOLD).toList();
+        return aps.values().stream().sorted(BUSIEST).limit(MAX_PUBLISHED).toList();
     }
 
     void write(DataOutput out) throws IOException {
         out.writeByte(VERSION);
         out.writeLong(latestMs);
         out.writeLong(interval);
-        out.writeBoolean(told);
+        out.writeBoolean(published);
         out.writeLong(timerMs);
         out.writeInt(aps.size());
         for (ApSecond s : aps.values()) {
@@ -94,7 +94,7 @@ final class ChannelState {
         ChannelState c = new ChannelState();
         c.latestMs = in.readLong();
         c.interval = in.readLong();
-        c.told = in.readBoolean();
+        c.published = in.readBoolean();
         c.timerMs = in.readLong();
         for (int n = in.readInt(); n > 0; n--) {
             ApSecond s = new ApSecond();

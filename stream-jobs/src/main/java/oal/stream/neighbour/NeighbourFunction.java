@@ -42,7 +42,7 @@ public final class NeighbourFunction extends KeyedProcessFunction<String, ApSeco
         if (interval > channel.interval) {
             channel.interval = interval;
             channel.advance(channel.latestMs());
-            tell(channel, context.getCurrentKey(), out);
+            publish(channel, context.getCurrentKey(), out);
         }
         wake(channel, context);
         state.update(channel);
@@ -63,19 +63,19 @@ public final class NeighbourFunction extends KeyedProcessFunction<String, ApSeco
         state.update(channel);
     }
 
-    private void tell(ChannelState channel, String key, Collector<NeighbourRecord> out) {
+    private void publish(ChannelState channel, String key, Collector<NeighbourRecord> out) {
         if (channel.size() < 2) {
             withdraw(channel, key, out);
             return;
         }
-        channel.told = true;
+        channel.published = true;
         recordCount.inc();
         out.collect(new NeighbourRecord(key, NeighbourJson.of(channel.latestMs(), channel.busiest())));
     }
 
     private void withdraw(ChannelState channel, String key, Collector<NeighbourRecord> out) {
-        if (!channel.told) return;
-        channel.told = false;
+        if (!channel.published) return;
+        channel.published = false;
         withdrawnCount.inc();
         out.collect(new NeighbourRecord(key, null));
     }

@@ -48,7 +48,7 @@ public abstract class BlockOperator<OUT> extends AbstractStreamOperator<OUT> {
     }
 
     private void flush() {
-        blocks.takeAll(this::emit);
+        blocks.drainAll(this::emit);
     }
 
     @Override

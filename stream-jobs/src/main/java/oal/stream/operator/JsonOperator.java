@@ -25,7 +25,7 @@ public abstract class JsonOperator extends BlockOperator<DeadLetter> implements 
     }
 
     /** Decodes the record and gives what is in it, or refuses it whole. */
-    protected abstract void take(JsonRecord record) throws RefusedException;
+    protected abstract void decode(JsonRecord record) throws RefusedException;
 
     @Override
     public void open() throws Exception {
@@ -39,7 +39,7 @@ public abstract class JsonOperator extends BlockOperator<DeadLetter> implements 
     @Override
     public void processElement(StreamRecord<JsonRecord> element) {
         try {
-            take(element.getValue());
+            decode(element.getValue());
             recordCount.inc();
         } catch (RefusedException e) {
             refusedCount.inc();
@@ -47,6 +47,6 @@ public abstract class JsonOperator extends BlockOperator<DeadLetter> implements 
             deadLetters.add(letter, e.reason);
             output.collect(new StreamRecord<>(letter, element.getTimestamp()));
         }
-        blocks.takeFull(this::emit);
+        blocks.drainFull(this::emit);
     }
 }

@@ -27,7 +27,7 @@ public final class PlatformOperator extends JsonOperator {
     }
 
     @Override
-    protected void take(JsonRecord record) throws RefusedException {
+    protected void decode(JsonRecord record) throws RefusedException {
         rowCount.inc(decoder.decode(record));
     }
 }

@@ -46,7 +46,7 @@ public final class PredictionJoin {
     }
 
     public void decided(Decision d, Output out) {
-        Outcome outcome = take(d);
+        Outcome outcome = removeOutcome(d);
         if (outcome != null || (began && compare(d, passedBoot, passedUs) <= 0)) {
             out.prediction(d, outcome);
             return;
@@ -123,7 +123,7 @@ public final class PredictionJoin {
         return waiting.size() + kept.size();
     }
 
-    private Outcome take(Decision d) {
+    private Outcome removeOutcome(Decision d) {
         for (Iterator<Outcome> i = kept.iterator(); i.hasNext(); ) {
             Outcome o = i.next();
             if (o.instantUs() != d.instantUs || o.bootId() != d.bootId) continue;

@@ -73,7 +73,7 @@ public final class ApOperator extends KeyedBlockOperator<TrainingItem> implement
             if (end <= timer.getTimestamp()) {
                 processor.end(ap);
                 state.clear();
-                blocks.takeFull(this::emit);
+                blocks.drainFull(this::emit);
                 return;
             }
             ap.endTimerMs = end;
@@ -89,7 +89,7 @@ public final class ApOperator extends KeyedBlockOperator<TrainingItem> implement
             wakeAt(deadline);
         }
         state.update(ap);
-        blocks.takeFull(this::emit);
+        blocks.drainFull(this::emit);
     }
 
     @Override

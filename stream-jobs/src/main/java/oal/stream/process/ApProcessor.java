@@ -135,7 +135,7 @@ final class ApProcessor {
             member[1] = order >= 0;
             boolean ready = state.queue[0].headFollows() && state.queue[1].headFollows();
             if (!ready && deadline(a, b) > watermarkMs && !full(state)) return;
-            take(state);
+            process(state);
         }
     }
 
@@ -175,13 +175,13 @@ final class ApProcessor {
     }
 
     /** The heads marked as members, which share incarnation and {@code t0_us}. */
-    private void take(ApState state) {
+    private void process(ApState state) {
         ap = state;
         BatchHeader first = null;
         long samplesMs = 0;
         for (int t = 0; t < member.length; t++) {
             if (!member[t]) continue;
-            AcceptedBatch b = state.queue[t].take();
+            AcceptedBatch b = state.queue[t].poll();
             if (t == Topic.SAMPLES.ordinal()) samplesMs = b.kafkaTsMs;
             decode(decoder[t], t == Topic.SAMPLES.ordinal() ? Topic.SAMPLES : Topic.PACKETS, b);
             BatchHeader header = decoder[t].header();
@@ -231,7 +231,7 @@ final class ApProcessor {
     private void active(ApState state, BatchDecoder samples, boolean follows, long takenMs) {
         if (!follows) state.activity.clear();
         state.activity.add(samples);
-        state.activity.take(second -> {
+        state.activity.drain(second -> {
             second.apId = apId;
             second.site = state.site;
             second.takenMs = takenMs;
@@ -267,13 +267,13 @@ final class ApProcessor {
         LabelWindow window = ap.labels.close(instant, covered);
         ap.activity.ended(window);
         Item item = ap.items.next(instant, ap.bootId, ap.features.features(), featuresComplete, window);
-        // An instant is told once. Times that came before come again when a clock was set back or a topic was
+        // An instant is given out once. Times that came before come again when a clock was set back or a topic was
         // overtaken.
-        boolean again = instant <= ap.toldUs && instant > ap.toldUs - REPEAT_US;
+        boolean again = instant <= ap.givenUs && instant > ap.givenUs - REPEAT_US;
         ap.predictions.passed(ap.bootId, instant - ITEM_DELAY_US, again ? null : item, ap.lastMs + latenessMs,
                 predicted);
         if (again) return;
-        ap.toldUs = instant;
+        ap.givenUs = instant;
         if (window.whole) out.label(ap, apId, window);
         if (item != null) out.item(ap, apId, item);
     }

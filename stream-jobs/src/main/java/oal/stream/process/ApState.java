@@ -17,11 +17,12 @@ final class ApState {
     /** Topics that labels and features are made of. */
     static final int TOPICS = 2;
 
+    /** Layout of the bytes that {@link #write} gives. */
     private static final int VERSION = 4;
-    /** Without the activity of the second under way. */
-    private static final int VERSION_3 = 3;
-    /** Nor decisions. */
-    private static final int VERSION_2 = 2;
+    /** Layout of the version before: it holds no activity of the second under way. */
+    private static final int WITHOUT_ACTIVITY = 3;
+    /** Layout of the one before that: it holds no decisions either. The oldest that is read. */
+    private static final int WITHOUT_DECISIONS = 2;
 
     final CompiledProgram program;
     final Incarnations boots = new Incarnations();
@@ -37,8 +38,8 @@ final class ApState {
     long bootId;
     /** Latest instant whose interval was not covered by both topics, µs. */
     long lastHoleUs = Long.MIN_VALUE;
-    /** Latest instant that labels and items were given out for, µs. */
-    long toldUs = Long.MIN_VALUE;
+    /** Latest instant that labels and items were given out, µs. */
+    long givenUs = Long.MIN_VALUE;
     /** Broker's time of the latest batch of each topic, ms. */
     final long[] topicMs = {Long.MIN_VALUE + 1, Long.MIN_VALUE + 1};
     /** Broker's time of the latest batch, ms. */
@@ -65,7 +66,7 @@ final class ApState {
         out.writeBoolean(started);
         out.writeLong(bootId);
         out.writeLong(lastHoleUs);
-        out.writeLong(toldUs);
+        out.writeLong(givenUs);
         for (long ms : topicMs) out.writeLong(ms);
         out.writeLong(lastMs);
         out.writeLong(waitTimerMs);
@@ -89,16 +90,16 @@ final class ApState {
      */
     static ApState read(DataInput in, CompiledProgram program) throws IOException {
         int version = in.readUnsignedByte();
-        if (version < VERSION_2 || version > VERSION) {
-            throw new IOException("state of an access point has version " + version + "; this job reads " + VERSION_2
-                    + " to " + VERSION);
+        if (version < WITHOUT_DECISIONS || version > VERSION) {
+            throw new IOException("state of an access point has version " + version + "; this job reads "
+                    + WITHOUT_DECISIONS + " to " + VERSION);
         }
         ApState s = new ApState(program);
         s.site = DataText.read(in);
         s.started = in.readBoolean();
         s.bootId = in.readLong();
         s.lastHoleUs = in.readLong();
-        s.toldUs = in.readLong();
+        s.givenUs = in.readLong();
         for (int t = 0; t < TOPICS; t++) s.topicMs[t] = in.readLong();
         s.lastMs = in.readLong();
         s.waitTimerMs = in.readLong();
@@ -110,14 +111,19 @@ final class ApState {
         }
         s.labels.read(in);
         s.items.read(in);
-        if (version >= VERSION_3) s.predictions.read(in);
-        if (version >= VERSION) s.activity.read(in);
+        if (version > WITHOUT_DECISIONS) s.predictions.read(in);
+        if (version > WITHOUT_ACTIVITY) s.activity.read(in);
         if (in.readLong() == program.shortHash()) {
             s.features.read(in);
         } else {
             s.items.clear();
-            in.skipBytes(Integer.MAX_VALUE);
+            skipRest(in); // features of another program stand last
         }
         return s;
+    }
+
+    private static void skipRest(DataInput in) throws IOException {
+        int all = Integer.MAX_VALUE; // the state of one access point is a byte array, so it is never longer
+        in.skipBytes(all);
     }
 }

@@ -11,17 +11,17 @@ import oal.stream.decode.AcceptedBatch;
 final class BatchQueue {
     private final Incarnations boots;
     private final List<AcceptedBatch> waiting = new ArrayList<>();
-    private boolean taken;
-    private long takenBoot;
-    private long takenSeq;
+    private boolean polled;
+    private long polledBoot;
+    private long polledSeq;
 
     BatchQueue(Incarnations boots) {
         this.boots = boots;
     }
 
-    /** False: a later one was taken already, so its turn is over. */
+    /** False: a later one was polled already, so its turn is over. */
     boolean add(AcceptedBatch b) {
-        if (taken && compare(b.bootId, b.seq, takenBoot, takenSeq) <= 0) return false;
+        if (polled && compare(b.bootId, b.seq, polledBoot, polledSeq) <= 0) return false;
         int i = waiting.size();
         while (i > 0 && compare(waiting.get(i - 1).bootId, waiting.get(i - 1).seq, b.bootId, b.seq) > 0) i--;
         waiting.add(i, b);
@@ -36,19 +36,19 @@ final class BatchQueue {
         return waiting.isEmpty() ? null : waiting.get(0);
     }
 
-    /** Is the head the batch that follows the one taken last? */
+    /** Is the head the batch that follows the one polled last? */
     boolean headFollows() {
         if (waiting.isEmpty()) return false;
         AcceptedBatch b = waiting.get(0);
-        if (!taken) return true;
-        return b.bootId == takenBoot ? b.seq == takenSeq + 1 : b.seq == 0;
+        if (!polled) return true;
+        return b.bootId == polledBoot ? b.seq == polledSeq + 1 : b.seq == 0;
     }
 
-    AcceptedBatch take() {
+    AcceptedBatch poll() {
         AcceptedBatch b = waiting.remove(0);
-        taken = true;
-        takenBoot = b.bootId;
-        takenSeq = b.seq;
+        polled = true;
+        polledBoot = b.bootId;
+        polledSeq = b.seq;
         return b;
     }
 
@@ -63,17 +63,17 @@ final class BatchQueue {
     }
 
     void write(DataOutput out) throws IOException {
-        out.writeBoolean(taken);
-        out.writeLong(takenBoot);
-        out.writeLong(takenSeq);
+        out.writeBoolean(polled);
+        out.writeLong(polledBoot);
+        out.writeLong(polledSeq);
         out.writeInt(waiting.size());
         for (AcceptedBatch b : waiting) b.write(out);
     }
 
     void read(DataInput in) throws IOException {
-        taken = in.readBoolean();
-        takenBoot = in.readLong();
-        takenSeq = in.readLong();
+        polled = in.readBoolean();
+        polledBoot = in.readLong();
+        polledSeq = in.readLong();
         int n = in.readInt();
         for (int i = 0; i < n; i++) waiting.add(AcceptedBatch.read(in));
     }

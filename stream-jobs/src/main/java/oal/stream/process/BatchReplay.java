@@ -30,10 +30,10 @@ public final class BatchReplay {
     }
 
     /** Items made since the last call, JSON in UTF-8. */
-    public List<byte[]> take() {
-        List<byte[]> taken = made;
+    public List<byte[]> drain() {
+        List<byte[]> drained = made;
         made = new ArrayList<>();
-        return taken;
+        return drained;
     }
 
     @Override

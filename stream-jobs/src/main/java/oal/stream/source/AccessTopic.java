@@ -58,7 +58,7 @@ public record AccessTopic(KafkaClient kafka) implements AccessHistory {
         while (partitions.stream().anyMatch(p -> consumer.position(p) < ends.get(p))) {
             for (ConsumerRecord<byte[], byte[]> record : consumer.poll(POLL)) {
                 try {
-                    revocations.take(AccessDecoder.decode(JsonRecordDeserializer.record(record)));
+                    revocations.apply(AccessDecoder.decode(JsonRecordDeserializer.record(record)));
                 } catch (RefusedException e) {
                     continue; // the stream's operator keeps and counts it
                 }

@@ -120,13 +120,13 @@ class AccessOperatorTest {
     @Test
     void whatWasReadBeforeIsOldNewsWhenItComesAgain() {
         Revocations r = new Revocations();
-        r.take(new AccessChange("ap-1", 5, 0, 0));
-        r.take(new AccessChange("ap-1", AccessChange.NEVER, 0, 1));
+        r.apply(new AccessChange("ap-1", 5, 0, 0));
+        r.apply(new AccessChange("ap-1", AccessChange.NEVER, 0, 1));
         r.readTo(0, 2);
-        r.take(new AccessChange("ap-1", 5, 0, 0));
+        r.apply(new AccessChange("ap-1", 5, 0, 0));
         assertEquals(AccessChange.NEVER, r.sinceUs("ap-1"));
-        r.take(new AccessChange("ap-2", 7, 1, 0)); // of another partition
-        r.take(new AccessChange("ap-1", 9, 0, 2));
+        r.apply(new AccessChange("ap-2", 7, 1, 0)); // of another partition
+        r.apply(new AccessChange("ap-1", 9, 0, 2));
         assertEquals("9 7 2", r.sinceUs("ap-1") + " " + r.sinceUs("ap-2") + " " + r.size());
     }
 }

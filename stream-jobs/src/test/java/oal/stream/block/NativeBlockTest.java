@@ -75,7 +75,7 @@ class NativeBlockTest {
                 dump(decoder, t, want);
             }
             assertTrue(want.size() >= 20, t.name() + " has " + want.size() + " golden rows");
-            RowBlock block = rows.writer.take();
+            RowBlock block = rows.writer.drain();
             assertEquals(want.size(), block.rows);
             insert(t.name(), block.data);
             // Everything as numbers or text that both sides can write.
@@ -100,7 +100,7 @@ class NativeBlockTest {
             Golden.Record r = Golden.records("extremes").get(0);
             decoder.decode(r.topic(), r.data());
             rows.add(decoder);
-            RowBlock block = rows.writer.take();
+            RowBlock block = rows.writer.drain();
             n += block.rows;
             out.write(block.data);
         }
@@ -122,7 +122,7 @@ class NativeBlockTest {
         item.offeredPkts = 77;
         item.complete = true;
         for (int i = 0; i < 300; i++) rows.add("ap-" + i, i % 2 == 0 ? "" : "lab", 0xFEDCBA9876543210L, item);
-        insert("item", rows.writer.take().data);
+        insert("item", rows.writer.drain().data);
         assertEquals("300\t300\t2",
                 server.sql("SELECT count(), uniqExact(ap_id), uniqExact(site) FROM oal.blocks_item"));
         assertEquals("ap-299\tlab\t2027-01-15 08:00:00.123456\t18446744073709551615\t18364758544493064720"
@@ -148,7 +148,7 @@ class NativeBlockTest {
         d.sameProgram = true;
         rows.add("ap-1", "lab", d, null);
         rows.add("ap-1", "lab", d, new Outcome(-1, d.instantUs, 1, 2, true, 0, 0));
-        insert("prediction", rows.writer.take().data);
+        insert("prediction", rows.writer.drain().data);
         String same = "ap-1\tlab\t2027-01-15 08:00:00.100000\t18446744073709551615\t9223372036854775807"
                 + "\tregistry\t4294967295\tBad\t1000\t0\t65535\t255\t17\t";
         assertEquals(same + "unknown\tunknown\t0\tunknown\n" + same + "Acceptable\tPoor\t1\tsame",
@@ -165,7 +165,7 @@ class NativeBlockTest {
         w.number(1).add(0.1);
         w.number(0).add(Float.NaN);
         w.number(1).add(Double.NaN);
-        insert("floats", w.take().data);
+        insert("floats", w.drain().data);
         assertEquals("0.5\t0.1\nnan\tnan", server.sql("SELECT * FROM oal.blocks_floats"));
     }
 
@@ -176,7 +176,7 @@ class NativeBlockTest {
         w.number(0).add(1);
         w.number(0).add(2);
         w.string(1).add("x");
-        assertTrue(assertThrows(IllegalStateException.class, w::take).getMessage()
+        assertTrue(assertThrows(IllegalStateException.class, w::drain).getMessage()
                 .contains("t.b has 1 values for 2 rows"));
     }
 

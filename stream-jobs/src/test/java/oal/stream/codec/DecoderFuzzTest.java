@@ -50,7 +50,7 @@ class DecoderFuzzTest {
                 for (TableRows t : decoder.tables(topic)) {
                     t.timesUs(decoder.header());
                     rows[t.spec.id()].add(decoder);
-                    rows[t.spec.id()].writer.take();
+                    rows[t.spec.id()].writer.drain();
                 }
                 decoder.check("ap-1", 1_800_000_000_000_000L);
             } catch (RefusedException e) {

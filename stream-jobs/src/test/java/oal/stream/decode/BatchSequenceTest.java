@@ -17,21 +17,21 @@ class BatchSequenceTest {
 
     @Test
     void inOrder() {
-        for (int i = 10; i < 20; i++) assertNull(sequence.take(i));
+        for (int i = 10; i < 20; i++) assertNull(sequence.note(i));
     }
 
     @Test
     void missingThenReorderedThenDuplicate() {
-        assertEquals(GapKind.MISSING, sequence.take(15));
-        assertEquals(GapKind.REORDERED, sequence.take(12));
-        assertEquals(GapKind.DUPLICATE, sequence.take(12));
-        assertEquals(GapKind.REORDERED, sequence.take(10));
-        assertEquals(GapKind.REORDERED, sequence.take(14));
-        assertEquals(GapKind.REORDERED, sequence.take(11));
-        assertEquals(GapKind.REORDERED, sequence.take(13));
-        assertEquals(GapKind.DUPLICATE, sequence.take(15));
-        assertEquals(GapKind.DUPLICATE, sequence.take(9), "before this job's first");
-        assertNull(sequence.take(16));
+        assertEquals(GapKind.MISSING, sequence.note(15));
+        assertEquals(GapKind.REORDERED, sequence.note(12));
+        assertEquals(GapKind.DUPLICATE, sequence.note(12));
+        assertEquals(GapKind.REORDERED, sequence.note(10));
+        assertEquals(GapKind.REORDERED, sequence.note(14));
+        assertEquals(GapKind.REORDERED, sequence.note(11));
+        assertEquals(GapKind.REORDERED, sequence.note(13));
+        assertEquals(GapKind.DUPLICATE, sequence.note(15));
+        assertEquals(GapKind.DUPLICATE, sequence.note(9), "before this job's first");
+        assertNull(sequence.note(16));
     }
 
     /** In any order, each number is taken once. */
@@ -47,7 +47,7 @@ class BatchSequenceTest {
             }
             Set<Long> taken = new HashSet<>();
             for (long seq : order) {
-                boolean fresh = s.take(seq) != GapKind.DUPLICATE;
+                boolean fresh = s.note(seq) != GapKind.DUPLICATE;
                 assertEquals(taken.add(seq), fresh, "round " + round + ", batch " + seq);
             }
             assertEquals(200, taken.size());
@@ -56,9 +56,9 @@ class BatchSequenceTest {
 
     @Test
     void holesAreBoundedAndOldOnesCountAsSeen() {
-        for (long i = 0; i < 1000; i++) sequence.take(10 + 2 * i + 1);
-        assertEquals(GapKind.DUPLICATE, sequence.take(10));
-        assertEquals(GapKind.REORDERED, sequence.take(10 + 2 * 999));
+        for (long i = 0; i < 1000; i++) sequence.note(10 + 2 * i + 1);
+        assertEquals(GapKind.DUPLICATE, sequence.note(10));
+        assertEquals(GapKind.REORDERED, sequence.note(10 + 2 * 999));
     }
 
     @Test
@@ -66,12 +66,12 @@ class BatchSequenceTest {
         List<String> told = new ArrayList<>();
         Arrivals.Listener listener = (kind, from, to) -> told.add(kind + " " + from + "-" + to);
         Arrivals a = new Arrivals();
-        assertTrue(a.take(0, 1, 7, listener));
-        assertTrue(a.take(0, 1, 10, listener));
-        assertTrue(a.take(1, 1, 3, listener), "topics count apart");
-        assertTrue(a.take(0, 2, 2, listener), "reboot");
-        assertTrue(a.take(0, 1, 8, listener), "the last words of the incarnation before");
-        assertTrue(a.take(0, 2, 3, listener));
+        assertTrue(a.note(0, 1, 7, listener));
+        assertTrue(a.note(0, 1, 10, listener));
+        assertTrue(a.note(1, 1, 3, listener), "topics count apart");
+        assertTrue(a.note(0, 2, 2, listener), "reboot");
+        assertTrue(a.note(0, 1, 8, listener), "the last words of the incarnation before");
+        assertTrue(a.note(0, 2, 3, listener));
         assertEquals(List.of("MISSING 8-9", "REBOOT 2-2", "MISSING 0-1", "REORDERED 8-8"), told);
     }
 }

@@ -181,9 +181,9 @@ class DecodeAccessTest {
         // later.
         open(() -> {
             Revocations r = new Revocations();
-            r.take(new AccessChange("ap-2", 1, 0, 0));
-            r.take(new AccessChange("ap-2", AccessChange.NEVER, 0, 1));
-            r.take(new AccessChange("ap-1", NOW_MS * 1000 + 1, 0, 2));
+            r.apply(new AccessChange("ap-2", 1, 0, 0));
+            r.apply(new AccessChange("ap-2", AccessChange.NEVER, 0, 1));
+            r.apply(new AccessChange("ap-1", NOW_MS * 1000 + 1, 0, 2));
             r.readTo(0, 3);
             return r;
         }, state);

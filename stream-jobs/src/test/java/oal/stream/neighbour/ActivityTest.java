@@ -32,7 +32,7 @@ class ActivityTest {
     private void add(BatchBuilder b) throws Exception {
         decoder.decode(Topic.SAMPLES, b.build());
         activity.add(decoder);
-        activity.take(seconds::add);
+        activity.drain(seconds::add);
     }
 
     private static String text(ApSecond s) {

@@ -168,7 +168,7 @@ class NeighbourFunctionTest {
         for (int i = 0; i < 400; i++) send(second("ap-" + i, 4000, i % 200));
         send(second("ap-0", 5000, 0));
         JsonNode record = told().get(0);
-        assertEquals(ChannelState.MAX_TOLD, record.get("aps").size());
+        assertEquals(ChannelState.MAX_PUBLISHED, record.get("aps").size());
         List<Integer> airtime = new ArrayList<>();
         record.get("aps").forEach(ap -> airtime.add(ap.get("tx_airtime_permille").asInt()));
         assertEquals(199, airtime.get(0));
