@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 /* rwnd.bpf.c: lowers the receive windows of clamped flows, on the port behind which the Wi-Fi clients are.
  *
  * Two tc programs on the port's clsact hooks. `rwnd_up` (ingress) sees what clients send: it learns what window scale their SYNs offer and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* rwnd_bpf_maps.h: what the tc programs (rwnd.bpf.c) and the backend that loads them (../rwnd_bpf.c) share. */
 #ifndef OAL_RWND_BPF_MAPS_H
 #define OAL_RWND_BPF_MAPS_H
