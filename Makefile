@@ -9,7 +9,7 @@ SCENARIO ?= congested
 FOLDERS := schema ap-exporter stream-jobs clickhouse training model-registry deploy $(addprefix platform/,local backup security compose) observe helm lab
 export OAL_ROOT := $(CURDIR)
 
-.PHONY: help setup build demo down test test-compose bench lint gen lab evaluate fleet test-cluster clean
+.PHONY: help setup build demo down check test test-compose bench lint gen lab evaluate fleet test-cluster clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +27,10 @@ demo: build ## the whole loop on this machine: AP → Kafka → Flink → ClickH
 
 down: ## stop what `make demo` started
 	@platform/local/oal-local down
+
+check: ## what needs no server: unit tests, generated files, lint; run it before each commit
+	@tests/run --check $(ONLY)
+	@tests/lint
 
 test: ## every test, the real components included
 	@tests/run $(ONLY)

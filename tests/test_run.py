@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from flow import until
 
-RUN = Path(__file__).with_name("run")
+HERE = Path(__file__).resolve().parent
+RUN = HERE / "run"
+_run = {"__file__": str(RUN), "__name__": "run"}
+exec(compile(RUN.read_text(), RUN, "exec"), _run)
 #: The suites that it runs by itself, and where each is.
-SUITES = (*re.search(r"^lanes=\((.*)\)$", RUN.read_text(), re.M)[1].replace('"', "").split(), "end-to-end")
-OF_PLATFORM = {makefile.parent.name for makefile in RUN.parents[1].glob("platform/*/Makefile")}
-FOLDERS = tuple("tests" if suite == "end-to-end" else f"platform/{suite}" if suite in OF_PLATFORM else suite for suite in SUITES)
+SUITES: dict[str, tuple[str, str]] = _run["SUITES"]
+FOLDERS = sorted({folder for folder, _ in SUITES.values()})
 #: Until a suite of the tree runs: it does nothing before.
 LIMIT_S = 60
 #: Says where it is, and ends by itself only much later than any test waits.
@@ -29,23 +31,32 @@ def tree(tmp_path):
         (tmp_path / folder).mkdir(parents=True)
         makefile(tmp_path, folder)
     shutil.copy(RUN, tmp_path / "tests" / "run")
+    shutil.copytree(HERE / "report", tmp_path / "tests" / "report", ignore=shutil.ignore_patterns("__pycache__"))
     return tmp_path
 
 
 def makefile(tree, folder: str, setup: str = "@echo set up", test: str = "@echo tested") -> None:
-    (tree / folder / "Makefile").write_text(f"setup:\n\t{setup}\ntest:\n\t{test}\n")
+    targets = sorted({target for where, target in SUITES.values() if where == folder} | {"check"})
+    (tree / folder / "Makefile").write_text(f"setup:\n\t{setup}\n{' '.join(targets)}:\n\t{test}\n")
 
 
-def start(tree, *folders: str) -> subprocess.Popen:
-    """As from a terminal: a shell's background jobs begin with SIGINT ignored, and what begins so can never trap it."""
-    return subprocess.Popen([tree / "tests" / "run", *folders], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL, start_new_session=True,
-                            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+def start(tree, *words: str) -> subprocess.Popen:
+    """As from a shell's background job, which begins with SIGINT ignored."""
+    return subprocess.Popen([tree / "tests" / "run", "--jobs", "2", *words], stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL, start_new_session=True,
+                            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
 
 
 def result(out: str, suite: str) -> str:
     """What the table at the end says of it."""
     table = out[out.rindex("== suites"):].splitlines()
     return next(line.split(" s  ")[1] for line in table if line.startswith(f"{suite} "))
+
+
+def started(folder: Path) -> int:
+    """Number of the process that a suite is, as soon as it runs."""
+    pid = folder / "pid"
+    return int(until(f"{folder.name} runs", lambda: pid.exists() and pid.read_text(), LIMIT_S))
 
 
 def alive(pid: int) -> bool:
@@ -58,7 +69,7 @@ def alive(pid: int) -> bool:
 def test_all_suites_pass(tree):
     run = start(tree)
     out = run.communicate(timeout=60)[0]
-    assert run.returncode == 0 and f"suites: {len(FOLDERS)} passed, 0 failed" in out, out
+    assert run.returncode == 0 and f"suites: {len(SUITES)} passed, 0 failed" in out, out
 
 
 def test_failures_of_set_up_and_of_tests_count_and_the_others_go_on(tree):
@@ -66,10 +77,11 @@ def test_failures_of_set_up_and_of_tests_count_and_the_others_go_on(tree):
     makefile(tree, "training", test="@exit 4")
     run = start(tree)
     out = run.communicate(timeout=60)[0]
-    assert run.returncode == 1 and f"suites: {len(FOLDERS) - 2} passed, 2 failed" in out, out
-    assert result(out, "schema") == "FAILED (make -C schema setup)" and result(out, "training") == "FAILED (make -C training test)"
-    assert result(out, "ap-exporter") == "passed" and result(out, "end-to-end") == "passed"
-    assert out.count("tested") == len(FOLDERS) - 2, "a suite ran without its set-up"
+    assert run.returncode == 1 and f"suites: {len(SUITES) - 2} passed, 2 failed" in out, out
+    assert result(out, "schema") == "FAILED (make -C schema setup)" and result(
+        out, "training") == "FAILED (make -C training test)"
+    assert result(out, "ap-exporter") == "passed" and result(out, "end-to-end-loop") == "passed"
+    assert out.count("tested") == len(SUITES) - 2, "a suite ran without its set-up"
 
 
 def test_a_folder_that_is_none_is_said_before_anything_runs(tree):
@@ -87,11 +99,14 @@ def test_a_folder_of_platform_goes_by_its_own_name_and_by_its_path(tree, name):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("folders", [(), ("schema", "training")], ids=["all", "named"])
 def test_a_signal_ends_the_suites_that_run(tree, folders, number):
-    running = ("schema", "training") if not folders else ("schema",)  # one of each lane; those named run one after the other
+    # two at a time; those named run one after the other
+    running = ("ap-exporter", "clickhouse") if not folders else ("schema",)
+    for suite in ("test-loop", "test-data"):  # they come first, and end
+        assert ("tests", suite) in SUITES.values()
     for folder in running:
         makefile(tree, folder, test=ENDLESS)
     run = start(tree, *folders)
-    pids = [int(until(f"{folder} runs", lambda: (tree / folder / "pid").exists() and (tree / folder / "pid").read_text(), LIMIT_S)) for folder in running]
+    pids = [started(tree / folder) for folder in running]
     os.kill(run.pid, number)
     out = run.communicate(timeout=60)[0]
     assert run.returncode == 130 and "== suites" not in out, out
@@ -102,9 +117,48 @@ def test_a_second_signal_kills_a_suite_that_does_not_end(tree):
     # `make` waits for what it started before it ends.
     makefile(tree, "schema", test="@trap '' INT; echo $$$$ >pid; while :; do sleep 1; done")
     run = start(tree)
-    pid = int(until("it runs", lambda: (tree / "schema" / "pid").exists() and (tree / "schema" / "pid").read_text(), LIMIT_S))
+    pid = started(tree / "schema")
     os.kill(run.pid, signal.SIGINT)
     assert any("ending the suites" in line for line in run.stdout), "it did not say that it ends"
     os.kill(run.pid, signal.SIGINT)
     assert run.wait(60) == 130
     until("it is dead", lambda: not alive(pid), LIMIT_S)
+
+
+def test_check_runs_what_needs_no_server(tree):
+    for folder, _ in _run["CHECKS"].values():
+        (tree / folder).mkdir(parents=True, exist_ok=True)
+        makefile(tree, folder, setup="@exit 3", test="@echo checked")
+    run = start(tree, "--check")
+    out = run.communicate(timeout=60)[0]
+    assert run.returncode == 0 and out.count("checked") == len(_run["CHECKS"]), out
+
+
+REPORT = "\t".join(("schema", "test_x.py::test_slow", "12.5", "ran", "")) + "\n" + "\t".join(
+    ("schema", "test_y.py", "0", "skipped", "no such thing")) + "\n"
+
+
+@pytest.mark.parametrize(("ci", "expected", "code"), [("", "", 0), ("true", "", 1),
+                                                      ("true", "schema test_y.py: no such", 0)])
+def test_skips_are_said_and_in_ci_must_be_expected(tree, ci, expected, code):
+    makefile(tree, "schema", test="@cat ../report.tsv >$$OAL_REPORT/1.tsv")
+    (tree / "report.tsv").write_text(REPORT)
+    (tree / "tests/report/expected_skips.txt").write_text(f"# why\n{expected}\n")
+    done = subprocess.run([tree / "tests" / "run", "schema"], capture_output=True, text=True,
+                          env=os.environ | {"CI": ci}, timeout=60)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "schema test_y.py: no such thing" in done.stdout and "12.5 s  schema  test_x.py::test_slow" in done.stdout
+
+
+def test_the_plugin_writes_what_ran_and_what_was_skipped(tmp_path):
+    (tmp_path / "test_it.py"
+     ).write_text("import pytest\ndef test_a(): pass\n@pytest.mark.skip(reason='not here')\ndef test_b(): pass\n")
+    env = os.environ | {
+        "OAL_REPORT": str(tmp_path), "OAL_SUITE": "x", "PYTEST_ADDOPTS": "-p oal_report", "PYTHONPATH": str(
+            HERE / "report")
+    }
+    subprocess.run([sys.executable, "-m", "pytest", "-q", str(tmp_path)], env=env, check=True, capture_output=True,
+                   timeout=60)
+    lines = [line.split("\t") for path in tmp_path.glob("*.tsv") for line in path.read_text().splitlines()]
+    assert ["test_it.py::test_a", "ran"] in [[e[1].rsplit("/")[-1], e[3]] for e in lines], lines
+    assert any(e[3] == "skipped" and "not here" in e[4] for e in lines), lines

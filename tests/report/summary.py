@@ -1,7 +1,9 @@
 """What a run of the tests is judged by beside its suites: the ten slowest tests, and what was skipped.
 
-usage: summary.py FOLDER SINCE ROOT     FOLDER has *.tsv (oal_report.py), SINCE is the run's start in seconds since 1970.
-Java's times come from the XML that Surefire wrote after SINCE. Every skip is printed. With CI=true the exit status is 1 when one of
+usage: summary.py FOLDER SINCE ROOT     FOLDER has *.tsv (oal_report.py), SINCE is the run's start in seconds since
+                                        1970.
+Java's times come from the XML that Surefire wrote after SINCE. Every skip is printed. With CI=true the exit status is 1
+when one of
 them is not in expected_skips.txt, so that a test which silently stops running is noticed.
 """
 
