@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Write oal/values.schema.json: the type of each key is that of its value in oal/values.yaml; what is narrower stands here.
+"""Write oal/values.schema.json: the type of each key is that of its value in oal/values.yaml; what is narrower stands
+here.
 
 usage: schema.py [--check]
 """
@@ -11,19 +12,36 @@ import yaml
 
 CHART = Path(__file__).resolve().parent / "oal"
 QUANTITY = {"type": ["string", "integer"], "pattern": r"^[0-9.]+([kKMGTP]i?|m)?$"}
-IMAGE = {"type": "string", "pattern": r"^[a-z0-9][a-z0-9._/:-]*(:[A-Za-z0-9._-]+|@sha256:[0-9a-f]{64})$", "description": "NAME:TAG or NAME@sha256:…"}
+IMAGE = {
+    "type": "string", "pattern": r"^[a-z0-9][a-z0-9._/:-]*(:[A-Za-z0-9._-]+|@sha256:[0-9a-f]{64})$",
+    "description": "NAME:TAG or NAME@sha256:…"
+}
 TEXTS = {"type": "array", "items": {"type": "string"}}
 MAP = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}
 OBJECTS = {"type": "array", "items": {"type": "object"}}
-RESOURCES = {"type": "object", "additionalProperties": False, "properties": {
-    kind: {"type": "object", "additionalProperties": False, "properties": {"cpu": QUANTITY, "memory": QUANTITY, "ephemeral-storage": QUANTITY}}
-    for kind in ("requests", "limits")}, "required": ["requests", "limits"]}
+RESOURCES = {
+    "type": "object", "additionalProperties": False, "properties": {
+        kind: {
+            "type": "object", "additionalProperties": False,
+            "properties": {"cpu": QUANTITY, "memory": QUANTITY, "ephemeral-storage": QUANTITY}
+        } for kind in ("requests", "limits")
+    }, "required": ["requests", "limits"]
+}
 STORAGE = {"size": QUANTITY}
 # By the last key of the path, wherever it stands.
 EVERYWHERE = {
-    "resources": RESOURCES, "nodeSelector": MAP, "tolerations": OBJECTS, "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
-    "size": QUANTITY, "scratch": QUANTITY, "cpu": QUANTITY, "pullSecrets": TEXTS, "hosts": TEXTS, "heapMiB": {"type": "integer", "minimum": 256},
-    "port": {"type": "integer", "minimum": 1, "maximum": 65535}, "nodePort": {"type": "integer", "minimum": 30000, "maximum": 32767},
+    "resources": RESOURCES,
+    "nodeSelector": MAP,
+    "tolerations": OBJECTS,
+    "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
+    "size": QUANTITY,
+    "scratch": QUANTITY,
+    "cpu": QUANTITY,
+    "pullSecrets": TEXTS,
+    "hosts": TEXTS,
+    "heapMiB": {"type": "integer", "minimum": 256},
+    "port": {"type": "integer", "minimum": 1, "maximum": 65535},
+    "nodePort": {"type": "integer", "minimum": 30000, "maximum": 32767},
 }
 PATHS = {
     "images.pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
@@ -31,25 +49,45 @@ PATHS = {
     **{f"images.{name}": IMAGE for name in ("kafka", "clickhouse", "postgres", "grafana")},
     "pki.mode": {"enum": ["generated", "certManager", "existing"]},
     "pki.certManager.issuer.kind": {"enum": ["Issuer", "ClusterIssuer"]},
-    "networkPolicy.accessPoints": TEXTS, "networkPolicy.people": OBJECTS,
-    "kafka.replicas": {"enum": [1, 3]}, "kafka.config": MAP, "kafka.topics.config": MAP,
-    "kafka.topics.partitions": {"type": "integer", "minimum": 1}, "kafka.external.replication": {"type": "integer", "minimum": 1},
-    "kafka.access.type": {"enum": ["none", "LoadBalancer", "NodePort"]}, "kafka.external.ports": {"type": "array", "items": {"type": "integer"}},
-    "flink.stateBackend": {"enum": ["hashmap", "rocksdb"]}, "flink.config": MAP, "flink.job": MAP,
-    "flink.taskManager.replicas": {"type": "integer", "minimum": 1}, "flink.taskManager.slots": {"type": "integer", "minimum": 1},
+    "networkPolicy.accessPoints": TEXTS,
+    "networkPolicy.people": OBJECTS,
+    "kafka.replicas": {"enum": [1, 3]},
+    "kafka.config": MAP,
+    "kafka.topics.config": MAP,
+    "kafka.topics.partitions": {"type": "integer", "minimum": 1},
+    "kafka.external.replication": {"type": "integer", "minimum": 1},
+    "kafka.access.type": {"enum": ["none", "LoadBalancer", "NodePort"]},
+    "kafka.external.ports": {"type": "array", "items": {"type": "integer"}},
+    "flink.stateBackend": {"enum": ["hashmap", "rocksdb"]},
+    "flink.config": MAP,
+    "flink.job": MAP,
+    "flink.taskManager.replicas": {"type": "integer", "minimum": 1},
+    "flink.taskManager.slots": {"type": "integer", "minimum": 1},
     "flink.taskManager.managedMiB": {"type": "integer", "minimum": 16},
     "flink.checkpoints.storage": {"enum": ["pvc", "s3"]},
-    "flink.checkpoints.pvc.accessModes": {"type": "array", "minItems": 1, "items": {"enum": ["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"]}},
-    "clickhouse.shards": {"type": "integer", "minimum": 1, "maximum": 64}, "clickhouse.replicas": {"type": "integer", "minimum": 1, "maximum": 3},
+    "flink.checkpoints.pvc.accessModes": {
+        "type": "array", "minItems": 1, "items": {"enum": ["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"]}
+    },
+    "clickhouse.shards": {"type": "integer", "minimum": 1, "maximum": 64},
+    "clickhouse.replicas": {"type": "integer", "minimum": 1, "maximum": 3},
     "clickhouse.keeper.replicas": {"enum": [1, 3, 5]},
-    "clickhouse.external.url": {"type": "string", "pattern": "^$|^https?://[^/]+:[0-9]+$", "description": "http(s)://HOST:PORT"},
-    "mlflow.database": {"enum": ["postgres", "sqlite"]}, "mlflow.allowedHosts": TEXTS, "mlflow.allowedOrigins": TEXTS,
+    "clickhouse.external.url": {
+        "type": "string", "pattern": "^$|^https?://[^/]+:[0-9]+$", "description": "http(s)://HOST:PORT"
+    },
+    "mlflow.database": {"enum": ["postgres", "sqlite"]},
+    "mlflow.allowedHosts": TEXTS,
+    "mlflow.allowedOrigins": TEXTS,
     "postgres.external.sslmode": {"enum": ["disable", "require", "verify-ca", "verify-full"]},
-    "trainer.replicas": {"type": "integer", "minimum": 1}, "policies": {"type": "object", "additionalProperties": {"type": "string"}},
-    "push.replicas": {"type": "integer", "minimum": 1}, "push.store": {"enum": ["postgres", "file"]},
+    "trainer.replicas": {"type": "integer", "minimum": 1},
+    "policies": {"type": "object", "additionalProperties": {"type": "string"}},
+    "push.replicas": {"type": "integer", "minimum": 1},
+    "push.store": {"enum": ["postgres", "file"]},
     "push.access.type": {"enum": ["ClusterIP", "LoadBalancer", "NodePort"]},
-    "push.enrol.url": {"type": "string", "pattern": "^https://"}, "push.enrol.certificateDays": {"type": "integer", "minimum": 1, "maximum": 825},
-    "grafana.egressPorts": {"type": "array", "items": {"type": "integer"}}, "grafana.contactPoints": OBJECTS, "grafana.notificationPolicies": OBJECTS,
+    "push.enrol.url": {"type": "string", "pattern": "^https://"},
+    "push.enrol.certificateDays": {"type": "integer", "minimum": 1, "maximum": 825},
+    "grafana.egressPorts": {"type": "array", "items": {"type": "integer"}},
+    "grafana.contactPoints": OBJECTS,
+    "grafana.notificationPolicies": OBJECTS,
     "backup.keep": {"type": "integer", "minimum": 1},
 }
 
@@ -61,7 +99,10 @@ def of(value, path: tuple) -> dict:
     if path and path[-1] in EVERYWHERE:
         return EVERYWHERE[path[-1]]
     if isinstance(value, dict) and value:
-        return {"type": "object", "additionalProperties": False, "properties": {key: of(inner, (*path, key)) for key, inner in value.items()}}
+        return {
+            "type": "object", "additionalProperties": False,
+            "properties": {key: of(inner, (*path, key)) for key, inner in value.items()}
+        }
     kinds = {bool: "boolean", int: "integer", str: "string"}
     if type(value) not in kinds:
         sys.exit(f"schema.py: {name} of values.yaml is a {type(value).__name__}; say in PATHS what may stand there")
@@ -72,8 +113,11 @@ def text() -> str:
     schema = of(yaml.safe_load((CHART / "values.yaml").read_text()), ())
     # Helm gives every chart the key `global`.
     schema["properties"]["global"] = {"type": "object"}
-    return json.dumps({"$schema": "http://json-schema.org/draft-07/schema#", "title": "Values of chart oal (generated by helm/schema.py from values.yaml)", **schema},
-                      indent=1) + "\n"
+    return json.dumps(
+        {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "title": "Values of chart oal (generated by helm/schema.py from values.yaml)", **schema
+        }, indent=1) + "\n"
 
 
 if __name__ == "__main__":

@@ -22,10 +22,14 @@ def main() -> int:
             met = relation is None or (r["value"] <= bound if relation == "<=" else r["value"] >= bound)
             if not met:
                 short.append(r["name"])
-            print(f"{r['name']:52} {r['value']:>16,.6g} {r['unit']:14} {'' if relation is None else f'{relation} {bound:,}'}{'' if met else '   FALLS SHORT'}")
+            print(
+                f"{r['name']:52} {r['value']:>16,.6g} {r['unit']:14}"
+                f" {'' if relation is None else f'{relation} {bound:,}'}{'' if met else '   FALLS SHORT'}"
+            )
     missing = sorted(set(targets) - seen)
     print(f"\n{len(targets) - len(missing) - len(short)} of {len(targets)} targets met"
-          + (f"; short: {', '.join(short)}" if short else "") + (f"; not measured: {', '.join(missing)}" if missing else ""))
+          + (f"; short: {', '.join(short)}" if short else "")
+          + (f"; not measured: {', '.join(missing)}" if missing else ""))
     return 0
 
 

@@ -2,12 +2,16 @@
 
     make fleet APS=1000 [SECONDS=300]      writes build/bench/fleet.json; `--aps N --no-search` holds that many
 
-The lab's operating point (10 stations, 20 neighbours, about 1,500 packets/s, every header) is made once by the real exporter and played
-as many access points by `ap-fleet` (ap-exporter), each with its own name, clock phase and MAC, over TLS into the real Kafka; Flink, labels,
-features, items, ClickHouse with its rollups and Telegraf run as in `make demo`. Trainer, registry and push are left out: their figures are
+The lab's operating point (10 stations, 20 neighbours, about 1,500 packets/s, every header) is made once by the real
+exporter and played
+as many access points by `ap-fleet` (ap-exporter), each with its own name, clock phase and MAC, over TLS into the real
+Kafka; Flink, labels,
+features, items, ClickHouse with its rollups and Telegraf run as in `make demo`. Trainer, registry and push are left
+out: their figures are
 benchmarks of their own (training, model-registry, deploy).
 
-The number grows while what Kafka holds unread stays bounded (the newest row of ClickHouse is at most BOUND_S behind and does not fall back
+The number grows while what Kafka holds unread stays bounded (the newest row of ClickHouse is at most BOUND_S behind and
+does not fall back
 further), then the last number that held is played for SECONDS, and must hold that long.
 """
 
@@ -67,7 +71,8 @@ def resident(process: Path) -> int:
 
 def proportional(process: Path) -> int:
     """Bytes; of a page that several processes share, each one's part, so that a sum counts it once."""
-    return next((int(line.split()[1]) * 1024 for line in (process / "smaps_rollup").read_text().splitlines() if line.startswith("Pss:")), 0)
+    return next((int(line.split()[1]) * 1024
+                 for line in (process / "smaps_rollup").read_text().splitlines() if line.startswith("Pss:")), 0)
 
 
 def services(platform: Platform) -> dict[str, int]:
@@ -81,9 +86,13 @@ class Fleet:
     def __init__(self, platform: Platform, aps: int):
         options = platform.kafka.ap("ap-fleet")
         self.aps = aps
-        self.command = [str(FLEET), "--aps", str(aps), "--capture", str(OPERATING_POINT), "--brokers", platform.kafka.bootstrap,
-                        "--ca", options["ssl.ca.location"], "--certificate", options["ssl.certificate.location"], "--key", options["ssl.key.location"],
-                        "--mac-masters", str(platform.state.mac_masters), "--prefix", "fleet", "--site", "fleet"]
+        self.command = [
+            str(FLEET), "--aps",
+            str(aps), "--capture",
+            str(OPERATING_POINT), "--brokers", platform.kafka.bootstrap, "--ca", options["ssl.ca.location"],
+            "--certificate", options["ssl.certificate.location"], "--key", options["ssl.key.location"], "--mac-masters",
+            str(platform.state.mac_masters), "--prefix", "fleet", "--site", "fleet"
+        ]
         self.last: dict = {}
 
     def __enter__(self) -> Fleet:
@@ -109,7 +118,10 @@ class Fleet:
 
 def used(platform: Platform, fleet: Fleet) -> dict[str, tuple[float, int]]:
     """(CPU seconds so far, resident bytes) of each service and of the player, with what runs below them."""
-    return {name: (of_tree(pid, cpu_s), of_tree(pid, resident)) for name, pid in {**services(platform), "ap-fleet": fleet.process.pid}.items()}
+    return {
+        name: (of_tree(pid, cpu_s), of_tree(pid, resident))
+        for name, pid in {**services(platform), "ap-fleet": fleet.process.pid}.items()
+    }
 
 
 def behind_s(platform: Platform) -> float:
@@ -121,7 +133,8 @@ def behind_s(platform: Platform) -> float:
 
 
 def rows_per_s(platform: Platform, seconds: float) -> float:
-    return platform.clickhouse.rows(f"SELECT sum(rows) / {seconds} AS n FROM oal.batch WHERE inserted_at > now() - {seconds}")[0]["n"] or 0.0
+    return platform.clickhouse.rows(
+        f"SELECT sum(rows) / {seconds} AS n FROM oal.batch WHERE inserted_at > now() - {seconds}")[0]["n"] or 0.0
 
 
 def play(platform: Platform, aps: int, seconds: float) -> dict:
@@ -142,10 +155,20 @@ def play(platform: Platform, aps: int, seconds: float) -> dict:
         rows = rows_per_s(platform, min(60, int(passed)))
     said = fleet.last
     cores = {name: (after[name][0] - before.get(name, (0, 0))[0]) / passed for name in after}
-    result = {"aps": aps, "held": bool(seen) and max(seen) <= BOUND_S and not said.get("let_go"), "behind_max_s": max(seen, default=None), "behind_last_s": seen[-1] if seen else None,
-              "seconds": round(time.monotonic() - started), "rows_per_s": rows, "cores": cores, "memory": {name: value[1] for name, value in after.items()}, "source": said}
-    say(f"{aps} access points: {'held' if result['held'] else 'not held'}, at most {result['behind_max_s']:.1f} s behind, {rows:,.0f} rows/s, "
-        + ", ".join(f"{name} {value:.2f}" for name, value in sorted(cores.items(), key=lambda x: -x[1]) if value >= 0.01) + " cores")
+    result = {
+        "aps": aps, "held": bool(seen) and max(seen) <= BOUND_S and not said.get("let_go"),
+        "behind_max_s": max(seen, default=None), "behind_last_s": seen[-1] if seen else None,
+        "seconds": round(time.monotonic() - started), "rows_per_s": rows, "cores": cores,
+        "memory": {name: value[1] for name, value in after.items()}, "source": said
+    }
+    say(
+        f"{aps} access points: {'held' if result['held'] else 'not held'}, at most {result['behind_max_s']:.1f} s"
+        f" behind, {rows:,.0f} rows/s, "
+        + ", ".join(
+            f"{name} {value:.2f}" for name, value in sorted(cores.items(), key=lambda x: -x[1]) if value >= 0.01
+        )
+        + " cores"
+    )
     return result
 
 
@@ -177,16 +200,39 @@ def search(platform: Platform, most: int) -> tuple[int, list[dict]]:
 
 def report(result: dict, steps: list[dict], command: str) -> list[dict]:
     aps = result["aps"]
-    note = (f"{result['seconds']} s, lab's operating-point replayed by ap-fleet over TLS with MACs, checkpoint every {CHECKPOINT}, {os.cpu_count()} cores shared by all; "
-            f"steps tried: " + ", ".join(f"{s['aps']} {'held' if s['held'] else 'not'}" for s in steps))
-    out = [{"name": "fleet.aps", "value": aps, "unit": "access points", "command": command, "note": note},
-           {"name": "fleet.behind_max_seconds", "value": result["behind_max_s"], "unit": "s", "command": command, "note": note},
-           {"name": "fleet.rows_per_second", "value": result["rows_per_s"], "unit": "rows/s", "command": command, "note": note}]
+    note = (
+        f"{result['seconds']} s, lab's operating-point replayed by ap-fleet over TLS with MACs, checkpoint every"
+        f" {CHECKPOINT}, {os.cpu_count()} cores shared by all; steps tried: "
+        + ", ".join(f"{s['aps']} {'held' if s['held'] else 'not'}" for s in steps)
+    )
+    out = [{"name": "fleet.aps", "value": aps, "unit": "access points", "command": command, "note": note}, {
+        "name": "fleet.behind_max_seconds", "value": result["behind_max_s"], "unit": "s", "command": command,
+        "note": note
+    }, {
+        "name": "fleet.rows_per_second", "value": result["rows_per_s"], "unit": "rows/s", "command": command,
+        "note": note
+    }]
     for name, cores in sorted(result["cores"].items(), key=lambda x: -x[1]):
-        out.append({"name": f"fleet.cores.{name}", "value": cores, "unit": "cores", "command": command, "note": f"{aps} access points"})
-        out.append({"name": f"fleet.cores_at_10000.{name}", "value": cores / aps * 10_000, "unit": "cores", "command": command,
-                    "note": f"projection, straight line through {aps} access points and nothing: what a batch and a row cost, not what a cluster adds"})
-        out.append({"name": f"fleet.memory.{name}", "value": result["memory"][name], "unit": "B", "command": command, "note": f"resident, {aps} access points"})
+        out.append({
+            "name": f"fleet.cores.{name}", "value": cores, "unit": "cores", "command": command,
+            "note": f"{aps} access points"
+        })
+        out.append(
+            {
+                "name": f"fleet.cores_at_10000.{name}",
+                "value": cores / aps * 10_000,
+                "unit": "cores",
+                "command": command,
+                "note": (
+                    f"projection, straight line through {aps} access points and nothing: what a batch and a row cost,"
+                    " not what a cluster adds"
+                ),
+            }
+        )
+        out.append({
+            "name": f"fleet.memory.{name}", "value": result["memory"][name], "unit": "B", "command": command,
+            "note": f"resident, {aps} access points"
+        })
     return out
 
 
@@ -194,8 +240,12 @@ def idle(platform: Platform, seconds: int = 30) -> list[dict]:
     """Memory of the whole platform with nobody connected."""
     time.sleep(seconds)
     each = {name: of_tree(pid, proportional) for name, pid in services(platform).items()}
-    note = f"proportional set size after {seconds} s idle; " + ", ".join(f"{name} {value / 2**20:.0f} MiB" for name, value in sorted(each.items(), key=lambda x: -x[1]))
-    return [{"name": "fleet.platform_idle_bytes", "value": sum(each.values()), "unit": "B", "command": "make fleet", "note": note}]
+    note = f"proportional set size after {seconds} s idle; " + ", ".join(
+        f"{name} {value / 2**20:.0f} MiB" for name, value in sorted(each.items(), key=lambda x: -x[1]))
+    return [{
+        "name": "fleet.platform_idle_bytes", "value": sum(each.values()), "unit": "B", "command": "make fleet",
+        "note": note
+    }]
 
 
 def main() -> int:
@@ -213,7 +263,8 @@ def main() -> int:
     with Platform(state, ports="auto") as platform:
         say("memory of the idle platform, half a minute")
         figures = idle(platform)
-    with Platform(state, ports="auto", only=["data", "observe"], checkpoint_interval=CHECKPOINT, partitions=4) as platform:
+    with Platform(state, ports="auto", only=["data", "observe"], checkpoint_interval=CHECKPOINT,
+                  partitions=4) as platform:
         held, steps = (options.aps, []) if options.no_search else search(platform, options.aps)
         if not held:
             say("not even the first number held")
@@ -227,8 +278,12 @@ def main() -> int:
     figures += report(result, steps, command)
     (BENCH / "fleet.json").write_text(json.dumps(figures, indent=1) + "\n")
     first = max((name for name in result["cores"] if name != "ap-fleet"), key=lambda name: result["cores"][name])
-    print(f"{result['aps']} access points held for {result['seconds']} s, at most {result['behind_max_s']:.1f} s behind; {result['rows_per_s']:,.0f} rows/s. "
-          f"Of the machine's {os.cpu_count()} cores {sum(result['cores'].values()):.1f} were used; the largest share is {first}'s, {result['cores'][first]:.2f} cores.")
+    print(
+        f"{result['aps']} access points held for {result['seconds']} s, at most {result['behind_max_s']:.1f} s behind;"
+        f" {result['rows_per_s']:,.0f} rows/s. Of the machine's {os.cpu_count()} cores"
+        f" {sum(result['cores'].values()):.1f} were used; the largest share is {first}'s, {result['cores'][first]:.2f}"
+        " cores."
+    )
     for figure in figures:
         print(f"  {figure['name']:40} {figure['value']:>16,.4g} {figure['unit']}")
     return 0 if result["held"] else 1

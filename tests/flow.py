@@ -54,7 +54,8 @@ def until_drained(platform, ledger) -> None:
     expected = sum(n for key, n in ledger.items() if key[0] == "batch")
     until(f"all {expected} batches in ClickHouse", lambda: rows(platform, "batch", ap_ids) >= expected)
     # `batch` and the other tables are inserts of the same checkpoint: they follow within one commit.
-    until("every row in ClickHouse", lambda: sum(clickhouse_ledger(platform, ap_ids).values()) >= sum(ledger.values()), 60)
+    until("every row in ClickHouse", lambda: sum(clickhouse_ledger(platform, ap_ids).values()) >= sum(ledger.values()),
+          60)
 
 
 def assert_every_row_once(platform, ledger) -> None:

@@ -20,11 +20,14 @@ def _instants(platform, table: str, fleet) -> list[tuple[str, int, int, int, int
 
 
 def until_items_drained(platform, fleet) -> None:
-    """Wait for the items whose label window ended well before the source did; the last ones wait for a watermark that no longer comes."""
+    """Wait for the items whose label window ended well before the source did; the last ones wait for a watermark that
+    no longer comes.
+    """
     s = contract().settings
     slack_us = 4_000_000 + s["label_window_us"] + s["horizon_us"]
-    until("items up to the end of the source", lambda: len(found := _instants(platform, "item", fleet)) == len(fleet.ap_ids)
-          and all(last >= fleet.end_us(ap) - slack_us for ap, _, _, _, last in found))
+    until(
+        "items up to the end of the source", lambda: len(found := _instants(platform, "item", fleet)) == len(
+            fleet.ap_ids) and all(last >= fleet.end_us(ap) - slack_us for ap, _, _, _, last in found))
 
 
 def _assert_once(platform, table: str, fleet, contiguous: bool) -> None:
@@ -35,11 +38,13 @@ def _assert_once(platform, table: str, fleet, contiguous: bool) -> None:
         assert rows == distinct, f"{rows - distinct} {table} rows of {ap} are there twice"
         expected = (last - first) // interval + 1
         assert not contiguous or distinct == expected, f"{table} of {ap}: {distinct} instants of {expected}"
-        assert first <= fleet.begin_us(ap) + 4_000_000, f"{table} of {ap} begin {first - fleet.begin_us(ap)} µs after its data"
+        assert first <= fleet.begin_us(
+            ap) + 4_000_000, f"{table} of {ap} begin {first - fleet.begin_us(ap)} µs after its data"
 
 
 def assert_instants_once(platform, fleet, contiguous: bool) -> None:
-    """One label and one item per decision instant, in ClickHouse and in training.items.v1. `contiguous`: none left out either; a
+    """One label and one item per decision instant, in ClickHouse and in training.items.v1. `contiguous`: none left out
+    either; a
     capture that starts over has a seam."""
     _assert_once(platform, "label", fleet, contiguous)
     _assert_once(platform, "item", fleet, contiguous)

@@ -1,4 +1,5 @@
-"""Counts of rows by (table, ap_id, boot_id, seq): what Kafka holds, decoded by the contract's reference codec, and what ClickHouse holds.
+"""Counts of rows by (table, ap_id, boot_id, seq): what Kafka holds, decoded by the contract's reference codec, and what
+ClickHouse holds.
 
 `batch` counts accepted batches, of which the three topics have one each with the same seq.
 """
@@ -14,9 +15,13 @@ TOPICS = ("ap.samples.v1", "ap.packets.v1", "ap.events.v1")
 
 
 def read_topic(platform, topic: str):
-    """Every record of a topic that a reader of committed transactions sees, from the beginning to the end as it is now."""
-    consumer = Consumer(platform.kafka.client("viewer") | {"group.id": "viewer-test", "enable.auto.commit": False, "enable.partition.eof": True,
-                                                           "isolation.level": "read_committed", "auto.offset.reset": "earliest"})
+    """Every record of a topic that a reader of committed transactions sees, from the beginning to the end as it is now.
+    """
+    consumer = Consumer(
+        platform.kafka.client("viewer") | {
+            "group.id": "viewer-test", "enable.auto.commit": False, "enable.partition.eof": True,
+            "isolation.level": "read_committed", "auto.offset.reset": "earliest"
+        })
     partitions = [TopicPartition(topic, p, 0) for p in consumer.list_topics(topic, timeout=30).topics[topic].partitions]
     consumer.assign(partitions)
     open_ones = {p.partition for p in partitions}

@@ -75,7 +75,9 @@ def module_graph(files: list[Path]) -> Graph:
     for name, path in modules.items():
         tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
         found = set(imports(tree, name, path.stem == "__init__"))
-        graph[name] = {other for other in found if other in modules and other != name and not name.startswith(other + ".")}
+        graph[name] = {
+            other for other in found if other in modules and other != name and not name.startswith(other + ".")
+        }
         # `from package import module`: the arrow goes to the module, unless the package's own file defines the name.
         graph[name] -= {p for p in graph[name] if any(o.startswith(p + ".") and o in modules for o in found)}
     return graph

@@ -16,8 +16,12 @@ from oal_local.platform import Platform
 
 ROOT = Path(__file__).resolve().parent.parent
 APS = 3
-#: Trees are shipped sooner than a person would want: what is tested is the way, not the judgement (training/tests does that).
-EAGER = {"judge": {"min_items": 150, "min_test_items": 50, "min_onsets": 5, "min_episodes": 1}, "ship": {"confirm": 1, "min_interval_s": 10, "champion_hold_s": 20}}
+#: Trees are shipped sooner than a person would want: what is tested is the way, not the judgement (training/tests does
+#: that).
+EAGER = {
+    "judge": {"min_items": 150, "min_test_items": 50, "min_onsets": 5, "min_episodes": 1},
+    "ship": {"confirm": 1, "min_interval_s": 10, "champion_hold_s": 20}
+}
 
 
 def now_us() -> int:
@@ -35,7 +39,9 @@ class Looped:
 
     def applied(self, since_us: int, source: int, version: int) -> bool:
         """Did every AP apply this version since then? An online tree may have followed it in the meantime."""
-        return self.aps("bundle_status", f"state = 1 AND source = {source} AND version = {version} AND {since(since_us)}") == set(self.ap_ids)
+        return self.aps("bundle_status",
+                        f"state = 1 AND source = {source} AND version = {version} AND {since(since_us)}") == set(
+                            self.ap_ids)
 
     def predicting(self, since_us: int) -> bool:
         """Has every AP predicted since then?"""
@@ -43,7 +49,10 @@ class Looped:
 
     def aps(self, table: str, where: str) -> set[str]:
         """APs with rows that meet the condition."""
-        return {row["ap_id"] for row in self.platform.clickhouse.rows(f"SELECT DISTINCT ap_id FROM oal.{table} WHERE {where}")}
+        return {
+            row["ap_id"]
+            for row in self.platform.clickhouse.rows(f"SELECT DISTINCT ap_id FROM oal.{table} WHERE {where}")
+        }
 
     def ready(self, service: str) -> bool:
         return next(row for row in self.platform.status() if row["name"] == service)["ready"]
@@ -57,7 +66,9 @@ class Looped:
 
 @contextmanager
 def running(experiments=loop.EXPERIMENTS, **changes) -> Iterator[Looped]:
-    """Start all of it; each experiment is a version of the model, the last one champion. `changes` are fields of the platform's settings. OAL_TEST_LOOP_STATE=DIR keeps the folder with all logs."""
+    """Start all of it; each experiment is a version of the model, the last one champion. `changes` are fields of the
+    platform's settings. OAL_TEST_LOOP_STATE=DIR keeps the folder with all logs.
+    """
     eager = yaml.safe_load((ROOT / "training" / "online.yaml").read_text())
     for section, values in EAGER.items():
         eager[section].update(values)

@@ -2,8 +2,10 @@
 
     python tests/platform_bench.py            writes build/bench/wire-broker.json and build/bench/latency.json
 
-Wire: the lab's operating point (10 stations, 1 queue, 20 neighbours, about 1500 packets/s) is replayed by the real exporter into the
-real broker; counted is what the broker has on disk for the AP's three topics, that is lz4 batches of librdkafka with Kafka's own framing.
+Wire: the lab's operating point (10 stations, 1 queue, 20 neighbours, about 1500 packets/s) is replayed by the real
+exporter into the
+real broker; counted is what the broker has on disk for the AP's three topics, that is lz4 batches of librdkafka with
+Kafka's own framing.
 Latency: the demo's replay; per packet row, ClickHouse's time of insertion minus the AP's time of capture.
 """
 
@@ -48,34 +50,53 @@ def wire(platform) -> list[dict]:
         subprocess.run([ROOT / "lab/run", "operating-point"], check=True)
     command = "make bench ONLY=end-to-end (tests/platform_bench.py)"
     before = topic_bytes(platform)
-    exporter = Exporter(platform.state.dir / "bench", "wire", "ap-wire", "bench", [
-        ("replay", "point", {"file": OPERATING_POINT, "aps": 1, "loop": 1}), demo.kafka_section(platform, "ap-wire", "bench")]).start()
+    exporter = Exporter(platform.state.dir / "bench", "wire", "ap-wire", "bench",
+                        [("replay", "point", {"file": OPERATING_POINT, "aps": 1, "loop": 1}),
+                         demo.kafka_section(platform, "ap-wire", "bench")]).start()
     passed = wait_ticks(SECONDS)
     exporter.stop()
     after, counted = topic_bytes(platform), exporter.count()
     grown = {t: after[t] - before[t] for t in TOPICS}
     packets = counted["rows"].get("packet", 0)
-    note = f"replay of the lab's scenario operating-point, {packets / passed:.0f} packets/s, {sum(counted['rows'].values()) / passed:.0f} rows/s, {SECONDS} s; log segments of the broker, lz4"
-    out = [{"name": "wire.broker_bytes_per_second_per_ap", "value": sum(grown.values()) / passed, "unit": "B/s", "command": command, "note": note}]
-    out += [{"name": f"wire.broker_bytes_per_second.{t}", "value": grown[t] / passed, "unit": "B/s", "command": command, "note": note} for t in TOPICS]
-    out.append({"name": "wire.broker_bytes_per_packet", "value": grown["ap.packets.v1"] / max(1, packets), "unit": "B", "command": command,
-                "note": "ap.packets.v1 per TCP header, flow rows and drops included"})
+    note = (
+        f"replay of the lab's scenario operating-point, {packets / passed:.0f} packets/s,"
+        f" {sum(counted['rows'].values()) / passed:.0f} rows/s, {SECONDS} s; log segments of the broker, lz4"
+    )
+    out = [{
+        "name": "wire.broker_bytes_per_second_per_ap", "value": sum(grown.values()) / passed, "unit": "B/s",
+        "command": command, "note": note
+    }]
+    out += [{
+        "name": f"wire.broker_bytes_per_second.{t}", "value": grown[t] / passed, "unit": "B/s", "command": command,
+        "note": note
+    } for t in TOPICS]
+    out.append({
+        "name": "wire.broker_bytes_per_packet", "value": grown["ap.packets.v1"] / max(1, packets), "unit": "B",
+        "command": command, "note": "ap.packets.v1 per TCP header, flow rows and drops included"
+    })
     return out
 
 
 def latency(platform) -> list[dict]:
     stages = Stages(platform, int(time.time() * 1e6))
     sections = demo.replay_sections(3)
-    exporter = Exporter(platform.state.dir / "bench", "latency", "ap-latency", "bench",
-                        [*sections, demo.kafka_section(platform, "ap-latency", "bench", demo.replayed_aps(sections))]).start()
+    exporter = Exporter(
+        platform.state.dir / "bench", "latency", "ap-latency", "bench",
+        [*sections, demo.kafka_section(platform, "ap-latency", "bench", demo.replayed_aps(sections))]).start()
     wait_ticks(SECONDS)
     exporter.stop()
     counted = exporter.count()
     last = demo.drain(stages, counted)
     stages.close()
-    note = f"3 replayed APs, {SECONDS} s, {last['packets']} packet rows; checkpoint interval {platform.settings.checkpoint_interval}"
+    note = (
+        f"3 replayed APs, {SECONDS} s, {last['packets']} packet rows; checkpoint interval"
+        f" {platform.settings.checkpoint_interval}"
+    )
     command = "make bench ONLY=end-to-end (tests/platform_bench.py)"
-    return [{"name": f"latency.sample_to_row_{p}_seconds", "value": last[f"latency_{p}_s"], "unit": "s", "command": command, "note": note} for p in ("p50", "p99")]
+    return [{
+        "name": f"latency.sample_to_row_{p}_seconds", "value": last[f"latency_{p}_s"], "unit": "s", "command": command,
+        "note": note
+    } for p in ("p50", "p99")]
 
 
 def main() -> int:

@@ -14,18 +14,22 @@ SITE = "test"
 
 
 class ReplayFleet:
-    """As VirtualFleet, with batches of the real exporter. The count at the source is `ap-exporter count` of its own capture."""
+    """As VirtualFleet, with batches of the real exporter. The count at the source is `ap-exporter count` of its own
+    capture.
+    """
 
     period_s = 0.252
 
     def __init__(self, platform):
         mark = secrets.token_hex(3)  # another run on the same platform has other names
-        sections = [(kind, name, options | {"ap_prefix": f"{options['ap_prefix']}-{mark}"}) for kind, name, options in demo.replay_sections(APS)]
+        sections = [(kind, name, options | {"ap_prefix": f"{options['ap_prefix']}-{mark}"})
+                    for kind, name, options in demo.replay_sections(APS)]
         self.ap_ids = demo.replayed_aps(sections)
         kind, name, options = demo.kafka_section(platform, f"replay-{mark}", SITE, self.ap_ids)
         # Several APs in one process, and nothing may be let go: a count of what was kept would prove little.
         kafka = kind, name, options | {"buffer_kb": 262_144}
-        self.exporter = Exporter(platform.state.dir / "exporter", f"replay-{mark}", f"replay-{mark}", SITE, [*sections, kafka])
+        self.exporter = Exporter(platform.state.dir / "exporter", f"replay-{mark}", f"replay-{mark}", SITE,
+                                 [*sections, kafka])
 
     def start(self) -> "ReplayFleet":
         self.exporter.start()
@@ -52,11 +56,14 @@ class ReplayFleet:
         return self._count["last_us"]
 
     def ledger(self, platform) -> Counter:
-        """Rows by (table, ap_id, boot_id, seq) as Kafka holds them, after a look whether it holds what the exporter counted."""
+        """Rows by (table, ap_id, boot_id, seq) as Kafka holds them, after a look whether it holds what the exporter
+        counted.
+        """
         held = kafka_ledger(platform, self.ap_ids)
         assert set(self._count["aps"]) == set(self.ap_ids), f"the exporter played {set(self._count['aps'])}"
         for ap_id, counted in self._count["aps"].items():
-            expected = {table: n for table, n in counted["rows"].items() if n} | {"batch": sum(counted["batches"].values())}
+            expected = {table: n
+                        for table, n in counted["rows"].items() if n} | {"batch": sum(counted["batches"].values())}
             found: Counter = Counter()
             for (table, ap, _, _), n in held.items():
                 if ap == ap_id:

@@ -1,4 +1,5 @@
-"""Who made a batch, and who may, on the running platform: forged, unsigned and revoked batches are refused once each, whatever dies meanwhile,
+"""Who made a batch, and who may, on the running platform: forged, unsigned and revoked batches are refused once each,
+whatever dies meanwhile,
 and the access points in whose names they come lose nothing."""
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def checking():
 def send(producer: Producer, *records) -> None:
     failed = []
     for topic, key, value, headers in records:
-        producer.produce(topic, key=key, value=value, headers=headers, on_delivery=lambda error, _: failed.append(error) if error else None)
+        producer.produce(topic, key=key, value=value, headers=headers, on_delivery=lambda error, _: failed.append(error)
+                         if error else None)
     left = producer.flush(60)
     assert not left and not failed, (left, failed[:1])
 
@@ -52,8 +54,11 @@ def forgeries(platform, victim: str):
 
 def refused(platform) -> dict[str, list[int]]:
     """By reason: dead letters, and how many different records of Kafka they are."""
-    rows = platform.clickhouse.query("SELECT reason, count(), uniqExact(topic, kafka_partition, kafka_offset) FROM oal.dead_letter GROUP BY reason")
-    return {reason: [int(n), int(different)] for reason, n, different in (line.split("\t") for line in rows.splitlines())}
+    rows = platform.clickhouse.query(
+        "SELECT reason, count(), uniqExact(topic, kafka_partition, kafka_offset) FROM oal.dead_letter GROUP BY reason")
+    return {
+        reason: [int(n), int(different)] for reason, n, different in (line.split("\t") for line in rows.splitlines())
+    }
 
 
 def count(platform, sql: str) -> int:
@@ -67,15 +72,19 @@ def test_forged_and_revoked_batches_stay_out_whatever_is_killed(checking):
         until_rows_flow(checking, good.ap_ids + gone.ap_ids)
         send(Producer(checking.kafka.ap("intruder")), *forgeries(checking, good.ap_ids[0]))
         deploy = Producer(checking.kafka.client("deploy"))
-        # Ahead of now, so that the job has read it by then however busy the machine is: who is revoked at once is out a moment later.
+        # Ahead of now, so that the job has read it by then however busy the machine is: who is revoked at once is out a
+        # moment later.
         revoked_at_us = int((time.time() + 20) * 1e6)
         send(deploy, ("ap.access.v1", "nobody", b"{}", []),
-             ("ap.access.v1", gone.ap_ids[0], json.dumps({"ap_id": gone.ap_ids[0], "revoked_at_us": revoked_at_us, "who": "test", "reason": "stolen"}).encode(), []))
+             ("ap.access.v1", gone.ap_ids[0],
+              json.dumps({"ap_id": gone.ap_ids[0], "revoked_at_us": revoked_at_us, "who": "test", "reason": "stolen"
+                          }).encode(), []))
         for service in ("taskmanager", "jobmanager", "clickhouse"):
             until_back(checking, service, kill(checking, service))
             until_rows_flow(checking, good.ap_ids)
         n = 3 * FORGERIES
-        until("every forgery is a dead letter", lambda: all(refused(checking).get(reason) == [n, n] for reason in ("forged", "unsigned", "unknown_key")))
+        until("every forgery is a dead letter",
+              lambda: all(refused(checking).get(reason) == [n, n] for reason in ("forged", "unsigned", "unknown_key")))
         until("batches are refused as revoked", lambda: refused(checking).get("revoked", [0])[0] >= 30)
 
         good.stop()
@@ -86,15 +95,19 @@ def test_forged_and_revoked_batches_stay_out_whatever_is_killed(checking):
         until_items_drained(checking, good)
         assert_every_row_once(checking, made)
         assert_instants_once(checking, good, contiguous=True)
-        assert count(checking, f"SELECT count() FROM oal.gap WHERE ap_id IN ({names})") == 0, "no forgery moved a victim's sequence"
+        assert count(
+            checking,
+            f"SELECT count() FROM oal.gap WHERE ap_id IN ({names})") == 0, "no forgery moved a victim's sequence"
 
         of_gone = sum(gone.rows_made()[key] for key in gone.rows_made() if key[0] == "batch")
         late = f"SELECT count() FROM oal.batch WHERE ap_id = '{gone.ap_ids[0]}'"
-        until("every batch of the revoked access point is somewhere", lambda: count(checking, late) + refused(checking)["revoked"][1] == of_gone)
+        until("every batch of the revoked access point is somewhere",
+              lambda: count(checking, late) + refused(checking)["revoked"][1] == of_gone)
         assert count(checking, late + f" AND toUnixTimestamp64Milli(kafka_ts) * 1000 >= {revoked_at_us}") == 0
         assert refused(checking)["revoked"][0] == refused(checking)["revoked"][1]
         assert refused(checking)["malformed"] == [1, 1], "the broken record of ap.access.v1"
-        detail = checking.clickhouse.rows("SELECT any(detail) AS detail FROM oal.dead_letter WHERE reason = 'forged'")[0]["detail"]
+        detail = checking.clickhouse.rows(
+            "SELECT any(detail) AS detail FROM oal.dead_letter WHERE reason = 'forged'")[0]["detail"]
         assert f"ap_id '{good.ap_ids[0]}'" in detail and "key_id" in detail and "offset" in detail, detail
         print(f"\n  every row once: {totals(made)}; refused: {refused(checking)}")
 

@@ -29,8 +29,11 @@ class Block(NamedTuple):
 
 
 def blocks() -> list[Block]:
-    return [Block(page.name, source[:found.start()].count("\n") + 1, *(part.strip() if i < 2 else part for i, part in enumerate(found.groups())))
-            for page in PAGES for source in [page.read_text()] for found in FENCE.finditer(source)]
+    return [
+        Block(page.name, source[:found.start()].count("\n") + 1,
+              *(part.strip() if i < 2 else part for i, part in enumerate(found.groups()))) for page in PAGES
+        for source in [page.read_text()] for found in FENCE.finditer(source)
+    ]
 
 
 RUN = [block for block in blocks() if block.says == "run"]
@@ -40,9 +43,12 @@ RUN = [block for block in blocks() if block.says == "run"]
 def test_a_block_of_commands_says_what_proves_it(block):
     if block.language in SHOWN:
         return
-    assert block.language in ("sh", "sql"), f"{block.page}:{block.line}: a block is sh, sql or one of {', '.join(sorted(SHOWN))}"
+    assert block.language in (
+        "sh", "sql"), f"{block.page}:{block.line}: a block is sh, sql or one of {', '.join(sorted(SHOWN))}"
     kind, _, value = block.says.partition("=")
-    assert block.says == "run" or (kind == "needs" and value in NEEDS) or kind == "tested", f"{block.page}:{block.line}: ```{block.language} run, needs={'|'.join(sorted(NEEDS))} or tested=PATH"
+    assert (
+        block.says == "run" or (kind == "needs" and value in NEEDS) or kind == "tested"
+    ), f"{block.page}:{block.line}: ```{block.language} run, needs={'|'.join(sorted(NEEDS))} or tested=PATH"
     if kind == "tested":
         assert (ROOT / value).exists(), f"{block.page}:{block.line}: there is no {value}"
 
@@ -50,7 +56,8 @@ def test_a_block_of_commands_says_what_proves_it(block):
 @pytest.fixture(scope="module")
 def platform():
     with looped.running() as running:
-        until("access points predict, and what they predicted came true", lambda: running.predictions("class != 'unknown'") > 50)
+        until("access points predict, and what they predicted came true",
+              lambda: running.predictions("class != 'unknown'") > 50)
         yield running.platform
 
 
@@ -60,7 +67,9 @@ def test_a_command_works_as_it_stands(platform, block):
         answer = platform.clickhouse.query(f"{block.text} FORMAT PrettyCompactMonoBlock", "analyst")
         print(answer)
         return
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("OAL_")} | {"OAL_STATE": str(platform.state.dir)}
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", block.text], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("OAL_")
+                   } | {"OAL_STATE": str(platform.state.dir)}
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", block.text], cwd=ROOT, env=environment,
+                          capture_output=True, text=True, timeout=300)
     print(done.stdout[-2000:])
     assert done.returncode == 0, f"{block.page}:{block.line}: {done.stdout[-1000:]}{done.stderr[-2000:]}"

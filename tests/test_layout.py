@@ -1,4 +1,5 @@
-"""The layout: which folders there are, what their READMEs begin with, and that links and calls of set-up lead somewhere.
+"""The layout: which folders there are, what their READMEs begin with, and that links and calls of set-up lead
+somewhere.
 
 Starts nothing; reads what git tracks.
 """
@@ -32,7 +33,8 @@ CALL = re.compile(r'(?P<variable>\$\{?\w+\}?/)?(?P<path>(?:\.\./)+(?:platform/)?
 @cache
 def tracked(*patterns: str) -> list[Path]:
     """Files that git knows and that are there, by path from ROOT."""
-    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", *patterns], capture_output=True, text=True, check=True)
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", *patterns], capture_output=True, text=True,
+                            check=True)
     return [Path(name) for name in listed.stdout.split("\0") if name and (ROOT / name).exists()]
 
 

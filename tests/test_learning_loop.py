@@ -1,4 +1,6 @@
-"""The loop on the running platform: capture → items → trees → APs → predictions, promotion through MLflow, and what kills do to it."""
+"""The loop on the running platform: capture → items → trees → APs → predictions, promotion through MLflow, and what
+kills do to it.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,10 @@ def last_applied(looped, since_us: int, version: int) -> float:
 
 def windows(looped, when: str) -> dict[str, int]:
     """By AP: items in the trainer's window at the first decision of those that meet the condition."""
-    return {row["ap_id"]: row["n"] for row in looped.platform.clickhouse.rows(f"SELECT ap_id, argMin(items, ts) AS n FROM oal.tree_decision WHERE {when} GROUP BY ap_id")}
+    return {
+        row["ap_id"]: row["n"] for row in looped.platform.clickhouse.rows(
+            f"SELECT ap_id, argMin(items, ts) AS n FROM oal.tree_decision WHERE {when} GROUP BY ap_id")
+    }
 
 
 def other_version(looped) -> int:
@@ -64,10 +69,14 @@ def retrained(looped, version: int) -> int:
 
 def on_the_page(looped, version: int, *action: str) -> float:
     """Do it in a real browser on MLflow's page; when it was clicked (seconds since 1970)."""
-    python = subprocess.run(["bash", ROOT / "platform/setup/venv", ROOT / "training/requirements.txt"], capture_output=True, text=True, check=True).stdout.strip() + "/bin/python"
+    python = subprocess.run(["bash", ROOT / "platform/setup/venv", ROOT / "training/requirements.txt"],
+                            capture_output=True, text=True, check=True).stdout.strip() + "/bin/python"
     mlflow = looped.platform.mlflow
-    done = subprocess.run([python, ROOT / "tests/mlflow_page.py", mlflow.url, "admin", mlflow.password_file(), SCREENSHOTS, f"{loop.MODEL}/{version}", *action],
-                          capture_output=True, text=True, env=dict(os.environ, PYTHONPATH=f"{ROOT / 'model-registry/src'}:{ROOT / 'schema/src'}"))
+    done = subprocess.run([
+        python, ROOT / "tests/mlflow_page.py", mlflow.url, "admin",
+        mlflow.password_file(), SCREENSHOTS, f"{loop.MODEL}/{version}", *action
+    ], capture_output=True, text=True, env=dict(os.environ,
+                                                PYTHONPATH=f"{ROOT / 'model-registry/src'}:{ROOT / 'schema/src'}"))
     assert done.returncode == 0, done.stderr[-3000:]
     return float(done.stdout.split()[-1])
 
@@ -80,17 +89,32 @@ def test_the_first_champion_reaches_every_ap_and_predicts(looped):
     until("predictions met what came true", lambda: looped.predictions("complete AND source = 'registry'") >= 3 * APS)
     assert looped.predictions("features_match = 'differ'") == 0, "an AP computed other features than the stream job"
     assert looped.predictions("features_match = 'same'") > 0
-    wrong = looped.count("SELECT count() FROM oal.prediction AS p INNER JOIN oal.item AS i ON i.ap_id = p.ap_id AND i.ts = p.ts WHERE p.class != 'unknown' AND toInt8(p.class) != toInt8(i.class)")
+    wrong = looped.count(
+        "SELECT count() FROM oal.prediction AS p INNER JOIN oal.item AS i ON i.ap_id = p.ap_id AND i.ts = p.ts WHERE"
+        " p.class != 'unknown' AND toInt8(p.class) != toInt8(i.class)"
+    )
     assert wrong == 0, "a prediction was joined with a class that its item does not have"
 
 
 def test_from_the_capture_to_an_online_tree_applied(looped):
-    until("the trainer shipped a tree", lambda: looped.count("SELECT count() FROM oal.tree_decision WHERE action = 'shipped'") > 0)
+    until("the trainer shipped a tree",
+          lambda: looped.count("SELECT count() FROM oal.tree_decision WHERE action = 'shipped'") > 0)
     shipped = looped.platform.clickhouse.query(
-        "SELECT ap_id, bundle, candidate_onset_ap, persistence_onset_ap, candidate_macro_f1, persistence_macro_f1 FROM oal.tree_decision WHERE action = 'shipped' ORDER BY ts LIMIT 1").split("\t")
-    assert float(shipped[2]) >= float(shipped[3]) and float(shipped[4]) >= float(shipped[5]), f"shipped a tree that does not beat persistence: {shipped}"
-    until("the AP applied it", lambda: looped.count(f"SELECT count() FROM oal.bundle_status WHERE ap_id = '{shipped[0]}' AND bundle = {shipped[1]} AND state = 1") > 0)
-    until("and predicted with it", lambda: looped.predictions(f"ap_id = '{shipped[0]}' AND bundle = {shipped[1]} AND class != 'unknown'") > 0)
+        "SELECT ap_id, bundle, candidate_onset_ap, persistence_onset_ap, candidate_macro_f1, persistence_macro_f1 FROM"
+        " oal.tree_decision WHERE action = 'shipped' ORDER BY ts LIMIT 1"
+    ).split("\t")
+    assert float(shipped[2]) >= float(shipped[3]) and float(shipped[4]) >= float(
+        shipped[5]), f"shipped a tree that does not beat persistence: {shipped}"
+    until(
+        "the AP applied it",
+        lambda: looped.count(
+            f"SELECT count() FROM oal.bundle_status WHERE ap_id = '{shipped[0]}' AND bundle = {shipped[1]} AND"
+            " state = 1"
+        )
+        > 0,
+    )
+    until("and predicted with it",
+          lambda: looped.predictions(f"ap_id = '{shipped[0]}' AND bundle = {shipped[1]} AND class != 'unknown'") > 0)
 
 
 def test_promotion_and_roll_back_through_mlflows_rest_interface(looped):
@@ -135,8 +159,12 @@ def test_a_killed_service_comes_back_in_the_right_state(looped, service):
     until(f"every AP applied {loop.MODEL}/{version}", lambda: looped.applied(at, 1, version))
     until(f"{service} is back", lambda: looped.ready(service))
     if service == "trainer":
-        before = looped.platform.clickhouse.rows(f"SELECT ap_id, max(items) AS n FROM oal.tree_decision WHERE ts < fromUnixTimestamp64Micro({at}) GROUP BY ap_id")
-        after = until("the trainer decides again for every AP", lambda: (w := windows(looped, since(at))) and set(w) >= set(looped.ap_ids) and w)
+        before = looped.platform.clickhouse.rows(
+            f"SELECT ap_id, max(items) AS n FROM oal.tree_decision WHERE ts < fromUnixTimestamp64Micro({at}) GROUP BY"
+            " ap_id"
+        )
+        after = until("the trainer decides again for every AP", lambda:
+                      (w := windows(looped, since(at))) and set(w) >= set(looped.ap_ids) and w)
         smaller = {row["ap_id"]: (row["n"], after[row["ap_id"]]) for row in before if after[row["ap_id"]] < row["n"]}
         assert not smaller, f"the first windows after the start hold less than before (by AP: before, after): {smaller}"
 
@@ -148,12 +176,20 @@ def test_a_killed_ap_starts_with_its_last_good_bundle(looped):
     looped.source.exporter.process.wait()
     at = now_us()
     looped.source.exporter.start()
-    until("every AP restored its bundle from flash", lambda: looped.count(f"SELECT uniqExact(ap_id) FROM oal.bundle_status WHERE state = 3 AND {since(at)}") == APS)
+    until(
+        "every AP restored its bundle from flash",
+        lambda: looped.count(f"SELECT uniqExact(ap_id) FROM oal.bundle_status WHERE state = 3 AND {since(at)}") == APS)
     until("and predicts", lambda: looped.predicting(at))
     # Flash is written once a minute at most, so it need not be the very last one.
-    strange = looped.count(f"SELECT count() FROM oal.bundle_status WHERE state = 3 AND {since(at)} AND (ap_id, bundle) NOT IN (SELECT ap_id, bundle FROM oal.bundle_status WHERE state = 1 AND NOT ({since(at)}))")
+    strange = looped.count(
+        f"SELECT count() FROM oal.bundle_status WHERE state = 3 AND {since(at)} AND (ap_id, bundle) NOT IN (SELECT"
+        f" ap_id, bundle FROM oal.bundle_status WHERE state = 1 AND NOT ({since(at)}))"
+    )
     assert strange == 0, "an AP restored a bundle that it had never applied"
-    others = looped.count(f"SELECT count() FROM oal.decision WHERE {since(at)} AND (ap_id, bundle) NOT IN (SELECT ap_id, bundle FROM oal.bundle_status WHERE state = 3 AND {since(at)})")
+    others = looped.count(
+        f"SELECT count() FROM oal.decision WHERE {since(at)} AND (ap_id, bundle) NOT IN (SELECT ap_id, bundle FROM"
+        f" oal.bundle_status WHERE state = 3 AND {since(at)})"
+    )
     assert others == 0, "an AP predicted with another bundle than the one from flash"
     looped.platform.start("push")
     looped.platform.wait_ready("push")
@@ -165,5 +201,6 @@ def test_nothing_was_rejected_or_lost_on_the_way(looped):
     assert looped.count("SELECT count() FROM oal.dead_letter") == 0
     doubled = looped.count("SELECT count() - uniqExact(ap_id, ts) FROM oal.prediction")
     assert doubled == 0, f"{doubled} predictions stand twice"
-    unreleased = looped.count("SELECT uniqExact(bundle) FROM oal.bundle_status WHERE bundle NOT IN (SELECT bundle FROM oal.release)")
+    unreleased = looped.count(
+        "SELECT uniqExact(bundle) FROM oal.bundle_status WHERE bundle NOT IN (SELECT bundle FROM oal.release)")
     assert unreleased == 0, "an AP has a bundle of which no release is recorded"

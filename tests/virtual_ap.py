@@ -1,5 +1,7 @@
-"""An access point that is made up: batches of all three topics with the contract's reference codec, in real time, and a count of
-their rows as they are made. TCP flows run down through it, lose segments in its queue and repeat them, so that labels have something to say.
+"""An access point that is made up: batches of all three topics with the contract's reference codec, in real time, and a
+count of
+their rows as they are made. TCP flows run down through it, lose segments in its queue and repeat them, so that labels
+have something to say.
 """
 
 from __future__ import annotations
@@ -33,10 +35,14 @@ class VirtualAp:
         self.state: dict[tuple[str, tuple], dict] = {}
         self.next_byte = [1000 * (i + 1) for i in range(stations)]
         self.lost: list[list[int]] = [[] for _ in range(stations)]
-        self.flows = [{"flow_id": seed << 32 | i + 1, "client_addr": bytes([10, 0, 0, 10 + i]), "server_addr": bytes([192, 0, 2, 1]),
-                       "client_port": 40000 + i, "server_port": 443, "protocol": 6, "station_mac": self._mac(i)} for i in range(stations)]
+        self.flows = [{
+            "flow_id": seed << 32 | i + 1, "client_addr": bytes([10, 0, 0,
+                                                                 10 + i]), "server_addr": bytes([192, 0, 2, 1]),
+            "client_port": 40000 + i, "server_port": 443, "protocol": 6, "station_mac": self._mac(i)
+        } for i in range(stations)]
         for i in range(stations):
-            self._entity("station", mac=self._mac(i), interval_ticks=1, signal_dbm=-50 - i, signal_avg_dbm=-50 - i, tx_bitrate_kbps=72200)
+            self._entity("station", mac=self._mac(i), interval_ticks=1, signal_dbm=-50 - i, signal_avg_dbm=-50 - i,
+                         tx_bitrate_kbps=72200)
             self._entity("station_ac", mac=self._mac(i), ac=2)
             self._entity("flow", flow=i, direction=0, rtt_down_us=9000)
         self._entity("channel", frequency_mhz=2412, width_mhz=20, noise_dbm=-92)
@@ -67,13 +73,17 @@ class VirtualAp:
                     rows.append(row | {"tick": tick})
         drops = self._packets(tables[1])
         if drops:
-            tables[1]["drop_event"] = [self._row("drop_event", cause=3, device=1, queue=0x10000, tick=self.ticks - 1, count=drops)]
+            tables[1]["drop_event"] = [
+                self._row("drop_event", cause=3, device=1, queue=0x10000, tick=self.ticks - 1, count=drops)
+            ]
         tables[2]["health"] = [self._row("health", tick=0)] if self.seq % 4 == 0 else []
         out = []
         for topic in range(3):
-            header = {"ap_id": self.ap_id, "site": "lab", "boot_id": self.boot_id, "seq": self.seq, "t0_us": t0_us, "tick_us": self.tick_us,
-                      "ticks": self.ticks, "schema_revision": contract().settings["schema_revision"], "clock_state": 1,
-                      "names": ["wlan0", "eth0", "mac80211"]}
+            header = {
+                "ap_id": self.ap_id, "site": "lab", "boot_id": self.boot_id, "seq": self.seq, "t0_us": t0_us,
+                "tick_us": self.tick_us, "ticks": self.ticks, "schema_revision": contract().settings["schema_revision"],
+                "clock_state": 1, "names": ["wlan0", "eth0", "mac80211"]
+            }
             out.append((topic, encode(Batch(topic, header, tables[topic], self.flows if topic == 1 else []))))
             for name, rows in tables[topic].items():
                 if rows:
@@ -90,12 +100,15 @@ class VirtualAp:
             if c.kind in ("COUNTER", "GAUGE") and self.random.random() < 0.02:
                 low, high = c.range
                 before = row[c.name]
-                row[c.name] = (before + self.random.randint(1, 2000)) % (high + 1) if c.kind == "COUNTER" else min(max(before + self.random.randint(-2, 2), low), high)
+                row[c.name] = (before + self.random.randint(1, 2000)) % (high + 1) if c.kind == "COUNTER" else min(
+                    max(before + self.random.randint(-2, 2), low), high)
                 changed |= c.change and row[c.name] != before
         return changed
 
     def _packets(self, tables: dict[str, list[dict]]) -> int:
-        """Downlink segments, some of them lost behind the AP and repeated in a later batch, and their ACKs. Returns the queue's drops."""
+        """Downlink segments, some of them lost behind the AP and repeated in a later batch, and their ACKs. Returns the
+        queue's drops.
+        """
         drops, rows = 0, []
         span = self.ticks * self.tick_us
         for flow in range(self.stations):
@@ -109,9 +122,14 @@ class VirtualAp:
                     if self.random.random() < 0.03:
                         self.lost[flow].append(seq)
                         drops += 1
-                rows.append(self._row("packet", flow=flow, direction=0, t_us=t, seq=seq, payload_bytes=MSS, flags=16, window_raw=500, ack=1))
+                rows.append(
+                    self._row("packet", flow=flow, direction=0, t_us=t, seq=seq, payload_bytes=MSS, flags=16,
+                              window_raw=500, ack=1))
             self.lost[flow] += again
-            rows += [self._row("packet", flow=flow, direction=1, t_us=t, seq=1, ack=self.next_byte[flow], flags=16, window_raw=2000) for t in times[::2]]
+            rows += [
+                self._row("packet", flow=flow, direction=1, t_us=t, seq=1, ack=self.next_byte[flow], flags=16,
+                          window_raw=2000) for t in times[::2]
+            ]
         tables["packet"] = rows
         return drops
 
@@ -122,15 +140,20 @@ def mac_masters(platform) -> dict[int, bytes]:
 
 
 class VirtualFleet:
-    """Several virtual APs that write to Kafka as AP `ap_id`s with their own certificates' rights, in real time, from a thread."""
+    """Several virtual APs that write to Kafka as AP `ap_id`s with their own certificates' rights, in real time, from a
+    thread.
+    """
 
     def __init__(self, platform, count: int = 3, seed: int = 1, **ap):
         self.aps = [VirtualAp(f"vap-{seed + i}", seed + i, **ap) for i in range(count)]
         self.ap_ids = [ap.ap_id for ap in self.aps]
         self.period_s = self.aps[0].ticks * self.aps[0].tick_us / 1e6
         # The newest records wait in memory while Kafka is away; none is given up within the time of a test.
-        self.producer = Producer(platform.kafka.ap(self.aps[0].ap_id) | {"enable.idempotence": True, "compression.type": "lz4", "linger.ms": 20, "log_level": 2,
-                                 "message.timeout.ms": 900_000, "queue.buffering.max.messages": 1_000_000})
+        self.producer = Producer(
+            platform.kafka.ap(self.aps[0].ap_id) | {
+                "enable.idempotence": True, "compression.type": "lz4", "linger.ms": 20, "log_level": 2,
+                "message.timeout.ms": 900_000, "queue.buffering.max.messages": 1_000_000
+            })
         masters = mac_masters(platform)
         self.key_id = max(masters)
         self.keys = {ap.ap_id: mac.ap_key(masters[self.key_id], ap.ap_id, "lab") for ap in self.aps}
@@ -154,7 +177,8 @@ class VirtualFleet:
                 return
             for ap in self.aps:
                 for topic, record in ap.interval(t0_us):
-                    self.producer.produce(TOPICS[topic], key=ap.ap_id, value=record, headers=self.headers(ap.ap_id, topic, record), on_delivery=self._delivered)
+                    self.producer.produce(TOPICS[topic], key=ap.ap_id, value=record,
+                                          headers=self.headers(ap.ap_id, topic, record), on_delivery=self._delivered)
             self.producer.poll(0)
             n += 1
 
@@ -194,7 +218,8 @@ class VirtualFleet:
 
     def rows_made(self) -> Counter:
         """Rows made, by (table, ap_id, boot_id, seq)."""
-        return Counter({(table, ap.ap_id, boot, seq): n for ap in self.aps for (table, boot, seq), n in ap.ledger.items()})
+        return Counter({(table, ap.ap_id, boot, seq): n for ap in self.aps
+                        for (table, boot, seq), n in ap.ledger.items()})
 
     def ledger(self, platform) -> Counter:
         """Rows made, by (table, ap_id, boot_id, seq), after a look whether Kafka holds just these."""

@@ -3,7 +3,8 @@
     PYTHONPATH=schema/src PYTHON bench/capture.py CAPTURE FOLDER
 
 Decodes with the reference codec of schema/. Columns are those of the ClickHouse tables, in their order; times start at
-START_S, so that run.py can lay the capture into any range (ClickHouse reads no shorter number as a time). Prints one JSON line: rows per table, length in µs.
+START_S, so that run.py can lay the capture into any range (ClickHouse reads no shorter number as a time). Prints one
+JSON line: rows per table, length in µs.
 """
 
 from __future__ import annotations
@@ -67,7 +68,11 @@ def main() -> None:
             columns = [c for c in tables[name].columns if c.kind not in ("TICK", "TIME_US")]
             for row in rows:
                 us = batch.time_us(row) - start
-                cells = [header["ap_id"], f"{START_S + us // 1_000_000}.{us % 1_000_000:06d}", str(header["boot_id"]), str(header["seq"])]
+                cells = [
+                    header["ap_id"], f"{START_S + us // 1_000_000}.{us % 1_000_000:06d}",
+                    str(header["boot_id"]),
+                    str(header["seq"])
+                ]
                 for c in columns:
                     cells += text(c, row, batch)
                 files[name].write("\t".join(cells) + "\n")

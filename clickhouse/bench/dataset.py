@@ -1,4 +1,5 @@
-"""The data that the tests and the samples of README.md are about: two minutes of three access points, on a fixed day."""
+"""The data that the tests and the samples of README.md are about: two minutes of three access points, on a fixed day.
+"""
 
 from __future__ import annotations
 

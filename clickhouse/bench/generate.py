@@ -1,15 +1,19 @@
 """Rows of access points at work, made by ClickHouse itself: SELECTs whose columns are those of the tables, in order.
 
-Used by the tests and the samples in README.md (two minutes) and by the benchmark (an hour), and the same each time: every
-number comes from cityHash64 of its position, none from a clock or rand(). Synthetic, and shaped after the contract: batches
+Used by the tests and the samples in README.md (two minutes) and by the benchmark (an hour), and the same each time:
+every
+number comes from cityHash64 of its position, none from a clock or rand(). Synthetic, and shaped after the contract:
+batches
 of 63 ticks, a keyframe of every live entity at each batch's first tick, counters that only grow, rows in between where
 something changed. Rows a second of one AP: station 79, station_ac 198, queue 32, channel 32, beacon 79, packet 300,
-flow 99, drop_event 4, health 1, neighbour_ap 8, label 10, item 10, decision 10, prediction 10, batch 9; of one with online trees, and
+flow 99, drop_event 4, health 1, neighbour_ap 8, label 10, item 10, decision 10, prediction 10, batch 9; of one with
+online trees, and
 so a policy, also control 1, tree_decision 1, rewrite 1 (0 while nothing is clamped).
 
 APs whose number is a multiple of 3 are congested (backlog, drops, loss); those with number mod 3 = 1 have a bad link.
 
-In the expressions below: a is the AP's number (from 1), m the batch, e the entity, j the row in the batch, n the entity's
+In the expressions below: a is the AP's number (from 1), m the batch, e the entity, j the row in the batch, n the
+entity's
 row since the start, h a hash of all of these, tick the row's tick in its batch, f the flow.
 """
 
@@ -142,7 +146,10 @@ BEACON = {
 # Of three packets two are data down, the third is an ACK up.
 PACKET = FLOW | {
     "direction": "if(j % 3 = 2, 1, 0)",
-    "seq": f"toUInt32((if(direction = 0, (m * 2 + j % 2) * 1448 - if(h % if({CONGESTED}, 20, 400) = 0, 2896, 0), 517) + cityHash64(f, a)) % 4294967296)",
+    "seq": (
+        f"toUInt32((if(direction = 0, (m * 2 + j % 2) * 1448 - if(h % if({CONGESTED}, 20, 400) = 0, 2896, 0), 517) +"
+        " cityHash64(f, a)) % 4294967296)"
+    ),
     "ack": "toUInt32((if(direction = 0, 517, (m * 2 + j % 2) * 1448) + cityHash64(f, a)) % 4294967296)",
     "payload_bytes": "toUInt32(if(direction = 0, if(h % 11 = 0, 200 + h % 1200, 1448), 0))",
     "window_raw": "toUInt16(if(direction = 0, 501, 1800 + h % 300))",
@@ -202,8 +209,8 @@ HEALTH = {
     "clock_error_us": "toUInt32(200 + h % 90)",
     "clock_state": "1",
 }
-# Every second. Congested access points enforce, those with a bad link are in shadow mode, the others have no policy. Flows are clamped (in
-# shadow mode: would be) for half of each 63 s, and the guard reverts every 100 s.
+# Every second. Congested access points enforce, those with a bad link are in shadow mode, the others have no policy.
+# Flows are clamped (in shadow mode: would be) for half of each 63 s, and the guard reverts every 100 s.
 CLAMPS = "if(sin(m / 40 + a + 1) > 0, toUInt32(2 + h % 4), 0)"
 CONTROL = {
     "backend": f"toUInt8(if({CONGESTED}, 3, 1))",
@@ -261,8 +268,8 @@ ITEM = PLACE | {
     "complete": "1",
 }
 
-# A third of the access points has a model of the registry, the others online trees, a new one every 40 s. The tree sees the ratio
-# through noise, and has ten leaves.
+# A third of the access points has a model of the registry, the others online trees, a new one every 40 s. The tree sees
+# the ratio through noise, and has ten leaves.
 REGISTRY = "(a % 3 = 2)"
 SEEN = "greatest(0, ratio + ((h % 77) - 38) / 1500)"
 MODEL = {
@@ -343,7 +350,10 @@ TREE_DECISION = PLACE | {
     "drift": "toFloat32(0)",
     "nodes": "toUInt16(61 + h % 40 * 2)",
     "fit_us": "toUInt32(4000 + h % 900)",
-    "bundle": "if(action = 'shipped', bitShiftRight(cityHash64('bundle', toUInt32(1 + intDiv(us, 40000000) % 1000), a), 1), 0)",
+    "bundle": (
+        "if(action = 'shipped', bitShiftRight(cityHash64('bundle', toUInt32(1 + intDiv(us, 40000000) % 1000), a),"
+        " 1), 0)"
+    ),
     "version": "toUInt32(if(action = 'shipped', 1 + intDiv(us, 40000000) % 1000, 0))",
     "in_force": "bitShiftRight(cityHash64('bundle', toUInt32(intDiv(us, 40000000) % 1000), a), 1)",
     "feature_hash": "1311768467463790320",
@@ -430,10 +440,14 @@ def batch(t0_us: int) -> dict[str, str]:
 
 
 def selects(aps: int, t0_us: int, first_batch: int, batches: int) -> dict[str, str]:
-    """table → SELECT of the rows of `batches` batches of every AP, from batch number `first_batch` (time t0_us + number * 252 ms)."""
+    """table → SELECT of the rows of `batches` batches of every AP, from batch number `first_batch` (time t0_us + number
+    * 252 ms).
+    """
 
     def positions(table: str, entities: int, rows: int) -> str:
-        """A row per AP, batch, entity and row of the batch, in the order in which rows arrive. The first row is the keyframe."""
+        """A row per AP, batch, entity and row of the batch, in the order in which rows arrive. The first row is the
+        keyframe.
+        """
         between = max(1, rows - 1)
         return f"""(
             SELECT
@@ -464,30 +478,64 @@ def selects(aps: int, t0_us: int, first_batch: int, batches: int) -> dict[str, s
         return "SELECT " + ", ".join(f"{e} AS {n}" for n, e in columns.items()) + f" FROM {source}"
 
     def raw(columns: dict[str, str], source: str, offset_us: str = f"tick * {TICK_US}") -> str:
-        head = {"ap_id": AP_ID, "ts": f"fromUnixTimestamp64Micro({t0_us} + m * {BATCH_US} + {offset_us}, 'UTC')", "boot_id": BOOT_ID, "batch_seq": "m"}
+        head = {
+            "ap_id": AP_ID, "ts": f"fromUnixTimestamp64Micro({t0_us} + m * {BATCH_US} + {offset_us}, 'UTC')",
+            "boot_id": BOOT_ID, "batch_seq": "m"
+        }
         return select(head | columns, source)
 
-    second_best_effort = f"(SELECT *, if(e >= 40, 31 + h % 31, 0) AS tick2, m * 2 + if(e >= 40, 1, 0) AS n2 FROM {positions('station_ac', 5 * STATIONS, 1)})"
+    second_best_effort = (
+        "(SELECT *, if(e >= 40, 31 + h % 31, 0) AS tick2, m * 2 + if(e >= 40, 1, 0) AS n2 FROM"
+        f" {positions('station_ac', 5 * STATIONS, 1)})"
+    )
     return {
         "station": raw(STATION, positions("station", STATIONS, 2)),
         "station_ac": raw(STATION_AC, second_best_effort, f"tick2 * {TICK_US}"),
         "channel": raw(CHANNEL, positions("channel", 1, 8)),
         "queue": raw(QUEUE, positions("queue", 2, 4)),
         "beacon": raw(BEACON, positions("beacon", 20, 1)),
-        "packet": raw(PACKET, f"(SELECT *, cityHash64(h, 'f') % {FLOWS} AS f FROM {positions('packet', 1, PACKETS)})", "j * 3315 + h % 3315"),
+        "packet": raw(
+            PACKET,
+            f"(SELECT *, cityHash64(h, 'f') % {FLOWS} AS f FROM {positions('packet', 1, PACKETS)})",
+            "j * 3315 + h % 3315",
+        ),
         "flow": raw(FLOW_STATE, f"(SELECT *, e AS f FROM {positions('flow', FLOWS, 1)})"),
         "drop_event": raw(DROP_EVENT, positions("drop_event", 1, 1)),
         "health": raw(HEALTH, f"(SELECT * FROM {positions('health', 1, 1)} WHERE m % 4 = 0)"),
         "control": raw(CONTROL, f"(SELECT * FROM {positions('control', 1, 1)} WHERE m % 4 = 0 AND NOT {REGISTRY})"),
-        "rewrite": raw(REWRITE, f"(SELECT *, h % {FLOWS} AS f, {t0_us} + m * {BATCH_US} AS us FROM {positions('rewrite', 1, 1)} WHERE m % 4 = 0 AND NOT {REGISTRY} AND {CLAMPS} > 0)"),
+        "rewrite": raw(
+            REWRITE,
+            f"(SELECT *, h % {FLOWS} AS f, {t0_us} + m * {BATCH_US} AS us FROM {positions('rewrite', 1, 1)} WHERE m % 4"
+            f" = 0 AND NOT {REGISTRY} AND {CLAMPS} > 0)",
+        ),
         "neighbour_ap": raw(NEIGHBOUR_AP, positions("neighbour_ap", 2, 1)),
         "label": select(LABEL, instants()),
         "item": select(ITEM, instants()),
-        "decision": select({"ap_id": AP_ID, "ts": "fromUnixTimestamp64Micro(us, 'UTC')", "boot_id": BOOT_ID, "batch_seq": f"intDiv(us - {t0_us}, 1000000)"} | DECISION, instants()),
+        "decision": select(
+            {
+                "ap_id": AP_ID,
+                "ts": "fromUnixTimestamp64Micro(us, 'UTC')",
+                "boot_id": BOOT_ID,
+                "batch_seq": f"intDiv(us - {t0_us}, 1000000)",
+            }
+            | DECISION,
+            instants(),
+        ),
         "prediction": select(PREDICTION, instants()),
-        "tree_decision": select(TREE_DECISION, f"(SELECT * FROM {instants()} WHERE us % 1000000 = 0 AND NOT {REGISTRY})"),
+        "tree_decision": select(
+            TREE_DECISION, f"(SELECT * FROM {instants()} WHERE us % 1000000 = 0 AND NOT {REGISTRY})"
+        ),
         "release": select(RELEASE, shipped()),
-        "bundle_status": select({"ap_id": AP_ID, "ts": "fromUnixTimestamp64Micro(us, 'UTC')", "boot_id": BOOT_ID, "batch_seq": f"intDiv(us - {t0_us}, 1000000)"} | BUNDLE_STATUS, shipped()),
+        "bundle_status": select(
+            {
+                "ap_id": AP_ID,
+                "ts": "fromUnixTimestamp64Micro(us, 'UTC')",
+                "boot_id": BOOT_ID,
+                "batch_seq": f"intDiv(us - {t0_us}, 1000000)",
+            }
+            | BUNDLE_STATUS,
+            shipped(),
+        ),
         "rollout": select(ROLLOUT, shipped()),
         "sender_tcp": select(SENDER_TCP, f"(SELECT * FROM {instants()} WHERE a = 1)"),
         "batch": select(batch(t0_us), f"(SELECT * FROM {positions('batch', 3, 1)} WHERE e < 2 OR m % 4 = 0)"),

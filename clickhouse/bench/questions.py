@@ -1,4 +1,6 @@
-"""The questions of README.md: number, title, query and the answer shown. The README is the one place where they are written."""
+"""The questions of README.md: number, title, query and the answer shown. The README is the one place where they are
+written.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 README = Path(__file__).resolve().parent.parent / "README.md"
-_BLOCK = re.compile(r"^### (?P<number>\d+)\. (?P<title>[^\n]+)\n.*?```sql\n(?P<sql>.*?)```\n(?:\n```text\n(?P<answer>.*?)```\n)?", re.S | re.M)
+_BLOCK = re.compile(
+    r"^### (?P<number>\d+)\. (?P<title>[^\n]+)\n.*?```sql\n(?P<sql>.*?)```\n(?:\n```text\n(?P<answer>.*?)```\n)?",
+    re.S | re.M)
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,8 @@ class Question:
 
     def over(self, minutes: int) -> str:
         """The query for the last `minutes` instead of the range that the README shows."""
-        return re.sub(r"from = '[^']*', to = '[^']*'", f"from = now() - {60 * minutes}, to = now()", self.sql).rstrip().rstrip(";")
+        return re.sub(r"from = '[^']*', to = '[^']*'", f"from = now() - {60 * minutes}, to = now()",
+                      self.sql).rstrip().rstrip(";")
 
 
 def load() -> list[Question]:

@@ -1,4 +1,5 @@
-"""Write the answers of README.md's questions anew, from the data of dataset.py in a server of its own. `make samples`."""
+"""Write the answers of README.md's questions anew, from the data of dataset.py in a server of its own. `make samples`.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="oal-clickhouse-samples-") as home:
         server = Server(Path(home)).start()
         try:
-            subprocess.run([sys.executable, str(FOLDER / "migrate"), "--url", server.url], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([sys.executable, str(FOLDER / "migrate"), "--url", server.url], check=True,
+                           stdout=subprocess.DEVNULL)
             server.keep_expired()
             dataset.fill(lambda sql: server.query(sql, database="oal"))
             text = questions.README.read_text()

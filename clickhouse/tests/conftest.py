@@ -52,11 +52,14 @@ def migrate_module():
 
 def run_migrate(*arguments: str) -> subprocess.CompletedProcess:
     """migrate as a user runs it."""
-    return subprocess.run([sys.executable, str(FOLDER / "migrate"), *arguments], capture_output=True, text=True, timeout=120)
+    return subprocess.run([sys.executable, str(FOLDER / "migrate"), *arguments], capture_output=True, text=True,
+                          timeout=120)
 
 
 class Database:
-    """A database of the server, by name. `share` is the one with the tables that hold rows: itself, or each shard's own."""
+    """A database of the server, by name. `share` is the one with the tables that hold rows: itself, or each shard's
+    own.
+    """
 
     def __init__(self, server: Server, name: str):
         self.server, self.name = server, name
@@ -72,11 +75,18 @@ class Database:
         """Insert rows given as column → value."""
         columns = list(rows[0])
         body = "\n".join("\t".join("\\N" if r[c] is None else str(r[c]) for c in columns) for r in rows)
-        self.server.query(f"INSERT INTO {self.name}.{table} ({', '.join(columns)}) FORMAT TSV", data=body.encode(), **{"async_insert": 0, **settings})
+        self.server.query(f"INSERT INTO {self.name}.{table} ({', '.join(columns)}) FORMAT TSV", data=body.encode(),
+                          **{"async_insert": 0, **settings})
 
     def tables(self, engine: str) -> list[str]:
         """Names of those that hold rows, by a pattern of their engine."""
-        return [name for (name,) in self.rows(f"SELECT name FROM system.tables WHERE database = '{self.share}' AND engine LIKE '{engine}' AND name != 'schema_migrations' ORDER BY name")]
+        return [
+            name
+            for (name,) in self.rows(
+                f"SELECT name FROM system.tables WHERE database = '{self.share}' AND engine LIKE '{engine}' AND name !="
+                " 'schema_migrations' ORDER BY name"
+            )
+        ]
 
     def truncate(self, *tables: str) -> None:
         for s in self.server.cluster:

@@ -82,13 +82,16 @@ class Server:
     def join(self, servers: list["Server"], secret: str = "of the tests") -> None:
         """Before the start: be one shard of cluster `oal`, which these are (none: of no cluster)."""
         self.cluster = servers or [self]
-        shards = "".join(f"<shard><replica><host>127.0.0.1</host><port>{s.native_port}</port></replica></shard>" for s in servers)
+        shards = "".join(f"<shard><replica><host>127.0.0.1</host><port>{s.native_port}</port></replica></shard>"
+                         for s in servers)
         cluster = f"<remote_servers><oal><secret>{secret}</secret>{shards}</oal></remote_servers>" if servers else ""
-        (self.home / "config.xml").write_text(_CONFIG.format(home=self.home, port=self.port, native_port=self.native_port, cluster=cluster))
+        (self.home / "config.xml").write_text(
+            _CONFIG.format(home=self.home, port=self.port, native_port=self.native_port, cluster=cluster))
 
     def start(self, timeout_s: float = 120) -> "Server":
         out = open(self.home / "output.log", "ab")
-        self._process = subprocess.Popen([sys.executable, "-c", CHILD, str(self.home)], stdin=subprocess.PIPE, stdout=out, stderr=out, env=self._environment)
+        self._process = subprocess.Popen([sys.executable, "-c", CHILD, str(self.home)], stdin=subprocess.PIPE,
+                                         stdout=out, stderr=out, env=self._environment)
         deadline = time.monotonic() + timeout_s
         while True:
             if self._process.poll() is not None:
@@ -119,14 +122,17 @@ class Server:
         self.query("SYSTEM STOP TTL MERGES")
 
     def log(self) -> str:
-        return "".join((self.home / n).read_text(errors="replace")[-3000:] for n in ("output.log", "server.log") if (self.home / n).exists())
+        return "".join((self.home / n).read_text(errors="replace")[-3000:] for n in ("output.log", "server.log")
+                       if (self.home / n).exists())
 
-    def query(self, sql: str, data: bytes | None = None, user: str | None = None, password: str = "", timeout_s: float = 300, **settings) -> str:
+    def query(self, sql: str, data: bytes | None = None, user: str | None = None, password: str = "",
+              timeout_s: float = 300, **settings) -> str:
         """Run one statement. `data` is the body of an INSERT; settings go with the query."""
         parameters = {k: str(v) for k, v in settings.items()}
         if data is not None:
             parameters["query"] = sql
-        request = urllib.request.Request(self.url + "/?" + urllib.parse.urlencode(parameters), data=sql.encode() if data is None else data)
+        request = urllib.request.Request(self.url + "/?" + urllib.parse.urlencode(parameters),
+                                         data=sql.encode() if data is None else data)
         if user:
             request.add_header("Authorization", "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode())
         try:

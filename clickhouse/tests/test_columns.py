@@ -23,9 +23,14 @@ def test_columns_are_those_of_the_contract(filled, table):
     """Compared with a table that is made from the generated list, so that ClickHouse itself normalises both."""
     lines = generated(table)
     raw = table in {t["name"] for t in CONTRACT["tables"]}
-    filled.query(f"CREATE TABLE IF NOT EXISTS contract_{table} ({', '.join(lines.values())}) ENGINE = MergeTree ORDER BY tuple()")
+    filled.query(
+        f"CREATE TABLE IF NOT EXISTS contract_{table} ({', '.join(lines.values())}) ENGINE = MergeTree ORDER BY tuple()"
+    )
     try:
-        ask = "SELECT name, type, comment, compression_codec FROM system.columns WHERE database = currentDatabase() AND table = '{}' AND default_kind != 'MATERIALIZED' ORDER BY position"
+        ask = (
+            "SELECT name, type, comment, compression_codec FROM system.columns WHERE database = currentDatabase() AND"
+            " table = '{}' AND default_kind != 'MATERIALIZED' ORDER BY position"
+        )
         want = {r[0]: r[1:] for r in filled.rows(ask.format(f"contract_{table}"))}
         have = {r[0]: r[1:] for r in filled.rows(ask.format(table))}
     finally:
@@ -35,29 +40,51 @@ def test_columns_are_those_of_the_contract(filled, table):
     alters, previous = [], None
     for name in want:
         if name not in have:
-            alters.append(f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {lines[name]} {f'AFTER {previous}' if previous else 'FIRST'};")
+            alters.append(
+                f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {lines[name]}"
+                f" {f'AFTER {previous}' if previous else 'FIRST'};"
+            )
         elif have[name] != want[name]:
             alters.append(f"ALTER TABLE {table} MODIFY COLUMN {lines[name]};")
         previous = name
     alters += [f"ALTER TABLE {table} DROP COLUMN IF EXISTS {name};" for name in have if name not in want]
     number = len(list((FOLDER / "migrations").glob("*.sql"))) + 1
-    assert not alters, f"schema/ has changed. Write clickhouse/migrations/{number:04d}_….sql with:\n" + "\n".join(alters)
+    assert not alters, f"schema/ has changed. Write clickhouse/migrations/{number:04d}_….sql with:\n" + "\n".join(
+        alters)
     assert list(have) == list(want), "the columns stand in another order"
 
 
 def test_no_table_of_the_contract_is_missing_or_unknown(filled):
-    raw_and_derived = {r[0] for r in filled.rows("SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'MergeTree'")}
+    raw_and_derived = {
+        r[0] for r in filled.rows(
+            "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'MergeTree'")
+    }
     assert raw_and_derived == {*TABLES, "platform_metric"}  # Telegraf's, of which the contract knows nothing
 
 
 def test_every_column_and_every_table_has_a_comment(filled):
     tables = "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree'"
-    assert filled.rows(f"SELECT table, name FROM system.columns WHERE database = currentDatabase() AND comment = '' AND table IN ({tables})") == []
-    assert filled.rows("SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree' AND comment = ''") == []
+    assert (
+        filled.rows(
+            "SELECT table, name FROM system.columns WHERE database = currentDatabase() AND comment = '' AND table IN"
+            f" ({tables})"
+        )
+        == []
+    )
+    assert (
+        filled.rows(
+            "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree' AND comment"
+            " = ''"
+        )
+        == []
+    )
 
 
 def test_every_table_expires_by_whole_parts_and_remembers_insertions(filled):
-    rows = filled.rows("SELECT name, create_table_query FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree' AND name != 'schema_migrations'")
+    rows = filled.rows(
+        "SELECT name, create_table_query FROM system.tables WHERE database = currentDatabase() AND engine LIKE"
+        " '%MergeTree' AND name != 'schema_migrations'"
+    )
     assert len(rows) >= len(TABLES) + 10
     for name, ddl in rows:
         assert "ttl_only_drop_parts = 1" in ddl and "TTL " in ddl, name
@@ -66,7 +93,11 @@ def test_every_table_expires_by_whole_parts_and_remembers_insertions(filled):
 
 def test_addresses_live_for_seven_days_only(filled):
     """PRIVACY.md promises it: every table with an address or a whole record."""
-    rows = filled.rows("SELECT DISTINCT table FROM system.columns WHERE database = currentDatabase() AND (type LIKE '%IPv%' OR name = 'payload') AND table IN (SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree')")
+    rows = filled.rows(
+        "SELECT DISTINCT table FROM system.columns WHERE database = currentDatabase() AND (type LIKE '%IPv%' OR name ="
+        " 'payload') AND table IN (SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE"
+        " '%MergeTree')"
+    )
     assert {r[0] for r in rows} == {"packet", "flow", "flow_1m", "dead_letter"}
     for (table,) in rows:
         assert "toIntervalDay(7)" in filled.query(f"SHOW CREATE TABLE {table}"), table
@@ -78,7 +109,8 @@ def test_settings_that_stand_in_the_sql_are_those_of_the_contract():
     batch_us = settings["batch_ticks"] * settings["tick_us"]
     assert set(re.findall(r"opened_us \+ (\d+)", rollups)) == {str(batch_us)}
     latency = (FOLDER / "migrations" / "0009_rates_while_sending.sql").read_text()
-    assert f"+ {settings['tick_us'] // 1000} * ticks" in latency and latency.count(f"sum(b.ticks) * {settings['tick_us'] / 1e6}") == 2
+    assert f"+ {settings['tick_us'] // 1000} * ticks" in latency and latency.count(
+        f"sum(b.ticks) * {settings['tick_us'] / 1e6}") == 2
     import generate
 
     assert (generate.BATCH_US, generate.TICK_US) == (batch_us, settings["tick_us"])

@@ -7,7 +7,8 @@ import pytest
 from conftest import Database, run_migrate
 from server import Server
 
-T0_US = int(time.time()) // 40 * 40_000_000 - 500_000  # of the present: nothing expires while a server restarts; a tree is shipped every 40 s
+# of the present: nothing expires while a server restarts; a tree is shipped every 40 s
+T0_US = int(time.time()) // 40 * 40_000_000 - 500_000
 
 # What stream-jobs sends with each INSERT.
 WRITER = {"async_insert": 0, "deduplicate_blocks_in_dependent_materialized_views": 1}
@@ -17,7 +18,13 @@ def contents(database) -> dict[str, list]:
     """Rows and their sum, per table; sums are of the columns' text so that a doubled sum shows."""
     out = {}
     for table in database.tables("%MergeTree"):
-        columns = ", ".join(r[0] for r in database.rows(f"SELECT name FROM system.columns WHERE database = currentDatabase() AND table = '{table}' AND default_kind != 'MATERIALIZED'"))
+        columns = ", ".join(
+            r[0]
+            for r in database.rows(
+                f"SELECT name FROM system.columns WHERE database = currentDatabase() AND table = '{table}' AND"
+                " default_kind != 'MATERIALIZED'"
+            )
+        )
         final = "FINAL" if "_1" in table else ""
         out[table] = database.rows(f"SELECT count(), sum(cityHash64({columns})) FROM {table} {final}")
     return out
@@ -26,14 +33,17 @@ def contents(database) -> dict[str, list]:
 def insert_all(database, first_batch: int, batches: int, attempt_settings=WRITER) -> None:
     for table, select in generate.selects(2, T0_US, first_batch, batches).items():
         rows = database.server.query(f"SELECT * FROM ({select}) FORMAT TSV").encode()
-        database.server.query(f"INSERT INTO {database.name}.{table} FORMAT TSV", data=rows, insert_deduplication_token=f"{table}-{first_batch}", **attempt_settings)
+        database.server.query(f"INSERT INTO {database.name}.{table} FORMAT TSV", data=rows,
+                              insert_deduplication_token=f"{table}-{first_batch}", **attempt_settings)
 
 
 def test_a_repeated_token_adds_nothing_anywhere(database):
     insert_all(database, 0, 8)
     insert_all(database, 8, 8)
     once = contents(database)
-    assert all(int(rows[0][0]) > 0 for table, rows in once.items() if table not in ("gap", "late", "dead_letter", "platform_metric")), once
+    assert all(
+        int(rows[0][0]) > 0 for table, rows in once.items()
+        if table not in ("gap", "late", "dead_letter", "platform_metric")), once
     insert_all(database, 8, 8)
     insert_all(database, 0, 8)
     assert contents(database) == once

@@ -12,7 +12,11 @@ def ageing(server):
     return migrated(server, "ageing")
 
 
-@pytest.mark.parametrize("table, days", [("packet", 7), ("flow", 7), ("flow_1m", 7), ("dead_letter", 7), ("station", 30), ("station_1s", 30), ("station_1m", 400), ("label", 180), ("decision", 30), ("prediction", 180), ("prediction_1m", 400), ("rewrite", 30), ("control", 30), ("control_1m", 400), ("neighbour_ap", 30), ("platform_metric", 30), ("stored_offset_1m", 30)])
+@pytest.mark.parametrize("table, days", [("packet", 7), ("flow", 7), ("flow_1m", 7), ("dead_letter", 7),
+                                         ("station", 30), ("station_1s", 30), ("station_1m", 400), ("label", 180),
+                                         ("decision", 30), ("prediction", 180), ("prediction_1m", 400), ("rewrite", 30),
+                                         ("control", 30), ("control_1m", 400), ("neighbour_ap", 30),
+                                         ("platform_metric", 30), ("stored_offset_1m", 30)])
 def test_a_row_goes_after_its_days(server, ageing, table, days):
     """The fixture holds expiry back; it is let go once the rows are there."""
     column = "t" if "_1" in table else "ts"
@@ -27,4 +31,5 @@ def test_a_row_goes_after_its_days(server, ageing, table, days):
     while ageing.rows(f"SELECT count() FROM {table}") != [["1"]]:
         assert time.monotonic() < deadline, "the old row is still there"
         time.sleep(0.1)
-    assert ageing.rows(f"SELECT dateDiff('day', {column}, now()) FROM {table}") in ([[str(days - 1)]], [[str(days)]])  # the latter when midnight has just passed
+    # the latter when midnight has just passed
+    assert ageing.rows(f"SELECT dateDiff('day', {column}, now()) FROM {table}") in ([[str(days - 1)]], [[str(days)]])

@@ -14,8 +14,14 @@ FILES = sorted((FOLDER / "migrations").glob("*.sql"))
 
 def definition(database) -> list[list[str]]:
     """Everything that a database is: its tables and their columns. Names of the database itself are masked."""
-    tables = database.rows("SELECT name, engine, create_table_query, comment FROM system.tables WHERE database = currentDatabase() ORDER BY name")
-    columns = database.rows("SELECT table, name, type, default_kind, default_expression, compression_codec, comment FROM system.columns WHERE database = currentDatabase() ORDER BY table, position")
+    tables = database.rows(
+        "SELECT name, engine, create_table_query, comment FROM system.tables WHERE database = currentDatabase() ORDER"
+        " BY name"
+    )
+    columns = database.rows(
+        "SELECT table, name, type, default_kind, default_expression, compression_codec, comment FROM system.columns"
+        " WHERE database = currentDatabase() ORDER BY table, position"
+    )
     return [[cell.replace(database.name, "DB") for cell in row] for row in tables + columns]
 
 
@@ -34,7 +40,9 @@ def test_from_empty_applies_every_file_in_order(empty):
     done = migrate(empty)
     assert done.returncode == 0, done.stderr
     assert re.findall(r"applied (\S+)", done.stdout) == [f.name for f in FILES]
-    assert [int(r[0]) for r in empty.rows("SELECT version FROM schema_migrations ORDER BY version")] == list(range(1, len(FILES) + 1))
+    assert [int(r[0]) for r in empty.rows("SELECT version FROM schema_migrations ORDER BY version")
+            ] == list(range(1,
+                            len(FILES) + 1))
 
 
 def test_second_run_changes_nothing(database):
@@ -111,18 +119,22 @@ def test_a_living_holder_keeps_its_lock(empty, migrate_module, monkeypatch):
             entered.set()
 
     with migrate_module.Lock(server):
-        first_mark = empty.rows("SELECT comment FROM system.tables WHERE database = currentDatabase() AND name = 'schema_migrations_lock'")
+        first_mark = empty.rows(
+            "SELECT comment FROM system.tables WHERE database = currentDatabase() AND name = 'schema_migrations_lock'")
         thread = threading.Thread(target=second)
         thread.start()
         assert not entered.wait(2.5)
-        assert empty.rows("SELECT comment FROM system.tables WHERE database = currentDatabase() AND name = 'schema_migrations_lock'") != first_mark
+        assert empty.rows(
+            "SELECT comment FROM system.tables WHERE database = currentDatabase() AND name = 'schema_migrations_lock'"
+        ) != first_mark
     assert entered.wait(30)
     thread.join(30)
 
 
 def test_a_changed_migration_is_refused_and_nothing_is_done(database, copy):
     (copy / FILES[0].name).write_text(FILES[0].read_text() + "\n-- a harmless comment\n")
-    (copy / f"{len(FILES) + 1:04d}_more.sql").write_text("CREATE TABLE IF NOT EXISTS more (a UInt8) ENGINE = MergeTree ORDER BY a;\n")
+    (copy / f"{len(FILES) + 1:04d}_more.sql"
+     ).write_text("CREATE TABLE IF NOT EXISTS more (a UInt8) ENGINE = MergeTree ORDER BY a;\n")
     done = migrate(database, "--folder", str(copy))
     assert done.returncode == 1
     assert f"{FILES[0].name} was changed after it was applied" in done.stderr and "write the change as" in done.stderr
@@ -131,7 +143,10 @@ def test_a_changed_migration_is_refused_and_nothing_is_done(database, copy):
 
 
 def test_a_new_migration_is_applied_alone(database, copy):
-    (copy / f"{len(FILES) + 1:04d}_more.sql").write_text("-- one; two\nCREATE TABLE IF NOT EXISTS more (a UInt8 COMMENT 'x;y') ENGINE = MergeTree ORDER BY a;\nINSERT INTO more VALUES (7);\n")
+    (copy / f"{len(FILES) + 1:04d}_more.sql").write_text(
+        "-- one; two\nCREATE TABLE IF NOT EXISTS more (a UInt8 COMMENT 'x;y') ENGINE = MergeTree ORDER BY a;\nINSERT"
+        " INTO more VALUES (7);\n"
+    )
     done = migrate(database, "--folder", str(copy))
     assert done.returncode == 0 and re.findall(r"applied (\S+)", done.stdout) == [f"{len(FILES) + 1:04d}_more.sql"]
     assert database.rows("SELECT a FROM more") == [["7"]]
@@ -145,7 +160,8 @@ def test_a_file_added_in_between_is_refused(database, copy):
     assert done.returncode == 1 and "was never applied" in done.stderr
 
 
-@pytest.mark.parametrize("name, complaint", [("0009_hole.sql", "was expected"), ("6_short.sql", "NNNN_name.sql"), ("0001_twice.sql", "was expected")])
+@pytest.mark.parametrize("name, complaint", [("0009_hole.sql", "was expected"), ("6_short.sql", "NNNN_name.sql"),
+                                             ("0001_twice.sql", "was expected")])
 def test_bad_file_names_are_refused(empty, copy, name, complaint):
     (copy / name).write_text("SELECT 1;\n")
     done = migrate(empty, "--folder", str(copy))
@@ -171,7 +187,8 @@ def test_waits_until_the_server_is_there(tmp_path):
     from server import Server
 
     late = Server(tmp_path)
-    run = subprocess.Popen([sys.executable, str(FOLDER / "migrate"), "--url", late.url, "--wait", "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    run = subprocess.Popen([sys.executable, str(FOLDER / "migrate"), "--url", late.url, "--wait", "100"],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert "waiting for" in run.stdout.readline()
         late.start()
@@ -193,7 +210,8 @@ def test_wrong_password_is_refused_at_once(empty, tmp_path):
     assert done.returncode == 1 and "--password-file" in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [["--database", "a b"], ["--url", "127.0.0.1:8123"], ["--folder", "/nowhere-at-all"]])
+@pytest.mark.parametrize("arguments",
+                         [["--database", "a b"], ["--url", "127.0.0.1:8123"], ["--folder", "/nowhere-at-all"]])
 def test_wrong_arguments_are_explained(arguments):
     done = run_migrate(*arguments)
     assert done.returncode == 1 and arguments[1] in done.stderr
@@ -217,7 +235,8 @@ def test_statements_are_told_apart(migrate_module, text, statements):
     assert migrate_module.split(text, "x.sql") == statements
 
 
-@pytest.mark.parametrize("text, complaint", [("SELECT 1", "does not end in ;"), ("SELECT 'a;\nSELECT 1;", "line 1: ' is never closed")])
+@pytest.mark.parametrize("text, complaint", [("SELECT 1", "does not end in ;"),
+                                             ("SELECT 'a;\nSELECT 1;", "line 1: ' is never closed")])
 def test_unfinished_statements_are_refused(migrate_module, text, complaint):
     with pytest.raises(migrate_module.Failure, match=complaint):
         migrate_module.split(text, "x.sql")
@@ -227,6 +246,9 @@ def test_no_committed_migration_was_changed():
     """Databases out there have the files as they are listed; a new file is listed once it is final."""
     listed = dict(reversed(line.split()) for line in (FOLDER / "migrations" / "SHA256SUMS").read_text().splitlines())
     for f in FILES:
-        assert f.name in listed, f"list it once it is final: cd clickhouse/migrations && sha256sum {f.name} >> SHA256SUMS"
-        assert hashlib.sha256(f.read_bytes()).hexdigest() == listed[f.name], f"{f.name} was changed: put it back as it was, and write the change as {len(FILES) + 1:04d}_….sql"
+        assert (
+            f.name in listed
+        ), f"list it once it is final: cd clickhouse/migrations && sha256sum {f.name} >> SHA256SUMS"
+        assert hashlib.sha256(f.read_bytes()).hexdigest() == listed[
+            f.name], f"{f.name} was changed: put it back as it was, and write the change as {len(FILES) + 1:04d}_….sql"
     assert sorted(listed) == [f.name for f in FILES]

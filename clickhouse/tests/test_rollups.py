@@ -10,7 +10,9 @@ RANGE = f"from = '{DAY} 00:00:00', to = '{DAY} 02:00:00'"
 
 def at(us: int) -> str:
     """A time of the day, from its microseconds."""
-    return f"{DAY} {us // 3_600_000_000:02d}:{us // 60_000_000 % 60:02d}:{us // 1_000_000 % 60:02d}.{us % 1_000_000:06d}"
+    return (
+        f"{DAY} {us // 3_600_000_000:02d}:{us // 60_000_000 % 60:02d}:{us // 1_000_000 % 60:02d}.{us % 1_000_000:06d}"
+    )
 
 
 def station(us: int, **values) -> dict:
@@ -22,13 +24,17 @@ def increases(database, column: str, view: str = "v_station_1s") -> list[int]:
 
 
 def test_a_counter_s_increase_goes_from_second_to_second(database):
-    database.insert("station", [station(s * 1_000_000 + f, tx_bytes=1000 * s + f // 1000) for s in range(4) for f in (0, 400_000, 900_000)])
+    database.insert(
+        "station",
+        [station(s * 1_000_000 + f, tx_bytes=1000 * s + f // 1000) for s in range(4) for f in (0, 400_000, 900_000)])
     assert increases(database, "tx_bytes") == [0, 1000, 1000, 1000]
     assert increases(database, "span_s") == [0, 1, 1, 1]
 
 
 def test_a_restart_counts_from_zero(database):
-    """5000 … 5600, then the station associates anew: 100, 300. Gained: 600 + 300, the restart's second holds what came before it."""
+    """5000 … 5600, then the station associates anew: 100, 300. Gained: 600 + 300, the restart's second holds what came
+    before it.
+    """
     rows = [(0, 5000), (1, 5300), (2, 5600), (2.5, 100), (3, 300)]
     database.insert("station", [station(int(s * 1e6), tx_bytes=v, tx_pkts=v) for s, v in rows])
     assert increases(database, "tx_bytes") == [0, 300, 300, 300]
@@ -36,7 +42,10 @@ def test_a_restart_counts_from_zero(database):
 
 
 def test_a_reboot_restarts_every_counter_and_is_one_series(database):
-    rows = [station(0, tx_bytes=9000), station(1_000_000, tx_bytes=9500), {**station(2_000_000, tx_bytes=70), "boot_id": 2, "batch_seq": 0}]
+    rows = [
+        station(0, tx_bytes=9000),
+        station(1_000_000, tx_bytes=9500), {**station(2_000_000, tx_bytes=70), "boot_id": 2, "batch_seq": 0}
+    ]
     database.insert("station", rows)
     assert increases(database, "tx_bytes") == [0, 500, 70]
 
@@ -59,7 +68,8 @@ def test_a_64_bit_counter_never_wraps(database):
 
 
 def test_the_first_minute_counts_from_its_first_second(database):
-    database.insert("station", [station(s * 1_000_000, tx_bytes=10_000 + 10 * s, tx_pkts=2**32 - 100 + s) for s in range(0, 90)])
+    database.insert("station",
+                    [station(s * 1_000_000, tx_bytes=10_000 + 10 * s, tx_pkts=2**32 - 100 + s) for s in range(0, 90)])
     assert increases(database, "tx_bytes", "v_station_1m") == [590, 300]
     assert increases(database, "tx_pkts", "v_station_1m") == [59, 30]
 
@@ -73,16 +83,23 @@ def test_a_wrap_in_the_first_minute_is_not_four_billion(database):
 def test_an_absent_counter_stays_absent(database):
     """NULL is not 0, and a counter that appears has not grown by its value."""
     row = {"ap_id": "a", "batch_seq": 0, "device": "wlan0", "frequency_mhz": 5180}
-    database.insert("channel", [{**row, "ts": at(s * 1_000_000), "active_ms": 1000 * s, "busy_ms": 300 * s, "rx_ms": None if s < 2 else 50 * s, "tx_ms": None} for s in range(4)])
+    database.insert("channel", [{
+        **row, "ts": at(s * 1_000_000), "active_ms": 1000 * s, "busy_ms": 300 * s, "rx_ms": None if s < 2 else 50 * s,
+        "tx_ms": None
+    } for s in range(4)])
     got = database.rows(f"SELECT rx_ms, tx_ms, busy_ratio FROM v_channel_1s({RANGE}) ORDER BY t")
     assert got == [["\\N", "\\N", "\\N"], ["\\N", "\\N", "0.3"], ["0", "\\N", "0.3"], ["50", "\\N", "0.3"]]
 
 
 def test_a_mean_is_over_time_not_over_rows(database):
-    """0 bytes for 100 ms, 1000 for 50 ms, 0 for the rest of the batch: 1000 * 50 / 252, though one row in three says 1000."""
+    """0 bytes for 100 ms, 1000 for 50 ms, 0 for the rest of the batch: 1000 * 50 / 252, though one row in three says
+    1000.
+    """
     rows = [(0, 0), (100_000, 1000), (150_000, 0)]
     database.insert("station_ac", [{**station(us), "ac": 2, "backlog_bytes": v} for us, v in rows])
-    assert database.rows(f"SELECT backlog_bytes_avg, backlog_bytes_max, held_us FROM v_station_ac_1s({RANGE})") == [[str(round(1000 * 50 / 252, 1)), "1000", "252000"]]
+    assert database.rows(f"SELECT backlog_bytes_avg, backlog_bytes_max, held_us FROM v_station_ac_1s({RANGE})") == [[
+        str(round(1000 * 50 / 252, 1)), "1000", "252000"
+    ]]
 
 
 def test_a_mean_does_not_depend_on_how_batches_are_put_into_blocks(database):
@@ -90,9 +107,12 @@ def test_a_mean_does_not_depend_on_how_batches_are_put_into_blocks(database):
     rows = []
     for batch in range(40):
         ticks = [0] + sorted(rng.sample(range(1, 63), rng.randrange(0, 20)))
-        rows += [{**station(batch * 252_000 + t * 4000), "batch_seq": batch, "ac": 2, "backlog_bytes": rng.randrange(100_000)} for t in ticks]
+        rows += [{
+            **station(batch * 252_000 + t * 4000), "batch_seq": batch, "ac": 2, "backlog_bytes": rng.randrange(100_000)
+        } for t in ticks]
     database.insert("station_ac", rows)
-    together = database.rows(f"SELECT t, backlog_bytes_avg, backlog_bytes_max, held_us FROM v_station_ac_1s({RANGE}) ORDER BY t")
+    together = database.rows(
+        f"SELECT t, backlog_bytes_avg, backlog_bytes_max, held_us FROM v_station_ac_1s({RANGE}) ORDER BY t")
     database.truncate("station_ac", "station_ac_1s", "station_ac_1m")
     batches = list(range(40))
     rng.shuffle(batches)
@@ -100,12 +120,14 @@ def test_a_mean_does_not_depend_on_how_batches_are_put_into_blocks(database):
         block = [r for r in rows if r["batch_seq"] == b]
         rng.shuffle(block)
         database.insert("station_ac", block)
-    assert database.rows(f"SELECT t, backlog_bytes_avg, backlog_bytes_max, held_us FROM v_station_ac_1s({RANGE}) ORDER BY t") == together
+    assert database.rows(
+        f"SELECT t, backlog_bytes_avg, backlog_bytes_max, held_us FROM v_station_ac_1s({RANGE}) ORDER BY t") == together
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_increases_add_up_to_what_was_counted(database, seed):
-    """Stations that come, go, restart and wrap; the views against plain arithmetic over every row, first second aside."""
+    """Stations that come, go, restart and wrap; the views against plain arithmetic over every row, first second aside.
+    """
     rng = random.Random(seed)
     rows, expected = [], {}
     for mac in range(4):
@@ -131,42 +153,67 @@ def test_increases_add_up_to_what_was_counted(database, seed):
     rng.shuffle(rows)
     for start in range(0, len(rows), 700):
         database.insert("station", rows[start:start + 700])
-    got = {int(m): int(v) for m, v in database.rows(f"SELECT mac, sum(tx_pkts) FROM v_station_1s({RANGE}) GROUP BY mac")}
+    got = {
+        int(m): int(v) for m, v in database.rows(f"SELECT mac, sum(tx_pkts) FROM v_station_1s({RANGE}) GROUP BY mac")
+    }
     assert got == expected
 
 
 def test_minutes_add_up_to_seconds(filled):
     """The generator's counters neither restart nor wrap: but for the first second, both resolutions see the same."""
     r = "from = '2026-11-20 12:00:00', to = '2026-11-20 12:02:00'"
-    for source, columns in (("station", "sum(tx_bytes), sum(tx_pkts), sum(tx_retries), sum(tx_airtime_us), sum(rows)"), ("station_ac", "sum(msdu_pkts), sum(drops), sum(rows)"),
-                            ("queue", "sum(bytes), sum(drops), sum(rows)"), ("channel", "sum(active_ms), sum(busy_ms), sum(rows)")):
+    for source, columns in (("station", "sum(tx_bytes), sum(tx_pkts), sum(tx_retries), sum(tx_airtime_us), sum(rows)"),
+                            ("station_ac",
+                             "sum(msdu_pkts), sum(drops), sum(rows)"), ("queue", "sum(bytes), sum(drops), sum(rows)"),
+                            ("channel", "sum(active_ms), sum(busy_ms), sum(rows)")):
         seconds = filled.rows(f"SELECT ap_id, {columns} FROM v_{source}_1s({r}) GROUP BY ap_id ORDER BY ap_id")
-        assert seconds == filled.rows(f"SELECT ap_id, {columns} FROM v_{source}_1m({r}) GROUP BY ap_id ORDER BY ap_id"), source
+        assert seconds == filled.rows(
+            f"SELECT ap_id, {columns} FROM v_{source}_1m({r}) GROUP BY ap_id ORDER BY ap_id"), source
         assert all(int(v) >= 0 for row in seconds for v in row[1:]) and int(seconds[0][1]) > 0
 
 
 def test_event_rollups_add_up_to_the_rows(filled):
     for g in ("1s", "1m"):
-        assert filled.rows(f"SELECT direction, sum(pkts), sum(payload_pkts), sum(payload_bytes), sum(sack_pkts) FROM packet_{g} GROUP BY direction ORDER BY direction") == \
-            filled.rows("SELECT direction, count(), countIf(payload_bytes > 0), sum(payload_bytes), countIf(sack_blocks > 0) FROM packet GROUP BY direction ORDER BY direction")
-        assert filled.rows(f"SELECT cause, sum(events), sum(pkts) FROM drop_event_{g} GROUP BY cause ORDER BY cause") == filled.rows("SELECT cause, count(), sum(count) FROM drop_event GROUP BY cause ORDER BY cause")
-    assert filled.rows("SELECT sum(batches), sum(bytes), sum(rows) FROM batch_1m") == filled.rows("SELECT count(), sum(bytes), sum(rows) FROM batch")
-    assert filled.rows("SELECT sum(windows), sum(poor), sum(bad) FROM label_1m") == filled.rows("SELECT count(), countIf(class = 'Poor'), countIf(class = 'Bad') FROM label")
+        assert filled.rows(
+            f"SELECT direction, sum(pkts), sum(payload_pkts), sum(payload_bytes), sum(sack_pkts) FROM packet_{g} GROUP"
+            " BY direction ORDER BY direction"
+        ) == filled.rows(
+            "SELECT direction, count(), countIf(payload_bytes > 0), sum(payload_bytes), countIf(sack_blocks > 0) FROM"
+            " packet GROUP BY direction ORDER BY direction"
+        )
+        assert filled.rows(
+            f"SELECT cause, sum(events), sum(pkts) FROM drop_event_{g} GROUP BY cause ORDER BY cause") == filled.rows(
+                "SELECT cause, count(), sum(count) FROM drop_event GROUP BY cause ORDER BY cause")
+    assert filled.rows("SELECT sum(batches), sum(bytes), sum(rows) FROM batch_1m") == filled.rows(
+        "SELECT count(), sum(bytes), sum(rows) FROM batch")
+    assert filled.rows("SELECT sum(windows), sum(poor), sum(bad) FROM label_1m") == filled.rows(
+        "SELECT count(), countIf(class = 'Poor'), countIf(class = 'Bad') FROM label")
 
 
 def test_labels_are_added_over_windows_that_do_not_overlap(database):
     """A window starts each 100 ms and lasts a second: ten windows see each packet, one of them is added."""
-    database.insert("label", [{"ap_id": "a", "site": "s", "ts": at(i * 100_000), "window_us": 1_000_000, "offered_pkts": 100, "lost_pkts": 7, "complete": 1, "class": "Poor"} for i in range(600)])
-    assert database.rows("SELECT sum(windows), sum(poor), sum(tiles), sum(offered_pkts), sum(lost_pkts) FROM label_1m") == [["600", "600", "60", "6000", "420"]]
+    database.insert("label", [{
+        "ap_id": "a", "site": "s", "ts": at(i * 100_000), "window_us": 1_000_000, "offered_pkts": 100, "lost_pkts": 7,
+        "complete": 1, "class": "Poor"
+    } for i in range(600)])
+    assert database.rows(
+        "SELECT sum(windows), sum(poor), sum(tiles), sum(offered_pkts), sum(lost_pkts) FROM label_1m") == [[
+            "600", "600", "60", "6000", "420"
+        ]]
 
 
 def test_flow_counters_start_with_the_flow(database):
     flow = {"ap_id": "a", "flow_id": 9, "direction": 0, "client_addr": "::1", "server_addr": "::2"}
-    database.insert("flow", [{**flow, "ts": at(s * 1_000_000), "sent_pkts": 10 * s + 10, "retrans_pkts": s, "rtt_down_us": 0 if s == 0 else 1000 * s} for s in range(100)])
+    database.insert("flow", [{
+        **flow, "ts": at(s * 1_000_000), "sent_pkts": 10 * s + 10, "retrans_pkts": s,
+        "rtt_down_us": 0 if s == 0 else 1000 * s
+    } for s in range(100)])
     got = database.rows(f"SELECT sent_pkts, retrans_pkts, rtt_min_ms, rtt_max_ms, minutes FROM v_flows({RANGE})")
     assert got == [["1000", "99", "1", "99", "2"]]
     later = f"from = '{DAY} 00:01:00', to = '{DAY} 02:00:00'"
-    assert database.rows(f"SELECT sent_pkts, minutes FROM v_flows({later})") == [["400", "1"]], "a flow that began before the range counts from its minute before"
+    assert database.rows(f"SELECT sent_pkts, minutes FROM v_flows({later})") == [[
+        "400", "1"
+    ]], "a flow that began before the range counts from its minute before"
 
 
 def test_rows_of_zeros_stop_no_insert(database):
@@ -179,12 +226,22 @@ def test_rows_of_zeros_stop_no_insert(database):
 
 
 def test_rows_of_largest_values_stop_no_insert(database):
-    largest = {"UInt8": 2**8 - 1, "UInt16": 2**16 - 1, "UInt32": 2**32 - 1, "UInt64": 2**64 - 1, "Int8": -(2**7), "Int16": -(2**15), "Int32": -(2**31), "Int64": -(2**63)}
+    largest = {
+        "UInt8": 2**8 - 1, "UInt16": 2**16 - 1, "UInt32": 2**32 - 1, "UInt64": 2**64 - 1, "Int8": -(2**7),
+        "Int16": -(2**15), "Int32": -(2**31), "Int64": -(2**63)
+    }
     for table in database.tables("MergeTree"):
-        columns = database.rows(f"SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = '{table}' AND default_kind != 'MATERIALIZED'")
-        row = {n: largest[t] for n, t in ((n, t.removeprefix("Nullable(").removesuffix(")")) for n, t in columns) if t in largest}
+        columns = database.rows(
+            f"SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = '{table}' AND"
+            " default_kind != 'MATERIALIZED'"
+        )
+        row = {
+            n: largest[t] for n, t in ((n, t.removeprefix("Nullable(").removesuffix(")")) for n, t in columns)
+            if t in largest
+        }
         for second in (0, 1):
             database.insert(table, [{**row, "ts": f"{DAY} 00:00:0{second}"}])
         assert database.rows(f"SELECT count() FROM {table}") == [["2"]]
-    for view in ("v_station_1m", "v_queue_1m", "v_channel_1m", "v_station_ac_1m", "v_ap_1m", "v_flows", "v_loss_where", "v_queue_delay"):
+    for view in ("v_station_1m", "v_queue_1m", "v_channel_1m", "v_station_ac_1m", "v_ap_1m", "v_flows", "v_loss_where",
+                 "v_queue_delay"):
         database.query(f"SELECT * FROM {view}({RANGE}) FORMAT Null")

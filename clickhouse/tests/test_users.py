@@ -43,7 +43,8 @@ def jobs(server, sql, data=None, **settings):
 def test_analyst_reads_tables_rollups_and_views(guarded):
     assert int(analyst(guarded, "SELECT count() FROM oal.packet")) > 0
     assert int(analyst(guarded, "SELECT count() FROM station_1s")) > 0  # oal is its default database
-    assert "ap-03" in analyst(guarded, "SELECT * FROM v_loss_where(from = '2026-11-20 12:00:00', to = '2026-11-20 13:00:00')")
+    assert "ap-03" in analyst(guarded,
+                              "SELECT * FROM v_loss_where(from = '2026-11-20 12:00:00', to = '2026-11-20 13:00:00')")
     assert "packet" in analyst(guarded, "SELECT * FROM v_table_sizes")
 
 
@@ -86,8 +87,16 @@ def test_analyst_cannot_look_elsewhere(guarded, sql):
 
 
 @pytest.mark.parametrize("setting, value", [
-    ("readonly", 0), ("max_execution_time", 3600), ("max_execution_time", 0), ("max_memory_usage", 0), ("max_memory_usage", 10**11), ("max_rows_to_read", 0),
-    ("max_result_rows", 0), ("max_result_rows", 10**9), ("max_threads", 64), ("result_overflow_mode", "break"),
+    ("readonly", 0),
+    ("max_execution_time", 3600),
+    ("max_execution_time", 0),
+    ("max_memory_usage", 0),
+    ("max_memory_usage", 10**11),
+    ("max_rows_to_read", 0),
+    ("max_result_rows", 0),
+    ("max_result_rows", 10**9),
+    ("max_threads", 64),
+    ("result_overflow_mode", "break"),
 ])
 def test_analyst_cannot_raise_its_limits(guarded, setting, value):
     with pytest.raises(QueryError, match=r"SETTING_CONSTRAINT_VIOLATION|READONLY|ACCESS_DENIED|shouldn't be"):
@@ -95,7 +104,10 @@ def test_analyst_cannot_raise_its_limits(guarded, setting, value):
 
 
 def test_another_profile_changes_no_limit(guarded):
-    limits = "SELECT getSetting('readonly'), getSetting('max_execution_time'), getSetting('max_memory_usage'), getSetting('max_result_rows')"
+    limits = (
+        "SELECT getSetting('readonly'), getSetting('max_execution_time'), getSetting('max_memory_usage'),"
+        " getSetting('max_result_rows')"
+    )
     assert analyst(guarded, limits, profile="default") == analyst(guarded, limits) == "2\t30\t2000000000\t1000000\n"
     with pytest.raises(QueryError, match=r"SETTING_CONSTRAINT_VIOLATION|READONLY|ACCESS_DENIED|shouldn't be"):
         analyst(guarded, "SELECT 1", profile="ingest")
@@ -120,25 +132,37 @@ def test_ingest_inserts_and_the_rollups_follow(guarded):
     before = int(guarded.query("SELECT sum(pkts) FROM oal.packet_1m"))
     body = b"new-ap\t2026-11-20 15:00:00\t0\nnew-ap\t2026-11-20 15:00:01\t1\n"
     for _ in range(2):  # the profile deduplicates without being asked
-        jobs(guarded, "INSERT INTO packet (ap_id, ts, direction) FORMAT TSV", data=body, insert_deduplication_token="users-1")
+        jobs(guarded, "INSERT INTO packet (ap_id, ts, direction) FORMAT TSV", data=body,
+             insert_deduplication_token="users-1")
     assert int(guarded.query("SELECT sum(pkts) FROM oal.packet_1m")) == before + 2
 
 
-@pytest.mark.parametrize("sql", ["DROP TABLE oal.packet", "ALTER TABLE oal.packet DELETE WHERE 1", "SELECT * FROM file('/etc/passwd', 'LineAsString', 'l String')", "TRUNCATE TABLE oal.packet", "CREATE TABLE oal.mine (a UInt8) ENGINE = Memory"])
+@pytest.mark.parametrize("sql", [
+    "DROP TABLE oal.packet", "ALTER TABLE oal.packet DELETE WHERE 1",
+    "SELECT * FROM file('/etc/passwd', 'LineAsString', 'l String')", "TRUNCATE TABLE oal.packet",
+    "CREATE TABLE oal.mine (a UInt8) ENGINE = Memory"
+])
 def test_ingest_does_nothing_else(guarded, sql):
     with pytest.raises(QueryError, match="ACCESS_DENIED"):
         jobs(guarded, sql)
 
 
 def statements() -> list[str]:
-    return [s.strip() for s in re.sub(r"--[^\n]*", "", (FOLDER / "users" / "roles.sql").read_text()).split(";") if s.strip()]
+    return [
+        s.strip() for s in re.sub(r"--[^\n]*", "", (FOLDER / "users" / "roles.sql").read_text()).split(";")
+        if s.strip()
+    ]
 
 
 @pytest.mark.parametrize("sql", statements(), ids=lambda s: " ".join(s.split()[:6]))
 def test_roles_sql_parses(server, sql):
-    """This server's users come from files alone, so it refuses to make some; but only after it has understood the statement."""
-    with pytest.raises(QueryError, match="ACCESS_DENIED|UNKNOWN_ROLE|THERE_IS_NO_PROFILE|ACCESS_STORAGE_FOR_INSERTION_NOT_FOUND"):
-        server.query(sql, param_analyst_sha256="0" * 64, param_ingest_sha256="0" * 64, param_telegraf_sha256="0" * 64, param_grafana_sha256="0" * 64)
+    """This server's users come from files alone, so it refuses to make some; but only after it has understood the
+    statement.
+    """
+    with pytest.raises(QueryError,
+                       match="ACCESS_DENIED|UNKNOWN_ROLE|THERE_IS_NO_PROFILE|ACCESS_STORAGE_FOR_INSERTION_NOT_FOUND"):
+        server.query(sql, param_analyst_sha256="0" * 64, param_ingest_sha256="0" * 64, param_telegraf_sha256="0" * 64,
+                     param_grafana_sha256="0" * 64)
 
 
 @pytest.mark.parametrize("user", ["analyst", "grafana", "ingest", "telegraf"])
@@ -154,10 +178,12 @@ def test_roles_sql_says_the_same_as_the_files(user):
         from_sql[name] = value.strip("'")
         bounds = re.fullmatch(r" MIN (\d+) MAX (\d+)", rest)
         if rest:
-            sql_limits[name] = {"min": bounds.group(1), "max": bounds.group(2)} if bounds else {rest.strip().lower(): None}
+            sql_limits[name] = {"min": bounds.group(1), "max": bounds.group(2)
+                                } if bounds else {rest.strip().lower(): None}
     assert from_sql == from_xml and sql_limits == limits
     grants = {e.text for e in root.findall(f"users/{user}/grants/query")}
-    assert {f"{g} TO oal_{user}" for g in grants} == {s for s in statements() if s.startswith("GRANT ") and s.endswith(f" TO oal_{user}")}
+    assert {f"{g} TO oal_{user}"
+            for g in grants} == {s for s in statements() if s.startswith("GRANT ") and s.endswith(f" TO oal_{user}")}
 
 
 def telegraf(server, sql, data=None, **settings):
@@ -166,13 +192,17 @@ def telegraf(server, sql, data=None, **settings):
 
 def test_telegraf_adds_its_rows_and_reads_none(guarded):
     telegraf(guarded, "INSERT INTO oal.platform_metric (name, timestamp, tags, fields) FORMAT JSONEachRow",
-             data=b'{"name": "x", "timestamp": 1795132800000, "tags": {"host": "h"}, "fields": {"a": 1}}', input_format_json_read_objects_as_strings=1)
+             data=b'{"name": "x", "timestamp": 1795132800000, "tags": {"host": "h"}, "fields": {"a": 1}}',
+             input_format_json_read_objects_as_strings=1)
     assert analyst(guarded, "SELECT instance, values FROM oal.platform_metric WHERE name = 'x'") == "h\t{'a':1}\n"
-    assert int(telegraf(guarded, "SELECT count() FROM system.parts WHERE active AND database IN ('oal', 'oal_shard')")) > 0
+    assert int(telegraf(guarded,
+                        "SELECT count() FROM system.parts WHERE active AND database IN ('oal', 'oal_shard')")) > 0
 
 
-@pytest.mark.parametrize("sql", ["SELECT * FROM oal.platform_metric", "SELECT * FROM oal.packet", "INSERT INTO oal.label (ap_id) VALUES ('x')", "SELECT * FROM system.query_log", "SELECT * FROM system.users",
-                                 "TRUNCATE TABLE oal.platform_metric"])
+@pytest.mark.parametrize("sql", [
+    "SELECT * FROM oal.platform_metric", "SELECT * FROM oal.packet", "INSERT INTO oal.label (ap_id) VALUES ('x')",
+    "SELECT * FROM system.query_log", "SELECT * FROM system.users", "TRUNCATE TABLE oal.platform_metric"
+])
 def test_telegraf_may_nothing_else(guarded, sql):
     with pytest.raises(QueryError, match="ACCESS_DENIED|UNKNOWN_TABLE"):
         telegraf(guarded, sql)
@@ -189,17 +219,22 @@ def test_grafana_reads_what_dashboards_show(guarded):
 
 
 @pytest.mark.parametrize("sql", [
-    "INSERT INTO oal.late (ap_id) VALUES ('x')", "DROP TABLE oal.packet", "ALTER TABLE oal.packet DELETE WHERE 1", "CREATE TABLE oal.mine (a UInt8) ENGINE = Memory",
-    "KILL QUERY WHERE 1", "SYSTEM FLUSH LOGS", "SELECT * FROM system.users", "SELECT * FROM system.processes", "SELECT * FROM system.query_log", "SELECT * FROM system.server_settings",
-    "SELECT * FROM file('/etc/passwd', 'LineAsString', 'l String')", "SELECT * FROM url('http://127.0.0.1:1/', 'LineAsString', 'l String')",
-    "SELECT * FROM s3('http://bucket.s3.invalid/key', 'CSV', 'a String')", "SELECT * FROM remote('127.0.0.1:1', 'system.one')"])
+    "INSERT INTO oal.late (ap_id) VALUES ('x')", "DROP TABLE oal.packet", "ALTER TABLE oal.packet DELETE WHERE 1",
+    "CREATE TABLE oal.mine (a UInt8) ENGINE = Memory", "KILL QUERY WHERE 1", "SYSTEM FLUSH LOGS",
+    "SELECT * FROM system.users", "SELECT * FROM system.processes", "SELECT * FROM system.query_log",
+    "SELECT * FROM system.server_settings", "SELECT * FROM file('/etc/passwd', 'LineAsString', 'l String')",
+    "SELECT * FROM url('http://127.0.0.1:1/', 'LineAsString', 'l String')",
+    "SELECT * FROM s3('http://bucket.s3.invalid/key', 'CSV', 'a String')",
+    "SELECT * FROM remote('127.0.0.1:1', 'system.one')"
+])
 def test_grafana_changes_nothing_and_looks_nowhere_else(guarded, sql):
     with pytest.raises(QueryError, match=r"READONLY|ACCESS_DENIED|UNKNOWN_TABLE"):
         grafana(guarded, sql)
 
 
-@pytest.mark.parametrize("setting, value", [("readonly", 0), ("max_execution_time", 0), ("max_memory_usage", 10**11), ("max_rows_to_read", 0), ("max_result_rows", 10**9),
-                                            ("max_threads", 64), ("max_concurrent_queries_for_user", 0), ("result_overflow_mode", "break")])
+@pytest.mark.parametrize("setting, value", [("readonly", 0), ("max_execution_time", 0), ("max_memory_usage", 10**11),
+                                            ("max_rows_to_read", 0), ("max_result_rows", 10**9), ("max_threads", 64),
+                                            ("max_concurrent_queries_for_user", 0), ("result_overflow_mode", "break")])
 @pytest.mark.parametrize("user", [grafana, analyst], ids=["grafana", "analyst"])
 def test_nobody_runs_a_query_without_limits(guarded, user, setting, value):
     """Neither with the request nor within the query."""
@@ -211,9 +246,12 @@ def test_nobody_runs_a_query_without_limits(guarded, user, setting, value):
 
 
 #: What system tables everybody may read: what the engine can do, and what the user itself may, has and sees.
-SYSTEM = {"aggregate_function_combinators", "collations", "columns", "completions", "contributors", "current_roles", "data_type_families", "database_engines", "databases",
-          "dictionary_layouts", "disk_types", "enabled_roles", "formats", "functions", "licenses", "one", "parts", "privileges", "quota_usage", "settings", "table_engines",
-          "table_functions", "tables", "time_zones", "user_query_log"}
+SYSTEM = {
+    "aggregate_function_combinators", "collations", "columns", "completions", "contributors", "current_roles",
+    "data_type_families", "database_engines", "databases", "dictionary_layouts", "disk_types", "enabled_roles",
+    "formats", "functions", "licenses", "one", "parts", "privileges", "quota_usage", "settings", "table_engines",
+    "table_functions", "tables", "time_zones", "user_query_log"
+}
 
 
 @pytest.mark.parametrize("user", [grafana, analyst], ids=["grafana", "analyst"])

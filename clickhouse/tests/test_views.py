@@ -1,4 +1,6 @@
-"""Every view runs; the questions of README.md give the answers shown there; hand-made data give answers known beforehand."""
+"""Every view runs; the questions of README.md give the answers shown there; hand-made data give answers known
+beforehand.
+"""
 
 import re
 
@@ -7,8 +9,14 @@ import questions
 import samples
 from conftest import FOLDER
 
-ALL = sorted(set(re.findall(r"CREATE OR REPLACE VIEW (\w+)", "".join(f.read_text() for f in (FOLDER / "migrations").glob("*.sql")))))
-PARAMETERS = {"from": "'2026-11-20 12:00:00'", "to": "'2026-11-20 12:02:00'", "ap_id": "'ap-03'", "mac": "'02:00:00:00:03:02'", "within_s": "4000000000", "name": "'jvm'"}
+ALL = sorted(
+    set(
+        re.findall(r"CREATE OR REPLACE VIEW (\w+)",
+                   "".join(f.read_text() for f in (FOLDER / "migrations").glob("*.sql")))))
+PARAMETERS = {
+    "from": "'2026-11-20 12:00:00'", "to": "'2026-11-20 12:02:00'", "ap_id": "'ap-03'", "mac": "'02:00:00:00:03:02'",
+    "within_s": "4000000000", "name": "'jvm'"
+}
 RANGE = "from = '2026-11-20 00:00:00', to = '2026-11-20 02:00:00'"
 
 
@@ -24,7 +32,8 @@ def test_every_view_runs_and_has_rows(filled, view):
     rows = int(filled.query(f"SELECT count() FROM (SELECT * FROM {call(filled, view)})"))
     if view.startswith("v_platform_"):
         return  # Telegraf's data: test_platform_views.py, and observe/telegraf with a platform
-    if view not in ("v_aps", "v_station_last_minute", "v_control"):  # these look at the present; the data are of a fixed day
+    # these look at the present; the data are of a fixed day
+    if view not in ("v_aps", "v_station_last_minute", "v_control"):
         assert rows > 0
 
 
@@ -50,7 +59,10 @@ def test_the_readme_asks_at_least_ten_questions():
 
 def test_views_are_found_from_any_database(filled):
     """Views that read parameterised views name their database, so that a client need not be in it."""
-    assert int(filled.server.query(f"SELECT count() FROM {filled.name}.v_queue_delay(from = '2026-11-20 12:00:00', to = '2026-11-20 12:02:00')")) > 0
+    assert int(
+        filled.server.query(
+            f"SELECT count() FROM {filled.name}.v_queue_delay(from = '2026-11-20 12:00:00', to = '2026-11-20 12:02:00')"
+        )) > 0
 
 
 def test_a_range_may_be_an_expression(filled):
@@ -58,11 +70,18 @@ def test_a_range_may_be_an_expression(filled):
 
 
 def test_mac_addresses_are_written_as_people_do(filled):
-    assert filled.rows("SELECT DISTINCT station FROM v_station_1s(from = '2026-11-20 12:00:00', to = '2026-11-20 12:00:05') WHERE ap_id = 'ap-03' AND mac = 0x020000000301") == [["02:00:00:00:03:01"]]
+    assert filled.rows(
+        "SELECT DISTINCT station FROM v_station_1s(from = '2026-11-20 12:00:00', to = '2026-11-20 12:00:05') WHERE"
+        " ap_id = 'ap-03' AND mac = 0x020000000301"
+    ) == [["02:00:00:00:03:01"]]
 
 
 def label(us: int, **values) -> dict:
-    return {"ap_id": "a", "site": "s", "ts": f"2026-11-20 00:{us // 60_000_000:02d}:{us // 1_000_000 % 60:02d}.{us % 1_000_000:06d}", "window_us": 1_000_000, "offered_pkts": 100, "complete": 1, "class": "Good", "loss_ratio": 0, **values}
+    return {
+        "ap_id": "a", "site": "s",
+        "ts": f"2026-11-20 00:{us // 60_000_000:02d}:{us // 1_000_000 % 60:02d}.{us % 1_000_000:06d}",
+        "window_us": 1_000_000, "offered_pkts": 100, "complete": 1, "class": "Good", "loss_ratio": 0, **values
+    }
 
 
 def test_loss_cdf_leaves_out_what_says_nothing(database):
@@ -75,74 +94,125 @@ def test_loss_cdf_leaves_out_what_says_nothing(database):
 
 @pytest.mark.parametrize("congestion, mac, place", [(0, 0, "none"), (20, 3, "queue"), (3, 20, "air"), (10, 9, "both")])
 def test_loss_where(database, congestion, mac, place):
-    database.insert("label", [label(0, lost_pkts=congestion + mac, mac_lost_pkts=mac, congestion_lost_pkts=congestion, queue_drop_pkts=congestion)])
-    assert database.rows(f"SELECT offered_pkts, congestion_lost_pkts, mac_lost_pkts, lost_in FROM v_loss_where({RANGE})") == [["100", str(congestion), str(mac), place]]
+    database.insert("label", [
+        label(0, lost_pkts=congestion + mac, mac_lost_pkts=mac, congestion_lost_pkts=congestion,
+              queue_drop_pkts=congestion)
+    ])
+    assert database.rows(
+        f"SELECT offered_pkts, congestion_lost_pkts, mac_lost_pkts, lost_in FROM v_loss_where({RANGE})") == [[
+            "100", str(congestion), str(mac), place
+        ]]
 
 
 def test_worst_aps_come_first(database):
     now = int(database.query("SELECT toUnixTimestamp(now())"))
     for ap, bad in (("quiet", 0), ("bad", 8), ("worse", 9)):
-        database.insert("label", [{**label(0), "ap_id": ap, "ts": now - 10 + i, "class": "Bad" if i < bad else "Good", "congestion_lost_pkts": 20 if i < bad else 0} for i in range(10)])
+        database.insert("label", [{
+            **label(0), "ap_id": ap, "ts": now - 10 + i, "class": "Bad" if i < bad else "Good",
+            "congestion_lost_pkts": 20 if i < bad else 0
+        } for i in range(10)])
     database.insert("label", [{**label(0), "ap_id": "gone", "ts": now - 3600, "class": "Bad"}])
-    assert database.rows("SELECT ap_id, poor_or_bad_share FROM v_worst_aps(within_s = 60)") == [["worse", "0.9"], ["bad", "0.8"], ["quiet", "0"]]
+    assert database.rows("SELECT ap_id, poor_or_bad_share FROM v_worst_aps(within_s = 60)") == [["worse", "0.9"],
+                                                                                                ["bad", "0.8"],
+                                                                                                ["quiet", "0"]]
 
 
 def test_a_station_s_last_minute_is_there(database):
     now = int(database.query("SELECT toUnixTimestamp(now())"))
-    database.insert("station", [{"ap_id": "a", "ts": now - 100 + s, "batch_seq": s, "mac": 5, "device": "w", "tx_bytes": 125_000 * s, "signal_dbm": -60} for s in range(100)])
-    rows = database.rows("SELECT tx_kbps, signal_dbm_avg FROM v_station_last_minute(ap_id = 'a', mac = '00:00:00:00:00:05')")
+    database.insert("station", [{
+        "ap_id": "a", "ts": now - 100 + s, "batch_seq": s, "mac": 5, "device": "w", "tx_bytes": 125_000 * s,
+        "signal_dbm": -60
+    } for s in range(100)])
+    rows = database.rows(
+        "SELECT tx_kbps, signal_dbm_avg FROM v_station_last_minute(ap_id = 'a', mac = '00:00:00:00:00:05')")
     assert 55 <= len(rows) <= 60 and {tuple(r) for r in rows} == {("1000", "-60")}
 
 
 def test_queue_delay_is_backlog_over_throughput(database):
     """100 packets wait all the time, 1000 leave each second: 100 ms."""
-    rows = [{"ap_id": "a", "ts": f"2026-11-20 00:{s // 60:02d}:{s % 60:02d}", "batch_seq": s, "mac": 5, "device": "w", "ac": 2, "backlog_pkts": 100, "backlog_bytes": 150_000, "tx_pkts": 1000 * s // 4} for s in range(240)]
+    rows = [{
+        "ap_id": "a", "ts": f"2026-11-20 00:{s // 60:02d}:{s % 60:02d}", "batch_seq": s, "mac": 5, "device": "w",
+        "ac": 2, "backlog_pkts": 100, "backlog_bytes": 150_000, "tx_pkts": 1000 * s // 4
+    } for s in range(240)]
     database.insert("station_ac", rows)  # a row is held for the batch, a quarter of a second, in which 250 leave
     (got,) = database.rows(f"SELECT source, queue, backlog_bytes_avg, delay_avg_ms FROM v_queue_delay({RANGE})")
     assert got[:3] == ["wifi", "BE", "150000"] and float(got[3]) == pytest.approx(100, rel=0.02)
 
 
 def batch(seq: int, **values) -> dict:
-    return {"ap_id": "a", "site": "s", "ts": f"2026-11-20 00:00:{seq % 60:02d}", "topic": "ap.samples.v1", "boot_id": 1, "seq": seq, "ticks": 63, "ticks_missed": 0, **values}
+    return {
+        "ap_id": "a", "site": "s", "ts": f"2026-11-20 00:00:{seq % 60:02d}", "topic": "ap.samples.v1", "boot_id": 1,
+        "seq": seq, "ticks": 63, "ticks_missed": 0, **values
+    }
 
 
 def test_completeness_finds_holes_reboots_and_refusals(database):
-    database.insert("batch", [batch(s, ticks_missed=2 if s == 3 else 0) for s in (0, 1, 2, 3, 6, 7)] + [batch(s, boot_id=2) for s in (0, 1)])
-    database.insert("gap", [{"ap_id": "a", "ts": "2026-11-20 00:00:06", "topic": "ap.samples.v1", "kind": "missing", "boot_id": 1, "from_seq": 4, "to_seq": 5, "batches": 2}])
+    database.insert("batch", [batch(s, ticks_missed=2 if s == 3 else 0)
+                              for s in (0, 1, 2, 3, 6, 7)] + [batch(s, boot_id=2) for s in (0, 1)])
+    database.insert("gap", [{
+        "ap_id": "a", "ts": "2026-11-20 00:00:06", "topic": "ap.samples.v1", "kind": "missing", "boot_id": 1,
+        "from_seq": 4, "to_seq": 5, "batches": 2
+    }])
     database.insert("late", [{"ap_id": "a", "ts": "2026-11-20 00:00:06", "topic": "ap.samples.v1", "seq": 5}])
-    database.insert("dead_letter", [{"ts": "2026-11-20 00:00:06", "topic": "ap.samples.v1", "key": "b", "reason": "truncated"}])
-    got = database.rows(f"SELECT ap_id, batches, missing_batches, reboots, ticks_missed, gap_batches, late_batches, dead_letters, verdict FROM v_completeness({RANGE})")
-    assert got == [["a", "8", "2", "1", "2", "2", "1", "0", "incomplete"], ["b", "0", "0", "0", "0", "0", "0", "1", "incomplete"]]
+    database.insert("dead_letter",
+                    [{"ts": "2026-11-20 00:00:06", "topic": "ap.samples.v1", "key": "b", "reason": "truncated"}])
+    got = database.rows(
+        "SELECT ap_id, batches, missing_batches, reboots, ticks_missed, gap_batches, late_batches, dead_letters,"
+        f" verdict FROM v_completeness({RANGE})"
+    )
+    assert got == [["a", "8", "2", "1", "2", "2", "1", "0", "incomplete"],
+                   ["b", "0", "0", "0", "0", "0", "0", "1", "incomplete"]]
 
 
 def test_latency_is_from_the_last_tick_to_the_row(database):
     """Inserted now, sampled a batch ago: the latency is what passed since the batch ended, the broker's share apart."""
     now_us = int(database.query("SELECT toUnixTimestamp64Micro(now64(6))"))
     start = now_us - 1_252_000
-    database.query(f"INSERT INTO batch (ap_id, ts, topic, ticks, rows, bytes, kafka_ts) SETTINGS async_insert = 0 SELECT 'a', fromUnixTimestamp64Micro({start}), 't', 63, 10, 5000, fromUnixTimestamp64Milli({(start + 252_000) // 1000 + 40})")
-    assert database.rows("SELECT bytes_per_s, rows_per_s FROM v_latency(from = now() - 60, to = now() + 60)") == [[str(round(5000 / 0.252)), str(round(10 / 0.252))]]
-    ((row_ms, broker_ms),) = database.rows("SELECT sample_to_row_p50_ms, sample_to_broker_p50_ms FROM v_latency(from = now() - 60, to = now() + 60)")
+    database.query(
+        "INSERT INTO batch (ap_id, ts, topic, ticks, rows, bytes, kafka_ts) SETTINGS async_insert = 0 SELECT 'a',"
+        f" fromUnixTimestamp64Micro({start}), 't', 63, 10, 5000,"
+        f" fromUnixTimestamp64Milli({(start + 252_000) // 1000 + 40})"
+    )
+    assert database.rows("SELECT bytes_per_s, rows_per_s FROM v_latency(from = now() - 60, to = now() + 60)") == [[
+        str(round(5000 / 0.252)), str(round(10 / 0.252))
+    ]]
+    ((row_ms, broker_ms), ) = database.rows(
+        "SELECT sample_to_row_p50_ms, sample_to_broker_p50_ms FROM v_latency(from = now() - 60, to = now() + 60)")
     inserted = int(database.query("SELECT max(toUnixTimestamp64Milli(inserted_at)) FROM batch"))
     assert int(row_ms) == pytest.approx(inserted - (start + 252_000) / 1000, abs=1) and int(broker_ms) in (39, 40)
 
 
 def test_onsets_are_told_from_what_lasts(database):
     pairs = [("Good", "Bad"), ("Acceptable", "Poor"), ("Poor", "Bad"), ("Good", "Good"), ("Bad", "Good")]
-    database.insert("item", [{"ap_id": "a", "ts": f"2026-11-20 00:00:0{i}", "class_now": n, "class": c, "complete": 1} for i, (n, c) in enumerate(pairs)])
-    assert {(n, c): o for n, c, o in database.rows(f"SELECT class_now, class, onset FROM v_items({RANGE})")} == {p: "1" if i < 2 else "0" for i, p in enumerate(pairs)}
+    database.insert("item", [{"ap_id": "a", "ts": f"2026-11-20 00:00:0{i}", "class_now": n, "class": c, "complete": 1}
+                             for i, (n, c) in enumerate(pairs)])
+    assert {(n, c): o for n, c, o in database.rows(f"SELECT class_now, class, onset FROM v_items({RANGE})")
+            } == {p: "1" if i < 2 else "0" for i, p in enumerate(pairs)}
 
 
 def test_air_is_split_into_ours_and_others(database):
     row = {"ap_id": "a", "device": "w", "frequency_mhz": 5180, "noise_dbm": -95}
-    database.insert("channel", [{**row, "ts": f"2026-11-20 00:00:{s:02d}", "batch_seq": s, "active_ms": 1000 * s, "busy_ms": 700 * s, "tx_ms": 400 * s, "rx_ms": 100 * s} for s in range(60)])
-    assert database.rows(f"SELECT busy_ratio, tx_ratio, rx_ratio, other_ratio, noise_dbm_avg FROM v_air({RANGE})") == [["0.7", "0.4", "0.1", "0.2", "-95"]]
+    database.insert("channel", [{
+        **row, "ts": f"2026-11-20 00:00:{s:02d}", "batch_seq": s, "active_ms": 1000 * s, "busy_ms": 700 * s,
+        "tx_ms": 400 * s, "rx_ms": 100 * s
+    } for s in range(60)])
+    assert database.rows(f"SELECT busy_ratio, tx_ratio, rx_ratio, other_ratio, noise_dbm_avg FROM v_air({RANGE})") == [[
+        "0.7", "0.4", "0.1", "0.2", "-95"
+    ]]
 
 
 def test_an_access_point_s_queues_are_counted_once(database):
     """A root qdisc stands for its children, and mac80211's own queue for the station queues."""
     queue = {"ap_id": "a", "device": "w", "backlog_bytes": 1000}
-    queues = [{**queue, "handle": 65536, "parent": 4294967295, "kind": "mq"}, {**queue, "handle": 0, "parent": 65537, "kind": "fq_codel"}, {**queue, "handle": 0, "parent": 4294967295, "kind": "mac80211"}]
-    database.insert("queue", [{**q, "ts": f"2026-11-20 00:00:0{s}", "batch_seq": s, "drops": 10 * s} for q in queues for s in (0, 1, 2)])
-    database.insert("station_ac", [{"ap_id": "a", "mac": 5, "device": "w", "ac": 2, "ts": f"2026-11-20 00:00:0{s}", "batch_seq": s, "drops": 100 * s, "backlog_bytes": 50} for s in (0, 1, 2)])
+    queues = [{**queue, "handle": 65536, "parent": 4294967295,
+               "kind": "mq"}, {**queue, "handle": 0, "parent": 65537, "kind": "fq_codel"},
+              {**queue, "handle": 0, "parent": 4294967295, "kind": "mac80211"}]
+    database.insert("queue", [{**q, "ts": f"2026-11-20 00:00:0{s}", "batch_seq": s, "drops": 10 * s} for q in queues
+                              for s in (0, 1, 2)])
+    database.insert("station_ac", [{
+        "ap_id": "a", "mac": 5, "device": "w", "ac": 2, "ts": f"2026-11-20 00:00:0{s}", "batch_seq": s,
+        "drops": 100 * s, "backlog_bytes": 50
+    } for s in (0, 1, 2)])
     for view, drops in (("v_ap_1s", ["0", "110", "110"]), ("v_ap_1m", ["220"])):
-        assert database.rows(f"SELECT queue_drops, backlog_bytes_avg FROM {view}({RANGE})") == [[d, "1050"] for d in drops]
+        assert database.rows(f"SELECT queue_drops, backlog_bytes_avg FROM {view}({RANGE})") == [[d, "1050"]
+                                                                                                for d in drops]

@@ -27,10 +27,12 @@ def cluster(tmp_path_factory):
 @pytest.fixture
 def namespace(cluster, request):
     """A namespace in which the API server itself refuses what is not restricted."""
-    name = request.node.name.replace("_", "-").replace("[", "-").replace("]", "").replace(".", "-").lower()[-50:].strip("-")
+    name = request.node.name.replace("_", "-").replace("[", "-").replace("]", "").replace(".",
+                                                                                          "-").lower()[-50:].strip("-")
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {
         "pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/warn": "restricted"}}})
-    cluster.wait("the namespace has its account", lambda: cluster.kubectl("-n", name, "get", "serviceaccount", "default", check=False))
+    cluster.wait("the namespace has its account",
+                 lambda: cluster.kubectl("-n", name, "get", "serviceaccount", "default", check=False))
     yield name
     cluster.kubectl("delete", "namespace", name, "--wait=false")
 
@@ -44,8 +46,27 @@ def pytest_terminal_summary(terminalreporter):
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / "helm-install.json"
         # Of a part of the tests only its own figures are new.
-        earlier = [f for f in (json.loads(file.read_text()) if file.exists() else []) if f["name"].removeprefix("helm-install-") not in INSTALLED]
-        file.write_text(json.dumps(earlier + [
-            {"name": f"helm-install-{values}", "value": round(seconds, 1), "unit": "s", "command": "make test-cluster",
-             "note": "helm install --wait --wait-for-jobs; real API server and controllers, five fake nodes whose pods become ready at once"}
-            for values, seconds in INSTALLED.items()], indent=1) + "\n")
+        earlier = [
+            f for f in (json.loads(file.read_text()) if file.exists() else [])
+            if f["name"].removeprefix("helm-install-") not in INSTALLED
+        ]
+        file.write_text(
+            json.dumps(
+                earlier
+                + [
+                    {
+                        "name": f"helm-install-{values}",
+                        "value": round(seconds, 1),
+                        "unit": "s",
+                        "command": "make test-cluster",
+                        "note": (
+                            "helm install --wait --wait-for-jobs; real API server and controllers, five fake nodes"
+                            " whose pods become ready at once"
+                        ),
+                    }
+                    for values, seconds in INSTALLED.items()
+                ],
+                indent=1,
+            )
+            + "\n"
+        )

@@ -1,4 +1,5 @@
-"""A real Kubernetes control plane on loopback, with fake nodes: etcd, API server, controllers, scheduler, and kwok, which plays the
+"""A real Kubernetes control plane on loopback, with fake nodes: etcd, API server, controllers, scheduler, and kwok,
+which plays the
 kubelets. Pods are scheduled, become ready and end; nothing runs in them."""
 import datetime
 import ipaddress
@@ -17,14 +18,17 @@ from cryptography.x509.oid import NameOID
 
 HERE = Path(__file__).resolve().parent
 # Built-in stages are gone from kwok; these are its own, from its module.
-STAGES = ("node/fast/node-initialize.yaml", "node/heartbeat-with-lease/node-heartbeat-with-lease.yaml", "pod/fast/pod-complete.yaml",
-          "pod/fast/pod-ready.yaml", "pod/fast/pod-delete.yaml", "volume/fast/pv-bind.yaml", "volume/fast/pv-delete.yaml",
-          "volume/fast/pvc-delete.yaml", "volume/fast/pvc-provision.yaml")
+STAGES = ("node/fast/node-initialize.yaml", "node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
+          "pod/fast/pod-complete.yaml", "pod/fast/pod-ready.yaml", "pod/fast/pod-delete.yaml",
+          "volume/fast/pv-bind.yaml", "volume/fast/pv-delete.yaml", "volume/fast/pvc-delete.yaml",
+          "volume/fast/pvc-provision.yaml")
 NODES = 5
 PEM = serialization.Encoding.PEM
-STORAGE_CLASS = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
-                 "metadata": {"name": "kwok-volume", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
-                 "provisioner": "kwok.x-k8s.io/volume", "volumeBindingMode": "Immediate"}
+STORAGE_CLASS = {
+    "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
+    "metadata": {"name": "kwok-volume", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+    "provisioner": "kwok.x-k8s.io/volume", "volumeBindingMode": "Immediate"
+}
 
 
 def tools() -> Path:
@@ -41,9 +45,14 @@ def free_ports(count: int) -> list[int]:
 
 def node(name: str) -> dict:
     size = {"cpu": "64", "memory": "512Gi", "pods": "110"}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {
-        "kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{name[-1]}", "kubernetes.io/os": "linux"}},
-        "status": {"allocatable": size, "capacity": size}}
+    return {
+        "apiVersion": "v1", "kind": "Node", "metadata": {
+            "name": name, "labels": {
+                "kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{name[-1]}",
+                "kubernetes.io/os": "linux"
+            }
+        }, "status": {"allocatable": size, "capacity": size}
+    }
 
 
 class ControlPlane:
@@ -57,30 +66,48 @@ class ControlPlane:
         self._credentials()
         token = secrets.token_hex(16)
         (self.folder / "tokens.csv").write_text(f"{token},admin,admin,system:masters\n")
-        self.kubeconfig.write_text(json.dumps({
-            "apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-            "clusters": [{"name": "c", "cluster": {"server": f"https://127.0.0.1:{self.api}", "certificate-authority": str(self.folder / "ca.crt")}}],
-            "users": [{"name": "u", "user": {"token": token}}]}))
+        self.kubeconfig.write_text(
+            json.dumps({
+                "apiVersion": "v1", "kind": "Config", "current-context": "c",
+                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}], "clusters": [{
+                    "name": "c", "cluster": {
+                        "server": f"https://127.0.0.1:{self.api}", "certificate-authority": str(self.folder / "ca.crt")
+                    }
+                }], "users": [{"name": "u", "user": {"token": token}}]
+            }))
         client, peer = f"http://127.0.0.1:{self.etcd}", f"http://127.0.0.1:{self.etcd_peer}"
         # `server` is etcd: a Go program has its package's name.
-        self._run("etcd", self.bin / "server", "--name=d", f"--data-dir={self.folder / 'etcd'}", f"--listen-client-urls={client}",
-                  f"--advertise-client-urls={client}", f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=d={peer}",
-                  "--unsafe-no-fsync")
-        self._run("apiserver", self.bin / "kube-apiserver", f"--etcd-servers={client}", "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
-                  f"--secure-port={self.api}", f"--tls-cert-file={self.folder / 'api.crt'}", f"--tls-private-key-file={self.folder / 'api.key'}",
-                  "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={self.folder / 'accounts.key'}",
-                  f"--service-account-signing-key-file={self.folder / 'accounts.key'}", "--service-cluster-ip-range=10.96.0.0/16",
-                  f"--token-auth-file={self.folder / 'tokens.csv'}", "--authorization-mode=RBAC", "--endpoint-reconciler-type=none")
+        self._run("etcd", self.bin / "server", "--name=d", f"--data-dir={self.folder / 'etcd'}",
+                  f"--listen-client-urls={client}", f"--advertise-client-urls={client}", f"--listen-peer-urls={peer}",
+                  f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=d={peer}", "--unsafe-no-fsync")
+        self._run("apiserver", self.bin / "kube-apiserver", f"--etcd-servers={client}", "--bind-address=127.0.0.1",
+                  "--advertise-address=127.0.0.1", f"--secure-port={self.api}",
+                  f"--tls-cert-file={self.folder / 'api.crt'}", f"--tls-private-key-file={self.folder / 'api.key'}",
+                  "--service-account-issuer=https://kubernetes.default.svc",
+                  f"--service-account-key-file={self.folder / 'accounts.key'}",
+                  f"--service-account-signing-key-file={self.folder / 'accounts.key'}",
+                  "--service-cluster-ip-range=10.96.0.0/16", f"--token-auth-file={self.folder / 'tokens.csv'}",
+                  "--authorization-mode=RBAC", "--endpoint-reconciler-type=none")
         self.wait("the API server is ready", lambda: self.kubectl("get", "--raw", "/readyz", check=False) == "ok", 120)
-        self._run("controllers", self.bin / "kube-controller-manager", f"--kubeconfig={self.kubeconfig}", "--bind-address=127.0.0.1",
-                  f"--secure-port={self.controllers}", f"--service-account-private-key-file={self.folder / 'accounts.key'}", f"--root-ca-file={self.folder / 'ca.crt'}",
-                  "--use-service-account-credentials", "--leader-elect=false", f"--cert-dir={self.folder / 'controllers'}",
-                  # A lost node's pods are declared so after seconds, not a minute.
-                  "--node-monitor-grace-period=20s")
-        self._run("scheduler", self.bin / "kube-scheduler", f"--kubeconfig={self.kubeconfig}", "--bind-address=127.0.0.1", f"--secure-port={self.scheduler}",
-                  "--leader-elect=false", f"--cert-dir={self.folder / 'scheduler'}")
-        self._run("kwok", self.bin / "kwok", f"--kubeconfig={self.kubeconfig}", "--manage-all-nodes=true", "--node-lease-duration-seconds=40",
-                  f"--server-address=127.0.0.1:{self.kwok}", f"--config={self._stages()}")
+        self._run(
+            "controllers",
+            self.bin / "kube-controller-manager",
+            f"--kubeconfig={self.kubeconfig}",
+            "--bind-address=127.0.0.1",
+            f"--secure-port={self.controllers}",
+            f"--service-account-private-key-file={self.folder / 'accounts.key'}",
+            f"--root-ca-file={self.folder / 'ca.crt'}",
+            "--use-service-account-credentials",
+            "--leader-elect=false",
+            f"--cert-dir={self.folder / 'controllers'}",
+            # A lost node's pods are declared so after seconds, not a minute.
+            "--node-monitor-grace-period=20s")
+        self._run("scheduler", self.bin / "kube-scheduler", f"--kubeconfig={self.kubeconfig}",
+                  "--bind-address=127.0.0.1", f"--secure-port={self.scheduler}", "--leader-elect=false",
+                  f"--cert-dir={self.folder / 'scheduler'}")
+        self._run("kwok", self.bin / "kwok", f"--kubeconfig={self.kubeconfig}", "--manage-all-nodes=true",
+                  "--node-lease-duration-seconds=40", f"--server-address=127.0.0.1:{self.kwok}",
+                  f"--config={self._stages()}")
         self.apply(STORAGE_CLASS, *(node(f"node-{i}") for i in range(NODES)))
         self.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout=60s")
         return self
@@ -97,21 +124,25 @@ class ControlPlane:
 
     def _run(self, name: str, *command) -> None:
         with open(self.folder / f"{name}.log", "wb") as log:
-            self.processes.append((name, subprocess.Popen([str(word) for word in command], stdout=log, stderr=subprocess.STDOUT, cwd=self.folder)))
+            self.processes.append((name,
+                                   subprocess.Popen([str(word) for word in command], stdout=log,
+                                                    stderr=subprocess.STDOUT, cwd=self.folder)))
 
     def wait(self, what: str, condition, timeout_s: float = 60) -> None:
         deadline = time.monotonic() + timeout_s
         while not condition():
             for name, process in self.processes:
                 if process.poll() is not None:
-                    raise RuntimeError(f"{name} ended with {process.returncode}:\n{(self.folder / f'{name}.log').read_text()[-3000:]}")
+                    raise RuntimeError(
+                        f"{name} ended with {process.returncode}:\n{(self.folder / f'{name}.log').read_text()[-3000:]}")
             if time.monotonic() > deadline:
                 raise TimeoutError(f"not within {timeout_s} s: {what}")
             time.sleep(0.1)
 
     def _stages(self) -> Path:
-        module = json.loads(subprocess.run(["go", "mod", "download", "-json", "sigs.k8s.io/kwok"], cwd=HERE.parent / "tools", check=True,
-                                           stdout=subprocess.PIPE, text=True).stdout)["Dir"]
+        module = json.loads(
+            subprocess.run(["go", "mod", "download", "-json", "sigs.k8s.io/kwok"], cwd=HERE.parent / "tools",
+                           check=True, stdout=subprocess.PIPE, text=True).stdout)["Dir"]
         target = self.folder / "stages.yaml"
         target.write_text("\n---\n".join((Path(module) / "kustomize" / "stage" / stage).read_text() for stage in STAGES)
                           + "\n---\n" + (HERE / "load-balancer.yaml").read_text())
@@ -122,9 +153,11 @@ class ControlPlane:
         now = datetime.datetime.now(datetime.UTC)
 
         def certificate(name: str, key, issuer: str, signer, *extensions):
-            builder = (x509.CertificateBuilder().subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
-                       .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)])).public_key(key.public_key())
-                       .serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(hours=1)).not_valid_after(now + datetime.timedelta(days=2)))
+            builder = (x509.CertificateBuilder().subject_name(x509.Name([
+                x509.NameAttribute(NameOID.COMMON_NAME, name)
+            ])).issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)])).public_key(
+                key.public_key()).serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(
+                    hours=1)).not_valid_after(now + datetime.timedelta(days=2)))
             for extension in extensions:
                 builder = builder.add_extension(extension, critical=isinstance(extension, x509.BasicConstraints))
             return builder.sign(signer, hashes.SHA256()).public_bytes(PEM)
@@ -133,15 +166,22 @@ class ControlPlane:
             return key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
 
         ca, api = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-        names = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.DNSName("kubernetes.default.svc"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-        (self.folder / "ca.crt").write_bytes(certificate("test CA", ca, "test CA", ca, x509.BasicConstraints(ca=True, path_length=0)))
-        (self.folder / "api.crt").write_bytes(certificate("api", api, "test CA", ca, x509.BasicConstraints(ca=False, path_length=None), names))
+        names = x509.SubjectAlternativeName([
+            x509.DNSName("localhost"),
+            x509.DNSName("kubernetes.default.svc"),
+            x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+        ])
+        (self.folder / "ca.crt").write_bytes(
+            certificate("test CA", ca, "test CA", ca, x509.BasicConstraints(ca=True, path_length=0)))
+        (self.folder / "api.crt").write_bytes(
+            certificate("api", api, "test CA", ca, x509.BasicConstraints(ca=False, path_length=None), names))
         (self.folder / "api.key").write_bytes(private(api))
         (self.folder / "accounts.key").write_bytes(private(rsa.generate_private_key(65537, 2048)))
 
     def kubectl(self, *arguments: str, check: bool = True, text: str | None = None) -> str:
-        done = subprocess.run([self.bin / "kubectl", f"--kubeconfig={self.kubeconfig}", f"--cache-dir={self.folder / 'cache'}", *arguments],
-                              input=text, capture_output=True, text=True)
+        done = subprocess.run([
+            self.bin / "kubectl", f"--kubeconfig={self.kubeconfig}", f"--cache-dir={self.folder / 'cache'}", *arguments
+        ], input=text, capture_output=True, text=True)
         if check and done.returncode != 0:
             raise RuntimeError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
         return done.stdout
@@ -155,7 +195,8 @@ class ControlPlane:
     def helm(self, *arguments: str) -> subprocess.CompletedProcess:
         """stdout and stderr are text; the exit status is the caller's to judge."""
         environment = {"HOME": str(self.folder), "PATH": os.environ["PATH"]}
-        done = subprocess.run([self.bin / "helm", f"--kubeconfig={self.kubeconfig}", *arguments], capture_output=True, text=True, env=environment)
+        done = subprocess.run([self.bin / "helm", f"--kubeconfig={self.kubeconfig}", *arguments], capture_output=True,
+                              text=True, env=environment)
         # Helm speaks of every symbolic link that it follows.
         done.stderr = "\n".join(line for line in done.stderr.splitlines() if "found symbolic link" not in line)
         return done

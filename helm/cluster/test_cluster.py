@@ -1,5 +1,7 @@
-"""The chart on a real API server. Nodes are fake: what is shown is that the API server takes every object, that pods are let in under the
-restricted standard, that Helm's waits end, and that nothing is left. That programs work in their images show tests elsewhere."""
+"""The chart on a real API server. Nodes are fake: what is shown is that the API server takes every object, that pods
+are let in under the
+restricted standard, that Helm's waits end, and that nothing is left. That programs work in their images show tests
+elsewhere."""
 import base64
 import json
 import os
@@ -14,7 +16,10 @@ import yaml
 from conftest import INSTALLED, ROOT
 
 CHART = ROOT / "helm" / "oal"
-EXAMPLES = {"default": [], "small": ["-f", str(CHART / "examples" / "small.yaml")], "fleet": ["-f", str(CHART / "examples" / "fleet.yaml")]}
+EXAMPLES = {
+    "default": [], "small": ["-f", str(CHART / "examples" / "small.yaml")],
+    "fleet": ["-f", str(CHART / "examples" / "fleet.yaml")]
+}
 WAIT = ("--wait", "--wait-for-jobs", "--timeout", "5m")
 # Of a namespace itself, or gone by themselves.
 NOT_OURS = ("events", "events.events.k8s.io", "endpoints", "leases.coordination.k8s.io")
@@ -27,12 +32,16 @@ def install(cluster, namespace, *values, command="install", chart=CHART):
 
 
 def explain(cluster, namespace) -> str:
-    return "\n" + cluster.kubectl("-n", namespace, "get", "pods,pvc,jobs", check=False) + cluster.kubectl("-n", namespace, "get", "events", "--field-selector=type=Warning", check=False)[-3000:]
+    return "\n" + cluster.kubectl("-n", namespace, "get", "pods,pvc,jobs", check=False) + cluster.kubectl(
+        "-n", namespace, "get", "events", "--field-selector=type=Warning", check=False)[-3000:]
 
 
 def left(cluster, namespace) -> set[str]:
     """kind/name of everything in the namespace but what every namespace has."""
-    kinds = [k for k in cluster.kubectl("api-resources", "--namespaced", "--verbs=list,delete", "-o", "name").split() if k not in NOT_OURS]
+    kinds = [
+        k for k in cluster.kubectl("api-resources", "--namespaced", "--verbs=list,delete", "-o", "name").split()
+        if k not in NOT_OURS
+    ]
     names = set(cluster.kubectl("-n", namespace, "get", ",".join(kinds), "-o", "name").split())
     return names - {"configmap/kube-root-ca.crt", "serviceaccount/default"}
 
@@ -46,7 +55,8 @@ def pods(cluster, namespace, component) -> list[dict]:
 
 
 def ready(pod) -> bool:
-    return not pod["metadata"].get("deletionTimestamp") and any(c["type"] == "Ready" and c["status"] == "True" for c in pod["status"].get("conditions", []))
+    return not pod["metadata"].get("deletionTimestamp") and any(c["type"] == "Ready" and c["status"] == "True"
+                                                                for c in pod["status"].get("conditions", []))
 
 
 @pytest.mark.parametrize("values", EXAMPLES)
@@ -98,21 +108,28 @@ def test_a_rollout_goes_on_when_a_node_is_lost(cluster, namespace):
     install(cluster, namespace, "--set", "push.replicas=3,trainer.replicas=2")
     lost = pods(cluster, namespace, "push")[0]["spec"]["nodeName"]
     result = {}
-    upgrade = threading.Thread(target=lambda: result.update(done=cluster.helm(
-        "upgrade", "oal", str(CHART), "-n", namespace, *WAIT, "--set", "push.replicas=3,trainer.replicas=2,push.maxConnections=5000")))
+    upgrade = threading.Thread(
+        target=lambda: result.update(done=cluster.helm("upgrade", "oal", str(CHART), "-n", namespace, *WAIT, "--set",
+                                                       "push.replicas=3,trainer.replicas=2,push.maxConnections=5000")))
     saved = json.loads(cluster.kubectl("get", "node", lost, "-o", "json"))
     upgrade.start()
     try:
-        cluster.wait("the rollout has begun", lambda: "5000" in cluster.kubectl("-n", namespace, "get", "configmap", "oal-push", "-o", "jsonpath={.data.deploy\\.yaml}"), 60)
+        cluster.wait(
+            "the rollout has begun", lambda: "5000" in cluster.kubectl("-n", namespace, "get", "configmap", "oal-push",
+                                                                       "-o", "jsonpath={.data.deploy\\.yaml}"), 60)
         cluster.kubectl("delete", "node", lost)
         upgrade.join()
         assert result["done"].returncode == 0, result["done"].stderr + explain(cluster, namespace)
-        cluster.wait("every replica is ready on a node that is there",
-                     lambda: len(now := pods(cluster, namespace, "push")) == 3 and all(ready(p) and p["spec"]["nodeName"] != lost for p in now), 180)
+        cluster.wait(
+            "every replica is ready on a node that is there",
+            lambda: len(now := pods(cluster, namespace, "push")) == 3 and all(
+                ready(p) and p["spec"]["nodeName"] != lost for p in now), 180)
     finally:
         upgrade.join()
-        cluster.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": lost, "labels": saved["metadata"]["labels"]},
-                       "status": {"allocatable": saved["status"]["allocatable"], "capacity": saved["status"]["capacity"]}})
+        cluster.apply({
+            "apiVersion": "v1", "kind": "Node", "metadata": {"name": lost, "labels": saved["metadata"]["labels"]},
+            "status": {"allocatable": saved["status"]["allocatable"], "capacity": saved["status"]["capacity"]}
+        })
         cluster.kubectl("wait", "--for=condition=Ready", "node", lost, "--timeout=60s")
 
 
@@ -122,17 +139,28 @@ def test_a_drain_takes_one_replica_at_a_time(cluster, namespace):
 
     def evict(name: str) -> str:
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": namespace}}
-        done = subprocess.run([cluster.bin / "kubectl", f"--kubeconfig={cluster.kubeconfig}", "create", "--raw",
-                               f"/api/v1/namespaces/{namespace}/pods/{name}/eviction", "-f", "-"], input=json.dumps(body), capture_output=True, text=True)
+        done = subprocess.run([
+            cluster.bin / "kubectl", f"--kubeconfig={cluster.kubeconfig}", "create", "--raw",
+            f"/api/v1/namespaces/{namespace}/pods/{name}/eviction", "-f", "-"
+        ], input=json.dumps(body), capture_output=True, text=True)
         return done.stdout + done.stderr
 
-    cluster.wait("the budget has counted", lambda: json.loads(cluster.kubectl("-n", namespace, "get", "pdb", "oal-push", "-o", "json"))["status"].get("disruptionsAllowed") == 1)
+    cluster.wait(
+        "the budget has counted",
+        lambda: json.loads(cluster.kubectl("-n", namespace, "get", "pdb", "oal-push", "-o", "json"))["status"].get(
+            "disruptionsAllowed") == 1)
     for node in nodes:
         cluster.kubectl("cordon", node)
     try:
         assert "Success" in evict("oal-push-0")
-        cluster.wait("its replacement waits for a node", lambda: any(p["metadata"]["name"] == "oal-push-0" and p["status"]["phase"] == "Pending" for p in pods(cluster, namespace, "push")))
-        cluster.wait("the budget is spent", lambda: json.loads(cluster.kubectl("-n", namespace, "get", "pdb", "oal-push", "-o", "json"))["status"]["disruptionsAllowed"] == 0)
+        cluster.wait(
+            "its replacement waits for a node",
+            lambda: any(p["metadata"]["name"] == "oal-push-0" and p["status"]["phase"] == "Pending"
+                        for p in pods(cluster, namespace, "push")))
+        cluster.wait(
+            "the budget is spent",
+            lambda: json.loads(cluster.kubectl("-n", namespace, "get", "pdb", "oal-push", "-o", "json"))["status"][
+                "disruptionsAllowed"] == 0)
         assert "disruption budget" in evict("oal-push-1")
     finally:
         for node in nodes:
@@ -148,12 +176,16 @@ def test_several_clickhouse_servers_are_installed_and_no_upgrade_leaves_rows_unr
     assert all(nodes[f"oal-clickhouse-{shard}-0"] != nodes[f"oal-clickhouse-{shard}-1"] for shard in range(2))
     assert len({p["spec"]["nodeName"] for p in pods(cluster, namespace, "clickhouse-keeper")}) == 3
     before = left(cluster, namespace)
-    for values, said in {"clickhouse.shards=1": "rows one server would not read", "clickhouse.replicas=2": "rows of StatefulSet oal-clickhouse-1",
-                         "clickhouse.shards=2": "tables with copies are of another engine"}.items():
+    for values, said in {
+            "clickhouse.shards=1": "rows one server would not read",
+            "clickhouse.replicas=2": "rows of StatefulSet oal-clickhouse-1",
+            "clickhouse.shards=2": "tables with copies are of another engine"
+    }.items():
         done = cluster.helm("upgrade", "oal", str(CHART), "-n", namespace, "--set", values)
         assert done.returncode != 0 and said in done.stderr, (values, done.stderr)
     # But for the record of what was installed.
-    assert {name for name in left(cluster, namespace) if "sh.helm.release" not in name} == {name for name in before if "sh.helm.release" not in name}
+    assert {name for name in left(cluster, namespace)
+            if "sh.helm.release" not in name} == {name for name in before if "sh.helm.release" not in name}
 
 
 def test_wrong_values_change_nothing_and_say_which_key(cluster, namespace):
@@ -163,9 +195,13 @@ def test_wrong_values_change_nothing_and_say_which_key(cluster, namespace):
 
 
 def test_a_missing_secret_is_named_before_anything_is_made(cluster, namespace):
-    done = cluster.helm("install", "oal", str(CHART), "-n", namespace, "--set", "pki.mode=existing,pki.existing.prefix=ours")
+    done = cluster.helm("install", "oal", str(CHART), "-n", namespace, "--set",
+                        "pki.mode=existing,pki.existing.prefix=ours")
     assert done.returncode != 0
-    assert "Secret ours-tls-broker (keys tls.crt, tls.key, tls-combined.pem, ca.crt)" in done.stderr and "Secret ours-secrets (keys" in done.stderr
+    assert (
+        "Secret ours-tls-broker (keys tls.crt, tls.key, tls-combined.pem, ca.crt)" in done.stderr
+        and "Secret ours-secrets (keys" in done.stderr
+    )
     assert left(cluster, namespace) == set()
 
 
@@ -177,7 +213,8 @@ def test_the_api_server_refuses_a_pod_that_is_not_restricted(cluster, namespace)
 
 def test_secrets_are_made_with_the_rights_of_their_job_and_then_suffice_for_an_install(cluster, namespace, tmp_path):
     """The Job's own program with its own account's token; then pki.mode existing finds nothing missing."""
-    rendered = cluster.helm("template", "oal", str(CHART), "-n", namespace, "--kube-version", "1.37.0", "--show-only", "templates/secrets.yaml")
+    rendered = cluster.helm("template", "oal", str(CHART), "-n", namespace, "--kube-version", "1.37.0", "--show-only",
+                            "templates/secrets.yaml")
     assert rendered.returncode == 0, rendered.stderr
     objects = [o for o in yaml.safe_load_all(rendered.stdout) if o]
     cluster.apply(*(o for o in objects if o["kind"] in ("ServiceAccount", "Role", "RoleBinding")))
@@ -187,11 +224,15 @@ def test_secrets_are_made_with_the_rights_of_their_job_and_then_suffice_for_an_i
     (account / "token").write_text(cluster.kubectl("-n", namespace, "create", "token", "oal-secrets"))
     (account / "ca.crt").write_bytes((cluster.folder / "ca.crt").read_bytes())
     (account / "namespace").write_text(namespace)
-    environment = os.environ | {"OAL_ACCOUNT": str(account), "KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(cluster.api),
-                                "OAL_CA": str(ROOT / "platform" / "security" / "oal-ca")} | {e["name"]: e["value"] for e in job["env"]}
+    environment = os.environ | {
+        "OAL_ACCOUNT": str(account), "KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(
+            cluster.api), "OAL_CA": str(ROOT / "platform" / "security" / "oal-ca")
+    } | {e["name"]: e["value"] for e in job["env"]}
 
     def run() -> str:
-        done = subprocess.run([sys.executable, str(CHART / "files" / "publish_secrets.py"), *job["args"]], env=environment, capture_output=True, text=True)
+        done = subprocess.run(
+            [sys.executable, str(CHART / "files" / "publish_secrets.py"), *job["args"]], env=environment,
+            capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -204,28 +245,36 @@ def test_secrets_are_made_with_the_rights_of_their_job_and_then_suffice_for_an_i
     # A lost part is made again of the same keys.
     cluster.kubectl("-n", namespace, "delete", "secret", "oal-tls-deploy")
     assert "oal-tls-deploy" in run()
-    assert json.loads(cluster.kubectl("-n", namespace, "get", "secret", "oal-tls-deploy", "-o", "json"))["data"] == data["oal-tls-deploy"]
+    assert json.loads(cluster.kubectl("-n", namespace, "get", "secret", "oal-tls-deploy", "-o",
+                                      "json"))["data"] == data["oal-tls-deploy"]
 
     from cryptography import x509
     broker = x509.load_pem_x509_certificate(base64.b64decode(data["oal-tls-broker"]["tls.crt"]))
     assert broker.subject.rfc4514_string() == "CN=broker,OU=service,O=oal"
-    names = broker.extensions.get_extension_for_class(x509.SubjectAlternativeName).value.get_values_for_type(x509.DNSName)
+    names = broker.extensions.get_extension_for_class(x509.SubjectAlternativeName).value.get_values_for_type(
+        x509.DNSName)
     assert "oal-kafka-0.oal-kafka-headless" in names
 
     # What the account may not: read another Secret, delete its own.
-    can = {verb: cluster.kubectl("auth", "can-i", verb, f"secrets/{name}", "-n", namespace, f"--as=system:serviceaccount:{namespace}:oal-secrets", check=False).strip()
-           for verb, name in (("get", "other"), ("delete", "oal-state"), ("list", ""))}
+    can = {
+        verb: cluster.kubectl("auth", "can-i", verb, f"secrets/{name}", "-n", namespace,
+                              f"--as=system:serviceaccount:{namespace}:oal-secrets", check=False).strip()
+        for verb, name in (("get", "other"), ("delete", "oal-state"), ("list", ""))
+    }
     assert set(can.values()) == {"no"}, can
 
     cluster.kubectl("-n", namespace, "delete", "serviceaccount,role,rolebinding", "oal-secrets")
     install(cluster, namespace, "--set", "pki.mode=existing")
     cluster.helm("uninstall", "oal", "-n", namespace, "--wait")
 
-    cluster.kubectl("-n", namespace, "patch", "secret", "oal-secrets", "--type=json", '-p=[{"op": "remove", "path": "/data/mac-masters"}]')
+    cluster.kubectl("-n", namespace, "patch", "secret", "oal-secrets", "--type=json",
+                    '-p=[{"op": "remove", "path": "/data/mac-masters"}]')
     done = cluster.helm("install", "oal", str(CHART), "-n", namespace, "--set", "pki.mode=existing")
     assert done.returncode != 0 and "key mac-masters of Secret oal-secrets" in done.stderr
     # What the servers of a cluster show each other is asked for where there is one.
-    cluster.kubectl("-n", namespace, "patch", "secret", "oal-secrets", "--type=json", '-p=[{"op": "remove", "path": "/data/clickhouse-cluster.secret"}]')
-    assert "clickhouse-cluster.secret" not in cluster.helm("install", "oal", str(CHART), "-n", namespace, "--set", "pki.mode=existing").stderr
+    cluster.kubectl("-n", namespace, "patch", "secret", "oal-secrets", "--type=json",
+                    '-p=[{"op": "remove", "path": "/data/clickhouse-cluster.secret"}]')
+    assert "clickhouse-cluster.secret" not in cluster.helm("install", "oal", str(CHART), "-n", namespace, "--set",
+                                                           "pki.mode=existing").stderr
     done = cluster.helm("install", "oal", str(CHART), "-n", namespace, "--set", "pki.mode=existing,clickhouse.shards=2")
     assert done.returncode != 0 and "key clickhouse-cluster.secret of Secret oal-secrets" in done.stderr

@@ -14,7 +14,9 @@ sys.path.insert(0, str(HERE))
 
 @pytest.fixture(scope="session")
 def tools() -> Path:
-    return Path(subprocess.run([ROOT / "helm" / "cluster" / "tools.sh"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
+    return Path(
+        subprocess.run([ROOT / "helm" / "cluster" / "tools.sh"], check=True, stdout=subprocess.PIPE,
+                       text=True).stdout.strip())
 
 
 class Chart:

@@ -46,7 +46,8 @@ def mounted_secrets(workload: dict) -> dict[str, set[str]]:
     for volume in pod(workload).get("volumes", []):
         for source in volume.get("projected", {}).get("sources", []):
             if "secret" in source:
-                found.setdefault(source["secret"]["name"], set()).update(item["key"] for item in source["secret"]["items"])
+                found.setdefault(source["secret"]["name"],
+                                 set()).update(item["key"] for item in source["secret"]["items"])
     return found
 
 
@@ -55,7 +56,8 @@ def selects(selector: dict, wanted: dict) -> bool:
 
 
 def allowed(policies, source: dict, target: dict, port: int) -> bool:
-    """Do NetworkPolicies let a pod with labels SOURCE reach one with labels TARGET at PORT? As Kubernetes says: each side must be
+    """Do NetworkPolicies let a pod with labels SOURCE reach one with labels TARGET at PORT? As Kubernetes says: each
+    side must be
     allowed by some policy that selects it."""
     def matches(rule: dict, side: str, other: dict) -> bool:
         ports = rule.get("ports")
@@ -63,6 +65,11 @@ def allowed(policies, source: dict, target: dict, port: int) -> bool:
             return False
         peers = rule.get(side)
         return not peers or any("podSelector" in peer and selects(peer["podSelector"], other) for peer in peers)
-    out = any(matches(rule, "to", target) for p in policies if selects(p["spec"]["podSelector"], source) for rule in p["spec"].get("egress") or [])
-    into = any(matches(rule, "from", source) for p in policies if selects(p["spec"]["podSelector"], target) for rule in p["spec"].get("ingress") or [])
+
+    out = any(
+        matches(rule, "to", target) for p in policies if selects(p["spec"]["podSelector"], source)
+        for rule in p["spec"].get("egress") or [])
+    into = any(
+        matches(rule, "from", source) for p in policies if selects(p["spec"]["podSelector"], target)
+        for rule in p["spec"].get("ingress") or [])
     return out and into

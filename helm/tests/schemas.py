@@ -1,4 +1,5 @@
-"""Schemas of Kubernetes' objects for kubeconform, each in one file, out of those that the package kubernetes-validate carries.
+"""Schemas of Kubernetes' objects for kubeconform, each in one file, out of those that the package kubernetes-validate
+carries.
 
 usage: python schemas.py FOLDER VERSION…      (such as 1.37.0)
 """

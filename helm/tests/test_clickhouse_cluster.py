@@ -11,7 +11,19 @@ from xml.etree import ElementTree
 
 import pytest
 from conftest import CHART, ROOT
-from manifests import EXAMPLES, allowed, component, containers, find, labels, mounted_secrets, name, pod, selects, workloads
+from manifests import (
+    EXAMPLES,
+    allowed,
+    component,
+    containers,
+    find,
+    labels,
+    mounted_secrets,
+    name,
+    pod,
+    selects,
+    workloads,
+)
 
 CLUSTER = "clickhouse-cluster"  # the example: two shards with two replicas each
 SHARDS = "clickhouse.shards=3"
@@ -43,9 +55,13 @@ def after(arguments: list[str], option: str) -> list[str]:
 def test_one_server_has_no_cluster_and_no_keeper(chart, values):
     objects, text = chart.objects(*values), chart.text(*values)
     assert [w["metadata"]["name"] for w in servers(objects)] in (["oal-clickhouse"], [])
-    assert not re.search("<remote_servers>|<zookeeper>|<interserver|clickhouse-keeper|clickhouse-pods|oal/shard|clickhouse-cluster", text)
+    assert not re.search(
+        "<remote_servers>|<zookeeper>|<interserver|clickhouse-keeper|clickhouse-pods|oal/shard|clickhouse-cluster",
+        text)
     # clickhouse/users, which every server has, names settings and rights that mean nothing without a cluster.
-    assert not any("distributed_" in text for o in objects if o["kind"] == "ConfigMap" and o["metadata"]["name"] != "oal-clickhouse-users" for text in (o.get("data") or {}).values())
+    assert not any("distributed_" in text
+                   for o in objects if o["kind"] == "ConfigMap" and o["metadata"]["name"] != "oal-clickhouse-users"
+                   for text in (o.get("data") or {}).values())
     assert "--cluster" not in migrate(objects) and len(after(migrate(objects), "--url")) == 1
 
 
@@ -55,7 +71,8 @@ def test_shards_are_stateful_sets_and_every_server_knows_every_pod(chart):
     assert [s["metadata"]["name"] for s in sets] == ["oal-clickhouse-0", "oal-clickhouse-1", "oal-clickhouse-2"]
     cluster = config(objects).find("remote_servers/oal")
     assert cluster.find("secret").get("from_env") == "OAL_CLICKHOUSE_CLUSTER_SECRET"
-    assert [[r.findtext("host") for r in shard.iter("replica")] for shard in cluster.iter("shard")] == [hosts(s) for s in sets]
+    assert [[r.findtext("host") for r in shard.iter("replica")]
+            for shard in cluster.iter("shard")] == [hosts(s) for s in sets]
     assert {r.findtext("port") for r in cluster.iter("replica")} == {"9000"}
     users = config(objects, file="users.xml")
     assert users.findtext("profiles/default/distributed_foreground_insert") == "1"
@@ -66,7 +83,9 @@ def test_shards_alone_need_no_keeper(chart):
     assert not [name(o) for o in objects if "keeper" in o["metadata"]["name"]]
     whole = config(objects)
     assert {shard.findtext("internal_replication") for shard in whole.iter("shard") if len(shard)} == {"false"}
-    assert not [tag for tag in ("zookeeper", "interserver_http_port", "interserver_http_host") if whole.find(tag) is not None]
+    assert not [
+        tag for tag in ("zookeeper", "interserver_http_port", "interserver_http_host") if whole.find(tag) is not None
+    ]
     assert "--replicated" not in migrate(objects)
 
 
@@ -74,26 +93,42 @@ def test_replicas_copy_each_other_by_way_of_keeper(chart):
     objects = chart.objects(CLUSTER)
     whole = config(objects)
     sets = servers(objects)
-    assert [[r.findtext("host") for r in shard.iter("replica")] for shard in whole.find("remote_servers/oal").iter("shard")] == [hosts(s) for s in sets]
-    assert {shard.findtext("internal_replication") for shard in whole.find("remote_servers/oal").iter("shard")} == {"true"}
-    assert [shard.get("from_env") for shard in whole.find("macros")] == [None, "OAL_CLICKHOUSE_SHARD", "OAL_CLICKHOUSE_REPLICA"]
-    assert whole.findtext("interserver_http_port") == "9009" and whole.find("interserver_http_host").get("from_env") == "OAL_CLICKHOUSE_HOST"
+    assert [[r.findtext("host") for r in shard.iter("replica")]
+            for shard in whole.find("remote_servers/oal").iter("shard")] == [hosts(s) for s in sets]
+    assert {shard.findtext("internal_replication")
+            for shard in whole.find("remote_servers/oal").iter("shard")} == {"true"}
+    assert [shard.get("from_env")
+            for shard in whole.find("macros")] == [None, "OAL_CLICKHOUSE_SHARD", "OAL_CLICKHOUSE_REPLICA"]
+    assert whole.findtext("interserver_http_port") == "9009" and whole.find("interserver_http_host").get(
+        "from_env") == "OAL_CLICKHOUSE_HOST"
     assert whole.find("interserver_http_credentials/password").get("from_env") == "OAL_CLICKHOUSE_CLUSTER_SECRET"
 
     keeper = find(objects, "StatefulSet", "oal-clickhouse-keeper")
     assert [node.findtext("host") for node in whole.find("zookeeper")] == hosts(keeper) and len(hosts(keeper)) == 3
     its = config(objects, "oal-clickhouse-keeper", "keeper.xml").find("keeper_server")
-    assert [(m.findtext("id"), m.findtext("hostname")) for m in its.iter("server")] == [(str(i), host) for i, host in enumerate(hosts(keeper), start=1)]
-    assert its.find("server_id").get("from_env") == "OAL_KEEPER_ID" and its.findtext("coordination_settings/force_sync") == "true"
+    assert [(m.findtext("id"), m.findtext("hostname"))
+            for m in its.iter("server")] == [(str(i), host) for i, host in enumerate(hosts(keeper), start=1)]
+    assert its.find("server_id").get("from_env") == "OAL_KEEPER_ID" and its.findtext(
+        "coordination_settings/force_sync") == "true"
     # Ports of the configuration, the container and the clients are the same.
     ports = {p["name"]: str(p["containerPort"]) for p in containers(keeper)[0]["ports"]}
-    assert ports == {"client": its.findtext("tcp_port"), "control": its.findtext("http_control/port"), "raft": its.findtext(".//raft_configuration/server/port")}
+    assert ports == {
+        "client": its.findtext("tcp_port"), "control": its.findtext("http_control/port"),
+        "raft": its.findtext(".//raft_configuration/server/port")
+    }
     assert {node.findtext("port") for node in whole.find("zookeeper")} == {ports["client"]}
     # What it keeps is on its volume.
     mounts = {m["name"]: m["mountPath"] for m in containers(keeper)[0]["volumeMounts"]}
-    assert all(its.findtext(path).startswith(mounts["data"]) for path in ("storage_path", "log_storage_path", "snapshot_storage_path"))
+    assert all(
+        its.findtext(path).startswith(mounts["data"])
+        for path in ("storage_path", "log_storage_path", "snapshot_storage_path"))
     assert keeper["spec"]["volumeClaimTemplates"][0]["metadata"]["name"] == "data"
-    assert {len(hosts(find(chart.objects(CLUSTER, f"clickhouse.keeper.replicas={n}"), "StatefulSet", "oal-clickhouse-keeper"))) for n in (1, 5)} == {1, 5}
+    assert {
+        len(
+            hosts(
+                find(chart.objects(CLUSTER, f"clickhouse.keeper.replicas={n}"), "StatefulSet",
+                     "oal-clickhouse-keeper"))) for n in (1, 5)
+    } == {1, 5}
 
 
 def test_one_shard_with_replicas_is_a_cluster_too(chart):
@@ -105,8 +140,11 @@ def test_one_shard_with_replicas_is_a_cluster_too(chart):
 @pytest.mark.parametrize("values", [(), (SHARDS,), (CLUSTER,)], ids=str)
 def test_configurations_are_well_formed(chart, values):
     """ElementTree says where, if one is not."""
-    read = [ElementTree.fromstring(text) for o in chart.objects(*values) if o["kind"] == "ConfigMap" and "clickhouse" in o["metadata"]["name"]
-            for file, text in o["data"].items() if file.endswith(".xml")]
+    read = [
+        ElementTree.fromstring(text) for o in chart.objects(*values)
+        if o["kind"] == "ConfigMap" and "clickhouse" in o["metadata"]["name"] for file, text in o["data"].items()
+        if file.endswith(".xml")
+    ]
     assert len(read) > 4 and {root.tag for root in read} == {"clickhouse"}
 
 
@@ -114,12 +152,14 @@ def test_pods_have_names_before_they_are_ready_and_one_service_asks_any_of_them(
     objects = chart.objects(CLUSTER)
     for workload in (*servers(objects), find(objects, "StatefulSet", "oal-clickhouse-keeper")):
         service = find(objects, "Service", workload["spec"]["serviceName"])["spec"]
-        assert service["clusterIP"] == "None" and service["publishNotReadyAddresses"] is True and selects({"matchLabels": service["selector"]}, labels(workload))
+        assert service["clusterIP"] == "None" and service["publishNotReadyAddresses"] is True and selects(
+            {"matchLabels": service["selector"]}, labels(workload))
         named = {p["name"] for p in containers(workload)[0]["ports"]}
         assert {p["targetPort"] for p in service["ports"]} <= named
     asked = find(objects, "Service", "oal-clickhouse")["spec"]
     assert all(selects({"matchLabels": asked["selector"]}, labels(s)) for s in servers(objects))
-    assert not selects({"matchLabels": asked["selector"]}, labels(find(objects, "StatefulSet", "oal-clickhouse-keeper")))
+    assert not selects({"matchLabels": asked["selector"]}, labels(find(objects, "StatefulSet",
+                                                                       "oal-clickhouse-keeper")))
     # And no StatefulSet takes another's pods for its own.
     for s in servers(objects):
         assert [selects(s["spec"]["selector"], labels(other)) for other in servers(objects)].count(True) == 1
@@ -131,11 +171,19 @@ def test_replicas_are_kept_apart_and_a_drain_takes_one_server_at_a_time(chart):
         budget = find(objects, "PodDisruptionBudget", f"oal-{part}")["spec"]
         members = [w for w in workloads(objects) if component(w) == part]
         assert budget["maxUnavailable"] == 1 and all(selects(budget["selector"], labels(w)) for w in members)
-        assert all({c["topologyKey"] for c in pod(w)["topologySpreadConstraints"]} == {"kubernetes.io/hostname", "topology.kubernetes.io/zone"} for w in members)
+        assert all(
+            {c["topologyKey"]
+             for c in pod(w)["topologySpreadConstraints"]} == {"kubernetes.io/hostname", "topology.kubernetes.io/zone"}
+            for w in members)
     for s in servers(objects):
-        terms = [t["podAffinityTerm"] for t in pod(s)["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]]
+        terms = [
+            t["podAffinityTerm"]
+            for t in pod(s)["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+        ]
         assert {t["topologyKey"] for t in terms} == {"kubernetes.io/hostname", "topology.kubernetes.io/zone"}
-        assert all([selects(t["labelSelector"], labels(other)) for other in servers(objects)].count(True) == 1 and selects(t["labelSelector"], labels(s)) for t in terms)
+        assert all([selects(t["labelSelector"], labels(other))
+                    for other in servers(objects)].count(True) == 1 and selects(t["labelSelector"], labels(s))
+                   for t in terms)
 
 
 def test_the_migrations_are_told_every_server(chart):
@@ -143,17 +191,24 @@ def test_the_migrations_are_told_every_server(chart):
         objects = chart.objects(*values)
         said = migrate(objects)
         assert after(said, "--url") == [f"http://{host}:8123" for s in servers(objects) for host in hosts(s)]
-        assert after(said, "--cluster") == [child.tag for child in config(objects).find("remote_servers")] and ("--replicated" in said) == copies
+        assert after(said, "--cluster") == [child.tag for child in config(objects).find("remote_servers")
+                                            ] and ("--replicated" in said) == copies
         assert after(said, "--database") == ["oal"]
 
 
 def test_a_new_shard_has_the_migrations_run_again_and_changes_no_other_s_volumes(chart):
     fewer, more = (chart.objects(f"clickhouse.shards={n}") for n in (2, 3))
-    jobs = [next(w["metadata"]["name"] for w in workloads(objects) if component(w) == "migrate") for objects in (fewer, more)]
+    jobs = [
+        next(w["metadata"]["name"] for w in workloads(objects) if component(w) == "migrate")
+        for objects in (fewer, more)
+    ]
     assert jobs[0] != jobs[1]
     # Kubernetes lets nobody change these.
-    fixed = [{s["metadata"]["name"]: [s["spec"][key] for key in ("serviceName", "selector", "volumeClaimTemplates", "podManagementPolicy")] for s in servers(objects)}
-             for objects in (fewer, more)]
+    fixed = [{
+        s["metadata"]["name"]: [
+            s["spec"][key] for key in ("serviceName", "selector", "volumeClaimTemplates", "podManagementPolicy")
+        ] for s in servers(objects)
+    } for objects in (fewer, more)]
     assert fixed[0].items() <= fixed[1].items()
 
 
@@ -162,17 +217,20 @@ def test_clients_ask_any_server_and_telegraf_reads_each(chart):
     every = [f"http://{host}:8123" for s in servers(objects) for host in hosts(s)]
     env = {e["name"]: e["value"] for e in containers(find(objects, "Deployment", "oal-telegraf"))[0]["env"]}
     assert env["OAL_CLICKHOUSE_URLS"].split(",") == every and env["OAL_CLICKHOUSE_URL"] == "http://oal-clickhouse:8123"
-    assert "clickhouse.url=http://oal-clickhouse:8123\n" in find(objects, "ConfigMap", "oal-flink")["data"]["job.properties"]
+    assert "clickhouse.url=http://oal-clickhouse:8123\n" in find(objects, "ConfigMap",
+                                                                 "oal-flink")["data"]["job.properties"]
 
 
 def test_a_backup_is_of_each_shard_and_each_server_has_a_volume_for_it(chart):
     objects = chart.objects(CLUSTER)
     section = tomllib.loads(find(objects, "ConfigMap", "oal-backup")["data"]["backup.toml"])["clickhouse"]
-    assert section["urls"] == [f"http://{hosts(s)[0]}:8123" for s in servers(objects)] and section["database"] == "oal_shard" and "url" not in section
+    assert section["urls"] == [f"http://{hosts(s)[0]}:8123" for s in servers(objects)
+                               ] and section["database"] == "oal_shard" and "url" not in section
     for s in servers(objects):
         assert [claim["metadata"]["name"] for claim in s["spec"]["volumeClaimTemplates"]] == ["data", "backups"]
         assert not any("persistentVolumeClaim" in volume for volume in pod(s)["volumes"])
-        assert {m["name"]: m["mountPath"] for m in containers(s)[0]["volumeMounts"]}["backups"] == "/var/lib/clickhouse-backups"
+        assert {m["name"]: m["mountPath"]
+                for m in containers(s)[0]["volumeMounts"]}["backups"] == "/var/lib/clickhouse-backups"
     one = tomllib.loads(find(chart.objects("fleet"), "ConfigMap", "oal-backup")["data"]["backup.toml"])["clickhouse"]
     assert one["url"] == "http://oal-clickhouse:8123" and not {"urls", "database"} & one.keys()
 
@@ -184,12 +242,16 @@ def test_network_policies_let_servers_and_keeper_speak_and_nobody_else_with_them
         of = {component(w): labels(w) for w in workloads(objects)}
         return lambda source, target, port: allowed(policies, of[source], of[target], port)
     reaches = reach(CLUSTER)
-    for source, target, port in (("clickhouse", "clickhouse", 9000), ("clickhouse", "clickhouse", 9009), ("clickhouse", "clickhouse-keeper", 9181),
-                                 ("clickhouse-keeper", "clickhouse-keeper", 9234), ("migrate", "clickhouse", 8123), ("telegraf", "clickhouse", 8123),
-                                 ("backup", "clickhouse", 8123), ("flink-taskmanager", "clickhouse", 8123)):
+    for source, target, port in (("clickhouse", "clickhouse", 9000), ("clickhouse", "clickhouse", 9009),
+                                 ("clickhouse", "clickhouse-keeper", 9181), ("clickhouse-keeper", "clickhouse-keeper",
+                                                                             9234), ("migrate", "clickhouse", 8123),
+                                 ("telegraf", "clickhouse", 8123), ("backup", "clickhouse",
+                                                                    8123), ("flink-taskmanager", "clickhouse", 8123)):
         assert reaches(source, target, port), (source, target, port)
-    for source, target, port in (("grafana", "clickhouse", 9000), ("grafana", "clickhouse", 9009), ("telegraf", "clickhouse-keeper", 9181), ("migrate", "clickhouse-keeper", 9181),
-                                 ("clickhouse", "clickhouse-keeper", 9234), ("clickhouse", "clickhouse-keeper", 9182), ("clickhouse-keeper", "clickhouse", 8123)):
+    for source, target, port in (("grafana", "clickhouse", 9000), ("grafana", "clickhouse",
+                                                                   9009), ("telegraf", "clickhouse-keeper", 9181),
+                                 ("migrate", "clickhouse-keeper", 9181), ("clickhouse", "clickhouse-keeper", 9234),
+                                 ("clickhouse", "clickhouse-keeper", 9182), ("clickhouse-keeper", "clickhouse", 8123)):
         assert not reaches(source, target, port), (source, target, port)
     shards = reach(SHARDS)
     assert shards("clickhouse", "clickhouse", 9000) and not shards("clickhouse", "clickhouse", 9009)
@@ -198,7 +260,10 @@ def test_network_policies_let_servers_and_keeper_speak_and_nobody_else_with_them
 
 def test_the_servers_secret_is_asked_for_in_a_cluster_only_and_by_its_servers_only(chart):
     for values in ((), ("existing-secrets",), (SHARDS,), (CLUSTER,), ("existing-secrets", SHARDS)):
-        holders = {component(w) for w in workloads(chart.objects(*values)) for keys in mounted_secrets(w).values() if "clickhouse-cluster.secret" in keys}
+        holders = {
+            component(w) for w in workloads(chart.objects(*values)) for keys in mounted_secrets(w).values()
+            if "clickhouse-cluster.secret" in keys
+        }
         assert holders == ({"clickhouse"} if SHARDS in values or CLUSTER in values else set()), values
     # What pki.mode existing asks for comes from the same list; helm/cluster has it asked.
     assert "oal.clickhouse.secrets" in (CHART / "templates/_existing.tpl").read_text()
@@ -209,7 +274,8 @@ def test_an_existing_clickhouse_is_not_taken_for_a_cluster(chart):
 
 
 class Server:
-    """The start script and configuration of POD, with the paths moved into a folder below FOLDER, and the engine that can be had here
+    """The start script and configuration of POD, with the paths moved into a folder below FOLDER, and the engine that
+    can be had here
     (clickhouse/tests/server.py) in the place of clickhouse-server."""
 
     def __init__(self, folder, pod_name: str):
@@ -220,26 +286,43 @@ class Server:
 
     def start(self, objects, others: list, secrets, python: str, engine: str) -> None:
         files = find(objects, "ConfigMap", "oal-clickhouse")["data"]
-        text = files["config.xml"].replace("/var/lib/clickhouse/", f"{self.folder}/data/").replace("/var/lib/clickhouse-backups/", f"{secrets.parent}/backups/")
-        text = text.replace("0.0.0.0", "127.0.0.1").replace("<http_port>8123", f"<http_port>{self.http}").replace("<tcp_port>9000", f"<tcp_port>{self.native}")
+        text = files["config.xml"].replace("/var/lib/clickhouse/",
+                                           f"{self.folder}/data/").replace("/var/lib/clickhouse-backups/",
+                                                                           f"{secrets.parent}/backups/")
+        text = text.replace("0.0.0.0",
+                            "127.0.0.1").replace("<http_port>8123",
+                                                 f"<http_port>{self.http}").replace("<tcp_port>9000",
+                                                                                    f"<tcp_port>{self.native}")
         for other in others:
-            text = text.replace(f"<host>{other.pod}.oal-clickhouse-pods</host><port>9000", f"<host>127.0.0.1</host><port>{other.native}")
+            text = text.replace(f"<host>{other.pod}.oal-clickhouse-pods</host><port>9000",
+                                f"<host>127.0.0.1</host><port>{other.native}")
         # clickhouse-local wants to be told where its users are, and logs in as `default` itself.
-        text = text.replace("</clickhouse>", "<user_directories><users_xml><path>users.xml</path></users_xml></user_directories></clickhouse>")
+        text = text.replace(
+            "</clickhouse>",
+            "<user_directories><users_xml><path>users.xml</path></users_xml></user_directories></clickhouse>")
         (self.folder / "config.xml").write_text(text)
-        (self.folder / "users.xml").write_text(files["users.xml"].replace(
-            "<users>", "<users><default><password/><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default>"))
+        (self.folder / "users.xml").write_text(
+            files["users.xml"].replace(
+                "<users>",
+                "<users><default><password/><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default>",
+            )
+        )
         for file, content in find(objects, "ConfigMap", "oal-clickhouse-users")["data"].items():
             (self.folder / "users.d" / file).write_text(content)
         script = files["start.sh"].replace("/run/secrets/oal/secrets", str(secrets))
-        script = script.replace("exec clickhouse-server --config-file=/etc/oal/clickhouse/config.xml", 'exec "$PYTHON" -c "$ENGINE" "$FOLDER"')
+        script = script.replace("exec clickhouse-server --config-file=/etc/oal/clickhouse/config.xml",
+                                'exec "$PYTHON" -c "$ENGINE" "$FOLDER"')
         assert "$ENGINE" in script
         with open(self.folder / "log", "ab") as log:
-            self.process = subprocess.Popen(["bash", "-c", script], stdin=subprocess.PIPE, stdout=log, stderr=log,
-                                            env={"PATH": os.environ["PATH"], "HOSTNAME": self.pod, "PYTHON": python, "ENGINE": engine, "FOLDER": str(self.folder)})
+            self.process = subprocess.Popen(
+                ["bash", "-c", script], stdin=subprocess.PIPE, stdout=log, stderr=log, env={
+                    "PATH": os.environ["PATH"], "HOSTNAME": self.pod, "PYTHON": python, "ENGINE": engine,
+                    "FOLDER": str(self.folder)
+                })
         deadline = time.monotonic() + 120
         while not self.listens():
-            assert self.process.poll() is None and time.monotonic() < deadline, (self.folder / "log").read_text()[-3000:]
+            assert self.process.poll() is None and time.monotonic() < deadline, (self.folder
+                                                                                 / "log").read_text()[-3000:]
             time.sleep(0.2)
 
     def listens(self) -> bool:
@@ -250,7 +333,8 @@ class Server:
             return False
 
     def ask(self, sql: str) -> str:
-        request = urllib.request.Request(self.url, data=sql.encode(), headers={"X-ClickHouse-User": "admin", "X-ClickHouse-Key": "of admin"})
+        request = urllib.request.Request(self.url, data=sql.encode(),
+                                         headers={"X-ClickHouse-User": "admin", "X-ClickHouse-Key": "of admin"})
         with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.read().decode().strip()
 
@@ -271,7 +355,8 @@ class Platform:
         self.secrets.mkdir()
         for key in mounted_secrets(servers(chart.objects(SHARDS))[0])["oal-secrets"]:
             (self.secrets / key).write_text(f"of {key.removeprefix('clickhouse-').removesuffix('.password')}")
-        venv = subprocess.run([ROOT / "platform/setup/venv", ROOT / "clickhouse/requirements.txt"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+        venv = subprocess.run([ROOT / "platform/setup/venv", ROOT / "clickhouse/requirements.txt"], check=True,
+                              stdout=subprocess.PIPE, text=True).stdout.strip()
         sys.path.insert(0, str(ROOT / "clickhouse/tests"))
         try:
             import server
@@ -293,7 +378,11 @@ class Platform:
 
     def migrate(self, *values) -> None:
         """With the arguments of the Job."""
-        words = [word.replace("/run/secrets/oal/secrets", str(self.secrets)).replace("/etc/oal/migrate", str(ROOT / "clickhouse/migrations")) for word in migrate(self.chart.objects(*values))[1:]]
+        words = [
+            word.replace("/run/secrets/oal/secrets", str(self.secrets)).replace("/etc/oal/migrate",
+                                                                                str(ROOT / "clickhouse/migrations"))
+            for word in migrate(self.chart.objects(*values))[1:]
+        ]
         for server in self.servers.values():
             # One server is asked by its Service.
             address = "oal-clickhouse" if server.pod == "oal-clickhouse-0" else f"{server.pod}.oal-clickhouse-pods"
@@ -305,11 +394,14 @@ class Platform:
         """oal-backup with the configuration of one server."""
         objects = self.chart.objects("fleet")
         text = find(objects, "ConfigMap", "oal-backup")["data"]["backup.toml"].split("[mlflow]")[0]
-        for path, moved in {"/var/lib/oal/backups": self.folder / "kept", "/run/secrets/oal/secrets": self.secrets, "/var/lib/clickhouse-backups": self.folder / "backups",
-                            "http://oal-clickhouse:8123": at.url}.items():
+        for path, moved in {
+                "/var/lib/oal/backups": self.folder / "kept", "/run/secrets/oal/secrets": self.secrets,
+                "/var/lib/clickhouse-backups": self.folder / "backups", "http://oal-clickhouse:8123": at.url
+        }.items():
             text = text.replace(path, str(moved))
         (self.folder / "backup.toml").write_text(text)
-        done = subprocess.run([ROOT / "platform/backup/oal-backup", "--config", self.folder / "backup.toml", *words], capture_output=True, text=True)
+        done = subprocess.run([ROOT / "platform/backup/oal-backup", "--config", self.folder / "backup.toml", *words],
+                              capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
 
     def stop(self, in_order: bool = True) -> None:
@@ -337,9 +429,14 @@ EVERY, HERE = "SELECT count(), uniqExact(ap_id) FROM oal.gap", "SELECT count() F
 def test_shards_start_are_migrated_and_are_one_database_and_one_more_has_its_share_of_new_rows(platform):
     """The rendered start script, configuration and arguments of the Job, with real servers."""
     two = platform.start("clickhouse.shards=2")
-    assert [server.ask("SELECT getMacro('shard'), getMacro('replica'), getMacro('cluster')").split() for server in two] == [["0", "oal-clickhouse-0-0", "oal"], ["1", "oal-clickhouse-1-0", "oal"]]
+    assert [server.ask("SELECT getMacro('shard'), getMacro('replica'), getMacro('cluster')").split()
+            for server in two] == [["0", "oal-clickhouse-0-0", "oal"], ["1", "oal-clickhouse-1-0", "oal"]]
     # Each lets the other in by the secret, as the same user.
-    assert [server.ask("SELECT count(), uniqExact(getMacro('shard')), any(currentUser()) FROM cluster('oal', system.one)").split() for server in two] == [["2", "2", "admin"]] * 2
+    assert [
+        server.ask(
+            "SELECT count(), uniqExact(getMacro('shard')), any(currentUser()) FROM cluster('oal', system.one)").split()
+        for server in two
+    ] == [["2", "2", "admin"]] * 2
     platform.migrate("clickhouse.shards=2")
     two[0].ask(ROWS.format(0))
     before = [int(server.ask(HERE)) for server in two]
@@ -347,7 +444,8 @@ def test_shards_start_are_migrated_and_are_one_database_and_one_more_has_its_sha
 
     three = platform.start(SHARDS)
     platform.migrate(SHARDS)
-    assert [int(server.ask(HERE)) for server in three] == [*before, 0] and [server.ask(EVERY) for server in three] == ["100\t100"] * 3
+    assert [int(server.ask(HERE)) for server in three] == [*before, 0] and [server.ask(EVERY)
+                                                                            for server in three] == ["100\t100"] * 3
     three[2].ask(ROWS.format(50))
     now = [int(server.ask(HERE)) for server in three]
     assert now[2] > 10 and sum(now) == 200 and [server.ask(EVERY) for server in three] == ["200\t150"] * 3

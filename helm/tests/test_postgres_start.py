@@ -1,4 +1,6 @@
-"""The start script of the chart's PostgreSQL, run with a real PostgreSQL: databases and users are made, and passwords follow their files."""
+"""The start script of the chart's PostgreSQL, run with a real PostgreSQL: databases and users are made, and passwords
+follow their files.
+"""
 import os
 import pwd
 import socket
@@ -35,13 +37,16 @@ class Server:
             os.chown(path, self.user.pw_uid, self.user.pw_gid)
 
     def start(self) -> None:
-        self.process = subprocess.Popen(["bash", str(self.script)], user=self.user.pw_uid, group=self.user.pw_gid, extra_groups=[], cwd=self.folder,
-                                        env={"PATH": f"{PROGRAMS}:/usr/bin:/bin", "PGPORT": str(self.port), "HOME": str(self.folder)},
-                                        stdout=open(self.folder / "log", "ab"), stderr=subprocess.STDOUT)
+        self.process = subprocess.Popen(["bash", str(self.script)], user=self.user.pw_uid, group=self.user.pw_gid,
+                                        extra_groups=[], cwd=self.folder, env={
+                                            "PATH": f"{PROGRAMS}:/usr/bin:/bin", "PGPORT": str(self.port),
+                                            "HOME": str(self.folder)
+                                        }, stdout=open(self.folder / "log", "ab"), stderr=subprocess.STDOUT)
         deadline = time.monotonic() + 120
         # The server that prepares listens on its socket only, so this is the one that stays.
         while subprocess.run([PROGRAMS / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]).returncode != 0:
-            assert self.process.poll() is None and time.monotonic() < deadline, (self.folder / "log").read_text()[-3000:]
+            assert self.process.poll() is None and time.monotonic() < deadline, (self.folder
+                                                                                 / "log").read_text()[-3000:]
             time.sleep(0.2)
 
     def stop(self) -> None:
@@ -52,8 +57,10 @@ class Server:
     def psql(self, user: str, database: str, sql: str, password: str | None = None) -> subprocess.CompletedProcess:
         if password is None:
             password = (self.secrets / f"postgres-{user}.password").read_text()
-        return subprocess.run([PROGRAMS / "psql", "-At", "-h", "127.0.0.1", "-p", str(self.port), "-U", user, "-d", database, "-c", sql],
-                              capture_output=True, text=True, env={"PGPASSWORD": password})
+        return subprocess.run(
+            [PROGRAMS / "psql", "-At", "-h", "127.0.0.1", "-p",
+             str(self.port), "-U", user, "-d", database, "-c", sql], capture_output=True, text=True,
+            env={"PGPASSWORD": password})
 
 
 @pytest.fixture

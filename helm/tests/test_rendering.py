@@ -28,55 +28,80 @@ def test_every_example_is_valid_for_kubernetes(chart, tools, version, tmp_path_f
     folder = write(tmp_path_factory.getbasetemp() / "schemas", version)
     whole = "\n---\n".join(chart.text(*values) for values in EXAMPLES)
     # cert-manager's kinds are not Kubernetes' own.
-    done = subprocess.run([tools / "kubeconform", "-strict", "-skip", "Certificate,Issuer", "-schema-location", str(folder / "{{.ResourceKind}}{{.KindSuffix}}.json")],
-                          input=whole, capture_output=True, text=True)
+    done = subprocess.run([
+        tools / "kubeconform", "-strict", "-skip", "Certificate,Issuer", "-schema-location",
+        str(folder / "{{.ResourceKind}}{{.KindSuffix}}.json")
+    ], input=whole, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_the_schema_names_the_key_that_is_wrong(chart):
     for value, said in {
-        "kafka.replicas=2": "/kafka/replicas", "kafka.replcas=1": "'replcas' not allowed", "clickhouse.shards=0": "/clickhouse/shards",
-        "clickhouse.shards=65": "/clickhouse/shards", "clickhouse.replicas=4": "/clickhouse/replicas", "clickhouse.keeper.replicas=2": "/clickhouse/keeper/replicas",
-        "push.access.type=Public": "/push/access/type", "clickhouse.resources.limits.memory=plenty": "/clickhouse/resources/limits/memory",
-        "pki.mode=none": "/pki/mode", "images.kafka=apache/kafka": "/images/kafka", "images.prefix=registry.example.org": "/images/prefix",
-        "flink.checkpoints.storage=disk": "/flink/checkpoints/storage", "push.enrol.url=http://x": "/push/enrol/url", "trainer.replicas=many": "/trainer/replicas",
+            "kafka.replicas=2": "/kafka/replicas",
+            "kafka.replcas=1": "'replcas' not allowed",
+            "clickhouse.shards=0": "/clickhouse/shards",
+            "clickhouse.shards=65": "/clickhouse/shards",
+            "clickhouse.replicas=4": "/clickhouse/replicas",
+            "clickhouse.keeper.replicas=2": "/clickhouse/keeper/replicas",
+            "push.access.type=Public": "/push/access/type",
+            "clickhouse.resources.limits.memory=plenty": "/clickhouse/resources/limits/memory",
+            "pki.mode=none": "/pki/mode",
+            "images.kafka=apache/kafka": "/images/kafka",
+            "images.prefix=registry.example.org": "/images/prefix",
+            "flink.checkpoints.storage=disk": "/flink/checkpoints/storage",
+            "push.enrol.url=http://x": "/push/enrol/url",
+            "trainer.replicas=many": "/trainer/replicas",
     }.items():
         assert said in chart.refusal(value), value
 
 
 def test_what_a_switch_needs_is_asked_for_by_name(chart):
     for values, said in {
-        ("kafka.enabled=false",): "kafka.external.bootstrap", ("clickhouse.enabled=false",): "clickhouse.external.url",
-        ("postgres.enabled=false",): "postgres.external.host", ("mlflow.enabled=false",): "mlflow.external.url",
-        ("flink.checkpoints.storage=s3",): "flink.checkpoints.s3.bucket",
+        ("kafka.enabled=false", ): "kafka.external.bootstrap",
+        ("clickhouse.enabled=false", ): "clickhouse.external.url",
+        ("postgres.enabled=false", ): "postgres.external.host",
+        ("mlflow.enabled=false", ): "mlflow.external.url",
+        ("flink.checkpoints.storage=s3", ): "flink.checkpoints.s3.bucket",
         ("flink.checkpoints.storage=s3", "flink.checkpoints.s3.bucket=b"): "flink.checkpoints.s3.secret",
-        ("push.store=file", "push.replicas=2"): "set push.store to postgres", ("push.ingress.enabled=true",): "push.ingress.host",
-        ("kafka.access.type=LoadBalancer",): "kafka.access.hosts", ("kafka.access.type=LoadBalancer", "kafka.replicas=3", "kafka.access.hosts={a}"): "kafka.access.hosts",
-        ("backup.enabled=true",): "clickhouse.backup.enabled",
+        ("push.store=file", "push.replicas=2"): "set push.store to postgres",
+        ("push.ingress.enabled=true", ): "push.ingress.host",
+        ("kafka.access.type=LoadBalancer", ): "kafka.access.hosts",
+        ("kafka.access.type=LoadBalancer", "kafka.replicas=3", "kafka.access.hosts={a}"): "kafka.access.hosts",
+        ("backup.enabled=true", ): "clickhouse.backup.enabled",
     }.items():
         assert said in chart.refusal(*values), values
 
 
 def test_an_existing_part_takes_the_place_of_ours(chart):
-    for example, gone in {"kafka-external": "kafka", "strimzi": "kafka", "clickhouse-operator": "clickhouse", "postgres-external": "postgres",
-                          "flink-operator": "flink", "grafana-managed": "grafana"}.items():
+    for example, gone in {
+            "kafka-external": "kafka", "strimzi": "kafka", "clickhouse-operator": "clickhouse",
+            "postgres-external": "postgres", "flink-operator": "flink", "grafana-managed": "grafana"
+    }.items():
         objects = chart.objects(example)
-        assert not [name(o) for o in workloads(objects) if component(o) == gone or component(o).startswith(f"{gone}-")], example
+        assert not [name(o)
+                    for o in workloads(objects) if component(o) == gone or component(o).startswith(f"{gone}-")], example
         # Nor does anybody ask our Service, which is not there.
-        assert not [name(o) for o in objects if o["kind"] == "Service" and o["metadata"]["name"].startswith(f"oal-{gone}")], example
+        assert not [
+            name(o) for o in objects if o["kind"] == "Service" and o["metadata"]["name"].startswith(f"oal-{gone}")
+        ], example
         assert not re.search(rf"//oal-{gone}:|oal-{gone}-headless|host=oal-{gone} ", chart.text(example)), example
 
 
 def test_clients_of_an_existing_part_are_sent_there(chart):
-    assert "kafka-0.example.org:9093" in find(chart.objects("kafka-external"), "ConfigMap", "oal-trainer")["data"]["online.yaml"]
+    assert "kafka-0.example.org:9093" in find(chart.objects("kafka-external"), "ConfigMap",
+                                              "oal-trainer")["data"]["online.yaml"]
     job = find(chart.objects("clickhouse-operator"), "ConfigMap", "oal-flink")["data"]["job.properties"]
     assert "clickhouse.url=https://clickhouse.example.org:8443\n" in job
-    assert "host=postgres.example.org port=5432" in find(chart.objects("postgres-external"), "ConfigMap", "oal-push")["data"]["dsn"]
-    assert mounted_secrets(find(chart.objects("postgres-external"), "StatefulSet", "oal-push"))["oal-postgres"] == {"push.pgpass"}
+    assert "host=postgres.example.org port=5432" in find(chart.objects("postgres-external"), "ConfigMap",
+                                                         "oal-push")["data"]["dsn"]
+    assert mounted_secrets(find(chart.objects("postgres-external"), "StatefulSet",
+                                "oal-push"))["oal-postgres"] == {"push.pgpass"}
 
 
 def test_a_managed_grafana_gets_the_dashboards_with_its_label(chart):
-    boards = [o for o in chart.objects("grafana-managed") if o["kind"] == "ConfigMap" and "dashboard" in o["metadata"]["name"]]
+    boards = [
+        o for o in chart.objects("grafana-managed") if o["kind"] == "ConfigMap" and "dashboard" in o["metadata"]["name"]
+    ]
     assert len(boards) == len(list((ROOT / "observe/grafana/dashboards").glob("*.json"))) >= 5
     assert all(o["metadata"]["labels"]["grafana_dashboard"] == "1" for o in boards)
 
@@ -86,32 +111,40 @@ def test_dashboards_migrations_topics_and_policies_are_the_ones_of_their_folders
     for migration in (ROOT / "clickhouse/migrations").glob("*.sql"):
         assert find(objects, "ConfigMap", "oal-migrate")["data"][migration.name] == migration.read_text()
     for user in (ROOT / "clickhouse/users").glob("*.xml"):
-        assert find(objects, "ConfigMap", "oal-clickhouse-users")["data"][user.name].rstrip() == user.read_text().rstrip()
+        assert find(objects, "ConfigMap",
+                    "oal-clickhouse-users")["data"][user.name].rstrip() == user.read_text().rstrip()
     topics = yaml.safe_load((ROOT / "platform/kafka/topics.yaml").read_text())
     rendered = yaml.safe_load(find(objects, "ConfigMap", "oal-topics")["data"]["topics.yaml"])
     assert rendered["acls"] == topics["acls"] and rendered["topics"] == topics["topics"]
     assert rendered["defaults"]["config"].items() >= {k: v for k, v in topics["defaults"]["config"].items()}.items()
     for board in (ROOT / "observe/grafana/dashboards").glob("*.json"):
-        assert find(objects, "ConfigMap", f"oal-dashboard-{board.stem}")["data"][board.name].rstrip() == board.read_text().rstrip()
+        assert find(objects, "ConfigMap",
+                    f"oal-dashboard-{board.stem}")["data"][board.name].rstrip() == board.read_text().rstrip()
     assert "default.yaml" in find(objects, "ConfigMap", "oal-policies")["data"]
 
 
 def test_the_principal_of_a_certificate_is_made_as_on_the_local_platform(chart):
     ours = find(chart.objects(), "ConfigMap", "oal-kafka")["data"]["server.properties"]
     local = (ROOT / "platform/kafka/server.properties").read_text().replace("$$", "$")
-    for key in ("ssl.principal.mapping.rules", "authorizer.class.name", "super.users", "allow.everyone.if.no.acl.found", "ssl.client.auth", "auto.create.topics.enable"):
+    for key in ("ssl.principal.mapping.rules", "authorizer.class.name", "super.users", "allow.everyone.if.no.acl.found",
+                "ssl.client.auth", "auto.create.topics.enable"):
         line = next(line for line in local.splitlines() if line.startswith(f"{key}="))
         assert line in ours.splitlines(), key
 
 
 def test_three_brokers_keep_three_copies_and_go_on_with_two(chart):
     objects = chart.objects("fleet")
-    properties = dict(line.split("=", 1) for line in find(objects, "ConfigMap", "oal-kafka")["data"]["server.properties"].splitlines() if line and line[0] != "#")
+    properties = dict(
+        line.split("=", 1)
+        for line in find(objects, "ConfigMap", "oal-kafka")["data"]["server.properties"].splitlines()
+        if line and line[0] != "#")
     assert properties["min.insync.replicas"] == "2" and properties["transaction.state.log.replication.factor"] == "3"
     assert properties["controller.quorum.voters"].count("@") == 3
     topics = yaml.safe_load(find(objects, "ConfigMap", "oal-topics")["data"]["topics.yaml"])["defaults"]
-    assert topics["replication"] == 3 and topics["partitions"] == 32 and topics["config"]["min.insync.replicas"] == 2 and topics["config"]["retention.bytes"] == 12884901888
-    assert len([o for o in objects if o["kind"] == "Service" and re.fullmatch(r"oal-kafka-\d", o["metadata"]["name"])]) == 3
+    assert topics["replication"] == 3 and topics["partitions"] == 32 and topics["config"][
+        "min.insync.replicas"] == 2 and topics["config"]["retention.bytes"] == 12884901888
+    assert len([o for o in objects
+                if o["kind"] == "Service" and re.fullmatch(r"oal-kafka-\d", o["metadata"]["name"])]) == 3
 
 
 def test_names_under_which_clients_come_are_in_the_certificates(chart):
@@ -122,17 +155,24 @@ def test_names_under_which_clients_come_are_in_the_certificates(chart):
 
 
 def test_certificates_of_cert_manager_make_the_same_principals(chart):
-    certificates = {o["metadata"]["name"]: o["spec"] for o in chart.objects("cert-manager") if o["kind"] == "Certificate"}
+    certificates = {
+        o["metadata"]["name"]: o["spec"] for o in chart.objects("cert-manager") if o["kind"] == "Certificate"
+    }
     for service in ("broker", "admin", "stream-jobs", "trainer", "model-registry", "deploy"):
         spec = certificates[f"oal-tls-{service}"]
-        assert spec["commonName"] == service and spec["subject"] == {"organizations": ["oal"], "organizationalUnits": ["service"]}
-        assert spec["additionalOutputFormats"] == [{"type": "CombinedPEM"}] and spec["privateKey"]["encoding"] == "PKCS8"
+        assert spec["commonName"] == service and spec["subject"] == {
+            "organizations": ["oal"], "organizationalUnits": ["service"]
+        }
+        assert spec["additionalOutputFormats"] == [{"type": "CombinedPEM"}
+                                                   ] and spec["privateKey"]["encoding"] == "PKCS8"
         assert ("server auth" in spec["usages"]) == (service in ("broker", "deploy"))
-    assert certificates["oal-ap-ca"]["isCA"] and "--certificates" not in pod(find(chart.objects("cert-manager"), "Job", "oal-secrets"))["containers"][0]["args"]
+    assert certificates["oal-ap-ca"]["isCA"] and "--certificates" not in pod(
+        find(chart.objects("cert-manager"), "Job", "oal-secrets"))["containers"][0]["args"]
 
 
 def test_an_issuer_of_your_own_signs_and_no_root_is_made(chart):
-    objects = chart.objects("cert-manager", "pki.certManager.issuer.name=corporate", "pki.certManager.issuer.kind=ClusterIssuer")
+    objects = chart.objects("cert-manager", "pki.certManager.issuer.name=corporate",
+                            "pki.certManager.issuer.kind=ClusterIssuer")
     assert not [o for o in objects if o["kind"] == "Issuer"]
     assert {o["spec"]["issuerRef"]["name"] for o in objects if o["kind"] == "Certificate"} == {"corporate"}
 
@@ -140,16 +180,23 @@ def test_an_issuer_of_your_own_signs_and_no_root_is_made(chart):
 def test_every_mounted_secret_is_one_that_somebody_makes(chart):
     for values in EXAMPLES:
         prefix = "ours" if "existing-secrets" in values else "oal"
-        known = {f"{prefix}-{n}" for n in ("secrets", "flink", "ap-ca", *(f"tls-{s}" for s in ("broker", "admin", "stream-jobs", "trainer", "model-registry", "deploy", "viewer")))}
+        known = {
+            f"{prefix}-{n}"
+            for n in ("secrets", "flink", "ap-ca",
+                      *(f"tls-{s}"
+                        for s in ("broker", "admin", "stream-jobs", "trainer", "model-registry", "deploy", "viewer")))
+        }
         named = {"oal-postgres", "oal-s3"}
         for w in workloads(chart.objects(*values)):
             assert set(mounted_secrets(w)) <= known | named, name(w)
 
 
 def test_a_changed_configuration_restarts_its_pods_and_only_those(chart):
-    before, after = ({name(w): template(w) for w in workloads(chart.objects(*values)) if w["kind"] != "Job"} for values in ((), ("push.enrol.certificateDays=9",)))
+    before, after = ({name(w): template(w) for w in workloads(chart.objects(*values)) if w["kind"] != "Job"}
+                     for values in ((), ("push.enrol.certificateDays=9", )))
     assert [n for n in before if before[n] != after[n]] == ["StatefulSet/oal-push"]
-    before, after = ({name(w): template(w) for w in workloads(chart.objects(*values)) if w["kind"] != "Job"} for values in ((), ("kafka.config.num\\.io\\.threads=8",)))
+    before, after = ({name(w): template(w) for w in workloads(chart.objects(*values)) if w["kind"] != "Job"}
+                     for values in ((), ("kafka.config.num\\.io\\.threads=8", )))
     assert [n for n in before if before[n] != after[n]] == ["StatefulSet/oal-kafka"]
 
 
@@ -161,7 +208,9 @@ def test_a_new_version_of_the_chart_alone_restarts_nothing(chart):
 def test_topics_and_migrations_run_again_when_they_changed(chart):
     def jobs(*values):
         return {component(o): o["metadata"]["name"] for o in chart.objects(*values) if o["kind"] == "Job"}
-    assert jobs("kafka.topics.partitions=8")["topics"] != jobs()["topics"] and jobs("kafka.topics.partitions=8")["migrate"] == jobs()["migrate"]
+
+    assert jobs("kafka.topics.partitions=8")["topics"] != jobs()["topics"] and jobs(
+        "kafka.topics.partitions=8")["migrate"] == jobs()["migrate"]
     assert jobs("images.tag=9.9.9")["migrate"] != jobs()["migrate"]
 
 
@@ -170,8 +219,10 @@ def test_replicated_parts_spread_and_keep_one_through_a_drain(chart):
     for part in ("kafka", "push", "trainer", "flink-taskmanager"):
         budget = find(objects, "PodDisruptionBudget", f"oal-{part}")
         workload = next(w for w in workloads(objects) if component(w) == part)
-        assert budget["spec"]["maxUnavailable"] == 1 and budget["spec"]["selector"]["matchLabels"].items() <= labels(workload).items()
-        assert {c["topologyKey"] for c in pod(workload)["topologySpreadConstraints"]} == {"kubernetes.io/hostname", "topology.kubernetes.io/zone"}
+        assert budget["spec"]["maxUnavailable"] == 1 and budget["spec"]["selector"]["matchLabels"].items() <= labels(
+            workload).items()
+        assert {c["topologyKey"] for c in pod(workload)["topologySpreadConstraints"]
+                } == {"kubernetes.io/hostname", "topology.kubernetes.io/zone"}
 
 
 def test_there_is_one_registry_and_one_mlflow_whatever_the_values(chart):
@@ -183,24 +234,35 @@ def test_there_is_one_registry_and_one_mlflow_whatever_the_values(chart):
 
 
 def test_images_are_the_ones_of_the_images_folder(chart):
-    tags = dict(line.split("=", 1) for line in (ROOT / "platform/images/tags.env").read_text().splitlines() if re.match(r"[A-Z_]+=", line))
+    tags = dict(
+        line.split("=", 1) for line in (ROOT / "platform/images/tags.env").read_text().splitlines()
+        if re.match(r"[A-Z_]+=", line))
     images = yaml.safe_load((CHART / "values.yaml").read_text())["images"]
     for part in ("kafka", "clickhouse", "postgres", "grafana"):
         assert images[part] == tags[f"{part.upper()}_IMAGE"]
     assert yaml.safe_load((CHART / "Chart.yaml").read_text())["appVersion"] == tags["OAL_VERSION"]
-    own = {c["image"] for w in workloads(chart.objects("images.prefix=r.example/")) for c in containers(w)} - {images[p] for p in ("kafka", "clickhouse", "postgres", "grafana")}
-    assert own == {f"r.example/{name}:{tags['OAL_VERSION']}" for name in ("oal-push", "oal-learning", "oal-stream-jobs", "oal-setup", "oal-telegraf")}
+    own = {c["image"] for w in workloads(chart.objects("images.prefix=r.example/"))
+           for c in containers(w)} - {images[p] for p in ("kafka", "clickhouse", "postgres", "grafana")}
+    assert own == {
+        f"r.example/{name}:{tags['OAL_VERSION']}"
+        for name in ("oal-push", "oal-learning", "oal-stream-jobs", "oal-setup", "oal-telegraf")
+    }
 
 
 def test_a_release_fits_its_secret(chart, tmp_path):
-    """Helm keeps chart and manifests in one Secret, gzip in base64, and the API server takes 1 MiB. Half of it must be free: another
+    """Helm keeps chart and manifests in one Secret, gzip in base64, and the API server takes 1 MiB. Half of it must be
+    free: another
     dashboard or migration is no reason to fail."""
     done = chart.run("package", str(CHART), "-d", str(tmp_path))
     assert done.returncode == 0, done.stderr
     with tarfile.open(next(tmp_path.glob("*.tgz"))) as package:
-        files = {member.name: base64.b64encode(package.extractfile(member).read()).decode() for member in package if member.isfile()}
+        files = {
+            member.name: base64.b64encode(package.extractfile(member).read()).decode() for member in package
+            if member.isfile()
+        }
     for values in EXAMPLES:
-        release = len(base64.b64encode(gzip.compress(json.dumps({"files": files, "manifest": chart.text(*values)}).encode())))
+        release = len(
+            base64.b64encode(gzip.compress(json.dumps({"files": files, "manifest": chart.text(*values)}).encode())))
         assert release < 1 << 19, (values, release, sorted(files, key=lambda name: -len(files[name]))[:5])
 
 
@@ -219,7 +281,8 @@ def test_every_key_of_the_values_is_used_by_a_template():
 
 
 def test_the_cluster_id_of_kafka_is_a_uuid_and_the_release_s_own(chart):
-    line = next(line for line in find(chart.objects(), "ConfigMap", "oal-kafka")["data"]["start.sh"].splitlines() if "kafka-storage.sh" in line)
+    line = next(line for line in find(chart.objects(), "ConfigMap", "oal-kafka")["data"]["start.sh"].splitlines()
+                if "kafka-storage.sh" in line)
     cluster_id = line.split(" -t ")[1].split()[0]
     assert base64.urlsafe_b64decode(cluster_id + "==") == hashlib.sha256(b"wifi/oal").hexdigest()[:16].encode()
 

@@ -13,9 +13,13 @@ everywhere = pytest.mark.parametrize("values", EXAMPLES, ids=lambda v: "+".join(
 def test_every_pod_runs_under_the_restricted_standard(chart, values):
     for w in workloads(chart.objects(*values)):
         security = pod(w)["securityContext"]
-        assert security["runAsNonRoot"] is True and security["runAsUser"] > 0 and security["seccompProfile"] == {"type": "RuntimeDefault"}, name(w)
+        assert security["runAsNonRoot"] is True and security["runAsUser"] > 0 and security["seccompProfile"] == {
+            "type": "RuntimeDefault"
+        }, name(w)
         for c in containers(w):
-            assert c["securityContext"] == {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}, (name(w), c["name"])
+            assert c["securityContext"] == {
+                "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}
+            }, (name(w), c["name"])
         assert not any("hostPath" in v for v in pod(w).get("volumes", [])), name(w)
         assert not any(pod(w).get(key) for key in ("hostNetwork", "hostPID", "hostIPC")), name(w)
 
@@ -24,8 +28,10 @@ def test_every_pod_runs_under_the_restricted_standard(chart, values):
 def test_every_container_says_what_it_needs_and_its_image_is_pinned(chart, values):
     for w in workloads(chart.objects(*values)):
         for c in containers(w):
-            assert c["resources"]["limits"]["memory"] and c["resources"]["requests"].keys() == {"cpu", "memory"}, (name(w), c["name"])
-            assert re.search(r":[^:/]*\d[^:/]*$|@sha256:", c["image"]) and not c["image"].endswith(":latest"), (name(w), c["image"])
+            assert c["resources"]["limits"]["memory"] and c["resources"]["requests"].keys() == {"cpu", "memory"
+                                                                                                }, (name(w), c["name"])
+            assert re.search(r":[^:/]*\d[^:/]*$|@sha256:",
+                             c["image"]) and not c["image"].endswith(":latest"), (name(w), c["image"])
 
 
 @everywhere
@@ -49,18 +55,24 @@ def test_no_secret_is_in_an_environment_a_configuration_or_an_argument(chart, va
     assert not [name(o) for o in objects if o["kind"] == "Secret"]
     for w in workloads(objects):
         for c in containers(w):
-            assert "envFrom" not in c and not any("secretKeyRef" in e.get("valueFrom", {}) for e in c.get("env", [])), name(w)
+            assert "envFrom" not in c and not any("secretKeyRef" in e.get("valueFrom", {})
+                                                  for e in c.get("env", [])), name(w)
             for e in c.get("env", []):
                 if re.search("PASSWORD|SECRET|TOKEN", e["name"]):
                     assert e["value"].startswith("/run/secrets/"), (name(w), e)
     # A password in a configuration is a path, a hash taken from the environment, or filled in at the start from a file.
-    fine = re.compile(r"/run/secrets/|\$__file|from_env|\$password|\$\(|PASSWORD :'password'|\$secrets|_PASSWORD_SHA256|flink-\$store|# ")
+    fine = re.compile(
+        r"/run/secrets/|\$__file|from_env|\$password|\$\(|PASSWORD"
+        r" :'password'|\$secrets|_PASSWORD_SHA256|flink-\$store|# "
+    )
     for o in objects:
         # Migrations, dashboards and our own program hold no values of this installation.
-        if o["kind"] == "ConfigMap" and not re.search("-(migrate|secrets|clickhouse-users|dashboard-.*)$", o["metadata"]["name"]):
+        if o["kind"] == "ConfigMap" and not re.search("-(migrate|secrets|clickhouse-users|dashboard-.*)$",
+                                                      o["metadata"]["name"]):
             for key, text in o["data"].items():
                 for line in text.splitlines():
-                    assert not re.search(r"(?i)(password|secret|token)\w*[\"']?\s*[:=]", line) or fine.search(line), (name(o), key, line)
+                    assert not re.search(r"(?i)(password|secret|token)\w*[\"']?\s*[:=]", line) or fine.search(line), (
+                        name(o), key, line)
 
 
 @everywhere
@@ -82,8 +94,10 @@ def test_only_flink_and_the_maker_of_secrets_hold_a_token_of_the_api_server(char
 def test_a_pod_sees_no_key_but_its_own(chart, values):
     for w in workloads(chart.objects(*values)):
         certificates = {s.split("-tls-", 1)[1] for s in mounted_secrets(w) if "-tls-" in s}
-        own = {"kafka": {"broker"}, "flink-jobmanager": {"stream-jobs"}, "flink-taskmanager": {"stream-jobs"}, "trainer": {"trainer"},
-               "registry": {"model-registry"}, "push": {"deploy"}, "topics": {"admin"}}
+        own = {
+            "kafka": {"broker"}, "flink-jobmanager": {"stream-jobs"}, "flink-taskmanager": {"stream-jobs"},
+            "trainer": {"trainer"}, "registry": {"model-registry"}, "push": {"deploy"}, "topics": {"admin"}
+        }
         assert certificates == own.get(component(w), set()), name(w)
         for secret, keys in mounted_secrets(w).items():
             assert not secret.endswith("-state"), name(w)
@@ -104,7 +118,8 @@ def test_every_pod_has_a_network_policy_and_nothing_is_open_by_default(chart, va
     assert [p["port"] for rule in deny["egress"] for p in rule["ports"]] == [53, 53]
     for w in workloads(objects):
         assert deny["podSelector"]["matchLabels"].items() <= labels(w).items(), name(w)
-        assert any(p["spec"]["podSelector"]["matchLabels"].get("app.kubernetes.io/component") == component(w) for p in policies), name(w)
+        assert any(p["spec"]["podSelector"]["matchLabels"].get("app.kubernetes.io/component") == component(w)
+                   for p in policies), name(w)
 
 
 def test_network_policies_let_through_what_the_configuration_connects_and_no_more(chart):
@@ -118,9 +133,12 @@ def test_network_policies_let_through_what_the_configuration_connects_and_no_mor
         assert reaches(source, "kafka", 9093), source
     for source in ("flink-taskmanager", "push", "registry", "grafana", "telegraf", "migrate"):
         assert reaches(source, "clickhouse", 8123), source
-    assert reaches("flink-taskmanager", "flink-jobmanager", 6123) and reaches("mlflow", "postgres", 5432) and reaches("telegraf", "push", 8080)
-    for source, target, port in (("grafana", "kafka", 9093), ("trainer", "clickhouse", 8123), ("grafana", "postgres", 5432), ("push", "mlflow", 5000),
-                                 ("topics", "clickhouse", 8123), ("push", "flink-jobmanager", 8081), ("trainer", "kafka", 9094), ("grafana", "clickhouse", 9000)):
+    assert reaches("flink-taskmanager", "flink-jobmanager", 6123) and reaches("mlflow", "postgres", 5432) and reaches(
+        "telegraf", "push", 8080)
+    for source, target, port in (("grafana", "kafka", 9093), ("trainer", "clickhouse", 8123),
+                                 ("grafana", "postgres", 5432), ("push", "mlflow", 5000),
+                                 ("topics", "clickhouse", 8123), ("push", "flink-jobmanager", 8081),
+                                 ("trainer", "kafka", 9094), ("grafana", "clickhouse", 9000)):
         assert not reaches(source, target, port), (source, target)
 
 

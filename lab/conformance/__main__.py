@@ -15,7 +15,9 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--quick", action="store_true", help="the short run of the tests")
     p.add_argument("--out", type=Path, default=run.OUT, help="folder for captures, events and the table")
     p.add_argument("--exporter", type=Path, default=run.EXPORTER)
-    p.add_argument("--real-time", action="store_true", help="the guests' clock is this machine's: what computing costs counts, and so does whatever else runs here")
+    p.add_argument(
+        "--real-time", action="store_true",
+        help="the guests' clock is this machine's: what computing costs counts, and so does whatever else runs here")
     p.add_argument("--again", action="store_true", help="play nothing, judge the captures of an earlier run")
     p.add_argument("--bench", type=Path, help="also write the figures of speed to this file")
     p.add_argument("--jobs", type=int, default=2, help="guests at once")
@@ -25,7 +27,8 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     args = arguments()
     try:
-        results = run.run(args.on.split(","), args.cases, args.quick, args.out.resolve(), args.exporter, args.jobs, args.real_time, args.again)
+        results = run.run(args.on.split(","), args.cases, args.quick, args.out.resolve(), args.exporter, args.jobs,
+                          args.real_time, args.again)
     except (ValueError, run.NoSources) as error:
         print(f"conformance: {error}", file=sys.stderr)
         return 2

@@ -8,7 +8,9 @@ from .timeline import Rules
 
 
 class Case:
-    """A case has `play(p)`, which runs in the guest, and `check(r)`, which runs on the host. `on`: backends; `quick`: those that the short run takes."""
+    """A case has `play(p)`, which runs in the guest, and `check(r)`, which runs on the host. `on`: backends; `quick`:
+    those that the short run takes.
+    """
 
     name = about = ""
     shape = Shape()
@@ -25,7 +27,8 @@ class Result:
     """What came of a case on a backend. `complaints` empty: it conforms."""
 
     def __init__(self, case: Case, backend: str, folder: Path, played: dict):
-        self.case, self.backend, self.folder, self.facts, self.events = case, backend, folder, played["facts"], played["events"]
+        self.case, self.backend, self.folder, self.facts, self.events = case, backend, folder, played["facts"], played[
+            "events"]
         self.complaints: list[str] = []
         self.figures: list[str] = []
         self.numbers: dict = {}
@@ -37,10 +40,13 @@ class Result:
             del self.client, self.sender  # tens of thousands of segments
 
     def rules(self) -> Rules:
-        """bpf: the map is read by the next ACK. ovs: a flow-mod reaches the data path within a round trip, whose clock has milliseconds."""
+        """bpf: the map is read by the next ACK. ovs: a flow-mod reaches the data path within a round trip, whose clock
+        has milliseconds.
+        """
         if self.backend == "bpf":
             return Rules(settle_us=1000, late_us=1000)
-        return Rules(settle_us=max(20_000, int(self.case.shape.rtt_ms * 1000)), late_us=int(self.case.shape.rtt_ms * 1000), early_us=2000)
+        return Rules(settle_us=max(20_000, int(self.case.shape.rtt_ms * 1000)),
+                     late_us=int(self.case.shape.rtt_ms * 1000), early_us=2000)
 
     def expect(self, holds: bool, text: str) -> None:
         if not holds:
@@ -52,7 +58,8 @@ class Result:
     def flow(self, name: str, **options) -> Verdict:
         """The verdict on a flow, its complaints taken over."""
         ports = next(tuple(e["flow"]) for e in self.events if e["what"] == "flow" and e["name"] == name)
-        verdict = judge(ports, self.client, self.sender, self.events, self.rules(), wire_us=int(self.case.shape.rtt_ms * 500), air=self.case.shape.wifi, **options)
+        verdict = judge(ports, self.client, self.sender, self.events, self.rules(),
+                        wire_us=int(self.case.shape.rtt_ms * 500), air=self.case.shape.wifi, **options)
         self.complaints += [f"{name}: {text}" for text in verdict.shown()]
         self.numbers[name] = {**verdict.figures, "spans": verdict.rates}
         return verdict
@@ -66,7 +73,9 @@ class Result:
 
     def left_alone(self, verdict: Verdict, at_least: int = 20) -> None:
         f = verdict.figures
-        self.expect(f["clamped"] == 0 and f["own"] >= at_least, f"{f['clamped']} windows changed, {f['own']} as the client sent them (expected 0, {at_least} or more)")
+        self.expect(
+            f["clamped"] == 0 and f["own"] >= at_least,
+            f"{f['clamped']} windows changed, {f['own']} as the client sent them (expected 0, {at_least} or more)")
         self.figure(f"{f['own']} ACKs plain")
 
     def event(self, what: str) -> dict:

@@ -4,7 +4,12 @@ from .case import Case
 
 
 def found(module) -> list[Case]:
-    return [kind() for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, Case) and kind.__module__ == module.__name__ and kind.name]
+    return [
+        kind() for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, Case) and kind.__module__ == module.__name__ and kind.name
+    ]
 
 
-CASES: list[Case] = [case for module in (cases_clamp, cases_input, cases_failure, cases_control) for case in found(module)]
+CASES: list[Case] = [
+    case for module in (cases_clamp, cases_input, cases_failure, cases_control) for case in found(module)
+]

@@ -1,4 +1,6 @@
-"""What a clamp does where everything is in order: windows, throughput, other flows, IPv6, VLAN, offloads, release, deadline."""
+"""What a clamp does where everything is in order: windows, throughput, other flows, IPv6, VLAN, offloads, release,
+deadline.
+"""
 import socket
 
 from .case import Case, Result
@@ -14,7 +16,8 @@ SHOWN = {  # where an operator looks: tc; ovs-ofctl dump-flows and dpctl/dump-fl
 }
 SO_MAX_PACING_RATE, UP_BYTES_PER_S = 47, 2_500_000
 LIMITS = (12_000, 32_768, 98_304)
-RATE_LOW, RATE_HIGH = 0.90, 1.03  # of window / round trip; the window in whole segments, because a sender with more to send makes no others
+# of window / round trip; the window in whole segments, because a sender with more to send makes no others
+RATE_LOW, RATE_HIGH = 0.90, 1.03
 
 
 class Rates(Case):
@@ -35,13 +38,19 @@ class Rates(Case):
         r.clamped(verdict, 200)
         r.expect(len(verdict.rates) == len(LIMITS), f"{len(verdict.rates)} steady clamps were seen, not {len(LIMITS)}")
         for span in verdict.rates:
-            rtt_us = (span["rtt_us"] or 0) if r.case.shape.wifi else r.case.shape.rtt_ms * 1000  # the air has a time of its own
+            # the air has a time of its own
+            rtt_us = (span["rtt_us"] or 0) if r.case.shape.wifi else r.case.shape.rtt_ms * 1000
             whole = span["window_bytes"] // verdict.figures["mss_bytes"] * verdict.figures["mss_bytes"]
             share = (span["bits_per_s"] or 0) * rtt_us / (whole * 8e6)
-            r.expect(RATE_LOW <= share <= RATE_HIGH, f"{span['limit_bytes']} bytes: throughput is {share:.3f} of window / round trip, not {RATE_LOW} to {RATE_HIGH}")
+            r.expect(
+                RATE_LOW <= share <= RATE_HIGH,
+                f"{span['limit_bytes']} bytes: throughput is {share:.3f} of window / round trip, not {RATE_LOW} to"
+                f" {RATE_HIGH}",
+            )
             r.figure(f"{span['limit_bytes']} B: {(span['bits_per_s'] or 0) / 1e6:.2f} Mbit/s = {share:.3f}·W/RTT")
         for words in SHOWN[r.backend]:
-            r.expect(any(all(word in line for word in words) for line in r.facts["shown"].splitlines()), f"{' … '.join(words)} is not shown to operators:\n{r.facts['shown']}")
+            r.expect(any(all(word in line for word in words) for line in r.facts["shown"].splitlines()),
+                     f"{' … '.join(words)} is not shown to operators:\n{r.facts['shown']}")
         released = r.event("release")["end_us"] + r.rules().settle_us
         after = [seen.window << verdict.figures["scale"] for own, seen in verdict.up if own.t_us > released]
         r.expect(bool(after) and max(after) > max(LIMITS), "after the release no larger window was seen")
@@ -107,7 +116,10 @@ class ServerOpens(One):
 
 
 class OtherFlows(Case):
-    name, about = "other-flows", "another flow of the same client, and the same ports of the server's other address family, stay plain"
+    name, about = (
+        "other-flows",
+        "another flow of the same client, and the same ports of the server's other address family, stay plain",
+    )
 
     def play(self, p) -> None:
         clamped, other, six = p.flow("clamped"), p.flow("other"), p.flow("six", family=6)
@@ -160,12 +172,16 @@ class Floor(One):
         verdict = r.flow("flow")
         r.clamped(verdict, 50)
         lowest = min(seen.window for _, seen in verdict.changed()) << verdict.figures["scale"]
-        r.expect(lowest >= 4 * verdict.figures["mss_bytes"], f"a window of {lowest} bytes is below four segments of {verdict.figures['mss_bytes']}")
+        r.expect(lowest >= 4 * verdict.figures["mss_bytes"],
+                 f"a window of {lowest} bytes is below four segments of {verdict.figures['mss_bytes']}")
         r.figure(f"lowest window {lowest} B, segment {verdict.figures['mss_bytes']} B")
 
 
 class Deadline(Case):
-    name, about = "deadline", "a clamp that nobody renews ends at its time to live: every ACK after it carries the receiver's own window"
+    name, about = (
+        "deadline",
+        "a clamp that nobody renews ends at its time to live: every ACK after it carries the receiver's own window",
+    )
     quick = NAMES
 
     def play(self, p) -> None:
@@ -183,4 +199,7 @@ class Deadline(Case):
             clamped = [own.t_us for own, _ in verdict.changed() if event["t_us"] <= own.t_us < deadline + 900_000]
             r.expect(bool(clamped), f"the clamp of {event['ttl_ms']} ms was never seen")
             if clamped:
-                r.figure(f"{event['ttl_ms']} ms: last clamped ACK {(clamped[-1] - event['end_us']) / 1000:.0f} ms after it was set")
+                r.figure(
+                    f"{event['ttl_ms']} ms: last clamped ACK {(clamped[-1] - event['end_us']) / 1000:.0f} ms after it"
+                    " was set"
+                )

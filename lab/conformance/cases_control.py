@@ -1,4 +1,6 @@
-"""The whole agent acts: a prediction becomes a clamp, kill switches and dead-man end it, and a tree that is always wrong does no harm."""
+"""The whole agent acts: a prediction becomes a clamp, kill switches and dead-man end it, and a tree that is always
+wrong does no harm.
+"""
 import os
 from statistics import median
 
@@ -12,7 +14,9 @@ BACKENDS = ("bpf", "ovs-native")
 ONLY_CLASS = {"act_class": 2, "act_queue_us": 0, "min_flow_bytes": 0, "min_flow_kbps": 0}
 FLOWS_OVER_US = 10_000_000  # so long after the play the flows have surely ended
 LIMIT_MS = 10  # from a prediction to the first clamped ACK
-SWITCH_US = 50_000  # for the kill file, which is looked for at every tick, and for an answer of the push service on this machine, which is read at once
+# for the kill file, which is looked for at every tick, and for an answer of the push service on this machine, which is
+# read at once
+SWITCH_US = 50_000
 
 
 class Control(Case):
@@ -29,7 +33,8 @@ class Control(Case):
         try:
             self.before(p)
             exporter = Exporter(p.binary, push.port, p.switch.options(p.network.port), p.folder, self.name)
-            p.loop.until(lambda: exporter.control().get("policy") == "conformance", f"the bundle is in force: {exporter.status()}", every_s=0.1)
+            p.loop.until(lambda: exporter.control().get("policy") == "conformance",
+                         f"the bundle is in force: {exporter.status()}", every_s=0.1)
             self.act(p, exporter, push)
             exporter.close()
             p.facts["rows"] = exporter.rows("decision", "rewrite", "control")
@@ -46,7 +51,8 @@ class Control(Case):
 
     def clamping(self, p, exporter) -> None:
         """Until the exporter says that it clamps."""
-        p.loop.until(lambda: exporter.control().get("clamps", 0) > 0, f"something is clamped: {exporter.control()}", every_s=0.1)
+        p.loop.until(lambda: exporter.control().get("clamps", 0) > 0, f"something is clamped: {exporter.control()}",
+                     every_s=0.1)
 
     def free(self, p, begin_us: int, end_us: int = 0) -> None:
         """From then until that moment, or until now, the agent may have lowered what it liked."""
@@ -86,10 +92,14 @@ class KillSwitch(Control):
             before, after = [t for t in times if t <= off + SWITCH_US], [t for t in times if t > r.facts["again_us"]]
             r.expect(len(before) >= 20, f"only {len(before)} ACKs were clamped before the switch")
             r.expect(len(after) >= 20, f"only {len(after)} ACKs were clamped after it was back")
-            r.expect(sum(off + SWITCH_US < own.t_us < r.facts["again_us"] for own, _ in verdict.up) >= 50, "too few ACKs while it was off to show anything")
+            r.expect(
+                sum(off + SWITCH_US < own.t_us < r.facts["again_us"] for own, _ in verdict.up) >= 50,
+                "too few ACKs while it was off to show anything")
             r.figure(f"last clamped ACK {max(0, (before[-1] - off if before else 0)) / 1000:.1f} ms after the switch")
-        r.expect(r.facts["while_off"].get("killed") is True and r.facts["while_off"].get("clamps") == 0, f"status while off: {r.facts['while_off']}")
-        r.expect(any(row["killed"] and row["mode"] == 0 for row in r.facts["rows"] if row["table"] == "control"), "no control row says killed")
+        r.expect(r.facts["while_off"].get("killed") is True and r.facts["while_off"].get("clamps") == 0,
+                 f"status while off: {r.facts['while_off']}")
+        r.expect(any(row["killed"] and row["mode"] == 0 for row in r.facts["rows"] if row["table"] == "control"),
+                 "no control row says killed")
 
 
 class KillFile(KillSwitch):
@@ -127,12 +137,20 @@ class DeadMan(Control):
             verdict = r.flow(name, within_us=DEAD_MAN_US)
             late = last_clamped(verdict, killed)
             r.expect(late is not None, f"{name} was never clamped")
-            r.expect(sum(own.t_us > killed + DEAD_MAN_US for own, _ in verdict.up) >= 50, "too few ACKs after that second to show anything")
+            r.expect(
+                sum(own.t_us > killed + DEAD_MAN_US for own, _ in verdict.up) >= 50,
+                "too few ACKs after that second to show anything")
             r.figure(f"last clamped ACK {(late or 0) / 1000:.0f} ms after SIGKILL")
 
 
 class AlwaysBad(Control):
-    name, about = "always-bad", "a tree that always says Bad, with the default policy: throughput stays within 10 % of what it is without the agent"
+    name, about = (
+        "always-bad",
+        (
+            "a tree that always says Bad, with the default policy: throughput stays within 10 % of what it is without"
+            " the agent"
+        ),
+    )
     policy: dict = {}
     span_s = 12.0
 
@@ -163,10 +181,15 @@ class AlwaysBad(Control):
         rewrites = [row for row in r.facts["rows"] if row["table"] == "rewrite"]
         decisions = [row for row in r.facts["rows"] if row["table"] == "decision"]
         share = r.facts["with"] / r.facts["without"]
-        r.expect(len(decisions) >= 100 and all(row["class"] == 3 for row in decisions), f"{len(decisions)} decisions, not all of them Bad")
+        r.expect(
+            len(decisions) >= 100 and all(row["class"] == 3 for row in decisions),
+            f"{len(decisions)} decisions, not all of them Bad")
         r.expect(any(row["window_bytes"] for row in rewrites), "nothing was ever clamped")
         r.expect(share >= 0.9, f"throughput is {share:.3f} of the {r.facts['without']:.2f} Mbit/s without the agent")
-        r.figure(f"{r.facts['with']:.2f} of {r.facts['without']:.2f} Mbit/s ({share:.3f}), guard reverts {r.facts['control'].get('guard_reverts')}, {len(rewrites)} rewrite rows")
+        r.figure(
+            f"{r.facts['with']:.2f} of {r.facts['without']:.2f} Mbit/s ({share:.3f}), guard reverts"
+            f" {r.facts['control'].get('guard_reverts')}, {len(rewrites)} rewrite rows"
+        )
         r.numbers["always_bad_throughput_share"] = share
 
 
@@ -174,7 +197,8 @@ class PredictionToAck(Control):
     name, about = "prediction-to-ack", "from a prediction to the first clamped ACK, for each turn from Good to Bad"
     quick = ("bpf",)
     noise_dbm = -88  # what the tree decides by
-    policy = {**ONLY_CLASS, "guard_permille": 500, "guard_backoff_us": 1_000_000}  # it is not the guard that is looked at here
+    # it is not the guard that is looked at here
+    policy = {**ONLY_CLASS, "guard_permille": 500, "guard_backoff_us": 1_000_000}
     turns = 8
 
     def act(self, p, exporter: Exporter, push: Push) -> None:
@@ -196,7 +220,8 @@ class PredictionToAck(Control):
         decisions = sorted((row["ts_us"], row["class"]) for row in r.facts["rows"] if row["table"] == "decision")
         turned = [b[0] for a, b in zip(decisions, decisions[1:]) if a[1] == 0 and b[1] == 3]
         verdicts = [r.flow(name, within_us=SWITCH_US) for name in ("first", "second")]
-        acks = sorted((seen.t_us - wire_us, own.window != seen.window) for verdict in verdicts for own, seen in verdict.up)
+        acks = sorted(
+            (seen.t_us - wire_us, own.window != seen.window) for verdict in verdicts for own, seen in verdict.up)
         took, slip = [], []  # until the first clamped ACK; until the last plain one: what the AP itself is late
         for at in turned:
             if any(changed and at - 200_000 < t < at for t, changed in acks):
@@ -213,5 +238,8 @@ class PredictionToAck(Control):
             r.numbers.update(prediction_to_ack_ms=took, plain_after_prediction_ms=max(slip))
             r.expect(max(slip) <= LIMIT_MS, f"an ACK passed plain {max(slip):.1f} ms after the prediction")
             r.expect(median(took) <= LIMIT_MS, f"half of them took {median(took):.1f} ms and more")
-            r.figure(f"{len(took)} predictions: first clamped ACK out of the AP after {median(took):.1f} ms (median), {took[-1]:.1f} ms (longest), "
-                     f"last plain ACK {max(slip):.1f} ms after a prediction; {wire_us / 1000:.0f} ms more to the sender")
+            r.figure(
+                f"{len(took)} predictions: first clamped ACK out of the AP after {median(took):.1f} ms (median),"
+                f" {took[-1]:.1f} ms (longest), last plain ACK {max(slip):.1f} ms after a prediction;"
+                f" {wire_us / 1000:.0f} ms more to the sender"
+            )

@@ -70,7 +70,10 @@ class MapFull(Case):
 
 
 class BridgeRemade(Case):
-    name, about = "bridge-remade", "the bridge is deleted while clamping, and made again: the rewrite comes back by itself"
+    name, about = (
+        "bridge-remade",
+        "the bridge is deleted while clamping, and made again: the rewrite comes back by itself",
+    )
 
     def play(self, p) -> None:
         flow = p.flow("flow")
@@ -102,7 +105,10 @@ class BridgeRemade(Case):
 
 
 class SwitchRestarted(Case):
-    name, about = "switch-restarted", "vswitchd killed and started again while clamping: traffic goes on, clamps come back when they are set again"
+    name, about = (
+        "switch-restarted",
+        "vswitchd killed and started again while clamping: traffic goes on, clamps come back when they are set again",
+    )
     on = OVS
     quick = ("ovs-native",)
 
@@ -116,7 +122,8 @@ class SwitchRestarted(Case):
         p.switch.restarted("br-lan")
         p.loop.until(lambda: p.rewriter.stats()["ready"], "it is ready again", 30)
         p.facts["ready_us"] = now_us()
-        p.events.append({"what": "gap", "t_us": begin, "end_us": p.facts["ready_us"] + TTL_MS * 1000})  # what was set before is not brought back
+        # what was set before is not brought back
+        p.events.append({"what": "gap", "t_us": begin, "end_us": p.facts["ready_us"] + TTL_MS * 1000})
         p.run(2.0)
         p.keep(flow, 20_000)
         p.run(1.5)
@@ -134,7 +141,10 @@ class SwitchRestarted(Case):
 
 
 class SwitchKilled(Case):
-    name, about = "switch-killed", "vswitchd is killed and stays away: the kernel's own flows go on, and no clamp in them outlives its deadline"
+    name, about = (
+        "switch-killed",
+        "vswitchd is killed and stays away: the kernel's own flows go on, and no clamp in them outlives its deadline",
+    )
     on = ("ovs-native",)  # slow path and netdev forward nothing without vswitchd
 
     def play(self, p) -> None:
@@ -146,7 +156,8 @@ class SwitchKilled(Case):
         p.set(flow, 20_000, 1000)
         at = p.switch.kill()
         p.events.append({"what": "killed", "t_us": at, "end_us": at})
-        p.events.append({"what": "gap", "t_us": at - 20_000, "end_us": at + 10_000_000})  # it may have died before it heard of the last one
+        # it may have died before it heard of the last one
+        p.events.append({"what": "gap", "t_us": at - 20_000, "end_us": at + 10_000_000})
         p.run(2.5)
         p.switch.restarted("br-lan")
         p.loop.until(lambda: p.rewriter.stats()["ready"], "it is ready again", 30)

@@ -36,7 +36,10 @@ class Scale14(One):
 
 
 class ScaleTooLarge(Case):
-    name, about = "scale-15", "a scale above 14 is refused by rwnd_set, and a SYN that carries one makes its flow unknown"
+    name, about = (
+        "scale-15",
+        "a scale above 14 is refused by rwnd_set, and a SYN that carries one makes its flow unknown",
+    )
     on = ("bpf", "ovs-native")
     quick = ("bpf",)
 
@@ -57,11 +60,15 @@ class ScaleTooLarge(Case):
     def check(self, r: Result) -> None:
         r.left_alone(r.flow("flow"))
         r.left_alone(r.flow("crafted", plain=True))
-        r.expect(all(not r.facts[key].get("ok") for key in r.facts if key.startswith("refused")), f"it was not refused: {r.facts}")
+        r.expect(all(not r.facts[key].get("ok") for key in r.facts if key.startswith("refused")),
+                 f"it was not refused: {r.facts}")
 
 
 class MissedSyn(Case):
-    name, about = "missed-syn", "a flow older than the rewrite, of unknown scale, is left alone; with its scale told it is clamped"
+    name, about = (
+        "missed-syn",
+        "a flow older than the rewrite, of unknown scale, is left alone; with its scale told it is clamped",
+    )
     on = ("bpf",)  # ovs never sees scales: there the agent tells, or does not ask
     quick = ("bpf",)
     rewriter = False
@@ -82,7 +89,10 @@ class MissedSyn(Case):
 
 
 class ZeroWindow(Case):
-    name, about = "zero-window", "a receiver that is full: zero windows and answers to window probes pass, and afterwards it is clamped again"
+    name, about = (
+        "zero-window",
+        "a receiver that is full: zero windows and answers to window probes pass, and afterwards it is clamped again",
+    )
     quick = ("bpf", "ovs-native")
 
     def play(self, p) -> None:
@@ -105,7 +115,8 @@ class ZeroWindow(Case):
         probes = sum(1 for s in verdict.down if zero and zero[0] < s.t_us < r.facts["paused_us"] and s.payload <= 1)
         r.expect(len(zero) >= 2, f"{len(zero)} zero windows reached the sender")
         r.expect(probes >= 1, "the sender sent no window probe")
-        r.expect(any(own.t_us > r.facts["paused_us"] + 300_000 for own, _ in verdict.changed()), "it was not clamped again after the pause")
+        r.expect(any(own.t_us > r.facts["paused_us"] + 300_000 for own, _ in verdict.changed()),
+                 "it was not clamped again after the pause")
         r.figure(f"{len(zero)} zero windows, {probes} probes")
 
 
@@ -134,7 +145,10 @@ class NoTimestamps(One):
 
 
 class HalfClosed(Case):
-    name, about = "half-closed", "the client has closed its direction and still receives: ACKs after its FIN, and the FIN itself"
+    name, about = (
+        "half-closed",
+        "the client has closed its direction and still receives: ACKs after its FIN, and the FIN itself",
+    )
     quick = ("bpf",)
 
     def play(self, p) -> None:
@@ -153,7 +167,8 @@ class HalfClosed(Case):
         r.expect(fin is not None, "the client's FIN was not seen")
         after = sum(own.t_us > fin for own, _ in verdict.changed()) if fin else 0
         r.expect(after >= 50, f"only {after} ACKs after the FIN were clamped")
-        r.expect(any(s.flags & FIN for s in verdict.down), "the server's own FIN was not seen: the flow did not end in order")
+        r.expect(any(s.flags & FIN for s in verdict.down),
+                 "the server's own FIN was not seen: the flow did not end in order")
         r.figure(f"{after} ACKs after the FIN clamped")
 
 

@@ -1,4 +1,6 @@
-"""The whole exporter on the AP, in mode enforce, with its agent at a push service of the suite; what it decided is read from its own capture."""
+"""The whole exporter on the AP, in mode enforce, with its agent at a push service of the suite; what it decided is read
+from its own capture.
+"""
 import contextlib
 import json
 import shutil
@@ -22,8 +24,11 @@ class Push:
     def __init__(self, python: str, log: str, noise_dbm: int | None, policy: dict):
         shutil.rmtree(FOLDER, ignore_errors=True)  # of the case before
         FOLDER.mkdir()
-        self.process = subprocess.Popen([python, "-m", "conformance.push", str(FOLDER), AP, json.dumps({"noise_dbm": noise_dbm, "policy": policy})],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=open(log, "wb"), text=True, bufsize=1)
+        self.process = subprocess.Popen(
+            [python, "-m", "conformance.push",
+             str(FOLDER), AP,
+             json.dumps({"noise_dbm": noise_dbm, "policy": policy})], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=open(log, "wb"), text=True, bufsize=1)
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError(f"the push service did not start: {open(log).read()[-2000:]}")
@@ -41,11 +46,17 @@ class Push:
 class Exporter:
     def __init__(self, binary: str, port: int, options: dict, folder: str, case: str):
         self.binary, self.socket, self.capture = binary, str(FOLDER / "status.sock"), f"{folder}/{case}.oalcap"
-        agent = {"url": f"https://127.0.0.1:{port}/", "ca": FOLDER / "test-ca.pem", "cert": FOLDER / "%s.pem", "key": FOLDER / "%s.key",
-                 "trusted_keys": FOLDER / "trusted", "retry_max_s": 1}
-        write(str(FOLDER / "uci"), section("exporter", {"ap_id": AP, "site": "lab", "status_socket": self.socket}) + section("nl80211", {"interface": "wlan0"})
-              + section("packet", {"interface": "lan0"}) + section("qdisc", {"interface": "wlan0"}) + section("agent", agent)
-              + section("rwnd", {"mode": "enforce", "kill_file": KILL_FILE, **options}) + section("file", {"path": self.capture}))
+        agent = {
+            "url": f"https://127.0.0.1:{port}/", "ca": FOLDER / "test-ca.pem", "cert": FOLDER / "%s.pem",
+            "key": FOLDER / "%s.key", "trusted_keys": FOLDER / "trusted", "retry_max_s": 1
+        }
+        write(
+            str(FOLDER / "uci"),
+            section("exporter", {"ap_id": AP, "site": "lab", "status_socket": self.socket})
+            + section("nl80211", {"interface": "wlan0"}) + section("packet", {"interface": "lan0"})
+            + section("qdisc", {"interface": "wlan0"}) + section("agent", agent)
+            + section("rwnd", {"mode": "enforce", "kill_file": KILL_FILE, **options})
+            + section("file", {"path": self.capture}))
         self.log = f"{folder}/{case}.exporter.log"
         self.process = start([binary, "run", "-c", str(FOLDER / "uci")], self.log)
 

@@ -1,4 +1,6 @@
-"""The guest's main program of the suite: plays the cases of a plan one after another on one backend. Captures and events go to /run/out."""
+"""The guest's main program of the suite: plays the cases of a plan one after another on one backend. Captures and
+events go to /run/out.
+"""
 import json
 import os
 import sys
@@ -31,7 +33,9 @@ def play(case, backend, plan: dict) -> dict:
         it.remove()
     except (Exception, SystemExit):
         error = (error or "") + traceback.format_exc()
-    return {"case": case.name, "events": it.events, "facts": it.facts, "error": error, "seconds": time.monotonic() - began}
+    return {
+        "case": case.name, "events": it.events, "facts": it.facts, "error": error, "seconds": time.monotonic() - began
+    }
 
 
 def main() -> int:

@@ -1,6 +1,8 @@
-"""Judges a flow by two captures: what the client sent, what the sender of the data received, and what the rewrite was told meanwhile.
+"""Judges a flow by two captures: what the client sent, what the sender of the data received, and what the rewrite was
+told meanwhile.
 
-Every segment on its way up must be the client's own, byte for byte, but for a window that the timeline explains and a checksum that fits it.
+Every segment on its way up must be the client's own, byte for byte, but for a window that the timeline explains and a
+checksum that fits it.
 """
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +28,8 @@ class Verdict:
     complaints: list[str] = field(default_factory=list)
     figures: dict = field(default_factory=dict)
     rates: list[dict] = field(default_factory=list)
-    up: list[tuple[Segment | None, Segment]] = field(default_factory=list, repr=False)  # (as sent by the client, as received), in order
+    # (as sent by the client, as received), in order
+    up: list[tuple[Segment | None, Segment]] = field(default_factory=list, repr=False)
     down: list[Segment] = field(default_factory=list, repr=False)
     timeline: Timeline | None = field(default=None, repr=False)
 
@@ -34,7 +37,9 @@ class Verdict:
         self.complaints.append(text)
 
     def changed(self) -> list[tuple[Segment, Segment]]:
-        """Of `up` those whose window is not the client's own. Not for a flow that was judged as merged: there nobody knows what the client sent."""
+        """Of `up` those whose window is not the client's own. Not for a flow that was judged as merged: there nobody
+        knows what the client sent.
+        """
         return [(own, seen) for own, seen in self.up if own.window != seen.window]
 
     def shown(self) -> list[str]:
@@ -47,7 +52,8 @@ def split(capture: list[Segment], client_port: int, server_port: int) -> tuple[l
     return up, [s for s in capture if (s.sport, s.dport) == (server_port, client_port)]
 
 
-def pair(sent: list[Segment], received: list[Segment], verdict: Verdict, may_lose: bool) -> list[tuple[Segment | None, Segment]]:
+def pair(sent: list[Segment], received: list[Segment], verdict: Verdict,
+         may_lose: bool) -> list[tuple[Segment | None, Segment]]:
     """Each received segment with the one that the client sent: the path keeps their order."""
     pairs, at, lost = [], 0, 0
     for segment in received:
@@ -55,7 +61,10 @@ def pair(sent: list[Segment], received: list[Segment], verdict: Verdict, may_los
         while found < len(sent) and sent[found].others() != same:
             found += 1
         if found == len(sent):
-            verdict.complain(f"at {segment.t_us} µs: the client never sent this segment (seq {segment.seq}, ack {segment.ack}): more than window and checksum differ")
+            verdict.complain(
+                f"at {segment.t_us} µs: the client never sent this segment (seq {segment.seq}, ack {segment.ack}): more"
+                " than window and checksum differ"
+            )
             continue
         lost += found - at
         pairs.append((sent[found], segment))
@@ -67,20 +76,28 @@ def pair(sent: list[Segment], received: list[Segment], verdict: Verdict, may_los
 
 
 def judge(flow: tuple[int, int], client: list[Segment], sender: list[Segment], events: list[dict], rules: Rules, *,
-          wire_us: int = 0, air: bool = False, merged: bool = False, may_lose: bool = False, plain: bool = False, mss: int = 0, within_us: int = 0) -> Verdict:
-    """`wire_us`: the way from access point to sender. `air`: the way from client to access point takes time too. `merged`: offloads are on, so that
-    the two captures cut the stream differently and received segments stand for themselves. `plain`: nothing may happen to this flow, whatever
-    was asked. `mss`: of the data, where the handshake does not say. `within_us`: so long after it may no more an agent's clamps may last."""
+          wire_us: int = 0, air: bool = False, merged: bool = False, may_lose: bool = False, plain: bool = False,
+          mss: int = 0, within_us: int = 0) -> Verdict:
+    """`wire_us`: the way from access point to sender. `air`: the way from client to access point takes time too.
+    `merged`: offloads are on, so that
+    the two captures cut the stream differently and received segments stand for themselves. `plain`: nothing may happen
+    to this flow, whatever
+    was asked. `mss`: of the data, where the handshake does not say. `within_us`: so long after it may no more an
+    agent's clamps may last."""
     verdict = Verdict(flow)
     sent, _ = split(client, *flow)
     received, verdict.down = split(sender, *flow)
     verdict.timeline = Timeline(rules)
     for event in events:
-        if event["what"] in ("gap", "free") or (event.get("flow") == list(flow) and event["what"] in ("set", "release") and not plain):
+        if event["what"] in ("gap", "free") or (event.get("flow") == list(flow) and event["what"] in ("set", "release")
+                                                and not plain):
             verdict.timeline.add(event)
     scale = next((s.options().get(OPTION_SCALE, b"\0")[0] for s in sent if s.flags & SYN), None)
     known = scale is not None and scale <= MAX_SCALE
-    mss = mss or min([1460] + [int.from_bytes(s.options()[OPTION_MSS], "big") for s in sent + verdict.down if s.flags & SYN and OPTION_MSS in s.options()])
+    mss = mss or min([1460] + [
+        int.from_bytes(s.options()[OPTION_MSS], "big")
+        for s in sent + verdict.down if s.flags & SYN and OPTION_MSS in s.options()
+    ])
     if sent and OPTION_TIMESTAMP in sent[-1].options():
         mss -= 12
     verdict.figures.update(scale=scale, mss_bytes=mss, acks=len(received))
@@ -101,7 +118,9 @@ def windows(verdict: Verdict, scale: int, mss: int, wire_us: int, air: bool, wit
     for own, seen in verdict.up:
         counts["checksums"] += seen.checksum_right() is True
         if seen.checksum_right() is False:
-            verdict.complain(f"at {seen.t_us} µs: the TCP checksum is wrong (window {seen.window}, own {own.window if own else '?'})")
+            verdict.complain(
+                f"at {seen.t_us} µs: the TCP checksum is wrong (window {seen.window}, own {own.window if own else '?'})"
+            )
         options = seen.options()
         counts["sack"] += OPTION_SACK in options
         counts["timestamps"] += OPTION_TIMESTAMP in options
@@ -115,7 +134,10 @@ def windows(verdict: Verdict, scale: int, mss: int, wire_us: int, air: bool, wit
             if limits and not own_may_pass and not seen.flags & (SYN | RST):
                 counts["clamped"] += seen.window == bound
                 if seen.window > bound:
-                    verdict.complain(f"at {seen.t_us} µs: window {seen.window} (× {1 << scale}) while clamped to {sorted(limits)} bytes")
+                    verdict.complain(
+                        f"at {seen.t_us} µs: window {seen.window} (× {1 << scale}) while clamped to {sorted(limits)}"
+                        " bytes"
+                    )
             counts["own"] += seen.window > bound
             continue
         if own.window != seen.window:
@@ -124,16 +146,21 @@ def windows(verdict: Verdict, scale: int, mss: int, wire_us: int, air: bool, wit
         else:
             counts["own"] += 1
         passed_us = (own.t_us, seen.t_us - wire_us) if air else (own.t_us,)
-        if verdict.timeline.free(own.t_us, within_us) and not own.flags & (SYN | RST) and min(own.window, raw_window(1, scale, mss)) <= seen.window <= own.window:
+        if verdict.timeline.free(own.t_us, within_us) and not own.flags & (SYN | RST) and min(
+                own.window, raw_window(1, scale, mss)) <= seen.window <= own.window:
             continue
         fault = unexplained(verdict, own, seen.window, passed_us, scale, mss)
         if fault:
-            verdict.complain(f"at {own.t_us} µs: window {seen.window} (× {1 << scale}), the client sent {own.window}: {fault}")
+            verdict.complain(
+                f"at {own.t_us} µs: window {seen.window} (× {1 << scale}), the client sent {own.window}: {fault}")
     verdict.figures.update(counts, first_clamped_us=first, last_clamped_us=last)
 
 
-def unexplained(verdict: Verdict, own: Segment, window: int, passed_us: tuple[int, ...], scale: int, mss: int) -> str | None:
-    """Why this window must not be; None: it may. `passed_us`: when it passed the access point, at the earliest and at the latest."""
+def unexplained(verdict: Verdict, own: Segment, window: int, passed_us: tuple[int, ...], scale: int,
+                mss: int) -> str | None:
+    """Why this window must not be; None: it may. `passed_us`: when it passed the access point, at the earliest and at
+    the latest.
+    """
     if window > own.window:
         return "raised"
     if own.flags & (SYN | RST):
@@ -147,11 +174,16 @@ def unexplained(verdict: Verdict, own: Segment, window: int, passed_us: tuple[in
         return None
     if not limits:
         return "changed while no clamp held"
-    return f"clamped to {sorted(limits)} bytes it must be one of {sorted(expected | ({own.window} if own_may_pass else set()))}"
+    return (
+        f"clamped to {sorted(limits)} bytes it must be one of"
+        f" {sorted(expected | ({own.window} if own_may_pass else set()))}"
+    )
 
 
 def flight(verdict: Verdict, both: list[Segment], scale: int, mss: int) -> None:
-    """The sender keeps to it: bytes in flight, and throughput against window / round trip, for each span of a steady clamp."""
+    """The sender keeps to it: bytes in flight, and throughput against window / round trip, for each span of a steady
+    clamp.
+    """
     for begin, end, limit in verdict.timeline.steady(RATE_SPAN_US):
         span = Span(begin, end, raw_window(limit, scale, mss) << scale, scale)
         for segment in both:
@@ -201,8 +233,11 @@ class Span:
             self.acked.append((s.t_us, self.una))
 
     def figures(self) -> dict:
-        return {"window_bytes": self.window, "flight_bytes": self.most, "rtt_us": round(median(self.round_trips)) if self.round_trips else None,
-                "bits_per_s": round(slope(self.acked) * 8e6) if len(self.acked) > 1 else None}
+        return {
+            "window_bytes": self.window, "flight_bytes": self.most,
+            "rtt_us": round(median(self.round_trips)) if self.round_trips else None,
+            "bits_per_s": round(slope(self.acked) * 8e6) if len(self.acked) > 1 else None
+        }
 
 
 def slope(acked: list[tuple[int, int]]) -> float:

@@ -1,8 +1,10 @@
-"""The network of a case: a client behind the AP's Wi-Fi port, the server behind a delay, and between them the bridge of the backend under test.
+"""The network of a case: a client behind the AP's Wi-Fi port, the server behind a delay, and between them the bridge of
+the backend under test.
 
   client netns sta0 eth0 ── wifi0 [AP: br-lan] lan0 ── wan0 [delay netns] wan1 ── eth0 server netns
 
-The Wi-Fi port is a veth, or wlan0 of mac80211 with hostapd. Half of the delay lies each way; the way down also has a rate and a queue.
+The Wi-Fi port is a veth, or wlan0 of mac80211 with hostapd. Half of the delay lies each way; the way down also has a
+rate and a queue.
 Captures are taken at the client's port, before the AP, and at the server's, after it: one kernel, one clock.
 """
 import contextlib
@@ -48,9 +50,16 @@ class Way(Wired):
 
     def set_delay(self, delay_ms: float) -> None:
         s = self.shape
-        batch("tc", [f"qdisc replace dev wan0 root netem delay {delay_ms / 2}ms rate {s.rate_mbit}mbit limit {s.queue_pkts + int(delay_ms * s.rate_mbit / 24)}"
-                     + (f" loss {s.loss}" if s.loss else ""),
-                     f"qdisc replace dev wan1 root netem delay {delay_ms / 2}ms limit 20000"], self.delay_ns)
+        batch(
+            "tc",
+            [
+                f"qdisc replace dev wan0 root netem delay {delay_ms / 2}ms rate {s.rate_mbit}mbit limit"
+                f" {s.queue_pkts + int(delay_ms * s.rate_mbit / 24)}"
+                + (f" loss {s.loss}" if s.loss else ""),
+                f"qdisc replace dev wan1 root netem delay {delay_ms / 2}ms limit 20000",
+            ],
+            self.delay_ns,
+        )
 
     def make_bridge(self) -> None:
         self.switch.make(BRIDGE, ["lan0"])
@@ -70,13 +79,15 @@ class Network:
         if self.shape.wifi:
             self.associate()
         else:
-            batch("ip", [f"link add {self.port} type veth peer name eth0 netns {STATION_NS}", f"link set {self.port} up"])
+            batch("ip",
+                  [f"link add {self.port} type veth peer name eth0 netns {STATION_NS}", f"link set {self.port} up"])
             batch("ip", ["link set lo up", "link set eth0 up"], STATION_NS)
             self.switch.add(BRIDGE, self.port)
             if not self.shape.offloads:
                 for port, ns in ((self.port, None), ("eth0", STATION_NS)):
                     switch_off(port, ns, ("tso", "gso", "gro", "sg", "tx", "rx"))
-            batch("ip", [f"addr add {address(0, STATION_HOST)}/24 dev eth0", f"addr add {CLIENT6}/64 dev eth0 nodad"], STATION_NS)
+            batch("ip", [f"addr add {address(0, STATION_HOST)}/24 dev eth0", f"addr add {CLIENT6}/64 dev eth0 nodad"],
+                  STATION_NS)
         batch("ip", [f"addr add {SERVER6}/64 dev eth0 nodad"], self.path.server_ns)
         if self.shape.offloads:
             for port, ns in (("lan0", None), ("wan0", self.path.delay_ns)):
@@ -94,7 +105,8 @@ class Network:
             self.switch.add(BRIDGE, self.port)
         set_noise(-92)
         wifi.set_link(wifi.radio_mac(RADIO), self.shape.link_kbps, 0, -55)
-        wifi.start_station(RADIO, STATION_NS, "lab0", MEDIUM["freq_mhz"], "wpa2", [f"{address(0, STATION_HOST)}/24", f"{CLIENT6}/64"])
+        wifi.start_station(RADIO, STATION_NS, "lab0", MEDIUM["freq_mhz"], "wpa2",
+                           [f"{address(0, STATION_HOST)}/24", f"{CLIENT6}/64"])
         wifi.wait_associated(self.port, None, 1, lambda joined: None)
 
     def tag(self, ns: str, port: str, *addresses: str) -> None:
@@ -121,7 +133,11 @@ class Network:
     def capture(self, folder: str, case: str, snaplen: int) -> None:
         for where, ns, port in (("client", STATION_NS, self.client_port), ("sender", self.path.server_ns, "eth0")):
             log = Path(folder) / f"{case}.{where}.log"
-            self.captures.append(start(["tcpdump", "-Z", "root", "-i", port, "-s", str(snaplen), "-B", "65536", "-w", f"{folder}/{case}.{where}.pcap", "-n"], str(log), ns))
+            self.captures.append(
+                start([
+                    "tcpdump", "-Z", "root", "-i", port, "-s",
+                    str(snaplen), "-B", "65536", "-w", f"{folder}/{case}.{where}.pcap", "-n"
+                ], str(log), ns))
             wait_while(lambda: "listening on" not in log.read_text(), f"tcpdump on {port} has not begun")
 
     def end_capture(self) -> None:
@@ -142,10 +158,12 @@ class Network:
         if self.shape.wifi:
             end_processes("hostapd", "wpa_supplicant")
         self.switch.remove(BRIDGE)
-        for words in ("link del lan0", f"link del {self.port}", *(f"netns del {ns}" for ns in (STATION_NS, "delay0", "server0"))):
+        for words in ("link del lan0", f"link del {self.port}", *(f"netns del {ns}"
+                                                                  for ns in (STATION_NS, "delay0", "server0"))):
             run(f"ip {words}", check=False)
         if self.shape.wifi:
-            wait_while(lambda: not os.path.exists(f"/sys/class/net/{self.client_port}"), "the client's radio is away with its namespace")
+            wait_while(lambda: not os.path.exists(f"/sys/class/net/{self.client_port}"),
+                       "the client's radio is away with its namespace")
 
 
 def set_noise(dbm: int) -> None:
@@ -159,7 +177,8 @@ def end_processes(*names: str) -> None:
         found = []
         for folder in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                if (folder / "comm").read_text().strip() in names and "State:\tZ" not in (folder / "status").read_text():
+                if (folder / "comm").read_text().strip() in names and "State:\tZ" not in (folder
+                                                                                          / "status").read_text():
                     found.append(int(folder.name))
         return found
 

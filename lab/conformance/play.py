@@ -1,4 +1,6 @@
-"""What a case has at hand while it plays in the guest: flows, the rewrite, the bridge; everything that it does is an event with its time."""
+"""What a case has at hand while it plays in the guest: flows, the rewrite, the bridge; everything that it does is an
+event with its time.
+"""
 from guest.connection import tcp_info
 
 from .craft import CraftedFlow
@@ -34,7 +36,8 @@ class Play:
             self.start_rewriter()
 
     def start_rewriter(self, **options) -> None:
-        self.rewriter = Rewriter(self.binary, {**self.switch.options(self.network.port), **options}, self.events, self.folder, self.case.name)
+        self.rewriter = Rewriter(self.binary, {**self.switch.options(self.network.port), **options}, self.events,
+                                 self.folder, self.case.name)
         self.loop.until(lambda: self.rewriter.stats()["ready"], f"the rewrite is ready: {self.switch.describe()}")
 
     def ports(self) -> tuple[int, int]:
@@ -43,18 +46,22 @@ class Play:
 
     def flow(self, name: str, *, family: int = 4, **options) -> Flow:
         """Opens a connection and sends as much as it takes."""
-        flow = Flow((STATION_NS, self.server_ns), self.network.addresses(family), self.ports(), family=family, **options)
+        flow = Flow((STATION_NS, self.server_ns), self.network.addresses(family), self.ports(), family=family,
+                    **options)
         self.loop.flows.append(flow)
         self.events.append({"what": "flow", "name": name, "flow": list(flow.ports), "t_us": now_us()})
         return flow
 
     def crafted(self, name: str) -> CraftedFlow:
-        flow = CraftedFlow((STATION_NS, self.server_ns), self.network.client_port, (self.network.addresses(4)[0], NOBODY), self.ports())
+        flow = CraftedFlow((STATION_NS, self.server_ns), self.network.client_port,
+                           (self.network.addresses(4)[0], NOBODY), self.ports())
         self.events.append({"what": "flow", "name": name, "flow": list(flow.ports), "t_us": now_us()})
         return flow
 
     def set(self, flow: Flow, limit_bytes: int, ttl_ms: int = TTL_MS, ok: bool | None = True) -> dict:
-        """With scale and segment size as the server's kernel knows them: what the exporter's flow tracker learns from the SYN."""
+        """With scale and segment size as the server's kernel knows them: what the exporter's flow tracker learns from
+        the SYN.
+        """
         info = tcp_info(flow.server)
         return self.rewriter.set(flow, limit_bytes, ttl_ms, info["peer_scale"], info["mss"], ok)
 

@@ -1,7 +1,10 @@
-"""The push service of the cases of control: the exporter's own test service (HTTPS with client certificates), one bundle, and a kill switch on standard input.
+"""The push service of the cases of control: the exporter's own test service (HTTPS with client certificates), one
+bundle, and a kill switch on standard input.
 
-usage: push.py FOLDER AP '{"noise_dbm": null or N, "policy": {…}}'. Makes certificates and keys in FOLDER and prints the port. The bundle's tree is one leaf,
-Bad; or, with noise_dbm, Bad while the channel's noise is above it and Good otherwise. Lines "off", "on" throw the kill switch, "lost" ends the service.
+usage: push.py FOLDER AP '{"noise_dbm": null or N, "policy": {…}}'. Makes certificates and keys in FOLDER and prints the
+port. The bundle's tree is one leaf,
+Bad; or, with noise_dbm, Bad while the channel's noise is above it and Good otherwise. Lines "off", "on" throw the kill
+switch, "lost" ends the service.
 Runs under the Python of schema/requirements.txt.
 """
 import json
@@ -25,9 +28,12 @@ def tree(noise_dbm: int | None, names: list[str], feature_hash: int) -> Tree:
     """One leaf, Bad; or a split by the noise, above it Bad."""
     split = noise_dbm is not None
     leaves = [GOOD, GOOD, BAD] if split else [BAD]
-    return Tree(feature=np.array([names.index("noise_dbm"), -1, -1] if split else [-1], np.int32), threshold=np.array([noise_dbm, 0, 0] if split else [0], np.int64),
-                right=np.array([2, 0, 0] if split else [0], np.int32), missing_right=np.zeros(len(leaves), bool), leaf_class=np.array(leaves, np.uint8),
-                leaf_permille=np.array([[0, 0, 1000 if c == BAD else 0] for c in leaves], np.uint16), feature_hash=feature_hash)
+    return Tree(feature=np.array([names.index("noise_dbm"), -1, -1] if split else [-1],
+                                 np.int32), threshold=np.array([noise_dbm, 0, 0] if split else [0], np.int64),
+                right=np.array([2, 0, 0] if split else [0], np.int32), missing_right=np.zeros(len(leaves), bool),
+                leaf_class=np.array(leaves,
+                                    np.uint8), leaf_permille=np.array([[0, 0, 1000 if c == BAD else 0] for c in leaves],
+                                                                      np.uint16), feature_hash=feature_hash)
 
 
 def main() -> None:
@@ -38,8 +44,9 @@ def main() -> None:
     words, interval_us = maker.program()
     names = next(p["features"] for p in generated()["programs"] if p["name"] == "congestion")
     made = tree(wanted["noise_dbm"], names, int.from_bytes(program_hash(words, interval_us)[:8], "big"))
-    content = bundles.Bundle(maker.serial, "fleet", "registry", "congestion", 1, [], words, interval_us, bundles.models_of(made),
-                             policy=policy.make("conformance", 1, policy.ENFORCE, wanted["policy"]))
+    content = bundles.Bundle(maker.serial, "fleet", "registry", "congestion", 1, [], words, interval_us,
+                             bundles.models_of(made), policy=policy.make("conformance", 1, policy.ENFORCE,
+                                                                         wanted["policy"]))
     service = Service(authority, certificate="push")
     service.want(ap, maker.sign(bundles.encode(content)))
     service.switch(ap, "on")

@@ -10,13 +10,22 @@ def word(result: Result) -> str:
 
 
 def rows(results: list[Result]) -> list[dict]:
-    return [{"case": r.case.name, "backend": r.backend, "complaints": r.complaints, "figures": r.figures, "numbers": r.numbers} for r in results]
+    return [{
+        "case": r.case.name, "backend": r.backend, "complaints": r.complaints, "figures": r.figures,
+        "numbers": r.numbers
+    } for r in results]
 
 
 COMMAND = "make -C lab bench"
-NOTES = {"median": "from the decision's tick to the first lowered ACK at the sender's side of the AP, the wait for the client's next ACK included; virtual time",
-         "longest": "the same, longest", "last_plain": "from a decision to the last ACK that still passed unlowered; virtual time",
-         "dead_man": "from SIGKILL of the agent to the last lowered ACK, time to live 1,000 ms; virtual time"}
+NOTES = {
+    "median": (
+        "from the decision's tick to the first lowered ACK at the sender's side of the AP, the wait for the client's"
+        " next ACK included; virtual time"
+    ),
+    "longest": "the same, longest",
+    "last_plain": "from a decision to the last ACK that still passed unlowered; virtual time",
+    "dead_man": "from SIGKILL of the agent to the last lowered ACK, time to live 1,000 ms; virtual time",
+}
 
 
 def figure(name: str, value: float, about: str) -> dict:
@@ -41,7 +50,8 @@ def table(results: list[Result]) -> str:
     lines = ["| case | backend | | figures |", "|---|---|---|---|"]
     lines += [f"| {r.case.name} | {r.backend} | {word(r)} | {'; '.join(r.figures)} |" for r in order]
     for r in order:
-        lines += [f"\n{r.case.name} on {r.backend} ({r.case.about}):", *(f"- {text}" for text in r.complaints)] if r.complaints else []
+        lines += [f"\n{r.case.name} on {r.backend} ({r.case.about}):", *(f"- {text}" for text in r.complaints)
+                  ] if r.complaints else []
     return "\n".join(lines) + "\n"
 
 

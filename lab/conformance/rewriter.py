@@ -1,4 +1,6 @@
-"""`ap-exporter rwnd` under the suite's hand: commands go in on its standard input, one JSON line comes back for each; every command is an event with its time."""
+"""`ap-exporter rwnd` under the suite's hand: commands go in on its standard input, one JSON line comes back for each;
+every command is an event with its time.
+"""
 import json
 import subprocess
 import time
@@ -22,10 +24,15 @@ class Refused(Exception):
 class Rewriter:
     def __init__(self, binary: str, options: dict, events: list[dict], folder: str, case: str):
         self.events, config = events, "/run/lab/rwnd.uci"
-        write(config, section("exporter", {"ap_id": "conformance", "status_socket": ""}) + section("rwnd", {"mode": "enforce", **options})
-              + section("packet", {"interface": "lan0"}) + section("file", {"path": "/run/lab/unused.oalcap"}))  # as an AP's: what it collects, where that goes
+        write(
+            config,
+            section("exporter", {"ap_id": "conformance", "status_socket": ""})
+            + section("rwnd", {"mode": "enforce", **options})
+            # as an AP's: what it collects, where that goes
+            + section("packet", {"interface": "lan0"}) + section("file", {"path": "/run/lab/unused.oalcap"}))
         self.log = open(f"{folder}/{case}.rwnd.log", "wb")
-        self.process = subprocess.Popen([binary, "rwnd", "-c", config], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, bufsize=1)
+        self.process = subprocess.Popen([binary, "rwnd", "-c", config], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=self.log, text=True, bufsize=1)
         self.answer("the start")
 
     def ask(self, line: str) -> dict:
@@ -35,7 +42,10 @@ class Rewriter:
     def answer(self, to: str) -> dict:
         line = self.process.stdout.readline()
         if not line:
-            raise Refused(f"ap-exporter rwnd ended with {self.process.wait(timeout=20)} on {to!r}: {open(self.log.name).read()[-500:]}")
+            raise Refused(
+                f"ap-exporter rwnd ended with {self.process.wait(timeout=20)} on {to!r}:"
+                f" {open(self.log.name).read()[-500:]}"
+            )
         return json.loads(line)
 
     def command(self, what: str, flow, *words: int, ok: bool | None = True, **more) -> dict:
@@ -43,12 +53,16 @@ class Rewriter:
         (client, server), (client_port, server_port) = flow.address, flow.ports
         begin = now_us()
         answer = self.ask(" ".join([what, end(client, client_port), end(server, server_port), *map(str, words)]))
-        self.events.append({"what": what, "flow": list(flow.ports), "t_us": begin, "end_us": now_us(), "ok": answer.get("ok", False), "answer": answer, **more})
+        self.events.append({
+            "what": what, "flow": list(flow.ports), "t_us": begin, "end_us": now_us(), "ok": answer.get("ok", False),
+            "answer": answer, **more
+        })
         if ok is not None and answer.get("ok", False) != ok:
             raise Refused(f"{what} of {flow.ports} {words}: {answer}")
         return answer
 
-    def set(self, flow, limit_bytes: int, ttl_ms: int, scale: int | None = None, mss: int | None = None, ok: bool | None = True) -> dict:
+    def set(self, flow, limit_bytes: int, ttl_ms: int, scale: int | None = None, mss: int | None = None,
+            ok: bool | None = True) -> dict:
         words = [limit_bytes, ttl_ms] + ([scale, mss] if scale is not None else [])
         return self.command("set", flow, *words, ok=ok, bytes=limit_bytes, ttl_ms=ttl_ms, scale=scale)
 

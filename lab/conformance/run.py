@@ -33,7 +33,8 @@ def ovs_build() -> str:
 
 def push_python() -> str:
     """Python of the push service in the guest: that of the contract, with cryptography."""
-    venv = subprocess.run([ROOT / "platform/setup/venv", ROOT / "schema/requirements.txt"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    venv = subprocess.run([ROOT / "platform/setup/venv", ROOT / "schema/requirements.txt"], check=True,
+                          stdout=subprocess.PIPE, text=True).stdout.strip()
     return f"{venv}/bin/python"
 
 
@@ -42,7 +43,12 @@ def chosen(switches: list[str], names: list[str] | None, quick: bool) -> dict[st
     unknown = [n for n in names or [] if not any(case.name.startswith(n) for case in CASES)]
     if unknown:
         raise ValueError(f"no case {', '.join(unknown)}; there are {', '.join(case.name for case in CASES)}")
-    fits = {s: [c for c in CASES if s in (c.quick if quick else c.on) and (not names or any(c.name.startswith(n) for n in names))] for s in switches}
+    fits = {
+        s: [
+            c for c in CASES
+            if s in (c.quick if quick else c.on) and (not names or any(c.name.startswith(n) for n in names))
+        ] for s in switches
+    }
     return {s: cases for s, cases in fits.items() if cases}
 
 
@@ -56,15 +62,20 @@ def judged(switch: str, cases: list[Case], folder: Path, error: str = "it was no
     return results
 
 
-def play(switch: str, cases: list[Case], ovs: str, python: str, out: Path, exporter: Path, real_time: bool) -> list[Result]:
+def play(switch: str, cases: list[Case], ovs: str, python: str, out: Path, exporter: Path,
+         real_time: bool) -> list[Result]:
     """One guest plays all of them."""
-    plan = {**scenario.plan("conformance", {"stations": [{"name": "client"}]}), "switch": switch, "ovs": ovs if switch.startswith("ovs") else "",
-            "exporter": str(exporter.resolve()), "python": python, "cases": [case.name for case in cases]}
+    plan = {
+        **scenario.plan("conformance", {"stations": [{"name": "client"}]}), "switch": switch,
+        "ovs": ovs if switch.startswith("ovs") else "", "exporter": str(exporter.resolve()), "python": python,
+        "cases": [case.name for case in cases]
+    }
     folder = out / switch
     shutil.rmtree(folder, ignore_errors=True)
     error = "it was not reached"
     try:
-        guest.play(plan, folder, virtual=not real_time, extra=["MAIN=conformance.inside"], timeout_s=120 + 60 * len(cases))
+        guest.play(plan, folder, virtual=not real_time, extra=["MAIN=conformance.inside"],
+                   timeout_s=120 + 60 * len(cases))
     except RuntimeError as problem:
         error = str(problem)
     for path in folder.glob("conformance.*.*"):
@@ -77,8 +88,8 @@ def end_with_parent() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 
 
-def run(switches: list[str] | None = None, names: list[str] | None = None, quick: bool = False, out: Path = OUT, exporter: Path = EXPORTER, jobs: int = 2,
-        real_time: bool = False, again: bool = False) -> list[Result]:
+def run(switches: list[str] | None = None, names: list[str] | None = None, quick: bool = False, out: Path = OUT,
+        exporter: Path = EXPORTER, jobs: int = 2, real_time: bool = False, again: bool = False) -> list[Result]:
     """`again`: nothing is played, what an earlier run left is judged."""
     wanted = chosen(switches or list(NAMES), names, quick)
     if again:
@@ -87,5 +98,7 @@ def run(switches: list[str] | None = None, names: list[str] | None = None, quick
     python = push_python()
     guest.kernel()  # built before two of us ask for it
     with ProcessPoolExecutor(jobs, initializer=end_with_parent) as pool:
-        done = [pool.submit(play, switch, cases, ovs, python, out, exporter, real_time) for switch, cases in wanted.items()]
+        done = [
+            pool.submit(play, switch, cases, ovs, python, out, exporter, real_time) for switch, cases in wanted.items()
+        ]
         return [result for future in done for result in future.result()]

@@ -1,4 +1,6 @@
-"""TCP segments out of captured frames: a pcap reader, Ethernet with VLAN tags, IPv4 and IPv6, options, checksums. Standard library only."""
+"""TCP segments out of captured frames: a pcap reader, Ethernet with VLAN tags, IPv4 and IPv6, options, checksums.
+Standard library only.
+"""
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +11,9 @@ OPTION_MSS, OPTION_SCALE, OPTION_SACK, OPTION_TIMESTAMP = 2, 3, 5, 8
 
 
 def folded(data: bytes) -> int:
-    """One's complement sum of 16-bit words, folded: 0…0xffff, where 0xffff means zero as a checksum does. Modulo 65535 it is the plain sum."""
+    """One's complement sum of 16-bit words, folded: 0…0xffff, where 0xffff means zero as a checksum does. Modulo 65535
+    it is the plain sum.
+    """
     if len(data) % 2:
         data += b"\0"
     return int.from_bytes(data, "big") % 0xffff
@@ -18,7 +22,8 @@ def folded(data: bytes) -> int:
 class Segment:
     """One TCP segment of a frame. `at` is where TCP begins in `frame`; addresses as bytes."""
 
-    __slots__ = ("t_us", "frame", "tags", "at", "end", "src", "dst", "sport", "dport", "seq", "ack", "flags", "window", "header", "payload", "whole")
+    __slots__ = ("t_us", "frame", "tags", "at", "end", "src", "dst", "sport", "dport", "seq", "ack", "flags", "window",
+                 "header", "payload", "whole")
 
     def __init__(self, t_us: int, frame: bytes, length: int):
         self.t_us, self.frame, self.tags = t_us, frame, 0
@@ -34,7 +39,8 @@ class Segment:
             self.at, self.end = at + 40, at + 40 + struct.unpack_from(">H", frame, at + 4)[0]
         else:
             raise ValueError("not TCP")
-        self.sport, self.dport, self.seq, self.ack, offset, self.flags, self.window = struct.unpack_from(">HHIIBBH", frame, self.at)
+        self.sport, self.dport, self.seq, self.ack, offset, self.flags, self.window = struct.unpack_from(
+            ">HHIIBBH", frame, self.at)
         self.header = (offset >> 4) * 4
         self.payload = self.end - self.at - self.header
         self.whole = self.end <= len(frame) and length >= self.end
@@ -57,7 +63,8 @@ class Segment:
         return found
 
     def pseudo(self) -> bytes:
-        return self.src + self.dst + struct.pack(">HH", 6, self.end - self.at) if len(self.src) == 4 else self.src + self.dst + struct.pack(">IHH", self.end - self.at, 0, 6)
+        return self.src + self.dst + struct.pack(">HH", 6, self.end - self.at) if len(
+            self.src) == 4 else self.src + self.dst + struct.pack(">IHH", self.end - self.at, 0, 6)
 
     def checksum_right(self) -> bool | None:
         """None: the capture does not hold all of the segment."""
@@ -73,7 +80,10 @@ def segments(path: Path) -> Iterator[Segment]:
     """TCP segments of a pcap file of Ethernet frames, in order. A file cut short ends where it is cut."""
     data = path.read_bytes()
     magic = data[:4]
-    order, per_us = {b"\xd4\xc3\xb2\xa1": ("<", 1), b"\xa1\xb2\xc3\xd4": (">", 1), b"\x4d\x3c\xb2\xa1": ("<", 1000), b"\xa1\xb2\x3c\x4d": (">", 1000)}[magic]
+    order, per_us = {
+        b"\xd4\xc3\xb2\xa1": ("<", 1), b"\xa1\xb2\xc3\xd4": (">", 1), b"\x4d\x3c\xb2\xa1": ("<", 1000),
+        b"\xa1\xb2\x3c\x4d": (">", 1000)
+    }[magic]
     if struct.unpack_from(order + "I", data, 20)[0] & 0xffff != 1:
         raise ValueError(f"{path}: not Ethernet")
     at = 24

@@ -1,4 +1,6 @@
-"""The bridges under test: Linux with the tc program on its port (backend bpf), Open vSwitch with three data paths (backend ovs)."""
+"""The bridges under test: Linux with the tc program on its port (backend bpf), Open vSwitch with three data paths
+(backend ovs).
+"""
 import contextlib
 import os
 import time
@@ -17,7 +19,9 @@ class LinuxBridge:
         pass
 
     def make(self, bridge: str, ports: list[str]) -> None:
-        batch("ip", [f"link add {bridge} type bridge", *(f"link set {p} master {bridge}" for p in ports), f"link set {bridge} up"])
+        batch("ip", [
+            f"link add {bridge} type bridge", *(f"link set {p} master {bridge}" for p in ports), f"link set {bridge} up"
+        ])
 
     def add(self, bridge: str, port: str) -> None:
         batch("ip", [f"link set {port} master {bridge}"])
@@ -30,14 +34,17 @@ class LinuxBridge:
         return {"backend": "bpf", "interface": port}
 
     def shown(self) -> str:
-        return run("tc -s filter show dev wifi0 ingress", check=False) + run("tc filter show dev wlan0 ingress", check=False)
+        return run("tc -s filter show dev wifi0 ingress", check=False) + run("tc filter show dev wlan0 ingress",
+                                                                             check=False)
 
     def describe(self) -> str:
         return run("bridge link", check=False)
 
 
 class OpenVSwitch:
-    """`path`: native (the kernel module carries the action out), slow (it asks vswitchd, packet by packet), netdev (all in vswitchd)."""
+    """`path`: native (the kernel module carries the action out), slow (it asks vswitchd, packet by packet), netdev (all
+    in vswitchd).
+    """
 
     kind, backend = "ovs", "ovs"
 
@@ -46,9 +53,13 @@ class OpenVSwitch:
 
     def begin(self) -> None:
         os.makedirs(FOLDER, exist_ok=True)
-        os.environ.update(OVS_RUNDIR=FOLDER, OVS_DBDIR=FOLDER, OVS_LOGDIR=FOLDER, OVS_SYSCONFDIR=FOLDER, PATH=f"{self.build}:{os.environ['PATH']}")
+        os.environ.update(OVS_RUNDIR=FOLDER, OVS_DBDIR=FOLDER, OVS_LOGDIR=FOLDER, OVS_SYSCONFDIR=FOLDER,
+                          PATH=f"{self.build}:{os.environ['PATH']}")
         run(f"ovsdb-tool create {FOLDER}/conf.db {self.build}/vswitch.ovsschema")
-        run(f"ovsdb-server {FOLDER}/conf.db --remote=punix:{FOLDER}/db.sock --pidfile={FOLDER}/ovsdb-server.pid --detach --log-file={FOLDER}/ovsdb.log")
+        run(
+            f"ovsdb-server {FOLDER}/conf.db --remote=punix:{FOLDER}/db.sock --pidfile={FOLDER}/ovsdb-server.pid"
+            f" --detach --log-file={FOLDER}/ovsdb.log"
+        )
         self.ctl("--no-wait init")
         self.ctl("--no-wait set Open_vSwitch . other_config:vlan-limit=2")
         self.start()
@@ -57,8 +68,10 @@ class OpenVSwitch:
         return run(f"ovs-vsctl --db=unix:{FOLDER}/db.sock --timeout=20 {words}")
 
     def start(self) -> None:
-        self.process = start(["ovs-vswitchd", f"unix:{FOLDER}/db.sock", f"--pidfile={FOLDER}/ovs-vswitchd.pid", f"--log-file={FOLDER}/vswitchd.log", "-vconsole:off"],
-                             f"{FOLDER}/vswitchd.out")
+        self.process = start([
+            "ovs-vswitchd", f"unix:{FOLDER}/db.sock", f"--pidfile={FOLDER}/ovs-vswitchd.pid",
+            f"--log-file={FOLDER}/vswitchd.log", "-vconsole:off"
+        ], f"{FOLDER}/vswitchd.out")
 
     def kill(self) -> int:
         """SIGKILL to vswitchd; the moment in µs."""
@@ -72,7 +85,9 @@ class OpenVSwitch:
         self.choose(bridge)
 
     def choose(self, bridge: str) -> None:
-        """The data path knows the action; the slow path is taken because it is told so, as where the module does not know it."""
+        """The data path knows the action; the slow path is taken because it is told so, as where the module does not
+        know it.
+        """
         if self.path != "slow":
             return
         for _ in range(100):
@@ -80,11 +95,14 @@ class OpenVSwitch:
                 run(f"ovs-appctl dpif/set-dp-features {bridge} rewrite_rwnd false")
                 return
             time.sleep(0.05)
-        raise SystemExit(f"conformance: the data path of {bridge} cannot be told that it does not know the action: {self.describe()}")
+        raise SystemExit(
+            f"conformance: the data path of {bridge} cannot be told that it does not know the action: {self.describe()}"
+        )
 
     def make(self, bridge: str, ports: list[str]) -> None:
         kind = "netdev" if self.path == "netdev" else "system"
-        self.ctl(f"--may-exist add-br {bridge} -- set bridge {bridge} datapath_type={kind} " + " ".join(f"-- add-port {bridge} {p}" for p in ports))
+        self.ctl(f"--may-exist add-br {bridge} -- set bridge {bridge} datapath_type={kind} "
+                 + " ".join(f"-- add-port {bridge} {p}" for p in ports))
         batch("ip", [f"link set {bridge} up"])
         self.choose(bridge)
 
@@ -99,7 +117,8 @@ class OpenVSwitch:
 
     def shown(self) -> str:
         """The clamp as operators see it."""
-        return (run(f"ovs-ofctl dump-flows unix:{FOLDER}/br-lan.mgmt", check=False) + run("ovs-appctl dpctl/dump-flows", check=False)
+        return (run(f"ovs-ofctl dump-flows unix:{FOLDER}/br-lan.mgmt", check=False)
+                + run("ovs-appctl dpctl/dump-flows", check=False)
                 + run("ovs-appctl dpif/show-dp-features br-lan", check=False))
 
     def describe(self) -> str:

@@ -1,4 +1,6 @@
-"""What the rewrite was told, as intervals: which windows a client's ACK of a given moment may carry when it leaves the access point."""
+"""What the rewrite was told, as intervals: which windows a client's ACK of a given moment may carry when it leaves the
+access point.
+"""
 from dataclasses import dataclass, field
 
 FLOOR_MSS, MAX_SCALE = 4, 14
@@ -7,7 +9,8 @@ FOREVER_US = 1 << 62
 
 @dataclass
 class Rules:
-    """How far the moments of a backend may be off. `settle_us`: from an answered command to its effect; `late_us`: from a deadline to plain windows;
+    """How far the moments of a backend may be off. `settle_us`: from an answered command to its effect; `late_us`: from
+    a deadline to plain windows;
     `early_us`: before a deadline windows may be plain already, by the grain of the backend's clock."""
     settle_us: int
     late_us: int
@@ -39,7 +42,8 @@ class Timeline:
     """Of one flow."""
     rules: Rules
     clamps: list[Clamp] = field(default_factory=list)
-    open_us: list[tuple[int, int]] = field(default_factory=list)  # spans in which a clamp may be away: the data path itself was
+    # spans in which a clamp may be away: the data path itself was
+    open_us: list[tuple[int, int]] = field(default_factory=list)
     free_us: list[tuple[int, int]] = field(default_factory=list)  # spans in which the agent clamps as it likes
 
     def add(self, event: dict) -> None:
@@ -59,7 +63,9 @@ class Timeline:
                 last.released = event["what"] == "release"
         if event["what"] == "set":
             ttl_us = event["ttl_ms"] * 1000
-            self.clamps.append(Clamp(begin, end + self.rules.settle_us, event["bytes"], begin + ttl_us - self.rules.early_us, end + ttl_us + self.rules.late_us))
+            self.clamps.append(
+                Clamp(begin, end + self.rules.settle_us, event["bytes"], begin + ttl_us - self.rules.early_us,
+                      end + ttl_us + self.rules.late_us))
 
     def allowed(self, t_us: int) -> tuple[set[int], bool]:
         """Limits that may hold at this moment, and whether the client's own window may pass."""
@@ -84,4 +90,5 @@ class Timeline:
                 spans[-1][1] = max(spans[-1][1], end)
             elif end > c.sure:
                 spans.append([c.sure, end, c.limit])
-        return [(a, b, limit) for a, b, limit in spans if b - a >= at_least_us and not any(x < b and y > a for x, y in self.open_us)]
+        return [(a, b, limit) for a, b, limit in spans
+                if b - a >= at_least_us and not any(x < b and y > a for x, y in self.open_us)]

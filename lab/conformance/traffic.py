@@ -1,4 +1,6 @@
-"""TCP connections between a station and the server, both ends in this process, moved by one loop that also keeps appointments."""
+"""TCP connections between a station and the server, both ends in this process, moved by one loop that also keeps
+appointments.
+"""
 import contextlib
 import select
 import socket
@@ -13,15 +15,19 @@ FAMILY = {4: socket.AF_INET, 6: socket.AF_INET6}
 
 
 class Flow:
-    """Data goes down from the server to the client, without end; `up_bytes_per_s` also goes up. The client opens it (`server_opens`: the server)."""
+    """Data goes down from the server to the client, without end; `up_bytes_per_s` also goes up. The client opens it
+    (`server_opens`: the server).
+    """
 
-    def __init__(self, ns: tuple[str, str], address: tuple[str, str], ports: tuple[int, int], *, family: int = 4, mss: int = 0, cc: str = "cubic",
-                 rcvbuf: int = 0, server_opens: bool = False):
+    def __init__(self, ns: tuple[str, str], address: tuple[str, str], ports: tuple[int, int], *, family: int = 4,
+                 mss: int = 0, cc: str = "cubic", rcvbuf: int = 0, server_opens: bool = False):
         (client_ns, server_ns), (client_ip, server_ip) = ns, address
         self.ports, self.address, self.family = ports, address, family
         self.reading, self.sending, self.sending_up, self.heard_end = True, True, False, False
         self.received_bytes = 0
-        here, there = ((server_ns, server_ip, ports[1]), (client_ns, client_ip, ports[0])) if server_opens else ((client_ns, client_ip, ports[0]), (server_ns, server_ip, ports[1]))
+        here, there = ((server_ns, server_ip, ports[1]),
+                       (client_ns, client_ip, ports[0])) if server_opens else ((client_ns, client_ip, ports[0]),
+                                                                               (server_ns, server_ip, ports[1]))
         ends = []
         for name in (there[0], here[0]):
             with inside(name):
@@ -47,14 +53,17 @@ class Flow:
 
     def interest(self) -> list[tuple[socket.socket, int]]:
         down = (select.EPOLLOUT if self.sending else 0) | (0 if self.heard_end else select.EPOLLIN)
-        return [(self.server, down), (self.client, (select.EPOLLIN if self.reading else 0) | (select.EPOLLOUT if self.sending_up else 0))]
+        return [(self.server, down),
+                (self.client, (select.EPOLLIN if self.reading else 0) | (select.EPOLLOUT if self.sending_up else 0))]
 
     def write(self, end: socket.socket) -> None:
         with contextlib.suppress(BlockingIOError):
             end.send(PAYLOAD)
 
     def read(self, end: socket.socket, buffer: bytearray) -> None:
-        """At the far side's end: a client closes, so that the connection ends; the server goes on sending to a client that is half closed."""
+        """At the far side's end: a client closes, so that the connection ends; the server goes on sending to a client
+        that is half closed.
+        """
         try:
             got = end.recv_into(buffer)
         except BlockingIOError:

@@ -1,4 +1,5 @@
-"""The bundle that OAL runs with in an evaluation: a committed tree, perhaps a window model, a policy file; signed with a key made here.
+"""The bundle that OAL runs with in an evaluation: a committed tree, perhaps a window model, a policy file; signed with
+a key made here.
 
 The access points find it where they keep their last good bundle, so that no push service takes part."""
 import datetime
@@ -26,39 +27,55 @@ class BundleMistake(Exception):
 
 
 def read_policy(path: pathlib.Path | None, overrides: tuple[tuple[str, int], ...]) -> policy.Policy:
-    """A policy file's numbers with those of the command line over them, in mode enforce. Without a file: the defaults."""
+    """A policy file's numbers with those of the command line over them, in mode enforce. Without a file: the defaults.
+    """
     try:
         if not path:
             return policy.make("defaults", 1, policy.ENFORCE, dict(overrides))
         given = policy_file.read(path).policy
-        return policy.make(given.name, given.version, policy.ENFORCE, {**given.control, **dict(overrides)}, given.weights)
+        return policy.make(given.name, given.version, policy.ENFORCE, {**given.control, **dict(overrides)},
+                           given.weights)
     except (policy_file.PolicyError, BundleError) as error:
         raise BundleMistake(str(error)) from None
 
 
 @functools.cache
-def inputs(path: pathlib.Path | None, overrides: tuple[tuple[str, int], ...], tree: pathlib.Path, window: pathlib.Path | None) -> str:
+def inputs(path: pathlib.Path | None, overrides: tuple[tuple[str, int], ...], tree: pathlib.Path,
+           window: pathlib.Path | None) -> str:
     """Hash of what a bundle is made of, its name and version left out."""
     made = read_policy(path, overrides)
-    parts = [json.dumps({**made.columns(), "name": "", "version": 0}, sort_keys=True).encode(), tree.read_bytes(), window.read_bytes() if window else b""]
+    parts = [
+        json.dumps({**made.columns(), "name": "", "version": 0}, sort_keys=True).encode(),
+        tree.read_bytes(),
+        window.read_bytes() if window else b""
+    ]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
 def credentials(folder: pathlib.Path) -> dict[str, pathlib.Path]:
-    """A key that signs the bundle, and the PEM files without which an agent does not start; nobody else ever trusts them."""
+    """A key that signs the bundle, and the PEM files without which an agent does not start; nobody else ever trusts
+    them.
+    """
     signing = keys.make(folder / "signing.pem")
     (folder / "trusted").write_text(keys.public_line(signing, "evaluate") + "\n")
     key = ec.generate_private_key(ec.SECP256R1())
     name, begin = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "lab")]), datetime.datetime(2020, 1, 1)
-    certificate = (x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
-                   .not_valid_before(begin).not_valid_after(begin + datetime.timedelta(days=36500)).sign(key, hashes.SHA256()))
+    certificate = (x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(
+        key.public_key()).serial_number(1).not_valid_before(begin).not_valid_after(begin + datetime.timedelta(
+            days=36500)).sign(key, hashes.SHA256()))
     (folder / "certificate.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    (folder / "key.pem").write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
-    return {"signing": folder / "signing.pem", "trusted": folder / "trusted", "certificate": folder / "certificate.pem", "key": folder / "key.pem"}
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+    return {
+        "signing": folder / "signing.pem", "trusted": folder / "trusted", "certificate": folder / "certificate.pem",
+        "key": folder / "key.pem"
+    }
 
 
 def models(tree_file: pathlib.Path, window_file: pathlib.Path | None):
-    """(tree, its feature program, window model or None). The window model is taken from a signed bundle that has one, say of an AP's state_dir."""
+    """(tree, its feature program, window model or None). The window model is taken from a signed bundle that has one,
+    say of an AP's state_dir.
+    """
     from oal_registry import json_tree
     tree, program = json_tree.loads(tree_file.read_text())
     window = None
@@ -70,13 +87,23 @@ def models(tree_file: pathlib.Path, window_file: pathlib.Path | None):
     return tree, program, window
 
 
-def make(folder: pathlib.Path, path: pathlib.Path | None, overrides: tuple[tuple[str, int], ...], tree_file: pathlib.Path, window_file: pathlib.Path | None) -> dict:
-    """Write bundle and credentials to a folder; `bundle`: its path, `sections`: of the exporter's configuration (host: a file on this machine)."""
+def make(folder: pathlib.Path, path: pathlib.Path | None, overrides: tuple[tuple[str, int], ...],
+         tree_file: pathlib.Path, window_file: pathlib.Path | None) -> dict:
+    """Write bundle and credentials to a folder; `bundle`: its path, `sections`: of the exporter's configuration (host:
+    a file on this machine).
+    """
     files = credentials(folder)
     tree, program, window = models(tree_file, window_file)
-    content = Bundle(serial=SERIAL, target="fleet", source="registry", model=MODEL, version=1, rollback_to=[], program=list(program.words),
-                     decision_interval_us=program.decision_interval_us, models=models_of(tree, window), policy=read_policy(path, overrides))
+    content = Bundle(serial=SERIAL, target="fleet", source="registry", model=MODEL, version=1, rollback_to=[],
+                     program=list(program.words), decision_interval_us=program.decision_interval_us,
+                     models=models_of(tree, window), policy=read_policy(path, overrides))
     (folder / "bundle").write_bytes(sign(encode(content), keys.load(files["signing"])))
-    agent = {"kind": "agent", "url": "https://127.0.0.1:9", "ca": f"host:{files['certificate']}", "cert": f"host:{files['certificate']}",
-             "key": f"host:{files['key']}", "trusted_keys": f"host:{files['trusted']}", "store_interval_s": 86400}
-    return {"bundle": str(folder / "bundle"), "sections": [agent, {"kind": "rwnd", "mode": "enforce", "backend": "bpf", "kill_file": ""}]}
+    agent = {
+        "kind": "agent", "url": "https://127.0.0.1:9", "ca": f"host:{files['certificate']}",
+        "cert": f"host:{files['certificate']}", "key": f"host:{files['key']}",
+        "trusted_keys": f"host:{files['trusted']}", "store_interval_s": 86400
+    }
+    return {
+        "bundle": str(folder / "bundle"),
+        "sections": [agent, {"kind": "rwnd", "mode": "enforce", "backend": "bpf", "kill_file": ""}]
+    }

@@ -1,4 +1,5 @@
-"""The result of one run: figures of its flows, and of the cell as a whole. A user counts as a user: delays, jitter and ratios of the cell are
+"""The result of one run: figures of its flows, and of the cell as a whole. A user counts as a user: delays, jitter and
+ratios of the cell are
 means over its long flows, so that a fast station does not drown a slow one."""
 import json
 import pathlib
@@ -10,8 +11,10 @@ from . import metrics, tap
 
 STEP_S = 0.1
 # of the cell: means over long flows of figures of the same name
-OVER_FLOWS = [*(f"{what}_{which}_ms" for what in ("delay", "queueing", "rtt") for which in ("mean", *metrics.PERCENTILES)),
-              "jitter_ms", "jitter_abs_ms", "loss_ratio", "retransmission_ratio"]
+OVER_FLOWS = [
+    *(f"{what}_{which}_ms" for what in ("delay", "queueing", "rtt") for which in ("mean", *metrics.PERCENTILES)),
+    "jitter_ms", "jitter_abs_ms", "loss_ratio", "retransmission_ratio"
+]
 
 
 def counted(truth: dict, name: str, begin_ns: float, end_ns: float) -> float:
@@ -28,7 +31,8 @@ def queue_drops(truth: dict, begin_ns: float, end_ns: float) -> float:
 def smallest_delay(packets: np.ndarray, station: dict, server_tap: int, station_tap: int, address: int) -> int:
     """Of all packets from the server to the station, handshakes included, in ns."""
     mine = packets[packets["destination"] == address]
-    sent, arrived = mine[(mine["tap"] == server_tap) & (mine["sent"] == 1)], mine[(mine["tap"] == station_tap) & (mine["sent"] == 0)]
+    sent, arrived = mine[(mine["tap"] == server_tap) & (mine["sent"] == 1)], mine[(mine["tap"] == station_tap)
+                                                                                  & (mine["sent"] == 0)]
     where = metrics.match(sent, arrived)
     delay = arrived["t_ns"][where[where >= 0]].astype(np.int64) - sent["t_ns"][where >= 0].astype(np.int64)
     return int(delay.min()) if len(delay) else 0
@@ -46,7 +50,10 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
     if (played_s := min(truth["seconds"][-1]["t_s"] for truth in truths)) < plan["duration_s"] - 0.5:
         raise RuntimeError(f"the guest was ended after {played_s:.1f} s of {plan['duration_s']:.0f}")
     packets, where = tap.read(folder / f"{plan['name']}.tap"), places(plan)
-    specs = [flow for ap in range(plan["aps"]) for flow in plan["flows"] if next(s for s in plan["stations"] if s["name"] == flow["station"])["ap"] == ap]
+    specs = [
+        flow for ap in range(plan["aps"]) for flow in plan["flows"]
+        if next(s for s in plan["stations"] if s["name"] == flow["station"])["ap"] == ap
+    ]
     entries = [flow for truth in truths for flow in truth["flows"]]
     for entry, spec in zip(entries, specs, strict=True):
         entry.update(start_s=spec["start_s"], stop_s=spec["stop_s"])
@@ -63,7 +70,10 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
             taps = where.index(f"server{station['ap']}:eth0"), where.index(f"{station['ns']}:wlan{station['radio']}")
             least = smallest_delay(packets, station, *taps, address[0]) if len(address) else 0
             flows.append(metrics.long_flow(entry, station, talks, window, least))
-            rates[station["name"]] = [a + b for a, b in zip(metrics.bins(talks, begin_ns, STEP_S, steps), rates.get(station["name"], [0] * steps))]
+            rates[station["name"]] = [
+                a + b
+                for a, b in zip(metrics.bins(talks, begin_ns, STEP_S, steps), rates.get(station["name"], [0] * steps))
+            ]
     drops = failures = 0.0
     for truth in truths:
         window = truth["begin_ns"] + plan["evaluate"]["warmup_s"] * 1e9, truth["begin_ns"] + plan["duration_s"] * 1e9
@@ -74,13 +84,16 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
     short = [f for f in flows if f["kind"] == "short"]
     times = [t for f in short for t in f["fct_ms"]]
     offered, missing, again = (sum(f[name] for f in flows) for name in ("packets", "lost", "retransmissions"))
-    cell = {"throughput_mbps": sum(f["goodput_mbps"] for f in flows), "long_mbps": sum(f["goodput_mbps"] for f in long),
-            **{name: mean(f[name] for f in long) for name in OVER_FLOWS},
-            "congestion_loss_ratio": max(0.0, again - failures) / offered if offered else None,
-            "kernel_loss_ratio": drops / offered if offered else None, "captured_loss_ratio": missing / offered if offered else None,
-            "packets": offered, "retransmissions": again, "queue_drops": drops, "mac_failures": failures,
-            "jain_goodput": metrics.jain(f["goodput_mbps"] for f in long), "jain_airtime": metrics.jain(r.get("airtime_us", 0) for r in by_station.values()),
-            "fct_mean_ms": mean(times), "fct_p95_ms": float(np.percentile(times, 95)) if times else None,
-            "short_flows": len(times), "short_unfinished": sum(f["unfinished"] for f in short)}
+    cell = {
+        "throughput_mbps": sum(f["goodput_mbps"] for f in flows), "long_mbps": sum(f["goodput_mbps"] for f in long), **{
+            name: mean(f[name] for f in long) for name in OVER_FLOWS
+        }, "congestion_loss_ratio": max(0.0, again - failures) / offered if offered else None,
+        "kernel_loss_ratio": drops / offered if offered else None,
+        "captured_loss_ratio": missing / offered if offered else None, "packets": offered, "retransmissions": again,
+        "queue_drops": drops, "mac_failures": failures, "jain_goodput": metrics.jain(f["goodput_mbps"] for f in long),
+        "jain_airtime": metrics.jain(r.get("airtime_us", 0) for r in by_station.values()), "fct_mean_ms": mean(times),
+        "fct_p95_ms": float(np.percentile(times, 95)) if times else None, "short_flows": len(times),
+        "short_unfinished": sum(f["unfinished"] for f in short)
+    }
     return {"cell": cell, "flows": flows, "rates": {"step_s": STEP_S, "bytes": rates},
             "wired_ms": plan["wired"]["delay_ms"]}

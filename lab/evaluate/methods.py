@@ -30,7 +30,10 @@ def method(name: str) -> Method:
     base, _, act = name.partition("+")
     control, _, queue = base.partition("-")
     if control not in CONTROLS or queue not in QUEUES or act not in ACTS or name.endswith("+"):
-        raise MethodError(f"no method {name}; a method is CONTROL-QUEUE or CONTROL-QUEUE+ACT: {'|'.join(CONTROLS)}, {'|'.join(QUEUES)}, {'|'.join(ACTS[1:])}")
+        raise MethodError(
+            f"no method {name}; a method is CONTROL-QUEUE or CONTROL-QUEUE+ACT: {'|'.join(CONTROLS)},"
+            f" {'|'.join(QUEUES)}, {'|'.join(ACTS[1:])}"
+        )
     return Method(control, queue, act)
 
 

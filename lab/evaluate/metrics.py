@@ -1,13 +1,17 @@
 """From headers at servers and stations, one clock for all, to figures of each flow and of the cell.
 
-A data packet is the same at both ends where flow, IP identification and sequence number agree; a retransmission has an identification of
-its own. Figures are of the measured time only (after the warm-up), of packets by the time at which the server sent them.
+A data packet is the same at both ends where flow, IP identification and sequence number agree; a retransmission has an
+identification of
+its own. Figures are of the measured time only (after the warm-up), of packets by the time at which the server sent
+them.
 
     goodput          bytes acknowledged in the measured time that the flow was to run
     delay            one way, server's port to station's radio
     queueing         delay less the smallest that any packet of the station had, its handshakes included
-    rtt              data packet sent to acknowledgement received, where that packet is the last that had arrived when the station answered
-    jitter           RFC 3550, 6.4.1: J += (|D| − J) / 16, mean of J over the packets; jitter_abs: mean of |D|, D the difference of
+    rtt              data packet sent to acknowledgement received, where that packet is the last that had arrived when
+                     the station answered
+    jitter           RFC 3550, 6.4.1: J += (|D| − J) / 16, mean of J over the packets; jitter_abs: mean of |D|, D the
+                     difference of
                      successive packets' delays
     lost             data packets that left the server and never came to the station
     retransmissions  data packets of sequence space that was sent before
@@ -27,7 +31,8 @@ def describe(values: np.ndarray, name: str) -> dict:
     if not len(values):
         return {f"{name}_mean_ms": None} | {f"{name}_{p}_ms": None for p in PERCENTILES}
     points = np.percentile(values, list(PERCENTILES.values())) / 1e6
-    return {f"{name}_mean_ms": float(values.mean() / 1e6)} | {f"{name}_{p}_ms": float(v) for p, v in zip(PERCENTILES, points)}
+    return {f"{name}_mean_ms": float(values.mean() / 1e6)
+            } | {f"{name}_{p}_ms": float(v) for p, v in zip(PERCENTILES, points)}
 
 
 def jain(values) -> float | None:
@@ -72,9 +77,11 @@ class Conversation:
         self.sent = packets[data & at_server & (packets["sent"] == 1)]
         self.arrived = packets[data & (packets["tap"] == station_tap) & (packets["sent"] == 0)]
         self.acks = packets[~down & at_server & (packets["sent"] == 0) & (packets["flags"] & ACK > 0)]
-        self.answers = packets[~down & (packets["tap"] == station_tap) & (packets["sent"] == 1) & (packets["flags"] & ACK > 0)]
+        self.answers = packets[~down & (packets["tap"] == station_tap) & (packets["sent"] == 1) &
+                               (packets["flags"] & ACK > 0)]
         syn = packets[down & at_server & (packets["flags"] & SYN > 0)]
-        self.open_ns, self.first_seq = (int(syn["t_ns"][0]), (int(syn["seq"][0]) + 1) % (1 << 32)) if len(syn) else (None, None)
+        self.open_ns, self.first_seq = (int(syn["t_ns"][0]), (int(syn["seq"][0]) + 1) %
+                                        (1 << 32)) if len(syn) else (None, None)
         self.where = match(self.sent, self.arrived)
 
     def delays(self) -> tuple[np.ndarray, np.ndarray]:
@@ -104,7 +111,8 @@ class Conversation:
         back = match(self.answers, self.acks)
         good = (last >= 0) & (back >= 0)
         good[good] &= (end[last[good]] == self.answers["ack"][good]) & (row_sent[last[good]] >= 0)
-        new = np.concatenate([[True], np.diff(self.answers["ack"].astype(np.int64)) != 0])  # duplicates say nothing of a packet
+        # duplicates say nothing of a packet
+        new = np.concatenate([[True], np.diff(self.answers["ack"].astype(np.int64)) != 0])
         good &= new
         sent = self.sent["t_ns"][row_sent[last[good]]]
         return sent, (self.acks["t_ns"][back[good]] - sent).astype(np.int64)
@@ -142,12 +150,15 @@ def long_flow(flow: dict, station: dict, talks: list[Conversation], window: tupl
     again = sum(int((s & c.retransmitted()).sum()) for s, c in zip(sent, talks))
     again_bytes = sum(int(c.sent["payload_bytes"][s & c.retransmitted()].sum()) for s, c in zip(sent, talks))
     j, j_abs = jitter(delay)
-    return {"station": station["name"], "ap": station["ap"], "kind": "long",
-            "goodput_mbps": sum(c.acknowledged(end) - c.acknowledged(begin) for c in talks) * 8e3 / (end - begin),
-            **describe(delay, "delay"), **describe(delay - least_ns, "queueing"), **describe(rtt, "rtt"),
-            "jitter_ms": j, "jitter_abs_ms": j_abs, "packets": packets, "lost": lost, "loss_ratio": lost / packets if packets else None,
-            "retransmissions": again, "retransmission_ratio": again / packets if packets else None, "rtt_samples": len(rtt),
-            "sent_bytes": sum(int(c.sent["payload_bytes"][s].sum()) for s, c in zip(sent, talks)), "again_bytes": again_bytes}
+    return {
+        "station": station["name"], "ap": station["ap"], "kind": "long",
+        "goodput_mbps": sum(c.acknowledged(end) - c.acknowledged(begin)
+                            for c in talks) * 8e3 / (end - begin), **describe(delay, "delay"),
+        **describe(delay - least_ns, "queueing"), **describe(rtt, "rtt"), "jitter_ms": j, "jitter_abs_ms": j_abs,
+        "packets": packets, "lost": lost, "loss_ratio": lost / packets if packets else None, "retransmissions": again,
+        "retransmission_ratio": again / packets if packets else None, "rtt_samples": len(rtt), "sent_bytes": sum(
+            int(c.sent["payload_bytes"][s].sum()) for s, c in zip(sent, talks)), "again_bytes": again_bytes
+    }
 
 
 def short_flow(flow: dict, station: dict, talks: list[Conversation], window: tuple[float, float]) -> dict:
@@ -158,15 +169,18 @@ def short_flow(flow: dict, station: dict, talks: list[Conversation], window: tup
     for talk in talks:
         if talk.open_ns is None or not begin <= talk.open_ns < end:
             continue
-        sent, lost, again = sent + len(talk.sent), lost + int((talk.where < 0).sum()), again + int(talk.retransmitted().sum())
+        sent, lost, again = sent + len(talk.sent), lost + int(
+            (talk.where < 0).sum()), again + int(talk.retransmitted().sum())
         bytes_ += talk.acknowledged(float("inf"))
         done = talk.acks["t_ns"][ahead(talk.acks["ack"], talk.first_seq) >= size]
         if len(done):
             times.append((int(done[0]) - talk.open_ns) / 1e6)
         else:
             unfinished += 1
-    return {"station": station["name"], "ap": station["ap"], "kind": "short", "goodput_mbps": bytes_ * 8e3 / (end - begin),
-            "fct_ms": times, "unfinished": unfinished, "packets": sent, "lost": lost, "retransmissions": again}
+    return {
+        "station": station["name"], "ap": station["ap"], "kind": "short", "goodput_mbps": bytes_ * 8e3 / (end - begin),
+        "fct_ms": times, "unfinished": unfinished, "packets": sent, "lost": lost, "retransmissions": again
+    }
 
 
 def bins(talks: list[Conversation], begin_ns: int, step_s: float, steps: int) -> list[int]:

@@ -1,9 +1,13 @@
 """The upper bound: windows of somebody who knows the future.
 
-A run of the same scenario and seed without control keeps every queue full, so what its stations received says, in each tenth of a second,
-how much air an access point had: Σ bytesⱼ / rateⱼ over its stations. Shared equally in time, as airtime fairness would, station i can have
-rateᵢ / n · Σ bytesⱼ / rateⱼ bytes, n the stations with a long flow at that moment. The link rates are the scenario's, with its changes; what
-overhead they leave out cancels as far as it is the same for all. The window is that rate times the smallest round trip plus a target.
+A run of the same scenario and seed without control keeps every queue full, so what its stations received says, in each
+tenth of a second,
+how much air an access point had: Σ bytesⱼ / rateⱼ over its stations. Shared equally in time, as airtime fairness would,
+station i can have
+rateᵢ / n · Σ bytesⱼ / rateⱼ bytes, n the stations with a long flow at that moment. The link rates are the scenario's,
+with its changes; what
+overhead they leave out cancels as far as it is the same for all. The window is that rate times the smallest round trip
+plus a target.
 """
 import copy
 
@@ -36,7 +40,8 @@ def active(plan: dict, step_s: float, steps: int) -> dict[str, np.ndarray]:
     out = {s["name"]: np.zeros(steps, int) for s in plan["stations"]}
     for flow in plan["flows"]:
         if flow["direction"] == "down" and not flow["size_kb"] and not flow["udp"]:
-            out[flow["station"]][int(flow["start_s"] / step_s):int(np.ceil(flow["stop_s"] / step_s))] += flow["parallel"]
+            out[flow["station"]][int(flow["start_s"] / step_s):int(np.ceil(flow["stop_s"]
+                                                                           / step_s))] += flow["parallel"]
     return out
 
 
@@ -51,17 +56,22 @@ def shares(plan: dict, received: dict) -> dict[str, np.ndarray]:
         names = [s["name"] for s in plan["stations"] if s["ap"] == ap and s["name"] in received["bytes"]]
         air = np.zeros(steps)
         for name in names:
-            air += np.divide(np.array(received["bytes"][name], float), rates[name], out=np.zeros(steps), where=rates[name] > 0)
+            air += np.divide(np.array(received["bytes"][name], float), rates[name], out=np.zeros(steps),
+                             where=rates[name] > 0)
         air = np.convolve(air, kernel, "same") / np.convolve(np.ones(steps), kernel, "same")
         air[:RAMP_STEPS] = np.maximum(air[:RAMP_STEPS], air[RAMP_STEPS:2 * RAMP_STEPS].mean())
         n = sum(((flows[name] > 0) & (rates[name] > 0)).astype(int) for name in names)
         for name in names:
-            out[name] = np.where((n > 0) & (flows[name] > 0), rates[name] * air / np.maximum(n, 1) / np.maximum(flows[name], 1) / step_s, 0)
+            out[name] = np.where((n > 0) & (flows[name] > 0),
+                                 rates[name] * air / np.maximum(n, 1) / np.maximum(flows[name], 1) / step_s, 0)
     return out
 
 
 def schedule(plan: dict, before: dict, target_us: int) -> dict:
     """The guest's `clamp`: bytes of each station's flows, step for step; 0 where it says nothing."""
     received = before["rates"]
-    windows = {name: [int(rate * (plan["wired"]["delay_ms"] / 1e3 + target_us / 1e6)) for rate in rates] for name, rates in shares(plan, received).items()}
+    windows = {
+        name: [int(rate * (plan["wired"]["delay_ms"] / 1e3 + target_us / 1e6)) for rate in rates]
+        for name, rates in shares(plan, received).items()
+    }
     return {"step_s": received["step_s"], "steps": len(next(iter(windows.values()))), "stations": windows}

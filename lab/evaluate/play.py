@@ -1,4 +1,6 @@
-"""Play one cell, a scenario with a method and a seed, and keep its result under a hash of everything that it depends on."""
+"""Play one cell, a scenario with a method and a seed, and keep its result under a hash of everything that it depends
+on.
+"""
 import functools
 import hashlib
 import json
@@ -61,13 +63,17 @@ def digest(path: pathlib.Path) -> str:
 @functools.cache
 def code() -> str:
     """Of what plays and measures: the guest's program, this one's measuring half, the tap."""
-    files = [*sorted((HERE.parent / "guest").glob("*.py")), *(HERE.parent / "host" / f for f in ("scenario.py", "guest.py")),
-             *(HERE / f for f in ("cell.py", "metrics.py", "scenarios.py", "tap.c", "tap.py", "oracle.py"))]
+    files = [
+        *sorted((HERE.parent / "guest").glob("*.py")), *(HERE.parent / "host" / f for f in ("scenario.py", "guest.py")),
+        *(HERE / f for f in ("cell.py", "metrics.py", "scenarios.py", "tap.c", "tap.py", "oracle.py"))
+    ]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def snapshot(exporter: pathlib.Path, build: pathlib.Path = BUILD) -> pathlib.Path:
-    """A copy of the exporter under its hash: one that is built anew meanwhile does not slip into a run. ValueError where it does not run."""
+    """A copy of the exporter under its hash: one that is built anew meanwhile does not slip into a run. ValueError
+    where it does not run.
+    """
     folder = build / "exporters"
     folder.mkdir(parents=True, exist_ok=True)
     partial = folder / f"partial-{os.getpid()}"
@@ -90,7 +96,10 @@ def key(c: Cell, settings: Settings) -> str:
     if c.method.act:
         inputs.append(digest(settings.exporter))
     if c.method.act == "oal":
-        inputs += [bundle.inputs(settings.policy, settings.overrides, settings.tree, settings.window), digest(HERE / "bundle.py")]
+        inputs += [
+            bundle.inputs(settings.policy, settings.overrides, settings.tree, settings.window),
+            digest(HERE / "bundle.py")
+        ]
     if c.method.act == "clamp":
         inputs.append(settings.clamp_bytes)
     if c.method.act == "oracle":
@@ -121,7 +130,8 @@ def prepare(c: Cell, settings: Settings, folder: pathlib.Path) -> dict:
         plan["clamp"] = {"window_bytes": settings.clamp_bytes}
     if c.method.act == "oracle":
         before = Cell(c.set, c.scenario, c.method.baseline, c.seed)
-        plan["clamp"] = oracle.schedule(plan, result(before, settings) or play(before, settings), settings.oracle_target_us)
+        plan["clamp"] = oracle.schedule(plan,
+                                        result(before, settings) or play(before, settings), settings.oracle_target_us)
     return plan
 
 
@@ -144,6 +154,7 @@ def play(c: Cell, settings: Settings) -> dict:
     out = stored(c, settings)
     out.parent.mkdir(parents=True, exist_ok=True)
     partial = out.with_suffix(f".{os.getpid()}")
-    partial.write_text(json.dumps({"set": c.set, "scenario": c.scenario, "method": c.method.name, "seed": c.seed, **found}))
+    partial.write_text(
+        json.dumps({"set": c.set, "scenario": c.scenario, "method": c.method.name, "seed": c.seed, **found}))
     os.replace(partial, out)
     return found

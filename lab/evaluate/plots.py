@@ -10,7 +10,8 @@ from . import verdict  # noqa: E402
 from .methods import CONTROLS, QUEUES, Method  # noqa: E402
 from .results import Results  # noqa: E402
 
-COLOURS = {("cubic", "fifo"): "#1f77b4", ("cubic", "fq"): "#17a398", ("bbr", "fifo"): "#d1495b", ("bbr", "fq"): "#e39100"}
+COLOURS = {("cubic", "fifo"): "#1f77b4", ("cubic", "fq"): "#17a398", ("bbr", "fifo"): "#d1495b",
+           ("bbr", "fq"): "#e39100"}
 MARKERS = {"": "o", "oal": "*", "clamp": "x", "oracle": "D"}
 SIZES = {"": 40, "oal": 130, "clamp": 40, "oracle": 36}
 LABELS = {"": "baseline", "oal": "OAL", "clamp": "fixed window", "oracle": "oracle"}
@@ -35,8 +36,13 @@ def _pair(control: str, queue: str) -> str:
 
 
 def _legend(figure) -> None:
-    handles = [plt.Line2D([], [], marker=MARKERS[act], color="#444", linestyle="", label=LABELS[act]) for act in MARKERS]
-    handles += [plt.Line2D([], [], marker="s", color=colour, linestyle="", label=_pair(*pair)) for pair, colour in COLOURS.items()]
+    handles = [
+        plt.Line2D([], [], marker=MARKERS[act], color="#444", linestyle="", label=LABELS[act]) for act in MARKERS
+    ]
+    handles += [
+        plt.Line2D([], [], marker="s", color=colour, linestyle="", label=_pair(*pair))
+        for pair, colour in COLOURS.items()
+    ]
     figure.legend(handles=handles, loc="lower center", ncol=4, frameon=False)
 
 
@@ -52,7 +58,8 @@ def tradeoff(r: Results, path: pathlib.Path) -> None:
             hollow = {"facecolors": "none", "edgecolors": colour} if which.act == "oracle" else {"color": colour}
             axis.scatter([x], [y], marker=MARKERS[which.act], s=SIZES[which.act], zorder=3, **hollow)
             if which.act == "oal" and (x0 := _mean(r, name, which.baseline, "delay_p95_ms")) is not None:
-                axis.plot([x0, x], [_mean(r, name, which.baseline, "throughput_mbps"), y], color=colour, linewidth=0.8, alpha=0.6)
+                axis.plot([x0, x], [_mean(r, name, which.baseline, "throughput_mbps"), y], color=colour, linewidth=0.8,
+                          alpha=0.6)
         axis.set(title=name, xlabel="p95 one-way delay, ms", ylabel="throughput, Mbit/s", xlim=(0, None))
         axis.grid(alpha=0.25)
     _legend(figure)
@@ -64,7 +71,8 @@ def tradeoff(r: Results, path: pathlib.Path) -> None:
 def changes(r: Results, path: pathlib.Path) -> None:
     """What OAL changes against its baseline, in percent, with intervals; diamonds: the oracle."""
     figures = ["throughput_mbps", "delay_mean_ms", "delay_p95_ms", "jitter_ms", "congestion_loss_ratio"]
-    figure, axes = plt.subplots(len(figures), 1, figsize=(max(10, 2 + 1.5 * len(r.scenarios)), 2.3 * len(figures)), sharex=True)
+    figure, axes = plt.subplots(len(figures), 1, figsize=(max(10, 2 + 1.5 * len(r.scenarios)), 2.3 * len(figures)),
+                                sharex=True)
     pairs = [(control, queue) for control in CONTROLS for queue in QUEUES]
     for axis, what in zip(axes, figures):
         for n, (control, queue) in enumerate(pairs):
@@ -77,7 +85,8 @@ def changes(r: Results, path: pathlib.Path) -> None:
                     if c.low == c.low:
                         axis.plot([x, x], [100 * c.low, 100 * c.high], color="#222", linewidth=1)
                 if best:
-                    axis.scatter([x], [100 * best.value], marker="D", s=18, facecolors="none", edgecolors="#222", zorder=3)
+                    axis.scatter([x], [100 * best.value], marker="D", s=18, facecolors="none", edgecolors="#222",
+                                 zorder=3)
         title, more, paper = verdict.COMPARED[what]
         limit = verdict.LIMITS.get(what)
         if limit is not None:
@@ -89,7 +98,11 @@ def changes(r: Results, path: pathlib.Path) -> None:
         axis.set(ylabel=f"{title}, %", ylim=(max(low, -110), min(high, 110)))
         axis.grid(axis="y", alpha=0.25)
     axes[-1].set_xticks(range(len(r.scenarios)), r.scenarios)
-    axes[0].set_title("OAL against its own baseline (bars, 95 %); diamonds: oracle; dotted: limit of harm; dashed: the paper, over BBR", fontsize=9)
+    axes[0].set_title(
+        "OAL against its own baseline (bars, 95 %); diamonds: oracle; dotted: limit of harm; dashed: the paper,"
+        " over BBR",
+        fontsize=9,
+    )
     handles = [plt.Rectangle((0, 0), 1, 1, color=COLOURS[pair], label=_pair(*pair)) for pair in pairs]
     figure.legend(handles=handles, loc="lower center", ncol=4, frameon=False)
     figure.tight_layout(rect=(0, 0.04, 1, 1))
@@ -104,9 +117,13 @@ def pages(r: Results, path: pathlib.Path) -> bool:
         return False
     figure, axes = _grid(len(names), 7, 3.2)
     for axis, name in zip(axes, names):
-        known = [m for m in sorted(r.methods, key=lambda m: (m.control, m.queue, list(MARKERS).index(m.act))) if r.values(name, m, "fct_mean_ms")]
+        known = [
+            m for m in sorted(r.methods, key=lambda m: (m.control, m.queue, list(MARKERS).index(m.act)))
+            if r.values(name, m, "fct_mean_ms")
+        ]
         for what, alpha in (("fct_p95_ms", 0.4), ("fct_mean_ms", 1.0)):
-            axis.bar(range(len(known)), [_mean(r, name, m, what) for m in known], color=[COLOURS[m.control, m.queue] for m in known], alpha=alpha, width=0.7)
+            axis.bar(range(len(known)), [_mean(r, name, m, what) for m in known],
+                     color=[COLOURS[m.control, m.queue] for m in known], alpha=alpha, width=0.7)
         axis.set_xticks(range(len(known)), [m.name for m in known], rotation=60, ha="right", fontsize=8)
         axis.set(title=f"{name}: completion of short flows, mean and (pale) p95", ylabel="ms")
         axis.grid(axis="y", alpha=0.25)

@@ -1,4 +1,6 @@
-"""Cells side by side, a process each: guests are killed with their cell when the run is interrupted, and nothing half done is stored."""
+"""Cells side by side, a process each: guests are killed with their cell when the run is interrupted, and nothing half
+done is stored.
+"""
 import contextlib
 import multiprocessing
 import os

@@ -12,8 +12,11 @@ from .results import Results
 STYLE = """body { font: 15px/1.5 system-ui, sans-serif; max-width: 78rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
 table { border-collapse: collapse; font-size: 13px; margin: 1rem 0; display: block; overflow-x: auto } td, th { padding: .2rem .55rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap }
 td:first-child, th:first-child { text-align: left } th { border-bottom: 2px solid #888 } strong { color: #b00 } img { max-width: 100% } .note { color: #555 } li { margin: .2rem 0 }"""
-CAPTIONS = {"tradeoff.png": "Throughput over p95 delay. To the upper left is better; a line leads from each baseline to OAL.", "changes.png": "What OAL changes against its own baseline.",
-            "pages.png": "How long short transfers take beside long ones."}
+CAPTIONS = {
+    "tradeoff.png": "Throughput over p95 delay. To the upper left is better; a line leads from each baseline to OAL.",
+    "changes.png": "What OAL changes against its own baseline.",
+    "pages.png": "How long short transfers take beside long ones."
+}
 BESIDE_PAPER = "Mean over the scenarios of the change against the own baseline."
 GAINS = "95 % intervals in brackets. Harm: more than 2 % of throughput lost or 5 % of p95 delay gained."
 
@@ -34,14 +37,28 @@ def sentences(r: Results, name: str) -> list[str]:
     """Per control and queue what OAL did in a scenario, in words."""
     found = []
     for which in [m for m in r.methods if m.act == "oal"]:
-        c = {f: verdict.change(r, name, which, which.baseline, f) for f in ("throughput_mbps", "delay_mean_ms", "delay_p95_ms")}
+        c = {
+            f: verdict.change(r, name, which, which.baseline, f)
+            for f in ("throughput_mbps", "delay_mean_ms", "delay_p95_ms")
+        }
         if not all(c.values()):
             continue
         share = verdict.share_of_oracle(r, name, which)
         broken = verdict.harms(r, name, which)
-        text = (f"{which.baseline.name}: throughput {table.percent(c['throughput_mbps'].value)}, mean delay {table.percent(c['delay_mean_ms'].value)}, p95 delay {table.percent(c['delay_p95_ms'].value)}; "
-                + ("the oracle finds no room for delay" if share is None else f"{100 * share:.0f} % of the oracle's gain in mean delay"))
-        text += "".join(f"; **{verdict.COMPARED[h.figure][0]} is beyond the limit ({table.percent(verdict.LIMITS[h.figure], 0)}){'' if h.sure else ', within chance'}**" for h in broken)
+        text = (
+            f"{which.baseline.name}: throughput {table.percent(c['throughput_mbps'].value)}, mean delay"
+            f" {table.percent(c['delay_mean_ms'].value)}, p95 delay {table.percent(c['delay_p95_ms'].value)}; "
+            + (
+                "the oracle finds no room for delay"
+                if share is None
+                else f"{100 * share:.0f} % of the oracle's gain in mean delay"
+            )
+        )
+        text += "".join(
+            f"; **{verdict.COMPARED[h.figure][0]} is beyond the limit"
+            f" ({table.percent(verdict.LIMITS[h.figure], 0)}){'' if h.sure else ', within chance'}**"
+            for h in broken
+        )
         found.append(text + ".")
     return found
 
@@ -55,27 +72,42 @@ def reach(r: Results) -> str:
         t = verdict.change(r, name, mine, base, "throughput_mbps")
         if q and t:
             good = q.value <= -0.5 and t.value >= -0.02
-            rows.append(["p95 queueing at most half of CUBIC's over FQ-CoDel, at ≥ 98 % of its throughput", name, f"{table.interval(q)}, throughput {table.interval(t)}", "yes" if good else "**no**"])
+            rows.append([
+                "p95 queueing at most half of CUBIC's over FQ-CoDel, at ≥ 98 % of its throughput", name,
+                f"{table.interval(q)}, throughput {table.interval(t)}", "yes" if good else "**no**"
+            ])
     for name in r.scenarios:
         for which in [m for m in r.methods if m.act == "oal"]:
             base = verdict.better_baseline(r, name, which.control)
             share = verdict.share_of_oracle(r, name, which, baseline=base) if base else None
             if share is not None:
-                rows.append([f"80 % of the oracle's gain in mean delay over the better baseline ({base.name})", name, f"{which.name}: {100 * share:.0f} %", "yes" if share >= 0.8 else "**no**"])
+                rows.append([
+                    f"80 % of the oracle's gain in mean delay over the better baseline ({base.name})", name,
+                    f"{which.name}: {100 * share:.0f} %", "yes" if share >= 0.8 else "**no**"
+                ])
     paper = {f: p for f, (_, _, p) in verdict.COMPARED.items() if p is not None}
     for f, aim in paper.items():
         more = verdict.COMPARED[f][1]
         for name in r.scenarios:
             for queue in QUEUES:
-                c, o = (verdict.change(r, name, Method("bbr", queue, act), Method("bbr", queue), f) for act in ("oal", "oracle"))
+                c, o = (verdict.change(r, name, Method("bbr", queue, act), Method("bbr", queue), f)
+                        for act in ("oal", "oracle"))
                 if c and o and (o.value >= aim if more else o.value <= aim):  # the oracle shows that there is such room
-                    rows.append([f"the paper's {table.percent(aim)} in {verdict.COMPARED[f][0]} over BBR", name, f"bbr-{queue}: {table.interval(c)}; oracle {table.percent(o.value)}", "yes" if (c.value >= aim if more else c.value <= aim) else "**no**"])
+                    rows.append([
+                        f"the paper's {table.percent(aim)} in {verdict.COMPARED[f][0]} over BBR", name,
+                        f"bbr-{queue}: {table.interval(c)}; oracle {table.percent(o.value)}", "yes" if
+                        (c.value >= aim if more else c.value <= aim) else "**no**"
+                    ])
     return table.markdown(rows)
 
 
 def markdown(r: Results, title: str, how: list[str]) -> str:
-    parts = [f"# {title}\n", *(f"- {line}" for line in how), f"\n## Beside the paper\n{BESIDE_PAPER}\n", table.beside_paper(r),
-             f"## What OAL gains and costs\n{GAINS}\n", table.gains(r), "## Aims\n", reach(r)]
+    parts = [
+        f"# {title}\n", *(f"- {line}" for line in how), f"\n## Beside the paper\n{BESIDE_PAPER}\n",
+        table.beside_paper(r), f"## What OAL gains and costs\n{GAINS}\n",
+        table.gains(r), "## Aims\n",
+        reach(r)
+    ]
     for name in r.scenarios:
         parts += [f"## {name}\n", table.scenario(r, name)]
     return "\n".join(parts)
@@ -86,16 +118,30 @@ def write(r: Results, folder: pathlib.Path, title: str, how: list[str]) -> pathl
     r.write(folder)
     (folder / "table.md").write_text(markdown(r, title, how))
     pictures = plots.draw(r, folder)
-    image = lambda path: f'<figure><img alt="{html.escape(CAPTIONS[path.name])}" src="data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"><figcaption class="note">{html.escape(CAPTIONS[path.name])}</figcaption></figure>'
-    parts = [f"<!doctype html><html lang=en><meta charset=utf-8><title>{html.escape(title)}</title><style>{STYLE}</style><h1>{html.escape(title)}</h1>",
-             "<ul class=note>" + "".join(f"<li>{html.escape(line)}" for line in how) + "</ul>"]
+    image = lambda path: (
+        f'<figure><img alt="{html.escape(CAPTIONS[path.name])}"'
+        f' src="data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"><figcaption'
+        f' class="note">{html.escape(CAPTIONS[path.name])}</figcaption></figure>'
+    )
+    parts = [
+        (
+            "<!doctype html><html lang=en><meta"
+            f" charset=utf-8><title>{html.escape(title)}</title><style>{STYLE}</style><h1>{html.escape(title)}</h1>"
+        ),
+        "<ul class=note>" + "".join(f"<li>{html.escape(line)}" for line in how) + "</ul>",
+    ]
     if r.failures:
-        parts.append("<h2>Failed cells</h2><ul>" + "".join(f"<li><strong>{html.escape(c.name)}</strong>: {html.escape(e[-400:])}" for c, e in r.failures.items()) + "</ul>")
+        parts.append("<h2>Failed cells</h2><ul>"
+                     + "".join(f"<li><strong>{html.escape(c.name)}</strong>: {html.escape(e[-400:])}"
+                               for c, e in r.failures.items()) + "</ul>")
     parts += [f"<h2>Beside the paper</h2><p>{BESIDE_PAPER}</p>", as_html(table.beside_paper(r)),
               *(image(p) for p in pictures), f"<h2>What OAL gains and costs</h2><p>{GAINS}</p>",
               as_html(table.gains(r)), "<h2>Aims</h2>", as_html(reach(r))]
     for name in r.scenarios:
-        parts += [f"<h2>{html.escape(name)}</h2><ul>" + "".join(f"<li>{bold(s)}" for s in sentences(r, name)) + "</ul>", as_html(table.scenario(r, name))]
+        parts += [
+            f"<h2>{html.escape(name)}</h2><ul>" + "".join(f"<li>{bold(s)}" for s in sentences(r, name)) + "</ul>",
+            as_html(table.scenario(r, name))
+        ]
     page = folder / "report.html"
     page.write_text("\n".join(parts))
     return page
@@ -105,11 +151,29 @@ def about(r: Results, which: str, settings, kernel: str) -> list[str]:
     """How the figures were made, line by line."""
     played = [f["cell"]["packets"] for f in r.found.values()]
     cost = spread.mean([f["cost"]["cpu_s"] for f in r.found.values()])
-    return [f"made {datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC; set {which}: {len(r.scenarios)} scenarios, {len(r.methods)} methods, {len(r.seeds)} seeds; {len(r.found)} of {len(r.cells)} cells played, "
-            f"{len(r.failures)} failed, {sum(played):,} data packets measured" + (f", {cost.value:.1f} CPU-s a cell" if cost else ""),
-            f"policy {settings.policy.name if settings.policy else 'defaults'}{''.join(f' {k}={v}' for k, v in settings.overrides)}; tree {settings.tree.name}; window model {settings.window.name if settings.window else 'none'}; "
-            f"fixed window {settings.clamp_bytes} B; oracle's target {settings.oracle_target_us / 1000:.0f} ms; kernel {pathlib.Path(kernel).parent.name}",
-            "3 access points on one channel, 9 stations, a server behind a delay, User-Mode-Linux with mac80211 and a simulated medium, virtual time; a cell is 12 s after 2 s of warm-up",
-            "delay, RTT, jitter and loss of a cell are means over its long flows (a user is a user); jitter is RFC 3550's, which is what the paper's is compared with; ± is a 95 % interval of Student's t over seeds, "
-            "[ ] one by bootstrap over seeds",
-            "congestion loss: packets sent again less what the air lost, over packets sent (the labels' definition); kernel's: drops that the queues counted"]
+    return [
+        f"made {datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC; set {which}: {len(r.scenarios)} scenarios,"
+        f" {len(r.methods)} methods, {len(r.seeds)} seeds; {len(r.found)} of {len(r.cells)} cells played,"
+        f" {len(r.failures)} failed, {sum(played):,} data packets measured"
+        + (f", {cost.value:.1f} CPU-s a cell" if cost else ""),
+        (
+            "policy"
+            f" {settings.policy.name if settings.policy else 'defaults'}{''.join(f' {k}={v}' for k, v in settings.overrides)};"
+            f" tree {settings.tree.name}; window model {settings.window.name if settings.window else 'none'}; fixed"
+            f" window {settings.clamp_bytes} B; oracle's target {settings.oracle_target_us / 1000:.0f} ms; kernel"
+            f" {pathlib.Path(kernel).parent.name}"
+        ),
+        (
+            "3 access points on one channel, 9 stations, a server behind a delay, User-Mode-Linux with mac80211 and a"
+            " simulated medium, virtual time; a cell is 12 s after 2 s of warm-up"
+        ),
+        (
+            "delay, RTT, jitter and loss of a cell are means over its long flows (a user is a user); jitter is RFC"
+            " 3550's, which is what the paper's is compared with; ± is a 95 % interval of Student's t over seeds, [ ]"
+            " one by bootstrap over seeds"
+        ),
+        (
+            "congestion loss: packets sent again less what the air lost, over packets sent (the labels' definition);"
+            " kernel's: drops that the queues counted"
+        ),
+    ]

@@ -1,4 +1,6 @@
-"""Scenario files of the evaluation: those of lab/scenarios with three keys more. Sets: `tune`, on which settings are chosen, and `judge`."""
+"""Scenario files of the evaluation: those of lab/scenarios with three keys more. Sets: `tune`, on which settings are
+chosen, and `judge`.
+"""
 import copy
 import csv
 import functools
@@ -28,7 +30,9 @@ def load(which: str, name: str) -> dict:
 
 
 def plan(given: dict, name: str, method: Method, seed: int) -> dict:
-    """The guest's plan of a scenario, with the method's senders and queue, and the evaluation's own keys under `evaluate`."""
+    """The guest's plan of a scenario, with the method's senders and queue, and the evaluation's own keys under
+    `evaluate`.
+    """
     given = copy.deepcopy(given)
     extra = {key: given.pop(key, default) for key, default in EXTRA.items()}
     for flow in given["flows"]:
@@ -37,7 +41,8 @@ def plan(given: dict, name: str, method: Method, seed: int) -> dict:
     queue = {"mode": "txq"} if method.queue == "fq" else {"mode": "qdisc", "kind": f"pfifo limit {extra['fifo_pkts']}"}
     given["ap"] = {"security": "open", "queue": queue}
     if extra["trace"]:
-        given["changes"] = given.get("changes", []) + trace(scenario.merge(TRACE, extra["trace"], f"{name}.trace"), given["duration_s"])
+        given["changes"] = given.get("changes", []) + trace(scenario.merge(TRACE, extra["trace"], f"{name}.trace"),
+                                                            given["duration_s"])
     out = scenario.plan(name, given)
     out["evaluate"] = {"warmup_s": extra["warmup_s"]}
     return out

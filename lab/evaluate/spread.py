@@ -1,6 +1,8 @@
-"""Means over seeds with 95 % intervals: Student's t for a mean; for the ratio of two methods a bootstrap over seeds, the same seeds of both.
+"""Means over seeds with 95 % intervals: Student's t for a mean; for the ratio of two methods a bootstrap over seeds,
+the same seeds of both.
 
-The seed fixes what the air draws; threads and clocks of the guest differ a little from run to run, so that equal seeds are alike and not equal."""
+The seed fixes what the air draws; threads and clocks of the guest differ a little from run to run, so that equal seeds
+are alike and not equal."""
 import math
 from dataclasses import dataclass
 

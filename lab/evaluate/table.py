@@ -3,9 +3,13 @@ from . import spread, verdict
 from .methods import CONTROLS, QUEUES, Method
 from .results import Results
 
-FIGURES = [("throughput_mbps", "Mbit/s", 2), ("delay_mean_ms", "delay ms", 1), ("delay_p95_ms", "p95", 1), ("delay_p99_ms", "p99", 1), ("queueing_p95_ms", "queueing p95", 1), ("rtt_mean_ms", "RTT ms", 1),
-           ("rtt_p95_ms", "p95", 1), ("rtt_p99_ms", "p99", 1), ("jitter_ms", "jitter ms", 2), ("jitter_abs_ms", "mean ∣Δ∣", 2), ("congestion_loss_ratio", "congestion loss %", 2), ("kernel_loss_ratio", "kernel's %", 2),
-           ("retransmission_ratio", "sent again %", 2), ("jain_goodput", "Jain", 3), ("jain_airtime", "of airtime", 3), ("fct_mean_ms", "pages ms", 0), ("fct_p95_ms", "p95", 0)]
+FIGURES = [("throughput_mbps", "Mbit/s", 2), ("delay_mean_ms", "delay ms", 1), ("delay_p95_ms", "p95", 1),
+           ("delay_p99_ms", "p99", 1), ("queueing_p95_ms", "queueing p95", 1), ("rtt_mean_ms", "RTT ms", 1),
+           ("rtt_p95_ms", "p95", 1), ("rtt_p99_ms", "p99", 1), ("jitter_ms", "jitter ms", 2),
+           ("jitter_abs_ms", "mean ∣Δ∣", 2), ("congestion_loss_ratio", "congestion loss %", 2),
+           ("kernel_loss_ratio", "kernel's %", 2), ("retransmission_ratio", "sent again %", 2),
+           ("jain_goodput", "Jain", 3), ("jain_airtime", "of airtime", 3), ("fct_mean_ms", "pages ms", 0),
+           ("fct_p95_ms", "p95", 0)]
 
 
 def percent(value: float | None, digits: int = 1) -> str:
@@ -21,7 +25,8 @@ def figure(f: spread.Figure | None, digits: int, scale: float = 1) -> str:
 
 def markdown(rows: list[list[str]]) -> str:
     head, *body = rows
-    return "\n".join("| " + " | ".join(row) + " |" for row in [head, ["---"] + ["---:"] * (len(head) - 1), *body]) + "\n"
+    return "\n".join("| " + " | ".join(row) + " |"
+                     for row in [head, ["---"] + ["---:"] * (len(head) - 1), *body]) + "\n"
 
 
 def beside_paper(r: Results) -> str:
@@ -43,21 +48,39 @@ def scenario(r: Results, name: str) -> str:
     for which in sorted(r.methods, key=lambda m: (m.control, m.queue, m.act)):
         found = [verdict.mean(r, name, which, f) for f, _, _ in FIGURES]
         if any(found):
-            rows.append([which.name] + [figure(f, digits, 100 if key.endswith("_ratio") else 1) for f, (key, _, digits) in zip(found, FIGURES)])
+            rows.append([which.name] + [
+                figure(f, digits, 100 if key.endswith("_ratio") else 1) for f, (key, _, digits) in zip(found, FIGURES)
+            ])
     return markdown(rows)
 
 
 def gains(r: Results) -> str:
     """Scenario by scenario: changes against the baseline, share of the oracle's gain, limits broken."""
-    rows = [["scenario", "method", "throughput", "mean delay", "p95 delay", "p95 queueing", "jitter", "congestion loss", "pages p95", "share of oracle", "against better baseline", "harm"]]
+    rows = [[
+        "scenario", "method", "throughput", "mean delay", "p95 delay", "p95 queueing", "jitter", "congestion loss",
+        "pages p95", "share of oracle", "against better baseline", "harm"
+    ]]
     for name in r.scenarios:
         for which in [m for m in r.methods if m.act == "oal"]:
-            found = [verdict.change(r, name, which, which.baseline, f) for f in ("throughput_mbps", "delay_mean_ms", "delay_p95_ms", "queueing_p95_ms", "jitter_ms", "congestion_loss_ratio", "fct_p95_ms")]
+            found = [
+                verdict.change(r, name, which, which.baseline, f)
+                for f in ("throughput_mbps", "delay_mean_ms", "delay_p95_ms", "queueing_p95_ms", "jitter_ms",
+                          "congestion_loss_ratio", "fct_p95_ms")
+            ]
             if not any(found):
                 continue
-            shares = [verdict.share_of_oracle(r, name, which), verdict.share_of_oracle(r, name, which, baseline=verdict.better_baseline(r, name, which.control))]
-            broken = [f"**{verdict.COMPARED[h.figure][0]}{'' if h.sure else ' (within chance)'}**" for h in verdict.harms(r, name, which)]
-            rows.append([name, which.name, *(interval(c) for c in found), *("–" if s is None else f"{100 * s:.0f} %" for s in shares), ", ".join(broken) or "none"])
+            shares = [
+                verdict.share_of_oracle(r, name, which),
+                verdict.share_of_oracle(r, name, which, baseline=verdict.better_baseline(r, name, which.control))
+            ]
+            broken = [
+                f"**{verdict.COMPARED[h.figure][0]}{'' if h.sure else ' (within chance)'}**"
+                for h in verdict.harms(r, name, which)
+            ]
+            rows.append([
+                name, which.name, *(interval(c) for c in found),
+                *("–" if s is None else f"{100 * s:.0f} %" for s in shares), ", ".join(broken) or "none"
+            ])
     return markdown(rows)
 
 

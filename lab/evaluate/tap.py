@@ -8,9 +8,9 @@ import tempfile
 import numpy as np
 
 SOURCE = pathlib.Path(__file__).with_name("tap.c")
-RECORD = np.dtype([("t_ns", "<u8"), ("source", "<u4"), ("destination", "<u4"), ("seq", "<u4"), ("ack", "<u4"), ("source_port", "<u2"),
-                   ("destination_port", "<u2"), ("ip_id", "<u2"), ("payload_bytes", "<u2"), ("window", "<u2"), ("tap", "u1"), ("flags", "u1"),
-                   ("sent", "u1"), ("ecn", "u1"), ("unused", "<u2")])
+RECORD = np.dtype([("t_ns", "<u8"), ("source", "<u4"), ("destination", "<u4"), ("seq", "<u4"), ("ack", "<u4"),
+                   ("source_port", "<u2"), ("destination_port", "<u2"), ("ip_id", "<u2"), ("payload_bytes", "<u2"),
+                   ("window", "<u2"), ("tap", "u1"), ("flags", "u1"), ("sent", "u1"), ("ecn", "u1"), ("unused", "<u2")])
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 
 
@@ -21,7 +21,10 @@ def program() -> pathlib.Path:
     if not out.exists():
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache) as folder:
-            subprocess.run([os.environ.get("CC", "cc"), "-O2", "-std=gnu11", "-static", "-Wall", "-Wextra", "-o", f"{folder}/tap", SOURCE], check=True)
+            subprocess.run([
+                os.environ.get("CC", "cc"), "-O2", "-std=gnu11", "-static", "-Wall", "-Wextra", "-o", f"{folder}/tap",
+                SOURCE
+            ], check=True)
             os.replace(f"{folder}/tap", out)
     return out
 

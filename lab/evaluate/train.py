@@ -1,5 +1,7 @@
-"""The tree of the evaluation's bundle, from nothing: lab/evaluate/train plays the baselines of the set `tune` with the exporter's capture, makes training
-items of the captures as the platform does, fits the experiment of training/ and writes models/tree.json with where it comes from."""
+"""The tree of the evaluation's bundle, from nothing: lab/evaluate/train plays the baselines of the set `tune` with the
+exporter's capture, makes training
+items of the captures as the platform does, fits the experiment of training/ and writes models/tree.json with where it
+comes from."""
 import argparse
 import hashlib
 import json
@@ -35,7 +37,8 @@ def capture(work: tuple[str, methods.Method, int, pathlib.Path, pathlib.Path]) -
 
 
 def record(seeds: int, exporter: pathlib.Path, folder: pathlib.Path, jobs: int) -> list[pathlib.Path]:
-    todo = [(name, method, seed, exporter, folder) for seed in range(1, seeds + 1) for name in scenarios.names(SET) for method in methods.ALL if not method.act]
+    todo = [(name, method, seed, exporter, folder) for seed in range(1, seeds + 1) for name in scenarios.names(SET)
+            for method in methods.ALL if not method.act]
     made = []
     for work, files, error in pool.each(capture, todo, jobs):
         if error:
@@ -62,10 +65,15 @@ def fit(file: pathlib.Path, output: pathlib.Path, notes: dict) -> None:
     tree = run.as_tree(run.fit(found, what))
     program = next(p for p in programs.known().values() if p.feature_hash == found.feature_hash)
     output.write_text(json_tree.dumps(compiler.tree(tree, found.feature_hash), program))
-    known = {**notes, "items": len(found), "classes": {name: int((found.y == k).sum()) for k, name in enumerate(found.classes)}, "experiment": f"training/experiments/{EXPERIMENT.name}",
-             "items_sha256": hashlib.sha256(file.read_bytes()).hexdigest(), "feature_program": program.hash.hex(),
-             "figures": {name: round(value, 4) for name, value in run.mlflow_figures(parts, what.model.kind).items()}, "skipped": skipped,
-             "git": subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True).stdout.strip()}
+    known = {
+        **notes, "items": len(found),
+        "classes": {name: int((found.y == k).sum())
+                    for k, name in enumerate(found.classes)}, "experiment": f"training/experiments/{EXPERIMENT.name}",
+        "items_sha256": hashlib.sha256(file.read_bytes()).hexdigest(), "feature_program": program.hash.hex(),
+        "figures": {name: round(value, 4) for name, value in run.mlflow_figures(parts, what.model.kind).items()
+                    }, "skipped": skipped, "git": subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT,
+                                                                 capture_output=True, text=True).stdout.strip()
+    }
     output.with_suffix(".provenance.json").write_text(json.dumps(known, indent=1) + "\n")
     print(json.dumps(known["figures"], indent=1))
 
@@ -84,7 +92,11 @@ def main() -> int:
         captures = record(args.seeds, play.snapshot(args.exporter.resolve()), folder, args.jobs)
         items_of(captures, folder / "items.parquet")
         shutil.copy(folder / "items.parquet", play.BUILD / "tune.items.parquet")
-    fit(play.BUILD / "tune.items.parquet", args.output, {"command": f"lab/evaluate/train --seeds {args.seeds}", "data": f"baselines of the set {SET}: {', '.join(scenarios.names(SET))}; seeds 1 to {args.seeds}"})
+    fit(
+        play.BUILD / "tune.items.parquet", args.output, {
+            "command": f"lab/evaluate/train --seeds {args.seeds}",
+            "data": f"baselines of the set {SET}: {', '.join(scenarios.names(SET))}; seeds 1 to {args.seeds}"
+        })
     return 0
 
 

@@ -6,10 +6,14 @@ from .methods import QUEUES, Method
 from .results import Results
 
 # figure → (name, whether more is better, what the paper reports of it over BBR)
-COMPARED = {"throughput_mbps": ("throughput", True, 0.175), "delay_mean_ms": ("mean delay", False, -0.30), "delay_p95_ms": ("p95 delay", False, None),
-            "queueing_p95_ms": ("p95 queueing delay", False, None), "jitter_ms": ("jitter", False, -0.16), "congestion_loss_ratio": ("congestion loss", False, -0.25),
-            "fct_p95_ms": ("p95 completion of pages", False, None)}
-LIMITS = {"throughput_mbps": -0.02, "delay_p95_ms": 0.05}  # no worse than this against the own baseline, in any scenario
+COMPARED = {
+    "throughput_mbps": ("throughput", True, 0.175), "delay_mean_ms": ("mean delay", False, -0.30),
+    "delay_p95_ms": ("p95 delay", False, None), "queueing_p95_ms": ("p95 queueing delay", False,
+                                                                    None), "jitter_ms": ("jitter", False, -0.16),
+    "congestion_loss_ratio": ("congestion loss", False, -0.25), "fct_p95_ms": ("p95 completion of pages", False, None)
+}
+# no worse than this against the own baseline, in any scenario
+LIMITS = {"throughput_mbps": -0.02, "delay_p95_ms": 0.05}
 SHARE_OF = "delay_mean_ms"
 
 
@@ -43,13 +47,17 @@ def harms(r: Results, scenario: str, which: Method) -> list[Harm]:
 
 def better_baseline(r: Results, scenario: str, control: str) -> Method | None:
     """Of a control's baselines, FIFO and FQ, that with the smaller SHARE_OF."""
-    known = [(m.value, which) for queue in QUEUES if (m := mean(r, scenario, which := Method(control, queue), SHARE_OF))]
+    known = [(m.value, which) for queue in QUEUES
+             if (m := mean(r, scenario, which := Method(control, queue), SHARE_OF))]
     return min(known, key=lambda pair: pair[0])[1] if known else None
 
 
 def share_of_oracle(r: Results, scenario: str, which: Method, baseline: Method | None = None) -> float | None:
-    """(baseline − method) / (baseline − oracle) of SHARE_OF, against the method's own baseline or another; None where the oracle gains less than 2 % itself: no room."""
-    base, own, best = (mean(r, scenario, m, SHARE_OF) for m in (baseline or which.baseline, which, Method(which.control, which.queue, "oracle")))
+    """(baseline − method) / (baseline − oracle) of SHARE_OF, against the method's own baseline or another; None where
+    the oracle gains less than 2 % itself: no room.
+    """
+    base, own, best = (mean(r, scenario, m, SHARE_OF)
+                       for m in (baseline or which.baseline, which, Method(which.control, which.queue, "oracle")))
     if not (base and own and best) or base.value - best.value < 0.02 * base.value:
         return None
     return (base.value - own.value) / (base.value - best.value)
@@ -57,5 +65,7 @@ def share_of_oracle(r: Results, scenario: str, which: Method, baseline: Method |
 
 def overall(r: Results, new: str, queue: str, control: str, figure: str) -> float | None:
     """Mean over scenarios of the change against the baseline."""
-    found = [c.value for s in r.scenarios if (c := change(r, s, Method(control, queue, new), Method(control, queue), figure))]
+    found = [
+        c.value for s in r.scenarios if (c := change(r, s, Method(control, queue, new), Method(control, queue), figure))
+    ]
     return sum(found) / len(found) if found else None

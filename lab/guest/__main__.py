@@ -1,4 +1,6 @@
-"""The guest's main program: python3 -m guest PLAN.json. Builds the network, plays the scenario, leaves results in /run/out."""
+"""The guest's main program: python3 -m guest PLAN.json. Builds the network, plays the scenario, leaves results in
+/run/out.
+"""
 import contextlib
 import copy
 import json
@@ -53,9 +55,12 @@ class Ap:
         batch("ip", [f"netns add {s['ns']}" for s in self.stations])
         for s in self.stations:
             self.set_link(s)
-            wifi.start_station(s["radio"], s["ns"], self.ssid, plan["medium"]["freq_mhz"], plan["ap"]["security"], [f"{address(self.number, s['host'])}/24"])
+            wifi.start_station(s["radio"], s["ns"], self.ssid, plan["medium"]["freq_mhz"], plan["ap"]["security"],
+                               [f"{address(self.number, s['host'])}/24"])
         wifi.wait_associated(self.wlan, self.ns, len(self.stations), self.rejoin)
-        for s in self.stations:  # of each: an ARP request is a group frame, which nobody repeats when it is lost, and then a flow would begin seconds late or not at all
+        # of each: an ARP request is a group frame, which nobody repeats when it is lost, and then a flow would begin
+        # seconds late or not at all
+        for s in self.stations:
             self.wait_path(address(self.number, s["host"]))
 
     def joined(self) -> set[str]:
@@ -121,25 +126,35 @@ class Ap:
         self.exporter = None
         if self.plan["exporter"] and not self.plan["clamp"]:
             config = f"/run/lab/{self.name}.uci"
-            sinks = [{"kind": "file", "path": f"{OUT}/{self.name}.oalcap"}] + live.sinks(self.plan, HOST) + exporter.own_sections(self.plan, self.ap_id, HOST)
-            exporter.configure(config, self.ap_id, self.wlan, self.wired.lan, sinks, self.plan["neighbours"]["count"] > 0)
-            self.exporter = exporter.begin(HOST + self.plan["exporter"], config, f"{OUT}/{self.name}.exporter.log", self.ns)
+            sinks = [{"kind": "file", "path": f"{OUT}/{self.name}.oalcap"}] + live.sinks(
+                self.plan, HOST) + exporter.own_sections(self.plan, self.ap_id, HOST)
+            exporter.configure(config, self.ap_id, self.wlan, self.wired.lan, sinks, self.plan["neighbours"]["count"]
+                               > 0)
+            self.exporter = exporter.begin(HOST + self.plan["exporter"], config, f"{OUT}/{self.name}.exporter.log",
+                                           self.ns)
             time.sleep(0.5)
-        self.tcpdump = start(["tcpdump", "-i", self.wired.lan, "-s", "96", "-B", "32768", "-w", f"{OUT}/{self.name}.pcap", "tcp"],
-                             f"/run/lab/{self.name}.tcpdump.log", self.ns) if self.plan["pcap"] else None
+        self.tcpdump = start(
+            ["tcpdump", "-i", self.wired.lan, "-s", "96", "-B", "32768", "-w", f"{OUT}/{self.name}.pcap", "tcp"],
+            f"/run/lab/{self.name}.tcpdump.log", self.ns) if self.plan["pcap"] else None
         mine = {s["name"]: s for s in self.stations}
-        self.traffic = Traffic([Flow(spec, mine[spec["station"]], self.number, self.plan["period_s"]) for spec in self.plan["flows"] if spec["station"] in mine])
+        self.traffic = Traffic([
+            Flow(spec, mine[spec["station"]], self.number, self.plan["period_s"]) for spec in self.plan["flows"]
+            if spec["station"] in mine
+        ])
         time.sleep(0.5)
-        self.sender = sender.Sender(self.plan, self.number, self.name, self.ap_id, self.ns, self.wired.server_ns, OUT, HOST) if self.plan["sniff_hz"] else None
-        self.clamp = clamp.Clamp(self.plan, self.ns, self.wlan, self.traffic.flows, f"{OUT}/{self.name}.clamp.log", HOST) if self.plan["clamp"] else None
+        self.sender = sender.Sender(self.plan, self.number, self.name, self.ap_id, self.ns, self.wired.server_ns, OUT,
+                                    HOST) if self.plan["sniff_hz"] else None
+        self.clamp = clamp.Clamp(self.plan, self.ns, self.wlan, self.traffic.flows, f"{OUT}/{self.name}.clamp.log",
+                                 HOST) if self.plan["clamp"] else None
         self.truth = Truth(self.counters, self.wired.server_ns, [s["ns"] for s in self.stations])
 
     def end(self) -> int:
         """Stop everything; a number of problems (0: none)."""
         problems = self.clamp.end() if self.clamp else 0
         flows = self.traffic.end()
-        self.truth.finish(f"{OUT}/{self.name}.truth.json", flows,
-                          {"scenario": self.plan["name"], "ap": self.name, "channel": channel_totals(), "begin_ns": self.begin_ns})
+        self.truth.finish(
+            f"{OUT}/{self.name}.truth.json", flows,
+            {"scenario": self.plan["name"], "ap": self.name, "channel": channel_totals(), "begin_ns": self.begin_ns})
         if self.tcpdump:
             self.tcpdump.terminate()
             self.tcpdump.wait(timeout=10)
@@ -155,7 +170,8 @@ class Ap:
 
 
 def set_channel(medium: dict) -> None:
-    wifi.set_channel(medium["freq_mhz"], medium["foreign_permille"], medium["foreign_burst_us"], medium["ext_permille"], medium["noise_dbm"])
+    wifi.set_channel(medium["freq_mhz"], medium["foreign_permille"], medium["foreign_burst_us"], medium["ext_permille"],
+                     medium["noise_dbm"])
 
 
 def channel_totals() -> list[dict]:
@@ -165,7 +181,8 @@ def channel_totals() -> list[dict]:
 
 
 def scan(ap: Ap, freq_mhz: int) -> None:
-    """Passive scan of the AP's own channel, so that the kernel lists the neighbours' beacons, as usteer and hostapd do."""
+    """Passive scan of the AP's own channel, so that the kernel lists the neighbours' beacons, as usteer and hostapd do.
+    """
     run(f"iw dev {ap.wlan} scan trigger freq {freq_mhz} ap-force passive", ap.ns, check=False)
 
 
@@ -184,7 +201,8 @@ def main() -> int:
     if plan["neighbours"]["count"]:
         wifi.start_neighbours(medium, plan["aps"] + len(plan["stations"]), plan["neighbours"]["count"],
                               plan["neighbours"]["per_radio"], plan["neighbours"]["signals_dbm"])
-    print(f"guest: {len(plan['stations'])} stations joined {plan['aps']} AP(s) at {time.monotonic():.1f} s after boot", flush=True)
+    print(f"guest: {len(plan['stations'])} stations joined {plan['aps']} AP(s) at {time.monotonic():.1f} s after boot",
+          flush=True)
     taps = tap.Tap(plan, OUT, HOST) if plan["tap"] else None
     for ap in aps:
         ap.begin()
@@ -201,7 +219,8 @@ def main() -> int:
             steps.at(change["at_s"], lambda ap=ap, change=change: ap.apply(change))
             if change.get("join") and plan["ap"]["security"] == "open":
                 for n in range(1, 4):
-                    steps.at(change["at_s"] + n * 0.3, lambda ap=ap, names=change["stations"]: ap.rejoin(ap.joined(), names))
+                    steps.at(change["at_s"] + n * 0.3,
+                             lambda ap=ap, names=change["stations"]: ap.rejoin(ap.joined(), names))
         if plan["neighbours"]["count"]:
             for n in range(int(plan["period_s"] / plan["scan_s"])):
                 steps.at(n * plan["scan_s"], lambda ap=ap: scan(ap, medium["freq_mhz"]))

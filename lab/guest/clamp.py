@@ -1,4 +1,5 @@
-"""Windows set from outside the controller, through `ap-exporter rwnd`: the two bounds of an evaluation. A fixed window for every long flow, or
+"""Windows set from outside the controller, through `ap-exporter rwnd`: the two bounds of an evaluation. A fixed window
+for every long flow, or
 what an oracle that knows the future says: a list of (time, bytes for each station)."""
 import json
 import subprocess
@@ -15,9 +16,13 @@ class Clamp:
 
     def __init__(self, plan: dict, ap_ns: str | None, wlan: str, flows: list, log: str, host: str):
         words = [host + plan["exporter"], "rwnd", "--backend", "bpf", "--interface", wlan]
-        self.spec, self.flows = plan["clamp"], [flow for flow in flows if flow.spec["direction"] == "down" and not flow.spec["size_kb"] and not flow.spec["udp"]]
+        self.spec, self.flows = plan["clamp"], [
+            flow for flow in flows
+            if flow.spec["direction"] == "down" and not flow.spec["size_kb"] and not flow.spec["udp"]
+        ]
         self.log = open(log, "w")
-        self.process = subprocess.Popen(["ip", "netns", "exec", ap_ns, *words] if ap_ns else words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
+        self.process = subprocess.Popen(["ip", "netns", "exec", ap_ns, *words] if ap_ns else words,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
         self.stopping, self.failure = threading.Event(), ""
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.sets = self.refused = 0
@@ -51,7 +56,10 @@ class Clamp:
                 info = tcp_info(connection.socket)
                 if not info["acked_bytes"]:
                     continue  # not through the handshake: the scale is not known yet
-                answer = self.ask(f"set {client}:{client_port} {server}:{server_port} {bytes_} {TTL_MS} {info['peer_scale']} {info['mss']}")
+                answer = self.ask(
+                    f"set {client}:{client_port} {server}:{server_port} {bytes_} {TTL_MS} {info['peer_scale']}"
+                    f" {info['mss']}"
+                )
                 self.sets += 1
                 if answer.get("error"):
                     self.refused += 1

@@ -16,8 +16,11 @@ def tcp_info(sock: socket.socket) -> dict:
     """The sender's own account (struct tcp_info, linux/tcp.h)."""
     raw = sock.getsockopt(socket.IPPROTO_TCP, TCP_INFO, 224)
     word = lambda at: struct.unpack_from("=I", raw, at)[0]
-    return {"state": raw[0], "peer_scale": raw[6] & 15, "mss": word(16), "retransmits": word(100), "spurious": word(216), "data_segs": word(156), "rtt_us": word(68), "cwnd_pkts": word(80),
-            "acked_bytes": struct.unpack_from("=Q", raw, 120)[0]}
+    return {
+        "state": raw[0], "peer_scale": raw[6] & 15, "mss": word(16), "retransmits": word(100), "spurious": word(216),
+        "data_segs": word(156), "rtt_us": word(68), "cwnd_pkts": word(80),
+        "acked_bytes": struct.unpack_from("=Q", raw, 120)[0]
+    }
 
 
 class Listener:
@@ -43,7 +46,9 @@ class Sink:
 
 
 class Datagrams:
-    """Sends UDP datagrams at rate_bps in 20 ms portions, however slow the air is: with more than it carries the queue never empties."""
+    """Sends UDP datagrams at rate_bps in 20 ms portions, however slow the air is: with more than it carries the queue
+    never empties.
+    """
 
     def __init__(self, ns: str, to: tuple, rate_bps: int):
         self.rate_bps, self.open, self.credit_bytes = rate_bps, True, 0.0
@@ -69,7 +74,9 @@ class Datagrams:
 
 
 class Connection:
-    """Sends total_bytes (None: until end()), at most rate_bps if it is not 0, in 20 ms portions as an application would."""
+    """Sends total_bytes (None: until end()), at most rate_bps if it is not 0, in 20 ms portions as an application
+    would.
+    """
 
     def __init__(self, ns: str, to: tuple, cc: str, mss: int, rate_bps: int, total_bytes: int | None):
         self.rate_bps, self.left, self.credit_bytes, self.open = rate_bps, total_bytes, 0.0, True

@@ -17,7 +17,15 @@ from .netlink import (
     number,
 )
 
-STA_TX_PACKETS, STA_TX_RETRIES, STA_TX_FAILED, STA_RX_PACKETS, STA_TID_STATS, STA_RX_DURATION, STA_TX_DURATION = 10, 11, 12, 9, 31, 32, 39
+STA_TX_PACKETS, STA_TX_RETRIES, STA_TX_FAILED, STA_RX_PACKETS, STA_TID_STATS, STA_RX_DURATION, STA_TX_DURATION = (
+    10,
+    11,
+    12,
+    9,
+    31,
+    32,
+    39,
+)
 TID_TX_MSDU, TID_RETRIES, TID_FAILED, TID_TXQ = 2, 3, 4, 6
 TXQ_BACKLOG_BYTES, TXQ_BACKLOG_PKTS, TXQ_DROPS, TXQ_OVERLIMIT, TXQ_TX_PKTS = 1, 2, 4, 6, 10
 
@@ -35,10 +43,13 @@ class Counters:
         for _, body in messages(self.nl80211.command(NL80211_CMD_GET_STATION, self.wlan), 4):
             top = attrs(body)
             info = attrs(top[NL80211_ATTR_STA_INFO])
-            row = {"tx_packets": number(info.get(STA_TX_PACKETS, b"")), "rx_packets": number(info.get(STA_RX_PACKETS, b"")),
-                   "tx_retries": number(info.get(STA_TX_RETRIES, b"")), "tx_failed": number(info.get(STA_TX_FAILED, b"")),
-                   "airtime_us": number(info.get(STA_TX_DURATION, b"")) + number(info.get(STA_RX_DURATION, b"")),
-                   "msdu_failed": 0, "txq_drops": 0, "txq_overlimit": 0, "txq_tx_packets": 0, "txq_backlog": 0}
+            row = {
+                "tx_packets": number(info.get(STA_TX_PACKETS, b"")), "rx_packets": number(info.get(STA_RX_PACKETS,
+                                                                                                   b"")),
+                "tx_retries": number(info.get(STA_TX_RETRIES, b"")), "tx_failed": number(info.get(STA_TX_FAILED, b"")),
+                "airtime_us": number(info.get(STA_TX_DURATION, b"")) + number(info.get(STA_RX_DURATION, b"")),
+                "msdu_failed": 0, "txq_drops": 0, "txq_overlimit": 0, "txq_tx_packets": 0, "txq_backlog": 0
+            }
             for tid in attrs(info.get(STA_TID_STATS, b"")).values():
                 values = attrs(tid)
                 row["msdu_failed"] += number(values.get(TID_FAILED, b""))
@@ -61,7 +72,8 @@ class Counters:
     def qdisc_drops(self) -> int:
         """Packets dropped by the qdiscs of wlan (0 in TXQ mode: there is none that queues)."""
         drops = 0
-        for head, body in messages(self.route.request(RTM_GETQDISC, struct.pack("=BxxxiIII", 0, self.wlan, 0, 0, 0)), 20):
+        for head, body in messages(self.route.request(RTM_GETQDISC, struct.pack("=BxxxiIII", 0, self.wlan, 0, 0, 0)),
+                                   20):
             ifindex, = struct.unpack_from("=i", head, 4)
             parent, = struct.unpack_from("=I", head, 12)
             stats = attrs(body).get(3)
@@ -70,7 +82,8 @@ class Counters:
         return drops
 
     def tx_dropped(self) -> int:
-        """Packets dropped for want of room in mac80211's queues: interface statistics of wlan (see medium/README.md)."""
+        """Packets dropped for want of room in mac80211's queues: interface statistics of wlan (see medium/README.md).
+        """
         raw = self.route.request(RTM_GETLINK, struct.pack("=BxHiII", 0, 0, self.wlan, 0, 0), dump=False)
         stats = attrs(next(messages(raw, 16))[1])[23]
         return struct.unpack_from("=8Q", stats)[7]

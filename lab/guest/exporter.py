@@ -24,8 +24,11 @@ def configure(path: str, ap_id: str, wlan: str, lan: str, sinks: list[dict], nei
 
 
 def own_sections(plan: dict, ap_id: str, host: str) -> list[dict]:
-    """The plan's own sections, and what they name: files of the host as the guest sees them, the bundle as if this AP had stored it."""
-    sections = [{key: host + value[5:] if str(value).startswith("host:") else value for key, value in s.items()} for s in plan["sections"]]
+    """The plan's own sections, and what they name: files of the host as the guest sees them, the bundle as if this AP
+    had stored it.
+    """
+    sections = [{key: host + value[5:] if str(value).startswith("host:") else value for key, value in s.items()}
+                for s in plan["sections"]]
     if plan["bundle"]:
         folder = f"/run/lab/state-{ap_id}"
         os.mkdir(folder)
@@ -35,7 +38,8 @@ def own_sections(plan: dict, ap_id: str, host: str) -> list[dict]:
 
 
 def begin(binary: str, config: str, log: str, ns: str | None) -> subprocess.Popen:
-    return start(["nice", "-n", "-10", binary, "run", "-c", config], log, ns)  # a sampler that waits its turn misses ticks
+    # a sampler that waits its turn misses ticks
+    return start(["nice", "-n", "-10", binary, "run", "-c", config], log, ns)
 
 
 def end(process: subprocess.Popen) -> int:

@@ -1,4 +1,6 @@
-"""The TCP flows of a scenario, all in one thread: senders and receivers are sockets in the namespaces of server and stations."""
+"""The TCP flows of a scenario, all in one thread: senders and receivers are sockets in the namespaces of server and
+stations.
+"""
 import select
 import socket
 import threading
@@ -12,7 +14,8 @@ PORTION_S = 0.02
 
 
 class Flow:
-    """One entry of the scenario: parallel connections from start to stop, or a new one every every_s of size_kb each, or the arrivals
+    """One entry of the scenario: parallel connections from start to stop, or a new one every every_s of size_kb each,
+    or the arrivals
     of a session; every period again."""
 
     def __init__(self, spec: dict, station: dict, ap: int, period_s: float):
@@ -39,8 +42,9 @@ class Flow:
             if spec["udp"]:
                 new.append(Datagrams(self.from_ns, self.listener.address, round(spec["rate_mbps"] * 1e6)))
                 continue
-            new.append(Connection(self.from_ns, self.listener.address, spec["cc"], spec["mss"], round(spec["rate_mbps"] * 1e6),
-                                  spec["size_kb"] * 1000 or None))
+            new.append(
+                Connection(self.from_ns, self.listener.address, spec["cc"], spec["mss"], round(spec["rate_mbps"] * 1e6),
+                           spec["size_kb"] * 1000 or None))
         self.connections += new
         return new
 
@@ -51,8 +55,9 @@ class Flow:
         while self.arrivals and now_s - past_s >= self.arrivals[0]["start_s"]:
             arrival = self.arrivals.pop(0)
             for _ in range(arrival["parallel"]):
-                new.append(Connection(self.from_ns, self.listener.address, spec["cc"], spec["mss"], round(arrival["rate_mbps"] * 1e6),
-                                      arrival["size_kb"] * 1000 or None))
+                new.append(
+                    Connection(self.from_ns, self.listener.address, spec["cc"], spec["mss"],
+                               round(arrival["rate_mbps"] * 1e6), arrival["size_kb"] * 1000 or None))
                 self.deadlines.append((arrival["stop_s"] + past_s, new[-1]))
         self.connections += new
         return new
@@ -74,8 +79,12 @@ class Flow:
         return ended
 
     def settle(self, closed: bool = False) -> None:
-        """Add the figures of the connections that have ended (closed: of those that the kernel is through with) to the totals and close them."""
-        for c in [c for c in self.connections if not c.open and not (closed and tcp_info(c.socket)["state"] != TCP_CLOSE)]:
+        """Add the figures of the connections that have ended (closed: of those that the kernel is through with) to the
+        totals and close them.
+        """
+        for c in [
+                c for c in self.connections if not c.open and not (closed and tcp_info(c.socket)["state"] != TCP_CLOSE)
+        ]:
             self.total["connections"] += 1
             if not self.spec["udp"]:
                 for key, value in tcp_info(c.socket).items():
@@ -86,8 +95,11 @@ class Flow:
 
     def result(self) -> dict:
         self.settle()
-        return {"listener": list(self.listener.address), "size_kb": self.spec["size_kb"], "station": self.spec["station"], "direction": self.spec["direction"], "cc": self.spec["cc"],
-                "received_bytes": self.received_bytes, **self.total}
+        return {
+            "listener": list(self.listener.address), "size_kb": self.spec["size_kb"], "station": self.spec["station"],
+            "direction": self.spec["direction"], "cc": self.spec["cc"], "received_bytes": self.received_bytes,
+            **self.total
+        }
 
 
 class Traffic:
@@ -199,7 +211,9 @@ class Traffic:
 
 
 class TcpCounters:
-    """Segments that a namespace's senders sent and sent again: the kernel's SNMP counters, by a file opened in that namespace."""
+    """Segments that a namespace's senders sent and sent again: the kernel's SNMP counters, by a file opened in that
+    namespace.
+    """
 
     def __init__(self, ns: str):
         with inside(ns):

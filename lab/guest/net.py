@@ -2,7 +2,8 @@
 
   station netns ~~ wlan0 [AP: bridge br-lan] lan0 -- wan0 [delay netns: bridge] wan1 -- eth0 [server netns]
 
-Half of the delay is on wan0 (towards the AP), half on wan1 (towards the server): neither is a queue of the AP. Offloads are off
+Half of the delay is on wan0 (towards the AP), half on wan1 (towards the server): neither is a queue of the AP. Offloads
+are off
 everywhere, so that what is captured on lan0 are the packets of the wire with their real checksums.
 """
 import os
@@ -29,8 +30,10 @@ class Wired:
         self.lan = "lan0"
         batch("ip", [f"netns add {self.delay_ns}", f"netns add {self.server_ns}"])
         batch("ip", [f"link add lan0 type veth peer name wan0 netns {self.delay_ns}"], ns)
-        batch("ip", ["link set lo up", f"link add wan1 type veth peer name eth0 netns {self.server_ns}", "link add br0 type bridge",
-                     "link set wan0 master br0 up", "link set wan1 master br0 up", "link set br0 up"], self.delay_ns)
+        batch("ip", [
+            "link set lo up", f"link add wan1 type veth peer name eth0 netns {self.server_ns}",
+            "link add br0 type bridge", "link set wan0 master br0 up", "link set wan1 master br0 up", "link set br0 up"
+        ], self.delay_ns)
         batch("ip", ["link set lo up", f"addr add {address(ap, 1)}/24 dev eth0", "link set eth0 up"], self.server_ns)
         for port, where in (("wan0", self.delay_ns), ("wan1", self.delay_ns), ("lan0", ns), ("eth0", self.server_ns)):
             switch_off(port, where, OFFLOADS)
@@ -42,11 +45,14 @@ class Wired:
 
     def set_delay(self, delay_ms: float) -> None:
         """Round-trip delay of the wired path."""
-        batch("tc", [f"qdisc replace dev {port} root netem delay {delay_ms / 2}ms limit 20000" for port in ("wan0", "wan1")], self.delay_ns)
+        batch("tc",
+              [f"qdisc replace dev {port} root netem delay {delay_ms / 2}ms limit 20000"
+               for port in ("wan0", "wan1")], self.delay_ns)
 
     def make_bridge(self) -> None:
         if self.bridge == "linux":
-            batch("ip", ["link add br-lan type bridge", "link set lan0 master br-lan", "link set br-lan up"], self.ap_ns)
+            batch("ip", ["link add br-lan type bridge", "link set lan0 master br-lan", "link set br-lan up"],
+                  self.ap_ns)
         elif self.bridge == "ovs":
             start_ovs()
             run("ovs-vsctl --db=unix:/run/lab/ovsdb.sock add-br br-lan -- add-port br-lan lan0", self.ap_ns)
@@ -61,10 +67,14 @@ class Wired:
 
 
 def start_ovs() -> None:
-    # OVS 3.1 counts the CPUs every 10 s from time 0 on: started earlier after boot it believes in none and handles no packet
+    # OVS 3.1 counts the CPUs every 10 s from time 0 on: started earlier after boot it believes in none and handles no
+    # packet
     time.sleep(max(0.0, 10.5 - time.monotonic()))
     os.environ.update(OVS_RUNDIR="/run/lab", OVS_DBDIR="/run/lab", OVS_LOGDIR="/run/lab", OVS_SYSCONFDIR="/run/lab")
     run("ovsdb-tool create /run/lab/ovs.db /usr/share/openvswitch/vswitch.ovsschema")
-    run("ovsdb-server /run/lab/ovs.db --remote=punix:/run/lab/ovsdb.sock --pidfile --detach --log-file=/run/lab/ovsdb.log")
+    run(
+        "ovsdb-server /run/lab/ovs.db --remote=punix:/run/lab/ovsdb.sock --pidfile --detach"
+        " --log-file=/run/lab/ovsdb.log"
+    )
     run("ovs-vsctl --db=unix:/run/lab/ovsdb.sock --no-wait init")
     run("ovs-vswitchd unix:/run/lab/ovsdb.sock --pidfile --detach --log-file=/run/lab/vswitchd.log")

@@ -1,4 +1,6 @@
-"""Just enough netlink to read the kernel's counters: requests as raw bytes, replies as raw bytes and as parsed attributes."""
+"""Just enough netlink to read the kernel's counters: requests as raw bytes, replies as raw bytes and as parsed
+attributes.
+"""
 import socket
 import struct
 
@@ -39,7 +41,9 @@ class Netlink:
         self.seq = 0
 
     def request(self, kind: int, body: bytes, dump: bool = True, ack: bool = False) -> bytes:
-        """Send one request; return all replies, message headers included, as the kernel sent them. ack: of a request that has no other answer."""
+        """Send one request; return all replies, message headers included, as the kernel sent them. ack: of a request
+        that has no other answer.
+        """
         self.seq += 1
         flags = NLM_F_REQUEST | (NLM_F_DUMP if dump else 0) | (NLM_F_ACK if ack else 0)
         self.socket.send(struct.pack("=IHHII", 16 + len(body), kind, flags, self.seq, 0) + body)
@@ -73,7 +77,8 @@ def messages(raw: bytes, header: int):
 class Nl80211(Netlink):
     def __init__(self):
         super().__init__(NETLINK_GENERIC)
-        reply = self.request(GENL_ID_CTRL, struct.pack("=BBH", CTRL_CMD_GETFAMILY, 1, 0) + attr(2, b"nl80211\0"), dump=False)
+        reply = self.request(GENL_ID_CTRL,
+                             struct.pack("=BBH", CTRL_CMD_GETFAMILY, 1, 0) + attr(2, b"nl80211\0"), dump=False)
         self.family = number(attrs(next(messages(reply, 4))[1])[1])
 
     def command(self, command: int, ifindex: int, dump: bool = True) -> bytes:

@@ -1,4 +1,6 @@
-"""Switch an interface's offloads off, so that what is captured are the packets of the wire: ethtool's requests without its process."""
+"""Switch an interface's offloads off, so that what is captured are the packets of the wire: ethtool's requests without
+its process.
+"""
 import ctypes
 import fcntl
 import socket

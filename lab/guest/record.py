@@ -1,4 +1,5 @@
-"""Record raw netlink replies every 4 ms, for tests of parsers. Format and kinds: ap-exporter/tests/data/nl/README.md."""
+"""Record raw netlink replies every 4 ms, for tests of parsers. Format and kinds: ap-exporter/tests/data/nl/README.md.
+"""
 import socket
 import struct
 import time
@@ -36,7 +37,8 @@ class Recorder:
             yield "interface", self.nl80211.command(NL80211_CMD_GET_INTERFACE, self.wlan, dump=False)
             yield "scan", self.nl80211.command(NL80211_CMD_GET_SCAN, self.wlan)
             yield "link", self.route.request(RTM_GETLINK, struct.pack("=BxHiII", 0, 0, 0, 0, 0))
-            yield "neigh", self.route.request(RTM_GETNEIGH, struct.pack("=BxxxiHBB", 7, 0, 0, 0, 0))  # PF_BRIDGE: the bridge's table
+            # PF_BRIDGE: the bridge's table
+            yield "neigh", self.route.request(RTM_GETNEIGH, struct.pack("=BxxxiHBB", 7, 0, 0, 0, 0))
 
     def run(self, duration_ms: int) -> None:
         due = time.monotonic_ns()

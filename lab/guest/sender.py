@@ -1,4 +1,6 @@
-"""oal-sniffer inside the guest: sampling the server's TCP, comparing its clock with the AP's (one kernel here, measured all the same)."""
+"""oal-sniffer inside the guest: sampling the server's TCP, comparing its clock with the AP's (one kernel here, measured
+all the same).
+"""
 import signal
 import subprocess
 
@@ -9,17 +11,28 @@ PORT = 4123
 
 
 class Sender:
-    """The reflector in the AP's namespace, the sniffer on the server. Output: NAME.sender.jsonl.gz; in a live run Kafka as well."""
+    """The reflector in the AP's namespace, the sniffer on the server. Output: NAME.sender.jsonl.gz; in a live run Kafka
+    as well.
+    """
 
-    def __init__(self, plan: dict, ap: int, name: str, ap_id: str, ap_ns: str | None, server_ns: str, out: str, host: str):
+    def __init__(self, plan: dict, ap: int, name: str, ap_id: str, ap_ns: str | None, server_ns: str, out: str,
+                 host: str):
         reflector = f"{address(ap, AP_HOST)}:{PORT}"
-        self.processes = [start(["python3", "-m", "sniffer", "reflect", "--listen", reflector], f"/run/lab/{name}.reflect.log", ap_ns)]
-        words = ["-m", "sniffer", "run", "--host", f"{ap_id}-server", "--netns", server_ns, "--rate-hz", str(plan["sniff_hz"]),
-                 "--reflector", reflector, "--output", f"{out}/{name}.sender.jsonl.gz"]
+        self.processes = [
+            start(["python3", "-m", "sniffer", "reflect", "--listen", reflector], f"/run/lab/{name}.reflect.log", ap_ns)
+        ]
+        words = [
+            "-m", "sniffer", "run", "--host", f"{ap_id}-server", "--netns", server_ns, "--rate-hz",
+            str(plan["sniff_hz"]), "--reflector", reflector, "--output", f"{out}/{name}.sender.jsonl.gz"
+        ]
         kafka = plan["live"] and plan["live"].get("sender")
         if kafka:
-            words += ["--brokers", kafka["brokers"], *(w for key in ("ca", "certificate", "key") if kafka.get(key) for w in (f"--{key}", host + kafka[key]))]
-        python = host + plan["python"] if kafka else "python3"  # streaming needs the environment of lab/requirements.txt
+            words += [
+                "--brokers", kafka["brokers"], *(w for key in ("ca", "certificate", "key") if kafka.get(key)
+                                                 for w in (f"--{key}", host + kafka[key]))
+            ]
+        # streaming needs the environment of lab/requirements.txt
+        python = host + plan["python"] if kafka else "python3"
         self.log = f"{out}/{name}.sender.log"
         self.processes.insert(0, start([python, *words], self.log))
 

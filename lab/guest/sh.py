@@ -11,7 +11,8 @@ def run(command: str, ns: str | None = None, check: bool = True) -> str:
         words = ["ip", "netns", "exec", ns] + words
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if check and done.returncode:
-        raise SystemExit(f"guest: '{' '.join(words)}' failed ({done.returncode}): {(done.stderr or done.stdout).strip()}")
+        raise SystemExit(
+            f"guest: '{' '.join(words)}' failed ({done.returncode}): {(done.stderr or done.stdout).strip()}")
     return done.stdout
 
 
@@ -20,7 +21,11 @@ def batch(program: str, lines: list[str], ns: str | None = None) -> None:
     with inside(ns):
         done = subprocess.run([program, "-batch", "-"], input="\n".join(lines) + "\n", capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit(f"guest: {program} -batch in {ns or 'the AP'} failed ({done.returncode}): {(done.stderr or done.stdout).strip()}\n" + "\n".join(lines))
+        raise SystemExit(
+            f"guest: {program} -batch in {ns or 'the AP'} failed ({done.returncode}):"
+            f" {(done.stderr or done.stdout).strip()}\n"
+            + "\n".join(lines)
+        )
 
 
 def start(words: list[str], log: str, ns: str | None = None) -> subprocess.Popen:

@@ -1,4 +1,6 @@
-"""What happens when: one-off steps of a period, played again and again until the run is over or somebody asks it to stop."""
+"""What happens when: one-off steps of a period, played again and again until the run is over or somebody asks it to
+stop.
+"""
 import os
 import time
 from collections.abc import Callable

@@ -1,4 +1,6 @@
-"""Header capture of an evaluation: every server's wired port and every station's radio, by one process (lab/evaluate/tap.c)."""
+"""Header capture of an evaluation: every server's wired port and every station's radio, by one process
+(lab/evaluate/tap.c).
+"""
 import time
 
 from .sh import start

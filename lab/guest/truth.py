@@ -5,11 +5,14 @@ import time
 
 from .flows import TcpCounters
 
-SUMMED = ("tx_packets", "tx_retries", "tx_failed", "msdu_failed", "txq_drops", "txq_overlimit", "qdisc_drops", "wlan_tx_dropped", "airtime_us")
+SUMMED = ("tx_packets", "tx_retries", "tx_failed", "msdu_failed", "txq_drops", "txq_overlimit", "qdisc_drops",
+          "wlan_tx_dropped", "airtime_us")
 
 
 class Truth:
-    """Samples on its own thread. Station counters start again when a station rejoins, so increases are summed, not differences."""
+    """Samples on its own thread. Station counters start again when a station rejoins, so increases are summed, not
+    differences.
+    """
 
     def __init__(self, counters, server_ns: str, station_ns: list[str]):
         self.counters = counters
@@ -28,7 +31,9 @@ class Truth:
     def tcp(self) -> dict:
         """Server's senders make the downlink, the stations' the uplink."""
         up = [station.read() for station in self.stations]
-        return {"down": self.server.read(), "up": {key: sum(c[key] for c in up) for key in ("out_segs", "retrans_segs")}}
+        return {
+            "down": self.server.read(), "up": {key: sum(c[key] for c in up) for key in ("out_segs", "retrans_segs")}
+        }
 
     def read(self) -> dict:
         now = self.counters.read()
@@ -67,9 +72,12 @@ class Truth:
         self.thread.join()
         self.sample()
         queue = self.sum["txq_drops"] + self.sum["wlan_tx_dropped"] + self.sum["qdisc_drops"]
-        out = {**extra, "queue_drops": queue, "mac_failures": self.sum["msdu_failed"],
-               "down_retrans_segs": self.seconds[-1]["down_retrans_segs"], "up_retrans_segs": self.seconds[-1]["up_retrans_segs"],
-               "down_out_segs": self.seconds[-1]["down_out_segs"],
-               "start": self.first, "end": self.last, "increase": self.sum, "stations": self.by_station, "flows": flows, "seconds": self.seconds}
+        out = {
+            **extra, "queue_drops": queue, "mac_failures": self.sum["msdu_failed"],
+            "down_retrans_segs": self.seconds[-1]["down_retrans_segs"],
+            "up_retrans_segs": self.seconds[-1]["up_retrans_segs"], "down_out_segs": self.seconds[-1]["down_out_segs"],
+            "start": self.first, "end": self.last, "increase": self.sum, "stations": self.by_station, "flows": flows,
+            "seconds": self.seconds
+        }
         with open(path, "w") as f:
             json.dump(out, f, indent=1)

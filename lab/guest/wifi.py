@@ -8,12 +8,27 @@ import struct
 import time
 
 from .namespace import inside
-from .netlink import NL80211_ATTR_IFINDEX, NL80211_ATTR_MAC, NL80211_ATTR_STA_INFO, NL80211_CMD_GET_STATION, Nl80211, attr, attrs, messages
+from .netlink import (
+    NL80211_ATTR_IFINDEX,
+    NL80211_ATTR_MAC,
+    NL80211_ATTR_STA_INFO,
+    NL80211_CMD_GET_STATION,
+    Nl80211,
+    attr,
+    attrs,
+    messages,
+)
 from .offloads import switch_off
 from .sh import batch, run, write
 
 NL80211_CMD_CONNECT, NL80211_CMD_DISCONNECT, NL80211_CMD_SET_WIPHY_NETNS = 46, 48, 49
-NL80211_ATTR_WIPHY, NL80211_ATTR_WIPHY_FREQ, NL80211_ATTR_SSID, NL80211_ATTR_AUTH_TYPE, NL80211_ATTR_NETNS_FD = 1, 38, 52, 53, 219
+NL80211_ATTR_WIPHY, NL80211_ATTR_WIPHY_FREQ, NL80211_ATTR_SSID, NL80211_ATTR_AUTH_TYPE, NL80211_ATTR_NETNS_FD = (
+    1,
+    38,
+    52,
+    53,
+    219,
+)
 STA_INFO_FLAGS, STA_FLAG_AUTHORIZED = 17, 1 << 1
 
 LINKS = "/sys/kernel/debug/hwsim_medium/links"
@@ -38,7 +53,10 @@ def channel_lines(medium: dict) -> str:
     freq, width = medium["freq_mhz"], medium["width_mhz"]
     if freq < 3000:
         number = (freq - 2407) // 5
-        lines = f"hw_mode=g\nchannel={number}\nieee80211n=1\nbasic_rates=60 120 240\nsupported_rates=60 90 120 180 240 360 480 540\n"
+        lines = (
+            f"hw_mode=g\nchannel={number}\nieee80211n=1\nbasic_rates=60 120 240\nsupported_rates=60 90 120 180 240 360"
+            " 480 540\n"
+        )
         return lines + ("ht_capab=[HT40+][SHORT-GI-20][SHORT-GI-40]\n" if width == 40 else "ht_capab=[SHORT-GI-20]\n")
     number = (freq - 5000) // 5
     lines = f"hw_mode=a\nchannel={number}\nieee80211n=1\nieee80211ac=1\nvht_capab=[SHORT-GI-80]\n"
@@ -54,11 +72,12 @@ def channel_lines(medium: dict) -> str:
 def start_ap(medium: dict, iface: str, ssid: str, ns: str | None, bridge: str | None, security: str) -> None:
     """One BSS (security: wpa2 or open) with BSS-load element, hostapd in the background."""
     conf = f"/run/lab/hostapd-{ns or 'ap'}.conf"
-    write(conf, f"interface={iface}\ndriver=nl80211\nssid={ssid}\n" + channel_lines(medium) +
-          "wmm_enabled=1\nbeacon_int=100\nap_max_inactivity=3600\ndisassoc_low_ack=0\n" +
-          (f"wpa=2\nwpa_passphrase={PASSPHRASE}\nwpa_key_mgmt=WPA-PSK\nrsn_pairwise=CCMP\n" if security == "wpa2" else "") +
-          f"bss_load_update_period=100\nctrl_interface=/run/lab/hostapd-{ns or 'ap'}\n" +
-          (f"bridge={bridge}\n" if bridge else ""))
+    write(
+        conf, f"interface={iface}\ndriver=nl80211\nssid={ssid}\n" + channel_lines(medium)
+        + "wmm_enabled=1\nbeacon_int=100\nap_max_inactivity=3600\ndisassoc_low_ack=0\n" +
+        (f"wpa=2\nwpa_passphrase={PASSPHRASE}\nwpa_key_mgmt=WPA-PSK\nrsn_pairwise=CCMP\n" if security == "wpa2" else "")
+        + f"bss_load_update_period=100\nctrl_interface=/run/lab/hostapd-{ns or 'ap'}\n" +
+        (f"bridge={bridge}\n" if bridge else ""))
     run(f"hostapd -B {conf}", ns)
 
 
@@ -84,7 +103,8 @@ def start_neighbours(medium: dict, first_radio: int, count: int, per_radio: int,
 def move(radio: int, ns: str) -> None:
     """Into another namespace, with its interface."""
     there = os.open(f"/run/netns/{ns}", os.O_RDONLY)
-    Nl80211().do(NL80211_CMD_SET_WIPHY_NETNS, attr(NL80211_ATTR_WIPHY, struct.pack("=I", radio)), attr(NL80211_ATTR_NETNS_FD, struct.pack("=I", there)))
+    Nl80211().do(NL80211_CMD_SET_WIPHY_NETNS, attr(NL80211_ATTR_WIPHY, struct.pack("=I", radio)),
+                 attr(NL80211_ATTR_NETNS_FD, struct.pack("=I", there)))
     os.close(there)
 
 
@@ -92,7 +112,8 @@ def start_station(radio: int, ns: str, ssid: str, freq_mhz: int, security: str, 
     """Move the radio to the station's namespace and let it join the BSS."""
     move(radio, ns)
     switch_off(f"wlan{radio}", ns, ("tso", "gso", "gro"))
-    batch("ip", ["link set lo up", f"link set wlan{radio} up", *(f"addr add {a} dev wlan{radio}" for a in addresses)], ns)
+    batch("ip", ["link set lo up", f"link set wlan{radio} up", *(f"addr add {a} dev wlan{radio}" for a in addresses)],
+          ns)
     join(radio, ns, ssid, freq_mhz, security)
 
 
@@ -101,11 +122,18 @@ def join(radio: int, ns: str, ssid: str, freq_mhz: int, security: str) -> None:
     iface = f"wlan{radio}"
     if security == "open":
         with inside(ns):
-            Nl80211().do(NL80211_CMD_CONNECT, attr(NL80211_ATTR_IFINDEX, struct.pack("=I", socket.if_nametoindex(iface))), attr(NL80211_ATTR_SSID, ssid.encode()),
-                         attr(NL80211_ATTR_WIPHY_FREQ, struct.pack("=I", freq_mhz)), attr(NL80211_ATTR_AUTH_TYPE, struct.pack("=I", 0)))
+            Nl80211().do(NL80211_CMD_CONNECT, attr(NL80211_ATTR_IFINDEX,
+                                                   struct.pack("=I", socket.if_nametoindex(iface))),
+                         attr(NL80211_ATTR_SSID, ssid.encode()),
+                         attr(NL80211_ATTR_WIPHY_FREQ, struct.pack("=I", freq_mhz)),
+                         attr(NL80211_ATTR_AUTH_TYPE, struct.pack("=I", 0)))
         return
     conf = f"/run/lab/{ns}.conf"
-    write(conf, f'ctrl_interface=/run/lab/wpa-{ns}\nnetwork={{\n ssid="{ssid}"\n psk="{PASSPHRASE}"\n scan_freq={freq_mhz}\n}}\n')
+    write(
+        conf,
+        f'ctrl_interface=/run/lab/wpa-{ns}\nnetwork={{\n ssid="{ssid}"\n psk="{PASSPHRASE}"\n'
+        f' scan_freq={freq_mhz}\n}}\n',
+    )
     run(f"wpa_supplicant -B -i {iface} -c {conf} -P /run/lab/{ns}.wpa.pid", ns)
 
 
@@ -113,21 +141,27 @@ def leave(radio: int, ns: str, security: str) -> None:
     """Disassociate: say goodbye; with WPA2 wpa_supplicant does, and ends."""
     if security == "open":
         with inside(ns):
-            Nl80211().do(NL80211_CMD_DISCONNECT, attr(NL80211_ATTR_IFINDEX, struct.pack("=I", socket.if_nametoindex(f"wlan{radio}"))))
+            Nl80211().do(NL80211_CMD_DISCONNECT,
+                         attr(NL80211_ATTR_IFINDEX, struct.pack("=I", socket.if_nametoindex(f"wlan{radio}"))))
         return
     with open(f"/run/lab/{ns}.wpa.pid") as f:
         run(f"kill {f.read().strip()}")
 
 
 def wait_associated(iface: str, ns: str | None, count: int, again, timeout_s: float = 60) -> None:
-    """Until so many stations are authorized. again(addresses that are): once a second, for stations whose scan missed the beacon."""
+    """Until so many stations are authorized. again(addresses that are): once a second, for stations whose scan missed
+    the beacon.
+    """
     end, retry_s = time.monotonic() + timeout_s, time.monotonic() + 1
     with inside(ns):
         nl80211, index = Nl80211(), socket.if_nametoindex(iface)
     while time.monotonic() < end:
         found = [attrs(body) for _, body in messages(nl80211.command(NL80211_CMD_GET_STATION, index), 4)]
         infos = {top[NL80211_ATTR_MAC].hex(":"): attrs(top[NL80211_ATTR_STA_INFO]) for top in found}
-        joined = {mac for mac, info in infos.items() if struct.unpack_from("=I", info.get(STA_INFO_FLAGS, bytes(8)), 4)[0] & STA_FLAG_AUTHORIZED}
+        joined = {
+            mac for mac, info in infos.items()
+            if struct.unpack_from("=I", info.get(STA_INFO_FLAGS, bytes(8)), 4)[0] & STA_FLAG_AUTHORIZED
+        }
         if len(joined) >= count:
             return
         if time.monotonic() >= retry_s:

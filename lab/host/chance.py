@@ -1,4 +1,6 @@
-"""Sessions and drifts of a scenario drawn at random: the same seed gives the same run. Spans are drawn log-uniformly: short is likelier."""
+"""Sessions and drifts of a scenario drawn at random: the same seed gives the same run. Spans are drawn log-uniformly:
+short is likelier.
+"""
 import math
 import random
 
@@ -16,14 +18,20 @@ def draw(span: Span, chance: random.Random) -> float:
 
 
 def arrivals(session: dict, duration_s: float, chance: random.Random) -> list[dict]:
-    """What a session opens, in time order: connections that last as long as the user is active, or transfers of a size one after another."""
+    """What a session opens, in time order: connections that last as long as the user is active, or transfers of a size
+    one after another.
+    """
     found, at_s = [], draw(session["idle_s"], chance) * chance.random()
     while at_s < duration_s:
         stop_s = min(at_s + draw(session["active_s"], chance), duration_s)
         start_s = at_s
         while start_s < stop_s:
-            found.append({"start_s": round(start_s, 2), "stop_s": round(stop_s, 2), "parallel": round(draw(session["parallel"], chance)),
-                          "rate_mbps": round(draw(session["rate_mbps"], chance), 3), "size_kb": round(draw(session["size_kb"], chance))})
+            found.append({
+                "start_s": round(start_s, 2), "stop_s": round(stop_s,
+                                                              2), "parallel": round(draw(session["parallel"], chance)),
+                "rate_mbps": round(draw(session["rate_mbps"], chance),
+                                   3), "size_kb": round(draw(session["size_kb"], chance))
+            })
             if not session["size_kb"][1]:
                 break
             start_s += draw(session["every_s"], chance)

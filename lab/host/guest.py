@@ -19,12 +19,13 @@ def kernel() -> str:
 
 def command_line(plan: dict, out: pathlib.Path, virtual: bool, extra: list[str]) -> list[str]:
     medium = plan["medium"]
-    words = [kernel(), f"mem={plan['memory_mb']}M", "root=none", "rootfstype=hostfs", "rootflags=/", "ro", f"init={LAB}/guest/init.sh",
-             "con=null", "con0=null,fd:1", "con1=null", "quiet", "loglevel=3", "panic=1",
-             f"LAB={LAB}", f"OUT={out}",
-             f"mac80211_hwsim.radios={scenario.radios(plan)}", "mac80211_hwsim.medium=1", "mac80211_hwsim.regtest=5",
-             "mac80211_hwsim.support_p2p_device=0", f"mac80211_hwsim.medium_seed={plan['seed']}",
-             *(f"mac80211_hwsim.medium_{key}={medium[key]}" for key in ("retries", "ampdu_us", "lower_permille"))]
+    words = [
+        kernel(), f"mem={plan['memory_mb']}M", "root=none", "rootfstype=hostfs", "rootflags=/", "ro",
+        f"init={LAB}/guest/init.sh", "con=null", "con0=null,fd:1", "con1=null", "quiet", "loglevel=3", "panic=1",
+        f"LAB={LAB}", f"OUT={out}", f"mac80211_hwsim.radios={scenario.radios(plan)}", "mac80211_hwsim.medium=1",
+        "mac80211_hwsim.regtest=5", "mac80211_hwsim.support_p2p_device=0", f"mac80211_hwsim.medium_seed={plan['seed']}",
+        *(f"mac80211_hwsim.medium_{key}={medium[key]}" for key in ("retries", "ampdu_us", "lower_permille"))
+    ]
     if plan["ap"]["queue"]["mode"] == "qdisc":
         words.append(f"mac80211_hwsim.medium_qdisc_radios={plan['aps']}")
     if plan["live"]:
@@ -35,7 +36,9 @@ def command_line(plan: dict, out: pathlib.Path, virtual: bool, extra: list[str])
 
 
 def memory_folder(megabytes: int, fallback: pathlib.Path) -> str:
-    """Where the guest's memory, a file that it maps executable, can be: /dev/shm if there is room, else on disk (slower)."""
+    """Where the guest's memory, a file that it maps executable, can be: /dev/shm if there is room, else on disk
+    (slower).
+    """
     shm = os.statvfs("/dev/shm") if os.path.isdir("/dev/shm") else None
     if shm and shm.f_bavail * shm.f_frsize > megabytes << 20 and not shm.f_flag & os.ST_NOEXEC:
         return "/dev/shm"
@@ -47,11 +50,13 @@ class Interrupted(Exception):
 
 
 def boot(words: list[str], console, env: dict, timeout_s: float, stop_file: pathlib.Path) -> int:
-    """Run the kernel to its end. Its processes are a session of their own, so that none is left if this one ends before it.
+    """Run the kernel to its end. Its processes are a session of their own, so that none is left if this one ends before
+    it.
 
     The first SIGTERM or Ctrl-C asks the guest to finish, which takes a few seconds; the second ends it at once.
     """
-    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT, env=env, start_new_session=True)
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=console, stderr=subprocess.STDOUT, env=env,
+                               start_new_session=True)
 
     def on_signal(*_):
         if stop_file.exists():
@@ -73,8 +78,11 @@ def boot(words: list[str], console, env: dict, timeout_s: float, stop_file: path
             process.wait()
 
 
-def play(plan: dict, results: pathlib.Path, virtual: bool = True, extra: list[str] | None = None, timeout_s: float = 1800) -> pathlib.Path:
-    """Run the plan; move what the guest left to results; return that folder. Raises RuntimeError with the guest's log if it failed."""
+def play(plan: dict, results: pathlib.Path, virtual: bool = True, extra: list[str] | None = None,
+         timeout_s: float = 1800) -> pathlib.Path:
+    """Run the plan; move what the guest left to results; return that folder. Raises RuntimeError with the guest's log
+    if it failed.
+    """
     results.mkdir(parents=True, exist_ok=True)
     shared = pathlib.Path(tempfile.mkdtemp(prefix="oal-lab-", dir=results))
     try:
@@ -82,7 +90,8 @@ def play(plan: dict, results: pathlib.Path, virtual: bool = True, extra: list[st
         env = {**os.environ, "TMPDIR": memory_folder(plan["memory_mb"], shared)}
         with open(shared / "console.log", "wb") as console:
             try:
-                kernel_status = boot(command_line(plan, shared, virtual, extra or []), console, env, timeout_s, shared / "stop")
+                kernel_status = boot(command_line(plan, shared, virtual, extra or []), console, env, timeout_s,
+                                     shared / "stop")
             except RuntimeError as error:
                 kernel_status = error  # what it has done so far is kept all the same
         status = (shared / "guest.exit").read_text().strip() if (shared / "guest.exit").exists() else "no exit status"
@@ -93,7 +102,10 @@ def play(plan: dict, results: pathlib.Path, virtual: bool = True, extra: list[st
                 shutil.move(item, target)
         if status != "exit 0":
             console_text = (results / f"{plan['name']}.console.log").read_text(errors="replace")
-            raise RuntimeError(f"guest of {plan['name']} failed ({status}, kernel {kernel_status}):\n{log[-3000:]}\n{console_text[-2000:]}")
+            raise RuntimeError(
+                f"guest of {plan['name']} failed ({status}, kernel"
+                f" {kernel_status}):\n{log[-3000:]}\n{console_text[-2000:]}"
+            )
         return results
     finally:
         shutil.rmtree(shared, ignore_errors=True)

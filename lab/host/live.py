@@ -1,4 +1,6 @@
-"""Streaming from the guest: a TAP with private addresses for this run, and the loopback ports of broker and push service offered on it."""
+"""Streaming from the guest: a TAP with private addresses for this run, and the loopback ports of broker and push
+service offered on it.
+"""
 import contextlib
 import os
 import signal
@@ -17,7 +19,10 @@ def ports(brokers: str) -> list[int]:
     for broker in filter(None, brokers.split(",")):
         host, _, port = broker.strip().rpartition(":")
         if host not in ("127.0.0.1", "localhost") or not port.isdigit():
-            raise LiveError(f"{broker!r}: a live run reaches brokers and the push service on 127.0.0.1 or localhost only, as HOST:PORT")
+            raise LiveError(
+                f"{broker!r}: a live run reaches brokers and the push service on 127.0.0.1 or localhost only, as"
+                " HOST:PORT"
+            )
         found.append(int(port))
     return found
 
@@ -42,13 +47,16 @@ def link(kafka: dict) -> Iterator[dict]:
         ip("addr", "add", f"{host}/30", "dev", tap)
         ip("link", "set", tap, "up")
         for port in listen:
-            forwarders.append(subprocess.Popen(["socat", f"TCP-LISTEN:{port},bind={host},fork,reuseaddr", f"TCP:127.0.0.1:{port}"],
-                                               stdin=subprocess.DEVNULL, start_new_session=True))
+            forwarders.append(
+                subprocess.Popen(["socat", f"TCP-LISTEN:{port},bind={host},fork,reuseaddr", f"TCP:127.0.0.1:{port}"],
+                                 stdin=subprocess.DEVNULL, start_new_session=True))
         time.sleep(0.2)
         for forwarder, port in zip(forwarders, listen):
             if forwarder.poll() is not None:
                 raise LiveError(f"socat could not listen on {host}:{port}; its message stands above")
-        yield {"tap": tap, "host": host, "guest": guest, "ports": listen, "kafka": kafka["ap"], "sender": kafka["sender"]}
+        yield {
+            "tap": tap, "host": host, "guest": guest, "ports": listen, "kafka": kafka["ap"], "sender": kafka["sender"]
+        }
     finally:
         for forwarder in forwarders:
             with contextlib.suppress(ProcessLookupError):

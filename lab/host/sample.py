@@ -1,4 +1,6 @@
-"""Turn a run with --record-ms and --pcap into test data for parsers: the netlink records as they are, the pcap cut to their time."""
+"""Turn a run with --record-ms and --pcap into test data for parsers: the netlink records as they are, the pcap cut to
+their time.
+"""
 import pathlib
 import struct
 import sys

@@ -1,4 +1,6 @@
-"""Scenario files (YAML, described in lab/scenarios/README.md) to the plan that the guest plays. Wrong files are named and refused."""
+"""Scenario files (YAML, described in lab/scenarios/README.md) to the plan that the guest plays. Wrong files are named
+and refused.
+"""
 import pathlib
 
 import yaml
@@ -8,22 +10,38 @@ from . import chance
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "scenarios"
 
 DEFAULTS = {
-    "duration_s": 30, "aps": 1, "seed": 1, "scan_s": 2,
-    "medium": {"freq_mhz": 5180, "width_mhz": 20, "scale": 1.0, "foreign": 0.0, "foreign_burst_us": 1500, "ext": 0.3, "noise_dbm": -92,
-               "retries": 7, "ampdu_us": 4000, "lower_permille": 100},
+    "duration_s": 30,
+    "aps": 1,
+    "seed": 1,
+    "scan_s": 2,
+    "medium": {
+        "freq_mhz": 5180, "width_mhz": 20, "scale": 1.0, "foreign": 0.0, "foreign_burst_us": 1500, "ext": 0.3,
+        "noise_dbm": -92, "retries": 7, "ampdu_us": 4000, "lower_permille": 100
+    },
     "ap": {"bridge": "linux", "security": "wpa2", "queue": {"mode": "txq", "limit": 8192, "kind": "fq_codel"}},
     "wired": {"delay_ms": 20},
     "neighbours": {"count": 0, "per_radio": 5, "signals_dbm": [-88, -81, -77, -84, -69, -86, -79]},
-    "stations": [], "flows": [], "sessions": [], "changes": [], "drifts": [],
-    "record_at_s": 3, "record_ms": 0,
+    "stations": [],
+    "flows": [],
+    "sessions": [],
+    "changes": [],
+    "drifts": [],
+    "record_at_s": 3,
+    "record_ms": 0,
 }
 STATION = {"name": None, "count": 1, "ap": 0, "rate_mbps": 65.0, "loss": 0.02, "signal_dbm": -60}
-FLOW = {"station": None, "direction": "down", "cc": "cubic", "parallel": 1, "start_s": 0.0, "stop_s": None, "rate_mbps": 0, "mss": 0,
-        "size_kb": 0, "every_s": 0, "udp": False}
-SESSION = {"station": None, "direction": "down", "cc": "cubic", "together": False, "active_s": [5, 60], "idle_s": [5, 60], "parallel": 1,
-           "rate_mbps": 0, "size_kb": 0, "every_s": [1, 8]}
+FLOW = {
+    "station": None, "direction": "down", "cc": "cubic", "parallel": 1, "start_s": 0.0, "stop_s": None, "rate_mbps": 0,
+    "mss": 0, "size_kb": 0, "every_s": 0, "udp": False
+}
+SESSION = {
+    "station": None, "direction": "down", "cc": "cubic", "together": False, "active_s": [5, 60], "idle_s": [5, 60],
+    "parallel": 1, "rate_mbps": 0, "size_kb": 0, "every_s": [1, 8]
+}
 DRIFT = {"stations": [], "hold_s": [5, 60], "levels": []}
-CHANGE = {"at_s", "stations", "rate_mbps", "loss", "signal_dbm", "leave", "join", "scale", "foreign", "noise_dbm", "delay_ms"}
+CHANGE = {
+    "at_s", "stations", "rate_mbps", "loss", "signal_dbm", "leave", "join", "scale", "foreign", "noise_dbm", "delay_ms"
+}
 
 
 class ScenarioError(Exception):
@@ -59,14 +77,18 @@ def load(name: str) -> dict:
 
 def plan(name: str, given: dict) -> dict:
     out = merge(DEFAULTS, given, name)
-    out.update(name=name, period_s=out["duration_s"], exporter="", pcap=False, ap_id=None, live=None, sniff_hz=0, python="", memory_mb=512, tap="", clamp=None, sections=[], bundle="")
+    out.update(name=name, period_s=out["duration_s"], exporter="", pcap=False, ap_id=None, live=None, sniff_hz=0,
+               python="", memory_mb=512, tap="", clamp=None, sections=[], bundle="")
     medium = out["medium"]
     medium["foreign_permille"] = permille(medium.pop("foreign"), f"{name}.medium.foreign")
     medium["ext_permille"] = permille(medium.pop("ext"), f"{name}.medium.ext")
     out["stations"] = stations(out, name)
     names = {s["name"] for s in out["stations"]} | {s["group"] for s in out["stations"]}
     out["flows"] = flows(out, name) + sessions(out, name)
-    out["changes"] = [change(c, names, f"{name}.changes[{i}]", out["stations"]) for i, c in enumerate(out["changes"] + drifts(out, name))]
+    out["changes"] = [
+        change(c, names, f"{name}.changes[{i}]", out["stations"])
+        for i, c in enumerate(out["changes"] + drifts(out, name))
+    ]
     if out["ap"]["queue"]["mode"] not in ("txq", "qdisc"):
         raise ScenarioError(f"{name}.ap.queue.mode: txq or qdisc, not {out['ap']['queue']['mode']}")
     if out["ap"]["security"] not in ("wpa2", "open"):
@@ -89,10 +111,12 @@ def stations(out: dict, name: str) -> list[dict]:
             raise ScenarioError(f"{name}.stations[{i}]: ap {s['ap']}, but there are {out['aps']}")
         for n in range(s["count"]):
             number = len(result)
-            result.append({"name": s["name"] if s["count"] == 1 else f"{s['name']}{n + 1}", "group": s["name"], "ap": s["ap"],
-                           "radio": out["aps"] + number, "ns": f"sta{number}", "host": 10 + number,
-                           "rate_kbps": round(s["rate_mbps"] * 1000), "signal_dbm": s["signal_dbm"],
-                           "loss_permille": permille(s["loss"], f"{name}.stations[{i}].loss")})
+            result.append({
+                "name": s["name"] if s["count"] == 1 else f"{s['name']}{n + 1}", "group": s["name"], "ap": s["ap"],
+                "radio": out["aps"] + number, "ns": f"sta{number}", "host": 10 + number,
+                "rate_kbps": round(s["rate_mbps"] * 1000), "signal_dbm": s["signal_dbm"],
+                "loss_permille": permille(s["loss"], f"{name}.stations[{i}].loss")
+            })
     if not result:
         raise ScenarioError(f"{name}: no stations")
     return result
@@ -134,8 +158,10 @@ def sessions(out: dict, name: str) -> list[dict]:
                 raise ScenarioError(f"{where}.{key}: must be more than 0 s")
         for station in found:
             draw = chance.source(out["seed"], where, "" if s["together"] else station)
-            result.append({**FLOW, "station": station, "direction": s["direction"], "cc": s["cc"], "stop_s": out["duration_s"],
-                           "arrivals": chance.arrivals(s, out["duration_s"], draw)})
+            result.append({
+                **FLOW, "station": station, "direction": s["direction"], "cc": s["cc"], "stop_s": out["duration_s"],
+                "arrivals": chance.arrivals(s, out["duration_s"], draw)
+            })
     return result
 
 

@@ -1,8 +1,12 @@
-"""What an AP puts on the wire at the operating point: its capture, each batch compressed and framed as librdkafka sends it.
+"""What an AP puts on the wire at the operating point: its capture, each batch compressed and framed as librdkafka sends
+it.
 
-Method: one Kafka record batch per batch of the exporter (the exporter's linger is shorter than a batch), an lz4 frame at the default
-level as librdkafka's built-in lz4 makes it, plus Kafka's record batch header (61 bytes), record framing and key, and the produce
-request around it (50 bytes). Not in it: TLS (29 bytes a record), TCP and IP headers, acknowledgements, the broker's answers.
+Method: one Kafka record batch per batch of the exporter (the exporter's linger is shorter than a batch), an lz4 frame
+at the default
+level as librdkafka's built-in lz4 makes it, plus Kafka's record batch header (61 bytes), record framing and key, and
+the produce
+request around it (50 bytes). Not in it: TLS (29 bytes a record), TCP and IP headers, acknowledgements, the broker's
+answers.
 """
 import collections
 import json
@@ -40,10 +44,15 @@ def measure(capture: pathlib.Path, ap_id: str) -> dict:
     for topic, t0, batch in found:
         if first <= t0 < last:  # the last batch is cut short by the end of the run
             raw[topic] += len(batch)
-            framed = len(lz4.frame.compress(b"\0" * RECORD_FRAMING + ap_id.encode() + batch, content_checksum=False, store_size=False))
+            framed = len(
+                lz4.frame.compress(b"\0" * RECORD_FRAMING + ap_id.encode() + batch, content_checksum=False,
+                                   store_size=False))
             wire[topic] += framed + BATCH_HEADER + REQUEST + len(TOPICS[topic])
     seconds = (last - first) / 1e6
-    return {"seconds": seconds, "raw": {TOPICS[t]: n / seconds for t, n in raw.items()}, "wire": {TOPICS[t]: n / seconds for t, n in wire.items()}}
+    return {
+        "seconds": seconds, "raw": {TOPICS[t]: n / seconds for t, n in raw.items()},
+        "wire": {TOPICS[t]: n / seconds for t, n in wire.items()}
+    }
 
 
 def main() -> int:
@@ -54,9 +63,15 @@ def main() -> int:
     packets = sum(b[key] - a[key] for key in ("down_out_segs", "up_out_segs")) / (b["t_s"] - a["t_s"])
     total = sum(found["wire"].values())
     parts = ", ".join(f"{topic} {value / 1000:.1f}" for topic, value in sorted(found["wire"].items()))
-    note = (f"{found['seconds']:.0f} s of lab scenario operating-point: {len(t['end']['stations'])} stations, 20 neighbours, {packets:.0f} TCP packets/s; "
-            f"KB/s by topic after lz4: {parts}; before: {sum(found['raw'].values()) / 1000:.1f}; without TLS, TCP and IP headers")
-    figures = [{"name": "wire.bytes_per_second_per_ap", "value": round(total), "unit": "B/s", "command": "make -C lab bench", "note": note}]
+    note = (
+        f"{found['seconds']:.0f} s of lab scenario operating-point: {len(t['end']['stations'])} stations, 20"
+        f" neighbours, {packets:.0f} TCP packets/s; KB/s by topic after lz4: {parts}; before:"
+        f" {sum(found['raw'].values()) / 1000:.1f}; without TLS, TCP and IP headers"
+    )
+    figures = [{
+        "name": "wire.bytes_per_second_per_ap", "value": round(total), "unit": "B/s", "command": "make -C lab bench",
+        "note": note
+    }]
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(figures, indent=1) + "\n")
     print(f"{figures[0]['name']}: {total:,.0f} B/s ({note})")

@@ -1,4 +1,6 @@
-"""What rewrite_rwnd costs in the kernel's data path, per ACK, in real time: python -m ovs.bench RESULT.json (from lab/)."""
+"""What rewrite_rwnd costs in the kernel's data path, per ACK, in real time: python -m ovs.bench RESULT.json (from
+lab/).
+"""
 import json
 import subprocess
 import sys
@@ -15,17 +17,37 @@ def figure(name: str, value: float, unit: str, note: str) -> dict:
 
 def main(result: Path) -> None:
     OUT.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["gcc", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", "-o", OUT / "forward", guest.LAB / "ovs/forward.c"], check=True)
-    programs = subprocess.run([guest.LAB / "ovs/build.sh"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-    plan = {**scenario.plan("ovs", {"stations": [{"name": "client"}]}), "ovs": programs, "forward": str(OUT / "forward")}
+    subprocess.run([
+        "gcc", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", "-o", OUT / "forward", guest.LAB / "ovs/forward.c"
+    ], check=True)
+    programs = subprocess.run([guest.LAB / "ovs/build.sh"], check=True, stdout=subprocess.PIPE,
+                              text=True).stdout.strip()
+    plan = {
+        **scenario.plan("ovs", {"stations": [{"name": "client"}]}), "ovs": programs, "forward": str(OUT / "forward")
+    }
     folder = guest.play(plan, OUT, virtual=False, extra=["MAIN=ovs.bench_inside"], timeout_s=600)
     ns = json.loads((folder / "ovs.bench.json").read_text())
     plain, lowered, alone = (ns[k] - ns["handed_in"] for k in ("plain", "lowered", "left_alone"))
     figures = [
-        figure("rwnd_ovs_native_over_plain", round(lowered / plain, 2), "ratio", f"an ACK through Open vSwitch's kernel data path in the lab's guest: {lowered} ns "
-               f"with its window lowered, {plain} ns plain; handing it in ({ns['handed_in']} ns) taken off both; the shortest of 5,000 bursts"),
-        figure("rwnd_ovs_native_added", lowered - plain, "ns", f"that rewrite_rwnd adds to an ACK ({alone - plain} ns where the window is low enough already)"),
-        figure("rwnd_ovs_slow_path", round(ns["by_vswitchd"] / 1000, 1), "µs", "an ACK where the kernel does not know the action and vswitchd carries it out, in the guest"),
+        figure(
+            "rwnd_ovs_native_over_plain",
+            round(lowered / plain, 2),
+            "ratio",
+            f"an ACK through Open vSwitch's kernel data path in the lab's guest: {lowered} ns with its window lowered,"
+            f" {plain} ns plain; handing it in ({ns['handed_in']} ns) taken off both; the shortest of 5,000 bursts",
+        ),
+        figure(
+            "rwnd_ovs_native_added",
+            lowered - plain,
+            "ns",
+            f"that rewrite_rwnd adds to an ACK ({alone - plain} ns where the window is low enough already)",
+        ),
+        figure(
+            "rwnd_ovs_slow_path",
+            round(ns["by_vswitchd"] / 1000, 1),
+            "µs",
+            "an ACK where the kernel does not know the action and vswitchd carries it out, in the guest",
+        ),
     ]
     result.parent.mkdir(parents=True, exist_ok=True)
     result.write_text(json.dumps(figures, indent=1) + "\n")

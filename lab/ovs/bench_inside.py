@@ -1,4 +1,6 @@
-"""In the guest: an ACK through the kernel's data path, plain, with rewrite_rwnd, and by way of vswitchd. python3 -m ovs.bench_inside PLAN.json"""
+"""In the guest: an ACK through the kernel's data path, plain, with rewrite_rwnd, and by way of vswitchd. python3 -m
+ovs.bench_inside PLAN.json
+"""
 import json
 import os
 import sys
@@ -12,9 +14,13 @@ WINDOW, CLAMP = 60000, 256
 
 
 def build_network() -> None:
-    """feed ends at a port of nobody; left and right at ports of the bridge. right's other end takes frames and has no use for them."""
-    batch("ip", ["netns add far"] + [line for name, other in (("feed", "feed-end"), ("left", "left-end"), ("right", "right-end"))
-                                     for line in (f"link add {name} type veth peer name {other}", f"link set {name} up", f"link set {other} up")])
+    """feed ends at a port of nobody; left and right at ports of the bridge. right's other end takes frames and has no
+    use for them.
+    """
+    batch("ip", ["netns add far"] + [
+        line for name, other in (("feed", "feed-end"), ("left", "left-end"), ("right", "right-end"))
+        for line in (f"link add {name} type veth peer name {other}", f"link set {name} up", f"link set {other} up")
+    ])
     batch("ip", ["link set right-end netns far"])
     batch("ip", ["link set right-end up"], "far")
 
@@ -24,7 +30,10 @@ class Bridge:
         self.programs = programs
         os.environ["OVS_RUNDIR"] = RUNDIR
         run(f"/bin/bash ovs/start.sh {programs} {RUNDIR}")
-        run(f"{programs}/ovs-vsctl --db=unix:{RUNDIR}/db.sock --timeout=20 add-br br-lan -- add-port br-lan left -- add-port br-lan right")
+        run(
+            f"{programs}/ovs-vsctl --db=unix:{RUNDIR}/db.sock --timeout=20 add-br br-lan -- add-port br-lan left --"
+            " add-port br-lan right"
+        )
         self.native(True)
 
     def native(self, on: bool) -> None:
@@ -32,7 +41,10 @@ class Bridge:
 
     def flow(self, action: str) -> None:
         """The ACK leaves by port `right`, after this."""
-        run(f"{self.programs}/ovs-ofctl -O OpenFlow13 add-flow unix:{RUNDIR}/br-lan.mgmt tcp,nw_src=10.0.0.2,tp_dst=443,actions={action}output:right")
+        run(
+            f"{self.programs}/ovs-ofctl -O OpenFlow13 add-flow unix:{RUNDIR}/br-lan.mgmt"
+            f" tcp,nw_src=10.0.0.2,tp_dst=443,actions={action}output:right"
+        )
 
     def datapath(self) -> str:
         return run(f"{self.programs}/ovs-appctl dpctl/dump-flows")
@@ -79,8 +91,11 @@ def main() -> None:
     for _ in range(ROUNDS):  # taken in turns, so that a slow moment of the machine meets all of them
         for name, measure in (("handed_in", lambda: best_ns(forward, "feed", "feed")),
                               ("plain", lambda: through(bridge, forward, "", "actions:")),
-                              ("lowered", lambda: through(bridge, forward, f"rewrite_rwnd(max={CLAMP},ttl_ms=60000),", f"rewrite_rwnd({CLAMP},until")),
-                              ("left_alone", lambda: through(bridge, forward, f"rewrite_rwnd(max={WINDOW},ttl_ms=60000),", f"rewrite_rwnd({WINDOW},until"))):
+                              ("lowered", lambda: through(bridge, forward, f"rewrite_rwnd(max={CLAMP},ttl_ms=60000),",
+                                                          f"rewrite_rwnd({CLAMP},until")),
+                              ("left_alone",
+                               lambda: through(bridge, forward, f"rewrite_rwnd(max={WINDOW},ttl_ms=60000),",
+                                               f"rewrite_rwnd({WINDOW},until"))):
             ns = measure()
             best[name] = min(best.get(name, ns), ns)
     best["by_vswitchd"] = by_vswitchd(bridge, forward)

@@ -1,4 +1,6 @@
-"""oal-sniffer: TCP state at the sender, for the truth of the window model. `run` on the server, `reflect` on the AP (or near it)."""
+"""oal-sniffer: TCP state at the sender, for the truth of the window model. `run` on the server, `reflect` on the AP (or
+near it).
+"""
 import argparse
 import ipaddress
 import json
@@ -45,10 +47,14 @@ def arguments() -> argparse.Namespace:
     run = commands.add_parser("run", help="sample this host's TCP connections until SIGTERM or Ctrl-C", epilog=EPILOG)
     run.add_argument("--host", default=platform.node(), help="name of this sender in the rows (default: host name)")
     run.add_argument("--rate-hz", type=rate, default=50.0, help="samples a second (50)")
-    run.add_argument("--port", type=int, action="append", default=[], help="only connections of this local port; may be repeated")
-    run.add_argument("--peer", type=ipaddress.ip_network, action="append", default=[], metavar="NET", help="only peers in this network (10.0.0.0/8); may be repeated")
-    run.add_argument("--reflector", type=endpoint, metavar="ADDRESS[:PORT]", help=f"compare clocks with `oal-sniffer reflect` there (port {clock.PORT})")
-    run.add_argument("--output", metavar="FILE", help="gzipped rows; without this and --brokers they go to standard output, a JSON object each")
+    run.add_argument("--port", type=int, action="append", default=[],
+                     help="only connections of this local port; may be repeated")
+    run.add_argument("--peer", type=ipaddress.ip_network, action="append", default=[], metavar="NET",
+                     help="only peers in this network (10.0.0.0/8); may be repeated")
+    run.add_argument("--reflector", type=endpoint, metavar="ADDRESS[:PORT]",
+                     help=f"compare clocks with `oal-sniffer reflect` there (port {clock.PORT})")
+    run.add_argument("--output", metavar="FILE",
+                     help="gzipped rows; without this and --brokers they go to standard output, a JSON object each")
     run.add_argument("--netns", help="sample this named network namespace (needs root)")
     kafka = run.add_argument_group(f"Kafka (topic {sinks.TOPIC})")
     kafka.add_argument("--brokers", metavar="HOST:PORT,…")
@@ -79,8 +85,10 @@ def run(args: argparse.Namespace, stop: threading.Event) -> int:
         out.append(sinks.Kafka(args.host, kafka_options(args)))
     with inside(args.netns):
         diag = InetDiag()
-        asking = clock.Clock(clock.open_socket(("::" if ":" in args.reflector[0] else "0.0.0.0", 0)), args.reflector) if args.reflector else None
-    sniffer = Sniffer(args.host, diag, out or [sinks.Lines(sys.stdout)], args.rate_hz, Filter(frozenset(args.port), tuple(args.peer)), asking)
+        asking = clock.Clock(clock.open_socket(
+            ("::" if ":" in args.reflector[0] else "0.0.0.0", 0)), args.reflector) if args.reflector else None
+    sniffer = Sniffer(args.host, diag, out or [sinks.Lines(sys.stdout)], args.rate_hz,
+                      Filter(frozenset(args.port), tuple(args.peer)), asking)
     sniffer.run(stop)
     print(json.dumps(sniffer.status()), file=sys.stderr)
     return 0

@@ -1,7 +1,10 @@
-"""Offset between two hosts' clocks: requests and answers over UDP with four times each, as in NTP (RFC 5905, chapter 8).
+"""Offset between two hosts' clocks: requests and answers over UDP with four times each, as in NTP (RFC 5905, chapter
+8).
 
-With t1 request sent, t2 received there, t3 answered, t4 received here: round trip d = (t4 - t1) - (t3 - t2), offset of this clock
-minus that one = ((t1 - t2) + (t4 - t3)) / 2. Whatever the two directions' delays are, the error is at most d / 2; so of the latest
+With t1 request sent, t2 received there, t3 answered, t4 received here: round trip d = (t4 - t1) - (t3 - t2), offset of
+this clock
+minus that one = ((t1 - t2) + (t4 - t3)) / 2. Whatever the two directions' delays are, the error is at most d / 2; so of
+the latest
 exchanges that with the smallest d counts (a queue on the way only makes d longer).
 """
 from __future__ import annotations
@@ -16,7 +19,8 @@ import time
 from dataclasses import dataclass
 
 MAGIC = b"OALclk1\0"
-PACKET = struct.Struct("!8s8sQQ")  # magic, nonce, t2, t3 in ns since 1970; an answer is as long as a request: nothing is amplified
+# magic, nonce, t2, t3 in ns since 1970; an answer is as long as a request: nothing is amplified
+PACKET = struct.Struct("!8s8sQQ")
 SO_TIMESTAMPNS = 35  # of the kernel: when the packet came, not when this process got to it
 TIMESPEC = struct.Struct("@qq")
 KEEP = 16
@@ -86,7 +90,8 @@ class Clock:
         self.socket, self.reflector = sock, reflector
         sock.setblocking(False)
         self.asked: dict[bytes, int] = {}  # nonce → t1
-        self.exchanges: collections.deque[tuple[int, int, int]] = collections.deque(maxlen=KEEP)  # (round trip, offset, t4) in ns
+        # (round trip, offset, t4) in ns
+        self.exchanges: collections.deque[tuple[int, int, int]] = collections.deque(maxlen=KEEP)
         self.answers = self.refused = self.unsent = 0
 
     def ask(self) -> None:
@@ -128,5 +133,6 @@ class Clock:
         """The best estimate: the exchange with the smallest bound now. NO_OFFSET before the first answer."""
         if not self.exchanges:
             return NO_OFFSET
-        bound, offset = min((round_trip // 2 + abs(now_ns - t4) * DRIFT_PPM // 10**6, offset) for round_trip, offset, t4 in self.exchanges)
+        bound, offset = min((round_trip // 2 + abs(now_ns - t4) * DRIFT_PPM // 10**6, offset)
+                            for round_trip, offset, t4 in self.exchanges)
         return Offset(round(offset / 1000), min(-(-bound // 1000), UNKNOWN_ERROR_US))

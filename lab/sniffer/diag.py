@@ -1,4 +1,5 @@
-"""TCP connections of a network namespace over inet_diag netlink (sock_diag(7)): identity, tcp_info, congestion control."""
+"""TCP connections of a network namespace over inet_diag netlink (sock_diag(7)): identity, tcp_info, congestion control.
+"""
 from __future__ import annotations
 
 import socket
@@ -16,10 +17,13 @@ INFINITE_SSTHRESH = 0x7FFFFFFF
 UNLIMITED = (1 << 64) - 1
 MAPPED = bytes(10) + b"\xff\xff"  # IPv4 in an IPv6 socket
 
-# struct tcp_info: offset of the field, its size. The kernel appends fields with time; MINIMUM is what every one since 2.6.x has.
-FIELDS = {"state": (0, 1), "ca_state": (1, 1), "mss_bytes": (16, 4), "unacked_pkts": (24, 4), "lost_pkts": (32, 4), "rtt_us": (68, 4),
-          "ssthresh_pkts": (76, 4), "cwnd_pkts": (80, 4), "retrans_pkts": (100, 4), "pacing_bytes_per_s": (104, 8), "bytes_acked": (120, 8),
-          "min_rtt_us": (148, 4), "delivery_bytes_per_s": (160, 8)}
+# struct tcp_info: offset of the field, its size. The kernel appends fields with time; MINIMUM is what every one since
+# 2.6.x has.
+FIELDS = {
+    "state": (0, 1), "ca_state": (1, 1), "mss_bytes": (16, 4), "unacked_pkts": (24, 4), "lost_pkts": (32, 4),
+    "rtt_us": (68, 4), "ssthresh_pkts": (76, 4), "cwnd_pkts": (80, 4), "retrans_pkts": (100, 4),
+    "pacing_bytes_per_s": (104, 8), "bytes_acked": (120, 8), "min_rtt_us": (148, 4), "delivery_bytes_per_s": (160, 8)
+}
 MINIMUM = 104
 ABSENT = {"pacing_bytes_per_s": UNLIMITED}  # what stands for a field that this kernel does not have; the others: 0
 
@@ -65,7 +69,8 @@ def connection(head: bytes, body: bytes) -> Connection:
     elif src.startswith(MAPPED) and dst.startswith(MAPPED):
         src, dst = src[12:], dst[12:]
     return Connection(src, int.from_bytes(sport, "big"), dst, int.from_bytes(dport, "big"), cookie,
-                      found.get(INET_DIAG_CONG, b"").rstrip(b"\0").decode("ascii", "replace"), tcp_info(found[INET_DIAG_INFO]))
+                      found.get(INET_DIAG_CONG, b"").rstrip(b"\0").decode("ascii", "replace"),
+                      tcp_info(found[INET_DIAG_INFO]))
 
 
 class InetDiag:
@@ -76,7 +81,9 @@ class InetDiag:
         self.malformed = 0
 
     def connections(self, states: tuple[int, ...] = SENDING) -> list[Connection]:
-        """All TCP connections in these states, IPv4 and IPv6. Raises DiagError where the kernel has no inet_diag for TCP."""
+        """All TCP connections in these states, IPv4 and IPv6. Raises DiagError where the kernel has no inet_diag for
+        TCP.
+        """
         found, mask = [], sum(1 << state for state in states)
         for family in (socket.AF_INET, socket.AF_INET6):
             extensions = 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_CONG - 1)
@@ -86,7 +93,10 @@ class InetDiag:
             except FileNotFoundError as error:
                 if family == socket.AF_INET6:
                     continue  # a kernel without IPv6
-                raise DiagError("the kernel has no inet_diag for TCP: load the modules inet_diag and tcp_diag, or build it with CONFIG_INET_TCP_DIAG") from error
+                raise DiagError(
+                    "the kernel has no inet_diag for TCP: load the modules inet_diag and tcp_diag, or build it with"
+                    " CONFIG_INET_TCP_DIAG"
+                ) from error
             except OSError as error:
                 raise DiagError(f"inet_diag dump: {error.strerror or error}") from error
             for head, body in messages(raw, MESSAGE.size):

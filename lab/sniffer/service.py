@@ -15,7 +15,9 @@ FLUSH_S, ASK_S, QUICK_ASK_S, QUICK_ASKS = 0.25, 1.0, 0.1, 8
 
 @dataclass(frozen=True)
 class Filter:
-    """Which connections count: not the loopback's, nor those that never sent anything; then by local port and peer, if any are given."""
+    """Which connections count: not the loopback's, nor those that never sent anything; then by local port and peer, if
+    any are given.
+    """
 
     ports: frozenset[int] = frozenset()
     peers: tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...] = ()
@@ -26,7 +28,8 @@ class Filter:
         if c.info["bytes_acked"] <= 1 and not c.info["unacked_pkts"]:  # the 1 is the SYN: a receiver
             return False
         peer = ipaddress.ip_address(c.remote)
-        return any(peer in net for net in self.peers if net.version == peer.version) if self.peers else not peer.is_loopback
+        return any(peer in net for net in self.peers
+                   if net.version == peer.version) if self.peers else not peer.is_loopback
 
 
 @dataclass
@@ -52,7 +55,8 @@ class Sniffer:
         found = self.diag.connections()
         after = time.time_ns()
         offset = self.clock.offset(after) if self.clock else NO_OFFSET
-        self.pending += self.changes.of([(c.cookie, row(c, (before + after) // 2000, self.host, offset)) for c in found if self.wanted.takes(c)])
+        self.pending += self.changes.of([(c.cookie, row(c, (before + after) // 2000, self.host, offset)) for c in found
+                                         if self.wanted.takes(c)])
         self.samples += 1
 
     def flush(self) -> None:
@@ -87,7 +91,10 @@ class Sniffer:
     def status(self) -> dict:
         """What a person or a test wants to know at the end."""
         offset = self.clock.offset(time.time_ns()) if self.clock else NO_OFFSET
-        return {"host": self.host, "samples": self.samples, "ticks_missed": self.ticks_missed, "rows": self.rows,
-                "rows_let_go": sum(sink.let_go for sink in self.sinks), "malformed": self.diag.malformed,
-                "clock_answers": self.clock.answers if self.clock else 0, "clock_refused": self.clock.refused if self.clock else 0,
-                "clock_offset_us": offset.offset_us, "clock_offset_error_us": offset.error_us}
+        return {
+            "host": self.host, "samples": self.samples, "ticks_missed": self.ticks_missed, "rows": self.rows,
+            "rows_let_go": sum(sink.let_go for sink in self.sinks), "malformed": self.diag.malformed,
+            "clock_answers": self.clock.answers if self.clock else 0,
+            "clock_refused": self.clock.refused if self.clock else 0, "clock_offset_us": offset.offset_us,
+            "clock_offset_error_us": offset.error_us
+        }

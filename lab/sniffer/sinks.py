@@ -28,7 +28,9 @@ def chunks(rows: list[dict]):
 
 
 class File:
-    """Gzipped lines of JSON: `{"columns": [...]}`, then an array per row in that order. Times count from the row before."""
+    """Gzipped lines of JSON: `{"columns": [...]}`, then an array per row in that order. Times count from the row
+    before.
+    """
 
     def __init__(self, path: str):
         try:
@@ -50,7 +52,9 @@ class File:
 
 
 def read(path: str | Path):
-    """The rows of a file of `File`, as dicts. Raises ValueError where it is none; one that was cut short gives what is whole."""
+    """The rows of a file of `File`, as dicts. Raises ValueError where it is none; one that was cut short gives what is
+    whole.
+    """
     with gzip.open(path, "rt") as f:
         try:
             columns = json.loads(f.readline())["columns"]
@@ -86,16 +90,20 @@ class Lines:
 
 
 class Kafka:
-    """Records of platform.events.v1, keyed by host. Never waits: what Kafka does not take in time is counted in let_go."""
+    """Records of platform.events.v1, keyed by host. Never waits: what Kafka does not take in time is counted in let_go.
+    """
 
     def __init__(self, host: str, options: dict):
         try:
             import confluent_kafka
         except ImportError as error:
-            raise SinkError("streaming to Kafka needs the Python package confluent-kafka (lab/requirements.txt)") from error
+            raise SinkError(
+                "streaming to Kafka needs the Python package confluent-kafka (lab/requirements.txt)") from error
         try:
-            self.producer = confluent_kafka.Producer({"linger.ms": 50, "compression.type": "lz4", "message.timeout.ms": 120000, "log_level": 2,
-                                                      "error_cb": self.complain, **options})
+            self.producer = confluent_kafka.Producer({
+                "linger.ms": 50, "compression.type": "lz4", "message.timeout.ms": 120000, "log_level": 2,
+                "error_cb": self.complain, **options
+            })
         except confluent_kafka.KafkaException as error:
             raise SinkError(f"Kafka options: {error.args[0].str()}") from error
         self.host, self.let_go, self.under_way = host, 0, 0  # in rows
@@ -113,7 +121,8 @@ class Kafka:
                 continue
             self.under_way += len(part)
             value = json.dumps({"table": TABLE, "rows": part}, separators=(",", ":"))
-            self.producer.produce(TOPIC, key=self.host, value=value, on_delivery=functools.partial(self.delivered, len(part)))
+            self.producer.produce(TOPIC, key=self.host, value=value,
+                                  on_delivery=functools.partial(self.delivered, len(part)))
         self.producer.poll(0)
 
     def delivered(self, rows: int, error, _) -> None:

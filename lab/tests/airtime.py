@@ -1,7 +1,9 @@
 """The medium's arithmetic, written down again from the standard and independent of medium/timing.h. Microseconds, bits.
 
-802.11-2020: OFDM timing table 17-21 (slot 9, SIFS 16), EDCA 10.23.2 (AIFS = SIFS + AIFSN slots), A-MPDU 9.7, VHT PHY 21.3.
-Contention: G. Bianchi, "Performance Analysis of the IEEE 802.11 Distributed Coordination Function", IEEE JSAC 18(3), 2000, eqs. 7-13.
+802.11-2020: OFDM timing table 17-21 (slot 9, SIFS 16), EDCA 10.23.2 (AIFS = SIFS + AIFSN slots), A-MPDU 9.7, VHT PHY
+21.3.
+Contention: G. Bianchi, "Performance Analysis of the IEEE 802.11 Distributed Coordination Function", IEEE JSAC 18(3),
+2000, eqs. 7-13.
 """
 import math
 
@@ -53,9 +55,11 @@ def bianchi(stations: int) -> tuple[float, float]:
 
 
 def contended_mbps(stations: int, mbps: float, streams: int) -> tuple[float, float]:
-    """(UDP goodput of all together, twice the collisions per transmission). Here a collision costs an RTS and the CTS that does not come.
+    """(UDP goodput of all together, twice the collisions per transmission). Here a collision costs an RTS and the CTS
+    that does not come.
 
-    The second is what the medium counts, collisions and not their participants: a little below Bianchi's p, because three may collide.
+    The second is what the medium counts, collisions and not their participants: a little below Bianchi's p, because
+    three may collide.
     """
     tau, _ = bianchi(stations)
     n = frames_in_ampdu(mbps, streams)

@@ -59,8 +59,8 @@ def test_forged_late_and_broken_answers_are_refused():
     nonce, t1 = b"12345678", 10**18
     asking.asked[nonce] = t1
     answer = clock.PACKET.pack(clock.MAGIC, nonce, t1, t1)
-    for packet in (b"", b"x" * 31, answer + b"x", clock.PACKET.pack(clock.MAGIC, b"87654321", t1, t1), answer.replace(b"OAL", b"XAL"),
-                   clock.PACKET.pack(b"OALclk2\0", nonce, t1, t1)):
+    for packet in (b"", b"x" * 31, answer + b"x", clock.PACKET.pack(clock.MAGIC, b"87654321", t1, t1),
+                   answer.replace(b"OAL", b"XAL"), clock.PACKET.pack(b"OALclk2\0", nonce, t1, t1)):
         asking.take(packet, t1 + MS)
     assert (asking.refused, asking.answers) == (6, 0)
     asking.take(answer, t1 + MS)

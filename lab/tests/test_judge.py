@@ -29,8 +29,8 @@ def events() -> list[dict]:
     """One limit, renewed every 250 ms, then released."""
     flow = {"flow": list(PORTS), "ok": True}
     times = range(SET_US, RELEASE_US, 250_000)
-    return [{**flow, "what": "set", "t_us": t, "end_us": t, "bytes": LIMIT, "ttl_ms": TTL_MS, "scale": SCALE} for t in times] + [
-        {**flow, "what": "release", "t_us": RELEASE_US, "end_us": RELEASE_US}]
+    return [{**flow, "what": "set", "t_us": t, "end_us": t, "bytes": LIMIT, "ttl_ms": TTL_MS, "scale": SCALE}
+            for t in times] + [{**flow, "what": "release", "t_us": RELEASE_US, "end_us": RELEASE_US}]
 
 
 class Wire:
@@ -52,7 +52,8 @@ class Wire:
 
     def received(self, n: int, **change) -> None:
         """Another n-th ACK at the sender."""
-        at = next(i for i, s in enumerate(self.sender) if s.dport == PORTS[1] and s.t_us == START + WIRE_US + n * STEP_US)
+        at = next(i for i, s in enumerate(self.sender)
+                  if s.dport == PORTS[1] and s.t_us == START + WIRE_US + n * STEP_US)
         was = self.sender[at]
         given = {"flags": was.flags, "window": was.window, "ack": was.ack, "number": n} | change
         self.sender[at] = up(was.t_us, given.pop("flags"), given.pop("window"), given.pop("number"), **given)
@@ -67,17 +68,23 @@ BEFORE, WITHIN, AFTER = 10, 100, 260
 def test_a_flow_that_conforms():
     verdict = Wire().judge()
     assert verdict.complaints == []
-    assert verdict.figures["clamped"] == 180 and verdict.figures["checksums"] == ACKS and verdict.figures["scale"] == SCALE
+    assert verdict.figures["clamped"] == 180 and verdict.figures["checksums"] == ACKS and verdict.figures[
+        "scale"] == SCALE
     (span,) = verdict.rates
     assert span["window_bytes"] == RAW << SCALE and span["flight_bytes"] == 1448 * 6
     assert span["bits_per_s"] == pytest.approx(1448 * 6 * 8 / STEP_US * 1e6, rel=0.01)
 
 
-@pytest.mark.parametrize(("n", "change", "complaint"), [
-    (WITHIN, {"window": OWN}, "it must be one of"), (WITHIN, {"window": RAW + 1}, "it must be one of"), (WITHIN, {"window": RAW - 1}, "it must be one of"),
-    (WITHIN, {"window": OWN + 1}, "raised"), (BEFORE, {"window": RAW}, "changed while no clamp held"), (AFTER, {"window": RAW}, "changed while no clamp held"),
-    (WITHIN, {"ack": 77}, "never sent this segment"), (WITHIN, {"number": 9999}, "never sent this segment"), (WITHIN, {"flags": ACK | 0x40}, "never sent this segment"),
-    (WITHIN, {"options": b"\1\1\1\1"}, "never sent this segment")])
+@pytest.mark.parametrize(("n", "change", "complaint"), [(WITHIN, {"window": OWN}, "it must be one of"),
+                                                        (WITHIN, {"window": RAW + 1}, "it must be one of"),
+                                                        (WITHIN, {"window": RAW - 1}, "it must be one of"),
+                                                        (WITHIN, {"window": OWN + 1}, "raised"),
+                                                        (BEFORE, {"window": RAW}, "changed while no clamp held"),
+                                                        (AFTER, {"window": RAW}, "changed while no clamp held"),
+                                                        (WITHIN, {"ack": 77}, "never sent this segment"),
+                                                        (WITHIN, {"number": 9999}, "never sent this segment"),
+                                                        (WITHIN, {"flags": ACK | 0x40}, "never sent this segment"),
+                                                        (WITHIN, {"options": b"\1\1\1\1"}, "never sent this segment")])
 def test_one_ack_that_is_wrong_is_named(n, change, complaint):
     wire = Wire()
     wire.received(n, **change)
@@ -111,7 +118,8 @@ def test_a_lost_ack_is_named_unless_it_may_be():
 
 def test_more_in_flight_than_the_window_is_named():
     wire = Wire()
-    at = next(i for i, s in enumerate(wire.sender) if s.sport == PORTS[1] and s.t_us == START + WIRE_US + 1 + WITHIN * STEP_US)
+    at = next(i for i, s in enumerate(wire.sender)
+              if s.sport == PORTS[1] and s.t_us == START + WIRE_US + 1 + WITHIN * STEP_US)
     wire.sender.insert(at + 1, down(wire.sender[at].t_us, wire.sender[at].seq + wire.sender[at].payload, 14_000))
     assert any("bytes in flight with a window of" in text for text in wire.judge().complaints)
 
@@ -141,8 +149,10 @@ def test_an_agent_on_its_own_may_lower_but_not_after_its_end():
     assert judge(PORTS, wire.client, wire.sender, ended, RULES, within_us=100_000).complaints
 
 
-@pytest.mark.parametrize(("limit", "scale", "mss", "raw"), [
-    (20_000, 7, 1448, 156), (1, 7, 1448, 46), (1, 0, 1448, 5792), (5792, 7, 1448, 46), (5793, 0, 1448, 5793), (40_000, 14, 1448, 2), (1, 14, 1448, 1), (1 << 30, 7, 1448, 0xffff)])
+@pytest.mark.parametrize(("limit", "scale", "mss", "raw"), [(20_000, 7, 1448, 156), (1, 7, 1448, 46),
+                                                            (1, 0, 1448, 5792), (5792, 7, 1448, 46),
+                                                            (5793, 0, 1448, 5793), (40_000, 14, 1448, 2),
+                                                            (1, 14, 1448, 1), (1 << 30, 7, 1448, 0xffff)])
 def test_the_window_of_a_limit(limit, scale, mss, raw):
     assert raw_window(limit, scale, mss) == raw
     assert raw << scale >= min(4 * mss, 0xffff << scale)
@@ -157,10 +167,14 @@ def test_time_limits_of_clamps():
     assert line.allowed(109_999) == ({9000}, False) and line.allowed(110_001) == ({9000}, True)
     assert line.allowed(112_501) == (set(), True)
     line.add({"what": "set", "ok": True, "t_us": 50_000, "end_us": 50_100, "bytes": 8000, "ttl_ms": 20})
-    assert line.allowed(50_500) == ({9000, 8000}, False) and line.allowed(51_100) == ({8000}, False) and line.allowed(75_000) == (set(), True)
+    assert line.allowed(50_500) == ({9000, 8000}, False) and line.allowed(51_100) == ({
+        8000
+    }, False) and line.allowed(75_000) == (set(), True)
     grained = Timeline(Rules(settle_us=0, late_us=0, early_us=2000))
     grained.add({"what": "set", "ok": True, "t_us": 10_000, "end_us": 10_000, "bytes": 9000, "ttl_ms": 100})
-    assert grained.allowed(107_999) == ({9000}, False) and grained.allowed(108_001) == ({9000}, True) and grained.allowed(110_001) == (set(), True)
+    assert grained.allowed(107_999) == ({9000}, False) and grained.allowed(108_001) == ({
+        9000
+    }, True) and grained.allowed(110_001) == (set(), True)
     line.add({"what": "gap", "t_us": 60_000, "end_us": 65_000})
     assert line.allowed(62_000) == ({8000}, True)
 
@@ -169,9 +183,12 @@ def test_a_pcap_is_read_as_it_was_written(tmp_path):
     frames = [tcp_frame(MACS, ADDRESSES, PORTS, ACK, 300, ack=5, payload=b"abc"), bytes(60)]
     vlan = frames[0][:12] + struct.pack(">HH", 0x88a8, 20) + struct.pack(">HH", 0x8100, 10) + frames[0][12:]
     path = tmp_path / "x.pcap"
-    path.write_bytes(struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1) + b"".join(
-        struct.pack("<IIII", 7, n, len(f), len(f)) + f for n, f in enumerate([*frames, vlan, frames[0][:56]])) + b"\0\0")
+    path.write_bytes(
+        struct.pack("<IHHiIII", 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1) + b"".join(
+            struct.pack("<IIII", 7, n, len(f), len(f)) + f
+            for n, f in enumerate([*frames, vlan, frames[0][:56]])) + b"\0\0")
     first, second, cut = segments(path)
-    assert (first.t_us, first.sport, first.window, first.payload, first.tags, first.checksum_right()) == (7_000_000, 40001, 300, 3, 0, True)
+    assert (first.t_us, first.sport, first.window, first.payload, first.tags,
+            first.checksum_right()) == (7_000_000, 40001, 300, 3, 0, True)
     assert (second.tags, second.checksum_right(), second.payload) == (2, True, 3) and second.t_us == 7_000_002
     assert cut.checksum_right() is None

@@ -1,4 +1,5 @@
-"""The medium against the arithmetic: saturation throughput, collisions, loss, retries, foreign load, small aggregates."""
+"""The medium against the arithmetic: saturation throughput, collisions, loss, retries, foreign load, small aggregates.
+"""
 import airtime
 import pytest
 
@@ -6,9 +7,14 @@ CLEAN = {"lower_permille": 0}
 
 
 def uplink(stations: int, rate_mbps: float, loss: float = 0.0, medium: dict | None = None, seconds: float = 4) -> dict:
-    return {"duration_s": seconds + 1, "wired": {"delay_ms": 1}, "medium": {**CLEAN, **(medium or {})},
-            "stations": [{"name": "sta", "count": stations, "rate_mbps": rate_mbps, "loss": loss, "signal_dbm": -50}],
-            "flows": [{"station": "sta", "direction": "up", "udp": True, "rate_mbps": 1.4 * rate_mbps / stations, "start_s": 0.5, "stop_s": 0.5 + seconds}]}
+    return {
+        "duration_s": seconds + 1, "wired": {"delay_ms": 1}, "medium": {**CLEAN, **(medium or {})},
+        "stations": [{"name": "sta", "count": stations, "rate_mbps": rate_mbps, "loss": loss,
+                      "signal_dbm": -50}], "flows": [{
+                          "station": "sta", "direction": "up", "udp": True, "rate_mbps": 1.4 * rate_mbps / stations,
+                          "start_s": 0.5, "stop_s": 0.5 + seconds
+                      }]
+    }
 
 
 def goodput_mbps(truth: dict, seconds: float = 4) -> float:
@@ -22,8 +28,9 @@ def test_one_station_saturates_at_the_computed_rate(play, rate, streams):
     assert goodput_mbps(truth) == pytest.approx(airtime.alone_mbps(rate, streams), rel=0.03)
 
 
-# Who collides several times running waits with a window of up to 1,023 slots, a second or more among eight: shares are even in the mean, not within a few seconds.
-# By simulation of the same backoff, of a thousand runs of 4 s with eight stations 300 have one with less than a third of another's share, of 24 s none.
+# Who collides several times running waits with a window of up to 1,023 slots, a second or more among eight: shares are
+# even in the mean, not within a few seconds. By simulation of the same backoff, of a thousand runs of 4 s with eight
+# stations 300 have one with less than a third of another's share, of 24 s none.
 @pytest.mark.parametrize(("stations", "seconds"), [(3, 4), (8, 24)])
 def test_contending_stations_share_what_bianchi_predicts(play, stations, seconds):
     truth = play("contend", uplink(stations, 65, seconds=seconds))
@@ -36,9 +43,13 @@ def test_contending_stations_share_what_bianchi_predicts(play, stations, seconds
 
 
 def test_loss_becomes_retries_then_failures(play):
-    truth = play("lossy", {**uplink(1, 65), "medium": {**CLEAN, "retries": 1}, "flows": [
-        {"station": "sta", "direction": "down", "udp": False, "start_s": 0.5, "stop_s": 4.5, "parallel": 8, "cc": "bbr"}],
-        "stations": [{"name": "sta", "rate_mbps": 65, "loss": 0.3, "signal_dbm": -80}]})
+    truth = play(
+        "lossy", {
+            **uplink(1, 65), "medium": {**CLEAN, "retries": 1}, "flows": [{
+                "station": "sta", "direction": "down", "udp": False, "start_s": 0.5, "stop_s": 4.5, "parallel": 8,
+                "cc": "bbr"
+            }], "stations": [{"name": "sta", "rate_mbps": 65, "loss": 0.3, "signal_dbm": -80}]
+        })
     sent = truth["increase"]["tx_packets"] + truth["mac_failures"]
     assert truth["mac_failures"] / sent == pytest.approx(0.3 ** 2, rel=0.2)
     # tx_failed has the block-ACK requests that follow failures and are lost themselves on top of the data

@@ -1,4 +1,6 @@
-"""Scenarios as a whole: a short one comes up and its counters agree; the congested one loses what the kernel says it lost; wrong files."""
+"""Scenarios as a whole: a short one comes up and its counters agree; the congested one loses what the kernel says it
+lost; wrong files.
+"""
 import json
 import pathlib
 
@@ -63,18 +65,25 @@ def test_two_aps_share_the_medium_and_an_ovs_bridge_carries_traffic(play):
 
 
 def test_a_longer_run_plays_the_scenario_again(play):
-    plan = {"duration_s": 4, "stations": [{"name": "sta"}], "flows": [{"station": "sta", "start_s": 1, "stop_s": 2, "rate_mbps": 4}]}
+    plan = {
+        "duration_s": 4, "stations": [{"name": "sta"}],
+        "flows": [{"station": "sta", "start_s": 1, "stop_s": 2, "rate_mbps": 4}]
+    }
     once = play("once", plan)["flows"][0]["received_bytes"]
     again = play("again", plan, duration_s=8)["flows"][0]
     assert again["received_bytes"] == pytest.approx(2 * once, rel=0.1)
     assert again["connections"] == 2
 
 
-SESSIONS = {"duration_s": 200, "seed": 3, "stations": [{"name": "sta", "count": 3}],
-            "sessions": [{"station": "sta", "active_s": [5, 20], "idle_s": [5, 20], "parallel": [1, 4], "size_kb": [10, 100], "every_s": [1, 5]},
-                         {"station": "sta", "together": True, "active_s": [5, 20], "idle_s": [5, 20], "rate_mbps": [0.1, 2]}],
-            "drifts": [{"hold_s": [5, 30], "levels": [{"foreign": 0.1}, {"foreign": 0.5}, {"foreign": 0.3}]},
-                       {"stations": ["sta1", "sta2"], "hold_s": 10, "levels": [{"rate_mbps": 65}, {"rate_mbps": 13, "loss": 0.1}]}]}
+SESSIONS = {
+    "duration_s": 200, "seed": 3, "stations": [{"name": "sta", "count": 3}], "sessions": [{
+        "station": "sta", "active_s": [5, 20], "idle_s": [5, 20], "parallel": [1, 4], "size_kb": [10, 100],
+        "every_s": [1, 5]
+    }, {"station": "sta", "together": True, "active_s": [5, 20], "idle_s": [5, 20], "rate_mbps": [0.1, 2]}],
+    "drifts": [{"hold_s": [5, 30], "levels": [{"foreign": 0.1}, {"foreign": 0.5}, {"foreign": 0.3}]}, {
+        "stations": ["sta1", "sta2"], "hold_s": 10, "levels": [{"rate_mbps": 65}, {"rate_mbps": 13, "loss": 0.1}]
+    }]
+}
 
 
 def test_chance_draws_the_same_again_and_within_its_spans():
@@ -82,10 +91,13 @@ def test_chance_draws_the_same_again_and_within_its_spans():
     assert plan["flows"] == again["flows"] and plan["changes"] == again["changes"]
     assert plan["flows"] != other["flows"] and plan["changes"] != other["changes"]
     pages, streams = plan["flows"][:3], plan["flows"][3:]
-    assert pages[0]["arrivals"] != pages[1]["arrivals"] and streams[0]["arrivals"] == streams[1]["arrivals"], "each for itself; all together"
+    assert pages[0]["arrivals"] != pages[1]["arrivals"] and streams[0]["arrivals"] == streams[1][
+        "arrivals"], "each for itself; all together"
     for arrival in (a for f in pages for a in f["arrivals"]):
-        assert 1 <= arrival["parallel"] <= 4 and 10 <= arrival["size_kb"] <= 100 and arrival["start_s"] < arrival["stop_s"] <= 200
-    assert all(0.1 <= a["rate_mbps"] <= 2 and 4.9 <= a["stop_s"] - a["start_s"] <= 20.1 or a["stop_s"] == 200 for a in streams[0]["arrivals"])
+        assert 1 <= arrival["parallel"] <= 4 and 10 <= arrival["size_kb"] <= 100 and arrival["start_s"] < arrival[
+            "stop_s"] <= 200
+    assert all(0.1 <= a["rate_mbps"] <= 2 and 4.9 <= a["stop_s"] - a["start_s"] <= 20.1 or a["stop_s"] == 200
+               for a in streams[0]["arrivals"])
     foreign = [c["foreign_permille"] for c in plan["changes"] if "foreign_permille" in c]
     assert len(foreign) >= 6 and all(a != b for a, b in zip(foreign, foreign[1:])) and set(foreign) == {100, 300, 500}
     assert {tuple(c["stations"]) for c in plan["changes"] if "stations" in c} == {("sta1",), ("sta2",)}
@@ -96,19 +108,25 @@ def test_one_entry_more_leaves_the_others_draws_alone():
     assert scenario.plan("drawn", more)["flows"][:6] == scenario.plan("drawn", SESSIONS)["flows"]
 
 
-@pytest.mark.parametrize(("given", "complaint"), [
-    ({"sessions": [{"station": "x"}]}, "no station x"), ({"sessions": [{"station": "a", "active_s": [5, 1]}]}, "smallest, largest"),
-    ({"sessions": [{"station": "a", "idle_s": 0}]}, "more than 0 s"), ({"sessions": [{"station": "a", "size_kb": 5, "every_s": 0}]}, "more than 0 s"),
-    ({"sessions": [{"station": "a", "direction": "left"}]}, "down or up"), ({"drifts": [{"levels": [{"foreign": 0.1}]}]}, "at least two"),
-    ({"drifts": [{"levels": [{"foreign": 0.1}, {"foreing": 0.2}]}]}, "unknown key foreing"), ({"drifts": [{"hold_s": -1, "levels": [{}, {}]}]}, "smallest, largest")])
+@pytest.mark.parametrize(("given", "complaint"),
+                         [({"sessions": [{"station": "x"}]}, "no station x"),
+                          ({"sessions": [{"station": "a", "active_s": [5, 1]}]}, "smallest, largest"),
+                          ({"sessions": [{"station": "a", "idle_s": 0}]}, "more than 0 s"),
+                          ({"sessions": [{"station": "a", "size_kb": 5, "every_s": 0}]}, "more than 0 s"),
+                          ({"sessions": [{"station": "a", "direction": "left"}]}, "down or up"),
+                          ({"drifts": [{"levels": [{"foreign": 0.1}]}]}, "at least two"),
+                          ({"drifts": [{"levels": [{"foreign": 0.1}, {"foreing": 0.2}]}]}, "unknown key foreing"),
+                          ({"drifts": [{"hold_s": -1, "levels": [{}, {}]}]}, "smallest, largest")])
 def test_wrong_sessions_and_drifts_are_refused_by_name(given, complaint):
     with pytest.raises(scenario.ScenarioError, match=complaint):
         scenario.plan("wrong", {"stations": [{"name": "a"}], **given})
 
 
 def test_sessions_play_and_a_run_that_is_cut_short_opens_nothing_at_its_end(play):
-    given = {"duration_s": 60, "seed": 5, "stations": [{"name": "sta"}],
-             "sessions": [{"station": "sta", "active_s": 50, "idle_s": 1, "parallel": 2, "size_kb": 30, "every_s": 0.5}]}
+    given = {
+        "duration_s": 60, "seed": 5, "stations": [{"name": "sta"}],
+        "sessions": [{"station": "sta", "active_s": 50, "idle_s": 1, "parallel": 2, "size_kb": 30, "every_s": 0.5}]
+    }
     expected = sum(2 for f in scenario.plan("pages", given)["flows"] for a in f["arrivals"] if a["start_s"] < 6)
     flow = play("pages", given, duration_s=6)["flows"][0]
     assert expected - 2 <= flow["connections"] <= expected + 2 and expected >= 16
@@ -119,7 +137,8 @@ def test_sessions_play_and_a_run_that_is_cut_short_opens_nothing_at_its_end(play
 def test_a_capture_to_learn_from_has_every_class_and_many_onsets(name):
     """By the sender's own counters, a second each; a recording anew must not lose what learners live on."""
     seconds = json.loads((FOLDER.parent / "captures" / f"{name}.truth.json").read_text())["seconds"]
-    ratios = [(b["down_retrans_segs"] - a["down_retrans_segs"]) / max(1, b["down_out_segs"] - a["down_out_segs"]) for a, b in zip(seconds, seconds[1:])]
+    ratios = [(b["down_retrans_segs"] - a["down_retrans_segs"]) / max(1, b["down_out_segs"] - a["down_out_segs"])
+              for a, b in zip(seconds, seconds[1:])]
     classes = [sum(ratio >= bound for bound in (0.01, 0.05, 0.12)) for ratio in ratios]
     shares = [classes.count(k) / len(classes) for k in range(4)]
     assert 0.4 < shares[0] < 0.7 and min(shares[1:]) > 0.08

@@ -36,7 +36,9 @@ def pair():
         for name in names:
             subprocess.run(["ip", "netns", "add", name], check=True)
             undo.callback(subprocess.run, ["ip", "netns", "del", name], check=True)
-        subprocess.run(["ip", "-n", names[0], "link", "add", "v0", "type", "veth", "peer", "name", "v0", "netns", names[1]], check=True)
+        subprocess.run(
+            ["ip", "-n", names[0], "link", "add", "v0", "type", "veth", "peer", "name", "v0", "netns", names[1]],
+            check=True)
         for number, name in enumerate(names, 1):
             subprocess.run(["ip", "-n", name, "addr", "add", f"10.99.0.{number}/24", "dev", "v0"], check=True)
             subprocess.run(["ip", "-n", name, "link", "set", "v0", "up"], check=True)
@@ -70,12 +72,16 @@ def transfers(pair):
 
 def ss(ns: str) -> dict[int, dict]:
     """What `ss -tin` says of each connection, by the peer's port."""
-    text = subprocess.run(["ip", "netns", "exec", ns, "ss", "-Htin", "state", "established"], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run(["ip", "netns", "exec", ns, "ss", "-Htin", "state", "established"], check=True,
+                          capture_output=True, text=True).stdout
     found = {}
     for peer, details in re.findall(r"^\S+\s+\S+\s+\S+\s+\S+:(\d+)\s*\n\s+(.*)$", text, re.MULTILINE):
         value = lambda name, kind=int: kind(m.group(1)) if (m := re.search(rf"\b{name}:([\d.]+)", details)) else 0
-        found[int(peer)] = {"cc": details.split()[0], "cwnd": value("cwnd"), "mss": value("mss"), "ssthresh": value("ssthresh"), "rtt_ms": value("rtt", float),
-                            "min_rtt_ms": value("minrtt", float), "bytes_acked": value("bytes_acked"), "unacked": value("unacked")}
+        found[int(peer)] = {
+            "cc": details.split()[0], "cwnd": value("cwnd"), "mss": value("mss"), "ssthresh": value("ssthresh"),
+            "rtt_ms": value("rtt", float), "min_rtt_ms": value("minrtt", float), "bytes_acked": value("bytes_acked"),
+            "unacked": value("unacked")
+        }
     return found
 
 
@@ -83,9 +89,13 @@ def test_what_the_sniffer_says_is_what_ss_says(pair, transfers):
     port, ends = transfers
     with inside(pair[0]):
         asking = diag.InetDiag()
-    until("all acknowledged", lambda: all(not s["unacked"] and s["bytes_acked"] >= 30_000 for s in ss(pair[0]).values()))
+    until("all acknowledged",
+          lambda: all(not s["unacked"] and s["bytes_acked"] >= 30_000 for s in ss(pair[0]).values()))
     theirs = ss(pair[0])
-    mine = {c.remote_port: rows.row(c, 0, "server", rows.Offset(0, 0)) for c in asking.connections((diag.ESTABLISHED,)) if c.local_port == port}
+    mine = {
+        c.remote_port: rows.row(c, 0, "server", rows.Offset(0, 0)) for c in asking.connections((diag.ESTABLISHED, ))
+        if c.local_port == port
+    }
     assert len(mine) == len(ends) and mine.keys() == theirs.keys()
     assert len({row["cwnd_bytes"] for row in mine.values()}) > 1, "the transfers left different windows"
     for peer, row in mine.items():
@@ -94,18 +104,23 @@ def test_what_the_sniffer_says_is_what_ss_says(pair, transfers):
         assert row["cwnd_bytes"] == said["cwnd"] * said["mss"] and row["mss_bytes"] == said["mss"]
         assert row["ssthresh_bytes"] == (said["ssthresh"] * said["mss"] if said["ssthresh"] else rows.U32)
         assert row["bytes_acked"] == said["bytes_acked"]
-        assert row["rtt_us"] == pytest.approx(said["rtt_ms"] * 1000, abs=1) and row["min_rtt_us"] == pytest.approx(said["min_rtt_ms"] * 1000, abs=1)
+        assert row["rtt_us"] == pytest.approx(said["rtt_ms"] * 1000, abs=1) and row["min_rtt_us"] == pytest.approx(
+            said["min_rtt_ms"] * 1000, abs=1)
         assert row["flow_id"] == rows.flow_id(socket.inet_aton("10.99.0.2"), socket.inet_aton("10.99.0.1"), peer, port)
 
 
 def test_a_flow_number_is_the_exporters():
     """A flow of captures/steady.oalcap, as `ap-exporter dump` shows it."""
-    assert rows.flow_id(socket.inet_aton("10.20.0.12"), socket.inet_aton("10.20.0.1"), 38859, 35892) == 12605659419735637170
+    assert rows.flow_id(socket.inet_aton("10.20.0.12"), socket.inet_aton("10.20.0.1"), 38859,
+                        35892) == 12605659419735637170
 
 
 def test_rates_delays_and_clocks_in_the_guest(play):
-    given = {"duration_s": 5, "wired": {"delay_ms": 40}, "stations": [{"name": "sta", "rate_mbps": 65}],
-             "flows": [{"station": "sta", "start_s": 0.5, "stop_s": 4}, {"station": "sta", "direction": "up", "start_s": 0.5, "stop_s": 4, "rate_mbps": 0.5}]}
+    given = {
+        "duration_s": 5, "wired": {"delay_ms": 40}, "stations": [{"name": "sta", "rate_mbps": 65}],
+        "flows": [{"station": "sta", "start_s": 0.5, "stop_s": 4},
+                  {"station": "sta", "direction": "up", "start_s": 0.5, "stop_s": 4, "rate_mbps": 0.5}]
+    }
     truth = play("sniffed", given, sniff_hz=50)
     said = list(sinks.read(truth["folder"] / "sniffed.sender.jsonl.gz"))
     flows = {r["flow_id"] for r in said}
@@ -123,7 +138,9 @@ def test_rates_delays_and_clocks_in_the_guest(play):
 
 def test_the_command_ends_with_its_file_whole(pair, transfers, tmp_path):
     out = tmp_path / "rows.gz"
-    process = subprocess.Popen([LAB / "oal-sniffer", "run", "--netns", pair[0], "--output", out, "--host", "here", "--rate-hz", "100"], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [LAB / "oal-sniffer", "run", "--netns", pair[0], "--output", out, "--host", "here", "--rate-hz", "100"],
+        stderr=subprocess.PIPE, text=True)
     near, far = transfers[1][0]
     until("the file is opened", lambda: out.exists())
     near.sendall(b"x" * 5000)
@@ -133,16 +150,19 @@ def test_the_command_ends_with_its_file_whole(pair, transfers, tmp_path):
     status = json.loads(process.communicate(timeout=20)[1])
     assert process.returncode == 0
     said = list(sinks.read(out))
-    assert status["rows"] == len(said) >= 3 and status["malformed"] == 0 and status["clock_offset_error_us"] == 0xFFFFFFFF
+    assert status["rows"] == len(
+        said) >= 3 and status["malformed"] == 0 and status["clock_offset_error_us"] == 0xFFFFFFFF
     assert {r["host"] for r in said} == {"here"} and set(said[0]) == set(rows.COLUMNS)
 
 
 def test_peers_ports_and_receivers_are_told_apart():
     info = {"bytes_acked": 1000, "unacked_pkts": 0}
-    of = lambda remote, port=80, info=info: diag.Connection(bytes([10, 0, 0, 1]), port, socket.inet_aton(remote), 5, b"", "reno", info)
+    of = lambda remote, port=80, info=info: diag.Connection(bytes([10, 0, 0, 1]), port, socket.inet_aton(remote), 5,
+                                                            b"", "reno", info)
     import ipaddress
     assert Filter().takes(of("10.0.0.2")) and not Filter().takes(of("127.0.0.1"))
-    assert not Filter().takes(of("10.0.0.2", info={"bytes_acked": 1, "unacked_pkts": 0})) and Filter().takes(of("10.0.0.2", info={"bytes_acked": 1, "unacked_pkts": 2}))
+    assert not Filter().takes(of("10.0.0.2", info={"bytes_acked": 1, "unacked_pkts": 0})) and Filter().takes(
+        of("10.0.0.2", info={"bytes_acked": 1, "unacked_pkts": 2}))
     assert not Filter(ports=frozenset({443})).takes(of("10.0.0.2"))
     assert not Filter(peers=(ipaddress.ip_network("10.1.0.0/16"),)).takes(of("10.0.0.2"))
 
@@ -151,7 +171,8 @@ def test_a_row_is_repeated_only_when_it_is_news_or_old():
     changes = rows.Changes(keep_us=1000)
     row = {"ts": 0, "cwnd_bytes": 1, "clock_offset_us": 5}
     assert changes.of([(b"a", row)]) and not changes.of([(b"a", {**row, "ts": 500, "clock_offset_us": 9})])
-    assert changes.of([(b"a", {**row, "ts": 600, "cwnd_bytes": 2})]) and changes.of([(b"a", {**row, "ts": 1600, "cwnd_bytes": 2})])
+    assert changes.of([(b"a", {**row, "ts": 600, "cwnd_bytes": 2})]) and changes.of(
+        [(b"a", {**row, "ts": 1600, "cwnd_bytes": 2})])
     assert changes.of([(b"b", row)]) and set(changes.last) == {b"b"}
 
 
@@ -185,10 +206,12 @@ def test_a_kernel_without_inet_diag_is_said(monkeypatch):
         asking.connections()
 
 
-@pytest.mark.parametrize(("words", "complaint"), [
-    (["run", "--output", "/nowhere/x"], "cannot write /nowhere/x"), (["run", "--netns", "nowhere"], "nowhere"), (["run", "--rate-hz", "5000"], "from 0.1 to 1000"),
-    (["run", "--reflector", "host"], "is not ADDRESS"), (["reflect", "--listen", "192.0.2.1:5"], "assign requested address"),
-    (["run", "--brokers", "127.0.0.1:1", "--ca", "/nowhere/ca"], "--ca /nowhere/ca: cannot be read")])
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [(["run", "--output", "/nowhere/x"], "cannot write /nowhere/x"), (["run", "--netns", "nowhere"], "nowhere"),
+     (["run", "--rate-hz", "5000"], "from 0.1 to 1000"), (["run", "--reflector", "host"], "is not ADDRESS"),
+     (["reflect", "--listen", "192.0.2.1:5"], "assign requested address"),
+     (["run", "--brokers", "127.0.0.1:1", "--ca", "/nowhere/ca"], "--ca /nowhere/ca: cannot be read")])
 def test_wrong_usage_is_said(words, complaint):
     done = subprocess.run([LAB / "oal-sniffer", *words], capture_output=True, text=True, timeout=60)
     assert done.returncode in (1, 2) and complaint in done.stderr and "Traceback" not in done.stderr

@@ -33,15 +33,20 @@ def consumer(platform):
 
 def sniffer(platform, *words) -> subprocess.Popen:
     tls = platform.kafka.client("lab")
-    files = {"ca": tls["ssl.ca.location"], "certificate": tls["ssl.certificate.location"], "key": tls["ssl.key.location"]}
-    return subprocess.Popen([ROOT / "lab/oal-sniffer", "run", "--brokers", platform.kafka.bootstrap, *(w for name, path in files.items() for w in (f"--{name}", path)), *words],
-                            stderr=subprocess.PIPE, text=True)
+    files = {
+        "ca": tls["ssl.ca.location"], "certificate": tls["ssl.certificate.location"], "key": tls["ssl.key.location"]
+    }
+    return subprocess.Popen([
+        ROOT / "lab/oal-sniffer", "run", "--brokers", platform.kafka.bootstrap, *(w for name, path in files.items()
+                                                                                  for w in (f"--{name}", path)), *words
+    ], stderr=subprocess.PIPE, text=True)
 
 
 def test_rows_arrive_as_the_contract_describes_them(platform, consumer):
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
-    process = sniffer(platform, "--peer", "127.0.0.0/8", "--port", str(port), "--host", "researcher", "--rate-hz", "100")
+    process = sniffer(platform, "--peer", "127.0.0.0/8", "--port", str(port), "--host", "researcher", "--rate-hz",
+                      "100")
     far = socket.create_connection(("127.0.0.1", port))
     near, _ = listener.accept()
     found, sent = [], 0
@@ -76,8 +81,10 @@ def test_a_broker_that_is_away_costs_rows_not_the_sniffer(platform, tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         nobody = f"127.0.0.1:{free.getsockname()[1]}"
-    process = subprocess.Popen([ROOT / "lab/oal-sniffer", "run", "--brokers", nobody, "--peer", "127.0.0.0/8", "--output", tmp_path / "rows.gz", "--rate-hz", "20"],
-                               stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen([
+        ROOT / "lab/oal-sniffer", "run", "--brokers", nobody, "--peer", "127.0.0.0/8", "--output", tmp_path / "rows.gz",
+        "--rate-hz", "20"
+    ], stderr=subprocess.PIPE, text=True)
     end = time.monotonic() + 30
     while not (tmp_path / "rows.gz").exists():
         assert time.monotonic() < end

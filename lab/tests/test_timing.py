@@ -27,14 +27,20 @@ def timing(tmp_path_factory):
     subprocess.run(["cc", "-Wall", "-Werror", f"-I{medium}", "-o", folder / "main", folder / "main.c"], check=True)
 
     def ask(target_kbps, width, max_mcs, octets):
-        out = subprocess.run([folder / "main"], input=f"{target_kbps} {width} {max_mcs} {octets}", text=True, check=True, capture_output=True)
+        out = subprocess.run([folder / "main"], input=f"{target_kbps} {width} {max_mcs} {octets}", text=True,
+                             check=True, capture_output=True)
         return [int(word) for word in out.stdout.split()]
     return ask
 
 
-@pytest.mark.parametrize(("target", "width", "max_mcs", "kbps", "mcs", "nss", "gi"), [
-    (6500, 20, 7, 6500, 0, 1, 0), (65000, 20, 9, 65000, 7, 1, 0), (72300, 20, 7, 72222, 7, 1, 1), (86000, 20, 9, 78000, 4, 2, 0),
-    (270000, 40, 9, 270000, 7, 2, 0), (866700, 80, 9, 866666, 9, 2, 1), (29300, 80, 9, 29250, 0, 1, 0), (1000, 20, 9, 6500, 0, 1, 0)])
+@pytest.mark.parametrize(("target", "width", "max_mcs", "kbps", "mcs", "nss", "gi"), [(6500, 20, 7, 6500, 0, 1, 0),
+                                                                                      (65000, 20, 9, 65000, 7, 1, 0),
+                                                                                      (72300, 20, 7, 72222, 7, 1, 1),
+                                                                                      (86000, 20, 9, 78000, 4, 2, 0),
+                                                                                      (270000, 40, 9, 270000, 7, 2, 0),
+                                                                                      (866700, 80, 9, 866666, 9, 2, 1),
+                                                                                      (29300, 80, 9, 29250, 0, 1, 0),
+                                                                                      (1000, 20, 9, 6500, 0, 1, 0)])
 def test_rates_are_those_of_the_mcs_tables(timing, target, width, max_mcs, kbps, mcs, nss, gi):
     assert timing(target, width, max_mcs, 100)[:4] == [kbps, mcs, nss, gi]
 

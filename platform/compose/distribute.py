@@ -1,7 +1,10 @@
-"""Certificates and secrets of a Compose project: made where they are missing (oal-ca), and to each service a copy of its own, in a volume
-that only it mounts, owned by its user. secrets.yaml says who gets what. Runs in the image oal-setup before everything else, at each `up`.
+"""Certificates and secrets of a Compose project: made where they are missing (oal-ca), and to each service a copy of
+its own, in a volume
+that only it mounts, owned by its user. secrets.yaml says who gets what. Runs in the image oal-setup before everything
+else, at each `up`.
 
-usage: python distribute.py SECRETS_YAML REPOSITORY STATE OUT        OAL_HOST: the name that access points know this host by
+usage: python distribute.py SECRETS_YAML REPOSITORY STATE OUT        OAL_HOST: the name that access points know this
+                                                                     host by
 """
 import hashlib
 import os
@@ -40,7 +43,9 @@ def key(line: str) -> str:
 
 
 def rendered(repository: Path, how: dict, values: dict) -> str:
-    """One entry of `render`: the template `from`, filled with `values` and the entry's own, lines with a key of `over` replaced by those."""
+    """One entry of `render`: the template `from`, filled with `values` and the entry's own, lines with a key of `over`
+    replaced by those.
+    """
     values = values | how.get("values", {})
 
     def filled(name: str) -> str:
@@ -65,7 +70,9 @@ def clickhouse_users(repository: Path, values: dict) -> dict[str, str]:
 
 def contents(service: dict, spec: dict, repository: Path, state: Path, there: Path, values: dict) -> dict[str, bytes]:
     """File name → content of one service's volume."""
-    files = {name: (state / folder / name).read_bytes() for folder in ("pki", "secrets") for name in service.get(folder, [])}
+    files = {
+        name: (state / folder / name).read_bytes() for folder in ("pki", "secrets") for name in service.get(folder, [])
+    }
     files |= {name: rendered(repository, how, values).encode() for name, how in service.get("render", {}).items()}
     if service.get("users"):
         files |= {name: text.encode() for name, text in clickhouse_users(repository, values).items()}
@@ -117,16 +124,23 @@ def load(spec_file: Path, environment) -> dict:
 def all_values(spec: dict, state: Path) -> dict[str, str]:
     """What every template may name."""
     values = spec["values"] | passwords(state)
-    return values | {"internal_password": values["flink_internal_password"], "rest_password": values["flink_rest_password"]}  # as local's template calls them
+    # as local's template calls them
+    return values | {
+        "internal_password": values["flink_internal_password"], "rest_password": values["flink_rest_password"]
+    }
 
 
 def main(spec_file: str, repository: str, state: str, out: str) -> None:
     spec_file, repository, state, out = Path(spec_file), Path(repository), Path(state), Path(out)
     spec = load(spec_file, os.environ)
     # A certificate for every name, also for services whose profile is off: the next `up` may have it on.
-    hosts = [f"--hosts={name}=" + ",".join(fill(host, spec["values"], spec_file) for host in names) for name, names in spec["hosts"].items()]
+    hosts = [
+        f"--hosts={name}=" + ",".join(fill(host, spec["values"], spec_file) for host in names)
+        for name, names in spec["hosts"].items()
+    ]
     subprocess.run(["oal-ca", "init", str(state), *hosts], check=True)
-    subprocess.run(["oal-ca", "ap", str(state), *spec["sim"]["aps"], "--site", spec["sim"]["site"]], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["oal-ca", "ap", str(state), *spec["sim"]["aps"], "--site", spec["sim"]["site"]], check=True,
+                   stdout=subprocess.DEVNULL)
     belongs_to_its_owner(state)
     values = all_values(spec, state)
     for name, service in spec["services"].items():

@@ -1,4 +1,5 @@
-"""Topics and ACLs as the YAML says: creates what is missing, alters what differs, adds partitions, removes ACLs not named.
+"""Topics and ACLs as the YAML says: creates what is missing, alters what differs, adds partitions, removes ACLs not
+named.
 
 A topic that exists and is not named is left alone: deleting data is for people.
 
@@ -26,7 +27,9 @@ from confluent_kafka.admin import (
 )
 
 TIMEOUT_S = 30
-RESOURCES = {"topic": ResourceType.TOPIC, "group": ResourceType.GROUP, "transactional_id": ResourceType.TRANSACTIONAL_ID}
+RESOURCES = {
+    "topic": ResourceType.TOPIC, "group": ResourceType.GROUP, "transactional_id": ResourceType.TRANSACTIONAL_ID
+}
 
 
 def wanted_topics(spec: dict, partitions: int, replication: int = 0) -> dict[str, NewTopic]:
@@ -76,28 +79,40 @@ def apply_topics(admin: AdminClient, topics: dict[str, NewTopic]) -> None:
         if count < topic.num_partitions:
             more.append(NewPartitions(name, topic.num_partitions))
         elif count > topic.num_partitions:
-            print(f"topics: {name} keeps its {count} partitions; Kafka cannot go down to {topic.num_partitions}", file=sys.stderr)
+            print(f"topics: {name} keeps its {count} partitions; Kafka cannot go down to {topic.num_partitions}",
+                  file=sys.stderr)
         copies = min(len(partition.replicas) for partition in there[name].partitions.values())
         if copies != topic.replication_factor:
-            print(f"topics: {name} keeps its replication of {copies}, not {topic.replication_factor}; kafka-reassign-partitions changes it", file=sys.stderr)
+            print(
+                f"topics: {name} keeps its replication of {copies}, not {topic.replication_factor};"
+                " kafka-reassign-partitions changes it",
+                file=sys.stderr,
+            )
     if more:
         settle(admin.create_partitions(more))
     if existing:
-        settle(admin.incremental_alter_configs([
-            ConfigResource(ConfigResource.Type.TOPIC, name, incremental_configs=[
-                ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET) for key, value in topic.config.items()])
-            for name, topic in existing.items()]))
+        settle(
+            admin.incremental_alter_configs([
+                ConfigResource(
+                    ConfigResource.Type.TOPIC, name, incremental_configs=[
+                        ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+                        for key, value in topic.config.items()
+                    ]) for name, topic in existing.items()
+            ]))
 
 
 def apply_acls(admin: AdminClient, wanted: set[AclBinding]) -> None:
-    everything = AclBindingFilter(ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY)
+    everything = AclBindingFilter(ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY,
+                                  AclPermissionType.ANY)
     there = set(admin.describe_acls(everything).result(TIMEOUT_S))
     if wanted - there:
         settle(admin.create_acls(list(wanted - there)))
     if there - wanted:
-        settle(admin.delete_acls([
-            AclBindingFilter(a.restype, a.name, a.resource_pattern_type, a.principal, a.host, a.operation, a.permission_type)
-            for a in there - wanted]))
+        settle(
+            admin.delete_acls([
+                AclBindingFilter(a.restype, a.name, a.resource_pattern_type, a.principal, a.host, a.operation,
+                                 a.permission_type) for a in there - wanted
+            ]))
 
 
 def wait_for_leaders(admin: AdminClient, topics: dict[str, NewTopic]) -> None:
@@ -119,12 +134,14 @@ def connect(bootstrap: str, pki: str) -> AdminClient:
 
 
 def main(arguments=None) -> None:
-    parser = argparse.ArgumentParser(prog="topics", description=__doc__.split("\n\nusage")[0], formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="topics", description=__doc__.split("\n\nusage")[0],
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("spec", metavar="SPEC", help="YAML: topics and ACLs")
     parser.add_argument("bootstrap", metavar="BOOTSTRAP", help="HOST:PORT of brokers, several separated by commas")
     parser.add_argument("pki", metavar="PKI", help="folder with ca.crt, admin.crt and admin.key")
     parser.add_argument("partitions", metavar="PARTITIONS", type=int, help="of each topic; 0: as SPEC says")
-    parser.add_argument("--replication", type=int, default=0, metavar="N", help="of topics that are made, at most as many as there are brokers (default: as SPEC says)")
+    parser.add_argument("--replication", type=int, default=0, metavar="N",
+                        help="of topics that are made, at most as many as there are brokers (default: as SPEC says)")
     options = parser.parse_args(arguments)
     with open(options.spec) as file:
         spec = yaml.safe_load(file)

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Make what is missing of the platform's keys and passwords (`oal-ca init`), and keep them as Secrets of this namespace.
+"""Make what is missing of the platform's keys and passwords (`oal-ca init`), and keep them as Secrets of this
+namespace.
 
-The whole state folder is one Secret, which no pod but this one mounts; the others are parts of it, one for each use. Run at every
+The whole state folder is one Secret, which no pod but this one mounts; the others are parts of it, one for each use.
+Run at every
 install and upgrade: what is there stays, what lapses is made anew. Standard library only.
 
-usage: publish_secrets.py PREFIX [--certificates] [--hosts NAME=HOST,…]…      (--certificates: those of services too, without cert-manager)
+usage: publish_secrets.py PREFIX [--certificates] [--hosts NAME=HOST,…]…      (--certificates: those of services too,
+                                                                              without cert-manager)
 """
 import argparse
 import base64
@@ -20,8 +23,8 @@ from pathlib import Path
 
 ACCOUNT = Path(os.environ.get("OAL_ACCOUNT", "/var/run/secrets/kubernetes.io/serviceaccount"))
 SERVICES = ("broker", "admin", "stream-jobs", "trainer", "model-registry", "deploy", "viewer")
-FLINK = ("flink-internal.p12", "flink-internal.password", "flink-rest.p12", "flink-rest.password", "flink-rest-trust.p12",
-         "operator.crt", "operator.key", "ca.crt")
+FLINK = ("flink-internal.p12", "flink-internal.password", "flink-rest.p12", "flink-rest.password",
+         "flink-rest-trust.p12", "operator.crt", "operator.key", "ca.crt")
 
 
 class Api:
@@ -34,15 +37,21 @@ class Api:
 
     def call(self, method: str, name: str = "", body: dict | None = None) -> dict | None:
         """The answer; None when there is no such Secret."""
-        request = urllib.request.Request(self.url + (f"/{name}" if name else ""), method=method, data=json.dumps(body).encode() if body else None, headers={
-            "Authorization": f"Bearer {(ACCOUNT / 'token').read_text().strip()}", "Content-Type": "application/json"})
+        request = urllib.request.Request(
+            self.url + (f"/{name}" if name else ""), method=method, data=json.dumps(body).encode() if body else None,
+            headers={
+                "Authorization": f"Bearer {(ACCOUNT / 'token').read_text().strip()}", "Content-Type": "application/json"
+            })
         try:
             with urllib.request.urlopen(request, timeout=30, context=self.context) as answer:
                 return json.load(answer)
         except urllib.error.HTTPError as error:
             if error.code == 404:
                 return None
-            raise SystemExit(f"publish_secrets: {method} of Secret {name or body['metadata']['name']}: {error.read().decode(errors='replace')[:500]}") from None
+            raise SystemExit(
+                f"publish_secrets: {method} of Secret {name or body['metadata']['name']}:"
+                f" {error.read().decode(errors='replace')[:500]}"
+            ) from None
 
     def read(self, name: str) -> dict[str, bytes]:
         found = self.call("GET", name) or {}
@@ -53,9 +62,15 @@ class Api:
         found = self.call("GET", name)
         encoded = {key: base64.b64encode(value).decode() for key, value in data.items()}
         if found is None:
-            labels = {"app.kubernetes.io/name": "oal", "app.kubernetes.io/part-of": "oal", "app.kubernetes.io/component": "secrets",
-                      "app.kubernetes.io/instance": os.environ["OAL_INSTANCE"]}
-            self.call("POST", body={"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": {"name": name, "labels": labels}, "data": encoded})
+            labels = {
+                "app.kubernetes.io/name": "oal", "app.kubernetes.io/part-of": "oal",
+                "app.kubernetes.io/component": "secrets", "app.kubernetes.io/instance": os.environ["OAL_INSTANCE"]
+            }
+            self.call(
+                "POST", body={
+                    "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
+                    "metadata": {"name": name, "labels": labels}, "data": encoded
+                })
             return True
         if found.get("data") == encoded:
             return False
@@ -73,7 +88,10 @@ def restore(folder: Path, state: dict[str, bytes]) -> None:
 
 
 def collected(folder: Path) -> dict[str, bytes]:
-    return {f"{part}.{file.name}": file.read_bytes() for part in ("pki", "secrets") for file in sorted((folder / part).iterdir()) if file.is_file()}
+    return {
+        f"{part}.{file.name}": file.read_bytes() for part in ("pki", "secrets")
+        for file in sorted((folder / part).iterdir()) if file.is_file()
+    }
 
 
 def passfile(user: str, password: bytes) -> bytes:
@@ -84,7 +102,10 @@ def passfile(user: str, password: bytes) -> bytes:
 def tls(pki: Path, name: str) -> dict[str, bytes]:
     """The keys that cert-manager uses."""
     certificate, key = (pki / f"{name}.crt").read_bytes(), (pki / f"{name}.key").read_bytes()
-    return {"tls.crt": certificate, "tls.key": key, "tls-combined.pem": key + certificate, "ca.crt": (pki / "ca.crt").read_bytes()}
+    return {
+        "tls.crt": certificate, "tls.key": key, "tls-combined.pem": key + certificate,
+        "ca.crt": (pki / "ca.crt").read_bytes()
+    }
 
 
 def secrets(folder: Path, certificates: bool) -> dict[str, dict[str, bytes]]:
@@ -111,12 +132,19 @@ def main() -> None:
         folder = Path(scratch) / "state"
         folder.mkdir(mode=0o700)
         restore(folder, api.read(f"{options.prefix}-state"))
-        done = subprocess.run([*os.environ.get("OAL_CA", "oal-ca").split(), "init", str(folder), *(word for hosts in options.hosts for word in ("--hosts", hosts))])
+        done = subprocess.run([
+            *os.environ.get("OAL_CA", "oal-ca").split(), "init",
+            str(folder), *(word for hosts in options.hosts for word in ("--hosts", hosts))
+        ])
         if done.returncode != 0:
             sys.exit(f"publish_secrets: oal-ca init ended with {done.returncode}; nothing was changed")
         # The whole first: should this end in between, the next run makes the parts of the same keys.
-        changed = [name for name, data in ({"state": collected(folder)} | secrets(folder, options.certificates)).items() if api.write(f"{options.prefix}-{name}", data)]
-    print(f"publish_secrets: {', '.join(f'{options.prefix}-{name}' for name in changed) or 'every Secret is as it was'}")
+        changed = [
+            name for name, data in ({"state": collected(folder)} | secrets(folder, options.certificates)).items()
+            if api.write(f"{options.prefix}-{name}", data)
+        ]
+    print(
+        f"publish_secrets: {', '.join(f'{options.prefix}-{name}' for name in changed) or 'every Secret is as it was'}")
 
 
 if __name__ == "__main__":

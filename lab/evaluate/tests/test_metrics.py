@@ -18,16 +18,19 @@ class Capture:
     def __init__(self, first_seq: int = 2**32 - 3000):
         self.rows, self.first_seq, self.ip_id = [], first_seq, 65534
 
-    def add(self, t_ms: float, tap: int, sent: bool, down: bool, seq: int = 0, ack: int = 0, payload: int = 0, flags: int = ACK, ip_id: int = 0):
+    def add(self, t_ms: float, tap: int, sent: bool, down: bool, seq: int = 0, ack: int = 0, payload: int = 0,
+            flags: int = ACK, ip_id: int = 0):
         ends = (SERVER, CLIENT, SERVER_PORT, CLIENT_PORT) if down else (CLIENT, SERVER, CLIENT_PORT, SERVER_PORT)
-        self.rows.append((round(t_ms * MS), ends[0], ends[1], (self.first_seq + seq) % 2**32 if down else seq, (self.first_seq + ack) % 2**32, ends[2], ends[3],
-                          ip_id % 65536, payload, 1000, tap, flags, int(sent), 0, 0))
+        self.rows.append((round(t_ms * MS), ends[0], ends[1], (self.first_seq + seq) % 2**32 if down else seq,
+                          (self.first_seq + ack) % 2**32, ends[2], ends[3], ip_id % 65536, payload, 1000, tap, flags,
+                          int(sent), 0, 0))
 
     def syn(self, t_ms: float, delay_ms: float = 5.0):
         self.add(t_ms, AT_SERVER, True, True, seq=-1, flags=SYN, ip_id=9)
         self.add(t_ms + delay_ms, AT_STATION, False, True, seq=-1, flags=SYN, ip_id=9)
 
-    def data(self, t_ms: float, seq: int, delay_ms: float | None, payload: int = 1000, answer_ms: float | None = None, back_ms: float = 4.0, ack: int | None = None):
+    def data(self, t_ms: float, seq: int, delay_ms: float | None, payload: int = 1000, answer_ms: float | None = None,
+             back_ms: float = 4.0, ack: int | None = None):
         """A packet, lost where it has no delay; with answer_ms the station acknowledges so long after."""
         self.ip_id += 1
         self.add(t_ms, AT_SERVER, True, True, seq=seq, payload=payload, ip_id=self.ip_id)
@@ -75,7 +78,8 @@ def test_a_lost_packet_is_lost_once_and_its_retransmission_counts_as_one():
     f = c.long()
     assert (f["packets"], f["lost"], f["retransmissions"]) == (4, 1, 1)
     assert f["loss_ratio"] == 0.25 and f["again_bytes"] == 1000 and f["sent_bytes"] == 4000
-    # the duplicate acknowledgement of 1000 names no packet that had just come; nor does 3000, whose packet came before the hole was filled
+    # the duplicate acknowledgement of 1000 names no packet that had just come; nor does 3000, whose packet came before
+    # the hole was filled
     assert f["rtt_samples"] == 1
 
 
@@ -90,7 +94,8 @@ def test_only_the_measured_time_counts():
 
 
 def c_bytes(c: Capture, begin_ms: float, end_ms: float) -> int:
-    acks = [(r[0] / MS, (r[4] - c.first_seq) % 2**32) for r in c.rows if r[10] == AT_SERVER and r[12] == 0 and r[11] == ACK]
+    acks = [(r[0] / MS, (r[4] - c.first_seq) % 2**32) for r in c.rows
+            if r[10] == AT_SERVER and r[12] == 0 and r[11] == ACK]
     return max(a for t, a in acks if t <= end_ms) - max(a for t, a in acks if t <= begin_ms)
 
 

@@ -7,8 +7,13 @@ from evaluate import oracle, play, scenarios
 from evaluate.methods import ALL, method
 from host import scenario
 
-PLAN = scenario.plan("x", {"duration_s": 4, "stations": [{"name": "fast", "rate_mbps": 60, "loss": 0}, {"name": "slow", "rate_mbps": 20, "loss": 0}],
-                           "flows": [{"station": "fast"}, {"station": "slow"}], "changes": [{"at_s": 2, "stations": ["slow"], "leave": True}], "wired": {"delay_ms": 20}})
+PLAN = scenario.plan(
+    "x", {
+        "duration_s": 4, "stations": [{"name": "fast", "rate_mbps": 60, "loss": 0}, {
+            "name": "slow", "rate_mbps": 20, "loss": 0
+        }], "flows": [{"station": "fast"}, {"station": "slow"}],
+        "changes": [{"at_s": 2, "stations": ["slow"], "leave": True}], "wired": {"delay_ms": 20}
+    })
 
 
 def received(fast: int, slow: int) -> dict:
@@ -20,7 +25,8 @@ def received(fast: int, slow: int) -> dict:
 def test_equal_airtime_is_found_however_the_queue_shared_it(fast, slow):
     """100 ms of air carry 75,000 bytes to the fast station or 25,000 to the slow one."""
     shares = oracle.shares(PLAN, received(fast, slow))
-    assert shares["fast"][8] == pytest.approx(375_000, rel=0.01) and shares["slow"][8] == pytest.approx(125_000, rel=0.01)
+    assert shares["fast"][8] == pytest.approx(375_000, rel=0.01) and shares["slow"][8] == pytest.approx(
+        125_000, rel=0.01)
     assert shares["fast"][35] == pytest.approx(750_000, rel=0.01), "alone it has all"
 
 
@@ -31,9 +37,12 @@ def test_the_window_is_the_share_times_round_trip_and_target():
 
 
 def test_every_scenario_of_both_sets_is_valid_and_the_sets_differ():
-    assert scenarios.names("tune") == scenarios.names("judge") == ["churn", "constant", "foreign", "lossy", "stepped", "variable", "web"]
+    assert scenarios.names("tune") == scenarios.names("judge") == [
+        "churn", "constant", "foreign", "lossy", "stepped", "variable", "web"
+    ]
     for name in scenarios.names("tune"):
-        tune, judge = (scenarios.plan(scenarios.load(which, name), name, method("bbr-fq"), 1) for which in scenarios.SETS)
+        tune, judge = (scenarios.plan(scenarios.load(which, name), name, method("bbr-fq"), 1)
+                       for which in scenarios.SETS)
         assert tune["aps"] == judge["aps"] == 3 and len(tune["stations"]) == len(judge["stations"]) == 9
         assert {f["cc"] for f in tune["flows"]} == {"bbr"}
         assert tune["wired"]["delay_ms"] != judge["wired"]["delay_ms"] and 10 <= judge["wired"]["delay_ms"] <= 60
@@ -56,7 +65,9 @@ def test_a_cells_hash_depends_on_what_it_uses_and_on_nothing_else(tmp_path, monk
     cell = lambda name, seed=1: play.Cell("tune", "constant", method(name), seed)
     before = {m.name: play.key(cell(m.name), settings) for m in ALL}
     assert len(set(before.values())) == 16
-    changed = lambda **more: {m.name for m in ALL if play.key(cell(m.name), dataclasses.replace(settings, **more)) != before[m.name]}
+    changed = lambda **more: {
+        m.name for m in ALL if play.key(cell(m.name), dataclasses.replace(settings, **more)) != before[m.name]
+    }
     acting = {m.name for m in ALL if m.act}
     assert changed(exporter=other) == acting
     assert changed(overrides=(("target_us", 9000),)) == {m.name for m in ALL if m.act == "oal"}

@@ -17,7 +17,9 @@ def test_results_and_failures_come_back_with_their_item():
         return n * n
 
     found = {item: (value, error) for item, value, error in pool.each(work, [1, 2, 3, 4], 2)}
-    assert found == {1: (1, None), 2: (4, None), 3: (None, "RuntimeError: no guest"), 4: (None, "its process ended without a word")}
+    assert found == {
+        1: (1, None), 2: (4, None), 3: (None, "RuntimeError: no guest"), 4: (None, "its process ended without a word")
+    }
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

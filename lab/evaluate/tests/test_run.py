@@ -1,4 +1,6 @@
-"""A small evaluation from its command to its report: what the taps saw is what the kernel counted; what was played is not played again."""
+"""A small evaluation from its command to its report: what the taps saw is what the kernel counted; what was played is
+not played again.
+"""
 import json
 import shutil
 import sys
@@ -11,9 +13,12 @@ from evaluate import __main__ as command
 from evaluate import metrics, play, scenarios, tap
 from guest.tap import places
 
-TINY = {"duration_s": 6, "warmup_s": 1.0, "fifo_pkts": 30, "wired": {"delay_ms": 20},
-        "stations": [{"name": "near", "rate_mbps": 26, "loss": 0.02}, {"name": "far", "rate_mbps": 13, "loss": 0.1}],
-        "flows": [{"station": "near"}, {"station": "far"}, {"station": "far", "size_kb": 20, "every_s": 1, "start_s": 1.2, "stop_s": 4.5}]}
+TINY = {
+    "duration_s": 6, "warmup_s": 1.0, "fifo_pkts": 30, "wired": {"delay_ms": 20},
+    "stations": [{"name": "near", "rate_mbps": 26, "loss": 0.02}, {"name": "far", "rate_mbps": 13, "loss": 0.1}],
+    "flows": [{"station": "near"}, {"station": "far"},
+              {"station": "far", "size_kb": 20, "every_s": 1, "start_s": 1.2, "stop_s": 4.5}]
+}
 METHODS = ("cubic-fifo", "cubic-fifo+clamp")
 
 
@@ -29,7 +34,13 @@ def ran(tmp_path_factory):
     scenarios.load.cache_clear()
 
     def run(*more: str) -> int:
-        words = ["--build", str(folder / "build"), "--report", str(folder / "report"), "--keep", str(folder / "kept"), "--clamp-bytes", "9000", "--exporter", str(exporter), *more]
+        words = [
+            "--build",
+            str(folder / "build"), "--report",
+            str(folder / "report"), "--keep",
+            str(folder / "kept"), "--clamp-bytes", "9000", "--exporter",
+            str(exporter), *more
+        ]
         patch.setattr(sys, "argv", ["run", *words, *(w for m in METHODS for w in ("--method", m))])
         return command.main()
 
@@ -48,10 +59,14 @@ def test_what_the_taps_saw_is_what_the_kernel_counted(ran):
     truth = json.loads((folder / "tiny.truth.json").read_text())
     plan = scenarios.plan(scenarios.load("tune", "tiny"), "tiny", command.methods.method("cubic-fifo"), 1)
     packets = tap.read(folder / "tiny.tap")
-    talks = [talk for _, _, several in metrics.conversations(packets, plan, truth["flows"], places(plan)) for talk in several]
-    lost, again = (sum(int(n) for n in values) for values in ([(t.where < 0).sum() for t in talks], [t.retransmitted().sum() for t in talks]))
+    talks = [
+        talk for _, _, several in metrics.conversations(packets, plan, truth["flows"], places(plan)) for talk in several
+    ]
+    lost, again = (sum(int(n) for n in values)
+                   for values in ([(t.where < 0).sum() for t in talks], [t.retransmitted().sum() for t in talks]))
     assert lost > 10 and truth["queue_drops"] > 10
-    assert lost == pytest.approx(truth["queue_drops"] + truth["mac_failures"], abs=3), "the run's last packets may still be on their way"
+    assert lost == pytest.approx(truth["queue_drops"] + truth["mac_failures"],
+                                 abs=3), "the run's last packets may still be on their way"
     assert again == pytest.approx(truth["down_retrans_segs"], abs=3)
     received = sum(flow["received_bytes"] for flow in truth["flows"])
     assert sum(t.acknowledged(float("inf")) for t in talks) == pytest.approx(received, rel=0.01)
@@ -64,7 +79,8 @@ def test_a_clamp_shortens_the_queue_and_the_air_is_the_limit(ran):
     assert cells["cubic-fifo+clamp"]["queueing_mean_ms"] < 0.5 * cells["cubic-fifo"]["queueing_mean_ms"]
     assert cells["cubic-fifo+clamp"]["retransmissions"] < cells["cubic-fifo"]["retransmissions"]
     for cell in cells.values():
-        assert 3 < cell["throughput_mbps"] < 20 and cell["short_flows"] >= 2 and 0 < cell["fct_mean_ms"] <= cell["fct_p95_ms"]
+        assert 3 < cell["throughput_mbps"] < 20 and cell[
+            "short_flows"] >= 2 and 0 < cell["fct_mean_ms"] <= cell["fct_p95_ms"]
         assert cell["delay_mean_ms"] < cell["delay_p95_ms"] <= cell["delay_p99_ms"] and 20 < cell["rtt_mean_ms"]
         assert 0.5 <= cell["jain_airtime"] <= 1
 
@@ -80,7 +96,8 @@ def test_the_report_has_every_cell(ran):
 def test_what_was_played_is_not_played_again_and_what_is_missing_is(ran, monkeypatch):
     run, folder = ran
     played = []
-    monkeypatch.setattr(command.pool, "each", lambda work, items, jobs: (played.append(c) or (c, work(c), None) for c in items))
+    monkeypatch.setattr(command.pool, "each", lambda work, items, jobs:
+                        (played.append(c) or (c, work(c), None) for c in items))
     assert run() == 0 and not played
     before = stored(folder)
     gone, = (folder / "build/cells/tune/tiny/cubic-fifo").glob("*.json")

@@ -10,7 +10,9 @@ class Fixed:
     """Results by (method, figure) → values by seed."""
 
     def __init__(self, values: dict):
-        self.known, self.scenarios, self.methods = values, ["x"], [method(name) for name in dict.fromkeys(m for m, _ in values)]
+        self.known, self.scenarios, self.methods = values, ["x"], [
+            method(name) for name in dict.fromkeys(m for m, _ in values)
+        ]
 
     def values(self, scenario: str, which: Method, figure: str) -> dict[int, float]:
         return dict(enumerate(self.known.get((which.name, figure), [])))
@@ -31,7 +33,8 @@ def test_a_change_is_of_the_seeds_that_both_have():
 
 
 def test_share_of_the_oracles_gain_and_no_room():
-    r = Fixed({("bbr-fq", "delay_mean_ms"): [100, 100], ("bbr-fq+oal", "delay_mean_ms"): [60, 60], ("bbr-fq+oracle", "delay_mean_ms"): [50, 50]})
+    r = Fixed({("bbr-fq", "delay_mean_ms"): [100, 100], ("bbr-fq+oal", "delay_mean_ms"): [60, 60],
+               ("bbr-fq+oracle", "delay_mean_ms"): [50, 50]})
     assert verdict.share_of_oracle(r, "x", method("bbr-fq+oal")) == pytest.approx(0.8)
     r.known["bbr-fq+oracle", "delay_mean_ms"] = [99, 99]
     assert verdict.share_of_oracle(r, "x", method("bbr-fq+oal")) is None

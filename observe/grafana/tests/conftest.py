@@ -35,9 +35,14 @@ class Platform:
 
 
 def _start(folder: Path) -> Server:
-    hashes = {f"OAL_{user}_PASSWORD_SHA256": hashlib.sha256(PASSWORD.encode()).hexdigest() for user in ("ANALYST", "GRAFANA", "INGEST", "TELEGRAF")}
-    server = Server(folder, extra_users=sorted((CLICKHOUSE / "users").glob("*.xml")), environment={**os.environ, **hashes}).start()
-    subprocess.run([sys.executable, CLICKHOUSE / "migrate", "--url", server.url], check=True, stdout=subprocess.DEVNULL, timeout=120)
+    hashes = {
+        f"OAL_{user}_PASSWORD_SHA256": hashlib.sha256(PASSWORD.encode()).hexdigest()
+        for user in ("ANALYST", "GRAFANA", "INGEST", "TELEGRAF")
+    }
+    server = Server(folder, extra_users=sorted((CLICKHOUSE / "users").glob("*.xml")),
+                    environment={**os.environ, **hashes}).start()
+    subprocess.run([sys.executable, CLICKHOUSE / "migrate", "--url", server.url], check=True, stdout=subprocess.DEVNULL,
+                   timeout=120)
     return server
 
 

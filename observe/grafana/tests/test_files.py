@@ -14,8 +14,14 @@ from oal_grafana.sql import CLASS_BOUNDS
 from oal_grafana.units import UNITS
 
 ALL = boards()
-PANELS = [pytest.param(board, panel, id=f"{uid}: {panel['title']}") for uid, board in ALL.items() for panel in board["panels"] if panel["type"] != "row"]
-RULE_LIST = [pytest.param(rule, id=rule["uid"]) for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+PANELS = [
+    pytest.param(board, panel, id=f"{uid}: {panel['title']}") for uid, board in ALL.items() for panel in board["panels"]
+    if panel["type"] != "row"
+]
+RULE_LIST = [
+    pytest.param(rule, id=rule["uid"]) for group in yaml.safe_load(RULES.read_text())["groups"]
+    for rule in group["rules"]
+]
 
 
 def test_the_committed_files_are_what_the_builders_make():
@@ -32,7 +38,9 @@ def test_a_stale_file_is_named_with_the_command_that_mends_it(tmp_path, monkeypa
 
 def test_classes_are_those_of_the_settings():
     settings = yaml.safe_load((HOME.parents[1] / "schema" / "settings.yaml").read_text())
-    assert settings["class_names"] == [*CLASS_NAMES] and settings["class_bounds_permille"] == [round(bound * 1000) for bound in CLASS_BOUNDS]
+    assert settings["class_names"] == [*CLASS_NAMES] and settings["class_bounds_permille"] == [
+        round(bound * 1000) for bound in CLASS_BOUNDS
+    ]
 
 
 def test_a_command_that_a_text_names_is_one_that_there_is():
@@ -59,7 +67,8 @@ def test_panels_have_ids_of_their_own_and_do_not_overlap(uid):
     taken = set()
     for panel in panels:
         place = panel["gridPos"]
-        cells = {(x, y) for x in range(place["x"], place["x"] + place["w"]) for y in range(place["y"], place["y"] + place["h"])}
+        cells = {(x, y) for x in range(place["x"], place["x"] + place["w"])
+                 for y in range(place["y"], place["y"] + place["h"])}
         assert place["x"] + place["w"] <= 24 and not cells & taken, panel["title"]
         taken |= cells
 
@@ -69,18 +78,22 @@ def test_a_dashboard_opens_with_a_row_of_figures_that_answers_its_question(uid):
     first, *others = ALL[uid]["panels"]
     assert first["type"] == "row" and first["title"].startswith("Is it good?")
     row = [p for p in others if p["gridPos"]["y"] == 1]
-    assert len(row) >= 5 and {p["type"] for p in row} <= {"stat", "gauge"} and max(p["gridPos"]["x"] + p["gridPos"]["w"] for p in row) == 24
+    assert len(row) >= 5 and {p["type"] for p in row} <= {"stat", "gauge"} and max(p["gridPos"]["x"] + p["gridPos"]["w"]
+                                                                                   for p in row) == 24
 
 
 @pytest.mark.parametrize("board, panel", PANELS)
 def test_a_panel_says_what_it_shows_what_to_do_and_in_which_unit(board, panel):
     assert len(panel["description"]) > 60
-    assert panel["type"] in ("timeseries", "stat", "gauge", "table", "heatmap", "barchart", "state-timeline"), "a deprecated or unknown kind of panel"
+    assert panel["type"] in ("timeseries", "stat", "gauge", "table", "heatmap", "barchart",
+                             "state-timeline"), "a deprecated or unknown kind of panel"
     fields = panel.get("fieldConfig", {}).get("defaults", {})
     assert panel["type"] == "heatmap" or fields["unit"] in UNITS
     if panel["type"] in ("timeseries", "barchart"):
         assert fields["custom"]["axisLabel"]
-    assert all(re.fullmatch(r"#[0-9A-F]{6}", colour) for colour in re.findall(r'"(?:fixedColor|color)": "([^"]+)"', json.dumps(panel))), "a named colour differs between themes"
+    assert all(
+        re.fullmatch(r"#[0-9A-F]{6}", colour) for colour in re.findall(
+            r'"(?:fixedColor|color)": "([^"]+)"', json.dumps(panel))), "a named colour differs between themes"
 
 
 @pytest.mark.parametrize("board, panel", PANELS)
@@ -92,7 +105,8 @@ def test_a_panel_leads_to_its_statement(board, panel):
 @pytest.mark.parametrize("board, panel", PANELS)
 def test_a_query_is_one_that_plugin_3_and_4_take(board, panel):
     for target in panel["targets"]:
-        assert target["queryType"] == "sql" and target["editorType"] == "sql" and target["format"] == (0 if panel["type"] in ("timeseries", "heatmap", "state-timeline") else 1)
+        assert target["queryType"] == "sql" and target["editorType"] == "sql" and target["format"] == (
+            0 if panel["type"] in ("timeseries", "heatmap", "state-timeline") else 1)
         assert "[[" not in target["rawSql"] and ";" not in target["rawSql"]
         assert set(re.findall(r"\$\{(\w+)", target["rawSql"])) <= {v["name"] for v in board["templating"]["list"]}
 
@@ -108,8 +122,11 @@ def test_an_alert_says_how_bad_it_is_what_to_do_and_where_to_look(rule):
 
 
 def test_alert_rules_cover_what_the_issue_names():
-    assert {r.values[0]["uid"] for r in RULE_LIST} >= {"oal-silent-ap", "oal-ticks-missed", "oal-kafka-lag", "oal-checkpoints", "oal-parts", "oal-worse-than-persistence", "oal-guard-reverts",
-                                                        "oal-certificates", "oal-disk", "oal-forged", "oal-late", "oal-dead-letters"}
+    assert {r.values[0]["uid"] for r in RULE_LIST} >= {
+        "oal-silent-ap", "oal-ticks-missed", "oal-kafka-lag", "oal-checkpoints", "oal-parts",
+        "oal-worse-than-persistence", "oal-guard-reverts", "oal-certificates", "oal-disk", "oal-forged", "oal-late",
+        "oal-dead-letters"
+    }
 
 
 def test_an_alert_label_that_a_text_uses_is_a_column_of_its_query():
@@ -121,10 +138,17 @@ def test_an_alert_label_that_a_text_uses_is_a_column_of_its_query():
 
 
 def test_nothing_in_provisioning_is_taken_for_an_environment_variable_by_mistake():
-    """Grafana replaces $NAME, $__file{} in these files; the model of a rule is spared by some versions only, so it has none."""
+    """Grafana replaces $NAME, $__file{} in these files; the model of a rule is spared by some versions only, so it has
+    none.
+    """
     assert "$" not in RULES.read_text()
-    names = set(re.findall(r"\$(\w+)", (HOME / "provisioning/datasources/oal.yaml").read_text() + (HOME / "provisioning/dashboards/oal.yaml").read_text()))
-    assert names == {"NAME", "__file", "OAL_CLICKHOUSE_HOST", "OAL_CLICKHOUSE_PORT", "OAL_CLICKHOUSE_PROTOCOL", "OAL_CLICKHOUSE_SECURE", "OAL_GRAFANA_DASHBOARDS"}
+    names = set(
+        re.findall(r"\$(\w+)", (HOME / "provisioning/datasources/oal.yaml").read_text() +
+                   (HOME / "provisioning/dashboards/oal.yaml").read_text()))
+    assert names == {
+        "NAME", "__file", "OAL_CLICKHOUSE_HOST", "OAL_CLICKHOUSE_PORT", "OAL_CLICKHOUSE_PROTOCOL",
+        "OAL_CLICKHOUSE_SECURE", "OAL_GRAFANA_DASHBOARDS"
+    }
 
 
 def test_provisioning_files_are_of_the_version_that_grafana_9_3_reads():
@@ -137,13 +161,17 @@ def test_grafana_is_shut_to_strangers():
 
     ini = configparser.ConfigParser(interpolation=None)
     ini.read(HOME / "grafana.ini")
-    assert not ini.getboolean("auth.anonymous", "enabled") and not ini.getboolean("users", "allow_sign_up") and not ini.getboolean("metrics", "enabled")
+    assert not ini.getboolean("auth.anonymous", "enabled") and not ini.getboolean(
+        "users", "allow_sign_up") and not ini.getboolean("metrics", "enabled")
     assert ini.getboolean("security", "cookie_secure") and ini["plugins"]["allow_loading_unsigned_plugins"] == ""
     for key in ("admin_password", "secret_key"):
         assert re.fullmatch(r"\$__file\{/run/secrets/oal/[\w.-]+\}", ini["security"][key])
-    assert not any(ini.getboolean("analytics", key) for key in ("reporting_enabled", "check_for_updates", "check_for_plugin_updates"))
+    assert not any(
+        ini.getboolean("analytics", key)
+        for key in ("reporting_enabled", "check_for_updates", "check_for_plugin_updates"))
 
 
 def test_no_secret_and_no_address_of_a_registry_is_in_the_files():
-    text = subprocess.run(["git", "grep", "-nIE", r"https?://[a-z0-9.-]+\.(com|org|io|net)", "--", str(HOME)], capture_output=True, text=True, cwd=HOME).stdout
+    text = subprocess.run(["git", "grep", "-nIE", r"https?://[a-z0-9.-]+\.(com|org|io|net)", "--",
+                           str(HOME)], capture_output=True, text=True, cwd=HOME).stdout
     assert [line for line in text.splitlines() if "package-lock.json" not in line] == []

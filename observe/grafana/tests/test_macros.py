@@ -17,13 +17,17 @@ def test_a_macro_becomes_what_the_plugin_sends(sql, expanded):
     assert expand(sql, {"ap": ["ap-1", "it's"], "none": []}, FROM, TO, 60) == expanded
 
 
-@pytest.mark.parametrize("sql", ["$__timeFilter(max(t))", "$__timeInterval(a + b)", "$__interval_s", "${ap}", "${other:singlequote}", "$ap", "$__timeFilter", "$__dateFilter(d)"])
+@pytest.mark.parametrize("sql", [
+    "$__timeFilter(max(t))", "$__timeInterval(a + b)", "$__interval_s", "${ap}", "${other:singlequote}", "$ap",
+    "$__timeFilter", "$__dateFilter(d)"
+])
 def test_what_grafana_or_the_plugin_would_not_expand_is_an_error(sql):
     with pytest.raises(MacroError):
         expand(sql, {"ap": ["x"]}, FROM, TO, 60)
 
 
-@pytest.mark.parametrize("span_s, finest_s, expected", [(600, 1, 1), (3600, 1, 5), (3600, 60, 60), (6 * 3600, 60, 60), (86400, 60, 120), (30 * 86400, 60, 3600)])
+@pytest.mark.parametrize("span_s, finest_s, expected", [(600, 1, 1), (3600, 1, 5), (3600, 60, 60), (6 * 3600, 60, 60),
+                                                        (86400, 60, 120), (30 * 86400, 60, 3600)])
 def test_the_interval_is_rounded_as_grafana_does(span_s, finest_s, expected):
     assert interval_s(span_s, finest_s) == expected
 

@@ -1,4 +1,6 @@
-"""The dashboards' JSON against Grafana's own types (@grafana/schema), with the TypeScript compiler: names, nesting, values of enums."""
+"""The dashboards' JSON against Grafana's own types (@grafana/schema), with the TypeScript compiler: names, nesting,
+values of enums.
+"""
 import json
 import shutil
 import subprocess
@@ -9,18 +11,29 @@ from oal_grafana.queries import boards
 
 RAW = "@grafana/schema/dist/esm/raw"
 #: Panel type → folder and file of its types, and whether its fields have options of their own.
-PANELS = {"stat": ("stat", "Stat", False), "gauge": ("gauge", "Gauge", False), "table": ("table", "Table", False), "timeseries": ("timeseries", "TimeSeries", True),
-          "barchart": ("barchart", "BarChart", True), "heatmap": ("heatmap", "Heatmap", True), "state-timeline": ("statetimeline", "StateTimeline", True)}
+PANELS = {
+    "stat": ("stat", "Stat", False), "gauge": ("gauge", "Gauge", False), "table": ("table", "Table", False),
+    "timeseries": ("timeseries", "TimeSeries", True), "barchart": ("barchart", "BarChart", True),
+    "heatmap": ("heatmap", "Heatmap", True), "state-timeline": ("statetimeline", "StateTimeline", True)
+}
 
 
 def source(board: dict) -> str:
     """TypeScript that is right if the dashboard is."""
-    lines = ["import type { Json } from './json';", f"import type {{ Dashboard, Panel, RowPanel }} from '{RAW}/dashboard/x/dashboard_types.gen';"]
+    lines = [
+        "import type { Json } from './json';",
+        f"import type {{ Dashboard, Panel, RowPanel }} from '{RAW}/dashboard/x/dashboard_types.gen';"
+    ]
     for folder, name, fields in PANELS.values():
-        lines.append(f"import type {{ Options as {name}Options{f', FieldConfig as {name}Field' if fields else ''} }} from '{RAW}/composable/{folder}/panelcfg/x/{name}PanelCfg_types.gen';")
+        lines.append(
+            f"import type {{ Options as {name}Options{f', FieldConfig as {name}Field' if fields else ''} }} from"
+            f" '{RAW}/composable/{folder}/panelcfg/x/{name}PanelCfg_types.gen';"
+        )
     shell = {k: v for k, v in board.items() if k != "panels"}
     # The schema types an annotation's target for Grafana's own tags; a plugin's query is whatever the plugin wants.
-    shell["annotations"] = {"list": [{k: v for k, v in a.items() if k != "target"} for a in board["annotations"]["list"]]}
+    shell["annotations"] = {
+        "list": [{k: v for k, v in a.items() if k != "target"} for a in board["annotations"]["list"]]
+    }
     lines.append(f"export const shell: Json<Dashboard> = {json.dumps(shell)};")
     for panel in board["panels"]:
         if panel["type"] == "row":
@@ -30,7 +43,10 @@ def source(board: dict) -> str:
         lines.append(f"export const panel{panel['id']}: Json<Panel> = {json.dumps(panel)};")
         lines.append(f"export const options{panel['id']}: Json<{name}Options> = {json.dumps(panel['options'])};")
         if fields:
-            lines.append(f"export const field{panel['id']}: Json<{name}Field> = {json.dumps(panel['fieldConfig']['defaults'].get('custom', {}))};")
+            lines.append(
+                f"export const field{panel['id']}: Json<{name}Field> ="
+                f" {json.dumps(panel['fieldConfig']['defaults'].get('custom', {}))};"
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -44,7 +60,8 @@ BREAKS = [
     lambda board: board["panels"][1]["options"].update(graphMode="sparkles"),
     lambda board: board["panels"][1]["gridPos"].update(width=3),
     lambda board: board.update(refreshEvery="30s"),
-    lambda board: next(p for p in board["panels"] if p["type"] == "timeseries")["fieldConfig"]["defaults"]["custom"].update(drawStyle="crayon"),
+    lambda board: next(p for p in board["panels"]
+                       if p["type"] == "timeseries")["fieldConfig"]["defaults"]["custom"].update(drawStyle="crayon"),
 ]
 
 
@@ -55,10 +72,12 @@ def said(tmp_path_factory):
     (folder / "node_modules").symlink_to(npm.install(npm.SCHEMA) / "node_modules")
     for name in ("tsconfig.json", "json.d.ts"):
         shutil.copy(npm.SCHEMA / name, folder)
-    files = {uid: source(board) for uid, board in boards().items()} | {f"broken{i}": _broken(i) for i in range(len(BREAKS))}
+    files = {uid: source(board)
+             for uid, board in boards().items()} | {f"broken{i}": _broken(i) for i in range(len(BREAKS))}
     for name, text in files.items():
         (folder / f"{name}.ts").write_text(text)
-    done = subprocess.run(["node_modules/.bin/tsc", "-p", "tsconfig.json"], cwd=folder, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(["node_modules/.bin/tsc", "-p", "tsconfig.json"], cwd=folder, capture_output=True, text=True,
+                          timeout=300)
     assert done.returncode == 2 and not done.stderr, done.stdout + done.stderr  # the broken ones
     return {name: [line for line in done.stdout.splitlines() if line.startswith(f"{name}.ts(")] for name in files}
 

@@ -5,21 +5,47 @@ READINGS = "(SELECT number AS n, now64(3, 'UTC') - toIntervalSecond((60 - number
 
 
 def statements() -> list[str]:
-    batch = ("INSERT INTO batch (ap_id, site, ts, topic, boot_id, seq, ticks, ticks_missed, rows, bytes, kafka_ts, kafka_partition, kafka_offset)"
-             " SELECT '{ap}', 'north', now64(6, 'UTC') - INTERVAL {ago} SECOND, 'ap.samples.v1', 7, {ago}, 63, {missed}, 100, 5000, now64(3, 'UTC') - INTERVAL {ago} SECOND, 0, {ago}")
+    batch = (
+        "INSERT INTO batch (ap_id, site, ts, topic, boot_id, seq, ticks, ticks_missed, rows, bytes, kafka_ts,"
+        " kafka_partition, kafka_offset) SELECT '{ap}', 'north', now64(6, 'UTC') - INTERVAL {ago} SECOND,"
+        " 'ap.samples.v1', 7, {ago}, 63, {missed}, 100, 5000, now64(3, 'UTC') - INTERVAL {ago} SECOND, 0, {ago}"
+    )
     return [
         batch.format(ap="ap-silent", ago=1800, missed=0),
         batch.format(ap="ap-slow", ago=20, missed=9),
-        "INSERT INTO late (ap_id, site, ts, topic, boot_id, seq, late_us, rows) SELECT 'ap-01', 'south', now64(6, 'UTC') - toIntervalSecond(number), 'ap.samples.v1', 7, number, 5000000, 10 FROM numbers(60)",
-        "INSERT INTO gap (ap_id, site, ts, topic, kind, boot_id, from_seq, to_seq, batches) SELECT 'ap-01', 'south', now64(6, 'UTC') - INTERVAL 60 SECOND, 'ap.samples.v1', 'missing', 7, 4, 6, 3",
-        "INSERT INTO dead_letter (ts, topic, key, reason, detail, bytes, payload) SELECT now64(3, 'UTC') - toIntervalSecond(number), 'ap.samples.v1', 'ap-01', if(number < 30, 'malformed', 'forged'), 'made for a test', 9, 'x' FROM numbers(40)",
-        "INSERT INTO prediction (ap_id, site, ts, boot_id, bundle, source, version, predicted, class_now, class, complete, features_match)"
-        " SELECT 'ap-01', 'south', now64(6, 'UTC') - INTERVAL 60 SECOND, 7, 1, 'online', 1, 'Good', 'Good', 'Good', 1, 'differ'",
+        (
+            "INSERT INTO late (ap_id, site, ts, topic, boot_id, seq, late_us, rows) SELECT 'ap-01', 'south', now64(6,"
+            " 'UTC') - toIntervalSecond(number), 'ap.samples.v1', 7, number, 5000000, 10 FROM numbers(60)"
+        ),
+        (
+            "INSERT INTO gap (ap_id, site, ts, topic, kind, boot_id, from_seq, to_seq, batches) SELECT 'ap-01',"
+            " 'south', now64(6, 'UTC') - INTERVAL 60 SECOND, 'ap.samples.v1', 'missing', 7, 4, 6, 3"
+        ),
+        (
+            "INSERT INTO dead_letter (ts, topic, key, reason, detail, bytes, payload) SELECT now64(3, 'UTC') -"
+            " toIntervalSecond(number), 'ap.samples.v1', 'ap-01', if(number < 30, 'malformed', 'forged'), 'made for a"
+            " test', 9, 'x' FROM numbers(40)"
+        ),
+        (
+            "INSERT INTO prediction (ap_id, site, ts, boot_id, bundle, source, version, predicted, class_now, class,"
+            " complete, features_match) SELECT 'ap-01', 'south', now64(6, 'UTC') - INTERVAL 60 SECOND, 7, 1, 'online',"
+            " 1, 'Good', 'Good', 'Good', 1, 'differ'"
+        ),
         # A registry model that warns whenever it should not, and never when it should.
-        "INSERT INTO prediction (ap_id, site, ts, boot_id, bundle, source, version, predicted, confidence_permille, congested_permille, class_now, class, complete, features_match)"
-        " SELECT 'ap-02', 'north', now64(6, 'UTC') - toIntervalMillisecond(60000 + number * 100), 7, 2, 'registry', 9, if(number % 10 = 0, 'Good', 'Bad'), 800, if(number % 10 = 0, 0, 900),"
-        " if(number % 10 = 0, 'Acceptable', 'Good'), if(number % 10 = 0, 'Poor', 'Good'), 1, 'same' FROM numbers(1000)",
+        (
+            "INSERT INTO prediction (ap_id, site, ts, boot_id, bundle, source, version, predicted, confidence_permille,"
+            " congested_permille, class_now, class, complete, features_match) SELECT 'ap-02', 'north', now64(6, 'UTC')"
+            " - toIntervalMillisecond(60000 + number * 100), 7, 2, 'registry', 9, if(number % 10 = 0, 'Good', 'Bad'),"
+            " 800, if(number % 10 = 0, 0, 900), if(number % 10 = 0, 'Acceptable', 'Good'), if(number % 10 = 0, 'Poor',"
+            " 'Good'), 1, 'same' FROM numbers(1000)"
+        ),
         # It may act and has no reason to.
-        "INSERT INTO control (ap_id, ts, boot_id, backend, mode, clamps) SELECT 'ap-02', now64(6, 'UTC') - toIntervalSecond(number), 98, 3, 2, 0 FROM numbers(300)",
-        "INSERT INTO control (ap_id, ts, boot_id, backend, mode, clamps, guard_reverts) SELECT 'ap-03', now64(6, 'UTC') - toIntervalSecond((5 - number) * 60), 99, 3, 2, 1, number FROM numbers(6)",
+        (
+            "INSERT INTO control (ap_id, ts, boot_id, backend, mode, clamps) SELECT 'ap-02', now64(6, 'UTC') -"
+            " toIntervalSecond(number), 98, 3, 2, 0 FROM numbers(300)"
+        ),
+        (
+            "INSERT INTO control (ap_id, ts, boot_id, backend, mode, clamps, guard_reverts) SELECT 'ap-03', now64(6,"
+            " 'UTC') - toIntervalSecond((5 - number) * 60), 99, 3, 2, 1, number FROM numbers(6)"
+        ),
     ]

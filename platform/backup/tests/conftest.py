@@ -19,7 +19,8 @@ class Backup:
 
     def __call__(self, *arguments: str, ok: bool = True) -> str:
         """What it said on both channels; AssertionError when it ended otherwise than `ok` says."""
-        done = subprocess.run([ROOT / "platform" / "backup" / "oal-backup", "--config", self.config, *arguments], capture_output=True, text=True, timeout=300)
+        done = subprocess.run([ROOT / "platform" / "backup" / "oal-backup", "--config", self.config, *arguments],
+                              capture_output=True, text=True, timeout=300)
         assert (done.returncode == 0) == ok, done.stdout + done.stderr
         return done.stdout + done.stderr
 
@@ -36,10 +37,15 @@ def config_text(folder: Path, **sections: dict) -> str:
 
 @pytest.fixture(scope="module")
 def platform(tmp_path_factory):
-    with Platform(tmp_path_factory.mktemp("platform") / "state", ports="auto", only=["clickhouse", "mlflow", "kafka", "push"]) as running:
+    with Platform(
+            tmp_path_factory.mktemp("platform") / "state", ports="auto", only=["clickhouse", "mlflow", "kafka",
+                                                                               "push"]) as running:
         yield running
 
 
 def clickhouse_section(platform) -> dict:
-    return {"url": platform.clickhouse.http_url, "user": "admin", "password_file": platform.clickhouse.password_file("admin"),
-            "location": f"File('{platform.state.clickhouse}/backups/{{name}}')"}
+    return {
+        "url": platform.clickhouse.http_url, "user": "admin",
+        "password_file": platform.clickhouse.password_file("admin"),
+        "location": f"File('{platform.state.clickhouse}/backups/{{name}}')"
+    }

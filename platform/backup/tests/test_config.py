@@ -12,8 +12,12 @@ CLICKHOUSE = {"url": "http://x", "user": "admin", "password_file": "p", "locatio
     ({"clickhouse": {k: v for k, v in CLICKHOUSE.items() if k != "user"}}, "'user'"),
     ({"clickhouse": CLICKHOUSE | {"location": "File('/b')"}}, "must have {name}"),
     ({"clickhouse": {k: v for k, v in CLICKHOUSE.items() if k != "url"}}, "needs url, or urls"),
-    ({"clickhouse": CLICKHOUSE | {"urls": ["http://y"]}}, "needs url, or urls with a server of each shard, and not both"),
-    ({"clickhouse": {k: v for k, v in CLICKHOUSE.items() if k != "url"} | {"urls": ["http://y", "http://z", "http://y"]}}, "urls has http://y more than once"),
+    ({"clickhouse": CLICKHOUSE | {"urls": ["http://y"]}
+      }, "needs url, or urls with a server of each shard, and not both"),
+    ({
+        "clickhouse": {k: v
+                       for k, v in CLICKHOUSE.items() if k != "url"} | {"urls": ["http://y", "http://z", "http://y"]}
+    }, "urls has http://y more than once"),
     ({"push": {}}, "needs admin_url and token_file, or postgres_dsn_file"),
     ({"files": {"folders": "one"}}, "folders must be a list"),
     ({"files": {"folders": ["/a/secrets", "/a/pki", "/b/secrets/"]}}, "several folders whose last name is secrets"),
@@ -28,7 +32,8 @@ def test_a_mistake_names_its_setting(tmp_path, sections, words):
 
 
 @pytest.mark.parametrize("dsn, without, password", [
-    ("postgres://push:se%20cret@db:5432/push?sslmode=require", "postgres://push@db:5432/push?sslmode=require", "se cret"),
+    ("postgres://push:se%20cret@db:5432/push?sslmode=require", "postgres://push@db:5432/push?sslmode=require",
+     "se cret"),
     ("postgresql:///push?host=/run/pg", "postgresql:///push?host=/run/pg", ""),
     ("host=db user=push password='it\\'s' dbname=push", "host=db user=push  dbname=push", "it's"),
     ("host=db dbname=push", "host=db dbname=push", ""),

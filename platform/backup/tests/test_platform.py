@@ -6,18 +6,25 @@ import shutil
 import pytest
 from conftest import ROOT, Backup, clickhouse_section, config_text
 
-INSERT = "INSERT INTO oal.gap (ap_id, site, ts, topic) SELECT 'ap-{0}', 'hall', now64(6) - number, 'ap.samples.v1' FROM numbers({1})"
+INSERT = (
+    "INSERT INTO oal.gap (ap_id, site, ts, topic) SELECT 'ap-{0}', 'hall', now64(6) - number, 'ap.samples.v1' FROM"
+    " numbers({1})"
+)
 
 
 @pytest.fixture(scope="module")
 def backup(platform, tmp_path_factory):
     folder = tmp_path_factory.mktemp("backups")
     config = folder / "backup.toml"
-    config.write_text(config_text(
-        folder / "kept", clickhouse=clickhouse_section(platform), mlflow={"state_dir": platform.state.mlflow},
-        push={"admin_url": platform.push.admin_url, "token_file": platform.push.token_file,
-              "restore_command": [str(ROOT / "deploy" / "build" / "oal-deploy"), "restore", "--config", str(platform.state.push / "deploy.yaml")]},
-        files={"folders": [str(platform.state.secrets)]}))
+    config.write_text(
+        config_text(
+            folder / "kept", clickhouse=clickhouse_section(platform), mlflow={"state_dir": platform.state.mlflow},
+            push={
+                "admin_url": platform.push.admin_url, "token_file": platform.push.token_file, "restore_command": [
+                    str(ROOT / "deploy" / "build" / "oal-deploy"), "restore", "--config",
+                    str(platform.state.push / "deploy.yaml")
+                ]
+            }, files={"folders": [str(platform.state.secrets)]}))
     return Backup(config)
 
 
@@ -37,11 +44,13 @@ def test_clickhouse_comes_back_with_every_row_rollup_and_view(platform, backup):
     assert "second: files, push, mlflow, clickhouse" in said
     backup("restore", "second", "--only", "clickhouse", "--as", "rehearsal")
     assert rows(platform, "rehearsal.gap") == 1500
-    assert "holds 1,5" in backup("restore", "second", "--only", "clickhouse", ok=False), "a live database must not be overwritten"
+    assert "holds 1,5" in backup("restore", "second", "--only", "clickhouse",
+                                 ok=False), "a live database must not be overwritten"
     lose_clickhouse(platform)
     backup("restore", "second", "--only", "clickhouse")
     assert rows(platform) == 1500
-    assert platform.clickhouse.rows("SELECT count() AS n FROM system.tables WHERE database = 'oal' AND engine = 'View'")[0]["n"] > 30
+    assert platform.clickhouse.rows(
+        "SELECT count() AS n FROM system.tables WHERE database = 'oal' AND engine = 'View'")[0]["n"] > 30
     platform.clickhouse.query(INSERT.format(3, 10))
     assert rows(platform) == 1510, "a restored table takes rows"
     lose_clickhouse(platform)
@@ -122,4 +131,5 @@ def test_prune_keeps_the_newest_and_what_they_build_on(platform, backup):
     said = backup("prune", "--keep", "1")
     assert "removed middle" in said
     assert [line.split("\t")[0] for line in backup("list").splitlines()] == ["base", "newest"]
-    assert not (platform.state.clickhouse / "backups" / "middle").exists() and (platform.state.clickhouse / "backups" / "base").exists()
+    assert not (platform.state.clickhouse / "backups" / "middle").exists() and (platform.state.clickhouse / "backups"
+                                                                                / "base").exists()

@@ -13,7 +13,9 @@ BIN = max(Path("/usr/lib/postgresql").glob("*/bin"))
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """(port, password): a cluster of its own on loopback, password needed, run by the user `postgres` when root runs the tests."""
+    """(port, password): a cluster of its own on loopback, password needed, run by the user `postgres` when root runs
+    the tests.
+    """
     folder = tmp_path_factory.mktemp("pg")
     as_user = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"] if os.geteuid() == 0 else []
     if as_user:
@@ -26,8 +28,13 @@ def server(tmp_path_factory):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    subprocess.run([*as_user, BIN / "initdb", "-D", folder / "data", "-U", "oal", "--pwfile", password, "-A", "scram-sha-256"], check=True, stdout=subprocess.DEVNULL, cwd="/")
-    control = [*as_user, BIN / "pg_ctl", "-D", folder / "data", "-w", "-l", folder / "log", "-o", f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=''"]
+    subprocess.run(
+        [*as_user, BIN / "initdb", "-D", folder / "data", "-U", "oal", "--pwfile", password, "-A", "scram-sha-256"],
+        check=True, stdout=subprocess.DEVNULL, cwd="/")
+    control = [
+        *as_user, BIN / "pg_ctl", "-D", folder / "data", "-w", "-l", folder / "log", "-o",
+        f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=''"
+    ]
     subprocess.run([*control, "start"], check=True, stdout=subprocess.DEVNULL, cwd="/")
     yield port, password.read_text()
     subprocess.run([*control, "-m", "fast", "stop"], check=True, stdout=subprocess.DEVNULL, cwd="/")
@@ -35,8 +42,10 @@ def server(tmp_path_factory):
 
 def sql(server, statement: str) -> str:
     port, password = server
-    return subprocess.run(["psql", "-qAtX", "-h", "127.0.0.1", "-p", str(port), "-U", "oal", "-d", "postgres", "-c", statement], check=True,
-                          capture_output=True, text=True, env=os.environ | {"PGPASSWORD": password}).stdout.strip()
+    return subprocess.run(
+        ["psql", "-qAtX", "-h", "127.0.0.1", "-p",
+         str(port), "-U", "oal", "-d", "postgres", "-c", statement], check=True, capture_output=True, text=True,
+        env=os.environ | {"PGPASSWORD": password}).stdout.strip()
 
 
 def test_a_store_in_postgresql_comes_back_whole_or_not_at_all(server, tmp_path):

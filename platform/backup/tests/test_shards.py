@@ -16,7 +16,9 @@ class Cluster:
 
     def __init__(self, folder):
         self.folder = folder
-        self.platforms = [Platform(folder / f"shard{n}", ports="auto", only=["clickhouse"], migrate=False) for n in (1, 2)]
+        self.platforms = [
+            Platform(folder / f"shard{n}", ports="auto", only=["clickhouse"], migrate=False) for n in (1, 2)
+        ]
 
     def up(self) -> "Cluster":
         for platform in self.platforms:
@@ -28,20 +30,32 @@ class Cluster:
         return self
 
     def migrate(self, platform) -> None:
-        subprocess.run([sys.executable, ROOT / "clickhouse" / "migrate", "--url", platform.clickhouse.http_url, "--user", "admin", "--password-file",
-                        platform.clickhouse.password_file("admin"), "--database", DATABASE], check=True, capture_output=True, timeout=300)
+        subprocess.run([
+            sys.executable, ROOT / "clickhouse" / "migrate", "--url", platform.clickhouse.http_url, "--user", "admin",
+            "--password-file",
+            platform.clickhouse.password_file("admin"), "--database", DATABASE
+        ], check=True, capture_output=True, timeout=300)
 
     def backup(self, urls: list[str] | None = None, **more) -> Backup:
         config = self.folder / "backup.toml"
-        section = {"urls": urls or [platform.clickhouse.http_url for platform in self.platforms], "user": "admin", "database": DATABASE,
-                   "password_file": self.platforms[0].clickhouse.password_file("admin"), "location": "File('{name}')"}  # in the first folder that each server allows
+        section = {
+            "urls": urls or [platform.clickhouse.http_url for platform in self.platforms],
+            "user": "admin",
+            "database": DATABASE,
+            # in the first folder that each server allows
+            "password_file": self.platforms[0].clickhouse.password_file("admin"),
+            "location": "File('{name}')"
+        }
         config.write_text(config_text(self.folder / "kept", clickhouse=section | more))
         return Backup(config)
 
     def insert(self, *rows: int) -> None:
         """So many of each server's own access point."""
         for n, (platform, count) in enumerate(zip(self.platforms, rows)):
-            platform.clickhouse.query(f"INSERT INTO {DATABASE}.gap (ap_id, site, ts, topic) SELECT 'ap-{n}', 'hall', now64(6) - number, 'ap.samples.v1' FROM numbers({count})")
+            platform.clickhouse.query(
+                f"INSERT INTO {DATABASE}.gap (ap_id, site, ts, topic) SELECT 'ap-{n}', 'hall', now64(6) - number,"
+                f" 'ap.samples.v1' FROM numbers({count})"
+            )
 
     def rows(self, database: str = DATABASE) -> list[tuple[str, int]]:
         return [(row["ap_id"], row["n"]) for platform in self.platforms
@@ -78,20 +92,33 @@ def urls(cluster) -> list[str]:
 def test_each_shard_comes_back_to_its_server(whole):
     backup = whole.backup()
     whole.insert(1000, 200)
-    assert "1,2" in (said := backup("create", "first")) and "rows of ClickHouse in 2 shards" in said and "File('first-shard1'), File('first-shard2')" in said
+    assert "1,2" in (said := backup(
+        "create",
+        "first")) and "rows of ClickHouse in 2 shards" in said and "File('first-shard1'), File('first-shard2')" in said
     whole.insert(0, 500)
     backup("create", "second", "--base", "first")
-    first, second = (json.loads((whole.folder / "kept" / name / "manifest.json").read_text())["parts"]["clickhouse"]["shards"] for name in ("first", "second"))
-    assert [shard["server"] for shard in second] == urls(whole) and [shard["rows_at_least"]["gap"] for shard in second] == [1000, 700]
-    assert all(new["bytes"] < old["bytes"] for new, old in zip(second, first)), "what is there already was written again"
-    assert [line.split("\t")[2:4] for line in backup("list").splitlines()] == [["clickhouse", sums(backup, "first")], ["clickhouse, after first", sums(backup, "second")]]
+    first, second = (json.loads(
+        (whole.folder / "kept" / name / "manifest.json").read_text())["parts"]["clickhouse"]["shards"]
+                     for name in ("first", "second"))
+    assert [shard["server"] for shard in second] == urls(whole) and [shard["rows_at_least"]["gap"]
+                                                                     for shard in second] == [1000, 700]
+    assert all(new["bytes"] < old["bytes"]
+               for new, old in zip(second, first)), "what is there already was written again"
+    assert [line.split("\t")[2:4]
+            for line in backup("list").splitlines()] == [["clickhouse", sums(backup, "first")],
+                                                         ["clickhouse, after first",
+                                                          sums(backup, "second")]]
     assert "--cluster" not in backup("restore", "second", "--as", "rehearsal")
     assert whole.rows("rehearsal") == [("ap-0", 1000), ("ap-1", 700)]
     for platform in whole.platforms:
         platform.clickhouse.query("DROP DATABASE rehearsal SYNC")
     whole.lose()
     said = backup("restore", "second")
-    assert f"database {DATABASE}" in said and "servers 2" in said and f"migrate --url {urls(whole)[0]} --url {urls(whole)[1]}" in said
+    assert (
+        f"database {DATABASE}" in said
+        and "servers 2" in said
+        and f"migrate --url {urls(whole)[0]} --url {urls(whole)[1]}" in said
+    )
     assert whole.rows() == [("ap-0", 1000), ("ap-1", 700)]
     whole.insert(1, 1)
     assert whole.rows() == [("ap-0", 1001), ("ap-1", 701)], "a restored shard takes rows"
@@ -124,7 +151,8 @@ def test_as_many_servers_as_there_were_shards(whole):
     whole.backup()("create", "two")
     whole.lose()
     alone = whole.backup(urls(whole)[:1])
-    assert "shards of ClickHouse in the backup: 2, servers that [clickhouse] names: 1" in alone("restore", "two", ok=False)
+    assert "shards of ClickHouse in the backup: 2, servers that [clickhouse] names: 1" in alone(
+        "restore", "two", ok=False)
     assert "make one without --base" in alone("create", "more", "--base", "two", ok=False)
     assert "is of database `oal_shard`" in whole.backup(database="oal")("restore", "two", ok=False)
     assert whole.platforms[0].clickhouse.rows(f"SELECT name FROM system.databases WHERE name = '{DATABASE}'") == []
@@ -134,10 +162,12 @@ def test_a_backup_that_one_server_cannot_write_is_none(whole):
     backup = whole.backup()
     whole.platforms[1].clickhouse.query(f"BACKUP DATABASE {DATABASE} TO File('taken-shard2')")
     said = backup("create", "taken", ok=False)
-    assert "BACKUP_ALREADY_EXISTS" in said and urls(whole)[1] in said and "remove what other servers wrote: File('taken-shard1')" in said
+    assert "BACKUP_ALREADY_EXISTS" in said and urls(
+        whole)[1] in said and "remove what other servers wrote: File('taken-shard1')" in said
     whole.platforms[1].clickhouse.query(f"DROP DATABASE {DATABASE} SYNC")
     assert f"there is no database `{DATABASE}` at {urls(whole)[1]}" in backup("create", "half", ok=False)
-    assert not (whole.platforms[0].state.clickhouse / "backups" / "half-shard1").exists() and not (whole.folder / "kept" / "half").exists()
+    assert not (whole.platforms[0].state.clickhouse / "backups" / "half-shard1").exists() and not (whole.folder / "kept"
+                                                                                                   / "half").exists()
 
 
 def test_a_shard_with_fewer_rows_than_were_kept_is_named(whole):

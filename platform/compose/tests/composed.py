@@ -1,4 +1,6 @@
-"""A Compose project of its own on the engine of platform/images/tests, with stand-ins for the images that cannot be had here."""
+"""A Compose project of its own on the engine of platform/images/tests, with stand-ins for the images that cannot be had
+here.
+"""
 import json
 import os
 import time
@@ -12,7 +14,9 @@ PROFILES = ("sim", "train", "observe")
 
 
 def program() -> Path:
-    return Path(run(ROOT / "platform" / "setup" / "gotool", ROOT / "platform" / "compose" / "tools", timeout=1800).stdout.split()[-1]) / "cmd"
+    return Path(
+        run(ROOT / "platform" / "setup" / "gotool", ROOT / "platform" / "compose" / "tools",
+            timeout=1800).stdout.split()[-1]) / "cmd"
 
 
 class Project:
@@ -22,10 +26,11 @@ class Project:
         self._compose = program()
 
     def __call__(self, *arguments, profiles=PROFILES, timeout: float = 120, check: bool = True) -> str:
-        files = ("-f", ROOT / "docker-compose.yml", "-f", OVER, "--env-file", ROOT / "platform" / "images" / "tags.env", "--env-file", ROOT / "platform" / "images" / "tags.standin.env")
+        files = ("-f", ROOT / "docker-compose.yml", "-f", OVER, "--env-file", ROOT / "platform" / "images" / "tags.env",
+                 "--env-file", ROOT / "platform" / "images" / "tags.standin.env")
         asked = [part for profile in profiles for part in ("--profile", profile)]
-        return run(self._compose, "-p", self.name, "--project-directory", ROOT, *files, *asked, *arguments, timeout=timeout, check=check,
-                   env={**os.environ, **self.environment}).stdout
+        return run(self._compose, "-p", self.name, "--project-directory", ROOT, *files, *asked, *arguments,
+                   timeout=timeout, check=check, env={**os.environ, **self.environment}).stdout
 
     def up(self, *more, timeout: float = 900) -> float:
         """Seconds until everything is healthy."""
@@ -42,8 +47,9 @@ class Project:
         return (self.state / "secrets" / name).read_text().strip()
 
     def sql(self, query: str, user: str = "admin") -> str:
-        return self.engine.inside("curl", "-sS", "--fail-with-body", "-m", "20", "-u", f"{user}:{self.secret(f'clickhouse-{user}.password')}",
-                                  "http://127.0.0.1:8123/", "--data-binary", query).stdout.strip()
+        return self.engine.inside("curl", "-sS", "--fail-with-body", "-m", "20", "-u",
+                                  f"{user}:{self.secret(f'clickhouse-{user}.password')}", "http://127.0.0.1:8123/",
+                                  "--data-binary", query).stdout.strip()
 
     def number(self, query: str) -> int:
         return int(self.sql(query))
@@ -53,7 +59,8 @@ class Project:
 
     def flink(self, path: str) -> dict:
         pki = self.state / "pki"
-        return self.get(f"https://localhost:8081{path}", "--cacert", pki / "ca.crt", "--cert", pki / "operator.crt", "--key", pki / "operator.key")
+        return self.get(f"https://localhost:8081{path}", "--cacert", pki / "ca.crt", "--cert", pki / "operator.crt",
+                        "--key", pki / "operator.key")
 
     def until(self, what: str, condition, seconds: float = 120):
         """The first true answer."""

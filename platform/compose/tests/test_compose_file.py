@@ -14,8 +14,9 @@ ONCE = {"secrets", "agent", "topics", "migrate"}
 
 
 def compose(*arguments) -> str:
-    done = subprocess.run([program(), "--project-directory", ROOT, "-f", ROOT / "docker-compose.yml", *arguments], capture_output=True, text=True, timeout=120,
-                          cwd=ROOT, env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")})
+    done = subprocess.run([program(), "--project-directory", ROOT, "-f", ROOT / "docker-compose.yml", *arguments],
+                          capture_output=True, text=True, timeout=120, cwd=ROOT,
+                          env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")})
     assert done.returncode == 0, done.stderr
     assert "variable is not set" not in done.stderr, done.stderr
     return done.stdout
@@ -26,7 +27,8 @@ def services() -> dict:
     return json.loads(compose("--profile", "*", "config", "--format", "json"))["services"]
 
 
-@pytest.mark.parametrize("profiles", [c for n in range(len(PROFILES) + 1) for c in combinations(PROFILES, n)], ids="+".join)
+@pytest.mark.parametrize("profiles", [c for n in range(len(PROFILES) + 1) for c in combinations(PROFILES, n)],
+                         ids="+".join)
 def test_every_choice_of_profiles_is_whole(profiles):
     compose(*(part for profile in profiles for part in ("--profile", profile)), "config", "-q")
 
@@ -49,7 +51,10 @@ def test_every_service_has_a_health_check_or_ends_and_is_waited_for(services):
     for name, service in services.items():
         if name in ONCE:
             assert service["restart"] == "no"
-            waits = [other for other in services.values() if other.get("depends_on", {}).get(name, {}).get("condition") == "service_completed_successfully"]
+            waits = [
+                other for other in services.values()
+                if other.get("depends_on", {}).get(name, {}).get("condition") == "service_completed_successfully"
+            ]
             assert waits, f"nobody waits for {name}"
         else:
             check = service["healthcheck"]
@@ -60,12 +65,15 @@ def test_every_service_has_a_health_check_or_ends_and_is_waited_for(services):
 def test_nobody_starts_before_what_it_needs_is_well(services):
     for name, service in services.items():
         for other, how in service.get("depends_on", {}).items():
-            assert how["condition"] == ("service_completed_successfully" if other in ONCE else "service_healthy"), f"{name} → {other}"
+            assert how["condition"] == ("service_completed_successfully"
+                                        if other in ONCE else "service_healthy"), f"{name} → {other}"
 
 
 def test_every_service_may_do_no_more_than_it_needs(services):
     for name, service in services.items():
-        assert service["read_only"] is True and service["cap_drop"] == ["ALL"] and service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["read_only"] is True and service["cap_drop"] == ["ALL"] and service["security_opt"] == [
+            "no-new-privileges:true"
+        ], name
         assert not service.get("privileged") and service.get("pids_limit"), name
         assert service.get("cap_add", []) == (["CHOWN", "DAC_OVERRIDE", "FOWNER"] if name == "secrets" else []), name
         if name == "secrets":
@@ -111,7 +119,8 @@ def test_each_service_mounts_only_its_own_secrets(services):
     shared = {"jobmanager": "flink", "taskmanager": "flink"}
     for name, service in services.items():
         if name == "secrets":
-            assert {m["source"].removeprefix("secrets-") for m in service["volumes"] if m["type"] == "volume"} == set(spec)
+            assert {m["source"].removeprefix("secrets-") for m in service["volumes"]
+                    if m["type"] == "volume"} == set(spec)
             continue
         mounted = {m["source"] for m in service.get("volumes", []) if m["source"].startswith("secrets-")}
         assert mounted <= {f"secrets-{shared.get(name, name)}"}, name

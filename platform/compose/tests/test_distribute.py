@@ -11,7 +11,8 @@ from docker_engine import ROOT, run
 def state(tmp_path_factory):
     folder = tmp_path_factory.mktemp("state")
     spec = yaml.safe_load((ROOT / "platform" / "compose" / "secrets.yaml").read_text())
-    run(ROOT / "platform" / "security" / "oal-ca", "init", folder, "--hosts", "broker=kafka", "--hosts", "deploy=push", timeout=600)
+    run(ROOT / "platform" / "security" / "oal-ca", "init", folder, "--hosts", "broker=kafka", "--hosts", "deploy=push",
+        timeout=600)
     run(ROOT / "platform" / "security" / "oal-ca", "ap", folder, *spec["sim"]["aps"], "--site", spec["sim"]["site"])
     return folder
 
@@ -30,7 +31,10 @@ def delivered(state, distribute, tmp_path_factory):
     out = tmp_path_factory.mktemp("out")
     spec = distribute.load(ROOT / "platform" / "compose" / "secrets.yaml", {})
     values = distribute.all_values(spec, state)
-    return {name: distribute.contents(service, spec, ROOT, state, out / name, values) for name, service in spec["services"].items()}
+    return {
+        name: distribute.contents(service, spec, ROOT, state, out / name, values)
+        for name, service in spec["services"].items()
+    }
 
 
 def test_every_template_is_filled_and_every_file_is_there(delivered):
@@ -43,10 +47,15 @@ def test_every_template_is_filled_and_every_file_is_there(delivered):
 
 def test_an_override_takes_the_place_of_the_templates_line(delivered):
     lines = delivered["kafka"]["server.properties"].decode().splitlines()
-    assert [line for line in lines if line.startswith("listeners=")] == ["listeners=CLIENT://0.0.0.0:9092,AP://0.0.0.0:9094,CONTROLLER://127.0.0.1:9093"]
-    assert "ssl.client.auth=required" in lines and "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer" in lines
+    assert [line for line in lines if line.startswith("listeners=")
+            ] == ["listeners=CLIENT://0.0.0.0:9092,AP://0.0.0.0:9094,CONTROLLER://127.0.0.1:9093"]
+    assert (
+        "ssl.client.auth=required" in lines
+        and "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer" in lines
+    )
     flink = yaml.safe_load(delivered["flink"]["config.yaml"])
-    assert flink["jobmanager.rpc.address"] == "jobmanager" and flink["security.ssl.rest.authentication-enabled"] is True and flink["rest.bind-address"] == "0.0.0.0"
+    assert flink["jobmanager.rpc.address"] == "jobmanager" and flink[
+        "security.ssl.rest.authentication-enabled"] is True and flink["rest.bind-address"] == "0.0.0.0"
 
 
 def test_clickhouse_gets_hashes_and_no_password_but_the_administrators(delivered, state):
@@ -66,12 +75,15 @@ def test_the_root_key_and_the_issuing_keys_go_to_nobody_but_push(delivered, stat
 
 def test_what_is_delivered_is_readable_by_its_user_alone_and_again_changes_nothing(distribute, tmp_path, monkeypatch):
     owners = {}
-    monkeypatch.setattr(distribute.os, "chown", lambda path, uid, gid: owners.update({str(path).removesuffix(".new").replace("/.", "/"): (uid, gid)}))
+    monkeypatch.setattr(
+        distribute.os, "chown",
+        lambda path, uid, gid: owners.update({str(path).removesuffix(".new").replace("/.", "/"): (uid, gid)}))
     (tmp_path / "old").write_bytes(b"x")
     assert distribute.deliver(tmp_path, {"a": b"1", "b": b"2"}, 10001)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a", "b"]
     for name in ("a", "b"):
-        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o400 and owners[str(tmp_path / name)] == (10001, 10001)
+        assert stat.S_IMODE(
+            (tmp_path / name).stat().st_mode) == 0o400 and owners[str(tmp_path / name)] == (10001, 10001)
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o500
     assert not distribute.deliver(tmp_path, {"a": b"1", "b": b"2"}, 10001)
 

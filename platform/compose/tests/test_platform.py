@@ -1,4 +1,5 @@
-"""The whole platform as Compose starts it, on stand-ins: from nothing to rows that grow, through crashes and an upgrade, to nothing again.
+"""The whole platform as Compose starts it, on stand-ins: from nothing to rows that grow, through crashes and an
+upgrade, to nothing again.
 
 The tests share one project and run in this order.
 """
@@ -13,7 +14,10 @@ from composed import Project
 from docker_engine import OWN, ROOT, Engine, build, run, tags
 
 BENCH = ROOT / "build" / "bench"
-ROWS = "SELECT sum(total_rows) FROM system.tables WHERE database = 'oal' AND name IN ('queue', 'station', 'packet', 'flow', 'label')"
+ROWS = (
+    "SELECT sum(total_rows) FROM system.tables WHERE database = 'oal' AND name IN ('queue', 'station', 'packet',"
+    " 'flow', 'label')"
+)
 MIB = 2**20
 
 
@@ -40,7 +44,10 @@ def record(name: str, value: float, unit: str, note: str) -> None:
     BENCH.mkdir(parents=True, exist_ok=True)
     file = BENCH / "compose.json"
     others = [figure for figure in json.loads(file.read_text()) if figure["name"] != name] if file.exists() else []
-    file.write_text(json.dumps([*others, {"name": name, "value": value, "unit": unit, "command": "make test-compose", "note": note}], indent=1) + "\n")
+    file.write_text(
+        json.dumps(
+            [*others, {"name": name, "value": value, "unit": unit, "command": "make test-compose", "note": note}],
+            indent=1) + "\n")
 
 
 def grows(project, query: str = ROWS, seconds: float = 120) -> int:
@@ -50,15 +57,22 @@ def grows(project, query: str = ROWS, seconds: float = 120) -> int:
 
 def test_up_from_nothing_ends_with_everything_healthy(project):
     seconds = project.up()
-    states = {name: (c["State"]["Status"], c["State"].get("Health", {}).get("Status"), c["State"]["ExitCode"]) for name, c in project.containers().items()}
+    states = {
+        name: (c["State"]["Status"], c["State"].get("Health", {}).get("Status"), c["State"]["ExitCode"])
+        for name, c in project.containers().items()
+    }
     for name, (status, health, code) in states.items():
-        assert (status, code) == ("exited", 0) if name in ("secrets", "agent", "topics", "migrate") else (status, health) == ("running", "healthy"), states
+        assert (status, code) == ("exited", 0) if name in ("secrets", "agent", "topics",
+                                                           "migrate") else (status, health) == ("running",
+                                                                                                "healthy"), states
     print(f"\n  up --wait from nothing: {seconds:.0f} s")
-    record("compose-up", round(seconds, 1), "s", "up --wait from nothing, all profiles but Grafana, images built; stand-ins of the official images")
+    record("compose-up", round(seconds, 1), "s",
+           "up --wait from nothing, all profiles but Grafana, images built; stand-ins of the official images")
 
 
 def test_rows_arrive_and_grow_and_none_is_refused(project):
-    project.until("three access points have rows", lambda: project.number("SELECT uniqExact(ap_id) FROM oal.queue") >= 3)
+    project.until("three access points have rows",
+                  lambda: project.number("SELECT uniqExact(ap_id) FROM oal.queue") >= 3)
     assert grows(project) > 0
     project.until("windows are labelled", lambda: project.number("SELECT count() FROM oal.label") > 0)
     refused = project.sql("SELECT reason, count() FROM oal.dead_letter GROUP BY reason")
@@ -67,13 +81,15 @@ def test_rows_arrive_and_grow_and_none_is_refused(project):
 
 def test_access_points_get_models_and_predict(project):
     project.until("the trainer decides", lambda: project.number("SELECT count() FROM oal.tree_decision") > 0, 240)
-    project.until("a tree is in force", lambda: project.number("SELECT count() FROM oal.bundle_status WHERE state IN (1, 3)") > 0, 240)
+    project.until("a tree is in force",
+                  lambda: project.number("SELECT count() FROM oal.bundle_status WHERE state IN (1, 3)") > 0, 240)
     project.until("predictions", lambda: project.number("SELECT count() FROM oal.decision") > 0, 120)
 
 
 def test_telegraf_tells_of_every_part(project):
     wanted = {"kafka", "jobmanager", "taskmanager", "clickhouse", "push", "trainer", "model-registry", "mlflow", "host"}
-    project.until("figures of every part", lambda: wanted <= set(project.sql("SELECT DISTINCT component FROM oal.platform_metric").split()))
+    project.until("figures of every part",
+                  lambda: wanted <= set(project.sql("SELECT DISTINCT component FROM oal.platform_metric").split()))
 
     def all_up():
         ill = project.sql("SELECT component, said FROM oal.v_platform_health_now WHERE NOT up")
@@ -87,38 +103,56 @@ def test_nobody_listens_to_a_stranger(project):
     pki = project.state / "pki"
     # Without a certificate, and with one of a foreign authority: neither Kafka nor Flink nor push talk.
     for port in (9094, 8081, 8443):
-        said = project.engine.inside("bash", "-c", f"printf 'GET / HTTP/1.0\\r\\n\\r\\n' | timeout 10 openssl s_client -quiet -connect 127.0.0.1:{port} -CAfile {pki}/ca.crt 2>&1", check=False).stdout
+        said = project.engine.inside(
+            "bash",
+            "-c",
+            f"printf 'GET / HTTP/1.0\\r\\n\\r\\n' | timeout 10 openssl s_client -quiet -connect 127.0.0.1:{port}"
+            f" -CAfile {pki}/ca.crt 2>&1",
+            check=False,
+        ).stdout
         assert "HTTP/1.1 200" not in said and ("alert" in said or "error" in said or "errno" in said), f"{port}: {said}"
-    for url in ("http://127.0.0.1:8123/?query=SELECT+1", "http://127.0.0.1:8080/v1/fleet", "http://127.0.0.1:8080/metrics", "http://127.0.0.1:5000/api/2.0/mlflow/experiments/search?max_results=1"):
+    for url in ("http://127.0.0.1:8123/?query=SELECT+1", "http://127.0.0.1:8080/v1/fleet",
+                "http://127.0.0.1:8080/metrics",
+                "http://127.0.0.1:5000/api/2.0/mlflow/experiments/search?max_results=1"):
         code = project.engine.inside("curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", url).stdout
         assert code in ("401", "403", "404", "516"), f"{url}: {code}"
-    assert project.engine.inside("curl", "-s", "-u", "default:", "-o", "/dev/null", "-w", "%{http_code}", "http://127.0.0.1:8123/?query=SELECT+1").stdout != "200"
+    assert project.engine.inside("curl", "-s", "-u", "default:", "-o", "/dev/null", "-w", "%{http_code}",
+                                 "http://127.0.0.1:8123/?query=SELECT+1").stdout != "200"
 
 
 def test_containers_run_as_nobody_and_hold_only_their_own_secrets(project):
     for name, container in project.containers().items():
         assert container["HostConfig"]["ReadonlyRootfs"] and container["HostConfig"]["CapDrop"] == ["ALL"], name
-        assert not any("password" in entry.lower() and "_file=" not in entry.lower() for entry in container["Config"]["Env"]), name
+        assert not any("password" in entry.lower() and "_file=" not in entry.lower()
+                       for entry in container["Config"]["Env"]), name
         if name != "secrets":
             assert container["Config"]["User"].split(":")[0] not in ("", "0", "root"), name
     held = project("exec", "-T", "push", "ls", "/run/secrets/oal").split()
     assert "ca.key" not in held and "broker.pem" not in held and "deploy.key" in held
-    assert "refused" in project("exec", "-T", "push", "sh", "-c", "echo x >/etc/oal/x || echo refused", check=False).strip().splitlines()
+    assert "refused" in project("exec", "-T", "push", "sh", "-c", "echo x >/etc/oal/x || echo refused",
+                                check=False).strip().splitlines()
 
 
 def test_up_again_changes_nothing(project):
-    lasting = {name: (c["Id"], c["State"]["StartedAt"]) for name, c in project.containers().items() if c["State"]["Running"]}
+    lasting = {
+        name: (c["Id"], c["State"]["StartedAt"]) for name, c in project.containers().items() if c["State"]["Running"]
+    }
     project.up()
-    assert {name: (c["Id"], c["State"]["StartedAt"]) for name, c in project.containers().items() if c["State"]["Running"]} == lasting
+    assert {
+        name: (c["Id"], c["State"]["StartedAt"]) for name, c in project.containers().items() if c["State"]["Running"]
+    } == lasting
 
 
 @pytest.mark.parametrize("service", ["taskmanager", "jobmanager", "clickhouse", "kafka", "push"])
 def test_a_killed_service_comes_back_and_rows_go_on(project, service):
     victim = project.containers()[service]
     os.kill(victim["State"]["Pid"], signal.SIGKILL)
-    project.until(f"{service} is another process and well", lambda: (c := project.containers()[service])["State"]["Pid"] not in (0, victim["State"]["Pid"])
-                  and c["State"]["Health"]["Status"] == "healthy", 240)
-    project.until("every task runs", lambda: all(j["state"] == "RUNNING" and j["tasks"]["running"] == j["tasks"]["total"] for j in project.flink("/jobs/overview")["jobs"]), 240)
+    project.until(
+        f"{service} is another process and well", lambda: (c := project.containers()[service])["State"]["Pid"] not in
+        (0, victim["State"]["Pid"]) and c["State"]["Health"]["Status"] == "healthy", 240)
+    project.until(
+        "every task runs", lambda: all(j["state"] == "RUNNING" and j["tasks"]["running"] == j["tasks"]["total"]
+                                       for j in project.flink("/jobs/overview")["jobs"]), 240)
     grows(project, seconds=240)
     if service == "jobmanager":
         assert "resumes from /var/lib/oal/checkpoints/run-" in project("logs", "jobmanager")
@@ -129,14 +163,19 @@ def test_an_upgrade_keeps_everything(project, engine):
     """Volumes stay over `down`; `up` with another tag goes on from them."""
     def models():
         secret = project.secret("mlflow-admin.password")
-        found = project.get("http://127.0.0.1:5000/api/2.0/mlflow/experiments/search?max_results=100", "-u", f"admin:{secret}")
+        found = project.get("http://127.0.0.1:5000/api/2.0/mlflow/experiments/search?max_results=100", "-u",
+                            f"admin:{secret}")
         return {e["name"] for e in found["experiments"]}
 
     def fleet():
-        found = project.get("http://127.0.0.1:8080/v1/fleet", "-H", f"Authorization: Bearer {project.secret('push-admin.token')}")
+        found = project.get("http://127.0.0.1:8080/v1/fleet", "-H",
+                            f"Authorization: Bearer {project.secret('push-admin.token')}")
         return {ap["ap_id"] for ap in found["aps"]}
 
-    before = {"rows": project.number(ROWS), "models": models(), "fleet": fleet(), "ca": (project.state / "pki" / "ca.crt").read_bytes(), "password": project.secret("clickhouse-admin.password")}
+    before = {
+        "rows": project.number(ROWS), "models": models(), "fleet": fleet(),
+        "ca": (project.state / "pki" / "ca.crt").read_bytes(), "password": project.secret("clickhouse-admin.password")
+    }
     assert before["fleet"] >= {"ap-congested", "ap-varying", "ap-learning"} and before["models"]
     project("down", "-t", "25", timeout=300)
     newer = f"{tags()['OAL_VERSION']}-next"
@@ -146,10 +185,14 @@ def test_an_upgrade_keeps_everything(project, engine):
     project.environment["OAL_VERSION"] = newer
     try:
         seconds = project.up()
-        assert {c["Config"]["Image"].rpartition(":")[2] for c in project.containers().values() if c["Config"]["Image"].startswith("oal-") and "standin" not in c["Config"]["Image"]} == {newer}
+        assert {
+            c["Config"]["Image"].rpartition(":")[2] for c in project.containers().values()
+            if c["Config"]["Image"].startswith("oal-") and "standin" not in c["Config"]["Image"]
+        } == {newer}
         assert project.number(ROWS) >= before["rows"]
         assert models() >= before["models"] and fleet() >= before["fleet"]
-        assert (project.state / "pki" / "ca.crt").read_bytes() == before["ca"] and project.secret("clickhouse-admin.password") == before["password"]
+        assert (project.state / "pki" / "ca.crt"
+                ).read_bytes() == before["ca"] and project.secret("clickhouse-admin.password") == before["password"]
         assert "resumes from" in project("logs", "jobmanager")
         grows(project, seconds=240)
         assert project.sql("SELECT reason, count() FROM oal.dead_letter GROUP BY reason") == ""
@@ -162,9 +205,12 @@ def test_an_upgrade_keeps_everything(project, engine):
 
 
 def held_bytes(pid: int) -> int:
-    """Memory of a process's control group that cannot be dropped: without the page cache, with tmpfs and shared memory."""
+    """Memory of a process's control group that cannot be dropped: without the page cache, with tmpfs and shared memory.
+    """
     groups = dict(line.strip().split(":", 2)[1:] for line in open(f"/proc/{pid}/cgroup"))
-    folder, fields = (f"/sys/fs/cgroup/memory{groups['memory']}", ("total_rss", "total_shmem")) if "memory" in groups else (f"/sys/fs/cgroup{groups['']}", ("anon", "shmem"))
+    folder, fields = (f"/sys/fs/cgroup/memory{groups['memory']}",
+                      ("total_rss", "total_shmem")) if "memory" in groups else (f"/sys/fs/cgroup{groups['']}",
+                                                                                ("anon", "shmem"))
     told = dict(line.split() for line in open(f"{folder}/memory.stat"))
     return sum(int(told[field]) for field in fields)
 
@@ -172,7 +218,8 @@ def held_bytes(pid: int) -> int:
 def test_memory_at_idle(project):
     """All services, no access point: what the engine's control groups count, without the page cache."""
     project("stop", "exporter")
-    project.until("nothing is on its way", lambda: (a := project.number(ROWS)) and not time.sleep(3) and project.number(ROWS) == a)
+    project.until("nothing is on its way", lambda:
+                  (a := project.number(ROWS)) and not time.sleep(3) and project.number(ROWS) == a)
     used = {}
     for name, container in project.containers().items():
         if container["State"]["Running"]:
@@ -181,11 +228,15 @@ def test_memory_at_idle(project):
     for name, mib in sorted(used.items(), key=lambda item: -item[1]):
         print(f"\n  {name:<12} {mib:7.0f} MiB", end="")
     print(f"\n  all          {total:7.0f} MiB")
-    record("compose-idle-memory", round(total), "MiB", "no access point; control groups without the page cache: " + ", ".join(f"{name} {mib:.0f}" for name, mib in sorted(used.items())))
+    record(
+        "compose-idle-memory", round(total), "MiB",
+        "no access point; control groups without the page cache: " + ", ".join(f"{name} {mib:.0f}"
+                                                                               for name, mib in sorted(used.items())))
     assert total <= 4096
 
 
 def test_down_leaves_nothing(project):
     project("down", "-v", "--remove-orphans", "-t", "20", timeout=300)
     for what in ("container", "volume", "network"):
-        assert run("docker", what, "ls", "-q", *(["-a"] if what == "container" else []), "--filter", f"label=com.docker.compose.project={project.name}").stdout.strip() == "", what
+        assert run("docker", what, "ls", "-q", *(["-a"] if what == "container" else []), "--filter",
+                   f"label=com.docker.compose.project={project.name}").stdout.strip() == "", what

@@ -13,7 +13,8 @@ OWN = ("push", "learning", "stream-jobs", "setup", "telegraf", "exporter")
 
 def run(*command, timeout: float = 120, check: bool = True, **more) -> subprocess.CompletedProcess:
     """A command with its output as text; AssertionError with that output if it fails."""
-    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout, stdin=subprocess.DEVNULL, **more)
+    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=timeout, stdin=subprocess.DEVNULL, **more)
     if check:
         assert done.returncode == 0, f"{' '.join(str(c) for c in command)}\n{done.stdout[-4000:]}"
     return done
@@ -24,7 +25,8 @@ def tags(standins: bool = True) -> dict[str, str]:
     files = [IMAGES / "tags.env"] + ([IMAGES / "tags.standin.env"] if standins else [])
     names = {name for file in files for name in re.findall(r"^([A-Z_]+)=", file.read_text(), re.M)}
     script = "set -a; " + " ".join(f". {file};" for file in files) + " env -0"
-    found = dict(entry.split("=", 1) for entry in run("env", "-i", "bash", "-c", script).stdout.split("\0") if "=" in entry)
+    found = dict(
+        entry.split("=", 1) for entry in run("env", "-i", "bash", "-c", script).stdout.split("\0") if "=" in entry)
     return {name: found[name] for name in names}
 
 
@@ -52,5 +54,6 @@ class Engine:
 
 def build(*names, timeout: float = 3600) -> None:
     """Images and stand-ins; what has not changed is not built again."""
-    done = subprocess.run([IMAGES / "build", "--standins", *names], timeout=timeout, stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=subprocess.STDOUT)
+    done = subprocess.run([IMAGES / "build", "--standins", *names], timeout=timeout, stdin=subprocess.DEVNULL,
+                          stdout=sys.stderr, stderr=subprocess.STDOUT)
     assert done.returncode == 0, "platform/images/build failed; its output stands above"

@@ -1,4 +1,6 @@
-"""Each own image, built here, as a container that may do nothing: another user than root, no capability, a file system that cannot be written."""
+"""Each own image, built here, as a container that may do nothing: another user than root, no capability, a file system
+that cannot be written.
+"""
 import json
 import os
 import re
@@ -8,7 +10,8 @@ import uuid
 import pytest
 from docker_engine import OWN, tags
 
-SAFE = ("--rm", "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--network", "none", "--tmpfs", "/tmp", "--pids-limit", "256", "--memory", "1g")
+SAFE = ("--rm", "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--network", "none",
+        "--tmpfs", "/tmp", "--pids-limit", "256", "--memory", "1g")
 #: What it says of itself, and a word of that.
 ANSWERS = {
     "push": (["--help"], "oal-deploy serve"),
@@ -18,9 +21,15 @@ ANSWERS = {
     "telegraf": (["check"], "OAL_CLICKHOUSE_URL"),
     "exporter": (["--help"], "check-config"),
 }
-MORE = [("learning", ["oal-train", "--help"], "online"), ("setup", ["oal-ca", "--help"], "init"), ("setup", ["topics", "--help"], "PARTITIONS"),
-        ("setup", ["migrate", "--help"], "--password-file"), ("setup", ["oal-backup", "--help"], "restore"),
-        ("setup", ["pg_dump", "--version"], f" {tags()['POSTGRES_IMAGE'].rpartition(':')[2].split('.')[0]}.")]  # of the server's version
+MORE = [
+    ("learning", ["oal-train", "--help"], "online"),
+    ("setup", ["oal-ca", "--help"], "init"),
+    ("setup", ["topics", "--help"], "PARTITIONS"),
+    ("setup", ["migrate", "--help"], "--password-file"),
+    ("setup", ["oal-backup", "--help"], "restore"),
+    # of the server's version
+    ("setup", ["pg_dump", "--version"], f" {tags()['POSTGRES_IMAGE'].rpartition(':')[2].split('.')[0]}.")
+]
 MEGABYTES = {"push": 200, "learning": 1100, "stream-jobs": 700, "setup": 300, "telegraf": 300, "exporter": 250}
 
 
@@ -46,7 +55,8 @@ def test_says_what_it_is_and_how_it_is(engine, image, name):
     for label in ("description", "version", "revision"):
         assert labels[f"org.opencontainers.image.{label}"], label
     assert made["Config"]["User"] == "10001:10001"
-    assert made["Config"]["Healthcheck"]["Test"][0] == ("NONE" if name == "setup" else "CMD-SHELL" if name == "telegraf" else "CMD")
+    assert made["Config"]["Healthcheck"]["Test"][0] == ("NONE" if name == "setup" else
+                                                        "CMD-SHELL" if name == "telegraf" else "CMD")
     megabytes = made["Size"] / 1e6
     print(f"\n  oal-{name:<12} {megabytes:6.0f} MB in {len(made['RootFS']['Layers'])} layers")
     assert megabytes <= MEGABYTES[name]
@@ -60,18 +70,32 @@ def test_holds_no_secret_and_nothing_of_the_machine_that_built_it(engine, image,
     assert not re.search(r"(?i)(password|passwd|token|api_?key|secret)=\S", told)
     assert not re.search(r"(?i)https?_proxy=|/work/|/home/|/root/", told)
     # Private keys, what package managers fetched, sources and tools of the builder, a foreign CA beside Debian's.
-    found = engine.docker("run", *SAFE, "--user", "0:0", "--cap-add", "DAC_READ_SEARCH", "--entrypoint", "sh", image[name], "-c",
-                          "find / -xdev -not -type l \\( -name '*.pem' -o -name '*.key' -o -name id_rsa -o -name .git -o -name .netrc -o -name pip.conf -o -name settings.xml \\)"
-                          " -not -path '/proc/*' -not -path '/etc/ssl/certs/*' -not -path '*/certifi/cacert.pem' -not -path '*/site-packages/*' -not -path '/usr/share/*' -not -path '/etc/maven/*'; "
-                          "ls -d /src /usr/local/go /root/.m2 /root/.cache /root/go 2>/dev/null; true").split()
+    found = engine.docker(
+        "run",
+        *SAFE,
+        "--user",
+        "0:0",
+        "--cap-add",
+        "DAC_READ_SEARCH",
+        "--entrypoint",
+        "sh",
+        image[name],
+        "-c",
+        "find / -xdev -not -type l \\( -name '*.pem' -o -name '*.key' -o -name id_rsa -o -name .git -o -name .netrc -o"
+        " -name pip.conf -o -name settings.xml \\) -not -path '/proc/*' -not -path '/etc/ssl/certs/*' -not -path"
+        " '*/certifi/cacert.pem' -not -path '*/site-packages/*' -not -path '/usr/share/*' -not -path '/etc/maven/*'; ls"
+        " -d /src /usr/local/go /root/.m2 /root/.cache /root/go 2>/dev/null; true",
+    ).split()
     assert found == []
 
 
 def test_no_image_has_the_builders_authorities(engine, image):
     """A company's CA, which the builders may trust, is not trusted by what they make."""
-    base = engine.docker("run", *SAFE, "--entrypoint", "sha256sum", "oal-base/debian:bookworm", "/etc/ssl/certs/ca-certificates.crt").split()[0]
+    base = engine.docker("run", *SAFE, "--entrypoint", "sha256sum", "oal-base/debian:bookworm",
+                         "/etc/ssl/certs/ca-certificates.crt").split()[0]
     for name in OWN:
-        assert engine.docker("run", *SAFE, "--entrypoint", "sha256sum", image[name], "/etc/ssl/certs/ca-certificates.crt").split()[0] == base, name
+        assert engine.docker("run", *SAFE, "--entrypoint", "sha256sum", image[name],
+                             "/etc/ssl/certs/ca-certificates.crt").split()[0] == base, name
 
 
 def healthy(engine, name: str, seconds: int = 120) -> None:
@@ -91,14 +115,17 @@ def started(engine, request, image: str, folder, *arguments) -> str:
 
 
 def test_exporter_replays_and_is_healthy(engine, image, request, tmp_path):
-    (tmp_path / "ap-exporter").write_text("config exporter\n\toption ap_id 'ap-test'\n\toption status_socket '/tmp/s'\nconfig replay\n"
-                                          "\toption file '/usr/share/oal/captures/congested.oalcap'\nconfig file\n\toption path '/var/lib/oal/made.oalcap'\n")
+    (tmp_path / "ap-exporter").write_text(
+        "config exporter\n\toption ap_id 'ap-test'\n\toption status_socket '/tmp/s'\nconfig replay\n\toption file"
+        " '/usr/share/oal/captures/congested.oalcap'\nconfig file\n\toption path '/var/lib/oal/made.oalcap'\n"
+    )
     healthy(engine, started(engine, request, image["exporter"], tmp_path))
 
 
 def test_mlflow_is_healthy_on_its_own(engine, image, request, tmp_path):
     (tmp_path / "password").write_text("a password of a test")
-    (tmp_path / "mlflow.yaml").write_text("listen: 127.0.0.1:5000\nstate_dir: /var/lib/oal\nadmin: {user: admin, password_file: /etc/oal/password}\n")
+    (tmp_path / "mlflow.yaml").write_text(
+        "listen: 127.0.0.1:5000\nstate_dir: /var/lib/oal\nadmin: {user: admin, password_file: /etc/oal/password}\n")
     for file in tmp_path.iterdir():
         file.chmod(0o600)
         os.chown(file, 10001, 10001)
@@ -107,9 +134,16 @@ def test_mlflow_is_healthy_on_its_own(engine, image, request, tmp_path):
 
 def test_a_sick_service_is_told_from_a_well_one(engine, image, request, tmp_path):
     """oal-health fails where nobody listens, and where the answer is not 2xx."""
-    said = engine.docker("run", *SAFE, "--entrypoint", "sh", image["push"], "-c", "oal-health 127.0.0.1:1/x 2>/dev/null; echo $?")
+    said = engine.docker("run", *SAFE, "--entrypoint", "sh", image["push"], "-c",
+                         "oal-health 127.0.0.1:1/x 2>/dev/null; echo $?")
     assert said.strip().endswith("1")
-    server = "import http.server as h; h.HTTPServer(('127.0.0.1', 80 + 8000), type('H', (h.BaseHTTPRequestHandler,), {'do_GET': lambda s: s.send_error(200 if s.path == '/well' else 503)})).serve_forever()"
-    script = f'python3 -c "{server}" 2>/dev/null & until oal-health 127.0.0.1:8080/well; do :; done 2>/dev/null; oal-health 127.0.0.1:8080/ill; echo status $?'
+    server = (
+        "import http.server as h; h.HTTPServer(('127.0.0.1', 80 + 8000), type('H', (h.BaseHTTPRequestHandler,),"
+        " {'do_GET': lambda s: s.send_error(200 if s.path == '/well' else 503)})).serve_forever()"
+    )
+    script = (
+        f'python3 -c "{server}" 2>/dev/null & until oal-health 127.0.0.1:8080/well; do :; done 2>/dev/null; oal-health'
+        ' 127.0.0.1:8080/ill; echo status $?'
+    )
     said = engine.docker("run", *SAFE, image["learning"], "bash", "-c", script)
     assert "answers 503" in said and "status 1" in said

@@ -32,12 +32,15 @@ def test_the_set_up_image_has_the_packages_that_local_and_security_are_tested_wi
     def pins(file):
         return dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / file).read_text(), re.M))
 
-    mine, local, security = (pins(f) for f in ("platform/images/setup/requirements.txt", "platform/local/requirements.txt", "platform/security/requirements.txt"))
+    mine, local, security = (pins(f) for f in ("platform/images/setup/requirements.txt",
+                                               "platform/local/requirements.txt", "platform/security/requirements.txt"))
     assert {n: mine[n] for n in ("confluent-kafka", "PyYAML")} == {n: local[n] for n in ("confluent-kafka", "PyYAML")}
-    assert {n: mine[n] for n in ("cryptography", "cffi", "pycparser")} == {n: security[n] for n in ("cryptography", "cffi", "pycparser")}
+    assert {n: mine[n] for n in ("cryptography", "cffi", "pycparser")
+            } == {n: security[n] for n in ("cryptography", "cffi", "pycparser")}
 
 
 def test_no_dockerfile_needs_buildkit():
     for file in IMAGES.rglob("*Dockerfile"):
         text = file.read_text()
-        assert not re.search(r"^# *syntax=|RUN --mount|RUN <<|COPY --(link|chmod|exclude|parents)|ADD --checksum", text, re.M), file
+        assert not re.search(r"^# *syntax=|RUN --mount|RUN <<|COPY --(link|chmod|exclude|parents)|ADD --checksum", text,
+                             re.M), file

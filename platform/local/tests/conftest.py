@@ -12,6 +12,7 @@ from oal_local.platform import Platform  # noqa: E402
 
 @pytest.fixture(scope="session")
 def platform(tmp_path_factory):
-    with Platform(tmp_path_factory.mktemp("platform") / "state", ports="auto", only=["data"], job_jar=str(count_job.jar()),
-                  job_class=count_job.MAIN_CLASS, checkpoint_interval="500ms", taskmanager_heap_mib=512) as running:
+    with Platform(
+            tmp_path_factory.mktemp("platform") / "state", ports="auto", only=["data"], job_jar=str(count_job.jar()),
+            job_class=count_job.MAIN_CLASS, checkpoint_interval="500ms", taskmanager_heap_mib=512) as running:
         yield running

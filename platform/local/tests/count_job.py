@@ -22,8 +22,11 @@ def jar() -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         libraries, classes = Path(folder) / "lib", Path(folder) / "classes"
-        subprocess.run(["mvn", "-B", "-q", "-Dstyle.color=never", "-f", str(SOURCES / "pom.xml"), distribution.DEPENDENCY_PLUGIN,
-                        f"-DoutputDirectory={libraries}", "-DincludeScope=runtime"], check=True, stdout=sys.stderr)
+        subprocess.run([
+            "mvn", "-B", "-q", "-Dstyle.color=never", "-f",
+            str(SOURCES / "pom.xml"), distribution.DEPENDENCY_PLUGIN, f"-DoutputDirectory={libraries}",
+            "-DincludeScope=runtime"
+        ], check=True, stdout=sys.stderr)
         subprocess.run(["javac", "-d", str(classes), "-cp", f"{distribution.class_path('flink')}:{libraries}/*",
                         str(SOURCES / "src" / f"{MAIN_CLASS}.java")], check=True)
         merged = Path(folder) / "merged.jar"
@@ -34,7 +37,8 @@ def jar() -> Path:
             for library in sorted(libraries.glob("*.jar")):
                 with zipfile.ZipFile(library) as archive:
                     for name in archive.namelist():
-                        if not name.endswith("/") and name not in names and not name.startswith(("META-INF/MANIFEST", "META-INF/versions/")):
+                        if not name.endswith("/") and name not in names and not name.startswith(
+                            ("META-INF/MANIFEST", "META-INF/versions/")):
                             names.add(name)
                             out.writestr(name, archive.read(name))
         merged.rename(target)

@@ -12,7 +12,8 @@ class Writer(threading.Thread):
 
     def __init__(self, options: dict, prefix: str):
         super().__init__(daemon=True)
-        self.producer = Producer({**options, "enable.idempotence": True, "message.timeout.ms": 300000, "linger.ms": 5, "log_level": 0})
+        self.producer = Producer(
+            {**options, "enable.idempotence": True, "message.timeout.ms": 300000, "linger.ms": 5, "log_level": 0})
         self.prefix = prefix
         self.written, self.failed = [], []
         self.stopping = threading.Event()
@@ -22,7 +23,8 @@ class Writer(threading.Thread):
         while not self.stopping.wait(0.002):
             for _ in range(4):
                 line = f"{self.prefix}{number % KEYS},{number}"
-                self.producer.produce("ap.samples.v1", line.encode(), key=line.split(",")[0].encode(), on_delivery=self._delivered)
+                self.producer.produce("ap.samples.v1", line.encode(), key=line.split(",")[0].encode(),
+                                      on_delivery=self._delivered)
                 number += 1
             self.producer.poll(0)
         self.left = self.producer.flush(120)

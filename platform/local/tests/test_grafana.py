@@ -1,4 +1,6 @@
-"""What Grafana would be started with. No Grafana can be had here, so a folder stands for its installation; it is not started."""
+"""What Grafana would be started with. No Grafana can be had here, so a folder stands for its installation; it is not
+started.
+"""
 import configparser
 import os
 
@@ -45,7 +47,11 @@ def test_without_grafana_there_is_none_and_the_way_to_one_is_told(alone, instanc
     assert grafana.home() is None
     grafana.render(*instance)
     assert not grafana.folder(instance[0]).exists()
-    assert "GRAFANA_HOME" in grafana.HOW_TO_GET and grafana.PLUGIN in grafana.HOW_TO_GET and "observe/grafana/check" in grafana.HOW_TO_GET
+    assert (
+        "GRAFANA_HOME" in grafana.HOW_TO_GET
+        and grafana.PLUGIN in grafana.HOW_TO_GET
+        and "observe/grafana/check" in grafana.HOW_TO_GET
+    )
 
 
 def test_a_wrong_grafana_home_is_named(alone, monkeypatch):
@@ -54,12 +60,16 @@ def test_a_wrong_grafana_home_is_named(alone, monkeypatch):
         grafana.home()
 
 
-@pytest.mark.parametrize("programs, arguments", [(("grafana", "grafana-server"), ["server"]), (("grafana-server",), [])])
+@pytest.mark.parametrize("programs, arguments", [(("grafana", "grafana-server"), ["server"]),
+                                                 (("grafana-server", ), [])])
 def test_grafana_home_is_started_with_the_program_that_it_has(alone, monkeypatch, instance, programs, arguments):
     folder = installation(alone / "grafana", *programs)
     monkeypatch.setenv("GRAFANA_HOME", str(folder))
     state, settings = instance
-    assert grafana.command(state, settings) == [str(folder / "bin" / programs[0]), *arguments, f"--homepath={folder}", f"--config={state.dir}/grafana/grafana.ini"]
+    assert grafana.command(state, settings) == [
+        str(folder / "bin" / programs[0]), *arguments, f"--homepath={folder}",
+        f"--config={state.dir}/grafana/grafana.ini"
+    ]
 
 
 def test_a_grafana_on_path_is_found_with_its_home(alone, monkeypatch):
@@ -85,11 +95,14 @@ def test_the_instance_gets_files_with_its_own_secrets_and_ports(alone, monkeypat
     for key in ("admin_password", "secret_key"):
         path = ini["security"][key].removeprefix("$__file{").removesuffix("}")
         assert path.startswith(str(state.secrets)) and os.stat(path).st_mode & 0o077 == 0
-    assert f"$__file{{{state.secrets}/clickhouse-grafana.password}}" in (here / "provisioning/datasources/oal.yaml").read_text()
+    assert f"$__file{{{state.secrets}/clickhouse-grafana.password}}" in (
+        here / "provisioning/datasources/oal.yaml").read_text()
     assert grafana.SECRETS not in "".join(path.read_text() for path in here.rglob("*.yaml"))
     made = grafana.environment(state, settings)
-    assert made["GF_SERVER_HTTP_ADDR"] == "127.0.0.1" and made["GF_SERVER_HTTP_PORT"] == "3000" and made["OAL_CLICKHOUSE_PORT"] == "8123"
-    assert made["GF_PATHS_PROVISIONING"] == str(here / "provisioning") and made["OAL_GRAFANA_DASHBOARDS"].endswith("observe/grafana/dashboards")
+    assert made["GF_SERVER_HTTP_ADDR"] == "127.0.0.1" and made["GF_SERVER_HTTP_PORT"] == "3000" and made[
+        "OAL_CLICKHOUSE_PORT"] == "8123"
+    assert made["GF_PATHS_PROVISIONING"] == str(
+        here / "provisioning") and made["OAL_GRAFANA_DASHBOARDS"].endswith("observe/grafana/dashboards")
     assert all(path.is_file() for path in grafana.files(state, settings))
 
 

@@ -24,7 +24,8 @@ def write(options: dict, topic: str):
 
 def read(options: dict, topic: str, group: str = "viewer-test"):
     """The record at the beginning of partition 0, None when it is empty; raises when it is refused."""
-    consumer = Consumer({**options, "group.id": group, "enable.partition.eof": True, "enable.auto.commit": False, "log_level": 0})
+    consumer = Consumer(
+        {**options, "group.id": group, "enable.partition.eof": True, "enable.auto.commit": False, "log_level": 0})
     try:
         if error := consumer.list_topics(topic, timeout=20).topics[topic].error:
             raise KafkaException(error)  # may not even know of it
@@ -75,9 +76,14 @@ def test_an_ap_cannot_create_topics(ap):
 
 def test_an_ap_named_like_the_admin_is_still_an_ap(platform, tmp_path):
     """The role is in the OU, which only the CA gives: a CN of `admin` must not make an administrator."""
-    code = ("import sys; from pathlib import Path; from oal_pki.authority import Authority; from oal_pki.folder import Folder\n"
-            "a = Authority(Folder(sys.argv[1])); a.folder = Folder(sys.argv[2]); a.folder.make(); a.issue('admin', 'ap')")
-    subprocess.run([python(), "-c", code, str(platform.state.dir), str(tmp_path)], check=True, env={"PYTHONPATH": ":".join(map(str, pki.SOURCES))})
+    code = (
+        "import sys; from pathlib import Path; from oal_pki.authority import Authority; from oal_pki.folder import"
+        " Folder\na = Authority(Folder(sys.argv[1])); a.folder = Folder(sys.argv[2]); a.folder.make(); a.issue('admin',"
+        " 'ap')"
+    )
+    subprocess.run(
+        [python(), "-c", code, str(platform.state.dir), str(tmp_path)], check=True,
+        env={"PYTHONPATH": ":".join(map(str, pki.SOURCES))})
     options = {**platform.kafka.client("viewer"), "ssl.certificate.location": str(tmp_path / "pki" / "admin.crt"),
                "ssl.key.location": str(tmp_path / "pki" / "admin.key")}
     assert write(options, "ap.events.v1") is None
@@ -118,7 +124,8 @@ def test_a_viewer_reads_everything_and_writes_nothing(platform):
 
 
 def handshake(platform, port: int, context: ssl.SSLContext) -> bytes:
-    """What the server says after the handshake. In TLS 1.3 a refusal of the client comes as an alert to the first read."""
+    """What the server says after the handshake. In TLS 1.3 a refusal of the client comes as an alert to the first read.
+    """
     with socket.create_connection(("127.0.0.1", port), timeout=10) as plain, \
             context.wrap_socket(plain, server_hostname="127.0.0.1") as channel:
         return channel.recv(1)
@@ -159,7 +166,8 @@ def test_records_carry_the_brokers_time(platform, ap):
     """Retention follows these times; an AP with a wrong clock must not have its records deleted, or kept for ever."""
     results = []
     producer = Producer({**ap, "message.timeout.ms": 20000})
-    producer.produce("ap.events.v1", b"old", partition=0, timestamp=1000, on_delivery=lambda e, m: results.append((e, m.offset())))
+    producer.produce("ap.events.v1", b"old", partition=0, timestamp=1000, on_delivery=lambda e, m: results.append(
+        (e, m.offset())))
     producer.flush(30)
     error, offset = results[0]
     assert error is None

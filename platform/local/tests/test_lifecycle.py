@@ -141,8 +141,10 @@ def test_the_command_line(small):
     assert {row["name"]: row["ready"] for row in json.loads(status.stdout)}["clickhouse"] is True
     environment = json.loads(run("env", "--json", state=small.state.dir).stdout)
     assert environment["OAL_CLICKHOUSE_URL"] == small.clickhouse.http_url
-    shell = subprocess.run(["bash", "-c", f'eval "$({COMMAND} env --state "$1")"; curl -sf "$OAL_CLICKHOUSE_URL/ping"', "_", str(small.state.dir)],
-                           capture_output=True, text=True)
+    shell = subprocess.run([
+        "bash", "-c", f'eval "$({COMMAND} env --state "$1")"; curl -sf "$OAL_CLICKHOUSE_URL/ping"', "_",
+        str(small.state.dir)
+    ], capture_output=True, text=True)
     assert shell.stdout == "Ok.\n", shell.stderr
     killed = run("kill", "clickhouse", "-9", state=small.state.dir)
     assert int(killed.stdout) > 0
@@ -150,7 +152,8 @@ def test_the_command_line(small):
     assert "restart" in run("--help", state=small.state.dir).stdout
     cert = run("cert", "ap", "ap-77", state=small.state.dir)
     assert f"ssl.key.location={small.state.pki}/ap-77.key" in cert.stdout
-    for bad, says in (("admin", "name of a certificate with OU=service"), ("../ap", "cannot be an AP's id"), ("a,OU=service", "cannot be an AP's id"), ("", "cannot be an AP's id")):
+    for bad, says in (("admin", "name of a certificate with OU=service"), ("../ap", "cannot be an AP's id"),
+                      ("a,OU=service", "cannot be an AP's id"), ("", "cannot be an AP's id")):
         refused = run("cert", "ap", bad, state=small.state.dir)
         assert refused.returncode == 1 and says in refused.stderr, bad
     assert "operator.p12" in run("cert", "operator", "--p12", state=small.state.dir).stdout

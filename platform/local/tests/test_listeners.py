@@ -32,13 +32,16 @@ def test_flinks_page_asks_for_an_operators_certificate(platform):
 
 
 def test_every_service_listens_on_loopback_only(platform):
-    loopback = {"0100007F", "0000000000000000FFFF00000100007F"}  # 127.0.0.1 as IPv4, and mapped into IPv6, as /proc/net writes them
+    # 127.0.0.1 as IPv4, and mapped into IPv6, as /proc/net writes them
+    loopback = {"0100007F", "0000000000000000FFFF00000100007F"}
     sockets = listening_sockets()
     for row in platform.status():
         if row["pid"] == 0:
             continue  # not started here
         links = [link.readlink().name for link in Path(f"/proc/{row['pid']}/fd").iterdir() if link.is_symlink()]
-        addresses = {sockets[inode] for name in links if name.startswith("socket:[") and (inode := name[8:-1]) in sockets}
+        addresses = {
+            sockets[inode] for name in links if name.startswith("socket:[") and (inode := name[8:-1]) in sockets
+        }
         assert addresses and addresses <= loopback, f"{row['name']} listens on {addresses}"
 
 

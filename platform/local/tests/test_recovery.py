@@ -59,7 +59,10 @@ def test_broker_killed(platform, flow):
 def test_clickhouse_killed_keeps_what_it_acknowledged(platform):
     query = platform.clickhouse.query
     query("CREATE DATABASE IF NOT EXISTS oal")
-    query("CREATE TABLE IF NOT EXISTS oal.kill_test (a UInt32) ENGINE = MergeTree ORDER BY a SETTINGS non_replicated_deduplication_window = 100")
+    query(
+        "CREATE TABLE IF NOT EXISTS oal.kill_test (a UInt32) ENGINE = MergeTree ORDER BY a SETTINGS"
+        " non_replicated_deduplication_window = 100"
+    )
     query("INSERT INTO oal.kill_test SETTINGS insert_deduplication_token = 't' SELECT number FROM numbers(1000)")
     pid = platform.kill("clickhouse", signal.SIGKILL)
     until(lambda: platform.supervisor.info()["clickhouse"]["pid"] not in (0, pid), "a new process")

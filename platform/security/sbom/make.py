@@ -2,7 +2,8 @@
 
 usage: make.py OUT_FOLDER        writes OUT_FOLDER/<folder>.json
 
-Python's and Go's lock files name everything that is installed; a pom names what it asks for, and what that brings along is Maven's to say
+Python's and Go's lock files name everything that is installed; a pom names what it asks for, and what that brings along
+is Maven's to say
 (`mvn dependency:list`).
 """
 import json
@@ -22,7 +23,8 @@ POM = "{http://maven.apache.org/POM/4.0.0}"
 
 
 def tracked(*patterns: str) -> list[Path]:
-    listed = subprocess.run(["git", "-C", str(REPO), "ls-files", *patterns], capture_output=True, text=True, check=True).stdout.split()
+    listed = subprocess.run(["git", "-C", str(REPO), "ls-files", *patterns], capture_output=True, text=True,
+                            check=True).stdout.split()
     return [REPO / name for name in listed if (REPO / name).exists()]
 
 
@@ -33,7 +35,11 @@ def python(lock: Path) -> set[PackageURL]:
 
 def go(module: Path) -> set[PackageURL]:
     required = re.findall(r"^(?:require )?\s*([\w.-]+\.\S+) (v\S+)", module.read_text(), re.M)
-    return {PackageURL("golang", path.rpartition("/")[0] or None, path.rpartition("/")[2], version) for path, version in required}
+    return {
+        PackageURL("golang",
+                   path.rpartition("/")[0] or None,
+                   path.rpartition("/")[2], version) for path, version in required
+    }
 
 
 def maven(pom: Path) -> set[PackageURL]:
@@ -42,7 +48,11 @@ def maven(pom: Path) -> set[PackageURL]:
 
     def text(of, name: str) -> str:
         return re.sub(r"\$\{([^}]+)\}", lambda m: properties[m[1]], of.findtext(POM + name, ""))
-    return {PackageURL("maven", text(d, "groupId"), text(d, "artifactId"), text(d, "version")) for d in root.iter(f"{POM}dependency")}
+
+    return {
+        PackageURL("maven", text(d, "groupId"), text(d, "artifactId"), text(d, "version"))
+        for d in root.iter(f"{POM}dependency")
+    }
 
 
 def npm(package: Path) -> set[PackageURL]:
@@ -51,7 +61,9 @@ def npm(package: Path) -> set[PackageURL]:
             for part in ("dependencies", "devDependencies") for name, version in data.get(part, {}).items()}
 
 
-SOURCES = {"*requirements*.txt": python, "tests/lint.txt": python, "*go.mod": go, "*pom.xml": maven, "*package.json": npm}
+SOURCES = {
+    "*requirements*.txt": python, "tests/lint.txt": python, "*go.mod": go, "*pom.xml": maven, "*package.json": npm
+}
 
 
 def found() -> dict[str, set[PackageURL]]:
@@ -68,7 +80,10 @@ def main(out: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     packages = found()
     for name, urls in sorted(packages.items()):
-        components = [Component(name=url.name, group=url.namespace, version=url.version, purl=url, bom_ref=str(url), type=ComponentType.LIBRARY) for url in urls]
+        components = [
+            Component(name=url.name, group=url.namespace, version=url.version, purl=url, bom_ref=str(url),
+                      type=ComponentType.LIBRARY) for url in urls
+        ]
         bom = Bom(components=components)
         bom.metadata.component = Component(name=f"oal-{name}", type=ComponentType.APPLICATION)
         (folder / f"{name}.json").write_text(JsonV1Dot6(bom).output_as_string(indent=1) + "\n")

@@ -7,14 +7,20 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 REPO = ROOT.parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(REPO / "schema" / "src"), str(REPO / "platform" / "local" / "src"), str(Path(__file__).parent)]
+sys.path[:0] = [
+    str(ROOT / "src"),
+    str(REPO / "schema" / "src"),
+    str(REPO / "platform" / "local" / "src"),
+    str(Path(__file__).parent)
+]
 
 COMMAND = ROOT / "oal-ca"
 
 
 def ca(*arguments, rc: int = 0) -> str:
     """What the command printed, and on which stream matters to nobody."""
-    done = subprocess.run([COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+    done = subprocess.run([COMMAND, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=300)
     assert done.returncode == rc, done.stdout
     return done.stdout
 

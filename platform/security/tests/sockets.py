@@ -1,4 +1,5 @@
-"""The listening sockets of a process tree, as the kernel tells, and what they answer to somebody without credentials."""
+"""The listening sockets of a process tree, as the kernel tells, and what they answer to somebody without credentials.
+"""
 import os
 import socket
 import ssl
@@ -23,7 +24,8 @@ def tree(pid: int) -> list[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                children.setdefault(int((entry / "stat").read_text().rpartition(")")[2].split()[1]), []).append(int(entry.name))
+                children.setdefault(int((entry / "stat").read_text().rpartition(")")[2].split()[1]),
+                                    []).append(int(entry.name))
             except OSError:
                 continue  # it ended
 
@@ -60,7 +62,10 @@ def listeners(pid: int) -> set[Listener]:
     """Of the process and all below it."""
     known, found = _by_inode(), set()
     for each in tree(pid):
-        found |= {Listener(each, *known[name[8:-1]]) for name in _open_files(each) if name.startswith("socket:[") and name[8:-1] in known}
+        found |= {
+            Listener(each, *known[name[8:-1]]) for name in _open_files(each)
+            if name.startswith("socket:[") and name[8:-1] in known
+        }
     return found
 
 
@@ -81,7 +86,11 @@ def _open_files(pid: int) -> list[str]:
 
 def http(port: int, path: str, context: ssl.SSLContext | None = None, method: str = "GET", body: bytes = b"") -> int:
     """Status of a request without credentials; 0 when what answers is no HTTP, or nothing does."""
-    request = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body
+    request = (
+        f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {len(body)}\r\nConnection:"
+        " close\r\n\r\n".encode()
+        + body
+    )
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as plain:
             channel = context.wrap_socket(plain, server_hostname="127.0.0.1") if context else plain

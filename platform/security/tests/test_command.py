@@ -26,10 +26,14 @@ def names(folder, file: str) -> list[str]:
 
 def test_init_makes_what_every_deployment_needs(made):
     there = bytes_of(made)
-    for name in ("ca", "ap-ca", "ops-ca", "broker", "admin", "stream-jobs", "trainer", "model-registry", "deploy", "lab", "viewer", "flink-rest", "operator"):
+    for name in ("ca", "ap-ca", "ops-ca", "broker", "admin", "stream-jobs", "trainer", "model-registry", "deploy",
+                 "lab", "viewer", "flink-rest", "operator"):
         assert {f"{name}.crt", f"{name}.key"} <= set(there)
-    assert {"broker.pem", "flink-internal.p12", "flink-rest.p12", "flink-rest-trust.p12", "bundle-keys.txt", "mac-masters", "sign-registry.pem",
-            "clickhouse-grafana.password", "clickhouse-cluster.secret", "postgres-push.password", "metrics.token", "push-admin.token"} <= set(there)
+    assert {
+        "broker.pem", "flink-internal.p12", "flink-rest.p12", "flink-rest-trust.p12", "bundle-keys.txt", "mac-masters",
+        "sign-registry.pem", "clickhouse-grafana.password", "clickhouse-cluster.secret", "postgres-push.password",
+        "metrics.token", "push-admin.token"
+    } <= set(there)
     secrets = [text for name, text in there.items() if name.endswith((".password", ".token", ".secret"))]
     assert len(set(secrets)) == len(secrets) and all(len(text) >= 32 for text in secrets)
 
@@ -45,7 +49,8 @@ def test_a_folder_of_before_there_were_clusters_gets_their_secret_and_keeps_the_
     (made / "secrets" / "clickhouse-cluster.secret").unlink()
     assert "made clickhouse-cluster.secret" in ca("init", made)
     after = bytes_of(made)
-    assert {name for name in after if after[name] != before[name]} == {"clickhouse-cluster.secret"} and len(base64.urlsafe_b64decode(after["clickhouse-cluster.secret"] + b"=")) == 32
+    assert {name for name in after if after[name] != before[name]} == {"clickhouse-cluster.secret"} and len(
+        base64.urlsafe_b64decode(after["clickhouse-cluster.secret"] + b"=")) == 32
 
 
 def test_what_is_secret_is_the_owners_alone(made):
@@ -70,7 +75,8 @@ def test_a_missing_file_is_made_again_and_the_others_stay(made):
     (made / "pki" / "viewer.key").unlink()
     assert "made viewer, metrics.token" in ca("init", made)
     after = bytes_of(made)
-    assert {name for name in after if after[name] != before[name]} == {"viewer.crt", "viewer.key", "viewer.pem", "metrics.token"}
+    assert {name for name in after
+            if after[name] != before[name]} == {"viewer.crt", "viewer.key", "viewer.pem", "metrics.token"}
 
 
 def test_an_ap_by_hand_has_its_site_and_a_batch_key(made):
@@ -79,7 +85,8 @@ def test_an_ap_by_hand_has_its_site_and_a_batch_key(made):
     ca("ap", made, "ap-7", "--site", "berlin")
     assert names(made, "ap-7.crt") == ["urn:oal:site:berlin"]
     keys = (made / "pki" / "ap-7.mac-keys").read_text()
-    assert keys == mac.ap_lines(mac.read_masters(made / "secrets" / "mac-masters"), [("ap-7", "berlin")]) == ca("mac-keys", made, "ap-7", "--site", "berlin")
+    assert keys == mac.ap_lines(mac.read_masters(made / "secrets" / "mac-masters"), [("ap-7", "berlin")]) == ca(
+        "mac-keys", made, "ap-7", "--site", "berlin")
     serial = (made / "pki" / "ap-7.crt").read_bytes()
     ca("ap", made, "ap-7", "--site", "berlin")
     assert (made / "pki" / "ap-7.crt").read_bytes() == serial
@@ -102,11 +109,16 @@ def test_a_new_master_keeps_the_old_ones_until_they_are_dropped(made):
     assert "has no key_id" in ca("masters", "drop", made, min(old), rc=1)
 
 
-@pytest.mark.parametrize("arguments, says", [
-    (["ap", "admin"], "name of a certificate with OU=service"), (["ap", "../ap"], "cannot be an AP's id"), (["ap", "a,OU=service"], "cannot be an AP's id"),
-    (["ap", "ca"], "cannot be an AP's id"), (["ap", "x" * 65], "cannot be an AP's id"), (["ap", "ap-1", "--site", "a/b"], "cannot be a site"),
-    (["service", "viewer", "--hosts", "x"], "viewer is no server"), (["service", "new", "--hosts", "bad host"], "is no host"),
-    (["operator", "../x"], "cannot be a person's name"), (["init", "--hosts", "brocker=kafka"], "no such service: brocker")])
+@pytest.mark.parametrize("arguments, says", [(["ap", "admin"], "name of a certificate with OU=service"),
+                                             (["ap", "../ap"], "cannot be an AP's id"),
+                                             (["ap", "a,OU=service"], "cannot be an AP's id"),
+                                             (["ap", "ca"], "cannot be an AP's id"),
+                                             (["ap", "x" * 65], "cannot be an AP's id"),
+                                             (["ap", "ap-1", "--site", "a/b"], "cannot be a site"),
+                                             (["service", "viewer", "--hosts", "x"], "viewer is no server"),
+                                             (["service", "new", "--hosts", "bad host"], "is no host"),
+                                             (["operator", "../x"], "cannot be a person's name"),
+                                             (["init", "--hosts", "brocker=kafka"], "no such service: brocker")])
 def test_bad_input_says_what_to_do_and_writes_nothing(made, arguments, says):
     before = bytes_of(made)
     assert says in ca(arguments[0], made, *arguments[1:], rc=1)
@@ -123,7 +135,10 @@ def test_without_init_every_other_command_says_so(tmp_path):
 
 
 def test_two_at_once_make_one_platform(tmp_path):
-    running = [subprocess.Popen([COMMAND, "init", tmp_path / "state"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(2)]
+    running = [
+        subprocess.Popen([COMMAND, "init", tmp_path / "state"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         text=True) for _ in range(2)
+    ]
     said = [process.communicate(timeout=300)[0] for process in running]
     assert [process.returncode for process in running] == [0, 0], said
     assert sum("everything is there" in text for text in said) == 1

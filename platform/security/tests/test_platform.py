@@ -19,10 +19,12 @@ from sockets import anyone, listeners, tree
 from sockets import http as status
 from verifiers import forge
 
-PATHS = ("/", "/metrics", "/healthz", "/readyz", "/health", "/ping", "/version", "/play", "/dashboard", "/binary", "/merges", "/replicas_status", "/?query=SELECT+1",
-         "/?query=SELECT+1&user=default", "/jolokia", "/jolokia/list", "/jolokia/read/java.lang:type=Runtime", "/overview", "/jobs/overview", "/config", "/v1/aps",
-         "/v1/control/kill", "/v1/audit", "/v1/enrol", "/api/2.0/mlflow/experiments/search?max_results=1", "/ajax-api/2.0/mlflow/registered-models/search",
-         "/graphql", "/webhook", "/debug/pprof/", "/signup", "/static-files/index.html", "/js/main.js", "/api/health", "/login")
+PATHS = ("/", "/metrics", "/healthz", "/readyz", "/health", "/ping", "/version", "/play", "/dashboard", "/binary",
+         "/merges", "/replicas_status", "/?query=SELECT+1", "/?query=SELECT+1&user=default", "/jolokia",
+         "/jolokia/list", "/jolokia/read/java.lang:type=Runtime", "/overview", "/jobs/overview", "/config", "/v1/aps",
+         "/v1/control/kill", "/v1/audit", "/v1/enrol", "/api/2.0/mlflow/experiments/search?max_results=1",
+         "/ajax-api/2.0/mlflow/registered-models/search", "/graphql", "/webhook", "/debug/pprof/", "/signup",
+         "/static-files/index.html", "/js/main.js", "/api/health", "/login")
 #: What answers without credentials, and why that is well.
 OPEN = {
     ("clickhouse_http", "/ping"): "health: Ok.",
@@ -30,7 +32,8 @@ OPEN = {
     **{("clickhouse_http", page): "a page without data, which asks for user and password and sends them with each query"
        for page in ("/", "/play", "/dashboard", "/binary", "/merges", "/ui")},
     ("mlflow", "/health"): "health: OK",
-    ("mlflow", "/static-files/index.html"): "MLflow's own script and style files; every call of them for data is refused",
+    ("mlflow",
+     "/static-files/index.html"): "MLflow's own script and style files; every call of them for data is refused",
     ("model_registry", "/healthz"): "health",
     ("trainer", "/healthz"): "health",
     ("push_admin", "/healthz"): "health",
@@ -89,11 +92,15 @@ def test_nothing_answers_without_credentials_but_what_is_listed_and_all_of_it_is
         if listener.address != "127.0.0.1":
             wrong.append(f"{name} listens on {listener.address}")
         for path, code in answers(listener.port).items():
-            if (name, path.partition("?")[0] if "SELECT" not in path or name != "clickhouse_http" else path) not in OPEN and not (name in REDIRECTS and code == 301):
+            if (name, path.partition("?")[0] if "SELECT" not in path or name != "clickhouse_http" else
+                    path) not in OPEN and not (name in REDIRECTS and code == 301):
                 wrong.append(f"{name}{path} answers {code}")
     assert not wrong, "\n".join(wrong)
-    assert {"kafka", "kafka_controller", "clickhouse_http", "flink_rest", "flink_rpc", "flink_blob", "taskmanager_rpc", "mlflow", "model_registry", "trainer",
-            "push_ap", "push_admin", "push_enrol", "jolokia_kafka", "jolokia_jobmanager", "jolokia_taskmanager"} <= seen, "some of it was not looked at"
+    assert {
+        "kafka", "kafka_controller", "clickhouse_http", "flink_rest", "flink_rpc", "flink_blob", "taskmanager_rpc",
+        "mlflow", "model_registry", "trainer", "push_ap", "push_admin", "push_enrol", "jolokia_kafka",
+        "jolokia_jobmanager", "jolokia_taskmanager"
+    } <= seen, "some of it was not looked at"
 
 
 def test_every_figure_needs_the_token(platform):
@@ -112,9 +119,13 @@ def test_every_figure_needs_the_token(platform):
 
 
 def let_in(port: int, context: ssl.SSLContext) -> bool:
-    """Does the server keep the connection after the handshake? In TLS 1.3 a refusal of the client comes with the first read."""
+    """Does the server keep the connection after the handshake? In TLS 1.3 a refusal of the client comes with the first
+    read.
+    """
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=20) as plain, context.wrap_socket(plain, server_hostname="127.0.0.1") as channel:
+        with socket.create_connection(("127.0.0.1", port),
+                                      timeout=20) as plain, context.wrap_socket(plain,
+                                                                                server_hostname="127.0.0.1") as channel:
             channel.settimeout(5)
             try:
                 return channel.recv(1) != b""
@@ -135,7 +146,8 @@ def test_certificates_that_lie_lapsed_or_come_from_elsewhere_are_refused(platfor
     port = platform.settings.ports[listener]
     role = "operator" if listener == "flink_rest" else "ap"
     good = forge(authority, role, "honest", role, tmp_path / "good")
-    assert let_in(port, with_files(platform, good, good.with_suffix(".key"))), "the others must be refused for what they are"
+    assert let_in(port, with_files(platform, good,
+                                   good.with_suffix(".key"))), "the others must be refused for what they are"
     past = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=3)
     from oal_pki import platform as pki_platform
     elsewhere = Folder(tmp_path / "elsewhere")
@@ -152,7 +164,8 @@ def test_certificates_that_lie_lapsed_or_come_from_elsewhere_are_refused(platfor
 
 def push_says(platform, chain, key, path: str) -> int:
     """Status of a call of the access points' interface; 0 when not even the handshake was borne."""
-    connection = http.client.HTTPSConnection("127.0.0.1", platform.settings.ports["push_ap"], timeout=20, context=with_files(platform, chain, key))
+    connection = http.client.HTTPSConnection("127.0.0.1", platform.settings.ports["push_ap"], timeout=20,
+                                             context=with_files(platform, chain, key))
     try:
         connection.request("GET", path)
         return connection.getresponse().status
@@ -181,7 +194,9 @@ def test_the_push_service_serves_each_access_point_itself_and_nobody_else(platfo
 def secrets_of(platform) -> dict[str, bytes]:
     """What must be nowhere but in its file: by file, the part that nobody would write by chance."""
     found = {}
-    for file in [*platform.state.secrets.iterdir(), *platform.state.pki.glob("*.key"), *platform.state.pki.glob("*.password")]:
+    for file in [
+            *platform.state.secrets.iterdir(), *platform.state.pki.glob("*.key"), *platform.state.pki.glob("*.password")
+    ]:
         text = file.read_bytes().strip()
         if b"PRIVATE KEY" in text:
             text = text.splitlines()[1]
@@ -197,7 +212,8 @@ def test_secrets_are_files_of_their_owner(platform):
     for folder in (platform.state.secrets, platform.state.pki):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         for file in folder.iterdir():
-            assert file.suffix in public or file == platform.state.trusted_keys or stat.S_IMODE(file.stat().st_mode) & 0o077 == 0, file
+            assert file.suffix in public or file == platform.state.trusted_keys or stat.S_IMODE(
+                file.stat().st_mode) & 0o077 == 0, file
 
 
 def test_no_secret_is_in_a_command_line_an_environment_or_a_log(platform):
@@ -211,9 +227,12 @@ def test_no_secret_is_in_a_command_line_an_environment_or_a_log(platform):
     for log in [*platform.state.logs.iterdir(), platform.state.clickhouse / "server.log"]:
         places[str(log)] = log.read_bytes()
     assert len(places) > 20
-    # Two are taken from the environment alone, which only its user can read: the key that MLflow encrypts webhooks' secrets with, and
-    # Telegraf's password for Jolokia.
-    borne = {f"{name} in process {platform.pid(service)}'s environ" for name, service in (("mlflow-webhook.key", "mlflow"), ("jolokia.password", "telegraf"))}
+    # Two are taken from the environment alone, which only its user can read: the key that MLflow encrypts webhooks'
+    # secrets with, and Telegraf's password for Jolokia.
+    borne = {
+        f"{name} in process {platform.pid(service)}'s environ"
+        for name, service in (("mlflow-webhook.key", "mlflow"), ("jolokia.password", "telegraf"))
+    }
     found = [f"{name} in {place}" for place, text in places.items() for name, secret in secrets_of(platform).items()
              if (secret in text or base64.b64encode(secret) in text) and f"{name} in {place}" not in borne]
     assert not found, "\n".join(found)
@@ -224,22 +243,31 @@ def test_no_secret_is_in_a_command_line_an_environment_or_a_log(platform):
 
 def test_a_services_login_at_mlflow_makes_no_users_and_no_administrator(platform):
     """Roles one by one: model-registry/tests/test_server.py."""
-    for path, body in (("users/create", {"username": "mallory", "password": "a good long password"}), ("users/update-admin", {"username": "trainer", "is_admin": True})):
+    for path, body in (("users/create", {"username": "mallory", "password": "a good long password"}),
+                       ("users/update-admin", {"username": "trainer", "is_admin": True})):
         with pytest.raises(PlatformError, match="403|PERMISSION_DENIED"):
             platform.mlflow.api(path, body, user="trainer")
 
 
 def test_services_hold_no_more_of_kafka_than_they_need(platform):
-    """The one table of rights: who may write what steers access points or shuts them out, and no wildcard but the viewer's. That the broker
+    """The one table of rights: who may write what steers access points or shuts them out, and no wildcard but the
+    viewer's. That the broker
     keeps to it: platform/local/tests/test_kafka_rights.py."""
     import yaml
     from oal_local.paths import KAFKA
 
     written = yaml.safe_load((KAFKA / "topics.yaml").read_text())["acls"]
-    wide = {(who, rule.get("topic") or rule.get("group")) for who, rules in written.items() for rule in rules if "*" in (rule.get("topic"), rule.get("group"))}
+    wide = {(who, rule.get("topic") or rule.get("group")) for who, rules in written.items() for rule in rules
+            if "*" in (rule.get("topic"), rule.get("group"))}
     assert wide == {("viewer", "*")}
-    writers = {topic: sorted(who for who, rules in written.items() for rule in rules if rule.get("topic") == topic and "write" in rule["allow"])
-               for topic in ("ap.bundles.v1", "ap.access.v1", "ap.samples.v1", "platform.events.v1")}
-    assert writers == {"ap.bundles.v1": ["model-registry", "trainer"], "ap.access.v1": ["deploy"], "ap.samples.v1": ["ap"],
-                       "platform.events.v1": ["deploy", "lab", "model-registry", "trainer"]}
-    assert set(written) == {"ap", "stream-jobs", "trainer", "model-registry", "deploy", "lab", "viewer"} and "operator" not in written
+    writers = {
+        topic: sorted(who for who, rules in written.items() for rule in rules
+                      if rule.get("topic") == topic and "write" in rule["allow"])
+        for topic in ("ap.bundles.v1", "ap.access.v1", "ap.samples.v1", "platform.events.v1")
+    }
+    assert writers == {
+        "ap.bundles.v1": ["model-registry", "trainer"], "ap.access.v1": ["deploy"], "ap.samples.v1": ["ap"],
+        "platform.events.v1": ["deploy", "lab", "model-registry", "trainer"]
+    }
+    assert set(written) == {"ap", "stream-jobs", "trainer", "model-registry", "deploy", "lab", "viewer"
+                            } and "operator" not in written

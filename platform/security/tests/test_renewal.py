@@ -47,7 +47,8 @@ def test_a_root_of_before_there_were_issuing_cas_is_replaced_with_all_it_signed(
 
 
 def test_the_root_is_replaced_by_overlap(folder, tmp_path):
-    """At every step whoever has the files of the step before or after is trusted, and at the end the old ones are not."""
+    """At every step whoever has the files of the step before or after is trusted, and at the end the old ones are not.
+    """
     platform.access_points(Authority(folder), ["ap-1"])
 
     def keep(step: str):

@@ -9,7 +9,9 @@ NAMED = re.findall(r"`([\w./-]+\.(?:py|go|c|java))(?:::(\w+))?`", (ROOT / "THREA
 
 def test_every_threat_has_a_test():
     rows = [line for line in (ROOT / "THREATS.md").read_text().splitlines() if line.startswith("| ")][1:]
-    assert len(rows) >= 20 and all(re.search(r"`[\w./-]+\.(py|go|c|java)", row.rpartition(" | ")[2] or row) for row in rows)
+    assert len(rows) >= 20 and all(
+        re.search(r"`[\w./-]+\.(py|go|c|java)",
+                  row.rpartition(" | ")[2] or row) for row in rows)
 
 
 @pytest.mark.parametrize("file, name", NAMED, ids=lambda part: part or "file")

@@ -23,9 +23,11 @@ def test_what_is_issued_is_trusted_by_both(shared, authority):
     assert openssl(roots, shared.pki / "broker.crt", "sslserver") == "OK"
 
 
-@pytest.mark.parametrize("issuer, name, role", [("ap", "admin", "service"), ("ap", "alice", "operator"), ("operator", "admin", "service"), ("operator", "ap-1", "ap")])
+@pytest.mark.parametrize("issuer, name, role", [("ap", "admin", "service"), ("ap", "alice", "operator"),
+                                                ("operator", "admin", "service"), ("operator", "ap-1", "ap")])
 def test_an_issuing_ca_names_nobody_outside_its_ou(shared, authority, tmp_path, issuer, name, role):
-    forged, honest = forge(authority, issuer, name, role, tmp_path), forge(authority, issuer, "mallory", issuer, tmp_path)
+    forged, honest = forge(authority, issuer, name, role, tmp_path), forge(authority, issuer, "mallory", issuer,
+                                                                           tmp_path)
     roots = shared.pki / "ca.crt"
     assert "permitted subtree violation" in openssl(roots, forged)
     assert openssl(roots, honest) == "OK"  # so the name is what is wrong with the other
@@ -52,14 +54,16 @@ def test_a_certificate_of_another_root_or_past_its_time_is_refused(shared, autho
     _, other = make_root()
     files.write(tmp_path / "other.crt", text(other))
     assert openssl(tmp_path / "other.crt", shared.pki / "ap-1.crt") != "OK"
-    lapsed = forge(authority, "ap", "ap-old", "ap", tmp_path, days=1, at=datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=3))
+    lapsed = forge(authority, "ap", "ap-old", "ap", tmp_path, days=1,
+                   at=datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=3))
     assert "expired" in openssl(roots, lapsed)
     first, second = java(roots, lapsed, shared.pki / "ap-1.crt")
     assert "NotAfter" in first and second == "trusted"
 
 
 def test_flinks_page_trusts_people_only(shared, authority):
-    """Its trust store's one anchor is the operators' CA: a service's or an access point's certificate is nothing to it."""
+    """Its trust store's one anchor is the operators' CA: a service's or an access point's certificate is nothing to it.
+    """
     password = (shared.pki / "flink-rest.password").read_text()
     chains = [shared.pki / f"{name}.crt" for name in ("operator", "admin", "stream-jobs", "ap-1")]
     said = java(shared.pki / "flink-rest-trust.p12", *chains, password=password)

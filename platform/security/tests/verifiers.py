@@ -8,21 +8,30 @@ from oal_pki.authority import certify, pem, text
 
 def openssl(roots: Path, chain: Path, purpose: str = "sslclient") -> str:
     """`OK`, or why not."""
-    done = subprocess.run(["openssl", "verify", "-x509_strict", "-purpose", purpose, "-CAfile", str(roots), "-untrusted", str(chain), str(chain)],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+    done = subprocess.run([
+        "openssl", "verify", "-x509_strict", "-purpose", purpose, "-CAfile",
+        str(roots), "-untrusted",
+        str(chain),
+        str(chain)
+    ], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
     return "OK" if done.returncode == 0 else done.stdout
 
 
 def java(roots: Path, *chains: Path, password: str = "-") -> list[str]:
     """A line each: `trusted`, or why not."""
-    done = subprocess.run(["java", "-XX:TieredStopAtLevel=1", str(Path(__file__).parent / "Verify.java"), str(roots), password, *map(str, chains)],
-                          capture_output=True, text=True, timeout=300)
+    done = subprocess.run([
+        "java", "-XX:TieredStopAtLevel=1",
+        str(Path(__file__).parent / "Verify.java"),
+        str(roots), password, *map(str, chains)
+    ], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
 def forge(authority, issuer_role: str, name: str, role: str, into: Path, **options) -> Path:
-    """What whoever holds the CA of `issuer_role` could sign: NAME with another role. NAME.crt (the chain) and NAME.key in `into`."""
+    """What whoever holds the CA of `issuer_role` could sign: NAME with another role. NAME.crt (the chain) and NAME.key
+    in `into`.
+    """
     from cryptography.hazmat.primitives.asymmetric import ec
 
     key, issuer = ec.generate_private_key(ec.SECP256R1()), authority.issuer(issuer_role)

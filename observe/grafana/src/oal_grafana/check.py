@@ -1,6 +1,7 @@
 """Run every query of the dashboards and alert rules against a platform that runs, and print what each returned.
 
-Exit 0 when each returned rows of the shape that its panel needs, 1 when one returned nothing, something else, or failed. A query
+Exit 0 when each returned rows of the shape that its panel needs, 1 when one returned nothing, something else, or
+failed. A query
 that a healthy platform may have no rows for says why in its first line (`-- may be empty: …`); the table repeats it.
 """
 import argparse
@@ -57,7 +58,8 @@ class Asker:
 def judge(query: Query, answer: Answer) -> tuple[str, str]:
     if said := shape.wrong(query, answer):
         return "WRONG", said
-    empty = not answer.rows or (query.kind in ("stat", "gauge", "alert") and all(v is None for row in answer.rows for v in row))
+    empty = not answer.rows or (query.kind in ("stat", "gauge", "alert") and all(v is None for row in answer.rows
+                                                                                 for v in row))
     if not empty:
         return "ok", ""
     return ("empty", query.may_be_empty) if query.may_be_empty else ("EMPTY", "no rows")
@@ -70,12 +72,15 @@ def run(asker: Asker) -> list[Result]:
         try:
             chosen[board["title"]] = asker.choose_all(board)
         except QueryError:
-            chosen[board["title"]] = {v["name"]: [] for v in board["templating"]["list"]}  # its row in the table says why
+            # its row in the table says why
+            chosen[board["title"]] = {v["name"]: [] for v in board["templating"]["list"]}
     for query in everything():
         try:
             answer = asker.answer(query, chosen.get(query.board, {}))
             verdict, said = judge(query, answer)
-            results.append(Result(query.board, query.name, query.kind, len(answer.rows), answer.ms, answer.read_rows, verdict, said))
+            results.append(
+                Result(query.board, query.name, query.kind, len(answer.rows), answer.ms, answer.read_rows, verdict,
+                       said))
         except (QueryError, macros.MacroError) as error:
             results.append(Result(query.board, query.name, query.kind, 0, 0, 0, "FAILED", str(error)))
     return results
@@ -84,11 +89,17 @@ def run(asker: Asker) -> list[Result]:
 def table(results: list[Result]) -> str:
     lines = [f"{'dashboard':<33} {'panel':<46} {'kind':<14} {'rows':>6} {'ms':>7}  {'verdict'}"]
     for r in results:
-        lines.append(f"{r.board[:33]:<33} {r.panel[:46]:<46} {r.kind:<14} {r.rows:>6} {r.ms:>7.0f}  {r.verdict}{': ' + r.said if r.said else ''}")
+        lines.append(
+            f"{r.board[:33]:<33} {r.panel[:46]:<46} {r.kind:<14} {r.rows:>6} {r.ms:>7.0f} "
+            f" {r.verdict}{': ' + r.said if r.said else ''}"
+        )
     bad = sum(not r.good for r in results)
     slowest = max(results, key=lambda r: r.ms)
-    lines.append(f"{len(results)} queries, {sum(r.verdict == 'ok' for r in results)} with data, {sum(r.verdict == 'empty' for r in results)} rightly empty, {bad} wrong; "
-                 f"{sum(r.ms for r in results) / 1000:.1f} s in all, slowest {slowest.ms:.0f} ms ({slowest.panel})")
+    lines.append(
+        f"{len(results)} queries, {sum(r.verdict == 'ok' for r in results)} with data,"
+        f" {sum(r.verdict == 'empty' for r in results)} rightly empty, {bad} wrong;"
+        f" {sum(r.ms for r in results) / 1000:.1f} s in all, slowest {slowest.ms:.0f} ms ({slowest.panel})"
+    )
     return "\n".join(lines)
 
 
@@ -108,7 +119,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--url", required=True, help="ClickHouse over HTTP, such as http://127.0.0.1:8123")
     parser.add_argument("--user", default="grafana")
     parser.add_argument("--password-file", type=Path, help="file with the user's password (default: none)")
-    parser.add_argument("--from", dest="start", default="now-15m", help="now-2h, seconds, or an ISO time (default: now-15m)")
+    parser.add_argument("--from", dest="start", default="now-15m",
+                        help="now-2h, seconds, or an ISO time (default: now-15m)")
     parser.add_argument("--to", dest="end", default="now")
 
 
@@ -119,7 +131,8 @@ def asker(options: argparse.Namespace) -> Asker:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="check", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="check", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments(parser)
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the table there too")
     options = parser.parse_args()

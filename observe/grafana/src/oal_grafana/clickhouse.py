@@ -28,8 +28,12 @@ class ClickHouse:
 
     def ask(self, sql: str) -> Answer:
         # Without the wait an error in the middle of a result arrives inside an answer of status 200.
-        settings = {"default_format": "JSONCompact", "wait_end_of_query": 1, "output_format_json_quote_64bit_integers": 0, "output_format_json_quote_denormals": 1}
-        request = urllib.request.Request(f"{self._url}/?{urllib.parse.urlencode(settings)}", data=sql.encode(), headers={"Authorization": f"Basic {self._login}"})
+        settings = {
+            "default_format": "JSONCompact", "wait_end_of_query": 1, "output_format_json_quote_64bit_integers": 0,
+            "output_format_json_quote_denormals": 1
+        }
+        request = urllib.request.Request(f"{self._url}/?{urllib.parse.urlencode(settings)}", data=sql.encode(),
+                                         headers={"Authorization": f"Basic {self._login}"})
         start = time.monotonic()
         try:
             with urllib.request.urlopen(request, timeout=self._timeout_s) as response:
@@ -38,4 +42,5 @@ class ClickHouse:
             raise QueryError(error.read().decode(errors="replace").strip()[:1500]) from None
         except OSError as error:
             raise QueryError(f"{self._url} does not answer: {error}") from None
-        return Answer([c["name"] for c in made["meta"]], [c["type"] for c in made["meta"]], made["data"], (time.monotonic() - start) * 1000, made["statistics"]["rows_read"])
+        return Answer([c["name"] for c in made["meta"]], [c["type"] for c in made["meta"]], made["data"],
+                      (time.monotonic() - start) * 1000, made["statistics"]["rows_read"])

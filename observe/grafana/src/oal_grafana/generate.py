@@ -12,7 +12,10 @@ MEND = "make -C observe/grafana gen"
 
 def files() -> dict:
     """Content by path."""
-    made = {DASHBOARDS / f"{board['uid']}.json": text(board) for board in (m.board().json() for m in (arriving, congested, model, control, platform))}
+    made = {
+        DASHBOARDS / f"{board['uid']}.json": text(board)
+        for board in (m.board().json() for m in (arriving, congested, model, control, platform))
+    }
     return made | {RULES: alerts.text()}
 
 
@@ -20,7 +23,10 @@ def stale() -> list[str]:
     """Files that are not what the builders make, and files that no builder makes."""
     made = files()
     wrong = [path for path, content in made.items() if not path.exists() or path.read_text() != content]
-    return [str(path.relative_to(HOME)) for path in (*wrong, *(path for path in sorted(DASHBOARDS.glob("*.json")) if path not in made))]
+    return [
+        str(path.relative_to(HOME))
+        for path in (*wrong, *(path for path in sorted(DASHBOARDS.glob("*.json")) if path not in made))
+    ]
 
 
 def main() -> int:

@@ -1,20 +1,26 @@
 """What Grafana and the ClickHouse plugin make of a query before it is sent.
 
-Grafana itself (dashboards and variables, not alert rules) replaces `${name}` and `${name:format}`; then the plugin (3.3 and
+Grafana itself (dashboards and variables, not alert rules) replaces `${name}` and `${name:format}`; then the plugin (3.3
+and
 later) its macros. Both as documented; of each just what the dashboards use, and anything else is an error here:
 
-    ${name:singlequote}   'a','b' with quotes escaped          $__timeFilter(c)    c >= toDateTime(FROM) AND c <= toDateTime(TO)
-    $__fromTime           toDateTime(FROM)                     $__timeInterval(c)  toStartOfInterval(toDateTime(c), INTERVAL N second)
+    ${name:singlequote}   'a','b' with quotes escaped          $__timeFilter(c)    c >= toDateTime(FROM) AND c <=
+                          toDateTime(TO)
+    $__fromTime           toDateTime(FROM)                     $__timeInterval(c)  toStartOfInterval(toDateTime(c),
+                          INTERVAL N second)
     $__toTime             toDateTime(TO)
 
-FROM and TO are seconds since 1970. N is Grafana's interval: the range over the panel's width in points, rounded, at least the
-panel's own minimum. The plugin finds a macro's argument with a pattern that does not nest, so an argument must be a plain name.
+FROM and TO are seconds since 1970. N is Grafana's interval: the range over the panel's width in points, rounded, at
+least the
+panel's own minimum. The plugin finds a macro's argument with a pattern that does not nest, so an argument must be a
+plain name.
 """
 import re
 
 #: The values that Grafana rounds an interval to, in seconds, with the upper bound of what is rounded to each.
-_ROUNDED = ((1.5, 1), (3.5, 2), (7.5, 5), (12.5, 10), (17.5, 15), (25, 20), (45, 30), (90, 60), (210, 120), (450, 300), (750, 600), (1050, 900), (1500, 1200), (2700, 1800),
-            (5400, 3600), (9000, 7200), (16200, 10800), (32400, 21600), (86400, 43200), (604800, 86400), (1814400, 604800))
+_ROUNDED = ((1.5, 1), (3.5, 2), (7.5, 5), (12.5, 10), (17.5, 15), (25, 20), (45, 30), (90, 60), (210, 120), (450, 300),
+            (750, 600), (1050, 900), (1500, 1200), (2700, 1800), (5400, 3600), (9000, 7200), (16200, 10800),
+            (32400, 21600), (86400, 43200), (604800, 86400), (1814400, 604800))
 POINTS = 600  # of a panel that is half a screen wide
 
 _VARIABLE = re.compile(r"\$\{(\w+)(?::(\w+))?\}")

@@ -1,4 +1,6 @@
-"""Draw the dashboards from their JSON and what their queries return, where no Grafana can run. A likeness, not Grafana's drawing."""
+"""Draw the dashboards from their JSON and what their queries return, where no Grafana can run. A likeness, not
+Grafana's drawing.
+"""
 import argparse
 import sys
 import textwrap
@@ -24,7 +26,10 @@ LABEL = "preview drawn from the dashboard's JSON and its queries, not by Grafana
 WIDTH_PX, UNIT_PX, DPI = 1500, 30, 75  # UNIT_PX: Grafana's grid rows
 PALETTE = ("#009988", "#EE7733", "#0077BB", "#EE3377", "#33BBEE", "#CC3311", "#AA9900", "#7744AA", "#888888", "#335500")
 INK, FAINT, PAPER, CARD = "#24292e", "#8a8f94", "#f4f5f5", "#ffffff"
-matplotlib.rcParams.update({"font.family": "DejaVu Sans", "font.size": 9, "axes.edgecolor": "#c7c9cc", "text.color": INK, "axes.labelcolor": FAINT, "xtick.color": FAINT, "ytick.color": FAINT})
+matplotlib.rcParams.update({
+    "font.family": "DejaVu Sans", "font.size": 9, "axes.edgecolor": "#c7c9cc", "text.color": INK,
+    "axes.labelcolor": FAINT, "xtick.color": FAINT, "ytick.color": FAINT
+})
 
 
 class Panel:
@@ -45,12 +50,16 @@ class Panel:
 
     def card(self) -> None:
         x0, y0, w, h = self.box(4, 0.12, 4, 0.12)
-        self.figure.add_artist(Rectangle((x0, y0), w, h, transform=self.figure.transFigure, facecolor=CARD, edgecolor="#e0e1e3", linewidth=0.8, zorder=-1))
-        self.figure.text(x0 + 9 / WIDTH_PX, y0 + h - 0.62 / self.total, self.spec["title"], weight="bold", size=9.5, va="center")
+        self.figure.add_artist(
+            Rectangle((x0, y0), w, h, transform=self.figure.transFigure, facecolor=CARD, edgecolor="#e0e1e3",
+                      linewidth=0.8, zorder=-1))
+        self.figure.text(x0 + 9 / WIDTH_PX, y0 + h - 0.62 / self.total, self.spec["title"], weight="bold", size=9.5,
+                         va="center")
 
     def note(self, text: str) -> None:
         x0, y0, w, h = self.box(10, 1.2, 10, 0.3)
-        self.figure.text(x0 + w / 2, y0 + h / 2, "\n".join(textwrap.wrap(text, max(12, int(self.w * 7)))), ha="center", va="center", color=FAINT, size=9)
+        self.figure.text(x0 + w / 2, y0 + h / 2, "\n".join(textwrap.wrap(text, max(12, int(self.w * 7)))), ha="center",
+                         va="center", color=FAINT, size=9)
 
     def axes(self):
         ax = self.figure.add_axes(self.box(70, 1.25, 16, 1.75))
@@ -70,14 +79,21 @@ class Panel:
             ax.set_ylim(bottom=self.defaults["min"])
         if "max" in self.defaults:
             ax.set_ylim(top=self.defaults["max"])
-        elif ax.get_ylim()[1] < 0.1 and not any(abs(v) > 0 for line in ax.lines for v in line.get_ydata()) and self.unit != "percentunit":
+        elif ax.get_ylim()[1] < 0.1 and not any(abs(v) > 0 for line in ax.lines
+                                                for v in line.get_ydata()) and self.unit != "percentunit":
             ax.set_ylim(top=1)  # nothing but zeros
 
     def colours(self) -> dict[str, str]:
-        return {o["matcher"]["options"]: p["value"]["fixedColor"] for o in self.spec["fieldConfig"].get("overrides", []) for p in o["properties"] if p["id"] == "color"}
+        return {
+            o["matcher"]["options"]: p["value"]["fixedColor"] for o in self.spec["fieldConfig"].get("overrides", [])
+            for p in o["properties"] if p["id"] == "color"
+        }
 
     def overrides(self, column: str) -> dict:
-        return {p["id"]: p["value"] for o in self.spec["fieldConfig"].get("overrides", []) if o["matcher"]["options"] == column for p in o["properties"]}
+        return {
+            p["id"]: p["value"] for o in self.spec["fieldConfig"].get("overrides", [])
+            if o["matcher"]["options"] == column for p in o["properties"]
+        }
 
 
 def moment(text: str) -> datetime:
@@ -102,10 +118,12 @@ def lines(panel: Panel, answer: Answer) -> dict[str, list[tuple[datetime, float]
         for i, kind in enumerate(kinds):
             if kind == "number":
                 name = pattern or answer.names[i]
-                for key, value in ({f"${{__field.labels.{k}}}": v for k, v in labels.items()} | {"${__field.name}": answer.names[i]}).items():
+                for key, value in ({f"${{__field.labels.{k}}}": v
+                                    for k, v in labels.items()} | {"${__field.name}": answer.names[i]}).items():
                     name = name.replace(key, str(value))
                 value = row[i]
-                made[name].append((moment(row[0]), float(value) if value not in (None, "nan", "inf", "-inf") else float("nan")))
+                made[name].append(
+                    (moment(row[0]), float(value) if value not in (None, "nan", "inf", "-inf") else float("nan")))
     return made
 
 
@@ -143,16 +161,19 @@ def draw_timeseries(panel: Panel, answer: Answer, who: Asker) -> None:
             share = [(values[name].get(t, 0) or 0) / (total[t] if stack == "percent" else 1) for t in times]
             share = [0 if v != v else v for v in share]
             if bars:
-                ax.bar(times, share, width=step * 0.8, bottom=[floor[t] for t in times] if stack != "none" else None, color=colour[name], align="edge")
+                ax.bar(times, share, width=step * 0.8, bottom=[floor[t] for t in times] if stack != "none" else None,
+                       color=colour[name], align="edge")
             else:
                 low, high = [floor[t] for t in times], [floor[t] + s for t, s in zip(times, share)]
-                ax.fill_between([*times, times[-1] + step], [*low, low[-1]], [*high, high[-1]], color=colour[name], alpha=0.85, linewidth=0, step="post")
+                ax.fill_between([*times, times[-1] + step], [*low, low[-1]], [*high, high[-1]], color=colour[name],
+                                alpha=0.85, linewidth=0, step="post")
             if stack != "none":
                 for t, s in zip(times, share):
                     floor[t] += s
     else:
         for name, points in made.items():
-            ax.plot(*zip(*points), color=colour[name], linewidth=1.3, marker="o" if len(points) < 12 else None, markersize=3)
+            ax.plot(*zip(*points), color=colour[name], linewidth=1.3, marker="o" if len(points) < 12 else None,
+                    markersize=3)
     panel.figure_axis(ax)
     time_axis(ax, who)
     legend(panel, ax, list(colour.items()))
@@ -166,13 +187,16 @@ def draw_figure(panel: Panel, answer: Answer, who: Asker) -> None:
         return panel.note(panel.defaults.get("noValue", "no data"))
     for i, row in enumerate(rows):
         value = row[place["number"]]
-        text = panel.defaults.get("noValue", "") if value is None else shown(value, panel.unit, panel.defaults.get("decimals"))
+        text = panel.defaults.get("noValue", "") if value is None else shown(value, panel.unit,
+                                                                             panel.defaults.get("decimals"))
         middle = y0 + h * (1 - (i + 0.5) / len(rows))
         size = 24 if len(rows) == 1 else max(11, 26 / len(rows))
         if "text" in place:
             panel.figure.text(x0 + w * 0.08, middle, str(row[place["text"]]), va="center", size=10, color=FAINT)
-        panel.figure.text(x0 + w * (0.92 if "text" in place else 0.5), middle, text, va="center", ha="right" if "text" in place else "center",
-                          size=10 if value is None else size, weight="bold", color=FAINT if value is None else by_threshold(panel.defaults.get("thresholds"), value))
+        panel.figure.text(x0 + w * (0.92 if "text" in place else 0.5), middle, text, va="center",
+                          ha="right" if "text" in place else "center", size=10 if value is None else size,
+                          weight="bold",
+                          color=FAINT if value is None else by_threshold(panel.defaults.get("thresholds"), value))
     return None
 
 
@@ -182,7 +206,8 @@ def draw_bars(panel: Panel, answer: Answer, who: Asker) -> None:
     colour = {name: fixed.get(name, PALETTE[i % len(PALETTE)]) for i, name in enumerate(names)}
     width = 0.8 / len(names)
     for i, name in enumerate(names):
-        ax.bar([x - 0.4 + width * (i + 0.5) for x in range(len(answer.rows))], [float(row[i + 1] or 0) for row in answer.rows], width=width * 0.92, color=colour[name])
+        ax.bar([x - 0.4 + width * (i + 0.5) for x in range(len(answer.rows))],
+               [float(row[i + 1] or 0) for row in answer.rows], width=width * 0.92, color=colour[name])
     ax.set_xticks(range(len(answer.rows)), [str(row[0]) for row in answer.rows])
     panel.figure_axis(ax)
     legend(panel, ax, list(colour.items()))
@@ -195,10 +220,13 @@ def draw_heatmap(panel: Panel, answer: Answer, who: Asker) -> None:
     names = answer.names[1:]
     edges = [dates.date2num(moment(row[0])) for row in answer.rows]
     edges.append(edges[-1] + (edges[1] - edges[0] if len(edges) > 1 else 60 / 86400))
-    mesh = ax.pcolormesh(edges, range(len(names) + 1), [[row[i + 1] for row in answer.rows] for i in range(len(names))], cmap=LinearSegmentedColormap.from_list("b", ["#f0f4f8", "#08306b"]), edgecolors=CARD, linewidth=1)
+    mesh = ax.pcolormesh(edges, range(len(names) + 1), [[row[i + 1] for row in answer.rows] for i in range(len(names))],
+                         cmap=LinearSegmentedColormap.from_list("b",
+                                                                ["#f0f4f8", "#08306b"]), edgecolors=CARD, linewidth=1)
     ax.set_yticks([i + 0.5 for i in range(len(names))], names)
     time_axis(ax, who)
-    panel.figure.colorbar(mesh, ax=ax, pad=0.01, aspect=30, ticks=MaxNLocator(4, integer=True)).ax.tick_params(labelsize=7)
+    panel.figure.colorbar(mesh, ax=ax, pad=0.01, aspect=30, ticks=MaxNLocator(4,
+                                                                              integer=True)).ax.tick_params(labelsize=7)
 
 
 def draw_states(panel: Panel, answer: Answer, who: Asker) -> None:
@@ -206,7 +234,8 @@ def draw_states(panel: Panel, answer: Answer, who: Asker) -> None:
     step = macros.interval_s(who.to_s - who.from_s, 60) / 86400
     for y, points in enumerate(made.values()):
         for when, value in points:
-            ax.add_patch(Rectangle((dates.date2num(when), y + 0.06), step, 0.88, color=CLASSES[int(value)], linewidth=0))
+            ax.add_patch(Rectangle((dates.date2num(when), y + 0.06), step, 0.88, color=CLASSES[int(value)],
+                                   linewidth=0))
     ax.set_ylim(len(made), 0)
     ax.set_yticks([y + 0.5 for y in range(len(made))], list(made))
     time_axis(ax, who)
@@ -227,14 +256,19 @@ def draw_table(panel: Panel, answer: Answer, who: Asker) -> None:
         panel.figure.text(x, y0 + h - 0.35 * unit_h, name, size=size, weight="bold", color=FAINT, va="center")
         for j, row in enumerate(cells):
             value = answer.rows[j][i]
-            colour = by_threshold(overrides[i]["thresholds"], value) if "thresholds" in overrides[i] and isinstance(value, int | float) else (CLASSES[0] if "links" in overrides[i] else INK)
+            colour = by_threshold(overrides[i]["thresholds"], value) if "thresholds" in overrides[i] and isinstance(
+                value, int | float) else (CLASSES[0] if "links" in overrides[i] else INK)
             panel.figure.text(x, y0 + h - (1.15 + 0.78 * j) * unit_h, row[i], size=size, color=colour, va="center")
         left += widths[i]
     if len(answer.rows) > fit:
-        panel.figure.text(x0 + w, y0 + 0.05 * unit_h, f"{len(answer.rows) - fit} more rows", size=7, ha="right", color=FAINT)
+        panel.figure.text(x0 + w, y0 + 0.05 * unit_h, f"{len(answer.rows) - fit} more rows", size=7, ha="right",
+                          color=FAINT)
 
 
-DRAW = {"timeseries": draw_timeseries, "stat": draw_figure, "gauge": draw_figure, "barchart": draw_bars, "heatmap": draw_heatmap, "state-timeline": draw_states, "table": draw_table}
+DRAW = {
+    "timeseries": draw_timeseries, "stat": draw_figure, "gauge": draw_figure, "barchart": draw_bars,
+    "heatmap": draw_heatmap, "state-timeline": draw_states, "table": draw_table
+}
 
 
 def draw(board: dict, who: Asker, path: Path) -> int:
@@ -245,14 +279,19 @@ def draw(board: dict, who: Asker, path: Path) -> int:
     figure = Figure(figsize=(WIDTH_PX / DPI, total * UNIT_PX / DPI), dpi=DPI, facecolor=PAPER)
     span = " to ".join(datetime.fromtimestamp(s, UTC).strftime("%Y-%m-%d %H:%M:%S") for s in (who.from_s, who.to_s))
     figure.text(10 / WIDTH_PX, 1 - 0.7 / total, board["title"], size=17, weight="bold", va="center")
-    figure.text(10 / WIDTH_PX, 1 - 1.6 / total, f"{span} UTC   " + "   ".join(f"{name}: {', '.join(v) if len(v) < 4 else f'all {len(v)}'}" for name, v in chosen.items()), size=9, color=FAINT, va="center")
-    figure.text(1 - 10 / WIDTH_PX, 1 - 0.7 / total, LABEL, size=9, style="italic", color="#CC3311", ha="right", va="center")
+    figure.text(
+        10 / WIDTH_PX, 1 - 1.6 / total,
+        f"{span} UTC   " + "   ".join(f"{name}: {', '.join(v) if len(v) < 4 else f'all {len(v)}'}"
+                                      for name, v in chosen.items()), size=9, color=FAINT, va="center")
+    figure.text(1 - 10 / WIDTH_PX, 1 - 0.7 / total, LABEL, size=9, style="italic", color="#CC3311", ha="right",
+                va="center")
     failed = 0
     for spec in board["panels"]:
         spec = {**spec, "gridPos": {**spec["gridPos"], "y": spec["gridPos"]["y"] + head}}
         if spec["type"] == "row":
             title = spec["title"].replace("$detail", *(chosen.get("detail") or ["-"]))
-            figure.text(10 / WIDTH_PX, 1 - (spec["gridPos"]["y"] + 0.5) / total, f"▾ {title}", size=11, weight="bold", va="center")
+            figure.text(10 / WIDTH_PX, 1 - (spec["gridPos"]["y"] + 0.5) / total, f"▾ {title}", size=11, weight="bold",
+                        va="center")
             continue
         panel = Panel(figure, spec, total)
         panel.card()

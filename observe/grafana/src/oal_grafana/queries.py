@@ -35,13 +35,16 @@ class Query:
 
 def boards() -> dict[str, dict]:
     """Dashboards by uid."""
-    return {board["uid"]: board for board in (json.loads(path.read_text()) for path in sorted(DASHBOARDS.glob("*.json")))}
+    return {
+        board["uid"]: board for board in (json.loads(path.read_text()) for path in sorted(DASHBOARDS.glob("*.json")))
+    }
 
 
 def of_panel(board: str, panel: dict) -> Query:
     """The one query of a panel that is no row; `board` is the dashboard's title."""
     (target,) = panel["targets"]
-    return Query(board, panel["title"], panel["type"], target["rawSql"], macros.seconds(panel.get("interval") or "1m"), None, target["format"] == TIME_SERIES)
+    return Query(board, panel["title"], panel["type"], target["rawSql"], macros.seconds(panel.get("interval") or "1m"),
+                 None, target["format"] == TIME_SERIES)
 
 
 def of_board(board: dict) -> Iterator[Query]:
@@ -60,7 +63,8 @@ def of_rules(document: dict) -> Iterator[Query]:
         for rule in group["rules"]:
             for part in rule["data"]:
                 if "rawSql" in part["model"]:
-                    yield Query(f"Alerts: {group['name']}", rule["title"], "alert", part["model"]["rawSql"], 60, part["relativeTimeRange"]["from"], part["model"]["format"] == TIME_SERIES)
+                    yield Query(f"Alerts: {group['name']}", rule["title"], "alert", part["model"]["rawSql"], 60,
+                                part["relativeTimeRange"]["from"], part["model"]["format"] == TIME_SERIES)
 
 
 def everything() -> Iterator[Query]:

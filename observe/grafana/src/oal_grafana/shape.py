@@ -4,7 +4,8 @@ import re
 from oal_grafana.clickhouse import Answer
 from oal_grafana.queries import Query
 
-#: Types that every plugin from 3.3 on turns into a number or a text; enums, LowCardinality numbers and SimpleAggregateFunction came later or never.
+#: Types that every plugin from 3.3 on turns into a number or a text; enums, LowCardinality numbers and
+#: SimpleAggregateFunction came later or never.
 _NUMBER = re.compile(r"(Nullable\()?(U?Int(8|16|32|64)|Float(32|64))\)?\Z")
 _TEXT = re.compile(r"(String|LowCardinality\(String\)|Nullable\(String\)|LowCardinality\(Nullable\(String\)\))\Z")
 _MOMENT = re.compile(r"(Nullable\()?DateTime(64)?(\(.*\))?\)?\Z")
@@ -26,16 +27,21 @@ def wrong(query: Query, answer: Answer) -> str | None:
     if query.kind == "variable":
         return None if kinds == ["text"] else f"a variable wants one column of text, not {kinds}"
     if query.kind == "annotation":
-        return None if kinds[0] == "time" and "text" in answer.names else "an annotation wants a time first and a column `text`"
+        return None if kinds[
+            0] == "time" and "text" in answer.names else "an annotation wants a time first and a column `text`"
     if query.kind == "alert":
         numbers = kinds.count("number")
-        return None if numbers == 1 and "time" not in kinds else f"an alert rule wants one number and labels, not {kinds}"
+        return (
+            None if numbers == 1 and "time" not in kinds else f"an alert rule wants one number and labels, not {kinds}"
+        )
     if query.is_series:
         return _series(answer, kinds)
     if query.kind in ("stat", "gauge"):
-        return None if kinds.count("number") == 1 and "time" not in kinds else f"a figure wants one number and at most names, not {kinds}"
+        return None if kinds.count(
+            "number") == 1 and "time" not in kinds else f"a figure wants one number and at most names, not {kinds}"
     if query.kind == "barchart":
-        return None if kinds[0] == "text" and set(kinds[1:]) == {"number"} else f"a bar chart wants a text and numbers, not {kinds}"
+        return None if kinds[0] == "text" and set(
+            kinds[1:]) == {"number"} else f"a bar chart wants a text and numbers, not {kinds}"
     return None
 
 

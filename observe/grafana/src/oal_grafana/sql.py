@@ -1,6 +1,7 @@
 """Parts of SQL that many panels share.
 
-The plugin's macros give times as `toDateTime(seconds)`, which a view's parameter would take as text in the server's time
+The plugin's macros give times as `toDateTime(seconds)`, which a view's parameter would take as text in the server's
+time
 zone. So parameters get them as DateTime64 in UTC.
 """
 
@@ -15,7 +16,8 @@ ONE = "ap_id = ${detail:singlequote}"
 
 #: Access points by their share of Poor and Bad windows (label_1m), the worst one first.
 WORST_FIRST = "ORDER BY sum(poor + bad) / sum(windows) DESC, ap_id"
-#: A loss ratio is Good below the first, Acceptable below the second, Poor below the third, Bad from there: settings class_bounds_permille.
+#: A loss ratio is Good below the first, Acceptable below the second, Poor below the third, Bad from there: settings
+#: class_bounds_permille.
 CLASS_BOUNDS = (0.01, 0.05, 0.12)
 #: Why a record is refused because of who wrote it (dead_letter.reason).
 FALSE_SENDER = "('unsigned', 'unknown_key', 'forged', 'revoked')"
@@ -25,7 +27,10 @@ _SPAN_S = "toUnixTimestamp($__toTime) - toUnixTimestamp($__fromTime)"
 SHORT = f"{_SPAN_S} <= 3600"
 #: Begin and end of a range that reads nothing.
 NEVER = "toDateTime64('2100-01-01 00:00:00', 6, 'UTC')"
-RESOLUTION = "-- Up to an hour from the rollup per second, beyond that from the one per minute. The branch that is not used has an empty range and reads nothing."
+RESOLUTION = (
+    "-- Up to an hour from the rollup per second, beyond that from the one per minute. The branch that is not used has"
+    " an empty range and reads nothing."
+)
 
 
 def may_be_empty(reason: str, sql: str) -> str:

@@ -13,8 +13,13 @@ def source() -> DataSourceRef:
 
 
 def target_json(sql: str, table: bool, ref: str = "A") -> dict:
-    """`queryType` is what plugin 3 reads; plugin 4 knows such a target as one of version 3 and takes it over; `editorType` is its own."""
-    return {"datasource": source().to_json(), "refId": ref, "queryType": "sql", "editorType": "sql", "format": TABLE if table else TIME_SERIES, "rawSql": sql.strip()}
+    """`queryType` is what plugin 3 reads; plugin 4 knows such a target as one of version 3 and takes it over;
+    `editorType` is its own.
+    """
+    return {
+        "datasource": source().to_json(), "refId": ref, "queryType": "sql", "editorType": "sql",
+        "format": TABLE if table else TIME_SERIES, "rawSql": sql.strip()
+    }
 
 
 class _Query(Dataquery):

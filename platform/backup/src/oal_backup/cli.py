@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from oal_backup import BackupError, clickhouse, config, files, manifest, mlflow, push
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-KEPT_HERE = {"mlflow": mlflow, "push": push, "files": files}  # in FOLDER/NAME/PART; ClickHouse keeps its data where the server's location says
+# in FOLDER/NAME/PART; ClickHouse keeps its data where the server's location says
+KEPT_HERE = {"mlflow": mlflow, "push": push, "files": files}
 
 
 def say(text: str) -> None:
@@ -27,13 +28,17 @@ def attempting(what: str):
     try:
         yield
     except shutil.Error as error:  # of a whole tree: (from, to, why) of each file
-        raise BackupError(f"{what}: {len(error.args[0])} files could not be copied; the first: {error.args[0][0][0]}: {error.args[0][0][2]}") from None
+        raise BackupError(
+            f"{what}: {len(error.args[0])} files could not be copied; the first: {error.args[0][0][0]}:"
+            f" {error.args[0][0][2]}"
+        ) from None
     except (OSError, sqlite3.Error) as error:
         raise BackupError(f"{what}: {error}") from None
 
 
 def create(settings: config.Config, name: str, base: str | None) -> None:
-    """All parts into FOLDER/NAME. ClickHouse, whose data is not removed with the folder, comes after the others, and last the manifest.
+    """All parts into FOLDER/NAME. ClickHouse, whose data is not removed with the folder, comes after the others, and
+    last the manifest.
     BackupError when a part fails or the name is taken; nothing stays of what was begun."""
     folder = settings.folder / name
     of_base = manifest.read(settings.folder / base)["parts"].get("clickhouse") if base else None
@@ -50,7 +55,9 @@ def create(settings: config.Config, name: str, base: str | None) -> None:
             say(f"backup {name}: {part}")
             with attempting(f"backup {name}, {part}"):
                 (folder / part).mkdir(mode=0o700)
-                done[part] = KEPT_HERE[part].create(section, folder / part) if part in KEPT_HERE else clickhouse.Shards(section).create(name, base, of_base)
+                done[part] = KEPT_HERE[part].create(section, folder
+                                                    / part) if part in KEPT_HERE else clickhouse.Shards(section).create(
+                                                        name, base, of_base)
         with attempting(f"backup {name}"):
             content = manifest.write(folder, name, started, done)
     except BaseException:
@@ -65,8 +72,11 @@ def sums(content: dict) -> str:
     said = f"{len(content['files'])} files, {sum(size for size, _ in content['files'].values()):,} bytes here"
     if part := content["parts"].get("clickhouse"):
         shards = part["shards"]
-        said += (f"; {clickhouse.rows_of(part):,} rows of ClickHouse" + (f" in {len(shards)} shards" if len(shards) > 1 else "")
-                 + f", {sum(shard['bytes'] for shard in shards):,} bytes at {', '.join(shard['location'] for shard in shards)}")
+        said += (
+            f"; {clickhouse.rows_of(part):,} rows of ClickHouse" +
+            (f" in {len(shards)} shards" if len(shards) > 1 else "") +
+            f", {sum(shard['bytes'] for shard in shards):,} bytes at {', '.join(shard['location'] for shard in shards)}"
+        )
     return said
 
 
@@ -87,7 +97,10 @@ def show(settings: config.Config) -> None:
     for name in names(settings):
         content = manifest.read(settings.folder / name)
         base = content["parts"].get("clickhouse", {}).get("base")
-        print(f"{name}\t{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime(content['started']))} UTC\t{', '.join(content['parts'])}{f', after {base}' if base else ''}\t{sums(content)}")
+        print(
+            f"{name}\t{time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime(content['started']))}"
+            f" UTC\t{', '.join(content['parts'])}{f', after {base}' if base else ''}\t{sums(content)}"
+        )
 
 
 def verify(settings: config.Config, name: str) -> dict:
@@ -100,7 +113,9 @@ def verify(settings: config.Config, name: str) -> dict:
 
 
 def restore(settings: config.Config, name: str, only: list[str], as_database: str | None) -> None:
-    """The parts `only` names, all if it names none. BackupError before anything is touched when the backup is damaged or has none of them."""
+    """The parts `only` names, all if it names none. BackupError before anything is touched when the backup is damaged
+    or has none of them.
+    """
     content = verify(settings, name)
     folder = settings.folder / name
     wanted = [part for part in config.SECTIONS if part in content["parts"] and (not only or part in only)]
@@ -110,20 +125,30 @@ def restore(settings: config.Config, name: str, only: list[str], as_database: st
         raise BackupError("--as is for a rehearsal with ClickHouse: add --only clickhouse")
     for part in wanted:
         if getattr(settings, part) is None:
-            raise BackupError(f"the configuration has no section [{part}], so there is nowhere to restore it to; add it, or name others with --only")
+            raise BackupError(
+                f"the configuration has no section [{part}], so there is nowhere to restore it to; add it, or name"
+                " others with --only"
+            )
     for part in wanted:
         say(f"restore {name}: {part}")
         section = getattr(settings, part)
         with attempting(f"restore {name}, {part}"):
-            said = KEPT_HERE[part].restore(section, folder / part) if part in KEPT_HERE else clickhouse.Shards(section).restore(content["parts"][part], as_database)
+            said = KEPT_HERE[part].restore(section, folder
+                                           / part) if part in KEPT_HERE else clickhouse.Shards(section).restore(
+                                               content["parts"][part], as_database)
         print(f"{part}: restored; " + ", ".join(f"{key} {value}" for key, value in said.items()), flush=True)
     if "clickhouse" in wanted and settings.clickhouse.urls and not as_database:
-        print(f"Now make what everybody asks, the Distributed tables and views over `{settings.clickhouse.database}`, anew on every server: "
-              f"clickhouse/migrate {' '.join(f'--url {url}' for url in settings.clickhouse.urls)} … --cluster NAME (and --replicated, where it was)")
+        print(
+            f"Now make what everybody asks, the Distributed tables and views over `{settings.clickhouse.database}`,"
+            f" anew on every server: clickhouse/migrate {' '.join(f'--url {url}' for url in settings.clickhouse.urls)}"
+            " … --cluster NAME (and --replicated, where it was)"
+        )
 
 
 def prune(settings: config.Config, keep: int) -> None:
-    """Remove all but the newest `keep` and what those build on. ClickHouse's data goes where its location is a folder here."""
+    """Remove all but the newest `keep` and what those build on. ClickHouse's data goes where its location is a folder
+    here.
+    """
     every = names(settings)
     kept = set(every[-keep:])
     todo = list(kept)
@@ -142,8 +167,11 @@ def prune(settings: config.Config, keep: int) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="oal-backup", description="Back up ClickHouse, MLflow, the push service and keys, and bring them back. A restore overwrites nothing.")
-    parser.add_argument("--config", default=os.environ.get("OAL_BACKUP_CONFIG", "/etc/oal/backup.toml"), help="TOML, see README.md (default: %(default)s, or OAL_BACKUP_CONFIG)")
+    parser = argparse.ArgumentParser(
+        prog="oal-backup", description=
+        "Back up ClickHouse, MLflow, the push service and keys, and bring them back. A restore overwrites nothing.")
+    parser.add_argument("--config", default=os.environ.get("OAL_BACKUP_CONFIG", "/etc/oal/backup.toml"),
+                        help="TOML, see README.md (default: %(default)s, or OAL_BACKUP_CONFIG)")
     commands = parser.add_subparsers(dest="command", required=True)
     c = commands.add_parser("create", help="back up everything that the configuration names, while it runs")
     c.add_argument("name", nargs="?", default=time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()), help="default: the time")
@@ -151,10 +179,12 @@ def main() -> int:
     commands.add_parser("list", help="complete backups, oldest first")
     c = commands.add_parser("verify", help="are all files there, as they were written?")
     c.add_argument("name")
-    c = commands.add_parser("restore", help="bring a backup back; services that own the state must be stopped (README.md)")
+    c = commands.add_parser("restore",
+                            help="bring a backup back; services that own the state must be stopped (README.md)")
     c.add_argument("name")
     c.add_argument("--only", default="", help=f"comma list of {', '.join(config.SECTIONS)}")
-    c.add_argument("--as", dest="as_database", metavar="DATABASE", help="a rehearsal: ClickHouse under another name, beside the live one")
+    c.add_argument("--as", dest="as_database", metavar="DATABASE",
+                   help="a rehearsal: ClickHouse under another name, beside the live one")
     c = commands.add_parser("prune", help="remove old backups")
     c.add_argument("--keep", type=int, required=True, metavar="N")
     arguments = parser.parse_args()
@@ -162,7 +192,8 @@ def main() -> int:
         settings = config.load(arguments.config)
         for name in filter(None, (getattr(arguments, "name", None), getattr(arguments, "base", None))):
             if not NAME.fullmatch(name):
-                raise BackupError(f"`{name}` cannot name a backup: letters, digits, dots, dashes and underscores, 64 at most")
+                raise BackupError(
+                    f"`{name}` cannot name a backup: letters, digits, dots, dashes and underscores, 64 at most")
         if arguments.command == "create":
             create(settings, arguments.name, arguments.base)
         elif arguments.command == "list":
@@ -170,7 +201,8 @@ def main() -> int:
         elif arguments.command == "verify":
             print(f"{arguments.name}: whole; {sums(verify(settings, arguments.name))}")
         elif arguments.command == "restore":
-            restore(settings, arguments.name, [part for part in arguments.only.split(",") if part], arguments.as_database)
+            restore(settings, arguments.name, [part for part in arguments.only.split(",") if part],
+                    arguments.as_database)
         elif arguments.keep < 1:
             raise BackupError("--keep must be 1 or more")
         else:

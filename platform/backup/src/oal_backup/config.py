@@ -11,8 +11,10 @@ from oal_backup import BackupError
 
 @dataclass(frozen=True)
 class ClickHouse:
-    """`location` is SQL, with {name} for the backup's name, as the server sees it: File('/…/{name}'), Disk('backups', '{name}'), S3(COLLECTION, '{name}').
-    It is kept in the manifest and printed, so no key may stand in it. A cluster has `urls` in place of `url`, a server of each shard;
+    """`location` is SQL, with {name} for the backup's name, as the server sees it: File('/…/{name}'), Disk('backups',
+    '{name}'), S3(COLLECTION, '{name}').
+    It is kept in the manifest and printed, so no key may stand in it. A cluster has `urls` in place of `url`, a server
+    of each shard;
     {name} is then NAME-shard1, NAME-shard2, …"""
     user: str
     password_file: str
@@ -24,7 +26,9 @@ class ClickHouse:
 
 @dataclass(frozen=True)
 class MLflow:
-    """`state_dir` is that of `oal-registry server`. With PostgreSQL its databases are dumped in place of the SQLite files."""
+    """`state_dir` is that of `oal-registry server`. With PostgreSQL its databases are dumped in place of the SQLite
+    files.
+    """
     state_dir: str
     postgres_dsn_file: str = ""
 
@@ -65,40 +69,57 @@ def load(path: str) -> Config:
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise BackupError(f"configuration {path}: {error}") from None
     if unknown := set(text) - set(SECTIONS) - {"folder"}:
-        raise BackupError(f"configuration {path}: unknown: {', '.join(sorted(unknown))}; there are folder, {', '.join(SECTIONS)}")
+        raise BackupError(
+            f"configuration {path}: unknown: {', '.join(sorted(unknown))}; there are folder, {', '.join(SECTIONS)}")
     if not isinstance(text.get("folder"), str):
         raise BackupError(f"configuration {path}: `folder` must name the folder that takes the backups")
     made = {name: _section(path, name, kind, text[name]) if name in text else None for name, kind in SECTIONS.items()}
     if not any(made.values()):
         raise BackupError(f"configuration {path}: nothing to back up; give at least one of {', '.join(SECTIONS)}")
     if made["clickhouse"] and bool(made["clickhouse"].url) == bool(made["clickhouse"].urls):
-        raise BackupError(f"configuration {path}: [clickhouse] needs url, or urls with a server of each shard, and not both")
+        raise BackupError(
+            f"configuration {path}: [clickhouse] needs url, or urls with a server of each shard, and not both")
     if made["clickhouse"] and (twice := _twice(made["clickhouse"].urls)):
-        raise BackupError(f"configuration {path}: [clickhouse] urls has {', '.join(twice)} more than once; each shard has servers of its own")
+        raise BackupError(
+            f"configuration {path}: [clickhouse] urls has {', '.join(twice)} more than once; each shard has servers of"
+            " its own"
+        )
     if made["files"] and (same := _twice([Path(folder).name for folder in made["files"].folders])):
-        raise BackupError(f"configuration {path}: [files] has several folders whose last name is {', '.join(same)}, by which a backup keeps them; rename all but one")
+        raise BackupError(
+            f"configuration {path}: [files] has several folders whose last name is {', '.join(same)}, by which a backup"
+            " keeps them; rename all but one"
+        )
     if made["files"] and (nameless := [folder for folder in made["files"].folders if Path(folder).name in ("", "..")]):
-        raise BackupError(f"configuration {path}: [files] {', '.join(map(repr, nameless))} has no last name, by which a backup keeps it; write the folder out")
+        raise BackupError(
+            f"configuration {path}: [files] {', '.join(map(repr, nameless))} has no last name, by which a backup keeps"
+            " it; write the folder out"
+        )
     push = made["push"]
     if push and bool(push.admin_url and push.token_file) == bool(push.postgres_dsn_file):
         raise BackupError(f"configuration {path}: [push] needs admin_url and token_file, or postgres_dsn_file")
     if made["clickhouse"] and "{name}" not in made["clickhouse"].location:
-        raise BackupError(f"configuration {path}: [clickhouse] location must have {{name}} in it, or every backup would take the same place")
+        raise BackupError(
+            f"configuration {path}: [clickhouse] location must have {{name}} in it, or every backup would take the same"
+            " place"
+        )
     return Config(folder=Path(text["folder"]), **made)
 
 
 def _section(path: str, name: str, kind, values: dict):
     known = {field.name: field for field in fields(kind)}
     if unknown := set(values) - set(known):
-        raise BackupError(f"configuration {path}: [{name}] has no `{', '.join(sorted(unknown))}`; there are {', '.join(known)}")
+        raise BackupError(
+            f"configuration {path}: [{name}] has no `{', '.join(sorted(unknown))}`; there are {', '.join(known)}")
     try:
         made = kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
     except TypeError as error:
         raise BackupError(f"configuration {path}: [{name}]: {str(error).split('__init__() ')[-1]}") from None
     for key, field in known.items():
         value, is_list = getattr(made, key), field.type.startswith("tuple")
-        if not (isinstance(value, tuple) and all(isinstance(entry, str) for entry in value) if is_list else isinstance(value, str)):
-            raise BackupError(f"configuration {path}: [{name}] {key} must be a {'list of texts' if is_list else 'text'}")
+        if not (isinstance(value, tuple) and all(isinstance(entry, str)
+                                                 for entry in value) if is_list else isinstance(value, str)):
+            raise BackupError(
+                f"configuration {path}: [{name}] {key} must be a {'list of texts' if is_list else 'text'}")
     return made
 
 

@@ -14,14 +14,17 @@ from oal_backup.config import secret
 
 
 def dump(dsn_file: str, to: Path) -> dict:
-    """The database that the connection string in `dsn_file` names, in pg_dump's own format. BackupError with pg_dump's words."""
+    """The database that the connection string in `dsn_file` names, in pg_dump's own format. BackupError with pg_dump's
+    words.
+    """
     _run(dsn_file, "pg_dump", "--format=custom", "--no-owner", "--no-privileges", "--file", str(to))
     return {"dump": to.name}
 
 
 def restore(dsn_file: str, dump_file: Path) -> None:
     """In one transaction: all of it or nothing. BackupError with pg_restore's words."""
-    _run(dsn_file, "pg_restore", "--clean", "--if-exists", "--no-owner", "--no-privileges", "--single-transaction", "--exit-on-error", str(dump_file))
+    _run(dsn_file, "pg_restore", "--clean", "--if-exists", "--no-owner", "--no-privileges", "--single-transaction",
+         "--exit-on-error", str(dump_file))
 
 
 def split(dsn: str) -> tuple[str, str]:
@@ -40,7 +43,8 @@ def _run(dsn_file: str, program: str, *arguments: str) -> None:
         passfile.write("*:*:*:*:" + re.sub(r"([:\\])", r"\\\1", password) + "\n")
         passfile.flush()
         try:
-            done = subprocess.run([program, "--dbname", dsn, *arguments], capture_output=True, text=True, env=os.environ | {"PGPASSFILE": passfile.name})
+            done = subprocess.run([program, "--dbname", dsn, *arguments], capture_output=True, text=True,
+                                  env=os.environ | {"PGPASSFILE": passfile.name})
         except FileNotFoundError:
             raise BackupError(f"{program} is not installed; it comes with Debian's postgresql-client") from None
     if done.returncode:

@@ -1,9 +1,12 @@
 """Which checkpoint a restarted JobManager resumes from.
 
-Every start of the JobManager is a run with a checkpoint folder of its own: checkpoints/run-000007/<job id>/chk-42/_metadata.
+Every start of the JobManager is a run with a checkpoint folder of its own: checkpoints/run-000007/<job
+id>/chk-42/_metadata.
 - A checkpoint is complete when its `_metadata` is there: Flink writes that last, to another name, and renames it.
-- A later run begins where an earlier one ended, so the newest checkpoint is the highest number of the latest run that has one.
-- Flink does not own what it resumes from (claim mode NO_CLAIM), so runs older than the one resumed from are deleted here, and
+- A later run begins where an earlier one ended, so the newest checkpoint is the highest number of the latest run that
+  has one.
+- Flink does not own what it resumes from (claim mode NO_CLAIM), so runs older than the one resumed from are deleted
+  here, and
   what a dead run's TaskManager still writes lands in a folder that nobody reads.
 """
 import re

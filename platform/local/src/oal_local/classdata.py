@@ -1,7 +1,8 @@
 """Class-data archives (AppCDS): the JVM maps its classes instead of parsing them, which halves the CPU of a start.
 
 An archive belongs to one set of jars and one JVM; a JVM ignores one that does not fit. They are made by `setup`, again
-when a template of the configuration changes (that changes which classes are used): each process runs until it is ready, and
+when a template of the configuration changes (that changes which classes are used): each process runs until it is ready,
+and
 writes its archive as it ends.
 """
 import fcntl
@@ -57,7 +58,8 @@ def ensure() -> None:
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not all(archive(name).exists() for name in DISTRIBUTION):
-            print("setup: recording class-data archives of Kafka and Flink (once, about half a minute)", file=sys.stderr, flush=True)
+            print("setup: recording class-data archives of Kafka and Flink (once, about half a minute)",
+                  file=sys.stderr, flush=True)
             record(folder)
 
 
@@ -99,7 +101,9 @@ def run_until(commands: list[list[str]], condition, folder: Path) -> None:
                 processes.append(subprocess.Popen(command, stdout=output, stderr=output, cwd=folder))
             while not condition():
                 if any(process.poll() is not None for process in processes) or time.monotonic() > deadline:
-                    raise PlatformError(f"recording class-data archives: `{commands[0][-3:]}` did not start:\n{log.read_text()[-2000:]}")
+                    raise PlatformError(
+                        f"recording class-data archives: `{commands[0][-3:]}` did not start:\n{log.read_text()[-2000:]}"
+                    )
                 time.sleep(0.2)
             for process in reversed(processes):
                 process.send_signal(signal.SIGTERM)

@@ -17,8 +17,15 @@ The state folder holds everything an instance writes; several instances with the
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="oal-local", description="The platform as processes on loopback: Kafka, Flink, ClickHouse, MLflow, trainer, model registry, push service.", epilog=ENDING,
-                                  formatter_class=argparse.RawDescriptionHelpFormatter)
+    top = argparse.ArgumentParser(
+        prog="oal-local",
+        description=(
+            "The platform as processes on loopback: Kafka, Flink, ClickHouse, MLflow, trainer, model registry, push"
+            " service."
+        ),
+        epilog=ENDING,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def add(name, help_text):
@@ -29,15 +36,18 @@ def parser() -> argparse.ArgumentParser:
 
     add("setup", "download and prepare what is needed, once; cached outside the tree")
     up = add("up", "start what is not running, in order, and wait until it is ready")
-    up.add_argument("--ports", choices=("auto", "default"), help="free loopback ports, or the well-known ones (default: as before, at first `default`)")
+    up.add_argument("--ports", choices=("auto", "default"),
+                    help="free loopback ports, or the well-known ones (default: as before, at first `default`)")
     up.add_argument("--only", metavar="A,B", type=lambda text: text.split(","), help="start these services only")
     up.add_argument("--no-migrate", action="store_true", help="leave ClickHouse's schema as it is")
     up.add_argument("--partitions", type=int, help="partitions of each topic")
     up.add_argument("--job-jar", help="the Flink job (default: stream-jobs/target/stream-jobs.jar)")
     up.add_argument("--job-class", help="its main class (default: oal.stream.Main)")
-    up.add_argument("--job-arg", action="append", dest="job_args", metavar="ARG", help="an argument after `--config job.properties`")
+    up.add_argument("--job-arg", action="append", dest="job_args", metavar="ARG",
+                    help="an argument after `--config job.properties`")
     up.add_argument("--job-property", action="append", metavar="KEY=VALUE", help="a line for job.properties")
-    up.add_argument("--flink", action="append", metavar="KEY=VALUE", help="a Flink option, instead of the one in config/flink/config.yaml")
+    up.add_argument("--flink", action="append", metavar="KEY=VALUE",
+                    help="a Flink option, instead of the one in config/flink/config.yaml")
     up.add_argument("--checkpoint-interval", help="how often rows become visible (default: 1s)")
     up.add_argument("--state-backend", choices=("hashmap", "rocksdb"))
     up.add_argument("--parallelism", type=int)
@@ -49,16 +59,18 @@ def parser() -> argparse.ArgumentParser:
     add("status", "state, pid and readiness of each service").add_argument("--json", action="store_true")
     add("env", "addresses and files, for `eval`").add_argument("--json", action="store_true")
     for name, help_text in (("restart", "stop a service and start it again"), ("logs", "print a service's log"),
-                            ("stop", "stop one service; it stays down until `start`"), ("start", "start one service again"),
-                            ("wait", "return when a service is ready")):
+                            ("stop", "stop one service; it stays down until `start`"),
+                            ("start", "start one service again"), ("wait", "return when a service is ready")):
         command = add(name, help_text)
         command.add_argument("service", choices=list(SERVICES))
         if name == "logs":
             command.add_argument("-f", "--follow", action="store_true")
     kill = add("kill", "send a service's process a signal; it is started again")
     kill.add_argument("service", choices=list(SERVICES))
-    kill.add_argument("-9", dest="number", action="store_const", const=signal.SIGKILL, default=signal.SIGTERM, help="SIGKILL (default: SIGTERM)")
-    cert = add("cert", "make a certificate and print its files: of an AP, or of a person (operator) who opens Flink's page")
+    kill.add_argument("-9", dest="number", action="store_const", const=signal.SIGKILL, default=signal.SIGTERM,
+                      help="SIGKILL (default: SIGTERM)")
+    cert = add("cert",
+               "make a certificate and print its files: of an AP, or of a person (operator) who opens Flink's page")
     cert.add_argument("role", choices=["ap", "operator"])
     cert.add_argument("name", nargs="?", default="operator", help="ap_id, or the person's name")
     cert.add_argument("--site", default="", help="the AP's site")
@@ -74,7 +86,8 @@ def settings_of(options) -> dict:
             raise PlatformError(f"`{bad[0]}` should be KEY=VALUE")
         return {key: value for key, _, value in split}
 
-    names = ("partitions", "job_jar", "job_class", "job_args", "checkpoint_interval", "state_backend", "parallelism", "taskmanager_heap_mib", "trainer_settings", "policies")
+    names = ("partitions", "job_jar", "job_class", "job_args", "checkpoint_interval", "state_backend", "parallelism",
+             "taskmanager_heap_mib", "trainer_settings", "policies")
     changes = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     if options.job_jar:
         changes["job_jar"] = os.path.abspath(options.job_jar)
@@ -93,7 +106,8 @@ def run(options) -> int:
         setup()
         return 0
     if options.command == "up":
-        platform = Platform(options.state, ports=options.ports, only=options.only, migrate=not options.no_migrate, **settings_of(options))
+        platform = Platform(options.state, ports=options.ports, only=options.only, migrate=not options.no_migrate,
+                            **settings_of(options))
         platform.up()
         print_env(platform, False)
         return 0
@@ -144,7 +158,10 @@ def print_status(platform: Platform, as_json: bool) -> int:
         print(json.dumps(rows, indent=1))
     else:
         for row in rows:
-            print(f"{row['name']:12} {row['state']:9} {'ready' if row['ready'] else 'not ready':10} pid {row['pid'] or '-':>7}  up {row['uptime_s']} s")
+            print(
+                f"{row['name']:12} {row['state']:9} {'ready' if row['ready'] else 'not ready':10} pid"
+                f" {row['pid'] or '-':>7}  up {row['uptime_s']} s"
+            )
     started = [row for row in rows if row["state"] != "STOPPED"]
     return 0 if started and all(row["ready"] for row in started) else 3
 

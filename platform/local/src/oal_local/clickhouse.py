@@ -15,7 +15,11 @@ DATABASE = "oal"
 USERS = REPO / "clickhouse" / "users"
 SHARED_USERS = ("analyst", "grafana", "ingest", "telegraf")  # those in there; `admin` is the local server's own
 MIGRATE = REPO / "clickhouse" / "migrate"
-ENVIRONMENT = {"PATH", "HOME", "LANG", "LC_ALL", "TZ", "PYTHONPATH", "XDG_CACHE_HOME", "LD_LIBRARY_PATH", "OAL_CLICKHOUSE_UNCONFINED"}  # that the server may have
+# that the server may have
+ENVIRONMENT = {
+    "PATH", "HOME", "LANG", "LC_ALL", "TZ", "PYTHONPATH", "XDG_CACHE_HOME", "LD_LIBRARY_PATH",
+    "OAL_CLICKHOUSE_UNCONFINED"
+}
 
 
 def url(settings: Settings) -> str:
@@ -24,11 +28,15 @@ def url(settings: Settings) -> str:
 
 def render(state: State, settings: Settings) -> None:
     server_bytes = settings.clickhouse_memory_mib << 20
-    write_private(state.clickhouse / "config.xml", fill(
-        CONFIG / "clickhouse" / "config.xml", data=state.clickhouse / "data", backups=state.clickhouse / "backups", log=state.clickhouse / "server.log",
-        http_port=settings.ports["clickhouse_http"], memory_bytes=server_bytes))
-    write_private(state.clickhouse / "users.xml", fill(
-        CONFIG / "clickhouse" / "users.xml", query_memory_bytes=server_bytes * 2 // 3, admin_sha256=passwords.sha256_hex(state, "admin")))
+    write_private(
+        state.clickhouse / "config.xml",
+        fill(CONFIG / "clickhouse" / "config.xml", data=state.clickhouse / "data", backups=state.clickhouse / "backups",
+             log=state.clickhouse / "server.log", http_port=settings.ports["clickhouse_http"],
+             memory_bytes=server_bytes))
+    write_private(
+        state.clickhouse / "users.xml",
+        fill(CONFIG / "clickhouse" / "users.xml", query_memory_bytes=server_bytes * 2 // 3,
+             admin_sha256=passwords.sha256_hex(state, "admin")))
     # The server merges users.d/ into users.xml.
     shared = state.clickhouse / "users.d"
     shared.mkdir(exist_ok=True)
@@ -37,7 +45,8 @@ def render(state: State, settings: Settings) -> None:
 
 
 def prepare(state: State, settings: Settings) -> None:
-    """Hand the server the password hashes that clickhouse/users/*.xml take from its environment, and of the caller's nothing but
+    """Hand the server the password hashes that clickhouse/users/*.xml take from its environment, and of the caller's
+    nothing but
     what it needs: who may ask anything can read /proc/self/environ (confine.py)."""
     for name in set(os.environ) - ENVIRONMENT:
         del os.environ[name]
@@ -51,7 +60,10 @@ def command(state: State, settings: Settings) -> list[str]:
 
 
 def files(state: State, settings: Settings) -> list:
-    return [state.clickhouse / "config.xml", state.clickhouse / "users.xml", *sorted((state.clickhouse / "users.d").iterdir())]
+    return [
+        state.clickhouse / "config.xml", state.clickhouse / "users.xml", *sorted(
+            (state.clickhouse / "users.d").iterdir())
+    ]
 
 
 def since(us: int) -> str:
@@ -68,7 +80,9 @@ def query(state: State, settings: Settings, sql: str, user: str = "admin", timeo
         with urllib.request.urlopen(request, timeout=timeout_s) as answer:
             return answer.read().decode()
     except urllib.error.HTTPError as error:
-        raise PlatformError(f"ClickHouse refused `{sql[:200]}` of user {user}: {error.read().decode(errors='replace')[:2000]}") from None
+        raise PlatformError(
+            f"ClickHouse refused `{sql[:200]}` of user {user}: {error.read().decode(errors='replace')[:2000]}"
+        ) from None
 
 
 def client(state: State, settings: Settings, user: str) -> dict:
@@ -86,8 +100,13 @@ def ready(state: State, settings: Settings) -> bool:
 def migrate(state: State, settings: Settings) -> None:
     """Run the schema migrations of clickhouse/."""
     if not MIGRATE.exists():
-        raise PlatformError(f"{MIGRATE} is missing, so the schema cannot be made; use `--only` without clickhouse or `--no-migrate`")
-    command = [str(MIGRATE), "--url", url(settings), "--user", "admin", "--password-file", str(passwords.file(state, "admin"))]
+        raise PlatformError(
+            f"{MIGRATE} is missing, so the schema cannot be made; use `--only` without clickhouse or `--no-migrate`")
+    command = [
+        str(MIGRATE), "--url",
+        url(settings), "--user", "admin", "--password-file",
+        str(passwords.file(state, "admin"))
+    ]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         raise PlatformError(f"migrating ClickHouse failed: `{' '.join(command)}` said\n{done.stdout[-3000:]}")

@@ -1,11 +1,15 @@
 """A ClickHouse server out of the chdb-core wheel.
 
-The wheel's extension links clickhouse-local with ClickHouse's own HTTP handlers, and `SYSTEM START LISTEN` opens them. The entry used (`_chdb.query` with a main query that never ends) is not documented,
+The wheel's extension links clickhouse-local with ClickHouse's own HTTP handlers, and `SYSTEM START LISTEN` opens them.
+The entry used (`_chdb.query` with a main query that never ends) is not documented,
 so the wheel is pinned exactly and the tests start it for real.
 
-The engine logs its own main session in as `default` without a password; that cannot be configured. clickhouse-local lets whoever
-may ask anything at all read every file of its owner with the function `file`, which no grant forbids and no quota counts. So
-- the main session drops the database that is this user's default before it opens a port: nobody after it can begin a session as
+The engine logs its own main session in as `default` without a password; that cannot be configured. clickhouse-local
+lets whoever
+may ask anything at all read every file of its owner with the function `file`, which no grant forbids and no quota
+counts. So
+- the main session drops the database that is this user's default before it opens a port: nobody after it can begin a
+  session as
   `default` (config/clickhouse/users.xml);
 - the process gives up every folder but its own (confine.py), for `file` works for the users with a password as well.
 
@@ -33,10 +37,13 @@ MAIN_QUERIES = (
     "SYSTEM START LISTEN HTTP",
     "SELECT count() FROM system.numbers WHERE sleepEachRow(0.2) SETTINGS max_block_size = 1, max_threads = 1",
 )
-#: What the engine reads outside its folder, none of it secret: libraries, time zones, names of hosts, figures of the machine.
-READABLE = ("/usr", "/lib", "/lib64", "/etc/localtime", "/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ssl/certs", "/proc/self",
-            *(f"/proc/{name}" for name in ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "vmstat", "diskstats", "net", "sys", "cgroups", "filesystems", "mounts")), "/sys",
-            "/dev/urandom", "/dev/random", "/dev/zero")
+#: What the engine reads outside its folder, none of it secret: libraries, time zones, names of hosts, figures of the
+#: machine.
+READABLE = ("/usr", "/lib", "/lib64", "/etc/localtime", "/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf",
+            "/etc/ssl/certs", "/proc/self",
+            *(f"/proc/{name}"
+              for name in ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "vmstat", "diskstats", "net", "sys",
+                           "cgroups", "filesystems", "mounts")), "/sys", "/dev/urandom", "/dev/random", "/dev/zero")
 WRITABLE = ("/dev/null",)
 LEAST_LANDLOCK = 2
 UNCONFINED = "OAL_CLICKHOUSE_UNCONFINED"
@@ -48,7 +55,8 @@ def load_engine():
     so = os.path.join(sysconfig.get_path("platlib"), "chdb", "_chdb.abi3.so")
     if not os.path.exists(so):
         sys.exit(f"clickhouse: {so} is missing; run `platform/local/oal-local setup` (it installs chdb-core)")
-    spec = importlib.util.spec_from_file_location("_chdb", so, loader=importlib.machinery.ExtensionFileLoader("_chdb", so))
+    spec = importlib.util.spec_from_file_location("_chdb", so,
+                                                  loader=importlib.machinery.ExtensionFileLoader("_chdb", so))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -59,14 +67,19 @@ def confine_to(directory: str) -> None:
     if os.environ.get(UNCONFINED):
         return
     if confine.version() < LEAST_LANDLOCK:
-        sys.exit(f"clickhouse: this kernel has no Landlock version {LEAST_LANDLOCK} (Linux 5.19, and `landlock` in /sys/kernel/security/lsm), without which every "
-                 f"local user could read every file of yours through the database; on a machine of your own or in a container set {UNCONFINED}=1")
-    confine.to((*READABLE, sys.prefix, sys.base_prefix), (*WRITABLE, directory, os.path.join(directory, "data")))  # data may be a link
+        sys.exit(
+            f"clickhouse: this kernel has no Landlock version {LEAST_LANDLOCK} (Linux 5.19, and `landlock` in"
+            " /sys/kernel/security/lsm), without which every local user could read every file of yours through the"
+            f" database; on a machine of your own or in a container set {UNCONFINED}=1"
+        )
+    # data may be a link
+    confine.to((*READABLE, sys.prefix, sys.base_prefix), (*WRITABLE, directory, os.path.join(directory, "data")))
 
 
 def end_main_query(url: str, password: str, finished: threading.Event) -> None:
     """Kill the main query, again while it has not begun; returns when the engine has ended."""
-    request = urllib.request.Request(url, data=END_MAIN_QUERY.encode(), headers={"X-ClickHouse-User": "admin", "X-ClickHouse-Key": password})
+    request = urllib.request.Request(url, data=END_MAIN_QUERY.encode(),
+                                     headers={"X-ClickHouse-User": "admin", "X-ClickHouse-Key": password})
     while not finished.is_set():
         try:
             urllib.request.urlopen(request, timeout=10).close()
@@ -88,7 +101,8 @@ def serve(directory: str, url: str, password_file: str) -> int:
 
     def run():
         try:
-            # The format named here becomes the default of HTTP answers as well: TabSeparated is the server's own default.
+            # The format named here becomes the default of HTTP answers as well: TabSeparated is the server's own
+            # default.
             engine.query("; ".join(MAIN_QUERIES), "TabSeparated", path=os.path.join(directory, "data"))
         except BaseException as error:  # the engine raises its own types; whatever it is ends the process
             if not asked_to_stop.is_set():

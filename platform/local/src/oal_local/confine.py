@@ -1,6 +1,8 @@
-"""A process that gives up the file system but for what it names (Landlock, which needs no privilege and cannot be undone).
+"""A process that gives up the file system but for what it names (Landlock, which needs no privilege and cannot be
+undone).
 
-For ClickHouse: clickhouse-local lets everybody who may ask anything read every file of its owner, `SELECT file('/etc/passwd')`, even the
+For ClickHouse: clickhouse-local lets everybody who may ask anything read every file of its owner, `SELECT
+file('/etc/passwd')`, even the
 user without a password; no grant and no setting forbids it (a server checks the path, clickhouse-local does not).
 """
 import ctypes
@@ -34,7 +36,8 @@ def _call(what: str, *arguments) -> int:
 
 
 def to(readable, writable) -> None:
-    """From here on this thread, and every one that it starts, opens nothing but these files and what is below these folders; missing
+    """From here on this thread, and every one that it starts, opens nothing but these files and what is below these
+    folders; missing
     ones are left out. What is open already stays open."""
     handled = ALL | (TRUNCATE if version() >= 3 else 0)
     ruleset = _call("making a Landlock ruleset", CREATE_RULESET, struct.pack("=Q", handled), 8, 0)
@@ -47,7 +50,8 @@ def to(readable, writable) -> None:
                     continue
                 try:
                     allowed = access if os.path.isdir(path) else access & OF_A_FILE
-                    _call(f"allowing {path}", ADD_RULE, ruleset, PATH_BENEATH, struct.pack("=Qi", allowed & handled, handle), 0)
+                    _call(f"allowing {path}", ADD_RULE, ruleset, PATH_BENEATH,
+                          struct.pack("=Qi", allowed & handled, handle), 0)
                 finally:
                     os.close(handle)
         if LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:

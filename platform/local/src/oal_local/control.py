@@ -1,4 +1,6 @@
-"""Control in the demo: what access points may do with their predictions, the switch that turns it off, and what came of it."""
+"""Control in the demo: what access points may do with their predictions, the switch that turns it off, and what came of
+it.
+"""
 from urllib.parse import urlencode
 
 from oal_local import push
@@ -45,26 +47,46 @@ class Control:
     def read(self) -> dict:
         rows = self.platform.clickhouse.rows
         when = since(self.since_us)
-        aps = rows("SELECT ap_id, argMax(mode, ts) AS last_mode, argMax(killed, ts) AS last_killed, argMax(clamps, ts) AS last_clamps, max(guard_reverts) AS reverts,"
-                   f" max(acks_clamped) AS acks FROM oal.control WHERE {when} GROUP BY ap_id ORDER BY ap_id")
-        rewrites = rows(f"SELECT backend, countIf(window_bytes > 0) AS lowered, countIf(window_bytes = 0) AS given_up FROM oal.rewrite WHERE {when} GROUP BY backend")
+        aps = rows(
+            "SELECT ap_id, argMax(mode, ts) AS last_mode, argMax(killed, ts) AS last_killed, argMax(clamps, ts) AS"
+            f" last_clamps, max(guard_reverts) AS reverts, max(acks_clamped) AS acks FROM oal.control WHERE {when}"
+            " GROUP BY ap_id ORDER BY ap_id"
+        )
+        rewrites = rows(
+            "SELECT backend, countIf(window_bytes > 0) AS lowered, countIf(window_bytes = 0) AS given_up FROM"
+            f" oal.rewrite WHERE {when} GROUP BY backend"
+        )
         return {
             "mode": {r["ap_id"]: MODES[r["last_mode"]] for r in aps},
             "killed": [r["ap_id"] for r in aps if r["last_killed"]],
-            "clamps": sum(r["last_clamps"] for r in aps), "guard_reverts": sum(r["reverts"] for r in aps), "acks_clamped": sum(r["acks"] for r in aps),
-            "lowered": {BACKENDS[r["backend"]]: r["lowered"] for r in rewrites}, "given_up": sum(r["given_up"] for r in rewrites),
+            "clamps": sum(r["last_clamps"] for r in aps),
+            "guard_reverts": sum(r["reverts"] for r in aps),
+            "acks_clamped": sum(r["acks"] for r in aps),
+            "lowered": {BACKENDS[r["backend"]]: r["lowered"] for r in rewrites},
+            "given_up": sum(r["given_up"] for r in rewrites),
             "neighbours": rows(f"SELECT uniqExact(ap_id, neighbour) AS n FROM oal.neighbour_ap WHERE {when}")[0]["n"],
         }
 
 
 def lines(s: dict) -> str:
     """Control's part of the summary."""
-    modes = ", ".join(f"{list(s['mode'].values()).count(mode)} {mode}" for mode in MODES if mode in s["mode"].values()) or "no policy yet"
+    modes = ", ".join(f"{list(s['mode'].values()).count(mode)} {mode}"
+                      for mode in MODES if mode in s["mode"].values()) or "no policy yet"
     backends = ", ".join(f"{n:,} {backend}" for backend, n in s["lowered"].items())
-    return "\n".join((
-        f"  windows lowered    {sum(s['lowered'].values()):>10,}     {backends + '; ' if backends else ''}{s['given_up']:,} given up, {s['clamps']:,} in force now, {s['acks_clamped']:,} ACKs rewritten",
-        f"  control            {modes}; the guard took back {s['guard_reverts']:,} times; kill switch {'on for ' + ', '.join(s['killed']) if s['killed'] else 'off'}; {s['neighbours']} neighbours heard of",
-    ))
+    return "\n".join(
+        (
+            (
+                f"  windows lowered    {sum(s['lowered'].values()):>10,}    "
+                f" {backends + '; ' if backends else ''}{s['given_up']:,} given up, {s['clamps']:,} in force now,"
+                f" {s['acks_clamped']:,} ACKs rewritten"
+            ),
+            (
+                f"  control            {modes}; the guard took back {s['guard_reverts']:,} times; kill switch"
+                f" {'on for ' + ', '.join(s['killed']) if s['killed'] else 'off'}; {s['neighbours']} neighbours"
+                " heard of"
+            ),
+        )
+    )
 
 
 def verdict(s: dict, aps: int, live: bool) -> list[str]:

@@ -1,9 +1,13 @@
 """`make demo`: the whole path on this machine, with a live summary of every stage.
 
-Captures of real kernels are replayed as virtual access points by the real exporter (or, with --live, the lab's access point
-streams by itself) into Kafka; Flink decodes, labels and derives features; rows and training items end in ClickHouse. The online trainer
-fits a tree per access point every second; trees and promoted models go to the access points, which predict, and ClickHouse joins each
-prediction with what came true. What a policy would do with the predictions is decided and reported (shadow); the live access point acts.
+Captures of real kernels are replayed as virtual access points by the real exporter (or, with --live, the lab's access
+point
+streams by itself) into Kafka; Flink decodes, labels and derives features; rows and training items end in ClickHouse.
+The online trainer
+fits a tree per access point every second; trees and promoted models go to the access points, which predict, and
+ClickHouse joins each
+prediction with what came true. What a policy would do with the predictions is decided and reported (shadow); the live
+access point acts.
 """
 import json
 import secrets
@@ -21,7 +25,8 @@ from oal_local.stages import Stages, verdict
 CAPTURES = REPO / "lab" / "captures"
 SUMMARY = REPO / "build" / "demo.json"
 SITE, LIVE_SITE = "demo", "lab"
-#: The captures that are played first. A long one repeats itself less: a model that has seen the whole loop knows its future.
+#: The captures that are played first. A long one repeats itself less: a model that has seen the whole loop knows its
+#: future.
 ORDER = ("congested", "learning", "varying", "steady", "learning2")
 #: A demo of this length has something to show in every panel.
 CHECKED_SECONDS = 120
@@ -30,14 +35,24 @@ DRAIN_SECONDS = 120  # after the source has stopped, until everything it made is
 
 def add_arguments(command) -> None:
     command.add_argument("--aps", type=int, default=3, metavar="N", help="virtual access points (default: 3)")
-    command.add_argument("--once", type=int, metavar="SECONDS", help="run for that long, write build/demo.json, exit 0 only if nothing was lost")
-    command.add_argument("--check-dashboards", action="store_true", help=f"at the end, run every query of the dashboards and alert rules and print what each returned; with --once {CHECKED_SECONDS} or more that is done anyway")
+    command.add_argument("--once", type=int, metavar="SECONDS",
+                         help="run for that long, write build/demo.json, exit 0 only if nothing was lost")
+    command.add_argument(
+        "--check-dashboards",
+        action="store_true",
+        help=(
+            "at the end, run every query of the dashboards and alert rules and print what each returned; with --once"
+            f" {CHECKED_SECONDS} or more that is done anyway"
+        ),
+    )
     command.add_argument("--live", action="store_true", help="take the lab's live access point instead of captures")
     command.add_argument("--scenario", default="congested", help="the lab's scenario, with --live (default: congested)")
 
 
 def settings(options) -> dict:
-    """Of the platform. The live AP's own policy stands beside the reviewed ones, which stay the same files: what is changed in them counts."""
+    """Of the platform. The live AP's own policy stands beside the reviewed ones, which stay the same files: what is
+    changed in them counts.
+    """
     if not options.live:
         return {"policies": str(POLICIES)}
     folder = State(options.state).dir / "demo" / "policies"
@@ -57,33 +72,44 @@ def replay_sections(aps: int) -> list[tuple[str, str, dict]]:
     """One replay section per committed capture, the virtual APs dealt out over them."""
     captures = [CAPTURES / f"{name}.oalcap" for name in ORDER if (CAPTURES / f"{name}.oalcap").exists()]
     if not captures:
-        raise PlatformError(f"there is no capture in {CAPTURES.relative_to(REPO)}; record them with `make -C lab captures`")
+        raise PlatformError(
+            f"there is no capture in {CAPTURES.relative_to(REPO)}; record them with `make -C lab captures`")
     shares = [aps // len(captures) + (i < aps % len(captures)) for i in range(len(captures))]
     return [("replay", c.stem.replace("-", "_"), {"file": c, "aps": n, "ap_prefix": f"ap-{c.stem}", "loop": 1})
             for c, n in zip(captures, shares) if n]
 
 
 def kafka_section(platform, ap_id: str, site: str, ap_ids=()) -> tuple[str, str, dict]:
-    """The exporter's Kafka sink with the certificate of `ap_id`, and the batch keys of it and of the APs that it plays."""
+    """The exporter's Kafka sink with the certificate of `ap_id`, and the batch keys of it and of the APs that it plays.
+    """
     options = platform.kafka.ap(ap_id)
-    return ("kafka", "kafka", {"brokers": platform.kafka.bootstrap, "ca": options["ssl.ca.location"], "certificate": options["ssl.certificate.location"],
-                               "key": options["ssl.key.location"], "mac_keys": platform.kafka.mac_keys(ap_id, [ap_id, *ap_ids], site)})
+    return ("kafka", "kafka", {
+        "brokers": platform.kafka.bootstrap, "ca": options["ssl.ca.location"],
+        "certificate": options["ssl.certificate.location"], "key": options["ssl.key.location"],
+        "mac_keys": platform.kafka.mac_keys(ap_id, [ap_id, *ap_ids], site)
+    })
 
 
 def replayed_aps(sections) -> list[str]:
     """Names of the virtual APs of replay sections: the prefix itself where there is one, else PREFIX-0001, …"""
-    return [f"{o['ap_prefix']}-{i + 1:04}" if o["aps"] > 1 else o["ap_prefix"] for _, _, o in sections for i in range(o["aps"])]
+    return [
+        f"{o['ap_prefix']}-{i + 1:04}" if o["aps"] > 1 else o["ap_prefix"] for _, _, o in sections
+        for i in range(o["aps"])
+    ]
 
 
 class Replay:
-    """The source of `make demo`: the exporter in replay, with an agent for each virtual AP if there is a push service."""
+    """The source of `make demo`: the exporter in replay, with an agent for each virtual AP if there is a push service.
+    """
 
     def __init__(self, platform, folder: Path, aps: int, learning: bool = False):
         self.aps = aps
         sections = replay_sections(aps)
         self.ap_ids = replayed_aps(sections)
         agent = [loop.agent_section(platform, self.ap_ids), control.replay_section(folder)] if learning else []
-        self.exporter = Exporter(folder, f"demo-{secrets.token_hex(3)}", "ap-demo", SITE, [*sections, *agent, kafka_section(platform, "ap-demo", SITE, self.ap_ids)])
+        self.exporter = Exporter(
+            folder, f"demo-{secrets.token_hex(3)}", "ap-demo", SITE,
+            [*sections, *agent, kafka_section(platform, "ap-demo", SITE, self.ap_ids)])
 
     def start(self) -> None:
         self.exporter.start()
@@ -112,10 +138,14 @@ class Live:
 
     def start(self) -> None:
         options = self.platform.kafka.ap("ap-live", LIVE_SITE)
-        command = [REPO / "lab" / "run", self.scenario, "--live", "--ap-id", "ap-live", "--brokers", self.platform.kafka.bootstrap,
-                   "--ca", options["ssl.ca.location"], "--certificate", options["ssl.certificate.location"], "--key", options["ssl.key.location"],
-                   "--mac-keys", self.platform.state.pki / "ap-live.mac-keys", "--sender-certificate", self.platform.state.pki / "lab.crt", "--sender-key", self.platform.state.pki / "lab.key",
-                   "--push-url", self.platform.push.ap_url, "--trusted-keys", self.platform.state.trusted_keys, "--rwnd", "enforce", "--out", self.folder]
+        command = [
+            REPO / "lab" / "run", self.scenario, "--live", "--ap-id", "ap-live", "--brokers",
+            self.platform.kafka.bootstrap, "--ca", options["ssl.ca.location"], "--certificate",
+            options["ssl.certificate.location"], "--key", options["ssl.key.location"], "--mac-keys",
+            self.platform.state.pki / "ap-live.mac-keys", "--sender-certificate", self.platform.state.pki / "lab.crt",
+            "--sender-key", self.platform.state.pki / "lab.key", "--push-url", self.platform.push.ap_url,
+            "--trusted-keys", self.platform.state.trusted_keys, "--rwnd", "enforce", "--out", self.folder
+        ]
         if self.seconds:
             command += ["--duration", str(self.seconds)]
         self.process = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL)
@@ -130,7 +160,8 @@ class Live:
         self.process.wait(120)
         if self.process.returncode not in (0, -15, 143):
             raise PlatformError(f"the lab ended with {self.process.returncode}; its messages stand above")
-        return count_capture(self.folder / f"{self.scenario}.oalcap"), let_go_of(self.folder / f"{self.scenario}.exporter.log")
+        return count_capture(self.folder / f"{self.scenario}.oalcap"), let_go_of(self.folder
+                                                                                 / f"{self.scenario}.exporter.log")
 
 
 def line(s: dict, elapsed: float) -> str:
@@ -138,48 +169,89 @@ def line(s: dict, elapsed: float) -> str:
     def seconds(value):
         return "-" if value is None else f"{value:.1f} s"
 
-    return "\n".join((
-        f"  after {elapsed:4.0f} s",
-        f"  access points      {s['aps']:>10,}     ticks missed {s['ticks_missed']:,}, ring drops {s['ring_drops']:,}",
-        f"  batches (Kafka)    {s['batches']:>10,}     {s['batch_bytes'] / 1e6:.1f} MB before compression, lag {s['lag_records']:,} records",
-        f"  samples            {s['samples']:>10,}     " + ", ".join(f"{t} {s['tables'][t]:,}" for t in ("station", "station_ac", "queue", "channel", "flow")),
-        f"  packets            {s['packets']:>10,}",
-        f"  labelled windows   {s['label_windows']:>10,}     {s['labels_complete']:,} complete, {s['bad_windows']:,} Bad",
-        f"  congestion lost    {s['congestion_lost_pkts']:>10,}     by sequence space, of {s['offered_pkts']:,} offered; the kernel's queues dropped {s['queue_drop_pkts']:,}, the MAC gave up {s['mac_lost_pkts']:,}",
-        f"  training items     {s['items']:>10,}",
-        f"  rows (ClickHouse)  {s['rows']:>10,}     sample → row p50 {seconds(s['latency_p50_s'])}, p99 {seconds(s['latency_p99_s'])}",
-        f"  gaps {s['gaps_missing']:,} missing, {s['gaps_duplicate']:,} duplicate; late {s['late']:,}; dead letters {s['dead_letters']:,}",
-    ))
+    return "\n".join(
+        (
+            f"  after {elapsed:4.0f} s",
+            (
+                f"  access points      {s['aps']:>10,}     ticks missed {s['ticks_missed']:,}, ring drops"
+                f" {s['ring_drops']:,}"
+            ),
+            (
+                f"  batches (Kafka)    {s['batches']:>10,}     {s['batch_bytes'] / 1e6:.1f} MB before compression, lag"
+                f" {s['lag_records']:,} records"
+            ),
+            f"  samples            {s['samples']:>10,}     "
+            + ", ".join(f"{t} {s['tables'][t]:,}" for t in ("station", "station_ac", "queue", "channel", "flow")),
+            f"  packets            {s['packets']:>10,}",
+            (
+                f"  labelled windows   {s['label_windows']:>10,}     {s['labels_complete']:,} complete,"
+                f" {s['bad_windows']:,} Bad"
+            ),
+            (
+                f"  congestion lost    {s['congestion_lost_pkts']:>10,}     by sequence space, of {s['offered_pkts']:,}"
+                f" offered; the kernel's queues dropped {s['queue_drop_pkts']:,}, the MAC gave up"
+                f" {s['mac_lost_pkts']:,}"
+            ),
+            f"  training items     {s['items']:>10,}",
+            (
+                f"  rows (ClickHouse)  {s['rows']:>10,}     sample → row p50 {seconds(s['latency_p50_s'])}, p99"
+                f" {seconds(s['latency_p99_s'])}"
+            ),
+            (
+                f"  gaps {s['gaps_missing']:,} missing, {s['gaps_duplicate']:,} duplicate; late {s['late']:,}; dead"
+                f" letters {s['dead_letters']:,}"
+            ),
+        )
+    )
 
 
 def example_query(platform) -> str:
     """A shell command that asks a question as the analyst."""
     analyst = platform.clickhouse.password_file("analyst")
-    return f"curl -s -u \"analyst:$(cat {analyst})\" '{platform.clickhouse.http_url}' -d 'SELECT * FROM oal.v_worst_aps(within_s = 60) FORMAT PrettyCompact'"
+    return (
+        f"curl -s -u \"analyst:$(cat {analyst})\" '{platform.clickhouse.http_url}' -d 'SELECT * FROM"
+        " oal.v_worst_aps(within_s = 60) FORMAT PrettyCompact'"
+    )
 
 
 def check_dashboards(platform, since_us: int) -> list[str]:
     """Every query of observe/grafana as user grafana, over the time of the demo; what is wrong with them."""
-    command = [grafana.OBSERVE / "check", "--url", platform.clickhouse.http_url, "--password-file", platform.clickhouse.password_file("grafana"), "--from", str(since_us // 1_000_000)]
+    command = [
+        grafana.OBSERVE / "check", "--url", platform.clickhouse.http_url, "--password-file",
+        platform.clickhouse.password_file("grafana"), "--from",
+        str(since_us // 1_000_000)
+    ]
     done = subprocess.run([str(c) for c in command])
-    return [] if done.returncode == 0 else ["a query of a dashboard returned nothing or failed; the table above says which"]
+    return [] if done.returncode == 0 else [
+        "a query of a dashboard returned nothing or failed; the table above says which"
+    ]
 
 
 def addresses(platform) -> str:
     analyst = platform.clickhouse.password_file("analyst")
     url = platform.clickhouse.http_url
-    return "\n".join((
-        f"  Flink        {platform.flink.rest_url}   with a certificate: `platform/local/oal-local cert operator --p12` makes one for the browser",
-        f"  ClickHouse   {url}/play   user analyst, password in {analyst}",
-        f"  SQL          {example_query(platform)}",
-        f"  MLflow       {platform.mlflow.url}   user admin, password in {platform.mlflow.password_file()}",
-        f"  Grafana      {grafana.url(platform.settings)}   user admin, password in {grafana.password_file(platform.state)}" if grafana.installed() else f"  Grafana      {grafana.HOW_TO_GET}",
-        f"  push         {platform.push.admin_url}   token in {platform.push.token_file}",
-        f"  Kafka        {platform.kafka.bootstrap} (mTLS, certificates in {platform.state.pki})",
-        f"  logs         {platform.state.logs}",
-        f"  policies     {platform.settings.policies}: change one, raise its version",
-        control.commands(platform),
-    ))
+    return "\n".join(
+        (
+            (
+                f"  Flink        {platform.flink.rest_url}   with a certificate: `platform/local/oal-local cert"
+                " operator --p12` makes one for the browser"
+            ),
+            f"  ClickHouse   {url}/play   user analyst, password in {analyst}",
+            f"  SQL          {example_query(platform)}",
+            f"  MLflow       {platform.mlflow.url}   user admin, password in {platform.mlflow.password_file()}",
+            (
+                f"  Grafana      {grafana.url(platform.settings)}   user admin, password in"
+                f" {grafana.password_file(platform.state)}"
+                if grafana.installed()
+                else f"  Grafana      {grafana.HOW_TO_GET}"
+            ),
+            f"  push         {platform.push.admin_url}   token in {platform.push.token_file}",
+            f"  Kafka        {platform.kafka.bootstrap} (mTLS, certificates in {platform.state.pki})",
+            f"  logs         {platform.state.logs}",
+            f"  policies     {platform.settings.policies}: change one, raise its version",
+            control.commands(platform),
+        )
+    )
 
 
 def drain(stages: Stages, source: dict) -> dict:
@@ -187,7 +259,8 @@ def drain(stages: Stages, source: dict) -> dict:
     deadline = time.monotonic() + DRAIN_SECONDS
     while True:
         s = stages.read()
-        if (s["batches"] >= source["batches"] and s["rows"] >= sum(source["rows"].values())) or time.monotonic() > deadline:
+        if (s["batches"] >= source["batches"]
+                and s["rows"] >= sum(source["rows"].values())) or time.monotonic() > deadline:
             return s
         time.sleep(0.5)
 
@@ -215,9 +288,11 @@ def run(platform, options) -> int:
     def summary(stage: dict, learned: dict, acted: dict) -> str:
         return "\n".join((line(stage, time.monotonic() - started), loop.lines(learned), control.lines(acted)))
 
-    source = Live(platform, folder, options.scenario, options.once) if options.live else Replay(platform, folder, options.aps, learning=True)
+    source = Live(platform, folder, options.scenario, options.once) if options.live else Replay(
+        platform, folder, options.aps, learning=True)
     source.start()
-    print(f"\n{source.aps} access point{'s' * (source.aps > 1)} streaming. " + ("Ctrl-C ends the demo; `make down` stops the platform." if not options.once else f"For {options.once} s."))
+    print(f"\n{source.aps} access point{'s' * (source.aps > 1)} streaming. "
+          + ("Ctrl-C ends the demo; `make down` stops the platform." if not options.once else f"For {options.once} s."))
     print(addresses(platform) + "\n")
     started, tall = time.monotonic(), 0
     try:
@@ -243,11 +318,18 @@ def run(platform, options) -> int:
     if options.check_dashboards or (options.once or 0) >= CHECKED_SECONDS:
         wrong += check_dashboards(platform, since_us)
     SUMMARY.parent.mkdir(exist_ok=True)
-    SUMMARY.write_text(json.dumps({"seconds": round(time.monotonic() - started, 1), "aps": source.aps, "live": options.live, "source": counted,
-                                   "stages": last, "loop": learned, "control": acted, "let_go": let_go, "wrong": wrong}, indent=1) + "\n")
+    SUMMARY.write_text(
+        json.dumps(
+            {
+                "seconds": round(time.monotonic() - started, 1), "aps": source.aps, "live": options.live,
+                "source": counted, "stages": last, "loop": learned, "control": acted, "let_go": let_go, "wrong": wrong
+            }, indent=1) + "\n")
     print(summary(last, learned, acted))
     print(f"  counted at the source: {counted['batches']:,} batches, {sum(counted['rows'].values()):,} rows")
     for text in wrong:
         print(f"demo: WRONG: {text}", file=sys.stderr)
-    print(f"demo: {'every stage moved and nothing was lost' if not wrong else f'{len(wrong)} things are wrong'}; {SUMMARY.relative_to(REPO)}")
+    print(
+        f"demo: {'every stage moved and nothing was lost' if not wrong else f'{len(wrong)} things are wrong'};"
+        f" {SUMMARY.relative_to(REPO)}"
+    )
     return 1 if wrong else 0

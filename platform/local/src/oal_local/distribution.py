@@ -42,7 +42,8 @@ def ensure(name: str) -> Path:
                    f"-DoutputDirectory={partial}", "-DincludeScope=runtime"]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
-            raise PlatformError(f"downloading the jars of {name} failed: `{' '.join(command)}` said\n{done.stdout[-2000:]}")
+            raise PlatformError(
+                f"downloading the jars of {name} failed: `{' '.join(command)}` said\n{done.stdout[-2000:]}")
         partial.rename(target)
     return target
 

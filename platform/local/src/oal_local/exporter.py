@@ -1,4 +1,6 @@
-"""The real exporter as a child process: its configuration, its status, its end, and an independent count of what it made."""
+"""The real exporter as a child process: its configuration, its status, its end, and an independent count of what it
+made.
+"""
 import json
 import os
 import re
@@ -24,7 +26,9 @@ def uci(sections: list[tuple[str, str, dict]]) -> str:
 
 
 class Exporter:
-    """One exporter process with a configuration of its own. `folder` takes its configuration, status socket, log and capture."""
+    """One exporter process with a configuration of its own. `folder` takes its configuration, status socket, log and
+    capture.
+    """
 
     def __init__(self, folder: Path, name: str, ap_id: str, site: str, sections: list[tuple[str, str, dict]]):
         self.folder, self.name = Path(folder), name
@@ -42,11 +46,15 @@ class Exporter:
         if not BINARY.exists():
             raise PlatformError(f"{BINARY.relative_to(REPO)} is not built; run `make build`")
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen([BINARY, "run", "-c", self.config], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen([BINARY, "run", "-c", self.config], stdout=log, stderr=log,
+                                            stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + 20
         while self.status() is None:
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise PlatformError(f"the exporter `{self.name}` did not start; its log {self.log} says:\n{self.log.read_text()[-2000:]}")
+                raise PlatformError(
+                    f"the exporter `{self.name}` did not start; its log {self.log}"
+                    f" says:\n{self.log.read_text()[-2000:]}"
+                )
             time.sleep(0.05)
         return self
 
@@ -81,7 +89,9 @@ class Exporter:
 
 
 def count_capture(path: Path) -> dict:
-    """What a capture holds, by `ap-exporter count`, the independent count at the source: {"batches": n, "rows": {table: n}, "aps": {…}, …}."""
+    """What a capture holds, by `ap-exporter count`, the independent count at the source: {"batches": n, "rows": {table:
+    n}, "aps": {…}, …}.
+    """
     done = subprocess.run([BINARY, "count", path], capture_output=True, text=True)
     if done.returncode:
         raise PlatformError(f"ap-exporter count {path}: {done.stderr.strip()}")

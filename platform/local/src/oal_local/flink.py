@@ -19,11 +19,15 @@ DIRECT_MIB = 128 + 64 + 96  # framework and task off-heap, network
 JOBMANAGER_JVM = ("-Xms64m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 # What Flink's own start scripts open to itself: Kryo and the RPC layer reach into these.
-OPENS = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in (
-    "java.lang", "java.net", "java.io", "java.nio", "sun.nio.ch", "java.lang.reflect", "java.text", "java.time", "java.util",
-    "java.util.concurrent", "java.util.concurrent.atomic", "java.util.concurrent.locks")] + [
+OPENS = [
+    f"--add-opens=java.base/{package}=ALL-UNNAMED"
+    for package in ("java.lang", "java.net", "java.io", "java.nio", "sun.nio.ch", "java.lang.reflect", "java.text",
+                    "java.time", "java.util", "java.util.concurrent", "java.util.concurrent.atomic",
+                    "java.util.concurrent.locks")
+] + [
     "--add-exports=java.base/sun.net.util=ALL-UNNAMED", "--add-exports=java.rmi/sun.rmi.registry=ALL-UNNAMED",
-    "--add-exports=java.security.jgss/sun.security.krb5=ALL-UNNAMED"]
+    "--add-exports=java.security.jgss/sun.security.krb5=ALL-UNNAMED"
+]
 
 
 def rest_url(settings: Settings) -> str:
@@ -38,13 +42,15 @@ def render(state: State, settings: Settings) -> None:
 def render_cluster(state: State, settings: Settings) -> None:
     if settings.state_backend not in MANAGED_MIB:
         raise PlatformError(f"state_backend must be one of {', '.join(MANAGED_MIB)}, not `{settings.state_backend}`")
-    config = fill(
-        CONFIG / "flink" / "config.yaml", pki=state.pki, internal_password=(state.pki / "flink-internal.password").read_text(), rest_password=(state.pki / "flink-rest.password").read_text(),
-        rpc_port=settings.ports["flink_rpc"], blob_port=settings.ports["flink_blob"],
-        rest_port=settings.ports["flink_rest"], taskmanager_rpc_port=settings.ports["taskmanager_rpc"],
-        slots=settings.parallelism, parallelism=settings.parallelism, state_backend=settings.state_backend,
-        checkpoint_interval=settings.checkpoint_interval, incremental=str(settings.state_backend == "rocksdb").lower(),
-        task_heap_mib=settings.taskmanager_heap_mib - FRAMEWORK_HEAP_MIB, managed_mib=MANAGED_MIB[settings.state_backend])
+    config = fill(CONFIG / "flink" / "config.yaml", pki=state.pki,
+                  internal_password=(state.pki / "flink-internal.password").read_text(),
+                  rest_password=(state.pki / "flink-rest.password").read_text(), rpc_port=settings.ports["flink_rpc"],
+                  blob_port=settings.ports["flink_blob"], rest_port=settings.ports["flink_rest"],
+                  taskmanager_rpc_port=settings.ports["taskmanager_rpc"], slots=settings.parallelism,
+                  parallelism=settings.parallelism, state_backend=settings.state_backend,
+                  checkpoint_interval=settings.checkpoint_interval, incremental=str(
+                      settings.state_backend == "rocksdb").lower(), task_heap_mib=settings.taskmanager_heap_mib
+                  - FRAMEWORK_HEAP_MIB, managed_mib=MANAGED_MIB[settings.state_backend])
     # Flink's YAML refuses a key given twice, so an option given replaces the template's line.
     lines = [line for line in config.splitlines() if line.split(":")[0] not in settings.flink]
     lines += [f"{key}: {value}" for key, value in settings.flink.items()]
@@ -52,7 +58,8 @@ def render_cluster(state: State, settings: Settings) -> None:
 
 
 def job_properties(state: State, settings: Settings) -> str:
-    """What the job gets with --config. Everything below `kafka.` is a Kafka client option with that prefix taken off."""
+    """What the job gets with --config. Everything below `kafka.` is a Kafka client option with that prefix taken off.
+    """
     values = {f"kafka.{key}": value for key, value in kafka.java_client(state, settings, "stream-jobs").items()}
     values |= {
         "clickhouse.url": clickhouse.url(settings),
@@ -85,12 +92,16 @@ def job_id(settings: Settings) -> str:
 
 
 def _java(state: State, service: str, job_jar: str, *options: str) -> list[str]:
-    """The job is on the class path of both processes: sent from one to the other, as Flink would, it takes many seconds of
+    """The job is on the class path of both processes: sent from one to the other, as Flink would, it takes many seconds
+    of
     encryption at every start."""
     log4j = f"file:{CONFIG / 'flink' / 'log4j2.properties'}"
-    return ["java", *options, "-XX:MaxMetaspaceSize=256m", *classdata.options(service), *jolokia.options(state, service), *OPENS,
-            f"-Dlog4j2.configurationFile={log4j}", f"-Dlog4j.configurationFile={log4j}",
-            f"-Djava.io.tmpdir={state.flink / 'tmp' / service}", "-cp", ":".join(filter(None, (distribution.class_path("flink"), job_jar)))]
+    return [
+        "java", *options, "-XX:MaxMetaspaceSize=256m", *classdata.options(service), *jolokia.options(state, service),
+        *OPENS, f"-Dlog4j2.configurationFile={log4j}", f"-Dlog4j.configurationFile={log4j}",
+        f"-Djava.io.tmpdir={state.flink / 'tmp' / service}", "-cp",
+        ":".join(filter(None, (distribution.class_path("flink"), job_jar)))
+    ]
 
 
 def _common(state: State, service: str) -> list[str]:
@@ -121,17 +132,26 @@ def session_command(state: State, settings: Settings) -> list[str]:
 
 def taskmanager_command(state: State, settings: Settings) -> list[str]:
     heap = settings.taskmanager_heap_mib
-    return [*_java(state, TASKMANAGER, settings.job_jar, f"-Xms{heap}m", f"-Xmx{heap}m", f"-XX:MaxDirectMemorySize={DIRECT_MIB}m", "-XX:+UseG1GC"),
-            "org.apache.flink.runtime.taskexecutor.TaskManagerRunner", *_common(state, TASKMANAGER)]
+    return [
+        *_java(state, TASKMANAGER, settings.job_jar, f"-Xms{heap}m", f"-Xmx{heap}m",
+               f"-XX:MaxDirectMemorySize={DIRECT_MIB}m", "-XX:+UseG1GC"),
+        "org.apache.flink.runtime.taskexecutor.TaskManagerRunner", *_common(state, TASKMANAGER)
+    ]
 
 
 def jobmanager_files(state: State, settings: Settings) -> list:
-    return [state.flink / "conf" / "config.yaml", jolokia.config_file(state, JOBMANAGER), state.job_properties, settings.job_jar, *stores(state),
-            *pki.files(state, "stream-jobs", "flink-rest")]
+    return [
+        state.flink / "conf" / "config.yaml",
+        jolokia.config_file(state, JOBMANAGER), state.job_properties, settings.job_jar, *stores(state),
+        *pki.files(state, "stream-jobs", "flink-rest")
+    ]
 
 
 def taskmanager_files(state: State, settings: Settings) -> list:
-    return [state.flink / "conf" / "config.yaml", jolokia.config_file(state, TASKMANAGER), settings.job_jar, *stores(state), *pki.files(state, "stream-jobs")]
+    return [
+        state.flink / "conf" / "config.yaml",
+        jolokia.config_file(state, TASKMANAGER), settings.job_jar, *stores(state), *pki.files(state, "stream-jobs")
+    ]
 
 
 def stores(state: State) -> list:
@@ -165,7 +185,8 @@ def taskmanager_ready(state: State, settings: Settings) -> bool:
     """Every task of every job runs."""
     try:
         jobs = get(state, settings, "/jobs/overview")["jobs"]
-        return bool(jobs) and all(job["state"] == "FINISHED" or (
-            job["state"] == "RUNNING" and job["tasks"]["running"] + job["tasks"]["finished"] == job["tasks"]["total"]) for job in jobs)
+        return bool(jobs) and all(job["state"] == "FINISHED" or (job["state"] == "RUNNING" and job["tasks"]["running"]
+                                                                 + job["tasks"]["finished"] == job["tasks"]["total"])
+                                  for job in jobs)
     except (OSError, ValueError):
         return False

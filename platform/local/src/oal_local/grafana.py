@@ -1,4 +1,6 @@
-"""Grafana, where one is installed: GRAFANA_HOME, or `grafana` or `grafana-server` on PATH. Provisioned from observe/grafana/."""
+"""Grafana, where one is installed: GRAFANA_HOME, or `grafana` or `grafana-server` on PATH. Provisioned from
+observe/grafana/.
+"""
 import json
 import os
 import shutil
@@ -14,9 +16,13 @@ NAME = "grafana"
 OBSERVE = REPO / "observe" / "grafana"
 PLUGIN = "grafana-clickhouse-datasource"
 SECRETS = "/run/secrets/oal"  # where the files of observe/grafana expect them
-PACKAGE_HOME, PACKAGE_PLUGINS = Path("/usr/share/grafana"), Path("/var/lib/grafana/plugins")  # of the Debian and RPM packages
-HOW_TO_GET = (f"Grafana is not installed here (9.3 or later: its Debian or RPM package, or its tarball with GRAFANA_HOME=…; then `grafana cli plugins install {PLUGIN}`). "
-              "Everything else is served; the dashboards' queries can be run without it: observe/grafana/check")
+# of the Debian and RPM packages
+PACKAGE_HOME, PACKAGE_PLUGINS = Path("/usr/share/grafana"), Path("/var/lib/grafana/plugins")
+HOW_TO_GET = (
+    "Grafana is not installed here (9.3 or later: its Debian or RPM package, or its tarball with GRAFANA_HOME=…; then"
+    f" `grafana cli plugins install {PLUGIN}`). Everything else is served; the dashboards' queries can be run without"
+    " it: observe/grafana/check"
+)
 
 
 def home() -> Path | None:
@@ -55,7 +61,10 @@ def plugins(folder: Path) -> Path:
     for place in places:
         if (place / PLUGIN).is_dir():
             return place
-    raise PlatformError(f"Grafana has no plugin {PLUGIN} in {', '.join(map(str, places))}; `grafana cli --pluginsDir {places[0]} plugins install {PLUGIN}`, or name its folder in GF_PATHS_PLUGINS")
+    raise PlatformError(
+        f"Grafana has no plugin {PLUGIN} in {', '.join(map(str, places))}; `grafana cli --pluginsDir {places[0]}"
+        f" plugins install {PLUGIN}`, or name its folder in GF_PATHS_PLUGINS"
+    )
 
 
 def url(settings: Settings) -> str:
@@ -74,7 +83,10 @@ def render(state: State, settings: Settings) -> None:
     """The files of observe/grafana with this instance's secrets."""
     if home() is None:
         return
-    sources = {OBSERVE / "grafana.ini": Path("grafana.ini"), **{path: path.relative_to(OBSERVE) for path in sorted((OBSERVE / "provisioning").rglob("*.yaml"))}}
+    sources = {
+        OBSERVE / "grafana.ini": Path("grafana.ini"),
+        **{path: path.relative_to(OBSERVE) for path in sorted((OBSERVE / "provisioning").rglob("*.yaml"))}
+    }
     for source, target in sources.items():
         made = folder(state) / target
         made.parent.mkdir(parents=True, exist_ok=True)
@@ -84,11 +96,20 @@ def render(state: State, settings: Settings) -> None:
 def environment(state: State, settings: Settings) -> dict[str, str]:
     here = folder(state)
     return {
-        "OAL_CLICKHOUSE_HOST": "127.0.0.1", "OAL_CLICKHOUSE_PORT": str(settings.ports["clickhouse_http"]), "OAL_CLICKHOUSE_PROTOCOL": "http", "OAL_CLICKHOUSE_SECURE": "false",
+        "OAL_CLICKHOUSE_HOST": "127.0.0.1",
+        "OAL_CLICKHOUSE_PORT": str(settings.ports["clickhouse_http"]),
+        "OAL_CLICKHOUSE_PROTOCOL": "http",
+        "OAL_CLICKHOUSE_SECURE": "false",
         "OAL_GRAFANA_DASHBOARDS": str(OBSERVE / "dashboards"),
-        "GF_SERVER_HTTP_ADDR": "127.0.0.1", "GF_SERVER_HTTP_PORT": str(settings.ports["grafana"]), "GF_SERVER_ROOT_URL": url(settings),
-        "GF_SECURITY_COOKIE_SECURE": "false", "GF_SECURITY_STRICT_TRANSPORT_SECURITY": "false",  # loopback, without TLS
-        "GF_PATHS_DATA": str(here / "data"), "GF_PATHS_LOGS": str(state.logs), "GF_PATHS_PROVISIONING": str(here / "provisioning"), "GF_PATHS_PLUGINS": str(plugins(home())),
+        "GF_SERVER_HTTP_ADDR": "127.0.0.1",
+        "GF_SERVER_HTTP_PORT": str(settings.ports["grafana"]),
+        "GF_SERVER_ROOT_URL": url(settings),
+        "GF_SECURITY_COOKIE_SECURE": "false",
+        "GF_SECURITY_STRICT_TRANSPORT_SECURITY": "false",  # loopback, without TLS
+        "GF_PATHS_DATA": str(here / "data"),
+        "GF_PATHS_LOGS": str(state.logs),
+        "GF_PATHS_PROVISIONING": str(here / "provisioning"),
+        "GF_PATHS_PLUGINS": str(plugins(home())),
     }
 
 
@@ -103,7 +124,11 @@ def command(state: State, settings: Settings) -> list[str]:
 
 def files(state: State, settings: Settings) -> list:
     here = folder(state)
-    return [here / "grafana.ini", *sorted((here / "provisioning").rglob("*.yaml")), *sorted((OBSERVE / "dashboards").glob("*.json")), password_file(state)]
+    return [
+        here / "grafana.ini", *sorted((here / "provisioning").rglob("*.yaml")), *sorted(
+            (OBSERVE / "dashboards").glob("*.json")),
+        password_file(state)
+    ]
 
 
 def ready(state: State, settings: Settings) -> bool:

@@ -22,8 +22,11 @@ def render(state: State, settings: Settings) -> None:
     """A file for each, because a password in an agent's options would stand in the process list."""
     password = passwords.token_file(state, "jolokia.password").read_text().strip()
     for service in SERVICES:
-        values = {"host": "127.0.0.1", "port": settings.ports[f"jolokia_{service}"], "agentContext": "/jolokia", "user": USER, "password": password,
-                  "policyLocation": ACCESS.as_uri(), "discoveryEnabled": "false", "disableDetectors": "true", "executor": "fixed", "threadNr": 1}
+        values = {
+            "host": "127.0.0.1", "port": settings.ports[f"jolokia_{service}"], "agentContext": "/jolokia", "user": USER,
+            "password": password, "policyLocation": ACCESS.as_uri(), "discoveryEnabled": "false",
+            "disableDetectors": "true", "executor": "fixed", "threadNr": 1
+        }
         write_private(config_file(state, service), "".join(f"{key}={value}\n" for key, value in values.items()))
 
 

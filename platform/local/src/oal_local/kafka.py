@@ -46,8 +46,8 @@ def prepare(state: State, settings: Settings) -> None:
 
 def command(state: State, settings: Settings) -> list[str]:
     return _java(settings, "-Xms128m", f"-Xmx{settings.kafka_heap_mib}m", "-XX:+UseSerialGC", *C1_ONLY,
-                 *classdata.options("kafka"), *jolokia.options(state, NAME), "-cp", distribution.class_path("kafka"), f"-Dkafka.logs.dir={state.logs}",
-                 "kafka.Kafka", str(state.kafka / "server.properties"))
+                 *classdata.options("kafka"), *jolokia.options(state, NAME), "-cp", distribution.class_path("kafka"),
+                 f"-Dkafka.logs.dir={state.logs}", "kafka.Kafka", str(state.kafka / "server.properties"))
 
 
 def files(state: State, settings: Settings) -> list:
@@ -62,7 +62,8 @@ def tls(state: State, name: str) -> ssl.SSLContext:
 
 
 def ready(state: State, settings: Settings) -> bool:
-    """True when the broker answers a request of an admin. It begins to answer only when it is unfenced and has its log."""
+    """True when the broker answers a request of an admin. It begins to answer only when it is unfenced and has its log.
+    """
     # ApiVersions, version 0: api key 18, version 0, correlation id 1, client id "ready"
     request = struct.pack(">hhih5s", 18, 0, 1, 5, b"ready")
     try:
@@ -78,16 +79,24 @@ def ready(state: State, settings: Settings) -> bool:
 def apply_topics(state: State, settings: Settings) -> None:
     """Create or alter topics and ACLs as platform/kafka/topics.yaml says."""
     spec = KAFKA / "topics.yaml"
-    done = subprocess.run([python(), str(KAFKA / "topics.py"), str(spec), bootstrap(settings), str(state.pki), str(settings.partitions)],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(
+        [python(),
+         str(KAFKA / "topics.py"),
+         str(spec),
+         bootstrap(settings),
+         str(state.pki),
+         str(settings.partitions)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
         raise PlatformError(f"creating topics and ACLs of {spec} failed:\n{done.stdout[-2000:]}")
 
 
 def client(state: State, settings: Settings, name: str) -> dict:
     """librdkafka options of the principal whose certificate is NAME."""
-    return {"bootstrap.servers": bootstrap(settings), "security.protocol": "ssl", "ssl.ca.location": str(state.pki / "ca.crt"),
-            "ssl.certificate.location": str(state.pki / f"{name}.crt"), "ssl.key.location": str(state.pki / f"{name}.key")}
+    return {
+        "bootstrap.servers": bootstrap(settings), "security.protocol": "ssl",
+        "ssl.ca.location": str(state.pki / "ca.crt"), "ssl.certificate.location": str(state.pki / f"{name}.crt"),
+        "ssl.key.location": str(state.pki / f"{name}.key")
+    }
 
 
 def java_client(state: State, settings: Settings, name: str) -> dict:
@@ -95,5 +104,3 @@ def java_client(state: State, settings: Settings, name: str) -> dict:
     return {"bootstrap.servers": bootstrap(settings), "security.protocol": "SSL", "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(state.pki / f"{name}.pem"), "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(state.pki / "ca.crt")}
-
-

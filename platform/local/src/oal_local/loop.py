@@ -19,8 +19,10 @@ def agent_section(platform, ap_ids: list[str]) -> tuple[str, str, dict]:
     """The exporter's agent, with a certificate for each AP that the process plays."""
     platform.issue_certificates(*ap_ids)
     pki = platform.state.pki
-    return ("agent", "agent", {"url": platform.push.ap_url, "ca": pki / "ca.crt", "cert": pki / "%s.crt", "key": pki / "%s.key",
-                               "trusted_keys": platform.state.trusted_keys, "state_dir": platform.state.agents})
+    return ("agent", "agent", {
+        "url": platform.push.ap_url, "ca": pki / "ca.crt", "cert": pki / "%s.crt", "key": pki / "%s.key",
+        "trusted_keys": platform.state.trusted_keys, "state_dir": platform.state.agents
+    })
 
 
 def versions(platform) -> list[int]:
@@ -53,7 +55,9 @@ def tags(platform, version: int) -> dict[str, str]:
 
 
 def seed(platform, experiments=EXPERIMENTS) -> None:
-    """Register the first versions of the congestion model from committed items, and make the newest champion. Does nothing where there are some."""
+    """Register the first versions of the congestion model from committed items, and make the newest champion. Does
+    nothing where there are some.
+    """
     try:
         if versions(platform):
             return
@@ -62,8 +66,11 @@ def seed(platform, experiments=EXPERIMENTS) -> None:
             raise
     for name in experiments:
         platform.log(f"training: experiment {name} on {ITEMS.relative_to(REPO)}, for the registry …")
-        command = [TRAIN, "fit", REPO / "training" / "experiments" / f"{name}.yaml", "--source", ITEMS, "--tracking-uri", mlflow.url(platform.settings),
-                   "--config", registry.config_file(platform.state), "--register", MODEL]
+        command = [
+            TRAIN, "fit", REPO / "training" / "experiments" / f"{name}.yaml", "--source", ITEMS, "--tracking-uri",
+            mlflow.url(platform.settings), "--config",
+            registry.config_file(platform.state), "--register", MODEL
+        ]
         done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         if done.returncode != 0:
             raise PlatformError(f"`{' '.join(str(c) for c in command)}` failed:\n{done.stdout[-3000:]}")
@@ -80,30 +87,42 @@ class Loop:
 
     def in_force(self) -> dict[str, dict]:
         """By AP: what it applied last."""
-        return {row["ap_id"]: row for row in self.platform.clickhouse.rows(
-            "SELECT ap_id, argMax(source, ts) AS source, argMax(version, ts) AS version, argMax(bundle, ts) AS bundle, max(ts) AS since"
-            f" FROM oal.bundle_status WHERE state IN {APPLIED} GROUP BY ap_id")}
+        return {
+            row["ap_id"]: row
+            for row in self.platform.clickhouse.rows(
+                "SELECT ap_id, argMax(source, ts) AS source, argMax(version, ts) AS version, argMax(bundle, ts) AS"
+                f" bundle, max(ts) AS since FROM oal.bundle_status WHERE state IN {APPLIED} GROUP BY ap_id"
+            )
+        }
 
     def read(self) -> dict:
         rows = self.platform.clickhouse.rows
         when = since(self.since_us)
-        decisions = rows(f"SELECT action, reason, count() AS n FROM oal.tree_decision WHERE {when} GROUP BY action, reason ORDER BY n DESC")
+        decisions = rows(
+            f"SELECT action, reason, count() AS n FROM oal.tree_decision WHERE {when} GROUP BY action, reason ORDER BY"
+            " n DESC"
+        )
         releases = rows(f"SELECT slot, action, count() AS n FROM oal.release WHERE {when} GROUP BY slot, action")
-        statuses = rows(f"SELECT state, reason, count() AS n FROM oal.bundle_status WHERE {when} GROUP BY state, reason")
+        statuses = rows(
+            f"SELECT state, reason, count() AS n FROM oal.bundle_status WHERE {when} GROUP BY state, reason")
         quality = rows(
-            "SELECT countIf(class != 'unknown' AND complete) AS judged, count() AS predictions, countIf(features_match = 'same') AS same, countIf(features_match = 'differ') AS differ,"
-            " countIf(complete AND predicted = class) AS right, countIf(complete AND class_now = class) AS persistence_right,"
-            " countIf(complete AND class_now IN ('Good', 'Acceptable') AND class IN ('Poor', 'Bad')) AS onsets,"
-            " countIf(complete AND class_now IN ('Good', 'Acceptable') AND class IN ('Poor', 'Bad') AND predicted IN ('Poor', 'Bad')) AS onsets_foreseen,"
-            " countIf(complete AND class_now IN ('Good', 'Acceptable') AND class != 'unknown' AND predicted IN ('Poor', 'Bad')) AS alarms"
-            f" FROM oal.prediction WHERE {when}")[0]
+            "SELECT countIf(class != 'unknown' AND complete) AS judged, count() AS predictions, countIf(features_match"
+            " = 'same') AS same, countIf(features_match = 'differ') AS differ, countIf(complete AND predicted = class)"
+            " AS right, countIf(complete AND class_now = class) AS persistence_right, countIf(complete AND class_now"
+            " IN ('Good', 'Acceptable') AND class IN ('Poor', 'Bad')) AS onsets, countIf(complete AND class_now IN"
+            " ('Good', 'Acceptable') AND class IN ('Poor', 'Bad') AND predicted IN ('Poor', 'Bad')) AS"
+            " onsets_foreseen, countIf(complete AND class_now IN ('Good', 'Acceptable') AND class != 'unknown' AND"
+            f" predicted IN ('Poor', 'Bad')) AS alarms FROM oal.prediction WHERE {when}"
+        )[0]
         return {
             "shipped": sum(d["n"] for d in decisions if d["action"] == "shipped"),
             "held": {d["reason"]: d["n"] for d in decisions if d["action"] == "held"},
             "released": sum(r["n"] for r in releases if r["action"] == "release"),
             "applied": sum(s["n"] for s in statuses if s["state"] in APPLIED),
             "rejected": sum(s["n"] for s in statuses if s["state"] == 2),
-            "in_force": {ap: f"{SOURCES.get(row['source'], '?')}/{row['version']}" for ap, row in self.in_force().items()},
+            "in_force": {
+                ap: f"{SOURCES.get(row['source'], '?')}/{row['version']}" for ap, row in self.in_force().items()
+            },
             **quality,
         }
 
@@ -111,12 +130,25 @@ class Loop:
 def lines(s: dict) -> str:
     """The loop's part of the summary."""
     held = ", ".join(f"{reason.replace('_', ' ')} {n:,}" for reason, n in list(s["held"].items())[:4]) or "none yet"
-    share = "-" if not s["judged"] else f"{100 * s['right'] / s['judged']:.0f} % right (persistence {100 * s['persistence_right'] / s['judged']:.0f} %)"
-    return "\n".join((
-        f"  trees shipped      {s['shipped']:>10,}     held back: {held}",
-        f"  bundles applied    {s['applied']:>10,}     {s['rejected']:,} rejected; in force: " + (", ".join(f"{ap} {v}" for ap, v in sorted(s["in_force"].items())[:6]) or "none yet"),
-        f"  predictions        {s['predictions']:>10,}     {s['judged']:,} judged: {share}; {s['onsets_foreseen']:,} of {s['onsets']:,} onsets foreseen, {s['alarms']:,} alarms",
-    ))
+    share = (
+        "-"
+        if not s["judged"]
+        else (
+            f"{100 * s['right'] / s['judged']:.0f} % right (persistence"
+            f" {100 * s['persistence_right'] / s['judged']:.0f} %)"
+        )
+    )
+    return "\n".join(
+        (
+            f"  trees shipped      {s['shipped']:>10,}     held back: {held}",
+            f"  bundles applied    {s['applied']:>10,}     {s['rejected']:,} rejected; in force: "
+            + (", ".join(f"{ap} {v}" for ap, v in sorted(s["in_force"].items())[:6]) or "none yet"),
+            (
+                f"  predictions        {s['predictions']:>10,}     {s['judged']:,} judged: {share};"
+                f" {s['onsets_foreseen']:,} of {s['onsets']:,} onsets foreseen, {s['alarms']:,} alarms"
+            ),
+        )
+    )
 
 
 def verdict(s: dict, aps: int) -> list[str]:

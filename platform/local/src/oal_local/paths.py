@@ -23,7 +23,8 @@ def cache_dir() -> Path:
 @cache
 def python() -> str:
     """The interpreter with this folder's pinned packages. Importers of Platform may run on another one."""
-    made = subprocess.run([str(SETUP / "venv"), str(LOCAL / "requirements.txt")], check=True, stdout=subprocess.PIPE, text=True)
+    made = subprocess.run([str(SETUP / "venv"), str(LOCAL / "requirements.txt")], check=True, stdout=subprocess.PIPE,
+                          text=True)
     return made.stdout.strip() + "/bin/python"
 
 
@@ -55,8 +56,9 @@ class State:
         """Create the folders; only their owner may enter, for keys and passwords are in there."""
         self.dir.mkdir(parents=True, exist_ok=True)
         self.dir.chmod(0o700)
-        for folder in (self.logs, self.run, self.pki, self.secrets, self.kafka, self.clickhouse, self.mlflow, self.registry, self.trainer, self.push, self.agents,
-                       self.flink / "conf", self.flink / "tmp", self.checkpoints):
+        for folder in (self.logs, self.run, self.pki, self.secrets, self.kafka, self.clickhouse, self.mlflow,
+                       self.registry, self.trainer, self.push, self.agents, self.flink / "conf", self.flink / "tmp",
+                       self.checkpoints):
             folder.mkdir(parents=True, exist_ok=True)
 
     def log(self, service: str) -> Path:

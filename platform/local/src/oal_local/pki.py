@@ -1,4 +1,5 @@
-"""Certificates, keys and passwords of an instance, made by the one tool that every deployment uses: security/ (README there).
+"""Certificates, keys and passwords of an instance, made by the one tool that every deployment uses: security/ (README
+there).
 
 It runs on this folder's Python, in a process of its own: importers of Platform need no package.
 """
@@ -13,8 +14,9 @@ SOURCES = (REPO / "platform" / "security" / "src", REPO / "schema" / "src")
 
 def run(state: State, command: str, *arguments: str) -> str:
     """`oal-ca COMMAND FOLDER ARGUMENTS…`; what it printed."""
-    done = subprocess.run([python(), "-m", "oal_pki", command, str(state.dir), *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          env=dict(os.environ, PYTHONPATH=":".join(map(str, SOURCES))))
+    done = subprocess.run(
+        [python(), "-m", "oal_pki", command, str(state.dir), *arguments], stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, env=dict(os.environ, PYTHONPATH=":".join(map(str, SOURCES))))
     if done.returncode != 0:
         raise PlatformError(done.stdout.strip())
     return done.stdout

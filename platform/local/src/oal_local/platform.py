@@ -1,7 +1,8 @@
 """An instance of the platform: start it, ask it, disturb it, stop it. Needs nothing but Python's standard library.
 
     with Platform(folder, only=["kafka", "clickhouse"]) as p:
-        p.kafka.bootstrap, p.kafka.client("viewer"), p.clickhouse.query("SELECT 1"), p.kill("kafka", 9), p.wait_ready("kafka")
+        p.kafka.bootstrap, p.kafka.client("viewer"), p.clickhouse.query("SELECT 1"), p.kill("kafka", 9),
+        p.wait_ready("kafka")
 """
 import base64
 import fcntl
@@ -16,7 +17,23 @@ import urllib.request
 from contextlib import contextmanager
 from functools import cached_property
 
-from oal_local import classdata, clickhouse, distribution, flink, grafana, jolokia, kafka, mlflow, passwords, pki, push, registry, settings, telegraf, trainer
+from oal_local import (
+    classdata,
+    clickhouse,
+    distribution,
+    flink,
+    grafana,
+    jolokia,
+    kafka,
+    mlflow,
+    passwords,
+    pki,
+    push,
+    registry,
+    settings,
+    telegraf,
+    trainer,
+)
 from oal_local.errors import PlatformError
 from oal_local.paths import REPO, State, python, write_private
 from oal_local.services import SERVICES, Service, chosen, fingerprint
@@ -29,8 +46,11 @@ READY_SECONDS = 180  # a start takes 5 to 20 s; on a machine that is busy with b
 
 
 class Platform:
-    def __init__(self, state_dir=DEFAULT_STATE, ports: str | None = None, only=None, migrate: bool = True, log=None, **changes):
-        """`changes` are fields of settings.Settings, for example partitions=2 or job_jar=…; `log` takes lines of progress."""
+    def __init__(self, state_dir=DEFAULT_STATE, ports: str | None = None, only=None, migrate: bool = True, log=None,
+                 **changes):
+        """`changes` are fields of settings.Settings, for example partitions=2 or job_jar=…; `log` takes lines of
+        progress.
+        """
         self.state = State(state_dir)
         self.only = chosen(only)
         self.with_migrate = migrate
@@ -48,7 +68,8 @@ class Platform:
     def settings(self) -> settings.Settings:
         current = settings.load(self.state)
         if current is None:
-            raise PlatformError(f"there is no instance in {self.state.dir}; start one with `oal-local up --state {self.state.dir}`")
+            raise PlatformError(
+                f"there is no instance in {self.state.dir}; start one with `oal-local up --state {self.state.dir}`")
         return current
 
     # --- life
@@ -65,7 +86,8 @@ class Platform:
                 part.render(self.state, current)
             self.supervisor.start()
             try:
-                # These need nothing, so they start side by side; MLflow is slow, and the others can wait for it by themselves.
+                # These need nothing, so they start side by side; MLflow is slow, and the others can wait for it by
+                # themselves.
                 first = [service for service in self.only if service.name in (kafka.NAME, clickhouse.NAME, mlflow.NAME)]
                 for service in first:
                     self._start(service, current)
@@ -104,8 +126,9 @@ class Platform:
 
     def _check_job(self, current) -> None:
         if SERVICES[flink.JOBMANAGER] in self.only and not os.path.isfile(current.job_jar):
-            raise PlatformError(f"the Flink job {current.job_jar} is missing; build it (make -C stream-jobs build), name another "
-                                "with --job-jar, or leave Flink out with `--only kafka,clickhouse`")
+            raise PlatformError(
+                f"the Flink job {current.job_jar} is missing; build it (make -C stream-jobs build), name another "
+                "with --job-jar, or leave Flink out with `--only kafka,clickhouse`")
 
     def down(self) -> None:
         """Stop everything in reverse order; returns when no process is left. Data stays. Safe to call again."""
@@ -156,22 +179,28 @@ class Platform:
         for service in SERVICES.values():
             process = info.get(service.name, {})
             up = process.get("statename") in ("RUNNING", "STARTING")
-            rows.append({"name": service.name, "state": process.get("statename", "STOPPED"), "pid": process.get("pid", 0),
-                         "ready": bool(up and current and service.ready(self.state, current)),
-                         "uptime_s": process["now"] - process["start"] if up else 0})
+            rows.append({
+                "name": service.name, "state": process.get("statename", "STOPPED"), "pid": process.get("pid", 0),
+                "ready": bool(up and current and service.ready(self.state, current)),
+                "uptime_s": process["now"] - process["start"] if up else 0
+            })
         return rows
 
     def wait_ready(self, name: str, seconds: float = READY_SECONDS) -> None:
-        """Return when the service does its work; raise with its log when it does not in time, or crashes again and again."""
+        """Return when the service does its work; raise with its log when it does not in time, or crashes again and
+        again.
+        """
         service, current = _service(name), self.settings
         started = time.monotonic()
         pids = set()
         while not service.ready(self.state, current):
             pids.add(self.supervisor.info().get(name, {}).get("pid", 0))
             if len(pids - {0}) > CRASHES_BORNE:
-                raise PlatformError(f"{name} starts and ends again and again; {self.state.log(name)} says\n{self.complaint(name)}")
+                raise PlatformError(
+                    f"{name} starts and ends again and again; {self.state.log(name)} says\n{self.complaint(name)}")
             if time.monotonic() > started + seconds:
-                raise PlatformError(f"{name} was not ready after {seconds:.0f} s; {self.state.log(name)} says\n{self.complaint(name)}")
+                raise PlatformError(
+                    f"{name} was not ready after {seconds:.0f} s; {self.state.log(name)} says\n{self.complaint(name)}")
             time.sleep(0.1)
         self.log(f"{name}: ready after {time.monotonic() - started:.1f} s")
 
@@ -348,7 +377,9 @@ class MLflow:
         return passwords.read(self._platform.state, user, "mlflow")
 
     def api(self, path: str, body: dict | None = None, method: str | None = None, user: str = "admin") -> dict:
-        """A call of MLflow's REST interface, `path` below /api/2.0/mlflow/; PlatformError with MLflow's words when it refuses."""
+        """A call of MLflow's REST interface, `path` below /api/2.0/mlflow/; PlatformError with MLflow's words when it
+        refuses.
+        """
         return call(f"{self.url}/api/2.0/mlflow/{path}", body, method, {"Authorization": "Basic " + base64.b64encode(
             f"{user}:{self.password(user)}".encode()).decode()})
 
@@ -371,17 +402,20 @@ class Push:
 
     def get(self, path: str, body: dict | None = None, method: str | None = None):
         """A call of the admin interface, decoded."""
-        return call(self.admin_url + path, body, method, {"Authorization": f"Bearer {self.token_file.read_text().strip()}"})
+        return call(self.admin_url + path, body, method,
+                    {"Authorization": f"Bearer {self.token_file.read_text().strip()}"})
 
 
 def call(url: str, body: dict | None, method: str | None, headers: dict, timeout_s: float = 60):
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(url, data=data, method=method, headers=headers | ({"Content-Type": "application/json"} if data else {}))
+    request = urllib.request.Request(url, data=data, method=method,
+                                     headers=headers | ({"Content-Type": "application/json"} if data else {}))
     try:
         with urllib.request.urlopen(request, timeout=timeout_s) as answer:
             return json.loads(answer.read() or b"null")
     except urllib.error.HTTPError as error:
-        raise PlatformError(f"{request.get_method()} {url}: {error.code} {error.read().decode(errors='replace')[:2000]}") from None
+        raise PlatformError(
+            f"{request.get_method()} {url}: {error.code} {error.read().decode(errors='replace')[:2000]}") from None
 
 
 def setup(services=None) -> None:

@@ -64,7 +64,8 @@ def reserve(settings_file) -> dict:
             if all(map(free, ports.values())):
                 break
         else:
-            raise PlatformError(f"no block of {len(DEFAULT)} free loopback ports between {FIRST} and {LAST}; stop an instance")
+            raise PlatformError(
+                f"no block of {len(DEFAULT)} free loopback ports between {FIRST} and {LAST}; stop an instance")
         # The owner's file is written after this returns; an empty one keeps the reservation alive until then.
         settings_file.touch()
         taken[first] = str(settings_file)

@@ -27,15 +27,22 @@ def enrol_url(settings: Settings) -> str:
 def render(state: State, settings: Settings) -> None:
     config = {
         "ap_listen": f"127.0.0.1:{settings.ports['push_ap']}",
-        "tls": {"cert": str(state.pki / "deploy.crt"), "key": str(state.pki / "deploy.key"), "client_ca": str(state.pki / "ca.crt")},
+        "tls": {
+            "cert": str(state.pki / "deploy.crt"), "key": str(state.pki / "deploy.key"),
+            "client_ca": str(state.pki / "ca.crt")
+        },
         "admin_listen": f"127.0.0.1:{settings.ports['push_admin']}",
         "enrol_listen": f"127.0.0.1:{settings.ports['push_enrol']}",
-        "enrol": {"url": enrol_url(settings), "ca_cert": str(state.pki / "ap-ca.crt"), "ca_key": str(state.pki / "ap-ca.key"),
-                  "root": str(state.pki / "ca.crt"), "mac_masters": str(state.mac_masters)},
+        "enrol": {
+            "url": enrol_url(settings), "ca_cert": str(state.pki / "ap-ca.crt"), "ca_key": str(state.pki / "ap-ca.key"),
+            "root": str(state.pki / "ca.crt"), "mac_masters": str(state.mac_masters)
+        },
         "metrics_token_file": str(passwords.token_file(state, "metrics.token")),
         "admin_token_file": str(passwords.token_file(state, "push-admin.token")),
-        "kafka": {"bootstrap": kafka.bootstrap(settings), "ca": str(state.pki / "ca.crt"), "cert": str(state.pki / "deploy.crt"),
-                  "key": str(state.pki / "deploy.key")},
+        "kafka": {
+            "bootstrap": kafka.bootstrap(settings), "ca": str(state.pki / "ca.crt"),
+            "cert": str(state.pki / "deploy.crt"), "key": str(state.pki / "deploy.key")
+        },
         "trusted_keys": str(state.trusted_keys),
         "store": {"path": str(state.push / "state.db")},
         "clickhouse": clickhouse.client(state, settings, "analyst"),

@@ -1,4 +1,6 @@
-"""What an instance was asked to be: ports, job, sizes. Kept in platform.json, so that `up` after `down` is the same one."""
+"""What an instance was asked to be: ports, job, sizes. Kept in platform.json, so that `up` after `down` is the same
+one.
+"""
 import json
 from dataclasses import asdict, dataclass, field, fields
 
@@ -26,7 +28,9 @@ class Settings:
     trainer_settings: str = ""  # file of thresholds; empty: training/online.yaml
     policies: str = str(POLICIES)  # folder of control policies
     telegraf_interval: str = "10s"  # between readings of the platform's own figures
-    telegraf_watch: list = field(default_factory=lambda: ["host", "kafka", "flink", "clickhouse", "mlflow", "trainer", "model-registry", "push", "certificates"])
+    telegraf_watch: list = field(
+        default_factory=lambda:
+        ["host", "kafka", "flink", "clickhouse", "mlflow", "trainer", "model-registry", "push", "certificates"])
 
 
 def load(state: State) -> Settings | None:
@@ -57,7 +61,8 @@ def resolve(state: State, changes: dict, running: bool) -> Settings:
         if asked_mode == "default":
             settings.ports = dict(ports.DEFAULT)
             if busy := [f"{name}={port}" for name, port in settings.ports.items() if not ports.free(port)]:
-                raise PlatformError(f"these loopback ports are in use: {', '.join(busy)}; stop what holds them or use `--ports auto`")
+                raise PlatformError(
+                    f"these loopback ports are in use: {', '.join(busy)}; stop what holds them or use `--ports auto`")
         elif set(settings.ports) != set(ports.DEFAULT) or not all(map(ports.free, settings.ports.values())):
             settings.ports = ports.reserve(state.settings)
     write_private(state.settings, json.dumps(asdict(settings), indent=1))

@@ -80,7 +80,8 @@ class Supervisor:
         deadline = time.monotonic() + 20
         while not self.running():
             if done.returncode != 0 or time.monotonic() > deadline:
-                raise PlatformError(f"the process manager did not start: `{' '.join(command)}` said\n{done.stdout[-2000:]}")
+                raise PlatformError(
+                    f"the process manager did not start: `{' '.join(command)}` said\n{done.stdout[-2000:]}")
             time.sleep(0.05)
 
     def _configuration(self) -> str:
@@ -89,11 +90,18 @@ class Supervisor:
 
         sections = [
             "[supervisord]",
-            f"logfile={safe(self.state.logs / 'supervisord.log')}", "logfile_maxbytes=5MB", "logfile_backups=1", "loglevel=info",
-            f"pidfile={safe(self.pid_file)}", f"childlogdir={safe(self.state.logs)}",
+            f"logfile={safe(self.state.logs / 'supervisord.log')}",
+            "logfile_maxbytes=5MB",
+            "logfile_backups=1",
+            "loglevel=info",
+            f"pidfile={safe(self.pid_file)}",
+            f"childlogdir={safe(self.state.logs)}",
             *(["user=root"] if os.getuid() == 0 else []),
-            "[unix_http_server]", f"file={safe(self.socket)}", "chmod=0700",
-            "[rpcinterface:supervisor]", "supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface",
+            "[unix_http_server]",
+            f"file={safe(self.socket)}",
+            "chmod=0700",
+            "[rpcinterface:supervisor]",
+            "supervisor.rpcinterface_factory=supervisor.rpcinterface:make_main_rpcinterface",
         ]
         for service in SERVICES.values():
             sections += [
@@ -144,7 +152,8 @@ class Supervisor:
         deadline = time.monotonic() + sum(service.stop_seconds for service in SERVICES.values())
         while alive(pid, "supervisord"):
             if time.monotonic() > deadline:
-                raise PlatformError(f"the process manager (pid {pid}) did not end; see {self.state.logs / 'supervisord.log'}")
+                raise PlatformError(
+                    f"the process manager (pid {pid}) did not end; see {self.state.logs / 'supervisord.log'}")
             time.sleep(0.05)
 
 

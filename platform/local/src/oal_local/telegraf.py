@@ -47,7 +47,8 @@ def environment_file(state: State):
 
 
 def render(state: State, settings: Settings) -> None:
-    write_private(environment_file(state), "".join(f"{name}={value}\n" for name, value in environment(state, settings).items()))
+    write_private(environment_file(state),
+                  "".join(f"{name}={value}\n" for name, value in environment(state, settings).items()))
 
 
 def prepare(state: State, settings: Settings) -> None:
@@ -59,15 +60,22 @@ def command(state: State, settings: Settings) -> list[str]:
 
 
 def files(state: State, settings: Settings) -> list:
-    return [environment_file(state), FOLDER / "oal-telegraf", FOLDER / "telegraf.conf", *sorted((FOLDER / "telegraf.d").glob("*.conf")),
-            passwords.file(state, NAME), passwords.token_file(state, "jolokia.password"), passwords.token_file(state, "metrics.token")]
+    return [
+        environment_file(state), FOLDER / "oal-telegraf", FOLDER / "telegraf.conf", *sorted(
+            (FOLDER / "telegraf.d").glob("*.conf")),
+        passwords.file(state, NAME),
+        passwords.token_file(state, "jolokia.password"),
+        passwords.token_file(state, "metrics.token")
+    ]
 
 
 def ready(state: State, settings: Settings) -> bool:
     """Its rows arrive."""
     try:
-        rows = clickhouse.query(state, settings, "SELECT count() FROM oal.platform_metric WHERE name = 'internal_write' AND ts > now64(3) - "
-                                f"INTERVAL {STALE_S} SECOND", timeout_s=5)
+        rows = clickhouse.query(
+            state, settings,
+            "SELECT count() FROM oal.platform_metric WHERE name = 'internal_write' AND ts > now64(3) - "
+            f"INTERVAL {STALE_S} SECOND", timeout_s=5)
     except (OSError, PlatformError):
         return False
     return int(rows) > 0

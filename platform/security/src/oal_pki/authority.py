@@ -1,10 +1,13 @@
 """The CAs of a folder: a root, and below it one that issues access points' certificates and one that issues people's.
 
-An issuing CA can name nobody outside its own OU: its certificate carries a name constraint, which Java and OpenSSL enforce. It is
+An issuing CA can name nobody outside its own OU: its certificate carries a name constraint, which Java and OpenSSL
+enforce. It is
 not critical, because Go's verifier would refuse what it does not know; who verifies with Go looks at the OU itself.
-So the push service, which holds the APs' CA for enrolment, cannot make a service's certificate even when it is taken over.
+So the push service, which holds the APs' CA for enrolment, cannot make a service's certificate even when it is taken
+over.
 
-ca.crt holds the root, and while it is being replaced (root.py) the old and the new one; ca.key belongs to the first in it.
+ca.crt holds the root, and while it is being replaced (root.py) the old and the new one; ca.key belongs to the first in
+it.
 """
 import datetime
 import secrets
@@ -33,22 +36,24 @@ def now() -> datetime.datetime:
 
 
 def pem(key) -> str:
-    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()).decode()
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
+                             serialization.NoEncryption()).decode()
 
 
 def text(*certificates: x509.Certificate) -> str:
     return "".join(c.public_bytes(serialization.Encoding.PEM).decode() for c in certificates)
 
 
-def builder(name: x509.Name, issuer: x509.Name, public_key, days: float, at: datetime.datetime) -> x509.CertificateBuilder:
-    return (x509.CertificateBuilder().subject_name(name).issuer_name(issuer).public_key(public_key)
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(min(at, at + datetime.timedelta(days=days)) - CLOCK_SKEW).not_valid_after(at + datetime.timedelta(days=days)))
+def builder(name: x509.Name, issuer: x509.Name, public_key, days: float,
+            at: datetime.datetime) -> x509.CertificateBuilder:
+    return (x509.CertificateBuilder().subject_name(name).issuer_name(issuer).public_key(public_key).serial_number(
+        x509.random_serial_number()).not_valid_before(min(at, at + datetime.timedelta(days=days))
+                                                      - CLOCK_SKEW).not_valid_after(at + datetime.timedelta(days=days)))
 
 
 def key_usage(*wanted: str) -> x509.KeyUsage:
-    known = ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement", "key_cert_sign",
-             "crl_sign", "encipher_only", "decipher_only")
+    known = ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement",
+             "key_cert_sign", "crl_sign", "encipher_only", "decipher_only")
     return x509.KeyUsage(**{name: name in wanted for name in known})
 
 
@@ -90,8 +95,8 @@ class Issuer:
 
     def sign(self, request: x509.CertificateBuilder) -> x509.Certificate:
         identifier = self.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
-        return (request.add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier), critical=False)
-                .sign(self.key, hashes.SHA256()))
+        return (request.add_extension(x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(identifier),
+                                      critical=False).sign(self.key, hashes.SHA256()))
 
 
 def make_root(at: datetime.datetime | None = None) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
@@ -106,17 +111,19 @@ def make_root(at: datetime.datetime | None = None) -> tuple[ec.EllipticCurvePriv
     return key, certificate
 
 
-def make_issuing(root: Issuer, role: str, at: datetime.datetime | None = None) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
+def make_issuing(root: Issuer, role: str,
+                 at: datetime.datetime | None = None) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
     """A CA below `root` that can sign clients' certificates of one OU."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = names.subject(f"oal {role} CA {secrets.token_hex(4)}", "ca")
     permitted = [x509.DirectoryName(names.role_subtree(role))]
-    request = (builder(name, root.certificate.subject, key.public_key(), ISSUING_DAYS, at or now())
-               .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-               .add_extension(key_usage("key_cert_sign", "crl_sign"), critical=True)
-               .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
-               .add_extension(x509.NameConstraints(permitted_subtrees=permitted, excluded_subtrees=None), critical=False)
-               .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False))
+    request = (builder(name, root.certificate.subject, key.public_key(), ISSUING_DAYS, at or now()).add_extension(
+        x509.BasicConstraints(ca=True, path_length=0),
+        critical=True).add_extension(key_usage("key_cert_sign", "crl_sign"), critical=True).add_extension(
+            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False).add_extension(
+                x509.NameConstraints(permitted_subtrees=permitted, excluded_subtrees=None),
+                critical=False).add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()),
+                                              critical=False))
     return key, root.sign(request)
 
 
@@ -129,13 +136,16 @@ class Authority:
         self.roots = load_certificates(folder.pki / "ca.crt")
         self.root = Issuer(load_key(folder.pki / "ca.key"), self.roots[0], ())
         if self.root.key.public_key() != self.root.certificate.public_key():
-            raise PkiError(f"{folder.pki}: ca.key does not belong to the first certificate of ca.crt; restore both from one backup")
+            raise PkiError(
+                f"{folder.pki}: ca.key does not belong to the first certificate of ca.crt; restore both from one backup"
+            )
         self.issuing = {role: self._issuing(role, name) for role, name in ISSUING.items()}
 
     def _make_root(self) -> None:
         pki = self.folder.pki
         if (pki / "ca.crt").exists():
-            limits = load_certificates(pki / "ca.crt")[0].extensions.get_extension_for_class(x509.BasicConstraints).value
+            limits = load_certificates(pki / "ca.crt")[0].extensions.get_extension_for_class(
+                x509.BasicConstraints).value
             if limits.path_length != 0:
                 return
             # Of a version before there were issuing CAs, and it cannot sign one: everything begins anew.
@@ -150,7 +160,8 @@ class Authority:
         key_file, certificate_file = self.folder.pki / f"{name}.key", self.folder.pki / f"{name}.crt"
         if certificate_file.exists() and key_file.exists():
             key, certificate = load_key(key_file), load_certificates(certificate_file)[0]
-            if key.public_key() == certificate.public_key() and issued_by(certificate, self.root.certificate) and not lapses_soon(certificate, now()):
+            if key.public_key() == certificate.public_key() and issued_by(
+                    certificate, self.root.certificate) and not lapses_soon(certificate, now()):
                 return Issuer(key, certificate, (certificate,))
         key, certificate = make_issuing(self.root, role)
         files.write(key_file, pem(key))
@@ -160,9 +171,10 @@ class Authority:
     def issuer(self, role: str) -> Issuer:
         return self.issuing.get(role, self.root)
 
-    def issue(self, name: str, role: str, alternatives=(), client: bool = True, server: bool = False, use_rsa: bool = False, days: float = DAYS,
-              at: datetime.datetime | None = None) -> bool:
-        """Write NAME.key, NAME.crt (with the chain below the root) and NAME.pem (key, chain, roots: Java's PEM stores) unless a
+    def issue(self, name: str, role: str, alternatives=(), client: bool = True, server: bool = False,
+              use_rsa: bool = False, days: float = DAYS, at: datetime.datetime | None = None) -> bool:
+        """Write NAME.key, NAME.crt (with the chain below the root) and NAME.pem (key, chain, roots: Java's PEM stores)
+        unless a
         certificate that says the same and does not lapse soon is there. True when it was written."""
         pki, issuer = self.folder.pki, self.issuer(role)
         key_file, certificate_file = pki / f"{name}.key", pki / f"{name}.crt"
@@ -171,10 +183,14 @@ class Authority:
             chain = load_certificates(certificate_file)
             present, had = chain[0], alternative_names(chain[0])
             if names.role(present.subject) != role:
-                raise PkiError(f"`{name}` is the name of a certificate with OU={names.role(present.subject)} already; choose another")
+                raise PkiError(
+                    f"`{name}` is the name of a certificate with OU={names.role(present.subject)} already; choose"
+                    " another"
+                )
             if role == "service":  # a server keeps the hosts it was given before; an AP has the one site it is given
                 wanted = list(dict.fromkeys([*had, *wanted]))
-            if had == wanted and key_file.exists() and issued_by(present, issuer.certificate) and not lapses_soon(present, at or now()):
+            if had == wanted and key_file.exists() and issued_by(
+                    present, issuer.certificate) and not lapses_soon(present, at or now()):
                 key = load_key(key_file)
                 if key.public_key() == present.public_key():
                     if not (pki / f"{name}.pem").exists():
@@ -191,10 +207,12 @@ class Authority:
         files.write(self.folder.pki / f"{name}.pem", pem(key) + text(*chain, *self.roots))
 
 
-def certify(issuer: Issuer, public_key, name: str, role: str, alternatives=(), client: bool = True, server: bool = False, days: float = DAYS,
-            at: datetime.datetime | None = None) -> x509.Certificate:
+def certify(issuer: Issuer, public_key, name: str, role: str, alternatives=(), client: bool = True,
+            server: bool = False, days: float = DAYS, at: datetime.datetime | None = None) -> x509.Certificate:
     """The certificate of a public key."""
-    purposes = [*([ExtendedKeyUsageOID.CLIENT_AUTH] if client else []), *([ExtendedKeyUsageOID.SERVER_AUTH] if server else [])]
+    purposes = [
+        *([ExtendedKeyUsageOID.CLIENT_AUTH] if client else []), *([ExtendedKeyUsageOID.SERVER_AUTH] if server else [])
+    ]
     usage = ["digital_signature", *(["key_encipherment"] if isinstance(public_key, rsa.RSAPublicKey) else [])]
     request = (builder(names.subject(name, role), issuer.certificate.subject, public_key, days, at or now())
                .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)

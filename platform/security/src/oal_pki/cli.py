@@ -34,8 +34,10 @@ def parser() -> argparse.ArgumentParser:
                       help="names and addresses of a server, beside localhost and 127.0.0.1; can be given again")
     service = add(commands, "service", "the certificate of a service, OU=service")
     service.add_argument("name", metavar="NAME")
-    service.add_argument("--hosts", type=lambda text: [host for host in text.rpartition("=")[2].split(",") if host], default=[], metavar="HOST,…",
-                         help="names and addresses that it is a server of, beside localhost and 127.0.0.1 (none: it only connects to others)")
+    service.add_argument(
+        "--hosts", type=lambda text: [host for host in text.rpartition("=")[2].split(",")
+                                      if host], default=[], metavar="HOST,…", help=
+        "names and addresses that it is a server of, beside localhost and 127.0.0.1 (none: it only connects to others)")
     ap = add(commands, "ap", "certificate and batch key of access points by hand, for laboratories: real ones enrol")
     ap.add_argument("ap_ids", nargs="+", metavar="AP_ID")
     ap.add_argument("--site", default="", help="the site that they may name (default: none)")
@@ -45,15 +47,22 @@ def parser() -> argparse.ArgumentParser:
     keys.add_argument("--site", default="")
     person = add(commands, "operator", "the certificate of a person who may open Flink's page, OU=operator")
     person.add_argument("name", metavar="NAME", nargs="?", default=platform.OPERATOR)
-    person.add_argument("--p12", action="store_true", help="also NAME.p12 for a browser, with its password in NAME.password")
-    of_masters = commands.add_parser("masters", help="master keys of the MAC of batches").add_subparsers(dest="action", required=True, metavar="ACTION")
-    add(of_masters, "rotate", "add a master, which new keys are derived from; older ones stay good until they are dropped")
-    add(of_masters, "drop", "take an old master away: batches under keys of it are refused").add_argument("key_id", type=int, metavar="KEY_ID")
-    of_root = commands.add_parser("root", help="the root CA").add_subparsers(dest="action", required=True, metavar="ACTION")
-    rotate = of_root.add_parser("rotate", help="replace the root by overlap", description=root.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    person.add_argument("--p12", action="store_true",
+                        help="also NAME.p12 for a browser, with its password in NAME.password")
+    of_masters = commands.add_parser("masters", help="master keys of the MAC of batches").add_subparsers(
+        dest="action", required=True, metavar="ACTION")
+    add(of_masters, "rotate",
+        "add a master, which new keys are derived from; older ones stay good until they are dropped")
+    add(of_masters, "drop", "take an old master away: batches under keys of it are refused").add_argument(
+        "key_id", type=int, metavar="KEY_ID")
+    of_root = commands.add_parser("root", help="the root CA").add_subparsers(dest="action", required=True,
+                                                                             metavar="ACTION")
+    rotate = of_root.add_parser("rotate", help="replace the root by overlap", description=root.__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
     rotate.add_argument("step", choices=("begin", "switch", "end"))
     rotate.add_argument("dir", metavar="DIR")
-    shown = add(commands, "show", "subjects, names and last days of what is there; exit 3 if something lapses within --within days")
+    shown = add(commands, "show",
+                "subjects, names and last days of what is there; exit 3 if something lapses within --within days")
     shown.add_argument("--json", action="store_true")
     shown.add_argument("--within", type=int, metavar="DAYS")
     return top
@@ -68,7 +77,10 @@ def run(options) -> int:
         print(json.dumps(rows, indent=1) + "\n" if options.json else show.text(folder, rows), end="")
         return 3 if options.within is not None and any(row["days_left"] < options.within for row in rows) else 0
     if options.command == "mac-keys":
-        print(masters.ap_lines(folder, [(platform.names.check(ap_id, "an AP's id"), platform.names.check_site(options.site)) for ap_id in options.ap_ids]), end="")
+        print(
+            masters.ap_lines(folder,
+                             [(platform.names.check(ap_id, "an AP's id"), platform.names.check_site(options.site))
+                              for ap_id in options.ap_ids]), end="")
         return 0
     with folder.locked():
         return change(folder, options)
@@ -98,8 +110,10 @@ def change(folder: Folder, options) -> int:
                 store, secret = stores.browser(authority, options.name)
                 print(f"for a browser: {store}, its password is in {secret}")
         case "masters" if options.action == "rotate":
-            print(f"oal-ca: key_id {masters.rotate(folder)} is the newest master. Push service and stream jobs read the file again by themselves; access points get keys "
-                  "of it with their next certificate")
+            print(
+                f"oal-ca: key_id {masters.rotate(folder)} is the newest master. Push service and stream jobs read the"
+                " file again by themselves; access points get keys of it with their next certificate"
+            )
         case "masters":
             masters.drop(folder, options.key_id)
         case "root":
@@ -114,7 +128,10 @@ def change(folder: Folder, options) -> int:
 
 
 def _print_files(folder: Folder, name: str) -> None:
-    files = [file.name for file in sorted(folder.pki.glob(f"{name}.*")) if file.suffix in (".crt", ".key", ".pem", ".mac-keys")]
+    files = [
+        file.name for file in sorted(folder.pki.glob(f"{name}.*"))
+        if file.suffix in (".crt", ".key", ".pem", ".mac-keys")
+    ]
     print(f"{folder.pki}: {', '.join(files)}")
 
 

@@ -8,7 +8,10 @@ from oal_pki import folder as files
 from oal_pki.errors import PkiError
 from oal_pki.folder import Folder
 
-HEAD = "# Master keys of the MAC of a batch: KEY_ID BASE64. The highest KEY_ID is the one that new keys are derived from.\n"
+HEAD = (
+    "# Master keys of the MAC of a batch: KEY_ID BASE64. The highest KEY_ID is the one that new keys are derived"
+    " from.\n"
+)
 
 
 def read(folder: Folder) -> dict[int, bytes]:
@@ -21,7 +24,9 @@ def read(folder: Folder) -> dict[int, bytes]:
 
 
 def _write(folder: Folder, masters: dict[int, bytes]) -> None:
-    files.write(folder.mac_masters, HEAD + "".join(f"{key_id} {base64.b64encode(key).decode()}\n" for key_id, key in sorted(masters.items())))
+    files.write(
+        folder.mac_masters,
+        HEAD + "".join(f"{key_id} {base64.b64encode(key).decode()}\n" for key_id, key in sorted(masters.items())))
 
 
 def ensure(folder: Folder) -> bool:
@@ -37,7 +42,10 @@ def rotate(folder: Folder) -> int:
     masters = read(folder)
     key_id = max(masters) + 1
     if key_id > 255:
-        raise PkiError(f"{folder.mac_masters}: key_id 255 is taken and is the last; begin anew with a fresh file, and enrol every access point again")
+        raise PkiError(
+            f"{folder.mac_masters}: key_id 255 is taken and is the last; begin anew with a fresh file, and enrol every"
+            " access point again"
+        )
     _write(folder, masters | {key_id: secrets.token_bytes(mac.KEY_BYTES)})
     return key_id
 

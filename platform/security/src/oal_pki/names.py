@@ -1,6 +1,7 @@
 """Who there is: subjects, roles, and what may stand in them.
 
-The subject is `CN=<name>,OU=<role>,O=oal`. Kafka makes the principal of it (platform/kafka/server.properties): OU=ap gives
+The subject is `CN=<name>,OU=<role>,O=oal`. Kafka makes the principal of it (platform/kafka/server.properties): OU=ap
+gives
 User:ap whatever the CN, OU=service gives User:<CN>; OU=operator is a person, and no principal that an ACL knows.
 """
 import ipaddress
@@ -42,25 +43,33 @@ SERVICES = {
 
 def check(name: str, what: str) -> str:
     if not NAME.fullmatch(name) or name in RESERVED:
-        raise PkiError(f"`{name}` cannot be {what}: 1 to 64 letters, digits, dots, dashes and underscores, the first a letter or digit, "
-                       f"and none of {', '.join(RESERVED)}")
+        raise PkiError(
+            f"`{name}` cannot be {what}: 1 to 64 letters, digits, dots, dashes and underscores, the first a letter or"
+            f" digit, and none of {', '.join(RESERVED)}"
+        )
     return name
 
 
 def check_site(site: str) -> str:
     if site and not NAME.fullmatch(site):
-        raise PkiError(f"`{site}` cannot be a site: 1 to 64 letters, digits, dots, dashes and underscores, the first a letter or digit")
+        raise PkiError(
+            f"`{site}` cannot be a site: 1 to 64 letters, digits, dots, dashes and underscores, the first a letter or"
+            " digit"
+        )
     return site
 
 
 def subject(name: str, role: str) -> x509.Name:
-    # Encoded from the general to the special, which Java prints the other way round: CN=...,OU=...,O=oal. So O and OU alone are a
-    # subtree, which the issuing CAs' name constraints permit.
+    # Encoded from the general to the special, which Java prints the other way round: CN=...,OU=...,O=oal. So O and OU
+    # alone are a subtree, which the issuing CAs' name constraints permit.
     return x509.Name([*role_subtree(role), x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
 def role_subtree(role: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.ORGANIZATION_NAME, "oal"), x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, role)])
+    return x509.Name([
+        x509.NameAttribute(NameOID.ORGANIZATION_NAME, "oal"),
+        x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, role)
+    ])
 
 
 def host(text: str) -> x509.GeneralName:

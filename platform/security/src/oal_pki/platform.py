@@ -13,8 +13,9 @@ def init(folder: Folder, hosts: dict[str, list[str]] | None = None) -> list[str]
     folder.make()
     unknown = set(hosts or {}) - set(names.SERVICES)
     if unknown:
-        raise PkiError(f"--hosts: no such service: {', '.join(sorted(unknown))}; there are {', '.join(names.SERVICES)}; "
-                       "another one is made by `oal-ca service`")
+        raise PkiError(
+            f"--hosts: no such service: {', '.join(sorted(unknown))}; there are {', '.join(names.SERVICES)}; "
+            "another one is made by `oal-ca service`")
     authority = Authority(folder)
     made = [name for name in names.SERVICES if service(authority, name, (hosts or {}).get(name, []))]
     if authority.issue(OPERATOR, "operator"):

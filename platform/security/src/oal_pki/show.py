@@ -12,7 +12,9 @@ def certificates(folder: Folder) -> list[dict]:
             if number and file.name != "ca.crt":
                 break  # the chain: it has a file of its own
             rows.append({
-                "file": file.name, "subject": certificate.subject.rfc4514_string(), "issuer": names.common_name(certificate.issuer),
+                "file": file.name,
+                "subject": certificate.subject.rfc4514_string(),
+                "issuer": names.common_name(certificate.issuer),
                 "names": [str(name.value) for name in alternative_names(certificate)],
                 "not_after": certificate.not_valid_after_utc.isoformat(timespec="seconds"),
                 "days_left": (certificate.not_valid_after_utc - now()).days,

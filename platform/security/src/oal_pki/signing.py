@@ -8,7 +8,8 @@ SIGNERS = ("registry", "online")
 
 
 def ensure(folder: Folder) -> list[str]:
-    """Make the keys that are not there; their files' names. Keys that an operator added to the trusted file stay in it."""
+    """Make the keys that are not there; their files' names. Keys that an operator added to the trusted file stay in it.
+    """
     made, new = [], []
     trusted = folder.bundle_keys
     there = trusted.exists()

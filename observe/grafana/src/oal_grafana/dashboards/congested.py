@@ -2,7 +2,22 @@
 from oal_grafana import panels as p
 from oal_grafana.board import Board, ap_variables
 from oal_grafana.colours import ACCEPTABLE, ALARM, CLASS_NAMES, CLASSES, OK, PLAIN, POOR, TEAL, WARN
-from oal_grafana.sql import APS, CLASS_BOUNDS, FROM, NEVER, ONE, RANGE, RESOLUTION, SHORT, TO, WORST_FIRST, by_resolution, last_of_range, latest, may_be_empty
+from oal_grafana.sql import (
+    APS,
+    CLASS_BOUNDS,
+    FROM,
+    NEVER,
+    ONE,
+    RANGE,
+    RESOLUTION,
+    SHORT,
+    TO,
+    WORST_FIRST,
+    by_resolution,
+    last_of_range,
+    latest,
+    may_be_empty,
+)
 
 LABELS = f"FROM oal.label_1m WHERE $__timeFilter(t) AND {APS}"
 NOW = f"FROM oal.label_1m WHERE {latest(5)} AND {APS}"
@@ -12,8 +27,8 @@ ACCEPTABLE_FROM, POOR_FROM, BAD_FROM = CLASS_BOUNDS
 CLASS_OF = f"multiIf(loss < {ACCEPTABLE_FROM}, 0, loss < {POOR_FROM}, 1, loss < {BAD_FROM}, 2, 3)"
 
 #: Rows of the heat map, lowest first: (name, from, to).
-BUCKETS = (("0", 0, 1e-9), ("to 1 %: Good", 1e-9, ACCEPTABLE_FROM), ("to 5 %: Acceptable", ACCEPTABLE_FROM, POOR_FROM), ("to 12 %: Poor", POOR_FROM, BAD_FROM), ("to 25 %: Bad", BAD_FROM, 0.25),
-           ("above 25 %: Bad", 0.25, 9))
+BUCKETS = (("0", 0, 1e-9), ("to 1 %: Good", 1e-9, ACCEPTABLE_FROM), ("to 5 %: Acceptable", ACCEPTABLE_FROM, POOR_FROM),
+           ("to 12 %: Poor", POOR_FROM, BAD_FROM), ("to 25 %: Bad", BAD_FROM, 0.25), ("above 25 %: Bad", 0.25, 9))
 HEAT = ", ".join(f"countIf(loss >= {low} AND loss < {high}) AS `{name}`" for name, low, high in BUCKETS)
 
 CDF_POINTS = (0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.08, 0.12, 0.2, 0.4)
@@ -47,12 +62,17 @@ FROM (
 
 def _ap(select: str, view: str = "ap") -> str:
     """Over time, of the access point in detail."""
-    return f"{RESOLUTION}\nSELECT $__timeInterval(t) AS time, {select}\nFROM {by_resolution(view, ONE)} AS x GROUP BY time ORDER BY time"
+    return (
+        f"{RESOLUTION}\nSELECT $__timeInterval(t) AS time, {select}\nFROM {by_resolution(view, ONE)} AS x GROUP BY time"
+        " ORDER BY time"
+    )
 
 
 def _per_station(value: str, where: str, view: str, top: str) -> str:
     """The eight stations that matter most, and a line each."""
-    rows = by_resolution(view, f"{ONE} AND {where}", "t, station, span_s, tx_airtime_us, rx_airtime_us" if view == "station" else "t, station, backlog_bytes_avg")
+    rows = by_resolution(
+        view, f"{ONE} AND {where}",
+        "t, station, span_s, tx_airtime_us, rx_airtime_us" if view == "station" else "t, station, backlog_bytes_avg")
     return f"""{RESOLUTION}
 WITH x AS {rows}
 SELECT $__timeInterval(t) AS time, station, {value} AS figure FROM x
@@ -60,73 +80,258 @@ WHERE station IN (SELECT station FROM x GROUP BY station ORDER BY {top} DESC, st
 
 
 def board():
-    b = Board("oal-congested", "Which access points lose packets to congestion, and whether queue, air or stations are the cause.", variables=ap_variables(True))
+    b = Board("oal-congested",
+              "Which access points lose packets to congestion, and whether queue, air or stations are the cause.",
+              variables=ap_variables(True))
     b.row("Is it good?")
     b.add(
-        p.dial("Poor or Bad now", "Share of label windows (one second) that were Poor or Bad in the last five minutes shown. Above 5 %: see which access points in *Worst access points*.",
-               f"SELECT sum(poor + bad) / nullIf(sum(windows), 0) AS share {NOW}", "percentunit", p.rising(0.05, 0.2), 0, 1),
-        p.number("Access points Poor or Bad", "Access points with a loss ratio of 5 % or more in the last five minutes shown.",
-                 f"SELECT countIf(loss >= {POOR_FROM}) AS aps FROM (SELECT ap_id, {LOSS} AS loss {NOW} GROUP BY ap_id)", "none", p.rising(1, 5)),
-        p.number("Worst loss", "Largest congestion-loss ratio of an access point in the last five minutes shown. From 5 % it is Poor, from 12 % Bad: TCP has halved its rate long before.",
-                 f"SELECT max(loss) AS loss FROM (SELECT ap_id, {LOSS} AS loss {NOW} GROUP BY ap_id)", "percentunit", p.rising(POOR_FROM, BAD_FROM), decimals=1),
-        p.number("Lost in queues", "Segments lost to congestion over segments offered, all chosen access points, time shown. If this leads: less queue, more air (channel, width), or control.",
-                 f"SELECT {LOSS} AS loss {LABELS}", "percentunit", p.rising(0.01, 0.05), decimals=2),
-        p.number("Lost on the air", "Frames that the MAC gave up over segments offered. If this leads, it is no congestion: look at signal, interference and rate control.",
-                 f"SELECT sum(mac_lost_pkts) / nullIf(sum(offered_pkts), 0) AS loss {LABELS}", "percentunit", p.rising(0.01, 0.05), decimals=2),
-        p.number("Incomplete windows", "Windows with a gap: their class may be wrong. If it grows, first see *Is data arriving?*.",
-                 f"SELECT sum(incomplete) / nullIf(sum(windows), 0) AS share {LABELS}", "percentunit", p.rising(0.01, 0.1), decimals=2),
+        p.dial(
+            "Poor or Bad now",
+            "Share of label windows (one second) that were Poor or Bad in the last five minutes shown. Above 5 %: see"
+            " which access points in *Worst access points*.",
+            f"SELECT sum(poor + bad) / nullIf(sum(windows), 0) AS share {NOW}",
+            "percentunit",
+            p.rising(0.05, 0.2),
+            0,
+            1,
+        ),
+        p.number(
+            "Access points Poor or Bad",
+            "Access points with a loss ratio of 5 % or more in the last five minutes shown.",
+            f"SELECT countIf(loss >= {POOR_FROM}) AS aps FROM (SELECT ap_id, {LOSS} AS loss {NOW} GROUP BY ap_id)",
+            "none",
+            p.rising(1, 5),
+        ),
+        p.number(
+            "Worst loss",
+            "Largest congestion-loss ratio of an access point in the last five minutes shown. From 5 % it is Poor, from"
+            " 12 % Bad: TCP has halved its rate long before.",
+            f"SELECT max(loss) AS loss FROM (SELECT ap_id, {LOSS} AS loss {NOW} GROUP BY ap_id)",
+            "percentunit",
+            p.rising(POOR_FROM, BAD_FROM),
+            decimals=1,
+        ),
+        p.number(
+            "Lost in queues",
+            "Segments lost to congestion over segments offered, all chosen access points, time shown. If this leads:"
+            " less queue, more air (channel, width), or control.",
+            f"SELECT {LOSS} AS loss {LABELS}",
+            "percentunit",
+            p.rising(0.01, 0.05),
+            decimals=2,
+        ),
+        p.number(
+            "Lost on the air",
+            "Frames that the MAC gave up over segments offered. If this leads, it is no congestion: look at signal,"
+            " interference and rate control.",
+            f"SELECT sum(mac_lost_pkts) / nullIf(sum(offered_pkts), 0) AS loss {LABELS}",
+            "percentunit",
+            p.rising(0.01, 0.05),
+            decimals=2,
+        ),
+        p.number(
+            "Incomplete windows",
+            "Windows with a gap: their class may be wrong. If it grows, first see *Is data arriving?*.",
+            f"SELECT sum(incomplete) / nullIf(sum(windows), 0) AS share {LABELS}",
+            "percentunit",
+            p.rising(0.01, 0.1),
+            decimals=2,
+        ),
     )
     b.row("The fleet")
     b.add(
-        p.heat_map("Access points by loss", "How many access points had which congestion-loss ratio. The upper three rows are Poor and Bad; a bright row that moves up together is a common cause (uplink, server, an event).",
-                   f"""SELECT time, {HEAT}
+        p.heat_map(
+            "Access points by loss",
+            "How many access points had which congestion-loss ratio. The upper three rows are Poor and Bad; a bright"
+            " row that moves up together is a common cause (uplink, server, an event).",
+            f"""SELECT time, {HEAT}
 FROM (SELECT $__timeInterval(t) AS time, ap_id, ifNull({LOSS}, 0) AS loss {LABELS} GROUP BY time, ap_id) GROUP BY time ORDER BY time""",
-                   "access points", "loss ratio", size=(12, 9)),
-        p.series("Windows by class", "Share of all label windows by class. Thick orange and red: congestion is wide, not just at one access point.",
-                 f"SELECT $__timeInterval(t) AS time, sum(good) AS Good, sum(acceptable) AS Acceptable, sum(poor) AS Poor, sum(bad) AS Bad {LABELS} GROUP BY time ORDER BY time",
-                 "percentunit", "share of windows", colours=CLASS_COLOURS, stack=True, percent=True, size=(12, 9), least=None),
-        p.classes_over_time("Class of the worst access points", "A row an access point (the 40 worst). Regular spans: a schedule (backup, class, shift). One row alone: choose it as *In detail*.",
-                            CLASSES_BY_AP, "${__field.labels.ap_id}", size=(24, 9)),
-        p.bars("How loss is distributed", "Share of windows with a loss ratio of at most so much. The two should be close; a worst access point far below has a cause of its own.",
-               CDF, "percentunit", "share of windows", "loss at most", size=(10, 9), colours={"all chosen": TEAL, "worst access point": POOR}, most=1),
-        p.rows("Worst access points", "By share of Poor and Bad windows in the time shown. *lost_in*: queue means too much traffic for the air that it gets, air means bad links. Click one for its details below.",
-               WORST, {"poor_or_bad": "percentunit", "congestion_loss": "percentunit", "loss_on_air": "percentunit", "mbit_per_s": "Mbits"}, size=(14, 9),
-               links={"ap_id": ("In detail", "/d/oal-congested?${__url_time_range}&${site:queryparam}&${ap:queryparam}&var-detail=${__data.fields.ap_id}")},
-               coloured={"poor_or_bad": p.rising(0.05, 0.2), "congestion_loss": p.rising(POOR_FROM, BAD_FROM)}),
+            "access points",
+            "loss ratio",
+            size=(12, 9),
+        ),
+        p.series(
+            "Windows by class",
+            "Share of all label windows by class. Thick orange and red: congestion is wide, not just at one access"
+            " point.",
+            "SELECT $__timeInterval(t) AS time, sum(good) AS Good, sum(acceptable) AS Acceptable, sum(poor) AS Poor,"
+            f" sum(bad) AS Bad {LABELS} GROUP BY time ORDER BY time",
+            "percentunit",
+            "share of windows",
+            colours=CLASS_COLOURS,
+            stack=True,
+            percent=True,
+            size=(12, 9),
+            least=None,
+        ),
+        p.classes_over_time(
+            "Class of the worst access points",
+            "A row an access point (the 40 worst). Regular spans: a schedule (backup, class, shift). One row alone:"
+            " choose it as *In detail*.",
+            CLASSES_BY_AP,
+            "${__field.labels.ap_id}",
+            size=(24, 9),
+        ),
+        p.bars(
+            "How loss is distributed",
+            "Share of windows with a loss ratio of at most so much. The two should be close; a worst access point far"
+            " below has a cause of its own.",
+            CDF,
+            "percentunit",
+            "share of windows",
+            "loss at most",
+            size=(10, 9),
+            colours={"all chosen": TEAL, "worst access point": POOR},
+            most=1,
+        ),
+        p.rows(
+            "Worst access points",
+            "By share of Poor and Bad windows in the time shown. *lost_in*: queue means too much traffic for the air"
+            " that it gets, air means bad links. Click one for its details below.",
+            WORST,
+            {
+                "poor_or_bad": "percentunit",
+                "congestion_loss": "percentunit",
+                "loss_on_air": "percentunit",
+                "mbit_per_s": "Mbits",
+            },
+            size=(14, 9),
+            links={
+                "ap_id": (
+                    "In detail",
+                    "/d/oal-congested?${__url_time_range}&${site:queryparam}&${ap:queryparam}&var-detail=${__data.fields.ap_id}",
+                )
+            },
+            coloured={"poor_or_bad": p.rising(0.05, 0.2), "congestion_loss": p.rising(POOR_FROM, BAD_FROM)},
+        ),
     )
     b.row("Why: $detail")
     b.add(
-        p.series("Queue backlog", "Bytes that wait in station queues and queueing disciplines. Standing high: a bottleneck, every packet waits; peaks only: bursts, harmless.",
-                 _ap("avg(backlog_bytes_avg) AS mean, max(backlog_bytes_max) AS largest"), "bytes", "bytes waiting", colours={"mean": WARN, "largest": PLAIN}, finest="1s"),
-        p.series("Channel", "Share of time that the channel was busy, and by whom. *other* high: neighbours or interference, change the channel; *sending* high: own traffic, more width or fewer stations.",
-                 _ap("sum(busy_ms) / nullIf(sum(active_ms), 0) AS busy, sum(tx_ms) / nullIf(sum(active_ms), 0) AS sending, sum(rx_ms) / nullIf(sum(active_ms), 0) AS receiving,\n"
-                     "  greatest(0, sum(busy_ms) - sum(ifNull(tx_ms, 0)) - sum(ifNull(rx_ms, 0))) / nullIf(sum(active_ms), 0) AS other", "channel"),
-                 "percentunit", "share of time", colours={"busy": PLAIN, "sending": OK, "receiving": ACCEPTABLE, "other": WARN}, most=1, finest="1s"),
-        p.series("Retries and failures", "Of the MAC: retries over attempts, frames given up over frames. Retries above 30 %: weak stations or interference; failures are loss on the air.",
-                 _ap("sum(tx_retries) / nullIf(sum(tx_pkts) + sum(tx_retries), 0) AS retries, sum(tx_failed) / nullIf(sum(tx_pkts), 0) AS failed"),
-                 "percentunit", "ratio", colours={"retries": WARN, "failed": ALARM}, finest="1s"),
-        p.series("Throughput", "Of all stations, as the MAC counts it. Flat on top with a backlog: this is the capacity.",
-                 f"""{RESOLUTION}
+        p.series(
+            "Queue backlog",
+            "Bytes that wait in station queues and queueing disciplines. Standing high: a bottleneck, every packet"
+            " waits; peaks only: bursts, harmless.",
+            _ap("avg(backlog_bytes_avg) AS mean, max(backlog_bytes_max) AS largest"),
+            "bytes",
+            "bytes waiting",
+            colours={"mean": WARN, "largest": PLAIN},
+            finest="1s",
+        ),
+        p.series(
+            "Channel",
+            "Share of time that the channel was busy, and by whom. *other* high: neighbours or interference, change the"
+            " channel; *sending* high: own traffic, more width or fewer stations.",
+            _ap(
+                "sum(busy_ms) / nullIf(sum(active_ms), 0) AS busy, sum(tx_ms) / nullIf(sum(active_ms), 0) AS sending,"
+                " sum(rx_ms) / nullIf(sum(active_ms), 0) AS receiving,\n  greatest(0, sum(busy_ms) - sum(ifNull(tx_ms,"
+                " 0)) - sum(ifNull(rx_ms, 0))) / nullIf(sum(active_ms), 0) AS other",
+                "channel",
+            ),
+            "percentunit",
+            "share of time",
+            colours={"busy": PLAIN, "sending": OK, "receiving": ACCEPTABLE, "other": WARN},
+            most=1,
+            finest="1s",
+        ),
+        p.series(
+            "Retries and failures",
+            "Of the MAC: retries over attempts, frames given up over frames. Retries above 30 %: weak stations or"
+            " interference; failures are loss on the air.",
+            _ap(
+                "sum(tx_retries) / nullIf(sum(tx_pkts) + sum(tx_retries), 0) AS retries, sum(tx_failed) /"
+                " nullIf(sum(tx_pkts), 0) AS failed"
+            ),
+            "percentunit",
+            "ratio",
+            colours={"retries": WARN, "failed": ALARM},
+            finest="1s",
+        ),
+        p.series(
+            "Throughput",
+            "Of all stations, as the MAC counts it. Flat on top with a backlog: this is the capacity.",
+            f"""{RESOLUTION}
 SELECT $__timeInterval(t) AS time, avg(x.tx_bytes * 8 / seconds) AS down, avg(x.rx_bytes * 8 / seconds) AS up
 FROM (SELECT *, if({SHORT}, 1, 60) AS seconds FROM {by_resolution('ap', ONE)}) AS x GROUP BY time ORDER BY time""",
-                 "bps", "bits per second", colours={"down": OK, "up": TEAL}, finest="1s"),
-        p.series("Airtime by station", "Share of time that the eight stations with the most airtime took. A station with much airtime and little data is slow: bad signal or an old device.",
-                 _per_station("sum(tx_airtime_us + rx_airtime_us) / 1e6 / nullIf(sum(greatest(span_s, 1)), 0)", "1", "station", "sum(tx_airtime_us + rx_airtime_us)"),
-                 "percentunit", "share of time", name="${__field.labels.station}", stack=True, finest="1s"),
-        p.series("Transmit queue by station", "Bytes that wait for each of eight stations (all access categories). One line alone: that station cannot take what is sent to it.",
-                 _per_station("sum(ifNull(backlog_bytes_avg, 0)) / uniqExact(t)", "1", "station_ac", "sum(ifNull(backlog_bytes_avg, 0))"),
-                 "bytes", "bytes waiting", name="${__field.labels.station}", stack=True, finest="1s"),
-        p.rows("How long packets wait", "By queue, whole minutes (Little's law). Tens of milliseconds in *BE*: every user feels it.",
-               f"SELECT source, queue, backlog_bytes_avg, backlog_bytes_max, pkts_per_s, delay_avg_ms, delay_max_ms, drops FROM oal.v_queue_delay({RANGE}) WHERE {ONE} LIMIT 50",
-               {"backlog_bytes_avg": "bytes", "backlog_bytes_max": "bytes", "pkts_per_s": "pps", "delay_avg_ms": "ms", "delay_max_ms": "ms"}, size=(12, 8), coloured={"delay_avg_ms": p.rising(25, 100)}),
-        p.rows("Stations", "Airtime against data, time shown. *mbit_per_airtime_s* low with a good signal: look at the device, with a bad one: at the coverage.",
-               f"SELECT station, airtime_share, bytes_share, megabytes, mbit_per_airtime_s, signal_dbm_avg FROM oal.v_airtime({RANGE}) WHERE {ONE} LIMIT 50",
-               {"airtime_share": "percentunit", "bytes_share": "percentunit", "megabytes": "decmbytes", "mbit_per_airtime_s": "Mbits", "signal_dbm_avg": "dBm"}, size=(12, 8),
-               coloured={"signal_dbm_avg": p.falling(-80, -70)}),
-        p.rows("Flows that suffer", "TCP flows of this access point, at most the last hour of the time shown; most inflated round trip first. *rtt_inflation* 5 means that packets wait four times as long as they travel. "
-               "Addresses are kept for seven days.", may_be_empty("after seven days addresses, and with them flows, are deleted",
-               f"""SELECT client, server, data, station, sent_pkts, retrans_ratio, rtt_min_ms, rtt_avg_ms, rtt_max_ms, rtt_inflation
-FROM oal.v_flows({last_of_range('1 HOUR')}) WHERE {ONE} LIMIT 50"""),
-               {"retrans_ratio": "percentunit", "rtt_min_ms": "ms", "rtt_avg_ms": "ms", "rtt_max_ms": "ms"}, coloured={"rtt_inflation": p.rising(3, 8), "retrans_ratio": p.rising(0.01, 0.05)}),
+            "bps",
+            "bits per second",
+            colours={"down": OK, "up": TEAL},
+            finest="1s",
+        ),
+        p.series(
+            "Airtime by station",
+            "Share of time that the eight stations with the most airtime took. A station with much airtime and little"
+            " data is slow: bad signal or an old device.",
+            _per_station(
+                "sum(tx_airtime_us + rx_airtime_us) / 1e6 / nullIf(sum(greatest(span_s, 1)), 0)",
+                "1",
+                "station",
+                "sum(tx_airtime_us + rx_airtime_us)",
+            ),
+            "percentunit",
+            "share of time",
+            name="${__field.labels.station}",
+            stack=True,
+            finest="1s",
+        ),
+        p.series(
+            "Transmit queue by station",
+            "Bytes that wait for each of eight stations (all access categories). One line alone: that station cannot"
+            " take what is sent to it.",
+            _per_station(
+                "sum(ifNull(backlog_bytes_avg, 0)) / uniqExact(t)",
+                "1",
+                "station_ac",
+                "sum(ifNull(backlog_bytes_avg, 0))",
+            ),
+            "bytes",
+            "bytes waiting",
+            name="${__field.labels.station}",
+            stack=True,
+            finest="1s",
+        ),
+        p.rows(
+            "How long packets wait",
+            "By queue, whole minutes (Little's law). Tens of milliseconds in *BE*: every user feels it.",
+            "SELECT source, queue, backlog_bytes_avg, backlog_bytes_max, pkts_per_s, delay_avg_ms, delay_max_ms, drops"
+            f" FROM oal.v_queue_delay({RANGE}) WHERE {ONE} LIMIT 50",
+            {
+                "backlog_bytes_avg": "bytes",
+                "backlog_bytes_max": "bytes",
+                "pkts_per_s": "pps",
+                "delay_avg_ms": "ms",
+                "delay_max_ms": "ms",
+            },
+            size=(12, 8),
+            coloured={"delay_avg_ms": p.rising(25, 100)},
+        ),
+        p.rows(
+            "Stations",
+            "Airtime against data, time shown. *mbit_per_airtime_s* low with a good signal: look at the device, with a"
+            " bad one: at the coverage.",
+            "SELECT station, airtime_share, bytes_share, megabytes, mbit_per_airtime_s, signal_dbm_avg FROM"
+            f" oal.v_airtime({RANGE}) WHERE {ONE} LIMIT 50",
+            {
+                "airtime_share": "percentunit",
+                "bytes_share": "percentunit",
+                "megabytes": "decmbytes",
+                "mbit_per_airtime_s": "Mbits",
+                "signal_dbm_avg": "dBm",
+            },
+            size=(12, 8),
+            coloured={"signal_dbm_avg": p.falling(-80, -70)},
+        ),
+        p.rows(
+            "Flows that suffer",
+            "TCP flows of this access point, at most the last hour of the time shown; most inflated round trip first."
+            " *rtt_inflation* 5 means that packets wait four times as long as they travel. Addresses are kept for seven"
+            " days.",
+            may_be_empty(
+                "after seven days addresses, and with them flows, are deleted",
+                f"""SELECT client, server, data, station, sent_pkts, retrans_ratio, rtt_min_ms, rtt_avg_ms, rtt_max_ms, rtt_inflation
+FROM oal.v_flows({last_of_range('1 HOUR')}) WHERE {ONE} LIMIT 50""",
+            ),
+            {"retrans_ratio": "percentunit", "rtt_min_ms": "ms", "rtt_avg_ms": "ms", "rtt_max_ms": "ms"},
+            coloured={"rtt_inflation": p.rising(3, 8), "retrans_ratio": p.rising(0.01, 0.05)},
+        ),
     )
     return b

@@ -17,65 +17,221 @@ KIND_COLOURS = {"clamped": WARN, "enforcing, calm": OK, "not enforcing": PLAIN}
 
 
 def board():
-    b = Board("oal-control", "What control does, whether users get more or less of the air by it, and when it took itself back.", time="now-6h", variables=ap_variables(False),
-              annotations=[("Guard reverts", True, ALARM, may_be_empty("the guard has had nothing to take back", f"""SELECT t AS time, concat('guard took the clamps back at ', ap_id) AS text, 'guard' AS tags {PER_MINUTE} AND guard_reverts > 0 ORDER BY time LIMIT 500"""))])
+    b = Board(
+        "oal-control",
+        "What control does, whether users get more or less of the air by it, and when it took itself back.",
+        time="now-6h",
+        variables=ap_variables(False),
+        annotations=[
+            (
+                "Guard reverts",
+                True,
+                ALARM,
+                may_be_empty(
+                    "the guard has had nothing to take back",
+                    f"""SELECT t AS time, concat('guard took the clamps back at ', ap_id) AS text, 'guard' AS tags {PER_MINUTE} AND guard_reverts > 0 ORDER BY time LIMIT 500""",
+                ),
+            )
+        ],
+    )
     b.row("Is it good?")
     b.add(
-        p.number("Enforcing", "Access points that may set windows, last three minutes shown. More than you expect: someone raised a policy's mode (see *Releases* on *Is the model right?*).",
-                 f"SELECT uniqExactIf(ap_id, x.enforce_rows > 0) AS enforcing {NOW}", "none"),
-        p.number("In shadow", "Access points that only say what they would do. Turn one site to enforce when *Would have been clamped* below has been sensible for a day.",
-                 f"SELECT uniqExactIf(ap_id, x.shadow_rows > 0 AND x.enforce_rows = 0) AS shadow {NOW}", "none"),
-        p.number("Kill switch on", "Access points with the kill switch on (the push service's or their own). 0 unless somebody meant it: `oal-deploy ctl unkill` ends it.",
-                 f"SELECT uniqExactIf(ap_id, x.killed_rows > 0) AS killed {NOW}", "none", p.rising(1, 1)),
-        p.number("Guard reverts", "Times that the guard took all clamps back, because throughput fell by more than the policy allows, time shown. A few are the guard at work; many: the policy is too sharp, raise its `target_us`.",
-                 f"SELECT sum(x.guard_reverts) AS reverts {PER_MINUTE}", "none", p.rising(1, 10)),
-        p.number("Windows that could not be set", "Share of windows that the data path refused. Anything but 0: the backend (bpf, ovs) is missing something; see `set_errors` by access point below.",
-                 f"SELECT ifNull(sum(x.set_errors) / nullIf(sum(x.sets), 0), 0) AS failed {PER_MINUTE}", "percentunit", p.rising(0.001, 0.01), decimals=2),
-        p.number("Throughput with clamps", "Mean throughput of an access point in minutes with clamps over that in minutes of the same access points without, where they enforce. Clamps are set in bad minutes, so a little below 1 is no harm; below 0.8 with reverts is.",
-                 may_be_empty("where nothing is enforced, nothing is clamped", f"""SELECT (sumIf(l.offered_bytes - l.lost_bytes, c.clamped >= 10) / nullIf(sumIf(l.tiles, c.clamped >= 10), 0))
+        p.number(
+            "Enforcing",
+            "Access points that may set windows, last three minutes shown. More than you expect: someone raised a"
+            " policy's mode (see *Releases* on *Is the model right?*).",
+            f"SELECT uniqExactIf(ap_id, x.enforce_rows > 0) AS enforcing {NOW}",
+            "none",
+        ),
+        p.number(
+            "In shadow",
+            "Access points that only say what they would do. Turn one site to enforce when *Would have been clamped*"
+            " below has been sensible for a day.",
+            f"SELECT uniqExactIf(ap_id, x.shadow_rows > 0 AND x.enforce_rows = 0) AS shadow {NOW}",
+            "none",
+        ),
+        p.number(
+            "Kill switch on",
+            "Access points with the kill switch on (the push service's or their own). 0 unless somebody meant it:"
+            " `oal-deploy ctl unkill` ends it.",
+            f"SELECT uniqExactIf(ap_id, x.killed_rows > 0) AS killed {NOW}",
+            "none",
+            p.rising(1, 1),
+        ),
+        p.number(
+            "Guard reverts",
+            "Times that the guard took all clamps back, because throughput fell by more than the policy allows, time"
+            " shown. A few are the guard at work; many: the policy is too sharp, raise its `target_us`.",
+            f"SELECT sum(x.guard_reverts) AS reverts {PER_MINUTE}",
+            "none",
+            p.rising(1, 10),
+        ),
+        p.number(
+            "Windows that could not be set",
+            "Share of windows that the data path refused. Anything but 0: the backend (bpf, ovs) is missing something;"
+            " see `set_errors` by access point below.",
+            f"SELECT ifNull(sum(x.set_errors) / nullIf(sum(x.sets), 0), 0) AS failed {PER_MINUTE}",
+            "percentunit",
+            p.rising(0.001, 0.01),
+            decimals=2,
+        ),
+        p.number(
+            "Throughput with clamps",
+            "Mean throughput of an access point in minutes with clamps over that in minutes of the same access points"
+            " without, where they enforce. Clamps are set in bad minutes, so a little below 1 is no harm; below 0.8"
+            " with reverts is.",
+            may_be_empty(
+                "where nothing is enforced, nothing is clamped",
+                f"""SELECT (sumIf(l.offered_bytes - l.lost_bytes, c.clamped >= 10) / nullIf(sumIf(l.tiles, c.clamped >= 10), 0))
   / nullIf(sumIf(l.offered_bytes - l.lost_bytes, c.clamped < 10 AND c.enforced > 0) / nullIf(sumIf(l.tiles, c.clamped < 10 AND c.enforced > 0), 0), 0) AS ratio
-{MINUTES}"""), "none", p.falling(0.8, 0.95), decimals=2, no_value="nothing is clamped"),
+{MINUTES}""",
+            ),
+            "none",
+            p.falling(0.8, 0.95),
+            decimals=2,
+            no_value="nothing is clamped",
+        ),
     )
     b.row("What it does")
     b.add(
-        p.series("Flows clamped", "Mean number of flows that are clamped in enforce mode, or would be in shadow mode, over all chosen access points.",
-                 f"""SELECT $__timeInterval(t) AS time, sumIf(x.clamps_avg, x.enforce_s > 0) / uniqExact(t) AS `clamped`, sumIf(x.clamps_avg, x.enforce_s = 0) / uniqExact(t) AS `would have been clamped`
-{PER_MINUTE} GROUP BY time ORDER BY time""", "none", "flows", colours={"clamped": WARN, "would have been clamped": PLAIN}),
-        p.series("Windows set and given up", "Per minute. *could not be set* is never right; many *given up* for few *set*: the law changes its mind, lengthen `hold_us`.",
-                 f"""SELECT $__timeInterval(t) AS time, sum(x.sets) / uniqExact(t) AS `set or renewed`, sum(x.releases) / uniqExact(t) AS `given up`, sum(x.set_errors) / uniqExact(t) AS `could not be set`
-{PER_MINUTE} GROUP BY time ORDER BY time""", "none", "per minute", colours={"set or renewed": TEAL, "given up": PLAIN, "could not be set": ALARM}),
-        p.series("Guard reverts by site", "Reverts per interval. One site only: its air differs, give it a policy of its own.",
-                 f"SELECT $__timeInterval(t) AS time, site, sum(x.guard_reverts) AS reverts {PER_MINUTE} GROUP BY time, site ORDER BY time, site", "none", "reverts", bars=True, stack=True, name="${__field.labels.site}"),
-        p.series("Standing queue", "Time that data wait at the access points (what the control law steers by): mean and the largest of an access point. With clamps it should come down towards the policy's target.",
-                 f"SELECT $__timeInterval(t) AS time, avg(x.queue_us_avg) AS mean, toFloat64(max(x.queue_us_max)) AS largest {PER_MINUTE} GROUP BY time ORDER BY time", "µs", "time waiting", colours={"mean": WARN, "largest": PLAIN}),
+        p.series(
+            "Flows clamped",
+            "Mean number of flows that are clamped in enforce mode, or would be in shadow mode, over all chosen access"
+            " points.",
+            f"""SELECT $__timeInterval(t) AS time, sumIf(x.clamps_avg, x.enforce_s > 0) / uniqExact(t) AS `clamped`, sumIf(x.clamps_avg, x.enforce_s = 0) / uniqExact(t) AS `would have been clamped`
+{PER_MINUTE} GROUP BY time ORDER BY time""",
+            "none",
+            "flows",
+            colours={"clamped": WARN, "would have been clamped": PLAIN},
+        ),
+        p.series(
+            "Windows set and given up",
+            "Per minute. *could not be set* is never right; many *given up* for few *set*: the law changes its mind,"
+            " lengthen `hold_us`.",
+            f"""SELECT $__timeInterval(t) AS time, sum(x.sets) / uniqExact(t) AS `set or renewed`, sum(x.releases) / uniqExact(t) AS `given up`, sum(x.set_errors) / uniqExact(t) AS `could not be set`
+{PER_MINUTE} GROUP BY time ORDER BY time""",
+            "none",
+            "per minute",
+            colours={"set or renewed": TEAL, "given up": PLAIN, "could not be set": ALARM},
+        ),
+        p.series(
+            "Guard reverts by site",
+            "Reverts per interval. One site only: its air differs, give it a policy of its own.",
+            f"SELECT $__timeInterval(t) AS time, site, sum(x.guard_reverts) AS reverts {PER_MINUTE} GROUP BY time, site"
+            " ORDER BY time, site",
+            "none",
+            "reverts",
+            bars=True,
+            stack=True,
+            name="${__field.labels.site}",
+        ),
+        p.series(
+            "Standing queue",
+            "Time that data wait at the access points (what the control law steers by): mean and the largest of an"
+            " access point. With clamps it should come down towards the policy's target.",
+            "SELECT $__timeInterval(t) AS time, avg(x.queue_us_avg) AS mean, toFloat64(max(x.queue_us_max)) AS largest"
+            f" {PER_MINUTE} GROUP BY time ORDER BY time",
+            "µs",
+            "time waiting",
+            colours={"mean": WARN, "largest": PLAIN},
+        ),
     )
     b.row("What users get")
     b.add(
-        p.series("Throughput, with and without clamps", "Payload per access point that came for the first time, by what control did in that minute. Read the lines over hours: clamps come in busy minutes.",
-                 f"SELECT $__timeInterval(l.t) AS time, {KIND} AS minutes, sum(l.offered_bytes - least(l.lost_bytes, l.offered_bytes)) * 8 / nullIf(sum(l.tiles), 0) AS throughput {MINUTES} GROUP BY time, minutes ORDER BY time, minutes",
-                 "bps", "bits per second", name="${__field.labels.minutes}", colours=KIND_COLOURS),
-        p.series("Loss, with and without clamps", "Congestion-loss ratio, by what control did in that minute. *clamped* should be below *not enforcing* at like throughput.",
-                 f"SELECT $__timeInterval(l.t) AS time, {KIND} AS minutes, sum(l.lost_pkts) / nullIf(sum(l.offered_pkts), 0) AS loss {MINUTES} GROUP BY time, minutes ORDER BY time, minutes",
-                 "percentunit", "loss ratio", name="${__field.labels.minutes}", colours=KIND_COLOURS),
-        p.rows("Effect by policy and site", "Seconds with and without clamps, last hour of the time shown at most: throughput, loss, round trips between access point and receiver. Compare sites or spans that differ in mode; "
-               "clamped seconds are worse than others because clamps are set when it is bad.",
-               f"""SELECT site, policy, policy_version, mode, if(clamped = 1, 'yes', 'no') AS clamps_in_force, seconds, throughput_kbps, congestion_loss_ratio, rtt_p50_ms, rtt_p95_ms, clamps_avg
+        p.series(
+            "Throughput, with and without clamps",
+            "Payload per access point that came for the first time, by what control did in that minute. Read the lines"
+            " over hours: clamps come in busy minutes.",
+            f"SELECT $__timeInterval(l.t) AS time, {KIND} AS minutes, sum(l.offered_bytes - least(l.lost_bytes,"
+            f" l.offered_bytes)) * 8 / nullIf(sum(l.tiles), 0) AS throughput {MINUTES} GROUP BY time, minutes ORDER BY"
+            " time, minutes",
+            "bps",
+            "bits per second",
+            name="${__field.labels.minutes}",
+            colours=KIND_COLOURS,
+        ),
+        p.series(
+            "Loss, with and without clamps",
+            "Congestion-loss ratio, by what control did in that minute. *clamped* should be below *not enforcing* at"
+            " like throughput.",
+            f"SELECT $__timeInterval(l.t) AS time, {KIND} AS minutes, sum(l.lost_pkts) / nullIf(sum(l.offered_pkts), 0)"
+            f" AS loss {MINUTES} GROUP BY time, minutes ORDER BY time, minutes",
+            "percentunit",
+            "loss ratio",
+            name="${__field.labels.minutes}",
+            colours=KIND_COLOURS,
+        ),
+        p.rows(
+            "Effect by policy and site",
+            "Seconds with and without clamps, last hour of the time shown at most: throughput, loss, round trips"
+            " between access point and receiver. Compare sites or spans that differ in mode; clamped seconds are worse"
+            " than others because clamps are set when it is bad.",
+            f"""SELECT site, policy, policy_version, mode, if(clamped = 1, 'yes', 'no') AS clamps_in_force, seconds, throughput_kbps, congestion_loss_ratio, rtt_p50_ms, rtt_p95_ms, clamps_avg
 FROM oal.v_control_effect({last_of_range('1 HOUR')}) WHERE per = 'site, policy' ORDER BY site, policy, policy_version, mode, clamped""",
-               {"throughput_kbps": "Kbits", "congestion_loss_ratio": "percentunit", "rtt_p50_ms": "ms", "rtt_p95_ms": "ms", "seconds": "s"}, size=(24, 7), coloured={"congestion_loss_ratio": p.rising(*CLASS_BOUNDS[1:])}),
+            {
+                "throughput_kbps": "Kbits",
+                "congestion_loss_ratio": "percentunit",
+                "rtt_p50_ms": "ms",
+                "rtt_p95_ms": "ms",
+                "seconds": "s",
+            },
+            size=(24, 7),
+            coloured={"congestion_loss_ratio": p.rising(*CLASS_BOUNDS[1:])},
+        ),
     )
     b.row("Why, one by one")
     b.add(
-        p.rows("Why windows changed", "Changes by policy, site and reason, last hour at most. *guard*: taken back; *killed*, *off*: the switch; *no_capacity*, *unknown_scale*, *failed*: it could not act.",
-               may_be_empty(NO_POLICY, f"""SELECT policy, policy_version, site, reason, count() AS changes, uniqExact(ap_id) AS aps, uniqExact(flow) AS flows, round(avg(r.window_bytes)) AS window_avg
-FROM oal.v_rewrites({last_of_range('1 HOUR')}) AS r WHERE {APS} GROUP BY policy, policy_version, site, reason ORDER BY changes DESC LIMIT 100"""), {"window_avg": "bytes"}, size=(12, 8)),
-        p.rows("Control by access point", "Time shown; reverts first. An access point with reverts and few clamps has a capacity estimate that is off.",
-               may_be_empty(NO_POLICY, f"""SELECT site, ap_id, argMax(x.backend, x.t) AS backend, sum(x.enforce_s) AS enforcing, sum(x.clamped_s) AS clamped, sum(x.guard_reverts) AS reverts, sum(x.set_errors) AS set_errors,
+        p.rows(
+            "Why windows changed",
+            "Changes by policy, site and reason, last hour at most. *guard*: taken back; *killed*, *off*: the switch;"
+            " *no_capacity*, *unknown_scale*, *failed*: it could not act.",
+            may_be_empty(
+                NO_POLICY,
+                f"""SELECT policy, policy_version, site, reason, count() AS changes, uniqExact(ap_id) AS aps, uniqExact(flow) AS flows, round(avg(r.window_bytes)) AS window_avg
+FROM oal.v_rewrites({last_of_range('1 HOUR')}) AS r WHERE {APS} GROUP BY policy, policy_version, site, reason ORDER BY changes DESC LIMIT 100""",
+            ),
+            {"window_avg": "bytes"},
+            size=(12, 8),
+        ),
+        p.rows(
+            "Control by access point",
+            "Time shown; reverts first. An access point with reverts and few clamps has a capacity estimate that is"
+            " off.",
+            may_be_empty(
+                NO_POLICY,
+                f"""SELECT site, ap_id, argMax(x.backend, x.t) AS backend, sum(x.enforce_s) AS enforcing, sum(x.clamped_s) AS clamped, sum(x.guard_reverts) AS reverts, sum(x.set_errors) AS set_errors,
   round(sum(x.acks_clamped) / nullIf(sum(x.acks_seen), 0), 4) AS acks_lowered, round(avg(x.capacity_kbps_avg)) AS capacity, toFloat64(max(x.step_max_ns)) AS longest_step
-{PER_MINUTE} GROUP BY site, ap_id ORDER BY reverts DESC, set_errors DESC, ap_id LIMIT 200"""),
-               {"enforcing": "s", "clamped": "s", "acks_lowered": "percentunit", "capacity": "Kbits", "longest_step": "ns"}, coloured={"reverts": p.rising(1, 10), "set_errors": p.rising(1, 100)}, size=(12, 8)),
-        p.rows("Latest windows", "The newest hundred changes of the last ten minutes shown: what was seen and what was set. In shadow mode (backend *shadow*) nothing was written.",
-               may_be_empty(NO_POLICY, f"""SELECT ts, ap_id, ifNull(client, '') AS client, reason, backend, class, window_bytes, cwnd_bytes, rate_kbps, share_kbps, capacity_kbps, queue_us, policy
-FROM oal.v_rewrites({last_of_range('10 MINUTE')}) WHERE {APS} ORDER BY ts DESC LIMIT 100"""),
-               {"ts": "dateTimeAsIso", "window_bytes": "bytes", "cwnd_bytes": "bytes", "rate_kbps": "Kbits", "share_kbps": "Kbits", "capacity_kbps": "Kbits", "queue_us": "µs"}, size=(24, 8)),
+{PER_MINUTE} GROUP BY site, ap_id ORDER BY reverts DESC, set_errors DESC, ap_id LIMIT 200""",
+            ),
+            {
+                "enforcing": "s",
+                "clamped": "s",
+                "acks_lowered": "percentunit",
+                "capacity": "Kbits",
+                "longest_step": "ns",
+            },
+            coloured={"reverts": p.rising(1, 10), "set_errors": p.rising(1, 100)},
+            size=(12, 8),
+        ),
+        p.rows(
+            "Latest windows",
+            "The newest hundred changes of the last ten minutes shown: what was seen and what was set. In shadow mode"
+            " (backend *shadow*) nothing was written.",
+            may_be_empty(
+                NO_POLICY,
+                f"""SELECT ts, ap_id, ifNull(client, '') AS client, reason, backend, class, window_bytes, cwnd_bytes, rate_kbps, share_kbps, capacity_kbps, queue_us, policy
+FROM oal.v_rewrites({last_of_range('10 MINUTE')}) WHERE {APS} ORDER BY ts DESC LIMIT 100""",
+            ),
+            {
+                "ts": "dateTimeAsIso",
+                "window_bytes": "bytes",
+                "cwnd_bytes": "bytes",
+                "rate_kbps": "Kbits",
+                "share_kbps": "Kbits",
+                "capacity_kbps": "Kbits",
+                "queue_us": "µs",
+            },
+            size=(24, 8),
+        ),
     )
     return b
