@@ -19,6 +19,7 @@ class Bearer:
             secret_files.read(path, WHAT)
 
     def admits(self, authorization: str | None) -> bool:
+        """Does the header `Authorization` hold the token? Without a token file everybody is let in."""
         if not self._path:
             return True
         try:

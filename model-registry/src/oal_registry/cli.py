@@ -17,6 +17,7 @@ A VERSION is MODEL/NUMBER, as congestion/3. Commands that read MLflow take --con
 
 
 def version_name(text: str) -> tuple[str, int]:
+    """`congestion/3` → ("congestion", 3); for argparse."""
     match = re.fullmatch(r"([^/]+)/([1-9]\d{0,8})", text)
     if not match:
         raise argparse.ArgumentTypeError(f"`{text}` is not MODEL/NUMBER, like congestion/3")
@@ -24,6 +25,7 @@ def version_name(text: str) -> tuple[str, int]:
 
 
 def parser() -> argparse.ArgumentParser:
+    """The parser with all commands."""
     top = argparse.ArgumentParser(
         prog="oal-registry", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -142,6 +144,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Run one command; the exit status."""
     options = parser().parse_args(arguments)
     try:
         return COMMANDS[options.command](options)

@@ -11,6 +11,7 @@ from oal_registry.errors import RegistryError
 
 
 def load(path: str) -> dict:
+    """The mapping in a YAML file; RegistryError when it cannot be read or is no mapping."""
     try:
         with open(path, encoding="utf-8") as file:
             value = yaml.safe_load(file)
@@ -47,10 +48,12 @@ class Section:
         return value
 
     def section(self, key: str, default: Any = ...) -> Section | None:
+        """The mapping under `key` as a Section; None when it is missing and there is a default."""
         value = self.get(key, dict, default)
         return None if value is None else Section(value, f"{self._where}: {key}")
 
     def done(self) -> None:
+        """RegistryError when the mapping has keys that nobody asked for."""
         if unknown := sorted(set(map(str, self._value)) - self._asked):
             raise RegistryError(
                 f"{self._where}: unknown setting {', '.join(unknown)}; there are {', '.join(sorted(self._asked))}"

@@ -2,7 +2,7 @@
 
 
 class RegistryError(Exception):
-    pass
+    """What a person can mend; the command line prints it without a traceback and ends with status 1."""
 
 
 class NotPackagable(RegistryError):

@@ -86,11 +86,14 @@ class HttpServer:
 
     @property
     def port(self) -> int:
+        """The port that it listens on, also where the configuration says 0."""
         return self._server.server_address[1]
 
     def start(self) -> None:
+        """Serve on a thread of its own."""
         self._thread.start()
 
     def stop(self) -> None:
+        """Stop serving and close the socket."""
         self._server.shutdown()
         self._server.server_close()

@@ -17,6 +17,7 @@ FORMAT = "oal-tree/1"
 
 
 def dumps(tree: Tree, program: Program) -> str:
+    """The tree as one line of JSON."""
     value = {
         "format": FORMAT,
         "feature_program": program.hash.hex(),

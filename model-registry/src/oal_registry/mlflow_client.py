@@ -89,6 +89,7 @@ class MlflowRegistry:
                 return found
 
     def set_tag(self, model: str, version: int, name: str, value: str) -> None:
+        """Write a tag of a version; Gone when there is no such version."""
         with _translated(f"set tag {name} of {model}/{version}"):
             self.client.set_model_version_tag(model, str(version), name, value)
 

@@ -31,6 +31,8 @@ FEATURE_PROGRAM, INPUTS = "feature_program.oalf", "inputs.json"
 
 @dataclass(frozen=True)
 class CompiledTree:
+    """The congestion tree of a version, as an AP runs it."""
+
     version: int
     run_id: str
     program: Program
@@ -39,6 +41,8 @@ class CompiledTree:
 
 @dataclass(frozen=True)
 class CompiledWindow:
+    """The window model of a version, as an AP runs it."""
+
     version: int
     program: Program
     window: WindowModel

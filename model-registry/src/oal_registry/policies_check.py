@@ -10,7 +10,7 @@ from oal_schema.policy_file import Policies, PolicyError, PolicyFile, load, read
 
 from oal_registry.policy_plan import plan
 from oal_registry.policy_releases import held_policy
-from oal_registry.releases import SLOTS, Releases
+from oal_registry.release_topic import SLOTS, ReleaseTopic
 
 
 def check(folder: Path, kafka: dict | None, out=sys.stdout) -> int:
@@ -51,7 +51,7 @@ def describe(file: PolicyFile) -> str:
 
 def compare(policies: Policies, kafka: dict, out) -> int:
     """Say which releases would be made anew; 1 when a file changed without its version."""
-    in_force = Releases(kafka).read()
+    in_force = ReleaseTopic(kafka).read()
     held = {r.hash: held_policy(r) for r in in_force.values()}
     stale = [
         f"{f.path.name}: it changed, and its version is still {f.policy.version}, as in force; raise it"

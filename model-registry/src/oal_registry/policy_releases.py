@@ -9,14 +9,16 @@ from oal_schema.release import Release
 
 from oal_registry import package
 from oal_registry.policy_plan import FLEET, Step, plan
-from oal_registry.releases import SLOTS, Releases
+from oal_registry.release_topic import SLOTS, ReleaseTopic
 from oal_registry.status import Status
 
 MARK = "; policy "  # what follows it in a release's reason says which policy it was made anew for
 
 
 class PolicyReleases:
-    def __init__(self, releases: Releases, folder: PolicyFolder, key: Ed25519PrivateKey, status: Status):
+    """Compares releases in force with a folder of policies; `look` reads the folder, `reconcile` acts."""
+
+    def __init__(self, releases: ReleaseTopic, folder: PolicyFolder, key: Ed25519PrivateKey, status: Status):
         self.releases, self.folder, self.key, self.status = releases, folder, key, status
         self._held: dict[str, Policy] = {}  # bundle hash -> its policy
 

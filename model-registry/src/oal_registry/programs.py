@@ -58,4 +58,5 @@ def of_bytes(data: bytes, what: str) -> Program:
 
 
 def of_name(name: str) -> Program | None:
+    """The known program of this name, None when there is none."""
     return next((p for p in known().values() if p.name == name), None)

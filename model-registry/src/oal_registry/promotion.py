@@ -22,7 +22,7 @@ from oal_registry import package, wish
 from oal_registry.errors import NotPackagable
 from oal_registry.mlflow_client import Gone, MlflowRegistry
 from oal_registry.models import CompiledTree, CompiledWindow, Models
-from oal_registry.releases import SLOTS, Key, Releases
+from oal_registry.release_topic import SLOTS, Key, ReleaseTopic
 from oal_registry.slot_memory import SlotMemory
 from oal_registry.status import Status
 
@@ -32,10 +32,12 @@ MAX_TAG = 500
 
 
 def released_tag(key: Key) -> str:
+    """Name of the tag that says when a version was put in force for a slot and scope."""
     return f"oal.released_at.{key[0]}/{key[1]}"
 
 
 def bundle_tag(key: Key) -> str:
+    """Name of the tag that says by which bundle."""
     return f"oal.bundle.{key[0]}/{key[1]}"
 
 
@@ -54,11 +56,13 @@ class _Content:
 
 
 class Promotion:
+    """Compares the aliases in MLflow with the releases in force; `reconcile` acts. One thread."""
+
     def __init__(
         self,
         registry: MlflowRegistry,
         models: Models,
-        releases: Releases,
+        releases: ReleaseTopic,
         key: Ed25519PrivateKey,
         memory: SlotMemory,
         status: Status,

@@ -26,6 +26,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True)
 class User:
+    """A user of MLflow, from the configuration."""
+
     name: str
     password: str
     role: str  # viewer: reads; owner: trains, promotes, deletes; admin: also users and webhooks
@@ -33,6 +35,8 @@ class User:
 
 @dataclass(frozen=True)
 class ServerConfig:
+    """The configuration file of `oal-registry server`, checked."""
+
     host: str
     port: int
     state: Path
@@ -45,6 +49,7 @@ class ServerConfig:
 
     @classmethod
     def load(cls, path: str) -> ServerConfig:
+        """Read it; RegistryError names the key that is missing or wrong."""
         top = config.Section(config.load(path), path)
         host, port = config.address(top.get("listen", str), f"{path}: listen")
         state = config.folder(top.get("state_dir", str))

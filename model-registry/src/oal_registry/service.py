@@ -22,7 +22,7 @@ from oal_registry.mlflow_client import MlflowRegistry, NotPermitted, Unreachable
 from oal_registry.models import Models
 from oal_registry.policy_releases import PolicyReleases
 from oal_registry.promotion import Promotion
-from oal_registry.releases import Fenced, KafkaTrouble, Releases
+from oal_registry.release_topic import Fenced, KafkaTrouble, ReleaseTopic
 from oal_registry.retrain import Retraining
 from oal_registry.slot_memory import SlotMemory
 from oal_registry.status import Status
@@ -34,6 +34,8 @@ LONGEST_PAUSE_S = 5
 
 @dataclass(frozen=True)
 class ServiceConfig:
+    """The configuration file of `oal-registry serve`, checked."""
+
     path: str
     kafka: dict
     mlflow: config.Section
@@ -51,6 +53,7 @@ class ServiceConfig:
 
     @classmethod
     def load(cls, path: str) -> ServiceConfig:
+        """Read it; RegistryError names the key that is missing or wrong."""
         top = config.Section(config.load(path), path)
         host, port = config.address(top.get("listen", str), f"{path}: listen")
         state = config.folder(top.get("state_dir", str))
@@ -103,6 +106,8 @@ def load_settings(path: str) -> dict:
 
 
 class Service:
+    """Promotion and retraining on one thread; `run` returns after `stop`."""
+
     def __init__(self, settings: ServiceConfig, status: Status):
         self.status = status
         self.poll_s, self.webhook_check_s = settings.poll_s, settings.settings["webhook_check_s"]
@@ -115,7 +120,7 @@ class Service:
         )
         self.registry = MlflowRegistry.of_section(settings.mlflow, settings.settings["mlflow_timeout_s"])
         names = (settings.settings["tree_model"], settings.settings["window_model"])
-        self.releases = Releases(settings.kafka)
+        self.releases = ReleaseTopic(settings.kafka)
         try:
             folder = PolicyFolder(settings.policies)
         except PolicyError as error:
@@ -154,10 +159,12 @@ class Service:
         status.problem("start", "has not looked at Kafka and MLflow yet")
 
     def wake(self, by: str) -> None:
+        """End the present pause; `by`: who asks, for the counters. For any thread."""
         self._woken_by = by
         self._wake.set()
 
     def stop(self, *_) -> None:
+        """Ask `run` to return; safe in a signal handler."""
         self._stopping = True
         self._wake.set()
 
@@ -241,6 +248,7 @@ class Service:
 
 
 def serve(path: str) -> int:
+    """Run until SIGTERM; 1 when another registry took over."""
     status = Status()
     service = Service(ServiceConfig.load(path), status)
     status.log(f"listens on port {service.http.port}, polls every {service.poll_s:g} s")

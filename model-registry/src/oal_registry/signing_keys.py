@@ -41,6 +41,7 @@ def show(path: Path, name: str) -> str:
 
 
 def key_id(path: Path) -> int:
+    """The id of a private key: what bundles that it signs name."""
     return keys.key_id(_load(path))
 
 

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from oal_schema.release import Release
 
-from oal_registry.releases import SLOTS, Key
+from oal_registry.release_topic import SLOTS, Key
 
 
 class SlotMemory:
+    """A small file, written whole; an unreadable one counts as empty."""
+
     def __init__(self, path: Path):
         self._path = path
         try:
@@ -34,6 +36,7 @@ class SlotMemory:
         return self._scopes[slot]
 
     def governs(self, slot: str, scope: str | None) -> None:
+        """The slot's alias governs this scope now; None: no release has it."""
         if slot in self._scopes and self._scopes[slot] == scope:
             return
         self._scopes[slot] = scope

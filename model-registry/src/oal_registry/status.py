@@ -25,6 +25,8 @@ METRICS = {
 
 
 class Status:
+    """Counters, gauges and problems; `log` takes a line."""
+
     def __init__(self, log=lambda line: print(f"oal-registry: {line}", file=sys.stderr, flush=True)):
         self._lock = threading.Lock()  # guards all below
         self._values: Counter = Counter()
@@ -32,14 +34,17 @@ class Status:
         self.log = log
 
     def count(self, metric: str, by: float = 1, **labels: str) -> None:
+        """Raise a counter."""
         with self._lock:
             self._values[metric, tuple(sorted(labels.items()))] += by
 
     def set(self, metric: str, value: float) -> None:
+        """Set a gauge."""
         with self._lock:
             self._values[metric, ()] = value
 
     def value(self, metric: str, **labels: str) -> float:
+        """Value of a counter or gauge, 0 before its first."""
         with self._lock:
             return self._values[metric, tuple(sorted(labels.items()))]
 
@@ -52,16 +57,19 @@ class Status:
             self.log(f"{part}: {what}")
 
     def well(self, part: str) -> None:
+        """`part` does its work again. Logged when it did not before."""
         with self._lock:
             before = self._problems.pop(part, None)
         if before:
             self.log(f"{part}: well again after {time.time() - before[0]:.1f} s")
 
     def released(self, slot: str, action: str, what: str) -> None:
+        """Count and log a change of releases."""
         self.count("oal_registry_releases_total", slot=slot, action=action)
         self.log(what)
 
     def refused(self, what: str, why: str) -> None:
+        """Count and log a version that cannot become a release."""
         self.count("oal_registry_refused_versions_total")
         self.log(f"{what} is not released: {why}")
 

@@ -60,7 +60,7 @@ TAGS = "[data-testid='tags-section']"
 
 
 class PageError(AssertionError):
-    pass
+    """Something was not on the page in time; the message names it and a screenshot."""
 
 
 class MlflowPage:
@@ -104,6 +104,7 @@ class MlflowPage:
     # --- a version's page
 
     def open_version(self, model: str, version: int) -> None:
+        """Go to the page of a version."""
         self._driver.get(f"{self.url}/#/models/{quote(model)}/versions/{version}")
         self._driver.refresh()
         self._wait(
@@ -178,6 +179,7 @@ class MlflowPage:
         self._wait(looks, what, seconds)
 
     def screenshot(self, name: str) -> Path:
+        """Save what the page shows as NAME.png; its path."""
         path = self._screenshots / f"{name}.png"
         self._driver.save_screenshot(str(path))
         return path

@@ -133,6 +133,7 @@ def _mlflow(parser) -> None:
 
 
 def run_import(arguments) -> int:
+    """Write a Parquet file of items in JSON lines."""
     from oal_training.stored import jsonl
 
     for path in (arguments.items, arguments.capture):
@@ -144,6 +145,7 @@ def run_import(arguments) -> int:
 
 
 def run_fit(arguments) -> int:
+    """Validate, fit, log, register; or repeat what a version was made by."""
     from oal_training import tracking
     from oal_training.batch import config, report, run, versions
     from oal_training.lineage import Lineage
@@ -208,6 +210,7 @@ def run_fit(arguments) -> int:
 
 
 def run_evaluate(arguments) -> int:
+    """Validate an experiment's model, or a registered tree on later items."""
     from oal_training import tracking
     from oal_training.batch import config, report, run, versions
     from oal_training.places import Places
@@ -240,6 +243,7 @@ def run_evaluate(arguments) -> int:
 
 
 def run_compare(arguments) -> int:
+    """Print the table of all models."""
     from oal_training.batch import compare
 
     names = arguments.models.split(",") if arguments.models else None

@@ -28,6 +28,7 @@ class Deployed:
 def replay(columns: dict[str, np.ndarray], items: Items, settings_file: Path | None) -> Deployed:
     """Replay all items of a file, those with gaps too, and look up what was predicted at `items`."""
     from oal_schema.item import Item
+
     from oal_training.online import replay as online
     from oal_training.online import settings
 

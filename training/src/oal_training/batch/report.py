@@ -18,6 +18,7 @@ def number(value: float, places: int = 3) -> str:
 
 
 def span(pair: tuple[float, float]) -> str:
+    """An interval, or – where there is none."""
     return "–" if not np.isfinite(pair[0]) else f"{pair[0]:.3f}…{pair[1]:.3f}"
 
 

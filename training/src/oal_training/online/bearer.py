@@ -23,6 +23,7 @@ class Bearer:
             return b""
 
     def admits(self, authorization: str | None) -> bool:
+        """Does the header `Authorization` hold the token? Without a token file everybody is let in."""
         if not self._path:
             return True
         token = self._token()

@@ -15,6 +15,8 @@ from oal_training.online.settings import Settings
 
 @dataclass(frozen=True)
 class Mlflow:
+    """Section `mlflow`: address of the tracking server, user, and the file with the password."""
+
     tracking_uri: str
     user: str
     password_file: str

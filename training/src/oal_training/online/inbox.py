@@ -198,4 +198,5 @@ class ReleaseReader:
                 self._behind.discard(message.partition())
 
     def close(self) -> None:
+        """Stop reading."""
         self._consumer.close()

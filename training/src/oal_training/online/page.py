@@ -49,8 +49,10 @@ class Page:
         self._thread = threading.Thread(target=self._server.serve_forever, name="page", daemon=True)
 
     def start(self) -> None:
+        """Serve on a thread of its own."""
         self._thread.start()
 
     def stop(self) -> None:
+        """Stop serving and close the socket."""
         self._server.shutdown()
         self._server.server_close()

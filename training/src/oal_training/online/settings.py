@@ -15,6 +15,8 @@ DEFAULT = Path(__file__).resolve().parents[3] / "online.yaml"
 
 @dataclass(frozen=True)
 class Fit:
+    """How a tree is fitted."""
+
     bins: int
     edges_per_fit: int
     max_nodes: int
@@ -27,6 +29,8 @@ class Fit:
 
 @dataclass(frozen=True)
 class Judge:
+    """What a tree is judged on, and how much of it there must be."""
+
     test_share: float
     min_items: int
     min_test_items: int
@@ -39,6 +43,8 @@ class Judge:
 
 @dataclass(frozen=True)
 class Ship:
+    """By how much, how often in a row and how seldom a tree is shipped."""
+
     margin_onset_ap: float
     margin_macro_f1: float
     first_margin: float
@@ -52,6 +58,8 @@ class Ship:
 
 @dataclass(frozen=True)
 class Drift:
+    """The drift detector."""
+
     delta: float
     threshold: float
     min_seconds: int

@@ -106,6 +106,7 @@ class Tracking:
         self._thread = threading.Thread(target=self._work, name="mlflow", daemon=True)
 
     def start(self) -> None:
+        """Begin to log, on a thread of its own."""
         self._thread.start()
 
     def stop(self, seconds: float = 3.0) -> None:

@@ -60,6 +60,7 @@ class Items:
 
     @property
     def groups(self) -> list[str]:
+        """Names of the access points, in order."""
         return sorted(set(self.group.tolist()))
 
     @property
@@ -73,6 +74,7 @@ class Items:
         return self.y >= self.congested_from
 
     def describe(self) -> str:
+        """Number, length of time, classes and onsets in one line."""
         shares = ", ".join(f"{name} {np.mean(self.y == k):.1%}" for k, name in enumerate(self.classes))
         onsets = int(np.sum(self.candidates & self.congested))
         return (

@@ -93,6 +93,7 @@ class Dataset:
         return self[keep]
 
     def describe(self) -> str:
+        """Number of samples and flows and the spread of windows in one line."""
         q = np.percentile(self.y, [5, 50, 95]) / 1000
         return (
             f"{len(self)} samples of {len(set(self.flow.tolist()))} flows in"

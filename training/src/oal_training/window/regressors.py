@@ -34,11 +34,13 @@ class Thinned:
         self.model, self.limit = model, limit
 
     def fit(self, x: np.ndarray, y: np.ndarray) -> Thinned:
+        """Fit on every n-th row of x float64[m, k] and y float64[m]."""
         step = -(-len(y) // self.limit)
         self.model.fit(x[::step], y[::step])
         return self
 
     def predict(self, x: np.ndarray) -> np.ndarray:
+        """Windows float64[m] in bytes."""
         return self.model.predict(x)
 
 
@@ -49,14 +51,17 @@ class Scaled:
         self.model = model
 
     def fit(self, x: np.ndarray, y: np.ndarray) -> Scaled:
+        """Fit x float64[m, k] to y float64[m] in bytes."""
         self.model.fit(x, y / KB)
         return self
 
     def predict(self, x: np.ndarray) -> np.ndarray:
+        """Windows float64[m] in bytes."""
         return self.model.predict(x) * KB
 
 
 def xgboost(**changes):
+    """The regressor that an AP runs; not fitted. `changes`: other settings of XGBRegressor."""
     from xgboost import XGBRegressor
 
     return XGBRegressor(**XGBOOST | {"n_jobs": 1} | changes)
@@ -92,12 +97,14 @@ def _standard(model):
 
 
 def decision_tree():
+    """One tree of scikit-learn."""
     from sklearn.tree import DecisionTreeRegressor
 
     return _whole(DecisionTreeRegressor(max_depth=10, min_samples_leaf=30, random_state=SEED))
 
 
 def random_forest():
+    """60 trees, averaged."""
     from sklearn.ensemble import RandomForestRegressor
 
     return _whole(
@@ -108,6 +115,7 @@ def random_forest():
 
 
 def adaboost():
+    """30 trees, each on what those before got wrong."""
     from sklearn.ensemble import AdaBoostRegressor
     from sklearn.tree import DecisionTreeRegressor
 
@@ -123,24 +131,28 @@ def adaboost():
 
 
 def linear():
+    """A sum of inputs with weights (ridge)."""
     from sklearn.linear_model import Ridge
 
     return _standard(Ridge(alpha=1.0))
 
 
 def svr():
+    """Support vectors, on at most SVR_ROWS rows."""
     from sklearn.svm import SVR
 
     return Thinned(_standard(SVR(kernel="rbf", C=30.0, epsilon=1.0)), SVR_ROWS)
 
 
 def knn():
+    """The mean of 15 neighbours, the nearer the heavier."""
     from sklearn.neighbors import KNeighborsRegressor
 
     return _standard(KNeighborsRegressor(n_neighbors=15, weights="distance"))
 
 
 def mlp():
+    """A network of two layers."""
     from sklearn.neural_network import MLPRegressor
 
     return _standard(

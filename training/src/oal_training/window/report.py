@@ -21,10 +21,12 @@ class Mean:
     """The mean of the training windows: what any regressor must beat."""
 
     def fit(self, _, y: np.ndarray) -> Mean:
+        """Learn the mean of y, bytes."""
         self.value = float(y.mean())
         return self
 
     def predict(self, x: np.ndarray) -> np.ndarray:
+        """That mean for each row."""
         return np.full(len(x), self.value)
 
 
@@ -74,6 +76,7 @@ def row(regressor: str, inputs: str, split: str, s: Score | None) -> dict:
 
 
 def paper() -> dict:
+    """The line of the paper's best figure."""
     return row("paper's best", "all", "random rows", None) | {"R²": PAPER_R2}
 
 

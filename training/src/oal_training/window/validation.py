@@ -35,6 +35,7 @@ class Score:
     flows: int
 
     def figures(self) -> dict[str, float]:
+        """The same by name, for MLflow."""
         return {name: float(value) for name, value in vars(self).items()}
 
 

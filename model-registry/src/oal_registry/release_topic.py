@@ -35,7 +35,7 @@ class Fenced(RegistryError):
     """Another registry has taken over."""
 
 
-class Releases:
+class ReleaseTopic:
     """Not for several threads. `in_force` maps (slot, scope) to its release, of the registry's slots."""
 
     def __init__(self, kafka: dict, now_us: Callable[[], int] = lambda: time.time_ns() // 1000):
@@ -46,6 +46,7 @@ class Releases:
 
     @property
     def is_open(self) -> bool:
+        """May it be written to?"""
         return self._producer is not None
 
     def open(self) -> None:
@@ -73,6 +74,7 @@ class Releases:
         self._producer = producer
 
     def close(self) -> None:
+        """Write no more until `open`; what is in force stays known."""
         self._producer = None
 
     def read(self) -> dict[Key, Release]:
