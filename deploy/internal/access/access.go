@@ -61,14 +61,15 @@ type record struct {
 
 // New is inert.
 func New(f *fleet.Fleet, s store.Store, m *metric.Set, now func() time.Time, logger *slog.Logger) *List {
-	l := &List{fleet: f, store: s, metrics: m, now: now, logger: logger, unsent: make(chan struct{}, 1),
-		compared: make(chan struct{}),
-		inTopic:  map[string]record{}}
-	l.table = mirror.New(mirror.Options[store.Access]{Read: s.Access,
-		Key: func(a store.Access) string { return a.APID }, Shared: s.Shared(),
-		Publish: l.publish, Failed: func(err error) {
-			l.failed("store", "who is revoked cannot be read; what was known stays", err)
-		}})
+	l := &List{fleet: f, store: s, metrics: m, now: now, logger: logger,
+		unsent: make(chan struct{}, 1), compared: make(chan struct{}), inTopic: map[string]record{}}
+	l.table = mirror.New(mirror.Options[store.Access]{
+		Read:    s.Access,
+		Key:     func(a store.Access) string { return a.APID },
+		Shared:  s.Shared(),
+		Publish: l.publish,
+		Failed:  func(err error) { l.failed("store", "who is revoked cannot be read; what was known stays", err) },
+	})
 	return l
 }
 

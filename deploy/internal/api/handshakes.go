@@ -10,6 +10,11 @@ import (
 	"oal/deploy/internal/metric"
 )
 
+const (
+	handshakeLogRate  = 1.0 / 60 // warnings of one reason a second: an AP that is refused comes back every few seconds
+	handshakeLogBurst = 1        // at once
+)
+
 // handshakes counts failed TLS handshakes by reason. net/http only logs them; of each reason one line a minute is a
 // warning.
 type handshakes struct {

@@ -76,9 +76,13 @@ func New(p Parts) *Server {
 	if p.Limits.MaxConns == 0 {
 		p.Limits.MaxConns = defaultMaxConns
 	}
-	s := &Server{Parts: p, limiter: limit.New(p.Limits.RequestsPerS, p.Limits.Burst, p.Now),
+	s := &Server{
+		Parts:            p,
+		limiter:          limit.New(p.Limits.RequestsPerS, p.Limits.Burst, p.Now),
 		neighbourLimiter: limit.New(neighbourRate, neighbourBurst, p.Now),
-		renewalLimiter:   limit.New(renewalRate, renewalBurst, p.Now), draining: make(chan struct{})}
+		renewalLimiter:   limit.New(renewalRate, renewalBurst, p.Now),
+		draining:         make(chan struct{}),
+	}
 	s.conns = &listen.Conns{
 		Max:     int64(p.Limits.MaxConns),
 		Refused: p.Metrics.Denied.WithLabelValues("too_many_connections").Inc,
@@ -93,10 +97,13 @@ func New(p Parts) *Server {
 	// connection and save nothing.
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	s.http = &http.Server{Handler: mux, TLSConfig: p.TLS, Protocols: protocols, ReadHeaderTimeout: headerTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ConnState: s.conns.State,
-		ErrorLog: slog.NewLogLogger(&handshakes{Handler: p.Logger.Handler(), metrics: p.Metrics, logger: p.Logger,
-			limit: limit.New(1.0/60, 1, p.Now)}, slog.LevelDebug)}
+	failures := &handshakes{Handler: p.Logger.Handler(), metrics: p.Metrics, logger: p.Logger,
+		limit: limit.New(handshakeLogRate, handshakeLogBurst, p.Now)}
+	s.http = &http.Server{
+		Handler: mux, TLSConfig: p.TLS, Protocols: protocols, ConnState: s.conns.State, MaxHeaderBytes: maxHeaderBytes,
+		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		ErrorLog: slog.NewLogLogger(failures, slog.LevelDebug),
+	}
 	return s
 }
 

@@ -163,8 +163,8 @@ func (i *Issuer) Issue(apID, site string, r *Request) (*Grant, error) {
 		template.NotAfter = a.cert.NotAfter // none of it would count beyond
 	}
 	if !now.Before(template.NotAfter) {
-		return nil, fmt.Errorf("the issuing CA's own certificate ended at %s", a.cert.NotAfter.UTC().Format(
-			time.RFC3339))
+		ended := a.cert.NotAfter.UTC().Format(time.RFC3339)
+		return nil, fmt.Errorf("the issuing CA's own certificate ended at %s", ended)
 	}
 	if site != "" {
 		uri, err := url.Parse(SiteURN + site)

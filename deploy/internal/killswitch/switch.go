@@ -43,9 +43,13 @@ type Switch struct {
 // New is inert.
 func New(f *fleet.Fleet, s store.Store, m *metric.Set, now func() time.Time, logger *slog.Logger) *Switch {
 	k := &Switch{fleet: f, store: s, metrics: m, now: now, logger: logger}
-	k.table = mirror.New(mirror.Options[fleet.Kill]{Read: s.Kills, Key: func(k fleet.Kill) string { return k.Scope },
+	k.table = mirror.New(mirror.Options[fleet.Kill]{
+		Read:    s.Kills,
+		Key:     func(k fleet.Kill) string { return k.Scope },
 		Shared:  s.Shared(),
-		Publish: k.publish, Failed: k.failed})
+		Publish: k.publish,
+		Failed:  k.failed,
+	})
 	return k
 }
 

@@ -74,8 +74,8 @@ func withKey(cert *x509.Certificate, key *ecdsa.PrivateKey) (*Authority, error) 
 
 func certificate(name, role string) *x509.Certificate {
 	serial, _ := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
-	return &x509.Certificate{SerialNumber: serial, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(
-		1, 0, 0),
+	return &x509.Certificate{SerialNumber: serial,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(1, 0, 0),
 		Subject: pkix.Name{CommonName: name, OrganizationalUnit: []string{role}, Organization: []string{"oal"}}}
 }
 

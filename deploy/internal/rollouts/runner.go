@@ -65,8 +65,9 @@ type reading struct {
 func New(f *fleet.Fleet, s store.Store, keys func() bundle.Keys, meter Meter, m *metric.Set, now func() time.Time,
 	logger *slog.Logger) *Runner {
 	return &Runner{fleet: f, store: s, keys: keys, meter: meter, metrics: m, logger: logger, now: now,
-		wake: make(chan struct{}, 1), events: make(chan struct{}, 1), byKey: map[string]*release.Release{},
-		rollouts: map[string]*rollout.Rollout{}, byHash: map[string]*release.Release{}, readings: map[string]reading{}}
+		wake: make(chan struct{}, 1), events: make(chan struct{}, 1),
+		byKey: map[string]*release.Release{}, byHash: map[string]*release.Release{},
+		rollouts: map[string]*rollout.Rollout{}, readings: map[string]reading{}}
 }
 
 // Load reads what was stored; call it before the first Handle.

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"oal/deploy/internal/access"
 	"oal/deploy/internal/account"
 	"oal/deploy/internal/admin"
@@ -129,8 +131,10 @@ func (s *Service) make() error {
 // connect makes the clients of Kafka.
 func (s *Service) connect(neighbours *neighbour.Table) (err error) {
 	c := s.config.Kafka
-	if s.bundleTopic, err = kafka.NewConsumer(c, kafka.BundlesTopic, s.rollouts.Handle, s.metrics.KafkaLag, s.metrics,
-		s.logger); err != nil {
+	consumer := func(topic string, handle func([]kafka.Record), lag prometheus.Gauge) (*kafka.Consumer, error) {
+		return kafka.NewConsumer(c, topic, handle, lag, s.metrics, s.logger)
+	}
+	if s.bundleTopic, err = consumer(kafka.BundlesTopic, s.rollouts.Handle, s.metrics.KafkaLag); err != nil {
 		return err
 	}
 	take := func(records []kafka.Record) {
@@ -138,12 +142,10 @@ func (s *Service) connect(neighbours *neighbour.Table) (err error) {
 			neighbours.Take(r.Key, r.Value)
 		}
 	}
-	if s.neighbourTopic, err = kafka.NewConsumer(c, neighbour.Topic, take, s.metrics.NeighbourLag, s.metrics,
-		s.logger); err != nil {
+	if s.neighbourTopic, err = consumer(neighbour.Topic, take, s.metrics.NeighbourLag); err != nil {
 		return err
 	}
-	if s.accessTopic, err = kafka.NewConsumer(c, access.Topic, s.access.Handle, s.metrics.AccessLag, s.metrics,
-		s.logger); err != nil {
+	if s.accessTopic, err = consumer(access.Topic, s.access.Handle, s.metrics.AccessLag); err != nil {
 		return err
 	}
 	if s.events, err = kafka.NewEvents(c, s.store, s.metrics, s.logger); err != nil {

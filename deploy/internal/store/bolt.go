@@ -277,8 +277,7 @@ func (b *Bolt) SetKill(_ context.Context, k fleet.Kill, e Entry) error {
 
 func (b *Bolt) ClearKill(_ context.Context, scope string, e Entry) error {
 	return b.change("removing a kill", bucketKills, e, func(kills *bbolt.Bucket) error {
-		return kills.Delete(
-			[]byte(scope))
+		return kills.Delete([]byte(scope))
 	})
 }
 
