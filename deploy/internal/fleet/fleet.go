@@ -42,7 +42,7 @@ func (f *Fleet) SetOffers(offers []*rollout.Offer, known []*release.Release) {
 	defer f.lock.Unlock()
 	f.offers = make(map[string]*rollout.Offer, len(offers))
 	for _, offer := range offers {
-		f.offers[release.Key(offer.Slot, offer.Scope)] = offer
+		f.offers[offer.Key()] = offer
 	}
 	f.known = make(map[string]*release.Release, len(known))
 	for _, rel := range known {

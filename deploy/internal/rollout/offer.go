@@ -15,6 +15,9 @@ type Offer struct {
 	Fallback   *Offer
 }
 
+// Key is that of the slot and scope.
+func (o *Offer) Key() string { return release.Key(o.Slot, o.Scope) }
+
 // Pick is what this AP is offered: the release, what the slot had before, or nothing. waiting says that the release is
 // still to come to this AP.
 func (o *Offer) Pick(ap string) (rel *release.Release, activateUS int64, waiting bool) {

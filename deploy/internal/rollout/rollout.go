@@ -67,6 +67,9 @@ type Fallback struct {
 	All       bool   `json:"all"`
 }
 
+// Key is that of the slot and scope which it is for.
+func (r *Rollout) Key() string { return release.Key(r.Slot, r.Scope) }
+
 // Active says whether the rollout still waits for something.
 func (r *Rollout) Active() bool { return r.Step == Started || r.Step == Soaking || r.Step == Expanded }
 

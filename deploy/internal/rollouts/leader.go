@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"oal/deploy/internal/bundle"
-	"oal/deploy/internal/release"
 	"oal/deploy/internal/rollout"
 	"oal/deploy/internal/store"
 )
@@ -113,7 +112,7 @@ func (rn *Runner) round(ctx context.Context, lead bool) {
 // act begins, ends and advances rollouts. The caller holds the lock.
 func (rn *Runner) act(ctx context.Context) (changed bool, err error) {
 	for _, r := range rn.sorted() {
-		now := rn.byKey[release.Key(r.Slot, r.Scope)]
+		now := rn.byKey[r.Key()]
 		if r.Step == rollout.Superseded || now != nil && now.ID() == r.ID || r.Step == rollout.Aborted && now != nil {
 			continue
 		}
@@ -179,8 +178,7 @@ func (rn *Runner) commit(ctx context.Context, before, next *rollout.Rollout) err
 		if err != nil {
 			return err
 		}
-		entries = append(entries, store.Entry{TSUS: next.StepUS, Kind: "rollout", Key: release.Key(next.Slot,
-			next.Scope), Row: row,
+		entries = append(entries, store.Entry{TSUS: next.StepUS, Kind: "rollout", Key: next.Key(), Row: row,
 			Detail: fmt.Sprintf("%s: version %d of %s %s", next.ID, next.Version, next.Model, next.Step)})
 	}
 	if err := rn.store.Step(ctx, next, entries); err != nil {
@@ -240,7 +238,7 @@ func (rn *Runner) forget(ctx context.Context) error {
 	all := rn.sorted()
 	var old []string
 	for i := len(all) - 1; i >= 0; i-- {
-		key := release.Key(all[i].Slot, all[i].Scope)
+		key := all[i].Key()
 		if count[key]++; count[key] > keepRollouts && !all[i].Active() {
 			old = append(old, all[i].ID)
 		}

@@ -12,7 +12,7 @@ func (rn *Runner) latest(key string) *rollout.Rollout { return rn.latestBut(key,
 
 func (rn *Runner) latestBut(key, id string) (last *rollout.Rollout) {
 	for _, r := range rn.rollouts {
-		if release.Key(r.Slot, r.Scope) == key && r.ID != id && (last == nil || r.StartedUS > last.StartedUS) {
+		if r.Key() == key && r.ID != id && (last == nil || r.StartedUS > last.StartedUS) {
 			last = r
 		}
 	}
