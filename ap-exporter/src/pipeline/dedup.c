@@ -32,7 +32,8 @@ int dedup_new(struct dedup *d, enum oal_table_id id, unsigned max)
 	d->key_mask = calloc(d->n_words, sizeof(word));
 	if (!d->entities || !d->known || !d->buckets || !d->change_mask || !d->key_mask)
 		return -ENOMEM;
-	d->memory = max * (sizeof *d->entities + d->table->row_size) + buckets * sizeof *d->buckets + 2u * d->table->row_size;
+	d->memory = max * (sizeof *d->entities + d->table->row_size) + buckets * sizeof *d->buckets +
+		    2u * d->table->row_size;
 	memset(d->change_mask, 0xff, sizeof(uint32_t)); /* `absent` */
 	for (i = 0; i < d->table->n_columns; i++) {
 		const struct oal_column *c = &d->table->columns[i];
@@ -68,8 +69,8 @@ static bool same(const unsigned long *mask, unsigned n, const void *a, const voi
 
 	/* By fours: a row that differs mostly does so early, one that does not is read with few branches. */
 	for (; i + 4 <= n; i += 4)
-		if (((x[i] ^ y[i]) & mask[i]) | ((x[i + 1] ^ y[i + 1]) & mask[i + 1]) | ((x[i + 2] ^ y[i + 2]) & mask[i + 2]) |
-		    ((x[i + 3] ^ y[i + 3]) & mask[i + 3]))
+		if (((x[i] ^ y[i]) & mask[i]) | ((x[i + 1] ^ y[i + 1]) & mask[i + 1]) |
+		    ((x[i + 2] ^ y[i + 2]) & mask[i + 2]) | ((x[i + 3] ^ y[i + 3]) & mask[i + 3]))
 			return false;
 	for (; i < n; i++)
 		if ((x[i] ^ y[i]) & mask[i])
@@ -81,7 +82,8 @@ bool dedup_changed(const struct dedup *d, unsigned slot, const void *row)
 {
 	const uint8_t *const known = dedup_known(d, slot);
 
-	/* An idle entity's row is mostly the same in whole, which the C library sees faster than a comparison under a mask. */
+	/* An idle entity's row is mostly the same in whole, which the C library sees faster than a comparison under a
+	 * mask. */
 	if (*(const uint32_t *)(const void *)known == *(const uint32_t *)row &&
 	    !memcmp(known + d->change_at, (const uint8_t *)row + d->change_at, d->change_len))
 		return false;

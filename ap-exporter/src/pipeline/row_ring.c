@@ -22,7 +22,8 @@ int row_ring_new(struct row_ring *r, enum oal_table_id id, unsigned rows, unsign
 	r->entity = calloc(size, sizeof *r->entity);
 	r->count = calloc(entities, sizeof *r->count);
 	r->touched = calloc(entities, sizeof *r->touched);
-	r->memory = size * (r->table->row_size + sizeof *r->t_us + sizeof *r->entity) + entities * (sizeof *r->count + sizeof *r->touched);
+	r->memory = size * (r->table->row_size + sizeof *r->t_us + sizeof *r->entity) +
+		    entities * (sizeof *r->count + sizeof *r->touched);
 	return r->rows && r->t_us && r->entity && r->count && r->touched ? 0 : -ENOMEM;
 }
 
@@ -75,7 +76,8 @@ static uint32_t absent_at(const struct row_ring *r, uint32_t offset)
 	return *(const uint32_t *)(const void *)(r->rows + offset); /* first member of every row */
 }
 
-uint32_t row_ring_batch(struct row_ring *r, uint64_t end_us, struct batch_rows *out, uint32_t *order, uint32_t *run_rows)
+uint32_t row_ring_batch(struct row_ring *r, uint64_t end_us, struct batch_rows *out, uint32_t *order,
+			uint32_t *run_rows)
 {
 	uint32_t i, end = r->batched, at = 0;
 	unsigned e;

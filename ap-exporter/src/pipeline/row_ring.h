@@ -1,5 +1,5 @@
-/* row_ring.h: the rows of one table in time order, from when they are made until they are encoded and, for features, read.
- * A ring of fixed size. Each row belongs to an entity, a small number that the caller hands out. */
+/* row_ring.h: the rows of one table in time order, from when they are made until they are encoded and, for features,
+ * read. A ring of fixed size. Each row belongs to an entity, a small number that the caller hands out. */
 #ifndef OAL_ROW_RING_H
 #define OAL_ROW_RING_H
 
@@ -13,7 +13,8 @@
 struct row_ring {
 	const struct oal_table *table;
 	uint32_t mask; /* size − 1; the size is a power of two */
-	uint32_t max_mask; /* memory is there up to this size; only as much of it is touched as was ever needed at once */
+	uint32_t max_mask; /* memory is there up to this size; only as much of it is touched as was ever needed at once
+			    */
 	/* Running numbers; a row's place is number & mask. Rows before both `batched` and `fed` are free. */
 	uint32_t next, batched, fed;
 	uint8_t *rows;
@@ -44,9 +45,10 @@ static inline bool row_ring_open(const struct row_ring *r, uint32_t number)
 }
 
 /* Takes the rows before `end_us` out as a batch: fills `*out`, its order (room for all rows) and its runs (room for
- * table->max_runs). Rows beyond max_runs are left out; their number is returned. `count` and `touched` describe the batch
- * until row_ring_batched(). */
-uint32_t row_ring_batch(struct row_ring *, uint64_t end_us, struct batch_rows *out, uint32_t *order, uint32_t *run_rows);
+ * table->max_runs). Rows beyond max_runs are left out; their number is returned. `count` and `touched` describe the
+ * batch until row_ring_batched(). */
+uint32_t row_ring_batch(struct row_ring *, uint64_t end_us, struct batch_rows *out, uint32_t *order,
+			uint32_t *run_rows);
 /* The rows of the last row_ring_batch() have been encoded. */
 void row_ring_batched(struct row_ring *);
 
