@@ -74,8 +74,7 @@ def test_a_release_has_the_policy_of_the_folder_and_a_new_version_of_it_makes_it
     service.stop()
     service.start()
     service.wait_ready()
-    passes = service.metric('oal_registry_reconciles_total{result="done"}')
-    until(lambda: service.metric('oal_registry_reconciles_total{result="done"}') >= passes + 2, "two more passes")
+    service.passes()
     topics.read()
     assert len(topics.history) == history, "a restart sees that nothing is to be done"
 
