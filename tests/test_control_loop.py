@@ -14,7 +14,7 @@ import pytest
 import yaml
 from flow import until
 from looped import APS, ROOT, now_us, running
-from oal_local import control, demo
+from oal_local import control, demo, loop
 from oal_local.clickhouse import since
 from oal_local.stages import Stages, verdict
 from oal_schema import policy
@@ -31,7 +31,7 @@ KILLED = policy.spec()["rewrite_reasons"].index("killed")
 def looped(tmp_path_factory):
     folder = tmp_path_factory.mktemp("policies")
     shutil.copy(ROOT / "policies" / "in-force" / "default.yaml", folder)
-    with running(experiments=("tree",), policies=str(folder)) as it:
+    with running(experiments=loop.EXPERIMENTS[:1], policies=str(folder)) as it:
         it.policies = folder
         yield it
 

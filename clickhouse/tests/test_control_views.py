@@ -198,7 +198,7 @@ def test_effect_tells_seconds_with_clamps_from_those_without(database):
 
 
 def test_names_in_the_sql_are_those_of_the_contract():
-    policy = yaml.safe_load((FOLDER.parent / "schema" / "policy.yaml").read_text())
+    policy = yaml.safe_load((FOLDER.parent / "policies" / "rwnd-fair" / "numbers.yaml").read_text())
     sql = (FOLDER / "migrations" / "0015_control_views.sql").read_text()
     for column, names in (("reason", policy["rewrite_reasons"]), ("backend", policy["rewrite_backends"])):
         found = re.findall(rf"transform\((?:\w+\.{column}|now\.4), \[([^\]]*)\], \[([^\]]*)\], 'unknown'\) AS {column}",

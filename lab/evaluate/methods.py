@@ -1,8 +1,21 @@
 """What is compared: a sender's congestion control, the access point's queue, and what acts on top of it."""
+import functools
+import pathlib
 from dataclasses import dataclass
 
-CONTROLS, QUEUES = ("cubic", "bbr"), ("fifo", "fq")
-ACTS = ("", "oal", "clamp", "oracle")
+import yaml
+
+POLICIES = pathlib.Path(__file__).resolve().parents[2] / "policies"
+
+
+@functools.cache
+def _said(policy: str) -> dict:
+    """`evaluate.yaml` of a policy: `controls`, `queues`, and `acts`, what acts on top of them."""
+    return yaml.safe_load((POLICIES / policy / "evaluate.yaml").read_text(encoding="utf-8"))
+
+
+CONTROLS, QUEUES = (tuple(_said("rwnd-fair")[key]) for key in ("controls", "queues"))
+ACTS = ("", *_said("rwnd-fair")["acts"])
 
 
 class MethodError(Exception):

@@ -20,7 +20,7 @@ from oal_training.stored import items, jsonl, parquet
 from . import bundle, methods, play, pool, scenarios
 
 ROOT = play.ROOT
-EXPERIMENT = ROOT / "training/experiments/tree.yaml"
+EXPERIMENT = ROOT / "policies/rwnd-fair/experiment.yaml"
 SET = "tune"  # what is judged is never learned from
 
 
@@ -68,7 +68,7 @@ def fit(file: pathlib.Path, output: pathlib.Path, notes: dict) -> None:
     known = {
         **notes, "items": len(found),
         "classes": {name: int((found.y == k).sum())
-                    for k, name in enumerate(found.classes)}, "experiment": f"training/experiments/{EXPERIMENT.name}",
+                    for k, name in enumerate(found.classes)}, "experiment": str(EXPERIMENT.relative_to(ROOT)),
         "items_sha256": hashlib.sha256(file.read_bytes()).hexdigest(), "feature_program": program.hash.hex(),
         "figures": {name: round(value, 4) for name, value in run.mlflow_figures(parts, what.model.kind).items()
                     }, "skipped": skipped, "git": subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oal_schema import golden_bundles as golden
 from oal_schema import policy as policies
-from oal_schema import policy_list
+from oal_schema import policy_file, policy_list
 from oal_schema.bundle import decode, encode
 from oal_schema.model import ROOT
 from oal_schema.nodes import BundleError
@@ -17,7 +17,7 @@ from oal_schema.policy_file import PolicyError, load, read
 from oal_schema.policy_folder import SHIPPED
 
 FIELDS = policies.spec()["fields"]
-LIST = (ROOT / "policy.yaml").read_text()
+LIST = (ROOT.parent / "policies" / "rwnd-fair" / "numbers.yaml").read_text()
 MESSAGE = [*policy_list.HEAD, *((f["name"], f["field"]) for f in FIELDS), ("weight_port", 26), ("weight_permille", 27)]
 
 
@@ -171,6 +171,42 @@ def test_the_most_specific_policy_counts(tmp_path):
     assert [p.of_ap(ap, site).name for ap, site in (("ap-7", "hall-7"), ("ap-8", "hall-7"), ("ap-8", "hall-8"), ("ap-7", "hall-8"))] == ["one", "hall", "default", "one"]
     assert (p.of("fleet").name, p.of("site/hall-7").name, p.of("site/x").name, p.of("ap/ap-7").name) == ("default", "hall", "default", "one")
     assert p.narrower() == ["site/hall-7", "ap/ap-7"]
+
+
+EXAMPLE = "name: example-hall\nversion: 2\napplies_to: site/hall-7\nmode: enforce\npolicy: example\n"
+
+
+@pytest.fixture
+def two_policies(monkeypatch):
+    """As if policies/ had another one, `example`."""
+    monkeypatch.setattr(policy_file, "known", lambda: {"rwnd-fair": None, "example": None})
+
+
+def test_each_policy_has_files_of_its_own(tmp_path, two_policies):
+    write(tmp_path, FLEET, "default.yaml")
+    write(tmp_path, GOOD)
+    write(tmp_path, EXAMPLE, "example-hall.yaml")
+    p = load(tmp_path)
+    example = p.of_policy("example")
+    assert (p.of("site/hall-7").name, example.of("site/hall-7").name, example.of("site/hall-7").mode) == ("hall", "example-hall", ENFORCE)
+    assert p.of_policy("rwnd-fair") is p and example.narrower() == ["site/hall-7"] and len(p.every()) == 3
+    assert [f.path.name for f in p.not_raised([policies.make("example-hall", 2, SHADOW)])] == ["example-hall.yaml"]
+    for without_a_file in (example.of("fleet"), example.of("site/x"), p.of_policy("third").of("ap/ap-7")):
+        assert without_a_file.mode == SHADOW and without_a_file.control == policies.defaults() and without_a_file.version == 1
+    assert example.of("fleet").name == "example"
+
+
+def test_a_file_of_a_policy_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(PolicyError, match="example-hall.yaml:5: policy 'example'; rwnd-fair"):
+        read(write(tmp_path, EXAMPLE, "example-hall.yaml"))
+
+
+def test_two_files_of_one_policy_and_scope_are_one_too_many(tmp_path, two_policies):
+    write(tmp_path, FLEET, "default.yaml")
+    write(tmp_path, EXAMPLE, "example-hall.yaml")
+    write(tmp_path, EXAMPLE.replace("example-hall", "other"), "other.yaml")
+    with pytest.raises(PolicyError, match="other.yaml: applies to site/hall-7, as example-hall.yaml does"):
+        load(tmp_path)
 
 
 def test_a_folder_is_taken_whole_or_not_and_every_mistake_is_said(tmp_path):

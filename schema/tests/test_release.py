@@ -4,10 +4,12 @@ import json
 
 import pytest
 from oal_schema import golden_bundles as golden
+from oal_schema import golden_bundles2 as golden2
 from oal_schema import release
 from oal_schema.bundle import bundle_hash, encode, sign
 
 PAYLOAD = encode(golden.bundle())
+EXAMPLE = sign(encode(golden2.direct()), golden.KEY)
 SIGNED = sign(PAYLOAD, golden.KEY)
 FACTS = dict(source="online", model="congestion-tree", version=7, run_id="r1", feature_hash=golden.feature_hash(), created_us=5)
 ROLLOUT = {"share": 0.1, "soak_s": 60, "activate_in_s": 0, "metric": "macro_f1", "limit": 0.02}
@@ -45,6 +47,45 @@ def test_places_that_cannot_be(scope, place):
     key, value = release.record("champion", scope, SIGNED, **FACTS)
     with pytest.raises(release.ReleaseError):
         release.parse(key, json.dumps(json.loads(value) | place).encode())
+
+
+@pytest.mark.parametrize("scope", ["fleet", "site/lab", "ap/ap-1"])
+def test_a_release_of_another_policy_has_it_in_key_and_value(scope):
+    name, value = release.record("canary", scope, EXAMPLE, **FACTS)
+    assert name == f"canary/{scope}/example" and json.loads(value)["policy"] == "example"
+    r = release.parse(name, value)
+    assert (r.slot, r.scope, r.policy) == ("canary", scope, "example") and r.bundle().of_policy == "example"
+    gone = release.parse(*release.withdrawal("canary", scope, "example"))
+    assert (gone.slot, gone.scope, gone.policy, gone.signed) == ("canary", scope, "example", None)
+
+
+def test_a_release_of_rwnd_fair_may_name_it_in_its_value():
+    key, value = release.record("champion", "fleet", SIGNED, **FACTS)
+    assert release.parse(key, json.dumps(json.loads(value) | {"policy": "rwnd-fair"}).encode()).policy == "rwnd-fair"
+
+
+@pytest.mark.parametrize("key, change, says", [
+    ("champion/fleet/other", {"policy": "other"}, "its bundle is of policy example"),
+    ("champion/fleet/other", {}, "policy example"), ("champion/fleet", {}, "policy example"),
+    ("champion/fleet", {"policy": "rwnd-fair"}, "its bundle is of policy example"),
+    ("champion/fleet/example", {"policy": ""}, "policy rwnd-fair"), ("champion/fleet/example", {"scope": "site/lab"}, "site/lab"),
+    ("champion/fleet/rwnd-fair", {}, "SLOT/SCOPE of rwnd-fair"), ("champion/fleet/Example", {}, "policy 'Example'"),
+    ("champion/fleet/example/x", {}, "SLOT/SCOPE"), ("champion/fleet/", {}, "policy ''"), ("champion/site/lab/a/b", {}, "SLOT/SCOPE"),
+    ("online/fleet/example", {"slot": "online"}, "rwnd-fair's only"), ("online/ap/ap-1/example", {"slot": "online"}, "rwnd-fair's only")])
+def test_key_value_and_bundle_agree_on_the_policy(key, change, says):
+    value = json.loads(release.record("champion", "fleet", EXAMPLE, **FACTS)[1])
+    with pytest.raises(release.ReleaseError, match=says):
+        release.parse(key, json.dumps(value | change).encode())
+
+
+def test_the_online_slot_is_rwnd_fairs():
+    with pytest.raises(release.ReleaseError, match="rwnd-fair's only"):
+        release.record("online", "ap/ap-1", EXAMPLE, **FACTS)
+
+
+def test_a_key_that_is_no_text():
+    with pytest.raises(release.ReleaseError, match="no text"):
+        release.parse(b"champion/\xff", None)
 
 
 def test_withdrawal():

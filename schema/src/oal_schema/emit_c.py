@@ -99,7 +99,7 @@ def features_header(schema: Schema) -> str:
          "#define OAL_MISSING INT64_MIN\n",
          "struct oal_feature_program {\n\tconst char *name;\n\tuint32_t n;\n\tint64_t decision_interval_us;\n\tconst int64_t (*words)[OAL_N_WORDS];",
          "\tconst char *const *names;\n\tuint8_t hash[32];\n};\n"]
-    o += [f"extern const struct oal_feature_program oal_feature_{p.name};" for p in schema.programs]
+    o += [f"extern const struct oal_feature_program oal_feature_{p.name};" for p in schema.programs[:1]]
     o.append("\n#endif")
     return "\n".join(o) + "\n"
 
@@ -110,7 +110,7 @@ def _literal(word: int) -> str:
 
 def features_source(schema: Schema) -> str:
     o = [NOTE, '#include "oal_features.h"\n']
-    for p in schema.programs:
+    for p in schema.programs[:1]:
         o.append(f"static const int64_t {p.name}_words[][OAL_N_WORDS] = {{")
         o += [f"\t{{ {', '.join(map(_literal, f.words))} }}, /* {f.name} */" for f in p.features]
         o.append(f"}};\nstatic const char *const {p.name}_names[] = {{")

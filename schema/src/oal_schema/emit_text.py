@@ -47,6 +47,17 @@ def schema_json(schema: Schema) -> str:
     return json.dumps(doc, indent=1) + "\n"
 
 
+def policies_json(schema: Schema) -> str:
+    """What each policy is, with its compiled program: all that a stage needs to play it."""
+    found = []
+    for m, p in zip(schema.manifests, schema.programs):
+        digest = program_hash(p.words, p.decision_interval_us)
+        found.append(m.columns() | {
+            "decision_interval_us": p.decision_interval_us, "feature_hash": str(int.from_bytes(digest[:8], "big")),
+            "feature_names": [f.name for f in p.features], "words": [list(w) for w in p.words]})
+    return '{"policies":[\n' + ",\n".join(json.dumps(f, separators=(",", ":")) for f in found) + "\n]}\n"
+
+
 def program_json(program) -> str:
     return json.dumps({"name": program.name, "hash": program_hash(program.words, program.decision_interval_us).hex(),
                        "decision_interval_us": program.decision_interval_us,

@@ -28,6 +28,7 @@ def outputs() -> dict[str, bytes]:
         "python/oal_tables.py": emit_text.python_dtypes(s),
         "schema.json": emit_text.schema_json(s),
         "reference.md": emit_text.reference(s),
+        "policies.json": emit_text.policies_json(s),
     }
     for name, text in (emit_java.files(s) | emit_java_rows.files(s.stream_tables, s.messages)).items():
         out[f"java/oal/schema/{name}"] = text

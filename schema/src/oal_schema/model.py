@@ -1,5 +1,5 @@
-"""The contract as Python objects, read from the `.proto` files, `settings.yaml`, `policy.yaml`, `stream_tables.yaml`,
-`messages.yaml` and `features/*.yaml`.
+"""The contract as Python objects, read from the `.proto` files, `settings.yaml`, `stream_tables.yaml`, `messages.yaml`
+and `policies/`.
 
 Everything generated is derived from `load()`; nothing else reads those files.
 """
@@ -13,7 +13,8 @@ from pathlib import Path
 
 import yaml
 
-from . import messages, policy_list
+from . import manifest, messages, policy_list
+from .bundle_law import RWND_FAIR
 
 ROOT = Path(__file__).resolve().parents[2]
 PROTO = ROOT / "proto"
@@ -165,9 +166,10 @@ class Schema:
     flow_dictionary: list[tuple[str, int]]
     settings: dict
     stream_tables: dict
-    policy: dict  #: policy.yaml, with field numbers
+    policy: dict  #: numbers.yaml of rwnd-fair, with field numbers
     messages: list[messages.Message]  #: messages.yaml
-    programs: list[Program] = field(default_factory=list)
+    manifests: list[manifest.Manifest] = field(default_factory=list)
+    programs: list[Program] = field(default_factory=list)  #: of each manifest; the first is the default
 
     def table(self, name: str) -> Table:
         for t in self.tables:
@@ -285,15 +287,32 @@ def load() -> Schema:
     settings = yaml.safe_load((ROOT / "settings.yaml").read_text())
     stream_tables = yaml.safe_load((ROOT / "stream_tables.yaml").read_text())
     try:
-        policy = policy_list.read((ROOT / "policy.yaml").read_text(), [(f.name, f.number) for f in by_name["Policy"][0].field])
+        numbers = (manifest.POLICIES / RWND_FAIR / "numbers.yaml").read_text()
+        policy = policy_list.read(numbers, [(f.name, f.number) for f in by_name["Policy"][0].field])
         json_messages = messages.read(yaml.safe_load((ROOT / "messages.yaml").read_text()))
-    except (policy_list.PolicyListError, messages.MessageError) as e:
+        manifests = manifest.load()
+    except (policy_list.PolicyListError, messages.MessageError, manifest.ManifestError) as e:
         raise SchemaError(str(e)) from None
     schema = Schema(tables, [(f.name, f.number, hc.get((4, hi, 2, j), "")) for j, f in enumerate(header.field)],
-                    [(f.name, f.number) for f in flows.field], settings, stream_tables, policy, json_messages)
-    for path in sorted((ROOT / "features").glob("*.yaml")):
-        schema.programs.append(compile_program(schema, yaml.safe_load(path.read_text()), path.name))
+                    [(f.name, f.number) for f in flows.field], settings, stream_tables, policy, json_messages, manifests)
+    schema.programs = [program_of(schema, m) for m in manifests]
     return schema
+
+
+def program_of(schema: Schema, m: manifest.Manifest) -> Program:
+    """The compiled feature program of a policy. SchemaError names file and feature."""
+    where = f"{m.name}/features.yaml"
+    try:
+        source = yaml.safe_load((manifest.POLICIES / m.name / "features.yaml").read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
+        raise SchemaError(f"{where}: {e}") from None
+    if not isinstance(source, dict) or sorted(source) != ["features", "name"] or not isinstance(source["features"], list):
+        raise SchemaError(f"{where}: a program is a name and a list of features")
+    if source["name"] != m.program:
+        raise SchemaError(f"{where}: name {source['name']} is not the manifest's program, {m.program}")
+    if not source["features"] or not all(isinstance(f, dict) for f in source["features"]):
+        raise SchemaError(f"{where}: features is a list of {{name: …, op: …}}, and not empty")
+    return compile_program(schema, source, where)
 
 
 def compile_program(schema: Schema, source: dict, where: str = "program") -> Program:

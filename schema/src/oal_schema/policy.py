@@ -1,6 +1,6 @@
 """Control policies: what an AP may do with its predictions, with the checks of README, "Policies" (the C is `ap-exporter/src/model/bundle_policy.c`).
 
-The list of numbers, with bounds and defaults, is `policy.yaml`; read here from `generated/schema.json`.
+The list of numbers, with bounds and defaults, is `numbers.yaml`; read here from `generated/schema.json`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MAX_VERSION = (1 << 32) - 1
 
 
 def spec() -> dict:
-    """`policy.yaml` as the generator saw it: `fields`, `rules`, `weights`, `modes`, `rewrite_reasons`, `rewrite_backends`."""
+    """`numbers.yaml` as the generator saw it: `fields`, `rules`, `weights`, `modes`, `rewrite_reasons`, `rewrite_backends`."""
     return generated()["policy"]
 
 
@@ -36,7 +36,7 @@ class Policy:
 
     mode     OFF, SHADOW or ENFORCE
     name     of the policy file; without one there is no control: no version, no numbers, no weights
-    control  every number of `policy.yaml`
+    control  every number of `numbers.yaml`
     weights  server port → weight of its flows, permille of the ordinary flow's
     """
 

@@ -1,21 +1,24 @@
-"""Policy files (policies/in-force/README.md): one YAML file a policy, and which of a folder's policies is whose.
+"""Files of policies/in-force: one YAML file for a policy and a scope, and which of a folder's files is whose.
 
-    mode, name, version, applies_to: fleet | site/SITE | ap/AP_ID, control: {number: value}, weights: {server port: permille}
+    policy, mode, name, version, applies_to: fleet | site/SITE | ap/AP_ID, control: {number: value},
+    weights: {server port: permille}
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
+from .bundle_law import RWND_FAIR
+from .manifest import known
 from .nodes import BundleError
-from .policy import MAX_VERSION, Policy, make, spec
+from .policy import MAX_VERSION, SHADOW, Policy, make, spec
 
-KEYS = ("name", "version", "applies_to", "mode", "control", "weights")
+KEYS = ("name", "version", "applies_to", "mode", "control", "weights", "policy")
 NEEDED = KEYS[:4]
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 APPLIES_TO = re.compile(r"fleet|(site|ap)/[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -28,33 +31,51 @@ class PolicyError(ValueError):
 
 @dataclass(frozen=True)
 class PolicyFile:
-    """One file: the policy, and the access points that it is for (`fleet`, `site/SITE` or `ap/AP_ID`)."""
+    """One file: what is in force of policy `of_policy` at the access points `fleet`, `site/SITE` or `ap/AP_ID`."""
 
     path: Path
     applies_to: str
     policy: Policy
+    of_policy: str = RWND_FAIR
 
 
 @dataclass(frozen=True)
 class Policies:
-    """The policies of a folder by what they apply to; one is the fleet's."""
+    """What is in force of one policy, rwnd-fair unless `of_policy` was asked.
+
+    files    by what they apply to; one of rwnd-fair's is the fleet's
+    others   files of the other policies, by policy and scope
+    policy   whose `files` are; without a file, or one for the fleet, the policy is in shadow with default numbers
+    """
 
     files: Mapping[str, PolicyFile]
+    others: Mapping[str, Mapping[str, PolicyFile]] = field(default_factory=dict)
+    policy: str = RWND_FAIR
+
+    def of_policy(self, name: str) -> Policies:
+        """The same of another policy."""
+        return self if name == self.policy else Policies(self.others.get(name, {}), {}, name)
 
     def of(self, *scopes: str) -> Policy:
-        """The policy of the first scope that has one: name them from the most specific on. The fleet's is the last resort."""
-        return next(self.files[s].policy for s in (*scopes, "fleet") if s in self.files)
+        """What the first scope says that has a file: name them from the most specific on. The fleet's is the last resort."""
+        found = next((self.files[s].policy for s in (*scopes, "fleet") if s in self.files), None)
+        return found or make(self.policy, 1, SHADOW)
 
     def of_ap(self, ap_id: str, site: str) -> Policy:
         return self.of(f"ap/{ap_id}", f"site/{site}")
 
     def narrower(self) -> list[str]:
-        """Sites and access points that have a policy of their own, sites first. Who is at a site is not said here."""
+        """Sites and access points that have a file of their own, sites first. Who is at a site is not said here."""
         return sorted((s for s in self.files if s != "fleet"), key=lambda s: (s.startswith("ap/"), s))
+
+    def every(self) -> list[PolicyFile]:
+        """Files of all policies."""
+        return [*self.files.values(), *(f for files in self.others.values() for f in files.values())]
 
     def not_raised(self, known: Collection[Policy]) -> list[PolicyFile]:
         """Files that changed and kept their version: one of the `known` has this name and version, and says something else."""
-        return [f for f in self.files.values() if any((p.name, p.version) == (f.policy.name, f.policy.version) and p != f.policy for p in known)]
+        return [f for f in self.every()
+                if any((p.name, p.version) == (f.policy.name, f.policy.version) and p != f.policy for p in known)]
 
 
 def read(path: Path) -> PolicyFile:
@@ -71,20 +92,22 @@ def load(folder: Path) -> Policies:
     if not folder.is_dir():
         raise PolicyError(f"{folder}: no such folder of policies")
     wrong: list[str] = []
-    files: dict[str, PolicyFile] = {}
+    files: dict[str, dict[str, PolicyFile]] = {RWND_FAIR: {}}
     for path in sorted(folder.glob("*.yaml")):
         try:
             one = read(path)
-            if one.applies_to in files:
-                raise PolicyError(f"{path.name}: applies to {one.applies_to}, as {files[one.applies_to].path.name} does; one policy each")
-            files[one.applies_to] = one
+            of_policy = files.setdefault(one.of_policy, {})
+            if one.applies_to in of_policy:
+                other = of_policy[one.applies_to].path.name
+                raise PolicyError(f"{path.name}: applies to {one.applies_to}, as {other} does; one policy each")
+            of_policy[one.applies_to] = one
         except PolicyError as e:
             wrong.append(str(e))
     if wrong:
         raise PolicyError("\n".join(wrong))
-    if "fleet" not in files:
+    if "fleet" not in files[RWND_FAIR]:
         raise PolicyError(f"{folder}: no policy applies to the fleet; default.yaml usually does")
-    return Policies(files)
+    return Policies(files.pop(RWND_FAIR), files)
 
 
 class _Reader:
@@ -109,13 +132,17 @@ class _Reader:
             self.refuse(top["name"][1], f"name {name} is not the file's, {self.path.stem}")
         version = self.integer(top["version"][1], "version", 1, MAX_VERSION)
         applies_to = self.text(top["applies_to"][1], "applies_to", APPLIES_TO, "fleet, site/SITE or ap/AP_ID")
+        of_policy = RWND_FAIR
+        if "policy" in top:
+            there = list(known())
+            of_policy = self.text(top["policy"][1], "policy", re.compile("|".join(map(re.escape, there))), ", ".join(there))
         modes = spec()["modes"]
         mode = self.text(top["mode"][1], "mode", re.compile("|".join(modes)), ", ".join(modes))
         bounds = {f["name"]: f for f in spec()["fields"]}
         control = self.mapping(top["control"][1], "control") if "control" in top else {}
         for key, (at, _) in control.items():
             if key not in bounds:
-                self.refuse(at, f"unknown number {key}; schema/policy.yaml lists them")
+                self.refuse(at, f"unknown number {key}; policies/rwnd-fair/numbers.yaml lists them")
         numbers = {key: self.integer(value, key, bounds[key]["min"], bounds[key]["max"]) for key, (_, value) in control.items()}
         w = spec()["weights"]
         weights = self.mapping(top["weights"][1], "weights") if "weights" in top else {}
@@ -124,7 +151,7 @@ class _Reader:
         if len(ports) > w["max"]:
             self.refuse(top["weights"][0], f"{len(ports)} weights; at most {w['max']}")
         try:
-            return PolicyFile(self.path, applies_to, make(name, version, modes.index(mode), numbers, ports))
+            return PolicyFile(self.path, applies_to, make(name, version, modes.index(mode), numbers, ports), of_policy)
         except BundleError as e:  # a rule between two numbers; the first that it names may be a default
             first, _, _ = e.detail.partition(" ")
             self.refuse(control.get(first, top.get("control", top["name"]))[0], e.detail)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from .bundle_law import RWND_FAIR
 from .policy import Policy
 from .policy_file import Policies, PolicyError, load
 
@@ -20,9 +21,9 @@ class PolicyFolder:
         self._seen = self._taken = self._state()
         self.policies = load(path)
 
-    def of(self, scope: str) -> Policy:
-        """The policy of bundles that are released for this scope."""
-        return self.policies.of(scope)
+    def of(self, scope: str, policy: str = RWND_FAIR) -> Policy:
+        """What is in force of a policy in bundles that are released for this scope."""
+        return self.policies.of_policy(policy).of(scope)
 
     def remember(self, policy: Policy) -> None:
         """A policy that a bundle in force has: its name and version mean this, and nothing else."""
@@ -42,7 +43,7 @@ class PolicyFolder:
             self.wrong = str(error)
             return
         self.policies, self._taken, self.wrong, self.usable = new, state, "", True
-        for file in new.files.values():
+        for file in new.every():
             self.remember(file.policy)
 
     def _refuse_without_version(self, policies: Policies) -> None:

@@ -18,7 +18,7 @@ from oal_training.stored.items import known_programs
 
 ROOT = Path(__file__).resolve().parents[3]
 LEARNING = ROOT / "lab" / "captures" / "learning.items.parquet"
-TREE = ROOT / "training" / "experiments" / "tree.yaml"
+TREE = ROOT / "policies" / "rwnd-fair" / "experiment.yaml"
 
 
 def client(uri):

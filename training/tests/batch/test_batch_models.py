@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from oal_training.batch import distil, experiment, run
 from oal_training.batch.calibration import Calibrator
-from oal_training.batch.compare import FILES, MODELS
+from oal_training.batch.compare import MODELS, experiment_of
 from oal_training.batch.distil import Distilled
 from oal_training.batch.models import FACTORIES, Model, ModelSpec, sample_weight
 from oal_training.errors import TrainingError
@@ -137,7 +137,7 @@ def test_weights_have_mean_one_and_balance_classes():
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_committed_experiment_can_be_read(name):
-    found = experiment.load(experiment.EXPERIMENTS / FILES.get(name, f"{name}.yaml"))
+    found = experiment.load(experiment_of(name))
     assert found.model.kind == name and {s.kind for s in found.splits} == {"time", "group"}
 
 

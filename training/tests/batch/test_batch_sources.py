@@ -185,7 +185,7 @@ def test_too_few_items_and_one_class_are_refused(learning):
 
 
 def test_some_hundred_items_of_a_short_run_are_enough(learning):
-    what = experiment.load(experiment.EXPERIMENTS / "tree.yaml")
+    what = experiment.load(experiment.OWN)
     busy = next(
         start for start in range(0, len(learning), 100) if len(set(learning.y[start : start + 250].tolist())) == 4
     )

@@ -9,7 +9,7 @@ from oal_local.paths import REPO
 MODEL = "congestion"
 TRAIN = REPO / "training" / "oal-train"
 #: Experiments whose results are the first two versions, so that there is something to promote and to go back to.
-EXPERIMENTS = ("tree", "distilled")
+EXPERIMENTS = ("policies/rwnd-fair/experiment.yaml", "training/experiments/distilled.yaml")
 ITEMS = REPO / "lab" / "captures" / "learning2.items.parquet"
 SOURCES = {1: MODEL, 2: "online"}  # bundle_status.source
 APPLIED = (1, 3)  # bundle_status.state: applied, restored from flash
@@ -67,7 +67,7 @@ def seed(platform, experiments=EXPERIMENTS) -> None:
     for name in experiments:
         platform.log(f"training: experiment {name} on {ITEMS.relative_to(REPO)}, for the registry …")
         command = [
-            TRAIN, "fit", REPO / "training" / "experiments" / f"{name}.yaml", "--source", ITEMS, "--tracking-uri",
+            TRAIN, "fit", REPO / name, "--source", ITEMS, "--tracking-uri",
             mlflow.url(platform.settings), "--config",
             registry.config_file(platform.state), "--register", MODEL
         ]

@@ -16,7 +16,6 @@ from oal_training.stored.items import Items, concatenated, from_columns
 ONLINE = "online trees"
 #: kind → name in the table; the experiment of the same name says how it is set up
 MODELS = ("decision_tree", "random_forest", "xgboost_multiclass", "xgboost_ordinal", "svm", "knn", "mlp", "distilled")
-FILES = {"decision_tree": "tree.yaml"}
 #: Table 4 of Lin and Jiang, "OAL" (WCMC 2020): F1 of Good, Acceptable, Poor, Bad, on its own traces, rows split at
 #: random.
 PAPER_F1 = {"decision tree": (0.679, 0.432, 0.485, 0.622), "random forest": (0.747, 0.423, 0.549, 0.680)}
@@ -33,7 +32,12 @@ def specs(names: list[str] | None) -> dict[str, ModelSpec]:
     if names and (wrong := [n for n in names if n not in (*MODELS, ONLINE, "online")]):
         raise TrainingError(f"--models: {', '.join(wrong)} is none of {', '.join(MODELS)}, online")
     wanted = [n for n in MODELS if not names or n in names]
-    return {name: experiments.load(experiments.EXPERIMENTS / FILES.get(name, f"{name}.yaml")).model for name in wanted}
+    return {name: experiments.load(experiment_of(name)).model for name in wanted}
+
+
+def experiment_of(name: str) -> Path:
+    """The experiment of a model: the decision tree's is the policy's own."""
+    return experiments.OWN if name == "decision_tree" else experiments.EXPERIMENTS / f"{name}.yaml"
 
 
 def read(path: Path, log=print) -> tuple[dict, dict, Items]:

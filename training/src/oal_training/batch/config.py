@@ -19,7 +19,8 @@ def experiment(arguments) -> Experiment:
     """The experiment named on the command line."""
     if not arguments.experiment:
         raise TrainingError(
-            f"no experiment; there are {', '.join(str(p) for p in sorted(experiments.EXPERIMENTS.glob('*.yaml')))}"
+            "no experiment; there are"
+            f" {', '.join(str(p) for p in (experiments.OWN, *sorted(experiments.EXPERIMENTS.glob('*.yaml'))))}"
         )
     return experiments.load(arguments.experiment)
 

@@ -11,6 +11,7 @@ import yaml
 from oal_training.batch.models import ModelSpec
 from oal_training.batch.split import SplitSpec
 from oal_training.errors import TrainingError
+from oal_training.policies import POLICIES, RWND_FAIR
 
 COLUMNS = (
     "group",
@@ -25,6 +26,9 @@ COLUMNS = (
     "label_window_us",
     "target",
 )
+#: of rwnd-fair's congestion tree, and those that it is compared with
+OWN = POLICIES / RWND_FAIR / "experiment.yaml"
+EXPERIMENTS = Path(__file__).resolve().parents[3] / "experiments"
 TARGET = ("classes", "congested_from", "bounds")
 
 
@@ -103,9 +107,6 @@ def load(path: Path) -> Experiment:
         return parse(Path(path).read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise TrainingError(
-            f"experiment {path}: {error.strerror}; there are"
+            f"experiment {path}: {error.strerror}; there are {OWN} and"
             f" {', '.join(p.name for p in sorted(EXPERIMENTS.glob('*.yaml')))} in training/experiments"
         ) from None
-
-
-EXPERIMENTS = Path(__file__).resolve().parents[3] / "experiments"

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from oal_schema.settings import settings
 
 from oal_training.errors import TrainingError
+from oal_training.policies import window_settings
 from oal_training.stored import jsonl, parquet
 from oal_training.stored.items import MISSING, feature_names, known_programs
 from oal_training.stored.parquet import sha256
@@ -21,19 +22,7 @@ from oal_training.window import capture, sender
 
 METADATA = b"oal.window"
 #: columns of the flow table that a model may see: what the AP's tracker counts, without identities and times
-FLOW_INPUTS = (
-    "sent_bytes",
-    "sent_pkts",
-    "retrans_bytes",
-    "retrans_pkts",
-    "delivered_bytes",
-    "dup_acks",
-    "unacked_bytes",
-    "rwnd_bytes",
-    "rtt_down_us",
-    "rtt_up_us",
-    "delivery_rate_kbps",
-)
+FLOW_INPUTS = tuple(window_settings()["flow_inputs"])
 LIVE_US = 300_000  # a live flow has a row in every batch (252 ms)
 ACTIVE_US = 1_000_000  # of a flow that sent nothing for this long nobody can see the window
 SENDER_US = 1_100_000  # the sniffer repeats an unchanged row once a second

@@ -9,20 +9,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from oal_training.policies import window_settings
+
 ON_AP = "xgboost"
-SEED = 7
-#: at most 100 trees of at most 63 nodes: what the contract's window model and 10 µs on an AP hold
-XGBOOST = {
-    "n_estimators": 100,
-    "max_depth": 5,
-    "learning_rate": 0.1,
-    "min_child_weight": 100,
-    "subsample": 0.8,
-    "colsample_bytree": 0.8,
-    "tree_method": "hist",
-    "objective": "reg:squarederror",
-    "random_state": SEED,
-}
+#: policies/rwnd-fair/window.yaml
+XGBOOST = window_settings()["xgboost"]
+SEED = XGBOOST["random_state"]
 SVR_ROWS = 4000  # fitting costs the square of the rows; every n-th row of the training part is taken
 KB = 1000.0  # scale of the target for regressors that need one near 1
 

@@ -1,0 +1,27 @@
+"""The folders of policies/, as far as training reads them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import yaml
+
+from oal_training.errors import TrainingError
+
+POLICIES = Path(__file__).resolve().parents[3] / "policies"
+RWND_FAIR = "rwnd-fair"
+
+
+def file(policy: str, name: str) -> Path:
+    """A file of a policy's folder. TrainingError when there is none."""
+    path = POLICIES / policy / name
+    if not path.is_file():
+        raise TrainingError(f"policy {policy} has no {name} ({path})")
+    return path
+
+
+@lru_cache
+def window_settings() -> dict:
+    """`window.yaml` of rwnd-fair: `flow_inputs`, columns of the flow table; `xgboost`, parameters of the fit."""
+    return yaml.safe_load(file(RWND_FAIR, "window.yaml").read_text(encoding="utf-8"))
