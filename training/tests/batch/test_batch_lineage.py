@@ -131,7 +131,7 @@ def test_a_forest_is_not_registered_and_says_what_to_do(mlflow_uri, capsys):
         main(
             [
                 "fit",
-                str(TREE.with_name("knn.yaml")),
+                str(ROOT / "training" / "experiments" / "knn.yaml"),
                 "--source",
                 str(LEARNING),
                 "--tracking-uri",

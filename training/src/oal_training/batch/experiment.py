@@ -107,6 +107,6 @@ def load(path: Path) -> Experiment:
         return parse(Path(path).read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise TrainingError(
-            f"experiment {path}: {error.strerror}; there are {OWN} and"
-            f" {', '.join(p.name for p in sorted(EXPERIMENTS.glob('*.yaml')))} in training/experiments"
+            f"experiment {path}: {error.strerror}; there are"
+            f" {', '.join(p.name for p in sorted(EXPERIMENTS.glob('*.yaml')))} in training/experiments, and {OWN}"
         ) from None

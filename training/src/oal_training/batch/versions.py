@@ -38,7 +38,7 @@ def check(lineage: Lineage, is_tree: bool) -> None:
         )
     if int(lineage.feature_hash, 16) not in known_programs():
         raise TrainingError(
-            f"not registered: feature program {lineage.feature_hash} is none of the contract's (schema/features); an AP"
+            f"not registered: feature program {lineage.feature_hash} is none of the contract's (policies); an AP"
             " could not compute its features"
         )
 

@@ -290,7 +290,7 @@ def input_number(name: str, feature_hash: int) -> int:
     program = known_programs().get(feature_hash)
     if program is None:
         raise TrainingError(
-            f"feature program {feature_hash:016x} is none of the contract's (schema/features): its features have no"
+            f"feature program {feature_hash:016x} is none of the contract's (policies): its features have no"
             " numbers here"
         )
     return [f["name"] for f in json.loads(program.read_text())["features"]].index(name)

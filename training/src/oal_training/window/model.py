@@ -77,7 +77,7 @@ def log(
         made_by.require()
         if data.feature_hash not in known_programs():
             raise TrainingError(
-                f"not registered: feature program {data.feature_hash:016x} is none of the contract's (schema/features);"
+                f"not registered: feature program {data.feature_hash:016x} is none of the contract's (policies);"
                 " an AP could not compute its features"
             )
     mlflow = tracking.connect()
