@@ -22,7 +22,7 @@ static void measured_row(struct feature *, unsigned table, unsigned entity, cons
 
 #include "wire/capture_file.h"
 #include "model/tree.h"
-#include "model/window.h"
+#include "model/sum.h"
 
 #include <time.h>
 
@@ -37,7 +37,7 @@ void mark_end(void);
 const int64_t *measured_features(struct feature *);
 void measured_rows(struct feature *, unsigned table, unsigned entity, const void *row, uint64_t t_us);
 unsigned measured_tree(const struct tree *, const int64_t *x);
-int64_t measured_window(const struct window *, const int64_t *x);
+int64_t measured_window(const struct sum *, const int64_t *x);
 
 #define NOINLINE __attribute__((noinline, noclone))
 NOINLINE void mark_begin(void)
@@ -65,16 +65,16 @@ NOINLINE unsigned measured_tree(const struct tree *t, const int64_t *x)
 	return tree_apply(t, x);
 }
 
-NOINLINE int64_t measured_window(const struct window *w, const int64_t *x)
+NOINLINE int64_t measured_window(const struct sum *w, const int64_t *x)
 {
-	return window_predict(w, x);
+	return sum_predict(w, x);
 }
 
 static uint64_t n_rows;
 static unsigned n_decisions;
 static int64_t vectors[MAX_DECISIONS][OAL_MAX_FEATURES];
 static struct tree *tree;
-static struct window *window;
+static struct sum *window;
 
 static void measured_row(struct feature *f, unsigned table, unsigned entity, const void *row, uint64_t t_us)
 {
@@ -126,7 +126,7 @@ static struct node *complete(struct node *at, const struct node *root, unsigned 
 static void make_models(unsigned n_features)
 {
 	static struct tree t;
-	static struct window w;
+	static struct sum w;
 	static struct node tree_nodes[(2 << TREE_DEPTH) - 1], window_nodes[WINDOW_TREES * ((2 << WINDOW_DEPTH) - 1)];
 	static uint32_t sizes[WINDOW_TREES];
 	static int32_t inputs[WINDOW_INPUTS];
@@ -140,7 +140,7 @@ static void make_models(unsigned n_features)
 		at = complete(at, at, WINDOW_DEPTH, WINDOW_INPUTS, &random);
 		sizes[i] = (2 << WINDOW_DEPTH) - 1;
 	}
-	w = (struct window){ 0, WINDOW_INPUTS, WINDOW_TREES, WINDOW_TREES * ((2 << WINDOW_DEPTH) - 1), inputs, sizes, window_nodes, 0, 1460, 1 << 20, 8 };
+	w = (struct sum){ WINDOW_INPUTS, WINDOW_TREES, WINDOW_TREES * ((2 << WINDOW_DEPTH) - 1), inputs, sizes, window_nodes, 0, 1460, 1 << 20, 8 };
 	tree = &t;
 	window = &w;
 }
@@ -207,7 +207,7 @@ int main(int argc, char **argv)
 		tree_ns = (now_ns() - start) / ANSWERS;
 		start = now_ns();
 		for (i = 0; i < ANSWERS / 50; i++)
-			sum += (uint64_t)window_predict(window, vectors[i % n_decisions]);
+			sum += (uint64_t)sum_predict(window, vectors[i % n_decisions]);
 		window_ns = (now_ns() - start) / (ANSWERS / 50);
 		printf("tree_ns %.1f window_ns %.1f sum %" PRIu64 "\n", tree_ns, window_ns, sum);
 	}

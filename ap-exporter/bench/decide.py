@@ -15,8 +15,8 @@ COMMAND = "make -C ap-exporter bench-decide"
 PARTS = ("features", "tree", "window")
 MIPS_BATCHES = "40"  # counting one by one is slow
 #: of what runs between mark_begin() and mark_end(): functions of the room feature/, and others
-COUNTED = re.compile(r"(measured|mark)_\w+|feature_evaluate|tree_apply|window_predict|__u?(div|mod|mul)\w*|mem(cpy|set)|(?!feature_)\w+(\.\w+)*")
-CALLED = re.compile(r"(measured|mark)_[a-z]+|tree_apply|window_predict|__u?(div|mod|mul)\w*|mem(cpy|set)")
+COUNTED = re.compile(r"(measured|mark)_\w+|feature_evaluate|tree_apply|sum_predict|__u?(div|mod|mul)\w*|mem(cpy|set)|(?!feature_)\w+(\.\w+)*")
+CALLED = re.compile(r"(measured|mark)_[a-z]+|tree_apply|sum_predict|__u?(div|mod|mul)\w*|mem(cpy|set)")
 
 
 def x86_instructions() -> tuple[dict[str, float], int]:

@@ -30,13 +30,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if ((p && (p->n_weights > OAL_POLICY_MAX_WEIGHTS || !p->version)) || (!p && bundle_mode(b) == OAL_POLICY_MODE_ENFORCE))
 		abort();
 	for (k = 0; k < 4; k++) {
-		const struct window *w = bundle_window(b);
+		const struct sum *w = bundle_window(b);
 		const unsigned leaf = tree_apply(bundle_tree(b), x);
 		const struct tree_leaf l = tree_leaf(bundle_tree(b), leaf);
 
 		if (leaf >= bundle_tree(b)->n || l.class >= TREE_CLASSES || tree_congested_permille(l) > 1000)
 			abort();
-		if (w && (window_predict(w, x) < w->lo || window_predict(w, x) > w->hi))
+		if (w && (sum_predict(w, x) < w->lo || sum_predict(w, x) > w->hi))
 			abort();
 		for (i = 0; i < OAL_MAX_FEATURES; i++)
 			x[i] = k ? (int64_t)(((uint64_t)i * 0x9e3779b97f4a7c15u) << k) : OAL_MISSING;

@@ -23,6 +23,76 @@ static void golden_bundles(const struct golden_bundles *g, const struct trusted_
 	CHECK(ok >= 15 && refused >= 80);
 }
 
+static void golden_bundles_2(const struct golden_bundles *g, const struct trusted_keys *keys)
+{
+	unsigned i, ok = 0, refused = 0, fair = 0;
+
+	test("golden bundles of format 2 are taken with their law and models, or refused with their reason");
+	for (i = 0; i < g->n; i++) {
+		CHECK(golden_holds(g, &g->at[i], keys, verified));
+		*(strcmp(g->at[i].outcome, "ok") ? &refused : &ok) += 1;
+		fair += !strcmp(g->at[i].rest, "rwnd-fair fair_window flow rwnd - class:tree,window:sum");
+	}
+	CHECK(ok >= 15 && refused >= 60 && fair == 1);
+}
+
+static struct bundle *opened(const struct golden_bundles *g, const char *name)
+{
+	const struct golden_case *c = golden_find(g, name);
+	const struct bundle_terms any = { 0 };
+	struct bundle *b;
+
+	CHECK_EQ(bundle_open(&b, c->bytes, c->len, &any, NULL, NULL, 0), OAL_BUNDLE_REASON_NONE);
+	return b;
+}
+
+static void policies_in_force(const struct golden_bundles *one, const struct golden_bundles *two)
+{
+	struct bundle *fair = opened(one, "ok_newer"), *example = opened(two, "ok_direct"), *b;
+	const struct golden_case *older = golden_find(two, "ok_older");
+	struct bundle_terms terms = { .in_force = { fair } };
+
+	test("a serial is compared with that of the bundle in force of the same policy, wherever it stands among them");
+	CHECK(bundle_head(fair)->serial > older->serial && bundle_head(example)->serial > older->serial);
+	CHECK_EQ(bundle_open(&b, older->bytes, older->len, &terms, NULL, NULL, 0), OAL_BUNDLE_REASON_NONE);
+	bundle_free(b);
+	terms.in_force[3] = example;
+	CHECK_EQ(bundle_open(&b, older->bytes, older->len, &terms, NULL, NULL, 0), OAL_BUNDLE_REASON_REPLAYED);
+	bundle_free(fair);
+	bundle_free(example);
+}
+
+static void kinds(const struct golden_bundles *two)
+{
+	struct bundle *b = opened(two, "ok_direct_window_first");
+	const struct model *const sum = bundle_model(b, 0), *const tree = bundle_model(b, 1);
+	int64_t x[MODEL_MAX_INPUTS];
+	uint64_t random = 11;
+	unsigned i, k;
+
+	test("a model answers through its kind as by itself, in whatever order the models stand");
+	CHECK(sum->ops == &model_sum && tree->ops == &model_tree);
+	CHECK(bundle_tree(b) == &tree->tree && bundle_window(b) == &sum->sum);
+	CHECK_EQ(sum->ops->width(sum, bundle_program(b)->n), sum->sum.n_inputs);
+	CHECK_EQ(tree->ops->width(tree, bundle_program(b)->n), bundle_program(b)->n);
+	for (i = 0; i < 100; i++) {
+		struct model_answer a;
+		struct tree_leaf leaf;
+
+		for (k = 0; k < MODEL_MAX_INPUTS; k++)
+			x[k] = check_random(&random) & 1 ? OAL_MISSING : (int64_t)check_random(&random) >> 40;
+		tree->ops->eval(tree, x, &a);
+		leaf = tree_leaf(bundle_tree(b), tree_apply(bundle_tree(b), x));
+		CHECK_EQ(a.value, tree_apply(bundle_tree(b), x));
+		CHECK(a.leaf.class == leaf.class && !memcmp(a.leaf.permille, leaf.permille, sizeof leaf.permille));
+		sum->ops->eval(sum, x, &a);
+		CHECK_EQ(a.value, sum_predict(bundle_window(b), x));
+	}
+	CHECK(model_kind("sum", 3) == &model_sum && !model_kind("sum", 2) && !model_kind("trees", 5) &&
+	      !model_kind("", 0));
+	bundle_free(b);
+}
+
 static void every_reason(const struct golden_bundles *g)
 {
 	unsigned r, i;
@@ -67,7 +137,8 @@ static void what_is_in_it(const struct golden_bundles *g, const struct trusted_k
 	CHECK_EQ(bundle_mode(b), OAL_POLICY_MODE_SHADOW);
 	CHECK(!memcmp(bundle_program(b)->hash, oal_feature_congestion.hash, 32));
 	CHECK_EQ(bundle_program(b)->n, oal_feature_congestion.n);
-	CHECK(!memcmp(bundle_program(b)->words, oal_feature_congestion.words, oal_feature_congestion.n * sizeof oal_feature_congestion.words[0]));
+	CHECK(!memcmp(bundle_program(b)->words, oal_feature_congestion.words,
+	              oal_feature_congestion.n * sizeof oal_feature_congestion.words[0]));
 	CHECK_EQ(feature_program_check(bundle_program(b)), 0);
 	CHECK_EQ(bundle_window(b)->n_inputs, 7);
 	CHECK_EQ(bundle_window(b)->n_nodes, 300);
@@ -125,7 +196,8 @@ static void policy_line(char *line, size_t size, const struct bundle *b)
 	for (i = 0; i < OAL_N_POLICY_FIELDS; i++)
 		at += (size_t)snprintf(line + at, size - at, " %u", oal_policy_get(p, (enum oal_policy_field)i));
 	for (i = 0; i < p->n_weights; i++)
-		at += (size_t)snprintf(line + at, size - at, "%s%u:%u", i ? "," : " ", p->weight_port[i], p->weight_permille[i]);
+		at += (size_t)snprintf(line + at, size - at, "%s%u:%u", i ? "," : " ", p->weight_port[i],
+		                       p->weight_permille[i]);
 	snprintf(line + at, size - at, "%s %s", p->n_weights ? "" : " -", p->name);
 }
 
@@ -171,7 +243,8 @@ static void policy_table(void)
 	struct oal_policy p;
 	unsigned i;
 
-	test("defaults of a policy are those of the list, within their bounds and rules, and each number has a place of its own");
+	test("defaults of a policy are those of the list, within their bounds and rules, and each number has a place "
+	     "of its own");
 	memset(&p, 0xff, sizeof p);
 	oal_policy_defaults(&p);
 	CHECK(!p.name[0] && !p.version && p.mode == OAL_POLICY_MODE_OFF && !p.n_weights);
@@ -190,16 +263,16 @@ static void policy_table(void)
 	CHECK_EQ(p.guard_backoff_us, 1000 + OAL_POLICY_GUARD_BACKOFF_US);
 }
 
-static void damage(const struct golden_bundles *g)
+static void damage(const struct golden_bundles *one, const struct golden_bundles *two)
 {
 	const struct bundle_terms any = { 0 };
-	const char *const names[] = { "ok_tree", "ok_window", "ok_unpacked" };
+	const char *const names[] = { "ok_tree", "ok_window", "ok_unpacked", "ok_direct", "ok_direct_four_models" };
 	uint64_t random = 7;
 	unsigned i, k, taken = 0, refused = 0;
 
 	test("a bundle cut anywhere or with flipped bits is refused or whole, never half");
-	for (i = 0; i < 3; i++) {
-		const struct golden_case *c = golden_find(g, names[i]);
+	for (i = 0; i < sizeof names / sizeof names[0]; i++) {
+		const struct golden_case *c = golden_find(i < 3 ? one : two, names[i]);
 		uint8_t *bytes = malloc(c->len);
 		size_t cut;
 
@@ -209,7 +282,8 @@ static void damage(const struct golden_bundles *g)
 			char err[256];
 
 			memcpy(part, c->bytes, cut);
-			CHECK(bundle_open(&b, part, cut, &any, NULL, err, sizeof err) != OAL_BUNDLE_REASON_NONE && !b && err[0]);
+			CHECK(bundle_open(&b, part, cut, &any, NULL, err, sizeof err) != OAL_BUNDLE_REASON_NONE && !b &&
+			      err[0]);
 			free(part);
 		}
 		for (k = 0; k < 1500; k++) {
@@ -269,7 +343,9 @@ static void keys_files(void)
 		int n; /* −1: refused */
 	} files[] = {
 		{ "ed25519 iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w= a\n", 1 },
-		{ "# c\n\n  ed25519\tiojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w=  a # c\r\ned25519 gTl3Dqh9F19WoxYh9LmdT2vEyTzdiqb1Zs8AKdSLlOQ= b", 2 },
+		{ "# c\n\n  ed25519\tiojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w=  a # c\r\ned25519 "
+		  "gTl3Dqh9F19WoxYh9LmdT2vEyTzdiqb1Zs8AKdSLlOQ= b",
+		  2 },
 		{ "", -1 },
 		{ "# only a comment\n", -1 },
 		{ "ed25519 iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w=\n", -1 },
@@ -299,11 +375,15 @@ static void keys_files(void)
 
 int main(void)
 {
-	static struct golden_bundles g;
+	static struct golden_bundles g, two;
 	const struct trusted_keys keys = golden_keys();
 
-	golden_read(&g);
+	golden_read(&g, "bundles");
+	golden_read(&two, "bundles2");
 	golden_bundles(&g, &keys);
+	golden_bundles_2(&two, &keys);
+	policies_in_force(&g, &two);
+	kinds(&two);
 	every_reason(&g);
 	oversized(&g, &keys);
 	what_is_in_it(&g, &keys);
@@ -312,8 +392,9 @@ int main(void)
 	policies(&g);
 	policy_table();
 	leaves(&g);
-	damage(&g);
+	damage(&g, &two);
 	keys_files();
 	golden_free(&g);
+	golden_free(&two);
 	return done();
 }

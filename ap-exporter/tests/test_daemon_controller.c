@@ -371,7 +371,7 @@ static void changed_path(void)
 
 int main(void)
 {
-	golden_read(&w.golden);
+	golden_read(&w.golden, "bundles");
 	test("a policy that enforces, on an AP that may: windows are set, with the client's scale, and told with their numbers");
 	enforce();
 	test("in force is the least of policy, the AP's ceiling and what can be carried out");

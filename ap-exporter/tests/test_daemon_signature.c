@@ -11,7 +11,7 @@ int main(void)
 	char err[256];
 	unsigned i, n = 0;
 
-	golden_read(&g);
+	golden_read(&g, "bundles");
 	other = golden_find(&g, "ok_other_key");
 	test("golden bundles are taken, or refused with their reason, signatures and all");
 	for (i = 0; i < g.n; i++)

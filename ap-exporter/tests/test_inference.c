@@ -363,7 +363,7 @@ static void test_programs(void)
 
 int main(void)
 {
-	golden_read(&w.golden);
+	golden_read(&w.golden, "bundles");
 	test_decisions();
 	test_offers();
 	test_programs();

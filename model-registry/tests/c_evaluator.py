@@ -14,7 +14,8 @@ PARTS = (
     "feature/feature*",
     "model/nodes",
     "model/tree",
-    "model/window",
+    "model/model*",
+    "model/sum",
     "wire/base64",
     "wire/protobuf",
     "enrol/trusted_keys",
@@ -55,7 +56,7 @@ def build(folder: Path) -> ctypes.CDLL:
     lib.bundle_tree.restype = lib.bundle_window.restype = ctypes.c_void_p
     lib.tree_apply.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
     lib.tree_leaf.argtypes, lib.tree_leaf.restype = [ctypes.c_void_p, ctypes.c_uint], Leaf
-    lib.window_predict.argtypes, lib.window_predict.restype = [ctypes.c_void_p, ctypes.c_void_p], ctypes.c_int64
+    lib.sum_predict.argtypes, lib.sum_predict.restype = [ctypes.c_void_p, ctypes.c_void_p], ctypes.c_int64
     for f in (lib.bundle_free, lib.bundle_tree, lib.bundle_window):
         f.argtypes = [ctypes.c_void_p]
     return lib
@@ -90,4 +91,4 @@ class Evaluator:
     def windows(self, x: np.ndarray) -> np.ndarray:
         """Bytes for each row of the window model's inputs."""
         x = np.ascontiguousarray(x, np.int64)
-        return np.array([self.lib.window_predict(self.window, x.ctypes.data + i * x.strides[0]) for i in range(len(x))])
+        return np.array([self.lib.sum_predict(self.window, x.ctypes.data + i * x.strides[0]) for i in range(len(x))])

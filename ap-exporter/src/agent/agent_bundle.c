@@ -119,7 +119,7 @@ struct bundle *agent_bundle_verify(struct agent_ap *ap, const uint8_t *bytes, si
 					   .verify = signature_verify_openssl,
 					   .ap_id = ap->ap_id,
 					   .site = ap->shared->site,
-					   .in_force = ap->accepted ? ap->accepted->bundle : NULL};
+					   .in_force = {ap->accepted ? ap->accepted->bundle : NULL}};
 	struct bundle *b = NULL;
 	char why[200] = "";
 

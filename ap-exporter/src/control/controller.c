@@ -144,11 +144,11 @@ static uint32_t shared_backlog(const struct controller *c)
 	return backlog;
 }
 
-static uint32_t model_cwnd(const struct controller *c, const struct window *w, uint16_t flow)
+static uint32_t model_cwnd(const struct controller *c, const struct sum *w, uint16_t flow)
 {
 	const struct inference_last *last = inference_last(c->c.inference);
 	const struct oal_flow_row *row = pipeline_flow_row(c->c.pipeline, flow);
-	int64_t x[WINDOW_MAX_INPUTS], bytes;
+	int64_t x[SUM_MAX_INPUTS], bytes;
 	unsigned i;
 
 	if (!w || !c->policy.window_model || last->verdict.bundle != c->bundle || !row->sent_pkts)
@@ -161,7 +161,7 @@ static uint32_t model_cwnd(const struct controller *c, const struct window *w, u
 		else
 			x[i] = column->optional >= 0 && row->absent >> column->optional & 1 ? OAL_MISSING : row_value(column, row);
 	}
-	bytes = window_predict(w, x);
+	bytes = sum_predict(w, x);
 	return bytes < 0 ? 0 : bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
 }
 
@@ -180,7 +180,7 @@ static uint64_t flow_id(const struct controller *c, uint16_t flow)
 	return id ? id : 1;
 }
 
-static void gather_flows(struct controller *c, uint64_t t_us, const struct window *w)
+static void gather_flows(struct controller *c, uint64_t t_us, const struct sum *w)
 {
 	const struct flow_table *t = pipeline_flow_table(c->c.pipeline);
 	uint16_t i;

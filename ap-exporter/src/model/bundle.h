@@ -2,7 +2,7 @@
  *
  * bundle_open() checks everything, in the contract's order, runs the golden vectors, and hands out a bundle that can be
  * used whole; or it hands out none and says why. It trusts no byte; a bundle is one allocation, bounded by the
- * contract's limits (at most some 600 KiB, 20 KiB for a tree of 255 nodes), and keeps nothing of the bytes that it came
+ * contract's limits (at most some 600 KiB a model, 20 KiB for a tree of 255 nodes), and keeps nothing of the bytes that it came
  * from. */
 #ifndef OAL_BUNDLE_H
 #define OAL_BUNDLE_H
@@ -15,13 +15,14 @@
 #include "oal_policy.h"
 #include "oal_schema.h"
 #include "enrol/signature.h"
-#include "model/tree.h"
 #include "enrol/trusted_keys.h"
-#include "model/window.h"
+#include "model/bundle_law.h"
+#include "model/model.h"
 
 struct bundle;
 
-enum { BUNDLE_MAX_TEXT = 127, BUNDLE_MAX_ROLLBACK = 4 };
+/* POLICY: characters of a policy's name; POLICIES: policies that an AP has a bundle of at once. */
+enum { BUNDLE_MAX_TEXT = 127, BUNDLE_MAX_ROLLBACK = 4, BUNDLE_MAX_POLICY = 31, BUNDLE_MAX_POLICIES = 4 };
 
 /* What an AP asks of a bundle. */
 struct bundle_terms {
@@ -29,7 +30,8 @@ struct bundle_terms {
 	const struct trusted_keys *keys;
 	signature_verify *verify;
 	const char *ap_id, *site; /* ap_id NULL: any target */
-	const struct bundle *in_force; /* NULL: none */
+	/* In any order, NULL for none: that of the same policy is what a serial must be greater than. */
+	const struct bundle *in_force[BUNDLE_MAX_POLICIES];
 };
 
 /* Who a bundle is. After a refusal as much of it as was read from bytes that could be trusted so far: `hash` and `id`
@@ -43,6 +45,7 @@ struct bundle_head {
 	uint32_t bytes; /* of the signed bundle */
 	uint8_t source; /* 1 registry, 2 online */
 	char target[BUNDLE_MAX_TEXT + 1], model[BUNDLE_MAX_TEXT + 1];
+	char of_policy[BUNDLE_MAX_POLICY + 1]; /* the policy it belongs to; rwnd-fair in format 1 */
 };
 
 /* OAL_BUNDLE_REASON_NONE and a bundle; or why not, with the particulars in `err` (at most 200 characters matter).
@@ -54,8 +57,11 @@ void bundle_free(struct bundle *);
 const struct bundle_head *bundle_head(const struct bundle *);
 /* All live as long as the bundle. Names of features are not in a bundle: `name` and `names` of the program are NULL. */
 const struct oal_feature_program *bundle_program(const struct bundle *);
-const struct tree *bundle_tree(const struct bundle *);
-const struct window *bundle_window(const struct bundle *); /* NULL: it has none */
+const struct tree *bundle_tree(const struct bundle *); /* of role class; every bundle has it */
+const struct sum *bundle_window(const struct bundle *); /* of role window; NULL: it has none */
+const struct bundle_law *bundle_law(const struct bundle *);
+unsigned bundle_n_models(const struct bundle *); /* 1 to OAL_SETTING_MAX_BUNDLE_MODELS */
+const struct model *bundle_model(const struct bundle *, unsigned i);
 /* What the bundle asks for; how far an AP goes is its own matter. */
 enum oal_policy_mode bundle_mode(const struct bundle *);
 const struct oal_policy *bundle_policy(const struct bundle *); /* NULL: it has no control */

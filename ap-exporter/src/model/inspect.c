@@ -106,7 +106,7 @@ static void print_content(FILE *out, const struct bundle *b)
 {
 	static const char *const modes[] = OAL_POLICY_MODES;
 	const struct tree *t = bundle_tree(b);
-	const struct window *w = bundle_window(b);
+	const struct sum *w = bundle_window(b);
 
 	print_text(out, "mode", modes[bundle_mode(b)]);
 	fprintf(out, ", \"features\": %" PRIu32, bundle_program(b)->n);
@@ -201,7 +201,7 @@ static bool parse_line(char *line, int64_t *x, unsigned n)
 	return true;
 }
 
-static unsigned flow_inputs(const struct window *w)
+static unsigned flow_inputs(const struct sum *w)
 {
 	unsigned i, n = 0;
 
@@ -213,18 +213,18 @@ static unsigned flow_inputs(const struct window *w)
 static void predict(const struct bundle *b, const int64_t *x, FILE *out)
 {
 	const struct tree *t = bundle_tree(b);
-	const struct window *w = bundle_window(b);
+	const struct sum *w = bundle_window(b);
 	const unsigned leaf = tree_apply(t, x);
 	const struct tree_leaf l = tree_leaf(t, leaf);
 	const int64_t *flow = x + bundle_program(b)->n;
-	int64_t inputs[WINDOW_MAX_INPUTS];
+	int64_t inputs[SUM_MAX_INPUTS];
 	unsigned i;
 
 	fprintf(out, "%u,%u,%u", leaf, l.class, tree_congested_permille(l));
 	if (w) {
 		for (i = 0; i < w->n_inputs; i++)
 			inputs[i] = w->inputs[i] < 0 ? *flow++ : x[w->inputs[i]];
-		fprintf(out, ",%" PRId64, window_predict(w, inputs));
+		fprintf(out, ",%" PRId64, sum_predict(w, inputs));
 	}
 	fputc('\n', out);
 }
@@ -233,7 +233,7 @@ int inspect_predict(const char *path, FILE *in, FILE *out)
 {
 	const struct bundle_terms any = { 0 };
 	enum oal_bundle_reason reason;
-	int64_t x[OAL_MAX_FEATURES + WINDOW_MAX_INPUTS];
+	int64_t x[OAL_MAX_FEATURES + SUM_MAX_INPUTS];
 	unsigned n, number = 0;
 	struct bundle *b;
 	size_t len, room = 0;

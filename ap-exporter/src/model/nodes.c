@@ -47,3 +47,46 @@ int nodes_check(const struct node *nodes, unsigned n, unsigned n_inputs, uint8_t
 	}
 	return 0;
 }
+
+int nodes_read(struct node *nodes, uint32_t n, struct node_columns *l, uint32_t *n_inner, char *err, size_t err_size)
+{
+	uint32_t i;
+
+	for (*n_inner = i = 0; i < n; i++) {
+		const int64_t feature = pb_list_next(&l->feature);
+		int64_t right;
+
+		nodes[i] = (struct node){ 0, 0, NODE_LEAF, 0 };
+		if (!feature)
+			continue;
+		nodes[i].threshold = pb_list_next(&l->threshold);
+		right = pb_list_next(&l->right);
+		if (feature > OAL_MAX_FEATURES || right > UINT16_MAX) {
+			snprintf(err, err_size, "node %u: feature or right child out of range", i);
+			return -EINVAL;
+		}
+		nodes[i].feature = (uint8_t)(feature - 1);
+		nodes[i].right = (uint16_t)right;
+		(*n_inner)++;
+	}
+	return 0;
+}
+
+int nodes_read_missing_right(struct node *nodes, uint32_t n, struct node_columns *l, uint32_t n_missing, char *err,
+                             size_t err_size)
+{
+	int64_t last = -1;
+	uint32_t i;
+
+	for (i = 0; i < n_missing; i++) {
+		const int64_t at = pb_list_next(&l->missing_right);
+
+		if (at <= last || at >= n || nodes[at].feature == NODE_LEAF) {
+			snprintf(err, err_size, "missing_right does not name inner nodes in ascending order");
+			return -EINVAL;
+		}
+		nodes[at].missing_right = 1;
+		last = at;
+	}
+	return 0;
+}

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "oal_features.h"
+#include "wire/protobuf.h"
 
 enum { NODE_LEAF = 0xff };
 
@@ -45,5 +46,15 @@ static inline size_t nodes_work(size_t n)
 /* 0, or -EINVAL: features within `n_inputs`, right children after left ones and in range, every node but the root the
  * child of exactly one. `work`: nodes_work(n) bytes. `err` (may be NULL) gets what is wrong. */
 int nodes_check(const struct node *, unsigned n, unsigned n_inputs, uint8_t *work, char *err, size_t err_size);
+
+/* Columns of nodes as they come in a message, each a list. */
+struct node_columns {
+	struct pb_list feature, threshold, right, missing_right;
+};
+/* Features, thresholds and right children of `n` nodes, the thresholds of leaves 0; counts the inner ones. Each: 0, or
+ * -EINVAL with what is wrong in `err`. */
+int nodes_read(struct node *, uint32_t n, struct node_columns *, uint32_t *n_inner, char *err, size_t err_size);
+int nodes_read_missing_right(struct node *, uint32_t n, struct node_columns *, uint32_t n_missing, char *err,
+                             size_t err_size);
 
 #endif

@@ -17,7 +17,6 @@ struct tree_leaf {
 };
 
 struct tree {
-	uint64_t feature_hash; /* first 8 bytes, big-endian, of the hash of the feature program that it is for */
 	unsigned n;
 	struct node *nodes;
 };

@@ -1,0 +1,76 @@
+#include "model/bundle_law.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LAW_NAME = 1, LAW_SUBJECT, LAW_ACTION, LAW_VALUES };
+enum { MAX_SUBJECTS = 2 };
+
+#define MAX_VALUE (INT64_C(1) << 40)
+
+struct known {
+	const char *name, *subjects[MAX_SUBJECTS];
+	unsigned n_values;
+};
+
+static const struct known laws[] = { { "fair_window", { "flow" }, 0 }, { "direct", { "flow", "ap" }, BUNDLE_LAW_VALUES } };
+static const struct known actions[] = { { "rwnd", { "flow", "ap" }, 0 } };
+
+const struct bundle_law bundle_law_fair_window = { "fair_window", "flow", "rwnd", { 0 } };
+
+static bool is(const char *name, const struct pb_field *f)
+{
+	return name && strlen(name) == f->len && !memcmp(name, f->at, f->len);
+}
+
+/* The one of that name which goes with that subject; NULL: there is none. `*subject` is then the known one. */
+static const struct known *find(const struct known *list, unsigned n, const struct pb_field *name,
+                                const struct pb_field *of, const char **subject)
+{
+	unsigned i, k;
+
+	for (i = 0; i < n; i++)
+		for (k = 0; k < MAX_SUBJECTS; k++)
+			if (is(list[i].name, name) && is(list[i].subjects[k], of)) {
+				*subject = list[i].subjects[k];
+				return &list[i];
+			}
+	return NULL;
+}
+
+int bundle_law_read(struct bundle_law *law, const struct part *part, char *err, size_t err_size)
+{
+	const struct pb_field *const f = part->fields, *const subject = &f[LAW_SUBJECT];
+	struct pb_list values = bundle_part_list(part, PART_LAW, LAW_VALUES);
+	const struct known *known, *action;
+	unsigned i;
+
+	memset(law, 0, sizeof *law);
+	known = find(laws, sizeof laws / sizeof laws[0], &f[LAW_NAME], subject, &law->subject);
+	if (!known) {
+		snprintf(err, err_size, "law %.*s on %.*s is not known", (int)f[LAW_NAME].len, f[LAW_NAME].at,
+		         (int)subject->len, subject->at);
+		return -EINVAL;
+	}
+	action = find(actions, sizeof actions / sizeof actions[0], &f[LAW_ACTION], subject, &law->subject);
+	if (!action) {
+		snprintf(err, err_size, "action %.*s on %s is not known", (int)f[LAW_ACTION].len, f[LAW_ACTION].at,
+		         law->subject);
+		return -EINVAL;
+	}
+	law->name = known->name;
+	law->action = action->name;
+	if (f[LAW_VALUES].n != known->n_values) {
+		snprintf(err, err_size, "law %s has %u values; %u", law->name, f[LAW_VALUES].n, known->n_values);
+		return -EINVAL;
+	}
+	for (i = 0; i < known->n_values; i++) {
+		law->values[i] = pb_list_next(&values);
+		if (law->values[i] < 0 || law->values[i] > MAX_VALUE) {
+			snprintf(err, err_size, "law %s: value %lld; 0 to 2^40", law->name, (long long)law->values[i]);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}

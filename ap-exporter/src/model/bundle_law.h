@@ -1,0 +1,27 @@
+/* bundle_law.h: what a bundle says is done with its models' answers (schema/README.md, "Bundles"). */
+#ifndef OAL_BUNDLE_LAW_H
+#define OAL_BUNDLE_LAW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/bundle_parts.h"
+
+enum { BUNDLE_LAW_VALUES = 4 }; /* one a class */
+
+/* The names are of the contract's lists, and live for ever. */
+struct bundle_law {
+	const char *name; /* fair_window, direct */
+	const char *subject; /* flow, ap */
+	const char *action; /* rwnd */
+	int64_t values[BUNDLE_LAW_VALUES]; /* direct; else zero */
+};
+
+/* What a bundle of format 1 does. */
+extern const struct bundle_law bundle_law_fair_window;
+
+/* 0, or -EINVAL with what is wrong in `err`: a law, a subject or an action that is unknown here or does not go with the
+ * others, values that are not as many as it has, or one out of range. */
+int bundle_law_read(struct bundle_law *, const struct part *, char *err, size_t err_size);
+
+#endif

@@ -1,0 +1,47 @@
+/* bundle_open.h: a bundle on its way in; of bundle*.c alone. */
+#ifndef OAL_BUNDLE_OPEN_H
+#define OAL_BUNDLE_OPEN_H
+
+#include "model/bundle.h"
+#include "model/bundle_parts.h"
+
+#include <stdio.h>
+
+/* Field numbers of Bundle. */
+enum { BUNDLE_FORMAT = 1, BUNDLE_SERIAL, BUNDLE_TARGET, BUNDLE_SOURCE, BUNDLE_MODEL, BUNDLE_VERSION, BUNDLE_ROLLBACK_TO,
+	BUNDLE_PROGRAM, BUNDLE_TREE, BUNDLE_WINDOW, BUNDLE_POLICY, BUNDLE_GOLDEN, BUNDLE_MODELS, BUNDLE_LAW,
+	BUNDLE_OF_POLICY, N_BUNDLE };
+enum { BUNDLE_HASH_BYTES = 32 };
+
+/* A model as it stands in the payload. */
+struct opening_model {
+	char role[MODEL_MAX_ROLE + 1];
+	const struct model_ops *ops;
+	struct part table;
+	struct model_golden golden;
+};
+
+struct opening {
+	const struct bundle_terms *terms;
+	struct bundle_head head;
+	const uint8_t *payload, *signature;
+	size_t len, signature_len;
+	uint64_t key_id;
+	struct pb_field fields[N_BUNDLE];
+	struct part program, tree, window, policy, golden, law_message;
+	struct opening_model models[OAL_SETTING_MAX_BUNDLE_MODELS];
+	unsigned n_models;
+	struct bundle_law law;
+	char *err;
+	size_t err_size;
+};
+
+#define REFUSE(o, reason, ...) (snprintf((o)->err, (o)->err_size, __VA_ARGS__), OAL_BUNDLE_REASON_##reason)
+
+/* The payload as it was signed: is it whole, of a known format, for this AP, and not one of the past? Fills the head, and
+ * finds models and law, whatever the format. */
+enum oal_bundle_reason bundle_payload_read(struct opening *);
+/* Format 1: golden vectors of a model that is not there. */
+bool bundle_payload_has_spare_golden(const struct opening *);
+
+#endif
