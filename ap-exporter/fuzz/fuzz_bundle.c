@@ -27,8 +27,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (value < oal_policy_fields[i].min || value > oal_policy_fields[i].max)
 			abort();
 	}
-	if ((p && (p->n_weights > OAL_POLICY_MAX_WEIGHTS || !p->version)) || (!p && bundle_mode(b) == OAL_POLICY_MODE_ENFORCE))
+	if ((p && (p->n_weights > OAL_POLICY_MAX_WEIGHTS || !p->version)) ||
+	    (!p && bundle_mode(b) == OAL_POLICY_MODE_ENFORCE))
 		abort();
+	if (bundle_n_models(b) < 1 || bundle_n_models(b) > OAL_SETTING_MAX_BUNDLE_MODELS ||
+	    strlen(bundle_head(b)->of_policy) > BUNDLE_MAX_POLICY || !bundle_head(b)->of_policy[0])
+		abort();
+	for (i = 0; i < BUNDLE_LAW_VALUES; i++)
+		if (bundle_law(b)->values[i] < 0 || bundle_law(b)->values[i] > INT64_C(1) << 40)
+			abort();
 	for (k = 0; k < 4; k++) {
 		const struct sum *w = bundle_window(b);
 		const unsigned leaf = tree_apply(bundle_tree(b), x);
@@ -38,6 +45,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		if (w && (sum_predict(w, x) < w->lo || sum_predict(w, x) > w->hi))
 			abort();
+		for (i = 0; i < bundle_n_models(b); i++) {
+			const struct model *m = bundle_model(b, i);
+			struct model_answer answer;
+
+			m->ops->eval(m, x, &answer);
+			if (!m->role[0] || (m->ops == &model_tree && answer.value >= m->tree.n))
+				abort();
+		}
 		for (i = 0; i < OAL_MAX_FEATURES; i++)
 			x[i] = k ? (int64_t)(((uint64_t)i * 0x9e3779b97f4a7c15u) << k) : OAL_MISSING;
 	}

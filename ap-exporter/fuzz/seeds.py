@@ -82,10 +82,11 @@ def main() -> None:
             ng += struct.pack(order + "IIIIIII", 6, 32 + len(padded), 0, 1, 2, len(f), len(f)) + padded + struct.pack(order + "I", 32 + len(padded))
         put("fuzz_pcap", f"classic_{name}", classic)
         put("fuzz_pcap", f"ng_{name}", ng)
-    names = [line.split()[0] for line in (GOLDEN / "bundles.txt").read_text().splitlines()]
-    for name, (_, signed) in zip(names, records(GOLDEN / "bundles.bin")):
-        if len(signed) < 5000 and not name.startswith(("bad_signature", "unknown_key", "replayed")):
-            put("fuzz_bundle", name, signed)
+    for listing, prefix in (("bundles", ""), ("bundles2", "2_")):
+        names = [line.split()[0] for line in (GOLDEN / f"{listing}.txt").read_text().splitlines()]
+        for name, (_, signed) in zip(names, records(GOLDEN / f"{listing}.bin")):
+            if len(signed) < 5000 and not name.startswith(("bad_signature", "unknown_key", "replayed")):
+                put("fuzz_bundle", prefix + name, signed)
     put("fuzz_feature", "operators", (GOLDEN / "operators.oalf").read_bytes())
     put("fuzz_feature", "congestion", pathlib.Path("../schema/generated/features/congestion.oalf").read_bytes())
 
