@@ -6,7 +6,8 @@ lab=$(cd "$(dirname "$0")" && pwd)
 packages=(hostapd wpasupplicant iw openvswitch-switch tcpdump ethtool iproute2 iputils-ping socat procps)
 units=(hostapd wpa_supplicant openvswitch-switch ovs-vswitchd ovsdb-server ovs-record-hostname)
 
-# The guest runs these programs; the host must not. Under systemd their units are masked while the packages are installed.
+# The guest runs these programs; the host must not. Under systemd their units are masked while the packages are
+# installed.
 masks=()
 unmask() { for mask in "${masks[@]}"; do rm -f "$mask"; done; }
 trap unmask EXIT

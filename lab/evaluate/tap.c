@@ -2,9 +2,10 @@
  *
  *     tap OUTPUT NAMESPACE:INTERFACE…        until SIGTERM
  *
- * One clock for all: what leaves the server and what arrives at the station are stamped by the same kernel, so that the difference is
- * the one-way delay. A record is the little that the evaluation needs; a pcap of the same packets would be three times as large and
- * would have to be parsed. The last line on standard error says how many packets were written and how many the kernel had to let go. */
+ * One clock for all: what leaves the server and what arrives at the station are stamped by the same kernel, so that the
+ * difference is the one-way delay. A record is the little that the evaluation needs; a pcap of the same packets would
+ * be three times as large and would have to be parsed. The last line on standard error says how many packets were
+ * written and how many the kernel had to let go. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>

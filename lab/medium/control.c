@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * control.c - /sys/kernel/debug/hwsim_medium: what a scenario writes and what a test reads.
- *   links     write "MAC rate_kbps loss_permille signal_dbm" to add or change a link, "MAC" alone to forget it; read: all
- *   channels  write "freq_mhz foreign_permille burst_us ext_permille noise_dbm"; read: totals per channel, in ns and counts
+ *   links     write "MAC rate_kbps loss_permille signal_dbm" to add or change a link, "MAC" alone to forget it; read:
+ *             all
+ *   channels  write "freq_mhz foreign_permille burst_us ext_permille noise_dbm"; read: totals per channel, in ns and
+ *             counts
  */
 
 static int medium_links_show(struct seq_file *s, void *unused)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dcf.c - who transmits when: EDCA contention slot by slot among all radios of a channel (802.11-2020, 10.23.2).
- * Each access category with something to send counts down AIFS and a random backoff while the channel is idle. Those whose
- * countdowns end in the same slot collide. Time is the channel's own: an event that the host ran late does not push later ones.
+ * dcf.c - who transmits when: EDCA contention slot by slot among all radios of a channel (802.11-2020, 10.23.2). Each
+ * access category with something to send counts down AIFS and a random backoff while the channel is idle. Those whose
+ * countdowns end in the same slot collide. Time is the channel's own: an event that the host ran late does not push
+ * later ones.
  */
 
 static u64 medium_aifs_ns(struct medium_ac *c)

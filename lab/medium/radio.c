@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * radio.c - what mac80211 calls: frames in, TXQ wake-ups, EDCA parameters, survey; and set-up and purge of a radio's queues.
+ * radio.c - what mac80211 calls: frames in, TXQ wake-ups, EDCA parameters, survey; and set-up and purge of a radio's
+ * queues.
  */
 
 static void medium_radio_init(struct mac80211_hwsim_data *data, bool qdisc)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * timing.h - how long things take on the air. Integer nanoseconds, no state: also compiled by lab/tests.
- * IEEE Std 802.11-2020: OFDM PHY at 5 GHz, table 17-21 (slot, SIFS, preamble), 17.3.2.4 (TXTIME), 19.4.3 (HT), 21.4.3 (VHT).
+ * timing.h - how long things take on the air. Integer nanoseconds, no state: also compiled by lab/tests. IEEE Std
+ * 802.11-2020: OFDM PHY at 5 GHz, table 17-21 (slot, SIFS, preamble), 17.3.2.4 (TXTIME), 19.4.3 (HT), 21.4.3 (VHT).
  */
 #ifndef MEDIUM_TIMING_H
 #define MEDIUM_TIMING_H

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Build Open vSwitch with the action rewrite_rwnd once and print the folder with its programs and schema.
-# Inputs: Debian's source package openvswitch, patches of ../../ap-exporter/openwrt/openvswitch. Output: the cache, under a hash of those inputs.
-# About 80 CPU-seconds; OVS_TARBALL=FILE takes the sources from a file instead of Debian.
+# Build Open vSwitch with the action rewrite_rwnd once and print the folder with its programs and schema. Inputs:
+# Debian's source package openvswitch, patches of ../../ap-exporter/openwrt/openvswitch. Output: the cache, under a hash
+# of those inputs. About 80 CPU-seconds; OVS_TARBALL=FILE takes the sources from a file instead of Debian.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 patches=$here/../../ap-exporter/openwrt/openvswitch/patches
@@ -21,8 +21,9 @@ if [ -x "$out/ovs-vswitchd" ]; then echo "$out"; exit 0; fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Debian's development release is where this version is; its package lists are fetched into a folder of ours, not into the system's.
-# 77: it has other versions only. Whatever else goes wrong is 1, said step by step: `set -e` does not hold in a command substitution.
+# Debian's development release is where this version is; its package lists are fetched into a folder of ours, not into
+# the system's. 77: it has other versions only. Whatever else goes wrong is 1, said step by step: `set -e` does not hold
+# in a command substitution.
 fetch() {
 	local apt versions package
 	mkdir -p "$work/lists/partial"
@@ -46,7 +47,8 @@ fi
 echo "$sha256  $tarball" | sha256sum --quiet -c - >&2 || { echo "lab: $tarball is not the openvswitch $version that the patches were made for" >&2; exit 1; }
 
 echo "lab: building Open vSwitch $version with rewrite_rwnd (about 80 CPU-seconds, once; log: $cache/ovs.log)" >&2
-# In a folder of its own for these inputs, so that a build which was interrupted goes on where it was; it is removed at the end.
+# In a folder of its own for these inputs, so that a build which was interrupted goes on where it was; it is removed at
+# the end.
 tree=$cache/ovs-tree-$hash
 if [ ! -e "$tree/.patched" ]; then
 	rm -rf "$tree"
@@ -54,7 +56,8 @@ if [ ! -e "$tree/.patched" ]; then
 	tar xf "$tarball" -C "$tree" --strip-components=1
 	for change in "$patches"/*.patch; do patch -s -d "$tree" -p1 <"$change"; done
 	mkdir "$tree/debian"
-	# Nothing that autotools made is to be made again, so that they are not needed here; Debian's archive lacks two files that it depends on.
+	# Nothing that autotools made is to be made again, so that they are not needed here; Debian's archive lacks two
+	# files that it depends on.
 	(cd "$tree" && touch debian/automake.mk manpages.mk aclocal.m4 configure config.h.in Makefile.in .patched)
 fi
 cd "$tree"

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Runs a class of Kafka, with the official script's environment: KAFKA_HEAP_OPTS, KAFKA_JVM_PERFORMANCE_OPTS, KAFKA_LOG4J_OPTS, KAFKA_OPTS.
+# Runs a class of Kafka, with the official script's environment: KAFKA_HEAP_OPTS, KAFKA_JVM_PERFORMANCE_OPTS,
+# KAFKA_LOG4J_OPTS, KAFKA_OPTS.
 set -euo pipefail
 libs=("$(dirname "$0")"/../libs/*.jar)
 # shellcheck disable=SC2086  # lists of options

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Of the official entrypoint: makes the cluster once, with POSTGRES_PASSWORD_FILE and POSTGRES_INITDB_ARGS, runs /docker-entrypoint-initdb.d/*.sh
-# and *.sql on it without network, then starts what it was told.
+# Of the official entrypoint: makes the cluster once, with POSTGRES_PASSWORD_FILE and POSTGRES_INITDB_ARGS, runs
+# /docker-entrypoint-initdb.d/*.sh and *.sql on it without network, then starts what it was told.
 set -euo pipefail
 if [ "$1" = postgres ] && [ ! -s "$PGDATA/PG_VERSION" ]; then
     # shellcheck disable=SC2086

@@ -18,8 +18,9 @@ import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
 import org.apache.flink.util.Collector;
 
 /**
- * Reads "key,number" from ap.samples.v1 and writes "key,number,count" to training.items.v1 exactly once, where count is how many
- * records of that key came so far. So the output shows a lost record, a repeated one, and state that went back or forth.
+ * Reads "key,number" from ap.samples.v1 and writes "key,number,count" to training.items.v1 exactly once, where count is
+ * how many records of that key came so far. So the output shows a lost record, a repeated one, and state that went back
+ * or forth.
  */
 public final class CountJob {
     public static void main(String[] args) throws Exception {
