@@ -10,8 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-import traceback
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,8 +22,9 @@ import outside  # noqa: E402
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: E402
 from outside import Allocations, Daemon, Folder, until  # noqa: E402
 from push_service import ROOT, Authority, Maker, Service, bundles, etag, keys, neighbour, number, policies  # noqa: E402
+from sentences import Sum, run_tests, tests_of  # noqa: E402
 
-AT_ONCE = 5
+AT_ONCE = 8  # they mostly wait
 CAPTURE = ROOT / "lab" / "captures" / "congested.oalcap"
 
 
@@ -705,30 +704,16 @@ def t_configuration():
             assert done.returncode == 1 and words in done.stderr, (change, done)
 
 
-def run(test) -> tuple[bool, str]:
-    began = time.monotonic()
-    try:
-        test()
-        return True, f"ok {test.__doc__}  # {time.monotonic() - began:.1f} s"
-    except Exception:
-        return False, f"# {traceback.format_exc()}not ok {test.__doc__}"
-
-
-def run_tests(functions: dict, not_sanitized=()) -> int:
-    """Runs what is named t_… (or on the command line), several at once, and prints the result of each; the exit status. `not_sanitized` are not run with sanitizers."""
-    wanted, results = sys.argv[3:], []
+def run_both(functions: dict, not_sanitized=()) -> int:
+    """Runs what is named t_… (or on the command line) with the daemon, and with the sanitized one; the exit status."""
+    total = Sum()
     for binary in [outside.BINARY] if sys.argv[1:] else [outside.BINARY, outside.BUILD / "san" / "ap-exporter"]:
         outside.BINARY = binary
         print(f"# {binary.relative_to(outside.BUILD)}")
         left_out = not_sanitized if binary.parent.name == "san" else ()
-        tests = [test for name, test in functions.items() if name.startswith("t_") and (not wanted or name in wanted) and test not in left_out]
-        with ThreadPoolExecutor(AT_ONCE) as pool:  # they mostly wait
-            for done in as_completed([pool.submit(run, test) for test in tests]):
-                results.append(done.result()[0])
-                print(done.result()[1], flush=True)
-    print(f"# {sum(results)} passed, {len(results) - sum(results)} failed")
-    return not results or not all(results)
+        run_tests(tests_of(functions, sys.argv[3:], left_out), AT_ONCE, total)
+    return total.status()
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests(globals(), not_sanitized=[t_no_allocation_in_ticks]))  # the sanitizers allocate by themselves
+    sys.exit(run_both(globals(), not_sanitized=[t_no_allocation_in_ticks]))  # the sanitizers allocate by themselves

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import agent  # noqa: F401  # finds the Python of schema/requirements.txt
 import outside
-from agent import Site, applied, in_force, run_tests
+from agent import Site, applied, in_force, run_both
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -401,4 +401,4 @@ def t_not_due():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests(globals()))
+    sys.exit(run_both(globals()))

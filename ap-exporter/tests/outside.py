@@ -16,12 +16,15 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
+from itertools import count
 from pathlib import Path
+
+from sentences import Sum, run_tests, skip_all, tests_of
 
 BUILD = Path(__file__).resolve().parent.parent / "build"
 BINARY, COUNT_MALLOC = (Path(a).resolve() for a in (sys.argv[1:3] or (BUILD / "ap-exporter", BUILD / "count_malloc.so")))
-TAG = f"oal{os.getpid()}"
+TAGS = (f"oal{os.getpid()}n{i}" for i in count())  # names of namespaces: each scene has its own
+AT_ONCE = 4  # they mostly wait
 PATIENCE_S = 30
 
 
@@ -127,7 +130,8 @@ class Wire:
 
     def __enter__(self) -> "Wire":
         self.retransmitted = 0  # segments, of the last transfer, as the sender's kernel counts them
-        self.ap, self.far, self.sta = f"{TAG}ap", f"{TAG}far", None
+        self.tag = next(TAGS)
+        self.ap, self.far, self.sta = f"{self.tag}ap", f"{self.tag}far", None
         for ns in (self.ap, self.far):
             sh(f"ip netns add {ns}")
             sh("ip link set lo up", ns)
@@ -152,7 +156,7 @@ class Wire:
 
     def add_station(self) -> str:
         """A namespace `sta` behind port wifi0 of `ap`, which routes: the MAC address of the station."""
-        self.sta = f"{TAG}sta"
+        self.sta = f"{self.tag}sta"
         sh(f"ip netns add {self.sta}")
         sh(f"ip link add wifi0 netns {self.ap} type veth peer name eth0 netns {self.sta}")
         for ns, port, host in ((self.ap, "wifi0", 1), (self.sta, "eth0", 2)):
@@ -512,26 +516,14 @@ def t_status_is_whole():
         assert daemon.status()
 
 
-def run_tests(functions: dict) -> int:
+def run_here(functions: dict, at_once: int = AT_ONCE) -> int:
     """Runs what is named t_… (or on the command line) and prints the result of each; the exit status."""
     if os.geteuid():
-        print(f"# {sys.argv[0]} needs root: it makes network namespaces")
-        return 1
-    wanted = sys.argv[3:]
-    passed = failed = 0
-    for name, test in list(functions.items()):
-        if not name.startswith("t_") or (wanted and name not in wanted):
-            continue
-        try:
-            test()
-            passed += 1
-            print(f"ok {test.__doc__}", flush=True)
-        except Exception:
-            failed += 1
-            print(f"# {traceback.format_exc()}not ok {test.__doc__}", flush=True)
-    print(f"# {passed} passed, {failed} failed")
-    return failed > 0 or passed == 0
+        return skip_all("it needs root, to make network namespaces")
+    total = Sum()
+    run_tests(tests_of(functions, sys.argv[3:]), at_once, total)
+    return total.status()
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests(globals()))
+    sys.exit(run_here(globals()))

@@ -12,8 +12,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from outside import BINARY, Folder, run_tests, sh, until
+from outside import BINARY, TAGS, Folder, run_here, sh, until
 from rwnd import Air, Hand, Held, kill_clamped, refusal
+from sentences import Skip, skip_all
 
 LAB = Path(__file__).resolve().parents[2] / "lab/ovs"
 DEBIAN = Path("/usr/sbin/ovs-vswitchd")
@@ -24,7 +25,8 @@ class Switch:
     """ovsdb-server and ovs-vswitchd, with all that they write in one folder. `unpatched`: vswitchd of the Debian package."""
 
     def __init__(self, folder: Path, ns: str | None = None, unpatched: bool = False):
-        self.rundir, self.ns = folder / "s", ns
+        # Without a namespace to stand in it makes one: a bridge is a device too, and tests run side by side.
+        self.rundir, self.own, self.ns = folder / "s", ns is None, ns or f"{next(TAGS)}ovs"
         self.built = Path(subprocess.run([LAB / "build.sh"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
         self.programs = self.built
         if unpatched:
@@ -34,6 +36,9 @@ class Switch:
                 shutil.copy(file, self.programs)
 
     def __enter__(self) -> "Switch":
+        if self.own:
+            sh(f"ip netns add {self.ns}")
+            sh("ip link set lo up", self.ns)
         self.start()
         return self
 
@@ -52,6 +57,8 @@ class Switch:
         for program in ("ovs-vswitchd", "ovsdb-server"):
             if (self.rundir / f"{program}.pid").exists():
                 self.kill(program)
+        if self.own:
+            sh(f"ip netns del {self.ns}", check=False)
 
     def ctl(self, words: str) -> str:
         return sh(f"{self.built}/ovs-vsctl --db=unix:{self.rundir}/db.sock --timeout=20 {words}", self.ns)
@@ -101,7 +108,7 @@ class OvsHand(Hand):
 
     def __init__(self, switch: Switch, *options: str):
         self.env = None
-        self.command = (["ip", "netns", "exec", switch.ns] if switch.ns else []) + [
+        self.command = ["ip", "netns", "exec", switch.ns,
             str(BINARY), "rwnd", "--backend", "ovs", "--bridge", "br-lan", "--ovs-rundir", str(switch.rundir), *options]
 
 
@@ -264,8 +271,7 @@ def t_refusals():
 def t_unpatched():
     """Debian's own Open vSwitch, where it is installed, is refused with the name of what is missing"""
     if not DEBIAN.exists():
-        print(f"# skipped: there is no {DEBIAN}")
-        return
+        raise Skip(f"there is no {DEBIAN}")
     with Folder() as folder, Switch(folder, unpatched=True) as switch:
         switch.add_bridge()
         assert "does not know the action rewrite_rwnd" in refusal(OvsHand(switch).command)
@@ -273,6 +279,5 @@ def t_unpatched():
 
 if __name__ == "__main__":
     if subprocess.run([LAB / "build.sh"], stdout=subprocess.DEVNULL).returncode == 77:
-        print("# skipped: Debian no longer has the sources of the Open vSwitch that the patches are for\n# 0 passed, 0 failed")
-        sys.exit(0)
-    sys.exit(run_tests(globals()))
+        sys.exit(skip_all("Debian no longer has the sources of the Open vSwitch that the patches are for"))
+    sys.exit(run_here(globals()))

@@ -643,12 +643,11 @@ int main(void)
 	char err[1024] = "";
 
 	if (unshare(CLONE_NEWNET) < 0 || system("ip link add port0 type veth peer name far0") != 0 || !make_pages()) {
-		test("tc programs (skipped: network namespaces, veth, TAP and a bridge need root)");
+		skip("tc programs", "network namespaces, veth, TAP and a bridge need root");
 		return done();
 	}
 	if (rwnd_check(&c, err, sizeof err) < 0) {
-		printf("# %s\n", err);
-		test("tc programs (skipped: the kernel refuses BPF, as said above)");
+		skip("tc programs", err);
 		return done();
 	}
 	test("the kernel's verifier takes both programs, and they are on the port");
