@@ -95,7 +95,7 @@ static inline void golden_rest(char *out, size_t size, const struct bundle *b)
 	                             l->action);
 	unsigned i;
 
-	for (i = 0; i < BUNDLE_LAW_VALUES && strcmp(l->name, "fair_window"); i++)
+	for (i = 0; i < l->n_values; i++)
 		at += (size_t)snprintf(out + at, size - at, "%s%lld", i ? "," : "", (long long)l->values[i]);
 	at += (size_t)snprintf(out + at, size - at, i ? " " : "- ");
 	for (i = 0; i < bundle_n_models(b); i++)

@@ -23,9 +23,9 @@ def run(*arguments: str, text: str = "") -> subprocess.CompletedProcess:
     return subprocess.run([PROGRAM, *arguments], input=text, capture_output=True, text=True, timeout=60)
 
 
-def records() -> dict[str, tuple[list[str], bytes]]:
-    data, at, out = (GOLDEN / "bundles.bin").read_bytes(), 0, {}
-    for line in (GOLDEN / "bundles.txt").read_text().splitlines():
+def records(name: str) -> dict[str, tuple[list[str], bytes]]:
+    data, at, out = (GOLDEN / f"{name}.bin").read_bytes(), 0, {}
+    for line in (GOLDEN / f"{name}.txt").read_text().splitlines():
         size = int.from_bytes(data[at + 1:at + 5], "little")
         out[line.split()[0]] = line.split(), data[at + 5:at + 5 + size]
         at += 5 + size
@@ -33,11 +33,11 @@ def records() -> dict[str, tuple[list[str], bytes]]:
 
 
 def main() -> None:
-    golden = records()
+    golden, golden2 = records("bundles"), records("bundles2")
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "bundle"
         wrong = []
-        for name, (words, signed) in golden.items():
+        for name, (words, signed) in [*golden.items(), *golden2.items()]:
             if words[1] != "-":
                 continue  # there is no bundle in force on a command line
             file.write_bytes(signed)
@@ -51,6 +51,14 @@ def main() -> None:
         file.write_bytes(golden["ok_window"][1])
         said = json.loads(run("bundle", str(file)).stdout)
         check("without keys it says that the signature was not checked", said["accepted"] and not said["signature_checked"], said)
+        check("a bundle of format 1 reads as the law of rwnd-fair", said["of_policy"] == "rwnd-fair"
+              and said["law"] == {"name": "fair_window", "subject": "flow", "action": "rwnd", "values": []}
+              and said["models"] == {"class": "tree", "window": "sum"}, said)
+        file.write_bytes(golden2["ok_direct_four_models"][1])
+        said = json.loads(run("bundle", str(file)).stdout)
+        check("bundle shows the policy that a bundle belongs to, its law and its models", said["of_policy"] == "example"
+              and said["law"] == {"name": "direct", "subject": "flow", "action": "rwnd", "values": [0, 0, 60000, 30000]}
+              and said["models"] == {"class": "tree", "window": "sum", "sixteen-letters-": "tree", "again": "sum"}, said)
         file.write_bytes(golden["ok_policy_weights"][1])
         said = json.loads(run("bundle", str(file)).stdout)
         policy = said.get("policy", {})

@@ -2,8 +2,8 @@
  *
  * bundle_open() checks everything, in the contract's order, runs the golden vectors, and hands out a bundle that can be
  * used whole; or it hands out none and says why. It trusts no byte; a bundle is one allocation, bounded by the
- * contract's limits (at most some 600 KiB a model, 20 KiB for a tree of 255 nodes), and keeps nothing of the bytes that it came
- * from. */
+ * contract's limits (at most some 600 KiB a model, 20 KiB for a tree of 255 nodes), and keeps nothing of the bytes that
+ * it came from. */
 #ifndef OAL_BUNDLE_H
 #define OAL_BUNDLE_H
 

@@ -14,10 +14,11 @@ struct known {
 	unsigned n_values;
 };
 
-static const struct known laws[] = { { "fair_window", { "flow" }, 0 }, { "direct", { "flow", "ap" }, BUNDLE_LAW_VALUES } };
+static const struct known laws[] = { { "fair_window", { "flow" }, 0 },
+                                     { "direct", { "flow", "ap" }, BUNDLE_LAW_VALUES } };
 static const struct known actions[] = { { "rwnd", { "flow", "ap" }, 0 } };
 
-const struct bundle_law bundle_law_fair_window = { "fair_window", "flow", "rwnd", { 0 } };
+const struct bundle_law bundle_law_fair_window = { "fair_window", "flow", "rwnd", 0, { 0 } };
 
 static bool is(const char *name, const struct pb_field *f)
 {
@@ -65,7 +66,8 @@ int bundle_law_read(struct bundle_law *law, const struct part *part, char *err, 
 		snprintf(err, err_size, "law %s has %u values; %u", law->name, f[LAW_VALUES].n, known->n_values);
 		return -EINVAL;
 	}
-	for (i = 0; i < known->n_values; i++) {
+	law->n_values = known->n_values;
+	for (i = 0; i < law->n_values; i++) {
 		law->values[i] = pb_list_next(&values);
 		if (law->values[i] < 0 || law->values[i] > MAX_VALUE) {
 			snprintf(err, err_size, "law %s: value %lld; 0 to 2^40", law->name, (long long)law->values[i]);

@@ -7,14 +7,15 @@
 
 #include "model/bundle_parts.h"
 
-enum { BUNDLE_LAW_VALUES = 4 }; /* one a class */
+enum { BUNDLE_LAW_VALUES = 4 };
 
 /* The names are of the contract's lists, and live for ever. */
 struct bundle_law {
 	const char *name; /* fair_window, direct */
 	const char *subject; /* flow, ap */
 	const char *action; /* rwnd */
-	int64_t values[BUNDLE_LAW_VALUES]; /* direct; else zero */
+	unsigned n_values;
+	int64_t values[BUNDLE_LAW_VALUES]; /* direct: one a class; 0: nothing is done */
 };
 
 /* What a bundle of format 1 does. */

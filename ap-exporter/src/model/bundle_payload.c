@@ -161,8 +161,8 @@ static enum oal_bundle_reason check_roles(struct opening *o)
 	if (!c)
 		return REFUSE(o, UNSUPPORTED_FORMAT, "law %s needs a model of role class", o->law.name);
 	if (c->ops != &model_tree || (w && w->ops != &model_sum))
-		return REFUSE(o, UNSUPPORTED_FORMAT, "role %s is not of kind %s", c->ops != &model_tree ? class : window,
-		              c->ops != &model_tree ? "tree" : "sum");
+		return REFUSE(o, UNSUPPORTED_FORMAT, "role %s is not of kind %s",
+		              c->ops != &model_tree ? class : window, c->ops != &model_tree ? "tree" : "sum");
 	return OAL_BUNDLE_REASON_NONE;
 }
 

@@ -102,12 +102,33 @@ static void print_policy(FILE *out, const struct oal_policy *p)
 	fputs("}}", out);
 }
 
+/* Policy, law and models, whatever the format. */
+static void print_law(FILE *out, const struct bundle *b)
+{
+	const struct bundle_law *l = bundle_law(b);
+	unsigned i;
+
+	print_text(out, "of_policy", bundle_head(b)->of_policy);
+	fprintf(out, ", \"law\": {\"name\": \"%s\", \"subject\": \"%s\", \"action\": \"%s\", \"values\": [", l->name,
+	        l->subject, l->action);
+	for (i = 0; i < l->n_values; i++)
+		fprintf(out, "%s%" PRId64, i ? ", " : "", l->values[i]);
+	fputs("]}, \"models\": {", out);
+	for (i = 0; i < bundle_n_models(b); i++) {
+		fputs(i ? ", " : "", out);
+		print_string(out, bundle_model(b, i)->role);
+		fprintf(out, ": \"%s\"", bundle_model(b, i)->ops->kind);
+	}
+	fputc('}', out);
+}
+
 static void print_content(FILE *out, const struct bundle *b)
 {
 	static const char *const modes[] = OAL_POLICY_MODES;
 	const struct tree *t = bundle_tree(b);
 	const struct sum *w = bundle_window(b);
 
+	print_law(out, b);
 	print_text(out, "mode", modes[bundle_mode(b)]);
 	fprintf(out, ", \"features\": %" PRIu32, bundle_program(b)->n);
 	print_hex(out, "program", bundle_program(b)->hash, sizeof bundle_program(b)->hash);
