@@ -29,8 +29,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The job with its real sources and sinks, all of it from the properties file. One graph, so that one checkpoint covers
- * everything.
+ * The job with its real sources and sinks, configured by the properties file. It is one graph, so that one checkpoint
+ * covers everything.
  */
 final class StreamJob {
     private static final Logger LOG = LoggerFactory.getLogger(StreamJob.class);
@@ -92,7 +92,7 @@ final class StreamJob {
         // Rows without windows need no watermarks.
         DataStream<JsonRecord> platform = env.fromSource(topics.platformEvents(), WatermarkStrategy.noWatermarks(),
                 "kafka: platform events").uid("platform-source");
-        // A handful of records a year. A watermark of theirs would say nothing, and nobody waits for one.
+        // There are a few records a year; nothing waits for their watermark.
         DataStream<JsonRecord> access = env.fromSource(topics.access(), WatermarkStrategy.noWatermarks(),
                 "kafka: access").uid("access-source").setParallelism(1);
         ApPipeline.define(new Inputs(batches, platform, access, new AccessTopic(kafka)), new Sinks(
@@ -101,7 +101,7 @@ final class StreamJob {
                         sinkParallelism), pipeline);
     }
 
-    /** What the job needs of Flink. The cluster's own choice stands where there is one and the job can live with it. */
+    /** Settings that the job needs from Flink. A cluster's own setting is kept where the job can work with it. */
     Configuration settings(ReadableConfig cluster) {
         Configuration settings = new Configuration();
         // An operator without a uid would lose its state in the next release.
@@ -110,10 +110,10 @@ final class StreamJob {
         else byDefault(settings, cluster, CheckpointingOptions.CHECKPOINTING_INTERVAL, Duration.ofSeconds(1));
         byDefault(settings, cluster, CheckpointingOptions.EXTERNALIZED_CHECKPOINT_RETENTION,
                 ExternalizedCheckpointRetention.RETAIN_ON_CANCELLATION);
-        // While ClickHouse or Kafka is away checkpoints run into their timeout; that is waiting, not failing.
+        // While ClickHouse or Kafka is away, checkpoints time out; the job must not fail because of that.
         byDefault(settings, cluster, CheckpointingOptions.TOLERABLE_FAILURE_NUMBER, Integer.MAX_VALUE);
         if (cluster.getOptional(RestartStrategyOptions.RESTART_STRATEGY).isEmpty()) {
-            // Without end: while no TaskManager is there every attempt fails at once.
+            // Restarts are unlimited: without a TaskManager every attempt fails at once.
             settings.set(RestartStrategyOptions.RESTART_STRATEGY, "exponential-delay");
             settings.set(RestartStrategyOptions.RESTART_STRATEGY_EXPONENTIAL_DELAY_MAX_BACKOFF, Duration.ofSeconds(10));
         }

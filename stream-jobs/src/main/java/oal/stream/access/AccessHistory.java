@@ -3,8 +3,8 @@ package oal.stream.access;
 import java.io.Serializable;
 
 /**
- * What {@code ap.access.v1} says up to now. Read at every start of a task, before its first batch: a batch that waited
- * in Kafka while the job was down must not get in because its access point's revocation is read a moment later.
+ * What {@code ap.access.v1} says up to now. It is read at every start of a task, before the first batch: otherwise a
+ * batch that waited in Kafka could be used before its access point's revocation is read.
  */
 @FunctionalInterface
 public interface AccessHistory extends Serializable {

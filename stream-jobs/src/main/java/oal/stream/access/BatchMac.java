@@ -49,9 +49,7 @@ public final class BatchMac {
     private final Mac hmac = hmac();
     private final byte[] sum = new byte[hmac.getMacLength()];
     private final KeyFile file;
-    /**
-     * Keys with which a MAC was right, the latest used last: nobody but an access point of the platform can fill it.
-     */
+    /** Keys with which a MAC was right, the latest used last; only access points of the platform can add to it. */
     private final Map<ApKey, SecretKeySpec> kept = new LinkedHashMap<>(64, 0.75f, true) {
         private static final long serialVersionUID = 1L;
 

@@ -9,7 +9,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The file of master keys, which may change at any time: keys are rotated without a restart. Looked at every few
+ * The file of master keys. It may change at any time, so that keys are rotated without a restart. It is read every few
  * seconds and compared by content, since a mounted secret changes by a link. A file that cannot be used changes
  * nothing.
  */

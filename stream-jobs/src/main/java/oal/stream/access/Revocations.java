@@ -4,8 +4,8 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Which access points are revoked. It is no state of a checkpoint: the compacted topic is, and is read to its end
- * before the first batch ({@link AccessHistory}); the stream of changes then carries on.
+ * Which access points are revoked. This is not in checkpoints: the compacted topic keeps it, and is read to its end
+ * before the first batch ({@link AccessHistory}); then the stream of changes continues.
  */
 public final class Revocations {
     private final Map<String, Long> sinceUs = new HashMap<>();
@@ -26,8 +26,8 @@ public final class Revocations {
     }
 
     /**
-     * From when on batches of an access point are refused, µs of the broker's time; {@link AccessChange#NEVER}: they
-     * are not.
+     * Broker's time, µs, from which batches of an access point are refused; {@link AccessChange#NEVER}: it is not
+     * revoked.
      */
     public long sinceUs(String apId) {
         return sinceUs.getOrDefault(apId, AccessChange.NEVER);

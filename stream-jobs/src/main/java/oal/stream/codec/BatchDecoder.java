@@ -10,8 +10,8 @@ import oal.schema.Topic;
 
 /**
  * Decodes one record at a time into arrays that it reuses: header, flow dictionary and the columns asked for. Refuses
- * what schema/README.md says is refused, in the order of the reference codec. Allocation is bounded by the tables'
- * limits and the record's size.
+ * what schema/README.md says is refused, in the order of the reference codec. The tables' limits and the record's size
+ * limit what it allocates.
  */
 public final class BatchDecoder {
     private final BatchHeader header = new BatchHeader();
@@ -41,7 +41,7 @@ public final class BatchDecoder {
         return new BatchDecoder(null);
     }
 
-    /** For {@link #only}: {@code [table id][column]}, none of them wanted yet. */
+    /** An argument for {@link #only} with nothing in it yet: {@code [table id][column]}. */
     public static boolean[][] noColumns() {
         boolean[][] wanted = new boolean[Tables.ALL.size()][];
         for (TableSpec t : Tables.ALL) wanted[t.id()] = new boolean[t.columns().size()];

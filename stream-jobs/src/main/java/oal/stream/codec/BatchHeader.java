@@ -155,7 +155,7 @@ public final class BatchHeader {
         return n;
     }
 
-    /** Ranges are kept as one that spans them all: the last start can be followed by at most all missed ticks. */
+    /** Several ranges are kept as one that spans them all: at most all missed ticks can follow the last start. */
     private void settleMissed(long ranges) {
         ticksMissed = Math.min(ticksMissed, ticks);
         if (ranges == 0 || ticksMissed == 0) {

@@ -6,13 +6,13 @@ public class DeadLetter {
     /** Kafka name of the topic it came from. */
     public String topic;
     public byte[] value;
-    /** Header {@code oal-mac} that it came with, so that it can be sent again; empty: none. */
+    /** Its header {@code oal-mac}, so that the record can be sent again; empty: none. */
     public byte[] mac;
     /** {@link Refusal#label()}. */
     public String reason;
     /** What exactly was wrong. */
     public String detail;
-    /** Time the broker took the record, ms since 1970. */
+    /** Time at which the broker received the record, ms since 1970. */
     public long kafkaTsMs;
     public int partition;
     public long offset;

@@ -28,7 +28,7 @@ public final class JsonBytes {
         try (JsonGenerator json = generator(out)) {
             value.write(json);
         } catch (IOException e) {
-            throw new UncheckedIOException(e); // memory takes every write: the value is none
+            throw new UncheckedIOException(e); // writing to memory does not fail
         }
         return out.toByteArray();
     }

@@ -6,7 +6,7 @@ public class JsonRecord {
     public String key;
     /** Null when the record had none. */
     public byte[] value;
-    /** Time the broker took the record, ms since 1970. */
+    /** Time at which the broker received the record, ms since 1970. */
     public long kafkaTsMs;
     public int partition;
     public long offset;

@@ -11,7 +11,7 @@ import oal.schema.RowSink;
 
 /**
  * Writes records of one message of the contract (schema/messages.yaml) as JSON objects, field by field. Numbers are
- * exact: unsigned ones of 64 bits are written as such, not as their negative twins.
+ * exact; a uint64 is written as an unsigned number.
  */
 public final class JsonRow implements RowSink {
     private static final BigInteger TWO_64 = BigInteger.ONE.shiftLeft(64);

@@ -12,7 +12,7 @@ public class RawBatch {
     public byte[] value;
     /** Header {@code oal-mac}: one byte key_id and the MAC; empty when the record has none of that size. */
     public byte[] mac;
-    /** Time the broker took the record, ms since 1970. */
+    /** Time at which the broker received the record, ms since 1970. */
     public long kafkaTsMs;
     public int partition;
     public long offset;

@@ -14,7 +14,7 @@ public enum Refusal {
     TIME_RANGE(7),
     /** No MAC on it. */
     UNSIGNED(8),
-    /** A MAC of a master key that the platform does not have (any more). */
+    /** Made with a master key that the platform does not have, or no longer has. */
     UNKNOWN_KEY(9),
     /** The MAC is not that of the access point named. */
     FORGED(10),

@@ -16,7 +16,7 @@ public final class StrictJson {
 
     private StrictJson() {}
 
-    /** Before any of it is read. */
+    /** Refuses a record that is too long, before any of it is parsed. */
     public static void checkSize(byte[] value) throws RefusedException {
         if (value.length > Settings.MAX_BATCH_BYTES) {
             throw new RefusedException(Refusal.OVERSIZED, value.length + " bytes; at most " + Settings.MAX_BATCH_BYTES);
@@ -27,7 +27,7 @@ public final class StrictJson {
         return JSON.createParser(value);
     }
 
-    /** What a parser threw, as the reason to refuse its record. */
+    /** The parser's error as the reason to refuse the record. */
     public static RefusedException malformed(IOException e) {
         if (!(e instanceof JsonProcessingException json)) {
             return RefusedException.malformed(String.valueOf(e.getMessage()));
@@ -36,7 +36,7 @@ public final class StrictJson {
                 ? 0 : json.getLocation().getByteOffset()) + ")");
     }
 
-    /** Of somebody else's text as much as a message can carry. */
+    /** The beginning of an untrusted text, short enough for a message. */
     public static String brief(String s) {
         return s.length() <= 40 ? s : s.substring(0, 40) + "…";
     }

@@ -30,7 +30,7 @@ public final class TableRows {
     private final int[] columnOfField;
     private final int optionals;
     private final int timeColumn;
-    /** Of the column decoded last. */
+    /** Of the column that was decoded last. */
     private long min;
     private long max;
     private long[] timeUs = new long[0];

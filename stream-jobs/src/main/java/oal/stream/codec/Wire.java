@@ -1,9 +1,6 @@
 package oal.stream.codec;
 
-/**
- * Reads Protobuf's wire format from a span of bytes. Bounds-checked: anything that does not parse is refused, nothing
- * is allocated.
- */
+/** Reads Protobuf's wire format from a span of bytes. Refuses anything that does not parse; allocates nothing. */
 final class Wire {
     static final int VARINT = 0;
     static final int FIXED64 = 1;
@@ -14,7 +11,7 @@ final class Wire {
     int at;
     int end;
 
-    /** Of the field read last: its number, wire type and payload; a varint's payload is its bytes. */
+    /** The field read last: its number, wire type and payload; a varint's payload is its bytes. */
     int field;
     int type;
     int from;

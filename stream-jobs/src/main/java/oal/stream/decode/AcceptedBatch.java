@@ -18,7 +18,7 @@ public class AcceptedBatch {
     /** Ordinal of {@link Topic}. */
     public int topic;
     public byte[] value;
-    /** Time the broker took the record, ms since 1970. */
+    /** Time at which the broker received the record, ms since 1970. */
     public long kafkaTsMs;
     public long bootId;
     public long seq;

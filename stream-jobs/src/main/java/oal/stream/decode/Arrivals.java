@@ -6,11 +6,11 @@ import java.io.IOException;
 import oal.schema.Topic;
 
 /**
- * What has come from one access point, per topic: of the incarnation in force and of the one before, whose last batches
- * may come late.
+ * Batches that have come from one access point, per topic: of the present incarnation and of the one before, whose last
+ * batches may come late.
  */
 final class Arrivals {
-    /** Told of each irregularity; sequence numbers are inclusive. */
+    /** Receives each irregularity; sequence numbers are inclusive. */
     interface Listener {
         void gap(GapKind kind, long fromSeq, long toSeq);
     }
@@ -28,7 +28,7 @@ final class Arrivals {
     boolean note(int topic, long bootId, long seq, Listener listener) {
         BatchSequence sequence = now[topic];
         if (sequence == null) {
-            // where this job came in says nothing about what was before
+            // the first batch that this job sees says nothing about earlier ones
             now[topic] = sequence = new BatchSequence(bootId, seq);
         } else if (sequence.bootId() != bootId) {
             if (before[topic] != null && before[topic].bootId() == bootId) {

@@ -8,8 +8,8 @@ import java.util.List;
 
 /**
  * Which batches of one incarnation of an AP, in one topic, have come: everything before {@code next} except the holes.
- * Exact, so that a batch is used once and only once. At most {@link #MAX_HOLES} holes are kept; the oldest are then
- * taken as seen.
+ * Exact, so that a batch is used once and only once. At most {@link #MAX_HOLES} holes are kept; the oldest then count
+ * as seen.
  */
 final class BatchSequence {
     static final int MAX_HOLES = 256;

@@ -32,9 +32,10 @@ import org.apache.flink.streaming.runtime.watermarkstatus.WatermarkStatus;
 import org.apache.flink.util.OutputTag;
 
 /**
- * Records to rows. Refuses what the contract refuses, what the access point named did not make and what a revoked one
- * did; drops what came before, tells of gaps; what is left goes to the raw tables and, of events only those with
- * decisions, on to labels, features and predictions. Keyed by the record's key; every task gets every change of access.
+ * Turns records into rows. Refuses what the contract refuses, what was not made by the access point that it names, and
+ * what a revoked one sent. Drops duplicates and reports gaps. The remaining batches go to the raw tables and on to
+ * labels, features and predictions (batches of events only if they hold decisions). Keyed by the record's key; every
+ * task gets every change of access.
  */
 public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> implements TwoInputStreamOperator<RawBatch,
         AccessChange, AcceptedBatch> {
@@ -55,7 +56,7 @@ public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> impl
     private transient Counter batchCount;
     private transient Counter rowCount;
     private transient Counter refusedCount;
-    /** Of the refused ones, those that this operator and not the contract refuses. */
+    /** Records that this operator refuses though the contract does not. */
     private transient Map<Refusal, Counter> accessCounts;
     private transient Counter duplicateCount;
     private transient Counter gapCount;
@@ -111,7 +112,7 @@ public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> impl
         revocations.apply(element.getValue());
     }
 
-    /** Time is that of the batches: changes of access, of which there may be none for months, hold nothing back. */
+    /** Only batches advance time: changes of access, of which there may be none for months, hold nothing back. */
     @Override
     public void processWatermark1(Watermark mark) throws Exception {
         processWatermark(mark);
@@ -158,8 +159,8 @@ public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> impl
     }
 
     /**
-     * Whether the access point made the batch and may: before anything of it is used, so that a forged one changes
-     * nothing of its victim's.
+     * Refuses a batch that its access point did not make or may not send. This comes before anything of the batch is
+     * used, so that a forged batch changes nothing of its victim's state.
      */
     private void checkAccess(RawBatch batch) throws RefusedException {
         BatchHeader h = decoder.header();

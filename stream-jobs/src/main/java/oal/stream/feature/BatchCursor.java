@@ -6,8 +6,8 @@ import oal.stream.codec.BatchDecoder;
 import oal.stream.codec.TableRows;
 
 /**
- * Walks the rows of one table of a batch in order of time, by whole stretches of a run where it can. Scratch: no state
- * between batches.
+ * Walks the rows of one table of a batch in order of time, several rows of a run at once where possible. It keeps no
+ * state between batches.
  */
 final class BatchCursor {
     private static final int INDEX_BITS = 16;

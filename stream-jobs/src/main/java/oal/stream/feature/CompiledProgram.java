@@ -25,7 +25,7 @@ public final class CompiledProgram {
     final Feature[][] byTable = new Feature[Tables.ALL.size()][];
     /** Words of an entity's cells, per table; 0 = no feature reads the table. */
     final int[] cellWords = new int[Tables.ALL.size()];
-    /** Tables whose rows must be taken in order of time across runs. */
+    /** Tables whose rows must be read in order of time across runs. */
     final boolean[] ordered = new boolean[Tables.ALL.size()];
 
     public CompiledProgram(FeatureProgram program) {
@@ -59,7 +59,7 @@ public final class CompiledProgram {
         return features.length;
     }
 
-    /** Decision intervals that the vector looks back over: how long a hole is felt. */
+    /** Decision intervals that the vector looks back over: how long a hole has an effect. */
     public int lookback() {
         int n = 1;
         for (Feature f : features) n = Math.max(n, f.lookback);

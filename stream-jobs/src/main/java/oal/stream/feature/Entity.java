@@ -4,9 +4,9 @@ package oal.stream.feature;
 final class Entity {
     final EntityKey key;
     final long[] cells;
-    /** Had it a row in the batch of its topic that came last? */
+    /** Did it have a row in the latest batch of its topic? */
     boolean seen;
-    /** Time of its row taken last, within one batch. */
+    /** Time of its latest row within one batch. */
     transient long lastUs;
 
     Entity(EntityKey key, int words) {

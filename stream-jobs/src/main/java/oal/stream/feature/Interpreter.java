@@ -18,7 +18,8 @@ import oal.stream.codec.BatchDecoder;
  */
 public final class Interpreter {
     /**
-     * Rows further than this after their batch's start are not read: one mad row must not cost millions of evaluations.
+     * Rows further than this after their batch's start are not read: one wrong row must not cost millions of
+     * evaluations.
      */
     public static final long MAX_AHEAD_US = 10_000_000;
 
@@ -42,7 +43,7 @@ public final class Interpreter {
     /** Instants evaluated since the last restart. */
     private long turn;
     private long firstUs;
-    /** Scratch of the group of batches under way. */
+    /** Working memory of the current group of batches. */
     private transient Workspace work;
 
     public Interpreter(CompiledProgram program) {
@@ -78,7 +79,7 @@ public final class Interpreter {
     }
 
     /**
-     * One batch of the group. Its rows are taken at {@link #end}, so each topic of a group needs a decoder of its own.
+     * One batch of the group. Its rows are read at {@link #end}, so each topic of a group needs a decoder of its own.
      */
     public void add(Topic topic, BatchDecoder batch) {
         if (work == null) throw new IllegalStateException("begin() comes first");

@@ -3,10 +3,10 @@ package oal.stream.feature;
 import oal.schema.TableSpec;
 import oal.schema.Tables;
 
-/** Scratch of the interpreter, which many access points share one after the other. */
+/** Working memory of the interpreter; access points use it one after the other. */
 public final class Workspace {
     final BatchCursor[] cursors = new BatchCursor[Tables.ALL.size()];
-    /** Tables that the group of batches under way brought. */
+    /** Tables in the current group of batches. */
     final boolean[] open = new boolean[Tables.ALL.size()];
 
     public Workspace(CompiledProgram program) {

@@ -4,12 +4,12 @@ import java.io.DataInput;
 import java.io.DataOutput;
 import java.io.IOException;
 
-/** What is remembered of one TCP connection: its downlink payload seen so far, and in which buckets there was any. */
+/** State of one TCP connection: its downlink payload seen so far, and the buckets that had some. */
 final class DownlinkFlow {
-    /** Payload of a full segment on Ethernet where no SYN told: 1500 − 40. */
+    /** Payload of a full segment on Ethernet when no SYN was seen: 1500 − 40. */
     private static final int DEFAULT_MSS_BYTES = 1460;
     private static final int MIN_MSS_BYTES = 88;
-    /** Timestamps, where used, take this from each segment. */
+    /** TCP timestamps, where used, take this many bytes of each segment. */
     private static final int TIMESTAMP_OPTION_BYTES = 12;
 
     final SequenceSpace sequence = new SequenceSpace();
@@ -24,7 +24,7 @@ final class DownlinkFlow {
         if (bytes >= MIN_MSS_BYTES && (mss == 0 || bytes < mss)) mss = bytes;
     }
 
-    /** Segments that {@code bytes} of payload are, where the capture shows aggregates of several. */
+    /** Number of segments in {@code bytes} of payload: the capture may show several as one packet. */
     int segments(int bytes, boolean timestamps) {
         int full = (mss == 0 ? DEFAULT_MSS_BYTES : mss) - (timestamps ? TIMESTAMP_OPTION_BYTES : 0);
         return bytes <= full ? 1 : (bytes + full - 1) / full;

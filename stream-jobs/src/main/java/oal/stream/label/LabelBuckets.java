@@ -6,8 +6,8 @@ import java.io.IOException;
 import oal.schema.Settings;
 
 /**
- * What happened in each decision interval [n·interval, (n+1)·interval): the buckets that label windows are sums of.
- * A ring that holds one window and what a batch may run ahead of it.
+ * What happened in each decision interval [n·interval, (n+1)·interval): the buckets that label windows are sums of. The
+ * ring holds one window and as much as a batch may be ahead of it.
  */
 final class LabelBuckets {
     static final long INTERVAL_US = Settings.DECISION_INTERVAL_US;
@@ -28,7 +28,7 @@ final class LabelBuckets {
     private final long[][] sum = new long[FIELDS][RING];
     /** Bucket to be closed next; earlier rows count into it. */
     private long next;
-    /** First bucket since the last restart; rows before it lie in a bucket that was not seen whole. */
+    /** First bucket since the last restart; earlier rows belong to a bucket that was not fully seen. */
     private long first;
     /** Bit i: bucket {@code next − 1 − i} is incomplete. */
     private long incomplete;

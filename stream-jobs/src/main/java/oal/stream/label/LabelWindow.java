@@ -14,7 +14,7 @@ public final class LabelWindow {
     public long macLostPkts;
     public long queueDropPkts;
     public int flows;
-    /** Does it lie wholly after the last restart? */
+    /** Does it begin after the last restart? */
     public boolean whole;
     /** Whole, and no batch or tick of it is missing. */
     public boolean complete;

@@ -7,7 +7,7 @@ import java.util.Arrays;
 
 /**
  * Which payload of one direction of a TCP connection has been seen, in 32-bit sequence numbers that wrap. Keeps the end
- * of what was seen and the holes before it. Bounded: of more than {@link #MAX_HOLES} holes the oldest is taken as seen.
+ * of what was seen and the holes before it. At most {@link #MAX_HOLES} holes are kept; the oldest then counts as seen.
  */
 final class SequenceSpace {
     static final int MAX_HOLES = 64;
@@ -90,7 +90,7 @@ final class SequenceSpace {
             } else if (b == end) {
                 hole[2 * i + 1] = a;
             } else if (holes == MAX_HOLES) {
-                hole[2 * i + 1] = a; // no room to split: what follows is taken as seen
+                hole[2 * i + 1] = a; // no room to split: what follows counts as seen
             } else {
                 if (2 * holes == hole.length) hole = Arrays.copyOf(hole, hole.length * 2);
                 System.arraycopy(hole, 2 * (i + 1), hole, 2 * (i + 2), 2 * (holes - i - 1));

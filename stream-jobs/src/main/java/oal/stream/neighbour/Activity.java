@@ -17,8 +17,8 @@ import oal.stream.label.LabelWindow;
 
 /**
  * What an access point does on each of its channels, second by second, from its batches of samples in order. A second
- * is as many batches as fill one. An interface belongs to the channel that its survey names; where the driver has none,
- * nobody can say who its neighbours are.
+ * is as many batches as fill one. An interface belongs to the channel that its survey names; without a survey its
+ * neighbours are unknown.
  */
 public final class Activity {
     /** Channels of one access point; more are radios that do not exist. */
@@ -198,7 +198,7 @@ public final class Activity {
         return last;
     }
 
-    /** Is a second full? Then give what happened on each channel, without names and time, and begin the next. */
+    /** If a second is full: give what happened on each channel, without names and time, and begin the next. */
     public void drain(Consumer<ApSecond> to) {
         if (spanUs < SECOND_US) return;
         Map<Long, RadioSecond> done = radios;

@@ -2,12 +2,12 @@ package oal.stream.neighbour;
 
 import oal.stream.codec.CertificateName;
 
-/** What an access point did on one channel in a second: what its neighbours are told. */
+/** What an access point did on one channel in a second; its neighbours get these numbers. */
 public class ApSecond {
     public String apId;
     public String site;
     public int frequencyMhz;
-    /** Time the broker took the batch that ended the second, ms since 1970. */
+    /** Time at which the broker received the batch that ended the second, ms since 1970. */
     public long takenMs;
     /** Stations that were sent something. */
     public int stations;
@@ -28,8 +28,8 @@ public class ApSecond {
     }
 
     /**
-     * Does it say who and where it is? Access points without a site are nobody's neighbours, and others than
-     * certificates can name nobody that the push service would tell. It also bounds a record.
+     * Are its names usable? Access points without a site have no neighbours, and the push service sends nothing to
+     * names that no certificate can carry. The check also limits a record's length.
      */
     public boolean named() {
         return CertificateName.is(site) && CertificateName.is(apId);

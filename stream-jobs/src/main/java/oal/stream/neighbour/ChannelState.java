@@ -9,9 +9,9 @@ import java.util.Map;
 import java.util.TreeMap;
 import oal.stream.state.DataText;
 
-/** Access points that were heard of on one channel of a site, each with its latest second. Time is the brokers'. */
+/** Access points on one channel of a site, each with its latest second. Times are the brokers'. */
 final class ChannelState {
-    /** An access point that said nothing for so long is left out. */
+    /** An access point that was silent for this long is left out. */
     static final long SILENT_MS = 15_000;
     /** Access points of a record. */
     static final int MAX_PUBLISHED = 64;
@@ -46,13 +46,13 @@ final class ChannelState {
         return latestMs;
     }
 
-    /** Time has come to {@code nowMs}, at least: leave out who has been silent. */
+    /** Time is {@code nowMs} or later: remove access points that were silent for too long. */
     void advance(long nowMs) {
         latestMs = Math.max(latestMs, nowMs);
         aps.values().removeIf(ap -> ap.takenMs + SILENT_MS < latestMs);
     }
 
-    /** When the next access point will have been silent for too long, if it stays so. */
+    /** When the next access point will have been silent for too long. */
     long silentMs() {
         return aps.values().stream().mapToLong(ap -> ap.takenMs).min().orElse(latestMs) + SILENT_MS + 1;
     }

@@ -8,9 +8,10 @@ import org.apache.flink.streaming.api.functions.KeyedProcessFunction;
 import org.apache.flink.util.Collector;
 
 /**
- * Tells of each channel who is on it, in the first second that comes after every five, if two access points or more
- * are; withdraws what it told when they have left. A record waits for no watermark, which a silent partition holds back
- * by its idle time, but only for the time of the seconds themselves. The watermark ends what nobody speaks of any more.
+ * Publishes who shares each channel, with the first second after every five, if there are two access points or more;
+ * withdraws the record when they have left. A record does not wait for the watermark, which a silent partition holds
+ * back by its idle time; only the times of the seconds themselves count. The watermark removes access points that have
+ * become silent.
  */
 public final class NeighbourFunction extends KeyedProcessFunction<String, ApSecond, NeighbourRecord> {
     private static final long serialVersionUID = 1L;

@@ -7,9 +7,9 @@ import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import org.apache.flink.util.OutputTag;
 
 /**
- * An operator that collects rows into blocks over many elements. Blocks go out when they are full, every {@code flush},
- * at the end of input and before every checkpoint barrier: so they are no state, and each row is in exactly one
- * checkpoint's output.
+ * An operator that collects rows into blocks over many elements. Blocks are sent when they are full, every
+ * {@code flush}, at the end of input and before every checkpoint barrier. So they need no state, and each row is in the
+ * output of exactly one checkpoint.
  */
 public abstract class BlockOperator<OUT> extends AbstractStreamOperator<OUT> {
     private static final long serialVersionUID = 1L;

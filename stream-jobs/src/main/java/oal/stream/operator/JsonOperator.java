@@ -8,7 +8,7 @@ import org.apache.flink.metrics.Counter;
 import org.apache.flink.streaming.api.operators.OneInputStreamOperator;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 
-/** An operator that decodes the records of one topic of JSON. Gives dead letters; rows on the side. Keeps no state. */
+/** An operator that decodes the records of one JSON topic. Output: dead letters; side output: rows. It has no state. */
 public abstract class JsonOperator extends BlockOperator<DeadLetter> implements OneInputStreamOperator<JsonRecord,
         DeadLetter> {
     private static final long serialVersionUID = 1L;
@@ -24,7 +24,7 @@ public abstract class JsonOperator extends BlockOperator<DeadLetter> implements 
         this.topic = topic;
     }
 
-    /** Decodes the record and gives what is in it, or refuses it whole. */
+    /** Decodes the record and emits its contents, or refuses it as a whole. */
     protected abstract void decode(JsonRecord record) throws RefusedException;
 
     @Override

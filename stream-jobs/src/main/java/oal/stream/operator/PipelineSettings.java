@@ -4,7 +4,7 @@ import java.io.Serializable;
 import java.time.Duration;
 
 /**
- * What a deployment may choose.
+ * Settings that a deployment may choose.
  *
  * @param lateness how long, in the broker's time, labels and features wait for a batch that is missing or for the other
  *     topic's

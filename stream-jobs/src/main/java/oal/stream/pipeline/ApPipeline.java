@@ -28,8 +28,8 @@ import org.apache.flink.streaming.api.transformations.TwoInputTransformation;
 
 /**
  * The job between its sources and sinks: batch → decode → label, feature, item, prediction → neighbours; and the
- * platform's own records to rows. Batches are shuffled once, as bytes, by access point; what each did in a second, a
- * few numbers, once more by channel. Uids are part of the savepoint format: they never change.
+ * platform's own records to rows. Batches are shuffled once, as bytes, by access point. What each access point did in a
+ * second, a few numbers, is shuffled once more, by channel. Uids are part of the savepoint format: they never change.
  */
 public final class ApPipeline {
     private ApPipeline() {}

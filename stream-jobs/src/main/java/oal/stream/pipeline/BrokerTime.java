@@ -10,12 +10,12 @@ import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.util.clock.RelativeClock;
 
 /**
- * The stream's time is the time at which the broker took a record, never an access point's clock: an AP that is hours
- * ahead cannot close the windows of others, and one that is hours behind is not late. Each AP's own event time is kept
- * where its batches are put in order (oal.stream.process). The watermark therefore says "all that the brokers took
- * until then has been read", which is what bounds waiting.
+ * The stream's time is the time at which the broker received a record, never an access point's clock: an AP that is
+ * hours ahead cannot close the windows of others, and one that is hours behind is not late. Each AP's own event time is
+ * kept where its batches are put in order (oal.stream.process). So the watermark means "everything that the brokers
+ * received until then has been read", which limits waiting.
  *
- * <p>A topic with CreateTime carries the sender's clock after all, so no record counts as later than now.
+ * <p>A topic with CreateTime has the sender's clock instead, so no record counts as later than now.
  */
 public final class BrokerTime {
     private BrokerTime() {}
@@ -33,7 +33,7 @@ public final class BrokerTime {
 
     static final class Generator implements WatermarkGenerator<RawBatch> {
         private final InstantSource clock;
-        /** Stands still while the job holds the source back: a partition that may not be read is not silent. */
+        /** Does not advance while the job holds the source back: a partition that may not be read is not silent. */
         private final RelativeClock activity;
         private final long idleMs;
         private long latestMs = Long.MIN_VALUE;
@@ -57,7 +57,7 @@ public final class BrokerTime {
             if (activity.relativeTimeMillis() - silentSinceMs >= idleMs) {
                 latestMs = Math.max(latestMs, clock.millis() - idleMs);
             }
-            // A source's partition counts as idle, and holds nobody back, until it says otherwise.
+            // A new partition counts as idle, and holds nothing back, until it emits a watermark.
             if (latestMs == Long.MIN_VALUE) output.markActive();
             else output.emitWatermark(new Watermark(latestMs - 1));
         }

@@ -15,7 +15,7 @@ import oal.stream.codec.StrictJson;
 
 /**
  * Records of {@code platform.events.v1} to rows: {@code {"table": T, "rows": [{column: value, …}, …]}}. A record is
- * taken whole or refused whole.
+ * used as a whole or refused as a whole.
  */
 final class PlatformDecoder {
     private final Map<String, PlatformTable> tables = PlatformTable.all();
@@ -38,7 +38,7 @@ final class PlatformDecoder {
         }
     }
 
-    /** The table may stand behind its rows: writers that order keys by name put it there. */
+    /** The key "table" may come after "rows": some writers sort keys by name. */
     private PlatformTable table(byte[] value) throws IOException, RefusedException {
         try (JsonParser json = StrictJson.parser(value)) {
             if (json.nextToken() != JsonToken.START_OBJECT) throw malformed("the record must be an object");

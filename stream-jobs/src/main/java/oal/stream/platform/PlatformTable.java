@@ -34,7 +34,7 @@ final class PlatformTable {
         return all;
     }
 
-    /** A row at the parser's START_OBJECT, one value per column. Nothing is kept of it until {@link #add}. */
+    /** Reads a row from the parser's START_OBJECT: one value per column. Only {@link #add} keeps it. */
     Object[] read(JsonParser json, long nowUs) throws IOException, RefusedException {
         if (json.currentToken() != JsonToken.START_OBJECT) {
             throw new RefusedException(Refusal.MALFORMED, name + ": a row must be an object");
@@ -49,7 +49,7 @@ final class PlatformTable {
             row[i] = json.nextToken() == JsonToken.VALUE_NULL ? null : columns[i].read(json);
         }
         for (int i = 0; i < row.length; i++) if (row[i] == null) row[i] = columns[i].absent();
-        // A time far off would make a partition of its own, and too many of them stop an INSERT.
+        // A wrong time would make a partition of its own, and an INSERT into too many partitions fails.
         long ahead = (long) row[index.get("ts")] - nowUs;
         if (ahead > Settings.MAX_FUTURE_US || -ahead > Settings.MAX_PAST_US) {
             throw new RefusedException(Refusal.TIME_RANGE, name + ".ts is " + ahead / 1000

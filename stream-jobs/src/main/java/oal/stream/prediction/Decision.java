@@ -4,7 +4,7 @@ import java.io.DataInput;
 import java.io.DataOutput;
 import java.io.IOException;
 
-/** What an access point's tree said at one decision instant (row of {@code decision}). */
+/** A decision of an access point's tree at one instant (row of {@code decision}). */
 public final class Decision {
     /** Broker's time of the record that brought it, ms since 1970. */
     public long kafkaMs;

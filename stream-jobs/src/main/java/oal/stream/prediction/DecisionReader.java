@@ -7,16 +7,13 @@ import oal.stream.codec.BatchDecoder;
 import oal.stream.codec.BatchHeader;
 import oal.stream.codec.TableRows;
 
-/** Decisions out of batches of events that were accepted before. */
+/** Reads decisions from batches of events that were accepted before. */
 public final class DecisionReader {
-    /**
-     * A decision is made within ticks of its instant; one that claims another time would be paired with what it did not
-     * see.
-     */
+    /** A decision is made within ticks of its instant; one with another time would be paired with the wrong item. */
     private static final long MAX_FROM_ROW_US = 10_000_000;
 
     private final long programHash;
-    /** Of the batch under way. */
+    /** Of the current batch. */
     private TableRows rows;
 
     /** @param programHash of the feature program that this job computes */

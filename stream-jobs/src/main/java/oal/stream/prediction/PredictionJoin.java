@@ -12,19 +12,19 @@ import oal.stream.item.Item;
 
 /**
  * Pairs each decision of an access point with the item of the same instant; either may come first. A decision gives one
- * row: with the item, or without as soon as none can come any more (the items have passed its instant, its incarnation
- * is over, or it has waited long enough). An item serves one decision; without one it gives nothing.
+ * row: with the item, or without it as soon as no item can come (items have passed its instant, its incarnation has
+ * ended, or it has waited long enough). An item serves one decision; an item without a decision gives nothing.
  */
 public final class PredictionJoin {
     /**
-     * Decisions that may wait: 27 minutes, for catching up while their topic is read ahead of the others. Beyond, the
-     * oldest stays without.
+     * Decisions that may wait: 27 minutes, because their topic is read ahead of the others while the job catches up.
+     * Beyond that the oldest gets no item.
      */
     static final int MAX_WAITING = 16_384;
     /** Items that may wait for their decision: 25 s. */
     static final int MAX_KEPT = 256;
 
-    /** Told of each pair; the outcome is null when no item came. */
+    /** Receives each pair; the outcome is null when no item came. */
     public interface Output {
         void prediction(Decision decision, Outcome outcome);
     }
@@ -33,11 +33,11 @@ public final class PredictionJoin {
     /** By incarnation and instant. */
     private final List<Decision> waiting = new ArrayList<>();
     private final ArrayDeque<Outcome> kept = new ArrayDeque<>();
-    /** Where items have arrived. */
+    /** Up to where items have come. */
     private boolean began;
     private long passedBoot;
     private long passedUs;
-    /** No decision that waits was taken by the broker before this, ms. */
+    /** The broker received no waiting decision before this, ms. */
     private long oldestMs = Long.MAX_VALUE;
 
     /** @param bootOrder larger = later incarnation; negative = forgotten, so earlier than all */
@@ -85,8 +85,8 @@ public final class PredictionJoin {
     }
 
     /**
-     * Everything that the brokers took up to {@code watermarkMs} has been read: what waited for longer than
-     * {@code timeoutMs} stays alone.
+     * Everything that the brokers received up to {@code watermarkMs} has been read: decisions that waited longer than
+     * {@code timeoutMs} get no item.
      */
     public void expire(long watermarkMs, long timeoutMs, Output out) {
         while (!kept.isEmpty() && kept.peekFirst().untilMs() <= watermarkMs) kept.removeFirst();
@@ -103,7 +103,7 @@ public final class PredictionJoin {
         }
     }
 
-    /** No item comes any more. */
+    /** No more items come. */
     public void end(Output out) {
         for (Decision d : waiting) out.prediction(d, null);
         waiting.clear();

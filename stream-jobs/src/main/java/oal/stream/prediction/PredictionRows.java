@@ -6,7 +6,7 @@ import oal.stream.block.NativeBlockWriter;
 
 /** Rows of ClickHouse's {@code prediction}. */
 public final class PredictionRows {
-    /** Code of 'unknown' in the columns that tell what came true. */
+    /** Code of 'unknown' in the columns of what came true. */
     private static final int UNKNOWN = -1;
 
     public final NativeBlockWriter writer = new NativeBlockWriter("prediction", StreamTables.PREDICTION);

@@ -24,8 +24,8 @@ import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import org.apache.flink.util.OutputTag;
 
 /**
- * Labels, features, items and predictions of each access point, from its batches. Gives training items; on the side
- * rows of label, item, prediction and late, and what each access point did in a second.
+ * Labels, features, items and predictions of each access point, from its batches. Output: training items. Side outputs:
+ * rows of label, item, prediction and late; what each access point did in a second.
  */
 public final class ApOperator extends KeyedBlockOperator<TrainingItem> implements OneInputStreamOperator<AcceptedBatch,
         TrainingItem> {

@@ -7,7 +7,7 @@ import oal.stream.neighbour.ApSecond;
 import oal.stream.prediction.Decision;
 import oal.stream.prediction.Outcome;
 
-/** What comes of an access point's batches. Arguments are valid during the call only. */
+/** Receives what an access point's batches give. Arguments are valid only during the call. */
 interface ApOutput {
     void label(ApState ap, String apId, LabelWindow window);
 
@@ -19,7 +19,7 @@ interface ApOutput {
     /** Decisions that cannot be used; their rows are in {@code decision}. */
     void decisionsRefused(int decisions);
 
-    /** What the AP did on one of its channels, in the second that the last batches were. The object is the callee's. */
+    /** What the AP did on one of its channels during the last second. The callee keeps the object. */
     void second(ApSecond second);
 
     /** @param lateUs how far behind the time that labels and features have reached the batch ended */

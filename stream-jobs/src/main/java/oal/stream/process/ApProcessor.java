@@ -20,24 +20,24 @@ import oal.stream.prediction.PredictionJoin;
 
 /**
  * Puts the batches of an access point in order, makes labels, features and items of them, pairs the AP's decisions with
- * the items, and adds up what the AP does each second, for its neighbours. Pure: state comes in, results go out, the
- * only clock is that of the arguments.
+ * the items, and adds up what the AP does each second, for its neighbours. It is pure: state comes in, results go out,
+ * and time comes only as an argument.
  *
  * <p>The order is the AP's own: by incarnation and sequence number in each topic, by {@code t0_us} between the two. A
- * batch has its turn at once when the next one of each topic is there. Otherwise it waits until everything that the
- * brokers took up to {@code lateness} after it has been read; then what is missing is given up. Batches that come after
- * that are late.
+ * batch is processed at once when the next batch of each topic is there. Otherwise it waits until everything has been
+ * read that the brokers received up to {@code lateness} after it; then missing batches are given up. If they come after
+ * all, they are late.
  */
 final class ApProcessor {
-    /** Batches and bytes that may wait at an AP; then the oldest has its turn. */
+    /** Batches and bytes that may wait per AP; beyond that the oldest is processed. */
     static final int MAX_WAITING = 512;
     static final long MAX_WAITING_BYTES = 16 << 20;
 
-    /** A clock that is further back than this is believed: what it says is then other time, not the same again. */
+    /** A clock that goes back further than this was set back: its times are new, not repeated. */
     private static final long REPEAT_US = 600_000_000;
 
     private static final long INTERVAL_US = Settings.DECISION_INTERVAL_US;
-    /** From an instant to when its item can be there, all batches being in time. */
+    /** From an instant to the earliest time of its item. */
     private static final long ITEM_DELAY_US = Settings.HORIZON_US + Settings.LABEL_WINDOW_US;
 
     private final long latenessMs;
@@ -52,13 +52,13 @@ final class ApProcessor {
     private final LongConsumer evaluated = this::evaluated;
     private final boolean[] member = new boolean[ApState.TOPICS];
     private final boolean[] continued = new boolean[ApState.TOPICS];
-    /** Of the call under way. */
+    /** During a call: the access point that it is about. */
     private ApState ap;
     private String apId;
 
     ApProcessor(CompiledProgram program, long latenessMs, ApOutput out) {
         this.latenessMs = latenessMs;
-        // The batches that complete an item may themselves wait, and be as late as that again.
+        // The batches that complete an item may themselves wait for as long again.
         decisionTimeoutMs = ITEM_DELAY_US / 1000 + 2 * latenessMs;
         this.out = out;
         work = new Workspace(program);
@@ -105,8 +105,8 @@ final class ApProcessor {
     }
 
     /**
-     * Time has come to {@code watermarkMs}: give every batch its turn that is ready or has waited long enough, and let
-     * decisions go that have.
+     * Event time has reached {@code watermarkMs}: process every batch that is ready or has waited long enough, and emit
+     * decisions that have waited long enough.
      */
     void release(ApState state, long watermarkMs) {
         releaseBatches(state, watermarkMs);
@@ -115,7 +115,7 @@ final class ApProcessor {
         ap = null;
     }
 
-    /** The access point is forgotten: nothing more comes for the decisions that wait. */
+    /** The access point's state is dropped: emit the waiting decisions without an item. */
     void end(ApState state) {
         ap = state;
         state.predictions.end(predicted);
@@ -123,8 +123,7 @@ final class ApProcessor {
     }
 
     private void releaseBatches(ApState state, long jobWatermarkMs) {
-        // A topic of an AP is one partition, read in order: what it took before its latest batch has been read,
-        // whatever the others do.
+        // A topic of an AP is one partition and is read in order, so everything before its latest batch has been read.
         long watermarkMs = Math.max(jobWatermarkMs, Math.min(state.topicMs[0], state.topicMs[1]) - 1);
         while (true) {
             AcceptedBatch a = state.queue[0].head();
@@ -174,7 +173,7 @@ final class ApProcessor {
                 || (state.waiting() > 2 && state.queue[0].bytes() + state.queue[1].bytes() > MAX_WAITING_BYTES);
     }
 
-    /** The heads marked as members, which share incarnation and {@code t0_us}. */
+    /** Process the heads that are marked as members: they have the same incarnation and {@code t0_us}. */
     private void process(ApState state) {
         ap = state;
         BatchHeader first = null;
@@ -213,7 +212,7 @@ final class ApProcessor {
         if (state.features.begin(work, first.bootId, first.t0Us, evaluated)) {
             state.labels.restart(state.features.firstInstant());
             state.items.clear();
-            state.lastHoleUs = Long.MIN_VALUE; // the first interval after a restart is never covered, and sets it
+            state.lastHoleUs = Long.MIN_VALUE; // the first interval after a restart is not covered and sets it again
         }
         for (int t = 0; t < member.length; t++) {
             if (!member[t]) continue;
@@ -240,9 +239,8 @@ final class ApProcessor {
     }
 
     /**
-     * Have labels and features gone on without this batch? Its own topic may be in order: it is the other one that is
-     * ahead. A topic whose own time goes back is another matter: the AP's clock was set back, and the same time comes
-     * twice.
+     * Have labels and features already passed this batch? Then the other topic is ahead. If the time of its own topic
+     * goes back, the AP's clock was set back, and the batch is not late.
      */
     private static boolean passed(ApState state, int t, BatchHeader h) {
         if (!state.started) return false;
@@ -267,8 +265,7 @@ final class ApProcessor {
         LabelWindow window = ap.labels.close(instant, covered);
         ap.activity.ended(window);
         Item item = ap.items.next(instant, ap.bootId, ap.features.features(), featuresComplete, window);
-        // An instant is given out once. Times that came before come again when a clock was set back or a topic was
-        // overtaken.
+        // An instant is given out once. Instants repeat when a clock was set back or a topic was overtaken.
         boolean again = instant <= ap.givenUs && instant > ap.givenUs - REPEAT_US;
         ap.predictions.passed(ap.bootId, instant - ITEM_DELAY_US, again ? null : item, ap.lastMs + latenessMs,
                 predicted);

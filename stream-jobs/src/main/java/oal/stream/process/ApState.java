@@ -12,7 +12,7 @@ import oal.stream.neighbour.Activity;
 import oal.stream.prediction.PredictionJoin;
 import oal.stream.state.DataText;
 
-/** All that is remembered of one access point between batches. */
+/** All that the job remembers about one access point between batches. */
 final class ApState {
     /** Topics that labels and features are made of. */
     static final int TOPICS = 2;
@@ -52,7 +52,7 @@ final class ApState {
         this.program = program;
         features = new Interpreter(program);
         if (Topic.SAMPLES.ordinal() >= TOPICS || Topic.PACKETS.ordinal() >= TOPICS) {
-            throw new IllegalStateException("order of topics");
+            throw new IllegalStateException("samples and packets must be the first two topics");
         }
     }
 

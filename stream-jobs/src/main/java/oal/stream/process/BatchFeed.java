@@ -12,8 +12,8 @@ import oal.stream.feature.CompiledProgram;
 import oal.stream.operator.PipelineSettings;
 
 /**
- * Recorded batches through the job's processing of access points: no Kafka, no Flink, and the batches' own end as the
- * broker's time.
+ * Sends recorded batches through the job's processing of access points, without Kafka and Flink. The broker's time is
+ * the batches' own end.
  */
 final class BatchFeed {
     final CompiledProgram program = new CompiledProgram(FeaturePrograms.CONGESTION);
@@ -36,14 +36,14 @@ final class BatchFeed {
             return;
         }
         batches++;
-        if (topic == Topic.EVENTS) return; // decisions give no item
+        if (topic == Topic.EVENTS) return; // items need no decisions
         nowMs = Math.max(nowMs, decoder.header().endUs() / 1000);
         AcceptedBatch batch = new AcceptedBatch(new RawBatch(decoder.header().apId, topic, data, nowMs, 0, batches),
                 decoder.header(), decoder.rows());
         processor.accept(aps.computeIfAbsent(batch.apId, id -> new ApState(program)), batch, nowMs - 1);
     }
 
-    /** No more batches come: what waits has its turn. */
+    /** No more batches come: process those that wait. */
     void end() {
         for (ApState ap : aps.values()) processor.release(ap, Long.MAX_VALUE);
     }

@@ -19,7 +19,7 @@ final class BatchQueue {
         this.boots = boots;
     }
 
-    /** False: a later one was polled already, so its turn is over. */
+    /** False: a later one was processed already, so this one is late. */
     boolean add(AcceptedBatch b) {
         if (polled && compare(b.bootId, b.seq, polledBoot, polledSeq) <= 0) return false;
         int i = waiting.size();

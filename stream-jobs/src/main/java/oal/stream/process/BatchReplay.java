@@ -11,7 +11,7 @@ import oal.stream.neighbour.ApSecond;
 import oal.stream.prediction.Decision;
 import oal.stream.prediction.Outcome;
 
-/** Batches as they were recorded, to training items as the job makes them. */
+/** Makes training items from recorded batches, as the job does. */
 public final class BatchReplay {
     private final BatchFeed feed = new BatchFeed(new Lines());
     private final ItemJson json = new ItemJson();
@@ -24,7 +24,7 @@ public final class BatchReplay {
         feed.add(topic, data);
     }
 
-    /** No more batches come: what waits has its turn. */
+    /** No more batches come: process those that wait. */
     public void end() {
         feed.end();
     }

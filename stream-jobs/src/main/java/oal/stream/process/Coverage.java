@@ -6,16 +6,15 @@ import java.io.IOException;
 import oal.stream.codec.BatchHeader;
 
 /**
- * Since when one topic of an access point has come without a hole, until when, and the last stretch in it that was not
- * sampled whole.
+ * The time that one topic of an access point covers without a hole, and the last part of it that was not fully sampled.
  */
 final class Coverage {
-    /** Batches in sequence follow each other within so many ticks; clocks are slewed. */
+    /** Consecutive batches may be this many ticks apart, since clocks are slewed. */
     private static final int SLACK_TICKS = 8;
     /**
-     * A hole in sampling shorter than this changes no label and hardly a feature: packets come from a ring that does
-     * not know ticks, and counters catch up. Half a decision interval, so that one of a whole interval is seen even
-     * when two batches share it.
+     * A shorter hole in sampling changes no label and hardly a feature: packets come from a ring without ticks, and
+     * counters catch up. Half a decision interval, so that a hole of a whole interval counts even if two batches share
+     * it.
      */
     private static final long HOLE_US = oal.schema.Settings.DECISION_INTERVAL_US / 2;
 
@@ -56,7 +55,7 @@ final class Coverage {
         extend(h);
     }
 
-    /** Take note of what the batch itself says it missed: called after instants up to its start were evaluated. */
+    /** Note the ticks that the batch itself missed: called after instants up to its start were evaluated. */
     void note(BatchHeader h) {
         long from;
         long until;
@@ -69,7 +68,7 @@ final class Coverage {
         } else {
             return;
         }
-        // The last stretch may still reach into the interval under way: then take both as one.
+        // The last hole may reach into the current interval: then both count as one.
         missedFromUs = missedUntilUs > h.t0Us - oal.schema.Settings.DECISION_INTERVAL_US ? Math.min(missedFromUs, from)
                 : from;
         missedUntilUs = Math.max(missedUntilUs, until);

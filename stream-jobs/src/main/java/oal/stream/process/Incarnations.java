@@ -6,9 +6,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
-/**
- * Incarnations of an access point's exporter, in the order in which they were first heard of. The last few are kept.
- */
+/** Incarnations of an access point's exporter, in the order of their first batch. The last few are kept. */
 final class Incarnations {
     private static final int KEPT = 8;
 

@@ -30,8 +30,8 @@ import javax.net.ssl.TrustManagerFactory;
 import net.jpountz.lz4.LZ4FrameInputStream;
 
 /**
- * Inserts over ClickHouse's HTTP interface. One attempt per call; who calls decides about repeating. Safe for several
- * threads.
+ * Inserts over ClickHouse's HTTP interface. One attempt per call; the caller decides whether to repeat it. Safe for
+ * several threads.
  */
 final class ClickHouseClient {
     static {
@@ -67,16 +67,16 @@ final class ClickHouseClient {
     }
 
     /**
-     * Adds the rows of an insert that the table lacks, comparing whole rows, and says how many those were.
+     * Adds the rows of an insert that the table lacks, comparing whole rows, and returns their number.
      *
-     * <p>Needed after a kill -9 of the server: it writes a block's token to its deduplication log just before it
-     * publishes the block's part. Killed in between, it would answer the repeated insert with success and drop it.
+     * <p>Needed after a kill -9 of the server. The server writes a block's token to its deduplication log just before
+     * it publishes the block's part. If it is killed in between, it answers the repeated insert with success and drops
+     * it.
      */
     long addMissing(Insert insert) throws IOException, InterruptedException {
         String table = target.database() + "." + insert.table();
         String structure = structure(table);
-        // Whole parts are missing or none, so a row that stands twice in the insert is either there twice or not at
-        // all.
+        // Parts are missing as a whole, so a row that is in the insert twice is in the table twice or not at all.
         String hash = "sipHash128(tuple(*))";
         // The range is for the partitions and the index; the set keeps out the hashes of rows that merely lie between,
         // which may be millions when one access point's clock is days behind.
@@ -101,7 +101,7 @@ final class ClickHouseClient {
         settings.put("insert_deduplication_token", token);
         settings.put("insert_deduplicate", "1");
         settings.put("deduplicate_blocks_in_dependent_materialized_views", "1");
-        // The server's default since 26; it would gather inserts and answer for several tokens at once.
+        // The server's default since version 26 would combine inserts, and tokens with them.
         settings.put("async_insert", "0");
         // One block per insert: a token names the insert's blocks by their number.
         settings.put("min_insert_block_size_rows", "1000000000");

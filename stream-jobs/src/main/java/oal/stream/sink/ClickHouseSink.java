@@ -11,9 +11,9 @@ import org.apache.flink.api.connector.sink2.WriterInitContext;
 import org.apache.flink.core.io.SimpleVersionedSerializer;
 
 /**
- * Row blocks into ClickHouse, each exactly once. Blocks are gathered between checkpoints, written ahead in the
- * checkpoint as {@link Insert}s with a token each, and sent when the checkpoint is complete; after a failure they are
- * sent again from the checkpoint and the token makes the repetition harmless. Rows become visible about one checkpoint
+ * Row blocks into ClickHouse, each exactly once. Blocks are collected between checkpoints and stored in the checkpoint
+ * as {@link Insert}s, each with a token. They are sent when the checkpoint is complete. After a failure they are sent
+ * again from the checkpoint, and the token makes the repetition harmless. Rows become visible about one checkpoint
  * interval after they came.
  */
 public final class ClickHouseSink implements Sink<RowBlock>, SupportsCommitter<Insert> {

@@ -37,7 +37,7 @@ public record ClickHouseTarget(
         while (url.endsWith("/")) url = url.substring(0, url.length() - 1);
     }
 
-    /** The password as it stands in the file now, without the line end. */
+    /** The password that is in the file now, without the line end. */
     String password() throws IOException {
         if (passwordFile.isEmpty()) return "";
         try {

@@ -87,8 +87,7 @@ final class InsertCommitter implements Committer<Insert> {
     }
 
     private void untilDone(Insert insert) throws IOException, InterruptedException {
-        // Made before the checkpoint that this committer was restored from: an earlier committer may have got through
-        // with it.
+        // Made before the checkpoint that this committer was restored from: an earlier committer may have sent it.
         boolean doubtful = insert.madeAfter() != restoredFrom;
         boolean waiting = false;
         long lastLog = 0;
@@ -116,7 +115,7 @@ final class InsertCommitter implements Committer<Insert> {
         } finally {
             if (waiting) retrying.decrementAndGet();
         }
-        if (lastLog != 0) LOG.info("ClickHouse took the {} in the end", insert);
+        if (lastLog != 0) LOG.info("ClickHouse accepted the {} at last", insert);
         inserts.inc();
         rows.inc(insert.rows());
         bytes.inc(insert.body().length);

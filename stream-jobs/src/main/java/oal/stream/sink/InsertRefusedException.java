@@ -2,7 +2,7 @@ package oal.stream.sink;
 
 import java.io.IOException;
 
-/** ClickHouse refused an insert for a reason that no repetition mends: schema, rights, data. Someone has to act. */
+/** ClickHouse refused an insert for a reason that no repetition cures: schema, rights, data. Someone has to act. */
 public final class InsertRefusedException extends IOException {
     private static final long serialVersionUID = 1;
 

@@ -2,11 +2,11 @@ package oal.stream.sink;
 
 import java.io.IOException;
 
-/** An insert did not succeed for now. It may be tried again. */
+/** An insert did not succeed. It may be tried again. */
 final class InsertUncertainException extends IOException {
     private static final long serialVersionUID = 1;
 
-    /** Whether the server may have got the insert all the same: then the repetition is checked against the table. */
+    /** Whether the server may have received the insert anyway: then the repetition is compared with the table. */
     final boolean mayHaveArrived;
 
     InsertUncertainException(String message, boolean mayHaveArrived, Throwable cause) {

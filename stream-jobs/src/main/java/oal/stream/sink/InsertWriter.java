@@ -22,10 +22,7 @@ import org.apache.flink.metrics.MetricGroup;
  * checkpoint it would come back with other rows behind it, and ClickHouse would drop them.
  */
 final class InsertWriter implements CommittingSinkWriter<RowBlock, Insert> {
-    /**
-     * Wait per block once too much is held. Keeps the data in front of the next barrier from growing, and lets the
-     * barrier come.
-     */
+    /** Wait per block once too much is held: less data comes before the next barrier, and the barrier can come. */
     private static final long SLOW_DOWN_MS = 20;
 
     private final SinkLimits limits;
@@ -68,7 +65,7 @@ final class InsertWriter implements CommittingSinkWriter<RowBlock, Insert> {
 
     @Override
     public void flush(boolean endOfInput) {
-        // Nothing goes out before the checkpoint is complete.
+        // Nothing is sent before the checkpoint is complete.
     }
 
     @Override

@@ -2,13 +2,13 @@ package oal.stream.sink;
 
 import java.util.Set;
 
-/** Which answers of ClickHouse will stay the same however often an insert is repeated. */
+/** Which answers of ClickHouse stay the same however often an insert is repeated. */
 final class Refusals {
     private Refusals() {}
 
     /**
-     * Error codes of ClickHouse (src/Common/ErrorCodes.cpp) that speak of the statement, the schema, the data or the
-     * rights. Everything else (memory, disk full, too many parts, read-only, timeouts, shutdown) passes.
+     * Error codes of ClickHouse (src/Common/ErrorCodes.cpp) that concern the statement, the schema, the data or the
+     * rights. All others (memory, disk full, too many parts, read-only, timeouts, shutdown) are temporary.
      */
     private static final Set<Integer> PERMANENT = Set.of(
             6, // CANNOT_PARSE_TEXT

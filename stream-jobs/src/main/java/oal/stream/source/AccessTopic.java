@@ -19,8 +19,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Reads {@code ap.access.v1} from its beginning to what is its end now. A record that cannot be read is left to the
- * stream, which refuses it.
+ * Reads {@code ap.access.v1} from its beginning to its present end. It skips a record that cannot be read; the stream
+ * refuses that record.
  */
 public record AccessTopic(KafkaClient kafka) implements AccessHistory {
     private static final long serialVersionUID = 1L;
@@ -30,7 +30,7 @@ public record AccessTopic(KafkaClient kafka) implements AccessHistory {
     @Override
     public Revocations read() throws Exception {
         Properties properties = kafka.consumer();
-        // It reads beside the group, not in it.
+        // This reader is not part of the group.
         properties.remove("group.id");
         properties.setProperty("enable.auto.commit", "false");
         properties.setProperty("allow.auto.create.topics", "false");
@@ -39,7 +39,7 @@ public record AccessTopic(KafkaClient kafka) implements AccessHistory {
                     new ByteArrayDeserializer())) {
                 return read(consumer);
             } catch (RetriableException e) {
-                LOG.warn("cannot read {} yet ({}); no batch is used before", InputTopics.ACCESS, e.toString());
+                LOG.warn("cannot read {} yet ({}); batches wait until it can be read", InputTopics.ACCESS, e.toString());
             }
         }
     }
@@ -60,7 +60,7 @@ public record AccessTopic(KafkaClient kafka) implements AccessHistory {
                 try {
                     revocations.apply(AccessDecoder.decode(JsonRecordDeserializer.record(record)));
                 } catch (RefusedException e) {
-                    continue; // the stream's operator keeps and counts it
+                    continue; // the operator of the stream counts it and makes a dead letter
                 }
             }
         }

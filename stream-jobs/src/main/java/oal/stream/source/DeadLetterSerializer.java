@@ -9,8 +9,8 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.header.Headers;
 
 /**
- * A refused record as it came, with headers that say where it came from and why it was refused. Replaying it is copying
- * it back.
+ * A refused record as it came, with headers that say where it came from and why it was refused. Copying it back to its
+ * topic replays it.
  */
 final class DeadLetterSerializer implements KafkaRecordSerializationSchema<DeadLetter> {
     private static final long serialVersionUID = 1;

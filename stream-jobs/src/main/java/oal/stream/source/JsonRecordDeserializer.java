@@ -7,7 +7,7 @@ import org.apache.flink.connector.kafka.source.reader.deserializer.KafkaRecordDe
 import org.apache.flink.util.Collector;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 
-/** A record as it is: nothing here can fail, so that a record that cannot be read becomes a dead letter. */
+/** A record as it is. Nothing here can fail, so a record that cannot be read becomes a dead letter. */
 final class JsonRecordDeserializer implements KafkaRecordDeserializationSchema<JsonRecord> {
     private static final long serialVersionUID = 1;
 

@@ -6,7 +6,7 @@ import java.util.Properties;
 
 /**
  * How to reach Kafka: client options as Kafka names them (bootstrap.servers, security.protocol, ssl.keystore.location,
- * …). Options that only producers or only consumers know are kept apart by their users.
+ * …). Options that only producers or only consumers know are left out for the others.
  */
 public record KafkaClient(Map<String, String> options) implements Serializable {
     public KafkaClient {
@@ -43,8 +43,7 @@ public record KafkaClient(Map<String, String> options) implements Serializable {
         properties.setProperty("compression.type", "lz4");
         properties.setProperty("linger.ms", "20");
         properties.setProperty("batch.size", "131072");
-        // The broker's upper limit by default. A transaction stays open over a checkpoint and all that holds the
-        // checkpoint up.
+        // The broker's default upper limit. A transaction stays open during a checkpoint and whatever delays it.
         properties.setProperty("transaction.timeout.ms", "900000");
         options.forEach((name, value) -> {
             if (!"group.id".equals(name)) properties.setProperty(name, value);

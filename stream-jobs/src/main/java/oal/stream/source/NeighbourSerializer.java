@@ -7,8 +7,8 @@ import org.apache.flink.connector.kafka.sink.KafkaRecordSerializationSchema;
 import org.apache.kafka.clients.producer.ProducerRecord;
 
 /**
- * Neighbours keyed by their channel: the topic is compacted, so that a reader finds the latest of each. No value
- * withdraws it.
+ * Neighbours, keyed by channel: the topic is compacted, so that a reader finds the latest record of each. A record
+ * without a value withdraws it.
  */
 final class NeighbourSerializer implements KafkaRecordSerializationSchema<NeighbourRecord> {
     private static final long serialVersionUID = 1;

@@ -10,10 +10,7 @@ import org.apache.flink.util.Collector;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.Header;
 
-/**
- * A record as it is: nothing here can fail, so that a record that cannot be read reaches the decoder and becomes a dead
- * letter.
- */
+/** A record as it is. Nothing here can fail, so a record that cannot be read becomes a dead letter in the decoder. */
 final class RawBatchDeserializer implements KafkaRecordDeserializationSchema<RawBatch> {
     private static final long serialVersionUID = 1;
 
@@ -24,7 +21,7 @@ final class RawBatchDeserializer implements KafkaRecordDeserializationSchema<Raw
                 record.partition(), record.offset()));
     }
 
-    /** A header of another size is none, so that no record carries much of it. */
+    /** A header of another size counts as none, so that no record carries a large one. */
     private static byte[] mac(ConsumerRecord<byte[], byte[]> record) {
         Header header = record.headers().lastHeader(BatchMac.HEADER);
         return header == null || header.value() == null || header.value().length != BatchMac.HEADER_BYTES ? null

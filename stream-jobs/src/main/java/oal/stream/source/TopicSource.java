@@ -33,9 +33,7 @@ public record TopicSource(KafkaClient kafka, boolean fromEarliest, Duration disc
         return of(List.of(InputTopics.PLATFORM_EVENTS), kafka.groupId() + "-platform", new JsonRecordDeserializer());
     }
 
-    /**
-     * Which access points are revoked. Whatever {@link #fromEarliest} says: what is in a compacted topic still counts.
-     */
+    /** Which access points are revoked. {@link #fromEarliest} does not matter: all of a compacted topic counts. */
     public KafkaSource<JsonRecord> access() {
         return of(List.of(InputTopics.ACCESS), kafka.groupId() + "-access", new JsonRecordDeserializer(),
                 OffsetResetStrategy.EARLIEST);

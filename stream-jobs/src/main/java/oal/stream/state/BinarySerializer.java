@@ -9,7 +9,7 @@ import org.apache.flink.core.memory.DataOutputView;
 
 /**
  * Serializer of a mutable state object that writes and reads itself. Its bytes begin with their length, so that they
- * can be copied unread.
+ * can be copied without being read.
  *
  * @param <T> the state; one large object per key, so that a batch costs one access
  */
@@ -62,7 +62,7 @@ public abstract class BinarySerializer<T> extends TypeSerializerSingleton<T> {
             DataOutputSerializer bytes = encode(from);
             return read(new DataInputDeserializer(bytes.getSharedBuffer(), 0, bytes.length()));
         } catch (IOException e) {
-            throw new IllegalStateException("copying state", e);
+            throw new IllegalStateException("cannot copy state", e);
         }
     }
 
