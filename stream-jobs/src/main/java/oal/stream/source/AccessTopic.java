@@ -39,7 +39,8 @@ public record AccessTopic(KafkaClient kafka) implements AccessHistory {
                     new ByteArrayDeserializer())) {
                 return read(consumer);
             } catch (RetriableException e) {
-                LOG.warn("cannot read {} yet ({}); batches wait until it can be read", InputTopics.ACCESS, e.toString());
+                LOG.warn("cannot read {} yet ({}); batches wait until it can be read", InputTopics.ACCESS,
+	e.toString());
             }
         }
     }

@@ -68,7 +68,10 @@ class NativeBlockTest {
             RawRows rows = new RawRows(t);
             BatchDecoder decoder = BatchDecoder.all();
             List<String> want = new ArrayList<>();
-            for (Golden.Record r : Golden.records("extremes")) {
+            // The first has every table of revision 2, the second those that came later.
+            List<Golden.Record> records = new ArrayList<>(Golden.records("extremes"));
+            records.addAll(Golden.records("actions"));
+            for (Golden.Record r : records) {
                 if (r.topic() != t.topic()) continue;
                 decoder.decode(r.topic(), r.data());
                 rows.add(decoder);
