@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Check the shape of stream-jobs' Java code: `make lint` runs this; it needs nothing but Python and takes a second.
 
+    python3 lint_packages.py [FOLDER]     exit status 1 when something is wrong; FOLDER: this one
+
 The order of packages is the order of the rows in README.md's table "Packages": a package uses those above it.
 
     no package uses one below it, or one that the table does not name
@@ -14,7 +16,6 @@ import re
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
 BASE = "oal.stream"
 MAX_LINES = 400
 MAX_COLUMNS = 120
@@ -81,7 +82,7 @@ class Code:
         return found
 
 
-def order_faults(code: Code, order: list[str]) -> list[str]:
+def order_faults(code: Code, order: list[str], root: Path) -> list[str]:
     """Uses that point down the table, and packages that differ from it."""
     rank = {name: i for i, name in enumerate(order)}
     have = set(code.package.values())
@@ -91,7 +92,7 @@ def order_faults(code: Code, order: list[str]) -> list[str]:
         for other in sorted(others):
             low, high = code.package[path], code.package[other]
             if rank.get(high, -1) > rank.get(low, len(order)):
-                faults.append(f"{path.relative_to(HERE)}: {low} uses {high}.{other.stem}, which is higher")
+                faults.append(f"{path.relative_to(root)}: {low} uses {high}.{other.stem}, which is higher")
     return faults
 
 
@@ -106,12 +107,12 @@ def circle_faults(code: Code) -> list[str]:
     return faults
 
 
-def size_faults() -> list[str]:
+def size_faults(root: Path) -> list[str]:
     """Files and lines that are too long."""
     faults = []
-    for path in sorted([*HERE.glob("src/**/*.java"), *HERE.glob("*.py"), HERE / "Makefile"]):
+    for path in sorted([*root.glob("src/**/*.java"), *root.glob("*.py"), *root.glob("Makefile")]):
         lines = path.read_text(encoding="utf-8").splitlines()
-        name = path.relative_to(HERE)
+        name = path.relative_to(root)
         if len(lines) > MAX_LINES and "test" not in name.parts:
             faults.append(f"{name}: {len(lines)} lines; at most {MAX_LINES}")
         faults += [f"{name}:{i}: {len(line)} columns; at most {MAX_COLUMNS}" for i, line in enumerate(lines, 1)
@@ -119,16 +120,21 @@ def size_faults() -> list[str]:
     return faults
 
 
-def main() -> int:
+def findings(root: Path) -> list[str]:
+    """What is wrong in a folder with README.md and src/, one line a fault."""
+    order = package_order((root / "README.md").read_text(encoding="utf-8"))
+    code = Code(root / "src/main/java")
+    return order_faults(code, order, root) + circle_faults(code) + size_faults(root)
+
+
+def main(arguments: list[str]) -> int:
     """Print what is wrong; exit status 1 if anything is."""
-    order = package_order((HERE / "README.md").read_text(encoding="utf-8"))
-    code = Code(HERE / "src/main/java")
-    faults = order_faults(code, order) + circle_faults(code) + size_faults()
+    faults = findings(Path(arguments[0]) if arguments else Path(__file__).resolve().parent)
     for fault in faults:
         print(fault, file=sys.stderr)
-    print(f"stream-jobs: {len(code.text)} files in {len(order)} packages, {len(faults)} faults in their shape")
+    print(f"stream-jobs: {len(faults)} faults in packages, files and lines")
     return bool(faults)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

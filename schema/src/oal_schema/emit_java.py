@@ -6,6 +6,7 @@ from .emit_java_rows import NOTE, camel
 from .model import BATCHES, Schema
 from .program_file import program_hash
 
+
 def _literal(word: int) -> str:
     return {-(1 << 63): "Long.MIN_VALUE", -(1 << 63) + 1: "Long.MIN_VALUE + 1", (1 << 63) - 1: "Long.MAX_VALUE"}.get(word, f"{word}L")
 
