@@ -3,16 +3,12 @@
     make fleet APS=1000 [SECONDS=300]      writes build/bench/fleet.json; `--aps N --no-search` holds that many
 
 The lab's operating point (10 stations, 20 neighbours, about 1,500 packets/s, every header) is made once by the real
-exporter and played
-as many access points by `ap-fleet` (ap-exporter), each with its own name, clock phase and MAC, over TLS into the real
-Kafka; Flink, labels,
-features, items, ClickHouse with its rollups and Telegraf run as in `make demo`. Trainer, registry and push are left
-out: their figures are
-benchmarks of their own (training, model-registry, deploy).
+exporter and played as many access points by `ap-fleet` (ap-exporter), each with its own name, clock phase and MAC, over
+TLS into the real Kafka; Flink, labels, features, items, ClickHouse with its rollups and Telegraf run as in `make demo`.
+Trainer, registry and push are left out: their figures are benchmarks of their own (training, model-registry, deploy).
 
 The number grows while what Kafka holds unread stays bounded (the newest row of ClickHouse is at most BOUND_S behind and
-does not fall back
-further), then the last number that held is played for SECONDS, and must hold that long.
+does not fall back further), then the last number that held is played for SECONDS, and must hold that long.
 """
 
 from __future__ import annotations

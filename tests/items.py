@@ -44,8 +44,7 @@ def _assert_once(platform, table: str, fleet, contiguous: bool) -> None:
 
 def assert_instants_once(platform, fleet, contiguous: bool) -> None:
     """One label and one item per decision instant, in ClickHouse and in training.items.v1. `contiguous`: none left out
-    either; a
-    capture that starts over has a seam."""
+    either; a capture that starts over has a seam."""
     _assert_once(platform, "label", fleet, contiguous)
     _assert_once(platform, "item", fleet, contiguous)
     in_kafka: Counter = Counter()

@@ -3,10 +3,9 @@
     python tests/platform_bench.py            writes build/bench/wire-broker.json and build/bench/latency.json
 
 Wire: the lab's operating point (10 stations, 1 queue, 20 neighbours, about 1500 packets/s) is replayed by the real
-exporter into the
-real broker; counted is what the broker has on disk for the AP's three topics, that is lz4 batches of librdkafka with
-Kafka's own framing.
-Latency: the demo's replay; per packet row, ClickHouse's time of insertion minus the AP's time of capture.
+exporter into the real broker; counted is what the broker has on disk for the AP's three topics, that is lz4 batches of
+librdkafka with Kafka's own framing. Latency: the demo's replay; per packet row, ClickHouse's time of insertion minus
+the AP's time of capture.
 """
 
 import json

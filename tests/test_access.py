@@ -1,6 +1,5 @@
 """Who made a batch, and who may, on the running platform: forged, unsigned and revoked batches are refused once each,
-whatever dies meanwhile,
-and the access points in whose names they come lose nothing."""
+whatever dies meanwhile, and the access points in whose names they come lose nothing."""
 
 from __future__ import annotations
 

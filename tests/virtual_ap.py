@@ -1,7 +1,6 @@
 """An access point that is made up: batches of all three topics with the contract's reference codec, in real time, and a
-count of
-their rows as they are made. TCP flows run down through it, lose segments in its queue and repeat them, so that labels
-have something to say.
+count of their rows as they are made. TCP flows run down through it, lose segments in its queue and repeat them, so that
+labels have something to say.
 """
 
 from __future__ import annotations

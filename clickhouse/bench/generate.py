@@ -1,20 +1,16 @@
 """Rows of access points at work, made by ClickHouse itself: SELECTs whose columns are those of the tables, in order.
 
 Used by the tests and the samples in README.md (two minutes) and by the benchmark (an hour), and the same each time:
-every
-number comes from cityHash64 of its position, none from a clock or rand(). Synthetic, and shaped after the contract:
-batches
-of 63 ticks, a keyframe of every live entity at each batch's first tick, counters that only grow, rows in between where
-something changed. Rows a second of one AP: station 79, station_ac 198, queue 32, channel 32, beacon 79, packet 300,
-flow 99, drop_event 4, health 1, neighbour_ap 8, label 10, item 10, decision 10, prediction 10, batch 9; of one with
-online trees, and
-so a policy, also control 1, tree_decision 1, rewrite 1 (0 while nothing is clamped).
+every number comes from cityHash64 of its position, none from a clock or rand(). Synthetic, and shaped after the
+contract: batches of 63 ticks, a keyframe of every live entity at each batch's first tick, counters that only grow, rows
+in between where something changed. Rows a second of one AP: station 79, station_ac 198, queue 32, channel 32, beacon
+79, packet 300, flow 99, drop_event 4, health 1, neighbour_ap 8, label 10, item 10, decision 10, prediction 10, batch 9;
+of one with online trees, and so a policy, also control 1, tree_decision 1, rewrite 1 (0 while nothing is clamped).
 
 APs whose number is a multiple of 3 are congested (backlog, drops, loss); those with number mod 3 = 1 have a bad link.
 
 In the expressions below: a is the AP's number (from 1), m the batch, e the entity, j the row in the batch, n the
-entity's
-row since the start, h a hash of all of these, tick the row's tick in its batch, f the flow.
+entity's row since the start, h a hash of all of these, tick the row's tick in its batch, f the flow.
 """
 
 from __future__ import annotations

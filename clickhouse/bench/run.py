@@ -3,19 +3,13 @@
     python bench/run.py [--aps 10] [--minutes 60] [--captures FOLDER] [--out FILE]
 
 A ClickHouse server of its own, migrated, rollups on. Inserts: every table's rows of one step of simulated time are made
-in
-staging tables and fetched in Native format; then only the POSTs into the real tables are timed, one table after the
-other,
-as one writer would send them, with deduplication tokens. Three times: blocks of a second (what the stream jobs send),
-the captures of lab/captures played over and over by the access points (as the exporter's replay does it; counters
-restart
-with each turn), and the whole range from generate.py (synthetic). Sizes: raw tables and their rollups from the
-captures,
-each stored once, because one that is repeated compresses better than it should; the others synthetic. Questions: each
-query
-of README.md's list over the whole synthetic range, median of five runs with ClickHouse's own caches dropped before
-each.
-Result: a JSON list of {name, value, unit, command, note}.
+in staging tables and fetched in Native format; then only the POSTs into the real tables are timed, one table after the
+other, as one writer would send them, with deduplication tokens. Three times: blocks of a second (what the stream jobs
+send), the captures of lab/captures played over and over by the access points (as the exporter's replay does it;
+counters restart with each turn), and the whole range from generate.py (synthetic). Sizes: raw tables and their rollups
+from the captures, each stored once, because one that is repeated compresses better than it should; the others
+synthetic. Questions: each query of README.md's list over the whole synthetic range, median of five runs with
+ClickHouse's own caches dropped before each. Result: a JSON list of {name, value, unit, command, note}.
 """
 
 from __future__ import annotations

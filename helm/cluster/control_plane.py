@@ -1,6 +1,5 @@
 """A real Kubernetes control plane on loopback, with fake nodes: etcd, API server, controllers, scheduler, and kwok,
-which plays the
-kubelets. Pods are scheduled, become ready and end; nothing runs in them."""
+which plays the kubelets. Pods are scheduled, become ready and end; nothing runs in them."""
 import datetime
 import ipaddress
 import json

@@ -1,7 +1,6 @@
 """The chart on a real API server. Nodes are fake: what is shown is that the API server takes every object, that pods
-are let in under the
-restricted standard, that Helm's waits end, and that nothing is left. That programs work in their images show tests
-elsewhere."""
+are let in under the restricted standard, that Helm's waits end, and that nothing is left. That programs work in their
+images show tests elsewhere."""
 import base64
 import json
 import os

@@ -57,8 +57,7 @@ def selects(selector: dict, wanted: dict) -> bool:
 
 def allowed(policies, source: dict, target: dict, port: int) -> bool:
     """Do NetworkPolicies let a pod with labels SOURCE reach one with labels TARGET at PORT? As Kubernetes says: each
-    side must be
-    allowed by some policy that selects it."""
+    side must be allowed by some policy that selects it."""
     def matches(rule: dict, side: str, other: dict) -> bool:
         ports = rule.get("ports")
         if ports and port not in [p["port"] for p in ports]:

@@ -275,8 +275,7 @@ def test_an_existing_clickhouse_is_not_taken_for_a_cluster(chart):
 
 class Server:
     """The start script and configuration of POD, with the paths moved into a folder below FOLDER, and the engine that
-    can be had here
-    (clickhouse/tests/server.py) in the place of clickhouse-server."""
+    can be had here (clickhouse/tests/server.py) in the place of clickhouse-server."""
 
     def __init__(self, folder, pod_name: str):
         self.folder, self.pod, self.process = folder / pod_name, pod_name, None

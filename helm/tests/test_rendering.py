@@ -251,8 +251,7 @@ def test_images_are_the_ones_of_the_images_folder(chart):
 
 def test_a_release_fits_its_secret(chart, tmp_path):
     """Helm keeps chart and manifests in one Secret, gzip in base64, and the API server takes 1 MiB. Half of it must be
-    free: another
-    dashboard or migration is no reason to fail."""
+    free: another dashboard or migration is no reason to fail."""
     done = chart.run("package", str(CHART), "-d", str(tmp_path))
     assert done.returncode == 0, done.stderr
     with tarfile.open(next(tmp_path.glob("*.tgz"))) as package:

@@ -81,9 +81,8 @@ def judge(flow: tuple[int, int], client: list[Segment], sender: list[Segment], e
     """`wire_us`: the way from access point to sender. `air`: the way from client to access point takes time too.
     `merged`: offloads are on, so that
     the two captures cut the stream differently and received segments stand for themselves. `plain`: nothing may happen
-    to this flow, whatever
-    was asked. `mss`: of the data, where the handshake does not say. `within_us`: so long after it may no more an
-    agent's clamps may last."""
+    to this flow, whatever was asked. `mss`: of the data, where the handshake does not say. `within_us`: so long after
+    it may no more an agent's clamps may last."""
     verdict = Verdict(flow)
     sent, _ = split(client, *flow)
     received, verdict.down = split(sender, *flow)

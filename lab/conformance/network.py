@@ -4,8 +4,8 @@ the backend under test.
   client netns sta0 eth0 ── wifi0 [AP: br-lan] lan0 ── wan0 [delay netns] wan1 ── eth0 server netns
 
 The Wi-Fi port is a veth, or wlan0 of mac80211 with hostapd. Half of the delay lies each way; the way down also has a
-rate and a queue.
-Captures are taken at the client's port, before the AP, and at the server's, after it: one kernel, one clock.
+rate and a queue. Captures are taken at the client's port, before the AP, and at the server's, after it: one kernel, one
+clock.
 """
 import contextlib
 import os

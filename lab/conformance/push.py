@@ -2,10 +2,9 @@
 bundle, and a kill switch on standard input.
 
 usage: push.py FOLDER AP '{"noise_dbm": null or N, "policy": {…}}'. Makes certificates and keys in FOLDER and prints the
-port. The bundle's tree is one leaf,
-Bad; or, with noise_dbm, Bad while the channel's noise is above it and Good otherwise. Lines "off", "on" throw the kill
-switch, "lost" ends the service.
-Runs under the Python of schema/requirements.txt.
+port. The bundle's tree is one leaf, Bad; or, with noise_dbm, Bad while the channel's noise is above it and Good
+otherwise. Lines "off", "on" throw the kill switch, "lost" ends the service. Runs under the Python of
+schema/requirements.txt.
 """
 import json
 import sys

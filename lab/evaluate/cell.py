@@ -1,6 +1,5 @@
 """The result of one run: figures of its flows, and of the cell as a whole. A user counts as a user: delays, jitter and
-ratios of the cell are
-means over its long flows, so that a fast station does not drown a slow one."""
+ratios of the cell are means over its long flows, so that a fast station does not drown a slow one."""
 import json
 import pathlib
 

@@ -1,9 +1,8 @@
 """From headers at servers and stations, one clock for all, to figures of each flow and of the cell.
 
 A data packet is the same at both ends where flow, IP identification and sequence number agree; a retransmission has an
-identification of
-its own. Figures are of the measured time only (after the warm-up), of packets by the time at which the server sent
-them.
+identification of its own. Figures are of the measured time only (after the warm-up), of packets by the time at which
+the server sent them.
 
     goodput          bytes acknowledged in the measured time that the flow was to run
     delay            one way, server's port to station's radio

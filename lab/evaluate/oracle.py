@@ -1,13 +1,10 @@
 """The upper bound: windows of somebody who knows the future.
 
 A run of the same scenario and seed without control keeps every queue full, so what its stations received says, in each
-tenth of a second,
-how much air an access point had: Σ bytesⱼ / rateⱼ over its stations. Shared equally in time, as airtime fairness would,
-station i can have
-rateᵢ / n · Σ bytesⱼ / rateⱼ bytes, n the stations with a long flow at that moment. The link rates are the scenario's,
-with its changes; what
-overhead they leave out cancels as far as it is the same for all. The window is that rate times the smallest round trip
-plus a target.
+tenth of a second, how much air an access point had: Σ bytesⱼ / rateⱼ over its stations. Shared equally in time, as
+airtime fairness would, station i can have rateᵢ / n · Σ bytesⱼ / rateⱼ bytes, n the stations with a long flow at that
+moment. The link rates are the scenario's, with its changes; what overhead they leave out cancels as far as it is the
+same for all. The window is that rate times the smallest round trip plus a target.
 """
 import copy
 

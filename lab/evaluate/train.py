@@ -1,7 +1,6 @@
 """The tree of the evaluation's bundle, from nothing: lab/evaluate/train plays the baselines of the set `tune` with the
-exporter's capture, makes training
-items of the captures as the platform does, fits the experiment of training/ and writes models/tree.json with where it
-comes from."""
+exporter's capture, makes training items of the captures as the platform does, fits the experiment of training/ and
+writes models/tree.json with where it comes from."""
 import argparse
 import hashlib
 import json

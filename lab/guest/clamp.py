@@ -1,6 +1,5 @@
 """Windows set from outside the controller, through `ap-exporter rwnd`: the two bounds of an evaluation. A fixed window
-for every long flow, or
-what an oracle that knows the future says: a list of (time, bytes for each station)."""
+for every long flow, or what an oracle that knows the future says: a list of (time, bytes for each station)."""
 import json
 import subprocess
 import threading

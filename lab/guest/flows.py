@@ -15,8 +15,7 @@ PORTION_S = 0.02
 
 class Flow:
     """One entry of the scenario: parallel connections from start to stop, or a new one every every_s of size_kb each,
-    or the arrivals
-    of a session; every period again."""
+    or the arrivals of a session; every period again."""
 
     def __init__(self, spec: dict, station: dict, ap: int, period_s: float):
         self.spec, self.period_s = spec, period_s

@@ -3,8 +3,7 @@
   station netns ~~ wlan0 [AP: bridge br-lan] lan0 -- wan0 [delay netns: bridge] wan1 -- eth0 [server netns]
 
 Half of the delay is on wan0 (towards the AP), half on wan1 (towards the server): neither is a queue of the AP. Offloads
-are off
-everywhere, so that what is captured on lan0 are the packets of the wire with their real checksums.
+are off everywhere, so that what is captured on lan0 are the packets of the wire with their real checksums.
 """
 import os
 import time

@@ -2,11 +2,9 @@
 it.
 
 Method: one Kafka record batch per batch of the exporter (the exporter's linger is shorter than a batch), an lz4 frame
-at the default
-level as librdkafka's built-in lz4 makes it, plus Kafka's record batch header (61 bytes), record framing and key, and
-the produce
-request around it (50 bytes). Not in it: TLS (29 bytes a record), TCP and IP headers, acknowledgements, the broker's
-answers.
+at the default level as librdkafka's built-in lz4 makes it, plus Kafka's record batch header (61 bytes), record framing
+and key, and the produce request around it (50 bytes). Not in it: TLS (29 bytes a record), TCP and IP headers,
+acknowledgements, the broker's answers.
 """
 import collections
 import json

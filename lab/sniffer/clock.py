@@ -2,10 +2,8 @@
 8).
 
 With t1 request sent, t2 received there, t3 answered, t4 received here: round trip d = (t4 - t1) - (t3 - t2), offset of
-this clock
-minus that one = ((t1 - t2) + (t4 - t3)) / 2. Whatever the two directions' delays are, the error is at most d / 2; so of
-the latest
-exchanges that with the smallest d counts (a queue on the way only makes d longer).
+this clock minus that one = ((t1 - t2) + (t4 - t3)) / 2. Whatever the two directions' delays are, the error is at most d
+/ 2; so of the latest exchanges that with the smallest d counts (a queue on the way only makes d longer).
 """
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Certificates and secrets of a Compose project: made where they are missing (oal-ca), and to each service a copy of
-its own, in a volume
-that only it mounts, owned by its user. secrets.yaml says who gets what. Runs in the image oal-setup before everything
-else, at each `up`.
+its own, in a volume that only it mounts, owned by its user. secrets.yaml says who gets what. Runs in the image
+oal-setup before everything else, at each `up`.
 
 usage: python distribute.py SECRETS_YAML REPOSITORY STATE OUT        OAL_HOST: the name that access points know this
                                                                      host by

@@ -3,8 +3,7 @@
 usage: summary.py FOLDER SINCE ROOT     FOLDER has *.tsv (oal_report.py), SINCE is the run's start in seconds since
                                         1970.
 Java's times come from the XML that Surefire wrote after SINCE. Every skip is printed. With CI=true the exit status is 1
-when one of
-them is not in expected_skips.txt, so that a test which silently stops running is noticed.
+when one of them is not in expected_skips.txt, so that a test which silently stops running is noticed.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 namespace.
 
 The whole state folder is one Secret, which no pod but this one mounts; the others are parts of it, one for each use.
-Run at every
-install and upgrade: what is there stays, what lapses is made anew. Standard library only.
+Run at every install and upgrade: what is there stays, what lapses is made anew. Standard library only.
 
 usage: publish_secrets.py PREFIX [--certificates] [--hosts NAME=HOST,…]…      (--certificates: those of services too,
                                                                               without cert-manager)

@@ -3,8 +3,7 @@
 usage: make.py OUT_FOLDER        writes OUT_FOLDER/<folder>.json
 
 Python's and Go's lock files name everything that is installed; a pom names what it asks for, and what that brings along
-is Maven's to say
-(`mvn dependency:list`).
+is Maven's to say (`mvn dependency:list`).
 """
 import json
 import re

@@ -251,8 +251,7 @@ def test_a_services_login_at_mlflow_makes_no_users_and_no_administrator(platform
 
 def test_services_hold_no_more_of_kafka_than_they_need(platform):
     """The one table of rights: who may write what steers access points or shuts them out, and no wildcard but the
-    viewer's. That the broker
-    keeps to it: platform/local/tests/test_kafka_rights.py."""
+    viewer's. That the broker keeps to it: platform/local/tests/test_kafka_rights.py."""
     import yaml
     from oal_local.paths import KAFKA
 

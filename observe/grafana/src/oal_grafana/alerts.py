@@ -1,10 +1,9 @@
 """Alert rules, in Grafana's provisioning format (apiVersion 1, Grafana 9.3 and later).
 
 A rule's query gives one number for each thing that can be wrong (labels name it), and a threshold says when it is. Data
-that
-are away are no alert of every rule: `noDataState` is OK, and only *Telemetry is away* is Alerting then, so that a
-Telegraf that is
-down is one alert and not ten. A query that fails is `Error`: Grafana tells of it by itself, under the rule's name.
+that are away are no alert of every rule: `noDataState` is OK, and only *Telemetry is away* is Alerting then, so that a
+Telegraf that is down is one alert and not ten. A query that fails is `Error`: Grafana tells of it by itself, under the
+rule's name.
 """
 import json
 from dataclasses import dataclass

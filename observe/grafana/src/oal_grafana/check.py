@@ -1,8 +1,8 @@
 """Run every query of the dashboards and alert rules against a platform that runs, and print what each returned.
 
 Exit 0 when each returned rows of the shape that its panel needs, 1 when one returned nothing, something else, or
-failed. A query
-that a healthy platform may have no rows for says why in its first line (`-- may be empty: …`); the table repeats it.
+failed. A query that a healthy platform may have no rows for says why in its first line (`-- may be empty: …`); the
+table repeats it.
 """
 import argparse
 import json

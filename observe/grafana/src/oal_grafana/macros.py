@@ -1,8 +1,7 @@
 """What Grafana and the ClickHouse plugin make of a query before it is sent.
 
 Grafana itself (dashboards and variables, not alert rules) replaces `${name}` and `${name:format}`; then the plugin (3.3
-and
-later) its macros. Both as documented; of each just what the dashboards use, and anything else is an error here:
+and later) its macros. Both as documented; of each just what the dashboards use, and anything else is an error here:
 
     ${name:singlequote}   'a','b' with quotes escaped          $__timeFilter(c)    c >= toDateTime(FROM) AND c <=
                           toDateTime(TO)
@@ -11,9 +10,8 @@ later) its macros. Both as documented; of each just what the dashboards use, and
     $__toTime             toDateTime(TO)
 
 FROM and TO are seconds since 1970. N is Grafana's interval: the range over the panel's width in points, rounded, at
-least the
-panel's own minimum. The plugin finds a macro's argument with a pattern that does not nest, so an argument must be a
-plain name.
+least the panel's own minimum. The plugin finds a macro's argument with a pattern that does not nest, so an argument
+must be a plain name.
 """
 import re
 

@@ -1,8 +1,7 @@
 """Parts of SQL that many panels share.
 
 The plugin's macros give times as `toDateTime(seconds)`, which a view's parameter would take as text in the server's
-time
-zone. So parameters get them as DateTime64 in UTC.
+time zone. So parameters get them as DateTime64 in UTC.
 """
 
 FROM = "toDateTime64($__fromTime, 6, 'UTC')"

@@ -38,8 +38,7 @@ def attempting(what: str):
 
 def create(settings: config.Config, name: str, base: str | None) -> None:
     """All parts into FOLDER/NAME. ClickHouse, whose data is not removed with the folder, comes after the others, and
-    last the manifest.
-    BackupError when a part fails or the name is taken; nothing stays of what was begun."""
+    last the manifest. BackupError when a part fails or the name is taken; nothing stays of what was begun."""
     folder = settings.folder / name
     of_base = manifest.read(settings.folder / base)["parts"].get("clickhouse") if base else None
     started = time.time()

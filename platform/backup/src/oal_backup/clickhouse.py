@@ -87,10 +87,8 @@ class Shards:
 
     def create(self, name: str, base: str | None, of_base: dict | None) -> dict:
         """Back up the database as NAME, of several servers all at once; with `base` and what its manifest says of
-        ClickHouse only what is new since then.
-        Rows are counted first, so the backup has no fewer. BackupError without the database, or with a server's words;
-        then no data stays
-        in folders of this machine."""
+        ClickHouse only what is new since then. Rows are counted first, so the backup has no fewer. BackupError without
+        the database, or with a server's words; then no data stays in folders of this machine."""
         database = self.config.database
         if base and not of_base:
             raise BackupError(f"{base} has nothing of ClickHouse, so nothing can be added to it")
@@ -124,10 +122,8 @@ class Shards:
 
     def restore(self, part: dict, database: str | None) -> dict:
         """Bring the database back, each shard to its server, under another name for a rehearsal. BackupError before
-        anything is written when there
-        are more or fewer servers than shards, one does not answer, or one has rows in a database of that name; and when
-        fewer come back than
-        the backup must have."""
+        anything is written when there are more or fewer servers than shards, one does not answer, or one has rows in a
+        database of that name; and when fewer come back than the backup must have."""
         shards, kept = part["shards"], part["database"] or self.config.database
         target = database or self.config.database
         if len(shards) != len(self.servers):

@@ -12,10 +12,8 @@ from oal_backup import BackupError
 @dataclass(frozen=True)
 class ClickHouse:
     """`location` is SQL, with {name} for the backup's name, as the server sees it: File('/…/{name}'), Disk('backups',
-    '{name}'), S3(COLLECTION, '{name}').
-    It is kept in the manifest and printed, so no key may stand in it. A cluster has `urls` in place of `url`, a server
-    of each shard;
-    {name} is then NAME-shard1, NAME-shard2, …"""
+    '{name}'), S3(COLLECTION, '{name}'). It is kept in the manifest and printed, so no key may stand in it. A cluster
+    has `urls` in place of `url`, a server of each shard; {name} is then NAME-shard1, NAME-shard2, …"""
     user: str
     password_file: str
     location: str

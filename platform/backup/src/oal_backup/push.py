@@ -40,8 +40,7 @@ def create(config: Push, folder: Path) -> dict:
 
 def restore(config: Push, folder: Path) -> dict:
     """With the service stopped. The embedded store is put in place by `restore_command` with the snapshot as last
-    argument;
-    BackupError with its words, or when the configuration is of the other kind of store."""
+    argument; BackupError with its words, or when the configuration is of the other kind of store."""
     if (folder / DUMP).exists():
         if not config.postgres_dsn_file:
             raise BackupError("this backup is of PostgreSQL; give [push] postgres_dsn_file")

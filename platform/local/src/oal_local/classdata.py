@@ -2,8 +2,7 @@
 
 An archive belongs to one set of jars and one JVM; a JVM ignores one that does not fit. They are made by `setup`, again
 when a template of the configuration changes (that changes which classes are used): each process runs until it is ready,
-and
-writes its archive as it ends.
+and writes its archive as it ends.
 """
 import fcntl
 import hashlib

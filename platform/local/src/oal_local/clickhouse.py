@@ -46,8 +46,7 @@ def render(state: State, settings: Settings) -> None:
 
 def prepare(state: State, settings: Settings) -> None:
     """Hand the server the password hashes that clickhouse/users/*.xml take from its environment, and of the caller's
-    nothing but
-    what it needs: who may ask anything can read /proc/self/environ (confine.py)."""
+    nothing but what it needs: who may ask anything can read /proc/self/environ (confine.py)."""
     for name in set(os.environ) - ENVIRONMENT:
         del os.environ[name]
     for user in SHARED_USERS:

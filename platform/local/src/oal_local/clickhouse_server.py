@@ -1,13 +1,12 @@
 """A ClickHouse server out of the chdb-core wheel.
 
 The wheel's extension links clickhouse-local with ClickHouse's own HTTP handlers, and `SYSTEM START LISTEN` opens them.
-The entry used (`_chdb.query` with a main query that never ends) is not documented,
-so the wheel is pinned exactly and the tests start it for real.
+The entry used (`_chdb.query` with a main query that never ends) is not documented, so the wheel is pinned exactly and
+the tests start it for real.
 
 The engine logs its own main session in as `default` without a password; that cannot be configured. clickhouse-local
-lets whoever
-may ask anything at all read every file of its owner with the function `file`, which no grant forbids and no quota
-counts. So
+lets whoever may ask anything at all read every file of its owner with the function `file`, which no grant forbids and
+no quota counts. So
 - the main session drops the database that is this user's default before it opens a port: nobody after it can begin a
   session as
   `default` (config/clickhouse/users.xml);

@@ -2,8 +2,8 @@
 undone).
 
 For ClickHouse: clickhouse-local lets everybody who may ask anything read every file of its owner, `SELECT
-file('/etc/passwd')`, even the
-user without a password; no grant and no setting forbids it (a server checks the path, clickhouse-local does not).
+file('/etc/passwd')`, even the user without a password; no grant and no setting forbids it (a server checks the path,
+clickhouse-local does not).
 """
 import ctypes
 import os
@@ -37,8 +37,7 @@ def _call(what: str, *arguments) -> int:
 
 def to(readable, writable) -> None:
     """From here on this thread, and every one that it starts, opens nothing but these files and what is below these
-    folders; missing
-    ones are left out. What is open already stays open."""
+    folders; missing ones are left out. What is open already stays open."""
     handled = ALL | (TRUNCATE if version() >= 3 else 0)
     ruleset = _call("making a Landlock ruleset", CREATE_RULESET, struct.pack("=Q", handled), 8, 0)
     try:

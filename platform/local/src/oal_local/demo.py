@@ -1,13 +1,10 @@
 """`make demo`: the whole path on this machine, with a live summary of every stage.
 
 Captures of real kernels are replayed as virtual access points by the real exporter (or, with --live, the lab's access
-point
-streams by itself) into Kafka; Flink decodes, labels and derives features; rows and training items end in ClickHouse.
-The online trainer
-fits a tree per access point every second; trees and promoted models go to the access points, which predict, and
-ClickHouse joins each
-prediction with what came true. What a policy would do with the predictions is decided and reported (shadow); the live
-access point acts.
+point streams by itself) into Kafka; Flink decodes, labels and derives features; rows and training items end in
+ClickHouse. The online trainer fits a tree per access point every second; trees and promoted models go to the access
+points, which predict, and ClickHouse joins each prediction with what came true. What a policy would do with the
+predictions is decided and reported (shadow); the live access point acts.
 """
 import json
 import secrets

@@ -93,8 +93,7 @@ def job_id(settings: Settings) -> str:
 
 def _java(state: State, service: str, job_jar: str, *options: str) -> list[str]:
     """The job is on the class path of both processes: sent from one to the other, as Flink would, it takes many seconds
-    of
-    encryption at every start."""
+    of encryption at every start."""
     log4j = f"file:{CONFIG / 'flink' / 'log4j2.properties'}"
     return [
         "java", *options, "-XX:MaxMetaspaceSize=256m", *classdata.options(service), *jolokia.options(state, service),

@@ -1,10 +1,9 @@
 """The CAs of a folder: a root, and below it one that issues access points' certificates and one that issues people's.
 
 An issuing CA can name nobody outside its own OU: its certificate carries a name constraint, which Java and OpenSSL
-enforce. It is
-not critical, because Go's verifier would refuse what it does not know; who verifies with Go looks at the OU itself.
-So the push service, which holds the APs' CA for enrolment, cannot make a service's certificate even when it is taken
-over.
+enforce. It is not critical, because Go's verifier would refuse what it does not know; who verifies with Go looks at the
+OU itself. So the push service, which holds the APs' CA for enrolment, cannot make a service's certificate even when it
+is taken over.
 
 ca.crt holds the root, and while it is being replaced (root.py) the old and the new one; ca.key belongs to the first in
 it.
@@ -174,8 +173,7 @@ class Authority:
     def issue(self, name: str, role: str, alternatives=(), client: bool = True, server: bool = False,
               use_rsa: bool = False, days: float = DAYS, at: datetime.datetime | None = None) -> bool:
         """Write NAME.key, NAME.crt (with the chain below the root) and NAME.pem (key, chain, roots: Java's PEM stores)
-        unless a
-        certificate that says the same and does not lapse soon is there. True when it was written."""
+        unless a certificate that says the same and does not lapse soon is there. True when it was written."""
         pki, issuer = self.folder.pki, self.issuer(role)
         key_file, certificate_file = pki / f"{name}.key", pki / f"{name}.crt"
         wanted = list(dict.fromkeys(alternatives))

@@ -1,8 +1,7 @@
 """Who there is: subjects, roles, and what may stand in them.
 
 The subject is `CN=<name>,OU=<role>,O=oal`. Kafka makes the principal of it (platform/kafka/server.properties): OU=ap
-gives
-User:ap whatever the CN, OU=service gives User:<CN>; OU=operator is a person, and no principal that an ACL knows.
+gives User:ap whatever the CN, OU=service gives User:<CN>; OU=operator is a person, and no principal that an ACL knows.
 """
 import ipaddress
 import re

@@ -2,8 +2,7 @@
 
     begin   a new root; ca.crt holds both, the old one signs on. Hand ca.crt out, restart the services.
     switch  the new root signs: issuing CAs, services and people get new certificates. Restart the services; access
-            points get
-            theirs when they renew (they renew when less than a third of their certificate's life is left).
+            points get theirs when they renew (they renew when less than a third of their certificate's life is left).
     end     the old root goes from ca.crt. Who has not renewed by now is cut off.
 """
 from oal_pki import folder as files

@@ -25,8 +25,7 @@ def _encryption(secret: bytes) -> serialization.KeySerializationEncryption:
 
 def flink_internal(folder: Folder) -> bool:
     """The key store that is also the trust store of Flink's internal connections: its processes trust each other by one
-    self-signed
-    certificate of their own, for what reaches Flink's RPC port can run code. True when it was written."""
+    self-signed certificate of their own, for what reaches Flink's RPC port can run code. True when it was written."""
     store, secret = folder.pki / "flink-internal.p12", password(folder, "flink-internal")
     if store.exists() and not lapses_soon(pkcs12.load_key_and_certificates(store.read_bytes(), secret)[1], now()):
         return False
@@ -39,8 +38,7 @@ def flink_internal(folder: Folder) -> bool:
 
 def flink_rest(authority: Authority) -> None:
     """flink-rest.p12, the server's key and certificate; flink-rest-trust.p12, whose clients may come in: people's
-    certificates, and
-    no service's or access point's, because the operators' CA is the only anchor in it."""
+    certificates, and no service's or access point's, because the operators' CA is the only anchor in it."""
     folder = authority.folder
     secret = password(folder, "flink-rest")
     key, chain = load_key(folder.pki / "flink-rest.key"), load_certificates(folder.pki / "flink-rest.crt")
@@ -56,8 +54,7 @@ def flink_rest(authority: Authority) -> None:
 
 def _refresh(store, certificate_der: bytes, secret: bytes, make) -> None:
     """Write a store unless it holds this certificate already: encryption makes each writing different, and a service
-    restarts when
-    a file of it has changed."""
+    restarts when a file of it has changed."""
     if store.exists():
         _, leaf, others = pkcs12.load_key_and_certificates(store.read_bytes(), secret)
         held = [c.public_bytes(serialization.Encoding.DER) for c in (leaf, *others) if c is not None]
