@@ -13,7 +13,7 @@ export OAL_ROOT := $(CURDIR)
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo; echo "  demo takes APS=3 ONCE=seconds LIVE=1; lab takes SCENARIO=name LIVE=1; test takes ONLY='folder …'"
+	@echo; echo "  demo takes APS=3 ONCE=seconds KEEP=1 LIVE=1; lab takes SCENARIO=name LIVE=1; test takes ONLY='folder …'"
 
 setup: ## install and cache everything that the other targets need
 	@for f in $(FOLDERS); do $(MAKE) --no-print-directory -C $$f setup || exit 1; done
@@ -23,7 +23,7 @@ build: ## compile exporter, stream jobs, training kernel and push service, and s
 	@for f in ap-exporter stream-jobs training deploy; do $(MAKE) --no-print-directory -C $$f build || exit 1; done
 
 demo: build ## the whole loop on this machine: AP → Kafka → Flink → ClickHouse → trees → APs, with a live summary
-	@platform/local/oal-local demo --aps $(APS) $(if $(ONCE),--once $(ONCE)) $(if $(LIVE),--live)
+	@platform/local/oal-local demo --aps $(APS) $(if $(ONCE),--once $(ONCE)) $(if $(KEEP),--keep) $(if $(LIVE),--live)
 
 down: ## stop what `make demo` started
 	@platform/local/oal-local down

@@ -13,7 +13,8 @@ from oal_local.platform import DEFAULT_STATE, Platform, setup
 from oal_local.services import GROUPS, SERVICES
 
 ENDING = f"""services: {', '.join(SERVICES)} (groups: {', '.join(GROUPS)}).
-The state folder holds everything an instance writes; several instances with their own folders run side by side with --ports auto."""
+The state folder holds everything an instance writes; several instances with their own folders run side by side with
+--ports auto."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -112,7 +113,7 @@ def run(options) -> int:
         print_env(platform, False)
         return 0
     if options.command == "demo":
-        return demo.run(Platform(options.state, **demo.settings(options)).up(), options)
+        return run_demo(Platform(options.state, **demo.settings(options)), options)
     platform = Platform(options.state)
     match options.command:
         case "down":
@@ -142,6 +143,19 @@ def run(options) -> int:
         case "migrate":
             clickhouse.migrate(platform.state, platform.settings)
     return 0
+
+
+def run_demo(platform: Platform, options) -> int:
+    """The demo. With --once the platform is stopped afterwards, unless it ran before or --keep says otherwise."""
+    ran_before = platform.running()
+    try:
+        return demo.run(platform.up(), options)
+    finally:
+        if options.once and not options.keep and not ran_before:
+            print("stopping the platform (--keep, or KEEP=1, leaves it running) …", flush=True)
+            platform.down()
+        elif platform.running():
+            print("the platform still runs: `make down` stops it, `make demo` goes on with it", flush=True)
 
 
 def print_env(platform: Platform, as_json: bool) -> None:

@@ -33,7 +33,8 @@ DRAIN_SECONDS = 120  # after the source has stopped, until everything it made is
 def add_arguments(command) -> None:
     command.add_argument("--aps", type=int, default=3, metavar="N", help="virtual access points (default: 3)")
     command.add_argument("--once", type=int, metavar="SECONDS",
-                         help="run for that long, write build/demo.json, exit 0 only if nothing was lost")
+                         help="run for that long, write build/demo.json, stop; exit 0 only if nothing was lost")
+    command.add_argument("--keep", action="store_true", help="with --once: leave the platform running")
     command.add_argument(
         "--check-dashboards",
         action="store_true",
