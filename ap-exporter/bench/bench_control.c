@@ -3,7 +3,8 @@
  *
  *   bench_control STEPS [FLOWS]    prints the mean CPU time of a step in ns
  *
- * Under callgrind, --toggle-collect=measured_step counts the step alone. Under qemu, what is executed between mark_begin() and mark_end() is the step.
+ * Under callgrind, --toggle-collect=measured_step counts the step alone. Under qemu, what is executed between
+ * mark_begin() and mark_end() is the step.
  */
 #include "check.h"
 #include "control/control.h"
@@ -47,7 +48,9 @@ int main(int argc, char **argv)
 	const unsigned steps = argc > 1 ? (unsigned)atoi(argv[1]) : 1000, n = argc > 2 ? (unsigned)atoi(argv[2]) : 20;
 	static struct control_station stations[STATIONS];
 	static struct control_flow flows[MOST];
-	struct control_input in = { .stations = stations, .n_stations = STATIONS, .flows = flows, .n_flows = n, .class = 3 };
+	struct control_input in = {
+		.stations = stations, .n_stations = STATIONS, .flows = flows, .n_flows = n, .class = 3,
+	};
 	struct oal_policy policy;
 	struct control_stats stats;
 	struct control *c;
@@ -88,7 +91,8 @@ int main(int argc, char **argv)
 		}
 	}
 	control_stats(c, &stats);
-	printf("step_ns %" PRIu64 " sets_per_step %.2f clamps %u\n", spent_ns / steps, (double)sets / steps, stats.clamps);
+	printf("step_ns %" PRIu64 " sets_per_step %.2f clamps %u\n", spent_ns / steps, (double)sets / steps,
+	       stats.clamps);
 	control_free(c);
 	return stats.clamps == n ? 0 : 1;
 }

@@ -1,12 +1,13 @@
 /*
- * What a decision costs: the rows of a capture go through feature.c as on the AP; at each instant the features are evaluated and
- * a tree of 255 nodes and a window model of 100 trees answer. The trees are complete, their thresholds values that occur, so that
- * paths are as long and as hard to foresee as they get.
+ * What a decision costs: the rows of a capture go through feature.c as on the AP; at each instant the features are
+ * evaluated and a tree of 255 nodes and a window model of 100 trees answer. The trees are complete, their thresholds
+ * values that occur, so that paths are as long and as hard to foresee as they get.
  *
- *   bench_decide CAPTURE [BATCHES]     of the capture's beginning; prints the number of decisions, rows and nanoseconds an answer
+ *   bench_decide CAPTURE [BATCHES]     of the capture's beginning; prints the number of decisions, rows and nanoseconds
+ *   an answer
  *
- * Under callgrind, --toggle-collect=measured_features (…_rows, …_tree, …_window) counts one part. Under qemu, the instructions
- * between mark_begin() and mark_end() are those of the same parts, in this order at each decision.
+ * Under callgrind, --toggle-collect=measured_features (…_rows, …_tree, …_window) counts one part. Under qemu, the
+ * instructions between mark_begin() and mark_end() are those of the same parts, in this order at each decision.
  */
 #include <stdint.h>
 
@@ -30,7 +31,14 @@ static void measured_row(struct feature *, unsigned table, unsigned entity, cons
 const int64_t *feature_evaluate(struct feature *);
 void feature_row(struct feature *, enum oal_table_id, unsigned entity, const void *row, uint64_t t_us);
 
-enum { TREE_DEPTH = 7, WINDOW_TREES = 100, WINDOW_DEPTH = 6, WINDOW_INPUTS = 16, MAX_DECISIONS = 4096, ANSWERS = 200000 };
+enum {
+	TREE_DEPTH = 7,
+	WINDOW_TREES = 100,
+	WINDOW_DEPTH = 6,
+	WINDOW_INPUTS = 16,
+	MAX_DECISIONS = 4096,
+	ANSWERS = 200000
+};
 
 void mark_begin(void);
 void mark_end(void);
@@ -108,7 +116,8 @@ static void on_instant(void *ctx, uint64_t t_us, const int64_t *x, unsigned n)
 }
 
 /* A complete tree in preorder; thresholds are values of recorded vectors. */
-static struct node *complete(struct node *at, const struct node *root, unsigned depth, unsigned n_inputs, uint64_t *random)
+static struct node *complete(struct node *at, const struct node *root, unsigned depth, unsigned n_inputs,
+                             uint64_t *random)
 {
 	struct node *me = at++;
 
@@ -135,12 +144,16 @@ static void make_models(unsigned n_features)
 	unsigned i;
 
 	complete(tree_nodes, tree_nodes, TREE_DEPTH, n_features, &random);
-	t = (struct tree){ 0, (2 << TREE_DEPTH) - 1, tree_nodes };
+	t = (struct tree){ (2 << TREE_DEPTH) - 1, tree_nodes };
 	for (i = 0; i < WINDOW_TREES; i++) {
 		at = complete(at, at, WINDOW_DEPTH, WINDOW_INPUTS, &random);
 		sizes[i] = (2 << WINDOW_DEPTH) - 1;
 	}
-	w = (struct sum){ WINDOW_INPUTS, WINDOW_TREES, WINDOW_TREES * ((2 << WINDOW_DEPTH) - 1), inputs, sizes, window_nodes, 0, 1460, 1 << 20, 8 };
+	w = (struct sum){
+		.n_inputs = WINDOW_INPUTS, .n_trees = WINDOW_TREES,
+		.n_nodes = WINDOW_TREES * ((2 << WINDOW_DEPTH) - 1), .inputs = inputs, .tree_nodes = sizes,
+		.nodes = window_nodes, .lo = 1460, .hi = 1 << 20, .shift = 8,
+	};
 	tree = &t;
 	window = &w;
 }

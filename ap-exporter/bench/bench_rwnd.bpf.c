@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bench_rwnd.bpf.c: gives a packet its window and checksum back before the program in slot 0 of `next` runs. A packet that was lowered once
- * would be let through from then on, and no rewrite would be measured. */
+/* bench_rwnd.bpf.c: gives a packet its window and checksum back before the program in slot 0 of `next` runs. A packet
+ * that was lowered once would be let through from then on, and no rewrite would be measured. */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>
 

@@ -1,7 +1,7 @@
 /*
- * Nanoseconds a packet in the tc programs, by the kernel's own count (BPF_PROG_TEST_RUN with `repeat`): lines "NAME NS". Each is the difference
- * between a run with the program and one with an empty program in its place, the least of several rounds: what else the machine does only adds.
- * usage: bench_rwnd BENCH_OBJECT
+ * Nanoseconds a packet in the tc programs, by the kernel's own count (BPF_PROG_TEST_RUN with `repeat`): lines "NAME
+ * NS". Each is the difference between a run with the program and one with an empty program in its place, the least of
+ * several rounds: what else the machine does only adds. usage: bench_rwnd BENCH_OBJECT
  */
 #include "rewrite/rwnd.h"
 #include "rewrite/rwnd_bpf.h"
@@ -27,7 +27,9 @@ static int fail(const char *what)
 
 static void clamp(const struct tcp_spec *s)
 {
-	struct rwnd_flow f = { .client_port = 5000, .server_port = 443, .addr_len = s->v6 ? 16 : 4, .scale = 7, .mss_bytes = 1448 };
+	struct rwnd_flow f = {
+		.client_port = 5000, .server_port = 443, .addr_len = s->v6 ? 16 : 4, .scale = 7, .mss_bytes = 1448,
+	};
 
 	spec_addresses(s, f.client_addr, f.server_addr);
 	if (rwnd_set(rwnd, &f, 65536, RWND_MAX_TTL_MS) < 0)
@@ -36,10 +38,12 @@ static void clamp(const struct tcp_spec *s)
 
 static uint32_t run(const struct frame *in, int program, struct frame *out)
 {
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->bytes, .data_size_in = in->len, .data_out = out->bytes, .data_size_out = sizeof out->bytes, .repeat = REPEAT);
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->bytes, .data_size_in = in->len, .data_out = out->bytes,
+	            .data_size_out = sizeof out->bytes, .repeat = REPEAT);
 	const uint32_t zero = 0;
 
-	if (bpf_map_update_elem(next, &zero, &program, BPF_ANY) < 0 || bpf_prog_test_run_opts(restore, &o) < 0 || (int32_t)o.retval != -1)
+	if (bpf_map_update_elem(next, &zero, &program, BPF_ANY) < 0 || bpf_prog_test_run_opts(restore, &o) < 0 ||
+	    (int32_t)o.retval != -1)
 		fail("the kernel refuses to run the programs");
 	out->len = o.data_size_out;
 	return o.duration;

@@ -1,8 +1,8 @@
 /*
- * What a tick costs: the nl80211 and qdisc collectors on the recorded replies of a real kernel (tests/data/nl: ten stations under
- * load), and the packets of the same 100 ms, through the whole pipeline to finished batches. Only the kernel is left out:
- * netlink_dump() hands out recorded datagrams. Run it under callgrind with --toggle-collect=measured_tick; it prints the
- * number of measured ticks and packets.
+ * What a tick costs: the nl80211 and qdisc collectors on the recorded replies of a real kernel (tests/data/nl: ten
+ * stations under load), and the packets of the same 100 ms, through the whole pipeline to finished batches. Only the
+ * kernel is left out: netlink_dump() hands out recorded datagrams. Run it under callgrind with
+ * --toggle-collect=measured_tick; it prints the number of measured ticks and packets.
  */
 #include "collect/collector.h"
 #include "packet/interface.h"
@@ -60,7 +60,9 @@ void netlink_append(struct netlink_request *r, uint16_t type, const void *data, 
 static int answer(unsigned kind, bool dump, netlink_cb cb, void *ctx, struct netlink_result *result)
 {
 	const struct nl_record *r = &ticks[at].of[kind];
-	struct netlink_walk w = { .seq_last = UINT32_MAX, .pending = 1, .dump = dump, .cb = cb, .ctx = ctx, .result = result };
+	struct netlink_walk w = {
+		.seq_last = UINT32_MAX, .pending = 1, .dump = dump, .cb = cb, .ctx = ctx, .result = result,
+	};
 
 	*result = (struct netlink_result){ 0 };
 	if (!r->bytes)
@@ -71,8 +73,10 @@ static int answer(unsigned kind, bool dump, netlink_cb cb, void *ctx, struct net
 
 int netlink_dump(struct netlink *nl, struct netlink_request *r, netlink_cb cb, void *ctx, struct netlink_result *result)
 {
-	return answer(nl->protocol == NETLINK_ROUTE ? NL_QDISC : r->bytes[0] == 50 /* NL80211_CMD_GET_SURVEY */ ? NL_SURVEY : NL_STATION, true, cb,
-		      ctx, result);
+	return answer(nl->protocol == NETLINK_ROUTE                    ? NL_QDISC
+	              : r->bytes[0] == 50 /* NL80211_CMD_GET_SURVEY */ ? NL_SURVEY
+	                                                               : NL_STATION,
+	              true, cb, ctx, result);
 }
 
 int netlink_get(struct netlink *nl, struct netlink_request *const *requests, unsigned n, netlink_cb cb, void *ctx,
@@ -121,15 +125,18 @@ static void *selves[2];
 
 static void one_tick(struct pipeline *p, const struct frame *frames, unsigned n, const struct collector_tick *t)
 {
-	for (unsigned i = 0; i < n; i++) /* the recording's stations have MAC addresses 02:…; in life PACKET_OUTGOING tells */
-		pipeline_frame(p, frames[i].bytes, frames[i].caplen, frames[i].wirelen, frames[i].t_us, frames[i].bytes[6] == 2 ? PIPELINE_UP : PIPELINE_DOWN);
+	/* The recording's stations have MAC addresses 02:…; in life PACKET_OUTGOING tells. */
+	for (unsigned i = 0; i < n; i++)
+		pipeline_frame(p, frames[i].bytes, frames[i].caplen, frames[i].wirelen, frames[i].t_us,
+		               frames[i].bytes[6] == 2 ? PIPELINE_UP : PIPELINE_DOWN);
 	pipeline_tick(p, t->due_us, 0, 0);
 	collect_nl80211.tick(selves[0], t);
 	collect_qdisc.tick(selves[1], t);
 }
 
 void measured_tick(struct pipeline *p, const struct frame *frames, unsigned n, const struct collector_tick *t);
-__attribute__((noinline)) void measured_tick(struct pipeline *p, const struct frame *frames, unsigned n, const struct collector_tick *t)
+__attribute__((noinline)) void measured_tick(struct pipeline *p, const struct frame *frames, unsigned n,
+                                             const struct collector_tick *t)
 {
 	one_tick(p, frames, n, t);
 }
@@ -149,16 +156,20 @@ int main(int argc, char **argv)
 {
 	static struct config config;
 	struct collector_counts counts = { 0 };
-	struct pipeline_config pc = { .ap_id = "bench", .boot_id = 1, .max_stations = 128, .max_flows = 1024, .program = &oal_feature_congestion,
-				      .emit = on_batch };
+	struct pipeline_config pc = {
+		.ap_id = "bench", .boot_id = 1, .max_stations = 128, .max_flows = 1024,
+		.program = &oal_feature_congestion, .emit = on_batch,
+	};
 	struct collector_env env = { .config = &config, .counts = &counts };
 	size_t size, pcap_size, pos = 0, pcap_at = 24;
-	uint8_t *data = check_file("tests/data/nl/sample.nl", &size), *pcap = check_file("tests/data/nl/sample.pcap", &pcap_size);
+	uint8_t *data = check_file("tests/data/nl/sample.nl", &size),
+		*pcap = check_file("tests/data/nl/sample.pcap", &pcap_size);
 	static struct frame frames[4096];
 	struct netlink_result result;
 	struct nl_record r;
 	char err[256];
-	unsigned per_tick = argc > 1 ? (unsigned)atoi(argv[1]) : 4096, taken = 0; /* packets per tick on average; the others are left out */
+	/* Packets per tick on average; the others are left out. */
+	unsigned per_tick = argc > 1 ? (unsigned)atoi(argv[1]) : 4096, taken = 0;
 
 	while (nl_sample_next(data, size, &pos, &r) && (r.kind != NL_STATION || n_ticks < TICKS)) {
 		if (r.kind == NL_STATION)
@@ -190,14 +201,16 @@ int main(int argc, char **argv)
 			pcap_at = 24;
 
 		while (pcap_at + 16 <= pcap_size && n < 4096) {
-			uint64_t us = nl_sample_le(pcap + pcap_at, 4) * 1000000 + nl_sample_le(pcap + pcap_at + 4, 4) + shift_us;
+			uint64_t us = nl_sample_le(pcap + pcap_at, 4) * 1000000 + nl_sample_le(pcap + pcap_at + 4, 4) +
+			              shift_us;
 			uint32_t cap = (uint32_t)nl_sample_le(pcap + pcap_at + 8, 4);
 
 			if (us >= t.due_us)
 				break;
 			if (taken < per_tick * (tick + 1)) {
 				taken++;
-				frames[n++] = (struct frame){ pcap + pcap_at + 16, cap, (uint32_t)nl_sample_le(pcap + pcap_at + 12, 4), us };
+				frames[n++] = (struct frame){ pcap + pcap_at + 16, cap,
+				                              (uint32_t)nl_sample_le(pcap + pcap_at + 12, 4), us };
 			}
 			pcap_at += 16 + cap;
 		}
@@ -209,8 +222,8 @@ int main(int argc, char **argv)
 		measured_tick(env.pipeline, frames, n, &t);
 	}
 	pipeline_flush(env.pipeline);
-	printf("ticks %u packets %" PRIu64 " batches %" PRIu64 " bytes %" PRIu64 " netlink_errors %" PRIu64 "\n", n_ticks * ROUNDS - 1, packets, batches, batch_bytes,
-	       counts.netlink_errors);
+	printf("ticks %u packets %" PRIu64 " batches %" PRIu64 " bytes %" PRIu64 " netlink_errors %" PRIu64 "\n",
+	       n_ticks * ROUNDS - 1, packets, batches, batch_bytes, counts.netlink_errors);
 	collect_nl80211.stop(selves[0]);
 	collect_qdisc.stop(selves[1]);
 	pipeline_free(env.pipeline);

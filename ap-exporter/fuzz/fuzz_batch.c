@@ -23,7 +23,8 @@ static void encode_again(const struct batch_view *v, unsigned t)
 	uint64_t field;
 	uint32_t i;
 
-	for (batch_rows(&c, v, (enum oal_table_id)t); batch_next_row(&c, rows + (size_t)r.n_rows * table->row_size); r.n_rows++) {
+	for (batch_rows(&c, v, (enum oal_table_id)t); batch_next_row(&c, rows + (size_t)r.n_rows * table->row_size);
+	     r.n_rows++) {
 		order[r.n_rows] = r.n_rows * table->row_size;
 		if (batch_row_time_us(v, (enum oal_table_id)t, rows + order[r.n_rows]) - v->t0_us >= UINT64_C(1) << 40)
 			abort();

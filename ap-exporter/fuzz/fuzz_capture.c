@@ -1,4 +1,5 @@
-/* fuzz_capture.c: any bytes as a capture file. Records lie within the file, in order, and every byte is accounted for. */
+/* fuzz_capture.c: any bytes as a capture file. Records lie within the file, in order, and every byte is accounted
+ * for. */
 #include <stdlib.h>
 
 #include "wire/capture_file.h"

@@ -1,4 +1,5 @@
-/* A ticket that somebody typed, and the answer of a hostile enrolment service: what is taken is of the AP that was asked for. */
+/* A ticket that somebody typed, and the answer of a hostile enrolment service: what is taken is of the AP that was
+ * asked for. */
 #include "enrol/issued.h"
 #include "enrol/ticket.h"
 

@@ -56,7 +56,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct fuzz f;
 	struct netlink_result result = { 0 };
-	struct netlink_walk w = { .seq_last = UINT32_MAX, .pending = 64, .cb = on_message, .ctx = &f, .result = &result };
+	struct netlink_walk w = {
+		.seq_last = UINT32_MAX, .pending = 64, .cb = on_message, .ctx = &f, .result = &result,
+	};
 	uint8_t *copy;
 
 	if (!size)

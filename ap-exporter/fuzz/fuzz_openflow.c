@@ -1,4 +1,5 @@
-/* fuzz_openflow.c: any bytes from a switch: as one message, from an exact copy on the heap, and as a stream through the connection. */
+/* fuzz_openflow.c: any bytes from a switch: as one message, from an exact copy on the heap, and as a stream through the
+ * connection. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

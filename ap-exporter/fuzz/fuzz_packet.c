@@ -20,7 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct packet p;
 		uint16_t i;
 
-		if (!packet_parse(&p, (enum packet_link)(data[0] & 3), data + 3, caplen, caplen + 16u * data[2], &used)) {
+		if (!packet_parse(&p, (enum packet_link)(data[0] & 3), data + 3, caplen, caplen + 16u * data[2],
+		                  &used)) {
 			p.t_us = t_us += 1000;
 			p.direction = data[0] >> 2 & 1;
 			if (p.addr_len != 4 && p.addr_len != 16)

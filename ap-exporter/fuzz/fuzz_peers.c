@@ -1,4 +1,5 @@
-/* Statistics of peers from a hostile push service. What is taken is bounded and whole; what is refused leaves nothing. */
+/* Statistics of peers from a hostile push service. What is taken is bounded and whole; what is refused leaves
+ * nothing. */
 #include "base/json_read.h"
 #include "agent/peer_list.h"
 

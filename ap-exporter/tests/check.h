@@ -55,7 +55,8 @@ static inline int done(void)
 	do { \
 		const int64_t got_ = (int64_t)(got), want_ = (int64_t)(want); \
 		if (got_ != want_ && check_errors++ < 10) \
-			printf("# %s:%d: %s is %" PRId64 ", not %" PRId64 "\n", __FILE__, __LINE__, #got, got_, want_); \
+			printf("# %s:%d: %s is %" PRId64 ", not %" PRId64 "\n", __FILE__, __LINE__, #got, got_, \
+			       want_); \
 	} while (0)
 
 /* A whole file; exits with a message if it cannot be read, since every test on it would be empty. */

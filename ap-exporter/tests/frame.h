@@ -14,7 +14,12 @@ struct frame {
 static inline void frame_u8(struct frame *f, unsigned v) { f->bytes[f->len++] = (uint8_t)v; }
 static inline void frame_u16(struct frame *f, unsigned v) { frame_u8(f, v >> 8); frame_u8(f, v & 255); }
 static inline void frame_u32(struct frame *f, uint32_t v) { frame_u16(f, v >> 16); frame_u16(f, v & 65535); }
-static inline void frame_bytes(struct frame *f, const void *p, size_t n) { if (n) memcpy(f->bytes + f->len, p, n); f->len += (uint32_t)n; }
+static inline void frame_bytes(struct frame *f, const void *p, size_t n)
+{
+	if (n)
+		memcpy(f->bytes + f->len, p, n);
+	f->len += (uint32_t)n;
+}
 
 /* Destination 02:00:00:00:01:00 + dst, source the same + src. */
 static inline void frame_ethernet(struct frame *f, unsigned dst, unsigned src, unsigned type)
@@ -46,7 +51,8 @@ static inline void frame_ipv6(struct frame *f, unsigned next, unsigned payload)
 }
 
 /* TCP header 5000 → 443 with options (a multiple of four bytes) and `payload` bytes of 'x'. */
-static inline void frame_tcp(struct frame *f, uint32_t seq, uint32_t ack, unsigned flags, const void *options, unsigned n_options, unsigned payload)
+static inline void frame_tcp(struct frame *f, uint32_t seq, uint32_t ack, unsigned flags, const void *options,
+                             unsigned n_options, unsigned payload)
 {
 	frame_u16(f, 5000); frame_u16(f, 443);
 	frame_u32(f, seq); frame_u32(f, ack);
@@ -58,7 +64,8 @@ static inline void frame_tcp(struct frame *f, uint32_t seq, uint32_t ack, unsign
 }
 
 /* A whole Ethernet frame with IPv4 and TCP. */
-static inline struct frame frame_simple(uint32_t seq, unsigned flags, const void *options, unsigned n_options, unsigned payload)
+static inline struct frame frame_simple(uint32_t seq, unsigned flags, const void *options, unsigned n_options,
+                                        unsigned payload)
 {
 	struct frame f = {.len = 0};
 

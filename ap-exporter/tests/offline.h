@@ -1,5 +1,6 @@
-/* offline.h: features of an AP from its batches, as the cluster computes them: decodes, sorts the rows by time, and lets
- * feature.c run over them. Compared with golden vectors, and with what the pipeline computed while it made the batches. */
+/* offline.h: features of an AP from its batches, as the cluster computes them: decodes, sorts the rows by time, and
+ * lets feature.c run over them. Compared with golden vectors, and with what the pipeline computed while it made the
+ * batches. */
 #ifndef OAL_OFFLINE_H
 #define OAL_OFFLINE_H
 
@@ -30,7 +31,8 @@ struct offline {
 	unsigned n;
 };
 
-static struct offline *offline_new(const struct oal_feature_program *p, void (*instant)(void *, uint64_t, const int64_t *, unsigned), void *ctx)
+static struct offline *offline_new(const struct oal_feature_program *p,
+                                   void (*instant)(void *, uint64_t, const int64_t *, unsigned), void *ctx)
 {
 	struct feature_space spaces[OAL_N_TABLES];
 	unsigned i;
@@ -65,7 +67,10 @@ static uint64_t offline_hash(struct batch_span s)
 static uint64_t offline_key(const struct batch_view *v, const struct oal_column *c, const uint8_t *row)
 {
 	const void *p = row + c->offset;
-	const uint64_t n = c->size == 1 ? *(const uint8_t *)p : c->size == 2 ? *(const uint16_t *)p : c->size == 4 ? *(const uint32_t *)p : *(const uint64_t *)p;
+	const uint64_t n = c->size == 1   ? *(const uint8_t *)p
+	                   : c->size == 2 ? *(const uint16_t *)p
+	                   : c->size == 4 ? *(const uint32_t *)p
+	                                  : *(const uint64_t *)p;
 	struct batch_flow_cursor flows;
 	struct batch_flow f = {0};
 	uint64_t i;
@@ -79,7 +84,8 @@ static uint64_t offline_key(const struct batch_view *v, const struct oal_column 
 	return f.flow_id;
 }
 
-static uint32_t offline_entity(struct offline *o, const struct batch_view *v, const struct oal_table *t, const uint8_t *row)
+static uint32_t offline_entity(struct offline *o, const struct batch_view *v, const struct oal_table *t,
+                               const uint8_t *row)
 {
 	uint64_t keys[OFFLINE_KEYS] = {0};
 	struct offline_entity *e = o->entities[t->id];
@@ -165,7 +171,8 @@ static void offline_feed(struct offline *o, const struct batch_view *views, unsi
 	o->n_rows = 0;
 	for (i = 0; i < n; i++)
 		for (t = 0; t < OAL_N_TABLES; t++)
-			for (batch_rows(&c, &views[i], t); o->n_rows < OFFLINE_ROWS && batch_next_row(&c, o->rows[o->n_rows].bytes); o->n_rows++) {
+			for (batch_rows(&c, &views[i], t);
+			     o->n_rows < OFFLINE_ROWS && batch_next_row(&c, o->rows[o->n_rows].bytes); o->n_rows++) {
 				struct offline_row *row = &o->rows[o->n_rows];
 
 				row->table = t;

@@ -1,5 +1,5 @@
-/* tcp_frame.h: whole TCP frames with right checksums, from a description; a frame that should come out is the same description with
- * another window. */
+/* tcp_frame.h: whole TCP frames with right checksums, from a description; a frame that should come out is the same
+ * description with another window. */
 #ifndef OAL_TCP_FRAME_H
 #define OAL_TCP_FRAME_H
 

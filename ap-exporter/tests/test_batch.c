@@ -87,13 +87,17 @@ static void random_flows(struct batch_flow *flows)
 static size_t encode(const struct oal_table *t, uint32_t n, const struct batch_flow *flows)
 {
 	static const char *const names[ENTITIES] = {"wlan0", "", "ü", "eth0"};
-	const struct batch_header h = {.ap_id = "ap", .boot_id = 1, .t0_us = 1000, .tick_us = 4000, .ticks = 63, .schema_revision = 1, .names = names, .n_names = ENTITIES};
+	const struct batch_header h = {
+		.ap_id = "ap", .boot_id = 1, .t0_us = 1000, .tick_us = 4000, .ticks = 63, .schema_revision = 1,
+		.names = names, .n_names = ENTITIES,
+	};
 	struct batch_rows r = {.table = t, .rows = rows[0], .order = order, .n_rows = n, .run_rows = run_rows};
 	struct batch_writer w;
 
 	r.n_runs = batch_find_runs(t, rows[0], order, n, run_rows, ROWS);
 	batch_begin(&w, buffer, sizeof buffer);
-	CHECK(batch_put_header(&w, &h) && batch_put_flows(&w, flows, t->topic == OAL_TOPIC_PACKETS ? ENTITIES : 0) && batch_put_rows(&w, &r));
+	CHECK(batch_put_header(&w, &h) && batch_put_flows(&w, flows, t->topic == OAL_TOPIC_PACKETS ? ENTITIES : 0) &&
+	      batch_put_rows(&w, &r));
 	return batch_len(&w);
 }
 
@@ -132,10 +136,15 @@ static void test_small_buffer(void)
 {
 	static const uint32_t missed[2] = {1, 2};
 	static const char *const names[1] = {"wlan0"};
-	const struct batch_header h = {.ap_id = "ap", .site = "s", .boot_id = 1, .t0_us = 1000, .tick_us = 4000, .ticks = 63, .schema_revision = 1,
-		.missed_start = missed, .missed_ticks = missed, .n_missed = 2, .names = names, .n_names = 1, .feature_hash = 7};
+	const struct batch_header h = {
+		.ap_id = "ap", .site = "s", .boot_id = 1, .t0_us = 1000, .tick_us = 4000, .ticks = 63,
+		.schema_revision = 1, .missed_start = missed, .missed_ticks = missed, .n_missed = 2, .names = names,
+		.n_names = 1, .feature_hash = 7,
+	};
 	const uint32_t n = random_rows(&oal_tables[OAL_PACKET]);
-	struct batch_rows r = {.table = &oal_tables[OAL_PACKET], .rows = rows[0], .order = order, .n_rows = n, .run_rows = run_rows};
+	struct batch_rows r = {
+		.table = &oal_tables[OAL_PACKET], .rows = rows[0], .order = order, .n_rows = n, .run_rows = run_rows,
+	};
 	struct batch_flow flows[ENTITIES];
 	size_t size, full;
 	unsigned i;
@@ -237,7 +246,10 @@ static void test_hashes(void)
 	static const uint8_t long_hash[4] = {0x24, 0x8d, 0x6a, 0x61};
 	const char *text = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
 	uint8_t key[16], in[15], digest[32];
-	struct batch_flow f = {.client_addr = {10, 0, 0, 1}, .server_addr = {192, 0, 2, 7}, .addr_len = 4, .protocol = 6, .client_port = 5000, .server_port = 443};
+	struct batch_flow f = {
+		.client_addr = {10, 0, 0, 1}, .server_addr = {192, 0, 2, 7}, .addr_len = 4, .protocol = 6,
+		.client_port = 5000, .server_port = 443,
+	};
 	unsigned i;
 
 	test("SHA-256 as in FIPS 180-4, SipHash-2-4 as in its paper, flow ids as in the contract");

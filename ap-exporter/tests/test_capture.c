@@ -14,7 +14,10 @@ static uint8_t batch[300];
 
 static struct capture_record record(unsigned i)
 {
-	const struct batch_header h = {.ap_id = i % 2 ? "ap-1" : "ap-2", .boot_id = 9, .seq = 1 + i / 2, .t0_us = 1000000 + i, .tick_us = 4000, .ticks = 63, .schema_revision = 1};
+	const struct batch_header h = {
+		.ap_id = i % 2 ? "ap-1" : "ap-2", .boot_id = 9, .seq = 1 + i / 2, .t0_us = 1000000 + i, .tick_us = 4000,
+		.ticks = 63, .schema_revision = 1,
+	};
 	struct oal_channel_row row = {.frequency_mhz = 2412, .active_ms = 1 + i};
 	static const uint32_t zero, one = 1;
 	const char *const names[] = {"wlan\"0"};
@@ -155,12 +158,14 @@ static void test_dump(void)
 	for (i = 0; text[i]; i++)
 		lines += text[i] == '\n';
 	CHECK_EQ(lines, 20);
-	CHECK(strstr(text, "{\"table\":\"channel\",\"ap_id\":\"ap-1\",\"boot_id\":\"9\",\"seq\":3,\"ts_us\":1000005,\"device\":\"wlan\\u00220\",\"frequency_mhz\":2412,\"width_mhz\":0,\"active_ms\":6,"));
+	CHECK(strstr(text, "{\"table\":\"channel\",\"ap_id\":\"ap-1\",\"boot_id\":\"9\",\"seq\":3,\"ts_us\":1000005,"
+	                   "\"device\":\"wlan\\u00220\",\"frequency_mhz\":2412,\"width_mhz\":0,\"active_ms\":6,"));
 	free(text);
 	test("count counts per AP and in all");
 	text = output(dump_count, path);
 	CHECK(strstr(text, "{\"batches\":{\"ap.samples.v1\":20,") == text);
-	CHECK(strstr(text, "\"channel\":20,") && strstr(text, "\"ap-2\":{\"batches\":{\"ap.samples.v1\":10,") && strstr(text, "\"malformed\":0"));
+	CHECK(strstr(text, "\"channel\":20,") && strstr(text, "\"ap-2\":{\"batches\":{\"ap.samples.v1\":10,") &&
+	      strstr(text, "\"malformed\":0"));
 	free(text);
 	test("a batch alone and golden records are read too");
 	f = fopen(path, "wb");

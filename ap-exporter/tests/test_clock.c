@@ -77,7 +77,8 @@ int main(void)
 		CHECK_EQ(loop_wait(s.loop, &t), 1);
 		if (last)
 			CHECK_EQ(t.due_us, last + (t.missed + 1u) * UINT64_C(4000));
-		CHECK_EQ(t.late_us, clock_monotonic_us() - t.due_us < t.late_us ? 0 : t.late_us); /* never later than now */
+		/* Never later than now. */
+		CHECK_EQ(t.late_us, clock_monotonic_us() - t.due_us < t.late_us ? 0 : t.late_us);
 		last = t.due_us;
 	}
 	test("a descriptor is served, and the loop ends when told to");

@@ -30,8 +30,11 @@ static void refused(const char *text, const char *piece, const char *piece2)
 int main(void)
 {
 	test("options are read with their quotes, comments and defaults");
-	CHECK_EQ(parse("# comment\npackage ap-exporter\n\nconfig exporter 'main' # more\n\toption ap_id \"ap\\-7\"\n\toption site 'a b'c\n"
-		       "config packet\n option interface lan1\n option snaplen 128\nconfig packet 'second'\n option interface 'lan2'\n" SINK), 0);
+	CHECK_EQ(parse("# comment\npackage ap-exporter\n\nconfig exporter 'main' # more\n\toption ap_id "
+	               "\"ap\\-7\"\n\toption site 'a b'c\n"
+	               "config packet\n option interface lan1\n option snaplen 128\nconfig packet 'second'\n option "
+	               "interface 'lan2'\n" SINK),
+	         0);
 	CHECK(!strcmp(c.exporter.ap_id, "ap-7"));
 	CHECK(!strcmp(c.exporter.site, "a bc"));
 	CHECK(!strcmp(c.exporter.status_socket, "/var/run/ap-exporter.sock"));
@@ -94,7 +97,8 @@ int main(void)
 	refused(SINK, "nothing to collect", "replay");
 	test("Kafka needs TLS files, or to be told that it needs none");
 	refused(SOURCE "config kafka\n option brokers a:1\n", "'ca', 'certificate' and 'key'", "plaintext");
-	refused(SOURCE "config kafka\n option brokers a:1\n option plaintext 1\n option ca x\n", "leave one out", "TLS");
+	refused(SOURCE "config kafka\n option brokers a:1\n option plaintext 1\n option ca x\n", "leave one out",
+	        "TLS");
 	test("an AP's name is one that Kafka and a certificate can bear");
 	refused(SOURCE SINK "config exporter\n option ap_id 'a b'\n", "'ap_id'", "letters");
 	test("without a name the AP takes the host's");

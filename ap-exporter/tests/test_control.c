@@ -1,5 +1,6 @@
-/* The control law in a closed loop with a model of one access point: senders that fill their windows, a delay to the server, one queue that
- * drains at a rate that changes. The lab has the real thing; here it is deterministic, and every bound can be asserted. */
+/* The control law in a closed loop with a model of one access point: senders that fill their windows, a delay to the
+ * server, one queue that drains at a rate that changes. The lab has the real thing; here it is deterministic, and every
+ * bound can be asserted. */
 #include "check.h"
 #include "control/control.h"
 
@@ -85,7 +86,10 @@ static void step(struct world *w)
 {
 	struct control_station stations[MOST];
 	struct control_flow flows[MOST];
-	struct control_input in = { .t_us = 1000000000 + w->tick * TICK_US, .class = w->class, .shadow = w->shadow, .stations = stations, .flows = flows };
+	struct control_input in = {
+		.t_us = 1000000000 + w->tick * TICK_US, .class = w->class, .shadow = w->shadow, .stations = stations,
+		.flows = flows,
+	};
 	const struct control_action *actions;
 	uint64_t backlog = 0;
 	unsigned i, n;
@@ -96,17 +100,25 @@ static void step(struct world *w)
 
 		backlog += s->queued;
 		if (w->own_queues || !i)
-			stations[in.n_stations++] = (struct control_station){ .mac = i + 1, .place = (uint16_t)i, .backlog_bytes = w->own_queues ? (uint32_t)s->queued : 0, .own_queues = w->own_queues };
+			stations[in.n_stations++] = (struct control_station){
+				.mac = i + 1, .place = (uint16_t)i,
+				.backlog_bytes = w->own_queues ? (uint32_t)s->queued : 0, .own_queues = w->own_queues,
+			};
 		if (s->on)
-			flows[in.n_flows++] = (struct control_flow){ .id = i + 1, .delivered_bytes = s->delivered, .unacked_bytes = (uint32_t)(s->at_ap - s->delivered),
-				.rtt_down_us = s->srtt_down, .rtt_up_us = s->srtt_up, .place = (uint16_t)i, .station = w->own_queues ? (uint16_t)i : 0, .mss_bytes = MSS, .can_clamp = true };
+			flows[in.n_flows++] = (struct control_flow){
+				.id = i + 1, .delivered_bytes = s->delivered,
+				.unacked_bytes = (uint32_t)(s->at_ap - s->delivered), .rtt_down_us = s->srtt_down,
+				.rtt_up_us = s->srtt_up, .place = (uint16_t)i,
+				.station = w->own_queues ? (uint16_t)i : 0, .mss_bytes = MSS, .can_clamp = true,
+			};
 	}
 	in.backlog_bytes = w->own_queues ? 0 : (uint32_t)backlog;
 	n = control_step(w->control, &in, &actions);
 	obey(w, actions, n);
 }
 
-/* A tick of the world: what is under way arrives, senders fill their windows, the queue drains in proportion to who is in it. */
+/* A tick of the world: what is under way arrives, senders fill their windows, the queue drains in proportion to who is
+ * in it. */
 static void tick(struct world *w)
 {
 	const unsigned now = w->tick % RING;
@@ -127,7 +139,8 @@ static void tick(struct world *w)
 		s->to_server[now] = s->to_air[now] = s->to_ap[now] = 0;
 		window = s->cwnd < s->window ? s->cwnd : s->window;
 		if (s->on && s->sent - s->acked < window) {
-			const uint64_t more = window - (s->sent - s->acked), most = room; /* pacing: a line rate of its own */
+			/* Pacing: a line rate of its own. */
+			const uint64_t more = window - (s->sent - s->acked), most = room;
 
 			s->sent += more < most ? more : most;
 			s->to_ap[(w->tick + w->wired_ticks) % RING] += more < most ? more : most;
@@ -143,11 +156,16 @@ static void tick(struct world *w)
 	w->delivered += left;
 	for (i = 0; i < w->n && busy; i++) {
 		struct sender *s = &w->s[i];
-		const uint64_t mine = w->own_queues ? (s->queued < room / busy ? s->queued : room / busy) : backlog ? left * s->queued / backlog : 0;
+		const uint64_t mine = w->own_queues ? (s->queued < room / busy ? s->queued : room / busy)
+		                      : backlog     ? left * s->queued / backlog
+		                                    : 0;
 
 		s->queued -= mine;
 		s->to_air[(w->tick + w->air_ticks) % RING] += mine;
-		s->srtt_down = w->air_ticks * TICK_US + (uint32_t)(w->capacity_kbps ? (w->own_queues ? s->queued * busy : backlog) * 8000 / w->capacity_kbps : 0);
+		s->srtt_down = w->air_ticks * TICK_US +
+		               (uint32_t)(w->capacity_kbps ? (w->own_queues ? s->queued * busy : backlog) * 8000 /
+		                                                     w->capacity_kbps
+		                                           : 0);
 	}
 	w->tick++;
 	if (w->tick % (w->policy.step_us / TICK_US) == 0)
@@ -203,7 +221,8 @@ static void steady(bool own_queues)
 	run(&w, 3000);
 	measure(&w);
 	run(&w, 10000);
-	printf("# queue %u us without, %u us with control, throughput %u permille of capacity, T %u us\n", plain, queue_us(&w), used_permille(&w), stats_of(&w).target_us);
+	printf("# queue %u us without, %u us with control, throughput %u permille of capacity, T %u us\n", plain,
+	       queue_us(&w), used_permille(&w), stats_of(&w).target_us);
 	CHECK(used_permille(&w) >= 980);
 	CHECK(queue_us(&w) * 4 < plain);
 	CHECK(queue_us(&w) < 3 * p.target_us);
@@ -223,7 +242,8 @@ static void steps(void)
 		run(&w, 500);
 		measure(&w);
 		run(&w, 2500);
-		printf("# capacity %u kbit/s: queue %u us, throughput %u permille\n", w.capacity_kbps, queue_us(&w), used_permille(&w));
+		printf("# capacity %u kbit/s: queue %u us, throughput %u permille\n", w.capacity_kbps, queue_us(&w),
+		       used_permille(&w));
 		CHECK(used_permille(&w) >= 960);
 		CHECK(queue_us(&w) < 30000);
 		if (!(i % 2))
@@ -255,7 +275,8 @@ static void comers(void)
 	control_free(w.control);
 }
 
-/* Air that takes longer than it used to, and a law that may not probe: windows are too small, the queue runs empty, throughput falls. */
+/* Air that takes longer than it used to, and a law that may not probe: windows are too small, the queue runs empty,
+ * throughput falls. */
 static void guarded(void)
 {
 	struct oal_policy p = normal();
@@ -386,7 +407,10 @@ static void few_rows(void)
 static unsigned once(struct control *c, uint64_t t_us, const struct control_flow *f, const struct control_action **a)
 {
 	const struct control_station s = { .mac = 1, .backlog_bytes = 200000 };
-	const struct control_input in = { .t_us = t_us, .predicted_us = t_us, .class = 3, .stations = &s, .n_stations = 1, .flows = f, .n_flows = 1 };
+	const struct control_input in = {
+		.t_us = t_us, .predicted_us = t_us, .class = 3, .stations = &s, .n_stations = 1, .flows = f,
+		.n_flows = 1,
+	};
 
 	return control_step(c, &in, a);
 }
@@ -412,7 +436,10 @@ static void single_flow(struct control_flow f, const char *what, bool clamped)
 
 static void left_alone(void)
 {
-	const struct control_flow good = { .id = 7, .unacked_bytes = 60000, .rtt_down_us = 30000, .rtt_up_us = 20000, .mss_bytes = MSS, .can_clamp = true };
+	const struct control_flow good = {
+		.id = 7, .unacked_bytes = 60000, .rtt_down_us = 30000, .rtt_up_us = 20000, .mss_bytes = MSS,
+		.can_clamp = true,
+	};
 	struct control_flow f;
 
 	single_flow(good, "an ordinary flow", true);
@@ -431,7 +458,10 @@ static void odd_input(void)
 {
 	const struct control_action *a;
 	struct oal_policy p = normal();
-	struct control_flow f = { .id = 1, .mss_bytes = MSS, .can_clamp = true, .rtt_down_us = UINT32_MAX, .rtt_up_us = UINT32_MAX, .unacked_bytes = UINT32_MAX };
+	struct control_flow f = {
+		.id = 1, .mss_bytes = MSS, .can_clamp = true, .rtt_down_us = UINT32_MAX, .rtt_up_us = UINT32_MAX,
+		.unacked_bytes = UINT32_MAX,
+	};
 	struct control *c;
 	unsigned round, i;
 
@@ -441,8 +471,14 @@ static void odd_input(void)
 	srand(3);
 	for (round = 0; round < 200; round++) { /* policies within their bounds, flows without any */
 		for (i = 0; i < OAL_N_POLICY_FIELDS; i++)
-			oal_policy_set(&p, i, round % 3 ? oal_policy_fields[i].min + (uint32_t)((uint64_t)rand() * (oal_policy_fields[i].max - (uint64_t)oal_policy_fields[i].min) / RAND_MAX)
-							: rand() % 2 ? oal_policy_fields[i].min : oal_policy_fields[i].max);
+			oal_policy_set(&p, i,
+			               round % 3    ? oal_policy_fields[i].min +
+			                                      (uint32_t)((uint64_t)rand() *
+			                                                 (oal_policy_fields[i].max -
+			                                                  (uint64_t)oal_policy_fields[i].min) /
+			                                                 RAND_MAX)
+			               : rand() % 2 ? oal_policy_fields[i].min
+			                            : oal_policy_fields[i].max);
 		control_policy(c, &p);
 		for (i = 0; i < 40; i++) {
 			f.delivered_bytes += rand() % 7 ? (uint64_t)rand() : UINT64_MAX / 3;

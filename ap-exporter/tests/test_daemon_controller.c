@@ -1,4 +1,5 @@
-/* The controller with a real pipeline, flow tracker, inference and bundle; only what rewrites packets is a list of calls. */
+/* The controller with a real pipeline, flow tracker, inference and bundle; only what rewrites packets is a list of
+ * calls. */
 #include "control/controller.h"
 
 #include "wire/batch_decode.h"
@@ -102,9 +103,11 @@ static void on_batch(void *ctx, const struct batch_out *b)
 	}
 	if (b->topic != OAL_TOPIC_EVENTS)
 		return;
-	for (batch_rows(&c, &v, OAL_REWRITE); w.n_rewrites < MOST && batch_next_row(&c, &w.rewrites[w.n_rewrites]); w.n_rewrites++)
+	for (batch_rows(&c, &v, OAL_REWRITE); w.n_rewrites < MOST && batch_next_row(&c, &w.rewrites[w.n_rewrites]);
+	     w.n_rewrites++)
 		;
-	for (batch_rows(&c, &v, OAL_CONTROL); w.n_controls < MOST && batch_next_row(&c, &w.controls[w.n_controls]); w.n_controls++)
+	for (batch_rows(&c, &v, OAL_CONTROL); w.n_controls < MOST && batch_next_row(&c, &w.controls[w.n_controls]);
+	     w.n_controls++)
 		;
 }
 
@@ -135,10 +138,15 @@ static uint64_t now_ns(void)
 
 static void begin(enum oal_policy_mode ceiling, bool with_data_path)
 {
-	const struct pipeline_config c = { .ap_id = "ap-1", .site = "lab", .boot_id = 1, .program = &oal_feature_congestion,
-		.now_ns = now_ns, .emit = on_batch, .consumer = { on_tick, on_features, on_tick_end, NULL } };
+	const struct pipeline_config c = {
+		.ap_id = "ap-1", .site = "lab", .boot_id = 1, .program = &oal_feature_congestion, .now_ns = now_ns,
+		.emit = on_batch, .consumer = { on_tick, on_features, on_tick_end, NULL },
+	};
 	struct feature_space spaces[OAL_N_TABLES];
-	struct controller_config config = { .ceiling = ceiling, .kill_file = KILL_FILE, .monotonic_ns = now_ns, .rwnd = with_data_path ? &data_path : NULL };
+	struct controller_config config = {
+		.ceiling = ceiling, .kill_file = KILL_FILE, .monotonic_ns = now_ns,
+		.rwnd = with_data_path ? &data_path : NULL,
+	};
 	struct golden_bundles golden = w.golden;
 
 	unlink(KILL_FILE);
@@ -149,7 +157,8 @@ static void begin(enum oal_policy_mode ceiling, bool with_data_path)
 	w.traffic = w.scale_known = true;
 	CHECK_EQ(pipeline_new(&w.pipeline, &c), 0);
 	pipeline_feature_spaces(w.pipeline, spaces);
-	w.inference = inference_new(&(struct inference_config){ pipeline_slot(w.pipeline, 0), spaces, now_ns, on_wake, NULL });
+	w.inference = inference_new(
+		&(struct inference_config){ pipeline_slot(w.pipeline, 0), spaces, now_ns, on_wake, NULL });
 	config.pipeline = w.pipeline;
 	config.inference = w.inference;
 	CHECK_EQ(controller_new(&w.controller, &config), 0);
@@ -174,7 +183,9 @@ static void offer(const char *name)
 
 	CHECK_EQ(bundle_open(&c->bundle, g->bytes, g->len, &terms, NULL, err, sizeof err), OAL_BUNDLE_REASON_NONE);
 	c->feature_hash = feature_program_id(bundle_program(c->bundle));
-	c->status = (struct oal_bundle_status_row){ .bundle = bundle_head(c->bundle)->id, .source = 1, .version = 5, .state = OAL_BUNDLE_STATE_APPLIED };
+	c->status = (struct oal_bundle_status_row){
+		.bundle = bundle_head(c->bundle)->id, .source = 1, .version = 5, .state = OAL_BUNDLE_STATE_APPLIED,
+	};
 	if (c->feature_hash != pipeline_slot(w.pipeline, 0)->program_id)
 		CHECK_EQ(candidate_features_new(&c->features, w.inference, bundle_program(c->bundle)), 0);
 	inference_offer(w.inference, c);
@@ -182,8 +193,12 @@ static void offer(const char *name)
 
 static void packet(unsigned direction, uint8_t flags, uint32_t payload, uint64_t t_us)
 {
-	struct packet p = { .t_us = t_us, .direction = (uint8_t)direction, .addr_len = 4, .flags = flags, .seq = direction ? 500 : w.seq, .ack = direction ? w.acked : 500,
-			    .payload_bytes = (uint16_t)payload, .window_raw = 4000, .src_port = direction ? 40000 : 443, .dst_port = direction ? 443 : 40000, .src_mac = direction ? 2 : 9, .dst_mac = direction ? 9 : 2 };
+	struct packet p = {
+		.t_us = t_us, .direction = (uint8_t)direction, .addr_len = 4, .flags = flags,
+		.seq = direction ? 500 : w.seq, .ack = direction ? w.acked : 500, .payload_bytes = (uint16_t)payload,
+		.window_raw = 4000, .src_port = direction ? 40000 : 443, .dst_port = direction ? 443 : 40000,
+		.src_mac = direction ? 2 : 9, .dst_mac = direction ? 9 : 2,
+	};
 
 	memcpy(direction ? p.src : p.dst, "\x0a\x00\x00\x05", 4);
 	memcpy(direction ? p.dst : p.src, "\x0a\x00\x00\x01", 4);
@@ -200,8 +215,14 @@ static void packet(unsigned direction, uint8_t flags, uint32_t payload, uint64_t
 static void ticks(unsigned n)
 {
 	for (; n; n--, w.due_us += TICK_US) {
-		const struct oal_station_row station = { .mac = 2, .device = pipeline_name(w.pipeline, "wlan0"), .interval_ticks = 1, .tx_airtime_us = (w.due_us - START_US) / 2 };
-		const struct oal_queue_row queue = { .device = station.device, .handle = 1, .parent = UINT32_MAX, .kind = pipeline_name(w.pipeline, "pfifo"), .backlog_bytes = 120000 };
+		const struct oal_station_row station = {
+			.mac = 2, .device = pipeline_name(w.pipeline, "wlan0"), .interval_ticks = 1,
+			.tx_airtime_us = (w.due_us - START_US) / 2,
+		};
+		const struct oal_queue_row queue = {
+			.device = station.device, .handle = 1, .parent = UINT32_MAX,
+			.kind = pipeline_name(w.pipeline, "pfifo"), .backlog_bytes = 120000,
+		};
 		unsigned i;
 
 		if (!w.seq) {
@@ -266,7 +287,8 @@ static void enforce(void)
 	end();
 }
 
-static void least_of_all(enum oal_policy_mode ceiling, bool data_path_there, const char *bundle, enum oal_policy_mode expected)
+static void least_of_all(enum oal_policy_mode ceiling, bool data_path_there, const char *bundle,
+                         enum oal_policy_mode expected)
 {
 	begin(ceiling, data_path_there);
 	offer(bundle);
@@ -372,7 +394,8 @@ static void changed_path(void)
 int main(void)
 {
 	golden_read(&w.golden, "bundles");
-	test("a policy that enforces, on an AP that may: windows are set, with the client's scale, and told with their numbers");
+	test("a policy that enforces, on an AP that may: windows are set, with the client's scale, and told with their "
+	     "numbers");
 	enforce();
 	test("in force is the least of policy, the AP's ceiling and what can be carried out");
 	least_of_all(OAL_POLICY_MODE_ENFORCE, true, "ok_policy_enforce", OAL_POLICY_MODE_ENFORCE);

@@ -1,4 +1,5 @@
-/* test_daemon_fleet.c: the simulated fleet (fleet/): what it sends for each AP is what that AP would have sent, signed with that AP's key. */
+/* test_daemon_fleet.c: the simulated fleet (fleet/): what it sends for each AP is what that AP would have sent, signed
+ * with that AP's key. */
 #include "check.h"
 
 #include "../fleet/fleet.h"
@@ -27,16 +28,21 @@ static void same_but_later(const struct batch_view *a, const struct batch_view *
 	uint64_t start_a, start_b, ticks_a, ticks_b;
 
 	CHECK_EQ(b->t0_us, a->t0_us + shift_us);
-	CHECK(a->tick_us == b->tick_us && a->ticks == b->ticks && a->schema_revision == b->schema_revision && a->feature_hash == b->feature_hash);
-	CHECK(a->ring_drops == b->ring_drops && a->rows_dropped == b->rows_dropped && a->dumps_interrupted == b->dumps_interrupted);
-	CHECK(a->tick_late_max_us == b->tick_late_max_us && a->clock_state == b->clock_state && a->clock_error_us == b->clock_error_us);
+	CHECK(a->tick_us == b->tick_us && a->ticks == b->ticks && a->schema_revision == b->schema_revision &&
+	      a->feature_hash == b->feature_hash);
+	CHECK(a->ring_drops == b->ring_drops && a->rows_dropped == b->rows_dropped &&
+	      a->dumps_interrupted == b->dumps_interrupted);
+	CHECK(a->tick_late_max_us == b->tick_late_max_us && a->clock_state == b->clock_state &&
+	      a->clock_error_us == b->clock_error_us);
 	CHECK(a->n_names == b->n_names && a->n_flows == b->n_flows && a->n_missed == b->n_missed);
 	for (uint32_t i = 0; i < a->n_names && i < b->n_names; i++)
-		CHECK(batch_name(a, i).len == batch_name(b, i).len && !memcmp(batch_name(a, i).at, batch_name(b, i).at, batch_name(a, i).len));
+		CHECK(batch_name(a, i).len == batch_name(b, i).len &&
+		      !memcmp(batch_name(a, i).at, batch_name(b, i).at, batch_name(a, i).len));
 	batch_flows(&f, a);
 	batch_flows(&g, b);
 	while (batch_next_flow(&f, &flow_a))
-		CHECK(batch_next_flow(&g, &flow_b) && flow_a.flow_id == flow_b.flow_id && flow_a.client_port == flow_b.client_port);
+		CHECK(batch_next_flow(&g, &flow_b) && flow_a.flow_id == flow_b.flow_id &&
+		      flow_a.client_port == flow_b.client_port);
 	batch_missed(&m, a);
 	batch_missed(&n, b);
 	while (batch_next_missed(&m, &start_a, &ticks_a))
@@ -48,7 +54,8 @@ static void same_but_later(const struct batch_view *a, const struct batch_view *
 		while (batch_next_row(&x, row_a)) {
 			CHECK(batch_next_row(&y, row_b));
 			CHECK(!memcmp(row_a, row_b, oal_tables[t].row_size));
-			CHECK_EQ(batch_row_time_us(b, (enum oal_table_id)t, row_b), batch_row_time_us(a, (enum oal_table_id)t, row_a) + shift_us);
+			CHECK_EQ(batch_row_time_us(b, (enum oal_table_id)t, row_b),
+			         batch_row_time_us(a, (enum oal_table_id)t, row_a) + shift_us);
 		}
 	}
 }
@@ -133,11 +140,14 @@ static void consume(const char *brokers, uint64_t most, struct seen seen[APS], c
 static void play(void)
 {
 	static const char *const topics[] = { "ap.samples.v1", "ap.packets.v1", "ap.events.v1" };
-	static struct fleet_options o = { .capture = CAPTURE, .prefix = "sim", .site = "lab", .aps = APS, .from = APS / 2, .producers = 2 };
+	static struct fleet_options o = {
+		.capture = CAPTURE, .prefix = "sim", .site = "lab", .aps = APS, .from = APS / 2, .producers = 2,
+	};
 	rd_kafka_conf_t *conf = rd_kafka_conf_new();
 	const uint64_t began_us = UINT64_C(1795310240000000), monotonic_us = 1000000;
 	char path[] = "/tmp/oal-masters.XXXXXX", why[256], err[512];
-	static const char lines[] = "2 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n# newest\n7 //////////////////////////////////////////8=\n";
+	static const char lines[] = "2 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n# newest\n7 "
+	                            "//////////////////////////////////////////8=\n";
 	const int fd = mkstemp(path);
 	struct fleet_counts counts, last;
 	static struct seen seen[APS];
@@ -157,7 +167,9 @@ static void play(void)
 		rd_kafka_mock_topic_create(broker, topics[i], 1, 1);
 	o.mac_masters = path;
 	o.start_us = began_us;
-	o.config.kafka = (struct config_kafka){ .enabled = true, .plaintext = true, .inflight_kb = 32768, .linger_ms = 5, .flush_ms = 20000 };
+	o.config.kafka = (struct config_kafka){
+		.enabled = true, .plaintext = true, .inflight_kb = 32768, .linger_ms = 5, .flush_ms = 20000,
+	};
 	snprintf(o.config.kafka.brokers, sizeof o.config.kafka.brokers, "%s", rd_kafka_mock_cluster_bootstraps(broker));
 	snprintf(o.config.exporter.ap_id, sizeof o.config.exporter.ap_id, "sim");
 	CHECK_EQ(fleet_new(&f, &o, err, sizeof err), 0);
@@ -178,7 +190,8 @@ static void play(void)
 	consume(rd_kafka_mock_cluster_bootstraps(broker), last.delivered, seen, master);
 	for (unsigned i = 0; i < APS; i++) {
 		CHECK(seen[i].boot_id != 0 && (!i || seen[i].boot_id != seen[i - 1].boot_id));
-		CHECK(seen[i].next_seq[OAL_TOPIC_SAMPLES] >= (i < APS / 2 ? 5 : 2)); /* two seconds of a batch each 252 ms, or one; the last are open or on their way */
+		/* Two seconds of a batch each 252 ms, or one; the last are open or on their way. */
+		CHECK(seen[i].next_seq[OAL_TOPIC_SAMPLES] >= (i < APS / 2 ? 5 : 2));
 		complete += seen[i].next_seq[OAL_TOPIC_PACKETS] > 0;
 	}
 	CHECK_EQ(complete, APS);
@@ -194,7 +207,9 @@ static void play(void)
 
 int main(void)
 {
-	static const char *const names[] = { "fleet-0001", "f", "fleet-with-a-long-name-that-is-still-a-name-of-64-characters-0042", "fleet-99999" };
+	static const char *const names[] = { "fleet-0001", "f",
+	                                     "fleet-with-a-long-name-that-is-still-a-name-of-64-characters-0042",
+	                                     "fleet-99999" };
 	static uint8_t out[OAL_SETTING_MAX_BATCH_BYTES + 4096];
 	struct capture_reader reader;
 	struct capture_record record;
@@ -205,11 +220,13 @@ int main(void)
 	size_t len, n;
 	uint8_t *file = check_file(CAPTURE, &len);
 
-	test("a re-stamped batch decodes to the same rows at shifted times, under another AP's name, site, boot and number");
+	test("a re-stamped batch decodes to the same rows at shifted times, under another AP's name, site, boot and "
+	     "number");
 	CHECK_EQ(capture_open(&reader, file, len), 0);
 	for (; batches < MOST_BATCHES && capture_next(&reader, &record); batches++) {
 		const char *name = names[batches % 4], *site = batches % 3 ? "hall-1" : "";
-		const struct restamp_to to = { name, site, 0x8000000000000001u + batches, batches, batches * UINT64_C(4001) };
+		const struct restamp_to to = { name, site, 0x8000000000000001u + batches, batches,
+		                               batches * UINT64_C(4001) };
 
 		CHECK_EQ(batch_decode(&was, record.topic, record.bytes, record.len, NULL, 0), BATCH_OK);
 		CHECK_EQ(restamp_new(&r, record.topic, record.bytes, record.len), 0);

@@ -1,6 +1,6 @@
 /*
- * The Kafka sink against librdkafka's own broker, which speaks the protocol over loopback: delivery, an absence, and what is
- * kept meanwhile. (The real Kafka, with TLS, is in the platform's tests.)
+ * The Kafka sink against librdkafka's own broker, which speaks the protocol over loopback: delivery, an absence, and
+ * what is kept meanwhile. (The real Kafka, with TLS, is in the platform's tests.)
  */
 #include "check.h"
 #include "base/clock.h"
@@ -181,7 +181,8 @@ static void signing(struct config *c, const char *brokers)
 	unlink(path);
 }
 
-/* New TLS files, here any file: a new producer goes on where the old one stopped, also with what that could not deliver. */
+/* New TLS files, here any file: a new producer goes on where the old one stopped, also with what that could not
+ * deliver. */
 static void renewing(struct config *c, rd_kafka_mock_cluster_t *broker)
 {
 	const char *brokers = rd_kafka_mock_cluster_bootstraps(broker);
@@ -207,11 +208,13 @@ static void renewing(struct config *c, rd_kafka_mock_cluster_t *broker)
 	}
 	s = wait_for(sink, 300, 0);
 	CHECK_EQ(s.delivered, 300);
-	test("so it does with what the old one could not deliver: nothing is lost with a certificate that no broker took");
+	test("so it does with what the old one could not deliver: nothing is lost with a certificate that no broker "
+	     "took");
 	rd_kafka_mock_broker_set_down(broker, 1);
 	for (uint32_t i = 300; i < 330; i++)
 		put(sink, i, 1000);
-	for (int i = 0; i < 1000; i++) { /* until the producer knows that it has no broker: then nothing of it is on its way */
+	/* Until the producer knows that it has no broker: then nothing of it is on its way. */
+	for (int i = 0; i < 1000; i++) {
 		sink_kafka.stats(sink, &s);
 		if (s.errors)
 			break;
@@ -256,7 +259,9 @@ int main(void)
 	broker = rd_kafka_mock_cluster_new(rk, 1);
 	rd_kafka_mock_topic_create(broker, "ap.packets.v1", 1, 1);
 
-	c.kafka = (struct config_kafka){ .enabled = true, .buffer_kb = 512, .inflight_kb = 64, .linger_ms = 5, .flush_ms = 5000 };
+	c.kafka = (struct config_kafka){
+		.enabled = true, .buffer_kb = 512, .inflight_kb = 64, .linger_ms = 5, .flush_ms = 5000,
+	};
 	test("batches arrive, once each and in order, with the AP as key");
 	sink = open_sink(&c, rd_kafka_mock_cluster_bootstraps(broker));
 	for (uint32_t i = 0; i < 200; i++) {
@@ -272,7 +277,8 @@ int main(void)
 	for (unsigned i = 0; i < n; i++)
 		CHECK_EQ(numbers[i], i);
 
-	test("while the broker is away the newest are kept, the rest is counted, and nothing is reordered when it is back");
+	test("while the broker is away the newest are kept, the rest is counted, and nothing is reordered when it is "
+	     "back");
 	rd_kafka_mock_broker_set_down(broker, 1);
 	for (uint32_t i = 200; i < 500; i++) {
 		put(sink, i, 20000);

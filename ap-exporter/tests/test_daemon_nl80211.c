@@ -1,6 +1,6 @@
 /*
- * What the nl80211 collector asks for and what it makes of the answers: a kernel of our own answers from memory, and the
- * pipeline only takes notes. Both stand in for the daemon's (the linker takes the first definition).
+ * What the nl80211 collector asks for and what it makes of the answers: a kernel of our own answers from memory, and
+ * the pipeline only takes notes. Both stand in for the daemon's (the linker takes the first definition).
  */
 #include "check.h"
 #include "collect/collector.h"
@@ -111,7 +111,8 @@ int netlink_get(struct netlink *nl, struct netlink_request *const *requests, uns
 
 	*result = (struct netlink_result){ 0 };
 	for (unsigned k = 0; k < n; k++) {
-		const uint8_t *mac = requests[k]->bytes + requests[k]->len - 8; /* the last attribute: six bytes and two of padding */
+		/* The last attribute: six bytes and two of padding. */
+		const uint8_t *mac = requests[k]->bytes + requests[k]->len - 8;
 		uint64_t wanted = 0;
 		bool found = false;
 		uint8_t msg[GENL_HDRLEN + 16] = { 0 };

@@ -1,6 +1,7 @@
 /*
- * The front of the rewrite: which backend is taken, what reaches it, what becomes of its failures. Its backends here note what they are
- * asked, so that each failure can be had; the real ones have tests of their own (test_daemon_rwnd_bpf, rwnd.py, rwnd_ovs.py).
+ * The front of the rewrite: which backend is taken, what reaches it, what becomes of its failures. Its backends here
+ * note what they are asked, so that each failure can be had; the real ones have tests of their own
+ * (test_daemon_rwnd_bpf, rwnd.py, rwnd_ovs.py).
  */
 #include "check.h"
 
@@ -60,13 +61,19 @@ static void stats(struct rwnd *r, struct rwnd_stats *s)
 }
 static void close_any(struct rwnd *r) { noted.closes++; }
 
-#define OPS .open = open_any, .set = set, .release = release, .release_all = release_all, .stats = stats, .close = close_any
+#define OPS \
+	.open = open_any, .set = set, .release = release, .release_all = release_all, .stats = stats, .close = close_any
 const struct rwnd_ops noting_ovs = { .name = "ovs", .id = OAL_REWRITE_BACKEND_OVS, .check = check_ovs, OPS };
-const struct rwnd_ops noting_bpf = { .name = "bpf", .id = OAL_REWRITE_BACKEND_BPF, .learns_scale = true, .check = check_bpf, .poll = poll_any, OPS };
+const struct rwnd_ops noting_bpf = {
+	.name = "bpf", .id = OAL_REWRITE_BACKEND_BPF, .learns_scale = true, .check = check_bpf, .poll = poll_any, OPS
+};
 
 static struct rwnd_flow flow(uint16_t port)
 {
-	return (struct rwnd_flow){ .client_addr = { 10, 0, 0, 1 }, .server_addr = { 192, 0, 2, 7 }, .client_port = port, .server_port = 443, .addr_len = 4, .scale = 7, .mss_bytes = 1448 };
+	return (struct rwnd_flow){
+		.client_addr = { 10, 0, 0, 1 }, .server_addr = { 192, 0, 2, 7 }, .client_port = port,
+		.server_port = 443, .addr_len = 4, .scale = 7, .mss_bytes = 1448,
+	};
 }
 
 static struct rwnd *opened(const char *backend, int *ret, char err[256])
@@ -207,7 +214,8 @@ static void calls(void)
 	f.scale = RWND_SCALE_LEARNED;
 	CHECK_EQ(rwnd_set(r, &f, 65536, 1000), 0);
 	rwnd_json(r, &j);
-	CHECK(strstr(text, "{\"backend\": \"bpf\", \"ready\": true, \"clamps\": 1, ") == text && text[json_len(&j) - 1] == '}');
+	CHECK(strstr(text, "{\"backend\": \"bpf\", \"ready\": true, \"clamps\": 1, ") == text &&
+	      text[json_len(&j) - 1] == '}');
 	rwnd_close(r);
 	r = opened("ovs", &ret, err);
 	CHECK_EQ(rwnd_set(r, &f, 65536, 1000), -EINVAL);

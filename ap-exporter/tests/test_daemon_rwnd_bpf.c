@@ -63,7 +63,8 @@ static void fresh(const char *name)
 static struct frame through(const struct frame *in, bool down)
 {
 	struct frame out = { .len = 0 };
-	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->bytes, .data_size_in = in->len, .data_out = out.bytes, .data_size_out = sizeof out.bytes);
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = in->bytes, .data_size_in = in->len, .data_out = out.bytes,
+	            .data_size_out = sizeof out.bytes);
 
 	CHECK_EQ(bpf_prog_test_run_opts(down ? fd.down : fd.up, &o), 0);
 	CHECK_EQ((int32_t)o.retval, TC_ACT_UNSPEC);
@@ -95,7 +96,11 @@ static bool untouched(const struct tcp_spec *s)
 static struct rwnd_flow flow_of(const struct tcp_spec *s, unsigned scale)
 {
 	struct rwnd_flow f = {
-		.client_port = s->client_port ? s->client_port : 5000, .server_port = 443, .addr_len = s->v6 ? 16 : 4, .scale = (uint8_t)scale, .mss_bytes = 1448,
+		.client_port = s->client_port ? s->client_port : 5000,
+		.server_port = 443,
+		.addr_len = s->v6 ? 16 : 4,
+		.scale = (uint8_t)scale,
+		.mss_bytes = 1448,
 	};
 
 	spec_addresses(s, f.client_addr, f.server_addr);
@@ -112,7 +117,10 @@ static int clamp(const struct tcp_spec *s, unsigned scale, uint32_t bytes)
 /* A SYN with the scale option, or without (-1). */
 static struct tcp_spec syn(bool v6, bool down, bool ack, int scale)
 {
-	struct tcp_spec s = { .v6 = v6, .down = down, .flags = (uint8_t)(SYN | (ack ? ACK : 0)), .window = 64240, .n_options = 8, .options = { 2, 4, 5, 0xb4, 4, 2, 1, 1 } };
+	struct tcp_spec s = {
+		.v6 = v6, .down = down, .flags = (uint8_t)(SYN | (ack ? ACK : 0)), .window = 64240, .n_options = 8,
+		.options = { 2, 4, 5, 0xb4, 4, 2, 1, 1 },
+	};
 
 	if (scale >= 0) {
 		const uint8_t more[] = { 1, 3, 3, (uint8_t)scale };
@@ -145,8 +153,10 @@ static void lowering(void)
 
 	for (unsigned v6 = 0; v6 < 2; v6++) {
 		ack.v6 = v6;
-		fresh(v6 ? "IPv6: an ACK of a clamped flow comes out with the lower window and its checksum, all else as it was"
-			 : "IPv4: an ACK of a clamped flow comes out with the lower window and its checksum, all else as it was");
+		fresh(v6 ? "IPv6: an ACK of a clamped flow comes out with the lower window and its checksum, all else "
+		           "as it was"
+		         : "IPv4: an ACK of a clamped flow comes out with the lower window and its checksum, all else "
+		           "as it was");
 		handshake(v6, 7, 9);
 		pass(&ack);
 		CHECK_EQ(clamp(&ack, 7, 65536), 0);
@@ -282,7 +292,8 @@ static void scales(void)
 	pass(&s);
 	pass(&ack);
 
-	fresh("options of a SYN: 37 NOPs before the scale, kinds unknown, a length of 0 or beyond the header (refused), an end before it");
+	fresh("options of a SYN: 37 NOPs before the scale, kinds unknown, a length of 0 or beyond the header "
+	      "(refused), an end before it");
 	s = syn(false, false, true, -1);
 	memset(s.options, 1, 37);
 	memcpy(s.options + 37, "\x03\x03\x07", 3);
@@ -302,7 +313,8 @@ static void scales(void)
 	CHECK(comes_out(ack, 20000)); /* none: not scaled */
 	before = counter(RWND_BPF_BAD_OPTIONS);
 	for (unsigned i = 0; i < 4; i++) {
-		static const char *const bad[] = { "\x03\x00\x07\x00", "\x03\x01\x07\x00", "\x03\x05\x07\x00", "\x01\x01\x01\x03" };
+		static const char *const bad[] = { "\x03\x00\x07\x00", "\x03\x01\x07\x00", "\x03\x05\x07\x00",
+		                                   "\x01\x01\x01\x03" };
 
 		memcpy(s.options, bad[i], 4);
 		pass(&s);
@@ -316,7 +328,8 @@ static void scales(void)
 
 static void packets(void)
 {
-	static const uint8_t sack_ts[] = { 1, 1, 8, 10, 0, 0, 1, 2, 0, 0, 3, 4, 1, 1, 5, 18, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4 };
+	static const uint8_t sack_ts[] = { 1, 1, 8, 10, 0, 0, 1, 2, 0, 0, 3, 4, 1, 1, 5, 18,
+	                                   0, 0, 0, 1,  0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4 };
 	struct tcp_spec ack = { .flags = ACK, .window = 60000 }, s;
 	uint64_t before;
 
@@ -438,7 +451,8 @@ static void damaged(void)
 	uint64_t before;
 
 	for (unsigned v6 = 0; v6 < 2; v6++) {
-		fresh(v6 ? "IPv6: cut anywhere before the end of the TCP header, a packet passes as it is" : "IPv4: cut anywhere before the end of the TCP header, a packet passes as it is");
+		fresh(v6 ? "IPv6: cut anywhere before the end of the TCP header, a packet passes as it is"
+		         : "IPv4: cut anywhere before the end of the TCP header, a packet passes as it is");
 		s.v6 = v6;
 		CHECK_EQ(clamp(&s, 7, 65536), 0);
 		f = tcp_frame(&s, &at);
@@ -450,7 +464,8 @@ static void damaged(void)
 		}
 	}
 
-	fresh("lengths that contradict each other: IP header of 16 bytes, TCP header of 16, IP too short for TCP, versions 0 and 15");
+	fresh("lengths that contradict each other: IP header of 16 bytes, TCP header of 16, IP too short for TCP, "
+	      "versions 0 and 15");
 	s.v6 = false;
 	s.tags[0] = 0;
 	CHECK_EQ(clamp(&s, 7, 65536), 0);
@@ -466,12 +481,16 @@ static void damaged(void)
 	}
 	CHECK_EQ(counter(RWND_BPF_MALFORMED) - before, 5);
 
-	fresh("100,000 frames with random bytes in them: nothing but the window and its checksum ever changes, and that downwards");
+	fresh("100,000 frames with random bytes in them: nothing but the window and its checksum ever changes, and "
+	      "that downwards");
 	{
 		uint64_t seed = 11, clamped = counter(RWND_BPF_CLAMPED);
 
 		for (int i = 0; i < 100000; i++) {
-			struct tcp_spec r = { .v6 = check_random(&seed) & 1, .flags = ACK, .window = 60000, .payload = check_random(&seed) & 31 };
+			struct tcp_spec r = {
+				.v6 = check_random(&seed) & 1, .flags = ACK, .window = 60000,
+				.payload = check_random(&seed) & 31,
+			};
 			const unsigned damage = check_random(&seed) & 3;
 			uint32_t differ = 0;
 
@@ -577,19 +596,22 @@ static bool make_pages(void)
 	struct ifreq r = { .ifr_name = "port1", .ifr_flags = IFF_TAP | IFF_NO_PI | IFF_NAPI | IFF_NAPI_FRAGS };
 
 	tap = open("/dev/net/tun", O_RDWR);
-	if (tap < 0 || ioctl(tap, TUNSETIFF, &r) < 0 || system("ip link add br0 type bridge && ip link add out0 type veth peer name out1 && "
-	    "ethtool -K port1 gro off >/dev/null && ip link set port1 master br0 && ip link set out0 master br0 && "
-	    "for port in br0 port1 out0 out1; do ip link set $port up; done") != 0)
+	if (tap < 0 || ioctl(tap, TUNSETIFF, &r) < 0 ||
+	    system("ip link add br0 type bridge && ip link add out0 type veth peer name out1 && "
+	           "ethtool -K port1 gro off >/dev/null && ip link set port1 master br0 && "
+	           "ip link set out0 master br0 && for port in br0 port1 out0 out1; do ip link set $port up; done") != 0)
 		return false;
 	listener = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(ETH_P_ALL));
 	at.sll_ifindex = (int)if_nametoindex("out1");
 	return listener >= 0 && bind(listener, (struct sockaddr *)&at, sizeof at) == 0;
 }
 
-/* Sends a frame whose first `linear` bytes are in the linear part and the rest in pages; what comes out of the bridge. */
+/* Sends a frame whose first `linear` bytes are in the linear part and the rest in pages; what comes out of the
+ * bridge. */
 static struct frame through_pages(const struct frame *in, uint32_t linear)
 {
-	const struct iovec parts[] = { { (void *)(uintptr_t)in->bytes, linear }, { (void *)(uintptr_t)(in->bytes + linear), in->len - linear } };
+	const struct iovec parts[] = { { (void *)(uintptr_t)in->bytes, linear },
+	                               { (void *)(uintptr_t)(in->bytes + linear), in->len - linear } };
 	struct pollfd p = { .fd = listener, .events = POLLIN };
 	struct frame out = { .len = 0 };
 	ssize_t n;
@@ -610,12 +632,15 @@ static struct frame through_pages(const struct frame *in, uint32_t linear)
 
 static void pages(void)
 {
-	struct tcp_spec s = { .flags = ACK, .window = 60000, .payload = 600, .n_options = 12, .options = { 1, 1, 8, 10 } }, w;
+	struct tcp_spec w, s = {
+		.flags = ACK, .window = 60000, .payload = 600, .n_options = 12, .options = { 1, 1, 8, 10 },
+	};
 	struct frame in, want, out;
 	uint32_t at;
 
 	for (unsigned v6 = 0; v6 < 2; v6++) {
-		fresh(v6 ? "IPv6: wherever the linear part of a packet ends, it is lowered all the same" : "IPv4: wherever the linear part of a packet ends, it is lowered all the same");
+		fresh(v6 ? "IPv6: wherever the linear part of a packet ends, it is lowered all the same"
+		         : "IPv4: wherever the linear part of a packet ends, it is lowered all the same");
 		s.v6 = v6;
 		CHECK_EQ(clamp(&s, 7, 65536), 0);
 		w = s;
@@ -639,7 +664,9 @@ static void pages(void)
 
 int main(void)
 {
-	const struct config_rwnd c = { .enabled = true, .backend = "bpf", .interface = "port0,port1", .max_flows = MOST_FLOWS };
+	const struct config_rwnd c = {
+		.enabled = true, .backend = "bpf", .interface = "port0,port1", .max_flows = MOST_FLOWS,
+	};
 	char err[1024] = "";
 
 	if (unshare(CLONE_NEWNET) < 0 || system("ip link add port0 type veth peer name far0") != 0 || !make_pages()) {

@@ -19,8 +19,10 @@ int main(void)
 
 	test("a bundle of a key that is trusted no longer is refused");
 	one.n = 1;
-	CHECK_EQ(golden_open(&b, &g, other, &one, signature_verify_openssl, NULL, err, sizeof err), OAL_BUNDLE_REASON_UNKNOWN_KEY);
-	CHECK_EQ(golden_open(&b, &g, other, &none, signature_verify_openssl, NULL, err, sizeof err), OAL_BUNDLE_REASON_UNKNOWN_KEY);
+	CHECK_EQ(golden_open(&b, &g, other, &one, signature_verify_openssl, NULL, err, sizeof err),
+	         OAL_BUNDLE_REASON_UNKNOWN_KEY);
+	CHECK_EQ(golden_open(&b, &g, other, &none, signature_verify_openssl, NULL, err, sizeof err),
+	         OAL_BUNDLE_REASON_UNKNOWN_KEY);
 
 	test("one flipped bit anywhere in the payload or the signature is a bad signature");
 	for (i = 0; i < other->len * 8; i += 61) {
@@ -31,8 +33,8 @@ int main(void)
 		memcpy(bytes, other->bytes, other->len);
 		bytes[i / 8] ^= (uint8_t)(1u << (i & 7));
 		reason = bundle_open(&b, bytes, other->len, &terms, NULL, err, sizeof err);
-		CHECK(!b && (reason == OAL_BUNDLE_REASON_BAD_SIGNATURE || reason == OAL_BUNDLE_REASON_MALFORMED || reason == OAL_BUNDLE_REASON_UNKNOWN_KEY ||
-			     reason == OAL_BUNDLE_REASON_UNSIGNED));
+		CHECK(!b && (reason == OAL_BUNDLE_REASON_BAD_SIGNATURE || reason == OAL_BUNDLE_REASON_MALFORMED ||
+		             reason == OAL_BUNDLE_REASON_UNKNOWN_KEY || reason == OAL_BUNDLE_REASON_UNSIGNED));
 		n += reason == OAL_BUNDLE_REASON_BAD_SIGNATURE;
 		free(bytes);
 	}

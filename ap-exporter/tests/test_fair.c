@@ -52,8 +52,10 @@ static void against_solver(unsigned alpha)
 		double used = 0;
 
 		for (i = 0; i < n; i++)
-			flows[i] = (struct fair_flow){ .weight = draw(10, 100000), .cost = rand() % 2 ? FAIR_UNIT_COST : draw(16, 65536),
-						       .cap_kbps = rand() % 3 ? UINT32_MAX : draw(1, capacity) };
+			flows[i] = (struct fair_flow){
+				.weight = draw(10, 100000), .cost = rand() % 2 ? FAIR_UNIT_COST : draw(16, 65536),
+				.cap_kbps = rand() % 3 ? UINT32_MAX : draw(1, capacity),
+			};
 		fair_shares(flows, n, alpha, capacity);
 		solve(flows, n, alpha, capacity, x);
 		for (i = 0; i < n; i++) {
@@ -77,7 +79,9 @@ static void the_papers_form(void)
 	unsigned i;
 
 	for (i = 0; i < 3; i++)
-		flows[i] = (struct fair_flow){ .weight = (uint32_t)k[i] * 10, .cost = FAIR_UNIT_COST, .cap_kbps = UINT32_MAX };
+		flows[i] = (struct fair_flow){
+			.weight = (uint32_t)k[i] * 10, .cost = FAIR_UNIT_COST, .cap_kbps = UINT32_MAX,
+		};
 	fair_shares(flows, 3, 2, (uint32_t)capacity);
 	for (i = 0; i < 3; i++)
 		CHECK(fabs(flows[i].share_kbps - sqrt(k[i] * capacity)) <= 1.5);
@@ -86,8 +90,10 @@ static void the_papers_form(void)
 static void edges(void)
 {
 	struct fair_flow one = { .weight = 1000, .cost = FAIR_UNIT_COST, .cap_kbps = 5 };
-	struct fair_flow two[2] = { { .weight = 1000, .cost = FAIR_UNIT_COST }, { .weight = 1000, .cost = FAIR_UNIT_COST, .cap_kbps = UINT32_MAX } };
-	struct fair_flow wide[2] = { { .weight = 1, .cost = 65536, .cap_kbps = UINT32_MAX }, { .weight = 100000, .cost = 1, .cap_kbps = UINT32_MAX } };
+	struct fair_flow two[2] = { { .weight = 1000, .cost = FAIR_UNIT_COST },
+	                            { .weight = 1000, .cost = FAIR_UNIT_COST, .cap_kbps = UINT32_MAX } };
+	struct fair_flow wide[2] = { { .weight = 1, .cost = 65536, .cap_kbps = UINT32_MAX },
+	                             { .weight = 100000, .cost = 1, .cap_kbps = UINT32_MAX } };
 
 	fair_shares(NULL, 0, 1, 1000);
 	fair_shares(&one, 1, 1, 1000);

@@ -21,8 +21,11 @@ static void begin(const char *name)
 
 static struct packet make(unsigned direction, uint32_t seq, uint32_t ack, uint32_t len, unsigned flags)
 {
-	struct packet p = {.t_us = now_us, .direction = (uint8_t)direction, .addr_len = 4, .flags = (uint8_t)flags, .seq = seq,
-		.ack = flags & PACKET_ACK ? ack : 0, .payload_bytes = len, .window_raw = 100, .src_port = 443, .dst_port = 5000};
+	struct packet p = {
+		.t_us = now_us, .direction = (uint8_t)direction, .addr_len = 4, .flags = (uint8_t)flags, .seq = seq,
+		.ack = flags & PACKET_ACK ? ack : 0, .payload_bytes = len, .window_raw = 100, .src_port = 443,
+		.dst_port = 5000,
+	};
 
 	p.src[0] = 192;
 	p.dst[0] = 10;
@@ -73,7 +76,9 @@ static void test_loss(void)
 	for (k = 0; k < 3; k++) {
 		const uint32_t s = start[k];
 
-		begin(k == 0 ? "payload seen again is a retransmission" : k == 1 ? "also where sequence numbers wrap" : "and where they change sign");
+		begin(k == 0   ? "payload seen again is a retransmission"
+		      : k == 1 ? "also where sequence numbers wrap"
+		               : "and where they change sign");
 		handshake(7, 7, s);
 		for (i = 0; i < 10; i++)
 			x = data(s + i * LEN, LEN);

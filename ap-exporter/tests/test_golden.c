@@ -74,7 +74,8 @@ static bool same_flow(struct expected *e, const struct batch_flow *f)
 
 static bool same_row(struct expected *e, const struct batch_view *v, const struct oal_table *t, const uint8_t *row)
 {
-	bool ok = expect(e, "%s %" PRIu64 " %u", t->name, batch_row_time_us(v, t->id, row), *(const uint32_t *)(const void *)row);
+	bool ok = expect(e, "%s %" PRIu64 " %u", t->name, batch_row_time_us(v, t->id, row),
+	                 *(const uint32_t *)(const void *)row);
 	unsigned i;
 
 	for (i = 0; ok && i < t->n_columns; i++)
@@ -101,8 +102,9 @@ static bool same_batch(struct expected *e, const struct batch_view *v)
 
 	for (i = 0; i < OAL_N_TABLES; i++)
 		rows += v->n_rows[i];
-	ok = expect(e, "batch %d %s %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %u %u %u\n", v->topic, text(v->ap_id, ap_id, sizeof ap_id),
-	            text(v->site, site, sizeof site), v->boot_id, v->seq, v->t0_us, v->tick_us, v->ticks, rows);
+	ok = expect(e, "batch %d %s %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %u %u %u\n", v->topic,
+	            text(v->ap_id, ap_id, sizeof ap_id), text(v->site, site, sizeof site), v->boot_id, v->seq, v->t0_us,
+	            v->tick_us, v->ticks, rows);
 	for (batch_flows(&flows, v); ok && batch_next_flow(&flows, &f);)
 		ok = same_flow(e, &f);
 	for (i = 0; i < OAL_N_TABLES; i++) {
@@ -122,11 +124,15 @@ static bool reencodes(const struct batch_view *v, const uint8_t *bytes, size_t l
 	static const char *names[300];
 	static uint32_t starts[256], ticks[256], order[MAX_ROWS], run_rows[MAX_ROWS];
 	static struct batch_flow flow[256];
-	struct batch_header h = {.ap_id = text(v->ap_id, ap_id, sizeof ap_id), .site = v->site.len ? text(v->site, site, sizeof site) : "",
-		.boot_id = v->boot_id, .seq = v->seq, .t0_us = v->t0_us, .tick_us = v->tick_us, .ticks = v->ticks,
-		.schema_revision = v->schema_revision, .missed_start = starts, .missed_ticks = ticks, .ring_drops = v->ring_drops,
-		.rows_dropped = v->rows_dropped, .dumps_interrupted = v->dumps_interrupted, .tick_late_max_us = v->tick_late_max_us,
-		.clock_state = v->clock_state, .clock_error_us = v->clock_error_us, .feature_hash = v->feature_hash, .names = names};
+	struct batch_header h = {
+		.ap_id = text(v->ap_id, ap_id, sizeof ap_id),
+		.site = v->site.len ? text(v->site, site, sizeof site) : "", .boot_id = v->boot_id, .seq = v->seq,
+		.t0_us = v->t0_us, .tick_us = v->tick_us, .ticks = v->ticks, .schema_revision = v->schema_revision,
+		.missed_start = starts, .missed_ticks = ticks, .ring_drops = v->ring_drops,
+		.rows_dropped = v->rows_dropped, .dumps_interrupted = v->dumps_interrupted,
+		.tick_late_max_us = v->tick_late_max_us, .clock_state = v->clock_state,
+		.clock_error_us = v->clock_error_us, .feature_hash = v->feature_hash, .names = names,
+	};
 	struct batch_missed_cursor missed;
 	struct batch_flow_cursor flows;
 	struct batch_writer w;
@@ -155,7 +161,8 @@ static bool reencodes(const struct batch_view *v, const uint8_t *bytes, size_t l
 		struct batch_cursor c;
 		bool ok;
 
-		for (batch_rows(&c, v, i); rows && batch_next_row(&c, rows + (size_t)r.n_rows * t->row_size); r.n_rows++)
+		for (batch_rows(&c, v, i); rows && batch_next_row(&c, rows + (size_t)r.n_rows * t->row_size);
+		     r.n_rows++)
 			order[r.n_rows] = r.n_rows * t->row_size;
 		r.rows = rows;
 		r.n_runs = batch_find_runs(t, rows, order, r.n_rows, run_rows, MAX_ROWS);
@@ -213,7 +220,9 @@ static void check_refused(void)
 		n = strlen(reason);
 		free(copy);
 		if ((size_t)(end - line) < n || memcmp(line, reason, n) || line[n] != '\n')
-			printf("# record %u is refused as %s, not %.*s\n", records, reason, (int)strcspn(line, "\n"), line), check_errors++;
+			printf("# record %u is refused as %s, not %.*s\n", records, reason, (int)strcspn(line, "\n"),
+			       line),
+				check_errors++;
 		line += strcspn(line, "\n") + 1;
 	}
 	CHECK(line == end);

@@ -1,4 +1,5 @@
-/* test_inference.c: bundles put in force while a pipeline runs, and what their trees say. Both threads' halves are called from one. */
+/* test_inference.c: bundles put in force while a pipeline runs, and what their trees say. Both threads' halves are
+ * called from one. */
 #include "model/inference.h"
 
 #include "wire/batch_decode.h"
@@ -42,9 +43,11 @@ static void on_batch(void *ctx, const struct batch_out *b)
 	if (b->topic != OAL_TOPIC_EVENTS)
 		return;
 	CHECK_EQ(batch_decode(&v, b->topic, b->bytes, b->len, "ap-1", b->t0_us), BATCH_OK);
-	for (batch_rows(&c, &v, OAL_DECISION); w.n_decisions < MAX_SEEN && batch_next_row(&c, &w.decisions[w.n_decisions].decision); w.n_decisions++)
+	for (batch_rows(&c, &v, OAL_DECISION);
+	     w.n_decisions < MAX_SEEN && batch_next_row(&c, &w.decisions[w.n_decisions].decision); w.n_decisions++)
 		w.decisions[w.n_decisions].feature_hash = v.feature_hash;
-	for (batch_rows(&c, &v, OAL_BUNDLE_STATUS); w.n_states < MAX_SEEN && batch_next_row(&c, &w.states[w.n_states].status); w.n_states++)
+	for (batch_rows(&c, &v, OAL_BUNDLE_STATUS);
+	     w.n_states < MAX_SEEN && batch_next_row(&c, &w.states[w.n_states].status); w.n_states++)
 		w.states[w.n_states].feature_hash = v.feature_hash;
 }
 
@@ -81,15 +84,18 @@ static uint64_t now_ns(void)
 
 static void begin(void)
 {
-	const struct pipeline_config c = {.ap_id = "ap-1", .site = "lab", .boot_id = 1, .program = &oal_feature_congestion,
-		.now_ns = now_ns, .emit = on_batch, .consumer = {.begin_tick = on_tick, .features = on_features}};
+	const struct pipeline_config c = {
+		.ap_id = "ap-1", .site = "lab", .boot_id = 1, .program = &oal_feature_congestion, .now_ns = now_ns,
+		.emit = on_batch, .consumer = {.begin_tick = on_tick, .features = on_features},
+	};
 	struct feature_space spaces[OAL_N_TABLES];
 
 	w.n_decisions = w.n_states = w.n_instants = w.wakes = 0;
 	w.due_us = START_US + 40000;
 	CHECK_EQ(pipeline_new(&w.pipeline, &c), 0);
 	pipeline_feature_spaces(w.pipeline, spaces);
-	w.inference = inference_new(&(struct inference_config){pipeline_slot(w.pipeline, 0), spaces, now_ns, on_wake, NULL});
+	w.inference = inference_new(
+		&(struct inference_config){pipeline_slot(w.pipeline, 0), spaces, now_ns, on_wake, NULL});
 	CHECK(w.inference != NULL);
 }
 
@@ -105,7 +111,9 @@ static void ticks(unsigned n)
 	static uint64_t state = 99;
 
 	for (; n; n--, w.due_us += TICK_US) {
-		struct oal_station_row row = {.mac = 2, .device = pipeline_name(w.pipeline, "wlan0"), .interval_ticks = 1};
+		struct oal_station_row row = {
+			.mac = 2, .device = pipeline_name(w.pipeline, "wlan0"), .interval_ticks = 1,
+		};
 
 		pipeline_tick(w.pipeline, w.due_us, 0, 0);
 		row.tx_bytes = (w.due_us - START_US) * 3 + check_random(&state) % 4096;
@@ -130,7 +138,9 @@ static struct candidate *candidate(const char *name, const struct oal_feature_pr
 	out->feature_hash = feature_program_id(program ? program : bundle_program(out->bundle));
 	if (program)
 		CHECK_EQ(candidate_features_new(&out->features, w.inference, program), 0);
-	out->status = (struct oal_bundle_status_row){.bundle = bundle_head(out->bundle)->id, .source = 2, .version = 5, .state = OAL_BUNDLE_STATE_APPLIED};
+	out->status = (struct oal_bundle_status_row){
+		.bundle = bundle_head(out->bundle)->id, .source = 2, .version = 5, .state = OAL_BUNDLE_STATE_APPLIED,
+	};
 	return out;
 }
 
@@ -165,9 +175,11 @@ static void check_decisions(const char *name, unsigned from, unsigned to)
 		CHECK_EQ(d->congested_permille, leaf.permille[2] + leaf.permille[3]);
 		CHECK_EQ(d->features_hash, inference_features_hash(w.instants[k].x, w.instants[k].n));
 		CHECK_EQ(d->features_missing, w.instants[k].missing);
-		CHECK(d->source == 2 && d->version == 5 && d->eval_ns == 140); /* two evaluations, each 70 by this clock */
+		/* Two evaluations, each 70 by this clock. */
+		CHECK(d->source == 2 && d->version == 5 && d->eval_ns == 140);
 		if (i > from)
-			CHECK_EQ(d->instant_us, w.decisions[i - 1].decision.instant_us + OAL_SETTING_DECISION_INTERVAL_US);
+			CHECK_EQ(d->instant_us,
+			         w.decisions[i - 1].decision.instant_us + OAL_SETTING_DECISION_INTERVAL_US);
 	}
 	candidate_free(c);
 }
@@ -198,7 +210,8 @@ static void test_decisions(void)
 
 	for (i = 0; i < 20000; i++) {
 		for (k = 0; k < 7; k++) {
-			x[k] = (int64_t)(check_random(&state) >> check_random(&state) % 64 << check_random(&state) % 64);
+			x[k] = (int64_t)(check_random(&state) >> check_random(&state) % 64
+			                                                 << check_random(&state) % 64);
 			if (!(check_random(&state) % 4))
 				x[k] = check_random(&state) % 2 ? OAL_MISSING : ~x[k];
 		}
@@ -238,7 +251,8 @@ static void test_decisions(void)
 		check_decisions("ok_255_nodes", 0, i);
 		check_decisions("ok_window", i, w.n_decisions);
 		CHECK(i >= first && w.n_decisions - i >= 11);
-		CHECK_EQ(w.decisions[i].decision.instant_us, w.decisions[i - 1].decision.instant_us + OAL_SETTING_DECISION_INTERVAL_US);
+		CHECK_EQ(w.decisions[i].decision.instant_us,
+		         w.decisions[i - 1].decision.instant_us + OAL_SETTING_DECISION_INTERVAL_US);
 		for (i = 0; i < w.n_states; i++)
 			changes += w.states[i].status.state == OAL_BUNDLE_STATE_APPLIED;
 		CHECK(w.n_states == 3 && changes == 3);
@@ -273,16 +287,23 @@ static void test_offers(void)
 
 	test("rows of the agent go out with the next tick, as many as there is room for");
 	for (i = 0; i < 40; i++)
-		CHECK_EQ(inference_status(w.inference, &(struct oal_bundle_status_row){.bundle = i / 4 + 1, .state = OAL_BUNDLE_STATE_REJECTED, .reason = 3}), i < 16);
+		CHECK_EQ(inference_status(w.inference,
+		                          &(struct oal_bundle_status_row){.bundle = i / 4 + 1,
+		                                                          .state = OAL_BUNDLE_STATE_REJECTED,
+		                                                          .reason = 3}),
+		         i < 16);
 	ticks(200);
-	CHECK(inference_status(w.inference, &(struct oal_bundle_status_row){.bundle = 77, .state = OAL_BUNDLE_STATE_WAITING}));
+	CHECK(inference_status(w.inference, &(struct oal_bundle_status_row){
+		.bundle = 77, .state = OAL_BUNDLE_STATE_WAITING,
+	}));
 	ticks(1);
 	end();
 	{
 		unsigned rejected = 0, waiting = 0;
 
 		for (i = 0; i < w.n_states; i++) {
-			rejected += w.states[i].status.state == OAL_BUNDLE_STATE_REJECTED && w.states[i].status.reason == 3;
+			rejected += w.states[i].status.state == OAL_BUNDLE_STATE_REJECTED &&
+			            w.states[i].status.reason == 3;
 			waiting += w.states[i].status.bundle == 77;
 		}
 		CHECK_EQ(rejected, 16);
@@ -318,11 +339,16 @@ static void test_programs(void)
 	CHECK(old >= 4 && w.n_decisions - old >= 8);
 	check_decisions("ok_tree", 0, old);
 	check_decisions("ok_255_nodes", old, w.n_decisions);
-	CHECK_EQ(w.decisions[old].decision.instant_us, w.decisions[old - 1].decision.instant_us + OAL_SETTING_DECISION_INTERVAL_US);
+	CHECK_EQ(w.decisions[old].decision.instant_us,
+	         w.decisions[old - 1].decision.instant_us + OAL_SETTING_DECISION_INTERVAL_US);
 	for (i = 0; i < w.n_instants; i++)
-		CHECK_EQ(w.instants[i].hash, feature_program_id(w.instants[i].t_us < w.decisions[old].decision.instant_us ? &oal_feature_congestion : &other_program));
+		CHECK_EQ(w.instants[i].hash,
+		         feature_program_id(w.instants[i].t_us < w.decisions[old].decision.instant_us
+						    ? &oal_feature_congestion
+						    : &other_program));
 
-	test("programs that follow each other before a batch ends: the last bundle is in force with its own, and nothing is lost");
+	test("programs that follow each other before a batch ends: the last bundle is in force with its own, and "
+	     "nothing is lost");
 	memcpy(words, oal_feature_congestion.words, oal_feature_congestion.n * sizeof words[0]);
 	begin();
 	ticks(10);

@@ -42,7 +42,8 @@ static void golden(void)
 {
 	size_t text_len, bin_len, len = 0;
 	char *text = (char *)check_file(GOLDEN "macs.txt", &text_len), *line, *rest = text;
-	uint8_t *bin = check_file(GOLDEN "extremes.bin", &bin_len), master[32], raw[32], mac[MAC_HEADER_BYTES], filler[65];
+	uint8_t *bin = check_file(GOLDEN "extremes.bin", &bin_len), master[32], raw[32], mac[MAC_HEADER_BYTES],
+		filler[65];
 	struct mac_key key = { 0 };
 	unsigned keys = 0, headers = 0;
 
@@ -91,7 +92,8 @@ static void refused(const char *text, const char *a, const char *b)
 
 int main(void)
 {
-	static const char text[] = "# made by enrolment\nap-2 lab 7 " KEY2 "\n\nap-1 - 1 " KEY "  # old\r\nap-1 lab 9 " KEY2 "\nap-1 - 4 " KEY "\nap-10 lab 1 " KEY "\n";
+	static const char text[] = "# made by enrolment\nap-2 lab 7 " KEY2 "\n\nap-1 - 1 " KEY
+				   "  # old\r\nap-1 lab 9 " KEY2 "\nap-1 - 4 " KEY "\nap-10 lab 1 " KEY "\n";
 	struct mac_keys *k = NULL;
 	const struct mac_key *key;
 	struct sha256 s;
@@ -149,10 +151,12 @@ int main(void)
 	refused("ap-1 lab 1 AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8\n", "keys:1:", "32-BYTES");
 	refused("ap-1 lab 1\n", "keys:1:", "32-BYTES");
 	refused("ap-1\n", "keys:1:", "AP_ID");
-	refused("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa lab 1 " KEY "\n", "keys:1:", "AP_ID");
+	refused("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa lab 1 " KEY "\n",
+	        "keys:1:", "AP_ID");
 	test("a file without a key, or with two of one id, is refused");
 	refused("# nothing\n\n", "no MAC key in it", "a line is");
-	refused("ap-1 lab 1 " KEY "\nap-2 lab 1 " KEY "\nap-1 other 1 " KEY2 "\n", "two keys of one KEY_ID", "leave one out");
+	refused("ap-1 lab 1 " KEY "\nap-2 lab 1 " KEY "\nap-1 other 1 " KEY2 "\n", "two keys of one KEY_ID",
+	        "leave one out");
 	test("a file that is not there is named");
 	CHECK_EQ(mac_keys_read(&k, "/nonexistent/mac-keys", err, sizeof err), -ENOENT);
 	CHECK(strstr(err, "/nonexistent/mac-keys") != NULL);

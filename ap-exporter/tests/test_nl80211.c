@@ -55,7 +55,8 @@ static void on_message(void *ctx, const struct nlmsghdr *h, const uint8_t *paylo
 		/* Parsing from nothing must give what parsing of differences gives. */
 		memset(&s->again, 0, sizeof s->again);
 		nl80211_parse_station(&s->again, &info);
-		if (memcmp(&s->again.row, &s->station[i].row, sizeof s->again.row) || memcmp(s->again.acs.row, s->station[i].acs.row, sizeof s->again.acs.row) ||
+		if (memcmp(&s->again.row, &s->station[i].row, sizeof s->again.row) ||
+		    memcmp(s->again.acs.row, s->station[i].acs.row, sizeof s->again.acs.row) ||
 		    memcmp(s->again.acs.tids, s->station[i].acs.tids, sizeof s->again.acs.tids))
 			s->parsed_twice_differs++;
 		break;
@@ -93,7 +94,9 @@ static void on_message(void *ctx, const struct nlmsghdr *h, const uint8_t *paylo
 
 static bool walk(struct seen *s, const uint8_t *bytes, size_t len, bool dump, struct netlink_result *result)
 {
-	struct netlink_walk w = { .seq_last = UINT32_MAX, .pending = 1, .dump = dump, .cb = on_message, .ctx = s, .result = result };
+	struct netlink_walk w = {
+		.seq_last = UINT32_MAX, .pending = 1, .dump = dump, .cb = on_message, .ctx = s, .result = result,
+	};
 
 	*result = (struct netlink_result){ 0 };
 	return netlink_walk(&w, bytes, len);
@@ -222,7 +225,9 @@ static void on_walk(void)
 {
 	struct netlink_result r = { 0 };
 	unsigned calls = 0;
-	struct netlink_walk w = { .seq_first = 7, .seq_last = 9, .pending = 3, .cb = count_message, .ctx = &calls, .result = &r };
+	struct netlink_walk w = {
+		.seq_first = 7, .seq_last = 9, .pending = 3, .cb = count_message, .ctx = &calls, .result = &r,
+	};
 	int32_t gone = -2, ok = 0;
 
 	test("answers to several requests end the exchange when all are there, errors among them");
@@ -241,7 +246,10 @@ static void on_walk(void)
 	test("an interrupted dump is used and said to be interrupted");
 	message_len = 0;
 	r = (struct netlink_result){ 0 };
-	w = (struct netlink_walk){ .seq_first = 1, .seq_last = 1, .pending = 1, .dump = true, .cb = count_message, .ctx = &calls, .result = &r };
+	w = (struct netlink_walk){
+		.seq_first = 1, .seq_last = 1, .pending = 1, .dump = true, .cb = count_message, .ctx = &calls,
+		.result = &r,
+	};
 	begin(100, NLM_F_MULTI | NLM_F_DUMP_INTR, 1), end("abcd", 4);
 	begin(NLMSG_DONE, NLM_F_MULTI, 1), end(&ok, 4);
 	CHECK(netlink_walk(&w, message, message_len));
@@ -314,7 +322,8 @@ static void on_station(void)
 	CHECK_EQ(s.acs.row[2].msdu_pkts, 0);
 	CHECK_EQ(s.acs.row[3].msdu_pkts, 22);
 	test("columns that the driver lacks are absent");
-	CHECK_EQ(s.row.absent, OAL_STATION_ABSENT_ACK_SIGNAL_DBM | OAL_STATION_ABSENT_EXPECTED_THROUGHPUT_KBPS | OAL_STATION_ABSENT_AIRTIME_WEIGHT);
+	CHECK_EQ(s.row.absent, OAL_STATION_ABSENT_ACK_SIGNAL_DBM | OAL_STATION_ABSENT_EXPECTED_THROUGHPUT_KBPS |
+	                               OAL_STATION_ABSENT_AIRTIME_WEIGHT);
 }
 
 static void on_rates(void)
@@ -355,7 +364,8 @@ static void on_rates(void)
 
 static void on_load(void)
 {
-	const uint8_t bssid[6] = { 2, 0, 0, 0, 9, 1 }, ies[] = { 0, 2, 'a', 'b', 11, 5, 0x2c, 0x01, 77, 0, 0 }, cut[] = { 11, 5, 1, 0 };
+	const uint8_t bssid[6] = { 2, 0, 0, 0, 9, 1 }, ies[] = { 0, 2, 'a', 'b', 11, 5, 0x2c, 0x01, 77, 0, 0 },
+		      cut[] = { 11, 5, 1, 0 };
 	struct oal_beacon_row row;
 	uint8_t bss[64], buf[96];
 	uint32_t n, len;

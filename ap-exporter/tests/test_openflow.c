@@ -1,4 +1,5 @@
-/* test_openflow.c: the messages byte by byte, as `ovs-ofctl ofp-print` reads them back, and what a switch may answer. */
+/* test_openflow.c: the messages byte by byte, as `ovs-ofctl ofp-print` reads them back, and what a switch may
+ * answer. */
 #include "check.h"
 #include "rewrite/openflow.h"
 
@@ -7,10 +8,22 @@
 #define COOKIE UINT64_C(0x4f414c72776e6400)
 
 static const struct rwnd_flow flow4 = {
-	.client_addr = { 10, 0, 0, 2 }, .server_addr = { 10, 0, 0, 1 }, .client_port = 40000, .server_port = 443, .addr_len = 4, .scale = 7, .mss_bytes = 1448,
+	.client_addr = { 10, 0, 0, 2 },
+	.server_addr = { 10, 0, 0, 1 },
+	.client_port = 40000,
+	.server_port = 443,
+	.addr_len = 4,
+	.scale = 7,
+	.mss_bytes = 1448,
 };
 static const struct rwnd_flow flow6 = {
-	.client_addr = { 0xfd, [15] = 2 }, .server_addr = { 0xfd, [15] = 1 }, .client_port = 40000, .server_port = 443, .addr_len = 16, .scale = 7, .mss_bytes = 1448,
+	.client_addr = { 0xfd, [15] = 2 },
+	.server_addr = { 0xfd, [15] = 1 },
+	.client_port = 40000,
+	.server_port = 443,
+	.addr_len = 16,
+	.scale = 7,
+	.mss_bytes = 1448,
 };
 
 static size_t from_hex(uint8_t *bytes, const char *hex)
@@ -47,37 +60,51 @@ static void test_writing(void)
 {
 	test("hello: version bitmap 0x04");
 	check_bytes(m, openflow_hello(fresh(), 1), "04000010 00000001 0001 0008 00000010");
-	test("set config: miss_send_len=1; set async: no packets in, no port status, flows removed by idle, hard, delete");
+	test("set config: miss_send_len=1; set async: no packets in, no port status, flows removed by idle, hard, "
+	     "delete");
 	check_bytes(m, openflow_set_config(fresh(), 2), "0409000c 00000002 0000 0001");
-	check_bytes(m, openflow_set_async(fresh(), 3), "041c0020 00000003 0000000000000000 0000000000000000 0000000700000007");
+	check_bytes(m, openflow_set_async(fresh(), 3),
+	            "041c0020 00000003 0000000000000000 0000000000000000 0000000700000007");
 	test("barrier, echo: a header");
 	check_bytes(m, openflow_barrier(fresh(), 4), "04140008 00000004");
 	check_bytes(m, openflow_echo_request(fresh(), 5), "04020008 00000005");
 	check_bytes(m, openflow_echo_reply(fresh(), 5), "04030008 00000005");
 	test("aggregate: all tables, by cookie");
-	check_bytes(m, openflow_aggregate(fresh(), 6, COOKIE), "04120038 00000006 0002 0000 00000000 ff000000 ffffffff ffffffff 00000000"
-		    "4f414c72776e6400 ffffffffffffffff 0001000400000000");
-	test("ADD priority=60000,tcp,reg15=0,nw_src=10.0.0.2,nw_dst=10.0.0.1,tp_src=40000,tp_dst=443 cookie hard:1 send_flow_rem "
+	check_bytes(m, openflow_aggregate(fresh(), 6, COOKIE),
+	            "04120038 00000006 0002 0000 00000000 ff000000 ffffffff ffffffff 00000000"
+	            "4f414c72776e6400 ffffffffffffffff 0001000400000000");
+	test("ADD priority=60000,tcp,reg15=0,nw_src=10.0.0.2,nw_dst=10.0.0.1,tp_src=40000,tp_dst=443 cookie hard:1 "
+	     "send_flow_rem "
 	     "actions=rewrite_rwnd(max=256,ttl_ms=500),load:0x4f414c->NXM_NX_REG15[],resubmit(,0)");
-	check_bytes(m, openflow_add(fresh(), 7, COOKIE, &flow4, 256, 500), "040e00a8 00000007 4f414c72776e6400 0000000000000000 00 00 0000 0001 ea60"
-		    "ffffffff ffffffff ffffffff 0001 0000  0001 0033 00011e04 00000000 80000a02 0800 80001401 06 80001604 0a000002 80001804 0a000001"
-		    "80001a02 9c40 80001c02 01bb 0000000000  0004 0040 00000000 ffff0010 00002320 4f41 0100 01f4 0000"
-		    "ffff0018 00002320 0007 001f 00011e04 00000000004f414c ffff0010 00002320 000e fff8 00 000000");
+	check_bytes(m, openflow_add(fresh(), 7, COOKIE, &flow4, 256, 500),
+	            "040e00a8 00000007 4f414c72776e6400 0000000000000000 00 00 0000 0001 ea60"
+	            "ffffffff ffffffff ffffffff 0001 0000  0001 0033 00011e04 00000000 80000a02 0800 80001401 06 "
+	            "80001604 0a000002 80001804 0a000001"
+	            "80001a02 9c40 80001c02 01bb 0000000000  0004 0040 00000000 ffff0010 00002320 4f41 0100 01f4 0000"
+	            "ffff0018 00002320 0007 001f 00011e04 00000000004f414c ffff0010 00002320 000e fff8 00 000000");
 	test("the same over IPv6 matches tcp6,ipv6_src=fd00::2,ipv6_dst=fd00::1");
-	check_bytes(m, openflow_add(fresh(), 8, COOKIE, &flow6, 65535, 1000), "040e00c0 00000008 4f414c72776e6400 0000000000000000 00 00 0000 0001 ea60"
-		    "ffffffff ffffffff ffffffff 0001 0000  0001 004b 00011e04 00000000 80000a02 86dd 80001401 06"
-		    "80003410 fd000000000000000000000000000002 80003610 fd000000000000000000000000000001 80001a02 9c40 80001c02 01bb 0000000000"
-		    "0004 0040 00000000 ffff0010 00002320 4f41 ffff 03e8 0000"
-		    "ffff0018 00002320 0007 001f 00011e04 00000000004f414c ffff0010 00002320 000e fff8 00 000000");
+	check_bytes(m, openflow_add(fresh(), 8, COOKIE, &flow6, 65535, 1000),
+	            "040e00c0 00000008 4f414c72776e6400 0000000000000000 00 00 0000 0001 ea60"
+	            "ffffffff ffffffff ffffffff 0001 0000  0001 004b 00011e04 00000000 80000a02 86dd 80001401 06"
+	            "80003410 fd000000000000000000000000000002 80003610 fd000000000000000000000000000001 80001a02 9c40 "
+	            "80001c02 01bb 0000000000"
+	            "0004 0040 00000000 ffff0010 00002320 4f41 ffff 03e8 0000"
+	            "ffff0018 00002320 0007 001f 00011e04 00000000004f414c ffff0010 00002320 000e fff8 00 000000");
 	test("DEL_STRICT of that flow, by cookie too");
-	check_bytes(m, openflow_delete(fresh(), 9, COOKIE, &flow6), "040e0080 00000009 4f414c72776e6400 ffffffffffffffff 00 04 0000 0000 ea60"
-		    "ffffffff ffffffff ffffffff 0000 0000  0001 004b 00011e04 00000000 80000a02 86dd 80001401 06"
-		    "80003410 fd000000000000000000000000000002 80003610 fd000000000000000000000000000001 80001a02 9c40 80001c02 01bb 0000000000");
+	check_bytes(m, openflow_delete(fresh(), 9, COOKIE, &flow6),
+	            "040e0080 00000009 4f414c72776e6400 ffffffffffffffff 00 04 0000 0000 ea60"
+	            "ffffffff ffffffff ffffffff 0000 0000  0001 004b 00011e04 00000000 80000a02 86dd 80001401 06"
+	            "80003410 fd000000000000000000000000000002 80003610 fd000000000000000000000000000001 80001a02 9c40 "
+	            "80001c02 01bb 0000000000");
 	test("DEL table:255 tcp cookie actions=rewrite_rwnd(max=65535,ttl_ms=1)");
-	check_bytes(m, openflow_delete_all(fresh(), 10, COOKIE, false), "040e0058 0000000a 4f414c72776e6400 ffffffffffffffff ff 03 0000 0000 0000"
-		    "ffffffff ffffffff ffffffff 0000 0000  0001 000f 80000a02 0800 80001401 06 00  0004 0018 00000000 ffff0010 00002320 4f41 ffff 0001 0000");
-	check_bytes(m, openflow_delete_all(fresh(), 10, COOKIE, true), "040e0058 0000000a 4f414c72776e6400 ffffffffffffffff ff 03 0000 0000 0000"
-		    "ffffffff ffffffff ffffffff 0000 0000  0001 000f 80000a02 86dd 80001401 06 00  0004 0018 00000000 ffff0010 00002320 4f41 ffff 0001 0000");
+	check_bytes(m, openflow_delete_all(fresh(), 10, COOKIE, false),
+	            "040e0058 0000000a 4f414c72776e6400 ffffffffffffffff ff 03 0000 0000 0000"
+	            "ffffffff ffffffff ffffffff 0000 0000  0001 000f 80000a02 0800 80001401 06 00  0004 0018 00000000 "
+	            "ffff0010 00002320 4f41 ffff 0001 0000");
+	check_bytes(m, openflow_delete_all(fresh(), 10, COOKIE, true),
+	            "040e0058 0000000a 4f414c72776e6400 ffffffffffffffff ff 03 0000 0000 0000"
+	            "ffffffff ffffffff ffffffff 0000 0000  0001 000f 80000a02 86dd 80001401 06 00  0004 0018 00000000 "
+	            "ffff0010 00002320 4f41 ffff 0001 0000");
 }
 
 static struct openflow_message got;
@@ -119,13 +146,15 @@ static void test_errors(void)
 	} of[] = {
 		{ "0401000c 00000007 0000 0000", OPENFLOW_ERROR_VERSION }, /* hello failed, incompatible */
 		{ "0101000c 00000007 0001 0000", OPENFLOW_ERROR_VERSION }, /* bad request, bad version */
-		{ "0401000c 00000007 0002 0004", OPENFLOW_ERROR_ACTION },  /* bad action, bad experimenter type: what Open vSwitch says */
+		/* Bad action, bad experimenter type: what Open vSwitch says. */
+		{ "0401000c 00000007 0002 0004", OPENFLOW_ERROR_ACTION },
 		{ "0401000c 00000007 0002 0003", OPENFLOW_ERROR_ACTION },
 		{ "0401000c 00000007 0002 0000", OPENFLOW_ERROR_ACTION },
 		{ "0401000c 00000007 0002 0005", OPENFLOW_ERROR_OTHER },   /* bad argument */
 		{ "0401000c 00000007 0005 0001", OPENFLOW_ERROR_FULL },
 		{ "0401000c 00000007 0005 0000", OPENFLOW_ERROR_OTHER },
-		{ "04010014 00000007 0005 0001 040e00a800000007", OPENFLOW_ERROR_FULL }, /* with the message that it is about */
+		/* With the message that it is about. */
+		{ "04010014 00000007 0005 0001 040e00a800000007", OPENFLOW_ERROR_FULL },
 	};
 
 	test("errors are what they mean to us");
@@ -141,17 +170,20 @@ static void test_errors(void)
 
 static void test_counts(void)
 {
-	static const char *removed = "040b0038 00000000 4f414c72776e6400 ea60 %s 00 00000001 00000000 0000 0001 0000000000000102 0000000000009999 0001000400000000";
+	static const char *removed = "040b0038 00000000 4f414c72776e6400 ea60 %s 00 00000001 00000000 0000 0001 "
+	                             "0000000000000102 0000000000009999 0001000400000000";
 	char hex[256];
 
 	test("flow removed: whose, how many packets, whether by its own time");
 	snprintf(hex, sizeof hex, removed, "01");
-	CHECK(parse(hex, 0) == 1 && got.type == OPENFLOW_FLOW_REMOVED && got.cookie == COOKIE && got.packets == 0x102 && got.expired);
+	CHECK(parse(hex, 0) == 1 && got.type == OPENFLOW_FLOW_REMOVED && got.cookie == COOKIE && got.packets == 0x102 &&
+	      got.expired);
 	snprintf(hex, sizeof hex, removed, "02");
 	CHECK(parse(hex, 0) == 1 && got.packets == 0x102 && !got.expired);
 	CHECK_EQ(parse("040b0020 00000000 4f414c72776e6400 ea60 01 00 00000001 00000000 0000 0001", 0), -EPROTO);
 	test("aggregate: packets; another multipart reply does not concern us");
-	CHECK(parse("04130028 00000006 0002 0000 00000000 0000000000000304 0000000000009999 00000002 00000000", 0) == 1);
+	CHECK(parse("04130028 00000006 0002 0000 00000000 0000000000000304 0000000000009999 00000002 00000000", 0) ==
+	      1);
 	CHECK(got.type == OPENFLOW_MULTIPART_REPLY && got.xid == 6 && got.packets == 0x304);
 	CHECK(parse("04130010 00000006 0000 0000 00000000", 0) == 1 && got.type == UINT8_MAX);
 	CHECK_EQ(parse("04130018 00000006 0002 0000 00000000 0000000000000304", 0), -EPROTO);

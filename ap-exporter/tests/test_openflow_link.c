@@ -1,4 +1,5 @@
-/* test_openflow_link.c: a connection to a switch that this test plays, over a real socket, with time as the test wants it. */
+/* test_openflow_link.c: a connection to a switch that this test plays, over a real socket, with time as the test wants
+ * it. */
 #include "check.h"
 #include "rewrite/openflow_link.h"
 
@@ -74,14 +75,19 @@ static void test_nobody(void)
 	uint64_t wait_us, before_us = 0;
 
 	test("a folder whose name does not fit a socket is refused");
-	CHECK_EQ(openflow_link_init(&l, "/a/folder/whose/name/goes/on/and/on/and/on/and/on/and/on/and/on/and/on/and/on/and/on/and/on/and/on", "br-lan"), -ENAMETOOLONG);
+	CHECK_EQ(openflow_link_init(&l,
+	                            "/a/folder/whose/name/goes/on/and/on/and/on/and/on/and/on/and/on/and/on/and/on/and/"
+	                            "on/and/on/and/on",
+	                            "br-lan"),
+	         -ENAMETOOLONG);
 	test("nobody there: tried again at times further and further apart, a second at most");
 	CHECK_EQ(openflow_link_init(&l, folder, "br-lan"), 0);
 	for (int i = 0; i < 8; i++) {
 		CHECK(!poll_link() && !l.up && l.fd < 0);
 		CHECK_EQ(l.error, -ENOENT);
 		wait_us = l.retry_at_us - now_us;
-		CHECK(wait_us >= before_us && wait_us >= OPENFLOW_LINK_RETRY_MIN_US && wait_us <= OPENFLOW_LINK_RETRY_MAX_US);
+		CHECK(wait_us >= before_us && wait_us >= OPENFLOW_LINK_RETRY_MIN_US &&
+		      wait_us <= OPENFLOW_LINK_RETRY_MAX_US);
 		before_us = wait_us;
 		now_us += wait_us - 1;
 		l.error = 0;

@@ -23,7 +23,8 @@ static const uint8_t syn_options[] = {2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 1, 2, 0, 
 static void test_good(void)
 {
 	struct frame f = frame_simple(77, PACKET_SYN, syn_options, sizeof syn_options, 0);
-	static const uint8_t sack[] = {1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1, 5, 18, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4};
+	static const uint8_t sack[] = {1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 1, 5, 18,
+	                               0, 0, 0, 1,  0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4};
 	unsigned cut;
 
 	test("a SYN with its options");
@@ -31,8 +32,10 @@ static void test_good(void)
 	CHECK_EQ(used, PACKET_OK);
 	CHECK(p.src_mac == 0x020000000101 && p.dst_mac == 0x0200000001ff);
 	CHECK(p.addr_len == 4 && p.src[0] == 10 && p.src[3] == 1 && p.dst[0] == 192 && p.dst[3] == 7);
-	CHECK(p.src_port == 5000 && p.dst_port == 443 && p.seq == 77 && p.ack == 0 && p.window_raw == 1234 && p.flags == PACKET_SYN);
-	CHECK(p.syn_options == 7 && p.wscale == 7 && p.mss_bytes == 1460 && p.has_ts && p.ts_val == 0x102 && p.ts_ecr == 0x304);
+	CHECK(p.src_port == 5000 && p.dst_port == 443 && p.seq == 77 && p.ack == 0 && p.window_raw == 1234 &&
+	      p.flags == PACKET_SYN);
+	CHECK(p.syn_options == 7 && p.wscale == 7 && p.mss_bytes == 1460 && p.has_ts && p.ts_val == 0x102 &&
+	      p.ts_ecr == 0x304);
 	CHECK(p.ip_ecn == 2 && p.payload_bytes == 0);
 
 	test("payload is what the IP length says, not Ethernet's padding nor what was captured");
@@ -103,12 +106,15 @@ static void test_ipv6(void)
 	frame_ethernet(&f, 1, 2, 0x86dd);
 	frame_ipv6(&f, 0, 8 + 16 + 8 + 12 + 20 + 5);
 	frame_u8(&f, 60); frame_u8(&f, 0); frame_bytes(&f, "\1\4\0\0\0\0", 6); /* hop by hop */
-	frame_u8(&f, 44); frame_u8(&f, 1); frame_bytes(&f, "\1\14\0\0\0\0\0\0\0\0\0\0\0\0", 14); /* destination options */
+	/* Destination options. */
+	frame_u8(&f, 44); frame_u8(&f, 1); frame_bytes(&f, "\1\14\0\0\0\0\0\0\0\0\0\0\0\0", 14);
 	frame_u8(&f, 51); frame_u8(&f, 0); frame_bytes(&f, "\0\0\0\0\0\1", 6); /* atomic fragment */
-	frame_u8(&f, 6); frame_u8(&f, 1); frame_bytes(&f, "\0\0\0\0\0\1\0\0\0\1", 10); /* authentication: (1 + 2) * 4 bytes */
+	/* Authentication: (1 + 2) * 4 bytes. */
+	frame_u8(&f, 6); frame_u8(&f, 1); frame_bytes(&f, "\0\0\0\0\0\1\0\0\0\1", 10);
 	frame_tcp(&f, 4711, 1, PACKET_ACK | PACKET_PSH, NULL, 0, 5);
 	CHECK_EQ(parse(&f, f.len, PACKET_LINK_ETHERNET), PACKET_OK);
-	CHECK(p.addr_len == 16 && p.src[4] == 1 && p.dst[4] == 2 && p.seq == 4711 && p.payload_bytes == 5 && p.ip_ecn == 3);
+	CHECK(p.addr_len == 16 && p.src[4] == 1 && p.dst[4] == 2 && p.seq == 4711 && p.payload_bytes == 5 &&
+	      p.ip_ecn == 3);
 	test("cut anywhere in them it is reported as cut");
 	for (i = 15; i < 14 + 40 + 44 + 20; i++)
 		CHECK_EQ(parse(&f, i, PACKET_LINK_ETHERNET), PACKET_CUT);
@@ -206,7 +212,8 @@ static void test_bad(void)
 		g = f;
 		g.bytes[12 + check_random(&random) % 62] = (uint8_t)check_random(&random);
 		g.bytes[12 + check_random(&random) % 62] = (uint8_t)check_random(&random);
-		CHECK(parse(&g, (uint32_t)(check_random(&random) % 97), (enum packet_link)(check_random(&random) % 4)) < PACKET_N_REASONS);
+		CHECK(parse(&g, (uint32_t)(check_random(&random) % 97), (enum packet_link)(check_random(&random) % 4)) <
+		      PACKET_N_REASONS);
 	}
 	test("direction is guessed from who opens, who is private, and which port is high");
 	f = frame_simple(1, PACKET_SYN, NULL, 0, 0);

@@ -1,4 +1,5 @@
-/* test_peers.c: what the push service says of the other APs of a site (peers), from JSON of any kind to rows of the table neighbour_ap. */
+/* test_peers.c: what the push service says of the other APs of a site (peers), from JSON of any kind to rows of the
+ * table neighbour_ap. */
 #include "base/json_read.h"
 #include "agent/peer_list.h"
 #include "agent/peers.h"
@@ -42,11 +43,48 @@ static bool text_is(const char *json, const char *want, size_t room)
 
 static void json_strict(void)
 {
-	static const char *const good[] = {"{}", "[]", " [ 1 , -2.5e+3, 0, 0.5, true,false , null, \"\" ] ", "{\"a\":{\"b\":[{}]}}", "\"\\u0041\\ud83d\\ude00\\n\"", "1E9",
-					   "[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]"};
-	static const char *const bad[] = {"", " ", "{", "}", "[", "[1,]", "[,1]", "[1 2]", "{\"a\"}", "{\"a\":}", "{\"a\":1,}", "{a:1}", "{1:1}", "01", "-", "1.", ".5", "1e", "+1",
-					  "tru", "True", "nul", "\"", "\"\\\"", "\"\\x\"", "\"\\u12\"", "\"\\ud800\"", "\"\\ud800\\u0041\"", "\"\\udc00\"", "\"\n\"", "[]]", "1 1", "[}", "{]",
-					  "[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]"};
+	static const char *const good[] = {"{}",
+	                                   "[]",
+	                                   " [ 1 , -2.5e+3, 0, 0.5, true,false , null, \"\" ] ",
+	                                   "{\"a\":{\"b\":[{}]}}",
+	                                   "\"\\u0041\\ud83d\\ude00\\n\"",
+	                                   "1E9",
+	                                   "[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]"};
+	static const char *const bad[] = {"",
+	                                  " ",
+	                                  "{",
+	                                  "}",
+	                                  "[",
+	                                  "[1,]",
+	                                  "[,1]",
+	                                  "[1 2]",
+	                                  "{\"a\"}",
+	                                  "{\"a\":}",
+	                                  "{\"a\":1,}",
+	                                  "{a:1}",
+	                                  "{1:1}",
+	                                  "01",
+	                                  "-",
+	                                  "1.",
+	                                  ".5",
+	                                  "1e",
+	                                  "+1",
+	                                  "tru",
+	                                  "True",
+	                                  "nul",
+	                                  "\"",
+	                                  "\"\\\"",
+	                                  "\"\\x\"",
+	                                  "\"\\u12\"",
+	                                  "\"\\ud800\"",
+	                                  "\"\\ud800\\u0041\"",
+	                                  "\"\\udc00\"",
+	                                  "\"\n\"",
+	                                  "[]]",
+	                                  "1 1",
+	                                  "[}",
+	                                  "{]",
+	                                  "[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]"};
 	unsigned i;
 
 	test("JSON is read as the standard has it, and no deeper than it may be");
@@ -67,16 +105,21 @@ static void json_values(void)
 	CHECK(number("0", 0, &v) && v == 0);
 	CHECK(number("255", 255, &v) && v == 255);
 	CHECK(number("18446744073709551615", UINT64_MAX, &v) && v == UINT64_MAX);
-	CHECK(!number("256", 255, &v) && !number("1000", 255, &v) && !number("18446744073709551616", UINT64_MAX, &v) && !number("99999999999999999999999", UINT64_MAX, &v));
-	CHECK(!number("-1", 255, &v) && !number("1.0", 255, &v) && !number("1e1", 255, &v) && !number("00", 255, &v) && !number("07", 255, &v) && !number("\"1\"", 255, &v));
+	CHECK(!number("256", 255, &v) && !number("1000", 255, &v) && !number("18446744073709551616", UINT64_MAX, &v) &&
+	      !number("99999999999999999999999", UINT64_MAX, &v));
+	CHECK(!number("-1", 255, &v) && !number("1.0", 255, &v) && !number("1e1", 255, &v) && !number("00", 255, &v) &&
+	      !number("07", 255, &v) && !number("\"1\"", 255, &v));
 	CHECK(!number("8", 7, &v) && !number("9", 0, &v));
-	CHECK(text_is("\"abc\"", "abc", 4) && !text_is("\"abc\"", "abc", 3) && text_is("\"\\u00e9\\u20ac\\/\"", "\xc3\xa9\xe2\x82\xac/", 16));
+	CHECK(text_is("\"abc\"", "abc", 4) && !text_is("\"abc\"", "abc", 3) &&
+	      text_is("\"\\u00e9\\u20ac\\/\"", "\xc3\xa9\xe2\x82\xac/", 16));
 	CHECK(!text_is("\"a\\u0000b\"", "a", 16) && !text_is("1", "1", 16));
 }
 
 /* --- lists */
 
-#define AP(id, n) "{\"ap_id\":\"" id "\",\"stations\":" n ",\"tx_kbps\":2,\"tx_airtime_permille\":3,\"busy_permille\":4,\"loss_permille\":5,\"backlog_bytes\":6,\"age_ms\":7}"
+#define AP(id, n) \
+	"{\"ap_id\":\"" id "\",\"stations\":" n ",\"tx_kbps\":2,\"tx_airtime_permille\":3,\"busy_permille\":4,\"loss_" \
+	                                        "permille\":5,\"backlog_bytes\":6,\"age_ms\":7}"
 #define OF(aps) "{\"site\":\"lab\",\"frequency_mhz\":5180,\"t_us\":1,\"aps\":[" aps "]}"
 
 static int read_list(struct peer_list *l, const char *json)
@@ -97,12 +140,16 @@ static void lists(void)
 	CHECK_EQ(l.n, 2);
 	CHECK_EQ(l.rows[0].neighbour, peer_id("b"));
 	CHECK_EQ(l.rows[1].neighbour, peer_id("a-2._X"));
-	CHECK(l.rows[0].frequency_mhz == 5180 && l.rows[0].stations == 1 && l.rows[0].tx_kbps == 2 && l.rows[0].tx_airtime_permille == 3 && l.rows[0].busy_permille == 4 &&
-	      l.rows[0].loss_permille == 5 && l.rows[0].backlog_bytes == 6 && l.rows[0].age_ms == 7 && l.rows[1].stations == 65535);
+	CHECK(l.rows[0].frequency_mhz == 5180 && l.rows[0].stations == 1 && l.rows[0].tx_kbps == 2 &&
+	      l.rows[0].tx_airtime_permille == 3 && l.rows[0].busy_permille == 4 && l.rows[0].loss_permille == 5 &&
+	      l.rows[0].backlog_bytes == 6 && l.rows[0].age_ms == 7 && l.rows[1].stations == 65535);
 	CHECK_EQ(read_list(&l, OF("")), 0);
 	CHECK_EQ(l.n, 0);
-	CHECK_EQ(read_list(&l, "{\"x\":[{\"aps\":1}],\"aps\":[{\"new\":{\"y\":[null]},\"ap_id\":\"b\",\"age_ms\":4294967295,\"backlog_bytes\":4294967295,\"loss_permille\":0,"
-			       "\"busy_permille\":0,\"tx_airtime_permille\":0,\"tx_kbps\":0,\"stations\":0}],\"frequency_mhz\":5180,\"site\":\"lab\"}"), 0);
+	CHECK_EQ(read_list(&l, "{\"x\":[{\"aps\":1}],\"aps\":[{\"new\":{\"y\":[null]},\"ap_id\":\"b\",\"age_ms\":"
+	                       "4294967295,\"backlog_bytes\":4294967295,\"loss_permille\":0,"
+	                       "\"busy_permille\":0,\"tx_airtime_permille\":0,\"tx_kbps\":0,\"stations\":0}],"
+	                       "\"frequency_mhz\":5180,\"site\":\"lab\"}"),
+	         0);
 	CHECK(l.n == 1 && l.rows[0].age_ms == UINT32_MAX && l.rows[0].backlog_bytes == UINT32_MAX);
 	/* FNV-1a of "a" is af63dc4c8601ec8c; the highest bit is left out. */
 	CHECK_EQ(peer_id("a"), UINT64_C(0x2f63dc4c8601ec8c));
@@ -112,11 +159,35 @@ static void lists(void)
 static void bad_lists(void)
 {
 	static const char *const bad[] = {
-		"", "null", "[]", "{}", "{\"aps\":[]}", "{\"site\":\"lab\",\"frequency_mhz\":5180}", "{\"site\":\"lab\",\"aps\":[]}", "{\"frequency_mhz\":5180,\"aps\":[]}",
-		"{\"site\":\"hall\",\"frequency_mhz\":5180,\"aps\":[]}", "{\"site\":\"lab\",\"frequency_mhz\":2412,\"aps\":[]}", "{\"site\":7,\"frequency_mhz\":5180,\"aps\":[]}",
-		"{\"site\":\"lab\",\"frequency_mhz\":5180,\"aps\":{}}", OF("1"), OF("{}"), OF("[]"), OF("null"), OF(AP("", "1")), OF(AP("a b", "1")), OF(AP("a\\u0000", "1")),
-		OF(AP("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "1")), OF(AP("b", "-1")), OF(AP("b", "65536")), OF(AP("b", "1.5")), OF(AP("b", "\"1\"")),
-		OF(AP("b", "null")), OF(AP("b", "1") "," AP("b", "2")), OF(AP("b", "1")) "x", OF(AP("b", "1") ","), "{\"site\":\"lab\",\"frequency_mhz\":5180,\"aps\":[],\"aps\":[]}",
+		"",
+		"null",
+		"[]",
+		"{}",
+		"{\"aps\":[]}",
+		"{\"site\":\"lab\",\"frequency_mhz\":5180}",
+		"{\"site\":\"lab\",\"aps\":[]}",
+		"{\"frequency_mhz\":5180,\"aps\":[]}",
+		"{\"site\":\"hall\",\"frequency_mhz\":5180,\"aps\":[]}",
+		"{\"site\":\"lab\",\"frequency_mhz\":2412,\"aps\":[]}",
+		"{\"site\":7,\"frequency_mhz\":5180,\"aps\":[]}",
+		"{\"site\":\"lab\",\"frequency_mhz\":5180,\"aps\":{}}",
+		OF("1"),
+		OF("{}"),
+		OF("[]"),
+		OF("null"),
+		OF(AP("", "1")),
+		OF(AP("a b", "1")),
+		OF(AP("a\\u0000", "1")),
+		OF(AP("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "1")),
+		OF(AP("b", "-1")),
+		OF(AP("b", "65536")),
+		OF(AP("b", "1.5")),
+		OF(AP("b", "\"1\"")),
+		OF(AP("b", "null")),
+		OF(AP("b", "1") "," AP("b", "2")),
+		OF(AP("b", "1")) "x",
+		OF(AP("b", "1") ","),
+		"{\"site\":\"lab\",\"frequency_mhz\":5180,\"aps\":[],\"aps\":[]}",
 		OF("{\"ap_id\":\"b\",\"stations\":1}")};
 	static const char whole[] = OF(AP("b", "1") "," AP("c", "2"));
 	static char many[PEER_LIST_BYTES + 2], end[PEER_LIST_BYTES + 16];
@@ -135,7 +206,10 @@ static void bad_lists(void)
 	}
 	strcpy(many, "{\"site\":\"lab\",\"frequency_mhz\":5180,\"aps\":[");
 	for (i = 0; i <= PEER_LIST_MAX; i++) {
-		snprintf(one, sizeof one, "%s{\"ap_id\":\"n%u\",\"stations\":1,\"tx_kbps\":2,\"tx_airtime_permille\":3,\"busy_permille\":4,\"loss_permille\":5,\"backlog_bytes\":6,\"age_ms\":7}", i ? "," : "", i);
+		snprintf(one, sizeof one,
+		         "%s{\"ap_id\":\"n%u\",\"stations\":1,\"tx_kbps\":2,\"tx_airtime_permille\":3,\"busy_"
+		         "permille\":4,\"loss_permille\":5,\"backlog_bytes\":6,\"age_ms\":7}",
+		         i ? "," : "", i);
 		strcat(many, one);
 		snprintf(end, sizeof end, "%s]}", many);
 		CHECK_EQ(read_list(&l, end) != 0, i == PEER_LIST_MAX);
@@ -173,7 +247,8 @@ static void on_batch(void *ctx, const struct batch_out *b)
 	if (b->topic != OAL_TOPIC_SAMPLES)
 		return;
 	CHECK_EQ(batch_decode(&v, b->topic, b->bytes, b->len, "ap-1", b->t0_us), BATCH_OK);
-	for (batch_rows(&c, &v, OAL_NEIGHBOUR_AP); w.n_rows < MOST_ROWS && batch_next_row(&c, &w.rows[w.n_rows]); w.n_rows++)
+	for (batch_rows(&c, &v, OAL_NEIGHBOUR_AP); w.n_rows < MOST_ROWS && batch_next_row(&c, &w.rows[w.n_rows]);
+	     w.n_rows++)
 		w.row_us[w.n_rows] = b->t0_us + (uint64_t)w.rows[w.n_rows].tick * TICK_US;
 }
 
@@ -184,7 +259,9 @@ static void on_tick(void *ctx)
 
 static void begin(void)
 {
-	const struct pipeline_config c = {.ap_id = "ap-1", .site = "lab", .boot_id = 1, .emit = on_batch, .consumer = {.begin_tick = on_tick}};
+	const struct pipeline_config c = {
+		.ap_id = "ap-1", .site = "lab", .boot_id = 1, .emit = on_batch, .consumer = {.begin_tick = on_tick},
+	};
 
 	memset(&w, 0, sizeof w);
 	w.due_us = START_US;
@@ -207,7 +284,10 @@ static void end(void)
 
 static struct oal_neighbour_ap_row row_of(uint64_t neighbour, uint16_t mhz, uint32_t kbps)
 {
-	return (struct oal_neighbour_ap_row){.neighbour = neighbour, .frequency_mhz = mhz, .stations = 1, .tx_kbps = kbps, .backlog_bytes = kbps, .age_ms = 500};
+	return (struct oal_neighbour_ap_row){
+		.neighbour = neighbour, .frequency_mhz = mhz, .stations = 1, .tx_kbps = kbps, .backlog_bytes = kbps,
+		.age_ms = 500,
+	};
 }
 
 static void tell(unsigned n, const struct oal_neighbour_ap_row rows[])
@@ -245,7 +325,8 @@ static void radios(void)
 	CHECK_EQ(peers_frequencies(&w.peers, mhz), 0);
 	CHECK_EQ(w.changes, 0);
 	for (i = 0; i < 6; i++) {
-		c.device = pipeline_name(w.pipeline, (const char *[]){"wlan0", "wlan0-1", "wlan1", "wlan2", "wlan3", "wlan4"}[i]);
+		c.device = pipeline_name(w.pipeline,
+		                         (const char *[]){"wlan0", "wlan0-1", "wlan1", "wlan2", "wlan3", "wlan4"}[i]);
 		c.frequency_mhz = (uint16_t[]){5180, 5180, 2412, 5955, 5500, 5745}[i];
 		pipeline_row(w.pipeline, OAL_CHANNEL, &c);
 	}
@@ -267,10 +348,12 @@ static void radios(void)
 
 static void rows(void)
 {
-	const struct oal_neighbour_ap_row both[2] = {row_of(11, 5180, 100), row_of(12, 5180, 200)}, later = row_of(12, 5180, 300);
+	const struct oal_neighbour_ap_row both[2] = {row_of(11, 5180, 100), row_of(12, 5180, 200)},
+					  later = row_of(12, 5180, 300);
 	uint64_t left_us, ended_us;
 
-	test("peers become rows at the next tick, with ages that go on; who is not told of any more is gone with the next batch");
+	test("peers become rows at the next tick, with ages that go on; who is not told of any more is gone with the "
+	     "next batch");
 	begin();
 	ticks(10);
 	tell(2, both);

@@ -73,7 +73,9 @@ static struct batch_view view(const struct sink *s, unsigned i)
 {
 	struct batch_view v;
 
-	CHECK_EQ(batch_decode(&v, s->batches[i].topic, s->batches[i].bytes, s->batches[i].len, "ap-1", s->batches[i].t0_us + 1000000), BATCH_OK);
+	CHECK_EQ(batch_decode(&v, s->batches[i].topic, s->batches[i].bytes, s->batches[i].len, "ap-1",
+	                      s->batches[i].t0_us + 1000000),
+	         BATCH_OK);
 	return v;
 }
 
@@ -101,10 +103,14 @@ static unsigned rows_of(const struct sink *s, enum oal_table_id t, struct seen_r
 	return n;
 }
 
-static struct packet packet(uint64_t t_us, unsigned direction, uint16_t port, uint32_t seq, uint32_t ack, uint32_t len, uint8_t flags)
+static struct packet packet(uint64_t t_us, unsigned direction, uint16_t port, uint32_t seq, uint32_t ack, uint32_t len,
+                            uint8_t flags)
 {
-	struct packet k = {.t_us = t_us, .direction = (uint8_t)direction, .addr_len = 4, .flags = flags, .seq = seq, .ack = ack,
-		.payload_bytes = len, .window_raw = 500, .has_ts = true, .ts_val = (uint32_t)(t_us / 1000), .ts_ecr = (uint32_t)(t_us / 1000) - 20};
+	struct packet k = {
+		.t_us = t_us, .direction = (uint8_t)direction, .addr_len = 4, .flags = flags, .seq = seq, .ack = ack,
+		.payload_bytes = len, .window_raw = 500, .has_ts = true, .ts_val = (uint32_t)(t_us / 1000),
+		.ts_ecr = (uint32_t)(t_us / 1000) - 20,
+	};
 	const uint8_t client[4] = {10, 0, 0, 1}, server[4] = {192, 0, 2, 7};
 
 	memcpy(direction ? k.src : k.dst, client, 4);
@@ -139,12 +145,24 @@ static void world_start(struct world *w, struct pipeline *p, uint64_t seed)
 	w->random = seed;
 	for (i = 0; i < STATIONS; i++) {
 		w->present[i] = i != 4;
-		w->station[i] = (struct oal_station_row){.absent = i == 2 ? 5 : 4, .mac = MAC + i, .device = pipeline_name(p, "wlan0"), .interval_ticks = 1,
-			.tx_pkts = i ? 100 * i : 4294967000u, .signal_dbm = -50, .signal_avg_dbm = -52, .tx_bitrate_kbps = 65000};
-		w->ac[i] = (struct oal_station_ac_row){.mac = MAC + i, .device = pipeline_name(p, "wlan0"), .ac = 2, .tx_bytes = i == 1 ? 4294960000u : 0};
+		w->station[i] = (struct oal_station_row){
+			.absent = i == 2 ? 5 : 4, .mac = MAC + i, .device = pipeline_name(p, "wlan0"),
+			.interval_ticks = 1, .tx_pkts = i ? 100 * i : 4294967000u, .signal_dbm = -50,
+			.signal_avg_dbm = -52, .tx_bitrate_kbps = 65000,
+		};
+		w->ac[i] = (struct oal_station_ac_row){
+			.mac = MAC + i, .device = pipeline_name(p, "wlan0"), .ac = 2,
+			.tx_bytes = i == 1 ? 4294960000u : 0,
+		};
 	}
-	w->channel = (struct oal_channel_row){.absent = 8, .device = pipeline_name(p, "wlan0"), .frequency_mhz = 2412, .width_mhz = 20, .noise_dbm = -92};
-	w->queue = (struct oal_queue_row){.device = pipeline_name(p, "eth0"), .handle = 0x10000, .parent = 0xffffffff, .kind = pipeline_name(p, "fq_codel")};
+	w->channel = (struct oal_channel_row){
+		.absent = 8, .device = pipeline_name(p, "wlan0"), .frequency_mhz = 2412, .width_mhz = 20,
+		.noise_dbm = -92,
+	};
+	w->queue = (struct oal_queue_row){
+		.device = pipeline_name(p, "eth0"), .handle = 0x10000, .parent = 0xffffffff,
+		.kind = pipeline_name(p, "fq_codel"),
+	};
 	for (i = 0; i < 8; i++)
 		w->seq[i] = (uint32_t)check_random(&w->random);
 }
@@ -206,7 +224,8 @@ static void world_packets(struct world *w, struct pipeline *p, uint64_t due_us)
 		struct packet k;
 
 		if (down) {
-			k = packet(t_us, 0, (uint16_t)(5000 + flow), w->seq[flow] - (again ? 1448 : 0), 7, 1448, PACKET_ACK);
+			k = packet(t_us, 0, (uint16_t)(5000 + flow), w->seq[flow] - (again ? 1448 : 0), 7, 1448,
+			           PACKET_ACK);
 			w->seq[flow] += again ? 0 : 1448;
 		} else {
 			k = packet(t_us, 1, (uint16_t)(5000 + flow), 7, w->seq[flow], 0, PACKET_ACK);
@@ -225,8 +244,8 @@ static void compare_instant(void *ctx, uint64_t t_us, const int64_t *x, unsigned
 	CHECK_EQ(s->instants[s->n_compared], t_us);
 	for (i = 0; i < n; i++)
 		if (s->features[s->n_compared][i] != x[i] && check_errors++ < 10)
-			printf("# instant %" PRIu64 " %s: pipeline %" PRId64 ", offline %" PRId64 "\n", t_us, oal_feature_congestion.names[i],
-			       s->features[s->n_compared][i], x[i]);
+			printf("# instant %" PRIu64 " %s: pipeline %" PRId64 ", offline %" PRId64 "\n", t_us,
+			       oal_feature_congestion.names[i], s->features[s->n_compared][i], x[i]);
 	s->n_compared++;
 }
 
@@ -387,7 +406,8 @@ static void test_dedup(void)
 	}
 	pipeline_flush(p);
 	for (n = rows_of(&s, OAL_STATION, rows, 1000), i = 0; i < n; i++)
-		CHECK(((const struct oal_station_row *)(const void *)rows[i].bytes)->mac == a.mac || rows[i].t_us < START_US + 252000);
+		CHECK(((const struct oal_station_row *)(const void *)rows[i].bytes)->mac == a.mac ||
+		      rows[i].t_us < START_US + 252000);
 	pipeline_free(p);
 	clear(&s);
 }
@@ -460,10 +480,12 @@ static void test_time(void)
 	CHECK_EQ(view(&s, 2).t0_us, START_US + 10040000);
 	pipeline_free(p);
 
-	test("a packet that comes after its batch began to leave keeps its place in time if it is within the settling time");
+	test("a packet that comes after its batch began to leave keeps its place in time if it is within the settling "
+	     "time");
 	p = start(&s, NULL);
 	for (tick = 0; tick < 130; tick++) {
-		struct packet k = packet(START_US + tick * 4000 - 9000, 1, 5000, tick, 0, 1, PACKET_ACK); /* two ticks late */
+		/* Two ticks late. */
+		struct packet k = packet(START_US + tick * 4000 - 9000, 1, 5000, tick, 0, 1, PACKET_ACK);
 
 		if (tick >= 3)
 			pipeline_packet(p, &k);
@@ -484,7 +506,10 @@ static void test_drops(void)
 	struct pipeline *p = start(&s, NULL);
 	struct oal_station_row a = station(p, 0);
 	struct oal_station_ac_row ac = {.mac = MAC, .device = pipeline_name(p, "wlan0"), .ac = 2, .drops = 4294967290u};
-	struct oal_queue_row q = {.device = pipeline_name(p, "eth0"), .handle = 0x80010000, .kind = pipeline_name(p, "fq_codel"), .drops = 5};
+	struct oal_queue_row q = {
+		.device = pipeline_name(p, "eth0"), .handle = 0x80010000, .kind = pipeline_name(p, "fq_codel"),
+		.drops = 5,
+	};
 	struct oal_queue_row mq = {.device = pipeline_name(p, "eth0"), .kind = pipeline_name(p, "mq"), .drops = 5};
 	unsigned tick, n, i, seen[5] = {0};
 
@@ -525,7 +550,9 @@ static void test_flows(void)
 {
 	static struct sink s;
 	static struct seen_row rows[4000];
-	struct pipeline_config config = {.ap_id = "ap-1", .boot_id = 1, .max_flows = 16, .emit = emit, .ctx = &s, .settle_ticks = 1};
+	struct pipeline_config config = {
+		.ap_id = "ap-1", .boot_id = 1, .max_flows = 16, .emit = emit, .ctx = &s, .settle_ticks = 1,
+	};
 	static const uint8_t key[16] = "0123456789abcdef";
 	struct pipeline *p = start(&s, NULL);
 	struct pipeline_stats stats;
@@ -556,7 +583,8 @@ static void test_flows(void)
 	v = view(&s, 3);
 	CHECK_EQ(v.topic, OAL_TOPIC_PACKETS);
 	batch_flows(&c, &v);
-	CHECK(batch_next_flow(&c, &f) && f.station_mac == MAC && f.client_port == 5000 && f.server_port == 443 && f.protocol == 6);
+	CHECK(batch_next_flow(&c, &f) && f.station_mac == MAC && f.client_port == 5000 && f.server_port == 443 &&
+	      f.protocol == 6);
 	CHECK_EQ(f.flow_id, batch_flow_id(&f));
 	CHECK(f.client_addr[0] == 10 && f.server_addr[0] == 192);
 	pipeline_free(p);
@@ -589,10 +617,12 @@ static void test_flows(void)
 	pipeline_flush(p);
 	v = view(&s, 1);
 	batch_flows(&c, &v);
-	CHECK(batch_next_flow(&c, &g) && g.addr_len == 4 && memcmp(g.client_addr, f.client_addr, 4) && g.flow_id == batch_flow_id(&g));
+	CHECK(batch_next_flow(&c, &g) && g.addr_len == 4 && memcmp(g.client_addr, f.client_addr, 4) &&
+	      g.flow_id == batch_flow_id(&g));
 	v = view(&s, 3);
 	batch_flows(&c, &v);
-	CHECK(batch_next_flow(&c, &f) && f.flow_id == g.flow_id && !memcmp(f.client_addr, g.client_addr, 4) && memcmp(f.client_addr, f.server_addr, 4));
+	CHECK(batch_next_flow(&c, &f) && f.flow_id == g.flow_id && !memcmp(f.client_addr, g.client_addr, 4) &&
+	      memcmp(f.client_addr, f.server_addr, 4));
 	pipeline_free(p);
 
 	test("a table full of flows forgets the idle ones, counts it, and never mixes up two flows of a batch");
@@ -601,7 +631,8 @@ static void test_flows(void)
 	CHECK_EQ(pipeline_new(&p, &config), 0);
 	for (tick = 0; tick < 63 * 40; tick++) {
 		if (tick % 16 == 0) { /* 4 new flows per batch, all of 16 places taken soon; flows go quiet after 2 s */
-			k = packet(START_US + tick * 4000, 1, (uint16_t)(5000 + tick / 16), 1, 0, tick / 16 + 1, PACKET_ACK);
+			k = packet(START_US + tick * 4000, 1, (uint16_t)(5000 + tick / 16), 1, 0, tick / 16 + 1,
+			           PACKET_ACK);
 			pipeline_packet(p, &k);
 		}
 		pipeline_tick(p, START_US + tick * 4000, 0, 0);
@@ -632,7 +663,9 @@ static void test_limits(void)
 {
 	static struct sink s;
 	static struct seen_row rows[100];
-	struct pipeline_config config = {.ap_id = "ap-1", .boot_id = 1, .max_stations = 4, .max_packets_per_batch = 64, .emit = emit, .ctx = &s};
+	struct pipeline_config config = {
+		.ap_id = "ap-1", .boot_id = 1, .max_stations = 4, .max_packets_per_batch = 64, .emit = emit, .ctx = &s,
+	};
 	struct pipeline *p = NULL;
 	struct pipeline_stats stats;
 	struct oal_health_row health = {.ticks = 5};
@@ -684,8 +717,13 @@ static void test_limits(void)
 	test("decisions and bundle states are events too: those of one bundle are one run");
 	p = start(&s, NULL);
 	for (tick = 0; tick < 63; tick++) {
-		struct oal_decision_row decision = {.bundle = 7 + tick / 40, .source = 2, .version = 3, .instant_us = START_US + tick * 4000, .class = 2};
-		const struct oal_bundle_status_row state = {.bundle = 8, .source = 2, .version = 3, .state = OAL_BUNDLE_STATE_APPLIED};
+		struct oal_decision_row decision = {
+			.bundle = 7 + tick / 40, .source = 2, .version = 3, .instant_us = START_US + tick * 4000,
+			.class = 2,
+		};
+		const struct oal_bundle_status_row state = {
+			.bundle = 8, .source = 2, .version = 3, .state = OAL_BUNDLE_STATE_APPLIED,
+		};
 
 		pipeline_tick(p, START_US + tick * 4000, 0, 0);
 		if (tick % 25 == 10)
@@ -714,8 +752,11 @@ static void test_limits(void)
 	CHECK_EQ(pipeline_new(&p, &config), -EINVAL);
 
 	test("the largest settings are good");
-	config = (struct pipeline_config){.ap_id = "ap-1", .boot_id = 1, .max_stations = 512, .max_queues = 256, .max_channels = 64, .max_beacons = 512,
-		.max_flows = 4096, .max_packets_per_batch = 32768, .program = &oal_feature_congestion, .emit = emit, .ctx = &s};
+	config = (struct pipeline_config){
+		.ap_id = "ap-1", .boot_id = 1, .max_stations = 512, .max_queues = 256, .max_channels = 64,
+		.max_beacons = 512, .max_flows = 4096, .max_packets_per_batch = 32768,
+		.program = &oal_feature_congestion, .emit = emit, .ctx = &s,
+	};
 	CHECK_EQ(pipeline_new(&p, &config), 0);
 	pipeline_free(p);
 

@@ -1,4 +1,5 @@
-/* The pure parts of the rewrite: which clamps may be, the field that comes out, the table of clamps, and lines of the command. */
+/* The pure parts of the rewrite: which clamps may be, the field that comes out, the table of clamps, and lines of the
+ * command. */
 #include "check.h"
 #include "rewrite/rwnd_clamps.h"
 #include "rewrite/rwnd_command.h"
@@ -71,13 +72,15 @@ static void fields(void)
 	CHECK_EQ(rwnd_raw(352, 352, 14), 1);
 	CHECK_EQ(rwnd_raw(0, 0, 14), 1);
 
-	test("whatever scale, bytes and segment: the window is at most bytes rounded up to the scale, at least the floor if the field can say it");
+	test("whatever scale, bytes and segment: the window is at most bytes rounded up to the scale, at least the "
+	     "floor if the field can say it");
 	{
 		uint64_t seed = 4;
 
 		for (int i = 0; i < 100000; i++) {
 			const uint8_t scale = (uint8_t)(check_random(&seed) % 15);
-			const uint32_t floor = 4 * (88 + (uint32_t)(check_random(&seed) % 9000)), bytes = floor + (uint32_t)(check_random(&seed) >> 34);
+			const uint32_t floor = 4 * (88 + (uint32_t)(check_random(&seed) % 9000)),
+				       bytes = floor + (uint32_t)(check_random(&seed) >> 34);
 			const uint64_t window = (uint64_t)rwnd_raw(bytes, floor, scale) << scale;
 
 			CHECK(window >= floor || window == (uint64_t)65535 << scale);
@@ -163,24 +166,45 @@ static bool parses(struct rwnd_command *c, const char *line)
 static void commands(void)
 {
 	static const char *const bad[] = {
-		"foo", "set", "set 10.0.0.1:1 10.0.0.2:2", "set 10.0.0.1:1 10.0.0.2:2 65536", "set 10.0.0.1 10.0.0.2:2 65536 500",
-		"set 10.0.0.1:0 10.0.0.2:2 65536 500", "set 10.0.0.1:65536 10.0.0.2:2 65536 500", "set 10.0.0.1:1 [::1]:2 65536 500",
-		"set ::1:1 ::2:2 65536 500", "set [10.0.0.1]:1 [10.0.0.2]:2 65536 500", "set 10.0.0.1:1 10.0.0.2:2 -1 500",
-		"set 10.0.0.1:1 10.0.0.2:2 99999999999 500", "set 10.0.0.1:1 10.0.0.2:2 65536 0", "set 10.0.0.1:1 10.0.0.2:2 65536 1001",
-		"set 10.0.0.1:1 10.0.0.2:2 65536 500 15", "set 10.0.0.1:1 10.0.0.2:2 65536 500 255", "set 10.0.0.1:1 10.0.0.2:2 65536 500 7 87",
-		"set 10.0.0.1:1 10.0.0.2:2 65536 500 7 1448 9", "release", "release 10.0.0.1:1", "sleep", "sleep x", "stats now", "quit 1",
+		"foo",
+		"set",
+		"set 10.0.0.1:1 10.0.0.2:2",
+		"set 10.0.0.1:1 10.0.0.2:2 65536",
+		"set 10.0.0.1 10.0.0.2:2 65536 500",
+		"set 10.0.0.1:0 10.0.0.2:2 65536 500",
+		"set 10.0.0.1:65536 10.0.0.2:2 65536 500",
+		"set 10.0.0.1:1 [::1]:2 65536 500",
+		"set ::1:1 ::2:2 65536 500",
+		"set [10.0.0.1]:1 [10.0.0.2]:2 65536 500",
+		"set 10.0.0.1:1 10.0.0.2:2 -1 500",
+		"set 10.0.0.1:1 10.0.0.2:2 99999999999 500",
+		"set 10.0.0.1:1 10.0.0.2:2 65536 0",
+		"set 10.0.0.1:1 10.0.0.2:2 65536 1001",
+		"set 10.0.0.1:1 10.0.0.2:2 65536 500 15",
+		"set 10.0.0.1:1 10.0.0.2:2 65536 500 255",
+		"set 10.0.0.1:1 10.0.0.2:2 65536 500 7 87",
+		"set 10.0.0.1:1 10.0.0.2:2 65536 500 7 1448 9",
+		"release",
+		"release 10.0.0.1:1",
+		"sleep",
+		"sleep x",
+		"stats now",
+		"quit 1",
 	};
 	struct rwnd_command c;
 	char line[700];
 
-	test("set: addresses, ports, bytes, time; scale and segment if given, else what the backend learned and Ethernet's");
+	test("set: addresses, ports, bytes, time; scale and segment if given, else what the backend learned and "
+	     "Ethernet's");
 	CHECK(parses(&c, "set 10.1.2.3:5000 192.0.2.7:443 65536 500\n"));
 	CHECK_EQ(c.verb, RWND_SET);
-	CHECK(c.flow.addr_len == 4 && !memcmp(c.flow.client_addr, "\x0a\x01\x02\x03", 4) && !memcmp(c.flow.server_addr, "\xc0\x00\x02\x07", 4));
+	CHECK(c.flow.addr_len == 4 && !memcmp(c.flow.client_addr, "\x0a\x01\x02\x03", 4) &&
+	      !memcmp(c.flow.server_addr, "\xc0\x00\x02\x07", 4));
 	CHECK(c.flow.client_port == 5000 && c.flow.server_port == 443 && c.bytes == 65536 && c.ttl_ms == 500);
 	CHECK(c.flow.scale == RWND_SCALE_LEARNED && c.flow.mss_bytes == 1448);
 	CHECK(parses(&c, "set [2001:db8::1]:5000 [2001:db8::2]:443 65536 500 14 536"));
-	CHECK(c.flow.addr_len == 16 && c.flow.client_addr[0] == 0x20 && c.flow.client_addr[15] == 1 && c.flow.server_addr[15] == 2);
+	CHECK(c.flow.addr_len == 16 && c.flow.client_addr[0] == 0x20 && c.flow.client_addr[15] == 1 &&
+	      c.flow.server_addr[15] == 2);
 	CHECK(c.flow.scale == 14 && c.flow.mss_bytes == 536);
 	CHECK(parses(&c, "set 10.0.0.1:1 10.0.0.2:2 1 1 0"));
 	CHECK_EQ(c.flow.scale, 0);

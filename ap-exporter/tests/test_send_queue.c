@@ -31,7 +31,8 @@ int main(void)
 	CHECK_EQ(send_queue_records(q), 1);
 	send_queue_pop(q);
 
-	test("for a million random puts and pops: the newest are there, whole and in order, and all that went are counted");
+	test("for a million random puts and pops: the newest are there, whole and in order, and all that went are "
+	     "counted");
 	for (int i = 0; i < 1000000 && !check_errors; i++) {
 		uint64_t dice = check_random(&seed);
 
