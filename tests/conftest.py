@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -21,3 +22,17 @@ def platform():
     with tempfile.TemporaryDirectory(prefix="oal-test-", ignore_cleanup_errors=True) as folder:
         with Platform(kept or folder, ports="auto", only=["data"], partitions=4) as running:
             yield running
+
+
+@pytest.fixture(scope="session")
+def looped(tmp_path_factory):
+    """The whole learning loop on a platform of its own, one for the session: three replayed APs that predict, with a
+    folder of in-force files of their own, `policies`, that tests may change. Its first test finds it just started.
+    """
+    from looped import running
+
+    folder = tmp_path_factory.mktemp("policies")
+    shutil.copy(ROOT / "policies" / "in-force" / "default.yaml", folder)
+    with running(policies=str(folder)) as it:
+        it.policies = folder
+        yield it

@@ -7,14 +7,12 @@ The APs are replayed, so they decide and report in shadow; what a rewrite does t
 
 from __future__ import annotations
 
-import shutil
 import signal
 
-import pytest
 import yaml
 from flow import until
-from looped import APS, ROOT, now_us, running
-from oal_local import control, demo, loop
+from looped import APS, now_us
+from oal_local import control, demo
 from oal_local.clickhouse import since
 from oal_local.stages import Stages, verdict
 from oal_schema import policy
@@ -25,15 +23,6 @@ SHADOW = control.BACKENDS.index("shadow")
 #: clamp changes here, stays out of it.
 LASTING = {"hold_us": 60_000_000, "guard_permille": 500, "guard_backoff_us": 1_000_000}
 KILLED = policy.spec()["rewrite_reasons"].index("killed")
-
-
-@pytest.fixture(scope="module")
-def looped(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("policies")
-    shutil.copy(ROOT / "policies" / "in-force" / "default.yaml", folder)
-    with running(experiments=loop.EXPERIMENTS[:1], policies=str(folder)) as it:
-        it.policies = folder
-        yield it
 
 
 def change_policy(looped, **changes) -> int:

@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
-import looped
 import pytest
 from flow import until
 
@@ -53,12 +52,11 @@ def test_a_block_of_commands_says_what_proves_it(block):
         assert (ROOT / value).exists(), f"{block.page}:{block.line}: there is no {value}"
 
 
-@pytest.fixture(scope="module")
-def platform():
-    with looped.running() as running:
-        until("access points predict, and what they predicted came true",
-              lambda: running.predictions("class != 'unknown'") > 50)
-        yield running.platform
+@pytest.fixture
+def platform(looped):
+    """One whose access points predict, and whose predictions have met what came true."""
+    until("predictions came true", lambda: looped.predictions("class != 'unknown'") > 50)
+    return looped.platform
 
 
 @pytest.mark.parametrize("block", RUN, ids=lambda b: f"{b.page}:{b.line}")

@@ -11,17 +11,11 @@ import time
 
 import pytest
 from flow import until
-from looped import APS, ROOT, now_us, running
+from looped import APS, ROOT, now_us
 from oal_local import loop
 from oal_local.clickhouse import since
 
 SCREENSHOTS = ROOT / "build" / "screenshots"
-
-
-@pytest.fixture(scope="module")
-def looped():
-    with running() as it:
-        yield it
 
 
 def promote(looped, version: int, alias: str = "champion") -> float:
