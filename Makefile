@@ -6,24 +6,28 @@ APS ?= 3
 ONCE ?=
 LIVE ?=
 SCENARIO ?= congested
-FOLDERS := schema ap-exporter stream-jobs clickhouse training model-registry deploy $(addprefix platform/,local backup security compose) observe helm lab
+FOLDERS := schema ap-exporter stream-jobs clickhouse training model-registry deploy \
+	$(addprefix platform/,local backup security compose) observe helm lab
 export OAL_ROOT := $(CURDIR)
 
 .PHONY: help setup build demo down check test test-compose bench lint gen lab evaluate fleet test-cluster clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
-	@echo; echo "  demo takes APS=3 ONCE=seconds KEEP=1 LIVE=1; lab takes SCENARIO=name LIVE=1; test takes ONLY='folder …'"
+	@echo; echo "  demo takes APS=3 ONCE=seconds KEEP=1 LIVE=1; lab takes SCENARIO=name LIVE=1;"
+	@echo "  test and check take ONLY='folder …'"
 
 setup: ## install and cache everything that the other targets need
 	@for f in $(FOLDERS); do $(MAKE) --no-print-directory -C $$f setup || exit 1; done
 
 build: ## compile exporter, stream jobs, training kernel and push service, and set up what running them needs
-	@for f in ap-exporter stream-jobs clickhouse training model-registry deploy platform/local $(if $(LIVE),lab); do $(MAKE) --no-print-directory -C $$f setup || exit 1; done
+	@for f in ap-exporter stream-jobs clickhouse training model-registry deploy platform/local $(if $(LIVE),lab); \
+	  do $(MAKE) --no-print-directory -C $$f setup || exit 1; done
 	@for f in ap-exporter stream-jobs training deploy; do $(MAKE) --no-print-directory -C $$f build || exit 1; done
 
 demo: build ## the whole loop on this machine: AP → Kafka → Flink → ClickHouse → trees → APs, with a live summary
-	@platform/local/oal-local demo --aps $(APS) $(if $(ONCE),--once $(ONCE)) $(if $(KEEP),--keep) $(if $(LIVE),--live)
+	@platform/local/oal-local demo --aps $(APS) \
+	  $(if $(ONCE),--once $(ONCE)) $(if $(KEEP),--keep) $(if $(LIVE),--live)
 
 down: ## stop what `make demo` started
 	@platform/local/oal-local down
@@ -35,7 +39,7 @@ check: ## what needs no server: unit tests, generated files, lint; run it before
 test: ## every test, the real components included
 	@tests/run $(ONLY)
 
-test-cluster: ## the chart on a real Kubernetes API server with fake nodes: install, upgrade, rollback, lost node, uninstall
+test-cluster: ## the chart on a real Kubernetes API server, nodes are fake: install, upgrade, rollback, uninstall
 	@$(MAKE) --no-print-directory -C helm cluster
 
 test-compose: ## the whole platform in containers, from nothing to nothing, on an engine of its own; prints its time
@@ -53,11 +57,12 @@ gen: ## write what is derived from schema/ and from the dashboards' builders
 lab: ## run a scenario of the Wi-Fi lab: SCENARIO=name, LIVE=1 for real time
 	@$(MAKE) --no-print-directory -C lab run SCENARIO=$(SCENARIO) LIVE=$(LIVE)
 
-evaluate: ## what control is worth against CUBIC and BBR, in the lab: SEEDS=10; report in build/evaluate; goes on where it was stopped
+evaluate: ## what control is worth in the lab, to build/evaluate: SEEDS=10; goes on where it was stopped
 	@$(MAKE) --no-print-directory -C lab evaluate SEEDS=$(SEEDS)
 
 fleet: build ## the most access points that this machine serves, and what each stage takes: APS=1000 SECONDS=300
-	@python=$$(platform/setup/venv tests/requirements.txt)/bin/python && $$python tests/fleet.py --aps $(if $(filter file,$(origin APS)),1000,$(APS)) --seconds $(or $(SECONDS),300)
+	@python=$$(platform/setup/venv tests/requirements.txt)/bin/python \
+	  && $$python tests/fleet.py --aps $(if $(filter file,$(origin APS)),1000,$(APS)) --seconds $(or $(SECONDS),300)
 
 clean: down ## remove what was built here; the cache stays
 	@for f in $(FOLDERS); do $(MAKE) --no-print-directory -C $$f clean; done; rm -rf build

@@ -14,7 +14,8 @@ trap unmask EXIT
 if [ -d /run/systemd/system ] && ! dpkg-query -W "${packages[@]}" >/dev/null 2>&1; then
 	for unit in "${units[@]}"; do
 		mask=/run/systemd/system/$unit.service
-		[ -e "$mask" ] || systemctl cat "$unit.service" >/dev/null 2>&1 || { ln -s /dev/null "$mask"; masks+=("$mask"); }
+		[ -e "$mask" ] || systemctl cat "$unit.service" >/dev/null 2>&1 \
+			|| { ln -s /dev/null "$mask"; masks+=("$mask"); }
 	done
 fi
 "$lab/../platform/setup/apt" "${packages[@]}"

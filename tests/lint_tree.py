@@ -1,7 +1,8 @@
 """Lengths of lines and files, of everything that git tracks: `make lint` runs it.
 
-Code at most 120 columns (a tab is 8, in Go 4), production files at most 400 lines, a folder of ap-exporter/src at most 25 files. Prose in Markdown at
-most 100 columns, outside tables, code, headings and links that are longer themselves; a cell of a table at most 300 characters.
+Code at most 120 columns (a tab is 8, in Go 4), production files at most 400 lines, a folder of ap-exporter/src at most
+25 files. Prose in Markdown at most 100 columns, outside tables, code, headings and links that are longer themselves; a
+cell of a table at most 300 characters.
 Prints FILE:LINE of each that is longer; exit status 1 if there is any.
 """
 
@@ -15,11 +16,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 COLUMNS, PROSE, LINES, ROOM, CELL = 120, 100, 400, 25, 300
-CODE = {".py", ".c", ".h", ".go", ".java", ".sh", ".mk", ".js", ".mjs", ".sql", ".proto", ".yaml", ".yml", ".toml", ".tpl"}
+CODE = {".py", ".c", ".h", ".go", ".java", ".sh", ".mk", ".js", ".mjs", ".sql", ".proto", ".yaml", ".yml", ".toml",
+        ".tpl"}
 PRODUCTION = {".py", ".c", ".h", ".go", ".java", ".sh"}
 #: Not lines that somebody writes and reads: what is generated, what has a checksum, what other programs lock or record.
-NOT_OURS = re.compile(r"(^|/)generated/|(^|/)golden/|^clickhouse/migrations/|go\.sum$|package-lock\.json$|/captures/|/results/|/corpus/"
-                      r"|/tests/schema/|/tests/data/|\.patch$|^observe/grafana/(dashboards|provisioning)/|values\.schema\.json$|^helm/oal/templates/")
+NOT_OURS = re.compile(r"(^|/)generated/|(^|/)golden/|^clickhouse/migrations/|go\.sum$|package-lock\.json$|/captures/"
+                      r"|/results/|/corpus/|/tests/schema/|/tests/data/|\.patch$"
+                      r"|^observe/grafana/(dashboards|provisioning)/|values\.schema\.json$|^helm/oal/templates/")
 TEST = re.compile(r"(^|/)(tests?|fuzz|e2e|bench)/|_test\.go$|Test\.java$")
 
 
@@ -60,7 +63,9 @@ def faults(name: str) -> list[str]:
         out += [f"{name}:{n}: prose above {PROSE} columns, or a cell above {CELL}" for n in long_prose(lines)]
     if not is_code(path, lines[0] if lines else ""):
         return out
-    out += [f"{name}:{n}: above {COLUMNS} columns" for n, line in enumerate(lines, 1) if len(line.expandtabs(4 if path.suffix == '.go' else 8)) > COLUMNS]
+    tab = 4 if path.suffix == ".go" else 8
+    out += [f"{name}:{n}: above {COLUMNS} columns" for n, line in enumerate(lines, 1)
+            if len(line.expandtabs(tab)) > COLUMNS]
     if path.suffix in PRODUCTION and len(lines) > LINES and not TEST.search(name):
         out.append(f"{name}: {len(lines)} lines, at most {LINES}")
     return out

@@ -5,5 +5,6 @@ here=$(cd "$(dirname "$0")" && pwd)
 version=$(sed -n 's#^\tk8s.io/kubernetes v\([0-9.]*\).*#\1#p' "$here/../tools/go.mod")
 IFS=. read -r major minor _ <<<"$version"
 package=k8s.io/component-base/version
+flags="-s -w -X $package.gitVersion=v$version -X $package.gitMajor=$major -X $package.gitMinor=$minor"
 exec "$here/../../platform/setup/gotool" "$here/../tools" -ldflags \
-    "-s -w -X $package.gitVersion=v$version -X $package.gitMajor=$major -X $package.gitMinor=$minor -X $package.gitTreeState=clean"
+    "$flags -X $package.gitTreeState=clean"

@@ -303,7 +303,8 @@ class Server:
         (self.folder / "users.xml").write_text(
             files["users.xml"].replace(
                 "<users>",
-                "<users><default><password/><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default>",
+                "<users><default><password/><networks><ip>127.0.0.1</ip></networks><profile>default</profile>"
+                "<quota>default</quota></default>",
             )
         )
         for file, content in find(objects, "ConfigMap", "oal-clickhouse-users")["data"].items():

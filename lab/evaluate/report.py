@@ -9,9 +9,17 @@ from . import plots, spread, table, verdict
 from .methods import QUEUES, Method, method
 from .results import Results
 
-STYLE = """body { font: 15px/1.5 system-ui, sans-serif; max-width: 78rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
-table { border-collapse: collapse; font-size: 13px; margin: 1rem 0; display: block; overflow-x: auto } td, th { padding: .2rem .55rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap }
-td:first-child, th:first-child { text-align: left } th { border-bottom: 2px solid #888 } strong { color: #b00 } img { max-width: 100% } .note { color: #555 } li { margin: .2rem 0 }"""
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 78rem; margin: 2rem auto; padding: 0 1rem; color: #222 }
+table { border-collapse: collapse; font-size: 13px; margin: 1rem 0; display: block; overflow-x: auto }
+td, th { padding: .2rem .55rem; border-bottom: 1px solid #ddd; text-align: right; white-space: nowrap }
+td:first-child, th:first-child { text-align: left }
+th { border-bottom: 2px solid #888 }
+strong { color: #b00 }
+img { max-width: 100% }
+.note { color: #555 }
+li { margin: .2rem 0 }
+"""
 CAPTIONS = {
     "tradeoff.png": "Throughput over p95 delay. To the upper left is better; a line leads from each baseline to OAL.",
     "changes.png": "What OAL changes against its own baseline.",
@@ -158,7 +166,8 @@ def about(r: Results, which: str, settings, kernel: str) -> list[str]:
         + (f", {cost.value:.1f} CPU-s a cell" if cost else ""),
         (
             "policy"
-            f" {settings.policy.name if settings.policy else 'defaults'}{''.join(f' {k}={v}' for k, v in settings.overrides)};"
+            f" {settings.policy.name if settings.policy else 'defaults'}"
+            f"{''.join(f' {k}={v}' for k, v in settings.overrides)};"
             f" tree {settings.tree.name}; window model {settings.window.name if settings.window else 'none'}; fixed"
             f" window {settings.clamp_bytes} B; oracle's target {settings.oracle_target_us / 1000:.0f} ms; kernel"
             f" {pathlib.Path(kernel).parent.name}"

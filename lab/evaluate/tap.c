@@ -1,4 +1,5 @@
-/* tap: the TCP headers of several interfaces in several network namespaces, as records of fixed size in the order in which rings are read.
+/* tap: the TCP headers of several interfaces in several network namespaces, as records of fixed size in the order in
+ * which rings are read.
  *
  *     tap OUTPUT NAMESPACE:INTERFACE…        until SIGTERM
  *
@@ -88,8 +89,10 @@ static int open_tap(struct tap *tap, char *spec)
 		return fail("socket", spec);
 	struct sock_fprog program = {.len = sizeof tcp_only / sizeof *tcp_only, .filter = tcp_only};
 	int version = TPACKET_V3;
-	struct tpacket_req3 request = {.tp_block_size = BLOCK_BYTES, .tp_block_nr = BLOCKS, .tp_frame_size = 256, .tp_frame_nr = BLOCK_BYTES / 256 * BLOCKS, .tp_retire_blk_tov = RETIRE_MS};
-	struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = (int)if_nametoindex(tap->name)};
+	struct tpacket_req3 request = {.tp_block_size = BLOCK_BYTES, .tp_block_nr = BLOCKS, .tp_frame_size = 256,
+			.tp_frame_nr = BLOCK_BYTES / 256 * BLOCKS, .tp_retire_blk_tov = RETIRE_MS};
+	struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL),
+			.sll_ifindex = (int)if_nametoindex(tap->name)};
 	if (setsockopt(tap->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) ||
 	    setsockopt(tap->fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) ||
 	    setsockopt(tap->fd, SOL_PACKET, PACKET_RX_RING, &request, sizeof request))
@@ -173,7 +176,8 @@ int main(int argc, char **argv)
 		polls[n] = (struct pollfd){.fd = taps[n].fd, .events = POLLIN};
 	}
 	fprintf(stderr, "tap: ready\n");
-	for (unsigned left = LINGER_POLLS; left; left -= stopping ? 1 : 0) { /* after the signal as long as blocks may still be open */
+	/* after the signal as long as blocks may still be open */
+	for (unsigned left = LINGER_POLLS; left; left -= stopping ? 1 : 0) {
 		poll(polls, (nfds_t)count, RETIRE_MS);
 		for (int n = 0; n < count; n++)
 			drain(out, &taps[n], (uint8_t)n);
@@ -188,6 +192,7 @@ int main(int argc, char **argv)
 		lost += stats.tp_drops;
 	}
 	int failed = fclose(out) != 0;
-	fprintf(stderr, "tap: %llu packets, %llu lost%s\n", (unsigned long long)packets, (unsigned long long)lost, failed ? "; the output is incomplete" : "");
+	fprintf(stderr, "tap: %llu packets, %llu lost%s\n", (unsigned long long)packets, (unsigned long long)lost,
+			failed ? "; the output is incomplete" : "");
 	return failed || lost;
 }

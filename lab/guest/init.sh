@@ -2,7 +2,8 @@
 # PID 1 of the guest: mounts, then the scenario, then power off. The root is the host's, read-only; only OUT is writable
 # there. Kernel command line (the kernel hands unknown words to init as environment): LAB=folder of lab/, OUT=host
 # folder for results, MAIN=another program than the scenario player
-export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/run LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/run LANG=C.UTF-8 \
+    PYTHONDONTWRITEBYTECODE=1
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t debugfs debug /sys/kernel/debug

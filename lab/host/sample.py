@@ -8,10 +8,13 @@ import sys
 HEADER = struct.Struct("<BIQ")  # kind, length, time_ns
 README = """# Raw kernel input of a live AP
 
-Written by `make -C lab sample` from `lab/scenarios/sample.yaml`: ten stations with TXQs under load on a mac80211_hwsim AP, 20 neighbours.
+Written by `make -C lab sample` from `lab/scenarios/sample.yaml`: ten stations with TXQs under
+load on a mac80211_hwsim AP, 20 neighbours.
 
-- `sample.nl`: records one after another, each `u8 kind`, `u32 length`, `u64 time_ns` (CLOCK_REALTIME), all little-endian, then
-  `length` bytes: every reply to one request as the kernel sent it, netlink headers and the final NLMSG_DONE included, of a
+- `sample.nl`: records one after another, each `u8 kind`, `u32 length`, `u64 time_ns` (CLOCK_REALTIME), all
+  little-endian, then
+  `length` bytes: every reply to one request as the kernel sent it, netlink headers and the final NLMSG_DONE
+  included, of a
   little-endian machine. Kinds come every 4 ms tick; those marked * on the first tick only.
 
 | kind | request | scope |

@@ -11,7 +11,8 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/oal/lab
 
 "$lab/../platform/setup/apt" linux-source-6.1 build-essential flex bison bc xz-utils patch
 version=$(dpkg-query -W -f='${Version}' linux-source-6.1)
-hash=$({ echo "$version"; cat "$here/build.sh" "$here/config.fragment" "$lab"/medium/*.[ch] "$lab"/medium/*.patch "$here"/*.patch "$ovs_patch"; } | sha256sum | cut -c1-16)
+hash=$({ echo "$version"; cat "$here/build.sh" "$here/config.fragment" "$lab"/medium/*.[ch] "$lab"/medium/*.patch \
+    "$here"/*.patch "$ovs_patch"; } | sha256sum | cut -c1-16)
 out=$cache/kernel-$hash
 mkdir -p "$cache"
 exec 9>"$cache/kernel.lock"
@@ -35,7 +36,8 @@ for file in "${patched[@]}"; do
 	[ -e "$pristine/$file" ] || install -D "$tree/$file" "$pristine/$file" # not patched so far
 	cp "$pristine/$file" "$tree/$file"
 done
-for change in "$lab/medium/hwsim-medium-6.1.patch" "$here/um-xstate-6.1.patch" "$ovs_patch"; do patch -s -d "$tree" -p1 <"$change"; done
+for change in "$lab/medium/hwsim-medium-6.1.patch" "$here/um-xstate-6.1.patch" "$ovs_patch"; \
+    do patch -s -d "$tree" -p1 <"$change"; done
 rm -rf "$tree/drivers/net/wireless/hwsim_medium"
 mkdir "$tree/drivers/net/wireless/hwsim_medium"
 cp "$lab"/medium/*.[ch] "$tree/drivers/net/wireless/hwsim_medium/"
@@ -48,7 +50,8 @@ while IFS= read -r line; do
 	CONFIG_*) grep -qxF "$line" .config ;;
 	esac || { echo "lab: Kconfig did not take $line; see kernel/config.fragment" >&2; exit 1; }
 done <"$here/config.fragment"
-echo "lab: building the User-Mode-Linux kernel in $tree (about 6 CPU-minutes the first time; log: $cache/kernel.log)" >&2
+echo "lab: building the User-Mode-Linux kernel in $tree (about 6 CPU-minutes the first time; log: $cache/kernel.log)" \
+    >&2
 nice -n 10 make ARCH=um -s -j"$jobs" linux >"$cache/kernel.log" 2>&1 || { tail -30 "$cache/kernel.log" >&2; exit 1; }
 mkdir -p "$out.new"
 strip -o "$out.new/linux" linux

@@ -59,10 +59,12 @@ static int medium_channels_show(struct seq_file *s, void *unused)
 
 		spin_lock_bh(&m->lock);
 		medium_foreign_catch_up(m, ktime_get_ns());
-		seq_printf(s, "freq=%u busy_ns=%llu success_ns=%llu collision_ns=%llu beacon_ns=%llu foreign_ns=%llu ext_ns=%llu "
-			   "txops=%llu collisions=%llu internal_collisions=%llu mpdus=%llu mpdus_lost=%llu mpdus_failed=%llu bytes=%llu\n",
-			   m->freq_mhz, m->busy_ns, m->success_ns, m->collision_ns, m->beacon_ns, m->foreign_ns, m->ext_ns,
-			   m->txops, m->collisions, m->internal_collisions, m->mpdus, m->mpdus_lost, m->mpdus_failed, m->bytes);
+		seq_printf(s, "freq=%u busy_ns=%llu success_ns=%llu collision_ns=%llu beacon_ns=%llu foreign_ns=%llu "
+			   "ext_ns=%llu txops=%llu collisions=%llu internal_collisions=%llu mpdus=%llu "
+			   "mpdus_lost=%llu mpdus_failed=%llu bytes=%llu\n",
+			   m->freq_mhz, m->busy_ns, m->success_ns, m->collision_ns, m->beacon_ns, m->foreign_ns,
+			   m->ext_ns, m->txops, m->collisions, m->internal_collisions, m->mpdus, m->mpdus_lost,
+			   m->mpdus_failed, m->bytes);
 		spin_unlock_bh(&m->lock);
 	}
 	return 0;
@@ -75,7 +77,8 @@ static int medium_channel_set(const char *line)
 	struct medium *m;
 	int noise;
 
-	if (sscanf(line, "%u %u %u %u %d", &freq, &foreign, &burst_us, &ext, &noise) != 5 || foreign > 950 || !burst_us ||
+	if (sscanf(line, "%u %u %u %u %d", &freq, &foreign, &burst_us, &ext, &noise) != 5 || foreign > 950 ||
+	    !burst_us ||
 	    burst_us > 20000 || ext > 1000 || noise < -120 || noise > 0)
 		return -EINVAL;
 	channel.center_freq = freq;
@@ -127,11 +130,13 @@ static int medium_channels_open(struct inode *inode, struct file *file)
 }
 
 static const struct file_operations medium_links_fops = {
-	.open = medium_links_open, .read = seq_read, .write = medium_links_write, .llseek = seq_lseek, .release = single_release,
+	.open = medium_links_open, .read = seq_read, .write = medium_links_write, .llseek = seq_lseek,
+	.release = single_release,
 };
 
 static const struct file_operations medium_channels_fops = {
-	.open = medium_channels_open, .read = seq_read, .write = medium_channels_write, .llseek = seq_lseek, .release = single_release,
+	.open = medium_channels_open, .read = seq_read, .write = medium_channels_write, .llseek = seq_lseek,
+	.release = single_release,
 };
 
 static void medium_control_init(void)

@@ -40,7 +40,8 @@ static void medium_freeze(struct medium *m, u64 at)
 
 	list_for_each_entry(c, &m->contend, node)
 		if (c->ready_ns > at)
-			c->backoff = min_t(u64, c->backoff, div_u64(c->ready_ns - at + MEDIUM_SLOT_NS - 1, MEDIUM_SLOT_NS));
+			c->backoff = min_t(u64, c->backoff, div_u64(c->ready_ns - at + MEDIUM_SLOT_NS - 1,
+					MEDIUM_SLOT_NS));
 		else
 			c->backoff = 0;
 }
@@ -53,7 +54,8 @@ static void medium_foreign(struct medium *m, u64 at)
 	m->foreign_ns += ns;
 	m->ext_ns += div_u64(ns * m->foreign_ext_permille, 1000);
 	medium_freeze(m, at);
-	/* from when it was due, not from when it got the air: a busy channel does not thin it out; at most 50 ms are owed */
+	/* from when it was due, not from when it got the air: a busy channel does not thin it out; at most 50 ms are
+	 * owed */
 	medium_foreign_next(m, max(m->foreign_at_ns + ns, at < 50 * NSEC_PER_MSEC ? 0 : at - 50 * NSEC_PER_MSEC));
 	medium_busy(m, at, ns);
 }

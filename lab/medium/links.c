@@ -65,7 +65,8 @@ static struct medium_rate medium_rate_of(struct mac80211_hwsim_data *data, struc
 	if (!link || is_multicast_ether_addr(hdr->addr1))
 		return basic;
 	*per_permille = link->per_permille;
-	if (!ieee80211_is_data_present(hdr->frame_control) || !link->rate_kbps || skb->protocol == cpu_to_be16(ETH_P_PAE)) {
+	if (!ieee80211_is_data_present(hdr->frame_control) || !link->rate_kbps ||
+			skb->protocol == cpu_to_be16(ETH_P_PAE)) {
 		*per_permille = link->per_permille * link->per_permille / 1000;	/* a robust rate loses less */
 		return basic;
 	}
@@ -78,7 +79,8 @@ static struct medium_rate medium_rate_of(struct mac80211_hwsim_data *data, struc
 }
 
 /* Write rate and attempts where mac80211 (transmit status) and the receiving radio look for them. */
-static void medium_stamp(struct mac80211_hwsim_data *data, struct sk_buff *skb, const struct medium_rate *rate, u8 attempts)
+static void medium_stamp(struct mac80211_hwsim_data *data, struct sk_buff *skb, const struct medium_rate *rate,
+		u8 attempts)
 {
 	struct ieee80211_tx_info *info = IEEE80211_SKB_CB(skb);
 	struct ieee80211_tx_rate *r = &info->control.rates[0];

@@ -6,7 +6,7 @@
 
 static void medium_radio_init(struct mac80211_hwsim_data *data, bool qdisc)
 {
-	static const struct { u8 aifsn; u16 cw_min, cw_max; } edca[IEEE80211_NUM_ACS] = {	/* 802.11-2020, table 9-155 */
+	static const struct { u8 aifsn; u16 cw_min, cw_max; } edca[IEEE80211_NUM_ACS] = { /* 802.11-2020, table 9-155 */
 		{ 2, 3, 7 }, { 2, 7, 15 }, { 3, 15, 1023 }, { 7, 15, 1023 },
 	};
 	int i;
@@ -118,7 +118,8 @@ static void medium_conf_tx(struct mac80211_hwsim_data *data, u16 ac, const struc
 	c->cw = c->cw_min;
 }
 
-/* The channel the radio is on, since the radio started. Receive time is this radio's own BSS; the rest of busy is others. */
+/* The channel the radio is on, since the radio started. Receive time is this radio's own BSS; the rest of busy is
+ * others. */
 static int medium_survey(struct mac80211_hwsim_data *data, int idx, struct survey_info *survey)
 {
 	struct medium *m = data->channel ? medium_of(data->channel) : NULL;
@@ -133,7 +134,8 @@ static int medium_survey(struct mac80211_hwsim_data *data, int idx, struct surve
 		busy += min(now, m->due_ns) - m->busy_since_ns;
 	survey->channel = data->channel;
 	survey->filled = SURVEY_INFO_NOISE_DBM | SURVEY_INFO_IN_USE | SURVEY_INFO_TIME | SURVEY_INFO_TIME_BUSY |
-			 SURVEY_INFO_TIME_EXT_BUSY | SURVEY_INFO_TIME_RX | SURVEY_INFO_TIME_TX | SURVEY_INFO_TIME_BSS_RX;
+			 SURVEY_INFO_TIME_EXT_BUSY | SURVEY_INFO_TIME_RX | SURVEY_INFO_TIME_TX |
+			 SURVEY_INFO_TIME_BSS_RX;
 	survey->noise = m->noise_dbm;
 	survey->time = div_u64(now - data->medium.since_ns, NSEC_PER_MSEC);
 	survey->time_busy = div_u64(busy, NSEC_PER_MSEC);

@@ -40,7 +40,8 @@ static inline unsigned int medium_mcs_kbps(unsigned int width_mhz, unsigned int 
 	return short_gi ? bits * 2500 / 9 : bits * 250;
 }
 
-/* The fastest MCS not above target_kbps in this width (MCS 0 where even that is faster). max_mcs: 7 for HT, 9 for VHT */
+/* The fastest MCS not above target_kbps in this width (MCS 0 where even that is faster). max_mcs: 7 for HT, 9 for
+ * VHT */
 static inline struct medium_rate medium_rate_for(unsigned int target_kbps, unsigned int width_mhz, unsigned int max_mcs)
 {
 	struct medium_rate best = { medium_mcs_kbps(width_mhz, 1, 0, 0), 0, 1, (unsigned char)width_mhz, 0, 0 };
@@ -92,7 +93,8 @@ static inline unsigned int medium_response_ns(_Bool block_ack)
 /* RTS, SIFS, CTS, SIFS before a protected PPDU */
 static inline unsigned int medium_rts_cts_ns(void)
 {
-	return medium_legacy_ns(MEDIUM_CONTROL_KBPS, MEDIUM_RTS_BYTES) + medium_legacy_ns(MEDIUM_CONTROL_KBPS, MEDIUM_CTS_BYTES) +
+	return medium_legacy_ns(MEDIUM_CONTROL_KBPS, MEDIUM_RTS_BYTES) +
+	       medium_legacy_ns(MEDIUM_CONTROL_KBPS, MEDIUM_CTS_BYTES) +
 	       2 * MEDIUM_SIFS_NS;
 }
 

@@ -8,7 +8,8 @@ patches=$here/../../ap-exporter/openwrt/openvswitch/patches
 version=4.0.0
 sha256=2b4d75ed077e94bc649ffbc9be5f9f822db82cf266c920cb3060f94db9d6d796
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/oal/lab
-programs=(vswitchd/ovs-vswitchd ovsdb/ovsdb-server ovsdb/ovsdb-tool ovsdb/ovsdb-client utilities/ovs-vsctl utilities/ovs-ofctl utilities/ovs-appctl)
+programs=(vswitchd/ovs-vswitchd ovsdb/ovsdb-server ovsdb/ovsdb-tool ovsdb/ovsdb-client utilities/ovs-vsctl \
+    utilities/ovs-ofctl utilities/ovs-appctl)
 
 hash=$({ echo "$version"; cat "$here/build.sh" "$patches"/*.patch; } | sha256sum | cut -c1-16)
 out=$cache/ovs-$hash
@@ -29,12 +30,18 @@ fetch() {
 	mkdir -p "$work/lists/partial"
 	sed 's/^Types: deb$/Types: deb-src/; s/^Suites:.*/Suites: sid/' /etc/apt/sources.list.d/debian.sources |
 		awk 'BEGIN { RS = ""; ORS = "\n\n" } !/debian-security/' >"$work/src.sources"
-	apt=(-qq -o APT::Sandbox::User=root -o Dir::Etc::sourcelist="$work/src.sources" -o Dir::Etc::sourceparts=- -o Dir::State::lists="$work/lists")
+	apt=(-qq -o APT::Sandbox::User=root -o Dir::Etc::sourcelist="$work/src.sources" -o Dir::Etc::sourceparts=- \
+		-o Dir::State::lists="$work/lists")
 	apt-get "${apt[@]}" update --error-on=any >&2 || return 1
 	versions=$(apt-cache "${apt[@]}" showsrc openvswitch | sed -n 's/^Version: //p')
-	[ -n "$versions" ] || { echo "lab: Debian's package lists name no sources of openvswitch at all" >&2; return 1; }
+	[ -n "$versions" ] || { echo "lab: Debian's package lists name no sources of openvswitch at all" >&2; \
+		return 1; }
 	package=$(grep "^$version-" <<<"$versions" | tail -1)
-	[ -n "$package" ] || { echo "lab: Debian no longer has the sources of openvswitch $version; get openvswitch_$version.orig.tar.xz elsewhere and pass it as OVS_TARBALL" >&2; return 77; }
+	[ -n "$package" ] || {
+		echo "lab: Debian no longer has the sources of openvswitch $version;" \
+			"get openvswitch_$version.orig.tar.xz elsewhere and pass it as OVS_TARBALL" >&2
+		return 77
+	}
 	(cd "$work" && apt-get "${apt[@]}" source --download-only "openvswitch=$package" >&2) || return 1
 	echo "$work/openvswitch_$version.orig.tar.xz"
 }
@@ -44,7 +51,8 @@ if [ ! -e "$tarball" ]; then
 	fetched=$(fetch) || exit # with 77 tests leave Open vSwitch out, and say so
 	mv "$fetched" "$tarball"
 fi
-echo "$sha256  $tarball" | sha256sum --quiet -c - >&2 || { echo "lab: $tarball is not the openvswitch $version that the patches were made for" >&2; exit 1; }
+echo "$sha256  $tarball" | sha256sum --quiet -c - >&2 || { echo \
+    "lab: $tarball is not the openvswitch $version that the patches were made for" >&2; exit 1; }
 
 echo "lab: building Open vSwitch $version with rewrite_rwnd (about 80 CPU-seconds, once; log: $cache/ovs.log)" >&2
 # In a folder of its own for these inputs, so that a build which was interrupted goes on where it was; it is removed at
@@ -62,7 +70,8 @@ if [ ! -e "$tree/.patched" ]; then
 fi
 cd "$tree"
 {
-	[ -e config.status ] || ./configure --quiet --disable-ssl --disable-libcapng --disable-shared --disable-dependency-tracking CFLAGS="-O2 -Wno-deprecated-declarations" \
+	[ -e config.status ] || ./configure --quiet --disable-ssl --disable-libcapng --disable-shared \
+		--disable-dependency-tracking CFLAGS="-O2 -Wno-deprecated-declarations" \
 		--prefix=/usr --sysconfdir=/etc --localstatedir=/var
 	printf 'include Makefile\nbuilt-sources: $(BUILT_SOURCES)\n' >built-sources.mk
 	nice -n 5 make -s -f built-sources.mk built-sources

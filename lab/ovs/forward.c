@@ -40,7 +40,8 @@ static void make_ack(uint8_t *f, unsigned window)
 	static const uint8_t head[FRAME] = {
 		0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2, 0x08, 0x00,
 		0x45, 0, 0, 52, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 2, 10, 0, 0, 1,
-		0x9c, 0x40, 0x01, 0xbb, 0, 0, 0, 1, 0, 0, 0, 2, 0x80, 0x10, 0, 0, 0, 0, 0, 0, 1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2,
+		0x9c, 0x40, 0x01, 0xbb, 0, 0, 0, 1, 0, 0, 0, 2, 0x80, 0x10, 0, 0, 0, 0, 0, 0, 1, 1, 8, 10, 0, 0, 0, 1,
+		0, 0, 0, 2,
 	};
 
 	memcpy(f, head, FRAME);
@@ -82,7 +83,8 @@ int main(int argc, char **argv)
 	make_ack(frame, (unsigned)atoi(argv[5]));
 	to.sll_ifindex = (int)if_nametoindex(argv[1]);
 	fd = socket(AF_PACKET, SOCK_RAW, 0);
-	if (!to.sll_ifindex || fd < 0 || bind(fd, (struct sockaddr *)&to, sizeof to) || setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof one)) {
+	if (!to.sll_ifindex || fd < 0 || bind(fd, (struct sockaddr *)&to, sizeof to) ||
+			setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof one)) {
 		perror(argv[1]);
 		return 1;
 	}
@@ -109,7 +111,8 @@ int main(int argc, char **argv)
 		while (sent_by(counter) < out + packets) {
 			all = now_ns() - before;
 			if (all > INT64_C(20000000000)) {
-				fprintf(stderr, "%lld of %d packets came out of %s\n", sent_by(counter) - out, packets, argv[2]);
+				fprintf(stderr, "%lld of %d packets came out of %s\n", sent_by(counter) - out, packets,
+						argv[2]);
 				return 1;
 			}
 		}

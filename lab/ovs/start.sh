@@ -12,7 +12,9 @@ mkdir -p "$rundir"
 running() { [ -e "$rundir/$1.pid" ] && kill -0 "$(cat "$rundir/$1.pid")" 2>/dev/null; }
 if ! running ovsdb-server; then
 	[ -e "$rundir/conf.db" ] || "$programs/ovsdb-tool" create "$rundir/conf.db" "$programs/vswitch.ovsschema"
-	"$programs/ovsdb-server" "$rundir/conf.db" --remote="punix:$rundir/db.sock" --pidfile --detach --no-chdir -vconsole:off --log-file
+	"$programs/ovsdb-server" "$rundir/conf.db" --remote="punix:$rundir/db.sock" --pidfile --detach --no-chdir \
+		-vconsole:off --log-file
 	"$programs/ovs-vsctl" --db="unix:$rundir/db.sock" --no-wait init
 fi
-running ovs-vswitchd || "$programs/ovs-vswitchd" "unix:$rundir/db.sock" --pidfile --detach --no-chdir -vconsole:off --log-file
+running ovs-vswitchd || "$programs/ovs-vswitchd" "unix:$rundir/db.sock" --pidfile --detach --no-chdir -vconsole:off \
+    --log-file

@@ -16,9 +16,10 @@ from . import clock, sinks
 from .diag import DiagError, InetDiag
 from .service import Filter, Sniffer
 
-EPILOG = """A row is one TCP connection at one moment: congestion window, slow start threshold, round trips, delivery and pacing rate,
-what is under way, lost and sent again; columns are those of the table sender_tcp (schema/generated/reference.md). A row is written when
-it differs from the connection's last, and once a second. Needs no privileges but for --netns."""
+EPILOG = """A row is one TCP connection at one moment: congestion window, slow start threshold, round trips, delivery
+and pacing rate, what is under way, lost and sent again; columns are those of the table sender_tcp
+(schema/generated/reference.md). A row is written when it differs from the connection's last, and once a second. Needs
+no privileges but for --netns."""
 
 
 def endpoint(text: str) -> tuple[str, int]:

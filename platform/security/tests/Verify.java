@@ -7,7 +7,10 @@ import java.util.Arrays;
 import javax.net.ssl.TrustManagerFactory;
 import javax.net.ssl.X509TrustManager;
 
-/** Does Java's own trust manager, which Kafka and Flink use, let this chain in as a client? usage: java Verify.java TRUST(.crt or .p12) PASSWORD CHAIN... */
+/**
+ * Does Java's own trust manager, which Kafka and Flink use, let this chain in as a client? usage: java Verify.java
+ * TRUST(.crt or .p12) PASSWORD CHAIN...
+ */
 final class Verify {
     public static void main(String[] arguments) throws Exception {
         CertificateFactory factory = CertificateFactory.getInstance("X.509");
@@ -25,7 +28,8 @@ final class Verify {
         managers.init(store);
         X509TrustManager manager = (X509TrustManager) managers.getTrustManagers()[0];
         for (String file : Arrays.asList(arguments).subList(2, arguments.length)) {
-            X509Certificate[] chain = factory.generateCertificates(new FileInputStream(file)).toArray(X509Certificate[]::new);
+            X509Certificate[] chain =
+                    factory.generateCertificates(new FileInputStream(file)).toArray(X509Certificate[]::new);
             try {
                 manager.checkClientTrusted(chain, "EC");
                 System.out.println("trusted");

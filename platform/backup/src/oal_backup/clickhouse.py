@@ -28,7 +28,8 @@ class Server:
     def ask(self, sql: str) -> list[dict]:
         """Rows of one statement. BackupError with the server's words."""
         request = urllib.request.Request(
-            f"{self.url.rstrip('/')}/?wait_end_of_query=1&default_format=JSONEachRow&output_format_json_quote_64bit_integers=0",
+            f"{self.url.rstrip('/')}/?wait_end_of_query=1&default_format=JSONEachRow"
+            "&output_format_json_quote_64bit_integers=0",
             data=sql.encode(),
             headers={"X-ClickHouse-User": self.config.user, "X-ClickHouse-Key": secret(self.config.password_file)},
         )

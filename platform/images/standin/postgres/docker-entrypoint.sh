@@ -4,7 +4,8 @@
 set -euo pipefail
 if [ "$1" = postgres ] && [ ! -s "$PGDATA/PG_VERSION" ]; then
     # shellcheck disable=SC2086
-    initdb --username=postgres --pwfile="$POSTGRES_PASSWORD_FILE" --auth-local=trust --auth-host=scram-sha-256 ${POSTGRES_INITDB_ARGS:-} >/dev/null
+    initdb --username=postgres --pwfile="$POSTGRES_PASSWORD_FILE" --auth-local=trust \
+        --auth-host=scram-sha-256 ${POSTGRES_INITDB_ARGS:-} >/dev/null
     echo 'host all all all scram-sha-256' >>"$PGDATA/pg_hba.conf"
     echo "listen_addresses = '*'" >>"$PGDATA/postgresql.conf"
     pg_ctl -D "$PGDATA" -w -s -o "-c listen_addresses=''" start

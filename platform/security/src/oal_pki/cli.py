@@ -8,8 +8,8 @@ from oal_pki.authority import DAYS, Authority
 from oal_pki.errors import PkiError
 from oal_pki.folder import Folder
 
-DESCRIPTION = """Certificates, keys and passwords of a platform, in DIR/pki and DIR/secrets. Every command can be run again: what is there
-and good stays, what lapses (less than a third of its life left) is made anew."""
+DESCRIPTION = """Certificates, keys and passwords of a platform, in DIR/pki and DIR/secrets. Every command can be run
+again: what is there and good stays, what lapses (less than a third of its life left) is made anew."""
 
 
 def hosts_of(text: str) -> tuple[str, list[str]]:

@@ -32,8 +32,9 @@ public final class CountJob {
         all.stringPropertyNames().stream().filter(name -> name.startsWith("kafka."))
             .forEach(name -> kafka.setProperty(name.substring(6), all.getProperty(name)));
 
-        KafkaSource<String> source = KafkaSource.<String>builder().setProperties(kafka).setTopics("ap.samples.v1").setGroupId("oal-count")
-            .setStartingOffsets(OffsetsInitializer.earliest()).setValueOnlyDeserializer(new SimpleStringSchema()).build();
+        KafkaSource<String> source = KafkaSource.<String>builder().setProperties(kafka)
+            .setTopics("ap.samples.v1").setGroupId("oal-count").setStartingOffsets(OffsetsInitializer.earliest())
+            .setValueOnlyDeserializer(new SimpleStringSchema()).build();
         KafkaSink<String> sink = KafkaSink.<String>builder().setKafkaProducerConfig(kafka)
             .setBootstrapServers(kafka.getProperty("bootstrap.servers"))
             .setDeliveryGuarantee(DeliveryGuarantee.EXACTLY_ONCE).setTransactionalIdPrefix("oal-count")
@@ -44,7 +45,8 @@ public final class CountJob {
 
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
         env.fromSource(source, WatermarkStrategy.noWatermarks(), "source").uid("source")
-            .keyBy(line -> line.substring(0, line.indexOf(','))).process(new Count()).uid("count").sinkTo(sink).uid("sink");
+            .keyBy(line -> line.substring(0, line.indexOf(','))).process(new Count()).uid("count")
+            .sinkTo(sink).uid("sink");
         env.execute("count");
     }
 
