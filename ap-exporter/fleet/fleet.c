@@ -113,7 +113,11 @@ static void on_batch(void *ctx, const char *ap_id, const struct batch_out *out)
 static void send_one(struct fleet *f, struct fleet_ap *ap, const struct restamp *batch)
 {
 	const int topic = restamp_topic(batch);
-	const struct restamp_to to = {.ap_id = ap->ap_id, .site = f->o.site, .boot_id = ap->boot_id, .seq = ap->seq[topic]++, .shift_us = ap->phase_us};
+	const struct restamp_to to = {.ap_id = ap->ap_id,
+				      .site = f->o.site,
+				      .boot_id = ap->boot_id,
+				      .seq = ap->seq[topic]++,
+				      .shift_us = ap->phase_us};
 	struct kafka_producer *p = &f->producers[ap->number % f->o.producers];
 	const size_t room = restamp_room(batch);
 	uint8_t *bytes = malloc(room);
@@ -128,7 +132,8 @@ static void send_one(struct fleet *f, struct fleet_ap *ap, const struct restamp 
 		f->counts.delivered++;
 		err = RD_KAFKA_RESP_ERR_NO_ERROR;
 	} else if (len) {
-		err = kafka_producer_send(p, topic, ap->ap_id, ap->ap_id_len, bytes, len, f->has_keys ? &ap->key : NULL, NULL);
+		err = kafka_producer_send(p, topic, ap->ap_id, ap->ap_id_len, bytes, len, f->has_keys ? &ap->key : NULL,
+					  NULL);
 	}
 	if (err) {
 		f->counts.let_go++;
@@ -247,8 +252,18 @@ static int make_aps(struct fleet *f, uint64_t boot_id, char *err, size_t err_siz
 int fleet_new(struct fleet **out, const struct fleet_options *o, char *err, size_t err_size)
 {
 	struct fleet *f = calloc(1, sizeof *f);
-	struct replay_config r = {.path = o->capture, .loop = true, .aps = 1, .ap_id = o->prefix, .site = o->site, .start_us = o->start_us,
-				  .program = &oal_feature_congestion, .version = OAL_VERSION, .now_ns = clock_monotonic_ns, .open_ap = open_ap, .emit = on_batch, .ctx = f};
+	struct replay_config r = {.path = o->capture,
+				  .loop = true,
+				  .aps = 1,
+				  .ap_id = o->prefix,
+				  .site = o->site,
+				  .start_us = o->start_us,
+				  .program = &oal_feature_congestion,
+				  .version = OAL_VERSION,
+				  .now_ns = clock_monotonic_ns,
+				  .open_ap = open_ap,
+				  .emit = on_batch,
+				  .ctx = f};
 	int ret;
 
 	if (!f) {

@@ -1,4 +1,5 @@
-/* fleet.h: plays a capture as many APs into Kafka, in real time. One real AP (replay, pipeline, encoder) makes the batches; every AP sends each of them, re-stamped. */
+/* fleet.h: plays a capture as many APs into Kafka, in real time. One real AP (replay, pipeline, encoder) makes the
+ * batches; every AP sends each of them, re-stamped. */
 #ifndef OAL_FLEET_H
 #define OAL_FLEET_H
 

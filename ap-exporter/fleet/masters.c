@@ -22,7 +22,8 @@ static int parse_line(struct master *m, const char *at, const char *end)
 		return -EINVAL;
 	memcpy(digits, at - len, len);
 	id = atoi(digits);
-	if (strspn(digits, "0123456789") != len || id < 1 || id > 255 || word_next(&at, end) != BASE64_KEY_TEXT || !base64_key(m->key, at - BASE64_KEY_TEXT) || !words_end(at, end))
+	if (strspn(digits, "0123456789") != len || id < 1 || id > 255 || word_next(&at, end) != BASE64_KEY_TEXT ||
+	    !base64_key(m->key, at - BASE64_KEY_TEXT) || !words_end(at, end))
 		return -EINVAL;
 	m->id = (uint8_t)id;
 	return 1;
@@ -42,7 +43,9 @@ int master_read(struct master *out, const char *path, char *err, size_t err_size
 		number++;
 		ret = parse_line(&m, line, line + strcspn(line, "\n"));
 		if (ret < 0)
-			snprintf(err, err_size, "%s:%u: not a master key; a line is: KEY_ID (1 to 255) BASE64-OF-32-BYTES", path, number);
+			snprintf(err, err_size,
+				 "%s:%u: not a master key; a line is: KEY_ID (1 to 255) BASE64-OF-32-BYTES", path,
+				 number);
 		else if (ret && m.id > newest.id)
 			newest = m;
 		ret = ret < 0 ? ret : 0;

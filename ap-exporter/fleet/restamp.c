@@ -67,15 +67,24 @@ int restamp_new(struct restamp **out, int topic, const uint8_t *batch, size_t le
 	struct wire_field f;
 	struct restamp *r;
 
-	if (batch_decode(&v, topic, batch, len, NULL, 0) || wire_next(&at, batch + len, &f) || f.number != OAL_BATCH_HEADER)
+	if (batch_decode(&v, topic, batch, len, NULL, 0) || wire_next(&at, batch + len, &f) ||
+	    f.number != OAL_BATCH_HEADER)
 		return -EINVAL;
 	r = calloc(1, sizeof *r);
 	if (!r)
 		return -ENOMEM;
 	r->topic = topic;
-	r->header = (struct batch_header){.t0_us = v.t0_us, .tick_us = v.tick_us, .ticks = v.ticks, .schema_revision = v.schema_revision, .ring_drops = v.ring_drops,
-					  .rows_dropped = v.rows_dropped, .dumps_interrupted = v.dumps_interrupted, .tick_late_max_us = v.tick_late_max_us,
-					  .clock_state = v.clock_state, .clock_error_us = v.clock_error_us, .feature_hash = v.feature_hash};
+	r->header = (struct batch_header){.t0_us = v.t0_us,
+					  .tick_us = v.tick_us,
+					  .ticks = v.ticks,
+					  .schema_revision = v.schema_revision,
+					  .ring_drops = v.ring_drops,
+					  .rows_dropped = v.rows_dropped,
+					  .dumps_interrupted = v.dumps_interrupted,
+					  .tick_late_max_us = v.tick_late_max_us,
+					  .clock_state = v.clock_state,
+					  .clock_error_us = v.clock_error_us,
+					  .feature_hash = v.feature_hash};
 	for (int t = 0; t < OAL_N_TABLES; t++)
 		r->rows += v.n_rows[t];
 	r->header_len = f.len;

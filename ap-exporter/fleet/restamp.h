@@ -1,4 +1,5 @@
-/* restamp.h: a batch as another AP would have made it: a header of its own, by the encoder's own code, before the same tables. */
+/* restamp.h: a batch as another AP would have made it: a header of its own, by the encoder's own code, before the same
+ * tables. */
 #ifndef OAL_RESTAMP_H
 #define OAL_RESTAMP_H
 
@@ -16,7 +17,8 @@ struct restamp_to {
 	uint64_t shift_us; /* added to all its times */
 };
 
-/* Takes a copy of a good batch. 0, or negative errno: -EINVAL for one that is not a batch, or whose header is not its first field. */
+/* Takes a copy of a good batch. 0, or negative errno: -EINVAL for one that is not a batch, or whose header is not its
+ * first field. */
 int restamp_new(struct restamp **, int topic, const uint8_t *batch, size_t len);
 void restamp_free(struct restamp *);
 int restamp_topic(const struct restamp *);

@@ -88,13 +88,14 @@ static int read_key(const char *path, uint8_t key[KEY_BYTES], char *err, size_t 
 	close(fd);
 	if (n == KEY_BYTES)
 		return 0;
-	snprintf(err, err_size, "pseudonym key %s is shorter than %d bytes; make one with: head -c %d /dev/urandom", path, KEY_BYTES, KEY_BYTES);
+	snprintf(err, err_size, "pseudonym key %s is shorter than %d bytes; make one with: head -c %d /dev/urandom",
+		 path, KEY_BYTES, KEY_BYTES);
 	return -EINVAL;
 }
 
 /*
- * Ticks that a packet may come late: the kernel closes a block of the capture ring after one to two rounds of a timer of 4 ms,
- * or of one jiffy where that is longer.
+ * Ticks that a packet may come late: the kernel closes a block of the capture ring after one to two rounds of a timer
+ * of 4 ms, or of one jiffy where that is longer.
  */
 static uint32_t settle_ticks(void)
 {
@@ -140,8 +141,8 @@ static int open_ap(struct daemon *d, char *err, size_t err_size)
 
 #ifdef HAVE_AGENT
 /*
- * What rewrites windows is there once: a reload takes it over, or ends it before its own. Telemetry does not depend on it, so an AP
- * whose data path cannot be had goes on in shadow, and says so.
+ * What rewrites windows is there once: a reload takes it over, or ends it before its own. Telemetry does not depend on
+ * it, so an AP whose data path cannot be had goes on in shadow, and says so.
  */
 static void open_rwnd(struct daemon *d, struct daemon *previous)
 {
@@ -150,7 +151,8 @@ static void open_rwnd(struct daemon *d, struct daemon *previous)
 
 	if (previous && previous->rwnd) {
 		ap_rwnd(previous->ap, NULL);
-		if (control && config_control(&d->config) == OAL_POLICY_MODE_ENFORCE && !memcmp(&previous->config.rwnd, &d->config.rwnd, sizeof d->config.rwnd))
+		if (control && config_control(&d->config) == OAL_POLICY_MODE_ENFORCE &&
+		    !memcmp(&previous->config.rwnd, &d->config.rwnd, sizeof d->config.rwnd))
 			d->rwnd = previous->rwnd;
 		else
 			rwnd_close(previous->rwnd);
@@ -262,7 +264,8 @@ static int start_collectors(struct daemon *d, char *err, size_t err_size)
 			if (ret)
 				return ret;
 			d->n_collectors++;
-			len += (size_t)snprintf(d->names + len, sizeof d->names - len - 2, "%s\"%s\"", len > 1 ? ", " : "", r->ops->name);
+			len += (size_t)snprintf(d->names + len, sizeof d->names - len - 2, "%s\"%s\"",
+						len > 1 ? ", " : "", r->ops->name);
 			if (len > sizeof d->names - 16)
 				len = sizeof d->names - 16; /* enough of them to see what kind they are */
 		}
@@ -413,7 +416,8 @@ static void tell(struct daemon *d, const struct health *h)
 	uint64_t errors = d->counts.netlink_errors - d->told.netlink_errors;
 
 	if (missed > 25 || drops || errors) /* a tenth of the ticks; fewer stand in the health row */
-		log_warn("in the last second: %llu ticks missed, %llu packets lost by the ring, %llu netlink requests failed",
+		log_warn("in the last second: %llu ticks missed, %llu packets lost by the ring, %llu netlink requests "
+			 "failed",
 			 (unsigned long long)missed, (unsigned long long)drops, (unsigned long long)errors);
 	d->missed_told = h->pipeline.ticks_missed;
 	d->told = d->counts;
@@ -487,9 +491,9 @@ void daemon_free(struct daemon *d)
 		if (o->shared)
 			continue;
 		o->ops->close(o->self, &last);
-		log_info("%s: %llu batches delivered, %llu let go, %llu errors%s%s", o->ops->name, (unsigned long long)last.delivered,
-			 (unsigned long long)last.let_go, (unsigned long long)last.errors, last.last_error[0] ? "; latest: " : "",
-			 last.last_error);
+		log_info("%s: %llu batches delivered, %llu let go, %llu errors%s%s", o->ops->name,
+			 (unsigned long long)last.delivered, (unsigned long long)last.let_go,
+			 (unsigned long long)last.errors, last.last_error[0] ? "; latest: " : "", last.last_error);
 	}
 	free(d);
 }

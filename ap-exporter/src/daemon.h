@@ -1,4 +1,5 @@
-/* What runs under one configuration: a pipeline, its collectors, the sinks. A reload makes a new one and ends the old. */
+/* What runs under one configuration: a pipeline, its collectors, the sinks. A reload makes a new one and ends the old.
+ */
 #ifndef OAL_DAEMON_H
 #define OAL_DAEMON_H
 

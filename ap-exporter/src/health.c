@@ -20,7 +20,8 @@ void health_measure(struct health *h)
 	int fd;
 
 	getrusage(RUSAGE_SELF, &u);
-	h->cpu_us = (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000u + (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+	h->cpu_us = (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000u +
+		    (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 	h->rss_bytes = 0;
 	fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -130,7 +131,8 @@ size_t health_json(const struct health *h, char *buf, size_t size)
 	for (unsigned i = 0; i < h->n_sinks; i++) {
 		const struct sink_stats *s = &h->sinks[i].stats;
 
-		json_add(&t, "%s\"%s\": {\"delivered\": %llu", i ? ", " : "", h->sinks[i].name, (unsigned long long)s->delivered);
+		json_add(&t, "%s\"%s\": {\"delivered\": %llu", i ? ", " : "", h->sinks[i].name,
+			 (unsigned long long)s->delivered);
 		json_count(&t, "let_go", s->let_go);
 		json_count(&t, "errors", s->errors);
 		json_count(&t, "queued_bytes", s->queued_bytes);

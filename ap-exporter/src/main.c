@@ -51,7 +51,8 @@ static void reload(struct run *r)
 	struct daemon *next;
 	char err[1024];
 
-	if (config_load(&config, r->path, err, sizeof err) < 0 || daemon_new(&next, &config, r->daemon, err, sizeof err) < 0) {
+	if (config_load(&config, r->path, err, sizeof err) < 0 ||
+	    daemon_new(&next, &config, r->daemon, err, sizeof err) < 0) {
 		r->refused++;
 		daemon_reloaded(r->daemon, r->reloads, r->refused);
 		log_error("reload refused, the old configuration goes on: %s", err);
@@ -139,12 +140,16 @@ static int run(const char *path)
 		goto out;
 	if (r.status)
 		ret = loop_add(r.loop, status_fd(r.status), status_serve, r.status);
-	if (setpriority(PRIO_PROCESS, 0, TICK_NICE) < 0 && errno != EACCES && errno != EPERM) /* only root may; without it more ticks are missed */
+	/* Only root may; without it more ticks are missed. */
+	if (setpriority(PRIO_PROCESS, 0, TICK_NICE) < 0 && errno != EACCES && errno != EPERM)
 		log_warn("cannot raise the priority: %s", strerror(errno));
-	ret = ret ? ret : privileges_drop(r.config.exporter.user, config_control(&r.config) == OAL_POLICY_MODE_ENFORCE, err, sizeof err);
+	ret = ret ? ret
+		  : privileges_drop(r.config.exporter.user, config_control(&r.config) == OAL_POLICY_MODE_ENFORCE, err,
+				    sizeof err);
 	if (ret < 0)
 		goto out;
-	log_info("%s: AP %s, schema revision %d, running", OAL_VERSION, r.config.exporter.ap_id, OAL_SETTING_SCHEMA_REVISION);
+	log_info("%s: AP %s, schema revision %d, running", OAL_VERSION, r.config.exporter.ap_id,
+		 OAL_SETTING_SCHEMA_REVISION);
 	ret = serve(&r);
 	if (ret < 0)
 		snprintf(err, sizeof err, "the event loop failed: %s", strerror(-ret));
@@ -219,7 +224,10 @@ static int rwnd(const char *path, const char *options)
 
 	if (options[0]) {
 		/* A configuration names the AP, a collector and a sink; nothing is opened. */
-		snprintf(text, sizeof text, "config exporter\noption ap_id rwnd\nconfig packet\noption interface lo\nconfig file\noption path /dev/null\nconfig rwnd\n%s", options);
+		snprintf(text, sizeof text,
+			 "config exporter\noption ap_id rwnd\nconfig packet\noption interface lo\nconfig file\noption "
+			 "path /dev/null\nconfig rwnd\n%s",
+			 options);
 		ret = config_parse(&config, text, strlen(text), err, sizeof err);
 	} else {
 		ret = config_load(&config, path, err, sizeof err);
@@ -238,23 +246,27 @@ static int rwnd(const char *path, const char *options)
 
 static int usage(FILE *f)
 {
-	fprintf(f,
-		"usage: ap-exporter [run] [-c FILE]      collect and send until SIGTERM; SIGHUP reads FILE again\n"
-		"       ap-exporter check-config [-c FILE]  say whether FILE is good and can work here\n"
-		"       ap-exporter status [-c FILE | -s SOCKET]  health of the running exporter, as JSON\n"
-		"       ap-exporter dump CAPTURE          rows of a capture, one a line\n"
-		"       ap-exporter count CAPTURE         what a capture holds\n"
+	fprintf(f, "usage: ap-exporter [run] [-c FILE]      collect and send until SIGTERM; SIGHUP reads FILE again\n"
+		   "       ap-exporter check-config [-c FILE]  say whether FILE is good and can work here\n"
+		   "       ap-exporter status [-c FILE | -s SOCKET]  health of the running exporter, as JSON\n"
+		   "       ap-exporter dump CAPTURE          rows of a capture, one a line\n"
+		   "       ap-exporter count CAPTURE         what a capture holds\n"
 #ifdef HAVE_AGENT
-		"       ap-exporter enrol [-c FILE] TICKET|-  gets this AP's key, certificate and key files with a one-time ticket (-: from standard input)\n"
-		"       ap-exporter bundle FILE [--keys FILE] [--ap ID --site SITE]  what a bundle holds, and whether it would be taken, as JSON\n"
-		"       ap-exporter predict BUNDLE        class and window for each line of features on standard input\n"
+		   "       ap-exporter enrol [-c FILE] TICKET|-  gets this AP's key, certificate and key files with a "
+		   "one-time ticket (-: from standard input)\n"
+		   "       ap-exporter bundle FILE [--keys FILE] [--ap ID --site SITE]  what a bundle holds, and "
+		   "whether it would be taken, as JSON\n"
+		   "       ap-exporter predict BUNDLE        class and window for each line of features on standard "
+		   "input\n"
 #endif
 #ifdef HAVE_RWND
-		"       ap-exporter rwnd [-c FILE | --backend ovs|bpf --interface PORT,… --bridge BRIDGE --max-flows N]\n"
-		"                                         rewrites receive windows as commands on standard input say (type one: it tells which there are)\n"
+		   "       ap-exporter rwnd [-c FILE | --backend ovs|bpf --interface PORT,… --bridge BRIDGE "
+		   "--max-flows N]\n"
+		   "                                         rewrites receive windows as commands on standard input "
+		   "say (type one: it tells which there are)\n"
 #endif
-		"       ap-exporter options               every option of FILE, with default, range and meaning\n"
-		"FILE is in UCI format; default " CONFIG_PATH "\n");
+		   "       ap-exporter options               every option of FILE, with default, range and meaning\n"
+		   "FILE is in UCI format; default " CONFIG_PATH "\n");
 	return f == stderr ? 2 : 0;
 }
 
@@ -302,9 +314,14 @@ int main(int argc, char **argv)
 		case 'A': terms.ap_id = optarg; break;
 		case 'S': terms.site = optarg; break;
 		case 'C': command = "check-config"; break;
-		case 'R': used += option_line(rwnd_options + used, sizeof rwnd_options - used, options[index].name, optarg); break;
+		case 'R':
+			used += option_line(rwnd_options + used, sizeof rwnd_options - used, options[index].name,
+					    optarg);
+			break;
 		case 'h': return usage(stdout);
-		case 'v': printf("ap-exporter %s, schema revision %d\n", OAL_VERSION, OAL_SETTING_SCHEMA_REVISION); return 0;
+		case 'v':
+			printf("ap-exporter %s, schema revision %d\n", OAL_VERSION, OAL_SETTING_SCHEMA_REVISION);
+			return 0;
 		default: return usage(stderr);
 		}
 	}

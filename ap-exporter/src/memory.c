@@ -17,7 +17,8 @@ static void give_back(const char *line)
 	unsigned long inode;
 	char flags[5];
 
-	if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %lu", &from, &to, flags, &inode) == 4 && inode && !strcmp(flags, "r-xp"))
+	if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s %*s %*s %lu", &from, &to, flags, &inode) == 4 && inode &&
+	    !strcmp(flags, "r-xp"))
 		madvise((void *)from, to - from, MADV_DONTNEED);
 }
 

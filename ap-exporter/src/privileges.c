@@ -45,7 +45,8 @@ int privileges_drop(const char *user, bool rewrite, char *err, size_t err_size)
 	if (geteuid() == pw->pw_uid)
 		return 0;
 	if (geteuid() != 0) {
-		snprintf(err, err_size, "cannot become user '%s': not started as root; leave 'option user' empty", user);
+		snprintf(err, err_size, "cannot become user '%s': not started as root; leave 'option user' empty",
+			 user);
 		return -EPERM;
 	}
 	step = "keep capabilities";

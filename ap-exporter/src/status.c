@@ -8,7 +8,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define DOCUMENT_MAX 262144 /* with an agent a line for each of up to 512 virtual APs; only what is written is resident */
+#define DOCUMENT_MAX                                                                                                   \
+	262144 /* with an agent a line for each of up to 512 virtual APs; only what is written is resident */
 
 struct status {
 	int fd;
@@ -57,7 +58,8 @@ int status_open(struct status **out, const char *path, status_fill fill, void *c
 	if (other >= 0) {
 		close(other);
 		free(s);
-		snprintf(err, err_size, "another ap-exporter answers at %s: stop it, or set another 'option status_socket'", path);
+		snprintf(err, err_size,
+			 "another ap-exporter answers at %s: stop it, or set another 'option status_socket'", path);
 		return -EADDRINUSE;
 	}
 	if (other == -ECONNREFUSED)

@@ -5,6 +5,7 @@
 #include "frame.h"
 #include "packet/packet.h"
 #include "packet/pcap.h"
+#include "pipeline/pipeline.h"
 #include "replay/replay.h"
 
 #include <errno.h>

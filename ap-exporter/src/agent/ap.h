@@ -1,5 +1,5 @@
-/* ap.h: one access point of this process, whole: its data path, what it predicts, and its control. Live collection, replay
- * and ap-fleet all make their APs here. */
+/* ap.h: one access point of this process, whole: its data path, what it predicts, and its control. Live collection,
+ * replay and ap-fleet all make their APs here. */
 #ifndef OAL_AP_H
 #define OAL_AP_H
 

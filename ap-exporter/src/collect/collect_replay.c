@@ -1,4 +1,5 @@
-/* Collector: plays a capture or a pcap as one or several APs, each whole: data path, predictions, and control in shadow. */
+/* Collector: plays a capture or a pcap as one or several APs, each whole: data path, predictions, and control in
+ * shadow. */
 #include "collect/collector.h"
 
 #include "agent/ap.h"
@@ -73,8 +74,9 @@ static void second(void *self)
 	replay_stats(c->replay, &s);
 	if (!s.batches_refused && !s.breaks && !s.other_ap)
 		return;
-	log_warn("replay %s: %llu batches refused, %llu damaged places, %llu batches of other APs left out", c->config->file,
-		 (unsigned long long)s.batches_refused, (unsigned long long)s.breaks, (unsigned long long)s.other_ap);
+	log_warn("replay %s: %llu batches refused, %llu damaged places, %llu batches of other APs left out",
+		 c->config->file, (unsigned long long)s.batches_refused, (unsigned long long)s.breaks,
+		 (unsigned long long)s.other_ap);
 	c->told = true;
 }
 

@@ -40,7 +40,8 @@ struct controller {
 	struct control_station *stations;
 	struct control_flow *flows;
 	unsigned n_stations, n_flows, max_stations;
-	uint16_t *station_of_flow, *station_of_ac; /* where it was found last, by place of the flow and of the station_ac row */
+	/* Where its station was found last, by place of the flow and of the station_ac row. */
+	uint16_t *station_of_flow, *station_of_ac;
 	unsigned n_acs;
 };
 
@@ -107,7 +108,8 @@ static void gather_stations(struct controller *c)
 		const struct oal_station_row *row = pipeline_known(p, OAL_STATION, i);
 
 		if (row)
-			c->stations[c->n_stations++] = (struct control_station){ .mac = row->mac, .airtime_us = row->tx_airtime_us, .place = (uint16_t)i };
+			c->stations[c->n_stations++] = (struct control_station){
+				.mac = row->mac, .airtime_us = row->tx_airtime_us, .place = (uint16_t)i};
 	}
 	for (i = 0; i < c->n_acs; i++) {
 		const struct oal_station_ac_row *row = pipeline_known(p, OAL_STATION_AC, i);
@@ -154,12 +156,14 @@ static uint32_t model_cwnd(const struct controller *c, const struct sum *w, uint
 	if (!w || !c->policy.window_model || last->verdict.bundle != c->bundle || !row->sent_pkts)
 		return 0;
 	for (i = 0; i < w->n_inputs; i++) {
-		const struct oal_column *column = w->inputs[i] < 0 ? &oal_tables[OAL_FLOW].columns[-1 - w->inputs[i]] : NULL;
+		const struct oal_column *column =
+			w->inputs[i] < 0 ? &oal_tables[OAL_FLOW].columns[-1 - w->inputs[i]] : NULL;
 
 		if (!column)
 			x[i] = last->features[w->inputs[i]];
 		else
-			x[i] = column->optional >= 0 && row->absent >> column->optional & 1 ? OAL_MISSING : row_value(column, row);
+			x[i] = column->optional >= 0 && row->absent >> column->optional & 1 ? OAL_MISSING
+											    : row_value(column, row);
 	}
 	bytes = sum_predict(w, x);
 	return bytes < 0 ? 0 : bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
@@ -246,7 +250,8 @@ static int carry_out(struct controller *c, const struct control_action *a)
 		return 0;
 	memcpy(flow.client_addr, f->client_addr, sizeof flow.client_addr);
 	memcpy(flow.server_addr, f->server_addr, sizeof flow.server_addr);
-	return a->window_bytes ? rwnd_set(c->c.rwnd, &flow, a->window_bytes, c->policy.ttl_us / 1000) : rwnd_release(c->c.rwnd, &flow);
+	return a->window_bytes ? rwnd_set(c->c.rwnd, &flow, a->window_bytes, c->policy.ttl_us / 1000)
+			       : rwnd_release(c->c.rwnd, &flow);
 }
 
 static void follow(struct controller *c, const struct control_action *actions, unsigned n)
@@ -291,7 +296,8 @@ static void settle_mode(struct controller *c, const struct candidate *candidate)
 	const struct oal_policy *p = candidate ? bundle_policy(candidate->bundle) : NULL;
 	enum oal_policy_mode mode = p ? bundle_mode(candidate->bundle) : OAL_POLICY_MODE_OFF;
 
-	c->killed = agent_flags_killed(inference_flags(c->c.inference)) || (c->c.kill_file && c->c.kill_file[0] && !access(c->c.kill_file, F_OK));
+	c->killed = agent_flags_killed(inference_flags(c->c.inference)) ||
+		    (c->c.kill_file && c->c.kill_file[0] && !access(c->c.kill_file, F_OK));
 	if (mode > c->c.ceiling)
 		mode = c->c.ceiling;
 	if (mode == OAL_POLICY_MODE_ENFORCE && !c->c.rwnd)
@@ -299,7 +305,9 @@ static void settle_mode(struct controller *c, const struct candidate *candidate)
 	if (c->killed)
 		mode = OAL_POLICY_MODE_OFF;
 	if (mode != c->mode) {
-		release_all(c, c->killed ? OAL_REWRITE_REASON_KILLED : p ? OAL_REWRITE_REASON_OFF : OAL_REWRITE_REASON_BUNDLE);
+		release_all(c, c->killed ? OAL_REWRITE_REASON_KILLED
+			       : p	 ? OAL_REWRITE_REASON_OFF
+					 : OAL_REWRITE_REASON_BUNDLE);
 		if (c->mode == OAL_POLICY_MODE_ENFORCE) /* those of flows that are gone, too */
 			rwnd_release_all(c->c.rwnd);
 		c->mode = mode;
@@ -314,7 +322,8 @@ static void step(struct controller *c, uint64_t t_us, const struct candidate *ca
 {
 	const struct inference_last *last = inference_last(c->c.inference);
 	const uint64_t start_ns = c->c.monotonic_ns();
-	struct control_input in = { .t_us = t_us, .class = CONTROL_NO_CLASS, .shadow = c->mode != OAL_POLICY_MODE_ENFORCE };
+	struct control_input in = {
+		.t_us = t_us, .class = CONTROL_NO_CLASS, .shadow = c->mode != OAL_POLICY_MODE_ENFORCE};
 	const struct control_action *actions;
 	uint64_t took_ns;
 	unsigned n;
@@ -382,7 +391,8 @@ void controller_tick(struct controller *c, uint64_t t_us)
 		const bool due = t_us < c->stepped_us || t_us - c->stepped_us >= c->policy.step_us;
 
 		/* A prediction that asks for clamps is followed at once. */
-		if (due || (inference_last(c->c.inference)->number != c->decided && inference_last(c->c.inference)->verdict.class >= c->policy.act_class))
+		if (due || (inference_last(c->c.inference)->number != c->decided &&
+			    inference_last(c->c.inference)->verdict.class >= c->policy.act_class))
 			step(c, t_us, candidate);
 	}
 	if (t_us / 1000000 == c->second)
@@ -406,8 +416,9 @@ void controller_json(const struct controller *c, struct json *t)
 	struct control_stats s;
 
 	control_stats(c->control, &s);
-	json_add(t, "{\"mode\": \"%s\", \"ceiling\": \"%s\", \"killed\": %s, \"backend\": \"%s\", \"policy\": ", modes[c->mode], modes[c->c.ceiling],
-		 c->killed ? "true" : "false", backends[c->c.rwnd ? rwnd_backend(c->c.rwnd) : OAL_REWRITE_BACKEND_NONE]);
+	json_add(t, "{\"mode\": \"%s\", \"ceiling\": \"%s\", \"killed\": %s, \"backend\": \"%s\", \"policy\": ",
+		 modes[c->mode], modes[c->c.ceiling], c->killed ? "true" : "false",
+		 backends[c->c.rwnd ? rwnd_backend(c->c.rwnd) : OAL_REWRITE_BACKEND_NONE]);
 	json_string(t, c->policy.name);
 	json_count(t, "policy_version", c->policy.version);
 	json_count(t, "clamps", s.clamps);

@@ -1,8 +1,9 @@
-/* controller.h: control of one AP in the tick thread: gathers what the law (control.h) needs from the pipeline, lets it decide, has windows
- * set (rwnd.h), and reports (tables rewrite and control).
+/* controller.h: control of one AP in the tick thread: gathers what the law (control.h) needs from the pipeline, lets it
+ * decide, has windows set (rwnd.h), and reports (tables rewrite and control).
  *
- * What is in force is the least of the bundle's policy, the AP's own ceiling, and off while a kill switch is on: the push service's
- * or the kill file. In shadow everything happens but the setting. Neither blocks nor allocates nor logs after controller_new(). */
+ * What is in force is the least of the bundle's policy, the AP's own ceiling, and off while a kill switch is on: the
+ * push service's or the kill file. In shadow everything happens but the setting. Neither blocks nor allocates nor logs
+ * after controller_new(). */
 #ifndef OAL_CONTROLLER_H
 #define OAL_CONTROLLER_H
 

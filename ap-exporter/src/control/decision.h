@@ -1,5 +1,5 @@
-/* decision.h: what one AP predicts, made into rows: connects a slot of its data path with the inference that evaluates it.
- * Tick thread. */
+/* decision.h: what one AP predicts, made into rows: connects a slot of its data path with the inference that evaluates
+ * it. Tick thread. */
 #ifndef OAL_DECISION_CALLS_H
 #define OAL_DECISION_CALLS_H
 

@@ -21,8 +21,8 @@ int feature_slot_state(struct feature **, const struct oal_feature_program *,
                        const struct feature_space spaces[OAL_N_TABLES]);
 void feature_slot_free(struct feature_slot *);
 
-/* `next` takes over where the next batch begins, empty as at a start. Until then a later call replaces it: the result is
- * the earlier one, which was never used; else NULL. */
+/* `next` takes over where the next batch begins, empty as at a start. Until then a later call replaces it: the result
+ * is the earlier one, which was never used; else NULL. */
 struct feature *feature_slot_offer(struct feature_slot *, struct feature *next);
 /* A batch begins: the next program runs from now on. False: none waits, or an earlier one was not given away yet. */
 bool feature_slot_advance(struct feature_slot *);

@@ -1,12 +1,12 @@
-/* inference.h: what one AP predicts with: takes a verified bundle over at a tick, and evaluates its tree at each decision
- * instant. It says what it found; who asked writes the rows.
+/* inference.h: what one AP predicts with: takes a verified bundle over at a tick, and evaluates its tree at each
+ * decision instant. It says what it found; who asked writes the rows.
  *
- * Two threads. The agent's makes candidates (bundle, feature state) and frees them; the tick thread puts them in force. A
- * candidate belongs to one of the two at any time: inference_offer() hands it over, inference_reclaim() takes it back once
- * nothing on the tick path can read it any more. So the tick path takes no lock and allocates nothing.
+ * Two threads. The agent's makes candidates (bundle, feature state) and frees them; the tick thread puts them in force.
+ * A candidate belongs to one of the two at any time: inference_offer() hands it over, inference_reclaim() takes it back
+ * once nothing on the tick path can read it any more. So the tick path takes no lock and allocates nothing.
  *
- * A bundle with another feature program is in force from the batch on with which the data path takes that program; until
- * then the earlier bundle goes on deciding. */
+ * A bundle with another feature program is in force from the batch on with which the data path takes that program;
+ * until then the earlier bundle goes on deciding. */
 #ifndef OAL_INFERENCE_H
 #define OAL_INFERENCE_H
 
@@ -66,7 +66,8 @@ struct inference_stats {
 };
 
 struct inference_config {
-	struct feature_slot *slot; /* whose program it evaluates, and replaces. Must outlive the inference's use by a tick */
+	struct feature_slot
+		*slot; /* whose program it evaluates, and replaces. Must outlive the inference's use by a tick */
 	const struct feature_space *spaces; /* sizes of the data path's tables, OAL_N_TABLES of them; copied */
 	uint64_t (*now_ns)(void); /* clock to time the tree with; NULL: it is not timed */
 	void (*wake)(void *ctx); /* called by the tick thread on news for inference_in_force() or inference_reclaim() */
@@ -102,8 +103,8 @@ bool inference_status(struct inference *, const struct oal_bundle_status_row *);
 void inference_reclaim(struct inference *);
 /* The program that ran when the inference was made: before the first tick. */
 uint64_t inference_first_program(const struct inference *);
-/* The kill switch, and what else the service says of this AP: written by the agent's thread. Any thread; lives as long as
- * the inference. */
+/* The kill switch, and what else the service says of this AP: written by the agent's thread. Any thread; lives as long
+ * as the inference. */
 struct agent_flags *inference_flags(struct inference *);
 /* The bundle in force; NULL before the first. Any thread; it is valid until the agent's thread next reclaims. */
 const struct candidate *inference_in_force(const struct inference *);

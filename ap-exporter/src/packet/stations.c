@@ -18,7 +18,8 @@ int stations_new(struct stations *s, unsigned max_stations, unsigned max_address
 	s->addresses = calloc(max_addresses, sizeof *s->addresses);
 	s->station_buckets = calloc(buckets, sizeof *s->station_buckets);
 	s->address_buckets = calloc(buckets, sizeof *s->address_buckets);
-	s->memory = max_stations * sizeof *s->stations + max_addresses * sizeof *s->addresses + 2u * buckets * sizeof(uint16_t);
+	s->memory = max_stations * sizeof *s->stations + max_addresses * sizeof *s->addresses +
+		    2u * buckets * sizeof(uint16_t);
 	return s->stations && s->addresses && s->station_buckets && s->address_buckets ? 0 : -ENOMEM;
 }
 

@@ -33,10 +33,11 @@ void stations_free(struct stations *);
 
 void stations_add(struct stations *, uint64_t mac);
 void stations_remove(struct stations *, uint64_t mac);
-/* An address of a routed AP's neighbour table; mac 0 removes it. When all places are taken an earlier one is forgotten. */
+/* An address of a routed AP's neighbour table; mac 0 removes it. When all places are taken an earlier one is forgotten.
+ */
 void stations_address(struct stations *, const uint8_t *addr, unsigned len, uint64_t mac);
-/* The station behind a flow: the Ethernet address if that is a station's (bridged AP), else the IP address's owner (routed
- * AP), else 0. */
+/* The station behind a flow: the Ethernet address if that is a station's (bridged AP), else the IP address's owner
+ * (routed AP), else 0. */
 uint64_t stations_of(const struct stations *, uint64_t client_mac, const uint8_t *addr, unsigned len);
 void stations_touch(struct stations *, uint64_t mac, uint64_t t_us);
 /* The clock was stepped: no station counts as active until its next packet. */
