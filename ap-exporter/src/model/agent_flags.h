@@ -1,7 +1,8 @@
-/* agent_flags.h: what the push service says about one AP beside its bundles. The agent's thread writes, any thread reads, without a lock.
+/* agent_flags.h: what the push service says about one AP beside its bundles. The agent's thread writes, any thread
+ * reads, without a lock.
  *
- * They are what they were over a lost connection, a reload and (with a state_dir) a restart, until the service says otherwise.
- * They are in place before the first tick. Without an agent nobody writes: all are false. */
+ * They are what they were over a lost connection, a reload and (with a state_dir) a restart, until the service says
+ * otherwise. They are in place before the first tick. Without an agent nobody writes: all are false. */
 #ifndef OAL_AGENT_FLAGS_H
 #define OAL_AGENT_FLAGS_H
 
@@ -9,7 +10,8 @@
 #include <stdbool.h>
 
 struct agent_flags {
-	atomic_bool killed; /* an operator turned control off for this AP, its site or the fleet: nothing may be clamped */
+	atomic_bool
+		killed; /* an operator turned control off for this AP, its site or the fleet: nothing may be clamped */
 };
 
 static inline bool agent_flags_killed(const struct agent_flags *f)

@@ -13,6 +13,21 @@ enum { BUNDLE_FORMAT = 1, BUNDLE_SERIAL, BUNDLE_TARGET, BUNDLE_SOURCE, BUNDLE_MO
 	BUNDLE_OF_POLICY, N_BUNDLE };
 enum { BUNDLE_HASH_BYTES = 32 };
 
+struct bundle {
+	struct bundle_head head;
+	uint8_t rollback[BUNDLE_MAX_ROLLBACK][BUNDLE_HASH_BYTES];
+	unsigned n_rollback;
+	struct oal_policy policy; /* without a name: only its mode counts */
+	struct oal_feature_program program;
+	struct bundle_law law;
+	struct model models[OAL_SETTING_MAX_BUNDLE_MODELS];
+	unsigned n_models;
+	const struct tree *tree; /* of role class */
+	const struct sum *window; /* of role window; NULL: it has none */
+	size_t size; /* of the whole */
+	_Alignas(int64_t) uint8_t memory[]; /* of program and models */
+};
+
 /* A model as it stands in the payload. */
 struct opening_model {
 	char role[MODEL_MAX_ROLE + 1];

@@ -1,5 +1,5 @@
-/* sum.h: regression by trees of integers: clamp((base + sum of one leaf a tree) >> shift, lo, hi). The window model of a
- * bundle is one: a flow's congestion window, in bytes. */
+/* sum.h: regression by trees of integers: clamp((base + sum of one leaf a tree) >> shift, lo, hi). The window model of
+ * a bundle is one: a flow's congestion window, in bytes. */
 #ifndef OAL_SUM_H
 #define OAL_SUM_H
 
