@@ -2,6 +2,7 @@
 #include "control/controller.h"
 
 #include "control/control.h"
+#include "control/observation.h"
 #include "packet/flow_table.h"
 #include "model/inference.h"
 #include "base/json.h"
@@ -14,13 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum {
-	QUIET_US = 1000000, /* a flow without data for longer takes no part */
-	DEFAULT_MSS = 1460,
-	TIMESTAMPS = 12, /* that TCP's option takes from a segment */
-	DOWN = 0, CLIENT = 1, /* direction of data; side of a window scale */
-};
 
 struct counts {
 	uint64_t sets, set_errors, releases;
@@ -36,32 +30,20 @@ struct controller {
 	uint64_t stepped_us, second;
 	struct counts counts;
 	struct oal_policy policy;
-	/* What a step takes in. */
-	struct control_station *stations;
-	struct control_flow *flows;
-	unsigned n_stations, n_flows, max_stations;
-	/* Where its station was found last, by place of the flow and of the station_ac row. */
-	uint16_t *station_of_flow, *station_of_ac;
-	unsigned n_acs;
+	struct observation seen; /* what a step takes in */
 };
 
 int controller_new(struct controller **out, const struct controller_config *config)
 {
-	const unsigned max_flows = pipeline_flow_table(config->pipeline)->max;
 	struct controller *c = calloc(1, sizeof *c);
-	int ret = -ENOMEM;
+	int ret;
 
 	if (!c)
-		return ret;
+		return -ENOMEM;
 	c->c = *config;
-	c->n_acs = pipeline_places(config->pipeline, OAL_STATION_AC);
-	c->max_stations = pipeline_places(config->pipeline, OAL_STATION);
-	c->stations = calloc(c->max_stations, sizeof *c->stations);
-	c->flows = calloc(max_flows, sizeof *c->flows);
-	c->station_of_flow = calloc(max_flows, sizeof *c->station_of_flow);
-	c->station_of_ac = calloc(c->n_acs + 1, sizeof *c->station_of_ac);
-	if (c->stations && c->flows && c->station_of_flow && c->station_of_ac)
-		ret = control_new(&c->control, max_flows, c->max_stations);
+	ret = observation_new(&c->seen, config->pipeline);
+	if (!ret)
+		ret = control_new(&c->control, c->seen.max_flows, c->seen.max_stations);
 	if (ret) {
 		controller_free(c);
 		return ret;
@@ -77,74 +59,11 @@ void controller_free(struct controller *c)
 	if (c->c.rwnd)
 		rwnd_release_all(c->c.rwnd);
 	control_free(c->control);
-	free(c->stations);
-	free(c->flows);
-	free(c->station_of_flow);
-	free(c->station_of_ac);
+	observation_free(&c->seen);
 	free(c);
 }
 
 /* --- what a step takes in */
-
-static uint16_t find_station(const struct controller *c, uint64_t mac, uint16_t *last)
-{
-	unsigned i;
-
-	if (*last < c->n_stations && c->stations[*last].mac == mac)
-		return *last;
-	for (i = 0; i < c->n_stations; i++)
-		if (c->stations[i].mac == mac)
-			return *last = (uint16_t)i;
-	return CONTROL_NO_STATION;
-}
-
-static void gather_stations(struct controller *c)
-{
-	const struct pipeline *p = c->c.pipeline;
-	unsigned i;
-
-	c->n_stations = 0;
-	for (i = 0; i < c->max_stations; i++) {
-		const struct oal_station_row *row = pipeline_known(p, OAL_STATION, i);
-
-		if (row)
-			c->stations[c->n_stations++] = (struct control_station){
-				.mac = row->mac, .airtime_us = row->tx_airtime_us, .place = (uint16_t)i};
-	}
-	for (i = 0; i < c->n_acs; i++) {
-		const struct oal_station_ac_row *row = pipeline_known(p, OAL_STATION_AC, i);
-		const uint16_t station = row ? find_station(c, row->mac, &c->station_of_ac[i]) : CONTROL_NO_STATION;
-
-		if (station == CONTROL_NO_STATION)
-			continue;
-		c->stations[station].backlog_bytes += row->backlog_bytes;
-		c->stations[station].own_queues |= row->tx_bytes > 0;
-	}
-}
-
-/* Backlog of queueing disciplines on the Wi-Fi ports: a parent's holds its children's. */
-static uint32_t shared_backlog(const struct controller *c)
-{
-	const struct pipeline *p = c->c.pipeline;
-	uint32_t backlog = 0;
-	unsigned i, k;
-
-	for (i = 0; i < pipeline_places(p, OAL_QUEUE); i++) {
-		const struct oal_queue_row *row = pipeline_known(p, OAL_QUEUE, i);
-
-		if (!row || row->backlog_bytes <= backlog)
-			continue;
-		for (k = 0; k < c->n_stations; k++) {
-			const struct oal_station_row *s = pipeline_known(p, OAL_STATION, c->stations[k].place);
-
-			if (s->device == row->device) {
-				backlog = row->backlog_bytes;
-				break;
-			}
-		}
-	}
-	return backlog;
-}
 
 static uint32_t model_cwnd(const struct controller *c, const struct sum *w, uint16_t flow)
 {
@@ -169,47 +88,13 @@ static uint32_t model_cwnd(const struct controller *c, const struct sum *w, uint
 	return bytes < 0 ? 0 : bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
 }
 
-static uint16_t mss_of(const struct flow *f)
+/* What the window model says of each flow. */
+static void ask_model(struct controller *c, const struct sum *w)
 {
-	const uint16_t mss = f->mss_bytes[CLIENT] ? f->mss_bytes[CLIENT] : DEFAULT_MSS;
+	unsigned i;
 
-	return mss > RWND_MIN_MSS + TIMESTAMPS ? mss - TIMESTAMPS : RWND_MIN_MSS;
-}
-
-/* Never 0. */
-static uint64_t flow_id(const struct controller *c, uint16_t flow)
-{
-	const uint64_t id = pipeline_flow_id(c->c.pipeline, flow);
-
-	return id ? id : 1;
-}
-
-static void gather_flows(struct controller *c, uint64_t t_us, const struct sum *w)
-{
-	const struct flow_table *t = pipeline_flow_table(c->c.pipeline);
-	uint16_t i;
-
-	c->n_flows = 0;
-	for (i = t->newest; i != FLOW_NONE && t->flows[i].last_us + QUIET_US >= t_us; i = t->flows[i].older) {
-		const struct flow *f = &t->flows[i];
-		const struct flow_direction *d = &f->dir[DOWN];
-
-		if (!d->payload_us || d->payload_us + QUIET_US < t_us || f->closing)
-			continue;
-		c->flows[c->n_flows++] = (struct control_flow){
-			.id = flow_id(c, i),
-			.delivered_bytes = d->delivered_bytes,
-			.unacked_bytes = flow_unacked(d),
-			.rtt_down_us = d->srtt_us,
-			.rtt_up_us = f->dir[!DOWN].srtt_us,
-			.model_cwnd_bytes = model_cwnd(c, w, i),
-			.place = i,
-			.station = find_station(c, f->station_mac, &c->station_of_flow[i]),
-			.mss_bytes = mss_of(f),
-			.server_port = f->server_port,
-			.can_clamp = f->scale_state[CLIENT] == FLOW_SCALE_KNOWN,
-		};
-	}
+	for (i = 0; i < c->seen.n_flows; i++)
+		c->seen.flows[i].model_cwnd_bytes = model_cwnd(c, w, c->seen.flows[i].place);
 }
 
 /* --- what comes of it */
@@ -244,9 +129,10 @@ static int carry_out(struct controller *c, const struct control_action *a)
 {
 	const struct flow *f = &pipeline_flow_table(c->c.pipeline)->flows[a->place];
 	struct rwnd_flow flow = { .client_port = f->client_port, .server_port = f->server_port, .addr_len = f->addr_len,
-				  .scale = f->scale[CLIENT], .mss_bytes = mss_of(f) };
+				  .scale = f->scale[OBSERVATION_CLIENT], .mss_bytes = observation_mss(f) };
 
-	if (!f->used || flow_id(c, a->place) != a->id) /* gone, and its place taken: the clamp ends by itself */
+	if (!f->used ||
+	    observation_flow_id(&c->seen, a->place) != a->id) /* gone, and its place taken: the clamp ends by itself */
 		return 0;
 	memcpy(flow.client_addr, f->client_addr, sizeof flow.client_addr);
 	memcpy(flow.server_addr, f->server_addr, sizeof flow.server_addr);
@@ -328,18 +214,18 @@ static void step(struct controller *c, uint64_t t_us, const struct candidate *ca
 	uint64_t took_ns;
 	unsigned n;
 
-	gather_stations(c);
-	gather_flows(c, t_us, bundle_window(candidate->bundle));
+	observation_take(&c->seen, t_us);
+	ask_model(c, bundle_window(candidate->bundle));
 	if (last->number && last->verdict.bundle == c->bundle) {
 		in.predicted_us = last->verdict.instant_us;
 		in.class = last->verdict.class;
 		in.congested_permille = last->verdict.congested_permille;
 	}
-	in.backlog_bytes = shared_backlog(c);
-	in.stations = c->stations;
-	in.n_stations = c->n_stations;
-	in.flows = c->flows;
-	in.n_flows = c->n_flows;
+	in.backlog_bytes = observation_shared_backlog(&c->seen);
+	in.stations = c->seen.stations;
+	in.n_stations = c->seen.n_stations;
+	in.flows = c->seen.flows;
+	in.n_flows = c->seen.n_flows;
 	n = control_step(c->control, &in, &actions);
 	follow(c, actions, n);
 	c->stepped_us = t_us;
