@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* rwnd.bpf.c: lowers the receive windows of clamped flows, on the port behind which the Wi-Fi clients are.
  *
- * Two tc programs on the port's clsact hooks. `rwnd_up` (ingress) sees what clients send: it learns what window scale their SYNs offer and
- * lowers the window of ACKs. `rwnd_down` (egress) sees what goes to them: a server's SYN-ACK without the option means that neither side
- * scales (RFC 7323, 2.2), so that without it an offer is no more than that; and a server's SYN opens a connection too.
+ * Two tc programs on the port's clsact hooks. `rwnd_up` (ingress) sees what clients send: it learns what window scale
+ * their SYNs offer and lowers the window of ACKs. `rwnd_down` (egress) sees what goes to them: a server's SYN-ACK
+ * without the option means that neither side scales (RFC 7323, 2.2), so that without it an offer is no more than that;
+ * and a server's SYN opens a connection too.
  *
- * Both always end with TC_ACT_UNSPEC: whatever filters come after them still run. Nothing here reads kernel structures, only the packet
- * and __sk_buff, whose layout is the same in all kernels; so CO-RE and the kernel's BTF are not needed. Needs 5.11 or later (loops, the coarse clock).
+ * Both always end with TC_ACT_UNSPEC: whatever filters come after them still run. Nothing here reads kernel structures,
+ * only the packet and __sk_buff, whose layout is the same in all kernels; so CO-RE and the kernel's BTF are not needed.
+ * Needs 5.11 or later (loops, the coarse clock).
  *
- * The hardware's VLAN tag is not in the packet at this point and the kernel puts it back; tags in the packet are stepped over. */
+ * The hardware's VLAN tag is not in the packet at this point and the kernel puts it back; tags in the packet are
+ * stepped over. */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -52,7 +55,8 @@ enum {
 	MAX_OPTIONS = 40, /* bytes of TCP options */
 	MAX_SCALE = 14,
 	COARSE_NS = 50000000,
-	HEADERS_BYTES = 192, /* as much as is made contiguous: Ethernet, 2 tags, IPv6 with some extensions, TCP with all options */
+	/* As much as is made contiguous: Ethernet, 2 tags, IPv6 with some extensions, TCP with all options. */
+	HEADERS_BYTES = 192,
 };
 enum { OPTION_END, OPTION_NOP, OPTION_SCALE = 3 };
 
@@ -243,7 +247,8 @@ static __always_inline int offered_scale(struct __sk_buff *skb, __u32 at, __u32 
 }
 
 /* A SYN, with or without ACK, from the client or to it. */
-static __always_inline void learn(struct __sk_buff *skb, const struct found *f, const struct rwnd_bpf_flow *flow, bool up, bool ack, __u32 doff)
+static __always_inline void learn(struct __sk_buff *skb, const struct found *f, const struct rwnd_bpf_flow *flow,
+				  bool up, bool ack, __u32 doff)
 {
 	const int offer = offered_scale(skb, f->at, doff);
 	struct rwnd_bpf_scale scale = {.state = RWND_BPF_KNOWN}, *before;
@@ -258,7 +263,8 @@ static __always_inline void learn(struct __sk_buff *skb, const struct found *f, 
 			scale.state = RWND_BPF_REFUSED;
 		} else if (offer >= 0) {
 			scale.scale = offer;
-			scale.state = ack ? RWND_BPF_KNOWN : RWND_BPF_OFFERED; /* an answer has the option only if the question had */
+			/* An answer has the option only if the question had. */
+			scale.state = ack ? RWND_BPF_KNOWN : RWND_BPF_OFFERED;
 		}
 	} else if (!ack) { /* the server's SYN: the client's answer will tell */
 		bpf_map_delete_elem(&scales, flow);
@@ -273,7 +279,8 @@ static __always_inline void learn(struct __sk_buff *skb, const struct found *f, 
 }
 
 /* The field for this flow's header, once its scale is sure; 0: it is not, and `*why` says so. */
-static __always_inline __u32 verify(struct rwnd_bpf_clamp *c, const struct rwnd_bpf_flow *flow, enum rwnd_bpf_counter *why)
+static __always_inline __u32 verify(struct rwnd_bpf_clamp *c, const struct rwnd_bpf_flow *flow,
+				    enum rwnd_bpf_counter *why)
 {
 	const struct rwnd_bpf_scale *learned = bpf_map_lookup_elem(&scales, flow);
 	__u32 scale = c->scale, raw;
@@ -302,7 +309,8 @@ static __always_inline __u32 verify(struct rwnd_bpf_clamp *c, const struct rwnd_
 	return raw;
 }
 
-/* Has this time come? The coarse clock is cheap and late by up to a timer tick (10 ms and less); near the deadline the exact one decides. */
+/* Has this time come? The coarse clock is cheap and late by up to a timer tick (10 ms and less); near the deadline the
+ * exact one decides. */
 static __always_inline bool over(__u64 deadline_ns)
 {
 	const __u64 coarse_ns = bpf_ktime_get_coarse_ns();
@@ -363,9 +371,10 @@ int rwnd_up(struct __sk_buff *skb)
 		return TC_ACT_UNSPEC;
 	}
 	lower = bpf_htons((__u16)raw);
-	/* The checksum first: it may fail (no memory to make the header ours), and what follows then does not, since it is the same bytes.
-	 * The helper leaves a checksum alone that is yet to be made (GRO, TSO), and adjusts one that is made (RFC 1624). The sum that a NIC
-	 * made over the whole packet stays true: what the window loses, the checksum gains. */
+	/* The checksum first: it may fail (no memory to make the header ours), and what follows then does not, since it
+	 * is the same bytes. The helper leaves a checksum alone that is yet to be made (GRO, TSO), and adjusts one that
+	 * is made (RFC 1624). The sum that a NIC made over the whole packet stays true: what the window loses, the
+	 * checksum gains. */
 	if (bpf_l4_csum_replace(skb, f.at + offsetof(struct tcphdr, check), window, lower, sizeof lower) < 0 ||
 	    bpf_skb_store_bytes(skb, f.at + offsetof(struct tcphdr, window), &lower, sizeof lower, 0) < 0)
 		count(RWND_BPF_FAILED);

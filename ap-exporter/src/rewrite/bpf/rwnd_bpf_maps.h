@@ -14,7 +14,8 @@ struct rwnd_bpf_flow {
 struct rwnd_bpf_clamp {
 	__u64 deadline_ns; /* CLOCK_MONOTONIC */
 	__u32 bytes, floor_bytes;
-	__u32 verdict; /* 0: look the scale up; RWND_BPF_VERIFIED | field of the header. One word, so that it is whole whoever reads it */
+	/* 0: look the scale up; RWND_BPF_VERIFIED | field of the header. One word: whole whoever reads it. */
+	__u32 verdict;
 	__u8 scale; /* of the client's windows, or RWND_BPF_LEARNED */
 	__u8 unused[3];
 };
@@ -31,13 +32,13 @@ struct rwnd_bpf_scale {
 	__u8 state, scale, unused[2];
 };
 
-/* One number a CPU each. Those up to and with OTHER_SCALE are of ACKs of flows that are clamped, and all but the first why such an ACK
- * was let through as it is; the rest is of other packets. */
+/* One number a CPU each. Those up to and with OTHER_SCALE are of ACKs of flows that are clamped, and all but the first
+ * why such an ACK was let through as it is; the rest is of other packets. */
 #define RWND_BPF_COUNTERS(X) \
 	X(CLAMPED, clamped) X(FAILED, failed) \
 	X(BELOW, below) X(EXPIRED, expired) X(UNKNOWN_SCALE, unknown_scale) X(OTHER_SCALE, other_scale) \
-	X(NO_CLAMP, no_clamp) X(SYN, syn) X(RST, rst) X(NO_ACK, no_ack) X(FRAGMENT, fragment) X(HEADERS, headers) X(MALFORMED, malformed) \
-	X(BAD_OPTIONS, bad_options)
+	X(NO_CLAMP, no_clamp) X(SYN, syn) X(RST, rst) X(NO_ACK, no_ack) X(FRAGMENT, fragment) \
+	X(HEADERS, headers) X(MALFORMED, malformed) X(BAD_OPTIONS, bad_options)
 #define RWND_BPF_ENUM(NAME, name) RWND_BPF_##NAME,
 enum rwnd_bpf_counter { RWND_BPF_COUNTERS(RWND_BPF_ENUM) RWND_BPF_N_COUNTERS };
 struct rwnd_bpf_counts {
