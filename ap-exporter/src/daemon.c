@@ -2,17 +2,17 @@
 
 #include "agent/agent.h"
 #include "agent/ap.h"
-#include "collect/collector.h"
+#include "collectors.h"
 #include "health.h"
 #include "base/log.h"
 #include "oal_features.h"
 #include "pipeline/pipeline.h"
 #include "rewrite/rwnd.h"
-#include "ship/sink.h"
+#include "pseudonym_key.h"
+#include "sinks.h"
 #include "base/version.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,20 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_COLLECTORS (6 * CONFIG_EACH)
-#define MOST_SINKS 4
-#define KEY_BYTES 16
-
-struct running {
-	const struct collector_ops *ops;
-	void *self;
-};
-
-struct opened {
-	const struct sink_ops *ops;
-	void *self;
-	bool shared; /* a later daemon owns it */
-};
 
 struct daemon {
 	struct config config;
@@ -43,27 +29,23 @@ struct daemon {
 	struct rwnd *rwnd; /* NULL: nothing is enforced */
 	uint16_t version;
 	uint64_t boot_id, started_us, tick_number;
-	struct running collectors[MOST_COLLECTORS];
-	unsigned n_collectors;
-	struct opened sinks[MOST_SINKS];
-	unsigned n_sinks;
+	struct collectors collectors;
+	struct sinks sinks;
 	struct collector_counts counts, accounted, told;
 	uint64_t missed_told;
 	uint32_t reloads, reloads_refused;
 	struct clock_quality clock;
 	bool account; /* news of the clock for the pipeline */
 	struct oal_health_row health; /* of the last second */
-	uint8_t key[KEY_BYTES];
+	uint8_t key[PSEUDONYM_KEY_BYTES];
 	bool has_key;
-	char names[256];
 };
 
 static void put(void *ctx, const struct sink_batch *b)
 {
 	struct daemon *d = ctx;
 
-	for (unsigned i = 0; i < d->n_sinks; i++)
-		d->sinks[i].ops->send(d->sinks[i].self, b);
+	sinks_send(&d->sinks, b);
 }
 
 static void on_batch(void *ctx, const struct batch_out *out)
@@ -72,25 +54,6 @@ static void on_batch(void *ctx, const struct batch_out *out)
 	struct sink_batch b = { d->config.exporter.ap_id, out->topic, out->bytes, out->len, out->t0_us };
 
 	put(d, &b);
-}
-
-static int read_key(const char *path, uint8_t key[KEY_BYTES], char *err, size_t err_size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
-
-	if (fd < 0) {
-		n = -errno;
-		snprintf(err, err_size, "cannot read pseudonym key %s: %s", path, strerror(errno));
-		return (int)n;
-	}
-	n = read(fd, key, KEY_BYTES);
-	close(fd);
-	if (n == KEY_BYTES)
-		return 0;
-	snprintf(err, err_size, "pseudonym key %s is shorter than %d bytes; make one with: head -c %d /dev/urandom",
-		 path, KEY_BYTES, KEY_BYTES);
-	return -EINVAL;
 }
 
 /*
@@ -119,7 +82,7 @@ static int open_ap(struct daemon *d, char *err, size_t err_size)
 		.max_stations = e->max_stations,
 		.max_flows = e->max_flows,
 		.pseudonym_key = d->has_key ? d->key : NULL,
-		.pseudonym_key_len = d->has_key ? KEY_BYTES : 0,
+		.pseudonym_key_len = d->has_key ? PSEUDONYM_KEY_BYTES : 0,
 		.program = &oal_feature_congestion,
 		.now_ns = clock_monotonic_ns,
 		.emit = on_batch,
@@ -190,39 +153,6 @@ static int open_agent(struct daemon *d, struct daemon *previous, char *err, size
 	return agent_new(&d->agent, &d->config, previous ? previous->agent : NULL, err, err_size);
 }
 
-/* Sinks that go on (with `all`, or that are shared with an earlier daemon): theirs may be new files. */
-static int reread_sinks(struct daemon *d, bool all, char *err, size_t err_size)
-{
-	int ret = 0;
-
-	for (unsigned i = 0; i < d->n_sinks && !ret; i++)
-		if ((all || d->sinks[i].shared) && d->sinks[i].ops->reread)
-			ret = d->sinks[i].ops->reread(d->sinks[i].self, &d->config, err, err_size);
-	return ret;
-}
-
-static int open_sinks(struct daemon *d, struct daemon *previous, char *err, size_t err_size)
-{
-	for (int i = 0; sink_all[i]; i++) {
-		struct opened *o = &d->sinks[d->n_sinks];
-		int ret = 0;
-
-		if (!sink_all[i]->wanted(&d->config))
-			continue;
-		o->ops = sink_all[i];
-		for (unsigned k = 0; previous && k < previous->n_sinks; k++)
-			if (previous->sinks[k].ops == o->ops && o->ops->same(&previous->config, &d->config))
-				o->self = previous->sinks[k].self;
-		o->shared = o->self != NULL; /* until this daemon stands */
-		if (!o->self)
-			ret = o->ops->open(&o->self, &d->config, err, err_size);
-		if (ret)
-			return ret;
-		d->n_sinks++;
-	}
-	return 0;
-}
-
 /* What a replayed AP's health says of the daemon that plays it. */
 static void last_health(void *ctx, struct oal_health_row *row)
 {
@@ -240,7 +170,7 @@ static void last_health(void *ctx, struct oal_health_row *row)
 
 static int start_collectors(struct daemon *d, char *err, size_t err_size)
 {
-	struct collector_env env = {
+	const struct collector_env env = {
 		.config = &d->config,
 		.pipeline = d->pipeline,
 		.counts = &d->counts,
@@ -248,50 +178,27 @@ static int start_collectors(struct daemon *d, char *err, size_t err_size)
 		.health = last_health,
 		.ctx = d,
 		.pseudonym_key = d->has_key ? d->key : NULL,
-		.pseudonym_key_len = d->has_key ? KEY_BYTES : 0,
+		.pseudonym_key_len = d->has_key ? PSEUDONYM_KEY_BYTES : 0,
 		.agent = d->agent,
 	};
-	size_t len = 1;
 
-	strcpy(d->names, "[");
-	for (int i = 0; collector_all[i]; i++) {
-		for (env.section = 0; env.section < collector_all[i]->sections(&d->config); env.section++) {
-			struct running *r = &d->collectors[d->n_collectors];
-			int ret = collector_all[i]->check(&d->config, env.section, err, err_size);
-
-			r->ops = collector_all[i];
-			ret = ret ? ret : r->ops->start(&r->self, &env, err, err_size);
-			if (ret)
-				return ret;
-			d->n_collectors++;
-			len += (size_t)snprintf(d->names + len, sizeof d->names - len - 2, "%s\"%s\"",
-						len > 1 ? ", " : "", r->ops->name);
-			if (len > sizeof d->names - 16)
-				len = sizeof d->names - 16; /* enough of them to see what kind they are */
-		}
-	}
-	strcpy(d->names + len, "]");
-	return 0;
+	return collectors_start(&d->collectors, &env, err, err_size);
 }
 
 int daemon_check(const struct config *c, char *err, size_t err_size)
 {
-	int ret = 0;
+	int ret = collectors_check(c, err, err_size);
 
-	for (int i = 0; collector_all[i] && !ret; i++)
-		for (uint32_t k = 0; k < collector_all[i]->sections(c) && !ret; k++)
-			ret = collector_all[i]->check(c, k, err, err_size);
-	for (int i = 0; sink_all[i] && !ret; i++)
-		if (sink_all[i]->wanted(c))
-			ret = sink_all[i]->check(c, err, err_size);
+	if (!ret)
+		ret = sinks_check(c, err, err_size);
 	if (!ret && c->n_agent)
 		ret = agent_check(c, err, err_size);
 	if (!ret)
 		ret = check_rwnd(c, err, err_size);
 	if (!ret && c->exporter.pseudonym_key[0]) {
-		uint8_t key[KEY_BYTES];
+		uint8_t key[PSEUDONYM_KEY_BYTES];
 
-		ret = read_key(c->exporter.pseudonym_key, key, err, err_size);
+		ret = pseudonym_key_read(c->exporter.pseudonym_key, key, err, err_size);
 	}
 	return ret;
 }
@@ -299,7 +206,7 @@ int daemon_check(const struct config *c, char *err, size_t err_size)
 int daemon_new(struct daemon **out, const struct config *c, struct daemon *previous, char *err, size_t err_size)
 {
 	struct daemon *d = calloc(1, sizeof *d);
-	bool live = false;
+	const bool live = collectors_live(c);
 	int ret;
 
 	if (!d) {
@@ -312,12 +219,11 @@ int daemon_new(struct daemon **out, const struct config *c, struct daemon *previ
 	if (getrandom(&d->boot_id, sizeof d->boot_id, 0) != sizeof d->boot_id)
 		d->boot_id = clock_realtime_us(); /* differs from the last one, which is what counts */
 	d->boot_id |= 1; /* never 0 */
-	for (int i = 0; collector_all[i]; i++)
-		live |= collector_all[i]->live && collector_all[i]->sections(c);
-	ret = c->exporter.pseudonym_key[0] ? read_key(c->exporter.pseudonym_key, d->key, err, err_size) : 0;
+	ret = c->exporter.pseudonym_key[0] ? pseudonym_key_read(c->exporter.pseudonym_key, d->key, err, err_size) : 0;
 	d->has_key = !ret && c->exporter.pseudonym_key[0];
 	if (!ret)
-		ret = open_sinks(d, previous, err, err_size);
+		ret = sinks_open(&d->sinks, c, previous ? &previous->sinks : NULL,
+				 previous ? &previous->config : NULL, err, err_size);
 	if (!ret)
 		ret = open_agent(d, previous, err, err_size);
 	if (!ret && live)
@@ -325,21 +231,15 @@ int daemon_new(struct daemon **out, const struct config *c, struct daemon *previ
 	if (!ret)
 		ret = start_collectors(d, err, err_size);
 	if (!ret)
-		ret = reread_sinks(d, false, err, err_size);
+		ret = sinks_reread(&d->sinks, c, false, err, err_size);
 	if (!ret && d->agent)
 		ret = agent_start(d->agent, err, err_size);
 	if (ret) {
 		daemon_free(d);
 		return ret;
 	}
-	for (unsigned i = 0; i < d->n_sinks; i++) {
-		if (!d->sinks[i].shared)
-			continue;
-		d->sinks[i].shared = false;
-		for (unsigned k = 0; k < previous->n_sinks; k++)
-			if (previous->sinks[k].self == d->sinks[i].self)
-				previous->sinks[k].shared = true;
-	}
+	if (previous)
+		sinks_own(&d->sinks, &previous->sinks);
 	open_rwnd(d, previous);
 	*out = d;
 	return 0;
@@ -369,16 +269,12 @@ void daemon_tick(struct daemon *d, const struct tick *t, const struct clock_qual
 	now.number = d->tick_number;
 	now.monotonic_us = t->due_us;
 	now.due_us = (uint64_t)((int64_t)t->due_us + clock->offset_us);
-	for (unsigned i = 0; i < d->n_collectors; i++)
-		if (d->collectors[i].ops->before_tick)
-			d->collectors[i].ops->before_tick(d->collectors[i].self, &now);
+	collectors_before_tick(&d->collectors, &now);
 	if (d->pipeline) {
 		pipeline_tick(d->pipeline, now.due_us, t->missed, t->late_us);
 		account(d, clock);
 	}
-	for (unsigned i = 0; i < d->n_collectors; i++)
-		if (d->collectors[i].ops->tick)
-			d->collectors[i].ops->tick(d->collectors[i].self, &now);
+	collectors_tick(&d->collectors, &now);
 }
 
 static void gather(const struct daemon *d, struct health *h)
@@ -392,19 +288,17 @@ static void gather(const struct daemon *d, struct health *h)
 		.reloads_refused = d->reloads_refused,
 		.clock = d->clock,
 		.counts = d->counts,
-		.collectors = d->names,
-		.n_sinks = d->n_sinks,
+		.collectors = d->collectors.names,
+		.n_sinks = d->sinks.n,
 		.agent = d->agent,
 		.controller = d->ap ? ap_controller(d->ap) : NULL,
 	};
 	if (d->pipeline)
 		pipeline_stats(d->pipeline, &h->pipeline);
-	for (unsigned i = 0; i < d->n_collectors; i++)
-		if (d->collectors[i].ops->add_stats)
-			d->collectors[i].ops->add_stats(d->collectors[i].self, &h->pipeline);
-	for (unsigned i = 0; i < d->n_sinks; i++) {
-		h->sinks[i].name = d->sinks[i].ops->name;
-		d->sinks[i].ops->stats(d->sinks[i].self, &h->sinks[i].stats);
+	collectors_add_stats(&d->collectors, &h->pipeline);
+	for (unsigned i = 0; i < d->sinks.n; i++) {
+		h->sinks[i].name = d->sinks.open[i].ops->name;
+		d->sinks.open[i].ops->stats(d->sinks.open[i].self, &h->sinks[i].stats);
 	}
 	health_measure(h);
 }
@@ -436,25 +330,19 @@ void daemon_second(struct daemon *d, const struct clock_quality *clock)
 		pipeline_stats_reset_max(d->pipeline);
 	}
 	tell(d, &h);
-	for (unsigned i = 0; i < d->n_collectors; i++)
-		if (d->collectors[i].ops->second)
-			d->collectors[i].ops->second(d->collectors[i].self);
-	for (unsigned i = 0; i < d->n_sinks; i++)
-		d->sinks[i].ops->second(d->sinks[i].self);
+	collectors_second(&d->collectors);
+	sinks_second(&d->sinks);
 	if (d->agent && agent_renewed(d->agent)) {
 		char err[512];
 
-		if (reread_sinks(d, true, err, sizeof err))
+		if (sinks_reread(&d->sinks, &d->config, true, err, sizeof err))
 			log_error("the renewed certificate is not taken up: %s", err);
 	}
 }
 
 bool daemon_done(const struct daemon *d)
 {
-	for (unsigned i = 0; i < d->n_collectors; i++)
-		if (!d->collectors[i].ops->done || !d->collectors[i].ops->done(d->collectors[i].self))
-			return false;
-	return d->n_collectors > 0;
+	return collectors_done(&d->collectors);
 }
 
 void daemon_reloaded(struct daemon *d, uint32_t reloads, uint32_t refused)
@@ -476,24 +364,10 @@ void daemon_free(struct daemon *d)
 	if (!d)
 		return;
 	agent_stop(d->agent);
-	while (d->n_collectors) {
-		struct running *r = &d->collectors[--d->n_collectors];
-
-		r->ops->stop(r->self);
-	}
+	collectors_stop(&d->collectors);
 	ap_free(d->ap);
 	close_rwnd(d);
 	agent_free(d->agent);
-	while (d->n_sinks) {
-		struct opened *o = &d->sinks[--d->n_sinks];
-		struct sink_stats last;
-
-		if (o->shared)
-			continue;
-		o->ops->close(o->self, &last);
-		log_info("%s: %llu batches delivered, %llu let go, %llu errors%s%s", o->ops->name,
-			 (unsigned long long)last.delivered, (unsigned long long)last.let_go,
-			 (unsigned long long)last.errors, last.last_error[0] ? "; latest: " : "", last.last_error);
-	}
+	sinks_close(&d->sinks);
 	free(d);
 }

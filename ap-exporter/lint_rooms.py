@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Is the source in order? No circle between files, no include that points up, no room or file that outgrew its noun.
+usage: lint_rooms.py [ROOT]    (from ap-exporter/; prints what is wrong and where, exit status 1)"""
+import re
+import sys
+from pathlib import Path
+
+#: Low to high: a room may include what stands left of it, and itself. Last src/ itself: the process.
+ROOMS = (
+    "base", "wire", "packet", "enrol", "feature", "model", "rewrite", "pipeline", "replay", "ship", "control", "agent",
+    "collect", ".",
+)
+MOST_FILES = 25  # in a room
+MOST_LINES = 400  # in a file that is part of the product
+MOST_COLUMNS = 120  # in any C file; a tab takes eight
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+TEXT = re.compile(r'"(\\.|[^"\n])*"')
+NAME = re.compile(r"(?<![.>\w])(?<!struct )[a-z_][a-z_0-9]*\b")
+#: the head of a function that other files may call, up to its brace
+FUNCTION = re.compile(
+    r"^(?!static|typedef|#|\s|/|\}|struct [a-z_0-9]+ \{|enum)[A-Za-z_][^;={}]*?\b([a-z_][a-z_0-9]*)\([^;{}]*?\)\s*\n\{",
+    re.M | re.S,
+)
+STATIC = re.compile(r"^static [^;={}]*?\b([a-z_0-9]+)\(", re.M)
+
+Graph = dict[str, set[str]]  # file, relative to src/: what it needs
+
+
+def source_files(root: Path, *folders: str) -> list[Path]:
+    """Every C file below these folders."""
+    return sorted(p for folder in folders for p in (root / folder).rglob("*.[ch]"))
+
+
+def room_of(path: Path, src: Path) -> str:
+    """A file's room: the first folder below src; what lies deeper is part of that room."""
+    parts = path.relative_to(src).parts
+    return parts[0] if len(parts) > 1 else "."
+
+
+def shape(root: Path) -> list[str]:
+    """Rooms with too many files, files with too many lines, lines with too many columns."""
+    found = []
+    src = root / "src"
+    files = source_files(root, "src", "fleet")
+    for room in sorted({room_of(p, src) for p in source_files(root, "src")}):
+        if room not in ROOMS:
+            found.append(f"src/{room}: a room that {Path(__file__).name} does not know: give it its place in the order")
+        folder = src / room
+        count = sum(1 for p in folder.glob("*.[ch]"))
+        if count > MOST_FILES:
+            found.append(f"src/{room}: {count} files, more than {MOST_FILES}: find the second noun in it")
+    for path in files:
+        lines = path.read_text().count("\n")
+        if lines > MOST_LINES:
+            found.append(f"{path.relative_to(root)}: {lines} lines, more than {MOST_LINES}: one noun a file")
+    for path in files:
+        for number, line in enumerate(path.read_text().split("\n"), 1):
+            if len(line.expandtabs(8)) > MOST_COLUMNS:
+                found.append(f"{path.relative_to(root)}:{number}: more than {MOST_COLUMNS} columns")
+    return found
+
+
+def includes(root: Path) -> tuple[Graph, list[str]]:
+    """Which header includes which, and includes that point up or nowhere."""
+    src = root / "src"
+    uses: Graph = {}
+    found = []
+    for path in source_files(root, "src"):
+        room = room_of(path, src)
+        for name in INCLUDE.findall(path.read_text()):
+            target = src / name
+            if not target.exists():
+                if not name.startswith("oal_") and not (path.parent / name).exists():
+                    found.append(f"{path.relative_to(root)}: includes {name}, which is nowhere")
+                continue
+            other = room_of(target, src)
+            if ROOMS.index(other) > ROOMS.index(room):
+                found.append(f"{path.relative_to(root)}: includes {name}, but {other}/ stands above {room}/")
+            if path.suffix == ".h":
+                uses.setdefault(str(path.relative_to(src)), set()).add(name)
+    return uses, found
+
+
+def calls(root: Path) -> Graph:
+    """Which file calls, or names, a function of which. Two headers may describe one thing; two files may not need each
+    other's functions."""
+    src = root / "src"
+    text = {str(p.relative_to(src)): TEXT.sub('""', COMMENT.sub("", p.read_text())) for p in src.rglob("*.c")}
+    where = {name: path for path in sorted(text) for name in FUNCTION.findall(text[path])}
+    return {
+        path: {where[n] for n in set(NAME.findall(t)) - set(STATIC.findall(t)) if n in where} - {path}
+        for path, t in text.items()
+    }
+
+
+def circles(uses: Graph) -> list[str]:
+    """Ways that lead back to where they began."""
+    found, done, way = [], set(), []
+
+    def follow(name: str) -> None:
+        if name in way:
+            found.append(f"circle: {' -> '.join([*way[way.index(name):], name])}")
+            return
+        if name in done:
+            return
+        way.append(name)
+        for other in sorted(uses.get(name, ())):
+            follow(other)
+        done.add(way.pop())
+
+    for name in sorted(uses):
+        follow(name)
+    return found
+
+
+def main() -> int:
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+    uses, found = includes(root)
+    found += circles(uses) + circles(calls(root)) + shape(root)
+    for line in found:
+        print(f"lint: {line}")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+/* collectors.h: every collector of a configuration, running: one for each section that asks for one. */
+#ifndef OAL_COLLECTORS_H
+#define OAL_COLLECTORS_H
+
+#include "base/config.h"
+#include "collect/collector.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { COLLECTORS_MAX = 6 * CONFIG_EACH };
+
+struct collectors {
+	struct {
+		const struct collector_ops *ops;
+		void *self;
+	} running[COLLECTORS_MAX];
+	unsigned n;
+	char names[256]; /* of the running ones, as a JSON list; of very many only the first */
+};
+
+/* Can every collector work here? 0, or negative errno with the reason in `err`. */
+int collectors_check(const struct config *, char *err, size_t err_size);
+/* Does one of them feed the daemon's own AP? Else there is only replay, which makes APs itself. */
+bool collectors_live(const struct config *);
+/* `c` is all zero. Those that were started before a failure are collectors_stop()'s. */
+int collectors_start(struct collectors *c, const struct collector_env *, char *err, size_t err_size);
+void collectors_before_tick(struct collectors *, const struct collector_tick *);
+void collectors_tick(struct collectors *, const struct collector_tick *);
+/* Once a second. */
+void collectors_second(struct collectors *);
+/* True when every one has come to its end. */
+bool collectors_done(const struct collectors *);
+/* Adds what those with pipelines of their own counted. */
+void collectors_add_stats(const struct collectors *, struct pipeline_stats *sum);
+void collectors_stop(struct collectors *);
+
+#endif
