@@ -48,6 +48,18 @@ def stale(out: dict[str, bytes]) -> list[str]:
     return sorted(wrong + extra)
 
 
+def write(out: dict[str, bytes]) -> None:
+    """Write what is stale, and remove what nothing writes any more."""
+    base = ROOT / "generated"
+    for name in stale(out):
+        path = base / name
+        if name not in out:
+            path.unlink()
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(out[name])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a committed file is stale")
@@ -58,14 +70,7 @@ def main() -> int:
         if wrong:
             print("stale generated files:\n  " + "\n  ".join(wrong) + "\nfix: make gen", file=sys.stderr)
         return bool(wrong)
-    base = ROOT / "generated"
-    for name in wrong:
-        path = base / name
-        if name not in out:
-            path.unlink()
-            continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(out[name])
+    write(out)
     print(f"schema: {len(out)} generated files, {len(wrong)} rewritten")
     return 0
 

@@ -51,10 +51,10 @@ def random_nodes(rng: random.Random, n_nodes: int, n_inputs: int, threshold: Cal
     return tuple(np.array(c, t) for c, t in zip(columns, (np.int32, np.int64, np.int32, bool)))
 
 
-def random_tree(seed: int, n_nodes: int, hash_: int | None = None, span: int = 60_000) -> Tree:
-    """A congestion tree over the congestion program with thresholds in [-span/10, span]."""
+def random_tree(seed: int, n_nodes: int, hash_: int | None = None, span: int = 60_000, n_features: int = 0) -> Tree:
+    """A tree over the congestion program, or over `n_features` of another, with thresholds in [-span/10, span]."""
     rng = random.Random(seed)
-    nodes = random_nodes(rng, n_nodes, len(program()[0]), lambda r: r.randint(-span // 10, span))
+    nodes = random_nodes(rng, n_nodes, n_features or len(program()[0]), lambda r: r.randint(-span // 10, span))
     permille = np.zeros((n_nodes, 3), np.uint16)
     classes = np.zeros(n_nodes, np.uint8)
     for i in np.flatnonzero(nodes[0] < 0):
@@ -64,16 +64,17 @@ def random_tree(seed: int, n_nodes: int, hash_: int | None = None, span: int = 6
     return Tree(*nodes, classes, permille, feature_hash() if hash_ is None else hash_)
 
 
-def random_window(seed: int, n_trees: int, n_nodes: int) -> WindowModel:
-    """A window model over features and columns of the flow table."""
+def random_window(seed: int, n_trees: int, n_nodes: int, hash_: int | None = None, n_features: int = 0) -> WindowModel:
+    """A window model over features, of the congestion program or `n_features` of another, and columns of the flow table."""
     rng = random.Random(seed)
-    inputs = np.array([0, 3, 7, 44, -9, -10, -12], np.int32)
+    features = [f for f in (0, 3, 7, 44) if f < (n_features or len(program()[0]))]
+    inputs = np.array([*features, -9, -10, -12], np.int32)
     trees = []
     for _ in range(n_trees):
         nodes = random_nodes(rng, n_nodes, len(inputs), lambda r: r.randint(0, 100_000))
         value = np.array([rng.randint(-1 << 24, 1 << 24) if f < 0 else 0 for f in nodes[0]], np.int64)
         trees.append((*nodes, value))
-    return WindowModel(inputs, 30_000 << 8, 8, 1460, 1 << 20, trees, feature_hash())
+    return WindowModel(inputs, 30_000 << 8, 8, 1460, 1 << 20, trees, feature_hash() if hash_ is None else hash_)
 
 
 def bundle(tree: Tree | None = None, window: WindowModel | None = None, golden: np.ndarray | None = None, **changes) -> Bundle:

@@ -135,18 +135,22 @@ def _keys(v: object, known: tuple[str, ...], needed: tuple[str, ...], where: str
         raise ManifestError(f"{where}: {missing[0]} is missing")
 
 
-def read(folder: Path) -> Manifest:
-    """Read `policy.yaml` of a folder. ManifestError names the file and the first thing that is wrong."""
-    file = folder / "policy.yaml"
-    where = f"{folder.name}/policy.yaml"
+def read_yaml(path: Path) -> object:
+    """What a file of a policy's folder holds. ManifestError names folder, file and line when it is no YAML."""
+    where = f"{path.parent.name}/{path.name}"
     try:
-        v = yaml.safe_load(file.read_text(encoding="utf-8"))
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as e:
         raise ManifestError(f"{where}: cannot be read: {e}") from None
     except yaml.YAMLError as e:
         mark = getattr(e, "problem_mark", None)
         raise ManifestError(f"{where}:{mark.line + 1 if mark else 1}: no YAML: {getattr(e, 'problem', e)}") from None
-    found = of(v, where)
+
+
+def read(folder: Path) -> Manifest:
+    """Read `policy.yaml` of a folder. ManifestError names the file and the first thing that is wrong."""
+    where = f"{folder.name}/policy.yaml"
+    found = of(read_yaml(folder / "policy.yaml"), where)
     if found.name != folder.name:
         raise ManifestError(f"{where}: name {found.name} is not the folder's, {folder.name}")
     return found

@@ -303,9 +303,9 @@ def program_of(schema: Schema, m: manifest.Manifest) -> Program:
     """The compiled feature program of a policy. SchemaError names file and feature."""
     where = f"{m.name}/features.yaml"
     try:
-        source = yaml.safe_load((manifest.POLICIES / m.name / "features.yaml").read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as e:
-        raise SchemaError(f"{where}: {e}") from None
+        source = manifest.read_yaml(manifest.POLICIES / m.name / "features.yaml")
+    except manifest.ManifestError as e:
+        raise SchemaError(str(e)) from None
     if not isinstance(source, dict) or sorted(source) != ["features", "name"] or not isinstance(source["features"], list):
         raise SchemaError(f"{where}: a program is a name and a list of features")
     if source["name"] != m.program:
