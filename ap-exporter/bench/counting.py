@@ -1,4 +1,6 @@
-"""Instructions on big-endian MIPS, counted by what qemu executes between mark_begin() and mark_end() of a bench program."""
+"""Instructions on big-endian MIPS, counted by what qemu executes between mark_begin() and mark_end() of a bench
+program."""
+
 import glob
 import os
 import subprocess
@@ -23,7 +25,8 @@ def functions(work: str, *units: str) -> set[str]:
 
 
 def ranges(binary: str, counted: Callable[[str], bool]) -> str:
-    """Address ranges, for qemu's -dfilter, of the functions whose name is counted; the log of a whole program would be many times as long."""
+    """Address ranges, for qemu's -dfilter, of the functions whose name is counted; the log of a whole program would be
+    many times as long."""
     out = []
     for line in output(["mips-linux-gnu-nm", "-S", "--defined-only", binary]).splitlines():
         words = line.split()
@@ -39,7 +42,11 @@ def marked(mips_run: str, command: list[str], where: str) -> tuple[list[int], st
     with tempfile.TemporaryDirectory() as folder:
         fifo = f"{folder}/log"
         os.mkfifo(fifo)
-        run = subprocess.Popen([*mips_run.split(), "-singlestep", "-d", "exec,nochain", "-dfilter", where, "-D", fifo, *command], stdout=subprocess.PIPE, text=True)
+        run = subprocess.Popen(
+            [*mips_run.split(), "-singlestep", "-d", "exec,nochain", "-dfilter", where, "-D", fifo, *command],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         inside = n = 0
         with open(fifo) as log:
             for line in log:

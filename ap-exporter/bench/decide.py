@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Instructions and time of a decision: features, tree, window model. x86-64 by callgrind and the clock, big-endian MIPS by counting what qemu executes.
+"""Instructions and time of a decision: features, tree, window model. x86-64 by callgrind and the clock, big-endian
+MIPS by counting what qemu executes.
 usage: decide.py BENCH_DECIDE BENCH_DECIDE_MIPS MIPS_RUN CAPTURE WORK_DIR RESULT.json"""
+
 import os
 import re
 import statistics
@@ -15,18 +17,40 @@ COMMAND = "make -C ap-exporter bench-decide"
 PARTS = ("features", "tree", "window")
 MIPS_BATCHES = "40"  # counting one by one is slow
 #: of what runs between mark_begin() and mark_end(): functions of the room feature/, and others
-COUNTED = re.compile(r"(measured|mark)_\w+|feature_evaluate|tree_apply|sum_predict|__u?(div|mod|mul)\w*|mem(cpy|set)|(?!feature_)\w+(\.\w+)*")
+COUNTED = re.compile(
+    r"(measured|mark)_\w+|feature_evaluate|tree_apply|sum_predict|__u?(div|mod|mul)\w*|mem(cpy|set)|"
+    r"(?!feature_)\w+(\.\w+)*"
+)
 CALLED = re.compile(r"(measured|mark)_[a-z]+|tree_apply|sum_predict|__u?(div|mod|mul)\w*|mem(cpy|set)")
 
 
 def x86_instructions() -> tuple[dict[str, float], int]:
-    """(instructions of each part, a decision, and of a row; decisions). Features are evaluated in two passes, the models asked in the second."""
+    """(instructions of each part, a decision, and of a row; decisions). Features are evaluated in two passes, the
+    models asked in the second."""
     log = f"{work}/callgrind.decide"
-    text = output(["valgrind", "--tool=callgrind", f"--callgrind-out-file={log}", *(f"--toggle-collect=measured_{p}" for p in (*PARTS, "rows")), binary, capture, "1000000"])
+    text = output(
+        [
+            "valgrind",
+            "--tool=callgrind",
+            f"--callgrind-out-file={log}",
+            *(f"--toggle-collect=measured_{p}" for p in (*PARTS, "rows")),
+            binary,
+            capture,
+            "1000000",
+        ]
+    )
     decisions, rows = map(int, re.search(r"decisions (\d+) rows (\d+)", text).groups())
     inclusive = output(["callgrind_annotate", "--inclusive=yes", "--threshold=100", log])
-    total = {p: int(re.search(rf"^ *([\d,]+) .*:measured_{p} ", inclusive, re.M)[1].replace(",", "")) for p in (*PARTS, "rows")}
-    return {"features": total["features"] / decisions / 2, "tree": total["tree"] / decisions, "window": total["window"] / decisions, "rows": total["rows"] / rows / 2}, decisions
+    total = {
+        p: int(re.search(rf"^ *([\d,]+) .*:measured_{p} ", inclusive, re.M)[1].replace(",", ""))
+        for p in (*PARTS, "rows")
+    }
+    return {
+        "features": total["features"] / decisions / 2,
+        "tree": total["tree"] / decisions,
+        "window": total["window"] / decisions,
+        "rows": total["rows"] / rows / 2,
+    }, decisions
 
 
 def counted() -> Callable[[str], bool]:
@@ -53,14 +77,39 @@ def figure(name: str, value: float, unit: str, note: str) -> None:
 
 
 times = [re.search(r"tree_ns ([\d.]+) window_ns ([\d.]+)", output([binary, capture])) for _ in range(5)]
-figure("tree_evaluation", min(float(t[1]) for t in times), "ns", "complete tree of 255 nodes, vectors of the capture, CPU time, best of 5; budget 100")
-figure("window_model_evaluation", round(min(float(t[2]) for t in times) / 1000, 2), "us", "100 complete trees of 127 nodes, CPU time, best of 5; budget 10")
+figure(
+    "tree_evaluation",
+    min(float(t[1]) for t in times),
+    "ns",
+    "complete tree of 255 nodes, vectors of the capture, CPU time, best of 5; budget 100",
+)
+figure(
+    "window_model_evaluation",
+    round(min(float(t[2]) for t in times) / 1000, 2),
+    "us",
+    "100 complete trees of 127 nodes, CPU time, best of 5; budget 10",
+)
 x86, decisions = x86_instructions()
-figure("decision_instructions", round(x86["features"] + x86["tree"]), "instructions",
-       f"45 features evaluated and a 255-node tree walked, x86-64, average of {decisions} decisions of {os.path.basename(capture)}; budget 20000")
+figure(
+    "decision_instructions",
+    round(x86["features"] + x86["tree"]),
+    "instructions",
+    f"45 features evaluated and a 255-node tree walked, x86-64, average of {decisions} decisions of "
+    f"{os.path.basename(capture)}; budget 20000",
+)
 for part in PARTS:
-    figure(f"decision_instructions_{part}", round(x86[part]), "instructions", "x86-64, average; the window model is asked only where it acts on a flow")
-figure("feature_row_instructions", round(x86["rows"]), "instructions", "x86-64, average; a changed row on its way into the features, part of the tick's budget")
+    figure(
+        f"decision_instructions_{part}",
+        round(x86[part]),
+        "instructions",
+        "x86-64, average; the window model is asked only where it acts on a flow",
+    )
+figure(
+    "feature_row_instructions",
+    round(x86["rows"]),
+    "instructions",
+    "x86-64, average; a changed row on its way into the features, part of the tick's budget",
+)
 mips = mips_instructions()
 for part in PARTS:
     figure(f"decision_instructions_{part}_mips", round(statistics.mean(mips[part])), "instructions",

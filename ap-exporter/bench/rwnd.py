@@ -19,5 +19,16 @@ done = subprocess.run([binary, programs], capture_output=True, text=True)
 if done.returncode:
     sys.exit(f"bench: {done.stderr.strip()}")
 measured = {name: int(ns) for name, ns in (line.split() for line in done.stdout.splitlines())}
-write(result, [{"name": f"rwnd_bpf_{name}", "value": measured[name], "unit": "ns", "command": "make -C ap-exporter bench-rwnd",
-                "note": f"{note}; by BPF_PROG_TEST_RUN, less an empty program"} for name, note in NOTES.items()])
+write(
+    result,
+    [
+        {
+            "name": f"rwnd_bpf_{name}",
+            "value": measured[name],
+            "unit": "ns",
+            "command": "make -C ap-exporter bench-rwnd",
+            "note": f"{note}; by BPF_PROG_TEST_RUN, less an empty program",
+        }
+        for name, note in NOTES.items()
+    ],
+)

@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""The daemon's agent against a real HTTPS service with client certificates (push_service.py): what it applies, refuses, keeps and tells.
+"""The daemon's agent against a real HTTPS service with client certificates (push_service.py): what it applies,
+refuses, keeps and tells.
 
-Each function named t_… is a test, its docstring the sentence it proves. usage: tests/agent.py [BINARY COUNT_MALLOC_SO [NAME…]]
-Without arguments the built daemon is tested, and the one with sanitizers. Finds the Python of schema/requirements.txt by itself. Prints "ok …" / "not ok …" lines and "# N passed, N failed".
+Each function named t_… is a test, its docstring the sentence it proves. usage: tests/agent.py [BINARY COUNT_MALLOC_SO
+[NAME…]]
+Without arguments the built daemon is tested, and the one with sanitizers. Finds the Python of schema/requirements.txt
+by itself. Prints "ok …" / "not ok …" lines and "# N passed, N failed".
 """
+
 import json
 import os
 import signal
@@ -14,7 +18,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-VENV = subprocess.run(["bash", TOP / "platform" / "setup" / "venv", TOP / "schema" / "requirements.txt"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+VENV = subprocess.run(
+    ["bash", TOP / "platform" / "setup" / "venv", TOP / "schema" / "requirements.txt"],
+    stdout=subprocess.PIPE,
+    text=True,
+    check=True,
+).stdout.strip()
 if sys.prefix != VENV:
     os.execv(f"{VENV}/bin/python", [f"{VENV}/bin/python", *sys.argv])
 
@@ -42,11 +51,25 @@ class Site:
             self.authority.issue(name)
         return names
 
-    def config(self, port: int, aps: int = 1, state: bool = True, cert: str = "%s", live: bool = False, **options) -> str:
-        agent = {"url": f"https://127.0.0.1:{port}/", "ca": self.authority.path, "cert": f"{self.folder}/{cert}.pem", "key": f"{self.folder}/{cert}.key",
-                 "trusted_keys": self.folder / "trusted", "wait_s": 20, "retry_max_s": 1, "store_interval_s": 0, **({"state_dir": self.folder / "state"} if state else {}), **options}
+    def config(
+        self, port: int, aps: int = 1, state: bool = True, cert: str = "%s", live: bool = False, **options
+    ) -> str:
+        agent = {
+            "url": f"https://127.0.0.1:{port}/",
+            "ca": self.authority.path,
+            "cert": f"{self.folder}/{cert}.pem",
+            "key": f"{self.folder}/{cert}.key",
+            "trusted_keys": self.folder / "trusted",
+            "wait_s": 20,
+            "retry_max_s": 1,
+            "store_interval_s": 0,
+            **({"state_dir": self.folder / "state"} if state else {}),
+            **options,
+        }
         collector = "qdisc\n\toption interface lo" if live else f"replay\n\toption file {CAPTURE}\n\toption aps {aps}"
-        return (f"@exporter\n\toption site 'hall-1'\nconfig {collector}\nconfig agent\n" + "".join(f"\toption {k} '{v}'\n" for k, v in agent.items()))
+        return f"@exporter\n\toption site 'hall-1'\nconfig {collector}\nconfig agent\n" + "".join(
+            f"\toption {k} '{v}'\n" for k, v in agent.items()
+        )
 
 
 @contextmanager
@@ -71,7 +94,10 @@ def in_force(daemon: Daemon, ap: str) -> str | None:
 
 
 def applied(daemon: Daemon, ap: str, signed: bytes) -> None:
-    until(lambda: in_force(daemon, ap) == etag(signed), f"{ap} applies {etag(signed)[:8]}; {daemon.log.read_text()[-500:]}")
+    until(
+        lambda: in_force(daemon, ap) == etag(signed),
+        f"{ap} applies {etag(signed)[:8]}; {daemon.log.read_text()[-500:]}",
+    )
 
 
 def t_apply_and_predict():
@@ -79,7 +105,12 @@ def t_apply_and_predict():
     with running() as (site, service, daemon, (ap,)):
         until(lambda: service.polls, "it asks")
         headers = service.polls[0][1]
-        assert headers["OAL-Site"] == "hall-1" and headers["Prefer"] == "wait=20" and headers["User-Agent"].startswith("ap-exporter/") and "If-None-Match" not in headers, headers
+        assert (
+            headers["OAL-Site"] == "hall-1"
+            and headers["Prefer"] == "wait=20"
+            and headers["User-Agent"].startswith("ap-exporter/")
+            and "If-None-Match" not in headers
+        ), headers
         first, second = site.maker.good(version=7), site.maker.good(version=8, source="online", threshold=2000)
         service.want(ap, first)
         applied(daemon, ap, first)
@@ -89,21 +120,47 @@ def t_apply_and_predict():
         applied(daemon, ap, second)
         seen = agent(daemon)["decisions"]
         until(lambda: agent(daemon)["decisions"] >= seen + 8, "and goes on")
-        until(lambda: any(h.get("If-None-Match") == f'"{etag(second)}"' for _, h in service.polls), "it names what it has")
-        assert service.told(ap) == [("applied", "none", etag(first)), ("applied", "none", etag(second))], service.told(ap)
+        until(
+            lambda: any(h.get("If-None-Match") == f'"{etag(second)}"' for _, h in service.polls), "it names what it has"
+        )
+        assert service.told(ap) == [("applied", "none", etag(first)), ("applied", "none", etag(second))], service.told(
+            ap
+        )
         status = agent(daemon)
         (mine,) = status["aps"]
-        assert (mine["version"], mine["source"], mine["model"], mine["predicts"]) == (8, "online", "congestion", True) and status["applied"] == 2 and status["eval_max_ns"] > 0, status
+        assert (
+            (mine["version"], mine["source"], mine["model"], mine["predicts"]) == (8, "online", "congestion", True)
+            and status["applied"] == 2
+            and status["eval_max_ns"] > 0
+        ), status
         report = service.reports[-1][1]
-        assert report["boot_id"].isdigit() and report["serial"] == mine["serial"] and abs(report["ts_us"] / 1e6 - time.time()) < 60, report
+        assert (
+            report["boot_id"].isdigit()
+            and report["serial"] == mine["serial"]
+            and abs(report["ts_us"] / 1e6 - time.time()) < 60
+        ), report
         assert daemon.stop() == 0
         rows = daemon.rows("decision")
-        assert [r["bundle"] for r in rows] == sorted((r["bundle"] for r in rows), key=[number(first), number(second)].index) and {r["version"] for r in rows} == {7, 8}
+        assert [r["bundle"] for r in rows] == sorted(
+            (r["bundle"] for r in rows), key=[number(first), number(second)].index
+        ) and {r["version"] for r in rows} == {7, 8}
         instants = [r["instant_us"] for r in rows]
-        assert instants == list(range(instants[0], instants[0] + 100_000 * len(rows), 100_000)) and instants[0] % 100_000 == 0, "an instant is missing"
-        assert all(0 <= r["ts_us"] - r["instant_us"] < 1_000_000 and r["eval_ns"] > 0 and 0 <= r["features_hash"] < 2**63 for r in rows)
-        assert {(r["leaf"], r["class"], r["confidence_permille"], r["congested_permille"]) for r in rows} <= {(1, 0, 900, 0), (2, 2, 700, 900)}, rows[:3]
-        states = [(r["bundle"], r["state"], r["reason"], r["version"], r["source"], r["bytes"]) for r in daemon.rows("bundle_status")]
+        assert (
+            instants == list(range(instants[0], instants[0] + 100_000 * len(rows), 100_000))
+            and instants[0] % 100_000 == 0
+        ), "an instant is missing"
+        assert all(
+            0 <= r["ts_us"] - r["instant_us"] < 1_000_000 and r["eval_ns"] > 0 and 0 <= r["features_hash"] < 2**63
+            for r in rows
+        )
+        assert {(r["leaf"], r["class"], r["confidence_permille"], r["congested_permille"]) for r in rows} <= {
+            (1, 0, 900, 0),
+            (2, 2, 700, 900),
+        }, rows[:3]
+        states = [
+            (r["bundle"], r["state"], r["reason"], r["version"], r["source"], r["bytes"])
+            for r in daemon.rows("bundle_status")
+        ]
         assert states == [(number(first), 1, 0, 7, 1, len(first)), (number(second), 1, 0, 8, 2, len(second))], states
 
 
@@ -130,12 +187,15 @@ def bad_bundles(maker: Maker, old: bytes) -> dict:
         "bad_tree": lambda: maker.changed(lambda v: v["tree"]["right"].__setitem__(0, 1)),
         "bad_policy": lambda: maker.changed(lambda v: v["policy"].update(mode=2)),  # without a name
         "feature_mismatch": lambda: maker.changed(lambda v: v["tree"].update(feature_hash=5)),
-        "golden_mismatch": lambda: maker.changed(lambda v: v["golden"]["leaf"].__setitem__(0, 3 - v["golden"]["leaf"][0])),
+        "golden_mismatch": lambda: maker.changed(
+            lambda v: v["golden"]["leaf"].__setitem__(0, 3 - v["golden"]["leaf"][0])
+        ),
     }
 
 
 def t_refuse_bad_bundles():
-    """a bundle of each bad kind is refused with its reason, told, and the good one goes on deciding, over a restart too"""
+    """a bundle of each bad kind is refused with its reason, told, and the good one goes on deciding, over a restart
+    too"""
     names_of = list(bad_bundles(Maker(), b""))
     with running(len(names_of)) as (site, service, daemon, names):
         old, good = site.maker.good(), site.maker.good()
@@ -146,9 +206,15 @@ def t_refuse_bad_bundles():
             applied(daemon, ap, good)
         for ap, reason in zip(names, names_of):
             service.want(ap, bad[reason])
-        until(lambda: all(agent(daemon)["rejects"][reason] for reason in names_of), f"all are refused; {agent(daemon)['rejects'] if daemon.status() else ''}")
+        until(
+            lambda: all(agent(daemon)["rejects"][reason] for reason in names_of),
+            f"all are refused; {agent(daemon)['rejects'] if daemon.status() else ''}",
+        )
         for ap, reason in zip(names, names_of):
-            until(lambda: any(s[:2] == ("rejected", reason) for s in service.told(ap)), f"{ap} tells {reason}: {service.told(ap)}")
+            until(
+                lambda: any(s[:2] == ("rejected", reason) for s in service.told(ap)),
+                f"{ap} tells {reason}: {service.told(ap)}",
+            )
         assert {in_force(daemon, ap) for ap in names} == {etag(good)}
         # What it refused it has told, so it is not sent again; where the bytes do not say who they are, the ETag does.
         assert all(n <= 2 for n in agent(daemon)["rejects"].values()), agent(daemon)["rejects"]
@@ -176,7 +242,8 @@ def chunks_without_end(handler):
 
 
 def t_broken_transfers():
-    """bodies cut short, chunked without end, or slow are no bundles; what is in force stays, and a good answer ends it"""
+    """bodies cut short, chunked without end, or slow are no bundles; what is in force stays, and a good answer
+    ends it"""
     with running(3) as (site, service, daemon, names):
         good, newer = site.maker.good(), site.maker.good(version=2)
         for ap in names:
@@ -242,7 +309,10 @@ def t_service_restarts():
             assert agent(daemon)["aps"][0]["last_error"], agent(daemon)
             again = Service(site.authority, service.port)
             try:
-                until(lambda: again.told(ap) == [("applied", "none", etag(first))], f"the report that waited: {again.told(ap)}")
+                until(
+                    lambda: again.told(ap) == [("applied", "none", etag(first))],
+                    f"the report that waited: {again.told(ap)}",
+                )
                 again.want(ap, second)
                 applied(daemon, ap, second)
                 until(lambda: len(again.told(ap)) == 2, "the next report")
@@ -260,9 +330,17 @@ def t_nothing_desired_and_busy():
         times = []
         service.script(ap, lambda h: (times.append(time.monotonic()), h.reply(204))[1])
         until(lambda: len(times) >= 3, "it asks again")
-        assert min(b - a for a, b in zip(times, times[1:])) > 0.4, times  # an answer that did not wait does not make it ask at once
+        assert (
+            min(b - a for a, b in zip(times, times[1:])) > 0.4
+        ), times  # an answer that did not wait does not make it ask at once
         times.clear()
-        service.script(ap, lambda h: (times.append(time.monotonic()), h.reply(429 if len(times) % 2 else 503, {"Retry-After": "2"}, b"too many"))[1])
+        service.script(
+            ap,
+            lambda h: (
+                times.append(time.monotonic()),
+                h.reply(429 if len(times) % 2 else 503, {"Retry-After": "2"}, b"too many"),
+            )[1],
+        )
         until(lambda: len(times) >= 3, "it asks again")
         assert min(b - a for a, b in zip(times, times[1:])) >= 1.9, times
         assert in_force(daemon, ap) == etag(good) and "answered" in agent(daemon)["aps"][0]["last_error"], agent(daemon)
@@ -270,7 +348,8 @@ def t_nothing_desired_and_busy():
 
 
 def t_wrong_certificates():
-    """another AP's certificate is refused by the service, another authority's service by the AP; both are said, and nothing is applied"""
+    """another AP's certificate is refused by the service, another authority's service by the AP; both are said, and
+    nothing is applied"""
     with Folder() as folder:
         site = Site(folder)
         (ap,), service = site.aps(1), Service(site.authority)
@@ -282,7 +361,9 @@ def t_wrong_certificates():
                     s.want(ap, site.maker.good())
                 with Daemon(folder, site.config(port, cert=cert)) as daemon:
                     until(lambda: agent(daemon)["poll_errors"] >= 2, "polls fail")
-                    until(lambda: words in agent(daemon)["aps"][0]["last_error"], f"{words} is said")  # a question about neighbours fails too, in other words
+                    until(
+                        lambda: words in agent(daemon)["aps"][0]["last_error"], f"{words} is said"
+                    )  # a question about neighbours fails too, in other words
                     assert in_force(daemon, ap) is None and not agent(daemon)["bundles"] and daemon.stop() == 0
         finally:
             service.stop()
@@ -310,7 +391,8 @@ def t_rollback_and_flapping():
 
 
 def t_activation_time():
-    """a bundle with an activation time waits for it; a newer one takes its place; the one in force sent again ends the wait"""
+    """a bundle with an activation time waits for it; a newer one takes its place; the one in force sent again ends the
+    wait"""
     with running(3) as (site, service, daemon, names):
         good = site.maker.good()
         for ap in names:
@@ -322,7 +404,10 @@ def t_activation_time():
         service.want(names[0], soon, OAL_Activate_At=str(int(at * 1e6)))
         for ap in names[1:]:
             service.want(ap, later, OAL_Activate_At=str(int((time.time() + 3600) * 1e6)))
-        until(lambda: all(("waiting", "none", etag(b)) in service.told(ap) for ap, b in zip(names, (soon, later, later))), "they wait")
+        until(
+            lambda: all(("waiting", "none", etag(b)) in service.told(ap) for ap, b in zip(names, (soon, later, later))),
+            "they wait",
+        )
         newest = site.maker.good(version=4)
         service.want(names[1], newest)
         applied(daemon, names[1], newest)
@@ -345,7 +430,11 @@ def t_activation_time():
 def t_another_program():
     """a bundle with another feature program is in force where a batch begins; before that the earlier one decides"""
     with running() as (site, service, daemon, (ap,)):
-        first, second, third = site.maker.good(version=1), site.maker.good(version=2, features=5), site.maker.good(version=3)
+        first, second, third = (
+            site.maker.good(version=1),
+            site.maker.good(version=2, features=5),
+            site.maker.good(version=3),
+        )
         for wanted in (first, second, third):
             service.want(ap, wanted)
             applied(daemon, ap, wanted)
@@ -353,7 +442,9 @@ def t_another_program():
             until(lambda: agent(daemon)["decisions"] >= seen + 8, "it decides")
         assert daemon.stop() == 0
         rows = daemon.rows("decision")
-        assert [v for v, before in zip([r["version"] for r in rows], [0] + [r["version"] for r in rows]) if v != before] == [1, 2, 3]
+        assert [
+            v for v, before in zip([r["version"] for r in rows], [0] + [r["version"] for r in rows]) if v != before
+        ] == [1, 2, 3]
         instants = [r["instant_us"] for r in rows]
         assert instants == list(range(instants[0], instants[0] + 100_000 * len(rows), 100_000)), "an instant is missing"
         assert all(r["features_missing"] <= 5 for r in rows if r["version"] == 2)
@@ -371,7 +462,8 @@ def t_policy_off():
 
 
 def t_reboot():
-    """after a kill the bundle on flash is in force before the service is reached; a damaged or foreign file is ignored and said"""
+    """after a kill the bundle on flash is in force before the service is reached; a damaged or foreign file is ignored
+    and said"""
     with Folder() as folder:
         site = Site(folder)
         (ap,), service = site.aps(1), Service(site.authority)
@@ -395,13 +487,22 @@ def t_reboot():
                 until(lambda: agent(daemon)["rejects"]["replayed"], "an older one is refused")
                 assert daemon.stop() == 0
             service.desired.clear()
-            for damage, reason in ((first[:50], "malformed"), (first[:-1] + bytes([first[-1] ^ 1]), "bad_signature"), (bytes(300_000), None), (site.maker.good(target="ap/x"), "wrong_target")):
+            for damage, reason in (
+                (first[:50], "malformed"),
+                (first[:-1] + bytes([first[-1] ^ 1]), "bad_signature"),
+                (bytes(300_000), None),
+                (site.maker.good(target="ap/x"), "wrong_target"),
+            ):
                 file.write_bytes(damage)
                 with Daemon(folder, site.config(service.port)) as daemon:
                     assert in_force(daemon, ap) is None
                     until(lambda: agent(daemon)["polls"], "it asks")
                     s = agent(daemon)
-                    assert (s["rejects"][reason] == 1 if reason else s["store_errors"] == 1) and s["aps"][0]["last_error"] and "warning" in daemon.log.read_text(), s
+                    assert (
+                        (s["rejects"][reason] == 1 if reason else s["store_errors"] == 1)
+                        and s["aps"][0]["last_error"]
+                        and "warning" in daemon.log.read_text()
+                    ), s
                     if reason == "bad_signature":
                         service.want(ap, second)
                         applied(daemon, ap, second)
@@ -438,7 +539,9 @@ def t_flash_gone():
         applied(daemon, ap, second)
         until(lambda: agent(daemon)["store_errors"], "it is counted")
         assert "cannot keep the bundle" in daemon.log.read_text()
-        done = subprocess.run([str(outside.BINARY), "check-config", "-c", str(daemon.config)], capture_output=True, text=True)
+        done = subprocess.run(
+            [str(outside.BINARY), "check-config", "-c", str(daemon.config)], capture_output=True, text=True
+        )
         assert done.returncode == 1 and "state_dir" in done.stderr, done
         assert daemon.stop() == 0
 
@@ -472,7 +575,8 @@ def killed(daemon: Daemon) -> list[bool]:
 
 
 def t_kill_switch():
-    """the kill switch reaches the AP that it is for within its waiting poll; an answer without the header, nonsense in it, and no answer at all leave it as it is"""
+    """the kill switch reaches the AP that it is for within its waiting poll; an answer without the header, nonsense in
+    it, and no answer at all leave it as it is"""
     with running(3, wait_s=300) as (site, service, daemon, names):
         until(lambda: {ap for ap, _ in service.polls} == set(names), "all ask")
         assert all(h["OAL-Control"] == "on" for _, h in service.polls) and killed(daemon) == [False] * 3
@@ -488,7 +592,10 @@ def t_kill_switch():
         assert killed(daemon) == [False, True, False]
         for nonsense in ("", "OFF", "offf", "on, on", "x" * 4000):
             asked = []
-            service.script(names[1], lambda h, text=nonsense, asked=asked: (asked.append(1), h.reply(304, {"OAL-Control": text}))[1])
+            service.script(
+                names[1],
+                lambda h, text=nonsense, asked=asked: (asked.append(1), h.reply(304, {"OAL-Control": text}))[1],
+            )
             until(lambda asked=asked: len(asked) >= 2, "it asks again")
             assert killed(daemon) == [False, True, False], nonsense
         service.script(names[1], lambda h: h.reply(503, {"OAL-Control": "on", "Retry-After": "0"}))
@@ -511,7 +618,8 @@ def t_kill_switch():
 
 
 def t_kill_switch_restarts():
-    """the kill switch outlives a power cut and a reload, also without the service, until the service says otherwise; a damaged file means off"""
+    """the kill switch outlives a power cut and a reload, also without the service, until the service says otherwise; a
+    damaged file means off"""
     with Folder() as folder:
         site = Site(folder)
         (ap,), service = site.aps(1), Service(site.authority)
@@ -521,7 +629,10 @@ def t_kill_switch_restarts():
                 until(lambda: agent(daemon)["polls"], "it asks")
                 assert not file.exists(), "nothing to keep"
                 service.switch(ap, "off")
-                until(lambda: killed(daemon) == [True] and file.exists() and file.read_text() == "off\n", "off, and on flash")
+                until(
+                    lambda: killed(daemon) == [True] and file.exists() and file.read_text() == "off\n",
+                    "off, and on flash",
+                )
                 daemon.process.kill()
             service.stop()
             with Daemon(folder, site.config(service.port)) as daemon:
@@ -577,9 +688,14 @@ def no_more_neighbours(daemon: Daemon) -> bool:
 
 
 def t_neighbours():
-    """who shares the AP's channel becomes rows, with their ages; who is not told of any more has no row in later batches"""
+    """who shares the AP's channel becomes rows, with their ages; who is not told of any more has no row in later
+    batches"""
     with running(neighbours_s=1) as (site, service, daemon, (ap,)):
-        service.neighbours[HALL] = [neighbour("far", stations=7), neighbour(ap), neighbour("near", backlog_bytes=4_000_000_000)]
+        service.neighbours[HALL] = [
+            neighbour("far", stations=7),
+            neighbour(ap),
+            neighbour("near", backlog_bytes=4_000_000_000),
+        ]
         until(lambda: daemon.status()["table_rows"]["neighbour_ap"] >= 20, "rows are made")
         until(lambda: agent(daemon)["neighbours"]["unchanged"] >= 1, "the same again costs nothing")
         service.neighbours[HALL] = [neighbour("near", backlog_bytes=5)]
@@ -590,20 +706,26 @@ def t_neighbours():
         until(lambda: agent(daemon)["neighbours"]["told"] >= 3, "nobody is there any more")
         until(lambda: no_more_neighbours(daemon), "and no more rows")
         counts = agent(daemon)["neighbours"]
-        assert not counts["refused"] and not counts["errors"] and set(service.asked) == {(ap, *HALL)}, (counts, service.asked[:3])
+        assert not counts["refused"] and not counts["errors"] and set(service.asked) == {(ap, *HALL)}, (
+            counts,
+            service.asked[:3],
+        )
         assert counts["asked"] <= daemon.status()["ticks"] // 250 + 2, "once a second"
         assert daemon.stop() == 0
         rows = daemon.rows("neighbour_ap")
         by = {name: [r for r in rows if r["neighbour"] == fnv(name)] for name in ("far", "near")}
         assert len(rows) == sum(map(len, by.values())), "nobody else"
-        assert {(r["stations"], r["tx_kbps"], r["frequency_mhz"]) for r in by["far"]} == {(7, 9000, 5180)} and {r["backlog_bytes"] for r in by["near"]} == {4_000_000_000, 5}
+        assert {(r["stations"], r["tx_kbps"], r["frequency_mhz"]) for r in by["far"]} == {(7, 9000, 5180)} and {
+            r["backlog_bytes"] for r in by["near"]
+        } == {4_000_000_000, 5}
         assert max(r["ts_us"] for r in by["far"]) < max(r["ts_us"] for r in by["near"])
         ages = [r["age_ms"] for r in by["far"]]
         assert ages[0] >= 1200 and max(ages) > ages[0] + 700, ages
 
 
 def t_neighbours_refused():
-    """an answer that is malformed, oversized, of another channel or an error changes no row, is counted and said; a good one ends that"""
+    """an answer that is malformed, oversized, of another channel or an error changes no row, is counted and said; a
+    good one ends that"""
     def say(body, status=200, **headers):
         return lambda h: h.reply(status, {k.replace("_", "-"): v for k, v in headers.items()}, body)
 
@@ -619,8 +741,15 @@ def t_neighbours_refused():
     with running(neighbours_s=1) as (site, service, daemon, (ap,)):
         service.neighbours[HALL] = good
         until(lambda: daemon.status()["table_rows"]["neighbour_ap"] >= 1, "rows are made")
-        refused = {"broken": say(b"{"), "another site": say(of(site="hall-2")), "another channel": say(of(frequency_mhz=2412)), "too many": say(of(aps=[neighbour(f"n{i}") for i in range(33)])),
-                   "out of range": say(of(aps=[neighbour("far", stations=65536)])), "oversized": say(of(aps=[], more="x" * 9000)), "endless": endless}
+        refused = {
+            "broken": say(b"{"),
+            "another site": say(of(site="hall-2")),
+            "another channel": say(of(frequency_mhz=2412)),
+            "too many": say(of(aps=[neighbour(f"n{i}") for i in range(33)])),
+            "out of range": say(of(aps=[neighbour("far", stations=65536)])),
+            "oversized": say(of(aps=[], more="x" * 9000)),
+            "endless": endless,
+        }
         for what, answer in refused.items():
             before = agent(daemon)["neighbours"]["refused"]
             service.neighbours[HALL] = answer
@@ -638,7 +767,8 @@ def t_neighbours_refused():
 
 
 def t_neighbours_grow_old():
-    """without an answer for three intervals and ten seconds the figures are dropped; with neighbours_s 0 nobody is asked"""
+    """without an answer for three intervals and ten seconds the figures are dropped; with neighbours_s 0 nobody is
+    asked"""
     with running(neighbours_s=1) as (site, service, daemon, (ap,)):
         service.neighbours[HALL] = [neighbour("far")]
         until(lambda: daemon.status()["table_rows"]["neighbour_ap"] >= 1, "rows are made")
@@ -657,7 +787,10 @@ def t_many_aps():
         own = {ap: site.maker.good(target=f"ap/{ap}", threshold=i) for i, ap in enumerate(names)}
         for ap in names:
             service.want(ap, own[ap])
-        until(lambda: {a["ap_id"]: a["bundle"] for a in agent(daemon)["aps"]} == {ap: etag(own[ap]) for ap in names}, "each has its own")
+        until(
+            lambda: {a["ap_id"]: a["bundle"] for a in agent(daemon)["aps"]} == {ap: etag(own[ap]) for ap in names},
+            "each has its own",
+        )
         common = site.maker.good()
         for ap in names:
             service.want(ap, common)
@@ -675,7 +808,10 @@ def t_no_allocation_in_ticks():
         daemon = Daemon(folder, site.config(service.port, live=True), env=allocations.env)
         try:
             with daemon:
-                until(lambda: agent(daemon)["polls"] and daemon.status()["table_rows"]["health"] >= 1, "the first second is over")
+                until(
+                    lambda: agent(daemon)["polls"] and daemon.status()["table_rows"]["health"] >= 1,
+                    "the first second is over",
+                )
                 before = allocations.count()
                 for features in (0, 5, 0, 0):
                     wanted = site.maker.good(features=features)
@@ -683,7 +819,10 @@ def t_no_allocation_in_ticks():
                     applied(daemon, ap, wanted)
                     seen = agent(daemon)["decisions"]
                     until(lambda: agent(daemon)["decisions"] > seen + 3, "it decides")
-                until(lambda: daemon.status()["ticks"] > 2750, "it has given back what only the start needed, after ten seconds")
+                until(
+                    lambda: daemon.status()["ticks"] > 2750,
+                    "it has given back what only the start needed, after ten seconds",
+                )
                 assert allocations.count() == before, f"{allocations.count() - before} allocations"
                 assert daemon.stop() == 0
         finally:
@@ -696,11 +835,18 @@ def t_configuration():
         site = Site(folder)
         site.aps(1)
         good = site.config(1)
-        for change, words in ((("https://", "http://"), "'url' is like https://"), ((f"{site.authority.path}", "/no/ca"), "/no/ca"),
-                              (("/%s.key", "/none.key"), "none.key"), ((f"{folder}/trusted", f"{folder}/ap-test.pem"), "ap-test.pem"), (("wait_s '20'", "wait_s '0'"), "1 to 300"),
-                              (("hall-1", "hall 1"), "'site' has letters")):
+        for change, words in (
+            (("https://", "http://"), "'url' is like https://"),
+            ((f"{site.authority.path}", "/no/ca"), "/no/ca"),
+            (("/%s.key", "/none.key"), "none.key"),
+            ((f"{folder}/trusted", f"{folder}/ap-test.pem"), "ap-test.pem"),
+            (("wait_s '20'", "wait_s '0'"), "1 to 300"),
+            (("hall-1", "hall 1"), "'site' has letters"),
+        ):
             daemon = Daemon(folder, good.replace(*change))
-            done = subprocess.run([str(outside.BINARY), "check-config", "-c", str(daemon.config)], capture_output=True, text=True)
+            done = subprocess.run(
+                [str(outside.BINARY), "check-config", "-c", str(daemon.config)], capture_output=True, text=True
+            )
             assert done.returncode == 1 and words in done.stderr, (change, done)
 
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """The real daemon from outside: real namespaces, real TCP, real signals; its own output compared.
 
-Each function named t_… is a test, its docstring the sentence it proves. usage: tests/outside.py [BINARY COUNT_MALLOC_SO [NAME…]]
+Each function named t_… is a test, its docstring the sentence it proves. usage: tests/outside.py [BINARY
+COUNT_MALLOC_SO [NAME…]]
 Needs root (namespaces). Prints "ok …" / "not ok …" lines and "# N passed, N failed".
 """
+
 import json
 import os
 import re
@@ -22,7 +24,9 @@ from pathlib import Path
 from sentences import Sum, run_tests, skip_all, tests_of
 
 BUILD = Path(__file__).resolve().parent.parent / "build"
-BINARY, COUNT_MALLOC = (Path(a).resolve() for a in (sys.argv[1:3] or (BUILD / "ap-exporter", BUILD / "count_malloc.so")))
+BINARY, COUNT_MALLOC = (
+    Path(a).resolve() for a in (sys.argv[1:3] or (BUILD / "ap-exporter", BUILD / "count_malloc.so"))
+)
 TAGS = (f"oal{os.getpid()}n{i}" for i in count())  # names of namespaces: each scene has its own
 AT_ONCE = 4  # they mostly wait
 PATIENCE_S = 30
@@ -79,19 +83,29 @@ class Daemon:
 
     def __init__(self, folder: Path, text: str, ns: str | None = None, env: dict | None = None, file_sink: bool = True):
         self.folder, self.ns, self.env = folder, ns, env
-        self.config, self.socket, self.capture, self.log = (folder / n for n in ("config", "socket", "capture.oalcap", "log"))
+        self.config, self.socket, self.capture, self.log = (
+            folder / n for n in ("config", "socket", "capture.oalcap", "log")
+        )
         self.file_sink = file_sink
         self.write(text)
 
     def write(self, text: str) -> None:
         sink = f"config file\n\toption path '{self.capture}'\n" if self.file_sink else ""
-        self.config.write_text(text.replace("@exporter", f"config exporter\n\toption ap_id 'ap-test'\n\toption status_socket '{self.socket}'") + "\n" + sink)
+        self.config.write_text(
+            text.replace(
+                "@exporter", f"config exporter\n\toption ap_id 'ap-test'\n\toption status_socket '{self.socket}'"
+            )
+            + "\n"
+            + sink
+        )
 
     def __enter__(self) -> "Daemon":
         command = (["ip", "netns", "exec", self.ns] if self.ns else []) + [str(BINARY), "run", "-c", str(self.config)]
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **(self.env or {})})
-        until(lambda: self.process.poll() is not None or self.status(), f"the daemon answers; log: {self.log.read_text()}")
+        until(
+            lambda: self.process.poll() is not None or self.status(), f"the daemon answers; log: {self.log.read_text()}"
+        )
         assert self.process.poll() is None, self.log.read_text()
         return self
 
@@ -115,13 +129,17 @@ class Daemon:
 
     def count(self) -> int:
         """Batches of all topics in the capture."""
-        counted = json.loads(subprocess.run([str(BINARY), "count", str(self.capture)], capture_output=True, text=True, check=True).stdout)
+        counted = json.loads(
+            subprocess.run([str(BINARY), "count", str(self.capture)], capture_output=True, text=True, check=True).stdout
+        )
         assert not any(counted["refused"].values()) and not counted["damaged_places"], counted
         return sum(counted["batches"].values())
 
     def rows(self, table: str) -> list[dict]:
         """Rows of a table in the capture, as `ap-exporter dump` gives them."""
-        text = subprocess.run([str(BINARY), "dump", str(self.capture)], capture_output=True, text=True, check=True).stdout
+        text = subprocess.run(
+            [str(BINARY), "dump", str(self.capture)], capture_output=True, text=True, check=True
+        ).stdout
         return [row for row in map(json.loads, text.splitlines()) if row.get("table") == table]
 
 
@@ -168,18 +186,31 @@ class Wire:
         return json.loads(sh("ip -j link show eth0", self.sta))[0]["address"]
 
     def transfer(self, address: str, size: int, source: str | None = None) -> int:
-        """TCP from `ap` (or the namespace `source`) to `far`: `size` bytes there and 1000 back. Returns the client's port."""
-        code = ("import socket,sys\na,n=sys.argv[1],int(sys.argv[2])\nf=socket.AF_INET6 if ':' in a else socket.AF_INET\n"
-                "s=socket.create_server((a,5201),family=f)\nprint('ready',flush=True)\nc,_=s.accept()\ngot=0\n"
-                "while got<n: got+=len(c.recv(65536))\nc.sendall(b'r'*1000)\nc.shutdown(1)\nc.recv(1)\nc.close()\n")
-        client = ("import socket,sys\na,n=sys.argv[1],int(sys.argv[2])\nc=socket.create_connection((a,5201),timeout=20)\nprint(c.getsockname()[1],flush=True)\n"
-                  "c.sendall(b'x'*n)\ngot=0\nwhile got<1000: got+=len(c.recv(65536))\n"
-                  "print(int.from_bytes(c.getsockopt(6,11,104)[100:104],sys.byteorder))\nc.close()\n")  # TCP_INFO: tcpi_total_retrans
+        """TCP from `ap` (or the namespace `source`) to `far`: `size` bytes there and 1000 back. Returns the client's
+        port."""
+        code = (
+            "import socket,sys\na,n=sys.argv[1],int(sys.argv[2])\nf=socket.AF_INET6 if ':' in a else socket.AF_INET\n"
+            "s=socket.create_server((a,5201),family=f)\nprint('ready',flush=True)\nc,_=s.accept()\ngot=0\n"
+            "while got<n: got+=len(c.recv(65536))\nc.sendall(b'r'*1000)\nc.shutdown(1)\nc.recv(1)\nc.close()\n"
+        )
+        client = (
+            "import socket,sys\na,n=sys.argv[1],int(sys.argv[2])\n"
+            "c=socket.create_connection((a,5201),timeout=20)\nprint(c.getsockname()[1],flush=True)\n"
+            "c.sendall(b'x'*n)\ngot=0\nwhile got<1000: got+=len(c.recv(65536))\n"
+            "print(int.from_bytes(c.getsockopt(6,11,104)[100:104],sys.byteorder))\nc.close()\n"
+        )  # TCP_INFO: tcpi_total_retrans
         args = [sys.executable, "-c"]
-        server = subprocess.Popen(["ip", "netns", "exec", self.far, *args, code, address, str(size)], stdout=subprocess.PIPE, text=True)
+        server = subprocess.Popen(
+            ["ip", "netns", "exec", self.far, *args, code, address, str(size)], stdout=subprocess.PIPE, text=True
+        )
         try:
             assert server.stdout.readline() == "ready\n"
-            done = subprocess.run(["ip", "netns", "exec", source or self.ap, *args, client, address, str(size)], capture_output=True, text=True, timeout=60)
+            done = subprocess.run(
+                ["ip", "netns", "exec", source or self.ap, *args, client, address, str(size)],
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
             assert done.returncode == 0, done.stderr
             assert server.wait(20) == 0
         finally:
@@ -189,14 +220,18 @@ class Wire:
         return port
 
     def send_tagged(self, tags: bytes, port: int, segments: int) -> None:
-        """Raw TCP segments of 500 bytes from `far`, behind VLAN tags: not every kernel has VLAN devices, each takes such frames in."""
+        """Raw TCP segments of 500 bytes from `far`, behind VLAN tags: not every kernel has VLAN devices, each takes
+        such frames in."""
         code = ("import socket,sys,struct\ntags,port,n=bytes.fromhex(sys.argv[1]),int(sys.argv[2]),int(sys.argv[3])\n"
                 "s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW)\ns.bind(('eth0',0))\n"
                 "for i in range(n):\n"
                 " ip=struct.pack('>BBHHHBBH4s4s',0x45,0,540,i,0,64,6,0,bytes([10,98,0,2]),bytes([10,98,0,1]))\n"
                 " tcp=struct.pack('>HHIIBBHHH',port,5201,1000+500*i,1,0x50,0x10,1000,0,0)\n"
                 " s.send(bytes(range(2,8))+bytes(range(8,14))+tags+b'\\x08\\x00'+ip+tcp+bytes(500))\n")
-        subprocess.run(["ip", "netns", "exec", self.far, sys.executable, "-c", code, tags.hex(), str(port), str(segments)], check=True)
+        subprocess.run(
+            ["ip", "netns", "exec", self.far, sys.executable, "-c", code, tags.hex(), str(port), str(segments)],
+            check=True,
+        )
 
 
 PACKET = "@exporter\nconfig packet\n\toption interface lan0\nconfig qdisc\n\toption interface lan0\n"
@@ -222,14 +257,20 @@ def t_bad_configuration():
 
 def t_missing_files():
     """TLS files that are not there are named"""
-    message = refused("config qdisc\n\toption interface lo\nconfig kafka\n\toption brokers x:1\n\toption ca /no/ca\n\toption certificate /no/c\n\toption key /no/k\n")
+    message = refused(
+        "config qdisc\n\toption interface lo\nconfig kafka\n\toption brokers x:1\n\toption ca /no/ca\n"
+        "\toption certificate /no/c\n\toption key /no/k\n"
+    )
     assert "/no/ca" in message, message
 
 
 def t_check_config_says_good():
     """check-config and --check-config accept a good file"""
     with Folder() as folder:
-        (folder / "config").write_text(f"config exporter\n option ap_id a1\nconfig qdisc\n option interface lo\nconfig file\n option path {folder}/c\n")
+        (folder / "config").write_text(
+            f"config exporter\n option ap_id a1\nconfig qdisc\n option interface lo\nconfig file\n option "
+            f"path {folder}/c\n"
+        )
         for form in ("check-config", "--check-config"):
             done = subprocess.run([str(BINARY), form, "-c", str(folder / "config")], capture_output=True, text=True)
             assert done.returncode == 0 and "a1" in done.stdout, done
@@ -246,7 +287,10 @@ def t_options_are_documented():
             section = m[1]
         elif m := re.match(r"  (\w+) +(.*)", line):
             default = m[2].split()[0]
-            if not re.search(rf"^\| `{section}` \| `{m[1]}` \| {re.escape(default)} ", readme, re.M) and m[1] != "enabled":
+            if (
+                not re.search(rf"^\| `{section}` \| `{m[1]}` \| {re.escape(default)} ", readme, re.M)
+                and m[1] != "enabled"
+            ):
                 missing.append(f"{section}.{m[1]} (default {default})")
     assert not missing, f"README.md lacks, or has another default for: {missing}"
 
@@ -262,7 +306,9 @@ def t_packets_behind_vlan_tags():
         assert daemon.stop() == 0
         for port, segments in ((4001, 50), (4002, 40), (4003, 0)):
             packets = [p for p in daemon.rows("packet") if port in (p["flow"]["client_port"], p["flow"]["server_port"])]
-            assert sorted((p["seq"], p["payload_bytes"], p["direction"]) for p in packets) == [(1000 + 500 * i, 500, 0) for i in range(segments)], packets
+            assert sorted((p["seq"], p["payload_bytes"], p["direction"]) for p in packets) == [
+                (1000 + 500 * i, 500, 0) for i in range(segments)
+            ], packets
 
 
 def t_packets_of_tcp():
@@ -274,7 +320,9 @@ def t_packets_of_tcp():
                 until(lambda: daemon.status()["packets"] > size // 1500, "packets are captured")
                 daemon.settle()
                 assert daemon.stop() == 0
-                packets = [p for p in daemon.rows("packet") if port in (p["flow"]["client_port"], p["flow"]["server_port"])]
+                packets = [
+                    p for p in daemon.rows("packet") if port in (p["flow"]["client_port"], p["flow"]["server_port"])
+                ]
                 assert packets, "no packet row of the transfer"
                 there = [p for p in packets if p["payload_bytes"] and p["direction"] == 1]  # what leaves lan0 goes up
                 back = [p for p in packets if p["payload_bytes"] and p["direction"] == 0]
@@ -285,7 +333,9 @@ def t_packets_of_tcp():
                     seen.update(range(offset, offset + p["payload_bytes"]))
                 assert seen == set(range(size)), (address, len(seen))
                 repeated = sum(p["payload_bytes"] for p in there) - size
-                assert repeated <= 1500 * wire.retransmitted, f"{repeated} bytes twice with {wire.retransmitted} retransmissions"
+                assert (
+                    repeated <= 1500 * wire.retransmitted
+                ), f"{repeated} bytes twice with {wire.retransmitted} retransmissions"
                 assert sum(p["payload_bytes"] for p in back) == 1000
                 syn = [p for p in packets if p["flags"] & 2]
                 assert len(syn) >= 2 and all(p["mss_bytes"] > 1000 and p["syn_options"] == 7 for p in syn), syn
@@ -313,7 +363,9 @@ def t_qdisc_counters():
 
 def t_ring_that_overflows():
     """packets that the ring lost while the daemon could not run are counted, and shipped in a header"""
-    with Wire() as wire, Folder() as folder, Daemon(folder, PACKET.replace("config packet\n", "config packet\n\toption ring_kb 64\n"), wire.ap) as daemon:
+    with Wire() as wire, Folder() as folder, Daemon(
+        folder, PACKET.replace("config packet\n", "config packet\n\toption ring_kb 64\n"), wire.ap
+    ) as daemon:
         wire.transfer("10.99.0.2", 50_000)
         until(lambda: daemon.status()["packets"] > 30, "packets before")
         assert daemon.status()["ring_drops"] == 0
@@ -326,7 +378,11 @@ def t_ring_that_overflows():
         daemon.settle()
         assert daemon.stop() == 0
         assert drops > 500
-        counted = json.loads(subprocess.run([str(BINARY), "count", str(daemon.capture)], capture_output=True, text=True, check=True).stdout)
+        counted = json.loads(
+            subprocess.run(
+                [str(BINARY), "count", str(daemon.capture)], capture_output=True, text=True, check=True
+            ).stdout
+        )
         assert counted["ring_drops"] == drops, (counted, drops)
 
 
@@ -334,14 +390,18 @@ def t_station_of_a_routed_ap():
     """on an AP that routes, the neighbour table says whose flow it is"""
     with Wire() as wire, Folder() as folder:
         mac = wire.add_station()
-        with Daemon(folder, PACKET + "config neigh\n\toption interface wifi0\n\toption interval_ms 100\n", wire.ap) as daemon:
+        with Daemon(
+            folder, PACKET + "config neigh\n\toption interface wifi0\n\toption interval_ms 100\n", wire.ap
+        ) as daemon:
             wire.transfer("10.99.0.2", 10_000, wire.sta)  # fills the neighbour table
             daemon.settle()
             port = wire.transfer("10.99.0.2", 50_000, wire.sta)
             daemon.settle()
             assert daemon.stop() == 0
             flows = [p["flow"] for p in daemon.rows("packet") if p["flow"]["client_port"] == port]
-            assert flows and all((f["client"], f["server"], f["station"]) == ("10.97.0.2", "10.99.0.2", mac) for f in flows), (mac, flows[:1])
+            assert flows and all(
+                (f["client"], f["server"], f["station"]) == ("10.97.0.2", "10.99.0.2", mac) for f in flows
+            ), (mac, flows[:1])
 
 
 def t_replay_as_several_aps():
@@ -351,12 +411,19 @@ def t_replay_as_several_aps():
         (folder / "key").write_bytes(bytes(range(16)))
         seen = {}
         for name, key in (("plain", ""), ("hidden", f"\n\toption pseudonym_key {folder}/key")):
-            daemon = Daemon(folder, f"@exporter{key}\nconfig replay\n\toption file {pcap}\n\toption loop 0\n\toption aps 3\n\toption ap_prefix lab\n")
+            daemon = Daemon(
+                folder,
+                f"@exporter{key}\nconfig replay\n\toption file {pcap}\n\toption loop 0\n\toption aps 3\n"
+                f"\toption ap_prefix lab\n",
+            )
             done = subprocess.run([str(BINARY), "-c", str(daemon.config)], capture_output=True, text=True, timeout=60)
             assert done.returncode == 0, done
             rows = daemon.rows("packet")
             assert {r["ap_id"] for r in rows} == {"lab-0001", "lab-0002", "lab-0003"}
-            seen[name] = [[(r["seq"], (r["flow"]["client"], r["flow"]["server"])) for r in rows if r["ap_id"] == ap] for ap in ("lab-0001", "lab-0002", "lab-0003")]
+            seen[name] = [
+                [(r["seq"], (r["flow"]["client"], r["flow"]["server"])) for r in rows if r["ap_id"] == ap]
+                for ap in ("lab-0001", "lab-0002", "lab-0003")
+            ]
         plain, hidden = seen["plain"], seen["hidden"]
         assert len(plain[0]) > 300 and len({len(rows) for rows in plain + hidden}) == 1
         assert [s for s, _ in plain[0]] == [s for s, _ in hidden[0]]
@@ -374,7 +441,11 @@ def t_hot_unplug():
             until(lambda: daemon.status()["interface_losses"] >= 2, "both collectors lost it")
             before = daemon.status()
             wire.plug()
-            until(lambda: "packet: interface lan0 is back" in daemon.log.read_text() and "qdisc: interface lan0 is back" in daemon.log.read_text(), "it is back")
+            until(
+                lambda: "packet: interface lan0 is back" in daemon.log.read_text()
+                and "qdisc: interface lan0 is back" in daemon.log.read_text(),
+                "it is back",
+            )
             wire.transfer("10.99.0.2", 50_000)
             until(lambda: daemon.status()["packets"] > before["packets"] + 30, "packets after")
             assert daemon.status()["interface_losses"] == 2
@@ -443,7 +514,10 @@ def t_disk_full():
 def t_kafka_away():
     """without Kafka the newest are kept within the buffer, the others counted, and the end is bounded"""
     with Wire() as wire, Folder() as folder:
-        kafka = "config kafka\n\toption brokers 127.0.0.1:1\n\toption plaintext 1\n\toption buffer_kb 64\n\toption inflight_kb 32\n\toption flush_ms 500\n"
+        kafka = (
+            "config kafka\n\toption brokers 127.0.0.1:1\n\toption plaintext 1\n\toption buffer_kb 64\n\toption "
+            "inflight_kb 32\n\toption flush_ms 500\n"
+        )
         with Daemon(folder, PACKET + kafka, wire.ap) as daemon:
             while not daemon.status()["sinks"]["kafka"]["let_go"]:
                 wire.transfer("10.99.0.2", 500_000)
@@ -463,14 +537,26 @@ def t_privileges():
         with Daemon(folder, PACKET.replace("@exporter", "@exporter\n\toption user nobody"), wire.ap) as daemon:
             until(lambda: "running" in daemon.log.read_text(), "it runs")
             pid = daemon.process.pid
-            fields = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
-            assert fields["Uid"].split()[0] not in ("0",) and int(fields["CapEff"], 16) == 1 << 13 and int(fields["CapPrm"], 16) == 1 << 13, fields
+            fields = dict(
+                line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line
+            )
+            assert (
+                fields["Uid"].split()[0] not in ("0",)
+                and int(fields["CapEff"], 16) == 1 << 13
+                and int(fields["CapPrm"], 16) == 1 << 13
+            ), fields
             assert fields["NoNewPrivs"].strip() == "1"
             wire.transfer("10.99.0.2", 50_000)
             until(lambda: daemon.status()["packets"] > 30, "packets")
-            daemon.write(PACKET.replace("@exporter", "@exporter\n\toption user nobody") + "config packet\n\toption interface lo\n")
+            daemon.write(
+                PACKET.replace("@exporter", "@exporter\n\toption user nobody")
+                + "config packet\n\toption interface lo\n"
+            )
             daemon.process.send_signal(signal.SIGHUP)
-            until(lambda: daemon.status()["reloads"] == 1, f"a packet socket can be added later; log: {daemon.log.read_text()}")
+            until(
+                lambda: daemon.status()["reloads"] == 1,
+                f"a packet socket can be added later; log: {daemon.log.read_text()}",
+            )
             assert daemon.stop() == 0
 
 
@@ -497,15 +583,22 @@ def t_no_allocation_in_ticks():
             before, ticks = allocations.count(), daemon.status()["ticks"]
             wire.transfer("10.99.0.2", 200_000)
             wire.transfer("fd99::2", 100_000)
-            until(lambda: daemon.status()["ticks"] > ticks + 750 and daemon.status()["table_rows"]["health"] > 2, "three seconds, and their health rows")
+            until(
+                lambda: daemon.status()["ticks"] > ticks + 750 and daemon.status()["table_rows"]["health"] > 2,
+                "three seconds, and their health rows",
+            )
             s = daemon.status()
             assert s["packets"] > 200 and s["table_rows"]["queue"] > 0
-            assert allocations.count() == before, f"{allocations.count() - before} allocations in {s['ticks'] - ticks} ticks"
+            assert (
+                allocations.count() == before
+            ), f"{allocations.count() - before} allocations in {s['ticks'] - ticks} ticks"
 
 
 def t_status_is_whole():
     """the status is one JSON document whatever the sinks and names"""
-    with Folder() as folder, Daemon(folder, QDISC_LO.replace("@exporter", "@exporter\n\toption site 'a \"b\" \\\\'")) as daemon:
+    with Folder() as folder, Daemon(
+        folder, QDISC_LO.replace("@exporter", "@exporter\n\toption site 'a \"b\" \\\\'")
+    ) as daemon:
         for _ in range(20):
             s = daemon.status()
             assert s["ap_id"] == "ap-test" and s["site"] == 'a "b" \\\\', s

@@ -43,23 +43,41 @@ class Authority:
         self.certificate = (above or self).certify(self.name, self.key.public_key(), ca=True)
         self.path.write_bytes(self.certificate.public_bytes(serialization.Encoding.PEM))
 
-    def certify(self, subject: x509.Name, public_key, ca=False, address=None, begins=-HOUR, ends=DAY) -> x509.Certificate:
+    def certify(
+        self, subject: x509.Name, public_key, ca=False, address=None, begins=-HOUR, ends=DAY
+    ) -> x509.Certificate:
         """Valid from now + begins to now + ends."""
         now = datetime.datetime.now(datetime.UTC)
-        builder = (x509.CertificateBuilder().subject_name(subject).issuer_name(self.name).public_key(public_key).serial_number(x509.random_serial_number())
-                   .not_valid_before(now + begins).not_valid_after(now + ends).add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True))
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self.name)
+            .public_key(public_key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now + begins)
+            .not_valid_after(now + ends)
+            .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
+        )
         if address:
-            builder = builder.add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))]), critical=False)
+            builder = builder.add_extension(
+                x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))]), critical=False
+            )
         return builder.sign(self.key, hashes.SHA256())
 
     def issue(self, cn: str, ou: str = "ap", address: str | None = None, **validity) -> x509.Certificate:
         """CN.pem, with the authority's own certificate if that is below another, and CN.key in the folder."""
         key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, ou), x509.NameAttribute(NameOID.COMMON_NAME, cn)])
+        subject = x509.Name(
+            [x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, ou), x509.NameAttribute(NameOID.COMMON_NAME, cn)]
+        )
         certificate = self.certify(subject, key.public_key(), address=address, **validity)
         chain = [certificate] + [self.certificate] * (self.certificate.issuer != self.name)
         (self.folder / f"{cn}.pem").write_bytes(b"".join(c.public_bytes(serialization.Encoding.PEM) for c in chain))
-        (self.folder / f"{cn}.key").write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+        (self.folder / f"{cn}.key").write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            )
+        )
         (self.folder / f"{cn}.key").chmod(0o600)
         return certificate
 
@@ -79,15 +97,49 @@ class Maker:
         words, interval = self.congestion
         return (list(words)[:features] if features else list(words)), interval
 
-    def payload(self, *, target="fleet", threshold=1000, rollback=(), policy=policies.PREDICT_ONLY, serial=None, version=1, source="registry", features=0, large=False) -> bytes:
+    def payload(
+        self,
+        *,
+        target="fleet",
+        threshold=1000,
+        rollback=(),
+        policy=policies.PREDICT_ONLY,
+        serial=None,
+        version=1,
+        source="registry",
+        features=0,
+        large=False,
+    ) -> bytes:
         words, interval = self.program(features)
         self.serial += 1
         feature_hash = int.from_bytes(program_hash(words, interval)[:8], "big")
-        tree = large_tree(feature_hash) if large else Tree(feature=np.array([0, -1, -1], np.int32), threshold=np.array([threshold, 0, 0], np.int64), right=np.array([2, 0, 0], np.int32),
-                    missing_right=np.array([False] * 3), leaf_class=np.array([0, 0, 2], np.uint8), leaf_permille=np.array([[0, 0, 0], [100, 0, 0], [0, 700, 200]], np.uint16),
-                    feature_hash=feature_hash)
-        return bundles.encode(bundles.Bundle(serial or self.serial, target, source, "congestion", version, list(rollback), words, interval,
-                                              bundles.models_of(tree), policy=policy))
+        tree = (
+            large_tree(feature_hash)
+            if large
+            else Tree(
+                feature=np.array([0, -1, -1], np.int32),
+                threshold=np.array([threshold, 0, 0], np.int64),
+                right=np.array([2, 0, 0], np.int32),
+                missing_right=np.array([False] * 3),
+                leaf_class=np.array([0, 0, 2], np.uint8),
+                leaf_permille=np.array([[0, 0, 0], [100, 0, 0], [0, 700, 200]], np.uint16),
+                feature_hash=feature_hash,
+            )
+        )
+        return bundles.encode(
+            bundles.Bundle(
+                serial or self.serial,
+                target,
+                source,
+                "congestion",
+                version,
+                list(rollback),
+                words,
+                interval,
+                bundles.models_of(tree),
+                policy=policy,
+            )
+        )
 
     def sign(self, payload: bytes, key=None) -> bytes:
         return bundles.sign(payload, key or self.key)
@@ -117,13 +169,30 @@ def large_tree(feature_hash: int, nodes: int = 255) -> Tree:
             grow(n - 1 - (n - 1) // 2, depth + 1)
     grow(nodes, 0)
     leaf = np.array(feature) < 0
-    return Tree(np.array(feature, np.int32), np.array(threshold, np.int64), np.array(right, np.int32), np.zeros(nodes, bool),
-                np.where(leaf, np.arange(nodes) % 4, 0).astype(np.uint8), np.where(leaf[:, None], [[100, 200, 300]], 0).astype(np.uint16), feature_hash)
+    return Tree(
+        np.array(feature, np.int32),
+        np.array(threshold, np.int64),
+        np.array(right, np.int32),
+        np.zeros(nodes, bool),
+        np.where(leaf, np.arange(nodes) % 4, 0).astype(np.uint8),
+        np.where(leaf[:, None], [[100, 200, 300]], 0).astype(np.uint16),
+        feature_hash,
+    )
 
 
 def neighbour(ap: str, **figures) -> dict:
     """An AP as ap.neighbours.v1 and the service have it."""
-    return {"ap_id": ap, "stations": 3, "tx_kbps": 9000, "tx_airtime_permille": 410, "busy_permille": 700, "loss_permille": 12, "backlog_bytes": 30000, "age_ms": 1200, **figures}
+    return {
+        "ap_id": ap,
+        "stations": 3,
+        "tx_kbps": 9000,
+        "tx_airtime_permille": 410,
+        "busy_permille": 700,
+        "loss_permille": 12,
+        "backlog_bytes": 30000,
+        "age_ms": 1200,
+        **figures,
+    }
 
 
 def etag(signed: bytes) -> str:
@@ -171,9 +240,17 @@ class Handler(BaseHTTPRequestHandler):
         if script:
             return script(self)
         told = self.headers.get("OAL-Control")
-        known, until = self.headers.get("If-None-Match"), time.monotonic() + min(int(self.headers["Prefer"].partition("=")[2]), service.longest_wait_s)
+        known, until = self.headers.get("If-None-Match"), time.monotonic() + min(
+            int(self.headers["Prefer"].partition("=")[2]), service.longest_wait_s
+        )
         with service.changed:
-            service.changed.wait_for(lambda: service.stopping or ap in service.scripts or service.is_news(ap, known) or service.is_control_news(ap, told), until - time.monotonic())
+            service.changed.wait_for(
+                lambda: service.stopping
+                or ap in service.scripts
+                or service.is_news(ap, known)
+                or service.is_control_news(ap, told),
+                until - time.monotonic(),
+            )
             news = service.is_news(ap, known)
             wanted = service.desired.get(ap)
             if service.stopping:
@@ -185,7 +262,11 @@ class Handler(BaseHTTPRequestHandler):
         if not news:
             return self.reply(304, control)
         signed, extra = wanted
-        self.reply(200, {**control, "ETag": f'"{etag_of(wanted)}"', "Content-Type": "application/vnd.oal.bundle", **extra}, signed)
+        self.reply(
+            200,
+            {**control, "ETag": f'"{etag_of(wanted)}"', "Content-Type": "application/vnd.oal.bundle", **extra},
+            signed,
+        )
 
     def neighbours(self, ap: str, query: dict):
         service, channel = self.server.service, (query["site"], int(query["frequency_mhz"]))
@@ -199,7 +280,12 @@ class Handler(BaseHTTPRequestHandler):
         tag = f'"{hash(str(answer)):x}"'
         if self.headers.get("If-None-Match") == tag:
             return self.reply(304, {"ETag": tag})
-        body = {"site": channel[0], "frequency_mhz": channel[1], "t_us": time.time_ns() // 1000 - 1_200_000, "aps": [a for a in answer if a["ap_id"] != ap]}
+        body = {
+            "site": channel[0],
+            "frequency_mhz": channel[1],
+            "t_us": time.time_ns() // 1000 - 1_200_000,
+            "aps": [a for a in answer if a["ap_id"] != ap],
+        }
         self.reply(200, {"ETag": tag, "Content-Type": "application/json"}, json.dumps(body).encode())
 
     def do_POST(self):
@@ -225,8 +311,11 @@ def etag_of(wanted) -> str:
 
 
 class Service:
-    """The service on a port of its own choice. `desired`: per AP (signed bundle, extra headers); `control`: per AP on or off, without one the
-    header is left out, as an older service does; `neighbours`: per (site, MHz) what it says of the APs there, or an answer of its own; `scripts`: per AP an answer of its own."""
+    """The service on a port of its own choice. `desired`: per AP (signed bundle, extra headers); `control`: per AP on
+    or off, without one the
+    header is left out, as an older service does; `neighbours`: per (site, MHz) what it says of the APs there, or an
+    answer of its own; `scripts`: per AP an answer of its own.
+    """
 
     def __init__(self, authority: Authority, port: int = 0, certificate: str = "server"):
         self.desired, self.control, self.scripts, self.polls, self.serials, self.reports = {}, {}, {}, [], [], []
@@ -266,7 +355,8 @@ class Service:
         self.thread.start()
 
     def is_news(self, ap: str, known: str | None) -> bool:
-        """Is there a bundle for this AP that it does not have, and has not reported as waiting or refused? Under `changed`."""
+        """Is there a bundle for this AP that it does not have, and has not reported as waiting or refused? Under
+        `changed`."""
         if ap not in self.desired:
             return False
         tag = etag_of(self.desired[ap])
@@ -314,7 +404,8 @@ class Service:
 
 
 def main() -> None:
-    """usage: push_service.py FOLDER AP [control]: makes certificates and keys in FOLDER, prints the port, and serves AP one bundle of 255 nodes until its input ends;
+    """usage: push_service.py FOLDER AP [control]: makes certificates and keys in FOLDER, prints the port, and serves
+    AP one bundle of 255 nodes until its input ends;
     its policy predicts, or with `control` enforces with every number's default."""
     folder, ap = Path(sys.argv[1]), sys.argv[2]
     maker, authority = Maker(), Authority(folder, "push-ca")

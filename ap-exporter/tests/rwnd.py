@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""The rewrite by tc programs, from outside: real TCP through an AP of namespaces, `ap-exporter rwnd`, and captures at the sender.
+"""The rewrite by tc programs, from outside: real TCP through an AP of namespaces, `ap-exporter rwnd`, and captures at
+the sender.
 
-usage: tests/rwnd.py [BINARY COUNT_MALLOC_SO [NAME…]], as tests/outside.py. Needs root. Where the kernel refuses BPF the tests are skipped, and say why.
+usage: tests/rwnd.py [BINARY COUNT_MALLOC_SO [NAME…]], as tests/outside.py. Needs root. Where the kernel refuses BPF
+the tests are skipped, and say why.
 """
+
 import json
 import os
 import signal
@@ -95,13 +98,16 @@ while s.recv(1 << 20):
 
 def python(ns: str, code: str, *args) -> subprocess.Popen:
     """A program in a namespace, once it says that it is ready."""
-    process = subprocess.Popen(["ip", "netns", "exec", ns, sys.executable, "-c", code, *map(str, args)], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        ["ip", "netns", "exec", ns, sys.executable, "-c", code, *map(str, args)], stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout.readline() == "ready\n", f"did not start: {code.strip().splitlines()[0]}"
     return process
 
 
 class Air:
-    """Station — AP with a bridge — wire with a delay — server. `offload`: NICs make checksums and cut segments, as far as veth goes."""
+    """Station — AP with a bridge — wire with a delay — server. `offload`: NICs make checksums and cut segments, as far
+    as veth goes."""
 
     def __init__(self, folder: Path, offload: bool = False):
         self.folder, self.offload, self.processes = folder, offload, []
@@ -131,7 +137,11 @@ class Air:
         sh(f"ip link add {port} netns {ns} type veth peer name {its} netns {other}")
         for where, name in ((ns, port), (other, its)):
             # What leaves the AP's wired port is whole: segments of one frame, with their checksums.
-            sh(f"ethtool -K {name} " + " ".join(f"{what} {'on' if offload else 'off'}" for what in ("tx", "rx", "tso", "gso", "gro")), where)
+            sh(
+                f"ethtool -K {name} "
+                + " ".join(f"{what} {'on' if offload else 'off'}" for what in ("tx", "rx", "tso", "gso", "gro")),
+                where,
+            )
             sh(f"ip link set {name} up", where)
 
     def plug_station(self) -> None:
@@ -154,7 +164,8 @@ class Air:
         return Capture(path)
 
     def flow(self, v6: bool = False) -> tuple[str, str]:
-        """A transfer from the server to the station that goes on until the end; both ends as `ap-exporter rwnd` wants them."""
+        """A transfer from the server to the station that goes on until the end; both ends as `ap-exporter rwnd` wants
+        them."""
         client, server = ("fd96::1", "fd96::2") if v6 else ("10.96.0.1", "10.96.0.2")
         self.processes.append(python(self.far, SERVER, server, BYTES_ON_THE_WAY))
         self.processes.append(python(self.sta, CLIENT, client, server))
@@ -169,10 +180,30 @@ class Hand:
 
     def __init__(self, air: Air, *options: str, env: dict | None = None):
         self.env = env
-        self.command = ["ip", "netns", "exec", air.ap, str(BINARY), "rwnd", "--backend", "bpf", "--interface", "wifi0", "--kill-file", str(air.folder / "kill"), *options]
+        self.command = [
+            "ip",
+            "netns",
+            "exec",
+            air.ap,
+            str(BINARY),
+            "rwnd",
+            "--backend",
+            "bpf",
+            "--interface",
+            "wifi0",
+            "--kill-file",
+            str(air.folder / "kill"),
+            *options,
+        ]
 
     def __enter__(self) -> "Hand":
-        self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **(self.env or {})})
+        self.process = subprocess.Popen(
+            self.command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **(self.env or {})},
+        )
         self.backend = json.loads(self.process.stdout.readline())["backend"]
         self.lock = threading.Lock()
         return self
@@ -194,7 +225,8 @@ class Hand:
 
 
 class Held:
-    """A clamp that is set again and again until the end of the block. Without `scale` the backend's own knowledge counts."""
+    """A clamp that is set again and again until the end of the block. Without `scale` the backend's own knowledge
+    counts."""
 
     def __init__(self, hand: Hand, ends: tuple[str, str], size: int, scale: int | None = None):
         self.hand, self.over, self.errors = hand, threading.Event(), []
@@ -260,7 +292,9 @@ class Capture:
             seconds, ns, size = struct.unpack("<qqI", data[at:at + 20])
             frame = data[at + 20:at + 20 + size]
             at += 20 + size
-            if len(frame) == size and (frame[12:14] == b"\x08\x00" and frame[23] == 6 or frame[12:14] == b"\x86\xdd" and frame[20] == 6):
+            if len(frame) == size and (
+                frame[12:14] == b"\x08\x00" and frame[23] == 6 or frame[12:14] == b"\x86\xdd" and frame[20] == 6
+            ):
                 found.append(Packet(seconds + ns / 1e9, frame))
         return found
 
@@ -275,7 +309,9 @@ class Capture:
     def newer(self, packets: int) -> list[Packet]:
         """The client's packets from now on: this many at least."""
         before = len(self.ups())
-        return until(lambda: len(now := self.ups()) >= before + packets and now, f"{packets} more packets of the client")[before:]
+        return until(
+            lambda: len(now := self.ups()) >= before + packets and now, f"{packets} more packets of the client"
+        )[before:]
 
 
 def in_flight(packets: list[Packet], since: float) -> list[tuple[float, int]]:
@@ -302,20 +338,34 @@ def clamped_transfer(v6: bool, offload: bool) -> None:
         for size in (65536, 24000, 12000):
             assert plain << scale > size
             with Held(hand, ends, size):
-                settled = until(lambda: (now := sender.ups()) and now[-1].window << scale <= size and now[-1].t, "a lowered window arrives")
+                settled = until(
+                    lambda: (now := sender.ups()) and now[-1].window << scale <= size and now[-1].t,
+                    "a lowered window arrives",
+                )
                 # Segments that were under way before the window went down may still be, until they are acknowledged.
-                steady = until(lambda: next((t for t, n in in_flight(sender.packets(), settled) if n <= size), None), "what was under way is acknowledged")
-                packets = until(lambda: (now := sender.packets())[-1].t > steady + 30 * DELAY_MS / 1000 and len(in_flight(now, steady)) > 100 and now,
-                                "fifteen round trips and a hundred changes under the lowered window")
+                steady = until(
+                    lambda: next((t for t, n in in_flight(sender.packets(), settled) if n <= size), None),
+                    "what was under way is acknowledged",
+                )
+                packets = until(
+                    lambda: (now := sender.packets())[-1].t > steady + 30 * DELAY_MS / 1000
+                    and len(in_flight(now, steady)) > 100
+                    and now,
+                    "fifteen round trips and a hundred changes under the lowered window",
+                )
                 ups = [p for p in packets if p.up and not p.syn and not p.rst and p.t > settled]
             assert all(p.window == size >> scale for p in ups), {p.window << scale for p in ups}
             flights = in_flight(packets, steady)
             assert max(n for _, n in flights) <= size, (size, max(n for _, n in flights))
             span = flights[-1][0] - flights[0][0]
             mean = sum(n * (later - t) for (t, n), (later, _) in zip(flights, flights[1:])) / span
-            assert mean > 0.6 * size, f"{mean:.0f} bytes on their way with a window of {size}: something else limits the sender"
+            assert (
+                mean > 0.6 * size
+            ), f"{mean:.0f} bytes on their way with a window of {size}: something else limits the sender"
             rate = sum(p.payload for p in packets if not p.up and p.t > steady) / span
-            most = size / (2 * DELAY_MS / 1000)  # the round trip takes this long at least; what is sent at once at both ends of the span comes on top
+            most = size / (
+                2 * DELAY_MS / 1000
+            )  # the round trip takes this long at least; what is sent at once at both ends of the span comes on top
             assert rate < 1.2 * most, f"{rate:.0f} bytes/s, which is more than window/RTT, {most:.0f}"
         hand.ask(f"release {ends[0]} {ends[1]}")
         until(lambda: sender.ups()[-1].window << scale > 65536, "the client's own window is back")
@@ -323,12 +373,15 @@ def clamped_transfer(v6: bool, offload: bool) -> None:
         wrong = [p for p in packets if not p.checksum_right and p.up]
         assert not wrong, f"{len(wrong)} of {len(packets)} checksums are wrong"
         stats = hand.stats()
-        assert stats["acks_clamped"] > 60 and stats["packets"]["failed"] == 0 and stats["packets"]["unknown_scale"] == 0, stats
+        assert (
+            stats["acks_clamped"] > 60 and stats["packets"]["failed"] == 0 and stats["packets"]["unknown_scale"] == 0
+        ), stats
         assert stats["acks_seen"] == stats["acks_clamped"] + stats["acks_skipped"], stats
 
 
 def t_ipv4():
-    """IPv4: at the sender windows are as set, checksums right, no more than the window under way, and hardly less, so the rate is window/RTT"""
+    """IPv4: at the sender windows are as set, checksums right, no more than the window under way, and hardly less, so
+    the rate is window/RTT"""
     clamped_transfer(v6=False, offload=False)
 
 
@@ -338,12 +391,14 @@ def t_ipv6():
 
 
 def t_offload():
-    """with checksum and segmentation offload and GRO on the Wi-Fi side: the same, with checksums that the AP's wired port makes"""
+    """with checksum and segmentation offload and GRO on the Wi-Fi side: the same, with checksums that the AP's wired
+    port makes"""
     clamped_transfer(v6=False, offload=True)
 
 
 def kill_clamped(hand: Hand, line: str, at_ap: Capture, scale: int, most_s: float) -> None:
-    """Kills the exporter just after `line` set a window of 12000 bytes, which `at_ap` saw before; it must not leave the AP later than `most_s` after that."""
+    """Kills the exporter just after `line` set a window of 12000 bytes, which `at_ap` saw before; it must not leave
+    the AP later than `most_s` after that."""
     last = hand.ask(line)
     hand.process.send_signal(signal.SIGKILL)
     hand.process.wait()
@@ -354,7 +409,8 @@ def kill_clamped(hand: Hand, line: str, at_ap: Capture, scale: int, most_s: floa
 
 
 def t_killed():
-    """killed while it clamps: no lowered window leaves the AP after the deadline, and the next exporter takes the port over"""
+    """killed while it clamps: no lowered window leaves the AP after the deadline, and the next exporter takes the port
+    over"""
     with Folder() as folder, Air(folder) as air:
         at_ap = air.capture(air.ap, "lan0")
         with Hand(air) as hand:
@@ -413,7 +469,8 @@ def t_two_exporters():
 
 
 def t_ingress_qdisc():
-    """on a port whose old ingress qdisc is somebody else's, windows are lowered; SYN-ACKs are not heard, and the status says so"""
+    """on a port whose old ingress qdisc is somebody else's, windows are lowered; SYN-ACKs are not heard, and the
+    status says so"""
     with Folder() as folder, Air(folder) as air:
         sh("tc qdisc add dev wifi0 ingress", air.ap, check=False)
         assert "ingress" in sh("tc qdisc show dev wifi0", air.ap)
@@ -466,7 +523,10 @@ def t_no_allocation():
         value = allocations.count
         with Hand(air, env=allocations.env) as hand:
             # The news of the start, its own filters among it, is looked at within a second.
-            until(lambda: (hand.stats(), value())[1] == (hand.ask("sleep 1200"), hand.stats(), value())[2], "the start is over")
+            until(
+                lambda: (hand.stats(), value())[1] == (hand.ask("sleep 1200"), hand.stats(), value())[2],
+                "the start is over",
+            )
             before = value()
             for port in range(1, 100):
                 assert hand.ask(f"set 10.96.0.1:{port} 10.96.0.2:443 20000 30 7 1448")["ok"]
@@ -489,18 +549,26 @@ def t_missing_port():
     assert "rwnd" in refusal([*rwnd, "--backend", "foo", "--interface", "wifi0"])
     assert "at most" in refusal([*rwnd, "--backend", "bpf", "--interface", ",".join(f"wifi{i}" for i in range(20))])
     with Folder() as folder:
-        (folder / "config").write_text(f"config exporter\n option ap_id a1\nconfig qdisc\n option interface lo\nconfig file\n option path {folder}/c\n")
+        (folder / "config").write_text(
+            f"config exporter\n option ap_id a1\nconfig qdisc\n option interface lo\nconfig file\n option "
+            f"path {folder}/c\n"
+        )
         assert "no section 'rwnd'" in refusal([*rwnd, "-c", str(folder / "config")])
 
 
 def t_privileges():
     """an AP that enforces keeps three capabilities more than one that does not, when it becomes another user"""
     def capabilities(mode: str) -> int:
-        text = f"@exporter\n\toption user nobody\nconfig qdisc\n\toption interface lo\nconfig rwnd\n\toption mode {mode}\n\toption backend bpf\n\toption interface lo\n"
+        text = (
+            f"@exporter\n\toption user nobody\nconfig qdisc\n\toption interface lo\nconfig rwnd\n\toption mode "
+            f"{mode}\n\toption backend bpf\n\toption interface lo\n"
+        )
         with Folder() as folder:
             folder.chmod(0o777)
             with Daemon(folder, text) as daemon:
-                fields = dict(line.split(":\t") for line in Path(f"/proc/{daemon.process.pid}/status").read_text().splitlines())
+                fields = dict(
+                    line.split(":\t") for line in Path(f"/proc/{daemon.process.pid}/status").read_text().splitlines()
+                )
                 assert fields["Uid"].split()[0] != "0"
                 return int(fields["CapEff"], 16)
     net_admin, net_raw, perfmon, bpf = (1 << n for n in (12, 13, 38, 39))

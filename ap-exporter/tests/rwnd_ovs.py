@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""The rewrite by Open vSwitch, from outside: real TCP through a bridge of the patched vswitchd (all in userspace: this machine's kernel is
-not the lab's), `ap-exporter rwnd`, and captures. What the kernel's data path does is tested in the lab's guest (lab/conformance).
+"""The rewrite by Open vSwitch, from outside: real TCP through a bridge of the patched vswitchd (all in userspace: this
+machine's kernel is
+not the lab's), `ap-exporter rwnd`, and captures. What the kernel's data path does is tested in the lab's guest
+(lab/conformance).
 
-usage: tests/rwnd_ovs.py [BINARY COUNT_MALLOC_SO [NAME…]], as tests/outside.py. Needs root; builds Open vSwitch once (lab/ovs/build.sh).
+usage: tests/rwnd_ovs.py [BINARY COUNT_MALLOC_SO [NAME…]], as tests/outside.py. Needs root; builds Open vSwitch once
+(lab/ovs/build.sh).
 """
+
 import os
 import re
 import shutil
@@ -22,12 +26,15 @@ COOKIE = "0x4f414c72776e6400"
 
 
 class Switch:
-    """ovsdb-server and ovs-vswitchd, with all that they write in one folder. `unpatched`: vswitchd of the Debian package."""
+    """ovsdb-server and ovs-vswitchd, with all that they write in one folder. `unpatched`: vswitchd of the Debian
+    package."""
 
     def __init__(self, folder: Path, ns: str | None = None, unpatched: bool = False):
         # Without a namespace to stand in it makes one: a bridge is a device too, and tests run side by side.
         self.rundir, self.own, self.ns = folder / "s", ns is None, ns or f"{next(TAGS)}ovs"
-        self.built = Path(subprocess.run([LAB / "build.sh"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
+        self.built = Path(
+            subprocess.run([LAB / "build.sh"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+        )
         self.programs = self.built
         if unpatched:
             self.programs = folder / "p"
@@ -50,7 +57,10 @@ class Switch:
         pid_file = self.rundir / f"{program}.pid"
         pid = int(pid_file.read_text())
         os.kill(pid, signal.SIGKILL)
-        until(lambda: not Path(f"/proc/{pid}").exists() or ") Z" in Path(f"/proc/{pid}/stat").read_text(), f"{program} ends")
+        until(
+            lambda: not Path(f"/proc/{pid}").exists() or ") Z" in Path(f"/proc/{pid}/stat").read_text(),
+            f"{program} ends",
+        )
         pid_file.unlink()
 
     def __exit__(self, *_):
@@ -64,18 +74,28 @@ class Switch:
         return sh(f"{self.built}/ovs-vsctl --db=unix:{self.rundir}/db.sock --timeout=20 {words}", self.ns)
 
     def add_bridge(self, ports: str = "") -> None:
-        self.ctl("add-br br-lan -- set bridge br-lan datapath_type=netdev" + "".join(f" -- add-port br-lan {p}" for p in ports.split()))
+        self.ctl(
+            "add-br br-lan -- set bridge br-lan datapath_type=netdev"
+            + "".join(f" -- add-port br-lan {p}" for p in ports.split())
+        )
 
     def ofctl(self, words: str) -> str:
         command, *rest = words.split(maxsplit=1)
-        return sh(f"{self.built}/ovs-ofctl -O OpenFlow13 {command} unix:{self.rundir}/br-lan.mgmt {' '.join(rest)}", self.ns)
+        return sh(
+            f"{self.built}/ovs-ofctl -O OpenFlow13 {command} unix:{self.rundir}/br-lan.mgmt {' '.join(rest)}", self.ns
+        )
 
     def flows(self) -> list[str]:
         """Ours, as operators see them."""
         return [line.strip() for line in self.ofctl("dump-flows").splitlines() if f"cookie={COOKIE}" in line]
 
     def appctl(self, words: str) -> str:
-        done = subprocess.run([self.built / "ovs-appctl", *words.split()], env={**os.environ, "OVS_RUNDIR": str(self.rundir)}, capture_output=True, text=True)
+        done = subprocess.run(
+            [self.built / "ovs-appctl", *words.split()],
+            env={**os.environ, "OVS_RUNDIR": str(self.rundir)},
+            capture_output=True,
+            text=True,
+        )
         return done.stdout
 
     def datapath(self) -> str:
@@ -124,7 +144,10 @@ def clamped_transfer(v6: bool) -> None:
                 until(lambda: sender.ups()[-1].window << scale <= size, "a lowered window arrives")
                 assert all(p.window == size >> scale for p in sender.newer(100))
                 assert f"rewrite_rwnd(max={size >> scale},ttl_ms=" in air.switch.flows()[0]
-                until(lambda: f"rewrite_rwnd({size >> scale},until_ms=" in air.switch.datapath(), "the data path shows the action")
+                until(
+                    lambda: f"rewrite_rwnd({size >> scale},until_ms=" in air.switch.datapath(),
+                    "the data path shows the action",
+                )
         hand.ask(f"release {ends[0]} {ends[1]}")
         assert not air.switch.flows()
         until(lambda: sender.ups()[-1].window << scale > 65536, "the client's own window is back")
@@ -136,7 +159,8 @@ def clamped_transfer(v6: bool) -> None:
 
 
 def t_ipv4():
-    """IPv4: windows at the sender are as set, checksums right; ovs-ofctl and dpctl show the action; the switch counts the ACKs"""
+    """IPv4: windows at the sender are as set, checksums right; ovs-ofctl and dpctl show the action; the switch counts
+    the ACKs"""
     clamped_transfer(v6=False)
 
 
@@ -156,7 +180,10 @@ def t_bridge_flows_stay():
         with Held(hand, ends, 24000, scale):
             until(lambda: sender.ups() and sender.ups()[-1].window << scale <= 24000, "a lowered window arrives")
             air.switch.ofctl("add-flow table=5,priority=2,tcp,tp_dst=443,actions=drop")
-            until(lambda: re.search(r"table=5, n_packets=[1-9]\d*, .*actions=drop", air.switch.ofctl("dump-flows")), "the bridge's new flow drops what is clamped")
+            until(
+                lambda: re.search(r"table=5, n_packets=[1-9]\d*, .*actions=drop", air.switch.ofctl("dump-flows")),
+                "the bridge's new flow drops what is clamped",
+            )
             assert until(air.switch.flows, "the clamp is still there")
         hand.ask("release all")
         assert not air.switch.flows() and len(air.switch.ofctl("dump-flows").splitlines()) == 5
@@ -182,7 +209,8 @@ def t_slow_path():
 
 
 def t_agent_killed():
-    """killed while it clamps: no lowered window leaves the AP after the deadline, the switch forgets the flow, the next one starts clean"""
+    """killed while it clamps: no lowered window leaves the AP after the deadline, the switch forgets the flow, the
+    next one starts clean"""
     with Folder() as folder, OvsAir(folder) as air:
         at_ap = air.capture(air.ap, "lan0")
         with OvsHand(air.switch) as hand:
@@ -212,7 +240,8 @@ def t_next_agent():
 
 
 def t_restart():
-    """vswitchd restarted, the bridge deleted and made anew: sets say that the data path is away, and work again by themselves"""
+    """vswitchd restarted, the bridge deleted and made anew: sets say that the data path is away, and work again by
+    themselves"""
     with Folder() as folder, Switch(folder) as switch:
         switch.add_bridge()
         with OvsHand(switch) as hand:
@@ -232,11 +261,17 @@ def t_full():
     """a flow table that is full: counted, sets say so, and go on when there is room"""
     with Folder() as folder, Switch(folder) as switch:
         switch.add_bridge()
-        switch.ctl("-- --id=@t create Flow_Table flow_limit=3 overflow_policy=refuse -- set bridge br-lan flow_tables:0=@t")
+        switch.ctl(
+            "-- --id=@t create Flow_Table flow_limit=3 overflow_policy=refuse -- set bridge br-lan flow_tables:0=@t"
+        )
         with OvsHand(switch) as hand:
             def fill() -> dict:
                 return hand.ask("set 10.0.0.2:5003 10.0.0.1:443 65536 1000 7 1448")
-            until(lambda: [hand.ask(f"set 10.0.0.2:500{n} 10.0.0.1:443 65536 1000 7 1448") for n in (1, 2, 4)] and "full" in fill().get("error", ""), "it is full")
+            until(
+                lambda: [hand.ask(f"set 10.0.0.2:500{n} 10.0.0.1:443 65536 1000 7 1448") for n in (1, 2, 4)]
+                and "full" in fill().get("error", ""),
+                "it is full",
+            )
             assert hand.stats()["errors_table_full"] > 0
             switch.ctl("clear bridge br-lan flow_tables")
             until(lambda: fill()["ok"], "sets are taken again")

@@ -1,4 +1,6 @@
-"""What the test programs in Python share: each function named t_… is a test, its docstring the sentence that it proves."""
+"""What the test programs in Python share: each function named t_… is a test, its docstring the sentence that it
+proves."""
+
 import sys
 import time
 import traceback
@@ -18,17 +20,17 @@ class Sum:
 
     def add(self, test: Callable[[], None]) -> str:
         """Runs a test; the line, or lines, that say what became of it."""
-        began = time.monotonic()
+        began, sentence = time.monotonic(), " ".join(test.__doc__.split())
         try:
             test()
         except Skip as why:
             self.skipped += 1
-            return f"skip {test.__doc__}: {why}"
+            return f"skip {sentence}: {why}"
         except Exception:
             self.failed += 1
-            return f"# {traceback.format_exc()}not ok {test.__doc__}"
+            return f"# {traceback.format_exc()}not ok {sentence}"
         self.passed += 1
-        return f"ok {test.__doc__}  # {time.monotonic() - began:.1f} s"
+        return f"ok {sentence}  # {time.monotonic() - began:.1f} s"
 
     def status(self) -> int:
         """Prints the closing line; the exit status."""
