@@ -51,8 +51,8 @@ bench: build ## measure what the project promises; results in build/bench/*.json
 lint: ## static checks of every folder
 	@tests/lint
 
-gen: ## write what is derived from schema/ and from the dashboards' builders
-	@for f in schema observe/grafana; do $(MAKE) --no-print-directory -C $$f gen || exit 1; done
+gen: ## write what is derived: from schema/, policies/, the dashboards and the values of the chart
+	@for f in schema observe/grafana helm; do $(MAKE) --no-print-directory -C $$f gen || exit 1; done
 
 lab: ## run a scenario of the Wi-Fi lab: SCENARIO=name, LIVE=1 for real time
 	@$(MAKE) --no-print-directory -C lab run SCENARIO=$(SCENARIO) LIVE=$(LIVE)
