@@ -52,7 +52,7 @@ lint: ## static checks of every folder
 	@tests/lint
 
 gen: ## write what is derived: from schema/, policies/, the dashboards and the values of the chart
-	@for f in schema observe/grafana helm; do $(MAKE) --no-print-directory -C $$f gen || exit 1; done
+	@for f in schema observe/grafana helm ap-exporter; do $(MAKE) --no-print-directory -C $$f gen || exit 1; done
 
 lab: ## run a scenario of the Wi-Fi lab: SCENARIO=name, LIVE=1 for real time
 	@$(MAKE) --no-print-directory -C lab run SCENARIO=$(SCENARIO) LIVE=$(LIVE)
