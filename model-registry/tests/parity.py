@@ -19,10 +19,12 @@ if __name__ == "__main__":
     ]
 
 import c_evaluator  # noqa: E402
-from oal_registry import compile as compiler  # noqa: E402
 from oal_schema.bundle import Bundle, encode, models_of, sign  # noqa: E402
+from oal_schema.bundle_law import RWND_FAIR  # noqa: E402
 from oal_schema.golden_bundles import feature_hash, program, random_tree  # noqa: E402
 from oal_schema.tree import MISSING, Tree, WindowModel  # noqa: E402
+
+from oal_registry import compile as compiler  # noqa: E402
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))
 INT64 = np.iinfo(np.int64)
@@ -74,7 +76,7 @@ def tree_cases(lib, seed: int, rows: int) -> int:
         class_weight=[None, "balanced"][seed % 2],
     ).fit(compiler.as_floats(x), y)
     tree = compiler.tree(model, feature_hash())
-    signed, width = _signed(tree, None), len(program()[0])
+    signed, width = _signed(tree, None, seed), len(program()[0])
     cases = near_thresholds(rng, rows, x, [(tree.feature, tree.threshold)])
     wide = np.full((rows, width), MISSING)
     wide[:, : x.shape[1]] = cases
@@ -151,7 +153,7 @@ def window_cases(lib, seed: int, rows: int) -> tuple[int, float]:
     got = window.predict(cases)
     worst = float(np.abs(got - want).max())
     assert worst <= bound, f"seed {seed}: {worst} bytes off, and the bound is {bound}"
-    c = c_evaluator.Evaluator(lib, _signed(random_tree(1, 3), window))
+    c = c_evaluator.Evaluator(lib, _signed(random_tree(1, 3), window, seed))
     try:
         assert (c.windows(cases) == got).all(), f"seed {seed}: C and Python differ"
     finally:
@@ -159,9 +161,14 @@ def window_cases(lib, seed: int, rows: int) -> tuple[int, float]:
     return rows, worst / bound
 
 
-def _signed(tree: Tree, window: WindowModel | None) -> bytes:
+def _signed(tree: Tree, window: WindowModel | None, seed: int) -> bytes:
+    """A bundle of format 1, of every other seed one of format 2: that of a policy which is not rwnd-fair."""
     words, interval = program()
-    return sign(encode(Bundle(1, "fleet", "registry", "parity", 1, [], words, interval, models_of(tree, window))), KEY)
+    policy = "parity" if seed % 2 else RWND_FAIR
+    models = models_of(tree, window)
+    made = Bundle(1, "fleet", "registry", "parity", 1, [], words, interval, models, of_policy=policy)
+    assert made.format == 1 + seed % 2
+    return sign(encode(made), KEY)
 
 
 def main(cases: int) -> None:
