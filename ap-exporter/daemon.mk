@@ -23,7 +23,8 @@ $(B)/ap-exporter.mips: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*/*.h)
 MIPS_INCLUDE := $(B)/mips-include
 $(B)/ap-exporter.mips.full: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*/*.h) $(B)/bpf/rwnd.bpfeb.o
 	@mkdir -p $(MIPS_INCLUDE)/openssl; \
-	  ln -sfn /usr/include/$$(gcc -print-multiarch)/curl /usr/include/librdkafka /usr/include/bpf $(MIPS_INCLUDE)/; \
+	  ln -sfn /usr/include/$$(gcc -print-multiarch)/curl /usr/include/librdkafka /usr/include/bpf \
+	    $(MIPS_INCLUDE)/; \
 	  ln -sf /usr/include/openssl/*.h /usr/include/$$(gcc -print-multiarch)/openssl/*.h $(MIPS_INCLUDE)/openssl/
 	@$(MIPS_CC) $(WARN) -DHAVE_KAFKA -DHAVE_AGENT -DHAVE_OPENSSL -DHAVE_OVS -DHAVE_BPF \
 	  -DRWND_BPF_OBJECT='"$(B)/bpf/rwnd.bpfeb.o"' -Isrc -I$(GEN) -I$(MIPS_INCLUDE) $(MIPS16) \
