@@ -33,6 +33,7 @@ int control_new(struct control **out, unsigned max_flows, unsigned max_stations)
 		return -ENOMEM;
 	}
 	oal_policy_defaults(&c->policy);
+	c->law = &law_fair_window;
 	*out = c;
 	return 0;
 }
@@ -54,27 +55,26 @@ void control_policy(struct control *c, const struct oal_policy *p)
 	c->policy = *p;
 }
 
-/* --- 4. act? */
-
-static uint8_t reason_to_act(const struct control *c, const struct control_input *in)
+void control_law(struct control *c, const struct law_ops *law, const int64_t *values, unsigned n_values)
 {
-	const bool fresh = in->predicted_us && in->t_us - in->predicted_us <= c->policy.prediction_age_us;
+	unsigned i;
 
-	if (fresh && in->class != CONTROL_NO_CLASS && in->class >= c->policy.act_class)
-		return OAL_REWRITE_REASON_CLASS;
-	if (fresh && in->congested_permille >= c->policy.act_permille)
-		return OAL_REWRITE_REASON_PROBABILITY;
-	if (c->policy.act_queue_us && c->queue_us >= c->policy.act_queue_us)
-		return OAL_REWRITE_REASON_QUEUE;
-	return OAL_REWRITE_REASON_NONE;
+	c->law = law;
+	for (i = 0; i < LAW_VALUES; i++)
+		c->values[i] = i < n_values && values[i] > 0 ? at_most((uint64_t)values[i], UINT32_MAX) : 0;
+	for (i = 0; i < c->max_flows && i < FAIR_MAX; i++)
+		c->fair[i].share_kbps = 0;
 }
 
-/* Hysteresis: a clamp that binds is why there is no queue, so it is no longer asked for a reason. */
+/* --- 3. act?, 4. the guard */
+
+/* Hysteresis: hold_us after the last reason. A clamp that binds may be why there is no reason any more: a law that
+ * follows the queue goes on for that. */
 static void decide(struct control *c, const struct control_input *in, unsigned n)
 {
-	const uint8_t reason = reason_to_act(c, in);
+	const uint8_t reason = c->law->reason(c, in);
 
-	if (in->t_us < c->guarded_until_us) {
+	if (guard_holds(&c->guard, in->t_us)) {
 		c->acting = false;
 		return;
 	}
@@ -86,11 +86,29 @@ static void decide(struct control *c, const struct control_input *in, unsigned n
 		c->reason = reason;
 	} else if (c->acting) {
 		c->reason = OAL_REWRITE_REASON_HOLD;
-		if (control_any_binds(c, n))
+		if (c->law->holds_while_binding && control_any_binds(c, n))
 			c->reason_us = in->t_us;
 		else if (in->t_us - c->reason_us >= c->policy.hold_us)
 			c->acting = false;
 	}
+}
+
+static void guard(struct control *c, const struct control_input *in, unsigned n, uint64_t dt_us)
+{
+	const struct guard_input g = {
+		.t_us = in->t_us,
+		.dt_us = dt_us,
+		.acting_since_us = c->acting_since_us,
+		.rate_kbps = c->rate_kbps,
+		.air_permille = c->share_permille,
+		.acting = c->acting,
+		.shadow = in->shadow,
+		.idle = c->backlog_us < c->target_us / IDLE_DIVISOR && control_any_binds(c, n),
+		.doubtful = c->queue_us >= c->target_us / 2,
+	};
+
+	if (guard_step(&c->guard, &c->policy, &g))
+		c->acting = false;
 }
 
 /* --- a step */
@@ -119,7 +137,8 @@ unsigned control_step(struct control *c, const struct control_input *in, const s
 	unsigned n;
 
 	if (in->t_us < c->t_us) { /* the clock was stepped: no remembered time compares */
-		c->guarded_until_us = c->trial_until_us = c->capacity_us = c->reason_us = c->acting_since_us = 0;
+		guard_restart(&c->guard);
+		c->capacity_us = c->reason_us = c->acting_since_us = 0;
 		memset(c->stations, 0, c->max_stations * sizeof *c->stations);
 		c->base_down = (struct smallest){ 0 };
 	}
@@ -129,16 +148,18 @@ unsigned control_step(struct control *c, const struct control_input *in, const s
 	c->n_actions = 0;
 	n = control_measure(c, in, dt_us);
 	if (!restart) {
-		control_share(c, in, n);
+		if (c->law->prepare)
+			c->law->prepare(c, in, n);
 		decide(c, in, n);
-		control_guard(c, in, n, dt_us);
+		guard(c, in, n, dt_us);
 		control_windows(c, in, n, dt_us);
 	}
 	forget(c);
 	c->stats.capacity_kbps = c->capacity_kbps;
 	c->stats.queue_us = c->queue_us;
 	c->stats.target_us = c->target_us;
-	c->stats.guarded_until_us = in->t_us < c->guarded_until_us ? c->guarded_until_us : 0;
+	c->stats.guarded_until_us = guard_holds(&c->guard, in->t_us) ? c->guard.until_us : 0;
+	c->stats.guard_reverts = c->guard.reverts;
 	*actions = c->actions;
 	return c->n_actions;
 }

@@ -85,6 +85,7 @@ struct control_stats {
 };
 
 struct control;
+struct law_ops;
 
 /* 0, -EINVAL for limits out of 1…4096, -ENOMEM. */
 int control_new(struct control **, unsigned max_flows, unsigned max_stations);
@@ -92,6 +93,9 @@ void control_free(struct control *);
 
 /* The law's numbers from now on; what was learnt of flows stays. Copied. */
 void control_policy(struct control *, const struct oal_policy *);
+/* The law from now on (law_fair_window at first). Clamps of another law must be released before: control_release_all().
+ * What was learnt of flows stays. `values`: those of `direct`, copied. */
+void control_law(struct control *, const struct law_ops *, const int64_t *values, unsigned n_values);
 /* One step: at most max_flows actions, valid until the next call. Sets are repeated in time for policy.ttl_us. */
 unsigned control_step(struct control *, const struct control_input *, const struct control_action **);
 /* Gives every clamp up, with this reason. */

@@ -2,10 +2,9 @@
 #ifndef OAL_CONTROL_MATH_H
 #define OAL_CONTROL_MATH_H
 
-#include "control/control_state.h"
-
 #include <stdint.h>
 
+enum { UNIT = 1000 }; /* of what is counted in permille */
 enum { MAX_RTT_US = 2000000 }; /* two seconds: no wait of a flow that still moves is longer */
 
 static inline uint32_t at_most(uint64_t value, uint32_t most)

@@ -1,5 +1,4 @@
-/* Part 1 of the control law: rates, round trips, waits and the wait that is wanted. */
-#include "control/control_math.h"
+/* Part 1 of a step: rates, round trips, waits and the wait that is wanted. */
 #include "control/control_state.h"
 
 enum {

@@ -1,13 +1,15 @@
-/* control_state.h: the inside of the control law (control.h): what it remembers, and the parts of a step, in their
- * order. Only control*.c include this. */
+/* control_state.h: the inside of control.h: what it remembers, and the parts of a step, in their order. Only control*.c
+ * and the laws (law_*.c) include this. */
 #ifndef OAL_CONTROL_STATE_H
 #define OAL_CONTROL_STATE_H
 
 #include "control/control.h"
+#include "control/control_math.h"
 #include "control/fair.h"
+#include "control/guard.h"
+#include "control/law.h"
 
 enum {
-	UNIT = 1000, /* of what is counted in permille */
 	AIR_FRACTION = 16, /* parts of a permille in which a station's share of the air is kept: shares may be small */
 	IDLE_DIVISOR = 4, /* a backlog below this part of the wait that is wanted counts as none */
 };
@@ -62,13 +64,11 @@ struct control {
 	bool acting;
 	uint64_t acting_since_us, reason_us;
 	uint8_t reason;
-	/* Guard. */
-	uint32_t reference_kbps, clamped_kbps; /* throughput before clamps, and since */
-	uint32_t reference_air_permille, clamped_air_permille; /* the air that was used for it */
-	uint32_t idle_permille, backlog_us;
-	uint64_t guarded_until_us, quiet_since_us;
-	uint64_t trial_until_us; /* is it better without clamps? 0: no trial runs */
-	unsigned backoff_shift;
+	uint32_t backlog_us; /* time that all that stands in queues takes, smoothed */
+	struct guard guard;
+	/* The law, and what is its own. */
+	const struct law_ops *law;
+	uint32_t values[LAW_VALUES], value_bytes; /* direct's: one a class; the one in force */
 	struct control_stats stats;
 	struct flow_state *flows;
 	struct station_state *stations;
@@ -88,14 +88,16 @@ static inline struct station_state *station_of(struct control *c, const struct c
  * restart. */
 unsigned control_measure(struct control *, const struct control_input *, uint64_t dt_us);
 bool control_any_binds(const struct control *, unsigned n_active);
-/* 2. and 3. Capacity and shares of it (control_share.c). */
-void control_share(struct control *, const struct control_input *, unsigned n_active);
-/* 4. Act? (control.c)
- * 5. Windows (control_windows.c): the actions of this step. */
+/* 2. The law says why to act, and which window each flow should have (law.h).
+ * 3. Act? (control.c)   4. The guard (guard.h).
+ * 5. The actions of this step (control_windows.c): floor, renewal, what is worth a row. */
 void control_windows(struct control *, const struct control_input *, unsigned n_active, uint64_t dt_us);
 /* Gives up one flow's clamp, if it has one. */
 void control_release(struct control *, struct flow_state *, uint8_t reason);
-/* 6. Guard (control_guard.c). */
-void control_guard(struct control *, const struct control_input *, unsigned n_active, uint64_t dt_us);
+/* Is the prediction young enough to be a reason? */
+static inline bool control_is_fresh(const struct control *c, const struct control_input *in)
+{
+	return in->predicted_us && in->t_us - in->predicted_us <= c->policy.prediction_age_us;
+}
 
 #endif
