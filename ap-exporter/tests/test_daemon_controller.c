@@ -78,7 +78,7 @@ static struct world {
 	struct pipeline *pipeline;
 	struct inference *inference;
 	struct controller *controller;
-	struct golden_bundles golden;
+	struct golden_bundles golden, golden2; /* of format 1, and 2 */
 	uint64_t due_us, ns;
 	uint32_t seq, acked;
 	bool traffic, scale_known;
@@ -86,6 +86,7 @@ static struct world {
 	struct oal_rewrite_row rewrites[MOST];
 	struct oal_control_row controls[MOST];
 	uint64_t flow_id;
+	uint8_t forced_class; /* 0: what the tree says */
 } w;
 
 static void on_batch(void *ctx, const struct batch_out *b)
@@ -125,6 +126,8 @@ static void on_tick_end(void *ctx, uint64_t t_us)
 static void on_features(void *ctx, unsigned slot, const struct feature_vector *x)
 {
 	decision_make(w.pipeline, w.inference, x);
+	if (w.forced_class) /* the golden trees find no congestion in this traffic */
+		((struct inference_last *)inference_last(w.inference))->verdict.class = w.forced_class;
 }
 
 static void on_wake(void *ctx)
@@ -147,12 +150,13 @@ static void begin(enum oal_policy_mode ceiling, bool with_data_path)
 		.ceiling = ceiling, .kill_file = KILL_FILE, .monotonic_ns = now_ns,
 		.rwnd = with_data_path ? &data_path : NULL,
 	};
-	struct golden_bundles golden = w.golden;
+	struct golden_bundles golden = w.golden, golden2 = w.golden2;
 
 	unlink(KILL_FILE);
 	memset(&w, 0, sizeof w);
 	memset(&calls, 0, sizeof calls);
 	w.golden = golden;
+	w.golden2 = golden2;
 	w.due_us = START_US;
 	w.traffic = w.scale_known = true;
 	CHECK_EQ(pipeline_new(&w.pipeline, &c), 0);
@@ -174,9 +178,9 @@ static void end(void)
 	unlink(KILL_FILE);
 }
 
-static void offer(const char *name)
+static void offer_of(const struct golden_bundles *golden, const char *name)
 {
-	const struct golden_case *g = golden_find(&w.golden, name);
+	const struct golden_case *g = golden_find(golden, name);
 	struct candidate *c = calloc(1, sizeof *c);
 	const struct bundle_terms terms = { .ap_id = "ap-1", .site = "lab" };
 	char err[256] = "";
@@ -189,6 +193,11 @@ static void offer(const char *name)
 	if (c->feature_hash != pipeline_slot(w.pipeline, 0)->program_id)
 		CHECK_EQ(candidate_features_new(&c->features, w.inference, bundle_program(c->bundle)), 0);
 	inference_offer(w.inference, c);
+}
+
+static void offer(const char *name)
+{
+	offer_of(&w.golden, name);
 }
 
 static void packet(unsigned direction, uint8_t flags, uint32_t payload, uint64_t t_us)
@@ -391,9 +400,44 @@ static void changed_path(void)
 	end();
 }
 
+static void law_of_the_bundle(void)
+{
+	const struct oal_rewrite_row *r;
+
+	begin(OAL_POLICY_MODE_ENFORCE, true);
+	offer("ok_policy_enforce");
+	ticks(500);
+	CHECK(calls.sets > 0);
+	offer_of(&w.golden2, "ok_direct_enforce"); /* values 0, 0, 60000, 30000 */
+	ticks(100);
+	CHECK(calls.releases > 0); /* what the other law had set */
+	calls.sets = 0;
+	ticks(400);
+	CHECK_EQ(inference_last(w.inference)->verdict.class, 0);
+	CHECK_EQ(calls.sets, 0);
+	w.forced_class = 2;
+	ticks(100);
+	CHECK_EQ(calls.bytes, 60000);
+	w.forced_class = 3;
+	ticks(400);
+	CHECK_EQ(calls.bytes, 30000);
+	r = &w.rewrites[w.n_rewrites - 1];
+	CHECK_EQ(r->window_bytes, 30000);
+	CHECK_EQ(r->reason, OAL_REWRITE_REASON_CLASS);
+	CHECK_EQ(r->class, 3);
+	calls.releases = 0;
+	w.forced_class = 0;
+	offer("ok_policy_enforce");
+	ticks(500);
+	CHECK(calls.releases > 0);
+	CHECK(calls.bytes != 30000);
+	end();
+}
+
 int main(void)
 {
 	golden_read(&w.golden, "bundles");
+	golden_read(&w.golden2, "bundles2");
 	test("a policy that enforces, on an AP that may: windows are set, with the client's scale, and told with their "
 	     "numbers");
 	enforce();
@@ -415,6 +459,9 @@ int main(void)
 	silence();
 	test("a data path that goes is shadow, one that comes is used");
 	changed_path();
+	test("the law is the bundle's: clamps of the one before are given up, and its values are set");
+	law_of_the_bundle();
 	golden_free(&w.golden);
+	golden_free(&w.golden2);
 	return done();
 }

@@ -2,6 +2,7 @@
 #include "control/controller.h"
 
 #include "control/control.h"
+#include "control/law.h"
 #include "control/observation.h"
 #include "packet/flow_table.h"
 #include "model/inference.h"
@@ -24,6 +25,7 @@ struct counts {
 struct controller {
 	struct controller_config c;
 	struct control *control;
+	const struct law_ops *law;
 	uint64_t bundle, decided; /* in use: id of the bundle, number of the last decision */
 	enum oal_policy_mode mode; /* in force */
 	bool killed;
@@ -42,6 +44,7 @@ int controller_new(struct controller **out, const struct controller_config *conf
 		return -ENOMEM;
 	c->c = *config;
 	ret = observation_new(&c->seen, config->pipeline);
+	c->law = &law_fair_window;
 	if (!ret)
 		ret = control_new(&c->control, c->seen.max_flows, c->seen.max_stations);
 	if (ret) {
@@ -169,12 +172,18 @@ static void release_all(struct controller *c, enum oal_rewrite_reason reason)
 static void follow_bundle(struct controller *c, const struct candidate *candidate)
 {
 	const struct oal_policy *p = bundle_policy(candidate->bundle);
+	const struct bundle_law *l = bundle_law(candidate->bundle);
+	const struct law_ops *law = law_find(l->name); /* bundle_open() takes only laws that there are */
 
 	c->bundle = candidate->status.bundle;
 	if (!p)
 		return;
+	if (law != c->law) /* clamps of one law are not the other's to follow */
+		release_all(c, OAL_REWRITE_REASON_BUNDLE);
+	c->law = law;
 	c->policy = *p;
 	control_policy(c->control, p);
+	control_law(c->control, law, l->values, l->n_values);
 }
 
 static void settle_mode(struct controller *c, const struct candidate *candidate)
