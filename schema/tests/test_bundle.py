@@ -34,12 +34,22 @@ def stock_messages():
 def test_field_tables_are_those_of_the_proto():
     pool, _ = stock_messages()
     kinds = {13: "u32", 14: "u32", 17: "s32", 18: "s64", 6: "fixed64", 12: "bytes", 9: "text"}
-    names = {"SignedBundle": SIGNED, "Bundle": BUNDLE, "FeatureProgram": bundle_wire.PROGRAM, "Tree": bundle_wire.TREE,
-             "WindowModel": bundle_wire.WINDOW, "Policy": bundle_wire.POLICY, "GoldenVectors": bundle_wire.GOLDEN,
-             "Model": bundle_wire.MODEL, "Law": bundle_wire.LAW}
+    names = {
+        "SignedBundle": SIGNED,
+        "Bundle": BUNDLE,
+        "FeatureProgram": bundle_wire.PROGRAM,
+        "Tree": bundle_wire.TREE,
+        "WindowModel": bundle_wire.WINDOW,
+        "Policy": bundle_wire.POLICY,
+        "GoldenVectors": bundle_wire.GOLDEN,
+        "Model": bundle_wire.MODEL,
+        "Law": bundle_wire.LAW,
+    }
     for name, spec in names.items():
-        got = {f.number: (f.name, names[f.message_type.name] if f.type == 11 else kinds[f.type], f.label == 3)
-               for f in pool.FindMessageTypeByName(f"oal.{name}").fields}
+        got = {
+            f.number: (f.name, names[f.message_type.name] if f.type == 11 else kinds[f.type], f.label == 3)
+            for f in pool.FindMessageTypeByName(f"oal.{name}").fields
+        }
         assert got == spec, name
 
 
@@ -50,7 +60,9 @@ def test_a_stock_protobuf_runtime_reads_good_bundles(name):
     data = {n: d for n, d, _ in CASES}[name]
     payload = message.FromString(data).payload
     stock, ours = bundle.FromString(payload), decode(payload)
-    assert stock.serial == ours.serial and stock.target == ours.target and len(stock.rollback_to) == len(ours.rollback_to)
+    assert (
+        stock.serial == ours.serial and stock.target == ours.target and len(stock.rollback_to) == len(ours.rollback_to)
+    )
     assert [f - 1 for f in stock.tree.feature] == list(ours.tree.feature)
     assert list(stock.tree.threshold) == list(ours.tree.threshold[ours.tree.feature >= 0])
     assert list(stock.golden.features) == list(ours.golden.ravel())
@@ -67,7 +79,11 @@ def test_a_stock_protobuf_runtime_reads_models_and_law(name):
     assert [list(m.golden_input) for m in stock.models] == [list(m.golden.ravel()) for m in ours.models]
     assert [list(m.golden_answer) for m in stock.models] == [list(m.table.answer(m.golden)) for m in ours.models]
     assert (stock.law.name, stock.law.subject, stock.law.action, tuple(stock.law.values)) == (
-        ours.law.name, ours.law.subject, ours.law.action, ours.law.values)
+        ours.law.name,
+        ours.law.subject,
+        ours.law.action,
+        ours.law.values,
+    )
     assert stock.of_policy == ours.of_policy and stock.format == 2
     if name != "ok_shuffled":
         assert stock.SerializeToString(deterministic=True) == payload
@@ -77,16 +93,29 @@ DIRECT = Law("direct", values=(0, 0, 60_000, 30_000))
 TREE_MODEL, WINDOW = Model("class", golden.random_tree(1, 31)), golden.random_window(6, 20, 15)
 
 
-@pytest.mark.parametrize("number, change", [
-    (1, {}), (1, {"window": WINDOW}), (1, {"of_policy": "rwnd-fair", "law": FAIR_WINDOW}), (2, {"of_policy": "example"}),
-    (2, {"law": DIRECT}), (2, {"models": [TREE_MODEL, Model("extra", golden.random_tree(2, 3))]}),
-    (2, {"models": models_of(TREE_MODEL.table, WINDOW)[::-1]}), (2, {"models": [TREE_MODEL, Model("mean", WINDOW)]})])
+@pytest.mark.parametrize(
+    "number, change",
+    [
+        (1, {}),
+        (1, {"window": WINDOW}),
+        (1, {"of_policy": "rwnd-fair", "law": FAIR_WINDOW}),
+        (2, {"of_policy": "example"}),
+        (2, {"law": DIRECT}),
+        (2, {"models": [TREE_MODEL, Model("extra", golden.random_tree(2, 3))]}),
+        (2, {"models": models_of(TREE_MODEL.table, WINDOW)[::-1]}),
+        (2, {"models": [TREE_MODEL, Model("mean", WINDOW)]}),
+    ],
+)
 def test_format_1_is_written_wherever_it_can_say_it(number, change):
     made = golden.bundle(**change)
     payload = encode(made)
     back = decode(payload)
     assert made.format == back.format == parse(BUNDLE, payload)["format"] == number
-    assert (back.law, back.of_policy, [m.role for m in back.models]) == (made.law, made.of_policy, [m.role for m in made.models])
+    assert (back.law, back.of_policy, [m.role for m in back.models]) == (
+        made.law,
+        made.of_policy,
+        [m.role for m in made.models],
+    )
     assert encode(back) == payload
 
 
@@ -111,7 +140,12 @@ def trees(draw):
 
     n_features = draw(st.integers(1, 45))
     rng = random.Random(draw(st.integers(0, 1 << 32)))
-    nodes = golden.random_nodes(rng, 1 + 2 * draw(st.integers(0, 60)), n_features, lambda r: r.choice([r.randint(-(1 << 63), (1 << 63) - 1), r.randint(-99, 99)]))
+    nodes = golden.random_nodes(
+        rng,
+        1 + 2 * draw(st.integers(0, 60)),
+        n_features,
+        lambda r: r.choice([r.randint(-(1 << 63), (1 << 63) - 1), r.randint(-99, 99)]),
+    )
     classes = np.array([rng.randrange(4) for _ in nodes[0]], np.uint8)
     permille = np.array([[rng.randrange(334) for _ in range(3)] for _ in nodes[0]], np.uint16)
     return Tree(*nodes, classes, permille, golden.feature_hash())
@@ -128,13 +162,22 @@ def plain_walk(tree: Tree, x) -> int:
 
 
 @settings(max_examples=150, deadline=None)
-@given(trees(), st.lists(st.lists(st.one_of(INT64, st.just(MISSING), st.integers(-100, 100)), min_size=45, max_size=45), min_size=1, max_size=8))
+@given(
+    trees(),
+    st.lists(
+        st.lists(st.one_of(INT64, st.just(MISSING), st.integers(-100, 100)), min_size=45, max_size=45),
+        min_size=1,
+        max_size=8,
+    ),
+)
 def test_trees_survive_the_round_trip_and_answer_alike(tree, rows):
     x = np.array(rows, np.int64)
     back = decode(encode(golden.bundle(tree=tree, golden=x)))
     assert [plain_walk(tree, r) for r in rows] == list(tree.apply(x)) == list(back.tree.apply(x))
     inner, leaf = np.flatnonzero(tree.feature >= 0), np.flatnonzero(tree.feature < 0)
-    assert (back.tree.threshold[inner] == tree.threshold[inner]).all() and (back.tree.leaf_permille[leaf] == tree.leaf_permille[leaf]).all()
+    assert (back.tree.threshold[inner] == tree.threshold[inner]).all() and (
+        back.tree.leaf_permille[leaf] == tree.leaf_permille[leaf]
+    ).all()
     assert (back.tree.predict(x) == tree.predict(x)).all()
     assert (back.tree.congested_permille(x) == tree.congested_permille(x)).all()
 
@@ -142,8 +185,18 @@ def test_trees_survive_the_round_trip_and_answer_alike(tree, rows):
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_flipped_bits_are_refused_or_decode(data):
-    name = data.draw(st.sampled_from([(CASES, "ok_tree"), (CASES, "ok_window"), (CASES, "ok_unpacked"),
-                                      (CASES2, "ok_direct"), (CASES2, "ok_direct_four_models"), (CASES2, "ok_shuffled")]))
+    name = data.draw(
+        st.sampled_from(
+            [
+                (CASES, "ok_tree"),
+                (CASES, "ok_window"),
+                (CASES, "ok_unpacked"),
+                (CASES2, "ok_direct"),
+                (CASES2, "ok_direct_four_models"),
+                (CASES2, "ok_shuffled"),
+            ]
+        )
+    )
     payload = bytearray(parse(SIGNED, {n: d for n, d, _ in name[0]}[name[1]])["payload"])
     for _ in range(data.draw(st.integers(1, 4))):
         payload[data.draw(st.integers(0, len(payload) - 1))] ^= 1 << data.draw(st.integers(0, 7))
@@ -162,8 +215,11 @@ def test_garbage_is_refused_and_nothing_else(data):
         decode(data)
 
 
-@pytest.mark.parametrize("cases, name, data, in_force", [(cases, *c) for cases in (CASES, CASES2) for c in cases],
-                         ids=[c[0] for c in CASES] + [f"2 {c[0]}" for c in CASES2])
+@pytest.mark.parametrize(
+    "cases, name, data, in_force",
+    [(cases, *c) for cases in (CASES, CASES2) for c in cases],
+    ids=[c[0] for c in CASES] + [f"2 {c[0]}" for c in CASES2],
+)
 def test_golden_bundle(cases, name, data, in_force):
     force = open_signed({n: d for n, d, _ in cases}[in_force], TRUSTED, golden.AP_ID, golden.SITE) if in_force else None
     if golden.expected(name) == "ok":
@@ -176,7 +232,11 @@ def test_golden_bundle(cases, name, data, in_force):
 
 
 def test_every_reason_has_a_golden_bundle():
-    assert set(contract_settings()["bundle_reasons"]) - {golden.expected(n) for n, _, _ in CASES} == {"none", "oversized", "no_memory"}
+    assert set(contract_settings()["bundle_reasons"]) - {golden.expected(n) for n, _, _ in CASES} == {
+        "none",
+        "oversized",
+        "no_memory",
+    }
 
 
 def test_oversized():
@@ -200,17 +260,34 @@ def test_golden_rows_come_from_the_rows_given():
     assert all((row == x).all(axis=1).any() for row in bundle.golden)
 
 
-@pytest.mark.parametrize("change", [{"source": "nobody"}, {"version": -1}, {"golden": np.zeros((3, 4), np.int64)}, {"golden": np.zeros((0, 45), np.int64)}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"source": "nobody"},
+        {"version": -1},
+        {"golden": np.zeros((3, 4), np.int64)},
+        {"golden": np.zeros((0, 45), np.int64)},
+    ],
+)
 def test_what_cannot_be_written_is_an_error(change):
     with pytest.raises(ValueError):
         encode(golden.bundle(**change))
 
 
-@pytest.mark.parametrize("change, reason", [({"serial": 0}, "malformed"), ({"target": ""}, "malformed"), ({"rollback_to": [b"x"]}, "malformed"),
-                                            ({"program": []}, "bad_program"), ({"tree": golden.random_tree(1, 31, hash_=7)}, "feature_mismatch"),
-                                            ({"of_policy": "Example"}, "malformed"), ({"models": []}, "unsupported_format"),
-                                            ({"law": Law("direct")}, "unsupported_format"),
-                                            ({"law": Law("mark", "ap", "mark")}, "unsupported_format")])
+@pytest.mark.parametrize(
+    "change, reason",
+    [
+        ({"serial": 0}, "malformed"),
+        ({"target": ""}, "malformed"),
+        ({"rollback_to": [b"x"]}, "malformed"),
+        ({"program": []}, "bad_program"),
+        ({"tree": golden.random_tree(1, 31, hash_=7)}, "feature_mismatch"),
+        ({"of_policy": "Example"}, "malformed"),
+        ({"models": []}, "unsupported_format"),
+        ({"law": Law("direct")}, "unsupported_format"),
+        ({"law": Law("mark", "ap", "mark")}, "unsupported_format"),
+    ],
+)
 def test_what_no_ap_would_take_is_not_written(change, reason):
     with pytest.raises(BundleError) as e:
         encode(golden.bundle(**change))
@@ -228,7 +305,9 @@ def test_keys_are_written_read_and_private(tmp_path):
     with pytest.raises(FileExistsError):
         keys.make(tmp_path / "k.pem")
     assert keys.raw_public(keys.load(tmp_path / "k.pem")) == keys.raw_public(key)
-    (tmp_path / "trusted").write_text(f"# two keys\n{keys.public_line(key, 'new')}\n\n{keys.public_line(golden.KEY, 'old')} # until May\n")
+    (tmp_path / "trusted").write_text(
+        f"# two keys\n{keys.public_line(key, 'new')}\n\n{keys.public_line(golden.KEY, 'old')} # until May\n"
+    )
     trusted = keys.read_trusted(tmp_path / "trusted")
     assert set(trusted) == {keys.key_id(key), keys.key_id(golden.KEY)}
     assert open_signed(sign(encode(golden.bundle()), key), trusted, "ap-1", "lab")[0].version == 3

@@ -33,7 +33,9 @@ def batches(draw):
                     hi = 4
                 elif c.kind in ("TICK", "TIME_US"):
                     lo, hi = 0, 62
-                row[c.name] = draw(st.one_of(st.integers(lo, hi), st.sampled_from([lo, hi]), st.just(min(max(0, lo), hi))))
+                row[c.name] = draw(
+                    st.one_of(st.integers(lo, hi), st.sampled_from([lo, hi]), st.just(min(max(0, lo), hi)))
+                )
             rows.append(row)
         if rows:
             tables[t.name] = rows
@@ -79,7 +81,9 @@ def test_a_stock_protobuf_runtime_reads_the_columns():
     parsed, ours = message.FromString(data), decode(topic, data)
     assert parsed.header.ap_id == "ap-1" and list(parsed.header.names) == ours.header["names"]
     assert sum(parsed.station.run_rows) == len(ours.tables["station"])
-    assert [m for m, n in zip(parsed.station.mac, parsed.station.run_rows) for _ in range(n)] == [r["mac"] for r in ours.tables["station"]]
+    assert [m for m, n in zip(parsed.station.mac, parsed.station.run_rows) for _ in range(n)] == [
+        r["mac"] for r in ours.tables["station"]
+    ]
     assert parsed.station.rx_bytes[0] == ours.tables["station"][0]["rx_bytes"]
 
 
@@ -89,7 +93,13 @@ def test_the_readmes_example():
 
     table = contract().table("station")
     row = golden._zero(table)
-    data = encode(Batch(0, golden._header(0, golden.T0), {"station": [row | {"tick": i, "signal_dbm": v} for i, v in enumerate([7, 7, 7, 7, 9])]}))
+    data = encode(
+        Batch(
+            0,
+            golden._header(0, golden.T0),
+            {"station": [row | {"tick": i, "signal_dbm": v} for i, v in enumerate([7, 7, 7, 7, 9])]},
+        )
+    )
     spans = {n: (a, b) for n, _, a, b in wire.fields(data, 0, len(data))}
     inner = {n: (a, b) for n, _, a, b in wire.fields(data, *spans[table.field])}
     assert [unzigzag(v) for v in wire.varints(data, *inner[table.column("signal_dbm").field])] == [7, 0, 2, 2]

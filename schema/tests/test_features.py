@@ -17,7 +17,11 @@ def run(features, rows, table="station_ac", n=4, **header):
     out = []
     for seq in range(n):
         t0 = T0 + seq * 252_000
-        mine = [golden._zero(contract().table(table)) | r | {"tick": (T0 + r["at"] - t0) // 4000} for r in rows if t0 <= T0 + r["at"] < t0 + 252_000]
+        mine = [
+            golden._zero(contract().table(table)) | r | {"tick": (T0 + r["at"] - t0) // 4000}
+            for r in rows
+            if t0 <= T0 + r["at"] < t0 + 252_000
+        ]
         for r in mine:
             del r["at"]
         out += [v for _, v in it.feed(Batch(0, golden._header(seq, t0, **header), {table: mine}))]
@@ -50,7 +54,10 @@ def test_an_entity_without_rows_in_a_batch_is_gone():
     assert [v[0] for v in got] == [0, 7, 7, 7, 7, 7, 9, 9]
 
 
-@pytest.mark.parametrize("old,new,bits,expected", [(5, 9, 32, 4), (9, 5, 0, -4), ((1 << 32) - 1, 4, 32, 5), (100, 4, 32, 4), ((1 << 40), 3, 64, 3)])
+@pytest.mark.parametrize(
+    "old,new,bits,expected",
+    [(5, 9, 32, 4), (9, 5, 0, -4), ((1 << 32) - 1, 4, 32, 5), (100, 4, 32, 4), ((1 << 40), 3, 64, 3)],
+)
 def test_increment(old, new, bits, expected):
     assert increment(old, new, bits) == expected
 
@@ -61,8 +68,11 @@ def test_arithmetic_truncates_and_saturates():
 
 
 def test_lag_and_ratio_of_nothing_are_missing():
-    f = [{"name": "a", "op": "last", "input": "station_ac.backlog_bytes", "group": "max"},
-         {"name": "l", "op": "lag", "a": "a", "window": 1}, {"name": "q", "op": "ratio", "a": "a", "b": "a", "scale": 10}]
+    f = [
+        {"name": "a", "op": "last", "input": "station_ac.backlog_bytes", "group": "max"},
+        {"name": "l", "op": "lag", "a": "a", "window": 1},
+        {"name": "q", "op": "ratio", "a": "a", "b": "a", "scale": 10},
+    ]
     got = run(f, [{"at": 4000, "backlog_bytes": 0}, {"at": 104000, "backlog_bytes": 4}])
     assert got[0] == [MISSING] * 3 and got[1] == [0, MISSING, MISSING] and got[2] == [4, 0, 10]
 
@@ -74,16 +84,19 @@ def test_program_bytes_round_trip():
         from_bytes(to_bytes(p.words, 1)[:-8])
 
 
-@pytest.mark.parametrize("feature,says", [
-    ({"name": "x", "op": "median", "input": "station.tx_bytes", "group": "sum"}, "unknown operator"),
-    ({"name": "x", "op": "last", "input": "station.nope", "group": "sum"}, "no column nope"),
-    ({"name": "x", "op": "last", "input": "station.mac", "group": "sum"}, "KEY"),
-    ({"name": "x", "op": "sum", "input": "station.tx_bytes", "group": "sum"}, "event tables"),
-    ({"name": "x", "op": "last", "input": "station.tx_bytes"}, "group"),
-    ({"name": "x", "op": "lag", "a": "later", "window": 1}, "earlier feature"),
-    ({"name": "x", "op": "delta", "input": "station.tx_bytes", "group": "sum", "window": 65}, "out of range"),
-    ({"name": "x", "op": "last", "input": "station.tx_bytes", "group": "sum", "windw": 2}, "unknown key windw"),
-])
+@pytest.mark.parametrize(
+    "feature,says",
+    [
+        ({"name": "x", "op": "median", "input": "station.tx_bytes", "group": "sum"}, "unknown operator"),
+        ({"name": "x", "op": "last", "input": "station.nope", "group": "sum"}, "no column nope"),
+        ({"name": "x", "op": "last", "input": "station.mac", "group": "sum"}, "KEY"),
+        ({"name": "x", "op": "sum", "input": "station.tx_bytes", "group": "sum"}, "event tables"),
+        ({"name": "x", "op": "last", "input": "station.tx_bytes"}, "group"),
+        ({"name": "x", "op": "lag", "a": "later", "window": 1}, "earlier feature"),
+        ({"name": "x", "op": "delta", "input": "station.tx_bytes", "group": "sum", "window": 65}, "out of range"),
+        ({"name": "x", "op": "last", "input": "station.tx_bytes", "group": "sum", "windw": 2}, "unknown key windw"),
+    ],
+)
 def test_compiler_names_what_is_wrong(feature, says):
     with pytest.raises(SchemaError, match=says):
         compile_program(contract(), {"name": "t", "features": [feature]}, "t.yaml")

@@ -27,12 +27,19 @@ def test_container_round_trip():
 
 def test_a_mac_is_of_one_key_topic_and_value():
     key = mac.ap_key(bytes(32), "ap-1", "hall")
-    headers = {mac.header(1, k, topic, value) for k in (key, mac.ap_key(bytes(32), "ap-1", ""), mac.ap_key(bytes(32), "ap-2", "hall"))
-               for topic in mac.TOPICS for value in (b"", b"x")}
+    headers = {
+        mac.header(1, k, topic, value)
+        for k in (key, mac.ap_key(bytes(32), "ap-1", ""), mac.ap_key(bytes(32), "ap-2", "hall"))
+        for topic in mac.TOPICS
+        for value in (b"", b"x")
+    }
     assert len(headers) == 18 and {len(h) for h in headers} == {17}
 
 
-@pytest.mark.parametrize("text", ["", "0 " + "A" * 43 + "=", "256 " + "A" * 43 + "=", "1 AAAA", "1", f"1 {'A' * 43}=\n1 {'A' * 43}=\n", "x y"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "0 " + "A" * 43 + "=", "256 " + "A" * 43 + "=", "1 AAAA", "1", f"1 {'A' * 43}=\n1 {'A' * 43}=\n", "x y"],
+)
 def test_a_file_of_master_keys_with_a_mistake_is_refused_by_name(tmp_path, text):
     file = tmp_path / "masters"
     file.write_text(text)

@@ -27,8 +27,17 @@ def test_golden_items_are_read_as_they_were_meant():
         ap_id, site, *numbers = line.split(" ")
         loss = numbers.pop(6)
         assert (one.ap_id, one.site or "-", one.loss_ratio) == (ap_id, site, float(loss))
-        assert [one.ts_us, one.boot_id, one.feature_hash, one.horizon_us, one.class_now, one.truth, one.offered_pkts,
-                int(one.complete), *one.features] == list(map(int, numbers))
+        assert [
+            one.ts_us,
+            one.boot_id,
+            one.feature_hash,
+            one.horizon_us,
+            one.class_now,
+            one.truth,
+            one.offered_pkts,
+            int(one.complete),
+            *one.features,
+        ] == list(map(int, numbers))
 
 
 def test_what_is_written_is_what_is_read():
@@ -47,7 +56,8 @@ def test_a_record_without_a_site_has_none():
 
 
 @pytest.mark.parametrize(
-    ("line", "field"), zip(golden("items.refused.jsonl"), golden("items.refused.txt"), strict=True))
+    ("line", "field"), zip(golden("items.refused.jsonl"), golden("items.refused.txt"), strict=True)
+)
 def test_what_is_no_item_is_refused_by_its_field(line, field):
     with pytest.raises(item.BadItem, match="JSON" if field == "-" else field):
         item.parse(line)
@@ -60,10 +70,15 @@ def test_a_file_is_refused_by_its_line(tmp_path):
         list(item.lines(tmp_path / "x.jsonl"))
 
 
-@pytest.mark.parametrize(("change", "says"), [
-    ({"type": "int"}, "m.f: type 'int' is none of"), ({"min": -1}, "more than uint32 holds"),
-    ({"comment": ""}, "a name in lower case and a comment"), ({"unit": "s"}, "unknown key unit"),
-])
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"type": "int"}, "m.f: type 'int' is none of"),
+        ({"min": -1}, "more than uint32 holds"),
+        ({"comment": ""}, "a name in lower case and a comment"),
+        ({"unit": "s"}, "unknown key unit"),
+    ],
+)
 def test_a_mistake_in_messages_is_named(change, says):
     field = {"name": "f", "type": "uint32", "comment": "c"} | change
     with pytest.raises(messages.MessageError, match=says):

@@ -56,7 +56,10 @@ def test_a_new_policy_passes_and_its_folder_is_all_there_is_to_it(copy):
         assert any(": Java: 100 instants" in line for line in said)
     assert "my-policy-2: bundle: format 2" in checked.stdout and "rwnd-fair: bundle: format 1" in checked.stdout
     listed = oal_policy(copy, "list").stdout.splitlines()
-    assert [line.split()[:4] for line in listed] == [["rwnd-fair", "fair_window", "on", "flow"], ["my-policy-2", "direct", "on", "flow"]]
+    assert [line.split()[:4] for line in listed] == [
+        ["rwnd-fair", "fair_window", "on", "flow"],
+        ["my-policy-2", "direct", "on", "flow"],
+    ]
     found = json.loads((copy / "schema/generated/policies.json").read_text())["policies"]
     assert [(p["name"], p["program"]) for p in found] == [("rwnd-fair", "congestion"), ("my-policy-2", "my_policy_2")]
 
@@ -65,9 +68,18 @@ def test_a_new_policy_passes_and_its_folder_is_all_there_is_to_it(copy):
     assert content(copy) == before
 
 
-@pytest.mark.parametrize("name, says", [("Example", "name 'Example'"), ("in-force", "not in-force"), ("", "name ''"), ("../x", "name '../x'"),
-                                        ("rwnd-fair", "is there already"), ("window", "policy rwnd-fair has a program or a model window"),
-                                        ("congestion", "has a program or a model congestion")])
+@pytest.mark.parametrize(
+    "name, says",
+    [
+        ("Example", "name 'Example'"),
+        ("in-force", "not in-force"),
+        ("", "name ''"),
+        ("../x", "name '../x'"),
+        ("rwnd-fair", "is there already"),
+        ("window", "policy rwnd-fair has a program or a model window"),
+        ("congestion", "has a program or a model congestion"),
+    ],
+)
 def test_a_name_that_is_none_or_taken_is_refused(copy, name, says):
     done = oal_policy(copy, "new", "--", name)
     assert done.returncode == 1 and says in done.stderr and "Traceback" not in done.stderr
@@ -149,7 +161,14 @@ def test_mistakes_are_named(copy):
             files[file] = files.get(file, "").replace(old, new or "", 1)
         cases.append({k: v for k, v in files.items() if v})
     environment = os.environ | {"PYTHONPATH": str(copy / "schema" / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run([sys.executable, "-c", CHECK], input=json.dumps(cases), env=environment, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(
+        [sys.executable, "-c", CHECK],
+        input=json.dumps(cases),
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
     assert done.returncode == 0, done.stderr
     for (file, _, new, says), (status, said) in zip(MISTAKES, json.loads(done.stdout), strict=True):
         last = said.strip().splitlines()[-1]

@@ -23,18 +23,22 @@ MESSAGE = [*policy_list.HEAD, *((f["name"], f["field"]) for f in FIELDS), ("weig
 
 # --- the list
 
+
 def test_the_list_is_that_of_the_message():
     assert policy_list.read(LIST, MESSAGE) == policies.spec()
 
 
-@pytest.mark.parametrize("text, message, said", [
-    (LIST, MESSAGE[:-1], "26 fields instead of 27"),
-    (LIST, [*MESSAGE[:4], ("act_grade", 5), *MESSAGE[5:]], "act_grade.* instead of .*act_class"),
-    (LIST.replace("default: 600000", "default: 30000"), MESSAGE, "ttl_us"),
-    (LIST.replace("default: 20000", "default: 400000"), MESSAGE, "defaults break the rule 2 \\* step_us <= ttl_us"),
-    (LIST.replace("name: hold_us", "name: ttl_us"), MESSAGE, "ttl_us"),
-    (LIST.replace("low: step_us", "low: stride_us", 1), MESSAGE, "stride_us"),
-])
+@pytest.mark.parametrize(
+    "text, message, said",
+    [
+        (LIST, MESSAGE[:-1], "26 fields instead of 27"),
+        (LIST, [*MESSAGE[:4], ("act_grade", 5), *MESSAGE[5:]], "act_grade.* instead of .*act_class"),
+        (LIST.replace("default: 600000", "default: 30000"), MESSAGE, "ttl_us"),
+        (LIST.replace("default: 20000", "default: 400000"), MESSAGE, "defaults break the rule 2 \\* step_us <= ttl_us"),
+        (LIST.replace("name: hold_us", "name: ttl_us"), MESSAGE, "ttl_us"),
+        (LIST.replace("low: step_us", "low: stride_us", 1), MESSAGE, "stride_us"),
+    ],
+)
 def test_a_list_that_contradicts_itself_or_the_message_is_refused(text, message, said):
     with pytest.raises(policy_list.PolicyListError, match=said):
         policy_list.read(text, message)
@@ -43,18 +47,26 @@ def test_a_list_that_contradicts_itself_or_the_message_is_refused(text, message,
 def test_the_json_schema_has_every_number_with_its_bounds():
     control = json.loads((ROOT / "generated" / "policy.schema.json").read_text())["properties"]["control"]
     assert {k: (v["minimum"], v["maximum"], v["default"]) for k, v in control["properties"].items()} == {
-        f["name"]: (f["min"], f["max"], f["default"]) for f in FIELDS} and control["additionalProperties"] is False
+        f["name"]: (f["min"], f["max"], f["default"]) for f in FIELDS
+    } and control["additionalProperties"] is False
 
 
 # --- a policy in a bundle
 
+
 def test_defaults_fill_what_is_not_said():
     p = policies.make("a", 1, SHADOW, {"alpha": 2}, {443: 2000, 80: 500})
-    assert p.control == policies.defaults() | {"alpha": 2} and list(p.weights.items()) == [(80, 500), (443, 2000)] and p.mode_name == "shadow"
+    assert (
+        p.control == policies.defaults() | {"alpha": 2}
+        and list(p.weights.items()) == [(80, 500), (443, 2000)]
+        and p.mode_name == "shadow"
+    )
 
 
 def test_a_bundle_gives_its_policy_back_and_two_orders_of_weights_are_one_bundle():
-    one, other = (policies.make("a", 1, ENFORCE, weights=dict(w)) for w in ([(443, 2000), (80, 500)], [(80, 500), (443, 2000)]))
+    one, other = (
+        policies.make("a", 1, ENFORCE, weights=dict(w)) for w in ([(443, 2000), (80, 500)], [(80, 500), (443, 2000)])
+    )
     assert encode(golden.bundle(policy=one)) == encode(golden.bundle(policy=other))
     back = decode(encode(golden.bundle(policy=one)))
     assert back.policy == one and back.policy_mode == ENFORCE
@@ -63,8 +75,17 @@ def test_a_bundle_gives_its_policy_back_and_two_orders_of_weights_are_one_bundle
     assert none.policy is None and none.policy_mode == OFF
 
 
-@pytest.mark.parametrize("policy", [Policy(ENFORCE), Policy(SHADOW, "a", 1), Policy(SHADOW, "", 1), Policy(7), Policy(SHADOW, "a", 0, policies.defaults()),
-                                    Policy(SHADOW, "a", 1, policies.defaults() | {"ttl_us": 5})])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Policy(ENFORCE),
+        Policy(SHADOW, "a", 1),
+        Policy(SHADOW, "", 1),
+        Policy(7),
+        Policy(SHADOW, "a", 0, policies.defaults()),
+        Policy(SHADOW, "a", 1, policies.defaults() | {"ttl_us": 5}),
+    ],
+)
 def test_what_no_ap_would_take_is_not_written(policy):
     with pytest.raises(BundleError) as e:
         encode(golden.bundle(policy=policy))
@@ -72,13 +93,20 @@ def test_what_no_ap_would_take_is_not_written(policy):
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.dictionaries(st.sampled_from([f["name"] for f in FIELDS]), st.integers(0, (1 << 32) - 1), max_size=4),
-       st.dictionaries(st.integers(0, 70_000), st.integers(0, 200_000), max_size=20))
+@given(
+    st.dictionaries(st.sampled_from([f["name"] for f in FIELDS]), st.integers(0, (1 << 32) - 1), max_size=4),
+    st.dictionaries(st.integers(0, 70_000), st.integers(0, 200_000), max_size=20),
+)
 def test_what_is_taken_is_within_bounds_and_rules(control, weights):
     try:
         p = policies.make("a", 1, ENFORCE, control, weights)
     except BundleError as e:
-        assert e.reason == "bad_policy" and e.detail.split()[0] in (*control, *(r["low"] for r in policies.spec()["rules"]), "weight_port", "weight_permille")
+        assert e.reason == "bad_policy" and e.detail.split()[0] in (
+            *control,
+            *(r["low"] for r in policies.spec()["rules"]),
+            "weight_port",
+            "weight_permille",
+        )
         return
     assert all(f["min"] <= p.control[f["name"]] <= f["max"] for f in FIELDS)
     assert 2 * p.control["step_us"] <= min(p.control["ttl_us"], p.control["guard_window_us"])
@@ -113,37 +141,44 @@ def test_a_file_is_read_and_what_it_does_not_say_is_the_default(tmp_path):
     assert bare.policy == policies.make("bare", 1, OFF), "off is a word here, no boolean"
 
 
-@pytest.mark.parametrize("old, new, said", [
-    ("alpha: 0", "alfa: 0", "hall.yaml:7: unknown number alfa"),
-    ("alpha: 0", "alpha: 3", "hall.yaml:7: alpha 3; 0 to 2"),
-    ("alpha: 0", "alpha: 0.5", "hall.yaml:7: alpha '0.5'; a whole number, 0 to 2"),
-    ("alpha: 0", "alpha: true", "hall.yaml:7: alpha 'true'; a whole number"),
-    ("alpha: 0", "alpha: -1", "hall.yaml:7: alpha '-1'; a whole number"),
-    ("alpha: 0", "alpha: [1]", "hall.yaml:7: alpha is a list; a whole number"),
-    ("alpha: 0", "alpha: 1_0", "hall.yaml:7: alpha '1_0'; a whole number"),
-    ("alpha: 0", "alpha: 0o2", "hall.yaml:7: alpha '0o2'; a whole number"),
-    ("alpha: 0", "alpha: 0\n  alpha: 1", "hall.yaml:8: alpha is there twice"),
-    ("alpha: 0", "step_us: 400000", "hall.yaml:7: step_us 400000 is more than 300000: 2 times step_us is at most ttl_us \\(600000\\)"),
-    ("alpha: 0", "ttl_us: 1000001", "hall.yaml:7: ttl_us 1000001; 100000 to 1000000"),
-    ("version: 3 ", "version: 0 ", "hall.yaml:2: version 0; 1 to"),
-    ("version: 3 ", "revision: 3 ", "hall.yaml:2: unknown key revision"),
-    ("mode: enforce", "", "hall.yaml:1: mode is missing"),
-    ("mode: enforce", "mode: on", "hall.yaml:4: mode 'on'; off, shadow, enforce"),
-    ("mode: enforce", "mode: enforce\nmode: shadow", "hall.yaml:5: mode is there twice"),
-    ("site/hall-7", "hall-7", "hall.yaml:3: applies_to 'hall-7'; fleet, site/SITE or ap/AP_ID"),
-    ("site/hall-7", "site/a/b", "hall.yaml:3: applies_to"),
-    ("name: hall", "name: other", "hall.yaml:1: name other is not the file's, hall"),
-    ("name: hall", "name: Hall", "hall.yaml:1: name 'Hall'; lower case"),
-    ("443: 4000", "0: 4000", "hall.yaml:9: port 0; 1 to 65535"),
-    ("443: 4000", "443: 9", "hall.yaml:9: weight of port 443 9; 10 to 100000"),
-    ("443: 4000", "443: 4000\n  443: 9", "hall.yaml:10: 443 is there twice"),
-    ("443: 4000", "\n".join(f"  {p}: 1000" for p in range(1, 18)).lstrip(), "hall.yaml:8: 17 weights; at most 16"),
-    ("weights:\n  443: 4000", "weights: [443]", "hall.yaml:8: weights is a list of `key: value`"),
-    ("control:", "control: {", "hall.yaml:.*: no YAML"),
-    (GOOD, "", "hall.yaml:1: the file is empty"),
-    (GOOD, "- a\n", "hall.yaml:1: a policy is a list"),
-    (GOOD, "name: !!python/object/apply:os.system [x]\n", "hall.yaml:1: "),
-])
+@pytest.mark.parametrize(
+    "old, new, said",
+    [
+        ("alpha: 0", "alfa: 0", "hall.yaml:7: unknown number alfa"),
+        ("alpha: 0", "alpha: 3", "hall.yaml:7: alpha 3; 0 to 2"),
+        ("alpha: 0", "alpha: 0.5", "hall.yaml:7: alpha '0.5'; a whole number, 0 to 2"),
+        ("alpha: 0", "alpha: true", "hall.yaml:7: alpha 'true'; a whole number"),
+        ("alpha: 0", "alpha: -1", "hall.yaml:7: alpha '-1'; a whole number"),
+        ("alpha: 0", "alpha: [1]", "hall.yaml:7: alpha is a list; a whole number"),
+        ("alpha: 0", "alpha: 1_0", "hall.yaml:7: alpha '1_0'; a whole number"),
+        ("alpha: 0", "alpha: 0o2", "hall.yaml:7: alpha '0o2'; a whole number"),
+        ("alpha: 0", "alpha: 0\n  alpha: 1", "hall.yaml:8: alpha is there twice"),
+        (
+            "alpha: 0",
+            "step_us: 400000",
+            "hall.yaml:7: step_us 400000 is more than 300000: 2 times step_us is at most ttl_us \\(600000\\)",
+        ),
+        ("alpha: 0", "ttl_us: 1000001", "hall.yaml:7: ttl_us 1000001; 100000 to 1000000"),
+        ("version: 3 ", "version: 0 ", "hall.yaml:2: version 0; 1 to"),
+        ("version: 3 ", "revision: 3 ", "hall.yaml:2: unknown key revision"),
+        ("mode: enforce", "", "hall.yaml:1: mode is missing"),
+        ("mode: enforce", "mode: on", "hall.yaml:4: mode 'on'; off, shadow, enforce"),
+        ("mode: enforce", "mode: enforce\nmode: shadow", "hall.yaml:5: mode is there twice"),
+        ("site/hall-7", "hall-7", "hall.yaml:3: applies_to 'hall-7'; fleet, site/SITE or ap/AP_ID"),
+        ("site/hall-7", "site/a/b", "hall.yaml:3: applies_to"),
+        ("name: hall", "name: other", "hall.yaml:1: name other is not the file's, hall"),
+        ("name: hall", "name: Hall", "hall.yaml:1: name 'Hall'; lower case"),
+        ("443: 4000", "0: 4000", "hall.yaml:9: port 0; 1 to 65535"),
+        ("443: 4000", "443: 9", "hall.yaml:9: weight of port 443 9; 10 to 100000"),
+        ("443: 4000", "443: 4000\n  443: 9", "hall.yaml:10: 443 is there twice"),
+        ("443: 4000", "\n".join(f"  {p}: 1000" for p in range(1, 18)).lstrip(), "hall.yaml:8: 17 weights; at most 16"),
+        ("weights:\n  443: 4000", "weights: [443]", "hall.yaml:8: weights is a list of `key: value`"),
+        ("control:", "control: {", "hall.yaml:.*: no YAML"),
+        (GOOD, "", "hall.yaml:1: the file is empty"),
+        (GOOD, "- a\n", "hall.yaml:1: a policy is a list"),
+        (GOOD, "name: !!python/object/apply:os.system [x]\n", "hall.yaml:1: "),
+    ],
+)
 def test_a_mistake_is_named_with_file_and_line(tmp_path, old, new, said):
     with pytest.raises(PolicyError, match=said):
         read(write(tmp_path, GOOD.replace(old, new, 1)))
@@ -168,8 +203,16 @@ def test_the_most_specific_policy_counts(tmp_path):
     (tmp_path / "examples").mkdir()
     write(tmp_path / "examples", "no policy", "broken.yaml")
     p = load(tmp_path)
-    assert [p.of_ap(ap, site).name for ap, site in (("ap-7", "hall-7"), ("ap-8", "hall-7"), ("ap-8", "hall-8"), ("ap-7", "hall-8"))] == ["one", "hall", "default", "one"]
-    assert (p.of("fleet").name, p.of("site/hall-7").name, p.of("site/x").name, p.of("ap/ap-7").name) == ("default", "hall", "default", "one")
+    assert [
+        p.of_ap(ap, site).name
+        for ap, site in (("ap-7", "hall-7"), ("ap-8", "hall-7"), ("ap-8", "hall-8"), ("ap-7", "hall-8"))
+    ] == ["one", "hall", "default", "one"]
+    assert (p.of("fleet").name, p.of("site/hall-7").name, p.of("site/x").name, p.of("ap/ap-7").name) == (
+        "default",
+        "hall",
+        "default",
+        "one",
+    )
     assert p.narrower() == ["site/hall-7", "ap/ap-7"]
 
 
@@ -188,11 +231,19 @@ def test_each_policy_has_files_of_its_own(tmp_path, two_policies):
     write(tmp_path, EXAMPLE, "example-hall.yaml")
     p = load(tmp_path)
     example = p.of_policy("example")
-    assert (p.of("site/hall-7").name, example.of("site/hall-7").name, example.of("site/hall-7").mode) == ("hall", "example-hall", ENFORCE)
+    assert (p.of("site/hall-7").name, example.of("site/hall-7").name, example.of("site/hall-7").mode) == (
+        "hall",
+        "example-hall",
+        ENFORCE,
+    )
     assert p.of_policy("rwnd-fair") is p and example.narrower() == ["site/hall-7"] and len(p.every()) == 3
     assert [f.path.name for f in p.not_raised([policies.make("example-hall", 2, SHADOW)])] == ["example-hall.yaml"]
     for without_a_file in (example.of("fleet"), example.of("site/x"), p.of_policy("third").of("ap/ap-7")):
-        assert without_a_file.mode == SHADOW and without_a_file.control == policies.defaults() and without_a_file.version == 1
+        assert (
+            without_a_file.mode == SHADOW
+            and without_a_file.control == policies.defaults()
+            and without_a_file.version == 1
+        )
     assert example.of("fleet").name == "example"
 
 
@@ -220,12 +271,17 @@ def test_a_folder_is_taken_whole_or_not_and_every_mistake_is_said(tmp_path):
     write(tmp_path, "name: x\n", "x.yaml")
     with pytest.raises(PolicyError) as e:
         load(tmp_path)
-    assert str(e.value).splitlines() == ["hall2.yaml: applies to site/hall-7, as hall.yaml does; one policy each", "x.yaml:1: version is missing"]
+    assert str(e.value).splitlines() == [
+        "hall2.yaml: applies to site/hall-7, as hall.yaml does; one policy each",
+        "x.yaml:1: version is missing",
+    ]
 
 
 def test_the_shipped_policies_are_good_and_the_fleet_is_in_shadow():
     shipped = load(SHIPPED)
-    assert set(shipped.files) == {"fleet"} and shipped.of("fleet").mode == SHADOW and shipped.of("fleet").name == "default"
+    assert (
+        set(shipped.files) == {"fleet"} and shipped.of("fleet").mode == SHADOW and shipped.of("fleet").name == "default"
+    )
     example = read(SHIPPED / "examples" / "enforce.yaml")
     assert example.policy.mode == ENFORCE and example.applies_to.startswith("site/")
     for path in (*SHIPPED.glob("*.yaml"), *SHIPPED.glob("examples/*.yaml")):

@@ -46,7 +46,10 @@ def test_a_changed_file_needs_a_new_version(folder):
     change(folder, 1, 2)
     folder.look()
     folder.look()
-    assert "default.yaml: it changed, and its version is still 1" in folder.wrong and folder.of("fleet").control["alpha"] == 1
+    assert (
+        "default.yaml: it changed, and its version is still 1" in folder.wrong
+        and folder.of("fleet").control["alpha"] == 1
+    )
     change(folder, 2, 2)
     folder.look()
     folder.look()

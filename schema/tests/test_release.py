@@ -11,21 +11,50 @@ from oal_schema.bundle import bundle_hash, encode, sign
 PAYLOAD = encode(golden.bundle())
 EXAMPLE = sign(encode(golden2.direct()), golden.KEY)
 SIGNED = sign(PAYLOAD, golden.KEY)
-FACTS = dict(source="online", model="congestion-tree", version=7, run_id="r1", feature_hash=golden.feature_hash(), created_us=5)
+FACTS = dict(
+    source="online", model="congestion-tree", version=7, run_id="r1", feature_hash=golden.feature_hash(), created_us=5
+)
 ROLLOUT = {"share": 0.1, "soak_s": 60, "activate_in_s": 0, "metric": "macro_f1", "limit": 0.02}
 
 
 def test_round_trip():
     key, value = release.record("canary", "site/lab", SIGNED, **FACTS, pinned=True, reason="r", rollout=ROLLOUT)
     r = release.parse(key.encode(), value)
-    assert key == "canary/site/lab" and (r.slot, r.scope, r.pinned, r.reason, r.rollout) == ("canary", "site/lab", True, "r", ROLLOUT)
-    assert r.signed == SIGNED and r.hash == bundle_hash(PAYLOAD).hex() and r.serial == golden.SERIAL and r.feature_hash == golden.feature_hash()
+    assert key == "canary/site/lab" and (r.slot, r.scope, r.pinned, r.reason, r.rollout) == (
+        "canary",
+        "site/lab",
+        True,
+        "r",
+        ROLLOUT,
+    )
+    assert (
+        r.signed == SIGNED
+        and r.hash == bundle_hash(PAYLOAD).hex()
+        and r.serial == golden.SERIAL
+        and r.feature_hash == golden.feature_hash()
+    )
 
 
 def test_the_record_has_the_contracts_fields():
     value = json.loads(release.record("online", "ap/ap-1", SIGNED, **FACTS)[1])
-    assert set(value) == {"slot", "scope", "bundle", "hash", "serial", "source", "model", "version", "run_id", "feature_hash", "created_us", "pinned",
-                          "reason", "rollout", "rank", "variant_of"}
+    assert set(value) == {
+        "slot",
+        "scope",
+        "bundle",
+        "hash",
+        "serial",
+        "source",
+        "model",
+        "version",
+        "run_id",
+        "feature_hash",
+        "created_us",
+        "pinned",
+        "reason",
+        "rollout",
+        "rank",
+        "variant_of",
+    }
     assert value["rank"] == value["serial"] and value["variant_of"] == ""
     assert value["rollout"] is None and value["pinned"] is False
 
@@ -39,8 +68,16 @@ def test_place_of_a_bundle_that_has_a_newer_policy():
     assert (r.rank, r.variant_of) == (golden.SERIAL, ""), "a writer that knows neither"
 
 
-@pytest.mark.parametrize("scope, place", [("fleet", {"rank": -1}), ("fleet", {"rank": golden.SERIAL + 1}), ("fleet", {"variant_of": "0f" * 32}),
-                                          ("site/lab", {"variant_of": "0f"}), ("site/lab", {"variant_of": "0F" * 32})])
+@pytest.mark.parametrize(
+    "scope, place",
+    [
+        ("fleet", {"rank": -1}),
+        ("fleet", {"rank": golden.SERIAL + 1}),
+        ("fleet", {"variant_of": "0f" * 32}),
+        ("site/lab", {"variant_of": "0f"}),
+        ("site/lab", {"variant_of": "0F" * 32}),
+    ],
+)
 def test_places_that_cannot_be(scope, place):
     with pytest.raises(release.ReleaseError):
         release.record("champion", scope, SIGNED, **FACTS, **place)
@@ -64,14 +101,24 @@ def test_a_release_of_rwnd_fair_may_name_it_in_its_value():
     assert release.parse(key, json.dumps(json.loads(value) | {"policy": "rwnd-fair"}).encode()).policy == "rwnd-fair"
 
 
-@pytest.mark.parametrize("key, change, says", [
-    ("champion/fleet/other", {"policy": "other"}, "its bundle is of policy example"),
-    ("champion/fleet/other", {}, "policy example"), ("champion/fleet", {}, "policy example"),
-    ("champion/fleet", {"policy": "rwnd-fair"}, "its bundle is of policy example"),
-    ("champion/fleet/example", {"policy": ""}, "policy rwnd-fair"), ("champion/fleet/example", {"scope": "site/lab"}, "site/lab"),
-    ("champion/fleet/rwnd-fair", {}, "SLOT/SCOPE of rwnd-fair"), ("champion/fleet/Example", {}, "policy 'Example'"),
-    ("champion/fleet/example/x", {}, "SLOT/SCOPE"), ("champion/fleet/", {}, "policy ''"), ("champion/site/lab/a/b", {}, "SLOT/SCOPE"),
-    ("online/fleet/example", {"slot": "online"}, "rwnd-fair's only"), ("online/ap/ap-1/example", {"slot": "online"}, "rwnd-fair's only")])
+@pytest.mark.parametrize(
+    "key, change, says",
+    [
+        ("champion/fleet/other", {"policy": "other"}, "its bundle is of policy example"),
+        ("champion/fleet/other", {}, "policy example"),
+        ("champion/fleet", {}, "policy example"),
+        ("champion/fleet", {"policy": "rwnd-fair"}, "its bundle is of policy example"),
+        ("champion/fleet/example", {"policy": ""}, "policy rwnd-fair"),
+        ("champion/fleet/example", {"scope": "site/lab"}, "site/lab"),
+        ("champion/fleet/rwnd-fair", {}, "SLOT/SCOPE of rwnd-fair"),
+        ("champion/fleet/Example", {}, "policy 'Example'"),
+        ("champion/fleet/example/x", {}, "SLOT/SCOPE"),
+        ("champion/fleet/", {}, "policy ''"),
+        ("champion/site/lab/a/b", {}, "SLOT/SCOPE"),
+        ("online/fleet/example", {"slot": "online"}, "rwnd-fair's only"),
+        ("online/ap/ap-1/example", {"slot": "online"}, "rwnd-fair's only"),
+    ],
+)
 def test_key_value_and_bundle_agree_on_the_policy(key, change, says):
     value = json.loads(release.record("champion", "fleet", EXAMPLE, **FACTS)[1])
     with pytest.raises(release.ReleaseError, match=says):
@@ -93,7 +140,10 @@ def test_withdrawal():
     assert r.signed is None and (r.slot, r.scope) == ("champion", "fleet")
 
 
-@pytest.mark.parametrize("slot, scope", [("king", "fleet"), ("champion", "all"), ("champion", "ap/"), ("champion", "ap/a b"), ("champion", "")])
+@pytest.mark.parametrize(
+    "slot, scope",
+    [("king", "fleet"), ("champion", "all"), ("champion", "ap/"), ("champion", "ap/a b"), ("champion", "")],
+)
 def test_unknown_slot_or_scope(slot, scope):
     with pytest.raises(release.ReleaseError):
         release.record(slot, scope, SIGNED, **FACTS)
@@ -107,7 +157,9 @@ def test_what_cannot_be_released(change):
         release.record("champion", "fleet", SIGNED, **(FACTS | change))
 
 
-@pytest.mark.parametrize("change", [{"hash": "00"}, {"serial": 1}, {"slot": "canary"}, {"bundle": "!"}, {"bundle": ""}, {"version": None}])
+@pytest.mark.parametrize(
+    "change", [{"hash": "00"}, {"serial": 1}, {"slot": "canary"}, {"bundle": "!"}, {"bundle": ""}, {"version": None}]
+)
 def test_records_that_contradict_themselves(change):
     key, value = release.record("champion", "fleet", SIGNED, **FACTS)
     with pytest.raises(release.ReleaseError, match="champion/fleet"):

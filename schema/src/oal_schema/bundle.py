@@ -116,14 +116,23 @@ def encode(bundle: Bundle) -> bytes:
     n = len(bundle.program)
     for m in bundle.models:
         m.table.check(n)
-    values = {"format": bundle.format, "serial": bundle.serial, "target": bundle.target, "source": SOURCES[bundle.source],
-              "model": bundle.model, "version": bundle.version, "rollback_to": bundle.rollback_to,
-              "program": program_columns(bundle.program, bundle.decision_interval_us),
-              "policy": bundle.policy.columns() if bundle.policy else None}
+    values = {
+        "format": bundle.format,
+        "serial": bundle.serial,
+        "target": bundle.target,
+        "source": SOURCES[bundle.source],
+        "model": bundle.model,
+        "version": bundle.version,
+        "rollback_to": bundle.rollback_to,
+        "program": program_columns(bundle.program, bundle.decision_interval_us),
+        "policy": bundle.policy.columns() if bundle.policy else None,
+    }
     put_models = _put_models_1 if bundle.format == 1 else _put_models_2
     put_models(values, bundle, None)
     if bundle.models:
-        put_models(values, bundle, choose([(m.table, m.golden) for m in bundle.models], n, room=len(write(BUNDLE, values))))
+        put_models(
+            values, bundle, choose([(m.table, m.golden) for m in bundle.models], n, room=len(write(BUNDLE, values)))
+        )
     payload = write(BUNDLE, values)
     decode(payload)
     return payload
@@ -133,13 +142,18 @@ def _put_models_1(values: dict, bundle: Bundle, rows: list[np.ndarray] | None) -
     values |= {field: m.kind.columns(m.table) for field, m in zip(("tree", "window"), bundle.models)}
     if rows is not None:
         values["golden"] = {}
-        for (inputs, answers), m, x in zip((("features", "leaf"), ("window_input", "window_bytes")), bundle.models, rows):
+        for (inputs, answers), m, x in zip(
+            (("features", "leaf"), ("window_input", "window_bytes")), bundle.models, rows
+        ):
             values["golden"] |= {inputs: x.ravel(), answers: m.table.answer(x)}
 
 
 def _put_models_2(values: dict, bundle: Bundle, rows: list[np.ndarray] | None) -> None:
-    values |= {"law": bundle.law.columns(), "of_policy": bundle.of_policy, "models": [
-        {"role": m.role, "kind": m.kind.name, m.kind.name: m.kind.columns(m.table)} for m in bundle.models]}
+    values |= {
+        "law": bundle.law.columns(),
+        "of_policy": bundle.of_policy,
+        "models": [{"role": m.role, "kind": m.kind.name, m.kind.name: m.kind.columns(m.table)} for m in bundle.models],
+    }
     for v, m, x in zip(values["models"], bundle.models, rows or []):
         v |= {"golden_input": x.ravel(), "golden_answer": m.table.answer(x)}
 
@@ -169,8 +183,13 @@ def split_signed(data: bytes) -> tuple[bytes, int, bytes]:
     return envelope["payload"], envelope["key_id"], envelope["signature"]
 
 
-def open_signed(data: bytes, trusted: dict[int, Ed25519PublicKey], ap_id: str | None, site: str | None,
-                in_force: tuple[Bundle, bytes] | None = None) -> tuple[Bundle, bytes]:
+def open_signed(
+    data: bytes,
+    trusted: dict[int, Ed25519PublicKey],
+    ap_id: str | None,
+    site: str | None,
+    in_force: tuple[Bundle, bytes] | None = None,
+) -> tuple[Bundle, bytes]:
     """(bundle, its hash) if AP `ap_id` at `site` may use it, else BundleError with the first reason in the contract's order.
 
     `in_force`: what this function gave for the bundle of the same policy in force. `ap_id` None: any target (for the
@@ -188,29 +207,54 @@ def open_signed(data: bytes, trusted: dict[int, Ed25519PublicKey], ap_id: str | 
     return _open_payload(payload, targets, in_force, digest), digest
 
 
-def _open_payload(payload: bytes, targets: tuple | None, in_force: tuple[Bundle, bytes] | None, digest: bytes | None) -> Bundle:
+def _open_payload(
+    payload: bytes, targets: tuple | None, in_force: tuple[Bundle, bytes] | None, digest: bytes | None
+) -> Bundle:
     v = parse(BUNDLE, payload)
     hashes = v["rollback_to"]
     if v["serial"] <= 0 or not v["target"] or len(hashes) > MAX_ROLLBACK or any(len(h) != 32 for h in hashes):
-        raise BundleError("malformed", f"serial {v['serial']}, target {v['target']!r}, {len(hashes)} hashes to go back to")
+        raise BundleError(
+            "malformed", f"serial {v['serial']}, target {v['target']!r}, {len(hashes)} hashes to go back to"
+        )
     models, law, of_policy = _parts(v)
     if targets is not None and v["target"] not in targets:
         raise BundleError("wrong_target", f"it is for {v['target']}")
-    if in_force is not None and v["serial"] <= in_force[0].serial and digest not in (in_force[1], *in_force[0].rollback_to):
-        raise BundleError("replayed", f"serial {v['serial']} is not greater than {in_force[0].serial}, and that one does "
-                          "not allow to go back to it")
+    if (
+        in_force is not None
+        and v["serial"] <= in_force[0].serial
+        and digest not in (in_force[1], *in_force[0].rollback_to)
+    ):
+        raise BundleError(
+            "replayed",
+            f"serial {v['serial']} is not greater than {in_force[0].serial}, and that one does "
+            "not allow to go back to it",
+        )
     program = program_words(v["program"])
     n, interval = len(program), v["program"]["decision_interval_us"]
     check_program(program, interval)
     tables = [Model(role, table_of(kind, columns, n)) for role, kind, columns, _, _ in models]
     policy = policy_of(v["policy"]) if v["policy"] is not None else None
     source = next(name for name, number in SOURCES.items() if number == v["source"])
-    bundle = Bundle(v["serial"], v["target"], source, v["model"], v["version"], v["rollback_to"], program, interval, tables,
-                    policy, law, of_policy)
+    bundle = Bundle(
+        v["serial"],
+        v["target"],
+        source,
+        v["model"],
+        v["version"],
+        v["rollback_to"],
+        program,
+        interval,
+        tables,
+        policy,
+        law,
+        of_policy,
+    )
     for m in tables:
         if m.table.feature_hash != bundle.feature_hash:
-            raise BundleError("feature_mismatch", f"{m.kind.title} is for program {m.table.feature_hash:016x}, not "
-                              f"{bundle.feature_hash:016x}")
+            raise BundleError(
+                "feature_mismatch",
+                f"{m.kind.title} is for program {m.table.feature_hash:016x}, not {bundle.feature_hash:016x}",
+            )
     for m, (_, _, _, inputs, answers) in zip(tables, models):
         m.golden = check_golden(m, inputs, answers, n)
     golden = v["golden"] or {}
@@ -221,16 +265,28 @@ def _open_payload(payload: bytes, targets: tuple | None, in_force: tuple[Bundle,
 
 def _parts(v: dict) -> tuple[list[tuple[str, str, dict, list[int], list[int]]], Law, str]:
     """((role, kind, columns, golden inputs, golden answers) of each model, law, policy), whatever the format."""
-    first, second = [v[name] is not None for name in ("tree", "window", "golden")], [v["models"], v["law"], v["of_policy"]]
-    if v["format"] not in (1, 2) or v["source"] not in SOURCES.values() or v["program"] is None or v["format"] == 1 and not first[0]:
-        raise BundleError("unsupported_format", f"format {v['format']}, source {v['source']}; program and tree are needed")
+    first, second = (
+        [v[name] is not None for name in ("tree", "window", "golden")],
+        [v["models"], v["law"], v["of_policy"]],
+    )
+    if (
+        v["format"] not in (1, 2)
+        or v["source"] not in SOURCES.values()
+        or v["program"] is None
+        or v["format"] == 1
+        and not first[0]
+    ):
+        raise BundleError(
+            "unsupported_format", f"format {v['format']}, source {v['source']}; program and tree are needed"
+        )
     if v["format"] == 1:
         if any(second):
             raise BundleError("malformed", "models, law or of_policy in a bundle of format 1")
         golden = v["golden"] or {}
         window = v["window"] is not None
         models = [("class", "tree", v["tree"], golden.get("features", []), golden.get("leaf", []))] + window * [
-            ("window", "sum", v["window"], golden.get("window_input", []), golden.get("window_bytes", []))]
+            ("window", "sum", v["window"], golden.get("window_input", []), golden.get("window_bytes", []))
+        ]
         return models, FAIR_WINDOW, RWND_FAIR
     kinds = kinds_of(v["models"])
     law = law_of(v["law"], kinds)
@@ -238,4 +294,8 @@ def _parts(v: dict) -> tuple[list[tuple[str, str, dict, list[int], list[int]]], 
         raise BundleError("malformed", "tree, window or golden in a bundle of format 2")
     if not POLICY_NAME.fullmatch(v["of_policy"]):
         raise BundleError("malformed", f"of_policy {v['of_policy']!r}; it is {POLICY_NAME.pattern}")
-    return [(m["role"], m["kind"], m[m["kind"]], m["golden_input"], m["golden_answer"]) for m in v["models"]], law, v["of_policy"]
+    return (
+        [(m["role"], m["kind"], m[m["kind"]], m["golden_input"], m["golden_answer"]) for m in v["models"]],
+        law,
+        v["of_policy"],
+    )

@@ -46,7 +46,10 @@ def law_of(v: dict | None, kinds: Mapping[str, str]) -> Law:
         raise _bad("no law")
     law = Law(v["name"], v["subject"], v["action"], tuple(v["values"]))
     if law.name not in LAWS or law.subject not in LAWS[law.name]:
-        raise _bad(f"law {law.name!r} on {law.subject!r}; known are " + ", ".join(f"{n} on {'/'.join(s)}" for n, s in LAWS.items()))
+        raise _bad(
+            f"law {law.name!r} on {law.subject!r}; known are "
+            + ", ".join(f"{n} on {'/'.join(s)}" for n, s in LAWS.items())
+        )
     if law.action not in ACTIONS or law.subject not in ACTIONS[law.action]:
         raise _bad(f"action {law.action!r} on {law.subject!r}; known are {', '.join(ACTIONS)}")
     wanted = CLASSES if law.name == "direct" else 0

@@ -28,8 +28,13 @@ class Kind:
     of: Callable[[dict], Tree | WindowModel]
 
 
-KINDS = {k.name: k for k in (Kind("tree", Tree, "tree", "leaf", tree_columns, tree_of),
-                             Kind("sum", WindowModel, "window model", "bytes", window_columns, window_of))}
+KINDS = {
+    k.name: k
+    for k in (
+        Kind("tree", Tree, "tree", "leaf", tree_columns, tree_of),
+        Kind("sum", WindowModel, "window model", "bytes", window_columns, window_of),
+    )
+}
 
 
 @dataclass
@@ -51,8 +56,12 @@ class Model:
         return next(k for k in KINDS.values() if isinstance(self.table, k.table))
 
 
-def models_of(tree: Tree, window: WindowModel | None = None, golden: np.ndarray | None = None,
-              golden_window: np.ndarray | None = None) -> list[Model]:
+def models_of(
+    tree: Tree,
+    window: WindowModel | None = None,
+    golden: np.ndarray | None = None,
+    golden_window: np.ndarray | None = None,
+) -> list[Model]:
     """Models of rwnd-fair: a congestion tree, and a window model where there is one; with rows for golden vectors."""
     return [Model("class", tree, golden)] + ([Model("window", window, golden_window)] if window is not None else [])
 
@@ -85,7 +94,9 @@ def check_golden(model: Model, inputs: list[int], answers: list[int], n_features
     """Golden rows of a model, int64[r, width]. BundleError("golden_mismatch") when an answer is another, or none is there."""
     title, unit, width = model.kind.title, model.kind.unit, model.table.width(n_features)
     if not answers or len(inputs) != len(answers) * width:
-        raise BundleError("golden_mismatch", f"{title}: {len(answers)} answers and {len(inputs)} values for {width} inputs")
+        raise BundleError(
+            "golden_mismatch", f"{title}: {len(answers)} answers and {len(inputs)} values for {width} inputs"
+        )
     x = np.array(inputs, np.int64).reshape(-1, width)
     got = model.table.answer(x)
     if (wrong := np.flatnonzero(got != np.array(answers))).size:

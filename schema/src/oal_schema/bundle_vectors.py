@@ -34,10 +34,14 @@ def choose(tables: list[tuple[Tree | WindowModel, np.ndarray | None]], n_feature
 
 def _made_up(rng: random.Random, width: int, feature: np.ndarray, threshold: np.ndarray, rows: int = 64) -> np.ndarray:
     """Rows whose values lie at and around the thresholds; some are missing, some extreme."""
-    at = [sorted({int(t) + d for t in threshold[feature == i] for d in (0, 1) if int(t) + d < 1 << 63} or {0})
-          for i in range(width)]
-    out = [[rng.choice(at[i]) if rng.random() < 0.95 else rng.choice((MISSING, 0, -1, 1 << 40)) for i in range(width)]
-           for _ in range(rows)]
+    at = [
+        sorted({int(t) + d for t in threshold[feature == i] for d in (0, 1) if int(t) + d < 1 << 63} or {0})
+        for i in range(width)
+    ]
+    out = [
+        [rng.choice(at[i]) if rng.random() < 0.95 else rng.choice((MISSING, 0, -1, 1 << 40)) for i in range(width)]
+        for _ in range(rows)
+    ]
     return np.array(out, np.int64).reshape(rows, width)
 
 

@@ -19,25 +19,68 @@ def _lists(kind: str, first: int, *names: str) -> dict[int, tuple[str, str, bool
 
 
 #: number → (name, kind, repeated)
-PROGRAM = {1: ("decision_interval_us", U32, False), **_lists(S32, 2, "op", "table", "column", "filter_column"), **_lists(S64, 6, "filter_value"),
-           **_lists(S32, 7, "group"), **_lists(S64, 8, "window", "a", "b"), **_lists(U32, 11, "given"), **_lists(S64, 12, "bound")}
-TREE = {1: ("feature_hash", FIXED64, False), **_lists(U32, 2, "feature"), **_lists(S64, 3, "threshold"),
-        **_lists(U32, 4, "right", "missing_right", "leaf_class", "leaf_permille")}
-WINDOW = {1: ("feature_hash", FIXED64, False), **_lists(S32, 2, "input"), 3: ("base", S64, False), 4: ("shift", U32, False), 5: ("lo", S64, False),
-          6: ("hi", S64, False), **_lists(U32, 7, "tree_nodes", "feature"), **_lists(S64, 9, "threshold"), **_lists(U32, 10, "right", "missing_right"),
-          **_lists(S64, 12, "leaf_value")}
-POLICY = {1: ("mode", U32, False), 2: ("name", TEXT, False), 3: ("version", U32, False),
-          **{f["field"]: (f["name"], U32, False) for f in policy_spec()["fields"]},
-          **_lists(U32, policy_spec()["weights"]["field"], policy_spec()["weights"]["ports"], policy_spec()["weights"]["values"])}
+PROGRAM = {
+    1: ("decision_interval_us", U32, False),
+    **_lists(S32, 2, "op", "table", "column", "filter_column"),
+    **_lists(S64, 6, "filter_value"),
+    **_lists(S32, 7, "group"),
+    **_lists(S64, 8, "window", "a", "b"),
+    **_lists(U32, 11, "given"),
+    **_lists(S64, 12, "bound"),
+}
+TREE = {
+    1: ("feature_hash", FIXED64, False),
+    **_lists(U32, 2, "feature"),
+    **_lists(S64, 3, "threshold"),
+    **_lists(U32, 4, "right", "missing_right", "leaf_class", "leaf_permille"),
+}
+WINDOW = {
+    1: ("feature_hash", FIXED64, False),
+    **_lists(S32, 2, "input"),
+    3: ("base", S64, False),
+    4: ("shift", U32, False),
+    5: ("lo", S64, False),
+    6: ("hi", S64, False),
+    **_lists(U32, 7, "tree_nodes", "feature"),
+    **_lists(S64, 9, "threshold"),
+    **_lists(U32, 10, "right", "missing_right"),
+    **_lists(S64, 12, "leaf_value"),
+}
+POLICY = {
+    1: ("mode", U32, False),
+    2: ("name", TEXT, False),
+    3: ("version", U32, False),
+    **{f["field"]: (f["name"], U32, False) for f in policy_spec()["fields"]},
+    **_lists(
+        U32, policy_spec()["weights"]["field"], policy_spec()["weights"]["ports"], policy_spec()["weights"]["values"]
+    ),
+}
 GOLDEN = {**_lists(S64, 1, "features"), **_lists(U32, 2, "leaf"), **_lists(S64, 3, "window_input", "window_bytes")}
-MODEL = {1: ("role", TEXT, False), 2: ("kind", TEXT, False), 3: ("tree", TREE, False), 4: ("sum", WINDOW, False),
-         **_lists(S64, 5, "golden_input", "golden_answer")}
+MODEL = {
+    1: ("role", TEXT, False),
+    2: ("kind", TEXT, False),
+    3: ("tree", TREE, False),
+    4: ("sum", WINDOW, False),
+    **_lists(S64, 5, "golden_input", "golden_answer"),
+}
 LAW = {1: ("name", TEXT, False), 2: ("subject", TEXT, False), 3: ("action", TEXT, False), **_lists(S64, 4, "values")}
-BUNDLE = {1: ("format", U32, False), 2: ("serial", S64, False), 3: ("target", TEXT, False), 4: ("source", U32, False),
-          5: ("model", TEXT, False), 6: ("version", U32, False), 7: ("rollback_to", BYTES, True),
-          8: ("program", PROGRAM, False), 9: ("tree", TREE, False), 10: ("window", WINDOW, False),
-          11: ("policy", POLICY, False), 12: ("golden", GOLDEN, False), 13: ("models", MODEL, True),
-          14: ("law", LAW, False), 15: ("of_policy", TEXT, False)}
+BUNDLE = {
+    1: ("format", U32, False),
+    2: ("serial", S64, False),
+    3: ("target", TEXT, False),
+    4: ("source", U32, False),
+    5: ("model", TEXT, False),
+    6: ("version", U32, False),
+    7: ("rollback_to", BYTES, True),
+    8: ("program", PROGRAM, False),
+    9: ("tree", TREE, False),
+    10: ("window", WINDOW, False),
+    11: ("policy", POLICY, False),
+    12: ("golden", GOLDEN, False),
+    13: ("models", MODEL, True),
+    14: ("law", LAW, False),
+    15: ("of_policy", TEXT, False),
+}
 SIGNED = {1: ("payload", BYTES, False), 2: ("key_id", FIXED64, False), 3: ("signature", BYTES, False)}
 
 
@@ -62,8 +105,10 @@ def parse(spec: dict, data: bytes) -> dict:
 
     A list may be packed, not packed or both; a field that is not a list may be there once.
     """
-    out: dict = {name: [] if repeated else None if isinstance(kind, dict) or kind == BYTES else "" if kind == TEXT else 0
-                 for name, kind, repeated in spec.values()}
+    out: dict = {
+        name: [] if repeated else None if isinstance(kind, dict) or kind == BYTES else "" if kind == TEXT else 0
+        for name, kind, repeated in spec.values()
+    }
     seen = set()
     try:
         for number, wire_type, start, end in wire.fields(data, 0, len(data)):

@@ -16,7 +16,17 @@ MAX_OFFSET_US = 1 << 40
 HEADER_STRINGS = {"ap_id", "site"}
 HEADER_FIXED = {"boot_id", "feature_hash"}
 HEADER_REPEATED = {"missed_start", "missed_ticks"}
-_U32 = {"tick_us", "ticks", "schema_revision", "ring_drops", "rows_dropped", "dumps_interrupted", "tick_late_max_us", "clock_state", "clock_error_us"}
+_U32 = {
+    "tick_us",
+    "ticks",
+    "schema_revision",
+    "ring_drops",
+    "rows_dropped",
+    "dumps_interrupted",
+    "tick_late_max_us",
+    "clock_state",
+    "clock_error_us",
+}
 
 
 @lru_cache(maxsize=1)
@@ -134,7 +144,10 @@ def encode(batch: Batch) -> bytes:
 
 def _decode_header(data: bytes, start: int, end: int) -> dict:
     by_number = {number: name for name, number, _ in contract().header}
-    header: dict = {name: "" if name in HEADER_STRINGS else [] if name in HEADER_REPEATED or name == "names" else 0 for name in by_number.values()}
+    header: dict = {
+        name: "" if name in HEADER_STRINGS else [] if name in HEADER_REPEATED or name == "names" else 0
+        for name in by_number.values()
+    }
     for number, kind, a, b in fields(data, start, end):
         name = by_number.get(number)
         if name is None:
@@ -171,7 +184,10 @@ def _decode_header(data: bytes, start: int, end: int) -> dict:
     if not header["ap_id"]:
         raise Refused("malformed", "header without ap_id")
     if not 1 <= header["schema_revision"] <= contract().settings["schema_revision"]:
-        raise Refused("unknown_revision", f"schema_revision {header['schema_revision']}; this reader knows up to {contract().settings['schema_revision']}")
+        raise Refused(
+            "unknown_revision",
+            f"schema_revision {header['schema_revision']}; this reader knows up to {contract().settings['schema_revision']}",
+        )
     return header
 
 
@@ -187,7 +203,7 @@ def _decode_flows(data: bytes, start: int, end: int) -> list[dict]:
         if name == "flow_id":
             if (b - a) % 8:
                 raise Refused("malformed", "flows.flow_id is not a multiple of eight bytes")
-            columns[name] += [int.from_bytes(data[i:i + 8], "little") for i in range(a, b, 8)]
+            columns[name] += [int.from_bytes(data[i : i + 8], "little") for i in range(a, b, 8)]
         elif name in ("client_addr", "server_addr"):
             if b - a not in (4, 16):
                 raise Refused("malformed", f"flows.{name} of {b - a} bytes")

@@ -29,7 +29,7 @@ BY_MESSAGE = {
     "uint64": (("long", "number"),),
     "int64[]": (("long[]", "numbers"),),
 }
-SINK = '''/**
+SINK = """/**
  * Takes the values of one row after the other, column by column in order. Columns are counted from 0. The generated
  * writers call it with the type that the column has.
  */
@@ -52,7 +52,7 @@ public interface RowSink {
   void bytes(int column, byte[] value);
 
   void numbers(int column, long[] values);
-}'''
+}"""
 
 
 def camel(name: str, first: bool = False) -> str:
@@ -75,8 +75,10 @@ def files(stream_tables: dict, messages: list[Message]) -> dict[str, str]:
         what = f"A record of {{@code {m.topic}}} under way"
         class_name = f"{camel(m.name, True)}Message"
         out[f"{class_name}.java"] = _chain(class_name, what, columns, _constants(m))
-    out["MessageField.java"] = (f"{NOTE}package oal.schema;\n\n/** A field of a record that is JSON; type as in "
-                                "schema/messages.yaml. */\npublic record MessageField(String name, String type) {}\n")
+    out["MessageField.java"] = (
+        f"{NOTE}package oal.schema;\n\n/** A field of a record that is JSON; type as in "
+        "schema/messages.yaml. */\npublic record MessageField(String name, String type) {}\n"
+    )
     return out
 
 
@@ -90,8 +92,10 @@ def _clickhouse(where: str, type_: str) -> tuple:
 
 def _constants(m: Message) -> str:
     fields = ",\n".join(f'          new MessageField("{f.name}", "{f.type}")' for f in m.fields)
-    return (f'  public static final String TOPIC = "{m.topic}";\n\n'
-            f"  public static final List<MessageField> FIELDS =\n      List.of(\n{fields});\n\n")
+    return (
+        f'  public static final String TOPIC = "{m.topic}";\n\n'
+        f"  public static final List<MessageField> FIELDS =\n      List.of(\n{fields});\n\n"
+    )
 
 
 def _step(name: str) -> str:

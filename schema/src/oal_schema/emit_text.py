@@ -19,10 +19,17 @@ def clickhouse_columns(schema: Schema) -> dict[str, str]:
     out = {}
     for t in schema.tables:
         normal = {c.name: f" DEFAULT {c.normal}" for c in t.columns if c.normal}
-        out[t.name] = ",\n".join(f"    `{n}` {ty}{normal.get(n, '')} COMMENT {_quote(c)} CODEC({codec})"
-                                  for n, ty, codec, c in t.clickhouse()) + "\n"
+        out[t.name] = (
+            ",\n".join(
+                f"    `{n}` {ty}{normal.get(n, '')} COMMENT {_quote(c)} CODEC({codec})"
+                for n, ty, codec, c in t.clickhouse()
+            )
+            + "\n"
+        )
     for name, spec in schema.stream_tables.items():
-        out[name] = ",\n".join(f"    `{c['name']}` {c['type']} COMMENT {_quote(c['comment'])}" for c in spec["columns"]) + "\n"
+        out[name] = (
+            ",\n".join(f"    `{c['name']}` {c['type']} COMMENT {_quote(c['comment'])}" for c in spec["columns"]) + "\n"
+        )
     return out
 
 
@@ -34,15 +41,49 @@ def schema_json(schema: Schema) -> str:
         "header": {n: f for n, f, _ in schema.header},
         "flow_dictionary": dict(schema.flow_dictionary),
         "tables": [
-            {"name": t.name, "id": t.id, "topic": t.topic, "field": t.field, "event": t.event, "max_rows": t.max_rows, "max_runs": t.max_runs, "comment": t.comment,
-             "columns": [{"name": c.name, "index": c.index, "field": c.field, "kind": c.kind, "type": c.type, "unit": c.unit, "change": c.change,
-                          "optional": c.optional, "counter_bits": c.counter_bits, "comment": c.comment, "source": c.source} for c in t.columns],
-             "clickhouse": [{"name": n, "type": ty, "codec": codec, "comment": c} for n, ty, codec, c in t.clickhouse()],
-             "stored_as": t.stored_as, "stored": [{"name": n, "type": ty} for n, ty in schema.stored(t)]}
-            for t in schema.tables],
+            {
+                "name": t.name,
+                "id": t.id,
+                "topic": t.topic,
+                "field": t.field,
+                "event": t.event,
+                "max_rows": t.max_rows,
+                "max_runs": t.max_runs,
+                "comment": t.comment,
+                "columns": [
+                    {
+                        "name": c.name,
+                        "index": c.index,
+                        "field": c.field,
+                        "kind": c.kind,
+                        "type": c.type,
+                        "unit": c.unit,
+                        "change": c.change,
+                        "optional": c.optional,
+                        "counter_bits": c.counter_bits,
+                        "comment": c.comment,
+                        "source": c.source,
+                    }
+                    for c in t.columns
+                ],
+                "clickhouse": [
+                    {"name": n, "type": ty, "codec": codec, "comment": c} for n, ty, codec, c in t.clickhouse()
+                ],
+                "stored_as": t.stored_as,
+                "stored": [{"name": n, "type": ty} for n, ty in schema.stored(t)],
+            }
+            for t in schema.tables
+        ],
         "stream_tables": schema.stream_tables,
         "messages": {m.name: m.as_dict() for m in schema.messages},
-        "programs": [{"name": p.name, "hash": program_hash(p.words, p.decision_interval_us).hex(), "features": [f.name for f in p.features]} for p in schema.programs],
+        "programs": [
+            {
+                "name": p.name,
+                "hash": program_hash(p.words, p.decision_interval_us).hex(),
+                "features": [f.name for f in p.features],
+            }
+            for p in schema.programs
+        ],
     }
     return json.dumps(doc, indent=1) + "\n"
 
@@ -52,22 +93,45 @@ def policies_json(schema: Schema) -> str:
     found = []
     for m, p in zip(schema.manifests, schema.programs):
         digest = program_hash(p.words, p.decision_interval_us)
-        found.append(m.columns() | {
-            "decision_interval_us": p.decision_interval_us, "feature_hash": str(int.from_bytes(digest[:8], "big")),
-            "feature_names": [f.name for f in p.features], "words": [list(w) for w in p.words]})
+        found.append(
+            m.columns()
+            | {
+                "decision_interval_us": p.decision_interval_us,
+                "feature_hash": str(int.from_bytes(digest[:8], "big")),
+                "feature_names": [f.name for f in p.features],
+                "words": [list(w) for w in p.words],
+            }
+        )
     return '{"policies":[\n' + ",\n".join(json.dumps(f, separators=(",", ":")) for f in found) + "\n]}\n"
 
 
 def program_json(program) -> str:
-    return json.dumps({"name": program.name, "hash": program_hash(program.words, program.decision_interval_us).hex(),
-                       "decision_interval_us": program.decision_interval_us,
-                       "features": [{"name": f.name, "op": f.op, "unit": f.unit} for f in program.features]}, indent=1) + "\n"
+    return (
+        json.dumps(
+            {
+                "name": program.name,
+                "hash": program_hash(program.words, program.decision_interval_us).hex(),
+                "decision_interval_us": program.decision_interval_us,
+                "features": [{"name": f.name, "op": f.op, "unit": f.unit} for f in program.features],
+            },
+            indent=1,
+        )
+        + "\n"
+    )
 
 
 def python_dtypes(schema: Schema) -> str:
-    o = ['"""Generated by `make gen` from schema/; do not edit. numpy dtype of each table\'s rows (times as int64 µs since 1970)."""\n', "import numpy as np\n", "DTYPES = {"]
+    o = [
+        '"""Generated by `make gen` from schema/; do not edit. numpy dtype of each table\'s rows (times as int64 µs since 1970)."""\n',
+        "import numpy as np\n",
+        "DTYPES = {",
+    ]
     for t in schema.tables:
-        cols = ['("ts_us", "i8")', '("absent", "u4")'] + [f'("{c.name}", "{"i" if c.signed else "u"}{c.size}")' for c in t.columns if c.kind not in ("TICK", "TIME_US")]
+        cols = ['("ts_us", "i8")', '("absent", "u4")'] + [
+            f'("{c.name}", "{"i" if c.signed else "u"}{c.size}")'
+            for c in t.columns
+            if c.kind not in ("TICK", "TIME_US")
+        ]
         o.append(f'    "{t.name}": np.dtype([{", ".join(cols)}]),')
     o.append("}")
     return "\n".join(o) + "\n"
@@ -76,31 +140,72 @@ def python_dtypes(schema: Schema) -> str:
 def _accepted(field) -> str:
     """What a reader accepts beyond the type itself."""
     low, high = BOUNDS[field.type]
-    said = f"{field.min} to {field.max}" if (field.min, field.max) != (low, high) and field.type not in ("string",) else ""
+    said = (
+        f"{field.min} to {field.max}" if (field.min, field.max) != (low, high) and field.type not in ("string",) else ""
+    )
     return "may be missing" if field.default is not None else said
 
 
 def reference(schema: Schema) -> str:
-    o = ["<!-- Generated by `make gen` from schema/; do not edit. -->", "# Reference", "",
-         "Tables that access points send, tables that the stream jobs derive, what a control policy may say, and the feature vector. How columns are coded: [README](../README.md).", ""]
-    o += ["## Settings", "", "| setting | value |", "|---|---|"] + [f"| `{k}` | {v} |" for k, v in schema.settings.items()] + [""]
+    o = [
+        "<!-- Generated by `make gen` from schema/; do not edit. -->",
+        "# Reference",
+        "",
+        "Tables that access points send, tables that the stream jobs derive, what a control policy may say, and the feature vector. How columns are coded: [README](../README.md).",
+        "",
+    ]
+    o += (
+        ["## Settings", "", "| setting | value |", "|---|---|"]
+        + [f"| `{k}` | {v} |" for k, v in schema.settings.items()]
+        + [""]
+    )
     o += emit_policy.reference(schema.policy)
-    o += ["## Batch header", "", "| field | number | meaning |", "|---|---|---|"] + [f"| `{n}` | {f} | {c} |" for n, f, c in schema.header] + [""]
+    o += (
+        ["## Batch header", "", "| field | number | meaning |", "|---|---|---|"]
+        + [f"| `{n}` | {f} | {c} |" for n, f, c in schema.header]
+        + [""]
+    )
     for t in schema.tables:
         kind = "events" if t.event else "state, deduplicated"
         if t.stored_as != t.name:
             kind += f"; in ClickHouse its rows are stored as `{t.stored_as}`, for exporters of older revisions"
-        o += [f"## {t.name}", "", f"{t.comment}. Topic `{BATCHES[t.topic][2]}`; {kind}.", "", "| column | kind | type | unit | change | meaning | source |", "|---|---|---|---|---|---|---|"]
+        o += [
+            f"## {t.name}",
+            "",
+            f"{t.comment}. Topic `{BATCHES[t.topic][2]}`; {kind}.",
+            "",
+            "| column | kind | type | unit | change | meaning | source |",
+            "|---|---|---|---|---|---|---|",
+        ]
         for c in t.columns:
-            o.append(f"| `{c.name}` | {c.kind.lower()} | {c.type.lower()}{' (optional)' if c.optional >= 0 else ''} | {c.unit} | {'yes' if c.change else ''} | {c.comment} | {c.source} |")
+            o.append(
+                f"| `{c.name}` | {c.kind.lower()} | {c.type.lower()}{' (optional)' if c.optional >= 0 else ''} | {c.unit} | {'yes' if c.change else ''} | {c.comment} | {c.source} |"
+            )
         o.append("")
     for name, spec in schema.stream_tables.items():
-        o += [f"## {name}", "", spec["comment"], "", "| column | type | meaning |", "|---|---|---|"] + [f"| `{c['name']}` | {c['type']} | {c['comment']} |" for c in spec["columns"]] + [""]
+        o += (
+            [f"## {name}", "", spec["comment"], "", "| column | type | meaning |", "|---|---|---|"]
+            + [f"| `{c['name']}` | {c['type']} | {c['comment']} |" for c in spec["columns"]]
+            + [""]
+        )
     for m in schema.messages:
-        o += [f"## {m.name}", "", f"{m.comment}. JSON, topic `{m.topic}`, key `{m.key}`.", "",
-              "| field | type | accepted | meaning |", "|---|---|---|---|"]
+        o += [
+            f"## {m.name}",
+            "",
+            f"{m.comment}. JSON, topic `{m.topic}`, key `{m.key}`.",
+            "",
+            "| field | type | accepted | meaning |",
+            "|---|---|---|---|",
+        ]
         o += [f"| `{f.name}` | {f.type} | {_accepted(f)} | {f.comment} |" for f in m.fields] + [""]
     for p in schema.programs:
-        o += [f"## Feature program `{p.name}`", "", f"Hash `{program_hash(p.words, p.decision_interval_us).hex()}`.", "", "| # | feature | operator | unit |", "|---|---|---|---|"]
+        o += [
+            f"## Feature program `{p.name}`",
+            "",
+            f"Hash `{program_hash(p.words, p.decision_interval_us).hex()}`.",
+            "",
+            "| # | feature | operator | unit |",
+            "|---|---|---|---|",
+        ]
         o += [f"| {i} | `{f.name}` | {f.op} | {f.unit} |" for i, f in enumerate(p.features)] + [""]
     return "\n".join(o)

@@ -48,9 +48,9 @@ class _Cell:
 
     def __init__(self, window: int):
         self.value: int | None = None  # value held
-        self.since = 0                 # µs, from when it counts towards the integral
-        self.acc: int | None = None    # open bucket
-        self.held = 0                  # µs held in the open bucket
+        self.since = 0  # µs, from when it counts towards the integral
+        self.acc: int | None = None  # open bucket
+        self.held = 0  # µs held in the open bucket
         self.ring: deque = deque(maxlen=window)
 
 
@@ -93,8 +93,17 @@ class Interpreter:
             if self.open[b.topic]:
                 self._sweep(b.topic)
             self.open[b.topic] = True
-        rows = sorted(((b.time_us(row), t.id, i, _identity(b, t, row), row) for b in batches for t in self.tables if t.topic == b.topic
-                       for i, row in enumerate(b.tables.get(t.name, [])) if b.time_us(row) - t0 <= FARTHEST_US), key=lambda r: r[:3])
+        rows = sorted(
+            (
+                (b.time_us(row), t.id, i, _identity(b, t, row), row)
+                for b in batches
+                for t in self.tables
+                if t.topic == b.topic
+                for i, row in enumerate(b.tables.get(t.name, []))
+                if b.time_us(row) - t0 <= FARTHEST_US
+            ),
+            key=lambda r: r[:3],
+        )
         for ts, table, _, key, row in rows:
             while self.next < ts:
                 yield self._evaluate()
@@ -121,7 +130,9 @@ class Interpreter:
             v = row[c.name]
             if op in (DELTA, RATE):
                 if cell.value is not None:
-                    cell.acc = sat((cell.acc or 0) + increment(cell.value, v, c.counter_bits if c.kind == "COUNTER" else 0))
+                    cell.acc = sat(
+                        (cell.acc or 0) + increment(cell.value, v, c.counter_bits if c.kind == "COUNTER" else 0)
+                    )
             elif op == MAX:
                 cell.acc = v if cell.acc is None else max(cell.acc, v)
             elif op == MIN:

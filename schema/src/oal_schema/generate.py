@@ -1,7 +1,7 @@
 """Write everything that is derived from the contract.
 
-    python -m oal_schema.generate            write schema/generated
-    python -m oal_schema.generate --check    exit 1 and name the files that are stale
+python -m oal_schema.generate            write schema/generated
+python -m oal_schema.generate --check    exit 1 and name the files that are stale
 """
 
 from __future__ import annotations
@@ -44,7 +44,11 @@ def stale(out: dict[str, bytes]) -> list[str]:
     """Files that differ from what would be written, or that nothing writes any more."""
     base = ROOT / "generated"
     wrong = [k for k, v in out.items() if not (base / k).is_file() or (base / k).read_bytes() != v]
-    extra = [str(p.relative_to(base)) for p in base.rglob("*") if p.is_file() and str(p.relative_to(base)) not in out and "__pycache__" not in str(p)]
+    extra = [
+        str(p.relative_to(base))
+        for p in base.rglob("*")
+        if p.is_file() and str(p.relative_to(base)) not in out and "__pycache__" not in str(p)
+    ]
     return sorted(wrong + extra)
 
 

@@ -1,6 +1,6 @@
 """Write the golden vectors (golden/README.md) from the reference implementation.
 
-    python -m oal_schema.golden
+python -m oal_schema.golden
 """
 
 from __future__ import annotations
@@ -27,15 +27,28 @@ def _zero(table) -> dict:
 
 def _header(seq: int, t0: int, boot: int = 0x1122334455667788, **more) -> dict:
     s = contract().settings
-    return {"ap_id": KEY, "site": "lab", "boot_id": boot, "seq": seq, "t0_us": t0, "tick_us": s["tick_us"], "ticks": s["batch_ticks"],
-            "schema_revision": REVISION, "names": ["wlan0", "eth0", "fq_codel", "mac80211", "0.1.0"]} | more
+    return {
+        "ap_id": KEY,
+        "site": "lab",
+        "boot_id": boot,
+        "seq": seq,
+        "t0_us": t0,
+        "tick_us": s["tick_us"],
+        "ticks": s["batch_ticks"],
+        "schema_revision": REVISION,
+        "names": ["wlan0", "eth0", "fq_codel", "mac80211", "0.1.0"],
+    } | more
 
 
 def _extreme_rows(rng: random.Random, table, n: int) -> list[dict]:
     """Rows of random entities whose values jump between the ends of each column's range."""
     rows = []
     for _ in range(3):
-        keys = {c.name: rng.randint(0, 3) if c.type in ("NAME", "FLOW") else rng.randint(*c.range) for c in table.columns if c.kind == "KEY"}
+        keys = {
+            c.name: rng.randint(0, 3) if c.type in ("NAME", "FLOW") else rng.randint(*c.range)
+            for c in table.columns
+            if c.kind == "KEY"
+        }
         times = sorted(rng.sample(range(63), n))
         absent = rng.choice([0, 0, 1]) if any(c.optional >= 0 for c in table.columns) else 0
         for t in times:
@@ -56,8 +69,17 @@ def _flows(rng: random.Random, n: int) -> list[dict]:
     out = []
     for i in range(n):
         size = 16 if i % 3 == 2 else 4
-        out.append({"flow_id": rng.getrandbits(64), "client_addr": rng.randbytes(size), "server_addr": rng.randbytes(size), "client_port": 40000 + i,
-                    "server_port": 443, "protocol": 6, "station_mac": 0x020000000100 + i if i else 0})
+        out.append(
+            {
+                "flow_id": rng.getrandbits(64),
+                "client_addr": rng.randbytes(size),
+                "server_addr": rng.randbytes(size),
+                "client_port": 40000 + i,
+                "server_port": 443,
+                "protocol": 6,
+                "station_mac": 0x020000000100 + i if i else 0,
+            }
+        )
     return out
 
 
@@ -68,8 +90,29 @@ def extremes() -> list[tuple[int, bytes]]:
     for topic in range(3):
         tables = {t.name: _extreme_rows(rng, t, 8) for t in contract().tables[:TABLES] if t.topic == topic}
         flows = _flows(rng, 4) if topic == 1 else []
-        out.append((topic, encode(Batch(topic, _header(topic, T0 + topic * 252_000, missed_start=[3, 9], missed_ticks=[1, 4], ring_drops=7), tables, flows))))
-        out.append((topic, encode(Batch(topic, _header(topic + 10, T0 + 900_000) | {"site": "", "names": ["a", "b", "c", "d"]}, {}, []))))
+        out.append(
+            (
+                topic,
+                encode(
+                    Batch(
+                        topic,
+                        _header(topic, T0 + topic * 252_000, missed_start=[3, 9], missed_ticks=[1, 4], ring_drops=7),
+                        tables,
+                        flows,
+                    )
+                ),
+            )
+        )
+        out.append(
+            (
+                topic,
+                encode(
+                    Batch(
+                        topic, _header(topic + 10, T0 + 900_000) | {"site": "", "names": ["a", "b", "c", "d"]}, {}, []
+                    )
+                ),
+            )
+        )
     return out
 
 
@@ -78,14 +121,45 @@ def actions() -> list[tuple[int, bytes]]:
     rng = random.Random(3)
     table, older = contract().table("action"), contract().table("rewrite")
     header = {"schema_revision": 3, "names": ["rwnd-fair", "example", "", "p" * 31, "0.2.0"]}
-    row = _zero(table) | {"policy": 0, "kind": 1, "subject": 77, "backend": 3, "mac": 0x020000000100, "bundle": 5, "class": 2, "reason": 1,
-                          "value": 58_400, "capacity_kbps": 40_000, "share_kbps": 20_000, "rate_kbps": 30_000, "cwnd_bytes": 90_000, "queue_us": 31_000}
-    direct = _zero(table) | {"policy": 1, "kind": 1, "subject": 77, "backend": 1, "bundle": 9, "class": 3, "reason": 1, "value": 30_000}
-    rows = [row, row | {"tick": 5, "value": 43_800}, row | {"tick": 60, "reason": 5, "value": 0}, direct | {"tick": 1}, direct | {"tick": 61, "value": 0}]
+    row = _zero(table) | {
+        "policy": 0,
+        "kind": 1,
+        "subject": 77,
+        "backend": 3,
+        "mac": 0x020000000100,
+        "bundle": 5,
+        "class": 2,
+        "reason": 1,
+        "value": 58_400,
+        "capacity_kbps": 40_000,
+        "share_kbps": 20_000,
+        "rate_kbps": 30_000,
+        "cwnd_bytes": 90_000,
+        "queue_us": 31_000,
+    }
+    direct = _zero(table) | {
+        "policy": 1,
+        "kind": 1,
+        "subject": 77,
+        "backend": 1,
+        "bundle": 9,
+        "class": 3,
+        "reason": 1,
+        "value": 30_000,
+    }
+    rows = [
+        row,
+        row | {"tick": 5, "value": 43_800},
+        row | {"tick": 60, "reason": 5, "value": 0},
+        direct | {"tick": 1},
+        direct | {"tick": 61, "value": 0},
+    ]
     clamp = _zero(older) | {"flow_id": 78, "backend": 2, "class": 255, "reason": 3, "window_bytes": 29_200, "tick": 7}
-    return [(2, encode(Batch(2, _header(0, T0) | header, {"action": _extreme_rows(rng, table, 12)}))),
-            (2, encode(Batch(2, _header(1, T0 + 252_000) | header, {"rewrite": [clamp], "action": rows}))),
-            (2, encode(Batch(2, _header(2, T0 + 504_000) | header)))]
+    return [
+        (2, encode(Batch(2, _header(0, T0) | header, {"action": _extreme_rows(rng, table, 12)}))),
+        (2, encode(Batch(2, _header(1, T0 + 252_000) | header, {"rewrite": [clamp], "action": rows}))),
+        (2, encode(Batch(2, _header(2, T0 + 504_000) | header))),
+    ]
 
 
 class _Ap:
@@ -118,8 +192,17 @@ class _Ap:
             for f in range(len(flows)):
                 for direction in (0, 1):
                     for t in sorted(self.rng.sample(range(252_000), 40)):
-                        tables["packet"].append(_zero(contract().table("packet")) | {"flow": f, "direction": direction, "t_us": t,
-                                                "payload_bytes": 1448 if direction == 0 else 0, "flags": 16, "window_raw": 500})
+                        tables["packet"].append(
+                            _zero(contract().table("packet"))
+                            | {
+                                "flow": f,
+                                "direction": direction,
+                                "t_us": t,
+                                "payload_bytes": 1448 if direction == 0 else 0,
+                                "flags": 16,
+                                "window_raw": 500,
+                            }
+                        )
         return encode(Batch(topic, header, tables, flows))
 
     def _step(self, table, row: dict) -> None:
@@ -138,7 +221,16 @@ def feature_sequence() -> list[tuple[int, bytes]]:
     ap = _Ap(2)
     for i in range(4):
         mac = 0x020000000100 + i
-        ap.entity("station", mac=mac, device=0, interval_ticks=1, tx_pkts=(1 << 32) - 2000 if i == 0 else 1000 * i, signal_avg_dbm=-50 - i, tx_bitrate_kbps=65000, ack_signal_dbm=-60)
+        ap.entity(
+            "station",
+            mac=mac,
+            device=0,
+            interval_ticks=1,
+            tx_pkts=(1 << 32) - 2000 if i == 0 else 1000 * i,
+            signal_avg_dbm=-50 - i,
+            tx_bitrate_kbps=65000,
+            ack_signal_dbm=-60,
+        )
         for ac in (2, 3):
             ap.entity("station_ac", mac=mac, device=0, ac=ac, tx_bytes=(1 << 32) - 5000 if i == 1 else 0)
     ap.entity("channel", device=0, frequency_mhz=2412, width_mhz=20, noise_dbm=-92)
@@ -152,7 +244,17 @@ def feature_sequence() -> list[tuple[int, bytes]]:
     for seq in range(40):
         if seq in (4, 26):
             for i in range(3):
-                ap.entity("neighbour_ap", neighbour=(1 << 62) + i, frequency_mhz=2412, stations=i, tx_kbps=20_000 * i, tx_airtime_permille=300 * i, busy_permille=500, backlog_bytes=90_000, age_ms=40)
+                ap.entity(
+                    "neighbour_ap",
+                    neighbour=(1 << 62) + i,
+                    frequency_mhz=2412,
+                    stations=i,
+                    tx_kbps=20_000 * i,
+                    tx_airtime_permille=300 * i,
+                    busy_permille=500,
+                    backlog_bytes=90_000,
+                    age_ms=40,
+                )
         if seq == 10:
             del ap.state["station", (0x020000000102, 0)]
         if seq == 16:
@@ -183,25 +285,85 @@ def operators() -> dict:
     f = []
     for op in ("last", "delta", "rate", "max", "min", "mean"):
         for group in ("sum", "max", "min", "mean"):
-            f.append({"name": f"{op}_{group}", "op": op, "group": group, "input": "station_ac.backlog_bytes", "window": 1 + len(f) % 7, "mul": 1 + len(f), "div": 1 + len(f) % 3})
-    f += [{"name": "counter", "op": "delta", "input": "station.tx_pkts", "group": "sum", "window": 3},
-          {"name": "absent", "op": "last", "input": "channel.tx_ms", "group": "max"},
-          {"name": "filtered", "op": "mean", "input": "flow.rtt_down_us", "where": {"direction": 1}, "group": "mean", "window": 64},
-          {"name": "event_sum", "op": "sum", "input": "packet.payload_bytes", "where": {"direction": 0}, "group": "max", "window": 2},
-          {"name": "event_count", "op": "count", "input": "packet.payload_bytes", "group": "sum", "window": 1},
-          {"name": "huge", "op": "last", "input": "station.tx_bitrate_kbps", "group": "sum", "mul": 1 << 62},
-          {"name": "clamped", "op": "last", "input": "station.signal_avg_dbm", "group": "min", "lo": -55, "hi": -51, "default": 1},
-          {"name": "neighbours_airtime", "op": "last", "input": "neighbour_ap.tx_airtime_permille", "group": "sum", "default": 0},
-          {"name": "neighbours_rate", "op": "mean", "input": "neighbour_ap.tx_kbps", "where": {"frequency_mhz": 2412}, "group": "max", "window": 5},
-          {"name": "neighbours_backlog", "op": "delta", "input": "neighbour_ap.backlog_bytes", "group": "min", "window": 10},
-          {"name": "neighbours_elsewhere", "op": "max", "input": "neighbour_ap.busy_permille", "where": {"frequency_mhz": 5180}, "group": "mean", "window": 2},
-          {"name": "nothing", "op": "max", "input": "queue.ecn_marks", "group": "min", "default": 42},
-          {"name": "ratio", "op": "ratio", "a": "counter", "b": "event_count", "scale": 1000},
-          {"name": "ratio_zero", "op": "ratio", "a": "counter", "b": "delta_min", "scale": 7},
-          {"name": "ewma", "op": "ewma", "a": "delta_sum", "shift": 2},
-          {"name": "lag", "op": "lag", "a": "ewma", "window": 3},
-          {"name": "diff", "op": "diff", "a": "lag", "b": "ewma"},
-          {"name": "add", "op": "add", "a": "huge", "b": "huge", "hi": 1 << 54}]
+            f.append(
+                {
+                    "name": f"{op}_{group}",
+                    "op": op,
+                    "group": group,
+                    "input": "station_ac.backlog_bytes",
+                    "window": 1 + len(f) % 7,
+                    "mul": 1 + len(f),
+                    "div": 1 + len(f) % 3,
+                }
+            )
+    f += [
+        {"name": "counter", "op": "delta", "input": "station.tx_pkts", "group": "sum", "window": 3},
+        {"name": "absent", "op": "last", "input": "channel.tx_ms", "group": "max"},
+        {
+            "name": "filtered",
+            "op": "mean",
+            "input": "flow.rtt_down_us",
+            "where": {"direction": 1},
+            "group": "mean",
+            "window": 64,
+        },
+        {
+            "name": "event_sum",
+            "op": "sum",
+            "input": "packet.payload_bytes",
+            "where": {"direction": 0},
+            "group": "max",
+            "window": 2,
+        },
+        {"name": "event_count", "op": "count", "input": "packet.payload_bytes", "group": "sum", "window": 1},
+        {"name": "huge", "op": "last", "input": "station.tx_bitrate_kbps", "group": "sum", "mul": 1 << 62},
+        {
+            "name": "clamped",
+            "op": "last",
+            "input": "station.signal_avg_dbm",
+            "group": "min",
+            "lo": -55,
+            "hi": -51,
+            "default": 1,
+        },
+        {
+            "name": "neighbours_airtime",
+            "op": "last",
+            "input": "neighbour_ap.tx_airtime_permille",
+            "group": "sum",
+            "default": 0,
+        },
+        {
+            "name": "neighbours_rate",
+            "op": "mean",
+            "input": "neighbour_ap.tx_kbps",
+            "where": {"frequency_mhz": 2412},
+            "group": "max",
+            "window": 5,
+        },
+        {
+            "name": "neighbours_backlog",
+            "op": "delta",
+            "input": "neighbour_ap.backlog_bytes",
+            "group": "min",
+            "window": 10,
+        },
+        {
+            "name": "neighbours_elsewhere",
+            "op": "max",
+            "input": "neighbour_ap.busy_permille",
+            "where": {"frequency_mhz": 5180},
+            "group": "mean",
+            "window": 2,
+        },
+        {"name": "nothing", "op": "max", "input": "queue.ecn_marks", "group": "min", "default": 42},
+        {"name": "ratio", "op": "ratio", "a": "counter", "b": "event_count", "scale": 1000},
+        {"name": "ratio_zero", "op": "ratio", "a": "counter", "b": "delta_min", "scale": 7},
+        {"name": "ewma", "op": "ewma", "a": "delta_sum", "shift": 2},
+        {"name": "lag", "op": "lag", "a": "ewma", "window": 3},
+        {"name": "diff", "op": "diff", "a": "lag", "b": "ewma"},
+        {"name": "add", "op": "add", "a": "huge", "b": "huge", "hi": 1 << 54},
+    ]
     return {"name": "operators", "features": f}
 
 
@@ -231,10 +393,10 @@ def refused() -> list[tuple[int, bytes, str]]:
         (good[:-1], "truncated"),
         (good[: len(good) // 2], "truncated"),
         (b"", "malformed"),
-        (b"\x0b", "malformed"),                                                    # wire type 3
-        (b"\x0a\x00", "malformed"),                                                # empty header
-        (good + good, "malformed"),                                                # two headers
-        (b"\xff" * 11, "malformed"),                                               # varint over ten bytes
+        (b"\x0b", "malformed"),  # wire type 3
+        (b"\x0a\x00", "malformed"),  # empty header
+        (good + good, "malformed"),  # two headers
+        (b"\xff" * 11, "malformed"),  # varint over ten bytes
         (ok(tick_us=0), "malformed"),
         (ok(ticks=0), "malformed"),
         (ok(ap_id=""), "malformed"),
@@ -244,22 +406,22 @@ def refused() -> list[tuple[int, bytes, str]]:
         (ok(ap_id="ap-2"), "key_mismatch"),
         (ok(t0_us=NOW_US + 61_000_000), "time_range"),
         (ok(t0_us=NOW_US - 604_801_000_000), "time_range"),
-        (with_table(field(1, b"\x02") + field(tick, b"\x02")), "malformed"),          # one value for two rows
-        (with_table(field(1, b"\x01") + field(tick, b"\x02\x02")), "malformed"),      # two values for one row
-        (with_table(field(1, b"\x02") + field(tick, b"\x00")), "malformed"),          # zero without count
-        (with_table(field(1, b"\x02") + field(tick, b"\x00\x7e")), "malformed"),      # too many zeros
-        (with_table(field(1, b"\x02") + field(tick, b"\x00\x03")), "malformed"),      # negative count
-        (with_table(field(1, b"\x00")), "malformed"),                                # empty run
-        (with_table(field(1, b"\x01" * 600)), "malformed"),                          # more runs than allowed
-        (with_table(field(1, b"\xff\xff\x07")), "malformed"),                        # more rows than allowed
-        (with_table(field(1, b"\x01") + field(2, b"\x40")), "malformed"),            # absent bit of no column
-        (with_table(field(1, b"\x01") + field(2, b"\x01\x01")), "malformed"),        # absent for two runs
-        (with_table(field(1, b"\x01") + field(4, b"\x10")), "malformed"),            # device outside the dictionary
-        (with_table(field(1, b"\x01") + field(1, b"\x01")), "malformed"),            # field repeated
-        (with_table(field(1, b"\x01") + bytes([tick << 3, 1])), "malformed"),        # wrong wire type
+        (with_table(field(1, b"\x02") + field(tick, b"\x02")), "malformed"),  # one value for two rows
+        (with_table(field(1, b"\x01") + field(tick, b"\x02\x02")), "malformed"),  # two values for one row
+        (with_table(field(1, b"\x02") + field(tick, b"\x00")), "malformed"),  # zero without count
+        (with_table(field(1, b"\x02") + field(tick, b"\x00\x7e")), "malformed"),  # too many zeros
+        (with_table(field(1, b"\x02") + field(tick, b"\x00\x03")), "malformed"),  # negative count
+        (with_table(field(1, b"\x00")), "malformed"),  # empty run
+        (with_table(field(1, b"\x01" * 600)), "malformed"),  # more runs than allowed
+        (with_table(field(1, b"\xff\xff\x07")), "malformed"),  # more rows than allowed
+        (with_table(field(1, b"\x01") + field(2, b"\x40")), "malformed"),  # absent bit of no column
+        (with_table(field(1, b"\x01") + field(2, b"\x01\x01")), "malformed"),  # absent for two runs
+        (with_table(field(1, b"\x01") + field(4, b"\x10")), "malformed"),  # device outside the dictionary
+        (with_table(field(1, b"\x01") + field(1, b"\x01")), "malformed"),  # field repeated
+        (with_table(field(1, b"\x01") + bytes([tick << 3, 1])), "malformed"),  # wrong wire type
         (with_table(field(1, b"\x01") + field(signal, b"\x80\x02")), "value_range"),  # signal 128
-        (with_table(field(1, b"\x01") + field(mac, b"\x01")), "value_range"),         # MAC -1
-        (with_table(field(1, b"\x01") + field(tick, b"\x01")), "value_range"),        # tick -1
+        (with_table(field(1, b"\x01") + field(mac, b"\x01")), "value_range"),  # MAC -1
+        (with_table(field(1, b"\x01") + field(tick, b"\x01")), "value_range"),  # tick -1
         (with_table(field(1, b"\x01") + field(tick, b"\xfe\xff\xff\xff\x1f")), "value_range"),  # tick past 2^40 us
     ]
     return [(0, data, reason) for data, reason in cases]
@@ -271,8 +433,13 @@ def rows_text(records: list[tuple[int, bytes]]) -> str:
     for topic, data in records:
         b = decode(topic, data)
         h = b.header
-        lines.append(f"batch {topic} {h['ap_id'] or '-'} {h['site'] or '-'} {h['boot_id']} {h['seq']} {h['t0_us']} {h['tick_us']} {h['ticks']} {b.rows()}")
-        lines += [f"flow {f['flow_id']} {f['client_addr'].hex()} {f['server_addr'].hex()} {f['client_port']} {f['server_port']} {f['protocol']} {f['station_mac']}" for f in b.flows]
+        lines.append(
+            f"batch {topic} {h['ap_id'] or '-'} {h['site'] or '-'} {h['boot_id']} {h['seq']} {h['t0_us']} {h['tick_us']} {h['ticks']} {b.rows()}"
+        )
+        lines += [
+            f"flow {f['flow_id']} {f['client_addr'].hex()} {f['server_addr'].hex()} {f['client_port']} {f['server_port']} {f['protocol']} {f['station_mac']}"
+            for f in b.flows
+        ]
         for t in contract().tables:
             for row in b.tables.get(t.name, []):
                 values = " ".join(str(row[c.name]) for c in t.columns if c.kind not in ("TICK", "TIME_US"))
@@ -302,12 +469,19 @@ def features_text(records: list[tuple[int, bytes]], words) -> str:
 def macs_text() -> str:
     """`macs.txt`: the header `oal-mac` of the records of `extremes.bin`, for names and sites of several kinds."""
     lines = []
-    for key_id, master, ap_id, site in ((1, bytes(range(32)), "ap-1", "lab"), (2, b"\xff" * 32, "ap-1", "lab"), (1, bytes(range(32)), "ap-1", ""),
-                                        (1, bytes(range(32)), "ap-2", "lab"), (255, bytes(range(32)), "a" * 64, "s" * 64)):
+    for key_id, master, ap_id, site in (
+        (1, bytes(range(32)), "ap-1", "lab"),
+        (2, b"\xff" * 32, "ap-1", "lab"),
+        (1, bytes(range(32)), "ap-1", ""),
+        (1, bytes(range(32)), "ap-2", "lab"),
+        (255, bytes(range(32)), "a" * 64, "s" * 64),
+    ):
         key = mac.ap_key(master, ap_id, site)
         lines.append(f"key {key_id} {master.hex()} {ap_id} {site or '-'} {key.hex()}")
         for topic, name in enumerate(mac.TOPICS):
-            lines += [f"text {topic} {size} {mac.header(key_id, key, name, b'x' * size).hex()}" for size in (0, 63, 64, 65)]
+            lines += [
+                f"text {topic} {size} {mac.header(key_id, key, name, b'x' * size).hex()}" for size in (0, 63, 64, 65)
+            ]
         for number, (topic, data) in enumerate(extremes()):
             lines.append(f"record {topic} {number} {mac.header(key_id, key, list(mac.TOPICS)[topic], data).hex()}")
     return "\n".join(lines) + "\n"

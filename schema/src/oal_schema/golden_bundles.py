@@ -36,7 +36,9 @@ def feature_hash() -> int:
     return int.from_bytes(program_hash(*program())[:8], "big")
 
 
-def random_nodes(rng: random.Random, n_nodes: int, n_inputs: int, threshold: Callable[[random.Random], int]) -> tuple[np.ndarray, ...]:
+def random_nodes(
+    rng: random.Random, n_nodes: int, n_inputs: int, threshold: Callable[[random.Random], int]
+) -> tuple[np.ndarray, ...]:
     """(feature, threshold, right, missing_right) of a random tree; `n_nodes` is odd."""
     columns: list[list[int]] = [[0] * n_nodes for _ in range(4)]
     todo = [(0, n_nodes)]
@@ -46,7 +48,12 @@ def random_nodes(rng: random.Random, n_nodes: int, n_inputs: int, threshold: Cal
             columns[0][at] = -1
             continue
         left = 1 + 2 * rng.randint(0, (size - 3) // 2)
-        columns[0][at], columns[1][at], columns[2][at], columns[3][at] = rng.randrange(n_inputs), threshold(rng), at + 1 + left, rng.random() < 0.2
+        columns[0][at], columns[1][at], columns[2][at], columns[3][at] = (
+            rng.randrange(n_inputs),
+            threshold(rng),
+            at + 1 + left,
+            rng.random() < 0.2,
+        )
         todo += [(at + 1, left), (at + 1 + left, size - 1 - left)]
     return tuple(np.array(c, t) for c, t in zip(columns, (np.int32, np.int64, np.int32, bool)))
 
@@ -77,12 +84,25 @@ def random_window(seed: int, n_trees: int, n_nodes: int, hash_: int | None = Non
     return WindowModel(inputs, 30_000 << 8, 8, 1460, 1 << 20, trees, feature_hash() if hash_ is None else hash_)
 
 
-def bundle(tree: Tree | None = None, window: WindowModel | None = None, golden: np.ndarray | None = None, **changes) -> Bundle:
+def bundle(
+    tree: Tree | None = None, window: WindowModel | None = None, golden: np.ndarray | None = None, **changes
+) -> Bundle:
     """A good bundle for the fleet: a tree of 31 nodes, unless others are given."""
     words, interval = program()
-    return Bundle(**{"serial": SERIAL, "target": "fleet", "source": "registry", "model": "congestion-tree", "version": 3,
-                     "rollback_to": [], "program": words, "decision_interval_us": interval,
-                     "models": models_of(tree or random_tree(1, 31), window, golden)} | changes)
+    return Bundle(
+        **{
+            "serial": SERIAL,
+            "target": "fleet",
+            "source": "registry",
+            "model": "congestion-tree",
+            "version": 3,
+            "rollback_to": [],
+            "program": words,
+            "decision_interval_us": interval,
+            "models": models_of(tree or random_tree(1, 31), window, golden),
+        }
+        | changes
+    )
 
 
 def _unpacked(payload: bytes) -> bytes:
@@ -140,7 +160,7 @@ def cases() -> list[tuple[str, bytes, str | None]]:
     signed = out[0][1]
     envelope = parse(SIGNED, signed)
     raw("malformed_truncated", signed[:-1])
-    raw("malformed_half", signed[:len(signed) // 2])
+    raw("malformed_half", signed[: len(signed) // 2])
     raw("malformed_empty", b"")
     raw("malformed_wire_type", b"\x08\x01" + signed)
     raw("malformed_group", b"\x0b" + signed)
@@ -159,7 +179,10 @@ def cases() -> list[tuple[str, bytes, str | None]]:
     raw("bad_signature_without_domain", write(SIGNED, envelope | {"signature": KEY.sign(envelope["payload"])}))
 
     raw("malformed_payload_truncated", sign(envelope["payload"][:-1], KEY))
-    raw("malformed_payload_two_trees", sign(envelope["payload"] + write(BUNDLE, {"tree": parse(BUNDLE, envelope["payload"])["tree"]}), KEY))
+    raw(
+        "malformed_payload_two_trees",
+        sign(envelope["payload"] + write(BUNDLE, {"tree": parse(BUNDLE, envelope["payload"])["tree"]}), KEY),
+    )
     raw("malformed_payload_two_serials", sign(envelope["payload"] + b"\x10\x02", KEY))
     raw("malformed_33_bits", sign(envelope["payload"].replace(b"\x30\x03", b"\x30\x83\x80\x80\x80\x10", 1), KEY))
     raw("malformed_fixed_serial", sign(b"\x11" + bytes(8), KEY))
@@ -193,7 +216,12 @@ def cases() -> list[tuple[str, bytes, str | None]]:
     bad("bad_program_given", lambda v: v["program"]["given"].__setitem__(0, 8))
     bad("bad_program_interval", lambda v: v["program"].update(decision_interval_us=999))
     bad("bad_program_empty", lambda v: v.update(program={}))
-    bad("bad_program_129_features", lambda v: v["program"].update({k: (x * 3)[:129] for k, x in v["program"].items() if isinstance(x, list) and k != "bound"}))
+    bad(
+        "bad_program_129_features",
+        lambda v: v["program"].update(
+            {k: (x * 3)[:129] for k, x in v["program"].items() if isinstance(x, list) and k != "bound"}
+        ),
+    )
 
     def tree(name: str, change: Callable[[dict], None]) -> None:
         bad(f"bad_tree_{name}", lambda v: change(v["tree"]))
@@ -205,7 +233,10 @@ def cases() -> list[tuple[str, bytes, str | None]]:
     tree("child_far_outside", lambda t: t["right"].__setitem__(0, (1 << 32) - 1))
     tree("feature", lambda t: t["feature"].__setitem__(0, 46))
     tree("no_left_child", lambda t: (t["feature"].append(1), t["threshold"].append(1), t["right"].append(31)))
-    tree("unreachable", lambda t: (t["feature"].append(0), t["leaf_class"].append(0), t["leaf_permille"].extend([0, 0, 0])))
+    tree(
+        "unreachable",
+        lambda t: (t["feature"].append(0), t["leaf_class"].append(0), t["leaf_permille"].extend([0, 0, 0])),
+    )
     tree("class", lambda t: t["leaf_class"].__setitem__(2, 4))
     tree("permille", lambda t: t["leaf_permille"].__setitem__(slice(0, 3), [400, 400, 201]))
     tree("permille_wraps", lambda t: t["leaf_permille"].__setitem__(slice(0, 3), [(1 << 32) - 1, 1, 0]))
@@ -238,7 +269,12 @@ def cases() -> list[tuple[str, bytes, str | None]]:
     window("base", lambda w: w.update(base=-(1 << 52)))
     window("shift", lambda w: w.update(shift=41))
     window("bounds", lambda w: w.update(lo=2, hi=1))
-    window("257_trees", lambda w: w.update(tree_nodes=[1] * 257, feature=[0] * 257, threshold=[], right=[], missing_right=[], leaf_value=[0] * 257))
+    window(
+        "257_trees",
+        lambda w: w.update(
+            tree_nodes=[1] * 257, feature=[0] * 257, threshold=[], right=[], missing_right=[], leaf_value=[0] * 257
+        ),
+    )
 
     for name, change in golden_policies.bad():
         bad(f"bad_policy_{name}", lambda v, change=change: change(v["policy"]), "ok_policy_enforce")
@@ -256,7 +292,12 @@ def cases() -> list[tuple[str, bytes, str | None]]:
     bad("malformed_policy_name", lambda v: v["policy"].update(name="a\nb"), "ok_policy_enforce")
     bad("bad_policy_before_feature_mismatch", lambda v: (v["policy"].update(mode=9), v["tree"].update(feature_hash=0)))
     bad("bad_tree_before_policy", lambda v: (v["policy"].update(mode=9), v["tree"]["right"].pop()))
-    bad("wrong_target_before_replayed", lambda v: (v.update(target="ap/ap-2"), v["program"]["op"].pop()), "ok_older", "ok_tree")
+    bad(
+        "wrong_target_before_replayed",
+        lambda v: (v.update(target="ap/ap-2"), v["program"]["op"].pop()),
+        "ok_older",
+        "ok_tree",
+    )
     return out
 
 
@@ -269,8 +310,15 @@ def _later(p: dict) -> dict:
 def _chain(n: int) -> dict:
     """A tree whose left children are all leaves."""
     inner = n // 2
-    return {"feature_hash": feature_hash(), "feature": [1, 0] * inner + [0], "threshold": [0] * inner, "right": [2 * i + 2 for i in range(inner)],
-            "missing_right": [], "leaf_class": [0] * (inner + 1), "leaf_permille": [0] * 3 * (inner + 1)}
+    return {
+        "feature_hash": feature_hash(),
+        "feature": [1, 0] * inner + [0],
+        "threshold": [0] * inner,
+        "right": [2 * i + 2 for i in range(inner)],
+        "missing_right": [],
+        "leaf_class": [0] * (inner + 1),
+        "leaf_permille": [0] * 3 * (inner + 1),
+    }
 
 
 def expected(name: str) -> str:
@@ -318,11 +366,18 @@ def outputs() -> dict[str, bytes]:
             policies.append(f"{name} {got.detail}")
         elif name.startswith("ok_policy_"):
             policies.append(f"{name} {golden_policies.line(got.policy)}")
-    keys = ["# Test keys; their private halves are 32 times 01 and 32 times 02.", public_line(KEY, "test-1"),
-            public_line(OTHER_KEY, "test-2")]
+    keys = [
+        "# Test keys; their private halves are 32 times 01 and 32 times 02.",
+        public_line(KEY, "test-1"),
+        public_line(OTHER_KEY, "test-2"),
+    ]
     assert bundle().policy == PREDICT_ONLY
-    return {"bundles.bin": container([(0, data) for _, data, _ in all_]), "bundles.txt": text(lines),
-            "policies.txt": text(policies), "bundles.keys": text(keys)}
+    return {
+        "bundles.bin": container([(0, data) for _, data, _ in all_]),
+        "bundles.txt": text(lines),
+        "policies.txt": text(policies),
+        "bundles.keys": text(keys),
+    }
 
 
 def text(lines: list[str]) -> bytes:

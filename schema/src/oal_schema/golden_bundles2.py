@@ -29,33 +29,60 @@ def direct(**changes) -> Bundle:
 def _good() -> list[tuple[str, Bundle, str | None]]:
     """(name, bundle, name of the bundle in force) of what is taken and written in format 2."""
     tree, window = random_tree(1, 31), random_window(6, 20, 15)
-    four = [Model("class", tree), Model("window", window), Model("sixteen-letters-", random_tree(7, 63)),
-            Model("again", random_window(8, 2, 3))]
+    four = [
+        Model("class", tree),
+        Model("window", window),
+        Model("sixteen-letters-", random_tree(7, 63)),
+        Model("again", random_window(8, 2, 3)),
+    ]
     older = direct(serial=SERIAL - 9, version=2)
-    return [("ok_direct", direct(), None),
-            ("ok_direct_ap", direct(law=Law("direct", "ap", values=(0, 1, 1 << 40, 1460))), None),
-            ("ok_direct_values_0", direct(law=Law("direct", values=(0, 0, 0, 0))), None),
-            ("ok_direct_four_models", direct(models=four, source="online"), None),
-            ("ok_direct_window_first", direct(models=four[1::-1]), None),
-            ("ok_direct_enforce", direct(policy=make("a site enforces", 3, ENFORCE)), None),
-            ("ok_direct_no_policy", direct(policy=None), None),
-            ("ok_direct_of_rwnd_fair", direct(of_policy="rwnd-fair"), None),
-            ("ok_fair_of_another", bundle(window=window, of_policy="x"), None),
-            ("ok_fair_longest_name", bundle(of_policy="a" + 30 * "-"), None),
-            ("ok_fair_third_model", bundle(models=[Model("class", tree), Model("other", random_tree(9, 3))]), None),
-            ("ok_older", older, None), ("ok_newer", direct(serial=SERIAL + 9, version=4), "ok_direct"),
-            ("ok_in_force_itself", direct(), "ok_direct")]
+    return [
+        ("ok_direct", direct(), None),
+        ("ok_direct_ap", direct(law=Law("direct", "ap", values=(0, 1, 1 << 40, 1460))), None),
+        ("ok_direct_values_0", direct(law=Law("direct", values=(0, 0, 0, 0))), None),
+        ("ok_direct_four_models", direct(models=four, source="online"), None),
+        ("ok_direct_window_first", direct(models=four[1::-1]), None),
+        ("ok_direct_enforce", direct(policy=make("a site enforces", 3, ENFORCE)), None),
+        ("ok_direct_no_policy", direct(policy=None), None),
+        ("ok_direct_of_rwnd_fair", direct(of_policy="rwnd-fair"), None),
+        ("ok_fair_of_another", bundle(window=window, of_policy="x"), None),
+        ("ok_fair_longest_name", bundle(of_policy="a" + 30 * "-"), None),
+        ("ok_fair_third_model", bundle(models=[Model("class", tree), Model("other", random_tree(9, 3))]), None),
+        ("ok_older", older, None),
+        ("ok_newer", direct(serial=SERIAL + 9, version=4), "ok_direct"),
+        ("ok_in_force_itself", direct(), "ok_direct"),
+    ]
 
 
 def _fair(payload: bytes) -> dict:
     """What a bundle of format 1 says, in format 2. No writer does; readers take it."""
     v = parse(BUNDLE, payload)
     golden = v["golden"]
-    models = [{"role": "class", "kind": "tree", "tree": v["tree"], "golden_input": golden["features"], "golden_answer": golden["leaf"]},
-              {"role": "window", "kind": "sum", "sum": v["window"], "golden_input": golden["window_input"],
-               "golden_answer": golden["window_bytes"]}]
-    return v | {"format": 2, "tree": None, "window": None, "golden": None, "models": models, "law": Law().columns(),
-                "of_policy": "rwnd-fair"}
+    models = [
+        {
+            "role": "class",
+            "kind": "tree",
+            "tree": v["tree"],
+            "golden_input": golden["features"],
+            "golden_answer": golden["leaf"],
+        },
+        {
+            "role": "window",
+            "kind": "sum",
+            "sum": v["window"],
+            "golden_input": golden["window_input"],
+            "golden_answer": golden["window_bytes"],
+        },
+    ]
+    return v | {
+        "format": 2,
+        "tree": None,
+        "window": None,
+        "golden": None,
+        "models": models,
+        "law": Law().columns(),
+        "of_policy": "rwnd-fair",
+    }
 
 
 def _shuffled(values: dict) -> bytes:
@@ -102,7 +129,10 @@ def cases() -> list[tuple[str, bytes, str | None]]:
     bad("unsupported_format_source", lambda v: v.update(source=0))
     bad("unsupported_format_no_program", lambda v: v.update(program=None))
     bad("unsupported_format_no_models", lambda v: v.update(models=[]))
-    bad("unsupported_format_five_models", lambda v: v.update(models=[v["models"][0] | {"role": r} for r in ("class", *"abcd")]))
+    bad(
+        "unsupported_format_five_models",
+        lambda v: v.update(models=[v["models"][0] | {"role": r} for r in ("class", *"abcd")]),
+    )
     bad("unsupported_format_role_twice", lambda v: v.update(models=v["models"] * 2))
     first_model("unsupported_format_no_role", role="")
     first_model("unsupported_format_long_role", role="seventeen-letters")
@@ -127,8 +157,11 @@ def cases() -> list[tuple[str, bytes, str | None]]:
     law("fair_with_values", "ok_fair_of_another", values=[0, 0, 0, 0])
     law("fair_on_ap", "ok_fair_of_another", subject="ap")
     first_model("unsupported_format_no_class", role="classes")
-    bad("unsupported_format_class_is_a_sum", lambda v: (v["models"][0].update(role="class"), v["models"][1].update(role="tree")),
-        "ok_direct_window_first")
+    bad(
+        "unsupported_format_class_is_a_sum",
+        lambda v: (v["models"][0].update(role="class"), v["models"][1].update(role="tree")),
+        "ok_direct_window_first",
+    )
     bad("unsupported_format_window_is_a_tree", lambda v: v["models"][1].update(role="window"), "ok_fair_third_model")
     bad("unsupported_format_before_malformed", lambda v: (v.update(of_policy=""), v["law"].update(action="")))
     bad("malformed_serial", lambda v: (v.update(serial=0), v["law"].update(action="")))
@@ -137,10 +170,19 @@ def cases() -> list[tuple[str, bytes, str | None]]:
     bad("malformed_window_of_format_1", lambda v: v.update(window=one["window"]))
     bad("malformed_golden_of_format_1", lambda v: v.update(golden={}))
     bad("malformed_before_wrong_target", lambda v: v.update(golden={}, target="ap/ap-2"))
-    for name, text_ in (("none", ""), ("capital", "Example"), ("digit_first", "1x"), ("dash_first", "-x"), ("dot", "a.b"),
-                        ("32_characters", "a" * 32), ("slash", "a/b")):
+    for name, text_ in (
+        ("none", ""),
+        ("capital", "Example"),
+        ("digit_first", "1x"),
+        ("dash_first", "-x"),
+        ("dot", "a.b"),
+        ("32_characters", "a" * 32),
+        ("slash", "a/b"),
+    ):
         bad(f"malformed_of_policy_{name}", lambda v, text_=text_: v.update(of_policy=text_))
-    out.append(("malformed_two_laws", sign(payloads["ok_direct"] + write(BUNDLE, {"law": DIRECT.columns()}), KEY), None))
+    out.append(
+        ("malformed_two_laws", sign(payloads["ok_direct"] + write(BUNDLE, {"law": DIRECT.columns()}), KEY), None)
+    )
     for name in ("models", "law", "of_policy"):
         given = parse(BUNDLE, payloads["ok_direct"])[name]
         out.append((f"malformed_{name}_in_format_1", sign(write(BUNDLE, one | {name: given}), KEY), None))
@@ -151,8 +193,11 @@ def cases() -> list[tuple[str, bytes, str | None]]:
     bad("bad_tree_cycle", lambda v: v["models"][0]["tree"]["right"].__setitem__(-1, 0))
     bad("bad_tree_of_third_model", lambda v: v["models"][2]["tree"]["right"].pop(), "ok_direct_four_models")
     bad("bad_window_model_shift", lambda v: v["models"][1]["sum"].update(shift=41), "ok_direct_four_models")
-    bad("bad_window_model_before_bad_tree", lambda v: (v["models"][0]["sum"].update(lo=2, hi=1), v["models"][1]["tree"]["right"].pop()),
-        "ok_direct_window_first")
+    bad(
+        "bad_window_model_before_bad_tree",
+        lambda v: (v["models"][0]["sum"].update(lo=2, hi=1), v["models"][1]["tree"]["right"].pop()),
+        "ok_direct_window_first",
+    )
     bad("bad_policy_mode", lambda v: v["policy"].update(mode=3))
     bad("bad_policy_no_name_enforce", lambda v: v["policy"].update(mode=ENFORCE))
     bad("feature_mismatch_first", lambda v: v["models"][0]["tree"].update(feature_hash=feature_hash() ^ 1))

@@ -12,7 +12,7 @@ def read_container(data: bytes) -> list[tuple[int, bytes]]:
     """Inverse of `container`."""
     out, at = [], 0
     while at < len(data):
-        size = int.from_bytes(data[at + 1:at + 5], "little")
-        out.append((data[at], data[at + 5:at + 5 + size]))
+        size = int.from_bytes(data[at + 1 : at + 5], "little")
+        out.append((data[at], data[at + 5 : at + 5 + size]))
         at += 5 + size
     return out

@@ -12,16 +12,40 @@ T0 = 1_800_000_000_000_000
 
 def items() -> list[Item]:
     """Items at the ends of what the contract allows; ratios are such that every writer prints the same digits."""
-    def item(ap_id: str, site: str, ts_us: int, boot: int, program: int, features: list[int], now: int, truth: int,
-             loss: float, offered: int, complete: bool) -> Item:
-        return Item(ap_id, site, ts_us, boot, program, features, settings()["horizon_us"], now, truth, loss, offered,
-                    complete)
+
+    def item(
+        ap_id: str,
+        site: str,
+        ts_us: int,
+        boot: int,
+        program: int,
+        features: list[int],
+        now: int,
+        truth: int,
+        loss: float,
+        offered: int,
+        complete: bool,
+    ) -> Item:
+        return Item(
+            ap_id, site, ts_us, boot, program, features, settings()["horizon_us"], now, truth, loss, offered, complete
+        )
 
     u64 = (1 << 64) - 1
     return [
         item("ap-1", "lab", T0, 0x1122334455667788, u64 - 1, [0, -1, 7, MISSING], 0, 0, 0.0, 0, True),
-        item("ap-1", "lab", T0 + 100_000, u64, 1 << 63, [MISSING, (1 << 63) - 1, 1 << 53, (1 << 53) + 1], 1, 3, 1.0,
-             (1 << 32) - 1, False),
+        item(
+            "ap-1",
+            "lab",
+            T0 + 100_000,
+            u64,
+            1 << 63,
+            [MISSING, (1 << 63) - 1, 1 << 53, (1 << 53) + 1],
+            1,
+            3,
+            1.0,
+            (1 << 32) - 1,
+            False,
+        ),
         item("a" * 64, "", 1, 0, 0, [], 3, 2, 0.0625, 16, True),
         item('ap-"2"\\', "sité", (1 << 53) - 1, (1 << 63) - 1, 1, [MISSING + 1], 2, 1, 0.0125, 80, False),
     ]
@@ -29,8 +53,19 @@ def items() -> list[Item]:
 
 def _values(item: Item) -> str:
     """A line of `items.txt`."""
-    head = [item.ap_id, item.site or "-", item.ts_us, item.boot_id, item.feature_hash, item.horizon_us,
-            item.class_now, item.truth, item.loss_ratio, item.offered_pkts, int(item.complete)]
+    head = [
+        item.ap_id,
+        item.site or "-",
+        item.ts_us,
+        item.boot_id,
+        item.feature_hash,
+        item.horizon_us,
+        item.class_now,
+        item.truth,
+        item.loss_ratio,
+        item.offered_pkts,
+        int(item.complete),
+    ]
     return " ".join(map(str, head + item.features))
 
 
@@ -48,10 +83,18 @@ def refused() -> list[tuple[str, str]]:
     good = as_record(items()[0])
     out = [(json.dumps({k: v for k, v in good.items() if k != name}), name) for name in good if name != "site"]
     for name, values in {
-        "ap_id": ["", 1, None], "site": [7, None], "ts_us": [0, 1 << 53, "1", 1.0, True], "boot_id": [-1, 1 << 64],
-        "feature_hash": [-1, 1 << 64], "features": [None, 1, [1.0], ["1"], [1 << 63], [MISSING - 1], [True], [None]],
-        "horizon_us": [-1, 60_000_001], "class_now": [-1, 4], "class": [-1, 4, 3, False],
-        "loss_ratio": [-0.5, 1.5, "0", None, True], "offered_pkts": [-1, 1 << 32], "complete": [0, 1, "true"],
+        "ap_id": ["", 1, None],
+        "site": [7, None],
+        "ts_us": [0, 1 << 53, "1", 1.0, True],
+        "boot_id": [-1, 1 << 64],
+        "feature_hash": [-1, 1 << 64],
+        "features": [None, 1, [1.0], ["1"], [1 << 63], [MISSING - 1], [True], [None]],
+        "horizon_us": [-1, 60_000_001],
+        "class_now": [-1, 4],
+        "class": [-1, 4, 3, False],
+        "loss_ratio": [-0.5, 1.5, "0", None, True],
+        "offered_pkts": [-1, 1 << 32],
+        "complete": [0, 1, "true"],
     }.items():
         out += [(json.dumps(good | {name: value}), name) for value in values]
     return out + [(text, "-") for text in ("", "{", "[]", "3", "null", '{"ap_id": "x"', "[[[[")]

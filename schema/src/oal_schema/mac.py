@@ -26,7 +26,10 @@ def ap_key(master: bytes, ap_id: str, site: str) -> bytes:
 
 def header(key_id: int, key: bytes, topic: str, value: bytes) -> bytes:
     """Value of the header `oal-mac` of a record: one byte key_id, 16 bytes MAC. `topic` is one of TOPICS."""
-    return bytes([key_id]) + hmac.digest(key, b"oal batch v1\0" + bytes([TOPICS[topic]]) + value, hashlib.sha256)[:MAC_BYTES]
+    return (
+        bytes([key_id])
+        + hmac.digest(key, b"oal batch v1\0" + bytes([TOPICS[topic]]) + value, hashlib.sha256)[:MAC_BYTES]
+    )
 
 
 def read_masters(path: str | os.PathLike) -> dict[int, bytes]:
@@ -41,7 +44,9 @@ def read_masters(path: str | os.PathLike) -> dict[int, bytes]:
             if len(words) != 2 or not 1 <= key_id <= 255 or len(key) != KEY_BYTES or key_id in keys:
                 raise ValueError
         except (ValueError, IndexError):
-            raise ValueError(f"{path}:{number}: not a master key; a line is: KEY_ID (1 to 255, each once) BASE64-OF-32-BYTES") from None
+            raise ValueError(
+                f"{path}:{number}: not a master key; a line is: KEY_ID (1 to 255, each once) BASE64-OF-32-BYTES"
+            ) from None
         keys[key_id] = key
     if not keys:
         raise ValueError(f"{path}: no key in it; a line is: KEY_ID BASE64-OF-32-BYTES")
@@ -52,4 +57,7 @@ def ap_lines(masters: dict[int, bytes], aps: Iterable[tuple[str, str]]) -> str:
     """What an exporter reads (option `mac_keys`): a line `AP_ID SITE KEY_ID BASE64` for each (ap_id, site); SITE is - for none.
     Of several keys of an access point the one with the highest key_id is used, so the newest master's."""
     key_id = max(masters)
-    return "".join(f"{ap_id} {site or '-'} {key_id} {base64.b64encode(ap_key(masters[key_id], ap_id, site)).decode()}\n" for ap_id, site in aps)
+    return "".join(
+        f"{ap_id} {site or '-'} {key_id} {base64.b64encode(ap_key(masters[key_id], ap_id, site)).decode()}\n"
+        for ap_id, site in aps
+    )

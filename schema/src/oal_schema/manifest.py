@@ -72,9 +72,16 @@ class Manifest:
 
     def columns(self) -> dict:
         """The manifest as it stands in policies.json."""
-        return {"name": self.name, "title": self.title, "subject": self.subject, "program": self.program, "label": self.label,
-                "models": [{k: getattr(m, k) for k in MODEL_KEYS} for m in self.models],
-                "law": {"name": self.law.name, "values": list(self.law.values)}, "action": self.action}
+        return {
+            "name": self.name,
+            "title": self.title,
+            "subject": self.subject,
+            "program": self.program,
+            "label": self.label,
+            "models": [{k: getattr(m, k) for k in MODEL_KEYS} for m in self.models],
+            "law": {"name": self.law.name, "values": list(self.law.values)},
+            "action": self.action,
+        }
 
 
 def of(v: object, where: str) -> Manifest:
@@ -97,8 +104,10 @@ def of(v: object, where: str) -> Manifest:
     if not isinstance(values, list) or any(type(x) is not int for x in values):
         raise ManifestError(f"{where}: law.values {values!r}; a list of whole numbers")
     try:
-        law = law_of({"name": v["law"]["name"], "subject": v["subject"], "action": v["action"], "values": values},
-                     {m.role: m.kind for m in models if not m.optional or m.role != "class"})
+        law = law_of(
+            {"name": v["law"]["name"], "subject": v["subject"], "action": v["action"], "values": values},
+            {m.role: m.kind for m in models if not m.optional or m.role != "class"},
+        )
     except BundleError as e:
         raise ManifestError(f"{where}: {e.detail}") from None
     return Manifest(v["name"], v["title"], v["program"], v["label"], models, law)
@@ -165,10 +174,15 @@ def load(folder: Path = POLICIES) -> list[Manifest]:
     programs: dict[str, str] = {}
     registered: dict[str, str] = {}
     for m in out:
-        for what, names, taken in (("program", [m.program], programs), ("registered", [r.registered for r in m.models], registered)):
+        for what, names, taken in (
+            ("program", [m.program], programs),
+            ("registered", [r.registered for r in m.models], registered),
+        ):
             for name in names:
                 if name in taken:
-                    raise ManifestError(f"{m.name}/policy.yaml: {what} {name} is that of {taken[name]}; each has its own")
+                    raise ManifestError(
+                        f"{m.name}/policy.yaml: {what} {name} is that of {taken[name]}; each has its own"
+                    )
                 taken[name] = m.name
     return out
 

@@ -18,8 +18,19 @@ from .bundle_law import RWND_FAIR
 
 ROOT = Path(__file__).resolve().parents[2]
 PROTO = ROOT / "proto"
-FILES = ["oal/options.proto", "oal/samples.proto", "oal/packets.proto", "oal/events.proto", "oal/batch.proto", "oal/bundle.proto"]
-BATCHES = [("SampleBatch", "samples", "ap.samples.v1"), ("PacketBatch", "packets", "ap.packets.v1"), ("EventBatch", "events", "ap.events.v1")]
+FILES = [
+    "oal/options.proto",
+    "oal/samples.proto",
+    "oal/packets.proto",
+    "oal/events.proto",
+    "oal/batch.proto",
+    "oal/bundle.proto",
+]
+BATCHES = [
+    ("SampleBatch", "samples", "ap.samples.v1"),
+    ("PacketBatch", "packets", "ap.packets.v1"),
+    ("EventBatch", "events", "ap.events.v1"),
+]
 
 #: size in bytes in memory, signed, ClickHouse type
 TYPES = {
@@ -51,8 +62,21 @@ PREFIX_COLUMNS = [
     ("boot_id", "UInt64", "ZSTD(1)", "Incarnation of the exporter; counters restart with it"),
     ("batch_seq", "UInt64", "Delta(8), ZSTD(1)", "Sequence number of the batch that brought the row"),
 ]
-OPERATORS = {"last": 1, "delta": 2, "rate": 3, "max": 4, "min": 5, "mean": 6, "sum": 7, "count": 8,
-             "ratio": 16, "ewma": 17, "lag": 18, "diff": 19, "add": 20}
+OPERATORS = {
+    "last": 1,
+    "delta": 2,
+    "rate": 3,
+    "max": 4,
+    "min": 5,
+    "mean": 6,
+    "sum": 7,
+    "count": 8,
+    "ratio": 16,
+    "ewma": 17,
+    "lag": 18,
+    "diff": 19,
+    "add": 20,
+}
 GROUPS = {"sum": 1, "max": 2, "min": 3, "mean": 4}
 INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
 MISSING = INT64_MIN
@@ -193,7 +217,17 @@ def descriptors():
     with tempfile.TemporaryDirectory() as tmp:
         out = Path(tmp) / "set.bin"
         include = Path(grpc_tools.__file__).parent / "_proto"
-        if protoc.main(["protoc", f"-I{PROTO}", f"-I{include}", "--include_source_info", "--include_imports", f"--descriptor_set_out={out}", *FILES]):
+        if protoc.main(
+            [
+                "protoc",
+                f"-I{PROTO}",
+                f"-I{include}",
+                "--include_source_info",
+                "--include_imports",
+                f"--descriptor_set_out={out}",
+                *FILES,
+            ]
+        ):
             raise SchemaError("protoc refused schema/proto; its message stands above")
         return descriptor_pb2.FileDescriptorSet.FromString(out.read_bytes())
 
@@ -221,7 +255,11 @@ def _default_codec(kind: str, type_: str) -> str:
 
 
 def _comments(file_descriptor) -> dict[tuple[int, ...], str]:
-    return {tuple(l.path): " ".join(l.leading_comments.split()) for l in file_descriptor.source_code_info.location if l.leading_comments}
+    return {
+        tuple(l.path): " ".join(l.leading_comments.split())
+        for l in file_descriptor.source_code_info.location
+        if l.leading_comments
+    }
 
 
 def _check_stored_as(t: Table, tables: dict[str, Table]) -> None:
@@ -231,7 +269,9 @@ def _check_stored_as(t: Table, tables: dict[str, Table]) -> None:
     of = {c.name: TYPES[c.type][2] for c in tables[t.stored_as].columns}
     for c in t.columns:
         if c.stored_as not in of or TYPES[c.type][0] > tables[t.stored_as].column(c.stored_as).size:
-            raise SchemaError(f"{t.name}.{c.name}: stored as {t.stored_as}.{c.stored_as}, which is not there or narrower")
+            raise SchemaError(
+                f"{t.name}.{c.name}: stored as {t.stored_as}.{c.stored_as}, which is not there or narrower"
+            )
 
 
 def load() -> Schema:
@@ -269,14 +309,42 @@ def load() -> Schema:
                     raise SchemaError(f"{name}.{c.name}: a column needs a kind, a type and a comment")
                 if kind == "COUNTER" and not o.counter_bits:
                     raise SchemaError(f"{name}.{c.name}: a counter needs counter_bits")
-                columns.append(Column(c.name, len(columns), c.number, kind, type_, o.unit, o.change, n_optional if o.optional else -1,
-                                      o.counter_bits, o.source, comment, o.codec or _default_codec(kind, type_), o.stored_as or c.name, o.normal))
+                columns.append(
+                    Column(
+                        c.name,
+                        len(columns),
+                        c.number,
+                        kind,
+                        type_,
+                        o.unit,
+                        o.change,
+                        n_optional if o.optional else -1,
+                        o.counter_bits,
+                        o.source,
+                        comment,
+                        o.codec or _default_codec(kind, type_),
+                        o.stored_as or c.name,
+                        o.normal,
+                    )
+                )
                 n_optional += o.optional
             order = [c.kind == "KEY" for c in columns]
             if order != sorted(order, reverse=True):
                 raise SchemaError(f"{name}: KEY columns come first")
-            tables.append(Table(options.name, options.id, topic, fd.number, options.event, options.max_rows, options.max_runs, tuple(columns),
-                                comments.get((4, index), "").rstrip("."), options.stored_as or options.name))
+            tables.append(
+                Table(
+                    options.name,
+                    options.id,
+                    topic,
+                    fd.number,
+                    options.event,
+                    options.max_rows,
+                    options.max_runs,
+                    tuple(columns),
+                    comments.get((4, index), "").rstrip("."),
+                    options.stored_as or options.name,
+                )
+            )
     tables.sort(key=lambda t: t.id)
     if [t.id for t in tables] != list(range(len(tables))):
         raise SchemaError(f"tables: ids {[t.id for t in tables]}; 0, 1, 2, … each once")
@@ -293,8 +361,16 @@ def load() -> Schema:
         manifests = manifest.load()
     except (policy_list.PolicyListError, messages.MessageError, manifest.ManifestError) as e:
         raise SchemaError(str(e)) from None
-    schema = Schema(tables, [(f.name, f.number, hc.get((4, hi, 2, j), "")) for j, f in enumerate(header.field)],
-                    [(f.name, f.number) for f in flows.field], settings, stream_tables, policy, json_messages, manifests)
+    schema = Schema(
+        tables,
+        [(f.name, f.number, hc.get((4, hi, 2, j), "")) for j, f in enumerate(header.field)],
+        [(f.name, f.number) for f in flows.field],
+        settings,
+        stream_tables,
+        policy,
+        json_messages,
+        manifests,
+    )
     schema.programs = [program_of(schema, m) for m in manifests]
     return schema
 
@@ -306,7 +382,11 @@ def program_of(schema: Schema, m: manifest.Manifest) -> Program:
         source = manifest.read_yaml(manifest.POLICIES / m.name / "features.yaml")
     except manifest.ManifestError as e:
         raise SchemaError(str(e)) from None
-    if not isinstance(source, dict) or sorted(source) != ["features", "name"] or not isinstance(source["features"], list):
+    if (
+        not isinstance(source, dict)
+        or sorted(source) != ["features", "name"]
+        or not isinstance(source["features"], list)
+    ):
         raise SchemaError(f"{where}: a program is a name and a list of features")
     if source["name"] != m.program:
         raise SchemaError(f"{where}: name {source['name']} is not the manifest's program, {m.program}")
@@ -329,7 +409,24 @@ def compile_program(schema: Schema, source: dict, where: str = "program") -> Pro
         raise SchemaError(f"{where}: {len(source['features'])} features; at most {MAX_FEATURES}")
     for spec in source["features"]:
         name, op = spec.get("name", "?"), spec.get("op")
-        known = {"name", "op", "input", "where", "group", "window", "mul", "div", "a", "b", "scale", "shift", "unit", "lo", "hi", "default"}
+        known = {
+            "name",
+            "op",
+            "input",
+            "where",
+            "group",
+            "window",
+            "mul",
+            "div",
+            "a",
+            "b",
+            "scale",
+            "shift",
+            "unit",
+            "lo",
+            "hi",
+            "default",
+        }
         if set(spec) - known:
             raise SchemaError(f"{where}: feature {name}: unknown key {sorted(set(spec) - known)[0]}")
         if op not in OPERATORS:
@@ -345,7 +442,9 @@ def compile_program(schema: Schema, source: dict, where: str = "program") -> Pro
             if c.kind == "KEY" or c.kind in ("TICK", "TIME_US"):
                 raise SchemaError(f"{where}: feature {name}: {spec['input']} is a {c.kind} column")
             if (op in ("sum", "count")) != t.event:
-                raise SchemaError(f"{where}: feature {name}: sum and count are for event tables, the others for state tables")
+                raise SchemaError(
+                    f"{where}: feature {name}: sum and count are for event tables, the others for state tables"
+                )
             table, column, group = t.id, c.index, GROUPS.get(spec.get("group"), 0)
             if not group:
                 raise SchemaError(f"{where}: feature {name}: group must be one of {', '.join(GROUPS)}")
@@ -366,8 +465,20 @@ def compile_program(schema: Schema, source: dict, where: str = "program") -> Pro
             a, b = operand(spec, "a", name), operand(spec, "b", name)
         if op != "ratio" and not 1 <= window <= (16 if op == "ewma" else MAX_WINDOW):
             raise SchemaError(f"{where}: feature {name}: window (or shift) out of range")
-        words = (OPERATORS[op], table, column, filter_column, filter_value, group, window, a, b,
-                 int(spec.get("lo", INT64_MIN + 1)), int(spec.get("hi", INT64_MAX)), int(spec.get("default", MISSING)))
+        words = (
+            OPERATORS[op],
+            table,
+            column,
+            filter_column,
+            filter_value,
+            group,
+            window,
+            a,
+            b,
+            int(spec.get("lo", INT64_MIN + 1)),
+            int(spec.get("hi", INT64_MAX)),
+            int(spec.get("default", MISSING)),
+        )
         index[name] = len(features)
         features.append(Feature(name, op, spec.get("unit", "1"), words))
     return Program(source["name"], tuple(features), schema.settings["decision_interval_us"])

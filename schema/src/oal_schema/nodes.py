@@ -22,7 +22,9 @@ class BundleError(Exception):
         self.reason, self.detail = reason, detail
 
 
-def check_nodes(feature: np.ndarray, threshold: np.ndarray, right: np.ndarray, missing_right: np.ndarray, n_inputs: int) -> str | None:
+def check_nodes(
+    feature: np.ndarray, threshold: np.ndarray, right: np.ndarray, missing_right: np.ndarray, n_inputs: int
+) -> str | None:
     """What is wrong with the shape of a node table whose features are 0…n_inputs-1, or None. O(nodes)."""
     n = len(feature)
     if n == 0:
@@ -44,11 +46,15 @@ def check_nodes(feature: np.ndarray, threshold: np.ndarray, right: np.ndarray, m
     return None
 
 
-def descend(feature: np.ndarray, threshold: np.ndarray, right: np.ndarray, missing_right: np.ndarray, x: np.ndarray) -> np.ndarray:
+def descend(
+    feature: np.ndarray, threshold: np.ndarray, right: np.ndarray, missing_right: np.ndarray, x: np.ndarray
+) -> np.ndarray:
     """Index of the leaf, int32[m], for each row of `x`, int64[m, inputs]. The table must have passed `check_nodes`."""
     x = np.asarray(x)
     if x.dtype != np.int64 or x.ndim != 2:
-        raise TypeError(f"features are int64[rows, columns], not {x.dtype}{list(x.shape)}: round them as the feature program does, they are integers")
+        raise TypeError(
+            f"features are int64[rows, columns], not {x.dtype}{list(x.shape)}: round them as the feature program does, they are integers"
+        )
     node = np.zeros(len(x), np.int32)
     active = np.arange(len(x))
     while active.size:

@@ -33,11 +33,17 @@ def list_() -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     """Exit status: 0 done, 1 something is wrong, 2 wrong usage."""
-    parser = argparse.ArgumentParser(prog="oal-policy", description="Policies: one folder each, in policies/ (README.md there).")
+    parser = argparse.ArgumentParser(
+        prog="oal-policy", description="Policies: one folder each, in policies/ (README.md there)."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
-    made = commands.add_parser("new", help="make policies/NAME from the template, with law direct, and what is generated of it")
+    made = commands.add_parser(
+        "new", help="make policies/NAME from the template, with law direct, and what is generated of it"
+    )
     made.add_argument("name", metavar="NAME", help="lower case letters, digits and -, at most 31")
-    checked = commands.add_parser("check", help="manifest, features, bundle; golden vectors equal in C, Java and Python")
+    checked = commands.add_parser(
+        "check", help="manifest, features, bundle; golden vectors equal in C, Java and Python"
+    )
     checked.add_argument("name", metavar="NAME", nargs="*", help="policies to check; none: all")
     commands.add_parser("list", help="every policy in a line")
     options = parser.parse_args(arguments)

@@ -49,8 +49,14 @@ class Policy:
     def columns(self) -> dict:
         """Fields of Policy in `bundle.proto`."""
         w = spec()["weights"]
-        return {"mode": self.mode, "name": self.name, "version": self.version, **self.control,
-                w["ports"]: list(self.weights), w["values"]: list(self.weights.values())}
+        return {
+            "mode": self.mode,
+            "name": self.name,
+            "version": self.version,
+            **self.control,
+            w["ports"]: list(self.weights),
+            w["values"]: list(self.weights.values()),
+        }
 
     @property
     def mode_name(self) -> str:
@@ -64,9 +70,17 @@ class Policy:
 PREDICT_ONLY = Policy(SHADOW)
 
 
-def make(name: str, version: int, mode: int, control: Mapping[str, int] | None = None, weights: Mapping[int, int] | None = None) -> Policy:
+def make(
+    name: str,
+    version: int,
+    mode: int,
+    control: Mapping[str, int] | None = None,
+    weights: Mapping[int, int] | None = None,
+) -> Policy:
     """A policy whose missing numbers are the defaults. BundleError("bad_policy") for one that no AP would take."""
-    return of(Policy(mode, name, version, defaults() | dict(control or {}), dict(sorted((weights or {}).items()))).columns())
+    return of(
+        Policy(mode, name, version, defaults() | dict(control or {}), dict(sorted((weights or {}).items()))).columns()
+    )
 
 
 def of(v: dict) -> Policy:
@@ -88,10 +102,14 @@ def of(v: dict) -> Policy:
     for r in spec()["rules"]:
         low, high = v[r["low"]], v[r["high"]]
         if r["times"] * low > high:
-            raise _bad(f"{r['low']} {low} is more than {high // r['times']}: {r['times']} times {r['low']} is at most {r['high']} ({high})")
+            raise _bad(
+                f"{r['low']} {low} is more than {high // r['times']}: {r['times']} times {r['low']} is at most {r['high']} ({high})"
+            )
     ports, values = v[w["ports"]], v[w["values"]]
     if len(ports) != len(values) or len(ports) > w["max"]:
-        raise _bad(f"{w['ports']} has {len(ports)} and {w['values']} {len(values)} values; as many each, at most {w['max']}")
+        raise _bad(
+            f"{w['ports']} has {len(ports)} and {w['values']} {len(values)} values; as many each, at most {w['max']}"
+        )
     for i, (port, value) in enumerate(zip(ports, values)):
         _within(w["ports"], port, w["port_min"], w["port_max"])
         _within(w["values"], value, w["value_min"], w["value_max"])

@@ -64,8 +64,11 @@ def check(name: str) -> Iterator[str]:
 def _other_files(m: Manifest) -> None:
     """Files that other stages read closer: here only that they are what they should be."""
     policy_file.load(SHIPPED)
-    for file, keys in (("experiment.yaml", ("name", "model")), ("window.yaml", ("flow_inputs", "xgboost")),
-                       ("evaluate.yaml", ("controls", "queues", "acts"))):
+    for file, keys in (
+        ("experiment.yaml", ("name", "model")),
+        ("window.yaml", ("flow_inputs", "xgboost")),
+        ("evaluate.yaml", ("controls", "queues", "acts")),
+    ):
         path = manifest.POLICIES / m.name / file
         if not path.exists():
             continue
@@ -77,11 +80,24 @@ def _other_files(m: Manifest) -> None:
 def _bundle(m: Manifest, program: Program) -> tuple[Bundle, bytes]:
     """A bundle of the policy with random models, as it is opened, and signed."""
     n, hash_ = len(program.words), int.from_bytes(program_hash(program.words, program.decision_interval_us)[:8], "big")
-    made = {"tree": lambda seed: golden_bundles.random_tree(seed, TREE_NODES, hash_, n_features=n),
-            "sum": lambda seed: golden_bundles.random_window(seed, SUM_TREES, SUM_NODES, hash_, n_features=n)}
+    made = {
+        "tree": lambda seed: golden_bundles.random_tree(seed, TREE_NODES, hash_, n_features=n),
+        "sum": lambda seed: golden_bundles.random_window(seed, SUM_TREES, SUM_NODES, hash_, n_features=n),
+    }
     models = [Model(role.role, made[role.kind](i)) for i, role in enumerate(m.models)]
-    content = Bundle(golden_bundles.SERIAL, "fleet", "registry", m.models[0].registered, 1, [], list(program.words),
-                     program.decision_interval_us, models, law=m.law, of_policy=m.name)
+    content = Bundle(
+        golden_bundles.SERIAL,
+        "fleet",
+        "registry",
+        m.models[0].registered,
+        1,
+        [],
+        list(program.words),
+        program.decision_interval_us,
+        models,
+        law=m.law,
+        of_policy=m.name,
+    )
     signed = sign(encode(content), golden_bundles.KEY)
     trusted = {key_id(golden_bundles.KEY): golden_bundles.KEY.public_key()}
     return open_signed(signed, trusted, "ap-1", "lab")[0], signed

@@ -1,7 +1,7 @@
 """Files of policies/in-force: one YAML file for a policy and a scope, and which of a folder's files is whose.
 
-    policy, mode, name, version, applies_to: fleet | site/SITE | ap/AP_ID, control: {number: value},
-    weights: {server port: permille}
+policy, mode, name, version, applies_to: fleet | site/SITE | ap/AP_ID, control: {number: value},
+weights: {server port: permille}
 """
 
 from __future__ import annotations
@@ -74,8 +74,11 @@ class Policies:
 
     def not_raised(self, known: Collection[Policy]) -> list[PolicyFile]:
         """Files that changed and kept their version: one of the `known` has this name and version, and says something else."""
-        return [f for f in self.every()
-                if any((p.name, p.version) == (f.policy.name, f.policy.version) and p != f.policy for p in known)]
+        return [
+            f
+            for f in self.every()
+            if any((p.name, p.version) == (f.policy.name, f.policy.version) and p != f.policy for p in known)
+        ]
 
 
 def read(path: Path) -> PolicyFile:
@@ -119,7 +122,9 @@ class _Reader:
             node = yaml.compose(text, Loader=yaml.SafeLoader)
         except yaml.YAMLError as e:
             mark = getattr(e, "problem_mark", None)
-            raise PolicyError(f"{self.path.name}:{mark.line + 1 if mark else 1}: no YAML: {getattr(e, 'problem', e)}") from None
+            raise PolicyError(
+                f"{self.path.name}:{mark.line + 1 if mark else 1}: no YAML: {getattr(e, 'problem', e)}"
+            ) from None
         top = self.mapping(node, "a policy")
         for key in top:
             if key not in KEYS:
@@ -135,7 +140,9 @@ class _Reader:
         of_policy = RWND_FAIR
         if "policy" in top:
             there = list(known())
-            of_policy = self.text(top["policy"][1], "policy", re.compile("|".join(map(re.escape, there))), ", ".join(there))
+            of_policy = self.text(
+                top["policy"][1], "policy", re.compile("|".join(map(re.escape, there))), ", ".join(there)
+            )
         modes = spec()["modes"]
         mode = self.text(top["mode"][1], "mode", re.compile("|".join(modes)), ", ".join(modes))
         bounds = {f["name"]: f for f in spec()["fields"]}
@@ -143,11 +150,17 @@ class _Reader:
         for key, (at, _) in control.items():
             if key not in bounds:
                 self.refuse(at, f"unknown number {key}; policies/rwnd-fair/numbers.yaml lists them")
-        numbers = {key: self.integer(value, key, bounds[key]["min"], bounds[key]["max"]) for key, (_, value) in control.items()}
+        numbers = {
+            key: self.integer(value, key, bounds[key]["min"], bounds[key]["max"]) for key, (_, value) in control.items()
+        }
         w = spec()["weights"]
         weights = self.mapping(top["weights"][1], "weights") if "weights" in top else {}
-        ports = {self.integer(at, "port", w["port_min"], w["port_max"]): self.integer(value, f"weight of port {key}", w["value_min"], w["value_max"])
-                 for key, (at, value) in weights.items()}
+        ports = {
+            self.integer(at, "port", w["port_min"], w["port_max"]): self.integer(
+                value, f"weight of port {key}", w["value_min"], w["value_max"]
+            )
+            for key, (at, value) in weights.items()
+        }
         if len(ports) > w["max"]:
             self.refuse(top["weights"][0], f"{len(ports)} weights; at most {w['max']}")
         try:

@@ -47,12 +47,17 @@ class PolicyFolder:
             self.remember(file.policy)
 
     def _refuse_without_version(self, policies: Policies) -> None:
-        changed = [f"{f.path.name}: it changed, and its version is still {f.policy.version}; raise it" for f in policies.not_raised(self._known.values())]
+        changed = [
+            f"{f.path.name}: it changed, and its version is still {f.policy.version}; raise it"
+            for f in policies.not_raised(self._known.values())
+        ]
         if changed:
             raise PolicyError("\n".join(changed))
 
     def _state(self) -> tuple:
         try:
-            return tuple(sorted((p.name, (s := p.stat()).st_mtime_ns, s.st_size, s.st_ino) for p in self.path.glob("*.yaml")))
+            return tuple(
+                sorted((p.name, (s := p.stat()).st_mtime_ns, s.st_size, s.st_ino) for p in self.path.glob("*.yaml"))
+            )
         except OSError as error:  # a file that goes away between the two calls
             return (str(error),)

@@ -23,7 +23,9 @@ def read(text: str, message: list[tuple[str, int]]) -> dict:
     names = [f.get("name") for f in source["fields"]]
     for f in source["fields"]:
         if list(f) != FIELD_KEYS or not re.fullmatch(r"[a-z][a-z0-9_]*", f["name"]) or names.count(f["name"]) != 1:
-            raise PolicyListError(f"numbers.yaml: field {f.get('name')}: a field has {', '.join(FIELD_KEYS)}, in this order, and a name of its own")
+            raise PolicyListError(
+                f"numbers.yaml: field {f.get('name')}: a field has {', '.join(FIELD_KEYS)}, in this order, and a name of its own"
+            )
         if not 0 <= f["min"] <= f["default"] <= f["max"] < 1 << 32:
             raise PolicyListError(f"numbers.yaml: field {f['name']}: 0 <= min <= default <= max < 2^32 does not hold")
     default = {f["name"]: f["default"] for f in source["fields"]}
@@ -36,10 +38,21 @@ def read(text: str, message: list[tuple[str, int]]) -> dict:
     if list(weights) != WEIGHT_KEYS:
         raise PolicyListError(f"numbers.yaml: weights has {', '.join(WEIGHT_KEYS)}")
     end = FIRST + len(names)
-    want = HEAD + [(n, FIRST + i) for i, n in enumerate(names)] + [(weights["ports"], end), (weights["values"], end + 1)]
+    want = (
+        HEAD + [(n, FIRST + i) for i, n in enumerate(names)] + [(weights["ports"], end), (weights["values"], end + 1)]
+    )
     if message != want:
-        wrong = next((f"{b} instead of {a}" for a, b in zip(want, message) if a != b), f"{len(message)} fields instead of {len(want)}")
+        wrong = next(
+            (f"{b} instead of {a}" for a, b in zip(want, message) if a != b),
+            f"{len(message)} fields instead of {len(want)}",
+        )
         raise PolicyListError(f"bundle.proto: Policy is not the list of numbers.yaml: {wrong}")
-    return {"fields": [f | {"field": FIRST + i} for i, f in enumerate(source["fields"])], "rules": source["rules"],
-            "weights": weights | {"field": end}, "modes": source["modes"], "rewrite_reasons": source["rewrite_reasons"],
-            "rewrite_backends": source["rewrite_backends"], "actions": source["actions"]}
+    return {
+        "fields": [f | {"field": FIRST + i} for i, f in enumerate(source["fields"])],
+        "rules": source["rules"],
+        "weights": weights | {"field": end},
+        "modes": source["modes"],
+        "rewrite_reasons": source["rewrite_reasons"],
+        "rewrite_backends": source["rewrite_backends"],
+        "actions": source["actions"],
+    }

@@ -18,7 +18,9 @@ def new(name: str, folder: Path = manifest.POLICIES) -> list[Path]:
     if (folder / name).exists():
         raise ManifestError(f"{folder / name} is there already")
     program = name.replace("-", "_")
-    there = {m.program: m.name for m in manifest.load(folder)} | {r.registered: m.name for m in manifest.load(folder) for r in m.models}
+    there = {m.program: m.name for m in manifest.load(folder)} | {
+        r.registered: m.name for m in manifest.load(folder) for r in m.models
+    }
     for taken in (program, name):
         if taken in there:
             raise ManifestError(f"name {name}: policy {there[taken]} has a program or a model {taken}")

@@ -41,7 +41,11 @@ def _base(w: tuple[int, ...]) -> str | None:
     if not 0 <= table < len(tables()):
         return f"table {table}"
     t = tables()[table]
-    if not 0 <= column < len(t["columns"]) or t["topic"] == EVENTS or t["columns"][column]["kind"] in ("KEY", "TICK", "TIME_US"):
+    if (
+        not 0 <= column < len(t["columns"])
+        or t["topic"] == EVENTS
+        or t["columns"][column]["kind"] in ("KEY", "TICK", "TIME_US")
+    ):
         return f"column {column} of table {t['name']}"
     if t["event"] != (op in (SUM, COUNT)):
         return f"operator {op} on table {t['name']}"

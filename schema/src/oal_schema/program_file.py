@@ -22,7 +22,7 @@ def from_bytes(data: bytes) -> tuple[list[tuple[int, ...]], int]:
     interval, n = flat[:2]
     if n < 0 or len(flat) != 2 + 12 * n:
         raise ValueError(f"feature program says {n} features and has {(len(flat) - 2) / 12:g}")
-    return [tuple(flat[2 + 12 * i: 14 + 12 * i]) for i in range(n)], interval
+    return [tuple(flat[2 + 12 * i : 14 + 12 * i]) for i in range(n)], interval
 
 
 def program_hash(words: list[tuple[int, ...]], decision_interval_us: int) -> bytes:

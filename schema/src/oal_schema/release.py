@@ -84,9 +84,23 @@ def split_key(name: str) -> tuple[str, str, str]:
     return slot, scope, policy
 
 
-def record(slot: str, scope: str, signed: bytes, *, source: str, model: str, version: int, run_id: str, feature_hash: int,
-           created_us: int, pinned: bool = False, reason: str = "", rollout: dict | None = None, rank: int = 0,
-           variant_of: str = "") -> tuple[str, bytes]:
+def record(
+    slot: str,
+    scope: str,
+    signed: bytes,
+    *,
+    source: str,
+    model: str,
+    version: int,
+    run_id: str,
+    feature_hash: int,
+    created_us: int,
+    pinned: bool = False,
+    reason: str = "",
+    rollout: dict | None = None,
+    rank: int = 0,
+    variant_of: str = "",
+) -> tuple[str, bytes]:
     """(key, value) of the record that releases `signed`, of the policy that it says. `rank` 0: the bundle's serial."""
     payload, serial, policy = _of_bundle(signed)
     name = key(slot, scope, policy)
@@ -95,10 +109,24 @@ def record(slot: str, scope: str, signed: bytes, *, source: str, model: str, ver
     if rollout is not None and set(rollout) != ROLLOUT:
         raise ReleaseError(f"rollout has {sorted(rollout)}; it needs {sorted(ROLLOUT)}")
     _check_place(rank or serial, serial, variant_of, scope)
-    value = {"slot": slot, "scope": scope, "bundle": base64.b64encode(signed).decode(), "hash": bundle_hash(payload).hex(),
-             "serial": serial, "rank": rank or serial, "variant_of": variant_of, "source": source, "model": model,
-             "version": version, "run_id": run_id, "feature_hash": feature_hash, "created_us": created_us,
-             "pinned": bool(pinned), "reason": reason, "rollout": rollout}
+    value = {
+        "slot": slot,
+        "scope": scope,
+        "bundle": base64.b64encode(signed).decode(),
+        "hash": bundle_hash(payload).hex(),
+        "serial": serial,
+        "rank": rank or serial,
+        "variant_of": variant_of,
+        "source": source,
+        "model": model,
+        "version": version,
+        "run_id": run_id,
+        "feature_hash": feature_hash,
+        "created_us": created_us,
+        "pinned": bool(pinned),
+        "reason": reason,
+        "rollout": rollout,
+    }
     value |= {"policy": policy} if policy != RWND_FAIR else {}
     return name, json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
 
@@ -114,7 +142,9 @@ def _check_place(rank: int, serial: int, variant_of: str, scope: str) -> None:
     if not 1 <= rank <= serial:
         raise ReleaseError(f"rank {rank}; it is 1 to the bundle's serial, {serial}")
     if variant_of and (scope == "fleet" or not re.fullmatch("[0-9a-f]{64}", variant_of)):
-        raise ReleaseError(f"variant_of {variant_of!r} for {scope}; it is the hash of the fleet's bundle, for a site or an access point")
+        raise ReleaseError(
+            f"variant_of {variant_of!r} for {scope}; it is the hash of the fleet's bundle, for a site or an access point"
+        )
 
 
 def withdrawal(slot: str, scope: str, policy: str = RWND_FAIR) -> tuple[str, None]:
@@ -133,10 +163,25 @@ def parse(name: str | bytes, value: bytes | None) -> Release:
         return Release(slot, scope, policy=policy)
     try:
         v = json.loads(value)
-        out = Release(v["slot"], v["scope"], base64.b64decode(v["bundle"], validate=True), v["hash"], int(v["serial"]),
-                      v["source"], v["model"], int(v["version"]), v["run_id"], int(v["feature_hash"]), int(v["created_us"]),
-                      v.get("pinned") is True, v.get("reason", ""), v.get("rollout"), int(v.get("rank") or v["serial"]),
-                      v.get("variant_of") or "", v.get("policy") or RWND_FAIR)
+        out = Release(
+            v["slot"],
+            v["scope"],
+            base64.b64decode(v["bundle"], validate=True),
+            v["hash"],
+            int(v["serial"]),
+            v["source"],
+            v["model"],
+            int(v["version"]),
+            v["run_id"],
+            int(v["feature_hash"]),
+            int(v["created_us"]),
+            v.get("pinned") is True,
+            v.get("reason", ""),
+            v.get("rollout"),
+            int(v.get("rank") or v["serial"]),
+            v.get("variant_of") or "",
+            v.get("policy") or RWND_FAIR,
+        )
         payload, serial, of_policy = _of_bundle(out.signed)
     except (ValueError, KeyError, TypeError, binascii.Error, BundleError) as e:
         raise ReleaseError(f"record {name}: {type(e).__name__}: {e}") from None

@@ -44,7 +44,10 @@ class Tree:
         if wrong := check_nodes(self.feature, self.threshold, self.right, self.missing_right, n_features):
             raise BundleError("bad_tree", wrong)
         if len(self.leaf_class) != self.n_nodes or np.shape(self.leaf_permille) != (self.n_nodes, 3):
-            raise BundleError("bad_tree", f"{self.n_nodes} nodes, but {len(self.leaf_class)} classes and {np.shape(self.leaf_permille)} probabilities")
+            raise BundleError(
+                "bad_tree",
+                f"{self.n_nodes} nodes, but {len(self.leaf_class)} classes and {np.shape(self.leaf_permille)} probabilities",
+            )
         leaf = np.flatnonzero(np.asarray(self.feature) < 0)
         if (bad := leaf[np.asarray(self.leaf_class)[leaf] >= CLASSES]).size:
             raise BundleError("bad_tree", f"leaf {bad[0]}: class {self.leaf_class[bad[0]]}")

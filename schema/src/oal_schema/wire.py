@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-REASONS = ("oversized", "truncated", "malformed", "value_range", "unknown_revision", "key_mismatch", "time_range", "unsigned", "unknown_key", "forged", "revoked")
+REASONS = (
+    "oversized",
+    "truncated",
+    "malformed",
+    "value_range",
+    "unknown_revision",
+    "key_mismatch",
+    "time_range",
+    "unsigned",
+    "unknown_key",
+    "forged",
+    "revoked",
+)
 
 
 class Refused(ValueError):
