@@ -6,7 +6,7 @@ import pytest
 from google.protobuf import descriptor_pool, message_factory
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oal_schema import golden
+from oal_schema import golden_batches
 from oal_schema.codec import Batch, contract, decode, encode
 from oal_schema.model import descriptors
 from oal_schema.wire import Refused, unzigzag
@@ -16,7 +16,11 @@ from oal_schema.wire import Refused, unzigzag
 def batches(draw):
     """Batches of random rows over all tables of a topic."""
     topic = draw(st.integers(0, 2))
-    flows = golden._flows(random.Random(draw(st.integers(0, 99))), draw(st.integers(1, 5))) if topic == 1 else []
+    flows = (
+        golden_batches.made_flows(random.Random(draw(st.integers(0, 99))), draw(st.integers(1, 5)))
+        if topic == 1
+        else []
+    )
     tables = {}
     for t in contract().tables:
         if t.topic != topic:
@@ -39,7 +43,7 @@ def batches(draw):
             rows.append(row)
         if rows:
             tables[t.name] = rows
-    return Batch(topic, golden._header(draw(st.integers(0, 1 << 62)), golden.T0), tables, flows)
+    return Batch(topic, golden_batches.batch_header(draw(st.integers(0, 1 << 62)), golden_batches.T0), tables, flows)
 
 
 @settings(max_examples=150, deadline=None)
@@ -61,7 +65,7 @@ def test_garbage_is_refused_and_nothing_else(topic, data):
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_flipped_bits_are_refused_or_decode(data):
-    topic, good = data.draw(st.sampled_from(golden.extremes()))
+    topic, good = data.draw(st.sampled_from(golden_batches.extremes()))
     bad = bytearray(good)
     for _ in range(data.draw(st.integers(1, 8))):
         bad[data.draw(st.integers(0, len(bad) - 1))] ^= 1 << data.draw(st.integers(0, 7))
@@ -77,7 +81,7 @@ def test_a_stock_protobuf_runtime_reads_the_columns():
     for f in fds.file:
         pool.Add(f)
     message = message_factory.GetMessageClassesForFiles([f.name for f in fds.file], pool)["oal.SampleBatch"]
-    topic, data = golden.extremes()[0]
+    topic, data = golden_batches.extremes()[0]
     parsed, ours = message.FromString(data), decode(topic, data)
     assert parsed.header.ap_id == "ap-1" and list(parsed.header.names) == ours.header["names"]
     assert sum(parsed.station.run_rows) == len(ours.tables["station"])
@@ -92,11 +96,11 @@ def test_the_readmes_example():
     from oal_schema import wire
 
     table = contract().table("station")
-    row = golden._zero(table)
+    row = golden_batches.empty_row(table)
     data = encode(
         Batch(
             0,
-            golden._header(0, golden.T0),
+            golden_batches.batch_header(0, golden_batches.T0),
             {"station": [row | {"tick": i, "signal_dbm": v} for i, v in enumerate([7, 7, 7, 7, 9])]},
         )
     )

@@ -1,30 +1,33 @@
 """The reference interpreter, on cases small enough to work out by hand, and the compiler's refusals."""
 
 import pytest
-from oal_schema import golden
+from oal_schema import golden_batches
 from oal_schema.codec import Batch, contract
 from oal_schema.features import Interpreter, increment, sat, tdiv
-from oal_schema.model import INT64_MAX, INT64_MIN, MISSING, SchemaError, compile_program
+from oal_schema.program_compile import INT64_MAX, INT64_MIN, MISSING, compile_program
+from oal_schema.tables import SchemaError
 from oal_schema.program_file import from_bytes, to_bytes
 
-T0 = golden.T0  # a multiple of 100 ms
+T0 = golden_batches.T0  # a multiple of 100 ms
 
 
 def run(features, rows, table="station_ac", n=4, **header):
     """Values per instant for rows of one samples batch per 252 ms."""
-    program = compile_program(contract(), {"name": "t", "features": features}, "t")
+    program = compile_program(
+        {"name": "t", "features": features}, contract().table, contract().settings["decision_interval_us"]
+    )
     it = Interpreter(program.words)
     out = []
     for seq in range(n):
         t0 = T0 + seq * 252_000
         mine = [
-            golden._zero(contract().table(table)) | r | {"tick": (T0 + r["at"] - t0) // 4000}
+            golden_batches.empty_row(contract().table(table)) | r | {"tick": (T0 + r["at"] - t0) // 4000}
             for r in rows
             if t0 <= T0 + r["at"] < t0 + 252_000
         ]
         for r in mine:
             del r["at"]
-        out += [v for _, v in it.feed(Batch(0, golden._header(seq, t0, **header), {table: mine}))]
+        out += [v for _, v in it.feed(Batch(0, golden_batches.batch_header(seq, t0, **header), {table: mine}))]
     return out
 
 
@@ -99,4 +102,4 @@ def test_program_bytes_round_trip():
 )
 def test_compiler_names_what_is_wrong(feature, says):
     with pytest.raises(SchemaError, match=says):
-        compile_program(contract(), {"name": "t", "features": [feature]}, "t.yaml")
+        compile_program({"name": "t", "features": [feature]}, contract().table, 100_000, "t.yaml")

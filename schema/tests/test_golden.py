@@ -1,7 +1,7 @@
 """The committed golden vectors are what the reference implementation gives."""
 
 import pytest
-from oal_schema import golden, golden_file, mac
+from oal_schema import golden, golden_batches, golden_file, golden_refused, mac
 from oal_schema.codec import decode
 from oal_schema.model import ROOT
 from oal_schema.wire import Refused
@@ -12,16 +12,16 @@ def test_committed_vectors_are_current():
     assert not stale, f"stale: {stale}; fix: make -C schema golden"
 
 
-@pytest.mark.parametrize("case", range(len(golden.refused())))
+@pytest.mark.parametrize("case", range(len(golden_refused.refused())))
 def test_refused_with_its_reason(case):
-    topic, data, reason = golden.refused()[case]
+    topic, data, reason = golden_refused.refused()[case]
     with pytest.raises(Refused) as e:
-        decode(topic, data, golden.KEY, golden.NOW_US)
+        decode(topic, data, golden_batches.KEY, golden_batches.NOW_US)
     assert e.value.reason == reason, e.value.detail
 
 
 def test_container_round_trip():
-    records = golden.extremes()
+    records = golden_batches.extremes()
     assert golden_file.read_container(golden_file.container(records)) == records
 
 

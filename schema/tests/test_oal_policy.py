@@ -17,7 +17,8 @@ LINKED = ("ap-exporter", "stream-jobs")
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """What the commands read and write, in a folder of its own; the AP's and the job's code is that of the repository."""
+    """What the commands read and write, in a folder of its own; the AP's and the job's code is that of the repository.
+    """
     top = tmp_path_factory.mktemp("repository")
     for name in COPIED:
         shutil.copytree(ROOT / name, top / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -109,7 +109,9 @@ def bundle_id(digest: bytes) -> int:
 
 
 def encode(bundle: Bundle) -> bytes:
-    """Payload of a bundle, with golden vectors; equal bundles give equal bytes. BundleError for one that no AP would take."""
+    """Payload of a bundle, with golden vectors; equal bundles give equal bytes. BundleError for one that no AP would
+    take.
+    """
     if bundle.source not in SOURCES:
         raise ValueError(f"source {bundle.source!r}; known are {', '.join(SOURCES)}")
     check_program(bundle.program, bundle.decision_interval_us)
@@ -172,7 +174,8 @@ def sign(payload: bytes, key: Ed25519PrivateKey) -> bytes:
 
 
 def split_signed(data: bytes) -> tuple[bytes, int, bytes]:
-    """(payload, key_id, signature) of a SignedBundle; nothing is verified. BundleError: oversized, malformed, unsigned."""
+    """(payload, key_id, signature) of a SignedBundle; nothing is verified. BundleError: oversized, malformed, unsigned.
+    """
     if len(data) > settings()["max_bundle_bytes"]:
         raise BundleError("oversized", f"{len(data)} bytes; at most {settings()['max_bundle_bytes']}")
     envelope = parse(SIGNED, data)
@@ -190,7 +193,8 @@ def open_signed(
     site: str | None,
     in_force: tuple[Bundle, bytes] | None = None,
 ) -> tuple[Bundle, bytes]:
-    """(bundle, its hash) if AP `ap_id` at `site` may use it, else BundleError with the first reason in the contract's order.
+    """(bundle, its hash) if AP `ap_id` at `site` may use it, else BundleError with the first reason in the contract's
+    order.
 
     `in_force`: what this function gave for the bundle of the same policy in force. `ap_id` None: any target (for the
     platform, which stores what others will use).

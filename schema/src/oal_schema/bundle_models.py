@@ -67,7 +67,8 @@ def models_of(
 
 
 def kinds_of(models: list[dict]) -> dict[str, str]:
-    """role → kind of messages Model. BundleError("unsupported_format") when a role or a kind is none of the contract's."""
+    """role → kind of messages Model. BundleError("unsupported_format") when a role or a kind is none of the contract's.
+    """
     limit = settings()["max_bundle_models"]
     if not 1 <= len(models) <= limit:
         raise _unsupported(f"{len(models)} models; 1 to {limit}")
@@ -91,7 +92,9 @@ def table_of(kind: str, v: dict, n_features: int) -> Tree | WindowModel:
 
 
 def check_golden(model: Model, inputs: list[int], answers: list[int], n_features: int) -> np.ndarray:
-    """Golden rows of a model, int64[r, width]. BundleError("golden_mismatch") when an answer is another, or none is there."""
+    """Golden rows of a model, int64[r, width]. BundleError("golden_mismatch") when an answer is another, or none is
+    there.
+    """
     title, unit, width = model.kind.title, model.kind.unit, model.table.width(n_features)
     if not answers or len(inputs) != len(answers) * width:
         raise BundleError(

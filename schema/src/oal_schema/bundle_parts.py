@@ -1,4 +1,6 @@
-"""Program, tree and window model as columns of `bundle.proto`, and back. Column lengths are checked here, everything else by the parts' own checks."""
+"""Program, tree and window model as columns of `bundle.proto`, and back. Column lengths are checked here, everything
+else by the parts' own checks.
+"""
 
 from __future__ import annotations
 
@@ -148,7 +150,8 @@ def window_of(v: dict) -> WindowModel:
     if n > settings()["max_window_nodes"] or len(v["tree_nodes"]) > settings()["max_window_trees"]:
         raise BundleError(
             "bad_window_model",
-            f"{len(v['tree_nodes'])} trees of {n} nodes; at most {settings()['max_window_trees']} of {settings()['max_window_nodes']}",
+            f"{len(v['tree_nodes'])} trees of {n} nodes; at most {settings()['max_window_trees']} of "
+            f"{settings()['max_window_nodes']}",
         )
     feature, inner = _inner("bad_window_model", v)
     leaf = np.flatnonzero(feature < 0)

@@ -1,4 +1,5 @@
-"""Messages of `bundle.proto` as dicts: a writer whose bytes depend on the values alone, and a reader that trusts no length (README, "Bundles").
+"""Messages of `bundle.proto` as dicts: a writer whose bytes depend on the values alone, and a reader that trusts no
+length (README, "Bundles").
 
 The field tables below are checked against the `.proto` by tests/test_bundle.py.
 """
@@ -101,7 +102,8 @@ def _text(data: bytes, name: str) -> str:
 
 
 def parse(spec: dict, data: bytes) -> dict:
-    """Read a message: scalars default to 0 or "", lists to [], messages and single bytes to None. BundleError("malformed") otherwise.
+    """Read a message: scalars default to 0 or "", lists to [], messages and single bytes to None.
+    BundleError("malformed") otherwise.
 
     A list may be packed, not packed or both; a field that is not a list may be there once.
     """
@@ -148,7 +150,9 @@ def parse(spec: dict, data: bytes) -> dict:
 
 
 def write(spec: dict, values: dict) -> bytes:
-    """Bytes of a message: fields in order of number, lists packed, zero scalars and empty lists left out; messages that are None too."""
+    """Bytes of a message: fields in order of number, lists packed, zero scalars and empty lists left out; messages that
+    are None too.
+    """
     out = bytearray()
     for number, (name, kind, repeated) in sorted(spec.items()):
         value = values.get(name)

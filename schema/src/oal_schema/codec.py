@@ -1,7 +1,8 @@
 """Reference codec of batches (README, "A batch"): plain, slow, and what C and Java are compared with.
 
-A batch is a `Batch`: header fields by name, flows as dicts, and per table its rows in wire order. A row is a dict with every column of
-its table and `absent` (bit i = the i-th optional column is absent). Times stay relative (`tick` or `t_us`).
+A batch is a `Batch`: header fields by name, flows as dicts, and per table its rows in wire order. A row is a dict with
+every column of its table and `absent` (bit i = the i-th optional column is absent). Times stay relative (`tick` or
+`t_us`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from .model import BATCHES, Schema, Table, load
+from .model import BATCHES, Schema, load
+from .tables import Table
 from .wire import Refused, fields, get_varint, put_bytes, put_fixed64, put_uint, put_varint, unzigzag, varints, zigzag
 
 MAX_OFFSET_US = 1 << 40
@@ -186,7 +188,8 @@ def _decode_header(data: bytes, start: int, end: int) -> dict:
     if not 1 <= header["schema_revision"] <= contract().settings["schema_revision"]:
         raise Refused(
             "unknown_revision",
-            f"schema_revision {header['schema_revision']}; this reader knows up to {contract().settings['schema_revision']}",
+            f"schema_revision {header['schema_revision']}; this reader knows up to "
+            f"{contract().settings['schema_revision']}",
         )
     return header
 

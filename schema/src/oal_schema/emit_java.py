@@ -45,29 +45,34 @@ def files(schema: Schema) -> dict[str, str]:
                 ("FLOW", 0, 65535),
             ]
         )
-        + ";\n\n  public final long min;\n  public final long max;\n\n  Type(long min, long max) {\n    this.min = min;\n    this.max = max;\n  }\n}",
+        + ";\n\n  public final long min;\n  public final long max;\n\n  Type(long min, long max) {\n"
+        "    this.min = min;\n    this.max = max;\n  }\n}",
     )
     put(
         "Topic",
         "/** Topics that access points write. */\npublic enum Topic {\n  "
         + ",\n  ".join(f'{t.upper()}("{n}")' for _, t, n in BATCHES)
-        + ";\n\n  public final String kafkaName;\n\n  Topic(String kafkaName) {\n    this.kafkaName = kafkaName;\n  }\n}",
+        + ";\n\n  public final String kafkaName;\n\n  Topic(String kafkaName) {\n    this.kafkaName = kafkaName;\n  }\n"
+        "}",
     )
     put(
         "ColumnSpec",
-        "/** One column of a table; {@code optional} is its index among the optional columns or -1. */\npublic record ColumnSpec(\n    String name, int index, int field, Kind kind, Type type, int counterBits, boolean change, int optional) {}",
+        "/** One column of a table; {@code optional} is its index among the optional columns or -1. */\n"
+        "public record ColumnSpec(\n    String name, int index, int field, Kind kind, Type type, int counterBits, "
+        "boolean change, int optional) {}",
     )
     put(
         "ClickHouseColumn",
-        "/** One ClickHouse column, in order of insertion. */\npublic record ClickHouseColumn(String name, String type) {}",
+        "/** One ClickHouse column, in order of insertion. */\n"
+        "public record ClickHouseColumn(String name, String type) {}",
     )
     put(
         "TableSpec",
         """import java.util.List;
 
 /**
- * One table: its message field, limits, columns (keys first) and ClickHouse columns. Its rows are inserted into the ClickHouse table
- * {@code storedAs}, there in the columns {@code stored}, in the order of {@code clickhouse}.
+ * One table: its message field, limits, columns (keys first) and ClickHouse columns. Its rows are inserted into the
+ * ClickHouse table {@code storedAs}, there in the columns {@code stored}, in the order of {@code clickhouse}.
  */
 public record TableSpec(
     String name,
@@ -85,8 +90,8 @@ public record TableSpec(
 
   /** A table whose rows are stored under its own name. */
   public TableSpec(
-      String name, int id, Topic topic, int field, boolean event, int maxRows, int maxRuns, int keys, List<ColumnSpec> columns,
-      List<ClickHouseColumn> clickhouse) {
+      String name, int id, Topic topic, int field, boolean event, int maxRows, int maxRuns, int keys,
+      List<ColumnSpec> columns, List<ClickHouseColumn> clickhouse) {
     this(name, id, topic, field, event, maxRows, maxRuns, keys, columns, clickhouse, name, clickhouse);
   }
 }""",
@@ -96,11 +101,14 @@ public record TableSpec(
     for t in schema.tables:
         o.append(_doc(t.comment, "  "))
         o.append(
-            f'  public static final TableSpec {t.name.upper()} =\n      new TableSpec(\n          "{t.name}", {t.id}, Topic.{BATCHES[t.topic][1].upper()}, {t.field}, {str(t.event).lower()}, {t.max_rows}, {t.max_runs}, {t.keys},\n          List.of('
+            f"  public static final TableSpec {t.name.upper()} =\n      new TableSpec(\n"
+            f'          "{t.name}", {t.id}, Topic.{BATCHES[t.topic][1].upper()}, {t.field}, {str(t.event).lower()}, '
+            f"{t.max_rows}, {t.max_runs}, {t.keys},\n          List.of("
         )
         o.append(
             ",\n".join(
-                f'              new ColumnSpec("{c.name}", {c.index}, {c.field}, Kind.{c.kind}, Type.{c.type}, {c.counter_bits}, {str(c.change).lower()}, {c.optional})'
+                f'              new ColumnSpec("{c.name}", {c.index}, {c.field}, Kind.{c.kind}, Type.{c.type}, '
+                f"{c.counter_bits}, {str(c.change).lower()}, {c.optional})"
                 for c in t.columns
             )
             + "),"
@@ -153,15 +161,18 @@ public record TableSpec(
     for k, v in schema.settings.items():
         if isinstance(v, int):
             o.append(
-                f"  public static final {'int' if v < 1 << 31 else 'long'} {k.upper()} = {v}{'' if v < 1 << 31 else 'L'};"
+                f"  public static final {'int' if v < 1 << 31 else 'long'} {k.upper()} = "
+                f"{v}{'' if v < 1 << 31 else 'L'};"
             )
         elif isinstance(v[0], int):
             o.append(
-                f"  private static final int[] {k.upper()} = {{{', '.join(map(str, v))}}};\n\n  public static int[] {camel(k)}() {{\n    return {k.upper()}.clone();\n  }}\n"
+                f"  private static final int[] {k.upper()} = {{{', '.join(map(str, v))}}};\n\n"
+                f"  public static int[] {camel(k)}() {{\n    return {k.upper()}.clone();\n  }}\n"
             )
         else:
             o.append(
-                f"  public static final java.util.List<String> {k.upper()} = java.util.List.of({', '.join(chr(34) + x + chr(34) for x in v)});"
+                f"  public static final java.util.List<String> {k.upper()} = "
+                f"java.util.List.of({', '.join(chr(34) + x + chr(34) for x in v)});"
             )
     o.append("\n  private Settings() {}\n}")
     put("Settings", "\n".join(o))
@@ -170,18 +181,22 @@ public record TableSpec(
     fields += [f"  public static final int HEADER_{n.upper()} = {f};" for n, f, _ in schema.header]
     fields += [f"  public static final int FLOWS_{n.upper()} = {f};" for n, f in schema.flow_dictionary]
     fields.append(
-        "  public static final int BATCH_HEADER = 1;\n  public static final int BATCH_FLOWS = 2;\n  public static final int RUN_ROWS = 1;\n  public static final int RUN_ABSENT = 2;\n\n  private Fields() {}\n}"
+        "  public static final int BATCH_HEADER = 1;\n  public static final int BATCH_FLOWS = 2;\n"
+        "  public static final int RUN_ROWS = 1;\n  public static final int RUN_ABSENT = 2;\n\n  private Fields() {}\n}"
     )
     put("Fields", "\n".join(fields))
 
     put(
         "FeatureProgram",
-        "/** A compiled feature program; twelve words a feature, see schema/README.md. */\npublic record FeatureProgram(String name, long decisionIntervalUs, long[][] words, String[] names, byte[] hash) {}",
+        "/** A compiled feature program; twelve words a feature, see schema/README.md. */\n"
+        "public record FeatureProgram(String name, long decisionIntervalUs, long[][] words, String[] names, byte[] "
+        "hash) {}",
     )
     o = ["/** Feature programs that ship with this revision. */\npublic final class FeaturePrograms {"]
     for p in schema.programs[:1]:
         o.append(
-            f'  public static final FeatureProgram {p.name.upper()} =\n      new FeatureProgram(\n          "{p.name}",\n          {p.decision_interval_us}L,\n          new long[][] {{'
+            f"  public static final FeatureProgram {p.name.upper()} =\n      new FeatureProgram(\n"
+            f'          "{p.name}",\n          {p.decision_interval_us}L,\n          new long[][] {{'
         )
         o.append(",\n".join("            {" + ", ".join(map(_literal, f.words)) + "}" for f in p.features))
         o.append("          },\n          new String[] {" + ", ".join(f'"{f.name}"' for f in p.features) + "},")

@@ -1,4 +1,6 @@
-"""What is written from `numbers.yaml`: the C struct with its bounds, the JSON schema of a policy file, the page of the reference."""
+"""What is written from `numbers.yaml`: the C struct with its bounds, the JSON schema of a policy file, the page of the
+reference.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ def c_header(policy: dict) -> str:
     o = [
         NOTE,
         "#ifndef OAL_POLICY_H\n#define OAL_POLICY_H\n\n#include <stddef.h>\n#include <stdint.h>\n",
-        f"enum {{ OAL_POLICY_MAX_NAME = {MAX_NAME}, OAL_POLICY_MAX_WEIGHTS = {weights['max']}, OAL_POLICY_N_RULES = {len(policy['rules'])} }};",
+        f"enum {{ OAL_POLICY_MAX_NAME = {MAX_NAME}, OAL_POLICY_MAX_WEIGHTS = {weights['max']}, OAL_POLICY_N_RULES = "
+        f"{len(policy['rules'])} }};",
     ]
     for one, many in (
         ("policy_mode", "modes"),
@@ -34,14 +37,16 @@ def c_header(policy: dict) -> str:
         )
         o.append(f"#define OAL_{plural.upper()} {{ " + ", ".join(f'"{x}"' for x in policy[many]) + " }")
     o.append(
-        "\n/* A control policy, as a bundle carries it. */\nstruct oal_policy {\n\tchar name[OAL_POLICY_MAX_NAME + 1];\n\tuint32_t version;\n\tuint32_t mode; /* enum oal_policy_mode */"
+        "\n/* A control policy, as a bundle carries it. */\nstruct oal_policy {\n"
+        "\tchar name[OAL_POLICY_MAX_NAME + 1];\n\tuint32_t version;\n\tuint32_t mode; /* enum oal_policy_mode */"
     )
     for f in policy["fields"]:
         unit = f" [{f['unit']}]" if f["unit"] != "1" else ""
         o.append(f"\tuint32_t {f['name']}; /* {f['doc'].rstrip('.')}{unit} */")
     o.append("\t/* Flows with this server port weigh so much, in permille of the ordinary flow's weight. */")
     o.append(
-        f"\tuint32_t n_weights;\n\tuint32_t {weights['ports']}[OAL_POLICY_MAX_WEIGHTS];\n\tuint32_t {weights['values']}[OAL_POLICY_MAX_WEIGHTS];\n}};\n"
+        f"\tuint32_t n_weights;\n\tuint32_t {weights['ports']}[OAL_POLICY_MAX_WEIGHTS];\n"
+        f"\tuint32_t {weights['values']}[OAL_POLICY_MAX_WEIGHTS];\n}};\n"
     )
     o.append(
         "enum oal_policy_field {\n"
@@ -63,11 +68,14 @@ struct oal_policy_rule {
 };
 """)
     o.append(
-        f"enum {{ OAL_POLICY_FIELD_MODE = 1, OAL_POLICY_FIELD_NAME, OAL_POLICY_FIELD_VERSION, OAL_POLICY_FIELD_WEIGHT_PORT = {weights['field']}, OAL_POLICY_FIELD_WEIGHT_PERMILLE }};"
+        f"enum {{ OAL_POLICY_FIELD_MODE = 1, OAL_POLICY_FIELD_NAME, OAL_POLICY_FIELD_VERSION, "
+        f"OAL_POLICY_FIELD_WEIGHT_PORT = {weights['field']}, OAL_POLICY_FIELD_WEIGHT_PERMILLE }};"
     )
     o.append(
-        f"enum {{ OAL_POLICY_WEIGHT_PORT_MIN = {weights['port_min']}, OAL_POLICY_WEIGHT_PORT_MAX = {weights['port_max']}, "
-        f"OAL_POLICY_WEIGHT_PERMILLE_MIN = {weights['value_min']}, OAL_POLICY_WEIGHT_PERMILLE_MAX = {weights['value_max']} }};\n"
+        f"enum {{ OAL_POLICY_WEIGHT_PORT_MIN = {weights['port_min']}, OAL_POLICY_WEIGHT_PORT_MAX = "
+        f"{weights['port_max']}, "
+        f"OAL_POLICY_WEIGHT_PERMILLE_MIN = {weights['value_min']}, OAL_POLICY_WEIGHT_PERMILLE_MAX = "
+        f"{weights['value_max']} }};\n"
     )
     o.append("""extern const struct oal_policy_field_spec oal_policy_fields[OAL_N_POLICY_FIELDS];
 extern const struct oal_policy_rule oal_policy_rules[OAL_POLICY_N_RULES];
@@ -88,7 +96,8 @@ def c_source(policy: dict) -> str:
         "const struct oal_policy_field_spec oal_policy_fields[OAL_N_POLICY_FIELDS] = {",
     ]
     o += [
-        f'\t{{ "{f["name"]}", "{f["unit"]}", offsetof(struct oal_policy, {f["name"]}), {f["field"]}, {f["min"]}u, {f["max"]}u, {f["default"]}u }},'
+        f'\t{{ "{f["name"]}", "{f["unit"]}", offsetof(struct oal_policy, {f["name"]}), {f["field"]}, {f["min"]}u, '
+        f"{f['max']}u, {f['default']}u }},"
         for f in policy["fields"]
     ]
     o.append("};\n\nconst struct oal_policy_rule oal_policy_rules[OAL_POLICY_N_RULES] = {")
@@ -121,7 +130,9 @@ void oal_policy_defaults(struct oal_policy *p)
 
 
 def json_schema(policy: dict) -> str:
-    """JSON schema of a file of policies/in-force: what an editor shows. Rules between numbers are not in it; `oal-registry policies check` knows them."""
+    """JSON schema of a file of policies/in-force: what an editor shows. Rules between numbers are not in it;
+    `oal-registry policies check` knows them.
+    """
     weights = policy["weights"]
     control = {
         f["name"]: {
@@ -196,7 +207,8 @@ def reference(policy: dict) -> list[str]:
     ]
     o += [
         "",
-        f"Weights: at most {weights['max']}, ports {weights['port_min']} to {weights['port_max']}, {weights['value_min']} to {weights['value_max']} permille.",
+        f"Weights: at most {weights['max']}, ports {weights['port_min']} to {weights['port_max']}, "
+        f"{weights['value_min']} to {weights['value_max']} permille.",
         "",
     ]
     for title, key in (

@@ -1,4 +1,6 @@
-"""Reference interpreter of feature programs (README, "Feature programs"). Integer arithmetic that saturates; bit for bit what C and Java do."""
+"""Reference interpreter of feature programs (README, "Feature programs"). Integer arithmetic that saturates; bit for
+bit what C and Java do.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from .codec import Batch, contract
-from .model import INT64_MAX, INT64_MIN, MISSING
+from .program_compile import INT64_MAX, INT64_MIN, MISSING
 
 LAST, DELTA, RATE, MAX, MIN, MEAN, SUM, COUNT, RATIO, EWMA, LAG, DIFF, ADD = 1, 2, 3, 4, 5, 6, 7, 8, 16, 17, 18, 19, 20
 LIMIT = 1 << 53
@@ -26,7 +28,9 @@ def tdiv(a: int, b: int) -> int:
 
 
 def increment(old: int, new: int, counter_bits: int) -> int:
-    """Growth from one row to the next. `counter_bits` 0: a gauge, may be negative. Wraps at 32 bits; otherwise a fall is a restart."""
+    """Growth from one row to the next. `counter_bits` 0: a gauge, may be negative. Wraps at 32 bits; otherwise a fall
+    is a restart.
+    """
     d = sat(new - old)
     if counter_bits and d < 0:
         return d + (1 << 32) if counter_bits == 32 and -d > 1 << 31 else new
@@ -34,7 +38,8 @@ def increment(old: int, new: int, counter_bits: int) -> int:
 
 
 def _identity(batch: Batch, table, row: dict) -> tuple:
-    """What names the row's entity across batches: its keys, with names and flows looked up in the batch's dictionaries."""
+    """What names the row's entity across batches: its keys, with names and flows looked up in the batch's dictionaries.
+    """
     if table.event:
         return ()
     look_up = {"NAME": lambda v: batch.header["names"][v], "FLOW": lambda v: batch.flows[v]["flow_id"]}
@@ -57,7 +62,8 @@ class _Cell:
 class Interpreter:
     """Evaluate one program over the batches of one AP, both topics.
 
-    `feed(batch)` yields (instant_us, values) for each decision instant that is complete; values are ints, MISSING where there is none.
+    `feed(batch)` yields (instant_us, values) for each decision instant that is complete; values are ints, MISSING where
+    there is none.
     Batches come in pairs or alone, in order of t0_us: all batches with one t0_us before any with a later one.
     """
 

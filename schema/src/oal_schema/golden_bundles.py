@@ -72,7 +72,9 @@ def random_tree(seed: int, n_nodes: int, hash_: int | None = None, span: int = 6
 
 
 def random_window(seed: int, n_trees: int, n_nodes: int, hash_: int | None = None, n_features: int = 0) -> WindowModel:
-    """A window model over features, of the congestion program or `n_features` of another, and columns of the flow table."""
+    """A window model over features, of the congestion program or `n_features` of another, and columns of the flow
+    table.
+    """
     rng = random.Random(seed)
     features = [f for f in (0, 3, 7, 44) if f < (n_features or len(program()[0]))]
     inputs = np.array([*features, -9, -10, -12], np.int32)
@@ -106,7 +108,9 @@ def bundle(
 
 
 def _unpacked(payload: bytes) -> bytes:
-    """The same bundle as another writer might put it: fields in another order, lists of the tree not packed, unknown fields."""
+    """The same bundle as another writer might put it: fields in another order, lists of the tree not packed, unknown
+    fields.
+    """
     values = parse(BUNDLE, payload)
     tree = bytearray()
     for number, (name, kind, repeated) in reversed(sorted(TREE.items())):
@@ -122,7 +126,9 @@ def _unpacked(payload: bytes) -> bytes:
 
 
 def cases() -> list[tuple[str, bytes, str | None]]:
-    """(name, signed bundle, name of the bundle in force or None). The first word of a name is what must come out: `ok` or a reason."""
+    """(name, signed bundle, name of the bundle in force or None). The first word of a name is what must come out: `ok`
+    or a reason.
+    """
     out: list[tuple[str, bytes, str | None]] = []
     payloads: dict[str, bytes] = {}
 

@@ -1,4 +1,6 @@
-"""Golden policies: good ones, and every absurd value (golden/README.md). What is changed is the message Policy of a bundle."""
+"""Golden policies: good ones, and every absurd value (golden/README.md). What is changed is the message Policy of a
+bundle.
+"""
 
 from __future__ import annotations
 
@@ -63,4 +65,5 @@ def line(policy: Policy | None) -> str:
     if policy is None:
         return "-"
     numbers = " ".join(map(str, policy.control.values())) or "-"
-    return f"{policy.mode} {policy.version} {numbers} {','.join(f'{p}:{w}' for p, w in policy.weights.items()) or '-'} {policy.name or '-'}"
+    weights = ",".join(f"{p}:{w}" for p, w in policy.weights.items()) or "-"
+    return f"{policy.mode} {policy.version} {numbers} {weights} {policy.name or '-'}"

@@ -1,7 +1,8 @@
-"""The MAC that says which access point made a batch (README, "Who made a batch"): HMAC-SHA256 (RFC 2104), cut to 128 bits.
+"""The MAC that says which access point made a batch (README, "Who made a batch"): HMAC-SHA256 (RFC 2104), cut to 128
+bits.
 
-A master key is the platform's; an access point gets the key derived from it for its name and site, so that it can neither
-write as another nor claim another site, and no key of an access point is stored anywhere but on it.
+A master key is the platform's; an access point gets the key derived from it for its name and site, so that it can
+neither write as another nor claim another site, and no key of an access point is stored anywhere but on it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def header(key_id: int, key: bytes, topic: str, value: bytes) -> bytes:
 
 
 def read_masters(path: str | os.PathLike) -> dict[int, bytes]:
-    """Master keys by key_id: a file of lines `KEY_ID BASE64-OF-32-BYTES`; # begins a comment. ValueError says line and mistake."""
+    """Master keys by key_id: a file of lines `KEY_ID BASE64-OF-32-BYTES`; # begins a comment. ValueError says line and
+    mistake.
+    """
     keys = {}
     for number, line in enumerate(Path(path).read_text().splitlines(), 1):
         words = line.split("#")[0].split()
@@ -54,8 +57,9 @@ def read_masters(path: str | os.PathLike) -> dict[int, bytes]:
 
 
 def ap_lines(masters: dict[int, bytes], aps: Iterable[tuple[str, str]]) -> str:
-    """What an exporter reads (option `mac_keys`): a line `AP_ID SITE KEY_ID BASE64` for each (ap_id, site); SITE is - for none.
-    Of several keys of an access point the one with the highest key_id is used, so the newest master's."""
+    """What an exporter reads (option `mac_keys`): a line `AP_ID SITE KEY_ID BASE64` for each (ap_id, site); SITE is -
+    for none. Of several keys of an access point the one with the highest key_id is used, so the newest master's.
+    """
     key_id = max(masters)
     return "".join(
         f"{ap_id} {site or '-'} {key_id} {base64.b64encode(ap_key(masters[key_id], ap_id, site)).decode()}\n"

@@ -1,7 +1,8 @@
-"""Manifests of policies: `policies/NAME/policy.yaml`, and the same as `generated/policies.json` has it (README, "Policies").
+"""Manifests of policies: `policies/NAME/policy.yaml`, and the same as `generated/policies.json` has it (README,
+"Policies").
 
-A manifest names a policy's subject, feature program, label maker, models, law and action. Nothing else says what policies
-there are.
+A manifest names a policy's subject, feature program, label maker, models, law and action. Nothing else says what
+policies there are.
 """
 
 from __future__ import annotations
@@ -166,7 +167,8 @@ def read(folder: Path) -> Manifest:
 
 
 def load(folder: Path = POLICIES) -> list[Manifest]:
-    """Every policy of a folder: rwnd-fair first, then by name. ManifestError, also when two share what is theirs alone."""
+    """Every policy of a folder: rwnd-fair first, then by name. ManifestError, also when two share what is theirs alone.
+    """
     out = [read(p.parent) for p in sorted(folder.glob("*/policy.yaml"))]
     out.sort(key=lambda m: (m.name != RWND_FAIR, m.name))
     if not out or out[0].name != RWND_FAIR:

@@ -6,7 +6,6 @@ Everything generated is derived from `load()`; nothing else reads those files.
 
 from __future__ import annotations
 
-import re
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,8 @@ import yaml
 
 from . import manifest, messages, policy_list
 from .bundle_law import RWND_FAIR
+from .program_compile import Program, compile_program
+from .tables import TYPES, Column, SchemaError, Table
 
 ROOT = Path(__file__).resolve().parents[2]
 PROTO = ROOT / "proto"
@@ -31,156 +32,6 @@ BATCHES = [
     ("PacketBatch", "packets", "ap.packets.v1"),
     ("EventBatch", "events", "ap.events.v1"),
 ]
-
-#: size in bytes in memory, signed, ClickHouse type
-TYPES = {
-    "U8": (1, False, "UInt8"),
-    "U16": (2, False, "UInt16"),
-    "U32": (4, False, "UInt32"),
-    "U64": (8, False, "UInt64"),
-    "I8": (1, True, "Int8"),
-    "I16": (2, True, "Int16"),
-    "I32": (4, True, "Int32"),
-    "I64": (8, True, "Int64"),
-    "MAC": (8, False, "UInt64"),
-    "NAME": (2, False, "LowCardinality(String)"),
-    "FLOW": (2, False, "FLOW"),
-}
-#: what a column of type FLOW becomes in ClickHouse
-FLOW_COLUMNS = [
-    ("flow_id", "UInt64", "ZSTD(1)", "Flow: 64-bit FNV-1a of its 5-tuple"),
-    ("client_addr", "IPv6", "ZSTD(1)", "Address on the Wi-Fi side; IPv4 as ::ffff:a.b.c.d"),
-    ("server_addr", "IPv6", "ZSTD(1)", "Address on the wired side; IPv4 as ::ffff:a.b.c.d"),
-    ("client_port", "UInt16", "ZSTD(1)", "Port on the Wi-Fi side"),
-    ("server_port", "UInt16", "ZSTD(1)", "Port on the wired side"),
-    ("station_mac", "UInt64", "ZSTD(1)", "Station that carries the flow; 0 while unknown"),
-]
-#: what every raw table starts with
-PREFIX_COLUMNS = [
-    ("ap_id", "LowCardinality(String)", "ZSTD(1)", "Access point"),
-    ("ts", "DateTime64(6, 'UTC')", "Delta(8), ZSTD(1)", "Time of the row, the AP's clock"),
-    ("boot_id", "UInt64", "ZSTD(1)", "Incarnation of the exporter; counters restart with it"),
-    ("batch_seq", "UInt64", "Delta(8), ZSTD(1)", "Sequence number of the batch that brought the row"),
-]
-OPERATORS = {
-    "last": 1,
-    "delta": 2,
-    "rate": 3,
-    "max": 4,
-    "min": 5,
-    "mean": 6,
-    "sum": 7,
-    "count": 8,
-    "ratio": 16,
-    "ewma": 17,
-    "lag": 18,
-    "diff": 19,
-    "add": 20,
-}
-GROUPS = {"sum": 1, "max": 2, "min": 3, "mean": 4}
-INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
-MISSING = INT64_MIN
-MAX_WINDOW = 64
-MAX_FEATURES = 128
-
-
-class SchemaError(ValueError):
-    """The schema's own files contradict each other; the message names file and item."""
-
-
-@dataclass(frozen=True)
-class Column:
-    name: str
-    index: int
-    field: int
-    kind: str
-    type: str
-    unit: str
-    change: bool
-    optional: int  #: index among the optional columns, or -1
-    counter_bits: int
-    source: str
-    comment: str
-    codec: str
-    stored_as: str  #: column of the table's `stored_as`
-    normal: str  #: ClickHouse default, an SQL literal, or ""
-
-    @property
-    def size(self) -> int:
-        return TYPES[self.type][0]
-
-    @property
-    def signed(self) -> bool:
-        return TYPES[self.type][1]
-
-    @property
-    def range(self) -> tuple[int, int]:
-        """Smallest and largest value (inclusive)."""
-        if self.type == "MAC":
-            return 0, (1 << 48) - 1
-        bits = self.size * 8
-        if self.signed:
-            return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
-        return 0, (1 << min(bits, 63)) - 1
-
-
-@dataclass(frozen=True)
-class Table:
-    name: str
-    id: int
-    topic: int
-    field: int  #: field of the table in its batch message
-    event: bool
-    max_rows: int
-    max_runs: int
-    columns: tuple[Column, ...]
-    comment: str
-    stored_as: str  #: ClickHouse table that takes its rows
-
-    @property
-    def keys(self) -> int:
-        return sum(c.kind == "KEY" for c in self.columns)
-
-    def column(self, name: str) -> Column:
-        for c in self.columns:
-            if c.name == name:
-                return c
-        raise SchemaError(f"table {self.name} has no column {name}; it has {', '.join(c.name for c in self.columns)}")
-
-    def clickhouse(self) -> list[tuple[str, str, str, str]]:
-        """(name, type, codec, comment) of each ClickHouse column, in order."""
-        out = list(PREFIX_COLUMNS)
-        for c in self.columns:
-            if c.kind in ("TICK", "TIME_US"):
-                continue
-            if c.type == "FLOW":
-                out += FLOW_COLUMNS
-                continue
-            kind = TYPES[c.type][2]
-            if c.optional >= 0:
-                kind = f"Nullable({kind})"
-            comment = c.comment + (f" [{c.unit}]" if c.unit and c.unit != "1" else "")
-            out.append((c.name, kind, c.codec, comment))
-        return out
-
-
-@dataclass(frozen=True)
-class Feature:
-    name: str
-    op: str
-    unit: str
-    words: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Program:
-    name: str
-    features: tuple[Feature, ...]
-    decision_interval_us: int
-
-    @property
-    def words(self) -> list[tuple[int, ...]]:
-        return [f.words for f in self.features]
 
 
 @dataclass
@@ -202,7 +53,9 @@ class Schema:
         raise SchemaError(f"no table {name}; there are {', '.join(t.name for t in self.tables)}")
 
     def stored(self, t: Table) -> list[tuple[str, str]]:
-        """(name, type) of the columns of ClickHouse's table `t.stored_as` that take those of `t.clickhouse()`, in its order."""
+        """(name, type) of the columns of ClickHouse's table `t.stored_as` that take those of `t.clickhouse()`, in its
+        order.
+        """
         renamed = {c.name: c.stored_as for c in t.columns}
         type_of = {name: type_ for name, type_, _, _ in self.table(t.stored_as).clickhouse()}
         return [(renamed.get(name, name), type_of[renamed.get(name, name)]) for name, _, _, _ in t.clickhouse()]
@@ -392,93 +245,4 @@ def program_of(schema: Schema, m: manifest.Manifest) -> Program:
         raise SchemaError(f"{where}: name {source['name']} is not the manifest's program, {m.program}")
     if not source["features"] or not all(isinstance(f, dict) for f in source["features"]):
         raise SchemaError(f"{where}: features is a list of {{name: …, op: …}}, and not empty")
-    return compile_program(schema, source, where)
-
-
-def compile_program(schema: Schema, source: dict, where: str = "program") -> Program:
-    """Compile a feature program (README, "Feature programs") to words. `source` is the parsed YAML; raises SchemaError naming the feature."""
-    features: list[Feature] = []
-    index: dict[str, int] = {}
-
-    def operand(spec: dict, key: str, name: str) -> int:
-        if spec.get(key) not in index:
-            raise SchemaError(f"{where}: feature {name}: {key} must name an earlier feature, not {spec.get(key)!r}")
-        return index[spec[key]]
-
-    if len(source["features"]) > MAX_FEATURES:
-        raise SchemaError(f"{where}: {len(source['features'])} features; at most {MAX_FEATURES}")
-    for spec in source["features"]:
-        name, op = spec.get("name", "?"), spec.get("op")
-        known = {
-            "name",
-            "op",
-            "input",
-            "where",
-            "group",
-            "window",
-            "mul",
-            "div",
-            "a",
-            "b",
-            "scale",
-            "shift",
-            "unit",
-            "lo",
-            "hi",
-            "default",
-        }
-        if set(spec) - known:
-            raise SchemaError(f"{where}: feature {name}: unknown key {sorted(set(spec) - known)[0]}")
-        if op not in OPERATORS:
-            raise SchemaError(f"{where}: feature {name}: unknown operator {op!r}; known are {', '.join(OPERATORS)}")
-        if name in index or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-            raise SchemaError(f"{where}: feature {name}: names are unique, lower case")
-        table = column = filter_column = -1
-        filter_value, group, window, a, b = 0, 0, int(spec.get("window", 1)), 0, 0
-        if OPERATORS[op] < 16:
-            tname, _, cname = spec.get("input", "").partition(".")
-            t = schema.table(tname)
-            c = t.column(cname)
-            if c.kind == "KEY" or c.kind in ("TICK", "TIME_US"):
-                raise SchemaError(f"{where}: feature {name}: {spec['input']} is a {c.kind} column")
-            if (op in ("sum", "count")) != t.event:
-                raise SchemaError(
-                    f"{where}: feature {name}: sum and count are for event tables, the others for state tables"
-                )
-            table, column, group = t.id, c.index, GROUPS.get(spec.get("group"), 0)
-            if not group:
-                raise SchemaError(f"{where}: feature {name}: group must be one of {', '.join(GROUPS)}")
-            for k, v in spec.get("where", {}).items():
-                filter_column, filter_value = t.column(k).index, int(v)
-                if t.column(k).kind != "KEY" or len(spec["where"]) != 1:
-                    raise SchemaError(f"{where}: feature {name}: where takes one KEY column")
-            a, b = int(spec.get("mul", 1)), int(spec.get("div", 1))
-            if a < 1 or b < 1:
-                raise SchemaError(f"{where}: feature {name}: mul and div are at least 1")
-        elif op == "ratio":
-            a, b, window = operand(spec, "a", name), operand(spec, "b", name), int(spec["scale"])
-        elif op == "ewma":
-            a, window = operand(spec, "a", name), int(spec["shift"])
-        elif op == "lag":
-            a = operand(spec, "a", name)
-        else:
-            a, b = operand(spec, "a", name), operand(spec, "b", name)
-        if op != "ratio" and not 1 <= window <= (16 if op == "ewma" else MAX_WINDOW):
-            raise SchemaError(f"{where}: feature {name}: window (or shift) out of range")
-        words = (
-            OPERATORS[op],
-            table,
-            column,
-            filter_column,
-            filter_value,
-            group,
-            window,
-            a,
-            b,
-            int(spec.get("lo", INT64_MIN + 1)),
-            int(spec.get("hi", INT64_MAX)),
-            int(spec.get("default", MISSING)),
-        )
-        index[name] = len(features)
-        features.append(Feature(name, op, spec.get("unit", "1"), words))
-    return Program(source["name"], tuple(features), schema.settings["decision_interval_us"])
+    return compile_program(source, schema.table, schema.settings["decision_interval_us"], where)

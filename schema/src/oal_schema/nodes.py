@@ -1,6 +1,7 @@
 """What the congestion tree and the trees of a window model share: node tables in preorder (README, "Bundles").
 
-A node table is four arrays of one length: `feature` (-1 at a leaf), `threshold`, `right` and `missing_right`. The left child of node i is i + 1.
+A node table is four arrays of one length: `feature` (-1 at a leaf), `threshold`, `right` and `missing_right`. The left
+child of node i is i + 1.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ MISSING = -(1 << 63)
 
 
 class BundleError(Exception):
-    """A bundle, or a part of one, that may not be used. `reason` is a name of settings.bundle_reasons, `detail` says what exactly."""
+    """A bundle, or a part of one, that may not be used. `reason` is a name of settings.bundle_reasons, `detail` says
+    what exactly.
+    """
 
     def __init__(self, reason: str, detail: str):
         if reason not in settings()["bundle_reasons"]:
@@ -30,7 +33,8 @@ def check_nodes(
     if n == 0:
         return "no nodes"
     if not len(threshold) == len(right) == len(missing_right) == n:
-        return f"{n} nodes, but {len(threshold)} thresholds, {len(right)} right children and {len(missing_right)} directions for missing values"
+        directions = f"{len(missing_right)} directions for missing values"
+        return f"{n} nodes, but {len(threshold)} thresholds, {len(right)} right children and {directions}"
     feature, right = np.asarray(feature, np.int64), np.asarray(right, np.int64)
     inner = np.flatnonzero(feature >= 0)
     if (bad := np.flatnonzero((feature < -1) | (feature >= n_inputs))).size:
@@ -53,7 +57,8 @@ def descend(
     x = np.asarray(x)
     if x.dtype != np.int64 or x.ndim != 2:
         raise TypeError(
-            f"features are int64[rows, columns], not {x.dtype}{list(x.shape)}: round them as the feature program does, they are integers"
+            f"features are int64[rows, columns], not {x.dtype}{list(x.shape)}: round them as the feature program does, "
+            f"they are integers"
         )
     node = np.zeros(len(x), np.int32)
     active = np.arange(len(x))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from . import manifest, policy_check, policy_new
 from .manifest import ManifestError
-from .model import SchemaError
+from .tables import SchemaError
 
 
 def folders() -> list[Path]:

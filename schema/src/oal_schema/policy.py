@@ -1,4 +1,5 @@
-"""Control policies: what an AP may do with its predictions, with the checks of README, "Policies" (the C is `ap-exporter/src/model/bundle_policy.c`).
+"""Control policies: what an AP may do with its predictions, with the checks of README, "Policies" (the C is
+`ap-exporter/src/model/bundle_policy.c`).
 
 The list of numbers, with bounds and defaults, is `numbers.yaml`; read here from `generated/schema.json`.
 """
@@ -16,7 +17,9 @@ MAX_VERSION = (1 << 32) - 1
 
 
 def spec() -> dict:
-    """`numbers.yaml` as the generator saw it: `fields`, `rules`, `weights`, `modes`, `rewrite_reasons`, `rewrite_backends`."""
+    """`numbers.yaml` as the generator saw it: `fields`, `rules`, `weights`, `modes`, `rewrite_reasons`,
+    `rewrite_backends`.
+    """
     return generated()["policy"]
 
 
@@ -84,7 +87,9 @@ def make(
 
 
 def of(v: dict) -> Policy:
-    """Policy of the fields of `bundle.proto`, checked in the contract's order. BundleError("bad_policy") names field, value and bounds."""
+    """Policy of the fields of `bundle.proto`, checked in the contract's order. BundleError("bad_policy") names field,
+    value and bounds.
+    """
     names, w = numbers(), spec()["weights"]
     if unknown := sorted(set(v) - {"mode", "name", "version", *names, w["ports"], w["values"]}):
         raise _bad(f"{unknown[0]} is no number of a policy")
@@ -103,7 +108,8 @@ def of(v: dict) -> Policy:
         low, high = v[r["low"]], v[r["high"]]
         if r["times"] * low > high:
             raise _bad(
-                f"{r['low']} {low} is more than {high // r['times']}: {r['times']} times {r['low']} is at most {r['high']} ({high})"
+                f"{r['low']} {low} is more than {high // r['times']}: {r['times']} times {r['low']} is at most "
+                f"{r['high']} ({high})"
             )
     ports, values = v[w["ports"]], v[w["values"]]
     if len(ports) != len(values) or len(ports) > w["max"]:

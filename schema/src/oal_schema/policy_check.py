@@ -24,11 +24,13 @@ from .features import Interpreter
 from .golden_file import read_container
 from .keys import key_id
 from .manifest import Manifest, ManifestError
-from .model import MISSING, ROOT, Program, SchemaError, load, program_of
+from .model import ROOT, load, program_of
 from .nodes import BundleError
 from .policy_folder import SHIPPED
 from .program_check import what_is_wrong
+from .program_compile import MISSING, Program
 from .program_file import program_hash, to_bytes
+from .tables import SchemaError
 
 REPOSITORY = ROOT.parent
 RECORDS = ROOT / "golden" / "features.bin"

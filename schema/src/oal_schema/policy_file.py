@@ -57,7 +57,9 @@ class Policies:
         return self if name == self.policy else Policies(self.others.get(name, {}), {}, name)
 
     def of(self, *scopes: str) -> Policy:
-        """What the first scope says that has a file: name them from the most specific on. The fleet's is the last resort."""
+        """What the first scope says that has a file: name them from the most specific on. The fleet's is the last
+        resort.
+        """
         found = next((self.files[s].policy for s in (*scopes, "fleet") if s in self.files), None)
         return found or make(self.policy, 1, SHADOW)
 
@@ -73,7 +75,9 @@ class Policies:
         return [*self.files.values(), *(f for files in self.others.values() for f in files.values())]
 
     def not_raised(self, known: Collection[Policy]) -> list[PolicyFile]:
-        """Files that changed and kept their version: one of the `known` has this name and version, and says something else."""
+        """Files that changed and kept their version: one of the `known` has this name and version, and says something
+        else.
+        """
         return [
             f
             for f in self.every()

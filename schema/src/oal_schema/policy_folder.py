@@ -1,4 +1,6 @@
-"""The folder of control policies, looked at again and again: what is in force is the last state of it that was whole and right."""
+"""The folder of control policies, looked at again and again: what is in force is the last state of it that was whole
+and right.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ SHIPPED = Path(__file__).resolve().parents[3] / "policies" / "in-force"
 
 
 class PolicyFolder:
-    """PolicyError when it is wrong from the start. `policies` is what counts, once `usable`; `wrong` says why the folder is not taken as it is now, or is empty."""
+    """PolicyError when it is wrong from the start. `policies` is what counts, once `usable`; `wrong` says why the
+    folder is not taken as it is now, or is empty.
+    """
 
     def __init__(self, path: Path):
         self.path = path
@@ -31,7 +35,9 @@ class PolicyFolder:
             self._known.setdefault((policy.name, policy.version), policy)
 
     def look(self) -> None:
-        """Take the folder as it is now, if it is right. A change is taken at the second look: at the first it may be half written."""
+        """Take the folder as it is now, if it is right. A change is taken at the second look: at the first it may be
+        half written.
+        """
         state = self._state()
         if state != self._seen:
             self._seen = state

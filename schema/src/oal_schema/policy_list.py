@@ -1,4 +1,6 @@
-"""`numbers.yaml` as Python objects, checked against `Policy` of bundle.proto. For the generator; at run time see `policy.py`."""
+"""`numbers.yaml` as Python objects, checked against `Policy` of bundle.proto. For the generator; at run time see
+`policy.py`.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ def read(text: str, message: list[tuple[str, int]]) -> dict:
     for f in source["fields"]:
         if list(f) != FIELD_KEYS or not re.fullmatch(r"[a-z][a-z0-9_]*", f["name"]) or names.count(f["name"]) != 1:
             raise PolicyListError(
-                f"numbers.yaml: field {f.get('name')}: a field has {', '.join(FIELD_KEYS)}, in this order, and a name of its own"
+                f"numbers.yaml: field {f.get('name')}: a field has {', '.join(FIELD_KEYS)}, in this order, and a name "
+                f"of its own"
             )
         if not 0 <= f["min"] <= f["default"] <= f["max"] < 1 << 32:
             raise PolicyListError(f"numbers.yaml: field {f['name']}: 0 <= min <= default <= max < 2^32 does not hold")

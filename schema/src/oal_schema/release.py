@@ -25,14 +25,16 @@ class ReleaseError(ValueError):
 
 @dataclass(frozen=True)
 class Release:
-    """One release. `signed` is None when the record withdraws what its slot and scope held; the other fields are then empty.
+    """One release. `signed` is None when the record withdraws what its slot and scope held; the other fields are then
+    empty.
 
-    hash           SHA-256 of the payload, hex; serial: microseconds since 1970; feature_hash: unsigned 64-bit, as in a tree
+    hash           SHA-256 of the payload, hex; serial: microseconds since 1970; feature_hash: unsigned 64-bit, as in a
+                   tree
     created_us     when it was released; pinned: online trees are forbidden in its scope
-    rank           serial by which releases for one AP are compared: that of the bundle when its models were released. A bundle
-                   that only takes newer numbers keeps it, and so its place
-    variant_of     hash, hex, of the fleet's bundle that this one has the models of, with its scope's own numbers; it stands in
-                   for it there
+    rank           serial by which releases for one AP are compared: that of the bundle when its models were released. A
+                   bundle that only takes newer numbers keeps it, and so its place
+    variant_of     hash, hex, of the fleet's bundle that this one has the models of, with its scope's own numbers; it
+                   stands in for it there
     policy         policy (folder) whose bundle it is; releases of different policies do not touch each other
     """
 
@@ -55,12 +57,16 @@ class Release:
     policy: str = RWND_FAIR
 
     def bundle(self) -> Bundle:
-        """What `signed` holds; the signature is not checked. BundleError unless an AP that it is meant for would take it."""
+        """What `signed` holds; the signature is not checked. BundleError unless an AP that it is meant for would take
+        it.
+        """
         return decode(split_signed(self.signed)[0])
 
 
 def key(slot: str, scope: str, policy: str = RWND_FAIR) -> str:
-    """Record key: SLOT/SCOPE, of any policy but rwnd-fair SLOT/SCOPE/POLICY. ReleaseError when a part is none of the contract's."""
+    """Record key: SLOT/SCOPE, of any policy but rwnd-fair SLOT/SCOPE/POLICY. ReleaseError when a part is none of the
+    contract's.
+    """
     if slot not in SLOTS:
         raise ReleaseError(f"slot {slot!r}; known are {', '.join(SLOTS)}")
     if scope != "fleet" and not re.fullmatch(r"(site|ap)/[!-.0-~]+", scope):
@@ -143,7 +149,8 @@ def _check_place(rank: int, serial: int, variant_of: str, scope: str) -> None:
         raise ReleaseError(f"rank {rank}; it is 1 to the bundle's serial, {serial}")
     if variant_of and (scope == "fleet" or not re.fullmatch("[0-9a-f]{64}", variant_of)):
         raise ReleaseError(
-            f"variant_of {variant_of!r} for {scope}; it is the hash of the fleet's bundle, for a site or an access point"
+            f"variant_of {variant_of!r} for {scope}; it is the hash of the fleet's bundle, for a site or an access "
+            f"point"
         )
 
 
@@ -153,7 +160,9 @@ def withdrawal(slot: str, scope: str, policy: str = RWND_FAIR) -> tuple[str, Non
 
 
 def parse(name: str | bytes, value: bytes | None) -> Release:
-    """Read a record. ReleaseError when key, value and bundle do not belong together, or the hash is not that of the payload."""
+    """Read a record. ReleaseError when key, value and bundle do not belong together, or the hash is not that of the
+    payload.
+    """
     try:
         name = name.decode() if isinstance(name, bytes) else name
     except UnicodeDecodeError:

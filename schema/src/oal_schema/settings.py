@@ -11,7 +11,9 @@ FILE = Path(__file__).resolve().parents[2] / "generated" / "schema.json"
 
 @lru_cache(maxsize=1)
 def policies() -> list[dict]:
-    """Policies of `generated/policies.json`, rwnd-fair first: manifest, and the feature program with its hash and words."""
+    """Policies of `generated/policies.json`, rwnd-fair first: manifest, and the feature program with its hash and
+    words.
+    """
     return json.loads(FILE.with_name("policies.json").read_text())["policies"]
 
 

@@ -1,4 +1,6 @@
-"""The congestion tree as a table of integers: reference evaluation (README, "Bundles"; the C is `ap-exporter/src/model/tree.c`)."""
+"""The congestion tree as a table of integers: reference evaluation (README, "Bundles"; the C is
+`ap-exporter/src/model/tree.c`).
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,11 @@ CLASSES = 4
 class Tree:
     """Classification tree in preorder; n nodes.
 
-    feature        int32[n], -1 at a leaf; threshold int64[n], 0 at leaves; right int32[n], index of the right child, 0 at leaves
+    feature        int32[n], -1 at a leaf; threshold int64[n], 0 at leaves; right int32[n], index of the right child, 0
+                   at leaves
     missing_right  bool[n]: a missing value goes right
-    leaf_class     uint8[n], 0 Good … 3 Bad; leaf_permille uint16[n, 3], probability of Acceptable, Poor, Bad (Good has the rest); 0 at inner nodes
+    leaf_class     uint8[n], 0 Good … 3 Bad; leaf_permille uint16[n, 3], probability of Acceptable, Poor, Bad (Good has
+                   the rest); 0 at inner nodes
     feature_hash   first 8 bytes, big-endian, of the hash of the feature program that it was trained with
     """
 
@@ -46,7 +50,8 @@ class Tree:
         if len(self.leaf_class) != self.n_nodes or np.shape(self.leaf_permille) != (self.n_nodes, 3):
             raise BundleError(
                 "bad_tree",
-                f"{self.n_nodes} nodes, but {len(self.leaf_class)} classes and {np.shape(self.leaf_permille)} probabilities",
+                f"{self.n_nodes} nodes, but {len(self.leaf_class)} classes and {np.shape(self.leaf_permille)} "
+                f"probabilities",
             )
         leaf = np.flatnonzero(np.asarray(self.feature) < 0)
         if (bad := leaf[np.asarray(self.leaf_class)[leaf] >= CLASSES]).size:

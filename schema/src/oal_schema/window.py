@@ -25,8 +25,8 @@ class WindowModel:
     """clamp((base + sum over trees of one leaf's value) >> shift, lo, hi), bytes.
 
     inputs  int32[k]: v >= 0 is feature v of the program, v < 0 column -1-v of the flow table's row (data going down)
-    trees   list of (feature int32[n], -1 at a leaf; threshold int64[n]; right int32[n]; missing_right bool[n]; leaf_value int64[n], 0 at inner
-            nodes); features index `inputs`, `right` counts from the tree's own root
+    trees   list of (feature int32[n], -1 at a leaf; threshold int64[n]; right int32[n]; missing_right bool[n];
+            leaf_value int64[n], 0 at inner nodes); features index `inputs`, `right` counts from the tree's own root
     """
 
     inputs: np.ndarray

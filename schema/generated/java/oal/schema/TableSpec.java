@@ -4,8 +4,8 @@ package oal.schema;
 import java.util.List;
 
 /**
- * One table: its message field, limits, columns (keys first) and ClickHouse columns. Its rows are inserted into the ClickHouse table
- * {@code storedAs}, there in the columns {@code stored}, in the order of {@code clickhouse}.
+ * One table: its message field, limits, columns (keys first) and ClickHouse columns. Its rows are inserted into the
+ * ClickHouse table {@code storedAs}, there in the columns {@code stored}, in the order of {@code clickhouse}.
  */
 public record TableSpec(
     String name,
@@ -23,8 +23,8 @@ public record TableSpec(
 
   /** A table whose rows are stored under its own name. */
   public TableSpec(
-      String name, int id, Topic topic, int field, boolean event, int maxRows, int maxRuns, int keys, List<ColumnSpec> columns,
-      List<ClickHouseColumn> clickhouse) {
+      String name, int id, Topic topic, int field, boolean event, int maxRows, int maxRuns, int keys,
+      List<ColumnSpec> columns, List<ClickHouseColumn> clickhouse) {
     this(name, id, topic, field, event, maxRows, maxRuns, keys, columns, clickhouse, name, clickhouse);
   }
 }
