@@ -75,24 +75,25 @@ def promotions(count: int, owner, topics, versions) -> None:
 
 def packaging(folder: Path) -> None:
     from oal_registry import compile, package, programs
-    from oal_registry.models import CompiledTree
+    from oal_registry.models import CompiledModel
     from oal_schema import keys, policy
+    from oal_schema.manifest import known
     from owner import items
     from sklearn.tree import DecisionTreeClassifier
 
     x, y = items(1, 4000)
     y = (x[:, :6].sum(axis=1) // 70_000) % 4
     model = DecisionTreeClassifier(max_leaf_nodes=128, random_state=0).fit(x, y)
-    program = programs.of_name("congestion")
+    program, manifest = programs.of_name("congestion"), known()["rwnd-fair"]
     key = keys.make(folder / "bench.pem")
     taken = []
     for _ in range(20):
         began = time.process_time()
-        compiled = CompiledTree(1, "", program, compile.tree(model, program.feature_hash))
+        tree = compile.tree(model, program.feature_hash)
+        compiled = CompiledModel(manifest.role("class"), 1, "", program, tree)
         made = package.build(
-            "congestion",
-            compiled,
-            None,
+            manifest,
+            [compiled],
             target="fleet",
             serial=1,
             rollback_to=[],

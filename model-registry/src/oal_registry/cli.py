@@ -168,28 +168,31 @@ def _serve(options) -> int:
     return service.serve(options.config)
 
 
-def _models(config_file: str):
+def _models(config_file: str, manifest):
+    """The models of a policy in MLflow, and the configuration file's sections."""
     from oal_registry import config
     from oal_registry.mlflow_client import MlflowRegistry
     from oal_registry.models import Models
 
     top = config.Section(config.load(config_file), config_file)
-    return Models(MlflowRegistry.of_section(top.section("mlflow"))), top
+    return Models(MlflowRegistry.of_section(top.section("mlflow")), manifest), top
 
 
 def _package(options) -> int:
     from oal_schema import keys
 
-    from oal_registry import package
+    from oal_registry import package, registered
 
-    models, top = _models(options.config)
-    models.tree_model = options.version[0]
-    tree = models.tree(options.version[1])
-    window = None
+    manifest = registered.manifest_of(options.version[0], "class")
     if options.window:
-        models.window_model = options.window[0]
-        window = models.window(options.window[1])
-    policy = _policy(options, top)
+        if manifest.role("window") is None:
+            raise RegistryError(f"policy {manifest.name} has no window model")
+        manifest = registered.renamed(manifest, "window", options.window[0])
+    models, top = _models(options.config, manifest)
+    compiled = [models.compiled(manifest.role("class"), options.version[1])]
+    if options.window:
+        compiled.append(models.compiled(manifest.role("window"), options.window[1]))
+    policy = _policy(options, top, manifest.name)
     try:
         back = [bytes.fromhex(text) for text in options.rollback_to]
         if any(len(digest) != 32 for digest in back) or len(back) > package.MAX_ROLLBACK:
@@ -198,9 +201,8 @@ def _package(options) -> int:
     except (OSError, ValueError) as error:
         raise RegistryError(str(error)) from None
     made = package.build(
-        options.version[0],
-        tree,
-        window,
+        manifest,
+        compiled,
         target=options.target,
         serial=time.time_ns() // 1000,
         rollback_to=back,
@@ -208,7 +210,7 @@ def _package(options) -> int:
         policy=policy,
     )
     Path(options.out).write_bytes(made.signed)
-    bound = f", window model within {window.error_bound:.0f} bytes of the original" if window else ""
+    bound = f", window model within {compiled[1].error_bound:.0f} bytes of the original" if options.window else ""
     print(
         f"{options.out}: {len(made.signed)} bytes, {made.nodes} nodes, hash {made.hash.hex()}, serial {made.serial},"
         f" policy {policy}{bound}"
@@ -216,11 +218,13 @@ def _package(options) -> int:
     return 0
 
 
-def _policy(options, top):
+def _policy(options, top, policy: str):
     from oal_schema.policy_file import PolicyError, load, read
 
     try:
-        return read(options.policy).policy if options.policy else load(_policy_folder(top)).of(options.target)
+        if options.policy:
+            return read(options.policy).policy
+        return load(_policy_folder(top)).of_policy(policy).of(options.target)
     except PolicyError as error:
         raise RegistryError(f"policy: {error}") from None
 
@@ -242,17 +246,18 @@ def _policies(options) -> int:
 
 
 def _export(options) -> int:
-    from oal_registry import json_tree, text_tree, tree_file
+    from oal_registry import json_tree, registered, text_tree, tree_file
 
     if re.fullmatch(r"[^/]+/[1-9]\d*", options.tree) and not Path(options.tree).exists():
         if not options.config:
             raise RegistryError(
                 f"{options.tree} is no file; for a version in MLflow, name the configuration of `serve` with --config"
             )
-        models, _ = _models(options.config)
-        models.tree_model, number = version_name(options.tree)
-        compiled = models.tree(number)
-        tree, program = compiled.tree, compiled.program
+        name, number = version_name(options.tree)
+        manifest = registered.manifest_of(name, "class")
+        models, _ = _models(options.config, manifest)
+        compiled = models.compiled(manifest.role("class"), number)
+        tree, program = compiled.table, compiled.program
     else:
         tree, program = tree_file.load(options.tree, options.program)
     if options.json:

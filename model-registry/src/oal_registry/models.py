@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from oal_schema.manifest import Manifest, ModelPlan
 from oal_schema.nodes import BundleError
 from oal_schema.tree import Tree
 from oal_schema.window import WindowModel
@@ -30,47 +31,42 @@ FEATURE_PROGRAM, INPUTS = "feature_program.oalf", "inputs.json"
 
 
 @dataclass(frozen=True)
-class CompiledTree:
-    """The congestion tree of a version, as an AP runs it."""
+class CompiledModel:
+    """One model of a version, as an AP runs it.
 
+    plan         its role in the bundle, its kind and the name that it is registered by
+    run_id       of MLflow; empty for none
+    error_bound  how far integers may be from the library's answer, in bytes; 0 for a tree
+    """
+
+    plan: ModelPlan
     version: int
     run_id: str
     program: Program
-    tree: Tree
+    table: Tree | WindowModel
+    error_bound: float = 0.0
 
-
-@dataclass(frozen=True)
-class CompiledWindow:
-    """The window model of a version, as an AP runs it."""
-
-    version: int
-    program: Program
-    window: WindowModel
-    error_bound: float  # of the quantisation, in bytes
+    @property
+    def name(self) -> str:
+        """As people write a version: congestion/3."""
+        return f"{self.plan.registered}/{self.version}"
 
 
 class Models:
-    """Compiles versions and keeps the latest; a version's model does not change in MLflow."""
+    """Compiles versions of the models of one policy and keeps the latest; a version's model does not change in MLflow."""
 
-    def __init__(self, registry: MlflowRegistry, tree_model: str = "congestion", window_model: str = "window"):
-        self.registry, self.tree_model, self.window_model = registry, tree_model, window_model
-        self._kept: OrderedDict[tuple[str, str, int, str], CompiledTree | CompiledWindow] = OrderedDict()
+    def __init__(self, registry: MlflowRegistry, manifest: Manifest):
+        self.registry, self.manifest = registry, manifest
+        self._kept: OrderedDict[tuple[ModelPlan, int, str], CompiledModel] = OrderedDict()
 
-    def tree(self, version: int) -> CompiledTree:
+    def compiled(self, plan: ModelPlan, version: int) -> CompiledModel:
         """NotPackagable when the version cannot run on an AP, Gone when there is no such version."""
-        return self._get(self.tree_model, version, self._compile_tree)
-
-    def window(self, version: int) -> CompiledWindow:
-        """As `tree`, for the window model."""
-        return self._get(self.window_model, version, self._compile_window)
-
-    def _get(self, model: str, version: int, compile_version):
-        found = self.registry.version(model, version)
-        key = (compile_version.__name__, model, version, found.run_id or "")
+        found = self.registry.version(plan.registered, version)
+        key = (plan, version, found.run_id or "")
         if key not in self._kept:
             with tempfile.TemporaryDirectory(prefix="oal-model-") as folder:
                 try:
-                    self._kept[key] = compile_version(version, found.run_id or "", Path(folder))
+                    self._kept[key] = self._compile(plan, version, found.run_id or "", Path(folder))
                 except BundleError as error:
                     raise NotPackagable(str(error)) from None
             while len(self._kept) > KEPT:
@@ -78,32 +74,22 @@ class Models:
         self._kept.move_to_end(key)
         return self._kept[key]
 
-    def _compile_tree(self, version: int, run_id: str, folder: Path) -> CompiledTree:
+    def _compile(self, plan: ModelPlan, version: int, run_id: str, folder: Path) -> CompiledModel:
         from oal_registry import compile as compiler
 
-        model = self._fetch(self.tree_model, version, folder)
-        program = self._program(self.tree_model, version, run_id, model, folder)
-        estimator = load_sklearn(model, f"{self.tree_model}/{version}")
+        what = f"{plan.registered}/{version}"
+        files = self._fetch(plan.registered, version, folder)
+        program = self._program(what, run_id, files, folder)
         try:
-            tree = compiler.tree(estimator, program.feature_hash)
+            if plan.kind == "tree":
+                table, bound = compiler.tree(load_sklearn(files, what), program.feature_hash), 0.0
+            else:
+                inputs = self._inputs(what, run_id, files, folder)
+                table, bound = compiler.window(load_xgboost(files, what), inputs, program.feature_hash)
         except (ValueError, TypeError) as error:
-            raise NotPackagable(f"{self.tree_model}/{version}: {error}") from None
-        tree.check(len(program.words))
-        return CompiledTree(version, run_id, program, tree)
-
-    def _compile_window(self, version: int, run_id: str, folder: Path) -> CompiledWindow:
-        from oal_registry import compile as compiler
-
-        model = self._fetch(self.window_model, version, folder)
-        program = self._program(self.window_model, version, run_id, model, folder)
-        inputs = self._inputs(version, run_id, model, folder)
-        booster = load_xgboost(model, f"{self.window_model}/{version}")
-        try:
-            window, bound = compiler.window(booster, inputs, program.feature_hash)
-        except (ValueError, TypeError) as error:
-            raise NotPackagable(f"{self.window_model}/{version}: {error}") from None
-        window.check(len(program.words))
-        return CompiledWindow(version, program, window, bound)
+            raise NotPackagable(f"{what}: {error}") from None
+        table.check(len(program.words))
+        return CompiledModel(plan, version, run_id, program, table, bound)
 
     def _fetch(self, model: str, version: int, folder: Path) -> Path:
         try:
@@ -121,23 +107,26 @@ class Models:
             return beside
         return self.registry.run_file(run_id, name, folder) if run_id else None
 
-    def _program(self, model: str, version: int, run_id: str, files: Path, folder: Path) -> Program:
-        path = (
-            self._file(FEATURE_PROGRAM, run_id, files, folder)
-            or self._file(f"{model}.oalf", run_id, files, folder)
-            or self._file(f"{self.tree_model}.oalf", run_id, files, folder)
-        )
+    def _program(self, what: str, run_id: str, files: Path, folder: Path) -> Program:
+        path = self._file(FEATURE_PROGRAM, run_id, files, folder)
+        path = path or self._file(f"{self.manifest.program}.oalf", run_id, files, folder)
         if path is None:
             raise NotPackagable(
-                f"neither {model}/{version} nor its run has the artifact {FEATURE_PROGRAM}; register it with `oal-train"
-                " fit --register`"
+                f"neither {what} nor its run has the artifact {FEATURE_PROGRAM}; register it with `oal-train fit"
+                " --register`"
             )
-        return programs.of_bytes(path.read_bytes(), f"{model}/{version}")
+        program, wanted = programs.of_bytes(path.read_bytes(), what), programs.of_name(self.manifest.program)
+        if wanted is None or program.hash != wanted.hash:
+            raise NotPackagable(
+                f"feature_mismatch: {what} was trained with the feature program {program.name}, policy"
+                f" {self.manifest.name} takes {self.manifest.program}"
+            )
+        return wanted
 
-    def _inputs(self, version: int, run_id: str, files: Path, folder: Path) -> list[int]:
+    def _inputs(self, what: str, run_id: str, files: Path, folder: Path) -> list[int]:
         path = self._file(INPUTS, run_id, files, folder)
         if path is None:
-            raise NotPackagable(f"neither {self.window_model}/{version} nor its run has the artifact {INPUTS}")
+            raise NotPackagable(f"neither {what} nor its run has the artifact {INPUTS}")
         try:
             value = json.loads(path.read_text())
             inputs = value["inputs"] if isinstance(value, dict) else value

@@ -8,20 +8,27 @@ from dataclasses import dataclass, replace
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from oal_schema import bundle
+from oal_schema.manifest import Manifest
 from oal_schema.nodes import BundleError
 from oal_schema.policy import Policy
 from oal_schema.policy_file import APPLIES_TO
 from oal_schema.release import Release
+from oal_schema.tree import Tree
+from oal_schema.window import WindowModel
 
 from oal_registry.errors import NotPackagable
-from oal_registry.models import CompiledTree, CompiledWindow
+from oal_registry.models import CompiledModel
 
 MAX_ROLLBACK = bundle.MAX_ROLLBACK
+TREE_COLUMNS = ("feature", "threshold", "right", "missing_right", "leaf_class", "leaf_permille")
 
 
 @dataclass(frozen=True)
 class Package:
-    """A signed bundle and what is said of it. `hash`: 32 bytes; `serial`: microseconds since 1970."""
+    """A signed bundle and what is said of it.
+
+    hash: 32 bytes; serial: microseconds since 1970; policy: mode and numbers in force; of_policy: folder of policies/.
+    """
 
     signed: bytes
     hash: bytes
@@ -30,6 +37,7 @@ class Package:
     nodes: int
     feature_hash: int
     policy: Policy
+    of_policy: str
 
     @property
     def id(self) -> int:
@@ -38,9 +46,8 @@ class Package:
 
 
 def build(
-    model: str,
-    tree: CompiledTree,
-    window: CompiledWindow | None,
+    manifest: Manifest,
+    models: list[CompiledModel],
     *,
     target: str,
     serial: int,
@@ -48,26 +55,32 @@ def build(
     key: Ed25519PrivateKey,
     policy: Policy,
 ) -> Package:
-    """Make and sign a bundle. NotPackagable with the reason an AP would give."""
+    """Make and sign the bundle of a policy. `models`: one a role, that of role class first.
+
+    NotPackagable with the reason that an AP would give.
+    """
     if not APPLIES_TO.fullmatch(target):
         raise NotPackagable(f"target `{target}` is none of fleet, site/SITE, ap/AP_ID")
-    if window is not None and window.program.hash != tree.program.hash:
-        raise NotPackagable(
-            f"feature_mismatch: window/{window.version} was trained with the feature program"
-            f" {window.program.hash.hex()[:12]}, {model}/{tree.version} with {tree.program.hash.hex()[:12]}; train one"
-            " of them again"
-        )
+    head = models[0]
+    for other in models[1:]:
+        if other.program.hash != head.program.hash:
+            raise NotPackagable(
+                f"feature_mismatch: {other.name} was trained with the feature program {other.program.hash.hex()[:12]},"
+                f" {head.name} with {head.program.hash.hex()[:12]}; train one of them again"
+            )
     content = bundle.Bundle(
         serial=serial,
         target=target,
         source="registry",
-        model=model,
-        version=tree.version,
+        model=head.plan.registered,
+        version=head.version,
         rollback_to=rollback_to[:MAX_ROLLBACK],
-        program=list(tree.program.words),
-        decision_interval_us=tree.program.decision_interval_us,
-        models=bundle.models_of(tree.tree, window.window if window else None),
+        program=list(head.program.words),
+        decision_interval_us=head.program.decision_interval_us,
+        models=[bundle.Model(m.plan.role, m.table) for m in models],
         policy=policy,
+        law=manifest.law,
+        of_policy=manifest.name,
     )
     return _signed(content, key)
 
@@ -90,6 +103,7 @@ def of_release(release: Release) -> Package:
         held.tree.n_nodes,
         release.feature_hash,
         held.policy or Policy(),
+        held.of_policy,
     )
 
 
@@ -107,6 +121,7 @@ def _signed(content: bundle.Bundle, key: Ed25519PrivateKey) -> Package:
         content.tree.n_nodes,
         content.tree.feature_hash,
         content.policy or Policy(),
+        content.of_policy,
     )
 
 
@@ -126,23 +141,21 @@ def rollback_to(
     return list(dict.fromkeys(hashes))[:MAX_ROLLBACK]
 
 
-def same_models(content: bundle.Bundle, tree: CompiledTree, window: CompiledWindow | None) -> bool:
-    """Does a bundle hold just these models?"""
-    if not _same(content.tree, tree.tree) or (content.window is None) != (window is None):
+def same_models(content: bundle.Bundle, manifest: Manifest, models: list[CompiledModel]) -> bool:
+    """Does a bundle hold just these models, under the policy's present law?"""
+    if (content.of_policy, content.law) != (manifest.name, manifest.law):
         return False
-    if window is None:
-        return True
-    a, b = content.window, window.window
+    held, wanted = {m.role: m.table for m in content.models}, {m.plan.role: m.table for m in models}
+    return held.keys() == wanted.keys() and all(_same(held[role], wanted[role]) for role in held)
+
+
+def _same(a: Tree | WindowModel, b: Tree | WindowModel) -> bool:
+    if type(a) is not type(b) or a.feature_hash != b.feature_hash:
+        return False
+    if isinstance(a, Tree):
+        return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in TREE_COLUMNS)
     return (
-        (a.base, a.shift, a.lo, a.hi, a.feature_hash, len(a.trees))
-        == (b.base, b.shift, b.lo, b.hi, b.feature_hash, len(b.trees))
+        (a.base, a.shift, a.lo, a.hi, len(a.trees)) == (b.base, b.shift, b.lo, b.hi, len(b.trees))
         and np.array_equal(a.inputs, b.inputs)
         and all(np.array_equal(x, y) for s, t in zip(a.trees, b.trees, strict=True) for x, y in zip(s, t, strict=True))
-    )
-
-
-def _same(a, b) -> bool:
-    return a.feature_hash == b.feature_hash and all(
-        np.array_equal(getattr(a, name), getattr(b, name))
-        for name in ("feature", "threshold", "right", "missing_right", "leaf_class", "leaf_permille")
     )

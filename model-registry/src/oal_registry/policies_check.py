@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from oal_schema.bundle_law import RWND_FAIR
 from oal_schema.policy import defaults
 from oal_schema.policy_file import Policies, PolicyError, PolicyFile, load, read
 
@@ -31,6 +32,9 @@ def check(folder: Path, kafka: dict | None, out=sys.stdout) -> int:
         return 1
     for file in [policies.files["fleet"], *(policies.files[s] for s in policies.narrower())]:
         print(describe(file), file=out)
+    for name in sorted(policies.others):
+        for _, file in sorted(policies.others[name].items()):
+            print(describe(file), file=out)
     for file in examples:
         print(f"{describe(file)} - an example, in force nowhere", file=out)
     return compare(policies, kafka, out) if kafka is not None else 0
@@ -42,9 +46,10 @@ def describe(file: PolicyFile) -> str:
     said = [
         f"{name} {value} (default {normal[name]})" for name, value in policy.control.items() if value != normal[name]
     ]
+    whose = f", policy {file.of_policy}" if file.of_policy != RWND_FAIR else ""
     said += [f"port {port} weighs {weight} permille" for port, weight in policy.weights.items()]
     return (
-        f"{file.path.name}: {policy.name}/{policy.version} for {file.applies_to}: {policy.mode_name},"
+        f"{file.path.name}: {policy.name}/{policy.version} for {file.applies_to}{whose}: {policy.mode_name},"
         f" {'; '.join(said) or 'every number the default'}"
     )
 
@@ -52,7 +57,7 @@ def describe(file: PolicyFile) -> str:
 def compare(policies: Policies, kafka: dict, out) -> int:
     """Say which releases would be made anew; 1 when a file changed without its version."""
     in_force = ReleaseTopic(kafka).read()
-    held = {r.hash: held_policy(r) for r in in_force.values()}
+    held = {r.hash: held_policy(r) for releases in in_force.values() for r in releases.values()}
     stale = [
         f"{f.path.name}: it changed, and its version is still {f.policy.version}, as in force; raise it"
         for f in policies.not_raised(held.values())
@@ -60,7 +65,12 @@ def compare(policies: Policies, kafka: dict, out) -> int:
     if stale:
         print("\n".join(stale), file=sys.stderr)
         return 1
-    steps = [step for slot in SLOTS for step in plan(slot, in_force, policies, lambda r: held[r.hash])]
+    steps = [
+        step
+        for name, releases in sorted(in_force.items())
+        for slot in SLOTS
+        for step in plan(slot, releases, policies.of_policy(name), lambda r: held[r.hash])
+    ]
     print(
         "\n".join(f"would change {step}" for step in steps)
         or "the releases in force have these policies: nothing would change",

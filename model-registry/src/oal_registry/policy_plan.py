@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from oal_schema.bundle_law import RWND_FAIR
 from oal_schema.policy import Policy
 from oal_schema.policy_file import Policies
 from oal_schema.release import Release
+from oal_schema.release import key as release_key
 
 FLEET = "fleet"
 
@@ -18,7 +20,8 @@ FLEET = "fleet"
 @dataclass(frozen=True)
 class Step:
     """`renew`: the same models with another policy; `variant`: the fleet's models with the policy of a site or an
-    access point; `withdraw`: of a variant. `before`: the policy that is in force there now.
+    access point; `withdraw`: of a variant. `before`: the policy that is in force there now; `of_policy`: folder of
+    policies/ that it is about.
     """
 
     action: str
@@ -26,16 +29,17 @@ class Step:
     scope: str
     policy: Policy | None
     before: Policy
+    of_policy: str = RWND_FAIR
 
     def __str__(self) -> str:
         after = "the fleet's again" if self.action == "withdraw" else self.policy
-        return f"{self.slot}/{self.scope}: {self.action}, policy {self.before} -> {after}"
+        return f"{release_key(self.slot, self.scope, self.of_policy)}: {self.action}, policy {self.before} -> {after}"
 
 
 def plan(
     slot: str, in_force: Mapping[tuple[str, str], Release], policies: Policies, policy_of: Callable[[Release], Policy]
 ) -> list[Step]:
-    """Steps of one slot, in their order: what is for the fleet comes first, for variants are made of it."""
+    """Steps of one slot and one policy, in their order: the fleet's comes first, for variants are made of it."""
     here = {scope: release for (s, scope), release in in_force.items() if s == slot}
     base = here.get(FLEET)
     steps = []
@@ -43,12 +47,12 @@ def plan(
         now = here[scope]
         superseded = base is not None and scope != FLEET and now.rank < base.rank
         if not now.variant_of and not superseded and policy_of(now) != policies.of(scope):
-            steps.append(Step("renew", slot, scope, policies.of(scope), policy_of(now)))
+            steps.append(Step("renew", slot, scope, policies.of(scope), policy_of(now), policies.policy))
     wanted = (
         [scope for scope in policies.narrower() if policies.of(scope) != policies.of(FLEET)] if base is not None else []
     )
     steps += [
-        Step("withdraw", slot, scope, None, policy_of(now))
+        Step("withdraw", slot, scope, None, policy_of(now), policies.policy)
         for scope, now in sorted(here.items())
         if now.variant_of and scope not in wanted
     ]
@@ -63,7 +67,6 @@ def plan(
             base.rollout,
         )
         if not made_of or policy_of(now) != policies.of(scope) or any(s.scope == FLEET for s in steps):
-            steps.append(
-                Step("variant", slot, scope, policies.of(scope), policy_of(now) if now is not None else policy_of(base))
-            )
+            before = policy_of(now if now is not None else base)
+            steps.append(Step("variant", slot, scope, policies.of(scope), before, policies.policy))
     return steps

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from oal_schema.policy import Policy
 from oal_schema.policy_folder import PolicyFolder
 from oal_schema.release import Release
+from oal_schema.release import key as release_key
 
 from oal_registry import package
 from oal_registry.policy_plan import FLEET, Step, plan
@@ -16,10 +19,20 @@ MARK = "; policy "  # what follows it in a release's reason says which policy it
 
 
 class PolicyReleases:
-    """Compares releases in force with a folder of policies; `look` reads the folder, `reconcile` acts."""
+    """Compares releases in force with the folder of what is in force; `look` reads it, `reconcile` acts.
 
-    def __init__(self, releases: ReleaseTopic, folder: PolicyFolder, key: Ed25519PrivateKey, status: Status):
-        self.releases, self.folder, self.key, self.status = releases, folder, key, status
+    known: names of the policies that the platform has.
+    """
+
+    def __init__(
+        self,
+        releases: ReleaseTopic,
+        folder: PolicyFolder,
+        key: Ed25519PrivateKey,
+        status: Status,
+        known: Collection[str],
+    ):
+        self.releases, self.folder, self.key, self.status, self.known = releases, folder, key, status, known
         self._held: dict[str, Policy] = {}  # bundle hash -> its policy
 
     def look(self) -> bool:
@@ -27,11 +40,11 @@ class PolicyReleases:
 
         A mistake made later changes nothing.
         """
-        self._held = {r.hash: self._held.get(r.hash) or held_policy(r) for r in self.releases.in_force.values()}
+        self._held = {r.hash: self._held.get(r.hash) or held_policy(r) for r in self.releases.every()}
         for policy in self._held.values():
             self.folder.remember(policy)
         self.folder.look()
-        self.status.set("oal_registry_policies", len(self.folder.policies.files))
+        self.status.set("oal_registry_policies", len(self.folder.policies.every()))
         if self.folder.wrong:
             self.status.problem("policies", f"{self.folder.path} is not taken: {self.folder.wrong}")
         else:
@@ -41,11 +54,25 @@ class PolicyReleases:
     def reconcile(self) -> int:
         """One pass; the number of releases made and withdrawn."""
         changes = 0
-        for slot in SLOTS:
-            for step in plan(slot, self.releases.in_force, self.folder.policies, self._policy_of):
-                self._take(step)
-                changes += 1
+        for policy in self.releases.policies():
+            if policy not in self.known:
+                changes += self._withdraw_all(policy)
+                continue
+            for slot in SLOTS:
+                for step in plan(
+                    slot, self.releases.of(policy), self.folder.policies.of_policy(policy), self._policy_of
+                ):
+                    self._take(step)
+                    changes += 1
         return changes
+
+    def _withdraw_all(self, policy: str) -> int:
+        """The policy's folder is gone: its releases are taken back, and access points give it up."""
+        keys = list(self.releases.of(policy))
+        for slot, scope in keys:
+            self.releases.withdraw(slot, scope, f"policy {policy} is none of this platform's any more", policy)
+            self.status.released(slot, "policy_gone", f"{release_key(slot, scope, policy)}: withdrawn, no such policy")
+        return len(keys)
 
     def _policy_of(self, release: Release) -> Policy:
         if release.hash not in self._held:
@@ -55,11 +82,13 @@ class PolicyReleases:
     def _take(self, step: Step) -> None:
         key = step.slot, step.scope
         if step.action == "withdraw":
-            self.releases.withdraw(*key, reason=f"variant for {step.before.name}/{step.before.version} withdrawn")
+            reason = f"variant for {step.before.name}/{step.before.version} withdrawn"
+            self.releases.withdraw(*key, reason=reason, policy=step.of_policy)
         else:
-            base = self.releases.in_force[step.slot, FLEET] if step.action == "variant" else self.releases.in_force[key]
+            in_force = self.releases.of(step.of_policy)
+            base = in_force[step.slot, FLEET] if step.action == "variant" else in_force[key]
             variant_of = base.hash if step.action == "variant" else ""
-            back = package.rollback_to(self.releases.in_force, key, first=[bytes.fromhex(base.hash)])
+            back = package.rollback_to(in_force, key, first=[bytes.fromhex(base.hash)])
             made = package.renew(
                 base.bundle(),
                 target=step.scope,

@@ -32,17 +32,21 @@ class Program:
 
 
 @lru_cache(maxsize=4)
-def known(folder: Path = FOLDER) -> dict[bytes, Program]:
-    """Programs by hash."""
+def by_name(folder: Path = FOLDER) -> dict[str, Program]:
+    """Programs by name; two policies may have programs that compute the same."""
     found = {}
     for path in sorted(folder.glob("*.oalf")):
         words, interval = program_file.from_bytes(path.read_bytes())
         described = json.loads(path.with_suffix(".json").read_text())
         digest = hashlib.sha256(path.read_bytes()).digest()
-        found[digest] = Program(
-            path.stem, tuple(words), interval, digest, tuple(f["name"] for f in described["features"])
-        )
+        features = tuple(f["name"] for f in described["features"])
+        found[path.stem] = Program(path.stem, tuple(words), interval, digest, features)
     return found
+
+
+def known() -> dict[bytes, Program]:
+    """Programs by hash; of those that compute the same, the first by name."""
+    return {program.hash: program for _, program in sorted(by_name().items(), reverse=True)}
 
 
 def of_bytes(data: bytes, what: str) -> Program:
@@ -59,4 +63,4 @@ def of_bytes(data: bytes, what: str) -> Program:
 
 def of_name(name: str) -> Program | None:
     """The known program of this name, None when there is none."""
-    return next((p for p in known().values() if p.name == name), None)
+    return by_name().get(name)

@@ -12,23 +12,25 @@ takes off the top.
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from oal_schema import release
 from oal_schema.policy_folder import PolicyFolder
 from oal_schema.release import Release
 
 from oal_registry import package, wish
 from oal_registry.errors import NotPackagable
-from oal_registry.mlflow_client import Gone, MlflowRegistry
-from oal_registry.models import CompiledTree, CompiledWindow, Models
+from oal_registry.mlflow_client import Gone
+from oal_registry.models import CompiledModel, Models
 from oal_registry.release_topic import SLOTS, Key, ReleaseTopic
 from oal_registry.slot_memory import SlotMemory
 from oal_registry.status import Status
 
 ROLLED_BACK = "rollback: "  # how the reason of a release begins that no alias asked for
 ERROR_TAG = "oal.error"
-MAX_TAG = 500
+MAX_TAG = 500  # characters of what is written on a version
+HEAD = "class"  # role of the model whose aliases and versions name a release
+Versions = dict[str, int]  # by role; 0: none
 
 
 def released_tag(key: Key) -> str:
@@ -49,18 +51,14 @@ def time_text(us: int) -> str:
     )
 
 
-@dataclass(frozen=True)
-class _Content:
-    tree: CompiledTree
-    window: CompiledWindow | None
-
-
 class Promotion:
-    """Compares the aliases in MLflow with the releases in force; `reconcile` acts. One thread."""
+    """Compares the aliases of one policy's models in MLflow with its releases in force; `reconcile` acts. One thread.
+
+    The version that a release is named by, and that carries its tags, is that of the model of role class.
+    """
 
     def __init__(
         self,
-        registry: MlflowRegistry,
         models: Models,
         releases: ReleaseTopic,
         key: Ed25519PrivateKey,
@@ -69,227 +67,229 @@ class Promotion:
         canary_defaults: dict,
         policies: PolicyFolder,
     ):
-        self.registry, self.models, self.releases, self.key, self.memory, self.status = (
-            registry,
-            models,
-            releases,
-            key,
-            memory,
-            status,
-        )
+        self.models, self.manifest, self.registry = models, models.manifest, models.registry
+        self.releases, self.key, self.memory, self.status = releases, key, memory, status
         self.canary_defaults, self.policies = canary_defaults, policies
-        self._versions_of: dict[str, tuple[int, int]] = (
-            {}
-        )  # bundle hash -> tree and window version that are known to be in it
-        self._refused: dict[tuple, str] = (
-            {}
-        )  # (slot, version, window version, tags) -> why; a version does not get better by itself
+        self.head = self.manifest.role(HEAD)
+        self.others = [plan for plan in self.manifest.models if plan.role != HEAD]
+        # bundle hash → versions that are known to be in it
+        self._versions_of: dict[str, Versions] = {}
+        # (slot, versions, tags) → why; a version does not get better by itself
+        self._refused: dict[tuple, str] = {}
         self._histories: set[tuple[Key, int]] = set()  # releases whose tags are known to be right
 
     def reconcile(self) -> int:
         """One pass over the slots, champion first; the number of releases made and withdrawn."""
-        trees = self.registry.aliases(self.models.tree_model)
-        windows = self.registry.aliases(self.models.window_model) or {}
-        if trees is None:
-            if self.releases.in_force:
+        aliases = {plan.role: self.registry.aliases(plan.registered) for plan in self.manifest.models}
+        part = f"registered model {self.head.registered}"
+        if aliases[HEAD] is None:
+            if self._in_force:
                 self.status.problem(
-                    "registered model",
-                    f"MLflow has no registered model {self.models.tree_model}; what is in force stays",
+                    part, f"MLflow has no registered model {self.head.registered}; what is in force stays"
                 )
             return 0
-        self.status.well("registered model")
-        return sum(self._slot(slot, trees, windows) for slot in SLOTS)
+        self.status.well(part)
+        return sum(self._slot(slot, {role: own or {} for role, own in aliases.items()}) for slot in SLOTS)
 
-    def _slot(self, slot: str, trees: dict[str, int], windows: dict[str, int]) -> int:
-        window_version = windows.get(slot, windows.get("champion", 0))
-        tree_version = trees.get(slot, trees.get("champion", 0) if slot in windows else 0)
-        if not tree_version:
-            return self._unset(slot, window_version)
+    @property
+    def _in_force(self) -> dict[Key, Release]:
+        return self.releases.of(self.manifest.name)
+
+    def _slot(self, slot: str, aliases: dict[str, dict[str, int]]) -> int:
+        versions = {role: own.get(slot, own.get("champion", 0)) for role, own in aliases.items()}
+        if not any(slot in own for own in aliases.values()) or self._missing(versions):
+            return self._unset(slot, versions)
         try:
-            version = self.registry.version(self.models.tree_model, tree_version)
+            version = self.registry.version(self.head.registered, versions[HEAD])
         except Gone:
             return 0  # deleted in this moment; the alias goes with it, as the next pass sees
-        asked = (
-            slot,
-            tree_version,
-            window_version,
-            tuple(sorted((k, v) for k, v in version.tags.items() if k in wish.TAGS)),
-        )
+        tags = sorted((k, v) for k, v in version.tags.items() if k in wish.TAGS)
+        asked = (slot, tuple(versions.items()), tuple(tags))
         if asked in self._refused:
             return 0
         try:
-            done = self._put_in_force(slot, version, window_version)
+            done = self._put_in_force(slot, version, versions)
         except NotPackagable as error:
             self._refused[asked] = str(error)
-            self._lets_go(slot, tree_version)
-            self._refuse(tree_version, version.tags, str(error))
-            if f"{self.models.window_model}/{window_version}" in str(error):
-                self.registry.set_tag(self.models.window_model, window_version, ERROR_TAG, str(error)[:MAX_TAG])
+            self._lets_go(slot, versions[HEAD])
+            self._refuse(versions[HEAD], version.tags, str(error))
+            for plan in self.others:
+                if f"{plan.registered}/{versions[plan.role]}" in str(error):
+                    why = str(error)[:MAX_TAG]
+                    self.registry.set_tag(plan.registered, versions[plan.role], ERROR_TAG, why)
             return 0
         if ERROR_TAG in version.tags:
-            self.registry.delete_tag(self.models.tree_model, tree_version, ERROR_TAG)
+            self.registry.delete_tag(self.head.registered, versions[HEAD], ERROR_TAG)
         return done
 
+    def _missing(self, versions: Versions) -> list[str]:
+        """Registered models that a bundle of this policy needs, and that have no version here."""
+        return [p.registered for p in self.manifest.models if not p.optional and not versions[p.role]]
+
     def _lets_go(self, slot: str, refused: int) -> None:
-        """The alias stands on a version that was refused: what is in force stays when it is deleted, for it took
-        nothing's place.
+        """The alias stands on a version that was refused.
+
+        What is in force stays when the alias is deleted, for it took nothing's place.
         """
-        scope = self.memory.scope(slot, self.releases.in_force, ROLLED_BACK)
-        now = self.releases.in_force.get((slot, scope)) if scope else None
+        scope = self.memory.scope(slot, self._in_force, ROLLED_BACK)
+        now = self._in_force.get((slot, scope)) if scope else None
         if now is not None and now.version != refused:
             self.memory.governs(slot, None)
 
-    def _put_in_force(self, slot: str, version, window_version: int) -> int:
+    def _put_in_force(self, slot: str, version, versions: Versions) -> int:
         number = int(version.version)
         wanted = wish.of_tags(version.tags, slot, self.canary_defaults)
         key = (slot, wanted.scope)
-        now = self.releases.in_force.get(key)
-        same = now is not None and not now.variant_of and self._holds(now, number, version.run_id or "", window_version)
+        now = self._in_force.get(key)
+        same = now is not None and not now.variant_of and self._holds(now, version.run_id or "", versions)
         if same and now.pinned == wanted.pinned and not now.reason.startswith(ROLLED_BACK):
             self.memory.governs(slot, wanted.scope)
             self._write_history(key, version, now)
             return 0
-        if same:
-            made = package.of_release(
-                now
-            )  # the same bundle under other conditions: nothing changes on the APs that have it
-        else:
-            made = self._package(key, self._content(number, window_version))
-        with_window = f" with {self.models.window_model}/{window_version}" if window_version else ""
+        # The same bundle under other conditions changes nothing on the APs that have it.
+        made = package.of_release(now) if same else self._package(key, self._compiled(versions))
+        others = [f"{plan.registered}/{versions[plan.role]}" for plan in self.others if versions[plan.role]]
         released = self.releases.release(
             *key,
             made,
-            model=self.models.tree_model,
+            model=self.head.registered,
             version=number,
             run_id=version.run_id or "",
             pinned=wanted.pinned,
-            reason=f"alias {slot} on {self.models.tree_model}/{number}{with_window}",
+            reason=f"alias {slot} on {self.head.registered}/{number}" + "".join(f" with {name}" for name in others),
             rollout=wanted.rollout,
             rank=now.rank if same else 0,
         )
-        self._versions_of[released.hash] = (number, window_version)
+        self._versions_of[released.hash] = versions
         self.memory.governs(slot, wanted.scope)
-        self.status.released(slot, "release", f"{key[0]}/{key[1]}: {released.reason}, bundle {released.hash[:12]}")
-        if window_version:
-            self.registry.delete_tag(self.models.window_model, window_version, ERROR_TAG)
+        self._say(slot, "release", key, f"{released.reason}, bundle {released.hash[:12]}")
+        for plan in self.others:
+            if versions[plan.role]:
+                self.registry.delete_tag(plan.registered, versions[plan.role], ERROR_TAG)
         self._write_history(key, version, released)
         return 1
 
-    def _unset(self, slot: str, window_version: int) -> int:
-        scope = self.memory.scope(slot, self.releases.in_force, ROLLED_BACK)
-        now = self.releases.in_force.get((slot, scope)) if scope else None
+    def _unset(self, slot: str, versions: Versions) -> int:
+        """The slot has no alias: back to the version before, or to nothing. `versions`: of the other models."""
+        scope = self.memory.scope(slot, self._in_force, ROLLED_BACK)
+        now = self._in_force.get((slot, scope)) if scope else None
         if now is None or now.variant_of or now.reason.startswith(ROLLED_BACK):
             if now is not None and not now.variant_of:
                 self._take_off((slot, scope), now)
             self.memory.governs(slot, None)
             return 0
         key = (slot, scope)
-        history = sorted(
-            (
-                (v.tags[released_tag(key)], v)
-                for v in self.registry.versions(self.models.tree_model)
-                if released_tag(key) in v.tags
-            ),
-            key=lambda entry: entry[0],
-            reverse=True,
-        )
-        mine = next((v for _, v in history if int(v.version) == now.version), None)
-        if mine is None:
-            try:
-                mine = self.registry.version(self.models.tree_model, now.version)
-            except Gone:
-                mine = None
-        if mine is not None and (mine.run_id or "") != now.run_id:
+        stack = self._stack(key)
+        if self._is_of_another_mlflow(now, stack):
             self.status.problem(
-                "registered model",
+                f"registered model {self.head.registered}",
                 f"{slot}/{scope} in force is of another MLflow ({now.model}/{now.version}, run {now.run_id}); it stays",
             )
             return 0
         when = time_text(now.created_us)
-        for at, earlier in history:
+        for at, earlier in stack:
             if int(earlier.version) == now.version or at >= when:
                 continue
-            number = int(earlier.version)
-            try:
-                wanted = wish.of_tags(earlier.tags, slot, self.canary_defaults)
-                made = self._package(key, self._content(number, window_version))
-            except NotPackagable as error:
-                self._refuse(number, earlier.tags, str(error))
-                continue
-            released = self.releases.release(
-                *key,
-                made,
-                model=self.models.tree_model,
-                version=number,
-                run_id=earlier.run_id or "",
-                pinned=wanted.pinned,
-                rollout=None,
-                reason=(
-                    f"{ROLLED_BACK}alias {slot} deleted, back from {now.model}/{now.version} to"
-                    f" {self.models.tree_model}/{number}"
-                ),
-            )
-            self._versions_of[released.hash] = (number, window_version)
-            self.status.released(slot, "rollback", f"{key[0]}/{key[1]}: {released.reason}, bundle {released.hash[:12]}")
-            self._take_off(key, released)
-            break
+            if released := self._roll_back(key, now, earlier, {**versions, HEAD: int(earlier.version)}):
+                self._take_off(key, released)
+                break
         else:
-            self.releases.withdraw(
-                *key, reason=f"alias {slot} deleted, no earlier version of {now.model}/{now.version}"
-            )
-            self.status.released(
-                slot, "withdraw", f"{key[0]}/{key[1]}: withdrawn, the alias was deleted and there is no earlier version"
-            )
+            reason = f"alias {slot} deleted, no earlier version of {now.model}/{now.version}"
+            self.releases.withdraw(*key, reason=reason, policy=self.manifest.name)
+            self._say(slot, "withdraw", key, "withdrawn, the alias was deleted and there is no earlier version")
             self._take_off(key, None)
         self.memory.governs(slot, None)
         return 1
 
+    def _stack(self, key: Key) -> list[tuple[str, object]]:
+        """Versions that were in force there, as (time of release, version), the latest first."""
+        tag = released_tag(key)
+        found = [(v.tags[tag], v) for v in self.registry.versions(self.head.registered) if tag in v.tags]
+        return sorted(found, key=lambda entry: entry[0], reverse=True)
+
+    def _is_of_another_mlflow(self, now: Release, stack: list[tuple[str, object]]) -> bool:
+        """Does MLflow know the version in force as another run?"""
+        mine = next((v for _, v in stack if int(v.version) == now.version), None)
+        if mine is None:
+            try:
+                mine = self.registry.version(self.head.registered, now.version)
+            except Gone:
+                return False
+        return (mine.run_id or "") != now.run_id
+
+    def _roll_back(self, key: Key, now: Release, earlier, versions: Versions) -> Release | None:
+        """Release an earlier version; None when it cannot be packaged any more."""
+        number = versions[HEAD]
+        try:
+            wanted = wish.of_tags(earlier.tags, key[0], self.canary_defaults)
+            made = self._package(key, self._compiled(versions))
+        except NotPackagable as error:
+            self._refuse(number, earlier.tags, str(error))
+            return None
+        back = f"back from {now.model}/{now.version} to {self.head.registered}/{number}"
+        released = self.releases.release(
+            *key,
+            made,
+            model=self.head.registered,
+            version=number,
+            run_id=earlier.run_id or "",
+            pinned=wanted.pinned,
+            rollout=None,
+            reason=f"{ROLLED_BACK}alias {key[0]} deleted, {back}",
+        )
+        self._versions_of[released.hash] = versions
+        self._say(key[0], "rollback", key, f"{released.reason}, bundle {released.hash[:12]}")
+        return released
+
+    def _say(self, slot: str, action: str, key: Key, what: str) -> None:
+        self.status.released(slot, action, f"{release.key(*key, self.manifest.name)}: {what}")
+
     # --- bundles
 
-    def _content(self, tree_version: int, window_version: int) -> _Content:
+    def _compiled(self, versions: Versions) -> list[CompiledModel]:
+        """The models of a bundle, that of role class first. NotPackagable when one is missing or cannot be compiled."""
+        if missing := self._missing(versions):
+            raise NotPackagable(f"policy {self.manifest.name} needs a version of {', '.join(missing)}: set its alias")
         try:
-            tree = self.models.tree(tree_version)
-            window = self.models.window(window_version) if window_version else None
+            plans = [self.head, *(plan for plan in self.others if versions[plan.role])]
+            return [self.models.compiled(plan, versions[plan.role]) for plan in plans]
         except Gone as error:
             raise NotPackagable(str(error)) from None
-        return _Content(tree, window)
 
-    def _package(self, key: Key, content: _Content) -> package.Package:
+    def _package(self, key: Key, models: list[CompiledModel]) -> package.Package:
         return package.build(
-            self.models.tree_model,
-            content.tree,
-            content.window,
+            self.manifest,
+            models,
             target=key[1],
             serial=self.releases.next_serial(),
-            rollback_to=package.rollback_to(self.releases.in_force, key),
+            rollback_to=package.rollback_to(self._in_force, key),
             key=self.key,
-            policy=self.policies.of(key[1]),
+            policy=self.policies.of(key[1], self.manifest.name),
         )
 
-    def _holds(self, release: Release, version: int, run_id: str, window_version: int) -> bool:
-        """Is a release just this version with this window model?"""
-        if release.version != version or release.run_id != run_id:
+    def _holds(self, release: Release, run_id: str, versions: Versions) -> bool:
+        """Is a release just these versions?"""
+        if release.version != versions[HEAD] or release.run_id != run_id:
             return False
         if release.hash not in self._versions_of:
-            content = self._content(version, window_version)
-            if not package.same_models(release.bundle(), content.tree, content.window):
+            if not package.same_models(release.bundle(), self.manifest, self._compiled(versions)):
                 return False
-            self._versions_of[release.hash] = (version, window_version)
-        return self._versions_of[release.hash] == (version, window_version)
+            self._versions_of[release.hash] = versions
+        return self._versions_of[release.hash] == versions
 
     # --- what is written on versions
 
     def _refuse(self, version: int, tags: dict[str, str], why: str) -> None:
-        self.status.refused(f"{self.models.tree_model}/{version}", why)
+        self.status.refused(f"{self.head.registered}/{version}", why)
         if tags.get(ERROR_TAG) != why[:MAX_TAG]:
-            self.registry.set_tag(self.models.tree_model, version, ERROR_TAG, why[:MAX_TAG])
+            self.registry.set_tag(self.head.registered, version, ERROR_TAG, why[:MAX_TAG])
 
     def _write_history(self, key: Key, version, release: Release) -> None:
         if (key, release.created_us) in self._histories:
             return
         for tag, value in ((released_tag(key), time_text(release.created_us)), (bundle_tag(key), release.hash)):
             if version.tags.get(tag) != value:
-                self.registry.set_tag(self.models.tree_model, int(version.version), tag, value)
+                self.registry.set_tag(self.head.registered, int(version.version), tag, value)
         self._histories.add((key, release.created_us))
 
     def _take_off(self, key: Key, release: Release | None) -> None:
@@ -297,7 +297,7 @@ class Promotion:
         if release is not None and (key, release.created_us) in self._histories:
             return
         versions = {
-            int(v.version): v for v in self.registry.versions(self.models.tree_model) if released_tag(key) in v.tags
+            int(v.version): v for v in self.registry.versions(self.head.registered) if released_tag(key) in v.tags
         }
         floor = (
             versions[release.version].tags[released_tag(key)]
@@ -306,9 +306,9 @@ class Promotion:
         )
         for number, version in versions.items():
             if version.tags[released_tag(key)] > floor:
-                self.registry.delete_tag(self.models.tree_model, number, released_tag(key))
-                self.registry.delete_tag(self.models.tree_model, number, bundle_tag(key))
+                self.registry.delete_tag(self.head.registered, number, released_tag(key))
+                self.registry.delete_tag(self.head.registered, number, bundle_tag(key))
         if release is not None:
             if release.version in versions:
-                self.registry.set_tag(self.models.tree_model, release.version, bundle_tag(key), release.hash)
+                self.registry.set_tag(self.head.registered, release.version, bundle_tag(key), release.hash)
             self._histories.add((key, release.created_us))

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from oal_schema import release
+from oal_schema.bundle_law import RWND_FAIR
 from oal_schema.nodes import BundleError
 from oal_schema.release import Release
 
@@ -36,12 +37,12 @@ class Fenced(RegistryError):
 
 
 class ReleaseTopic:
-    """Not for several threads. `in_force` maps (slot, scope) to its release, of the registry's slots."""
+    """Not for several threads. What is in force of each policy, in the registry's slots."""
 
     def __init__(self, kafka: dict, now_us: Callable[[], int] = lambda: time.time_ns() // 1000):
         self._options, self._now_us = kafka, now_us
         self._producer: Producer | None = None
-        self.in_force: dict[Key, Release] = {}
+        self._in_force: dict[str, dict[Key, Release]] = {}  # by policy
         self.unreadable = 0
 
     @property
@@ -68,17 +69,32 @@ class ReleaseTopic:
         )
         try:
             producer.init_transactions(TIMEOUT_S)
-            self.in_force = self.read()
+            self._in_force = self.read()
         except KafkaException as error:
             raise KafkaTrouble(f"Kafka: cannot begin as {TRANSACTIONAL_ID}: {error.args[0].str()}") from None
         self._producer = producer
+
+    def of(self, policy: str) -> dict[Key, Release]:
+        """Releases in force of a policy, by (slot, scope)."""
+        return self._in_force.setdefault(policy, {})
+
+    def policies(self) -> list[str]:
+        """Policies of which something is in force, in order of their names."""
+        return sorted(policy for policy, releases in self._in_force.items() if releases)
+
+    def every(self) -> list[Release]:
+        """Releases in force, of all policies."""
+        return [release for releases in self._in_force.values() for release in releases.values()]
 
     def close(self) -> None:
         """Write no more until `open`; what is in force stays known."""
         self._producer = None
 
-    def read(self) -> dict[Key, Release]:
-        """What is in force by the topic, read to its end; those that are no releases are counted in `unreadable`."""
+    def read(self) -> dict[str, dict[Key, Release]]:
+        """What is in force of each policy by the topic, read to its end.
+
+        Records that are no releases are counted in `unreadable`. KafkaTrouble when nothing comes.
+        """
         consumer = Consumer(
             {
                 **self._options,
@@ -89,7 +105,7 @@ class ReleaseTopic:
                 "log_level": 2,
             }
         )
-        latest: dict[Key, bytes | None] = {}
+        latest: dict[str, bytes | None] = {}  # by key of the record
         try:
             topic = consumer.list_topics(BUNDLES, TIMEOUT_S).topics[BUNDLES]
             if topic.error is not None:
@@ -109,20 +125,20 @@ class ReleaseTopic:
                             raise KafkaException(message.error())
                         left.discard(message.partition())
                         continue
-                    slot, _, scope = (message.key() or b"").decode(errors="replace").partition("/")
-                    if slot in SLOTS:
-                        latest[slot, scope] = message.value()
+                    name = (message.key() or b"").decode(errors="replace")
+                    if name.partition("/")[0] in SLOTS:
+                        latest[name] = message.value()
         finally:
             consumer.close()
-        found = {}
+        found: dict[str, dict[Key, Release]] = {}
         self.unreadable = 0
-        for (slot, scope), value in latest.items():
+        for name, value in latest.items():
             if not value:
                 continue
             try:
-                one = release.parse(f"{slot}/{scope}", value)
+                one = release.parse(name, value)
                 one.bundle()  # raises for one that cannot be opened
-                found[slot, scope] = one
+                found.setdefault(one.policy, {})[one.slot, one.scope] = one
             except (release.ReleaseError, BundleError):
                 # Whoever wrote it: APs do not get it either. The next release of this slot and scope replaces it.
                 self.unreadable += 1
@@ -130,7 +146,7 @@ class ReleaseTopic:
 
     def next_serial(self) -> int:
         """The clock in µs, or one more than the greatest serial in force if the clock went back."""
-        return max([self._now_us(), *(r.serial + 1 for r in self.in_force.values())])
+        return max([self._now_us(), *(r.serial + 1 for r in self.every())])
 
     def release(
         self,
@@ -147,7 +163,7 @@ class ReleaseTopic:
         rank: int = 0,
         variant_of: str = "",
     ) -> Release:
-        """Put a bundle in force. `rank`, `variant_of`: see `oal_schema.release.Release`."""
+        """Put a bundle of the policy that it says in force. `rank`, `variant_of`: see `oal_schema.release.Release`."""
         created = self._now_us()
         name, value = release.record(
             slot,
@@ -187,13 +203,13 @@ class ReleaseTopic:
                 "policy_version": package.policy.version,
             },
         )
-        self.in_force[slot, scope] = release.parse(name, value)
-        return self.in_force[slot, scope]
+        done = self.of(package.of_policy)[slot, scope] = release.parse(name, value)
+        return done
 
-    def withdraw(self, slot: str, scope: str, reason: str) -> None:
-        """Take back what a slot holds for a scope."""
-        gone = self.in_force[slot, scope]
-        name, value = release.withdrawal(slot, scope)
+    def withdraw(self, slot: str, scope: str, reason: str, policy: str = RWND_FAIR) -> None:
+        """Take back what a slot holds of a policy for a scope."""
+        gone = self.of(policy)[slot, scope]
+        name, value = release.withdrawal(slot, scope, policy)
         self._commit(
             name,
             value,
@@ -216,7 +232,7 @@ class ReleaseTopic:
                 "policy_version": 0,
             },
         )
-        del self.in_force[slot, scope]
+        del self.of(policy)[slot, scope]
 
     def _commit(self, key: str, value: bytes | None, row: dict) -> None:
         producer = self._producer

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from oal_schema import keys
+from oal_schema.bundle_law import RWND_FAIR
+from oal_schema.manifest import known
 from oal_schema.policy_file import PolicyError
 from oal_schema.policy_folder import SHIPPED, PolicyFolder
 
-from oal_registry import config, secret_files
+from oal_registry import config, registered, secret_files
 from oal_registry.bearer import Bearer
 from oal_registry.errors import RegistryError
 from oal_registry.http_server import HttpServer
@@ -83,12 +85,10 @@ class ServiceConfig:
 
 
 def load_settings(path: str) -> dict:
-    """`registry.yaml`: names of the registered models, defaults of a canary, time limits."""
+    """`registry.yaml`: defaults of a canary, time limits. RegistryError names the key that is missing or wrong."""
     top = config.Section(config.load(path), path)
-    models, canary = top.section("models"), top.section("canary")
+    canary = top.section("canary")
     made = {
-        "tree_model": models.get("tree", str),
-        "window_model": models.get("window", str),
         "canary": {
             "share": float(canary.get("share", (int, float))),
             "soak_s": float(canary.get("soak_s", (int, float))),
@@ -100,7 +100,7 @@ def load_settings(path: str) -> dict:
         "mlflow_timeout_s": top.get("mlflow_timeout_s", int),
         "webhook_check_s": float(top.get("webhook_check_s", (int, float))),
     }
-    for section in (models, canary, top):
+    for section in (canary, top):
         section.done()
     return made
 
@@ -119,26 +119,27 @@ class Service:
             settings.webhook_secret_file, "secret of the webhook", lambda: secrets.token_urlsafe(32)
         )
         self.registry = MlflowRegistry.of_section(settings.mlflow, settings.settings["mlflow_timeout_s"])
-        names = (settings.settings["tree_model"], settings.settings["window_model"])
         self.releases = ReleaseTopic(settings.kafka)
         try:
             folder = PolicyFolder(settings.policies)
         except PolicyError as error:
             raise RegistryError(f"policies: {error}") from None
-        self.policies = PolicyReleases(self.releases, folder, key, status)
-        self.promotion = Promotion(
-            self.registry,
-            Models(self.registry, *names),
-            self.releases,
-            key,
-            SlotMemory(settings.state / "slots.json"),
-            status,
-            settings.settings["canary"],
-            folder,
-        )
+        self.policies = PolicyReleases(self.releases, folder, key, status, known())
+        self.promotions = [
+            Promotion(
+                Models(self.registry, manifest),
+                self.releases,
+                key,
+                SlotMemory(settings.state / (f"slots-{name}.json" if name != RWND_FAIR else "slots.json")),
+                status,
+                settings.settings["canary"],
+                folder,
+            )
+            for name, manifest in known().items()
+        ]
         self.retraining = Retraining(
             self.registry,
-            names,
+            registered.names(),
             settings.train_command,
             settings.path,
             settings.state / "retrain",
@@ -205,7 +206,7 @@ class Service:
             self.status.well("kafka")
             if self.policies.look():
                 changes += self.policies.reconcile()
-                changes += self.promotion.reconcile()
+                changes += sum(promotion.reconcile() for promotion in self.promotions)
                 changes += self.policies.reconcile()
         except KafkaTrouble as error:
             self.status.problem("kafka", str(error))

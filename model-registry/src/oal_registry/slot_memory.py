@@ -1,4 +1,7 @@
-"""Which scope the alias of each slot governed last, on disk: it says whose release a deleted alias takes back."""
+"""Which scope the alias of each slot governed last, on disk: it says whose release a deleted alias takes back.
+
+A policy has a file of its own.
+"""
 
 from __future__ import annotations
 
