@@ -28,7 +28,8 @@ LEAF = Tree(
 )
 
 
-def record(slot: str, scope: str, serial: int, pinned: bool = False, version: int = 1, **place):
+def record(slot: str, scope: str, serial: int, pinned: bool = False, version: int = 1, of=None, **place):
+    """(key, value, hash) of a release; `of`: another policy's name and law."""
     source = "online" if slot == "online" else "registry"
     payload = oal_bundle.encode(
         oal_bundle.Bundle(
@@ -41,6 +42,7 @@ def record(slot: str, scope: str, serial: int, pinned: bool = False, version: in
             PROGRAM.words,
             PROGRAM.decision_interval_us,
             oal_bundle.models_of(LEAF),
+            **(of or {}),
         )
     )
     key, value = oal_release.record(
@@ -114,6 +116,16 @@ def test_records_that_are_no_releases_change_nothing():
     ):
         releases.put(key, value)
     assert releases.refused == 5 and in_force(releases) == oal_bundle.bundle_id(fleet[2])
+
+
+def test_releases_of_other_policies_are_not_followed():
+    fleet = record("champion", "fleet", 10)
+    law = oal_bundle.Law("direct", "flow", "rwnd", (0, 0, 60000, 30000))
+    other = record("champion", "fleet", 90, of={"of_policy": "example", "law": law})
+    assert other[0] == b"champion/fleet/example"
+    releases = following(fleet, other)
+    assert releases.refused == 0 and in_force(releases) == oal_bundle.bundle_id(fleet[2])
+    assert releases.followed("a", "s").serial == 10
 
 
 def test_a_shipment_is_newer_than_all_and_names_what_to_go_back_to():

@@ -6,11 +6,33 @@ from functools import lru_cache
 from pathlib import Path
 
 import yaml
+from oal_schema.manifest import Manifest, known
+from oal_schema.settings import policies as described
 
 from oal_training.errors import TrainingError
 
 POLICIES = Path(__file__).resolve().parents[3] / "policies"
 RWND_FAIR = "rwnd-fair"
+
+
+def manifest(policy: str) -> Manifest:
+    """The manifest of a policy. TrainingError names the policies there are."""
+    found = known().get(policy)
+    if found is None:
+        raise TrainingError(f"there is no policy {policy}; there are {', '.join(known())}")
+    return found
+
+
+def feature_hash(policy: str) -> int:
+    """First 8 bytes of the hash of the policy's feature program, unsigned."""
+    manifest(policy)
+    return int(next(p["feature_hash"] for p in described() if p["name"] == policy))
+
+
+def others_hashes(policy: str) -> list[int]:
+    """Feature hashes of the other policies' programs, but for one that computes the same as this policy's."""
+    mine = feature_hash(policy)
+    return sorted({feature_hash(name) for name in known()} - {mine})
 
 
 def file(policy: str, name: str) -> Path:

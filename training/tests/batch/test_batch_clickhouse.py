@@ -74,6 +74,14 @@ def test_site_range_and_limit_are_kept(stored, learning):
     assert len(latest) == 300 and latest.ts_us[-1] == learning.ts_us[-1] + shift and latest.groups == ["ap-1", "ap-2"]
 
 
+def test_items_of_other_policies_are_left_out(stored, learning):
+    connection, _, _ = stored
+    items = clickhouse.read(connection, ap="ap-1", log=quiet, not_of=[1, 2])
+    assert len(items) == len(learning) and "NOT IN {not_of:Array(UInt64)}" in items.source["query"]
+    with pytest.raises(TrainingError, match="ClickHouse has no items of AP ap-1"):
+        clickhouse.read(connection, ap="ap-1", log=quiet, not_of=[learning.feature_hash])
+
+
 def test_nothing_there_and_a_wrong_password_are_said(stored, tmp_path):
     connection, _, _ = stored
     with pytest.raises(TrainingError, match="ClickHouse has no items of AP nobody"):
@@ -107,7 +115,7 @@ def test_a_retrain_repeats_the_experiment_on_fresh_items(stored, mlflow_uri, tmp
                 "--from",
                 "5m",
                 "--register",
-                "congestion",
+                "again",
             ]
         )
         == 0
@@ -117,13 +125,13 @@ def test_a_retrain_repeats_the_experiment_on_fresh_items(stored, mlflow_uri, tmp
             [
                 "fit",
                 "--retrain",
-                "congestion/1",
+                "again/1",
                 "--tracking-uri",
                 uri,
                 "--config",
                 str(config),
                 "--register",
-                "congestion",
+                "again",
                 "--result",
                 str(result),
             ]
@@ -132,8 +140,8 @@ def test_a_retrain_repeats_the_experiment_on_fresh_items(stored, mlflow_uri, tmp
     )
     made = json.loads(result.read_text())
     client = MlflowClient(uri, uri)
-    old, new = (client.get_run(client.get_model_version("congestion", v).run_id).data for v in ("1", "2"))
-    assert made["version"] == 2 and client.get_model_version("congestion", "2").tags["retrained_from"] == "1"
+    old, new = (client.get_run(client.get_model_version("again", v).run_id).data for v in ("1", "2"))
+    assert made["version"] == 2 and client.get_model_version("again", "2").tags["retrained_from"] == "1"
     assert json.loads(new.tags["oal.source"])["site"] == "north" and "{site:String}" in new.tags["oal.query"]
     assert new.params["kind"] == old.params["kind"] == "decision_tree" and new.params["params"] == old.params["params"]
     assert int(new.tags["oal.from_us"]) > int(old.tags["oal.from_us"]) and 1000 < int(new.tags["oal.rows"]) <= int(

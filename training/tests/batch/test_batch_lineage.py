@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from oal_training import lineage
+from oal_training import lineage, policies
 from oal_training.arguments import instant
+from oal_training.batch import experiment
 from oal_training.cli import main
 from oal_training.errors import TrainingError
 from oal_training.lineage import Lineage
@@ -124,6 +125,36 @@ def test_fit_registers_a_tree_that_the_registry_can_read(mlflow_uri, learning, t
     for picture in ("time-onset.png", "time-reliability.png", "time-confusion.png"):
         assert (tmp_path / "out" / picture).read_bytes().startswith(b"\x89PNG")
     assert json.loads((tmp_path / "out" / "report.json").read_text())["source"]["rows"] == len(learning)
+
+
+def test_fit_of_a_policy_takes_its_experiment_and_registers_under_its_name(mlflow_uri, learning, tmp_path, capsys):
+    result = tmp_path / "result.json"
+    words = ["fit", "--policy", "rwnd-fair", "--source", str(LEARNING), "--tracking-uri", mlflow_uri]
+    assert main([*words, "--result", str(result)]) == 0
+    made, found = json.loads(result.read_text()), client(mlflow_uri)
+    assert f"registered as congestion/{made['version']}" in capsys.readouterr().out
+    assert found.get_model_version("congestion", str(made["version"])).tags["policy"] == "rwnd-fair"
+    tags = found.get_run(made["run_id"]).data.tags
+    assert tags["policy"] == json.loads(tags["oal.source"])["policy"] == "rwnd-fair"
+    assert tags["oal.experiment"] == experiment.load(TREE).name
+
+
+def test_a_policy_that_is_none_and_items_of_another_are_refused(mlflow_uri, learning, monkeypatch, capsys):
+    assert main(["fit", "--policy", "nothing", "--source", str(LEARNING)]) == 1
+    assert "there is no policy nothing; there are rwnd-fair" in capsys.readouterr().err
+    monkeypatch.setattr(policies, "feature_hash", lambda policy: 7)
+    words = ["fit", "--policy", "rwnd-fair", "--source", str(LEARNING), "--tracking-uri", mlflow_uri]
+    assert main(words) == 1
+    said = capsys.readouterr().err
+    assert f"the items are of feature program {learning.feature_hash:016x}, and policy rwnd-fair takes {7:016x}" in said
+
+
+def test_a_policy_asks_for_no_items_of_another(monkeypatch):
+    hashes = {"rwnd-fair": 5, "alike": 5, "other": 9}
+    monkeypatch.setattr(policies, "known", lambda: hashes)
+    monkeypatch.setattr(policies, "feature_hash", lambda policy: hashes[policy])
+    assert policies.others_hashes("rwnd-fair") == policies.others_hashes("alike") == [9]
+    assert policies.others_hashes("other") == [5]
 
 
 def test_a_forest_is_not_registered_and_says_what_to_do(mlflow_uri, capsys):

@@ -23,6 +23,11 @@ def register(add) -> None:
     _source(fit)
     _mlflow(fit)
     fit.add_argument(
+        "--policy",
+        metavar="NAME",
+        help="folder of policies/: its experiment, its items; with MLflow the tree is registered under its name",
+    )
+    fit.add_argument(
         "--register",
         metavar="NAME",
         help="make the tree a version of this registered model; refused when the run cannot name its data and code",
@@ -90,6 +95,7 @@ def register(add) -> None:
 
 
 def _source(parser) -> None:
+    parser.set_defaults(policy=None)
     parser.add_argument("experiment", nargs="?", metavar="EXPERIMENT.yaml", type=Path, help="see training/experiments")
     parser.add_argument(
         "--config",
@@ -146,7 +152,7 @@ def run_import(arguments) -> int:
 
 def run_fit(arguments) -> int:
     """Validate, fit, log, register; or repeat what a version was made by."""
-    from oal_training import tracking
+    from oal_training import policies, tracking
     from oal_training.batch import config, report, run, versions
     from oal_training.lineage import Lineage
     from oal_training.places import Places
@@ -154,8 +160,8 @@ def run_fit(arguments) -> int:
     places = Places.of(arguments)
     retrained_from = None
     if arguments.retrain:
-        if arguments.experiment:
-            raise TrainingError("--retrain repeats the experiment of a version; leave the experiment file out")
+        if arguments.experiment or arguments.policy:
+            raise TrainingError("--retrain repeats the experiment of a version; leave experiment file and policy out")
         if not places.tracking:
             raise TrainingError("--retrain needs MLflow: give --tracking-uri, or --config with a section mlflow")
         name, retrained_from = tracking.split_version(arguments.retrain)
@@ -164,10 +170,13 @@ def run_fit(arguments) -> int:
             from oal_training.window import command as window
 
             return window.retrain(arguments, places, retrained_from)
-        experiment, wanted = config.retrain(found, places)
+        experiment, wanted = config.retrain(found)
         log(f"repeating {name}/{retrained_from}: {experiment.name}")
+        policy = found.tags.get("policy")
     else:
-        experiment, wanted = config.experiment(arguments), None
+        experiment, wanted, policy = config.experiment(arguments), None, arguments.policy
+        if policy and places.tracking and not arguments.register:
+            arguments.register = policies.manifest(policy).role("class").registered
     if arguments.register and not places.tracking:
         raise TrainingError("--register needs MLflow: give --tracking-uri, or --config with a section mlflow")
     if places.tracking:
@@ -176,7 +185,7 @@ def run_fit(arguments) -> int:
     log(items.describe())
     lineage = Lineage.of(items.source)
     if arguments.register:
-        versions.check(lineage, experiment.model.kind in ("decision_tree", "distilled"))
+        versions.check(lineage, experiment.model.kind in ("decision_tree", "distilled"), policy)
     parts, skipped = run.evaluate(items, experiment, log)
     model = run.fit(items, experiment, log)
     with tempfile.TemporaryDirectory(prefix="oal-report-") as temporary:
@@ -197,6 +206,7 @@ def run_fit(arguments) -> int:
                 register=arguments.register,
                 retrained_from=retrained_from,
                 params=run.params(experiment),
+                policy=policy,
             )
             print(
                 f"MLflow run {made['run_id']}"
@@ -228,7 +238,7 @@ def run_evaluate(arguments) -> int:
         if not places.tracking:
             raise TrainingError("--version needs MLflow: give --tracking-uri, or --config with a section mlflow")
         found = tracking.origin(places.tracking, *tracking.split_version(arguments.version))
-        experiment, wanted = config.retrain(found, places)
+        experiment, wanted = config.retrain(found)
         items, _ = config.items(arguments, places, experiment, wanted, log)
         log(items.describe())
         tree = versions.load_tree(places.tracking, found)

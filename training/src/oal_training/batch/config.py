@@ -6,6 +6,7 @@ import json
 import time
 from pathlib import Path
 
+from oal_training import policies
 from oal_training.batch import experiment as experiments
 from oal_training.batch.experiment import Experiment
 from oal_training.errors import TrainingError
@@ -16,7 +17,9 @@ from oal_training.tracking import Origin
 
 
 def experiment(arguments) -> Experiment:
-    """The experiment named on the command line."""
+    """The experiment named on the command line: a file, or that of a policy."""
+    if not arguments.experiment and arguments.policy:
+        return experiments.load(policies.file(policies.manifest(arguments.policy).name, "experiment.yaml"))
     if not arguments.experiment:
         raise TrainingError(
             "no experiment; there are"
@@ -25,7 +28,7 @@ def experiment(arguments) -> Experiment:
     return experiments.load(arguments.experiment)
 
 
-def retrain(found: Origin, places: Places) -> tuple[Experiment, dict]:
+def retrain(found: Origin) -> tuple[Experiment, dict]:
     """Experiment of a version, and which items it asks for now: same AP and site, same length of time, ending now."""
     try:
         source = json.loads(found.tags["oal.source"])
@@ -37,11 +40,12 @@ def retrain(found: Origin, places: Places) -> tuple[Experiment, dict]:
 
 
 def items(arguments, places: Places, what: Experiment, wanted: dict | None, log) -> tuple[Items, dict]:
-    """The items, and how to ask for such items again ({ap, site, last_s}).
+    """The items, and how to ask for such items again ({ap, site, last_s, policy}).
 
     Command line before `wanted` before the experiment.
     """
     wanted = wanted or {}
+    policy = arguments.policy or wanted.get("policy") or policies.RWND_FAIR
     ap = arguments.ap or wanted.get("ap") or what.source.ap
     site = arguments.site or wanted.get("site") or what.source.site
     last_s = wanted.get("last_s") or what.source.last_s
@@ -57,6 +61,7 @@ def items(arguments, places: Places, what: Experiment, wanted: dict | None, log)
             "ap": arguments.ap,
             "site": arguments.site,
             "last_s": what.source.last_s,
+            "policy": policy,
         }
     if not places.connection:
         raise TrainingError(
@@ -68,5 +73,10 @@ def items(arguments, places: Places, what: Experiment, wanted: dict | None, log)
         last_s = ((end if end is not None else time.time() * 1e6) - begin) / 1e6
     else:
         begin = int((end if end is not None else time.time() * 1e6) - last_s * 1e6)
-    found = clickhouse.read(places.connection, ap, site, begin, end, log=log)
-    return found, {"kind": "clickhouse", "ap": ap, "site": site, "last_s": round(last_s)}
+    not_of = policies.others_hashes(policy)
+    found = clickhouse.read(places.connection, ap, site, begin, end, log=log, not_of=not_of)
+    if policy != policies.RWND_FAIR and found.feature_hash != policies.feature_hash(policy):
+        raise TrainingError(
+            f"ClickHouse has no items of policy {policy}: the latest are of feature program {found.feature_hash:016x}"
+        )
+    return found, {"kind": "clickhouse", "ap": ap, "site": site, "last_s": round(last_s), "policy": policy}

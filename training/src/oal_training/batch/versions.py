@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from oal_training import policies
 from oal_training.errors import TrainingError
 from oal_training.lineage import TAG, Lineage
 from oal_training.stored.items import known_programs
@@ -26,7 +27,7 @@ def load_tree(tracking: Tracking, found: Origin):
         return flavour.load_model(found.model_uri)
 
 
-def check(lineage: Lineage, is_tree: bool) -> None:
+def check(lineage: Lineage, is_tree: bool, policy: str | None = None) -> None:
     """TrainingError when a version may not be made of this: data or code unknown, no tree, or features that no AP
     computes.
     """
@@ -35,6 +36,11 @@ def check(lineage: Lineage, is_tree: bool) -> None:
         raise TrainingError(
             "not registered: only a decision tree (kinds decision_tree and distilled) runs on an access point; distil"
             " this model"
+        )
+    if policy and int(lineage.feature_hash, 16) != policies.feature_hash(policy):
+        raise TrainingError(
+            f"not registered: the items are of feature program {lineage.feature_hash}, and policy {policy} takes"
+            f" {policies.feature_hash(policy):016x}"
         )
     if int(lineage.feature_hash, 16) not in known_programs():
         raise TrainingError(
@@ -68,6 +74,7 @@ def log_run(
     register: str | None = None,
     retrained_from: str | None = None,
     params: dict | None = None,
+    policy: str | None = None,
 ) -> dict:
     """One run: lineage as tags, figures as metrics, `folder` as artifacts, the tree as an sklearn model; with
     `register`, a version of it.
@@ -76,7 +83,7 @@ def log_run(
     not allow.
     """
     if register:
-        check(lineage, tree is not None)
+        check(lineage, tree is not None, policy)
     program = known_programs().get(int(lineage.feature_hash or "0", 16))
     mlflow = tracking.connect()
     import mlflow.sklearn as flavour
@@ -88,8 +95,7 @@ def log_run(
             TAG + "source": json.dumps(source, sort_keys=True),
             "mlflow.source.name": "oal-train fit",
         }
-        if retrained_from:
-            tags["retrained_from"] = retrained_from
+        tags |= {k: v for k, v in {"retrained_from": retrained_from, "policy": policy}.items() if v}
         with mlflow.start_run(run_name=name, tags=tags) as run:
             mlflow.log_params({k: str(v)[:500] for k, v in (params or {}).items()})
             mlflow.log_metrics(figures)
@@ -114,6 +120,7 @@ def log_run(
         version = mlflow.register_model(model.model_uri, register)
         for key, value in {
             "retrained_from": retrained_from,
+            "policy": policy,
             "feature_hash": lineage.feature_hash,
             TAG + "experiment": name,
         }.items():

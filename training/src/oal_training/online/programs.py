@@ -8,6 +8,7 @@ from pathlib import Path
 from oal_schema import program_file
 from oal_schema.settings import FILE as SCHEMA_JSON
 
+from oal_training import policies
 from oal_training.errors import TrainingError
 
 
@@ -21,13 +22,20 @@ class Program:
     feature_hash: int
 
 
+def of_rwnd_fair() -> dict[int, Program]:
+    """The program that online trees are fitted on, by its hash: that of policy rwnd-fair."""
+    name = policies.manifest(policies.RWND_FAIR).program
+    return {feature_hash: program for feature_hash, program in known().items() if program.name == name}
+
+
 def known(folder: Path = SCHEMA_JSON.parent / "features") -> dict[int, Program]:
-    """Programs by feature hash. TrainingError when there is none."""
+    """Programs by feature hash; of those that compute the same, rwnd-fair's. TrainingError when there is none."""
     programs = {}
     for path in sorted(folder.glob("*.oalf")):
         words, interval = program_file.from_bytes(path.read_bytes())
         feature_hash = int.from_bytes(program_file.program_hash(words, interval)[:8], "big")
-        programs[feature_hash] = Program(path.stem, words, interval, feature_hash)
+        if path.stem == policies.manifest(policies.RWND_FAIR).program or feature_hash not in programs:
+            programs[feature_hash] = Program(path.stem, words, interval, feature_hash)
     if not programs:
         raise TrainingError(f"there is no feature program in {folder}; run `make gen`")
     return programs

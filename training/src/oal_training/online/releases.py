@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from oal_schema import bundle as oal_bundle
 from oal_schema import release as oal_release
+from oal_schema.bundle_law import RWND_FAIR
 from oal_schema.nodes import BundleError
 from oal_schema.policy import Policy
 from oal_schema.release import Release, ReleaseError
@@ -45,6 +46,8 @@ class LatestReleases:
         except (ReleaseError, UnicodeDecodeError):
             self.refused += 1
             return
+        if release.policy != RWND_FAIR:
+            return  # an AP has no online trees of another policy
         name = f"{release.slot}/{release.scope}"
         self.generation += 1
         if release.signed is None:

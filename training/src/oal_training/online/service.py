@@ -73,7 +73,7 @@ class Service:
         except PolicyError as error:
             raise TrainingError(f"policies: {error}") from None
         self._policies_wrong = ""
-        self._programs = programs.known()
+        self._programs = programs.of_rwnd_fair()
         self._trainer = OnlineTrainer(config.settings, {h: len(p.words) for h, p in self._programs.items()})
         self._releases = LatestReleases()
         self._followed: dict[str, tuple[int, str]] = {}  # AP → generation and site that `follow` was last called with

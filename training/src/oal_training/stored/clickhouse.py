@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -55,8 +56,11 @@ class Connection:
             raise TrainingError(f"ClickHouse at {self.url} as {self.user}: {str(error).splitlines()[0]}") from None
 
 
-def _where(ap, site, begin_us, end_us) -> tuple[str, dict]:
+def _where(ap, site, begin_us, end_us, not_of: Sequence[int]) -> tuple[str, dict]:
     terms, values = ["1"], {}
+    if not_of:
+        terms.append("feature_hash NOT IN {not_of:Array(UInt64)}")
+        values["not_of"] = list(not_of)
     for term, name, value in (
         ("ap_id = {ap:String}", "ap", ap),
         ("site = {site:String}", "site", site),
@@ -94,11 +98,15 @@ def read(
     end_us: int | None = None,
     limit: int = MAX_ITEMS,
     log=print,
+    not_of: Sequence[int] = (),
 ) -> Items:
-    """The latest `limit` items of that AP, site and range [begin_us, end_us)."""
+    """The latest `limit` items of that AP, site and range [begin_us, end_us).
+
+    not_of: feature hashes of other policies, whose items are left out. TrainingError when none is there.
+    """
     from clickhouse_connect.driver.exceptions import ClickHouseError
 
-    where, values = _where(ap, site, begin_us, end_us)
+    where, values = _where(ap, site, begin_us, end_us, not_of)
     query = QUERY.format(where=where, limit=limit)
     client = connection.client()
     try:
