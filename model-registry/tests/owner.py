@@ -7,10 +7,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from sklearn.tree import DecisionTreeClassifier
-
 from oal_registry import programs
 from oal_registry.models import TRUSTED_TYPES
+from sklearn.tree import DecisionTreeClassifier
 
 OALF = programs.FOLDER / "congestion.oalf"
 FEATURES = 45

@@ -19,12 +19,11 @@ if __name__ == "__main__":
     ]
 
 import c_evaluator  # noqa: E402
+from oal_registry import compile as compiler  # noqa: E402
 from oal_schema.bundle import Bundle, encode, models_of, sign  # noqa: E402
 from oal_schema.bundle_law import RWND_FAIR  # noqa: E402
 from oal_schema.golden_bundles import feature_hash, program, random_tree  # noqa: E402
 from oal_schema.tree import MISSING, Tree, WindowModel  # noqa: E402
-
-from oal_registry import compile as compiler  # noqa: E402
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(32))
 INT64 = np.iinfo(np.int64)

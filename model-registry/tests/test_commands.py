@@ -7,10 +7,9 @@ import json
 
 import numpy as np
 import pytest
+from oal_registry import cli, features_csv, programs
 from oal_schema import bundle, keys
 from oal_schema.tree import Tree
-
-from oal_registry import cli, features_csv, programs
 
 PROGRAM = programs.of_name("congestion")
 TEXT = "0,0,backlog_bytes,1000,0|0,1,leaf,0,0|0,2,txq_drops,-4.5,0|2,3,leaf,0,2|2,4,leaf,0,3\n"

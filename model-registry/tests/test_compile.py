@@ -10,13 +10,12 @@ import parity
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from oal_registry import compile as compiler
+from oal_registry.compile_nodes import Nodes, flatten, greatest_left
 from oal_schema.tree import MISSING
 from sklearn.ensemble import GradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-
-from oal_registry import compile as compiler
-from oal_registry.compile_nodes import Nodes, flatten, greatest_left
 
 SEEDS = st.integers(0, (1 << 32) - 1)
 INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1

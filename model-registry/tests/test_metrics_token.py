@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from processes import get, secret
-
 from oal_registry.bearer import Bearer
 from oal_registry.errors import RegistryError
 from oal_registry.http_server import HttpServer
 from oal_registry.status import Status
 from oal_registry.webhook import Verifier
+from processes import get, secret
 
 
 @pytest.fixture

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from oal_registry import cli
 from oal_schema import bundle
 from owner import OALF, WINDOW_INPUTS, items
 from topics import released
 from waiting import until
-
-from oal_registry import cli
 
 pytestmark = pytest.mark.usefixtures("running")
 

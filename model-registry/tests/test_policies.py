@@ -5,13 +5,12 @@ from __future__ import annotations
 import shutil
 
 import pytest
+from oal_registry import cli
 from oal_schema import bundle
 from oal_schema.policy import ENFORCE, SHADOW, defaults, make
 from oal_schema.policy_folder import SHIPPED
 from topics import released
 from waiting import until
-
-from oal_registry import cli
 
 pytestmark = pytest.mark.usefixtures("running")
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from oal_registry.policy_plan import plan
 from oal_schema.policy import ENFORCE, OFF, PREDICT_ONLY, SHADOW, make
 from oal_schema.policy_file import Policies, PolicyFile
 from oal_schema.release import Release
-
-from oal_registry.policy_plan import plan
 
 DEFAULT, ACTS, QUIET = make("default", 1, SHADOW), make("acts", 1, ENFORCE), make("quiet", 1, OFF)
 

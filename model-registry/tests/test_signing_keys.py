@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from oal_registry import cli, programs, signing_keys
+from oal_registry.errors import RegistryError
 from oal_schema import bundle, keys
 from oal_schema.nodes import BundleError
 from oal_schema.tree import Tree
-
-from oal_registry import cli, programs, signing_keys
-from oal_registry.errors import RegistryError
 
 PROGRAM = programs.of_name("congestion")
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oal_schema.tree import Tree
-
 from oal_registry import json_tree, programs, text_tree
+from oal_schema.tree import Tree
 
 PROGRAM = programs.of_name("congestion")
 GOOD = "0,0,backlog_bytes,1000,0|0,1,leaf,0,0|0,2,txq_drops,-4,0|2,3,leaf,0,2|2,4,leaf,0,3"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from processes import secret
-
 from oal_registry import service, wish
 from oal_registry.errors import NotPackagable, RegistryError
 from oal_registry.server import ServerConfig
+from processes import secret
 
 CANARY = {"share": 0.1, "soak_s": 300.0, "activate_in_s": 0.0, "metric": "", "limit": None}
 

@@ -53,7 +53,8 @@ class CompiledModel:
 
 
 class Models:
-    """Compiles versions of the models of one policy and keeps the latest; a version's model does not change in MLflow."""
+    """Compiles versions of the models of one policy and keeps the latest; a version's model does not change in MLflow.
+    """
 
     def __init__(self, registry: MlflowRegistry, manifest: Manifest):
         self.registry, self.manifest = registry, manifest
