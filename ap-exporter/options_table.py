@@ -1,4 +1,5 @@
-"""Writes the table of options in README.md from what `build/ap-exporter options` prints: `make gen`. --check: is it what stands there?
+"""Writes the table of options in README.md from what `build/ap-exporter options` prints: `make gen`.
+--check: is it what stands there?
 
 The options are declared once, in src/base/config_options.c.
 """
@@ -36,7 +37,8 @@ def main(check: bool) -> int:
     end = re.compile(r"^(?!\|)", re.M).search(old, start).start()
     new = old[:start] + table(text) + old[end:]
     if check and new != old:
-        print("ap-exporter/README.md: the table of options is stale; `make -C ap-exporter gen` writes it", file=sys.stderr)
+        print("ap-exporter/README.md: the table of options is stale; `make -C ap-exporter gen` writes it",
+              file=sys.stderr)
         return 1
     if new != old:
         readme.write_text(new, encoding="utf-8")

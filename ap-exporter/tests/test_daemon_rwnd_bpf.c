@@ -599,7 +599,8 @@ static bool make_pages(void)
 	if (tap < 0 || ioctl(tap, TUNSETIFF, &r) < 0 ||
 	    system("ip link add br0 type bridge && ip link add out0 type veth peer name out1 && "
 	           "ethtool -K port1 gro off >/dev/null && ip link set port1 master br0 && "
-	           "ip link set out0 master br0 && for port in br0 port1 out0 out1; do ip link set $port up; done") != 0)
+	           "ip link set out0 master br0 && "
+	           "for port in br0 port1 out0 out1; do ip link set $port up; done") != 0)
 		return false;
 	listener = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, htons(ETH_P_ALL));
 	at.sll_ifindex = (int)if_nametoindex("out1");

@@ -85,17 +85,21 @@ static void note(void *ctx, const char *ap_id, const struct batch_out *b)
 				g->packet[g->rows[t]] = *(const struct oal_packet_row *)(const void *)row;
 				g->packet_us[g->rows[t]] = batch_row_time_us(&v, t, row);
 			}
-			if (t == OAL_FLOW && ((const struct oal_flow_row *)(const void *)row)->retrans_pkts > g->retrans_pkts)
+			if (t == OAL_FLOW &&
+			    ((const struct oal_flow_row *)(const void *)row)->retrans_pkts > g->retrans_pkts)
 				g->retrans_pkts = ((const struct oal_flow_row *)(const void *)row)->retrans_pkts;
-			if (t == OAL_FLOW && ((const struct oal_flow_row *)(const void *)row)->sent_bytes > g->sent_bytes)
+			if (t == OAL_FLOW &&
+			    ((const struct oal_flow_row *)(const void *)row)->sent_bytes > g->sent_bytes)
 				g->sent_bytes = ((const struct oal_flow_row *)(const void *)row)->sent_bytes;
 		}
 }
 
 static struct replay *start(unsigned aps, bool loop)
 {
-	const struct replay_config c = {.path = path, .loop = loop, .aps = aps, .ap_id = "ap", .start_us = NOW_US, .boot_id = 40, .emit = note,
-		.program = &oal_feature_congestion, .version = "1.2.3"};
+	const struct replay_config c = {
+		.path = path, .loop = loop, .aps = aps, .ap_id = "ap", .start_us = NOW_US, .boot_id = 40, .emit = note,
+		.program = &oal_feature_congestion, .version = "1.2.3",
+	};
 	char err[200] = "";
 	struct replay *r = NULL;
 
@@ -132,8 +136,11 @@ enum { RECORDED_TICKS = 600, LEAVES_AT = 300 };
 
 static struct packet recorded_packet(uint64_t t_us, unsigned direction, uint32_t seq, uint32_t ack, uint32_t len)
 {
-	struct packet k = {.t_us = t_us, .direction = (uint8_t)direction, .addr_len = 4, .flags = PACKET_ACK, .seq = seq, .ack = ack, .payload_bytes = len,
-		.window_raw = 9, .src_port = direction ? 50000 : 443, .dst_port = direction ? 443 : 50000};
+	struct packet k = {
+		.t_us = t_us, .direction = (uint8_t)direction, .addr_len = 4, .flags = PACKET_ACK, .seq = seq,
+		.ack = ack, .payload_bytes = len, .window_raw = 9, .src_port = direction ? 50000 : 443,
+		.dst_port = direction ? 443 : 50000,
+	};
 
 	k.src[0] = direction ? 10 : 192;
 	k.dst[0] = direction ? 192 : 10;
@@ -152,13 +159,17 @@ static void make_recording(void)
 	pipeline_name(p, "unused");
 	for (tick = 0; tick < RECORDED_TICKS; tick++) {
 		const uint64_t due = RECORDED_US + tick * 4000;
-		struct oal_station_row a = {.mac = 0x020000000001, .device = pipeline_name(p, "wlan0"), .interval_ticks = 1, .tx_bytes = 1000 + tick * 1000, .tx_pkts = 4294967000u + tick};
+		struct oal_station_row a = {
+			.mac = 0x020000000001, .device = pipeline_name(p, "wlan0"), .interval_ticks = 1,
+			.tx_bytes = 1000 + tick * 1000, .tx_pkts = 4294967000u + tick,
+		};
 		struct oal_station_row b = {.mac = 0x020000000002, .device = a.device, .interval_ticks = 1};
 		struct packet k;
 
 		if (tick == 100 || tick == 101)
 			continue; /* missed */
-		k = recorded_packet(due - 1500, 0, 1000 + (tick == 50 ? 49 : tick) * 100, 1, 100); /* one retransmission, and a hole */
+		/* One retransmission, and a hole. */
+		k = recorded_packet(due - 1500, 0, 1000 + (tick == 50 ? 49 : tick) * 100, 1, 100);
 		pipeline_packet(p, &k);
 		k = recorded_packet(due - 500, 1, 1, 1000 + tick * 100 - 200, 0);
 		pipeline_packet(p, &k);
@@ -203,7 +214,8 @@ static void test_capture(void)
 
 		other += got[0].station[i].mac == 0x020000000002;
 		if (got[0].station[i].mac == 0x020000000001)
-			CHECK(got[0].station[i].tx_bytes == 1000 + tick * 1000 && got[0].station[i].tx_pkts == (uint32_t)(4294967000u + tick));
+			CHECK(got[0].station[i].tx_bytes == 1000 + tick * 1000 &&
+			      got[0].station[i].tx_pkts == (uint32_t)(4294967000u + tick));
 	}
 	CHECK_EQ(other, LEAVES_AT / 63 + 1);
 	CHECK_EQ(got[0].retrans_pkts, 1);
@@ -259,7 +271,10 @@ static void test_capture(void)
 /* What the lab recorded of a congested AP: real packets, losses, stations that come and go. */
 static void test_lab(void)
 {
-	struct replay_config c = {.path = "../lab/captures/congested.oalcap", .ap_id = "ap", .boot_id = 1, .start_us = NOW_US, .emit = note};
+	struct replay_config c = {
+		.path = "../lab/captures/congested.oalcap", .ap_id = "ap", .boot_id = 1, .start_us = NOW_US,
+		.emit = note,
+	};
 	uint64_t want[OAL_N_TABLES] = {0};
 	struct capture_reader reader;
 	struct capture_record r;
@@ -313,7 +328,8 @@ static void classic_packet(struct frame *f, bool big, uint32_t s, uint32_t fract
 	frame_bytes(f, k->bytes, caplen);
 }
 
-/* Section, an Ethernet interface with nanoseconds, one of raw IP with 2^-20 s, and a packet of each; then a simple packet. */
+/* Section, an Ethernet interface with nanoseconds, one of raw IP with 2^-20 s, and a packet of each; then a simple
+ * packet. */
 static void ng(struct frame *f, bool big)
 {
 	struct frame k = frame_simple(1, PACKET_SYN, NULL, 0, 0), ip = {.len = 0};
@@ -321,18 +337,49 @@ static void ng(struct frame *f, bool big)
 
 	frame_ipv4(&ip, 6, 20, 0);
 	frame_tcp(&ip, 2, 3, PACKET_ACK, NULL, 0, 0);
-	order32(f, big, 0x0a0d0d0a); order32(f, big, 28); order32(f, big, 0x1a2b3c4d); order16(f, big, 1); order16(f, big, 0);
+	order32(f, big, 0x0a0d0d0a);
+	order32(f, big, 28);
+	order32(f, big, 0x1a2b3c4d);
+	order16(f, big, 1);
+	order16(f, big, 0);
 	order32(f, big, UINT32_MAX); order32(f, big, UINT32_MAX); order32(f, big, 28);
 	order32(f, big, 1); order32(f, big, 32); order16(f, big, 1); order16(f, big, 0); order32(f, big, 0);
-	order16(f, big, 9); order16(f, big, 1); frame_bytes(f, "\11\0\0\0", 4); order16(f, big, 0); order16(f, big, 0); order32(f, big, 32);
+	order16(f, big, 9);
+	order16(f, big, 1);
+	frame_bytes(f, "\11\0\0\0", 4);
+	order16(f, big, 0);
+	order16(f, big, 0);
+	order32(f, big, 32);
 	order32(f, big, 1); order32(f, big, 32); order16(f, big, 101); order16(f, big, 0); order32(f, big, 0);
-	order16(f, big, 9); order16(f, big, 1); frame_bytes(f, "\224\0\0\0", 4); order16(f, big, 0); order16(f, big, 0); order32(f, big, 32);
+	order16(f, big, 9);
+	order16(f, big, 1);
+	frame_bytes(f, "\224\0\0\0", 4);
+	order16(f, big, 0);
+	order16(f, big, 0);
+	order32(f, big, 32);
 	order32(f, big, 0x0bad); order32(f, big, 16); order32(f, big, 0); order32(f, big, 16); /* an unknown block */
-	order32(f, big, 6); order32(f, big, 32 + 56); order32(f, big, 0); order32(f, big, (uint32_t)(t >> 32)); order32(f, big, (uint32_t)t);
-	order32(f, big, k.len); order32(f, big, k.len); frame_bytes(f, k.bytes, 54); frame_u16(f, 0); order32(f, big, 32 + 56);
-	order32(f, big, 6); order32(f, big, 32 + 40); order32(f, big, 1); order32(f, big, (uint32_t)(t2 >> 32)); order32(f, big, (uint32_t)t2);
+	order32(f, big, 6);
+	order32(f, big, 32 + 56);
+	order32(f, big, 0);
+	order32(f, big, (uint32_t)(t >> 32));
+	order32(f, big, (uint32_t)t);
+	order32(f, big, k.len);
+	order32(f, big, k.len);
+	frame_bytes(f, k.bytes, 54);
+	frame_u16(f, 0);
+	order32(f, big, 32 + 56);
+	order32(f, big, 6);
+	order32(f, big, 32 + 40);
+	order32(f, big, 1);
+	order32(f, big, (uint32_t)(t2 >> 32));
+	order32(f, big, (uint32_t)t2);
 	order32(f, big, ip.len); order32(f, big, ip.len); frame_bytes(f, ip.bytes, ip.len); order32(f, big, 32 + 40);
-	order32(f, big, 3); order32(f, big, 16 + 56); order32(f, big, k.len); frame_bytes(f, k.bytes, 54); frame_u16(f, 0); order32(f, big, 16 + 56);
+	order32(f, big, 3);
+	order32(f, big, 16 + 56);
+	order32(f, big, k.len);
+	frame_bytes(f, k.bytes, 54);
+	frame_u16(f, 0);
+	order32(f, big, 16 + 56);
 }
 
 static void test_pcap_files(void)
@@ -352,7 +399,8 @@ static void test_pcap_files(void)
 		classic_packet(&f, i & 1, 1700000000, i & 2 ? 123456789 : 123456, &k);
 		classic_packet(&f, i & 1, 1700000001, 0, &k);
 		CHECK_EQ(pcap_open(&pcap, f.bytes, f.len), 0);
-		CHECK(pcap_next(&pcap, &out) && out.t_us == UINT64_C(1700000000123456) && out.caplen == 96 && out.wirelen == k.len && out.link == PACKET_LINK_ETHERNET);
+		CHECK(pcap_next(&pcap, &out) && out.t_us == UINT64_C(1700000000123456) && out.caplen == 96 &&
+		      out.wirelen == k.len && out.link == PACKET_LINK_ETHERNET);
 		CHECK(pcap_next(&pcap, &out) && out.t_us == UINT64_C(1700000001000000));
 		CHECK(!pcap_next(&pcap, &out) && !pcap.broken);
 		/* Cut anywhere, it ends there. */
@@ -374,9 +422,12 @@ static void test_pcap_files(void)
 
 		ng(&f, i);
 		CHECK_EQ(pcap_open(&pcap, f.bytes, f.len), 0);
-		CHECK(pcap_next(&pcap, &out) && out.t_us == UINT64_C(1700000000000005) && out.link == PACKET_LINK_ETHERNET && out.caplen == 54);
-		CHECK(pcap_next(&pcap, &out) && out.t_us == UINT64_C(1700000000500000) && out.link == PACKET_LINK_RAW_IP && out.caplen == 40);
-		CHECK(pcap_next(&pcap, &out) && out.t_us == UINT64_C(1700000000500000) && out.link == PACKET_LINK_ETHERNET);
+		CHECK(pcap_next(&pcap, &out) && out.t_us == UINT64_C(1700000000000005) &&
+		      out.link == PACKET_LINK_ETHERNET && out.caplen == 54);
+		CHECK(pcap_next(&pcap, &out) && out.t_us == UINT64_C(1700000000500000) &&
+		      out.link == PACKET_LINK_RAW_IP && out.caplen == 40);
+		CHECK(pcap_next(&pcap, &out) && out.t_us == UINT64_C(1700000000500000) &&
+		      out.link == PACKET_LINK_ETHERNET);
 		CHECK(!pcap_next(&pcap, &out) && !pcap.broken);
 		for (cut = 24; cut < f.len; cut++) {
 			uint8_t *copy = malloc(cut);
@@ -412,8 +463,9 @@ static void test_pcap_files(void)
 	CHECK_EQ(pcap_direction(&n, &p), 2);
 	CHECK(n.addr_len == 16 && n.bits == 33);
 	CHECK(pcap_network_parse(&n, "10.0.0.1") == 0 && n.bits == 32);
-	CHECK(pcap_network_parse(&n, "10.0.0.0/33") && pcap_network_parse(&n, "10.0.0/8") && pcap_network_parse(&n, "x") && pcap_network_parse(&n, "") &&
-	      pcap_network_parse(&n, "10.0.0.0/") && pcap_network_parse(&n, "10.0.0.0/-1") && pcap_network_parse(&n, "10.0.0.0/8x"));
+	CHECK(pcap_network_parse(&n, "10.0.0.0/33") && pcap_network_parse(&n, "10.0.0/8") &&
+	      pcap_network_parse(&n, "x") && pcap_network_parse(&n, "") && pcap_network_parse(&n, "10.0.0.0/") &&
+	      pcap_network_parse(&n, "10.0.0.0/-1") && pcap_network_parse(&n, "10.0.0.0/8x"));
 }
 
 static void test_pcap_replay(void)

@@ -10,9 +10,11 @@ package=$tree/feeds/packages/net/openvswitch
 mkdir -p "$package/patches"
 cp "$here"/patches/*.patch "$package/patches/"
 echo "install: userspace: $package/patches; made for Open vSwitch 4.0.0, the feed has:"
-grep -hE '^ovs_version *:?=|^PKG_VERSION *:?=' "$package"/*.mk "$package/Makefile" 2>/dev/null | sed 's/^/install:     /' || true
+grep -hE '^ovs_version *:?=|^PKG_VERSION *:?=' "$package"/*.mk "$package/Makefile" 2>/dev/null | \
+    sed 's/^/install:     /' || true
 
-# Kernel patches of every target stand in target/linux/generic/hack-VERSION; the datapath's module is built from that kernel.
+# Kernel patches of every target stand in target/linux/generic/hack-VERSION; the datapath's module is built from that
+# kernel.
 kernels=0
 for folder in "$here"/kernel-*; do
 	version=${folder##*kernel-}
@@ -21,4 +23,5 @@ for folder in "$here"/kernel-*; do
 	echo "install: kernel $version: $tree/target/linux/generic/hack-$version"
 	kernels=$((kernels + 1))
 done
-[ $kernels -gt 0 ] || echo "install: no kernel patch fits: without one vswitchd rewrites every clamped ACK itself (slow path)" >&2
+[ $kernels -gt 0 ] || \
+    echo "install: no kernel patch fits: without one vswitchd rewrites every clamped ACK itself (slow path)" >&2
