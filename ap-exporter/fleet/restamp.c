@@ -135,7 +135,7 @@ size_t restamp_write(const struct restamp *r, const struct restamp_to *to, uint8
 	h.seq = to->seq;
 	h.t0_us += to->shift_us;
 	batch_begin(&w, out, size);
-	if (!batch_put_header(&w, &h) || (size_t)(w.end - w.at) < r->rest_len)
+	if (!batch_write_header(&w, &h) || (size_t)(w.end - w.at) < r->rest_len)
 		return 0;
 	memcpy(w.at, r->rest, r->rest_len);
 	return batch_len(&w) + r->rest_len;

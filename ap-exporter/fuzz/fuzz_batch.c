@@ -34,7 +34,7 @@ static void encode_again(const struct batch_view *v, unsigned t)
 	r.n_runs = batch_find_runs(table, rows, order, r.n_rows, run_rows, MAX_ROWS);
 	batch_begin(&w, out, sizeof out);
 	/* Zero runs may be coded badly in the input, so ours is never longer by more than the headers. */
-	if (r.n_rows && r.n_runs && batch_put_rows(&w, &r)) {
+	if (r.n_rows && r.n_runs && batch_write_rows(&w, &r)) {
 		for (i = 0; i < 10 && out[i] & 0x80; i++)
 			;
 		for (i++, field = 0; out[i++] & 0x80; field++)

@@ -96,8 +96,8 @@ static size_t encode(const struct oal_table *t, uint32_t n, const struct batch_f
 
 	r.n_runs = batch_find_runs(t, rows[0], order, n, run_rows, ROWS);
 	batch_begin(&w, buffer, sizeof buffer);
-	CHECK(batch_put_header(&w, &h) && batch_put_flows(&w, flows, t->topic == OAL_TOPIC_PACKETS ? ENTITIES : 0) &&
-	      batch_put_rows(&w, &r));
+	CHECK(batch_write_header(&w, &h) &&
+	      batch_write_flows(&w, flows, t->topic == OAL_TOPIC_PACKETS ? ENTITIES : 0) && batch_write_rows(&w, &r));
 	return batch_len(&w);
 }
 
@@ -159,11 +159,11 @@ static void test_small_buffer(void)
 		bool ok[3];
 
 		batch_begin(&w, small, size);
-		ok[0] = batch_put_header(&w, &h);
+		ok[0] = batch_write_header(&w, &h);
 		for (i = 0; i < 2; i++) {
 			const size_t before = batch_len(&w);
 
-			ok[1 + i] = i ? batch_put_rows(&w, &r) : batch_put_flows(&w, flows, ENTITIES);
+			ok[1 + i] = i ? batch_write_rows(&w, &r) : batch_write_flows(&w, flows, ENTITIES);
 			CHECK(ok[1 + i] || batch_len(&w) == before);
 		}
 		CHECK(batch_len(&w) <= size);

@@ -28,7 +28,7 @@ static struct capture_record record(unsigned i)
 	with_names.names = names;
 	with_names.n_names = 1;
 	batch_begin(&w, batch, sizeof batch);
-	CHECK(batch_put_header(&w, &with_names) && batch_put_rows(&w, &rows));
+	CHECK(batch_write_header(&w, &with_names) && batch_write_rows(&w, &rows));
 	return (struct capture_record){OAL_TOPIC_SAMPLES, batch, batch_len(&w), h.t0_us};
 }
 

@@ -152,7 +152,7 @@ static bool reencodes(const struct batch_view *v, const uint8_t *bytes, size_t l
 	for (batch_flows(&flows, v); batch_next_flow(&flows, &flow[n]); n++)
 		;
 	batch_begin(&w, out, sizeof out);
-	if (!batch_put_header(&w, &h) || !batch_put_flows(&w, flow, n))
+	if (!batch_write_header(&w, &h) || !batch_write_flows(&w, flow, n))
 		return false;
 	for (i = 0; i < OAL_N_TABLES; i++) {
 		const struct oal_table *t = &oal_tables[i];
@@ -166,7 +166,7 @@ static bool reencodes(const struct batch_view *v, const uint8_t *bytes, size_t l
 			order[r.n_rows] = r.n_rows * t->row_size;
 		r.rows = rows;
 		r.n_runs = batch_find_runs(t, rows, order, r.n_rows, run_rows, MAX_ROWS);
-		ok = rows && batch_put_rows(&w, &r);
+		ok = rows && batch_write_rows(&w, &r);
 		free(rows);
 		if (!ok)
 			return false;

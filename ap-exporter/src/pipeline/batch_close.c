@@ -74,13 +74,13 @@ static void emit_topic(struct pipeline *p, struct open_batch *b, unsigned topic,
 		return;
 	fill_header(p, b, topic, &header);
 	batch_begin(&w, p->buffer, p->buffer_size);
-	ok = batch_put_header(&w, &header);
+	ok = batch_write_header(&w, &header);
 	if (topic == OAL_TOPIC_PACKETS)
-		ok = ok && batch_put_flows(&w, p->dictionary, make_dictionary(p));
+		ok = ok && batch_write_flows(&w, p->dictionary, make_dictionary(p));
 	for (t = 0; ok && t < OAL_N_TABLES; t++) {
 		if (!rows[t].n_rows)
 			continue;
-		if (batch_put_rows(&w, &rows[t])) {
+		if (batch_write_rows(&w, &rows[t])) {
 			sent += rows[t].n_rows;
 			p->stats.table_rows[t] += rows[t].n_rows;
 		} else {

@@ -163,7 +163,7 @@ static bool header_content(struct batch_writer *w, const struct batch_header *h)
 	return ok && write_fixed64(w, OAL_HEADER_FEATURE_HASH, h->feature_hash);
 }
 
-bool batch_put_header(struct batch_writer *w, const struct batch_header *h)
+bool batch_write_header(struct batch_writer *w, const struct batch_header *h)
 {
 	uint8_t *before = w->at, *content;
 
@@ -200,7 +200,7 @@ static bool flows_content(struct batch_writer *w, const struct batch_flow *f, un
 	return ok;
 }
 
-bool batch_put_flows(struct batch_writer *w, const struct batch_flow *f, unsigned n)
+bool batch_write_flows(struct batch_writer *w, const struct batch_flow *f, unsigned n)
 {
 	uint8_t *before = w->at, *content;
 
@@ -339,7 +339,7 @@ static bool rows_content(struct batch_writer *w, const struct batch_rows *t)
 	return c == end;
 }
 
-bool batch_put_rows(struct batch_writer *w, const struct batch_rows *t)
+bool batch_write_rows(struct batch_writer *w, const struct batch_rows *t)
 {
 	uint8_t *before = w->at, *content;
 

@@ -47,9 +47,9 @@ struct batch_writer {
 
 void batch_begin(struct batch_writer *, uint8_t *buffer, size_t size);
 /* Each returns false, having written nothing, when it does not fit. */
-bool batch_put_header(struct batch_writer *, const struct batch_header *);
-bool batch_put_flows(struct batch_writer *, const struct batch_flow *, unsigned n);
-bool batch_put_rows(struct batch_writer *, const struct batch_rows *);
+bool batch_write_header(struct batch_writer *, const struct batch_header *);
+bool batch_write_flows(struct batch_writer *, const struct batch_flow *, unsigned n);
+bool batch_write_rows(struct batch_writer *, const struct batch_rows *);
 size_t batch_len(const struct batch_writer *);
 
 /* Splits rows in wire order into runs: same keys and same absent columns. Returns the number of runs; 0 if more than
