@@ -197,8 +197,11 @@ def test_every_query_of_the_dashboards_returns_rows(looped):
 def test_every_row_of_control_stands_once(looped):
     stages = Stages(looped.platform, looped.since_us)
     counted, let_go = looped.source.stop()
-    last = demo.drain(stages, counted)
-    stages.close()
+    try:
+        last = demo.drain(stages, counted)
+    finally:
+        stages.close()
+        looped.source.start()  # whoever comes next finds access points that send
     assert verdict(last, counted, APS, let_go) == []
     assert counted["rows"]["rewrite"] > 0 and counted["rows"]["control"] > 0 and counted["rows"]["neighbour_ap"] > 0
     for table, key in (("rewrite", "ap_id, boot_id, ts, flow_id, backend, reason, window_bytes"),
