@@ -126,6 +126,8 @@ def main() -> None:
     ]
     for i, (topic, batch) in enumerate(small):
         put("fuzz_batch", f"record{i}", bytes([topic]) + batch)
+    for i, (topic, batch) in enumerate(records(GOLDEN / "actions.bin")):
+        put("fuzz_batch", f"action{i}", bytes([topic]) + batch)
     capture = b"OALCAP\1\0"
     for topic, batch in small[:2]:
         head = bytes([topic, 0, 0, 0]) + struct.pack("<IQ", len(batch), 1)

@@ -285,11 +285,12 @@ int main(void)
 	static int64_t words[OAL_MAX_FEATURES][OAL_N_WORDS];
 	struct oal_feature_program p;
 
-
 	test("golden batches with extreme values decode to the contract's rows and encode to the same bytes");
 	check_rows(GOLDEN "extremes.bin", GOLDEN "extremes.rows.txt");
 	test("golden batches of a sequence decode to the contract's rows and encode to the same bytes");
 	check_rows(GOLDEN "features.bin", GOLDEN "features.rows.txt");
+	test("golden batches with the table action decode to the contract's rows and encode to the same bytes");
+	check_rows(GOLDEN "actions.bin", GOLDEN "actions.rows.txt");
 	test("golden records that must be refused are, with the contract's reason");
 	check_refused();
 	test("the congestion program's file is the compiled-in program, with the same hash");
