@@ -58,9 +58,9 @@ void rwnd_poll(struct rwnd *r, uint64_t now_us)
 {
 }
 
-void rwnd_stats(struct rwnd *r, struct rwnd_stats *s)
+void rwnd_stats(struct rwnd *r, struct action_stats *s)
 {
-	*s = (struct rwnd_stats){ .acks_seen = 30, .acks_clamped = 20, .acks_skipped = 10 };
+	*s = (struct action_stats){ .packets_seen = 30, .packets_changed = 20, .packets_skipped = 10 };
 }
 
 void rwnd_json(struct rwnd *r, struct json *t)

@@ -18,53 +18,53 @@ static struct {
 	unsigned sets, releases, release_alls, polls, closes;
 	uint32_t bytes, ttl_ms;
 	struct rwnd_flow flow; /* of the last call */
-	const struct rwnd_ops *opened;
+	const struct action_ops *opened;
 } noted;
 
-static int check_ovs(const struct config_rwnd *c, char *err, size_t err_size)
+static int check_ovs(const void *config, char *err, size_t err_size)
 {
 	snprintf(err, err_size, "no bridge");
 	return noted.check_ovs;
 }
-static int check_bpf(const struct config_rwnd *c, char *err, size_t err_size)
+static int check_bpf(const void *config, char *err, size_t err_size)
 {
 	snprintf(err, err_size, "no kernel");
 	return noted.check_bpf;
 }
-static int open_any(struct rwnd *r, const struct config_rwnd *c, char *err, size_t err_size)
+static int open_any(struct action *a, const void *config, char *err, size_t err_size)
 {
-	noted.opened = r->ops;
-	r->self = &noted;
+	noted.opened = a->ops;
+	a->self = &noted;
 	snprintf(err, err_size, "not today");
 	return noted.open;
 }
-static int set(struct rwnd *r, const struct rwnd_flow *f, uint32_t bytes, uint32_t ttl_ms)
+static int set(struct action *a, const void *key, uint64_t bytes, uint32_t ttl_ms)
 {
 	noted.sets++;
-	noted.flow = *f;
-	noted.bytes = bytes;
+	noted.flow = *(const struct rwnd_flow *)key;
+	noted.bytes = (uint32_t)bytes;
 	noted.ttl_ms = ttl_ms;
 	return noted.set;
 }
-static int release(struct rwnd *r, const struct rwnd_flow *f)
+static int release(struct action *a, const void *key)
 {
 	noted.releases++;
-	noted.flow = *f;
+	noted.flow = *(const struct rwnd_flow *)key;
 	return noted.release;
 }
-static void release_all(struct rwnd *r) { noted.release_alls++; }
-static void poll_any(struct rwnd *r, uint64_t now_us) { noted.polls++; }
-static void stats(struct rwnd *r, struct rwnd_stats *s)
+static void release_all(struct action *a) { noted.release_alls++; }
+static void poll_any(struct action *a, uint64_t now_us) { noted.polls++; }
+static void stats(struct action *a, struct action_stats *s)
 {
 	s->ready = true;
-	s->acks_seen = 7;
+	s->packets_seen = 7;
 }
-static void close_any(struct rwnd *r) { noted.closes++; }
+static void close_any(struct action *a) { noted.closes++; }
 
 #define OPS \
 	.open = open_any, .set = set, .release = release, .release_all = release_all, .stats = stats, .close = close_any
-const struct rwnd_ops noting_ovs = { .name = "ovs", .id = OAL_REWRITE_BACKEND_OVS, .check = check_ovs, OPS };
-const struct rwnd_ops noting_bpf = {
+const struct action_ops noting_ovs = { .name = "ovs", .id = OAL_REWRITE_BACKEND_OVS, .check = check_ovs, OPS };
+const struct action_ops noting_bpf = {
 	.name = "bpf", .id = OAL_REWRITE_BACKEND_BPF, .learns_scale = true, .check = check_bpf, .poll = poll_any, OPS
 };
 
@@ -137,7 +137,7 @@ static void choice(void)
 static void calls(void)
 {
 	struct rwnd_flow f = flow(1), g = flow(2), h = flow(3);
-	struct rwnd_stats s;
+	struct action_stats s;
 	char err[256], text[512];
 	struct json j = { text, sizeof text, 0 };
 	uint64_t now_us;
@@ -175,7 +175,7 @@ static void calls(void)
 	rwnd_poll(r, now_us + 500000);
 	CHECK(noted.releases == 1 && noted.flow.client_port == 1);
 	rwnd_stats(r, &s);
-	CHECK(s.expired == 1 && s.clamps == 1 && s.releases == 0 && s.sets == 3 && s.ready && s.acks_seen == 7);
+	CHECK(s.expired == 1 && s.in_force == 1 && s.releases == 0 && s.sets == 3 && s.ready && s.packets_seen == 7);
 	CHECK_EQ(rwnd_set(r, &h, 65536, 1000), 0);
 
 	test("a clamp that the backend refuses is none; one that it refuses to renew stays until its time is over");
@@ -185,7 +185,7 @@ static void calls(void)
 	CHECK_EQ(rwnd_set(r, &g, 65536, 1000), -ENOTCONN);
 	noted.set = 0;
 	rwnd_stats(r, &s);
-	CHECK_EQ(s.clamps, 1);
+	CHECK_EQ(s.in_force, 1);
 
 	test("released once, the backend is asked once; of a flow that was not clamped it is not asked");
 	noted.releases = 0;
@@ -207,7 +207,7 @@ static void calls(void)
 		CHECK_EQ(rwnd_set(r, &g, 65536, 1000), 0);
 		rwnd_release_all(r);
 		rwnd_stats(r, &s);
-		CHECK(s.releases - before == 2 && s.clamps == 0 && noted.release_alls == 1);
+		CHECK(s.releases - before == 2 && s.in_force == 0 && noted.release_alls == 1);
 	}
 
 	test("a scale that the backend should know itself is refused where it does not learn scales");

@@ -229,11 +229,22 @@ static void commands(void)
 	CHECK(!parses(&c, line));
 }
 
+static void met(void)
+{
+	test("two policies that enforce: the smaller window holds, and none is no window");
+	CHECK_EQ(rwnd_meet(20000, 30000), 20000);
+	CHECK_EQ(rwnd_meet(30000, 20000), 20000);
+	CHECK_EQ(rwnd_meet(0, 30000), 30000);
+	CHECK_EQ(rwnd_meet(30000, 0), 30000);
+	CHECK_EQ(rwnd_meet(0, 0), 0);
+}
+
 int main(void)
 {
 	judging();
 	fields();
 	table();
 	commands();
+	met();
 	return done();
 }

@@ -247,7 +247,7 @@ static void step(struct controller *c, uint64_t t_us, const struct candidate *ca
 static void report(struct controller *c)
 {
 	struct control_stats s;
-	struct rwnd_stats data_path = { 0 };
+	struct action_stats data_path = { 0 };
 	struct oal_control_row row;
 
 	control_stats(c->control, &s);
@@ -265,9 +265,9 @@ static void report(struct controller *c)
 		.set_errors = c->counts.set_errors,
 		.releases = c->counts.releases,
 		.guard_reverts = s.guard_reverts,
-		.acks_seen = data_path.acks_seen,
-		.acks_clamped = data_path.acks_clamped,
-		.acks_skipped = data_path.acks_skipped,
+		.acks_seen = data_path.packets_seen,
+		.acks_clamped = data_path.packets_changed,
+		.acks_skipped = data_path.packets_skipped,
 		.step_max_ns = c->counts.step_max_ns,
 	};
 	pipeline_row(c->c.pipeline, OAL_CONTROL, &row);

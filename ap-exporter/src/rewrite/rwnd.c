@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* In the order in which `auto` tries them. */
-static const struct rwnd_ops *const backends[] = {
+static const struct action_ops *const backends[] = {
 #ifdef HAVE_OVS
 	&rwnd_ovs,
 #endif
@@ -36,7 +36,7 @@ static inline struct front *front_of(struct rwnd *r)
 
 /* The backend that the configuration means and that can work here. NULL: `ret` and `err` say why. With `later`, one
  * that is named and is only not there yet will do: a bridge may come up after the exporter. */
-static const struct rwnd_ops *choose(const struct config_rwnd *c, bool later, int *ret, char *err, size_t err_size)
+static const struct action_ops *choose(const struct config_rwnd *c, bool later, int *ret, char *err, size_t err_size)
 {
 	const bool any = !strcmp(c->backend, "auto");
 	char why[REASON] = "";
@@ -75,7 +75,7 @@ int rwnd_open(struct rwnd **out, const struct config_rwnd *c, char *err, size_t 
 {
 	struct front *f;
 	int ret;
-	const struct rwnd_ops *ops = choose(c, true, &ret, err, err_size);
+	const struct action_ops *ops = choose(c, true, &ret, err, err_size);
 
 	*out = NULL;
 	if (!ops)
@@ -88,9 +88,9 @@ int rwnd_open(struct rwnd **out, const struct config_rwnd *c, char *err, size_t 
 		snprintf(err, err_size, "out of memory for %u clamps", c->max_flows);
 		return -ENOMEM;
 	}
-	f->rwnd.ops = ops;
+	f->rwnd.action.ops = ops;
 	f->now_us = clock_monotonic_us();
-	ret = ops->open(&f->rwnd, c, err, err_size);
+	ret = ops->open(&f->rwnd.action, c, err, err_size);
 	if (ret < 0) {
 		rwnd_clamps_free(f->clamps);
 		free(f);
@@ -111,12 +111,12 @@ int rwnd_set(struct rwnd *r, const struct rwnd_flow *flow, uint32_t bytes, uint3
 	struct front *f = front_of(r);
 	int ret = rwnd_check_clamp(flow, &bytes, ttl_ms), is_new;
 
-	if (ret < 0 || (flow->scale == RWND_SCALE_LEARNED && !r->ops->learns_scale))
+	if (ret < 0 || (flow->scale == RWND_SCALE_LEARNED && !r->action.ops->learns_scale))
 		return failed(f, -EINVAL);
 	is_new = rwnd_clamps_set(f->clamps, flow, f->now_us + ttl_ms * UINT64_C(1000));
 	if (is_new < 0)
 		return failed(f, is_new);
-	ret = r->ops->set(r, flow, bytes, ttl_ms);
+	ret = r->action.ops->set(&r->action, flow, bytes, ttl_ms);
 	if (ret < 0) {
 		if (is_new)
 			rwnd_clamps_remove(f->clamps, flow);
@@ -133,7 +133,7 @@ int rwnd_release(struct rwnd *r, const struct rwnd_flow *flow)
 
 	if ((flow->addr_len != 4 && flow->addr_len != 16) || !rwnd_clamps_remove(f->clamps, flow))
 		return 0;
-	ret = r->ops->release(r, flow);
+	ret = r->action.ops->release(&r->action, flow);
 	if (ret < 0)
 		return failed(f, ret);
 	f->releases++;
@@ -146,7 +146,7 @@ void rwnd_release_all(struct rwnd *r)
 
 	f->releases += rwnd_clamps_count(f->clamps);
 	rwnd_clamps_clear(f->clamps);
-	r->ops->release_all(r);
+	r->action.ops->release_all(&r->action);
 }
 
 void rwnd_poll(struct rwnd *r, uint64_t now_us)
@@ -157,49 +157,49 @@ void rwnd_poll(struct rwnd *r, uint64_t now_us)
 	f->now_us = now_us;
 	while (rwnd_clamps_expire(f->clamps, now_us, &over)) {
 		f->expired++;
-		if (r->ops->release(r, &over) < 0)
+		if (r->action.ops->release(&r->action, &over) < 0)
 			f->errors++;
 	}
-	if (r->ops->poll)
-		r->ops->poll(r, now_us);
+	if (r->action.ops->poll)
+		r->action.ops->poll(&r->action, now_us);
 }
 
-void rwnd_stats(struct rwnd *r, struct rwnd_stats *s)
+void rwnd_stats(struct rwnd *r, struct action_stats *s)
 {
 	const struct front *f = front_of(r);
 
-	*s = (struct rwnd_stats){
+	*s = (struct action_stats){
 		.sets = f->sets,
 		.releases = f->releases,
 		.errors = f->errors,
 		.expired = f->expired,
-		.clamps = rwnd_clamps_count(f->clamps),
+		.in_force = rwnd_clamps_count(f->clamps),
 	};
-	r->ops->stats(r, s);
+	r->action.ops->stats(&r->action, s);
 }
 
 void rwnd_json(struct rwnd *r, struct json *j)
 {
-	struct rwnd_stats s;
+	struct action_stats s;
 
 	rwnd_stats(r, &s);
-	json_add(j, "{\"backend\": \"%s\", \"ready\": %s", r->ops->name, s.ready ? "true" : "false");
-	json_count(j, "clamps", s.clamps);
+	json_add(j, "{\"backend\": \"%s\", \"ready\": %s", r->action.ops->name, s.ready ? "true" : "false");
+	json_count(j, "clamps", s.in_force);
 	json_count(j, "sets", s.sets);
 	json_count(j, "releases", s.releases);
 	json_count(j, "expired", s.expired);
 	json_count(j, "errors", s.errors);
-	json_count(j, "acks_seen", s.acks_seen);
-	json_count(j, "acks_clamped", s.acks_clamped);
-	json_count(j, "acks_skipped", s.acks_skipped);
-	if (r->ops->json)
-		r->ops->json(r, j);
+	json_count(j, "acks_seen", s.packets_seen);
+	json_count(j, "acks_clamped", s.packets_changed);
+	json_count(j, "acks_skipped", s.packets_skipped);
+	if (r->action.ops->json)
+		r->action.ops->json(&r->action, j);
 	json_add(j, "}");
 }
 
 enum oal_rewrite_backend rwnd_backend(const struct rwnd *r)
 {
-	return r->ops->id;
+	return r->action.ops->id;
 }
 
 void rwnd_close(struct rwnd *r)
@@ -209,7 +209,7 @@ void rwnd_close(struct rwnd *r)
 	if (!r)
 		return;
 	f = front_of(r);
-	r->ops->close(r);
+	r->action.ops->close(&r->action);
 	rwnd_clamps_free(f->clamps);
 	free(f);
 }

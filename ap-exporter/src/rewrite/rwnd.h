@@ -1,9 +1,9 @@
 /* rwnd.h: lowers the receive window that a Wi-Fi client announces to a server, in the ACKs on their way up.
  *
- * One interface, two backends: `ovs`, an Open vSwitch action, and `bpf`, a tc program on the access point's port.
- * Whatever the backend: a window is only ever lowered, never below RWND_FLOOR_MSS segments; SYN and RST are left alone;
- * so is a flow whose window scale is unknown; and every clamp ends by itself after its time to live, so that a dead
- * agent means plain TCP within a second.
+ * An action (action.h) with two backends: `ovs`, an Open vSwitch action, and `bpf`, a tc program on the access point's
+ * port. Whatever the backend: a window is only ever lowered, never below RWND_FLOOR_MSS segments; SYN and RST are left
+ * alone; so is a flow whose window scale is unknown; and every clamp ends by itself after its time to live, so that a
+ * dead agent means plain TCP within a second.
  *
  * All functions but rwnd_check() are called by one thread. rwnd_set() and rwnd_release() do not block and allocate
  * nothing. */
@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/config.h"
+#include "rewrite/action.h"
 #include "oal_policy.h"
 
 enum { RWND_FLOOR_MSS = 4, RWND_MAX_SCALE = 14, RWND_MAX_TTL_MS = 1000, RWND_MIN_MSS = 88 };
@@ -31,36 +32,13 @@ struct rwnd_flow {
 	uint16_t mss_bytes; /* of the data; the floor is RWND_FLOOR_MSS of these */
 };
 
-/* Running totals since rwnd_open(), except where a line says "now". */
-struct rwnd_stats {
-	uint64_t sets, releases, errors; /* calls that were carried out; that failed */
-	uint64_t expired; /* clamps that ended by their time */
-	uint32_t clamps; /* now: set, not released, not past their time */
-	bool ready; /* now: the data path is there (bridge up, program attached) */
-	uint64_t acks_seen, acks_clamped, acks_skipped; /* of clamped flows, where the data path counts them */
-};
-
 struct rwnd;
 struct json;
 
-/* A backend (what it needs to know of struct rwnd: rwnd_backend.h). `check` says whether it can work here, and why not
- * in `err`; it changes nothing. */
-struct rwnd_ops {
-	const char *name;
-	enum oal_rewrite_backend id;
-	bool learns_scale;
-	int (*check)(const struct config_rwnd *, char *err, size_t err_size);
-	int (*open)(struct rwnd *, const struct config_rwnd *, char *err, size_t err_size);
-	int (*set)(struct rwnd *, const struct rwnd_flow *, uint32_t bytes, uint32_t ttl_ms);
-	int (*release)(struct rwnd *, const struct rwnd_flow *);
-	void (*release_all)(struct rwnd *);
-	void (*poll)(struct rwnd *, uint64_t now_us); /* once a tick; may be NULL */
-	void (*stats)(struct rwnd *, struct rwnd_stats *); /* adds what only the backend knows */
-	void (*json)(struct rwnd *, struct json *); /* more of that, as `, "name": value`…; may be NULL */
-	void (*close)(struct rwnd *); /* releases everything first */
-};
-
-extern const struct rwnd_ops rwnd_ovs, rwnd_bpf;
+/* The backends. They are called with a flow that rwnd_check_clamp() let pass, with a value at or above its floor, and
+ * with no more flows at once than max_flows; release() comes for a clamp whose time is over too, at the next
+ * rwnd_poll(). */
+extern const struct action_ops rwnd_ovs, rwnd_bpf;
 
 /* Can what the configuration asks for work here? 0, or negative errno with what to do in `err`. */
 int rwnd_check(const struct config_rwnd *, char *err, size_t err_size);
@@ -77,7 +55,7 @@ int rwnd_release(struct rwnd *, const struct rwnd_flow *);
 void rwnd_release_all(struct rwnd *);
 /* Once a tick: ends clamps whose time is over, answers of the data path, reconnection. `now_us` is monotonic time. */
 void rwnd_poll(struct rwnd *, uint64_t now_us);
-void rwnd_stats(struct rwnd *, struct rwnd_stats *);
+void rwnd_stats(struct rwnd *, struct action_stats *);
 /* The same and what the backend adds, as a JSON object. */
 void rwnd_json(struct rwnd *, struct json *);
 enum oal_rewrite_backend rwnd_backend(const struct rwnd *);

@@ -39,15 +39,16 @@ __asm__(".section .rodata\n.balign 16\n.globl oal_rwnd_object, oal_rwnd_object_e
 	"oal_rwnd_object:\n.incbin \"" RWND_BPF_OBJECT "\"\noal_rwnd_object_end:\n.byte 0\n.previous\n");
 extern const char oal_rwnd_object[], oal_rwnd_object_end[];
 
-static inline struct backend *backend_of(const struct rwnd *r)
+static inline struct backend *backend_of(const struct action *a)
 {
-	return r->self;
+	return a->self;
 }
 
 /* --- life */
 
-static int check(const struct config_rwnd *c, char *err, size_t err_size)
+static int check(const void *config, char *err, size_t err_size)
 {
+	const struct config_rwnd *c = config;
 	struct rwnd_bpf_ports ports;
 	int ret = rwnd_bpf_ports_name(&ports, c, err, err_size), fd;
 
@@ -66,11 +67,12 @@ static int check(const struct config_rwnd *c, char *err, size_t err_size)
 	return 0;
 }
 
-static void close_backend(struct rwnd *r);
+static void close_backend(struct action *a);
 
-static int open_backend(struct rwnd *r, const struct config_rwnd *c, char *err, size_t err_size)
+static int open_backend(struct action *a, const void *config, char *err, size_t err_size)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "oal_rwnd");
+	const struct config_rwnd *c = config;
 	const uint32_t scales = c->max_flows * SCALES_PER_CLAMP;
 	struct backend *b = calloc(1, sizeof *b);
 	const char *step = "find memory for it";
@@ -78,10 +80,10 @@ static int open_backend(struct rwnd *r, const struct config_rwnd *c, char *err, 
 
 	if (!b)
 		goto fail;
-	r->self = b;
+	a->self = b;
 	ret = rwnd_bpf_ports_name(&b->ports, c, err, err_size);
 	if (ret < 0) {
-		close_backend(r);
+		close_backend(a);
 		return ret;
 	}
 	rwnd_bpf_error_begin();
@@ -113,7 +115,7 @@ static int open_backend(struct rwnd *r, const struct config_rwnd *c, char *err, 
 	ret = rwnd_bpf_ports_open(&b->ports, b->fd.up, b->fd.down);
 	if (ret < 0 && b->ports.attach_errors) {
 		snprintf(err, err_size, "rwnd with bpf: %s", b->ports.last_error);
-		close_backend(r);
+		close_backend(a);
 		return ret;
 	}
 	if (ret < 0)
@@ -125,24 +127,24 @@ fail:
 		 "(kmod-sched-bpf)",
 		 step, rwnd_bpf_error_text()[0] ? rwnd_bpf_error_text() : strerror(-ret));
 	if (b)
-		close_backend(r);
+		close_backend(a);
 	return ret;
 }
 
-static void close_backend(struct rwnd *r)
+static void close_backend(struct action *a)
 {
-	struct backend *b = backend_of(r);
+	struct backend *b = backend_of(a);
 
 	rwnd_bpf_ports_close(&b->ports);
 	bpf_object__close(b->object);
 	free(b->counts);
 	free(b);
-	r->self = NULL;
+	a->self = NULL;
 }
 
-static void poll_ports(struct rwnd *r, uint64_t now_us)
+static void poll_ports(struct action *a, uint64_t now_us)
 {
-	rwnd_bpf_ports_poll(&backend_of(r)->ports, now_us);
+	rwnd_bpf_ports_poll(&backend_of(a)->ports, now_us);
 }
 
 /* --- clamps */
@@ -171,15 +173,16 @@ static struct rwnd_bpf_flow key_of(const struct rwnd_flow *f)
 	return key;
 }
 
-static int set(struct rwnd *r, const struct rwnd_flow *f, uint32_t bytes, uint32_t ttl_ms)
+static int set(struct action *a, const void *subject, uint64_t bytes, uint32_t ttl_ms)
 {
-	struct backend *b = backend_of(r);
+	const struct rwnd_flow *f = subject;
+	struct backend *b = backend_of(a);
 	const struct rwnd_bpf_flow key = key_of(f);
 	/* A packet may read an entry that is being replaced (the kernel uses its memory again at once): then one ACK
 	 * may carry another flow's clamp. It is a window of at least that flow's floor, and the next ACK is right. */
 	const struct rwnd_bpf_clamp clamp = {
 		.deadline_ns = clock_monotonic_ns() + ttl_ms * UINT64_C(1000000),
-		.bytes = bytes,
+		.bytes = (uint32_t)bytes,
 		.floor_bytes = rwnd_floor_bytes(f),
 		.scale = f->scale,
 	};
@@ -191,17 +194,18 @@ static int set(struct rwnd *r, const struct rwnd_flow *f, uint32_t bytes, uint32
 	return ret == -E2BIG ? -ENOSPC : ret;
 }
 
-static int release(struct rwnd *r, const struct rwnd_flow *f)
+static int release(struct action *a, const void *subject)
 {
+	const struct rwnd_flow *f = subject;
 	const struct rwnd_bpf_flow key = key_of(f);
-	int ret = bpf_map_delete_elem(backend_of(r)->fd.clamps, &key);
+	int ret = bpf_map_delete_elem(backend_of(a)->fd.clamps, &key);
 
 	return ret == -ENOENT ? 0 : ret; /* a SYN ended it before */
 }
 
-static void release_all(struct rwnd *r)
+static void release_all(struct action *a)
 {
-	const int fd = backend_of(r)->fd.clamps;
+	const int fd = backend_of(a)->fd.clamps;
 	struct rwnd_bpf_flow key;
 
 	while (bpf_map_get_next_key(fd, NULL, &key) == 0 && bpf_map_delete_elem(fd, &key) == 0)
@@ -222,26 +226,26 @@ static void sum_counters(struct backend *b)
 			b->sum.n[i] += b->counts[cpu].n[i];
 }
 
-static void stats(struct rwnd *r, struct rwnd_stats *s)
+static void stats(struct action *a, struct action_stats *s)
 {
-	struct backend *b = backend_of(r);
+	struct backend *b = backend_of(a);
 
 	sum_counters(b);
 	s->ready = b->ports.n_attached > 0;
 	s->errors += b->ports.attach_errors;
-	s->acks_clamped = b->sum.n[RWND_BPF_CLAMPED];
-	s->acks_skipped = 0;
+	s->packets_changed = b->sum.n[RWND_BPF_CLAMPED];
+	s->packets_skipped = 0;
 	for (unsigned i = RWND_BPF_CLAMPED + 1; i <= RWND_BPF_OTHER_SCALE; i++)
-		s->acks_skipped += b->sum.n[i];
-	s->acks_seen = s->acks_clamped + s->acks_skipped;
+		s->packets_skipped += b->sum.n[i];
+	s->packets_seen = s->packets_changed + s->packets_skipped;
 }
 
-static void json(struct rwnd *r, struct json *j)
+static void json(struct action *a, struct json *j)
 {
 #define NAME(NAME, name) #name,
 	static const char *const names[] = { RWND_BPF_COUNTERS(NAME) };
 #undef NAME
-	struct backend *b = backend_of(r);
+	struct backend *b = backend_of(a);
 
 	sum_counters(b);
 	json_add(j, ", \"packets\": {");
@@ -264,12 +268,15 @@ static void json(struct rwnd *r, struct json *j)
 
 struct rwnd_bpf_fds rwnd_bpf_fds(const struct rwnd *r)
 {
-	return backend_of(r)->fd;
+	return backend_of(&r->action)->fd;
 }
 
-const struct rwnd_ops rwnd_bpf = {
+const struct action_ops rwnd_bpf = {
 	.name = "bpf",
+	.kind = OAL_ACTION_KIND_RWND,
 	.id = OAL_REWRITE_BACKEND_BPF,
+	.subject = "flow",
+	.meet = rwnd_meet,
 	.learns_scale = true,
 	.check = check,
 	.open = open_backend,

@@ -34,6 +34,13 @@ uint16_t rwnd_raw(uint32_t bytes, uint32_t floor_bytes, uint8_t scale)
 	return raw > UINT16_MAX ? UINT16_MAX : raw ? (uint16_t)raw : 1;
 }
 
+uint64_t rwnd_meet(uint64_t a, uint64_t b)
+{
+	if (!a || !b)
+		return a ? a : b;
+	return a < b ? a : b;
+}
+
 /* --- the table: entries in one array, chained from buckets; those in use are 0…n-1 */
 
 struct clamp {

@@ -15,6 +15,9 @@ static inline uint32_t rwnd_floor_bytes(const struct rwnd_flow *f)
 	return (uint32_t)RWND_FLOOR_MSS * f->mss_bytes;
 }
 
+/* What holds for a flow when two policies enforce: the smaller window; 0 is none. */
+uint64_t rwnd_meet(uint64_t a, uint64_t b);
+
 /* Clamps by flow, in memory of fixed size. */
 struct rwnd_clamps;
 struct rwnd_clamps *rwnd_clamps_new(uint32_t max);

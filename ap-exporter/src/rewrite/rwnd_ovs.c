@@ -4,7 +4,7 @@
  * deadline, whatever has become of the agent or of ovs-vswitchd; and the switch forgets the flow, hard timeout 1 s,
  * OpenFlow's least. Sets are sent and not waited for: what the switch says to them comes later, is counted, and makes
  * sets fail for a second. */
-#include "rewrite/rwnd_backend.h"
+#include "rewrite/rwnd.h"
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -39,9 +39,9 @@ struct ovs {
 	uint64_t reconnects, expired, errors_action, errors_full, errors_other;
 };
 
-static struct ovs *ovs_of(struct rwnd *r)
+static struct ovs *ovs_of(struct action *a)
 {
-	return r->self;
+	return a->self;
 }
 
 static void delete_all(struct ovs *o)
@@ -217,8 +217,9 @@ static int ovs_new(struct ovs **out, const struct config_rwnd *c, uint64_t cooki
 	return 0;
 }
 
-static int ovs_check(const struct config_rwnd *c, char *err, size_t err_size)
+static int ovs_check(const void *config, char *err, size_t err_size)
 {
+	const struct config_rwnd *c = config;
 	struct ovs *o;
 	int ret = ovs_new(&o, c, COOKIE_CHECK);
 
@@ -233,8 +234,9 @@ static int ovs_check(const struct config_rwnd *c, char *err, size_t err_size)
 }
 
 /* A bridge that is away is none of its business: it is looked for again and again. */
-static int ovs_open(struct rwnd *r, const struct config_rwnd *c, char *err, size_t err_size)
+static int ovs_open(struct action *a, const void *config, char *err, size_t err_size)
 {
+	const struct config_rwnd *c = config;
 	struct ovs *o;
 	int ret = ovs_new(&o, c, COOKIE_CLAMPS);
 
@@ -243,7 +245,7 @@ static int ovs_open(struct rwnd *r, const struct config_rwnd *c, char *err, size
 		return ret;
 	}
 	wait_until_ready(o);
-	r->self = o;
+	a->self = o;
 	return 0;
 }
 
@@ -256,9 +258,10 @@ static int may_send(const struct ovs *o)
 	return o->now_us < o->refuse_until_us ? o->refuse_errno : 0;
 }
 
-static int ovs_set(struct rwnd *r, const struct rwnd_flow *f, uint32_t bytes, uint32_t ttl_ms)
+static int ovs_set(struct action *a, const void *key, uint64_t bytes, uint32_t ttl_ms)
 {
-	struct ovs *o = ovs_of(r);
+	const struct rwnd_flow *f = key;
+	struct ovs *o = ovs_of(a);
 	uint8_t m[OPENFLOW_MESSAGE_MAX];
 	const int ret = may_send(o);
 
@@ -266,13 +269,15 @@ static int ovs_set(struct rwnd *r, const struct rwnd_flow *f, uint32_t bytes, ui
 		return ret;
 	return openflow_link_send(&o->link, m,
 				  openflow_add(m, openflow_link_xid(&o->link), o->cookie, f,
-					       rwnd_raw(bytes, rwnd_floor_bytes(f), f->scale), (uint16_t)ttl_ms));
+					       rwnd_raw((uint32_t)bytes, rwnd_floor_bytes(f), f->scale),
+					       (uint16_t)ttl_ms));
 }
 
 /* Without a switch there is nothing to release: the datapath's deadline stands. */
-static int ovs_release(struct rwnd *r, const struct rwnd_flow *f)
+static int ovs_release(struct action *a, const void *key)
 {
-	struct ovs *o = ovs_of(r);
+	const struct rwnd_flow *f = key;
+	struct ovs *o = ovs_of(a);
 	uint8_t m[OPENFLOW_MESSAGE_MAX];
 
 	if (!o->ready)
@@ -280,28 +285,28 @@ static int ovs_release(struct rwnd *r, const struct rwnd_flow *f)
 	return openflow_link_send(&o->link, m, openflow_delete(m, openflow_link_xid(&o->link), o->cookie, f));
 }
 
-static void ovs_release_all(struct rwnd *r)
+static void ovs_release_all(struct action *a)
 {
-	delete_all(ovs_of(r));
+	delete_all(ovs_of(a));
 }
 
-static void ovs_poll(struct rwnd *r, uint64_t now_us)
+static void ovs_poll(struct action *a, uint64_t now_us)
 {
-	ovs_step(ovs_of(r), now_us);
+	ovs_step(ovs_of(a), now_us);
 }
 
-static void ovs_stats(struct rwnd *r, struct rwnd_stats *s)
+static void ovs_stats(struct action *a, struct action_stats *s)
 {
-	const struct ovs *o = ovs_of(r);
+	const struct ovs *o = ovs_of(a);
 
 	s->ready = o->ready;
 	s->errors += o->errors_action + o->errors_full + o->errors_other;
-	s->acks_seen = o->packets; /* the datapath does not say which of them it changed */
+	s->packets_seen = o->packets; /* the datapath does not say which of them it changed */
 }
 
-static void ovs_json(struct rwnd *r, struct json *j)
+static void ovs_json(struct action *a, struct json *j)
 {
-	const struct ovs *o = ovs_of(r);
+	const struct ovs *o = ovs_of(a);
 
 	json_count(j, "reconnects", o->reconnects);
 	json_count(j, "flows_expired", o->expired);
@@ -311,9 +316,9 @@ static void ovs_json(struct rwnd *r, struct json *j)
 }
 
 /* Waits a moment for the switch to say that the flows are gone; should it not, their time ends all the same. */
-static void ovs_close(struct rwnd *r)
+static void ovs_close(struct action *a)
 {
-	struct ovs *o = ovs_of(r);
+	struct ovs *o = ovs_of(a);
 	uint64_t now_us = clock_monotonic_us();
 	const uint64_t end_us = now_us + CLOSE_US;
 
@@ -328,12 +333,15 @@ static void ovs_close(struct rwnd *r)
 	}
 	openflow_link_close(&o->link);
 	free(o);
-	r->self = NULL;
+	a->self = NULL;
 }
 
-const struct rwnd_ops rwnd_ovs = {
+const struct action_ops rwnd_ovs = {
 	.name = "ovs",
+	.kind = OAL_ACTION_KIND_RWND,
 	.id = OAL_REWRITE_BACKEND_OVS,
+	.subject = "flow",
+	.meet = rwnd_meet,
 	.check = ovs_check,
 	.open = ovs_open,
 	.set = ovs_set,
