@@ -5,8 +5,8 @@ from oal_schema import golden_batches
 from oal_schema.codec import Batch, contract
 from oal_schema.features import Interpreter, increment, sat, tdiv
 from oal_schema.program_compile import INT64_MAX, INT64_MIN, MISSING, compile_program
-from oal_schema.tables import SchemaError
 from oal_schema.program_file import from_bytes, to_bytes
+from oal_schema.tables import SchemaError
 
 T0 = golden_batches.T0  # a multiple of 100 ms
 

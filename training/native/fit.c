@@ -1,5 +1,6 @@
-/* Leaf-wise growth on histograms. A histogram's slot packs the four classes' counts in 16 bits each, so that counting an item
- * is one addition per feature, and a sibling's histogram is one subtraction per slot. Hence at most 65,535 items. */
+/* Leaf-wise growth on histograms. A histogram's slot packs the four classes' counts in 16 bits each, so that counting
+ * an item is one addition per feature, and a sibling's histogram is one subtraction per slot. Hence at most 65,535
+ * items. */
 #include <string.h>
 
 #include "tree.h"
@@ -184,7 +185,8 @@ static void split_node(struct grower *g, struct node *node)
 
 	g->n_nodes += 2;
 	*left = (struct node){ .first = node->first, .n = n_left, .depth = node->depth + 1, .histogram = -1 };
-	*right = (struct node){ .first = node->first + n_left, .n = node->n - n_left, .depth = node->depth + 1, .histogram = -1 };
+	*right = (struct node){ .first = node->first + n_left, .n = node->n - n_left, .depth = node->depth + 1,
+				.histogram = -1 };
 	struct node *small = left->n <= right->n ? left : right, *large = small == left ? right : left;
 	small->counts = counts_of(g, small->first, small->n);
 	large->counts = node->counts - small->counts;
@@ -192,7 +194,8 @@ static void split_node(struct grower *g, struct node *node)
 	node->right = at + 1;
 
 	int small_may = may_split(g, small), large_may = may_split(g, large);
-	/* The parent's histogram becomes the larger child's. The pool has one per leaf, and the smaller child is one leaf more. */
+	/* The parent's histogram becomes the larger child's. The pool has one per leaf, and the smaller child is one
+	 * leaf more. */
 	uint64_t *rest = g->pool + node->histogram * g->slots;
 	int32_t slot = g->n_nodes / 2;
 	uint64_t *own = g->pool + slot * g->slots;
@@ -210,7 +213,8 @@ static void split_node(struct grower *g, struct node *node)
 	}
 }
 
-/* Write node `i` and what is below it; probabilities are mixed with `above`'s, the parent's. Returns the next free index. */
+/* Write node `i` and what is below it; probabilities are mixed with `above`'s, the parent's. Returns the next free
+ * index. */
 static int32_t emit(const struct grower *g, int32_t i, const float *above, int32_t at, struct oal_tree *out)
 {
 	const struct node *node = &g->nodes[i];
@@ -260,7 +264,8 @@ int64_t oal_fit_bytes(const struct oal_bins *bins, const struct oal_fit *fit, in
 	       aligned((fit->max_nodes + 2) * (int64_t)sizeof(struct node)) + 2 * aligned(n * (int64_t)sizeof(int32_t));
 }
 
-int32_t oal_tree_fit(const struct oal_bins *bins, const struct oal_fit *fit, const uint8_t *binned, const uint8_t *classes,
+int32_t oal_tree_fit(const struct oal_bins *bins, const struct oal_fit *fit, const uint8_t *binned,
+		     const uint8_t *classes,
 		     const int32_t *row, int32_t n, void *room, struct oal_tree *out)
 {
 	if (n < 1 || n > OAL_MAX_ITEMS || bins->bins < 4 || bins->bins > OAL_MAX_BINS || bins->features < 1 ||
@@ -304,7 +309,8 @@ int32_t oal_tree_fit(const struct oal_bins *bins, const struct oal_fit *fit, con
 	return emit(&g, 0, even, 0, out);
 }
 
-void oal_tree_apply(const struct oal_tree *tree, const int64_t *values, int32_t features, const int32_t *row, int32_t n, int32_t *leaf)
+void oal_tree_apply(const struct oal_tree *tree, const int64_t *values, int32_t features, const int32_t *row, int32_t n,
+		    int32_t *leaf)
 {
 	for (int32_t i = 0; i < n; i++) {
 		const int64_t *x = values + (int64_t)row[i] * features;
