@@ -1,5 +1,5 @@
-// Package bundle reads the few fields of a signed bundle that the push service needs, and checks its signature.
-// The format is in schema/README.md, "Bundles"; what is inside a model is the AP's to check.
+// Package bundle reads what the push service needs of a signed bundle, and checks its signature.
+// Both formats are in schema/README.md, "Bundles"; what is inside a model is the AP's to check.
 package bundle
 
 import (
@@ -7,6 +7,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -15,13 +17,10 @@ import (
 const (
 	// MaxBytes is settings.max_bundle_bytes: a larger signed bundle is refused unread.
 	MaxBytes      = 262144
-	maxRollbackTo = 4                   // bundles that one may name; settings of the format, as those below
-	hashBytes     = sha256.Size         // of a bundle's payload
-	maxText       = 127                 // bytes of a name
-	domain        = "OALB1"             // stands before what is signed: no signature of another kind is taken for it
-	rollbackTo    = protowire.Number(7) // the field of a Bundle that may come several times
-	bundleFields  = 12                  // highest number of a field that is known
-	signedFields  = 3                   // likewise of a SignedBundle
+	maxRollbackTo = 4           // bundles that one may name; settings of the format, as those below
+	hashBytes     = sha256.Size // of a bundle's payload
+	maxText       = 127         // bytes of a name
+	domain        = "OALB1"     // stands before what is signed: no signature of another kind is taken for it
 )
 
 // Source says who made a bundle.
@@ -32,6 +31,12 @@ const (
 	Online   Source = "online"
 )
 
+// RwndFair is the policy of every bundle of format 1, and of whatever names none.
+const RwndFair = "rwnd-fair"
+
+// PolicyName is what the name of a policy, a folder of policies/, looks like.
+var PolicyName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
+
 // Bundle is what the push service knows of a bundle.
 type Bundle struct {
 	Hash       string // SHA-256 of the payload, lower-case hex: the ETag
@@ -41,6 +46,7 @@ type Bundle struct {
 	Model      string
 	Version    uint32
 	RollbackTo []string // hashes, hex
+	OfPolicy   string   // the policy that it belongs to; empty: rwnd-fair
 }
 
 // Error says why a bundle is refused; Reason is one of settings.bundle_reasons.
@@ -80,7 +86,7 @@ func Open(signed []byte, keys Keys) (*Bundle, error) {
 func verify(signed []byte, keys Keys) ([]byte, error) {
 	var payload, signature []byte
 	var keyID uint64
-	err := fields(signed, signedFields, 0, func(number protowire.Number, f field) bool {
+	err := fields(signed, 3, nil, func(number protowire.Number, f field) bool {
 		switch number {
 		case 1:
 			payload = f.bytes
@@ -112,41 +118,73 @@ func verify(signed []byte, keys Keys) ([]byte, error) {
 	return payload, nil
 }
 
+// Fields of a Bundle, by their number.
+const (
+	fieldFormat     = 1
+	fieldSerial     = 2
+	fieldTarget     = 3
+	fieldSource     = 4
+	fieldModel      = 5
+	fieldVersion    = 6
+	fieldRollbackTo = 7
+	fieldProgram    = 8
+	fieldTree       = 9
+	fieldWindow     = 10
+	fieldGolden     = 12
+	fieldModels     = 13
+	fieldLaw        = 14
+	fieldOfPolicy   = 15
+)
+
+// manifest reads a payload. The order of its checks is that of schema/README.md.
 func manifest(payload []byte) (*Bundle, error) {
 	sum := sha256.Sum256(payload)
 	b := &Bundle{Hash: hex.EncodeToString(sum[:])}
 	var format, source uint64
-	var program, tree bool
-	err := fields(payload, bundleFields, rollbackTo, func(number protowire.Number, f field) bool {
+	var given [fieldOfPolicy + 1]bool
+	var models []model
+	var ofLaw *law
+	err := fields(payload, fieldOfPolicy, []protowire.Number{fieldRollbackTo, fieldModels}, func(
+		number protowire.Number, f field) bool {
 		isBytes, isVarint := f.kind == protowire.BytesType, f.kind == protowire.VarintType
+		if number <= fieldOfPolicy {
+			given[number] = true
+		}
 		switch number {
-		case 1:
+		case fieldFormat:
 			format = f.number
 			return isVarint && f.number < 1<<32
-		case 2:
+		case fieldSerial:
 			b.Serial = protowire.DecodeZigZag(f.number)
 			return isVarint
-		case 3:
+		case fieldTarget:
 			b.Target = string(f.bytes)
 			return isBytes && isText(f.bytes)
-		case 4:
+		case fieldSource:
 			source = f.number
 			return isVarint && f.number < 1<<32
-		case 5:
+		case fieldModel:
 			b.Model = string(f.bytes)
 			return isBytes && isText(f.bytes)
-		case 6:
+		case fieldVersion:
 			b.Version = uint32(f.number)
 			return isVarint && f.number < 1<<32
-		case rollbackTo:
+		case fieldRollbackTo:
 			b.RollbackTo = append(b.RollbackTo, hex.EncodeToString(f.bytes))
 			return isBytes && len(f.bytes) == hashBytes && len(b.RollbackTo) <= maxRollbackTo
-		case 8:
-			program = true
+		case fieldProgram, fieldTree, fieldWindow, fieldGolden:
 			return isBytes
-		case 9:
-			tree = true
-			return isBytes
+		case fieldModels:
+			m, err := readModel(f.bytes)
+			models = append(models, m)
+			return isBytes && err == nil
+		case fieldLaw:
+			l, err := readLaw(f.bytes)
+			ofLaw = l
+			return isBytes && err == nil
+		case fieldOfPolicy:
+			b.OfPolicy = string(f.bytes)
+			return isBytes && isText(f.bytes)
 		}
 		return true
 	})
@@ -158,64 +196,30 @@ func manifest(payload []byte) (*Bundle, error) {
 		return nil, refuse("malformed", "serial %d, target %q: both must be there", b.Serial, b.Target)
 	case b.Source == "":
 		return nil, refuse("unsupported_format", "source %d, this service knows 1 and 2", source)
-	case format != 1:
-		return nil, refuse("unsupported_format", "format %d, this service knows 1", format)
-	case !program || !tree:
+	case format != 1 && format != 2:
+		return nil, refuse("unsupported_format", "format %d, this service knows 1 and 2", format)
+	case !given[fieldProgram] || format == 1 && !given[fieldTree]:
 		return nil, refuse("unsupported_format", "a bundle needs a feature program and a tree")
 	}
+	if format == 1 {
+		if len(models) > 0 || ofLaw != nil || b.OfPolicy != "" {
+			return nil, refuse("malformed", "models, law or of_policy in a bundle of format 1")
+		}
+		b.OfPolicy = RwndFair
+		return b, nil
+	}
+	kinds, why := kindsOf(models)
+	if why == "" {
+		why = ofLaw.wrong(kinds)
+	}
+	switch {
+	case why != "":
+		return nil, refuse("unsupported_format", "%s", why)
+	case slices.Contains([]bool{given[fieldTree], given[fieldWindow], given[fieldGolden]}, true):
+		return nil, refuse("malformed", "tree, window or golden in a bundle of format 2")
+	case !PolicyName.MatchString(b.OfPolicy):
+		return nil, refuse("malformed", "of_policy `%s`; it is 1 to 31 small letters, digits and dashes, a letter first",
+			b.OfPolicy)
+	}
 	return b, nil
-}
-
-type field struct {
-	kind   protowire.Type
-	number uint64 // of a varint or fixed field
-	bytes  []byte
-}
-
-func isText(b []byte) bool {
-	for _, c := range b {
-		if c < ' ' || c > '~' {
-			return false
-		}
-	}
-	return len(b) <= maxText
-}
-
-// fields calls see for each field of a message; see returns false for one that has a wrong type or value. A field that
-// is known comes once, except the one named repeated: readers that take the first and readers that take the last must
-// agree.
-func fields(message []byte, known, repeated protowire.Number, see func(protowire.Number, field) bool) error {
-	var came [bundleFields + 1]bool
-	for len(message) > 0 {
-		number, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		message = message[n:]
-		f := field{kind: kind}
-		switch kind {
-		case protowire.VarintType:
-			f.number, n = protowire.ConsumeVarint(message)
-		case protowire.Fixed64Type:
-			f.number, n = protowire.ConsumeFixed64(message)
-		case protowire.BytesType:
-			f.bytes, n = protowire.ConsumeBytes(message)
-		default:
-			n = protowire.ConsumeFieldValue(number, kind, message)
-		}
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		message = message[n:]
-		if !see(number, f) {
-			return fmt.Errorf("field %d has the wrong type, size or number of values", number)
-		}
-		if number <= known && number != repeated {
-			if came[number] {
-				return fmt.Errorf("field %d comes twice", number)
-			}
-			came[number] = true
-		}
-	}
-	return nil
 }

@@ -32,6 +32,17 @@ func TestOpenReadsWhatWasSigned(t *testing.T) {
 	}
 }
 
+func TestOpenReadsThePolicy(t *testing.T) {
+	for given, want := range map[string]string{"": RwndFair, RwndFair: RwndFair, "example": "example"} {
+		b := example
+		b.OfPolicy = given
+		got, err := Open(Sign(b, []byte{8, 1}, []byte{1}, key), trusted)
+		if err != nil || got.OfPolicy != want {
+			t.Errorf("%q: %+v, %v", given, got, err)
+		}
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
 	good := Sign(example, []byte{8, 1}, []byte{1}, key)
 	payload := func(fields ...[]byte) []byte {
@@ -87,6 +98,9 @@ func TestOpenRefuses(t *testing.T) {
 
 func FuzzOpen(f *testing.F) {
 	f.Add(Sign(example, []byte{8, 1}, []byte{1}, key))
+	other := example
+	other.OfPolicy = "example"
+	f.Add(Sign(other, []byte{8, 1}, []byte{1}, key))
 	f.Add([]byte{0x0a, 0x05, 1, 2})
 	f.Fuzz(func(t *testing.T, signed []byte) {
 		if b, err := Open(signed, trusted); err == nil && b.Hash == "" {

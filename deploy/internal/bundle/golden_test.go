@@ -9,22 +9,27 @@ import (
 	"testing"
 )
 
-const golden = "../../../schema/golden/bundles"
+const golden = "../../../schema/golden/"
 
 // The reasons that this service finds; those after them are the AP's to find, in a bundle that is otherwise good.
 var atTheDoor = map[string]bool{"oversized": true, "malformed": true, "unsigned": true, "unknown_key": true,
 	"bad_signature": true, "unsupported_format": true}
 
-func TestGoldenBundles(t *testing.T) {
-	keys, err := ReadKeys(golden + ".keys")
+func TestGoldenBundles(t *testing.T) { goldenBundles(t, "bundles") }
+
+func TestGoldenBundlesOfFormat2(t *testing.T) { goldenBundles(t, "bundles2") }
+
+// goldenBundles holds a container against the lines about it.
+func goldenBundles(t *testing.T, name string) {
+	keys, err := ReadKeys(golden + "bundles.keys")
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(golden + ".bin")
+	data, err := os.ReadFile(golden + name + ".bin")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(golden + ".txt")
+	text, err := os.ReadFile(golden + name + ".txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,6 +43,13 @@ func TestGoldenBundles(t *testing.T) {
 			case words[2] == "ok" && err == nil:
 				if serial, _ := strconv.ParseInt(words[4], 10, 64); b.Hash != words[3] || b.Serial != serial {
 					t.Errorf("hash %s, serial %d; want %s, %d", b.Hash, b.Serial, words[3], serial)
+				}
+				want := RwndFair
+				if name == "bundles2" {
+					want = words[7]
+				}
+				if b.OfPolicy != want {
+					t.Errorf("of policy %s, want %s", b.OfPolicy, want)
 				}
 			case strings.HasPrefix(words[0], "malformed_policy"): // inside a part, which only the AP opens
 				if err != nil {

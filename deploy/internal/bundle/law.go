@@ -1,0 +1,84 @@
+package bundle
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+const (
+	classes  = 4       // Good, Acceptable, Poor, Bad: law direct has a value for each
+	maxValue = 1 << 40 // of law direct: bytes, far beyond any window
+)
+
+// laws are those that agents know, with what each may be applied to.
+var laws = map[string][]string{"fair_window": {"flow"}, "direct": {"flow", "ap"}}
+
+// law is what is done with the models' answers.
+type law struct {
+	name, subject, action string
+	values                []int64
+}
+
+func readLaw(message []byte) (*law, error) {
+	var l law
+	err := fields(message, 4, []protowire.Number{4}, func(number protowire.Number, f field) bool {
+		isBytes := f.kind == protowire.BytesType
+		switch number {
+		case 1:
+			l.name = string(f.bytes)
+			return isBytes && isText(f.bytes)
+		case 2:
+			l.subject = string(f.bytes)
+			return isBytes && isText(f.bytes)
+		case 3:
+			l.action = string(f.bytes)
+			return isBytes && isText(f.bytes)
+		case 4:
+			if f.kind == protowire.VarintType {
+				l.values = append(l.values, protowire.DecodeZigZag(f.number))
+				return true
+			}
+			for packed := f.bytes; len(packed) > 0; {
+				value, n := protowire.ConsumeVarint(packed)
+				if n < 0 {
+					return false
+				}
+				l.values, packed = append(l.values, protowire.DecodeZigZag(value)), packed[n:]
+			}
+			return isBytes
+		}
+		return true
+	})
+	return &l, err
+}
+
+// wrong is what makes it no law for models of these kinds, by role; empty: nothing. No law is nil.
+func (l *law) wrong(kinds map[string]string) string {
+	if l == nil {
+		return "no law"
+	}
+	wanted := 0
+	if l.name == "direct" {
+		wanted = classes
+	}
+	outside := func(value int64) bool { return value < 0 || value > maxValue }
+	switch {
+	case !slices.Contains(laws[l.name], l.subject):
+		return fmt.Sprintf("law `%s` on `%s`; this service knows fair_window on flow, direct on flow and ap", l.name,
+			l.subject)
+	case l.action != "rwnd":
+		return fmt.Sprintf("action `%s`; this service knows rwnd", l.action)
+	case len(l.values) != wanted || slices.ContainsFunc(l.values, outside):
+		return fmt.Sprintf("law %s has %d values; it takes %d, each 0 to 2^40", l.name, len(l.values), wanted)
+	case kinds["class"] == "":
+		return fmt.Sprintf("law %s needs a model of role class", l.name)
+	}
+	for _, known := range roleKinds {
+		if given := kinds[known.role]; given != "" && given != known.kind {
+			return fmt.Sprintf("role %s is of kind %s, not %s", known.role, known.kind, given)
+		}
+	}
+	return ""
+}
