@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"oal/deploy/internal/bundle"
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/limit"
 	"oal/deploy/internal/release"
@@ -16,8 +17,8 @@ import (
 
 var tag = regexp.MustCompile(`^(?:W/)?"([0-9a-f]{64})"$`)
 
-// bundle answers with the bundle that the AP should have as soon as that is not the one it has, and with what the kill
-// switch says as soon as it is turned.
+// bundle answers with a bundle that the AP should have as soon as that is not the one it has, with what the kill switch
+// says as soon as it is turned, and with the policies that the AP should have as soon as it has one too many.
 func (s *Server) bundle(w http.ResponseWriter, r *http.Request, ap Identity) {
 	ask, wait, err := pollHeaders(r.Header)
 	if err != nil {
@@ -40,19 +41,19 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request, ap Identity) {
 			return
 		}
 		rel, activateUS, send := s.Fleet.Desired(poll, waited)
-		turned := s.control(w, poll)
+		news := s.tell(w, poll)
 		if send {
-			s.send(w, rel, activateUS)
+			s.send(w, poll, rel, activateUS)
 			return
 		}
-		if turned {
+		if news {
 			s.unchanged(w, rel == nil)
 			return
 		}
 		select {
 		case <-poll.Wake():
 		case <-timer.C:
-			s.control(w, poll)
+			s.tell(w, poll)
 			s.unchanged(w, rel == nil)
 			return
 		case <-poll.Gone():
@@ -61,25 +62,33 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request, ap Identity) {
 		case <-r.Context().Done(): // the AP has gone
 			return
 		case <-s.draining:
-			s.control(w, poll)
+			s.tell(w, poll)
 			s.away(w, "the service is stopping")
 			return
 		}
 	}
 }
 
-// control puts what the kill switch says into the answer; true when it is news to the AP.
-func (s *Server) control(w http.ResponseWriter, poll *fleet.Poll) bool {
-	now, news := s.Fleet.Control(poll)
-	w.Header().Set("OAL-Control", string(now))
-	return news
+// tell puts what the kill switch says into the answer, and which policies the AP should have; true when one of them is
+// news to it.
+func (s *Server) tell(w http.ResponseWriter, poll *fleet.Poll) bool {
+	control, turned := s.Fleet.Control(poll)
+	w.Header().Set("OAL-Control", string(control))
+	policies, surplus := s.Fleet.Policies(poll)
+	if poll.Several() {
+		w.Header().Set("OAL-Policies", strings.Join(policies, " "))
+	}
+	return turned || surplus
 }
 
-func (s *Server) send(w http.ResponseWriter, rel *release.Release, activateUS int64) {
+func (s *Server) send(w http.ResponseWriter, poll *fleet.Poll, rel *release.Release, activateUS int64) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(sendTimeout))
 	h := w.Header()
 	h.Set("Content-Type", "application/vnd.oal.bundle")
 	h.Set("ETag", `"`+rel.Bundle.Hash+`"`)
+	if poll.Several() {
+		h.Set("OAL-Policy", rel.Policy())
+	}
 	h.Set("Content-Length", strconv.Itoa(len(rel.Signed)))
 	if activateUS > s.Now().UnixMicro() {
 		h.Set("OAL-Activate-At", strconv.FormatInt(activateUS, 10))
@@ -111,13 +120,8 @@ func (s *Server) away(w http.ResponseWriter, why string) {
 // pollHeaders are what the AP has, its site and its longest wait. Without Prefer the answer comes at once.
 func pollHeaders(h http.Header) (ask fleet.Ask, wait time.Duration, err error) {
 	ask.Agent = agent(h)
-	if v := h.Get("If-None-Match"); v != "" {
-		m := tag.FindStringSubmatch(v)
-		if m == nil {
-			return ask, 0, fmt.Errorf(`If-None-Match must be "HEX", the SHA-256 of the payload of the bundle in ` +
-				`force in 64 lower-case digits`)
-		}
-		ask.InForce = m[1]
+	if err := inForce(h, &ask); err != nil {
+		return ask, 0, err
 	}
 	if ask.Site = h.Get("OAL-Site"); ask.Site != "" && !release.Name.MatchString(ask.Site) {
 		return ask, 0, fmt.Errorf("OAL-Site must be 1 to 64 letters, digits, dots, dashes and underscores")
@@ -139,6 +143,51 @@ func pollHeaders(h http.Header) (ask fleet.Ask, wait time.Duration, err error) {
 		wait = min(time.Duration(n)*time.Second, maxWait)
 	}
 	return ask, wait, nil
+}
+
+// inForce reads which bundles the AP has. An exporter that knows of several policies names them in OAL-Policies, with
+// the hashes of their bundles in the same order in If-None-Match; an older one has one hash at most, of rwnd-fair.
+func inForce(h http.Header, ask *fleet.Ask) error {
+	named, known := h["Oal-Policies"]
+	tags := h.Values("If-None-Match")
+	if !known {
+		if len(tags) == 0 || tags[0] == "" {
+			return nil
+		}
+		m := tag.FindStringSubmatch(tags[0])
+		if m == nil {
+			return fmt.Errorf(`If-None-Match must be "HEX", the SHA-256 of the payload of the bundle in ` +
+				`force in 64 lower-case digits`)
+		}
+		ask.InForce = m[1]
+		return nil
+	}
+	policies := strings.Fields(strings.Join(named, " "))
+	var hashes []string
+	if list := strings.Join(tags, ","); strings.TrimSpace(list) != "" {
+		hashes = strings.Split(list, ",")
+	}
+	if len(policies) > fleet.MaxPolicies || len(policies) != len(hashes) {
+		return fmt.Errorf("OAL-Policies has %d names and If-None-Match %d tags: they are the policies of which the AP "+
+			"has a bundle, at most %d, and the bundles' hashes in the same order", len(policies), len(hashes),
+			fleet.MaxPolicies)
+	}
+	ask.Others = map[string]string{}
+	came := map[string]bool{}
+	for i, policy := range policies {
+		m := tag.FindStringSubmatch(strings.TrimSpace(hashes[i]))
+		if m == nil || !bundle.PolicyName.MatchString(policy) || came[policy] {
+			return fmt.Errorf(`OAL-Policies has the names of different policies, and If-None-Match for each "HEX", ` +
+				`the SHA-256 of the payload of the bundle in force in 64 lower-case digits`)
+		}
+		came[policy] = true
+		if policy == bundle.RwndFair {
+			ask.InForce = m[1]
+		} else {
+			ask.Others[policy] = m[1]
+		}
+	}
+	return nil
 }
 
 func agent(h http.Header) string {

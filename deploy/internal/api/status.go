@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"oal/deploy/internal/bundle"
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/release"
 )
@@ -24,6 +25,7 @@ var (
 
 type report struct {
 	Bundle string          `json:"bundle"`
+	Policy string          `json:"policy"` // of the bundle; an exporter that knows of none but rwnd-fair says none
 	Serial int64           `json:"serial"`
 	State  string          `json:"state"`
 	Reason string          `json:"reason"`
@@ -65,8 +67,10 @@ func readReport(body io.Reader) (fleet.Status, error) {
 		return fleet.Status{}, fmt.Errorf("state must be one of %v", States)
 	case !slices.Contains(Reasons, in.Reason):
 		return fleet.Status{}, fmt.Errorf("reason must be one of %v", Reasons)
+	case in.Policy != "" && !bundle.PolicyName.MatchString(in.Policy):
+		return fleet.Status{}, errors.New("policy must be the name of a policy")
 	}
-	return fleet.Status{Bundle: in.Bundle, Serial: in.Serial, State: in.State, Reason: in.Reason,
+	return fleet.Status{Bundle: in.Bundle, Policy: in.Policy, Serial: in.Serial, State: in.State, Reason: in.Reason,
 		BootID: clip(trimQuotes(in.BootID), 20), Agent: clip(in.Agent, 32)}, nil
 }
 

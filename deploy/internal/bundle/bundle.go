@@ -218,8 +218,8 @@ func manifest(payload []byte) (*Bundle, error) {
 	case slices.Contains([]bool{given[fieldTree], given[fieldWindow], given[fieldGolden]}, true):
 		return nil, refuse("malformed", "tree, window or golden in a bundle of format 2")
 	case !PolicyName.MatchString(b.OfPolicy):
-		return nil, refuse("malformed", "of_policy `%s`; it is 1 to 31 small letters, digits and dashes, a letter first",
-			b.OfPolicy)
+		return nil, refuse("malformed", "of_policy `%s`; it has 1 to 31 small letters, digits and dashes, a letter "+
+			"first", b.OfPolicy)
 	}
 	return b, nil
 }

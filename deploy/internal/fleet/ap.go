@@ -1,14 +1,18 @@
 // Package fleet is every AP: what it has, what it should have, and the long poll that it waits in.
 package fleet
 
-import "time"
+import (
+	"maps"
+	"time"
 
-// AP is what is known of an access point. It is stored; times are microseconds since 1970, 0 is never.
-type AP struct {
-	ID            string `json:"ap_id"`
-	Site          string `json:"site"`
-	Agent         string `json:"agent"`   // version of its exporter
-	BootID        string `json:"boot_id"` // of its latest report
+	"oal/deploy/internal/bundle"
+)
+
+// MaxPolicies is settings.max_policies: bundles that an AP has side by side, one of each policy.
+const MaxPolicies = 4
+
+// Held is what an AP has of one policy, and what it last said of it. Times are microseconds since 1970, 0 is never.
+type Held struct {
 	Applied       string `json:"applied"` // hash of the bundle in force
 	AppliedSerial int64  `json:"applied_serial"`
 	AppliedUS     int64  `json:"applied_us"`
@@ -16,18 +20,81 @@ type AP struct {
 	Reason        string `json:"reason"` // of a rejection
 	Reported      string `json:"reported"`
 	ReportedUS    int64  `json:"reported_us"`
-	LastSeenUS    int64  `json:"last_seen_us"`
-	Connected     bool   `json:"connected"`
-	Replica       string `json:"replica"` // which serves it
+}
+
+// AP is what is known of an access point. It is stored; times are microseconds since 1970, 0 is never.
+type AP struct {
+	ID     string `json:"ap_id"`
+	Site   string `json:"site"`
+	Agent  string `json:"agent"`   // version of its exporter
+	BootID string `json:"boot_id"` // of its latest report
+	Held          // of policy rwnd-fair
+	// Policies is what it has of every other policy. The map is replaced, never changed: copies of an AP share it.
+	Policies map[string]Held `json:"policies,omitempty"`
+	// Several says that it can hold several policies; an older exporter takes bundles of rwnd-fair alone.
+	Several    bool   `json:"several,omitempty"`
+	LastSeenUS int64  `json:"last_seen_us"`
+	Connected  bool   `json:"connected"`
+	Replica    string `json:"replica"` // which serves it
 	// Control is what it says it has of the kill switch; empty for an exporter that does not say.
 	Control Control `json:"control"`
 	// CertificateUS is when the certificate ends with which it asked last; 0: not yet seen.
 	CertificateUS int64 `json:"certificate_not_after_us"`
 }
 
+// can says whether it can have a policy.
+func (a *AP) can(policy string) bool { return policy == bundle.RwndFair || a.Several }
+
+// held is what it has of a policy.
+func (a *AP) held(policy string) Held {
+	if policy == bundle.RwndFair {
+		return a.Held
+	}
+	return a.Policies[policy]
+}
+
+// hold replaces what it has of a policy; of one other than rwnd-fair an empty Held is forgotten. One policy more than
+// an AP can have is not remembered. It returns whether something changed.
+func (a *AP) hold(policy string, h Held) bool {
+	if a.held(policy) == h {
+		return false
+	}
+	if policy == bundle.RwndFair {
+		a.Held = h
+		return true
+	}
+	next := maps.Clone(a.Policies)
+	if next == nil {
+		next = map[string]Held{}
+	}
+	if _, known := next[policy]; !known && len(next) >= MaxPolicies {
+		return false
+	}
+	next[policy] = h
+	if h == (Held{}) {
+		delete(next, policy)
+	}
+	a.Policies = next
+	return true
+}
+
+// has says whether the latest report about one of its policies was of this state.
+func (a *AP) has(state string) bool {
+	if a.State == state {
+		return true
+	}
+	for _, h := range a.Policies {
+		if h.State == state {
+			return true
+		}
+	}
+	return false
+}
+
 // Status is an AP's report, checked.
 type Status struct {
 	Bundle string // hash
+	Policy string // that the AP says the bundle is of; empty: it does not say
 	Serial int64
 	State  string
 	Reason string
@@ -62,8 +129,20 @@ const connectedFor = 20 * time.Second
 // ap is an AP with what only this process knows of it. The fleet's lock guards it.
 type ap struct {
 	AP
-	poll   *Poll
-	desire desire // computed when something changed, for the counts and the admin pages
-	pushed string // hash given to it while it was waiting: its answer is a latency
-	dirty  bool   // not yet stored
+	poll *Poll
+	// desires are computed when something changed, for the counts and the admin pages: one of each policy of which
+	// there is something for it, rwnd-fair first, then by name
+	desires []desire
+	pushed  string // hash given to it while it was waiting: its answer is a latency
+	dirty   bool   // not yet stored
+}
+
+// desire is what the AP should have of a policy; nothing is the zero value.
+func (a *ap) desire(policy string) desire {
+	for _, d := range a.desires {
+		if d.release.Policy() == policy {
+			return d
+		}
+	}
+	return desire{}
 }

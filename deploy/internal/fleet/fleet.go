@@ -1,10 +1,12 @@
 package fleet
 
 import (
-	"sort"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"oal/deploy/internal/bundle"
 	"oal/deploy/internal/release"
 	"oal/deploy/internal/rollout"
 )
@@ -19,10 +21,12 @@ type Fleet struct {
 	// lock guards all below, and every ap and Poll reached from it. It is never held over I/O.
 	lock   sync.Mutex
 	aps    map[string]*ap
-	offers map[string]*rollout.Offer   // champion, canary, challenger by KEY
-	online map[string]*release.Release // by AP
-	known  map[string]*release.Release // by hash: those offered or offered before
-	kills  map[string]bool             // scopes that are switched off
+	offers map[string]*rollout.Offer // champion, canary, challenger by KEY
+	// policies are those of which something is offered, and rwnd-fair: that first, then by name
+	policies []string
+	online   map[string]*release.Release // by AP
+	known    map[string]*release.Release // by hash: those offered or offered before
+	kills    map[string]bool             // scopes that are switched off
 	// revoked are the APs that are kept out.
 	revoked map[string]bool
 }
@@ -30,7 +34,7 @@ type Fleet struct {
 // New is an empty fleet. onApplied is called without the lock.
 func New(replica string, now func() time.Time, onApplied func(release.Slot, time.Duration)) *Fleet {
 	return &Fleet{replica: replica, now: now, onApplied: onApplied, aps: map[string]*ap{},
-		offers: map[string]*rollout.Offer{},
+		offers: map[string]*rollout.Offer{}, policies: []string{bundle.RwndFair},
 		online: map[string]*release.Release{}, known: map[string]*release.Release{}}
 }
 
@@ -41,9 +45,13 @@ func (f *Fleet) SetOffers(offers []*rollout.Offer, known []*release.Release) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	f.offers = make(map[string]*rollout.Offer, len(offers))
+	others := map[string]bool{}
 	for _, offer := range offers {
 		f.offers[offer.Key()] = offer
+		others[offer.Release.Policy()] = true
 	}
+	delete(others, bundle.RwndFair)
+	f.policies = append([]string{bundle.RwndFair}, slices.Sorted(maps.Keys(others))...)
 	f.known = make(map[string]*release.Release, len(known))
 	for _, rel := range known {
 		f.known[rel.Bundle.Hash] = rel
@@ -76,9 +84,25 @@ func (f *Fleet) Known() int {
 
 // refresh computes what an AP should have and wakes its poll if that is something to be told.
 func (f *Fleet) refresh(a *ap) {
-	a.desire = f.resolve(&a.AP, a.Applied)
-	if a.poll != nil && f.due(a, a.poll) {
+	f.settle(a)
+	if a.poll == nil {
+		return
+	}
+	if _, due := f.due(a, a.poll); due || a.poll.surplus() {
 		a.poll.wakeUp()
+	}
+}
+
+// settle computes what an AP should have.
+func (f *Fleet) settle(a *ap) {
+	a.desires = a.desires[:0]
+	for _, policy := range f.policies {
+		if !a.can(policy) {
+			continue
+		}
+		if d := f.resolve(&a.AP, policy); d.release != nil {
+			a.desires = append(a.desires, d)
+		}
 	}
 }
 
@@ -86,22 +110,42 @@ func (f *Fleet) refresh(a *ap) {
 func (f *Fleet) Report(id string, s Status) {
 	f.lock.Lock()
 	a, now := f.get(id), f.us()
-	first := a.Reported != s.Bundle || a.State != s.State
-	a.Reported, a.State, a.Reason, a.ReportedUS, a.BootID, a.Agent = s.Bundle, s.State, s.Reason, now, s.BootID, s.Agent
+	policy := f.reported(a, s)
+	h := a.held(policy)
+	first := h.Reported != s.Bundle || h.State != s.State
+	h.Reported, h.State, h.Reason, h.ReportedUS = s.Bundle, s.State, s.Reason, now
+	a.BootID, a.Agent = s.BootID, s.Agent
 	a.LastSeenUS, a.Connected, a.Replica, a.dirty = now, true, f.replica, true
 	var slot release.Slot
 	var since time.Duration
 	if s.State == Applied || s.State == Restored {
-		a.Applied, a.AppliedSerial, a.AppliedUS = s.Bundle, s.Serial, now
+		h.Applied, h.AppliedSerial, h.AppliedUS = s.Bundle, s.Serial, now
 		if rel := f.find(id, s.Bundle); rel != nil && first && s.State == Applied && a.pushed == s.Bundle {
 			slot, since = rel.Slot, time.Duration(now-rel.CreatedUS)*time.Microsecond
 		}
 	}
+	a.hold(policy, h)
 	f.refresh(a)
 	f.lock.Unlock()
 	if slot != "" {
 		f.onApplied(slot, since)
 	}
+}
+
+// reported is the policy that a report is about: that of its bundle, of which the AP need not have said it.
+func (f *Fleet) reported(a *ap, s Status) string {
+	if rel := f.find(a.ID, s.Bundle); rel != nil {
+		return rel.Policy()
+	}
+	if s.Policy != "" {
+		return s.Policy
+	}
+	for policy, h := range a.Policies {
+		if h.Applied == s.Bundle || h.Reported == s.Bundle {
+			return policy
+		}
+	}
+	return bundle.RwndFair
 }
 
 func (f *Fleet) get(id string) *ap {
@@ -121,13 +165,13 @@ func (f *Fleet) find(id, hash string) *release.Release {
 	return f.known[hash]
 }
 
-// IDs of the known APs in a scope, for the members of a rollout.
-func (f *Fleet) IDs(scope string) []string {
+// IDs of the known APs in a scope that can have a policy, for the members of a rollout.
+func (f *Fleet) IDs(scope, policy string) []string {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	var ids []string
 	for id, a := range f.aps {
-		if inScope(&a.AP, scope) {
+		if inScope(&a.AP, scope) && a.can(policy) {
 			ids = append(ids, id)
 		}
 	}
@@ -139,19 +183,24 @@ func (f *Fleet) Count(hash, scope string) rollout.Counts {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	var c rollout.Counts
+	policy := bundle.RwndFair
+	if rel := f.known[hash]; rel != nil {
+		policy = rel.Policy()
+	}
 	for _, a := range f.aps {
-		if !inScope(&a.AP, scope) {
+		if !inScope(&a.AP, scope) || !a.can(policy) {
 			continue
 		}
 		c.InScope++
-		if a.desire.hash() != hash {
+		if a.desire(policy).hash() != hash {
 			continue
 		}
 		c.APs++
+		h := a.held(policy)
 		switch {
-		case a.State == Rejected && a.Reported == hash:
+		case h.State == Rejected && h.Reported == hash:
 			c.Rejected++
-		case a.Applied == hash:
+		case h.Applied == hash:
 			c.Applied++
 		case a.Connected:
 			c.Pending++
@@ -216,63 +265,6 @@ func (f *Fleet) Merge(stored []AP) {
 		if a.Replica == f.replica {
 			a.Connected = false // its connection ended with the process that had it
 		}
-		a.desire = f.resolve(&a.AP, a.Applied)
+		f.settle(a)
 	}
-}
-
-// View is an AP with what it should have.
-type View struct {
-	AP
-	Desired       string `json:"desired"`
-	DesiredSerial int64  `json:"desired_serial"`
-	Slot          string `json:"slot"`
-	Scope         string `json:"scope"`
-	Model         string `json:"model"`
-	Version       uint32 `json:"version"`
-	Killed        bool   `json:"killed"`  // the kill switch is on for it
-	Revoked       bool   `json:"revoked"` // it is kept out
-}
-
-func (f *Fleet) view(a *ap) View {
-	v := View{AP: a.AP, Killed: f.control(&a.AP) == Off, Revoked: f.revoked[a.ID]}
-	if rel := a.desire.release; rel != nil {
-		v.Desired, v.DesiredSerial, v.Slot, v.Scope = rel.Bundle.Hash, rel.Bundle.Serial, string(rel.Slot), rel.Scope
-		v.Model, v.Version = rel.Bundle.Model, rel.Bundle.Version
-	}
-	return v
-}
-
-// Get is one AP.
-func (f *Fleet) Get(id string) (View, bool) {
-	f.lock.Lock()
-	defer f.lock.Unlock()
-	a := f.aps[id]
-	if a == nil {
-		return View{}, false
-	}
-	return f.view(a), true
-}
-
-// List is a page of APs by id, those after the given one that match.
-func (f *Fleet) List(after string, limit int, match func(*View) bool) (page []View, more bool) {
-	f.lock.Lock()
-	defer f.lock.Unlock()
-	ids := make([]string, 0, len(f.aps))
-	for id := range f.aps {
-		if id > after {
-			ids = append(ids, id)
-		}
-	}
-	sort.Strings(ids)
-	for _, id := range ids {
-		v := f.view(f.aps[id])
-		if match != nil && !match(&v) {
-			continue
-		}
-		if len(page) == limit {
-			return page, true
-		}
-		page = append(page, v)
-	}
-	return page, false
 }

@@ -6,7 +6,7 @@ import (
 	"oal/deploy/internal/release"
 )
 
-// desire is what an AP should have.
+// desire is what an AP should have of one policy.
 type desire struct {
 	release    *release.Release // nil: nothing
 	activateUS int64
@@ -23,27 +23,30 @@ func inScope(a *AP, scope string) bool {
 	return scope == "fleet" || scope == "site/"+a.Site && a.Site != "" || scope == "ap/"+a.ID
 }
 
-// resolve says what an AP should have that has the bundle inForce (a hash, or nothing).
+// resolve says what an AP should have of a policy. Policies know nothing of each other: each has slots, shares, pinned
+// champions and variants of its own, and an AP compares serials among the bundles of one policy.
 //
 // A canary goes before a challenger, and that before the rest: of the champions of fleet, site and AP and the AP's
-// online tree the one with the greatest rank, without online trees where a champion is pinned. An AP takes no bundle
+// online tree the one with the greatest rank, without online trees where a champion is pinned (there are none of other
+// policies than rwnd-fair). An AP takes no bundle
 // older than the one in force unless that one allows it (rollback_to); so the first of the list that it takes is
 // desired. That leads an AP back from an aborted release in two steps where needed: first to the bundle before, then to
 // its newer online tree.
-func (f *Fleet) resolve(a *AP, inForce string) desire {
+func (f *Fleet) resolve(a *AP, policy string) desire {
 	var list []desire
 	for _, slot := range []release.Slot{release.Canary, release.Challenger} {
-		list = append(list, f.pick(slot, a, nil)...)
+		list = append(list, f.pick(slot, policy, a, nil)...)
 	}
 	var pinnedSince int64 // online trees with a greater serial are out
-	base := f.pick(release.Champion, a, func(rel *release.Release, waiting bool) {
+	base := f.pick(release.Champion, policy, a, func(rel *release.Release, waiting bool) {
 		if rel.Pinned && !waiting {
 			pinnedSince = -1
 		} else if rel.Pinned && pinnedSince == 0 {
 			pinnedSince = rel.Bundle.Serial // it comes to this AP later, which would refuse it after a newer tree
 		}
 	})
-	if rel := f.online[a.ID]; rel != nil && (pinnedSince == 0 || rel.Bundle.Serial < pinnedSince) {
+	rel := f.online[a.ID]
+	if rel != nil && rel.Policy() == policy && (pinnedSince == 0 || rel.Bundle.Serial < pinnedSince) {
 		base = append(base, desire{release: rel})
 	}
 	sort.SliceStable(base, func(i, j int) bool { return base[i].release.Order() > base[j].release.Order() })
@@ -52,21 +55,21 @@ func (f *Fleet) resolve(a *AP, inForce string) desire {
 		return desire{}
 	}
 	for _, d := range list {
-		if f.takes(a, inForce, d.release) {
+		if f.takes(a, d.release) {
 			return d
 		}
 	}
 	return list[0]
 }
 
-// pick is what a slot offers an AP, the greatest rank first. Where a site or an AP has a variant of the fleet's
-// release, with a policy of its own, nothing is offered from the fleet's: it has another policy. seen is told of each
-// release in the slot.
-func (f *Fleet) pick(slot release.Slot, a *AP, seen func(rel *release.Release, waiting bool)) []desire {
+// pick is what a slot offers an AP of a policy, the greatest rank first. Where a site or an AP has a variant of the
+// fleet's release, with numbers of its own, nothing is offered from the fleet's: it has other numbers. seen is told of
+// each release in the slot.
+func (f *Fleet) pick(slot release.Slot, policy string, a *AP, seen func(rel *release.Release, waiting bool)) []desire {
 	var out []desire
 	variant := false
 	for _, scope := range []string{"ap/" + a.ID, "site/" + a.Site, "fleet"} {
-		offer := f.offers[release.Key(slot, scope)]
+		offer := f.offers[release.Key(slot, scope, policy)]
 		if offer == nil || variant && (scope == "fleet" || offer.Release.VariantOf != "") {
 			continue
 		}
@@ -87,22 +90,19 @@ func (f *Fleet) pick(slot release.Slot, a *AP, seen func(rel *release.Release, w
 }
 
 // takes says whether an AP accepts a bundle by its serial, as far as is known.
-func (f *Fleet) takes(a *AP, inForce string, rel *release.Release) bool {
-	if inForce == "" || inForce == rel.Bundle.Hash {
+func (f *Fleet) takes(a *AP, rel *release.Release) bool {
+	h := a.held(rel.Policy())
+	if h.Applied == "" || h.Applied == rel.Bundle.Hash {
 		return true
 	}
-	now := f.find(a.ID, inForce)
-	var serial int64
-	switch {
-	case now != nil:
+	serial := h.AppliedSerial
+	if now := f.find(a.ID, h.Applied); now != nil {
 		serial = now.Bundle.Serial
 		for _, hash := range now.Bundle.RollbackTo {
 			if hash == rel.Bundle.Hash {
 				return true
 			}
 		}
-	case inForce == a.Applied:
-		serial = a.AppliedSerial
 	}
 	return rel.Bundle.Serial > serial
 }

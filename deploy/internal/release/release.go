@@ -1,15 +1,15 @@
-// Package release is a record of ap.bundles.v1: a signed bundle in a slot for a scope.
+// Package release is a record of ap.bundles.v1: a signed bundle of a policy, in a slot for a scope.
 package release
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
-	"strings"
 
 	"oal/deploy/internal/bundle"
 )
@@ -56,10 +56,10 @@ type Release struct {
 	Raw       []byte
 }
 
-// Key is the record's key, SLOT/SCOPE.
-func Key(slot Slot, scope string) string { return string(slot) + "/" + scope }
+// Policy is the one that the release belongs to: that of its bundle.
+func (r *Release) Policy() string { return cmp.Or(r.Bundle.OfPolicy, bundle.RwndFair) }
 
-func (r *Release) Key() string { return Key(r.Slot, r.Scope) }
+func (r *Release) Key() string { return Key(r.Slot, r.Scope, r.Policy()) }
 
 // Order compares releases for one AP: the greatest is wanted. A bundle that only has a newer policy has the place of
 // the one before.
@@ -76,36 +76,10 @@ func (r *Release) ID() string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// ScopeKind is fleet, site or ap for a scope fleet, site/SITE or ap/AP_ID, and empty for what is none.
-func ScopeKind(scope string) string {
-	kind, name, named := strings.Cut(scope, "/")
-	if scope == "fleet" || (kind == "site" || kind == "ap") && named && Name.MatchString(name) {
-		return kind
-	}
-	return ""
-}
-
-// ParseKey splits a record's key and checks slot and scope.
-func ParseKey(key string) (Slot, string, error) {
-	name, scope, _ := strings.Cut(key, "/")
-	slot := Slot(name)
-	ok := false
-	switch slot {
-	case Champion, Canary, Challenger:
-		ok = ScopeKind(scope) != ""
-	case Online:
-		ok = ScopeKind(scope) == "ap"
-	}
-	if !ok {
-		return "", "", fmt.Errorf("`%.80s` is not SLOT/SCOPE: champion, canary or challenger with fleet, site/SITE "+
-			"or ap/AP_ID, or online/ap/AP_ID", key)
-	}
-	return slot, scope, nil
-}
-
 type record struct {
 	Slot      Slot   `json:"slot"`
 	Scope     string `json:"scope"`
+	Policy    string `json:"policy"` // empty: rwnd-fair
 	Bundle    []byte `json:"bundle"`
 	Hash      string `json:"hash"`
 	Serial    int64  `json:"serial"`
@@ -131,7 +105,7 @@ func refuse(format string, args ...any) error {
 // Parse checks a record and the bundle in it. Errors are *Error. A record without value is not for it: that is a
 // withdrawal.
 func Parse(key string, value []byte, keys bundle.Keys) (*Release, error) {
-	slot, scope, err := ParseKey(key)
+	slot, scope, policy, err := ParseKey(key)
 	if err != nil {
 		return nil, refuse("%v", err)
 	}
@@ -139,8 +113,9 @@ func Parse(key string, value []byte, keys bundle.Keys) (*Release, error) {
 	if err := json.Unmarshal(value, &r); err != nil {
 		return nil, refuse("the value is not a release: %v", err)
 	}
-	if r.Slot != slot || r.Scope != scope {
-		return nil, refuse("the record says %s/%s, its key %s", r.Slot, r.Scope, key)
+	r.Policy = cmp.Or(r.Policy, bundle.RwndFair)
+	if r.Slot != slot || r.Scope != scope || r.Policy != policy {
+		return nil, refuse("the record says %s, scope %s, policy %s; its key %s", r.Slot, r.Scope, r.Policy, key)
 	}
 	b, err := bundle.Open(r.Bundle, keys)
 	if err != nil {
@@ -170,6 +145,8 @@ func agree(r *record, b *bundle.Bundle) error {
 		source = bundle.Online
 	}
 	switch {
+	case b.OfPolicy != r.Policy:
+		return refuse("the release is of policy %s, its bundle of %s", r.Policy, b.OfPolicy)
 	case b.Target != r.Scope && b.Target != "fleet":
 		return &Error{"wrong_target", fmt.Sprintf("the bundle is for %s, the release for %s", b.Target, r.Scope)}
 	case r.Hash != b.Hash:

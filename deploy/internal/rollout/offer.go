@@ -15,8 +15,8 @@ type Offer struct {
 	Fallback   *Offer
 }
 
-// Key is that of the slot and scope.
-func (o *Offer) Key() string { return release.Key(o.Slot, o.Scope) }
+// Key is that of the slot, the scope and the release's policy.
+func (o *Offer) Key() string { return release.Key(o.Slot, o.Scope, o.Release.Policy()) }
 
 // Pick is what this AP is offered: the release, what the slot had before, or nothing. waiting says that the release is
 // still to come to this AP.

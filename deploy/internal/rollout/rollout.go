@@ -7,6 +7,7 @@ import (
 	"math"
 	"sort"
 
+	"oal/deploy/internal/bundle"
 	"oal/deploy/internal/release"
 )
 
@@ -27,6 +28,7 @@ type Rollout struct {
 	ID        string       `json:"id"`
 	Slot      release.Slot `json:"slot"`
 	Scope     string       `json:"scope"`
+	Policy    string       `json:"policy,omitempty"` // empty: rwnd-fair
 	Hash      string       `json:"hash"`
 	Serial    int64        `json:"serial"`
 	Model     string       `json:"model"`
@@ -67,8 +69,8 @@ type Fallback struct {
 	All       bool   `json:"all"`
 }
 
-// Key is that of the slot and scope which it is for.
-func (r *Rollout) Key() string { return release.Key(r.Slot, r.Scope) }
+// Key is that of the slot, scope and policy which it is for.
+func (r *Rollout) Key() string { return release.Key(r.Slot, r.Scope, r.Policy) }
 
 // Active says whether the rollout still waits for something.
 func (r *Rollout) Active() bool { return r.Step == Started || r.Step == Soaking || r.Step == Expanded }
@@ -111,6 +113,9 @@ func New(rel *release.Release, before *Rollout, aps []string, nowUS int64) *Roll
 		if p.ActivateInS > 0 {
 			r.ActivateUS = rel.CreatedUS + seconds(p.ActivateInS)
 		}
+	}
+	if policy := rel.Policy(); policy != bundle.RwndFair {
+		r.Policy = policy
 	}
 	r.Fallback = fallback(before)
 	return r

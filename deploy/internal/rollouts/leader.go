@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"strings"
 	"time"
 
 	"oal/deploy/internal/bundle"
@@ -129,7 +130,7 @@ func (rn *Runner) act(ctx context.Context) (changed bool, err error) {
 		if r := rn.rollouts[rel.ID()]; r != nil && r.Step != rollout.Superseded {
 			continue
 		}
-		r := rollout.New(rel, rn.latestBut(key, rel.ID()), rn.fleet.IDs(rel.Scope), rn.us())
+		r := rollout.New(rel, rn.latestBut(key, rel.ID()), rn.fleet.IDs(rel.Scope, rel.Policy()), rn.us())
 		// Stored before its rollout is, so that it can be gone back to when it is no longer in the topic.
 		if err := rn.store.SaveRelease(ctx, rel.Bundle.Hash, key, rel.Raw); err != nil {
 			return changed, err
@@ -187,8 +188,8 @@ func (rn *Runner) commit(ctx context.Context, before, next *rollout.Rollout) err
 	rn.rollouts[next.ID] = next
 	if entries != nil {
 		rn.metrics.RolloutSteps.WithLabelValues(string(next.Step)).Inc()
-		rn.logger.Info("rollout", "id", next.ID, "slot", next.Slot, "scope", next.Scope, "step", next.Step, "detail",
-			next.Detail,
+		rn.logger.Info("rollout", "id", next.ID, "slot", next.Slot, "scope", next.Scope, "policy", next.Policy,
+			"step", next.Step, "detail", next.Detail,
 			"aps", next.APs, "applied", next.Applied, "rejected", next.Rejected)
 		signal(rn.events)
 	}
@@ -198,10 +199,14 @@ func (rn *Runner) commit(ctx context.Context, before, next *rollout.Rollout) err
 // row of the table rollout (schema/stream_tables.yaml).
 func (rn *Runner) row(r *rollout.Rollout) map[string]any {
 	counts := rn.fleet.Count(r.Hash, r.Scope)
+	detail := r.Detail
+	if r.Policy != "" {
+		detail = strings.TrimSuffix("policy "+r.Policy+": "+detail, ": ")
+	}
 	return map[string]any{"ts": r.StepUS, "rollout": r.ID, "slot": r.Slot, "scope": r.Scope,
 		"bundle": bundle.ID(r.Hash), "step": r.Step,
 		"aps": max(r.APs, counts.APs), "applied": r.Applied, "rejected": r.Rejected, "metric": r.Metric,
-		"value": r.Value, "limit": r.Limit, "detail": r.Detail}
+		"value": r.Value, "limit": r.Limit, "detail": detail}
 }
 
 // measure starts a reading of the abort metric when one is due, and gives the latest; nil when there is none yet.

@@ -111,7 +111,7 @@ func (rn *Runner) Handle(records []kafka.Record) {
 
 // handleRecord takes one record; true when a slot other than online changed.
 func (rn *Runner) handleRecord(r kafka.Record) bool {
-	slot, scope, err := release.ParseKey(r.Key)
+	slot, scope, _, err := release.ParseKey(r.Key)
 	if err != nil {
 		rn.refuse(r.Key, &release.Error{Reason: "bad_record", Detail: err.Error()})
 		return false

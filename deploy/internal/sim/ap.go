@@ -9,9 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,8 +28,8 @@ type AP struct {
 	cert     tls.Certificate
 	source   net.IP // loopback address that it connects from: each gives another 28,000 ports
 
-	inForce bundle.Bundle // Hash empty: none
-	killed  bool          // control is off
+	inForce map[string]bundle.Bundle // by policy
+	killed  bool                     // control is off
 	conn    *tls.Conn
 	reader  *bufio.Reader
 }
@@ -73,9 +75,7 @@ func (a *AP) poll(ctx context.Context) error {
 		a.Site +
 		"\r\nPrefer: wait=" + strconv.Itoa(a.Fleet.WaitS) + "\r\n"
 	request += "OAL-Control: " + map[bool]string{false: "on", true: "off"}[a.killed] + "\r\n"
-	if a.inForce.Hash != "" {
-		request += `If-None-Match: "` + a.inForce.Hash + `"` + "\r\n"
-	}
+	request += a.tags()
 	response, body, err := a.exchange(request + "\r\n")
 	if err != nil {
 		return err
@@ -84,9 +84,12 @@ func (a *AP) poll(ctx context.Context) error {
 		a.killed = !a.killed
 		a.Fleet.turned(a.ID, a.killed)
 	}
+	if policies, said := response.Header["Oal-Policies"]; said {
+		a.giveUp(strings.Fields(policies[0]))
+	}
 	switch response.StatusCode {
 	case http.StatusOK:
-		return a.take(body, strings.Trim(response.Header.Get("ETag"), `"`), response.Header.Get("OAL-Activate-At"))
+		return a.take(body, response.Header)
 	case http.StatusNotModified, http.StatusNoContent:
 		return nil
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
@@ -96,8 +99,36 @@ func (a *AP) poll(ctx context.Context) error {
 	return fmt.Errorf("%s: %s", response.Status, body)
 }
 
+// tags say what it has: of rwnd-fair, or of every policy if it knows of several.
+func (a *AP) tags() string {
+	policies := slices.Sorted(maps.Keys(a.inForce))
+	var list []string
+	for _, policy := range policies {
+		list = append(list, `"`+a.inForce[policy].Hash+`"`)
+	}
+	lines := ""
+	if a.Fleet.Several {
+		lines = "OAL-Policies: " + strings.Join(policies, " ") + "\r\n"
+	}
+	if len(list) > 0 {
+		lines += "If-None-Match: " + strings.Join(list, ", ") + "\r\n"
+	}
+	return lines
+}
+
+// giveUp forgets the bundles of all other policies but rwnd-fair's.
+func (a *AP) giveUp(but []string) {
+	for policy := range a.inForce {
+		if policy != bundle.RwndFair && !slices.Contains(but, policy) {
+			delete(a.inForce, policy)
+			a.Fleet.gaveUp(a.ID, policy)
+		}
+	}
+}
+
 // take checks a bundle as an AP would, as far as an AP without models can, and reports.
-func (a *AP) take(signed []byte, tag, activateAt string) error {
+func (a *AP) take(signed []byte, header http.Header) error {
+	tag, policy := strings.Trim(header.Get("ETag"), `"`), header.Get("OAL-Policy")
 	b, err := bundle.Open(signed, a.Fleet.Keys)
 	reason := ""
 	var refused *bundle.Error
@@ -108,29 +139,39 @@ func (a *AP) take(signed []byte, tag, activateAt string) error {
 		return fmt.Errorf("ETag %s, the bundle's hash is %s", tag, b.Hash)
 	case b.Target != "fleet" && b.Target != "site/"+a.Site && b.Target != "ap/"+a.ID:
 		reason = "wrong_target"
-	case b.Serial <= a.inForce.Serial && !contains(a.inForce.RollbackTo, b.Hash):
+	case b.OfPolicy != bundle.RwndFair && !a.Fleet.Several:
+		reason = "unsupported_format"
+	case b.Serial <= a.inForce[b.OfPolicy].Serial && !slices.Contains(a.inForce[b.OfPolicy].RollbackTo, b.Hash):
 		reason = "replayed"
 	}
 	if reason == "" && a.Fleet.Rejects != nil {
 		reason = a.Fleet.Rejects(a.ID, b)
 	}
 	if reason != "" {
-		return a.report(tag, 0, "rejected", reason)
+		return a.report(policy, tag, 0, "rejected", reason)
 	}
-	if at, _ := strconv.ParseInt(activateAt, 10, 64); at != 0 {
-		if err := a.report(b.Hash, b.Serial, "waiting", "none"); err != nil {
+	if at, _ := strconv.ParseInt(header.Get("OAL-Activate-At"), 10, 64); at != 0 {
+		if err := a.report(policy, b.Hash, b.Serial, "waiting", "none"); err != nil {
 			return err
 		}
 		time.Sleep(time.Until(time.UnixMicro(at)))
 	}
-	a.inForce = *b
+	if a.inForce == nil {
+		a.inForce = map[string]bundle.Bundle{}
+	}
+	a.inForce[b.OfPolicy] = *b
 	a.Fleet.applied(a.ID, b)
-	return a.report(b.Hash, b.Serial, "applied", "none")
+	return a.report(policy, b.Hash, b.Serial, "applied", "none")
 }
 
-func (a *AP) report(hash string, serial int64, state, reason string) error {
-	body, err := json.Marshal(map[string]any{"bundle": hash, "serial": serial, "state": state, "reason": reason,
-		"ts_us": time.Now().UnixMicro(), "boot_id": "18446744073709551615", "agent": "sim"})
+// report tells what became of a bundle. policy is empty in an AP that knows of none but rwnd-fair.
+func (a *AP) report(policy, hash string, serial int64, state, reason string) error {
+	said := map[string]any{"bundle": hash, "serial": serial, "state": state, "reason": reason,
+		"ts_us": time.Now().UnixMicro(), "boot_id": "18446744073709551615", "agent": "sim"}
+	if policy != "" {
+		said["policy"] = policy
+	}
+	body, err := json.Marshal(said)
 	if err != nil {
 		return err
 	}
@@ -190,13 +231,4 @@ func (a *AP) close() {
 		_ = a.conn.Close()
 		a.conn, a.reader = nil, nil
 	}
-}
-
-func contains(list []string, s string) bool {
-	for _, other := range list {
-		if other == s {
-			return true
-		}
-	}
-	return false
 }

@@ -18,8 +18,9 @@ type Fleet struct {
 	Address string // of the push service
 	Roots   *x509.CertPool
 	Keys    bundle.Keys
-	WaitS   int // of each long poll
-	Rate    int // APs that connect per second; 0 = all at once
+	WaitS   int  // of each long poll
+	Rate    int  // APs that connect per second; 0 = all at once
+	Several bool // they know of several policies, as exporters have since bundles of format 2
 	// Rejects, if set, makes an AP reject a bundle for the reason that it returns.
 	Rejects   func(id string, b *bundle.Bundle) string
 	OnApplied func(id string, b *bundle.Bundle, at time.Time)
@@ -30,10 +31,13 @@ type Fleet struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
-	lock   sync.Mutex // guards force and killed
-	force  map[string]string
+	lock   sync.Mutex      // guards force and killed
+	force  map[held]string // hashes
 	killed map[string]bool
 }
+
+// held is a policy at an AP.
+type held struct{ id, policy string }
 
 // Add makes n APs NAME-0001, NAME-0002, … of a site, with certificates of the authority.
 func (f *Fleet) Add(authority *pki.Authority, name, site string, n int) error {
@@ -82,11 +86,14 @@ func (f *Fleet) Stop() {
 	f.done.Wait()
 }
 
-// InForce is the hash of what an AP has; empty for nothing.
-func (f *Fleet) InForce(id string) string {
+// InForce is the hash of what an AP has of rwnd-fair; empty for nothing.
+func (f *Fleet) InForce(id string) string { return f.InForceOf(id, bundle.RwndFair) }
+
+// InForceOf is the hash of what an AP has of a policy; empty for nothing.
+func (f *Fleet) InForceOf(id, policy string) string {
 	f.lock.Lock()
 	defer f.lock.Unlock()
-	return f.force[id]
+	return f.force[held{id, policy}]
 }
 
 // Have is how many APs have a bundle.
@@ -105,13 +112,19 @@ func (f *Fleet) applied(id string, b *bundle.Bundle) {
 	at := time.Now()
 	f.lock.Lock()
 	if f.force == nil {
-		f.force = map[string]string{}
+		f.force = map[held]string{}
 	}
-	f.force[id] = b.Hash
+	f.force[held{id, b.OfPolicy}] = b.Hash
 	f.lock.Unlock()
 	if f.OnApplied != nil {
 		f.OnApplied(id, b, at)
 	}
+}
+
+func (f *Fleet) gaveUp(id, policy string) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	delete(f.force, held{id, policy})
 }
 
 // Killed is how many APs have control off.

@@ -36,14 +36,24 @@ func (s *Signer) Keys() bundle.Keys {
 // Release makes a record of ap.bundles.v1. Serial and time of release are nowUS. It returns the bundle's hash too.
 func (s *Signer) Release(slot release.Slot, scope string, version uint32, nowUS int64,
 	change func(record map[string]any), rollbackTo ...string) (key string, value []byte, hash string) {
+	return s.ReleaseOf(bundle.RwndFair, slot, scope, version, nowUS, change, rollbackTo...)
+}
+
+// ReleaseOf is Release for a policy; what is not of rwnd-fair is of format 2.
+func (s *Signer) ReleaseOf(policy string, slot release.Slot, scope string, version uint32, nowUS int64,
+	change func(record map[string]any), rollbackTo ...string) (key string, value []byte, hash string) {
 	tree := make([]byte, s.Size)
 	_, _ = rand.Read(tree)
 	source := bundle.Registry
 	if slot == release.Online {
 		source = bundle.Online
 	}
-	signed := bundle.Sign(bundle.Bundle{Serial: nowUS, Target: scope, Source: source, Model: "congestion",
-		Version: version, RollbackTo: rollbackTo},
+	model := "congestion"
+	if policy != bundle.RwndFair {
+		model = policy
+	}
+	signed := bundle.Sign(bundle.Bundle{Serial: nowUS, Target: scope, Source: source, Model: model,
+		Version: version, RollbackTo: rollbackTo, OfPolicy: policy},
 		[]byte{8, 1}, tree, s.Key)
 	b, err := bundle.Open(signed, s.Keys())
 	if err != nil {
@@ -53,6 +63,9 @@ func (s *Signer) Release(slot release.Slot, scope string, version uint32, nowUS 
 		"source": source,
 		"model":  b.Model, "version": version, "run_id": "", "feature_hash": 0, "created_us": nowUS, "pinned": false,
 		"reason": "", "rollout": nil}
+	if policy != bundle.RwndFair {
+		record["policy"] = policy
+	}
 	if change != nil {
 		change(record)
 	}
@@ -60,5 +73,5 @@ func (s *Signer) Release(slot release.Slot, scope string, version uint32, nowUS 
 	if err != nil {
 		panic(err)
 	}
-	return release.Key(slot, scope), value, b.Hash
+	return release.Key(slot, scope, policy), value, b.Hash
 }

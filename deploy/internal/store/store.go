@@ -25,7 +25,7 @@ type Entry struct {
 	Seq    int64           `json:"seq"`
 	TSUS   int64           `json:"ts_us"`
 	Kind   string          `json:"kind"`
-	Key    string          `json:"key"` // SLOT/SCOPE, the record's key as it came, the scope of a kill, or an AP
+	Key    string          `json:"key"` // KEY of a release, the record's key as it came, the scope of a kill, or an AP
 	Detail string          `json:"detail"`
 	Row    json.RawMessage `json:"row,omitempty"` // the row of platform.events.v1, for kind rollout
 }
