@@ -27,7 +27,9 @@ type report struct {
 	Failures int64            `json:"failures"`
 	LastFail string           `json:"last_failure,omitempty"`
 	CPUS     float64          `json:"cpu_s"`
-	Versions map[uint32]stats `json:"versions"`
+	Versions map[uint32]stats `json:"versions"` // of policy rwnd-fair
+	// Policies are the versions of all others, by policy.
+	Policies map[string]map[uint32]stats `json:"policies,omitempty"`
 	// Turns is when each AP heard the first, the second, … turn of the kill switch, µs since 1970.
 	Turns [][]int64 `json:"turns,omitempty"`
 }
@@ -41,7 +43,13 @@ type stats struct {
 
 type latencies struct {
 	lock sync.Mutex // guards ms
-	ms   map[uint32][]float64
+	ms   map[made][]float64
+}
+
+// made is a version of a policy.
+type made struct {
+	policy  string
+	version uint32
 }
 
 func main() {
@@ -64,6 +72,7 @@ func run() error {
 	site := flags.String("site", "sim", "their site")
 	wait := flags.Int("wait", 240, "seconds of each long poll")
 	rate := flags.Int("rate", 400, "APs that connect per second")
+	several := flags.Bool("several", false, "they know of several policies; without it they are as older exporters")
 	if err := flags.Parse(os.Args[1:]); err != nil {
 		return err
 	}
@@ -75,13 +84,14 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	out := report{APs: *n, Versions: map[uint32]stats{}}
-	seen := &latencies{ms: map[uint32][]float64{}}
+	out := report{APs: *n, Versions: map[uint32]stats{}, Policies: map[string]map[uint32]stats{}}
+	seen := &latencies{ms: map[made][]float64{}}
 	turns := &turned{heard: map[string]int{}}
 	var lastFail atomic.Value
 	fleet := &sim.Fleet{Address: *address, Roots: authority.Pool(), Keys: keys, WaitS: *wait, Rate: *rate,
+		Several: *several,
 		OnApplied: func(_ string, b *bundle.Bundle, at time.Time) {
-			seen.add(b.Version, float64(at.UnixMicro()-b.Serial)/1e3)
+			seen.add(made{b.OfPolicy, b.Version}, float64(at.UnixMicro()-b.Serial)/1e3)
 		},
 		OnTurned: func(id string, _ bool, at time.Time) { turns.add(id, at) },
 		OnFailed: func(id string, err error) {
@@ -96,8 +106,15 @@ func run() error {
 	fleet.Start()
 	<-ctx.Done()
 	fleet.Stop()
-	for version, ms := range seen.ms {
-		out.Versions[version] = summarize(ms)
+	for of, ms := range seen.ms {
+		into := out.Versions
+		if of.policy != bundle.RwndFair {
+			if out.Policies[of.policy] == nil {
+				out.Policies[of.policy] = map[uint32]stats{}
+			}
+			into = out.Policies[of.policy]
+		}
+		into[of.version] = summarize(ms)
 	}
 	out.Turns = turns.at
 	out.LastFail, _ = lastFail.Load().(string)
@@ -105,10 +122,10 @@ func run() error {
 	return json.NewEncoder(os.Stdout).Encode(&out)
 }
 
-func (l *latencies) add(version uint32, ms float64) {
+func (l *latencies) add(of made, ms float64) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	l.ms[version] = append(l.ms[version], ms)
+	l.ms[of] = append(l.ms[of], ms)
 }
 
 type turned struct {

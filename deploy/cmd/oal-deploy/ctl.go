@@ -169,9 +169,14 @@ func (c *client) raw(method, path string, body any) error {
 	return err
 }
 
+// fleet prints a line for each AP, and one for each policy other than rwnd-fair that it has or should have.
 func (c *client) fleet(site, state string) error {
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "AP\tSITE\tSLOT\tMODEL\tVERSION\tDESIRED\tAPPLIED\tSTATE\tREASON\tCONNECTED\tSEEN")
+	fmt.Fprintln(w, "AP\tSITE\tSLOT\tMODEL\tVERSION\tDESIRED\tAPPLIED\tSTATE\tREASON\tCONNECTED\tSEEN\tPOLICY")
+	line := func(a *fleet.View, policy string, want fleet.Wanted, has fleet.Held) {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%.12s\t%.12s\t%s\t%s\t%t\t%s\t%s\n", a.ID, a.Site, want.Slot, want.Model,
+			want.Version, want.Desired, has.Applied, has.State, has.Reason, a.Connected, ago(a.LastSeenUS), policy)
+	}
 	for after, more := "", true; more; more = after != "" {
 		var page struct {
 			APs  []fleet.View
@@ -181,10 +186,12 @@ func (c *client) fleet(site, state string) error {
 		if err := c.call("GET", "/v1/fleet?"+query.Encode(), nil, &page); err != nil {
 			return err
 		}
-		for _, a := range page.APs {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%.12s\t%.12s\t%s\t%s\t%t\t%s\n", a.ID, a.Site, a.Slot, a.Model,
-				a.Version, a.Desired, a.Applied,
-				a.State, a.Reason, a.Connected, ago(a.LastSeenUS))
+		for i := range page.APs {
+			a := &page.APs[i]
+			line(a, "", a.Wanted, a.Held)
+			for _, p := range a.Policies {
+				line(a, p.Policy, p.Wanted, p.Held)
+			}
 		}
 		after = page.Next
 	}
@@ -197,15 +204,14 @@ func (c *client) rollouts() error {
 		return err
 	}
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tSLOT\tSCOPE\tMODEL\tVERSION\tSTEP\tSHARE\tAPS\tAPPLIED\tREJECTED\tSTARTED\tDETAIL")
+	fmt.Fprintln(w, "ID\tSLOT\tSCOPE\tMODEL\tVERSION\tSTEP\tSHARE\tAPS\tAPPLIED\tREJECTED\tSTARTED\tPOLICY\tDETAIL")
 	for _, r := range answer.Rollouts {
 		share := fmt.Sprintf("%g", r.Share)
 		if r.All {
 			share = "all"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", r.ID, r.Slot, r.Scope, r.Model, r.Version,
-			r.Step, share, r.APs,
-			r.Applied, r.Rejected, ago(r.StartedUS), r.Detail)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s\n", r.ID, r.Slot, r.Scope, r.Model,
+			r.Version, r.Step, share, r.APs, r.Applied, r.Rejected, ago(r.StartedUS), r.Policy, r.Detail)
 	}
 	return w.Flush()
 }

@@ -35,6 +35,7 @@ type summary struct {
 type versionCount struct {
 	Slot    string `json:"slot"`
 	Scope   string `json:"scope"`
+	Policy  string `json:"policy,omitempty"` // empty: rwnd-fair
 	Model   string `json:"model"`
 	Version uint32 `json:"version"`
 	Desired int    `json:"desired"`
@@ -50,31 +51,39 @@ func (a *Server) summary(w http.ResponseWriter, _ *http.Request) {
 		if v.Connected {
 			s.Connected++
 		}
-		applied := v.Desired == v.Applied
-		if applied {
+		if v.Current() {
 			s.Current++
 		}
-		if v.State == fleet.Rejected && v.Reported == v.Desired {
+		if v.Rejecting() {
 			s.Rejecting++
 		}
-		scope, version := v.Scope, v.Version
-		if v.Slot == "online" { // a tree of its own for each: one line
-			scope, version = "ap/*", 0
-		}
-		key := fmt.Sprint(v.Slot, " ", scope, " ", v.Model, " ", version)
-		at, known := index[key]
-		if !known {
-			at = len(s.Versions)
-			index[key] = at
-			s.Versions = append(s.Versions, versionCount{Slot: v.Slot, Scope: scope, Model: v.Model, Version: version})
-		}
-		s.Versions[at].Desired++
-		if applied && v.Desired != "" {
-			s.Versions[at].Applied++
+		s.count("", v.Held, v.Wanted, index)
+		for _, p := range v.Policies {
+			s.count(p.Policy, p.Held, p.Wanted, index)
 		}
 		return false
 	})
 	reply(w, s)
+}
+
+// count adds what an AP has, and should have, of a policy to the line of its version.
+func (s *summary) count(policy string, held fleet.Held, wanted fleet.Wanted, index map[string]int) {
+	scope, version := wanted.Scope, wanted.Version
+	if wanted.Slot == "online" { // a tree of its own for each: one line
+		scope, version = "ap/*", 0
+	}
+	key := fmt.Sprint(wanted.Slot, " ", scope, " ", wanted.Model, " ", version, " ", policy)
+	at, known := index[key]
+	if !known {
+		at = len(s.Versions)
+		index[key] = at
+		s.Versions = append(s.Versions, versionCount{Slot: wanted.Slot, Scope: scope, Policy: policy,
+			Model: wanted.Model, Version: version})
+	}
+	s.Versions[at].Desired++
+	if wanted.Desired == held.Applied && wanted.Desired != "" {
+		s.Versions[at].Applied++
+	}
 }
 
 func (a *Server) listFleet(w http.ResponseWriter, r *http.Request) {
@@ -86,7 +95,7 @@ func (a *Server) listFleet(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	site, state := query.Get("site"), query.Get("state")
 	page, more := a.Fleet.List(query.Get("after"), int(limit), func(v *fleet.View) bool {
-		return (site == "" || v.Site == site) && (state == "" || v.State == state)
+		return (site == "" || v.Site == site) && (state == "" || v.Has(state))
 	})
 	answer := struct {
 		APs  []fleet.View `json:"aps"`
