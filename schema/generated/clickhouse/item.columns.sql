@@ -9,4 +9,5 @@
     `class` Enum8('Good' = 0, 'Acceptable' = 1, 'Poor' = 2, 'Bad' = 3) COMMENT 'Class that came true',
     `loss_ratio` Float32 COMMENT 'Loss ratio that came true',
     `offered_pkts` UInt32 COMMENT 'Segments offered in the label window',
-    `complete` UInt8 COMMENT '0 when the label windows or the feature state have a gap'
+    `complete` UInt8 COMMENT '0 when the label windows or the feature state have a gap',
+    `policy` LowCardinality(String) DEFAULT 'rwnd-fair' COMMENT 'Policy whose features and label these are'

@@ -28,7 +28,12 @@ def clickhouse_columns(schema: Schema) -> dict[str, str]:
         )
     for name, spec in schema.stream_tables.items():
         out[name] = (
-            ",\n".join(f"    `{c['name']}` {c['type']} COMMENT {_quote(c['comment'])}" for c in spec["columns"]) + "\n"
+            ",\n".join(
+                f"    `{c['name']}` {c['type']}{' DEFAULT ' + c['default'] if 'default' in c else ''}"
+                f" COMMENT {_quote(c['comment'])}"
+                for c in spec["columns"]
+            )
+            + "\n"
         )
     return out
 

@@ -67,7 +67,12 @@ public final class ItemRow {
 
   public interface Complete {
     /** 0 when the label windows or the feature state have a gap. */
-    void complete(long value);
+    Policy complete(long value);
+  }
+
+  public interface Policy {
+    /** Policy whose features and label these are. */
+    void policy(String value);
   }
 
   private static final class Steps
@@ -82,7 +87,8 @@ public final class ItemRow {
           Class,
           LossRatio,
           OfferedPkts,
-          Complete {
+          Complete,
+          Policy {
     private final RowSink sink;
 
     Steps(RowSink sink) {
@@ -156,8 +162,14 @@ public final class ItemRow {
     }
 
     @Override
-    public void complete(long value) {
+    public Policy complete(long value) {
       sink.number(11, value);
+      return this;
+    }
+
+    @Override
+    public void policy(String value) {
+      sink.name(12, value);
     }
   }
 }

@@ -95,7 +95,12 @@ public final class PredictionRow {
      * Whether AP and stream job computed the same feature vector; unknown when no item came or the feature
      * programs differ.
      */
-    void featuresMatch(long value);
+    Policy featuresMatch(long value);
+  }
+
+  public interface Policy {
+    /** Policy whose model predicted. */
+    void policy(String value);
   }
 
   private static final class Steps
@@ -115,7 +120,8 @@ public final class PredictionRow {
           ClassNow,
           Class,
           Complete,
-          FeaturesMatch {
+          FeaturesMatch,
+          Policy {
     private final RowSink sink;
 
     Steps(RowSink sink) {
@@ -219,8 +225,14 @@ public final class PredictionRow {
     }
 
     @Override
-    public void featuresMatch(long value) {
+    public Policy featuresMatch(long value) {
       sink.number(16, value);
+      return this;
+    }
+
+    @Override
+    public void policy(String value) {
+      sink.name(17, value);
     }
   }
 }

@@ -7,6 +7,8 @@ import oal.stream.block.NativeBlockWriter;
 
 /** Rows of ClickHouse's {@code item}. */
 public final class ItemRows {
+    private static final String POLICY = "rwnd-fair";
+
     public final NativeBlockWriter writer = new NativeBlockWriter("item", StreamTables.ITEM);
     private final ItemRow.ApId row = ItemRow.to(writer);
 
@@ -22,6 +24,7 @@ public final class ItemRows {
                 .class_(item.classThen)
                 .lossRatio(item.lossRatio)
                 .offeredPkts(item.offeredPkts)
-                .complete(item.complete ? 1 : 0);
+                .complete(item.complete ? 1 : 0)
+                .policy(POLICY);
     }
 }

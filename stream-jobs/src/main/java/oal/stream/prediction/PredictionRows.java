@@ -9,6 +9,8 @@ public final class PredictionRows {
     /** Code of 'unknown' in the columns of what came true. */
     private static final int UNKNOWN = -1;
 
+    private static final String POLICY = "rwnd-fair";
+
     public final NativeBlockWriter writer = new NativeBlockWriter("prediction", StreamTables.PREDICTION);
     private final PredictionRow.ApId row = PredictionRow.to(writer);
 
@@ -30,7 +32,8 @@ public final class PredictionRows {
                 .classNow(o == null ? UNKNOWN : o.classNow())
                 .class_(o == null ? UNKNOWN : o.classThen())
                 .complete(o != null && o.complete() ? 1 : 0)
-                .featuresMatch(match(d, o));
+                .featuresMatch(match(d, o))
+                .policy(POLICY);
     }
 
     private static int match(Decision d, Outcome o) {

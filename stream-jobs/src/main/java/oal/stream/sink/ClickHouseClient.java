@@ -22,12 +22,17 @@ import java.security.cert.Certificate;
 import java.security.cert.CertificateFactory;
 import java.time.Duration;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.StringJoiner;
 import java.util.UUID;
+import java.util.stream.Collectors;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
 import net.jpountz.lz4.LZ4FrameInputStream;
+import oal.schema.ClickHouseColumn;
+import oal.schema.TableSpec;
+import oal.schema.Tables;
 
 /**
  * Inserts over ClickHouse's HTTP interface. One attempt per call; the caller decides whether to repeat it. Safe for
@@ -60,6 +65,14 @@ final class ClickHouseClient {
      */
     void insert(Insert insert) throws IOException, InterruptedException {
         Map<String, String> settings = insertSettings(insert.token());
+        TableSpec renamed = storedElsewhere(insert.table());
+        if (renamed != null) {
+            settings.put("query", "INSERT INTO " + into(insert) + " FROM sent");
+            String structure = renamed.clickhouse().stream().map(c -> "`" + c.name() + "` " + c.type())
+                    .collect(Collectors.joining(", "));
+            send(withTable(settings, structure, insert.body()), insert.toString());
+            return;
+        }
         settings.put("query", "INSERT INTO " + target.database() + "." + insert.table() + " FORMAT Native");
         HttpRequest.Builder request = request(settings).header("Content-Encoding", "lz4")
                 .POST(BodyPublishers.ofByteArray(insert.body()));
@@ -91,9 +104,27 @@ final class ClickHouseClient {
         if (missing == 0) return 0;
 
         Map<String, String> settings = insertSettings(insert.token() + "-again");
-        settings.put("query", "INSERT INTO " + table + " SELECT *" + lacking);
+        settings.put("query", "INSERT INTO " + into(insert) + lacking);
         send(withTable(settings, structure, insert.body()), "repair of " + insert);
         return missing;
+    }
+
+    /** The table that takes an insert's rows, with a SELECT of its columns: rows of {@code rewrite} go to action. */
+    private String into(Insert insert) {
+        TableSpec renamed = storedElsewhere(insert.table());
+        if (renamed == null) return target.database() + "." + insert.table() + " SELECT *";
+        return target.database() + "." + renamed.storedAs() + " (" + names(renamed.stored()) + ") SELECT "
+                + names(renamed.clickhouse());
+    }
+
+    /** The table of that name if its rows are stored in another one, of which it is a view; else null. */
+    private static TableSpec storedElsewhere(String table) {
+        for (TableSpec t : Tables.ALL) if (t.name().equals(table) && !t.storedAs().equals(table)) return t;
+        return null;
+    }
+
+    private static String names(List<ClickHouseColumn> columns) {
+        return columns.stream().map(c -> "`" + c.name() + "`").collect(Collectors.joining(", "));
     }
 
     private static Map<String, String> insertSettings(String token) {

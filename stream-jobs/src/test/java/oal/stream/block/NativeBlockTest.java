@@ -129,7 +129,7 @@ class NativeBlockTest {
         assertEquals("300\t300\t2",
                 server.sql("SELECT count(), uniqExact(ap_id), uniqExact(site) FROM oal.blocks_item"));
         assertEquals("ap-299\tlab\t2027-01-15 08:00:00.123456\t18446744073709551615\t18364758544493064720"
-                + "\t[1,-9223372036854775808,-3]\t200000\tAcceptable\tBad\t0.25\t77\t1",
+                + "\t[1,-9223372036854775808,-3]\t200000\tAcceptable\tBad\t0.25\t77\t1\trwnd-fair",
                 server.sql("SELECT * FROM oal.blocks_item WHERE ap_id = 'ap-299'"));
     }
 
@@ -154,7 +154,8 @@ class NativeBlockTest {
         insert("prediction", rows.writer.drain().data);
         String same = "ap-1\tlab\t2027-01-15 08:00:00.100000\t18446744073709551615\t9223372036854775807"
                 + "\tregistry\t4294967295\tBad\t1000\t0\t65535\t255\t17\t";
-        assertEquals(same + "unknown\tunknown\t0\tunknown\n" + same + "Acceptable\tPoor\t1\tsame",
+        assertEquals(same + "unknown\tunknown\t0\tunknown\trwnd-fair\n" + same
+                + "Acceptable\tPoor\t1\tsame\trwnd-fair",
                 server.sql("SELECT * FROM oal.blocks_prediction ORDER BY complete"));
     }
 
