@@ -1,8 +1,14 @@
-"""One server for the whole run, and a fresh, migrated database for each test that asks for one."""
+"""One server for the whole run. What takes time is made once: a migrated database for all tests that insert rows, one
+that is filled, one that stays empty. A test that changes tables makes its own.
+"""
 
+import contextlib
+import hashlib
 import importlib.machinery
 import importlib.util
+import io
 import itertools
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +21,9 @@ sys.path[:0] = [str(FOLDER / "tests"), str(FOLDER / "bench")]
 import dataset  # noqa: E402
 from server import Server  # noqa: E402
 
+USERS = sorted((FOLDER / "users").glob("*.xml"))
+PASSWORDS = {f.stem: f"{f.stem}'s secret" for f in USERS}
+
 _numbers = itertools.count(1)
 
 
@@ -22,38 +31,50 @@ def pytest_addoption(parser):
     parser.addoption("--shards", type=int, default=1, help="of the server that the tests ask (default %(default)s)")
 
 
-def cluster(request, tmp_path_factory, **more) -> list[Server]:
-    """As many servers as --shards says, running; they share the rows where they are several."""
-    servers = [Server(tmp_path_factory.mktemp("clickhouse"), **more) for _ in range(request.config.getoption("shards"))]
-    for s in servers:
-        s.join(servers if len(servers) > 1 else [])
-        s.start()
-    return servers
-
-
 @pytest.fixture(scope="session")
 def server(request, tmp_path_factory):
-    """The one that tests ask."""
-    servers = cluster(request, tmp_path_factory)
+    """The one that tests ask, with all files in users.d; with --shards one of several, which share the rows."""
+    environment = {**os.environ, **{f"OAL_{name.upper()}_PASSWORD_SHA256": hashlib.sha256(password.encode()).hexdigest()
+                                    for name, password in PASSWORDS.items()}}
+    servers = [Server(tmp_path_factory.mktemp("clickhouse"), USERS, environment)
+               for _ in range(request.config.getoption("shards"))]
+    for s in servers:
+        s.join(servers if len(servers) > 1 else [])
+    for s in servers:
+        s.launch()
+    for s in servers:
+        s.wait()
     yield servers[0]
     for s in servers:
         s.stop()
 
 
-@pytest.fixture(scope="session")
-def migrate_module():
-    """migrate as a module; it has no .py because people run it."""
-    loader = importlib.machinery.SourceFileLoader("oal_migrate", str(FOLDER / "migrate"))
+def _load(name: str):
+    """A script of this folder as a module; it has no .py because people run it."""
+    loader = importlib.machinery.SourceFileLoader(f"oal_{name}", str(FOLDER / name))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     sys.dont_write_bytecode = True
     loader.exec_module(module)
     return module
 
 
+MIGRATE = _load("migrate")
+
+
+@pytest.fixture(scope="session")
+def migrate_module():
+    return MIGRATE
+
+
 def run_migrate(*arguments: str) -> subprocess.CompletedProcess:
-    """migrate as a user runs it."""
-    return subprocess.run([sys.executable, str(FOLDER / "migrate"), *arguments], capture_output=True, text=True,
-                          timeout=120)
+    """migrate with these arguments and what it says, without the start of a process."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = MIGRATE.main(list(arguments))
+        except SystemExit as e:
+            code = e.code
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
 
 class Database:
@@ -88,6 +109,14 @@ class Database:
             )
         ]
 
+    def clear(self) -> None:
+        """Take all rows out. Their insertions' tokens are forgotten with them."""
+        for s in self.server.cluster:
+            held = s.rows(f"SELECT DISTINCT table FROM system.parts WHERE active AND database = '{self.share}' AND"
+                          " table != 'schema_migrations'")
+            for (table,) in held:
+                s.query(f"TRUNCATE TABLE {self.share}.{table}")
+
     def truncate(self, *tables: str) -> None:
         for s in self.server.cluster:
             for table in tables:
@@ -116,8 +145,21 @@ def empty(server):
 
 
 @pytest.fixture
-def database(server, empty):
+def own(server, empty):
+    """A migrated database for this test alone, which may change its tables."""
     return migrated(server, empty.name)
+
+
+@pytest.fixture(scope="session")
+def _shared(server):
+    return migrated(server, "shared_by_tests")
+
+
+@pytest.fixture
+def database(_shared):
+    """A migrated database without rows. Test after test gets the same one: insert what you like, change no table."""
+    _shared.clear()
+    return _shared
 
 
 @pytest.fixture(scope="session")

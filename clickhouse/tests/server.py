@@ -25,7 +25,8 @@ engine = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(engine)
 os.chdir(sys.argv[1])  # clickhouse-local reads ./config.xml
 # The main query waits for the end of standard input; that ends the server in order.
-engine.query("SYSTEM START LISTEN HTTP; SYSTEM START LISTEN TCP; SELECT * FROM file('/proc/self/fd/0', 'LineAsString', 'l String') FORMAT Null", "TabSeparated", path="data")
+wait = "SELECT * FROM file('/proc/self/fd/0', 'LineAsString', 'l String') FORMAT Null"
+engine.query(f"SYSTEM START LISTEN HTTP; SYSTEM START LISTEN TCP; {wait}", "TabSeparated", path="data")
 os._exit(0)
 """
 
@@ -46,9 +47,19 @@ _CONFIG = """<clickhouse>
 """
 
 _USERS = """<clickhouse>
-  <profiles><default><max_threads>2</max_threads>
-    <distributed_foreground_insert>1</distributed_foreground_insert><distributed_product_mode>global</distributed_product_mode></default></profiles>
-  <users><default><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users>
+  <profiles><default>
+    <max_threads>2</max_threads>
+    <!-- A power cut loses a test; waiting for the disk at every CREATE TABLE takes most of a migration's time. -->
+    <fsync_metadata>0</fsync_metadata>
+    <distributed_foreground_insert>1</distributed_foreground_insert>
+    <distributed_product_mode>global</distributed_product_mode>
+  </default></profiles>
+  <users><default>
+    <password></password>
+    <networks><ip>127.0.0.1</ip></networks>
+    <profile>default</profile>
+    <quota>default</quota>
+  </default></users>
   <quotas><default/></quotas>
 </clickhouse>
 """
@@ -89,9 +100,17 @@ class Server:
             _CONFIG.format(home=self.home, port=self.port, native_port=self.native_port, cluster=cluster))
 
     def start(self, timeout_s: float = 120) -> "Server":
+        self.launch()
+        return self.wait(timeout_s)
+
+    def launch(self) -> None:
+        """Start its process; it does not answer yet."""
         out = open(self.home / "output.log", "ab")
         self._process = subprocess.Popen([sys.executable, "-c", CHILD, str(self.home)], stdin=subprocess.PIPE,
                                          stdout=out, stderr=out, env=self._environment)
+
+    def wait(self, timeout_s: float = 120) -> "Server":
+        """Until it answers."""
         deadline = time.monotonic() + timeout_s
         while True:
             if self._process.poll() is not None:

@@ -9,7 +9,9 @@ from conftest import FOLDER
 
 SCHEMA = FOLDER.parent / "schema"
 CONTRACT = json.loads((SCHEMA / "generated" / "schema.json").read_text())
-TABLES = [t["name"] for t in CONTRACT["tables"]] + list(CONTRACT["stream_tables"])
+RAW = [t["name"] for t in CONTRACT["tables"] if t["stored_as"] == t["name"]]
+RENAMED = [t for t in CONTRACT["tables"] if t["stored_as"] != t["name"]]
+TABLES = RAW + list(CONTRACT["stream_tables"])
 
 
 def generated(table: str) -> dict[str, str]:
@@ -22,7 +24,7 @@ def generated(table: str) -> dict[str, str]:
 def test_columns_are_those_of_the_contract(filled, table):
     """Compared with a table that is made from the generated list, so that ClickHouse itself normalises both."""
     lines = generated(table)
-    raw = table in {t["name"] for t in CONTRACT["tables"]}
+    raw = table in RAW
     filled.query(
         f"CREATE TABLE IF NOT EXISTS contract_{table} ({', '.join(lines.values())}) ENGINE = MergeTree ORDER BY tuple()"
     )
@@ -52,6 +54,14 @@ def test_columns_are_those_of_the_contract(filled, table):
     assert not alters, f"schema/ has changed. Write clickhouse/migrations/{number:04d}_….sql with:\n" + "\n".join(
         alters)
     assert list(have) == list(want), "the columns stand in another order"
+
+
+@pytest.mark.parametrize("table", RENAMED, ids=lambda t: t["name"])
+def test_a_table_stored_elsewhere_is_a_view_with_its_columns(filled, table):
+    have = [r[:2] for r in filled.rows(f"DESCRIBE TABLE {table['name']} FORMAT TSVRaw")]
+    assert have == [[c["name"], c["type"]] for c in table["clickhouse"]]
+    assert filled.rows(f"SELECT engine FROM system.tables WHERE database = currentDatabase() AND name ="
+                       f" '{table['name']}'") == [["View"]]
 
 
 def test_no_table_of_the_contract_is_missing_or_unknown(filled):

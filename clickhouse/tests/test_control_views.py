@@ -4,23 +4,10 @@ import re
 
 import pytest
 import yaml
-from conftest import FOLDER, migrated
+from conftest import FOLDER
 
 RANGE = "from = '2026-11-20 00:00:00', to = '2026-11-20 02:00:00'"
 COUNTERS = ("steps", "sets", "set_errors", "releases", "guard_reverts", "acks_seen", "acks_clamped", "acks_skipped")
-
-
-@pytest.fixture(scope="module")
-def controlled(server):
-    return migrated(server, "controlled")
-
-
-@pytest.fixture
-def database(controlled):
-    """One database for all of these tests; each begins with empty tables."""
-    controlled.truncate("control", "control_1m", "rewrite", "release", "bundle_release", "bundle_status",
-                        "bundle_status_1d", "batch", "label", "label_1m", "decision", "flow", "flow_1m")
-    return controlled
 
 
 def at(second: float) -> str:
@@ -137,14 +124,14 @@ def test_rewrites_are_named_and_joined(database):
         "ap_id": "a", "boot_id": 1, "bundle": 40, "capacity_kbps": 20000, "share_kbps": 5000, "rate_kbps": 8000,
         "cwnd_bytes": 90000, "queue_us": 30000
     }
-    database.insert("rewrite", [{
-        **base, "ts": at(1.5), "flow_id": 11, "backend": 3, "mac": 0x020000000107, "class": 2, "reason": 1,
-        "window_bytes": 56250
-    }, {**base, "ts": at(3), "flow_id": 12, "backend": 1, "mac": 0, "class": 255, "reason": 3, "window_bytes": 40000}, {
-        **base, "ts": at(80), "flow_id": 11, "backend": 3, "mac": 0, "class": 0, "reason": 5, "window_bytes": 0,
+    database.insert("action", [{
+        **base, "ts": at(1.5), "subject": 11, "backend": 3, "mac": 0x020000000107, "class": 2, "reason": 1,
+        "value": 56250
+    }, {**base, "ts": at(3), "subject": 12, "backend": 1, "mac": 0, "class": 255, "reason": 3, "value": 40000}, {
+        **base, "ts": at(80), "subject": 11, "backend": 3, "mac": 0, "class": 0, "reason": 5, "value": 0,
         "bundle": 41
     }, {
-        **base, "ts": at(81), "flow_id": 99, "backend": 2, "mac": 0, "class": 0, "reason": 6, "window_bytes": 0,
+        **base, "ts": at(81), "subject": 99, "backend": 2, "mac": 0, "class": 0, "reason": 6, "value": 0,
         "bundle": 41
     }])
     rows = database.rows(
@@ -160,6 +147,34 @@ def test_rewrites_are_named_and_joined(database):
         ], [at(80), "s", *known, "released", "bpf", "Good", "0", "5000", "41", "", "0", "", "0"],
         [at(81), "s", "63", "\\N", "\\N", "\\N", "guard", "ovs", "Good", "0", "5000", "41", "", "0", "", "0"]
     ]
+
+
+def test_actions_are_named_by_policy_site_and_subject(database):
+    mac = 0x020000000107
+    database.insert("label", [label(0)])
+    database.insert("flow", [{**FLOW, "ts": at(1), "flow_id": (1 << 63) + 11}])
+    database.insert("release", [release(0, 40, "careful", 3)])
+    base = {"ap_id": "a", "boot_id": 1, "bundle": 40, "backend": 3, "mac": mac, "class": 2, "reason": 1}
+    database.insert("action", [{**base, "ts": at(1), "subject": 11, "value": 56250}])  # as old agents' rows are stored
+    database.insert("action", [
+        {**base, "ts": at(2), "policy": "example", "kind": 1, "subject": 11, "value": 1 << 40},
+        {**base, "ts": at(3), "policy": "queue", "kind": 2, "subject": mac, "value": 9},
+        {**base, "ts": at(4), "policy": "queue", "kind": 2, "subject": 0, "value": 0, "mac": 0, "bundle": 41},
+    ])
+    rows = database.rows(
+        "SELECT ts, site, policy, action, subject, station, client, reason, backend, class, value, model, in_force,"
+        f" in_force_version FROM v_actions({RANGE})")
+    flow, station, said = "800000000000000b", "02:00:00:00:01:07", ["class", "bpf", "Poor"]
+    careful = ["congestion", "careful", "3"]
+    assert rows == [
+        [at(1), "s", "rwnd-fair", "rwnd", flow, station, "10.0.0.7 40000", *said, "56250", *careful],
+        [at(2), "s", "example", "rwnd", flow, station, "10.0.0.7 40000", *said, "1099511627776", *careful],
+        [at(3), "s", "queue", "unknown", station, station, "\\N", *said, "9", *careful],
+        [at(4), "s", "queue", "unknown", "", "\\N", "\\N", *said, "0", "", "", "0"],
+    ]
+    # Only what sets windows is a rewrite; a window has 32 bits there.
+    assert database.rows("SELECT ts, flow_id, window_bytes FROM rewrite ORDER BY ts") == [
+        [at(1), "11", "56250"], [at(2), "11", "4294967295"]]
 
 
 def test_effect_tells_seconds_with_clamps_from_those_without(database):
@@ -199,11 +214,13 @@ def test_effect_tells_seconds_with_clamps_from_those_without(database):
 
 def test_names_in_the_sql_are_those_of_the_contract():
     policy = yaml.safe_load((FOLDER.parent / "policies" / "rwnd-fair" / "numbers.yaml").read_text())
-    sql = (FOLDER / "migrations" / "0015_control_views.sql").read_text()
+    sql = "".join((FOLDER / "migrations" / f).read_text()
+                  for f in ("0015_control_views.sql", "0020_action_views.sql"))
+    assert f"transform(r.kind, [0, 1], {policy['actions']}, 'unknown') AS action" in sql
     for column, names in (("reason", policy["rewrite_reasons"]), ("backend", policy["rewrite_backends"])):
         found = re.findall(rf"transform\((?:\w+\.{column}|now\.4), \[([^\]]*)\], \[([^\]]*)\], 'unknown'\) AS {column}",
                            sql)
-        assert len(found) == (1 if column == "reason" else 3)
+        assert len(found) == (2 if column == "reason" else 4)
         for numbers, said in found:
             assert [int(n) for n in numbers.split(",")] == list(range(len(names)))
             assert re.findall(r"'(\w+)'", said) == names

@@ -5,22 +5,10 @@ import re
 
 import pytest
 import yaml
-from conftest import FOLDER, migrated
+from conftest import FOLDER
 
 CLASSES = ["Good", "Acceptable", "Poor", "Bad"]
 RANGE = "from = '2026-11-20 00:00:00', to = '2026-11-20 02:00:00'"
-
-
-@pytest.fixture(scope="module")
-def learning(server):
-    return migrated(server, "learning")
-
-
-@pytest.fixture
-def database(learning):
-    """One database for all of these tests; each begins with empty tables."""
-    learning.truncate("prediction", "prediction_1m", "tree_decision", "release", "bundle_status", "bundle_status_1d")
-    return learning
 
 
 def instant(i: int) -> str:

@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from conftest import FOLDER, run_migrate
+from conftest import FOLDER, Database, run_migrate
+from server import QueryError
 
 FILES = sorted((FOLDER / "migrations").glob("*.sql"))
 
@@ -45,6 +46,12 @@ def test_from_empty_applies_every_file_in_order(empty):
                             len(FILES) + 1))
 
 
+def migrate_to(database, migrate_module, number: int) -> None:
+    """As far as the file of that number."""
+    server = migrate_module.Server(database.server.url, "default", "", database.name)
+    migrate_module.migrate(server, migrate_module.load(FOLDER / "migrations")[:number])
+
+
 def test_second_run_changes_nothing(database):
     before = definition(database)
     done = migrate(database)
@@ -52,26 +59,82 @@ def test_second_run_changes_nothing(database):
     assert definition(database) == before
 
 
-@pytest.mark.parametrize("state", range(1, len(FILES)))
-def test_from_every_earlier_state(empty, blank, tmp_path, state):
-    earlier = tmp_path / "earlier"
-    earlier.mkdir()
-    for f in FILES[:state]:
-        shutil.copy(f, earlier)
-    assert migrate(empty, "--folder", str(earlier)).returncode == 0
+@pytest.fixture(scope="module")
+def walked(server, migrate_module):
+    """A database that goes through every state, a run of migrate for each, and what was wrong on the way: after each
+    run the file's statements are repeated, as after a run that was interrupted before it could note the file.
+    """
+    database, wrong = Database(server, "walked"), []
+    for number, f in enumerate(FILES, start=1):
+        migrate_to(database, migrate_module, number)
+        before = definition(database)
+        for statement in migrate_module.Migration(f).statements:
+            try:
+                database.query(statement.replace("{database}", database.name))
+            except QueryError as e:
+                wrong.append(f"{f.name}: {e}")
+        if definition(database) != before:
+            wrong.append(f"{f.name}, repeated, changed something")
+    yield database, wrong
+    server.query("DROP DATABASE walked SYNC")
+
+
+def test_every_earlier_state_is_brought_up_to_date(walked, blank):
+    assert definition(walked[0]) == definition(blank)
+    assert walked[0].rows("SELECT count() FROM schema_migrations") == [[str(len(FILES))]]
+
+
+def test_every_statement_can_be_repeated(walked):
+    assert walked[1] == []
+
+
+@pytest.mark.parametrize("state", [1, 9, 13, 18])
+def test_from_an_earlier_state_in_one_run(empty, blank, migrate_module, state):
+    """Of each of the platform's stages: samples, labels, learning, control."""
+    migrate_to(empty, migrate_module, state)
     done = migrate(empty)
     assert done.returncode == 0, done.stderr
     assert len(re.findall("applied", done.stdout)) == len(FILES) - state
     assert definition(empty) == definition(blank)
 
 
-def test_every_statement_can_be_repeated(database, migrate_module):
-    """An interrupted run leaves a file half applied; the next run starts it from its first statement."""
-    before = definition(database)
-    for f in FILES:
-        for statement in migrate_module.Migration(f).statements:
-            database.query(statement.replace("{database}", database.name))
-    assert definition(database) == before
+REWRITES = (
+    "INSERT INTO rewrite (ap_id, ts, boot_id, batch_seq, flow_id, backend, mac, bundle, class, reason, capacity_kbps,"
+    " share_kbps, rate_kbps, cwnd_bytes, queue_us, window_bytes) SELECT 'a', now() - number, 1, number, number + 2, 3,"
+    " 4, 5, 6, 7, 8, 9, 10, 11, 12, number * 13 FROM numbers(40)"
+)
+
+
+@pytest.fixture(scope="module")
+def action_statements(migrate_module):
+    return [s for f in FILES if "_action" in f.name for s in migrate_module.Migration(f).statements]
+
+
+@pytest.mark.parametrize("interrupted_after", range(9))
+def test_rows_of_rewrite_become_rows_of_action_wherever_a_run_is_interrupted(empty, migrate_module, action_statements,
+                                                                            interrupted_after):
+    """The table of before with its rows, without the rest of the database."""
+    server = empty.server
+    server.query(f"CREATE DATABASE {empty.name}")
+    for f, first in (("0013", "CREATE TABLE IF NOT EXISTS rewrite"), ("0016", "ALTER TABLE rewrite")):
+        path, = (g for g in FILES if g.name.startswith(f))
+        statement, = (s for s in migrate_module.Migration(path).statements if s.startswith(first))
+        empty.query(statement)
+    empty.query(REWRITES, async_insert=0, insert_deduplication_token="sent before")
+    before = empty.query("SELECT * FROM rewrite ORDER BY ts FORMAT TSVWithNamesAndTypes")
+    moving = [s for s in action_statements if "VIEW v_" not in s]
+    assert len(moving) == 9 and moving[-1].startswith("CREATE OR REPLACE VIEW rewrite")
+    first_file = moving[:-1]
+    for statement in first_file[:interrupted_after] + moving:
+        empty.query(statement)
+    assert empty.query("SELECT * FROM rewrite ORDER BY ts FORMAT TSVWithNamesAndTypes") == before
+    assert empty.rows("SELECT DISTINCT policy, kind FROM action") == [["rwnd-fair", "1"]]
+    assert empty.rows("SELECT count(), sum(subject), sum(value) FROM action") == [["40", "860", "10140"]]
+    # What a writer repeats after the migration adds nothing.
+    columns = "ap_id, ts, boot_id, subject, value"
+    empty.query(f"INSERT INTO action ({columns}) SELECT {columns} FROM action", async_insert=0,
+                insert_deduplication_token="sent before")
+    assert empty.rows("SELECT count() FROM action") == [["40"]]
 
 
 def test_interrupted_run_is_finished_by_the_next(empty, copy):
@@ -142,21 +205,21 @@ def test_a_changed_migration_is_refused_and_nothing_is_done(database, copy):
     assert "CHANGED" in migrate(database, "--folder", str(copy), "--status").stdout
 
 
-def test_a_new_migration_is_applied_alone(database, copy):
+def test_a_new_migration_is_applied_alone(own, copy):
     (copy / f"{len(FILES) + 1:04d}_more.sql").write_text(
         "-- one; two\nCREATE TABLE IF NOT EXISTS more (a UInt8 COMMENT 'x;y') ENGINE = MergeTree ORDER BY a;\nINSERT"
         " INTO more VALUES (7);\n"
     )
-    done = migrate(database, "--folder", str(copy))
+    done = migrate(own, "--folder", str(copy))
     assert done.returncode == 0 and re.findall(r"applied (\S+)", done.stdout) == [f"{len(FILES) + 1:04d}_more.sql"]
-    assert database.rows("SELECT a FROM more") == [["7"]]
-    older = migrate(database)  # the files of an older release, as after a rollback of the platform
+    assert own.rows("SELECT a FROM more") == [["7"]]
+    older = migrate(own)  # the files of an older release, as after a rollback of the platform
     assert older.returncode == 0 and "it is ahead" in older.stdout
 
 
-def test_a_file_added_in_between_is_refused(database, copy):
-    database.query("ALTER TABLE schema_migrations DELETE WHERE version = 2 SETTINGS mutations_sync = 2")
-    done = migrate(database)
+def test_a_file_added_in_between_is_refused(own, copy):
+    own.query("ALTER TABLE schema_migrations DELETE WHERE version = 2 SETTINGS mutations_sync = 2")
+    done = migrate(own)
     assert done.returncode == 1 and "was never applied" in done.stderr
 
 

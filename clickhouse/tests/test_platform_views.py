@@ -3,21 +3,9 @@
 import json
 
 import pytest
-from conftest import migrated
 
 RANGE = "from = '2026-11-20 00:00:00', to = '2026-11-20 01:00:00'"
 T0_MS = 1_795_132_800_000  # 2026-11-20 00:00:00 UTC
-
-
-@pytest.fixture(scope="module")
-def told(server):
-    return migrated(server, "told")
-
-
-@pytest.fixture
-def database(told):
-    told.truncate("platform_metric", "stored_offset_1m", "batch", "dead_letter")
-    return told
 
 
 def say(database, *readings: tuple) -> None:

@@ -1,35 +1,21 @@
 """The users that people and stream jobs get: what they may, and what they may not."""
 
-import hashlib
-import os
 import re
 from xml.etree import ElementTree
 
 import dataset
 import pytest
-from conftest import FOLDER, cluster, migrated
+from conftest import FOLDER, PASSWORDS, migrated
 from server import QueryError
 
-ANALYST, JOBS, TELEGRAF, GRAFANA = "analyst's secret", "jobs' secret", "telegraf's secret", "grafana's secret"
-
-
-def sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+ANALYST, JOBS, TELEGRAF, GRAFANA = (PASSWORDS[name] for name in ("analyst", "ingest", "telegraf", "grafana"))
 
 
 @pytest.fixture(scope="module")
-def guarded(request, tmp_path_factory):
-    """A server with all files in users.d, migrated and filled; with --shards one of several."""
-    known = {"analyst": ANALYST, "ingest": JOBS, "telegraf": TELEGRAF, "grafana": GRAFANA}
-    files = sorted((FOLDER / "users").glob("*.xml"))
-    environment = {**os.environ, **{f"OAL_{f.stem.upper()}_PASSWORD_SHA256": sha256(known[f.stem]) for f in files}}
-    servers = cluster(request, tmp_path_factory, extra_users=files, environment=environment)
-    try:
-        dataset.fill(migrated(servers[0], "oal").query)
-        yield servers[0]
-    finally:
-        for s in servers:
-            s.stop()
+def guarded(server):
+    """The server, with database oal, which is the one that the users' rights name, filled."""
+    dataset.fill(migrated(server, "oal").query)
+    return server
 
 
 def analyst(server, sql, **settings):
