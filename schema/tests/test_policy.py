@@ -31,8 +31,8 @@ def test_the_list_is_that_of_the_message():
 @pytest.mark.parametrize(
     "text, message, said",
     [
-        (LIST, MESSAGE[:-1], "26 fields instead of 27"),
-        (LIST, [*MESSAGE[:4], ("act_grade", 5), *MESSAGE[5:]], "act_grade.* instead of .*act_class"),
+        (LIST, MESSAGE[:-1], "weights stand side by side"),
+        (LIST, [*MESSAGE[:4], ("act_grade", 5), *MESSAGE[5:]], "act_class, act_grade"),
         (LIST.replace("default: 600000", "default: 30000"), MESSAGE, "ttl_us"),
         (LIST.replace("default: 20000", "default: 400000"), MESSAGE, "defaults break the rule 2 \\* step_us <= ttl_us"),
         (LIST.replace("name: hold_us", "name: ttl_us"), MESSAGE, "ttl_us"),
@@ -42,6 +42,20 @@ def test_the_list_is_that_of_the_message():
 def test_a_list_that_contradicts_itself_or_the_message_is_refused(text, message, said):
     with pytest.raises(policy_list.PolicyListError, match=said):
         policy_list.read(text, message)
+
+
+PROTO = (ROOT / "proto" / "oal" / "bundle.proto").read_text()
+
+
+def test_a_new_number_becomes_the_next_field_of_the_message_and_the_others_keep_theirs():
+    assert policy_list.declare(LIST, PROTO) == PROTO
+    line = '  - {name: patience_us, min: 0, max: 9, default: 1, unit: us, doc: "x"}\n'
+    longer = LIST.replace("  # how much\n", line + "  # how much\n", 1)
+    assert longer != LIST
+    declared = policy_list.declare(longer, PROTO)
+    assert declared.replace("  uint32 patience_us = 28;\n", "") == PROTO
+    fields = {f["name"]: f["field"] for f in policy_list.read(longer, [*MESSAGE, ("patience_us", 28)])["fields"]}
+    assert fields == {f["name"]: f["field"] for f in FIELDS} | {"patience_us": 28}
 
 
 def test_the_json_schema_has_every_number_with_its_bounds():

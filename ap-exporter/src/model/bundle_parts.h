@@ -9,7 +9,7 @@
 #include "wire/protobuf.h"
 
 enum bundle_part { PART_PROGRAM, PART_TREE, PART_SUM, PART_POLICY, PART_GOLDEN, PART_LAW, PART_MODEL, N_PARTS };
-enum { PART_FIELDS = OAL_POLICY_FIELD_WEIGHT_PERMILLE + 1 };
+enum { PART_FIELDS = OAL_POLICY_MAX_FIELD + 1 };
 
 struct part {
 	const uint8_t *at; /* NULL: not there */

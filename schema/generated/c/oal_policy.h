@@ -89,6 +89,9 @@ struct oal_policy_rule {
 };
 
 enum { OAL_POLICY_FIELD_MODE = 1, OAL_POLICY_FIELD_NAME, OAL_POLICY_FIELD_VERSION, OAL_POLICY_FIELD_WEIGHT_PORT = 26, OAL_POLICY_FIELD_WEIGHT_PERMILLE };
+enum { OAL_POLICY_MAX_FIELD = 27 };
+/* Numbers declared after the weights: one `kind` each, for a table by field number. */
+#define OAL_POLICY_LATER_KINDS(kind)
 enum { OAL_POLICY_WEIGHT_PORT_MIN = 1, OAL_POLICY_WEIGHT_PORT_MAX = 65535, OAL_POLICY_WEIGHT_PERMILLE_MIN = 10, OAL_POLICY_WEIGHT_PERMILLE_MAX = 100000 };
 
 extern const struct oal_policy_field_spec oal_policy_fields[OAL_N_POLICY_FIELDS];

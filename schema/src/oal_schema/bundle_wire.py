@@ -47,7 +47,7 @@ WINDOW = {
     **_lists(U32, 10, "right", "missing_right"),
     **_lists(S64, 12, "leaf_value"),
 }
-POLICY = {
+_POLICY = {
     1: ("mode", U32, False),
     2: ("name", TEXT, False),
     3: ("version", U32, False),
@@ -56,6 +56,7 @@ POLICY = {
         U32, policy_spec()["weights"]["field"], policy_spec()["weights"]["ports"], policy_spec()["weights"]["values"]
     ),
 }
+POLICY = dict(sorted(_POLICY.items()))  # fields are written in order of number
 GOLDEN = {**_lists(S64, 1, "features"), **_lists(U32, 2, "leaf"), **_lists(S64, 3, "window_input", "window_bytes")}
 MODEL = {
     1: ("role", TEXT, False),

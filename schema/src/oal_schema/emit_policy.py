@@ -67,9 +67,13 @@ struct oal_policy_rule {
 	uint32_t times;
 };
 """)
+    later = [f for f in policy["fields"] if f["field"] > weights["field"] + 1]
     o.append(
         f"enum {{ OAL_POLICY_FIELD_MODE = 1, OAL_POLICY_FIELD_NAME, OAL_POLICY_FIELD_VERSION, "
-        f"OAL_POLICY_FIELD_WEIGHT_PORT = {weights['field']}, OAL_POLICY_FIELD_WEIGHT_PERMILLE }};"
+        f"OAL_POLICY_FIELD_WEIGHT_PORT = {weights['field']}, OAL_POLICY_FIELD_WEIGHT_PERMILLE }};\n"
+        f"enum {{ OAL_POLICY_MAX_FIELD = {weights['field'] + 1 + len(later)} }};\n"
+        f"/* Numbers declared after the weights: one `kind` each, for a table by field number. */\n"
+        f"#define OAL_POLICY_LATER_KINDS(kind){''.join(' (kind),' for _ in later)}"
     )
     o.append(
         f"enum {{ OAL_POLICY_WEIGHT_PORT_MIN = {weights['port_min']}, OAL_POLICY_WEIGHT_PORT_MAX = "

@@ -9,7 +9,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import emit_c, emit_java, emit_java_rows, emit_policy, emit_text
+from . import emit_c, emit_java, emit_java_rows, emit_policy, emit_text, policy_list
+from .bundle_law import RWND_FAIR
+from .manifest import POLICIES
 from .model import ROOT, load
 from .program_file import to_bytes
 
@@ -64,12 +66,25 @@ def write(out: dict[str, bytes]) -> None:
         path.write_bytes(out[name])
 
 
+def declare_numbers(write_it: bool) -> list[str]:
+    """Numbers of numbers.yaml become fields of bundle.proto's Policy; the file's name if it lacked one."""
+    proto = ROOT / "proto" / "oal" / "bundle.proto"
+    old = proto.read_text(encoding="utf-8")
+    new = policy_list.declare((POLICIES / RWND_FAIR / "numbers.yaml").read_text(encoding="utf-8"), old)
+    if new == old:
+        return []
+    if write_it:
+        proto.write_text(new, encoding="utf-8")
+    return ["../proto/oal/bundle.proto"]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a committed file is stale")
     args = parser.parse_args()
+    undeclared = declare_numbers(write_it=not args.check)
     out = outputs()
-    wrong = stale(out)
+    wrong = undeclared + stale(out)
     if args.check:
         if wrong:
             print("stale generated files:\n  " + "\n  ".join(wrong) + "\nfix: make gen", file=sys.stderr)

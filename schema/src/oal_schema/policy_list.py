@@ -8,8 +8,7 @@ import re
 
 import yaml
 
-#: fields of Policy before and after the numbers; numbers are 4, 5, 6, …
-FIRST = 4
+#: fields of Policy before the numbers
 HEAD = [("mode", 1), ("name", 2), ("version", 3)]
 FIELD_KEYS = ["name", "min", "max", "default", "unit", "doc"]
 WEIGHT_KEYS = ["ports", "values", "max", "port_min", "port_max", "value_min", "value_max"]
@@ -40,22 +39,33 @@ def read(text: str, message: list[tuple[str, int]]) -> dict:
     weights = source["weights"]
     if list(weights) != WEIGHT_KEYS:
         raise PolicyListError(f"numbers.yaml: weights has {', '.join(WEIGHT_KEYS)}")
-    end = FIRST + len(names)
-    want = (
-        HEAD + [(n, FIRST + i) for i, n in enumerate(names)] + [(weights["ports"], end), (weights["values"], end + 1)]
-    )
-    if message != want:
-        wrong = next(
-            (f"{b} instead of {a}" for a, b in zip(want, message) if a != b),
-            f"{len(message)} fields instead of {len(want)}",
-        )
-        raise PolicyListError(f"bundle.proto: Policy is not the list of numbers.yaml: {wrong}")
+    number = dict(message)
+    want = [n for n, _ in HEAD] + names + [weights["ports"], weights["values"]]
+    if [m for m in message if m in HEAD] != HEAD or number.get(weights["values"]) != number.get(weights["ports"], 0) + 1:
+        raise PolicyListError(f"bundle.proto: Policy begins with {HEAD}, and its weights stand side by side")
+    if wrong := sorted(set(want) ^ set(number)):
+        raise PolicyListError(f"bundle.proto: Policy is not the list of numbers.yaml: {', '.join(wrong)}")
     return {
-        "fields": [f | {"field": FIRST + i} for i, f in enumerate(source["fields"])],
+        "fields": [f | {"field": number[f["name"]]} for f in source["fields"]],
         "rules": source["rules"],
-        "weights": weights | {"field": end},
+        "weights": weights | {"field": number[weights["ports"]]},
         "modes": source["modes"],
         "rewrite_reasons": source["rewrite_reasons"],
         "rewrite_backends": source["rewrite_backends"],
         "actions": source["actions"],
     }
+
+
+def declare(text: str, proto: str) -> str:
+    """bundle.proto with a field of Policy for each number of numbers.yaml (`text`) that has none yet, after the last one.
+
+    A field keeps its number for ever, wherever its line in numbers.yaml stands.
+    """
+    found = re.search(r"^message Policy \{\n(.*?)^\}\n", proto, re.M | re.S)
+    if not found:
+        raise PolicyListError("bundle.proto has no message Policy")
+    fields = re.findall(r"^  (?:repeated )?\w+ (\w+) = (\d+);", found[1], re.M)
+    there, last = {name for name, _ in fields}, max(int(number) for _, number in fields)
+    new = [f["name"] for f in yaml.safe_load(text)["fields"] if f["name"] not in there]
+    lines = "".join(f"  uint32 {name} = {last + i};\n" for i, name in enumerate(new, 1))
+    return proto[: found.end(1)] + lines + proto[found.end(1) :]
