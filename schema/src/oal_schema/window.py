@@ -1,5 +1,5 @@
 """The regression of a flow's congestion window as tables of integers: reference evaluation (README, "Bundles"; the C is
-`ap-exporter/src/model/window.c`)."""
+`ap-exporter/src/model/sum.c`)."""
 
 from __future__ import annotations
 
