@@ -26,7 +26,7 @@ def batches(draw):
         if t.topic != topic:
             continue
         rows = []
-        for _ in range(draw(st.integers(0, 12))):
+        for _ in range(draw(st.integers(0, 8))):
             absent = draw(st.integers(0, (1 << sum(c.optional >= 0 for c in t.columns)) - 1))
             row = {"absent": absent}
             for c in t.columns:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from copy import deepcopy
+from functools import lru_cache
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -27,6 +28,7 @@ SERIAL = 1_800_000_000_000_000
 KEY, OTHER_KEY, STRANGER = (Ed25519PrivateKey.from_private_bytes(bytes([n]) * 32) for n in (1, 2, 3))
 
 
+@lru_cache(maxsize=1)
 def program() -> tuple[list[tuple[int, ...]], int]:
     """(words, decision interval) of the congestion program."""
     return from_bytes((ROOT / "generated" / "features" / "congestion.oalf").read_bytes())
@@ -125,6 +127,7 @@ def _unpacked(payload: bytes) -> bytes:
     return bytes(out) + write(BUNDLE, values | {"tree": None})
 
 
+@lru_cache(maxsize=1)
 def cases() -> list[tuple[str, bytes, str | None]]:
     """(name, signed bundle, name of the bundle in force or None). The first word of a name is what must come out: `ok`
     or a reason.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from functools import lru_cache
 
 from . import wire
 from .bundle import Bundle, encode, sign
@@ -101,6 +102,7 @@ def _shuffled(values: dict) -> bytes:
     return bytes(out) + write(BUNDLE, values | {"law": None, "of_policy": ""})
 
 
+@lru_cache(maxsize=1)
 def cases() -> list[tuple[str, bytes, str | None]]:
     """As `golden_bundles.cases`."""
     payloads: dict[str, bytes] = {}
