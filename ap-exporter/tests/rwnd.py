@@ -13,10 +13,11 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 from outside import BINARY, TAGS, Allocations, Daemon, Folder, run_here, sh, until
-from sentences import skip_all
+from sentences import Busy, skip_all
 
 DELAY_MS = 20  # each way
 BYTES_ON_THE_WAY = 400_000  # of a sender that nothing else holds back
@@ -226,13 +227,17 @@ class Hand:
 
 class Held:
     """A clamp that is set again and again until the end of the block. Without `scale` the backend's own knowledge
-    counts."""
+    counts. A set that came so late that the clamp may have ended by its time makes the test Busy."""
+
+    TTL_S = 1.0
 
     def __init__(self, hand: Hand, ends: tuple[str, str], size: int, scale: int | None = None):
         self.hand, self.over, self.errors = hand, threading.Event(), []
-        self.line = f"set {ends[0]} {ends[1]} {size} 1000" + ("" if scale is None else f" {scale} 1448")
+        self.asked = self.longest = 0.0  # when it was last set; the longest time between two sets
+        self.line = f"set {ends[0]} {ends[1]} {size} {self.TTL_S * 1000:.0f}" + ("" if scale is None else f" {scale} 1448")
 
     def __enter__(self) -> dict:
+        self.asked = time.monotonic()
         first = self.hand.ask(self.line)
         assert first["ok"], first
         self.thread = threading.Thread(target=self.work)
@@ -241,13 +246,19 @@ class Held:
 
     def work(self) -> None:
         while not self.over.wait(0.2):
+            asked = time.monotonic()
             answer = self.hand.ask(self.line)
+            self.longest = max(self.longest, time.monotonic() - self.asked)
+            self.asked = asked
             if not answer["ok"]:
                 self.errors.append(answer)
 
     def __exit__(self, *_):
         self.over.set()
         self.thread.join()
+        self.longest = max(self.longest, time.monotonic() - self.asked)
+        if self.longest >= self.TTL_S:
+            raise Busy(f"{self.longest:.1f} s between two sets")
         assert not self.errors, self.errors
 
 

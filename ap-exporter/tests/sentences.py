@@ -8,8 +8,25 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 
+ATTEMPTS = 5  # of a test on a busy machine
+
+
 class Skip(Exception):
     """Raised by a test that cannot be run here; its text says what is missing."""
+
+
+class Busy(Exception):
+    """Raised by a test that saw the machine too busy for what it measures: it is tried again."""
+
+
+def patiently(test: Callable[[], None]) -> None:
+    """Runs a test, again while the machine is too busy for it."""
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            return test()
+        except Busy:
+            if attempt == ATTEMPTS:
+                raise
 
 
 class Sum:
@@ -22,7 +39,7 @@ class Sum:
         """Runs a test; the line, or lines, that say what became of it."""
         began, sentence = time.monotonic(), " ".join(test.__doc__.split())
         try:
-            test()
+            patiently(test)
         except Skip as why:
             self.skipped += 1
             return f"skip {sentence}: {why}"

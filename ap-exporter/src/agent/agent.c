@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 enum {
-	STACK = 256 * 1024,
-	SAVE_PATIENCE_S = 2,
-	LONGEST_WAIT_MS = 60000,
+	STACK = 256 * 1024, /* bytes: musl's own 128 KiB are few for TLS, glibc's 8 MiB are many */
+	SAVE_PATIENCE_S = 2, /* how long a reload waits for flash */
+	LONGEST_WAIT_MS = 60000, /* nothing is due: look again after a minute all the same */
 };
 
 struct agent {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TIMEOUT_S = 10 };
+enum { TIMEOUT_S = 10 }; /* for a whole answer: it is small, and old figures say nothing */
 /* The service answers an AP once a second. */
 #define GAP_US UINT64_C(1000000)
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TIMEOUT_S = 30 };
+enum { TIMEOUT_S = 30 }; /* for a whole answer; a report that was not delivered is sent again */
 
 static void drop_first(struct report *r)
 {

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { REPORT_ROOM = 4 };
+enum { REPORT_ROOM = 4 }; /* bundles: the last few are what the service does not know yet */
 
 struct report_state {
 	char bundle[65]; /* hash in hex */

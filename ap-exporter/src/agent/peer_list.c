@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME = 64 /* an ap_id, a site: what a certificate's CN can hold */, MEMBER = 24 };
+enum {
+	NAME = 64, /* bytes of an ap_id or a site: what a certificate's CN can hold */
+	MEMBER = 24, /* bytes of a member's name: longer ones are none of ours */
+};
 
 static const struct {
 	const char *name;

@@ -8,7 +8,10 @@
 
 #include "oal_schema.h"
 
-enum { PEER_LIST_MAX = 32, PEER_LIST_BYTES = 8192 /* of an answer, at most */ };
+enum {
+	PEER_LIST_MAX = 32, /* rows: the busiest APs of a channel come first */
+	PEER_LIST_BYTES = 8192, /* of an answer, at most: 256 a row */
+};
 
 struct peer_list {
 	unsigned n;

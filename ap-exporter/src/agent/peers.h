@@ -15,7 +15,7 @@
 
 struct pipeline;
 
-enum { PEER_RADIOS = 4 };
+enum { PEER_RADIOS = 4 }; /* of an AP: 2.4, 5, 5 and 6 GHz */
 
 /* Of all channels together. */
 struct peers_snapshot {

@@ -12,7 +12,7 @@
 struct netlink;
 struct nlmsghdr;
 
-#define NETLINK_REQUEST_MAX 128
+enum { NETLINK_REQUEST_MAX = 128 }; /* bytes: headers, an interface, an address */
 
 /* One message, ready to send. */
 struct netlink_request {

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define QDISC_KIND 16
+enum { QDISC_KIND = 16 }; /* bytes of a discipline's name, its end included: the kernel's IFNAMSIZ */
 
 /*
  * The bytes after nlmsghdr of an RTM_NEWQDISC. False: not one, or cut off. `row->device` and `row->kind` are the

@@ -30,7 +30,10 @@
 
 #include "oal_policy.h"
 
-enum { CONTROL_NO_STATION = 0xffff, CONTROL_NO_CLASS = 255 };
+enum {
+	CONTROL_NO_STATION = 0xffff, /* in place of an index: the flow's station is not known */
+	CONTROL_NO_CLASS = 255, /* in place of a class: there is no prediction */
+};
 
 /* A flow with data on its way down. Counters are running totals. */
 struct control_flow {

@@ -9,7 +9,7 @@
 
 #include "oal_policy.h"
 
-enum { LAW_VALUES = 4 /* of `direct`: one a class, Good to Bad */ };
+enum { LAW_VALUES = 4 }; /* of `direct`: one a class, Good to Bad */
 
 struct active;
 struct control;

@@ -13,7 +13,11 @@
 
 #include "rewrite/rwnd.h"
 
-enum { OPENFLOW_HEADER = 8, OPENFLOW_MESSAGE_MAX = 256 /* of those below */, OPENFLOW_PRIORITY = 60000 };
+enum {
+	OPENFLOW_HEADER = 8, /* bytes: version, type, length, xid */
+	OPENFLOW_MESSAGE_MAX = 256, /* bytes of any message below */
+	OPENFLOW_PRIORITY = 60000, /* of 65535: above the bridge's own flows */
+};
 
 /* Each writes one message of at most OPENFLOW_MESSAGE_MAX bytes and returns its length. */
 size_t openflow_hello(uint8_t *, uint32_t xid);

@@ -11,11 +11,11 @@
 #include "rewrite/openflow.h"
 
 enum {
-	OPENFLOW_LINK_OUT = 65536, /* what waits for a switch that is slow to read: 300 clamps */
-	OPENFLOW_LINK_IN = 2048,   /* longer messages do not concern us and are skipped */
-	OPENFLOW_LINK_RETRY_MIN_US = 50000,
-	OPENFLOW_LINK_RETRY_MAX_US = 1000000,
-	OPENFLOW_LINK_ECHO_US = 1000000,    /* how often an idle switch gets an echo request */
+	OPENFLOW_LINK_OUT = 65536, /* bytes for a switch that is slow to read: 300 clamps */
+	OPENFLOW_LINK_IN = 2048, /* bytes: longer messages do not concern us and are skipped */
+	OPENFLOW_LINK_RETRY_MIN_US = 50000, /* a switch that restarts is back within a second … */
+	OPENFLOW_LINK_RETRY_MAX_US = 1000000, /* … one that is off is tried once a second */
+	OPENFLOW_LINK_ECHO_US = 1000000, /* how often an idle switch gets an echo request */
 	OPENFLOW_LINK_SILENCE_US = 3000000, /* a switch that sends nothing for so long is gone */
 };
 

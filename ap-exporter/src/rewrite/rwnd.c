@@ -21,7 +21,7 @@ static const struct action_ops *const backends[] = {
 	NULL
 };
 
-enum { REASON = 512 };
+enum { REASON = 512 }; /* bytes of why one backend cannot work */
 
 struct front {
 	struct rwnd rwnd; /* first: what backends and callers hold */

@@ -18,7 +18,12 @@
 #include "rewrite/action.h"
 #include "oal_policy.h"
 
-enum { RWND_FLOOR_MSS = 4, RWND_MAX_SCALE = 14, RWND_MAX_TTL_MS = 1000, RWND_MIN_MSS = 88 };
+enum {
+	RWND_FLOOR_MSS = 4, /* segments: with fewer, a lost one is only found by a timeout */
+	RWND_MAX_SCALE = 14, /* the largest that TCP allows (RFC 7323) */
+	RWND_MAX_TTL_MS = 1000, /* a dead agent means plain TCP within a second */
+	RWND_MIN_MSS = 88, /* bytes: Linux works with no smaller one (its TCP_MIN_MSS) */
+};
 /* In place of a scale: the one that the backend saw in the SYN itself; a flow whose SYN it missed is left alone. Only
  * where learns_scale. */
 enum { RWND_SCALE_LEARNED = 255 };

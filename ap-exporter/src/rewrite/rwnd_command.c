@@ -8,10 +8,10 @@
 #include <string.h>
 
 enum {
-	LINE = 512,
-	MOST_WORDS = 8,
-	USUAL_MSS = 1448, /* of Ethernet with timestamps */
-	MOST_SLEEP_MS = 3600000,
+	LINE = 512, /* bytes of a command: the longest, with two IPv6 addresses, takes about 150 */
+	MAX_WORDS = 8, /* of a command: `set` has seven, and one too many must show */
+	USUAL_MSS = 1448, /* bytes: of Ethernet with timestamps */
+	MAX_SLEEP_MS = 3600000, /* an hour: longer is a slip of the pen */
 };
 
 static bool read_number(const char *word, uint32_t most, uint32_t *n)
@@ -99,7 +99,7 @@ static int read_set(struct rwnd_command *c, char **words, unsigned n, char *err,
 
 int rwnd_command_parse(struct rwnd_command *c, const char *line, char *err, size_t err_size)
 {
-	char text[LINE], *words[MOST_WORDS], *at, *rest;
+	char text[LINE], *words[MAX_WORDS], *at, *rest;
 	unsigned n = 0;
 
 	memset(c, 0, sizeof *c);
@@ -108,7 +108,7 @@ int rwnd_command_parse(struct rwnd_command *c, const char *line, char *err, size
 		return -EINVAL;
 	}
 	strcpy(text, line);
-	for (at = strtok_r(text, " \t\r\n", &rest); at && n < MOST_WORDS; at = strtok_r(NULL, " \t\r\n", &rest))
+	for (at = strtok_r(text, " \t\r\n", &rest); at && n < MAX_WORDS; at = strtok_r(NULL, " \t\r\n", &rest))
 		words[n++] = at;
 	if (!n || words[0][0] == '#')
 		return 0;
@@ -122,7 +122,7 @@ int rwnd_command_parse(struct rwnd_command *c, const char *line, char *err, size
 		c->verb = RWND_RELEASE;
 		return read_flow(&c->flow, words + 1, err, err_size);
 	}
-	if (!strcmp(words[0], "sleep") && n == 2 && read_number(words[1], MOST_SLEEP_MS, &c->sleep_ms)) {
+	if (!strcmp(words[0], "sleep") && n == 2 && read_number(words[1], MAX_SLEEP_MS, &c->sleep_ms)) {
 		c->verb = RWND_SLEEP;
 		return 0;
 	}
