@@ -203,12 +203,12 @@ def test_every_row_of_control_stands_once(looped):
         stages.close()
         looped.source.start()  # whoever comes next finds access points that send
     assert verdict(last, counted, APS, let_go) == []
-    assert counted["rows"]["rewrite"] > 0 and counted["rows"]["control"] > 0 and counted["rows"]["neighbour_ap"] > 0
-    for table, key in (("rewrite", "ap_id, boot_id, ts, flow_id, backend, reason, window_bytes"),
+    assert counted["rows"]["action"] > 0 and counted["rows"]["control"] > 0 and counted["rows"]["neighbour_ap"] > 0
+    for table, key in (("action", "ap_id, boot_id, ts, policy, kind, subject, backend, reason, value"),
                        ("control", "ap_id, boot_id, ts"), ("neighbour_ap",
                                                            "ap_id, boot_id, ts, neighbour, frequency_mhz")):
         assert looped.count(
             f"SELECT count() - uniqExact({key}) FROM oal.{table}") == 0, f"a row of {table} stands twice"
     in_view = looped.count(
         f"SELECT count() FROM oal.v_rewrites(from = fromUnixTimestamp64Micro({looped.since_us}), to = now64(6) + 60)")
-    assert in_view == counted["rows"]["rewrite"], "v_rewrites has not each rewrite once"
+    assert in_view == counted["rows"]["action"], "v_rewrites has not each rewrite once"

@@ -7,6 +7,7 @@
 #include "feature/feature.h"
 #include "packet/flow_table.h"
 #include "control/decision.h"
+#include "control/effects.h"
 #include "feature/feature_slot.h"
 #include "model/inference.h"
 #include "packet/packet.h"
@@ -76,14 +77,14 @@ enum oal_rewrite_backend rwnd_backend(const struct rwnd *r)
 
 static struct world {
 	struct pipeline *pipeline;
-	struct inference *inference;
+	struct inference *inference, *second; /* of two policies */
 	struct controller *controller;
 	struct golden_bundles golden, golden2; /* of format 1, and 2 */
 	uint64_t due_us, ns;
 	uint32_t seq, acked;
 	bool traffic, scale_known;
 	unsigned n_rewrites, n_controls;
-	struct oal_rewrite_row rewrites[MOST];
+	struct oal_action_row rewrites[MOST];
 	struct oal_control_row controls[MOST];
 	uint64_t flow_id;
 	uint8_t forced_class; /* 0: what the tree says */
@@ -104,7 +105,7 @@ static void on_batch(void *ctx, const struct batch_out *b)
 	}
 	if (b->topic != OAL_TOPIC_EVENTS)
 		return;
-	for (batch_rows(&c, &v, OAL_REWRITE); w.n_rewrites < MOST && batch_next_row(&c, &w.rewrites[w.n_rewrites]);
+	for (batch_rows(&c, &v, OAL_ACTION); w.n_rewrites < MOST && batch_next_row(&c, &w.rewrites[w.n_rewrites]);
 	     w.n_rewrites++)
 		;
 	for (batch_rows(&c, &v, OAL_CONTROL); w.n_controls < MOST && batch_next_row(&c, &w.controls[w.n_controls]);
@@ -115,6 +116,7 @@ static void on_batch(void *ctx, const struct batch_out *b)
 static void on_tick(void *ctx)
 {
 	decision_begin_tick(w.pipeline, w.inference);
+	decision_begin_tick(w.pipeline, w.second);
 }
 
 static void on_tick_end(void *ctx, uint64_t t_us)
@@ -125,9 +127,11 @@ static void on_tick_end(void *ctx, uint64_t t_us)
 
 static void on_features(void *ctx, unsigned slot, const struct feature_vector *x)
 {
-	decision_make(w.pipeline, w.inference, x);
+	struct inference *f = slot ? w.second : w.inference;
+
+	decision_make(w.pipeline, f, x);
 	if (w.forced_class) /* the golden trees find no congestion in this traffic */
-		((struct inference_last *)inference_last(w.inference))->verdict.class = w.forced_class;
+		((struct inference_last *)inference_last(f))->verdict.class = w.forced_class;
 }
 
 static void on_wake(void *ctx)
@@ -164,7 +168,10 @@ static void begin(enum oal_policy_mode ceiling, bool with_data_path)
 	w.inference = inference_new(
 		&(struct inference_config){ pipeline_slot(w.pipeline, 0), spaces, now_ns, on_wake, NULL });
 	config.pipeline = w.pipeline;
-	config.inference = w.inference;
+	w.second = inference_new(
+		&(struct inference_config){ pipeline_slot(w.pipeline, 1), spaces, now_ns, on_wake, NULL });
+	config.inferences[0] = w.inference;
+	config.inferences[1] = w.second;
 	CHECK_EQ(controller_new(&w.controller, &config), 0);
 }
 
@@ -174,11 +181,12 @@ static void end(void)
 	w.controller = NULL;
 	pipeline_flush(w.pipeline);
 	inference_free(w.inference);
+	inference_free(w.second);
 	pipeline_free(w.pipeline);
 	unlink(KILL_FILE);
 }
 
-static void offer_of(const struct golden_bundles *golden, const char *name)
+static void offer_to(struct inference *f, const struct golden_bundles *golden, const char *name)
 {
 	const struct golden_case *g = golden_find(golden, name);
 	struct candidate *c = calloc(1, sizeof *c);
@@ -190,14 +198,14 @@ static void offer_of(const struct golden_bundles *golden, const char *name)
 	c->status = (struct oal_bundle_status_row){
 		.bundle = bundle_head(c->bundle)->id, .source = 1, .version = 5, .state = OAL_BUNDLE_STATE_APPLIED,
 	};
-	if (c->feature_hash != pipeline_slot(w.pipeline, 0)->program_id)
-		CHECK_EQ(candidate_features_new(&c->features, w.inference, bundle_program(c->bundle)), 0);
-	inference_offer(w.inference, c);
+	if (c->feature_hash != pipeline_slot(w.pipeline, f == w.second)->program_id)
+		CHECK_EQ(candidate_features_new(&c->features, f, bundle_program(c->bundle)), 0);
+	inference_offer(f, c);
 }
 
 static void offer(const char *name)
 {
-	offer_of(&w.golden, name);
+	offer_to(w.inference, &w.golden, name);
 }
 
 static void packet(unsigned direction, uint8_t flags, uint32_t payload, uint64_t t_us)
@@ -264,7 +272,7 @@ static const struct oal_control_row *latest(void)
 
 static void enforce(void)
 {
-	const struct oal_rewrite_row *r;
+	const struct oal_action_row *r;
 
 	begin(OAL_POLICY_MODE_ENFORCE, true);
 	ticks(100);
@@ -284,11 +292,11 @@ static void enforce(void)
 	ticks(200);
 	CHECK(w.n_rewrites > 0);
 	r = &w.rewrites[0];
-	CHECK_EQ(r->flow_id, w.flow_id & INT64_MAX); /* as packets and flows name it */
+	CHECK_EQ(r->subject, w.flow_id & INT64_MAX); /* as packets and flows name it */
 	CHECK_EQ(r->backend, OAL_REWRITE_BACKEND_BPF);
 	CHECK_EQ(r->mac, 2);
 	CHECK(r->reason == OAL_REWRITE_REASON_QUEUE || r->reason == OAL_REWRITE_REASON_CLASS);
-	CHECK(r->window_bytes > 0 && r->rate_kbps > 1000 && r->queue_us > 10000 && r->capacity_kbps > 1000);
+	CHECK(r->value > 0 && r->rate_kbps > 1000 && r->queue_us > 10000 && r->capacity_kbps > 1000);
 	CHECK_EQ(latest()->mode, OAL_POLICY_MODE_ENFORCE);
 	CHECK_EQ(latest()->clamps, 1);
 	CHECK_EQ(latest()->acks_clamped, 20);
@@ -329,7 +337,7 @@ static void killed(bool by_service)
 	ticks(400);
 	CHECK_EQ(calls.sets, sets);
 	CHECK_EQ(w.rewrites[w.n_rewrites - 1].reason, OAL_REWRITE_REASON_KILLED);
-	CHECK_EQ(w.rewrites[w.n_rewrites - 1].window_bytes, 0);
+	CHECK_EQ(w.rewrites[w.n_rewrites - 1].value, 0);
 	CHECK_EQ(latest()->killed, 1);
 	CHECK_EQ(latest()->mode, OAL_POLICY_MODE_OFF);
 	if (by_service)
@@ -351,7 +359,7 @@ static void failing(void)
 	CHECK(latest()->set_errors > 0);
 	CHECK(w.n_rewrites > 0);
 	CHECK_EQ(w.rewrites[0].reason, OAL_REWRITE_REASON_FAILED);
-	CHECK_EQ(w.rewrites[0].window_bytes, 0);
+	CHECK_EQ(w.rewrites[0].value, 0);
 	end();
 }
 
@@ -379,7 +387,7 @@ static void silence(void)
 	ticks(400);
 	CHECK_EQ(calls.sets, sets);
 	CHECK_EQ(latest()->clamps, 0);
-	CHECK_EQ(w.rewrites[w.n_rewrites - 1].window_bytes, 0);
+	CHECK_EQ(w.rewrites[w.n_rewrites - 1].value, 0);
 	end();
 }
 
@@ -402,13 +410,13 @@ static void changed_path(void)
 
 static void law_of_the_bundle(void)
 {
-	const struct oal_rewrite_row *r;
+	const struct oal_action_row *r;
 
 	begin(OAL_POLICY_MODE_ENFORCE, true);
 	offer("ok_policy_enforce");
 	ticks(500);
 	CHECK(calls.sets > 0);
-	offer_of(&w.golden2, "ok_direct_enforce"); /* values 0, 0, 60000, 30000 */
+	offer_to(w.inference, &w.golden2, "ok_direct_enforce"); /* values 0, 0, 60000, 30000 */
 	ticks(100);
 	CHECK(calls.releases > 0); /* what the other law had set */
 	calls.sets = 0;
@@ -422,7 +430,7 @@ static void law_of_the_bundle(void)
 	ticks(400);
 	CHECK_EQ(calls.bytes, 30000);
 	r = &w.rewrites[w.n_rewrites - 1];
-	CHECK_EQ(r->window_bytes, 30000);
+	CHECK_EQ(r->value, 30000);
 	CHECK_EQ(r->reason, OAL_REWRITE_REASON_CLASS);
 	CHECK_EQ(r->class, 3);
 	calls.releases = 0;
@@ -432,6 +440,83 @@ static void law_of_the_bundle(void)
 	CHECK(calls.releases > 0);
 	CHECK(calls.bytes != 30000);
 	end();
+}
+
+/* Rows of a policy from `from` on. */
+static unsigned rows_of(const char *policy, unsigned from)
+{
+	unsigned i, n = 0;
+
+	for (i = from; i < w.n_rewrites; i++)
+		n += !strcmp(pipeline_name_of(w.pipeline, w.rewrites[i].policy), policy);
+	return n;
+}
+
+static void side_by_side(void)
+{
+	unsigned before, n_second;
+
+	begin(OAL_POLICY_MODE_ENFORCE, true);
+	offer("ok_policy_enforce");
+	offer_to(w.second, &w.golden2, "ok_direct_enforce");
+	w.forced_class = 3;
+	ticks(800);
+	CHECK(rows_of("rwnd-fair", 0) > 0);
+	CHECK_EQ(inference_in_force(w.second) != NULL, 1);
+	CHECK(inference_last(w.second)->number > 0); /* its own program, its own verdicts */
+	CHECK(inference_last(w.second)->verdict.bundle != inference_last(w.inference)->verdict.bundle);
+	n_second = rows_of("example", 0);
+	CHECK(n_second > 0);
+	inference_withdraw(w.second);
+	ticks(2);
+	CHECK_EQ(inference_in_force(w.second) != NULL, 0);
+	before = w.n_rewrites;
+	ticks(400);
+	CHECK(rows_of("example", before) <= 1); /* that it was given up */
+	CHECK_EQ(pipeline_slot(w.pipeline, 1)->running != NULL, 0);
+	CHECK_EQ(latest()->mode, OAL_POLICY_MODE_ENFORCE); /* the first goes on */
+	inference_reclaim(w.second);
+	offer_to(w.second, &w.golden2, "ok_direct_enforce");
+	before = w.n_rewrites;
+	ticks(800);
+	CHECK(rows_of("example", before) > 0); /* and it may come back */
+	end();
+}
+
+static void composed(void)
+{
+	const struct rwnd_flow flow = { .client_port = 1 };
+	const struct effects_flow f = {.place = 3, .id = 7, .flow = &flow},
+				  other = {.place = 3, .id = 8, .flow = &flow};
+	struct effects e = { .rwnd = &data_path };
+
+	memset(&calls, 0, sizeof calls);
+	CHECK_EQ(effects_new(&e, 8), 0);
+	effects_want(&e, 0, &f, 50000, 500000, 1000000);
+	CHECK(calls.bytes == 50000 && calls.ttl_ms == 500);
+	effects_want(&e, 1, &f, 20000, 300000, 1000000);
+	CHECK(calls.bytes == 20000 && calls.ttl_ms == 300);
+	effects_want(&e, 0, &f, 60000, 500000, 1100000);
+	CHECK_EQ(calls.bytes, 20000); /* the smaller wish still stands */
+	effects_want(&e, 0, &f, 10000, 500000, 1100000);
+	CHECK_EQ(calls.bytes, 10000);
+	effects_want(&e, 0, &f, 0, 0, 1200000);
+	CHECK(calls.bytes == 20000 && calls.ttl_ms == 100 && !calls.releases); /* as long as that wish lasts */
+	effects_want(&e, 0, &f, 60000, 500000, 1400000);
+	CHECK_EQ(calls.bytes, 60000); /* the other's time is over */
+	effects_want(&e, 0, &f, 0, 0, 1500000);
+	CHECK_EQ(calls.releases, 1);
+	effects_want(&e, 1, &f, 20000, 300000, 1600000);
+	effects_want(&e, 0, &other, 50000, 500000, 1600000);
+	CHECK_EQ(calls.bytes, 50000); /* another flow at the same place */
+	effects_want(&e, 1, &other, 20000, 500000, 1600000);
+	effects_give_up(&e, 1, false);
+	CHECK_EQ(calls.releases_all, 0);
+	effects_want(&e, 0, &other, 50000, 500000, 1600000);
+	CHECK_EQ(calls.bytes, 50000);
+	effects_give_up(&e, 0, true);
+	CHECK_EQ(calls.releases_all, 1);
+	effects_free(&e);
 }
 
 int main(void)
@@ -461,6 +546,11 @@ int main(void)
 	changed_path();
 	test("the law is the bundle's: clamps of the one before are given up, and its values are set");
 	law_of_the_bundle();
+	test("two policies run side by side, each with its program, verdicts and rows; one is given up, and comes "
+	     "back");
+	side_by_side();
+	test("of the windows that policies want for a flow the smallest is set, for as long as somebody wants it");
+	composed();
 	golden_free(&w.golden);
 	golden_free(&w.golden2);
 	return done();

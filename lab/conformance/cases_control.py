@@ -37,7 +37,7 @@ class Control(Case):
                          f"the bundle is in force: {exporter.status()}", every_s=0.1)
             self.act(p, exporter, push)
             exporter.close()
-            p.facts["rows"] = exporter.rows("decision", "rewrite", "control")
+            p.facts["rows"] = exporter.rows("decision", "action", "control")
         finally:
             if exporter:
                 exporter.close()
@@ -178,17 +178,17 @@ class AlwaysBad(Control):
     def check(self, r: Result) -> None:
         for name in ("with 1", "with 2"):
             r.flow(name, within_us=SWITCH_US)
-        rewrites = [row for row in r.facts["rows"] if row["table"] == "rewrite"]
+        actions = [row for row in r.facts["rows"] if row["table"] == "action"]
         decisions = [row for row in r.facts["rows"] if row["table"] == "decision"]
         share = r.facts["with"] / r.facts["without"]
         r.expect(
             len(decisions) >= 100 and all(row["class"] == 3 for row in decisions),
             f"{len(decisions)} decisions, not all of them Bad")
-        r.expect(any(row["window_bytes"] for row in rewrites), "nothing was ever clamped")
+        r.expect(any(row["value"] for row in actions), "nothing was ever clamped")
         r.expect(share >= 0.9, f"throughput is {share:.3f} of the {r.facts['without']:.2f} Mbit/s without the agent")
         r.figure(
             f"{r.facts['with']:.2f} of {r.facts['without']:.2f} Mbit/s ({share:.3f}), guard reverts"
-            f" {r.facts['control'].get('guard_reverts')}, {len(rewrites)} rewrite rows"
+            f" {r.facts['control'].get('guard_reverts')}, {len(actions)} action rows"
         )
         r.numbers["always_bad_throughput_share"] = share
 

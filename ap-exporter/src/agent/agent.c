@@ -225,7 +225,7 @@ int agent_new(struct agent **out, const struct config *c, const struct agent *pr
 	return r;
 }
 
-int agent_add(struct agent *a, const char *ap_id, uint64_t boot_id, struct inference *f, struct peers *peers,
+int agent_add(struct agent *a, const char *ap_id, uint64_t boot_id, struct inference *const *f, struct peers *peers,
 	      char *err, size_t err_size)
 {
 	struct agent_ap **more = realloc(a->aps, (a->n + 1) * sizeof *more), *ap;
@@ -238,7 +238,7 @@ int agent_add(struct agent *a, const char *ap_id, uint64_t boot_id, struct infer
 		return -ENOMEM;
 	}
 	a->aps[a->n++] = ap; /* freed with the others, also half open */
-	int r = agent_ap_open(ap, &a->shared, ap_id, boot_id, f, peers, err, err_size);
+	int r = agent_ap_open(ap, &a->shared, ap_id, boot_id, f[0], peers, err, err_size);
 
 	for (unsigned i = 0; !r && a->previous && i < a->previous->n; i++)
 		if (!strcmp(a->previous->aps[i]->ap_id, ap_id))

@@ -23,9 +23,9 @@ int agent_check(const struct config *, char *err, size_t err_size);
  * the one that it is to replace: what the kill switch says goes over to the same APs; it is not used after
  * agent_start(). */
 int agent_new(struct agent **, const struct config *c, const struct agent *previous, char *err, size_t err_size);
-/* An AP, before agent_start(): reads its certificate and its bundle of last time. Inference and peers are the AP's, and
- * used until agent_stop(). */
-int agent_add(struct agent *, const char *ap_id, uint64_t boot_id, struct inference *, struct peers *, char *err,
+/* An AP, before agent_start(): reads its certificate and its bundle of last time. Inferences, one a policy with
+ * rwnd-fair's first, and peers are the AP's, and used until agent_stop(). */
+int agent_add(struct agent *, const char *ap_id, uint64_t boot_id, struct inference *const *, struct peers *, char *err,
 	      size_t err_size);
 int agent_start(struct agent *, char *err, size_t err_size);
 /* Writes what is in force to flash now, for a successor; waits for at most two seconds. */
@@ -48,7 +48,7 @@ static inline int agent_new(struct agent **a, const struct config *c, const stru
 {
 	return 0;
 }
-static inline int agent_add(struct agent *a, const char *ap_id, uint64_t boot_id, struct inference *f,
+static inline int agent_add(struct agent *a, const char *ap_id, uint64_t boot_id, struct inference *const *f,
 			    struct peers *p, char *err, size_t err_size)
 {
 	return 0;

@@ -14,10 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert((int)PIPELINE_SLOTS == (int)CONTROLLER_POLICIES, "a policy has a slot and a place of control");
+
 struct ap {
 	struct agent *agent; /* NULL: nothing is predicted */
 	struct pipeline *pipeline;
-	struct inference *inference; /* NULL without an agent */
+	struct inference
+		*inferences[PIPELINE_SLOTS]; /* one a policy, each at the slot of its number; NULL without an agent */
 	struct controller *controller; /* NULL: no control */
 	struct peers peers;
 };
@@ -25,20 +28,22 @@ struct ap {
 static void begin_tick(void *ctx)
 {
 	struct ap *ap = ctx;
+	unsigned i;
 
-	if (!ap->inference)
+	if (!ap->agent)
 		return;
 	if (peers_tick(&ap->peers, ap->pipeline, clock_monotonic_ns))
 		agent_wake(ap->agent);
-	decision_begin_tick(ap->pipeline, ap->inference);
+	for (i = 0; i < PIPELINE_SLOTS; i++)
+		decision_begin_tick(ap->pipeline, ap->inferences[i]);
 }
 
 static void features(void *ctx, unsigned slot, const struct feature_vector *x)
 {
 	struct ap *ap = ctx;
 
-	if (ap->inference)
-		decision_make(ap->pipeline, ap->inference, x);
+	if (ap->agent)
+		decision_make(ap->pipeline, ap->inferences[slot], x);
 }
 
 static void end_tick(void *ctx, uint64_t t_us)
@@ -49,39 +54,43 @@ static void end_tick(void *ctx, uint64_t t_us)
 		controller_tick(ap->controller, t_us);
 }
 
-static int open_inference(struct ap *ap, const struct pipeline_config *p, char *err, size_t err_size)
+static int open_inferences(struct ap *ap, const struct pipeline_config *p, char *err, size_t err_size)
 {
 	struct feature_space spaces[OAL_N_TABLES];
-	const struct inference_config c = {
-		.slot = pipeline_slot(ap->pipeline, 0),
+	struct inference_config c = {
 		.spaces = spaces,
 		.now_ns = clock_monotonic_ns,
 		.wake = agent_wake,
 		.ctx = ap->agent,
 	};
+	unsigned i;
 
 	pipeline_feature_spaces(ap->pipeline, spaces);
-	ap->inference = inference_new(&c);
-	if (!ap->inference) {
-		snprintf(err, err_size, "out of memory for the predictions of %s", p->ap_id);
-		return -ENOMEM;
+	for (i = 0; i < PIPELINE_SLOTS; i++) {
+		c.slot = pipeline_slot(ap->pipeline, i);
+		ap->inferences[i] = inference_new(&c);
+		if (!ap->inferences[i]) {
+			snprintf(err, err_size, "out of memory for the predictions of %s", p->ap_id);
+			return -ENOMEM;
+		}
 	}
 	peers_init(&ap->peers);
-	return agent_add(ap->agent, p->ap_id, p->boot_id, ap->inference, &ap->peers, err, err_size);
+	return agent_add(ap->agent, p->ap_id, p->boot_id, ap->inferences, &ap->peers, err, err_size);
 }
 
 static int open_controller(struct ap *ap, const struct pipeline_config *p, const struct ap_config *c, char *err,
                            size_t err_size)
 {
-	const struct controller_config config = {
+	struct controller_config config = {
 		.pipeline = ap->pipeline,
-		.inference = ap->inference,
 		.ceiling = c->ceiling,
 		.kill_file = c->kill_file,
 		.monotonic_ns = clock_monotonic_ns,
 	};
-	const int ret = controller_new(&ap->controller, &config);
+	int ret;
 
+	memcpy(config.inferences, ap->inferences, sizeof config.inferences);
+	ret = controller_new(&ap->controller, &config);
 	if (ret)
 		snprintf(err, err_size, "cannot make the controller of %s for %u flows: %s", p->ap_id, p->max_flows,
 		         strerror(-ret));
@@ -106,8 +115,8 @@ int ap_new(struct ap **out, const struct pipeline_config *data_path, const struc
 		snprintf(err, err_size, "cannot make the pipeline of %s for %u stations and %u flows: %s", p.ap_id,
 		         p.max_stations, p.max_flows, strerror(-ret));
 	if (!ret && ap->agent)
-		ret = open_inference(ap, &p, err, err_size);
-	if (!ret && ap->inference && c->ceiling != OAL_POLICY_MODE_OFF)
+		ret = open_inferences(ap, &p, err, err_size);
+	if (!ret && ap->agent && c->ceiling != OAL_POLICY_MODE_OFF)
 		ret = open_controller(ap, &p, c, err, err_size);
 	if (ret) {
 		ap_free(ap);
@@ -119,13 +128,16 @@ int ap_new(struct ap **out, const struct pipeline_config *data_path, const struc
 
 void ap_free(struct ap *ap)
 {
+	unsigned i;
+
 	if (!ap)
 		return;
 	controller_free(ap->controller);
 	ap->controller = NULL;
 	if (ap->pipeline)
 		pipeline_flush(ap->pipeline); /* its last decisions are still made */
-	inference_free(ap->inference);
+	for (i = 0; i < PIPELINE_SLOTS; i++)
+		inference_free(ap->inferences[i]);
 	pipeline_free(ap->pipeline);
 	free(ap);
 }

@@ -1,38 +1,21 @@
 #ifdef HAVE_AGENT
 #include "control/controller.h"
 
-#include "control/control.h"
-#include "control/law.h"
-#include "control/observation.h"
-#include "packet/flow_table.h"
-#include "model/inference.h"
 #include "base/json.h"
+#include "control/place.h"
+#include "model/inference.h"
 #include "pipeline/pipeline.h"
-#include "wire/row_value.h"
-#include "rewrite/rwnd.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-struct counts {
-	uint64_t sets, set_errors, releases;
-	uint32_t step_max_ns;
-};
 
 struct controller {
 	struct controller_config c;
-	struct control *control;
-	const struct law_ops *law;
-	uint64_t bundle, decided; /* in use: id of the bundle, number of the last decision */
-	enum oal_policy_mode mode; /* in force */
-	bool killed;
-	uint64_t stepped_us, second;
-	struct counts counts;
-	struct oal_policy policy;
-	struct observation seen; /* what a step takes in */
+	struct place_shared shared;
+	struct place places[CONTROL_PLACES];
+	unsigned n; /* places with an inference */
+	uint64_t second;
 };
 
 int controller_new(struct controller **out, const struct controller_config *config)
@@ -43,10 +26,15 @@ int controller_new(struct controller **out, const struct controller_config *conf
 	if (!c)
 		return -ENOMEM;
 	c->c = *config;
-	ret = observation_new(&c->seen, config->pipeline);
-	c->law = &law_fair_window;
+	c->shared.pipeline = config->pipeline;
+	c->shared.ceiling = config->ceiling;
+	c->shared.monotonic_ns = config->monotonic_ns;
+	c->shared.effects.rwnd = config->rwnd;
+	ret = observation_new(&c->shared.seen, config->pipeline);
 	if (!ret)
-		ret = control_new(&c->control, c->seen.max_flows, c->seen.max_stations);
+		ret = effects_new(&c->shared.effects, c->shared.seen.max_flows);
+	for (; !ret && c->n < CONTROL_PLACES && config->inferences[c->n]; c->n++)
+		ret = place_new(&c->places[c->n], c->n, config->inferences[c->n], &c->shared);
 	if (ret) {
 		controller_free(c);
 		return ret;
@@ -57,277 +45,173 @@ int controller_new(struct controller **out, const struct controller_config *conf
 
 void controller_free(struct controller *c)
 {
+	unsigned i;
+
 	if (!c)
 		return;
-	if (c->c.rwnd)
-		rwnd_release_all(c->c.rwnd);
-	control_free(c->control);
-	observation_free(&c->seen);
+	if (c->shared.effects.rwnd)
+		rwnd_release_all(c->shared.effects.rwnd);
+	for (i = 0; i < CONTROL_PLACES; i++)
+		place_free(&c->places[i]);
+	effects_free(&c->shared.effects);
+	observation_free(&c->shared.seen);
 	free(c);
 }
 
-/* --- what a step takes in */
-
-static uint32_t model_cwnd(const struct controller *c, const struct sum *w, uint16_t flow)
-{
-	const struct inference_last *last = inference_last(c->c.inference);
-	const struct oal_flow_row *row = pipeline_flow_row(c->c.pipeline, flow);
-	int64_t x[SUM_MAX_INPUTS], bytes;
-	unsigned i;
-
-	if (!w || !c->policy.window_model || last->verdict.bundle != c->bundle || !row->sent_pkts)
-		return 0;
-	for (i = 0; i < w->n_inputs; i++) {
-		const struct oal_column *column =
-			w->inputs[i] < 0 ? &oal_tables[OAL_FLOW].columns[-1 - w->inputs[i]] : NULL;
-
-		if (!column)
-			x[i] = last->features[w->inputs[i]];
-		else
-			x[i] = column->optional >= 0 && row->absent >> column->optional & 1 ? OAL_MISSING
-											    : row_value(column, row);
-	}
-	bytes = sum_predict(w, x);
-	return bytes < 0 ? 0 : bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
-}
-
-/* What the window model says of each flow. */
-static void ask_model(struct controller *c, const struct sum *w)
+static bool any_enforces(const struct controller *c, unsigned but)
 {
 	unsigned i;
 
-	for (i = 0; i < c->seen.n_flows; i++)
-		c->seen.flows[i].model_cwnd_bytes = model_cwnd(c, w, c->seen.flows[i].place);
+	for (i = 0; i < c->n; i++)
+		if (i != but && c->places[i].mode == OAL_POLICY_MODE_ENFORCE)
+			return true;
+	return false;
 }
 
-/* --- what comes of it */
+/* The service's kill switch, or the file on the AP. */
+static bool is_killed(const struct controller *c)
+{
+	return agent_flags_killed(inference_flags(c->places[0].inference)) ||
+	       (c->c.kill_file && c->c.kill_file[0] && !access(c->c.kill_file, F_OK));
+}
 
 static enum oal_rewrite_backend backend(const struct controller *c)
 {
-	return c->mode == OAL_POLICY_MODE_ENFORCE ? rwnd_backend(c->c.rwnd) : OAL_REWRITE_BACKEND_SHADOW;
+	return c->shared.effects.rwnd ? rwnd_backend(c->shared.effects.rwnd) : OAL_REWRITE_BACKEND_NONE;
 }
 
-static void tell(struct controller *c, const struct control_action *a, uint8_t reason)
+/* Of all policies together. */
+struct totals {
+	enum oal_policy_mode mode; /* the furthest */
+	struct control_stats control; /* clamps, steps and reverts are sums; the rest is the first policy's */
+	uint64_t sets, set_errors, releases;
+	uint32_t step_max_ns;
+};
+
+static struct totals totals(const struct controller *c)
 {
-	const struct inference_last *last = inference_last(c->c.inference);
-	const struct oal_rewrite_row row = {
-		.flow_id = a->id & INT64_MAX,
-		.backend = (uint8_t)backend(c),
-		.mac = a->mac,
-		.bundle = c->bundle,
-		.class = last->number ? last->verdict.class : CONTROL_NO_CLASS,
-		.reason = reason,
-		.capacity_kbps = a->capacity_kbps,
-		.share_kbps = a->share_kbps,
-		.rate_kbps = a->rate_kbps,
-		.cwnd_bytes = a->cwnd_bytes,
-		.queue_us = a->queue_us,
-		.window_bytes = reason == OAL_REWRITE_REASON_FAILED ? 0 : a->window_bytes,
-	};
-
-	pipeline_row(c->c.pipeline, OAL_REWRITE, &row);
-}
-
-static int carry_out(struct controller *c, const struct control_action *a)
-{
-	const struct flow *f = &pipeline_flow_table(c->c.pipeline)->flows[a->place];
-	struct rwnd_flow flow = { .client_port = f->client_port, .server_port = f->server_port, .addr_len = f->addr_len,
-				  .scale = f->scale[OBSERVATION_CLIENT], .mss_bytes = observation_mss(f) };
-
-	if (!f->used ||
-	    observation_flow_id(&c->seen, a->place) != a->id) /* gone, and its place taken: the clamp ends by itself */
-		return 0;
-	memcpy(flow.client_addr, f->client_addr, sizeof flow.client_addr);
-	memcpy(flow.server_addr, f->server_addr, sizeof flow.server_addr);
-	return a->window_bytes ? rwnd_set(c->c.rwnd, &flow, a->window_bytes, c->policy.ttl_us / 1000)
-			       : rwnd_release(c->c.rwnd, &flow);
-}
-
-static void follow(struct controller *c, const struct control_action *actions, unsigned n)
-{
+	struct totals t = { 0 };
 	unsigned i;
 
-	for (i = 0; i < n; i++) {
-		const int ret = c->mode == OAL_POLICY_MODE_ENFORCE ? carry_out(c, &actions[i]) : 0;
+	control_stats(c->places[0].control, &t.control);
+	for (i = 0; i < c->n; i++) {
+		const struct place *p = &c->places[i];
+		struct control_stats s;
 
-		c->counts.sets += actions[i].window_bytes != 0;
-		c->counts.releases += !actions[i].window_bytes;
-		c->counts.set_errors += ret < 0;
-		if (actions[i].report)
-			tell(c, &actions[i], ret < 0 ? OAL_REWRITE_REASON_FAILED : actions[i].reason);
+		t.mode = p->mode > t.mode ? p->mode : t.mode;
+		t.sets += p->sets;
+		t.set_errors += p->set_errors;
+		t.releases += p->releases;
+		t.step_max_ns = p->step_max_ns > t.step_max_ns ? p->step_max_ns : t.step_max_ns;
+		if (!i)
+			continue;
+		control_stats(p->control, &s);
+		t.control.clamps += s.clamps;
+		t.control.steps += s.steps;
+		t.control.guard_reverts += s.guard_reverts;
 	}
-}
-
-static void release_all(struct controller *c, enum oal_rewrite_reason reason)
-{
-	const struct control_action *actions;
-	const unsigned n = control_release_all(c->control, reason, &actions);
-
-	follow(c, actions, n);
-}
-
-/* --- in force */
-
-/* Another bundle may bring another policy; what was learnt of the flows stays. */
-static void follow_bundle(struct controller *c, const struct candidate *candidate)
-{
-	const struct oal_policy *p = bundle_policy(candidate->bundle);
-	const struct bundle_law *l = bundle_law(candidate->bundle);
-	const struct law_ops *law = law_find(l->name); /* bundle_open() takes only laws that there are */
-
-	c->bundle = candidate->status.bundle;
-	if (!p)
-		return;
-	if (law != c->law) /* clamps of one law are not the other's to follow */
-		release_all(c, OAL_REWRITE_REASON_BUNDLE);
-	c->law = law;
-	c->policy = *p;
-	control_policy(c->control, p);
-	control_law(c->control, law, l->values, l->n_values);
-}
-
-static void settle_mode(struct controller *c, const struct candidate *candidate)
-{
-	const struct oal_policy *p = candidate ? bundle_policy(candidate->bundle) : NULL;
-	enum oal_policy_mode mode = p ? bundle_mode(candidate->bundle) : OAL_POLICY_MODE_OFF;
-
-	c->killed = agent_flags_killed(inference_flags(c->c.inference)) ||
-		    (c->c.kill_file && c->c.kill_file[0] && !access(c->c.kill_file, F_OK));
-	if (mode > c->c.ceiling)
-		mode = c->c.ceiling;
-	if (mode == OAL_POLICY_MODE_ENFORCE && !c->c.rwnd)
-		mode = OAL_POLICY_MODE_SHADOW;
-	if (c->killed)
-		mode = OAL_POLICY_MODE_OFF;
-	if (mode != c->mode) {
-		release_all(c, c->killed ? OAL_REWRITE_REASON_KILLED
-			       : p	 ? OAL_REWRITE_REASON_OFF
-					 : OAL_REWRITE_REASON_BUNDLE);
-		if (c->mode == OAL_POLICY_MODE_ENFORCE) /* those of flows that are gone, too */
-			rwnd_release_all(c->c.rwnd);
-		c->mode = mode;
-	}
-	if (candidate && candidate->status.bundle != c->bundle)
-		follow_bundle(c, candidate);
-}
-
-/* --- a tick */
-
-static void step(struct controller *c, uint64_t t_us, const struct candidate *candidate)
-{
-	const struct inference_last *last = inference_last(c->c.inference);
-	const uint64_t start_ns = c->c.monotonic_ns();
-	struct control_input in = {
-		.t_us = t_us, .class = CONTROL_NO_CLASS, .shadow = c->mode != OAL_POLICY_MODE_ENFORCE};
-	const struct control_action *actions;
-	uint64_t took_ns;
-	unsigned n;
-
-	observation_take(&c->seen, t_us);
-	ask_model(c, bundle_window(candidate->bundle));
-	if (last->number && last->verdict.bundle == c->bundle) {
-		in.predicted_us = last->verdict.instant_us;
-		in.class = last->verdict.class;
-		in.congested_permille = last->verdict.congested_permille;
-	}
-	in.backlog_bytes = observation_shared_backlog(&c->seen);
-	in.stations = c->seen.stations;
-	in.n_stations = c->seen.n_stations;
-	in.flows = c->seen.flows;
-	in.n_flows = c->seen.n_flows;
-	n = control_step(c->control, &in, &actions);
-	follow(c, actions, n);
-	c->stepped_us = t_us;
-	c->decided = last->number;
-	took_ns = c->c.monotonic_ns() - start_ns;
-	if (took_ns > c->counts.step_max_ns)
-		c->counts.step_max_ns = took_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)took_ns;
+	return t;
 }
 
 static void report(struct controller *c)
 {
-	struct control_stats s;
+	const struct totals t = totals(c);
 	struct action_stats data_path = { 0 };
 	struct oal_control_row row;
+	unsigned i;
 
-	control_stats(c->control, &s);
-	if (c->c.rwnd)
-		rwnd_stats(c->c.rwnd, &data_path);
+	if (c->shared.effects.rwnd)
+		rwnd_stats(c->shared.effects.rwnd, &data_path);
 	row = (struct oal_control_row){
-		.backend = (uint8_t)(c->c.rwnd ? rwnd_backend(c->c.rwnd) : OAL_REWRITE_BACKEND_NONE),
-		.mode = (uint8_t)c->mode,
-		.killed = c->killed,
-		.clamps = s.clamps,
-		.capacity_kbps = s.capacity_kbps,
-		.queue_us = s.queue_us,
-		.steps = s.steps,
-		.sets = c->counts.sets,
-		.set_errors = c->counts.set_errors,
-		.releases = c->counts.releases,
-		.guard_reverts = s.guard_reverts,
+		.backend = (uint8_t)backend(c),
+		.mode = (uint8_t)t.mode,
+		.killed = c->shared.killed,
+		.clamps = t.control.clamps,
+		.capacity_kbps = t.control.capacity_kbps,
+		.queue_us = t.control.queue_us,
+		.steps = t.control.steps,
+		.sets = t.sets,
+		.set_errors = t.set_errors,
+		.releases = t.releases,
+		.guard_reverts = t.control.guard_reverts,
 		.acks_seen = data_path.packets_seen,
 		.acks_clamped = data_path.packets_changed,
 		.acks_skipped = data_path.packets_skipped,
-		.step_max_ns = c->counts.step_max_ns,
+		.step_max_ns = t.step_max_ns,
 	};
-	pipeline_row(c->c.pipeline, OAL_CONTROL, &row);
-	c->counts.step_max_ns = 0;
+	pipeline_row(c->shared.pipeline, OAL_CONTROL, &row);
+	for (i = 0; i < c->n; i++)
+		c->places[i].step_max_ns = 0;
 }
 
 void controller_tick(struct controller *c, uint64_t t_us)
 {
-	const struct candidate *candidate = inference_in_force(c->c.inference);
 	const bool first = !c->second;
+	bool any = false;
+	unsigned i;
 
-	if (c->c.rwnd)
-		rwnd_poll(c->c.rwnd, c->c.monotonic_ns() / 1000);
-	settle_mode(c, candidate);
-	if (c->mode != OAL_POLICY_MODE_OFF) {
-		const bool due = t_us < c->stepped_us || t_us - c->stepped_us >= c->policy.step_us;
+	if (c->shared.effects.rwnd)
+		rwnd_poll(c->shared.effects.rwnd, c->c.monotonic_ns() / 1000);
+	c->shared.killed = is_killed(c);
+	for (i = 0; i < c->n; i++) {
+		const struct candidate *candidate = inference_in_force(c->places[i].inference);
 
-		/* A prediction that asks for clamps is followed at once. */
-		if (due || (inference_last(c->c.inference)->number != c->decided &&
-			    inference_last(c->c.inference)->verdict.class >= c->policy.act_class))
-			step(c, t_us, candidate);
+		place_update(&c->places[i], &c->shared, candidate, !any_enforces(c, i));
+		place_tick(&c->places[i], &c->shared, t_us, candidate);
+		any |= candidate != NULL;
 	}
 	if (t_us / 1000000 == c->second)
 		return;
 	c->second = t_us / 1000000;
-	if (!first && candidate)
+	if (!first && any)
 		report(c);
 }
 
 void controller_rwnd(struct controller *c, struct rwnd *rwnd)
 {
-	release_all(c, OAL_REWRITE_REASON_OFF);
-	if (c->mode == OAL_POLICY_MODE_ENFORCE) /* until the next tick: there may be nothing to enforce with */
-		c->mode = OAL_POLICY_MODE_SHADOW;
-	c->c.rwnd = rwnd;
+	unsigned i;
+
+	for (i = 0; i < c->n; i++) {
+		place_release_all(&c->places[i], &c->shared, OAL_REWRITE_REASON_OFF);
+		/* Until the next tick: there may be nothing to enforce with. */
+		if (c->places[i].mode == OAL_POLICY_MODE_ENFORCE)
+			c->places[i].mode = OAL_POLICY_MODE_SHADOW;
+		effects_give_up(&c->shared.effects, i, false);
+	}
+	c->shared.effects.rwnd = rwnd;
 }
 
 void controller_json(const struct controller *c, struct json *t)
 {
 	static const char *const modes[] = OAL_POLICY_MODES, *const backends[] = OAL_REWRITE_BACKENDS;
-	struct control_stats s;
+	const struct totals all = totals(c);
+	unsigned i;
 
-	control_stats(c->control, &s);
 	json_add(t, "{\"mode\": \"%s\", \"ceiling\": \"%s\", \"killed\": %s, \"backend\": \"%s\", \"policy\": ",
-		 modes[c->mode], modes[c->c.ceiling], c->killed ? "true" : "false",
-		 backends[c->c.rwnd ? rwnd_backend(c->c.rwnd) : OAL_REWRITE_BACKEND_NONE]);
-	json_string(t, c->policy.name);
-	json_count(t, "policy_version", c->policy.version);
-	json_count(t, "clamps", s.clamps);
-	json_count(t, "capacity_kbps", s.capacity_kbps);
-	json_count(t, "queue_us", s.queue_us);
-	json_count(t, "target_us", s.target_us);
-	json_count(t, "steps", s.steps);
-	json_count(t, "sets", c->counts.sets);
-	json_count(t, "set_errors", c->counts.set_errors);
-	json_count(t, "releases", c->counts.releases);
-	json_count(t, "guard_reverts", s.guard_reverts);
-	if (c->c.rwnd) {
+		 modes[c->places[0].mode], modes[c->shared.ceiling], c->shared.killed ? "true" : "false",
+		 backends[backend(c)]);
+	json_string(t, c->places[0].policy.name);
+	json_count(t, "policy_version", c->places[0].policy.version);
+	json_count(t, "clamps", all.control.clamps);
+	json_count(t, "capacity_kbps", all.control.capacity_kbps);
+	json_count(t, "queue_us", all.control.queue_us);
+	json_count(t, "target_us", all.control.target_us);
+	json_count(t, "steps", all.control.steps);
+	json_count(t, "sets", all.sets);
+	json_count(t, "set_errors", all.set_errors);
+	json_count(t, "releases", all.releases);
+	json_count(t, "guard_reverts", all.control.guard_reverts);
+	json_add(t, ", \"policies\": {");
+	for (i = 0; i < c->n; i++)
+		if (c->places[i].bundle) {
+			json_add(t, i && c->places[0].bundle ? ", " : "");
+			json_string(t, pipeline_name_of(c->shared.pipeline, c->places[i].name));
+			json_add(t, ": \"%s\"", modes[c->places[i].mode]);
+		}
+	json_add(t, "}");
+	if (c->shared.effects.rwnd) {
 		json_add(t, ", \"data_path\": ");
-		rwnd_json(c->c.rwnd, t);
+		rwnd_json(c->shared.effects.rwnd, t);
 	}
 	json_add(t, "}");
 }

@@ -1,7 +1,7 @@
-/* controller.h: control of one AP in the tick thread: gathers what the law (control.h) needs from the pipeline, lets it
- * decide, has windows set (rwnd.h), and reports (tables rewrite and control).
+/* controller.h: control of one AP in the tick thread. Its policies run side by side (place.h): each law is given what
+ * the data path knows, its windows are composed and set (effects.h), and told of (tables action and control).
  *
- * What is in force is the least of the bundle's policy, the AP's own ceiling, and off while a kill switch is on: the
+ * What is in force of a policy is the least of its bundle, the AP's own ceiling, and off while a kill switch is on: the
  * push service's or the kill file. In shadow everything happens but the setting. Neither blocks nor allocates nor logs
  * after controller_new(). */
 #ifndef OAL_CONTROLLER_H
@@ -18,9 +18,13 @@ struct json;
 struct pipeline;
 struct rwnd;
 
+enum { CONTROLLER_POLICIES = 4 };
+
 struct controller_config {
 	struct pipeline *pipeline;
-	struct inference *inference; /* whose bundle, predictions and kill switch are followed */
+	/* One a policy: whose bundles and verdicts are followed, and of the first one the kill switch. The first that
+	 * is NULL ends them. */
+	struct inference *inferences[CONTROLLER_POLICIES];
 	struct rwnd *rwnd; /* NULL: at most shadow. Not owned */
 	enum oal_policy_mode ceiling;
 	const char *kill_file; /* NULL or empty: none. Must outlive the controller */

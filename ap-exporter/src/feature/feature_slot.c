@@ -23,17 +23,27 @@ struct feature *feature_slot_offer(struct feature_slot *s, struct feature *next)
 	struct feature *unused = s->next;
 
 	s->next = next;
+	s->stop = false;
+	return unused;
+}
+
+struct feature *feature_slot_stop(struct feature_slot *s)
+{
+	struct feature *unused = feature_slot_offer(s, NULL);
+
+	s->stop = true;
 	return unused;
 }
 
 bool feature_slot_advance(struct feature_slot *s)
 {
-	if (!s->next || s->retired)
+	if ((!s->next && !s->stop) || s->retired)
 		return false;
 	s->retired = s->running;
 	s->running = s->next;
 	s->next = NULL;
-	s->program_id = feature_program_id(feature_program(s->running));
+	s->stop = false;
+	s->program_id = s->running ? feature_program_id(feature_program(s->running)) : 0;
 	return true;
 }
 

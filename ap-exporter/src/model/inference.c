@@ -37,6 +37,7 @@ struct inference {
 	/* Between the threads. A ring's `in` has one writer, its `out` another. */
 	_Atomic(struct candidate *) offer, in_force;
 	struct oal_bundle_status_row status[STATUS_ROOM];
+	atomic_bool withdrawn; /* and the tick thread has not done so yet */
 	atomic_uint status_in, status_out;
 	struct retired retired[RETIRED_ROOM];
 	atomic_uint retired_in, retired_out;
@@ -180,10 +181,28 @@ bool inference_next_status(struct inference *f, struct oal_bundle_status_row *ro
 	return true;
 }
 
+/* Nothing is in force any more; what was offered before goes with it. */
+static void withdraw(struct inference *f)
+{
+	retire(f, (struct retired){.candidate = f->next});
+	f->next = NULL;
+	retire(f, (struct retired){.candidate = atomic_exchange_explicit(&f->in_force, NULL, memory_order_acq_rel)});
+	retire(f, (struct retired){.state = feature_slot_stop(f->c.slot)});
+	retire(f, (struct retired){.features = f->features_next});
+	f->features_next = NULL;
+	f->c.wake(f->c.ctx);
+}
+
 void inference_advance(struct inference *f)
 {
 	if (!can_retire(f, MOST_RETIRED))
 		return; /* the agent's thread is behind */
+	if (atomic_load_explicit(&f->withdrawn, memory_order_relaxed) &&
+	    atomic_exchange_explicit(&f->withdrawn, false, memory_order_acq_rel)) {
+		follow_program(f);
+		withdraw(f);
+		return; /* what was offered since is taken at the next tick */
+	}
 	follow_program(f);
 	if (atomic_load_explicit(&f->offer, memory_order_relaxed))
 		take_offer(f);
@@ -294,6 +313,12 @@ void inference_offer(struct inference *f, struct candidate *c)
 	}
 	candidate_free(missed);
 	atomic_store_explicit(&f->offer, c, memory_order_release);
+}
+
+void inference_withdraw(struct inference *f)
+{
+	candidate_free(atomic_exchange_explicit(&f->offer, NULL, memory_order_acq_rel));
+	atomic_store_explicit(&f->withdrawn, true, memory_order_release);
 }
 
 bool inference_status(struct inference *f, const struct oal_bundle_status_row *row)

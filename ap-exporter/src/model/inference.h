@@ -97,6 +97,8 @@ int candidate_features_new(struct candidate_features **, const struct inference 
 void candidate_free(struct candidate *);
 /* Takes `c`, and frees an offer that was not taken in the meantime. */
 void inference_offer(struct inference *, struct candidate *c);
+/* The policy is given up: from the next tick on nothing is in force, until something is offered again. */
+void inference_withdraw(struct inference *);
 /* A row to report at the next tick. False: no room for it now. */
 bool inference_status(struct inference *, const struct oal_bundle_status_row *);
 /* Frees what is out of use. */

@@ -119,7 +119,7 @@ _Static_assert(OAL_STATION == 0 && OAL_PACKET == OAL_BEACON + 1, "the first tabl
 /* Event tables whose rows are told apart by keys: those of one key are one run of a batch. */
 static inline bool table_is_keyed_event(enum oal_table_id t)
 {
-	return t == OAL_DROP_EVENT || (t >= OAL_DECISION && t <= OAL_CONTROL);
+	return t == OAL_DROP_EVENT || (t >= OAL_DECISION && t <= OAL_CONTROL) || t == OAL_ACTION;
 }
 
 #endif

@@ -3,7 +3,7 @@ from oal_local.clickhouse import since
 from oal_local.errors import PlatformError
 
 SAMPLE_TABLES = ("station", "station_ac", "channel", "queue", "beacon", "flow", "drop_event", "neighbour_ap")
-TABLES = (*SAMPLE_TABLES, "packet", "health", "decision", "bundle_status", "rewrite", "control")
+TABLES = (*SAMPLE_TABLES, "packet", "health", "decision", "bundle_status", "action", "control")
 TOPICS = ("ap.samples.v1", "ap.packets.v1", "ap.events.v1")
 
 

@@ -1,0 +1,241 @@
+#ifdef HAVE_AGENT
+#include "control/place.h"
+
+#include <string.h>
+
+#include "control/law.h"
+#include "feature/feature_slot.h"
+#include "model/inference.h"
+#include "packet/flow_table.h"
+#include "pipeline/pipeline.h"
+#include "wire/row_value.h"
+
+int place_new(struct place *p, unsigned number, struct inference *inference, const struct place_shared *shared)
+{
+	p->number = number;
+	p->inference = inference;
+	p->law = &law_fair_window;
+	return control_new(&p->control, shared->seen.max_flows, shared->seen.max_stations);
+}
+
+void place_free(struct place *p)
+{
+	control_free(p->control);
+}
+
+/* --- what a step takes in */
+
+static uint32_t model_cwnd(const struct place *p, const struct pipeline *from, const struct sum *w,
+                           uint16_t flow)
+{
+	const struct inference_last *last = inference_last(p->inference);
+	const struct oal_flow_row *row = pipeline_flow_row(from, flow);
+	int64_t x[SUM_MAX_INPUTS], bytes;
+	unsigned i;
+
+	if (!w || !p->policy.window_model || last->verdict.bundle != p->bundle || !row->sent_pkts)
+		return 0;
+	for (i = 0; i < w->n_inputs; i++) {
+		const struct oal_column *column =
+			w->inputs[i] < 0 ? &oal_tables[OAL_FLOW].columns[-1 - w->inputs[i]] : NULL;
+
+		if (!column)
+			x[i] = last->features[w->inputs[i]];
+		else
+			x[i] = column->optional >= 0 && row->absent >> column->optional & 1 ? OAL_MISSING
+											    : row_value(column, row);
+	}
+	bytes = sum_predict(w, x);
+	return bytes < 0 ? 0 : bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)bytes;
+}
+
+/* What the bundle's window model says of each flow. */
+static void ask_model(const struct place *p, struct place_shared *shared, const struct sum *w)
+{
+	struct observation *o = &shared->seen;
+	unsigned i;
+
+	for (i = 0; i < o->n_flows; i++)
+		o->flows[i].model_cwnd_bytes = model_cwnd(p, shared->pipeline, w, o->flows[i].place);
+}
+
+/* --- what comes of it */
+
+static enum oal_rewrite_backend backend(const struct place *p, const struct place_shared *shared)
+{
+	return p->mode == OAL_POLICY_MODE_ENFORCE ? rwnd_backend(shared->effects.rwnd) : OAL_REWRITE_BACKEND_SHADOW;
+}
+
+static void write_row(const struct place *p, struct place_shared *shared, const struct control_action *a,
+		      uint8_t reason)
+{
+	const struct inference_last *last = inference_last(p->inference);
+	const struct oal_action_row row = {
+		.policy = p->name,
+		.kind = OAL_ACTION_KIND_RWND,
+		.subject = a->id & INT64_MAX,
+		.backend = (uint8_t)backend(p, shared),
+		.mac = a->mac,
+		.bundle = p->bundle,
+		.class = last->number ? last->verdict.class : CONTROL_NO_CLASS,
+		.reason = reason,
+		.value = reason == OAL_REWRITE_REASON_FAILED ? 0 : a->window_bytes,
+		.capacity_kbps = a->capacity_kbps,
+		.share_kbps = a->share_kbps,
+		.rate_kbps = a->rate_kbps,
+		.cwnd_bytes = a->cwnd_bytes,
+		.queue_us = a->queue_us,
+	};
+
+	pipeline_row(shared->pipeline, OAL_ACTION, &row);
+}
+
+static int carry_out(const struct place *p, struct place_shared *shared, const struct control_action *a)
+{
+	const struct flow *f = &pipeline_flow_table(shared->pipeline)->flows[a->place];
+	struct rwnd_flow flow = {
+		.client_port = f->client_port,
+		.server_port = f->server_port,
+		.addr_len = f->addr_len,
+		.scale = f->scale[OBSERVATION_CLIENT],
+		.mss_bytes = observation_mss(f),
+	};
+	const struct effects_flow wanted = {a->place, a->id, &flow};
+
+	/* It is gone, and its place taken: the clamp ends by itself. */
+	if (!f->used || observation_flow_id(&shared->seen, a->place) != a->id)
+		return 0;
+	memcpy(flow.client_addr, f->client_addr, sizeof flow.client_addr);
+	memcpy(flow.server_addr, f->server_addr, sizeof flow.server_addr);
+	return effects_want(&shared->effects, p->number, &wanted, a->window_bytes, p->policy.ttl_us,
+			    shared->monotonic_ns() / 1000);
+}
+
+static void follow(struct place *p, struct place_shared *shared, const struct control_action *actions, unsigned n)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		const int ret = p->mode == OAL_POLICY_MODE_ENFORCE ? carry_out(p, shared, &actions[i]) : 0;
+
+		p->sets += actions[i].window_bytes != 0;
+		p->releases += !actions[i].window_bytes;
+		p->set_errors += ret < 0;
+		if (actions[i].report)
+			write_row(p, shared, &actions[i], ret < 0 ? OAL_REWRITE_REASON_FAILED : actions[i].reason);
+	}
+}
+
+void place_release_all(struct place *p, struct place_shared *shared, enum oal_rewrite_reason reason)
+{
+	const struct control_action *actions;
+	const unsigned n = control_release_all(p->control, reason, &actions);
+
+	follow(p, shared, actions, n);
+}
+
+/* --- in force */
+
+/* Another bundle may bring other numbers, and another law; what was learnt of the flows stays. */
+static void follow_bundle(struct place *p, struct place_shared *shared, const struct candidate *candidate)
+{
+	const struct oal_policy *policy = bundle_policy(candidate->bundle);
+	const struct bundle_law *law = bundle_law(candidate->bundle);
+	const struct law_ops *ops = law_find(law->name); /* bundle_open() takes only laws that there are */
+
+	p->bundle = candidate->status.bundle;
+	p->name = pipeline_name(shared->pipeline, bundle_head(candidate->bundle)->of_policy);
+	if (!policy)
+		return;
+	if (ops != p->law) /* clamps of one law are not the other's to follow */
+		place_release_all(p, shared, OAL_REWRITE_REASON_BUNDLE);
+	p->law = ops;
+	p->policy = *policy;
+	control_policy(p->control, policy);
+	control_law(p->control, ops, law->values, law->n_values);
+}
+
+static enum oal_policy_mode mode_of(const struct place_shared *shared, const struct candidate *candidate)
+{
+	const struct oal_policy *policy = candidate ? bundle_policy(candidate->bundle) : NULL;
+	enum oal_policy_mode mode = policy ? bundle_mode(candidate->bundle) : OAL_POLICY_MODE_OFF;
+
+	if (mode > shared->ceiling)
+		mode = shared->ceiling;
+	if (mode == OAL_POLICY_MODE_ENFORCE && !shared->effects.rwnd)
+		mode = OAL_POLICY_MODE_SHADOW;
+	return shared->killed ? OAL_POLICY_MODE_OFF : mode;
+}
+
+static enum oal_rewrite_reason reason_of(const struct place_shared *shared, const struct candidate *candidate)
+{
+	if (shared->killed)
+		return OAL_REWRITE_REASON_KILLED;
+	return candidate && bundle_policy(candidate->bundle) ? OAL_REWRITE_REASON_OFF : OAL_REWRITE_REASON_BUNDLE;
+}
+
+void place_update(struct place *p, struct place_shared *shared, const struct candidate *candidate, bool alone)
+{
+	const enum oal_policy_mode mode = mode_of(shared, candidate);
+
+	if (mode != p->mode) {
+		place_release_all(p, shared, reason_of(shared, candidate));
+		if (p->mode == OAL_POLICY_MODE_ENFORCE) /* those of flows that are gone, too */
+			effects_give_up(&shared->effects, p->number, alone);
+		p->mode = mode;
+	}
+	if (!candidate)
+		p->bundle = 0;
+	else if (candidate->status.bundle != p->bundle)
+		follow_bundle(p, shared, candidate);
+}
+
+/* --- a tick */
+
+static void step(struct place *p, struct place_shared *shared, uint64_t t_us, const struct candidate *candidate)
+{
+	const struct inference_last *last = inference_last(p->inference);
+	const uint64_t start_ns = shared->monotonic_ns();
+	struct control_input in = {
+		.t_us = t_us,
+		.class = CONTROL_NO_CLASS,
+		.shadow = p->mode != OAL_POLICY_MODE_ENFORCE,
+	};
+	const struct control_action *actions;
+	uint64_t took_ns;
+	unsigned n;
+
+	observation_take(&shared->seen, t_us);
+	ask_model(p, shared, bundle_window(candidate->bundle));
+	if (last->number && last->verdict.bundle == p->bundle) {
+		in.predicted_us = last->verdict.instant_us;
+		in.class = last->verdict.class;
+		in.congested_permille = last->verdict.congested_permille;
+	}
+	in.backlog_bytes = observation_shared_backlog(&shared->seen);
+	in.stations = shared->seen.stations;
+	in.n_stations = shared->seen.n_stations;
+	in.flows = shared->seen.flows;
+	in.n_flows = shared->seen.n_flows;
+	n = control_step(p->control, &in, &actions);
+	follow(p, shared, actions, n);
+	p->stepped_us = t_us;
+	p->decided = last->number;
+	took_ns = shared->monotonic_ns() - start_ns;
+	if (took_ns > p->step_max_ns)
+		p->step_max_ns = took_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)took_ns;
+}
+
+void place_tick(struct place *p, struct place_shared *shared, uint64_t t_us, const struct candidate *candidate)
+{
+	const struct inference_last *last = inference_last(p->inference);
+	bool due;
+
+	if (p->mode == OAL_POLICY_MODE_OFF)
+		return;
+	due = t_us < p->stepped_us || t_us - p->stepped_us >= p->policy.step_us;
+	/* A prediction that asks for clamps is followed at once. */
+	if (due || (last->number != p->decided && last->verdict.class >= p->policy.act_class))
+		step(p, shared, t_us, candidate);
+}
+#endif

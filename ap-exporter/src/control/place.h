@@ -1,0 +1,53 @@
+/* place.h: one policy of an access point: its bundle in force, its law, its mode, and what it did. An AP has
+ * CONTROL_PLACES of them, side by side; the policy rwnd-fair has the first. */
+#ifndef OAL_PLACE_H
+#define OAL_PLACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "control/effects.h"
+#include "control/observation.h"
+#include "oal_policy.h"
+
+struct candidate;
+struct inference;
+struct pipeline;
+
+enum { CONTROL_PLACES = EFFECTS_POLICIES };
+
+/* What the places of an AP share. */
+struct place_shared {
+	struct pipeline *pipeline;
+	struct observation seen; /* at the last step of any place */
+	struct effects effects;
+	enum oal_policy_mode ceiling; /* of the AP */
+	bool killed; /* nothing may be done */
+	uint64_t (*monotonic_ns)(void);
+};
+
+struct place {
+	unsigned number;
+	struct inference *inference; /* whose bundle and verdicts are followed; NULL: the place is empty */
+	struct control *control;
+	const struct law_ops *law;
+	enum oal_policy_mode mode; /* in force: the least of policy, ceiling and kill switch */
+	uint64_t bundle, decided; /* in use: id of the bundle, number of the last verdict */
+	uint64_t stepped_us;
+	struct oal_policy policy;
+	uint16_t name; /* of the policy, for rows */
+	uint64_t sets, set_errors, releases;
+	uint32_t step_max_ns;
+};
+
+/* `p` is all zero. Negative errno: -ENOMEM, -EINVAL for a pipeline beyond what control takes. */
+int place_new(struct place *p, unsigned number, struct inference *, const struct place_shared *);
+void place_free(struct place *);
+/* What is in force: takes over mode and bundle, and gives up what may not go on. `alone`: no other place enforces. */
+void place_update(struct place *, struct place_shared *, const struct candidate *, bool alone);
+/* A tick ends: the law's step, if it is due. */
+void place_tick(struct place *, struct place_shared *, uint64_t t_us, const struct candidate *);
+/* Gives every effect up. */
+void place_release_all(struct place *, struct place_shared *, enum oal_rewrite_reason);
+
+#endif
