@@ -27,7 +27,7 @@ static uint64_t *sort(uint64_t *values, uint64_t *spare, int32_t n, uint64_t ran
 }
 
 int32_t oal_edges(const int64_t *column, int64_t row_stride, int32_t n, int64_t *scratch, int32_t max_edges,
-		int64_t *edges)
+		  int64_t *edges)
 {
 	uint64_t *values = (uint64_t *)scratch;
 	int64_t lowest = INT64_MAX, highest = INT64_MIN;
@@ -100,6 +100,6 @@ void oal_bin_rows(const struct oal_bins *bins, const int64_t *rows, int32_t n, u
 void oal_bin_column(const struct oal_bins *bins, int32_t feature, const int64_t *rows, int32_t n, uint8_t *binned)
 {
 	for (int32_t i = 0; i < n; i++)
-		binned[(int64_t)i * bins->stride + feature] = bin(bins, feature,
-				rows[(int64_t)i * bins->features + feature]);
+		binned[(int64_t)i * bins->stride + feature] =
+			bin(bins, feature, rows[(int64_t)i * bins->features + feature]);
 }

@@ -1,6 +1,6 @@
-/* Leaf-wise growth on histograms. A histogram's slot packs the four classes' counts in 16 bits each, so that counting
- * an item is one addition per feature, and a sibling's histogram is one subtraction per slot. Hence at most 65,535
- * items. */
+/* Leaf-wise growth on histograms. A histogram's slot packs the four classes' counts in 16 bits each, so that
+ * counting an item is one addition per feature, and a sibling's histogram is one subtraction per slot. Hence at most
+ * 65,535 items. */
 #include <string.h>
 
 #include "tree.h"
@@ -185,8 +185,12 @@ static void split_node(struct grower *g, struct node *node)
 
 	g->n_nodes += 2;
 	*left = (struct node){ .first = node->first, .n = n_left, .depth = node->depth + 1, .histogram = -1 };
-	*right = (struct node){ .first = node->first + n_left, .n = node->n - n_left, .depth = node->depth + 1,
-				.histogram = -1 };
+	*right = (struct node){
+		.first = node->first + n_left,
+		.n = node->n - n_left,
+		.depth = node->depth + 1,
+		.histogram = -1,
+	};
 	struct node *small = left->n <= right->n ? left : right, *large = small == left ? right : left;
 	small->counts = counts_of(g, small->first, small->n);
 	large->counts = node->counts - small->counts;
@@ -265,8 +269,7 @@ int64_t oal_fit_bytes(const struct oal_bins *bins, const struct oal_fit *fit, in
 }
 
 int32_t oal_tree_fit(const struct oal_bins *bins, const struct oal_fit *fit, const uint8_t *binned,
-		     const uint8_t *classes,
-		     const int32_t *row, int32_t n, void *room, struct oal_tree *out)
+		     const uint8_t *classes, const int32_t *row, int32_t n, void *room, struct oal_tree *out)
 {
 	if (n < 1 || n > OAL_MAX_ITEMS || bins->bins < 4 || bins->bins > OAL_MAX_BINS || bins->features < 1 ||
 	    bins->stride < bins->features || fit->max_nodes < 1 || fit->max_nodes > OAL_MAX_NODES || fit->min_leaf < 1)

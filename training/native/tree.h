@@ -37,11 +37,11 @@ struct oal_tree {
 	int32_t *items;        /* items at the node */
 };
 
-/* Edges of one column: at most `max_edges`, chosen so that bins hold about equally many items; a frequent value gets a
- * bin of its own. An edge lies halfway between neighbouring values. `scratch` has room for 2 * n values. Returns their
- * number. */
+/* Edges of one column: at most `max_edges`, chosen so that bins hold about equally many items; a frequent value gets
+ * a bin of its own. An edge lies halfway between neighbouring values. `scratch` has room for 2 * n values. Returns
+ * their number. */
 int32_t oal_edges(const int64_t *column, int64_t row_stride, int32_t n, int64_t *scratch, int32_t max_edges,
-		int64_t *edges);
+		  int64_t *edges);
 
 /* Bins of rows [n][features], all columns. */
 void oal_bin_rows(const struct oal_bins *bins, const int64_t *rows, int32_t n, uint8_t *binned);
@@ -52,14 +52,13 @@ void oal_bin_column(const struct oal_bins *bins, int32_t feature, const int64_t 
 /* Room that oal_tree_fit needs, bytes. */
 int64_t oal_fit_bytes(const struct oal_bins *bins, const struct oal_fit *fit, int32_t n);
 
-/* Fit on rows `row[n]` of `binned` and `classes`. Returns the number of nodes, or 0 when an argument is out of range.
- */
+/* Fit on rows `row[n]` of `binned` and `classes`. Returns the number of nodes, or 0 when an argument is out of
+ * range. */
 int32_t oal_tree_fit(const struct oal_bins *bins, const struct oal_fit *fit, const uint8_t *binned,
-		const uint8_t *classes,
-		     const int32_t *row, int32_t n, void *room, struct oal_tree *out);
+		     const uint8_t *classes, const int32_t *row, int32_t n, void *room, struct oal_tree *out);
 
 /* Leaf of each of the rows `row[n]` of `values` [..][features]. */
 void oal_tree_apply(const struct oal_tree *tree, const int64_t *values, int32_t features, const int32_t *row, int32_t n,
-		int32_t *leaf);
+		    int32_t *leaf);
 
 #endif

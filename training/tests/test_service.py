@@ -42,11 +42,11 @@ class Ap:
         assert self.sent <= len(self.items), "out of items"
         return True
 
-    def until_release(self, trainer, n: int) -> list:
-        """Send items until the AP has `n` releases; these."""
+    def until_release(self, trainer, n: int, at_once: int = 20) -> list:
+        """Send items, so many at once, until the AP has `n` releases; these."""
         until(
             lambda: f"{n} releases for {self.name}; the log says {trainer.log()}",
-            lambda: self.send() and len(self.topics.releases(self.name)) >= n,
+            lambda: self.send(at_once) and len(self.topics.releases(self.name)) >= n,
         )
         return self.topics.releases(self.name)
 
@@ -271,12 +271,12 @@ def test_the_broker_comes_back_and_a_silent_mlflow_delays_nothing(make_trainer, 
     (tmp_path / "password").write_text("x")
     nobody = {"tracking_uri": "http://127.0.0.1:9", "user": "trainer", "password_file": str(tmp_path / "password")}
     trainer = make_trainer(mlflow=nobody, **QUICK)
-    source = Ap(topics, seed=5)
+    source = Ap(topics, seed=5, n=30_000)
     n = len(source.until_release(trainer, 1))
     assert "MLflow" in until("it is said", lambda: "MLflow" in trainer.log() and trainer.log())
     platform.kill("kafka", signal.SIGKILL)
     platform.wait_ready("kafka")
-    source.until_release(trainer, n + 1)
+    source.until_release(trainer, n + 1, at_once=100)  # the next better tree needs items, not time
     assert trainer.healthy() and trainer.process.poll() is None
 
 
