@@ -29,12 +29,6 @@ def feature_hash(policy: str) -> int:
     return int(next(p["feature_hash"] for p in described() if p["name"] == policy))
 
 
-def others_hashes(policy: str) -> list[int]:
-    """Feature hashes of the other policies' programs, but for one that computes the same as this policy's."""
-    mine = feature_hash(policy)
-    return sorted({feature_hash(name) for name in known()} - {mine})
-
-
 def file(policy: str, name: str) -> Path:
     """A file of a policy's folder. TrainingError when there is none."""
     path = POLICIES / policy / name

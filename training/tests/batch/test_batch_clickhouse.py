@@ -61,7 +61,10 @@ def test_items_are_the_same_from_clickhouse_and_from_the_file(stored, learning):
     )
     for name in ("x", "y", "now", "loss_now"):
         assert np.array_equal(getattr(items, name), getattr(learning, name), equal_nan=True), name
-    assert items.source["query_parameters"] == {"ap": "ap-2"} and len(items.source["data_sha256"]) == 64
+    assert (
+        items.source["query_parameters"] == {"policy": "rwnd-fair", "ap": "ap-2"}
+        and len(items.source["data_sha256"]) == 64
+    )
     assert clickhouse.read(connection, ap="ap-2", log=quiet).source["data_sha256"] == items.source["data_sha256"]
 
 
@@ -76,10 +79,10 @@ def test_site_range_and_limit_are_kept(stored, learning):
 
 def test_items_of_other_policies_are_left_out(stored, learning):
     connection, _, _ = stored
-    items = clickhouse.read(connection, ap="ap-1", log=quiet, not_of=[1, 2])
-    assert len(items) == len(learning) and "NOT IN {not_of:Array(UInt64)}" in items.source["query"]
-    with pytest.raises(TrainingError, match="ClickHouse has no items of AP ap-1"):
-        clickhouse.read(connection, ap="ap-1", log=quiet, not_of=[learning.feature_hash])
+    items = clickhouse.read(connection, ap="ap-1", log=quiet)
+    assert len(items) == len(learning) and items.source["query_parameters"]["policy"] == "rwnd-fair"
+    with pytest.raises(TrainingError, match="ClickHouse has no items of policy example of AP ap-1"):
+        clickhouse.read(connection, ap="ap-1", log=quiet, policy="example")
 
 
 def test_nothing_there_and_a_wrong_password_are_said(stored, tmp_path):

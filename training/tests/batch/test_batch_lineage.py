@@ -149,14 +149,6 @@ def test_a_policy_that_is_none_and_items_of_another_are_refused(mlflow_uri, lear
     assert f"the items are of feature program {learning.feature_hash:016x}, and policy rwnd-fair takes {7:016x}" in said
 
 
-def test_a_policy_asks_for_no_items_of_another(monkeypatch):
-    hashes = {"rwnd-fair": 5, "alike": 5, "other": 9}
-    monkeypatch.setattr(policies, "known", lambda: hashes)
-    monkeypatch.setattr(policies, "feature_hash", lambda policy: hashes[policy])
-    assert policies.others_hashes("rwnd-fair") == policies.others_hashes("alike") == [9]
-    assert policies.others_hashes("other") == [5]
-
-
 def test_a_forest_is_not_registered_and_says_what_to_do(mlflow_uri, capsys):
     assert (
         main(

@@ -73,10 +73,5 @@ def items(arguments, places: Places, what: Experiment, wanted: dict | None, log)
         last_s = ((end if end is not None else time.time() * 1e6) - begin) / 1e6
     else:
         begin = int((end if end is not None else time.time() * 1e6) - last_s * 1e6)
-    not_of = policies.others_hashes(policy)
-    found = clickhouse.read(places.connection, ap, site, begin, end, log=log, not_of=not_of)
-    if policy != policies.RWND_FAIR and found.feature_hash != policies.feature_hash(policy):
-        raise TrainingError(
-            f"ClickHouse has no items of policy {policy}: the latest are of feature program {found.feature_hash:016x}"
-        )
+    found = clickhouse.read(places.connection, ap, site, begin, end, log=log, policy=policy)
     return found, {"kind": "clickhouse", "ap": ap, "site": site, "last_s": round(last_s), "policy": policy}

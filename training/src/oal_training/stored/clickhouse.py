@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from oal_training.errors import TrainingError
+from oal_training.policies import RWND_FAIR
 from oal_training.stored.items import Items, from_columns
 
 QUERY = """SELECT ap_id, site, toUnixTimestamp64Micro(ts) AS ts_us, boot_id, feature_hash, features, horizon_us,
@@ -56,12 +56,10 @@ class Connection:
             raise TrainingError(f"ClickHouse at {self.url} as {self.user}: {str(error).splitlines()[0]}") from None
 
 
-def _where(ap, site, begin_us, end_us, not_of: Sequence[int]) -> tuple[str, dict]:
-    terms, values = ["1"], {}
-    if not_of:
-        terms.append("feature_hash NOT IN {not_of:Array(UInt64)}")
-        values["not_of"] = list(not_of)
+def _where(policy, ap, site, begin_us, end_us) -> tuple[str, dict]:
+    terms, values = [], {}
     for term, name, value in (
+        ("policy = {policy:String}", "policy", policy),
         ("ap_id = {ap:String}", "ap", ap),
         ("site = {site:String}", "site", site),
         ("ts >= fromUnixTimestamp64Micro({begin:Int64}, 'UTC')", "begin", begin_us),
@@ -98,23 +96,23 @@ def read(
     end_us: int | None = None,
     limit: int = MAX_ITEMS,
     log=print,
-    not_of: Sequence[int] = (),
+    policy: str = RWND_FAIR,
 ) -> Items:
-    """The latest `limit` items of that AP, site and range [begin_us, end_us).
+    """The latest `limit` items of that policy, AP, site and range [begin_us, end_us).
 
-    not_of: feature hashes of other policies, whose items are left out. TrainingError when none is there.
+    TrainingError when there is none.
     """
     from clickhouse_connect.driver.exceptions import ClickHouseError
 
-    where, values = _where(ap, site, begin_us, end_us, not_of)
+    where, values = _where(policy, ap, site, begin_us, end_us)
     query = QUERY.format(where=where, limit=limit)
     client = connection.client()
     try:
         there = client.query(f"SELECT count() FROM item WHERE {where}", parameters=values).result_rows[0][0]
         if not there:
             raise TrainingError(
-                f"ClickHouse has no items {_said(ap, site, begin_us, end_us)}; has the platform run, and is the range"
-                " in UTC?"
+                f"ClickHouse has no items {_said(policy, ap, site, begin_us, end_us)}; has the platform run, and is the"
+                " range in UTC?"
             )
         log(f"ClickHouse: reading {min(there, limit)} of {there} items")
         table = client.query_arrow(query, parameters=values, use_strings=True)
@@ -143,8 +141,9 @@ def read(
     return from_columns(columns, source, log)
 
 
-def _said(ap, site, begin_us, end_us) -> str:
+def _said(policy, ap, site, begin_us, end_us) -> str:
     words = [
+        f"of policy {policy}" if policy != RWND_FAIR else "",
         f"of AP {ap}" if ap else "",
         f"of site {site}" if site else "",
         f"from {begin_us} µs" if begin_us is not None else "",

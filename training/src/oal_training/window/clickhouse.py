@@ -8,6 +8,7 @@ import numpy as np
 from oal_schema.settings import settings
 
 from oal_training.errors import TrainingError
+from oal_training.policies import RWND_FAIR
 from oal_training.stored.clickhouse import MAX_ITEMS, Connection, columns_of
 from oal_training.window import capture, dataset
 from oal_training.window.sender import WANTED
@@ -28,7 +29,7 @@ QUERIES = {
     ),
     "item": (
         f"SELECT ap_id, {TIME}, feature_hash, features, complete FROM item WHERE ap_id = {{ap:String}} AND {RANGE}"
-        f" ORDER BY ts DESC LIMIT {MAX_ITEMS}"
+        f" AND policy = '{RWND_FAIR}' ORDER BY ts DESC LIMIT {MAX_ITEMS}"
     ),
 }
 
