@@ -23,10 +23,16 @@ import (
 func predict(t *testing.T, ap, site, hash string, fromUS int64, n int, predicted, now, truth string,
 	congestedPermille int) {
 	t.Helper()
+	predictOf(t, "rwnd-fair", ap, site, hash, fromUS, n, predicted, now, truth, congestedPermille)
+}
+
+func predictOf(t *testing.T, policy, ap, site, hash string, fromUS int64, n int, predicted, now, truth string,
+	congestedPermille int) {
+	t.Helper()
 	var rows strings.Builder
 	for i := range n {
-		fmt.Fprintf(&rows, "('%s', '%s', fromUnixTimestamp64Micro(%d), %d, '%s', %d, '%s', '%s', 1)", ap, site,
-			fromUS+int64(i)*10, bundle.ID(hash), predicted, congestedPermille, now, truth)
+		fmt.Fprintf(&rows, "('%s', '%s', fromUnixTimestamp64Micro(%d), %d, '%s', %d, '%s', '%s', 1, '%s')", ap, site,
+			fromUS+int64(i)*10, bundle.ID(hash), predicted, congestedPermille, now, truth, policy)
 		if i < n-1 {
 			rows.WriteString(", ")
 		}
@@ -36,7 +42,7 @@ func predict(t *testing.T, ap, site, hash string, fromUS int64, n int, predicted
 	must(t, err)
 	request, err := http.NewRequest("POST", admin.URL+"/?"+url.Values{"database": {"oal"}}.Encode(),
 		strings.NewReader("INSERT INTO prediction (ap_id, site, ts, bundle, predicted, congested_permille, class_now,"+
-			" class, complete) VALUES "+rows.String()))
+			" class, complete, policy) VALUES "+rows.String()))
 	must(t, err)
 	request.Header.Set("X-ClickHouse-User", "admin")
 	request.Header.Set("X-ClickHouse-Key", password)
@@ -70,6 +76,8 @@ func TestMetrics(t *testing.T) {
 	predict(t, "m-1", "lab", rest, now-9000, 100, "Good", "Good", "Good", 0)    // the rest
 	predict(t, "m-2", "lab", rest, now+1000, 80, "Bad", "Acceptable", "Bad", 1000)
 	predict(t, "m-2", "lab", rest, now+4000, 20, "Good", "Good", "Bad", 0)
+	another := strings.Repeat("3d", 32) // a bundle of another policy: nothing to compare with
+	predictOf(t, "example", "m-2", "lab", another, now+1000, 500, "Bad", "Good", "Bad", 1000)
 	for metric, want := range map[string]float64{
 		"onset_recall_drop":   0.8 - 0.6,
 		"macro_accuracy_drop": 1 - 1,                           // Good is the only class that came true for both

@@ -2,6 +2,7 @@
 package clickhouse
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -47,6 +48,7 @@ func (c *Client) Measure(ctx context.Context, r *rollout.Rollout) rollout.Measur
 	baseline := max(minBaseline, time.Duration(r.SoakS*float64(time.Second)))
 	value, err := c.row(ctx, rollout.AbortMetrics[r.Metric].Query(), map[string]string{
 		"bundle": strconv.FormatUint(bundle.ID(r.Hash), 10), "site": site,
+		"policy":  cmp.Or(r.Policy, bundle.RwndFair),
 		"started": strconv.FormatInt(r.StartedUS, 10), "since": strconv.FormatInt(r.StartedUS-baseline.Microseconds(),
 			10)})
 	if err != nil {

@@ -13,8 +13,8 @@ const MinPredictions = 50
 // to 1).
 type AbortMetric struct{ Meaning, Expression string }
 
-// AbortMetrics by name. The rest are all predictions of other bundles in the scope, from one soak time (at least ten
-// minutes) before the rollout: so there is something to compare with when every AP has the new one.
+// AbortMetrics by name. The rest are all predictions of the policy's other bundles in the scope, from one soak time (at
+// least ten minutes) before the rollout: so there is something to compare with when every AP has the new one.
 var AbortMetrics = map[string]AbortMetric{
 	"onset_recall_drop": {
 		"recall of congestion onsets, the rest's minus the bundle's",
@@ -44,7 +44,8 @@ FROM (
 		toInt8(class_now) AS now, toInt8(class) AS truth, toInt8(predicted) AS predicted,
 		now IN (0, 1) AND truth >= 2 AS onset, predicted >= 2 AS hit, congested_permille / 1000 AS congested
 	FROM prediction
-	WHERE ts >= fromUnixTimestamp64Micro({since:Int64}, 'UTC') AND class >= 0 AND class_now >= 0 AND complete = 1
+	WHERE policy = {policy:String}
+		AND ts >= fromUnixTimestamp64Micro({since:Int64}, 'UTC') AND class >= 0 AND class_now >= 0 AND complete = 1
 		AND (bundle != {bundle:UInt64} OR ts >= fromUnixTimestamp64Micro({started:Int64}, 'UTC'))
 		AND ({site:String} = '' OR site = {site:String})
 )
