@@ -16,7 +16,7 @@ LATE = 30  # steps counted on MIPS, after as many in which the last flows are cl
 #: of what runs in a step
 OWN = tuple(
     f"control/{name}"
-    for name in ("control", "control_measure", "control_share", "control_windows", "control_guard", "fair")
+    for name in ("control", "control_measure", "control_windows", "guard", "law_fair_window", "fair")
 )
 CALLED = r"__u?(div|mod|mul)\w*|mem(cpy|set|move)|measured_step|mark_\w+"
 
