@@ -19,12 +19,13 @@ _Static_assert((int)PIPELINE_SLOTS == (int)CONTROLLER_POLICIES, "a policy has a 
 struct ap {
 	struct agent *agent; /* NULL: nothing is predicted */
 	struct pipeline *pipeline;
-	struct inference
-		*inferences[PIPELINE_SLOTS]; /* one a policy, each at the slot of its number; NULL without an agent */
+	/* One a policy, at the slot of its number; NULL without an agent. */
+	struct inference *inferences[PIPELINE_SLOTS];
 	struct controller *controller; /* NULL: no control */
 	struct peers peers;
 };
 
+#ifdef HAVE_AGENT
 static void begin_tick(void *ctx)
 {
 	struct ap *ap = ctx;
@@ -97,6 +98,42 @@ static int open_controller(struct ap *ap, const struct pipeline_config *p, const
 	return ret;
 }
 
+/* What makes the data path predict, and act. */
+static int open_policies(struct ap *ap, const struct pipeline_config *p, const struct ap_config *c, char *err,
+                         size_t err_size)
+{
+	int ret = ap->agent ? open_inferences(ap, p, err, err_size) : 0;
+
+	if (!ret && ap->agent && c->ceiling != OAL_POLICY_MODE_OFF)
+		ret = open_controller(ap, p, c, err, err_size);
+	return ret;
+}
+
+static void close_policies(struct ap *ap)
+{
+	unsigned i;
+
+	for (i = 0; i < PIPELINE_SLOTS; i++)
+		inference_free(ap->inferences[i]);
+}
+
+static struct pipeline_consumer consumer(struct ap *ap)
+{
+	return (struct pipeline_consumer){begin_tick, features, end_tick, ap};
+}
+#else /* nothing predicts: no bundle, no control */
+static int open_policies(struct ap *ap, const struct pipeline_config *p, const struct ap_config *c, char *err,
+                         size_t err_size)
+{
+	return 0;
+}
+static void close_policies(struct ap *ap) {}
+static struct pipeline_consumer consumer(struct ap *ap)
+{
+	return (struct pipeline_consumer){.ctx = ap};
+}
+#endif
+
 int ap_new(struct ap **out, const struct pipeline_config *data_path, const struct ap_config *c, char *err,
            size_t err_size)
 {
@@ -109,15 +146,13 @@ int ap_new(struct ap **out, const struct pipeline_config *data_path, const struc
 		return -ENOMEM;
 	}
 	ap->agent = c->agent;
-	p.consumer = (struct pipeline_consumer){begin_tick, features, end_tick, ap};
+	p.consumer = consumer(ap);
 	ret = pipeline_new(&ap->pipeline, &p);
 	if (ret)
 		snprintf(err, err_size, "cannot make the pipeline of %s for %u stations and %u flows: %s", p.ap_id,
 		         p.max_stations, p.max_flows, strerror(-ret));
-	if (!ret && ap->agent)
-		ret = open_inferences(ap, &p, err, err_size);
-	if (!ret && ap->agent && c->ceiling != OAL_POLICY_MODE_OFF)
-		ret = open_controller(ap, &p, c, err, err_size);
+	if (!ret)
+		ret = open_policies(ap, &p, c, err, err_size);
 	if (ret) {
 		ap_free(ap);
 		return ret;
@@ -128,16 +163,13 @@ int ap_new(struct ap **out, const struct pipeline_config *data_path, const struc
 
 void ap_free(struct ap *ap)
 {
-	unsigned i;
-
 	if (!ap)
 		return;
 	controller_free(ap->controller);
 	ap->controller = NULL;
 	if (ap->pipeline)
 		pipeline_flush(ap->pipeline); /* its last decisions are still made */
-	for (i = 0; i < PIPELINE_SLOTS; i++)
-		inference_free(ap->inferences[i]);
+	close_policies(ap);
 	pipeline_free(ap->pipeline);
 	free(ap);
 }
