@@ -15,11 +15,18 @@ entity's row since the start, h a hash of all of these, tick the row's tick in i
 
 from __future__ import annotations
 
-from ap_columns import (
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from columns import Contract  # noqa: E402
+
+from ap_columns import (  # noqa: E402
     AP_ID, BAD_LINK, BATCH_US, BEACON, BOOT_ID, CHANNEL, CONGESTED, DROP_EVENT, FLOWS, FLOW_STATE, HEALTH, INSTANT_US,
     ITEM, LABEL, NEIGHBOUR_AP, PACKET, PACKETS, PLACE, QUEUE, STATION, STATIONS, STATION_AC, TICK_US, WAVE, ap,
 )
-from model_columns import (
+from model_columns import (  # noqa: E402
     ACTION, BUNDLE_STATUS, CLAMPS, CONTROL, DECISION, PREDICTION, REGISTRY, RELEASE, ROLLOUT, SENDER_TCP,
     TREE_DECISION,
 )
@@ -49,9 +56,22 @@ def batch(t0_us: int) -> dict[str, str]:
     }
 
 
+def _select(types: dict[str, str], columns: dict[str, str], source: str) -> str:
+    """The table's columns in its order. One that nothing is made up for has its type's default value."""
+    unknown = columns.keys() - types.keys()
+    if unknown:
+        raise ValueError(f"no table has the columns {sorted(unknown)}")
+
+    def made(name: str, type_: str) -> str:
+        escaped = type_.replace("'", "\\'")
+        return columns.get(name, f"defaultValueOfTypeName('{escaped}')")
+
+    return f"SELECT {', '.join(f'{made(n, ty)} AS {n}' for n, ty in types.items())} FROM {source}"
+
+
 def selects(aps: int, t0_us: int, first_batch: int, batches: int) -> dict[str, str]:
-    """table → SELECT of the rows of `batches` batches of every AP, from batch number `first_batch` (time t0_us + number
-    * 252 ms).
+    """table → SELECT of the rows of `batches` batches of every AP, from batch number `first_batch`, whose time is
+    t0_us + number * 252 ms.
     """
 
     def positions(table: str, entities: int, rows: int) -> str:
@@ -88,21 +108,18 @@ def selects(aps: int, t0_us: int, first_batch: int, batches: int) -> dict[str, s
         """A row per AP and tree that was shipped, at the instant at which it is applied."""
         return f"(SELECT * FROM {instants()} WHERE us % 40000000 = 0 AND NOT {REGISTRY})"
 
-    def select(columns: dict[str, str], source: str) -> str:
-        return "SELECT " + ", ".join(f"{e} AS {n}" for n, e in columns.items()) + f" FROM {source}"
-
-    def raw(columns: dict[str, str], source: str, offset_us: str = f"tick * {TICK_US}") -> str:
+    def raw(columns: dict[str, str], source: str, offset_us: str = f"tick * {TICK_US}") -> tuple[dict[str, str], str]:
         head = {
             "ap_id": AP_ID, "ts": f"fromUnixTimestamp64Micro({t0_us} + m * {BATCH_US} + {offset_us}, 'UTC')",
             "boot_id": BOOT_ID, "batch_seq": "m"
         }
-        return select(head | columns, source)
+        return head | columns, source
 
     second_best_effort = (
         "(SELECT *, if(e >= 40, 31 + h % 31, 0) AS tick2, m * 2 + if(e >= 40, 1, 0) AS n2 FROM"
         f" {positions('station_ac', 5 * STATIONS, 1)})"
     )
-    return {
+    rows = {
         "station": raw(STATION, positions("station", STATIONS, 2)),
         "station_ac": raw(STATION_AC, second_best_effort, f"tick2 * {TICK_US}"),
         "channel": raw(CHANNEL, positions("channel", 1, 8)),
@@ -123,9 +140,9 @@ def selects(aps: int, t0_us: int, first_batch: int, batches: int) -> dict[str, s
             f" = 0 AND NOT {REGISTRY} AND {CLAMPS} > 0)",
         ),
         "neighbour_ap": raw(NEIGHBOUR_AP, positions("neighbour_ap", 2, 1)),
-        "label": select(LABEL, instants()),
-        "item": select(ITEM, instants()),
-        "decision": select(
+        "label": (LABEL, instants()),
+        "item": (ITEM, instants()),
+        "decision": (
             {
                 "ap_id": AP_ID,
                 "ts": "fromUnixTimestamp64Micro(us, 'UTC')",
@@ -135,12 +152,12 @@ def selects(aps: int, t0_us: int, first_batch: int, batches: int) -> dict[str, s
             | DECISION,
             instants(),
         ),
-        "prediction": select(PREDICTION, instants()),
-        "tree_decision": select(
+        "prediction": (PREDICTION, instants()),
+        "tree_decision": (
             TREE_DECISION, f"(SELECT * FROM {instants()} WHERE us % 1000000 = 0 AND NOT {REGISTRY})"
         ),
-        "release": select(RELEASE, shipped()),
-        "bundle_status": select(
+        "release": (RELEASE, shipped()),
+        "bundle_status": (
             {
                 "ap_id": AP_ID,
                 "ts": "fromUnixTimestamp64Micro(us, 'UTC')",
@@ -150,7 +167,9 @@ def selects(aps: int, t0_us: int, first_batch: int, batches: int) -> dict[str, s
             | BUNDLE_STATUS,
             shipped(),
         ),
-        "rollout": select(ROLLOUT, shipped()),
-        "sender_tcp": select(SENDER_TCP, f"(SELECT * FROM {instants()} WHERE a = 1)"),
-        "batch": select(batch(t0_us), f"(SELECT * FROM {positions('batch', 3, 1)} WHERE e < 2 OR m % 4 = 0)"),
+        "rollout": (ROLLOUT, shipped()),
+        "sender_tcp": (SENDER_TCP, f"(SELECT * FROM {instants()} WHERE a = 1)"),
+        "batch": (batch(t0_us), f"(SELECT * FROM {positions('batch', 3, 1)} WHERE e < 2 OR m % 4 = 0)"),
     }
+    types = Contract().types
+    return {table: _select(types(table), *of) for table, of in rows.items()}

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(FOLDER / "tests"), str(FOLDER / "bench")]
+sys.path[:0] = [str(FOLDER), str(FOLDER / "tests"), str(FOLDER / "bench")]
 
 import dataset  # noqa: E402
 from server import Server  # noqa: E402
@@ -29,6 +29,15 @@ _numbers = itertools.count(1)
 
 def pytest_addoption(parser):
     parser.addoption("--shards", type=int, default=1, help="of the server that the tests ask (default %(default)s)")
+    parser.addoption("--no-server", action="store_true", help="only what needs no ClickHouse")
+
+
+SERVERS = {"server", "shards", "mortal", "own_server"}  # fixtures that start one
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--no-server"):
+        items[:] = [item for item in items if not SERVERS & set(item.fixturenames)]
 
 
 @pytest.fixture(scope="session")
@@ -123,10 +132,13 @@ class Database:
                 s.query(f"TRUNCATE TABLE {self.share}.{table}")
 
 
-def migrated(server: Server, name: str) -> Database:
-    """A database brought up to date, in which rows do not expire, so that they may be of any day."""
+def migrated(server: Server, name: str, *more: str) -> Database:
+    """A database brought up to date, in which rows do not expire, so that they may be of any day. `more`: options of
+    migrate.
+    """
     shards = [argument for s in server.cluster for argument in ("--url", s.url)]
-    done = run_migrate(*shards, "--database", name, *(["--cluster", "oal"] if len(server.cluster) > 1 else []))
+    done = run_migrate(*shards, "--database", name, *(["--cluster", "oal"] if len(server.cluster) > 1 else []),
+                       *more)
     assert done.returncode == 0, done.stderr
     for s in server.cluster:
         s.keep_expired()

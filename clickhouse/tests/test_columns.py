@@ -1,62 +1,65 @@
 """The database has the columns of the contract: name, type, codec and comment, in the contract's order."""
 
-import json
+import hashlib
 import re
+import shutil
 
+import columns
 import pytest
 import yaml
-from conftest import FOLDER
+from conftest import FOLDER, migrated
 
 SCHEMA = FOLDER.parent / "schema"
-CONTRACT = json.loads((SCHEMA / "generated" / "schema.json").read_text())
-RAW = [t["name"] for t in CONTRACT["tables"] if t["stored_as"] == t["name"]]
-RENAMED = [t for t in CONTRACT["tables"] if t["stored_as"] != t["name"]]
-TABLES = RAW + list(CONTRACT["stream_tables"])
-
-
-def generated(table: str) -> dict[str, str]:
-    """column → its line of schema/generated/clickhouse, as it would stand in ALTER TABLE … ADD COLUMN."""
-    lines = (SCHEMA / "generated" / "clickhouse" / f"{table}.columns.sql").read_text().strip().split(",\n")
-    return {re.match(r"\s*`(\w+)`", line).group(1): line.strip() for line in lines}
+CONTRACT = columns.Contract()
+TABLES = CONTRACT.tables
 
 
 @pytest.mark.parametrize("table", TABLES)
 def test_columns_are_those_of_the_contract(filled, table):
-    """Compared with a table that is made from the generated list, so that ClickHouse itself normalises both."""
-    lines = generated(table)
-    raw = table in RAW
-    filled.query(
-        f"CREATE TABLE IF NOT EXISTS contract_{table} ({', '.join(lines.values())}) ENGINE = MergeTree ORDER BY tuple()"
-    )
-    try:
-        ask = (
-            "SELECT name, type, comment, compression_codec FROM system.columns WHERE database = currentDatabase() AND"
-            " table = '{}' AND default_kind != 'MATERIALIZED' ORDER BY position"
-        )
-        want = {r[0]: r[1:] for r in filled.rows(ask.format(f"contract_{table}"))}
-        have = {r[0]: r[1:] for r in filled.rows(ask.format(table))}
-    finally:
-        filled.query(f"DROP TABLE contract_{table} SYNC")
-    if not raw:  # the contract leaves the codecs of derived tables to this folder
-        want, have = ({n: c[:2] for n, c in columns.items()} for columns in (want, have))
-    alters, previous = [], None
-    for name in want:
-        if name not in have:
-            alters.append(
-                f"ALTER TABLE {table} ADD COLUMN IF NOT EXISTS {lines[name]}"
-                f" {f'AFTER {previous}' if previous else 'FIRST'};"
-            )
-        elif have[name] != want[name]:
-            alters.append(f"ALTER TABLE {table} MODIFY COLUMN {lines[name]};")
-        previous = name
-    alters += [f"ALTER TABLE {table} DROP COLUMN IF EXISTS {name};" for name in have if name not in want]
-    number = len(list((FOLDER / "migrations").glob("*.sql"))) + 1
-    assert not alters, f"schema/ has changed. Write clickhouse/migrations/{number:04d}_….sql with:\n" + "\n".join(
-        alters)
-    assert list(have) == list(want), "the columns stand in another order"
+    """Name, type, default, comment, of raw tables also the codec, and their order."""
+    found = columns.alters(filled.query, CONTRACT, table)
+    assert not found, "schema/ has changed: make -C clickhouse migration NAME=what\n" + "\n".join(found)
 
 
-@pytest.mark.parametrize("table", RENAMED, ids=lambda t: t["name"])
+def test_a_column_of_the_contract_comes_by_a_migration_that_is_written_for_it(server, tmp_path):
+    """In a copy: a raw table and a derived one get a column, one a new comment; nothing else is written by hand."""
+    generated, migrations = tmp_path / "generated", tmp_path / "migrations"
+    shutil.copytree(SCHEMA / "generated", generated)
+    shutil.copytree(FOLDER / "migrations", migrations)
+    for table, old, new in (
+            ("station", "    `tx_bytes`", "    `naps` Nullable(UInt32) COMMENT 'Naps, the station\\'s' CODEC(ZSTD(1)),\n"
+             "    `tx_bytes`"),
+            ("gap", "`ap_id` LowCardinality(String) COMMENT 'Access point'",
+             "`ap_id` LowCardinality(String) COMMENT 'The access point',\n    `blame` UInt8 DEFAULT 3 COMMENT 'Why'"),
+    ):
+        path = generated / "clickhouse" / f"{table}.columns.sql"
+        assert old in path.read_text()
+        path.write_text(path.read_text().replace(old, new, 1))
+    assert columns.main(["naps", "--generated", str(generated), "--migrations", str(migrations)]) == 0
+    path = sorted(migrations.glob("*.sql"))[-1]
+    assert path.name == f"{len(list(migrations.glob('*.sql'))):04d}_naps.sql"
+    assert [line.split(" `")[0] for line in path.read_text().splitlines()] == [
+        "-- Columns as schema/ has them: naps.", "ALTER TABLE station ADD COLUMN IF NOT EXISTS",
+        "ALTER TABLE gap MODIFY COLUMN", "ALTER TABLE gap ADD COLUMN IF NOT EXISTS"]
+    database = migrated(server, "grown", "--folder", str(migrations))
+    assert database.rows(
+        "SELECT table, name, type, default_expression, comment, compression_codec FROM system.columns WHERE database ="
+        " currentDatabase() AND name IN ('naps', 'blame') ORDER BY table") == [
+            ["gap", "blame", "UInt8", "3", "Why", ""],
+            ["station", "naps", "Nullable(UInt32)", "", "Naps, the station\\'s", "CODEC(ZSTD(1))"]]
+    assert columns.difference(database.query, columns.Contract(generated)) == []
+    listed = (migrations / "SHA256SUMS").read_text().splitlines()[-1]
+    assert listed == f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}"
+
+
+def test_a_table_of_the_contract_that_is_not_there_is_said_to_be_missing(filled):
+    contract = columns.Contract()
+    contract.lines = lambda table: {"a": "`a` UInt8"}
+    with pytest.raises(columns.Impossible, match="no table nowhere: write its CREATE TABLE"):
+        columns.alters(filled.query, contract, "nowhere")
+
+
+@pytest.mark.parametrize("table", CONTRACT.renamed, ids=lambda t: t["name"])
 def test_a_table_stored_elsewhere_is_a_view_with_its_columns(filled, table):
     have = [r[:2] for r in filled.rows(f"DESCRIBE TABLE {table['name']} FORMAT TSVRaw")]
     assert have == [[c["name"], c["type"]] for c in table["clickhouse"]]
@@ -131,4 +134,4 @@ def test_generated_rows_have_the_columns_of_their_tables(filled):
 
     for table, select in generate.selects(1, 0, 0, 4).items():
         made = [r[0] for r in filled.rows(f"DESCRIBE ({select})")]
-        assert made == list(generated(table)), table
+        assert made == list(CONTRACT.lines(table)), table

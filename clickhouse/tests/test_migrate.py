@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from conftest import FOLDER, Database, run_migrate
-from server import QueryError
+from server import QueryError, Server
 
 FILES = sorted((FOLDER / "migrations").glob("*.sql"))
 
@@ -239,17 +239,21 @@ def test_status_says_what_is_pending(empty):
     assert after.returncode == 0 and after.stdout.count("applied") == len(FILES)
 
 
-def test_unreachable_server_is_named(empty):
+def test_unreachable_server_is_named():
     from server import free_port
 
     done = run_migrate("--url", f"http://127.0.0.1:{free_port()}", "--wait", "0.3")
     assert done.returncode == 1 and "did not answer within 0.3 s" in done.stderr and "HTTP port" in done.stderr
 
 
-def test_waits_until_the_server_is_there(tmp_path):
-    from server import Server
+@pytest.fixture
+def own_server(tmp_path):
+    """Not started."""
+    return Server(tmp_path)
 
-    late = Server(tmp_path)
+
+def test_waits_until_the_server_is_there(own_server):
+    late = own_server
     run = subprocess.Popen([sys.executable, str(FOLDER / "migrate"), "--url", late.url, "--wait", "100"],
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
