@@ -63,7 +63,7 @@ static int usage(FILE *f)
 	return f == stderr ? 2 : 0;
 }
 
-static void tell(const struct fleet_counts *c, unsigned aps, bool end)
+static void print_counts(const struct fleet_counts *c, unsigned aps, bool end)
 {
 	struct rusage u;
 
@@ -105,7 +105,7 @@ static bool play(struct fleet *f, const struct fleet_options *o)
 			continue;
 		second_us += 1000000;
 		fleet_counts(f, &c);
-		tell(&c, fleet_aps(f), false);
+		print_counts(&c, fleet_aps(f), false);
 		if (c.errors != errors)
 			fprintf(stderr, "ap-fleet: %s\n", c.last_error);
 		errors = c.errors;
@@ -247,6 +247,6 @@ int main(int argc, char **argv)
 	good = play(f, &o);
 	i = (int)fleet_aps(f);
 	fleet_end(f, &c);
-	tell(&c, (unsigned)i, true);
+	print_counts(&c, (unsigned)i, true);
 	return good ? 0 : 1;
 }

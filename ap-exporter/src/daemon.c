@@ -31,8 +31,8 @@ struct daemon {
 	uint64_t boot_id, started_us, tick_number;
 	struct collectors collectors;
 	struct sinks sinks;
-	struct collector_counts counts, accounted, told;
-	uint64_t missed_told;
+	struct collector_counts counts, accounted, logged;
+	uint64_t missed_logged;
 	uint32_t reloads, reloads_refused;
 	struct clock_quality clock;
 	bool account; /* news of the clock for the pipeline */
@@ -304,17 +304,18 @@ static void gather(const struct daemon *d, struct health *h)
 }
 
 /* One line a second, and only if something went wrong in it. */
-static void tell(struct daemon *d, const struct health *h)
+static void log_losses(struct daemon *d, const struct health *h)
 {
-	uint64_t missed = h->pipeline.ticks_missed - d->missed_told, drops = d->counts.ring_drops - d->told.ring_drops;
-	uint64_t errors = d->counts.netlink_errors - d->told.netlink_errors;
+	uint64_t missed = h->pipeline.ticks_missed - d->missed_logged,
+		 drops = d->counts.ring_drops - d->logged.ring_drops;
+	uint64_t errors = d->counts.netlink_errors - d->logged.netlink_errors;
 
 	if (missed > 25 || drops || errors) /* a tenth of the ticks; fewer stand in the health row */
 		log_warn("in the last second: %llu ticks missed, %llu packets lost by the ring, %llu netlink requests "
 			 "failed",
 			 (unsigned long long)missed, (unsigned long long)drops, (unsigned long long)errors);
-	d->missed_told = h->pipeline.ticks_missed;
-	d->told = d->counts;
+	d->missed_logged = h->pipeline.ticks_missed;
+	d->logged = d->counts;
 }
 
 void daemon_second(struct daemon *d, const struct clock_quality *clock)
@@ -329,7 +330,7 @@ void daemon_second(struct daemon *d, const struct clock_quality *clock)
 		pipeline_row(d->pipeline, OAL_HEALTH, &d->health);
 		pipeline_stats_reset_max(d->pipeline);
 	}
-	tell(d, &h);
+	log_losses(d, &h);
 	collectors_second(&d->collectors);
 	sinks_second(&d->sinks);
 	if (d->agent && agent_renewed(d->agent)) {

@@ -25,7 +25,7 @@ struct collect {
 	void (*put)(void *ctx, const struct sink_batch *);
 	void (*health)(void *ctx, struct oal_health_row *);
 	void *ctx;
-	bool done, told;
+	bool done, warned;
 };
 
 static uint32_t sections(const struct config *c)
@@ -69,7 +69,7 @@ static void second(void *self)
 	struct collect *c = self;
 	struct replay_stats s;
 
-	if (c->told)
+	if (c->warned)
 		return;
 	replay_stats(c->replay, &s);
 	if (!s.batches_refused && !s.breaks && !s.other_ap)
@@ -77,7 +77,7 @@ static void second(void *self)
 	log_warn("replay %s: %llu batches refused, %llu damaged places, %llu batches of other APs left out",
 		 c->config->file, (unsigned long long)s.batches_refused, (unsigned long long)s.breaks,
 		 (unsigned long long)s.other_ap);
-	c->told = true;
+	c->warned = true;
 }
 
 static bool done(void *self)

@@ -1,5 +1,5 @@
 /* controller.h: control of one AP in the tick thread. Its policies run side by side (place.h): each law is given what
- * the data path knows, its windows are composed and set (effects.h), and told of (tables action and control).
+ * the data path knows, its windows are composed and set (effects.h), and reported (tables action and control).
  *
  * What is in force of a policy is the least of its bundle, the AP's own ceiling, and off while a kill switch is on: the
  * push service's or the kill file. In shadow everything happens but the setting. Neither blocks nor allocates nor logs

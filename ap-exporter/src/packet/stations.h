@@ -33,7 +33,8 @@ void stations_free(struct stations *);
 
 void stations_add(struct stations *, uint64_t mac);
 void stations_remove(struct stations *, uint64_t mac);
-/* An address of a routed AP's neighbour table; mac 0 removes it. When all places are taken an earlier one is forgotten.
+/* An address as the ARP and NDP entries of a routed AP have it; mac 0 removes it. When all places are taken an earlier
+ * one is forgotten.
  */
 void stations_address(struct stations *, const uint8_t *addr, unsigned len, uint64_t mac);
 /* The station behind a flow: the Ethernet address if that is a station's (bridged AP), else the IP address's owner

@@ -57,7 +57,6 @@ struct pipeline {
 	/* The collecting end. */
 	struct open_batch open[PIPELINE_MAX_OPEN]; /* ring; the newest is collected, the oldest settles */
 	unsigned open_at, n_open;
-	bool ticked;
 	uint64_t due_us; /* of the last tick */
 	uint64_t now_us; /* the same on the batch's grid */
 	uint32_t tick; /* index in the newest batch */
