@@ -46,7 +46,10 @@ def by_name(folder: Path = FOLDER) -> dict[str, Program]:
 
 def known() -> dict[bytes, Program]:
     """Programs by hash; of those that compute the same, the first by name."""
-    return {program.hash: program for _, program in sorted(by_name().items(), reverse=True)}
+    found: dict[bytes, Program] = {}
+    for _, program in sorted(by_name().items()):
+        found.setdefault(program.hash, program)
+    return found
 
 
 def of_bytes(data: bytes, what: str) -> Program:
