@@ -5,17 +5,16 @@ table names, `make gen` runs, and whatever else then differs must be a generated
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from tree import changed, commit, run
+from tree import copy as tree_copy
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Written by `make gen`.
 GENERATED = re.compile(r"^schema/generated/|^schema/proto/oal/bundle\.proto$|^observe/grafana/(dashboards|provisioning)/"
                        r"|^helm/oal/values\.schema\.json$|^ap-exporter/README\.md$")
-LIMIT_S = 900  # of `make gen`, which builds the exporter, on a busy machine
 
 
 def after(path: Path, text: str, line: str) -> None:
@@ -108,39 +107,16 @@ CHANGES = {
 }
 
 
-def run(tree: Path, *command: str) -> str:
-    done = subprocess.run(command, cwd=tree, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=LIMIT_S)
-    assert done.returncode == 0, f"{' '.join(command)}:\n{done.stdout[-4000:]}"
-    return done.stdout
-
-
-def changed(tree: Path) -> set[str]:
-    return {line[3:] for line in run(tree, "git", "status", "--porcelain", "--untracked-files=all").splitlines()}
-
-
-def git(tree: Path, *words: str) -> str:
-    return run(tree, "git", "-c", "user.name=test", "-c", "user.email=test@localhost", *words)
-
-
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
     """A copy of what git tracks, as it is in the working tree, in which the ten changes have been made and `make gen`
     has run. What each change wrote by hand is in `by_hand`."""
-    copy = tmp_path_factory.mktemp("tree")
-    for name in run(ROOT, "git", "ls-files", "-z").split("\0"):
-        if name and (ROOT / name).exists():
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, copy / name, follow_symlinks=False)
-    git(copy, "init", "-q")
-    git(copy, "add", "-A")
-    git(copy, "commit", "-q", "-m", "as it is")
+    copy = tree_copy(tmp_path_factory.mktemp("tree"))
     by_hand = {}
     for change, (make, _) in CHANGES.items():
         make(copy)
         by_hand[change] = changed(copy)
-        git(copy, "add", "-A")
-        git(copy, "commit", "-q", "-m", change)
+        commit(copy, change)
     run(copy, "make", "gen")
     return copy, by_hand
 
