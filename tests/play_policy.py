@@ -60,7 +60,8 @@ def play(policy: str, folder: Path) -> dict:
             at = now_us()
             alias(platform, model, 1)
             applied = f"state = 1 AND model = '{model}' AND ts >= fromUnixTimestamp64Micro({at})"
-            until("every AP applied the policy's bundle", lambda: seen.aps("bundle_status", applied) == set(seen.ap_ids))
+            until("every AP applied the policy's bundle",
+                  lambda: seen.aps("bundle_status", applied) == set(seen.ap_ids))
             rows = f"policy = '{policy}' AND value > 0"
             until("the law decided", lambda: seen.count(f"SELECT count() FROM oal.action WHERE {rows}") > 0)
             actions = platform.clickhouse.rows(
@@ -69,7 +70,8 @@ def play(policy: str, folder: Path) -> dict:
                 f"SELECT count() FROM oal.action WHERE policy = '{BASE}' AND value > 0") > 0)
             alias(platform, model, None)
             released = f"policy = '{policy}' AND value = 0"
-            until("its effects are given up", lambda: seen.count(f"SELECT count() FROM oal.action WHERE {released}") > 0)
+            until("its effects are given up",
+                  lambda: seen.count(f"SELECT count() FROM oal.action WHERE {released}") > 0)
             fleet = platform.push.get("/v1/aps")
             at = now_us()
             until("the base policy goes on", lambda: seen.aps(

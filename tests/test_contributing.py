@@ -1,5 +1,7 @@
-"""CONTRIBUTING.md's table "Where a change belongs": each change is made in a copy of the tree, in the one place that the
-table names, `make gen` runs, and whatever else then differs must be a generated file.
+"""CONTRIBUTING.md's table "Where a change belongs".
+
+Each change is made in a copy of the tree, in the one place that the table names; `make gen` runs; whatever else then
+differs must be a generated file.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ from tree import copy as tree_copy
 
 ROOT = Path(__file__).resolve().parent.parent
 #: Written by `make gen`.
-GENERATED = re.compile(r"^schema/generated/|^schema/proto/oal/bundle\.proto$|^observe/grafana/(dashboards|provisioning)/"
-                       r"|^helm/oal/values\.schema\.json$|^ap-exporter/README\.md$")
+GENERATED = re.compile(r"^schema/generated/|^schema/proto/oal/bundle\.proto$"
+                       r"|^observe/grafana/(dashboards|provisioning)/|^helm/oal/values\.schema\.json$|^ap-exporter/README\.md$")
 
 
 def after(path: Path, text: str, line: str) -> None:
@@ -49,7 +51,8 @@ def feature(tree: Path) -> None:
 
 def view(tree: Path) -> None:
     last = max(int(p.name[:4]) for p in (tree / "clickhouse/migrations").glob("*.sql"))
-    (tree / f"clickhouse/migrations/{last + 1:04}_made_up.sql").write_text("CREATE VIEW v_made_up AS SELECT 1 AS one;\n")
+    new = tree / f"clickhouse/migrations/{last + 1:04}_made_up.sql"
+    new.write_text("CREATE VIEW v_made_up AS SELECT 1 AS one;\n")
 
 
 def panel(tree: Path) -> None:
@@ -127,7 +130,8 @@ def test_the_table_names_each_of_them():
     assert set(CHANGES) <= set(rows)
     for change, (_, folder) in CHANGES.items():
         place = rows[change].replace("NAME", "rwnd-fair")
-        assert place.startswith(folder.rstrip("/")) or folder.startswith(place.rstrip("/") + "/"), (change, place, folder)
+        same = place.startswith(folder.rstrip("/")) or folder.startswith(place.rstrip("/") + "/")
+        assert same, (change, place, folder)
 
 
 @pytest.mark.parametrize("change", CHANGES)

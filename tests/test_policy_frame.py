@@ -35,7 +35,7 @@ def test_a_policy_without_code_acts_and_its_removal_leaves_no_trace(copy, tmp_pa
     tree.commit(copy, "a policy")
 
     done = subprocess.run([sys.executable, copy / "tests/play_policy.py", NAME, tmp_path], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PLAY_S)
+                          capture_output=True, text=True, timeout=PLAY_S)
     assert done.returncode == 0, done.stderr[-6000:]
     seen = json.loads(done.stdout.splitlines()[-1])
     assert seen["items"].get(NAME, 0) > 0 and seen["items"].get("rwnd-fair", 0) > 0, seen["items"]
