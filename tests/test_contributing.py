@@ -16,7 +16,8 @@ from tree import copy as tree_copy
 ROOT = Path(__file__).resolve().parent.parent
 #: Written by `make gen`.
 GENERATED = re.compile(r"^schema/generated/|^schema/proto/oal/bundle\.proto$"
-                       r"|^observe/grafana/(dashboards|provisioning)/|^helm/oal/values\.schema\.json$|^ap-exporter/README\.md$")
+                       r"|^observe/grafana/(dashboards|provisioning)/"
+                       r"|^helm/oal/values\.schema\.json$|^ap-exporter/README\.md$")
 
 
 def after(path: Path, text: str, line: str) -> None:
