@@ -1,4 +1,5 @@
-"""What the contract's column lists have that the migrated tables lack, as the next migration. `make migration NAME=what`.
+"""What the contract's column lists have that the migrated tables lack, as the next migration: `make migration
+NAME=what`.
 
 The lists are schema/generated/clickhouse/*.columns.sql. A server of its own gets all migrations; each table is compared
 with one that is made from its list there, so that ClickHouse itself writes types and codecs of both in the same way.

@@ -27,8 +27,8 @@ def test_a_column_of_the_contract_comes_by_a_migration_that_is_written_for_it(se
     shutil.copytree(SCHEMA / "generated", generated)
     shutil.copytree(FOLDER / "migrations", migrations)
     for table, old, new in (
-            ("station", "    `tx_bytes`", "    `naps` Nullable(UInt32) COMMENT 'Naps, the station\\'s' CODEC(ZSTD(1)),\n"
-             "    `tx_bytes`"),
+            ("station", "    `tx_bytes`",
+             "    `naps` Nullable(UInt32) COMMENT 'Naps, the station\\'s' CODEC(ZSTD(1)),\n    `tx_bytes`"),
             ("gap", "`ap_id` LowCardinality(String) COMMENT 'Access point'",
              "`ap_id` LowCardinality(String) COMMENT 'The access point',\n    `blame` UInt8 DEFAULT 3 COMMENT 'Why'"),
     ):

@@ -316,6 +316,6 @@ def test_no_committed_migration_was_changed():
         assert (
             f.name in listed
         ), f"list it once it is final: cd clickhouse/migrations && sha256sum {f.name} >> SHA256SUMS"
-        assert hashlib.sha256(f.read_bytes()).hexdigest() == listed[
-            f.name], f"{f.name} was changed: put it back as it was, and write the change as {len(FILES) + 1:04d}_….sql"
+        assert hashlib.sha256(f.read_bytes()).hexdigest() == listed[f.name], (
+            f"{f.name} was changed: put it back as it was, and write the change as {len(FILES) + 1:04d}_….sql")
     assert sorted(listed) == [f.name for f in FILES]

@@ -159,8 +159,10 @@ MODEL = (
     Rule(
         "oal-worse-than-persistence",
         "Model is worse than persistence",
-        f"""SELECT toString(source) AS made_by, toFloat64(onset_average_precision - persistence_onset_average_precision) AS above_persistence
-FROM oal.v_quality({_views(360)}) WHERE per = 'fleet' AND onsets >= 50 AND isNotNull(onset_average_precision - persistence_onset_average_precision)""",
+        f"""SELECT toString(source) AS made_by, toFloat64(onset_average_precision - \
+persistence_onset_average_precision) AS above_persistence
+FROM oal.v_quality({_views(360)}) WHERE per = 'fleet' AND onsets >= 50 \
+AND isNotNull(onset_average_precision - persistence_onset_average_precision)""",
         None,
         0,
         360,
@@ -285,7 +287,8 @@ PLATFORM = (
     Rule(
         "oal-disk",
         "Disk is filling",
-        f"""SELECT host, path, toFloat64(max(x.used_ratio)) AS used FROM oal.v_platform_host_disk({_views(10)}) AS x GROUP BY host, path""",
+        f"""SELECT host, path, toFloat64(max(x.used_ratio)) AS used FROM oal.v_platform_host_disk({_views(10)}) AS x \
+GROUP BY host, path""",
         0.85,
         None,
         10,

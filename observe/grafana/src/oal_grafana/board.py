@@ -43,7 +43,8 @@ def ap_variables(detail: bool) -> list[build.QueryVariable]:
 
 def to_ap(uid: str, column: str = "ap_id") -> str:
     """URL of another dashboard about the access point of a table's row, with the same time."""
-    return f"/d/{uid}?${{__url_time_range}}&${{site:queryparam}}&var-ap=${{__data.fields.{column}}}&var-detail=${{__data.fields.{column}}}"
+    value = f"${{__data.fields.{column}}}"
+    return f"/d/{uid}?${{__url_time_range}}&${{site:queryparam}}&var-ap={value}&var-detail={value}"
 
 
 class Board:

@@ -8,18 +8,27 @@ SENT = f"FROM oal.batch_1m WHERE $__timeFilter(t) AND {APS}"
 #: Minutes that a row of a series stands for: as many as fell into its interval.
 MINUTES = "uniqExact(t)"
 
-ACCESS_POINTS = f"""-- The rollup per minute says what was sent, the table of batches is read for the last two minutes of the range only.
-SELECT s.site AS site, s.ap_id AS ap_id, s.last_minute AS last_minute, s.kbytes_per_s AS kbytes_per_s, s.missed_ratio AS missed_ratio,
-  s.ring_drops AS ring_drops, s.rows_dropped AS rows_dropped, g.missing AS missing_batches, g.reboots AS reboots, l.late AS late_batches, d.refused AS refused,
-  transform(c.clock_state, [1, 2, 3], ['synchronised', 'unsynchronised', 'stepped'], 'unknown') AS clock, c.clock_error_us AS clock_error_us
+ACCESS_POINTS = f"""-- The rollup per minute says what was sent, \
+the table of batches is read for the last two minutes of the range only.
+SELECT s.site AS site, s.ap_id AS ap_id, s.last_minute AS last_minute, s.kbytes_per_s AS kbytes_per_s, \
+s.missed_ratio AS missed_ratio,
+  s.ring_drops AS ring_drops, s.rows_dropped AS rows_dropped, g.missing AS missing_batches, g.reboots AS reboots, \
+l.late AS late_batches, d.refused AS refused,
+  transform(c.clock_state, [1, 2, 3], ['synchronised', 'unsynchronised', 'stepped'], 'unknown') AS clock, \
+c.clock_error_us AS clock_error_us
 FROM (
-  SELECT any(b.site) AS site, ap_id, max(b.t) AS last_minute, round(sum(b.bytes) / nullIf(sum(b.ticks) * 0.004, 0) * uniqExact(b.topic) / 1000, 2) AS kbytes_per_s,
-    round(sum(b.ticks_missed) / nullIf(sum(b.ticks), 0), 5) AS missed_ratio, sum(b.ring_drops) AS ring_drops, sum(b.rows_dropped) AS rows_dropped
+  SELECT any(b.site) AS site, ap_id, max(b.t) AS last_minute, \
+round(sum(b.bytes) / nullIf(sum(b.ticks) * 0.004, 0) * uniqExact(b.topic) / 1000, 2) AS kbytes_per_s,
+    round(sum(b.ticks_missed) / nullIf(sum(b.ticks), 0), 5) AS missed_ratio, sum(b.ring_drops) AS ring_drops, \
+sum(b.rows_dropped) AS rows_dropped
   FROM oal.batch_1m AS b WHERE $__timeFilter(t) AND {APS} GROUP BY ap_id
 ) AS s
-LEFT JOIN (SELECT ap_id, sumIf(x.batches, x.kind = 'missing') AS missing, uniqExactIf(x.boot_id, x.kind = 'reboot') AS reboots FROM oal.gap AS x WHERE $__timeFilter(ts) GROUP BY ap_id) AS g ON s.ap_id = g.ap_id
+LEFT JOIN (SELECT ap_id, sumIf(x.batches, x.kind = 'missing') AS missing, \
+uniqExactIf(x.boot_id, x.kind = 'reboot') AS reboots FROM oal.gap AS x WHERE $__timeFilter(ts) \
+GROUP BY ap_id) AS g ON s.ap_id = g.ap_id
 LEFT JOIN (SELECT ap_id, count() AS late FROM oal.late WHERE $__timeFilter(ts) GROUP BY ap_id) AS l ON s.ap_id = l.ap_id
-LEFT JOIN (SELECT key AS ap_id, count() AS refused FROM oal.dead_letter WHERE $__timeFilter(ts) GROUP BY key) AS d ON s.ap_id = d.ap_id
+LEFT JOIN (SELECT key AS ap_id, count() AS refused FROM oal.dead_letter WHERE $__timeFilter(ts) GROUP BY key) \
+AS d ON s.ap_id = d.ap_id
 LEFT JOIN (SELECT ap_id, argMax(x.clock_state, x.ts) AS clock_state, argMax(x.clock_error_us, x.ts) AS clock_error_us
   FROM oal.batch AS x WHERE {latest_raw(2)} GROUP BY ap_id) AS c ON s.ap_id = c.ap_id
 ORDER BY last_minute, missed_ratio DESC, ap_id LIMIT 1000"""
@@ -32,7 +41,8 @@ def _age_ms(column: str) -> str:
 SILENT = f"""SELECT countIf(last < toStartOfMinute($__toTime) - INTERVAL 3 MINUTE) AS silent
 FROM (SELECT ap_id, max(t) AS last {SENT} GROUP BY ap_id)"""
 
-LATENCY = f"""-- Raw rows, so at most the last hour of the range. From the end of a batch's last tick, three clocks take part.
+LATENCY = f"""-- Raw rows, so at most the last hour of the range. From the end of a \
+batch's last tick, three clocks take part.
 SELECT time, 'to the broker' AS until, round(quantile(0.5)(broker_ms)) AS p50, round(quantile(0.99)(broker_ms)) AS p99
 FROM (SELECT $__timeInterval(ts) AS time, {_age_ms('kafka_ts')} AS broker_ms
   FROM oal.batch WHERE {rows_of_last('1 HOUR')} AND {APS})
@@ -147,7 +157,8 @@ FROM oal.batch WHERE {latest_raw(5)} AND {APS}""",
             "What one access point sends, before compression: mean and the largest. A large one has many stations, or"
             " keyframes that do not shrink.",
             f"""SELECT time, round(avg(bytes_per_s)) AS mean, round(max(bytes_per_s)) AS largest
-FROM (SELECT $__timeInterval(t) AS time, ap_id, sum(bytes) / (60 * {MINUTES}) AS bytes_per_s {SENT} GROUP BY time, ap_id)
+FROM (SELECT $__timeInterval(t) AS time, ap_id, sum(bytes) / (60 * {MINUTES}) AS bytes_per_s {SENT} \
+GROUP BY time, ap_id)
 GROUP BY time ORDER BY time""",
             "Bps",
             "bytes per second",
@@ -168,7 +179,8 @@ GROUP BY time ORDER BY time""",
             "What was lost at the access points",
             "Per minute: ticks missed (overload), packets that the capture ring let go, rows that did not fit. All"
             " should be 0; an access point that is too slow needs a longer interval or fewer tables.",
-            f"""SELECT $__timeInterval(t) AS time, sum(ticks_missed) / {MINUTES} AS `ticks missed`, sum(ring_drops) / {MINUTES} AS `ring drops`, sum(rows_dropped) / {MINUTES} AS `rows dropped`
+            f"""SELECT $__timeInterval(t) AS time, sum(ticks_missed) / {MINUTES} AS `ticks missed`, \
+sum(ring_drops) / {MINUTES} AS `ring drops`, sum(rows_dropped) / {MINUTES} AS `rows dropped`
 {SENT} GROUP BY time ORDER BY time""",
             "none",
             "per minute",
@@ -180,16 +192,19 @@ GROUP BY time ORDER BY time""",
             "Per interval. *missing*: never came; *reordered*: came and was used; *late*: came, was not labelled;"
             " *refused*: dead letters. Only reorder is harmless.",
             f"""WITH marks AS (
-  SELECT $__timeInterval(t) AS time, 0 AS missing, 0 AS duplicate, 0 AS reordered, 0 AS late, 0 AS refused {SENT} GROUP BY time
+  SELECT $__timeInterval(t) AS time, 0 AS missing, 0 AS duplicate, 0 AS reordered, 0 AS late, 0 AS refused {SENT} \
+GROUP BY time
   UNION ALL
-  SELECT $__timeInterval(ts) AS time, sumIf(g.batches, kind = 'missing'), sumIf(g.batches, kind = 'duplicate'), sumIf(g.batches, kind = 'reordered'), 0, 0
+  SELECT $__timeInterval(ts) AS time, sumIf(g.batches, kind = 'missing'), sumIf(g.batches, kind = 'duplicate'), \
+sumIf(g.batches, kind = 'reordered'), 0, 0
   FROM oal.gap AS g WHERE $__timeFilter(ts) AND {APS} GROUP BY time
   UNION ALL
   SELECT $__timeInterval(ts) AS time, 0, 0, 0, count(), 0 FROM oal.late WHERE $__timeFilter(ts) AND {APS} GROUP BY time
   UNION ALL
   SELECT $__timeInterval(ts) AS time, 0, 0, 0, 0, count() FROM oal.dead_letter WHERE $__timeFilter(ts) GROUP BY time
 )
-SELECT time, sum(m.missing) AS missing, sum(m.duplicate) AS duplicate, sum(m.reordered) AS reordered, sum(m.late) AS late, sum(m.refused) AS refused
+SELECT time, sum(m.missing) AS missing, sum(m.duplicate) AS duplicate, sum(m.reordered) AS reordered, \
+sum(m.late) AS late, sum(m.refused) AS refused
 FROM marks AS m GROUP BY time ORDER BY time""",
             "none",
             "batches",
@@ -226,7 +241,8 @@ FROM marks AS m GROUP BY time ORDER BY time""",
             " off. The record itself is in `dead_letter.payload`.",
             may_be_empty(
                 "nothing was refused, which is how it should be",
-                """SELECT toString(reason) AS reason, key AS written_as, count() AS records, max(ts) AS last_time, any(detail) AS example
+                """SELECT toString(reason) AS reason, key AS written_as, count() AS records, max(ts) AS last_time, \
+any(detail) AS example
 FROM oal.dead_letter WHERE $__timeFilter(ts) GROUP BY reason, key ORDER BY records DESC LIMIT 100""",
             ),
             {"last_time": "dateTimeAsIso"},
@@ -235,7 +251,8 @@ FROM oal.dead_letter WHERE $__timeFilter(ts) GROUP BY reason, key ORDER BY recor
         p.rows(
             "Time to read a row",
             "Per topic, over the last ten minutes of the time shown at most.",
-            f"""SELECT topic, sum(batches) AS n_batches, round(sum(v.bytes_per_s)) AS total_bytes_per_s, round(sum(v.rows_per_s)) AS total_rows_per_s, max(sample_to_broker_p99_ms) AS worst_ap_to_broker_p99_ms,
+            f"""SELECT topic, sum(batches) AS n_batches, round(sum(v.bytes_per_s)) AS total_bytes_per_s, \
+round(sum(v.rows_per_s)) AS total_rows_per_s, max(sample_to_broker_p99_ms) AS worst_ap_to_broker_p99_ms,
   max(sample_to_row_p50_ms) AS worst_ap_to_row_p50_ms, max(sample_to_row_p99_ms) AS worst_ap_to_row_p99_ms
 FROM oal.v_latency({last_of_range('10 MINUTE')}) AS v WHERE {APS} GROUP BY topic ORDER BY topic""",
             {

@@ -32,9 +32,12 @@ BUCKETS = (("0", 0, 1e-9), ("to 1 %: Good", 1e-9, ACCEPTABLE_FROM), ("to 5 %: Ac
 HEAT = ", ".join(f"countIf(loss >= {low} AND loss < {high}) AS `{name}`" for name, low, high in BUCKETS)
 
 CDF_POINTS = (0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.08, 0.12, 0.2, 0.4)
-CDF = f"""-- Up to an hour from single windows of a second, beyond that from access points' minutes: at most 36 million rows with 1,000 access points.
+CDF = f"""-- Up to an hour from single windows of a second, beyond that from access \
+points' minutes: at most 36 million rows with 1,000 access points.
 WITH [{', '.join(map(str, CDF_POINTS))}] AS points
-SELECT concat(toString(round(point * 100, 1)), ' %') AS `loss at most`, sum(w.n * (w.ratio <= point)) / sum(w.n) AS `all chosen`, sumIf(w.n * (w.ratio <= point), w.worst) / nullIf(sumIf(w.n, w.worst), 0) AS `worst access point`
+SELECT concat(toString(round(point * 100, 1)), ' %') AS `loss at most`, \
+sum(w.n * (w.ratio <= point)) / sum(w.n) AS `all chosen`, sumIf(w.n * (w.ratio <= point), w.worst) / \
+nullIf(sumIf(w.n, w.worst), 0) AS `worst access point`
 FROM (
   SELECT ratio, n, ap_id IN (SELECT ap_id {LABELS} GROUP BY ap_id {WORST_FIRST} LIMIT 1) AS worst
   FROM (
@@ -42,17 +45,24 @@ FROM (
     WHERE ts >= if({SHORT}, {FROM}, {NEVER}) AND ts <= {TO} AND {APS} AND complete AND offered_pkts > 0
     UNION ALL
     SELECT ap_id, congestion_lost_pkts / offered_pkts AS ratio, windows AS n FROM oal.label_1m
-    WHERE t >= if({SHORT}, toDateTime('2100-01-01 00:00:00'), $__fromTime) AND t <= $__toTime AND {APS} AND offered_pkts > 0
+    WHERE t >= if({SHORT}, toDateTime('2100-01-01 00:00:00'), $__fromTime) AND t <= $__toTime AND {APS} \
+AND offered_pkts > 0
   )
 ) AS w ARRAY JOIN points AS point GROUP BY point ORDER BY point"""
 
-WORST = f"""SELECT any(l.site) AS site, ap_id, round(sum(l.poor + l.bad) / sum(l.windows), 4) AS poor_or_bad, round(sum(l.congestion_lost_pkts) / nullIf(sum(l.offered_pkts), 0), 4) AS congestion_loss,
+WORST = f"""SELECT any(l.site) AS site, ap_id, round(sum(l.poor + l.bad) / sum(l.windows), 4) AS poor_or_bad, \
+round(sum(l.congestion_lost_pkts) / nullIf(sum(l.offered_pkts), 0), 4) AS congestion_loss,
   round(sum(l.mac_lost_pkts) / nullIf(sum(l.offered_pkts), 0), 4) AS loss_on_air,
-  multiIf(sum(l.congestion_lost_pkts) + sum(l.mac_lost_pkts) = 0, 'nowhere', sum(l.congestion_lost_pkts) >= 2 * sum(l.mac_lost_pkts), 'queue', sum(l.mac_lost_pkts) >= 2 * sum(l.congestion_lost_pkts), 'air', 'both') AS lost_in,
-  sum(l.queue_drop_pkts) AS queue_drops, round(sum(l.offered_bytes) * 8 / 1e6 / nullIf(sum(l.tiles), 0), 2) AS mbit_per_s, sum(l.incomplete) AS incomplete_windows
-FROM oal.label_1m AS l WHERE $__timeFilter(t) AND {APS} GROUP BY ap_id ORDER BY poor_or_bad DESC, congestion_loss DESC NULLS LAST, ap_id LIMIT 50"""
+  multiIf(sum(l.congestion_lost_pkts) + sum(l.mac_lost_pkts) = 0, 'nowhere', \
+sum(l.congestion_lost_pkts) >= 2 * sum(l.mac_lost_pkts), 'queue', \
+sum(l.mac_lost_pkts) >= 2 * sum(l.congestion_lost_pkts), 'air', 'both') AS lost_in,
+  sum(l.queue_drop_pkts) AS queue_drops, round(sum(l.offered_bytes) * 8 / 1e6 / nullIf(sum(l.tiles), 0), 2) AS \
+mbit_per_s, sum(l.incomplete) AS incomplete_windows
+FROM oal.label_1m AS l WHERE $__timeFilter(t) AND {APS} GROUP BY ap_id \
+ORDER BY poor_or_bad DESC, congestion_loss DESC NULLS LAST, ap_id LIMIT 50"""
 
-CLASSES_BY_AP = f"""-- The 40 access points with the largest share of Poor and Bad windows. The class is that of the interval's loss ratio.
+CLASSES_BY_AP = f"""-- The 40 access points with the largest share of Poor and Bad windows. The class is that of the \
+interval's loss ratio.
 SELECT time, ap_id, toInt8({CLASS_OF}) AS class
 FROM (
   SELECT $__timeInterval(t) AS time, ap_id, ifNull({LOSS}, 0) AS loss FROM oal.label_1m
@@ -76,7 +86,8 @@ def _per_station(value: str, where: str, view: str, top: str) -> str:
     return f"""{RESOLUTION}
 WITH x AS {rows}
 SELECT $__timeInterval(t) AS time, station, {value} AS figure FROM x
-WHERE station IN (SELECT station FROM x GROUP BY station ORDER BY {top} DESC, station LIMIT 8) GROUP BY time, station ORDER BY time, station"""
+WHERE station IN (SELECT station FROM x GROUP BY station ORDER BY {top} DESC, station LIMIT 8) GROUP BY time, station \
+ORDER BY time, station"""
 
 
 def board():
@@ -145,7 +156,8 @@ def board():
             "How many access points had which congestion-loss ratio. The upper three rows are Poor and Bad; a bright"
             " row that moves up together is a common cause (uplink, server, an event).",
             f"""SELECT time, {HEAT}
-FROM (SELECT $__timeInterval(t) AS time, ap_id, ifNull({LOSS}, 0) AS loss {LABELS} GROUP BY time, ap_id) GROUP BY time ORDER BY time""",
+FROM (SELECT $__timeInterval(t) AS time, ap_id, ifNull({LOSS}, 0) AS loss {LABELS} GROUP BY time, ap_id) GROUP BY time \
+ORDER BY time""",
             "access points",
             "loss ratio",
             size=(12, 9),
@@ -199,7 +211,8 @@ FROM (SELECT $__timeInterval(t) AS time, ap_id, ifNull({LOSS}, 0) AS loss {LABEL
             links={
                 "ap_id": (
                     "In detail",
-                    "/d/oal-congested?${__url_time_range}&${site:queryparam}&${ap:queryparam}&var-detail=${__data.fields.ap_id}",
+                    "/d/oal-congested?${__url_time_range}&${site:queryparam}&${ap:queryparam}"
+                    "&var-detail=${__data.fields.ap_id}",
                 )
             },
             coloured={"poor_or_bad": p.rising(0.05, 0.2), "congestion_loss": p.rising(POOR_FROM, BAD_FROM)},
@@ -327,7 +340,8 @@ FROM (SELECT *, if({SHORT}, 1, 60) AS seconds FROM {by_resolution('ap', ONE)}) A
             " days.",
             may_be_empty(
                 "after seven days addresses, and with them flows, are deleted",
-                f"""SELECT client, server, data, station, sent_pkts, retrans_ratio, rtt_min_ms, rtt_avg_ms, rtt_max_ms, rtt_inflation
+                f"""SELECT client, server, data, station, sent_pkts, retrans_ratio, rtt_min_ms, rtt_avg_ms, \
+rtt_max_ms, rtt_inflation
 FROM oal.v_flows({last_of_range('1 HOUR')}) WHERE {ONE} LIMIT 50""",
             ),
             {"retrans_ratio": "percentunit", "rtt_min_ms": "ms", "rtt_avg_ms": "ms", "rtt_max_ms": "ms"},

@@ -9,9 +9,11 @@ NO_POLICY = "no policy is in force where nobody has released one"
 NOW = f"FROM oal.control_1m AS x WHERE {latest(3)} AND {APS}"
 
 #: An access point's minutes, with and without a clamp in force, from rollups: what control sees against what users got.
-MINUTES = f"""FROM (SELECT ap_id, t, sum(x.offered_bytes) AS offered_bytes, sum(x.lost_bytes) AS lost_bytes, sum(x.offered_pkts) AS offered_pkts, sum(x.congestion_lost_pkts) AS lost_pkts, sum(x.tiles) AS tiles
+MINUTES = f"""FROM (SELECT ap_id, t, sum(x.offered_bytes) AS offered_bytes, sum(x.lost_bytes) AS lost_bytes, \
+sum(x.offered_pkts) AS offered_pkts, sum(x.congestion_lost_pkts) AS lost_pkts, sum(x.tiles) AS tiles
   FROM oal.label_1m AS x WHERE $__timeFilter(t) AND {APS} GROUP BY ap_id, t) AS l
-LEFT JOIN (SELECT ap_id, t, sum(x.clamped_rows) AS clamped, max(x.enforce_rows) AS enforced FROM oal.control_1m AS x WHERE $__timeFilter(t) AND {APS} GROUP BY ap_id, t) AS c ON l.ap_id = c.ap_id AND l.t = c.t"""
+LEFT JOIN (SELECT ap_id, t, sum(x.clamped_rows) AS clamped, max(x.enforce_rows) AS enforced FROM oal.control_1m AS x \
+WHERE $__timeFilter(t) AND {APS} GROUP BY ap_id, t) AS c ON l.ap_id = c.ap_id AND l.t = c.t"""
 KIND = "multiIf(c.clamped >= 10, 'clamped', c.enforced > 0, 'enforcing, calm', 'not enforcing')"
 KIND_COLOURS = {"clamped": WARN, "enforcing, calm": OK, "not enforcing": PLAIN}
 
@@ -29,7 +31,8 @@ def board():
                 ALARM,
                 may_be_empty(
                     "the guard has had nothing to take back",
-                    f"""SELECT t AS time, concat('guard took the clamps back at ', ap_id) AS text, 'guard' AS tags {PER_MINUTE} AND guard_reverts > 0 ORDER BY time LIMIT 500""",
+                    f"""SELECT t AS time, concat('guard took the clamps back at ', ap_id) AS text, \
+'guard' AS tags {PER_MINUTE} AND guard_reverts > 0 ORDER BY time LIMIT 500""",
                 ),
             )
         ],
@@ -82,8 +85,10 @@ def board():
             " with reverts is.",
             may_be_empty(
                 "where nothing is enforced, nothing is clamped",
-                f"""SELECT (sumIf(l.offered_bytes - l.lost_bytes, c.clamped >= 10) / nullIf(sumIf(l.tiles, c.clamped >= 10), 0))
-  / nullIf(sumIf(l.offered_bytes - l.lost_bytes, c.clamped < 10 AND c.enforced > 0) / nullIf(sumIf(l.tiles, c.clamped < 10 AND c.enforced > 0), 0), 0) AS ratio
+                f"""SELECT (sumIf(l.offered_bytes - l.lost_bytes, c.clamped >= 10) / \
+nullIf(sumIf(l.tiles, c.clamped >= 10), 0))
+  / nullIf(sumIf(l.offered_bytes - l.lost_bytes, c.clamped < 10 AND c.enforced > 0) / \
+nullIf(sumIf(l.tiles, c.clamped < 10 AND c.enforced > 0), 0), 0) AS ratio
 {MINUTES}""",
             ),
             "none",
@@ -98,7 +103,8 @@ def board():
             "Flows clamped",
             "Mean number of flows that are clamped in enforce mode, or would be in shadow mode, over all chosen access"
             " points.",
-            f"""SELECT $__timeInterval(t) AS time, sumIf(x.clamps_avg, x.enforce_s > 0) / uniqExact(t) AS `clamped`, sumIf(x.clamps_avg, x.enforce_s = 0) / uniqExact(t) AS `would have been clamped`
+            f"""SELECT $__timeInterval(t) AS time, sumIf(x.clamps_avg, x.enforce_s > 0) / uniqExact(t) AS `clamped`, \
+sumIf(x.clamps_avg, x.enforce_s = 0) / uniqExact(t) AS `would have been clamped`
 {PER_MINUTE} GROUP BY time ORDER BY time""",
             "none",
             "flows",
@@ -108,7 +114,8 @@ def board():
             "Windows set and given up",
             "Per minute. *could not be set* is never right; many *given up* for few *set*: the law changes its mind,"
             " lengthen `hold_us`.",
-            f"""SELECT $__timeInterval(t) AS time, sum(x.sets) / uniqExact(t) AS `set or renewed`, sum(x.releases) / uniqExact(t) AS `given up`, sum(x.set_errors) / uniqExact(t) AS `could not be set`
+            f"""SELECT $__timeInterval(t) AS time, sum(x.sets) / uniqExact(t) AS `set or renewed`, \
+sum(x.releases) / uniqExact(t) AS `given up`, sum(x.set_errors) / uniqExact(t) AS `could not be set`
 {PER_MINUTE} GROUP BY time ORDER BY time""",
             "none",
             "per minute",
@@ -166,8 +173,10 @@ def board():
             "Seconds with and without clamps, last hour of the time shown at most: throughput, loss, round trips"
             " between access point and receiver. Compare sites or spans that differ in mode; clamped seconds are worse"
             " than others because clamps are set when it is bad.",
-            f"""SELECT site, policy, policy_version, mode, if(clamped = 1, 'yes', 'no') AS clamps_in_force, seconds, throughput_kbps, congestion_loss_ratio, rtt_p50_ms, rtt_p95_ms, clamps_avg
-FROM oal.v_control_effect({last_of_range('1 HOUR')}) WHERE per = 'site, policy' ORDER BY site, policy, policy_version, mode, clamped""",
+            f"""SELECT site, policy, policy_version, mode, if(clamped = 1, 'yes', 'no') AS clamps_in_force, seconds, \
+throughput_kbps, congestion_loss_ratio, rtt_p50_ms, rtt_p95_ms, clamps_avg
+FROM oal.v_control_effect({last_of_range('1 HOUR')}) WHERE per = 'site, policy' \
+ORDER BY site, policy, policy_version, mode, clamped""",
             {
                 "throughput_kbps": "Kbits",
                 "congestion_loss_ratio": "percentunit",
@@ -187,8 +196,10 @@ FROM oal.v_control_effect({last_of_range('1 HOUR')}) WHERE per = 'site, policy' 
             " *no_capacity*, *unknown_scale*, *failed*: it could not act.",
             may_be_empty(
                 NO_POLICY,
-                f"""SELECT policy, policy_version, site, reason, count() AS changes, uniqExact(ap_id) AS aps, uniqExact(flow) AS flows, round(avg(r.window_bytes)) AS window_avg
-FROM oal.v_rewrites({last_of_range('1 HOUR')}) AS r WHERE {APS} GROUP BY policy, policy_version, site, reason ORDER BY changes DESC LIMIT 100""",
+                f"""SELECT policy, policy_version, site, reason, count() AS changes, uniqExact(ap_id) AS aps, \
+uniqExact(flow) AS flows, round(avg(r.window_bytes)) AS window_avg
+FROM oal.v_rewrites({last_of_range('1 HOUR')}) AS r WHERE {APS} GROUP BY policy, policy_version, site, reason \
+ORDER BY changes DESC LIMIT 100""",
             ),
             {"window_avg": "bytes"},
             size=(12, 8),
@@ -199,8 +210,10 @@ FROM oal.v_rewrites({last_of_range('1 HOUR')}) AS r WHERE {APS} GROUP BY policy,
             " off.",
             may_be_empty(
                 NO_POLICY,
-                f"""SELECT site, ap_id, argMax(x.backend, x.t) AS backend, sum(x.enforce_s) AS enforcing, sum(x.clamped_s) AS clamped, sum(x.guard_reverts) AS reverts, sum(x.set_errors) AS set_errors,
-  round(sum(x.acks_clamped) / nullIf(sum(x.acks_seen), 0), 4) AS acks_lowered, round(avg(x.capacity_kbps_avg)) AS capacity, toFloat64(max(x.step_max_ns)) AS longest_step
+                f"""SELECT site, ap_id, argMax(x.backend, x.t) AS backend, sum(x.enforce_s) AS enforcing, \
+sum(x.clamped_s) AS clamped, sum(x.guard_reverts) AS reverts, sum(x.set_errors) AS set_errors,
+  round(sum(x.acks_clamped) / nullIf(sum(x.acks_seen), 0), 4) AS acks_lowered, \
+round(avg(x.capacity_kbps_avg)) AS capacity, toFloat64(max(x.step_max_ns)) AS longest_step
 {PER_MINUTE} GROUP BY site, ap_id ORDER BY reverts DESC, set_errors DESC, ap_id LIMIT 200""",
             ),
             {
@@ -219,7 +232,8 @@ FROM oal.v_rewrites({last_of_range('1 HOUR')}) AS r WHERE {APS} GROUP BY policy,
             " (backend *shadow*) nothing was written.",
             may_be_empty(
                 NO_POLICY,
-                f"""SELECT ts, ap_id, ifNull(client, '') AS client, reason, backend, class, window_bytes, cwnd_bytes, rate_kbps, share_kbps, capacity_kbps, queue_us, policy
+                f"""SELECT ts, ap_id, ifNull(client, '') AS client, reason, backend, class, window_bytes, cwnd_bytes, \
+rate_kbps, share_kbps, capacity_kbps, queue_us, policy
 FROM oal.v_rewrites({last_of_range('10 MINUTE')}) WHERE {APS} ORDER BY ts DESC LIMIT 100""",
             ),
             {

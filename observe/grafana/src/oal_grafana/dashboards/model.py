@@ -10,6 +10,9 @@ JUDGED = f"FROM oal.prediction_1m WHERE $__timeFilter(t) AND {APS} AND class != 
 CALM = "class_now IN ('Good', 'Acceptable')"
 CAME, WARNED = "class >= 'Poor'", "predicted >= 'Poor'"
 LAST_DAY = rows_of_last("1 DAY")
+SAID_SHARES = ", ".join(
+    f"sumIf(predictions, predicted = '{name}') / sum(predictions) AS `said {name}`" for name in CLASS_NAMES
+)
 
 
 def _fleet(figure: str) -> str:
@@ -92,7 +95,8 @@ def board():
             "Onset precision and recall",
             "Precision: alarms in calm that were followed by Poor or Bad. Recall: congestions that were foreseen."
             " Recall falling: the air changed, retrain. Precision falling: raise the policy's threshold.",
-            f"""SELECT $__timeInterval(t) AS time, toString(source) AS made_by, sumIf(predictions, {CALM} AND {CAME} AND {WARNED}) / nullIf(sumIf(predictions, {CALM} AND {WARNED}), 0) AS precision,
+            f"""SELECT $__timeInterval(t) AS time, toString(source) AS made_by, \
+sumIf(predictions, {CALM} AND {CAME} AND {WARNED}) / nullIf(sumIf(predictions, {CALM} AND {WARNED}), 0) AS precision,
   sumIf(predictions, {CALM} AND {CAME} AND {WARNED}) / nullIf(sumIf(predictions, {CALM} AND {CAME}), 0) AS recall
 {JUDGED} GROUP BY time, made_by ORDER BY time, made_by""",
             "percentunit",
@@ -104,7 +108,9 @@ def board():
             "Right, against persistence",
             "Share of predictions that came true, and what 'the same class as now' would have had. The lines should not"
             " touch for long.",
-            f"""SELECT $__timeInterval(t) AS time, toString(source) AS made_by, sumIf(predictions, predicted = class) / sum(predictions) AS model, sumIf(predictions, class_now = class) / sum(predictions) AS persistence
+            f"""SELECT $__timeInterval(t) AS time, toString(source) AS made_by, \
+sumIf(predictions, predicted = class) / sum(predictions) AS model, \
+sumIf(predictions, class_now = class) / sum(predictions) AS persistence
 {JUDGED} GROUP BY time, made_by ORDER BY time, made_by""",
             "percentunit",
             "share right",
@@ -116,7 +122,8 @@ def board():
             "Mean onset average precision on later items, last day of the time shown at most. Candidate and in force"
             " falling together: the task got harder; in force alone: drift, and a tree will be shipped.",
             f"""-- A row a second and access point: the last day at most.
-SELECT $__timeInterval(ts) AS time, avgIf(candidate_onset_ap, NOT isNaN(candidate_onset_ap)) AS candidate, avgIf(in_force_onset_ap, NOT isNaN(in_force_onset_ap)) AS `in force`,
+SELECT $__timeInterval(ts) AS time, avgIf(candidate_onset_ap, NOT isNaN(candidate_onset_ap)) AS candidate, \
+avgIf(in_force_onset_ap, NOT isNaN(in_force_onset_ap)) AS `in force`,
   avgIf(persistence_onset_ap, NOT isNaN(persistence_onset_ap)) AS persistence
 FROM oal.tree_decision WHERE {LAST_DAY} AND {APS} GROUP BY time ORDER BY time""",
             "none",
@@ -164,7 +171,8 @@ FROM oal.tree_decision WHERE {LAST_DAY} AND {APS} GROUP BY time, outcome ORDER B
             "What is taken for what",
             "Each row is a class that came true; the cells say as what share of it was predicted. Mass to the left of"
             " the diagonal: congestion that was not seen coming.",
-            f"""SELECT toString(class) AS came_true, {', '.join(f"sumIf(predictions, predicted = '{name}') / sum(predictions) AS `said {name}`" for name in CLASS_NAMES)}, sum(predictions) AS decisions
+            f"""SELECT toString(class) AS came_true, {SAID_SHARES}, \
+sum(predictions) AS decisions
 {JUDGED} GROUP BY class ORDER BY class""",
             {f"said {name}": "percentunit" for name in CLASS_NAMES},
             size=(12, 7),
@@ -173,8 +181,10 @@ FROM oal.tree_decision WHERE {LAST_DAY} AND {APS} GROUP BY time, outcome ORDER B
             "Calibration",
             "Of the decisions with this confidence: how many came true. Bars of one length: the confidence can be taken"
             " at its word. *right* shorter: the model is too sure, retrain with later data.",
-            f"""SELECT concat(toString(floor(confidence_permille / 100) * 10), ' %') AS confidence, round(sum(predictions * confidence_permille) / sum(predictions) / 1000, 3) AS claimed,
-  round(sumIf(predictions, predicted = class) / sum(predictions), 3) AS right {JUDGED} GROUP BY confidence ORDER BY claimed""",
+            f"""SELECT concat(toString(floor(confidence_permille / 100) * 10), ' %') AS confidence, \
+round(sum(predictions * confidence_permille) / sum(predictions) / 1000, 3) AS claimed,
+  round(sumIf(predictions, predicted = class) / sum(predictions), 3) AS right {JUDGED} GROUP BY confidence \
+ORDER BY claimed""",
             "percentunit",
             "share of decisions",
             "confidence",
@@ -188,7 +198,8 @@ FROM oal.tree_decision WHERE {LAST_DAY} AND {APS} GROUP BY time, outcome ORDER B
             " Under 200 ms control has no time to act.",
             may_be_empty(
                 ONSETS_RARE,
-                f"""SELECT site, ap_id, toString(source) AS made_by, version, onsets, onsets_warned, warned_ratio, lead_p50_ms, lead_p90_ms
+                f"""SELECT site, ap_id, toString(source) AS made_by, version, onsets, onsets_warned, warned_ratio, \
+lead_p50_ms, lead_p90_ms
 FROM oal.v_lead_time({last_of_range('1 HOUR')}) WHERE {APS} ORDER BY onsets DESC LIMIT 100""",
             ),
             {"warned_ratio": "percentunit", "lead_p50_ms": "ms", "lead_p90_ms": "ms"},
@@ -199,7 +210,8 @@ FROM oal.v_lead_time({last_of_range('1 HOUR')}) WHERE {APS} ORDER BY onsets DESC
             "Quality by access point",
             "Worst against persistence first. Below 0 for one access point only: its own tree is wrong, it will be"
             " replaced; for many: the fleet's model is.",
-            f"""SELECT site, ap_id, toString(source) AS made_by, judged_predictions, onsets, accuracy, persistence_accuracy, onset_precision, onset_recall, onset_average_precision,
+            f"""SELECT site, ap_id, toString(source) AS made_by, judged_predictions, onsets, accuracy, \
+persistence_accuracy, onset_precision, onset_recall, onset_average_precision,
   round(onset_average_precision - persistence_onset_average_precision, 4) AS above_persistence
 FROM oal.v_quality({RANGE}) WHERE per = 'ap' AND {APS} ORDER BY above_persistence ASC NULLS LAST, ap_id LIMIT 200""",
             {
@@ -218,7 +230,8 @@ FROM oal.v_quality({RANGE}) WHERE per = 'ap' AND {APS} ORDER BY above_persistenc
             "Model of every access point",
             "What each reports to have in force now. *rejected_since* > 0: it refused something newer, *last_reason*"
             " says why (see `bundle_reasons` in the schema's reference).",
-            f"""SELECT ap_id, ifNull(source, '') AS made_by, version, since, rejected_since, ifNull(last_reason, '') AS last_reason, waits_for_activation, reports_applied, reports_rejected, last_report
+            f"""SELECT ap_id, ifNull(source, '') AS made_by, version, since, rejected_since, \
+ifNull(last_reason, '') AS last_reason, waits_for_activation, reports_applied, reports_rejected, last_report
 FROM oal.v_bundle_state WHERE {APS} ORDER BY rejected_since DESC, last_report, ap_id LIMIT 1000""",
             {"since": "dateTimeAsIso", "last_report": "dateTimeAsIso"},
             coloured={"rejected_since": p.rising(1, 1)},
@@ -230,7 +243,8 @@ FROM oal.v_bundle_state WHERE {APS} ORDER BY rejected_since DESC, last_report, a
             " *aps_rejected*: look at *Model of every access point*.",
             may_be_empty(
                 "a fleet with a good model releases nothing for days",
-                f"""SELECT released, toString(source) AS made_by, toString(slot) AS slot, scope, version, nodes, bytes, reason, aps_applied, aps_rejected, applied_after_p50_ms
+                f"""SELECT released, toString(source) AS made_by, toString(slot) AS slot, scope, version, nodes, \
+bytes, reason, aps_applied, aps_rejected, applied_after_p50_ms
 FROM oal.v_releases({last_of_range('1 DAY')}) ORDER BY released DESC LIMIT 100""",
             ),
             {"released": "dateTimeAsIso", "bytes": "bytes", "applied_after_p50_ms": "ms"},

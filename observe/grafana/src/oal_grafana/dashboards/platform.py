@@ -86,7 +86,8 @@ def board():
             "Of the hosts and of ClickHouse. Above 80 % shorten retention (`clickhouse/README.md`) or add disk: at 100"
             " % inserts stop and Kafka keeps the data only for its own retention.",
             f"""SELECT max(used) AS used FROM (
-  SELECT max(x.used_ratio) AS used FROM oal.v_platform_host_disk({LAST}) AS x UNION ALL SELECT max(x.used_ratio) AS used FROM oal.v_platform_clickhouse_disk({LAST}) AS x)""",
+  SELECT max(x.used_ratio) AS used FROM oal.v_platform_host_disk({LAST}) AS x \
+UNION ALL SELECT max(x.used_ratio) AS used FROM oal.v_platform_clickhouse_disk({LAST}) AS x)""",
             "percentunit",
             p.rising(0.8, 0.9),
             0,
@@ -120,7 +121,8 @@ def board():
             "Components",
             "What each said when it was asked last. *timeout*, *connection_failed*: it is down or cut off;"
             " *body_mismatch*: it is up and not well.",
-            f"""SELECT component, instance, argMax(x.up, x.t) AS is_up, argMax(x.said, x.t) AS last_said, round(avg(x.up), 3) AS up_share, round(avg(x.latency_ms), 1) AS mean_latency, max(x.t) AS last_asked
+            f"""SELECT component, instance, argMax(x.up, x.t) AS is_up, argMax(x.said, x.t) AS last_said, \
+round(avg(x.up), 3) AS up_share, round(avg(x.latency_ms), 1) AS mean_latency, max(x.t) AS last_asked
 FROM oal.v_platform_health({RANGE}) AS x GROUP BY component, instance ORDER BY is_up, component, instance""",
             {"up_share": "percentunit", "mean_latency": "ms", "last_asked": "dateTimeAsIso"},
             size=(12, 8),
@@ -337,9 +339,11 @@ FROM oal.v_platform_health({RANGE}) AS x GROUP BY component, instance ORDER BY i
             "Tables",
             "Largest first. What a table costs decides how long its rows can be kept: shorten the retention of the"
             " largest one when the disk fills.",
-            f"""SELECT table, sum(s.rows_now) AS rows_now, sum(s.bytes_now) AS bytes_now, sum(s.parts_now) AS parts_now, max(s.most_in_partition) AS most_in_partition
+            f"""SELECT table, sum(s.rows_now) AS rows_now, sum(s.bytes_now) AS bytes_now, \
+sum(s.parts_now) AS parts_now, max(s.most_in_partition) AS most_in_partition
 FROM (
-    SELECT table, instance, argMax(x.rows, x.t) AS rows_now, argMax(x.bytes, x.t) AS bytes_now, argMax(x.parts, x.t) AS parts_now, argMax(x.parts_max_in_partition, x.t) AS most_in_partition
+    SELECT table, instance, argMax(x.rows, x.t) AS rows_now, argMax(x.bytes, x.t) AS bytes_now, \
+argMax(x.parts, x.t) AS parts_now, argMax(x.parts_max_in_partition, x.t) AS most_in_partition
     FROM oal.v_platform_clickhouse_table({LAST}) AS x GROUP BY table, instance
 ) AS s GROUP BY table ORDER BY bytes_now DESC LIMIT 40""",
             {"bytes_now": "bytes", "rows_now": "short"},
@@ -353,7 +357,8 @@ FROM (
             " and answers all the same.",
             may_be_empty(
                 "a healthy server counts no errors",
-                f"""SELECT error, sum(x.new_errors) AS new FROM oal.v_platform_clickhouse_error({RANGE}) AS x WHERE x.new_errors > 0 AND error != 'TYPE_MISMATCH' GROUP BY error ORDER BY new DESC LIMIT 20""",
+                f"""SELECT error, sum(x.new_errors) AS new FROM oal.v_platform_clickhouse_error({RANGE}) AS x \
+WHERE x.new_errors > 0 AND error != 'TYPE_MISMATCH' GROUP BY error ORDER BY new DESC LIMIT 20""",
             ),
             {},
             size=(24, 5),
@@ -458,7 +463,8 @@ FROM (
             "Certificates",
             "The first to expire on top. Access points' own certificates are not among them: they renew by themselves,"
             " see *Is data arriving?*.",
-            f"""SELECT source, subject, max(x.expires) AS expires_at, round(argMax(x.days_left, x.t), 1) AS days FROM oal.v_platform_certificate({last_of_range('1 HOUR')}) AS x
+            f"""SELECT source, subject, max(x.expires) AS expires_at, round(argMax(x.days_left, x.t), 1) AS days \
+FROM oal.v_platform_certificate({last_of_range('1 HOUR')}) AS x
 GROUP BY source, subject ORDER BY days, source LIMIT 50""",
             {"expires_at": "dateTimeAsIso", "days": "d"},
             size=(24, 8),
