@@ -17,9 +17,11 @@ import oal.schema.Tables;
 import oal.stream.block.RowBlock;
 import org.apache.flink.metrics.groups.UnregisteredMetricsGroup;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** One attempt at a time, against a real server. */
+@Tag("server")
 class ClickHouseClientTest {
     private static ClickHouseServer server;
     private static ClickHouseClient client;

@@ -32,10 +32,12 @@ import org.apache.flink.test.junit5.MiniClusterExtension;
 import org.apache.flink.util.ExceptionUtils;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** The sink inside a Flink cluster that fails and a ClickHouse that is killed: every row once. */
+@Tag("server")
 class ClickHouseSinkTest {
     @RegisterExtension
     static final MiniClusterExtension CLUSTER = new MiniClusterExtension(

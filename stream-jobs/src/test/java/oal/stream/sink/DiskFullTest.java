@@ -16,10 +16,12 @@ import org.apache.flink.runtime.testutils.MiniClusterResourceConfiguration;
 import org.apache.flink.test.junit5.MiniClusterExtension;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** ClickHouse's disk is full for a while: the job waits, and then every row is there once. */
+@Tag("server")
 class DiskFullTest {
     @RegisterExtension
     static final MiniClusterExtension CLUSTER = new MiniClusterExtension(

@@ -20,9 +20,11 @@ import org.apache.flink.api.connector.sink2.Committer.CommitRequest;
 import org.apache.flink.metrics.groups.UnregisteredMetricsGroup;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Inserts of several checkpoints into a real server that is killed, absent, or does not want them. */
+@Tag("server")
 class InsertCommitterTest {
     static final int ROWS = 500;
     private static final long LIMIT_S = 180;
