@@ -40,8 +40,25 @@ def test_golden_items_are_read_as_they_were_meant():
         ] == list(map(int, numbers))
 
 
+def test_golden_items_of_other_policies_are_read_as_they_were_meant():
+    found = list(item.lines(GOLDEN / "items.policies.jsonl"))
+    assert found == golden_items.other_items()
+    assert [one.policy for one in found] == [line.split(" ")[0] for line in golden("items.policies.txt")]
+
+
+def test_an_item_without_a_policy_is_of_rwnd_fair_and_is_written_without():
+    assert {one.policy for one in item.lines(GOLDEN / "items.jsonl")} == {"rwnd-fair"}
+    assert "policy" not in item.as_record(golden_items.items()[0])
+
+
+@pytest.mark.parametrize("policy", ["", 7, None])
+def test_what_is_no_policy_is_refused(policy):
+    with pytest.raises(item.BadItem, match="policy"):
+        item.from_dict(item.as_record(golden_items.items()[0]) | {"policy": policy})
+
+
 def test_what_is_written_is_what_is_read():
-    for line in golden("items.jsonl"):
+    for line in golden("items.jsonl") + golden("items.policies.jsonl"):
         assert item.dumps(item.parse(line)) == line
 
 
@@ -77,6 +94,7 @@ def test_a_file_is_refused_by_its_line(tmp_path):
         ({"min": -1}, "more than uint32 holds"),
         ({"comment": ""}, "a name in lower case and a comment"),
         ({"unit": "s"}, "unknown key unit"),
+        ({"left_out": True, "default": 1}, "only a string with a default can be left out"),
     ],
 )
 def test_a_mistake_in_messages_is_named(change, says):

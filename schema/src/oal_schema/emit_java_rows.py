@@ -76,8 +76,9 @@ def files(stream_tables: dict, messages: list[Message]) -> dict[str, str]:
         class_name = f"{camel(m.name, True)}Message"
         out[f"{class_name}.java"] = _chain(class_name, what, columns, _constants(m))
     out["MessageField.java"] = (
-        f"{NOTE}package oal.schema;\n\n/** A field of a record that is JSON; type as in "
-        "schema/messages.yaml. */\npublic record MessageField(String name, String type) {}\n"
+        f"{NOTE}package oal.schema;\n\n/**\n * A field of a record that is JSON; type as in schema/messages.yaml.\n *\n"
+        " * @param leftOut value at which a writer leaves the field out; null: it never does\n */\n"
+        "public record MessageField(String name, String type, String leftOut) {}\n"
     )
     return out
 
@@ -91,11 +92,18 @@ def _clickhouse(where: str, type_: str) -> tuple:
 
 
 def _constants(m: Message) -> str:
-    fields = ",\n".join(f'          new MessageField("{f.name}", "{f.type}")' for f in m.fields)
+    fields = ",\n".join(
+        f'          new MessageField("{f.name}", "{f.type}", {_quoted(f.default if f.left_out else None)})'
+        for f in m.fields
+    )
     return (
         f'  public static final String TOPIC = "{m.topic}";\n\n'
         f"  public static final List<MessageField> FIELDS =\n      List.of(\n{fields});\n\n"
     )
+
+
+def _quoted(text: str | None) -> str:
+    return "null" if text is None else f'"{text}"'
 
 
 def _step(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from .item import MISSING, Item, as_record, dumps
 from .settings import settings
@@ -49,6 +50,12 @@ def items() -> list[Item]:
         item("a" * 64, "", 1, 0, 0, [], 3, 2, 0.0625, 16, True),
         item('ap-"2"\\', "sité", (1 << 53) - 1, (1 << 63) - 1, 1, [MISSING + 1], 2, 1, 0.0125, 80, False),
     ]
+
+
+def other_items() -> list[Item]:
+    """Items of policies other than rwnd-fair, which are named in their records."""
+    first, second = items()[:2]
+    return [replace(first, policy="example"), replace(second, policy="p" + "-9" * 15)]
 
 
 def _values(item: Item) -> str:
@@ -105,6 +112,8 @@ def outputs() -> dict[str, bytes]:
     return {
         "items.jsonl": "".join(dumps(i) + "\n" for i in items()).encode(),
         "items.txt": "".join(_values(i) + "\n" for i in items()).encode(),
+        "items.policies.jsonl": "".join(dumps(i) + "\n" for i in other_items()).encode(),
+        "items.policies.txt": "".join(f"{i.policy} {_values(i)}\n" for i in other_items()).encode(),
         "items.read.jsonl": "".join(line + "\n" for line in read_too()).encode(),
         "items.refused.jsonl": "".join(text + "\n" for text, _ in refused()).encode(),
         "items.refused.txt": "".join(name + "\n" for _, name in refused()).encode(),

@@ -49,6 +49,7 @@ class Item:
     loss_ratio: float
     offered_pkts: int
     complete: bool
+    policy: str = "rwnd-fair"
 
 
 def names() -> list[str]:
@@ -102,8 +103,9 @@ def lines(path: Path) -> Iterator[Item]:
 
 
 def as_record(item: Item) -> dict:
-    """The item as its JSON object, in the contract's order of fields."""
-    return {name: getattr(item, ATTRIBUTES.get(name, name)) for name in names()}
+    """The item as its JSON object, in the contract's order of fields, without those that are left out."""
+    record = {name: getattr(item, ATTRIBUTES.get(name, name)) for name in names()}
+    return {name: value for name, value in record.items() if name not in _left_out() or value != _left_out()[name]}
 
 
 def dumps(item: Item) -> str:
@@ -116,6 +118,13 @@ def _fields() -> list[tuple]:
     """(name, type, min, max, default) of each field."""
     found = generated()["messages"]["training_item"]["fields"]
     return [(f["name"], f["type"], f["min"], f["max"], f["default"]) for f in found]
+
+
+@lru_cache(maxsize=1)
+def _left_out() -> dict[str, str]:
+    """Field → the value at which a writer leaves it out."""
+    found = generated()["messages"]["training_item"]["fields"]
+    return {f["name"]: f["default"] for f in found if f.get("left_out")}
 
 
 def _value(record: dict, name: str, kind: str, least, most, default):

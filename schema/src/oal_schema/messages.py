@@ -32,6 +32,7 @@ class Field:
     min: float | None
     max: float | None
     default: object = None  #: None: a reader refuses a record without the field
+    left_out: bool = False  #: a writer leaves the field out when it has its default
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,12 @@ class Message:
 
     def as_dict(self) -> dict:
         """As it stands in `schema.json`."""
-        return {"topic": self.topic, "key": self.key, "comment": self.comment, "fields": [vars(f) for f in self.fields]}
+        return {"topic": self.topic, "key": self.key, "comment": self.comment, "fields": [_said(f) for f in self.fields]}
+
+
+def _said(field: Field) -> dict:
+    """A field as it stands in `schema.json`; what is not left out does not say so."""
+    return {k: v for k, v in vars(field).items() if k != "left_out" or v}
 
 
 def read(source: dict) -> list[Message]:
@@ -65,7 +71,7 @@ def _message(name: str, spec: dict) -> Message:
 
 
 def _field(where: str, spec: dict) -> Field:
-    if unknown := set(spec) - {"name", "type", "comment", "min", "max", "default"}:
+    if unknown := set(spec) - {"name", "type", "comment", "min", "max", "default", "left_out"}:
         raise MessageError(f"{where}: unknown key {sorted(unknown)[0]}")
     if spec.get("type") not in BOUNDS:
         raise MessageError(f"{where}: type {spec.get('type')!r} is none of {', '.join(BOUNDS)}")
@@ -75,4 +81,7 @@ def _field(where: str, spec: dict) -> Field:
     least, most = spec.get("min", low), spec.get("max", high)
     if (low is not None and least < low) or (high is not None and most > high):
         raise MessageError(f"{where}: {least} to {most} is more than {spec['type']} holds")
-    return Field(spec["name"], spec["type"], spec["comment"], least, most, spec.get("default"))
+    left_out = spec.get("left_out", False)
+    if left_out and (spec["type"] != "string" or not spec.get("default")):
+        raise MessageError(f"{where}: only a string with a default can be left out")
+    return Field(spec["name"], spec["type"], spec["comment"], least, most, spec.get("default"), left_out)

@@ -39,7 +39,9 @@ def read(path: Path) -> dict[str, np.ndarray]:
             f"{path} holds items of {len(programs)} feature programs; a Parquet file holds one: "
             "split it by feature_hash"
         )
-    attributes = {name: item.ATTRIBUTES.get(name, name) for name in item.names()}
+    if len({one.policy for one in found}) > 1:
+        raise TrainingError(f"{path} holds items of several policies; a Parquet file holds one: split it by policy")
+    attributes = {name: item.ATTRIBUTES.get(name, name) for name in item.names() if name != "policy"}
     return {
         name: np.array([getattr(one, attribute) for one in found], dtype=KINDS.get(name, np.int64))
         for name, attribute in attributes.items()

@@ -9,18 +9,19 @@ public final class TrainingItemMessage {
 
   public static final List<MessageField> FIELDS =
       List.of(
-          new MessageField("ap_id", "string"),
-          new MessageField("site", "string"),
-          new MessageField("ts_us", "int64"),
-          new MessageField("boot_id", "uint64"),
-          new MessageField("feature_hash", "uint64"),
-          new MessageField("features", "int64[]"),
-          new MessageField("horizon_us", "uint32"),
-          new MessageField("class_now", "int32"),
-          new MessageField("class", "int32"),
-          new MessageField("loss_ratio", "float32"),
-          new MessageField("offered_pkts", "uint32"),
-          new MessageField("complete", "bool"));
+          new MessageField("ap_id", "string", null),
+          new MessageField("site", "string", null),
+          new MessageField("ts_us", "int64", null),
+          new MessageField("boot_id", "uint64", null),
+          new MessageField("feature_hash", "uint64", null),
+          new MessageField("features", "int64[]", null),
+          new MessageField("horizon_us", "uint32", null),
+          new MessageField("class_now", "int32", null),
+          new MessageField("class", "int32", null),
+          new MessageField("loss_ratio", "float32", null),
+          new MessageField("offered_pkts", "uint32", null),
+          new MessageField("complete", "bool", null),
+          new MessageField("policy", "string", "rwnd-fair"));
 
   private TrainingItemMessage() {}
 
@@ -89,7 +90,12 @@ public final class TrainingItemMessage {
 
   public interface Complete {
     /** False when the label windows or the feature state have a gap. */
-    void complete(boolean value);
+    Policy complete(boolean value);
+  }
+
+  public interface Policy {
+    /** Policy whose features and label these are; left out for rwnd-fair. */
+    void policy(String value);
   }
 
   private static final class Steps
@@ -104,7 +110,8 @@ public final class TrainingItemMessage {
           Class,
           LossRatio,
           OfferedPkts,
-          Complete {
+          Complete,
+          Policy {
     private final RowSink sink;
 
     Steps(RowSink sink) {
@@ -178,8 +185,14 @@ public final class TrainingItemMessage {
     }
 
     @Override
-    public void complete(boolean value) {
+    public Policy complete(boolean value) {
       sink.flag(11, value);
+      return this;
+    }
+
+    @Override
+    public void policy(String value) {
+      sink.text(12, value);
     }
   }
 }
