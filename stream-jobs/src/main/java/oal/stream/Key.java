@@ -37,6 +37,9 @@ public enum Key {
     MAC_KEYS("mac.keys.file", "",
             "file of lines KEY_ID BASE64, the master keys of access points, on every TaskManager; read again when it "
             + "changes; empty: who made a batch is not checked"),
+    POLICIES("policies.file", "",
+            "file of the policies' manifests (schema/generated/policies.json), where the job is started: for each of "
+            + "them items are made; empty: the policies that were there when the job was built"),
     CHECKPOINT_INTERVAL("checkpoint.interval.ms", "",
             "time between checkpoints, and so until rows are visible; empty: the cluster's, or 1000");
 

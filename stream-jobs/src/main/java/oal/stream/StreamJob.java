@@ -1,5 +1,8 @@
 package oal.stream;
 
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import oal.stream.codec.JsonRecord;
 import oal.stream.codec.RawBatch;
@@ -8,6 +11,7 @@ import oal.stream.pipeline.ApPipeline;
 import oal.stream.pipeline.BrokerTime;
 import oal.stream.pipeline.Inputs;
 import oal.stream.pipeline.Sinks;
+import oal.stream.policy.Policies;
 import oal.stream.sink.ClickHouseSink;
 import oal.stream.sink.ClickHouseTarget;
 import oal.stream.sink.SinkLimits;
@@ -41,6 +45,7 @@ final class StreamJob {
     private final ClickHouseTarget clickhouse;
     private final SinkLimits limits;
     private final PipelineSettings pipeline;
+    private final Policies policies;
     private final String transactions;
     private final boolean fromEarliest;
     private final Duration discovery;
@@ -61,6 +66,7 @@ final class StreamJob {
                 config.millis(Key.FLUSH),
                 config.count(Key.BLOCK_ROWS), config.count(Key.BLOCK_BYTES),
                         "true".equals(config.word(Key.RAW_ROWS, "true", "false")), config.text(Key.MAC_KEYS));
+        policies = policies(config.text(Key.POLICIES));
         transactions = config.text(Key.SINK_TRANSACTIONS);
         fromEarliest = "earliest".equals(config.word(Key.SOURCE_START, "earliest", "latest"));
         discovery = config.millis(Key.SOURCE_DISCOVERY);
@@ -68,6 +74,19 @@ final class StreamJob {
         sinkParallelism = config.count(Key.SINK_PARALLELISM);
         checkpointInterval = config.text(Key.CHECKPOINT_INTERVAL).isEmpty() ? null
                 : Duration.ofMillis(config.count(Key.CHECKPOINT_INTERVAL));
+    }
+
+    private static Policies policies(String file) {
+        if (file.isEmpty()) return Policies.packed();
+        try {
+            byte[] manifests = Files.readAllBytes(Path.of(file));
+            if (manifests.length == 0) throw new IllegalArgumentException("it is empty");
+            return Policies.of(manifests);
+        } catch (IOException e) {
+            throw new IllegalArgumentException("policies.file: cannot read " + file + ": " + e, e);
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException("policies.file " + file + ": " + e.getMessage(), e);
+        }
     }
 
     static StreamJob of(JobConfig config) {
@@ -98,7 +117,7 @@ final class StreamJob {
         ApPipeline.define(new Inputs(batches, platform, access, new AccessTopic(kafka)), new Sinks(
                 new ClickHouseSink(clickhouse, limits), TopicSink.items(kafka, transactions),
                         TopicSink.deadLetters(kafka, transactions), TopicSink.neighbours(kafka, transactions),
-                        sinkParallelism), pipeline);
+                        sinkParallelism), pipeline, policies);
     }
 
     /** Settings that the job needs from Flink. A cluster's own setting is kept where the job can work with it. */

@@ -5,9 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Properties;
+import oal.stream.policy.Manifests;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 class JobConfigTest {
     private static Properties enough() {
@@ -51,6 +54,24 @@ class JobConfigTest {
         assertTrue(refusal("pipeline.raw.rows", "yes").contains("pipeline.raw.rows must be one of true, false"));
         assertTrue(refusal("pipeline.lateness.ms", "-1").contains("pipeline.lateness.ms must not be negative"));
         assertTrue(refusal("sink.insert.max.rows", "2000000").contains("sink.insert.max.rows"));
+    }
+
+    @Test
+    void aFileOfPoliciesIsReadWhenTheJobStarts(@TempDir Path folder) throws IOException {
+        Properties properties = enough();
+        Path file = folder.resolve("policies.json");
+        Files.write(file, Manifests.file(Manifests.rwndFair(),
+                Manifests.entry("example", "congestion", Manifests.backlog(3))));
+        properties.setProperty("policies.file", file.toString());
+        StreamJob.of(JobConfig.of(properties));
+        Files.write(file, Manifests.file(Manifests.rwndFair(),
+                Manifests.entry("example", "mood", Manifests.backlog(3))));
+        String said = refusal("policies.file", file.toString());
+        assertTrue(said.contains(file.toString()) && said.contains("policy example: no label is called 'mood'")
+                && said.contains("congestion"), said);
+        Files.write(file, new byte[0]);
+        assertTrue(refusal("policies.file", file.toString()).contains("it is empty"));
+        assertTrue(refusal("policies.file", "/nowhere/policies.json").contains("cannot read /nowhere/policies.json"));
     }
 
     @Test

@@ -18,11 +18,15 @@ public final class JsonRow implements RowSink {
 
     private final String[] names;
     private final boolean[] unsigned;
+    /** Of each field: the value at which it is left out; null: none. */
+    private final String[] leftOut;
     private final ByteArrayOutputStream out = new ByteArrayOutputStream(1024);
     private JsonGenerator json;
 
     public JsonRow(List<MessageField> fields) {
         names = fields.stream().map(MessageField::name).toArray(String[]::new);
+        leftOut = fields.stream().map(MessageField::leftOut).toArray(String[]::new);
+        if (leftOut[0] != null) throw new IllegalArgumentException("the first field begins the record");
         unsigned = new boolean[names.length];
         for (int i = 0; i < names.length; i++) unsigned[i] = fields.get(i).type().equals("uint64");
     }
@@ -81,6 +85,7 @@ public final class JsonRow implements RowSink {
 
     @Override
     public void text(int column, String value) {
+        if (value.equals(leftOut[column])) return;
         put(column, j -> j.writeString(value));
     }
 

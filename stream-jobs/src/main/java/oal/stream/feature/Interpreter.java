@@ -26,6 +26,7 @@ public final class Interpreter {
     /** Clamp of an entity's value, so that no group's sum depends on the order of entities. */
     private static final long ENTITY_LIMIT = 1L << 53;
     private static final long NEVER = Long.MIN_VALUE;
+    private static final LongConsumer NOBODY = instant -> { };
     private static final Topic[] TOPICS = Topic.values();
 
     private final CompiledProgram program;
@@ -79,6 +80,26 @@ public final class Interpreter {
     }
 
     /**
+     * As {@link #begin}, for one that goes with another: {@code leader}, whose group has begun, says where it stands,
+     * and {@link #at} is called for each of its instants. If this one stands elsewhere, all its state restarts.
+     */
+    public void follow(Workspace scratch, Interpreter leader) {
+        if (!started || bootId != leader.bootId || next != leader.next) restart(leader.bootId, leader.next);
+        work = scratch;
+        Arrays.fill(work.open, false);
+    }
+
+    /**
+     * Evaluate this instant of the leader's, within a group with the rows up to it. False: this one stands elsewhere.
+     */
+    public boolean at(long instant) {
+        if (!started || next != instant) return false;
+        if (work != null) feedUntil(next);
+        evaluate(NOBODY);
+        return true;
+    }
+
+    /**
      * One batch of the group. Its rows are read at {@link #end}, so each topic of a group needs a decoder of its own.
      */
     public void add(Topic topic, BatchDecoder batch) {
@@ -94,14 +115,29 @@ public final class Interpreter {
         }
     }
 
-    /** All batches of the group were added: take their rows and evaluate the instants that they complete. */
-    public void end(LongConsumer evaluated) {
+    /** Time of the group's latest row that this program reads, µs; the smallest number if it reads none. */
+    public long lastUs() {
         long lastUs = NEVER;
         for (int i = 0; i < tables.length; i++) if (work.open[i]) lastUs = Math.max(lastUs, work.cursors[i].lastUs);
+        return lastUs;
+    }
+
+    /** All batches of the group were added: take their rows and evaluate the instants that they complete. */
+    public void end(LongConsumer evaluated) {
+        end(lastUs(), evaluated);
+    }
+
+    /** The same up to {@code lastUs}, the time of the latest row that anyone reads who goes with this one. */
+    public void end(long lastUs, LongConsumer evaluated) {
         while (next < lastUs) {
             feedUntil(next);
             evaluate(evaluated);
         }
+        finish();
+    }
+
+    /** The group's rows that no instant has taken yet are taken; for one that follows. */
+    public void finish() {
         feedUntil(Long.MAX_VALUE);
         work = null;
     }

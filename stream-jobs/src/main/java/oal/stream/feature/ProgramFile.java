@@ -7,10 +7,11 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import oal.schema.FeatureProgram;
 
-/** Reads a compiled program as a bundle carries it: "OALF1", interval, number of features, words; big-endian. */
-final class ProgramFile {
+/** A compiled program as a bundle carries it: "OALF1", interval, number of features, words; big-endian. */
+public final class ProgramFile {
     private static final String MAGIC = "OALF1";
-    private static final int WORDS = 12;
+    /** Of a feature. */
+    public static final int WORDS = 12;
 
     private ProgramFile() {}
 
@@ -34,10 +35,23 @@ final class ProgramFile {
                 names[i] = name + i;
                 for (int k = 0; k < WORDS; k++) words[i][k] = in.getLong();
             }
-            byte[] hash = MessageDigest.getInstance("SHA-256").digest(data);
-            return new FeatureProgram(name, interval, words, names, hash);
+            return new FeatureProgram(name, interval, words, names, hash(data));
         } catch (BufferUnderflowException e) {
             throw new IllegalArgumentException(name + " is cut short", e);
+        }
+    }
+
+    /** A program of its words, {@link #WORDS} a feature, with its hash. */
+    public static FeatureProgram program(String name, long intervalUs, long[][] words, String[] names) {
+        ByteBuffer out = ByteBuffer.allocate(MAGIC.length() + 2 * Long.BYTES + words.length * WORDS * Long.BYTES);
+        out.put(MAGIC.getBytes(StandardCharsets.US_ASCII)).putLong(intervalUs).putLong(words.length);
+        for (long[] feature : words) for (long word : feature) out.putLong(word);
+        return new FeatureProgram(name, intervalUs, words, names, hash(out.array()));
+    }
+
+    private static byte[] hash(byte[] file) {
+        try {
+            return MessageDigest.getInstance("SHA-256").digest(file);
         } catch (NoSuchAlgorithmException e) {
             throw new IllegalStateException(e);
         }

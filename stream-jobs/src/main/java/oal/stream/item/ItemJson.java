@@ -9,7 +9,7 @@ public final class ItemJson {
     private final JsonRow json = new JsonRow(TrainingItemMessage.FIELDS);
     private final TrainingItemMessage.ApId record = TrainingItemMessage.to(json);
 
-    public TrainingItem of(String apId, String site, long featureHash, Item item) {
+    public TrainingItem of(String apId, String site, String policy, long featureHash, Item item) {
         record.apId(apId)
                 .site(site)
                 .tsUs(item.tsUs)
@@ -21,7 +21,8 @@ public final class ItemJson {
                 .class_(item.classThen)
                 .lossRatio(item.lossRatio)
                 .offeredPkts(item.offeredPkts)
-                .complete(item.complete);
+                .complete(item.complete)
+                .policy(policy);
         return new TrainingItem(apId, json.end());
     }
 }

@@ -7,12 +7,10 @@ import oal.stream.block.NativeBlockWriter;
 
 /** Rows of ClickHouse's {@code item}. */
 public final class ItemRows {
-    private static final String POLICY = "rwnd-fair";
-
     public final NativeBlockWriter writer = new NativeBlockWriter("item", StreamTables.ITEM);
     private final ItemRow.ApId row = ItemRow.to(writer);
 
-    public void add(String apId, String site, long featureHash, Item item) {
+    public void add(String apId, String site, String policy, long featureHash, Item item) {
         row.apId(apId)
                 .site(site)
                 .ts(item.tsUs)
@@ -25,6 +23,6 @@ public final class ItemRows {
                 .lossRatio(item.lossRatio)
                 .offeredPkts(item.offeredPkts)
                 .complete(item.complete ? 1 : 0)
-                .policy(POLICY);
+                .policy(policy);
     }
 }

@@ -14,6 +14,7 @@ import oal.stream.neighbour.NeighbourRecord;
 import oal.stream.operator.BlockOperator;
 import oal.stream.operator.PipelineSettings;
 import oal.stream.platform.PlatformOperator;
+import oal.stream.policy.Policies;
 import oal.stream.process.ApOperator;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
@@ -42,7 +43,7 @@ public final class ApPipeline {
         env.configure(c);
     }
 
-    public static void define(Inputs inputs, Sinks sinks, PipelineSettings settings) {
+    public static void define(Inputs inputs, Sinks sinks, PipelineSettings settings, Policies policies) {
         SingleOutputStreamOperator<DeadLetter> accessRefused = inputs.access()
                 .transform("access-records", TypeInformation.of(DeadLetter.class), new AccessOperator(settings))
                 .uid("access-records").setParallelism(inputs.access().getParallelism());
@@ -53,7 +54,8 @@ public final class ApPipeline {
         KeyedStream<AcceptedBatch, String> byAp = DataStreamUtils.reinterpretAsKeyedStream(decoded, batch -> batch.apId,
                 Types.STRING);
         SingleOutputStreamOperator<TrainingItem> items = byAp
-                .transform("label-feature-item", TypeInformation.of(TrainingItem.class), new ApOperator(settings))
+                .transform("label-feature-item", TypeInformation.of(TrainingItem.class),
+                        new ApOperator(settings, policies))
                 .uid("label-feature-item");
         SingleOutputStreamOperator<NeighbourRecord> neighbours = items.getSideOutput(ApOperator.SECONDS)
                 .keyBy(ApSecond::channel, Types.STRING)

@@ -12,22 +12,21 @@ public final class DecisionReader {
     /** A decision is made within ticks of its instant; one with another time would be paired with the wrong item. */
     private static final long MAX_FROM_ROW_US = 10_000_000;
 
-    private final long programHash;
     /** Of the current batch. */
     private TableRows rows;
-
-    /** @param programHash of the feature program that this job computes */
-    public DecisionReader(long programHash) {
-        this.programHash = programHash;
-    }
 
     /** Marks the columns that are read, for {@link BatchDecoder#only}. */
     public static void wants(boolean[][] wanted) {
         java.util.Arrays.fill(wanted[Tables.DECISION.id()], true);
     }
 
-    /** @return decisions that cannot be used: instant far from the row's time, or no such class or probability */
-    public int read(BatchDecoder decoder, long kafkaMs, Consumer<Decision> to) {
+    /**
+     * Hands on the batch's decisions.
+     *
+     * @param sameProgram whether this job computes the feature program that the batch names
+     * @return decisions that cannot be used: instant far from the row's time, or no such class or probability
+     */
+    public int read(BatchDecoder decoder, long kafkaMs, boolean sameProgram, Consumer<Decision> to) {
         rows = decoder.table(Tables.DECISION.id());
         BatchHeader header = decoder.header();
         long[] timeUs = rows.timesUs(header);
@@ -59,7 +58,7 @@ public final class DecisionReader {
                 d.featuresHash = value(Tables.Decision.FEATURES_HASH, row);
                 d.featuresMissing = (int) value(Tables.Decision.FEATURES_MISSING, row);
                 d.evalNs = value(Tables.Decision.EVAL_NS, row);
-                d.sameProgram = header.featureHash == programHash;
+                d.sameProgram = sameProgram;
                 to.accept(d);
             }
         }

@@ -9,13 +9,11 @@ public final class PredictionRows {
     /** Code of 'unknown' in the columns of what came true. */
     private static final int UNKNOWN = -1;
 
-    private static final String POLICY = "rwnd-fair";
-
     public final NativeBlockWriter writer = new NativeBlockWriter("prediction", StreamTables.PREDICTION);
     private final PredictionRow.ApId row = PredictionRow.to(writer);
 
     /** @param o null: no item came */
-    public void add(String apId, String site, Decision d, Outcome o) {
+    public void add(String apId, String site, String policy, Decision d, Outcome o) {
         row.apId(apId)
                 .site(site)
                 .ts(d.instantUs)
@@ -33,7 +31,7 @@ public final class PredictionRows {
                 .class_(o == null ? UNKNOWN : o.classThen())
                 .complete(o != null && o.complete() ? 1 : 0)
                 .featuresMatch(match(d, o))
-                .policy(POLICY);
+                .policy(policy);
     }
 
     private static int match(Decision d, Outcome o) {

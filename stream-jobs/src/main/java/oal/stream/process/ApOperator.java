@@ -1,7 +1,6 @@
 package oal.stream.process;
 
 import oal.stream.decode.AcceptedBatch;
-import oal.stream.feature.CompiledProgram;
 import oal.stream.item.Item;
 import oal.stream.item.ItemJson;
 import oal.stream.item.ItemRows;
@@ -11,6 +10,8 @@ import oal.stream.label.LabelWindow;
 import oal.stream.neighbour.ApSecond;
 import oal.stream.operator.KeyedBlockOperator;
 import oal.stream.operator.PipelineSettings;
+import oal.stream.policy.Policies;
+import oal.stream.policy.Policy;
 import oal.stream.prediction.Decision;
 import oal.stream.prediction.Outcome;
 import oal.stream.prediction.PredictionRows;
@@ -36,24 +37,24 @@ public final class ApOperator extends KeyedBlockOperator<TrainingItem> implement
 
     private transient ValueState<ApState> state;
     private transient ApProcessor processor;
-    private transient CompiledProgram program;
+    private final Policies policies;
 
-    public ApOperator(PipelineSettings settings) {
+    public ApOperator(PipelineSettings settings, Policies policies) {
         super(settings);
+        this.policies = policies;
     }
 
     @Override
     public void open() throws Exception {
         super.open();
-        program = ApStateSerializer.PROGRAM;
-        state = getRuntimeContext().getState(new ValueStateDescriptor<>("ap", new ApStateSerializer()));
-        processor = new ApProcessor(program, settings.lateness().toMillis(), new Rows());
+        state = getRuntimeContext().getState(new ValueStateDescriptor<>("ap", new ApStateSerializer(policies)));
+        processor = new ApProcessor(policies, settings.lateness().toMillis(), new Rows());
     }
 
     @Override
     public void processElement(StreamRecord<AcceptedBatch> element) throws Exception {
         ApState ap = state.value();
-        if (ap == null) ap = new ApState(program);
+        if (ap == null) ap = new ApState(policies);
         processor.accept(ap, element.getValue(), watermarkMs());
         if (ap.endTimerMs == Long.MIN_VALUE) {
             ap.endTimerMs = ap.lastMs + settings.stateTtl().toMillis();
@@ -105,7 +106,6 @@ public final class ApOperator extends KeyedBlockOperator<TrainingItem> implement
         private final LateRows lates = new LateRows();
         private final ItemJson json = new ItemJson();
         private final StreamRecord<TrainingItem> record = new StreamRecord<>(null);
-        private final long hash = program.shortHash();
         private final Counter labelCount = getMetricGroup().counter("labels");
         private final Counter itemCount = getMetricGroup().counter("items");
         private final Counter predictionCount = getMetricGroup().counter("predictions");
@@ -129,17 +129,17 @@ public final class ApOperator extends KeyedBlockOperator<TrainingItem> implement
         }
 
         @Override
-        public void item(ApState ap, String apId, Item item) {
+        public void item(ApState ap, String apId, Policy policy, Item item) {
             itemCount.inc();
-            items.add(apId, ap.site, hash, item);
-            output.collect(record.replace(json.of(apId, ap.site, hash, item)));
+            items.add(apId, ap.site, policy.name, policy.featureHash, item);
+            output.collect(record.replace(json.of(apId, ap.site, policy.name, policy.featureHash, item)));
         }
 
         @Override
-        public void prediction(ApState ap, Decision decision, Outcome outcome) {
+        public void prediction(ApState ap, Policy policy, Decision decision, Outcome outcome) {
             predictionCount.inc();
             if (outcome == null) aloneCount.inc();
-            predictions.add((String) getCurrentKey(), ap.site, decision, outcome);
+            predictions.add((String) getCurrentKey(), ap.site, policy.name, decision, outcome);
         }
 
         @Override

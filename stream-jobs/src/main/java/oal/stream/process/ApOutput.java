@@ -4,6 +4,7 @@ import oal.stream.decode.AcceptedBatch;
 import oal.stream.item.Item;
 import oal.stream.label.LabelWindow;
 import oal.stream.neighbour.ApSecond;
+import oal.stream.policy.Policy;
 import oal.stream.prediction.Decision;
 import oal.stream.prediction.Outcome;
 
@@ -11,10 +12,10 @@ import oal.stream.prediction.Outcome;
 interface ApOutput {
     void label(ApState ap, String apId, LabelWindow window);
 
-    void item(ApState ap, String apId, Item item);
+    void item(ApState ap, String apId, Policy policy, Item item);
 
     /** @param outcome null: no item came */
-    void prediction(ApState ap, Decision decision, Outcome outcome);
+    void prediction(ApState ap, Policy policy, Decision decision, Outcome outcome);
 
     /** Decisions that cannot be used; their rows are in {@code decision}. */
     void decisionsRefused(int decisions);

@@ -7,15 +7,15 @@ import oal.stream.codec.BatchDecoder;
 import oal.stream.codec.BatchHeader;
 import oal.stream.codec.RefusedException;
 import oal.stream.decode.AcceptedBatch;
-import oal.stream.feature.CompiledProgram;
+import oal.stream.feature.Interpreter;
 import oal.stream.feature.Workspace;
 import oal.stream.item.Item;
 import oal.stream.label.LabelWindow;
 import oal.stream.label.Labeler;
 import oal.stream.neighbour.Activity;
-import oal.stream.prediction.Decision;
+import oal.stream.policy.Policies;
+import oal.stream.policy.Policy;
 import oal.stream.prediction.DecisionReader;
-import oal.stream.prediction.Outcome;
 import oal.stream.prediction.PredictionJoin;
 
 /**
@@ -43,12 +43,14 @@ final class ApProcessor {
     private final long latenessMs;
     private final long decisionTimeoutMs;
     private final ApOutput out;
-    private final Workspace work;
-    private final long lookbackUs;
+    private final Policies policies;
+    /** Of each policy, by its place. */
+    private final Workspace[] work;
+    private final long[] lookbackUs;
+    private final PredictionJoin.Output[] predicted;
     private final BatchDecoder[] decoder = new BatchDecoder[ApState.TOPICS];
     private final BatchDecoder events;
-    private final DecisionReader reader;
-    private final PredictionJoin.Output predicted = this::predicted;
+    private final DecisionReader reader = new DecisionReader();
     private final LongConsumer evaluated = this::evaluated;
     private final boolean[] member = new boolean[ApState.TOPICS];
     private final boolean[] continued = new boolean[ApState.TOPICS];
@@ -56,25 +58,33 @@ final class ApProcessor {
     private ApState ap;
     private String apId;
 
-    ApProcessor(CompiledProgram program, long latenessMs, ApOutput out) {
+    ApProcessor(Policies policies, long latenessMs, ApOutput out) {
         this.latenessMs = latenessMs;
         // The batches that complete an item may themselves wait for as long again.
         decisionTimeoutMs = ITEM_DELAY_US / 1000 + 2 * latenessMs;
         this.out = out;
-        work = new Workspace(program);
-        lookbackUs = program.lookback() * INTERVAL_US;
+        this.policies = policies;
+        work = new Workspace[policies.size()];
+        lookbackUs = new long[work.length];
+        predicted = new PredictionJoin.Output[work.length];
         boolean[][] wanted = BatchDecoder.noColumns();
-        program.wants(wanted);
+        for (int i = 0; i < work.length; i++) {
+            Policy policy = policies.get(i);
+            work[i] = new Workspace(policy.program);
+            lookbackUs[i] = policy.program.lookback() * INTERVAL_US;
+            predicted[i] = (decision, outcome) -> out.prediction(ap, policy, decision, outcome);
+            policy.program.wants(wanted);
+        }
         Labeler.wants(wanted);
         Activity.wants(wanted);
         for (int t = 0; t < decoder.length; t++) decoder[t] = BatchDecoder.only(wanted);
         boolean[][] decisions = BatchDecoder.noColumns();
         DecisionReader.wants(decisions);
         events = BatchDecoder.only(decisions);
-        reader = new DecisionReader(program.shortHash());
     }
 
     void accept(ApState state, AcceptedBatch batch, long watermarkMs) {
+        adopt(state);
         state.lastMs = Math.max(state.lastMs, batch.kafkaTsMs);
         if (batch.topic == Topic.EVENTS.ordinal()) {
             decisions(state, batch, watermarkMs);
@@ -89,19 +99,34 @@ final class ApProcessor {
         release(state, watermarkMs);
     }
 
+    /** State that was restored may be of other policies. */
+    private void adopt(ApState state) {
+        ap = state;
+        for (PolicyState gone : state.adopt(policies)) {
+            gone.predictions.end((decision, outcome) -> out.prediction(state, gone.policy, decision, outcome));
+        }
+        ap = null;
+    }
+
     private void decisions(ApState state, AcceptedBatch batch, long watermarkMs) {
         state.boots.note(batch.bootId);
         state.site = batch.site;
         decode(events, Topic.EVENTS, batch);
+        int named = policies.withProgram(events.header().featureHash);
+        int place = Math.max(named, 0); // of a program that nobody here has: rwnd-fair's, without comparing vectors
         ap = state;
-        int refused = reader.read(events, batch.kafkaTsMs, d -> state.predictions.decided(d, predicted));
+        int refused = reader.read(events, batch.kafkaTsMs, named >= 0,
+                d -> state.of(place).predictions.decided(d, predicted[place]));
         if (refused > 0) out.decisionsRefused(refused);
-        state.predictions.expire(watermarkMs, decisionTimeoutMs, predicted);
-        ap = null;
+        expire(state, watermarkMs);
     }
 
-    private void predicted(Decision decision, Outcome outcome) {
-        out.prediction(ap, decision, outcome);
+    private void expire(ApState state, long watermarkMs) {
+        ap = state;
+        for (int i = 0; i < work.length; i++) {
+            state.of(i).predictions.expire(watermarkMs, decisionTimeoutMs, predicted[i]);
+        }
+        ap = null;
     }
 
     /**
@@ -109,16 +134,16 @@ final class ApProcessor {
      * decisions that have waited long enough.
      */
     void release(ApState state, long watermarkMs) {
+        adopt(state);
         releaseBatches(state, watermarkMs);
-        ap = state;
-        state.predictions.expire(watermarkMs, decisionTimeoutMs, predicted);
-        ap = null;
+        expire(state, watermarkMs);
     }
 
     /** The access point's state is dropped: emit the waiting decisions without an item. */
     void end(ApState state) {
+        adopt(state);
         ap = state;
-        state.predictions.end(predicted);
+        for (int i = 0; i < work.length; i++) state.of(i).predictions.end(predicted[i]);
         ap = null;
     }
 
@@ -143,7 +168,11 @@ final class ApProcessor {
      * waits.
      */
     long deadlineMs(ApState state) {
-        return Math.min(batchDeadlineMs(state), state.predictions.deadlineMs(decisionTimeoutMs));
+        long ms = batchDeadlineMs(state);
+        for (int i = 0; i < state.policies(); i++) {
+            ms = Math.min(ms, state.of(i).predictions.deadlineMs(decisionTimeoutMs));
+        }
+        return ms;
     }
 
     private long batchDeadlineMs(ApState state) {
@@ -186,7 +215,7 @@ final class ApProcessor {
             BatchHeader header = decoder[t].header();
             if (passed(state, t, header)) {
                 member[t] = false;
-                out.late(b, state.features.next() - INTERVAL_US - header.endUs());
+                out.late(b, state.first().features.next() - INTERVAL_US - header.endUs());
                 continue;
             }
             if (first == null) {
@@ -209,20 +238,25 @@ final class ApProcessor {
             continued[t] = member[t] && state.coverage[t].continues(decoder[t].header());
             if (continued[t]) state.coverage[t].extend(decoder[t].header());
         }
-        if (state.features.begin(work, first.bootId, first.t0Us, evaluated)) {
-            state.labels.restart(state.features.firstInstant());
-            state.items.clear();
+        Interpreter leader = state.first().features;
+        if (leader.begin(work[0], first.bootId, first.t0Us, evaluated)) {
+            state.labels.restart(leader.firstInstant());
+            for (int i = 0; i < work.length; i++) state.of(i).items.clear();
             state.lastHoleUs = Long.MIN_VALUE; // the first interval after a restart is not covered and sets it again
         }
+        for (int i = 1; i < work.length; i++) state.of(i).features.follow(work[i], leader);
         for (int t = 0; t < member.length; t++) {
             if (!member[t]) continue;
             if (!continued[t]) state.coverage[t].restart(decoder[t].header());
             state.coverage[t].note(decoder[t].header());
             Topic topic = t == Topic.SAMPLES.ordinal() ? Topic.SAMPLES : Topic.PACKETS;
             state.labels.add(topic, decoder[t]);
-            state.features.add(topic, decoder[t]);
+            for (int i = 0; i < work.length; i++) state.of(i).features.add(topic, decoder[t]);
         }
-        state.features.end(evaluated);
+        long lastUs = leader.lastUs();
+        for (int i = 1; i < work.length; i++) lastUs = Math.max(lastUs, state.of(i).features.lastUs());
+        leader.end(lastUs, evaluated);
+        for (int i = 1; i < work.length; i++) state.of(i).features.finish();
         if (member[0]) active(state, decoder[0], continued[0], samplesMs);
         ap = null;
     }
@@ -245,7 +279,7 @@ final class ApProcessor {
     private static boolean passed(ApState state, int t, BatchHeader h) {
         if (!state.started) return false;
         if (h.bootId != state.bootId) return state.boots.order(h.bootId) < state.boots.order(state.bootId);
-        return h.endUs() <= state.features.next() - INTERVAL_US && !state.coverage[t].wentBack(h);
+        return h.endUs() <= state.first().features.next() - INTERVAL_US && !state.coverage[t].wentBack(h);
     }
 
     private static void decode(BatchDecoder decoder, Topic topic, AcceptedBatch b) {
@@ -261,17 +295,26 @@ final class ApProcessor {
         boolean covered = ap.coverage[0].covers(instant - INTERVAL_US, instant)
                 && ap.coverage[1].covers(instant - INTERVAL_US, instant);
         if (!covered) ap.lastHoleUs = instant;
-        boolean featuresComplete = instant - ap.lastHoleUs >= lookbackUs || ap.lastHoleUs == Long.MIN_VALUE;
         LabelWindow window = ap.labels.close(instant, covered);
         ap.activity.ended(window);
-        Item item = ap.items.next(instant, ap.bootId, ap.features.features(), featuresComplete, window);
         // An instant is given out once. Instants repeat when a clock was set back or a topic was overtaken.
         boolean again = instant <= ap.givenUs && instant > ap.givenUs - REPEAT_US;
-        ap.predictions.passed(ap.bootId, instant - ITEM_DELAY_US, again ? null : item, ap.lastMs + latenessMs,
-                predicted);
-        if (again) return;
-        ap.givenUs = instant;
-        if (window.whole) out.label(ap, apId, window);
-        if (item != null) out.item(ap, apId, item);
+        if (!again && window.whole) out.label(ap, apId, window);
+        for (int i = 0; i < work.length; i++) evaluated(i, instant, again, window);
+        if (!again) ap.givenUs = instant;
+    }
+
+    /** One policy's part of an instant: the leader has evaluated it, and the others do so now. */
+    private void evaluated(int place, long instant, boolean again, LabelWindow window) {
+        PolicyState s = ap.of(place);
+        Item item = null;
+        if (place == 0 || s.features.at(instant)) {
+            long holeUs = place == 0 ? ap.lastHoleUs : Math.max(ap.lastHoleUs, s.features.firstInstant());
+            boolean complete = holeUs == Long.MIN_VALUE || instant - holeUs >= lookbackUs[place];
+            item = s.items.next(instant, ap.bootId, s.features.features(), complete, window);
+        }
+        if (again) item = null;
+        s.predictions.passed(ap.bootId, instant - ITEM_DELAY_US, item, ap.lastMs + latenessMs, predicted[place]);
+        if (item != null) out.item(ap, apId, s.policy, item);
     }
 }

@@ -3,13 +3,13 @@ package oal.stream.process;
 import java.io.DataInput;
 import java.io.DataOutput;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
 import oal.schema.Topic;
-import oal.stream.feature.CompiledProgram;
-import oal.stream.feature.Interpreter;
-import oal.stream.item.ItemJoin;
 import oal.stream.label.Labeler;
 import oal.stream.neighbour.Activity;
-import oal.stream.prediction.PredictionJoin;
+import oal.stream.policy.Policies;
+import oal.stream.policy.Policy;
 import oal.stream.state.DataText;
 
 /** All that the job remembers about one access point between batches. */
@@ -17,21 +17,22 @@ final class ApState {
     /** Topics that labels and features are made of. */
     static final int TOPICS = 2;
 
-    /** Layout of the bytes that {@link #write} gives. */
-    private static final int VERSION = 4;
+    /** Layout of the bytes that {@link #write} gives: with policies after the first. */
+    private static final int VERSION = 5;
+    /** Layout with one policy: what it always was, and still is where there is only one. */
+    private static final int ONE_POLICY = 4;
     /** Layout of the version before: it holds no activity of the second under way. */
     private static final int WITHOUT_ACTIVITY = 3;
     /** Layout of the one before that: it holds no decisions either. The oldest that is read. */
     private static final int WITHOUT_DECISIONS = 2;
 
-    final CompiledProgram program;
+    private Policies policies;
+    /** In the order of {@link #policies}. */
+    private PolicyState[] of;
     final Incarnations boots = new Incarnations();
     final BatchQueue[] queue = {new BatchQueue(boots), new BatchQueue(boots)};
     final Coverage[] coverage = {new Coverage(), new Coverage()};
-    final Interpreter features;
     final Labeler labels = new Labeler();
-    final ItemJoin items = new ItemJoin();
-    final PredictionJoin predictions = new PredictionJoin(boots::order);
     final Activity activity = new Activity();
     String site = "";
     boolean started;
@@ -48,12 +49,48 @@ final class ApState {
     long waitTimerMs = Long.MIN_VALUE;
     long endTimerMs = Long.MIN_VALUE;
 
-    ApState(CompiledProgram program) {
-        this.program = program;
-        features = new Interpreter(program);
+    ApState(Policies policies) {
+        this.policies = policies;
+        of = new PolicyState[policies.size()];
+        for (int i = 0; i < of.length; i++) of[i] = new PolicyState(policies.get(i), boots::order);
         if (Topic.SAMPLES.ordinal() >= TOPICS || Topic.PACKETS.ordinal() >= TOPICS) {
             throw new IllegalStateException("samples and packets must be the first two topics");
         }
+    }
+
+    /** Of the policy whose instants are everyone's. */
+    PolicyState first() {
+        return of[0];
+    }
+
+    PolicyState of(int place) {
+        return of[place];
+    }
+
+    int policies() {
+        return of.length;
+    }
+
+    /**
+     * From now on these are the policies. What is remembered for one of them, by name and program, is kept; under
+     * another program only the decisions that wait are.
+     *
+     * @return what is remembered for policies that are not among them
+     */
+    List<PolicyState> adopt(Policies now) {
+        if (policies == now) return List.of();
+        List<PolicyState> before = new ArrayList<>(List.of(of));
+        of = new PolicyState[now.size()];
+        for (int i = 0; i < of.length; i++) {
+            Policy policy = now.get(i);
+            PolicyState same = null;
+            for (PolicyState s : before) if (s.policy.name.equals(policy.name)) same = s;
+            before.remove(same);
+            if (same == null) of[i] = new PolicyState(policy, boots::order);
+            else of[i] = same.policy.same(policy) ? same : new PolicyState(policy, same.predictions);
+        }
+        policies = now;
+        return before;
     }
 
     int waiting() {
@@ -61,7 +98,7 @@ final class ApState {
     }
 
     void write(DataOutput out) throws IOException {
-        out.writeByte(VERSION);
+        out.writeByte(of.length == 1 ? ONE_POLICY : VERSION);
         DataText.write(out, site);
         out.writeBoolean(started);
         out.writeLong(bootId);
@@ -77,24 +114,25 @@ final class ApState {
             coverage[t].write(out);
         }
         labels.write(out);
-        items.write(out);
-        predictions.write(out);
+        first().items.write(out);
+        first().predictions.write(out);
         activity.write(out);
-        out.writeLong(program.shortHash());
-        features.write(out);
+        if (of.length > 1) FurtherPolicies.write(out, of);
+        out.writeLong(first().policy.featureHash);
+        first().features.write(out);
     }
 
     /**
-     * Reads what {@link #write} wrote, in this version or the two before. State of another feature program cannot be
-     * used: features then restart, labels go on.
+     * Reads what {@link #write} wrote, in this version or the three before. State of another feature program cannot be
+     * used: features then restart, labels go on. So it is with a policy that is new; one that has gone is left out.
      */
-    static ApState read(DataInput in, CompiledProgram program) throws IOException {
+    static ApState read(DataInput in, Policies policies) throws IOException {
         int version = in.readUnsignedByte();
         if (version < WITHOUT_DECISIONS || version > VERSION) {
             throw new IOException("state of an access point has version " + version + "; this job reads "
                     + WITHOUT_DECISIONS + " to " + VERSION);
         }
-        ApState s = new ApState(program);
+        ApState s = new ApState(policies);
         s.site = DataText.read(in);
         s.started = in.readBoolean();
         s.bootId = in.readLong();
@@ -110,13 +148,14 @@ final class ApState {
             s.coverage[t].read(in);
         }
         s.labels.read(in);
-        s.items.read(in);
-        if (version > WITHOUT_DECISIONS) s.predictions.read(in);
+        s.first().items.read(in);
+        if (version > WITHOUT_DECISIONS) s.first().predictions.read(in);
         if (version > WITHOUT_ACTIVITY) s.activity.read(in);
-        if (in.readLong() == program.shortHash()) {
-            s.features.read(in);
+        if (version > ONE_POLICY) FurtherPolicies.read(in, s.of);
+        if (in.readLong() == s.first().policy.featureHash) {
+            s.first().features.read(in);
         } else {
-            s.items.clear();
+            s.first().items.clear();
             skipRest(in); // features of another program stand last
         }
         return s;

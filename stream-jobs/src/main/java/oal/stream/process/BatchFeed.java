@@ -2,21 +2,20 @@ package oal.stream.process;
 
 import java.util.Map;
 import java.util.TreeMap;
-import oal.schema.FeaturePrograms;
 import oal.schema.Topic;
 import oal.stream.codec.BatchDecoder;
 import oal.stream.codec.RawBatch;
 import oal.stream.codec.RefusedException;
 import oal.stream.decode.AcceptedBatch;
-import oal.stream.feature.CompiledProgram;
 import oal.stream.operator.PipelineSettings;
+import oal.stream.policy.Policies;
 
 /**
  * Sends recorded batches through the job's processing of access points, without Kafka and Flink. The broker's time is
  * the batches' own end.
  */
 final class BatchFeed {
-    final CompiledProgram program = new CompiledProgram(FeaturePrograms.CONGESTION);
+    private final Policies policies = Policies.rwndFair();
     final Map<String, ApState> aps = new TreeMap<>();
     private final ApProcessor processor;
     private final BatchDecoder decoder = BatchDecoder.all();
@@ -25,7 +24,7 @@ final class BatchFeed {
     long refused;
 
     BatchFeed(ApOutput out) {
-        processor = new ApProcessor(program, PipelineSettings.DEFAULT.lateness().toMillis(), out);
+        processor = new ApProcessor(policies, PipelineSettings.DEFAULT.lateness().toMillis(), out);
     }
 
     void add(Topic topic, byte[] data) {
@@ -40,7 +39,7 @@ final class BatchFeed {
         nowMs = Math.max(nowMs, decoder.header().endUs() / 1000);
         AcceptedBatch batch = new AcceptedBatch(new RawBatch(decoder.header().apId, topic, data, nowMs, 0, batches),
                 decoder.header(), decoder.rows());
-        processor.accept(aps.computeIfAbsent(batch.apId, id -> new ApState(program)), batch, nowMs - 1);
+        processor.accept(aps.computeIfAbsent(batch.apId, id -> new ApState(policies)), batch, nowMs - 1);
     }
 
     /** No more batches come: process those that wait. */

@@ -8,6 +8,7 @@ import oal.stream.item.Item;
 import oal.stream.item.ItemJson;
 import oal.stream.label.LabelWindow;
 import oal.stream.neighbour.ApSecond;
+import oal.stream.policy.Policy;
 import oal.stream.prediction.Decision;
 import oal.stream.prediction.Outcome;
 
@@ -48,14 +49,14 @@ public final class BatchReplay {
         public void label(ApState ap, String apId, LabelWindow window) {}
 
         @Override
-        public void item(ApState ap, String apId, Item item) {
+        public void item(ApState ap, String apId, Policy policy, Item item) {
             items++;
             if (item.complete) complete++;
-            made.add(json.of(apId, ap.site, feed.program.shortHash(), item).json);
+            made.add(json.of(apId, ap.site, policy.name, policy.featureHash, item).json);
         }
 
         @Override
-        public void prediction(ApState ap, Decision decision, Outcome outcome) {}
+        public void prediction(ApState ap, Policy policy, Decision decision, Outcome outcome) {}
 
         @Override
         public void decisionsRefused(int decisions) {}

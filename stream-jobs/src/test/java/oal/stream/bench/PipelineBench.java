@@ -16,6 +16,7 @@ import oal.stream.pipeline.ApPipeline;
 import oal.stream.pipeline.BrokerTime;
 import oal.stream.pipeline.Inputs;
 import oal.stream.pipeline.Sinks;
+import oal.stream.policy.Policies;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.connector.source.lib.NumberSequenceSource;
@@ -97,7 +98,7 @@ final class PipelineBench {
         ApPipeline.define(new Inputs(source, env.fromData(List.of(new JsonRecord("", null, 0, 0, 0))),
                 env.fromData(List.of(new JsonRecord("", null, 0, 0, 0))), Revocations::new),
                 new Sinks(new DiscardingSink<>(), new DiscardingSink<>(), new DiscardingSink<>(),
-                new DiscardingSink<>()), PipelineSettings.DEFAULT.withRawRows(rawRows));
+                new DiscardingSink<>()), PipelineSettings.DEFAULT.withRawRows(rawRows), Policies.packed());
         env.execute("bench");
         double cpu = (cpuNs() - BenchSource.cpuAtMark) / 1e9;
         delete(checkpoints);

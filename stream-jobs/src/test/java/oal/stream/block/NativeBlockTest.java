@@ -33,9 +33,11 @@ import oal.stream.prediction.PredictionRows;
 import oal.stream.sink.ClickHouseServer;
 import oal.stream.sink.ClickHouseTarget;
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Blocks are read by a real ClickHouse as what was written, column by column. */
+@Tag("server")
 class NativeBlockTest {
     private static ClickHouseServer server;
 
@@ -124,7 +126,9 @@ class NativeBlockTest {
         item.lossRatio = 0.25f;
         item.offeredPkts = 77;
         item.complete = true;
-        for (int i = 0; i < 300; i++) rows.add("ap-" + i, i % 2 == 0 ? "" : "lab", 0xFEDCBA9876543210L, item);
+        for (int i = 0; i < 300; i++) {
+            rows.add("ap-" + i, i % 2 == 0 ? "" : "lab", "rwnd-fair", 0xFEDCBA9876543210L, item);
+        }
         insert("item", rows.writer.drain().data);
         assertEquals("300\t300\t2",
                 server.sql("SELECT count(), uniqExact(ap_id), uniqExact(site) FROM oal.blocks_item"));
@@ -149,13 +153,13 @@ class NativeBlockTest {
         d.featuresMissing = 255;
         d.evalNs = 17;
         d.sameProgram = true;
-        rows.add("ap-1", "lab", d, null);
-        rows.add("ap-1", "lab", d, new Outcome(-1, d.instantUs, 1, 2, true, 0, 0));
+        rows.add("ap-1", "lab", "rwnd-fair", d, null);
+        rows.add("ap-1", "lab", "example", d, new Outcome(-1, d.instantUs, 1, 2, true, 0, 0));
         insert("prediction", rows.writer.drain().data);
         String same = "ap-1\tlab\t2027-01-15 08:00:00.100000\t18446744073709551615\t9223372036854775807"
                 + "\tregistry\t4294967295\tBad\t1000\t0\t65535\t255\t17\t";
         assertEquals(same + "unknown\tunknown\t0\tunknown\trwnd-fair\n" + same
-                + "Acceptable\tPoor\t1\tsame\trwnd-fair",
+                + "Acceptable\tPoor\t1\tsame\texample",
                 server.sql("SELECT * FROM oal.blocks_prediction ORDER BY complete"));
     }
 

@@ -40,17 +40,29 @@ class ItemJsonTest {
 
     @Test
     void isTheGoldenRecord() throws Exception {
-        List<String> lines = Golden.lines("items.jsonl");
-        List<String> meant = Golden.lines("items.txt");
+        List<String> meant = Golden.lines("items.txt").stream().map(line -> "rwnd-fair " + line).toList();
+        assertTrue(meant.size() >= 4);
+        assertAreWritten(meant, Golden.lines("items.jsonl"));
+    }
+
+    @Test
+    void anotherPolicyIsNamed() throws Exception {
+        List<String> meant = Golden.lines("items.policies.txt");
+        assertTrue(meant.size() >= 2);
+        assertAreWritten(meant, Golden.lines("items.policies.jsonl"));
+    }
+
+    private static void assertAreWritten(List<String> meant, List<String> lines) {
         assertEquals(meant.size(), lines.size());
-        assertTrue(lines.size() >= 4);
         ItemJson json = new ItemJson(); // one for all: nothing of a record is left in the next
         for (int i = 0; i < lines.size(); i++) {
-            String[] values = meant.get(i).split(" ");
+            String[] policyAndValues = meant.get(i).split(" ", 2);
+            String policy = policyAndValues[0];
+            String[] values = policyAndValues[1].split(" ");
             assertEquals(Settings.HORIZON_US, Long.parseLong(values[HORIZON_US]));
             String site = values[SITE].equals("-") ? "" : values[SITE];
             long program = Long.parseUnsignedLong(values[FEATURE_HASH]);
-            TrainingItem made = json.of(values[AP_ID], site, program, item(values));
+            TrainingItem made = json.of(values[AP_ID], site, policy, program, item(values));
             assertEquals(values[AP_ID], made.apId);
             assertEquals(lines.get(i), new String(made.json, StandardCharsets.UTF_8));
         }
@@ -60,7 +72,8 @@ class ItemJsonTest {
     @Test
     void escapesWhatJsonMust() {
         Item item = item("x s 1 0 0 200000 0 0 1.0E-4 4 1".split(" "));
-        String made = new String(new ItemJson().of("a\"\\\n\u0001", "s", -1, item).json, StandardCharsets.UTF_8);
+        TrainingItem of = new ItemJson().of("a\"\\\n\u0001", "s", "rwnd-fair", -1, item);
+        String made = new String(of.json, StandardCharsets.UTF_8);
         assertTrue(made.startsWith("{\"ap_id\":\"a\\\"\\\\\\n\\u0001\",\"site\":\"s\",\"ts_us\":1,\"boot_id\":0,"
                 + "\"feature_hash\":18446744073709551615,\"features\":[],"), made);
         assertTrue(made.contains("\"loss_ratio\":1.0E-4,"), made);

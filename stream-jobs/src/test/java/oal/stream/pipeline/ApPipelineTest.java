@@ -34,6 +34,7 @@ import oal.stream.item.TrainingItem;
 import oal.stream.neighbour.NeighbourRecord;
 import oal.stream.neighbour.RadioTraffic;
 import oal.stream.operator.PipelineSettings;
+import oal.stream.policy.Policies;
 import oal.stream.platform.PlatformRecords;
 import org.apache.flink.runtime.testutils.MiniClusterResourceConfiguration;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
@@ -72,7 +73,8 @@ class ApPipelineTest {
         ApPipeline.define(new Inputs(env.fromData(batches)
                 .assignTimestampsAndWatermarks(BrokerTime.watermarks(Duration.ofSeconds(5))), env.fromData(PLATFORM),
                 env.fromData(ACCESS).setParallelism(1), Revocations::new),
-                new Sinks(rows, items, deadLetters, neighbours), PipelineSettings.DEFAULT);
+                new Sinks(rows, items, deadLetters, neighbours), PipelineSettings.DEFAULT,
+                Policies.packed());
         return env;
     }
 

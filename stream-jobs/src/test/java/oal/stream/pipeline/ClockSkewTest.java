@@ -23,6 +23,7 @@ import oal.stream.item.TrainingItem;
 import oal.stream.neighbour.NeighbourRecord;
 import oal.stream.neighbour.RadioTraffic;
 import oal.stream.operator.PipelineSettings;
+import oal.stream.policy.Policies;
 import org.apache.flink.runtime.testutils.MiniClusterResourceConfiguration;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.apache.flink.test.junit5.MiniClusterExtension;
@@ -63,7 +64,8 @@ class ClockSkewTest {
                 .assignTimestampsAndWatermarks(BrokerTime.watermarks(Duration.ofMinutes(1))),
                         env.fromData(List.of(new JsonRecord("", null, NOW_US / 1000, 0, 0))),
                                 env.fromData(List.of(new JsonRecord("ap-z", null, 0, 0, 0))), Revocations::new),
-                new Sinks(rows, items, deadLetters, neighbours), PipelineSettings.DEFAULT);
+                new Sinks(rows, items, deadLetters, neighbours), PipelineSettings.DEFAULT,
+                Policies.packed());
         env.execute();
     }
 

@@ -22,6 +22,7 @@ import oal.stream.item.TrainingItem;
 import oal.stream.neighbour.NeighbourRecord;
 import oal.stream.neighbour.RadioTraffic;
 import oal.stream.operator.PipelineSettings;
+import oal.stream.policy.Policies;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.configuration.StateRecoveryOptions;
 import org.apache.flink.core.execution.JobClient;
@@ -76,7 +77,8 @@ class SavepointTest {
         ApPipeline.configure(env);
         ApPipeline.define(new Inputs(Feed.batches(env, batches), Feed.of(env, "test-platform", JsonRecord.class,
                 List.of()), Feed.of(env, "test-access", JsonRecord.class, List.of()), Revocations::new),
-                new Sinks(rows, items, deadLetters, neighbours), PipelineSettings.DEFAULT);
+                new Sinks(rows, items, deadLetters, neighbours), PipelineSettings.DEFAULT,
+                Policies.rwndFair());
         return env.executeAsync();
     }
 

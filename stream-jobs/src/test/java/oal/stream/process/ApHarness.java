@@ -14,6 +14,7 @@ import oal.stream.item.TrainingItem;
 import oal.stream.operator.KeyedBlockOperator;
 import oal.stream.operator.PipelineSettings;
 import oal.stream.operator.SideOutput;
+import oal.stream.policy.Policies;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
 import org.apache.flink.streaming.util.KeyedOneInputStreamOperatorTestHarness;
@@ -32,6 +33,8 @@ abstract class ApHarness {
     /** What came out of the operators before this one. */
     private final List<RowBlock> before = new ArrayList<>();
     private int checkpoints;
+    /** Of the operator that is opened next. */
+    Policies policies = Policies.rwndFair();
 
     /** Also in the middle of a test: an operator that knows nothing. */
     @BeforeEach
@@ -46,9 +49,10 @@ abstract class ApHarness {
         harness.close();
     }
 
-    private static KeyedOneInputStreamOperatorTestHarness<String, AcceptedBatch, TrainingItem> harness()
+    private KeyedOneInputStreamOperatorTestHarness<String, AcceptedBatch, TrainingItem> harness()
             throws Exception {
-        return new KeyedOneInputStreamOperatorTestHarness<>(new ApOperator(SETTINGS), b -> b.apId, Types.STRING);
+        return new KeyedOneInputStreamOperatorTestHarness<>(new ApOperator(SETTINGS, policies), b -> b.apId,
+                Types.STRING);
     }
 
     /** As after a failure: what was given stays given, the state is that of the checkpoint. */

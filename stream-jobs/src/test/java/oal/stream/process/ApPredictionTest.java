@@ -10,6 +10,7 @@ import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import oal.stream.codec.BatchBuilder;
+import oal.stream.policy.Policies;
 import oal.stream.prediction.Outcome;
 import oal.stream.process.ApTraffic.Decided;
 import org.apache.flink.core.memory.DataInputDeserializer;
@@ -99,7 +100,7 @@ class ApPredictionTest extends ApHarness {
         for (int i = 0; i < items.size(); i++) {
             decided.add(new Decided(ts(items.get(i)), 0, Outcome.hash(features(items.get(i))) + (i == 3 ? 1 : 0)));
         }
-        ap.featureHash = ApStateSerializer.PROGRAM.shortHash();
+        ap.featureHash = Policies.rwndFair().first().featureHash;
         send(ap.decisions(0, decided.get(0).instantUs(), decided.toArray(Decided[]::new)), brokerMs(40));
         List<String> match = rows("prediction").stream().map(p -> p.get("features_match")).toList();
         assertEquals(10, match.size());
@@ -238,23 +239,23 @@ class ApPredictionTest extends ApHarness {
     @ValueSource(ints = {2, 3})
     void stateOfTheVersionsBeforeIsRead(int version) throws Exception {
         DataOutputSerializer now = new DataOutputSerializer(1 << 16);
-        ApState some = new ApState(ApStateSerializer.PROGRAM);
+        ApState some = new ApState(Policies.rwndFair());
         some.site = "lab";
         some.lastMs = 17;
         some.write(now);
         byte[] bytes = now.getCopyOfBuffer();
         DataOutputSerializer empty = new DataOutputSerializer(64);
-        if (version == 2) new ApState(ApStateSerializer.PROGRAM).predictions.write(empty);
-        new ApState(ApStateSerializer.PROGRAM).activity.write(empty);
-        int hashAt = indexOf(bytes, java.nio.ByteBuffer.allocate(8).putLong(ApStateSerializer.PROGRAM.shortHash())
+        if (version == 2) new ApState(Policies.rwndFair()).first().predictions.write(empty);
+        new ApState(Policies.rwndFair()).activity.write(empty);
+        int hashAt = indexOf(bytes, java.nio.ByteBuffer.allocate(8).putLong(Policies.rwndFair().first().featureHash)
                 .array());
         byte[] before = new byte[bytes.length - empty.length()];
         System.arraycopy(bytes, 0, before, 0, hashAt - empty.length());
         System.arraycopy(bytes, hashAt, before, hashAt - empty.length(), bytes.length - hashAt);
         before[0] = (byte) version;
         DataInputDeserializer in = new DataInputDeserializer(before);
-        ApState read = ApState.read(in, ApStateSerializer.PROGRAM);
-        assertEquals("lab 17 0 0", read.site + " " + read.lastMs + " " + read.predictions.size() + " "
+        ApState read = ApState.read(in, Policies.rwndFair());
+        assertEquals("lab 17 0 0", read.site + " " + read.lastMs + " " + read.first().predictions.size() + " "
                 + in.available());
     }
 
@@ -263,8 +264,8 @@ class ApPredictionTest extends ApHarness {
     void stateOfAnotherFeatureProgramIsReadWithoutItsFeatures() throws Exception {
         sendPairs(0, 3);
         DataOutputSerializer out = new DataOutputSerializer(1 << 16);
-        ApState some = new ApState(ApStateSerializer.PROGRAM);
-        ApProcessor processor = new ApProcessor(ApStateSerializer.PROGRAM, LATENESS_MS, new HostileApTest.Count());
+        ApState some = new ApState(Policies.rwndFair());
+        ApProcessor processor = new ApProcessor(Policies.rwndFair(), LATENESS_MS, new HostileApTest.Count());
         for (long s = 0; s < 20; s++) {
             for (BatchBuilder b : List.of(ap.samples(s), ap.packets(s))) {
                 processor.accept(some, accepted(b, brokerMs(s)), Long.MIN_VALUE);
@@ -272,13 +273,13 @@ class ApPredictionTest extends ApHarness {
         }
         some.write(out);
         byte[] bytes = out.getCopyOfBuffer();
-        bytes[indexOf(bytes, java.nio.ByteBuffer.allocate(8).putLong(ApStateSerializer.PROGRAM.shortHash())
+        bytes[indexOf(bytes, java.nio.ByteBuffer.allocate(8).putLong(Policies.rwndFair().first().featureHash)
                 .array())] ^= 1;
         DataInputDeserializer in = new DataInputDeserializer(bytes);
-        ApState read = ApState.read(in, ApStateSerializer.PROGRAM);
+        ApState read = ApState.read(in, Policies.rwndFair());
         assertEquals(0, in.available());
-        assertEquals(0, read.features.entities());
-        assertTrue(some.features.entities() > 0);
+        assertEquals(0, read.first().features.entities());
+        assertTrue(some.first().features.entities() > 0);
     }
 
     private static int indexOf(byte[] in, byte[] what) {

@@ -13,6 +13,8 @@ import oal.stream.decode.AcceptedBatch;
 import oal.stream.item.Item;
 import oal.stream.label.LabelWindow;
 import oal.stream.neighbour.ApSecond;
+import oal.stream.policy.Policies;
+import oal.stream.policy.Policy;
 import oal.stream.prediction.Decision;
 import oal.stream.prediction.Outcome;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -55,13 +57,13 @@ class CaptureTest {
         }
 
         @Override
-        public void item(ApState ap, String apId, Item item) {
+        public void item(ApState ap, String apId, Policy policy, Item item) {
             items++;
             if (item.complete) completeItems++;
         }
 
         @Override
-        public void prediction(ApState ap, Decision decision, Outcome outcome) {}
+        public void prediction(ApState ap, Policy policy, Decision decision, Outcome outcome) {}
 
         @Override
         public void decisionsRefused(int decisions) {}
@@ -91,13 +93,13 @@ class CaptureTest {
         assertEquals(1, feed.aps.size());
         ApState ap = feed.aps.values().iterator().next();
         var state = new org.apache.flink.core.memory.DataOutputSerializer(1 << 16);
-        new ApStateSerializer().serialize(ap, state);
+        new ApStateSerializer(Policies.rwndFair()).serialize(ap, state);
         System.err.printf("%s: state %d bytes; %d windows (%d complete), offered %d, lost %d, MAC %d, congestion %d, "
                 + "queue drops %d, classes %s, %d items (%d complete), %d seconds on %s, %d remembered%n",
                 capture.getFileName(), state.length(), totals.windows, totals.complete, totals.offered, totals.lost,
                         totals.macLost, totals.congestionLost, totals.queueDrops,
                 java.util.Arrays.toString(totals.classes), totals.items, totals.completeItems, totals.seconds,
-                        totals.channels, ap.labels.remembered() + ap.features.entities());
+                        totals.channels, ap.labels.remembered() + ap.first().features.entities());
         assertTrue(totals.windows > 0 && totals.items > 0);
         assertTrue(totals.offered > 0);
         double tenths = totals.windows + 10; // a window is a second long, and there is one every 100 ms

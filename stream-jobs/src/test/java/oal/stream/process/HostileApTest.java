@@ -17,6 +17,8 @@ import oal.stream.decode.AcceptedBatch;
 import oal.stream.item.Item;
 import oal.stream.label.LabelWindow;
 import oal.stream.neighbour.ApSecond;
+import oal.stream.policy.Policies;
+import oal.stream.policy.Policy;
 import oal.stream.prediction.Decision;
 import oal.stream.prediction.Outcome;
 import org.junit.jupiter.api.Test;
@@ -48,10 +50,10 @@ class HostileApTest {
         }
 
         @Override
-        public void item(ApState ap, String apId, Item item) {}
+        public void item(ApState ap, String apId, Policy policy, Item item) {}
 
         @Override
-        public void prediction(ApState ap, Decision decision, Outcome outcome) {
+        public void prediction(ApState ap, Policy policy, Decision decision, Outcome outcome) {
             predictions++;
         }
 
@@ -98,9 +100,9 @@ class HostileApTest {
         }
         Random random = new Random(7);
         Count count = new Count();
-        ApProcessor processor = new ApProcessor(ApStateSerializer.PROGRAM, 5000, count);
-        ApStateSerializer serializer = new ApStateSerializer();
-        ApState ap = new ApState(ApStateSerializer.PROGRAM);
+        ApProcessor processor = new ApProcessor(Policies.rwndFair(), 5000, count);
+        ApStateSerializer serializer = new ApStateSerializer(Policies.rwndFair());
+        ApState ap = new ApState(Policies.rwndFair());
         BatchDecoder decoder = BatchDecoder.all();
         long watermark = 0;
         int accepted = 0;
@@ -112,7 +114,7 @@ class HostileApTest {
             if (at >= corpus.size()) {
                 at = 0;
                 processor.end(ap);
-                ap = new ApState(ApStateSerializer.PROGRAM);
+                ap = new ApState(Policies.rwndFair());
             }
             Golden.Record r = corpus.get(at);
             byte[] data = random.nextInt(4) != 0 ? r.data() : Mutation.of(r.data(), random, corpus);

@@ -1,0 +1,136 @@
+package oal.stream.policy;
+
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.regex.Pattern;
+import oal.schema.FeatureProgram;
+import oal.schema.Settings;
+import oal.stream.codec.StrictJson;
+import oal.stream.feature.ProgramFile;
+import oal.stream.label.LabelMaker;
+
+/**
+ * Reads a file of manifests: {@code {"policies": [{"name", "label", "decision_interval_us", "feature_hash",
+ * "feature_names", "words", …}, …]}} (schema/README.md). Other fields are not the job's and are skipped.
+ */
+final class ManifestFile {
+    static final int MAX = 4;
+    private static final Pattern NAME = Pattern.compile("[a-z][a-z0-9-]{0,30}");
+
+    private ManifestFile() {}
+
+    /** IllegalArgumentException says what is wrong, and with which policy. */
+    static List<Policy> read(byte[] json) {
+        List<Policy> all = new ArrayList<>();
+        try (JsonParser in = StrictJson.parser(json)) {
+            expect(in.nextToken(), JsonToken.START_OBJECT);
+            while (in.nextToken() == JsonToken.FIELD_NAME) {
+                boolean policies = in.currentName().equals("policies");
+                in.nextToken();
+                if (!policies) {
+                    in.skipChildren();
+                    continue;
+                }
+                expect(in.currentToken(), JsonToken.START_ARRAY);
+                while (in.nextToken() != JsonToken.END_ARRAY) all.add(new Manifest().read(in).policy());
+            }
+        } catch (IOException e) {
+            throw new IllegalArgumentException("policies: not JSON as it should be: "
+                    + StrictJson.malformed(e).getMessage(), e);
+        }
+        if (all.isEmpty() || !all.get(0).name.equals(Policy.RWND_FAIR)) {
+            throw new IllegalArgumentException("policies: the first one must be " + Policy.RWND_FAIR);
+        }
+        if (all.size() > MAX) {
+            throw new IllegalArgumentException("policies: " + all.size() + "; the job computes at most "
+                    + MAX);
+        }
+        if (all.stream().map(p -> p.name).distinct().count() < all.size()) {
+            throw new IllegalArgumentException("policies: one of them is named twice");
+        }
+        return List.copyOf(all);
+    }
+
+    private static void expect(JsonToken found, JsonToken wanted) {
+        if (found != wanted) throw new IllegalArgumentException("policies: " + wanted + " was expected, not " + found);
+    }
+
+    /** One policy's entry, as it stands there. */
+    private static final class Manifest {
+        private String name = "";
+        private String label = "";
+        private long intervalUs;
+        private String hash = "";
+        private String[] features = {};
+        private long[][] words = {};
+
+        Manifest read(JsonParser in) throws IOException {
+            expect(in.currentToken(), JsonToken.START_OBJECT);
+            while (in.nextToken() == JsonToken.FIELD_NAME) {
+                String field = in.currentName();
+                in.nextToken();
+                switch (field) {
+                    case "name" -> name = in.getText();
+                    case "label" -> label = in.getText();
+                    case "decision_interval_us" -> intervalUs = in.getLongValue();
+                    case "feature_hash" -> hash = in.getText();
+                    case "feature_names" -> features = texts(in);
+                    case "words" -> words = words(in);
+                    default -> in.skipChildren();
+                }
+            }
+            return this;
+        }
+
+        private static String[] texts(JsonParser in) throws IOException {
+            List<String> out = new ArrayList<>();
+            expect(in.currentToken(), JsonToken.START_ARRAY);
+            while (in.nextToken() != JsonToken.END_ARRAY) out.add(in.getText());
+            return out.toArray(String[]::new);
+        }
+
+        private static long[][] words(JsonParser in) throws IOException {
+            List<long[]> out = new ArrayList<>();
+            expect(in.currentToken(), JsonToken.START_ARRAY);
+            while (in.nextToken() != JsonToken.END_ARRAY) {
+                expect(in.currentToken(), JsonToken.START_ARRAY);
+                long[] w = new long[ProgramFile.WORDS];
+                int n = 0;
+                while (in.nextToken() != JsonToken.END_ARRAY) {
+                    if (n == w.length) throw new IllegalArgumentException("policies: a feature of over 12 words");
+                    w[n++] = in.getLongValue();
+                }
+                if (n < w.length) throw new IllegalArgumentException("policies: a feature of " + n + " words, not 12");
+                out.add(w);
+            }
+            return out.toArray(long[][]::new);
+        }
+
+        Policy policy() {
+            if (!NAME.matcher(name).matches()) {
+                throw new IllegalArgumentException("policies: '" + StrictJson.brief(name) + "' is no name of a policy");
+            }
+            try {
+                if (intervalUs != Settings.DECISION_INTERVAL_US) {
+                    throw new IllegalArgumentException("decides every " + intervalUs + " µs; labels are made every "
+                            + Settings.DECISION_INTERVAL_US);
+                }
+                if (words.length == 0 || features.length != words.length) {
+                    throw new IllegalArgumentException(words.length + " features with " + features.length + " names");
+                }
+                FeatureProgram program = ProgramFile.program(name, intervalUs, words, features);
+                Policy policy = new Policy(name, LabelMaker.named(label), program);
+                if (!hash.equals(Long.toUnsignedString(policy.featureHash))) {
+                    throw new IllegalArgumentException("feature_hash is '" + StrictJson.brief(hash)
+                            + "', that of its words " + Long.toUnsignedString(policy.featureHash));
+                }
+                return policy;
+            } catch (IllegalArgumentException e) {
+                throw new IllegalArgumentException("policy " + name + ": " + e.getMessage(), e);
+            }
+        }
+    }
+}
