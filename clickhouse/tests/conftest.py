@@ -38,6 +38,8 @@ SERVERS = {"server", "shards", "mortal", "own_server"}  # fixtures that start on
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--no-server"):
         items[:] = [item for item in items if not SERVERS & set(item.fixturenames)]
+    if config.getoption("--shards") > 1:  # what does not ask the server is the same with several
+        items[:] = [item for item in items if "server" in item.fixturenames]
 
 
 @pytest.fixture(scope="session")

@@ -143,6 +143,26 @@ def test_later_migrations_come_to_every_server(shards, tmp_path):
     assert migrate(shards, "--database", "grown", "--folder", str(folder), "--status").returncode == 0
 
 
+def test_rows_of_rewrite_become_rows_of_action_on_every_server(shards, tmp_path):
+    folder = tmp_path / "migrations"
+    folder.mkdir()
+    for f in sorted((FOLDER / "migrations").glob("*.sql"))[:18]:
+        shutil.copy(f, folder)
+    assert (done := migrate(shards, "--database", "older", "--folder", str(folder))).returncode == 0, done.stderr
+    rows = (f"SELECT concat('ap-', toString(number % 20)), toDateTime('{DAY} 00:00:00') + number, number"
+            " FROM numbers(60)")
+    sent = {"insert_deduplication_token": "sent before", **WRITER}
+    shards[0].query(f"INSERT INTO older.rewrite (ap_id, ts, window_bytes) {rows}", **sent)
+    before = shards[0].query("SELECT * FROM older.rewrite ORDER BY ts")
+    assert (done := migrate(shards, "--database", "older")).returncode == 0, done.stderr
+    for s in shards:
+        assert s.query("SELECT * FROM older.rewrite ORDER BY ts") == before
+        assert int(s.query("SELECT count() FROM older_shard.action")) not in (0, 60)
+    for s in shards:  # whichever server a writer repeats it at
+        s.query(f"INSERT INTO older.action (ap_id, ts, value) {rows}", **sent)
+        assert s.rows("SELECT count(), sum(value), any(policy) FROM older.action") == [["60", "1770", "rwnd-fair"]]
+
+
 def test_a_server_that_does_not_know_the_secret_reads_nothing(shards, database, tmp_path):
     database.insert("packet", packets(["a"]), **WRITER)
     stranger = Server(tmp_path)
