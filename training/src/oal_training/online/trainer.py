@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from oal_schema.bundle_law import RWND_FAIR
 from oal_schema.item import Item
 from oal_schema.settings import settings as contract
 
@@ -21,7 +22,7 @@ class OnlineTrainer:
     """State of many APs.
 
     features: number of features by feature hash, of the programs that this platform knows; items of others are refused.
-    None takes any.
+    None takes any. Online trees are rwnd-fair's, so items of other policies are left alone.
     """
 
     def __init__(self, settings: Settings, features: dict[int, int] | None = None):
@@ -31,9 +32,8 @@ class OnlineTrainer:
         fit = settings.fit
         self._fitter = Fitter(fit.max_nodes, fit.max_depth, fit.min_leaf, fit.min_gain, fit.smoothing)
         self.aps: dict[str, Ap] = {}
-        self.counts: Counter[str] = (
-            Counter()
-        )  # items by what became of them: used, incomplete, unknown_features, old, contradictory
+        #: items by what became of them: used, other_policy, unknown_features, incomplete, old, contradictory
+        self.counts: Counter[str] = Counter()
 
     def ap(self, ap_id: str) -> Ap:
         """The AP's state, made when it is new."""
@@ -49,6 +49,8 @@ class OnlineTrainer:
         return fate
 
     def _fate(self, item: Item, now_us: int, offset: int) -> str:
+        if item.policy != RWND_FAIR:
+            return "other_policy"
         if (
             not item.features
             or self._features is not None
