@@ -22,6 +22,7 @@ import oal.stream.item.TrainingItem;
 import oal.stream.neighbour.NeighbourRecord;
 import oal.stream.neighbour.RadioTraffic;
 import oal.stream.operator.PipelineSettings;
+import oal.stream.policy.Manifests;
 import oal.stream.policy.Policies;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.configuration.StateRecoveryOptions;
@@ -72,13 +73,18 @@ class SavepointTest {
     }
 
     private JobClient start(List<RawBatch> batches, Configuration configuration) throws Exception {
+        return start(batches, configuration, Policies.rwndFair());
+    }
+
+    private JobClient start(List<RawBatch> batches, Configuration configuration, Policies policies)
+            throws Exception {
         StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment(configuration);
         env.setParallelism(2);
         ApPipeline.configure(env);
         ApPipeline.define(new Inputs(Feed.batches(env, batches), Feed.of(env, "test-platform", JsonRecord.class,
                 List.of()), Feed.of(env, "test-access", JsonRecord.class, List.of()), Revocations::new),
                 new Sinks(rows, items, deadLetters, neighbours), PipelineSettings.DEFAULT,
-                Policies.rwndFair());
+                policies);
         return env.executeAsync();
     }
 
@@ -96,8 +102,8 @@ class SavepointTest {
     }
 
     /** Where a savepoint after the first {@link #BEFORE} batches of each topic was written. */
-    private String savepoint() throws Exception {
-        JobClient job = start(batches(0, BEFORE), new Configuration());
+    private String savepoint(Policies policies) throws Exception {
+        JobClient job = start(batches(0, BEFORE), new Configuration(), policies);
         until(job, "the first batches", () -> count("batch") == 4 * BEFORE);
         return job.stopWithSavepoint(false, folder.toUri().toString(), SavepointFormatType.CANONICAL).get();
     }
@@ -112,17 +118,22 @@ class SavepointTest {
 
     /** The last batches come again, then those that follow. */
     private void assertGoesOnFrom(String savepoint) throws Exception {
+        assertGoesOnFrom(savepoint, Policies.rwndFair());
+    }
+
+    private void assertGoesOnFrom(String savepoint, Policies policies) throws Exception {
         Configuration configuration = new Configuration();
         configuration.set(StateRecoveryOptions.SAVEPOINT_PATH, savepoint);
         SavepointTest restored = new SavepointTest();
-        JobClient job = restored.start(batches(BEFORE - 5, AFTER), configuration);
+        JobClient job = restored.start(batches(BEFORE - 5, AFTER), configuration, policies);
         until(job, "the batches that follow", () -> restored.count("batch") == 4 * (AFTER - BEFORE));
         SavepointTest whole = new SavepointTest();
-        JobClient other = whole.start(batches(0, AFTER), new Configuration());
+        JobClient other = whole.start(batches(0, AFTER), new Configuration(), policies);
         until(other, "all batches", () -> whole.count("batch") == 4 * AFTER);
         long last = text(whole.items).stream().mapToLong(SavepointTest::instant).max().orElseThrow();
         for (SavepointTest t : List.of(restored, whole)) {
-            until(job, "the last item", () -> text(t.items).stream().filter(i -> instant(i) >= last).count() == 2);
+            until(job, "the last item", () -> text(t.items).stream().filter(i -> instant(i) >= last).count()
+                    == 2L * policies.size());
         }
         job.cancel().get();
         other.cancel().get();
@@ -138,7 +149,19 @@ class SavepointTest {
 
     @Test
     void aSavepointOfThisVersionIsTakenUp() throws Exception {
-        assertGoesOnFrom(savepoint());
+        assertGoesOnFrom(savepoint(Policies.rwndFair()));
+    }
+
+    @Test
+    void soIsOneOfSeveralPolicies() throws Exception {
+        Policies two = Manifests.with("example");
+        assertGoesOnFrom(savepoint(two), two);
+    }
+
+    /** Programs that are not shipped with this version are in the savepoint, so that what is kept of them is read. */
+    @Test
+    void soIsOneOfOtherPoliciesAsFarAsTheyAreTheSame() throws Exception {
+        assertGoesOnFrom(savepoint(Manifests.with("example", "gone")), Manifests.with("example"));
     }
 
     @Test
