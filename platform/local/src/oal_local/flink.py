@@ -6,7 +6,7 @@ import urllib.request
 
 from oal_local import checkpoints, classdata, clickhouse, distribution, jolokia, kafka, passwords, pki
 from oal_local.errors import PlatformError
-from oal_local.paths import CONFIG, State, write_private
+from oal_local.paths import CONFIG, REPO, State, write_private
 from oal_local.settings import Settings
 from oal_local.template import fill
 
@@ -67,6 +67,7 @@ def job_properties(state: State, settings: Settings) -> str:
         "clickhouse.user": "ingest",
         "clickhouse.password.file": passwords.file(state, "ingest"),
         "mac.keys.file": state.mac_masters,
+        "policies.file": REPO / "schema" / "generated" / "policies.json",
         **settings.job_properties,
     }
     return "".join(f"{key}={value}\n" for key, value in values.items())
