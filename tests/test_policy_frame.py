@@ -34,8 +34,11 @@ def test_a_policy_without_code_acts_and_its_removal_leaves_no_trace(copy, tmp_pa
     assert NAME in tree.run(copy, "policies/oal-policy", "check", NAME)
     tree.commit(copy, "a policy")
 
-    done = subprocess.run([sys.executable, copy / "tests/play_policy.py", NAME, tmp_path], stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=PLAY_S)
+    try:
+        done = subprocess.run([sys.executable, copy / "tests/play_policy.py", NAME, tmp_path], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=PLAY_S)
+    finally:
+        tree.run(copy, "platform/local/oal-local", "down", "--state", tmp_path / "state")
     assert done.returncode == 0, done.stderr[-6000:]
     seen = json.loads(done.stdout.splitlines()[-1])
     assert seen["items"].get(NAME, 0) > 0 and seen["items"].get("rwnd-fair", 0) > 0, seen["items"]
