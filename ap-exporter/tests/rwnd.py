@@ -234,7 +234,8 @@ class Held:
     def __init__(self, hand: Hand, ends: tuple[str, str], size: int, scale: int | None = None):
         self.hand, self.over, self.errors = hand, threading.Event(), []
         self.asked = self.longest = 0.0  # when it was last set; the longest time between two sets
-        self.line = f"set {ends[0]} {ends[1]} {size} {self.TTL_S * 1000:.0f}" + ("" if scale is None else f" {scale} 1448")
+        self.line = f"set {ends[0]} {ends[1]} {size} {self.TTL_S * 1000:.0f}" + (""
+                                                                                 if scale is None else f" {scale} 1448")
 
     def __enter__(self) -> dict:
         self.asked = time.monotonic()

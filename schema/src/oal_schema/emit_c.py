@@ -24,7 +24,8 @@ def header(schema: Schema) -> str:
                 f"#define OAL_SETTING_{k.upper()} {v}LL" if v > 0x7FFFFFFF else f"#define OAL_SETTING_{k.upper()} {v}"
             )
     o.append(
-        f"#define OAL_SETTING_CLASS_BOUNDS_PERMILLE {{ {', '.join(map(str, schema.settings['class_bounds_permille']))} }}"
+        "#define OAL_SETTING_CLASS_BOUNDS_PERMILLE {"
+        f" {', '.join(map(str, schema.settings['class_bounds_permille']))} }}"
     )
     for k, v in schema.settings.items():  # lists of names: class_names, bundle_states, bundle_reasons
         if isinstance(v, list) and isinstance(v[0], str):
@@ -38,7 +39,8 @@ def header(schema: Schema) -> str:
     o.append("\nenum oal_topic { " + ", ".join(f"OAL_TOPIC_{t.upper()}" for _, t, _ in BATCHES) + ", OAL_N_TOPICS };")
     o.append("enum oal_kind { OAL_KEY = 1, OAL_TICK, OAL_TIME_US, OAL_GAUGE, OAL_COUNTER, OAL_STATE, OAL_VALUE };")
     o.append(
-        "enum oal_type { OAL_T_U8 = 1, OAL_T_U16, OAL_T_U32, OAL_T_U64, OAL_T_I8, OAL_T_I16, OAL_T_I32, OAL_T_I64, OAL_T_MAC, OAL_T_NAME, OAL_T_FLOW };"
+        "enum oal_type { OAL_T_U8 = 1, OAL_T_U16, OAL_T_U32, OAL_T_U64, OAL_T_I8, OAL_T_I16, OAL_T_I32, OAL_T_I64,"
+        " OAL_T_MAC, OAL_T_NAME, OAL_T_FLOW };"
     )
     o.append("enum oal_table_id { " + ", ".join(f"OAL_{t.name.upper()}" for t in schema.tables) + ", OAL_N_TABLES };\n")
     o.append(
@@ -50,7 +52,8 @@ def header(schema: Schema) -> str:
         + "};"
     )
     o.append(
-        "/* Field numbers shared by every batch and table message. */\nenum { OAL_BATCH_HEADER = 1, OAL_BATCH_FLOWS = 2, OAL_RUN_ROWS = 1, OAL_RUN_ABSENT = 2 };\n"
+        "/* Field numbers shared by every batch and table message. */\nenum { OAL_BATCH_HEADER = 1, OAL_BATCH_FLOWS ="
+        " 2, OAL_RUN_ROWS = 1, OAL_RUN_ABSENT = 2 };\n"
     )
     o.append("""struct oal_column {
 	const char *name;
@@ -80,7 +83,8 @@ extern const char *const oal_topic_names[OAL_N_TOPICS];
 """)
     for t in schema.tables:
         o.append(
-            f"/* {t.comment}. */\nstruct oal_{t.name}_row {{\n\tuint32_t absent; /* bit i: the i-th optional column was not to be had */"
+            f"/* {t.comment}. */\nstruct oal_{t.name}_row {{\n\tuint32_t absent; /* bit i: the i-th optional column was"
+            " not to be had */"
         )
         for c in t.columns:
             unit = f" [{c.unit}]" if c.unit and c.unit != "1" else ""
@@ -114,15 +118,16 @@ def source(schema: Schema) -> str:
         o.append(f"static const struct oal_column {t.name}_columns[] = {{")
         for c in t.columns:
             o.append(
-                f'\t{{ "{c.name}", offsetof(struct oal_{t.name}_row, {c.name}), {c.field}, {kinds[c.kind]}, OAL_T_{c.type}, {c.size}, '
+                f'\t{{ "{c.name}", offsetof(struct oal_{t.name}_row, {c.name}), {c.field}, {kinds[c.kind]},'
+                f' OAL_T_{c.type}, {c.size}, '
                 f"{c.counter_bits}, {'true' if c.change else 'false'}, {c.optional} }},"
             )
         o.append("};\n")
     o.append("const struct oal_table oal_tables[OAL_N_TABLES] = {")
     for t in schema.tables:
         o.append(
-            f'\t{{ "{t.name}", {t.id}, {t.topic}, {t.field}, {"true" if t.event else "false"}, sizeof(struct oal_{t.name}_row), '
-            f"{len(t.columns)}, {t.keys}, {t.max_rows}, {t.max_runs}, {t.name}_columns }},"
+            f'\t{{ "{t.name}", {t.id}, {t.topic}, {t.field}, {"true" if t.event else "false"}, sizeof(struct'
+            f' oal_{t.name}_row), {len(t.columns)}, {t.keys}, {t.max_rows}, {t.max_runs}, {t.name}_columns }},'
         )
     o.append(
         "};\n\nconst char *const oal_topic_names[OAL_N_TOPICS] = { "
@@ -136,14 +141,23 @@ def features_header(schema: Schema) -> str:
     o = [
         NOTE,
         "#ifndef OAL_FEATURES_H\n#define OAL_FEATURES_H\n\n#include <stdint.h>\n",
-        "enum oal_feature_op { OAL_OP_LAST = 1, OAL_OP_DELTA, OAL_OP_RATE, OAL_OP_MAX, OAL_OP_MIN, OAL_OP_MEAN, OAL_OP_SUM, OAL_OP_COUNT,",
+        (
+            "enum oal_feature_op { OAL_OP_LAST = 1, OAL_OP_DELTA, OAL_OP_RATE, OAL_OP_MAX, OAL_OP_MIN, OAL_OP_MEAN,"
+            " OAL_OP_SUM, OAL_OP_COUNT,"
+        ),
         "\tOAL_OP_RATIO = 16, OAL_OP_EWMA, OAL_OP_LAG, OAL_OP_DIFF, OAL_OP_ADD };",
-        "enum oal_feature_word { OAL_W_OP, OAL_W_TABLE, OAL_W_COLUMN, OAL_W_FILTER_COLUMN, OAL_W_FILTER_VALUE, OAL_W_GROUP, OAL_W_WINDOW,",
+        (
+            "enum oal_feature_word { OAL_W_OP, OAL_W_TABLE, OAL_W_COLUMN, OAL_W_FILTER_COLUMN, OAL_W_FILTER_VALUE,"
+            " OAL_W_GROUP, OAL_W_WINDOW,"
+        ),
         "\tOAL_W_A, OAL_W_B, OAL_W_LO, OAL_W_HI, OAL_W_DEFAULT, OAL_N_WORDS };",
         "enum { OAL_GROUP_SUM = 1, OAL_GROUP_MAX, OAL_GROUP_MIN, OAL_GROUP_MEAN };",
         "enum { OAL_MAX_WINDOW = 64, OAL_MAX_FEATURES = 128 };",
         "#define OAL_MISSING INT64_MIN\n",
-        "struct oal_feature_program {\n\tconst char *name;\n\tuint32_t n;\n\tint64_t decision_interval_us;\n\tconst int64_t (*words)[OAL_N_WORDS];",
+        (
+            "struct oal_feature_program {\n\tconst char *name;\n\tuint32_t n;\n\tint64_t decision_interval_us;\n\tconst"
+            " int64_t (*words)[OAL_N_WORDS];"
+        ),
         "\tconst char *const *names;\n\tuint8_t hash[32];\n};\n",
     ]
     o += [f"extern const struct oal_feature_program oal_feature_{p.name};" for p in schema.programs[:1]]
@@ -164,7 +178,7 @@ def features_source(schema: Schema) -> str:
         o += [f'\t"{f.name}",' for f in p.features]
         digest = ", ".join(f"0x{b:02x}" for b in program_hash(p.words, p.decision_interval_us))
         o.append(
-            f'}};\nconst struct oal_feature_program oal_feature_{p.name} = {{\n\t"{p.name}", {len(p.features)}, {p.decision_interval_us}, '
-            f"{p.name}_words, {p.name}_names,\n\t{{ {digest} }},\n}};"
+            f'}};\nconst struct oal_feature_program oal_feature_{p.name} = {{\n\t"{p.name}", {len(p.features)},'
+            f' {p.decision_interval_us}, {p.name}_words, {p.name}_names,\n\t{{ {digest} }},\n}};'
         )
     return "\n".join(o) + "\n"

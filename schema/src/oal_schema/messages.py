@@ -47,7 +47,9 @@ class Message:
 
     def as_dict(self) -> dict:
         """As it stands in `schema.json`."""
-        return {"topic": self.topic, "key": self.key, "comment": self.comment, "fields": [_said(f) for f in self.fields]}
+        return {
+            "topic": self.topic, "key": self.key, "comment": self.comment, "fields": [_said(f) for f in self.fields]
+        }
 
 
 def _said(field: Field) -> dict:

@@ -41,7 +41,8 @@ def read(text: str, message: list[tuple[str, int]]) -> dict:
         raise PolicyListError(f"numbers.yaml: weights has {', '.join(WEIGHT_KEYS)}")
     number = dict(message)
     want = [n for n, _ in HEAD] + names + [weights["ports"], weights["values"]]
-    if [m for m in message if m in HEAD] != HEAD or number.get(weights["values"]) != number.get(weights["ports"], 0) + 1:
+    if [m for m in message if m in HEAD] != HEAD or number.get(
+            weights["values"]) != number.get(weights["ports"], 0) + 1:
         raise PolicyListError(f"bundle.proto: Policy begins with {HEAD}, and its weights stand side by side")
     if wrong := sorted(set(want) ^ set(number)):
         raise PolicyListError(f"bundle.proto: Policy is not the list of numbers.yaml: {', '.join(wrong)}")
@@ -57,7 +58,8 @@ def read(text: str, message: list[tuple[str, int]]) -> dict:
 
 
 def declare(text: str, proto: str) -> str:
-    """bundle.proto with a field of Policy for each number of numbers.yaml (`text`) that has none yet, after the last one.
+    """bundle.proto with a field of Policy for each number of numbers.yaml (`text`) that has none yet, after the last
+    one.
 
     A field keeps its number for ever, wherever its line in numbers.yaml stands.
     """
