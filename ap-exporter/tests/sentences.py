@@ -7,7 +7,6 @@ import traceback
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
-
 ATTEMPTS = 5  # of a test on a busy machine
 
 

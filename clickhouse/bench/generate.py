@@ -20,14 +20,44 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from columns import Contract  # noqa: E402
-
 from ap_columns import (  # noqa: E402
-    AP_ID, BAD_LINK, BATCH_US, BEACON, BOOT_ID, CHANNEL, CONGESTED, DROP_EVENT, FLOWS, FLOW_STATE, HEALTH, INSTANT_US,
-    ITEM, LABEL, NEIGHBOUR_AP, PACKET, PACKETS, PLACE, QUEUE, STATION, STATIONS, STATION_AC, TICK_US, WAVE, ap,
+    AP_ID,
+    BAD_LINK,
+    BATCH_US,
+    BEACON,
+    BOOT_ID,
+    CHANNEL,
+    CONGESTED,
+    DROP_EVENT,
+    FLOW_STATE,
+    FLOWS,
+    HEALTH,
+    INSTANT_US,
+    ITEM,
+    LABEL,
+    NEIGHBOUR_AP,
+    PACKET,
+    PACKETS,
+    PLACE,
+    QUEUE,
+    STATION,
+    STATION_AC,
+    STATIONS,
+    TICK_US,
+    WAVE,
 )
+from columns import Contract  # noqa: E402
 from model_columns import (  # noqa: E402
-    ACTION, BUNDLE_STATUS, CLAMPS, CONTROL, DECISION, PREDICTION, REGISTRY, RELEASE, ROLLOUT, SENDER_TCP,
+    ACTION,
+    BUNDLE_STATUS,
+    CLAMPS,
+    CONTROL,
+    DECISION,
+    PREDICTION,
+    REGISTRY,
+    RELEASE,
+    ROLLOUT,
+    SENDER_TCP,
     TREE_DECISION,
 )
 

@@ -4,7 +4,7 @@ import re
 
 import columns
 import pytest
-from conftest import MIGRATE, FOLDER
+from conftest import FOLDER, MIGRATE
 
 CONTRACT = columns.Contract()
 

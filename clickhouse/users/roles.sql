@@ -1,7 +1,9 @@
--- The users of analyst.xml, grafana.xml, ingest.xml and telegraf.xml as SQL, for a server with a writable access storage (users.xml alone has none).
+-- The users of analyst.xml, grafana.xml, ingest.xml and telegraf.xml as SQL, for a server with a writable access
+-- storage (users.xml alone has none).
 -- What names oal_shard or a setting distributed_… is for a cluster, and nothing to a single server.
 -- Run once by an administrator, with the passwords' SHA-256 hashes as parameters:
---   clickhouse-client --param_analyst_sha256=… --param_ingest_sha256=… --param_telegraf_sha256=… --param_grafana_sha256=… --queries-file users/roles.sql
+--   clickhouse-client --param_analyst_sha256=… --param_ingest_sha256=… \
+--     --param_telegraf_sha256=… --param_grafana_sha256=… --queries-file users/roles.sql
 
 CREATE SETTINGS PROFILE IF NOT EXISTS oal_analyst SETTINGS
     readonly = 2,
@@ -23,7 +25,8 @@ GRANT SELECT ON oal.* TO oal_analyst;
 GRANT SELECT ON oal_shard.* TO oal_analyst;
 GRANT SELECT ON system.parts TO oal_analyst;
 CREATE QUOTA IF NOT EXISTS oal_analyst FOR INTERVAL 1 hour MAX queries = 20000, execution_time = 3600 TO oal_analyst;
-CREATE USER IF NOT EXISTS analyst IDENTIFIED WITH sha256_hash BY {analyst_sha256:String} DEFAULT ROLE oal_analyst DEFAULT DATABASE oal;
+CREATE USER IF NOT EXISTS analyst IDENTIFIED WITH sha256_hash BY {analyst_sha256:String}
+    DEFAULT ROLE oal_analyst DEFAULT DATABASE oal;
 GRANT oal_analyst TO analyst;
 
 CREATE SETTINGS PROFILE IF NOT EXISTS oal_ingest SETTINGS
@@ -37,7 +40,8 @@ CREATE SETTINGS PROFILE IF NOT EXISTS oal_ingest SETTINGS
 CREATE ROLE IF NOT EXISTS oal_ingest SETTINGS PROFILE 'oal_ingest';
 GRANT SELECT, INSERT ON oal.* TO oal_ingest;
 GRANT SELECT, INSERT ON oal_shard.* TO oal_ingest;
-CREATE USER IF NOT EXISTS ingest IDENTIFIED WITH sha256_hash BY {ingest_sha256:String} DEFAULT ROLE oal_ingest DEFAULT DATABASE oal;
+CREATE USER IF NOT EXISTS ingest IDENTIFIED WITH sha256_hash BY {ingest_sha256:String}
+    DEFAULT ROLE oal_ingest DEFAULT DATABASE oal;
 GRANT oal_ingest TO ingest;
 
 CREATE SETTINGS PROFILE IF NOT EXISTS oal_telegraf SETTINGS
@@ -62,7 +66,8 @@ GRANT SELECT ON system.parts TO oal_telegraf;
 GRANT SELECT ON system.mutations TO oal_telegraf;
 GRANT SELECT ON system.replicas TO oal_telegraf;
 GRANT SELECT ON system.server_settings TO oal_telegraf;
-CREATE USER IF NOT EXISTS telegraf IDENTIFIED WITH sha256_hash BY {telegraf_sha256:String} DEFAULT ROLE oal_telegraf DEFAULT DATABASE oal;
+CREATE USER IF NOT EXISTS telegraf IDENTIFIED WITH sha256_hash BY {telegraf_sha256:String}
+    DEFAULT ROLE oal_telegraf DEFAULT DATABASE oal;
 GRANT oal_telegraf TO telegraf;
 
 CREATE SETTINGS PROFILE IF NOT EXISTS oal_grafana SETTINGS
@@ -85,5 +90,6 @@ GRANT SELECT ON oal.* TO oal_grafana;
 GRANT SELECT ON oal_shard.* TO oal_grafana;
 GRANT SELECT ON system.parts TO oal_grafana;
 CREATE QUOTA IF NOT EXISTS oal_grafana FOR INTERVAL 1 hour MAX queries = 200000, execution_time = 7200 TO oal_grafana;
-CREATE USER IF NOT EXISTS grafana IDENTIFIED WITH sha256_hash BY {grafana_sha256:String} DEFAULT ROLE oal_grafana DEFAULT DATABASE oal;
+CREATE USER IF NOT EXISTS grafana IDENTIFIED WITH sha256_hash BY {grafana_sha256:String}
+    DEFAULT ROLE oal_grafana DEFAULT DATABASE oal;
 GRANT oal_grafana TO grafana;

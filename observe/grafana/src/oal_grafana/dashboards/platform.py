@@ -1,23 +1,10 @@
 """Is the platform well?"""
-from functools import partial
-
 from oal_grafana import panels as p
 from oal_grafana.board import Board
 from oal_grafana.colours import ALARM, MAGENTA, OK, PLAIN, TEAL, WARN
-from oal_grafana.sql import FALSE_SENDER, RANGE, last_of_range, may_be_empty
-
-LAST = last_of_range("10 MINUTE")  # the newest reading of each counts, also where Telegraf is late
-TELEGRAF_AWAY = "no data: is Telegraf running?"
-
-third = partial(p.series, size=(8, 7))  # of a screen
-
-
-def _series(view: str, select: str, group: str = "", where: str = "1") -> str:
-    labels = f", {group}" if group else ""
-    return (
-        f"SELECT $__timeInterval(t) AS time{labels}, {select}\nFROM oal.v_platform_{view}({RANGE}) AS x WHERE {where}"
-        f" GROUP BY time{labels} ORDER BY time{labels}"
-    )
+from oal_grafana.dashboards import platform_data
+from oal_grafana.dashboards.platform_queries import LAST, TELEGRAF_AWAY, series, third
+from oal_grafana.sql import FALSE_SENDER, RANGE, last_of_range
 
 
 def board():
@@ -131,246 +118,21 @@ FROM oal.v_platform_health({RANGE}) AS x GROUP BY component, instance ORDER BY i
         p.series(
             "Time to answer",
             "Of each component's health question. A line that climbs is one that will be away soon.",
-            _series("health", "avg(latency_ms) AS latency", "component"),
+            series("health", "avg(latency_ms) AS latency", "component"),
             "ms",
             "time to answer",
             name="${__field.labels.component}",
             finest="10s",
         ),
     )
-    b.row("Kafka")
-    b.add(
-        third(
-            "Behind",
-            "Records that stand in Kafka and not in ClickHouse, by topic. A saw-tooth of a second's records is the"
-            " checkpoint; a slope is a stage that cannot keep up.",
-            _series("stored_lag", "max(lag_records) AS lag", "topic"),
-            "short",
-            "records",
-            name="${__field.labels.topic}",
-        ),
-        third(
-            "Lag that consumers report",
-            "Of the stream job, the trainer and the push service. The trainer's may stand while it fits; it then"
-            " skips.",
-            _series("lag", "sum(lag_records) / uniqExact(t) AS lag", "consumer"),
-            "short",
-            "records",
-            name="${__field.labels.consumer}",
-            finest="10s",
-        ),
-        third(
-            "Bytes in, by topic",
-            "What producers write. Compare with *Bytes per access point* on *Is data arriving?*.",
-            _series("kafka_topic", "sum(bytes_in_per_s) / uniqExact(t) AS bytes_in", "topic"),
-            "Bps",
-            "bytes per second",
-            name="${__field.labels.topic}",
-            stack=True,
-            finest="10s",
-        ),
-        third(
-            "Broker",
-            "Idle share of request handlers (below 0.3: the broker is full), and partitions without a full set of"
-            " replicas (must be 0).",
-            _series(
-                "kafka",
-                "min(handler_idle_ratio) AS `handlers idle`, min(network_idle_ratio) AS `network idle`,"
-                " sum(under_replicated_partitions) / uniqExact(t) AS `under-replicated`, sum(offline_partitions) /"
-                " uniqExact(t) AS offline",
-            ),
-            "none",
-            "share, partitions",
-            colours={"handlers idle": OK, "network idle": TEAL, "under-replicated": WARN, "offline": ALARM},
-            finest="10s",
-        ),
-        third(
-            "Refused connections",
-            "Clients that Kafka turned away. A steady rate: a client with an expired or foreign certificate tries again"
-            " and again; the broker's log has its address.",
-            _series("kafka", "sum(auth_failed_per_s) / uniqExact(t) AS refused"),
-            "cps",
-            "per second",
-            colours={"refused": ALARM},
-            finest="10s",
-        ),
-        third(
-            "Time of a request, p99",
-            "By kind. Produce slow: disk; fetch waits for data, so its time says little.",
-            _series(
-                "kafka_request",
-                "max(p99_ms) AS p99",
-                "request",
-                "request IN ('Produce', 'FetchConsumer', 'FetchFollower')",
-            ),
-            "ms",
-            "time",
-            name="${__field.labels.request}",
-            finest="10s",
-        ),
-    )
-    b.row("Flink")
-    b.add(
-        third(
-            "Checkpoints",
-            "Duration and failures. Rows become visible with each: a long one delays them, a failed one delays them"
-            " until the next.",
-            _series("flink_job", "avg(checkpoint_ms) AS duration, sum(new_checkpoints_failed) AS failed"),
-            "ms",
-            "time; failures",
-            colours={"duration": TEAL, "failed": ALARM},
-            finest="10s",
-        ),
-        third(
-            "Flink tasks: busy and back-pressured",
-            "Largest share of a second of any subtask. Busy near 1: that task is the limit, raise parallelism;"
-            " back-pressured: the one after it is.",
-            _series("flink_task", "max(busy_ratio) AS busy, max(backpressured_ratio) AS `back-pressured`", "task"),
-            "percentunit",
-            "share of time",
-            name="${__field.name} ${__field.labels.task}",
-            most=1,
-            finest="10s",
-        ),
-        third(
-            "Watermark behind",
-            "How far event time lags behind the clock, by operator. One minute after a partition has fallen silent is"
-            " normal; more holds labels back.",
-            _series("flink_operator", "max(watermark_lag_s) AS behind", "operator", "isNotNull(watermark_lag_s)"),
-            "s",
-            "seconds",
-            name="${__field.labels.operator}",
-            finest="10s",
-        ),
-        third(
-            "What the job refuses",
-            "Per second, by our own counters. *forged*: an access point writes as another; *gaps* and *late*: see *Is"
-            " data arriving?*.",
-            _series(
-                "flink_counter",
-                "sum(per_s) / uniqExact(t) AS rate",
-                "counter",
-                "counter IN ('refused', 'duplicates', 'gaps', 'late', 'unsigned', 'unknownKey', 'forged', 'revoked',"
-                " 'clickhouseRetries')",
-            ),
-            "cps",
-            "per second",
-            name="${__field.labels.counter}",
-            finest="10s",
-        ),
-        third(
-            "Java processes: heap and collection",
-            "Heap in use over its limit, and share of time in garbage collection. Heap near 1 with collection above"
-            " 0.2: give it more memory.",
-            _series("jvm", "max(heap_used_ratio) AS heap, max(gc_ratio) AS collecting", "component"),
-            "percentunit",
-            "share",
-            name="${__field.name} ${__field.labels.component}",
-            most=1,
-            finest="10s",
-        ),
-        third(
-            "Job size",
-            "State that a full checkpoint holds. It should stand still with the number of access points.",
-            _series("flink_job", "max(checkpoint_full_bytes) AS state"),
-            "bytes",
-            "bytes",
-            colours={"state": TEAL},
-            finest="10s",
-        ),
-    )
-    b.row("ClickHouse")
-    b.add(
-        third(
-            "Rows inserted",
-            "Per second, and inserts that were delayed or refused (must be 0).",
-            _series(
-                "clickhouse",
-                "sum(inserted_rows_per_s) / uniqExact(t) AS rows, sum(delayed_inserts_per_s) AS `delayed inserts`,"
-                " sum(rejected_inserts_per_s) AS `refused inserts`",
-            ),
-            "cps",
-            "per second",
-            colours={"rows": TEAL, "delayed inserts": WARN, "refused inserts": ALARM},
-            finest="10s",
-        ),
-        third(
-            "Queries",
-            "Selects per second, and those that failed. Failures of a dashboard: run `observe/grafana/check`; of a"
-            " person: their limits (`clickhouse/README.md`).",
-            _series(
-                "clickhouse",
-                "sum(selects_per_s) / uniqExact(t) AS selects, sum(failed_selects_per_s) / uniqExact(t) AS failed",
-            ),
-            "cps",
-            "per second",
-            colours={"selects": TEAL, "failed": ALARM},
-            finest="10s",
-        ),
-        third(
-            "Time of a query",
-            "Mean time of selects and inserts. Inserts slow: disk or merges; selects slow: long ranges, or memory.",
-            _series("clickhouse", "avg(select_ms) AS selects, avg(insert_ms) AS inserts"),
-            "ms",
-            "time",
-            colours={"selects": TEAL, "inserts": WARN},
-            finest="10s",
-        ),
-        third(
-            "Parts",
-            "Most parts in one partition, and merges that run. Climbing towards 1,000: inserts are too small, or the"
-            " disk cannot merge.",
-            _series("clickhouse", "max(parts_max_in_partition) AS `most in a partition`, max(merges) AS merges"),
-            "none",
-            "parts, merges",
-            colours={"most in a partition": WARN, "merges": PLAIN},
-            finest="10s",
-        ),
-        third(
-            "Memory",
-            "In use and the limit. At the limit queries fail, not inserts.",
-            _series("clickhouse", "max(memory_bytes) AS used, max(memory_limit_bytes) AS limit"),
-            "bytes",
-            "bytes",
-            colours={"used": TEAL, "limit": PLAIN},
-            finest="10s",
-        ),
-        p.rows(
-            "Tables",
-            "Largest first. What a table costs decides how long its rows can be kept: shorten the retention of the"
-            " largest one when the disk fills.",
-            f"""SELECT table, sum(s.rows_now) AS rows_now, sum(s.bytes_now) AS bytes_now, \
-sum(s.parts_now) AS parts_now, max(s.most_in_partition) AS most_in_partition
-FROM (
-    SELECT table, instance, argMax(x.rows, x.t) AS rows_now, argMax(x.bytes, x.t) AS bytes_now, \
-argMax(x.parts, x.t) AS parts_now, argMax(x.parts_max_in_partition, x.t) AS most_in_partition
-    FROM oal.v_platform_clickhouse_table({LAST}) AS x GROUP BY table, instance
-) AS s GROUP BY table ORDER BY bytes_now DESC LIMIT 40""",
-            {"bytes_now": "bytes", "rows_now": "short"},
-            size=(8, 7),
-            coloured={"most_in_partition": p.rising(300, 1000)},
-        ),
-        p.rows(
-            "Errors that ClickHouse counted",
-            "New ones in the time shown, by name. Memory limits: long ranges; `TOO_MANY_PARTS`: see *Parts*. Without"
-            " `TYPE_MISMATCH`, which the server counts whenever a view compares seconds with a range in microseconds,"
-            " and answers all the same.",
-            may_be_empty(
-                "a healthy server counts no errors",
-                f"""SELECT error, sum(x.new_errors) AS new FROM oal.v_platform_clickhouse_error({RANGE}) AS x \
-WHERE x.new_errors > 0 AND error != 'TYPE_MISMATCH' GROUP BY error ORDER BY new DESC LIMIT 20""",
-            ),
-            {},
-            size=(24, 5),
-        ),
-    )
+    platform_data.add(b)
     b.row("Services of the loop")
     b.add(
         p.series(
             "Push service",
             "Access points connected, and events that wait to be told. A fall: see the push service's log, and the"
             " access points' certificates.",
-            _series(
+            series(
                 "push",
                 "max(aps_connected) AS `connected`, max(aps_known) AS known, max(events_pending) AS `events waiting`",
             ),
@@ -383,7 +145,7 @@ WHERE x.new_errors > 0 AND error != 'TYPE_MISMATCH' GROUP BY error ORDER BY new 
             "Push service: bundles and refusals",
             "Per second. *denied*: wrong certificate, or revoked; *refused releases*: the signature or the scope was"
             " wrong.",
-            _series(
+            series(
                 "push",
                 "sum(bundles_sent_per_s) / uniqExact(t) AS `bundles sent`, sum(denied_per_s) / uniqExact(t) AS denied,"
                 " sum(releases_refused_per_s) / uniqExact(t) AS `refused releases`, sum(errors_per_s) / uniqExact(t) AS"
@@ -398,7 +160,7 @@ WHERE x.new_errors > 0 AND error != 'TYPE_MISMATCH' GROUP BY error ORDER BY new 
             "Trainer",
             "Items and fits per second, and the share of a core that fitting takes. Items fall while access points"
             " stay: the topic of training items is behind.",
-            _series(
+            series(
                 "trainer",
                 "sum(items_per_s) / uniqExact(t) AS items, sum(fits_per_s) / uniqExact(t) AS fits, sum(fit_cpu_ratio) /"
                 " uniqExact(t) AS `cores fitting`",
@@ -411,7 +173,7 @@ WHERE x.new_errors > 0 AND error != 'TYPE_MISMATCH' GROUP BY error ORDER BY new 
         p.series(
             "Model registry",
             "Problems it has now (must be 0), its failed reconciliations, and the age of the last good one.",
-            _series(
+            series(
                 "registry",
                 "max(problems) AS problems, sum(reconciles_failed_per_s) / uniqExact(t) AS `failed per second`,"
                 " max(last_reconcile_age_s) AS `age of the last [s]`",
@@ -428,7 +190,7 @@ WHERE x.new_errors > 0 AND error != 'TYPE_MISMATCH' GROUP BY error ORDER BY new 
             "CPU and memory of hosts",
             "Share in use. CPU near 1 for long: see which task is busy above; memory near 1: the kernel will end"
             " something.",
-            _series("host", "avg(cpu_ratio) AS cpu, avg(memory_used_ratio) AS memory", "host"),
+            series("host", "avg(cpu_ratio) AS cpu, avg(memory_used_ratio) AS memory", "host"),
             "percentunit",
             "share",
             name="${__field.name} ${__field.labels.host}",
@@ -438,7 +200,7 @@ WHERE x.new_errors > 0 AND error != 'TYPE_MISMATCH' GROUP BY error ORDER BY new 
         third(
             "Disks",
             "Share in use, by host and path. It never falls by itself: retention or more disk.",
-            _series("host_disk", "max(used_ratio) AS used", "host, path"),
+            series("host_disk", "max(used_ratio) AS used", "host, path"),
             "percentunit",
             "share",
             name="${__field.labels.host} ${__field.labels.path}",
@@ -449,7 +211,7 @@ WHERE x.new_errors > 0 AND error != 'TYPE_MISMATCH' GROUP BY error ORDER BY new 
             "Telegraf",
             "Readings written and dropped per second, and how full its buffer is. Dropped: ClickHouse was away longer"
             " than the buffer lasts.",
-            _series(
+            series(
                 "telegraf",
                 "sum(written_per_s) / uniqExact(t) AS written, sum(dropped_per_s) / uniqExact(t) AS dropped,"
                 " max(buffer_ratio) AS `buffer full`",
