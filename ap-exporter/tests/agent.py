@@ -574,6 +574,134 @@ def t_reload_and_key_rotation():
         assert daemon.stop() == 0
 
 
+def policies_of(daemon: Daemon) -> dict[str, str]:
+    """Policy → hash of its bundle in force at the one AP."""
+    return {name: p["bundle"] for name, p in agent(daemon)["aps"][0]["policies"].items()}
+
+
+def holds(daemon: Daemon, **bundles_of: bytes) -> None:
+    """Until the AP has these policies in force, and no other. `fair` is rwnd-fair."""
+    want = {name.replace("fair", "rwnd-fair"): etag(signed) for name, signed in bundles_of.items()}
+    until(lambda: policies_of(daemon) == want, f"it has {want}; {daemon.log.read_text()[-500:]}")
+
+
+def others_on_flash(site: Site) -> dict[str, bytes]:
+    return {p.name.removeprefix("ap-test@"): p.read_bytes() for p in (site.folder / "state").glob("*@*")}
+
+
+def t_several_policies():
+    """policies come one after the other, each to its place; one that is no longer wanted is given up, and its file
+    goes; one beyond the fourth is refused until another goes"""
+    with running() as (site, service, daemon, (ap,)):
+        make = {name: site.maker.good(of_policy=name) for name in ("a1", "b2", "c3", "d4")}
+        service.want_others(ap, b2=make["b2"])
+        holds(daemon, b2=make["b2"])
+        assert agent(daemon)["aps"][0]["bundle"] is None
+        until(lambda: any(h.get("OAL-Policies") == "b2" for _, h in service.polls), "it names what it has")
+        fair, newer = site.maker.good(), site.maker.good(of_policy="b2", version=2)
+        service.want(ap, fair)
+        holds(daemon, fair=fair, b2=make["b2"])
+        service.want_others(ap, b2=newer, a1=make["a1"], c3=make["c3"])
+        holds(daemon, fair=fair, b2=newer, a1=make["a1"], c3=make["c3"])
+        assert service.polls[0][1]["OAL-Policies"] == "" and "If-None-Match" not in service.polls[0][1]
+
+        def told_all():
+            h = service.polls[-1][1]
+            pairs = dict(zip(h["OAL-Policies"].split(), h["If-None-Match"].split(", ")))
+            return pairs == {n: f'"{tag}"' for n, tag in policies_of(daemon).items()} and h["OAL-Policies"][:4] == "rwnd"
+        until(told_all, "it names all, rwnd-fair first")
+        until(lambda: set(others_on_flash(site)) == {"a1.bundle", "b2.bundle", "c3.bundle"}, "they are on flash")
+        decided = agent(daemon)["decisions"]
+        until(lambda: agent(daemon)["decisions"] > decided + 20, "they decide")
+
+        service.want_others(ap, a1=make["a1"], b2=newer, c3=make["c3"], d4=make["d4"])
+        until(lambda: agent(daemon)["rejects"]["no_memory"] == 1, "a fifth is refused")
+        until(lambda: service.told(ap)[-1] == ("rejected", "no_memory", etag(make["d4"])), "and told")
+        assert service.reports[-1][1]["policy"] == "d4" and "no place for policy d4" in daemon.log.read_text()
+        last = site.maker.good(of_policy="d4", version=2)
+        service.want_others(ap, b2=newer, c3=make["c3"], d4=last)  # one goes, in the answer that brings another
+        holds(daemon, fair=fair, b2=newer, c3=make["c3"], d4=last)
+        assert agent(daemon)["given_up"] == 1
+        service.want_others(ap)
+        holds(daemon, fair=fair)
+        until(lambda: not others_on_flash(site), "their files are gone")
+        status = agent(daemon)
+        assert status["given_up"] == 4 and status["aps"][0]["bundle"] == etag(fair), status
+        old = site.maker.good(of_policy="b2", serial=1)  # what was given up sets no floor
+        service.want_others(ap, b2=old)
+        holds(daemon, fair=fair, b2=old)
+        assert agent(daemon)["rejects"]["replayed"] == 0 and daemon.stop() == 0
+        assert (site.folder / "state" / f"{ap}.bundle").read_bytes() == fair
+
+
+def t_several_policies_restart():
+    """after a kill each policy's bundle on flash is in force at its place; a damaged one is dropped alone"""
+    with Folder() as folder:
+        site = Site(folder)
+        (ap,), service = site.aps(1), Service(site.authority)
+        fair, one, two = site.maker.good(), site.maker.good(of_policy="one"), site.maker.good(of_policy="two")
+        service.want(ap, fair)
+        service.want_others(ap, one=one, two=two)
+        on_flash = {"one.bundle": one, "two.bundle": two}
+        try:
+            with Daemon(folder, site.config(service.port)) as daemon:
+                holds(daemon, fair=fair, one=one, two=two)
+                until(lambda: others_on_flash(site) == on_flash and agent(daemon)["stores"] == 3, "on flash")
+                daemon.process.kill()
+            service.stop()
+            with Daemon(folder, site.config(service.port)) as daemon:
+                holds(daemon, fair=fair, one=one, two=two)
+                assert agent(daemon)["restored"] == 3 and daemon.stop() == 0
+            state = folder / "state"
+            other = site.maker.good(of_policy="two")
+            for damage, reason in ((one[:50], "malformed"), (other, "wrong_target")):
+                (state / f"{ap}@one.bundle").write_bytes(damage)
+                with Daemon(folder, site.config(service.port)) as daemon:
+                    holds(daemon, fair=fair, two=two)
+                    assert agent(daemon)["rejects"][reason] == 1, agent(daemon)
+                    assert others_on_flash(site) == {"two.bundle": two} and daemon.stop() == 0
+            service = Service(site.authority, service.port)
+            service.want(ap, fair)
+            service.want_others(ap, one=one)
+            with Daemon(folder, site.config(service.port)) as daemon:
+                holds(daemon, fair=fair, one=one)
+                until(lambda: set(others_on_flash(site)) == {"one.bundle"}, "what was withdrawn meanwhile is gone")
+                assert daemon.stop() == 0
+        finally:
+            service.stop()
+
+
+def t_older_service():
+    """a service that knows of no other policy takes none away, and is followed in rwnd-fair; lists that are not well
+    written say nothing"""
+    with running() as (site, service, daemon, (ap,)):
+        fair, newer = site.maker.good(), site.maker.good()
+        one = site.maker.good(of_policy="one")
+        service.want(ap, fair)
+        service.want_others(ap, one=one)
+        holds(daemon, fair=fair, one=one)
+        for nonsense in ("rwnd-fair  two", "rwnd-fair, two", "Two", "x" * 32, "a " * 400):
+            asked = []
+            service.script(
+                ap, lambda h, text=nonsense, asked=asked: (asked.append(1), h.reply(304, {"OAL-Policies": text}))[1]
+            )
+            until(lambda asked=asked: len(asked) >= 2, "it asks again")
+            assert set(policies_of(daemon)) == {"rwnd-fair", "one"}, nonsense
+        service.script(ap, lambda h: h.reply(503, {"OAL-Policies": "", "Retry-After": "0"}))
+        errors = agent(daemon)["poll_errors"]
+        until(lambda: agent(daemon)["poll_errors"] > errors, "an error is no answer")
+        service.forget_others(ap)
+        service.script(ap, None)
+        service.want(ap, newer)
+        holds(daemon, fair=newer, one=one)
+        until(
+            lambda: service.polls[-1][1].get("If-None-Match") == f'"{etag(newer)}"'
+            and "OAL-Policies" not in service.polls[-1][1],
+            "it asks as an older one does",
+        )
+        assert agent(daemon)["given_up"] == 0 and daemon.stop() == 0
+
+
 def killed(daemon: Daemon) -> list[bool]:
     return [a["killed"] for a in agent(daemon)["aps"]]
 

@@ -26,10 +26,12 @@ sys.path.insert(0, str(ROOT / "schema" / "src"))
 from oal_schema import bundle as bundles  # noqa: E402
 from oal_schema import keys  # noqa: E402
 from oal_schema import policy as policies  # noqa: E402
+from oal_schema.bundle_law import FAIR_WINDOW, RWND_FAIR, Law  # noqa: E402
 from oal_schema.bundle_wire import BUNDLE, SIGNED, parse, write  # noqa: E402
 from oal_schema.program_file import from_bytes, program_hash  # noqa: E402
 from oal_schema.tree import Tree  # noqa: E402
 
+DIRECT = Law("direct", "flow", "rwnd", (0, 0, 60_000, 30_000))  # of every policy here but rwnd-fair
 HOUR, DAY = datetime.timedelta(hours=1), datetime.timedelta(days=1)
 
 
@@ -109,6 +111,7 @@ class Maker:
         source="registry",
         features=0,
         large=False,
+        of_policy=RWND_FAIR,
     ) -> bytes:
         words, interval = self.program(features)
         self.serial += 1
@@ -138,6 +141,8 @@ class Maker:
                 interval,
                 bundles.models_of(tree),
                 policy=policy,
+                law=FAIR_WINDOW if of_policy == RWND_FAIR else DIRECT,
+                of_policy=of_policy,
             )
         )
 
@@ -239,32 +244,46 @@ class Handler(BaseHTTPRequestHandler):
         script = service.scripts.get(ap)
         if script:
             return script(self)
-        told = self.headers.get("OAL-Control")
-        known, until = self.headers.get("If-None-Match"), time.monotonic() + min(
-            int(self.headers["Prefer"].partition("=")[2]), service.longest_wait_s
-        )
+        told, several = self.headers.get("OAL-Control"), ap in service.others
+        tags = [t.strip() for t in self.headers.get("If-None-Match", "").split(",") if t.strip()]
+        if len(tags) > 1 and not several:
+            return self.reply(400, body=b"If-None-Match must be one hash")  # as a service of before
+        names = self.headers["OAL-Policies"].split() if several else [RWND_FAIR] * len(tags)
+        assert len(names) == len(tags), (names, tags)
+        held = dict(zip(names, tags))
+        until = time.monotonic() + min(int(self.headers["Prefer"].partition("=")[2]), service.longest_wait_s)
         with service.changed:
             service.changed.wait_for(
                 lambda: service.stopping
                 or ap in service.scripts
-                or service.is_news(ap, known)
-                or service.is_control_news(ap, told),
+                or (ap in service.others) != several
+                or service.news(ap, held)
+                or service.is_control_news(ap, told)
+                or (several and set(held) - {RWND_FAIR, *service.others[ap]}),
                 until - time.monotonic(),
             )
-            news = service.is_news(ap, known)
-            wanted = service.desired.get(ap)
+            news, wanted = service.news(ap, held), service.wanted(ap)
             if service.stopping:
                 self.close_connection = True
                 return None
-            control = {"OAL-Control": service.control[ap]} if ap in service.control else {}
-        if wanted is None:
-            return self.reply(204, control)
+            headers = {"OAL-Control": service.control[ap]} if ap in service.control else {}
+        if several:
+            headers["OAL-Policies"] = " ".join(wanted)
+        if not wanted:
+            return self.reply(204, headers)
         if not news:
-            return self.reply(304, control)
-        signed, extra = wanted
+            return self.reply(304, headers)
+        if several:
+            headers["OAL-Policy"] = news
+        signed, extra = wanted[news]
         self.reply(
             200,
-            {**control, "ETag": f'"{etag_of(wanted)}"', "Content-Type": "application/vnd.oal.bundle", **extra},
+            {
+                **headers,
+                "ETag": f'"{etag_of(wanted[news])}"',
+                "Content-Type": "application/vnd.oal.bundle",
+                **extra,
+            },
             signed,
         )
 
@@ -314,12 +333,12 @@ class Service:
     """The service on a port of its own choice. `desired`: per AP (signed bundle, extra headers); `control`: per AP on
     or off, without one the
     header is left out, as an older service does; `neighbours`: per (site, MHz) what it says of the APs there, or an
-    answer of its own; `scripts`: per AP an answer of its own.
+    answer of its own; `scripts`: per AP an answer of its own; `others`: per AP, policies besides rwnd-fair.
     """
 
     def __init__(self, authority: Authority, port: int = 0, certificate: str = "server"):
         self.desired, self.control, self.scripts, self.polls, self.serials, self.reports = {}, {}, {}, [], [], []
-        self.neighbours, self.asked = {}, []
+        self.neighbours, self.asked, self.others = {}, [], {}
         self.renew = lambda handler, ap, body: handler.reply(404)  # POST …/certificate
         self.changed, self.stopping, self.refuse_reports, self.longest_wait_s = threading.Condition(), False, False, 60
         if not (authority.folder / f"{certificate}.pem").exists():
@@ -354,14 +373,22 @@ class Service:
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self.thread.start()
 
-    def is_news(self, ap: str, known: str | None) -> bool:
-        """Is there a bundle for this AP that it does not have, and has not reported as waiting or refused? Under
-        `changed`."""
-        if ap not in self.desired:
-            return False
-        tag = etag_of(self.desired[ap])
-        last = next((r for a, r in reversed(self.reports) if a == ap), None)
-        return f'"{tag}"' != known and not (last and last["bundle"] == tag and last["state"] in ("waiting", "rejected"))
+    def wanted(self, ap: str) -> dict:
+        """What this AP should have, by policy: rwnd-fair first, then by name. Under `changed`."""
+        first = {RWND_FAIR: self.desired[ap]} if ap in self.desired else {}
+        return first | dict(sorted(self.others.get(ap, {}).items()))
+
+    def news(self, ap: str, held: dict) -> str | None:
+        """The first policy with a bundle for this AP that it does not have (held: tags by policy), and has not reported
+        as waiting or refused. Under `changed`."""
+        for policy, wanted in self.wanted(ap).items():
+            tag = etag_of(wanted)
+            about = (r for a, r in reversed(self.reports) if a == ap and r.get("policy", RWND_FAIR) == policy)
+            last = next(about, None)
+            kept = last and last["bundle"] == tag and last["state"] in ("waiting", "rejected")
+            if f'"{tag}"' != held.get(policy) and not kept:
+                return policy
+        return None
 
     def is_control_news(self, ap: str, told: str | None) -> bool:
         return ap in self.control and self.control[ap] != told
@@ -375,6 +402,19 @@ class Service:
     def want(self, ap: str, signed: bytes, **headers) -> None:
         with self.changed:
             self.desired[ap] = (signed, {k.replace("_", "-"): v for k, v in headers.items()})
+            self.changed.notify_all()
+
+    def want_others(self, ap: str, **others: bytes) -> None:
+        """The policies besides rwnd-fair that this AP should have from now on, with their bundles. Before the first
+        call the service knows of no other policy."""
+        with self.changed:
+            self.others[ap] = {name: (signed, {}) for name, signed in others.items()}
+            self.changed.notify_all()
+
+    def forget_others(self, ap: str) -> None:
+        """It is an older service from now on."""
+        with self.changed:
+            self.others.pop(ap)
             self.changed.notify_all()
 
     def script(self, ap: str, answer) -> None:

@@ -23,6 +23,7 @@ struct seen {
 static struct world {
 	struct pipeline *pipeline;
 	struct inference *inference;
+	unsigned slot; /* that it has in the pipeline */
 	struct golden_bundles golden;
 	uint64_t due_us;
 	unsigned wakes, n_decisions, n_states;
@@ -60,6 +61,8 @@ static void on_features(void *ctx, unsigned slot, const struct feature_vector *x
 {
 	unsigned i;
 
+	if (slot != w.slot)
+		return;
 	w.instants[w.n_instants].t_us = x->instant_us;
 	w.instants[w.n_instants].hash = x->program_id;
 	w.instants[w.n_instants].n = x->n;
@@ -82,7 +85,7 @@ static uint64_t now_ns(void)
 	return ns += 70;
 }
 
-static void begin(void)
+static void begin_at(unsigned slot)
 {
 	const struct pipeline_config c = {
 		.ap_id = "ap-1", .site = "lab", .boot_id = 1, .program = &oal_feature_congestion, .now_ns = now_ns,
@@ -92,11 +95,17 @@ static void begin(void)
 
 	w.n_decisions = w.n_states = w.n_instants = w.wakes = 0;
 	w.due_us = START_US + 40000;
+	w.slot = slot;
 	CHECK_EQ(pipeline_new(&w.pipeline, &c), 0);
 	pipeline_feature_spaces(w.pipeline, spaces);
 	w.inference = inference_new(
-		&(struct inference_config){pipeline_slot(w.pipeline, 0), spaces, now_ns, on_wake, NULL});
+		&(struct inference_config){pipeline_slot(w.pipeline, slot), spaces, now_ns, on_wake, NULL});
 	CHECK(w.inference != NULL);
+}
+
+static void begin(void)
+{
+	begin_at(0);
 }
 
 static void end(void)
@@ -387,12 +396,73 @@ static void test_programs(void)
 	end();
 }
 
+static uint64_t id_in_force(void)
+{
+	const struct candidate *c = inference_in_force(w.inference);
+
+	return c ? c->status.bundle : 0;
+}
+
+/* In a place where nothing runs at first, as that of every policy but the first. */
+static void test_withdrawals(void)
+{
+	unsigned before, i;
+
+	test("a policy that is withdrawn decides nothing from the next tick on; its program ends where a batch begins");
+	begin_at(1);
+	inference_offer(w.inference, candidate("ok_tree", &oal_feature_congestion));
+	ticks(4 * BATCH_TICKS);
+	CHECK_EQ(id_in_force(), id_of("ok_tree"));
+	CHECK(w.n_decisions > 0);
+	inference_withdraw(w.inference);
+	CHECK(!inference_withdrawn(w.inference));
+	ticks(1);
+	CHECK(inference_withdrawn(w.inference));
+	CHECK_EQ(id_in_force(), 0);
+	inference_reclaim(w.inference);
+	before = w.n_decisions;
+	ticks(2 * BATCH_TICKS);
+	CHECK(w.n_decisions <= before + 10); /* those that were made before, and come with their batch */
+	CHECK_EQ(pipeline_slot(w.pipeline, 1)->program_id, 0);
+	inference_reclaim(w.inference);
+
+	test("what is offered after a withdrawal enters, one tick later at the soonest; what was before does not");
+	inference_offer(w.inference, candidate("ok_tree", &oal_feature_congestion));
+	inference_withdraw(w.inference);
+	ticks(2 * BATCH_TICKS);
+	CHECK_EQ(id_in_force(), 0);
+	inference_offer(w.inference, candidate("ok_tree", &oal_feature_congestion));
+	ticks(2 * BATCH_TICKS);
+	CHECK_EQ(id_in_force(), id_of("ok_tree"));
+	for (i = 0; i < 5; i++) { /* the program runs on: the same one is there for the next bundle */
+		inference_withdraw(w.inference);
+		inference_offer(w.inference, candidate("ok_window", &oal_feature_congestion));
+		ticks(1);
+		CHECK_EQ(id_in_force(), 0);
+		inference_reclaim(w.inference);
+		ticks(1 + i);
+		CHECK_EQ(id_in_force(), id_of("ok_window"));
+		inference_reclaim(w.inference);
+	}
+	ticks(2 * BATCH_TICKS);
+	inference_reclaim(w.inference);
+	CHECK_EQ(id_in_force(), id_of("ok_window"));
+	before = w.n_decisions;
+	ticks(4 * BATCH_TICKS);
+	CHECK(w.n_decisions > before);
+	inference_withdraw(w.inference); /* left as it is at the end */
+	inference_offer(w.inference, candidate("ok_tree", &oal_feature_congestion));
+	ticks(1);
+	end();
+}
+
 int main(void)
 {
 	golden_read(&w.golden, "bundles");
 	test_decisions();
 	test_offers();
 	test_programs();
+	test_withdrawals();
 	golden_free(&w.golden);
 	return done();
 }

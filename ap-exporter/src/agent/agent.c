@@ -84,100 +84,6 @@ static void *run(void *ctx)
 	return NULL;
 }
 
-/* --- what others see */
-
-static struct agent_view view_of(struct agent *a, const struct agent_ap *ap)
-{
-	struct agent_view v;
-
-	pthread_mutex_lock(&a->shared.lock);
-	v = ap->shown;
-	pthread_mutex_unlock(&a->shared.lock);
-	return v;
-}
-
-static void add_view(struct agent *a, const struct agent_ap *ap, struct agent_view *sum,
-		     struct inference_stats *decided)
-{
-	const struct agent_view v = view_of(a, ap);
-	struct inference_stats d;
-
-	inference_stats(ap->inference, &d);
-	decided->decisions += d.decisions;
-	decided->undecided += d.undecided;
-	if (d.eval_max_ns > decided->eval_max_ns)
-		decided->eval_max_ns = d.eval_max_ns;
-#define SUM(field) sum->field += v.field
-	SUM(counts.polls);
-	SUM(counts.bundles);
-	SUM(counts.unchanged);
-	SUM(counts.poll_errors);
-	SUM(counts.applied);
-	SUM(counts.restored);
-	SUM(counts.stores);
-	SUM(counts.store_errors);
-	SUM(counts.control_changes);
-	SUM(reports.delivered);
-	SUM(reports.errors);
-	SUM(reports.dropped);
-	SUM(peers.requests);
-	SUM(peers.lists);
-	SUM(peers.unchanged);
-	SUM(peers.errors);
-	SUM(peers.refused);
-	SUM(renewal.renewed);
-	SUM(renewal.errors);
-	for (unsigned i = 0; i < OAL_N_BUNDLE_REASONS; i++)
-		SUM(counts.rejects[i]);
-#undef SUM
-}
-
-/* 63 and 64 bits do not survive as a number in every JSON reader: ids are hex, as the ETag begins. */
-static void ap_json(struct agent *a, const struct agent_ap *ap, struct json *t)
-{
-	static const char *const sources[] = { "unknown", "registry", "online" };
-	const struct candidate *c = inference_in_force(
-		ap->inference); /* this is the tick thread: it stays in force meanwhile */
-	const struct agent_view v = view_of(a, ap);
-
-	json_add(t, "{\"ap_id\": ");
-	json_string(t, ap->ap_id);
-	if (c) {
-		const struct bundle_head *h = bundle_head(c->bundle);
-
-		json_add(t, ", \"bundle\": \"");
-		for (unsigned i = 0; i < sizeof h->hash; i++)
-			json_add(t, "%02x", h->hash[i]);
-		json_add(t, "\", \"serial\": %lld, \"source\": \"%s\", \"model\": ", (long long)h->serial,
-			 h->source < 3 ? sources[h->source] : sources[0]);
-		json_string(t, h->model);
-		json_count(t, "version", h->version);
-		json_add(t, ", \"predicts\": %s", bundle_mode(c->bundle) == OAL_POLICY_MODE_OFF ? "false" : "true");
-	} else {
-		json_add(t, ", \"bundle\": null");
-	}
-	if (v.waiting[0])
-		json_add(t, ", \"waiting\": {\"bundle\": \"%s\", \"until_us\": %lld}", v.waiting,
-			 (long long)v.waiting_until_us);
-	if (v.renewal.not_after_us) {
-		const int64_t left_us = v.renewal.not_after_us - (int64_t)clock_realtime_us(),
-			      day_us = INT64_C(86400000000);
-
-		json_add(t, ", \"certificate\": {\"not_after_us\": %lld, \"days_left\": %lld",
-			 (long long)v.renewal.not_after_us,
-			 (long long)(left_us < 0 ? (left_us - day_us + 1) / day_us : left_us / day_us));
-		json_count(t, "renewed", v.renewal.renewed);
-		json_count(t, "errors", v.renewal.errors);
-		json_add(t, ", \"last_error\": ");
-		json_string(t, v.renewal.last_error);
-		json_add(t, "}");
-	}
-	json_add(t, ", \"killed\": %s, \"last_error\": ",
-		 agent_flags_killed(inference_flags(ap->inference)) ? "true" : "false");
-	json_string(t, v.last_error);
-	json_add(t, "}");
-}
-
 /* --- begin and end */
 
 int agent_check(const struct config *c, char *err, size_t err_size)
@@ -238,7 +144,7 @@ int agent_add(struct agent *a, const char *ap_id, uint64_t boot_id, struct infer
 		return -ENOMEM;
 	}
 	a->aps[a->n++] = ap; /* freed with the others, also half open */
-	int r = agent_ap_open(ap, &a->shared, ap_id, boot_id, f[0], peers, err, err_size);
+	int r = agent_ap_open(ap, &a->shared, ap_id, boot_id, f, peers, err, err_size);
 
 	for (unsigned i = 0; !r && a->previous && i < a->previous->n; i++)
 		if (!strcmp(a->previous->aps[i]->ap_id, ap_id))
@@ -305,7 +211,7 @@ size_t agent_json(struct agent *a, char *buf, size_t size)
 	struct inference_stats decided = { 0 };
 
 	for (unsigned i = 0; i < a->n; i++)
-		add_view(a, a->aps[i], &sum, &decided);
+		agent_ap_sum(a->aps[i], &sum, &decided);
 	json_add(&t, "{\"url\": ");
 	json_string(&t, a->shared.config->url);
 	json_count(&t, "polls", sum.counts.polls);
@@ -322,6 +228,7 @@ size_t agent_json(struct agent *a, char *buf, size_t size)
 	json_count(&t, "renewed", sum.renewal.renewed);
 	json_count(&t, "renewal_errors", sum.renewal.errors);
 	json_count(&t, "control_changes", sum.counts.control_changes);
+	json_count(&t, "given_up", sum.counts.given_up);
 	json_count(&t, "decisions", decided.decisions);
 	json_count(&t, "undecided", decided.undecided);
 	json_count(&t, "eval_max_ns", decided.eval_max_ns);
@@ -337,7 +244,7 @@ size_t agent_json(struct agent *a, char *buf, size_t size)
 	json_add(&t, "}, \"aps\": [");
 	for (unsigned i = 0; i < a->n; i++) {
 		json_add(&t, i ? ", " : "");
-		ap_json(a, a->aps[i], &t);
+		agent_ap_json(a->aps[i], &t);
 	}
 	json_add(&t, "]}");
 	return json_len(&t);

@@ -19,10 +19,11 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 uint64_t agent_ap_run(struct agent_ap *ap, uint64_t now_us)
 {
 	uint64_t next_us = UINT64_MAX;
+	unsigned i;
 
-	inference_reclaim(ap->inference);
-	if (ap->waiting)
-		next_us = sooner(next_us, agent_bundle_run(ap, now_us));
+	for (i = 0; i < BUNDLE_MAX_POLICIES; i++)
+		inference_reclaim(ap->policies[i].inference);
+	next_us = sooner(next_us, agent_bundle_run(ap, now_us));
 	agent_bundle_in_force(ap);
 	next_us = sooner(next_us, agent_poll_run(ap, now_us));
 	next_us = sooner(next_us, report_run(&ap->report, ap->boot_id, now_us));
@@ -96,16 +97,20 @@ void agent_ap_schedule(struct agent_ap *ap, uint64_t now_us)
 /* --- begin and end */
 
 int agent_ap_open(struct agent_ap *ap, struct agent_shared *shared, const char *ap_id, uint64_t boot_id,
-		  struct inference *inference, struct peers *peers, char *err, size_t err_size)
+		  struct inference *const *inferences, struct peers *peers, char *err, size_t err_size)
 {
 	const struct config_agent *c = shared->config;
+	unsigned i;
 	int r;
 
 	ap->shared = shared;
 	ap->boot_id = boot_id;
-	ap->inference = inference;
+	for (i = 0; i < BUNDLE_MAX_POLICIES; i++) {
+		ap->policies[i].place = i;
+		ap->policies[i].inference = inferences[i];
+		ap->policies[i].program = inference_first_program(inferences[i]);
+	}
 	ap->peers.peers = peers;
-	ap->program = inference_first_program(inference);
 	ap->renewal = (struct renewal){.config = shared->all, .ap_id = ap->ap_id};
 	snprintf(ap->ap_id, sizeof ap->ap_id, "%s", ap_id);
 	r = agent_identity_read(ap, err, err_size);

@@ -9,6 +9,7 @@
 #include "base/config.h"
 #include "enrol/http.h"
 #include "enrol/renewal.h"
+#include "model/bundle.h"
 #include "model/inference.h"
 
 #include <pthread.h>
@@ -35,6 +36,14 @@ struct agent_counts {
 	uint32_t applied, restored, rejects[OAL_N_BUNDLE_REASONS];
 	uint32_t stores, store_errors;
 	uint32_t control_changes; /* times that the service turned the kill switch */
+	uint32_t given_up; /* policies that the service no longer wants here */
+};
+
+/* A bundle that waits for its time. */
+struct agent_waiting {
+	char policy[BUNDLE_MAX_POLICY + 1];
+	char bundle[65]; /* its hash; empty: none waits */
+	int64_t until_us; /* realtime */
 };
 
 /* What others may see of it. */
@@ -43,36 +52,43 @@ struct agent_view {
 	struct report_counts reports;
 	struct peer_counts peers;
 	struct renewal_counts renewal;
-	char waiting[65]; /* hash of the bundle that waits for its time; empty: none */
-	int64_t waiting_until_us; /* realtime */
+	struct agent_waiting waiting[BUNDLE_MAX_POLICIES]; /* a policy each, at its place */
 	char last_error[256];
+};
+
+/* One policy of the AP. It is in use while a bundle of it is accepted, or waits. */
+struct agent_policy {
+	unsigned place; /* number of it among the AP's */
+	char name[BUNDLE_MAX_POLICY + 1];
+	struct inference *inference;
+	struct candidate *accepted; /* last one offered: in force, or about to be. Owned by `inference` */
+	uint8_t *accepted_bytes; /* it as it came, for flash */
+	size_t accepted_len;
+	uint64_t program; /* feature program that the pipeline has or will take; 0: none */
+	struct candidate *waiting; /* verified; its time has not come */
+	uint8_t *waiting_bytes;
+	size_t waiting_len;
+	int64_t waiting_until_us;
+	uint64_t in_force; /* id of the bundle last seen in force */
+	bool unsaved; /* what is in force is not on flash */
+	uint64_t saved_us; /* 0: never in this life */
 };
 
 struct agent_ap {
 	struct agent_shared *shared;
 	char ap_id[160];
 	uint64_t boot_id;
-	struct inference *inference;
+	struct agent_policy policies[BUNDLE_MAX_POLICIES]; /* rwnd-fair has the first, and nothing else has it */
 	struct http_pem ca; /* that came with its renewed certificate; empty: the shared one */
 	struct http_pem cert, key;
 	struct http_identity identity;
-
-	/* Bundles. */
-	struct candidate *accepted; /* last one offered: in force, or about to be. Owned by `inference` */
-	uint8_t *accepted_bytes; /* it as it came, for flash */
-	size_t accepted_len;
-	uint64_t program; /* feature program that the pipeline has or will take */
-	struct candidate *waiting; /* verified; its time has not come */
-	uint8_t *waiting_bytes;
-	size_t waiting_len;
-	int64_t waiting_until_us;
-	uint64_t in_force; /* id of the bundle last seen in force */
 
 	/* The long poll. */
 	struct http_request *poll;
 	uint64_t poll_at_us, poll_began_us;
 	unsigned failures; /* in a row */
 	unsigned no_news; /* bundles in a row that were refused, or were there already */
+	uint64_t alone_until_us; /* until then polls are of rwnd-fair alone: the service knows of no other policy */
 
 	struct report report;
 
@@ -82,8 +98,7 @@ struct agent_ap {
 	struct renewal renewal;
 
 	/* Flash. */
-	bool unsaved, control_unsaved;
-	uint64_t saved_us; /* 0: never in this life */
+	bool control_unsaved;
 	uint64_t control_save_at_us; /* not before */
 
 	struct agent_view view, shown; /* shown: what others read, under shared->lock */
@@ -101,34 +116,53 @@ uint64_t agent_backoff_us(struct agent_shared *, unsigned failures);
 /* When to try again after this answer: not before the service asks for it, nor before our own wait is over. */
 uint64_t agent_retry_at_us(const struct http_answer *, uint64_t wait_us, uint64_t now_us);
 
-/* --- agent_bundle.c */
+/* --- agent_policies.c: which policy has which place */
+extern const char agent_rwnd_fair[];
 void agent_hash_text(char out[65], const uint8_t hash[32]);
-/* All checks. A bundle; or NULL and the reason, which was reported; or NULL and no reason: it is the one accepted last.
- * `etag`: what the service called it, for one whose bytes do not say who it is. */
-struct bundle *agent_bundle_verify(struct agent_ap *, const uint8_t *bytes, size_t len, const char *etag,
+bool agent_policy_used(const struct agent_policy *);
+/* Where the policy of this name is, or may begin. NULL: others have all the places. */
+struct agent_policy *agent_policy_place(struct agent_ap *, const char *name);
+/* Header lines of a poll: the policies in use, and their bundles' hashes. */
+void agent_policies_tell(const struct agent_ap *, char *policies, size_t policies_size, char *match, size_t match_size);
+/* Of how many the AP has a bundle. */
+unsigned agent_policies_count(const struct agent_ap *);
+
+/* --- agent_bundle.c */
+/* All checks. A bundle; or NULL and the reason, which was reported; or NULL and no reason: it is the one of its policy
+ * accepted last. `said`: the answer that it came with, for one whose bytes do not say who it is; NULL: none. */
+struct bundle *agent_bundle_verify(struct agent_ap *, const uint8_t *bytes, size_t len, const struct http_answer *said,
 				   enum oal_bundle_reason *, struct bundle_head *);
 /* Makes everything that the bundle needs to run, off the tick path. When that fails the bundle stays the caller's. */
-enum oal_bundle_reason agent_bundle_candidate(struct agent_ap *, struct bundle *, enum oal_bundle_state, size_t len,
+enum oal_bundle_reason agent_bundle_candidate(struct agent_policy *, struct bundle *, enum oal_bundle_state, size_t len,
 					      struct candidate **);
 /* The tick thread may have it. Both are the agent's from now on. */
-void agent_bundle_accept(struct agent_ap *, struct candidate *, uint8_t *bytes, size_t len);
+void agent_bundle_accept(struct agent_policy *, struct candidate *, uint8_t *bytes, size_t len);
 /* Counts, logs and reports that it is refused, and why. */
-void agent_bundle_refuse(struct agent_ap *, const struct bundle_head *, const char *etag, enum oal_bundle_reason,
-			 size_t len, const char *why);
+void agent_bundle_refuse(struct agent_ap *, const struct bundle_head *, const struct http_answer *said,
+			 enum oal_bundle_reason, size_t len, const char *why);
 /* The service sent one. True: it is news. */
 bool agent_bundle_arrived(struct agent_ap *, const struct http_answer *);
-/* Notes which bundle the tick thread has put in force, and reports it when that has changed. */
+/* Notes which bundles the tick thread has put in force, and reports those that are new. */
 void agent_bundle_in_force(struct agent_ap *);
-/* Activates the waiting bundle when its time comes. Returns when to call again. */
+/* Activates waiting bundles when their time comes. Returns when to call again. */
 uint64_t agent_bundle_run(struct agent_ap *, uint64_t now_us);
+/* Whatever waits of this policy is not wanted any more. */
+void agent_bundle_drop_waiting(struct agent_ap *, struct agent_policy *);
 void agent_bundle_close(struct agent_ap *);
 
-/* --- agent_flash.c: the bundle on flash */
+/* --- agent_flash.c: bundles on flash */
 void agent_flash_restore(struct agent_ap *);
-/* Writes what is in force and not there yet, but not more often than store_interval_s. Returns when to call again. */
+/* Writes what is in force and not there yet, of each policy not more often than store_interval_s. Returns when to call
+ * again. */
 uint64_t agent_flash_run(struct agent_ap *, uint64_t now_us);
 /* The same, now. */
 void agent_flash_save(struct agent_ap *, uint64_t now_us);
+/* The policy has no bundle any more. */
+void agent_flash_remove(struct agent_ap *, const struct agent_policy *);
+
+/* --- agent_withdraw.c */
+/* Gives up every policy that is not in the list (names, one space between two), but rwnd-fair. True: there was one. */
+bool agent_policies_keep(struct agent_ap *, const char *list);
 
 /* --- agent_kill_switch.c */
 /* Does it turn control off? */

@@ -13,12 +13,12 @@ enum { FILE_MAX = 16 }; /* bytes: "on" or "off" and a newline; a longer file is 
 
 bool agent_killed(const struct agent_ap *ap)
 {
-	return agent_flags_killed(inference_flags(ap->inference));
+	return agent_flags_killed(inference_flags(ap->policies[0].inference));
 }
 
 static void set_killed(struct agent_ap *ap, bool off)
 {
-	atomic_store_explicit(&inference_flags(ap->inference)->killed, off, memory_order_release);
+	atomic_store_explicit(&inference_flags(ap->policies[0].inference)->killed, off, memory_order_release);
 }
 
 /* At once; the file follows. */

@@ -10,25 +10,39 @@
 static const uint64_t QUICK_US = SECOND_US;
 /* At most ten bundles a second are verified, whatever the service sends. */
 static const uint64_t BUNDLE_GAP_US = SECOND_US / 10;
+/* How long a service that does not understand several policies is asked for rwnd-fair alone: it may be replaced. */
+static const uint64_t ALONE_US = 60 * SECOND_US;
 enum { ANSWER_MARGIN_S = 30 }; /* on top of the poll's own wait: for connecting, and for the body */
+
+/* A service that knows of no policy but rwnd-fair takes one hash. */
+static bool alone(const struct agent_ap *ap, uint64_t now_us)
+{
+	return now_us < ap->alone_until_us;
+}
 
 static void begin(struct agent_ap *ap, uint64_t now_us)
 {
 	const struct config_agent *c = ap->shared->config;
-	char match[96], hash[65], prefer[32], site[CONFIG_NAME + 16];
+	const struct candidate *fair = ap->policies[0].accepted;
+	char policies[16 + BUNDLE_MAX_POLICIES * (BUNDLE_MAX_POLICY + 1)], match[16 + BUNDLE_MAX_POLICIES * 68];
+	char prefer[32], site[CONFIG_NAME + 16], hash[65];
 	/* What it has of the kill switch: a service that thinks otherwise answers at once. */
-	const char *headers[6] = {"Accept: application/vnd.oal.bundle", prefer,
+	const char *headers[7] = {"Accept: application/vnd.oal.bundle", prefer,
 				  agent_killed(ap) ? "OAL-Control: off" : "OAL-Control: on"};
 	unsigned n = 3;
 
 	snprintf(prefer, sizeof prefer, "Prefer: wait=%u", c->wait_s);
 	snprintf(site, sizeof site, "OAL-Site: %s", ap->shared->site);
-	/* The one in force, or about to be. What waits or was refused the service knows from our reports. */
-	if (ap->accepted) {
-		agent_hash_text(hash, bundle_head(ap->accepted->bundle)->hash);
+	match[0] = '\0';
+	if (!alone(ap, now_us)) {
+		agent_policies_tell(ap, policies, sizeof policies, match, sizeof match);
+		headers[n++] = policies;
+	} else if (fair) {
+		agent_hash_text(hash, bundle_head(fair->bundle)->hash);
 		snprintf(match, sizeof match, "If-None-Match: \"%s\"", hash);
-		headers[n++] = match;
 	}
+	if (match[0])
+		headers[n++] = match;
 	if (ap->shared->site[0])
 		headers[n++] = site;
 	headers[n] = NULL;
@@ -73,9 +87,16 @@ static void no_news(struct agent_ap *ap, uint64_t now_us)
 	ap->poll_at_us = now_us + agent_backoff_us(ap->shared, ++ap->no_news);
 }
 
+/* An older service refuses several hashes. What the AP has of other policies stays in force. */
+static bool is_of_older_service(const struct agent_ap *ap, const struct http_answer *a, uint64_t now_us)
+{
+	return a->status == 400 && !a->policies_said && !alone(ap, now_us) && agent_policies_count(ap) > 1;
+}
+
 void agent_poll_answer(struct agent_ap *ap, const struct http_answer *a, uint64_t now_us)
 {
 	const bool was = agent_killed(ap);
+	bool news;
 
 	agent_kill_switch_read(ap, a->control);
 	if (a->oversized && a->status == 200) {
@@ -84,15 +105,18 @@ void agent_poll_answer(struct agent_ap *ap, const struct http_answer *a, uint64_
 
 		snprintf(why, sizeof why, "more than %d bytes", HTTP_MAX_BODY);
 		ap->view.counts.bundles++;
-		agent_bundle_refuse(ap, &nobody, a->etag, OAL_BUNDLE_REASON_OVERSIZED, HTTP_MAX_BODY, why);
+		agent_bundle_refuse(ap, &nobody, a, OAL_BUNDLE_REASON_OVERSIZED, HTTP_MAX_BODY, why);
 		no_news(ap, now_us);
 		return;
 	}
 	if (a->status != 200 && a->status != 204 && a->status != 304) {
+		if (is_of_older_service(ap, a, now_us))
+			ap->alone_until_us = now_us + ALONE_US;
 		poll_failed(ap, a, now_us);
 		return;
 	}
 	ap->failures = 0;
+	news = a->policies_said && agent_policies_keep(ap, a->policies);
 	if (a->status == 200) {
 		if (agent_bundle_arrived(ap, a)) {
 			ap->no_news = 0;
@@ -103,9 +127,9 @@ void agent_poll_answer(struct agent_ap *ap, const struct http_answer *a, uint64_
 		return;
 	}
 	ap->view.counts.unchanged++;
-	/* News of the kill switch is why this one did not wait; switched to and fro, it is still no more than ten polls
-	 * a second. */
-	if (agent_killed(ap) != was)
+	/* News of the kill switch, or of a policy too many, is why this one did not wait; to and fro, it is still no
+	 * more than ten polls a second. */
+	if (news || agent_killed(ap) != was)
 		ap->poll_at_us = now_us + BUNDLE_GAP_US;
 	else
 		ap->poll_at_us = now_us - ap->poll_began_us >= QUICK_US ? now_us

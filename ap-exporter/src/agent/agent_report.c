@@ -38,6 +38,7 @@ uint64_t report_run(struct report *r, uint64_t boot_id, uint64_t now_us)
 {
 	static const char *const states[] = OAL_BUNDLE_STATES;
 	const struct report_state *s = r->waiting;
+	const bool named = s->policy[0];
 	char json[512];
 
 	if (!r->n || r->sending)
@@ -45,9 +46,11 @@ uint64_t report_run(struct report *r, uint64_t boot_id, uint64_t now_us)
 	if (now_us < r->at_us)
 		return r->at_us;
 	snprintf(json, sizeof json,
-		 "{\"bundle\":\"%s\",\"serial\":%" PRId64 ",\"state\":\"%s\",\"reason\":\"%s\",\"ts_us\":%" PRIu64
+		 "{\"bundle\":\"%.64s\"%s%.31s%s,\"serial\":%" PRId64
+		 ",\"state\":\"%s\",\"reason\":\"%s\",\"ts_us\":%" PRIu64
 		 ",\"boot_id\":\"%" PRIu64 "\",\"agent\":\"" OAL_VERSION "\"}",
-		 s->bundle, s->serial, states[s->state], bundle_reason_name(s->reason), s->ts_us, boot_id);
+		 s->bundle, named ? ",\"policy\":\"" : "", s->policy, named ? "\"" : "", s->serial, states[s->state],
+		 bundle_reason_name(s->reason), s->ts_us, boot_id);
 	r->sending = http_post(r->request, json, TIMEOUT_S);
 	r->sent_is_old = false;
 	if (r->sending)

@@ -8,10 +8,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { REPORT_ROOM = 4 }; /* bundles: the last few are what the service does not know yet */
+/* Bundles: the last few are what the service does not know yet. Two for each policy that an AP may have. */
+enum { REPORT_ROOM = 8 };
 
 struct report_state {
 	char bundle[65]; /* hash in hex */
+	char policy[HTTP_POLICY]; /* that it belongs to; empty: the bytes did not say */
 	int64_t serial;
 	enum oal_bundle_state state;
 	enum oal_bundle_reason reason;

@@ -1,9 +1,11 @@
 #include "base/state_file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -119,4 +121,39 @@ int state_file_write(const char *folder, const char *ap_id, const char *kind, co
 	if (ret)
 		unlink(beside);
 	return ret ? ret : sync_folder(folder);
+}
+
+int state_file_remove(const char *folder, const char *ap_id, const char *kind)
+{
+	char path[PATH];
+	int ret = path_of(path, folder, ap_id, kind, "");
+
+	if (ret)
+		return ret;
+	if (unlink(path) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return sync_folder(folder);
+}
+
+unsigned state_file_list(const char *folder, const char *first, const char *kind, char *names, size_t size,
+                         unsigned most)
+{
+	const size_t before = strlen(first), after = strlen(kind) + 1;
+	const struct dirent *entry;
+	DIR *d = opendir(folder);
+	unsigned n = 0;
+
+	while (d && n < most && (entry = readdir(d))) {
+		const size_t len = strlen(entry->d_name);
+		const char *end = entry->d_name + len - after;
+
+		if (len <= before + after || len - before - after >= size || strncmp(entry->d_name, first, before) ||
+		    *end != '.' || strcmp(end + 1, kind))
+			continue;
+		memcpy(names + n * size, entry->d_name + before, len - before - after);
+		names[n++ * size + len - before - after] = '\0';
+	}
+	if (d)
+		closedir(d);
+	return n;
 }

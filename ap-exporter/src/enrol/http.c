@@ -135,62 +135,10 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 	return len;
 }
 
-/* The value of the header `name` (with its colon), trimmed, in `out`; false for another header, or one too long. */
-static bool header_is(const char *line, size_t len, const char *name, char *out, size_t size)
-{
-	size_t at = strlen(name);
-
-	if (len < at || !curl_strnequal(line, name, at))
-		return false;
-	while (at < len && (line[at] == ' ' || line[at] == '\t'))
-		at++;
-	while (len > at &&
-	       (line[len - 1] == '\r' || line[len - 1] == '\n' || line[len - 1] == ' ' || line[len - 1] == '\t'))
-		len--;
-	if (len - at >= size)
-		return false;
-	memcpy(out, line + at, len - at);
-	out[len - at] = '\0';
-	return true;
-}
-
-/* "abc", also where a proxy made it W/"abc". */
-static void read_etag(char *etag, const char *value)
-{
-	const char *first = strchr(value, '"'), *last = strrchr(value, '"');
-	const char *c;
-
-	etag[0] = '\0';
-	if (!first || last == first)
-		return;
-	for (c = first + 1; c < last; c++)
-		if (*c < 0x21 || *c > 0x7e || *c == '"')
-			return;
-	memcpy(etag, first + 1, (size_t)(last - first - 1));
-	etag[last - first - 1] = '\0';
-}
-
 static size_t on_header(char *line, size_t size, size_t n, void *ctx)
 {
-	struct http_answer *a = &((struct http_request *)ctx)->answer;
-	const size_t len = size * n;
-	char value[HTTP_ETAG];
-
-	if (header_is(line, len, "etag:", value, sizeof value)) {
-		read_etag(a->etag, value);
-	} else if (header_is(line, len, "oal-activate-at:", value, sizeof value)) {
-		char *end;
-		const long long at = strtoll(value, &end, 10);
-
-		if (end != value && !*end && at > 0)
-			a->activate_at_us = at;
-	} else if (header_is(line, len, "oal-control:", value, sizeof value)) {
-		if (!strcmp(value, "off"))
-			a->control = HTTP_CONTROL_OFF;
-		else if (!strcmp(value, "on"))
-			a->control = HTTP_CONTROL_ON;
-	}
-	return len;
+	http_header_read(&((struct http_request *)ctx)->answer, line, size * n);
+	return size * n;
 }
 
 static struct curl_blob blob(const struct http_pem *p)

@@ -9,7 +9,12 @@
 
 #include "oal_schema.h"
 
-enum { HTTP_MAX_BODY = OAL_SETTING_MAX_BUNDLE_BYTES, HTTP_ETAG = 128 };
+enum {
+	HTTP_MAX_BODY = OAL_SETTING_MAX_BUNDLE_BYTES,
+	HTTP_ETAG = 128,
+	HTTP_POLICY = 32, /* a policy's name, its end included */
+	HTTP_POLICIES = 16 * HTTP_POLICY, /* a list of them; a longer one is as none */
+};
 
 /* OAL-Control: what the kill switch says. */
 enum http_control { HTTP_CONTROL_UNSAID, HTTP_CONTROL_ON, HTTP_CONTROL_OFF };
@@ -36,6 +41,9 @@ struct http_answer {
 	char etag[HTTP_ETAG]; /* as sent, without quotes; empty: none */
 	int64_t activate_at_us; /* OAL-Activate-At, 0: none */
 	enum http_control control; /* of any status */
+	bool policies_said; /* with OAL-Policies, whole and well written: */
+	char policies[HTTP_POLICIES]; /* names of the policies that the AP should have, one space between two */
+	char policy[HTTP_POLICY]; /* OAL-Policy: that of the body's bundle; empty: not said */
 	uint32_t retry_after_s; /* 0: none */
 	char error[256];
 };
@@ -69,5 +77,9 @@ bool http_post(struct http_request *, const char *json, uint32_t timeout_s);
 /* When the certificate of the service at `url` is valid: "from … to …", for a message. It is not believed, and nothing
  * is sent. False: it is not known. */
 bool http_certificate_dates(const char *url, char *out, size_t size);
+
+/* http_header.c: one header line of an answer, with or without its end. Lines that mean nothing to an AP, or that are
+ * not as the push service writes them, change nothing. */
+void http_header_read(struct http_answer *, const char *line, size_t len);
 
 #endif

@@ -12,8 +12,9 @@
 enum {
 	STATUS_ROOM = 16, /* rows on their way to the tick thread; a power of two */
 	RETIRED_ROOM = 16, /* things on their way back; a power of two */
-	/* In one tick: a candidate, state and program superseded before their turn; the same in force until now. */
-	MOST_RETIRED = 6,
+	/* In one tick: a candidate, state and program superseded before their turn; the same in force until now; an
+	 * offer from before a withdrawal. */
+	MOST_RETIRED = 7,
 };
 
 /* One thing out of use. */
@@ -33,11 +34,12 @@ struct inference {
 	struct inference_last last;
 	struct candidate *next; /* taken, waits for its feature program */
 	struct candidate_features *features_next, *features_running; /* programs that the slot will run, and runs */
+	bool pausing; /* a policy was withdrawn in this tick: nothing enters in it, so that control sees the end */
 
 	/* Between the threads. A ring's `in` has one writer, its `out` another. */
 	_Atomic(struct candidate *) offer, in_force;
 	struct oal_bundle_status_row status[STATUS_ROOM];
-	atomic_bool withdrawn; /* and the tick thread has not done so yet */
+	atomic_uint withdrawals, withdrawn; /* wanted by the agent's thread; done by the tick thread */
 	atomic_uint status_in, status_out;
 	struct retired retired[RETIRED_ROOM];
 	atomic_uint retired_in, retired_out;
@@ -128,12 +130,8 @@ static bool can_retire(const struct inference *f, unsigned n)
 }
 
 /* A newer candidate takes the place of one that still waits for its program. */
-static void take_offer(struct inference *f)
+static void take(struct inference *f, struct candidate *c)
 {
-	struct candidate *c = atomic_exchange_explicit(&f->offer, NULL, memory_order_acq_rel);
-
-	if (!c)
-		return;
 	retire(f, (struct retired){.candidate = f->next});
 	f->next = c;
 	if (!c->features)
@@ -145,24 +143,26 @@ static void take_offer(struct inference *f)
 	c->features = NULL;
 }
 
-/* The slot runs the program that it was given: nothing runs on the one before any more. */
+/* The slot runs the program that it was given, or none: nothing runs on the one before any more. */
 static void follow_program(struct inference *f)
 {
 	struct feature *old = feature_slot_retired(f->c.slot);
+	const bool begun = f->features_next && !f->c.slot->next;
 
-	if (!old)
-		return;
 	retire(f, (struct retired){.state = old});
+	if (!old && !begun)
+		return;
 	retire(f, (struct retired){.features = f->features_running});
-	f->features_running = f->features_next;
-	f->features_next = NULL;
+	f->features_running = begun ? f->features_next : NULL;
+	if (begun)
+		f->features_next = NULL;
 }
 
 const struct oal_bundle_status_row *inference_enter(struct inference *f)
 {
 	struct candidate *c = f->next;
 
-	if (!c || c->feature_hash != f->c.slot->program_id || !can_retire(f, 1))
+	if (!c || f->pausing || c->feature_hash != f->c.slot->program_id || !can_retire(f, 1))
 		return NULL;
 	f->next = NULL;
 	retire(f, (struct retired){.candidate = atomic_exchange_explicit(&f->in_force, c, memory_order_acq_rel)});
@@ -190,22 +190,31 @@ static void withdraw(struct inference *f)
 	retire(f, (struct retired){.state = feature_slot_stop(f->c.slot)});
 	retire(f, (struct retired){.features = f->features_next});
 	f->features_next = NULL;
-	f->c.wake(f->c.ctx);
+	f->pausing = true;
 }
 
 void inference_advance(struct inference *f)
 {
+	struct candidate *c = NULL;
+	unsigned wanted;
+
+	f->pausing = false;
 	if (!can_retire(f, MOST_RETIRED))
 		return; /* the agent's thread is behind */
-	if (atomic_load_explicit(&f->withdrawn, memory_order_relaxed) &&
-	    atomic_exchange_explicit(&f->withdrawn, false, memory_order_acq_rel)) {
-		follow_program(f);
-		withdraw(f);
-		return; /* what was offered since is taken at the next tick */
-	}
 	follow_program(f);
 	if (atomic_load_explicit(&f->offer, memory_order_relaxed))
-		take_offer(f);
+		c = atomic_exchange_explicit(&f->offer, NULL, memory_order_acq_rel);
+	/* Read after the offer: whoever sees one that was made after a withdrawal sees the withdrawal. */
+	wanted = atomic_load_explicit(&f->withdrawals, memory_order_acquire);
+	if (wanted != atomic_load_explicit(&f->withdrawn, memory_order_relaxed)) {
+		withdraw(f);
+		atomic_store_explicit(&f->withdrawn, wanted, memory_order_release);
+		f->c.wake(f->c.ctx);
+	}
+	if (c && c->withdrawals == wanted)
+		take(f, c);
+	else
+		retire(f, (struct retired){.candidate = c});
 }
 
 /* A byte of 0 only multiplies by the prime, and most bytes of a vector are 0: runs of them take one multiplication. */
@@ -312,13 +321,20 @@ void inference_offer(struct inference *f, struct candidate *c)
 		missed->features = NULL;
 	}
 	candidate_free(missed);
+	c->withdrawals = atomic_load_explicit(&f->withdrawals, memory_order_relaxed);
 	atomic_store_explicit(&f->offer, c, memory_order_release);
 }
 
 void inference_withdraw(struct inference *f)
 {
 	candidate_free(atomic_exchange_explicit(&f->offer, NULL, memory_order_acq_rel));
-	atomic_store_explicit(&f->withdrawn, true, memory_order_release);
+	atomic_fetch_add_explicit(&f->withdrawals, 1, memory_order_release);
+}
+
+bool inference_withdrawn(const struct inference *f)
+{
+	return atomic_load_explicit(&f->withdrawn, memory_order_acquire) ==
+	       atomic_load_explicit(&f->withdrawals, memory_order_relaxed);
 }
 
 bool inference_status(struct inference *f, const struct oal_bundle_status_row *row)

@@ -38,6 +38,7 @@ struct candidate {
 	struct candidate_features *features; /* its own; NULL: the program is that of the candidate offered before it */
 	struct oal_bundle_status_row status; /* reported when it comes into force: applied or restored */
 	uint64_t feature_hash; /* of its program */
+	unsigned withdrawals; /* of the inference when it was offered; set there */
 };
 
 /* What was found at one decision instant. */
@@ -97,8 +98,11 @@ int candidate_features_new(struct candidate_features **, const struct inference 
 void candidate_free(struct candidate *);
 /* Takes `c`, and frees an offer that was not taken in the meantime. */
 void inference_offer(struct inference *, struct candidate *c);
-/* The policy is given up: from the next tick on nothing is in force, until something is offered again. */
+/* The policy is given up: from the next tick on nothing is in force. What is offered afterwards enters one tick later
+ * at the soonest. */
 void inference_withdraw(struct inference *);
+/* Has the tick thread done so? */
+bool inference_withdrawn(const struct inference *);
 /* A row to report at the next tick. False: no room for it now. */
 bool inference_status(struct inference *, const struct oal_bundle_status_row *);
 /* Frees what is out of use. */
