@@ -92,6 +92,7 @@ type hutStatus struct {
 		Polls      int64
 		PollErrors int64 `json:"poll_errors"`
 		APs        []struct {
+			Policies    map[string]struct{ Bundle string }
 			Certificate struct {
 				DaysLeft        int64 `json:"days_left"`
 				Renewed, Errors int64
