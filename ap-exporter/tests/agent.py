@@ -932,7 +932,8 @@ def t_many_aps():
 
 
 def t_no_allocation_in_ticks():
-    """of a live AP the main thread allocates nothing while bundles come, programs change and decisions are made"""
+    """of a live AP the main thread allocates nothing while bundles and policies come and go, programs change and
+    decisions are made"""
     with Folder() as folder:
         site = Site(folder)
         (ap,), service = site.aps(1), Service(site.authority)
@@ -951,6 +952,9 @@ def t_no_allocation_in_ticks():
                     applied(daemon, ap, wanted)
                     seen = agent(daemon)["decisions"]
                     until(lambda: agent(daemon)["decisions"] > seen + 3, "it decides")
+                for others in ({"one": site.maker.good(of_policy="one")}, {}):  # a policy comes, and goes
+                    service.want_others(ap, **others)
+                    holds(daemon, fair=wanted, **others)
                 until(
                     lambda: daemon.status()["ticks"] > 2750,
                     "it has given back what only the start needed, after ten seconds",
