@@ -59,7 +59,8 @@ def play(policy: str, folder: Path) -> dict:
             train(platform, policy)
             at = now_us()
             alias(platform, model, 1)
-            applied = f"state = 1 AND model = '{model}' AND ts >= fromUnixTimestamp64Micro({at})"
+            applied = (f"state = 1 AND ts >= fromUnixTimestamp64Micro({at}) AND bundle IN"
+                       f" (SELECT bundle FROM oal.release WHERE model = '{model}')")
             until("every AP applied the policy's bundle",
                   lambda: seen.aps("bundle_status", applied) == set(seen.ap_ids))
             rows = f"policy = '{policy}' AND value > 0"
