@@ -73,14 +73,13 @@ def play(policy: str, folder: Path) -> dict:
             released = f"policy = '{policy}' AND value = 0"
             until("its effects are given up",
                   lambda: seen.count(f"SELECT count() FROM oal.action WHERE {released}") > 0)
-            fleet = platform.push.get("/v1/aps")
             at = now_us()
             until("the base policy goes on", lambda: seen.aps(
                 "decision", f"ts >= fromUnixTimestamp64Micro({at})") == set(seen.ap_ids))
             rejected = seen.count("SELECT count() FROM oal.bundle_status WHERE state = 2")
         finally:
             seen.source.exporter.stop()
-    return {"items": items, "actions": actions, "aps": len(seen.ap_ids), "rejected": rejected, "fleet": fleet}
+    return {"items": items, "actions": actions, "aps": len(seen.ap_ids), "rejected": rejected}
 
 
 if __name__ == "__main__":
