@@ -608,7 +608,8 @@ def t_several_policies():
         def told_all():
             h = service.polls[-1][1]
             pairs = dict(zip(h["OAL-Policies"].split(), h["If-None-Match"].split(", ")))
-            return pairs == {n: f'"{tag}"' for n, tag in policies_of(daemon).items()} and h["OAL-Policies"][:4] == "rwnd"
+            held = {name: f'"{tag}"' for name, tag in policies_of(daemon).items()}
+            return pairs == held and h["OAL-Policies"].startswith("rwnd")
         until(told_all, "it names all, rwnd-fair first")
         until(lambda: set(others_on_flash(site)) == {"a1.bundle", "b2.bundle", "c3.bundle"}, "they are on flash")
         decided = agent(daemon)["decisions"]
