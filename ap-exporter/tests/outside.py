@@ -124,8 +124,12 @@ class Daemon:
         until(lambda: self.status()["ticks"] > ticks + 100, "100 more ticks")
 
     def stop(self) -> int:
+        """Ends it as procd does; its exit status. What it wrote last is shown where that is not 0."""
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(PATIENCE_S)
+        status = self.process.wait(PATIENCE_S)
+        if status:
+            print(f"# exit status {status}; the log ends with\n{self.log.read_text()[-4000:]}", flush=True)
+        return status
 
     def count(self) -> int:
         """Batches of all topics in the capture."""
