@@ -237,19 +237,20 @@ type historyEntry struct {
 	Row               event
 }
 
-// steps of a rollout: those that a replica's store remembers, and they all arrived in Kafka in their order.
+// steps of a rollout: those that a replica's store remembers in the end, and they all arrived in Kafka in their order.
 func steps(t *testing.T, r *platform.Replica, rollout string, want ...string) {
 	t.Helper()
 	var taken []event
 	var names []string
-	for _, e := range history(t, r, "rollout") {
-		if e.Row.Rollout == rollout {
-			taken, names = append([]event{e.Row}, taken...), append([]string{e.Row.Step}, names...)
+	eventually(t, func() string { return fmt.Sprintf("steps %v; they are %v", want, names) }, func() bool {
+		taken, names = nil, nil
+		for _, e := range history(t, r, "rollout") {
+			if e.Row.Rollout == rollout {
+				taken, names = append([]event{e.Row}, taken...), append([]string{e.Row.Step}, names...)
+			}
 		}
-	}
-	if strings.Join(names, " ") != strings.Join(want, " ") {
-		t.Fatalf("steps %v, want %v", names, want)
-	}
+		return strings.Join(names, " ") == strings.Join(want, " ")
+	})
 	client, err := broker.Events()
 	must(t, err)
 	defer client.Close()
