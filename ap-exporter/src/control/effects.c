@@ -1,8 +1,6 @@
 #ifdef HAVE_AGENT
 #include "control/effects.h"
 
-#include "rewrite/rwnd_clamps.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +17,9 @@ void effects_free(struct effects *e)
 	free(e->wishes);
 }
 
-/* The smallest window that anybody but `policy` wants for this flow; NULL: nobody wants one. */
-static const struct effects_wish *others(const struct effects *e, unsigned policy, const struct effects_flow *f,
-                                         uint64_t now_us)
+/* The smallest window that any policy wants for this flow, of equal ones the one that lasts longest; NULL: nobody wants
+ * one. */
+static const struct effects_wish *smallest(const struct effects *e, const struct effects_flow *f, uint64_t now_us)
 {
 	const struct effects_wish *least = NULL;
 	unsigned i;
@@ -29,8 +27,9 @@ static const struct effects_wish *others(const struct effects *e, unsigned polic
 	for (i = 0; i < EFFECTS_POLICIES; i++) {
 		const struct effects_wish *w = &e->wishes[f->place][i];
 
-		if (i != policy && w->bytes && w->id == f->id && w->until_us > now_us &&
-		    (!least || w->bytes < least->bytes))
+		if (!w->bytes || w->id != f->id || w->until_us <= now_us)
+			continue;
+		if (!least || w->bytes < least->bytes || (w->bytes == least->bytes && w->until_us > least->until_us))
 			least = w;
 	}
 	return least;
@@ -39,18 +38,14 @@ static const struct effects_wish *others(const struct effects *e, unsigned polic
 int effects_want(struct effects *e, unsigned policy, const struct effects_flow *f, uint32_t bytes, uint32_t ttl_us,
                  uint64_t now_us)
 {
-	const struct effects_wish *other = others(e, policy, f, now_us);
-	uint64_t until_us = now_us + ttl_us;
+	const struct effects_wish *set;
 
-	e->wishes[f->place][policy] = (struct effects_wish){.id = f->id, .until_us = until_us, .bytes = bytes};
-	if (!bytes && !other)
+	e->wishes[f->place][policy] = (struct effects_wish){.id = f->id, .until_us = now_us + ttl_us, .bytes = bytes};
+	set = smallest(e, f, now_us);
+	if (!set)
 		return rwnd_release(e->rwnd, f->flow);
-	if (!bytes)
-		until_us = other->until_us;
-	if (other)
-		bytes = (uint32_t)rwnd_meet(bytes, other->bytes);
-	/* The smaller wish may end earlier: until the next set, at most this one's time, it outlives itself. */
-	return rwnd_set(e->rwnd, f->flow, bytes, (uint32_t)((until_us - now_us + 999) / 1000));
+	/* No longer than who wants it said: a larger wish that lasts longer is set when its policy renews it. */
+	return rwnd_set(e->rwnd, f->flow, set->bytes, (uint32_t)((set->until_us - now_us + 999) / 1000));
 }
 
 void effects_give_up(struct effects *e, unsigned policy, bool alone)

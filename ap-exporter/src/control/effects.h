@@ -1,5 +1,5 @@
 /* effects.h: what several policies want of one data path, composed: of the windows that are wanted for a flow, the
- * smallest is set. One policy alone passes through unchanged. */
+ * smallest is set, and ends when the policy that wants it said. One policy alone passes through unchanged. */
 #ifndef OAL_EFFECTS_H
 #define OAL_EFFECTS_H
 
