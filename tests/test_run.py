@@ -162,3 +162,15 @@ def test_the_plugin_writes_what_ran_and_what_was_skipped(tmp_path):
     lines = [line.split("\t") for path in tmp_path.glob("*.tsv") for line in path.read_text().splitlines()]
     assert ["test_it.py::test_a", "ran"] in [[e[1].rsplit("/")[-1], e[3]] for e in lines], lines
     assert any(e[3] == "skipped" and "not here" in e[4] for e in lines), lines
+
+
+def test_the_exporters_programs_say_what_they_skip_in_the_same_place(tmp_path):
+    program = tmp_path / "needs_more.py"
+    program.write_text("#!/bin/sh\necho 'skip no such kernel'\necho '# 2 passed, 0 failed, 1 skipped'\n")
+    program.chmod(0o755)
+    done = subprocess.run([str(HERE.parent / "ap-exporter/tests/run"), str(program)], capture_output=True, text=True,
+                          env=os.environ | {"OAL_SUITE": "ap-exporter", "OAL_REPORT": str(tmp_path)}, check=True)
+    assert "2 passed, 0 failed, 1 skipped" in done.stdout
+    lines = [line.split("\t") for path in tmp_path.glob("*.tsv") for line in path.read_text().splitlines()]
+    assert [(e[0], e[3], e[4]) for e in lines] == [("ap-exporter", "skipped", "no such kernel"),
+                                                   ("ap-exporter", "ran", "")], lines
