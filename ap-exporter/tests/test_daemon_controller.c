@@ -497,7 +497,7 @@ static void composed(void)
 	effects_want(&e, 1, &f, 20000, 300000, 1000000);
 	CHECK(calls.bytes == 20000 && calls.ttl_ms == 300);
 	effects_want(&e, 0, &f, 60000, 500000, 1100000);
-	CHECK(calls.bytes == 20000 && calls.ttl_ms == 200); /* the smaller wish still stands, and ends at its own time */
+	CHECK(calls.bytes == 20000 && calls.ttl_ms == 200); /* the smaller wish, at its own time */
 	effects_want(&e, 0, &f, 10000, 500000, 1100000);
 	CHECK_EQ(calls.bytes, 10000);
 	effects_want(&e, 0, &f, 0, 0, 1200000);
