@@ -83,17 +83,16 @@ def test_a_canary_carries_its_rollout_and_goes_back_to_the_champion(owner, topic
     owner.alias("champion", first)
     champion = released(topics, "champion", first)
     owner.tag(second, "rollout.canary_share", "0.25")
-    owner.tag(second, "rollout.metric", "rejected_ratio")
+    owner.tag(second, "rollout.metric", "rejected_share")
     owner.tag(second, "rollout.limit", "0.05")
     owner.alias("canary", second)
     canary = released(topics, "canary", second)
-    assert canary.rollout == {
-        "share": 0.25,
-        "soak_s": 300,
-        "activate_in_s": 0,
-        "metric": "rejected_ratio",
-        "limit": 0.05,
-    }
+    assert [step["share"] for step in canary.rollout["steps"]] == [0.25, 0.5, 1]
+    assert (canary.rollout["share"], canary.rollout["metric"], canary.rollout["limit"]) == (
+        0.25,
+        "rejected_share",
+        0.05,
+    )
     assert bundle.decode(bundle.split_signed(canary.signed)[0]).rollback_to == [bytes.fromhex(champion.hash)]
     owner.unalias("canary")
     until(lambda: topics.in_force("canary") is None, "canary withdrawn")
@@ -124,7 +123,12 @@ def test_tags_give_scope_and_pin_and_a_bad_tag_releases_nothing(owner, topics, v
     error = until(lambda: owner.tags(bad).get("oal.error"), "refused")
     assert error == "tag rollout.canary_share=`most` is not a number from 0 to 1"
     assert topics.in_force("champion").hash == fleet.hash, "what was in force stays, the rollback of the site too"
+    owner.tag(bad, "rollout.metric", "rejected_ratio")
+    owner.tag(bad, "rollout.limit", "0.05")
     owner.tag(bad, "rollout.canary_share", "0.5")
+    unknown = until(lambda: (now := owner.tags(bad).get("oal.error")) != error and now, "refused for its metric")
+    assert unknown.startswith("tag rollout.metric=`rejected_ratio` is not the name of a metric; known are rejected_sh")
+    owner.tag(bad, "rollout.metric", "brier_rise")
     assert released(topics, "champion", bad).rollout["share"] == 0.5
     until(lambda: "oal.error" not in owner.tags(bad), "the error is gone")
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from oal_registry import package, programs, registered
+from oal_registry import package, programs, registered, service
 from oal_registry.errors import NotPackagable
 from oal_registry.mlflow_client import Gone
 from oal_registry.models import CompiledModel
@@ -33,7 +33,7 @@ EXAMPLE = Manifest(
     models=(ModelPlan("class", "tree", "example"),),
     law=Law("direct", "flow", "rwnd", (0, 0, 60000, 30000)),
 )
-CANARY = {"share": 0.1, "soak_s": 300.0, "activate_in_s": 0.0, "metric": "", "limit": None}
+CANARY = service.load_settings(str(service.SETTINGS))["canary"]
 
 
 class Topic(ReleaseTopic):

@@ -9,20 +9,44 @@ from oal_registry.errors import NotPackagable, RegistryError
 from oal_registry.server import ServerConfig
 from processes import secret
 
-CANARY = {"share": 0.1, "soak_s": 300.0, "activate_in_s": 0.0, "metric": "", "limit": None}
+CANARY = service.load_settings(str(service.SETTINGS))["canary"] | {"soak_s": 300.0}
+REST = {"activate_in_s": 0, "metric": "", "limit": None, "deadline_s": 86400}
+
+
+def staged(shares: list[float], soak_s: float, min_aps: int, min_onsets: int, **more) -> dict:
+    evidence = {"soak_s": soak_s, "min_aps": min_aps, "min_onsets": min_onsets}
+    steps = [{"share": share, **evidence} for share in shares]
+    return {"share": shares[0], "soak_s": soak_s, "steps": steps, **REST, **more}
 
 
 def test_defaults():
     assert wish.of_tags({"note": "x"}, "champion", CANARY) == wish.Wish("fleet", False, None)
-    assert wish.of_tags({}, "canary", CANARY).rollout == CANARY
-    assert wish.of_tags({"rollout.soak_s": "60"}, "champion", CANARY).rollout == {
-        "share": 1,
-        "soak_s": 60,
-        "activate_in_s": 0,
-        "metric": "",
-        "limit": None,
-    }
+    assert wish.of_tags({}, "canary", CANARY).rollout == staged([0.1, 0.5, 1], 300, 3, 30)
+    assert wish.of_tags({"rollout.soak_s": "60"}, "champion", CANARY).rollout == staged([1], 60, 1, 0)
     assert wish.of_tags({"site": "hall-7", "pin": "TRUE"}, "challenger", CANARY) == wish.Wish("site/hall-7", True, None)
+
+
+@pytest.mark.parametrize(
+    "tags, slot, rollout",
+    [
+        ({"rollout.canary_share": "0.25"}, "canary", staged([0.25, 0.5, 1], 300, 3, 30)),
+        ({"rollout.canary_share": "0.25", "rollout.soak_s": "0"}, "canary", staged([0.25], 0, 3, 30)),
+        ({"rollout.canary_share": "0.25"}, "champion", staged([0.25], 0, 1, 0)),
+        ({"rollout.canary_share": "0.25", "rollout.soak_s": "60"}, "champion", staged([0.25, 1], 60, 1, 0)),
+        (
+            {"rollout.steps": "0.2 1", "rollout.soak_s": "60", "rollout.min_aps": "5", "rollout.min_onsets": "9"},
+            "champion",
+            staged([0.2, 1], 60, 5, 9),
+        ),
+        (
+            {"rollout.metric": "rtt_rise", "rollout.limit": "0.5", "rollout.deadline_s": "600"},
+            "canary",
+            staged([0.1, 0.5, 1], 300, 3, 30, metric="rtt_rise", limit=0.5, deadline_s=600),
+        ),
+    ],
+)
+def test_steps(tags, slot, rollout):
+    assert wish.of_tags(tags, slot, CANARY).rollout == rollout
 
 
 @pytest.mark.parametrize(
@@ -35,7 +59,12 @@ def test_defaults():
         ({"rollout.canary_share": "nan"}, "not a number"),
         ({"rollout.limit": "inf"}, "not a number"),
         ({"rollout.metric": "Rejected; DROP"}, "not the name of a metric"),
-        ({"rollout.metric": "rejected_ratio"}, "no value to abort at"),
+        ({"rollout.metric": "rejected_share"}, "no value to abort at"),
+        ({"rollout.metric": "rejected_ratio", "rollout.limit": "0.05"}, "known are rejected_share, onset_recall_drop"),
+        ({"rollout.steps": "0.5 0.1"}, "each greater than the one before"),
+        ({"rollout.steps": ""}, "1 to 8 shares"),
+        ({"rollout.steps": "all"}, "not a number"),
+        ({"rollout.min_aps": "0"}, "not a number from 1"),
         ({"rollout.soak_s": "-1"}, "not a number from 0"),
     ],
 )
@@ -45,7 +74,7 @@ def test_refused(tags, said):
 
 
 def test_the_committed_settings_are_read():
-    assert service.load_settings(str(service.SETTINGS))["canary"]["share"] == 0.1
+    assert service.load_settings(str(service.SETTINGS))["canary"]["steps"] == [0.1, 0.5, 1]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ SIGNED = sign(PAYLOAD, golden.KEY)
 FACTS = dict(
     source="online", model="congestion-tree", version=7, run_id="r1", feature_hash=golden.feature_hash(), created_us=5
 )
-ROLLOUT = {"share": 0.1, "soak_s": 60, "activate_in_s": 0, "metric": "macro_f1", "limit": 0.02}
+ROLLOUT = {"share": 0.1, "soak_s": 60, "activate_in_s": 0, "metric": "brier_rise", "limit": 0.02}
 
 
 def test_round_trip():
@@ -33,6 +33,20 @@ def test_round_trip():
         and r.serial == golden.SERIAL
         and r.feature_hash == golden.feature_hash()
     )
+
+
+@pytest.mark.parametrize(
+    "change, says", [({"metric": "macro_f1"}, "known are rejected_share, onset"), ({"speed": 1}, "it needs")]
+)
+def test_a_rollout_names_what_the_push_service_knows(change, says):
+    with pytest.raises(release.ReleaseError, match=says):
+        release.record("canary", "fleet", SIGNED, **FACTS, rollout=ROLLOUT | change)
+
+
+def test_a_rollout_may_have_steps_and_a_release_its_promoter():
+    rollout = ROLLOUT | {"steps": [{"share": 0.1, "soak_s": 60, "min_aps": 3, "min_onsets": 30}], "deadline_s": 600}
+    r = release.parse(*release.record("canary", "fleet", SIGNED, **FACTS, rollout=rollout, promoted_by="ann"))
+    assert (r.rollout, r.promoted_by) == (rollout, "ann")
 
 
 def test_the_record_has_the_contracts_fields():

@@ -30,15 +30,6 @@ var Name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 // Hash is what the hash of a bundle looks like.
 var Hash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// Plan is how a release is rolled out.
-type Plan struct {
-	Share       float64  `json:"share"`         // of the APs in scope that have it first, 0 to 1
-	SoakS       float64  `json:"soak_s"`        // from the first AP that applied it to all; 0 = it stays with its share
-	ActivateInS float64  `json:"activate_in_s"` // APs use it this long after the step that gave it to them
-	Metric      string   `json:"metric"`        // abort metric; empty for the share of rejections alone
-	Limit       *float64 `json:"limit"`         // above this it is aborted
-}
-
 // Release is one release, checked.
 type Release struct {
 	Slot      Slot
@@ -52,8 +43,10 @@ type Release struct {
 	// hash of the fleet's bundle that this one has the models of, with its scope's own policy; empty: it is none
 	VariantOf string
 	Reason    string
-	Plan      *Plan // nil: everyone at once
-	Raw       []byte
+	// PromotedBy is who asked for it in MLflow, where the registry knows; empty: unknown.
+	PromotedBy string
+	Plan       *Plan // nil: everyone at once
+	Raw        []byte
 }
 
 // Policy is the one that the release belongs to: that of its bundle.
@@ -90,6 +83,7 @@ type record struct {
 	Reason    string `json:"reason"`
 	Rank      int64  `json:"rank"`
 	VariantOf string `json:"variant_of"`
+	Promoter  string `json:"promoted_by"`
 	Rollout   *Plan  `json:"rollout"`
 }
 
@@ -131,7 +125,8 @@ func Parse(key string, value []byte, keys bundle.Keys) (*Release, error) {
 		return nil, err
 	}
 	out := &Release{Slot: slot, Scope: scope, Bundle: *b, Signed: r.Bundle, RunID: r.RunID, CreatedUS: r.CreatedUS,
-		Pinned: r.Pinned, Rank: r.Rank, VariantOf: r.VariantOf, Reason: r.Reason, Plan: plan}
+		Pinned: r.Pinned, Rank: r.Rank, VariantOf: r.VariantOf, Reason: r.Reason, Plan: plan,
+		PromotedBy: r.Promoter}
 	if slot != Online {
 		out.Raw = bytes.Clone(value) // kept in the store, so that an abort can put it back after compaction removed it
 	}
@@ -163,29 +158,4 @@ func agree(r *record, b *bundle.Bundle) error {
 			b.Source)
 	}
 	return nil
-}
-
-// DefaultShare of a canary or challenger whose release names none.
-const DefaultShare = 0.1
-
-func checkPlan(slot Slot, p *Plan) (*Plan, error) {
-	if p == nil {
-		p = &Plan{}
-	}
-	plan := *p
-	switch {
-	case plan.Share < 0 || plan.Share > 1:
-		return nil, refuse("rollout.share is %g, it must be from 0 to 1", plan.Share)
-	case plan.SoakS < 0 || plan.ActivateInS < 0:
-		return nil, refuse("rollout.soak_s and rollout.activate_in_s cannot be negative")
-	case slot == Online:
-		return nil, nil
-	}
-	if plan.Share == 0 {
-		plan.Share = map[Slot]float64{Champion: 1, Canary: DefaultShare, Challenger: DefaultShare}[slot]
-	}
-	if slot == Champion && plan.Share == 1 && plan.SoakS == 0 && plan.ActivateInS == 0 {
-		return nil, nil
-	}
-	return &plan, nil
 }

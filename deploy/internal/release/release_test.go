@@ -66,6 +66,40 @@ func TestPlansByDefault(t *testing.T) {
 	}
 }
 
+// A canary has the guards of schema/rollout_metrics.yaml whatever its release says, and may set another limit.
+func TestCanariesAreGuarded(t *testing.T) {
+	s := signer(t)
+	parse := func(slot release.Slot, plan any) map[string]float64 {
+		key, value, _ := s.Release(slot, "fleet", 1, 1, func(record map[string]any) { record["rollout"] = plan })
+		rel, err := release.Parse(key, value, s.Keys())
+		if err != nil {
+			t.Fatal(err)
+		}
+		limits := map[string]float64{}
+		for _, guard := range rel.Plan.Guards {
+			limits[guard.Metric] = guard.Limit
+		}
+		return limits
+	}
+	for _, plan := range []any{nil, map[string]any{"share": 0.2, "soak_s": 5},
+		map[string]any{"metric": "rejected_share", "limit": 0.2}} {
+		found := map[release.Of]bool{}
+		for name := range parse(release.Canary, plan) {
+			found[release.Metrics[name].Of] = true
+		}
+		if !found[release.Model] || !found[release.Users] {
+			t.Errorf("plan %v: the canary has guards of %v", plan, found)
+		}
+	}
+	asked := map[string]any{"share": 0.2, "soak_s": 5, "metric": "rtt_rise", "limit": 0.7}
+	if limits := parse(release.Canary, asked); limits["rtt_rise"] != 0.7 || limits["brier_rise"] == 0 {
+		t.Errorf("guards %v", limits)
+	}
+	if limits := parse(release.Champion, asked); len(limits) != 1 {
+		t.Errorf("a champion has the guard that it names: %v", limits)
+	}
+}
+
 func TestParseRefuses(t *testing.T) {
 	s := signer(t)
 	for name, c := range map[string]struct {
@@ -84,6 +118,17 @@ func TestParseRefuses(t *testing.T) {
 			func(r map[string]any) { r["rollout"] = map[string]any{"share": 1.5} }},
 		"a negative soak": {"bad_record", release.Canary, "fleet",
 			func(r map[string]any) { r["rollout"] = map[string]any{"soak_s": -1} }},
+		"an unknown metric": {"bad_record", release.Canary, "fleet", func(r map[string]any) {
+			r["rollout"] = map[string]any{"share": 0.1, "metric": "rejected_ratio", "limit": 0.1}
+		}},
+		"a metric without a limit": {"bad_record", release.Canary, "fleet",
+			func(r map[string]any) { r["rollout"] = map[string]any{"share": 0.1, "metric": "brier_rise"} }},
+		"steps that go back": {"bad_record", release.Canary, "fleet", func(r map[string]any) {
+			r["rollout"] = map[string]any{"steps": []map[string]any{{"share": 0.5, "soak_s": 5}, {"share": 0.1}}}
+		}},
+		"a step without a soak before another": {"bad_record", release.Canary, "fleet", func(r map[string]any) {
+			r["rollout"] = map[string]any{"steps": []map[string]any{{"share": 0.5}, {"share": 1}}}
+		}},
 		"text for a share": {"bad_record", release.Canary, "fleet",
 			func(r map[string]any) { r["rollout"] = map[string]any{"share": "all"} }},
 		"an AP that is no name": {"bad_record", release.Champion, "ap/a b", nil},

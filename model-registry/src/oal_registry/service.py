@@ -16,7 +16,7 @@ from oal_schema.manifest import known
 from oal_schema.policy_file import PolicyError
 from oal_schema.policy_folder import SHIPPED, PolicyFolder
 
-from oal_registry import config, registered, secret_files
+from oal_registry import config, registered, secret_files, wish
 from oal_registry.bearer import Bearer
 from oal_registry.errors import RegistryError
 from oal_registry.http_server import HttpServer
@@ -90,8 +90,11 @@ def load_settings(path: str) -> dict:
     canary = top.section("canary")
     made = {
         "canary": {
-            "share": float(canary.get("share", (int, float))),
+            "steps": wish.steps(canary.get("steps", list), f"{path}: canary.steps"),
             "soak_s": float(canary.get("soak_s", (int, float))),
+            "min_aps": canary.get("min_aps", int),
+            "min_onsets": canary.get("min_onsets", int),
+            "deadline_s": float(canary.get("deadline_s", (int, float))),
             "activate_in_s": float(canary.get("activate_in_s", (int, float), 0)),
             "metric": canary.get("metric", str, ""),
             "limit": canary.get("limit", (int, float), None),
@@ -100,6 +103,7 @@ def load_settings(path: str) -> dict:
         "mlflow_timeout_s": top.get("mlflow_timeout_s", int),
         "webhook_check_s": float(top.get("webhook_check_s", (int, float))),
     }
+    wish.known_metric(made["canary"]["metric"], f"{path}: canary.metric")
     for section in (canary, top):
         section.done()
     return made

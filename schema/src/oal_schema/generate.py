@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from . import emit_c, emit_java, emit_java_rows, emit_policy, emit_text, policy_list
+from . import emit_c, emit_java, emit_java_rows, emit_policy, emit_text, policy_list, rollout_metrics
 from .bundle_law import RWND_FAIR
 from .manifest import POLICIES
 from .model import ROOT, load
@@ -17,7 +17,7 @@ from .program_file import to_bytes
 
 
 def outputs() -> dict[str, bytes]:
-    """Path below `schema/generated/` → content."""
+    """Path from `schema/generated/` → content."""
     s = load()
     out: dict[str, str | bytes] = {
         "c/oal_schema.h": emit_c.header(s),
@@ -31,6 +31,9 @@ def outputs() -> dict[str, bytes]:
         "schema.json": emit_text.schema_json(s),
         "reference.md": emit_text.reference(s),
         "policies.json": emit_text.policies_json(s),
+        "rollout_metrics.json": rollout_metrics.as_json(),
+        # The push service embeds its copy: Go takes nothing from outside a module.
+        "../../deploy/internal/release/rollout_metrics.json": rollout_metrics.as_json(),
     }
     for name, text in (emit_java.files(s) | emit_java_rows.files(s.stream_tables, s.messages)).items():
         out[f"java/oal/schema/{name}"] = text

@@ -8,6 +8,7 @@ import json
 import re
 from dataclasses import dataclass, field
 
+from . import rollout_metrics
 from .bundle import Bundle, bundle_hash, decode, split_signed
 from .bundle_law import POLICY_NAME, RWND_FAIR
 from .bundle_wire import BUNDLE
@@ -17,6 +18,7 @@ from .nodes import BundleError
 SLOTS = ("champion", "canary", "challenger", "online")
 SOURCES = ("registry", "online")
 ROLLOUT = {"share", "soak_s", "activate_in_s", "metric", "limit"}
+ROLLOUT_MORE = {"steps", "deadline_s"}  # those that a writer may leave out
 
 
 class ReleaseError(ValueError):
@@ -33,6 +35,7 @@ class Release:
     created_us     when it was released; pinned: online trees are forbidden in its scope
     rank           serial by which releases for one AP are compared: that of the bundle when its models were released. A
                    bundle that only takes newer numbers keeps it, and so its place
+    promoted_by    person who set the alias, where the registry knows; empty: unknown
     variant_of     hash, hex, of the fleet's bundle that this one has the models of, with its scope's own numbers; it
                    stands in for it there
     policy         policy (folder) whose bundle it is; releases of different policies do not touch each other
@@ -55,6 +58,7 @@ class Release:
     rank: int = 0
     variant_of: str = ""
     policy: str = RWND_FAIR
+    promoted_by: str = ""
 
     def bundle(self) -> Bundle:
         """What `signed` holds; the signature is not checked. BundleError unless an AP that it is meant for would take
@@ -106,14 +110,15 @@ def record(
     rollout: dict | None = None,
     rank: int = 0,
     variant_of: str = "",
+    promoted_by: str = "",
 ) -> tuple[str, bytes]:
     """(key, value) of the record that releases `signed`, of the policy that it says. `rank` 0: the bundle's serial."""
     payload, serial, policy = _of_bundle(signed)
     name = key(slot, scope, policy)
     if source not in SOURCES:
         raise ReleaseError(f"source {source!r}; known are {', '.join(SOURCES)}")
-    if rollout is not None and set(rollout) != ROLLOUT:
-        raise ReleaseError(f"rollout has {sorted(rollout)}; it needs {sorted(ROLLOUT)}")
+    if rollout is not None:
+        _check_rollout(rollout)
     _check_place(rank or serial, serial, variant_of, scope)
     value = {
         "slot": slot,
@@ -134,7 +139,17 @@ def record(
         "rollout": rollout,
     }
     value |= {"policy": policy} if policy != RWND_FAIR else {}
+    value |= {"promoted_by": promoted_by} if promoted_by else {}
     return name, json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
+
+
+def _check_rollout(rollout: dict) -> None:
+    if set(rollout) - ROLLOUT_MORE != ROLLOUT:
+        raise ReleaseError(
+            f"rollout has {sorted(rollout)}; it needs {sorted(ROLLOUT)} and may have {sorted(ROLLOUT_MORE)}"
+        )
+    if rollout["metric"] and rollout["metric"] not in rollout_metrics.known():
+        raise ReleaseError(f"metric {rollout['metric']!r}; known are {', '.join(rollout_metrics.known())}")
 
 
 def _of_bundle(signed: bytes) -> tuple[bytes, int, str]:
@@ -190,6 +205,7 @@ def parse(name: str | bytes, value: bytes | None) -> Release:
             int(v.get("rank") or v["serial"]),
             v.get("variant_of") or "",
             v.get("policy") or RWND_FAIR,
+            v.get("promoted_by") or "",
         )
         payload, serial, of_policy = _of_bundle(out.signed)
     except (ValueError, KeyError, TypeError, binascii.Error, BundleError) as e:
