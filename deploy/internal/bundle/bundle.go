@@ -47,6 +47,8 @@ type Bundle struct {
 	Version    uint32
 	RollbackTo []string // hashes, hex
 	OfPolicy   string   // the policy that it belongs to; empty: rwnd-fair
+	Mode       Mode     // of its control policy
+	Models     string   // hash of what decides, hex: renewals with other numbers have the same
 }
 
 // Error says why a bundle is refused; Reason is one of settings.bundle_reasons.
@@ -130,6 +132,7 @@ const (
 	fieldProgram    = 8
 	fieldTree       = 9
 	fieldWindow     = 10
+	fieldPolicy     = 11
 	fieldGolden     = 12
 	fieldModels     = 13
 	fieldLaw        = 14
@@ -144,12 +147,14 @@ func manifest(payload []byte) (*Bundle, error) {
 	var given [fieldOfPolicy + 1]bool
 	var models []model
 	var ofLaw *law
+	decides := newContents()
 	err := fields(payload, fieldOfPolicy, []protowire.Number{fieldRollbackTo, fieldModels}, func(
 		number protowire.Number, f field) bool {
 		isBytes, isVarint := f.kind == protowire.BytesType, f.kind == protowire.VarintType
 		if number <= fieldOfPolicy {
 			given[number] = true
 		}
+		decides.add(number, f)
 		switch number {
 		case fieldFormat:
 			format = f.number
@@ -174,6 +179,9 @@ func manifest(payload []byte) (*Bundle, error) {
 			return isBytes && len(f.bytes) == hashBytes && len(b.RollbackTo) <= maxRollbackTo
 		case fieldProgram, fieldTree, fieldWindow, fieldGolden:
 			return isBytes
+		case fieldPolicy:
+			b.Mode = readMode(f.bytes)
+			return isBytes
 		case fieldModels:
 			m, err := readModel(f.bytes)
 			models = append(models, m)
@@ -188,6 +196,7 @@ func manifest(payload []byte) (*Bundle, error) {
 		}
 		return true
 	})
+	b.Models = decides.hex()
 	b.Source = map[uint64]Source{1: Registry, 2: Online}[source]
 	switch {
 	case err != nil:

@@ -43,6 +43,36 @@ func TestOpenReadsThePolicy(t *testing.T) {
 	}
 }
 
+// Renewals have other numbers and the same models; a mode that is unknown counts as the greatest.
+func TestModeAndModels(t *testing.T) {
+	open := func(b Bundle, tree string) *Bundle {
+		got, err := Open(Sign(b, []byte{8, 1}, []byte(tree), key), trusted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	first := open(example, "tree")
+	renewed := example
+	renewed.Serial, renewed.Target, renewed.RollbackTo, renewed.Mode = example.Serial+1, "fleet", nil, Enforce
+	if got := open(renewed, "tree"); got.Models != first.Models || got.Mode != Enforce || first.Mode != Off {
+		t.Errorf("%+v, before %+v", got, first)
+	}
+	if open(example, "other").Models == first.Models {
+		t.Error("another tree has the same hash")
+	}
+	ofPolicy := example
+	ofPolicy.OfPolicy, ofPolicy.Mode = "example", Shadow
+	if got := open(ofPolicy, "tree"); got.Models == first.Models || got.Mode != Shadow {
+		t.Errorf("of another policy: %+v", got)
+	}
+	for _, bad := range [][]byte{{0xff}, {8, 3}, {8, 1, 8, 0}, {10, 0}} {
+		if readMode(bad) != Enforce {
+			t.Errorf("% x is of mode %s", bad, readMode(bad))
+		}
+	}
+}
+
 func TestOpenRefuses(t *testing.T) {
 	good := Sign(example, []byte{8, 1}, []byte{1}, key)
 	payload := func(fields ...[]byte) []byte {

@@ -39,7 +39,11 @@ func Sign(b Bundle, program, tree []byte, key ed25519.PrivateKey) []byte {
 	bytes(8, program)
 	if format == 1 {
 		bytes(9, tree)
-	} else {
+	}
+	if b.Mode != Off {
+		bytes(11, protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(b.Mode)))
+	}
+	if format == 2 {
 		bytes(13, message(text(1, "class"), text(2, "tree"), text(3, string(tree))))
 		bytes(14, message(text(1, "direct"), text(2, "flow"), text(3, "rwnd"),
 			text(4, "\x00\x00\xc0\xa9\x07\xe0\xd4\x03"))) // 0, 0, 60000, 30000
