@@ -17,8 +17,6 @@ var (
 
 // All are the rollouts that are kept, newest first, with the present numbers of the active ones.
 func (rn *Runner) All() []rollout.Rollout {
-	rn.lock.Lock()
-	defer rn.lock.Unlock()
 	sorted := rn.sorted()
 	all := make([]rollout.Rollout, 0, len(sorted))
 	for i := len(sorted) - 1; i >= 0; i-- {
@@ -55,13 +53,15 @@ func (rn *Runner) Expand(ctx context.Context, id string) (*rollout.Rollout, erro
 // byHand steps a rollout on any replica: the store takes only the next revision, so the leader cannot be crossed.
 func (rn *Runner) byHand(ctx context.Context, id string, step func(*rollout.Rollout) (*rollout.Rollout, error)) (
 	*rollout.Rollout, error) {
-	rn.lock.Lock()
-	defer rn.lock.Unlock()
+	if err := rn.turn.Take(ctx); err != nil {
+		return nil, err
+	}
+	defer rn.turn.Give()
 	for attempt := 0; ; attempt++ {
-		if _, err := rn.reload(ctx); err != nil {
+		if err := rn.reload(ctx); err != nil {
 			return nil, err
 		}
-		r := rn.rollouts[id]
+		r := rn.stored(id)
 		if r == nil {
 			return nil, ErrNoRollout
 		}
@@ -72,9 +72,6 @@ func (rn *Runner) byHand(ctx context.Context, id string, step func(*rollout.Roll
 		err = rn.commit(ctx, r, next)
 		if errors.Is(err, store.ErrConflict) && attempt < 5 {
 			continue
-		}
-		if err == nil {
-			rn.publish()
 		}
 		return next, err
 	}

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sort"
 	"strings"
 	"time"
 
 	"oal/deploy/internal/bundle"
+	"oal/deploy/internal/release"
 	"oal/deploy/internal/rollout"
 	"oal/deploy/internal/store"
 )
@@ -26,6 +28,7 @@ const (
 func (rn *Runner) Run(ctx context.Context, onLead func(context.Context)) {
 	leads := make(chan context.Context)
 	go rn.campaign(ctx, leads)
+	go rn.rememberRefused(ctx)
 	ticker := time.NewTicker(roundEvery)
 	defer ticker.Stop()
 	var lead context.Context
@@ -79,28 +82,26 @@ func (rn *Runner) campaign(ctx context.Context, leads chan<- context.Context) {
 
 // round is one round: read what others did, and when leading do what is due.
 func (rn *Runner) round(ctx context.Context, lead bool) {
-	rn.lock.Lock()
-	defer rn.lock.Unlock()
-	var changed bool
+	if rn.turn.Take(ctx) != nil {
+		return
+	}
+	defer rn.turn.Give()
 	var err error
 	if rn.store.Shared() {
-		changed, err = rn.reload(ctx)
+		err = rn.reload(ctx)
 	}
-	if err == nil && lead && rn.complete {
-		var acted bool
-		acted, err = rn.act(ctx)
-		changed = changed || acted
+	if err == nil && lead && rn.Complete() {
+		err = rn.act(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
 		if errors.Is(err, store.ErrConflict) {
-			_, _ = rn.reload(ctx) // another replica or a person was first; the next round sees it
+			_ = rn.reload(ctx) // another replica or a person was first; the next round sees it
 		} else {
 			rn.failed("store", "the steps of rollouts wait for the store", err)
 		}
 	}
-	if changed {
-		rn.publish()
-	}
+	rn.lock.Lock()
+	defer rn.lock.Unlock()
 	active := 0
 	for _, r := range rn.rollouts {
 		if r.Active() {
@@ -110,10 +111,11 @@ func (rn *Runner) round(ctx context.Context, lead bool) {
 	rn.metrics.RolloutActive.Set(float64(active))
 }
 
-// act begins, ends and advances rollouts. The caller holds the lock.
-func (rn *Runner) act(ctx context.Context) (changed bool, err error) {
+// act begins, ends and advances rollouts. The caller has the turn.
+func (rn *Runner) act(ctx context.Context) error {
+	present := rn.present()
 	for _, r := range rn.sorted() {
-		now := rn.byKey[r.Key()]
+		now := present[r.Key()]
 		if r.Step == rollout.Superseded || now != nil && now.ID() == r.ID || r.Step == rollout.Aborted && now != nil {
 			continue
 		}
@@ -122,27 +124,28 @@ func (rn *Runner) act(ctx context.Context) (changed bool, err error) {
 			reason = fmt.Sprintf("by version %d of %s, rollout %s", now.Bundle.Version, now.Bundle.Model, now.ID())
 		}
 		if err := rn.commit(ctx, r, rollout.Supersede(r, reason, now == nil, rn.us())); err != nil {
-			return changed, err
+			return err
 		}
-		changed = true
 	}
-	for key, rel := range rn.byKey {
-		if r := rn.rollouts[rel.ID()]; r != nil && r.Step != rollout.Superseded {
+	for key, rel := range present {
+		old := rn.stored(rel.ID())
+		if old != nil && old.Step != rollout.Superseded {
 			continue
 		}
-		r := rollout.New(rel, rn.latestBut(key, rel.ID()), rn.fleet.IDs(rel.Scope, rel.Policy()), rn.us())
+		rn.lock.Lock()
+		before := rn.latestBut(key, rel.ID())
+		rn.lock.Unlock()
+		r := rollout.New(rel, before, rn.fleet.IDs(rel.Scope, rel.Policy()), rn.us())
 		// Stored before its rollout is, so that it can be gone back to when it is no longer in the topic.
 		if err := rn.store.SaveRelease(ctx, rel.Bundle.Hash, key, rel.Raw); err != nil {
-			return changed, err
+			return err
 		}
-		old := rn.rollouts[r.ID] // the same record again, after it was withdrawn
-		if old != nil {
+		if old != nil { // the same record again, after it was withdrawn
 			r.Revision = old.Revision
 		}
 		if err := rn.commit(ctx, old, r); err != nil {
-			return changed, err
+			return err
 		}
-		changed = true
 	}
 	for _, r := range rn.sorted() {
 		if !r.Active() {
@@ -153,15 +156,30 @@ func (rn *Runner) act(ctx context.Context) (changed bool, err error) {
 			continue
 		}
 		if err := rn.commit(ctx, r, next); err != nil {
-			return changed, err
+			return err
 		}
-		changed = changed || next.Step != r.Step
 	}
-	return changed, rn.forget(ctx)
+	return rn.forget(ctx)
+}
+
+// present are the releases that the slots hold now, by KEY: a copy.
+func (rn *Runner) present() map[string]*release.Release {
+	rn.lock.Lock()
+	defer rn.lock.Unlock()
+	return maps.Clone(rn.byKey)
+}
+
+// stored is a rollout as it was stored; nil: there is none.
+func (rn *Runner) stored(id string) *rollout.Rollout {
+	rn.lock.Lock()
+	defer rn.lock.Unlock()
+	return rn.rollouts[id]
 }
 
 // sorted are the rollouts, oldest first: the order of the history.
 func (rn *Runner) sorted() []*rollout.Rollout {
+	rn.lock.Lock()
+	defer rn.lock.Unlock()
 	all := make([]*rollout.Rollout, 0, len(rn.rollouts))
 	for _, r := range rn.rollouts {
 		all = append(all, r)
@@ -170,7 +188,8 @@ func (rn *Runner) sorted() []*rollout.Rollout {
 	return all
 }
 
-// commit stores a rollout's new state, with a row and a line of history when it took a step, and then makes it so.
+// commit stores a rollout's new state, with a row and a line of history when it took a step, and then makes it so. The
+// caller has the turn.
 func (rn *Runner) commit(ctx context.Context, before, next *rollout.Rollout) error {
 	next.Revision++
 	var entries []store.Entry
@@ -185,7 +204,12 @@ func (rn *Runner) commit(ctx context.Context, before, next *rollout.Rollout) err
 	if err := rn.store.Step(ctx, next, entries); err != nil {
 		return err
 	}
+	rn.lock.Lock()
 	rn.rollouts[next.ID] = next
+	if entries != nil {
+		rn.publish()
+	}
+	rn.lock.Unlock()
 	if entries != nil {
 		rn.metrics.RolloutSteps.WithLabelValues(string(next.Step)).Inc()
 		rn.logger.Info("rollout", "id", next.ID, "slot", next.Slot, "scope", next.Scope, "policy", next.Policy,
@@ -217,6 +241,8 @@ func (rn *Runner) measure(ctx context.Context, r *rollout.Rollout) *rollout.Meas
 	if rn.meter == nil {
 		return &rollout.Measure{Why: "the service has no `clickhouse` in its configuration"}
 	}
+	rn.lock.Lock()
+	defer rn.lock.Unlock()
 	last := rn.readings[r.ID]
 	if !last.running && rn.now().Sub(last.at) >= measureEvery {
 		running := last
@@ -254,11 +280,18 @@ func (rn *Runner) forget(ctx context.Context) error {
 	if err := rn.store.Forget(ctx, old); err != nil {
 		return err
 	}
+	return rn.store.KeepReleases(ctx, rn.without(old))
+}
+
+// without forgets rollouts, and the releases that none refers to; it gives the hashes of the others.
+func (rn *Runner) without(old []string) (keep map[string]bool) {
+	rn.lock.Lock()
+	defer rn.lock.Unlock()
 	for _, id := range old {
 		delete(rn.rollouts, id)
 		delete(rn.readings, id)
 	}
-	keep := map[string]bool{}
+	keep = map[string]bool{}
 	for _, rel := range rn.byKey {
 		keep[rel.Bundle.Hash] = true
 	}
@@ -273,5 +306,5 @@ func (rn *Runner) forget(ctx context.Context) error {
 			delete(rn.byHash, hash)
 		}
 	}
-	return rn.store.KeepReleases(ctx, keep)
+	return keep
 }

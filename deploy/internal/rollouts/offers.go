@@ -7,7 +7,7 @@ import (
 	"oal/deploy/internal/rollout"
 )
 
-// latest is the rollout that a slot had last.
+// latest is the rollout that a slot had last. The caller holds the lock.
 func (rn *Runner) latest(key string) *rollout.Rollout { return rn.latestBut(key, "") }
 
 func (rn *Runner) latestBut(key, id string) (last *rollout.Rollout) {
@@ -56,35 +56,45 @@ func (rn *Runner) offer(rel *release.Release) *rollout.Offer {
 	return offer
 }
 
-// reload reads the rollouts and the releases that they need; true when something is new. The caller holds the lock.
-func (rn *Runner) reload(ctx context.Context) (changed bool, err error) {
+// reload reads the rollouts and the releases that they need, and publishes what is new. The caller has the turn.
+func (rn *Runner) reload(ctx context.Context) error {
 	stored, err := rn.store.Rollouts(ctx)
 	if err != nil {
-		return false, err
+		return err
 	}
 	next := make(map[string]*rollout.Rollout, len(stored))
 	for _, r := range stored {
-		if old := rn.rollouts[r.ID]; old == nil || old.Revision != r.Revision {
-			changed = true
-		}
 		next[r.ID] = r
 		if err := rn.fetch(ctx, r.Hash); err != nil {
-			return changed, err
+			return err
 		}
 		if r.Fallback != nil {
 			if err := rn.fetch(ctx, r.Fallback.Hash); err != nil {
-				return changed, err
+				return err
 			}
 		}
 	}
-	changed = changed || len(next) != len(rn.rollouts)
+	rn.lock.Lock()
+	defer rn.lock.Unlock()
+	changed := len(next) != len(rn.rollouts)
+	for id, r := range next {
+		if old := rn.rollouts[id]; old == nil || old.Revision != r.Revision {
+			changed = true
+		}
+	}
 	rn.rollouts = next
-	return changed, nil
+	if changed {
+		rn.publish()
+	}
+	return nil
 }
 
-// fetch makes a release known that only the store still has.
+// fetch makes a release known that only the store still has. The caller has the turn.
 func (rn *Runner) fetch(ctx context.Context, hash string) error {
-	if rn.byHash[hash] != nil {
+	rn.lock.Lock()
+	known := rn.byHash[hash] != nil
+	rn.lock.Unlock()
+	if known {
 		return nil
 	}
 	key, raw, err := rn.store.Release(ctx, hash)
@@ -96,6 +106,8 @@ func (rn *Runner) fetch(ctx context.Context, hash string) error {
 		rn.logger.Warn("a stored release is no longer accepted", "key", key, "error", err)
 		return nil
 	}
+	rn.lock.Lock()
+	defer rn.lock.Unlock()
 	rn.byHash[hash] = rel
 	return nil
 }

@@ -222,15 +222,19 @@ func TestRefusedReleaseOfAPolicy(t *testing.T) {
 		{Key: "online/ap/a/example", Value: record.Value}, {Key: "champion/fleet/rwnd-fair", Value: record.Value}})
 	x.settle()
 	x.expect("refused", map[string]int{fair: 4, example: 4})
-	entries, err := x.store.History(context.Background(), 0, 100)
+	go x.runner.rememberRefused(t.Context())
 	refused := 0
-	for _, e := range entries {
-		if e.Kind == "refused" {
-			refused++
+	for deadline := time.Now().Add(20 * time.Second); refused != 5; time.Sleep(2 * time.Millisecond) {
+		entries, err := x.store.History(context.Background(), 0, 100)
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("%d refusals, %v", refused, err)
 		}
-	}
-	if err != nil || refused != 5 {
-		t.Errorf("%d refusals, %v", refused, err)
+		refused = 0
+		for _, e := range entries {
+			if e.Kind == "refused" {
+				refused++
+			}
+		}
 	}
 }
 

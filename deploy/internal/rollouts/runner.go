@@ -22,10 +22,15 @@ import (
 	"oal/deploy/internal/release"
 	"oal/deploy/internal/rollout"
 	"oal/deploy/internal/store"
+	"oal/deploy/internal/turn"
 )
 
-// rememberedEntries is how far back, in lines of history, a refusal is looked for before it is written down again.
-const rememberedEntries = 200
+const (
+	// rememberedEntries is how far back, in lines of history, a refusal is looked for before it is written down again.
+	rememberedEntries = 200
+	// maxQueued is how many refusals wait for the store: of those beyond only the counter knows until the next start.
+	maxQueued = 100
+)
 
 // Meter reads abort metrics.
 type Meter interface {
@@ -43,10 +48,15 @@ type Runner struct {
 	now     func() time.Time
 	leading atomic.Bool
 
-	wake   chan struct{} // the leader has something to look at
-	events chan struct{} // there are rows to send
+	wake    chan struct{}    // the leader has something to look at
+	events  chan struct{}    // there are rows to send
+	refused chan store.Entry // refusals for the history: the reader of Kafka does not wait for the store
 
-	// lock guards what follows. The store may be written to under it: steps are rare.
+	// turn is had by whoever reads rollouts from the store or steps them: each must see the one before. Who has it may
+	// write rollouts, under the lock.
+	turn turn.Turn
+
+	// lock guards what follows. It is never held over I/O: records of Kafka and people's questions wait for no store.
 	lock     sync.Mutex
 	complete bool                        // all that was in Kafka at the start is in byKey
 	byKey    map[string]*release.Release // the present champion, canary and challenger of each KEY
@@ -65,17 +75,19 @@ type reading struct {
 func New(f *fleet.Fleet, s store.Store, keys func() bundle.Keys, meter Meter, m *metric.Set, now func() time.Time,
 	logger *slog.Logger) *Runner {
 	return &Runner{fleet: f, store: s, keys: keys, meter: meter, metrics: m, logger: logger, now: now,
-		wake: make(chan struct{}, 1), events: make(chan struct{}, 1),
-		byKey: map[string]*release.Release{}, byHash: map[string]*release.Release{},
+		wake: make(chan struct{}, 1), events: make(chan struct{}, 1), turn: turn.New(),
+		refused: make(chan store.Entry, maxQueued),
+		byKey:   map[string]*release.Release{}, byHash: map[string]*release.Release{},
 		rollouts: map[string]*rollout.Rollout{}, readings: map[string]reading{}}
 }
 
 // Load reads what was stored; call it before the first Handle.
 func (rn *Runner) Load(ctx context.Context) error {
-	rn.lock.Lock()
-	defer rn.lock.Unlock()
-	_, err := rn.reload(ctx)
-	return err
+	if err := rn.turn.Take(ctx); err != nil {
+		return err
+	}
+	defer rn.turn.Give()
+	return rn.reload(ctx)
 }
 
 // Events is signalled when rows are waiting to be sent.
@@ -150,16 +162,29 @@ func (rn *Runner) refuse(key string, err error) {
 	}
 	rn.metrics.ReleasesRefused.WithLabelValues(reason).Inc()
 	rn.logger.Warn("a release is refused; what was there before stays", "key", key, "reason", reason, "error", err)
-	if err := rn.remember(store.Entry{TSUS: rn.us(), Kind: "refused", Key: fmt.Sprintf("%.80s", key),
-		Detail: err.Error()}); err != nil {
-		rn.failed("store", "history cannot be stored", err)
+	select {
+	case rn.refused <- store.Entry{TSUS: rn.us(), Kind: "refused", Key: fmt.Sprintf("%.80s", key), Detail: err.Error()}:
+	default:
+	}
+}
+
+// rememberRefused writes refusals down until the context ends.
+func (rn *Runner) rememberRefused(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-rn.refused:
+			if err := rn.remember(ctx, e); err != nil && ctx.Err() == nil {
+				rn.failed("store", "history cannot be stored", err)
+			}
+		}
 	}
 }
 
 // remember puts an entry into the history unless it stands there already: the record is read at every start, by every
 // replica.
-func (rn *Runner) remember(e store.Entry) error {
-	ctx := context.Background()
+func (rn *Runner) remember(ctx context.Context, e store.Entry) error {
 	recent, err := rn.store.History(ctx, 0, rememberedEntries)
 	if err != nil {
 		return err
