@@ -104,7 +104,7 @@ class Trainer:
         self.process: subprocess.Popen | None = None
 
     def start(self) -> Trainer:
-        env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, SOURCES)), "PYTHONDONTWRITEBYTECODE": "1"}
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, SOURCES))}
         with open(self.folder / "log", "a") as out:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "oal_training", "online", "--config", str(self.folder / "config.yaml")],

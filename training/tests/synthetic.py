@@ -5,6 +5,8 @@ Never a source of reported figures.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from oal_schema.item import MISSING, Item
 
@@ -27,6 +29,13 @@ def items(
     Feature 0 leads the loss by some seconds; 1 is the loss now; the others are noise, counters or constant. `flip`: the
     world with the classes exchanged, Good for Bad, in labels and features' meaning alike.
     """
+    return list(_made(n, ap_id, seed, features, feature_hash, flip, start_us, missing))
+
+
+@functools.lru_cache(maxsize=4)
+def _made(
+    n: int, ap_id: str, seed: int, features: int, feature_hash: int, flip: bool, start_us: int, missing: float
+) -> tuple[Item, ...]:
     rng = np.random.default_rng(seed)
     steps = n + 40
     load = np.zeros(steps)
@@ -52,7 +61,7 @@ def items(
     values[rng.random((steps, features)) < missing] = MISSING
     classes = np.digitize(window, BOUNDS)
     at = np.arange(20, 20 + n)
-    return [
+    return tuple(
         Item(
             ap_id,
             "site-1",
@@ -68,4 +77,4 @@ def items(
             True,
         )
         for i, t in enumerate(at)
-    ]
+    )

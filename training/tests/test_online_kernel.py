@@ -13,8 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oal_training.online.kernel import MISSING, Binning, Evaluator, Fitter
 from oal_training.online.window import Window
-from sklearn.metrics import f1_score
-from sklearn.tree import DecisionTreeClassifier
 
 EVEN = np.ones(4, np.float32)
 
@@ -102,6 +100,9 @@ def test_missing_values_go_where_their_class_is():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_as_good_as_scikit_learn_on_later_items(seed):
+    from sklearn.metrics import f1_score
+    from sklearn.tree import DecisionTreeClassifier
+
     x, y = made_up(np.random.default_rng(seed), 6000, 12)
     train, test = slice(0, 4000), slice(4000, None)
     ours = fit(x, y, np.arange(4000, dtype=np.int32), max_nodes=127, max_depth=12, min_leaf=10)
