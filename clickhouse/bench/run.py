@@ -236,7 +236,7 @@ def main() -> None:
         print(f"bench: {name} = {value} {unit} ({note})", flush=True)
 
     with tempfile.TemporaryDirectory(prefix="oal-clickhouse-bench-") as home:
-        server = Server(Path(home)).start()
+        server = Server(Path(home), compiled=True).start()
         try:
             migrate(server, "oal")
             server.query("CREATE DATABASE staging")

@@ -1,5 +1,5 @@
-"""One server for the whole run. What takes time is made once: a migrated database for all tests that insert rows, one
-that is filled, one that stays empty. A test that changes tables makes its own.
+"""One server for the whole run. What takes time is made once: a migrated database for all tests that insert rows or
+want none, one that is filled. A test that changes tables makes its own.
 """
 
 import contextlib
@@ -40,6 +40,8 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if not SERVERS & set(item.fixturenames)]
     if config.getoption("--shards") > 1:  # what does not ask the server is the same with several
         items[:] = [item for item in items if "server" in item.fixturenames]
+    else:
+        items[:] = [item for item in items if "shards" not in item.fixturenames]
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +59,7 @@ def server(request, tmp_path_factory):
         s.wait()
     yield servers[0]
     for s in servers:
-        s.stop()
+        s.kill()  # nobody reads its folder any more; to end in order takes seconds
 
 
 def _load(name: str):
@@ -166,7 +168,8 @@ def own(server, empty):
 
 @pytest.fixture(scope="session")
 def _shared(server):
-    return migrated(server, "shared_by_tests")
+    """Its name is the one that the users' rights name."""
+    return migrated(server, "oal")
 
 
 @pytest.fixture
@@ -182,9 +185,3 @@ def filled(server):
     d = migrated(server, "filled")
     dataset.fill(d.query)
     return d
-
-
-@pytest.fixture(scope="session")
-def blank(server):
-    """A migrated database without rows; read only."""
-    return migrated(server, "blank")

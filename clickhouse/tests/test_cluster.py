@@ -1,11 +1,12 @@
-"""Several servers that share the rows: what `migrate --cluster` makes of them. The other tests of views and insertions
-run on shards with --shards 2.
+"""Several servers that share the rows: what `migrate --cluster` makes of them. These tests, and those of views and
+insertions, run on shards with --shards 2.
 """
 
 import re
 import shutil
 import urllib.parse
 import urllib.request
+from pathlib import Path
 
 import pytest
 from conftest import FOLDER, Database, run_migrate
@@ -19,23 +20,18 @@ def migrate(servers: list[Server], *more: str):
     return run_migrate(*(argument for s in servers for argument in ("--url", s.url)), "--cluster", "oal", *more)
 
 
-@pytest.fixture(scope="module")
-def shards(tmp_path_factory):
-    servers = [Server(tmp_path_factory.mktemp("shard")) for _ in range(2)]
-    for s in servers:
-        s.join(servers)
-        s.start()
-    assert (done := migrate(servers)).returncode == 0, done.stderr
-    yield servers
-    for s in servers:
-        s.stop()
+def first_files(folder: Path, number: int) -> Path:
+    """The folder, with so many of the migrations."""
+    folder.mkdir()
+    for f in sorted((FOLDER / "migrations").glob("*.sql"))[:number]:
+        shutil.copy(f, folder)
+    return folder
 
 
 @pytest.fixture
-def database(shards):
-    database = Database(shards[0], "oal")
-    database.truncate(*database.tables("%MergeTree"))
-    return database
+def shards(server, _shared):
+    """The servers of cluster `oal`, with database `oal`."""
+    return server.cluster
 
 
 def packets(aps, seconds=(0, 1)) -> list[dict]:
@@ -74,7 +70,7 @@ def test_an_insert_that_a_dead_server_stopped_is_whole_and_single_when_it_is_rep
         with pytest.raises(QueryError):
             database.insert("packet", rows, insert_deduplication_token="t", **WRITER)
     finally:
-        shards[1].start()
+        shards[1].start().keep_expired()
     for again in shards:  # whichever server takes it
         Database(again, "oal").insert("packet", rows, insert_deduplication_token="t", **WRITER)
         assert database.rows("SELECT count(), sum(payload_bytes) FROM packet") == [["40", "400"]]
@@ -124,11 +120,11 @@ def test_a_second_run_finds_nothing_to_do(shards):
 
 def test_later_migrations_come_to_every_server(shards, tmp_path):
     folder = tmp_path / "migrations"
-    shutil.copytree(FOLDER / "migrations", folder)
-    (folder / f"{len(list(folder.glob('*.sql'))) + 1:04d}_later.sql").write_text(
+    first_files(folder, 4)
+    (folder / "0005_later.sql").write_text(
         "ALTER TABLE late ADD COLUMN IF NOT EXISTS `more` UInt8 COMMENT 'An apostrophe\\'s test';\n"
         "CREATE OR REPLACE VIEW v_late_more AS SELECT ap_id, more FROM late;\nDROP VIEW IF EXISTS v_ap_1m;\n")
-    done = migrate(shards, "--database", "grown")
+    done = migrate(shards, "--database", "grown", "--folder", str(first_files(tmp_path / "before", 4)))
     assert done.returncode == 0, done.stderr
     done = migrate(shards, "--database", "grown", "--folder", str(folder))
     assert done.returncode == 0 and done.stdout.count("2 tables and views made anew") == 2, done.stdout + done.stderr
@@ -144,10 +140,7 @@ def test_later_migrations_come_to_every_server(shards, tmp_path):
 
 
 def test_rows_of_rewrite_become_rows_of_action_on_every_server(shards, tmp_path):
-    folder = tmp_path / "migrations"
-    folder.mkdir()
-    for f in sorted((FOLDER / "migrations").glob("*.sql"))[:18]:
-        shutil.copy(f, folder)
+    folder = first_files(tmp_path / "migrations", 18)
     assert (done := migrate(shards, "--database", "older", "--folder", str(folder))).returncode == 0, done.stderr
     rows = (f"SELECT concat('ap-', toString(number % 20)), toDateTime('{DAY} 00:00:00') + number, number"
             " FROM numbers(60)")
@@ -178,12 +171,13 @@ def test_a_server_that_does_not_know_the_secret_reads_nothing(shards, database, 
         ):
             stranger.query("SELECT count() FROM cluster('oal', 'oal_shard', 'packet')")
     finally:
-        stranger.stop()
+        stranger.kill()
 
 
-def test_rows_of_a_single_server_are_not_hidden_behind_a_cluster(shards):
-    assert run_migrate("--url", shards[0].url, "--database", "alone").returncode == 0
-    done = migrate(shards, "--database", "alone")
+def test_rows_of_a_single_server_are_not_hidden_behind_a_cluster(shards, tmp_path):
+    few = ("--database", "alone", "--folder", str(first_files(tmp_path / "few", 2)))
+    assert run_migrate("--url", shards[0].url, *few).returncode == 0
+    done = migrate(shards, *few)
     assert (
         done.returncode == 1 and "holds tables of a single server" in done.stderr and "docs/upgrade.md" in done.stderr
     )

@@ -1,6 +1,7 @@
 """An INSERT repeated with its token adds nothing: not to its table, not to any rollup, not after a crash."""
 
 import time
+from functools import cache
 
 import generate
 import pytest
@@ -30,9 +31,15 @@ def contents(database) -> dict[str, list]:
     return out
 
 
+@cache
+def rows_of(server, select: str) -> bytes:
+    """A repeat sends the very same bytes."""
+    return server.query(f"SELECT * FROM ({select}) FORMAT TSV").encode()
+
+
 def insert_all(database, first_batch: int, batches: int, attempt_settings=WRITER) -> None:
     for table, select in generate.selects(2, T0_US, first_batch, batches).items():
-        rows = database.server.query(f"SELECT * FROM ({select}) FORMAT TSV").encode()
+        rows = rows_of(database.server, select)
         database.server.query(f"INSERT INTO {database.name}.{table} FORMAT TSV", data=rows,
                               insert_deduplication_token=f"{table}-{first_batch}", **attempt_settings)
 
@@ -71,7 +78,7 @@ def test_a_block_over_two_days_is_deduplicated_in_both(database):
 def mortal(tmp_path):
     s = Server(tmp_path).start()
     yield s
-    s.stop()
+    s.kill()
 
 
 def test_a_repeat_after_kill_9_adds_nothing(mortal):

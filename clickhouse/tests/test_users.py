@@ -5,17 +5,18 @@ from xml.etree import ElementTree
 
 import dataset
 import pytest
-from conftest import FOLDER, PASSWORDS, migrated
+from conftest import FOLDER, PASSWORDS
 from server import QueryError
 
 ANALYST, JOBS, TELEGRAF, GRAFANA = (PASSWORDS[name] for name in ("analyst", "ingest", "telegraf", "grafana"))
 
 
 @pytest.fixture(scope="module")
-def guarded(server):
+def guarded(_shared):
     """The server, with database oal, which is the one that the users' rights name, filled."""
-    dataset.fill(migrated(server, "oal").query)
-    return server
+    _shared.clear()
+    dataset.fill(_shared.query)
+    return _shared.server
 
 
 def analyst(server, sql, **settings):

@@ -38,8 +38,8 @@ def test_every_view_runs_and_has_rows(filled, view):
 
 
 @pytest.mark.parametrize("view", ALL)
-def test_every_view_runs_on_empty_tables(blank, view):
-    blank.query(f"SELECT * FROM {call(blank, view)} FORMAT Null")
+def test_every_view_runs_on_empty_tables(database, view):
+    database.query(f"SELECT * FROM {call(database, view)} FORMAT Null")
 
 
 @pytest.mark.parametrize("view", ALL)
