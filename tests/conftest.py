@@ -20,7 +20,7 @@ def platform():
 
     kept = os.environ.get("OAL_TEST_STATE")  # set it to look at the logs afterwards
     with tempfile.TemporaryDirectory(prefix="oal-test-", ignore_cleanup_errors=True) as folder:
-        with Platform(kept or folder, ports="auto", only=["data"], partitions=4) as running:
+        with Platform(kept or folder, ports="auto", only=["data"], partitions=4, checkpoint_interval="2s") as running:
             yield running
 
 

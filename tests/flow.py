@@ -10,13 +10,16 @@ from ledger import clickhouse_ledger, differences
 from oal_local.errors import PlatformError
 
 LIMIT_S = 420  # a restart of everything takes 20 s on an idle machine, several minutes on one that is busy with builds
+LEAST_PAUSE_S = 0.2
+LONGEST_PAUSE_S = 2.0
+SHARE = 4  # pause so many times as long as the look took: what is waited for needs the processors more
 
 
 def until(what: str, condition: Callable[[], object], limit_s: float = LIMIT_S):
     """Poll until the condition holds and return what it gave. A service that is away counts as "not yet"."""
     deadline = time.monotonic() + limit_s
     error = None
-    while time.monotonic() < deadline:
+    while (begun := time.monotonic()) < deadline:
         try:
             error = None
             value = condition()
@@ -24,7 +27,7 @@ def until(what: str, condition: Callable[[], object], limit_s: float = LIMIT_S):
                 return value
         except (OSError, PlatformError) as away:
             error = away
-        time.sleep(0.1)
+        time.sleep(max(LEAST_PAUSE_S, min(SHARE * (time.monotonic() - begun), LONGEST_PAUSE_S)))
     raise AssertionError(f"{what}: not within {limit_s:.0f} s" + (f" ({error})" if error else ""))
 
 

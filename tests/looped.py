@@ -13,6 +13,7 @@ import yaml
 from oal_local import demo, loop
 from oal_local.clickhouse import since
 from oal_local.platform import Platform
+from oal_local.services import SERVICES
 
 ROOT = Path(__file__).resolve().parent.parent
 APS = 3
@@ -55,7 +56,7 @@ class Looped:
         }
 
     def ready(self, service: str) -> bool:
-        return next(row for row in self.platform.status() if row["name"] == service)["ready"]
+        return SERVICES[service].ready(self.platform.state, self.platform.settings)
 
     def count(self, sql: str) -> int:
         return int(self.platform.clickhouse.query(sql).strip() or 0)
@@ -78,7 +79,8 @@ def running(experiments=loop.EXPERIMENTS, **changes) -> Iterator[Looped]:
         folder.mkdir(exist_ok=True)
         settings = folder / "online.yaml"
         settings.write_text(yaml.safe_dump(eager))
-        with Platform(folder / "state", ports="auto", trainer_settings=str(settings), **changes) as platform:
+        with Platform(folder / "state", ports="auto", trainer_settings=str(settings), checkpoint_interval="2s",
+                      **changes) as platform:
             loop.seed(platform, experiments)
             looped = Looped(platform, folder)
             looped.source.start()

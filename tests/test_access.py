@@ -24,7 +24,7 @@ def checking():
     from oal_local.platform import Platform
 
     with tempfile.TemporaryDirectory(prefix="oal-access-", ignore_cleanup_errors=True) as folder:
-        with Platform(folder, ports="auto", only=["data"], partitions=2) as running:
+        with Platform(folder, ports="auto", only=["data"], partitions=2, checkpoint_interval="2s") as running:
             yield running
 
 

@@ -1,6 +1,7 @@
 """Flink: a JobManager that runs one job (application mode), and a TaskManager."""
 import hashlib
 import json
+import os
 import shutil
 import urllib.request
 
@@ -16,7 +17,15 @@ MANAGED_MIB = {"hashmap": 16, "rocksdb": 256}  # RocksDB's memory is Flink's man
 FRAMEWORK_HEAP_MIB = 128
 DIRECT_MIB = 128 + 64 + 96  # framework and task off-heap, network
 
-JOBMANAGER_JVM = ("-Xms64m", "-Xmx320m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")  # least CPU for what lives minutes
+JOBMANAGER_JVM = ("-Xms64m", "-Xmx320m", *QUICK)
+#: Set by tests: in the minutes of a test the optimising compiler would take a third of the TaskManager's CPU. It
+#: compiles what is hottest by far, and TLS at once. Measure without it.
+SHORT_LIVED = "OAL_SHORT_LIVED"
+SELDOM_COMPILED = ("-XX:+UseSerialGC", "-XX:Tier4InvocationThreshold=100000", "-XX:Tier4MinInvocationThreshold=20000",
+                   "-XX:Tier4CompileThreshold=300000", "-XX:Tier4BackEdgeThreshold=800000",
+                   "-XX:CompileCommand=quiet",
+                   "-XX:CompileCommand=CompileThresholdScaling,com.sun.crypto.provider.*::*,0.05")
 
 # What Flink's own start scripts open to itself: Kryo and the RPC layer reach into these.
 OPENS = [
@@ -132,9 +141,10 @@ def session_command(state: State, settings: Settings) -> list[str]:
 
 def taskmanager_command(state: State, settings: Settings) -> list[str]:
     heap = settings.taskmanager_heap_mib
+    compiler = SELDOM_COMPILED if os.environ.get(SHORT_LIVED) else ("-XX:+UseG1GC",)
     return [
         *_java(state, TASKMANAGER, settings.job_jar, f"-Xms{heap}m", f"-Xmx{heap}m",
-               f"-XX:MaxDirectMemorySize={DIRECT_MIB}m", "-XX:+UseG1GC"),
+               f"-XX:MaxDirectMemorySize={DIRECT_MIB}m", *compiler),
         "org.apache.flink.runtime.taskexecutor.TaskManagerRunner", *_common(state, TASKMANAGER)
     ]
 

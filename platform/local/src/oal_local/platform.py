@@ -193,7 +193,7 @@ class Platform:
         again.
         """
         service, current = _service(name), self.settings
-        started = time.monotonic()
+        started = asked = time.monotonic()
         pids = set()
         while not service.ready(self.state, current):
             pids.add(self.supervisor.info().get(name, {}).get("pid", 0))
@@ -203,7 +203,8 @@ class Platform:
             if time.monotonic() > started + seconds:
                 raise PlatformError(
                     f"{name} was not ready after {seconds:.0f} s; {self.state.log(name)} says\n{self.complaint(name)}")
-            time.sleep(0.1)
+            time.sleep(max(0.1, 3 * (time.monotonic() - asked)))  # what starts is not to be kept busy with answers
+            asked = time.monotonic()
         self.log(f"{name}: ready after {time.monotonic() - started:.1f} s")
 
     def pid(self, name: str) -> int:
