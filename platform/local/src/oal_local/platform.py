@@ -203,7 +203,8 @@ class Platform:
             if time.monotonic() > started + seconds:
                 raise PlatformError(
                     f"{name} was not ready after {seconds:.0f} s; {self.state.log(name)} says\n{self.complaint(name)}")
-            time.sleep(max(0.1, 3 * (time.monotonic() - asked)))  # what starts is not to be kept busy with answers
+            # What starts is not to be kept busy with answers.
+            time.sleep(min(max(0.1, 3 * (time.monotonic() - asked)), 1))
             asked = time.monotonic()
         self.log(f"{name}: ready after {time.monotonic() - started:.1f} s")
 
