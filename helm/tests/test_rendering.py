@@ -286,6 +286,18 @@ def test_the_cluster_id_of_kafka_is_a_uuid_and_the_release_s_own(chart):
     assert base64.urlsafe_b64decode(cluster_id + "==") == hashlib.sha256(b"wifi/oal").hexdigest()[:16].encode()
 
 
+def test_a_kafka_without_replicas_outlasts_a_stall_of_its_machine(chart):
+    """A fenced broker whose partitions nobody takes over skips the end markers of transactions. With replicas the
+    default, 9 s, lets another broker take over sooner."""
+    line = "broker.session.timeout.ms=18000"
+
+    def lines(*values):
+        return find(chart.objects(*values), "ConfigMap", "oal-kafka")["data"]["server.properties"].splitlines()
+
+    assert line in lines() and line in (ROOT / "platform/kafka/server.properties").read_text().splitlines()
+    assert line not in lines("fleet")
+
+
 def test_start_scripts_are_sound_shell(chart, tmp_path):
     for values in ((), ("fleet",), ("small",), ("clickhouse-cluster",)):
         for o in chart.objects(*values):

@@ -63,6 +63,10 @@ server.properties: |
   # The upper bound of a client's transaction.timeout.ms: checkpoint interval plus the longest outage to survive.
   transaction.max.timeout.ms=900000
   log.segment.bytes=134217728
+  {{- if lt (int $replicas) 3 }}
+  # Nobody takes the partitions of a fenced broker over: platform/kafka/server.properties says what follows.
+  broker.session.timeout.ms=18000
+  {{- end }}
   {{- range $key, $value := .Values.kafka.config }}
   {{ $key }}={{ $value }}
   {{- end }}
