@@ -270,6 +270,23 @@ PLATFORM = (
         always=True,
     ),
     Rule(
+        "oal-sink-retrying",
+        "ClickHouse takes no rows",
+        f"""SELECT instance, toFloat64(max(x.v['clickhouseRetryingSeconds'])) AS retrying_s
+FROM oal.v_platform_reading(name = 'flink_gauge', {_views(5)}) AS x \
+WHERE mapContains(x.v, 'clickhouseRetryingSeconds') GROUP BY instance""",
+        120,
+        None,
+        5,
+        "2m",
+        "critical",
+        "The stream job has repeated an insert for {{ .Values.A }} s ({{ .Labels.instance }})",
+        "The TaskManager's log has ClickHouse's words: a full disk, too many parts, a replica that is read-only, a"
+        " server that is down. Rows wait in Kafka meanwhile and are lost when its retention ends.",
+        "oal-platform",
+        always=True,
+    ),
+    Rule(
         "oal-parts",
         "Parts explode",
         "SELECT table, toFloat64(max(x.parts_max_in_partition)) AS parts FROM"

@@ -70,13 +70,13 @@ final class ClickHouseClient {
             settings.put("query", "INSERT INTO " + into(insert) + " FROM sent");
             String structure = renamed.clickhouse().stream().map(c -> "`" + c.name() + "` " + c.type())
                     .collect(Collectors.joining(", "));
-            send(withTable(settings, structure, insert.body()), insert.toString());
+            send(withTable(settings, structure, insert.body()), insert.toString(), false);
             return;
         }
         settings.put("query", "INSERT INTO " + target.database() + "." + insert.table() + " FORMAT Native");
         HttpRequest.Builder request = request(settings).header("Content-Encoding", "lz4")
                 .POST(BodyPublishers.ofByteArray(insert.body()));
-        send(request, insert.toString());
+        send(request, insert.toString(), false);
     }
 
     /**
@@ -99,13 +99,19 @@ final class ClickHouseClient {
 
         Map<String, String> count = new LinkedHashMap<>();
         count.put("query", "SELECT count()" + lacking);
-        long missing = Long.parseLong(send(withTable(count, structure, insert.body()), "count of missing rows of "
-                + insert).strip());
+        count.put("wait_end_of_query", "1");
+        String what = "count of missing rows of " + insert;
+        String counted = send(withTable(count, structure, insert.body()), what, true);
+        if (!counted.matches("[0-9]{1,18}")) {
+            throw new InsertUncertainException("ClickHouse at " + target.url() + " answered the " + what + " with '"
+                    + counted + "', which is no number", true, null);
+        }
+        long missing = Long.parseLong(counted);
         if (missing == 0) return 0;
 
         Map<String, String> settings = insertSettings(insert.token() + "-again");
         settings.put("query", "INSERT INTO " + into(insert) + lacking);
-        send(withTable(settings, structure, insert.body()), "repair of " + insert);
+        send(withTable(settings, structure, insert.body()), "repair of " + insert, true);
         return missing;
     }
 
@@ -150,8 +156,9 @@ final class ClickHouseClient {
                 + " WHERE concat(database, '.', table) = '" + table
                         + "' AND default_kind NOT IN ('MATERIALIZED', 'ALIAS', 'EPHEMERAL')"
                 + " ORDER BY position) FORMAT TSVRaw";
-        String structure = send(request(Map.of("query", query)).POST(BodyPublishers.noBody()), "columns of " + table)
-                .strip();
+        HttpRequest.Builder request = request(Map.of("query", query, "wait_end_of_query", "1"))
+                .POST(BodyPublishers.noBody());
+        String structure = send(request, "columns of " + table, true);
         if (structure.isEmpty()) {
             throw new InsertRefusedException("ClickHouse has no table " + table + " at " + target.url()
                     + ": run the migrations");
@@ -191,7 +198,9 @@ final class ClickHouseClient {
                 .header("X-ClickHouse-Key", target.password());
     }
 
-    private String send(HttpRequest.Builder request, String what) throws IOException, InterruptedException {
+    /** @param readsTable whether the statement reads rows that are stored */
+    private String send(HttpRequest.Builder request, String what, boolean readsTable)
+            throws IOException, InterruptedException {
         HttpResponse<String> response;
         try {
             response = http.send(request.build(), BodyHandlers.ofString());
@@ -203,13 +212,14 @@ final class ClickHouseClient {
                     + e, true, e);
         }
         String words = response.body().strip();
-        int code = response.headers().firstValue("X-ClickHouse-Exception-Code").map(Integer::parseInt).orElse(0);
+        int code = response.headers().firstValue("X-ClickHouse-Exception-Code").filter(c -> c.matches("[0-9]{1,9}"))
+                .map(Integer::parseInt).orElse(0);
         if (response.statusCode() == 200 && code == 0) return words;
         String message = "ClickHouse at " + target.url() + " answered the " + what + " with HTTP "
                 + response.statusCode()
                 + (code == 0 ? "" : ", error " + code) + ": " + words;
-        boolean passes = response.statusCode() >= 500 || response.statusCode() == 408 || response.statusCode() == 429;
-        if (code == 0 ? !passes : Refusals.isPermanent(code)) throw new InsertRefusedException(message);
+        // Without a code it is not ClickHouse that answers, but a proxy before it: that passes.
+        if (Refusals.isPermanent(code, readsTable)) throw new InsertRefusedException(message);
         // An error may come after a part of the insert's partitions was published.
         throw new InsertUncertainException(message, true, null);
     }

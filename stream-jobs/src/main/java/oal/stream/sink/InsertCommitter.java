@@ -4,8 +4,10 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.OptionalLong;
 import java.util.concurrent.CompletionService;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.ExecutorService;
@@ -13,6 +15,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongSupplier;
 import org.apache.flink.api.connector.sink2.Committer;
 import org.apache.flink.metrics.Counter;
 import org.apache.flink.metrics.MetricGroup;
@@ -23,7 +26,8 @@ import org.slf4j.LoggerFactory;
 /**
  * Sends the inserts of completed checkpoints, several tables at a time, each until it succeeds. While ClickHouse is
  * away this blocks the task, and so the job reads no further: Kafka keeps the data. An insert that ClickHouse refuses
- * for good fails the job.
+ * for good ({@link Refusals}) fails the job; any other failure is tried again without end, and an alert tells of one
+ * that lasts.
  */
 final class InsertCommitter implements Committer<Insert> {
     private static final Logger LOG = LoggerFactory.getLogger(InsertCommitter.class);
@@ -32,7 +36,9 @@ final class InsertCommitter implements Committer<Insert> {
     private final ClickHouseClient client;
     private final long restoredFrom;
     private final ExecutorService threads;
-    private final AtomicInteger retrying = new AtomicInteger();
+    private final LongSupplier nanoTime;
+    /** Of each insert that failed at least once and is being repeated, by its token: when it failed first, ns. */
+    private final Map<String, Long> retrying = new ConcurrentHashMap<>();
     private final Counter inserts;
     private final Counter rows;
     private final Counter bytes;
@@ -42,6 +48,12 @@ final class InsertCommitter implements Committer<Insert> {
 
     InsertCommitter(ClickHouseTarget target, SinkLimits limits, OptionalLong restoredCheckpoint, MetricGroup metrics)
             throws IOException {
+        this(target, limits, restoredCheckpoint, metrics, System::nanoTime);
+    }
+
+    InsertCommitter(ClickHouseTarget target, SinkLimits limits, OptionalLong restoredCheckpoint, MetricGroup metrics,
+            LongSupplier nanoTime) throws IOException {
+        this.nanoTime = nanoTime;
         client = new ClickHouseClient(target);
         restoredFrom = restoredCheckpoint.orElse(-1);
         AtomicInteger n = new AtomicInteger();
@@ -56,6 +68,7 @@ final class InsertCommitter implements Committer<Insert> {
         retries = metrics.counter("clickhouseRetries", new ThreadSafeSimpleCounter());
         repairedRows = metrics.counter("clickhouseRepairedRows", new ThreadSafeSimpleCounter());
         metrics.gauge("clickhouseInsertsWaiting", this::waiting);
+        metrics.gauge("clickhouseRetryingSeconds", this::retryingSeconds);
         metrics.gauge("clickhouseLastCommitMs", () -> lastCommitMs);
     }
 
@@ -83,13 +96,20 @@ final class InsertCommitter implements Committer<Insert> {
 
     /** Inserts that failed at least once and are being repeated. */
     int waiting() {
-        return retrying.get();
+        return retrying.size();
+    }
+
+    /** Seconds since the first failure of the insert that has been repeated longest; 0: none is being repeated. */
+    long retryingSeconds() {
+        long now = nanoTime.getAsLong();
+        long longest = 0;
+        for (long since : retrying.values()) longest = Math.max(longest, now - since);
+        return TimeUnit.NANOSECONDS.toSeconds(longest);
     }
 
     private void untilDone(Insert insert) throws IOException, InterruptedException {
         // Made before the checkpoint that this committer was restored from: an earlier committer may have sent it.
         boolean doubtful = insert.madeAfter() != restoredFrom;
-        boolean waiting = false;
         long lastLog = 0;
         Backoff backoff = new Backoff();
         try {
@@ -101,10 +121,7 @@ final class InsertCommitter implements Committer<Insert> {
                 } catch (InsertUncertainException e) {
                     doubtful |= e.mayHaveArrived;
                     retries.inc();
-                    if (!waiting) {
-                        waiting = true;
-                        retrying.incrementAndGet();
-                    }
+                    retrying.putIfAbsent(insert.token(), nanoTime.getAsLong());
                     if (lastLog == 0 || System.nanoTime() - lastLog > LOG_EVERY_NS) {
                         LOG.warn("{}. The job waits and repeats the insert until it succeeds.", e.getMessage());
                         lastLog = System.nanoTime();
@@ -113,7 +130,7 @@ final class InsertCommitter implements Committer<Insert> {
                 }
             }
         } finally {
-            if (waiting) retrying.decrementAndGet();
+            retrying.remove(insert.token());
         }
         if (lastLog != 0) LOG.info("ClickHouse accepted the {} at last", insert);
         inserts.inc();

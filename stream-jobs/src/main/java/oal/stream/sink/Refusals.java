@@ -7,20 +7,19 @@ final class Refusals {
     private Refusals() {}
 
     /**
-     * Error codes of ClickHouse (src/Common/ErrorCodes.cpp) that concern the statement, the schema, the data or the
-     * rights. All others (memory, disk full, too many parts, read-only, timeouts, shutdown) are temporary.
+     * Error codes of ClickHouse (src/Common/ErrorCodes.cpp) that concern the statement, the schema, the value of a row
+     * or the rights: they pass only when someone has acted, so they fail the job. The list is closed: every other
+     * answer is tried again, and alarmed when it lasts (clickhouseRetryingSeconds).
+     *
+     * <p>Codes that say that bytes could not be read (6, 9, 27, 32, 33, 131, 246, …) are not here, although an insert
+     * of bad bytes gives them: a half-written part on a full disk gives them too, and that passes.
      */
     private static final Set<Integer> PERMANENT = Set.of(
-            6, // CANNOT_PARSE_TEXT
             8, // THERE_IS_NO_COLUMN
-            9, // SIZES_OF_COLUMNS_DOESNT_MATCH
             10, // NOT_FOUND_COLUMN_IN_BLOCK
             15, // DUPLICATE_COLUMN
             16, // NO_SUCH_COLUMN_IN_TABLE
             20, // NUMBER_OF_COLUMNS_DOESNT_MATCH
-            27, // CANNOT_PARSE_INPUT_ASSERTION_FAILED
-            32, // ATTEMPT_TO_READ_AFTER_EOF
-            33, // CANNOT_READ_ALL_DATA
             36, // BAD_ARGUMENTS
             43, // ILLEGAL_TYPE_OF_ARGUMENT
             44, // ILLEGAL_COLUMN
@@ -35,8 +34,6 @@ final class Refusals {
             73, // UNKNOWN_FORMAT
             81, // UNKNOWN_DATABASE
             115, // UNKNOWN_SETTING
-            117, // INCORRECT_DATA
-            131, // TOO_LARGE_STRING_SIZE
             164, // READONLY (the user's profile, not the table's)
             192, // UNKNOWN_USER
             193, // WRONG_PASSWORD
@@ -50,7 +47,11 @@ final class Refusals {
             516, // AUTHENTICATION_FAILED
             691); // UNKNOWN_ELEMENT_OF_ENUM
 
-    static boolean isPermanent(int code) {
-        return PERMANENT.contains(code);
+    /** INCORRECT_DATA: of an insert's own blocks, as an unknown column in them, or of a part that a statement reads. */
+    private static final int INCORRECT_DATA = 117;
+
+    /** @param readsTable whether the statement reads the table, and so may meet a half-written part of it */
+    static boolean isPermanent(int code, boolean readsTable) {
+        return PERMANENT.contains(code) || code == INCORRECT_DATA && !readsTable;
     }
 }
