@@ -4,7 +4,6 @@ import java.nio.charset.StandardCharsets;
 import oal.stream.access.BatchMac;
 import oal.stream.codec.DeadLetter;
 import oal.stream.codec.OutputTopics;
-import org.apache.flink.connector.kafka.sink.KafkaRecordSerializationSchema;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.header.Headers;
 
@@ -12,13 +11,17 @@ import org.apache.kafka.common.header.Headers;
  * A refused record as it came, with headers that say where it came from and why it was refused. Copying it back to its
  * topic replays it.
  */
-final class DeadLetterSerializer implements KafkaRecordSerializationSchema<DeadLetter> {
+final class DeadLetterSerializer extends TopicSerializer<DeadLetter> {
     private static final long serialVersionUID = 1;
+
+    DeadLetterSerializer() {
+        super(OutputTopics.DEAD_LETTERS);
+    }
 
     @Override
     public ProducerRecord<byte[], byte[]> serialize(DeadLetter letter, KafkaSinkContext context, Long timestamp) {
         byte[] key = letter.key.isEmpty() ? null : text(letter.key);
-        ProducerRecord<byte[], byte[]> record = new ProducerRecord<>(OutputTopics.DEAD_LETTERS, null, null, key,
+        ProducerRecord<byte[], byte[]> record = new ProducerRecord<>(topic, null, null, key,
                 letter.value);
         Headers headers = record.headers();
         headers.add("reason", text(letter.reason));

@@ -4,12 +4,13 @@ import oal.stream.codec.DeadLetter;
 import oal.stream.item.TrainingItem;
 import oal.stream.neighbour.NeighbourRecord;
 import org.apache.flink.connector.base.DeliveryGuarantee;
-import org.apache.flink.connector.kafka.sink.KafkaRecordSerializationSchema;
 import org.apache.flink.connector.kafka.sink.KafkaSink;
+import org.apache.flink.connector.kafka.sink.TransactionNamingStrategy;
 
 /**
  * Exactly-once sinks into Kafka: one transaction per checkpoint, which readers with read_committed see once it is
- * complete.
+ * complete. Its id is used again by a later checkpoint, so a writer has as many ids as checkpoints that are not yet
+ * committed, and one more.
  */
 public final class TopicSink {
     private TopicSink() {}
@@ -30,12 +31,14 @@ public final class TopicSink {
     }
 
     private static <T> KafkaSink<T> of(KafkaClient kafka, String transactions,
-            KafkaRecordSerializationSchema<T> serializer) {
+            TopicSerializer<T> serializer) {
         return KafkaSink.<T>builder()
                 .setKafkaProducerConfig(kafka.producer())
                 .setBootstrapServers(kafka.bootstrapServers())
                 .setDeliveryGuarantee(DeliveryGuarantee.EXACTLY_ONCE)
                 .setTransactionalIdPrefix(transactions)
+                // The broker remembers each id for seven days: an id a checkpoint would be 1.8 million of them.
+                .setTransactionNamingStrategy(TransactionNamingStrategy.POOLING)
                 .setRecordSerializer(serializer)
                 .build();
     }
