@@ -66,6 +66,8 @@ def _reading(n: int, at_s: int) -> list[tuple[str, dict, dict]]:
         ("flink_counter", {**TASKMANAGER, "operator_name": "decode", "subtask_index": "0"},
          {"batches": n * 90, "refused": n // 3, "duplicates": n // 9, "gaps": n // 8, "forged": n // 20,
           "unsigned": 0}),
+        ("flink_gauge", {**TASKMANAGER, "operator_name": "rows:_Committer", "subtask_index": "0"},
+         {"clickhouseInsertsWaiting": 0, "clickhouseRetryingSeconds": 0}),
         *(("jvm", tags, {
             "HeapMemoryUsage.used": 2e8 + n % 20 * 1e6, "HeapMemoryUsage.max": 4e8, "ProcessCpuTime": n * 2e9,
             "ThreadCount": 90
