@@ -46,7 +46,7 @@ def until(condition, what: str, patience_s: float = PATIENCE_S):
         value = condition()
         if value:
             return value
-        time.sleep(0.02)
+        time.sleep(0.05)
     raise AssertionError(f"not within {patience_s} s: {what}")
 
 
