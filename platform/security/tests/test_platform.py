@@ -9,6 +9,7 @@ import os
 import socket
 import ssl
 import stat
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from oal_local.errors import PlatformError
@@ -81,7 +82,11 @@ def answers(port: int) -> dict[str, int]:
 def test_nothing_answers_without_credentials_but_what_is_listed_and_all_of_it_is_on_loopback(platform):
     names = {port: name for name, port in platform.settings.ports.items()}
     seen, wrong = set(), []
-    for listener in sorted(listeners(manager(platform)), key=lambda at: (at.kind, at.port)):
+    found = sorted(listeners(manager(platform)), key=lambda at: (at.kind, at.port))
+    ports = sorted({listener.port for listener in found if listener.kind != "unix"})
+    with ThreadPoolExecutor(len(ports)) as asking:  # each of them one question after the other; most of it is waiting
+        answered = dict(zip(ports, asking.map(answers, ports)))
+    for listener in found:
         if listener.kind == "unix":
             mode = os.stat(listener.address).st_mode if os.path.exists(listener.address) else 0o600 | stat.S_IFSOCK
             if mode & 0o077:
@@ -91,7 +96,7 @@ def test_nothing_answers_without_credentials_but_what_is_listed_and_all_of_it_is
         seen.add(name)
         if listener.address != "127.0.0.1":
             wrong.append(f"{name} listens on {listener.address}")
-        for path, code in answers(listener.port).items():
+        for path, code in answered[listener.port].items():
             if (name, path.partition("?")[0] if "SELECT" not in path or name != "clickhouse_http" else
                     path) not in OPEN and not (name in REDIRECTS and code == 301):
                 wrong.append(f"{name}{path} answers {code}")

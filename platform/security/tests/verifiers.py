@@ -1,5 +1,7 @@
 """What others make of a certificate: OpenSSL, and Java's trust manager."""
 import subprocess
+import tempfile
+from functools import cache
 from pathlib import Path
 
 from oal_pki import folder as files
@@ -17,11 +19,19 @@ def openssl(roots: Path, chain: Path, purpose: str = "sslclient") -> str:
     return "OK" if done.returncode == 0 else done.stdout
 
 
+@cache
+def _verify() -> tempfile.TemporaryDirectory:
+    """Verify.java, compiled: once for the run."""
+    classes = tempfile.TemporaryDirectory(prefix="oal-verify-")
+    subprocess.run(["javac", "-d", classes.name, str(Path(__file__).parent / "Verify.java")], check=True, timeout=300)
+    return classes
+
+
 def java(roots: Path, *chains: Path, password: str = "-") -> list[str]:
     """A line each: `trusted`, or why not."""
     done = subprocess.run([
-        "java", "-XX:TieredStopAtLevel=1",
-        str(Path(__file__).parent / "Verify.java"),
+        "java", "-XX:TieredStopAtLevel=1", "-cp",
+        _verify().name, "Verify",
         str(roots), password, *map(str, chains)
     ], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
