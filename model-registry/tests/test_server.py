@@ -89,46 +89,49 @@ def test_files_with_secrets_are_private(mlflow):
 
 
 def test_a_start_takes_new_passwords_and_forgets_webhooks_of_a_lost_key(tmp_path):
-    """Without a running server: what `prepare` leaves in the databases."""
+    """Without a running server: what `prepare` leaves in the databases, three times over."""
     import subprocess
     import sys
 
     from processes import ENVIRONMENT
 
     server = MlflowServer(tmp_path)
-    script = f"""
+    script = """
 import sqlite3, sys
+from pathlib import Path
 from oal_registry import server
 from cryptography.fernet import Fernet
-settings = server.ServerConfig.load({str(server.config)!r})
-environment = server.prepare(settings)
-from mlflow.server.auth import store
-store.init_db("sqlite:///" + str(settings.state / "auth.db"))
-print([store.authenticate_user(name, sys.argv[1]) for name in ("owner",)], store.get_user("registry").is_admin)
-database = sqlite3.connect(settings.state / "mlflow.db")
-print(database.execute("SELECT count(*) FROM webhooks").fetchone()[0])
-if len(sys.argv) > 2:
-    secret = Fernet(environment["MLFLOW_WEBHOOK_SECRET_ENCRYPTION_KEY"]).encrypt(b"s").decode()
-    columns = "webhook_id, name, url, status, secret, workspace"
-    row = ("1", "w", "http://x", "ACTIVE", secret, "default")
-    database.execute(f"INSERT INTO webhooks ({{columns}}) VALUES (?, ?, ?, ?, ?, ?)", row)
-    database.commit()
+
+config, password, again, key_file = sys.argv[1:]
+
+def start(password):
+    settings = server.ServerConfig.load(config)
+    key = server.prepare(settings)
+    from mlflow.server.auth import store
+    store.init_db("sqlite:///" + str(settings.state / "auth.db"))
+    database = sqlite3.connect(settings.state / "mlflow.db")
+    (webhooks,) = database.execute("SELECT count(*) FROM webhooks").fetchone()
+    print(store.authenticate_user("owner", password), store.get_user("registry").is_admin, webhooks)
+    return key, database
+
+key, database = start(password)
+secret = Fernet(key).encrypt(b"s").decode()
+columns = "webhook_id, name, url, status, secret, workspace"
+row = ("1", "w", "http://x", "ACTIVE", secret, "default")
+database.execute(f"INSERT INTO webhooks ({columns}) VALUES (?, ?, ?, ?, ?, ?)", row)
+database.commit()
+owners = Path(config).with_name("owner.password")
+owners.write_text(again)
+start(again)
+Path(key_file).unlink()
+start(again)
 """
-
-    def prepare(*arguments: str) -> list[str]:
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", script, *arguments],
-            capture_output=True,
-            text=True,
-            env=ENVIRONMENT,
-            timeout=120,
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout.split("\n")[:2]
-
-    assert prepare(server.passwords["owner"], "add") == ["[True] True", "0"]
-    server.passwords["owner"] = "another good password"
-    server.write_config()
-    assert prepare("another good password") == ["[True] True", "1"]
-    (tmp_path / "webhook.key").unlink()
-    assert prepare("another good password") == ["[True] True", "0"]
+    arguments = [server.config, server.passwords["owner"], "another good password", tmp_path / "webhook.key"]
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["True True 0", "True True 1", "True True 0"]

@@ -1,7 +1,7 @@
 """`oal-registry server`: the MLflow server with authentication, ready to run from an empty folder.
 
 Everything that MLflow would ask for on its command line or leave at a default is settled here, then this process
-becomes MLflow's (one process, one worker): databases migrated, users made from their password files, keys kept, jobs
+is MLflow's (one process, one worker): databases migrated, users made from their password files, keys kept, jobs
 off.
 """
 
@@ -11,6 +11,7 @@ import os
 import secrets
 import sqlite3
 import sys
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,36 +92,24 @@ def _user(section: config.Section, default_role: str) -> User:
 
 
 def serve(path: str) -> None:
-    """Prepare and become the MLflow server; does not return."""
+    """Prepare, then be the MLflow server until a signal ends it.
+
+    In one process: MLflow's modules take longer to import than everything else that a start does.
+    """
     settings = ServerConfig.load(path)
-    environment = prepare(settings)
-    command = [
-        sys.executable,
-        "-W",
-        "ignore::UserWarning",
-        "-W",
-        "ignore::DeprecationWarning",
-        "-m",
-        "uvicorn",
-        "--host",
-        settings.host,
-        "--port",
-        str(settings.port),
-        "--workers",
-        "1",
-        "--log-level",
-        "warning",
-        "--timeout-graceful-shutdown",
-        "5",
-        "--factory",
-        _app(),
-    ]
+    for kind in (UserWarning, DeprecationWarning):
+        warnings.simplefilter("ignore", kind)
+    prepare(settings)
+    import uvicorn
+
     print(
         f"oal-registry: MLflow at http://{settings.host}:{settings.port}, state in {settings.state}",
         file=sys.stderr,
         flush=True,
     )
-    os.execve(command[0], command, environment)
+    uvicorn.run(
+        _app(), factory=True, host=settings.host, port=settings.port, log_level="warning", timeout_graceful_shutdown=5
+    )
 
 
 def _app() -> str:
@@ -130,8 +119,28 @@ def _app() -> str:
     return next(entry.value for entry in entry_points(group="mlflow.app") if entry.name == "basic-auth")
 
 
-def prepare(settings: ServerConfig) -> dict[str, str]:
-    """Make or upgrade both databases, the users and the keys; the environment that the server runs with."""
+def _server_environment(settings: ServerConfig) -> dict[str, str]:
+    """Variables by which MLflow's command line tells its server what to serve."""
+    from importlib.util import find_spec, module_from_spec, spec_from_file_location
+
+    # The names stand in a module of `mlflow.server`, whose import reads them: that file alone, then.
+    (package,) = find_spec("mlflow").submodule_search_locations
+    spec = spec_from_file_location("mlflow_server_constants", Path(package) / "server" / "constants.py")
+    spec.loader.exec_module(names := module_from_spec(spec))
+    return {
+        names.BACKEND_STORE_URI_ENV_VAR: settings.database_uri,
+        names.ARTIFACT_ROOT_ENV_VAR: "mlflow-artifacts:/",
+        names.ARTIFACTS_DESTINATION_ENV_VAR: settings.artifacts,
+        names.SERVE_ARTIFACTS_ENV_VAR: "true",
+        "_MLFLOW_SGI_NAME": "uvicorn",
+    }
+
+
+def prepare(settings: ServerConfig) -> str:
+    """Make or upgrade both databases, the users and the keys; the key of the webhooks' secrets.
+
+    Leaves in this process's environment what MLflow's server reads there.
+    """
     from cryptography.fernet import Fernet
 
     key = secret_files.read_or_make(
@@ -174,19 +183,11 @@ def prepare(settings: ServerConfig) -> dict[str, str]:
     # MLflow's modules read these when they are imported.
     for name in [name for name in os.environ if name.startswith(("MLFLOW_", "_MLFLOW_"))]:
         del os.environ[name]
-    os.environ.update(made)
+    os.environ.update(made | _server_environment(settings))
 
-    from mlflow.server import constants
     from mlflow.server.auth import store
     from mlflow.store.db.utils import _safe_initialize_tables, _upgrade_db, create_sqlalchemy_engine_with_retry
 
-    made |= {
-        constants.BACKEND_STORE_URI_ENV_VAR: settings.database_uri,
-        constants.ARTIFACT_ROOT_ENV_VAR: "mlflow-artifacts:/",
-        constants.ARTIFACTS_DESTINATION_ENV_VAR: settings.artifacts,
-        constants.SERVE_ARTIFACTS_ENV_VAR: "true",
-        "_MLFLOW_SGI_NAME": "uvicorn",
-    }
     if "://" not in settings.artifacts:
         Path(settings.artifacts).mkdir(parents=True, exist_ok=True)
     engine = create_sqlalchemy_engine_with_retry(settings.database_uri)
@@ -197,7 +198,7 @@ def prepare(settings: ServerConfig) -> dict[str, str]:
     store.init_db(auth_database)
     _make_users(store, settings.users)
     store.engine.dispose()
-    return {**os.environ, **made}
+    return key
 
 
 def _make_users(store, users: tuple[User, ...]) -> None:
