@@ -71,7 +71,7 @@ class Process:
     def ended(self) -> bool:
         return self._process.poll() is not None
 
-    def stop(self, number: int = signal.SIGTERM, seconds: float = 30) -> int:
+    def stop(self, number: int = signal.SIGTERM, seconds: float = 120) -> int:
         """Send a signal and wait for the end; the exit code."""
         if self._process is None:
             return 0
@@ -124,7 +124,7 @@ class MlflowServer(Process):
     def client_section(self, user: str) -> dict:
         return {"tracking_uri": self.url, "user": user, "password_file": str(self.folder / f"{user}.password")}
 
-    def wait_ready(self, seconds: float = 90) -> None:
+    def wait_ready(self, seconds: float = 120) -> None:
         def ready():
             assert not self.ended(), f"MLflow ended:\n{self.tail()}"
             return get(f"{self.url}/health")[0] == 200
@@ -142,9 +142,9 @@ class RegistryService(Process):
         kafka: dict,
         signing_key: Path,
         train_command: list[str],
-        poll_s: float = 0.5,
+        poll_s: float = 2.0,
         webhook_url: str | None = None,
-        webhook_check_s: float = 1.0,
+        webhook_check_s: float = 3.0,
     ):
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.port = folder, free_port()
@@ -186,7 +186,7 @@ class RegistryService(Process):
         )
         super().__init__("registry", folder, ["serve", "--config", str(self.config)])
 
-    def wait_ready(self, seconds: float = 60) -> None:
+    def wait_ready(self, seconds: float = 120) -> None:
         def ready():
             assert not self.ended(), f"the registry ended:\n{self.tail()}"
             return get(f"{self.url}/healthz")[0] == 200

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from topics import released
+from waiting import until
 
 pytestmark = pytest.mark.usefixtures("running")
 SCREENSHOTS = Path(__file__).resolve().parents[1] / "build" / "screenshots"
@@ -27,10 +28,12 @@ def test_promote_and_go_back_on_the_page(page, owner, topics, versions, clean):
     page.open_version("congestion", second)
     page.set_alias("champion")
     now = released(topics, "champion", second)
+    until(lambda: "oal.bundle.champion/fleet" in owner.tags(second), "the history is written")
     page.wait_for_tag("oal.bundle.champion/fleet", now.hash)
     page.screenshot("promoted")
     page.remove_alias("champion")
     assert released(topics, "champion", first).reason.startswith("rollback")
+    until(lambda: "oal.bundle.champion/fleet" not in owner.tags(second), "the history is taken off")
     page.wait_until(
         lambda: "oal.bundle.champion/fleet" not in page.tags(), "the page shows that the version is no longer in force"
     )
@@ -41,6 +44,7 @@ def test_retrain_on_the_page(page, owner, versions):
     before = {v.version for v in owner.client.search_model_versions("name='congestion'")}
     page.open_version("congestion", versions[2])
     page.set_tag("retrain", "requested")
+    until(lambda: owner.tags(versions[2]).get("retrain") == "done", "retrained")
     page.wait_for_tag("retrain", "done")
     page.screenshot("retrained")
     (new,) = {v.version for v in owner.client.search_model_versions("name='congestion'")} - before
@@ -56,5 +60,6 @@ def test_a_version_that_cannot_be_released_says_so_on_the_page(page, owner, clea
     bad = owner.register(9, program=None)
     page.open_version("congestion", bad)
     page.set_alias("challenger")
+    until(lambda: "oal.error" in owner.tags(bad), "refused")
     page.wait_until(lambda: "has the artifact feature_program.oalf" in page.tags().get("oal.error", ""), "the reason")
     page.screenshot("refused")

@@ -44,7 +44,7 @@ def with_policy(topics, slot, scope, name, version):
         held = now and now.bundle().policy
         return now if held and (held.name, held.version) == (name, version) else None
 
-    return until(there, f"{slot}/{scope} has {name}/{version}", 30)
+    return until(there, f"{slot}/{scope} has {name}/{version}")
 
 
 def test_a_release_has_the_policy_of_the_folder_and_a_new_version_of_it_makes_it_anew(

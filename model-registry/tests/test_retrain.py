@@ -12,9 +12,9 @@ pytestmark = pytest.mark.usefixtures("running")
 
 
 @pytest.fixture(autouse=True)
-def fit(behaviour):
+def again(behaviour):
     yield
-    behaviour.write_text("fit")
+    behaviour.write_text("again")
 
 
 def numbers(owner) -> set[int]:
@@ -44,7 +44,8 @@ def gone(pid: int) -> bool:
         return True
 
 
-def test_requested_runs_done_and_links_both_ways(owner, versions, service):
+def test_requested_runs_done_and_links_both_ways(owner, versions, service, behaviour):
+    behaviour.write_text("fit")
     before = numbers(owner)
     owner.tag(versions[0], "retrain", "requested")
     tags = until_tag(owner, versions[0], "done")
@@ -73,7 +74,7 @@ def test_one_at_a_time_and_again_when_asked_again(owner, versions, service, beha
     service.passes(3)
     assert sorted(owner.tags(v)["retrain"] for v in versions[:2]) == ["requested", "running"] and states
     assert service.metric("oal_registry_retrain_running") == 1
-    behaviour.write_text("fit")
+    behaviour.write_text("again")
     for version in versions[:2]:
         until_tag(owner, version, "done")
     assert owner.tags(versions[0])["retrained_as"] not in (None, earlier)
@@ -87,7 +88,7 @@ def test_the_registry_killed_in_the_middle_of_a_run_begins_it_again(owner, versi
     child = until(lambda: child_of(service), "training child")
     service.stop(signal.SIGKILL)
     until(lambda: gone(child), "the child dies with its parent")
-    behaviour.write_text("fit")
+    behaviour.write_text("again")
     assert owner.tags(versions[2])["retrain"] == "running"
     service.start()
     until_tag(owner, versions[2], "done")
@@ -112,6 +113,6 @@ def test_sigterm_ends_the_child_and_the_service_at_once(owner, versions, service
     until_tag(owner, versions[0], "running")
     assert service.stop(signal.SIGTERM) == 0
     assert gone(child) or os.waitpid(child, os.WNOHANG)
-    behaviour.write_text("fit")
+    behaviour.write_text("again")
     service.start()
     until_tag(owner, versions[0], "done")

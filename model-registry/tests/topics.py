@@ -59,4 +59,4 @@ def released(topics: Topics, slot: str, version: int, scope: str = "fleet") -> r
         now = topics.in_force(slot, scope)
         return now if now is not None and now.version == version else None
 
-    return until(there, f"{slot}/{scope} is version {version}", 30)
+    return until(there, f"{slot}/{scope} is version {version}")

@@ -48,6 +48,7 @@ FLAGS = (
     "--window-size=1500,1000",
 )
 PATIENCE_S = 30
+LOOK_S, RELOAD_S = 0.1, 1.0  # between two looks at the page; before it is loaded anew
 NOT_YET = (
     NoSuchElementException,
     StaleElementReferenceException,
@@ -169,14 +170,17 @@ class MlflowPage:
         self.wait_until(lambda: self.tags().get(name) == value, f"tag {name} = {value}", seconds)
 
     def wait_until(self, shows: Callable[[], bool], what: str, seconds: float = 60) -> None:
-        """Until the page, loaded anew again and again, meets a condition."""
+        """Until the page, loaded anew again and again, meets a condition.
+
+        Loading costs the browser and the server a second of computing: what somebody else does, wait for elsewhere.
+        """
 
         def looks():
             self._driver.refresh()
             self._wait(self._aliases_button, "page")
             return shows()
 
-        self._wait(looks, what, seconds)
+        self._wait(looks, what, seconds, RELOAD_S)
 
     def screenshot(self, name: str) -> Path:
         """Save what the page shows as NAME.png; its path."""
@@ -241,7 +245,7 @@ class MlflowPage:
         box.send_keys(text)
         self._wait(lambda: box.get_attribute("value") == text, f"{text} typed")
 
-    def _wait(self, condition: Callable, what: str, seconds: float = PATIENCE_S):
+    def _wait(self, condition: Callable, what: str, seconds: float = PATIENCE_S, pause_s: float = LOOK_S):
         deadline = time.monotonic() + seconds
         while True:
             try:
@@ -252,4 +256,4 @@ class MlflowPage:
             if time.monotonic() > deadline:
                 shot = self.screenshot("error")
                 raise PageError(f"MLflow's page: {what}: not within {seconds:g} s; see {shot}")
-            time.sleep(0.1)
+            time.sleep(pause_s)
