@@ -65,7 +65,8 @@ def again(uri: str, login: tuple[str, str], model: str, version: str, name: str)
     now = time.time_ns() // 1_000_000
     run_id = ask("POST", "runs/create", json={"experiment_id": "0", "start_time": now})["run"]["info"]["run_id"]
     tags = [{"key": "retrained_from", "value": version}]
-    wanted = {"name": name, "source": old["source"], "run_id": run_id, "tags": tags}
+    model_id = old["source"].removeprefix("models:/")
+    wanted = {"name": name, "source": old["source"], "model_id": model_id, "run_id": run_id, "tags": tags}
     made = ask("POST", "model-versions/create", json=wanted)["model_version"]["version"]
     ask("POST", "runs/update", json={"run_id": run_id, "status": "FINISHED", "end_time": now})
     return int(made), run_id
