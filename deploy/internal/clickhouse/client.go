@@ -29,35 +29,89 @@ const maxExecution = "8"
 type Client struct {
 	config config.ClickHouse
 	http   *http.Client
+	now    func() time.Time
 }
 
 // New is a client; it connects when asked something.
 func New(c config.ClickHouse) *Client {
-	return &Client{c, &http.Client{Timeout: queryTimeout}}
+	return &Client{c, &http.Client{Timeout: queryTimeout}, time.Now}
 }
 
-// minBaseline is how far back the rest's predictions reach at least: a short soak would leave too few to compare with.
-const minBaseline = 10 * time.Minute
+const (
+	// minBaseline is how far back before a rollout the comparison reaches at least: a short soak would leave too little.
+	minBaseline = 30 * time.Minute
+	// measureTimeout is for all metrics of a rollout; a reading that took longer would be old when it came.
+	measureTimeout = 30 * time.Second
+)
 
-// Measure reads the abort metric of a rollout. That it cannot be read, or that there is too little to say, is in Why.
+// Measure reads what a rollout is watched for. That something cannot be read, or that there is too little to say, is in
+// its Why; a service that does not answer is asked once.
 func (c *Client) Measure(ctx context.Context, r *rollout.Rollout) rollout.Measure {
+	ctx, cancel := context.WithTimeout(ctx, measureTimeout)
+	defer cancel()
+	m := rollout.Measure{Readings: map[string]rollout.Reading{}}
+	parameters := c.parameters(r)
+	away := ""
+	for _, guard := range r.Watched() {
+		metric, known := rollout.AbortMetrics[guard.Metric]
+		switch {
+		case away != "":
+			m.Readings[guard.Metric] = rollout.Reading{Why: away}
+		case !known:
+			m.Readings[guard.Metric] = rollout.Reading{Why: "this service does not know how"}
+		default:
+			row, err := c.row(ctx, metric.Query, parameters)
+			if err != nil {
+				away = err.Error()
+				m.Readings[guard.Metric] = rollout.Reading{Why: away}
+				continue
+			}
+			m.Readings[guard.Metric] = judge(row, metric, r.MinAPs())
+		}
+	}
+	if away == "" {
+		if row, err := c.row(ctx, rollout.OnsetsQuery, parameters); err == nil && len(row) == 1 {
+			m.Onsets = int(row[0])
+		}
+	}
+	return m
+}
+
+func (c *Client) parameters(r *rollout.Rollout) map[string]string {
 	site, _ := strings.CutPrefix(r.Scope, "site/")
 	if r.Scope == "fleet" {
 		site = ""
 	}
-	baseline := max(minBaseline, time.Duration(r.SoakS*float64(time.Second)))
-	value, err := c.row(ctx, rollout.AbortMetrics[r.Metric].Query(), map[string]string{
-		"bundle": strconv.FormatUint(bundle.ID(r.Hash), 10), "site": site,
-		"policy":  cmp.Or(r.Policy, bundle.RwndFair),
-		"started": strconv.FormatInt(r.StartedUS, 10), "since": strconv.FormatInt(r.StartedUS-baseline.Microseconds(),
-			10)})
-	if err != nil {
-		return rollout.Measure{Why: err.Error()}
-	}
-	return rollout.Measure{Value: &value}
+	since := r.SinceUS()
+	baseline := r.StartedUS - max(minBaseline.Microseconds(), c.now().UnixMicro()-since, int64(r.SoakS*1e6))
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	return map[string]string{"bundle": strconv.FormatUint(bundle.ID(r.Hash), 10), "site": site,
+		"policy": cmp.Or(r.Policy, bundle.RwndFair), "started": number(r.StartedUS), "since": number(since),
+		"baseline": number(baseline)}
 }
 
-func (c *Client) row(ctx context.Context, sql string, parameters map[string]string) (float64, error) {
+// judge says what a metric's row is worth.
+func judge(row []float64, metric rollout.AbortMetric, minAPs int) rollout.Reading {
+	if len(row) != 5 {
+		return rollout.Reading{Why: "ClickHouse's answer is not one row of five numbers"}
+	}
+	aps, evidence, restAPs, rest, value := row[0], row[1], row[2], row[3], row[4]
+	least := float64(metric.Min)
+	switch {
+	case aps < float64(minAPs) || evidence < least:
+		return rollout.Reading{Why: fmt.Sprintf("too little: %.0f %s of %.0f APs with the bundle, it takes %d of %d",
+			evidence, metric.Unit, aps, metric.Min, minAPs)}
+	case metric.Rest && rest < least:
+		return rollout.Reading{Why: fmt.Sprintf("too little to compare with: %.0f %s of %.0f other APs, it takes %d",
+			rest, metric.Unit, restAPs, metric.Min)}
+	case math.IsNaN(value) || math.IsInf(value, 0):
+		return rollout.Reading{Why: fmt.Sprintf("none of the %.0f %s was of a case that the metric counts", evidence,
+			metric.Unit)}
+	}
+	return rollout.Reading{Value: &value}
+}
+
+func (c *Client) row(ctx context.Context, sql string, parameters map[string]string) ([]float64, error) {
 	query := url.Values{"database": {c.config.Database}, "max_execution_time": {maxExecution},
 		"output_format_json_quote_64bit_integers": {"0"},
 		"output_format_json_quote_denormals":      {"1"}}
@@ -67,7 +121,7 @@ func (c *Client) row(ctx context.Context, sql string, parameters map[string]stri
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(c.config.URL,
 		"/")+"/?"+query.Encode(), strings.NewReader(sql))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	if c.config.User != "" {
 		request.Header.Set("X-ClickHouse-User", c.config.User)
@@ -75,41 +129,40 @@ func (c *Client) row(ctx context.Context, sql string, parameters map[string]stri
 	if c.config.PasswordFile != "" {
 		password, err := config.Secret(c.config.PasswordFile)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		request.Header.Set("X-ClickHouse-Key", password)
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	if response.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("ClickHouse: %.200s", strings.TrimSpace(string(body)))
+		return nil, fmt.Errorf("ClickHouse: %.200s", strings.TrimSpace(string(body)))
 	}
 	return decode(body)
 }
 
-func decode(body []byte) (float64, error) {
+// decode reads one row of numbers; those that are none are NaN.
+func decode(body []byte) ([]float64, error) {
 	var answer struct {
 		Data [][]any `json:"data"`
 	}
-	if err := json.Unmarshal(body, &answer); err != nil || len(answer.Data) != 1 || len(answer.Data[0]) != 3 {
-		return 0, fmt.Errorf("ClickHouse's answer is not one row of three: %.200s", body)
+	if err := json.Unmarshal(body, &answer); err != nil || len(answer.Data) != 1 {
+		return nil, fmt.Errorf("ClickHouse's answer is not one row: %.200s", body)
 	}
-	members, _ := answer.Data[0][0].(float64)
-	rest, _ := answer.Data[0][1].(float64)
-	value, isNumber := answer.Data[0][2].(float64)
-	switch {
-	case members < rollout.MinPredictions || rest < rollout.MinPredictions:
-		return 0, fmt.Errorf("too few predictions with a known outcome: %.0f of the bundle, %.0f of the rest, it "+
-			"takes %d of each", members, rest, rollout.MinPredictions)
-	case !isNumber || math.IsNaN(value) || math.IsInf(value, 0):
-		return 0, fmt.Errorf("none of the %.0f predictions was of a case that the metric counts", members)
+	row := make([]float64, len(answer.Data[0]))
+	for i, cell := range answer.Data[0] {
+		number, is := cell.(float64)
+		if !is {
+			number = math.NaN()
+		}
+		row[i] = number
 	}
-	return value, nil
+	return row, nil
 }

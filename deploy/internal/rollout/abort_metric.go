@@ -1,53 +1,71 @@
 package rollout
 
+import "oal/deploy/internal/release"
+
 // RejectedShare is the metric that every rollout has: rejections among the answers of its APs.
-const RejectedShare = "rejected_share"
+const RejectedShare = release.RejectedShare
 
-// MinPredictions is how many predictions with a known outcome, of the bundle and of the rest each, a metric takes: with
-// fewer, chance decides.
-const MinPredictions = 50
+// AbortMetric is a number that grows as a bundle gets worse than what else is in force. Its query gives one row: APs
+// with the bundle, the evidence that they gave, the rest's APs and evidence, and the value.
+//
+// Parameters: bundle; policy; site, empty for the fleet; since, when the evidence of the present step begins; started,
+// when the rollout did; baseline, how far back before that the comparison reaches. Times are in µs.
+type AbortMetric struct {
+	Query string
+	Min   int    // of the evidence, of APs with the bundle and, with Rest, of the others each
+	Unit  string // of the evidence
+	Rest  bool   // there must be others to compare with
+}
 
-// AbortMetric is a number that grows as a bundle gets worse than what else is in force. Expression is SQL over the
-// columns `member` (the row is of the bundle, not of the rest), `onset` (not congested, and congested a horizon later),
-// `hit` (congestion was predicted), `now`, `predicted`, `truth` (classes) and `congested` (probability of congestion, 0
-// to 1).
-type AbortMetric struct{ Meaning, Expression string }
+const (
+	// minPredictions is five minutes of one AP, ten a second: those of a few seconds are one moment of one radio.
+	minPredictions = 3000
+	// minMinutes, of APs with traffic: ten of each of three.
+	minMinutes = 30
+)
 
-// AbortMetrics by name. The rest are all predictions of the policy's other bundles in the scope, from one soak time (at
-// least ten minutes) before the rollout: so there is something to compare with when every AP has the new one.
+// AbortMetrics by name. Release.Metrics has the same names, but for RejectedShare.
 var AbortMetrics = map[string]AbortMetric{
-	"onset_recall_drop": {
-		"recall of congestion onsets, the rest's minus the bundle's",
+	"onset_recall_drop": ofPredictions(
 		"countIf(NOT member AND onset AND hit) / countIf(NOT member AND onset) - countIf(member AND onset AND hit) / " +
-			"countIf(member AND onset)",
-	},
-	"macro_accuracy_drop": {
-		"share of right predictions, averaged over the classes that came true for both, the rest's minus the bundle's",
-		`arrayAvg(arrayFilter(x -> isFinite(x), arrayMap(c ->
+			"countIf(member AND onset)"),
+	"macro_accuracy_drop": ofPredictions(`arrayAvg(arrayFilter(x -> isFinite(x), arrayMap(c ->
 			countEqual(groupArrayIf(truth, NOT member AND truth = predicted), c)
 				/ countEqual(groupArrayIf(truth, NOT member), c)
 			- countEqual(groupArrayIf(truth, member AND truth = predicted), c)
 				/ countEqual(groupArrayIf(truth, member), c),
-			[0, 1, 2, 3])))`,
-	},
-	"brier_rise": {
-		"Brier score of the probability of congestion, the bundle's minus the rest's",
-		"avgIf(pow(congested - (truth >= 2), 2), member) - avgIf(pow(congested - (truth >= 2), 2), NOT member)",
-	},
+			[0, 1, 2, 3])))`),
+	"brier_rise": ofPredictions(
+		"avgIf(pow(congested - (truth >= 2), 2), member) - avgIf(pow(congested - (truth >= 2), 2), NOT member)"),
+	"throughput_drop":    ofChange(delivered, "1 - exp(avgIf(change, member) - avgIf(change, NOT member))"),
+	"rtt_rise":           ofChange(roundTrips, "exp(avgIf(change, member) - avgIf(change, NOT member)) - 1"),
+	"guard_reverts_rise": {guardReverts, minMinutes, "minutes of APs under control", false},
 }
 
-// Query gives one row: predictions of the bundle with a known outcome, those of the rest, and the metric.
-func (m AbortMetric) Query() string {
-	return `SELECT countIf(member) AS members, countIf(NOT member) AS rest, toFloat64(` + m.Expression + `) AS value
-FROM (
-	SELECT bundle = {bundle:UInt64} AS member,
+// predictions with a known outcome: of the bundle in the present step, and all of the policy's other bundles in the
+// scope since the baseline's begin, so that there is something to compare with when every AP has the new one.
+// `onset` is not congested, and congested a horizon later; `hit`: congestion was predicted.
+const predictions = `(
+	SELECT ap_id, ts, bundle = {bundle:UInt64} AS member,
 		toInt8(class_now) AS now, toInt8(class) AS truth, toInt8(predicted) AS predicted,
 		now IN (0, 1) AND truth >= 2 AS onset, predicted >= 2 AS hit, congested_permille / 1000 AS congested
 	FROM prediction
-	WHERE policy = {policy:String}
-		AND ts >= fromUnixTimestamp64Micro({since:Int64}, 'UTC') AND class >= 0 AND class_now >= 0 AND complete = 1
-		AND (bundle != {bundle:UInt64} OR ts >= fromUnixTimestamp64Micro({started:Int64}, 'UTC'))
+	WHERE policy = {policy:String} AND class >= 0 AND class_now >= 0 AND complete = 1
+		AND ts >= fromUnixTimestamp64Micro({baseline:Int64}, 'UTC')
+		AND (bundle != {bundle:UInt64} OR ts >= fromUnixTimestamp64Micro({since:Int64}, 'UTC'))
 		AND ({site:String} = '' OR site = {site:String})
-)
-FORMAT JSONCompact`
+)`
+
+func ofPredictions(expression string) AbortMetric {
+	return AbortMetric{`SELECT uniqExactIf(ap_id, member), countIf(member), uniqExactIf(ap_id, NOT member),
+	countIf(NOT member), toFloat64(` + expression + `)
+FROM ` + predictions + `
+FORMAT JSONCompact`, minPredictions, "predictions with a known outcome", true}
 }
+
+// OnsetsQuery gives one row of one number: congestion onsets since `since` at APs with the bundle. Those of one AP in
+// the same ten seconds are one: its windows overlap.
+const OnsetsQuery = `SELECT uniqExactIf((ap_id, toStartOfInterval(ts, INTERVAL 10 SECOND)), onset)
+FROM ` + predictions + `
+WHERE member
+FORMAT JSONCompact`

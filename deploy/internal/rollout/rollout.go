@@ -16,11 +16,17 @@ type Step string
 
 const (
 	Started    Step = "started"    // its members have it as their desired state
+	Held       Step = "held"       // nobody has it: it waits for an approval
 	Soaking    Step = "soaking"    // the first AP applied it
 	Expanded   Step = "expanded"   // every AP in its scope has it as its desired state
 	Completed  Step = "completed"  // every AP that is connected has answered
 	Aborted    Step = "aborted"    // its members are given back what the slot had before
 	Superseded Step = "superseded" // another release took its slot, or it was withdrawn
+	Stalled    Step = "stalled"    // it did not get on within its deadline, and goes no further by itself
+
+	// Widened and Approved are no phases: they name what happened to a rollout that soaks, or waits.
+	Widened  Step = "widened"
+	Approved Step = "approved"
 )
 
 // Rollout is one release on its way. It is stored at every step.
@@ -35,25 +41,38 @@ type Rollout struct {
 	Version   uint32       `json:"version"`
 	CreatedUS int64        `json:"created_us"`
 
-	Share       float64  `json:"share"`
-	Threshold   uint64   `json:"threshold,string"` // an AP whose position is at most this is a member
-	SoakS       float64  `json:"soak_s"`
-	ActivateInS float64  `json:"activate_in_s"`
-	Metric      string   `json:"metric"`
-	Limit       *float64 `json:"limit"`
+	Share       float64         `json:"share"`            // of the present step of its plan, as SoakS
+	Threshold   uint64          `json:"threshold,string"` // an AP whose position is at most this is a member
+	SoakS       float64         `json:"soak_s"`
+	ActivateInS float64         `json:"activate_in_s"`
+	Metric      string          `json:"metric"` // that its release names, or that aborted it
+	Limit       *float64        `json:"limit"`
+	Plan        []release.Step  `json:"plan,omitempty"`
+	At          int             `json:"at"` // the present step of the plan, from 0
+	DeadlineS   float64         `json:"deadline_s"`
+	Guards      []release.Guard `json:"guards,omitempty"`
+
+	Mode       string    `json:"mode"`                  // of its control policy; empty: not known
+	Models     string    `json:"models"`                // hash of what decides
+	PromotedBy string    `json:"promoted_by,omitempty"` // empty: not known
+	Approval   *Approval `json:"approval,omitempty"`    // nil: none
 
 	Step       Step   `json:"step"`
 	All        bool   `json:"all"` // everyone in scope, not only members
 	StartedUS  int64  `json:"started_us"`
-	AppliedUS  int64  `json:"applied_us"`  // the first AP applied it; 0 = none yet
-	StepUS     int64  `json:"step_us"`     // latest step
-	ActivateUS int64  `json:"activate_us"` // APs use it from then on; 0 = at once
+	AppliedUS  int64  `json:"applied_us"`    // the first AP applied it; 0 = none yet
+	StepUS     int64  `json:"step_us"`       // latest step
+	PlanUS     int64  `json:"plan_us"`       // the present step of the plan began
+	ProgressUS int64  `json:"progress_us"`   // its deadline runs from here
+	Was        Step   `json:"was,omitempty"` // what it was before it stalled
+	ActivateUS int64  `json:"activate_us"`   // APs use it from then on; 0 = at once
 	Detail     string `json:"detail"`
 
 	APs      int      `json:"aps"`
 	Applied  int      `json:"applied"`
 	Rejected int      `json:"rejected"`
-	Value    *float64 `json:"value"` // of the metric; nil = not measured
+	Onsets   int      `json:"onsets"` // congestion onsets seen in the present step, at APs that have it
+	Value    *float64 `json:"value"`  // of the metric; nil = not measured
 
 	Fallback  *Fallback `json:"fallback"`
 	Withdrawn bool      `json:"withdrawn,omitempty"` // superseded by nothing
@@ -73,10 +92,21 @@ type Fallback struct {
 func (r *Rollout) Key() string { return release.Key(r.Slot, r.Scope, r.Policy) }
 
 // Active says whether the rollout still waits for something.
-func (r *Rollout) Active() bool { return r.Step == Started || r.Step == Soaking || r.Step == Expanded }
+func (r *Rollout) Active() bool { return r.Live() && r.Step != Completed }
 
-// Live says whether APs are given it.
+// Live says whether it is still what its slot holds.
 func (r *Rollout) Live() bool { return r.Step != Aborted && r.Step != Superseded }
+
+// Given says whether APs are given it.
+func (r *Rollout) Given() bool { return r.Live() && r.phase() != Held }
+
+// phase is what it is, or was when it stalled.
+func (r *Rollout) phase() Step {
+	if r.Step == Stalled {
+		return r.Was
+	}
+	return r.Step
+}
 
 // Position is where an AP stands among those of a rollout: a stable, evenly spread number.
 func Position(id, ap string) uint64 {
@@ -106,9 +136,11 @@ func New(rel *release.Release, before *Rollout, aps []string, nowUS int64) *Roll
 	r := &Rollout{ID: rel.ID(), Slot: rel.Slot, Scope: rel.Scope, Hash: rel.Bundle.Hash, Serial: rel.Bundle.Serial,
 		Model: rel.Bundle.Model, Version: rel.Bundle.Version, CreatedUS: rel.CreatedUS,
 		Share: 1, Threshold: math.MaxUint64, All: true, Step: Started, StartedUS: nowUS, StepUS: nowUS,
-		Detail: rel.Reason}
+		PlanUS: nowUS, ProgressUS: nowUS, DeadlineS: release.DefaultDeadlineS, Detail: rel.Reason,
+		Mode: rel.Bundle.Mode.String(), Models: rel.Bundle.Models, PromotedBy: rel.PromotedBy}
 	if p := rel.Plan; p != nil {
 		r.Share, r.SoakS, r.ActivateInS, r.Metric, r.Limit = p.Share, p.SoakS, p.ActivateInS, p.Metric, p.Limit
+		r.Plan, r.Guards, r.DeadlineS = p.Steps, p.Guards, p.DeadlineS
 		r.Threshold, r.All = Threshold(r.ID, p.Share, aps), p.Share >= 1
 		if p.ActivateInS > 0 {
 			r.ActivateUS = rel.CreatedUS + seconds(p.ActivateInS)
@@ -127,7 +159,8 @@ func fallback(before *Rollout) *Fallback {
 		return nil
 	}
 	// A superseded rollout is one that a release replaced; whether it had got through is what All says.
-	settled := before.Step != Aborted && (before.All || before.Slot != release.Champion)
+	never := !before.All && before.Threshold == 0 // it waited for an approval to its end
+	settled := before.Step != Aborted && !never && (before.All || before.Slot != release.Champion)
 	if settled {
 		return &Fallback{ID: before.ID, Hash: before.Hash, Threshold: before.Threshold, All: before.All}
 	}

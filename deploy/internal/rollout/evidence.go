@@ -1,0 +1,115 @@
+package rollout
+
+import (
+	"fmt"
+
+	"oal/deploy/internal/release"
+)
+
+// Measure is a reading of what ClickHouse knows of a rollout.
+type Measure struct {
+	BegunUS  int64              // when it was asked for
+	Readings map[string]Reading // of its guards, by metric
+	Onsets   int                // congestion onsets in the present step, at APs that have it
+}
+
+// Reading of a metric.
+type Reading struct {
+	Value *float64 // nil: there is none
+	Why   string   // there is none
+}
+
+// Watched are the guards that count: what users get cannot suffer from a bundle that does not act on their traffic.
+func (r *Rollout) Watched() (list []release.Guard) {
+	for _, guard := range r.Guards {
+		if release.Metrics[guard.Metric].Of != release.Users || modeOf(r.Mode) == modeOf("enforce") {
+			list = append(list, guard)
+		}
+	}
+	return list
+}
+
+// Measured says whether there is something to read.
+func (r *Rollout) Measured() bool {
+	return r.phase() == Soaking && (len(r.Watched()) > 0 || r.present().MinOnsets > 0)
+}
+
+// MinAPs is how many APs of the bundle evidence takes.
+func (r *Rollout) MinAPs() int { return max(1, r.present().MinAPs) }
+
+// SinceUS is when the evidence for the present step of the plan begins: everyone in it may have the bundle, and the
+// first uses it.
+func (r *Rollout) SinceUS() int64 { return max(r.StartedUS, r.AppliedUS, r.PlanUS, r.ActivateUS) }
+
+// fresh is the look's reading if it is of the present step and not old, or nil.
+func (r *Rollout) fresh(l *Look) *Measure {
+	m := l.Measure
+	if m == nil || r.AppliedUS == 0 || m.BegunUS < r.SinceUS() || l.NowUS-m.BegunUS > FreshUS {
+		return nil
+	}
+	return m
+}
+
+// note keeps for people what was read.
+func (r *Rollout) note(m *Measure) {
+	if m == nil {
+		return
+	}
+	r.Onsets = m.Onsets
+	if reading, is := m.Readings[r.Metric]; is {
+		r.Value = reading.Value
+	}
+}
+
+// beyondLimit is the first guard that aborts it, or nil.
+func (r *Rollout) beyondLimit(m *Measure) *release.Guard {
+	if m == nil || r.phase() != Soaking {
+		return nil
+	}
+	for _, guard := range r.Watched() {
+		if value := m.Readings[guard.Metric].Value; value != nil && *value > guard.Limit {
+			return &guard
+		}
+	}
+	return nil
+}
+
+// waits is what a rollout that has soaked lacks for its next step; nothing: it may go on.
+func (r *Rollout) waits(l *Look, m *Measure) (lacks []string) {
+	step := r.present()
+	if l.Applied < step.MinAPs {
+		lacks = append(lacks, fmt.Sprintf("%d of %d APs applied", l.Applied, step.MinAPs))
+	}
+	watched := r.Watched()
+	switch {
+	case m == nil && (len(watched) > 0 || step.MinOnsets > 0):
+		lacks = append(lacks, "waiting for a reading of "+names(watched, step.MinOnsets > 0))
+	case m != nil && m.Onsets < step.MinOnsets:
+		lacks = append(lacks, fmt.Sprintf("%d of %d onsets", m.Onsets, step.MinOnsets))
+	}
+	if m != nil {
+		for _, guard := range watched {
+			reading, asked := m.Readings[guard.Metric]
+			if !asked {
+				reading.Why = "it was not asked for"
+			}
+			if reading.Value == nil {
+				lacks = append(lacks, guard.Metric+" cannot be read: "+reading.Why)
+			}
+		}
+	}
+	if next := r.following(); !l.Gate.allows(r, next.Share) {
+		lacks = append(lacks, r.unapproved())
+	}
+	return lacks
+}
+
+func names(guards []release.Guard, onsets bool) (text string) {
+	for _, guard := range guards {
+		text += ", " + guard.Metric
+	}
+	if onsets {
+		text += ", onsets"
+	}
+	return text[len(", "):]
+}
