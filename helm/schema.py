@@ -81,6 +81,8 @@ PATHS = {
     "trainer.replicas": {"type": "integer", "minimum": 1},
     "policies": {"type": "object", "additionalProperties": {"type": "string"}},
     "push.replicas": {"type": "integer", "minimum": 1},
+    "push.approvals": {"enum": ["required", "none"]},
+    "push.canaryShare": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
     "push.store": {"enum": ["postgres", "file"]},
     "push.access.type": {"enum": ["ClusterIP", "LoadBalancer", "NodePort"]},
     "push.enrol.url": {"type": "string", "pattern": "^https://"},

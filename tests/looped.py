@@ -79,8 +79,9 @@ def running(experiments=loop.EXPERIMENTS, **changes) -> Iterator[Looped]:
         folder.mkdir(exist_ok=True)
         settings = folder / "online.yaml"
         settings.write_text(yaml.safe_dump(eager))
-        with Platform(folder / "state", ports="auto", trainer_settings=str(settings), checkpoint_interval="2s",
-                      **changes) as platform:
+        # Nobody is there to approve: `make demo` (test_demo.py) and deploy/ show that.
+        changes = {"approvals": "none", "checkpoint_interval": "2s", **changes}
+        with Platform(folder / "state", ports="auto", trainer_settings=str(settings), **changes) as platform:
             loop.seed(platform, experiments)
             looped = Looped(platform, folder)
             looped.source.start()

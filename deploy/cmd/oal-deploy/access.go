@@ -82,7 +82,7 @@ func (c *client) audit(limit int) error {
 // newUser makes a token, and the line of admin_users_file that knows it.
 func newUser(args []string, out, secret io.Writer) error {
 	if len(args) != 2 || account.ParseRole(args[1]) == account.None {
-		return fmt.Errorf("user needs a name and a role: viewer, operator or admin")
+		return fmt.Errorf("user needs a name and a role: %s", account.RoleNames)
 	}
 	raw := make([]byte, 32)
 	if _, err := rand.Read(raw); err != nil {

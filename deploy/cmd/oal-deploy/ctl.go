@@ -35,9 +35,10 @@ func ctl(args []string, out io.Writer) error {
 	tokenFile := flags.String("token-file", "", "file of your own token; default admin_token_file of the configuration")
 	flags.StringVar(&o.site, "site", "", "only this site; with ticket: the AP's site")
 	flags.StringVar(&o.state, "state", "", "only APs whose latest report is this: applied, rejected, restored, waiting")
-	flags.StringVar(&o.reason, "reason", "", "kept in the history; needed by kill, unkill and revoke")
+	flags.StringVar(&o.reason, "reason", "", "kept in the history; needed by approve, kill, unkill and revoke")
 	flags.StringVar(&o.who, "who", userName(), "kept with a kill, beside the user of the token")
 	flags.DurationVar(&o.ttl, "ttl", 24*time.Hour, "how long a ticket can be used")
+	flags.BoolVar(&o.emergency, "emergency", false, "with approve: as admin, without a second person")
 	flags.IntVar(&o.limit, "limit", 50, "lines of history or audit")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -58,6 +59,7 @@ type options struct {
 	site, state, reason, who string
 	ttl                      time.Duration
 	limit                    int
+	emergency                bool
 }
 
 func (c *client) run(command, id string, o options) error {
@@ -73,6 +75,14 @@ func (c *client) run(command, id string, o options) error {
 		return c.raw("POST", rollout+"/abort", map[string]string{"reason": o.reason})
 	case "expand":
 		return c.raw("POST", rollout+"/expand", nil)
+	case "approve":
+		if o.reason == "" {
+			return fmt.Errorf("ctl approve needs --reason TEXT")
+		}
+		if o.emergency {
+			return c.raw("POST", rollout+"/approve-in-emergency", map[string]string{"reason": o.reason})
+		}
+		return c.raw("POST", rollout+"/approve", map[string]string{"reason": o.reason})
 	case "kill", "unkill":
 		return c.turn(command, id, o.who, o.reason)
 	case "kills":
@@ -100,11 +110,12 @@ func (c *client) run(command, id string, o options) error {
 	return fmt.Errorf("no such command: ctl %s; there are %s", command, commands)
 }
 
-const commands = "fleet, ap, rollouts, abort, expand, kill, unkill, kills, ticket, tickets, withdraw, revoke, " +
-	"restore, access, audit, history and backup"
+const commands = "fleet, ap, rollouts, abort, expand, approve, kill, unkill, kills, ticket, tickets, withdraw, " +
+	"revoke, restore, access, audit, history and backup"
 
 // needs is what a command is told first.
-var needs = map[string]string{"ap": "an id", "abort": "an id", "expand": "an id", "kill": scopes, "unkill": scopes,
+var needs = map[string]string{"ap": "an id", "abort": "an id", "expand": "an id", "approve": "an id",
+	"kill": scopes, "unkill": scopes,
 	"ticket":   "an AP's id",
 	"withdraw": "the id of a ticket", "revoke": "an AP's id", "restore": "an AP's id", "backup": "a file to write"}
 

@@ -14,23 +14,36 @@ import (
 	"oal/deploy/internal/release"
 )
 
-// Role is what a user may do; each may do what those before it may.
+// Role is what a user may do. Viewer, operator and admin may each do what those before them may; an approver sees, and
+// approves, which nobody else does.
 type Role int
 
 const (
 	None     Role = iota
 	Viewer        // sees fleet, rollouts, kills, who is revoked, history
 	Operator      // turns the kill switch, aborts and expands rollouts, revokes; sees the audit log
-	Admin         // makes tickets, restores, copies the state
+	Admin         // makes tickets, restores, copies the state; approves in an emergency
+	Approver      // approves rollouts
 )
 
-var roles = map[string]Role{"viewer": Viewer, "operator": Operator, "admin": Admin}
+var roles = map[string]Role{"viewer": Viewer, "operator": Operator, "admin": Admin, "approver": Approver}
+
+// RoleNames are for messages.
+const RoleNames = "viewer, operator, admin or approver"
 
 // ParseRole is None for what is no role.
 func ParseRole(name string) Role { return roles[name] }
 
 func (r Role) String() string {
-	return [...]string{"", "viewer", "operator", "admin"}[r]
+	return [...]string{"", "viewer", "operator", "admin", "approver"}[r]
+}
+
+// May says whether it may do what takes a role.
+func (r Role) May(what Role) bool {
+	if r == Approver || what == Approver {
+		return r == Approver && (what == Approver || what == Viewer)
+	}
+	return r >= what
 }
 
 // User is someone with a token.
@@ -88,7 +101,7 @@ func read(tokenFile, usersFile string) ([]User, error) {
 			return nil, fmt.Errorf("%s:%d: `%.80s` is no name of its own: letters, digits, dots, dashes and "+
 				"underscores, once; %s has the token of admin_token_file", usersFile, i+1, u.Name, FromToken)
 		case u.Role == None:
-			return nil, fmt.Errorf("%s:%d: the role is viewer, operator or admin", usersFile, i+1)
+			return nil, fmt.Errorf("%s:%d: the role is %s", usersFile, i+1, RoleNames)
 		case err != nil || len(sum) != sha256.Size:
 			return nil, fmt.Errorf("%s:%d: the third word is the SHA-256 of the token in 64 hexadecimal digits",
 				usersFile, i+1)

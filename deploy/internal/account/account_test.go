@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -61,6 +62,19 @@ func TestUsers(t *testing.T) {
 	is("new", "ann", Operator)
 	if failures != 1 {
 		t.Errorf("%d failures", failures)
+	}
+}
+
+// An approver sees and approves; nobody else approves, the admin neither.
+func TestMay(t *testing.T) {
+	may := map[Role][]Role{Viewer: {Viewer}, Operator: {Viewer, Operator}, Admin: {Viewer, Operator, Admin},
+		Approver: {Viewer, Approver}}
+	for role := None; role <= Approver; role++ {
+		for what := Viewer; what <= Approver; what++ {
+			if role.May(what) != slices.Contains(may[role], what) {
+				t.Errorf("%s may do what is for %s: %t", role, what, role.May(what))
+			}
+		}
 	}
 }
 

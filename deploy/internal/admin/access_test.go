@@ -38,13 +38,15 @@ func TestRoles(t *testing.T) {
 			account.Admin, 200},
 		{"GET", "/v1/tickets", "", account.Admin, 200}, {"DELETE", "/v1/tickets/none", "", account.Admin, 404},
 		{"GET", "/v1/state", "", account.Admin, 200},
+		{"POST", "/v1/rollouts/none/approve", reason, account.Approver, 404},
+		{"POST", "/v1/rollouts/none/approve-in-emergency", reason, account.Admin, 404},
 	}
 	for token, role := range map[string]account.Role{"ann's token": account.Viewer, "bob's token": account.Operator,
-		token: account.Admin} {
+		token: account.Admin, "dan's token": account.Approver} {
 		for _, r := range requests {
 			code := r.code
 			switch {
-			case role < r.least:
+			case !role.May(r.least):
 				code = 403
 			case code == 0: // restored once it was revoked
 				code = 200
@@ -58,7 +60,7 @@ func TestRoles(t *testing.T) {
 			t.Error("a viewer changed something")
 		}
 	}
-	if n := testutil.ToFloat64(x.metrics.AdminRefused.WithLabelValues("role")); n != 11+5 {
+	if n := testutil.ToFloat64(x.metrics.AdminRefused.WithLabelValues("role")); n != 13+7+1+12 {
 		t.Errorf("%g refusals for a role", n)
 	}
 }

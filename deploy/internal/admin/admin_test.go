@@ -33,6 +33,7 @@ import (
 	"oal/deploy/internal/metric"
 	"oal/deploy/internal/pki"
 	"oal/deploy/internal/release"
+	"oal/deploy/internal/rollout"
 	"oal/deploy/internal/rollouts"
 	"oal/deploy/internal/sim"
 	"oal/deploy/internal/store"
@@ -62,7 +63,7 @@ func (x *fixture) users(folder string) {
 	x.t.Helper()
 	tokenFile, usersFile := filepath.Join(folder, "token"), filepath.Join(folder, "users")
 	var lines string
-	for name, role := range map[string]string{"ann": "viewer", "bob": "operator"} {
+	for name, role := range map[string]string{"ann": "viewer", "bob": "operator", "dan": "approver"} {
 		sum := sha256.Sum256([]byte(name + "'s token"))
 		lines += name + " " + role + " " + hex.EncodeToString(sum[:]) + "\n"
 	}
@@ -109,7 +110,7 @@ func start(t *testing.T) *fixture {
 }
 
 // startIn has its store in a file of one's choice.
-func startIn(t *testing.T, path string) *fixture {
+func startIn(t *testing.T, path string, gate ...rollout.Gate) *fixture {
 	t.Helper()
 	x := &fixture{t: t}
 	check := func(err error) {
@@ -126,6 +127,9 @@ func startIn(t *testing.T, path string) *fixture {
 	logger := slog.New(slog.DiscardHandler)
 	x.fleet = fleet.New("test", time.Now, func(release.Slot, time.Duration) {})
 	x.rollouts = rollouts.New(x.fleet, db, x.signer.Keys, nil, metric.New(), time.Now, logger)
+	for _, g := range gate {
+		x.rollouts.Gate = g
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

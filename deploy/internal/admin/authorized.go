@@ -25,7 +25,7 @@ func user(r *http.Request) account.User {
 type recorder struct {
 	http.ResponseWriter
 	code int
-	why  string // of a no
+	why  string // of a no, or what somebody gave as their reason
 }
 
 func (r *recorder) WriteHeader(code int) {
@@ -48,7 +48,7 @@ func (a *Server) as(role account.Role, action string, handle http.HandlerFunc) h
 			if !a.stranger(recorded, r) {
 				return
 			}
-		case who.Role < role:
+		case !who.Role.May(role):
 			a.Metrics.AdminRefused.WithLabelValues("role").Inc()
 			failure(recorded, http.StatusForbidden,
 				fmt.Sprintf("user %s is %s; this is for %s", who.Name, who.Role, role))

@@ -145,8 +145,11 @@ func (a *Server) stepped(w http.ResponseWriter) func(*rollout.Rollout, error) {
 		switch {
 		case errors.Is(err, rollouts.ErrNoRollout):
 			failure(w, http.StatusNotFound, err.Error())
-		case errors.Is(err, rollouts.ErrEnded):
+		case errors.Is(err, rollouts.ErrEnded), errors.Is(err, rollouts.ErrApproved),
+			errors.Is(err, rollouts.ErrUnapproved):
 			failure(w, http.StatusConflict, err.Error())
+		case errors.Is(err, rollouts.ErrOwn):
+			failure(w, http.StatusForbidden, err.Error())
 		case err != nil:
 			a.Logger.Error("a step by hand failed", "error", err)
 			failure(w, http.StatusServiceUnavailable, "the step could not be stored; try again")

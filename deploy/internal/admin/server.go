@@ -51,6 +51,7 @@ type Rollouts interface {
 	All() []rollout.Rollout
 	Abort(ctx context.Context, id, reason string) (*rollout.Rollout, error)
 	Expand(ctx context.Context, id string) (*rollout.Rollout, error)
+	Approve(ctx context.Context, id string, a rollout.Approval) (*rollout.Rollout, error)
 	Leading() bool
 }
 
@@ -120,6 +121,8 @@ func (a *Server) routes() http.Handler {
 	}
 	do(account.Operator, "abort", "POST /v1/rollouts/{id}/abort", a.abort)
 	do(account.Operator, "expand", "POST /v1/rollouts/{id}/expand", a.expand)
+	do(account.Approver, "approve", "POST /v1/rollouts/{id}/approve", a.approve)
+	do(account.Admin, "approve-in-emergency", "POST /v1/rollouts/{id}/approve-in-emergency", a.approveInEmergency)
 	do(account.Operator, "kill", "PUT /v1/control/kill/{scope...}", a.putKill)
 	do(account.Operator, "unkill", "DELETE /v1/control/kill/{scope...}", a.deleteKill)
 	do(account.Operator, "revoke", "POST /v1/aps/{id}/revoke", a.revoke)

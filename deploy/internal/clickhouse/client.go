@@ -38,7 +38,7 @@ func New(c config.ClickHouse) *Client {
 }
 
 const (
-	// minBaseline is how far back before a rollout the comparison reaches at least: a short soak would leave too little.
+	// minBaseline is how far back before a rollout the comparison reaches at least: a short soak leaves too little.
 	minBaseline = 30 * time.Minute
 	// measureTimeout is for all metrics of a rollout; a reading that took longer would be old when it came.
 	measureTimeout = 30 * time.Second

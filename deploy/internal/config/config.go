@@ -29,7 +29,9 @@ type Config struct {
 	AdminUsersFile   string      `yaml:"admin_users_file"`
 	AdminTLS         *AdminTLS   `yaml:"admin_tls"`
 	MetricsTokenFile string      `yaml:"metrics_token_file"`
-	Replica          string      `yaml:"replica"` // name of this replica; default: the host's name and ap_listen
+	Approvals        string      `yaml:"approvals"`    // required (default) or none
+	CanaryShare      float64     `yaml:"canary_share"` // of the APs in scope that needs no approval; default 0.1
+	Replica          string      `yaml:"replica"`      // name of this replica; default: the host's name and ap_listen
 }
 
 type TLS struct {
@@ -80,7 +82,14 @@ type Limits struct {
 	MaxConns     int     `yaml:"max_connections"`
 }
 
+// What Approvals may be.
 const (
+	Required = "required"
+	None     = "none"
+)
+
+const (
+	defaultCanaryShare     = 0.1 // release.DefaultShare: what a canary has that names none
 	defaultCertificateDays = 30  // days: an AP that was away for weeks still gets in
 	maxCertificateDays     = 825 // days: some TLS libraries refuse longer ones
 )
@@ -147,6 +156,15 @@ func (c *Config) check() error {
 		if u, err := url.Parse(e.URL); err != nil || u.Scheme != "https" || u.Host == "" {
 			return errors.New("enrol.url is https://HOST:PORT, as APs reach enrol_listen")
 		}
+	}
+	if c.Approvals == "" {
+		c.Approvals = Required
+	}
+	if c.CanaryShare == 0 {
+		c.CanaryShare = defaultCanaryShare
+	}
+	if c.Approvals != Required && c.Approvals != None || c.CanaryShare < 0 || c.CanaryShare > 1 {
+		return errors.New("approvals is required or none, canary_share 0 to 1")
 	}
 	if c.ClickHouse != nil && (c.ClickHouse.URL == "" || c.ClickHouse.Database == "") {
 		return errors.New("clickhouse needs url and database; leave clickhouse out to do without metrics of " +

@@ -10,41 +10,44 @@ import (
 type Set struct {
 	Registry *prometheus.Registry
 
-	Connected        prometheus.Gauge
-	KnownAPs         prometheus.Gauge
-	OpenConns        prometheus.Gauge
-	Polls            *prometheus.CounterVec // by answer: 200, 204, 304, 503
-	Pushed           *prometheus.CounterVec // bundles sent, by slot
-	PushedBytes      prometheus.Counter
-	Statuses         *prometheus.CounterVec // by state, reason
-	Denied           *prometheus.CounterVec // requests refused, by reason
-	Applied          *prometheus.HistogramVec
-	ReleasesTaken    *prometheus.CounterVec // taken from Kafka, by slot, action
-	ReleasesRefused  *prometheus.CounterVec // releases refused, by reason
-	RolloutSteps     *prometheus.CounterVec
-	RolloutActive    prometheus.Gauge
-	Leader           prometheus.Gauge
-	Kills            prometheus.Gauge
-	KilledAPs        prometheus.Gauge
-	UnheardAPs       prometheus.Gauge
-	Turns            *prometheus.CounterVec // of the kill switch, by kind of scope, action
-	Neighbours       *prometheus.CounterVec // records of ap.neighbours.v1, by what became of them
-	Channels         prometheus.Gauge
-	NeighbourAnswers *prometheus.CounterVec // by code
-	NeighbourLag     prometheus.Gauge
-	KafkaLag         prometheus.Gauge
-	EventsPending    prometheus.Gauge
-	Errors           *prometheus.CounterVec // by what failed: store, kafka, clickhouse, files
-	Revoked          prometheus.Gauge
-	AccessPending    prometheus.Gauge
-	AccessLag        prometheus.Gauge
-	Enrolments       *prometheus.CounterVec // by result
-	Renewals         *prometheus.CounterVec // by result
-	OpenTickets      prometheus.Gauge
-	AdminRefused     *prometheus.CounterVec // by reason
-	AuditUnstored    prometheus.Counter
-	CertificateFirst *prometheus.GaugeVec // without a value when no AP is connected
-	CertificatesEnd  prometheus.Gauge
+	Connected         prometheus.Gauge
+	KnownAPs          prometheus.Gauge
+	OpenConns         prometheus.Gauge
+	Polls             *prometheus.CounterVec // by answer: 200, 204, 304, 503
+	Pushed            *prometheus.CounterVec // bundles sent, by slot
+	PushedBytes       prometheus.Counter
+	Statuses          *prometheus.CounterVec // by state, reason
+	Denied            *prometheus.CounterVec // requests refused, by reason
+	Applied           *prometheus.HistogramVec
+	ReleasesTaken     *prometheus.CounterVec // taken from Kafka, by slot, action
+	ReleasesRefused   *prometheus.CounterVec // releases refused, by reason
+	RolloutSteps      *prometheus.CounterVec
+	RolloutActive     prometheus.Gauge
+	RolloutStalled    prometheus.Gauge
+	RolloutUnapproved prometheus.Gauge
+	Approvals         *prometheus.CounterVec
+	Leader            prometheus.Gauge
+	Kills             prometheus.Gauge
+	KilledAPs         prometheus.Gauge
+	UnheardAPs        prometheus.Gauge
+	Turns             *prometheus.CounterVec // of the kill switch, by kind of scope, action
+	Neighbours        *prometheus.CounterVec // records of ap.neighbours.v1, by what became of them
+	Channels          prometheus.Gauge
+	NeighbourAnswers  *prometheus.CounterVec // by code
+	NeighbourLag      prometheus.Gauge
+	KafkaLag          prometheus.Gauge
+	EventsPending     prometheus.Gauge
+	Errors            *prometheus.CounterVec // by what failed: store, kafka, clickhouse, files
+	Revoked           prometheus.Gauge
+	AccessPending     prometheus.Gauge
+	AccessLag         prometheus.Gauge
+	Enrolments        *prometheus.CounterVec // by result
+	Renewals          *prometheus.CounterVec // by result
+	OpenTickets       prometheus.Gauge
+	AdminRefused      *prometheus.CounterVec // by reason
+	AuditUnstored     prometheus.Counter
+	CertificateFirst  *prometheus.GaugeVec // without a value when no AP is connected
+	CertificatesEnd   prometheus.Gauge
 }
 
 // New makes and registers all of them.
@@ -76,6 +79,10 @@ func New() *Set {
 	s.ReleasesRefused = counter("releases_refused_total", "Records refused at the door, by reason.", "reason")
 	s.RolloutSteps = counter("rollout_steps_total", "Steps of rollouts taken by this replica.", "step")
 	s.RolloutActive = gauge("rollouts_active", "Rollouts that are started, soaking or expanded and not completed.")
+	s.RolloutStalled = gauge("rollouts_stalled", "Rollouts that did not get on within their deadline.")
+	s.RolloutUnapproved = gauge("rollouts_unapproved", "Rollouts that wait for an approval, now or at their next step.")
+	s.Approvals = counter("approvals_total", "Approvals of rollouts on this replica, by kind: ordinary, emergency.",
+		"kind")
 	s.Leader = gauge("leader", "1 while this replica takes the steps of rollouts.")
 	s.Kills = gauge("kills", "Scopes that the kill switch turns off.")
 	s.KilledAPs = gauge("killed_aps", "APs in those scopes.")

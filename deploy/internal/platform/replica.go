@@ -61,7 +61,8 @@ func (k *Kafka) NewReplica(folder, trustedKeys string, store config.Store, click
 	r.Config = &config.Config{APListen: ports[0], AdminListen: ports[1], AdminTokenFile: filepath.Join(folder, "token"),
 		TLS:         config.TLS{Cert: file("deploy.crt"), Key: file("deploy.key"), ClientCA: file("ca.crt")},
 		Kafka:       k.Client("deploy"),
-		TrustedKeys: trustedKeys, Store: store, ClickHouse: clickHouse}
+		TrustedKeys: trustedKeys, Store: store, ClickHouse: clickHouse,
+		Approvals: config.None} // what approvals hold up is tested by itself
 	r.enrol = ports[2]
 	if err := r.Change(func(*config.Config) {}); err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func (g Gate) allows(r *Rollout, share float64) bool {
 func (r *Rollout) Admit(g Gate, earlier *Rollout) {
 	if earlier != nil {
 		r.Approval = &Approval{Of: earlier.ID, TSUS: r.StartedUS,
-			Reason: fmt.Sprintf("the same models, in mode %s, reached everyone in rollout %s", earlier.Mode, earlier.ID)}
+			Reason: fmt.Sprintf("its models, in mode %s, reached everyone in rollout %s", earlier.Mode, earlier.ID)}
 		if a := earlier.Approval; a != nil {
 			r.Approval.By = a.By
 		}
@@ -74,6 +74,14 @@ func (r *Rollout) begin(aps []string, nowUS int64) {
 		r.ActivateUS = nowUS + seconds(r.ActivateInS)
 	}
 }
+
+// Unapproved says whether it waits, now or at its next step, for an approval.
+func (r *Rollout) Unapproved(g Gate) bool {
+	return r.Active() && (r.phase() == Held || r.more() && !r.All && !g.allows(r, r.following().Share))
+}
+
+// MayExpand says whether it may be given to everyone.
+func (r *Rollout) MayExpand(g Gate) bool { return g.allows(r, 1) }
 
 // Covers says whether what reached everyone in one scope reached everyone in the other.
 func Covers(wide, narrow string) bool { return wide == "fleet" || wide == narrow }

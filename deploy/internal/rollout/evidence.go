@@ -83,7 +83,7 @@ func (r *Rollout) waits(l *Look, m *Measure) (lacks []string) {
 	watched := r.Watched()
 	switch {
 	case m == nil && (len(watched) > 0 || step.MinOnsets > 0):
-		lacks = append(lacks, "waiting for a reading of "+names(watched, step.MinOnsets > 0))
+		lacks = append(lacks, "waiting for a reading of "+readingsOf(watched, step.MinOnsets > 0))
 	case m != nil && m.Onsets < step.MinOnsets:
 		lacks = append(lacks, fmt.Sprintf("%d of %d onsets", m.Onsets, step.MinOnsets))
 	}
@@ -104,7 +104,7 @@ func (r *Rollout) waits(l *Look, m *Measure) (lacks []string) {
 	return lacks
 }
 
-func names(guards []release.Guard, onsets bool) (text string) {
+func readingsOf(guards []release.Guard, onsets bool) (text string) {
 	for _, guard := range guards {
 		text += ", " + guard.Metric
 	}

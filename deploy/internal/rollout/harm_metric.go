@@ -38,7 +38,8 @@ func ofChange(minutes, expression string) AbortMetric {
 	toFloat64(` + expression + `)
 FROM (
 	SELECT ap_id IN ` + having + ` AS member, countIf(late) AS minutes,
-		log(sumIf(amount, late) / sumIf(weight, late)) - log(sumIf(amount, NOT late) / sumIf(weight, NOT late)) AS change
+		log(sumIf(amount, late) / sumIf(weight, late))
+			- log(sumIf(amount, NOT late) / sumIf(weight, NOT late)) AS change
 	FROM (` + minutes + `)
 	GROUP BY ap_id
 	HAVING minutes >= 5 AND countIf(NOT late) >= 5 AND isFinite(change)

@@ -52,7 +52,7 @@ func Next(r *Rollout, l Look) *Rollout {
 	n := *r
 	n.upgrade()
 	n.APs, n.Applied, n.Rejected = l.APs, max(r.Applied, l.Applied), l.Rejected
-	if n.Applied > 0 && n.AppliedUS == 0 && n.Given() {
+	if n.Applied > 0 && n.AppliedUS == 0 && !n.Off() {
 		n.AppliedUS = l.NowUS
 	}
 	m := n.fresh(&l)
@@ -62,7 +62,7 @@ func Next(r *Rollout, l Look) *Rollout {
 		if l.Gate.allows(&n, n.Share) {
 			n.begin(l.ids(), l.NowUS)
 		}
-	case n.Given() && n.staged() && n.tooManyRejections(l.Counts, l.NowUS):
+	case !n.Off() && n.staged() && n.tooManyRejections(l.Counts, l.NowUS):
 		n.take(Aborted, l.NowUS, fmt.Sprintf("%d of %d answers are rejections, the limit is a share of %g", l.Rejected,
 			l.Applied+l.Rejected, n.rejectedLimit()))
 	case guard != nil:
@@ -113,6 +113,7 @@ func Supersede(r *Rollout, reason string, withdrawn bool, nowUS int64) *Rollout 
 
 func (r *Rollout) take(step Step, nowUS int64, detail string) {
 	r.Step, r.StepUS, r.Detail = step, nowUS, detail
+	r.Spoiled = r.Spoiled || step == Aborted
 }
 
 func (r *Rollout) expand(nowUS int64) {
@@ -144,7 +145,8 @@ func (r *Rollout) stall(l *Look) {
 	r.Was = r.Step
 	why := r.Detail
 	if r.Step == Started || r.Step == Expanded {
-		why = fmt.Sprintf("%d of %d APs applied it, %d are connected and have not answered", l.Applied, l.APs, l.Pending)
+		why = fmt.Sprintf("%d of %d APs applied it, %d are connected and have not answered", l.Applied, l.APs,
+			l.Pending)
 	}
 	r.take(Stalled, l.NowUS, fmt.Sprintf("no progress in %g s: %s", r.SoakS+r.DeadlineS, why))
 }

@@ -76,6 +76,7 @@ type Rollout struct {
 
 	Fallback  *Fallback `json:"fallback"`
 	Withdrawn bool      `json:"withdrawn,omitempty"` // superseded by nothing
+	Spoiled   bool      `json:"spoiled,omitempty"`   // it was aborted, whatever came after
 	// grows with every change; the store refuses one that is not the next
 	Revision int64 `json:"revision"`
 }
@@ -97,8 +98,8 @@ func (r *Rollout) Active() bool { return r.Live() && r.Step != Completed }
 // Live says whether it is still what its slot holds.
 func (r *Rollout) Live() bool { return r.Step != Aborted && r.Step != Superseded }
 
-// Given says whether APs are given it.
-func (r *Rollout) Given() bool { return r.Live() && r.phase() != Held }
+// Off says that APs are not given it.
+func (r *Rollout) Off() bool { return r.Step == Aborted || r.phase() == Held }
 
 // phase is what it is, or was when it stalled.
 func (r *Rollout) phase() Step {

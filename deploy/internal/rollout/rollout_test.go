@@ -65,7 +65,10 @@ func TestMembersDifferFromReleaseToRelease(t *testing.T) {
 // walk runs a rollout through looks at its APs and returns the steps it took.
 func walk(r *Rollout, looks []look) (steps []Step, last *Rollout) {
 	for _, l := range looks {
-		next := Next(r, l.counts, l.measure, l.atUS+1) // 0 is never
+		if l.measure != nil {
+			l.measure.BegunUS = l.atUS + 1
+		}
+		next := Next(r, Look{Counts: l.counts, Measure: l.measure, NowUS: l.atUS + 1}) // 0 is never
 		if next.Step != r.Step {
 			steps = append(steps, next.Step)
 		}
@@ -82,8 +85,8 @@ type look struct {
 
 func TestNext(t *testing.T) {
 	half := &release.Plan{Share: 0.5, SoakS: 10, Limit: limit(0.2)}
-	metric := &release.Plan{Share: 0.5, SoakS: 10, Metric: "brier_rise", Limit: limit(0.02)}
-	value := func(v float64) *Measure { return &Measure{Value: &v} }
+	metric := &release.Plan{Share: 0.5, SoakS: 10, Metric: "brier_rise", Limit: limit(0.02),
+		Guards: []release.Guard{{Metric: "brier_rise", Limit: 0.02}}}
 	for name, c := range map[string]struct {
 		plan  *release.Plan
 		looks []look
@@ -110,15 +113,26 @@ func TestNext(t *testing.T) {
 			[]look{{0, Counts{APs: 100, Rejected: 1, Pending: 99, InScope: 200}, nil}}, nil},
 		"a metric within its limit": {metric, []look{{0, Counts{APs: 1, Applied: 1, InScope: 2}, nil},
 			{5e6, Counts{APs: 1, Applied: 1, InScope: 2}, value(0.01)},
-			{10e6, Counts{APs: 1, Applied: 1, InScope: 2}, nil}}, []Step{Soaking, Expanded}},
+			{10e6, Counts{APs: 1, Applied: 1, InScope: 2}, nil},
+			{11e6, Counts{APs: 1, Applied: 1, InScope: 2}, value(0.01)}}, []Step{Soaking, Expanded}},
+		"a good value of before decides nothing": {metric, []look{{0, Counts{APs: 1, Applied: 1, InScope: 2}, nil},
+			{5e6, Counts{APs: 1, Applied: 1, InScope: 2}, value(0.01)},
+			{10e6, Counts{APs: 1, Applied: 1, InScope: 2}, nil}, {1e9, Counts{APs: 1, Applied: 1, InScope: 2}, nil}},
+			[]Step{Soaking}},
 		"a metric beyond its limit": {metric, []look{{0, Counts{APs: 1, Applied: 1, InScope: 2}, nil},
 			{5e6, Counts{APs: 1, Applied: 1, InScope: 2}, value(0.03)}},
 			[]Step{Soaking, Aborted}},
 		"a metric that cannot be read holds it": {metric, []look{{0, Counts{APs: 1, Applied: 1, InScope: 2}, nil},
-			{20e6, Counts{APs: 1, Applied: 1, InScope: 2}, &Measure{Why: "ClickHouse is down"}}}, []Step{Soaking}},
+			{20e6, Counts{APs: 1, Applied: 1, InScope: 2}, why("ClickHouse is down")}}, []Step{Soaking}},
 		"a share without a soak stays": {&release.Plan{Share: 0.1}, []look{{0, Counts{APs: 1, Applied: 1, InScope: 9},
 			nil}, {1e12, Counts{APs: 1, Applied: 1, InScope: 9}, nil}},
 			[]Step{Soaking}},
+		"everyone at a later time completes when somebody has it": {&release.Plan{Share: 1, ActivateInS: 5}, []look{
+			{1, Counts{InScope: 4}, nil}, {2, Counts{APs: 4, InScope: 4}, nil},
+			{3, Counts{APs: 4, Applied: 2, Pending: 2, InScope: 4}, nil}, {4, Counts{APs: 4, Applied: 4, InScope: 4},
+				nil}}, []Step{Completed}},
+		"what reached no AP is not completed": {&release.Plan{Share: 1, ActivateInS: 5},
+			[]look{{1, Counts{InScope: 4}, nil}, {60e6, Counts{APs: 4, InScope: 4}, nil}}, nil},
 		"everyone with a soak can still be aborted": {&release.Plan{Share: 1, SoakS: 10},
 			[]look{{0, Counts{APs: 3, Applied: 3, InScope: 3}, nil},
 				{5e6, Counts{APs: 3, Applied: 1, Rejected: 2, InScope: 3}, nil}}, []Step{Soaking, Aborted}},
@@ -130,6 +144,14 @@ func TestNext(t *testing.T) {
 			}
 		})
 	}
+}
+
+func value(v float64) *Measure {
+	return &Measure{Readings: map[string]Reading{"brier_rise": {Value: &v}}}
+}
+
+func why(text string) *Measure {
+	return &Measure{Readings: map[string]Reading{"brier_rise": {Why: text}}}
 }
 
 func TestFallback(t *testing.T) {

@@ -40,11 +40,14 @@ func (rn *Runner) Abort(ctx context.Context, id, reason string) (*rollout.Rollou
 	})
 }
 
-// Expand gives a rollout to everyone in its scope without waiting for the end of its soak.
+// Expand gives a rollout to everyone in its scope whatever was seen of it; not without an approval, where it takes one.
 func (rn *Runner) Expand(ctx context.Context, id string) (*rollout.Rollout, error) {
 	return rn.byHand(ctx, id, func(r *rollout.Rollout) (*rollout.Rollout, error) {
 		if !r.Live() || r.All && r.Step != rollout.Soaking {
 			return nil, fmt.Errorf("%w: it is %s", ErrEnded, r.Step)
+		}
+		if !r.MayExpand(rn.Gate) {
+			return nil, fmt.Errorf("%w: ctl approve %s --reason TEXT", ErrUnapproved, r.ID)
 		}
 		return rollout.Expand(r, rn.us()), nil
 	})

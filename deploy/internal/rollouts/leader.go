@@ -56,6 +56,9 @@ func (rn *Runner) setLeading(is bool) {
 	if rn.leading.Swap(is) == is {
 		return
 	}
+	rn.lock.Lock()
+	rn.readings, rn.ledUS = map[string]reading{}, rn.us()
+	rn.lock.Unlock()
 	rn.logger.Info("leadership of rollouts", "leading", is)
 	rn.metrics.Leader.Set(map[bool]float64{true: 1}[is])
 }
@@ -102,13 +105,26 @@ func (rn *Runner) round(ctx context.Context, lead bool) {
 	}
 	rn.lock.Lock()
 	defer rn.lock.Unlock()
-	active := 0
+	rn.count()
+}
+
+// count tells Prometheus how many rollouts wait, and for what. The caller holds the lock.
+func (rn *Runner) count() {
+	active, stalled, unapproved := 0, 0, 0
 	for _, r := range rn.rollouts {
 		if r.Active() {
 			active++
 		}
+		if r.Step == rollout.Stalled {
+			stalled++
+		}
+		if r.Unapproved(rn.Gate) {
+			unapproved++
+		}
 	}
 	rn.metrics.RolloutActive.Set(float64(active))
+	rn.metrics.RolloutStalled.Set(float64(stalled))
+	rn.metrics.RolloutUnapproved.Set(float64(unapproved))
 }
 
 // act begins, ends and advances rollouts. The caller has the turn.
@@ -132,10 +148,11 @@ func (rn *Runner) act(ctx context.Context) error {
 		if old != nil && old.Step != rollout.Superseded {
 			continue
 		}
+		aps := rn.fleet.IDs(rel.Scope, rel.Policy())
 		rn.lock.Lock()
-		before := rn.latestBut(key, rel.ID())
+		r := rollout.New(rel, rn.latestBut(key, rel.ID()), aps, rn.us())
+		r.Admit(rn.Gate, rn.earlier(rel))
 		rn.lock.Unlock()
-		r := rollout.New(rel, before, rn.fleet.IDs(rel.Scope, rel.Policy()), rn.us())
 		// Stored before its rollout is, so that it can be gone back to when it is no longer in the topic.
 		if err := rn.store.SaveRelease(ctx, rel.Bundle.Hash, key, rel.Raw); err != nil {
 			return err
@@ -151,7 +168,8 @@ func (rn *Runner) act(ctx context.Context) error {
 		if !r.Active() {
 			continue
 		}
-		next := rollout.Next(r, rn.fleet.Count(r.Hash, r.Scope), rn.measure(ctx, r), rn.us())
+		next := rollout.Next(r, rollout.Look{Counts: rn.fleet.Count(r.Hash, r.Scope), Measure: rn.measure(ctx, r),
+			IDs: func() []string { return rn.known(r) }, Gate: rn.Gate, NowUS: rn.us()})
 		if next == r {
 			continue
 		}
@@ -193,13 +211,14 @@ func (rn *Runner) sorted() []*rollout.Rollout {
 func (rn *Runner) commit(ctx context.Context, before, next *rollout.Rollout) error {
 	next.Revision++
 	var entries []store.Entry
-	if before == nil || before.Step != next.Step {
-		row, err := json.Marshal(rn.row(next))
+	steps := happened(before, next)
+	for _, step := range steps {
+		row, err := json.Marshal(rn.row(next, step))
 		if err != nil {
 			return err
 		}
 		entries = append(entries, store.Entry{TSUS: next.StepUS, Kind: "rollout", Key: next.Key(), Row: row,
-			Detail: fmt.Sprintf("%s: version %d of %s %s", next.ID, next.Version, next.Model, next.Step)})
+			Detail: fmt.Sprintf("%s: version %d of %s %s", next.ID, next.Version, next.Model, step)})
 	}
 	if err := rn.store.Step(ctx, next, entries); err != nil {
 		return err
@@ -211,7 +230,9 @@ func (rn *Runner) commit(ctx context.Context, before, next *rollout.Rollout) err
 	}
 	rn.lock.Unlock()
 	if entries != nil {
-		rn.metrics.RolloutSteps.WithLabelValues(string(next.Step)).Inc()
+		for _, step := range steps {
+			rn.metrics.RolloutSteps.WithLabelValues(string(step)).Inc()
+		}
 		rn.logger.Info("rollout", "id", next.ID, "slot", next.Slot, "scope", next.Scope, "policy", next.Policy,
 			"step", next.Step, "detail", next.Detail,
 			"aps", next.APs, "applied", next.Applied, "rejected", next.Rejected)
@@ -220,47 +241,32 @@ func (rn *Runner) commit(ctx context.Context, before, next *rollout.Rollout) err
 	return nil
 }
 
+// happened are the steps between two states of a rollout; before is nil when it begins.
+func happened(before, next *rollout.Rollout) (steps []rollout.Step) {
+	if before != nil && before.ID == next.ID && next.Approval != nil && next.Approval.Of == "" &&
+		(before.Approval == nil || *before.Approval != *next.Approval) {
+		steps = append(steps, rollout.Approved)
+	}
+	if before == nil || before.Step != next.Step {
+		return append(steps, next.Step)
+	}
+	if before.At != next.At {
+		steps = append(steps, rollout.Widened)
+	}
+	return steps
+}
+
 // row of the table rollout (schema/stream_tables.yaml).
-func (rn *Runner) row(r *rollout.Rollout) map[string]any {
+func (rn *Runner) row(r *rollout.Rollout, step rollout.Step) map[string]any {
 	counts := rn.fleet.Count(r.Hash, r.Scope)
 	detail := r.Detail
 	if r.Policy != "" {
 		detail = strings.TrimSuffix("policy "+r.Policy+": "+detail, ": ")
 	}
 	return map[string]any{"ts": r.StepUS, "rollout": r.ID, "slot": r.Slot, "scope": r.Scope,
-		"bundle": bundle.ID(r.Hash), "step": r.Step,
+		"bundle": bundle.ID(r.Hash), "step": step,
 		"aps": max(r.APs, counts.APs), "applied": r.Applied, "rejected": r.Rejected, "metric": r.Metric,
 		"value": r.Value, "limit": r.Limit, "detail": detail}
-}
-
-// measure starts a reading of the abort metric when one is due, and gives the latest; nil when there is none yet.
-func (rn *Runner) measure(ctx context.Context, r *rollout.Rollout) *rollout.Measure {
-	if r.Step != rollout.Soaking || !r.FromClickHouse() {
-		return nil
-	}
-	if rn.meter == nil {
-		return &rollout.Measure{Why: "the service has no `clickhouse` in its configuration"}
-	}
-	rn.lock.Lock()
-	defer rn.lock.Unlock()
-	last := rn.readings[r.ID]
-	if !last.running && rn.now().Sub(last.at) >= measureEvery {
-		running := last
-		running.running = true
-		rn.readings[r.ID] = running
-		asked := *r
-		go func() {
-			measure := rn.meter.Measure(ctx, &asked)
-			rn.lock.Lock()
-			rn.readings[asked.ID] = reading{measure: measure, at: rn.now()}
-			rn.lock.Unlock()
-			signal(rn.wake)
-		}()
-	}
-	if last.at.IsZero() {
-		return nil
-	}
-	return &last.measure
 }
 
 // forget removes old rollouts, and releases that no rollout refers to.

@@ -42,13 +42,14 @@ func (rn *Runner) offer(rel *release.Release) *rollout.Offer {
 	if r == nil {
 		// The leader has not begun it. Everyone at once needs no rollout; a share waits for its members to be chosen.
 		r = rollout.New(rel, rn.latestBut(rel.Key(), rel.ID()), nil, rn.us())
-		if rel.Plan != nil {
+		r.Admit(rn.Gate, rn.earlier(rel))
+		if len(r.Plan) > 0 {
 			r.Step = rollout.Aborted // not begun: the slot still holds what it had
 		}
 	}
 	offer := &rollout.Offer{Slot: rel.Slot, Scope: rel.Scope, Release: rel, Rollout: r.ID, Threshold: r.Threshold,
 		All: r.All,
-		Off: r.Step == rollout.Aborted, ActivateUS: r.ActivateUS}
+		Off: r.Off(), ActivateUS: r.ActivateUS}
 	if f := r.Fallback; f != nil && rn.byHash[f.Hash] != nil {
 		offer.Fallback = &rollout.Offer{Slot: rel.Slot, Scope: rel.Scope, Release: rn.byHash[f.Hash], Rollout: f.ID,
 			Threshold: f.Threshold, All: f.All}

@@ -47,6 +47,8 @@ type Runner struct {
 	logger  *slog.Logger
 	now     func() time.Time
 	leading atomic.Bool
+	// Gate is what needs an approval; set before Run, and not changed. Its zero value: nothing does.
+	Gate rollout.Gate
 
 	wake    chan struct{}    // the leader has something to look at
 	events  chan struct{}    // there are rows to send
@@ -63,10 +65,11 @@ type Runner struct {
 	byHash   map[string]*release.Release // those, and the releases that rollouts need
 	rollouts map[string]*rollout.Rollout // by ID
 	readings map[string]reading          // of abort metrics, by rollout
+	ledUS    int64                       // since when this replica leads; readings of before do not count
 }
 
 type reading struct {
-	measure rollout.Measure
+	measure *rollout.Measure // nil: none yet
 	at      time.Time
 	running bool
 }

@@ -26,6 +26,7 @@ import (
 	"oal/deploy/internal/metric"
 	"oal/deploy/internal/neighbour"
 	"oal/deploy/internal/release"
+	"oal/deploy/internal/rollout"
 	"oal/deploy/internal/rollouts"
 	"oal/deploy/internal/store"
 	"oal/deploy/internal/tlsconf"
@@ -99,6 +100,7 @@ func (s *Service) make() error {
 		meter = clickhouse.New(*c.ClickHouse)
 	}
 	s.rollouts = rollouts.New(s.fleet, s.store, keys.current, meter, s.metrics, time.Now, logger)
+	s.rollouts.Gate = rollout.Gate{Required: c.Approvals != config.None, Share: c.CanaryShare}
 	s.kills = killswitch.New(s.fleet, s.store, s.metrics, time.Now, logger)
 	s.access = access.New(s.fleet, s.store, s.metrics, time.Now, logger)
 	s.denials = newDenials(s.store, time.Now, logger)

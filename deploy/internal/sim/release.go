@@ -44,6 +44,19 @@ func (s *Signer) ReleaseOf(policy string, slot release.Slot, scope string, versi
 	change func(record map[string]any), rollbackTo ...string) (key string, value []byte, hash string) {
 	tree := make([]byte, s.Size)
 	_, _ = rand.Read(tree)
+	return s.of(bundle.Bundle{OfPolicy: policy, Version: version}, slot, scope, tree, nowUS, change, rollbackTo...)
+}
+
+// Models is Release for version 1 with a tree of one's choice, and with a control policy of a mode.
+func (s *Signer) Models(slot release.Slot, scope, tree string, mode bundle.Mode, nowUS int64,
+	change func(record map[string]any)) (key string, value []byte, hash string) {
+	return s.of(bundle.Bundle{OfPolicy: bundle.RwndFair, Version: 1, Mode: mode}, slot, scope, []byte(tree), nowUS,
+		change)
+}
+
+func (s *Signer) of(b bundle.Bundle, slot release.Slot, scope string, tree []byte, nowUS int64,
+	change func(record map[string]any), rollbackTo ...string) (key string, value []byte, hash string) {
+	policy, version := b.OfPolicy, b.Version
 	source := bundle.Registry
 	if slot == release.Online {
 		source = bundle.Online
@@ -52,13 +65,13 @@ func (s *Signer) ReleaseOf(policy string, slot release.Slot, scope string, versi
 	if policy != bundle.RwndFair {
 		model = policy
 	}
-	signed := bundle.Sign(bundle.Bundle{Serial: nowUS, Target: scope, Source: source, Model: model,
-		Version: version, RollbackTo: rollbackTo, OfPolicy: policy},
-		[]byte{8, 1}, tree, s.Key)
-	b, err := bundle.Open(signed, s.Keys())
+	b.Serial, b.Target, b.Source, b.Model, b.RollbackTo = nowUS, scope, source, model, rollbackTo
+	signed := bundle.Sign(b, []byte{8, 1}, tree, s.Key)
+	opened, err := bundle.Open(signed, s.Keys())
 	if err != nil {
 		panic(err) // it was just signed
 	}
+	b = *opened
 	record := map[string]any{"slot": slot, "scope": scope, "bundle": signed, "hash": b.Hash, "serial": b.Serial,
 		"source": source,
 		"model":  b.Model, "version": version, "run_id": "", "feature_hash": 0, "created_us": nowUS, "pinned": false,

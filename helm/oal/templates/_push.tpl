@@ -8,6 +8,8 @@ deploy.yaml: |
   {{- with $p.adminUsersSecret }}
   admin_users_file: /run/secrets/oal/users/admin-users
   {{- end }}
+  approvals: {{ $p.approvals }}
+  canary_share: {{ $p.canaryShare }}
   metrics_token_file: /run/secrets/oal/secrets/metrics.token
   kafka:
     bootstrap: {{ include "oal.kafka.bootstrap" . | quote }}

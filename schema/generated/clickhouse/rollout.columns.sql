@@ -3,7 +3,7 @@
     `slot` Enum8('champion' = 1, 'canary' = 2, 'challenger' = 3, 'online' = 4) COMMENT 'Slot of the release',
     `scope` String COMMENT 'Scope of the release',
     `bundle` UInt64 COMMENT 'Bundle that is rolled out',
-    `step` Enum8('started' = 1, 'soaking' = 2, 'expanded' = 3, 'completed' = 4, 'aborted' = 5, 'superseded' = 6) COMMENT 'Step',
+    `step` Enum8('started' = 1, 'soaking' = 2, 'expanded' = 3, 'completed' = 4, 'aborted' = 5, 'superseded' = 6, 'held' = 7, 'widened' = 8, 'approved' = 9, 'stalled' = 10) COMMENT 'Step; held - it waits for an approval; widened - the next step of its plan; stalled - no progress within its deadline',
     `aps` UInt32 COMMENT 'APs that have the bundle as their desired state',
     `applied` UInt32 COMMENT 'APs that applied it',
     `rejected` UInt32 COMMENT 'APs that rejected it',

@@ -188,6 +188,40 @@ FROM oal.prediction_1m WHERE t >= now() - INTERVAL 30 MINUTE GROUP BY ap_id HAVI
         "Stop promoting. Compare the feature programs' hashes (`feature_hash`), update the exporter or the job.",
         "oal-model",
     ),
+    Rule(
+        "oal-rollout-stalled",
+        "Rollout is stalled",
+        """SELECT rollout, any(release) AS of_release, toFloat64(1) AS stalled
+FROM (SELECT rollout, ts, toInt8(step) AS step_number, concat(toString(slot), '/', scope) AS release FROM oal.rollout \
+WHERE ts >= now() - INTERVAL 7 DAY)
+GROUP BY rollout HAVING argMax(step_number, (ts, step_number)) = 10""",
+        0,
+        None,
+        10080,
+        "0m",
+        "warning",
+        "Rollout {{ .Labels.rollout }} of {{ .Labels.of_release }} made no progress within its deadline, and goes no"
+        " further by itself",
+        "See what it lacks with `ctl rollouts`: traffic, answers of access points, readings, or an approval"
+        " (docs/gates.md).",
+        "oal-model",
+    ),
+    Rule(
+        "oal-approved-in-emergency",
+        "Rollout was approved in an emergency",
+        """SELECT rollout, toFloat64(count()) AS approvals
+FROM oal.rollout
+WHERE ts >= now() - INTERVAL 60 MINUTE AND step = 'approved' AND position(detail, 'in an emergency') > 0
+GROUP BY rollout""",
+        0,
+        None,
+        60,
+        "0m",
+        "warning",
+        "Rollout {{ .Labels.rollout }} reaches more than a canary without a second person",
+        "Read who and why with `ctl audit`, and have an approver look at the release.",
+        "oal-model",
+    ),
 )
 CONTROL = (
     Rule(

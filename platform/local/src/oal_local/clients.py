@@ -124,10 +124,15 @@ class Push:
     def token_file(self):
         return passwords.token_file(self._platform.state, "push-admin.token")
 
-    def get(self, path: str, body: dict | None = None, method: str | None = None):
-        """A call of the admin interface, decoded."""
+    def get(self, path: str, body: dict | None = None, method: str | None = None, token_file=None):
+        """A call of the admin interface, decoded; as admin, or whoever's token is in the file."""
         return call(self.admin_url + path, body, method,
-                    {"Authorization": f"Bearer {self.token_file.read_text().strip()}"})
+                    {"Authorization": f"Bearer {(token_file or self.token_file).read_text().strip()}"})
+
+    def approve(self, rollout: str, reason: str) -> dict:
+        """Let a rollout reach more than a canary, as the user who does nothing else."""
+        return self.get(f"/v1/rollouts/{rollout}/approve", {"reason": reason}, "POST",
+                        passwords.token_file(self._platform.state, push.APPROVER_TOKEN))
 
 
 def call(url: str, body: dict | None, method: str | None, headers: dict, timeout_s: float = 60):

@@ -1,15 +1,25 @@
 """The push service, which delivers bundles to APs."""
+import hashlib
+
 from oal_local import clickhouse, health, kafka, passwords, pki
 from oal_local.errors import PlatformError
-from oal_local.paths import REPO, State, write_config
+from oal_local.paths import REPO, State, write_config, write_private
 from oal_local.settings import Settings
 
 NAME = "push"
 BINARY = REPO / "deploy" / "build" / "oal-deploy"
 
 
+#: A user of the push service who approves rollouts, and does nothing else.
+APPROVER, APPROVER_TOKEN = "approver", "push-approver.token"
+
+
 def config_file(state: State):
     return state.push / "deploy.yaml"
+
+
+def users_file(state: State):
+    return state.push / "admin-users"
 
 
 def ap_url(settings: Settings) -> str:
@@ -39,6 +49,8 @@ def render(state: State, settings: Settings) -> None:
         },
         "metrics_token_file": str(passwords.token_file(state, "metrics.token")),
         "admin_token_file": str(passwords.token_file(state, "push-admin.token")),
+        "admin_users_file": str(users_file(state)),
+        "approvals": settings.approvals,
         "kafka": {
             "bootstrap": kafka.bootstrap(settings), "ca": str(state.pki / "ca.crt"),
             "cert": str(state.pki / "deploy.crt"), "key": str(state.pki / "deploy.key")
@@ -48,6 +60,8 @@ def render(state: State, settings: Settings) -> None:
         "clickhouse": clickhouse.client(state, settings, "analyst"),
     }
     write_config(config_file(state), config)
+    digest = hashlib.sha256(passwords.token_file(state, APPROVER_TOKEN).read_text().strip().encode()).hexdigest()
+    write_private(users_file(state), f"{APPROVER} approver {digest}\n")
 
 
 def prepare(state: State, settings: Settings) -> None:

@@ -27,6 +27,7 @@ class Settings:
     clickhouse_memory_mib: int = 1536
     trainer_settings: str = ""  # file of thresholds; empty: training/online.yaml
     policies: str = str(POLICIES)  # folder of control policies
+    approvals: str = "required"  # before a release reaches more than a canary; or none
     telegraf_interval: str = "10s"  # between readings of the platform's own figures
     telegraf_watch: list = field(
         default_factory=lambda:

@@ -10,7 +10,7 @@ FILES = (
     *(f"mlflow-{user}.password" for user in ("admin", "trainer", "model-registry")),
     *(f"postgres-{user}.password" for user in ("mlflow", "push")),
     "grafana-admin.password", "grafana-secret.key", "jolokia.password",
-    "push-admin.token", "metrics.token", "mlflow-webhook.secret",
+    "push-admin.token", "push-approver.token", "metrics.token", "mlflow-webhook.secret",
     "clickhouse-cluster.secret",  # what the servers of a cluster show each other
 )
 

@@ -182,7 +182,7 @@ public final class StreamTables {
           new ClickHouseColumn("slot", "Enum8('champion' = 1, 'canary' = 2, 'challenger' = 3, 'online' = 4)"),
           new ClickHouseColumn("scope", "String"),
           new ClickHouseColumn("bundle", "UInt64"),
-          new ClickHouseColumn("step", "Enum8('started' = 1, 'soaking' = 2, 'expanded' = 3, 'completed' = 4, 'aborted' = 5, 'superseded' = 6)"),
+          new ClickHouseColumn("step", "Enum8('started' = 1, 'soaking' = 2, 'expanded' = 3, 'completed' = 4, 'aborted' = 5, 'superseded' = 6, 'held' = 7, 'widened' = 8, 'approved' = 9, 'stalled' = 10)"),
           new ClickHouseColumn("aps", "UInt32"),
           new ClickHouseColumn("applied", "UInt32"),
           new ClickHouseColumn("rejected", "UInt32"),
