@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"oal/deploy/internal/store"
 	"oal/deploy/internal/store/storetest"
@@ -16,7 +17,7 @@ func TestPostgresIsAStore(t *testing.T) {
 	dsn := database(t)
 	open := func(t *testing.T) store.Store {
 		t.Helper()
-		s, err := store.OpenPostgres(context.Background(), dsn)
+		s, err := store.OpenPostgres(context.Background(), dsn, 3*time.Second)
 		must(t, err)
 		return s
 	}

@@ -48,9 +48,14 @@ func (c *client) access() error {
 			Who     string
 			Reason  string
 			Sent    bool
+			Stored  bool
 		}
+		StaleSinceUS int64 `json:"stale_since_us"`
 	}
 	if err := c.call("GET", "/v1/access", nil, &answer); err != nil {
+		return err
+	}
+	if err := c.stale(answer.StaleSinceUS); err != nil {
 		return err
 	}
 	if len(answer.Revoked) == 0 {
@@ -58,9 +63,9 @@ func (c *client) access() error {
 		return err
 	}
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "REVOKED\tSINCE\tBY\tREASON\tSTREAM JOBS TOLD")
+	fmt.Fprintln(w, "REVOKED\tSINCE\tBY\tREASON\tSTORED\tSTREAM JOBS TOLD")
 	for _, r := range answer.Revoked {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%t\n", r.APID, ago(r.SinceUS), r.Who, r.Reason, r.Sent)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%t\t%t\n", r.APID, ago(r.SinceUS), r.Who, r.Reason, r.Stored, r.Sent)
 	}
 	return w.Flush()
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -97,7 +98,11 @@ func (c *client) run(command, id string, o options) error {
 		if command == "revoke" && o.reason == "" {
 			return fmt.Errorf("ctl revoke needs --reason TEXT")
 		}
-		return c.raw("POST", ap+"/"+command, map[string]string{"reason": o.reason})
+		var answer json.RawMessage
+		if err := c.call("POST", ap+"/"+command, map[string]string{"reason": o.reason}, &answer); err != nil {
+			return err
+		}
+		return errors.Join(c.print(answer), c.unstored(answer))
 	case "access":
 		return c.access()
 	case "audit":
@@ -138,7 +143,11 @@ func (c *client) turn(command, scope, who, reason string) error {
 	}
 	path := "/v1/control/kill/" + scope
 	if command == "kill" {
-		return c.raw("PUT", path, map[string]string{"who": who, "reason": reason})
+		var answer json.RawMessage
+		if err := c.call("PUT", path, map[string]string{"who": who, "reason": reason}, &answer); err != nil {
+			return err
+		}
+		return errors.Join(c.print(answer), c.unstored(answer))
 	}
 	return c.raw("DELETE", path+"?"+url.Values{"who": {who}, "reason": {reason}}.Encode(), nil)
 }
@@ -148,9 +157,14 @@ func (c *client) kills() error {
 		Kills []struct {
 			fleet.Kill
 			fleet.KillCounts
+			Stored bool
 		}
+		StaleSinceUS int64 `json:"stale_since_us"`
 	}
 	if err := c.call("GET", "/v1/control/kill", nil, &answer); err != nil {
+		return err
+	}
+	if err := c.stale(answer.StaleSinceUS); err != nil {
 		return err
 	}
 	if len(answer.Kills) == 0 {
@@ -158,10 +172,10 @@ func (c *client) kills() error {
 		return err
 	}
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "OFF\tSINCE\tWHO\tFOR\tREASON\tAPS\tCONNECTED\tHEARD")
+	fmt.Fprintln(w, "OFF\tSINCE\tWHO\tFOR\tREASON\tAPS\tCONNECTED\tHEARD\tSTORED")
 	for _, k := range answer.Kills {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\n", k.Scope, ago(k.SinceUS), k.Who, k.Note, k.Reason, k.APs,
-			k.Connected, k.Heard)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%t\n", k.Scope, ago(k.SinceUS), k.Who, k.Note, k.Reason,
+			k.APs, k.Connected, k.Heard, k.Stored)
 	}
 	return w.Flush()
 }
@@ -172,6 +186,31 @@ func (c *client) raw(method, path string, body any) error {
 	if err := c.call(method, path, body, &answer); err != nil {
 		return err
 	}
+	return c.print(answer)
+}
+
+// stale says that what follows is from memory.
+func (c *client) stale(sinceUS int64) error {
+	if sinceUS == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintf(c.out, "stale since %s: the store does not answer; this is what the replica knows\n",
+		time.UnixMicro(sinceUS).Format(time.DateTime))
+	return err
+}
+
+// unstored says that what was asked for is in force at one replica alone, if the answer has it so.
+func (c *client) unstored(answer json.RawMessage) error {
+	var is struct{ Stored bool }
+	if err := json.Unmarshal(answer, &is); err != nil || is.Stored {
+		return err
+	}
+	_, err := fmt.Fprintln(c.out, "not stored yet: in force at this replica, and gone with its process. It is stored, "+
+		"and told to the other replicas, when the store answers again; ask each of them to have it at once")
+	return err
+}
+
+func (c *client) print(answer json.RawMessage) error {
 	var pretty bytes.Buffer
 	if err := json.Indent(&pretty, answer, "", "  "); err != nil {
 		return err

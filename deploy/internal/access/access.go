@@ -1,5 +1,6 @@
-// Package access keeps APs out that were revoked: stored before anything follows from it, refused by this service from
-// then on, and told to the stream jobs by ap.access.v1, so that nothing such an AP writes to Kafka counts either.
+// Package access keeps APs out that were revoked: refused by this service at once, stored as soon as the store takes
+// it, and told to the stream jobs by ap.access.v1, so that nothing such an AP writes to Kafka counts either. Who is
+// restored is stored first.
 package access
 
 import (
@@ -31,7 +32,9 @@ var (
 
 const (
 	sendEvery    = time.Second      // how soon records that Kafka did not acknowledge are sent again
-	compareLimit = 20 * time.Second // to compare store and topic at the start; the service is not ready before
+	compareLimit = 20 * time.Second // to store, at the start, what only the topic said; it counts before
+	// answerLimit is how long the answer to a revocation waits to say that it is stored.
+	answerLimit = 4 * time.Second
 )
 
 // List is one replica's sight of who is revoked.
@@ -67,8 +70,15 @@ func New(f *fleet.Fleet, s store.Store, m *metric.Set, now func() time.Time, log
 		Read:    s.Access,
 		Key:     func(a store.Access) string { return a.APID },
 		Shared:  s.Shared(),
+		Put:     l.put,
 		Publish: l.publish,
-		Failed:  func(err error) { l.failed("store", "who is revoked cannot be read; what was known stays", err) },
+		Failed: func(err error, again bool) {
+			l.metrics.Errors.WithLabelValues("store").Inc()
+			if !again {
+				l.logger.Error("who is revoked cannot be read or stored; what was known stays", "error", err)
+			}
+		},
+		Now: now,
 	})
 	return l
 }
@@ -76,7 +86,10 @@ func New(f *fleet.Fleet, s store.Store, m *metric.Set, now func() time.Time, log
 // Load reads what was stored; call it before an AP is answered.
 func (l *List) Load(ctx context.Context) error { return l.table.Load(ctx) }
 
-// Run reads what other replicas changed, until the context ends.
+// State says how far this replica knows who is revoked, and what is not stored yet.
+func (l *List) State() mirror.State { return l.table.State() }
+
+// Run reads what other replicas changed and stores what is not stored, until the context ends.
 func (l *List) Run(ctx context.Context) { l.table.Run(ctx) }
 
 // Revoked is why an AP is kept out; nil: it is not.
@@ -99,46 +112,79 @@ func (l *List) All() []store.Access {
 	return revoked
 }
 
-// Revoke keeps an AP out, whether or not it has ever asked. Again takes who and why, and keeps since when.
-func (l *List) Revoke(ctx context.Context, id, who, reason string) (store.Access, error) {
-	return l.change(ctx, id, who, reason, true)
+// Revoke keeps an AP out, whether or not it has ever asked. Again takes who and why. It is kept out here at once;
+// stored says whether the store has it, and with it the other replicas and the stream jobs. If not, that is tried until
+// it is.
+func (l *List) Revoke(ctx context.Context, id, who, reason string) (a store.Access, stored bool, err error) {
+	if reason, err = check(id, reason); err != nil {
+		return a, false, err
+	}
+	old, _ := l.table.Get(id)
+	a = store.Access{APID: id, Revoked: true, ChangedUS: max(l.now().UnixMicro(), old.ChangedUS+1), Who: who,
+		Reason: reason}
+	l.table.Assert(a)
+	limited, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	if err := l.table.Flush(limited); err != nil {
+		l.failed("store", "a revocation is in force here and not stored yet; it is tried again", err)
+	}
+	if now, known := l.table.Get(id); known {
+		a = now
+	}
+	return a, !l.table.State().Unstored[id], nil
 }
 
 // Restore lets it in again, with the certificate that it has.
-func (l *List) Restore(ctx context.Context, id, who, reason string) (store.Access, error) {
-	return l.change(ctx, id, who, reason, false)
-}
-
-func (l *List) change(ctx context.Context, id, who, reason string, revoked bool) (store.Access, error) {
-	reason = strings.TrimSpace(reason)
-	if !release.Name.MatchString(id) {
-		return store.Access{}, fmt.Errorf("%w: `%.80s` is no AP's id", ErrBad, id)
+func (l *List) Restore(ctx context.Context, id, who, reason string) (a store.Access, err error) {
+	if reason, err = check(id, reason); err != nil {
+		return a, err
 	}
-	if reason == "" || len(reason) > store.MaxReason {
-		return store.Access{}, fmt.Errorf("%w: say the reason, in at most %d bytes", ErrBad, store.MaxReason)
-	}
-	var a store.Access
-	err := l.table.Change(ctx, func(rows map[string]store.Access) error {
+	err = l.table.Change(ctx, func(rows map[string]store.Access) error {
 		old := rows[id]
-		if !revoked && !old.Revoked {
+		if !old.Revoked {
 			return fmt.Errorf("%w: %s; ctl access shows who is", ErrNotRevoked, id)
 		}
-		a = store.Access{APID: id, Revoked: revoked, ChangedUS: max(l.now().UnixMicro(), old.ChangedUS+1), Who: who,
-			Reason: reason}
-		return l.set(ctx, rows, a)
+		a = store.Access{APID: id, ChangedUS: max(l.now().UnixMicro(), old.ChangedUS+1), Who: who, Reason: reason}
+		if err := l.set(ctx, a); err != nil {
+			return err
+		}
+		rows[id] = a
+		return nil
 	})
 	return a, err
 }
 
-// set stores a row and then writes it into the rows.
-func (l *List) set(ctx context.Context, rows map[string]store.Access, a store.Access) error {
+func check(id, reason string) (string, error) {
+	reason = strings.TrimSpace(reason)
+	if !release.Name.MatchString(id) {
+		return reason, fmt.Errorf("%w: `%.80s` is no AP's id", ErrBad, id)
+	}
+	if reason == "" || len(reason) > store.MaxReason {
+		return reason, fmt.Errorf("%w: say the reason, in at most %d bytes", ErrBad, store.MaxReason)
+	}
+	return reason, nil
+}
+
+// put stores what was asserted. What a person said goes before what was stored meanwhile; what the topic said, only if
+// it is newer.
+func (l *List) put(ctx context.Context, old store.Access, known bool, a store.Access) (store.Access, error) {
+	if known && old.ChangedUS >= a.ChangedUS {
+		if a.Sent {
+			return old, nil
+		}
+		a.ChangedUS = old.ChangedUS + 1
+	}
+	return a, l.set(ctx, a)
+}
+
+// set stores a row.
+func (l *List) set(ctx context.Context, a store.Access) error {
 	what := map[bool]string{true: "revoked", false: "restored"}[a.Revoked]
 	entry := store.Entry{TSUS: l.now().UnixMicro(), Kind: "access", Key: a.APID, Detail: fmt.Sprintf("%s by %s: %s",
 		what, a.Who, a.Reason)}
 	if err := l.store.SetAccess(ctx, a, entry); err != nil {
 		return err
 	}
-	rows[a.APID] = a
 	l.logger.Warn("access", "ap", a.APID, "now", what, "who", a.Who, "reason", a.Reason)
 	return nil
 }
@@ -167,8 +213,8 @@ func (l *List) publish(rows map[string]store.Access) {
 }
 
 // Handle takes records of the topic until all that was there at the start has come, which an empty list says. A
-// revocation that is newer than what is stored, or of which nothing is stored, is stored: a store that was lost, or put
-// back from a backup, lets nobody in again.
+// revocation that is newer than what is stored, or of which nothing is stored, counts from then on, and is stored: a
+// store that was lost, or put back from a backup, lets nobody in again.
 func (l *List) Handle(records []kafka.Record) {
 	if l.inTopic == nil {
 		return
@@ -185,23 +231,16 @@ func (l *List) Handle(records []kafka.Record) {
 	if len(records) > 0 {
 		return
 	}
+	for id, said := range l.inTopic {
+		if old, known := l.table.Get(id); !known || said.RevokedUS > old.ChangedUS {
+			l.table.Assert(store.Access{APID: id, Revoked: true, ChangedUS: said.RevokedUS, Who: said.Who,
+				Reason: said.Reason, Sent: true})
+		}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), compareLimit)
 	defer cancel()
-	err := l.table.Change(ctx, func(rows map[string]store.Access) error {
-		for id, said := range l.inTopic {
-			if old, known := rows[id]; known && said.RevokedUS <= old.ChangedUS {
-				continue
-			}
-			a := store.Access{APID: id, Revoked: true, ChangedUS: said.RevokedUS, Who: said.Who, Reason: said.Reason,
-				Sent: true}
-			if err := l.set(ctx, rows, a); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		l.failed("store", "revocations in Kafka cannot be compared with the store; they are at the next start", err)
+	if err := l.table.Flush(ctx); err != nil {
+		l.failed("store", "revocations that only Kafka knew count, and are not stored yet; it is tried again", err)
 	}
 	l.inTopic = nil
 	close(l.compared)

@@ -122,9 +122,9 @@ func (x *fixture) ids() string {
 
 func (x *fixture) revoke(id string) store.Access {
 	x.t.Helper()
-	a, err := x.list.Revoke(x.t.Context(), id, "ann", "stolen")
-	if err != nil {
-		x.t.Fatal(err)
+	a, stored, err := x.list.Revoke(x.t.Context(), id, "ann", "stolen")
+	if err != nil || !stored {
+		x.t.Fatal(err, stored)
 	}
 	return a
 }

@@ -16,26 +16,27 @@ type revokedView struct {
 	SinceUS int64  `json:"since_us"`
 	Who     string `json:"who"`
 	Reason  string `json:"reason"`
-	Sent    bool   `json:"sent"` // the stream jobs were told
+	Sent    bool   `json:"sent"`   // the stream jobs were told
+	Stored  bool   `json:"stored"` // false: in force at this replica alone, and gone with its process
 }
 
-func viewAccess(a store.Access) revokedView {
-	return revokedView{a.APID, a.Revoked, a.ChangedUS, a.Who, a.Reason, a.Sent}
+func viewAccess(a store.Access, stored bool) revokedView {
+	return revokedView{a.APID, a.Revoked, a.ChangedUS, a.Who, a.Reason, a.Sent, stored}
 }
 
 func (a *Server) listRevoked(w http.ResponseWriter, _ *http.Request) {
-	views := []revokedView{}
+	views, state := []revokedView{}, a.Access.State()
 	for _, one := range a.Access.All() {
-		views = append(views, viewAccess(one))
+		views = append(views, viewAccess(one, !state.Unstored[one.APID]))
 	}
-	reply(w, map[string][]revokedView{"revoked": views})
+	reply(w, map[string]any{"revoked": views, "stale_since_us": staleUS(state)})
 }
 
 func (a *Server) revoke(w http.ResponseWriter, r *http.Request) {
 	reason, good := reasonOf(w, r)
 	if good {
-		changed, err := a.Access.Revoke(r.Context(), r.PathValue("id"), user(r).Name, reason)
-		a.changed(w, changed, err)
+		changed, stored, err := a.Access.Revoke(r.Context(), r.PathValue("id"), user(r).Name, reason)
+		a.changed(w, changed, stored, err)
 	}
 }
 
@@ -46,7 +47,7 @@ func (a *Server) restore(w http.ResponseWriter, r *http.Request) {
 			reason = "by hand"
 		}
 		changed, err := a.Access.Restore(r.Context(), r.PathValue("id"), user(r).Name, reason)
-		a.changed(w, changed, err)
+		a.changed(w, changed, true, err)
 	}
 }
 
@@ -62,7 +63,7 @@ func reasonOf(w http.ResponseWriter, r *http.Request) (string, bool) {
 	return in.Reason, true
 }
 
-func (a *Server) changed(w http.ResponseWriter, changed store.Access, err error) {
+func (a *Server) changed(w http.ResponseWriter, changed store.Access, stored bool, err error) {
 	switch {
 	case errors.Is(err, access.ErrBad):
 		failure(w, http.StatusBadRequest, err.Error())
@@ -70,9 +71,9 @@ func (a *Server) changed(w http.ResponseWriter, changed store.Access, err error)
 		failure(w, http.StatusConflict, err.Error())
 	case err != nil:
 		a.Logger.Error("access was not changed", "error", err)
-		failure(w, http.StatusServiceUnavailable, fmt.Sprintf("nothing was changed: the store does not answer (%v)",
-			err))
+		failure(w, http.StatusServiceUnavailable, fmt.Sprintf("the AP stays out here: what lets it in must be stored, "+
+			"and the store did not say that it was (%v)", err))
 	default:
-		reply(w, viewAccess(changed))
+		reply(w, viewAccess(changed, stored))
 	}
 }

@@ -151,7 +151,7 @@ func TestRevocation(t *testing.T) {
 		t.Error(text)
 	}
 	x.ask("POST", "/v1/aps/ap-1/restore", "", 200)
-	if text := x.ask("GET", "/v1/access", "", 200); text != `{"revoked":[]}`+"\n" {
+	if text := x.ask("GET", "/v1/access", "", 200); text != `{"revoked":[],"stale_since_us":0}`+"\n" {
 		t.Error(text)
 	}
 }

@@ -158,7 +158,7 @@ func startIn(t *testing.T, path string, gate ...rollout.Gate) *fixture {
 	lists := access.New(x.fleet, db, metric.New(), time.Now, logger)
 	x.metrics, x.store = metric.New(), db
 	x.parts = Parts{Fleet: x.fleet, Rollouts: x.rollouts, Kills: kills, Access: lists, Tickets: x.tickets(db, lists),
-		Store: db, Metrics: x.metrics, Users: x.accounts,
+		Store: db, StoreAway: func() time.Time { return time.Time{} }, Metrics: x.metrics, Users: x.accounts,
 		Ready: func() error { return nil }, Now: time.Now, Logger: logger,
 		Audit: slog.New(slog.NewJSONHandler(&x.log, nil))}
 	x.handler = New(x.parts).routes()
@@ -292,7 +292,7 @@ func TestKillSwitch(t *testing.T) {
 	x := start(t)
 	const kill = "/v1/control/kill"
 	body := `{"who": "eve", "reason": "users <complain>"}`
-	if text := x.ask("GET", kill, "", 200); text != `{"kills":[]}`+"\n" {
+	if text := x.ask("GET", kill, "", 200); text != `{"kills":[],"stale_since_us":0}`+"\n" {
 		t.Error(text)
 	}
 	if text := x.ask("GET", kill+"/site/lab", "", 200); !strings.Contains(text, `"killed":false`) ||

@@ -29,6 +29,7 @@ type summary struct {
 	Killed    int            `json:"killed"`  // the kill switch is on for them
 	Unheard   int            `json:"unheard"` // of these, connected and not yet said to have heard
 	Leading   bool           `json:"leading"`
+	StoreAway int64          `json:"store_away_since_us"` // 0: the store answers
 	Versions  []versionCount `json:"versions"`
 }
 
@@ -44,6 +45,9 @@ type versionCount struct {
 
 func (a *Server) summary(w http.ResponseWriter, _ *http.Request) {
 	s := summary{Leading: a.Rollouts.Leading(), Versions: []versionCount{}}
+	if since := a.StoreAway(); !since.IsZero() {
+		s.StoreAway = since.UnixMicro()
+	}
 	s.Killed, s.Unheard = a.Fleet.CountKilled()
 	index := map[string]int{}
 	a.Fleet.List("", 1<<30, func(v *fleet.View) bool {

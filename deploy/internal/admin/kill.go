@@ -8,14 +8,16 @@ import (
 
 	"oal/deploy/internal/fleet"
 	"oal/deploy/internal/killswitch"
+	"oal/deploy/internal/mirror"
 	"oal/deploy/internal/store"
 )
 
 // Switch is what the admin interface needs of the kill switch.
 type Switch interface {
 	Kills() []fleet.Kill
-	Kill(ctx context.Context, scope, who, note, reason string) (fleet.Kill, error)
+	Kill(ctx context.Context, scope, who, note, reason string) (k fleet.Kill, stored bool, err error)
 	Unkill(ctx context.Context, scope, who, note, reason string) (fleet.Kill, error)
+	State() mirror.State
 }
 
 var _ Switch = (*killswitch.Switch)(nil)
@@ -32,19 +34,28 @@ func note(r *http.Request, who string) string {
 type killView struct {
 	fleet.Kill
 	Killed bool `json:"killed"`
+	Stored bool `json:"stored"` // false: in force at this replica alone, and gone with its process
 	fleet.KillCounts
 }
 
-func (a *Server) viewKill(k fleet.Kill, killed bool) killView {
-	return killView{k, killed, a.Fleet.CountKill(k.Scope)}
+func (a *Server) viewKill(k fleet.Kill, killed, stored bool) killView {
+	return killView{k, killed, stored, a.Fleet.CountKill(k.Scope)}
 }
 
 func (a *Server) listKills(w http.ResponseWriter, _ *http.Request) {
-	views := []killView{}
+	views, state := []killView{}, a.Kills.State()
 	for _, k := range a.Kills.Kills() {
-		views = append(views, a.viewKill(k, true))
+		views = append(views, a.viewKill(k, true, !state.Unstored[k.Scope]))
 	}
-	reply(w, map[string][]killView{"kills": views})
+	reply(w, map[string]any{"kills": views, "stale_since_us": staleUS(state)})
+}
+
+// staleUS is since when a table may be behind the store; 0: it is not.
+func staleUS(state mirror.State) int64 {
+	if state.StaleSince.IsZero() {
+		return 0
+	}
+	return state.StaleSince.UnixMicro()
 }
 
 func (a *Server) getKill(w http.ResponseWriter, r *http.Request) {
@@ -55,11 +66,11 @@ func (a *Server) getKill(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, k := range a.Kills.Kills() {
 		if k.Scope == scope {
-			reply(w, a.viewKill(k, true))
+			reply(w, a.viewKill(k, true, !a.Kills.State().Unstored[scope]))
 			return
 		}
 	}
-	reply(w, a.viewKill(fleet.Kill{Scope: scope}, false))
+	reply(w, a.viewKill(fleet.Kill{Scope: scope}, false, true))
 }
 
 func (a *Server) putKill(w http.ResponseWriter, r *http.Request) {
@@ -72,18 +83,18 @@ func (a *Server) putKill(w http.ResponseWriter, r *http.Request) {
 			`the body is {"reason": TEXT, "who": TEXT}; who only for someone else than the user of the token`)
 		return
 	}
-	k, err := a.Kills.Kill(r.Context(), r.PathValue("scope"), user(r).Name, note(r, in.Who), in.Reason)
-	a.turned(w, k, true, err)
+	k, stored, err := a.Kills.Kill(r.Context(), r.PathValue("scope"), user(r).Name, note(r, in.Who), in.Reason)
+	a.turned(w, k, true, stored, err)
 }
 
 func (a *Server) deleteKill(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	k, err := a.Kills.Unkill(r.Context(), r.PathValue("scope"), user(r).Name, note(r, query.Get("who")),
 		query.Get("reason"))
-	a.turned(w, k, false, err)
+	a.turned(w, k, false, true, err)
 }
 
-func (a *Server) turned(w http.ResponseWriter, k fleet.Kill, killed bool, err error) {
+func (a *Server) turned(w http.ResponseWriter, k fleet.Kill, killed, stored bool, err error) {
 	switch {
 	case errors.Is(err, killswitch.ErrBad):
 		failure(w, http.StatusBadRequest, err.Error())
@@ -94,9 +105,9 @@ func (a *Server) turned(w http.ResponseWriter, k fleet.Kill, killed bool, err er
 	case err != nil:
 		a.Logger.Error("the kill switch was not turned", "error", err)
 		failure(w, http.StatusServiceUnavailable,
-			fmt.Sprintf("nothing was changed: the store does not answer (%v); on an AP itself, its kill_file does "+
-				"the same", err))
+			fmt.Sprintf("control stays off here: what lets APs clamp again must be stored, and the store did not say "+
+				"that it was (%v)", err))
 	default:
-		reply(w, a.viewKill(k, killed))
+		reply(w, a.viewKill(k, killed, stored))
 	}
 }

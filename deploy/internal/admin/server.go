@@ -63,14 +63,16 @@ type Parts struct {
 	Access   *access.List
 	Tickets  *enrol.Tickets // nil: there is no enrolment
 	Store    store.Store
-	Metrics  *metric.Set
-	Users    *account.Users
-	Scraper  *account.Token // of /metrics; nil: that needs none
-	TLS      *tls.Config    // nil: plain HTTP
-	Ready    func() error   // what is still missing
-	Now      func() time.Time
-	Logger   *slog.Logger
-	Audit    *slog.Logger // a line for each line of the audit log
+	// StoreAway is since when the store does not answer; the zero time: it does
+	StoreAway func() time.Time
+	Metrics   *metric.Set
+	Users     *account.Users
+	Scraper   *account.Token // of /metrics; nil: that needs none
+	TLS       *tls.Config    // nil: plain HTTP
+	Ready     func() error   // what is still missing
+	Now       func() time.Time
+	Logger    *slog.Logger
+	Audit     *slog.Logger // a line for each line of the audit log
 }
 
 // Server serves operators.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"sort"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -64,8 +65,9 @@ type Kafka struct {
 }
 
 type Store struct {
-	Path            string `yaml:"path"`
-	PostgresDSNFile string `yaml:"postgres_dsn_file"`
+	Path            string        `yaml:"path"`
+	PostgresDSNFile string        `yaml:"postgres_dsn_file"`
+	Timeout         time.Duration `yaml:"timeout"` // of every call, such as 3s; default 3s
 }
 
 type ClickHouse struct {
@@ -89,6 +91,10 @@ const (
 )
 
 const (
+	defaultStoreTimeout = 3 * time.Second        // a call takes milliseconds; more than this is a store that is away
+	minStoreTimeout     = 100 * time.Millisecond // less is a typing error
+	maxStoreTimeout     = 5 * time.Second        // a killed replica's APs count as gone after six
+
 	defaultCanaryShare     = 0.1 // release.DefaultShare: what a canary has that names none
 	defaultCertificateDays = 30  // days: an AP that was away for weeks still gets in
 	maxCertificateDays     = 825 // days: some TLS libraries refuse longer ones
@@ -145,6 +151,12 @@ func (c *Config) check() error {
 	}
 	if (c.Store.Path == "") == (c.Store.PostgresDSNFile == "") {
 		return errors.New("store needs either path (embedded, one replica) or postgres_dsn_file")
+	}
+	if c.Store.Timeout == 0 {
+		c.Store.Timeout = defaultStoreTimeout
+	}
+	if c.Store.Timeout < minStoreTimeout || c.Store.Timeout > maxStoreTimeout {
+		return fmt.Errorf("store.timeout is %s to %s", minStoreTimeout, maxStoreTimeout)
 	}
 	if e := c.Enrol; e != nil {
 		if e.CertificateDays == 0 {

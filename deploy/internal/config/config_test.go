@@ -41,6 +41,9 @@ func TestLoad(t *testing.T) {
 		"no store":                  {strings.Replace(good, "{path: s}", "{}", 1), "store needs either"},
 		"two stores": {strings.Replace(good, "{path: s}", "{path: s, postgres_dsn_file: d}", 1),
 			"store needs either"},
+		"a store that never gives up": {strings.Replace(good, "{path: s}", "{path: s, timeout: 1h}", 1),
+			"store.timeout is"},
+		"a store with a time of its own": {strings.Replace(good, "{path: s}", "{path: s, timeout: 500ms}", 1), ""},
 		"a ClickHouse without url": {strings.Replace(good, "clickhouse: null", "clickhouse: {user: x}", 1),
 			"clickhouse needs"},
 	} {

@@ -1,5 +1,6 @@
-// Package killswitch turns control off, for the fleet, a site or an AP: stored before anything follows from it, and
-// told to every AP concerned with the answer of its long poll. It can only take power away, so it needs no signature.
+// Package killswitch turns control off, for the fleet, a site or an AP: told at once to every AP concerned with the
+// answer of its long poll, and stored as soon as the store takes it. It can only take power away, so it needs no
+// signature. Taking a kill back is stored before anything follows from it.
 package killswitch
 
 import (
@@ -27,8 +28,12 @@ var (
 	ErrNotOff  = errors.New("it is not switched off")
 )
 
-// MaxNote bounds, in bytes, for whom a person says that they act: a name.
-const MaxNote = 100
+const (
+	// MaxNote bounds, in bytes, for whom a person says that they act: a name.
+	MaxNote = 100
+	// answerLimit is how long the answer to a kill, which is in force before, waits to say that it is stored.
+	answerLimit = 4 * time.Second
+)
 
 // Switch is one replica's sight of what is switched off.
 type Switch struct {
@@ -47,8 +52,15 @@ func New(f *fleet.Fleet, s store.Store, m *metric.Set, now func() time.Time, log
 		Read:    s.Kills,
 		Key:     func(k fleet.Kill) string { return k.Scope },
 		Shared:  s.Shared(),
+		Put:     k.put,
 		Publish: k.publish,
-		Failed:  k.failed,
+		Failed: func(err error, again bool) {
+			m.Errors.WithLabelValues("store").Inc()
+			if !again {
+				logger.Error("the kill switch cannot be read or stored; what was known stays", "error", err)
+			}
+		},
+		Now: now,
 	})
 	return k
 }
@@ -56,13 +68,11 @@ func New(f *fleet.Fleet, s store.Store, m *metric.Set, now func() time.Time, log
 // Load reads what was stored; call it before an AP is answered.
 func (s *Switch) Load(ctx context.Context) error { return s.table.Load(ctx) }
 
-// Run reads what other replicas changed, until the context ends.
+// Run reads what other replicas changed and stores what is not stored, until the context ends.
 func (s *Switch) Run(ctx context.Context) { s.table.Run(ctx) }
 
-func (s *Switch) failed(err error) {
-	s.metrics.Errors.WithLabelValues("store").Inc()
-	s.logger.Error("the kill switch cannot be read; what was known stays", "error", err)
-}
+// State says how far this replica knows what is switched off, and what is not stored yet.
+func (s *Switch) State() mirror.State { return s.table.State() }
 
 // Kills is what is switched off, the fleet first.
 func (s *Switch) Kills() []fleet.Kill {
@@ -72,30 +82,41 @@ func (s *Switch) Kills() []fleet.Kill {
 	return kills
 }
 
-// Kill switches a scope off. Again for the same scope keeps since when, and takes who and why.
-func (s *Switch) Kill(ctx context.Context, scope, who, note, reason string) (fleet.Kill, error) {
-	k := fleet.Kill{Scope: scope, Who: who, Note: strings.TrimSpace(note), Reason: strings.TrimSpace(reason),
+// Kill switches a scope off, at this replica at once. stored says whether the store has it too, and so the other
+// replicas; if not, that is tried until it is. Again for the same scope keeps since when, and takes who and why.
+func (s *Switch) Kill(ctx context.Context, scope, who, note, reason string) (k fleet.Kill, stored bool, err error) {
+	k = fleet.Kill{Scope: scope, Who: who, Note: strings.TrimSpace(note), Reason: strings.TrimSpace(reason),
 		SinceUS: s.now().UnixMicro()}
 	if err := check(scope, k.Note, k.Reason); err != nil {
-		return k, err
+		return k, false, err
 	}
 	if !s.fleet.Knows(scope) {
-		return k, fmt.Errorf("%w: no AP of %s has ever asked; `fleet` switches everything off", ErrUnknown, scope)
+		return k, false, fmt.Errorf("%w: no AP of %s has ever asked; `fleet` switches everything off", ErrUnknown,
+			scope)
 	}
-	err := s.table.Change(ctx, func(kills map[string]fleet.Kill) error {
-		if old, is := kills[scope]; is {
-			k.SinceUS = old.SinceUS
-		}
-		if err := s.store.SetKill(ctx, k, s.entry(scope, "off", k.Who, k.Note, k.Reason)); err != nil {
-			return err
-		}
-		kills[scope] = k
-		return nil
-	})
-	if err == nil {
-		s.count(scope, "off", k.Who, k.Note, k.Reason)
+	if old, is := s.table.Get(scope); is {
+		k.SinceUS = old.SinceUS
 	}
-	return k, err
+	s.table.Assert(k)
+	s.count(scope, "off", k.Who, k.Note, k.Reason)
+	limited, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	if err := s.table.Flush(limited); err != nil {
+		s.metrics.Errors.WithLabelValues("store").Inc()
+		s.logger.Error("a kill is in force here and not stored yet; it is tried again", "scope", scope, "error", err)
+	}
+	if now, is := s.table.Get(scope); is {
+		k = now
+	}
+	return k, !s.table.State().Unstored[scope], nil
+}
+
+// put stores a kill.
+func (s *Switch) put(ctx context.Context, old fleet.Kill, known bool, k fleet.Kill) (fleet.Kill, error) {
+	if known {
+		k.SinceUS = min(k.SinceUS, old.SinceUS)
+	}
+	return k, s.store.SetKill(ctx, k, s.entry(k.Scope, "off", k.Who, k.Note, k.Reason))
 }
 
 // Unkill takes a kill back. Those of wider or narrower scopes stay.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,32 +21,33 @@ var ctx = context.Background()
 // failing is a store whose writes of kills fail while it is told to.
 type failing struct {
 	store.Store
-	fail bool
+	fail atomic.Bool
 }
 
 var errStore = errors.New("the disk is full")
 
 func (f *failing) SetKill(ctx context.Context, k fleet.Kill, e store.Entry) error {
-	if f.fail {
+	if f.fail.Load() {
 		return errStore
 	}
 	return f.Store.SetKill(ctx, k, e)
 }
 
 func (f *failing) ClearKill(ctx context.Context, scope string, e store.Entry) error {
-	if f.fail {
+	if f.fail.Load() {
 		return errStore
 	}
 	return f.Store.ClearKill(ctx, scope, e)
 }
 
 type fixture struct {
-	t     *testing.T
-	path  string
-	store *failing
-	fleet *fleet.Fleet
-	kills *Switch
-	now   time.Time
+	t      *testing.T
+	path   string
+	store  *failing
+	fleet  *fleet.Fleet
+	kills  *Switch
+	now    time.Time
+	counts *metric.Set
 }
 
 func start(t *testing.T) *fixture {
@@ -65,7 +67,8 @@ func (x *fixture) open() {
 	now := func() time.Time { return x.now }
 	x.fleet = fleet.New("test", now, func(release.Slot, time.Duration) {})
 	x.fleet.Merge([]fleet.AP{{ID: "a", Site: "lab"}, {ID: "b", Site: "hall"}})
-	x.kills = New(x.fleet, x.store, metric.New(), now, slog.New(slog.DiscardHandler))
+	x.counts = metric.New()
+	x.kills = New(x.fleet, x.store, x.counts, now, slog.New(slog.DiscardHandler))
 	if err := x.kills.Load(ctx); err != nil {
 		x.t.Fatal(err)
 	}
@@ -82,17 +85,17 @@ func (x *fixture) off() (ids string) {
 
 func TestKillsAreKept(t *testing.T) {
 	x := start(t)
-	first, err := x.kills.Kill(ctx, "site/lab", "ann", "", "users complain")
-	if err != nil || x.off() != "a" {
-		t.Fatal(err, x.off())
+	first, stored, err := x.kills.Kill(ctx, "site/lab", "ann", "", "users complain")
+	if err != nil || !stored || x.off() != "a" {
+		t.Fatal(err, stored, x.off())
 	}
 	x.now = x.now.Add(time.Minute)
-	again, err := x.kills.Kill(ctx, "site/lab", "ann", " bob ", "still")
+	again, _, err := x.kills.Kill(ctx, "site/lab", "ann", " bob ", "still")
 	if err != nil || again.SinceUS != first.SinceUS || again.Who != "ann" || again.Note != "bob" ||
 		again.Reason != "still" {
 		t.Errorf("a second one of the same scope: %+v, %v", again, err)
 	}
-	if _, err = x.kills.Kill(ctx, "fleet", "ann", "", "everything"); err != nil || x.off() != "ab" {
+	if _, _, err = x.kills.Kill(ctx, "fleet", "ann", "", "everything"); err != nil || x.off() != "ab" {
 		t.Error(err, x.off())
 	}
 	x.store.Close()
@@ -134,23 +137,54 @@ func TestWhatIsRefusedChangesNothing(t *testing.T) {
 			ErrBad},
 		{"fleet", "ann", strings.Repeat("x", store.MaxReason+1), ErrBad},
 	} {
-		if _, err := x.kills.Kill(ctx, c.scope, "ann", c.note, c.reason); !errors.Is(err, c.want) {
+		if _, _, err := x.kills.Kill(ctx, c.scope, "ann", c.note, c.reason); !errors.Is(err, c.want) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	x.store.fail = true
-	if _, err := x.kills.Kill(ctx, "fleet", "ann", "", "x"); !errors.Is(err, errStore) {
-		t.Error(err)
-	}
-	if x.off() != "" || len(x.kills.Kills()) != 0 {
-		t.Error("something is switched off that was not stored:", x.off())
-	}
-	x.store.fail = false
-	if _, err := x.kills.Kill(ctx, "ap/b", "ann", "", "x"); err != nil {
+	if _, _, err := x.kills.Kill(ctx, "ap/b", "ann", "", "x"); err != nil {
 		t.Fatal(err)
 	}
-	x.store.fail = true
+	x.store.fail.Store(true)
 	if _, err := x.kills.Unkill(ctx, "ap/b", "ann", "", "x"); !errors.Is(err, errStore) || x.off() != "b" {
 		t.Error("a kill ended that is still stored:", err, x.off())
+	}
+}
+
+// A kill is in force whatever the store says to it, is shown as not stored, cannot be taken back until the store takes
+// both, and is stored by itself as soon as that does.
+func TestAKillDoesNotWaitForTheStore(t *testing.T) {
+	x := start(t)
+	x.store.fail.Store(true)
+	k, stored, err := x.kills.Kill(ctx, "site/lab", "ann", "", "users complain")
+	if err != nil || stored || x.off() != "a" {
+		t.Fatal(k, stored, err, x.off())
+	}
+	if s := x.kills.State(); !s.Unstored["site/lab"] || s.StaleSince.IsZero() {
+		t.Errorf("%+v", s)
+	}
+	if _, err := x.kills.Unkill(ctx, "site/lab", "ann", "", "over"); !errors.Is(err, errStore) || x.off() != "a" {
+		t.Error("a kill was taken back while the store is away:", err, x.off())
+	}
+	x.now = x.now.Add(time.Minute)
+	run, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() { defer close(done); x.kills.Run(run) }()
+	x.store.fail.Store(false)
+	for deadline := time.Now().Add(20 * time.Second); len(x.kills.State().Unstored) > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it was not stored within 20 s")
+		}
+	}
+	stop()
+	<-done
+	kept, err := x.store.Kills(ctx)
+	if err != nil || len(kept) != 1 || kept[0] != k || !x.kills.State().StaleSince.IsZero() {
+		t.Errorf("%+v %v", kept, err)
+	}
+	if history, err := x.store.History(ctx, 0, 9); err != nil || len(history) != 1 {
+		t.Errorf("%+v %v", history, err)
+	}
+	if _, err := x.kills.Unkill(ctx, "site/lab", "ann", "", "over"); err != nil || x.off() != "" {
+		t.Error(err, x.off())
 	}
 }

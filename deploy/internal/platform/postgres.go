@@ -76,6 +76,19 @@ func (p *Postgres) NewDatabase(ctx context.Context, dsnFile string) (string, err
 	return dsnFile, os.WriteFile(dsnFile, []byte(p.dsn(name)+"\n"), 0o600)
 }
 
+// Behind makes a connection string, as NewDatabase wrote it, one to the same database through a proxy.
+func (p *Postgres) Behind(dsnFile, to string) (*Proxy, error) {
+	dsn, err := os.ReadFile(dsnFile)
+	if err != nil {
+		return nil, err
+	}
+	proxy, err := StartProxy(p.address)
+	if err != nil {
+		return nil, err
+	}
+	return proxy, os.WriteFile(to, []byte(strings.Replace(string(dsn), p.address, proxy.Address, 1)), 0o600)
+}
+
 // becomePostgres makes the data folder that of the user postgres, and the folders above it passable.
 func (p *Postgres) becomePostgres(folder string) error {
 	account, err := user.Lookup("postgres")

@@ -24,6 +24,7 @@ import (
 	"oal/deploy/internal/kafka"
 	"oal/deploy/internal/killswitch"
 	"oal/deploy/internal/metric"
+	"oal/deploy/internal/mirror"
 	"oal/deploy/internal/neighbour"
 	"oal/deploy/internal/release"
 	"oal/deploy/internal/rollout"
@@ -33,11 +34,8 @@ import (
 )
 
 const (
-	sweepEvery   = time.Second        // how late it is seen that an AP or a replica has gone
-	saveEvery    = 2 * time.Second    // a killed replica loses so much of the APs' reports; their next polls carry them
-	drainLimit   = 8 * time.Second    // of Stop: Kubernetes kills after 30 s
-	readyTimeout = 2 * time.Second    // for the store's answer: whoever probes waits little longer
-	endingSoon   = 7 * 24 * time.Hour // of a certificate: renewal has failed for days by then
+	drainLimit = 8 * time.Second    // of Stop: Kubernetes kills after 30 s
+	endingSoon = 7 * 24 * time.Hour // of a certificate: renewal has failed for days by then
 )
 
 // Service is one replica.
@@ -45,7 +43,7 @@ type Service struct {
 	config         *config.Config
 	logger         *slog.Logger
 	metrics        *metric.Set
-	store          store.Store
+	store          *store.Bounded
 	fleet          *fleet.Fleet
 	rollouts       *rollouts.Runner
 	kills          *killswitch.Switch
@@ -70,15 +68,17 @@ type Service struct {
 // New opens the store and makes all parts; nothing runs yet.
 func New(ctx context.Context, c *config.Config, logger *slog.Logger) (*Service, error) {
 	s := &Service{config: c, logger: logger, metrics: metric.New()}
+	var opened store.Store
 	var err error
 	if c.Store.Path != "" {
-		s.store, err = store.OpenBolt(c.Store.Path)
+		opened, err = store.OpenBolt(c.Store.Path)
 	} else {
-		s.store, err = store.OpenPostgres(ctx, c.Store.PostgresDSNFile)
+		opened, err = store.OpenPostgres(ctx, c.Store.PostgresDSNFile, c.Store.Timeout)
 	}
 	if err != nil {
 		return nil, err
 	}
+	s.store = store.Bound(opened, c.Store.Timeout, s.storeChanged)
 	if err := s.make(); err != nil {
 		s.close()
 		return nil, err
@@ -103,6 +103,8 @@ func (s *Service) make() error {
 	s.rollouts.Gate = rollout.Gate{Required: c.Approvals != config.None, Share: c.CanaryShare}
 	s.kills = killswitch.New(s.fleet, s.store, s.metrics, time.Now, logger)
 	s.access = access.New(s.fleet, s.store, s.metrics, time.Now, logger)
+	s.metrics.Registry.MustRegister(&staleness{s.store.Away, map[string]func() mirror.State{"kills": s.kills.State,
+		"access": s.access.State}})
 	s.denials = newDenials(s.store, time.Now, logger)
 	neighbours := neighbour.New(s.metrics, time.Now, logger)
 	if err := s.connect(neighbours); err != nil {
@@ -184,7 +186,7 @@ func (s *Service) makeAdmin() error {
 		return err
 	}
 	parts := admin.Parts{Fleet: s.fleet, Rollouts: s.rollouts, Kills: s.kills, Access: s.access, Tickets: s.tickets,
-		Store: s.store, Metrics: s.metrics,
+		Store: s.store, StoreAway: s.store.Away, Metrics: s.metrics,
 		Users: users, Ready: s.ready, Now: time.Now, Logger: s.logger, Audit: slog.New(slog.NewJSONHandler(os.Stderr,
 			nil)).With("log", "audit")}
 	if c.MetricsTokenFile != "" {
@@ -233,7 +235,8 @@ func (s *Service) Start(ctx context.Context) (err error) {
 	s.bundleTopic.Start()
 	s.neighbourTopic.Start() // nothing waits for it: an AP does without neighbours for a moment
 	s.accessTopic.Start()
-	tasks := []func(context.Context){s.lead, s.keepAPs, s.denials.run, s.kills.Run, s.access.Run}
+	known := &apKeeper{Service: s}
+	tasks := []func(context.Context){s.lead, known.sweep, known.keep, s.denials.run, s.kills.Run, s.access.Run}
 	if s.tickets != nil {
 		tasks = append(tasks, s.tickets.Run)
 	}
@@ -292,80 +295,23 @@ func (s *Service) close() {
 // caughtUp says whether the desired state is complete, and who is revoked: a store that was put back may not know all.
 func (s *Service) caughtUp() bool { return s.bundleTopic.CaughtUp() && s.accessTopic.CaughtUp() }
 
-// ready says what is missing before the service can be relied on.
+// ready says what is missing before the service can be relied on. A store that is away since is not: APs are answered,
+// and kills taken, from memory.
 func (s *Service) ready() error {
 	if !s.caughtUp() {
 		return errors.New("reading ap.bundles.v1 and ap.access.v1 from the beginning")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), readyTimeout)
-	defer cancel()
-	return s.store.Ping(ctx)
+	return nil
 }
 
-// keepAPs stores APs that changed, reads those of other replicas, and notices those that have gone.
-func (s *Service) keepAPs(ctx context.Context) {
-	ticker := time.NewTicker(sweepEvery)
-	defer ticker.Stop()
-	var saved time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C:
-			alive, err := s.store.Alive(ctx, s.config.Replica)
-			if err != nil {
-				s.failed("whether other replicas live cannot be read", err)
-			} else {
-				s.metrics.Connected.Set(float64(s.fleet.Sweep(alive)))
-			}
-			s.metrics.KnownAPs.Set(float64(s.fleet.Known()))
-			s.countKills()
-			s.countCertificates()
-			if s.store.Shared() {
-				s.mergeAPs(ctx, now)
-			}
-			if now.Sub(saved) >= saveEvery {
-				saved = now
-				s.saveAPs(ctx)
-			}
-		}
-	}
-}
-
-func (s *Service) countKills() {
-	killed, unheard := s.fleet.CountKilled()
-	s.metrics.KilledAPs.Set(float64(killed))
-	s.metrics.UnheardAPs.Set(float64(unheard))
-}
-
-func (s *Service) countCertificates() {
-	first, ending := s.fleet.Certificates(endingSoon)
-	s.metrics.CertificatesEnd.Set(float64(ending))
-	if first == 0 {
-		s.metrics.CertificateFirst.Reset()
+// storeChanged is told that the store is away, or answers again.
+func (s *Service) storeChanged(since time.Time, err error) {
+	if err == nil {
+		s.logger.Warn("the store answers again")
 		return
 	}
-	s.metrics.CertificateFirst.WithLabelValues().Set(float64(first) / 1e6)
-}
-
-func (s *Service) mergeAPs(ctx context.Context, now time.Time) {
-	aps, err := s.store.APs(ctx, now.Add(-saveEvery))
-	if err != nil {
-		s.failed("APs of other replicas cannot be read", err)
-		return
-	}
-	s.fleet.Merge(aps)
-}
-
-func (s *Service) saveAPs(ctx context.Context) {
-	aps := s.fleet.Dirty()
-	if len(aps) == 0 {
-		return
-	}
-	if err := s.store.SaveAPs(ctx, aps); err != nil {
-		s.fleet.Unstored(aps)
-		s.failed("APs cannot be stored; trying again", err)
-	}
+	s.logger.Error("the store is away; polls and kills are served from memory, and nothing that opens is taken",
+		"since", since, "error", err)
 }
 
 func (s *Service) failed(what string, err error) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,11 +21,11 @@ import (
 const leaderLock int64 = 0x4f414c2070757368
 
 const (
-	askToLeadEvery   = 500 * time.Millisecond // how late a replica notices that the lead is free
-	checkLeadEvery   = time.Second            // how late the leader notices that it lost the lead with its connection
-	checkLeadTimeout = 3 * time.Second        // for the server's answer to that
-	closeTimeout     = time.Second            // for a polite end of a connection
-	visibleAfter     = 5 * time.Second        // the longest that a transaction takes to become visible
+	askToLeadEvery = 500 * time.Millisecond // how late a replica notices that the lead is free
+	checkLeadEvery = time.Second            // how late the leader notices that it lost the lead with its connection
+	closeTimeout   = time.Second            // for a polite end of a connection
+	visibleAfter   = 5 * time.Second        // the longest that a transaction takes to become visible
+	maxConns       = 16                     // of the pool: those that wait for the end of a broken one leave room
 )
 
 const tables = `
@@ -44,19 +45,24 @@ CREATE TABLE IF NOT EXISTS oal_audit (seq bigint GENERATED ALWAYS AS IDENTITY PR
 CREATE TABLE IF NOT EXISTS oal_replica (name text PRIMARY KEY, seen timestamptz NOT NULL);`
 
 // Postgres is the store that several replicas share.
-type Postgres struct{ pool *pgxpool.Pool }
+type Postgres struct {
+	pool    *pgxpool.Pool
+	timeout time.Duration // for connecting, and for each answer of the server
+}
 
-// OpenPostgres connects with the connection string in the file and makes the tables.
-func OpenPostgres(ctx context.Context, dsnFile string) (*Postgres, error) {
+// OpenPostgres connects with the connection string in the file and makes the tables. No connection waits longer than
+// the timeout for the server, which gives up what it was asked after as long; what the connection string says of that
+// goes before.
+func OpenPostgres(ctx context.Context, dsnFile string, timeout time.Duration) (*Postgres, error) {
 	dsn, err := os.ReadFile(dsnFile)
 	if err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	pool, err := pgxpool.New(ctx, strings.TrimSpace(string(dsn)))
+	pool, err := connect(ctx, strings.TrimSpace(string(dsn)), timeout)
 	if err != nil {
 		return nil, fmt.Errorf("store: %s holds no usable connection string: %w", dsnFile, err)
 	}
-	p := &Postgres{pool}
+	p := &Postgres{pool, timeout}
 	// Two replicas that start together would both make the tables.
 	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", leaderLock+1); err != nil {
@@ -72,20 +78,48 @@ func OpenPostgres(ctx context.Context, dsnFile string) (*Postgres, error) {
 	return p, nil
 }
 
+// connect makes the pool; it connects when something is asked.
+func connect(ctx context.Context, dsn string, timeout time.Duration) (*pgxpool.Pool, error) {
+	c, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.Contains(dsn, "pool_max_conns") {
+		c.MaxConns = maxConns
+	}
+	c.ConnConfig.ConnectTimeout, c.ConnConfig.DialFunc = timeout, dial(timeout)
+	ms := strconv.FormatInt(min(timeout, visibleAfter).Milliseconds(), 10)
+	for name, value := range map[string]string{
+		"statement_timeout": ms, "idle_in_transaction_session_timeout": ms,
+		// A leader whose host is gone holds the lead until the server notices: 5 s of silence, then three tries.
+		"tcp_keepalives_idle": "5", "tcp_keepalives_interval": "2", "tcp_keepalives_count": "3",
+	} {
+		if _, said := c.ConnConfig.RuntimeParams[name]; !said {
+			c.ConnConfig.RuntimeParams[name] = value
+		}
+	}
+	return pgxpool.NewWithConfig(ctx, c)
+}
+
 func (p *Postgres) Close() error                   { p.pool.Close(); return nil }
 func (p *Postgres) Shared() bool                   { return true }
 func (p *Postgres) Ping(ctx context.Context) error { return p.pool.Ping(ctx) }
 
 // Lead takes the advisory lock on a connection of its own. Losing that connection is losing the lead.
 func (p *Postgres) Lead(ctx context.Context) (context.Context, error) {
-	conn, err := p.pool.Acquire(ctx)
+	timed, cancel := context.WithTimeout(ctx, p.timeout)
+	conn, err := p.pool.Acquire(timed)
+	cancel()
 	if err != nil {
 		return nil, wrap("connecting to lead", err)
 	}
 	own := conn.Hijack()
 	for {
 		var mine bool
-		if err := own.QueryRow(ctx, "SELECT pg_try_advisory_lock($1)", leaderLock).Scan(&mine); err != nil {
+		timed, cancel := context.WithTimeout(ctx, p.timeout)
+		err := own.QueryRow(timed, "SELECT pg_try_advisory_lock($1)", leaderLock).Scan(&mine)
+		cancel()
+		if err != nil {
 			closeQuietly(own)
 			return nil, wrap("asking to lead", err)
 		}
@@ -109,7 +143,7 @@ func (p *Postgres) Lead(ctx context.Context) (context.Context, error) {
 				return
 			case <-time.After(checkLeadEvery):
 			}
-			check, cancel := context.WithTimeout(ctx, checkLeadTimeout)
+			check, cancel := context.WithTimeout(ctx, p.timeout)
 			err := own.Ping(check)
 			cancel()
 			if err != nil {
