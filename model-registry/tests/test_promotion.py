@@ -87,6 +87,7 @@ def test_a_canary_carries_its_rollout_and_goes_back_to_the_champion(owner, topic
     owner.tag(second, "rollout.limit", "0.05")
     owner.alias("canary", second)
     canary = released(topics, "canary", second)
+    assert canary.promoted_by == "owner"
     assert [step["share"] for step in canary.rollout["steps"]] == [0.25, 0.5, 1]
     assert (canary.rollout["share"], canary.rollout["metric"], canary.rollout["limit"]) == (
         0.25,

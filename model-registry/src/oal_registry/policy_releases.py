@@ -112,6 +112,7 @@ class PolicyReleases:
                 rollout=base.rollout,
                 rank=base.rank,
                 variant_of=variant_of,
+                promoted_by=base.promoted_by,
             )
         self.status.released(step.slot, f"policy_{step.action}", str(step))
 

@@ -18,7 +18,7 @@ from oal_schema import release
 from oal_schema.policy_folder import PolicyFolder
 from oal_schema.release import Release
 
-from oal_registry import package, wish
+from oal_registry import package, promoter, wish
 from oal_registry.errors import NotPackagable
 from oal_registry.mlflow_client import Gone
 from oal_registry.models import CompiledModel, Models
@@ -159,6 +159,7 @@ class Promotion:
             reason=f"alias {slot} on {self.head.registered}/{number}" + "".join(f" with {name}" for name in others),
             rollout=wanted.rollout,
             rank=now.rank if same else 0,
+            promoted_by=version.tags.get(promoter.TAG + slot, ""),
         )
         self._versions_of[released.hash] = versions
         self.memory.governs(slot, wanted.scope)

@@ -162,8 +162,11 @@ class ReleaseTopic:
         rollout: dict | None,
         rank: int = 0,
         variant_of: str = "",
+        promoted_by: str = "",
     ) -> Release:
-        """Put a bundle of the policy that it says in force. `rank`, `variant_of`: see `oal_schema.release.Release`."""
+        """Put a bundle of the policy that it says in force. `rank`, `variant_of`, `promoted_by`: as of a
+        `oal_schema.release.Release`.
+        """
         created = self._now_us()
         name, value = release.record(
             slot,
@@ -180,6 +183,7 @@ class ReleaseTopic:
             rollout=rollout,
             rank=rank,
             variant_of=variant_of,
+            promoted_by=promoted_by,
         )
         self._commit(
             name,

@@ -108,15 +108,13 @@ def serve(path: str) -> None:
         flush=True,
     )
     uvicorn.run(
-        _app(), factory=True, host=settings.host, port=settings.port, log_level="warning", timeout_graceful_shutdown=5
+        "oal_registry.promoter:create_app",
+        factory=True,
+        host=settings.host,
+        port=settings.port,
+        log_level="warning",
+        timeout_graceful_shutdown=5,
     )
-
-
-def _app() -> str:
-    """What `mlflow server --app-name basic-auth` serves."""
-    from importlib.metadata import entry_points
-
-    return next(entry.value for entry in entry_points(group="mlflow.app") if entry.name == "basic-auth")
 
 
 def _server_environment(settings: ServerConfig) -> dict[str, str]:
