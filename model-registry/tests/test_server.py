@@ -59,22 +59,22 @@ def test_roles(mlflow, owner, versions):
 
 
 def test_who_set_an_alias_is_on_the_version_and_nobody_else_writes_it(mlflow, owner, versions):
-    tag = "oal.promoted_by.try"
+    tag = "oal.promoted_by.mine"
     version = {"name": "congestion", "version": str(versions[0])}
-    assert call(mlflow, "visitor", f"{API}/registered-models/alias", {**version, "alias": "try"}) == 403
+    assert call(mlflow, "visitor", f"{API}/registered-models/alias", {**version, "alias": "mine"}) == 403
     assert tag not in owner.tags(versions[0])
-    assert call(mlflow, "owner", f"{API}/registered-models/alias", {**version, "alias": "try"}) == 200
+    assert call(mlflow, "owner", f"{API}/registered-models/alias", {**version, "alias": "mine"}) == 200
     assert owner.tags(versions[0])[tag] == "owner"
-    assert call(mlflow, "registry", f"{API}/registered-models/alias", {**version, "alias": "try"}) == 200
+    assert call(mlflow, "registry", f"{API}/registered-models/alias", {**version, "alias": "mine"}) == 200
     assert owner.tags(versions[0])[tag] == "registry"
     for who in ("owner", "registry"):
         for path in (f"{API}/model-versions/set-tag", "/ajax-api/2.0/mlflow/model-versions/set-tag"):
             assert call(mlflow, who, path, {**version, "key": tag, "value": "somebody"}) == 403
         made = {"name": "congestion", "source": "x", "tags": [{"key": tag, "value": "somebody"}]}
         assert call(mlflow, who, f"{API}/model-versions/create", made) == 403
-    assert call(mlflow, "owner", f"{API}/registered-models/alias", {**version, "version": "999", "alias": "try"}) == 404
+    assert call(mlflow, "owner", f"{API}/registered-models/alias", {**version, "version": "999", "alias": "x"}) == 404
     assert owner.tags(versions[0])[tag] == "registry"
-    owner.unalias("try")
+    owner.unalias("mine")
 
 
 def test_another_host_name_is_refused(mlflow):

@@ -19,11 +19,15 @@ class Topics:
                 "enable.auto.commit": False,
             }
         )
-        topics = self._consumer.list_topics(timeout=20).topics
+        names = ("ap.bundles.v1", "platform.events.v1")
+        topics = until(  # a broker that has just started does not list at once what somebody may read
+            lambda: (known := self._consumer.list_topics(timeout=20).topics) and all(n in known for n in names) and known,
+            "both topics are listed",
+        )
         self._consumer.assign(
             [
                 TopicPartition(name, p, OFFSET_BEGINNING)
-                for name in ("ap.bundles.v1", "platform.events.v1")
+                for name in names
                 for p in topics[name].partitions
             ]
         )
