@@ -20,10 +20,13 @@ class Topics:
             }
         )
         names = ("ap.bundles.v1", "platform.events.v1")
-        topics = until(  # a broker that has just started does not list at once what somebody may read
-            lambda: (known := self._consumer.list_topics(timeout=20).topics) and all(n in known for n in names) and known,
-            "both topics are listed",
-        )
+
+        def listed():
+            """A broker that has just started does not list at once what somebody may read."""
+            known = self._consumer.list_topics(timeout=20).topics
+            return all(name in known for name in names) and known
+
+        topics = until(listed, "both topics are listed")
         self._consumer.assign(
             [
                 TopicPartition(name, p, OFFSET_BEGINNING)
