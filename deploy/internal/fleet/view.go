@@ -87,7 +87,7 @@ func (f *Fleet) Get(id string) (View, bool) {
 	return f.view(a), true
 }
 
-// List is a page of APs by id, those after the given one that match.
+// List is a page of APs by id, those after the given one that match. match is called under the lock: no I/O in it.
 func (f *Fleet) List(after string, limit int, match func(*View) bool) (page []View, more bool) {
 	f.lock.Lock()
 	defer f.lock.Unlock()

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -16,33 +16,45 @@ type File[T any] struct {
 	read   func() (T, error)
 	failed func(error)
 
-	lock  sync.Mutex // guards what follows
+	now     atomic.Pointer[version[T]]
+	looking atomic.Bool // someone looks whether they changed; the others need not wait for the disk
+}
+
+// version is what the files said at one time; it is never changed.
+type version[T any] struct {
 	stamp string
 	value T
 }
 
 // New reads for the first time; an error of that is returned. failed is told of later ones.
 func New[T any](read func() (T, error), failed func(error), paths ...string) (*File[T], error) {
-	f := &File[T]{paths: paths, read: read, failed: failed, stamp: stamp(paths)}
+	f := &File[T]{paths: paths, read: read, failed: failed}
+	first := version[T]{stamp: stamp(paths)}
 	var err error
-	f.value, err = read()
+	first.value, err = read()
+	f.now.Store(&first)
 	return f, err
 }
 
-// Get is what they say now. A change that cannot be read leaves in force what was before: half-written files mend
-// themselves.
+// Get is what they say now, or, while someone else looks whether they changed, what they said before. A change that
+// cannot be read leaves that in force too: half-written files mend themselves.
 func (f *File[T]) Get() T {
-	f.lock.Lock()
-	defer f.lock.Unlock()
-	if now := stamp(f.paths); now != f.stamp {
-		f.stamp = now
-		if next, err := f.read(); err != nil {
-			f.failed(err)
-		} else {
-			f.value = next
-		}
+	if !f.looking.CompareAndSwap(false, true) {
+		return f.now.Load().value
 	}
-	return f.value
+	defer f.looking.Store(false)
+	had := f.now.Load()
+	next := version[T]{stamp(f.paths), had.value}
+	if next.stamp == had.stamp {
+		return had.value
+	}
+	if value, err := f.read(); err != nil {
+		f.failed(err)
+	} else {
+		next.value = value
+	}
+	f.now.Store(&next)
+	return next.value
 }
 
 // stamp changes with a file's content, whether it is written in place or replaced (Kubernetes moves a link).

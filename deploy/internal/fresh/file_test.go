@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 func TestFile(t *testing.T) {
@@ -54,5 +55,44 @@ func TestFile(t *testing.T) {
 	write("three")
 	if f.Get() != "three" {
 		t.Error("a mended file was not read")
+	}
+}
+
+// While one reads a file on a disk that hangs, the others have what it said before.
+func TestNobodyWaitsForADiskThatHangs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte("1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hangs, reading := make(chan struct{}), make(chan struct{}, 1)
+	reads := 0
+	f, err := New(func() (int, error) {
+		if reads++; reads == 2 {
+			reading <- struct{}{}
+			<-hangs
+		}
+		return reads, nil
+	}, func(err error) { t.Error(err) }, path)
+	if err == nil {
+		err = os.WriteFile(path, []byte("two"), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := make(chan int, 1), make(chan int, 1)
+	go func() { first <- f.Get() }()
+	<-reading
+	go func() { second <- f.Get() }()
+	select {
+	case n := <-second:
+		if n != 1 {
+			t.Error(n)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the second waits for the first")
+	}
+	close(hangs)
+	if n := <-first; n != 2 || f.Get() != 2 {
+		t.Error(n, f.Get())
 	}
 }

@@ -23,7 +23,7 @@ const readEvery = 250 * time.Millisecond
 // Options are what a table is made of.
 type Options[T comparable] struct {
 	Read   func(context.Context) ([]T, error) // all rows in the store
-	Key    func(row T) string                 // unique among them
+	Key    func(row T) string                 // unique among them; no I/O in it
 	Shared bool                               // other replicas may write to the store
 	// Put stores a row that was asserted, where old is what is stored of its key (known says whether there is). It
 	// gives what is stored then.

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -18,6 +17,7 @@ import (
 	"oal/deploy/internal/config"
 	"oal/deploy/internal/kafka"
 	"oal/deploy/internal/neighbour"
+	"oal/deploy/internal/turn"
 )
 
 // Folder of the push service's sources.
@@ -96,7 +96,7 @@ func (k *Kafka) ClickHouse(user string) *config.ClickHouse {
 
 // Releaser writes releases in transactions, as the registry does.
 type Releaser struct {
-	lock   sync.Mutex // held for a transaction: a producer has one at a time
+	turn   turn.Turn // of a transaction: a producer has one at a time
 	client *kgo.Client
 }
 
@@ -109,7 +109,7 @@ func (k *Kafka) NewReleaser(id string) (*Releaser, error) {
 	client, err := kgo.NewClient(append(opts, kgo.TransactionalID("model-registry-"+id),
 		kgo.DefaultProduceTopic(kafka.BundlesTopic),
 		kgo.ProducerLinger(0))...)
-	return &Releaser{client: client}, err
+	return &Releaser{turn: turn.New(), client: client}, err
 }
 
 // Close ends the connection.
@@ -117,10 +117,12 @@ func (r *Releaser) Close() { r.client.Close() }
 
 // Send writes records in one transaction.
 func (r *Releaser) Send(records ...kafka.Record) error {
-	r.lock.Lock()
-	defer r.lock.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	if err := r.turn.Take(ctx); err != nil {
+		return err
+	}
+	defer r.turn.Give()
 	if err := r.client.BeginTransaction(); err != nil {
 		return err
 	}
