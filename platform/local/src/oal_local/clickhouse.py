@@ -14,8 +14,8 @@ NAME = "clickhouse"
 DATABASE = "oal"
 USERS = REPO / "clickhouse" / "users"
 SHARED_USERS = ("analyst", "grafana", "ingest", "telegraf")  # those in there; `admin` is the local server's own
-#: Set by tests: a table that gets a small part every 2 s merges each row some 15 times in the first minutes, most of the
-#: server's CPU. 40 parts at once are merged seldom, and far from the 1,000 at which inserts would wait.
+#: Set by tests: a table that gets a small part every 2 s merges each row some 15 times in the first minutes, which is
+#: most of the server's CPU. 40 parts at once are merged seldom, and far from the 1,000 at which inserts would wait.
 SHORT_LIVED = "OAL_SHORT_LIVED"
 PARTS_SHORT_LIVED = 40
 MIGRATE = REPO / "clickhouse" / "migrate"
