@@ -28,12 +28,10 @@ func (s *Server) certificate(w http.ResponseWriter, r *http.Request, ap Identity
 		http.Error(w, "certificates are renewed once a minute", http.StatusTooManyRequests)
 		return
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 	var body struct {
 		CSR string `json:"csr"`
 	}
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 2*issue.MaxCSR)).Decode(&body)
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	if err != nil {
 		count("bad_request")
 		http.Error(w, `the body is {"csr": PEM}`, http.StatusBadRequest)

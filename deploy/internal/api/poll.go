@@ -97,7 +97,6 @@ func (s *Server) send(w http.ResponseWriter, poll *fleet.Poll, rel *release.Rele
 	s.Metrics.Pushed.WithLabelValues(string(rel.Slot)).Inc()
 	s.Metrics.PushedBytes.Add(float64(len(rel.Signed)))
 	_, _ = w.Write(rel.Signed) // an AP that does not get it asks again
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 }
 
 func (s *Server) unchanged(w http.ResponseWriter, nothing bool) {

@@ -27,7 +27,7 @@ const (
 	maxWait         = 300 * time.Second // of a poll: many NATs forget a connection that is silent for longer
 	headerTimeout   = 10 * time.Second  // a request's head is one packet; more is a stuck or hostile sender
 	bodyTimeout     = 10 * time.Second  // likewise of a report or a certificate request
-	sendTimeout     = 30 * time.Second  // a bundle to a slow AP: 256 KiB at 9 KB/s
+	sendTimeout     = 30 * time.Second  // an answer to a slow AP: a bundle of 256 KiB at 9 KB/s
 	idleTimeout     = 2 * time.Minute   // between two requests: an AP polls again at once, or has gone
 	maxHeaderBytes  = 8 << 10           // twenty times what an exporter sends
 	maxStatusBytes  = 4 << 10           // ten times a report
@@ -59,6 +59,8 @@ type Server struct {
 	neighbourLimiter *limit.Limiter
 	renewalLimiter   *limit.Limiter
 
+	bodyTimeout time.Duration // only a test changes it
+
 	http     *http.Server
 	conns    *listen.Conns
 	draining chan struct{} // closed when the service stops: polls are sent away
@@ -78,6 +80,7 @@ func New(p Parts) *Server {
 	}
 	s := &Server{
 		Parts:            p,
+		bodyTimeout:      bodyTimeout,
 		limiter:          limit.New(p.Limits.RequestsPerS, p.Limits.Burst, p.Now),
 		neighbourLimiter: limit.New(neighbourRate, neighbourBurst, p.Now),
 		renewalLimiter:   limit.New(renewalRate, renewalBurst, p.Now),
@@ -101,7 +104,7 @@ func New(p Parts) *Server {
 		limit: limit.New(handshakeLogRate, handshakeLogBurst, p.Now)}
 	s.http = &http.Server{
 		Handler: mux, TLSConfig: p.TLS, Protocols: protocols, ConnState: s.conns.State, MaxHeaderBytes: maxHeaderBytes,
-		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, WriteTimeout: maxWait + sendTimeout,
 		ErrorLog: slog.NewLogLogger(failures, slog.LevelDebug),
 	}
 	return s
@@ -124,6 +127,11 @@ type handler func(w http.ResponseWriter, r *http.Request, ap Identity)
 // ap checks who asks before what: the certificate must be an AP's, that of the AP in the path, and not revoked.
 func (s *Server) ap(handle handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			// Until the end of the request, as what is left of a body is read after the answer. A poll, which may wait
+			// for longer, has none.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.bodyTimeout))
+		}
 		ap, err := identity(r.TLS, s.Now())
 		if wait := s.limiter.Take(ap.ID); wait > 0 {
 			s.Metrics.Denied.WithLabelValues("rate_limit").Inc()
@@ -144,6 +152,12 @@ func (s *Server) ap(handle handler) http.HandlerFunc {
 		}
 		if !s.Ready() {
 			s.away(w, "the service is starting and does not know the desired state yet")
+			return
+		}
+		if r.Method == http.MethodGet && r.ContentLength != 0 {
+			s.Metrics.Denied.WithLabelValues("bad_request").Inc()
+			w.Header().Set("Connection", "close")
+			http.Error(w, "a GET has no body", http.StatusBadRequest)
 			return
 		}
 		handle(w, r, ap)

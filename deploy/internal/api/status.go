@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"time"
 
 	"oal/deploy/internal/bundle"
 	"oal/deploy/internal/fleet"
@@ -35,9 +34,7 @@ type report struct {
 }
 
 func (s *Server) status(w http.ResponseWriter, r *http.Request, ap Identity) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
 	status, err := readReport(http.MaxBytesReader(w, r.Body, maxStatusBytes))
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	if err != nil {
 		s.Metrics.Denied.WithLabelValues("bad_request").Inc()
 		code := http.StatusBadRequest

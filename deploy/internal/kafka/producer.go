@@ -9,12 +9,19 @@ import (
 	"oal/deploy/internal/config"
 )
 
-// deliveryTimeout is how long a record is tried before the caller hears that Kafka is away; it keeps what it could not
-// send.
-const deliveryTimeout = 20 * time.Second
+const (
+	// deliveryTimeout is how long a record is tried before the caller hears that Kafka is away; it keeps what it could
+	// not send.
+	deliveryTimeout = 20 * time.Second
+	// produceTimeout bounds a call whatever the client waits for before: a broker's metadata, a producer's id.
+	produceTimeout = deliveryTimeout + 5*time.Second
+)
 
 // Producer writes to one topic.
-type Producer struct{ client *kgo.Client }
+type Producer struct {
+	client  *kgo.Client
+	timeout time.Duration // of a call
+}
 
 // NewProducer connects when something is written.
 func NewProducer(c config.Kafka, topic string) (*Producer, error) {
@@ -27,11 +34,13 @@ func NewProducer(c config.Kafka, topic string) (*Producer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Producer{client}, nil
+	return &Producer{client, produceTimeout}, nil
 }
 
-// Produce returns when all records are acknowledged, or one was not.
+// Produce returns when all records are acknowledged, or one was not in time.
 func (p *Producer) Produce(ctx context.Context, records []Record) error {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
 	out := make([]*kgo.Record, len(records))
 	for i, r := range records {
 		out[i] = &kgo.Record{Key: []byte(r.Key), Value: r.Value}
