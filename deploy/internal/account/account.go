@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"oal/deploy/internal/config"
@@ -122,6 +123,11 @@ func (u *Users) Of(token string) (found User) {
 		}
 	}
 	return found
+}
+
+// Has says whether somebody has a role.
+func (u *Users) Has(role Role) bool {
+	return slices.ContainsFunc(u.file.Get(), func(user User) bool { return user.Role == role })
 }
 
 // Token is a file of one token that opens one thing, such as /metrics; it is read again when it changed.

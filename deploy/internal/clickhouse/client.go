@@ -69,8 +69,14 @@ func (c *Client) Measure(ctx context.Context, r *rollout.Rollout) rollout.Measur
 			m.Readings[guard.Metric] = judge(row, metric, r.MinAPs())
 		}
 	}
-	if away == "" {
-		if row, err := c.row(ctx, rollout.OnsetsQuery, parameters); err == nil && len(row) == 1 {
+	if m.OnsetsWhy = away; away == "" {
+		row, err := c.row(ctx, rollout.OnsetsQuery, parameters)
+		switch {
+		case err != nil:
+			m.OnsetsWhy = err.Error()
+		case len(row) != 1 || math.IsNaN(row[0]):
+			m.OnsetsWhy = "ClickHouse's answer is not one number"
+		default:
 			m.Onsets = int(row[0])
 		}
 	}

@@ -3,6 +3,7 @@ package fleet
 import (
 	"sort"
 
+	"oal/deploy/internal/bundle"
 	"oal/deploy/internal/release"
 )
 
@@ -67,10 +68,19 @@ func (f *Fleet) resolve(a *AP, policy string) desire {
 // each release in the slot.
 func (f *Fleet) pick(slot release.Slot, policy string, a *AP, seen func(rel *release.Release, waiting bool)) []desire {
 	var out []desire
-	variant := false
+	variant, most := false, bundle.Enforce
 	for _, scope := range []string{"ap/" + a.ID, "site/" + a.Site, "fleet"} {
 		offer := f.offers[release.Key(slot, scope, policy)]
 		if offer == nil || variant && (scope == "fleet" || offer.Release.VariantOf != "") {
+			continue
+		}
+		if scope == "fleet" && offer.Release.Bundle.Mode > most {
+			continue // the place is to do less
+		}
+		if offer.Held && offer.Fallback == nil { // nobody has it yet
+			if offer.Release.VariantOf != "" {
+				most = min(most, offer.Release.Bundle.Mode)
+			}
 			continue
 		}
 		variant = variant || offer.Release.VariantOf != ""

@@ -3,6 +3,7 @@ package fleet
 import (
 	"testing"
 
+	"oal/deploy/internal/bundle"
 	"oal/deploy/internal/release"
 	"oal/deploy/internal/rollout"
 )
@@ -66,6 +67,31 @@ func TestAVariantOutsideItsShareDoesNotFallBackToTheFleets(t *testing.T) {
 		"site/lab", 31), Rollout: "c"})
 	if got := desired(f, "a", nil); got != 10 {
 		t.Errorf("no member of its site's canary: %d", got)
+	}
+}
+
+// A variant that nobody approved leaves its place to the fleet's, unless that lets APs do more.
+func TestAVariantThatIsHeld(t *testing.T) {
+	f, _ := fixture()
+	fleetWide := made(release.Champion, "fleet", 10)
+	there := variant(fleetWide, "site/lab", 11)
+	held := &rollout.Offer{Slot: release.Champion, Scope: "site/lab", Release: there, Rollout: "r", Off: true,
+		Held: true}
+	for _, c := range []struct {
+		fleets, its bundle.Mode
+		want        int64
+	}{{bundle.Shadow, bundle.Enforce, 10}, {bundle.Shadow, bundle.Shadow, 10}, {bundle.Enforce, bundle.Shadow, 0}} {
+		fleetWide.Bundle.Mode, there.Bundle.Mode = c.fleets, c.its
+		offer(f, all(fleetWide), held)
+		if got := desired(f, "a", nil); got != c.want {
+			t.Errorf("the fleet's is %s, its own %s: it should have %d, not %d", c.fleets, c.its, c.want, got)
+		}
+	}
+	fleetWide.Bundle.Mode = bundle.Enforce
+	held.Fallback = all(variant(made(release.Champion, "fleet", 5), "site/lab", 6))
+	offer(f, all(fleetWide), held)
+	if got := desired(f, "a", nil); got != 6 {
+		t.Errorf("its earlier variant: %d", got)
 	}
 }
 

@@ -31,18 +31,33 @@ func (g Gate) allows(r *Rollout, share float64) bool {
 // takes power away goes to everyone at once: no canary is needed to do less.
 func (r *Rollout) Admit(g Gate, earlier *Rollout) {
 	if earlier != nil {
-		r.Approval = &Approval{Of: earlier.ID, TSUS: r.StartedUS,
-			Reason: fmt.Sprintf("its models, in mode %s, reached everyone in rollout %s", earlier.Mode, earlier.ID)}
-		if a := earlier.Approval; a != nil {
-			r.Approval.By = a.By
-		}
-		if modeOf(r.Mode) < modeOf(earlier.Mode) {
-			r.Plan, r.Guards, r.Share, r.SoakS, r.All, r.Threshold = nil, nil, 1, 0, true, math.MaxUint64
-		}
+		r.inherit(earlier, r.StartedUS)
 	}
 	if !g.allows(r, r.Share) {
 		r.Step, r.All, r.Threshold = Held, false, 0
 		r.Detail = r.unapproved()
+	}
+}
+
+// Inherit is a rollout that waits for an approval, once such an earlier one has reached everyone.
+func Inherit(r, earlier *Rollout, aps []string, nowUS int64) *Rollout {
+	n := *r
+	n.upgrade()
+	n.inherit(earlier, nowUS)
+	if n.phase() == Held {
+		n.begin(aps, nowUS)
+	}
+	return &n
+}
+
+func (r *Rollout) inherit(earlier *Rollout, nowUS int64) {
+	r.Approval = &Approval{Of: earlier.ID, TSUS: nowUS,
+		Reason: fmt.Sprintf("its models, in mode %s, reached everyone in rollout %s", earlier.Mode, earlier.ID)}
+	if a := earlier.Approval; a != nil {
+		r.Approval.By = a.By
+	}
+	if begins := r.AppliedUS == 0; begins && modeOf(r.Mode) < modeOf(earlier.Mode) {
+		r.Plan, r.Guards, r.Share, r.SoakS, r.All, r.Threshold = nil, nil, 1, 0, true, math.MaxUint64
 	}
 }
 

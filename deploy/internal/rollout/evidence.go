@@ -8,9 +8,10 @@ import (
 
 // Measure is a reading of what ClickHouse knows of a rollout.
 type Measure struct {
-	BegunUS  int64              // when it was asked for
-	Readings map[string]Reading // of its guards, by metric
-	Onsets   int                // congestion onsets in the present step, at APs that have it
+	BegunUS   int64              // when it was asked for
+	Readings  map[string]Reading // of its guards, by metric
+	Onsets    int                // congestion onsets in the present step, at APs that have it
+	OnsetsWhy string             // they could not be read; empty: they were
 }
 
 // Reading of a metric.
@@ -55,7 +56,9 @@ func (r *Rollout) note(m *Measure) {
 	if m == nil {
 		return
 	}
-	r.Onsets = m.Onsets
+	if m.OnsetsWhy == "" {
+		r.Onsets = m.Onsets
+	}
 	if reading, is := m.Readings[r.Metric]; is {
 		r.Value = reading.Value
 	}
@@ -84,6 +87,8 @@ func (r *Rollout) waits(l *Look, m *Measure) (lacks []string) {
 	switch {
 	case m == nil && (len(watched) > 0 || step.MinOnsets > 0):
 		lacks = append(lacks, "waiting for a reading of "+readingsOf(watched, step.MinOnsets > 0))
+	case m != nil && step.MinOnsets > 0 && m.OnsetsWhy != "":
+		lacks = append(lacks, "onsets cannot be read: "+m.OnsetsWhy)
 	case m != nil && m.Onsets < step.MinOnsets:
 		lacks = append(lacks, fmt.Sprintf("%d of %d onsets", m.Onsets, step.MinOnsets))
 	}

@@ -11,6 +11,7 @@ type Offer struct {
 	Threshold  uint64
 	All        bool
 	Off        bool  // aborted, or not begun
+	Held       bool  // it waits for an approval
 	ActivateUS int64 // 0: at once
 	Fallback   *Offer
 }

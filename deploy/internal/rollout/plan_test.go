@@ -72,6 +72,10 @@ func TestACanaryTakesEachStepWithEvidence(t *testing.T) {
 	e.Measure.Readings["rtt_rise"] = Reading{Why: "too little"}
 	e.at(120)
 	e.expect(t, Soaking, 0.1, "soaked; rtt_rise cannot be read: too little")
+	e.read(125, 30, 0.01, 0.1)
+	e.Measure.OnsetsWhy = "ClickHouse is away"
+	e.at(125)
+	e.expect(t, Soaking, 0.1, "soaked; onsets cannot be read: ClickHouse is away")
 	e.read(130, 30, 0.01, 0.1)
 	before := e.r.Threshold
 	e.at(130)

@@ -98,6 +98,9 @@ func (r *Rollout) Active() bool { return r.Live() && r.Step != Completed }
 // Live says whether it is still what its slot holds.
 func (r *Rollout) Live() bool { return r.Step != Aborted && r.Step != Superseded }
 
+// Waits says that nobody has it before somebody approves it.
+func (r *Rollout) Waits() bool { return r.phase() == Held }
+
 // Off says that APs are not given it.
 func (r *Rollout) Off() bool { return r.Step == Aborted || r.phase() == Held }
 

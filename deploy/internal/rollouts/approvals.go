@@ -67,6 +67,18 @@ func (rn *Runner) earlier(rel *release.Release) (best *rollout.Rollout) {
 	return best
 }
 
+// approvedSince is a rollout that has reached everyone, so that this one need not wait for an approval, or nil: that of
+// the fleet, of which it is a site's variant, may have been approved meanwhile.
+func (rn *Runner) approvedSince(r *rollout.Rollout) *rollout.Rollout {
+	rn.lock.Lock()
+	defer rn.lock.Unlock()
+	rel := rn.byHash[r.Hash]
+	if r.Approval != nil || rel == nil || !r.Unapproved(rn.Gate) {
+		return nil
+	}
+	return rn.earlier(rel)
+}
+
 // described is a rollout with models and mode, if it was stored before those were.
 func (rn *Runner) described(stored *rollout.Rollout) rollout.Rollout {
 	r := *stored

@@ -146,12 +146,16 @@ func TestApprovalOfRenewals(t *testing.T) {
 	expect(first, rollout.Completed, 4)
 	expect(x.renew(bundle.Shadow, "fleet", nil), rollout.Completed, 4) // other numbers
 	expect(x.renew(bundle.Off, "site/lab", nil), rollout.Completed, 4) // a site of its own that does less
-	expect(x.renew(bundle.Enforce, "site/lab", nil), rollout.Held, 0)  // and one that does more
-	x.runner.Handle([]kafka.Record{{Key: "champion/site/lab"}})
-	x.settle()
+	more := x.renew(bundle.Enforce, "site/lab", nil)                   // and one that does more
+	expect(more, rollout.Held, 0)
 	enforce := x.renew(bundle.Enforce, "fleet", nil)
 	expect(enforce, rollout.Held, 0)
-	approve(enforce)
+	approve(enforce) // of the fleet's, it is one of the site's as well
+	if now := x.of(more.Hash); now.Step == rollout.Held || now.Approval == nil || now.Approval.Of != enforce.ID {
+		t.Errorf("the site's waits on: %+v", now)
+	}
+	x.runner.Handle([]kafka.Record{{Key: "champion/site/lab"}})
+	x.settle()
 	expect(enforce, rollout.Completed, 4)
 	// What takes power away waits for no canary, although its release has one.
 	off := x.renew(bundle.Off, "fleet", map[string]any{"share": 0.1, "soak_s": 100})

@@ -168,6 +168,13 @@ func (rn *Runner) act(ctx context.Context) error {
 		if !r.Active() {
 			continue
 		}
+		if earlier := rn.approvedSince(r); earlier != nil {
+			next := rollout.Inherit(r, earlier, rn.known(r), rn.us())
+			if err := rn.commit(ctx, r, next); err != nil {
+				return err
+			}
+			r = next
+		}
 		next := rollout.Next(r, rollout.Look{Counts: rn.fleet.Count(r.Hash, r.Scope), Measure: rn.measure(ctx, r),
 			IDs: func() []string { return rn.known(r) }, Gate: rn.Gate, NowUS: rn.us()})
 		if next == r {

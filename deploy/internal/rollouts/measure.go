@@ -40,9 +40,10 @@ func (rn *Runner) measure(ctx context.Context, r *rollout.Rollout) *rollout.Meas
 
 // unmeasured is the reading of a service that has nothing to read from.
 func unmeasured(r *rollout.Rollout, nowUS int64) *rollout.Measure {
-	m := &rollout.Measure{BegunUS: nowUS, Readings: map[string]rollout.Reading{}}
+	const why = "the service has no `clickhouse` in its configuration"
+	m := &rollout.Measure{BegunUS: nowUS, Readings: map[string]rollout.Reading{}, OnsetsWhy: why}
 	for _, guard := range r.Watched() {
-		m.Readings[guard.Metric] = rollout.Reading{Why: "the service has no `clickhouse` in its configuration"}
+		m.Readings[guard.Metric] = rollout.Reading{Why: why}
 	}
 	return m
 }

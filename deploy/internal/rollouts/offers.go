@@ -49,7 +49,7 @@ func (rn *Runner) offer(rel *release.Release) *rollout.Offer {
 	}
 	offer := &rollout.Offer{Slot: rel.Slot, Scope: rel.Scope, Release: rel, Rollout: r.ID, Threshold: r.Threshold,
 		All: r.All,
-		Off: r.Off(), ActivateUS: r.ActivateUS}
+		Off: r.Off(), Held: r.Waits(), ActivateUS: r.ActivateUS}
 	if f := r.Fallback; f != nil && rn.byHash[f.Hash] != nil {
 		offer.Fallback = &rollout.Offer{Slot: rel.Slot, Scope: rel.Scope, Release: rn.byHash[f.Hash], Rollout: f.ID,
 			Threshold: f.Threshold, All: f.All}

@@ -185,6 +185,10 @@ func (s *Service) makeAdmin() error {
 	if err != nil {
 		return err
 	}
+	if s.rollouts.Gate.Required && !users.Has(account.Approver) {
+		s.logger.Warn("approvals are required, and no user is an approver: what is more than a canary waits; " +
+			"`oal-deploy user NAME approver` makes a line of admin_users_file, `approvals: none` needs nobody")
+	}
 	parts := admin.Parts{Fleet: s.fleet, Rollouts: s.rollouts, Kills: s.kills, Access: s.access, Tickets: s.tickets,
 		Store: s.store, StoreAway: s.store.Away, Metrics: s.metrics,
 		Users: users, Ready: s.ready, Now: time.Now, Logger: s.logger, Audit: slog.New(slog.NewJSONHandler(os.Stderr,
