@@ -99,7 +99,8 @@ def _reading(n: int, at_s: int) -> list[tuple[str, dict, dict]]:
           for name, days in (("broker", 300), ("deploy", 9))),
         ("service", _service("push", 8444), {
             "oal_deploy_connected_aps": 3, "oal_deploy_known_aps": 4, "oal_deploy_events_pending": n % 3,
-            "oal_deploy_kafka_lag_records": n % 5, "oal_deploy_bundles_sent_total": n, "oal_deploy_denied_total": n // 7
+            "oal_deploy_kafka_lag_records": n % 5, "oal_deploy_bundles_sent_total": n,
+            "oal_deploy_denied_total": n // 7, "oal_deploy_store_away_since_seconds": 0
         }),
         ("service", _service("trainer", 5002), {
             "oal_trainer_aps": 3, "oal_trainer_lag_items": n % 9, "oal_trainer_items_total": n * 300,

@@ -321,6 +321,16 @@ WHERE mapContains(x.v, 'clickhouseRetryingSeconds') GROUP BY instance""",
         always=True,
     ),
     Rule(
+        "oal-push-store", "Push service's store is away",
+        f"""SELECT instance, toFloat64(argMax(if(x.value > 0, toUnixTimestamp(x.t) - x.value, 0), x.t)) AS away_s
+FROM oal.v_platform_service_metric({_views(5)}) AS x \
+WHERE x.metric = 'oal_deploy_store_away_since_seconds' GROUP BY instance""", 30, None, 5, "1m", "critical",
+        "The store of the push service at {{ .Labels.instance }} has not answered for {{ .Values.A }} s",
+        "Look at PostgreSQL, or at the disk of an embedded store. Access points are served from memory; kills and"
+        " revocations work, but `ctl kills` shows which are not stored and end with the replica's process. Nothing else"
+        " can be changed (deploy/README.md, *When the store is away*).", "oal-platform", always=True
+    ),
+    Rule(
         "oal-parts",
         "Parts explode",
         "SELECT table, toFloat64(max(x.parts_max_in_partition)) AS parts FROM"
