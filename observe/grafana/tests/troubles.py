@@ -39,6 +39,11 @@ def statements() -> list[str]:
             " 800, if(number % 10 = 0, 0, 900), if(number % 10 = 0, 'Acceptable', 'Good'), if(number % 10 = 0, 'Poor',"
             " 'Good'), 1, 'same' FROM numbers(1000)"
         ),
+        (
+            "INSERT INTO rollout (ts, rollout, slot, scope, bundle, step, detail) SELECT now64(6, 'UTC') -"
+            " toIntervalSecond(60 - number), 'r1', 'canary', 'fleet', 3, ['soaking', 'approved', 'stalled'][number"
+            " + 1], 'in an emergency approved by admin: x' FROM numbers(3)"
+        ),
         # It may act and has no reason to.
         (
             "INSERT INTO control (ap_id, ts, boot_id, backend, mode, clamps) SELECT 'ap-02', now64(6, 'UTC') -"
