@@ -222,7 +222,7 @@ def run_fit(arguments) -> int:
 def run_evaluate(arguments) -> int:
     """Validate an experiment's model, or a registered tree on later items."""
     from oal_training import tracking
-    from oal_training.batch import config, report, run, versions
+    from oal_training.batch import config, report, run, stored_tree
     from oal_training.places import Places
 
     places = Places.of(arguments)
@@ -241,7 +241,7 @@ def run_evaluate(arguments) -> int:
         experiment, wanted = config.retrain(found)
         items, _ = config.items(arguments, places, experiment, wanted, log)
         log(items.describe())
-        tree = versions.load_tree(places.tracking, found)
+        tree = stored_tree.fetch(places.tracking, found)
         parts, skipped = [
             run.validate_tree(items, tree, arguments.version, int(found.tags["oal.to_us"]), experiment)
         ], []

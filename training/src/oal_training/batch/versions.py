@@ -1,4 +1,4 @@
-"""Versions of the tree in MLflow: log a batch run, register its tree, read a tree back."""
+"""Versions of the tree in MLflow: log a batch run, register its tree."""
 
 from __future__ import annotations
 
@@ -8,23 +8,13 @@ import tempfile
 from pathlib import Path
 
 from oal_training import policies
+from oal_training.batch.stored_tree import TRUSTED_TYPES
 from oal_training.errors import TrainingError
 from oal_training.lineage import TAG, Lineage
 from oal_training.stored.items import known_programs
-from oal_training.tracking import EXPERIMENT_FILE, FEATURES_FILE, PROGRAM_FILE, Origin, Tracking, said
+from oal_training.tracking import EXPERIMENT_FILE, FEATURES_FILE, PROGRAM_FILE, Tracking, said
 
 EXPERIMENT = "batch"
-#: the registry reads no pickles, since reading one runs what it holds
-TRUSTED_TYPES = ["sklearn.tree._tree.Tree"]
-
-
-def load_tree(tracking: Tracking, found: Origin):
-    """The sklearn classifier of a version."""
-    tracking.connect()
-    import mlflow.sklearn as flavour
-
-    with said(f"loading {found.name}/{found.version}"):
-        return flavour.load_model(found.model_uri)
 
 
 def check(lineage: Lineage, is_tree: bool, policy: str | None = None) -> None:
