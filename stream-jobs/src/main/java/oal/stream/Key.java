@@ -25,7 +25,10 @@ public enum Key {
             "earliest or latest: where to begin without checkpoint and without the group's offsets"),
     SOURCE_DISCOVERY("source.discovery.ms", "30000", "how often to look for new partitions"),
     SOURCE_IDLE("source.idle.ms", "60000",
-            "a partition that was silent for so long counts as read up to this long ago; more than reading may lag"),
+            "the stream's time stays so far behind the clock: a broker that stands still for up to so long makes "
+            + "nothing late"),
+    SOURCE_DRIFT("source.drift.ms", "10000",
+            "how far a partition may be read ahead of the slowest one, in the broker's time, while the job catches up"),
     LATENESS("pipeline.lateness.ms", "5000",
             "how long labels and items wait for a batch that is missing, in the broker's time"),
     STATE_TTL("pipeline.state.ttl.ms", "3600000", "state of an access point that sent nothing for so long is dropped"),

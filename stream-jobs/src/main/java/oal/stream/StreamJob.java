@@ -50,6 +50,7 @@ final class StreamJob {
     private final boolean fromEarliest;
     private final Duration discovery;
     private final Duration idle;
+    private final Duration drift;
     private final int sinkParallelism;
     /** Null: the cluster's. */
     private final Duration checkpointInterval;
@@ -71,6 +72,7 @@ final class StreamJob {
         fromEarliest = "earliest".equals(config.word(Key.SOURCE_START, "earliest", "latest"));
         discovery = config.millis(Key.SOURCE_DISCOVERY);
         idle = config.millis(Key.SOURCE_IDLE);
+        drift = config.millis(Key.SOURCE_DRIFT);
         sinkParallelism = config.count(Key.SINK_PARALLELISM);
         checkpointInterval = config.text(Key.CHECKPOINT_INTERVAL).isEmpty() ? null
                 : Duration.ofMillis(config.count(Key.CHECKPOINT_INTERVAL));
@@ -106,8 +108,8 @@ final class StreamJob {
 
     void define(StreamExecutionEnvironment env) {
         TopicSource topics = new TopicSource(kafka, fromEarliest, discovery);
-        DataStream<RawBatch> batches = env.fromSource(topics.batches(), BrokerTime.watermarks(idle), "kafka: batches")
-                .uid("batches");
+        DataStream<RawBatch> batches = env.fromSource(topics.batches(idle), BrokerTime.aligned(drift),
+                "kafka: batches").uid("batches");
         // Rows without windows need no watermarks.
         DataStream<JsonRecord> platform = env.fromSource(topics.platformEvents(), WatermarkStrategy.noWatermarks(),
                 "kafka: platform events").uid("platform-source");

@@ -1,13 +1,10 @@
 package oal.stream.pipeline;
 
 import java.time.Duration;
-import java.time.InstantSource;
 import oal.stream.codec.RawBatch;
-import org.apache.flink.api.common.eventtime.Watermark;
-import org.apache.flink.api.common.eventtime.WatermarkGenerator;
-import org.apache.flink.api.common.eventtime.WatermarkOutput;
+import oal.stream.process.ApOperator;
+import org.apache.flink.api.common.eventtime.NoWatermarksGenerator;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
-import org.apache.flink.util.clock.RelativeClock;
 
 /**
  * The stream's time is the time at which the broker received a record, never an access point's clock: an AP that is
@@ -15,51 +12,30 @@ import org.apache.flink.util.clock.RelativeClock;
  * kept where its batches are put in order (oal.stream.process). So the watermark means "everything that the brokers
  * received until then has been read", which limits waiting.
  *
- * <p>A topic with CreateTime has the sender's clock instead, so no record counts as later than now.
+ * <p>Who knows how far a partition has been read makes the watermarks: the reader ({@link AlignedReader}). What is here
+ * keeps partitions in step, so that catching up after an outage gives every batch its counterpart: a partition that is
+ * further ahead of the slowest than the drift is not read until the slowest has followed. What waits of an access point
+ * then is what it sends in that time, whatever the outage's length.
  */
 public final class BrokerTime {
+    /** The samples, packets and events of one job. */
+    private static final String GROUP = "batches";
+    /** How often readers tell how far they are. In between, the fastest may run ahead by what is read in this time. */
+    static final Duration UPDATE = Duration.ofMillis(100);
+
     private BrokerTime() {}
 
     /**
-     * @param idle a partition without records for so long counts as read up to this long ago. It is not left out: after
-     *     an outage of the broker all partitions have been silent, and the first to speak again would run ahead of what
-     *     the others still hold
+     * @param drift how far one partition may be read ahead of the slowest, in the broker's time: less than half of what
+     *     can wait for its counterpart, for what has been polled comes on top
      */
-    public static WatermarkStrategy<RawBatch> watermarks(Duration idle) {
-        return WatermarkStrategy.<RawBatch>forGenerator(context -> new Generator(InstantSource.system(),
-                context.getInputActivityClock(), idle))
-                .withTimestampAssigner((batch, recordTimestamp) -> batch.kafkaTsMs);
-    }
-
-    static final class Generator implements WatermarkGenerator<RawBatch> {
-        private final InstantSource clock;
-        /** Does not advance while the job holds the source back: a partition that may not be read is not silent. */
-        private final RelativeClock activity;
-        private final long idleMs;
-        private long latestMs = Long.MIN_VALUE;
-        private long silentSinceMs;
-
-        Generator(InstantSource clock, RelativeClock activity, Duration idle) {
-            this.clock = clock;
-            this.activity = activity;
-            idleMs = idle.toMillis();
-            silentSinceMs = activity.relativeTimeMillis();
+    public static WatermarkStrategy<RawBatch> aligned(Duration drift) {
+        if (drift.toMillis() < 1000 || drift.toMillis() > ApOperator.HOLDS_MS / 2) {
+            throw new IllegalArgumentException("source.drift.ms must be 1000 to " + ApOperator.HOLDS_MS / 2 + ", not "
+                    + drift.toMillis() + ": batches that wait for their counterpart would be given up");
         }
-
-        @Override
-        public void onEvent(RawBatch batch, long timestampMs, WatermarkOutput output) {
-            silentSinceMs = activity.relativeTimeMillis();
-            if (timestampMs > latestMs) latestMs = Math.max(latestMs, Math.min(timestampMs, clock.millis()));
-        }
-
-        @Override
-        public void onPeriodicEmit(WatermarkOutput output) {
-            if (activity.relativeTimeMillis() - silentSinceMs >= idleMs) {
-                latestMs = Math.max(latestMs, clock.millis() - idleMs);
-            }
-            // A new partition counts as idle, and holds nothing back, until it emits a watermark.
-            if (latestMs == Long.MIN_VALUE) output.markActive();
-            else output.emitWatermark(new Watermark(latestMs - 1));
-        }
+        return WatermarkStrategy.<RawBatch>forGenerator(context -> new NoWatermarksGenerator<>())
+                .withTimestampAssigner((batch, recordTimestamp) -> batch.kafkaTsMs)
+                .withWatermarkAlignment(GROUP, drift, UPDATE);
     }
 }

@@ -1,5 +1,6 @@
 package oal.stream.process;
 
+import oal.schema.Settings;
 import oal.stream.decode.AcceptedBatch;
 import oal.stream.item.Item;
 import oal.stream.item.ItemJson;
@@ -34,6 +35,9 @@ public final class ApOperator extends KeyedBlockOperator<TrainingItem> implement
 
     /** For the access point's neighbours. */
     public static final OutputTag<ApSecond> SECONDS = new OutputTag<>("seconds") {};
+
+    /** So much of one topic of an access point can wait for its other one, ms. */
+    public static final long HOLDS_MS = (long) ApProcessor.MAX_WAITING * Settings.BATCH_TICKS * Settings.TICK_US / 1000;
 
     private transient ValueState<ApState> state;
     private transient ApProcessor processor;

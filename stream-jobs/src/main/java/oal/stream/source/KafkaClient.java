@@ -30,10 +30,20 @@ public record KafkaClient(Map<String, String> options) implements Serializable {
         // Batches are up to 1 MB; a fetch that holds some of each partition keeps partitions in step while catching up.
         properties.setProperty("max.partition.fetch.bytes", "2097152");
         properties.setProperty("fetch.max.bytes", "33554432");
-        properties.setProperty("max.poll.records", "1000");
+        // What was polled is read, even of a partition that is to be read no further: a few seconds of an AP's batches.
+        properties.setProperty("max.poll.records", "50");
+        properties.setProperty("source.reader.element.queue.capacity", "1");
         properties.setProperty("isolation.level", "read_committed");
         options.forEach((name, value) -> {
             if (!"transaction.timeout.ms".equals(name)) properties.setProperty(name, value);
+        });
+        return properties;
+    }
+
+    Properties admin() {
+        Properties properties = new Properties();
+        options.forEach((name, value) -> {
+            if (!"group.id".equals(name) && !"transaction.timeout.ms".equals(name)) properties.setProperty(name, value);
         });
         return properties;
     }

@@ -7,6 +7,8 @@ import oal.schema.Topic;
 import oal.stream.codec.InputTopics;
 import oal.stream.codec.JsonRecord;
 import oal.stream.codec.RawBatch;
+import oal.stream.pipeline.AlignedSource;
+import org.apache.flink.api.connector.source.Source;
 import org.apache.flink.connector.kafka.source.KafkaSource;
 import org.apache.flink.connector.kafka.source.enumerator.initializer.OffsetsInitializer;
 import org.apache.flink.connector.kafka.source.reader.deserializer.KafkaRecordDeserializationSchema;
@@ -22,10 +24,13 @@ public record TopicSource(KafkaClient kafka, boolean fromEarliest, Duration disc
     /**
      * All that access points write, as one source: one watermark over samples, packets and events, so that none runs
      * ahead.
+     *
+     * @param behind a partition counts as read up to no less than this long ago
      */
-    public KafkaSource<RawBatch> batches() {
-        return of(Arrays.stream(Topic.values()).map(topic -> topic.kafkaName).toList(), kafka.groupId(),
-                new RawBatchDeserializer());
+    public Source<RawBatch, ?, ?> batches(Duration behind) {
+        KafkaSource<RawBatch> topics = of(Arrays.stream(Topic.values()).map(topic -> topic.kafkaName).toList(),
+                kafka.groupId(), new RawBatchDeserializer());
+        return new AlignedSource<>(topics, () -> new KafkaEnds(kafka, fromEarliest), behind);
     }
 
     /** What the platform's services write. */

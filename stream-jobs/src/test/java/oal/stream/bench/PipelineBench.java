@@ -13,7 +13,7 @@ import oal.stream.codec.JsonRecord;
 import oal.stream.codec.RawBatch;
 import oal.stream.operator.PipelineSettings;
 import oal.stream.pipeline.ApPipeline;
-import oal.stream.pipeline.BrokerTime;
+import oal.stream.pipeline.RecordTime;
 import oal.stream.pipeline.Inputs;
 import oal.stream.pipeline.Sinks;
 import oal.stream.policy.Policies;
@@ -94,7 +94,7 @@ final class PipelineBench {
         var source = env.fromSource(new NumberSequenceSource(0, batches - 1), WatermarkStrategy.noWatermarks(),
                 "numbers")
                 .flatMap(new BenchSource(what, aps, batches / 4 / 2 * 2)).returns(TypeInformation.of(RawBatch.class))
-                        .assignTimestampsAndWatermarks(BrokerTime.watermarks(Duration.ofMinutes(1)));
+                        .assignTimestampsAndWatermarks(RecordTime.watermarks());
         ApPipeline.define(new Inputs(source, env.fromData(List.of(new JsonRecord("", null, 0, 0, 0))),
                 env.fromData(List.of(new JsonRecord("", null, 0, 0, 0))), Revocations::new),
                 new Sinks(new DiscardingSink<>(), new DiscardingSink<>(), new DiscardingSink<>(),

@@ -9,7 +9,6 @@ import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -71,7 +70,7 @@ class ApPipelineTest {
         env.setParallelism(2);
         ApPipeline.configure(env);
         ApPipeline.define(new Inputs(env.fromData(batches)
-                .assignTimestampsAndWatermarks(BrokerTime.watermarks(Duration.ofSeconds(5))), env.fromData(PLATFORM),
+                .assignTimestampsAndWatermarks(RecordTime.watermarks()), env.fromData(PLATFORM),
                 env.fromData(ACCESS).setParallelism(1), Revocations::new),
                 new Sinks(rows, items, deadLetters, neighbours), PipelineSettings.DEFAULT,
                 Policies.packed());

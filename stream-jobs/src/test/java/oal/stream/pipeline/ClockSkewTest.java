@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -61,7 +60,7 @@ class ClockSkewTest {
         env.setParallelism(2);
         ApPipeline.configure(env);
         ApPipeline.define(new Inputs(env.fromData(in)
-                .assignTimestampsAndWatermarks(BrokerTime.watermarks(Duration.ofMinutes(1))),
+                .assignTimestampsAndWatermarks(RecordTime.watermarks()),
                         env.fromData(List.of(new JsonRecord("", null, NOW_US / 1000, 0, 0))),
                                 env.fromData(List.of(new JsonRecord("ap-z", null, 0, 0, 0))), Revocations::new),
                 new Sinks(rows, items, deadLetters, neighbours), PipelineSettings.DEFAULT,

@@ -36,7 +36,7 @@ final class Feed<T> implements FlatMapFunction<Long, T> {
 
     static DataStream<RawBatch> batches(StreamExecutionEnvironment env, List<RawBatch> elements) {
         return of(env, "test-batches", RawBatch.class, elements).assignTimestampsAndWatermarks(
-                BrokerTime.watermarks(java.time.Duration.ofHours(1))).uid("test-times").setParallelism(1);
+                RecordTime.watermarks()).uid("test-times").setParallelism(1);
     }
 
     @Override
