@@ -17,17 +17,22 @@ import org.apache.flink.api.connector.source.SourceSplit;
 import org.apache.flink.core.io.InputStatus;
 
 /**
- * A reader that gives each of its partitions a watermark: how far that has been read ({@link ReadProgress}). It begins
- * slowly: until it knows of each partition how far it is, and all readers know of each other, little is read.
+ * A reader that gives each of its partitions a watermark: how far that has been read ({@link ReadProgress}). Flink
+ * pauses those that are too far ahead of the slowest of all readers. It hears of the others ten times a second at best,
+ * so this reader keeps its own partitions in step at once, and goes no faster than Flink can follow; and it begins
+ * slowly, for another reader may begin later.
  */
 final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<RawBatch, SplitT> {
     private static final long TICK_MS = 100;
-    /** A partition that was read this much further says so at once, and can be paused at once. */
-    private static final long STEP_MS = 500;
-    /** Records for each partition that are read at first. */
+    /** A partition that was read this much further says so at once. */
+    private static final long SAY_MS = 500;
+    /** Records for each partition that are read before it is known of all how far they are. */
     static final int FIRST = 20;
-    /** After all partitions are known, readers are told of each other's progress within this time. */
-    private static final long TOLD_MS = 3 * BrokerTime.UPDATE.toMillis();
+    /** How far ahead of the slowest a partition is read in a tick: 30 times as fast as it was written, */
+    static final long STEP_MS = 3000;
+    /** and for so long after the start 3 times. */
+    static final long SLOW_MS = 5000;
+    private static final long SLOW_STEP_MS = 300;
 
     private final SourceReader<RawBatch, SplitT> inner;
     private final PartitionEnds<SplitT> ends;
@@ -37,8 +42,10 @@ final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<Ra
     private final long behindMs;
     private long nextTickMs = Long.MIN_VALUE;
     private long records;
-    private boolean underWay;
+    /** When it was first known of all partitions how far they are; Long.MAX_VALUE: it is not. */
     private long knownMs = Long.MAX_VALUE;
+    /** A partition that was read further is not read on until the slowest has followed. */
+    private long limitMs = Long.MAX_VALUE;
 
     AlignedReader(SourceReader<RawBatch, SplitT> inner, PartitionEnds<SplitT> ends, long behindMs,
             InstantSource clock) {
@@ -56,20 +63,23 @@ final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<Ra
             nextTickMs = nowMs + TICK_MS;
             ends.refresh(nowMs);
             partitions.forEach((id, partition) -> partition.tick(id, nowMs));
-            if (!underWay) underWay = underWay(nowMs);
+            limit(nowMs);
         }
         return held() ? InputStatus.NOTHING_AVAILABLE : inner.pollNext(output);
     }
 
-    private boolean underWay(long nowMs) {
-        boolean known = partitions.values().stream().allMatch(partition -> partition.emittedMs != Long.MIN_VALUE);
-        if (!known) knownMs = Long.MAX_VALUE;
-        else if (knownMs == Long.MAX_VALUE) knownMs = nowMs;
-        return known && nowMs - knownMs >= TOLD_MS;
+    private void limit(long nowMs) {
+        long slowestMs = Long.MAX_VALUE;
+        for (Partition partition : partitions.values()) slowestMs = Math.min(slowestMs, partition.emittedMs);
+        if (slowestMs == Long.MIN_VALUE || slowestMs == Long.MAX_VALUE) return;
+        if (knownMs == Long.MAX_VALUE) knownMs = nowMs;
+        limitMs = slowestMs + (nowMs - knownMs < SLOW_MS ? SLOW_STEP_MS : STEP_MS);
+        partitions.forEach((id, partition) -> partition.holdAhead(id));
     }
 
+    /** Nothing is read for now. */
     private boolean held() {
-        return !underWay && records >= (long) FIRST * partitions.size();
+        return knownMs == Long.MAX_VALUE && records >= (long) FIRST * partitions.size();
     }
 
     /** Also when nothing comes, for the next tick. */
@@ -85,17 +95,17 @@ final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<Ra
     @Override
     public void addSplits(List<SplitT> splits) {
         for (SplitT split : splits) partitions.putIfAbsent(split.splitId(), new Partition());
-        underWay = false;
+        knownMs = Long.MAX_VALUE;
         records = 0;
+        nextTickMs = Long.MIN_VALUE;
         ends.watch(splits);
         inner.addSplits(splits);
     }
 
     @Override
     public void pauseOrResumeSplits(Collection<String> pause, Collection<String> resume) {
-        for (String id : pause) partitions.get(id).progress.paused(true);
-        for (String id : resume) partitions.get(id).progress.paused(false);
-        inner.pauseOrResumeSplits(pause, resume);
+        for (String id : pause) partitions.get(id).pausedByFlink(id, true);
+        for (String id : resume) partitions.get(id).pausedByFlink(id, false);
     }
 
     @Override
@@ -140,18 +150,43 @@ final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<Ra
     private final class Partition {
         private final ReadProgress progress = new ReadProgress(behindMs);
         private long emittedMs = Long.MIN_VALUE;
+        private boolean byFlink;
+        private boolean ahead;
 
-        void read(RawBatch batch, SourceOutput<RawBatch> to) {
+        void pausedByFlink(String id, boolean yes) {
+            pause(id, yes, ahead);
+        }
+
+        /** Paused while it is ahead of the limit. */
+        void holdAhead(String id) {
+            pause(id, byFlink, emittedMs > limitMs);
+        }
+
+        private void pause(String id, boolean flink, boolean here) {
+            boolean before = byFlink || ahead;
+            byFlink = flink;
+            ahead = here;
+            if (before == (flink || here)) return;
+            progress.paused(!before);
+            if (before) inner.pauseOrResumeSplits(List.of(), List.of(id));
+            else inner.pauseOrResumeSplits(List.of(id), List.of());
+        }
+
+        void read(String id, RawBatch batch, SourceOutput<RawBatch> to) {
             records++;
             progress.read(batch.offset, batch.kafkaTsMs);
             long readMs = progress.readMs(clock.millis());
-            if (readMs - STEP_MS >= emittedMs) emit(readMs, to);
+            if (readMs - SAY_MS < emittedMs) return;
+            emit(readMs, to);
+            holdAhead(id);
         }
 
         void tick(String id, long nowMs) {
             progress.tick(nowMs, ends.start(id), ends.end(id), ends.answeredMs());
             long readMs = progress.readMs(nowMs);
             if (readMs > emittedMs) emit(readMs, output.to.createOutputForSplit(id));
+            // Flink takes a new partition for idle, and it holds nothing back.
+            else if (emittedMs == Long.MIN_VALUE) output.to.createOutputForSplit(id).markActive();
         }
 
         private void emit(long readMs, SourceOutput<RawBatch> to) {
@@ -170,7 +205,7 @@ final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<Ra
 
         @Override
         public SourceOutput<RawBatch> createOutputForSplit(String id) {
-            return new SplitOutput(to.createOutputForSplit(id), partitions.get(id));
+            return new SplitOutput(id, to.createOutputForSplit(id), partitions.get(id));
         }
 
         @Override
@@ -200,10 +235,12 @@ final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<Ra
     }
 
     private final class SplitOutput implements SourceOutput<RawBatch> {
+        private final String id;
         private final SourceOutput<RawBatch> to;
         private final Partition partition;
 
-        SplitOutput(SourceOutput<RawBatch> to, Partition partition) {
+        SplitOutput(String id, SourceOutput<RawBatch> to, Partition partition) {
+            this.id = id;
             this.to = to;
             this.partition = partition;
         }
@@ -211,13 +248,13 @@ final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<Ra
         @Override
         public void collect(RawBatch batch) {
             to.collect(batch);
-            partition.read(batch, to);
+            partition.read(id, batch, to);
         }
 
         @Override
         public void collect(RawBatch batch, long timestampMs) {
             to.collect(batch, timestampMs);
-            partition.read(batch, to);
+            partition.read(id, batch, to);
         }
 
         @Override

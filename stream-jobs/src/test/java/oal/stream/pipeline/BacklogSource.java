@@ -83,7 +83,7 @@ final class BacklogSource implements Source<RawBatch, BacklogSource.Partition, B
     private final class Reader implements SourceReader<RawBatch, Partition> {
         private final LinkedHashMap<String, Integer> next = new LinkedHashMap<>();
         private final Set<String> paused = new HashSet<>();
-        private final CompletableFuture<Void> never = new CompletableFuture<>();
+        private CompletableFuture<Void> change = new CompletableFuture<>();
         private List<String> turns = new ArrayList<>();
 
         @Override
@@ -104,26 +104,29 @@ final class BacklogSource implements Source<RawBatch, BacklogSource.Partition, B
             return InputStatus.MORE_AVAILABLE;
         }
 
-        private boolean ended() {
-            return next.entrySet().stream().allMatch(e -> e.getValue() == RECORDS.get(id).get(e.getKey()).size());
-        }
-
         @Override
         public CompletableFuture<Void> isAvailable() {
             boolean some = next.keySet().stream().anyMatch(name -> !paused.contains(name)
                     && next.get(name) < RECORDS.get(id).get(name).size());
-            return some ? CompletableFuture.completedFuture(null) : never;
+            return some ? CompletableFuture.completedFuture(null) : change;
         }
 
         @Override
         public void pauseOrResumeSplits(Collection<String> pause, Collection<String> resume) {
             paused.addAll(pause);
             paused.removeAll(resume);
+            changed();
         }
 
         @Override
         public void addSplits(List<Partition> splits) {
             for (Partition split : splits) next.put(split.splitId(), split.next());
+            changed();
+        }
+
+        private void changed() {
+            change.complete(null);
+            change = new CompletableFuture<>();
         }
 
         @Override
