@@ -22,11 +22,12 @@ import org.apache.flink.core.io.InputStatus;
  * so this reader keeps its own partitions in step at once, and goes no faster than Flink can follow; and it begins
  * slowly, for another reader may begin later.
  */
+@SuppressWarnings("try") // Flink's readers may throw anything when they are closed
 final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<RawBatch, SplitT> {
     private static final long TICK_MS = 100;
     /** A partition that was read this much further says so at once. */
     private static final long SAY_MS = 500;
-    /** Records for each partition that are read before it is known of all how far they are. */
+    /** Records of a partition that are read before it is known of all how far they are. */
     static final int FIRST = 20;
     /** How far ahead of the slowest a partition is read in a tick: 30 times as fast as it was written, */
     static final long STEP_MS = 3000;
@@ -41,7 +42,6 @@ final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<Ra
     private Output output;
     private final long behindMs;
     private long nextTickMs = Long.MIN_VALUE;
-    private long records;
     /** When it was first known of all partitions how far they are; Long.MAX_VALUE: it is not. */
     private long knownMs = Long.MAX_VALUE;
     /** A partition that was read further is not read on until the slowest has followed. */
@@ -65,7 +65,7 @@ final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<Ra
             partitions.forEach((id, partition) -> partition.tick(id, nowMs));
             limit(nowMs);
         }
-        return held() ? InputStatus.NOTHING_AVAILABLE : inner.pollNext(output);
+        return inner.pollNext(output);
     }
 
     private void limit(long nowMs) {
@@ -77,26 +77,20 @@ final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<Ra
         partitions.forEach((id, partition) -> partition.holdAhead(id));
     }
 
-    /** Nothing is read for now. */
-    private boolean held() {
-        return knownMs == Long.MAX_VALUE && records >= (long) FIRST * partitions.size();
-    }
-
     /** Also when nothing comes, for the next tick. */
     @Override
     public CompletableFuture<Void> isAvailable() {
         CompletableFuture<Void> more = inner.isAvailable();
-        if (more.isDone() && !held()) return more;
+        if (more.isDone()) return more;
         CompletableFuture<Void> tick = new CompletableFuture<Void>().completeOnTimeout(null, TICK_MS,
                 TimeUnit.MILLISECONDS);
-        return held() ? tick : CompletableFuture.anyOf(more, tick).thenAccept(either -> {});
+        return CompletableFuture.anyOf(more, tick).thenAccept(either -> {});
     }
 
     @Override
     public void addSplits(List<SplitT> splits) {
         for (SplitT split : splits) partitions.putIfAbsent(split.splitId(), new Partition());
         knownMs = Long.MAX_VALUE;
-        records = 0;
         nextTickMs = Long.MIN_VALUE;
         ends.watch(splits);
         inner.addSplits(splits);
@@ -150,6 +144,7 @@ final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<Ra
     private final class Partition {
         private final ReadProgress progress = new ReadProgress(behindMs);
         private long emittedMs = Long.MIN_VALUE;
+        private int records;
         private boolean byFlink;
         private boolean ahead;
 
@@ -159,7 +154,7 @@ final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<Ra
 
         /** Paused while it is ahead of the limit. */
         void holdAhead(String id) {
-            pause(id, byFlink, emittedMs > limitMs);
+            pause(id, byFlink, knownMs == Long.MAX_VALUE ? records >= FIRST : emittedMs > limitMs);
         }
 
         private void pause(String id, boolean flink, boolean here) {
@@ -173,7 +168,7 @@ final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<Ra
         }
 
         void read(String id, RawBatch batch, SourceOutput<RawBatch> to) {
-            records++;
+            if (knownMs == Long.MAX_VALUE && ++records == FIRST) holdAhead(id);
             progress.read(batch.offset, batch.kafkaTsMs);
             long readMs = progress.readMs(clock.millis());
             if (readMs - SAY_MS < emittedMs) return;

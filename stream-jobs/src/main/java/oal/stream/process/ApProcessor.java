@@ -30,8 +30,8 @@ import oal.stream.prediction.PredictionJoin;
  */
 final class ApProcessor {
     /**
-     * Batches and bytes that may wait per AP; beyond that the oldest is processed. That is for an AP that sends nonsense:
-     * 512 batches of one topic are two minutes, and sources are kept in step to a fraction of that.
+     * Batches and bytes that may wait per AP; beyond that the oldest is processed. That is for an AP that sends
+     * nonsense: 512 batches of one topic are two minutes, and sources are kept in step to a fraction of that.
      */
     static final int MAX_WAITING = 512;
     static final long MAX_WAITING_BYTES = 16 << 20;

@@ -11,6 +11,7 @@ import oal.stream.pipeline.AlignedSource;
 import org.apache.flink.api.connector.source.Source;
 import org.apache.flink.connector.kafka.source.KafkaSource;
 import org.apache.flink.connector.kafka.source.enumerator.initializer.OffsetsInitializer;
+import org.apache.flink.connector.kafka.source.split.KafkaPartitionSplit;
 import org.apache.flink.connector.kafka.source.reader.deserializer.KafkaRecordDeserializationSchema;
 import org.apache.kafka.clients.consumer.OffsetResetStrategy;
 
@@ -30,7 +31,11 @@ public record TopicSource(KafkaClient kafka, boolean fromEarliest, Duration disc
     public Source<RawBatch, ?, ?> batches(Duration behind) {
         KafkaSource<RawBatch> topics = of(Arrays.stream(Topic.values()).map(topic -> topic.kafkaName).toList(),
                 kafka.groupId(), new RawBatchDeserializer());
-        return new AlignedSource<>(topics, () -> new KafkaEnds(kafka, fromEarliest), behind);
+        return new AlignedSource<>(topics, ends(kafka, fromEarliest), behind);
+    }
+
+    private static AlignedSource.EndsFactory<KafkaPartitionSplit> ends(KafkaClient kafka, boolean fromEarliest) {
+        return () -> new KafkaEnds(kafka, fromEarliest);
     }
 
     /** What the platform's services write. */

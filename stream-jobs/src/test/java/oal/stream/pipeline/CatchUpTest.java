@@ -103,9 +103,11 @@ class CatchUpTest {
         atATime.put("events-0", 8);
         atATime.put("events-1", 8);
         BacklogSource backlog = new BacklogSource(backlog(), atATime);
-        ApPipeline.define(new Inputs((inStep ? env.fromSource(new AlignedSource<>(backlog, backlog::ends, BEHIND),
-                BrokerTime.aligned(Duration.ofSeconds(10)), "backlog") : env.fromSource(backlog,
-                RecordTime.watermarks(), "backlog", TypeInformation.of(RawBatch.class))).uid("batches"), Feed.of(env, "test-platform", JsonRecord.class, List.of()),
+        var batches = inStep
+                ? env.fromSource(new AlignedSource<>(backlog, backlog::ends, BEHIND),
+                        BrokerTime.aligned(Duration.ofSeconds(10)), "backlog")
+                : env.fromSource(backlog, RecordTime.watermarks(), "backlog", TypeInformation.of(RawBatch.class));
+        ApPipeline.define(new Inputs(batches.uid("batches"), Feed.of(env, "test-platform", JsonRecord.class, List.of()),
                 Feed.of(env, "test-access", JsonRecord.class, List.of()), Revocations::new),
                 new Sinks(rows, items, deadLetters, neighbours), PipelineSettings.DEFAULT.withRawRows(false),
                 Policies.rwndFair());
@@ -146,7 +148,8 @@ class CatchUpTest {
                 of.forEach(row -> assertTrue(instants.add(row.get("ts")), table + " twice"));
                 // The first ones look back to before the first batch.
                 assertTrue(incomplete < 150, incomplete + " incomplete of " + table + " of " + ap);
-                assertTrue(of.size() > BATCHES * BATCH_US / Settings.DECISION_INTERVAL_US - 60, of.size() + " " + table);
+                assertTrue(of.size() > BATCHES * BATCH_US / Settings.DECISION_INTERVAL_US - 60,
+                        of.size() + " of " + table);
             }
         }
         long unknown = rows("prediction").stream().filter(row -> row.get("class").equals("unknown")).count();

@@ -277,9 +277,9 @@ class ApOperatorTest extends ApHarness {
     }
 
     @Test
-    void whatWaitsIsBounded() throws Exception {
+    void whatWaitsOfAnApThatNeverSendsItsPacketsIsBounded() throws Exception {
         for (long s = 0; s < 3 * ApProcessor.MAX_WAITING; s++) {
-            send(ap.samples(s)); // never any packets, and time stands still
+            send(ap.samples(s)); // and time stands still: sources would not let it go so far (CatchUpTest)
             if (s == ApProcessor.MAX_WAITING) assertEquals(List.of(), rows("label"));
         }
         assertTrue(rows("label").size() > 1000, "the oldest have their turn");

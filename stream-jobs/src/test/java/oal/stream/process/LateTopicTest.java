@@ -10,8 +10,9 @@ import org.apache.flink.streaming.api.watermark.Watermark;
 import org.junit.jupiter.api.Test;
 
 /**
- * One topic of an access point falls so far behind the other that it is given up, and then comes after all. No instant
- * comes twice.
+ * One topic of an access point reaches the brokers so long after the other that it is given up, and then comes after
+ * all. No instant comes twice. That the job reads one topic ahead of the other is no reason: the watermark tells of
+ * both ({@code CatchUpTest}).
  */
 class LateTopicTest extends ApHarness {
     private void assertEveryInstantOnce() throws Exception {
