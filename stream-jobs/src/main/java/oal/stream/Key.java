@@ -17,8 +17,9 @@ public enum Key {
     SINK_INSERT_MAX_BYTES("sink.insert.max.bytes", "67108864",
             "uncompressed bytes at which an insert is closed before the checkpoint"),
     SINK_INSERT_MAX_ROWS("sink.insert.max.rows", "500000", "rows at which an insert is closed before the checkpoint"),
-    SINK_HELD_MAX_BYTES("sink.held.max.bytes", "67108864",
-            "compressed bytes between two checkpoints beyond which a writer slows its input down"),
+    SINK_HELD_MAX_BYTES("sink.held.max.bytes", "134217728",
+            "bytes of batches, of each reader, that may be read beyond the last complete checkpoint; then it waits for "
+            + "one. Rows of so much wait in the sinks' memory"),
     SINK_TRANSACTIONS("sink.transactional.id.prefix", "oal-stream-jobs",
             "begins the job's Kafka transactions; unique per job and cluster"),
     SOURCE_START("source.start", "earliest",

@@ -51,6 +51,7 @@ final class StreamJob {
     private final Duration discovery;
     private final Duration idle;
     private final Duration drift;
+    private final long heldBytes;
     private final int sinkParallelism;
     /** Null: the cluster's. */
     private final Duration checkpointInterval;
@@ -62,7 +63,8 @@ final class StreamJob {
                 config.text(Key.CLICKHOUSE_PASSWORD_FILE), config.text(Key.CLICKHOUSE_CA_FILE),
                         config.millis(Key.CLICKHOUSE_REQUEST_TIMEOUT));
         limits = new SinkLimits(config.number(Key.SINK_INSERT_MAX_BYTES), config.count(Key.SINK_INSERT_MAX_ROWS),
-                config.number(Key.SINK_HELD_MAX_BYTES), config.count(Key.SINK_INSERT_THREADS));
+                config.count(Key.SINK_INSERT_THREADS));
+        heldBytes = config.number(Key.SINK_HELD_MAX_BYTES);
         pipeline = new PipelineSettings(config.millis(Key.LATENESS), config.millis(Key.STATE_TTL),
                 config.millis(Key.FLUSH),
                 config.count(Key.BLOCK_ROWS), config.count(Key.BLOCK_BYTES),
@@ -108,7 +110,7 @@ final class StreamJob {
 
     void define(StreamExecutionEnvironment env) {
         TopicSource topics = new TopicSource(kafka, fromEarliest, discovery);
-        DataStream<RawBatch> batches = env.fromSource(topics.batches(idle), BrokerTime.aligned(drift),
+        DataStream<RawBatch> batches = env.fromSource(topics.batches(idle, heldBytes), BrokerTime.aligned(drift),
                 "kafka: batches").uid("batches");
         // Rows without windows need no watermarks.
         DataStream<JsonRecord> platform = env.fromSource(topics.platformEvents(), WatermarkStrategy.noWatermarks(),

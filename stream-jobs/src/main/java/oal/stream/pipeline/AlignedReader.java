@@ -41,6 +41,7 @@ final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<Ra
     private final Map<String, Partition> partitions = new HashMap<>();
     private Output output;
     private final long behindMs;
+    private final UncommittedBytes bytes;
     private long nextTickMs = Long.MIN_VALUE;
     /** When it was first known of all partitions how far they are; Long.MAX_VALUE: it is not. */
     private long knownMs = Long.MAX_VALUE;
@@ -48,7 +49,8 @@ final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<Ra
     private long limitMs = Long.MAX_VALUE;
 
     AlignedReader(SourceReader<RawBatch, SplitT> inner, PartitionEnds<SplitT> ends, long behindMs,
-            InstantSource clock) {
+            UncommittedBytes bytes, InstantSource clock) {
+        this.bytes = bytes;
         this.inner = inner;
         this.ends = ends;
         this.behindMs = behindMs;
@@ -57,6 +59,7 @@ final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<Ra
 
     @Override
     public InputStatus pollNext(ReaderOutput<RawBatch> to) throws Exception {
+        if (bytes.full()) return InputStatus.NOTHING_AVAILABLE; // and no partition is silent meanwhile
         if (output == null || output.to != to) output = new Output(to);
         long nowMs = clock.millis();
         if (nowMs >= nextTickMs || nextTickMs > nowMs + TICK_MS) {
@@ -81,10 +84,10 @@ final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<Ra
     @Override
     public CompletableFuture<Void> isAvailable() {
         CompletableFuture<Void> more = inner.isAvailable();
-        if (more.isDone()) return more;
+        if (more.isDone() && !bytes.full()) return more;
         CompletableFuture<Void> tick = new CompletableFuture<Void>().completeOnTimeout(null, TICK_MS,
                 TimeUnit.MILLISECONDS);
-        return CompletableFuture.anyOf(more, tick).thenAccept(either -> {});
+        return bytes.full() ? tick : CompletableFuture.anyOf(more, tick).thenAccept(either -> {});
     }
 
     @Override
@@ -109,6 +112,7 @@ final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<Ra
 
     @Override
     public List<SplitT> snapshotState(long checkpointId) {
+        bytes.snapshot(checkpointId);
         return inner.snapshotState(checkpointId);
     }
 
@@ -124,11 +128,13 @@ final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<Ra
 
     @Override
     public void notifyCheckpointComplete(long checkpointId) throws Exception {
+        bytes.complete(checkpointId);
         inner.notifyCheckpointComplete(checkpointId);
     }
 
     @Override
     public void notifyCheckpointAborted(long checkpointId) throws Exception {
+        bytes.aborted(checkpointId);
         inner.notifyCheckpointAborted(checkpointId);
     }
 
@@ -169,6 +175,7 @@ final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<Ra
 
         void read(String id, RawBatch batch, SourceOutput<RawBatch> to) {
             if (knownMs == Long.MAX_VALUE && ++records == FIRST) holdAhead(id);
+            bytes.read(batch.value.length);
             progress.read(batch.offset, batch.kafkaTsMs);
             long readMs = progress.readMs(clock.millis());
             if (readMs - SAY_MS < emittedMs) return;

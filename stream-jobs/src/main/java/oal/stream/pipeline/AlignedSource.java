@@ -31,9 +31,15 @@ public final class AlignedSource<SplitT extends SourceSplit, StateT> implements 
     private final Source<RawBatch, SplitT, StateT> inner;
     private final EndsFactory<SplitT> ends;
     private final Duration behind;
+    private final long maxBytes;
 
-    /** @param behind a partition counts as read up to no less than this long ago */
-    public AlignedSource(Source<RawBatch, SplitT, StateT> inner, EndsFactory<SplitT> ends, Duration behind) {
+    /**
+     * @param behind a partition counts as read up to no less than this long ago
+     * @param maxBytes of batches that a reader reads before a checkpoint is complete; then it waits for one
+     */
+    public AlignedSource(Source<RawBatch, SplitT, StateT> inner, EndsFactory<SplitT> ends, Duration behind,
+            long maxBytes) {
+        this.maxBytes = maxBytes;
         this.inner = inner;
         this.ends = ends;
         this.behind = behind;
@@ -41,7 +47,9 @@ public final class AlignedSource<SplitT extends SourceSplit, StateT> implements 
 
     @Override
     public SourceReader<RawBatch, SplitT> createReader(SourceReaderContext context) throws Exception {
-        return new AlignedReader<>(inner.createReader(context), ends.create(), behind.toMillis(),
+        UncommittedBytes bytes = new UncommittedBytes(maxBytes);
+        context.metricGroup().gauge("uncommittedBytes", bytes::held);
+        return new AlignedReader<>(inner.createReader(context), ends.create(), behind.toMillis(), bytes,
                 InstantSource.system());
     }
 

@@ -10,11 +10,12 @@ import java.util.TreeMap;
 import java.util.UUID;
 import oal.stream.block.RowBlock;
 import org.apache.flink.api.connector.sink2.CommittingSinkWriter;
-import org.apache.flink.metrics.Counter;
 import org.apache.flink.metrics.MetricGroup;
 
 /**
  * Collects blocks per table between two checkpoints and hands them over as {@link Insert}s at each.
+ *
+ * <p>How much is held is bounded where batches are read ({@code sink.held.max.bytes}).
  *
  * <p>A token names this incarnation of the writer by a random id, then counts. It need not be the same in the next
  * incarnation: an insert is only ever sent from a completed checkpoint, which holds its token, and what came after that
@@ -22,13 +23,9 @@ import org.apache.flink.metrics.MetricGroup;
  * checkpoint it would come back with other rows behind it, and ClickHouse would drop them.
  */
 final class InsertWriter implements CommittingSinkWriter<RowBlock, Insert> {
-    /** Wait per block once too much is held: less data comes before the next barrier, and the barrier can come. */
-    private static final long SLOW_DOWN_MS = 20;
-
     private final SinkLimits limits;
     private final String incarnation;
     private final long madeAfter;
-    private final Counter slowedDown;
     private final Map<String, InsertBuffer> open = new TreeMap<>();
     private final List<Insert> closed = new ArrayList<>();
     private long closedBytes;
@@ -39,12 +36,11 @@ final class InsertWriter implements CommittingSinkWriter<RowBlock, Insert> {
         this.limits = limits;
         this.incarnation = UUID.randomUUID() + "-" + subtask;
         this.madeAfter = restoredCheckpoint.orElse(-1);
-        this.slowedDown = metrics.counter("clickhouseBlocksSlowedDown");
         metrics.gauge("clickhouseHeldBytes", () -> closedBytes + openBytes);
     }
 
     @Override
-    public void write(RowBlock block, Context context) throws IOException, InterruptedException {
+    public void write(RowBlock block, Context context) throws IOException {
         InsertBuffer buffer = open.computeIfAbsent(block.table, table -> new InsertBuffer());
         // A block is never split: its rows are in one insert, and so in one part of the table per partition.
         if (buffer.rows() > 0
@@ -57,10 +53,6 @@ final class InsertWriter implements CommittingSinkWriter<RowBlock, Insert> {
         long before = buffer.heldBytes();
         buffer.add(block);
         openBytes += buffer.heldBytes() - before;
-        if (closedBytes + openBytes > limits.maxHeldBytes()) {
-            slowedDown.inc();
-            Thread.sleep(SLOW_DOWN_MS);
-        }
     }
 
     @Override

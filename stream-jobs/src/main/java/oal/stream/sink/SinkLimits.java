@@ -6,19 +6,17 @@ import java.io.Serializable;
  * @param maxInsertBytes uncompressed bytes at which an insert is closed and another begun for the same table
  * @param maxInsertRows rows at which an insert is closed. Below ClickHouse's own limit of one block, so that one token
  *     covers one block
- * @param maxHeldBytes compressed bytes held between two checkpoints beyond which the writer slows its input down
  * @param insertThreads inserts of one committer at the same time (different tables)
  */
-public record SinkLimits(long maxInsertBytes, int maxInsertRows, long maxHeldBytes, int insertThreads)
+public record SinkLimits(long maxInsertBytes, int maxInsertRows, int insertThreads)
         implements Serializable {
-    public static final SinkLimits DEFAULT = new SinkLimits(64L << 20, 500_000, 64L << 20, 4);
+    public static final SinkLimits DEFAULT = new SinkLimits(64L << 20, 500_000, 4);
 
     public SinkLimits {
         if (maxInsertBytes <= 0) throw new IllegalArgumentException("sink.insert.max.bytes must be positive");
         if (maxInsertRows <= 0 || maxInsertRows > 1_000_000) {
             throw new IllegalArgumentException("sink.insert.max.rows must be 1 to 1000000");
         }
-        if (maxHeldBytes <= 0) throw new IllegalArgumentException("sink.held.max.bytes must be positive");
         if (insertThreads <= 0) throw new IllegalArgumentException("sink.insert.threads must be positive");
     }
 }

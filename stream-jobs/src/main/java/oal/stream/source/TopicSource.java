@@ -27,11 +27,12 @@ public record TopicSource(KafkaClient kafka, boolean fromEarliest, Duration disc
      * ahead.
      *
      * @param behind a partition counts as read up to no less than this long ago
+     * @param maxBytes of batches that a reader reads before a checkpoint is complete
      */
-    public Source<RawBatch, ?, ?> batches(Duration behind) {
+    public Source<RawBatch, ?, ?> batches(Duration behind, long maxBytes) {
         KafkaSource<RawBatch> topics = of(Arrays.stream(Topic.values()).map(topic -> topic.kafkaName).toList(),
                 kafka.groupId(), new RawBatchDeserializer());
-        return new AlignedSource<>(topics, ends(kafka, fromEarliest), behind);
+        return new AlignedSource<>(topics, ends(kafka, fromEarliest), behind, maxBytes);
     }
 
     private static AlignedSource.EndsFactory<KafkaPartitionSplit> ends(KafkaClient kafka, boolean fromEarliest) {

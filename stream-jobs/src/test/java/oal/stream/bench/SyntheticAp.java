@@ -13,7 +13,7 @@ import oal.stream.codec.BatchBuilder;
  * Batches of an AP at the issue's operating point: 10 stations, 1 queue, 20 neighbours, 1500 packets/s; rows on change.
  * Only for measuring speed: sizes and rates are those of an AP, values are not meant to make sense together.
  */
-final class SyntheticAp {
+public final class SyntheticAp {
     private static final int STATIONS = 10;
     private static final int FLOWS = 20;
     private static final int NEIGHBOURS = 20;
@@ -27,7 +27,7 @@ final class SyntheticAp {
     private final long[] nextSeq = new long[FLOWS];
     private final long[][] flow = new long[2 * FLOWS][];
 
-    SyntheticAp(long seed) {
+    public SyntheticAp(long seed) {
         random = new Random(seed);
         for (int i = 0; i < STATIONS; i++) {
             station[i] = row(Tables.STATION);
@@ -56,7 +56,7 @@ final class SyntheticAp {
         return random.nextDouble() < p;
     }
 
-    BatchBuilder samples() {
+    public BatchBuilder samples() {
         BatchBuilder b = new BatchBuilder(Topic.SAMPLES, 0, 0);
         for (long[] s : station) {
             for (int tick = 0; tick < Settings.BATCH_TICKS; tick++) {
@@ -121,7 +121,7 @@ final class SyntheticAp {
         return b;
     }
 
-    BatchBuilder packets() {
+    public BatchBuilder packets() {
         BatchBuilder b = new BatchBuilder(Topic.PACKETS, 0, 0);
         for (int i = 0; i < FLOWS; i++) b.flows.add(BatchBuilder.Flow.of(i));
         List<List<long[]>> runs = new ArrayList<>();

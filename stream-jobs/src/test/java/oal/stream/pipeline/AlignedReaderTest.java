@@ -30,6 +30,8 @@ import org.junit.jupiter.api.Test;
 class AlignedReaderTest {
     private static final long NOW_MS = 1_800_000_000_000L;
     private static final long BEHIND_MS = 60_000;
+    /** Of batches of 10 bytes. */
+    private static final long MAX_BYTES = 5000;
     /** When the backlog was written. */
     private static final long THEN_MS = NOW_MS - 600_000;
 
@@ -57,7 +59,7 @@ class AlignedReaderTest {
             if (id == null) return InputStatus.NOTHING_AVAILABLE;
             long brokerMs = records.get(id).remove(0);
             long offset = offsets.merge(id, 1L, Long::sum) - 1;
-            output.createOutputForSplit(id).collect(new RawBatch(id, Topic.SAMPLES, null, brokerMs, 0, offset),
+            output.createOutputForSplit(id).collect(new RawBatch(id, Topic.SAMPLES, new byte[10], brokerMs, 0, offset),
                     brokerMs);
             return InputStatus.MORE_AVAILABLE;
         }
@@ -184,7 +186,7 @@ class AlignedReaderTest {
 
     @BeforeEach
     void start() {
-        reader = new AlignedReader<>(inner, ends, BEHIND_MS, () -> Instant.ofEpochMilli(nowMs));
+        reader = new AlignedReader<>(inner, ends, BEHIND_MS, new UncommittedBytes(MAX_BYTES), () -> Instant.ofEpochMilli(nowMs));
         reader.addSplits(List.of(new Split("a"), new Split("b")));
         for (int i = 0; i < 1000; i++) inner.put("a", THEN_MS + 250 * i);
     }
@@ -251,6 +253,26 @@ class AlignedReaderTest {
         reader.pauseOrResumeSplits(List.of(), List.of("a"));
         tick(1);
         assertTrue(flink.records > before);
+    }
+
+    /** The checkpoint store is away: checkpoints begin, and none is complete. */
+    @Test
+    void noMoreIsReadThanMayBeHeldUntilACheckpointIsComplete() throws Exception {
+        ends.offsets.put("b", 0L);
+        for (int checkpoint = 1; checkpoint <= 50; checkpoint++) {
+            tick(20);
+            reader.snapshotState(checkpoint);
+            if (checkpoint % 2 == 0) reader.notifyCheckpointAborted(checkpoint);
+        }
+        assertEquals(MAX_BYTES / 10, flink.records);
+        reader.isAvailable().get(60, TimeUnit.SECONDS); // to look whether one is complete
+        reader.snapshotState(51);
+        reader.notifyCheckpointComplete(51);
+        tick(20);
+        assertTrue(flink.records > MAX_BYTES / 10 + 100, flink.records + " records");
+        reader.notifyCheckpointComplete(49); // an old one
+        tick(1000);
+        assertEquals(2 * MAX_BYTES / 10, flink.records);
     }
 
     @Test

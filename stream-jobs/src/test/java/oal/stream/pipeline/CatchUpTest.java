@@ -104,7 +104,7 @@ class CatchUpTest {
         atATime.put("events-1", 8);
         BacklogSource backlog = new BacklogSource(backlog(), atATime);
         var batches = inStep
-                ? env.fromSource(new AlignedSource<>(backlog, backlog::ends, BEHIND),
+                ? env.fromSource(new AlignedSource<>(backlog, backlog::ends, BEHIND, Long.MAX_VALUE),
                         BrokerTime.aligned(Duration.ofSeconds(10)), "backlog")
                 : env.fromSource(backlog, RecordTime.watermarks(), "backlog", TypeInformation.of(RawBatch.class));
         ApPipeline.define(new Inputs(batches.uid("batches"), Feed.of(env, "test-platform", JsonRecord.class, List.of()),

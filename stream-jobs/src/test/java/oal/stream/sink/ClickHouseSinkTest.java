@@ -136,7 +136,7 @@ class ClickHouseSinkTest {
                 TypeInformation.of(RowBlock.class)),
                         WatermarkStrategy.noWatermarks(), "blocks").uid("blocks")
                 .map(new Failing(failures)).uid("failing")
-                .sinkTo(new ClickHouseSink(server.target(), new SinkLimits(2000, 1000, 1 << 20, 2))).uid("clickhouse");
+                .sinkTo(new ClickHouseSink(server.target(), new SinkLimits(2000, 1000, 2))).uid("clickhouse");
         env.execute();
     }
 

@@ -17,7 +17,7 @@ import org.apache.flink.metrics.groups.UnregisteredMetricsGroup;
 import org.junit.jupiter.api.Test;
 
 class InsertWriterTest {
-    private static final SinkLimits SMALL = new SinkLimits(10, 4, 1000, 1);
+    private static final SinkLimits SMALL = new SinkLimits(10, 4, 1);
 
     private static InsertWriter writer(OptionalLong restored) {
         return new InsertWriter(SMALL, 0, restored, new UnregisteredMetricsGroup());
