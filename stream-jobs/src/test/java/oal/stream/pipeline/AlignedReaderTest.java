@@ -186,7 +186,8 @@ class AlignedReaderTest {
 
     @BeforeEach
     void start() {
-        reader = new AlignedReader<>(inner, ends, BEHIND_MS, new UncommittedBytes(MAX_BYTES), () -> Instant.ofEpochMilli(nowMs));
+        reader = new AlignedReader<>(inner, ends, BEHIND_MS, new UncommittedBytes(MAX_BYTES),
+                () -> Instant.ofEpochMilli(nowMs));
         reader.addSplits(List.of(new Split("a"), new Split("b")));
         for (int i = 0; i < 1000; i++) inner.put("a", THEN_MS + 250 * i);
     }
