@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from oal_local import control, grafana, loop
+from oal_local.approver import Approver
 from oal_local.errors import PlatformError
 from oal_local.exporter import Exporter, count_capture, let_go_of
 from oal_local.paths import POLICIES, REPO, State
@@ -279,6 +280,7 @@ def run(platform, options) -> int:
     stages = Stages(platform, since_us)
     folder = platform.state.dir / "demo"
     folder.mkdir(exist_ok=True)
+    approver = Approver(platform).start()
     loop.seed(platform)
     learning = loop.Loop(platform, since_us)
     acting = control.Control(platform, since_us)
@@ -300,12 +302,15 @@ def run(platform, options) -> int:
             text = summary(stages.read(), learning.read(), acting.read())
             if sys.stdout.isatty() and tall:
                 print(f"\033[{tall}A\033[J", end="")
+            for said in approver.lines():
+                print(said)
             tall = text.count("\n") + 1
             print(text, flush=True)
     except KeyboardInterrupt:
         print("\nstopping the source …")
     finally:
         counted, let_go = source.stop()
+        approver.stop()
     print("the source has stopped; waiting until everything that it made is a row …", flush=True)
     last = drain(stages, counted)
     stages.close()

@@ -1,6 +1,5 @@
 """The learning half of the demo: first model versions, the APs' agents, and how far the loop has come."""
 import subprocess
-import time
 
 from oal_local import mlflow, registry
 from oal_local.clickhouse import since
@@ -78,25 +77,6 @@ def seed(platform, experiments=EXPERIMENTS) -> None:
     newest = versions(platform)[-1]
     set_alias(platform, "champion", newest)
     platform.log(f"model registry: {MODEL}/{newest} is champion")
-    if platform.settings.approvals == "required":
-        approve(platform, newest)
-
-
-def approve(platform, version: int, reason: str = "the demo's first version", wait_s: float = 120) -> None:
-    """What a second person does with `oal-deploy ctl approve` once the champion waits at the push service."""
-    deadline = time.monotonic() + wait_s
-    while True:
-        found = [r for r in platform.push.get("/v1/rollouts")["rollouts"]
-                 if (r["model"], r["version"], r["slot"]) == (MODEL, version, "champion")]
-        if found:
-            break
-        if time.monotonic() > deadline:
-            raise PlatformError(f"{MODEL}/{version} is champion, and the push service has no rollout of it after"
-                                f" {wait_s:g} s; see the logs of model-registry and push")
-        time.sleep(0.2)
-    if found[0]["step"] == "held":
-        done = platform.push.approve(found[0]["id"], reason)
-        platform.log(f"push: {MODEL}/{version} may go to every AP: {done['detail']}")
 
 
 class Loop:
