@@ -1,0 +1,91 @@
+package clickhouse
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"oal/deploy/internal/config"
+	"oal/deploy/internal/release"
+	"oal/deploy/internal/rollout"
+)
+
+// watched is a rollout with two guards; each asks for three APs.
+func watched() *rollout.Rollout {
+	return &rollout.Rollout{Hash: strings.Repeat("1f", 32), Scope: "fleet", StartedUS: 1e15, Step: rollout.Soaking,
+		Plan:   []release.Step{{Share: 0.1, MinAPs: 3, MinOnsets: 5}, {Share: 1}},
+		Guards: []release.Guard{{Metric: "brier_rise", Limit: 0.1}, {Metric: "onset_recall_drop", Limit: 0.1}}}
+}
+
+// answer is a client of a ClickHouse that says this of metrics and of onsets; asked counts the questions.
+func answer(t *testing.T, code int, metric, onsets string) (c *Client, asked *int) {
+	t.Helper()
+	asked = new(int)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		*asked++
+		sql, _ := io.ReadAll(r.Body)
+		w.WriteHeader(code)
+		said := metric
+		if strings.Contains(string(sql), "toStartOfInterval") {
+			said = onsets
+		}
+		_, _ = io.WriteString(w, said)
+	}))
+	t.Cleanup(server.Close)
+	return New(config.ClickHouse{URL: server.URL, Database: "oal"}), asked
+}
+
+func row(cells string) string { return `{"data": [[` + cells + `]]}` }
+
+func TestMeasure(t *testing.T) {
+	c, asked := answer(t, 200, row(`3, 3000, 1, 3000, 0.25`), row(`7`))
+	m := c.Measure(t.Context(), watched())
+	if *asked != 3 || m.Onsets != 7 || m.OnsetsWhy != "" || len(m.Readings) != 2 {
+		t.Fatalf("%d questions, %+v", *asked, m)
+	}
+	for name, reading := range m.Readings {
+		if reading.Value == nil || *reading.Value != 0.25 {
+			t.Errorf("%s: %+v", name, reading)
+		}
+	}
+}
+
+// What is not there is no zero: each says why it cannot be read.
+func TestWhatCannotBeRead(t *testing.T) {
+	for name, c := range map[string]struct{ metric, why string }{
+		"too few APs":         {row(`2, 9000, 1, 3000, 0.1`), "of 2 APs with the bundle, it takes 3000 of 3"},
+		"too few predictions": {row(`3, 2999, 1, 3000, 0.1`), "too little: 2999 predictions"},
+		"nobody else":         {row(`3, 3000, 0, 0, 0.1`), "too little to compare with: 0 predictions"},
+		"no case of it":       {row(`3, 3000, 1, 3000, "nan"`), "none of the 3000 predictions"},
+		"a null":              {row(`3, 3000, 1, 3000, null`), "none of the 3000 predictions"},
+		"other columns":       {row(`0.1`), "not one row of five numbers"},
+		"two rows":            {`{"data": [[1], [2]]}`, "not one row"},
+		"no JSON":             {`Ok.`, "not one row"},
+	} {
+		client, _ := answer(t, 200, c.metric, row(`"nan"`))
+		m := client.Measure(t.Context(), watched())
+		for _, reading := range m.Readings {
+			if reading.Value != nil || !strings.Contains(reading.Why, c.why) {
+				t.Errorf("%s: %+v", name, reading)
+			}
+		}
+		if m.OnsetsWhy == "" {
+			t.Errorf("%s: onsets are %d", name, m.Onsets)
+		}
+	}
+}
+
+func TestAServiceThatIsAwayIsAskedOnce(t *testing.T) {
+	c, asked := answer(t, 503, "shutting down", "")
+	m := c.Measure(t.Context(), watched())
+	if *asked != 1 || !strings.Contains(m.OnsetsWhy, "shutting down") {
+		t.Errorf("%d questions, %+v", *asked, m)
+	}
+	for name, reading := range m.Readings {
+		if reading.Value != nil || !strings.Contains(reading.Why, "shutting down") {
+			t.Errorf("%s: %+v", name, reading)
+		}
+	}
+}
