@@ -69,7 +69,8 @@ func (a *AP) poll(ctx context.Context) error {
 	if err := a.connect(ctx); err != nil {
 		return err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = a.conn.SetDeadline(time.Unix(1, 0)) })
+	conn := a.conn // it runs beside the end of this poll, which may have closed the connection
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	request := "GET /v1/aps/" + a.ID + "/bundle HTTP/1.1\r\nHost: push\r\nUser-Agent: ap-exporter/sim\r\nOAL-Site: " +
 		a.Site +
