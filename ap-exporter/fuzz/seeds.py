@@ -71,7 +71,7 @@ def main() -> None:
                 "certificate": certificate,
                 "ca": certificate,
                 "mac_keys": f"ap-1 lab 1 {key.decode()}\n",
-                "trusted_keys": f"ed25519 {key.decode()} test\n",
+                "trusted_keys": f"ed25519 {key.decode()} test role=trainer scope=site/lab max_mode=shadow\n",
                 "not_after_us": 1,
             }
         ).encode(),

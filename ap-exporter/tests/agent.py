@@ -30,7 +30,19 @@ if sys.prefix != VENV:
 import outside  # noqa: E402
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: E402
 from outside import Allocations, Daemon, Folder, until  # noqa: E402
-from push_service import ROOT, Authority, Maker, Service, bundles, etag, keys, neighbour, number, policies  # noqa: E402
+from push_service import (  # noqa: E402
+    ROOT,
+    Authority,
+    Maker,
+    Service,
+    bundles,
+    etag,
+    grant,
+    keys,
+    neighbour,
+    number,
+    policies,
+)
 from sentences import Busy, Sum, run_tests, tests_of  # noqa: E402
 
 AT_ONCE = 8  # they mostly wait
@@ -566,11 +578,40 @@ def t_reload_and_key_rotation():
         daemon.process.send_signal(signal.SIGHUP)
         until(lambda: daemon.status()["reloads_refused"] == 1, "a broken file is refused")
         assert in_force(daemon, ap) == etag(first)
-        trusted.write_text(lines + keys.public_line(newcomer, "next") + "\n")
+        trusted.write_text(lines + keys.public_line(newcomer, "next", grant("registry")) + "\n")
         daemon.process.send_signal(signal.SIGHUP)
         until(lambda: daemon.status()["reloads"] == 1, "the good one is taken")
         applied(daemon, ap, second)
         assert agent(daemon)["restored"] == 1, "it began with the bundle that was in force"
+        assert daemon.stop() == 0
+
+
+def t_who_may_sign_what():
+    """a bundle is used only if its key may sign it, and a file of older lines leaves the AP without one until SIGHUP
+    brings roles"""
+    with running() as (site, service, daemon, (ap,)):
+        fleet, online = (site.maker.payload(source=source) for source in ("registry", "online"))
+        for forged in site.maker.sign(fleet, site.maker.trainer), site.maker.sign(online, site.maker.key):
+            service.want(ap, forged)
+            wanted = "rejected", "not_permitted", etag(forged)
+            until(lambda: wanted in service.told(ap), "its key may not sign that")
+        trusted = site.folder / "trusted"
+        roles = trusted.read_text()
+        trusted.write_text(keys.public_line(site.maker.key, "test") + "\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        until(lambda: daemon.status()["reloads"] == 1, "an older file is taken")
+        good = site.maker.good()
+        service.want(ap, good)
+        wanted = "rejected", "not_permitted", etag(good)
+        until(lambda: wanted in service.told(ap), "a key of an older line may sign nothing")
+        said = agent(daemon)["aps"][0]["last_error"]
+        assert "its line lacks role=registry" in said and in_force(daemon, ap) is None, (said, in_force(daemon, ap))
+        trusted.write_text(roles)
+        daemon.process.send_signal(signal.SIGHUP)
+        until(lambda: daemon.status()["reloads"] == 2, "one with roles is taken")
+        good = site.maker.good()
+        service.want(ap, good)
+        applied(daemon, ap, good)
         assert daemon.stop() == 0
 
 

@@ -30,7 +30,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from oal_schema import mac
 from outside import Daemon, Folder, until
-from push_service import DAY, HOUR, Authority, Maker, Service, etag, keys
+from push_service import DAY, HOUR, Authority, Maker, Service, etag
 
 SECOND = datetime.timedelta(seconds=1)
 MASTERS = {1: bytes(range(32)), 3: b"\x07" * 32}
@@ -75,7 +75,7 @@ class Issuer:
             "certificate": pem(c) + pem(self.authority.certificate),
             "ca": self.root.path.read_text(),
             "mac_keys": mac.ap_lines(MASTERS, [(ap, site)]),
-            "trusted_keys": keys.public_line(Maker().key, "test") + "\n",
+            "trusted_keys": Maker().trusted_lines(),
             "not_after_us": int(c.not_valid_after_utc.timestamp() * 1e6),
         }
 

@@ -9,7 +9,7 @@ import tempfile
 
 PROGRAM = "build/ap-exporter"
 GOLDEN = pathlib.Path("../schema/golden")
-KEYS = GOLDEN / "bundles.keys"
+MAY = "role=%s scope=fleet max_mode=enforce\n"
 failed = passed = 0
 
 
@@ -36,12 +36,18 @@ def main() -> None:
     golden, golden2 = records("bundles"), records("bundles2")
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "bundle"
+        registry, trainer = pathlib.Path(folder) / "registry", pathlib.Path(folder) / "trainer"
+        for path in (registry, trainer):  # what a key may sign is in keys.txt; here it may sign what there is
+            lines = (GOLDEN / "bundles.keys").read_text().splitlines()
+            path.write_text("".join(f"{line} {MAY % path.name}" for line in lines if line.startswith("ed25519")))
         wrong = []
         for name, (words, signed) in [*golden.items(), *golden2.items()]:
             if words[1] != "-":
                 continue  # there is no bundle in force on a command line
             file.write_bytes(signed)
-            done = run("bundle", str(file), "--keys", str(KEYS), "--ap", "ap-1", "--site", "lab")
+            source = json.loads(run("bundle", str(file)).stdout).get("source")
+            keys = trainer if source == "online" else registry
+            done = run("bundle", str(file), "--keys", str(keys), "--ap", "ap-1", "--site", "lab")
             said = json.loads(done.stdout)
             want = {"accepted": words[2] == "ok"} | (
                 {"hash": words[3], "serial": int(words[4])} if words[2] == "ok" else {"reason": words[2]}
@@ -49,6 +55,15 @@ def main() -> None:
             if done.returncode != (words[2] != "ok") or {k: said.get(k) for k in want} != want:
                 wrong.append((name, said))
         check("bundle says of every golden bundle what the contract says", not wrong, wrong[:3])
+        wrong = []
+        for name, (words, signed) in records("keys").items():
+            file.write_bytes(signed)
+            keys = "--keys", str(GOLDEN / "keys.trusted")
+            for place, want in ((("--ap", "ap-1", "--site", "lab"), words[1]), ((), words[2])):
+                said = json.loads(run("bundle", str(file), *keys, *place).stdout)
+                if said.get("reason", "ok") != want:
+                    wrong.append((name, place, said))
+        check("bundle says whether its key may sign it", not wrong, wrong[:3])
 
         file.write_bytes(golden["ok_window"][1])
         said = json.loads(run("bundle", str(file)).stdout)

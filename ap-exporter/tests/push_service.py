@@ -28,6 +28,7 @@ from oal_schema import keys  # noqa: E402
 from oal_schema import policy as policies  # noqa: E402
 from oal_schema.bundle_law import FAIR_WINDOW, RWND_FAIR, Law  # noqa: E402
 from oal_schema.bundle_wire import BUNDLE, SIGNED, parse, write  # noqa: E402
+from oal_schema.grant import grant  # noqa: E402
 from oal_schema.program_file import from_bytes, program_hash  # noqa: E402
 from oal_schema.tree import Tree  # noqa: E402
 
@@ -88,11 +89,18 @@ class Maker:
     """Signed bundles of small trees. Serials grow."""
 
     def __init__(self):
-        self.key, self.serial = Ed25519PrivateKey.from_private_bytes(bytes([1] * 32)), 1_800_000_000_000_000
+        self.key, self.trainer = (Ed25519PrivateKey.from_private_bytes(bytes([n] * 32)) for n in (1, 2))
+        self.serial = 1_800_000_000_000_000
         self.congestion = from_bytes((ROOT / "schema" / "generated" / "features" / "congestion.oalf").read_bytes())
 
     def trusted(self, path: Path) -> None:
-        path.write_text("# test keys\n" + keys.public_line(self.key, "test") + "\n")
+        path.write_text(self.trusted_lines())
+
+    def trusted_lines(self) -> str:
+        """A file of trusted keys: one for what the registry signs, one for online trees."""
+        lines = [keys.public_line(self.key, "test", grant("registry"))]
+        lines += [keys.public_line(self.trainer, "test-online", grant("trainer"))]
+        return "\n".join(["# test keys", *lines, ""])
 
     def program(self, features: int = 0):
         """The congestion program, or its first `features`."""
@@ -147,7 +155,9 @@ class Maker:
         )
 
     def sign(self, payload: bytes, key=None) -> bytes:
-        return bundles.sign(payload, key or self.key)
+        """`key`: else the one that may sign what the payload says it is."""
+        is_online = key is None and parse(BUNDLE, payload)["source"] == bundles.SOURCES["online"]
+        return bundles.sign(payload, key or (self.trainer if is_online else self.key))
 
     def good(self, **k) -> bytes:
         return self.sign(self.payload(**k))

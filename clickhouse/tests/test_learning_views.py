@@ -287,7 +287,7 @@ def test_bundle_state_is_of_the_last_report(database):
 
 def test_names_in_the_sql_are_those_of_the_contract():
     reasons = yaml.safe_load((FOLDER.parent / "schema" / "settings.yaml").read_text())["bundle_reasons"]
-    sql = (FOLDER / "migrations" / "0012_learning_views.sql").read_text()
+    sql = (FOLDER / "migrations" / "0023_not_permitted.sql").read_text()
     numbers, names = re.search(r"transform\(rejected\.6, \[([^\]]*)\], \[([^\]]*)\]", sql).groups()
     assert [int(n) for n in numbers.split(",")] == list(range(len(reasons)))
     assert re.findall(r"'(\w+)'", names) == reasons

@@ -48,7 +48,7 @@ func run() (err error) {
 	b := &bench{}
 	small := flag.Int("small", 1000, "APs of the latency measurement")
 	large := flag.Int("large", 10000, "APs of the memory and rollout measurement")
-	flag.StringVar(&b.only, "only", "", "small, large, kill or away")
+	flag.StringVar(&b.only, "only", "", "small, large or kill")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -76,13 +76,10 @@ func run() (err error) {
 	if err := b.releaser.Send(kafka.Record{Key: "champion/site/nowhere"}); err != nil {
 		return err
 	}
-	if b.only != "large" && b.only != "away" {
+	if b.only != "large" {
 		err = b.small(ctx, *small)
 	}
-	if err == nil && (b.only == "" || b.only == "away") {
-		err = b.away(ctx, *small)
-	}
-	if err == nil && (b.only == "" || b.only == "large") {
+	if err == nil && b.only != "small" && b.only != "kill" {
 		err = b.large(ctx, *large)
 	}
 	return err
@@ -121,13 +118,8 @@ type simReport struct {
 }
 
 func (b *bench) start(ctx context.Context, name string, n, rate int) (*fleet, error) {
-	return b.startOn(ctx, name, n, rate, config.Store{Path: filepath.Join(b.folder, name, "state.db")})
-}
-
-// startOn is start with a store of one's choice.
-func (b *bench) startOn(ctx context.Context, name string, n, rate int, store config.Store) (*fleet, error) {
 	folder := filepath.Join(b.folder, name)
-	replica, err := b.broker.NewReplica(folder, b.keys, store, nil)
+	replica, err := b.broker.NewReplica(folder, b.keys, config.Store{Path: filepath.Join(folder, "state.db")}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"oal/deploy/internal/config"
 	"oal/deploy/internal/kafka"
 	"oal/deploy/internal/release"
+	"oal/deploy/internal/sim"
 )
 
 // A champion goes to everyone, an online tree to its AP; what is not signed by a trusted key goes to nobody.
@@ -33,8 +34,12 @@ func TestReleases(t *testing.T) {
 			signed := record["bundle"].([]byte)
 			record["bundle"] = signed[:len(signed)-66] // without the field of the signature
 		})
+	thief := &sim.Signer{Key: signer.Trainer, Trainer: signer.Trainer, Size: 100} // of the trainer's key
+	stolenKey, stolen, _ := thief.Release(release.Champion, "fleet", 9, time.Now().UnixMicro(), nil)
+	_, future, _ := signer.Release(release.Online, "ap/rel-0003", 9, time.Now().Add(time.Hour).UnixMicro(), nil)
 	refusals = append(refusals, kafka.Record{Key: "online/ap/rel-0003", Value: forged}, kafka.Record{Key: key,
-		Value: unsigned})
+		Value: unsigned}, kafka.Record{Key: stolenKey, Value: stolen},
+		kafka.Record{Key: "online/ap/rel-0003", Value: future})
 	must(t, releaser.Send(refusals...))
 	later := send(t, release.Online, "ap/rel-0004", 2, nil)
 	defer withdraw(t, "online/ap/rel-0004")
@@ -42,7 +47,7 @@ func TestReleases(t *testing.T) {
 	if f.InForce("rel-0001") != champion || f.InForce("rel-0003") != champion {
 		t.Error("a refused release changed what an AP has")
 	}
-	for _, reason := range []string{"bad_record", "unsigned", "bad_signature"} {
+	for _, reason := range []string{"bad_record", "unsigned", "bad_signature", "not_permitted", "future"} {
 		eventually(t, says("the history names "+reason), func() bool {
 			return slices.ContainsFunc(history(t, r, "refused"), func(e historyEntry) bool {
 				return strings.Contains(e.Detail, reason)

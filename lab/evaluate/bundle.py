@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from oal_schema import keys, policy, policy_file
 from oal_schema.bundle import Bundle, decode, encode, models_of, sign, split_signed
+from oal_schema.grant import grant
 from oal_schema.nodes import BundleError
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -57,7 +58,7 @@ def credentials(folder: pathlib.Path) -> dict[str, pathlib.Path]:
     them.
     """
     signing = keys.make(folder / "signing.pem")
-    (folder / "trusted").write_text(keys.public_line(signing, "evaluate") + "\n")
+    (folder / "trusted").write_text(keys.public_line(signing, "evaluate", grant("registry")) + "\n")
     key = ec.generate_private_key(ec.SECP256R1())
     name, begin = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "lab")]), datetime.datetime(2020, 1, 1)
     certificate = (x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(

@@ -80,9 +80,10 @@ def signing_key(folder):
 @pytest.fixture(scope="session")
 def trusted(signing_key):
     from oal_schema import keys
+    from oal_schema.grant import grant
 
     key = keys.load(signing_key)
-    return {keys.key_id(key): key.public_key()}
+    return {keys.key_id(key): keys.TrustedKey(key.public_key(), "test", grant("registry"))}
 
 
 @pytest.fixture(scope="session")

@@ -7,10 +7,12 @@ import pytest
 from oal_registry import cli, programs, signing_keys
 from oal_registry.errors import RegistryError
 from oal_schema import bundle, keys
+from oal_schema.grant import grant
 from oal_schema.nodes import BundleError
 from oal_schema.tree import Tree
 
 PROGRAM = programs.of_name("congestion")
+REGISTRY = grant("registry")
 
 
 def signed_with(key_file, serial: int) -> bytes:
@@ -49,7 +51,7 @@ def ap_takes(data: bytes, trusted) -> str:
 
 def test_rotation_leaves_no_moment_without_a_trusted_bundle(tmp_path):
     key, trusted = tmp_path / "registry.pem", tmp_path / "trusted"
-    signing_keys.make(key, "first", trusted)
+    signing_keys.make(key, "first", trusted, REGISTRY)
     assert key.stat().st_mode & 0o777 == 0o600
     before = signed_with(key, 1)
     old_file = trusted.read_text()
@@ -73,13 +75,13 @@ def test_rotation_leaves_no_moment_without_a_trusted_bundle(tmp_path):
 
 def test_steps_out_of_order_are_refused(tmp_path):
     key, trusted, other = tmp_path / "key", tmp_path / "trusted", tmp_path / "other"
-    signing_keys.make(key, "one", trusted)
-    signing_keys.make(tmp_path / "stranger", "two", other)
+    signing_keys.make(key, "one", trusted, REGISTRY)
+    signing_keys.make(tmp_path / "stranger", "two", other, REGISTRY)
     for step, said in (
         (lambda: signing_keys.switch(key, trusted), "`keys rotate begin` makes it"),
         (lambda: signing_keys.end(key, trusted), "there is no old key"),
         (lambda: signing_keys.begin(key, other, "x"), "does not hold the present key"),
-        (lambda: signing_keys.make(key, "again", None), "cannot be made again"),
+        (lambda: signing_keys.make(key, "again", None, REGISTRY), "cannot be made again"),
     ):
         with pytest.raises(RegistryError, match=said):
             step()
@@ -92,9 +94,30 @@ def test_the_commands(tmp_path, capsys):
     key, trusted = str(tmp_path / "key"), str(tmp_path / "trusted")
     assert cli.main(["keys", "make", key, "--name", "plant-1", "--trusted", trusted]) == 0
     line = capsys.readouterr().out
-    assert line.startswith("ed25519 ") and line.endswith(" plant-1\n") and line in open(trusted).read()
+    assert line.startswith("ed25519 ") and line.endswith(" plant-1 role=registry scope=fleet max_mode=enforce\n")
+    assert line in open(trusted).read()
     assert cli.main(["keys", "show", key, "--name", "plant-1"]) == 0 and capsys.readouterr().out == line
     for step in ("begin", "switch", "end"):
         assert cli.main(["keys", "rotate", step, key, "--trusted", trusted, "--name", "plant-2"]) == 0
         assert "next" in capsys.readouterr().err.lower()
     assert "plant-2" in open(trusted).read() and "plant-1" not in open(trusted).read()
+
+
+def test_a_rotated_key_keeps_what_it_may_sign(tmp_path, capsys):
+    key, trusted = str(tmp_path / "key"), tmp_path / "trusted"
+    options = ["--role", "operator", "--scope", "site/hall", "--max-mode", "shadow"]
+    assert cli.main(["keys", "make", key, "--name", "hand", "--trusted", str(trusted), *options]) == 0
+    for step in ("begin", "switch", "end"):
+        assert cli.main(["keys", "rotate", step, key, "--trusted", str(trusted), "--name", "hand-2"]) == 0
+    (held,) = keys.read_trusted(trusted).values()
+    assert held.name == "hand-2" and held.grant == grant("operator", "site/hall", "shadow")
+    assert cli.main(["keys", "show", key, "--role", "operator"]) == 1
+    assert "narrower than fleet" in capsys.readouterr().err
+
+
+def test_a_key_of_an_older_line_is_not_rotated_before_its_role_is_said(tmp_path):
+    key, trusted = tmp_path / "key", tmp_path / "trusted"
+    trusted.write_text(keys.public_line(keys.make(key), "old") + "\n")
+    with pytest.raises(RegistryError, match="write after its name: role=registry"):
+        signing_keys.begin(key, trusted, "new")
+    assert ap_takes(signed_with(key, 1), trusted) == "not_permitted"

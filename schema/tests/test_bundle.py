@@ -6,7 +6,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from google.protobuf import descriptor_pool, message_factory
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oal_schema import bundle_wire, keys
+from oal_schema import bundle_wire
 from oal_schema import golden_bundles as golden
 from oal_schema import golden_bundles2 as golden2
 from oal_schema.bundle import bundle_hash, bundle_id, decode, encode, models_of, open_signed, sign
@@ -18,7 +18,7 @@ from oal_schema.program_check import what_is_wrong
 from oal_schema.settings import settings as contract_settings
 from oal_schema.tree import MISSING, BundleError, Tree
 
-TRUSTED = {keys.key_id(k): k.public_key() for k in (golden.KEY, golden.OTHER_KEY)}
+TRUSTED = golden.TRUSTED
 CASES, CASES2 = golden.cases(), golden2.cases()
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 
@@ -236,6 +236,7 @@ def test_every_reason_has_a_golden_bundle():
         "none",
         "oversized",
         "no_memory",
+        "not_permitted",  # in keys.bin
     }
 
 
@@ -297,29 +298,6 @@ def test_what_no_ap_would_take_is_not_written(change, reason):
 def test_floats_are_refused_by_the_evaluator():
     with pytest.raises(TypeError, match="int64"):
         golden.random_tree(1, 3).apply(np.zeros((2, 45)))
-
-
-def test_keys_are_written_read_and_private(tmp_path):
-    key = keys.make(tmp_path / "k.pem")
-    assert (tmp_path / "k.pem").stat().st_mode & 0o777 == 0o600
-    with pytest.raises(FileExistsError):
-        keys.make(tmp_path / "k.pem")
-    assert keys.raw_public(keys.load(tmp_path / "k.pem")) == keys.raw_public(key)
-    (tmp_path / "trusted").write_text(
-        f"# two keys\n{keys.public_line(key, 'new')}\n\n{keys.public_line(golden.KEY, 'old')} # until May\n"
-    )
-    trusted = keys.read_trusted(tmp_path / "trusted")
-    assert set(trusted) == {keys.key_id(key), keys.key_id(golden.KEY)}
-    assert open_signed(sign(encode(golden.bundle()), key), trusted, "ap-1", "lab")[0].version == 3
-    with pytest.raises(ValueError):
-        keys.public_line(key, "two words")
-    for text in ("x", "ed25519 AAAA a", "rsa iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w= a"):
-        (tmp_path / "bad").write_text(f"\n{text}\n")
-        with pytest.raises(ValueError, match="bad:2"):
-            keys.read_trusted(tmp_path / "bad")
-    (tmp_path / "not.pem").write_text("no")
-    with pytest.raises(ValueError, match="not.pem"):
-        keys.load(tmp_path / "not.pem")
 
 
 def test_signing_refuses_what_is_too_large():

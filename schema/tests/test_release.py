@@ -5,8 +5,10 @@ import json
 import pytest
 from oal_schema import golden_bundles as golden
 from oal_schema import golden_bundles2 as golden2
-from oal_schema import release
+from oal_schema import keys, release
 from oal_schema.bundle import bundle_hash, encode, sign
+from oal_schema.grant import grant
+from oal_schema.nodes import BundleError
 
 PAYLOAD = encode(golden.bundle())
 EXAMPLE = sign(encode(golden2.direct()), golden.KEY)
@@ -182,3 +184,57 @@ def test_records_that_contradict_themselves(change):
         release.parse(key, value[:-1])
     with pytest.raises(release.ReleaseError):
         release.parse(key, b"[]")
+
+
+NOW = golden.SERIAL + 1_000_000
+
+
+def signed(by=golden.KEY, **changes) -> bytes:
+    return sign(encode(golden.bundle(**changes)), by)
+
+
+def record_of(data: bytes, slot="champion", scope="fleet", **changes) -> release.Release:
+    facts = FACTS | {"source": "registry", "version": 3} | changes
+    return release.parse(*release.record(slot, scope, data, **facts))
+
+
+def test_what_may_count_as_in_force():
+    assert release.verify(record_of(signed()), golden.TRUSTED, NOW).version == 3
+    assert release.verify(record_of(signed(), scope="site/lab"), golden.TRUSTED, NOW).target == "fleet"
+    tree = record_of(signed(source="online", target="ap/a"), "online", "ap/a", source="online")
+    assert release.verify(tree, golden.TRUSTED, NOW).target == "ap/a"
+
+
+TRAINER = {i: keys.TrustedKey(k.key, "online", grant("trainer")) for i, k in golden.TRUSTED.items()}
+
+
+@pytest.mark.parametrize(
+    "made, trusted, reason",
+    [
+        (record_of(signed(golden.STRANGER)), golden.TRUSTED, "unknown_key"),
+        (record_of(signed()), {}, "unknown_key"),
+        (record_of(signed()), TRAINER, "not_permitted"),
+        (record_of(signed(target="site/lab")), golden.TRUSTED, "wrong_target"),
+        (record_of(signed(target="ap/a"), scope="ap/b"), golden.TRUSTED, "wrong_target"),
+        (record_of(signed(source="online")), golden.TRUSTED, "bad_record"),
+        (record_of(signed(source="online"), source="online"), TRAINER, "bad_record"),
+        (record_of(signed(), source="online"), golden.TRUSTED, "bad_record"),
+        (record_of(signed(target="ap/a"), "online", "ap/a"), golden.TRUSTED, "bad_record"),
+        (record_of(signed(), version=4), golden.TRUSTED, "bad_record"),
+        (record_of(signed(), model="other"), golden.TRUSTED, "bad_record"),
+        (record_of(signed(), feature_hash=1), golden.TRUSTED, "bad_record"),
+        (record_of(signed(serial=NOW + 300_000_001)), golden.TRUSTED, "future"),
+        (record_of(signed(serial=1 << 62)), golden.TRUSTED, "future"),
+    ],
+)
+def test_what_may_not_count_as_in_force(made, trusted, reason):
+    with pytest.raises((BundleError, release.ReleaseError)) as e:
+        release.verify(made, trusted, NOW)
+    assert e.value.reason == reason, e.value
+
+
+def test_a_flipped_bit_of_the_signature_counts_for_nothing():
+    data = bytearray(signed())
+    data[-1] ^= 1
+    with pytest.raises(BundleError, match="bad_signature"):
+        release.verify(record_of(bytes(data)), golden.TRUSTED, NOW)

@@ -93,7 +93,8 @@ static const struct config_option agent_options[] = {
 	T(agent, cert, "", true, false, "PEM file of this AP's certificate; %s in it stands for the AP's id"),
 	T(agent, key, "", true, false, "PEM file of its private key; %s likewise"),
 	T(agent, trusted_keys, "", true, false,
-	  "file of public keys, one a line (ed25519 BASE64 NAME): only bundles signed by one of them are used"),
+	  "file of public keys, one a line (ed25519 BASE64 NAME role=R scope=S max_mode=M): only bundles that one "
+	  "of them signed, and may sign, are used"),
 	T(agent, state_dir, "", false, false,
 	  "folder on flash for the last good bundle; empty: it is not kept over a restart"),
 	N(agent, wait_s, 60, 1, 300, "s that a request for news waits at the service"),

@@ -57,6 +57,7 @@ static enum oal_bundle_reason check_signature(struct opening *o)
 		return REFUSE(o, BAD_SIGNATURE, "built without libcrypto: no signature can be verified");
 	if (ret)
 		return REFUSE(o, BAD_SIGNATURE, "not made with key %s", key->name);
+	o->key = key;
 	return OAL_BUNDLE_REASON_NONE;
 }
 

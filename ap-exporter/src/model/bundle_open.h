@@ -42,6 +42,7 @@ struct opening {
 	const uint8_t *payload, *signature;
 	size_t len, signature_len;
 	uint64_t key_id;
+	const struct trusted_key *key; /* that it was signed with; NULL: nobody asked */
 	struct pb_field fields[N_BUNDLE];
 	struct part program, tree, window, policy, golden, law_message;
 	struct opening_model models[OAL_SETTING_MAX_BUNDLE_MODELS];
@@ -53,8 +54,8 @@ struct opening {
 
 #define REFUSE(o, reason, ...) (snprintf((o)->err, (o)->err_size, __VA_ARGS__), OAL_BUNDLE_REASON_##reason)
 
-/* The payload as it was signed: is it whole, of a known format, for this AP, and not one of the past? Fills the head,
- * and finds models and law, whatever the format. */
+/* The payload as it was signed: is it whole, of a known format, of who may sign it, for this AP, and not one of the
+ * past? Fills the head, and finds models and law, whatever the format. */
 enum oal_bundle_reason bundle_payload_read(struct opening *);
 /* Format 1: golden vectors of a model that is not there. */
 bool bundle_payload_has_spare_golden(const struct opening *);

@@ -222,7 +222,18 @@ static enum oal_bundle_reason read_format(struct opening *o)
 	return format == 1 ? read_format_1(o) : read_format_2(o);
 }
 
-/* --- is it for this AP, now? */
+/* --- may its key sign this, is it for this AP, now? */
+
+static enum oal_bundle_reason check_grant(struct opening *o)
+{
+	const struct trusted_key_use use = {
+		.source = o->head.source, .target = o->head.target, .ap_id = o->terms->ap_id, .site = o->terms->site,
+		.mode = o->policy.at ? o->policy.fields[OAL_POLICY_FIELD_MODE].value : OAL_POLICY_MODE_OFF,
+	};
+
+	return !o->key || trusted_key_may(o->key, &use, o->err, o->err_size) ? OAL_BUNDLE_REASON_NONE
+	                                                                      : OAL_BUNDLE_REASON_NOT_PERMITTED;
+}
 
 static bool is_target(const char *target, const char *kind, const char *name)
 {
@@ -265,6 +276,8 @@ enum oal_bundle_reason bundle_payload_read(struct opening *o)
 
 	if (reason == OAL_BUNDLE_REASON_NONE)
 		reason = read_format(o);
+	if (reason == OAL_BUNDLE_REASON_NONE)
+		reason = check_grant(o);
 	if (reason == OAL_BUNDLE_REASON_NONE)
 		reason = check_place(o);
 	return reason;

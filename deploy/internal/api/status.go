@@ -19,7 +19,7 @@ var (
 	Reasons = []string{"none", "oversized", "malformed", "unsigned", "unknown_key", "bad_signature",
 		"unsupported_format", "wrong_target",
 		"replayed", "bad_program", "bad_tree", "bad_window_model", "bad_policy", "feature_mismatch", "golden_mismatch",
-		"no_memory"}
+		"no_memory", "not_permitted"}
 )
 
 type report struct {

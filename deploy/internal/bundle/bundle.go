@@ -49,6 +49,7 @@ type Bundle struct {
 	OfPolicy   string   // the policy that it belongs to; empty: rwnd-fair
 	Mode       Mode     // of its control policy
 	Models     string   // hash of what decides, hex: renewals with other numbers have the same
+	KeyScope   string   // of the key that signed it: it is for nobody outside, whatever its target
 }
 
 // Error says why a bundle is refused; Reason is one of settings.bundle_reasons.
@@ -73,19 +74,27 @@ func ID(hash string) uint64 {
 	return n &^ (1 << 63)
 }
 
-// Open checks the envelope and its signature and reads the manifest. Errors are *Error.
+// Open checks the envelope, its signature and whether the key may sign that, and reads the manifest. Errors are *Error.
 func Open(signed []byte, keys Keys) (*Bundle, error) {
 	if len(signed) > MaxBytes {
 		return nil, refuse("oversized", "%d bytes, the limit is %d", len(signed), MaxBytes)
 	}
-	payload, err := verify(signed, keys)
+	payload, key, err := verify(signed, keys)
 	if err != nil {
 		return nil, err
 	}
-	return manifest(payload)
+	b, err := manifest(payload)
+	if err != nil {
+		return nil, err
+	}
+	if why := key.refuses(b); why != "" {
+		return nil, refuse("not_permitted", "%s", why)
+	}
+	b.KeyScope = key.Grant.Scope
+	return b, nil
 }
 
-func verify(signed []byte, keys Keys) ([]byte, error) {
+func verify(signed []byte, keys Keys) ([]byte, *Key, error) {
 	var payload, signature []byte
 	var keyID uint64
 	err := fields(signed, 3, nil, func(number protowire.Number, f field) bool {
@@ -104,20 +113,21 @@ func verify(signed []byte, keys Keys) ([]byte, error) {
 	})
 	switch {
 	case err != nil:
-		return nil, refuse("malformed", "the envelope is not a SignedBundle: %v", err)
+		return nil, nil, refuse("malformed", "the envelope is not a SignedBundle: %v", err)
 	case len(payload) == 0:
-		return nil, refuse("malformed", "the envelope has no payload")
+		return nil, nil, refuse("malformed", "the envelope has no payload")
 	case len(signature) == 0:
-		return nil, refuse("unsigned", "there is no signature")
+		return nil, nil, refuse("unsigned", "there is no signature")
 	}
 	key, known := keys[keyID]
 	if !known {
-		return nil, refuse("unknown_key", "key %016x is not among the trusted keys", keyID)
+		return nil, nil, refuse("unknown_key", "key %016x is not among the trusted keys", keyID)
 	}
-	if len(signature) != ed25519.SignatureSize || !ed25519.Verify(key, append([]byte(domain), payload...), signature) {
-		return nil, refuse("bad_signature", "the signature is not that of key %016x over this payload", keyID)
+	if len(signature) != ed25519.SignatureSize ||
+		!ed25519.Verify(key.Public, append([]byte(domain), payload...), signature) {
+		return nil, nil, refuse("bad_signature", "the signature is not that of key %016x over this payload", keyID)
 	}
-	return payload, nil
+	return payload, &key, nil
 }
 
 // Fields of a Bundle, by their number.

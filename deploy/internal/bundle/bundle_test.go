@@ -14,7 +14,8 @@ import (
 
 var (
 	key     = ed25519.NewKeyFromSeed(make([]byte, 32))
-	trusted = Keys{KeyID(key.Public().(ed25519.PublicKey)): key.Public().(ed25519.PublicKey)}
+	trusted = Keys{KeyID(key.Public().(ed25519.PublicKey)): {Public: key.Public().(ed25519.PublicKey), Name: "test",
+		Grant: Grant{Role: "registry", Sources: []Source{Registry}, Scope: Fleet, MaxMode: Enforce}}}
 	before  = strings.Repeat("ab", 32)
 	example = Bundle{Serial: 1790000000000000, Target: "site/lab", Source: Registry, Model: "congestion", Version: 7,
 		RollbackTo: []string{before}}
@@ -152,11 +153,14 @@ func TestID(t *testing.T) {
 func TestReadKeys(t *testing.T) {
 	line := "ed25519 " + base64.StdEncoding.EncodeToString(key.Public().(ed25519.PublicKey))
 	for text, want := range map[string]string{
-		"# all\n" + line + " old # note\n\n": "",
-		line + "\n":                          "",
-		"":                                   "no key",
-		"rsa AAAA name\n":                    ":1: a line is",
-		"ed25519 AAAA name\n":                ":1: `AAAA`",
+		"# all\n" + line + " old # note\n\n":                      "",
+		line + "\n":                                               ":1: not a key",
+		line + " a\n\n" + line + " b\n":                           ":3: this key is there twice",
+		line + " a role=trainer scope=site/lab max_mode=shadow\n": "",
+		line + " a role=trainer\n":                                ":1: scope is missing",
+		"":                                                        "no key",
+		"rsa AAAA name\n":                                         ":1: not a key",
+		"ed25519 AAAA name\n":                                     ":1: `AAAA`",
 	} {
 		path := filepath.Join(t.TempDir(), "keys")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

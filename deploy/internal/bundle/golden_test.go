@@ -13,7 +13,7 @@ const golden = "../../../schema/golden/"
 
 // The reasons that this service finds; those after them are the AP's to find, in a bundle that is otherwise good.
 var atTheDoor = map[string]bool{"oversized": true, "malformed": true, "unsigned": true, "unknown_key": true,
-	"bad_signature": true, "unsupported_format": true}
+	"bad_signature": true, "unsupported_format": true, "not_permitted": true}
 
 func TestGoldenBundles(t *testing.T) { goldenBundles(t, "bundles") }
 
@@ -24,6 +24,10 @@ func goldenBundles(t *testing.T, name string) {
 	keys, err := ReadKeys(golden + "bundles.keys")
 	if err != nil {
 		t.Fatal(err)
+	}
+	for id, key := range keys { // what they may sign is not the question here
+		key.Grant = Grant{Role: "any", Sources: []Source{Registry, Online}, Scope: Fleet, MaxMode: Enforce}
+		keys[id] = key
 	}
 	data, err := os.ReadFile(golden + name + ".bin")
 	if err != nil {
@@ -79,4 +83,58 @@ func next(t *testing.T, data *[]byte) []byte {
 	end := 5 + binary.LittleEndian.Uint32(d[1:])
 	*data = d[end:]
 	return d[5:end]
+}
+
+// Which bundles a key may sign, for whoever keeps them for others, and for AP ap-1 at site lab.
+func TestGoldenKeys(t *testing.T) {
+	keys, err := ReadKeys(golden + "keys.trusted")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(golden + "keys.bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(golden + "keys.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		words := strings.Fields(line)
+		b, err := Open(next(t, &data), keys)
+		var refused *Error
+		errors.As(err, &refused)
+		switch want := words[2]; {
+		case atTheDoor[want] && (refused == nil || refused.Reason != want):
+			t.Errorf("%s: want %s, got %v", words[0], want, err)
+		case !atTheDoor[want] && err != nil:
+			t.Errorf("%s: %v", words[0], err)
+		case err == nil && b.Reaches("ap-1", "lab") != (words[1] != "not_permitted"):
+			t.Errorf("%s: at the AP it is %s, here its key's scope is %s", words[0], words[1], b.KeyScope)
+		}
+	}
+}
+
+// What each line of a file of trusted keys says.
+func TestGoldenKeyLines(t *testing.T) {
+	text, err := os.ReadFile(golden + "keys.lines.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
+		want, line, _ := strings.Cut(line, "\t")
+		key, err := readKey(line)
+		got := "old"
+		switch {
+		case err != nil:
+			got = "refused"
+		case key == nil:
+			got = "nothing"
+		case key.Grant.Role != "":
+			got = key.Grant.String()
+		}
+		if got != want {
+			t.Errorf("line %d: %s, want %s: %v", i+1, got, want, err)
+		}
+	}
 }

@@ -22,7 +22,8 @@ func fixture() (*Fleet, *clock) {
 
 func made(slot release.Slot, scope string, serial int64, rollbackTo ...*release.Release) *release.Release {
 	r := &release.Release{Slot: slot, Scope: scope, CreatedUS: serial,
-		Bundle: bundle.Bundle{Hash: fmt.Sprintf("%064x", serial), Serial: serial, RollbackTo: nil}}
+		Bundle: bundle.Bundle{Hash: fmt.Sprintf("%064x", serial), Serial: serial, RollbackTo: nil,
+			KeyScope: bundle.Fleet}}
 	for _, older := range rollbackTo {
 		r.Bundle.RollbackTo = append(r.Bundle.RollbackTo, older.Bundle.Hash)
 	}

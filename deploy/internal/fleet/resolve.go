@@ -24,6 +24,10 @@ func inScope(a *AP, scope string) bool {
 	return scope == "fleet" || scope == "site/"+a.Site && a.Site != "" || scope == "ap/"+a.ID
 }
 
+// reaches says whether an AP is inside the scope of the key that signed a release: only here is it known at which site
+// it is. An AP that is not, or whose site is not known, is offered nothing that it would refuse.
+func reaches(a *AP, rel *release.Release) bool { return rel.Bundle.Reaches(a.ID, a.Site) }
+
 // resolve says what an AP should have of a policy. Policies know nothing of each other: each has slots, shares, pinned
 // champions and variants of its own, and an AP compares serials among the bundles of one policy.
 //
@@ -47,7 +51,8 @@ func (f *Fleet) resolve(a *AP, policy string) desire {
 		}
 	})
 	rel := f.online[a.ID]
-	if rel != nil && rel.Policy() == policy && (pinnedSince == 0 || rel.Bundle.Serial < pinnedSince) {
+	if rel != nil && rel.Policy() == policy && reaches(a, rel) &&
+		(pinnedSince == 0 || rel.Bundle.Serial < pinnedSince) {
 		base = append(base, desire{release: rel})
 	}
 	sort.SliceStable(base, func(i, j int) bool { return base[i].release.Order() > base[j].release.Order() })
@@ -78,20 +83,20 @@ func (f *Fleet) pick(slot release.Slot, policy string, a *AP, seen func(rel *rel
 			continue // the place is to do less
 		}
 		if offer.Held && offer.Fallback == nil { // nobody has it yet
-			if offer.Release.VariantOf != "" {
+			if offer.Release.VariantOf != "" && reaches(a, offer.Release) {
 				most = min(most, offer.Release.Bundle.Mode)
 			}
 			continue
 		}
-		variant = variant || offer.Release.VariantOf != ""
+		variant = variant || offer.Release.VariantOf != "" && reaches(a, offer.Release)
 		rel, activateUS, waiting := offer.Pick(a.ID)
-		if rel != nil {
+		if rel != nil && reaches(a, rel) {
 			out = append(out, desire{rel, activateUS})
 			if seen != nil {
 				seen(rel, false)
 			}
 		}
-		if waiting && seen != nil {
+		if waiting && seen != nil && reaches(a, offer.Release) {
 			seen(offer.Release, true)
 		}
 	}

@@ -87,7 +87,20 @@ type record struct {
 	Rollout   *Plan  `json:"rollout"`
 }
 
-// Error says why a record is refused; Reason is one of settings.bundle_reasons, or bad_record.
+// maxSerialAheadUS is settings.max_serial_ahead_us: a release whose serial is further ahead of the clock is none.
+const maxSerialAheadUS = 300e6
+
+// Ahead refuses a release whose serial is far ahead of the clock: until then no other would be newer at the APs that
+// have it. The error is an *Error.
+func (r *Release) Ahead(nowUS int64) error {
+	if ahead := r.Bundle.Serial - nowUS; ahead > maxSerialAheadUS {
+		return &Error{"future", fmt.Sprintf("serial %d is %d s ahead of this service's clock, the limit is %d s: is "+
+			"the signer's clock wrong, or its key stolen?", r.Bundle.Serial, ahead/1e6, int64(maxSerialAheadUS/1e6))}
+	}
+	return nil
+}
+
+// Error says why a record is refused; Reason is one of settings.bundle_reasons, bad_record, or future.
 type Error struct{ Reason, Detail string }
 
 func (e *Error) Error() string { return e.Reason + ": " + e.Detail }

@@ -3,10 +3,12 @@ package release_test
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"oal/deploy/internal/bundle"
 	"oal/deploy/internal/release"
 	"oal/deploy/internal/sim"
 )
@@ -167,5 +169,77 @@ func TestParseRefuses(t *testing.T) {
 	var refused *release.Error
 	if !errors.As(err, &refused) || refused.Reason != "wrong_target" {
 		t.Errorf("a bundle of another AP: %v", err)
+	}
+}
+
+// A key may sign only what it is for: a thief of the trainer's key makes no champion, one of the registry's no online
+// tree, and one of a site's key nothing for the fleet.
+func TestWhoMaySignWhat(t *testing.T) {
+	s := signer(t)
+	swapped := &sim.Signer{Key: s.Trainer, Trainer: s.Key, Size: 100}
+	narrow := s.Keys()
+	for id, key := range narrow {
+		key.Grant.Scope, key.Grant.MaxMode = "site/lab", bundle.Shadow
+		narrow[id] = key
+	}
+	for name, c := range map[string]struct {
+		signer *sim.Signer
+		keys   bundle.Keys
+		slot   release.Slot
+		scope  string
+		want   string
+	}{
+		"the trainer's key for a champion":      {swapped, s.Keys(), release.Champion, "fleet", "not_permitted"},
+		"the registry's key for an online tree": {swapped, s.Keys(), release.Online, "ap/a", "not_permitted"},
+		"a site's key for the fleet":            {s, narrow, release.Champion, "fleet", "not_permitted"},
+		"a site's key for its site":             {s, narrow, release.Champion, "site/lab", ""},
+		"a site's key for an AP, of what site":  {s, narrow, release.Champion, "ap/a", ""},
+		"a site's key for another site":         {s, narrow, release.Champion, "site/labs", "not_permitted"},
+		"the registry's key for a champion":     {s, s.Keys(), release.Champion, "fleet", ""},
+		"the trainer's key for an online tree":  {s, s.Keys(), release.Online, "ap/a", ""},
+		"a key of an older line may do nothing": {s, withoutGrants(s.Keys()), release.Champion, "fleet",
+			"not_permitted"},
+		"a key that nobody knows, in a champion": {signer(t), s.Keys(), release.Champion, "fleet", "unknown_key"},
+	} {
+		key, value, _ := c.signer.Release(c.slot, c.scope, 1, 1, nil)
+		_, err := release.Parse(key, value, c.keys)
+		var refused *release.Error
+		if got := errors.As(err, &refused); got != (c.want != "") || got && refused.Reason != c.want {
+			t.Errorf("%s: want %q, got %v", name, c.want, err)
+		}
+	}
+}
+
+func withoutGrants(keys bundle.Keys) bundle.Keys {
+	for id, key := range keys {
+		key.Grant = bundle.Grant{}
+		keys[id] = key
+	}
+	return keys
+}
+
+func TestASerialFarAheadIsNoRelease(t *testing.T) {
+	s := signer(t)
+	const now, bound = 1790000000000000, 300_000_000
+	for serial, want := range map[int64]string{now: "", now + bound: "", now + bound + 1: "future",
+		1 << 62: "future"} {
+		key, value, _ := s.Release(release.Champion, "fleet", 1, serial, nil)
+		rel, err := release.Parse(key, value, s.Keys())
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = rel.Ahead(now)
+		var refused *release.Error
+		if got := errors.As(err, &refused); got != (want != "") || got && refused.Reason != want {
+			t.Errorf("serial %d: want %q, got %v", serial, want, err)
+		}
+	}
+}
+
+// The limit is the contract's.
+func TestMaxSerialAhead(t *testing.T) {
+	text, err := os.ReadFile("../../../schema/settings.yaml")
+	if err != nil || !strings.Contains(string(text), "max_serial_ahead_us: 300000000") {
+		t.Errorf("schema/settings.yaml says otherwise: %v", err)
 	}
 }

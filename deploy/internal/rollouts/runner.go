@@ -135,7 +135,10 @@ func (rn *Runner) handleRecord(r kafka.Record) bool {
 	action := "withdraw"
 	if r.Value != nil {
 		action = "release"
-		if rel, err = release.Parse(r.Key, r.Value, rn.keys()); err != nil {
+		if rel, err = release.Parse(r.Key, r.Value, rn.keys()); err == nil {
+			err = rel.Ahead(rn.us())
+		}
+		if err != nil {
 			rn.refuse(r.Key, err)
 			return slot != release.Online && rn.keepEarlier(r.Key)
 		}

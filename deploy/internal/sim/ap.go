@@ -138,6 +138,8 @@ func (a *AP) take(signed []byte, header http.Header) error {
 		reason = refused.Reason
 	case b.Hash != tag:
 		return fmt.Errorf("ETag %s, the bundle's hash is %s", tag, b.Hash)
+	case !b.Reaches(a.ID, a.Site):
+		reason = "not_permitted"
 	case b.Target != "fleet" && b.Target != "site/"+a.Site && b.Target != "ap/"+a.ID:
 		reason = "wrong_target"
 	case b.OfPolicy != bundle.RwndFair && !a.Fleet.Several:

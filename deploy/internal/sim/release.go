@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
 
 	"oal/deploy/internal/bundle"
@@ -13,24 +15,37 @@ import (
 
 // Signer makes releases, as the trainer and the registry do; the models in them are random bytes of the given size.
 type Signer struct {
-	Key  ed25519.PrivateKey
-	Size int // of the tree in bytes
+	Key     ed25519.PrivateKey // the registry's
+	Trainer ed25519.PrivateKey // of online trees
+	Size    int                // of the tree in bytes
 }
 
-// NewSigner makes a key, and the file of trusted keys that names it.
+// NewSigner makes the keys, and the file of trusted keys that names them.
 func NewSigner(trustedKeys string) (*Signer, error) {
-	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		return nil, err
+	text, s := "", &Signer{Size: 3500}
+	for role, key := range map[string]*ed25519.PrivateKey{"registry": &s.Key, "trainer": &s.Trainer} {
+		public, private, err := ed25519.GenerateKey(rand.Reader)
+		if err != nil {
+			return nil, err
+		}
+		*key = private
+		text += fmt.Sprintf("ed25519 %s simulated-%s role=%s scope=fleet max_mode=enforce\n",
+			base64.StdEncoding.EncodeToString(public), role, role)
 	}
-	line := "ed25519 " + base64.StdEncoding.EncodeToString(public) + " simulated\n"
-	return &Signer{private, 3500}, os.WriteFile(trustedKeys, []byte(line), 0o600)
+	return s, os.WriteFile(trustedKeys, []byte(text), 0o600)
 }
 
 // Keys are those that trust this signer.
 func (s *Signer) Keys() bundle.Keys {
-	public := s.Key.Public().(ed25519.PublicKey)
-	return bundle.Keys{bundle.KeyID(public): public}
+	keys := trusting(s.Key, bundle.Registry)
+	maps.Copy(keys, trusting(s.Trainer, bundle.Online))
+	return keys
+}
+
+func trusting(key ed25519.PrivateKey, sources ...bundle.Source) bundle.Keys {
+	public := key.Public().(ed25519.PublicKey)
+	return bundle.Keys{bundle.KeyID(public): {Public: public, Name: "simulated", Grant: bundle.Grant{
+		Role: "simulated", Sources: sources, Scope: bundle.Fleet, MaxMode: bundle.Enforce}}}
 }
 
 // Release makes a record of ap.bundles.v1. Serial and time of release are nowUS. It returns the bundle's hash too.
@@ -57,17 +72,17 @@ func (s *Signer) Models(slot release.Slot, scope, tree string, mode bundle.Mode,
 func (s *Signer) of(b bundle.Bundle, slot release.Slot, scope string, tree []byte, nowUS int64,
 	change func(record map[string]any), rollbackTo ...string) (key string, value []byte, hash string) {
 	policy, version := b.OfPolicy, b.Version
-	source := bundle.Registry
+	source, by := bundle.Registry, s.Key
 	if slot == release.Online {
-		source = bundle.Online
+		source, by = bundle.Online, s.Trainer
 	}
 	model := "congestion"
 	if policy != bundle.RwndFair {
 		model = policy
 	}
 	b.Serial, b.Target, b.Source, b.Model, b.RollbackTo = nowUS, scope, source, model, rollbackTo
-	signed := bundle.Sign(b, []byte{8, 1}, tree, s.Key)
-	opened, err := bundle.Open(signed, s.Keys())
+	signed := bundle.Sign(b, []byte{8, 1}, tree, by)
+	opened, err := bundle.Open(signed, trusting(by, source)) // of a key that others may not trust with that
 	if err != nil {
 		panic(err) // it was just signed
 	}

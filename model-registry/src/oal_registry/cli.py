@@ -8,6 +8,9 @@ import sys
 import time
 from pathlib import Path
 
+from oal_schema.grant import ROLES, grant
+from oal_schema.mode import MODES
+
 from oal_registry.errors import RegistryError
 
 DESCRIPTION = """MLflow server, packaging, signing, promotion and retraining of the models that APs run.
@@ -46,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
         "--config",
         required=True,
         metavar="FILE",
-        help="configuration of `serve`, of which mlflow and signing_key are used",
+        help="configuration of `serve`, of which mlflow, signing_key and trusted_keys are used",
     )
     package.add_argument(
         "--version", required=True, type=version_name, metavar="VERSION", help="version of the congestion tree"
@@ -132,6 +135,25 @@ def parser() -> argparse.ArgumentParser:
             default=f"registry-{time.strftime('%Y-%m')}",
             help="name in the trusted file (default: registry-YEAR-MONTH)",
         )
+        if name != "rotate":
+            action.add_argument(
+                "--role",
+                choices=sorted(ROLES),
+                default="registry",
+                help="whose bundles it may sign (default: registry)",
+            )
+            action.add_argument(
+                "--scope",
+                default="fleet",
+                metavar="SCOPE",
+                help="nothing outside it: fleet (default), site/SITE or ap/AP_ID; an operator's is narrower than fleet",
+            )
+            action.add_argument(
+                "--max-mode",
+                choices=list(MODES),
+                default="enforce",
+                help="no policy above this mode (default: enforce)",
+            )
         if name != "show":
             action.add_argument(
                 "--trusted",
@@ -179,9 +201,10 @@ def _models(config_file: str, manifest):
 
 
 def _package(options) -> int:
-    from oal_schema import keys
+    from oal_schema import bundle, keys
+    from oal_schema.nodes import BundleError
 
-    from oal_registry import package, registered
+    from oal_registry import package, registered, signing_keys
 
     manifest = registered.manifest_of(options.version[0], "class")
     if options.window:
@@ -209,6 +232,10 @@ def _package(options) -> int:
         key=key,
         policy=policy,
     )
+    try:
+        bundle.open_signed(made.signed, signing_keys.trusted_file(top.get("trusted_keys", str)).keys, None, None)
+    except BundleError as error:
+        raise RegistryError(f"nobody would take it: {error}") from None
     Path(options.out).write_bytes(made.signed)
     bound = f", window model within {compiled[1].error_bound:.0f} bytes of the original" if options.window else ""
     print(
@@ -242,7 +269,9 @@ def _policies(options) -> int:
 
     top = config.Section(config.load(options.config), options.config) if options.config else None
     folder = options.folder or (_policy_folder(top) if top else SHIPPED)
-    return policies_check.check(folder, top.get("kafka", dict) if top else None)
+    if top is None:
+        return policies_check.check(folder, None)
+    return policies_check.check(folder, top.get("kafka", dict), top.get("trusted_keys", str))
 
 
 def _export(options) -> int:
@@ -302,10 +331,15 @@ def _predict(options) -> int:
 def _keys(options) -> int:
     from oal_registry import signing_keys
 
+    if options.action != "rotate":
+        try:
+            may = grant(options.role, options.scope, options.max_mode)
+        except ValueError as error:
+            raise RegistryError(str(error)) from None
     if options.action == "make":
-        print(signing_keys.make(options.key, options.name, options.trusted))
+        print(signing_keys.make(options.key, options.name, options.trusted, may))
     elif options.action == "show":
-        print(signing_keys.show(options.key, options.name))
+        print(signing_keys.show(options.key, options.name, may))
     elif options.step == "begin":
         print(signing_keys.begin(options.key, options.trusted, options.name))
         print(f"next: bring {options.trusted} to every AP, then `keys rotate switch`", file=sys.stderr)

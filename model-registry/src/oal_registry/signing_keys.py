@@ -11,16 +11,17 @@ import os
 from pathlib import Path
 
 from oal_schema import keys
+from oal_schema.grant import WRITE, Grant
 
 from oal_registry.errors import RegistryError
 
 NEXT, OLD = ".next", ".old"
 
 
-def make(path: Path, name: str, trusted: Path | None) -> str:
-    """A new key; its trusted line, which is also written to `trusted` if given."""
+def make(path: Path, name: str, trusted: Path | None, may: Grant) -> str:
+    """A new key; its trusted line, which is also written to `trusted` if given. `may`: what it may sign."""
     try:
-        line = keys.public_line(keys.make(path), name)
+        line = keys.public_line(keys.make(path), name, may)
     except FileExistsError:
         raise RegistryError(
             f"{path} exists; a key that is lost cannot be made again: move it away first, or use `keys rotate`"
@@ -35,9 +36,9 @@ def make(path: Path, name: str, trusted: Path | None) -> str:
     return line
 
 
-def show(path: Path, name: str) -> str:
+def show(path: Path, name: str, may: Grant) -> str:
     """The trusted line of a private key."""
-    return keys.public_line(_load(path), name)
+    return keys.public_line(_load(path), name, may)
 
 
 def key_id(path: Path) -> int:
@@ -45,8 +46,26 @@ def key_id(path: Path) -> int:
     return keys.key_id(_load(path))
 
 
+def trusted_file(path: str) -> keys.TrustedFile:
+    """The file of trusted keys. RegistryError when it cannot be read."""
+    try:
+        return keys.TrustedFile(path)
+    except (OSError, ValueError) as error:
+        raise RegistryError(f"trusted_keys: {error}") from None
+
+
+def check_own(own: int, trusted: dict[int, keys.TrustedKey], path: str) -> None:
+    """RegistryError unless the registry's key is one that may sign for it: what it signs, it has to believe itself."""
+    held = trusted.get(own)
+    if held is None or held.grant is None or "registry" not in held.grant.sources:
+        raise RegistryError(
+            f"{path}: the line of signing_key (key {own:016x}) does not say role=registry; everybody would refuse what"
+            " it signs: `oal-registry keys show` prints the line"
+        )
+
+
 def begin(path: Path, trusted: Path, name: str) -> str:
-    """Make the next key and trust it beside the present one."""
+    """Make the next key and trust it beside the present one, with what that may sign."""
     present = _load(path)
     following = _beside(path, NEXT)
     if following.exists():
@@ -58,9 +77,15 @@ def begin(path: Path, trusted: Path, name: str) -> str:
         raise RegistryError(
             f"{trusted} does not hold the present key {path}; it is not the file that APs have, or not of this key"
         )
+    may = held[keys.key_id(present)].grant
+    if may is None:
+        raise RegistryError(
+            f"{trusted}: the line of {path} is an older one, its key may sign nothing; write after its name: {WRITE}"
+        )
+    line = keys.public_line(key, name, may)
     if keys.key_id(key) not in held:
-        _trust(trusted, keys.public_line(key, name))
-    return keys.public_line(key, name)
+        _trust(trusted, line)
+    return line
 
 
 def switch(path: Path, trusted: Path) -> int:
@@ -96,8 +121,8 @@ def end(path: Path, trusted: Path) -> int:
         raise RegistryError(f"{trusted} does not hold the present key {path}; APs that got it would reject everything")
     kept = []
     for line in trusted.read_text().splitlines(keepends=True):
-        words = line.partition("#")[0].split()
-        if len(words) == 3 and words[1] == keys.public_line(_load(previous), "old").split()[1]:
+        held = keys.read_line(line.rstrip("\n"))
+        if held is not None and keys.key_id(held.key) == old:
             continue
         kept.append(line)
     _replace(trusted, "".join(kept))
@@ -118,7 +143,7 @@ def _load(path: Path):
         raise RegistryError(str(error)) from None
 
 
-def _trusted(path: Path) -> dict:
+def _trusted(path: Path) -> dict[int, keys.TrustedKey]:
     try:
         return keys.read_trusted(path)
     except OSError as error:

@@ -159,3 +159,23 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     assert "file" in ca("init", tmp_path / "file", rc=1)
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_the_keys_that_sign_bundles_say_what_they_may_sign_and_older_lines_get_it(made):
+    file = made / "pki" / "bundle-keys.txt"
+    lines = {line.split()[2]: line.split()[3:] for line in file.read_text().splitlines() if line.startswith("ed25519")}
+    assert lines == {
+        "registry": ["role=registry", "scope=fleet", "max_mode=enforce"],
+        "online": ["role=trainer", "scope=fleet", "max_mode=enforce"],
+    }
+    before = file.read_text()
+    older = "\n".join(" ".join(line.split()[:3]) if "role=" in line else line for line in before.splitlines())
+    theirs = "ed25519 iojj3XQJ8ZX9UtstPLpdcspnCb8dlBIb83SIAbQPb1w= theirs\n"
+    file.write_text(f"{older}\n{theirs}")
+    ca("init", made)
+    assert file.read_text() == before + theirs, "a key that an operator added is his to give a role"
+    narrowed = before.replace("role=trainer scope=fleet max_mode=enforce", "role=trainer scope=site/a max_mode=shadow")
+    file.write_text(narrowed)
+    ca("init", made)
+    assert file.read_text() == narrowed, "so is what he changed"
+    file.write_text(before)

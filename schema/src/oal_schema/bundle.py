@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from .bundle_law import FAIR_WINDOW, POLICY_NAME, RWND_FAIR, Law, law_of
 from .bundle_models import Model, check_golden, kinds_of, models_of, table_of
 from .bundle_parts import check_program, program_columns, program_words
 from .bundle_vectors import choose
 from .bundle_wire import BUNDLE, SIGNED, parse, write
-from .keys import key_id
+from .keys import TrustedKey, key_id
 from .nodes import BundleError
 from .policy import OFF, PREDICT_ONLY, Policy
 from .policy import of as policy_of
@@ -162,7 +162,7 @@ def _put_models_2(values: dict, bundle: Bundle, rows: list[np.ndarray] | None) -
 
 def decode(payload: bytes) -> Bundle:
     """Bundle of a payload. BundleError, in the contract's order, unless an AP that it is meant for would take it."""
-    return _open_payload(payload, None, None, None)
+    return _open_payload(payload, (None, None), None, None, None)
 
 
 def sign(payload: bytes, key: Ed25519PrivateKey) -> bytes:
@@ -188,7 +188,7 @@ def split_signed(data: bytes) -> tuple[bytes, int, bytes]:
 
 def open_signed(
     data: bytes,
-    trusted: dict[int, Ed25519PublicKey],
+    trusted: dict[int, TrustedKey],
     ap_id: str | None,
     site: str | None,
     in_force: tuple[Bundle, bytes] | None = None,
@@ -203,17 +203,21 @@ def open_signed(
     if signer not in trusted:
         raise BundleError("unknown_key", f"key {signer:016x} is not among the {len(trusted)} trusted")
     try:
-        trusted[signer].verify(signature, DOMAIN + payload)
+        trusted[signer].key.verify(signature, DOMAIN + payload)
     except InvalidSignature:
         raise BundleError("bad_signature", f"not made with key {signer:016x}") from None
-    targets = None if ap_id is None else ("fleet", f"site/{site}", f"ap/{ap_id}")
     digest = bundle_hash(payload)
-    return _open_payload(payload, targets, in_force, digest), digest
+    return _open_payload(payload, (ap_id, site), in_force, digest, trusted[signer]), digest
 
 
 def _open_payload(
-    payload: bytes, targets: tuple | None, in_force: tuple[Bundle, bytes] | None, digest: bytes | None
+    payload: bytes,
+    place: tuple[str | None, str | None],
+    in_force: tuple[Bundle, bytes] | None,
+    digest: bytes | None,
+    signer: TrustedKey | None,
 ) -> Bundle:
+    """`place`: AP and its site, or None for any target; `signer`: the key that signed it, or None: nobody asks."""
     v = parse(BUNDLE, payload)
     hashes = v["rollback_to"]
     if v["serial"] <= 0 or not v["target"] or len(hashes) > MAX_ROLLBACK or any(len(h) != 32 for h in hashes):
@@ -221,7 +225,12 @@ def _open_payload(
             "malformed", f"serial {v['serial']}, target {v['target']!r}, {len(hashes)} hashes to go back to"
         )
     models, law, of_policy = _parts(v)
-    if targets is not None and v["target"] not in targets:
+    source = next(name for name, number in SOURCES.items() if number == v["source"])
+    mode = v["policy"]["mode"] if v["policy"] is not None else OFF
+    if signer is not None and (why := signer.refuses(source, v["target"], mode, *place)):
+        raise BundleError("not_permitted", why)
+    ap_id, site = place
+    if ap_id is not None and v["target"] not in ("fleet", f"site/{site}", f"ap/{ap_id}"):
         raise BundleError("wrong_target", f"it is for {v['target']}")
     if (
         in_force is not None
@@ -238,7 +247,6 @@ def _open_payload(
     check_program(program, interval)
     tables = [Model(role, table_of(kind, columns, n)) for role, kind, columns, _, _ in models]
     policy = policy_of(v["policy"]) if v["policy"] is not None else None
-    source = next(name for name, number in SOURCES.items() if number == v["source"])
     bundle = Bundle(
         v["serial"],
         v["target"],

@@ -5,7 +5,7 @@ python -m oal_schema.golden
 
 from __future__ import annotations
 
-from . import golden_bundles, golden_bundles2, golden_items, mac
+from . import golden_bundles, golden_bundles2, golden_items, golden_keys, mac
 from .codec import contract, decode
 from .features import Interpreter
 from .golden_batches import actions, extremes, feature_sequence
@@ -184,7 +184,7 @@ def outputs() -> dict[str, bytes]:
     out["refused.bin"] = container([(t, d) for t, d, _ in bad if len(d) <= s.settings["max_batch_bytes"]])
     out["refused.txt"] = ("\n".join(r for _, d, r in bad if len(d) <= s.settings["max_batch_bytes"]) + "\n").encode()
     out["macs.txt"] = macs_text().encode()
-    return out | golden_bundles.outputs() | golden_bundles2.outputs() | golden_items.outputs()
+    return out | golden_bundles.outputs() | golden_bundles2.outputs() | golden_items.outputs() | golden_keys.outputs()
 
 
 if __name__ == "__main__":

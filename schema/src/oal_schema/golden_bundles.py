@@ -14,7 +14,8 @@ from . import golden_policies, wire
 from .bundle import Bundle, bundle_hash, encode, models_of, open_signed, sign
 from .bundle_wire import BUNDLE, SIGNED, TREE, parse, write
 from .golden_file import container
-from .keys import key_id, public_line
+from .grant import ROLES, Grant
+from .keys import TrustedKey, key_id, public_line
 from .model import ROOT
 from .nodes import BundleError
 from .policy import PREDICT_ONLY
@@ -26,6 +27,12 @@ AP_ID, SITE = "ap-1", "lab"
 SERIAL = 1_800_000_000_000_000
 #: keys for these files only: their private halves stand here
 KEY, OTHER_KEY, STRANGER = (Ed25519PrivateKey.from_private_bytes(bytes([n]) * 32) for n in (1, 2, 3))
+
+#: of those keys, wherever what a bundle says is the question and not who may say it; no line of a file can say this
+ANYTHING = Grant("any", sources=frozenset().union(*ROLES.values()))
+TRUSTED = {
+    key_id(k): TrustedKey(k.public_key(), name, ANYTHING) for k, name in ((KEY, "test-1"), (OTHER_KEY, "test-2"))
+}
 
 
 @lru_cache(maxsize=1)
@@ -342,13 +349,12 @@ def judged(all_: list[tuple[str, bytes, str | None]]) -> list[tuple[str, str, Bu
 
     AssertionError when it is not what a case's name says.
     """
-    trusted = {key_id(k): k.public_key() for k in (KEY, OTHER_KEY)}
     by_name = {name: data for name, data, _ in all_}
     out = []
     for name, data, in_force in all_:
-        force = open_signed(by_name[in_force], trusted, AP_ID, SITE) if in_force else None
+        force = open_signed(by_name[in_force], TRUSTED, AP_ID, SITE) if in_force else None
         try:
-            got, digest = open_signed(data, trusted, AP_ID, SITE, force)
+            got, digest = open_signed(data, TRUSTED, AP_ID, SITE, force)
         except BundleError as e:
             got, digest = e, b""
         reason = got.reason if isinstance(got, BundleError) else "ok"

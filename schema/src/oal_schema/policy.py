@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .mode import ENFORCE, OFF, SHADOW
 from .nodes import BundleError
 from .settings import generated
 
-OFF, SHADOW, ENFORCE = 0, 1, 2
 MAX_VERSION = (1 << 32) - 1
 
 

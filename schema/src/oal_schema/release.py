@@ -9,11 +9,13 @@ import re
 from dataclasses import dataclass, field
 
 from . import rollout_metrics
-from .bundle import Bundle, bundle_hash, decode, split_signed
+from .bundle import Bundle, bundle_hash, decode, open_signed, split_signed
 from .bundle_law import POLICY_NAME, RWND_FAIR
 from .bundle_wire import BUNDLE
 from .bundle_wire import parse as parse_message
+from .keys import TrustedKey
 from .nodes import BundleError
+from .serials import ahead
 
 SLOTS = ("champion", "canary", "challenger", "online")
 SOURCES = ("registry", "online")
@@ -22,7 +24,12 @@ ROLLOUT_MORE = {"steps", "deadline_s"}  # those that a writer may leave out
 
 
 class ReleaseError(ValueError):
-    """A record that is no release; the message says what is wrong with it."""
+    """A record that is no release; the message says what is wrong with it, `reason` in a word: bad_record, or future.
+    """
+
+    def __init__(self, message: str, reason: str = "bad_record"):
+        super().__init__(message)
+        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -218,3 +225,29 @@ def parse(name: str | bytes, value: bytes | None) -> Release:
         raise ReleaseError(f"record {name}: hash or serial is not that of its bundle")
     _check_place(out.rank, serial, out.variant_of, scope)
     return out
+
+
+def verify(r: Release, trusted: dict[int, TrustedKey], now_us: int) -> Bundle:
+    """The bundle of a release that may count as in force: a trusted key signed it that may sign it, and what the record
+    says of it is what it says itself. BundleError or ReleaseError, each with its `reason`, for any other.
+
+    Of a record only its bundle is signed: run_id, reason, pinned, rollout, rank, variant_of and promoted_by are what
+    its writer says.
+    """
+    bundle, _ = open_signed(r.signed, trusted, None, None)
+    name = key(r.slot, r.scope, r.policy)
+    source = "online" if r.slot == "online" else "registry"
+    if bundle.target not in (r.scope, "fleet"):
+        raise BundleError("wrong_target", f"record {name}: its bundle is for {bundle.target}")
+    if (r.source, bundle.source) != (source, source):
+        raise ReleaseError(f"record {name}: it says source {r.source}, its bundle {bundle.source}; here is {source}")
+    said, held = (r.model, r.version, r.feature_hash), (bundle.model, bundle.version, bundle.feature_hash)
+    if said != held:
+        raise ReleaseError(f"record {name}: it says model, version and features {said}, its bundle {held}")
+    if ahead(r.serial, now_us):
+        raise ReleaseError(
+            f"record {name}: serial {r.serial} is {(r.serial - now_us) // 1_000_000} s ahead of this clock: is its "
+            "signer's clock wrong, or its key stolen?",
+            "future",
+        )
+    return bundle
