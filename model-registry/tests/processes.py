@@ -20,6 +20,8 @@ import uuid
 from pathlib import Path
 
 import yaml
+from oal_schema import keys
+from oal_schema.grant import grant
 from oal_schema.policy_folder import SHIPPED
 from waiting import until
 
@@ -148,6 +150,8 @@ class RegistryService(Process):
     ):
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.port = folder, free_port()
+        self.trusted = folder / "trusted-keys"
+        self.trusted.write_text(keys.public_line(keys.load(signing_key), "test", grant("registry")) + "\n")
         self.url = f"http://127.0.0.1:{self.port}"
         self.webhook_secret_file = folder / "webhook.secret"
         settings = yaml.safe_load((FOLDER / "registry.yaml").read_text()) | {
@@ -167,6 +171,7 @@ class RegistryService(Process):
                     "kafka": kafka,
                     "mlflow": mlflow.client_section("registry"),
                     "signing_key": str(signing_key),
+                    "trusted_keys": str(self.trusted),
                     "listen": f"127.0.0.1:{self.port}",
                     "webhook_secret_file": str(self.webhook_secret_file),
                     "state_dir": str(folder / "state"),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 
 import pytest
+from confluent_kafka import Producer
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from oal_registry import cli
-from oal_schema import bundle
+from oal_schema import bundle, release
 from oal_schema.policy import ENFORCE, SHADOW, defaults, make
 from oal_schema.policy_folder import SHIPPED
 from topics import released
@@ -241,3 +244,27 @@ def test_package_takes_a_policy_file_or_that_of_the_folder(run, service, version
     )
     code, _, err = run(*arguments, "--policy", tmp_path / "bad.yaml")
     assert code == 1 and "bad.yaml:5: floor_mss 3; 4 to 1000" in err
+
+
+def test_a_forged_champion_is_counted_and_replaced_by_what_mlflow_says(
+    owner, topics, versions, trusted, service, clean, policies, kafka
+):
+    owner.alias("champion", versions[0])
+    good = released(topics, "champion", versions[0])
+    stranger = Ed25519PrivateKey.generate()
+    payload = bundle.encode(dataclasses.replace(good.bundle(), serial=good.serial + 1, model="congestion", version=77))
+    key, value = release.record(
+        "champion", "fleet", bundle.sign(payload, stranger), source="registry", model="congestion", version=77,
+        run_id="", feature_hash=good.feature_hash, created_us=good.created_us,
+    )
+    producer = Producer(kafka.client("trainer"))
+    producer.produce("ap.bundles.v1", key=key, value=value)
+    assert producer.flush(20) == 0
+    until(lambda: service.metric('oal_registry_records_refused_total{reason="unknown_key"}') == 1, "it is counted")
+    again = released(topics, "champion", versions[0])
+    content, _ = opened(again, trusted)
+    assert again.serial > good.serial and content.version == good.version and content.policy == good.bundle().policy
+    planted = [r for r in topics.history if r.version == 77]
+    assert [r.serial for r in planted] == [good.serial + 1], "nothing of it was signed anew"
+    topics.history.remove(planted[0])  # nobody wrote a row of it
+    until(lambda: service.health().get("status") == "ok", "nothing stands there any more")

@@ -18,6 +18,7 @@ from oal_registry.status import Status
 from oal_schema import bundle, keys
 from oal_schema.bundle_law import Law
 from oal_schema.golden_bundles import random_tree
+from oal_schema.grant import grant
 from oal_schema.manifest import Manifest, ModelPlan, known
 from oal_schema.policy import ENFORCE, make
 from oal_schema.policy_file import PolicyFile
@@ -41,7 +42,8 @@ class Topic(ReleaseTopic):
 
     def __init__(self):
         self.time_us = 1_000_000
-        super().__init__({}, self._tick)
+        self.trusted = {}
+        super().__init__({}, lambda: self.trusted, now_us=self._tick)
         self.records: dict[str, bytes | None] = {}
 
     def _tick(self) -> int:
@@ -95,6 +97,7 @@ def platform(tmp_path):
     (tmp_path / "in-force" / "default.yaml").write_text("name: default\nversion: 1\napplies_to: fleet\nmode: shadow\n")
     here = SimpleNamespace(topic=Topic(), mlflow=Mlflow("congestion", "example"), status=Status(lambda line: None))
     here.key = keys.make(tmp_path / "key.pem")
+    here.topic.trusted[keys.key_id(here.key)] = keys.TrustedKey(here.key.public_key(), "test", grant("registry"))
     here.folder = PolicyFolder(tmp_path / "in-force")
 
     def start(*manifests):

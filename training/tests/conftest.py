@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from pathlib import Path
@@ -70,11 +71,15 @@ def free_port() -> int:
         return s.getsockname()[1]
 
 
+SHARED = tempfile.TemporaryDirectory(prefix="oal-trainer-keys-")
+
+
 class Trainer:
     """A trainer process with a folder of its own; `start` after `kill` is the same trainer."""
 
     def __init__(self, platform, folder: Path, group: str, mlflow: dict | None = None, **changes):
         from oal_schema import keys
+        from oal_schema.grant import grant
 
         folder.mkdir(parents=True)
         self.folder, self.port = folder, free_port()
@@ -82,7 +87,17 @@ class Trainer:
         for key, value in changes.items():
             settings[key] = {**settings[key], **value} if isinstance(value, dict) else value
         (folder / "online.yaml").write_text(yaml.safe_dump(settings))
-        self.key = keys.make(folder / "sign.pem")
+        # All trainers of a platform have one key; the registry's is for the releases that the tests write.
+        shared = Path(SHARED.name)
+        for name in ("sign.pem", "registry.pem"):
+            if not (shared / name).exists():
+                keys.make(shared / name)
+            shutil.copy(shared / name, folder)
+        self.key, self.registry = keys.load(folder / "sign.pem"), keys.load(folder / "registry.pem")
+        lines = [keys.public_line(self.key, "online", grant("trainer"))]
+        lines += [keys.public_line(self.registry, "registry", grant("registry"))]
+        (folder / "trusted").write_text("\n".join(lines) + "\n")
+        self.trusted = keys.read_trusted(folder / "trusted")
         self.policies = folder / "policies"
         self.policies.mkdir()
         for path in SHIPPED.glob("*.yaml"):
@@ -94,6 +109,7 @@ class Trainer:
                     "kafka": kafka,
                     "mlflow": mlflow,
                     "signing_key": str(folder / "sign.pem"),
+                    "trusted_keys": str(folder / "trusted"),
                     "state_dir": str(folder / "state"),
                     "listen": f"127.0.0.1:{self.port}",
                     "settings": str(folder / "online.yaml"),

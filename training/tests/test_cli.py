@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 from oal_schema import keys
+from oal_schema.grant import grant
 from oal_training.cli import main
 from oal_training.errors import TrainingError
 from oal_training.online import config
@@ -28,6 +29,7 @@ GOOD = {
     "kafka": {"bootstrap.servers": "127.0.0.1:9"},
     "mlflow": None,
     "signing_key": "sign.pem",
+    "trusted_keys": "trusted",
     "state_dir": "state",
     "listen": "127.0.0.1:0",
     "settings": None,
@@ -62,7 +64,19 @@ def test_a_key_that_is_none_is_refused(tmp_path):
     )
     with pytest.raises(TrainingError, match="signing_key"):
         Service(config.load(str(file)))
-    keys.make(tmp_path / "sign.pem")
+    key = keys.make(tmp_path / "sign.pem")
+    trusted = tmp_path / "trusted"
+    for text, why in (
+        (None, "trusted_keys: .*No such file"),
+        ("x\n", "trusted_keys: .*trusted:1: not a key"),
+        (keys.public_line(key, "old") + "\n", "does not say role=trainer of signing_key"),
+        (keys.public_line(key, "registry", grant("registry")) + "\n", "does not say role=trainer of signing_key"),
+    ):
+        if text is not None:
+            trusted.write_text(text)
+        file.write_text(yaml.safe_dump({**yaml.safe_load(file.read_text()), "trusted_keys": str(trusted)}))
+        with pytest.raises(TrainingError, match=why):
+            Service(config.load(str(file)))
     (tmp_path / "sign.pem").write_text("no key")
     with pytest.raises(TrainingError, match="signing_key"):
         Service(config.load(str(file)))

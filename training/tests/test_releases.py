@@ -8,6 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from oal_schema import bundle as oal_bundle
 from oal_schema import keys
 from oal_schema import release as oal_release
+from oal_schema.grant import grant
 from oal_schema.policy import ENFORCE, PREDICT_ONLY, make
 from oal_schema.tree import Tree
 from oal_training.online import programs, rows, shipment
@@ -15,7 +16,11 @@ from oal_training.online.decision import Decision
 from oal_training.online.releases import LatestReleases
 
 PROGRAM = next(iter(programs.known().values()))
-KEY = Ed25519PrivateKey.generate()
+KEY, TRAINER = (Ed25519PrivateKey.generate() for _ in range(2))
+TRUSTED = {
+    keys.key_id(k): keys.TrustedKey(k.public_key(), role, grant(role))
+    for k, role in ((KEY, "registry"), (TRAINER, "trainer"))
+}
 POLICY = make("hall", 3, ENFORCE)
 LEAF = Tree(
     np.array([-1], np.int32),
@@ -28,7 +33,7 @@ LEAF = Tree(
 )
 
 
-def record(slot: str, scope: str, serial: int, pinned: bool = False, version: int = 1, of=None, **place):
+def record(slot: str, scope: str, serial: int, pinned: bool = False, version: int = 1, of=None, key=None, **place):
     """(key, value, hash) of a release; `of`: another policy's name and law."""
     source = "online" if slot == "online" else "registry"
     payload = oal_bundle.encode(
@@ -45,10 +50,10 @@ def record(slot: str, scope: str, serial: int, pinned: bool = False, version: in
             **(of or {}),
         )
     )
-    key, value = oal_release.record(
+    name, value = oal_release.record(
         slot,
         scope,
-        oal_bundle.sign(payload, KEY),
+        oal_bundle.sign(payload, key or (TRAINER if slot == "online" else KEY)),
         source=source,
         model="m",
         version=version,
@@ -58,11 +63,15 @@ def record(slot: str, scope: str, serial: int, pinned: bool = False, version: in
         pinned=pinned,
         **place,
     )
-    return key.encode(), value, oal_bundle.bundle_hash(payload)
+    return name.encode(), value, oal_bundle.bundle_hash(payload)
+
+
+def latest() -> LatestReleases:
+    return LatestReleases(lambda: TRUSTED, lambda: 0)
 
 
 def following(*records) -> LatestReleases:
-    releases = LatestReleases()
+    releases = latest()
     for key, value, *_ in records:
         releases.put(key, value)
     return releases
@@ -85,7 +94,7 @@ def test_the_greatest_rank_wins_and_others_releases_do_not_count():
         record("canary", "fleet", 92),
         record("challenger", "fleet", 93),
     ]
-    assert in_force(LatestReleases()) is None
+    assert in_force(latest()) is None
     assert in_force(following(fleet, *others)) == oal_bundle.bundle_id(fleet[2])
     assert in_force(following(online, site, fleet, *others)) == oal_bundle.bundle_id(online[2])
     newer = record("champion", "fleet", 40)
@@ -101,7 +110,7 @@ def test_a_pinned_champion_rules_out_online_trees():
     fleet, online = record("champion", "fleet", 10, pinned=True), record("online", "ap/a", 30, version=8)
     followed = following(fleet, online).followed("a", "s")
     assert followed.in_force.pinned and followed.in_force.bundle_id == oal_bundle.bundle_id(fleet[2])
-    assert followed.version == 8 and followed.serial == 30
+    assert followed.version == 8 and max(followed.serials) == 30
 
 
 def test_records_that_are_no_releases_change_nothing():
@@ -125,7 +134,7 @@ def test_releases_of_other_policies_are_not_followed():
     assert other[0] == b"champion/fleet/example"
     releases = following(fleet, other)
     assert releases.refused == 0 and in_force(releases) == oal_bundle.bundle_id(fleet[2])
-    assert releases.followed("a", "s").serial == 10
+    assert releases.followed("a", "s").serials == [10]
 
 
 def test_a_shipment_is_newer_than_all_and_names_what_to_go_back_to():
@@ -133,9 +142,9 @@ def test_a_shipment_is_newer_than_all_and_names_what_to_go_back_to():
     followed = following(fleet, online).followed("a", "s")
     recent = np.array([item.features for item in synthetic.items(50, features=len(PROGRAM.words))], np.int64)
     decision = Decision("a", "s", 4_000, True, "better", tree=LEAF, feature_hash=PROGRAM.feature_hash)
-    sent = shipment.make(decision, PROGRAM, followed, recent, KEY, "run", POLICY)
+    sent = shipment.make(decision, PROGRAM, followed, recent, TRAINER, "run", POLICY)
     bundle, digest = oal_bundle.open_signed(
-        oal_release.parse(sent.key, sent.value).signed, {keys.key_id(KEY): KEY.public_key()}, "a", "s"
+        oal_release.parse(sent.key, sent.value).signed, TRUSTED, "a", "s"
     )
     assert (sent.serial, sent.version, sent.key) == (
         5_001,
@@ -155,7 +164,8 @@ def test_the_latest_tree_is_released_again_with_its_number_and_place():
     now = releases.followed("a", "s").in_force
     assert now.rank == 5_000 and now.policy == PREDICT_ONLY
     again = Decision("a", "s", 9_000, True, "policy", tree=now.tree, feature_hash=PROGRAM.feature_hash)
-    sent = shipment.make(again, PROGRAM, releases.followed("a", "s"), None, KEY, releases.run_id("a"), POLICY, now.rank)
+    followed = releases.followed("a", "s")
+    sent = shipment.make(again, PROGRAM, followed, None, TRAINER, releases.run_id("a"), POLICY, now.rank)
     release = oal_release.parse(sent.key, sent.value)
     assert (release.serial, release.rank, release.version, release.reason) == (9_000, 5_000, 3, "policy")
     releases.put(sent.key.encode(), sent.value)
@@ -168,7 +178,7 @@ def test_a_champion_with_a_newer_policy_keeps_its_place():
     online = record("online", "ap/a", 30)
     again = record("champion", "fleet", 40, rank=10)
     followed = following(again, online).followed("a", "s")
-    assert followed.in_force.bundle_id == oal_bundle.bundle_id(online[2]) and followed.serial == 40
+    assert followed.in_force.bundle_id == oal_bundle.bundle_id(online[2]) and max(followed.serials) == 40
     assert following(again).followed("a", "s").in_force.promoted_us == 10, "nobody promoted it anew"
 
 
@@ -180,3 +190,30 @@ def test_a_variant_stands_in_for_the_fleets_champion():
     assert in_force(releases) == oal_bundle.bundle_id(there[2])
     other = releases.followed("a", "elsewhere").in_force
     assert other.bundle_id == oal_bundle.bundle_id(newer[2]) and other.rank == 0
+
+
+def test_what_nobody_may_have_signed_is_neither_compared_with_nor_signed_anew():
+    fleet, online = record("champion", "fleet", 10), record("online", "ap/a", 30)
+    stranger = Ed25519PrivateKey.generate()
+    releases = following(
+        fleet,
+        online,
+        record("champion", "fleet", 40, key=stranger),
+        record("champion", "fleet", 50, key=TRAINER),
+        record("online", "ap/a", 60, key=KEY, version=9),
+        record("online", "ap/a", 70, key=stranger, version=9),
+        record("online", "ap/a", 400_000_000, version=9),
+        record("champion", "site/s", 1 << 62),
+    )
+    followed = releases.followed("a", "s")
+    assert releases.refused == 6 and followed.in_force.bundle_id == oal_bundle.bundle_id(online[2])
+    assert (followed.version, set(followed.serials)) == (1, {10, 30})
+
+
+def test_a_serial_far_ahead_is_not_followed():
+    online = record("online", "ap/a", 200_000_000)
+    followed = following(online).followed("a", "s")
+    decision = Decision("a", "s", 4_000, True, "better", tree=LEAF, feature_hash=PROGRAM.feature_hash)
+    assert shipment.make(decision, PROGRAM, followed, None, TRAINER, "run", POLICY).serial == 200_000_001
+    followed.serials.append(1 << 62)  # one that was near when it was read, by a clock that then went back
+    assert shipment.make(decision, PROGRAM, followed, None, TRAINER, "run", POLICY).serial == 200_000_001

@@ -10,8 +10,8 @@ import uuid
 import synthetic
 from conftest import until
 from oal_schema import bundle as oal_bundle
-from oal_schema import keys, settings
 from oal_schema import release as oal_release
+from oal_schema import settings
 from oal_schema.item import as_record
 from oal_training.online import programs
 
@@ -66,7 +66,7 @@ def test_a_tree_is_shipped_with_its_event_in_one_transaction(make_trainer, topic
     source.until_release(trainer, 1)
     (release,) = topics.releases(ap)[:1]
 
-    trusted = {keys.key_id(trainer.key): trainer.key.public_key()}
+    trusted = trainer.trusted
     bundle, digest = oal_bundle.open_signed(release.signed, trusted, ap, "site-1")
     assert bundle.target == f"ap/{ap}" and bundle.source == "online" and bundle.version == release.version == 1
     assert bundle.program == PROGRAM.words and bundle.tree.feature_hash == PROGRAM.feature_hash
@@ -87,7 +87,7 @@ def test_trees_carry_the_policy_of_their_ap_and_are_released_again_when_it_chang
     trainer = make_trainer(**{**QUICK, "ship": {**QUICK["ship"], "margin_onset_ap": 1.0, "drift_margin": 1.0}})
     source = Ap(topics, seed=6)
     first = source.until_release(trainer, 1)[0]
-    trusted = {keys.key_id(trainer.key): trainer.key.public_key()}
+    trusted = trainer.trusted
     before = oal_bundle.open_signed(first.signed, trusted, source.name, "site-1")
     assert (before[0].policy.name, before[0].policy.version, before[0].policy.mode_name) == ("default", 1, "shadow")
 
@@ -227,7 +227,7 @@ def test_a_pinned_champion_and_bad_records_ship_nothing(make_trainer, topics):
         *oal_release.record(
             "champion",
             f"ap/{target.name}",
-            oal_bundle.sign(payload, trainer.key),
+            oal_bundle.sign(payload, trainer.registry),
             source="registry",
             model="congestion",
             version=3,

@@ -41,6 +41,7 @@ registry.yaml: |
     {{- include "oal.kafka.librdkafka" (dict "root" . "name" "model-registry") | nindent 4 }}
   mlflow: {tracking_uri: {{ include "oal.mlflow.url" . | quote }}, user: model-registry, password_file: /run/secrets/oal/secrets/mlflow-model-registry.password}
   signing_key: /run/secrets/oal/secrets/sign-registry.pem
+  trusted_keys: /run/secrets/oal/pki/bundle-keys.txt
   webhook_secret_file: /run/secrets/oal/secrets/mlflow-webhook.secret
   webhook_url: http://{{ include "oal.name" (dict "root" . "name" "registry") }}:5001/webhook
   poll_s: 2
@@ -59,6 +60,7 @@ online.yaml: |
     {{- include "oal.kafka.librdkafka" (dict "root" . "name" "trainer") | nindent 4 }}
   mlflow: {tracking_uri: {{ include "oal.mlflow.url" . | quote }}, user: trainer, password_file: /run/secrets/oal/secrets/mlflow-trainer.password}
   signing_key: /run/secrets/oal/secrets/sign-online.pem
+  trusted_keys: /run/secrets/oal/pki/bundle-keys.txt
   settings: null
   policies: /etc/oal/policies
   metrics_token_file: /run/secrets/oal/secrets/metrics.token

@@ -9,13 +9,16 @@ from oal_schema.bundle_law import RWND_FAIR
 from oal_schema.policy import defaults
 from oal_schema.policy_file import Policies, PolicyError, PolicyFile, load, read
 
+from oal_registry import signing_keys
 from oal_registry.policy_plan import plan
 from oal_registry.policy_releases import held_policy
 from oal_registry.release_topic import SLOTS, ReleaseTopic
 
 
-def check(folder: Path, kafka: dict | None, out=sys.stdout) -> int:
-    """0 when all is right. `kafka`: librdkafka's options, to compare with the releases in force; None: files only."""
+def check(folder: Path, kafka: dict | None, trusted: str = "", out=sys.stdout) -> int:
+    """0 when all is right. `kafka`: librdkafka's options, to compare with the releases in force that keys of the file
+    `trusted` signed; None: files only.
+    """
     wrong: list[str] = []
     try:
         policies = load(folder)
@@ -37,7 +40,7 @@ def check(folder: Path, kafka: dict | None, out=sys.stdout) -> int:
             print(describe(file), file=out)
     for file in examples:
         print(f"{describe(file)} - an example, in force nowhere", file=out)
-    return compare(policies, kafka, out) if kafka is not None else 0
+    return compare(policies, kafka, trusted, out) if kafka is not None else 0
 
 
 def describe(file: PolicyFile) -> str:
@@ -54,9 +57,14 @@ def describe(file: PolicyFile) -> str:
     )
 
 
-def compare(policies: Policies, kafka: dict, out) -> int:
+def compare(policies: Policies, kafka: dict, trusted: str, out) -> int:
     """Say which releases would be made anew; 1 when a file changed without its version."""
-    in_force = ReleaseTopic(kafka).read()
+    keys = signing_keys.trusted_file(trusted).keys
+    topic = ReleaseTopic(kafka, lambda: keys)
+    in_force = topic.read()
+    topic.close()
+    for name, (reason, why) in sorted(topic.refused.items()):
+        print(f"{name} does not count: {reason}: {why}", file=sys.stderr)
     held = {r.hash: held_policy(r) for releases in in_force.values() for r in releases.values()}
     stale = [
         f"{f.path.name}: it changed, and its version is still {f.policy.version}, as in force; raise it"

@@ -11,6 +11,7 @@ from oal_schema.release import Release
 from oal_schema.release import key as release_key
 
 from oal_registry import package
+from oal_registry.errors import NotPackagable
 from oal_registry.policy_plan import FLEET, Step, plan
 from oal_registry.release_topic import SLOTS, ReleaseTopic
 from oal_registry.status import Status
@@ -62,8 +63,7 @@ class PolicyReleases:
                 for step in plan(
                     slot, self.releases.of(policy), self.folder.policies.of_policy(policy), self._policy_of
                 ):
-                    self._take(step)
-                    changes += 1
+                    changes += self._take(step)
         return changes
 
     def _withdraw_all(self, policy: str) -> int:
@@ -79,7 +79,19 @@ class PolicyReleases:
             self._held[release.hash] = held_policy(release)
         return self._held[release.hash]
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: Step) -> int:
+        """Do it; 0 when this registry's key may not sign it."""
+        part = f"policy at {release_key(step.slot, step.scope, step.of_policy)}"
+        try:
+            self._do(step)
+        except NotPackagable as error:
+            self.status.problem(part, f"not released: {error}")
+            return 0
+        self.status.well(part)
+        self.status.released(step.slot, f"policy_{step.action}", str(step))
+        return 1
+
+    def _do(self, step: Step) -> None:
         key = step.slot, step.scope
         if step.action == "withdraw":
             reason = f"variant for {step.before.name}/{step.before.version} withdrawn"
@@ -114,7 +126,6 @@ class PolicyReleases:
                 variant_of=variant_of,
                 promoted_by=base.promoted_by,
             )
-        self.status.released(step.slot, f"policy_{step.action}", str(step))
 
 
 def held_policy(release: Release) -> Policy:

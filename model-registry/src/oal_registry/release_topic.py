@@ -1,31 +1,33 @@
 """Releases in force, and their changes: `ap.bundles.v1` and its event rows in `platform.events.v1`, in one Kafka
 transaction.
 
-One writer: the transactional id fences a second registry. So what is in force is read once, at the start, and known
-from then on.
+One writer: the transactional id fences a second registry. So what is in force is read at the start, and known from then
+on. What others write into its slots, an operator's bundle or a forged one, is looked at in every pass.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer
 from oal_schema import release
 from oal_schema.bundle_law import RWND_FAIR
+from oal_schema.keys import TrustedKey
 from oal_schema.nodes import BundleError
 from oal_schema.release import Release
 
-from oal_registry.errors import RegistryError
+from oal_registry.errors import NotPackagable, RegistryError
+from oal_registry.judge import SLOTS, ClockBehind, Judge, Key
 from oal_registry.package import Package
+from oal_registry.topic_reader import TIMEOUT_S, TOPIC, TopicReader
 
-BUNDLES, EVENTS = "ap.bundles.v1", "platform.events.v1"
-SLOTS = ("champion", "canary", "challenger")
+__all__ = ["SLOTS", "Fenced", "KafkaTrouble", "Key", "ReleaseTopic"]
+
+BUNDLES, EVENTS = TOPIC, "platform.events.v1"
 TRANSACTIONAL_ID = "model-registry"
-GROUP = "model-registry"  # names the reader; it takes its partitions itself and commits nothing
-TIMEOUT_S = 20
-Key = tuple[str, str]  # slot, scope
 
 
 class KafkaTrouble(RegistryError):
@@ -39,16 +41,30 @@ class Fenced(RegistryError):
 class ReleaseTopic:
     """Not for several threads. What is in force of each policy, in the registry's slots."""
 
-    def __init__(self, kafka: dict, now_us: Callable[[], int] = lambda: time.time_ns() // 1000):
+    def __init__(
+        self,
+        kafka: dict,
+        trusted: Callable[[], dict[int, TrustedKey]],
+        own: int = 0,
+        now_us: Callable[[], int] = lambda: time.time_ns() // 1000,
+    ):
+        """`trusted`: keys whose releases count; `own`: id of the key that signs, 0 for who only reads."""
         self._options, self._now_us = kafka, now_us
+        self._trusted, self._own = trusted, own
         self._producer: Producer | None = None
-        self._in_force: dict[str, dict[Key, Release]] = {}  # by policy
-        self.unreadable = 0
+        self._reader = TopicReader(kafka)
+        self._judge = Judge(trusted, own, now_us)
+        self._written: Counter[tuple[str, bytes | None]] = Counter()  # here, and not yet seen on the topic
 
     @property
     def is_open(self) -> bool:
         """May it be written to?"""
         return self._producer is not None
+
+    @property
+    def refused(self) -> dict[str, tuple[str, str]]:
+        """Records that stand in the topic and do not count: (reason, what is wrong) by key."""
+        return self._judge.refused
 
     def open(self) -> None:
         """End what an earlier writer left unfinished, shut it out, and read what is in force.
@@ -69,84 +85,63 @@ class ReleaseTopic:
         )
         try:
             producer.init_transactions(TIMEOUT_S)
-            self._in_force = self.read()
         except KafkaException as error:
             raise KafkaTrouble(f"Kafka: cannot begin as {TRANSACTIONAL_ID}: {error.args[0].str()}") from None
+        self.read()
         self._producer = producer
+
+    def read(self) -> dict[str, dict[Key, Release]]:
+        """What is in force of each policy by the topic, read to its end. KafkaTrouble when nothing comes, or when this
+        machine's clock is behind what its own key signed.
+        """
+        judge = Judge(self._trusted, self._own, self._now_us)
+        try:
+            for name, value in dict(self._reader.read()).items():
+                judge.take(name, value)
+        except KafkaException as error:
+            raise KafkaTrouble(f"Kafka: {BUNDLES} cannot be read: {error.args[0].str()}") from None
+        except (TimeoutError, ClockBehind) as error:
+            raise KafkaTrouble(f"Kafka: {error}") from None
+        self._judge, self._written = judge, Counter()
+        return judge.in_force
+
+    def look(self) -> list[tuple[str, str]]:
+        """Take what others wrote since; (key, reason) of each record that does not count. KafkaTrouble as `read`."""
+        refused = []
+        try:
+            for name, value in self._reader.more():
+                if self._written[name, value]:
+                    self._written[name, value] -= 1
+                elif reason := self._judge.take(name, value):
+                    refused.append((name, reason))
+        except KafkaException as error:
+            self.close()
+            raise KafkaTrouble(f"Kafka: {BUNDLES} cannot be read: {error.args[0].str()}") from None
+        except ClockBehind as error:
+            self.close()
+            raise KafkaTrouble(f"Kafka: {error}") from None
+        return refused
 
     def of(self, policy: str) -> dict[Key, Release]:
         """Releases in force of a policy, by (slot, scope)."""
-        return self._in_force.setdefault(policy, {})
+        return self._judge.of(policy)
 
     def policies(self) -> list[str]:
         """Policies of which something is in force, in order of their names."""
-        return sorted(policy for policy, releases in self._in_force.items() if releases)
+        return sorted(policy for policy, releases in self._judge.in_force.items() if releases)
 
     def every(self) -> list[Release]:
         """Releases in force, of all policies."""
-        return [release for releases in self._in_force.values() for release in releases.values()]
+        return self._judge.every()
 
     def close(self) -> None:
         """Write no more until `open`; what is in force stays known."""
         self._producer = None
-
-    def read(self) -> dict[str, dict[Key, Release]]:
-        """What is in force of each policy by the topic, read to its end.
-
-        Records that are no releases are counted in `unreadable`. KafkaTrouble when nothing comes.
-        """
-        consumer = Consumer(
-            {
-                **self._options,
-                "group.id": GROUP,
-                "enable.auto.commit": False,
-                "isolation.level": "read_committed",
-                "enable.partition.eof": True,
-                "log_level": 2,
-            }
-        )
-        latest: dict[str, bytes | None] = {}  # by key of the record
-        try:
-            topic = consumer.list_topics(BUNDLES, TIMEOUT_S).topics[BUNDLES]
-            if topic.error is not None:
-                raise KafkaException(topic.error)
-            left = set(topic.partitions)
-            consumer.assign([TopicPartition(BUNDLES, partition, OFFSET_BEGINNING) for partition in left])
-            deadline = time.monotonic() + TIMEOUT_S
-            while left:
-                messages = consumer.consume(500, 1.0)
-                if messages:
-                    deadline = time.monotonic() + TIMEOUT_S
-                elif time.monotonic() > deadline:
-                    raise KafkaTrouble(f"Kafka: {BUNDLES} was not read to its end: nothing came for {TIMEOUT_S} s")
-                for message in messages:
-                    if message.error() is not None:
-                        if message.error().code() != KafkaError._PARTITION_EOF:
-                            raise KafkaException(message.error())
-                        left.discard(message.partition())
-                        continue
-                    name = (message.key() or b"").decode(errors="replace")
-                    if name.partition("/")[0] in SLOTS:
-                        latest[name] = message.value()
-        finally:
-            consumer.close()
-        found: dict[str, dict[Key, Release]] = {}
-        self.unreadable = 0
-        for name, value in latest.items():
-            if not value:
-                continue
-            try:
-                one = release.parse(name, value)
-                one.bundle()  # raises for one that cannot be opened
-                found.setdefault(one.policy, {})[one.slot, one.scope] = one
-            except (release.ReleaseError, BundleError):
-                # Whoever wrote it: APs do not get it either. The next release of this slot and scope replaces it.
-                self.unreadable += 1
-        return found
+        self._reader.close()
 
     def next_serial(self) -> int:
-        """The clock in µs, or one more than the greatest serial in force if the clock went back."""
-        return max([self._now_us(), *(r.serial + 1 for r in self.every())])
+        """Serial of the next bundle: newer than what any AP may hold, of every slot (`oal_schema.serials`)."""
+        return self._judge.next_serial()
 
     def release(
         self,
@@ -166,6 +161,8 @@ class ReleaseTopic:
     ) -> Release:
         """Put a bundle of the policy that it says in force. `rank`, `variant_of`, `promoted_by`: as of a
         `oal_schema.release.Release`.
+
+        NotPackagable when nobody would take it: this registry's key may not sign it.
         """
         created = self._now_us()
         name, value = release.record(
@@ -185,6 +182,10 @@ class ReleaseTopic:
             variant_of=variant_of,
             promoted_by=promoted_by,
         )
+        try:
+            done = self._judge.check(name, value)
+        except (release.ReleaseError, BundleError) as error:
+            raise NotPackagable(f"{error}; nobody would take it") from None
         self._commit(
             name,
             value,
@@ -207,7 +208,8 @@ class ReleaseTopic:
                 "policy_version": package.policy.version,
             },
         )
-        done = self.of(package.of_policy)[slot, scope] = release.parse(name, value)
+        self._judge.refused.pop(name, None)
+        self.of(package.of_policy)[slot, scope] = done
         return done
 
     def withdraw(self, slot: str, scope: str, reason: str, policy: str = RWND_FAIR) -> None:
@@ -258,6 +260,7 @@ class ReleaseTopic:
                 on_delivery=delivered,
             )
             producer.commit_transaction(TIMEOUT_S)
+            self._written[key, value] += 1
         except (KafkaException, BufferError) as error:
             # Whether it was committed is not known from here: open() ends the transaction one way or the other, and
             # reads which.

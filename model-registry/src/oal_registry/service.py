@@ -16,7 +16,7 @@ from oal_schema.manifest import known
 from oal_schema.policy_file import PolicyError
 from oal_schema.policy_folder import SHIPPED, PolicyFolder
 
-from oal_registry import config, registered, secret_files, wish
+from oal_registry import config, registered, secret_files, signing_keys, wish
 from oal_registry.bearer import Bearer
 from oal_registry.errors import RegistryError
 from oal_registry.http_server import HttpServer
@@ -42,6 +42,7 @@ class ServiceConfig:
     kafka: dict
     mlflow: config.Section
     signing_key: str
+    trusted_keys: str
     host: str
     port: int
     webhook_url: str
@@ -64,6 +65,7 @@ class ServiceConfig:
             kafka=top.get("kafka", dict),
             mlflow=top.section("mlflow"),
             signing_key=top.get("signing_key", str),
+            trusted_keys=top.get("trusted_keys", str),
             host=host,
             port=port,
             webhook_url=top.get("webhook_url", str, f"http://{host}:{port}{PATH}"),
@@ -123,7 +125,9 @@ class Service:
             settings.webhook_secret_file, "secret of the webhook", lambda: secrets.token_urlsafe(32)
         )
         self.registry = MlflowRegistry.of_section(settings.mlflow, settings.settings["mlflow_timeout_s"])
-        self.releases = ReleaseTopic(settings.kafka)
+        self.trusted = signing_keys.trusted_file(settings.trusted_keys)
+        signing_keys.check_own(keys.key_id(key), self.trusted.keys, settings.trusted_keys)
+        self.releases = ReleaseTopic(settings.kafka, lambda: self.trusted.keys, keys.key_id(key))
         try:
             folder = PolicyFolder(settings.policies)
         except PolicyError as error:
@@ -200,13 +204,7 @@ class Service:
         started = time.monotonic()
         changes, kafka_well, mlflow_well = 0, True, True
         try:
-            if not self.releases.is_open:
-                self.releases.open()
-                if self.releases.unreadable:
-                    self.status.log(
-                        f"Kafka: {self.releases.unreadable} releases in force cannot be read; the next of their slots"
-                        " replace them"
-                    )
+            self._look_at_releases()
             self.status.well("kafka")
             if self.policies.look():
                 changes += self.policies.reconcile()
@@ -233,6 +231,31 @@ class Service:
         self.status.count("oal_registry_reconciles_total", result=result)
         self.status.count("oal_registry_reconcile_seconds_total", by=time.monotonic() - started)
         return result == "done"
+
+    def _look_at_releases(self) -> None:
+        """What is in force, and what stands there that nobody may have put there: told, counted, never signed anew."""
+        if self.trusted.look():
+            self.status.log(f"{self.trusted.path} changed: releases are verified anew")
+            self.releases.close()
+        if self.trusted.wrong:
+            self.status.problem("trusted keys", f"{self.trusted.wrong}; those of before go on")
+        else:
+            self.status.well("trusted keys")
+        if self.releases.is_open:
+            refused = self.releases.look()
+        else:
+            self.releases.open()
+            refused = [(name, reason) for name, (reason, _) in self.releases.refused.items()]
+        for name, reason in refused:
+            self.status.count("oal_registry_records_refused_total", reason=reason)
+            _, why = self.releases.refused.get(name, (reason, "replaced since"))
+            self.status.log(f"{name} does not count, its slot is empty: {reason}: {why}")
+        standing = self.releases.refused
+        if standing:
+            named = "; ".join(f"{name}: {why[0]}: {why[1]}" for name, why in sorted(standing.items())[:3])
+            self.status.problem("releases", f"{len(standing)} records that nobody may have written: {named}")
+        else:
+            self.status.well("releases")
 
     def _mlflow_trouble(self, error: RegistryError) -> bool:
         self.status.problem("mlflow", str(error))

@@ -9,6 +9,7 @@ from collections import Counter
 
 METRICS = {
     "oal_registry_releases_total": ("counter", "Releases by slot and action"),
+    "oal_registry_records_refused_total": ("counter", "Records in ap.bundles.v1 that do not count as releases"),
     "oal_registry_refused_versions_total": ("counter", "Versions that could not be packaged"),
     "oal_registry_webhooks_total": ("counter", "Webhooks by result"),
     "oal_registry_webhook_registrations_total": ("counter", "Times that the webhook was registered with MLflow"),

@@ -19,6 +19,7 @@ def render(state: State, settings: Settings) -> None:
         "kafka": kafka.client(state, settings, "model-registry"),
         "mlflow": mlflow.client(state, settings, "model-registry"),
         "signing_key": str(passwords.signing_key(state, "registry")),
+        "trusted_keys": str(state.trusted_keys),
         "listen": f"127.0.0.1:{settings.ports['model_registry']}",
         "webhook_secret_file": str(passwords.token_file(state, "mlflow-webhook.secret")),
         "state_dir": str(state.registry),

@@ -19,6 +19,7 @@ def render(state: State, settings: Settings) -> None:
         "kafka": kafka.client(state, settings, "trainer"),
         "mlflow": mlflow.client(state, settings, "trainer"),
         "signing_key": str(passwords.signing_key(state, "online")),
+        "trusted_keys": str(state.trusted_keys),
         "state_dir": str(state.trainer),
         "listen": f"127.0.0.1:{settings.ports['trainer']}",
         "settings": settings.trainer_settings or None,

@@ -24,7 +24,8 @@ class Mlflow:
 
 @dataclass(frozen=True)
 class Config:
-    """kafka: librdkafka options; mlflow None: nothing is logged there; listen: (host, port) of /healthz and /metrics;
+    """kafka: librdkafka options; trusted_keys: file of the keys whose releases count; mlflow None: nothing is logged
+    there; listen: (host, port) of /healthz and /metrics;
     policies: folder of control policies (policies/in-force/README.md); metrics_token_file: what /metrics asks for,
     None: nothing.
     """
@@ -32,6 +33,7 @@ class Config:
     kafka: dict[str, str]
     mlflow: Mlflow | None
     signing_key: str
+    trusted_keys: str
     state_dir: Path
     listen: tuple[str, int]
     settings: Settings
@@ -47,10 +49,11 @@ def load(path: str) -> Config:
         raise TrainingError(f"configuration {path} cannot be read: {error}") from None
     if not isinstance(data, dict):
         raise TrainingError(f"configuration {path}: not a mapping")
-    known = ("kafka", "mlflow", "signing_key", "state_dir", "listen", "settings", "policies", "metrics_token_file")
+    needed = ("kafka", "signing_key", "trusted_keys", "state_dir", "listen")
+    known = (*needed, "mlflow", "settings", "policies", "metrics_token_file")
     if unknown := sorted(set(data) - set(known)):
         raise TrainingError(f"configuration {path}: {unknown[0]} is unknown; there are {', '.join(known)}")
-    for name in ("kafka", "signing_key", "state_dir", "listen"):
+    for name in needed:
         if not data.get(name):
             raise TrainingError(f"configuration {path}: {name} is missing")
     if not isinstance(data["kafka"], dict) or "bootstrap.servers" not in data["kafka"]:
@@ -70,6 +73,7 @@ def load(path: str) -> Config:
         {k: str(v) for k, v in data["kafka"].items()},
         mlflow,
         data["signing_key"],
+        str(data["trusted_keys"]),
         Path(data["state_dir"]),
         (host, int(port)),
         online_settings.load(data.get("settings")),

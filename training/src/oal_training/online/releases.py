@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from oal_schema import bundle as oal_bundle
 from oal_schema import release as oal_release
 from oal_schema.bundle_law import RWND_FAIR
+from oal_schema.keys import TrustedKey
 from oal_schema.nodes import BundleError
 from oal_schema.policy import Policy
 from oal_schema.release import Release, ReleaseError
@@ -20,19 +22,24 @@ class Followed:
 
     `hashes`: of the bundle in force and of others that it may have to go back to, newest first, at most 4.
 
-    serial: greatest that any release for this AP has; version: of its latest online tree, 0 for none.
+    serials: of every release for this AP; version: of its latest online tree, 0 for none.
     """
 
     in_force: InForce | None
     hashes: list[bytes]
-    serial: int
+    serials: list[int]
     version: int
 
 
 class LatestReleases:
-    """Latest release of every slot and scope. `generation` grows with each change."""
+    """Latest release of every slot and scope that counts: a trusted key signed it that may. `generation` grows with
+    each change.
 
-    def __init__(self):
+    trusted: the keys of now, by id.
+    """
+
+    def __init__(self, trusted: Callable[[], dict[int, TrustedKey]], now_us: Callable[[], int]):
+        self._trusted, self._now_us = trusted, now_us
         self.generation = 0
         self.refused = 0
         self._by_key: dict[str, Release] = {}
@@ -40,10 +47,14 @@ class LatestReleases:
         self._trees: dict[str, InForce] = {}  # by bundle hash, those in use
 
     def put(self, key: bytes | None, value: bytes | None) -> None:
-        """Take a record of the topic. One that is no release is counted in `refused` and changes nothing."""
+        """Take a record of the topic. One that is no release, or that nobody may have signed, is counted in `refused`
+        and changes nothing: it is neither compared with nor signed anew.
+        """
         try:
             release = oal_release.parse(key or b"", value)
-        except (ReleaseError, UnicodeDecodeError):
+            if release.signed is not None:
+                oal_release.verify(release, self._trusted(), self._now_us())
+        except (ReleaseError, BundleError, UnicodeDecodeError):
             self.refused += 1
             return
         if release.policy != RWND_FAIR:
@@ -80,7 +91,7 @@ class LatestReleases:
         return Followed(
             self._tree(rivals[0], pinned) if rivals else None,
             hashes,
-            max((r.serial for r in everything), default=0),
+            [r.serial for r in everything],
             self._versions.get(own, 0),
         )
 

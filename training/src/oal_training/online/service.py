@@ -69,13 +69,23 @@ class Service:
         except (OSError, ValueError) as error:
             raise TrainingError(f"signing_key: {error}") from None
         try:
+            self._trusted = keys.TrustedFile(config.trusted_keys)
+        except (OSError, ValueError) as error:
+            raise TrainingError(f"trusted_keys: {error}") from None
+        held = self._trusted.keys.get(keys.key_id(self._key))
+        if held is None or held.grant is None or "online" not in held.grant.sources:
+            raise TrainingError(
+                f"trusted_keys: {config.trusted_keys} does not say role=trainer of signing_key; nobody would take its"
+                " trees"
+            )
+        try:
             self._policies = PolicyFolder(config.policies)
         except PolicyError as error:
             raise TrainingError(f"policies: {error}") from None
         self._policies_wrong = ""
         self._programs = programs.of_rwnd_fair()
         self._trainer = OnlineTrainer(config.settings, {h: len(p.words) for h, p in self._programs.items()})
-        self._releases = LatestReleases()
+        self._releases = LatestReleases(lambda: self._trusted.keys, _now_us)
         self._followed: dict[str, tuple[int, str]] = {}  # AP → generation and site that `follow` was last called with
         self._partition: dict[str, int] = {}
         self._metrics = Metrics()
@@ -246,6 +256,7 @@ class Service:
             log(f"{sent.decision.ap_id}: tree {sent.version} released again, policy {sent.policy}")
 
     def _look_at_policies(self) -> None:
+        self._trusted.look()
         self._policies.look()
         if self._policies.wrong != self._policies_wrong:
             self._policies_wrong = self._policies.wrong

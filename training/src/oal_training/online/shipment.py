@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from oal_schema import bundle as oal_bundle
 from oal_schema import release as oal_release
+from oal_schema import serials
 from oal_schema.policy import Policy
 
 from oal_training.online.decision import Decision
@@ -48,7 +49,7 @@ def make(
 
     `rank`: of the AP's latest tree, to release that one once more; its number stays.
     """
-    serial = max(decision.ts_us, followed.serial + 1)
+    serial = serials.following(decision.ts_us, followed.serials)
     version = followed.version if rank else followed.version + 1
     payload = oal_bundle.encode(
         oal_bundle.Bundle(
