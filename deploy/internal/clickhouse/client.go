@@ -22,7 +22,7 @@ import (
 // queryTimeout is for a whole answer; ClickHouse itself gives up at maxExecution.
 const queryTimeout = 10 * time.Second
 
-// maxExecution is in seconds, as ClickHouse's setting max_execution_time: a reading is due every five.
+// maxExecution is in seconds, as ClickHouse's setting max_execution_time: six are one reading, due every 15.
 const maxExecution = "8"
 
 // Client asks over ClickHouse's HTTP interface.
@@ -69,7 +69,7 @@ func (c *Client) Measure(ctx context.Context, r *rollout.Rollout) rollout.Measur
 			m.Readings[guard.Metric] = judge(row, metric, r.MinAPs())
 		}
 	}
-	if m.OnsetsWhy = away; away == "" {
+	if m.OnsetsWhy = away; away == "" && r.MinOnsets() > 0 {
 		row, err := c.row(ctx, rollout.OnsetsQuery, parameters)
 		switch {
 		case err != nil:

@@ -38,6 +38,9 @@ func (r *Rollout) Measured() bool {
 // MinAPs is how many APs of the bundle evidence takes.
 func (r *Rollout) MinAPs() int { return max(1, r.present().MinAPs) }
 
+// MinOnsets is how many onsets the present step takes.
+func (r *Rollout) MinOnsets() int { return r.present().MinOnsets }
+
 // SinceUS is when the evidence for the present step of the plan begins: everyone in it may have the bundle, and the
 // first uses it.
 func (r *Rollout) SinceUS() int64 { return max(r.StartedUS, r.AppliedUS, r.PlanUS, r.ActivateUS) }

@@ -13,7 +13,7 @@ const (
 	// answers is how many (or all members, if there are fewer) it takes before the share of rejections counts.
 	answers = 20
 
-	// FreshUS, in microseconds, is how old a reading may be that lets a rollout go on: twelve readings may fail.
+	// FreshUS, in microseconds, is how old a reading may be that lets a rollout go on: three readings may fail.
 	FreshUS = 60e6
 )
 

@@ -18,7 +18,7 @@ import (
 
 const (
 	roundEvery   = 500 * time.Millisecond // how late a replica sees a step of another, and the end of a soak
-	measureEvery = 5 * time.Second        // between two readings of a rollout's abort metric: each is a query
+	measureEvery = 15 * time.Second       // between two readings of a rollout: six queries of a quota that people share
 	leadRetry    = time.Second            // after the store could not be asked for the lead
 	keepRollouts = 10                     // of each slot and scope: for people to look back
 )
