@@ -238,7 +238,7 @@ FROM marks AS m GROUP BY time ORDER BY time""",
             "Why records were refused",
             "Dead letters by reason. *forged*, *revoked*, *unsigned*, *unknown_key*: somebody writes who should not, or"
             " an access point's keys are old; *malformed*, *truncated*: a broken exporter; *time_range*: a clock far"
-            " off. The record itself is in `dead_letter.payload`.",
+            " off. Some of the records themselves are in the topic `dead.letters.v1`.",
             may_be_empty(
                 "nothing was refused, which is how it should be",
                 """SELECT toString(reason) AS reason, key AS written_as, count() AS records, max(ts) AS last_time, \

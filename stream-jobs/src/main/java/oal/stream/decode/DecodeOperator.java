@@ -9,7 +9,6 @@ import oal.stream.access.AccessChange;
 import oal.stream.access.AccessHistory;
 import oal.stream.access.BatchMac;
 import oal.stream.access.Revocations;
-import oal.stream.block.DeadLetterRows;
 import oal.stream.block.RawRows;
 import oal.stream.codec.BatchDecoder;
 import oal.stream.codec.BatchHeader;
@@ -18,6 +17,7 @@ import oal.stream.codec.RawBatch;
 import oal.stream.codec.Refusal;
 import oal.stream.codec.RefusedException;
 import oal.stream.codec.TableRows;
+import oal.stream.operator.DeadLetters;
 import oal.stream.operator.KeyedBlockOperator;
 import oal.stream.operator.PipelineSettings;
 import org.apache.flink.api.common.state.ValueState;
@@ -52,10 +52,9 @@ public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> impl
     private transient RawRows[] raw;
     private transient BatchRows batches;
     private transient GapRows gaps;
-    private transient DeadLetterRows deadLetters;
+    private transient DeadLetters deadLetters;
     private transient Counter batchCount;
     private transient Counter rowCount;
-    private transient Counter refusedCount;
     /** Records that this operator refuses though the contract does not. */
     private transient Map<Refusal, Counter> accessCounts;
     private transient Counter duplicateCount;
@@ -74,10 +73,9 @@ public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> impl
         decoder = BatchDecoder.all();
         batches = new BatchRows();
         gaps = new GapRows();
-        deadLetters = new DeadLetterRows();
+        deadLetters = new DeadLetters(blocks, getMetricGroup());
         blocks.add(batches.writer);
         blocks.add(gaps.writer);
-        blocks.add(deadLetters.writer);
         raw = new RawRows[settings.rawRows() ? Tables.ALL.size() : 0];
         for (TableSpec t : Tables.ALL) {
             if (!settings.rawRows()) continue;
@@ -87,7 +85,6 @@ public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> impl
         accepted = new StreamRecord<>(null);
         batchCount = getMetricGroup().counter("batches");
         rowCount = getMetricGroup().counter("rows");
-        refusedCount = getMetricGroup().counter("refused");
         duplicateCount = getMetricGroup().counter("duplicates");
         gapCount = getMetricGroup().counter("gaps");
         accessCounts = Map.of(Refusal.UNSIGNED, getMetricGroup().counter("unsigned"), Refusal.UNKNOWN_KEY,
@@ -137,8 +134,9 @@ public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> impl
         } catch (RefusedException e) {
             count(e.reason);
             DeadLetter letter = new DeadLetter(batch, e);
-            deadLetters.add(letter, e.reason);
-            output.collect(DEAD_LETTERS, new StreamRecord<>(letter, element.getTimestamp()));
+            if (deadLetters.add(letter, e.reason, nowMs())) {
+                output.collect(DEAD_LETTERS, new StreamRecord<>(letter, element.getTimestamp()));
+            }
             blocks.drainFull(this::emit);
             return;
         }
@@ -173,7 +171,6 @@ public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> impl
     }
 
     private void count(Refusal reason) {
-        refusedCount.inc();
         Counter own = accessCounts.get(reason);
         if (own != null) own.inc();
     }

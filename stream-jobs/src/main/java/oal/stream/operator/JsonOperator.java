@@ -1,6 +1,5 @@
 package oal.stream.operator;
 
-import oal.stream.block.DeadLetterRows;
 import oal.stream.codec.DeadLetter;
 import oal.stream.codec.JsonRecord;
 import oal.stream.codec.RefusedException;
@@ -15,9 +14,8 @@ public abstract class JsonOperator extends BlockOperator<DeadLetter> implements 
 
     /** Kafka name. */
     private final String topic;
-    private transient DeadLetterRows deadLetters;
+    private transient DeadLetters deadLetters;
     private transient Counter recordCount;
-    private transient Counter refusedCount;
 
     protected JsonOperator(PipelineSettings settings, String topic) {
         super(settings);
@@ -30,10 +28,8 @@ public abstract class JsonOperator extends BlockOperator<DeadLetter> implements 
     @Override
     public void open() throws Exception {
         super.open();
-        deadLetters = new DeadLetterRows();
-        blocks.add(deadLetters.writer);
+        deadLetters = new DeadLetters(blocks, getMetricGroup());
         recordCount = getMetricGroup().counter("records");
-        refusedCount = getMetricGroup().counter("refused");
     }
 
     @Override
@@ -42,10 +38,10 @@ public abstract class JsonOperator extends BlockOperator<DeadLetter> implements 
             decode(element.getValue());
             recordCount.inc();
         } catch (RefusedException e) {
-            refusedCount.inc();
             DeadLetter letter = new DeadLetter(topic, element.getValue(), e);
-            deadLetters.add(letter, e.reason);
-            output.collect(new StreamRecord<>(letter, element.getTimestamp()));
+            if (deadLetters.add(letter, e.reason, getProcessingTimeService().getCurrentProcessingTime())) {
+                output.collect(new StreamRecord<>(letter, element.getTimestamp()));
+            }
         }
         blocks.drainFull(this::emit);
     }

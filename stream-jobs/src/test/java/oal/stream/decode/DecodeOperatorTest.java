@@ -214,4 +214,30 @@ class DecodeOperatorTest {
         assertEquals(0, harness.numKeyedStateEntries());
         assertEquals(0, harness.numEventTimeTimers());
     }
+
+    /** A minute and a second ahead: every batch of full traffic is refused, for ten minutes. */
+    @Test
+    void anApWhoseClockIsAheadIsCountedExactlyAndCopiedABit() throws Exception {
+        int batches = 4 * 600;
+        long sent = 0;
+        for (int s = 0; s < batches; s++) {
+            BatchBuilder b = batch(s);
+            b.t0Us += 61_000_000;
+            for (int i = 0; i < 400; i++) {
+                b.sparse(Tables.STATION, Tables.Station.MAC, i * 77_777_777L, Tables.Station.TX_PKTS, s * 99_991L);
+            }
+            RawBatch record = b.record(NOW_MS + s * 252);
+            sent += record.value.length;
+            harness.setProcessingTime(NOW_MS + s * 252);
+            send(record);
+        }
+        List<Map<String, String>> rows = rows("dead_letter");
+        assertEquals(batches, rows.size());
+        assertEquals(sent, rows.stream().mapToLong(row -> Long.parseLong(row.get("bytes"))).sum());
+        long copied = SideOutput.of(harness, DecodeOperator.DEAD_LETTERS).stream().mapToLong(d -> d.value.length).sum();
+        long notCopied = rows.stream().filter(row -> row.get("detail").contains("not copied")).count();
+        assertEquals(batches - SideOutput.of(harness, DecodeOperator.DEAD_LETTERS).size(), notCopied);
+        System.out.println("refused " + sent + " bytes, copied " + copied);
+        assertTrue(copied > 1 << 20 && copied < 12 * (256 << 10) && sent > 3 * copied, copied + " of " + sent);
+    }
 }
