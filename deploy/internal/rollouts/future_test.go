@@ -15,7 +15,7 @@ func TestAReleaseOfTheFutureIsRefused(t *testing.T) {
 	x := start(t)
 	_, good := x.release("rwnd-fair", release.Champion, 1, 0)
 	for slot, scope := range map[release.Slot]string{release.Champion: "fleet", release.Online: "ap/a"} {
-		key, value, _ := x.signer.Release(slot, scope, 2, x.at.Add(time.Hour).UnixMicro(), nil)
+		key, value, _ := x.signer.Release(slot, scope, 2, x.clock.now().Add(time.Hour).UnixMicro(), nil)
 		x.runner.Handle([]kafka.Record{{Key: key, Value: value}})
 	}
 	x.settle()

@@ -35,8 +35,8 @@ func (m *meter) Measure(ctx context.Context, r *rollout.Rollout) rollout.Measure
 
 // plan releases a champion with a plan, as the registry writes it.
 func (x *fixture) plan(version uint32, plan map[string]any) (kafka.Record, string) {
-	x.at = x.at.Add(time.Second)
-	key, value, hash := x.signer.Release(release.Champion, "fleet", version, x.at.UnixMicro(),
+	x.clock.advance(time.Second)
+	key, value, hash := x.signer.Release(release.Champion, "fleet", version, x.clock.now().UnixMicro(),
 		func(r map[string]any) { r["rollout"] = plan })
 	record := kafka.Record{Key: key, Value: value}
 	x.runner.Handle([]kafka.Record{record})
@@ -66,7 +66,7 @@ func TestANewLeaderReadsBeforeItExpands(t *testing.T) {
 	for len(x.runner.wake) > 0 {
 		<-x.runner.wake
 	}
-	x.at = x.at.Add(time.Minute)
+	x.clock.advance(time.Minute)
 	x.settle()
 	x.read(old, 1)
 	x.settle()
@@ -79,12 +79,12 @@ func TestANewLeaderReadsBeforeItExpands(t *testing.T) {
 	silent := &meter{value: 0.01, blocked: make(chan struct{})}
 	x.runner.meter = silent
 	x.runner.setLeading(true)
-	x.at = x.at.Add(time.Hour)
+	x.clock.advance(time.Hour)
 	for len(x.runner.wake) > 0 {
 		<-x.runner.wake
 	}
 	x.settle()
-	x.at = x.at.Add(time.Minute)
+	x.clock.advance(time.Minute)
 	x.settle()
 	if r := x.of(hash); r.Step != rollout.Soaking || r.All || !strings.Contains(r.Detail,
 		"soaked; waiting for a reading of brier_rise") {
@@ -92,7 +92,7 @@ func TestANewLeaderReadsBeforeItExpands(t *testing.T) {
 	}
 	// It loses the lead and has it again; the answer of before is not of this time.
 	x.runner.setLeading(false)
-	x.at = x.at.Add(time.Second)
+	x.clock.advance(time.Second)
 	x.runner.setLeading(true)
 	close(silent.blocked)
 	x.read(silent, 1)
@@ -100,7 +100,7 @@ func TestANewLeaderReadsBeforeItExpands(t *testing.T) {
 	if r := x.of(hash); r.Step != rollout.Soaking {
 		t.Fatalf("with a reading of before it led: %s", r.Step)
 	}
-	x.at = x.at.Add(measureEvery)
+	x.clock.advance(measureEvery)
 	x.settle()
 	x.read(silent, 2)
 	x.settle()
@@ -112,8 +112,8 @@ func TestANewLeaderReadsBeforeItExpands(t *testing.T) {
 // renew releases the models of version 1 again, in a mode.
 func (x *fixture) renew(mode bundle.Mode, scope string, plan map[string]any) *rollout.Rollout {
 	x.t.Helper()
-	x.at = x.at.Add(time.Second)
-	key, value, hash := x.signer.Models(release.Champion, scope, "tree of version 1", mode, x.at.UnixMicro(),
+	x.clock.advance(time.Second)
+	key, value, hash := x.signer.Models(release.Champion, scope, "tree of version 1", mode, x.clock.now().UnixMicro(),
 		func(r map[string]any) { r["rollout"] = plan })
 	x.runner.Handle([]kafka.Record{{Key: key, Value: value}})
 	x.settle()

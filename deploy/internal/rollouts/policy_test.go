@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ const other = "example"
 
 type fixture struct {
 	t      *testing.T
-	at     time.Time
+	clock  clock
 	fleet  *fleet.Fleet
 	store  store.Store
 	signer *sim.Signer
@@ -30,9 +31,18 @@ type fixture struct {
 	has    map[string]map[string]string // hashes by AP and policy
 }
 
+// clock is the time of a fixture: tests move it on while readings that run beside them look at it.
+type clock struct{ passed atomic.Int64 } // ns
+
+func (c *clock) now() time.Time {
+	return time.UnixMicro(1790000000000000).Add(time.Duration(c.passed.Load()))
+}
+
+func (c *clock) advance(by time.Duration) { c.passed.Add(int64(by)) }
+
 func start(t *testing.T) *fixture {
 	t.Helper()
-	x := &fixture{t: t, at: time.UnixMicro(1790000000000000), has: map[string]map[string]string{}}
+	x := &fixture{t: t, has: map[string]map[string]string{}}
 	db, err := store.OpenBolt(filepath.Join(t.TempDir(), "state.db"))
 	if err == nil {
 		x.signer, err = sim.NewSigner(filepath.Join(t.TempDir(), "keys"))
@@ -53,7 +63,7 @@ func start(t *testing.T) *fixture {
 // restart is the service after its process ended: it has its store and what the topic says.
 func (x *fixture) restart(topic ...kafka.Record) {
 	x.t.Helper()
-	now := func() time.Time { return x.at }
+	now := x.clock.now
 	x.fleet = fleet.New("test", now, func(release.Slot, time.Duration) {})
 	x.runner = New(x.fleet, x.store, x.signer.Keys, nil, metric.New(), now, slog.New(slog.DiscardHandler))
 	if err := x.runner.Load(context.Background()); err != nil {
@@ -66,8 +76,8 @@ func (x *fixture) restart(topic ...kafka.Record) {
 // release hands a release of a policy to the runner.
 func (x *fixture) release(policy string, slot release.Slot, version uint32, share float64, rollbackTo ...string) (
 	kafka.Record, string) {
-	x.at = x.at.Add(time.Second)
-	key, value, hash := x.signer.ReleaseOf(policy, slot, "fleet", version, x.at.UnixMicro(), func(r map[string]any) {
+	x.clock.advance(time.Second)
+	key, value, hash := x.signer.ReleaseOf(policy, slot, "fleet", version, x.clock.now().UnixMicro(), func(r map[string]any) {
 		if share > 0 {
 			r["rollout"] = map[string]any{"share": share, "soak_s": 10}
 		}
@@ -174,7 +184,7 @@ func TestCanaryAndRollbackOfOnePolicyLeaveTheOtherAlone(t *testing.T) {
 	x.restart(x.record(next), x.record(fair))
 	x.settle()
 	x.expect("after a restart", map[string]int{fair: 4, example: 2, next: 2})
-	x.at = x.at.Add(11 * time.Second)
+	x.clock.advance(11 * time.Second)
 	x.settle()
 	x.expect("after its soak", map[string]int{fair: 4, next: 4})
 	if _, err := x.runner.Abort(context.Background(), x.of(next).ID, "worse after all"); err != nil {

@@ -42,8 +42,8 @@ func TestAStalledStoreHoldsUpNoRelease(t *testing.T) {
 	<-away.asked
 	served := make(chan bool)
 	go func() {
-		x.at = x.at.Add(time.Second)
-		key, value, hash := x.signer.Release(release.Champion, "fleet", 2, x.at.UnixMicro(), nil)
+		x.clock.advance(time.Second)
+		key, value, hash := x.signer.Release(release.Champion, "fleet", 2, x.clock.now().UnixMicro(), nil)
 		x.runner.Handle([]kafka.Record{{Key: key, Value: value}})
 		p := x.fleet.Begin("a", fleet.Ask{Site: "lab", InForce: x.has["a"]["rwnd-fair"]})
 		rel, _, send := x.fleet.Desired(p, false)
