@@ -96,7 +96,8 @@ def test_a_pod_sees_no_key_but_its_own(chart, values):
         certificates = {s.split("-tls-", 1)[1] for s in mounted_secrets(w) if "-tls-" in s}
         own = {
             "kafka": {"broker"}, "flink-jobmanager": {"stream-jobs"}, "flink-taskmanager": {"stream-jobs"},
-            "trainer": {"trainer"}, "registry": {"model-registry"}, "push": {"deploy"}, "topics": {"admin"}
+            "trainer": {"trainer"}, "registry": {"model-registry"}, "push": {"deploy"}, "topics": {"admin"},
+            "transactions": {"admin"}
         }
         assert certificates == own.get(component(w), set()), name(w)
         for secret, keys in mounted_secrets(w).items():
@@ -129,7 +130,7 @@ def test_network_policies_let_through_what_the_configuration_connects_and_no_mor
 
     def reaches(source, target, port):
         return allowed(policies, of[source], of[target], port)
-    for source in ("flink-taskmanager", "trainer", "registry", "push", "topics", "kafka"):
+    for source in ("flink-taskmanager", "trainer", "registry", "push", "topics", "transactions", "kafka"):
         assert reaches(source, "kafka", 9093), source
     for source in ("flink-taskmanager", "push", "registry", "grafana", "telegraf", "migrate"):
         assert reaches(source, "clickhouse", 8123), source

@@ -26,7 +26,7 @@
 - {from: outside, to: push, port: 8445}
 {{- end }}
 {{- end }}
-{{- if $v.kafka.topics.manage }}{{ $kafkaClients = append $kafkaClients "topics" }}{{ end }}
+{{- if $v.kafka.topics.manage }}{{ $kafkaClients = concat $kafkaClients (list "topics" "transactions") }}{{ end }}
 {{- if $v.clickhouse.migrate }}{{ $clickhouseClients = append $clickhouseClients "migrate" }}{{ end }}
 {{- if $v.backup.enabled }}{{ $clickhouseClients = append $clickhouseClients "backup" }}{{ end }}
 {{- if $v.grafana.enabled }}{{ $clickhouseClients = append $clickhouseClients "grafana" }}

@@ -25,6 +25,7 @@ MORE = [
     ("learning", ["oal-train", "--help"], "online"),
     ("setup", ["oal-ca", "--help"], "init"),
     ("setup", ["topics", "--help"], "PARTITIONS"),
+    ("setup", ["transactions", "--help"], "--older"),
     ("setup", ["migrate", "--help"], "--password-file"),
     ("setup", ["oal-backup", "--help"], "restore"),
     # of the server's version

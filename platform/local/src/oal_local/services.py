@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from oal_local import clickhouse, flink, grafana, kafka, mlflow, push, registry, telegraf, trainer
+from oal_local import clickhouse, flink, grafana, kafka, mlflow, push, registry, telegraf, trainer, transactions
 from oal_local.errors import PlatformError
 
 
@@ -32,7 +32,9 @@ SERVICES = {
         Service(trainer.NAME, 7, trainer.command, trainer.ready, trainer.files, 20),
         Service(registry.NAME, 8, registry.command, registry.ready, registry.files, 30),
         Service(telegraf.NAME, 9, telegraf.command, telegraf.ready, telegraf.files, 20, telegraf.prepare),
-        *([Service(grafana.NAME, 10, grafana.command, grafana.ready, grafana.files, 20, grafana.prepare)] if grafana.
+        Service(transactions.NAME, 10, transactions.command, transactions.ready, transactions.files, 10,
+                transactions.prepare),
+        *([Service(grafana.NAME, 11, grafana.command, grafana.ready, grafana.files, 20, grafana.prepare)] if grafana.
           installed() else []),
     )
 }

@@ -215,13 +215,28 @@ public final class StreamTables {
           new ClickHouseColumn("clock_offset_us", "Int64"),
           new ClickHouseColumn("clock_offset_error_us", "UInt32"));
 
+  /** A Kafka transaction that hung - its coordinator had ended it, a partition had not - and what became of it. */
+  public static final List<ClickHouseColumn> SETTLED_TRANSACTION =
+      List.of(
+          new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
+          new ClickHouseColumn("topic", "LowCardinality(String)"),
+          new ClickHouseColumn("partition", "UInt32"),
+          new ClickHouseColumn("transactional_id", "String"),
+          new ClickHouseColumn("producer_id", "UInt64"),
+          new ClickHouseColumn("producer_epoch", "UInt32"),
+          new ClickHouseColumn("start_offset", "UInt64"),
+          new ClickHouseColumn("records", "UInt64"),
+          new ClickHouseColumn("outcome", "Enum8('committed' = 1, 'aborted' = 2, 'lost' = 3)"),
+          new ClickHouseColumn("detail", "String"));
+
   /** Tables whose rows come as JSON, in records of platform.events.v1, by name. */
   public static final Map<String, List<ClickHouseColumn>> FROM_JSON =
       Map.of(
           "tree_decision", TREE_DECISION,
           "release", RELEASE,
           "rollout", ROLLOUT,
-          "sender_tcp", SENDER_TCP);
+          "sender_tcp", SENDER_TCP,
+          "settled_transaction", SETTLED_TRANSACTION);
 
   private StreamTables() {}
 }

@@ -88,7 +88,8 @@ class PlatformOperatorTest {
         Map<String, String> good = PlatformRecords.ROLLOUT;
         Map<String, String> tcp = PlatformRecords.SENDER_TCP;
         return Stream.of(
-                Arguments.of("malformed", "no table 'station'; there are release, rollout, sender_tcp, tree_decision",
+                Arguments.of("malformed", "no table 'station'; there are release, rollout, sender_tcp, "
+                        + "settled_transaction, tree_decision",
                         PlatformRecords.json("station", good)),
                 Arguments.of("malformed", "rollout has no column 'wings'",
                         PlatformRecords.json("rollout", PlatformRecords.with(good, "wings", "2"))),

@@ -1,0 +1,139 @@
+"""Transactions that hang are found, ended as their coordinator decided, and told of; others are left alone."""
+import json
+import sys
+import time
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
+from oal_local import kafka
+from oal_local.paths import KAFKA
+from waiting import until
+
+sys.path.insert(0, str(KAFKA))
+
+import hanging  # noqa: E402
+import transactions  # noqa: E402
+from transaction_requests import Connection  # noqa: E402
+
+TOPIC = "hanging.test"
+WELL, COMMITTED, ABORTED, FORGOTTEN, OPEN = range(5)
+FORGOTTEN_PRODUCER = 4_000_000
+VALUES = [b"1", b"2", b"3"]
+
+
+class Broker:
+    def __init__(self, platform):
+        self.client = platform.kafka.client("admin")
+        self.admin = AdminClient(self.client)
+        self.context = kafka.tls(platform.state, "admin")
+        self.port = platform.settings.ports["kafka"]
+        self.state = platform.state
+
+    def settle(self, later_s: float = 0) -> dict[int, dict]:
+        """Rows of a round LATER_S from now, by partition of our topic."""
+        rows = transactions.settle(self.admin, self.context, 0, lambda: time.time() + later_s)
+        assert {row["topic"] for row in rows} <= {TOPIC}
+        return {row["partition"]: row for row in rows}
+
+    def offsets(self, partition: int) -> tuple[int, int]:
+        """Last stable offset, end."""
+        ends = []
+        for level in ("read_committed", "read_uncommitted"):
+            consumer = Consumer({**self.client, "group.id": "viewer-hanging", "isolation.level": level})
+            ends.append(consumer.get_watermark_offsets(TopicPartition(TOPIC, partition), 20)[1])
+            consumer.close()
+        return ends[0], ends[1]
+
+    def committed(self, partition: int) -> list[bytes]:
+        """What a reader of committed records gets."""
+        consumer = Consumer({**self.client, "group.id": "viewer-hanging", "isolation.level": "read_committed",
+                             "enable.partition.eof": True})
+        consumer.assign([TopicPartition(TOPIC, partition, 0)])
+        values = []
+        while (message := consumer.poll(20)) is not None and not message.error():
+            values.append(message.value())
+        consumer.close()
+        return values
+
+    def hang(self, partition: int, producer_id: int, epoch: int) -> None:
+        with Connection("127.0.0.1", self.port, self.context) as broker:
+            hanging.write(broker, TOPIC, partition,
+                          hanging.batch(producer_id, epoch, VALUES, time.time_ns() // 1_000_000))
+
+    def verify(self, on: bool) -> None:
+        """Whether the broker asks a coordinator before it takes a transaction's first batch."""
+        name = "transaction.partition.verification.enable"
+        entry = ConfigEntry(name, str(on).lower(), incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ConfigResource.Type.BROKER, "1", incremental_configs=[entry])
+        self.admin.incremental_alter_configs([resource])[resource].result(20)
+
+        def applied():
+            return self.admin.describe_configs([resource])[resource].result(20)[name].value == entry.value
+
+        until(applied, f"{name} is {on}")
+
+    def known(self, transactional_id: str):
+        with Connection("127.0.0.1", self.port, self.context) as broker:
+            one, = broker.known([transactional_id])
+            return one
+
+    def producer(self, transactional_id: str) -> Producer:
+        producer = Producer({**self.client, "transactional.id": transactional_id})
+        producer.init_transactions(60)
+        producer.begin_transaction()
+        return producer
+
+    def ended(self, transactional_id: str, commit: bool):
+        """What the coordinator knows of a transaction that has ended."""
+        producer = self.producer(transactional_id)
+        producer.produce(TOPIC, b"well", partition=WELL)
+        producer.flush(20)
+        (producer.commit_transaction if commit else producer.abort_transaction)(60)
+        state = "CompleteCommit" if commit else "CompleteAbort"
+        return until(lambda: (known := self.known(transactional_id)).state == state and known, state)
+
+
+@pytest.fixture
+def broker(platform):
+    made = Broker(platform)
+    made.admin.create_topics([NewTopic(TOPIC, 5, 1)])[TOPIC].result(20)
+    made.verify(False)
+    yield made
+    made.verify(True)
+    made.admin.delete_topics([TOPIC])[TOPIC].result(20)
+
+
+def test_hanging_transactions_are_ended_as_their_coordinator_decided(broker, platform):
+    for partition, name, commit in ((COMMITTED, "oal-hanging-a", True), (ABORTED, "oal-hanging-b", False)):
+        known = broker.ended(name, commit)
+        broker.hang(partition, known.producer_id, known.producer_epoch)
+    broker.hang(FORGOTTEN, FORGOTTEN_PRODUCER, 0)
+    under_way = broker.producer("oal-hanging-c")
+    under_way.produce(TOPIC, b"open", partition=OPEN)
+    under_way.flush(20)
+    for partition in (COMMITTED, ABORTED, FORGOTTEN):
+        assert broker.offsets(partition) == (0, 3), "the reader of committed records waits"
+
+    rows = broker.settle()
+    assert {n: (row["outcome"], row["records"], row["start_offset"]) for n, row in rows.items()} == {
+        COMMITTED: ("committed", 3, 0), ABORTED: ("aborted", 3, 0)}, "the others may still be ended by who began them"
+    assert rows[COMMITTED]["transactional_id"] == "oal-hanging-a"
+    later = broker.settle(later_s=transactions.LOST_AFTER_S)
+    assert {n: (row["outcome"], row["records"]) for n, row in later.items()} == {FORGOTTEN: ("lost", 3)}
+    assert not broker.settle(later_s=transactions.LOST_AFTER_S), "each once"
+
+    plain = Producer(broker.client)
+    for partition in (COMMITTED, ABORTED, FORGOTTEN):
+        plain.produce(TOPIC, b"next", partition=partition)
+    plain.flush(20)
+    assert broker.committed(COMMITTED) == [*VALUES, b"next"], "nothing that was committed is lost"
+    assert broker.committed(ABORTED) == broker.committed(FORGOTTEN) == [b"next"]
+    assert broker.offsets(OPEN)[0] == 0
+    under_way.commit_transaction(60)
+    assert broker.committed(OPEN) == [b"open"]
+
+    told = []
+    producer = type("Told", (), {"produce": lambda _, *__, **k: told.append(k["value"]), "flush": lambda *_: 0})()
+    transactions.tell(producer, list(rows.values()))
+    assert [row["outcome"] for row in json.loads(told[0])["rows"]] == ["committed", "aborted"]

@@ -1,0 +1,10 @@
+    `ts` DateTime64(6, 'UTC') COMMENT 'Time it was settled, the watcher\'s clock',
+    `topic` LowCardinality(String) COMMENT 'Kafka topic',
+    `partition` UInt32 COMMENT 'Partition',
+    `transactional_id` String COMMENT 'Its id; empty when no coordinator knows it',
+    `producer_id` UInt64 COMMENT 'Producer',
+    `producer_epoch` UInt32 COMMENT 'Epoch of the producer',
+    `start_offset` UInt64 COMMENT 'Offset of its first record',
+    `records` UInt64 COMMENT 'Records that it has in the partition at most',
+    `outcome` Enum8('committed' = 1, 'aborted' = 2, 'lost' = 3) COMMENT 'committed, aborted - as its coordinator had decided; lost - aborted because nobody knows what was decided',
+    `detail` String COMMENT 'Explanation'
