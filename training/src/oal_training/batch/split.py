@@ -2,7 +2,8 @@
 
 Neighbouring items share most of their label window, so a random split lets a model look its answers up. Here a test
 part begins at a whole minute (of short data: a whole ten seconds or second), and the items whose label is not settled
-by then belong to neither side.
+by then belong to neither side. Access points that share a channel see the same seconds: where one is judged by a model
+of others, those others' items of that time, and of some seconds around it, are not learned from either.
 """
 
 from __future__ import annotations
@@ -36,12 +37,15 @@ class SplitSpec:
     test_share: float = 0.5
     folds: int = 4
     groups: int = 5
+    apart_s: float = 5.0
 
     def __post_init__(self):
         if self.kind not in KINDS:
             raise TrainingError(f"split {self.kind!r} is none of {', '.join(KINDS)}")
         if not 0.05 <= self.test_share <= 0.9 or not 1 <= self.folds <= 50 or not 2 <= self.groups <= 100:
             raise TrainingError("a split needs test_share 0.05…0.9, folds 1…50 and groups 2…100")
+        if not 0 <= self.apart_s <= 3600:
+            raise TrainingError("a split needs apart_s 0…3600")
 
 
 def cuts(items: Items, spec: SplitSpec) -> tuple[list[int], int]:
@@ -61,6 +65,29 @@ def cuts(items: Items, spec: SplitSpec) -> tuple[list[int], int]:
         f"{(end - items.ts_us.min()) / 1e6:.0f} s of items are too few for {spec.folds} folds by time; lower"
         " split.folds or take a longer range"
     )
+
+
+def stretches(items: Items, spec: SplitSpec) -> list[tuple[int, int]]:
+    """Parts of the whole time of the items, about equally full: [begin, end) in µs, cut at whole minutes where that
+    leaves `folds` of them (kind group: at least two, or nothing would be left to learn from).
+    """
+    n = max(2, spec.folds)
+    ideal, end = np.quantile(items.ts_us, np.arange(1, n) / n), int(items.ts_us.max()) + 1
+    begin = int(items.ts_us.min())
+    for align_us in ALIGNMENTS_US:
+        at = [begin, *sorted({int((t + align_us // 2) // align_us) * align_us for t in ideal}), end]
+        if len(at) == n + 1 and all(b - a >= align_us // 2 for a, b in zip(at, at[1:])):
+            return list(zip(at, at[1:]))
+    raise TrainingError(
+        f"{(end - begin) / 1e6:.0f} s of items are too few for {n} parts of time by AP; lower split.folds or take a"
+        " longer range"
+    )
+
+
+def apart(items: Items, begin: int, end: int, apart_us: int) -> np.ndarray:
+    """Mask of the items whose label windows, and `apart_us` more, touch none of [begin, end) and its labels."""
+    reach = items.embargo_us + apart_us
+    return (items.ts_us + reach <= begin) | (items.ts_us >= end + reach)
 
 
 def settled(items: Items, at_us: int) -> np.ndarray:
@@ -86,7 +113,12 @@ def folds(items: Items, spec: SplitSpec) -> list[Fold]:
         raise TrainingError("items of one AP cannot be split by AP")
     if spec.kind == "group":
         masks = [np.isin(items.group, part) for part in group_parts(items, spec.groups)]
-        return [Fold(np.flatnonzero(~mask), np.flatnonzero(mask)) for mask in masks]
+        found = []
+        for begin, end in stretches(items, spec):
+            then = (items.ts_us >= begin) & (items.ts_us < end)
+            away = apart(items, begin, end, int(spec.apart_s * 1e6))
+            found += [Fold(np.flatnonzero(~mask & away), np.flatnonzero(mask & then)) for mask in masks]
+        return _usable(found)
     edges, _ = cuts(items, spec)
     found = []
     for begin, end in zip(edges, edges[1:]):
@@ -97,7 +129,15 @@ def folds(items: Items, spec: SplitSpec) -> list[Fold]:
         for part in group_parts(items, spec.groups):
             mask = np.isin(items.group, part)
             found.append(Fold(np.flatnonzero(early & ~mask), np.flatnonzero(late & mask)))
-    return [fold for fold in found if len(fold.train) and len(fold.test)]
+    return _usable(found)
+
+
+def _usable(folds_: list[Fold]) -> list[Fold]:
+    """Those that have something to learn from and something to judge; TrainingError when none has."""
+    found = [fold for fold in folds_ if len(fold.train) and len(fold.test)]
+    if not found:
+        raise TrainingError("no items are left to learn from beside those judged; take a longer range")
+    return found
 
 
 def tail(items: Items, share: float = 0.25, by: str = "time") -> tuple[np.ndarray, np.ndarray]:
@@ -115,7 +155,11 @@ def tail(items: Items, share: float = 0.25, by: str = "time") -> tuple[np.ndarra
 def name(items: Items, spec: SplitSpec) -> str:
     """The way of splitting in one line, for reports."""
     if spec.kind == "group":
-        return f"leave-AP-out, {len(group_parts(items, spec.groups))} folds of {len(items.groups)} APs"
+        return (
+            f"leave-AP-out, {len(group_parts(items, spec.groups))} folds of {len(items.groups)} APs in"
+            f" {len(stretches(items, spec))} parts of time; nothing is learned within {spec.apart_s:g} s of the labels"
+            " judged"
+        )
     edges, align_us = cuts(items, spec)
     line = (
         f"by time: {len(edges) - 1} test parts in the last {(edges[-1] - edges[0]) / 1e6:.0f} s of"
