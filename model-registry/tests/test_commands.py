@@ -151,3 +151,6 @@ def test_messages_instead_of_tracebacks(run, tmp_path, text_file):
         assert code == 1 and said in err and err.startswith(f"oal-registry {arguments[0]}: "), err
     (tmp_path / "bad.json").write_text('{"format": "oal-tree/1", "feature_program": "00"}')
     assert "not a tree in JSON" in run("predict", "--tree", tmp_path / "bad.json", "-")[2]
+    (tmp_path / "deep.json").write_text('{"feature":' + "[" * 200_000)
+    code, _, err = run("predict", "--tree", tmp_path / "deep.json", "-")
+    assert code == 1 and "nested too deeply" in err

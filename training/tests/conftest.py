@@ -31,6 +31,12 @@ def until(what: str, condition, seconds: float = 60):
     return value
 
 
+@pytest.fixture(autouse=True)
+def committed(monkeypatch):
+    """Versions are registered while their code is being written, too."""
+    monkeypatch.setenv("OAL_GIT_REVISION", "a-revision")
+
+
 @pytest.fixture(scope="session")
 def platform(tmp_path_factory):
     from oal_local.platform import Platform

@@ -1,5 +1,6 @@
 """/metrics asks for the token of its file; /healthz asks for nothing."""
 
+import socket
 import urllib.error
 import urllib.request
 
@@ -7,7 +8,7 @@ import pytest
 from oal_training.errors import TrainingError
 from oal_training.online.bearer import Bearer
 from oal_training.online.metrics import Metrics
-from oal_training.online.page import Page
+from oal_training.online.page import REQUEST_S, Page
 
 
 def get(page, path: str, token: str | None = None) -> tuple[int, str]:
@@ -59,3 +60,11 @@ def test_a_file_without_a_token_is_a_mistake_of_the_configuration(tmp_path, text
         (tmp_path / "token").write_text(text)
     with pytest.raises(TrainingError, match="metrics_token_file .*oal-ca init"):
         Bearer(str(tmp_path / "token"))
+
+
+def test_a_client_that_says_nothing_is_let_go(guarded, monkeypatch):
+    page, _ = guarded
+    assert page._server.RequestHandlerClass.timeout == REQUEST_S
+    monkeypatch.setattr(page._server.RequestHandlerClass, "timeout", 0.05)
+    with socket.create_connection(page._server.server_address, timeout=20) as silent:
+        assert silent.recv(1) == b""

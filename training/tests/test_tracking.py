@@ -165,3 +165,22 @@ def test_an_ap_is_logged_every_ten_seconds_and_when_a_tree_is_shipped(tmp_path):
     assert not tracker.wanted(dataclasses.replace(held, ts_us=held.ts_us + 9_999_999))
     assert tracker.wanted(dataclasses.replace(held, ts_us=held.ts_us + 10_000_000))
     assert tracker.wanted(dataclasses.replace(DECISION, ts_us=held.ts_us + 1))
+
+
+def test_what_is_kept_of_aps_goes_with_them(tmp_path):
+    tracker = tracking.Tracking(Client(Mlflow("http://127.0.0.1:9", "u", "p")), Metrics(), print, "x")
+    for n in range(50):
+        tracker.offer(tracking.entry(dataclasses.replace(DECISION, ap_id=f"ap-{n}"), 0))
+    tracker.forget([f"ap-{n}" for n in range(49)])
+    assert list(tracker._last) == ["ap-49"]
+
+
+def test_runs_of_days_ago_are_not_kept(tmp_path, monkeypatch):
+    tracker = tracking.Tracking(Client(Mlflow("http://127.0.0.1:9", "u", "p")), Metrics(), print, "x")
+    tracker._experiment = "1"
+    for name, answer in (("find_run", None), ("create_run", "r"), ("finish_run", None)):
+        monkeypatch.setattr(tracker._client, name, lambda *_, answer=answer: answer, raising=True)
+    for day in range(5):
+        at = dataclasses.replace(DECISION, ap_id=f"ap-{day}", ts_us=NOON_US + day * DAY_US)
+        tracker._run(tracking.entry(at, 0))
+    assert set(tracker._runs) == {"ap-3", "ap-4"}

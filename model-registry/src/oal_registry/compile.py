@@ -23,7 +23,10 @@ CLASSES = 4
 MAX_LEAF, MAX_BASE = 1 << 40, 1 << 52
 #: bytes: a window that no TCP sender reaches
 MAX_WINDOW_BYTES = 1 << 30
-DISTIL = "only a single decision tree runs on an AP; distil the model into one (`oal-train distil`) and register that"
+DISTIL = (
+    "only a single decision tree runs on an AP; distil the model into one (`oal-train fit"
+    " training/experiments/distilled.yaml --register NAME`)"
+)
 
 
 def as_floats(x: np.ndarray) -> np.ndarray:

@@ -56,4 +56,6 @@ def loads(text: str) -> tuple[Tree, Program]:
         tree.check(len(program.features))
     except (ValueError, KeyError, TypeError, IndexError, OverflowError, BundleError) as error:
         raise RegistryError(f"not a tree in JSON: {error}") from None
+    except RecursionError:
+        raise RegistryError("not a tree in JSON: it is nested too deeply") from None
     return tree, program

@@ -17,6 +17,7 @@ from oal_training.errors import TrainingError
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("scikit-learn", "xgboost-cpu", "numpy", "scipy", "pandas", "mlflow", "pyarrow")
 TAG = "oal."
+DIRTY = "-dirty"  # files differ from the revision: nobody can say which code it was
 
 
 def git_revision() -> str:
@@ -38,7 +39,7 @@ def git_revision() -> str:
         ).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""
-    return revision + ("-dirty" if changed else "")
+    return revision + (DIRTY if changed else "")
 
 
 def environment() -> dict[str, str]:
@@ -95,6 +96,8 @@ class Lineage:
             absent.append("feature_hash")
         if self.data_sha256 and not re.fullmatch(r"[0-9a-f]{64}", self.data_sha256):
             absent.append("data_sha256")
+        if self.git_revision.endswith(DIRTY):
+            absent.append("git_revision")
         return absent
 
     def require(self) -> None:
@@ -103,7 +106,7 @@ class Lineage:
             raise TrainingError(
                 f"not registered: the run cannot name its {', '.join(absent)}. A version must be traceable to its data"
                 " and its code; train from ClickHouse or from a file of `oal-train import-items`, in a git checkout"
-                " (or with OAL_GIT_REVISION set)"
+                " whose files are committed (or with OAL_GIT_REVISION set)"
             )
 
     def tags(self) -> dict[str, str]:

@@ -54,7 +54,14 @@ def test_a_hash_that_is_none_counts_as_missing(learning, name, value):
     assert dataclasses.replace(complete(learning), **{name: value}).missing() == [name]
 
 
+def test_code_that_is_in_no_commit_registers_nothing(learning):
+    dirty = dataclasses.replace(complete(learning), git_revision="8d745fc-dirty")
+    with pytest.raises(TrainingError, match="cannot name its git_revision.* whose files are committed"):
+        dirty.require()
+
+
 def test_git_revision_says_when_files_differ_from_it(tmp_path, monkeypatch):
+    monkeypatch.delenv("OAL_GIT_REVISION")
     git = lambda *a: subprocess.run(
         ["git", "-C", tmp_path, "-c", "user.name=t", "-c", "user.email=t@t", *a],
         check=True,

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from oal_training.batch import experiment, run
+from oal_training.cli import main
 from oal_training.errors import TrainingError
 from oal_training.stored import jsonl, parquet
 from oal_training.stored.items import MISSING, UNKNOWN
@@ -157,6 +160,47 @@ def test_a_wrong_column_is_named(learning, tmp_path, spec, says):
         parquet.read(foreign(learning, tmp_path / "f.parquet"), SPEC | spec, log=quiet)
 
 
+def arrow(learning, path: Path, **changes) -> Path:
+    """As `foreign`, with what pandas would make a gap of."""
+    table = pq.read_table(foreign(learning, path))
+    for name, values in changes.items():
+        table = table.set_column(table.column_names.index(name), name, pa.array(values))
+    pq.write_table(table, path)
+    return path
+
+
+BOUNDS = {"target": {"bounds": [0.01, 0.05, 0.12]}}
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "spec", "says"),
+    [
+        ("verdict", float("nan"), BOUNDS, "label .* is missing, NaN or infinite in 1 of"),
+        ("verdict", float("inf"), BOUNDS, "label .* is missing, NaN or infinite in 1 of"),
+        ("verdict", -0.5, BOUNDS, "a label of -0.5 is no ratio"),
+        ("verdict", "much", BOUNDS, "label .* is string, not a number"),
+        ("t", float("nan"), {}, "time is missing, NaN or infinite in 1 of"),
+        ("t", float("inf"), {}, "time is missing, NaN or infinite in 1 of"),
+        ("t", 1e30, {}, "beyond any date"),
+        ("t", "noon", {}, "time is string, not a number"),
+        ("t", None, {}, "time is missing in 1 of"),
+        ("router", None, {}, "router .group. is missing in 1 rows"),
+    ],
+)
+def test_what_is_no_number_is_refused(learning, tmp_path, column, value, spec, says):
+    few = learning[:300]
+    good = {"verdict": np.zeros(300), "t": few.ts_us / 1e6, "router": ["a"] * 300}[column]
+    values = list(map(str, good)) if isinstance(value, str) else list(good)
+    values[7] = value
+    with pytest.raises(TrainingError, match=says):
+        parquet.read(arrow(few, tmp_path / "f.parquet", **{column: values}), SPEC | spec, log=quiet)
+
+
+def test_compare_of_a_foreign_file_asks_for_nothing_that_it_does_not_take(learning, tmp_path, capsys):
+    assert main(["compare", "--items", str(foreign(learning[:300], tmp_path / "f.parquet"))]) == 1
+    assert "`compare` does not" in capsys.readouterr().err
+
+
 def test_an_ap_of_a_foreign_table_can_be_chosen(learning, tmp_path):
     path = foreign(learning, tmp_path / "f.parquet", router=np.arange(len(learning)) % 2 + 7)
     assert parquet.read(path, SPEC, ap="8", log=quiet).groups == ["8"]
@@ -167,7 +211,7 @@ def test_an_ap_of_a_foreign_table_can_be_chosen(learning, tmp_path):
 
 
 def test_a_foreign_table_without_names_of_columns_says_what_to_do(learning, tmp_path):
-    with pytest.raises(TrainingError, match="name its columns in the experiment"):
+    with pytest.raises(TrainingError, match="when that names its columns"):
         parquet.read(foreign(learning, tmp_path / "f.parquet"), log=quiet)
     (tmp_path / "g.parquet").write_bytes(b"PAR1 but not really")
     with pytest.raises(TrainingError, match="is not a Parquet file"):

@@ -10,12 +10,16 @@ from oal_training.errors import TrainingError
 from oal_training.online.bearer import Bearer
 from oal_training.online.metrics import Metrics
 
+REQUEST_S = 10.0
+
 
 class Page:
     """Serves /healthz (200, or 503 with what is missing) to all and /metrics to `reader` on a thread of its own."""
 
     def __init__(self, listen: tuple[str, int], metrics: Metrics, ailment: Callable[[], str], reader: Bearer):
         class Handler(BaseHTTPRequestHandler):
+            timeout = REQUEST_S  # of each read and write: a client that says nothing holds no thread for ever
+
             def do_GET(self):
                 if self.path == "/metrics" and not reader.admits(self.headers.get("Authorization")):
                     metrics.add("oal_trainer_metrics_refused_total")

@@ -8,9 +8,9 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from oal_training.online import provenance
 from oal_training.online.decision import Decision
@@ -126,6 +126,11 @@ class Tracking:
         """Is it time for this AP?"""
         return decision.shipped or decision.ts_us - self._last.get(decision.ap_id, 0) >= EVERY_US
 
+    def forget(self, ap_ids: Iterable[str]) -> None:
+        """These APs are silent, or another trainer's."""
+        for ap_id in ap_ids:
+            self._last.pop(ap_id, None)
+
     def offer(self, new: Entry) -> None:
         """Queue an entry."""
         self._last[new.ap_id] = new.ts_us
@@ -190,5 +195,6 @@ class Tracking:
                 "mlflow.source.name": "oal-train online",
             }
             found = self._client.create_run(self._experiment, f"{new.ap_id} {day}", new.ts_us // 1000, {**tags, **more})
-        self._runs = {**self._runs, new.ap_id: (day, found)}
+        before = (datetime.fromisoformat(day) - timedelta(days=1)).date().isoformat()
+        self._runs = {ap: run for ap, run in self._runs.items() if run[0] >= before} | {new.ap_id: (day, found)}
         return found

@@ -92,8 +92,8 @@ def read_columns(path: Path) -> tuple[dict[str, np.ndarray], dict]:
     metadata = json.loads((table.schema.metadata or {}).get(METADATA, b"{}"))
     if missing := [name for name in FIXED if name not in table.column_names]:
         raise TrainingError(
-            f"{path} has no column {', '.join(missing)}; it is no file of OAL items: name its columns in the experiment"
-            " (`columns:`)"
+            f"{path} has no column {', '.join(missing)}; it is no file of `oal-train import-items`. Commands that take"
+            " an experiment read it when that names its columns (`columns:`); `compare` does not"
         )
     columns = {
         name: (
@@ -151,7 +151,10 @@ def read(
 def _labels(values: pa.ChunkedArray, path: Path, target: dict, classes: tuple[str, ...]) -> np.ndarray:
     """Class indices from numbers, names, or a ratio that `bounds` cuts."""
     if bounds := target.get("bounds"):
-        return np.searchsorted(np.asarray(bounds, float), values.to_numpy().astype(float), side="right")
+        ratio = _numbers(values, path, "label (a ratio that `target.bounds` cuts)")
+        if (ratio < 0).any():
+            raise TrainingError(f"{path}: a label of {ratio.min():g} is no ratio; it is 0 or greater")
+        return np.searchsorted(np.asarray(bounds, float), ratio, side="right")
     if pa.types.is_integer(values.type) or pa.types.is_boolean(values.type):
         y = values.to_numpy().astype(np.int64)
     else:
@@ -171,14 +174,34 @@ def _labels(values: pa.ChunkedArray, path: Path, target: dict, classes: tuple[st
     return y
 
 
-def _times(values: pa.ChunkedArray, unit: str | None) -> np.ndarray:
+def _numbers(values: pa.ChunkedArray, path: Path, what: str) -> np.ndarray:
+    """float64; TrainingError when there is text, a gap or a number that is not finite."""
+    kind = values.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
+        raise TrainingError(f"{path}: {what} is {kind}, not a number")
+    found = np.asarray(values.cast(pa.float64()).fill_null(float("nan")).to_numpy(), np.float64)
+    if wrong := int(np.sum(~np.isfinite(found))):
+        raise TrainingError(
+            f"{path}: {what} is missing, NaN or infinite in {wrong} of {len(found)} rows; leave those rows out"
+        )
+    return found
+
+
+def _times(values: pa.ChunkedArray, path: Path, unit: str | None) -> np.ndarray:
+    if values.null_count:
+        raise TrainingError(f"{path}: time is missing in {values.null_count} of {len(values)} rows")
     if pa.types.is_timestamp(values.type):
         return values.cast(pa.timestamp("us")).cast(pa.int64()).to_numpy()
     if unit not in (None, *TIME_UNITS):
         raise TrainingError(f"columns.time_unit {unit!r} is none of {', '.join(TIME_UNITS)}")
-    if unit is None:
+    if unit is None and pa.types.is_integer(values.type):
         return values.to_numpy().astype(np.int64)
-    return np.round(values.to_numpy().astype(np.float64) * TIME_UNITS[unit]).astype(np.int64)
+    found = np.round(_numbers(values, path, "time") * TIME_UNITS[unit or "us"])
+    if (np.abs(found) >= 2.0**62).any():
+        raise TrainingError(
+            f"{path}: time {found[np.argmax(np.abs(found))]:g} µs is beyond any date; see columns.time_unit"
+        )
+    return found.astype(np.int64)
 
 
 def _foreign(path: Path, spec: dict, source: dict, ap, site, begin_us, end_us, log) -> Items:
@@ -211,8 +234,10 @@ def _foreign(path: Path, spec: dict, source: dict, ap, site, begin_us, end_us, l
         raise TrainingError(f"{path} has no feature column {', '.join(wrong)}")
     if not features:
         raise TrainingError(f"{path}: no numeric column is left for a feature")
+    if absent := table[names["group"]].null_count:
+        raise TrainingError(f"{path}: {names['group']} (group) is missing in {absent} rows; whose items are they?")
     group = np.asarray([str(v) for v in table[names["group"]].to_pylist()])
-    ts_us = _times(table[names["time"]], spec.get("time_unit"))
+    ts_us = _times(table[names["time"]], path, spec.get("time_unit"))
     labelled = ~np.asarray(table[names["label"]].is_null())
     keep = (
         labelled
