@@ -20,7 +20,8 @@ from oal_registry.mlflow_client import Gone, MlflowRegistry
 from oal_registry.status import Status
 
 TAG = "retrain"
-AS_TAG, FROM_TAG, STARTED_TAG = "retrained_as", "retrained_from", "retrain.started_at_ms"
+AS_TAG, FROM_TAG = "retrained_as", "retrained_from"
+AFTER_TAG = "retrain.after"  # the newest version when a run began: what it makes has a greater number, on any clock
 STOP_S = 5  # from SIGTERM to SIGKILL
 MAX_REASON = 240
 PR_SET_PDEATHSIG = 1
@@ -97,7 +98,8 @@ class Retraining:
     def _begin(self, model: str, version: int) -> None:
         result, log = self._files(model, version)
         result.unlink(missing_ok=True)
-        self.registry.set_tag(model, version, STARTED_TAG, str(time.time_ns() // 1_000_000))
+        newest = max((int(v.version) for v in self.registry.versions(model)), default=version)
+        self.registry.set_tag(model, version, AFTER_TAG, str(newest))
         self.registry.set_tag(model, version, TAG, "running")
         command = [
             *self.command,
@@ -151,14 +153,13 @@ class Retraining:
         number = int(version.version)
         made = _result(self._files(model, number)[0])
         if made is None:
-            started = version.tags.get(STARTED_TAG, "")
-            since = int(started) if started.isdigit() else 1 << 62
+            after = version.tags.get(AFTER_TAG, "")
             candidates = [
-                v
+                int(v.version)
                 for v in self.registry.versions(model, f"tags.retrained_from = '{number}'")
-                if v.creation_timestamp >= since
+                if after.isdigit() and int(v.version) > int(after)
             ]
-            made = max((int(v.version) for v in candidates), default=None)
+            made = max(candidates, default=None)
         if made is None:
             self.status.log(f"retrain {model}/{number}: was interrupted, begins again")
             return False
