@@ -8,6 +8,7 @@ import time
 import uuid
 
 import synthetic
+import yaml
 from conftest import until
 from oal_schema import bundle as oal_bundle
 from oal_schema import release as oal_release
@@ -94,7 +95,8 @@ def test_trees_carry_the_policy_of_their_ap_and_are_released_again_when_it_chang
     text = "name: one\nversion: {}\napplies_to: {}\nmode: enforce\ncontrol: {{target_us: 7000}}\n"
     (trainer.policies / "one.yaml").write_text(text.format(1, "ap/somebody-else"))
     (trainer.policies / "two.yaml").write_text(text.format(5, f"ap/{source.name}").replace("one", "two"))
-    again = source.until_release(trainer, 2)[1]
+    until(trainer.log, lambda: len(topics.releases(source.name)) == 2)  # no item comes: the stream job may be away
+    again = topics.releases(source.name)[1]
     bundle, digest = oal_bundle.open_signed(again.signed, trusted, source.name, "site-1", before)
     assert (bundle.policy.name, bundle.policy.version, bundle.policy.control["target_us"]) == ("two", 5, 7000)
     assert (again.version, again.rank, again.reason) == (
@@ -275,6 +277,26 @@ def test_the_broker_comes_back_and_a_silent_mlflow_delays_nothing(make_trainer, 
     platform.wait_ready("kafka")
     source.until_release(trainer, n + 1, at_once=100)  # the next better tree needs items, not time
     assert trainer.healthy() and trainer.process.poll() is None
+
+
+def test_a_trainer_that_the_group_fenced_for_good_joins_anew(make_trainer, topics, platform):
+    """Another member with its name gets its partitions, and its own consumer a fatal error."""
+    from confluent_kafka import Consumer
+
+    trainer = make_trainer(**QUICK)
+    source = Ap(topics, seed=7, n=30_000)
+    n = len(source.until_release(trainer, 1))
+    kafka = yaml.safe_load((trainer.folder / "config.yaml").read_text())["kafka"]
+    name = (trainer.folder / "state" / "instance").read_text().strip()
+    other = Consumer({**kafka, "group.instance.id": name, "partition.assignment.strategy": "cooperative-sticky"})
+    other.subscribe(["training.items.v1"])
+    until(trainer.log, lambda: other.poll(0.1) is None and "this consumer cannot go on" in trainer.log())
+    fenced_us = time.time_ns() // 1000
+    other.close()
+    until(trainer.log, lambda: trainer.healthy() and trainer.metric("oal_trainer_consumers_total") >= 1)
+    until(trainer.log, lambda: source.send() and source.since(fenced_us))
+    assert source.since(fenced_us)[0]["items"] > 500, "the window is there again"
+    assert len(source.until_release(trainer, n, at_once=100)) >= n and trainer.process.poll() is None
 
 
 def test_one_state_folder_has_one_trainer(make_trainer, platform, tmp_path):

@@ -43,6 +43,7 @@ class Release:
     rank           serial by which releases for one AP are compared: that of the bundle when its models were released. A
                    bundle that only takes newer numbers keeps it, and so its place
     promoted_by    person who set the alias, where the registry knows; empty: unknown
+    site           of the AP that an online tree is for, as its items said; empty: unknown
     variant_of     hash, hex, of the fleet's bundle that this one has the models of, with its scope's own numbers; it
                    stands in for it there
     policy         policy (folder) whose bundle it is; releases of different policies do not touch each other
@@ -66,6 +67,7 @@ class Release:
     variant_of: str = ""
     policy: str = RWND_FAIR
     promoted_by: str = ""
+    site: str = ""
 
     def bundle(self) -> Bundle:
         """What `signed` holds; the signature is not checked. BundleError unless an AP that it is meant for would take
@@ -118,6 +120,7 @@ def record(
     rank: int = 0,
     variant_of: str = "",
     promoted_by: str = "",
+    site: str = "",
 ) -> tuple[str, bytes]:
     """(key, value) of the record that releases `signed`, of the policy that it says. `rank` 0: the bundle's serial."""
     payload, serial, policy = _of_bundle(signed)
@@ -147,6 +150,7 @@ def record(
     }
     value |= {"policy": policy} if policy != RWND_FAIR else {}
     value |= {"promoted_by": promoted_by} if promoted_by else {}
+    value |= {"site": site} if site else {}
     return name, json.dumps(value, separators=(",", ":"), sort_keys=True).encode()
 
 
@@ -213,6 +217,7 @@ def parse(name: str | bytes, value: bytes | None) -> Release:
             v.get("variant_of") or "",
             v.get("policy") or RWND_FAIR,
             v.get("promoted_by") or "",
+            str(v.get("site") or ""),
         )
         payload, serial, of_policy = _of_bundle(out.signed)
     except (ValueError, KeyError, TypeError, binascii.Error, BundleError) as e:
@@ -231,8 +236,8 @@ def verify(r: Release, trusted: dict[int, TrustedKey], now_us: int) -> Bundle:
     """The bundle of a release that may count as in force: a trusted key signed it that may sign it, and what the record
     says of it is what it says itself. BundleError or ReleaseError, each with its `reason`, for any other.
 
-    Of a record only its bundle is signed: run_id, reason, pinned, rollout, rank, variant_of and promoted_by are what
-    its writer says.
+    Of a record only its bundle is signed: run_id, reason, pinned, rollout, rank, variant_of, promoted_by and site are
+    what its writer says.
     """
     bundle, _ = open_signed(r.signed, trusted, None, None)
     name = key(r.slot, r.scope, r.policy)

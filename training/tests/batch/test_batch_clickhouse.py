@@ -73,8 +73,24 @@ def test_site_range_and_limit_are_kept(stored, learning):
     begin, end = int(learning.ts_us[1000]) + shift, int(learning.ts_us[1500]) + shift
     items = clickhouse.read(connection, site="north", begin_us=begin, end_us=end, log=quiet)
     assert items.groups == ["ap-1"] and (items.ts_us[0], len(items)) == (begin, 500)
-    latest = clickhouse.read(connection, limit=300, log=quiet)
-    assert len(latest) == 300 and latest.ts_us[-1] == learning.ts_us[-1] + shift and latest.groups == ["ap-1", "ap-2"]
+    assert items.source["share"] == 1
+
+
+def test_of_more_items_than_fit_a_sample_spans_the_time_and_the_aps(stored, learning):
+    connection, _, shift = stored
+    said = []
+    items = clickhouse.read(connection, limit=3000, log=said.append)
+    assert 2500 < len(items) + items.source["left_out_incomplete"] <= 3000
+    assert 0.2 < items.source["share"] < 0.27 and any("% are taken" in line for line in said)
+    for ap in ("ap-1", "ap-2"):
+        ts_us = items.ts_us[items.group == ap]
+        assert len(ts_us) > 300, "each AP has its part; which blocks are drawn differs with the instants"
+        halves = np.histogram(ts_us, 2, (learning.ts_us[0] + shift, learning.ts_us[-1] + shift))[0]
+        assert (halves > 0).all(), f"not the latest, but all of the time: {halves}"
+    again = clickhouse.read(connection, limit=3000, log=quiet)
+    assert again.source["data_sha256"] == items.source["data_sha256"], "the same each time"
+    known = np.isfinite(items.loss_now).mean()
+    assert known > 0.7, "neighbours stay together, or nobody knows the loss of now"
 
 
 def test_items_of_other_policies_are_left_out(stored, learning):

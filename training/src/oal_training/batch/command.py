@@ -199,7 +199,7 @@ def run_fit(arguments) -> int:
                 lineage=lineage,
                 experiment_text=experiment.text,
                 source=source,
-                figures=run.mlflow_figures(parts, experiment.model.kind),
+                figures=run.mlflow_figures(parts, experiment.model.kind) | run.share(items),
                 folder=folder,
                 tree=run.as_tree(model),
                 x_example=items.x[:5],

@@ -129,6 +129,14 @@ def mlflow_figures(parts: list[Judged], model: str) -> dict[str, float]:
     return {key: float(value) for key, value in found.items() if np.isfinite(value)}
 
 
+def share(items: Items) -> dict[str, float]:
+    """How much of what ClickHouse has these items are: of a long range a sample is read."""
+    there = {"data.items": float(len(items))}
+    if "share" in items.source:
+        there |= {"data.items_there": float(items.source["items_there"]), "data.share": float(items.source["share"])}
+    return there
+
+
 def params(experiment: Experiment) -> dict[str, str]:
     """Parameters for MLflow."""
     values = dataclasses.asdict(experiment.model)

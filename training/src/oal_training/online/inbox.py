@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
@@ -12,6 +13,10 @@ from oal_schema import item
 from oal_training.online.complaints import Complaints
 
 ITEMS, BUNDLES = item.topic(), "ap.bundles.v1"
+RENEW_S = (0.5, 30.0)  # before a new consumer, after one that had a fatal error: doubled each time, up to the second
+#: librdkafka tells the callback so, and does not call its error fatal
+FATAL = (KafkaError._FATAL, KafkaError.FENCED_INSTANCE_ID)
+STEADY_S = 60.0  # a consumer that went on for so long had no part in the failures before
 SESSION_S = 10  # without a sign of life for so long, the group gives this trainer's partitions to another
 GROUP = "trainer"  # unless the configuration has another group.id
 
@@ -23,6 +28,9 @@ class ItemReader:
     item that was in a window of N. A new owner of a partition reads from there, or from the start of the topic when
     nothing fits, and fits no tree before it has caught up. `lost` is called with partitions that another trainer has
     now.
+
+    A consumer that had a fatal error (the group fenced it) never reads again: a new one takes its place, and what the
+    old one had is lost and read anew. Meanwhile `fatal` says why.
     """
 
     def __init__(
@@ -36,10 +44,13 @@ class ItemReader:
         self._window_items, self._lost, self._log = window_items, lost, log
         self._session_s = int(options.get("session.timeout.ms", SESSION_S * 1000)) / 1000
         self._complain = Complaints(log)
-        self._consumer = Consumer(
+        self.fatal, self.renewals = "", 0
+        self._born = self._renew_at = float("-inf")
+        self._wait_s = RENEW_S[0]
+        self._make = lambda: Consumer(
             {
                 "log_level": 2,
-                "error_cb": self._complain,
+                "error_cb": self._error,
                 "session.timeout.ms": SESSION_S * 1000,
                 "heartbeat.interval.ms": 2000,
                 "fetch.wait.max.ms": 100,
@@ -53,6 +64,8 @@ class ItemReader:
                 "partition.assignment.strategy": "cooperative-sticky",
             }
         )
+        self._consumer: Consumer | None = self._make()
+        self.partitions = 1  # of the topic
         self.joined = False
         self._polled = time.monotonic()
         self.catching_up: set[int] = set()
@@ -64,6 +77,8 @@ class ItemReader:
 
     def poll(self, timeout_s: float) -> Iterator:
         """Messages that have come."""
+        if self._consumer is None and not self._renew(timeout_s):
+            return
         messages = self._consumer.consume(2000, timeout_s)
         self._polled = time.monotonic()
         self.joined = self.joined or bool(self._consumer.memberid())
@@ -78,7 +93,40 @@ class ItemReader:
                     self.catching_up.discard(message.partition())
                     self._log(f"partition {message.partition()}: caught up at offset {message.offset()}")
             else:
-                self._complain(error)
+                self._error(error)
+        if self.fatal:
+            self._give_up()
+
+    def _error(self, error: KafkaError) -> None:
+        """Of librdkafka, from within `consume`."""
+        if error.fatal() or error.code() in FATAL:
+            self.fatal = error.str()
+        self._complain(error)
+
+    def _give_up(self) -> None:
+        """Let go of a consumer that had a fatal error. It is not closed: it has no group to leave."""
+        now = time.monotonic()
+        if now - self._born > STEADY_S:
+            self._wait_s = RENEW_S[0]
+        self._renew_at, self._wait_s = now + self._wait_s, min(2 * self._wait_s, RENEW_S[1])
+        self._log(f"Kafka: this consumer cannot go on ({self.fatal}); a new one reads anew")
+        self._consumer, self.joined = None, False
+        gone = list(self.positions)
+        self.positions.clear()
+        self.catching_up.clear()
+        self._lost(gone)
+
+    def _renew(self, timeout_s: float) -> bool:
+        """Make the next consumer, when it is time; wait for `timeout_s` at most."""
+        now = time.monotonic()
+        if now < self._renew_at:
+            time.sleep(min(timeout_s, self._renew_at - now))
+            return False
+        self.fatal, self._born = "", now
+        self._consumer = self._make()
+        self.renewals += 1
+        self.subscribe()
+        return True
 
     def still_mine(self) -> bool:
         """False after a pause so long that another trainer may have the partitions; `poll` will tell.
@@ -100,7 +148,7 @@ class ItemReader:
             for partition, position in self.positions.items()
             if position >= 0 and partition not in self.catching_up
         ]
-        if offsets:
+        if offsets and self._consumer is not None:
             try:
                 self._consumer.commit(offsets=offsets, asynchronous=True)
             except KafkaException as error:
@@ -116,9 +164,18 @@ class ItemReader:
 
     def close(self) -> None:
         """Stop; a static member's partitions are given away when its session ends, or it takes them up again."""
-        self._consumer.close()
+        if self._consumer is not None:
+            self._consumer.close()
+
+    def owns(self, partition: int | None, ap_id: str) -> bool:
+        """Is the AP this trainer's? `partition`: of its items; None: none was seen, and the AP's name decides which of
+        the trainers minds it.
+        """
+        return (zlib.crc32(ap_id.encode()) % self.partitions if partition is None else partition) in self.positions
 
     def _assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        if partitions:
+            self.partitions = max(1, len(consumer.list_topics(ITEMS, timeout=30).topics[ITEMS].partitions))
         starts = (
             [TopicPartition(ITEMS, p.partition, self._start(p)) for p in consumer.committed(partitions, timeout=30)]
             if partitions

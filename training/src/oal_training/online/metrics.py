@@ -12,6 +12,8 @@ METRICS = {
     "oal_trainer_decisions_total": ("counter", "Decisions by action and reason"),
     "oal_trainer_ships_total": ("counter", "Trees released"),
     "oal_trainer_renewals_total": ("counter", "Trees in force that were released again with another policy"),
+    "oal_trainer_partitions": ("gauge", "Partitions of items that are this trainer's"),
+    "oal_trainer_consumers_total": ("counter", "Consumers that took the place of one with a fatal error"),
     "oal_trainer_policies_wrong": ("gauge", "1 while the folder of policies is not taken as it is; the log says why"),
     "oal_trainer_transactions_total": ("counter", "Kafka transactions by result"),
     "oal_trainer_releases_refused_total": ("counter", "Records of ap.bundles.v1 that could not be read"),

@@ -95,6 +95,10 @@ class LatestReleases:
             self._versions.get(own, 0),
         )
 
+    def online(self) -> list[tuple[str, str]]:
+        """(AP, its site or "") of every AP that has an online tree released."""
+        return [(r.scope.removeprefix("ap/"), r.site) for r in self._by_key.values() if r.slot == "online"]
+
     def run_id(self, ap_id: str) -> str:
         """MLflow run of the AP's latest online tree, empty for none."""
         online = self._by_key.get(f"online/ap/{ap_id}")

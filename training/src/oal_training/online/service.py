@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import sys
 import threading
@@ -19,7 +20,7 @@ from oal_training.errors import TrainingError
 from oal_training.online import config as service_config
 from oal_training.online import programs, rows, shipment, tracking
 from oal_training.online.bearer import Bearer
-from oal_training.online.decision import POLICY, Decision
+from oal_training.online.decision import Decision
 from oal_training.online.identity import instance
 from oal_training.online.inbox import ItemReader, ReleaseReader
 from oal_training.online.metrics import Metrics
@@ -27,6 +28,7 @@ from oal_training.online.mlflow_client import Client
 from oal_training.online.outbox import Fenced, Outbox
 from oal_training.online.page import Page
 from oal_training.online.releases import LatestReleases
+from oal_training.online.renewals import GOLDEN_ROWS, Renewals
 from oal_training.online.shipment import Shipment
 from oal_training.online.trainer import OnlineTrainer
 
@@ -35,7 +37,7 @@ STUCK_S = 30.0  # without a turn of the loop the service calls itself ill
 REPORT_S = 10.0
 COMMIT_S = 1.0
 FORGET_EVERY_S = 60.0
-GOLDEN_ROWS = 200  # latest items from which golden vectors are chosen
+RENEWALS_AT_ONCE = 50  # in one transaction
 
 
 def log(line: str) -> None:
@@ -86,6 +88,7 @@ class Service:
         self._programs = programs.of_rwnd_fair()
         self._trainer = OnlineTrainer(config.settings, {h: len(p.words) for h, p in self._programs.items()})
         self._releases = LatestReleases(lambda: self._trusted.keys, _now_us)
+        self._renewals = Renewals(self._releases, self._policies, self._trainer.aps, self._programs, self._key)
         self._followed: dict[str, tuple[int, str]] = {}  # AP → generation and site that `follow` was last called with
         self._partition: dict[str, int] = {}
         self._metrics = Metrics()
@@ -141,7 +144,8 @@ class Service:
         if self._starting:
             return "starting: Kafka has not answered yet, or the releases are not read"
         if not self._items.joined:
-            return "joining the consumer group"
+            why = self._items.fatal
+            return "joining the consumer group" + (f": the last consumer could not go on: {why}" if why else "")
         idle = time.monotonic() - self._turned
         return f"the loop has not turned for {idle:.0f} s; is Kafka away?" if idle > STUCK_S else ""
 
@@ -163,13 +167,12 @@ class Service:
             if now - committed >= COMMIT_S:
                 committed = now
                 self._look_at_policies()
+                self._renew()
                 self._commit_offsets()
                 self._measure()
             if now - forget >= FORGET_EVERY_S:
                 forget = now
-                for ap_id in self._trainer.forget_silent(_now_us()):
-                    self._followed.pop(ap_id, None)
-                    self._partition.pop(ap_id, None)
+                self._forget(self._trainer.forget_silent(_now_us()))
             if now - report >= REPORT_S:
                 report = now
                 self._report()
@@ -222,38 +225,47 @@ class Service:
     def _settle(self, decided: list[Decision]) -> None:
         """Write decisions and shipments in one transaction; they take effect when it is committed."""
         shipments = {d.ap_id: self._shipment(d) for d in decided if d.shipped}
-        renewals = [r for d in decided if not d.shipped and (r := self._renewal(d))]
         for decision in decided:
             if decision.tree is not None:
                 self._metrics.add("oal_trainer_fits_total")
                 self._metrics.add("oal_trainer_fit_cpu_seconds_total", decision.fit_us / 1e6)
-        events = [
-            *rows.records("tree_decision", (rows.tree_decision(d, self.name, shipments.get(d.ap_id)) for d in decided)),
-            *rows.records("release", (rows.release(s) for s in (*shipments.values(), *renewals))),
-        ]
-        if not self._items.still_mine():
-            log(
-                f"{len(decided)} decisions came too late to be sure that the APs are still this trainer's; they are"
-                " made anew"
-            )
+        events = rows.records(
+            "tree_decision", (rows.tree_decision(d, self.name, shipments.get(d.ap_id)) for d in decided)
+        )
+        if not self._send(list(shipments.values()), list(events), f"{len(decided)} decisions"):
             return
+        for decision in decided:
+            self._took_effect(decision, shipments.get(decision.ap_id))
+
+    def _send(self, shipments: list[Shipment], events: list[bytes], what: str) -> bool:
+        """Write releases with their rows, and `events`, in one transaction. False: nothing was written."""
+        if not self._items.still_mine():
+            log(f"{what} came too late to be sure that the APs are still this trainer's; they are made anew")
+            return False
         try:
-            done = self._outbox.commit([(s.key, s.value) for s in (*shipments.values(), *renewals)], events)
+            done = self._outbox.commit(
+                [(s.key, s.value) for s in shipments],
+                [*events, *rows.records("release", (rows.release(s) for s in shipments))],
+            )
         except KafkaException as error:
             raise Fenced(error.args[0].str()) from None
         self._metrics.add("oal_trainer_transactions_total", result="committed" if done else "aborted")
         if not done:
-            log(
-                f"a transaction with {len(decided)} decisions and {len(shipments)} trees was aborted; they are made"
-                " anew"
-            )
-            return
-        for decision in decided:
-            self._took_effect(decision, shipments.get(decision.ap_id))
-        for sent in renewals:
-            self._releases.put(sent.key.encode(), sent.value)
-            self._metrics.add("oal_trainer_renewals_total")
-            log(f"{sent.decision.ap_id}: tree {sent.version} released again, policy {sent.policy}")
+            log(f"a transaction with {what} and {len(shipments)} trees was aborted; they are made anew")
+        return done
+
+    def _renew(self) -> None:
+        """Release every online tree once more whose AP has another policy now, whether the AP sends items or not."""
+        mine = lambda ap_id: self._items.owns(self._partition.get(ap_id), ap_id)
+        due = self._renewals.due(mine, _now_us(), frozenset(self._items.positions))
+        while some := list(itertools.islice(due, RENEWALS_AT_ONCE)):
+            if not self._send(some, [], f"{len(some)} renewals"):
+                return
+            self._turned = time.monotonic()
+            for sent in some:
+                self._releases.put(sent.key.encode(), sent.value)
+                self._metrics.add("oal_trainer_renewals_total")
+                log(f"{sent.decision.ap_id}: tree {sent.version} released again, policy {sent.policy}")
 
     def _look_at_policies(self) -> None:
         self._trusted.look()
@@ -269,38 +281,6 @@ class Service:
 
     def _policy(self, decision: Decision) -> Policy:
         return self._policies.policies.of_ap(decision.ap_id, decision.site)
-
-    def _renewal(self, decision: Decision) -> Shipment | None:
-        """The AP's online tree in force once more, when its policy is no longer the AP's."""
-        now, policy = self._trainer.ap(decision.ap_id).in_force, self._policy(decision)
-        if (
-            now is None
-            or not now.rank
-            or now.tree is None
-            or (now.policy.name, now.policy.version) == (policy.name, policy.version)
-        ):
-            return None
-        program = self._programs.get(now.tree.feature_hash)
-        if program is None:
-            return None
-        again = Decision(
-            decision.ap_id,
-            decision.site,
-            decision.ts_us,
-            True,
-            POLICY,
-            feature_hash=now.tree.feature_hash,
-            tree=now.tree,
-        )
-        followed = self._releases.followed(decision.ap_id, decision.site)
-        recent = (
-            self._trainer.ap(decision.ap_id).window.values[-GOLDEN_ROWS:]
-            if decision.feature_hash == now.tree.feature_hash
-            else None
-        )
-        return shipment.make(
-            again, program, followed, recent, self._key, self._releases.run_id(decision.ap_id), policy, now.rank
-        )
 
     def _shipment(self, decision: Decision) -> Shipment:
         ap = self._trainer.ap(decision.ap_id)
@@ -348,9 +328,15 @@ class Service:
     def _lost(self, partitions: list[int]) -> None:
         gone = [ap_id for ap_id, partition in self._partition.items() if partition in partitions]
         self._trainer.drop(gone)
-        for ap_id in gone:
-            self._partition.pop(ap_id)
-            self._followed.pop(ap_id, None)
+        self._forget(gone)
+
+    def _forget(self, ap_ids: list[str]) -> None:
+        """Nothing of these APs is kept: they are silent, or another trainer's."""
+        for ap_id in ap_ids:
+            for kept in (self._partition, self._followed):
+                kept.pop(ap_id, None)
+        if self._tracking:
+            self._tracking.forget(ap_ids)
 
     # --- what is told
 
@@ -360,6 +346,8 @@ class Service:
         aps = self._trainer.aps
         self._metrics.set("oal_trainer_aps", len(aps))
         self._metrics.set("oal_trainer_window_items", sum(len(ap) for ap in aps.values()))
+        self._metrics.set("oal_trainer_partitions", len(self._items.positions))
+        self._metrics.set("oal_trainer_consumers_total", self._items.renewals)
         self._metrics.set("oal_trainer_lag_items", self._items.lag())
         self._metrics.set("oal_trainer_releases_refused_total", self._releases.refused)
 

@@ -79,6 +79,7 @@ def make(
         created_us=decision.ts_us,
         reason=decision.reason,
         rank=rank,
+        site=decision.site,
     )
     return Shipment(
         decision, key, value, digest, oal_bundle.bundle_id(digest), serial, version, len(signed), run_id, policy

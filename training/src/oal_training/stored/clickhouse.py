@@ -17,8 +17,15 @@ from oal_training.stored.items import Items, from_columns
 QUERY = """SELECT ap_id, site, toUnixTimestamp64Micro(ts) AS ts_us, boot_id, feature_hash, features, horizon_us,
     toInt8(class_now) AS class_now, toInt8(class) AS class, loss_ratio, offered_pkts, complete
 FROM item WHERE {where} ORDER BY ts DESC, ap_id LIMIT {limit}"""
-#: the analyst's limit on the rows of one answer, and about 400 bytes of features a row
+#: of one answer: about 400 bytes of features a row
 MAX_ITEMS = 200_000
+#: Of more items, those of whole blocks of an AP are taken: neighbours stay together, for an item's class now is another
+#: one's label.
+BLOCK_S = 10
+BLOCK = f"cityHash64(ap_id, intDiv(toUnixTimestamp64Micro(ts), {BLOCK_S * 1_000_000}))"
+#: The blocks with the smallest hashes, as many as there is room for: even over time and APs, and the same each time.
+SAMPLE = f"""SELECT max(block), max(total) FROM (SELECT block, sum(n) OVER (ORDER BY block) AS total
+    FROM (SELECT {BLOCK} AS block, count() AS n FROM item WHERE {{where}} GROUP BY block)) WHERE total <= {{limit}}"""
 
 
 @dataclass(frozen=True)
@@ -98,14 +105,14 @@ def read(
     log=print,
     policy: str = RWND_FAIR,
 ) -> Items:
-    """The latest `limit` items of that policy, AP, site and range [begin_us, end_us).
+    """The items of that policy, AP, site and range [begin_us, end_us); of more than `limit` a sample that is even over
+    time and APs and the same each time (`share` of them, in `source`).
 
     TrainingError when there is none.
     """
     from clickhouse_connect.driver.exceptions import ClickHouseError
 
     where, values = _where(policy, ap, site, begin_us, end_us)
-    query = QUERY.format(where=where, limit=limit)
     client = connection.client()
     try:
         there = client.query(f"SELECT count() FROM item WHERE {where}", parameters=values).result_rows[0][0]
@@ -114,7 +121,18 @@ def read(
                 f"ClickHouse has no items {_said(policy, ap, site, begin_us, end_us)}; has the platform run, and is the"
                 " range in UTC?"
             )
-        log(f"ClickHouse: reading {min(there, limit)} of {there} items")
+        taken = there
+        if there > limit:
+            block, taken = client.query(SAMPLE.format(where=where, limit=limit), parameters=values).result_rows[0]
+            if not taken:
+                raise TrainingError(f"no block of {BLOCK_S} s of an AP has at most {limit} items; ask for fewer items")
+            where, values = f"{where} AND {BLOCK} <= {{block:UInt64}}", values | {"block": block}
+            log(
+                f"ClickHouse: {there} items are more than {limit}: of each AP and stretch of time"
+                f" {taken / there:.2%} are taken, in blocks of {BLOCK_S} s drawn by hash"
+            )
+        log(f"ClickHouse: reading {taken} of {there} items")
+        query = QUERY.format(where=where, limit=limit)
         table = client.query_arrow(query, parameters=values, use_strings=True)
     except ClickHouseError as error:
         raise TrainingError(f"ClickHouse refused the query: {str(error).splitlines()[0]}") from None
@@ -137,6 +155,8 @@ def read(
         "site": site,
         "begin_us": begin_us,
         "end_us": end_us,
+        "items_there": there,
+        "share": taken / there,
     }
     return from_columns(columns, source, log)
 
