@@ -40,6 +40,14 @@ def test_golden_items_are_read_as_they_were_meant():
         ] == list(map(int, numbers))
 
 
+def test_golden_items_that_lacked_input_are_read_as_they_were_meant():
+    found = [item.parse(line) for line in golden("items.lacking.jsonl")]
+    assert found == golden_items.lacking_items()
+    assert all(one.lacked_input and not one.complete for one in found)
+    assert not any(item.parse(line).lacked_input for line in golden("items.jsonl"))  # of jobs older than the field
+    assert "lacked_input" not in item.as_record(golden_items.items()[0])
+
+
 def test_golden_items_of_other_policies_are_read_as_they_were_meant():
     found = list(item.lines(GOLDEN / "items.policies.jsonl"))
     assert found == golden_items.other_items()
@@ -58,7 +66,7 @@ def test_what_is_no_policy_is_refused(policy):
 
 
 def test_what_is_written_is_what_is_read():
-    for line in golden("items.jsonl") + golden("items.policies.jsonl"):
+    for line in golden("items.jsonl") + golden("items.policies.jsonl") + golden("items.lacking.jsonl"):
         assert item.dumps(item.parse(line)) == line
 
 
@@ -94,7 +102,7 @@ def test_a_file_is_refused_by_its_line(tmp_path):
         ({"min": -1}, "more than uint32 holds"),
         ({"comment": ""}, "a name in lower case and a comment"),
         ({"unit": "s"}, "unknown key unit"),
-        ({"left_out": True, "default": 1}, "only a string with a default can be left out"),
+        ({"left_out": True, "default": 1}, "only a string with a default, or a bool that is false, can be left out"),
     ],
 )
 def test_a_mistake_in_messages_is_named(change, says):

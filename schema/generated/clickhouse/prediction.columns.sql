@@ -14,5 +14,5 @@
     `class_now` Enum8('unknown' = -1, 'Good' = 0, 'Acceptable' = 1, 'Poor' = 2, 'Bad' = 3) COMMENT 'Class of the label window that ends at ts; unknown when no item came',
     `class` Enum8('unknown' = -1, 'Good' = 0, 'Acceptable' = 1, 'Poor' = 2, 'Bad' = 3) COMMENT 'Class that came true; unknown when no item came',
     `complete` UInt8 COMMENT 'complete of the item; 0 when no item came',
-    `features_match` Enum8('unknown' = -1, 'differ' = 0, 'same' = 1) COMMENT 'Whether AP and stream job computed the same feature vector; unknown when no item came or the feature programs differ',
+    `features_match` Enum8('unknown' = -1, 'differ' = 0, 'same' = 1, 'lacked input' = 2) COMMENT 'Whether AP and stream job computed the same feature vector; lacked input when they differ because batches did not come to the job; unknown when no item came or the feature programs differ',
     `policy` LowCardinality(String) DEFAULT 'rwnd-fair' COMMENT 'Policy whose model predicted'

@@ -102,7 +102,9 @@ def _constants(m: Message) -> str:
     )
 
 
-def _quoted(text: str | None) -> str:
+def _quoted(text: str | bool | None) -> str:
+    if isinstance(text, bool):
+        text = str(text).lower()
     return "null" if text is None else f'"{text}"'
 
 

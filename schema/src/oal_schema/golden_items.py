@@ -58,6 +58,12 @@ def other_items() -> list[Item]:
     return [replace(first, policy="example"), replace(second, policy="p" + "-9" * 15)]
 
 
+def lacking_items() -> list[Item]:
+    """Items whose features lacked input."""
+    _, second, _, fourth = items()
+    return [replace(second, lacked_input=True), replace(fourth, lacked_input=True, policy="example")]
+
+
 def _values(item: Item) -> str:
     """A line of `items.txt`."""
     head = [
@@ -114,6 +120,8 @@ def outputs() -> dict[str, bytes]:
         "items.txt": "".join(_values(i) + "\n" for i in items()).encode(),
         "items.policies.jsonl": "".join(dumps(i) + "\n" for i in other_items()).encode(),
         "items.policies.txt": "".join(f"{i.policy} {_values(i)}\n" for i in other_items()).encode(),
+        "items.lacking.jsonl": "".join(dumps(i) + "\n" for i in lacking_items()).encode(),
+        "items.lacking.txt": "".join(f"{i.policy} {_values(i)}\n" for i in lacking_items()).encode(),
         "items.read.jsonl": "".join(line + "\n" for line in read_too()).encode(),
         "items.refused.jsonl": "".join(text + "\n" for text, _ in refused()).encode(),
         "items.refused.txt": "".join(name + "\n" for _, name in refused()).encode(),

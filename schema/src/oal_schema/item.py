@@ -50,6 +50,7 @@ class Item:
     offered_pkts: int
     complete: bool
     policy: str = "rwnd-fair"
+    lacked_input: bool = False
 
 
 def names() -> list[str]:
@@ -121,7 +122,7 @@ def _fields() -> list[tuple]:
 
 
 @lru_cache(maxsize=1)
-def _left_out() -> dict[str, str]:
+def _left_out() -> dict[str, str | bool]:
     """Field → the value at which a writer leaves it out."""
     found = generated()["messages"]["training_item"]["fields"]
     return {f["name"]: f["default"] for f in found if f.get("left_out")}

@@ -84,6 +84,6 @@ def _field(where: str, spec: dict) -> Field:
     if (low is not None and least < low) or (high is not None and most > high):
         raise MessageError(f"{where}: {least} to {most} is more than {spec['type']} holds")
     left_out = spec.get("left_out", False)
-    if left_out and (spec["type"] != "string" or not spec.get("default")):
-        raise MessageError(f"{where}: only a string with a default can be left out")
+    if left_out and not (spec["type"] == "string" and spec.get("default") or spec.get("default") is False):
+        raise MessageError(f"{where}: only a string with a default, or a bool that is false, can be left out")
     return Field(spec["name"], spec["type"], spec["comment"], least, most, spec.get("default"), left_out)

@@ -72,7 +72,15 @@ public final class ItemRow {
 
   public interface Policy {
     /** Policy whose features and label these are. */
-    void policy(String value);
+    LackedInput policy(String value);
+  }
+
+  public interface LackedInput {
+    /**
+     * Whether the features remember a time of which batches did not come, so that they may differ from the AP's;
+     * then complete is 0. Rows older than the column are unknown, and complete says all that is known of them.
+     */
+    void lackedInput(long value);
   }
 
   private static final class Steps
@@ -88,7 +96,8 @@ public final class ItemRow {
           LossRatio,
           OfferedPkts,
           Complete,
-          Policy {
+          Policy,
+          LackedInput {
     private final RowSink sink;
 
     Steps(RowSink sink) {
@@ -168,8 +177,14 @@ public final class ItemRow {
     }
 
     @Override
-    public void policy(String value) {
+    public LackedInput policy(String value) {
       sink.name(12, value);
+      return this;
+    }
+
+    @Override
+    public void lackedInput(long value) {
+      sink.number(13, value);
     }
   }
 }

@@ -92,8 +92,8 @@ public final class PredictionRow {
 
   public interface FeaturesMatch {
     /**
-     * Whether AP and stream job computed the same feature vector; unknown when no item came or the feature
-     * programs differ.
+     * Whether AP and stream job computed the same feature vector; lacked input when they differ because batches
+     * did not come to the job; unknown when no item came or the feature programs differ.
      */
     Policy featuresMatch(long value);
   }

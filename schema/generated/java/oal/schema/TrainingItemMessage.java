@@ -21,7 +21,8 @@ public final class TrainingItemMessage {
           new MessageField("loss_ratio", "float32", null),
           new MessageField("offered_pkts", "uint32", null),
           new MessageField("complete", "bool", null),
-          new MessageField("policy", "string", "rwnd-fair"));
+          new MessageField("policy", "string", "rwnd-fair"),
+          new MessageField("lacked_input", "bool", "false"));
 
   private TrainingItemMessage() {}
 
@@ -95,7 +96,16 @@ public final class TrainingItemMessage {
 
   public interface Policy {
     /** Policy whose features and label these are; left out for rwnd-fair. */
-    void policy(String value);
+    LackedInput policy(String value);
+  }
+
+  public interface LackedInput {
+    /**
+     * The features remember a time of which batches did not come to the job, so they may differ from the AP's;
+     * then complete is false. Left out for false, and by jobs older than this field, of whose items complete
+     * says all that is known.
+     */
+    void lackedInput(boolean value);
   }
 
   private static final class Steps
@@ -111,7 +121,8 @@ public final class TrainingItemMessage {
           LossRatio,
           OfferedPkts,
           Complete,
-          Policy {
+          Policy,
+          LackedInput {
     private final RowSink sink;
 
     Steps(RowSink sink) {
@@ -191,8 +202,14 @@ public final class TrainingItemMessage {
     }
 
     @Override
-    public void policy(String value) {
+    public LackedInput policy(String value) {
       sink.text(12, value);
+      return this;
+    }
+
+    @Override
+    public void lackedInput(boolean value) {
+      sink.flag(13, value);
     }
   }
 }

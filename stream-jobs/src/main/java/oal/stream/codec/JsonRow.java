@@ -65,6 +65,7 @@ public final class JsonRow implements RowSink {
 
     @Override
     public void flag(int column, boolean value) {
+        if (Boolean.toString(value).equals(leftOut[column])) return;
         put(column, j -> j.writeBoolean(value));
     }
 

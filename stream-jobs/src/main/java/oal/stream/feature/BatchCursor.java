@@ -115,6 +115,7 @@ final class BatchCursor {
         for (Feature f : features) {
             if (f.filterColumn >= 0 && rows.column(f.filterColumn)[run] != f.filterValue) continue;
             if (rows.absent(run, f.optional)) continue;
+            if (f.holds) entity[run].heard.set(f.index);
             Cells.feed(f, cells, rows.column(f.column), ts, from, to);
         }
     }

@@ -7,6 +7,7 @@ import oal.schema.FeatureProgram;
 import oal.schema.Kind;
 import oal.schema.TableSpec;
 import oal.schema.Tables;
+import oal.schema.Topic;
 
 /** A feature program ready to run: features by table, and the layout of an entity's cells. */
 public final class CompiledProgram {
@@ -28,6 +29,9 @@ public final class CompiledProgram {
     /** Tables whose rows must be read in order of time across runs. */
     final boolean[] ordered = new boolean[Tables.ALL.size()];
 
+    /** Topics whose rows it reads. */
+    final boolean[] reads = new boolean[Topic.values().length];
+
     public CompiledProgram(FeatureProgram program) {
         this.program = program;
         intervalUs = program.decisionIntervalUs();
@@ -46,6 +50,7 @@ public final class CompiledProgram {
                     : RING + f.window;
             ordered[f.table] |= Tables.ALL.get(f.table).event() && f.needsOrder();
             of.get(f.table).add(f);
+            reads[Tables.ALL.get(f.table).topic().ordinal()] = true;
         }
         for (int i = 0; i < byTable.length; i++) byTable[i] = of.get(i).toArray(Feature[]::new);
     }

@@ -4,6 +4,7 @@ import java.io.DataInput;
 import java.io.DataOutput;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -53,6 +54,11 @@ final class EntityTable {
             entities.add(e);
         }
         return e;
+    }
+
+    /** Of a table of events that had a row: features that were heard since the last hole; else null. */
+    BitSet heard() {
+        return spec.event() && !entities.isEmpty() ? entities.get(0).heard : null;
     }
 
     /** Drop entities without a row in the batch that ended. */

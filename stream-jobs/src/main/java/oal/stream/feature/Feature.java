@@ -35,6 +35,8 @@ final class Feature {
     final int optional;
     /** Decision intervals that the result looks back over. */
     final int lookback;
+    /** Keeps a value, or that there is one, from one event to the next. */
+    final boolean holds;
     /** Offset of this feature's words in an entity's cells. */
     int cell;
 
@@ -61,6 +63,7 @@ final class Feature {
             if (op == FeatureOp.EWMA && (parameter < 0 || parameter > 62)) throw bad("shifts by " + parameter);
             window = op == FeatureOp.LAG || op == FeatureOp.EWMA ? (int) parameter : 0;
             lookback = op == FeatureOp.LAG ? back + window : back;
+            holds = false;
             return;
         }
         if (w[1] < 0 || w[1] >= Tables.ALL.size()) throw bad("names table " + w[1]);
@@ -83,6 +86,7 @@ final class Feature {
         window = (int) parameter;
         if (a < 1 || b < 1) throw bad("scales by " + a + "/" + b);
         lookback = op == FeatureOp.LAST ? 1 : window;
+        holds = spec.event() && (needsOrder() || group != SUM);
     }
 
     private Feature operand(long i, Feature[] earlier) {

@@ -4,6 +4,7 @@ import java.io.DataInput;
 import java.io.DataOutput;
 import java.io.IOException;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.function.LongConsumer;
 import oal.schema.Settings;
 import oal.schema.TableSpec;
@@ -26,6 +27,10 @@ public final class Interpreter {
     /** Clamp of an entity's value, so that no group's sum depends on the order of entities. */
     private static final long ENTITY_LIMIT = 1L << 53;
     private static final long NEVER = Long.MIN_VALUE;
+    /** First byte of the state. 1: written before holes were remembered, so any hole may be in it. */
+    private static final int NOT_STARTED = 0;
+    private static final int NO_HOLES = 2;
+    private static final int HOLES = 3;
     private static final LongConsumer NOBODY = instant -> { };
     private static final Topic[] TOPICS = Topic.values();
 
@@ -44,11 +49,22 @@ public final class Interpreter {
     /** Instants evaluated since the last restart. */
     private long turn;
     private long firstUs;
+    private final Input input;
+    private final HoleMemory holes;
+    private final boolean[] came = new boolean[TOPICS.length];
+    private final BitSet[] heard = new BitSet[Tables.ALL.size()];
     /** Working memory of the current group of batches. */
     private transient Workspace work;
 
+    /** Of input that has no holes. */
     public Interpreter(CompiledProgram program) {
+        this(program, Input.WHOLE);
+    }
+
+    public Interpreter(CompiledProgram program, Input input) {
         this.program = program;
+        this.input = input;
+        holes = new HoleMemory(program);
         for (TableSpec t : Tables.ALL) {
             if (program.byTable[t.id()].length == 0) continue;
             tables[t.id()] = new EntityTable(t, program.cellWords[t.id()]);
@@ -107,6 +123,7 @@ public final class Interpreter {
         int t = topic.ordinal();
         boolean sweep = topicOpen[t];
         topicOpen[t] = true;
+        holes.batch(topic);
         for (EntityTable table : tables) {
             if (table == null || table.spec.topic() != topic) continue;
             if (sweep) table.sweep();
@@ -154,6 +171,7 @@ public final class Interpreter {
         for (EntityTable t : tables) if (t != null) t.clear();
         Arrays.fill(ewmaSet, false);
         Arrays.fill(topicOpen, false);
+        holes.restart();
     }
 
     /** Features of the instant evaluated last, in the program's order; valid until the next evaluation. */
@@ -196,8 +214,30 @@ public final class Interpreter {
         for (int i = 0; i < lag.length; i++) {
             if (lag[i] != null) lag[i][(int) (turn % lag[i].length)] = x[(int) program.features[i].a];
         }
+        remember(instant);
         turn++;
         evaluated.accept(instant);
+    }
+
+    private void remember(long instant) {
+        long fromUs = instant - program.intervalUs;
+        boolean began = turn == 0;
+        for (Topic topic : TOPICS) {
+            if (!program.reads[topic.ordinal()]) continue;
+            came[topic.ordinal()] = input.came(topic, fromUs, instant);
+            began &= input.began(topic, fromUs);
+        }
+        if (began) holes.begin();
+        for (int i = 0; i < tables.length; i++) if (tables[i] != null) heard[i] = tables[i].heard();
+        holes.evaluated(came, x, ewma, heard);
+    }
+
+    /**
+     * May the vector of the instant evaluated last differ from that of the access point, because batches that went into
+     * that one did not come?
+     */
+    public boolean lacksInput() {
+        return holes.lacks();
     }
 
     /** Result of {@link #fold} and {@link #derive}. */
@@ -234,8 +274,7 @@ public final class Interpreter {
             case EWMA -> {
                 long scaled = Saturating.multiply(a, 256);
                 int i = f.index;
-                ewma[i] = ewmaSet[i] ? Saturating.add(ewma[i], Saturating.subtract(scaled, ewma[i]) >> f.window)
-                        : scaled;
+                ewma[i] = ewmaSet[i] ? Saturating.approach(ewma[i], scaled, f.window) : scaled;
                 ewmaSet[i] = true;
                 derived = Saturating.divide(ewma[i], 256);
             }
@@ -256,7 +295,7 @@ public final class Interpreter {
     }
 
     public void write(DataOutput out) throws IOException {
-        out.writeBoolean(started);
+        out.writeByte(!started ? NOT_STARTED : holes.active() ? HOLES : NO_HOLES);
         if (!started) return;
         out.writeLong(bootId);
         out.writeLong(next);
@@ -269,10 +308,13 @@ public final class Interpreter {
         }
         for (long[] ring : lag) if (ring != null) for (long v : ring) out.writeLong(v);
         for (EntityTable t : tables) if (t != null) t.write(out);
+        if (holes.active()) holes.write(out);
     }
 
     public void read(DataInput in) throws IOException {
-        started = in.readBoolean();
+        int kind = in.readUnsignedByte();
+        if (kind > HOLES) throw new IOException("state of features of kind " + kind);
+        started = kind != NOT_STARTED;
         if (!started) return;
         bootId = in.readLong();
         next = in.readLong();
@@ -285,5 +327,8 @@ public final class Interpreter {
         }
         for (long[] ring : lag) if (ring != null) for (int i = 0; i < ring.length; i++) ring[i] = in.readLong();
         for (EntityTable t : tables) if (t != null) t.read(in);
+        holes.restart();
+        if (kind == NO_HOLES) holes.begin();
+        else if (kind == HOLES) holes.read(in);
     }
 }

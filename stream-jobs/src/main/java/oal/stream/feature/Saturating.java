@@ -20,6 +20,11 @@ final class Saturating {
         return high == low >> 63 ? low : end(a ^ b);
     }
 
+    /** The state of an ewma after one more value, both times 256. */
+    static long approach(long state, long value, int shift) {
+        return add(state, subtract(value, state) >> shift);
+    }
+
     /** Truncates toward zero. */
     static long divide(long a, long b) {
         return a == Long.MIN_VALUE && b == -1 ? Long.MAX_VALUE : a / b;

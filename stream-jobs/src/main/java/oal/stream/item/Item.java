@@ -11,4 +11,9 @@ public final class Item {
     public long offeredPkts;
     /** No gap in the features, in the window before the instant, nor in the window that came true. */
     public boolean complete;
+    /**
+     * The features remember a time of which batches did not come: they may differ from those of the access point. Then
+     * the item is not complete.
+     */
+    public boolean lackedInput;
 }

@@ -16,10 +16,15 @@ public final class ItemJoin {
     static final int DELAY = (int) ((Settings.HORIZON_US + Settings.LABEL_WINDOW_US) / INTERVAL_US);
     private static final int RING = DELAY + 1;
 
+    /** In the state. */
+    private static final int COMPLETE = 1;
+    private static final int LACKED_INPUT = 2;
+
     private final long[] ts = new long[RING];
     private final long[][] features = new long[RING][];
     private final int[] classNow = new int[RING];
     private final boolean[] complete = new boolean[RING];
+    private final boolean[] lackedInput = new boolean[RING];
     private final Item item = new Item();
 
     static {
@@ -36,15 +41,18 @@ public final class ItemJoin {
     /**
      * Take the features at {@code instant} and the label window that ends there.
      *
+     * @param lacked whether they remember a time of which batches did not come
      * @return the item that the window completes, valid until the next call; null if there is none
      */
-    public Item next(long instant, long bootId, long[] x, boolean featuresComplete, LabelWindow ended) {
+    public Item next(long instant, long bootId, long[] x, boolean featuresComplete, boolean lacked,
+            LabelWindow ended) {
         int slot = slot(instant);
         if (features[slot] == null || features[slot].length != x.length) features[slot] = new long[x.length];
         System.arraycopy(x, 0, features[slot], 0, x.length);
         ts[slot] = instant;
         classNow[slot] = ended.lossClass();
-        complete[slot] = featuresComplete && ended.complete;
+        complete[slot] = featuresComplete && !lacked && ended.complete;
+        lackedInput[slot] = lacked;
 
         long at = instant - DELAY * INTERVAL_US;
         int from = slot(at);
@@ -57,6 +65,7 @@ public final class ItemJoin {
         item.lossRatio = ended.lossRatio();
         item.offeredPkts = ended.offeredPkts;
         item.complete = complete[from] && ended.complete;
+        item.lackedInput = lackedInput[from];
         return item;
     }
 
@@ -69,7 +78,7 @@ public final class ItemJoin {
             out.writeLong(ts[i]);
             if (ts[i] == 0) continue;
             out.writeByte(classNow[i]);
-            out.writeBoolean(complete[i]);
+            out.writeByte((complete[i] ? COMPLETE : 0) | (lackedInput[i] ? LACKED_INPUT : 0));
             out.writeInt(features[i].length);
             for (long v : features[i]) out.writeLong(v);
         }
@@ -80,7 +89,9 @@ public final class ItemJoin {
             ts[i] = in.readLong();
             if (ts[i] == 0) continue;
             classNow[i] = in.readUnsignedByte();
-            complete[i] = in.readBoolean();
+            int marks = in.readUnsignedByte();
+            complete[i] = (marks & COMPLETE) != 0;
+            lackedInput[i] = (marks & LACKED_INPUT) != 0;
             features[i] = new long[in.readInt()];
             for (int k = 0; k < features[i].length; k++) features[i][k] = in.readLong();
         }

@@ -22,7 +22,8 @@ public final class ItemJson {
                 .lossRatio(item.lossRatio)
                 .offeredPkts(item.offeredPkts)
                 .complete(item.complete)
-                .policy(policy);
+                .policy(policy)
+                .lackedInput(item.lackedInput);
         return new TrainingItem(apId, json.end());
     }
 }

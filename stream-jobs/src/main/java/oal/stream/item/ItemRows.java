@@ -23,6 +23,7 @@ public final class ItemRows {
                 .lossRatio(item.lossRatio)
                 .offeredPkts(item.offeredPkts)
                 .complete(item.complete ? 1 : 0)
-                .policy(policy);
+                .policy(policy)
+                .lackedInput(item.lackedInput ? 1 : 0);
     }
 }

@@ -10,11 +10,15 @@ import oal.stream.item.Item;
  *
  * @param untilMs broker's time, ms, until which a decision may still come for it
  */
-public record Outcome(long bootId, long instantUs, int classNow, int classThen, boolean complete, long featuresHash,
-        long untilMs) {
+public record Outcome(long bootId, long instantUs, int classNow, int classThen, boolean complete, boolean lackedInput,
+        long featuresHash, long untilMs) {
+    /** In the state. */
+    private static final int COMPLETE = 1;
+    private static final int LACKED_INPUT = 2;
+
     static Outcome of(Item item, long untilMs) {
-        return new Outcome(item.bootId, item.tsUs, item.classNow, item.classThen, item.complete, hash(item.features),
-                untilMs);
+        return new Outcome(item.bootId, item.tsUs, item.classNow, item.classThen, item.complete, item.lackedInput,
+                hash(item.features), untilMs);
     }
 
     /**
@@ -33,13 +37,18 @@ public record Outcome(long bootId, long instantUs, int classNow, int classThen, 
         out.writeLong(instantUs);
         out.writeByte(classNow);
         out.writeByte(classThen);
-        out.writeBoolean(complete);
+        out.writeByte((complete ? COMPLETE : 0) | (lackedInput ? LACKED_INPUT : 0));
         out.writeLong(featuresHash);
         out.writeLong(untilMs);
     }
 
     static Outcome read(DataInput in) throws IOException {
-        return new Outcome(in.readLong(), in.readLong(), in.readUnsignedByte(), in.readUnsignedByte(), in.readBoolean(),
+        long bootId = in.readLong();
+        long instantUs = in.readLong();
+        int classNow = in.readUnsignedByte();
+        int classThen = in.readUnsignedByte();
+        int marks = in.readUnsignedByte();
+        return new Outcome(bootId, instantUs, classNow, classThen, (marks & COMPLETE) != 0, (marks & LACKED_INPUT) != 0,
                 in.readLong(), in.readLong());
     }
 }

@@ -9,6 +9,11 @@ public final class PredictionRows {
     /** Code of 'unknown' in the columns of what came true. */
     private static final int UNKNOWN = -1;
 
+    /** Codes of features_match. */
+    private static final int DIFFER = 0;
+    private static final int SAME = 1;
+    private static final int LACKED_INPUT = 2;
+
     public final NativeBlockWriter writer = new NativeBlockWriter("prediction", StreamTables.PREDICTION);
     private final PredictionRow.ApId row = PredictionRow.to(writer);
 
@@ -36,6 +41,7 @@ public final class PredictionRows {
 
     private static int match(Decision d, Outcome o) {
         if (o == null || !d.sameProgram) return UNKNOWN;
-        return d.featuresHash == o.featuresHash() ? 1 : 0;
+        if (d.featuresHash == o.featuresHash()) return SAME;
+        return o.lackedInput() ? LACKED_INPUT : DIFFER;
     }
 }

@@ -314,7 +314,7 @@ final class ApProcessor {
         if (place == 0 || s.features.at(instant)) {
             long holeUs = place == 0 ? ap.lastHoleUs : Math.max(ap.lastHoleUs, s.features.firstInstant());
             boolean complete = holeUs == Long.MIN_VALUE || instant - holeUs >= lookbackUs[place];
-            item = s.items.next(instant, ap.bootId, s.features.features(), complete, window);
+            item = s.items.next(instant, ap.bootId, s.features.features(), complete, s.features.lacksInput(), window);
         }
         if (again) item = null;
         s.predictions.passed(ap.bootId, instant - ITEM_DELAY_US, item, ap.lastMs + latenessMs, predicted[place]);

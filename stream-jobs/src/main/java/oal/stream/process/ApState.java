@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import oal.schema.Topic;
+import oal.stream.feature.Input;
 import oal.stream.label.Labeler;
 import oal.stream.neighbour.Activity;
 import oal.stream.policy.Policies;
@@ -32,6 +33,17 @@ final class ApState {
     final Incarnations boots = new Incarnations();
     final BatchQueue[] queue = {new BatchQueue(boots), new BatchQueue(boots)};
     final Coverage[] coverage = {new Coverage(), new Coverage()};
+    private final Input input = new Input() {
+        @Override
+        public boolean came(Topic topic, long fromUs, long untilUs) {
+            return topic.ordinal() < TOPICS && coverage[topic.ordinal()].came(fromUs, untilUs);
+        }
+
+        @Override
+        public boolean began(Topic topic, long fromUs) {
+            return topic.ordinal() < TOPICS && coverage[topic.ordinal()].began(fromUs);
+        }
+    };
     final Labeler labels = new Labeler();
     final Activity activity = new Activity();
     String site = "";
@@ -52,7 +64,7 @@ final class ApState {
     ApState(Policies policies) {
         this.policies = policies;
         of = new PolicyState[policies.size()];
-        for (int i = 0; i < of.length; i++) of[i] = new PolicyState(policies.get(i), boots::order);
+        for (int i = 0; i < of.length; i++) of[i] = new PolicyState(policies.get(i), boots::order, input);
         if (Topic.SAMPLES.ordinal() >= TOPICS || Topic.PACKETS.ordinal() >= TOPICS) {
             throw new IllegalStateException("samples and packets must be the first two topics");
         }
@@ -86,8 +98,8 @@ final class ApState {
             PolicyState same = null;
             for (PolicyState s : before) if (s.policy.name.equals(policy.name)) same = s;
             before.remove(same);
-            if (same == null) of[i] = new PolicyState(policy, boots::order);
-            else of[i] = same.policy.same(policy) ? same : new PolicyState(policy, same.predictions);
+            if (same == null) of[i] = new PolicyState(policy, boots::order, input);
+            else of[i] = same.policy.same(policy) ? same : new PolicyState(policy, same.predictions, input);
         }
         policies = now;
         return before;

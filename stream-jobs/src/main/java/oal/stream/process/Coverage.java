@@ -18,7 +18,14 @@ final class Coverage {
      */
     private static final long HOLE_US = oal.schema.Settings.DECISION_INTERVAL_US / 2;
 
+    /** First byte of the state. */
+    private static final int UNKNOWN = 0;
+    private static final int KNOWN = 1;
+    private static final int KNOWN_FROM_FIRST = 2;
+
     private boolean known;
+    /** Is no batch missing before {@code fromUs}: did the incarnation begin there, or was the clock set? */
+    private boolean fromFirst;
     private long bootId;
     private long seq;
     private long fromUs;
@@ -48,6 +55,8 @@ final class Coverage {
 
     /** There is a hole before the batch: called after instants up to its start were evaluated. */
     void restart(BatchHeader h) {
+        // Where no batch is missing, the AP's clock was set, and the AP's own features had the same.
+        fromFirst = h.seq == 0 || known && h.bootId == bootId && h.seq == seq + 1;
         known = true;
         bootId = h.bootId;
         fromUs = h.t0Us;
@@ -79,17 +88,29 @@ final class Coverage {
         return known && fromUs <= from && untilUs >= until && !(missedFromUs < until && missedUntilUs > from);
     }
 
+    /** Did every batch of [from, until) come that there was? */
+    boolean came(long from, long until) {
+        return known && (fromUs <= from || fromFirst) && untilUs >= until;
+    }
+
+    /** Is no batch missing before the present ones, which began at {@code from} or later? */
+    boolean began(long from) {
+        return known && fromFirst && fromUs >= from;
+    }
+
     long untilUs() {
         return untilUs;
     }
 
     void write(DataOutput out) throws IOException {
-        out.writeBoolean(known);
+        out.writeByte(known ? fromFirst ? KNOWN_FROM_FIRST : KNOWN : UNKNOWN);
         for (long v : new long[] {bootId, seq, fromUs, untilUs, missedFromUs, missedUntilUs}) out.writeLong(v);
     }
 
     void read(DataInput in) throws IOException {
-        known = in.readBoolean();
+        int what = in.readUnsignedByte();
+        known = what != UNKNOWN;
+        fromFirst = what == KNOWN_FROM_FIRST;
         bootId = in.readLong();
         seq = in.readLong();
         fromUs = in.readLong();

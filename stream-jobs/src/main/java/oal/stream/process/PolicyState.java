@@ -4,6 +4,7 @@ import java.io.DataInput;
 import java.io.DataOutput;
 import java.io.IOException;
 import java.util.function.LongToIntFunction;
+import oal.stream.feature.Input;
 import oal.stream.feature.Interpreter;
 import oal.stream.item.ItemJoin;
 import oal.stream.policy.Policy;
@@ -16,15 +17,15 @@ final class PolicyState {
     final ItemJoin items = new ItemJoin();
     final PredictionJoin predictions;
 
-    PolicyState(Policy policy, LongToIntFunction bootOrder) {
-        this(policy, new PredictionJoin(bootOrder));
+    PolicyState(Policy policy, LongToIntFunction bootOrder, Input input) {
+        this(policy, new PredictionJoin(bootOrder), input);
     }
 
     /** With the decisions that wait; items and features begin anew. */
-    PolicyState(Policy policy, PredictionJoin predictions) {
+    PolicyState(Policy policy, PredictionJoin predictions, Input input) {
         this.policy = policy;
         this.predictions = predictions;
-        features = new Interpreter(policy.program);
+        features = new Interpreter(policy.program, input);
     }
 
     void write(DataOutput out) throws IOException {

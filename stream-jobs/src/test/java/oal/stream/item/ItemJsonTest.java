@@ -52,7 +52,18 @@ class ItemJsonTest {
         assertAreWritten(meant, Golden.lines("items.policies.jsonl"));
     }
 
+    @Test
+    void lackedInputIsSaid() throws Exception {
+        List<String> meant = Golden.lines("items.lacking.txt");
+        assertTrue(meant.size() >= 2);
+        assertAreWritten(meant, Golden.lines("items.lacking.jsonl"), true);
+    }
+
     private static void assertAreWritten(List<String> meant, List<String> lines) {
+        assertAreWritten(meant, lines, false);
+    }
+
+    private static void assertAreWritten(List<String> meant, List<String> lines, boolean lackedInput) {
         assertEquals(meant.size(), lines.size());
         ItemJson json = new ItemJson(); // one for all: nothing of a record is left in the next
         for (int i = 0; i < lines.size(); i++) {
@@ -62,7 +73,9 @@ class ItemJsonTest {
             assertEquals(Settings.HORIZON_US, Long.parseLong(values[HORIZON_US]));
             String site = values[SITE].equals("-") ? "" : values[SITE];
             long program = Long.parseUnsignedLong(values[FEATURE_HASH]);
-            TrainingItem made = json.of(values[AP_ID], site, policy, program, item(values));
+            Item item = item(values);
+            item.lackedInput = lackedInput;
+            TrainingItem made = json.of(values[AP_ID], site, policy, program, item);
             assertEquals(values[AP_ID], made.apId);
             assertEquals(lines.get(i), new String(made.json, StandardCharsets.UTF_8));
         }
