@@ -217,12 +217,13 @@ def test_lead_time_is_of_the_model_that_warned_last(database):
 def test_features_are_compared(database):
     rows = [
         prediction(i, "Good", "Good", "Good", features_match=m)
-        for i, m in enumerate(["same"] * 6 + ["differ"] * 2 + ["unknown"])
+        for i, m in enumerate(["same"] * 6 + ["differ"] * 2 + ["unknown"] + ["lacked input"] * 3)
     ] + NOT_JUDGED[:1]
     database.insert("prediction", rows)
     assert database.rows(
-        f"SELECT ap_id, same, differ, other_program, without_item, differ_ratio FROM v_features_match({RANGE})") == [[
-            "a", "6", "2", "1", "1", "0.25"
+        f"SELECT ap_id, same, differ, lacked_input, other_program, without_item, differ_ratio FROM"
+        f" v_features_match({RANGE})") == [[
+            "a", "6", "2", "3", "1", "1", "0.25"
         ]]
 
 

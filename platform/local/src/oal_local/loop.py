@@ -107,7 +107,8 @@ class Loop:
             f"SELECT state, reason, count() AS n FROM oal.bundle_status WHERE {when} GROUP BY state, reason")
         quality = rows(
             "SELECT countIf(class != 'unknown' AND complete) AS judged, count() AS predictions, countIf(features_match"
-            " = 'same') AS same, countIf(features_match = 'differ') AS differ, countIf(complete AND predicted = class)"
+            " = 'same') AS same, countIf(features_match = 'differ') AS differ, countIf(features_match = 'lacked input')"
+            " AS lacked_input, countIf(complete AND predicted = class)"
             " AS right, countIf(complete AND class_now = class) AS persistence_right, countIf(complete AND class_now"
             " IN ('Good', 'Acceptable') AND class IN ('Poor', 'Bad')) AS onsets, countIf(complete AND class_now IN"
             " ('Good', 'Acceptable') AND class IN ('Poor', 'Bad') AND predicted IN ('Poor', 'Bad')) AS"
@@ -146,6 +147,7 @@ def lines(s: dict) -> str:
             (
                 f"  predictions        {s['predictions']:>10,}     {s['judged']:,} judged: {share};"
                 f" {s['onsets_foreseen']:,} of {s['onsets']:,} onsets foreseen, {s['alarms']:,} alarms"
+                + (f"; {s['lacked_input']:,} of features that lacked input" if s["lacked_input"] else "")
             ),
         )
     )

@@ -81,11 +81,20 @@ def board():
         ),
         p.number(
             "Features differ",
-            "Decisions whose features at the access point and in the stream job differ. Must be 0: both run one program"
-            " on the same rows. Otherwise stop promoting and compare the programs' versions.",
+            "Decisions whose features at the access point and in the stream job differ, though the job had all batches."
+            " Must be 0: both run one program on the same rows. Otherwise stop promoting and compare the programs'"
+            " versions.",
             f"SELECT sum(features_differ) AS differ FROM oal.prediction_1m WHERE $__timeFilter(t) AND {APS}",
             "none",
             p.rising(1, 1),
+            size=(4, 4),
+        ),
+        p.number(
+            "Features lacked input",
+            "Decisions whose features differ because batches that the access point had did not come to the job. They"
+            " say nothing against models or programs, and nothing is trained on them: see gaps and late batches.",
+            f"SELECT sum(features_lacked) AS lacked FROM oal.prediction_1m WHERE $__timeFilter(t) AND {APS}",
+            "none",
             size=(4, 4),
         ),
     )
