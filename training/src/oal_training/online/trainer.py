@@ -32,7 +32,8 @@ class OnlineTrainer:
         fit = settings.fit
         self._fitter = Fitter(fit.max_nodes, fit.max_depth, fit.min_leaf, fit.min_gain, fit.smoothing)
         self.aps: dict[str, Ap] = {}
-        #: items by what became of them: used, other_policy, unknown_features, incomplete, old, contradictory
+        #: items by what became of them: used, other_policy, unknown_features, lacked_input, incomplete, old,
+        #: contradictory
         self.counts: Counter[str] = Counter()
 
     def ap(self, ap_id: str) -> Ap:
@@ -57,6 +58,8 @@ class OnlineTrainer:
             and self._features.get(item.feature_hash) != len(item.features)
         ):
             return "unknown_features"
+        if item.lacked_input:
+            return "lacked_input"
         if not item.complete:
             return "incomplete"
         ap = self.ap(item.ap_id)

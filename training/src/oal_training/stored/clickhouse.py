@@ -15,7 +15,8 @@ from oal_training.policies import RWND_FAIR
 from oal_training.stored.items import Items, from_columns
 
 QUERY = """SELECT ap_id, site, toUnixTimestamp64Micro(ts) AS ts_us, boot_id, feature_hash, features, horizon_us,
-    toInt8(class_now) AS class_now, toInt8(class) AS class, loss_ratio, offered_pkts, complete
+    toInt8(class_now) AS class_now, toInt8(class) AS class, loss_ratio, offered_pkts,
+    toUInt8(item.complete = 1 AND lacked_input != 'yes') AS complete
 FROM item WHERE {where} ORDER BY ts DESC, ap_id LIMIT {limit}"""
 #: of one answer: about 400 bytes of features a row
 MAX_ITEMS = 200_000

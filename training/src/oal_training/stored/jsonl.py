@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +42,9 @@ def read(path: Path) -> dict[str, np.ndarray]:
         )
     if len({one.policy for one in found}) > 1:
         raise TrainingError(f"{path} holds items of several policies; a Parquet file holds one: split it by policy")
-    attributes = {name: item.ATTRIBUTES.get(name, name) for name in item.names() if name != "policy"}
+    left = ("policy", "lacked_input")  # all are of one policy, and what lacked input counts as incomplete
+    attributes = {name: item.ATTRIBUTES.get(name, name) for name in item.names() if name not in left}
+    found = [replace(one, complete=one.complete and not one.lacked_input) for one in found]
     return {
         name: np.array([getattr(one, attribute) for one in found], dtype=KINDS.get(name, np.int64))
         for name, attribute in attributes.items()

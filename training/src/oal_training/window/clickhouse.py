@@ -28,7 +28,8 @@ QUERIES = {
         f" DISTINCT flow_id FROM flow WHERE ap_id = {{ap:String}} AND {RANGE}) ORDER BY ts DESC LIMIT {MAX_ITEMS}"
     ),
     "item": (
-        f"SELECT ap_id, {TIME}, feature_hash, features, complete FROM item WHERE ap_id = {{ap:String}} AND {RANGE}"
+        f"SELECT ap_id, {TIME}, feature_hash, features, toUInt8(item.complete = 1 AND"
+        f" lacked_input != 'yes') AS complete FROM item WHERE ap_id = {{ap:String}} AND {RANGE}"
         f" AND policy = '{RWND_FAIR}' ORDER BY ts DESC LIMIT {MAX_ITEMS}"
     ),
 }
