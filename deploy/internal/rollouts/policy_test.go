@@ -77,7 +77,8 @@ func (x *fixture) restart(topic ...kafka.Record) {
 func (x *fixture) release(policy string, slot release.Slot, version uint32, share float64, rollbackTo ...string) (
 	kafka.Record, string) {
 	x.clock.advance(time.Second)
-	key, value, hash := x.signer.ReleaseOf(policy, slot, "fleet", version, x.clock.now().UnixMicro(), func(r map[string]any) {
+	key, value, hash := x.signer.ReleaseOf(policy, slot, "fleet", version, x.clock.now().UnixMicro(),
+		func(r map[string]any) {
 		if share > 0 {
 			r["rollout"] = map[string]any{"share": share, "soak_s": 10}
 		}
