@@ -79,10 +79,10 @@ func (x *fixture) release(policy string, slot release.Slot, version uint32, shar
 	x.clock.advance(time.Second)
 	key, value, hash := x.signer.ReleaseOf(policy, slot, "fleet", version, x.clock.now().UnixMicro(),
 		func(r map[string]any) {
-		if share > 0 {
-			r["rollout"] = map[string]any{"share": share, "soak_s": 10}
-		}
-	}, rollbackTo...)
+			if share > 0 {
+				r["rollout"] = map[string]any{"share": share, "soak_s": 10}
+			}
+		}, rollbackTo...)
 	record := kafka.Record{Key: key, Value: value}
 	x.runner.Handle([]kafka.Record{record})
 	x.settle()
