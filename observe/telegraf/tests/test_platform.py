@@ -85,8 +85,9 @@ def test_figures_are_those_of_the_parts(platform):
     assert last("v_platform_flink_job", "slots") == platform.settings.parallelism
     assert last("v_platform_kafka", "active_controllers") == 1
     assert last("v_platform_clickhouse", "memory_limit_bytes") == platform.settings.clickhouse_memory_mib << 20
-    assert last("v_platform_jvm", "heap_max_bytes",
-                "component = 'taskmanager'") == platform.settings.taskmanager_heap_mib << 20
+    # The serial collector, which short-lived platforms have, counts one survivor space less.
+    heap = last("v_platform_jvm", "heap_max_bytes", "component = 'taskmanager'")
+    assert 0.9 < heap / (platform.settings.taskmanager_heap_mib << 20) <= 1
     assert last("v_platform_clickhouse_table", "rows", "table = 'schema_migrations'") == platform.clickhouse.rows(
         "SELECT count() AS n FROM oal.schema_migrations")[0]["n"]
     before = last("v_platform_flink_job", "checkpoints_completed")
