@@ -216,6 +216,19 @@ def test_flow_counters_start_with_the_flow(database):
     ]], "a flow that began before the range counts from its minute before"
 
 
+def test_a_flow_brings_what_is_in_range_alone(database):
+    """It slept longer than the view looks back; its counters go on."""
+    flow = {"ap_id": "a", "direction": 0, "client_addr": "::1", "server_addr": "::2"}
+    database.insert("flow", [
+        {**flow, "flow_id": 9, "ts": at(0), "sent_pkts": 100_000, "retrans_pkts": 900},
+        *({**flow, "flow_id": 9, "ts": at((1800 + s) * 1_000_000), "sent_pkts": 100_010 + 10 * s,
+           "retrans_pkts": 900 + s} for s in range(100)),
+        {**flow, "flow_id": 10, "ts": at(1800 * 1_000_000), "sent_pkts": 40, "retrans_pkts": 2}])
+    later = f"from = '{DAY} 00:30:00', to = '{DAY} 02:00:00'"
+    got = database.rows(f"SELECT flow, sent_pkts, retrans_pkts, minutes FROM v_flows({later}) ORDER BY sent_pkts")
+    assert got == [["000000000000000a", "40", "2", "1"], ["0000000000000009", "990", "99", "2"]]
+
+
 def test_rows_of_zeros_stop_no_insert(database):
     """Whatever a row holds, an INSERT must not fail in a rollup: it would be repeated for ever."""
     for table in database.tables("MergeTree"):

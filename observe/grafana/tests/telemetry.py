@@ -48,6 +48,9 @@ def _reading(n: int, at_s: int) -> list[tuple[str, dict, dict]]:
              {"MessagesInPerSec": n * 100, "BytesInPerSec": n * STEP_S * per_s, "BytesOutPerSec": n * STEP_S * per_s}))
         said.append(("kafka_partition", {**KAFKA, "topic": topic, "partition": "0"},
                      {"Size": n * 1e6, "LogStartOffset": 0, "LogEndOffset": 100_000 + n * 1000}))
+        # A transaction hangs in the items; in the others one is open for a moment.
+        said.append(("kafka_partition", {**KAFKA, "topic": topic, "partition": "0"},
+                     {"LastStableOffsetLag": n * 1000 if topic == "training.items.v1" else n % 3}))
     said += [
         ("flink_job", {**JOBMANAGER, "job_name": "oal-stream-jobs"}, {
             "numRestarts": n // 40, "uptime": n * 10_000, "numberOfCompletedCheckpoints": n * 9,

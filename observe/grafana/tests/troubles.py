@@ -31,6 +31,20 @@ def statements() -> list[str]:
             " complete, features_match) SELECT 'ap-01', 'south', now64(6, 'UTC') - INTERVAL 60 SECOND, 7, 1, 'online',"
             " 1, 'Good', 'Good', 'Good', 1, 'differ'"
         ),
+        # Ten minutes behind, and not silent.
+        batch.format(ap="ap-clock", ago=25, missed=0).replace(
+            "now64(6, 'UTC') - INTERVAL 25 SECOND", "now64(6, 'UTC') - INTERVAL 625 SECOND"),
+        # A site that sends, and predicts no more.
+        batch.format(ap="ap-mute", ago=30, missed=0).replace("'north'", "'west'"),
+        (
+            "INSERT INTO prediction (ap_id, site, ts, boot_id, bundle, source, version, predicted, class_now, class,"
+            " complete, features_match) SELECT 'ap-mute', 'west', now64(6, 'UTC') - INTERVAL 3600 SECOND, 7, 1,"
+            " 'online', 1, 'Good', 'Good', 'Good', 1, 'same'"
+        ),
+        (
+            "INSERT INTO settled_transaction (ts, topic, partition, records, outcome) SELECT now64(6, 'UTC') -"
+            " INTERVAL 60 SECOND, 'training.items.v1', 1, 9000, 'lost'"
+        ),
         # A registry model that warns whenever it should not, and never when it should.
         (
             "INSERT INTO prediction (ap_id, site, ts, boot_id, bundle, source, version, predicted, confidence_permille,"
