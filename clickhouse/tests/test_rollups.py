@@ -226,7 +226,7 @@ def test_a_flow_brings_what_is_in_range_alone(database):
         {**flow, "flow_id": 10, "ts": at(1800 * 1_000_000), "sent_pkts": 40, "retrans_pkts": 2}])
     later = f"from = '{DAY} 00:30:00', to = '{DAY} 02:00:00'"
     got = database.rows(f"SELECT flow, sent_pkts, retrans_pkts, minutes FROM v_flows({later}) ORDER BY sent_pkts")
-    assert got == [["000000000000000a", "40", "2", "1"], ["0000000000000009", "990", "99", "2"]]
+    assert got == [["0a", "40", "2", "1"], ["09", "990", "99", "2"]]
 
 
 def test_rows_of_zeros_stop_no_insert(database):

@@ -17,7 +17,6 @@ PARAMETERS = {
     "from": "'2026-11-20 12:00:00'", "to": "'2026-11-20 12:02:00'", "ap_id": "'ap-03'", "mac": "'02:00:00:00:03:02'",
     "within_s": "4000000000", "name": "'jvm'"
 }
-PLATFORM_ROWS = (FOLDER / "tests/test_platform_views.py", FOLDER.parent / "observe/telegraf/tests/test_platform.py")
 RANGE = "from = '2026-11-20 00:00:00', to = '2026-11-20 02:00:00'"
 
 
@@ -28,14 +27,28 @@ def call(database, view: str) -> str:
     return f"{view}({', '.join(f'{n} = {PARAMETERS[n]}' for n in names)})" if names else view
 
 
+@pytest.fixture(scope="module")
+def reported(filled):
+    """Three readings of each name that a view asks for, of each component, in the data's range and now."""
+    text = "".join(f.read_text() for f in (FOLDER / "migrations").glob("*.sql"))
+    names = sorted(set(re.findall(r"name (?:= |IN \()'(\w+)'", text)))
+    labels = "map('topic', 'ap.samples.v1', 'partition', '0', 'operator_name', 'decode', 'result', 'ok')"
+    values = ", ".join(f"'{name}', number + 1" for name in (
+        "LogEndOffset", "LogStartOffset", "result_code", "pendingRecords", "enddate", "expiry", "x"))
+    for start in ("toDateTime64('2026-11-20 12:00:10', 3, 'UTC')", "now64(3, 'UTC') - 30"):
+        filled.query(f"""INSERT INTO platform_metric (ts, name, component, instance, host, labels, values)
+SELECT {start} + number * 10, arrayJoin({names}),
+arrayJoin(['kafka', 'push', 'trainer', 'model-registry', 'mlflow', 'host']),
+'i', 'h', {labels}, CAST(map({values}), 'Map(String, Float64)') FROM numbers(3)""")
+    yield
+    filled.query("TRUNCATE TABLE platform_metric")
+
+
 @pytest.mark.parametrize("view", ALL)
-def test_every_view_runs_and_has_rows(filled, view):
+def test_every_view_runs_and_has_rows(filled, reported, view):
     rows = int(filled.query(f"SELECT count() FROM (SELECT * FROM {call(filled, view)})"))
     if view.startswith("v_platform_"):
-        # Telegraf's rows are not in these data: that each view has rows of them is asserted where they are made
-        text = "".join(path.read_text() for path in PLATFORM_ROWS)
-        assert re.search(rf"\b{view}\b", text), f"{view} is asserted to have rows nowhere"
-        return
+        assert rows > 0, "of a platform that Telegraf reports on"
     # these look at the present; the data are of a fixed day
     if view not in ("v_aps", "v_station_last_minute", "v_control"):
         assert rows > 0
