@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 
@@ -137,3 +138,18 @@ def test_every_make_of_another_folder_finds_its_makefile():
 def folders_made(path: Path) -> list[str]:
     """What stands behind `make -C` in the file, without those that a variable names."""
     return re.findall(r"(?:\bmake|\$\(MAKE\)(?: --no-print-directory)?) -C ([\w./-]+)", (ROOT / path).read_text())
+
+
+def test_what_images_copy_is_let_into_their_builds():
+    """A Dockerfile's COPY fails, minutes into a build, for a source that .dockerignore does not name."""
+    named = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    sources = set()
+    for file in (ROOT / "platform/images").glob("*/Dockerfile"):
+        for line in file.read_text().replace("\\\n", " ").splitlines():
+            words = line.split()
+            if words[:1] == ["COPY"] and not any(w.startswith("--from") for w in words):
+                sources |= {w for w in words[1:-1] if not w.startswith("--")}
+    assert len(sources) > 10
+    for source in sources:
+        paths = [source, *map(str, Path(source).parents)]
+        assert any(fnmatch(path.rstrip("/"), name) for path in paths for name in named), source
