@@ -67,7 +67,6 @@ HAVING records > 0 AND max(log_end) > min(log_end) AND max(lag) - min(lag) >= 0.
         "The last stable offset stands while records arrive: readers of committed ones, as the trainer, get nothing."
         " See the log of the service `transactions`, which ends what hangs (platform/kafka/README.md).",
         "oal-platform",
-        always=True,
     ),
     Rule(
         "oal-transaction-lost",
