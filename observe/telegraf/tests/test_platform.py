@@ -73,6 +73,17 @@ def test_every_view_has_rows(platform, view):
           f"a row of {view}")
 
 
+def test_how_far_committed_readers_are_behind_is_read_with_the_partitions_end(platform):
+    """The alert "Committed readers wait" compares the two in one reading."""
+    def both():
+        return platform.clickhouse.rows(
+            "SELECT count() AS n FROM oal.v_platform_reading(name = 'kafka_partition', from = now() - 600,"
+            " to = now() + 60) WHERE mapContains(v, 'LastStableOffsetLag') AND mapContains(v, 'LogEndOffset')"
+        )[0]["n"]
+
+    until(both, "a reading with both figures")
+
+
 def test_figures_are_those_of_the_parts(platform):
     """Asked of each part itself, or known from its configuration."""
     def last(view: str, column: str, where: str = "1"):
