@@ -14,7 +14,7 @@ NAME = "clickhouse"
 DATABASE = "oal"
 USERS = REPO / "clickhouse" / "users"
 SHARED_USERS = ("analyst", "grafana", "ingest", "telegraf")  # those in there; `admin` is the local server's own
-#: Parts that are merged at once where `settings.short_lived()`: a table that gets a small part every 2 s merges each row
+#: Parts merged at once where `settings.short_lived()`: a table that gets a small part every 2 s merges each row
 #: some 15 times in the first minutes, most of the server's CPU. 40 are far from the 1,000 at which inserts would wait.
 PARTS_SHORT_LIVED = 40
 MIGRATE = REPO / "clickhouse" / "migrate"
