@@ -112,7 +112,7 @@ class Cluster:
 
 
 def settle(admin: AdminClient, context: ssl.SSLContext, older_s: float, now=time.time) -> Iterator[dict]:
-    """One round. A row of `settled_transaction` for each transaction, as soon as it was ended: what follows may fail."""
+    """One round. A row of `settled_transaction` for each transaction, as soon as it ended: what follows may fail."""
     with ExitStack() as held:
         cluster = Cluster(admin, context, held)
         before = [one for one in cluster.open_transactions() if now() - one.last_ms / 1000 >= older_s]
