@@ -30,9 +30,11 @@ ABLATION = ("Each against the same access points without any model; bold: the in
             " corrected for how many there are: one in twenty is chance.")
 STATIONS = ("A station of a scenario is harmed when it loses more than 10 % of its goodput on average; beyond chance:"
             " its whole interval is a loss, too.")
-INTERVALS = ("delay, RTT, jitter and loss of a cell are means over its long flows (a user is a user); jitter is RFC 3550's,"
-             " which is what the paper's is compared with; ± and [ ] are 95 % intervals of Student's t over seeds, changes"
-             " paired by seed")
+INTERVALS = (
+    "delay, RTT, jitter and loss of a cell are means over its long flows (a user is a user); jitter is RFC 3550's,"
+    " which is what the paper's is compared with; ± and [ ] are 95 % intervals of Student's t over seeds, changes"
+    " paired by seed"
+)
 GAINS = "95 % intervals in brackets. Harm: more than 2 % of throughput lost or 5 % of p95 delay gained."
 
 
