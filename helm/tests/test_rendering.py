@@ -305,3 +305,18 @@ def test_start_scripts_are_sound_shell(chart, tmp_path):
                 if key.endswith(".sh"):
                     done = subprocess.run(["bash", "-n"], input=text, capture_output=True, text=True)
                     assert done.returncode == 0, (name(o), done.stderr)
+
+
+def test_transactions_outlast_an_outage_of_clickhouse(chart):
+    """One that the broker ends while ClickHouse is away loses a checkpoint's training items. Another's Kafka allows 15
+    minutes by default, and refuses a job that asks for more."""
+    def of(name, file, *values):
+        return find(chart.objects(*values), "ConfigMap", name)["data"][file].splitlines()
+
+    longest = "transaction.max.timeout.ms=86400000"
+    assert longest in of("oal-kafka", "server.properties")
+    assert longest in (ROOT / "platform/kafka/server.properties").read_text().splitlines()
+    asked = "kafka.transaction.timeout.ms=86400000"
+    assert asked in of("oal-flink", "job.properties")
+    assert asked in (ROOT / "platform/compose/config/flink/job.properties").read_text().splitlines()
+    assert asked not in of("oal-flink", "job.properties", "kafka-external")

@@ -17,7 +17,6 @@ import json
 import ssl
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,14 +26,12 @@ from confluent_kafka.admin import AdminClient
 from transaction_requests import Connection, Known, OpenTransaction, RequestError
 
 EVENTS = "platform.events.v1"
-#: Who leads a partition of it is the coordinator of the transactional ids in there.
-COORDINATORS = "__transaction_state"
 TABLE = "settled_transaction"
 TIMEOUT_S = 30
 EVERY_S = 30
 #: A transaction is open for a checkpoint's time; only older ones are asked about.
 OLDER_S = 60
-#: The longest that any transaction may be open: transaction.max.timeout.ms of server.properties.
+#: How long a transaction that its coordinator does not have under way is left alone while its outcome is unknown.
 LOST_AFTER_S = 900
 COMMITTED, ABORTED, LOST = "committed", "aborted", "lost"
 ENDED = {"CompleteCommit": COMMITTED, "CompleteAbort": ABORTED}
@@ -66,17 +63,8 @@ def verdict(one: OpenTransaction, known: Known | None, age_s: float) -> Verdict 
     return Verdict(LOST, f"its coordinator has gone on: {known.state}, epoch {known.producer_epoch}")
 
 
-def without_leader(metadata, topic: str) -> list[int]:
-    """Partitions of a topic that no broker leads which the cluster lists as there; none of a topic that is not there.
-    A broker that is fenced is not listed.
-    """
-    described = metadata.topics.get(topic)
-    return sorted(n for n, p in described.partitions.items() if p.leader not in metadata.brokers) if described else []
-
-
 class Cluster:
-    """All brokers, for one round: a connection to each. One that does not answer ends the round with an OSError or
-    RequestError, and so does a coordinator that is away: what it knows is not unknown.
+    """All brokers, for one round: a connection to each. One that is away ends the round, since it may be a coordinator.
     """
 
     def __init__(self, admin: AdminClient, context: ssl.SSLContext, held: ExitStack):
@@ -89,9 +77,6 @@ class Cluster:
             (topic.topic, number): partition.leader for topic in metadata.topics.values()
             for number, partition in topic.partitions.items() if partition.leader in self.brokers
         }
-        away = without_leader(metadata, COORDINATORS)
-        if away:
-            raise RequestError(f"no broker leads {COORDINATORS} {away}: its coordinators are away")
 
     def open_transactions(self) -> list[OpenTransaction]:
         return [
@@ -111,13 +96,14 @@ class Cluster:
         self.brokers[self.leader[one.topic, one.partition]].end(one, commit)
 
 
-def settle(admin: AdminClient, context: ssl.SSLContext, older_s: float, now=time.time) -> Iterator[dict]:
-    """One round. A row of `settled_transaction` for each transaction, as soon as it ended: what follows may fail."""
+def settle(admin: AdminClient, context: ssl.SSLContext, older_s: float, now=time.time) -> list[dict]:
+    """One round. Returns a row of `settled_transaction` for each transaction that was ended."""
+    rows = []
     with ExitStack() as held:
         cluster = Cluster(admin, context, held)
         before = [one for one in cluster.open_transactions() if now() - one.last_ms / 1000 >= older_s]
         if not before:
-            return
+            return rows
         known = cluster.known({one.producer_id for one in before})
         # Whether it is open is asked again after its coordinator was: an end that was under way is no hanging one.
         still = set(cluster.open_transactions())
@@ -127,18 +113,19 @@ def settle(admin: AdminClient, context: ssl.SSLContext, older_s: float, now=time
             if decided is None or one not in still:
                 continue
             cluster.end(one, decided.outcome == COMMITTED)
-            yield {
+            rows.append({
                 "ts": int(now() * 1e6), "topic": one.topic, "partition": one.partition,
                 "transactional_id": coordinator.transactional_id if coordinator else "",
                 "producer_id": one.producer_id, "producer_epoch": one.producer_epoch, "start_offset": one.start_offset,
                 "records": one.last_sequence + 1, "outcome": decided.outcome, "detail": decided.why
-            }
+            })
+    return rows
 
 
-def tell(producer: Producer, row: dict) -> None:
-    """Log a row and send it. RequestError when Kafka does not take it; it is in the log then."""
-    print(f"transactions: {row}", flush=True)
-    producer.produce(EVENTS, key=TABLE, value=json.dumps({"table": TABLE, "rows": [row]}))
+def tell(producer: Producer, rows: list[dict]) -> None:
+    for row in rows:
+        print(f"transactions: {row}", flush=True)
+    producer.produce(EVENTS, key=TABLE, value=json.dumps({"table": TABLE, "rows": rows}))
     if producer.flush(TIMEOUT_S):
         raise RequestError(f"{EVENTS} took no record of what was settled")
 
@@ -162,8 +149,8 @@ def main(arguments=None) -> None:
         try:
             context = ssl.create_default_context(cafile=f"{pki}/ca.crt")  # anew: certificates are renewed
             context.load_cert_chain(f"{pki}/admin.crt", f"{pki}/admin.key")
-            for row in settle(admin, context, options.older):
-                tell(producer, row)
+            if rows := settle(admin, context, options.older):
+                tell(producer, rows)
             if options.alive:
                 options.alive.touch()
         except (OSError, KafkaException, RequestError) as error:

@@ -36,6 +36,10 @@ job.properties: |
   clickhouse.user=ingest
   clickhouse.password.file=/run/secrets/oal/secrets/clickhouse-ingest.password
   mac.keys.file=/run/secrets/oal/secrets/mac-masters
+  {{- if .Values.kafka.enabled }}
+  # What this chart's Kafka allows at most.
+  kafka.transaction.timeout.ms=86400000
+  {{- end }}
   {{- range $key, $value := $f.job }}
   {{ $key }}={{ $value }}
   {{- end }}

@@ -60,8 +60,9 @@ server.properties: |
   transaction.state.log.num.partitions=16
   share.coordinator.state.topic.replication.factor={{ $replicas }}
   share.coordinator.state.topic.min.isr={{ ternary 2 1 (ge $replicas 3) }}
-  # The upper bound of a client's transaction.timeout.ms: checkpoint interval plus the longest outage to survive.
-  transaction.max.timeout.ms=900000
+  # The upper bound of a client's transaction.timeout.ms. While ClickHouse is away the stream job's transactions stay open;
+  # one that its broker ends meanwhile loses the items of a checkpoint. As long as the topics keep what the job reads.
+  transaction.max.timeout.ms=86400000
   log.segment.bytes=134217728
   {{- if lt (int $replicas) 3 }}
   # Nobody takes the partitions of a fenced broker over: platform/kafka/server.properties says what follows.

@@ -1,25 +1,29 @@
 """Flink: a JobManager that runs one job (application mode), and a TaskManager."""
 import hashlib
 import json
+import os
 import shutil
 import urllib.request
 
 from oal_local import checkpoints, classdata, clickhouse, distribution, jolokia, kafka, passwords, pki
 from oal_local.errors import PlatformError
 from oal_local.paths import CONFIG, REPO, State, write_private
-from oal_local.settings import Settings, short_lived
+from oal_local.settings import Settings
 from oal_local.template import fill
 
 JOBMANAGER = "jobmanager"
 TASKMANAGER = "taskmanager"
 MANAGED_MIB = {"hashmap": 16, "rocksdb": 256}  # RocksDB's memory is Flink's managed memory
 FRAMEWORK_HEAP_MIB = 128
+#: What ../../../kafka/server.properties allows at most: the outage of ClickHouse that costs no item.
+TRANSACTION_TIMEOUT_MS = 86_400_000
 DIRECT_MIB = 128 + 64 + 96  # framework and task off-heap, network
 
 QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")  # least CPU for what lives minutes
 JOBMANAGER_JVM = ("-Xms64m", "-Xmx320m", *QUICK)
-#: Where `settings.short_lived()`: in the minutes of a test the optimising compiler would take a third of the
-#: TaskManager's CPU. It compiles what is hottest by far, and TLS at once.
+#: Set by tests: in the minutes of a test the optimising compiler would take a third of the TaskManager's CPU. It
+#: compiles what is hottest by far, and TLS at once. Measure without it.
+SHORT_LIVED = "OAL_SHORT_LIVED"
 SELDOM_COMPILED = ("-XX:+UseSerialGC", "-XX:Tier4InvocationThreshold=100000", "-XX:Tier4MinInvocationThreshold=20000",
                    "-XX:Tier4CompileThreshold=300000", "-XX:Tier4BackEdgeThreshold=800000",
                    "-XX:CompileCommand=quiet",
@@ -69,6 +73,7 @@ def job_properties(state: State, settings: Settings) -> str:
     """
     values = {f"kafka.{key}": value for key, value in kafka.java_client(state, settings, "stream-jobs").items()}
     values |= {
+        "kafka.transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
         "clickhouse.url": clickhouse.url(settings),
         "clickhouse.database": clickhouse.DATABASE,
         "clickhouse.user": "ingest",
@@ -139,7 +144,7 @@ def session_command(state: State, settings: Settings) -> list[str]:
 
 def taskmanager_command(state: State, settings: Settings) -> list[str]:
     heap = settings.taskmanager_heap_mib
-    compiler = SELDOM_COMPILED if short_lived() else ("-XX:+UseG1GC",)
+    compiler = SELDOM_COMPILED if os.environ.get(SHORT_LIVED) else ("-XX:+UseG1GC",)
     return [
         *_java(state, TASKMANAGER, settings.job_jar, f"-Xms{heap}m", f"-Xmx{heap}m",
                f"-XX:MaxDirectMemorySize={DIRECT_MIB}m", *compiler),
