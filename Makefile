@@ -10,12 +10,12 @@ FOLDERS := schema ap-exporter stream-jobs clickhouse training model-registry dep
 	$(addprefix platform/,local backup security compose) observe helm lab
 export OAL_ROOT := $(CURDIR)
 
-.PHONY: help setup build demo down check test test-compose bench lint gen lab evaluate fleet test-cluster clean
+.PHONY: help setup build demo down check test test-compose soak bench lint gen lab evaluate fleet test-cluster clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo; echo "  demo takes APS=3 ONCE=seconds KEEP=1 LIVE=1; lab takes SCENARIO=name LIVE=1;"
-	@echo "  test and check take ONLY='folder …'"
+	@echo "  test and check take ONLY='folder …', soak ONLY='drill …'"
 
 setup: ## install and cache everything that the other targets need
 	@for f in $(FOLDERS); do $(MAKE) --no-print-directory -C $$f setup || exit 1; done
@@ -44,6 +44,9 @@ test-cluster: ## the chart on a real Kubernetes API server, nodes are fake: inst
 
 test-compose: ## the whole platform in containers, from nothing to nothing, on an engine of its own; prints its time
 	@$(MAKE) --no-print-directory -C platform/compose test-compose
+
+soak: ## drills of minutes each: outages, failovers, clocks, a day's stream; within an hour; ONLY=drill
+	@$(MAKE) --no-print-directory -C tests soak ONLY="$(ONLY)"
 
 bench: build ## measure what the project promises; results in build/bench/*.json
 	@tests/bench $(ONLY)

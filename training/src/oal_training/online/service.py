@@ -29,7 +29,6 @@ from oal_training.online.outbox import Fenced, Outbox
 from oal_training.online.page import Page
 from oal_training.online.releases import LatestReleases
 from oal_training.online.renewals import GOLDEN_ROWS, Renewals
-from oal_training.online.server_tls import ServerTls
 from oal_training.online.shipment import Shipment
 from oal_training.online.trainer import OnlineTrainer
 
@@ -95,8 +94,7 @@ class Service:
         self._metrics = Metrics()
         self._turned = time.monotonic()
         self._shipped: Counter[str] = Counter()
-        tls = ServerTls(*config.tls) if config.tls else None
-        self._page = Page(config.listen, self._metrics, self._ailment, Bearer(config.metrics_token_file), tls)
+        self._page = Page(config.listen, self._metrics, self._ailment, Bearer(config.metrics_token_file))
         self._tracking = (
             tracking.Tracking(Client(config.mlflow), self._metrics, log, self.name) if config.mlflow else None
         )

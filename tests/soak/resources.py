@@ -1,0 +1,132 @@
+"""What a running platform holds: memory, file handles, threads, Kafka's transactional ids, ClickHouse's parts, disk."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import statistics
+import sys
+import urllib.request
+from pathlib import Path
+
+from oal_local import jolokia, kafka, passwords
+from oal_local.paths import KAFKA
+from soak.figures import Figure
+
+SERVICES = ("kafka", "clickhouse", "jobmanager", "taskmanager")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def mbeans(platform, service: str, pattern: str) -> dict[str, dict]:
+    """Attributes by name of a JVM's beans, through Jolokia."""
+    password = passwords.token_file(platform.state, "jolokia.password").read_text().strip()
+    request = urllib.request.Request(
+        jolokia.url(platform.settings, service) + "/jolokia/", json.dumps({"type": "read", "mbean": pattern}).encode(),
+        {"Authorization": "Basic " + base64.b64encode(f"{jolokia.USER}:{password}".encode()).decode()})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        found = json.load(answer).get("value") or {}
+    return found if "*" in pattern else {pattern: found}
+
+
+def decoded(platform) -> int:
+    """Records that the operator `decode` has taken since the job's start, over its subtasks."""
+    return sum(bean["Count"] for name, bean in mbeans(
+        platform, "taskmanager", "org.apache.flink.taskmanager.job.task.operator.numRecordsIn:*").items()
+        if "operator_name=decode," in name)
+
+
+def heap_after_gc(platform, service: str) -> int:
+    """Bytes of the heap's pools after the last collection of each."""
+    return sum((bean.get("CollectionUsage") or {}).get("used", 0) for bean in mbeans(
+        platform, service, "java.lang:name=*,type=MemoryPool").values())
+
+
+def transactional_ids(platform) -> int:
+    sys.path.append(str(KAFKA))
+    from transaction_requests import Connection
+
+    with Connection("127.0.0.1", platform.settings.ports["kafka"], kafka.tls(platform.state, "admin")) as broker:
+        return len(broker.transactional_ids([]))
+
+
+def bytes_below(folder: Path) -> int:
+    total = 0
+    for at, _, files in os.walk(folder):
+        for name in files:
+            try:
+                total += os.stat(os.path.join(at, name), follow_symlinks=False).st_blocks * 512
+            except OSError:
+                continue  # gone meanwhile
+    return total
+
+
+def sample(platform) -> dict[str, float]:
+    """Each resource by name, now."""
+    out: dict[str, float] = {}
+    for service in SERVICES:
+        process = Path(f"/proc/{platform.pid(service)}")
+        out[f"resident_bytes.{service}"] = int((process / "statm").read_text().split()[1]) * PAGE
+        out[f"file_handles.{service}"] = len(os.listdir(process / "fd"))
+        out[f"threads.{service}"] = len(os.listdir(process / "task"))
+    for service in ("kafka", "taskmanager"):
+        out[f"heap_after_gc_bytes.{service}"] = heap_after_gc(platform, service)
+    out["transactional_ids"] = transactional_ids(platform)
+    parts = platform.clickhouse.rows("SELECT count() AS active, sum(bytes_on_disk) AS bytes FROM system.parts"
+                                     " WHERE database = 'oal' AND active")[0]
+    out["clickhouse_parts"] = parts["active"]
+    out["stored_bytes.clickhouse"] = parts["bytes"]
+    out["stored_bytes.kafka"] = bytes_below(platform.state.kafka / "data")
+    out["disk_bytes.flink"] = bytes_below(platform.state.flink)
+    out["disk_bytes.logs"] = bytes_below(platform.state.logs)
+    return out
+
+
+def slope(points: list[tuple[float, float]]) -> float:
+    """Of the straight line through (x, y), least squares; 0 of fewer than two points."""
+    if len(points) < 2 or len({x for x, _ in points}) < 2:
+        return 0.0
+    mean_x, mean_y = statistics.fmean(x for x, _ in points), statistics.fmean(y for _, y in points)
+    return sum((x - mean_x) * (y - mean_y) for x, y in points) / sum((x - mean_x)**2 for x, _ in points)
+
+
+def growth(points: list[tuple[float, float]]) -> float:
+    """By how much of its middle value a resource grows from the first of these points to the last, along the line."""
+    middle = statistics.median(y for _, y in points)
+    span = points[-1][0] - points[0][0]
+    return slope(points) * span / middle if middle else slope(points) * span
+
+
+#: Of what is to stay flat: how much it may grow over the last three quarters, as a part of its middle value.
+FLAT = {
+    "resident_bytes.": 0.25, "heap_after_gc_bytes.": 0.5, "file_handles.": 0.15, "threads.": 0.1,
+    "transactional_ids": 0.0, "clickhouse_parts": 0.5, "disk_bytes.": 0.5,
+}
+#: What grows by what is stored: it must not grow faster at the end than in the middle, by more than this.
+STORED = 0.5
+
+
+def figures(drill: str, samples: list[tuple[float, dict[str, float]]]) -> list[Figure]:
+    """Of samples (hour of the stream, resources): each at the quarter points, and how much it grew after the first."""
+    out = []
+    hours = samples[-1][0]
+    later = [(at, values) for at, values in samples if at >= hours / 4]
+    for name in samples[0][1]:
+        quarters = [min(samples, key=lambda s: abs(s[0] - hours * q / 4))[1][name] for q in range(1, 5)]
+        told = ", ".join(f"{value:,.0f}" for value in quarters)
+        points = [(at, values[name]) for at, values in later]
+        if name.startswith("stored_"):
+            half = len(points) // 2
+            first, last = slope(points[:half + 1]), slope(points[half:])
+            out.append(Figure(f"{drill}.{name}.per_hour", round(last), "B/h",
+                              f"of stream; {name} at the quarters: {told}"))
+            out.append(Figure(f"{drill}.{name}.faster", round(last / first - 1, 3) if first > 0 else 0, "",
+                              "at the end than in the middle, as a part", ("<=", STORED)))
+            continue
+        bound = next(limit for prefix, limit in FLAT.items() if name.startswith(prefix))
+        out.append(Figure(f"{drill}.{name}", quarters[-1], name.split(".")[0].split("_")[-1],
+                          f"{name} at the quarters: {told}"))
+        out.append(Figure(f"{drill}.{name}.growth", round(growth(points), 4), "",
+                          "after the first quarter, along a straight line, as a part of the middle value",
+                          ("<=", bound)))
+    return out
