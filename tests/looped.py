@@ -21,7 +21,7 @@ APS = 3
 #: that).
 EAGER = {
     "judge": {"min_items": 150, "min_test_items": 50, "min_onsets": 5, "min_episodes": 1},
-    "ship": {"confirm": 1, "min_interval_s": 10, "champion_hold_s": 20}
+    "ship": {"false_ship_rate": 1, "drift_false_ship_rate": 1, "min_interval_s": 10, "champion_hold_s": 20}
 }
 
 

@@ -53,11 +53,19 @@ func insert(t *testing.T, what string) {
 	}
 }
 
+func meter() *clickhouse.Client {
+	client, err := clickhouse.New(*broker.ClickHouse("analyst"))
+	if err != nil {
+		panic(err) // of a file that it does not name
+	}
+	return client
+}
+
 // measure reads one metric of a rollout.
 func measure(r *rollout.Rollout, metric string) rollout.Reading {
 	asked := *r
 	asked.Guards = []release.Guard{{Metric: metric, Limit: 1}}
-	return clickhouse.New(*broker.ClickHouse("analyst")).Measure(context.Background(), &asked).Readings[metric]
+	return meter().Measure(context.Background(), &asked).Readings[metric]
 }
 
 // Each metric over predictions of which the answer is plain.
@@ -91,7 +99,7 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	r.Plan[0].MinOnsets = 1
-	m := clickhouse.New(*broker.ClickHouse("analyst")).Measure(context.Background(), r)
+	m := meter().Measure(context.Background(), r)
 	if m.Onsets < 2 || m.Onsets > 4 { // two APs, within ten seconds, or on both sides of a border
 		t.Errorf("%d onsets", m.Onsets)
 	}

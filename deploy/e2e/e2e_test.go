@@ -151,6 +151,7 @@ func metricOf(t *testing.T, r *platform.Replica, line string) (value float64) {
 
 type apView struct {
 	Revoked, Connected bool
+	Applied            string
 	CertificateUS      int64 `json:"certificate_not_after_us"`
 }
 
@@ -158,6 +159,19 @@ func apOf(t *testing.T, r *platform.Replica, id string) (v apView) {
 	t.Helper()
 	must(t, r.Get("/v1/aps/"+id, &v))
 	return v
+}
+
+// applied is how many of these APs have a bundle in force, as a replica knows.
+func applied(t *testing.T, r *platform.Replica, hash string, names ...string) (n int) {
+	t.Helper()
+	for _, name := range names {
+		for i := 1; i <= 5; i++ {
+			if apOf(t, r, fmt.Sprintf("%s-%04d", name, i)).Applied == hash {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func record(key string, value []byte) kafka.Record { return kafka.Record{Key: key, Value: value} }

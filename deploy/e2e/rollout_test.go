@@ -105,14 +105,18 @@ func TestTwoReplicas(t *testing.T) {
 	if leads(b) {
 		leader, other, left = b, a, fa
 	}
-	second := send(t, release.Champion, "site/two", 2, staged(0.2, 4), first)
-	eventually(t, says("soaking at its members"), func() bool {
-		return rolloutOf(t, other, second).Step == "soaking" && fa.Have(second)+fb.Have(second) == 2
+	second := send(t, release.Champion, "site/two", 2, staged(0.2, 10), first)
+	// What an AP said to the leader alone dies with it. A real AP says it again in its next poll, to the other replica;
+	// those of the simulator know one address.
+	eventually(t, says("soaking at its members, as the other knows"), func() bool {
+		return rolloutOf(t, other, second).Step == "soaking" && applied(t, other, second, "two-a", "two-b") == 2
 	})
 	id := rolloutOf(t, other, second).ID
 	leader.Kill()
 	eventually(t, says("the other leads"), func() bool { return leads(other) })
-	eventually(t, says("version 2 at all APs that are left"), func() bool { return left.Have(second) == 5 })
+	eventually(t, func() string {
+		return "version 2 at all APs that are left; it " + rolloutOf(t, other, second).Detail
+	}, func() bool { return left.Have(second) == 5 })
 	eventually(t, says("completed"), func() bool {
 		step := rolloutOf(t, other, second).Step
 		return step == "completed"

@@ -30,6 +30,8 @@ def arguments() -> argparse.Namespace:
                    help="folder in which results of cells are kept (build/evaluate)")
     p.add_argument("--report", type=pathlib.Path,
                    help="folder for table, pictures, Parquet and report.html of all these cells, once they are played")
+    p.add_argument("--from", dest="kept", type=pathlib.Path, metavar="FOLDER",
+                   help="play nothing: the report, to --report, of the results that an earlier report wrote to FOLDER")
     p.add_argument("--report-only", action="store_true", help="play nothing: report what was played before")
     group = p.add_argument_group("what the methods are made of")
     group.add_argument("--policy", type=pathlib.Path,
@@ -93,8 +95,21 @@ def run(cells: list[play.Cell], how: play.Settings, jobs: int) -> dict[play.Cell
     return failures
 
 
+def again(folder: pathlib.Path, to: pathlib.Path | None) -> int:
+    """The report of results that are kept as Parquet."""
+    if not to or not (folder / "cells.parquet").exists():
+        print("evaluate: --from needs --report, and a folder with cells.parquet and results.parquet", file=sys.stderr)
+        return 2
+    found = results.Results.read(folder)
+    print(report.write(found, to, f"Evaluation of OAL on the set {found.cells[0].set}",
+                       [f"{len(found.found)} cells, made of {report.parts(found)}", report.INTERVALS]))
+    return 0
+
+
 def main() -> int:
     args = arguments()
+    if args.kept:
+        return again(args.kept, args.report)
     try:
         chosen = [methods.method(name) for name in args.method] if args.method else methods.ALL
         which = args.scenario or scenarios.names(args.set)
@@ -122,7 +137,7 @@ def main() -> int:
         )
         return 130
     if args.report:
-        found = results.Results(cells, how, failures)
+        found = results.Results.played(cells, how, failures)
         if not found.found:
             print("evaluate: none of these cells was played yet: no report", file=sys.stderr)
             return 1

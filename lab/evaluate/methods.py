@@ -15,7 +15,11 @@ def _said(policy: str) -> dict:
 
 
 CONTROLS, QUEUES = (tuple(_said("rwnd-fair")[key]) for key in ("controls", "queues"))
-ACTS = ("", *_said("rwnd-fair")["acts"])
+#: The policy with a part left out, by name: numbers that replace the policy file's.
+ABLATIONS: dict[str, dict[str, int]] = _said("rwnd-fair")["ablations"]
+#: The one without a model, which the others are compared with.
+NO_MODEL = "queue"
+ACTS = ("", *_said("rwnd-fair")["acts"], *ABLATIONS)
 
 
 class MethodError(Exception):
@@ -33,6 +37,11 @@ class Method:
     @property
     def name(self) -> str:
         return f"{self.control}-{self.queue}" + (f"+{self.act}" if self.act else "")
+
+    @property
+    def policy(self) -> dict[str, int] | None:
+        """Numbers that the method has instead of the policy file's; None where no policy acts."""
+        return {} if self.act == "oal" else ABLATIONS.get(self.act)
 
     @property
     def baseline(self) -> "Method":

@@ -21,6 +21,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 EXPORTER = ROOT / "ap-exporter/build/ap-exporter"
 BUILD = ROOT / "build/evaluate"
+#: A guest that hangs is ended. A cell takes 15 s of CPU at most, and minutes on a machine that is busy otherwise.
+TIMEOUT_S = 1800
 
 
 @dataclass(frozen=True)
@@ -89,15 +91,32 @@ def snapshot(exporter: pathlib.Path, build: pathlib.Path = BUILD) -> pathlib.Pat
     return copy
 
 
+def overrides(c: Cell, settings: Settings) -> tuple[tuple[str, int], ...]:
+    """Numbers of the policy that the cell has: the method's own over the command line's."""
+    return tuple(sorted((dict(settings.overrides) | c.method.policy).items()))
+
+
+def made_of(c: Cell, settings: Settings) -> dict[str, str | None]:
+    """Short hashes of what a cell was played with; None where it takes no part."""
+    acts = c.method.policy is not None
+    return {
+        "exporter": digest(settings.exporter)[:12] if c.method.act else None,
+        "policy": bundle.inputs(settings.policy, overrides(c, settings), settings.tree, settings.window)[:12]
+                  if acts else None,
+        "tree": digest(settings.tree)[:12] if acts else None,
+        "window": digest(settings.window)[:12] if acts and settings.window else None
+    }
+
+
 def key(c: Cell, settings: Settings) -> str:
     """Hash of all inputs of a cell."""
     plan = scenarios.plan(scenarios.load(c.set, c.scenario), c.scenario, c.method, c.seed)
     inputs: list = [plan, c.method.name, pathlib.Path(kernel()).parent.name, code()]
     if c.method.act:
         inputs.append(digest(settings.exporter))
-    if c.method.act == "oal":
+    if c.method.policy is not None:
         inputs += [
-            bundle.inputs(settings.policy, settings.overrides, settings.tree, settings.window),
+            bundle.inputs(settings.policy, overrides(c, settings), settings.tree, settings.window),
             digest(HERE / "bundle.py")
         ]
     if c.method.act == "clamp":
@@ -123,8 +142,8 @@ def prepare(c: Cell, settings: Settings, folder: pathlib.Path) -> dict:
     plan["tap"] = str(tap.program())
     if c.method.act:
         plan["exporter"] = str(settings.exporter)
-    if c.method.act == "oal":
-        made = bundle.make(folder, settings.policy, settings.overrides, settings.tree, settings.window)
+    if c.method.policy is not None:
+        made = bundle.make(folder, settings.policy, overrides(c, settings), settings.tree, settings.window)
         plan.update(bundle=made["bundle"], sections=made["sections"])
     if c.method.act == "clamp":
         plan["clamp"] = {"window_bytes": settings.clamp_bytes}
@@ -142,7 +161,7 @@ def play(c: Cell, settings: Settings) -> dict:
     with tempfile.TemporaryDirectory(prefix="cell-", dir=settings.build) as name:
         folder = pathlib.Path(name)
         plan = prepare(c, settings, folder)
-        guest.play(plan, folder / "run", timeout_s=180)
+        guest.play(plan, folder / "run", timeout_s=TIMEOUT_S)
         found = cell.analyse(plan, folder / "run")
         if settings.keep:
             target = settings.keep / c.name.replace("/", "_")

@@ -12,9 +12,10 @@ from .results import Results  # noqa: E402
 
 COLOURS = {("cubic", "fifo"): "#1f77b4", ("cubic", "fq"): "#17a398", ("bbr", "fifo"): "#d1495b",
            ("bbr", "fq"): "#e39100"}
-MARKERS = {"": "o", "oal": "*", "clamp": "x", "oracle": "D"}
-SIZES = {"": 40, "oal": 130, "clamp": 40, "oracle": 36}
-LABELS = {"": "baseline", "oal": "OAL", "clamp": "fixed window", "oracle": "oracle"}
+MARKERS = {"": "o", "oal": "*", "clamp": "x", "oracle": "D", "queue": "^", "tree": "v", "always": "s"}
+SIZES = {"": 40, "oal": 130, "clamp": 40, "oracle": 36, "queue": 40, "tree": 40, "always": 36}
+LABELS = {"": "baseline", "oal": "OAL", "clamp": "fixed window", "oracle": "oracle", "queue": "OAL without a model",
+          "tree": "OAL by the tree alone", "always": "OAL always"}
 
 
 def _mean(r: Results, scenario: str, which: Method, figure: str) -> float | None:

@@ -14,6 +14,7 @@ FORK = multiprocessing.get_context("fork")
 def _child(work: Callable, item, pipe) -> None:
     os.setsid()  # Ctrl-C is for the parent, which then tells this one
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         pipe.send((True, work(item)))
     except BaseException as error:
@@ -32,29 +33,47 @@ def _stop(process) -> None:
         process.kill()
 
 
+@contextlib.contextmanager
+def _interrupts() -> Iterator:
+    """A pipe that can be read once SIGINT or SIGTERM came. An exception that a handler raises can be lost: Python drops
+    those that are raised while it forks.
+    """
+    here, there = FORK.Pipe(False)
+    before = {number: signal.signal(number, lambda *_: there.send_bytes(b"!"))
+              for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield here
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        here.close()
+        there.close()
+
+
 def each(work: Callable, items: list, jobs: int) -> Iterator[tuple]:
     """(item, its result, None) or (item, None, what went wrong), as they come. SIGTERM counts as Ctrl-C."""
     waiting, running = list(items), {}
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        while waiting or running:
-            while waiting and len(running) < jobs:
-                item = waiting.pop(0)
-                here, there = FORK.Pipe(False)
-                process = FORK.Process(target=_child, args=(work, item, there))
-                process.start()
-                there.close()
-                running[here] = process, item
-            for pipe in wait(list(running)):
-                process, item = running.pop(pipe)
-                try:
-                    good, value = pipe.recv()
-                except EOFError:
-                    good, value = False, "its process ended without a word"
-                process.join()
-                pipe.close()
-                yield (item, value, None) if good else (item, None, value)
-    finally:
-        for process, _ in running.values():
-            _stop(process)
-        signal.signal(signal.SIGTERM, before)
+    with _interrupts() as interrupted:
+        try:
+            while waiting or running:
+                while waiting and len(running) < jobs and not interrupted.poll():
+                    item = waiting.pop(0)
+                    here, there = FORK.Pipe(False)
+                    process = FORK.Process(target=_child, args=(work, item, there))
+                    process.start()
+                    there.close()
+                    running[here] = process, item
+                for pipe in wait([interrupted, *running]):
+                    if pipe is interrupted:
+                        raise KeyboardInterrupt
+                    process, item = running.pop(pipe)
+                    try:
+                        good, value = pipe.recv()
+                    except EOFError:
+                        good, value = False, "its process ended without a word"
+                    process.join()
+                    pipe.close()
+                    yield (item, value, None) if good else (item, None, value)
+        finally:
+            for process, _ in running.values():
+                _stop(process)

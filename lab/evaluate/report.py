@@ -25,7 +25,16 @@ CAPTIONS = {
     "changes.png": "What OAL changes against its own baseline.",
     "pages.png": "How long short transfers take beside long ones."
 }
-BESIDE_PAPER = "Mean over the scenarios of the change against the own baseline."
+BESIDE_PAPER = "Mean over the scenarios of the change against the own baseline, with its 95 % interval."
+ABLATION = ("Each against the same access points without any model; bold: the interval excludes 0. Nothing in a row is"
+            " corrected for how many there are: one in twenty is chance.")
+STATIONS = ("A station of a scenario is harmed when it loses more than 10 % of its goodput on average; beyond chance:"
+            " its whole interval is a loss, too.")
+INTERVALS = (
+    "delay, RTT, jitter and loss of a cell are means over its long flows (a user is a user); jitter is RFC 3550's,"
+    " which is what the paper's is compared with; ± and [ ] are 95 % intervals of Student's t over seeds, changes"
+    " paired by seed"
+)
 GAINS = "95 % intervals in brackets. Harm: more than 2 % of throughput lost or 5 % of p95 delay gained."
 
 
@@ -114,7 +123,8 @@ def markdown(r: Results, title: str, how: list[str]) -> str:
         f"# {title}\n", *(f"- {line}" for line in how), f"\n## Beside the paper\n{BESIDE_PAPER}\n",
         table.beside_paper(r), f"## What OAL gains and costs\n{GAINS}\n",
         table.gains(r), "## Aims\n",
-        reach(r)
+        reach(r), f"## What each part adds\n{ABLATION}\n", table.ablation(r) or "No ablation was played.\n",
+        f"## Whom it costs\n{STATIONS}\n", table.stations(r)
     ]
     for name in r.scenarios:
         parts += [f"## {name}\n", table.scenario(r, name)]
@@ -145,6 +155,9 @@ def write(r: Results, folder: pathlib.Path, title: str, how: list[str]) -> pathl
     parts += [f"<h2>Beside the paper</h2><p>{BESIDE_PAPER}</p>", as_html(table.beside_paper(r)),
               *(image(p) for p in pictures), f"<h2>What OAL gains and costs</h2><p>{GAINS}</p>",
               as_html(table.gains(r)), "<h2>Aims</h2>", as_html(reach(r))]
+    if parts_added := table.ablation(r):
+        parts += [f"<h2>What each part adds</h2><p>{html.escape(ABLATION)}</p>", as_html(parts_added)]
+    parts += [f"<h2>Whom it costs</h2><p>{html.escape(STATIONS)}</p>", as_html(table.stations(r))]
     for name in r.scenarios:
         parts += [
             f"<h2>{html.escape(name)}</h2><ul>" + "".join(f"<li>{bold(s)}" for s in sentences(r, name)) + "</ul>",
@@ -153,6 +166,13 @@ def write(r: Results, folder: pathlib.Path, title: str, how: list[str]) -> pathl
     page = folder / "report.html"
     page.write_text("\n".join(parts))
     return page
+
+
+def parts(r: Results) -> str:
+    """Hashes of exporters, policies and models that the cells were played with."""
+    found = {f"{name} {one['made_of'][name]}" for one in r.found.values() for name in one["made_of"]
+             if one["made_of"][name]}
+    return ", ".join(sorted(found)) or "parts that were not written down"
 
 
 def about(r: Results, which: str, settings, kernel: str) -> list[str]:
@@ -170,17 +190,13 @@ def about(r: Results, which: str, settings, kernel: str) -> list[str]:
             f"{''.join(f' {k}={v}' for k, v in settings.overrides)};"
             f" tree {settings.tree.name}; window model {settings.window.name if settings.window else 'none'}; fixed"
             f" window {settings.clamp_bytes} B; oracle's target {settings.oracle_target_us / 1000:.0f} ms; kernel"
-            f" {pathlib.Path(kernel).parent.name}"
+            f" {pathlib.Path(kernel).parent.name}; {parts(r)}"
         ),
         (
             "3 access points on one channel, 9 stations, a server behind a delay, User-Mode-Linux with mac80211 and a"
             " simulated medium, virtual time; a cell is 12 s after 2 s of warm-up"
         ),
-        (
-            "delay, RTT, jitter and loss of a cell are means over its long flows (a user is a user); jitter is RFC"
-            " 3550's, which is what the paper's is compared with; ± is a 95 % interval of Student's t over seeds, [ ]"
-            " one by bootstrap over seeds"
-        ),
+        INTERVALS,
         (
             "congestion loss: packets sent again less what the air lost, over packets sent (the labels' definition);"
             " kernel's: drops that the queues counted"

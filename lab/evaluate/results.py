@@ -5,24 +5,65 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from . import play
-from .methods import Method
+from .methods import Method, method
 
 FLOW = [
     "station", "ap", "kind", "goodput_mbps", "delay_mean_ms", "delay_p95_ms", "delay_p99_ms", "queueing_mean_ms",
     "queueing_p95_ms", "queueing_p99_ms", "rtt_mean_ms", "rtt_p95_ms", "rtt_p99_ms", "jitter_ms", "jitter_abs_ms",
     "packets", "lost", "loss_ratio", "retransmissions", "retransmission_ratio", "rtt_samples", "fct_ms", "unfinished"
 ]
+HEAD = ("set", "scenario", "method", "control", "queue", "act", "seed")
+MADE_OF = ("exporter", "policy", "tree", "window")
 
 
 class Results:
-    """Figures by set, scenario, method and seed."""
+    """Figures by set, scenario, method and seed.
 
-    def __init__(self, cells: list[play.Cell], settings: play.Settings, failures: dict[play.Cell, str]):
-        self.cells, self.failures = cells, failures
-        self.found = {cell: found for cell in cells if (found := play.result(cell, settings))}
+    found: of each cell {"cell": figures, "flows": a row a flow, "cost": {"cpu_s"}, "made_of": play.made_of}.
+    """
+
+    def __init__(self, cells: list[play.Cell], found: dict[play.Cell, dict], failures: dict[play.Cell, str]):
+        self.cells, self.found, self.failures = cells, found, failures
         self.scenarios = sorted({cell.scenario for cell in cells})
         self.methods = list(dict.fromkeys(cell.method for cell in cells))
         self.seeds = sorted({cell.seed for cell in cells})
+
+    @classmethod
+    def played(cls, cells: list[play.Cell], settings: play.Settings, failures: dict[play.Cell, str]) -> "Results":
+        """Those of the cells that were played with these settings."""
+        found = {cell: one | {"made_of": play.made_of(cell, settings)} for cell in cells
+                 if (one := play.result(cell, settings))}
+        return cls(cells, found, failures)
+
+    @classmethod
+    def read(cls, folder: pathlib.Path) -> "Results":
+        """What `write` wrote."""
+        cells, found, failures = [], {}, {}
+        for row in pq.read_table(folder / "cells.parquet").to_pylist():
+            cell = play.Cell(row["set"], row["scenario"], method(row["method"]), row["seed"])
+            cells.append(cell)
+            if row["failed"] is not None:
+                failures[cell] = row["failed"]
+                continue
+            figures = {name: value for name, value in row.items() if name not in (*HEAD, *MADE_OF, "failed", "cpu_s")}
+            found[cell] = {"cell": figures, "flows": [], "cost": {"cpu_s": row["cpu_s"]},
+                           "made_of": {name: row.get(name) for name in MADE_OF}}
+        for row in pq.read_table(folder / "results.parquet").to_pylist():
+            cell = play.Cell(row["set"], row["scenario"], method(row["method"]), row["seed"])
+            found[cell]["flows"].append({name: row[name] for name in FLOW})
+        return cls(cells, found, failures)
+
+    def station_goodput(self, scenario: str, which: Method) -> dict[str, dict[int, float]]:
+        """Mbit/s of a station's long flows, by station and seed."""
+        rates: dict[str, dict[int, float]] = {}
+        for cell, one in self.found.items():
+            if cell.scenario != scenario or cell.method != which:
+                continue
+            for flow in one["flows"]:
+                if flow["kind"] == "long":
+                    of = rates.setdefault(flow["station"], {})
+                    of[cell.seed] = of.get(cell.seed, 0.0) + flow["goodput_mbps"]
+        return rates
 
     def values(self, scenario: str, which: Method, figure: str) -> dict[int, float]:
         """A figure of the cell by seed."""
@@ -43,7 +84,7 @@ class Results:
             if not found and cell not in self.failures:
                 continue
             cells.append(head | {"failed": self.failures.get(cell) if not found else None}
-                         | (found["cell"] | {"cpu_s": found["cost"]["cpu_s"]} if found else {}))
+                         | (found["cell"] | {"cpu_s": found["cost"]["cpu_s"]} | found["made_of"] if found else {}))
             flows += [head | {name: flow.get(name) for name in FLOW} for flow in (found["flows"] if found else [])]
         return cells, flows
 

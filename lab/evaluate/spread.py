@@ -1,15 +1,12 @@
-"""Means over seeds with 95 % intervals: Student's t for a mean; for the ratio of two methods a bootstrap over seeds,
-the same seeds of both.
+"""Means over seeds with 95 % intervals of Student's t.
 
 The seed fixes what the air draws; threads and clocks of the guest differ a little from run to run, so that equal seeds
-are alike and not equal."""
+are alike and not equal. Two methods are compared seed by seed: what the seeds differ by is not counted as chance."""
 import math
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
-
-ROUNDS = 2000
 
 
 @dataclass(frozen=True)
@@ -26,27 +23,49 @@ class Figure:
         return (self.high - self.low) / 2
 
 
+def _around(value: float, deviations: np.ndarray) -> Figure:
+    """A value, and the interval of the mean of deviations, one a seed, whose mean is 0."""
+    n = len(deviations)
+    if n < 2:
+        return Figure(value, math.nan, math.nan, n)
+    half = float(stats.t.ppf(0.975, n - 1) * np.std(deviations, ddof=1) / math.sqrt(n))
+    return Figure(value, value - half, value + half, n)
+
+
 def mean(values: list[float]) -> Figure | None:
-    values = [v for v in values if v is not None]
-    if not values:
-        return None
-    n, middle = len(values), float(np.mean(values))
-    if n == 1:
-        return Figure(middle, math.nan, math.nan, 1)
-    half = float(stats.t.ppf(0.975, n - 1) * np.std(values, ddof=1) / math.sqrt(n))
-    return Figure(middle, middle - half, middle + half, n)
+    """Of values, one a seed; None of none."""
+    known = np.array([v for v in values if v is not None], float)
+    return _around(float(known.mean()), known - known.mean()) if len(known) else None
 
 
-def change(new: dict[int, float], old: dict[int, float]) -> Figure | None:
-    """new/old − 1 of the means over the seeds that both have; None where there is none, or nothing to divide by."""
+def _paired(new: dict[int, float], old: dict[int, float]) -> tuple[float, dict[int, float]] | None:
+    """new/old − 1 of the means over the seeds that both have, and each seed's deviation from it; None where there is
+    none, or nothing to divide by.
+    """
     seeds = [s for s in new if s in old and new[s] is not None and old[s] is not None]
     a, b = np.array([new[s] for s in seeds], float), np.array([old[s] for s in seeds], float)
     if not len(seeds) or b.mean() <= 0:
         return None
-    value = float(a.mean() / b.mean() - 1)
-    if len(seeds) == 1:
-        return Figure(value, math.nan, math.nan, 1)
-    rows = np.random.default_rng(1).integers(0, len(seeds), (ROUNDS, len(seeds)))
-    below = b[rows].mean(axis=1)
-    drawn = np.divide(a[rows].mean(axis=1), below, out=np.ones(ROUNDS), where=below > 0) - 1
-    return Figure(value, *(float(v) for v in np.percentile(drawn, [2.5, 97.5])), len(seeds))
+    ratio = a.mean() / b.mean()
+    return float(ratio - 1), dict(zip(seeds, (a - ratio * b) / b.mean()))
+
+
+def change(new: dict[int, float], old: dict[int, float]) -> Figure | None:
+    """new/old − 1 of the means over the seeds that both have, paired by seed; None where there is none, or nothing to
+    divide by. The interval is of the ratio of two means (Cochran, Sampling Techniques, 3rd ed., 6.3), which zeros in
+    single seeds do not spoil.
+    """
+    found = _paired(new, old)
+    return _around(found[0], np.array(list(found[1].values()))) if found else None
+
+
+def mean_change(pairs: list[tuple[dict[int, float], dict[int, float]]]) -> Figure | None:
+    """Mean over scenarios of their changes. Scenarios of one seed count as one draw; seeds that a scenario lacks are
+    left out of the interval.
+    """
+    found = [f for new, old in pairs if (f := _paired(new, old))]
+    if not found:
+        return None
+    seeds = sorted(set.intersection(*(set(deviations) for _, deviations in found)))
+    together = np.array([np.mean([deviations[s] for _, deviations in found]) for s in seeds])
+    return _around(float(np.mean([value for value, _ in found])), together)

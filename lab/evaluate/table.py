@@ -1,6 +1,6 @@
 """The evaluation's tables, as Markdown."""
 from . import spread, verdict
-from .methods import CONTROLS, QUEUES, Method
+from .methods import ABLATIONS, CONTROLS, NO_MODEL, QUEUES, Method
 from .results import Results
 
 FIGURES = [("throughput_mbps", "Mbit/s", 2), ("delay_mean_ms", "delay ms", 1), ("delay_p95_ms", "p95", 1),
@@ -35,10 +35,50 @@ def beside_paper(r: Results) -> str:
     for control in CONTROLS:
         for queue in QUEUES:
             for act in ("oal", "oracle", "clamp"):
-                found = [verdict.overall(r, act, queue, control, f) for f in verdict.COMPARED]
-                if any(f is not None for f in found):
-                    rows.append([Method(control, queue, act).name] + [percent(f) for f in found])
+                which = Method(control, queue, act)
+                found = [verdict.overall(r, which, which.baseline, f) for f in verdict.COMPARED]
+                if any(found):
+                    rows.append([which.name] + [interval(f) for f in found])
     rows.append(["the paper, over BBR"] + [percent(paper) for _, _, paper in verdict.COMPARED.values()])
+    return markdown(rows)
+
+
+PARTS = ("throughput_mbps", "delay_mean_ms", "delay_p95_ms", "jitter_ms", "congestion_loss_ratio", "fct_p95_ms")
+
+
+def ablation(r: Results) -> str:
+    """What each part of the policy adds: the whole and the other ablations against `+queue`, which has no model;
+    scenario by scenario, and the mean over scenarios. Empty where no ablation was played.
+    """
+    rows = [["scenario", "method against"] + [verdict.COMPARED[f][0] for f in PARTS]]
+    for control in CONTROLS:
+        for queue in QUEUES:
+            base = Method(control, queue, NO_MODEL)
+            others = [Method(control, queue, act) for act in ("oal", *ABLATIONS) if act != NO_MODEL]
+            for which in [m for m in others if m in r.methods and base in r.methods]:
+                label = f"{which.name} against {base.name}"
+                for name in r.scenarios:
+                    found = [verdict.change(r, name, which, base, f) for f in PARTS]
+                    if any(found):
+                        rows.append([name, label] + [marked(c) for c in found])
+                found = [verdict.overall(r, which, base, f) for f in PARTS]
+                rows.append(["**mean**", label] + [marked(c) for c in found])
+    return markdown(rows) if len(rows) > 1 else ""
+
+
+def stations(r: Results) -> str:
+    """Whom it costs: stations of scenarios that lose more than STATION_LIMIT of their goodput, and fairness."""
+    rows = [["method", "stations × scenarios", "harmed", "beyond chance", "worst", "Jain's index"]]
+    for which in [m for m in r.methods if m.act]:
+        found = verdict.stations(r, which, which.baseline)
+        if not found:
+            continue
+        worst = found[0]
+        rows.append([
+            which.name, str(len(found)), str(sum(s.harmed for s in found)), str(sum(s.sure for s in found)),
+            f"{worst.station} in {worst.scenario}: {interval(worst.change)}",
+            interval(verdict.overall(r, which, which.baseline, "jain_goodput"))
+        ])
     return markdown(rows)
 
 
@@ -82,6 +122,11 @@ def gains(r: Results) -> str:
                 *("–" if s is None else f"{100 * s:.0f} %" for s in shares), ", ".join(broken) or "none"
             ])
     return markdown(rows)
+
+
+def marked(c: spread.Figure | None) -> str:
+    """Bold where the interval excludes 0."""
+    return f"**{interval(c)}**" if c and (c.low > 0 or c.high < 0) else interval(c)
 
 
 def interval(c: spread.Figure | None) -> str:

@@ -15,6 +15,7 @@ COMPARED = {
 # no worse than this against the own baseline, in any scenario
 LIMITS = {"throughput_mbps": -0.02, "delay_p95_ms": 0.05}
 SHARE_OF = "delay_mean_ms"
+STATION_LIMIT = 0.10  # of a station's goodput: who loses more is harmed
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,35 @@ def share_of_oracle(r: Results, scenario: str, which: Method, baseline: Method |
     return (base.value - own.value) / (base.value - best.value)
 
 
-def overall(r: Results, new: str, queue: str, control: str, figure: str) -> float | None:
-    """Mean over scenarios of the change against the baseline."""
-    found = [
-        c.value for s in r.scenarios if (c := change(r, s, Method(control, queue, new), Method(control, queue), figure))
-    ]
-    return sum(found) / len(found) if found else None
+def overall(r: Results, new: Method, old: Method, figure: str) -> spread.Figure | None:
+    """Mean over scenarios of the change from one method to another."""
+    return spread.mean_change([(r.values(s, new, figure), r.values(s, old, figure)) for s in r.scenarios])
+
+
+@dataclass(frozen=True)
+class StationChange:
+    """What a station of a scenario has of its goodput, against the same station under the baseline."""
+
+    scenario: str
+    station: str
+    change: spread.Figure
+
+    @property
+    def harmed(self) -> bool:
+        return self.change.value < -STATION_LIMIT
+
+    @property
+    def sure(self) -> bool:
+        """It is harmed, and that it loses at all is not chance."""
+        return self.harmed and self.change.high < 0
+
+
+def stations(r: Results, which: Method, old: Method) -> list[StationChange]:
+    """Every station that has a long flow, in every scenario; the one that loses most first."""
+    found = []
+    for scenario in r.scenarios:
+        new, before = r.station_goodput(scenario, which), r.station_goodput(scenario, old)
+        for station in sorted(new.keys() & before.keys()):
+            if c := spread.change(new[station], before[station]):
+                found.append(StationChange(scenario, station, c))
+    return sorted(found, key=lambda one: one.change.value)

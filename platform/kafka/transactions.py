@@ -17,6 +17,7 @@ import json
 import ssl
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,8 @@ from confluent_kafka.admin import AdminClient
 from transaction_requests import Connection, Known, OpenTransaction, RequestError
 
 EVENTS = "platform.events.v1"
+#: Who leads a partition of it is the coordinator of the transactional ids in there.
+COORDINATORS = "__transaction_state"
 TABLE = "settled_transaction"
 TIMEOUT_S = 30
 EVERY_S = 30
@@ -63,8 +66,17 @@ def verdict(one: OpenTransaction, known: Known | None, age_s: float) -> Verdict 
     return Verdict(LOST, f"its coordinator has gone on: {known.state}, epoch {known.producer_epoch}")
 
 
+def without_leader(metadata, topic: str) -> list[int]:
+    """Partitions of a topic that no broker leads which the cluster lists as there; none of a topic that is not there.
+    A broker that is fenced is not listed.
+    """
+    described = metadata.topics.get(topic)
+    return sorted(n for n, p in described.partitions.items() if p.leader not in metadata.brokers) if described else []
+
+
 class Cluster:
-    """All brokers, for one round: a connection to each. One that is away ends the round, since it may be a coordinator.
+    """All brokers, for one round: a connection to each. One that does not answer ends the round with an OSError or
+    RequestError, and so does a coordinator that is away: what it knows is not unknown.
     """
 
     def __init__(self, admin: AdminClient, context: ssl.SSLContext, held: ExitStack):
@@ -77,6 +89,9 @@ class Cluster:
             (topic.topic, number): partition.leader for topic in metadata.topics.values()
             for number, partition in topic.partitions.items() if partition.leader in self.brokers
         }
+        away = without_leader(metadata, COORDINATORS)
+        if away:
+            raise RequestError(f"no broker leads {COORDINATORS} {away}: its coordinators are away")
 
     def open_transactions(self) -> list[OpenTransaction]:
         return [
@@ -96,14 +111,13 @@ class Cluster:
         self.brokers[self.leader[one.topic, one.partition]].end(one, commit)
 
 
-def settle(admin: AdminClient, context: ssl.SSLContext, older_s: float, now=time.time) -> list[dict]:
-    """One round. Returns a row of `settled_transaction` for each transaction that was ended."""
-    rows = []
+def settle(admin: AdminClient, context: ssl.SSLContext, older_s: float, now=time.time) -> Iterator[dict]:
+    """One round. A row of `settled_transaction` for each transaction, as soon as it ended: what follows may fail."""
     with ExitStack() as held:
         cluster = Cluster(admin, context, held)
         before = [one for one in cluster.open_transactions() if now() - one.last_ms / 1000 >= older_s]
         if not before:
-            return rows
+            return
         known = cluster.known({one.producer_id for one in before})
         # Whether it is open is asked again after its coordinator was: an end that was under way is no hanging one.
         still = set(cluster.open_transactions())
@@ -113,19 +127,18 @@ def settle(admin: AdminClient, context: ssl.SSLContext, older_s: float, now=time
             if decided is None or one not in still:
                 continue
             cluster.end(one, decided.outcome == COMMITTED)
-            rows.append({
+            yield {
                 "ts": int(now() * 1e6), "topic": one.topic, "partition": one.partition,
                 "transactional_id": coordinator.transactional_id if coordinator else "",
                 "producer_id": one.producer_id, "producer_epoch": one.producer_epoch, "start_offset": one.start_offset,
                 "records": one.last_sequence + 1, "outcome": decided.outcome, "detail": decided.why
-            })
-    return rows
+            }
 
 
-def tell(producer: Producer, rows: list[dict]) -> None:
-    for row in rows:
-        print(f"transactions: {row}", flush=True)
-    producer.produce(EVENTS, key=TABLE, value=json.dumps({"table": TABLE, "rows": rows}))
+def tell(producer: Producer, row: dict) -> None:
+    """Log a row and send it. RequestError when Kafka does not take it; it is in the log then."""
+    print(f"transactions: {row}", flush=True)
+    producer.produce(EVENTS, key=TABLE, value=json.dumps({"table": TABLE, "rows": [row]}))
     if producer.flush(TIMEOUT_S):
         raise RequestError(f"{EVENTS} took no record of what was settled")
 
@@ -149,8 +162,8 @@ def main(arguments=None) -> None:
         try:
             context = ssl.create_default_context(cafile=f"{pki}/ca.crt")  # anew: certificates are renewed
             context.load_cert_chain(f"{pki}/admin.crt", f"{pki}/admin.key")
-            if rows := settle(admin, context, options.older):
-                tell(producer, rows)
+            for row in settle(admin, context, options.older):
+                tell(producer, row)
             if options.alive:
                 options.alive.touch()
         except (OSError, KafkaException, RequestError) as error:

@@ -149,7 +149,7 @@ def test_poisoned_items_never_ship_a_tree_worse_than_the_one_in_force(poison):
 
 def test_a_changed_world_raises_the_alarm_and_gets_a_new_tree():
     items = synthetic.items(1500, seed=6)
-    after = synthetic.items(2500, seed=7, start_us=items[-1].ts_us + 100_000)
+    after = synthetic.items(3000, seed=7, start_us=items[-1].ts_us + 100_000)
     turned = [
         dataclasses.replace(i, features=[-v if v != synthetic.MISSING else v for v in i.features[:2]] + i.features[2:])
         for i in after
@@ -160,25 +160,55 @@ def test_a_changed_world_raises_the_alarm_and_gets_a_new_tree():
     )
 
 
-def test_a_champion_just_promoted_stays_for_a_while():
-    trainer = OnlineTrainer(SETTINGS)
-    for item in synthetic.items(2000, seed=1):
-        trainer.add(item, 0)
-    ap, promoted = trainer.ap("ap-1"), 1_000_000_000
-    always_good = Tree(
+def always_good(feature_hash: int) -> Tree:
+    """A tree that foresees nothing."""
+    return Tree(
         feature=np.array([-1], np.int32),
         threshold=np.zeros(1, np.int64),
         right=np.zeros(1, np.int32),
         missing_right=np.zeros(1, bool),
         leaf_class=np.zeros(1, np.uint8),
         leaf_permille=np.zeros((1, 3), np.uint16),
-        feature_hash=ap.feature_hash,
+        feature_hash=feature_hash,
     )
-    ap.follow(InForce(11, always_good, promoted_us=promoted))
+
+
+def with_a_poor_champion(n: int, promoted_us: int = 0) -> tuple[OnlineTrainer, list]:
+    """A trainer that has seen the first `n` items of an AP whose champion is poor, and the items after those."""
+    trainer, items = OnlineTrainer(SETTINGS), synthetic.items(6000, seed=1)
+    for item in items[:n]:
+        trainer.add(item, 0)
+    trainer.ap("ap-1").follow(InForce(11, always_good(items[0].feature_hash), promoted_us=promoted_us))
+    return trainer, items[n:]
+
+
+def test_a_champion_just_promoted_stays_for_a_while():
+    promoted = 1_000_000_000
+    trainer, later = with_a_poor_champion(2000, promoted)
+    ap = trainer.ap("ap-1")
+    reasons = []
+    while len(later) and why.JUST_PROMOTED not in reasons:
+        for item in later[:10]:
+            trainer.add(item, 0)
+        del later[:10]
+        reasons.append(ap.decide(promoted + 1_000_000).reason)
+    assert reasons[-1] == why.JUST_PROMOTED and why.UNCONFIRMED in reasons
     hold_us = int(SETTINGS.ship.champion_hold_s * 1e6)
-    reasons = [ap.decide(promoted + us).reason for us in (*range(1_000_000, 6_000_000, 1_000_000), hold_us - 1)]
-    assert reasons[-1] == why.JUST_PROMOTED and set(reasons) <= {why.UNCONFIRMED, why.JUST_PROMOTED}
+    assert ap.decide(promoted + hold_us - 1).reason == why.JUST_PROMOTED
     assert ap.decide(promoted + hold_us).shipped
+
+
+def test_looking_again_at_the_same_items_confirms_nothing():
+    trainer, later = with_a_poor_champion(2000)
+    ap = trainer.ap("ap-1")
+    assert {ap.decide(second * 1_000_000).reason for second in range(1000, 1010)} == {why.UNCONFIRMED}
+    shipped_after = 0
+    for n, item in enumerate(later):
+        trainer.add(item, 0)
+        if n % 10 == 9 and ap.decide(1010_000_000 + n * 100_000).shipped:
+            shipped_after = n / 10
+            break
+    assert 80 <= shipped_after < 400, "seconds: at least 8 blocks of 10 s that came after the tree was chosen"
 
 
 def test_contradicting_and_stale_items_are_not_used():
@@ -253,7 +283,7 @@ def test_settings_say_what_is_wrong(tmp_path):
     assert load().window_items == 10_000
     for change, words in (
         ({"fit": {"bins": 1000}}, "bins: 1000 is not between"),
-        ({"ship": {"confirm": "x"}}, "'x' is not a whole number"),
+        ({"ship": {"min_interval_s": "x"}}, "'x' is not a number"),
         ({"judge": {"speed": 1}}, "no such setting"),
         ({"drift": 3}, "not a mapping"),
     ):

@@ -20,7 +20,8 @@ PROGRAM = next(iter(programs.known().values()))
 QUICK = {
     "fit_every_s": 0.2,
     "judge": {"min_episodes": 1, "min_onsets": 5},
-    "ship": {"margin_onset_ap": 0, "margin_macro_f1": 0, "confirm": 1, "min_interval_s": 0},
+    "ship": {"margin_onset_ap": 0, "margin_macro_f1": 0, "false_ship_rate": 1, "drift_false_ship_rate": 1}
+    | {"min_interval_s": 0},
 }
 
 

@@ -4,6 +4,7 @@ package clickhouse
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"oal/deploy/internal/bundle"
 	"oal/deploy/internal/config"
 	"oal/deploy/internal/rollout"
+	"oal/deploy/internal/tlsconf"
 )
 
 // queryTimeout is for a whole answer; ClickHouse itself gives up at maxExecution.
@@ -33,8 +35,16 @@ type Client struct {
 }
 
 // New is a client; it connects when asked something.
-func New(c config.ClickHouse) *Client {
-	return &Client{c, &http.Client{Timeout: queryTimeout}, time.Now}
+func New(c config.ClickHouse) (*Client, error) {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	if c.CAFile != "" {
+		roots, _, err := tlsconf.Roots("clickhouse.ca_file", c.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	}
+	return &Client{c, &http.Client{Timeout: queryTimeout, Transport: transport}, time.Now}, nil
 }
 
 const (

@@ -1,9 +1,13 @@
 package clickhouse
 
 import (
+	"encoding/pem"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -34,7 +38,11 @@ func answer(t *testing.T, code int, metric, onsets string) (c *Client, asked *in
 		_, _ = io.WriteString(w, said)
 	}))
 	t.Cleanup(server.Close)
-	return New(config.ClickHouse{URL: server.URL, Database: "oal"}), asked
+	c, err := New(config.ClickHouse{URL: server.URL, Database: "oal"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, asked
 }
 
 func row(cells string) string { return `{"data": [[` + cells + `]]}` }
@@ -49,6 +57,34 @@ func TestMeasure(t *testing.T) {
 		if reading.Value == nil || *reading.Value != 0.25 {
 			t.Errorf("%s: %+v", name, reading)
 		}
+	}
+}
+
+// A server is believed when the file names its authority, and else not.
+func TestTheServersCertificateIsChecked(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, row(`3, 3000, 1, 3000, 0.25`))
+	}))
+	defer server.Close()
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for ca, believed := range map[string]bool{file: true, "": false} {
+		c, err := New(config.ClickHouse{URL: server.URL, Database: "oal", CAFile: ca})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reading := c.Measure(t.Context(), watched()).Readings["brier_rise"]
+		if believed != (reading.Value != nil) || !believed && !strings.Contains(reading.Why, "x509") {
+			t.Errorf("ca_file %q: %+v", ca, reading)
+		}
+	}
+	_, err := New(config.ClickHouse{URL: server.URL, CAFile: "nowhere"})
+	if err == nil || !strings.Contains(err.Error(), "clickhouse.ca_file") {
+		t.Error(err)
 	}
 }
 

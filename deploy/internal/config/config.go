@@ -75,6 +75,7 @@ type ClickHouse struct {
 	User         string `yaml:"user"`
 	PasswordFile string `yaml:"password_file"`
 	Database     string `yaml:"database"`
+	CAFile       string `yaml:"ca_file"` // of the authority behind an https URL; empty: those of the system
 }
 
 // Limits of what an AP may ask; the zero value stands for the defaults.

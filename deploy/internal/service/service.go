@@ -97,7 +97,9 @@ func (s *Service) make() error {
 	}
 	var meter rollouts.Meter
 	if c.ClickHouse != nil {
-		meter = clickhouse.New(*c.ClickHouse)
+		if meter, err = clickhouse.New(*c.ClickHouse); err != nil {
+			return err
+		}
 	}
 	s.rollouts = rollouts.New(s.fleet, s.store, keys.current, meter, s.metrics, time.Now, logger)
 	s.rollouts.Gate = rollout.Gate{Required: c.Approvals != config.None, Share: c.CanaryShare}

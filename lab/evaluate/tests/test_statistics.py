@@ -1,9 +1,12 @@
 """Intervals, changes, shares and limits, of figures whose answers are known."""
 import math
 
+import numpy as np
 import pytest
-from evaluate import spread, table, verdict
-from evaluate.methods import ALL, Method, MethodError, method
+from evaluate import bundle, spread, table, verdict
+from evaluate.methods import ABLATIONS, ALL, Method, MethodError, method
+from evaluate.play import Cell, Settings, overrides
+from evaluate.results import FLOW, MADE_OF, Results
 
 
 class Fixed:
@@ -30,6 +33,101 @@ def test_a_change_is_of_the_seeds_that_both_have():
     assert spread.change({1: 1.0}, {2: 1.0}) is None and spread.change({1: 1.0}, {1: 0.0}) is None
     wide = spread.change({n: 100.0 + 10 * n for n in range(6)}, {n: 100.0 for n in range(6)})
     assert wide.low < 0.25 < wide.high
+    # Equal to Student's interval where the baseline is constant: no resampling of six makes it narrower.
+    assert wide.half == pytest.approx(spread.mean([10.0 * n for n in range(6)]).half / 100)
+
+
+def test_a_change_is_paired_by_seed():
+    """Seeds that differ tenfold say nothing against a method that takes a tenth off each; zeros are figures too."""
+    before = {n: 10.0**n for n in range(5)}
+    paired = spread.change({n: 0.9 * value for n, value in before.items()}, before)
+    assert paired.value == pytest.approx(-0.1) and paired.half == pytest.approx(0, abs=1e-12)
+    zeros = spread.change({1: 0.0, 2: 0.0, 3: 1.0}, {1: 2.0, 2: 1.0, 3: 3.0})
+    assert zeros.value == pytest.approx(-5 / 6) and zeros.low < -5 / 6 < zeros.high < 0
+
+
+def test_the_interval_covers_what_it_says():
+    """Of 2,000 experiments of six seeds, the true change lies outside in about one of twenty."""
+    draw = np.random.default_rng(3)
+    outside = 0
+    for _ in range(2000):
+        level = draw.normal(100, 20, 6)
+        new, old = 0.8 * level + draw.normal(0, 5, 6), level + draw.normal(0, 5, 6)
+        c = spread.change(dict(enumerate(new)), dict(enumerate(old)))
+        outside += not c.low <= -0.2 <= c.high
+    assert 70 <= outside <= 130
+
+
+def test_a_mean_over_scenarios_takes_a_seed_as_one_draw():
+    """What one seed does to all scenarios does not average out; a seed that one scenario lacks is left out."""
+    old = {n: 100.0 for n in range(4)}
+    new = {n: 90.0 + n for n in range(4)}
+    one, many = spread.change(new, old), spread.mean_change([(new, old)] * 9)
+    assert many.value == pytest.approx(one.value) and many.half == pytest.approx(one.half)
+    assert spread.mean_change([(new, old), ({0: 50.0, 1: 50.0}, old)]).runs == 2
+    assert spread.mean_change([({}, old)]) is None
+
+
+def flows(rates: dict[str, float]) -> list[dict]:
+    return [dict.fromkeys(FLOW) | {"station": name, "kind": "long", "goodput_mbps": rate}
+            for name, rate in rates.items()]
+
+
+def results(by_method: dict[str, list[dict[str, float]]]) -> Results:
+    """Of one scenario: by method, and seed, the stations' goodputs."""
+    found = {}
+    for name, seeds in by_method.items():
+        for seed, rates in enumerate(seeds):
+            cell = dict.fromkeys(table.PARTS) | {"throughput_mbps": sum(rates.values()), "jain_goodput": 1.0}
+            found[Cell("judge", "x", method(name), seed)] = {
+                "cell": cell, "flows": flows(rates), "cost": {"cpu_s": 1.0},
+                "made_of": dict.fromkeys(MADE_OF) | {"policy": "p" if "+" in name else None}
+            }
+    return Results(list(found), found, {})
+
+
+def test_a_station_that_pays_for_the_others_is_found():
+    r = results({"cubic-fq": [{"near": 10, "far": 4}, {"near": 11, "far": 4}, {"near": 12, "far": 4}],
+                 "cubic-fq+oal": [{"near": 14, "far": 3}, {"near": 14, "far": 3}, {"near": 16, "far": 3.1}]})
+    worst, best = verdict.stations(r, method("cubic-fq+oal"), method("cubic-fq"))
+    assert (worst.station, worst.harmed, worst.sure) == ("far", True, True)
+    assert worst.change.value == pytest.approx(9.1 / 12 - 1)
+    assert (best.station, best.harmed) == ("near", False)
+    row = table.stations(r).splitlines()[-1]
+    assert row.startswith("| cubic-fq+oal | 2 | 1 | 1 | far in x: -24.2 %")
+    shaky = results({"cubic-fq": [{"far": 4}, {"far": 4}], "cubic-fq+oal": [{"far": 3.8}, {"far": 3}]})
+    only, = verdict.stations(shaky, method("cubic-fq+oal"), method("cubic-fq"))
+    assert only.harmed and not only.sure
+
+
+def test_what_the_model_adds_is_told_against_the_policy_without_it():
+    r = results({name: [{"near": rate + seed} for seed in range(3)]
+                 for name, rate in (("cubic-fq", 10), ("cubic-fq+oal", 12), ("cubic-fq+queue", 11))})
+    text = table.ablation(r)
+    assert "| x | cubic-fq+oal against cubic-fq+queue | **+8.3 % [" in text and "| **mean** |" in text
+    assert "+tree" not in text, "what was not played has no row"
+    del r.methods[-1]
+    assert table.ablation(r) == ""
+
+
+def test_ablations_are_numbers_over_the_policys_own():
+    how = Settings(overrides=(("act_class", 3), ("confirm", 2)))
+    of = lambda name: dict(overrides(Cell("judge", "x", method(name), 1), how))
+    assert of("cubic-fq+oal") == {"act_class": 3, "confirm": 2}
+    assert of("cubic-fq+queue") == {"act_class": 4, "confirm": 2}
+    assert method("cubic-fq+clamp").policy is None and method("cubic-fq").policy is None
+    for name in ABLATIONS:  # the policy has such numbers, within their bounds
+        bundle.read_policy(None, tuple(method(f"cubic-fq+{name}").policy.items()))
+
+
+def test_results_that_were_written_are_read(tmp_path):
+    r = results({"cubic-fq": [{"near": 10}], "cubic-fq+oal": [{"near": 12}]})
+    failed = Cell("judge", "x", method("bbr-fq"), 0)
+    r.cells.append(failed)
+    r.failures[failed] = "the guest fell over"
+    r.write(tmp_path)
+    again = Results.read(tmp_path)
+    assert again.cells == r.cells and again.failures == r.failures and again.found == r.found
 
 
 def test_share_of_the_oracles_gain_and_no_room():
@@ -52,7 +150,7 @@ def test_limits_of_harm_are_marked_and_said_to_be_sure_or_not():
 
 
 def test_names_of_methods():
-    assert len(ALL) == 16 and all(method(m.name) == m for m in ALL)
+    assert len(ALL) == 28 and all(method(m.name) == m for m in ALL)
     assert method("cubic-fq+oal").baseline.name == "cubic-fq"
     for wrong in ("reno-fq", "cubic-fq+", "cubic", "bbr-fq+magic", ""):
         with pytest.raises(MethodError, match="no method"):

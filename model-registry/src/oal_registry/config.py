@@ -68,6 +68,16 @@ def address(text: str, where: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+def tls(top: Section) -> tuple[str, str] | None:
+    """Files of certificate and key in a configuration's section `tls`; None when it has none."""
+    section = top.section("tls", None)
+    if section is None:
+        return None
+    files = section.get("cert", str), section.get("key", str)
+    section.done()
+    return files
+
+
 def folder(path: str) -> Path:
     """A state folder that only its owner may enter."""
     made = Path(path).resolve()

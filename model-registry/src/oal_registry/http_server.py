@@ -8,6 +8,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from oal_registry.bearer import Bearer
+from oal_registry.server_tls import ServerTls
 from oal_registry.status import Status
 from oal_registry.webhook import MAX_BODY, PATH, Verifier
 
@@ -15,10 +16,17 @@ REQUEST_TIMEOUT_S = 10
 
 
 class HttpServer:
-    """Inert until `start`. `wake` is called after each genuine webhook."""
+    """Inert until `start`. `wake` is called after each genuine webhook; `tls` None: plain HTTP."""
 
     def __init__(
-        self, host: str, port: int, status: Status, verifier: Verifier, wake: Callable[[], None], reader: Bearer
+        self,
+        host: str,
+        port: int,
+        status: Status,
+        verifier: Verifier,
+        wake: Callable[[], None],
+        reader: Bearer,
+        tls: ServerTls | None = None,
     ):
         verify_lock = threading.Lock()
 
@@ -77,6 +85,10 @@ class HttpServer:
 
         class Server(ThreadingHTTPServer):
             daemon_threads = True
+
+            def get_request(self):
+                connection, address = super().get_request()
+                return (tls.wrap(connection) if tls else connection), address
 
             def handle_error(self, request, client_address):
                 status.count("oal_registry_webhooks_total", result="broken_connection")

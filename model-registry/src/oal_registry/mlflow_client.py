@@ -31,7 +31,7 @@ class Gone(RegistryError):
 class MlflowRegistry:
     """The registered models of one MLflow server, as one user."""
 
-    def __init__(self, tracking_uri: str, user: str, password: str, timeout_s: int = TIMEOUT_S):
+    def __init__(self, tracking_uri: str, user: str, password: str, timeout_s: int = TIMEOUT_S, ca_file: str = ""):
         # MLflow takes these from the environment of this process only; its own repetition would hide an outage for
         # minutes.
         os.environ.update(
@@ -45,6 +45,8 @@ class MlflowRegistry:
                 "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
             }
         )
+        if ca_file:
+            os.environ["MLFLOW_TRACKING_SERVER_CERT_PATH"] = ca_file
         warnings.filterwarnings("ignore", module="mlflow")
         import mlflow
 
@@ -59,8 +61,9 @@ class MlflowRegistry:
     def of_section(cls, section: config.Section, timeout_s: int = TIMEOUT_S) -> MlflowRegistry:
         """From the `mlflow` section of a configuration file."""
         uri, user, password_file = (section.get(key, str) for key in ("tracking_uri", "user", "password_file"))
+        ca_file = section.get("ca_file", str, "")
         section.done()
-        return cls(uri, user, secret_files.read(password_file, f"MLflow password of {user}"), timeout_s)
+        return cls(uri, user, secret_files.read(password_file, f"MLflow password of {user}"), timeout_s, ca_file)
 
     def aliases(self, model: str) -> dict[str, int] | None:
         """Version by alias; None when there is no such registered model."""

@@ -47,6 +47,8 @@ class ServerConfig:
     allowed_origins: tuple[str, ...]
     database_uri: str
     artifacts: str
+    tls: tuple[str, str] | None  # files of certificate and key of `listen`
+    ca_file: str  # authority behind the addresses of webhooks, beside the public ones
 
     @classmethod
     def load(cls, path: str) -> ServerConfig:
@@ -70,6 +72,8 @@ class ServerConfig:
             allowed_origins=tuple(top.get("allowed_origins", list, [])),
             database_uri=top.get("database_uri", str, f"sqlite:///{state / 'mlflow.db'}"),
             artifacts=top.get("artifacts", str, str(state / "artifacts")),
+            tls=config.tls(top),
+            ca_file=top.get("ca_file", str, ""),
         )
         top.done()
         if host not in LOOPBACK and not made.allowed_hosts:
@@ -102,11 +106,13 @@ def serve(path: str) -> None:
     prepare(settings)
     import uvicorn
 
+    scheme = "https" if settings.tls else "http"
     print(
-        f"oal-registry: MLflow at http://{settings.host}:{settings.port}, state in {settings.state}",
+        f"oal-registry: MLflow at {scheme}://{settings.host}:{settings.port}, state in {settings.state}",
         file=sys.stderr,
         flush=True,
     )
+    cert, key = settings.tls or (None, None)
     uvicorn.run(
         "oal_registry.promoter:create_app",
         factory=True,
@@ -114,6 +120,8 @@ def serve(path: str) -> None:
         port=settings.port,
         log_level="warning",
         timeout_graceful_shutdown=5,
+        ssl_certfile=cert,
+        ssl_keyfile=key,
     )
 
 
@@ -176,6 +184,8 @@ def prepare(settings: ServerConfig) -> str:
         made["MLFLOW_SERVER_ALLOWED_HOSTS"] = ",".join(
             f"{host},{host}:*" for host in ("127.0.0.1", "localhost", "[[]::1]")
         )
+    if settings.ca_file:
+        made["REQUESTS_CA_BUNDLE"] = str(_bundle(settings))
     if settings.allowed_origins:
         made["MLFLOW_SERVER_CORS_ALLOWED_ORIGINS"] = ",".join(settings.allowed_origins)
     # MLflow's modules read these when they are imported.
@@ -197,6 +207,19 @@ def prepare(settings: ServerConfig) -> str:
     _make_users(store, settings.users)
     store.engine.dispose()
     return key
+
+
+def _bundle(settings: ServerConfig) -> Path:
+    """A file of the public authorities and of ca_file: what `requests` verifies webhooks and object stores by."""
+    import certifi
+
+    try:
+        own = Path(settings.ca_file).read_text()
+    except OSError as error:
+        raise RegistryError(f"ca_file {settings.ca_file}: {error.strerror}") from None
+    bundle = settings.state / "authorities.pem"
+    secret_files.write(bundle, Path(certifi.where()).read_text() + own)
+    return bundle
 
 
 def _make_users(store, users: tuple[User, ...]) -> None:

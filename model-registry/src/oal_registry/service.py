@@ -26,6 +26,7 @@ from oal_registry.policy_releases import PolicyReleases
 from oal_registry.promotion import Promotion
 from oal_registry.release_topic import Fenced, KafkaTrouble, ReleaseTopic
 from oal_registry.retrain import Retraining
+from oal_registry.server_tls import ServerTls
 from oal_registry.slot_memory import SlotMemory
 from oal_registry.status import Status
 from oal_registry.webhook import PATH, Registration, Verifier
@@ -53,6 +54,7 @@ class ServiceConfig:
     settings: dict
     policies: Path
     metrics_token_file: str
+    tls: tuple[str, str] | None  # files of certificate and key of `listen`
 
     @classmethod
     def load(cls, path: str) -> ServiceConfig:
@@ -60,6 +62,7 @@ class ServiceConfig:
         top = config.Section(config.load(path), path)
         host, port = config.address(top.get("listen", str), f"{path}: listen")
         state = config.folder(top.get("state_dir", str))
+        tls = config.tls(top)
         made = cls(
             path=os.path.abspath(path),
             kafka=top.get("kafka", dict),
@@ -68,7 +71,7 @@ class ServiceConfig:
             trusted_keys=top.get("trusted_keys", str),
             host=host,
             port=port,
-            webhook_url=top.get("webhook_url", str, f"http://{host}:{port}{PATH}"),
+            webhook_url=top.get("webhook_url", str, f"http{'s' if tls else ''}://{host}:{port}{PATH}"),
             webhook_secret_file=top.get("webhook_secret_file", str, str(state / "webhook.secret")),
             state=state,
             poll_s=float(top.get("poll_s", (int, float), 2)),
@@ -76,6 +79,7 @@ class ServiceConfig:
             settings=load_settings(top.get("settings", str, str(SETTINGS))),
             policies=Path(top.get("policies", str, str(SHIPPED))),
             metrics_token_file=top.get("metrics_token_file", str, ""),
+            tls=tls,
         )
         top.get("clickhouse", dict, {})  # for the training command, which reads this file too
         top.done()
@@ -164,6 +168,7 @@ class Service:
             Verifier(secret),
             lambda: self.wake("webhook"),
             Bearer(settings.metrics_token_file),
+            ServerTls(*settings.tls) if settings.tls else None,
         )
         status.problem("start", "has not looked at Kafka and MLflow yet")
 

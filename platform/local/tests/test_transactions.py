@@ -2,6 +2,7 @@
 import json
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -14,7 +15,7 @@ sys.path.insert(0, str(KAFKA))
 
 import hanging  # noqa: E402
 import transactions  # noqa: E402
-from transaction_requests import Connection  # noqa: E402
+from transaction_requests import Connection, RequestError  # noqa: E402
 
 TOPIC = "hanging.test"
 WELL, COMMITTED, ABORTED, FORGOTTEN, OPEN = range(5)
@@ -32,7 +33,7 @@ class Broker:
 
     def settle(self, later_s: float = 0) -> dict[int, dict]:
         """Rows of a round LATER_S from now, by partition of our topic."""
-        rows = transactions.settle(self.admin, self.context, 0, lambda: time.time() + later_s)
+        rows = list(transactions.settle(self.admin, self.context, 0, lambda: time.time() + later_s))
         assert {row["topic"] for row in rows} <= {TOPIC}
         return {row["partition"]: row for row in rows}
 
@@ -135,5 +136,24 @@ def test_hanging_transactions_are_ended_as_their_coordinator_decided(broker, pla
 
     told = []
     producer = type("Told", (), {"produce": lambda _, *__, **k: told.append(k["value"]), "flush": lambda *_: 0})()
-    transactions.tell(producer, list(rows.values()))
-    assert [row["outcome"] for row in json.loads(told[0])["rows"]] == ["committed", "aborted"]
+    for row in rows.values():
+        transactions.tell(producer, row)
+    assert [row["outcome"] for value in told for row in json.loads(value)["rows"]] == ["committed", "aborted"]
+
+
+def metadata(brokers: set[int], leaders: list[int]):
+    """Of a cluster that lists these brokers, and these leaders of the coordinators' partitions (-1: none)."""
+    partitions = {n: SimpleNamespace(leader=leader) for n, leader in enumerate(leaders)}
+    topics = {transactions.COORDINATORS: SimpleNamespace(topic=transactions.COORDINATORS, partitions=partitions)}
+    return SimpleNamespace(brokers={n: SimpleNamespace(host="127.0.0.1", port=1) for n in brokers}, topics=topics)
+
+
+def test_a_coordinator_that_is_away_ends_the_round():
+    """Kafka's metadata lists only brokers that are there, so what the others coordinate would look forgotten."""
+    seen = transactions.without_leader
+    assert seen(metadata({1, 2}, [1, 2, 1]), transactions.COORDINATORS) == []
+    assert seen(metadata({1, 2}, [1, -1, 3]), transactions.COORDINATORS) == [1, 2]
+    assert seen(metadata({1}, []), "not.there") == []
+    admin = SimpleNamespace(list_topics=lambda timeout: metadata(set(), [-1]))
+    with pytest.raises(RequestError, match="coordinators are away"):
+        list(transactions.settle(admin, None, 0))

@@ -39,12 +39,17 @@ class Places:
                 given("tracking_uri") or (tracking.tracking_uri if tracking else ""),
                 given("mlflow_user") or (tracking.user if tracking else None),
                 given("mlflow_password_file") or (tracking.password_file if tracking else None),
+                tracking.ca_file if tracking else None,
             )
         if given("clickhouse"):
             if not arguments.clickhouse_password_file:
                 raise TrainingError("--clickhouse needs --clickhouse-password-file")
             connection = Connection(
-                arguments.clickhouse, arguments.clickhouse_user, arguments.clickhouse_password_file, arguments.database
+                arguments.clickhouse,
+                arguments.clickhouse_user,
+                arguments.clickhouse_password_file,
+                arguments.database,
+                connection.ca_file if connection else None,
             )
         return cls(tracking, connection)
 

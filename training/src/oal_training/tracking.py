@@ -24,6 +24,7 @@ class Tracking:
     tracking_uri: str
     user: str | None = None
     password_file: str | None = None
+    ca_file: str | None = None
 
     def connect(self):
         """The module `mlflow`, pointed at the server. The password enters this process's environment only."""
@@ -33,6 +34,8 @@ class Tracking:
             except OSError as error:
                 raise TrainingError(f"MLflow's password file: {error}") from None
             os.environ["MLFLOW_TRACKING_USERNAME"] = self.user
+        if self.ca_file:
+            os.environ["MLFLOW_TRACKING_SERVER_CERT_PATH"] = self.ca_file
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", HTTP_TIMEOUT_S)
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", HTTP_RETRIES)
         os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")

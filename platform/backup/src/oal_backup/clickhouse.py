@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import ssl
 import time
 import urllib.error
 import urllib.request
@@ -24,6 +25,10 @@ POLL_AT_MOST_S = 5
 class Server:
     def __init__(self, url: str, config: ClickHouse):
         self.url, self.config = url, config
+        try:
+            self.context = ssl.create_default_context(cafile=config.ca_file or None)
+        except (OSError, ssl.SSLError) as error:
+            raise BackupError(f"[clickhouse] ca_file {config.ca_file}: {error}") from None
 
     def ask(self, sql: str) -> list[dict]:
         """Rows of one statement. BackupError with the server's words."""
@@ -34,7 +39,7 @@ class Server:
             headers={"X-ClickHouse-User": self.config.user, "X-ClickHouse-Key": secret(self.config.password_file)},
         )
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_S, context=self.context) as answer:
                 return [json.loads(line) for line in answer.read().decode().splitlines()]
         except urllib.error.HTTPError as error:
             raise BackupError(

@@ -20,6 +20,7 @@ class ClickHouse:
     url: str = ""
     urls: tuple[str, ...] = ()
     database: str = "oal"
+    ca_file: str = ""  # of the authority behind https addresses; empty: those of the system
 
 
 @dataclass(frozen=True)

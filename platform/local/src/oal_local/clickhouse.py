@@ -7,16 +7,15 @@ import urllib.request
 from oal_local import passwords
 from oal_local.errors import PlatformError
 from oal_local.paths import CONFIG, REPO, State, python, write_private
-from oal_local.settings import Settings
+from oal_local.settings import Settings, short_lived
 from oal_local.template import fill
 
 NAME = "clickhouse"
 DATABASE = "oal"
 USERS = REPO / "clickhouse" / "users"
 SHARED_USERS = ("analyst", "grafana", "ingest", "telegraf")  # those in there; `admin` is the local server's own
-#: Set by tests: a table that gets a small part every 2 s merges each row some 15 times in the first minutes, which is
-#: most of the server's CPU. 40 parts at once are merged seldom, and far from the 1,000 at which inserts would wait.
-SHORT_LIVED = "OAL_SHORT_LIVED"
+#: Parts merged at once where `settings.short_lived()`: a table that gets a small part every 2 s merges each row
+#: some 15 times in the first minutes, most of the server's CPU. 40 are far from the 1,000 at which inserts would wait.
 PARTS_SHORT_LIVED = 40
 MIGRATE = REPO / "clickhouse" / "migrate"
 # that the server may have
@@ -36,7 +35,7 @@ def render(state: State, settings: Settings) -> None:
         state.clickhouse / "config.xml",
         fill(CONFIG / "clickhouse" / "config.xml", data=state.clickhouse / "data", backups=state.clickhouse / "backups",
              log=state.clickhouse / "server.log", http_port=settings.ports["clickhouse_http"],
-             memory_bytes=server_bytes, least_merged=PARTS_SHORT_LIVED if os.environ.get(SHORT_LIVED) else 0))
+             memory_bytes=server_bytes, least_merged=PARTS_SHORT_LIVED if short_lived() else 0))
     write_private(
         state.clickhouse / "users.xml",
         fill(CONFIG / "clickhouse" / "users.xml", query_memory_bytes=server_bytes * 2 // 3,

@@ -1,14 +1,13 @@
 """Flink: a JobManager that runs one job (application mode), and a TaskManager."""
 import hashlib
 import json
-import os
 import shutil
 import urllib.request
 
 from oal_local import checkpoints, classdata, clickhouse, distribution, jolokia, kafka, passwords, pki
 from oal_local.errors import PlatformError
 from oal_local.paths import CONFIG, REPO, State, write_private
-from oal_local.settings import Settings
+from oal_local.settings import Settings, short_lived
 from oal_local.template import fill
 
 JOBMANAGER = "jobmanager"
@@ -21,9 +20,8 @@ DIRECT_MIB = 128 + 64 + 96  # framework and task off-heap, network
 
 QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")  # least CPU for what lives minutes
 JOBMANAGER_JVM = ("-Xms64m", "-Xmx320m", *QUICK)
-#: Set by tests: in the minutes of a test the optimising compiler would take a third of the TaskManager's CPU. It
-#: compiles what is hottest by far, and TLS at once. Measure without it.
-SHORT_LIVED = "OAL_SHORT_LIVED"
+#: Where `settings.short_lived()`: in the minutes of a test the optimising compiler would take a third of the
+#: TaskManager's CPU. It compiles what is hottest by far, and TLS at once.
 SELDOM_COMPILED = ("-XX:+UseSerialGC", "-XX:Tier4InvocationThreshold=100000", "-XX:Tier4MinInvocationThreshold=20000",
                    "-XX:Tier4CompileThreshold=300000", "-XX:Tier4BackEdgeThreshold=800000",
                    "-XX:CompileCommand=quiet",
@@ -144,7 +142,7 @@ def session_command(state: State, settings: Settings) -> list[str]:
 
 def taskmanager_command(state: State, settings: Settings) -> list[str]:
     heap = settings.taskmanager_heap_mib
-    compiler = SELDOM_COMPILED if os.environ.get(SHORT_LIVED) else ("-XX:+UseG1GC",)
+    compiler = SELDOM_COMPILED if short_lived() else ("-XX:+UseG1GC",)
     return [
         *_java(state, TASKMANAGER, settings.job_jar, f"-Xms{heap}m", f"-Xmx{heap}m",
                f"-XX:MaxDirectMemorySize={DIRECT_MIB}m", *compiler),

@@ -14,6 +14,7 @@ from oal_schema.tree import Tree
 from oal_training.online import decision as why
 from oal_training.online.decision import Decision
 from oal_training.online.drift import PageHinkley
+from oal_training.online.evidence import MIN_ITEMS, Challenge, Evidence
 from oal_training.online.kernel import CLASSES, Evaluator, Fitter
 from oal_training.online.score import FINE, NONE, POOR, Score, episodes, onsets, score
 from oal_training.online.settings import Settings
@@ -52,14 +53,14 @@ class Trial(NamedTuple):
 
 
 class Bar(NamedTuple):
-    """What a tree must reach to be shipped for `reason`: margins on both figures, so often in a row, so long after the
-    last.
+    """What a tree must reach to be shipped for `reason`: margins on both figures, evidence from later blocks at this
+    rate of false ships (1: none is asked for), so long after the last.
     """
 
     reason: str
     margin_onset_ap: float
     margin_macro_f1: float
-    confirm: int
+    false_ship_rate: float
     interval_s: float
 
 
@@ -74,7 +75,6 @@ class Ap:
         self.changed = False
         self.last_added_us = 0
         self._last_ship_us = self._drift_until_us = 0
-        self._wins = 0
         self._evaluator: Evaluator | None = None
         self._start(0, 0)
 
@@ -86,7 +86,7 @@ class Ap:
         self._losses: dict[int, int] = {}  # loss by the instant at which its label window ends, for persistence
         self._errors = [0, 0]  # items and errors of the tree in force in the second that runs
         self._error_second = 0
-        self._wins = 0
+        self._contest_anew()
         if self.in_force and self.in_force.tree is not None and self.in_force.tree.feature_hash != feature_hash:
             self._evaluator = None
 
@@ -161,8 +161,12 @@ class Ap:
         self.drift.reset()
         self._drift_until_us = 0
         self._errors = [0, 0]
-        self._wins = 0
+        self._contest_anew()
         self._set_evaluator()
+
+    def _contest_anew(self) -> None:
+        """Nothing is known for or against fresh trees."""
+        self.evidence, self._challenge = Evidence(), None
 
     def _set_evaluator(self) -> None:
         tree = self.in_force.tree if self.in_force else None
@@ -189,10 +193,24 @@ class Ap:
     def decide(self, now_us: int) -> Decision:
         """Fit a tree on what is old enough, judge it on what came later. `now_us`: µs since 1970."""
         self.changed = False
+        self._settle()
         trial, decision = self._fitted(now_us)
         reason = decision.reason or self._verdict(decision, trial)
-        self._wins = self._wins + 1 if reason in why.CLEARLY_BETTER else 0
+        if reason in why.CLEARLY_BETTER and self._evaluator and not self._challenge:
+            begin = int(self.window.ts_us[-1]) + self._lead_us  # no label that chose the tree reaches into the block
+            block_us = int(self.settings.ship.confirm_block_s * 1e6)
+            self._challenge = Challenge(trial.candidate, begin, begin + block_us)
         return replace(decision, shipped=reason in why.TO_SHIP, reason=reason)
+
+    def _settle(self) -> None:
+        """When the block of the challenge is over, it counts, however the newest fits look."""
+        challenge, window = self._challenge, self.window
+        if challenge is None or int(window.ts_us[-1]) < challenge.until_us:
+            return
+        self._challenge = None
+        items = challenge.items(window.ts_us, window.doubtful)
+        if len(items) >= MIN_ITEMS:
+            self.evidence.add(float(self._more_errors(challenge.tree, items).mean()))
 
     def _fitted(self, now_us: int) -> tuple[Trial | None, Decision]:
         """A fresh tree, with all of the decision but its reason; (None, decision with its reason) when none can be
@@ -261,7 +279,7 @@ class Ap:
         bar = self._bar(drifting=decision.ts_us < self._drift_until_us)
         if not _beats(decision.candidate, rivals, bar.margin_onset_ap, bar.margin_macro_f1):
             return why.NOT_CLEARLY
-        if self._wins + 1 < bar.confirm:
+        if bar.false_ship_rate < 1 and not self.evidence.enough(bar.false_ship_rate):
             return why.UNCONFIRMED
         if decision.ts_us - self._last_ship_us < bar.interval_s * 1e6:
             return why.TOO_SOON
@@ -278,13 +296,15 @@ class Ap:
         return episodes(window.ts_us[test], onset, self._lead_us) >= least.min_episodes
 
     def _bar(self, drifting: bool) -> Bar:
-        """By how much, how often in a row and how long after the last tree a fresh one must be better."""
+        """By how much, how surely and how long after the last tree a fresh one must be better."""
         ship = self.settings.ship
         if not self._evaluator:
-            return Bar(why.FIRST, ship.first_margin, ship.first_margin, 1, 0.0)
+            return Bar(why.FIRST, ship.first_margin, ship.first_margin, 1.0, 0.0)
         if drifting:
-            return Bar(why.DRIFT, ship.drift_margin, ship.drift_margin, ship.drift_confirm, ship.drift_min_interval_s)
-        return Bar(why.BETTER, ship.margin_onset_ap, ship.margin_macro_f1, ship.confirm, ship.min_interval_s)
+            margin, rate = ship.drift_margin, ship.drift_false_ship_rate
+            return Bar(why.DRIFT, margin, margin, rate, ship.drift_min_interval_s)
+        rate = ship.false_ship_rate
+        return Bar(why.BETTER, ship.margin_onset_ap, ship.margin_macro_f1, rate, ship.min_interval_s)
 
     def shipped(self, decision: Decision, in_force: InForce) -> None:
         """The tree of `decision` has been released as `in_force`."""
@@ -337,18 +357,23 @@ class Ap:
     def _better_in_most_blocks(self, candidate: Evaluator, items: np.ndarray) -> bool:
         """Of the blocks of time in which the two trees differ, does the candidate err less in half of them at least?
 
-        A minute of poisoned labels can carry an average, not a majority of blocks. Error: share of wrong classes +
-        Brier score of congestion.
+        A minute of poisoned labels can carry an average, not a majority of blocks.
         """
         window = self.window
-        ours = self._errors_of(items, *candidate.predict(window.values, items))
-        theirs = self._errors_of(items, window.held_class[items], window.held_congested[items] // (FINE // 1000))
         block = window.ts_us[items] // int(self.settings.judge.reference_block_s * 1e6)
         _, number = np.unique(block, return_inverse=True)
         size = np.bincount(number)
-        difference = np.bincount(number, ours - theirs) / size
+        difference = np.bincount(number, self._more_errors(candidate, items)) / size
         differing = difference[(np.abs(difference) > 1e-3) & (size * 2 >= size.max())]
         return len(differing) == 0 or np.count_nonzero(differing < 0) * 2 >= len(differing)
+
+    def _more_errors(self, candidate: Evaluator, items: np.ndarray) -> np.ndarray:
+        """By item, the candidate's error minus that of the tree in force. Error: wrong class (0 or 1) + Brier score of
+        congestion.
+        """
+        window = self.window
+        ours = self._errors_of(items, *candidate.predict(window.values, items))
+        return ours - self._errors_of(items, window.held_class[items], window.held_congested[items] // (FINE // 1000))
 
     def _errors_of(self, items: np.ndarray, predicted: np.ndarray, congested_permille: np.ndarray) -> np.ndarray:
         truth = self.window.truth[items]

@@ -15,11 +15,14 @@ from oal_training.online.settings import Settings
 
 @dataclass(frozen=True)
 class Mlflow:
-    """Section `mlflow`: address of the tracking server, user, and the file with the password."""
+    """Section `mlflow`: address of the tracking server, user, the file with the password, and the authority behind an
+    https address (None: those of the system).
+    """
 
     tracking_uri: str
     user: str
     password_file: str
+    ca_file: str | None = None
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Config:
     """kafka: librdkafka options; trusted_keys: file of the keys whose releases count; mlflow None: nothing is logged
     there; listen: (host, port) of /healthz and /metrics;
     policies: folder of control policies (policies/in-force/README.md); metrics_token_file: what /metrics asks for,
-    None: nothing.
+    None: nothing; tls: files of certificate and key of `listen`, None: plain HTTP.
     """
 
     kafka: dict[str, str]
@@ -39,6 +42,7 @@ class Config:
     settings: Settings
     policies: Path
     metrics_token_file: str | None = None
+    tls: tuple[str, str] | None = None
 
 
 def load(path: str) -> Config:
@@ -50,7 +54,7 @@ def load(path: str) -> Config:
     if not isinstance(data, dict):
         raise TrainingError(f"configuration {path}: not a mapping")
     needed = ("kafka", "signing_key", "trusted_keys", "state_dir", "listen")
-    known = (*needed, "mlflow", "settings", "policies", "metrics_token_file")
+    known = (*needed, "mlflow", "settings", "policies", "metrics_token_file", "tls")
     if unknown := sorted(set(data) - set(known)):
         raise TrainingError(f"configuration {path}: {unknown[0]} is unknown; there are {', '.join(known)}")
     for name in needed:
@@ -67,8 +71,11 @@ def load(path: str) -> Config:
             mlflow = Mlflow(**mlflow)
         except TypeError:
             raise TrainingError(
-                f"configuration {path}: mlflow needs tracking_uri, user and password_file, or null"
+                f"configuration {path}: mlflow needs tracking_uri, user and password_file, or null; it may have ca_file"
             ) from None
+    tls = data.get("tls")
+    if tls is not None and (not isinstance(tls, dict) or set(tls) != {"cert", "key"}):
+        raise TrainingError(f"configuration {path}: tls needs cert and key, and nothing else")
     return Config(
         {k: str(v) for k, v in data["kafka"].items()},
         mlflow,
@@ -79,4 +86,5 @@ def load(path: str) -> Config:
         online_settings.load(data.get("settings")),
         Path(data.get("policies") or SHIPPED),
         data.get("metrics_token_file"),
+        (str(tls["cert"]), str(tls["key"])) if tls else None,
     )

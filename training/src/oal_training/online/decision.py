@@ -19,13 +19,13 @@ LOSES_TO_IN_FORCE = "not_better_than_in_force"
 WORSE_ON_REFERENCE = "worse_on_reference"  # worse than the tree in force on the blocks that span the window
 A_STRETCH_ONLY = "better_in_a_stretch_only"  # better on the whole, but not in most blocks of time
 NOT_CLEARLY = "not_clearly_better"  # better, by less than the margins, and no drift
-UNCONFIRMED = "unconfirmed"  # clearly better, not yet often enough in a row
+UNCONFIRMED = "unconfirmed"  # clearly better on the window; not yet shown by enough later blocks of items
 TOO_SOON = "too_soon"  # after the last tree
 JUST_PROMOTED = "just_promoted"  # a person made the tree in force champion a moment ago
 # Reasons to ship.
 FIRST, BETTER, DRIFT = "first", "better", "drift"
 TO_SHIP = (FIRST, BETTER, DRIFT)
-# Better by the margins, whether it is shipped now or not yet; these in a row confirm one another.
+# Better by the margins, whether it is shipped now or not yet: such a tree is held against the items that come next.
 CLEARLY_BETTER = (*TO_SHIP, UNCONFIRMED, TOO_SOON, JUST_PROMOTED)
 POLICY = "policy"  # no new tree: the one in force, with the AP's policy of now
 

@@ -26,6 +26,7 @@ METRICS = {
         "counter",
         "Entries for MLflow that were dropped: it was away, too slow, or refused them",
     ),
+    "oal_trainer_broken_connections_total": ("counter", "Connections to this page that broke"),
     "oal_trainer_metrics_refused_total": ("counter", "Requests for this page without its token"),
 }
 

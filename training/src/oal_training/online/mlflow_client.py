@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -34,6 +35,10 @@ class Client:
         self._base = config.tracking_uri.rstrip("/")
         if urllib.parse.urlsplit(self._base).scheme not in ("http", "https"):
             raise TrainingError(f"mlflow.tracking_uri {config.tracking_uri!r} is not an http(s) address")
+        try:
+            self._tls = ssl.create_default_context(cafile=config.ca_file)
+        except (OSError, ssl.SSLError) as error:
+            raise TrainingError(f"mlflow.ca_file {config.ca_file}: {error}") from None
 
     def experiment(self, name: str) -> str:
         """Id of the experiment, made when it is not there."""
@@ -101,7 +106,9 @@ class Client:
             request.add_header(
                 "Authorization", "Basic " + base64.b64encode(f"{self._config.user}:{password}".encode()).decode()
             )
-            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:  # noqa: S310 (scheme checked above)
+            with urllib.request.urlopen(  # noqa: S310 (scheme checked above)
+                request, timeout=TIMEOUT_S, context=self._tls
+            ) as answer:
                 return answer.read()
         except urllib.error.HTTPError as error:
             text = (

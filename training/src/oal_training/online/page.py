@@ -9,14 +9,24 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from oal_training.errors import TrainingError
 from oal_training.online.bearer import Bearer
 from oal_training.online.metrics import Metrics
+from oal_training.online.server_tls import ServerTls
 
 REQUEST_S = 10.0
 
 
 class Page:
-    """Serves /healthz (200, or 503 with what is missing) to all and /metrics to `reader` on a thread of its own."""
+    """Serves /healthz (200, or 503 with what is missing) to all and /metrics to `reader` on a thread of its own; `tls`
+    None: plain HTTP.
+    """
 
-    def __init__(self, listen: tuple[str, int], metrics: Metrics, ailment: Callable[[], str], reader: Bearer):
+    def __init__(
+        self,
+        listen: tuple[str, int],
+        metrics: Metrics,
+        ailment: Callable[[], str],
+        reader: Bearer,
+        tls: ServerTls | None = None,
+    ):
         class Handler(BaseHTTPRequestHandler):
             timeout = REQUEST_S  # of each read and write: a client that says nothing holds no thread for ever
 
@@ -43,13 +53,22 @@ class Page:
             def log_message(self, *_):
                 pass
 
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def get_request(self):
+                connection, address = super().get_request()
+                return (tls.wrap(connection) if tls else connection), address
+
+            def handle_error(self, request, client_address):
+                metrics.add("oal_trainer_broken_connections_total")
+
         try:
-            self._server = ThreadingHTTPServer(listen, Handler)
+            self._server = Server(listen, Handler)
         except OSError as error:
             raise TrainingError(
                 f"cannot listen on {listen[0]}:{listen[1]}: {error}; change `listen` in the configuration"
             ) from None
-        self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, name="page", daemon=True)
 
     def start(self) -> None:

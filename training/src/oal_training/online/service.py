@@ -29,6 +29,7 @@ from oal_training.online.outbox import Fenced, Outbox
 from oal_training.online.page import Page
 from oal_training.online.releases import LatestReleases
 from oal_training.online.renewals import GOLDEN_ROWS, Renewals
+from oal_training.online.server_tls import ServerTls
 from oal_training.online.shipment import Shipment
 from oal_training.online.trainer import OnlineTrainer
 
@@ -94,7 +95,8 @@ class Service:
         self._metrics = Metrics()
         self._turned = time.monotonic()
         self._shipped: Counter[str] = Counter()
-        self._page = Page(config.listen, self._metrics, self._ailment, Bearer(config.metrics_token_file))
+        tls = ServerTls(*config.tls) if config.tls else None
+        self._page = Page(config.listen, self._metrics, self._ailment, Bearer(config.metrics_token_file), tls)
         self._tracking = (
             tracking.Tracking(Client(config.mlflow), self._metrics, log, self.name) if config.mlflow else None
         )

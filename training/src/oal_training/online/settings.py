@@ -43,15 +43,16 @@ class Judge:
 
 @dataclass(frozen=True)
 class Ship:
-    """By how much, how often in a row and how seldom a tree is shipped."""
+    """By how much, how surely and how seldom a tree is shipped."""
 
     margin_onset_ap: float
     margin_macro_f1: float
     first_margin: float
-    confirm: int
+    false_ship_rate: float
+    confirm_block_s: float
     min_interval_s: float
     drift_margin: float
-    drift_confirm: int
+    drift_false_ship_rate: float
     drift_min_interval_s: float
     champion_hold_s: float
 
@@ -91,8 +92,9 @@ _BOUNDS = {
     "reference_every": (2, 10**6),
     "edges_per_fit": (1, 10**4),
     "class_weight_power": (0, 2),
-    "confirm": (1, 10**6),
-    "drift_confirm": (1, 10**6),
+    "false_ship_rate": (1e-6, 1),
+    "drift_false_ship_rate": (1e-6, 1),
+    "confirm_block_s": (2, 3600),
     "reference_block_s": (0.1, 10**6),
     "smoothing": (0.01, 10**6),
 }

@@ -37,6 +37,7 @@ class Connection:
     user: str
     password_file: str
     database: str = "oal"
+    ca_file: str | None = None
 
     def client(self):
         """A client of clickhouse-connect; TrainingError when the server does not answer or refuses."""
@@ -59,6 +60,7 @@ class Connection:
                 connect_timeout=10,
                 send_receive_timeout=60,
                 autogenerate_session_id=False,
+                ca_cert=self.ca_file,
             )
         except (ClickHouseError, OSError) as error:
             raise TrainingError(f"ClickHouse at {self.url} as {self.user}: {str(error).splitlines()[0]}") from None

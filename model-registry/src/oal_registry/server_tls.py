@@ -1,0 +1,46 @@
+"""TLS of a listener, with a certificate that is read again when its files change."""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import sys
+import threading
+
+from oal_registry.errors import RegistryError
+
+
+class ServerTls:
+    """Encrypts connections that were accepted. RegistryError when the files hold no certificate with its key."""
+
+    def __init__(self, cert: str, key: str):
+        self._files, self._lock = (cert, key), threading.Lock()
+        try:
+            self._stamp, self._context = self._stamps(), self._read()
+        except (OSError, ssl.SSLError) as error:
+            raise RegistryError(f"tls: {cert}, {key}: {error}") from None
+
+    def wrap(self, connection: socket.socket) -> ssl.SSLSocket:
+        """The connection, encrypted. Its handshake is part of the first read, so that nobody else waits for it."""
+        with self._lock:
+            self._refresh()
+            context = self._context
+        return context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+
+    def _stamps(self) -> list[tuple[int, int]]:
+        return [(found.st_ino, found.st_mtime_ns) for found in map(os.stat, self._files)]
+
+    def _read(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(*self._files)
+        return context
+
+    def _refresh(self) -> None:
+        """Take renewed files; those that do not fit each other (yet) leave the ones of before in force."""
+        try:
+            if (stamp := self._stamps()) != self._stamp:
+                self._context, self._stamp = self._read(), stamp
+        except (OSError, ssl.SSLError) as error:
+            print(f"tls: the certificate of before stays in force: {error}", file=sys.stderr, flush=True)
