@@ -5,6 +5,7 @@ import java.io.DataOutput;
 import java.io.IOException;
 import oal.schema.Settings;
 import oal.stream.label.LabelWindow;
+import oal.stream.state.StateSettings;
 
 /**
  * Pairs the features at an instant t with the label window [t + horizon, t + horizon + window), which ends at the
@@ -12,25 +13,29 @@ import oal.stream.label.LabelWindow;
  */
 public final class ItemJoin {
     private static final long INTERVAL_US = Settings.DECISION_INTERVAL_US;
-    /** Instants from the features to the end of the window that came true. */
-    static final int DELAY = (int) ((Settings.HORIZON_US + Settings.LABEL_WINDOW_US) / INTERVAL_US);
-    private static final int RING = DELAY + 1;
 
     /** In the state. */
     private static final int COMPLETE = 1;
     private static final int LACKED_INPUT = 2;
 
-    private final long[] ts = new long[RING];
-    private final long[][] features = new long[RING][];
-    private final int[] classNow = new int[RING];
-    private final boolean[] complete = new boolean[RING];
-    private final boolean[] lackedInput = new boolean[RING];
+    private final StateSettings settings;
+    /** Instants from the features to the end of the window that came true. */
+    private final int delay;
+    private final long[] ts;
+    private final long[][] features;
+    private final int[] classNow;
+    private final boolean[] complete;
+    private final boolean[] lackedInput;
     private final Item item = new Item();
 
-    static {
-        if (Settings.HORIZON_US % INTERVAL_US != 0 || Settings.LABEL_WINDOW_US % INTERVAL_US != 0) {
-            throw new IllegalStateException("horizon and label window must be multiples of the decision interval");
-        }
+    public ItemJoin(StateSettings settings) {
+        this.settings = settings;
+        delay = settings.delay();
+        ts = new long[delay + 1];
+        features = new long[ts.length][];
+        classNow = new int[ts.length];
+        complete = new boolean[ts.length];
+        lackedInput = new boolean[ts.length];
     }
 
     /** Forget what waits. */
@@ -54,7 +59,7 @@ public final class ItemJoin {
         complete[slot] = featuresComplete && !lacked && ended.complete;
         lackedInput[slot] = lacked;
 
-        long at = instant - DELAY * INTERVAL_US;
+        long at = instant - delay * INTERVAL_US;
         int from = slot(at);
         if (ts[from] != at || !ended.whole) return null;
         item.tsUs = at;
@@ -69,12 +74,12 @@ public final class ItemJoin {
         return item;
     }
 
-    private static int slot(long instant) {
-        return (int) (instant / INTERVAL_US % RING);
+    private int slot(long instant) {
+        return (int) (instant / INTERVAL_US % ts.length);
     }
 
     public void write(DataOutput out) throws IOException {
-        for (int i = 0; i < RING; i++) {
+        for (int i = 0; i < ts.length; i++) {
             out.writeLong(ts[i]);
             if (ts[i] == 0) continue;
             out.writeByte(classNow[i]);
@@ -84,10 +89,23 @@ public final class ItemJoin {
         }
     }
 
-    public void read(DataInput in) throws IOException {
-        for (int i = 0; i < RING; i++) {
+    /**
+     * Reads what {@link #write} wrote with the settings {@code was}. Under other settings a vector would meet another
+     * window than the one that its class now is of, so what waited is dropped; its items are not made.
+     */
+    public void read(DataInput in, StateSettings was) throws IOException {
+        if (!was.equals(settings)) {
+            new ItemJoin(was).read(in, was);
+            clear();
+            return;
+        }
+        for (int i = 0; i < ts.length; i++) {
             ts[i] = in.readLong();
             if (ts[i] == 0) continue;
+            if (ts[i] % INTERVAL_US != 0 || slot(ts[i]) != i) {
+                throw new IOException("the state's vectors do not stand as with " + was + ": it is of a job with "
+                        + "other settings (schema/settings.yaml), which it does not say");
+            }
             classNow[i] = in.readUnsignedByte();
             int marks = in.readUnsignedByte();
             complete[i] = (marks & COMPLETE) != 0;

@@ -11,11 +11,9 @@ import oal.schema.Settings;
  */
 final class LabelBuckets {
     static final long INTERVAL_US = Settings.DECISION_INTERVAL_US;
-    /** Buckets in a label window. */
-    static final int WINDOW = Settings.LABEL_WINDOW_US / Settings.DECISION_INTERVAL_US;
     private static final int RING = 128;
     /** Rows may lie this far ahead of the bucket closed next, µs. */
-    static final long AHEAD_US = (RING - WINDOW - 1) * INTERVAL_US;
+    static final long AHEAD_US = RING * INTERVAL_US - Settings.LABEL_WINDOW_US - INTERVAL_US;
 
     private static final int OFFERED_PKTS = 0;
     private static final int OFFERED_BYTES = 1;
@@ -25,6 +23,8 @@ final class LabelBuckets {
     private static final int QUEUE_DROPS = 5;
     private static final int FIELDS = 6;
 
+    /** Buckets in a label window. */
+    private final int window;
     private final long[][] sum = new long[FIELDS][RING];
     /** Bucket to be closed next; earlier rows count into it. */
     private long next;
@@ -32,6 +32,10 @@ final class LabelBuckets {
     private long first;
     /** Bit i: bucket {@code next − 1 − i} is incomplete. */
     private long incomplete;
+
+    LabelBuckets(int window) {
+        this.window = window;
+    }
 
     /** Start afresh with the bucket that begins at {@code us}, a multiple of the interval. */
     void restart(long us) {
@@ -72,15 +76,15 @@ final class LabelBuckets {
     void close(long us, boolean complete, LabelWindow out) {
         long closing = us / INTERVAL_US - 1;
         if (closing < next) { // the bucket before the first whole one
-            out.clear(us - Settings.LABEL_WINDOW_US);
+            out.clear(us - window * INTERVAL_US);
             return;
         }
         incomplete = incomplete << 1 | (complete ? 0 : 1);
         next = closing + 1;
-        long from = closing - WINDOW + 1;
+        long from = closing - window + 1;
         out.startUs = from * INTERVAL_US;
         out.whole = from >= first;
-        out.complete = out.whole && (incomplete & ((1L << WINDOW) - 1)) == 0;
+        out.complete = out.whole && (incomplete & ((1L << window) - 1)) == 0;
         out.offeredPkts = total(OFFERED_PKTS, from, closing);
         out.offeredBytes = total(OFFERED_BYTES, from, closing);
         out.lostPkts = total(LOST_PKTS, from, closing);
@@ -112,7 +116,12 @@ final class LabelBuckets {
         }
     }
 
-    void read(DataInput in) throws IOException {
+    /**
+     * Reads what {@link #write} wrote with windows of {@code windowWas} buckets. Of a window of another length the
+     * buckets that were closed are not all there, or would stand in the way: windows begin with the next bucket, as
+     * after a restart, and rows ahead of it are kept.
+     */
+    void read(DataInput in, int windowWas) throws IOException {
         next = in.readLong();
         first = in.readLong();
         incomplete = in.readLong();
@@ -124,5 +133,8 @@ final class LabelBuckets {
                 s[at] = in.readLong();
             }
         }
+        if (windowWas == window) return;
+        for (long b = next - windowWas; b < next; b++) for (long[] s : sum) s[(int) (b & (RING - 1))] = 0;
+        first = Math.max(first, next);
     }
 }

@@ -6,16 +6,24 @@ import java.io.IOException;
 import oal.schema.Tables;
 import oal.schema.Topic;
 import oal.stream.codec.BatchDecoder;
+import oal.stream.state.StateSettings;
 
 /** Labels of one access point: feed it batches in order of time, close each decision instant. */
 public final class Labeler {
     /** Rows further than this after a batch's start are not counted, µs. */
     public static final long MAX_AHEAD_US = LabelBuckets.AHEAD_US / 2;
 
-    private final LabelBuckets buckets = new LabelBuckets();
+    /** Decision intervals in a label window. */
+    private final int intervals;
+    private final LabelBuckets buckets;
     private final DownlinkFlows flows = new DownlinkFlows();
     private final MacFailures macFailures = new MacFailures();
     private final LabelWindow window = new LabelWindow();
+
+    public Labeler(StateSettings settings) {
+        intervals = settings.window();
+        buckets = new LabelBuckets(intervals);
+    }
 
     /** Columns that labels are made of. */
     public static void wants(boolean[][] wanted) {
@@ -64,7 +72,7 @@ public final class Labeler {
      */
     public LabelWindow close(long us, boolean complete) {
         buckets.close(us, complete, window);
-        window.flows = flows.active(us / LabelBuckets.INTERVAL_US - 1, LabelBuckets.WINDOW);
+        window.flows = flows.active(us / LabelBuckets.INTERVAL_US - 1, intervals);
         return window;
     }
 
@@ -79,8 +87,9 @@ public final class Labeler {
         macFailures.write(out);
     }
 
-    public void read(DataInput in) throws IOException {
-        buckets.read(in);
+    /** Reads what {@link #write} wrote with the settings {@code was}: labels go on, from a whole window on. */
+    public void read(DataInput in, StateSettings was) throws IOException {
+        buckets.read(in, was.window());
         flows.read(in);
         macFailures.read(in);
     }

@@ -16,6 +16,7 @@ import oal.stream.policy.Policy;
 import oal.stream.prediction.Decision;
 import oal.stream.prediction.Outcome;
 import oal.stream.prediction.PredictionRows;
+import oal.stream.state.StateSettings;
 import org.apache.flink.api.common.state.ValueState;
 import org.apache.flink.api.common.state.ValueStateDescriptor;
 import org.apache.flink.metrics.Counter;
@@ -42,23 +43,30 @@ public final class ApOperator extends KeyedBlockOperator<TrainingItem> implement
     private transient ValueState<ApState> state;
     private transient ApProcessor processor;
     private final Policies policies;
+    private final StateSettings shape;
 
     public ApOperator(PipelineSettings settings, Policies policies) {
+        this(settings, policies, StateSettings.NOW);
+    }
+
+    /** With settings that the job was not built with, as a job of another time. */
+    ApOperator(PipelineSettings settings, Policies policies, StateSettings shape) {
         super(settings);
+        this.shape = shape;
         this.policies = policies;
     }
 
     @Override
     public void open() throws Exception {
         super.open();
-        state = getRuntimeContext().getState(new ValueStateDescriptor<>("ap", new ApStateSerializer(policies)));
-        processor = new ApProcessor(policies, settings.lateness().toMillis(), new Rows());
+        state = getRuntimeContext().getState(new ValueStateDescriptor<>("ap", new ApStateSerializer(policies, shape)));
+        processor = new ApProcessor(policies, settings.lateness().toMillis(), new Rows(), shape);
     }
 
     @Override
     public void processElement(StreamRecord<AcceptedBatch> element) throws Exception {
         ApState ap = state.value();
-        if (ap == null) ap = new ApState(policies);
+        if (ap == null) ap = new ApState(policies, shape);
         processor.accept(ap, element.getValue(), watermarkMs());
         if (ap.endTimerMs == Long.MIN_VALUE) {
             ap.endTimerMs = ap.lastMs + settings.stateTtl().toMillis();

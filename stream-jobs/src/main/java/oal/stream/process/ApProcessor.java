@@ -17,6 +17,7 @@ import oal.stream.policy.Policies;
 import oal.stream.policy.Policy;
 import oal.stream.prediction.DecisionReader;
 import oal.stream.prediction.PredictionJoin;
+import oal.stream.state.StateSettings;
 
 /**
  * Puts the batches of an access point in order, makes labels, features and items of them, pairs the AP's decisions with
@@ -40,9 +41,9 @@ final class ApProcessor {
     private static final long REPEAT_US = 600_000_000;
 
     private static final long INTERVAL_US = Settings.DECISION_INTERVAL_US;
-    /** From an instant to the earliest time of its item. */
-    private static final long ITEM_DELAY_US = Settings.HORIZON_US + Settings.LABEL_WINDOW_US;
 
+    /** From an instant to the earliest time of its item, µs. */
+    private final long itemDelayUs;
     private final long latenessMs;
     private final long decisionTimeoutMs;
     private final ApOutput out;
@@ -62,9 +63,14 @@ final class ApProcessor {
     private String apId;
 
     ApProcessor(Policies policies, long latenessMs, ApOutput out) {
+        this(policies, latenessMs, out, StateSettings.NOW);
+    }
+
+    ApProcessor(Policies policies, long latenessMs, ApOutput out, StateSettings settings) {
+        itemDelayUs = settings.delay() * INTERVAL_US;
         this.latenessMs = latenessMs;
         // The batches that complete an item may themselves wait for as long again.
-        decisionTimeoutMs = ITEM_DELAY_US / 1000 + 2 * latenessMs;
+        decisionTimeoutMs = itemDelayUs / 1000 + 2 * latenessMs;
         this.out = out;
         this.policies = policies;
         work = new Workspace[policies.size()];
@@ -317,7 +323,7 @@ final class ApProcessor {
             item = s.items.next(instant, ap.bootId, s.features.features(), complete, s.features.lacksInput(), window);
         }
         if (again) item = null;
-        s.predictions.passed(ap.bootId, instant - ITEM_DELAY_US, item, ap.lastMs + latenessMs, predicted[place]);
+        s.predictions.passed(ap.bootId, instant - itemDelayUs, item, ap.lastMs + latenessMs, predicted[place]);
         if (item != null) out.item(ap, apId, s.policy, item);
     }
 }

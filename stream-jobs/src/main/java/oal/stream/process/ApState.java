@@ -12,21 +12,25 @@ import oal.stream.neighbour.Activity;
 import oal.stream.policy.Policies;
 import oal.stream.policy.Policy;
 import oal.stream.state.DataText;
+import oal.stream.state.StateSettings;
 
 /** All that the job remembers about one access point between batches. */
 final class ApState {
     /** Topics that labels and features are made of. */
     static final int TOPICS = 2;
 
-    /** Layout of the bytes that {@link #write} gives: with policies after the first. */
-    private static final int VERSION = 5;
-    /** Layout with one policy: what it always was, and still is where there is only one. */
+    /** Layout of the bytes that {@link #write} gives: with the settings that shape them, and further policies. */
+    private static final int VERSION = 6;
+    /** Layout of the version before: it does not say its settings, so they are {@link StateSettings#UNSAID}. */
+    private static final int WITHOUT_SETTINGS = 5;
+    /** Layout of that version with one policy. */
     private static final int ONE_POLICY = 4;
     /** Layout of the version before: it holds no activity of the second under way. */
     private static final int WITHOUT_ACTIVITY = 3;
     /** Layout of the one before that: it holds no decisions either. The oldest that is read. */
     private static final int WITHOUT_DECISIONS = 2;
 
+    private final StateSettings settings;
     private Policies policies;
     /** In the order of {@link #policies}. */
     private PolicyState[] of;
@@ -44,7 +48,7 @@ final class ApState {
             return topic.ordinal() < TOPICS && coverage[topic.ordinal()].began(fromUs);
         }
     };
-    final Labeler labels = new Labeler();
+    final Labeler labels;
     final Activity activity = new Activity();
     String site = "";
     boolean started;
@@ -62,12 +66,22 @@ final class ApState {
     long endTimerMs = Long.MIN_VALUE;
 
     ApState(Policies policies) {
+        this(policies, StateSettings.NOW);
+    }
+
+    ApState(Policies policies, StateSettings settings) {
+        this.settings = settings;
         this.policies = policies;
+        labels = new Labeler(settings);
         of = new PolicyState[policies.size()];
-        for (int i = 0; i < of.length; i++) of[i] = new PolicyState(policies.get(i), boots::order, input);
+        for (int i = 0; i < of.length; i++) of[i] = state(policies.get(i));
         if (Topic.SAMPLES.ordinal() >= TOPICS || Topic.PACKETS.ordinal() >= TOPICS) {
             throw new IllegalStateException("samples and packets must be the first two topics");
         }
+    }
+
+    private PolicyState state(Policy policy) {
+        return new PolicyState(policy, boots::order, input, settings);
     }
 
     /** Of the policy whose instants are everyone's. */
@@ -98,8 +112,8 @@ final class ApState {
             PolicyState same = null;
             for (PolicyState s : before) if (s.policy.name.equals(policy.name)) same = s;
             before.remove(same);
-            if (same == null) of[i] = new PolicyState(policy, boots::order, input);
-            else of[i] = same.policy.same(policy) ? same : new PolicyState(policy, same.predictions, input);
+            if (same == null) of[i] = state(policy);
+            else of[i] = same.policy.same(policy) ? same : new PolicyState(policy, same.predictions, input, settings);
         }
         policies = now;
         return before;
@@ -110,7 +124,8 @@ final class ApState {
     }
 
     void write(DataOutput out) throws IOException {
-        out.writeByte(of.length == 1 ? ONE_POLICY : VERSION);
+        out.writeByte(VERSION);
+        settings.write(out);
         DataText.write(out, site);
         out.writeBoolean(started);
         out.writeLong(bootId);
@@ -129,22 +144,25 @@ final class ApState {
         first().items.write(out);
         first().predictions.write(out);
         activity.write(out);
-        if (of.length > 1) FurtherPolicies.write(out, of);
+        FurtherPolicies.write(out, of);
         out.writeLong(first().policy.featureHash);
         first().features.write(out);
     }
 
     /**
-     * Reads what {@link #write} wrote, in this version or the three before. State of another feature program cannot be
+     * Reads what {@link #write} wrote, in this version or the four before. State of another feature program cannot be
      * used: features then restart, labels go on. So it is with a policy that is new; one that has gone is left out.
+     * What other settings shaped is dropped.
      */
-    static ApState read(DataInput in, Policies policies) throws IOException {
+    static ApState read(DataInput in, Policies policies, StateSettings settings) throws IOException {
         int version = in.readUnsignedByte();
         if (version < WITHOUT_DECISIONS || version > VERSION) {
             throw new IOException("state of an access point has version " + version + "; this job reads "
                     + WITHOUT_DECISIONS + " to " + VERSION);
         }
-        ApState s = new ApState(policies);
+        StateSettings was = version > WITHOUT_SETTINGS ? StateSettings.read(in) : StateSettings.UNSAID;
+        was.requireReadableBy(settings);
+        ApState s = new ApState(policies, settings);
         s.site = DataText.read(in);
         s.started = in.readBoolean();
         s.bootId = in.readLong();
@@ -159,11 +177,11 @@ final class ApState {
             s.queue[t].read(in);
             s.coverage[t].read(in);
         }
-        s.labels.read(in);
-        s.first().items.read(in);
+        s.labels.read(in, was);
+        s.first().items.read(in, was);
         if (version > WITHOUT_DECISIONS) s.first().predictions.read(in);
         if (version > WITHOUT_ACTIVITY) s.activity.read(in);
-        if (version > ONE_POLICY) FurtherPolicies.read(in, s.of);
+        if (version > ONE_POLICY) FurtherPolicies.read(in, s.of, was);
         if (in.readLong() == s.first().policy.featureHash) {
             s.first().features.read(in);
         } else {

@@ -4,6 +4,7 @@ import java.io.DataInput;
 import java.io.DataOutput;
 import java.io.IOException;
 import oal.stream.state.DataText;
+import oal.stream.state.StateSettings;
 import org.apache.flink.core.memory.DataInputDeserializer;
 import org.apache.flink.core.memory.DataOutputSerializer;
 
@@ -28,7 +29,7 @@ final class FurtherPolicies {
     }
 
     /** Fills those of {@code all} that are there by name and program; the rest is dropped. */
-    static void read(DataInput in, PolicyState[] all) throws IOException {
+    static void read(DataInput in, PolicyState[] all, StateSettings was) throws IOException {
         for (int n = in.readUnsignedByte(); n > 0; n--) {
             String name = DataText.read(in);
             long hash = in.readLong();
@@ -37,7 +38,7 @@ final class FurtherPolicies {
             for (int i = 1; i < all.length; i++) {
                 if (!all[i].policy.name.equals(name) || all[i].policy.featureHash != hash) continue;
                 DataInputDeserializer of = new DataInputDeserializer(bytes);
-                all[i].read(of);
+                all[i].read(of, was);
                 if (of.available() > 0) throw new IOException(of.available() + " bytes left of policy " + name);
             }
         }

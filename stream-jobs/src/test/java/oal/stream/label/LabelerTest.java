@@ -12,6 +12,7 @@ import oal.schema.Tables;
 import oal.schema.Topic;
 import oal.stream.codec.BatchBuilder;
 import oal.stream.codec.BatchDecoder;
+import oal.stream.state.StateSettings;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -20,7 +21,7 @@ class LabelerTest {
     private static final long T0 = 1_000_000_000L;
     private static final int MSS = 1448;
 
-    private Labeler labeler = new Labeler();
+    private Labeler labeler = new Labeler(StateSettings.NOW);
     private final BatchDecoder decoder = BatchDecoder.all();
 
     @BeforeEach
@@ -241,9 +242,9 @@ class LabelerTest {
         add(samples(T0, 0, 10));
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         labeler.write(new DataOutputStream(bytes));
-        labeler = new Labeler();
+        labeler = new Labeler(StateSettings.NOW);
         DataInputStream in = new DataInputStream(new ByteArrayInputStream(bytes.toByteArray()));
-        labeler.read(in);
+        labeler.read(in, StateSettings.NOW);
         assertEquals(0, in.available());
         BatchBuilder c = packets(T0 + 252_000);
         packet(c, 0, 0, 0, MSS, MSS); // fills a hole

@@ -15,6 +15,7 @@ import oal.stream.operator.KeyedBlockOperator;
 import oal.stream.operator.PipelineSettings;
 import oal.stream.operator.SideOutput;
 import oal.stream.policy.Policies;
+import oal.stream.state.StateSettings;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.runtime.checkpoint.OperatorSubtaskState;
 import org.apache.flink.streaming.util.KeyedOneInputStreamOperatorTestHarness;
@@ -35,6 +36,7 @@ abstract class ApHarness {
     private int checkpoints;
     /** Of the operator that is opened next. */
     Policies policies = Policies.rwndFair();
+    StateSettings settings = StateSettings.NOW;
 
     /** Also in the middle of a test: an operator that knows nothing. */
     @BeforeEach
@@ -51,7 +53,7 @@ abstract class ApHarness {
 
     private KeyedOneInputStreamOperatorTestHarness<String, AcceptedBatch, TrainingItem> harness()
             throws Exception {
-        return new KeyedOneInputStreamOperatorTestHarness<>(new ApOperator(SETTINGS, policies), b -> b.apId,
+        return new KeyedOneInputStreamOperatorTestHarness<>(new ApOperator(SETTINGS, policies, settings), b -> b.apId,
                 Types.STRING);
     }
 

@@ -5,14 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.IntStream;
 import oal.stream.policy.Manifests;
 import oal.stream.policy.Policies;
 import oal.stream.process.ApTraffic.Decided;
-import org.apache.flink.core.memory.DataOutputSerializer;
 import org.junit.jupiter.api.Test;
 
 /** Several policies of one access point: each has its vectors, items, predictions; instants and labels are shared. */
@@ -178,20 +176,5 @@ class ApPoliciesTest extends ApHarness {
         List<Map<String, String>> predictions = rows("prediction");
         assertEquals(10, predictions.size());
         assertTrue(predictions.stream().anyMatch(p -> !p.get("class").equals("unknown")), predictions.toString());
-    }
-
-    @Test
-    void withOnePolicyTheStateHasTheBytesThatItAlwaysHad() throws Exception {
-        DataOutputSerializer one = new DataOutputSerializer(1 << 12);
-        new ApState(Policies.rwndFair()).write(one);
-        assertEquals(4, one.getCopyOfBuffer()[0]);
-        DataOutputSerializer two = new DataOutputSerializer(1 << 12);
-        new ApState(Manifests.with(OTHER)).write(two);
-        assertEquals(5, two.getCopyOfBuffer()[0]);
-        ApStateSerializer.Snapshot snapshot = new ApStateSerializer.Snapshot(Policies.packed());
-        DataOutputSerializer said = new DataOutputSerializer(16);
-        snapshot.writeSnapshot(said);
-        List<Integer> found = new ArrayList<>(List.of(snapshot.getCurrentVersion(), said.length()));
-        if (Policies.packed().size() == 1) assertEquals(List.of(3, 0), found);
     }
 }

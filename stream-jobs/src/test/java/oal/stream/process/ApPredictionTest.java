@@ -13,6 +13,7 @@ import oal.stream.codec.BatchBuilder;
 import oal.stream.policy.Policies;
 import oal.stream.prediction.Outcome;
 import oal.stream.process.ApTraffic.Decided;
+import oal.stream.state.StateSettings;
 import org.apache.flink.core.memory.DataInputDeserializer;
 import org.apache.flink.core.memory.DataOutputSerializer;
 import org.apache.flink.streaming.api.watermark.Watermark;
@@ -249,12 +250,16 @@ class ApPredictionTest extends ApHarness {
         new ApState(Policies.rwndFair()).activity.write(empty);
         int hashAt = indexOf(bytes, java.nio.ByteBuffer.allocate(8).putLong(Policies.rwndFair().first().featureHash)
                 .array());
-        byte[] before = new byte[bytes.length - empty.length()];
-        System.arraycopy(bytes, 0, before, 0, hashAt - empty.length());
-        System.arraycopy(bytes, hashAt, before, hashAt - empty.length(), bytes.length - hashAt);
-        before[0] = (byte) version;
-        DataInputDeserializer in = new DataInputDeserializer(before);
-        ApState read = ApState.read(in, Policies.rwndFair());
+        DataOutputSerializer settings = new DataOutputSerializer(64);
+        StateSettings.NOW.write(settings);
+        int noPolicies = 1; // the number of further ones, 0
+        DataOutputSerializer before = new DataOutputSerializer(bytes.length);
+        before.writeByte(version);
+        int from = 1 + settings.length();
+        before.write(bytes, from, hashAt - noPolicies - empty.length() - from);
+        before.write(bytes, hashAt, bytes.length - hashAt);
+        DataInputDeserializer in = new DataInputDeserializer(before.getCopyOfBuffer());
+        ApState read = ApState.read(in, Policies.rwndFair(), StateSettings.NOW);
         assertEquals("lab 17 0 0", read.site + " " + read.lastMs + " " + read.first().predictions.size() + " "
                 + in.available());
     }
@@ -276,7 +281,7 @@ class ApPredictionTest extends ApHarness {
         bytes[indexOf(bytes, java.nio.ByteBuffer.allocate(8).putLong(Policies.rwndFair().first().featureHash)
                 .array())] ^= 1;
         DataInputDeserializer in = new DataInputDeserializer(bytes);
-        ApState read = ApState.read(in, Policies.rwndFair());
+        ApState read = ApState.read(in, Policies.rwndFair(), StateSettings.NOW);
         assertEquals(0, in.available());
         assertEquals(0, read.first().features.entities());
         assertTrue(some.first().features.entities() > 0);

@@ -22,6 +22,7 @@ import oal.stream.policy.Policies;
 import oal.stream.policy.Policy;
 import oal.stream.prediction.Decision;
 import oal.stream.prediction.Outcome;
+import oal.stream.state.StateSettings;
 import org.apache.flink.core.memory.DataInputDeserializer;
 import org.apache.flink.core.memory.DataOutputSerializer;
 import org.junit.jupiter.api.Test;
@@ -95,7 +96,7 @@ class HolesTest {
         ApState copy() throws Exception {
             DataOutputSerializer out = new DataOutputSerializer(1 << 16);
             ap.write(out);
-            return ApState.read(new DataInputDeserializer(out.getCopyOfBuffer()), policies);
+            return ApState.read(new DataInputDeserializer(out.getCopyOfBuffer()), policies, StateSettings.NOW);
         }
 
         TreeMap<Long, Told> end() {
