@@ -1,12 +1,14 @@
 """The users that people and stream jobs get: what they may, and what they may not."""
 
+import hashlib
+import os
 import re
 from xml.etree import ElementTree
 
 import dataset
 import pytest
 from conftest import FOLDER, PASSWORDS
-from server import QueryError
+from server import QueryError, Server
 
 ANALYST, JOBS, TELEGRAF, GRAFANA = (PASSWORDS[name] for name in ("analyst", "ingest", "telegraf", "grafana"))
 
@@ -205,6 +207,42 @@ def test_grafana_reads_what_dashboards_show(guarded):
     assert grafana(guarded, "SELECT 1 AS x", default_format="JSONEachRow", max_execution_time=5).strip() == '{"x":1}'
 
 
+def alerts(server, sql, **settings):
+    return server.query(sql, user="grafana_alerts", password=GRAFANA, **settings)
+
+
+def test_dashboards_that_use_up_their_quota_leave_alerts_alive(tmp_path):
+    """On a server whose file has a quota that a test can reach."""
+    shipped = (FOLDER / "users" / "grafana.xml").read_text()
+    small = tmp_path / "grafana.xml"
+    small.write_text(shipped.replace("<queries>200000</queries>", "<queries>3</queries>"))
+    assert small.read_text() != shipped
+    (tmp_path / "server").mkdir()
+    environment = {**os.environ, "OAL_GRAFANA_PASSWORD_SHA256": hashlib.sha256(GRAFANA.encode()).hexdigest()}
+    server = Server(tmp_path / "server", extra_users=[small], environment=environment).start()
+    try:
+        server.query("CREATE DATABASE oal")
+        with pytest.raises(QueryError, match="QUOTA_EXCEEDED"):
+            for _ in range(5):
+                grafana(server, "SELECT count() FROM numbers(3)")
+        assert alerts(server, "SELECT count() FROM numbers(3)") == "3\n"
+    finally:
+        server.kill()
+
+
+def test_each_user_of_grafana_has_its_quota_and_the_same_rights():
+    root = ElementTree.parse(FOLDER / "users" / "grafana.xml").getroot()
+    users = {u.tag: {e.tag: [c.text for c in e] or e.text for e in u} for u in root.find("users")}
+    assert users["grafana"].pop("quota") == "grafana"
+    assert users["grafana_alerts"].pop("quota") == "grafana_alerts"
+    assert users["grafana"] == users["grafana_alerts"]
+    said = "\n".join(statements())
+    for quota in root.find("quotas"):
+        queries, seconds = (quota.findtext(f"interval/{name}") for name in ("queries", "execution_time"))
+        assert re.search(rf"oal_{quota.tag} FOR INTERVAL 1 hour MAX queries = {queries}, execution_time = {seconds}\s+"
+                         rf"TO {quota.tag}(?![a-z_])", said)
+
+
 @pytest.mark.parametrize("sql", [
     "INSERT INTO oal.late (ap_id) VALUES ('x')", "DROP TABLE oal.packet", "ALTER TABLE oal.packet DELETE WHERE 1",
     "CREATE TABLE oal.mine (a UInt8) ENGINE = Memory", "KILL QUERY WHERE 1", "SYSTEM FLUSH LOGS",
@@ -215,14 +253,15 @@ def test_grafana_reads_what_dashboards_show(guarded):
     "SELECT * FROM remote('127.0.0.1:1', 'system.one')"
 ])
 def test_grafana_changes_nothing_and_looks_nowhere_else(guarded, sql):
-    with pytest.raises(QueryError, match=r"READONLY|ACCESS_DENIED|UNKNOWN_TABLE"):
-        grafana(guarded, sql)
+    for user in (grafana, alerts):
+        with pytest.raises(QueryError, match=r"READONLY|ACCESS_DENIED|UNKNOWN_TABLE"):
+            user(guarded, sql)
 
 
 @pytest.mark.parametrize("setting, value", [("readonly", 0), ("max_execution_time", 0), ("max_memory_usage", 10**11),
                                             ("max_rows_to_read", 0), ("max_result_rows", 10**9), ("max_threads", 64),
                                             ("max_concurrent_queries_for_user", 0), ("result_overflow_mode", "break")])
-@pytest.mark.parametrize("user", [grafana, analyst], ids=["grafana", "analyst"])
+@pytest.mark.parametrize("user", [grafana, alerts, analyst], ids=["grafana", "alerts", "analyst"])
 def test_nobody_runs_a_query_without_limits(guarded, user, setting, value):
     """Neither with the request nor within the query."""
     refusal = r"SETTING_CONSTRAINT_VIOLATION|READONLY|ACCESS_DENIED|shouldn't be"

@@ -89,7 +89,13 @@ CREATE ROLE IF NOT EXISTS oal_grafana SETTINGS PROFILE 'oal_grafana';
 GRANT SELECT ON oal.* TO oal_grafana;
 GRANT SELECT ON oal_shard.* TO oal_grafana;
 GRANT SELECT ON system.parts TO oal_grafana;
-CREATE QUOTA IF NOT EXISTS oal_grafana FOR INTERVAL 1 hour MAX queries = 200000, execution_time = 7200 TO oal_grafana;
 CREATE USER IF NOT EXISTS grafana IDENTIFIED WITH sha256_hash BY {grafana_sha256:String}
     DEFAULT ROLE oal_grafana DEFAULT DATABASE oal;
 GRANT oal_grafana TO grafana;
+-- For the alert rules: the same rights and password, a quota of its own. Quotas are of the users, not of their role.
+CREATE USER IF NOT EXISTS grafana_alerts IDENTIFIED WITH sha256_hash BY {grafana_sha256:String}
+    DEFAULT ROLE oal_grafana DEFAULT DATABASE oal;
+GRANT oal_grafana TO grafana_alerts;
+CREATE QUOTA OR REPLACE oal_grafana FOR INTERVAL 1 hour MAX queries = 200000, execution_time = 7200 TO grafana;
+CREATE QUOTA IF NOT EXISTS oal_grafana_alerts FOR INTERVAL 1 hour MAX queries = 50000, execution_time = 7200
+    TO grafana_alerts;

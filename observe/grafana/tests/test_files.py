@@ -176,3 +176,16 @@ def test_no_secret_and_no_address_of_a_registry_is_in_the_files():
     text = subprocess.run(["git", "grep", "-nIE", r"https?://[a-z0-9.-]+\.(com|org|io|net)", "--",
                            str(HOME)], capture_output=True, text=True, cwd=HOME).stdout
     assert [line for line in text.splitlines() if "package-lock.json" not in line] == []
+
+
+def test_alert_rules_ask_as_a_user_whose_quota_no_dashboard_uses_up():
+    sources = {s["uid"]: s for s in yaml.safe_load(
+        (HOME / "provisioning/datasources/oal.yaml").read_text())["datasources"]}
+    users = {uid: s["jsonData"].pop("username") for uid, s in sources.items()}
+    assert users == {"oal-clickhouse": "grafana", "oal-clickhouse-alerts": "grafana_alerts"}
+    assert sources["oal-clickhouse"]["jsonData"] == sources["oal-clickhouse-alerts"]["jsonData"]
+    for group in yaml.safe_load(RULES.read_text())["groups"]:
+        for rule in group["rules"]:
+            asked = {d["datasourceUid"] for d in rule["data"]} | {d["model"]["datasource"]["uid"] for d in rule["data"]}
+            assert asked == {"oal-clickhouse-alerts", "__expr__"}, rule["uid"]
+    assert "oal-clickhouse-alerts" not in json.dumps([*ALL.values()])

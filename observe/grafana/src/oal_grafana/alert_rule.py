@@ -2,7 +2,7 @@
 from dataclasses import dataclass
 
 from oal_grafana.sql import may_be_empty
-from oal_grafana.target import SOURCE_UID, target_json
+from oal_grafana.target import ALERTS_UID, target_json
 
 # Rules are evaluated now, so they say now(): Grafana replaces $NAME in provisioning files by its environment, and not
 # every version spares the macros.
@@ -35,7 +35,7 @@ class Rule:
 
     def json(self) -> dict:
         sql = self.sql if self.always else may_be_empty("nothing is wrong", self.sql)
-        query = {**target_json(sql, True), "intervalMs": 60000, "maxDataPoints": 1000}
+        query = {**target_json(sql, True, uid=ALERTS_UID), "intervalMs": 60000, "maxDataPoints": 1000}
         kind, bound = ("gt", self.above) if self.above is not None else ("lt", self.below)
         expression = {"type": "__expr__", "uid": "__expr__"}
         return {
@@ -54,7 +54,7 @@ class Rule:
             "data": [
                 {
                     "refId": "A", "relativeTimeRange": {"from": self.minutes * 60, "to": 0},
-                    "datasourceUid": SOURCE_UID, "model": query
+                    "datasourceUid": ALERTS_UID, "model": query
                 },
                 # No reduce step: the answer is a table, one number a row, its text columns the alert's labels.
                 {

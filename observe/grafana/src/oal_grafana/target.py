@@ -5,19 +5,21 @@ from grafana_foundation_sdk.models.dashboard import DataSourceRef
 
 PLUGIN = "grafana-clickhouse-datasource"
 SOURCE_UID = "oal-clickhouse"
+#: Alert rules ask as a user of their own, whose quota no dashboard uses up.
+ALERTS_UID = "oal-clickhouse-alerts"
 TIME_SERIES, TABLE = 0, 1
 
 
-def source() -> DataSourceRef:
-    return DataSourceRef(type_val=PLUGIN, uid=SOURCE_UID)
+def source(uid: str = SOURCE_UID) -> DataSourceRef:
+    return DataSourceRef(type_val=PLUGIN, uid=uid)
 
 
-def target_json(sql: str, table: bool, ref: str = "A") -> dict:
+def target_json(sql: str, table: bool, ref: str = "A", uid: str = SOURCE_UID) -> dict:
     """`queryType` is what plugin 3 reads; plugin 4 knows such a target as one of version 3 and takes it over;
     `editorType` is its own.
     """
     return {
-        "datasource": source().to_json(), "refId": ref, "queryType": "sql", "editorType": "sql",
+        "datasource": source(uid).to_json(), "refId": ref, "queryType": "sql", "editorType": "sql",
         "format": TABLE if table else TIME_SERIES, "rawSql": sql.strip()
     }
 
