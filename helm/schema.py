@@ -51,6 +51,7 @@ PATHS = {
     "pki.certManager.issuer.kind": {"enum": ["Issuer", "ClusterIssuer"]},
     "networkPolicy.accessPoints": TEXTS,
     "networkPolicy.people": OBJECTS,
+    "flink.maxParallelism": {"type": "integer", "minimum": 0, "maximum": 32768},
     "kafka.replicas": {"enum": [1, 3]},
     "kafka.config": MAP,
     "kafka.topics.config": MAP,

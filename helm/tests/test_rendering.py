@@ -87,6 +87,14 @@ def test_an_existing_part_takes_the_place_of_ours(chart):
         assert not re.search(rf"//oal-{gone}:|oal-{gone}-headless|host=oal-{gone} ", chart.text(example)), example
 
 
+def test_a_new_release_has_key_groups_for_many_slots_and_an_older_one_its_own(chart):
+    """What is installed cannot be asked here: `flink.maxParallelism=0` is what such a release has."""
+    for values, said in (((), "\nmax.parallelism=720\n"), (("flink.maxParallelism=0",), None)):
+        job = find(chart.objects(*values), "ConfigMap", "oal-flink")["data"]["job.properties"]
+        assert ("max.parallelism" in job) == bool(said) and (said or "") in job
+    assert "maxParallelism" in chart.refusal("flink.maxParallelism=-1")
+
+
 def test_clients_of_an_existing_part_are_sent_there(chart):
     assert "kafka-0.example.org:9093" in find(chart.objects("kafka-external"), "ConfigMap",
                                               "oal-trainer")["data"]["online.yaml"]

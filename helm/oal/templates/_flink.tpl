@@ -40,6 +40,9 @@ job.properties: |
   # What this chart's Kafka allows at most.
   kafka.transaction.timeout.ms=86400000
   {{- end }}
+  {{- with include "oal.flink.maxParallelism" . }}
+  max.parallelism={{ . }}
+  {{- end }}
   {{- range $key, $value := $f.job }}
   {{ $key }}={{ $value }}
   {{- end }}
@@ -105,6 +108,15 @@ config.yaml: |
   {{- range $key, $value := merge (deepCopy $f.config) $own }}
   {{ $key }}: {{ if kindIs "string" $value }}{{ $value | quote }}{{ else if kindIs "float64" $value }}{{ if eq (float64 (int64 $value)) $value }}{{ int64 $value }}{{ else }}{{ $value }}{{ end }}{{ else }}{{ $value }}{{ end }}
   {{- end }}
+{{- end -}}
+
+{{/* Empty: the checkpoint's. A release that was installed before there was the key has state with another number: its ConfigMap lacks the line. */}}
+{{- define "oal.flink.maxParallelism" -}}
+{{- $found := lookup "v1" "ConfigMap" .Release.Namespace (include "oal.name" (dict "root" . "name" "flink")) -}}
+{{- $set := int .Values.flink.maxParallelism -}}
+{{- if and (gt $set 0) (or (not $found) (contains "max.parallelism=" (default "" (get (default dict $found.data) "job.properties")))) -}}
+{{- $set -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "oal.flink.storage" -}}

@@ -44,6 +44,9 @@ public enum Key {
     POLICIES("policies.file", "",
             "file of the policies' manifests (schema/generated/policies.json), where the job is started: for each of "
             + "them items are made; empty: the policies that were there when the job was built"),
+    MAX_PARALLELISM("max.parallelism", "",
+            "most slots that the job can ever be spread over; a checkpoint keeps the one that it was made with and is "
+            + "refused by any other. Empty: that of the checkpoint, and 720 at a start without one"),
     CHECKPOINT_INTERVAL("checkpoint.interval.ms", "",
             "time between checkpoints, and so until rows are visible; empty: the cluster's, or 1000");
 

@@ -24,9 +24,11 @@ import org.apache.flink.configuration.CheckpointingOptions;
 import org.apache.flink.configuration.ConfigOption;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.configuration.ExternalizedCheckpointRetention;
+import org.apache.flink.configuration.HighAvailabilityOptions;
 import org.apache.flink.configuration.PipelineOptions;
 import org.apache.flink.configuration.ReadableConfig;
 import org.apache.flink.configuration.RestartStrategyOptions;
+import org.apache.flink.configuration.StateRecoveryOptions;
 import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 import org.slf4j.Logger;
@@ -40,6 +42,7 @@ final class StreamJob {
     private static final Logger LOG = LoggerFactory.getLogger(StreamJob.class);
 
     static final String NAME = "oal-stream-jobs";
+    static final int NEW_MAX_PARALLELISM = 720;
 
     private final KafkaClient kafka;
     private final ClickHouseTarget clickhouse;
@@ -53,6 +56,8 @@ final class StreamJob {
     private final Duration drift;
     private final long heldBytes;
     private final int sinkParallelism;
+    /** 0: as {@link #maxParallelism(Configuration, ReadableConfig)} finds. */
+    private final int maxParallelism;
     /** Null: the cluster's. */
     private final Duration checkpointInterval;
 
@@ -76,6 +81,7 @@ final class StreamJob {
         idle = config.millis(Key.SOURCE_IDLE);
         drift = config.millis(Key.SOURCE_DRIFT);
         sinkParallelism = config.count(Key.SINK_PARALLELISM);
+        maxParallelism = config.text(Key.MAX_PARALLELISM).isEmpty() ? 0 : config.count(Key.MAX_PARALLELISM);
         checkpointInterval = config.text(Key.CHECKPOINT_INTERVAL).isEmpty() ? null
                 : Duration.ofMillis(config.count(Key.CHECKPOINT_INTERVAL));
     }
@@ -129,6 +135,7 @@ final class StreamJob {
         Configuration settings = new Configuration();
         // An operator without a uid would lose its state in the next release.
         settings.set(PipelineOptions.AUTO_GENERATE_UIDS, false);
+        maxParallelism(settings, cluster);
         if (checkpointInterval != null) settings.set(CheckpointingOptions.CHECKPOINTING_INTERVAL, checkpointInterval);
         else byDefault(settings, cluster, CheckpointingOptions.CHECKPOINTING_INTERVAL, Duration.ofSeconds(1));
         byDefault(settings, cluster, CheckpointingOptions.EXTERNALIZED_CHECKPOINT_RETENTION,
@@ -141,6 +148,21 @@ final class StreamJob {
             settings.set(RestartStrategyOptions.RESTART_STRATEGY_EXPONENTIAL_DELAY_MAX_BACKOFF, Duration.ofSeconds(10));
         }
         return settings;
+    }
+
+    /**
+     * Key groups of a job that begins: 720 has many divisors, so slots have equal shares; Flink's choice, 128, would
+     * stay for ever. State that there may be keeps its number: Flink takes it over where none is set, and refuses any
+     * other. High availability does not say at the start whether it has some.
+     */
+    private void maxParallelism(Configuration settings, ReadableConfig cluster) {
+        if (maxParallelism > 0) {
+            settings.set(PipelineOptions.MAX_PARALLELISM, maxParallelism);
+            return;
+        }
+        boolean mayRestore = cluster.getOptional(StateRecoveryOptions.SAVEPOINT_PATH).isPresent()
+                || !"NONE".equalsIgnoreCase(cluster.get(HighAvailabilityOptions.HA_MODE));
+        if (!mayRestore) byDefault(settings, cluster, PipelineOptions.MAX_PARALLELISM, NEW_MAX_PARALLELISM);
     }
 
     private static <T> void byDefault(Configuration settings, ReadableConfig cluster, ConfigOption<T> option, T value) {

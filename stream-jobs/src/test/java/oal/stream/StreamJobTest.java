@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.time.Duration;
 import java.util.Properties;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.stream.Collectors;
 import oal.stream.pipeline.ApPipeline;
 import org.apache.flink.configuration.CheckpointingOptions;
@@ -29,8 +30,11 @@ class StreamJobTest {
     }
 
     private static StreamGraph graph(StreamJob job) {
-        StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment(
-                job.settings(new Configuration()));
+        return graph(job, new Configuration());
+    }
+
+    private static StreamGraph graph(StreamJob job, Configuration cluster) {
+        StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment(job.settings(cluster));
         ApPipeline.configure(env);
         env.setParallelism(3);
         job.define(env);
@@ -56,6 +60,25 @@ class StreamJobTest {
             boolean access = node.getOperatorName().contains("access");
             assertEquals(sink ? 2 : access ? 1 : 3, node.getParallelism(), node.getOperatorName());
         }
+    }
+
+    private static Set<Integer> maxParallelism(StreamJob job, String... cluster) {
+        Configuration configuration = new Configuration();
+        for (int i = 0; i < cluster.length; i += 2) configuration.setString(cluster[i], cluster[i + 1]);
+        Set<Integer> found = new TreeSet<>();
+        graph(job, configuration).getJobGraph().getVertices().forEach(v -> found.add(v.getMaxParallelism()));
+        return found;
+    }
+
+    @Test
+    void aJobThatBeginsHasKeyGroupsForManySlotsAndStateKeepsItsOwn() {
+        Set<Integer> unset = Set.of(-1); // Flink takes the checkpoint's
+        assertEquals(Set.of(720), maxParallelism(job()));
+        assertEquals(unset, maxParallelism(job(), "execution.state-recovery.path", "file:///checkpoint"));
+        assertEquals(unset, maxParallelism(job(), "high-availability.type", "kubernetes"));
+        StreamJob chosen = job("max.parallelism", "1440");
+        assertEquals(Set.of(1440), maxParallelism(chosen));
+        assertEquals(Set.of(1440), maxParallelism(chosen, "high-availability.type", "kubernetes"));
     }
 
     @Test
