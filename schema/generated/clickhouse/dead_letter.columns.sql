@@ -6,4 +6,4 @@
     `kafka_partition` UInt16 COMMENT 'Partition',
     `kafka_offset` UInt64 COMMENT 'Offset',
     `bytes` UInt32 COMMENT 'Size of the record',
-    `payload` String COMMENT 'The record as it came'
+    `payload` String COMMENT 'Empty: the record as it came stands in Kafka\'s dead-letter topic; of rows of before it is here'

@@ -55,9 +55,9 @@ public final class DeadLetterRow {
   }
 
   public interface Payload {
-    /** The record as it came. */
+    /** Empty: the record as it came stands in Kafka's dead-letter topic; of rows of before it is here. */
     void payload(String value);
-    /** The record as it came. */
+    /** Empty: the record as it came stands in Kafka's dead-letter topic; of rows of before it is here. */
     void payload(byte[] value);
   }
 

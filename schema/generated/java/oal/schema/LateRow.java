@@ -41,7 +41,10 @@ public final class LateRow {
   }
 
   public interface LateUs {
-    /** How far behind the watermark the batch ended. */
+    /**
+     * How far behind what labels and features had reached of its access point the batch ended, in the access
+     * point's time [µs].
+     */
     Rows lateUs(long value);
   }
 

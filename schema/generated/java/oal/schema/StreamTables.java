@@ -91,7 +91,7 @@ public final class StreamTables {
           new ClickHouseColumn("late_us", "Int64"),
           new ClickHouseColumn("rows", "UInt32"));
 
-  /** Records that could not be decoded, whole, with the reason. */
+  /** Records that could not be decoded, with the reason. Whole they stand in Kafka's dead-letter topic alone. */
   public static final List<ClickHouseColumn> DEAD_LETTER =
       List.of(
           new ClickHouseColumn("ts", "DateTime64(3, 'UTC')"),
