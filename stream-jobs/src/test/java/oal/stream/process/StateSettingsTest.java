@@ -58,7 +58,9 @@ class StateSettingsTest extends ApHarness {
         TreeMap<Long, Map<String, String>> found = byTime("item");
         assertEquals(items.tailMap(itemsUs), found.tailMap(itemsUs));
         assertTrue(found.subMap(made + 1, RESTORED_US + 1).isEmpty(), "dropped");
-        for (Map<String, String> i : found.subMap(RESTORED_US + 1, itemsUs).values()) assertEquals("0", i.get("complete"));
+        for (Map<String, String> item : found.subMap(RESTORED_US + 1, itemsUs).values()) {
+            assertEquals("0", item.get("complete"));
+        }
         assertTrue(found.lastKey() > RESTORED_US + 5_000_000);
     }
 
