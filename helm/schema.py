@@ -55,6 +55,12 @@ PATHS = {
     "kafka.replicas": {"enum": [1, 3]},
     "kafka.config": MAP,
     "kafka.topics.config": MAP,
+    "kafka.quotas.accessPoint": {
+        "type": "object", "additionalProperties": False, "properties": {
+            "bytesPerSecond": {"type": "integer", "minimum": 1024},
+            "requestPercent": {"type": "number", "exclusiveMinimum": 0}
+        }, "required": ["bytesPerSecond", "requestPercent"]
+    },
     "kafka.topics.partitions": {"type": "integer", "minimum": 1},
     "kafka.external.replication": {"type": "integer", "minimum": 1},
     "kafka.access.type": {"enum": ["none", "LoadBalancer", "NodePort"]},

@@ -80,7 +80,7 @@ class Fleet:
     """The playing process."""
 
     def __init__(self, platform: Platform, aps: int):
-        options = platform.kafka.ap("ap-fleet")
+        options = platform.kafka.ap("ap-fleet", plays=aps)
         self.aps = aps
         self.command = [
             str(FLEET), "--aps",

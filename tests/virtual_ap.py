@@ -149,7 +149,7 @@ class VirtualFleet:
         self.period_s = self.aps[0].ticks * self.aps[0].tick_us / 1e6
         # The newest records wait in memory while Kafka is away; none is given up within the time of a test.
         self.producer = Producer(
-            platform.kafka.ap(self.aps[0].ap_id) | {
+            platform.kafka.ap(self.aps[0].ap_id, plays=count) | {
                 "enable.idempotence": True, "compression.type": "lz4", "linger.ms": 20, "log_level": 2,
                 "message.timeout.ms": 900_000, "queue.buffering.max.messages": 1_000_000
             })

@@ -273,7 +273,7 @@ int fleet_new(struct fleet **out, const struct fleet_options *o, char *err, size
 	f->o = *o;
 	if (!f->o.producers || f->o.producers > MOST_PRODUCERS)
 		f->o.producers = 1;
-	f->events = (struct kafka_events){on_delivery, on_error, f, -1, MOST_MESSAGES};
+	f->events = (struct kafka_events){on_delivery, on_error, NULL, f, -1, MOST_MESSAGES};
 	if (getrandom(&r.boot_id, sizeof r.boot_id, 0) != sizeof r.boot_id)
 		r.boot_id = r.start_us;
 	r.boot_id = r.boot_id >> 1 | 1;

@@ -136,6 +136,7 @@ size_t health_json(const struct health *h, char *buf, size_t size)
 		json_count(&t, "let_go", s->let_go);
 		json_count(&t, "errors", s->errors);
 		json_count(&t, "queued_bytes", s->queued_bytes);
+		json_count(&t, "throttled_ms", s->throttled_ms);
 		json_add(&t, ", \"last_error\": ");
 		json_string(&t, s->last_error);
 		json_add(&t, "}");

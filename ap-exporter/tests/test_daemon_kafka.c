@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "enrol/mac_keys.h"
 #include "oal_schema.h"
+#include "ship/kafka_sender.h"
 #include "ship/sink.h"
 
 #include <librdkafka/rdkafka.h>
@@ -242,6 +243,18 @@ static void renewing(struct config *c, rd_kafka_mock_cluster_t *broker)
 	unlink(path);
 }
 
+/* The broker of these tests knows no quotas; the real one's are in platform/local/tests/test_quotas.py. */
+static void throttled(void)
+{
+	static struct kafka_sender k = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+	test("what the broker makes it wait for its quota is counted");
+	kafka_sender_throttled(NULL, "kafka", 1, 1500, &k);
+	kafka_sender_throttled(NULL, "kafka", 1, 0, &k); /* that it is over */
+	kafka_sender_throttled(NULL, "kafka", 1, 250, &k);
+	CHECK_EQ(k.stats.throttled_ms, 1750);
+}
+
 int main(void)
 {
 	static struct config c;
@@ -262,6 +275,7 @@ int main(void)
 	c.kafka = (struct config_kafka){
 		.enabled = true, .buffer_kb = 512, .inflight_kb = 64, .linger_ms = 5, .flush_ms = 5000,
 	};
+	throttled();
 	test("batches arrive, once each and in order, with the AP as key");
 	sink = open_sink(&c, rd_kafka_mock_cluster_bootstraps(broker));
 	for (uint32_t i = 0; i < 200; i++) {

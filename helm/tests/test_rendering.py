@@ -123,7 +123,7 @@ def test_dashboards_migrations_topics_and_policies_are_the_ones_of_their_folders
                     "oal-clickhouse-users")["data"][user.name].rstrip() == user.read_text().rstrip()
     topics = yaml.safe_load((ROOT / "platform/kafka/topics.yaml").read_text())
     rendered = yaml.safe_load(find(objects, "ConfigMap", "oal-topics")["data"]["topics.yaml"])
-    assert rendered["acls"] == topics["acls"] and rendered["topics"] == topics["topics"]
+    assert all(rendered[part] == topics[part] for part in ("acls", "quotas", "topics"))
     assert rendered["defaults"]["config"].items() >= {k: v for k, v in topics["defaults"]["config"].items()}.items()
     for board in (ROOT / "observe/grafana/dashboards").glob("*.json"):
         assert find(objects, "ConfigMap",
@@ -192,7 +192,8 @@ def test_every_mounted_secret_is_one_that_somebody_makes(chart):
             f"{prefix}-{n}"
             for n in ("secrets", "flink", "ap-ca",
                       *(f"tls-{s}"
-                        for s in ("broker", "admin", "stream-jobs", "trainer", "model-registry", "deploy", "viewer")))
+                        for s in ("broker", "admin", "stream-jobs", "trainer", "model-registry", "deploy", "viewer",
+                                  "transactions")))
         }
         named = {"oal-postgres", "oal-s3"}
         for w in workloads(chart.objects(*values)):

@@ -1,5 +1,5 @@
-"""Topics and ACLs as the YAML says: creates what is missing, alters what differs, adds partitions, removes ACLs not
-named.
+"""Topics, ACLs and quotas as the YAML says: creates what is missing, alters what differs, adds partitions, removes ACLs
+not named. Quotas of users that are not named stay.
 
 A topic that exists and is not named is left alone: deleting data is for people.
 
@@ -9,7 +9,9 @@ import argparse
 import sys
 import time
 
+import quotas
 import yaml
+from broker_requests import RequestError
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import (
     AclBinding,
@@ -28,8 +30,11 @@ from confluent_kafka.admin import (
 
 TIMEOUT_S = 30
 RESOURCES = {
-    "topic": ResourceType.TOPIC, "group": ResourceType.GROUP, "transactional_id": ResourceType.TRANSACTIONAL_ID
+    "topic": ResourceType.TOPIC, "group": ResourceType.GROUP, "transactional_id": ResourceType.TRANSACTIONAL_ID,
+    "cluster": ResourceType.BROKER
 }
+#: The rules of APs are everyone's, for each AP is a principal of its own. Whom no mapping rule knows is NOBODY.
+AP, NOBODY = "ap", "nobody"
 
 
 def wanted_topics(spec: dict, partitions: int, replication: int = 0) -> dict[str, NewTopic]:
@@ -43,17 +48,28 @@ def wanted_topics(spec: dict, partitions: int, replication: int = 0) -> dict[str
     return topics
 
 
+def binding(principal: str, rule: dict, operation: str, permission=AclPermissionType.ALLOW) -> AclBinding:
+    (kind, pattern), = ((k, v) for k, v in rule.items() if k != "allow")
+    prefixed = pattern.endswith("*") and pattern != "*"
+    return AclBinding(
+        RESOURCES[kind], pattern.rstrip("*") if prefixed else pattern,
+        ResourcePatternType.PREFIXED if prefixed else ResourcePatternType.LITERAL, f"User:{principal}", "*",
+        AclOperation[operation.upper()], permission)
+
+
 def wanted_acls(spec: dict) -> set[AclBinding]:
+    """Who is named has what its rules say. What APs have is everyone's, and refused to those that are named."""
     bindings = set()
-    for principal, rules in spec["acls"].items():
-        for rule in rules:
-            (kind, pattern), = ((k, v) for k, v in rule.items() if k != "allow")
-            prefixed = pattern.endswith("*") and pattern != "*"
-            for operation in rule["allow"]:
-                bindings.add(AclBinding(
-                    RESOURCES[kind], pattern.rstrip("*") if prefixed else pattern,
-                    ResourcePatternType.PREFIXED if prefixed else ResourcePatternType.LITERAL,
-                    f"User:{principal}", "*", AclOperation[operation.upper()], AclPermissionType.ALLOW))
+    for principal, rules in (spec["acls"] | {NOBODY: []}).items():
+        bindings |= {binding("*" if principal == AP else principal, rule, operation)
+                     for rule in rules for operation in rule["allow"]}
+        if principal == AP:
+            continue
+        for rule in spec["acls"][AP]:
+            own = {operation for other in rules if other.get("topic") in ("*", rule["topic"])
+                   for operation in other["allow"]}
+            bindings |= {binding(principal, rule, operation, AclPermissionType.DENY)
+                         for operation in rule["allow"] if operation not in own}
     return bindings
 
 
@@ -105,8 +121,10 @@ def apply_acls(admin: AdminClient, wanted: set[AclBinding]) -> None:
     everything = AclBindingFilter(ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY,
                                   AclPermissionType.ANY)
     there = set(admin.describe_acls(everything).result(TIMEOUT_S))
-    if wanted - there:
-        settle(admin.create_acls(list(wanted - there)))
+    # What refuses comes first: at no moment may somebody do what is not theirs.
+    for permission in (AclPermissionType.DENY, AclPermissionType.ALLOW):
+        if new := [acl for acl in wanted - there if acl.permission_type == permission]:
+            settle(admin.create_acls(new))
     if there - wanted:
         settle(
             admin.delete_acls([
@@ -136,7 +154,7 @@ def connect(bootstrap: str, pki: str) -> AdminClient:
 def main(arguments=None) -> None:
     parser = argparse.ArgumentParser(prog="topics", description=__doc__.split("\n\nusage")[0],
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("spec", metavar="SPEC", help="YAML: topics and ACLs")
+    parser.add_argument("spec", metavar="SPEC", help="YAML: topics, ACLs and quotas")
     parser.add_argument("bootstrap", metavar="BOOTSTRAP", help="HOST:PORT of brokers, several separated by commas")
     parser.add_argument("pki", metavar="PKI", help="folder with ca.crt, admin.crt and admin.key")
     parser.add_argument("partitions", metavar="PARTITIONS", type=int, help="of each topic; 0: as SPEC says")
@@ -149,10 +167,14 @@ def main(arguments=None) -> None:
     topics = wanted_topics(spec, options.partitions, options.replication)
     try:
         apply_topics(admin, topics)
+        # Before rights: who may write has a quota.
+        quotas.apply(options.bootstrap, options.pki, quotas.wanted(spec))
         apply_acls(admin, wanted_acls(spec))
         wait_for_leaders(admin, topics)
     except KafkaException as error:
         raise SystemExit(f"topics: {options.bootstrap}: {error.args[0].str()}") from None
+    except (OSError, RequestError) as error:
+        raise SystemExit(f"topics: {options.bootstrap}: {error}") from None
 
 
 if __name__ == "__main__":

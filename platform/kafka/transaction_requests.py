@@ -4,13 +4,12 @@ librdkafka has none of them, and Kafka's own Admin client can end a transaction 
 coordinator committed would be lost. Versions asked for are the oldest flexible ones, which every broker since 2.8
 knows.
 """
-import socket
-import ssl
 import struct
 from dataclasses import dataclass
 
-TIMEOUT_S = 10  # of a connection and of each answer
-CLIENT_ID = b"oal-transactions"
+import broker_requests
+from broker_requests import NO_TAGS, array, check, text
+
 # (api key, version)
 WRITE_TXN_MARKERS = (27, 1)
 DESCRIBE_PRODUCERS = (61, 0)
@@ -18,10 +17,6 @@ DESCRIBE_TRANSACTIONS = (65, 0)
 LIST_TRANSACTIONS = (66, 0)
 NOT_COORDINATOR = 16
 TRANSACTIONAL_ID_NOT_FOUND = 105
-
-
-class RequestError(Exception):
-    """A broker's error code, or an answer that cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -50,103 +45,8 @@ class Known:
     partitions: frozenset[tuple[str, int]]
 
 
-def uvarint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7f | 0x80)
-        value >>= 7
-    return bytes(out + bytes([value]))
-
-
-def text(value: str) -> bytes:
-    data = value.encode()
-    return uvarint(len(data) + 1) + data
-
-
-def array(items) -> bytes:
-    items = list(items)
-    return uvarint(len(items) + 1) + b"".join(items)
-
-
-NO_TAGS = b"\0"
-
-
-class Answer:
-    """Reads an answer's fields one after the other."""
-
-    def __init__(self, data: bytes):
-        self.data, self.at = data, 0
-
-    def take(self, count: int) -> bytes:
-        part = self.data[self.at:self.at + count]
-        if len(part) != count:
-            raise RequestError("the answer is too short")
-        self.at += count
-        return part
-
-    def number(self, form: str) -> int:
-        return struct.unpack(f">{form}", self.take(struct.calcsize(f">{form}")))[0]
-
-    def uvarint(self) -> int:
-        value = shift = 0
-        while True:
-            byte = self.take(1)[0]
-            value |= (byte & 0x7f) << shift
-            if byte < 0x80:
-                return value
-            shift += 7
-
-    def text(self) -> str:
-        """A null is an empty text."""
-        return self.take(max(0, self.uvarint() - 1)).decode()
-
-    def array(self, read) -> list:
-        return [read() for _ in range(max(0, self.uvarint() - 1))]
-
-    def tags(self) -> None:
-        for _ in range(self.uvarint()):
-            self.uvarint()
-            self.take(self.uvarint())
-
-
-class Connection:
-    """To one broker, with a client certificate."""
-
-    def __init__(self, host: str, port: int, context: ssl.SSLContext):
-        plain = socket.create_connection((host, port), timeout=TIMEOUT_S)
-        try:
-            self.channel = context.wrap_socket(plain, server_hostname=host)
-        except BaseException:
-            plain.close()
-            raise
-        self.correlation = 0
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.channel.close()
-
-    def ask(self, api: tuple[int, int], body: bytes) -> Answer:
-        """BODY without its header; the answer without its own."""
-        self.correlation += 1
-        head = struct.pack(">hhih", *api, self.correlation, len(CLIENT_ID)) + CLIENT_ID + NO_TAGS
-        self.channel.sendall(struct.pack(">i", len(head) + len(body)) + head + body)
-        size, = struct.unpack(">i", self._read(4))
-        answer = Answer(self._read(size))
-        if answer.number("i") != self.correlation:
-            raise RequestError("the answer is another request's")
-        answer.tags()
-        return answer
-
-    def _read(self, count: int) -> bytes:
-        data = bytearray()
-        while len(data) < count:
-            part = self.channel.recv(count - len(data))
-            if not part:
-                raise RequestError("the broker closed the connection")
-            data += part
-        return bytes(data)
+class Connection(broker_requests.Connection):
+    """With the requests about transactions."""
 
     def open_transactions(self, partitions: list[tuple[str, int]]) -> list[OpenTransaction]:
         """Of partitions that this broker leads. Partitions whose leader it is no longer are left out."""
@@ -178,7 +78,7 @@ class Connection:
         ids = array(struct.pack(">q", number) for number in producer_ids)
         answer = self.ask(LIST_TRANSACTIONS, array(()) + ids + NO_TAGS)
         answer.number("i")
-        _check(answer.number("h"), "ListTransactions")
+        check(answer.number("h"), "ListTransactions")
         answer.array(answer.text)  # states that it does not know
 
         def listing():
@@ -206,7 +106,7 @@ class Connection:
             answer.tags()
             if error in (NOT_COORDINATOR, TRANSACTIONAL_ID_NOT_FOUND):
                 return None
-            _check(error, f"DescribeTransactions of {name}")
+            check(error, f"DescribeTransactions of {name}")
             return Known(name, state, start, producer, epoch, frozenset(p for each in topics for p in each))
 
         return [each for each in answer.array(one) if each]
@@ -220,7 +120,7 @@ class Connection:
         def partition():
             _index, error = answer.number("i"), answer.number("h")
             answer.tags()
-            _check(error, f"WriteTxnMarkers to {one.topic}-{one.partition}")
+            check(error, f"WriteTxnMarkers to {one.topic}-{one.partition}")
 
         def topic():
             answer.text()
@@ -243,8 +143,3 @@ def _topics(partitions: list[tuple[str, int]]) -> list[bytes]:
         text(topic) + array(struct.pack(">i", number) for number in numbers) + NO_TAGS
         for topic, numbers in by_topic.items()
     ]
-
-
-def _check(error: int, what: str) -> None:
-    if error:
-        raise RequestError(f"{what}: error {error}")

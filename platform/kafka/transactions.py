@@ -22,10 +22,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from broker_requests import RequestError
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
-from transaction_requests import Connection, Known, OpenTransaction, RequestError
+from transaction_requests import Connection, Known, OpenTransaction
 
+NAME = "transactions"  # its certificate; its rights are in topics.yaml
 EVENTS = "platform.events.v1"
 #: Who leads a partition of it is the coordinator of the transactional ids in there.
 COORDINATORS = "__transaction_state"
@@ -147,7 +149,7 @@ def main(arguments=None) -> None:
     parser = argparse.ArgumentParser(prog="transactions", description=__doc__.split("\n\nusage")[0],
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bootstrap", metavar="BOOTSTRAP", help="HOST:PORT of brokers, several separated by commas")
-    parser.add_argument("pki", metavar="PKI", help="folder with ca.crt, admin.crt and admin.key")
+    parser.add_argument("pki", metavar="PKI", help="folder with ca.crt, transactions.crt and transactions.key")
     parser.add_argument("--once", action="store_true", help="one round; its exit status says whether it could be made")
     parser.add_argument("--every", type=float, default=EVERY_S, metavar="SECONDS", help="between rounds (%(default)s)")
     parser.add_argument("--older", type=float, default=OLDER_S, metavar="SECONDS",
@@ -156,12 +158,12 @@ def main(arguments=None) -> None:
     options = parser.parse_args(arguments)
     pki = options.pki
     client = {"bootstrap.servers": options.bootstrap, "security.protocol": "ssl", "ssl.ca.location": f"{pki}/ca.crt",
-              "ssl.certificate.location": f"{pki}/admin.crt", "ssl.key.location": f"{pki}/admin.key"}
+              "ssl.certificate.location": f"{pki}/{NAME}.crt", "ssl.key.location": f"{pki}/{NAME}.key"}
     admin, producer = AdminClient(client), Producer(client)
     while True:
         try:
             context = ssl.create_default_context(cafile=f"{pki}/ca.crt")  # anew: certificates are renewed
-            context.load_cert_chain(f"{pki}/admin.crt", f"{pki}/admin.key")
+            context.load_cert_chain(f"{pki}/{NAME}.crt", f"{pki}/{NAME}.key")
             for row in settle(admin, context, options.older):
                 tell(producer, row)
             if options.alive:

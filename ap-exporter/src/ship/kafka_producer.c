@@ -84,6 +84,7 @@ int kafka_producer_new(struct kafka_producer *p, const struct config *config, co
 	rd_kafka_conf_set_opaque(conf, events->ctx);
 	rd_kafka_conf_set_dr_msg_cb(conf, events->delivered);
 	rd_kafka_conf_set_error_cb(conf, events->error);
+	rd_kafka_conf_set_throttle_cb(conf, events->throttled);
 	rd_kafka_conf_set_log_cb(conf, on_log);
 	rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
 	if (!rk) {

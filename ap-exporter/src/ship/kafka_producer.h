@@ -21,6 +21,7 @@ struct kafka_events {
 	/* Called by rd_kafka_poll(), rd_kafka_flush() and kafka_producer_free(). */
 	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *ctx);
 	void (*error)(rd_kafka_t *, int err, const char *reason, void *ctx);
+	void (*throttled)(rd_kafka_t *, const char *broker, int32_t id, int ms, void *ctx);
 	void *ctx;
 	int wake; /* eventfd that a delivery report is written to; negative: none */
 	unsigned max_messages; /* that the producer may hold; 0: plenty for one AP */

@@ -94,6 +94,21 @@ void kafka_sender_error(rd_kafka_t *rk, int err, const char *reason, void *ctx)
 		error_text(ctx, reason);
 }
 
+/* The broker's quota: nothing is lost by it while the queue has room. */
+void kafka_sender_throttled(rd_kafka_t *rk, const char *broker, int32_t id, int ms, void *ctx)
+{
+	struct kafka_sender *k = ctx;
+
+	(void)rk;
+	(void)broker;
+	(void)id;
+	if (ms <= 0)
+		return; /* it is let go on */
+	pthread_mutex_lock(&k->lock);
+	k->stats.throttled_ms += (uint64_t)ms;
+	pthread_mutex_unlock(&k->lock);
+}
+
 /* The oldest batch that librdkafka does not have, off the queue: the tick thread may push it out of there at any
  * time. */
 static struct kafka_waiting *oldest(struct kafka_sender *k)

@@ -41,7 +41,7 @@ struct kafka_sender {
 	/* Of the main thread. */
 	pthread_t thread;
 	uint8_t tls[SHA256_BYTES];            /* hash of the TLS files that the newest producer was made with */
-	uint64_t let_go_reported, errors_reported; /* what was last logged */
+	uint64_t let_go_reported, errors_reported, throttled_reported; /* what was last logged */
 
 	int wake;                             /* eventfd: a batch, a delivery report, news, or the end */
 	_Atomic size_t inflight;              /* bytes at librdkafka and in `first`; written by the thread only */
@@ -62,6 +62,7 @@ void kafka_sender_drop_first(struct kafka_sender *);
 /* For struct kafka_events. */
 void kafka_sender_delivered(rd_kafka_t *, const rd_kafka_message_t *, void *ctx);
 void kafka_sender_error(rd_kafka_t *, int err, const char *reason, void *ctx);
+void kafka_sender_throttled(rd_kafka_t *, const char *broker, int32_t id, int ms, void *ctx);
 
 #endif
 #endif

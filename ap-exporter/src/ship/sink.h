@@ -21,6 +21,7 @@ struct sink_stats {
 	uint64_t let_go;       /* given up: pushed out by newer ones, refused, or left when the sink was closed */
 	uint64_t errors;       /* that the other side, or the disk, reported */
 	uint64_t queued_bytes; /* waiting now */
+	uint64_t throttled_ms; /* that the other side made it wait, for it sent more than its quota */
 	char last_error[192];  /* text of the latest error, empty if there was none */
 };
 

@@ -70,7 +70,8 @@ static int kafka_open(void **self, const struct config *c, char *err, size_t err
 	k->last = &k->first;
 	pthread_mutex_init(&k->lock, NULL);
 	k->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	k->events = (struct kafka_events){ kafka_sender_delivered, kafka_sender_error, k, k->wake, 0 };
+	k->events = (struct kafka_events){ kafka_sender_delivered, kafka_sender_error, kafka_sender_throttled, k,
+	                                   k->wake, 0 };
 	k->queue = send_queue_new((size_t)c->kafka.buffer_kb * 1024);
 	ret = kafka_files_hash(k->tls, c, err, err_size);
 	ret = ret ? ret : kafka_files_keys(&k->keys, c, err, err_size);
@@ -138,6 +139,10 @@ static void kafka_second(void *self)
 	struct sink_stats s;
 
 	kafka_stats(k, &s);
+	if (s.throttled_ms && !k->throttled_reported) /* once; the status has how long in all */
+		log_warn("kafka %s: the broker makes us wait, for we send more than our quota",
+		         k->config.kafka.brokers);
+	k->throttled_reported = s.throttled_ms;
 	if (s.errors != k->errors_reported || s.let_go != k->let_go_reported)
 		log_warn("kafka %s: %llu errors and %llu batches let go in the last second, %llu KiB waiting; "
 		         "latest: %s",

@@ -254,6 +254,9 @@ stream-jobs: []
 trainer: []
 model-registry: []
 viewer: []
+{{- if .Values.kafka.topics.manage }}
+transactions: []
+{{- end }}
 operator: []
 {{- if .Values.kafka.enabled }}
 broker:

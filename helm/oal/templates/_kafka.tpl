@@ -45,8 +45,8 @@ server.properties: |
   ssl.keystore.location=/run/secrets/oal/pki/broker.pem
   ssl.truststore.type=PEM
   ssl.truststore.location=/run/secrets/oal/pki/ca.crt
-  # OU=ap is a role: each AP has its own certificate, and all of them are User:ap.
-  ssl.principal.mapping.rules=RULE:^CN=([^,]+),OU=ap,O=oal$/ap/,RULE:^CN=([A-Za-z0-9._-]+),OU=service,O=oal$/$1/,DEFAULT
+  # Who is who: platform/kafka/server.properties says why.
+  ssl.principal.mapping.rules=RULE:^CN=([A-Za-z0-9._-]+),OU=ap,O=oal$/ap:$1/,RULE:^CN=(broker|admin|stream-jobs|trainer|model-registry|deploy|lab|viewer|transactions),OU=service,O=oal$/$1/,RULE:^.+$/nobody/
   authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
   super.users=User:broker;User:admin
   allow.everyone.if.no.acl.found=false
@@ -73,13 +73,14 @@ server.properties: |
   {{- end }}
 {{- end -}}
 
-{{/* Topics and ACLs of platform/kafka/topics.yaml, with the copies and partitions of this cluster. */}}
+{{/* Topics, ACLs and quotas of platform/kafka/topics.yaml, with the copies and partitions of this cluster. */}}
 {{- define "oal.kafka.topics" -}}
 {{- $spec := .Files.Get "files/kafka/topics.yaml" | fromYaml -}}
 {{- $copies := ternary (int .Values.kafka.replicas) (int .Values.kafka.external.replication) .Values.kafka.enabled -}}
 {{- $config := merge .Values.kafka.topics.config (dict "min.insync.replicas" (ternary 2 1 (ge (int $copies) 3))) $spec.defaults.config -}}
+{{- $quota := dict "producer_byte_rate" .Values.kafka.quotas.accessPoint.bytesPerSecond "request_percentage" .Values.kafka.quotas.accessPoint.requestPercent -}}
 {{- $defaults := dict "partitions" .Values.kafka.topics.partitions "replication" $copies "config" $config -}}
-{{- toYaml (dict "defaults" $defaults "topics" $spec.topics "acls" $spec.acls) -}}
+{{- toYaml (dict "defaults" $defaults "topics" $spec.topics "quotas" (dict "ap" $quota) "acls" $spec.acls) -}}
 {{- end -}}
 
 {{/* Jolokia's agent, which the official images do not have, comes from an image of ours. */}}

@@ -1,7 +1,7 @@
 """Makes a transaction that hangs: a batch of a transaction that its coordinator does not have under way."""
 import struct
 
-from transaction_requests import NO_TAGS, Connection, array, text, uvarint
+from broker_requests import NO_TAGS, Connection, array, text, uvarint
 
 PRODUCE = (0, 9)
 TRANSACTIONAL = 0x10

@@ -90,6 +90,13 @@ def test_an_ap_named_like_the_admin_is_still_an_ap(platform, tmp_path):
     assert write(options, "training.items.v1").code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
 
 
+def test_whoever_no_rule_names_may_nothing(platform):
+    """A person's certificate, and a service's that topics.yaml does not name: what all APs may is not theirs."""
+    pki.run(platform.state, "service", "prober")
+    for name in ("operator", "prober"):
+        assert write(platform.kafka.client(name), "ap.events.v1").code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+
+
 def test_an_ap_cannot_join_a_consumer_group(ap):
     consumer = Consumer({**ap, "group.id": "oal-stream-jobs", "log_level": 0})
     consumer.subscribe(["ap.samples.v1"])

@@ -5,8 +5,19 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
 from oal_local import kafka
 from oal_local.paths import KAFKA
 from waiting import until
@@ -15,7 +26,8 @@ sys.path.insert(0, str(KAFKA))
 
 import hanging  # noqa: E402
 import transactions  # noqa: E402
-from transaction_requests import Connection, RequestError  # noqa: E402
+from broker_requests import RequestError  # noqa: E402
+from transaction_requests import Connection  # noqa: E402
 
 TOPIC = "hanging.test"
 WELL, COMMITTED, ABORTED, FORGOTTEN, OPEN = range(5)
@@ -28,12 +40,15 @@ class Broker:
         self.client = platform.kafka.client("admin")
         self.admin = AdminClient(self.client)
         self.context = kafka.tls(platform.state, "admin")
+        # What the watcher does, it does with its own rights.
+        self.watcher = AdminClient(platform.kafka.client(transactions.NAME))
+        self.watcher_context = kafka.tls(platform.state, transactions.NAME)
         self.port = platform.settings.ports["kafka"]
         self.state = platform.state
 
     def settle(self, later_s: float = 0) -> dict[int, dict]:
         """Rows of a round LATER_S from now, by partition of our topic."""
-        rows = list(transactions.settle(self.admin, self.context, 0, lambda: time.time() + later_s))
+        rows = list(transactions.settle(self.watcher, self.watcher_context, 0, lambda: time.time() + later_s))
         assert {row["topic"] for row in rows} <= {TOPIC}
         return {row["partition"]: row for row in rows}
 
@@ -103,6 +118,18 @@ def broker(platform):
     yield made
     made.verify(True)
     made.admin.delete_topics([TOPIC])[TOPIC].result(20)
+
+
+def test_the_watcher_administers_nothing(platform):
+    admin = AdminClient(platform.kafka.client(transactions.NAME) | {"log_level": 0})
+    rule = AclBinding(ResourceType.TOPIC, TOPIC, ResourcePatternType.LITERAL, "User:transactions", "*",
+                      AclOperation.ALL, AclPermissionType.ALLOW)
+    for what in (admin.create_topics([NewTopic("mine", 1, 1)]), admin.create_acls([rule]),
+                 admin.delete_topics(["ap.samples.v1"])):
+        for future in what.values():
+            with pytest.raises(KafkaException) as refusal:
+                future.result(20)
+            assert "AUTHORIZATION_FAILED" in refusal.value.args[0].name()
 
 
 def test_hanging_transactions_are_ended_as_their_coordinator_decided(broker, platform):

@@ -255,15 +255,17 @@ def test_a_services_login_at_mlflow_makes_no_users_and_no_administrator(platform
 
 
 def test_services_hold_no_more_of_kafka_than_they_need(platform):
-    """The one table of rights: who may write what steers access points or shuts them out, and no wildcard but the
-    viewer's. That the broker keeps to it: platform/local/tests/test_kafka_rights.py."""
+    """The one table of rights: who may write what steers access points or shuts them out, and no wildcard but those of
+    the viewer and the watcher of transactions. That the broker keeps to it:
+    platform/local/tests/test_kafka_rights.py.
+    """
     import yaml
     from oal_local.paths import KAFKA
 
     written = yaml.safe_load((KAFKA / "topics.yaml").read_text())["acls"]
     wide = {(who, rule.get("topic") or rule.get("group")) for who, rules in written.items() for rule in rules
             if "*" in (rule.get("topic"), rule.get("group"))}
-    assert wide == {("viewer", "*")}
+    assert wide == {("viewer", "*"), ("transactions", "*")}
     writers = {
         topic: sorted(who for who, rules in written.items() for rule in rules
                       if rule.get("topic") == topic and "write" in rule["allow"])
@@ -271,7 +273,7 @@ def test_services_hold_no_more_of_kafka_than_they_need(platform):
     }
     assert writers == {
         "ap.bundles.v1": ["model-registry", "trainer"], "ap.access.v1": ["deploy"], "ap.samples.v1": ["ap"],
-        "platform.events.v1": ["deploy", "lab", "model-registry", "trainer"]
+        "platform.events.v1": ["deploy", "lab", "model-registry", "trainer", "transactions"]
     }
-    assert set(written) == {"ap", "stream-jobs", "trainer", "model-registry", "deploy", "lab", "viewer"
+    assert set(written) == {"ap", "stream-jobs", "trainer", "model-registry", "deploy", "lab", "viewer", "transactions"
                             } and "operator" not in written

@@ -29,9 +29,11 @@ class Kafka:
     def java_client(self, name: str) -> dict:
         return kafka.java_client(self._platform.state, self._platform.settings, name)
 
-    def ap(self, ap_id: str, site: str = "") -> dict:
-        """librdkafka options of an AP; issues its certificate when there is none."""
+    def ap(self, ap_id: str, site: str = "", plays: int = 1) -> dict:
+        """librdkafka options of an AP; issues its certificate when there is none. Who plays several has their quota."""
         self._platform.issue_certificates(ap_id, site=site)
+        if plays > 1:
+            kafka.widen_quota(self._platform.state, self._platform.settings, ap_id, plays)
         return self.client(ap_id)
 
     def mac_keys(self, name: str, ap_ids, site: str):

@@ -81,7 +81,7 @@ def replay_sections(aps: int) -> list[tuple[str, str, dict]]:
 def kafka_section(platform, ap_id: str, site: str, ap_ids=()) -> tuple[str, str, dict]:
     """The exporter's Kafka sink with the certificate of `ap_id`, and the batch keys of it and of the APs that it plays.
     """
-    options = platform.kafka.ap(ap_id)
+    options = platform.kafka.ap(ap_id, plays=1 + len(ap_ids))
     return ("kafka", "kafka", {
         "brokers": platform.kafka.bootstrap, "ca": options["ssl.ca.location"],
         "certificate": options["ssl.certificate.location"], "key": options["ssl.key.location"],

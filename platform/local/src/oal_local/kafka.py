@@ -77,17 +77,21 @@ def ready(state: State, settings: Settings) -> bool:
 
 
 def apply_topics(state: State, settings: Settings) -> None:
-    """Create or alter topics and ACLs as platform/kafka/topics.yaml says."""
-    spec = KAFKA / "topics.yaml"
+    """Create or alter topics, ACLs and quotas as platform/kafka/topics.yaml says."""
+    _apply(state, settings, "topics.py", str(settings.partitions))
+
+
+def widen_quota(state: State, settings: Settings, ap_id: str, aps: int) -> None:
+    """Let the AP of that name send what so many may."""
+    _apply(state, settings, "quotas.py", ap_id, "--aps", str(aps))
+
+
+def _apply(state: State, settings: Settings, program: str, *arguments: str) -> None:
     done = subprocess.run(
-        [python(),
-         str(KAFKA / "topics.py"),
-         str(spec),
-         bootstrap(settings),
-         str(state.pki),
-         str(settings.partitions)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        [python(), str(KAFKA / program), str(KAFKA / "topics.yaml"), bootstrap(settings), str(state.pki), *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode != 0:
-        raise PlatformError(f"creating topics and ACLs of {spec} failed:\n{done.stdout[-2000:]}")
+        raise PlatformError(f"{program} with {KAFKA / 'topics.yaml'} failed:\n{done.stdout[-2000:]}")
 
 
 def client(state: State, settings: Settings, name: str) -> dict:

@@ -23,7 +23,8 @@ def command(state: State, settings: Settings) -> list[str]:
 
 
 def files(state: State, settings: Settings) -> list:
-    return [KAFKA / "transactions.py", KAFKA / "transaction_requests.py", *pki.files(state, "admin")]
+    return [KAFKA / "transactions.py", KAFKA / "transaction_requests.py", KAFKA / "broker_requests.py",
+            *pki.files(state, NAME)]
 
 
 def ready(state: State, settings: Settings) -> bool:
