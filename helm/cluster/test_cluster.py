@@ -2,6 +2,7 @@
 are let in under the restricted standard, that Helm's waits end, and that nothing is left. That programs work in their
 images show tests elsewhere."""
 import base64
+import hashlib
 import json
 import os
 import subprocess
@@ -238,6 +239,12 @@ def test_secrets_are_made_with_the_rights_of_their_job_and_then_suffice_for_an_i
     first = run()
     assert "oal-state" in first and "oal-tls-broker" in first
     data = {s["metadata"]["name"]: s["data"] for s in cluster.get("secrets", "-n", namespace)}
+    # Of the root only the certificate: its key was written nowhere, and whose it is cannot be made again.
+    kept = {key: base64.b64decode(value) for key, value in data["oal-state"].items()}
+    assert {"pki.ca.crt", "pki.svc-ca.key"} <= kept.keys() and not {"pki.ca.key", "pki.ca-next.key"} & kept.keys()
+    token = base64.b64decode(data["oal-secrets"]["push-approver.token"])
+    assert base64.b64decode(data["oal-secrets"]["admin-users"]).decode().split() == [
+        "approver", "approver", hashlib.sha256(token).hexdigest()]
     assert "every Secret is as it was" in run()
     assert {s["metadata"]["name"]: s["data"] for s in cluster.get("secrets", "-n", namespace)} == data
 
@@ -246,6 +253,15 @@ def test_secrets_are_made_with_the_rights_of_their_job_and_then_suffice_for_an_i
     assert "oal-tls-deploy" in run()
     assert json.loads(cluster.kubectl("-n", namespace, "get", "secret", "oal-tls-deploy", "-o",
                                       "json"))["data"] == data["oal-tls-deploy"]
+
+    # Of an earlier version: its root's key stays where it was, and that is said.
+    for value, said in (("b3Rocg==", True), (None, False)):
+        patch = {"op": "add", "path": "/data/pki.ca.key", "value": value} if value else {
+            "op": "remove", "path": "/data/pki.ca.key"}
+        cluster.kubectl("-n", namespace, "patch", "secret", "oal-state", "--type=json", f"-p=[{json.dumps(patch)}]")
+        notes = cluster.helm("install", "oal", str(CHART), "-n", namespace, "--dry-run=server").stdout
+        assert ("the root CA's key is in Secret oal-state" in notes) == said, notes[-2000:]
+    assert "every Secret is as it was" in run()
 
     from cryptography import x509
     broker = x509.load_pem_x509_certificate(base64.b64decode(data["oal-tls-broker"]["tls.crt"]))

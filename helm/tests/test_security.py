@@ -97,7 +97,7 @@ def test_a_pod_sees_no_key_but_its_own(chart, values):
         own = {
             "kafka": {"broker"}, "flink-jobmanager": {"stream-jobs"}, "flink-taskmanager": {"stream-jobs"},
             "trainer": {"trainer"}, "registry": {"model-registry"}, "push": {"deploy"}, "topics": {"admin"},
-            "transactions": {"admin"}
+            "transactions": {"transactions"}
         }
         assert certificates == own.get(component(w), set()), name(w)
         for secret, keys in mounted_secrets(w).items():
@@ -141,6 +141,15 @@ def test_network_policies_let_through_what_the_configuration_connects_and_no_mor
                                  ("topics", "clickhouse", 8123), ("push", "flink-jobmanager", 8081),
                                  ("trainer", "kafka", 9094), ("grafana", "clickhouse", 9000)):
         assert not reaches(source, target, port), (source, target)
+
+
+def test_mlflow_calls_nobody_but_the_registry_and_its_database(chart):
+    """Its webhooks may go to private addresses, since the registry's is one: the policy says to which."""
+    policies = [o for o in chart.objects() if o["kind"] == "NetworkPolicy"
+                and o["spec"]["podSelector"]["matchLabels"].get("app.kubernetes.io/component") == "mlflow"]
+    out = [(peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"], port["port"])
+           for p in policies for rule in p["spec"].get("egress", []) for peer in rule["to"] for port in rule["ports"]]
+    assert sorted(out) == [("postgres", 5432), ("registry", 5001)]
 
 
 def test_access_points_come_in_from_their_networks_only(chart):

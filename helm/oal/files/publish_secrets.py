@@ -3,13 +3,16 @@
 namespace.
 
 The whole state folder is one Secret, which no pod but this one mounts; the others are parts of it, one for each use.
-Run at every install and upgrade: what is there stays, what lapses is made anew. Standard library only.
+Run at every install and upgrade: what is there stays, what lapses is made anew. The key of the root that a first
+install makes is written nowhere; one that is in the Secret, of an earlier version, stays and is warned about. Standard
+library only.
 
 usage: publish_secrets.py PREFIX [--certificates] [--hosts NAME=HOST,…]…      (--certificates: those of services too,
                                                                               without cert-manager)
 """
 import argparse
 import base64
+import hashlib
 import json
 import os
 import ssl
@@ -21,7 +24,8 @@ import urllib.request
 from pathlib import Path
 
 ACCOUNT = Path(os.environ.get("OAL_ACCOUNT", "/var/run/secrets/kubernetes.io/serviceaccount"))
-SERVICES = ("broker", "admin", "stream-jobs", "trainer", "model-registry", "deploy", "viewer")
+SERVICES = ("broker", "admin", "stream-jobs", "trainer", "model-registry", "deploy", "viewer",
+            "transactions")
 FLINK = ("flink-internal.p12", "flink-internal.password", "flink-rest.p12", "flink-rest.password",
          "flink-rest-trust.p12", "operator.crt", "operator.key", "ca.crt")
 
@@ -98,6 +102,11 @@ def passfile(user: str, password: bytes) -> bytes:
     return f"*:*:*:{user}:".encode() + password.strip().replace(b"\\", b"\\\\").replace(b":", b"\\:") + b"\n"
 
 
+def admin_users(token: bytes) -> bytes:
+    """The push service's user who approves, as `oal-deploy user` would print it."""
+    return f"approver approver {hashlib.sha256(token.strip()).hexdigest()}\n".encode()
+
+
 def tls(pki: Path, name: str) -> dict[str, bytes]:
     """The keys that cert-manager uses."""
     certificate, key = (pki / f"{name}.crt").read_bytes(), (pki / f"{name}.key").read_bytes()
@@ -113,6 +122,7 @@ def secrets(folder: Path, certificates: bool) -> dict[str, dict[str, bytes]]:
     passwords = {file.name: file.read_bytes() for file in sorted((folder / "secrets").iterdir()) if file.is_file()}
     for user in ("mlflow", "push"):
         passwords[f"{user}.pgpass"] = passfile(user, passwords[f"postgres-{user}.password"])
+    passwords["admin-users"] = admin_users(passwords["push-approver.token"])
     made = {"secrets": passwords | {"bundle-keys.txt": (pki / "bundle-keys.txt").read_bytes()},
             "flink": {name: (pki / name).read_bytes() for name in FLINK}}
     if certificates:
@@ -133,7 +143,7 @@ def main() -> None:
         restore(folder, api.read(f"{options.prefix}-state"))
         done = subprocess.run([
             *os.environ.get("OAL_CA", "oal-ca").split(), "init",
-            str(folder), *(word for hosts in options.hosts for word in ("--hosts", hosts))
+            str(folder), "--no-root-key", *(word for hosts in options.hosts for word in ("--hosts", hosts))
         ])
         if done.returncode != 0:
             sys.exit(f"publish_secrets: oal-ca init ended with {done.returncode}; nothing was changed")

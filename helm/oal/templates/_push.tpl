@@ -1,3 +1,10 @@
+{{/* The Secret with key admin-users: yours, or ours, which has user approver. */}}
+{{- define "oal.push.users" -}}
+{{- if .Values.push.adminUsersSecret -}}{{ .Values.push.adminUsersSecret }}
+{{- else if ne .Values.pki.mode "existing" -}}{{ include "oal.secretPrefix" . }}-secrets
+{{- end -}}
+{{- end -}}
+
 {{- define "oal.push.config" -}}
 {{- $p := .Values.push -}}
 deploy.yaml: |
@@ -5,7 +12,7 @@ deploy.yaml: |
   tls: {cert: /run/secrets/oal/pki/deploy.crt, key: /run/secrets/oal/pki/deploy.key, client_ca: /run/secrets/oal/pki/ca.crt}
   admin_listen: 0.0.0.0:8080
   admin_token_file: /run/secrets/oal/secrets/push-admin.token
-  {{- with $p.adminUsersSecret }}
+  {{- if include "oal.push.users" . }}
   admin_users_file: /run/secrets/oal/users/admin-users
   {{- end }}
   approvals: {{ $p.approvals }}

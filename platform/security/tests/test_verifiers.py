@@ -24,7 +24,8 @@ def test_what_is_issued_is_trusted_by_both(shared, authority):
 
 
 @pytest.mark.parametrize("issuer, name, role", [("ap", "admin", "service"), ("ap", "alice", "operator"),
-                                                ("operator", "admin", "service"), ("operator", "ap-1", "ap")])
+                                                ("operator", "admin", "service"), ("operator", "ap-1", "ap"),
+                                                ("service", "ap-1", "ap"), ("service", "alice", "operator")])
 def test_an_issuing_ca_names_nobody_outside_its_ou(shared, authority, tmp_path, issuer, name, role):
     forged, honest = forge(authority, issuer, name, role, tmp_path), forge(authority, issuer, "mallory", issuer,
                                                                            tmp_path)

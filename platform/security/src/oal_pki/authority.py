@@ -1,4 +1,4 @@
-"""The CAs of a folder: a root, and below it one that issues access points' certificates and one that issues people's.
+"""The CAs of a folder: a root, and below it one for each kind of certificate: access points', people's, services'.
 
 An issuing CA can name nobody outside its own OU: its certificate carries a name constraint, which Java and OpenSSL
 enforce. It is not critical, because Go's verifier would refuse what it does not know; who verifies with Go looks at the
@@ -6,7 +6,7 @@ OU itself. So the push service, which holds the APs' CA for enrolment, cannot ma
 is taken over.
 
 ca.crt holds the root, and while it is being replaced (root.py) the old and the new one; ca.key belongs to the first in
-it.
+it. The root's key signs the issuing CAs and nothing else: it need not be there, until they lapse.
 """
 import datetime
 import secrets
@@ -26,7 +26,7 @@ from oal_pki.folder import Folder
 ROOT_DAYS = 3650
 ISSUING_DAYS = 1825
 DAYS = 825  # of what is issued by hand; an AP that enrols gets 30
-ISSUING = {"ap": "ap-ca", "operator": "ops-ca"}  # file by role; services are issued by the root
+ISSUING = {"ap": "ap-ca", "operator": "ops-ca", "service": "svc-ca"}  # file by role
 CLOCK_SKEW = datetime.timedelta(days=1)  # clocks of APs may be behind
 
 
@@ -112,14 +112,15 @@ def make_root(at: datetime.datetime | None = None) -> tuple[ec.EllipticCurvePriv
 
 def make_issuing(root: Issuer, role: str,
                  at: datetime.datetime | None = None) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
-    """A CA below `root` that can sign clients' certificates of one OU."""
+    """A CA below `root` that can sign certificates of one OU: clients', of services servers' too."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = names.subject(f"oal {role} CA {secrets.token_hex(4)}", "ca")
     permitted = [x509.DirectoryName(names.role_subtree(role))]
+    purposes = [ExtendedKeyUsageOID.CLIENT_AUTH, *([ExtendedKeyUsageOID.SERVER_AUTH] if role == "service" else [])]
     request = (builder(name, root.certificate.subject, key.public_key(), ISSUING_DAYS, at or now()).add_extension(
         x509.BasicConstraints(ca=True, path_length=0),
         critical=True).add_extension(key_usage("key_cert_sign", "crl_sign"), critical=True).add_extension(
-            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False).add_extension(
+            x509.ExtendedKeyUsage(purposes), critical=False).add_extension(
                 x509.NameConstraints(permitted_subtrees=permitted, excluded_subtrees=None),
                 critical=False).add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()),
                                               critical=False))
@@ -127,48 +128,68 @@ def make_issuing(root: Issuer, role: str,
 
 
 class Authority:
-    """The CAs of one folder, made on first use."""
+    """The CAs of one folder, made on first use. `keep_root_key` False: the key of a root that is made now is not
+    written down; one that is there stays.
+    """
 
-    def __init__(self, folder: Folder):
+    def __init__(self, folder: Folder, keep_root_key: bool = True):
         self.folder = folder
-        self._make_root()
+        key = self._make_root(keep_root_key)
         self.roots = load_certificates(folder.pki / "ca.crt")
-        self.root = Issuer(load_key(folder.pki / "ca.key"), self.roots[0], ())
-        if self.root.key.public_key() != self.root.certificate.public_key():
-            raise PkiError(
-                f"{folder.pki}: ca.key does not belong to the first certificate of ca.crt; restore both from one backup"
-            )
+        if key is None and (folder.pki / "ca.key").exists():
+            key = load_key(folder.pki / "ca.key")
+            if key.public_key() != self.roots[0].public_key():
+                raise PkiError(f"{folder.pki}: ca.key does not belong to the first certificate of ca.crt; restore both"
+                               " from one backup")
+        #: None: its key is elsewhere.
+        self.root = Issuer(key, self.roots[0], ()) if key else None
         self.issuing = {role: self._issuing(role, name) for role, name in ISSUING.items()}
 
-    def _make_root(self) -> None:
+    def _make_root(self, keep_key: bool) -> ec.EllipticCurvePrivateKey | None:
+        """The key of a root that was made; None when there is one."""
         pki = self.folder.pki
         if (pki / "ca.crt").exists():
             limits = load_certificates(pki / "ca.crt")[0].extensions.get_extension_for_class(
                 x509.BasicConstraints).value
             if limits.path_length != 0:
-                return
+                return None
             # Of a version before there were issuing CAs, and it cannot sign one: everything begins anew.
             for certificate in pki.glob("*.crt"):
                 certificate.unlink()
         key, certificate = make_root()
-        files.write(pki / "ca.key", pem(key))
+        if keep_key:
+            files.write(pki / "ca.key", pem(key))
+        else:
+            # What it signs is written first: cut short, the next try makes another root and loses nothing.
+            self.roots, self.root = [certificate], Issuer(key, certificate, ())
+            for role, name in ISSUING.items():
+                self._issuing(role, name)
+            (pki / "ca.key").unlink(missing_ok=True)
         files.write(pki / "ca.crt", text(certificate), 0o644)
+        return key
 
     def _issuing(self, role: str, name: str) -> Issuer:
-        """The issuing CA of a role: what is there, unless it lapses or the root is another one by now."""
+        """The issuing CA of a role: what is there, unless it lapses or the root is another one by now. Without the
+        root's key it is what is there until its end.
+        """
         key_file, certificate_file = self.folder.pki / f"{name}.key", self.folder.pki / f"{name}.crt"
         if certificate_file.exists() and key_file.exists():
             key, certificate = load_key(key_file), load_certificates(certificate_file)[0]
-            if key.public_key() == certificate.public_key() and issued_by(
-                    certificate, self.root.certificate) and not lapses_soon(certificate, now()):
+            good = key.public_key() == certificate.public_key() and issued_by(certificate, self.roots[0])
+            over = lapses_soon(certificate, now()) if self.root else certificate.not_valid_after_utc < now()
+            if good and not over:
                 return Issuer(key, certificate, (certificate,))
+        if self.root is None:
+            raise PkiError(
+                f"{certificate_file} is missing or has lapsed, and {self.folder.pki}/ca.key, which signs another, is"
+                " not here: put it there for this command, or replace the root (oal-ca root rotate)")
         key, certificate = make_issuing(self.root, role)
         files.write(key_file, pem(key))
         files.write(certificate_file, text(certificate), 0o644)
         return Issuer(key, certificate, (certificate,))
 
     def issuer(self, role: str) -> Issuer:
-        return self.issuing.get(role, self.root)
+        return self.issuing[role]
 
     def issue(self, name: str, role: str, alternatives=(), client: bool = True, server: bool = False,
               use_rsa: bool = False, days: float = DAYS, at: datetime.datetime | None = None) -> bool:
@@ -207,12 +228,14 @@ class Authority:
 
 def certify(issuer: Issuer, public_key, name: str, role: str, alternatives=(), client: bool = True,
             server: bool = False, days: float = DAYS, at: datetime.datetime | None = None) -> x509.Certificate:
-    """The certificate of a public key."""
+    """The certificate of a public key, which ends with its issuer's at the latest."""
+    at = at or now()
+    days = min(days, (issuer.certificate.not_valid_after_utc - at) / datetime.timedelta(days=1))
     purposes = [
         *([ExtendedKeyUsageOID.CLIENT_AUTH] if client else []), *([ExtendedKeyUsageOID.SERVER_AUTH] if server else [])
     ]
     usage = ["digital_signature", *(["key_encipherment"] if isinstance(public_key, rsa.RSAPublicKey) else [])]
-    request = (builder(names.subject(name, role), issuer.certificate.subject, public_key, days, at or now())
+    request = (builder(names.subject(name, role), issuer.certificate.subject, public_key, days, at)
                .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
                .add_extension(key_usage(*usage), critical=True)
                .add_extension(x509.ExtendedKeyUsage(purposes), critical=False)

@@ -32,6 +32,9 @@ def parser() -> argparse.ArgumentParser:
     init = add(commands, "init", "make everything that a platform needs and is not there yet")
     init.add_argument("--hosts", action="append", type=hosts_of, default=[], metavar="NAME=HOST,…",
                       help="names and addresses of a server, beside localhost and 127.0.0.1; can be given again")
+    init.add_argument("--no-root-key", action="store_true",
+                      help="do not write the key of a root that is made now: nothing needs it until the issuing CAs are"
+                      " in their last years; then the root is replaced by overlap")
     service = add(commands, "service", "the certificate of a service, OU=service")
     service.add_argument("name", metavar="NAME")
     service.add_argument(
@@ -92,7 +95,10 @@ def change(folder: Folder, options) -> int:
             hosts: dict[str, list[str]] = {}
             for name, more in options.hosts:
                 hosts.setdefault(name, []).extend(more)
-            made = platform.init(folder, hosts)
+            made = platform.init(folder, hosts, not options.no_root_key)
+            if options.no_root_key and (folder.pki / "ca.key").exists():
+                print(f"oal-ca: {folder.pki}/ca.key, the root's key, is here: take it to where only you reach it",
+                      file=sys.stderr)
             print(f"oal-ca: {folder.dir}: " + (f"made {', '.join(made)}" if made else "everything is there"))
         case "service":
             platform.service(Authority(folder), options.name, options.hosts)

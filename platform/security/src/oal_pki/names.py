@@ -1,7 +1,7 @@
 """Who there is: subjects, roles, and what may stand in them.
 
 The subject is `CN=<name>,OU=<role>,O=oal`. Kafka makes the principal of it (platform/kafka/server.properties): OU=ap
-gives User:ap whatever the CN, OU=service gives User:<CN>; OU=operator is a person, and no principal that an ACL knows.
+gives User:ap:<CN>, OU=service gives User:<CN> to those that Kafka knows; OU=operator is a person, and nobody there.
 """
 import ipaddress
 import re
@@ -16,7 +16,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # 64 is the limit of a CN
 HOST = re.compile(r"(\*\.)?[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9])?)*")
 LOOPBACK = ("localhost", "127.0.0.1")
 #: Files of pki/ that are no one's certificate.
-RESERVED = ("ca", "ca-next", "ap-ca", "ops-ca", "flink-internal", "flink-rest-trust", "bundle-keys")
+RESERVED = ("ca", "ca-next", "ap-ca", "ops-ca", "svc-ca", "flink-internal", "flink-rest-trust", "bundle-keys")
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ SERVICES = {
     "deploy": Service(server=True),
     "lab": Service(),
     "viewer": Service(),
+    "transactions": Service(),
     "flink-rest": Service(client=False, server=True, rsa=True),  # Flink's default cipher suites are for RSA keys
 }
 

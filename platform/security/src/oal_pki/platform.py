@@ -8,7 +8,7 @@ from oal_pki.folder import Folder
 OPERATOR = "operator"
 
 
-def init(folder: Folder, hosts: dict[str, list[str]] | None = None) -> list[str]:
+def init(folder: Folder, hosts: dict[str, list[str]] | None = None, keep_root_key: bool = True) -> list[str]:
     """The names of what was made or renewed."""
     folder.make()
     unknown = set(hosts or {}) - set(names.SERVICES)
@@ -16,7 +16,7 @@ def init(folder: Folder, hosts: dict[str, list[str]] | None = None) -> list[str]
         raise PkiError(
             f"--hosts: no such service: {', '.join(sorted(unknown))}; there are {', '.join(names.SERVICES)}; "
             "another one is made by `oal-ca service`")
-    authority = Authority(folder)
+    authority = Authority(folder, keep_root_key)
     made = [name for name in names.SERVICES if service(authority, name, (hosts or {}).get(name, []))]
     if authority.issue(OPERATOR, "operator"):
         made.append(OPERATOR)
