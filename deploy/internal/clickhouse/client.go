@@ -94,8 +94,9 @@ func (c *Client) Measure(ctx context.Context, r *rollout.Rollout) rollout.Measur
 }
 
 func (c *Client) parameters(r *rollout.Rollout) map[string]string {
-	site, _ := strings.CutPrefix(r.Scope, "site/")
-	if r.Scope == "fleet" {
+	// What has the bundle is compared with the rest of its site; that of one AP, as that of the fleet, with all others.
+	site, isSite := strings.CutPrefix(r.Scope, "site/")
+	if !isSite {
 		site = ""
 	}
 	since := r.SinceUS()

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"oal/deploy/internal/config"
 	"oal/deploy/internal/release"
@@ -122,6 +123,17 @@ func TestAServiceThatIsAwayIsAskedOnce(t *testing.T) {
 	for name, reading := range m.Readings {
 		if reading.Value != nil || !strings.Contains(reading.Why, "shutting down") {
 			t.Errorf("%s: %+v", name, reading)
+		}
+	}
+}
+
+// What is compared with what: of a site within it, of the fleet and of a single AP with all the others.
+func TestTheRestOfAScope(t *testing.T) {
+	client := &Client{now: time.Now}
+	for scope, site := range map[string]string{"fleet": "", "site/lab": "lab", "ap/ap-1": ""} {
+		r := watched()
+		if r.Scope = scope; client.parameters(r)["site"] != site {
+			t.Errorf("%s: site is %q", scope, client.parameters(r)["site"])
 		}
 	}
 }

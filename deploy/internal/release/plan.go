@@ -22,9 +22,9 @@ type Plan struct {
 
 // Step of a plan: who has the release, and what must be seen of it before the next step.
 type Step struct {
-	Share     float64 `json:"share"`  // of the APs in scope, 0 to 1
-	SoakS     float64 `json:"soak_s"` // at least, from the first AP that applied it
-	MinAPs    int     `json:"min_aps"`
+	Share     float64 `json:"share"`      // of the APs in scope, 0 to 1
+	SoakS     float64 `json:"soak_s"`     // at least, from the first AP that applied it
+	MinAPs    int     `json:"min_aps"`    // 0: as many as the push service thinks enough
 	MinOnsets int     `json:"min_onsets"` // congestion onsets at APs that have it
 }
 
@@ -145,7 +145,6 @@ func checkSteps(p *Plan) error {
 		case s.SoakS == 0 && i < len(p.Steps)-1:
 			return refuse("rollout.steps: the step to %g has no soak_s, and another follows it", s.Share)
 		}
-		s.MinAPs = max(1, s.MinAPs)
 		before = s.Share
 	}
 	p.Share, p.SoakS = p.Steps[0].Share, p.Steps[0].SoakS

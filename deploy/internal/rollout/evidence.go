@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"math"
 
 	"oal/deploy/internal/release"
 )
@@ -35,8 +36,33 @@ func (r *Rollout) Measured() bool {
 	return r.phase() == Soaking && (len(r.Watched()) > 0 || r.present().MinOnsets > 0)
 }
 
-// MinAPs is how many APs of the bundle evidence takes.
-func (r *Rollout) MinAPs() int { return max(1, r.present().MinAPs) }
+// DefaultMinAPs is how many APs evidence takes where the release does not say: of one alone it is little.
+const DefaultMinAPs = 3
+
+// MinAPs is how many APs of the bundle evidence takes: as many as its step says; else three, or all of a step that has
+// fewer. While nobody knows how many those are, it is three.
+func (r *Rollout) MinAPs() int {
+	if least := r.present().MinAPs; least > 0 {
+		return least
+	}
+	if r.StepAPs > 0 {
+		return min(DefaultMinAPs, r.StepAPs)
+	}
+	return DefaultMinAPs
+}
+
+// members is how many of these many APs a share is: at least one. 0: no AP is known.
+func members(share float64, aps int) int {
+	return min(aps, max(1, int(math.Round(share*float64(aps)))))
+}
+
+// fewer says why evidence of fewer APs than usual is taken, or nothing.
+func (r *Rollout) fewer() string {
+	if r.present().MinAPs > 0 || r.StepAPs == 0 || r.StepAPs >= DefaultMinAPs {
+		return ""
+	}
+	return fmt.Sprintf(" (its step has no more than %d of those that are known)", r.StepAPs)
+}
 
 // MinOnsets is how many onsets the present step takes.
 func (r *Rollout) MinOnsets() int { return r.present().MinOnsets }
@@ -83,8 +109,8 @@ func (r *Rollout) beyondLimit(m *Measure) *release.Guard {
 // waits is what a rollout that has soaked lacks for its next step; nothing: it may go on.
 func (r *Rollout) waits(l *Look, m *Measure) (lacks []string) {
 	step := r.present()
-	if l.Applied < step.MinAPs {
-		lacks = append(lacks, fmt.Sprintf("%d of %d APs applied", l.Applied, step.MinAPs))
+	if least := r.MinAPs(); l.Applied < least {
+		lacks = append(lacks, fmt.Sprintf("%d of %d APs applied%s", l.Applied, least, r.fewer()))
 	}
 	watched := r.Watched()
 	switch {

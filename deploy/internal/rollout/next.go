@@ -52,6 +52,7 @@ func Next(r *Rollout, l Look) *Rollout {
 	n := *r
 	n.upgrade()
 	n.APs, n.Applied, n.Rejected = l.APs, max(r.Applied, l.Applied), l.Rejected
+	n.StepAPs = members(n.present().Share, l.InScope)
 	if n.Applied > 0 && n.AppliedUS == 0 && !n.Off() {
 		n.AppliedUS = l.NowUS
 	}
@@ -81,6 +82,7 @@ func Next(r *Rollout, l Look) *Rollout {
 	}
 	n.stall(&l)
 	if n.Step == r.Step && n.At == r.At && n.APs == r.APs && n.Applied == r.Applied && n.Rejected == r.Rejected &&
+		n.StepAPs == r.StepAPs &&
 		n.Detail == r.Detail && n.Onsets == r.Onsets && n.AppliedUS == r.AppliedUS && same(n.Value, r.Value) {
 		return r
 	}

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"strings"
 
 	"oal/deploy/internal/release"
 )
@@ -50,14 +51,18 @@ func (r *Rollout) soaked(nowUS int64) bool {
 
 // advance takes the next step of the plan: more APs, or everyone.
 func (r *Rollout) advance(aps []string, nowUS int64) {
-	next := r.following()
+	next, fewer := r.following(), r.fewer()
+	if fewer != "" {
+		fewer = fmt.Sprintf("; %d of its APs were enough%s", r.MinAPs(), fewer)
+	}
 	if r.All || next.Share >= 1 {
 		r.expand(nowUS)
+		r.Detail = strings.TrimPrefix(fewer, "; ")
 		return
 	}
 	r.At++
-	r.take(Soaking, nowUS, fmt.Sprintf("step %d of %d: a share of %g, for %g s", r.At+1, len(r.Plan), next.Share,
-		next.SoakS))
+	r.take(Soaking, nowUS, fmt.Sprintf("step %d of %d: a share of %g, for %g s%s", r.At+1, len(r.Plan), next.Share,
+		next.SoakS, fewer))
 	r.Share, r.SoakS = next.Share, next.SoakS
 	r.Threshold = max(r.Threshold, Threshold(r.ID, r.Share, aps)) // who has it keeps it
 	r.PlanUS, r.ProgressUS, r.Onsets, r.Value = nowUS, nowUS, 0, nil

@@ -261,3 +261,36 @@ func TestRenewalsOfWhatWasApproved(t *testing.T) {
 		}
 	}
 }
+
+// Evidence takes three APs where the release does not say how many: or all of a step that has fewer, and never none.
+func TestTheLeastNumberOfAPsIsThatOfTheStep(t *testing.T) {
+	for _, c := range []struct {
+		scope         string
+		known, enough int
+		says          string
+	}{{"ap/a", 1, 1, "1 of its APs were enough (its step has no more than 1 "}, {"site/s", 2, 1, "no more than 1 "},
+		{"site/s", 20, 2, "no more than 2 "}, {"fleet", 30, 3, ""}, {"fleet", 1000, 3, ""}, {"fleet", 0, 3, "never"}} {
+		rel := released(release.Canary, 2, &release.Plan{Share: 0.1, SoakS: 100, DeadlineS: 1000,
+			Steps: []release.Step{{Share: 0.1, SoakS: 100}, {Share: 1}}})
+		rel.Scope = c.scope
+		e := &eyes{New(rel, nil, names(c.known), second), Look{Counts: Counts{APs: c.known, Applied: 1,
+			InScope: c.known}, IDs: func() []string { return names(c.known) }}}
+		e.at(10)
+		if e.Applied = c.enough - 1; e.Applied > 0 || c.known == 0 {
+			e.at(120)
+			e.expect(t, Soaking, 0.1, fmt.Sprintf("soaked; %d of %d APs applied", e.Applied, c.enough))
+		}
+		if c.known == 0 {
+			continue // whoever may have it, nobody knows
+		}
+		e.Applied = c.enough
+		e.at(121)
+		e.expect(t, Expanded, 0.1, c.says)
+		if c.says == "" && e.r.Detail != "" {
+			t.Errorf("%s with %d known: %s", c.scope, c.known, e.r.Detail)
+		}
+		if e.r.At, e.r.Plan = 0, []release.Step{{MinAPs: 9}}; e.r.MinAPs() != 9 {
+			t.Error("what the release says counts, however few there are")
+		}
+	}
+}

@@ -69,6 +69,7 @@ type Rollout struct {
 	Detail     string `json:"detail"`
 
 	APs      int      `json:"aps"`
+	StepAPs  int      `json:"step_aps"` // known APs that the present step is of; 0 = none is known
 	Applied  int      `json:"applied"`
 	Rejected int      `json:"rejected"`
 	Onsets   int      `json:"onsets"` // congestion onsets seen in the present step, at APs that have it
@@ -132,7 +133,7 @@ func Threshold(id string, share float64, aps []string) uint64 {
 		positions[i] = Position(id, ap)
 	}
 	sort.Slice(positions, func(i, j int) bool { return positions[i] < positions[j] })
-	return positions[max(1, min(len(aps), int(math.Round(share*float64(len(aps))))))-1]
+	return positions[members(share, len(aps))-1]
 }
 
 // New begins the rollout of a release. before is the rollout that the slot had, if any; aps are the known APs in scope.
