@@ -21,7 +21,7 @@ def staged(shares: list[float], soak_s: float, min_aps: int, min_onsets: int, **
 
 def test_defaults():
     assert wish.of_tags({"note": "x"}, "champion", CANARY) == wish.Wish("fleet", False, None)
-    assert wish.of_tags({}, "canary", CANARY).rollout == staged([0.1, 0.5, 1], 300, 3, 30)
+    assert wish.of_tags({}, "canary", CANARY).rollout == staged([0.1, 0.5, 1], 300, 0, 30)
     assert wish.of_tags({"rollout.soak_s": "60"}, "champion", CANARY).rollout == staged([1], 60, 1, 0)
     assert wish.of_tags({"site": "hall-7", "pin": "TRUE"}, "challenger", CANARY) == wish.Wish("site/hall-7", True, None)
 
@@ -29,8 +29,8 @@ def test_defaults():
 @pytest.mark.parametrize(
     "tags, slot, rollout",
     [
-        ({"rollout.canary_share": "0.25"}, "canary", staged([0.25, 0.5, 1], 300, 3, 30)),
-        ({"rollout.canary_share": "0.25", "rollout.soak_s": "0"}, "canary", staged([0.25], 0, 3, 30)),
+        ({"rollout.canary_share": "0.25"}, "canary", staged([0.25, 0.5, 1], 300, 0, 30)),
+        ({"rollout.canary_share": "0.25", "rollout.soak_s": "0"}, "canary", staged([0.25], 0, 0, 30)),
         ({"rollout.canary_share": "0.25"}, "champion", staged([0.25], 0, 1, 0)),
         ({"rollout.canary_share": "0.25", "rollout.soak_s": "60"}, "champion", staged([0.25, 1], 60, 1, 0)),
         (
@@ -41,7 +41,7 @@ def test_defaults():
         (
             {"rollout.metric": "rtt_rise", "rollout.limit": "0.5", "rollout.deadline_s": "600"},
             "canary",
-            staged([0.1, 0.5, 1], 300, 3, 30, metric="rtt_rise", limit=0.5, deadline_s=600),
+            staged([0.1, 0.5, 1], 300, 0, 30, metric="rtt_rise", limit=0.5, deadline_s=600),
         ),
     ],
 )
