@@ -27,13 +27,14 @@ def _post(on: Stage, path: str, body: dict) -> dict:
 
 
 def stop_with_savepoint(on: Stage) -> Path:
-    """The savepoint's folder; the job has ended, and with it the JobManager."""
+    """The savepoint's folder; the job has ended, and the JobManager is stopped."""
     job = on.platform.flink.get("/jobs/overview")["jobs"][0]["jid"]
     target = on.platform.state.flink / "savepoints"
     target.mkdir(exist_ok=True)
     known = set(target.iterdir())
     _post(on, f"/jobs/{job}/stop", {"targetDirectory": f"file://{target}", "drain": False})
-    until("the JobManager ended", lambda: on.platform.supervisor.info()["jobmanager"]["statename"] == "EXITED", 180)
+    until("the job has ended", lambda: on.platform.flink.get("/jobs/overview")["jobs"][0]["state"] == "FINISHED")
+    on.platform.stop("jobmanager")
     made = [folder for folder in target.iterdir() if folder not in known and (folder / "_metadata").exists()]
     assert len(made) == 1, f"savepoints made: {made}"
     return made[0]

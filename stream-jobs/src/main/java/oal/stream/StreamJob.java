@@ -73,7 +73,8 @@ final class StreamJob {
         pipeline = new PipelineSettings(config.millis(Key.LATENESS), config.millis(Key.STATE_TTL),
                 config.millis(Key.FLUSH),
                 config.count(Key.BLOCK_ROWS), config.count(Key.BLOCK_BYTES),
-                        "true".equals(config.word(Key.RAW_ROWS, "true", "false")), config.text(Key.MAC_KEYS));
+                        "true".equals(config.word(Key.RAW_ROWS, "true", "false")), PipelineSettings.MOST_WAITING,
+                        config.text(Key.MAC_KEYS));
         policies = policies(config.text(Key.POLICIES));
         transactions = config.text(Key.SINK_TRANSACTIONS);
         fromEarliest = "earliest".equals(config.word(Key.SOURCE_START, "earliest", "latest"));

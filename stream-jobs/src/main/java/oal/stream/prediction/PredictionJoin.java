@@ -17,12 +17,12 @@ import oal.stream.item.Item;
  */
 public final class PredictionJoin {
     /**
-     * Decisions that may wait: 27 minutes, because their topic is read ahead of the others while the job catches up.
-     * Beyond that the oldest gets no item.
+     * Decisions that may wait, 34 minutes: as many as come with the batches that may wait. After an outage of the
+     * broker one topic may be read that far ahead of the others. Beyond that the oldest gets no item.
      */
-    static final int MAX_WAITING = 16_384;
-    /** Items that may wait for their decision: 25 s. */
-    static final int MAX_KEPT = 256;
+    static final int MAX_WAITING = 20_736;
+    /** Items that may wait for their decision, for the same reason. */
+    static final int MAX_KEPT = MAX_WAITING;
 
     /** Receives each pair; the outcome is null when no item came. */
     public interface Output {

@@ -37,8 +37,8 @@ public final class ApOperator extends KeyedBlockOperator<TrainingItem> implement
     /** For the access point's neighbours. */
     public static final OutputTag<ApSecond> SECONDS = new OutputTag<>("seconds") {};
 
-    /** So much of one topic of an access point can wait for its other one, ms. */
-    public static final long HOLDS_MS = (long) ApProcessor.MAX_WAITING * Settings.BATCH_TICKS * Settings.TICK_US / 1000;
+    /** So much of one topic of the busiest access point can wait for its other one, ms. */
+    public static final long HOLDS_MS = 512L * Settings.BATCH_TICKS * Settings.TICK_US / 1000;
 
     private transient ValueState<ApState> state;
     private transient ApProcessor processor;
@@ -61,6 +61,7 @@ public final class ApOperator extends KeyedBlockOperator<TrainingItem> implement
         super.open();
         state = getRuntimeContext().getState(new ValueStateDescriptor<>("ap", new ApStateSerializer(policies, shape)));
         processor = new ApProcessor(policies, settings.lateness().toMillis(), new Rows(), shape);
+        processor.mostWaiting = settings.mostWaiting();
     }
 
     @Override

@@ -13,6 +13,7 @@ import oal.stream.item.Item;
 import oal.stream.label.LabelWindow;
 import oal.stream.label.Labeler;
 import oal.stream.neighbour.Activity;
+import oal.stream.operator.PipelineSettings;
 import oal.stream.policy.Policies;
 import oal.stream.policy.Policy;
 import oal.stream.prediction.DecisionReader;
@@ -30,11 +31,8 @@ import oal.stream.state.StateSettings;
  * all, they are late.
  */
 final class ApProcessor {
-    /**
-     * Batches and bytes that may wait per AP; beyond that the oldest is processed. That is for an AP that sends
-     * nonsense: 512 batches of one topic are two minutes, and sources are kept in step to a fraction of that.
-     */
-    static final int MAX_WAITING = 512;
+    /** Batches and bytes that may wait per AP; beyond that the oldest is processed. */
+    int mostWaiting = PipelineSettings.MOST_WAITING;
     static final long MAX_WAITING_BYTES = 16 << 20;
 
     /** A clock that goes back further than this was set back: its times are new, not repeated. */
@@ -206,8 +204,8 @@ final class ApProcessor {
         return Long.compare(a.t0Us, b.t0Us);
     }
 
-    private static boolean full(ApState state) {
-        return state.waiting() > MAX_WAITING
+    private boolean full(ApState state) {
+        return state.waiting() > mostWaiting
                 || (state.waiting() > 2 && state.queue[0].bytes() + state.queue[1].bytes() > MAX_WAITING_BYTES);
     }
 

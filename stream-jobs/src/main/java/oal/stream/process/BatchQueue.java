@@ -11,6 +11,7 @@ import oal.stream.decode.AcceptedBatch;
 final class BatchQueue {
     private final Incarnations boots;
     private final List<AcceptedBatch> waiting = new ArrayList<>();
+    private long bytes;
     private boolean polled;
     private long polledBoot;
     private long polledSeq;
@@ -25,6 +26,7 @@ final class BatchQueue {
         int i = waiting.size();
         while (i > 0 && compare(waiting.get(i - 1).bootId, waiting.get(i - 1).seq, b.bootId, b.seq) > 0) i--;
         waiting.add(i, b);
+        bytes += b.value.length;
         return true;
     }
 
@@ -46,6 +48,7 @@ final class BatchQueue {
 
     AcceptedBatch poll() {
         AcceptedBatch b = waiting.remove(0);
+        bytes -= b.value.length;
         polled = true;
         polledBoot = b.bootId;
         polledSeq = b.seq;
@@ -57,9 +60,7 @@ final class BatchQueue {
     }
 
     long bytes() {
-        long n = 0;
-        for (AcceptedBatch b : waiting) n += b.value.length;
-        return n;
+        return bytes;
     }
 
     void write(DataOutput out) throws IOException {
@@ -75,6 +76,9 @@ final class BatchQueue {
         polledBoot = in.readLong();
         polledSeq = in.readLong();
         int n = in.readInt();
-        for (int i = 0; i < n; i++) waiting.add(AcceptedBatch.read(in));
+        for (int i = 0; i < n; i++) {
+            waiting.add(AcceptedBatch.read(in));
+            bytes += waiting.get(i).value.length;
+        }
     }
 }

@@ -46,6 +46,8 @@ class CatchUpTest {
 
     private static final long BATCH_US = RadioTraffic.BATCH_US;
     private static final int BATCHES = 2500; // 10.5 minutes
+    /** Batches of an access point that wait at most: two minutes. What they are read out of step by must fit. */
+    private static final int HOLDS = 512;
     private static final Duration BEHIND = Duration.ofSeconds(60);
     private static final long LIMIT_NS = 200_000_000_000L;
     private static final List<String> APS = List.of("ap-0", "ap-1");
@@ -109,7 +111,8 @@ class CatchUpTest {
                 : env.fromSource(backlog, RecordTime.watermarks(), "backlog", TypeInformation.of(RawBatch.class));
         ApPipeline.define(new Inputs(batches.uid("batches"), Feed.of(env, "test-platform", JsonRecord.class, List.of()),
                 Feed.of(env, "test-access", JsonRecord.class, List.of()), Revocations::new),
-                new Sinks(rows, items, deadLetters, neighbours), PipelineSettings.DEFAULT.withRawRows(false),
+                new Sinks(rows, items, deadLetters, neighbours), PipelineSettings.DEFAULT.withRawRows(false)
+                        .withMostWaiting(HOLDS),
                 Policies.rwndFair());
         return env.executeAsync();
     }

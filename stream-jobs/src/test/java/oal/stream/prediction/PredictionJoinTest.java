@@ -65,6 +65,16 @@ class PredictionJoinTest {
         assertEquals(1, join.size());
     }
 
+    /** As after an outage of the broker, when an access point sends what it kept and one topic is read first. */
+    @Test
+    void minutesOfItemsMeetTheirDecisions() {
+        int n = 6000;
+        for (long t = 1; t <= n; t++) pass(0, t, true, Long.MAX_VALUE);
+        for (long t = 1; t <= n; t++) join.decided(decision(0, t, 0), output);
+        assertEquals(0, out.stream().filter(said -> said.endsWith("alone")).count());
+        assertEquals(n, out.size());
+    }
+
     @Test
     void bothSidesAreBounded() {
         int n = PredictionJoin.MAX_WAITING + 5;
@@ -74,7 +84,7 @@ class PredictionJoinTest {
                 "the oldest go, none is lost");
         join.end(output);
         assertEquals(n, out.size());
-        for (int t = 1; t <= 3 * PredictionJoin.MAX_KEPT; t++) pass(0, n + t, true, Long.MAX_VALUE);
+        for (int t = 1; t <= PredictionJoin.MAX_KEPT + 5; t++) pass(0, n + t, true, Long.MAX_VALUE);
         assertEquals(PredictionJoin.MAX_KEPT, join.size());
     }
 }

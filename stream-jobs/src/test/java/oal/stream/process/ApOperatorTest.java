@@ -11,6 +11,7 @@ import java.util.stream.Collectors;
 import oal.schema.Settings;
 import oal.stream.codec.BatchBuilder;
 import oal.stream.item.TrainingItem;
+import oal.stream.operator.PipelineSettings;
 import org.apache.flink.streaming.api.watermark.Watermark;
 import org.junit.jupiter.api.Test;
 
@@ -278,12 +279,23 @@ class ApOperatorTest extends ApHarness {
 
     @Test
     void whatWaitsOfAnApThatNeverSendsItsPacketsIsBounded() throws Exception {
-        for (long s = 0; s < 3 * ApProcessor.MAX_WAITING; s++) {
+        for (long s = 0; s < PipelineSettings.MOST_WAITING + 500; s++) {
             send(ap.samples(s)); // and time stands still: sources would not let it go so far (CatchUpTest)
-            if (s == ApProcessor.MAX_WAITING) assertEquals(List.of(), rows("label"));
+            if (s == PipelineSettings.MOST_WAITING) assertEquals(List.of(), rows("label"));
         }
         assertTrue(rows("label").size() > 1000, "the oldest have their turn");
-        assertTrue(harness.numEventTimeTimers() <= 3 * ApProcessor.MAX_WAITING);
+        assertTrue(harness.numEventTimeTimers() <= 3 * PipelineSettings.MOST_WAITING);
+    }
+
+    /** The broker was away; what the AP kept meanwhile arrives within seconds, one topic before the other. */
+    @Test
+    void aBurstOfMinutesMeetsItsCounterpart() throws Exception {
+        int n = 1500;
+        for (long s = 0; s < n; s++) send(ap.samples(s));
+        for (long s = 0; s < n; s++) send(ap.packets(s));
+        assertEquals(List.of(), rows("late"));
+        assertTrue(rows("label").size() > n * 2.5 - 20, "labels: " + rows("label").size());
+        assertEquals(0, rows("label").stream().filter(r -> "0".equals(r.get("complete"))).count());
     }
 
     @Test
