@@ -113,6 +113,8 @@ class Loop:
         self.flows: list[Flow] = []
         self.every: list[list] = []  # [next time, interval, what]
         self.buffer = bytearray(1 << 18)
+        self.poll = select.epoll()
+        self.polled: dict[int, tuple[Flow, socket.socket, int]] = {}  # by file: whose end it is, what is waited for
 
     def repeat(self, interval_s: float, what: Callable[[], None]) -> list:
         """Again and again, until cancel()."""
@@ -140,20 +142,32 @@ class Loop:
                 raise TimeoutError(f"not within {patience_s:.0f} s: {what}")
             self.run(every_s)
 
+    def interests(self) -> None:
+        """Wait for what the flows want now. A system call is what a guest spends its time with, so only what changed.
+        """
+        wanted = {end.fileno(): (flow, end, events) for flow in self.flows for end, events in flow.interest()
+                  if end.fileno() >= 0 and events}
+        if wanted == self.polled:
+            return
+        for fd, (_, end, _) in self.polled.items():
+            if end.fileno() == fd and (fd not in wanted or wanted[fd][1] is not end):
+                self.poll.unregister(fd)
+        for fd, (_, end, events) in wanted.items():
+            held = self.polled.get(fd)
+            if held is None or held[1] is not end:  # a closed one's number may have been given to another
+                self.poll.register(fd, events)
+            elif held[2] != events:
+                self.poll.modify(fd, events)
+        self.polled = wanted
+
     def turn(self, timeout_s: float) -> None:
-        poll, ends = select.epoll(), {}
-        with poll:
-            for flow in self.flows:
-                for end, events in flow.interest():
-                    if end.fileno() >= 0 and events:
-                        poll.register(end.fileno(), events)
-                        ends[end.fileno()] = (flow, end)
-            for fd, events in poll.poll(max(0.0, timeout_s)):
-                flow, end = ends[fd]
-                try:
-                    if events & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
-                        flow.read(end, self.buffer)
-                    elif events & select.EPOLLOUT:
-                        flow.write(end)
-                except (BrokenPipeError, ConnectionResetError):
-                    flow.close(end)
+        self.interests()
+        for fd, events in self.poll.poll(max(0.0, timeout_s)):
+            flow, end, _ = self.polled[fd]
+            try:
+                if events & (select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR):
+                    flow.read(end, self.buffer)
+                elif events & select.EPOLLOUT:
+                    flow.write(end)
+            except (BrokenPipeError, ConnectionResetError):
+                flow.close(end)

@@ -108,11 +108,10 @@ class Traffic:
         self.flows, self.poll = flows, select.epoll()
         self.senders: dict[int, Connection] = {}
         self.receivers: dict[int, tuple[socket.socket, Flow]] = {}
+        self.sinks = [flow for flow in flows if flow.spec["udp"]]  # read at ticks, or every datagram would be a turn
         for flow in flows:
-            sock = flow.listener.socket
-            self.poll.register(sock.fileno(), select.EPOLLIN)
-            if flow.spec["udp"]:
-                self.receivers[sock.fileno()] = (sock, flow)
+            if not flow.spec["udp"]:
+                self.poll.register(flow.listener.socket.fileno(), select.EPOLLIN)
         self.listeners = {flow.listener.socket.fileno(): flow for flow in flows if not flow.spec["udp"]}
         self.ending = False  # no connection is opened any more
         self.stopping = threading.Event()
@@ -168,6 +167,8 @@ class Traffic:
             if connection.rate_bps and connection.open:
                 connection.portion(passed_s)
                 self.poll.modify(fd, select.EPOLLOUT)
+        for flow in self.sinks:
+            flow.received_bytes += flow.listener.take()
 
     def send(self, fd: int) -> None:
         if self.senders[fd].write():
