@@ -117,10 +117,15 @@ def apply_topics(admin: AdminClient, topics: dict[str, NewTopic]) -> None:
             ]))
 
 
-def apply_acls(admin: AdminClient, wanted: set[AclBinding]) -> None:
+def described_acls(admin: AdminClient) -> set[AclBinding]:
+    """All that the broker which answers goes by."""
     everything = AclBindingFilter(ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY,
                                   AclPermissionType.ANY)
-    there = set(admin.describe_acls(everything).result(TIMEOUT_S))
+    return set(admin.describe_acls(everything).result(TIMEOUT_S))
+
+
+def apply_acls(admin: AdminClient, wanted: set[AclBinding]) -> None:
+    there = described_acls(admin)
     # What refuses comes first: at no moment may somebody do what is not theirs.
     for permission in (AclPermissionType.DENY, AclPermissionType.ALLOW):
         if new := [acl for acl in wanted - there if acl.permission_type == permission]:
@@ -131,6 +136,15 @@ def apply_acls(admin: AdminClient, wanted: set[AclBinding]) -> None:
                 AclBindingFilter(a.restype, a.name, a.resource_pattern_type, a.principal, a.host, a.operation,
                                  a.permission_type) for a in there - wanted
             ]))
+
+
+def wait_for_acls(admin: AdminClient, wanted: set[AclBinding]) -> None:
+    """The controller acknowledges an ACL before the brokers have heard of it: a client that comes first is refused."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while missing := wanted - described_acls(admin):
+        if time.monotonic() > deadline:
+            raise SystemExit(f"topics: not in force within {TIMEOUT_S} s: {missing}")
+        time.sleep(0.05)
 
 
 def wait_for_leaders(admin: AdminClient, topics: dict[str, NewTopic]) -> None:
@@ -169,7 +183,9 @@ def main(arguments=None) -> None:
         apply_topics(admin, topics)
         # Before rights: who may write has a quota.
         quotas.apply(options.bootstrap, options.pki, quotas.wanted(spec))
-        apply_acls(admin, wanted_acls(spec))
+        acls = wanted_acls(spec)
+        apply_acls(admin, acls)
+        wait_for_acls(admin, acls)
         wait_for_leaders(admin, topics)
     except KafkaException as error:
         raise SystemExit(f"topics: {options.bootstrap}: {error.args[0].str()}") from None
