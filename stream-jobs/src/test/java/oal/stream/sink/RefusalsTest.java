@@ -123,7 +123,7 @@ class RefusalsTest {
                 committer.commit(InsertCommitterTest.requests(List.of(insert())));
                 return null;
             });
-            while (committer.waiting() == 0) Thread.onSpinWait();
+            while (committer.waiting() == 0) Thread.sleep(5);
             nanos.addAndGet(TimeUnit.SECONDS.toNanos(130));
             assertEquals(130, committer.retryingSeconds());
             server.failing = null;
