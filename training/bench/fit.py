@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 from oal_training.online.kernel import Evaluator, Fitter
+from oal_training.online.score import macro_f1
 from oal_training.online.settings import load
 from oal_training.online.window import Window
 from oal_training.stored.parquet import read_columns
-from sklearn.metrics import f1_score
 from sklearn.tree import DecisionTreeClassifier
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -84,7 +84,7 @@ def quality(x: np.ndarray, y: np.ndarray, fitter: Fitter, theirs: DecisionTreeCl
     tree = fitter.fit(window.binning, window.binned, window.truth, train, np.ones(4, np.float32), 1)
     ours, _ = Evaluator(tree).predict(np.ascontiguousarray(x), test)
     theirs.fit(x[train], y[train])
-    return tuple(f1_score(y[test], predicted, average="macro") for predicted in (ours, theirs.predict(x[test])))
+    return tuple(macro_f1(predicted, y[test]) for predicted in (ours, theirs.predict(x[test]).astype(np.int64)))
 
 
 def measure(what: str, x: np.ndarray, y: np.ndarray) -> list[dict]:

@@ -15,8 +15,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from oal_training.batch import split
 from oal_training.batch.models import ENSEMBLES, Model, ModelSpec
-from oal_training.batch.scores import average_precision, confusion, f1_of
+from oal_training.batch.scores import average_precision, confusion
 from oal_training.errors import TrainingError
+from oal_training.macro_f1 import macro_f1
 from oal_training.stored.items import Items
 
 LEAST_WEIGHT = 0.002
@@ -117,7 +118,7 @@ class Distilled:
         for kind in self.distil.teachers:
             model = Model(self._teacher(kind), self.k).fit(items[early])
             proba = model.proba(held.x)
-            quality[kind] = f1_of(confusion(held.y, model.predict(held.x, proba), self.k))[3] + np.nan_to_num(
+            quality[kind] = macro_f1(confusion(held.y, model.predict(held.x, proba), self.k)) + np.nan_to_num(
                 average_precision(held.congested[c], proba[c][:, held.congested_from :].sum(axis=1))
             )
         return max(quality, key=quality.get)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from oal_training.batch.scores import confusion, f1_of
+from oal_training.batch.scores import confusion
+from oal_training.macro_f1 import macro_f1
 
 STEPS = 40
 
@@ -87,12 +88,8 @@ def _best_cuts(value: np.ndarray, y: np.ndarray, k: int) -> np.ndarray:
                 for t in (*np.linspace(max(c - 0.2, lowest), min(c + 1.2, highest), STEPS), cuts[c])
                 if lowest <= t <= highest
             ]
-            quality = [
-                f1_of(confusion(y, np.searchsorted(np.where(np.arange(k - 1) == c, t, cuts), value, side="right"), k))[
-                    3
-                ]
-                for t in tried
-            ]
+            cut = [np.searchsorted(np.where(np.arange(k - 1) == c, t, cuts), value, side="right") for t in tried]
+            quality = [macro_f1(confusion(y, predicted, k)) for predicted in cut]
             best = max(quality)
             near = [t for t, q in zip(tried, quality) if q >= best - 1e-9]
             cuts[c] = near[int(np.argmin(np.abs(np.array(near) - (c + 0.5))))]

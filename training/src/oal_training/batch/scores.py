@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from oal_training import macro_f1
+
 RELIABILITY_BINS = 10
 
 
@@ -33,10 +35,10 @@ class Predictions:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """precision, recall, f1: float[k], 0 where undefined; support int[k]; macro_f1: mean over the classes that occur or
-    are predicted; onset_ap: average precision over candidates, NaN without an onset or a non-onset; onset_rate: share
-    of onsets among them, which is the onset_ap of a constant score; brier: mean of Σ(p − y)² over classes, 0…2;
-    confusion int[k, k], rows are the truth.
+    """precision, recall, f1: float[k], 0 where undefined; support int[k]; macro_f1: as module macro_f1 says; onset_ap:
+    average precision over candidates, NaN without an onset or a non-onset; onset_rate: share of onsets among them,
+    which is the onset_ap of a constant score; brier: mean of Σ(p − y)² over classes, 0…2; confusion int[k, k], rows
+    are the truth.
     """
 
     n: int
@@ -59,13 +61,10 @@ def confusion(y: np.ndarray, predicted: np.ndarray, k: int, weight: np.ndarray |
     return np.bincount(y * k + predicted, weights=weight, minlength=k * k).reshape(k, k)
 
 
-def f1_of(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Precision, recall and F1 a class, and macro F1, of a confusion matrix."""
-    hit, said, is_ = np.diag(matrix).astype(float), matrix.sum(axis=0), matrix.sum(axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        precision, recall, f1 = (np.nan_to_num(hit / d) for d in (said, is_, (said + is_) / 2))
-    occurs = (said + is_) > 0
-    return precision, recall, f1, float(f1[occurs].mean()) if occurs.any() else float("nan")
+def rates(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Precision and recall a class of a confusion matrix; 0 where they are undefined."""
+    hit, said, is_ = np.diagonal(matrix), matrix.sum(axis=0), matrix.sum(axis=1)
+    return hit / np.where(said > 0, said, 1), hit / np.where(is_ > 0, is_, 1)
 
 
 def average_precision(positive: np.ndarray, score: np.ndarray, weight: np.ndarray | None = None) -> float:
@@ -91,16 +90,16 @@ def score(p: Predictions) -> Scores:
     """All figures of one set of predictions."""
     k = p.proba.shape[1]
     matrix = confusion(p.y, p.predicted, k)
-    precision, recall, f1, macro = f1_of(matrix)
+    precision, recall = rates(matrix)
     onset = (p.y >= p.congested_from)[p.candidate]
     truth = np.eye(k)[p.y]
     return Scores(
         n=len(p.y),
         precision=precision,
         recall=recall,
-        f1=f1,
+        f1=macro_f1.f1_of(matrix),
         support=matrix.sum(axis=1),
-        macro_f1=macro,
+        macro_f1=macro_f1.macro_f1(matrix),
         accuracy=float(np.mean(p.y == p.predicted)),
         onset_ap=average_precision(onset, p.score[p.candidate]),
         onset_rate=float(onset.mean()) if len(onset) else float("nan"),
@@ -158,7 +157,7 @@ def bootstrap(every: dict[str, Predictions], rounds: int, seed: int = 0) -> dict
         rows = rows[np.argsort(-p.score[rows], kind="stable")]
         positive, s, b = (p.y >= p.congested_from)[rows], p.score[rows], block[rows]
         found[model] = np.array(
-            [[f1_of((c @ by_block).reshape(k, k))[3], _average_precision(positive, s, c[b])] for c in counts]
+            [[macro_f1.macro_f1((c @ by_block).reshape(k, k)), _average_precision(positive, s, c[b])] for c in counts]
         )
     return found
 

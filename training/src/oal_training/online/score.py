@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from oal_training import macro_f1 as of_table
+
 CLASSES = 4
 POOR = 2  # first of the congested classes
 FINE = 10_000  # scores are integers 0…FINE
@@ -43,15 +45,9 @@ def average_precision(score: np.ndarray, positive: np.ndarray) -> float:
 
 
 def macro_f1(predicted: np.ndarray, truth: np.ndarray) -> float:
-    """Mean F1 over the classes that occur in the truth."""
-    if len(truth) == 0:
-        return float("nan")
-    table = np.bincount(truth.astype(np.int64) * CLASSES + predicted, minlength=CLASSES * CLASSES).reshape(
-        CLASSES, CLASSES
-    )
-    of_truth, of_predicted, hits = table.sum(1), table.sum(0), np.diag(table)
-    there = of_truth > 0
-    return float(np.mean(2 * hits[there] / (of_truth + of_predicted)[there]))
+    """`oal_training.macro_f1` of these items; NaN without any."""
+    table = np.bincount(truth.astype(np.int64) * CLASSES + predicted, minlength=CLASSES * CLASSES)
+    return of_table.macro_f1(table.reshape(CLASSES, CLASSES))
 
 
 def onsets(class_now: np.ndarray, truth: np.ndarray) -> np.ndarray:
