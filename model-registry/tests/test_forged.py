@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from oal_registry.errors import NotPackagable
+from oal_registry.gate import Gate
 from oal_registry.policy_releases import PolicyReleases
 from oal_registry.promotion import Promotion
 from oal_registry.release_topic import KafkaTrouble, ReleaseTopic
@@ -72,6 +73,7 @@ def here(tmp_path):
         made.topic.read()
         folder = PolicyFolder(tmp_path / "in-force")
         parts = made.topic, REGISTRY, SlotMemory(tmp_path / "slots.json"), made.status, CANARY, folder
+        parts += (Gate(made.mlflow, FAIR.name, False, made.status),)
         made.promotion = Promotion(Compiled(FAIR, made.mlflow), *parts)
         made.policies = PolicyReleases(made.topic, folder, REGISTRY, made.status, {FAIR.name})
 

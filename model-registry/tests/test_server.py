@@ -77,6 +77,18 @@ def test_who_set_an_alias_is_on_the_version_and_nobody_else_writes_it(mlflow, ow
     owner.unalias("mine")
 
 
+def test_who_opened_the_gate_is_on_the_version_and_owners_write_nothing_of_it(mlflow, owner, admin, versions):
+    path, version = f"{API}/model-versions/set-tag", {"name": "congestion", "version": str(versions[0])}
+    assert call(mlflow, "visitor", path, {**version, "key": "gate.open", "value": "why"}) == 403
+    assert call(mlflow, "owner", path, {**version, "key": "gate.open", "value": "why"}) == 200
+    assert owner.tags(versions[0])["oal.gate_opened_by"] == "owner"
+    for key, code in (("oal.gate_opened_by", 403), ("oal.gate", 200), ("oal.released_at.x", 200)):
+        assert call(mlflow, "owner", path, {**version, "key": key, "value": "somebody"}) == 403, key
+        assert call(mlflow, "registry", path, {**version, "key": key, "value": "somebody"}) == code, key
+    for key in ("gate.open", "oal.gate", "oal.released_at.x"):
+        admin("model-versions/delete-tag", {**version, "key": key})
+
+
 def test_another_host_name_is_refused(mlflow):
     assert (
         get(

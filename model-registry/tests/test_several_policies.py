@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from oal_registry import package, programs, registered, service
 from oal_registry.errors import NotPackagable
+from oal_registry.gate import Gate
 from oal_registry.mlflow_client import Gone
 from oal_registry.models import CompiledModel
 from oal_registry.policy_releases import PolicyReleases
@@ -110,6 +111,7 @@ def platform(tmp_path):
                 here.status,
                 CANARY,
                 here.folder,
+                Gate(here.mlflow, m.name, False, here.status),
             )
             for m in manifests
         }

@@ -113,10 +113,19 @@ class MlflowRegistry:
                 mlflow.artifacts.download_artifacts(artifact_uri=f"models:/{model}/{version}", dst_path=str(into))
             )
 
+    def run_tags(self, run_id: str) -> dict[str, str] | None:
+        """Tags of a run; None when there is no such run."""
+        try:
+            with _translated(f"read run {run_id}"):
+                return dict(self.client.get_run(run_id).data.tags)
+        except Gone:
+            return None
+
     def run_file(self, run_id: str, name: str, into: Path) -> Path | None:
-        """An artifact file of a run; None when the run has none of this name."""
+        """An artifact file of a run, by its path; None when the run has none of this name."""
         with _translated(f"list artifacts of run {run_id}"):
-            there = {artifact.path for artifact in self.client.list_artifacts(run_id)}
+            folder = name.rpartition("/")[0] or None
+            there = {artifact.path for artifact in self.client.list_artifacts(run_id, folder)}
         if name not in there:
             return None
         with _translated(f"download {name} of run {run_id}"):

@@ -20,6 +20,7 @@ from oal_schema.release import Release
 
 from oal_registry import package, promoter, wish
 from oal_registry.errors import NotPackagable
+from oal_registry.gate import SLOT, Gate
 from oal_registry.mlflow_client import Gone
 from oal_registry.models import CompiledModel, Models
 from oal_registry.release_topic import SLOTS, Key, ReleaseTopic
@@ -28,6 +29,7 @@ from oal_registry.status import Status
 
 ROLLED_BACK = "rollback: "  # how the reason of a release begins that no alias asked for
 ERROR_TAG = "oal.error"
+GATE_TAGS = (promoter.OPEN, promoter.OPENED_BY)
 MAX_TAG = 500  # characters of what is written on a version
 HEAD = "class"  # role of the model whose aliases and versions name a release
 Versions = dict[str, int]  # by role; 0: none
@@ -66,15 +68,16 @@ class Promotion:
         status: Status,
         canary_defaults: dict,
         policies: PolicyFolder,
+        gate: Gate,
     ):
         self.models, self.manifest, self.registry = models, models.manifest, models.registry
         self.releases, self.key, self.memory, self.status = releases, key, memory, status
-        self.canary_defaults, self.policies = canary_defaults, policies
+        self.canary_defaults, self.policies, self.gate = canary_defaults, policies, gate
         self.head = self.manifest.role(HEAD)
         self.others = [plan for plan in self.manifest.models if plan.role != HEAD]
         # bundle hash → versions that are known to be in it
         self._versions_of: dict[str, Versions] = {}
-        # (slot, versions, tags) → why; a version does not get better by itself
+        # (slot, versions, tags, champions in force) → why; a version does not get better by itself
         self._refused: dict[tuple, str] = {}
         self._histories: set[tuple[Key, int]] = set()  # releases whose tags are known to be right
 
@@ -103,8 +106,8 @@ class Promotion:
             version = self.registry.version(self.head.registered, versions[HEAD])
         except Gone:
             return 0  # deleted in this moment; the alias goes with it, as the next pass sees
-        tags = sorted((k, v) for k, v in version.tags.items() if k in wish.TAGS)
-        asked = (slot, tuple(versions.items()), tuple(tags))
+        tags = sorted((k, v) for k, v in version.tags.items() if k in wish.TAGS or k in GATE_TAGS)
+        asked = (slot, tuple(versions.items()), tuple(tags), self._rivals(slot))
         if asked in self._refused:
             return 0
         try:
@@ -121,6 +124,10 @@ class Promotion:
         if ERROR_TAG in version.tags:
             self.registry.delete_tag(self.head.registered, versions[HEAD], ERROR_TAG)
         return done
+
+    def _rivals(self, slot: str) -> tuple[str, ...]:
+        """What a version was refused beside: when that changes, it is asked again."""
+        return tuple(sorted(f"{r.run_id} {r.version}" for (s, _), r in self._in_force.items() if s == slot == SLOT))
 
     def _missing(self, versions: Versions) -> list[str]:
         """Registered models that a bundle of this policy needs, and that have no version here."""
@@ -147,7 +154,13 @@ class Promotion:
             self._write_history(key, version, now)
             return 0
         # The same bundle under other conditions changes nothing on the APs that have it.
-        made = package.of_release(now) if same else self._package(key, self._compiled(versions))
+        made, said = package.of_release(now) if same else None, ""
+        if made is None:
+            compiled = self._compiled(versions)
+            if slot == SLOT:
+                stands = now or self._in_force.get((slot, "fleet"))  # at a site, too, until it has one of its own
+                said = self.gate.admit(version, compiled[0], stands, returns=released_tag(key) in version.tags)
+            made = self._package(key, compiled)
         others = [f"{plan.registered}/{versions[plan.role]}" for plan in self.others if versions[plan.role]]
         released = self.releases.release(
             *key,
@@ -156,7 +169,9 @@ class Promotion:
             version=number,
             run_id=version.run_id or "",
             pinned=wanted.pinned,
-            reason=f"alias {slot} on {self.head.registered}/{number}" + "".join(f" with {name}" for name in others),
+            reason=f"alias {slot} on {self.head.registered}/{number}"
+            + "".join(f" with {name}" for name in others)
+            + (f"; {said}" if said else ""),
             rollout=wanted.rollout,
             rank=now.rank if same else 0,
             promoted_by=version.tags.get(promoter.TAG + slot, ""),

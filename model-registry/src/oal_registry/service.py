@@ -16,7 +16,7 @@ from oal_schema.manifest import known
 from oal_schema.policy_file import PolicyError
 from oal_schema.policy_folder import SHIPPED, PolicyFolder
 
-from oal_registry import config, registered, secret_files, signing_keys, wish
+from oal_registry import config, gate, registered, secret_files, signing_keys, wish
 from oal_registry.bearer import Bearer
 from oal_registry.errors import RegistryError
 from oal_registry.http_server import HttpServer
@@ -105,6 +105,7 @@ def load_settings(path: str) -> dict:
             "metric": canary.get("metric", str, ""),
             "limit": canary.get("limit", (int, float), None),
         },
+        "champion_gate": gate.required(top.get("champion_gate", str, "required"), f"{path}: champion_gate"),
         "retrain_timeout_s": float(top.get("retrain_timeout_s", (int, float))),
         "mlflow_timeout_s": top.get("mlflow_timeout_s", int),
         "webhook_check_s": float(top.get("webhook_check_s", (int, float))),
@@ -146,6 +147,7 @@ class Service:
                 status,
                 settings.settings["canary"],
                 folder,
+                gate.Gate(self.registry, name, settings.settings["champion_gate"], status),
             )
             for name, manifest in known().items()
         ]

@@ -11,6 +11,7 @@ METRICS = {
     "oal_registry_releases_total": ("counter", "Releases by slot and action"),
     "oal_registry_records_refused_total": ("counter", "Records in ap.bundles.v1 that do not count as releases"),
     "oal_registry_refused_versions_total": ("counter", "Versions that could not be packaged"),
+    "oal_registry_gate_total": ("counter", "Versions at the gate before champion, by result"),
     "oal_registry_webhooks_total": ("counter", "Webhooks by result"),
     "oal_registry_webhook_registrations_total": ("counter", "Times that the webhook was registered with MLflow"),
     "oal_registry_changes_total": ("counter", "Passes that found something to do, by what woke them"),

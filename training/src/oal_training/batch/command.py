@@ -14,10 +14,11 @@ def register(add) -> None:
     """Add the commands to `oal-train`."""
     fit = add(
         "fit",
-        help="judge an experiment's model, fit it on all items, log it, register it",
+        help="judge an experiment's model, fit it on all items but those held out, log it, register it",
         description=(
-            "Judge the model of an experiment by time and by AP, fit it on all items, log both to MLflow and register"
-            " the tree. Without MLflow the report is all there is. See training/README.md, chapter Batch."
+            "Judge the model of an experiment by time and by AP, fit it on all items but those held out, log both to"
+            " MLflow and register the tree. Without MLflow the report is all there is. See training/README.md, chapter"
+            " Batch."
         ),
     )
     _source(fit)
@@ -187,7 +188,8 @@ def run_fit(arguments) -> int:
     if arguments.register:
         versions.check(lineage, experiment.model.kind in ("decision_tree", "distilled"), policy)
     parts, skipped = run.evaluate(items, experiment, log)
-    model = run.fit(items, experiment, log)
+    fitted_on, held_out = run.hold_out(items, experiment, log)
+    model = run.fit(fitted_on, experiment, log)
     with tempfile.TemporaryDirectory(prefix="oal-report-") as temporary:
         folder = arguments.out or Path(temporary)
         report.write(folder, experiment.name, items, parts, skipped)
@@ -202,7 +204,8 @@ def run_fit(arguments) -> int:
                 figures=run.mlflow_figures(parts, experiment.model.kind) | run.share(items),
                 folder=folder,
                 tree=run.as_tree(model),
-                x_example=items.x[:5],
+                fitted_on=fitted_on,
+                held_out=held_out,
                 register=arguments.register,
                 retrained_from=retrained_from,
                 params=run.params(experiment),

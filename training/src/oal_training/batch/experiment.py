@@ -53,7 +53,11 @@ class SourceSpec:
 
 @dataclass(frozen=True)
 class Experiment:
-    """text is the YAML as it was read; it goes along with every version, so that a retrain can repeat it."""
+    """text is the YAML as it was read; it goes along with every version, so that a retrain can repeat it.
+
+    held_out: latest share of the items that the model is not fitted on; a version is compared on them before it may be
+    champion.
+    """
 
     name: str
     model: ModelSpec
@@ -62,6 +66,7 @@ class Experiment:
     source: SourceSpec = SourceSpec()
     columns: dict | None = None
     least_items: int = 200
+    held_out: float = 0.25
     text: str = field(default="", compare=False)
 
 
@@ -98,7 +103,10 @@ def parse(text: str, where: str) -> Experiment:
             f"{where}: columns: unknown {', '.join(wrong)}; known:"
             f" {', '.join((*COLUMNS, *(f'target.{t}' for t in TARGET)))}"
         )
-    return dataclasses.replace(_section(Experiment, values, where), text=text)
+    made = dataclasses.replace(_section(Experiment, values, where), text=text)
+    if not isinstance(made.held_out, int | float) or not 0 <= made.held_out <= 0.5:
+        raise TrainingError(f"{where}: held_out is {made.held_out}; it is a share of the items, 0 to 0.5")
+    return made
 
 
 def load(path: Path) -> Experiment:

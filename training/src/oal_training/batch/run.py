@@ -14,7 +14,7 @@ from oal_training.batch.models import Model
 from oal_training.batch.persistence import Persistence
 from oal_training.batch.validation import PERSISTENCE, Judged, assemble, validate
 from oal_training.errors import TrainingError
-from oal_training.stored.items import Items
+from oal_training.stored.items import Items, with_range
 
 
 def check(items: Items, experiment: Experiment) -> None:
@@ -52,15 +52,25 @@ def evaluate(items: Items, experiment: Experiment, log=print) -> tuple[list[Judg
     return parts, skipped
 
 
+def hold_out(items: Items, experiment: Experiment, log=print) -> tuple[Items, Items | None]:
+    """What the model is fitted on, and the latest items, which it is not; None where too few would be left."""
+    early, late = split.tail(items, experiment.held_out) if experiment.held_out else (np.arange(len(items)), [])
+    if len(late) and len(early) >= experiment.least_items and len(set(items.y[early].tolist())) > 1:
+        log(f"held out: the latest {len(late)} items; the model is fitted on the {len(early)} before them")
+        return with_range(items[early]), with_range(items[late])
+    log("held out: nothing; a version of this run cannot be compared with another, so it is not let in as champion")
+    return items, None
+
+
 def fit(items: Items, experiment: Experiment, log=print):
-    """The experiment's model on all of the items."""
+    """The experiment's model on all of these items."""
     check(items, experiment)
     k = len(items.classes)
     if experiment.model.kind == PERSISTENCE:
         return Persistence(k).fit(items)
     began = time.monotonic()
     model = (Distilled if experiment.model.kind == "distilled" else Model)(experiment.model, k).fit(items)
-    log(f"{experiment.model.kind} on all {len(items)} items ({time.monotonic() - began:.1f} s)")
+    log(f"{experiment.model.kind} on {len(items)} items ({time.monotonic() - began:.1f} s)")
     return model
 
 

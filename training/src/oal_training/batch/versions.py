@@ -8,10 +8,11 @@ import tempfile
 from pathlib import Path
 
 from oal_training import policies
+from oal_training.batch import data_sets
 from oal_training.batch.stored_tree import TRUSTED_TYPES
 from oal_training.errors import TrainingError
 from oal_training.lineage import TAG, Lineage
-from oal_training.stored.items import known_programs
+from oal_training.stored.items import Items, known_programs
 from oal_training.tracking import EXPERIMENT_FILE, FEATURES_FILE, PROGRAM_FILE, Tracking, said
 
 EXPERIMENT = "batch"
@@ -59,15 +60,16 @@ def log_run(
     source: dict,
     figures: dict,
     folder: Path | None,
+    fitted_on: Items,
+    held_out: Items | None = None,
     tree=None,
-    x_example=None,
     register: str | None = None,
     retrained_from: str | None = None,
     params: dict | None = None,
     policy: str | None = None,
 ) -> dict:
-    """One run: lineage as tags, figures as metrics, `folder` as artifacts, the tree as an sklearn model; with
-    `register`, a version of it.
+    """One run: lineage as tags, figures as metrics, `folder` as artifacts, the items that the tree was fitted on and
+    those held out, the tree as an sklearn model; with `register`, a version of it.
 
     Returns {"run_id", "version" or None}. Nothing is written to MLflow when a version is asked for that lineage does
     not allow.
@@ -90,6 +92,8 @@ def log_run(
             mlflow.log_params({k: str(v)[:500] for k, v in (params or {}).items()})
             mlflow.log_metrics(figures)
             _log_files(mlflow, experiment_text, program)
+            sets = {data_sets.TRAINING: fitted_on} | ({data_sets.EVALUATION: held_out} if held_out is not None else {})
+            data_sets.keep(mlflow.MlflowClient(), run.info.run_id, sets)
             if folder:
                 mlflow.log_artifacts(str(folder), "report")
             model = None
@@ -97,7 +101,7 @@ def log_run(
                 model = flavour.log_model(
                     tree,
                     name="model",
-                    signature=mlflow.models.infer_signature(x_example, tree.classes_[:1]),
+                    signature=mlflow.models.infer_signature(fitted_on.x[:5], tree.classes_[:1]),
                     serialization_format="skops",
                     skops_trusted_types=TRUSTED_TYPES,
                     pip_requirements=[f"scikit-learn=={lineage.environment['scikit-learn']}", "skops"],

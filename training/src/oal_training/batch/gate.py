@@ -1,0 +1,120 @@
+"""May a version be champion? It and the one in force on the same kept items, by the judge of `oal-train fit`.
+
+What is refused is what is worse beyond doubt: the whole 95 % interval of the difference, drawn in pairs over blocks of
+time of an access point, lies below 0. What cannot be known is refused too. The registry asks before it releases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import yaml
+
+from oal_training import policies
+from oal_training.batch import scores, validation
+from oal_training.batch.persistence import Persistence, onset_score
+from oal_training.batch.scores import Predictions
+from oal_training.errors import TrainingError
+from oal_training.stored.items import Items
+
+FILE = "gate.yaml"  # of a policy's folder
+FIGURES = {"macro_f1": "macro F1", "onset_ap": "onset AP"}  # the columns of scores.bootstrap, in its order
+RIVALS = (validation.PERSISTENCE, "none")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """figures: of FIGURES; rival: persistence or none; min_items, min_onsets: at least, of the kept items; block_s:
+    lengths of blocks in seconds, the first that gives LEAST_BLOCKS is taken; rounds: draws.
+    """
+
+    figures: tuple[str, ...] = tuple(FIGURES)
+    rival: str = "none"
+    min_items: int = 200
+    min_onsets: int = 20
+    block_s: tuple[float, ...] = (30.0, 10.0)
+    rounds: int = 300
+
+    def __post_init__(self):
+        if not self.figures or set(self.figures) - set(FIGURES) or self.rival not in RIVALS:
+            raise TrainingError(f"figures are some of {', '.join(FIGURES)}, rival one of {', '.join(RIVALS)}")
+        if not self.block_s or min(self.block_s) < 1 or self.min_items < 1 or self.min_onsets < 0 or self.rounds < 100:
+            raise TrainingError("block_s are seconds from 1, min_items is 1 or more, rounds 100 or more")
+
+
+def rules(policy: str) -> Rules:
+    """Those of a policy's `gate.yaml`; without the file a version is compared with the one in force alone.
+    TrainingError when the file cannot be understood.
+    """
+    path = policies.POLICIES / policy / FILE
+    if not path.is_file():
+        return Rules()
+    try:
+        said = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        return Rules(**{key: tuple(value) if isinstance(value, list) else value for key, value in said.items()})
+    except (OSError, yaml.YAMLError, AttributeError, TypeError, ValueError, TrainingError) as error:
+        raise TrainingError(f"{path}: {error}") from None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """refused: why, "" when it may pass; scores: by model, each figure; compared: what the differences are, in words;
+    items, onsets: on which.
+    """
+
+    refused: str
+    items: int
+    onsets: int
+    scores: dict[str, dict[str, float]] = field(default_factory=dict)
+    compared: tuple[str, ...] = ()
+
+
+def judge(items: Items, own: str, said: dict[str, tuple[np.ndarray, np.ndarray]], by: Rules) -> Verdict:
+    """The verdict on `own`. `said`: of it and of the one in force, if there is any: (class int64[n], probabilities
+    float[n, k]) of these items.
+    """
+    n, onsets = len(items), int(np.sum(items.candidates & items.congested))
+    if n < by.min_items or onsets < by.min_onsets:
+        few = f"{n} items with {onsets} onsets are too few to judge by: {by.min_items} with {by.min_onsets} are needed"
+        return Verdict(few, n, onsets)
+    baseline = Persistence(len(items.classes)).fit(items)
+    proba = baseline.proba(items)
+    rival = {validation.PERSISTENCE: (baseline.predict(items), proba)}
+    every, length, blocks = {}, 0.0, 0
+    for length in by.block_s:
+        every = {
+            name: validation.predictions(
+                items, predicted, p, length, onset_score(items, p)[0] if name == validation.PERSISTENCE else None
+            )
+            for name, (predicted, p) in (said | rival).items()
+        }
+        blocks = len(np.unique(every[own].block))
+        if blocks >= validation.LEAST_BLOCKS:
+            break
+    figures = {name: scores.score(p) for name, p in every.items()}
+    shown = {name: {figure: float(getattr(s, figure)) for figure in FIGURES} for name, s in figures.items()}
+    others = [name for name in said if name != own] + [validation.PERSISTENCE] * (by.rival == validation.PERSISTENCE)
+    unequal = [name for name in others if not _same(every[own], every[name])]
+    if unequal and blocks < validation.LEAST_BLOCKS:
+        few = f"{blocks} blocks of {length:g} s are too few to draw from: {validation.LEAST_BLOCKS} are needed"
+        return Verdict(few, n, onsets, shown)
+    drawn = scores.bootstrap(every, by.rounds) if unequal else {}
+    wrong, compared = [], [f"the same answers as {name}" for name in others if name not in unequal]
+    for name in unequal:
+        for figure in by.figures:
+            column = list(FIGURES).index(figure)
+            low, high = scores.interval(drawn[own][:, column] - drawn[name][:, column])
+            mine, its = shown[own][figure], shown[name][figure]
+            words = f"{FIGURES[figure]} {mine:.3f} against {its:.3f} of {name}"
+            compared.append(f"{words}, difference {mine - its:+.3f} (95 % {low:+.3f} to {high:+.3f})")
+            if not np.isfinite([mine, its, low, high]).all():
+                wrong.append(f"{words} cannot be compared")
+            elif high < 0:
+                wrong.append(f"worse: {compared[-1]}")
+    where = f", on {n} items with {onsets} onsets in {blocks} blocks of {length:g} s"
+    return Verdict("; ".join(wrong) + where if wrong else "", n, onsets, shown, tuple(compared))
+
+
+def _same(a: Predictions, b: Predictions) -> bool:
+    return np.array_equal(a.predicted, b.predicted) and np.array_equal(a.score, b.score)
