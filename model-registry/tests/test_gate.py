@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from oal_registry import compile as compiler
 from oal_registry import gate as gates
-from oal_registry import promoter
+from oal_registry import package, promoter
 from oal_registry.errors import RegistryError
 from oal_registry.gate import Gate
 from oal_registry.models import CompiledModel
@@ -21,6 +21,7 @@ from oal_registry.slot_memory import SlotMemory
 from oal_registry.status import Status
 from oal_schema import keys
 from oal_schema.grant import grant
+from oal_schema.policy import Policy
 from oal_schema.policy_folder import PolicyFolder
 from oal_training.batch import data_sets, experiment, run
 from oal_training.stored import kept, parquet
@@ -61,10 +62,14 @@ def fitted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kept")
     digest = kept.write(folder / "items.parquet", late)
     (folder / "items.parquet").rename(folder / f"evaluation-{digest}.parquet")
+    kept_early = folder / "training.parquet"
+    early_digest = kept.write(kept_early, early)
     poor = early[np.arange(len(early))]
     poor.y[:] = np.random.default_rng(1).permutation(poor.y)
-    return SimpleNamespace(good=tree(early), poor=tree(poor), other=tree(early[np.arange(0, len(early), 2)]),
-                           folder=folder, digest=digest, until=int(early.ts_us[-1]))
+    return SimpleNamespace(
+        good=tree(early), poor=tree(poor), other=tree(early[np.arange(0, len(early), 2)]), folder=folder,
+        early=lambda: kept.read(kept_early, early_digest), digest=digest, until=int(early.ts_us[-1]),
+    )
 
 
 @pytest.fixture
@@ -225,6 +230,19 @@ def test_a_policy_that_asks_for_no_rule_lets_the_first_in_and_compares_the_next(
     assert here.tags(BARE, "example")["oal.gate"].startswith("first: nothing is in force")
     here.alias(POOR, "example")
     assert here.champion("example") == BARE and "of example/4 in force" in here.tags(POOR, "example")["oal.error"]
+
+
+def test_a_tree_fitted_again_from_the_kept_items_gives_the_same_bundle_byte_for_byte(fitted, tmp_path):
+    """What `oal-train rebuild` compares is the tree; the bundle follows from it."""
+    again = compiler.tree(run.as_tree(run.fit(fitted.early(), experiment.load(experiment.OWN), lambda _line: None)),
+                          PROGRAM.feature_hash)
+    key = keys.make(tmp_path / "key.pem")
+    signed = [
+        package.build(FAIR, [CompiledModel(FAIR.role("class"), 1, "run-1", PROGRAM, table)], target="fleet", serial=7,
+                      rollback_to=[], key=key, policy=Policy()).signed
+        for table in (fitted.good, again, fitted.other)
+    ]
+    assert signed[0] == signed[1] != signed[2]
 
 
 def test_the_setting_is_a_word_of_two():

@@ -76,13 +76,21 @@ def split_version(text: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Origin:
-    """What made a registered version: its experiment's YAML, its run's tags, and its model's address in MLflow."""
+    """What made a registered version, or the model of a run (name "" then): its experiment's YAML, its run's tags, and
+    its model's address in MLflow.
+    """
 
     name: str
     version: int
     experiment: str
     tags: dict[str, str]
     model_uri: str
+    run_id: str = ""
+
+    @property
+    def what(self) -> str:
+        """As people call it."""
+        return f"{self.name}/{self.version}" if self.name else f"run {self.run_id}"
 
 
 def origin(tracking: Tracking, name: str, version: str) -> Origin:
@@ -94,12 +102,26 @@ def origin(tracking: Tracking, name: str, version: str) -> Origin:
         run = client.get_run(found.run_id) if found.run_id else None
     if run is None:
         raise TrainingError(f"{name}/{version} has no run: nobody knows what it was trained on; it cannot be repeated")
+    return _origin(client, run, name, int(version), f"models:/{name}/{version}")
+
+
+def of_run(tracking: Tracking, run_id: str) -> Origin:
+    """Look a run up, likewise."""
+    mlflow = tracking.connect()
+    with said(f"reading run {run_id}"):
+        client = mlflow.MlflowClient()
+        run = client.get_run(run_id)
+    return _origin(client, run, "", 0, f"runs:/{run_id}/model")
+
+
+def _origin(client, run, name: str, version: int, model_uri: str) -> Origin:
+    what = f"{name}/{version}" if name else f"run {run.info.run_id}"
     with tempfile.TemporaryDirectory() as folder:
         try:
             text = Path(client.download_artifacts(run.info.run_id, EXPERIMENT_FILE, folder)).read_text(encoding="utf-8")
         except Exception as error:
             raise TrainingError(
-                f"the run of {name}/{version} has no {EXPERIMENT_FILE}; only versions of `oal-train fit --register` can"
+                f"{what} has no {EXPERIMENT_FILE}; only versions of `oal-train fit --register` can"
                 f" be repeated ({str(error).splitlines()[0][:200]})"
             ) from None
-    return Origin(name, int(version), text, dict(run.data.tags), f"models:/{name}/{version}")
+    return Origin(name, version, text, dict(run.data.tags), model_uri, run.info.run_id)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from oal_training import lineage, policies
 from oal_training.arguments import instant
-from oal_training.batch import experiment, pictures
+from oal_training.batch import experiment
 from oal_training.cli import main
 from oal_training.errors import TrainingError
 from oal_training.lineage import Lineage
@@ -134,17 +134,11 @@ def test_fit_registers_a_tree_that_the_registry_can_read(mlflow_uri, learning, t
     assert json.loads((tmp_path / "out" / "report.json").read_text())["source"]["rows"] == len(learning)
 
 
-def test_fit_of_a_policy_takes_its_experiment_and_registers_under_its_name(
-    mlflow_uri, learning, tmp_path, capsys, monkeypatch
-):
-    monkeypatch.setattr(pictures, "draw", lambda *_: None)  # the test above looks at them
-    result = tmp_path / "result.json"
-    words = ["fit", "--policy", "rwnd-fair", "--source", str(LEARNING), "--tracking-uri", mlflow_uri]
-    assert main([*words, "--result", str(result)]) == 0
-    made, found = json.loads(result.read_text()), client(mlflow_uri)
-    assert f"registered as congestion/{made['version']}" in capsys.readouterr().out
-    assert found.get_model_version("congestion", str(made["version"])).tags["policy"] == "rwnd-fair"
-    tags = found.get_run(made["run_id"]).data.tags
+def test_fit_of_a_policy_takes_its_experiment_and_registers_under_its_name(mlflow_uri, fitted):
+    found = client(mlflow_uri)
+    assert f"registered as congestion/{fitted.version}" in fitted.printed
+    assert found.get_model_version("congestion", str(fitted.version)).tags["policy"] == "rwnd-fair"
+    tags = found.get_run(fitted.run_id).data.tags
     assert tags["policy"] == json.loads(tags["oal.source"])["policy"] == "rwnd-fair"
     assert tags["oal.experiment"] == experiment.load(TREE).name
 

@@ -54,6 +54,20 @@ def register(add) -> None:
     evaluate.add_argument("--version", metavar="NAME/VERSION", help="a registered version instead of an experiment")
     evaluate.set_defaults(run=run_evaluate)
 
+    again = add(
+        "rebuild",
+        help="make a version again from what its run kept, and compare the bytes",
+        description=(
+            "Fit again from the kept data, settings and seeds of a run, and compare the tree byte for byte with what"
+            " was registered. Says which code and libraries differ. Exit status 1 when the bytes do."
+        ),
+    )
+    again.add_argument("run_id", nargs="?", metavar="RUN_ID", help="of MLflow")
+    again.add_argument("--version", metavar="NAME/VERSION", help="a registered version instead")
+    again.add_argument("--config", metavar="FILE", type=Path, help="YAML with the section mlflow")
+    _mlflow(again)
+    again.set_defaults(run=run_rebuild)
+
     compare = add(
         "compare",
         help="every model, the online trees and persistence on the same items, in one table",
@@ -190,6 +204,9 @@ def run_fit(arguments) -> int:
     parts, skipped = run.evaluate(items, experiment, log)
     fitted_on, held_out = run.hold_out(items, experiment, log)
     model = run.fit(fitted_on, experiment, log)
+    tree = run.as_tree(model)
+    if tree is not None and held_out is not None:
+        parts = [*parts, run.judge_held_out(held_out, tree, experiment.model.kind, experiment)]
     with tempfile.TemporaryDirectory(prefix="oal-report-") as temporary:
         folder = arguments.out or Path(temporary)
         report.write(folder, experiment.name, items, parts, skipped)
@@ -203,7 +220,8 @@ def run_fit(arguments) -> int:
                 source=source,
                 figures=run.mlflow_figures(parts, experiment.model.kind) | run.share(items),
                 folder=folder,
-                tree=run.as_tree(model),
+                tree=tree,
+                parts=parts,
                 fitted_on=fitted_on,
                 held_out=held_out,
                 register=arguments.register,
@@ -253,6 +271,26 @@ def run_evaluate(arguments) -> int:
         report.write(arguments.out, title, items, parts, skipped)
     _print(parts, skipped, items)
     return 0
+
+
+def run_rebuild(arguments) -> int:
+    """Make a version again; 1 when it is another."""
+    from oal_training import tracking
+    from oal_training.batch import rebuild
+    from oal_training.places import Places
+
+    places = Places.of(arguments)
+    if not places.tracking:
+        raise TrainingError("rebuild needs MLflow: give --tracking-uri, or --config with a section mlflow")
+    if bool(arguments.run_id) == bool(arguments.version):
+        raise TrainingError("give either a run's id or --version")
+    if arguments.version:
+        found = tracking.origin(places.tracking, *tracking.split_version(arguments.version))
+    else:
+        found = tracking.of_run(places.tracking, arguments.run_id)
+    made = rebuild.rebuild(places.tracking, found, log)
+    print(made.said())
+    return 0 if made.same else 1
 
 
 def run_compare(arguments) -> int:

@@ -81,17 +81,14 @@ def judge(items: Items, own: str, said: dict[str, tuple[np.ndarray, np.ndarray]]
     baseline = Persistence(len(items.classes)).fit(items)
     proba = baseline.proba(items)
     rival = {validation.PERSISTENCE: (baseline.predict(items), proba)}
-    every, length, blocks = {}, 0.0, 0
-    for length in by.block_s:
-        every = {
-            name: validation.predictions(
-                items, predicted, p, length, onset_score(items, p)[0] if name == validation.PERSISTENCE else None
-            )
-            for name, (predicted, p) in (said | rival).items()
-        }
-        blocks = len(np.unique(every[own].block))
-        if blocks >= validation.LEAST_BLOCKS:
-            break
+    length = validation.block_length(items, by.block_s)
+    every = {
+        name: validation.predictions(
+            items, predicted, p, length, onset_score(items, p)[0] if name == validation.PERSISTENCE else None
+        )
+        for name, (predicted, p) in (said | rival).items()
+    }
+    blocks = len(np.unique(every[own].block))
     figures = {name: scores.score(p) for name, p in every.items()}
     shown = {name: {figure: float(getattr(s, figure)) for figure in FIGURES} for name, s in figures.items()}
     others = [name for name in said if name != own] + [validation.PERSISTENCE] * (by.rival == validation.PERSISTENCE)

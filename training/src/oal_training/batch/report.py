@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from oal_training.batch.scores import Scores
-from oal_training.batch.validation import PERSISTENCE, Judged
+from oal_training.batch.validation import HELD_OUT, PERSISTENCE, Judged
 from oal_training.stored.items import Items
 
 
@@ -167,4 +167,5 @@ def write(folder: Path, title: str, items: Items, parts: list[Judged], skipped: 
         encoding="utf-8",
     )
     for part in parts:
-        pictures.draw(folder, part.kind, part, items.classes)
+        if not part.split.startswith(HELD_OUT):  # a table is enough
+            pictures.draw(folder, part.kind, part, items.classes)

@@ -12,9 +12,11 @@ from oal_training.batch.distil import Distilled
 from oal_training.batch.experiment import Experiment
 from oal_training.batch.models import Model
 from oal_training.batch.persistence import Persistence
-from oal_training.batch.validation import PERSISTENCE, Judged, assemble, validate
+from oal_training.batch.validation import HELD_OUT, PERSISTENCE, Judged, assemble, block_length, validate
 from oal_training.errors import TrainingError
 from oal_training.stored.items import Items, with_range
+
+SHORT_BLOCK_S = 10.0  # of blocks, where the experiment's are too few
 
 
 def check(items: Items, experiment: Experiment) -> None:
@@ -120,6 +122,24 @@ def validate_tree(items: Items, tree, name: str, trained_until_us: int, experime
         found,
         ["the frequencies of persistence are of these very items, which favours it (Brier)"],
         experiment.bootstrap.block_s,
+        experiment.bootstrap.rounds,
+    )
+
+
+def judge_held_out(items: Items, tree, name: str, experiment: Experiment) -> Judged:
+    """The very tree that is logged, on the items that it was not fitted on."""
+    proba = np.zeros((len(items), len(items.classes)))
+    proba[:, tree.classes_.astype(int)] = tree.predict_proba(items.x)
+    baseline = Persistence(len(items.classes)).fit(items)
+    found = {name: (np.argmax(proba, axis=1), proba), PERSISTENCE: (baseline.predict(items), baseline.proba(items))}
+    length = block_length(items, (experiment.bootstrap.block_s, SHORT_BLOCK_S))
+    return assemble(
+        items,
+        np.arange(len(items)),
+        f"{HELD_OUT}: the latest {len(items)} items, of which the tree saw none",
+        found,
+        [],
+        length,
         experiment.bootstrap.rounds,
     )
 

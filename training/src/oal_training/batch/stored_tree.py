@@ -4,25 +4,29 @@ are read. Reading a pickle runs what it holds, so none is read, whoever register
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import yaml
 
 from oal_training.errors import TrainingError
+from oal_training.lineage import TAG
 from oal_training.tracking import Origin, Tracking, said
 
 TRUSTED_TYPES = ["sklearn.tree._tree.Tree"]
 MAX_BYTES = 64 << 20
+HASH_TAG = TAG + "model_sha256"
 
 
 def fetch(tracking: Tracking, found: Origin):
-    """The DecisionTreeClassifier of a version; TrainingError when it is stored in any other form."""
+    """The DecisionTreeClassifier of a version or run; TrainingError when it is stored in any other form."""
     mlflow = tracking.connect()
     with tempfile.TemporaryDirectory(prefix="oal-model-") as folder:
-        with said(f"fetching {found.name}/{found.version}"):
+        with said(f"fetching {found.what}"):
             files = mlflow.artifacts.download_artifacts(artifact_uri=found.model_uri, dst_path=folder)
-        return read(Path(files), f"{found.name}/{found.version}")
+        return read(Path(files), found.what)
 
 
 def read(folder: Path, what: str):
@@ -44,6 +48,32 @@ def read(folder: Path, what: str):
     if type(tree).__name__ != "DecisionTreeClassifier":
         raise TrainingError(f"{what} is a {type(tree).__name__}, not a DecisionTreeClassifier")
     return tree
+
+
+def content(tree) -> bytes:
+    """All that decides a fitted tree's answers, and so the table in a bundle, as bytes.
+
+    The skops file is no such thing: it holds addresses of objects, and is another one each time.
+    """
+    nodes = tree.tree_
+    n = nodes.node_count
+    leaf = nodes.children_left < 0
+    columns = (
+        np.asarray([tree.n_features_in_, n, nodes.value.shape[2]], "<i8"),
+        np.asarray(tree.classes_, "<i8"),
+        np.asarray(nodes.children_left, "<i8"),
+        np.asarray(nodes.children_right, "<i8"),
+        np.where(leaf, -1, nodes.feature).astype("<i8"),
+        np.where(leaf, 0, nodes.threshold).astype("<f8"),
+        np.where(leaf, 0, np.asarray(nodes.missing_go_to_left)[:n]).astype("u1"),
+        np.asarray(nodes.value[:, 0, :], "<f8"),
+    )
+    return b"oal.tree.1" + b"".join(np.ascontiguousarray(column).tobytes() for column in columns)
+
+
+def content_sha256(tree) -> str:
+    """Hex SHA-256 of `content`; tag oal.model_sha256 of a run."""
+    return hashlib.sha256(content(tree)).hexdigest()
 
 
 def _file(folder: Path, what: str) -> Path:

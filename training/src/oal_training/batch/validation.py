@@ -15,6 +15,7 @@ from oal_training.batch.scores import Predictions, Scores
 from oal_training.stored.items import Items
 
 PERSISTENCE = "persistence"
+HELD_OUT = "held out"  # how the name of that way begins
 LEAST_BLOCKS = 8  # fewer are no sample to draw from
 
 
@@ -33,8 +34,10 @@ class Judged:
 
     @property
     def kind(self) -> str:
-        """Short name of the way of splitting: time, ap, time_ap."""
+        """Short name of the way of splitting: time, ap, time_ap, held_out."""
         name = self.split.lower()
+        if name.startswith(HELD_OUT):
+            return "held_out"
         return "ap" if name.startswith("leave-ap-out") else "time_ap" if "and by ap" in name else "time"
 
 
@@ -43,6 +46,11 @@ def blocks(items: Items, block_s: float) -> np.ndarray:
     _, ap = np.unique(items.group, return_inverse=True)
     start = items.ts_us // int(block_s * 1e6)
     return ap * (start.max() - start.min() + 1) + start - start.min()
+
+
+def block_length(items: Items, lengths: tuple[float, ...]) -> float:
+    """The first of these lengths of blocks, s, that gives LEAST_BLOCKS of the items; the last where none does."""
+    return next((s for s in lengths if len(np.unique(blocks(items, s))) >= LEAST_BLOCKS), lengths[-1])
 
 
 def predictions(

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+import warnings
 from pathlib import Path
 
 from oal_training import policies
-from oal_training.batch import data_sets
+from oal_training.batch import card, data_sets, stored_tree
 from oal_training.batch.stored_tree import TRUSTED_TYPES
+from oal_training.batch.validation import Judged
 from oal_training.errors import TrainingError
 from oal_training.lineage import TAG, Lineage
 from oal_training.stored.items import Items, known_programs
 from oal_training.tracking import EXPERIMENT_FILE, FEATURES_FILE, PROGRAM_FILE, Tracking, said
 
 EXPERIMENT = "batch"
+EXAMPLE_ROWS = 3
 
 
 def check(lineage: Lineage, is_tree: bool, policy: str | None = None) -> None:
@@ -51,6 +54,22 @@ def _log_files(mlflow, experiment_text: str, program: Path | None) -> None:
         mlflow.log_artifacts(name)
 
 
+def _signature(items: Items):
+    """What the tree takes and gives, by name. A missing value is NaN."""
+    from mlflow.models import ModelSignature
+    from mlflow.types import ColSpec, Schema
+
+    inputs = [ColSpec("double", name, required=False) for name in items.names]
+    return ModelSignature(Schema(inputs), Schema([ColSpec("long", "class")]))
+
+
+def _example(items: Items):
+    """Some items as the tree takes them."""
+    import pandas as pd
+
+    return pd.DataFrame(items.x[:EXAMPLE_ROWS], columns=list(items.names))
+
+
 def log_run(
     tracking: Tracking,
     *,
@@ -63,6 +82,7 @@ def log_run(
     fitted_on: Items,
     held_out: Items | None = None,
     tree=None,
+    parts: list[Judged] | None = None,
     register: str | None = None,
     retrained_from: str | None = None,
     params: dict | None = None,
@@ -93,25 +113,34 @@ def log_run(
             mlflow.log_metrics(figures)
             _log_files(mlflow, experiment_text, program)
             sets = {data_sets.TRAINING: fitted_on} | ({data_sets.EVALUATION: held_out} if held_out is not None else {})
-            data_sets.keep(mlflow.MlflowClient(), run.info.run_id, sets)
+            hashes = data_sets.keep(mlflow.MlflowClient(), run.info.run_id, sets)
             if folder:
                 mlflow.log_artifacts(str(folder), "report")
-            model = None
+            model, described = None, ""
             if tree is not None:
-                model = flavour.log_model(
-                    tree,
-                    name="model",
-                    signature=mlflow.models.infer_signature(fitted_on.x[:5], tree.classes_[:1]),
-                    serialization_format="skops",
-                    skops_trusted_types=TRUSTED_TYPES,
-                    pip_requirements=[f"scikit-learn=={lineage.environment['scikit-learn']}", "skops"],
-                )
+                with warnings.catch_warnings():
+                    warnings.filterwarnings("ignore", "X has feature names")  # the tree asks for none
+                    model = flavour.log_model(
+                        tree,
+                        name="model",
+                        signature=_signature(fitted_on),
+                        input_example=_example(fitted_on),
+                        serialization_format="skops",
+                        skops_trusted_types=TRUSTED_TYPES,
+                        pip_requirements=[f"scikit-learn=={lineage.environment['scikit-learn']}", "skops"],
+                    )
+                model_kind, nodes = (params or {}).get("kind", name), tree.tree_.node_count
+                described = card.text(name, model_kind, nodes, lineage, parts or [], fitted_on, held_out, hashes)
+                mlflow.log_text(described, card.FILE)
+                mlflow.set_tag(stored_tree.HASH_TAG, stored_tree.content_sha256(tree))
+                mlflow.set_tag("mlflow.note.content", described)
             run_id = run.info.run_id
     if not register:
         return {"run_id": run_id, "version": None}
     with said(f"registering {register}"):
         client = mlflow.MlflowClient()
         version = mlflow.register_model(model.model_uri, register)
+        client.update_model_version(register, version.version, described)
         for key, value in {
             "retrained_from": retrained_from,
             "policy": policy,
