@@ -148,7 +148,7 @@ def test_nothing_in_provisioning_is_taken_for_an_environment_variable_by_mistake
                    (HOME / "provisioning/dashboards/oal.yaml").read_text()))
     assert names == {
         "NAME", "__file", "OAL_CLICKHOUSE_HOST", "OAL_CLICKHOUSE_PORT", "OAL_CLICKHOUSE_PROTOCOL",
-        "OAL_CLICKHOUSE_SECURE", "OAL_GRAFANA_DASHBOARDS"
+        "OAL_CLICKHOUSE_SECURE", "OAL_CLICKHOUSE_OWN_CA", "OAL_GRAFANA_DASHBOARDS"
     }
 
 

@@ -27,7 +27,7 @@ def names(folder, file: str) -> list[str]:
 def test_init_makes_what_every_deployment_needs(made):
     there = bytes_of(made)
     for name in ("ca", "ap-ca", "ops-ca", "broker", "admin", "stream-jobs", "trainer", "model-registry", "deploy",
-                 "lab", "viewer", "flink-rest", "operator"):
+                 "lab", "viewer", "clickhouse", "postgres", "mlflow", "jolokia", "flink-rest", "operator"):
         assert {f"{name}.crt", f"{name}.key"} <= set(there)
     assert {
         "broker.pem", "flink-internal.p12", "flink-rest.p12", "flink-rest-trust.p12", "bundle-keys.txt", "mac-masters",

@@ -90,7 +90,8 @@ def render(state: State, settings: Settings) -> None:
     for source, target in sources.items():
         made = folder(state) / target
         made.parent.mkdir(parents=True, exist_ok=True)
-        write_private(made, source.read_text().replace(SECRETS, str(state.secrets)))
+        text = source.read_text().replace(f"{SECRETS}/ca.crt", str(state.pki / "ca.crt"))
+        write_private(made, text.replace(SECRETS, str(state.secrets)))
 
 
 def environment(state: State, settings: Settings) -> dict[str, str]:
@@ -100,6 +101,7 @@ def environment(state: State, settings: Settings) -> dict[str, str]:
         "OAL_CLICKHOUSE_PORT": str(settings.ports["clickhouse_http"]),
         "OAL_CLICKHOUSE_PROTOCOL": "http",
         "OAL_CLICKHOUSE_SECURE": "false",
+        "OAL_CLICKHOUSE_OWN_CA": "false",
         "OAL_GRAFANA_DASHBOARDS": str(OBSERVE / "dashboards"),
         "GF_SERVER_HTTP_ADDR": "127.0.0.1",
         "GF_SERVER_HTTP_PORT": str(settings.ports["grafana"]),

@@ -31,12 +31,16 @@ SERVICES = {
     "broker": Service(server=True),
     "admin": Service(),
     "stream-jobs": Service(),
-    "trainer": Service(),
-    "model-registry": Service(),
+    "trainer": Service(server=True),
+    "model-registry": Service(server=True),
     "deploy": Service(server=True),
     "lab": Service(),
     "viewer": Service(),
     "transactions": Service(),
+    "clickhouse": Service(client=False, server=True),
+    "postgres": Service(client=False, server=True),
+    "mlflow": Service(client=False, server=True),
+    "jolokia": Service(client=False, server=True, rsa=True),  # its reader of PEM knows no other keys
     "flink-rest": Service(client=False, server=True, rsa=True),  # Flink's default cipher suites are for RSA keys
 }
 
