@@ -2,6 +2,7 @@
 import os
 import re
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -84,7 +85,7 @@ def test_shards_alone_need_no_keeper(chart):
     whole = config(objects)
     assert {shard.findtext("internal_replication") for shard in whole.iter("shard") if len(shard)} == {"false"}
     assert not [
-        tag for tag in ("zookeeper", "interserver_http_port", "interserver_http_host") if whole.find(tag) is not None
+        tag for tag in ("zookeeper", "interserver_https_port", "interserver_http_host") if whole.find(tag) is not None
     ]
     assert "--replicated" not in migrate(objects)
 
@@ -99,7 +100,7 @@ def test_replicas_copy_each_other_by_way_of_keeper(chart):
             for shard in whole.find("remote_servers/oal").iter("shard")} == {"true"}
     assert [shard.get("from_env")
             for shard in whole.find("macros")] == [None, "OAL_CLICKHOUSE_SHARD", "OAL_CLICKHOUSE_REPLICA"]
-    assert whole.findtext("interserver_http_port") == "9009" and whole.find("interserver_http_host").get(
+    assert whole.findtext("interserver_https_port") == "9009" and whole.find("interserver_http_host").get(
         "from_env") == "OAL_CLICKHOUSE_HOST"
     assert whole.find("interserver_http_credentials/password").get("from_env") == "OAL_CLICKHOUSE_CLUSTER_SECRET"
 
@@ -113,7 +114,7 @@ def test_replicas_copy_each_other_by_way_of_keeper(chart):
     # Ports of the configuration, the container and the clients are the same.
     ports = {p["name"]: str(p["containerPort"]) for p in containers(keeper)[0]["ports"]}
     assert ports == {
-        "client": its.findtext("tcp_port"), "control": its.findtext("http_control/port"),
+        "client": its.findtext("tcp_port_secure"), "control": its.findtext("http_control/port"),
         "raft": its.findtext(".//raft_configuration/server/port")
     }
     assert {node.findtext("port") for node in whole.find("zookeeper")} == {ports["client"]}
@@ -190,7 +191,7 @@ def test_the_migrations_are_told_every_server(chart):
     for values, copies in (((SHARDS,), False), ((CLUSTER,), True)):
         objects = chart.objects(*values)
         said = migrate(objects)
-        assert after(said, "--url") == [f"http://{host}:8123" for s in servers(objects) for host in hosts(s)]
+        assert after(said, "--url") == [f"https://{host}:8123" for s in servers(objects) for host in hosts(s)]
         assert after(said, "--cluster") == [child.tag for child in config(objects).find("remote_servers")
                                             ] and ("--replicated" in said) == copies
         assert after(said, "--database") == ["oal"]
@@ -214,17 +215,17 @@ def test_a_new_shard_has_the_migrations_run_again_and_changes_no_other_s_volumes
 
 def test_clients_ask_any_server_and_telegraf_reads_each(chart):
     objects = chart.objects(CLUSTER)
-    every = [f"http://{host}:8123" for s in servers(objects) for host in hosts(s)]
+    every = [f"https://{host}:8123" for s in servers(objects) for host in hosts(s)]
     env = {e["name"]: e["value"] for e in containers(find(objects, "Deployment", "oal-telegraf"))[0]["env"]}
-    assert env["OAL_CLICKHOUSE_URLS"].split(",") == every and env["OAL_CLICKHOUSE_URL"] == "http://oal-clickhouse:8123"
-    assert "clickhouse.url=http://oal-clickhouse:8123\n" in find(objects, "ConfigMap",
+    assert env["OAL_CLICKHOUSE_URLS"].split(",") == every and env["OAL_CLICKHOUSE_URL"] == "https://oal-clickhouse:8123"
+    assert "clickhouse.url=https://oal-clickhouse:8123\n" in find(objects, "ConfigMap",
                                                                  "oal-flink")["data"]["job.properties"]
 
 
 def test_a_backup_is_of_each_shard_and_each_server_has_a_volume_for_it(chart):
     objects = chart.objects(CLUSTER)
     section = tomllib.loads(find(objects, "ConfigMap", "oal-backup")["data"]["backup.toml"])["clickhouse"]
-    assert section["urls"] == [f"http://{hosts(s)[0]}:8123" for s in servers(objects)
+    assert section["urls"] == [f"https://{hosts(s)[0]}:8123" for s in servers(objects)
                                ] and section["database"] == "oal_shard" and "url" not in section
     for s in servers(objects):
         assert [claim["metadata"]["name"] for claim in s["spec"]["volumeClaimTemplates"]] == ["data", "backups"]
@@ -232,7 +233,7 @@ def test_a_backup_is_of_each_shard_and_each_server_has_a_volume_for_it(chart):
         assert {m["name"]: m["mountPath"]
                 for m in containers(s)[0]["volumeMounts"]}["backups"] == "/var/lib/clickhouse-backups"
     one = tomllib.loads(find(chart.objects("fleet"), "ConfigMap", "oal-backup")["data"]["backup.toml"])["clickhouse"]
-    assert one["url"] == "http://oal-clickhouse:8123" and not {"urls", "database"} & one.keys()
+    assert one["url"] == "https://oal-clickhouse:8123" and not {"urls", "database"} & one.keys()
 
 
 def test_network_policies_let_servers_and_keeper_speak_and_nobody_else_with_them(chart):
@@ -275,23 +276,30 @@ def test_an_existing_clickhouse_is_not_taken_for_a_cluster(chart):
 
 class Server:
     """The start script and configuration of POD, with the paths moved into a folder below FOLDER, and the engine that
-    can be had here (clickhouse/tests/server.py) in the place of clickhouse-server."""
+    can be had here (clickhouse/tests/server.py) in the place of clickhouse-server. As a client of the others it speaks
+    TLS as configured; as a server it cannot, so a program in front of it does, with the configured certificate."""
 
     def __init__(self, folder, pod_name: str):
         self.folder, self.pod, self.process = folder / pod_name, pod_name, None
         (self.folder / "users.d").mkdir(parents=True, exist_ok=True)
-        self.http, self.native = free_port(), free_port()
-        self.url = f"http://127.0.0.1:{self.http}"
+        self.front: subprocess.Popen | None = None
+        self.http, self.native, self.plain_http, self.plain_native = (free_port() for _ in range(4))
+        self.url = f"https://127.0.0.1:{self.http}"
 
     def start(self, objects, others: list, secrets, python: str, engine: str) -> None:
         files = find(objects, "ConfigMap", "oal-clickhouse")["data"]
         text = files["config.xml"].replace("/var/lib/clickhouse/",
                                            f"{self.folder}/data/").replace("/var/lib/clickhouse-backups/",
                                                                            f"{secrets.parent}/backups/")
-        text = text.replace("0.0.0.0",
-                            "127.0.0.1").replace("<http_port>8123",
-                                                 f"<http_port>{self.http}").replace("<tcp_port>9000",
-                                                                                    f"<tcp_port>{self.native}")
+        text = text.replace("0.0.0.0", "127.0.0.1").replace("/run/secrets/oal/pki", str(secrets.parent / "state/pki"))
+        certificate, key = (
+            ElementTree.fromstring(text).findtext(f"openSSL/server/{of}File") for of in ("certificate", "privateKey"))
+        for secure, port, plain in (("https_port", 8123, self.plain_http), ("tcp_port_secure", 9000,
+                                                                            self.plain_native)):
+            assert f"<{secure}>{port}</{secure}>" in text
+            name = {"https_port": "http_port", "tcp_port_secure": "tcp_port"}[secure]
+            text = text.replace(f"<{secure}>{port}</{secure}>", f"<{name}>{plain}</{name}>")
+        self.context = ssl.create_default_context(cafile=secrets.parent / "state/pki/ca.crt")
         for other in others:
             text = text.replace(f"<host>{other.pod}.oal-clickhouse-pods</host><port>9000",
                                 f"<host>127.0.0.1</host><port>{other.native}")
@@ -314,6 +322,10 @@ class Server:
                                 'exec "$PYTHON" -c "$ENGINE" "$FOLDER"')
         assert "$ENGINE" in script
         with open(self.folder / "log", "ab") as log:
+            self.front = subprocess.Popen([
+                sys.executable, ROOT / "platform/images/standin/clickhouse/tls_front.py", certificate, key,
+                "127.0.0.1", f"{self.http}={self.plain_http}", f"{self.native}={self.plain_native}"
+            ], stdin=subprocess.PIPE, stdout=log, stderr=log)
             self.process = subprocess.Popen(
                 ["bash", "-c", script], stdin=subprocess.PIPE, stdout=log, stderr=log, env={
                     "PATH": os.environ["PATH"], "HOSTNAME": self.pod, "PYTHON": python, "ENGINE": engine,
@@ -327,7 +339,7 @@ class Server:
 
     def listens(self) -> bool:
         try:
-            with urllib.request.urlopen(f"{self.url}/ping", timeout=5):
+            with urllib.request.urlopen(f"{self.url}/ping", timeout=5, context=self.context):
                 return True
         except OSError:
             return False
@@ -335,7 +347,7 @@ class Server:
     def ask(self, sql: str) -> str:
         request = urllib.request.Request(self.url, data=sql.encode(),
                                          headers={"X-ClickHouse-User": "admin", "X-ClickHouse-Key": "of admin"})
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=60, context=self.context) as answer:
             return answer.read().decode().strip()
 
 
@@ -355,6 +367,7 @@ class Platform:
         self.secrets.mkdir()
         for key in mounted_secrets(servers(chart.objects(SHARDS))[0])["oal-secrets"]:
             (self.secrets / key).write_text(f"of {key.removeprefix('clickhouse-').removesuffix('.password')}")
+        subprocess.run([ROOT / "platform/security/oal-ca", "init", folder / "state"], check=True, capture_output=True)
         venv = subprocess.run([ROOT / "platform/setup/venv", ROOT / "clickhouse/requirements.txt"], check=True,
                               stdout=subprocess.PIPE, text=True).stdout.strip()
         sys.path.insert(0, str(ROOT / "clickhouse/tests"))
@@ -376,19 +389,25 @@ class Platform:
             server.start(objects, wanted, self.secrets, *self.engine)
         return wanted
 
-    def migrate(self, *values) -> None:
-        """With the arguments of the Job."""
+    def migrate(self, *values, believes: bool = True) -> None:
+        """With the arguments of the Job; without its --ca-file nothing is migrated."""
         words = [
-            word.replace("/run/secrets/oal/secrets", str(self.secrets)).replace("/etc/oal/migrate",
-                                                                                str(ROOT / "clickhouse/migrations"))
+            word.replace("/run/secrets/oal/secrets", str(self.secrets)).replace(
+                "/etc/oal/migrate", str(ROOT / "clickhouse/migrations")).replace("/run/secrets/oal/pki",
+                                                                                 str(self.folder / "state/pki"))
             for word in migrate(self.chart.objects(*values))[1:]
         ]
+        if not believes:
+            at = words.index("--ca-file")
+            words[at:at + 2] = []
+            words[words.index("--wait") + 1] = "0"
         for server in self.servers.values():
             # One server is asked by its Service.
             address = "oal-clickhouse" if server.pod == "oal-clickhouse-0" else f"{server.pod}.oal-clickhouse-pods"
-            words = [word.replace(f"http://{address}:8123", server.url) for word in words]
+            words = [word.replace(f"https://{address}:8123", server.url) for word in words]
         done = subprocess.run([ROOT / "clickhouse/migrate", *words], capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert (done.returncode == 0) == believes, done.stdout + done.stderr
+        assert believes or "certificate verify failed" in done.stderr
 
     def backup(self, at: Server, *words: str) -> None:
         """oal-backup with the configuration of one server."""
@@ -396,7 +415,8 @@ class Platform:
         text = find(objects, "ConfigMap", "oal-backup")["data"]["backup.toml"].split("[mlflow]")[0]
         for path, moved in {
                 "/var/lib/oal/backups": self.folder / "kept", "/run/secrets/oal/secrets": self.secrets,
-                "/var/lib/clickhouse-backups": self.folder / "backups", "http://oal-clickhouse:8123": at.url
+                "/run/secrets/oal/pki": self.folder / "state/pki",
+                "/var/lib/clickhouse-backups": self.folder / "backups", "https://oal-clickhouse:8123": at.url
         }.items():
             text = text.replace(path, str(moved))
         (self.folder / "backup.toml").write_text(text)
@@ -406,6 +426,11 @@ class Platform:
 
     def stop(self, in_order: bool = True) -> None:
         """All at once, for in order each takes seconds."""
+        for server in self.servers.values():
+            if server.front:
+                server.front.stdin.close()
+                server.front.wait(60)
+                server.front = None
         running = [server.process for server in self.servers.values() if server.process]
         for process in running:
             process.stdin.close() if in_order else process.kill()
@@ -437,6 +462,7 @@ def test_shards_start_are_migrated_and_are_one_database_and_one_more_has_its_sha
             "SELECT count(), uniqExact(getMacro('shard')), any(currentUser()) FROM cluster('oal', system.one)").split()
         for server in two
     ] == [["2", "2", "admin"]] * 2
+    platform.migrate("clickhouse.shards=2", believes=False)
     platform.migrate("clickhouse.shards=2")
     two[0].ask(ROWS.format(0))
     before = [int(server.ask(HERE)) for server in two]

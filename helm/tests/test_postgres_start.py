@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 from manifests import find
 
 PROGRAMS = Path("/usr/lib/postgresql/15/bin")
@@ -22,7 +23,14 @@ class Server:
         self.folder, self.process = folder, None
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
-        text = find(chart.objects(), "ConfigMap", "oal-postgres")["data"]["start.sh"]
+        files = find(chart.objects(), "ConfigMap", "oal-postgres")["data"]
+        text = files["start.sh"]
+        subprocess.run(
+            [ROOT / "platform/security/oal-ca", "init", folder / "state", "--hosts", "postgres=oal-postgres"],
+            check=True, capture_output=True)
+        self.ca = folder / "state/pki/ca.crt"
+        (folder / "pg_hba.conf").write_text(files["pg_hba.conf"])
+        text = text.replace("/run/secrets/oal/pki", str(self.ca.parent)).replace("/etc/oal/postgres", str(folder))
         for path in ("/var/lib/postgresql/data", "/run/secrets/oal/secrets", "/var/run/postgresql"):
             moved = folder / path.strip("/").replace("/", "-")
             moved.mkdir(mode=0o700)
@@ -54,13 +62,15 @@ class Server:
             self.process.terminate()
             self.process.wait(60)
 
-    def psql(self, user: str, database: str, sql: str, password: str | None = None) -> subprocess.CompletedProcess:
+    def psql(self, user: str, database: str, sql: str, password: str | None = None, host: str = "oal-postgres",
+             tls: str | None = None) -> subprocess.CompletedProcess:
+        """With the options of the chart's clients: verify-full by our authority."""
         if password is None:
             password = (self.secrets / f"postgres-{user}.password").read_text()
         return subprocess.run(
-            [PROGRAMS / "psql", "-At", "-h", "127.0.0.1", "-p",
-             str(self.port), "-U", user, "-d", database, "-c", sql], capture_output=True, text=True,
-            env={"PGPASSWORD": password})
+            [PROGRAMS / "psql", "-At", "-c", sql, f"host={host} hostaddr=127.0.0.1 port={self.port} user={user}"
+             f" dbname={database} " + (tls or f"sslmode=verify-full sslrootcert={self.ca}")],
+            capture_output=True, text=True, env={"PGPASSWORD": password})
 
 
 @pytest.fixture
@@ -82,6 +92,12 @@ def test_databases_passwords_and_data_outlive_a_restart(server):
     assert "password authentication failed" in server.psql("push", "push", "SELECT 1", "wrong").stderr
     assert "password authentication failed" in server.psql("postgres", "postgres", "SELECT 1", "postgres").stderr
     assert "permission denied" in server.psql("push", "mlflow", "SELECT 1").stderr
+    # Nor in plain; and no client believes a server of another authority, or under another name.
+    assert "no encryption" in server.psql("push", "push", "SELECT 1", tls="sslmode=disable").stderr
+    assert "no encryption" in server.psql("push", "push", "SELECT 1", "wrong", tls="sslmode=disable").stderr
+    other = "sslmode=verify-full sslrootcert=/etc/ssl/certs/ca-certificates.crt"
+    assert "certificate verify failed" in server.psql("push", "push", "SELECT 1", tls=other).stderr
+    assert "does not match host name" in server.psql("push", "push", "SELECT 1", host="another").stderr
     server.stop()
 
     old = (server.secrets / "postgres-push.password").read_text()

@@ -173,7 +173,7 @@ def test_certificates_of_cert_manager_make_the_same_principals(chart):
         }
         assert spec["additionalOutputFormats"] == [{"type": "CombinedPEM"}
                                                    ] and spec["privateKey"]["encoding"] == "PKCS8"
-        assert ("server auth" in spec["usages"]) == (service in ("broker", "deploy"))
+        assert ("server auth" in spec["usages"]) == (service not in ("admin", "stream-jobs"))
     assert certificates["oal-ap-ca"]["isCA"] and "--certificates" not in pod(
         find(chart.objects("cert-manager"), "Job", "oal-secrets"))["containers"][0]["args"]
 
@@ -193,7 +193,7 @@ def test_every_mounted_secret_is_one_that_somebody_makes(chart):
             for n in ("secrets", "flink", "ap-ca",
                       *(f"tls-{s}"
                         for s in ("broker", "admin", "stream-jobs", "trainer", "model-registry", "deploy", "viewer",
-                                  "transactions")))
+                                  "transactions", "clickhouse", "postgres", "mlflow", "jolokia")))
         }
         named = {"oal-postgres", "oal-s3"}
         for w in workloads(chart.objects(*values)):

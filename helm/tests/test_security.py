@@ -93,9 +93,13 @@ def test_only_flink_and_the_maker_of_secrets_hold_a_token_of_the_api_server(char
 @everywhere
 def test_a_pod_sees_no_key_but_its_own(chart, values):
     for w in workloads(chart.objects(*values)):
-        certificates = {s.split("-tls-", 1)[1] for s in mounted_secrets(w) if "-tls-" in s}
+        certificates = {
+            s.split("-tls-", 1)[1] for s, keys in mounted_secrets(w).items() if "-tls-" in s and keys != {"ca.crt"}
+        }
         own = {
-            "kafka": {"broker"}, "flink-jobmanager": {"stream-jobs"}, "flink-taskmanager": {"stream-jobs"},
+            "kafka": {"broker", "jolokia"}, "flink-jobmanager": {"stream-jobs", "jolokia"},
+            "flink-taskmanager": {"stream-jobs", "jolokia"}, "clickhouse": {"clickhouse"},
+            "clickhouse-keeper": {"clickhouse"}, "postgres": {"postgres"}, "mlflow": {"mlflow"},
             "trainer": {"trainer"}, "registry": {"model-registry"}, "push": {"deploy"}, "topics": {"admin"},
             "transactions": {"transactions"}
         }

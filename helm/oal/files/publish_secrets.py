@@ -24,8 +24,8 @@ import urllib.request
 from pathlib import Path
 
 ACCOUNT = Path(os.environ.get("OAL_ACCOUNT", "/var/run/secrets/kubernetes.io/serviceaccount"))
-SERVICES = ("broker", "admin", "stream-jobs", "trainer", "model-registry", "deploy", "viewer",
-            "transactions")
+SERVICES = ("broker", "admin", "stream-jobs", "trainer", "model-registry", "deploy", "viewer", "transactions",
+            "clickhouse", "postgres", "mlflow", "jolokia")
 FLINK = ("flink-internal.p12", "flink-internal.password", "flink-rest.p12", "flink-rest.password",
          "flink-rest-trust.p12", "operator.crt", "operator.key", "ca.crt")
 

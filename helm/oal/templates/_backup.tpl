@@ -10,6 +10,9 @@ backup.toml: |
   {{- else }}
   url = {{ include "oal.clickhouse.url" . | quote }}
   {{- end }}
+  {{- with include "oal.clickhouse.caFile" . }}
+  ca_file = {{ . | quote }}
+  {{- end }}
   user = "admin"
   password_file = "/run/secrets/oal/secrets/clickhouse-admin.password"
   location = "File('/var/lib/clickhouse-backups/{name}')"
@@ -28,12 +31,15 @@ backup.toml: |
   {{- if eq .Values.push.store "postgres" }}
   postgres_dsn_file = "/etc/oal/backup/push.dsn"
   {{- else }}
-  admin_url = "http://{{ include "oal.name" (dict "root" . "name" "push-admin") }}:8080"
+  {{- if .Values.tls.enabled }}
+  ca_file = {{ include "oal.caFile" . | quote }}
+  {{- end }}
+  admin_url = "{{ include "oal.scheme" . }}://{{ include "oal.name" (dict "root" . "name" "push-admin") }}:8080"
   token_file = "/run/secrets/oal/secrets/push-admin.token"
   {{- end }}
   {{- end }}
 {{- range include "oal.postgres.databases" . | fromYamlArray }}
 {{ . }}.dsn: |
-  host={{ include "oal.postgres.host" $ }} port={{ include "oal.postgres.port" $ }} user={{ . }} dbname={{ . }} sslmode={{ include "oal.postgres.sslmode" $ }} passfile=/run/secrets/oal/secrets/{{ . }}.pgpass
+  host={{ include "oal.postgres.host" $ }} port={{ include "oal.postgres.port" $ }} user={{ . }} dbname={{ . }} sslmode={{ include "oal.postgres.sslmode" $ }}{{ with include "oal.postgres.caFile" $ }} sslrootcert={{ . }}{{ end }} passfile=/run/secrets/oal/secrets/{{ . }}.pgpass
 {{- end }}
 {{- end -}}

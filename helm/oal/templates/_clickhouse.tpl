@@ -23,7 +23,7 @@
 {{- define "oal.clickhouse.urls" -}}
 {{- $urls := list -}}
 {{- range include "oal.clickhouse.hosts" .root | fromJsonArray -}}
-{{- range (ternary (list (first .)) . (default false $.first)) -}}{{- $urls = append $urls (printf "http://%s:8123" .) -}}{{- end -}}
+{{- range (ternary (list (first .)) . (default false $.first)) -}}{{- $urls = append $urls (printf "%s://%s:8123" (include "oal.scheme" $.root) .) -}}{{- end -}}
 {{- end -}}
 {{- toJson $urls -}}
 {{- end -}}
@@ -74,8 +74,14 @@ config.xml: |
     <user_files_path>/var/lib/clickhouse/user_files/</user_files_path>
     <format_schema_path>/var/lib/clickhouse/format_schemas/</format_schema_path>
     <listen_host>0.0.0.0</listen_host>
+    {{- if .Values.tls.enabled }}
+    <https_port>8123</https_port>
+    <tcp_port_secure>9000</tcp_port_secure>
+    {{- include "oal.clickhouse.openssl" . | nindent 4 }}
+    {{- else }}
     <http_port>8123</http_port>
     <tcp_port>9000</tcp_port>
+    {{- end }}
     <users_config>users.xml</users_config>
     <default_profile>default</default_profile>
     <default_database>default</default_database>
@@ -102,7 +108,7 @@ config.xml: |
         <shard>
           <internal_replication>{{ include "oal.clickhouse.replicated" $ | not | not }}</internal_replication>
           {{- range . }}
-          <replica><host>{{ . }}</host><port>9000</port></replica>
+          <replica><host>{{ . }}</host><port>9000</port>{{ if $.Values.tls.enabled }}<secure>1</secure>{{ end }}</replica>
           {{- end }}
         </shard>
         {{- end }}
@@ -115,17 +121,30 @@ config.xml: |
     </macros>
     {{- end }}
     {{- if include "oal.clickhouse.replicated" . }}
+    {{- $s := ternary "s" "" .Values.tls.enabled }}
     <!-- Replicas fetch each other's parts here. -->
-    <interserver_http_port>9009</interserver_http_port>
+    <interserver_http{{ $s }}_port>9009</interserver_http{{ $s }}_port>
     <interserver_http_host from_env="OAL_CLICKHOUSE_HOST"/>
     <interserver_http_credentials><user>oal</user><password from_env="OAL_CLICKHOUSE_CLUSTER_SECRET"/></interserver_http_credentials>
     <zookeeper>
       {{- range include "oal.keeper.hosts" . | fromJsonArray }}
-      <node><host>{{ . }}</host><port>9181</port></node>
+      <node><host>{{ . }}</host><port>9181</port>{{ if $.Values.tls.enabled }}<secure>1</secure>{{ end }}</node>
       {{- end }}
     </zookeeper>
     {{- end }}
   </clickhouse>
+{{- if .Values.tls.enabled }}
+client.xml: |
+  <!-- For clickhouse-client in a server's pod, as its option config-file. -->
+  <config>
+    <host>localhost</host>
+    <port>9000</port>
+    <secure>1</secure>
+    <openSSL>
+      {{- include "oal.clickhouse.opensslClient" . | nindent 6 }}
+    </openSSL>
+  </config>
+{{- end }}
 users.xml: |
   <clickhouse>
     <profiles>
@@ -167,6 +186,9 @@ users.xml: |
 {{/* The `clickhouse` section of a service's configuration. */}}
 {{- define "oal.clickhouse.client" -}}
 url: {{ include "oal.clickhouse.url" . }}
+{{- with include "oal.clickhouse.caFile" . }}
+ca_file: {{ . }}
+{{- end }}
 user: analyst
 password_file: /run/secrets/oal/secrets/clickhouse-analyst.password
 database: {{ include "oal.clickhouse.database" . }}
@@ -188,8 +210,12 @@ keeper.xml: |
   <clickhouse>
     <listen_host>0.0.0.0</listen_host>
     <logger><level>warning</level><console>true</console></logger>
+    {{- $secure := ternary "_secure" "" .Values.tls.enabled }}
+    {{- if .Values.tls.enabled }}
+    {{- include "oal.clickhouse.openssl" . | nindent 4 }}
+    {{- end }}
     <keeper_server>
-      <tcp_port>9181</tcp_port>
+      <tcp_port{{ $secure }}>9181</tcp_port{{ $secure }}>
       <server_id from_env="OAL_KEEPER_ID"/>
       <storage_path>/var/lib/clickhouse-keeper/</storage_path>
       <log_storage_path>/var/lib/clickhouse-keeper/log</log_storage_path>
@@ -207,6 +233,9 @@ keeper.xml: |
         <raft_logs_level>warning</raft_logs_level>
       </coordination_settings>
       <raft_configuration>
+        {{- if .Values.tls.enabled }}
+        <secure>true</secure>
+        {{- end }}
         {{- range $i, $host := include "oal.keeper.hosts" . | fromJsonArray }}
         <server><id>{{ add1 $i }}</id><hostname>{{ $host }}</hostname><port>9234</port></server>
         {{- end }}

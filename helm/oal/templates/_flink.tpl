@@ -32,6 +32,9 @@ job.properties: |
   kafka.{{ $line }}
   {{- end }}
   clickhouse.url={{ include "oal.clickhouse.url" . }}
+  {{- with include "oal.clickhouse.caFile" . }}
+  clickhouse.ca.file={{ . }}
+  {{- end }}
   clickhouse.database={{ include "oal.clickhouse.database" . }}
   clickhouse.user=ingest
   clickhouse.password.file=/run/secrets/oal/secrets/clickhouse-ingest.password
@@ -189,7 +192,7 @@ spec:
       projected:
         defaultMode: 0440
         sources:
-          {{- include "oal.secretSources" (dict "root" $root "tls" (list "stream-jobs") "secrets" $secrets) | nindent 10 }}
+          {{- include "oal.secretSources" (dict "root" $root "tls" (concat (list "stream-jobs") (include "oal.jolokia.certificates" $root | fromJsonArray)) "secrets" $secrets) | nindent 10 }}
           - secret:
               name: {{ include "oal.secretPrefix" $root }}-flink
               items:

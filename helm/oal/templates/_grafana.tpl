@@ -2,7 +2,7 @@
 grafana.ini: |
   {{- .Files.Get "files/grafana/grafana.ini" | replace "/run/secrets/oal/" "/run/secrets/oal/secrets/" | nindent 2 }}
 datasource.yaml: |
-  {{- .Files.Get "files/grafana/provisioning/datasources/oal.yaml" | replace "/run/secrets/oal/clickhouse" "/run/secrets/oal/secrets/clickhouse" | nindent 2 }}
+  {{- .Files.Get "files/grafana/provisioning/datasources/oal.yaml" | replace "/run/secrets/oal/clickhouse" "/run/secrets/oal/secrets/clickhouse" | replace "/run/secrets/oal/ca.crt" (include "oal.caFile" .) | nindent 2 }}
 dashboards.yaml: |
   {{- .Files.Get "files/grafana/provisioning/dashboards/oal.yaml" | nindent 2 }}
 {{- end -}}
@@ -30,4 +30,5 @@ contact.yaml: |
 - {name: OAL_CLICKHOUSE_PORT, value: {{ splitList ":" $url.host | last | quote }}}
 - {name: OAL_CLICKHOUSE_PROTOCOL, value: http}
 - {name: OAL_CLICKHOUSE_SECURE, value: {{ eq $url.scheme "https" | quote }}}
+- {name: OAL_CLICKHOUSE_OWN_CA, value: {{ include "oal.clickhouse.caFile" . | not | not | quote }}}
 {{- end -}}

@@ -92,7 +92,8 @@ securityContext:
 {{- end -}}
 
 {{/* Keys and passwords of one pod, laid out like OAL's state folder (pki/…, secrets/…); nothing that the pod has no use for.
-     (dict "root" $ "tls" (list "deploy") "secrets" (list "secrets/push-admin.token") "apCa" false "pgpass" (list "push")) */}}
+     With `ca` the authority that clients believe, where no certificate of one's own brings it.
+     (dict "root" $ "tls" (list "deploy") "ca" false "secrets" (list "secrets/push-admin.token") "apCa" false "pgpass" (list "push")) */}}
 {{- define "oal.secretSources" -}}
 {{- $prefix := include "oal.secretPrefix" .root -}}
 {{- $tls := .tls | default list -}}
@@ -106,6 +107,12 @@ securityContext:
       {{- if eq $i 0 }}
       - {key: ca.crt, path: pki/ca.crt}
       {{- end }}
+{{- end }}
+{{- if and .ca (not $tls) }}
+- secret:
+    name: {{ $prefix }}-tls-admin
+    items:
+      - {key: ca.crt, path: pki/ca.crt}
 {{- end }}
 {{- if .apCa }}
 - secret:
@@ -209,7 +216,7 @@ spec:
 {{- end -}}
 
 {{- define "oal.clickhouse.url" -}}
-{{- if .Values.clickhouse.enabled -}}http://{{ include "oal.name" (dict "root" . "name" "clickhouse") }}:8123
+{{- if .Values.clickhouse.enabled -}}{{ include "oal.scheme" . }}://{{ include "oal.name" (dict "root" . "name" "clickhouse") }}:8123
 {{- else -}}{{ required "clickhouse.external.url: give the HTTP interface of the existing ClickHouse, since clickhouse.enabled is false" .Values.clickhouse.external.url }}{{- end -}}
 {{- end -}}
 
@@ -221,10 +228,11 @@ spec:
 {{- else -}}{{ required "postgres.external.host: name the existing PostgreSQL server, since postgres.enabled is false" .Values.postgres.external.host }}{{- end -}}
 {{- end -}}
 {{- define "oal.postgres.port" -}}{{ if .Values.postgres.enabled }}5432{{ else }}{{ .Values.postgres.external.port }}{{ end }}{{- end -}}
-{{- define "oal.postgres.sslmode" -}}{{ if .Values.postgres.enabled }}disable{{ else }}{{ .Values.postgres.external.sslmode }}{{ end }}{{- end -}}
+{{- define "oal.postgres.sslmode" -}}{{ if not .Values.postgres.enabled }}{{ .Values.postgres.external.sslmode }}{{ else if .Values.tls.enabled }}verify-full{{ else }}disable{{ end }}{{- end -}}
+{{- define "oal.postgres.caFile" -}}{{ if and .Values.postgres.enabled .Values.tls.enabled }}{{ include "oal.caFile" . }}{{ end }}{{- end -}}
 
 {{- define "oal.mlflow.url" -}}
-{{- if .Values.mlflow.enabled -}}http://{{ include "oal.name" (dict "root" . "name" "mlflow") }}:5000
+{{- if .Values.mlflow.enabled -}}{{ include "oal.scheme" . }}://{{ include "oal.name" (dict "root" . "name" "mlflow") }}:5000
 {{- else -}}{{ required "mlflow.external.url: give the address of the existing MLflow, since mlflow.enabled is false" .Values.mlflow.external.url }}{{- end -}}
 {{- end -}}
 
@@ -251,8 +259,6 @@ ssl.truststore.location=/run/secrets/oal/pki/ca.crt
 {{- $ns := .Release.Namespace -}}
 admin: []
 stream-jobs: []
-trainer: []
-model-registry: []
 viewer: []
 {{- if .Values.kafka.topics.manage }}
 transactions: []
@@ -273,6 +279,14 @@ broker:
 deploy:
   - {{ $short }}-push
   - {{ $short }}-push.{{ $ns }}.svc
+  {{- if .Values.tls.enabled }}
+  - {{ $short }}-push-admin
+  - {{ $short }}-push-admin.{{ $ns }}.svc
+  {{- range $i := until (int .Values.push.replicas) }}
+  - {{ $short }}-push-{{ $i }}.{{ $short }}-push-pods
+  {{- end }}
+  - localhost
+  {{- end }}
   {{- range .Values.push.access.hosts }}
   - {{ . | quote }}
   {{- end }}
@@ -283,4 +297,5 @@ flink-rest:
   - {{ $short }}-flink.{{ $ns }}.svc
   - localhost
 {{- end }}
+{{ include "oal.tls.certificates" . }}
 {{- end -}}

@@ -115,8 +115,13 @@ initContainers:
 {{- if .Values.telegraf.enabled }}[secrets/jolokia.password]{{ else }}[]{{ end -}}
 {{- end -}}
 
+{{- define "oal.jolokia.certificates" -}}
+{{- ternary (list "jolokia") list (and .Values.telegraf.enabled .Values.tls.enabled) | toJson -}}
+{{- end -}}
+
 {{/* Lines of a start script. In a file, because a password in an agent's options would stand in the process list. */}}
 {{- define "oal.jolokia.start" -}}
 (umask 077; printf '%s\n' host=0.0.0.0 port=8778 agentContext=/jolokia user=telegraf "password=$(cat /run/secrets/oal/secrets/jolokia.password)" \
-  policyLocation=file:///etc/oal/jolokia/access.xml discoveryEnabled=false disableDetectors=true executor=fixed threadNr=1 >/tmp/jolokia.properties)
+  policyLocation=file:///etc/oal/jolokia/access.xml discoveryEnabled=false disableDetectors=true executor=fixed threadNr=1{{ if .Values.tls.enabled }} \
+  protocol=https serverCert=/run/secrets/oal/pki/jolokia.crt serverKey=/run/secrets/oal/pki/jolokia.key{{ end }} >/tmp/jolokia.properties)
 {{- end -}}

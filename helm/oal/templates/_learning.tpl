@@ -13,6 +13,10 @@
 {{- $name := include "oal.name" (dict "root" . "name" "mlflow") -}}
 server.yaml: |
   listen: 0.0.0.0:5000
+  {{- with include "oal.serverFiles" (dict "root" . "name" "mlflow") }}
+  tls: {{ . }}
+  ca_file: {{ include "oal.caFile" $ }} # behind the registry's webhook
+  {{- end }}
   state_dir: /var/lib/oal/mlflow
   admin: {user: admin, password_file: /run/secrets/oal/secrets/mlflow-admin.password}
   users:
@@ -26,7 +30,7 @@ server.yaml: |
   {{- end }}
   {{- if eq .Values.mlflow.database "postgres" }}
   # The password stands in the passfile.
-  database_uri: postgresql+psycopg2://mlflow@{{ include "oal.postgres.host" . }}:{{ include "oal.postgres.port" . }}/mlflow?passfile=/run/secrets/oal/secrets/mlflow.pgpass&sslmode={{ include "oal.postgres.sslmode" . }}
+  database_uri: postgresql+psycopg2://mlflow@{{ include "oal.postgres.host" . }}:{{ include "oal.postgres.port" . }}/mlflow?passfile=/run/secrets/oal/secrets/mlflow.pgpass&sslmode={{ include "oal.postgres.sslmode" . }}{{ with include "oal.postgres.caFile" . }}&sslrootcert={{ . }}{{ end }}
   {{- end }}
   {{- with .Values.mlflow.artifacts }}
   artifacts: {{ . }}
@@ -36,14 +40,17 @@ server.yaml: |
 {{- define "oal.registry.config" -}}
 registry.yaml: |
   listen: 0.0.0.0:5001
+  {{- with include "oal.serverFiles" (dict "root" . "name" "model-registry") }}
+  tls: {{ . }}
+  {{- end }}
   state_dir: /var/lib/oal/model-registry
   kafka:
     {{- include "oal.kafka.librdkafka" (dict "root" . "name" "model-registry") | nindent 4 }}
-  mlflow: {tracking_uri: {{ include "oal.mlflow.url" . | quote }}, user: model-registry, password_file: /run/secrets/oal/secrets/mlflow-model-registry.password}
+  mlflow: {tracking_uri: {{ include "oal.mlflow.url" . | quote }},{{ with include "oal.mlflow.caFile" . }} ca_file: {{ . }},{{ end }} user: model-registry, password_file: /run/secrets/oal/secrets/mlflow-model-registry.password}
   signing_key: /run/secrets/oal/secrets/sign-registry.pem
   trusted_keys: /run/secrets/oal/pki/bundle-keys.txt
   webhook_secret_file: /run/secrets/oal/secrets/mlflow-webhook.secret
-  webhook_url: http://{{ include "oal.name" (dict "root" . "name" "registry") }}:5001/webhook
+  webhook_url: {{ include "oal.scheme" . }}://{{ include "oal.name" (dict "root" . "name" "registry") }}:5001/webhook
   poll_s: 2
   train_command: [oal-train]
   clickhouse:
@@ -55,10 +62,13 @@ registry.yaml: |
 {{- define "oal.trainer.config" -}}
 online.yaml: |
   listen: 0.0.0.0:5002
+  {{- with include "oal.serverFiles" (dict "root" . "name" "trainer") }}
+  tls: {{ . }}
+  {{- end }}
   state_dir: /var/lib/oal/trainer
   kafka:
     {{- include "oal.kafka.librdkafka" (dict "root" . "name" "trainer") | nindent 4 }}
-  mlflow: {tracking_uri: {{ include "oal.mlflow.url" . | quote }}, user: trainer, password_file: /run/secrets/oal/secrets/mlflow-trainer.password}
+  mlflow: {tracking_uri: {{ include "oal.mlflow.url" . | quote }},{{ with include "oal.mlflow.caFile" . }} ca_file: {{ . }},{{ end }} user: trainer, password_file: /run/secrets/oal/secrets/mlflow-trainer.password}
   signing_key: /run/secrets/oal/secrets/sign-online.pem
   trusted_keys: /run/secrets/oal/pki/bundle-keys.txt
   settings: null

@@ -6,9 +6,7 @@ start.sh: |
   secrets=/run/secrets/oal/secrets
   if [ ! -f "$PGDATA/PG_VERSION" ]; then
     rm -rf "$PGDATA" # an initdb that was cut off
-    # The socket is in this container only; whoever comes over the network says a password.
     initdb --username=postgres --auth-local=trust --auth-host=scram-sha-256 --encoding=UTF8 --locale=C
-    echo "host all all all scram-sha-256" >>"$PGDATA/pg_hba.conf"
   fi
   pg_ctl -w -t 300 -o "-c listen_addresses= -c unix_socket_directories=/var/run/postgresql" start
   for user in {{ join " " (include "oal.postgres.databases" . | fromYamlArray) }}; do
@@ -20,7 +18,13 @@ start.sh: |
   SQL
   done
   pg_ctl -w -m fast stop
-  exec postgres -c listen_addresses='*' -c unix_socket_directories=/var/run/postgresql -c shared_buffers={{ .Values.postgres.sharedBuffers }}
+  exec postgres -c listen_addresses='*' -c unix_socket_directories=/var/run/postgresql -c shared_buffers={{ .Values.postgres.sharedBuffers }} \
+    -c hba_file=/etc/oal/postgres/pg_hba.conf{{ if .Values.tls.enabled }} -c ssl=on -c ssl_min_protocol_version=TLSv1.2 \
+    -c ssl_cert_file=/run/secrets/oal/pki/postgres.crt -c ssl_key_file=/run/secrets/oal/pki/postgres.key{{ end }}
+pg_hba.conf: |
+  # The socket is in this container only; whoever comes over the network says a password{{ if .Values.tls.enabled }}, and by TLS{{ end }}.
+  local all all trust
+  host{{ if .Values.tls.enabled }}ssl{{ end }} all all all scram-sha-256
 {{- end -}}
 {{- define "oal.postgres.databases" -}}
 {{- if and .Values.mlflow.enabled (eq .Values.mlflow.database "postgres") }}

@@ -11,6 +11,9 @@ deploy.yaml: |
   ap_listen: 0.0.0.0:8443
   tls: {cert: /run/secrets/oal/pki/deploy.crt, key: /run/secrets/oal/pki/deploy.key, client_ca: /run/secrets/oal/pki/ca.crt}
   admin_listen: 0.0.0.0:8080
+  {{- with include "oal.serverFiles" (dict "root" . "name" "deploy") }}
+  admin_tls: {{ . }}
+  {{- end }}
   admin_token_file: /run/secrets/oal/secrets/push-admin.token
   {{- if include "oal.push.users" . }}
   admin_users_file: /run/secrets/oal/users/admin-users
@@ -40,6 +43,6 @@ deploy.yaml: |
   limits: {requests_per_s: 10, burst: 30, max_connections: {{ int $p.maxConnections }}}
 {{- if eq $p.store "postgres" }}
 dsn: |
-  host={{ include "oal.postgres.host" . }} port={{ include "oal.postgres.port" . }} user=push dbname=push sslmode={{ include "oal.postgres.sslmode" . }} passfile=/run/secrets/oal/secrets/push.pgpass
+  host={{ include "oal.postgres.host" . }} port={{ include "oal.postgres.port" . }} user=push dbname=push sslmode={{ include "oal.postgres.sslmode" . }}{{ with include "oal.postgres.caFile" . }} sslrootcert={{ . }}{{ end }} passfile=/run/secrets/oal/secrets/push.pgpass
 {{- end }}
 {{- end -}}
