@@ -112,11 +112,23 @@ def belongs_to_its_owner(state: Path) -> None:
         os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
+def tls_values(switch: str) -> dict[str, str]:
+    """What templates say with OAL_TLS on, or off when it is empty."""
+    if switch not in ("on", ""):
+        raise SystemExit(f"secrets: OAL_TLS is {switch!r}; it is `on`, or empty for plain connections")
+    if not switch:
+        return {"scheme": "http", "ssl": "", "sslmode": "disable", "if_tls": "# "}
+    return {
+        "scheme": "https", "ssl": "ssl", "sslmode": "verify-full&sslrootcert=/run/secrets/oal/ca.crt", "if_tls": ""
+    }
+
+
 def load(spec_file: Path, environment) -> dict:
-    """secrets.yaml, with the name of this host from OAL_HOST."""
+    """secrets.yaml, with the name of this host from OAL_HOST, and what OAL_TLS says (not set: on)."""
     spec = yaml.safe_load(spec_file.read_text())
     if environment.get("OAL_HOST"):
         spec["values"]["host"] = environment["OAL_HOST"]
+    spec["values"] |= tls_values(environment.get("OAL_TLS", "on"))
     return spec
 
 

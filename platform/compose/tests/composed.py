@@ -47,19 +47,25 @@ class Project:
         return (self.state / "secrets" / name).read_text().strip()
 
     def sql(self, query: str, user: str = "admin") -> str:
-        return self.engine.inside("curl", "-sS", "--fail-with-body", "-m", "20", "-u",
-                                  f"{user}:{self.secret(f'clickhouse-{user}.password')}", "http://127.0.0.1:8123/",
+        return self.engine.inside("curl", "-sS", "--fail-with-body", "-m", "20", *self.trust, "-u",
+                                  f"{user}:{self.secret(f'clickhouse-{user}.password')}", "https://localhost:8123/",
                                   "--data-binary", query).stdout.strip()
 
     def number(self, query: str) -> int:
         return int(self.sql(query))
 
     def get(self, url: str, *options) -> dict:
-        return json.loads(self.engine.inside("curl", "-sS", "--fail-with-body", "-m", "20", *options, url).stdout)
+        """Of a server that our authority vouches for."""
+        return json.loads(
+            self.engine.inside("curl", "-sS", "--fail-with-body", "-m", "20", *self.trust, *options, url).stdout)
+
+    @property
+    def trust(self) -> tuple:
+        return "--cacert", self.state / "pki" / "ca.crt"
 
     def flink(self, path: str) -> dict:
         pki = self.state / "pki"
-        return self.get(f"https://localhost:8081{path}", "--cacert", pki / "ca.crt", "--cert", pki / "operator.crt",
+        return self.get(f"https://localhost:8081{path}", "--cert", pki / "operator.crt",
                         "--key", pki / "operator.key")
 
     def until(self, what: str, condition, seconds: float = 120):

@@ -13,10 +13,10 @@ from docker_engine import ROOT, tags
 ONCE = {"secrets", "agent", "topics", "migrate"}
 
 
-def compose(*arguments) -> str:
+def compose(*arguments, more: dict | None = None) -> str:
     done = subprocess.run([program(), "--project-directory", ROOT, "-f", ROOT / "docker-compose.yml", *arguments],
                           capture_output=True, text=True, timeout=120, cwd=ROOT,
-                          env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")})
+                          env={"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), **(more or {})})
     assert done.returncode == 0, done.stderr
     assert "variable is not set" not in done.stderr, done.stderr
     return done.stdout
@@ -81,6 +81,16 @@ def test_every_service_may_do_no_more_than_it_needs(services):
         else:
             own = service["image"].startswith("oal-")
             assert own or service["user"].split(":")[0] not in ("", "0", "root"), name
+
+
+@pytest.mark.parametrize("switch,plain", [("on", "http"), ("", "https")])
+def test_the_switch_of_tls_changes_every_address(switch, plain):
+    text = compose("--profile", "*", "config", "--format", "json", more={"OAL_TLS": switch})
+    for name, service in json.loads(text)["services"].items():
+        for said in re.findall(rf"\b{plain}://[a-z]+:\d+",
+                               json.dumps([service.get(key) for key in ("environment", "command", "healthcheck")])):
+            assert said in ("http://localhost:3000", "https://jobmanager:8081"), f"{name}: {said}"  # Grafana, Flink
+    assert json.loads(text)["services"]["grafana"]["environment"]["OAL_CLICKHOUSE_SECURE"] == str(bool(switch)).lower()
 
 
 def test_memory_is_limited_and_adds_up(services):

@@ -1,5 +1,6 @@
 """Who gets which secrets, on a state folder that the real oal-ca made; no engine is asked."""
 import importlib.util
+import re
 import stat
 
 import pytest
@@ -43,6 +44,34 @@ def test_every_template_is_filled_and_every_file_is_there(delivered):
             assert data, f"{service}: {name} is empty"
             if name.endswith((".yaml", ".properties", ".xml", ".dsn")):
                 assert b"${" not in data, f"{service}: {name}"
+
+
+@pytest.mark.parametrize("switch,spoken", [("on", "https"), ("", "http")])
+def test_the_switch_of_tls_changes_every_address_and_every_server(state, distribute, tmp_path, switch, spoken):
+    spec = distribute.load(ROOT / "platform" / "compose" / "secrets.yaml", {"OAL_TLS": switch})
+    values = distribute.all_values(spec, state)
+    files = {
+        f"{service}/{name}": data.decode() for service, what in spec["services"].items()
+        for name, data in distribute.contents(what, spec, ROOT, state, tmp_path, values).items()
+        if name in what.get("render", {})
+    }
+    schemes = {scheme for text in files.values()
+               for scheme in re.findall(r"(https?)://(?:clickhouse|mlflow|registry):", text)}
+    assert schemes == {spoken}
+    for name, key in (("push/deploy.yaml", "admin_tls"), ("mlflow/mlflow.yaml", "tls"),
+                      ("registry/registry.yaml", "tls"), ("trainer/online.yaml", "tls")):
+        assert (key in yaml.safe_load(files[name])) == bool(switch), name
+    for name in ("kafka/jolokia.properties", "flink/jolokia.properties"):
+        assert ("\nprotocol=https\n" in files[name]) == bool(switch)
+    assert ("\nhostssl all" in files["postgres/pg_hba.conf"]) == bool(switch)
+    assert ("sslmode=verify-full&sslrootcert=" in files["push/postgres.dsn"]) == bool(switch)
+    for file in ("clickhouse/tls-on.xml", "clickhouse/tls.xml", "grafana/tls-on.env", "grafana/tls.env"):
+        assert (ROOT / "platform/compose/config" / file).exists()
+
+
+def test_another_word_than_on_is_refused(distribute):
+    with pytest.raises(SystemExit, match="OAL_TLS is 'off'"):
+        distribute.load(ROOT / "platform" / "compose" / "secrets.yaml", {"OAL_TLS": "off"})
 
 
 def test_an_override_takes_the_place_of_the_templates_line(delivered):

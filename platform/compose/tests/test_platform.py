@@ -111,13 +111,37 @@ def test_nobody_listens_to_a_stranger(project):
             check=False,
         ).stdout
         assert "HTTP/1.1 200" not in said and ("alert" in said or "error" in said or "errno" in said), f"{port}: {said}"
-    for url in ("http://127.0.0.1:8123/?query=SELECT+1", "http://127.0.0.1:8080/v1/fleet",
-                "http://127.0.0.1:8080/metrics",
-                "http://127.0.0.1:5000/api/2.0/mlflow/experiments/search?max_results=1"):
-        code = project.engine.inside("curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", url).stdout
+    for url in ("https://localhost:8123/?query=SELECT+1", "https://localhost:8080/v1/fleet",
+                "https://localhost:8080/metrics",
+                "https://localhost:5000/api/2.0/mlflow/experiments/search?max_results=1"):
+        code = answers(project, url, *project.trust)
         assert code in ("401", "403", "404", "516"), f"{url}: {code}"
-    assert project.engine.inside("curl", "-s", "-u", "default:", "-o", "/dev/null", "-w", "%{http_code}",
-                                 "http://127.0.0.1:8123/?query=SELECT+1").stdout != "200"
+    assert answers(project, "https://localhost:8123/?query=SELECT+1", *project.trust, "-u", "default:") != "200"
+
+
+def answers(project, url: str, *options) -> str:
+    """The status; 000 where there is no connection, or none that curl believes."""
+    return project.engine.inside("curl", "-s", "-m", "20", *options, "-o", "/dev/null", "-w", "%{http_code}", url,
+                                 check=False).stdout
+
+
+def test_between_the_services_nothing_is_plain(project):
+    for path in ("8123/ping", "8080/healthz", "5000/health"):
+        assert answers(project, f"https://localhost:{path}", *project.trust) == "200", path
+        assert answers(project, f"https://localhost:{path}") == "000", path
+        assert answers(project, f"http://localhost:{path}") in ("000", "400"), path
+    for plain, where in ((True, "http://kafka:8778/jolokia/version"), (True, "http://registry:8081/healthz"),
+                         (True, "http://trainer:8082/healthz"), (False, "https://registry:8081/healthz"),
+                         (False, "https://trainer:8082/healthz")):
+        said = project("exec", "-T", "telegraf", "sh", "-c", f"oal-health {where} || echo refused", check=False)
+        assert ("refused" in said) == plain, f"{where}: {said}"
+        if not plain:
+            said = project("exec", "-T", "-e", "OAL_CA_FILE=/none", "telegraf", "sh", "-c",
+                           f"oal-health {where} || echo refused", check=False)
+            assert "refused" in said, where
+    asked = project("exec", "-T", "-e", "PGPASSWORD=x", "postgres", "sh", "-c",
+                    "psql 'host=postgres user=push dbname=push sslmode=disable' -c 'SELECT 1' 2>&1 || true")
+    assert "no encryption" in asked, asked
 
 
 def test_containers_run_as_nobody_and_hold_only_their_own_secrets(project):
@@ -163,12 +187,12 @@ def test_an_upgrade_keeps_everything(project, engine):
     """Volumes stay over `down`; `up` with another tag goes on from them."""
     def models():
         secret = project.secret("mlflow-admin.password")
-        found = project.get("http://127.0.0.1:5000/api/2.0/mlflow/experiments/search?max_results=100", "-u",
+        found = project.get("https://localhost:5000/api/2.0/mlflow/experiments/search?max_results=100", "-u",
                             f"admin:{secret}")
         return {e["name"] for e in found["experiments"]}
 
     def fleet():
-        found = project.get("http://127.0.0.1:8080/v1/fleet", "-H",
+        found = project.get("https://localhost:8080/v1/fleet", "-H",
                             f"Authorization: Bearer {project.secret('push-admin.token')}")
         return {ap["ap_id"] for ap in found["aps"]}
 
