@@ -88,6 +88,20 @@ def test_quality_of_one_bundle_on_many_access_points_is_taken_together(database)
     assert together == [["0.5833", "0.4917"]]  # the same twice is the same
 
 
+def test_a_model_whose_alarms_prevent_what_they_foresee_is_not_called_wrong(database):
+    """It foresaw all of ten congestions, and control kept them away; another did not foresee any."""
+    acted = {"complete": 0, "under_control": "yes"}
+    good = [prediction(i, "Good", "Good", "Poor" if i < 10 else "Good", 900 * (i < 10), **(acted if i < 10 else {}))
+            for i in range(100)]
+    blind = [prediction(i, "Good", "Bad" if i < 10 else "Good", "Good", 10, version=5, bundle=8, under_control="no")
+             for i in range(100)]
+    database.insert("prediction", good + blind)
+    rows = database.rows("SELECT version, judged_predictions, onsets, acted_alarms, accuracy, onset_recall,"
+                         f" onset_precision, congested_brier FROM v_model_quality({RANGE})")
+    assert rows == [["4", "90", "0", "10", "1", "1", "\\N", "0"], ["5", "100", "10", "0", "0.9", "0", "\\N", "0.0981"]]
+    assert database.rows("SELECT sum(under_control) FROM prediction_1m") == [["10"]]
+
+
 @pytest.mark.parametrize("rows", [[prediction(i, "Good", "Good", "Good", 10 * i)
                                    for i in range(5)], [prediction(i, "Good", "Bad", "Bad", 10 * i)
                                                         for i in range(5)], NOT_JUDGED])

@@ -114,6 +114,43 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// A bundle that acts on what it foresees, and so prevents it, is not worse than one that only looks on.
+func TestMetricsUnderControl(t *testing.T) {
+	t.Parallel()
+	now := time.Now().UnixMicro()
+	r := &rollout.Rollout{Hash: strings.Repeat("6b", 32), Scope: "site/acts", StartedUS: now, Mode: "enforce",
+		Plan: []release.Step{{Share: 0.5, MinAPs: 1, MinOnsets: 1}}}
+	rest := strings.Repeat("7c", 32)
+	// Both foresee 8 of 10 onsets. The bundle acts on its 800 alarms: nothing came true of them, and they are marked.
+	predict(t, "c-1", "acts", r.Hash, now+10000, 3600, "Good", "Good", "Good", 0)
+	predict(t, "c-1", "acts", r.Hash, now+20000, 200, "Good", "Good", "Poor", 0)
+	insert(t, fmt.Sprintf(`prediction (ap_id, site, ts, bundle, predicted, congested_permille, class_now, class,
+		complete, policy, under_control) SELECT 'c-1', 'acts', fromUnixTimestamp64Micro(%d + number), %d, 'Poor', 1000,
+		'Good', 'Good', 0, 'rwnd-fair', 'yes' FROM numbers(800)`, now+30000, bundle.ID(r.Hash)))
+	predict(t, "c-2", "acts", rest, now+10000, 3600, "Good", "Good", "Good", 0)
+	predict(t, "c-2", "acts", rest, now+20000, 200, "Good", "Good", "Poor", 0)
+	predict(t, "c-2", "acts", rest, now+30000, 800, "Poor", "Good", "Poor", 1000)
+	for _, metric := range []string{"onset_recall_drop", "macro_accuracy_drop", "brier_rise"} {
+		if m := measure(r, metric); m.Value == nil || math.Abs(*m.Value) > 1e-9 {
+			t.Errorf("%s: %s, want 0: both foresee the same", metric, show(m))
+		}
+	}
+	if m := meter().Measure(context.Background(), r); m.Onsets < 1 {
+		t.Errorf("%d onsets: those that it foresaw and kept away count", m.Onsets)
+	}
+	// One that foresees nothing does not act either, and is worse.
+	blind := &rollout.Rollout{Hash: strings.Repeat("8d", 32), Scope: "site/acts", StartedUS: now, Mode: "enforce",
+		Plan: r.Plan}
+	predict(t, "c-3", "acts", blind.Hash, now+10000, 3600, "Good", "Good", "Good", 0)
+	predict(t, "c-3", "acts", blind.Hash, now+20000, 1000, "Good", "Good", "Poor", 0)
+	if m := measure(blind, "onset_recall_drop"); m.Value == nil || *m.Value < 0.5 {
+		t.Errorf("%s, want .8 and more", show(m))
+	}
+	if m := measure(blind, "brier_rise"); m.Value == nil || *m.Value < 0.1 {
+		t.Errorf("%s, want .16", show(m))
+	}
+}
+
 // What users get, with the release and without, before it and since.
 func TestHarmMetrics(t *testing.T) {
 	t.Parallel()

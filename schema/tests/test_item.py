@@ -48,6 +48,14 @@ def test_golden_items_that_lacked_input_are_read_as_they_were_meant():
     assert "lacked_input" not in item.as_record(golden_items.items()[0])
 
 
+def test_golden_items_under_control_are_read_as_they_were_meant():
+    found = [item.parse(line) for line in golden("items.controlled.jsonl")]
+    assert found == golden_items.controlled_items()
+    assert all(one.under_control and not one.complete for one in found)
+    assert not any(item.parse(line).under_control for line in golden("items.jsonl"))  # of jobs older than the field
+    assert "under_control" not in item.as_record(golden_items.items()[0])
+
+
 def test_golden_items_of_other_policies_are_read_as_they_were_meant():
     found = list(item.lines(GOLDEN / "items.policies.jsonl"))
     assert found == golden_items.other_items()

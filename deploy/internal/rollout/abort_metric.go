@@ -30,35 +30,48 @@ var AbortMetrics = map[string]AbortMetric{
 		"countIf(NOT member AND onset AND hit) / countIf(NOT member AND onset) - countIf(member AND onset AND hit) / " +
 			"countIf(member AND onset)"),
 	"macro_accuracy_drop": ofPredictions(`arrayAvg(arrayFilter(x -> isFinite(x), arrayMap(c ->
-			countEqual(groupArrayIf(truth, NOT member AND truth = predicted), c)
-				/ countEqual(groupArrayIf(truth, NOT member), c)
-			- countEqual(groupArrayIf(truth, member AND truth = predicted), c)
-				/ countEqual(groupArrayIf(truth, member), c),
+			countEqual(groupArrayIf(truth, NOT member AND judged AND truth = predicted), c)
+				/ countEqual(groupArrayIf(truth, NOT member AND judged), c)
+			- countEqual(groupArrayIf(truth, member AND judged AND truth = predicted), c)
+				/ countEqual(groupArrayIf(truth, member AND judged), c),
 			[0, 1, 2, 3])))`),
 	"brier_rise": ofPredictions(
-		"avgIf(pow(congested - (truth >= 2), 2), member) - avgIf(pow(congested - (truth >= 2), 2), NOT member)"),
+		"avgIf(pow(congested - (truth >= 2), 2), member AND judged) - avgIf(pow(congested - (truth >= 2), 2), " +
+			"NOT member AND judged)"),
 	"throughput_drop":    ofChange(delivered, "1 - exp(avgIf(change, member) - avgIf(change, NOT member))"),
 	"rtt_rise":           ofChange(roundTrips, "exp(avgIf(change, member) - avgIf(change, NOT member)) - 1"),
 	"guard_reverts_rise": {guardReverts, minMinutes, "minutes of APs under control", false},
 }
 
-// predictions with a known outcome: of the bundle in the present step, and all of the policy's other bundles in the
-// scope since the baseline's begin, so that there is something to compare with when every AP has the new one.
-// `onset` is not congested, and congested a horizon later; `hit`: congestion was predicted.
+// chosen are the bundle's predictions in the present step, and those of all of the policy's other bundles in the scope
+// since the baseline's begin, so that there is something to compare with when every AP has the new one.
+const chosen = `
+	FROM prediction
+	WHERE policy = {policy:String} AND class >= 0 AND class_now >= 0 AND (complete = 1 OR ` + actedUpon + `)
+		AND ts >= fromUnixTimestamp64Micro({baseline:Int64}, 'UTC')
+		AND (bundle != {bundle:UInt64} OR ts >= fromUnixTimestamp64Micro({since:Int64}, 'UTC'))
+		AND ({site:String} = '' OR site = {site:String})`
+
+// actedUpon are alarms of a time at which a policy acted: what they foresaw may have been kept away, so nobody can know
+// whether they were right. Other predictions of such a time are not complete.
+const actedUpon = `(prediction.under_control = 'yes' AND toInt8(class_now) < 2 AND toInt8(prediction.predicted) >= 2)`
+
+// predictions with a known outcome, and alarms acted upon. `onset` is not congested, and congested a horizon later, or
+// an alarm acted upon: it counts as right, for otherwise a bundle that acts would be left with what it did not foresee.
+// `hit`: congestion was predicted. `judged` by outcome are the same of both sides: where either acts, the alarms of
+// both are left out, since outcomes of the alarms are known of one side only.
 const predictions = `(
 	SELECT ap_id, ts, bundle = {bundle:UInt64} AS member,
 		toInt8(class_now) AS now, toInt8(class) AS truth, toInt8(predicted) AS predicted,
-		now IN (0, 1) AND truth >= 2 AS onset, predicted >= 2 AS hit, congested_permille / 1000 AS congested
-	FROM prediction
-	WHERE policy = {policy:String} AND class >= 0 AND class_now >= 0 AND complete = 1
-		AND ts >= fromUnixTimestamp64Micro({baseline:Int64}, 'UTC')
-		AND (bundle != {bundle:UInt64} OR ts >= fromUnixTimestamp64Micro({since:Int64}, 'UTC'))
-		AND ({site:String} = '' OR site = {site:String})
+		` + actedUpon + ` AS acted, acted OR now IN (0, 1) AND truth >= 2 AS onset,
+		predicted >= 2 AS hit, congested_permille / 1000 AS congested,
+		complete = 1 AND NOT (hit AND (SELECT countIf(` + actedUpon + `) > 0 ` + chosen + `)) AS judged
+	` + chosen + `
 )`
 
 func ofPredictions(expression string) AbortMetric {
-	return AbortMetric{`SELECT uniqExactIf(ap_id, member), countIf(member), uniqExactIf(ap_id, NOT member),
-	countIf(NOT member), toFloat64(` + expression + `)
+	return AbortMetric{`SELECT uniqExactIf(ap_id, member AND judged), countIf(member AND judged),
+	uniqExactIf(ap_id, NOT member AND judged), countIf(NOT member AND judged), toFloat64(` + expression + `)
 FROM ` + predictions + `
 FORMAT JSONCompact`, minPredictions, "predictions with a known outcome", true}
 }

@@ -11,4 +11,5 @@
     `offered_pkts` UInt32 COMMENT 'Segments offered in the label window',
     `complete` UInt8 COMMENT '0 when the label windows or the feature state have a gap',
     `policy` LowCardinality(String) DEFAULT 'rwnd-fair' COMMENT 'Policy whose features and label these are',
-    `lacked_input` Enum8('unknown' = -1, 'no' = 0, 'yes' = 1) DEFAULT 'unknown' COMMENT 'Whether the features remember a time of which batches did not come, so that they may differ from the AP\'s; then complete is 0. Rows older than the column are unknown, and complete says all that is known of them'
+    `lacked_input` Enum8('unknown' = -1, 'no' = 0, 'yes' = 1) DEFAULT 'unknown' COMMENT 'Whether the features remember a time of which batches did not come, so that they may differ from the AP\'s; then complete is 0. Rows older than the column are unknown, and complete says all that is known of them',
+    `under_control` Enum8('unknown' = -1, 'no' = 0, 'yes' = 1) DEFAULT 'unknown' COMMENT 'Whether a policy acted on traffic of the AP from 1.8 s before ts to the end of the label window, or may have; then the class is that of the action too, and complete is 0. Rows older than the column are unknown'

@@ -15,4 +15,5 @@
     `class` Enum8('unknown' = -1, 'Good' = 0, 'Acceptable' = 1, 'Poor' = 2, 'Bad' = 3) COMMENT 'Class that came true; unknown when no item came',
     `complete` UInt8 COMMENT 'complete of the item; 0 when no item came',
     `features_match` Enum8('unknown' = -1, 'differ' = 0, 'same' = 1, 'lacked input' = 2) COMMENT 'Whether AP and stream job computed the same feature vector; lacked input when they differ because batches did not come to the job; unknown when no item came or the feature programs differ',
-    `policy` LowCardinality(String) DEFAULT 'rwnd-fair' COMMENT 'Policy whose model predicted'
+    `policy` LowCardinality(String) DEFAULT 'rwnd-fair' COMMENT 'Policy whose model predicted',
+    `under_control` Enum8('unknown' = -1, 'no' = 0, 'yes' = 1) DEFAULT 'unknown' COMMENT 'under_control of the item; unknown when no item came, and in rows older than the column'

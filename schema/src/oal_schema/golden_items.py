@@ -64,6 +64,12 @@ def lacking_items() -> list[Item]:
     return [replace(second, lacked_input=True), replace(fourth, lacked_input=True, policy="example")]
 
 
+def controlled_items() -> list[Item]:
+    """Items of a time at which a policy acted, or may have."""
+    _, second, _, fourth = items()
+    return [replace(second, under_control=True), replace(fourth, under_control=True, policy="example")]
+
+
 def _values(item: Item) -> str:
     """A line of `items.txt`."""
     head = [
@@ -122,6 +128,8 @@ def outputs() -> dict[str, bytes]:
         "items.policies.txt": "".join(f"{i.policy} {_values(i)}\n" for i in other_items()).encode(),
         "items.lacking.jsonl": "".join(dumps(i) + "\n" for i in lacking_items()).encode(),
         "items.lacking.txt": "".join(f"{i.policy} {_values(i)}\n" for i in lacking_items()).encode(),
+        "items.controlled.jsonl": "".join(dumps(i) + "\n" for i in controlled_items()).encode(),
+        "items.controlled.txt": "".join(f"{i.policy} {_values(i)}\n" for i in controlled_items()).encode(),
         "items.read.jsonl": "".join(line + "\n" for line in read_too()).encode(),
         "items.refused.jsonl": "".join(text + "\n" for text, _ in refused()).encode(),
         "items.refused.txt": "".join(name + "\n" for _, name in refused()).encode(),

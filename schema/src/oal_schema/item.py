@@ -51,6 +51,7 @@ class Item:
     complete: bool
     policy: str = "rwnd-fair"
     lacked_input: bool = False
+    under_control: bool = False
 
 
 def names() -> list[str]:

@@ -32,8 +32,8 @@ class OnlineTrainer:
         fit = settings.fit
         self._fitter = Fitter(fit.max_nodes, fit.max_depth, fit.min_leaf, fit.min_gain, fit.smoothing)
         self.aps: dict[str, Ap] = {}
-        #: items by what became of them: used, other_policy, unknown_features, lacked_input, incomplete, old,
-        #: contradictory
+        #: items by what became of them: used, other_policy, unknown_features, lacked_input, under_control, incomplete,
+        #: old, contradictory
         self.counts: Counter[str] = Counter()
 
     def ap(self, ap_id: str) -> Ap:
@@ -60,6 +60,8 @@ class OnlineTrainer:
             return "unknown_features"
         if item.lacked_input:
             return "lacked_input"
+        if item.under_control:
+            return "under_control"
         if not item.complete:
             return "incomplete"
         ap = self.ap(item.ap_id)

@@ -42,9 +42,10 @@ def read(path: Path) -> dict[str, np.ndarray]:
         )
     if len({one.policy for one in found}) > 1:
         raise TrainingError(f"{path} holds items of several policies; a Parquet file holds one: split it by policy")
-    left = ("policy", "lacked_input")  # all are of one policy, and what lacked input counts as incomplete
+    # All are of one policy; what lacked input or was under control counts as incomplete.
+    left = ("policy", "lacked_input", "under_control")
     attributes = {name: item.ATTRIBUTES.get(name, name) for name in item.names() if name not in left}
-    found = [replace(one, complete=one.complete and not one.lacked_input) for one in found]
+    found = [replace(one, complete=one.complete and not (one.lacked_input or one.under_control)) for one in found]
     return {
         name: np.array([getattr(one, attribute) for one in found], dtype=KINDS.get(name, np.int64))
         for name, attribute in attributes.items()

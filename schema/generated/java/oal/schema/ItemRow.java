@@ -80,7 +80,15 @@ public final class ItemRow {
      * Whether the features remember a time of which batches did not come, so that they may differ from the AP's;
      * then complete is 0. Rows older than the column are unknown, and complete says all that is known of them.
      */
-    void lackedInput(long value);
+    UnderControl lackedInput(long value);
+  }
+
+  public interface UnderControl {
+    /**
+     * Whether a policy acted on traffic of the AP from 1.8 s before ts to the end of the label window, or may
+     * have; then the class is that of the action too, and complete is 0. Rows older than the column are unknown.
+     */
+    void underControl(long value);
   }
 
   private static final class Steps
@@ -97,7 +105,8 @@ public final class ItemRow {
           OfferedPkts,
           Complete,
           Policy,
-          LackedInput {
+          LackedInput,
+          UnderControl {
     private final RowSink sink;
 
     Steps(RowSink sink) {
@@ -183,8 +192,14 @@ public final class ItemRow {
     }
 
     @Override
-    public void lackedInput(long value) {
+    public UnderControl lackedInput(long value) {
       sink.number(13, value);
+      return this;
+    }
+
+    @Override
+    public void underControl(long value) {
+      sink.number(14, value);
     }
   }
 }

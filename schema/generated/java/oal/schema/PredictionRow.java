@@ -100,7 +100,12 @@ public final class PredictionRow {
 
   public interface Policy {
     /** Policy whose model predicted. */
-    void policy(String value);
+    UnderControl policy(String value);
+  }
+
+  public interface UnderControl {
+    /** under_control of the item; unknown when no item came, and in rows older than the column. */
+    void underControl(long value);
   }
 
   private static final class Steps
@@ -121,7 +126,8 @@ public final class PredictionRow {
           Class,
           Complete,
           FeaturesMatch,
-          Policy {
+          Policy,
+          UnderControl {
     private final RowSink sink;
 
     Steps(RowSink sink) {
@@ -231,8 +237,14 @@ public final class PredictionRow {
     }
 
     @Override
-    public void policy(String value) {
+    public UnderControl policy(String value) {
       sink.name(17, value);
+      return this;
+    }
+
+    @Override
+    public void underControl(long value) {
+      sink.number(18, value);
     }
   }
 }

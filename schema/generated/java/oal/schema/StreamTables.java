@@ -41,7 +41,8 @@ public final class StreamTables {
           new ClickHouseColumn("offered_pkts", "UInt32"),
           new ClickHouseColumn("complete", "UInt8"),
           new ClickHouseColumn("policy", "LowCardinality(String)"),
-          new ClickHouseColumn("lacked_input", "Enum8('unknown' = -1, 'no' = 0, 'yes' = 1)"));
+          new ClickHouseColumn("lacked_input", "Enum8('unknown' = -1, 'no' = 0, 'yes' = 1)"),
+          new ClickHouseColumn("under_control", "Enum8('unknown' = -1, 'no' = 0, 'yes' = 1)"));
 
   /** One row per batch accepted from an AP. */
   public static final List<ClickHouseColumn> BATCH =
@@ -124,7 +125,8 @@ public final class StreamTables {
           new ClickHouseColumn("class", "Enum8('unknown' = -1, 'Good' = 0, 'Acceptable' = 1, 'Poor' = 2, 'Bad' = 3)"),
           new ClickHouseColumn("complete", "UInt8"),
           new ClickHouseColumn("features_match", "Enum8('unknown' = -1, 'differ' = 0, 'same' = 1, 'lacked input' = 2)"),
-          new ClickHouseColumn("policy", "LowCardinality(String)"));
+          new ClickHouseColumn("policy", "LowCardinality(String)"),
+          new ClickHouseColumn("under_control", "Enum8('unknown' = -1, 'no' = 0, 'yes' = 1)"));
 
   /** One row per tree that the online trainer fitted - shipped or not, why, and the numbers compared. */
   public static final List<ClickHouseColumn> TREE_DECISION =

@@ -22,7 +22,8 @@ public final class TrainingItemMessage {
           new MessageField("offered_pkts", "uint32", null),
           new MessageField("complete", "bool", null),
           new MessageField("policy", "string", "rwnd-fair"),
-          new MessageField("lacked_input", "bool", "false"));
+          new MessageField("lacked_input", "bool", "false"),
+          new MessageField("under_control", "bool", "false"));
 
   private TrainingItemMessage() {}
 
@@ -105,7 +106,16 @@ public final class TrainingItemMessage {
      * then complete is false. Left out for false, and by jobs older than this field, of whose items complete
      * says all that is known.
      */
-    void lackedInput(boolean value);
+    UnderControl lackedInput(boolean value);
+  }
+
+  public interface UnderControl {
+    /**
+     * A policy acted on traffic of the access point at some time from 1.8 s before ts_us to the end of the label
+     * window, or may have - the AP was in mode enforce, and what it did had not come. The class is then that of
+     * the action too, and complete is false. Left out for false, and by jobs older than this field.
+     */
+    void underControl(boolean value);
   }
 
   private static final class Steps
@@ -122,7 +132,8 @@ public final class TrainingItemMessage {
           OfferedPkts,
           Complete,
           Policy,
-          LackedInput {
+          LackedInput,
+          UnderControl {
     private final RowSink sink;
 
     Steps(RowSink sink) {
@@ -208,8 +219,14 @@ public final class TrainingItemMessage {
     }
 
     @Override
-    public void lackedInput(boolean value) {
+    public UnderControl lackedInput(boolean value) {
       sink.flag(13, value);
+      return this;
+    }
+
+    @Override
+    public void underControl(boolean value) {
+      sink.flag(14, value);
     }
   }
 }

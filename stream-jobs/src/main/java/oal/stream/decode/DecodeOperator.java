@@ -1,6 +1,7 @@
 package oal.stream.decode;
 
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import oal.schema.TableSpec;
 import oal.schema.Tables;
@@ -40,6 +41,9 @@ import org.apache.flink.util.OutputTag;
 public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> implements TwoInputStreamOperator<RawBatch,
         AccessChange, AcceptedBatch> {
     private static final long serialVersionUID = 1L;
+    /** Events that the access point's items need: what was predicted, and what was done. */
+    private static final List<TableSpec> OF_POLICIES = List.of(Tables.DECISION, Tables.ACTION, Tables.REWRITE,
+            Tables.CONTROL);
 
     public static final OutputTag<DeadLetter> DEAD_LETTERS = new OutputTag<>("dead-letters") {};
 
@@ -146,7 +150,7 @@ public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> impl
             rowCount.inc(rows);
             batches.add(decoder.header(), batch, rows);
             if (settings.rawRows()) for (TableRows t : decoder.tables(topic)) raw[t.spec.id()].add(decoder);
-            if (topic != Topic.EVENTS || decoder.table(Tables.DECISION.id()).rows > 0) {
+            if (topic != Topic.EVENTS || tellsOfPolicies()) {
                 output.collect(accepted.replace(new AcceptedBatch(batch, decoder.header(), rows),
                         element.getTimestamp()));
             }
@@ -154,6 +158,12 @@ public final class DecodeOperator extends KeyedBlockOperator<AcceptedBatch> impl
             duplicateCount.inc();
         }
         blocks.drainFull(this::emit);
+    }
+
+    /** Are there rows that are paired with items, or that mark them? */
+    private boolean tellsOfPolicies() {
+        for (TableSpec t : OF_POLICIES) if (decoder.table(t.id()).rows > 0) return true;
+        return false;
     }
 
     /**

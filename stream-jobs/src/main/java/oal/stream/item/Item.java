@@ -16,4 +16,15 @@ public final class Item {
      * the item is not complete.
      */
     public boolean lackedInput;
+    /**
+     * A policy acted on the access point's traffic in the windows before or after the instant, or may have. Then the
+     * item is not complete.
+     */
+    public boolean underControl;
+
+    /** Says whether a policy acted, or may have. */
+    public void control(boolean acted) {
+        underControl = acted;
+        complete &= !acted;
+    }
 }

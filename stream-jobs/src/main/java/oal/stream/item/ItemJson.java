@@ -23,7 +23,8 @@ public final class ItemJson {
                 .offeredPkts(item.offeredPkts)
                 .complete(item.complete)
                 .policy(policy)
-                .lackedInput(item.lackedInput);
+                .lackedInput(item.lackedInput)
+                .underControl(item.underControl);
         return new TrainingItem(apId, json.end());
     }
 }

@@ -24,6 +24,7 @@ public final class ItemRows {
                 .offeredPkts(item.offeredPkts)
                 .complete(item.complete ? 1 : 0)
                 .policy(policy)
-                .lackedInput(item.lackedInput ? 1 : 0);
+                .lackedInput(item.lackedInput ? 1 : 0)
+                .underControl(item.underControl ? 1 : 0);
     }
 }

@@ -11,14 +11,15 @@ import oal.stream.item.Item;
  * @param untilMs broker's time, ms, until which a decision may still come for it
  */
 public record Outcome(long bootId, long instantUs, int classNow, int classThen, boolean complete, boolean lackedInput,
-        long featuresHash, long untilMs) {
+        boolean underControl, long featuresHash, long untilMs) {
     /** In the state. */
     private static final int COMPLETE = 1;
     private static final int LACKED_INPUT = 2;
+    private static final int UNDER_CONTROL = 4;
 
     static Outcome of(Item item, long untilMs) {
         return new Outcome(item.bootId, item.tsUs, item.classNow, item.classThen, item.complete, item.lackedInput,
-                hash(item.features), untilMs);
+                item.underControl, hash(item.features), untilMs);
     }
 
     /**
@@ -37,7 +38,8 @@ public record Outcome(long bootId, long instantUs, int classNow, int classThen, 
         out.writeLong(instantUs);
         out.writeByte(classNow);
         out.writeByte(classThen);
-        out.writeByte((complete ? COMPLETE : 0) | (lackedInput ? LACKED_INPUT : 0));
+        out.writeByte((complete ? COMPLETE : 0) | (lackedInput ? LACKED_INPUT : 0)
+                | (underControl ? UNDER_CONTROL : 0));
         out.writeLong(featuresHash);
         out.writeLong(untilMs);
     }
@@ -49,6 +51,6 @@ public record Outcome(long bootId, long instantUs, int classNow, int classThen, 
         int classThen = in.readUnsignedByte();
         int marks = in.readUnsignedByte();
         return new Outcome(bootId, instantUs, classNow, classThen, (marks & COMPLETE) != 0, (marks & LACKED_INPUT) != 0,
-                in.readLong(), in.readLong());
+                (marks & UNDER_CONTROL) != 0, in.readLong(), in.readLong());
     }
 }

@@ -36,7 +36,8 @@ public final class PredictionRows {
                 .class_(o == null ? UNKNOWN : o.classThen())
                 .complete(o != null && o.complete() ? 1 : 0)
                 .featuresMatch(match(d, o))
-                .policy(policy);
+                .policy(policy)
+                .underControl(o == null ? UNKNOWN : o.underControl() ? 1 : 0);
     }
 
     private static int match(Decision d, Outcome o) {

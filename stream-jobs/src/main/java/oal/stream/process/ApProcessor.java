@@ -28,7 +28,7 @@ import oal.stream.state.StateSettings;
  * <p>The order is the AP's own: by incarnation and sequence number in each topic, by {@code t0_us} between the two. A
  * batch is processed at once when the next batch of each topic is there. Otherwise it waits until everything has been
  * read that the brokers received up to {@code lateness} after it; then missing batches are given up. If they come after
- * all, they are late.
+ * all, they are late. While an AP is in mode enforce, its events up to the batch's end are waited for likewise.
  */
 final class ApProcessor {
     /** Batches and bytes that may wait per AP; beyond that the oldest is processed. */
@@ -87,6 +87,7 @@ final class ApProcessor {
         for (int t = 0; t < decoder.length; t++) decoder[t] = BatchDecoder.only(wanted);
         boolean[][] decisions = BatchDecoder.noColumns();
         DecisionReader.wants(decisions);
+        ControlHistory.wants(decisions);
         events = BatchDecoder.only(decisions);
     }
 
@@ -125,7 +126,8 @@ final class ApProcessor {
         int refused = reader.read(events, batch.kafkaTsMs, named >= 0,
                 d -> state.of(place).predictions.decided(d, predicted[place]));
         if (refused > 0) out.decisionsRefused(refused);
-        expire(state, watermarkMs);
+        state.control.add(events, batch.kafkaTsMs);
+        release(state, watermarkMs);
     }
 
     private void expire(ApState state, long watermarkMs) {
@@ -156,7 +158,7 @@ final class ApProcessor {
 
     private void releaseBatches(ApState state, long jobWatermarkMs) {
         // A topic of an AP is one partition and is read in order, so everything before its latest batch has been read.
-        long watermarkMs = Math.max(jobWatermarkMs, Math.min(state.topicMs[0], state.topicMs[1]) - 1);
+        long topicsMs = Math.min(state.topicMs[0], state.topicMs[1]);
         while (true) {
             AcceptedBatch a = state.queue[0].head();
             AcceptedBatch b = state.queue[1].head();
@@ -164,8 +166,10 @@ final class ApProcessor {
             int order = a == null ? 1 : b == null ? -1 : compare(state, a, b);
             member[0] = order <= 0;
             member[1] = order >= 0;
-            boolean ready = state.queue[0].headFollows() && state.queue[1].headFollows();
-            if (!ready && deadline(a, b) > watermarkMs && !full(state)) return;
+            boolean controlKnown = state.control.knows(Math.max(member[0] ? a.endUs : 0, member[1] ? b.endUs : 0));
+            boolean ready = controlKnown && state.queue[0].headFollows() && state.queue[1].headFollows();
+            long readMs = controlKnown ? topicsMs : Math.min(topicsMs, state.control.heardMs());
+            if (!ready && deadline(a, b) > Math.max(jobWatermarkMs, readMs - 1) && !full(state)) return;
             process(state);
         }
     }
@@ -309,6 +313,7 @@ final class ApProcessor {
         if (!again && window.whole) out.label(ap, apId, window);
         for (int i = 0; i < work.length; i++) evaluated(i, instant, again, window);
         if (!again) ap.givenUs = instant;
+        ap.control.passed(instant - itemDelayUs);
     }
 
     /** One policy's part of an instant: the leader has evaluated it, and the others do so now. */
@@ -321,6 +326,7 @@ final class ApProcessor {
             item = s.items.next(instant, ap.bootId, s.features.features(), complete, s.features.lacksInput(), window);
         }
         if (again) item = null;
+        if (item != null) item.control(ap.control.acted(instant - Settings.LABEL_WINDOW_US, instant));
         s.predictions.passed(ap.bootId, instant - itemDelayUs, item, ap.lastMs + latenessMs, predicted[place]);
         if (item != null) out.item(ap, apId, s.policy, item);
     }

@@ -19,9 +19,11 @@ final class ApState {
     /** Topics that labels and features are made of. */
     static final int TOPICS = 2;
 
-    /** Layout of the bytes that {@link #write} gives: with the settings that shape them, and further policies. */
-    private static final int VERSION = 6;
-    /** Layout of the version before: it does not say its settings, so they are {@link StateSettings#UNSAID}. */
+    /** Layout of the bytes that {@link #write} gives: with what policies did. */
+    private static final int VERSION = 7;
+    /** Layout of the version before, with the settings that shape the bytes, and further policies always. */
+    private static final int WITHOUT_CONTROL = 6;
+    /** Layout of the one before that: it does not say its settings, so they are {@link StateSettings#UNSAID}. */
     private static final int WITHOUT_SETTINGS = 5;
     /** Layout of that version with one policy. */
     private static final int ONE_POLICY = 4;
@@ -50,6 +52,7 @@ final class ApState {
     };
     final Labeler labels;
     final Activity activity = new Activity();
+    final ControlHistory control = new ControlHistory();
     String site = "";
     boolean started;
     long bootId;
@@ -145,12 +148,13 @@ final class ApState {
         first().predictions.write(out);
         activity.write(out);
         FurtherPolicies.write(out, of);
+        control.write(out);
         out.writeLong(first().policy.featureHash);
         first().features.write(out);
     }
 
     /**
-     * Reads what {@link #write} wrote, in this version or the four before. State of another feature program cannot be
+     * Reads what {@link #write} wrote, in this version or the five before. State of another feature program cannot be
      * used: features then restart, labels go on. So it is with a policy that is new; one that has gone is left out.
      * What other settings shaped is dropped.
      */
@@ -182,6 +186,7 @@ final class ApState {
         if (version > WITHOUT_DECISIONS) s.first().predictions.read(in);
         if (version > WITHOUT_ACTIVITY) s.activity.read(in);
         if (version > ONE_POLICY) FurtherPolicies.read(in, s.of, was);
+        if (version > WITHOUT_CONTROL) s.control.read(in);
         if (in.readLong() == s.first().policy.featureHash) {
             s.first().features.read(in);
         } else {

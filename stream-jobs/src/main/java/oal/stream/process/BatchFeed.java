@@ -35,7 +35,6 @@ final class BatchFeed {
             return;
         }
         batches++;
-        if (topic == Topic.EVENTS) return; // items need no decisions
         nowMs = Math.max(nowMs, decoder.header().endUs() / 1000);
         AcceptedBatch batch = new AcceptedBatch(new RawBatch(decoder.header().apId, topic, data, nowMs, 0, batches),
                 decoder.header(), decoder.rows());

@@ -154,13 +154,14 @@ class NativeBlockTest {
         d.evalNs = 17;
         d.sameProgram = true;
         rows.add("ap-1", "lab", "rwnd-fair", d, null);
-        rows.add("ap-1", "lab", "example", d, new Outcome(-1, d.instantUs, 1, 2, true, false, 0, 0));
-        rows.add("ap-1", "lab", "example", d, new Outcome(-1, d.instantUs, 1, 2, false, true, 7, 0));
+        rows.add("ap-1", "lab", "example", d, new Outcome(-1, d.instantUs, 1, 2, true, false, false, 0, 0));
+        rows.add("ap-1", "lab", "example", d, new Outcome(-1, d.instantUs, 1, 2, false, true, true, 7, 0));
         insert("prediction", rows.writer.drain().data);
         String same = "ap-1\tlab\t2027-01-15 08:00:00.100000\t18446744073709551615\t9223372036854775807"
                 + "\tregistry\t4294967295\tBad\t1000\t0\t65535\t255\t17\t";
-        assertEquals(same + "unknown\tunknown\t0\tunknown\trwnd-fair\n" + same
-                + "Acceptable\tPoor\t0\tlacked input\texample\n" + same + "Acceptable\tPoor\t1\tsame\texample",
+        assertEquals(same + "unknown\tunknown\t0\tunknown\trwnd-fair\tunknown\n" + same
+                + "Acceptable\tPoor\t0\tlacked input\texample\tyes\n" + same
+                + "Acceptable\tPoor\t1\tsame\texample\tno",
                 server.sql("SELECT * FROM oal.blocks_prediction ORDER BY complete, class"));
     }
 

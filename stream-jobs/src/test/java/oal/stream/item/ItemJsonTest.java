@@ -56,14 +56,22 @@ class ItemJsonTest {
     void lackedInputIsSaid() throws Exception {
         List<String> meant = Golden.lines("items.lacking.txt");
         assertTrue(meant.size() >= 2);
-        assertAreWritten(meant, Golden.lines("items.lacking.jsonl"), true);
+        assertAreWritten(meant, Golden.lines("items.lacking.jsonl"), true, false);
+    }
+
+    @Test
+    void controlIsSaid() throws Exception {
+        List<String> meant = Golden.lines("items.controlled.txt");
+        assertTrue(meant.size() >= 2);
+        assertAreWritten(meant, Golden.lines("items.controlled.jsonl"), false, true);
     }
 
     private static void assertAreWritten(List<String> meant, List<String> lines) {
-        assertAreWritten(meant, lines, false);
+        assertAreWritten(meant, lines, false, false);
     }
 
-    private static void assertAreWritten(List<String> meant, List<String> lines, boolean lackedInput) {
+    private static void assertAreWritten(List<String> meant, List<String> lines, boolean lackedInput,
+            boolean underControl) {
         assertEquals(meant.size(), lines.size());
         ItemJson json = new ItemJson(); // one for all: nothing of a record is left in the next
         for (int i = 0; i < lines.size(); i++) {
@@ -75,6 +83,7 @@ class ItemJsonTest {
             long program = Long.parseUnsignedLong(values[FEATURE_HASH]);
             Item item = item(values);
             item.lackedInput = lackedInput;
+            item.underControl = underControl;
             TrainingItem made = json.of(values[AP_ID], site, policy, program, item);
             assertEquals(values[AP_ID], made.apId);
             assertEquals(lines.get(i), new String(made.json, StandardCharsets.UTF_8));

@@ -248,6 +248,7 @@ class ApPredictionTest extends ApHarness {
         DataOutputSerializer empty = new DataOutputSerializer(64);
         if (version == 2) new ApState(Policies.rwndFair()).first().predictions.write(empty);
         new ApState(Policies.rwndFair()).activity.write(empty);
+        new ControlHistory().write(empty);
         int hashAt = indexOf(bytes, java.nio.ByteBuffer.allocate(8).putLong(Policies.rwndFair().first().featureHash)
                 .array());
         DataOutputSerializer settings = new DataOutputSerializer(64);
