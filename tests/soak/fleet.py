@@ -13,6 +13,7 @@ from soak.tape import SITE, PlayedAp, Tape, tape
 from virtual_ap import mac_masters
 
 PAUSE_S = 0.02
+TIMES_THE_QUOTA = 100  # of an access point; where clocks run faster it sends so much more
 IN_MEMORY_S = 3600  # a record waits in memory for Kafka for so long; none is given up within a drill
 
 
@@ -29,7 +30,7 @@ class PlayedFleet:
         start_us = now_us()
         self.aps = [PlayedAp(ap_id, secrets.randbits(63), self.tape, start_us, key_id, masters[key_id])
                     for ap_id in self.ap_ids]
-        options = platform.kafka.ap(f"soak-{mark}", SITE)
+        options = platform.kafka.ap(f"soak-{mark}", SITE, plays=aps * TIMES_THE_QUOTA)
         self.producer = Producer(options | {
             "enable.idempotence": True, "compression.type": "lz4", "linger.ms": 20, "log_level": 2,
             "message.timeout.ms": IN_MEMORY_S * 1000, "queue.buffering.max.messages": 4_000_000,
