@@ -57,7 +57,7 @@ def retrained(looped, version: int) -> int:
     loop.set_tag(looped.platform, version, "retrain", "requested")
 
     def ended():
-        word = loop.tags(looped.platform, version).get("retrain", "")
+        word = loop.tags(looped.platform, version).get("retrain.state", "")
         assert not word.startswith("failed"), word
         return word == "done"
 
@@ -144,7 +144,7 @@ def test_a_person_promotes_and_retrains_on_mlflows_page(looped):
     before = loop.versions(looped.platform)
     on_the_page(looped, old, "tag", "retrain", "requested")
     until("a new version appears", lambda: len(loop.versions(looped.platform)) > len(before))
-    until("and the tag says so", lambda: loop.tags(looped.platform, old).get("retrain") == "done")
+    until("and the tag says so", lambda: loop.tags(looped.platform, old).get("retrain.state") == "done")
     new = loop.versions(looped.platform)[-1]
     open_gates(looped)
     at = on_the_page(looped, new, "alias", "champion")

@@ -44,8 +44,9 @@ def test_retrain_on_the_page(page, owner, versions):
     before = {v.version for v in owner.client.search_model_versions("name='congestion'")}
     page.open_version("congestion", versions[2])
     page.set_tag("retrain", "requested")
-    until(lambda: owner.tags(versions[2]).get("retrain") == "done", "retrained")
-    page.wait_for_tag("retrain", "done")
+    done = lambda tags: "retrain" not in tags and tags.get("retrain.state") == "done"
+    until(lambda: done(owner.tags(versions[2])), "retrained")
+    page.wait_for_tag("retrain.state", "done")
     page.screenshot("retrained")
     (new,) = {v.version for v in owner.client.search_model_versions("name='congestion'")} - before
     assert page.tags()["retrained_as"] == new

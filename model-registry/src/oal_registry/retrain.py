@@ -1,7 +1,8 @@
-"""Training runs asked for in MLflow's page, by the version tag `retrain`: requested -> running -> done, or `failed:
-reason`.
+"""Training runs asked for in MLflow's page, by the version tag `retrain` = requested. What becomes of it is in another
+tag, `retrain.state`: running -> done, or `failed: reason`.
 
-One at a time, as a child process. A run that this service was killed in is begun again, unless it had come to its end:
+People write the first, and this service only takes it away, before a run begins; so whenever somebody asks, during a
+run or in the moment in which it ends, the request stands until a run has begun after it. One at a time, as a child process. A run that this service was killed in is begun again, unless it had come to its end:
 then its result is used. The child ends with the service.
 """
 
@@ -19,7 +20,7 @@ from pathlib import Path
 from oal_registry.mlflow_client import Gone, MlflowRegistry
 from oal_registry.status import Status
 
-TAG = "retrain"
+TAG, STATE_TAG = "retrain", "retrain.state"
 AS_TAG, FROM_TAG = "retrained_as", "retrained_from"
 AFTER_TAG = "retrain.after"  # the newest version when a run began: what it makes has a greater number, on any clock
 STOP_S = 5  # from SIGTERM to SIGKILL
@@ -59,6 +60,7 @@ class Retraining:
         self.folder, self.timeout_s, self.status = folder, timeout_s, status
         self.folder.mkdir(parents=True, exist_ok=True)
         self._run: _Run | None = None
+        self._looked: set[str] = set()  # models without a run of an earlier life of this service
 
     def step(self) -> int:
         """Look after the run under way; begin the next one asked for. The number of changes of state."""
@@ -74,18 +76,29 @@ class Retraining:
             self.status.set("oal_registry_retrain_running", 0)
             done = 1
         for model in self.models:
-            # requested, and running: that of an earlier life of this service, for this one has no run now.
-            for version in self.registry.versions(model, "tags.retrain LIKE 'r%'"):
-                state = version.tags.get(TAG)
-                if state == "running" and self._finished_earlier(model, version):
-                    done += 1
-                elif state in ("requested", "running"):
+            for version in self._cut_off(model):
+                if not self._finished_earlier(model, version):
+                    self._begin(model, int(version.version))
+                    return done + 1
+                done += 1
+            # `running`: as it was written before there were two tags
+            for version in self.registry.versions(model, f"tags.{TAG} LIKE 'r%'"):
+                if version.tags.get(TAG) in ("requested", "running"):
                     self._begin(model, int(version.version))
                     return done + 1
         return done
 
+    def _cut_off(self, model: str) -> list:
+        """Versions whose run was under way when an earlier life of this service ended: this one has no run now."""
+        if model in self._looked:
+            return []
+        found = self.registry.versions(model, f"tags.`{STATE_TAG}` = 'running'")
+        if not found:
+            self._looked.add(model)
+        return found
+
     def stop(self) -> None:
-        """End the child. The tag stays `running`: the next start begins the run again."""
+        """End the child. The state stays `running`: the next start begins the run again."""
         if self._run is not None:
             self._end_child()
             self._run = None
@@ -100,7 +113,8 @@ class Retraining:
         result.unlink(missing_ok=True)
         newest = max((int(v.version) for v in self.registry.versions(model)), default=version)
         self.registry.set_tag(model, version, AFTER_TAG, str(newest))
-        self.registry.set_tag(model, version, TAG, "running")
+        self.registry.set_tag(model, version, STATE_TAG, "running")
+        self.registry.delete_tag(model, version, TAG)  # killed before this, it begins again with the state
         command = [
             *self.command,
             "fit",
@@ -149,7 +163,7 @@ class Retraining:
             self._link(run.model, run.version, made)
 
     def _finished_earlier(self, model: str, version) -> bool:
-        """Had the run that left the tag `running` registered its version? Then link it."""
+        """Had the run that left the state `running` registered its version? Then link it."""
         number = int(version.version)
         made = _result(self._files(model, number)[0])
         if made is None:
@@ -178,10 +192,8 @@ class Retraining:
         self._set_state(model, version, "done")
 
     def _set_state(self, model: str, version: int, state: str) -> None:
-        # Asked for again meanwhile: that request stands.
         try:
-            if self.registry.version(model, version).tags.get(TAG) != "requested":
-                self.registry.set_tag(model, version, TAG, state)
+            self.registry.set_tag(model, version, STATE_TAG, state)
         except Gone:
             pass  # the version was deleted, and with it what was asked
         self.status.count("oal_registry_retrains_total", result=state.partition(":")[0])

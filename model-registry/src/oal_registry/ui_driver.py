@@ -4,7 +4,7 @@
         page.open_version("congestion", 3)
         page.set_alias("champion")
         page.set_tag("retrain", "requested")
-        page.wait_for_tag("retrain", "done")
+        page.wait_for_tag("retrain.state", "done")
 
 Needs Debian's chromium and chromium-driver. Every step waits for what it needs on the page; `PageError` says what was
 not there and which screenshot shows it.
