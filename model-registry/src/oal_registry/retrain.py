@@ -2,8 +2,9 @@
 tag, `retrain.state`: running -> done, or `failed: reason`.
 
 People write the first, and this service only takes it away, before a run begins; so whenever somebody asks, during a
-run or in the moment in which it ends, the request stands until a run has begun after it. One at a time, as a child process. A run that this service was killed in is begun again, unless it had come to its end:
-then its result is used. The child ends with the service.
+run or in the moment in which it ends, the request stands until a run has begun after it. One at a time, as a child
+process. A run that this service was killed in is begun again, unless it had come to its end: then its result is used.
+The child ends with the service.
 """
 
 from __future__ import annotations
