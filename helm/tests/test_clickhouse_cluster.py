@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import tomllib
+import urllib.error
 import urllib.request
 from xml.etree import ElementTree
 
@@ -324,7 +325,7 @@ class Server:
         with open(self.folder / "log", "ab") as log:
             self.front = subprocess.Popen([
                 sys.executable, ROOT / "platform/images/standin/clickhouse/tls_front.py", certificate, key,
-                "127.0.0.1", f"{self.http}={self.plain_http}", f"{self.native}={self.plain_native}"
+                "0.0.0.0", f"{self.http}={self.plain_http}", f"{self.native}={self.plain_native}"
             ], stdin=subprocess.PIPE, stdout=log, stderr=log)
             self.process = subprocess.Popen(
                 ["bash", "-c", script], stdin=subprocess.PIPE, stdout=log, stderr=log, env={
@@ -462,6 +463,10 @@ def test_shards_start_are_migrated_and_are_one_database_and_one_more_has_its_sha
             "SELECT count(), uniqExact(getMacro('shard')), any(currentUser()) FROM cluster('oal', system.one)").split()
         for server in two
     ] == [["2", "2", "admin"]] * 2
+    # A server under a name that its certificate has not is not believed.
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        two[0].ask(f"SELECT * FROM remoteSecure('127.0.0.2:{two[1].native}', system.one, 'admin', 'of admin')")
+    assert b"Certificate validation error" in refused.value.read()
     platform.migrate("clickhouse.shards=2", believes=False)
     platform.migrate("clickhouse.shards=2")
     two[0].ask(ROWS.format(0))
