@@ -37,6 +37,7 @@ def _reading(n: int, at_s: int) -> list[tuple[str, dict, dict]]:
         }),
         ("kafka_listener", {**KAFKA, "listener": "CLIENT",
                             "networkProcessor": "0"}, {"connection-count": 9, "failed-authentication-total": n // 9}),
+        ("kafka_quota", {**KAFKA, "user": "ap%3Aap-01"}, {"throttle-time": 800, "byte-rate": 262_144}),
         *(("kafka_request", {**KAFKA, "request": request
                              }, {"Count": n * 50, "Mean": mean, "99thPercentile": mean * 6, "Max": mean * 20})
           for request, mean in (("Produce", 1.4), ("FetchConsumer", 90))),
@@ -105,6 +106,7 @@ def _reading(n: int, at_s: int) -> list[tuple[str, dict, dict]]:
             "oal_deploy_kafka_lag_records": n % 5, "oal_deploy_bundles_sent_total": n,
             "oal_deploy_denied_total": n // 7, "oal_deploy_store_away_since_seconds": 0
         }),
+        ("service", _service("push", 8444, reason="key"), {"oal_deploy_releases_refused_total": n // 20}),
         ("service", _service("trainer", 5002), {
             "oal_trainer_aps": 3, "oal_trainer_lag_items": n % 9, "oal_trainer_items_total": n * 300,
             "oal_trainer_fits_total": n * 30, "oal_trainer_fit_cpu_seconds_total": n * 0.2

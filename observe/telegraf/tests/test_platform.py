@@ -3,12 +3,14 @@ counted.
 """
 import base64
 import json
+import os
 import re
 import signal
 import urllib.error
 import urllib.request
 
 import pytest
+from confluent_kafka import Producer
 from conftest import FOLDER, WATCH
 from oal_local import telegraf
 from waiting import until
@@ -43,7 +45,7 @@ def test_every_input_gives_rows(platform, name):
 
 def test_nothing_is_read_that_no_test_names(platform):
     names = {r["name"] for r in platform.clickhouse.rows("SELECT DISTINCT name FROM oal.platform_metric")}
-    assert names - NAMES <= {"clickhouse_error", "internal_parser", "internal_serializer"}
+    assert names - NAMES <= {"clickhouse_error", "internal_parser", "internal_serializer", "kafka_quota"}
 
 
 def test_every_row_says_what_it_is_of(platform):
@@ -82,6 +84,22 @@ def test_how_far_committed_readers_are_behind_is_read_with_the_partitions_end(pl
         )[0]["n"]
 
     until(both, "a reading with both figures")
+
+
+def test_who_sends_more_than_its_quota_is_named(platform):
+    producer = Producer({**platform.kafka.ap("ap-flood"), "log_level": 0})
+
+    def throttled():
+        for _ in range(8):
+            if len(producer) < 64:
+                producer.produce("ap.events.v1", os.urandom(65_536), partition=0)
+        producer.poll(0)
+        return platform.clickhouse.rows("SELECT DISTINCT decodeURLComponent(labels['user']) AS user FROM"
+                                        " oal.platform_metric WHERE name = 'kafka_quota'")
+
+    assert until(throttled, "a row of the one that floods") == [{"user": "ap:ap-flood"}]
+    producer.purge()
+    producer.flush(20)
 
 
 def test_figures_are_those_of_the_parts(platform):

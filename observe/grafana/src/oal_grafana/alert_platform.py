@@ -1,5 +1,5 @@
 """Alert rules about the platform itself, as Telegraf sees it."""
-from oal_grafana.alert_rule import Rule, views
+from oal_grafana.alert_rule import NOW_UTC, Rule, views
 
 PLATFORM = (
     Rule(
@@ -66,6 +66,48 @@ HAVING records > 0 AND max(log_end) > min(log_end) AND max(lag) - min(lag) >= 0.
         "{{ .Values.A }} records of {{ .Labels.topic }}-{{ .Labels.kafka_partition }} wait behind a transaction",
         "The last stable offset stands while records arrive: readers of committed ones, as the trainer, get nothing."
         " See the log of the service `transactions`, which ends what hangs (platform/kafka/README.md).",
+        "oal-platform",
+    ),
+    Rule(
+        "oal-ap-throttled",
+        "Access point is at its quota",
+        f"""SELECT replaceOne(decodeURLComponent(x.labels['user']), 'ap:', '') AS ap_id, toFloat64(count()) AS readings
+FROM oal.v_platform_reading(name = 'kafka_quota', {views(10)}) AS x \
+WHERE x.v['throttle-time'] > 0 GROUP BY ap_id""",
+        5,
+        None,
+        10,
+        "2m",
+        "warning",
+        "{{ .Labels.ap_id }} sends more to Kafka than it may, and waits",
+        "Somebody else may use its certificate: look where it connects from, and `oal-deploy ctl revoke` it. If it is"
+        " as busy as that, or plays several, give it more (platform/kafka/quotas.py); what its buffer does not hold is"
+        " lost meanwhile.",
+        "oal-platform",
+    ),
+    Rule(
+        "oal-records-refused",
+        "Releases are refused",
+        f"""SELECT component, instance, toFloat64(sum(if(newest >= earlier, newest - earlier, newest))) AS records
+FROM (
+  SELECT x.component AS component, x.instance AS instance, toString(x.labels) AS series,
+    ifNull(argMax(x.value, x.t), 0) AS newest,
+    ifNull(argMaxIf(x.value, x.t, x.t < {NOW_UTC} - INTERVAL 15 MINUTE), 0) AS earlier
+  FROM oal.v_platform_service_metric({views(20)}) AS x
+  WHERE x.metric IN ('oal_deploy_releases_refused_total', 'oal_trainer_releases_refused_total',
+    'oal_registry_records_refused_total')
+  GROUP BY component, instance, series
+) GROUP BY component, instance HAVING records > 0""",
+        0,
+        None,
+        20,
+        "0m",
+        "critical",
+        "{{ .Labels.component }} at {{ .Labels.instance }} refused {{ .Values.A }} records of ap.bundles.v1 in a"
+        " quarter of an hour",
+        "They are not signed by a trusted key, by one that may not sign such, or not readable: its log says which and"
+        " why. Who may write the topic is in platform/kafka/topics.yaml; a key that was used is replaced"
+        " (docs/upgrade.md).",
         "oal-platform",
     ),
     Rule(
