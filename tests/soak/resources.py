@@ -18,28 +18,31 @@ SERVICES = ("kafka", "clickhouse", "jobmanager", "taskmanager")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-def mbeans(platform, service: str, pattern: str) -> dict[str, dict]:
-    """Attributes by name of a JVM's beans, through Jolokia."""
+def mbeans(platform, service: str, pattern: str, attribute: str) -> dict[str, object]:
+    """An attribute of each of a JVM's beans that the pattern names, through Jolokia."""
     password = passwords.token_file(platform.state, "jolokia.password").read_text().strip()
+    asked = {"type": "read", "mbean": pattern, "attribute": attribute}
     request = urllib.request.Request(
-        jolokia.url(platform.settings, service) + "/jolokia/", json.dumps({"type": "read", "mbean": pattern}).encode(),
+        jolokia.url(platform.settings, service) + "/jolokia/", json.dumps(asked).encode(),
         {"Authorization": "Basic " + base64.b64encode(f"{jolokia.USER}:{password}".encode()).decode()})
     with urllib.request.urlopen(request, timeout=10) as answer:
-        found = json.load(answer).get("value") or {}
-    return found if "*" in pattern else {pattern: found}
+        found = json.load(answer)
+    if found["status"] not in (200, 404):  # 404: no such bean, as before the job's start
+        raise ConnectionError(f"Jolokia of {service}: {found.get('error')}")
+    return {name: bean[attribute] for name, bean in (found.get("value") or {}).items()}
 
 
 def decoded(platform) -> int:
     """Records that the operator `decode` has taken since the job's start, over its subtasks."""
-    return sum(bean["Count"] for name, bean in mbeans(
-        platform, "taskmanager", "org.apache.flink.taskmanager.job.task.operator.numRecordsIn:*").items()
+    return sum(count for name, count in mbeans(
+        platform, "taskmanager", "org.apache.flink.taskmanager.job.task.operator.numRecordsIn:*", "Count").items()
         if "operator_name=decode," in name)
 
 
 def heap_after_gc(platform, service: str) -> int:
-    """Bytes of the heap's pools after the last collection of each."""
-    return sum((bean.get("CollectionUsage") or {}).get("used", 0) for bean in mbeans(
-        platform, service, "java.lang:name=*,type=MemoryPool").values())
+    """Bytes of the heap's pools after the last collection of each; 0 of a pool that never needed one."""
+    return sum((usage or {}).get("used", 0) for usage in mbeans(
+        platform, service, "java.lang:type=MemoryPool,*", "CollectionUsage").values())
 
 
 def transactional_ids(platform) -> int:
@@ -72,9 +75,9 @@ def sample(platform) -> dict[str, float]:
     for service in ("kafka", "taskmanager"):
         out[f"heap_after_gc_bytes.{service}"] = heap_after_gc(platform, service)
     out["transactional_ids"] = transactional_ids(platform)
-    parts = platform.clickhouse.rows("SELECT count() AS active, sum(bytes_on_disk) AS bytes FROM system.parts"
+    parts = platform.clickhouse.rows("SELECT count() AS parts, sum(bytes_on_disk) AS bytes FROM system.parts"
                                      " WHERE database = 'oal' AND active")[0]
-    out["clickhouse_parts"] = parts["active"]
+    out["clickhouse_parts"] = parts["parts"]
     out["stored_bytes.clickhouse"] = parts["bytes"]
     out["stored_bytes.kafka"] = bytes_below(platform.state.kafka / "data")
     out["disk_bytes.flink"] = bytes_below(platform.state.flink)
