@@ -11,6 +11,7 @@ from ledger import clickhouse_ledger, differences, read_topic
 from oal_local.errors import PlatformError
 from oal_schema import item
 from oal_schema.codec import contract
+
 from soak.figures import Figure
 
 #: Nothing new for so long: it will not come any more.

@@ -9,8 +9,9 @@ from collections import Counter
 from collections.abc import Callable
 
 from confluent_kafka import Producer
-from soak.tape import SITE, PlayedAp, Tape, tape
 from virtual_ap import mac_masters
+
+from soak.tape import SITE, PlayedAp, Tape, tape
 
 PAUSE_S = 0.02
 TIMES_THE_QUOTA = 100  # of an access point; where clocks run faster it sends so much more

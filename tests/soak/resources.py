@@ -12,6 +12,7 @@ from pathlib import Path
 
 from oal_local import jolokia, kafka, passwords
 from oal_local.paths import KAFKA
+
 from soak.figures import Figure
 
 SERVICES = ("kafka", "clickhouse", "jobmanager", "taskmanager")

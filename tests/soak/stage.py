@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from oal_local.platform import Platform
+
 from soak.checks import flowing, say
 from soak.clock import ALL, Clock, preloaded
 from soak.fleet import PlayedFleet

@@ -6,6 +6,7 @@ import signal
 import time
 
 from oal_local.errors import PlatformError
+
 from soak.checks import complete, count, say, until
 from soak.figures import Figure
 from soak.stage import Stage, stage

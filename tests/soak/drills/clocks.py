@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ledger import clickhouse_ledger, differences
+
 from soak.checks import NONE, complete, count, drained, say, until
 from soak.figures import Figure
 from soak.fleet import PlayedFleet

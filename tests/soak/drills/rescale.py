@@ -7,6 +7,7 @@ import urllib.request
 from pathlib import Path
 
 from oal_local import checkpoints, flink, kafka
+
 from soak.checks import complete, say, until
 from soak.figures import Figure
 from soak.stage import Stage, stage

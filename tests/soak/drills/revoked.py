@@ -9,6 +9,7 @@ import time
 
 from confluent_kafka import Producer
 from ledger import read_topic
+
 from soak.checks import complete, say, until
 from soak.figures import Figure
 from soak.stage import stage
