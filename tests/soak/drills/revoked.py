@@ -30,7 +30,7 @@ def revoked() -> list[Figure]:
         on.flowing(thief)
         on.flowing(others)
         ap_id = thief.ap_ids[0]
-        producer = Producer(on.platform.kafka.client("deploy"))
+        producer = Producer(on.platform.kafka.client("deploy") | {"log_level": 2})
         producer.produce("ap.access.v1", key=ap_id, value=json.dumps({
             "ap_id": ap_id, "revoked_at_us": on.clock.now_us(), "who": "soak", "reason": "stolen"}))
         assert producer.flush(30) == 0, "the revocation was not sent"
