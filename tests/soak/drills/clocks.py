@@ -14,7 +14,7 @@ from soak.fleet import PlayedFleet
 from soak.stage import stage
 
 HOUR_S = 3600
-FOR_S = 45
+FOR_S = 35
 BROKER = "kafka.Kafka"
 
 

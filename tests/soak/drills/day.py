@@ -11,7 +11,7 @@ from soak.stage import stage
 
 HOURS = 24
 APS = 2
-WALL_S = 720  # what is not played by then is not played
+WALL_S = 540  # what is not played by then is not played
 SAMPLE_S = 10
 #: Batches that the job has not taken yet: well below the 512 of a topic that wait at most (stream-jobs/README.md).
 AHEAD = 300
