@@ -8,21 +8,21 @@ import oal.stream.policy.Policy;
 import oal.stream.prediction.Decision;
 import oal.stream.prediction.Outcome;
 
-/** Receives what an access point's batches give. Arguments are valid only during the call. */
+/** Receives what an access point's batches give; by default nothing. Arguments are valid only during the call. */
 interface ApOutput {
-    void label(ApState ap, String apId, LabelWindow window);
+    default void label(ApState ap, String apId, LabelWindow window) {}
 
-    void item(ApState ap, String apId, Policy policy, Item item);
+    default void item(ApState ap, String apId, Policy policy, Item item) {}
 
     /** @param outcome null: no item came */
-    void prediction(ApState ap, Policy policy, Decision decision, Outcome outcome);
+    default void prediction(ApState ap, Policy policy, Decision decision, Outcome outcome) {}
 
     /** Decisions that cannot be used; their rows are in {@code decision}. */
-    void decisionsRefused(int decisions);
+    default void decisionsRefused(int decisions) {}
 
     /** What the AP did on one of its channels during the last second. The callee keeps the object. */
-    void second(ApSecond second);
+    default void second(ApSecond second) {}
 
     /** @param lateUs how far behind the time that labels and features have reached the batch ended */
-    void late(AcceptedBatch batch, long lateUs);
+    default void late(AcceptedBatch batch, long lateUs) {}
 }

@@ -6,11 +6,7 @@ import oal.schema.Topic;
 import oal.stream.decode.AcceptedBatch;
 import oal.stream.item.Item;
 import oal.stream.item.ItemJson;
-import oal.stream.label.LabelWindow;
-import oal.stream.neighbour.ApSecond;
 import oal.stream.policy.Policy;
-import oal.stream.prediction.Decision;
-import oal.stream.prediction.Outcome;
 
 /** Makes training items from recorded batches, as the job does. */
 public final class BatchReplay {
@@ -46,23 +42,11 @@ public final class BatchReplay {
 
     private final class Lines implements ApOutput {
         @Override
-        public void label(ApState ap, String apId, LabelWindow window) {}
-
-        @Override
         public void item(ApState ap, String apId, Policy policy, Item item) {
             items++;
             if (item.complete) complete++;
             made.add(json.of(apId, ap.site, policy.name, policy.featureHash, item).json);
         }
-
-        @Override
-        public void prediction(ApState ap, Policy policy, Decision decision, Outcome outcome) {}
-
-        @Override
-        public void decisionsRefused(int decisions) {}
-
-        @Override
-        public void second(ApSecond second) {}
 
         @Override
         public void late(AcceptedBatch batch, long lateUs) {

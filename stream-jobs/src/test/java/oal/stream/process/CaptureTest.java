@@ -15,8 +15,6 @@ import oal.stream.label.LabelWindow;
 import oal.stream.neighbour.ApSecond;
 import oal.stream.policy.Policies;
 import oal.stream.policy.Policy;
-import oal.stream.prediction.Decision;
-import oal.stream.prediction.Outcome;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -61,12 +59,6 @@ class CaptureTest {
             items++;
             if (item.complete) completeItems++;
         }
-
-        @Override
-        public void prediction(ApState ap, Policy policy, Decision decision, Outcome outcome) {}
-
-        @Override
-        public void decisionsRefused(int decisions) {}
 
         @Override
         public void second(ApSecond second) {

@@ -15,13 +15,9 @@ import oal.stream.codec.Golden;
 import oal.stream.codec.RawBatch;
 import oal.stream.decode.AcceptedBatch;
 import oal.stream.item.Item;
-import oal.stream.label.LabelWindow;
-import oal.stream.neighbour.ApSecond;
 import oal.stream.operator.PipelineSettings;
 import oal.stream.policy.Policies;
 import oal.stream.policy.Policy;
-import oal.stream.prediction.Decision;
-import oal.stream.prediction.Outcome;
 import oal.stream.state.StateSettings;
 import org.apache.flink.core.memory.DataInputDeserializer;
 import org.apache.flink.core.memory.DataOutputSerializer;
@@ -45,24 +41,12 @@ class HolesTest {
         int late;
 
         @Override
-        public void label(ApState ap, String apId, LabelWindow window) {}
-
-        @Override
         public void item(ApState ap, String apId, Policy policy, Item item) {
             String values = java.util.Arrays.toString(item.features) + " " + item.classNow + " " + item.classThen + " "
                     + item.lossRatio + " " + item.offeredPkts;
             Told before = of.put(item.tsUs, new Told(values, item.complete, item.lackedInput));
             assertTrue(before == null, "twice: " + item.tsUs);
         }
-
-        @Override
-        public void prediction(ApState ap, Policy policy, Decision decision, Outcome outcome) {}
-
-        @Override
-        public void decisionsRefused(int decisions) {}
-
-        @Override
-        public void second(ApSecond second) {}
 
         @Override
         public void late(AcceptedBatch batch, long lateUs) {

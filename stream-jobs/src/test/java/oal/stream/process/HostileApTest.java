@@ -14,7 +14,6 @@ import oal.stream.codec.Mutation;
 import oal.stream.codec.RawBatch;
 import oal.stream.codec.RefusedException;
 import oal.stream.decode.AcceptedBatch;
-import oal.stream.item.Item;
 import oal.stream.label.LabelWindow;
 import oal.stream.neighbour.ApSecond;
 import oal.stream.policy.Manifests;
@@ -51,9 +50,6 @@ class HostileApTest {
         }
 
         @Override
-        public void item(ApState ap, String apId, Policy policy, Item item) {}
-
-        @Override
         public void prediction(ApState ap, Policy policy, Decision decision, Outcome outcome) {
             predictions++;
         }
@@ -71,9 +67,6 @@ class HostileApTest {
                 assertTrue(permille >= 0 && permille <= 1000);
             }
         }
-
-        @Override
-        public void late(AcceptedBatch batch, long lateUs) {}
     }
 
     /** Ten decisions around the time of the golden batches, of the same AP. */

@@ -11,26 +11,19 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.HashMap;
-import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
 import oal.stream.block.RowBlock;
+import oal.stream.local.LocalPlatform;
 
 /**
  * The real ClickHouse server of platform/local/ with its users, on free loopback ports, one for all tests of this JVM
  * that need no other. A test may kill it; its process manager starts it again.
  */
 public final class ClickHouseServer {
-    private static final Path ROOT = Path.of(System.getProperty("oal.root", "..")).toAbsolutePath().normalize();
-    private static final long LIMIT_S = 300;
-
     private final Path directory;
+    private final LocalPlatform platform;
     private final HttpClient http = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
-    private final Map<String, String> env = new HashMap<>();
+    private final Map<String, String> env;
     private final String adminPassword;
 
     private static ClickHouseServer only;
@@ -65,11 +58,9 @@ public final class ClickHouseServer {
 
     private ClickHouseServer(Path directory) throws IOException, InterruptedException {
         this.directory = directory;
-        local("up", "--only", "clickhouse", "--ports", "auto", "--no-migrate");
-        for (String line : local("env").split("\n")) {
-            String[] pair = line.replaceFirst("^export ", "").split("=", 2);
-            if (pair.length == 2) env.put(pair[0], pair[1]);
-        }
+        platform = new LocalPlatform(directory);
+        platform.run("up", "--only", "clickhouse", "--ports", "auto", "--no-migrate");
+        env = platform.environment();
         adminPassword = Files.readString(Path.of(env.get("OAL_CLICKHOUSE_ADMIN_PASSWORD_FILE"))).strip();
     }
 
@@ -79,17 +70,17 @@ public final class ClickHouseServer {
         long pid = Long.parseLong(Files.readString(pidFile).strip());
         ProcessHandle.of(pid).orElseThrow().destroyForcibly();
         while (Long.parseLong("0" + Files.readString(pidFile).strip()) == pid) Thread.sleep(10);
-        local("wait", "clickhouse");
+        platform.run("wait", "clickhouse");
     }
 
     /** Stays away until {@link #start()}. */
     public void stop() throws IOException, InterruptedException {
-        local("stop", "clickhouse");
+        platform.run("stop", "clickhouse");
     }
 
     public void start() throws IOException, InterruptedException {
-        local("start", "clickhouse");
-        local("wait", "clickhouse");
+        platform.run("start", "clickhouse");
+        platform.run("wait", "clickhouse");
     }
 
     /** As the job uses it: with the rights of {@code ingest}. */
@@ -127,26 +118,9 @@ public final class ClickHouseServer {
     /** Stops the server and removes its directory. */
     void close() {
         try {
-            local("down");
-            try (Stream<Path> files = Files.walk(directory)) {
-                files.sorted(Comparator.reverseOrder()).forEach(file -> file.toFile().delete());
-            }
-        } catch (IOException | InterruptedException e) {
+            platform.remove();
+        } catch (IOException e) {
             System.err.println("the ClickHouse server in " + directory + " was not stopped: " + e);
         }
-    }
-
-    private String local(String command, String... arguments) throws IOException, InterruptedException {
-        String program = ROOT.resolve("platform/local/oal-local").toString();
-        List<String> line = new ArrayList<>(List.of(program, command, "--state", directory.toString()));
-        line.addAll(List.of(arguments));
-        Path log = directory.resolve("oal-local.log");
-        Process process = new ProcessBuilder(line).redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()))
-                .start();
-        String out = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        if (!process.waitFor(LIMIT_S, TimeUnit.SECONDS) || process.exitValue() != 0) {
-            throw new IOException(line + " failed:\n" + out + Files.readString(log));
-        }
-        return out;
     }
 }

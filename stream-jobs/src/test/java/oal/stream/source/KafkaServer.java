@@ -1,28 +1,20 @@
 package oal.stream.source;
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
-import java.util.stream.Stream;
+import oal.stream.local.LocalPlatform;
 
 /** The real Kafka of platform/local/ with its topics and rights, on free loopback ports. */
 final class KafkaServer implements AutoCloseable {
-    private static final Path ROOT = Path.of(System.getProperty("oal.root", "..")).toAbsolutePath().normalize();
-    private static final long LIMIT_S = 300;
-
     private final Path directory = Files.createTempDirectory("oal-kafka");
+    private final LocalPlatform platform = new LocalPlatform(directory);
     private final String bootstrap;
 
     KafkaServer() throws IOException, InterruptedException {
-        local("up", "--only", "kafka", "--ports", "auto");
-        bootstrap = Stream.of(local("env").split("\n")).map(line -> line.replaceFirst("^export ", ""))
-                .filter(line -> line.startsWith("OAL_KAFKA_BOOTSTRAP=")).findFirst().orElseThrow().split("=", 2)[1];
+        platform.run("up", "--only", "kafka", "--ports", "auto");
+        bootstrap = platform.environment().get("OAL_KAFKA_BOOTSTRAP");
     }
 
     /** As the job or another service reaches it, with that service's rights. */
@@ -36,28 +28,6 @@ final class KafkaServer implements AutoCloseable {
 
     @Override
     public void close() throws IOException {
-        try {
-            local("down");
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new IOException("the Kafka server in " + directory + " was not stopped", e);
-        }
-        try (Stream<Path> files = Files.walk(directory)) {
-            files.sorted(Comparator.reverseOrder()).forEach(file -> file.toFile().delete());
-        }
-    }
-
-    private String local(String command, String... arguments) throws IOException, InterruptedException {
-        String program = ROOT.resolve("platform/local/oal-local").toString();
-        List<String> line = new ArrayList<>(List.of(program, command, "--state", directory.toString()));
-        line.addAll(List.of(arguments));
-        Path log = directory.resolve("oal-local.log");
-        Process process = new ProcessBuilder(line).redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()))
-                .start();
-        String out = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        if (!process.waitFor(LIMIT_S, TimeUnit.SECONDS) || process.exitValue() != 0) {
-            throw new IOException(line + " failed:\n" + out + Files.readString(log));
-        }
-        return out;
+        platform.remove();
     }
 }
