@@ -46,6 +46,9 @@ final class ClickHouseClient {
         }
     }
 
+    /** In a cluster, after the database's name: the one of each server's own rows (clickhouse/migrate). */
+    private static final String SHARE = "_shard";
+
     private static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(5);
 
     private final ClickHouseTarget target;
@@ -85,8 +88,13 @@ final class ClickHouseClient {
      * <p>Needed after a kill -9 of the server. The server writes a block's token to its deduplication log just before
      * it publishes the block's part. If it is killed in between, it answers the repeated insert with success and drops
      * it.
+     *
+     * <p>A table that several servers hold copies of has no such gap, and is not compared: its tokens are in Keeper, in
+     * one transaction with the part that they belong to, so an insert repeated at any copy is there or is added. A copy
+     * that lags lacks rows that others have, and comparing with it would add them a second time.
      */
     long addMissing(Insert insert) throws IOException, InterruptedException {
+        if (copied(insert)) return 0;
         String table = target.database() + "." + insert.table();
         String structure = structure(table);
         // Parts are missing as a whole, so a row that is in the insert twice is in the table twice or not at all.
@@ -101,18 +109,31 @@ final class ClickHouseClient {
         count.put("query", "SELECT count()" + lacking);
         count.put("wait_end_of_query", "1");
         String what = "count of missing rows of " + insert;
-        String counted = send(withTable(count, structure, insert.body()), what, true);
-        if (!counted.matches("[0-9]{1,18}")) {
-            throw new InsertUncertainException("ClickHouse at " + target.url() + " answered the " + what + " with '"
-                    + counted + "', which is no number", true, null);
-        }
-        long missing = Long.parseLong(counted);
+        long missing = number(send(withTable(count, structure, insert.body()), what, true), what);
         if (missing == 0) return 0;
 
         Map<String, String> settings = insertSettings(insert.token() + "-again");
         settings.put("query", "INSERT INTO " + into(insert) + lacking);
         send(withTable(settings, structure, insert.body()), "repair of " + insert, true);
         return missing;
+    }
+
+    /** Do servers copy the rows of the insert's table from each other? In a cluster each holds a share of them. */
+    private boolean copied(Insert insert) throws IOException, InterruptedException {
+        TableSpec renamed = storedElsewhere(insert.table());
+        String query = "SELECT countIf(startsWith(engine, 'Replicated')) FROM system.tables WHERE name = '"
+                + (renamed == null ? insert.table() : renamed.storedAs()) + "' AND database IN ('" + target.database()
+                + "', '" + target.database() + SHARE + "')";
+        HttpRequest.Builder request = request(Map.of("query", query, "wait_end_of_query", "1"))
+                .POST(BodyPublishers.noBody());
+        String what = "engine of " + insert.table();
+        return number(send(request, what, true), what) > 0;
+    }
+
+    private long number(String answer, String what) throws InsertUncertainException {
+        if (answer.matches("[0-9]{1,18}")) return Long.parseLong(answer);
+        throw new InsertUncertainException("ClickHouse at " + target.url() + " answered the " + what + " with '"
+                + answer + "', which is no number", true, null);
     }
 
     /** The table that takes an insert's rows, with a SELECT of its columns: rows of {@code rewrite} go to action. */

@@ -18,10 +18,11 @@ import java.util.Map;
 final class FailingServer implements AutoCloseable {
     /** Every kind of statement that the sink sends. */
     enum Statement {
-        INSERT, COLUMNS, COUNT, REPAIR;
+        INSERT, ENGINE, COLUMNS, COUNT, REPAIR;
 
         static Statement of(String query) {
             if (query.startsWith("SELECT count()")) return COUNT;
+            if (query.contains("system.tables")) return ENGINE;
             if (query.contains("system.columns")) return COLUMNS;
             return query.contains("NOT IN") ? REPAIR : INSERT;
         }
@@ -29,6 +30,8 @@ final class FailingServer implements AutoCloseable {
 
     private final HttpServer http;
     final List<Map<String, String>> asked = Collections.synchronizedList(new ArrayList<>());
+    /** Is the table one that several servers copy from each other? */
+    volatile boolean copied;
     /** Null: every statement is answered well. */
     volatile Statement failing;
     /** HTTP status, and ClickHouse's code; 0: none. */
@@ -47,6 +50,13 @@ final class FailingServer implements AutoCloseable {
                 Duration.ofSeconds(30));
     }
 
+    /** Statements in their order. */
+    List<Statement> statements() {
+        synchronized (asked) {
+            return asked.stream().map(a -> Statement.of(a.get("query"))).toList();
+        }
+    }
+
     private void answer(HttpExchange exchange) throws IOException {
         exchange.getRequestBody().readAllBytes();
         Map<String, String> parameters = new LinkedHashMap<>();
@@ -59,6 +69,7 @@ final class FailingServer implements AutoCloseable {
         boolean bad = statement == failing;
         String said = bad ? words : switch (statement) {
             case INSERT, REPAIR -> "";
+            case ENGINE -> copied ? "1" : "0";
             case COLUMNS -> "`n` UInt64";
             case COUNT -> "3";
         };

@@ -102,12 +102,30 @@ class RefusalsTest {
         }
     }
 
+    /** A copy that lags lacks rows that others have: comparing with it would add them again. The token is in Keeper. */
+    @Test
+    void whatServersCopyFromEachOtherIsRepeatedAndNotCompared() throws Exception {
+        server.copied = true;
+        try (InsertCommitter restored = new InsertCommitter(server.target(), SinkLimits.DEFAULT, OptionalLong.of(12),
+                new UnregisteredMetricsGroup())) {
+            restored.commit(InsertCommitterTest.requests(List.of(insert())));
+        }
+        assertEquals(List.of(Statement.INSERT, Statement.ENGINE), server.statements());
+        server.asked.clear();
+        server.copied = false;
+        send();
+        assertEquals(List.of(Statement.INSERT, Statement.ENGINE, Statement.COLUMNS, Statement.COUNT, Statement.REPAIR),
+                server.statements(), "a single server's rows are compared");
+    }
+
     /** HTTP 200 and then an exception in the body: the server had begun to answer. */
     @Test
     void aCountThatIsNoNumberIsTriedAgain() {
         for (String words : List.of("", "Code: 33. DB::Exception: Cannot read all data", "1\nCode: 33")) {
-            fail(Statement.COUNT, 200, 0, words);
-            assertThrows(InsertUncertainException.class, this::send, words);
+            for (Statement asked : List.of(Statement.COUNT, Statement.ENGINE)) {
+                fail(asked, 200, 0, words);
+                assertThrows(InsertUncertainException.class, this::send, words);
+            }
         }
     }
 
