@@ -122,7 +122,8 @@ FROM oal.settled_transaction WHERE ts >= now() - INTERVAL 60 MINUTE AND outcome 
         "critical",
         "Up to {{ .Values.A }} records of {{ .Labels.topic }} were aborted, because nobody knew whether they had been"
         " committed",
-        "Table `item` still has items that `training.items.v1` lacks. Look for what fenced the broker.",
+        "Items that `training.items.v1` lacks are in table `item`: batch training has them, the online trainer"
+        " missed them. Look for what fenced the broker.",
         "oal-platform",
     ),
     Rule(
@@ -185,7 +186,8 @@ WHERE mapContains(x.v, 'clickhouseRetryingSeconds') GROUP BY instance""",
         "critical",
         "The stream job has repeated an insert for {{ .Values.A }} s ({{ .Labels.instance }})",
         "The TaskManager's log has ClickHouse's words: a full disk, too many parts, a replica that is read-only, a"
-        " server that is down. Rows wait in Kafka meanwhile and are lost when its retention ends.",
+        " server that is down. Rows wait in Kafka meanwhile and are lost when its retention ends. Errors 33, 246, 27"
+        " after a full disk: free space, then restart ClickHouse at once (docs/troubleshoot.md).",
         "oal-platform",
         always=True,
     ),

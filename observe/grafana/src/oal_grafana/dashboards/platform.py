@@ -4,7 +4,7 @@ from oal_grafana.board import Board
 from oal_grafana.colours import ALARM, MAGENTA, OK, PLAIN, TEAL, WARN
 from oal_grafana.dashboards import platform_data
 from oal_grafana.dashboards.platform_queries import LAST, TELEGRAF_AWAY, series, third
-from oal_grafana.sql import FALSE_SENDER, RANGE, last_of_range
+from oal_grafana.sql import FALSE_SENDER, FROM, RANGE, TO, last_of_range, may_be_empty
 
 
 def board():
@@ -182,6 +182,20 @@ FROM oal.v_platform_health({RANGE}) AS x GROUP BY component, instance ORDER BY i
             "count; seconds",
             colours={"problems": ALARM, "failed per second": WARN, "age of the last [s]": PLAIN},
             finest="10s",
+        ),
+    )
+    b.add(
+        p.rows(
+            "Transactions that hung",
+            "Ended by the service `transactions`. *lost*: nobody knew whether they had been committed, so readers of"
+            " committed records never get them. Lost training items are missing for the online trainer alone: table"
+            " `item` has them, so batch training and retraining learn from them.",
+            may_be_empty("no transaction hung", f"""SELECT topic, partition, toString(outcome) AS ended, \
+count() AS transactions, sum(s.records) AS records_at_most, max(s.ts) AS last_ended
+FROM oal.settled_transaction AS s WHERE s.ts >= {FROM} AND s.ts <= {TO}
+GROUP BY topic, partition, ended ORDER BY ended DESC, records_at_most DESC, topic, partition"""),
+            {"last_ended": "dateTimeAsIso"},
+            size=(24, 6),
         ),
     )
     b.row("Machines and telemetry")

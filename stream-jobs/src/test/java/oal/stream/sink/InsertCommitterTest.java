@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -129,6 +131,33 @@ class InsertCommitterTest {
         server.sql("ALTER TABLE oal.sums DELETE WHERE day = '2026-05-01' SETTINGS mutations_sync = 1");
         try (InsertCommitter restored = committer(OptionalLong.of(12))) {
             restored.commit(requests(inserts));
+        }
+        assertExactly(1);
+    }
+
+    /**
+     * A part that cannot be read, as one half-written on a full disk: the server keeps it among the others until it
+     * starts again. The sink waits, alarmed, and does not guess which rows it held; once it is gone, they are added.
+     */
+    @Test
+    void aBrokenPartHoldsUpWhatMustBeComparedUntilSomebodyTakesItAway() throws Exception {
+        List<Insert> inserts = inserts(0);
+        try (InsertCommitter first = committer(OptionalLong.empty())) {
+            first.commit(requests(inserts));
+        }
+        String[] part = server.sql("SELECT name, path FROM system.parts WHERE database = 'oal' AND table = 'b'"
+                + " AND active ORDER BY name LIMIT 1").split("\t");
+        Files.write(Path.of(part[1], "data.bin"), new byte[0]);
+        server.sql("SYSTEM DROP MARK CACHE");
+        server.sql("SYSTEM DROP UNCOMPRESSED CACHE");
+        try (InsertCommitter restored = committer(OptionalLong.of(12))) {
+            Future<?> committing = background.submit(() -> {
+                restored.commit(requests(inserts));
+                return null;
+            });
+            while (restored.waiting() == 0) assertFalse(committing.isDone(), "the part was not read");
+            server.sql("ALTER TABLE oal.b DETACH PART '" + part[0] + "'");
+            committing.get(LIMIT_S, TimeUnit.SECONDS);
         }
         assertExactly(1);
     }
