@@ -25,6 +25,12 @@ EAGER = {
 }
 
 
+#: Two versions to promote and to go back to. The first is as the demo's, but with one teacher and fewer copies and
+#: folds, which are two thirds of what a start of the loop computes.
+DISTILLED, TREE = loop.EXPERIMENTS
+LESS = {"teachers": ["random_forest"], "copies": 1}
+
+
 def now_us() -> int:
     return int(time.time() * 1e6)
 
@@ -66,9 +72,9 @@ class Looped:
 
 
 @contextmanager
-def running(experiments=loop.EXPERIMENTS, **changes) -> Iterator[Looped]:
-    """Start all of it; each experiment is a version of the model, the last one champion. `changes` are fields of the
-    platform's settings. OAL_TEST_LOOP_STATE=DIR keeps the folder with all logs.
+def running(**changes) -> Iterator[Looped]:
+    """Start all of it, with two versions of the model, the last one champion. `changes` are fields of the platform's
+    settings. OAL_TEST_LOOP_STATE=DIR keeps the folder with all logs.
     """
     eager = yaml.safe_load((ROOT / "training" / "online.yaml").read_text())
     for section, values in EAGER.items():
@@ -79,10 +85,16 @@ def running(experiments=loop.EXPERIMENTS, **changes) -> Iterator[Looped]:
         folder.mkdir(exist_ok=True)
         settings = folder / "online.yaml"
         settings.write_text(yaml.safe_dump(eager))
-        # Nobody is there to approve: `make demo` (test_demo.py) and deploy/ show that.
-        changes = {"approvals": "none", "checkpoint_interval": "2s", **changes}
+        distilled = yaml.safe_load((ROOT / DISTILLED).read_text())
+        distilled["model"]["distil"] |= LESS
+        distilled["splits"] = [{"kind": "time", "test_share": 0.5, "folds": 1}]
+        less = folder / "distilled.yaml"
+        less.write_text(yaml.safe_dump(distilled))
+        # Nobody is there to approve: `make demo` (test_demo.py) and deploy/ show that. That several subtasks do the
+        # same as one: test_exactly_once.py.
+        changes = {"approvals": "none", "checkpoint_interval": "2s", "parallelism": 1, **changes}
         with Platform(folder / "state", ports="auto", trainer_settings=str(settings), **changes) as platform:
-            loop.seed(platform, experiments)
+            loop.seed(platform, (less, TREE))
             looped = Looped(platform, folder)
             looped.source.start()
             try:

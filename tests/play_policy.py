@@ -47,7 +47,8 @@ def alias(platform: Platform, model: str, version: int | None) -> None:
 def play(policy: str, folder: Path) -> dict:
     manifests = {m["name"]: m for m in json.loads((ROOT / "schema/generated/policies.json").read_text())["policies"]}
     model = next(m["registered"] for m in manifests[policy]["models"] if m["role"] == "class")
-    with Platform(folder / "state", ports="auto", checkpoint_interval="2s", approvals="none") as platform:
+    with Platform(folder / "state", ports="auto", checkpoint_interval="2s", approvals="none",
+                  parallelism=1) as platform:
         loop.seed(platform, (loop.TREE,))
         seen = Looped(platform, folder)
         seen.source.start()

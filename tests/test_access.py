@@ -4,10 +4,8 @@ whatever dies meanwhile, and the access points in whose names they come lose not
 from __future__ import annotations
 
 import json
-import tempfile
 import time
 
-import pytest
 from confluent_kafka import Producer
 from flow import assert_every_row_once, kill, until, until_back, until_drained, until_rows_flow
 from items import assert_instants_once, until_items_drained
@@ -16,16 +14,6 @@ from oal_schema import mac
 from virtual_ap import TOPICS, VirtualAp, VirtualFleet, mac_masters
 
 FORGERIES = 40
-
-
-@pytest.fixture(scope="module")
-def checking():
-    """A platform of its own: nothing else of its dead letters and revocations."""
-    from oal_local.platform import Platform
-
-    with tempfile.TemporaryDirectory(prefix="oal-access-", ignore_cleanup_errors=True) as folder:
-        with Platform(folder, ports="auto", only=["data"], partitions=2, checkpoint_interval="2s") as running:
-            yield running
 
 
 def send(producer: Producer, *records) -> None:
@@ -64,13 +52,13 @@ def count(platform, sql: str) -> int:
     return int(platform.clickhouse.query(sql))
 
 
-def test_forged_and_revoked_batches_stay_out_whatever_is_killed(checking):
-    good = VirtualFleet(checking, seed=700).start()
-    gone = VirtualFleet(checking, count=1, seed=800).start()
+def test_forged_and_revoked_batches_stay_out_whatever_is_killed(platform):
+    good = VirtualFleet(platform, seed=700).start()
+    gone = VirtualFleet(platform, count=1, seed=800).start()
     try:
-        until_rows_flow(checking, good.ap_ids + gone.ap_ids)
-        send(Producer(checking.kafka.ap("intruder")), *forgeries(checking, good.ap_ids[0]))
-        deploy = Producer(checking.kafka.client("deploy"))
+        until_rows_flow(platform, good.ap_ids + gone.ap_ids)
+        send(Producer(platform.kafka.ap("intruder")), *forgeries(platform, good.ap_ids[0]))
+        deploy = Producer(platform.kafka.client("deploy"))
         # Ahead of now, so that the job has read it by then however busy the machine is: who is revoked at once is out a
         # moment later.
         revoked_at_us = int((time.time() + 20) * 1e6)
@@ -79,44 +67,44 @@ def test_forged_and_revoked_batches_stay_out_whatever_is_killed(checking):
               json.dumps({"ap_id": gone.ap_ids[0], "revoked_at_us": revoked_at_us, "who": "test", "reason": "stolen"
                           }).encode(), []))
         for service in ("taskmanager", "jobmanager", "clickhouse"):
-            until_back(checking, service, kill(checking, service))
-            until_rows_flow(checking, good.ap_ids)
+            until_back(platform, service, kill(platform, service))
+            until_rows_flow(platform, good.ap_ids)
         n = 3 * FORGERIES
         until("every forgery is a dead letter",
-              lambda: all(refused(checking).get(reason) == [n, n] for reason in ("forged", "unsigned", "unknown_key")))
-        until("batches are refused as revoked", lambda: refused(checking).get("revoked", [0])[0] >= 30)
+              lambda: all(refused(platform).get(reason) == [n, n] for reason in ("forged", "unsigned", "unknown_key")))
+        until("batches are refused as revoked", lambda: refused(platform).get("revoked", [0])[0] >= 30)
 
         good.stop()
         gone.stop()
         made = good.rows_made()
         names = ", ".join(f"'{ap_id}'" for ap_id in good.ap_ids)
-        until_drained(checking, made)
-        until_items_drained(checking, good)
-        assert_every_row_once(checking, made)
-        assert_instants_once(checking, good, contiguous=True)
+        until_drained(platform, made)
+        until_items_drained(platform, good)
+        assert_every_row_once(platform, made)
+        assert_instants_once(platform, good, contiguous=True)
         assert count(
-            checking,
+            platform,
             f"SELECT count() FROM oal.gap WHERE ap_id IN ({names})") == 0, "no forgery moved a victim's sequence"
 
         of_gone = sum(gone.rows_made()[key] for key in gone.rows_made() if key[0] == "batch")
         late = f"SELECT count() FROM oal.batch WHERE ap_id = '{gone.ap_ids[0]}'"
         until("every batch of the revoked access point is somewhere",
-              lambda: count(checking, late) + refused(checking)["revoked"][1] == of_gone)
-        assert count(checking, late + f" AND toUnixTimestamp64Milli(kafka_ts) * 1000 >= {revoked_at_us}") == 0
-        assert refused(checking)["revoked"][0] == refused(checking)["revoked"][1]
-        assert refused(checking)["malformed"] == [1, 1], "the broken record of ap.access.v1"
-        detail = checking.clickhouse.rows(
+              lambda: count(platform, late) + refused(platform)["revoked"][1] == of_gone)
+        assert count(platform, late + f" AND toUnixTimestamp64Milli(kafka_ts) * 1000 >= {revoked_at_us}") == 0
+        assert refused(platform)["revoked"][0] == refused(platform)["revoked"][1]
+        assert refused(platform)["malformed"] == [1, 1], "the broken record of ap.access.v1"
+        detail = platform.clickhouse.rows(
             "SELECT any(detail) AS detail FROM oal.dead_letter WHERE reason = 'forged'")[0]["detail"]
         assert f"ap_id '{good.ap_ids[0]}'" in detail and "key_id" in detail and "offset" in detail, detail
-        print(f"\n  every row once: {totals(made)}; refused: {refused(checking)}")
+        print(f"\n  every row once: {totals(made)}; refused: {refused(platform)}")
 
         # Restored: the next batches are taken.
         send(deploy, ("ap.access.v1", gone.ap_ids[0], None, []))
-        back = VirtualFleet(checking, count=1, seed=800)
+        back = VirtualFleet(platform, count=1, seed=800)
         back.aps[0].boot_id ^= 1  # another incarnation, or its batches would be known already
         back.start()
         try:
-            until_rows_flow(checking, gone.ap_ids)
+            until_rows_flow(platform, gone.ap_ids)
         finally:
             back.abandon()
     finally:

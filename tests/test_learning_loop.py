@@ -68,18 +68,36 @@ def retrained(looped, version: int) -> int:
     return newest
 
 
-def on_the_page(looped, version: int, *action: str) -> float:
-    """Do it in a real browser on MLflow's page; when it was clicked (seconds since 1970)."""
-    python = subprocess.run(["bash", ROOT / "platform/setup/venv", ROOT / "training/requirements.txt"],
-                            capture_output=True, text=True, check=True).stdout.strip() + "/bin/python"
-    mlflow = looped.platform.mlflow
-    done = subprocess.run([
-        python, ROOT / "tests/mlflow_page.py", mlflow.url, "admin",
-        mlflow.password_file(), SCREENSHOTS, f"{loop.MODEL}/{version}", *action
-    ], capture_output=True, text=True, env=dict(os.environ,
-                                                PYTHONPATH=f"{ROOT / 'model-registry/src'}:{ROOT / 'schema/src'}"))
-    assert done.returncode == 0, done.stderr[-3000:]
-    return float(done.stdout.split()[-1])
+class Page:
+    """MLflow's page in a real browser."""
+
+    def __init__(self, looped):
+        python = subprocess.run(["bash", ROOT / "platform/setup/venv", ROOT / "training/requirements.txt"],
+                                capture_output=True, text=True, check=True).stdout.strip() + "/bin/python"
+        mlflow = looped.platform.mlflow
+        self.browser = subprocess.Popen(
+            [python, ROOT / "tests/mlflow_page.py", mlflow.url, "admin", mlflow.password_file(), SCREENSHOTS],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=dict(os.environ, PYTHONPATH=f"{ROOT / 'model-registry/src'}:{ROOT / 'schema/src'}"))
+
+    def do(self, version: int, *action: str) -> float:
+        """When it was clicked (seconds since 1970)."""
+        self.browser.stdin.write(" ".join([f"{loop.MODEL}/{version}", *action]) + "\n")
+        self.browser.stdin.flush()
+        answer = self.browser.stdout.readline()
+        assert answer, f"{action}: the page's driver ended with {self.browser.wait()}; stderr says why"
+        return float(answer)
+
+    def close(self) -> None:
+        self.browser.stdin.close()
+        self.browser.wait(60)
+
+
+@pytest.fixture
+def page(looped):
+    opened = Page(looped)
+    yield opened
+    opened.close()
 
 
 # The tests below run in this order on one platform, as an operator's day would.
@@ -135,19 +153,19 @@ def test_a_retrain_tag_ends_in_a_new_version_that_can_be_promoted(looped):
     promote(looped, newest)
 
 
-def test_a_person_promotes_and_retrains_on_mlflows_page(looped):
+def test_a_person_promotes_and_retrains_on_mlflows_page(looped, page):
     old = loop.versions(looped.platform)[1]
-    at = on_the_page(looped, old, "alias", "champion")
+    at = page.do(old, "alias", "champion")
     since = int(at * 1e6)
     until("every AP follows the page", lambda: looped.applied(since, 1, old))
     print(f"\n  champion set on the page → last of {APS} APs applied: {last_applied(looped, since, old) - at:.2f} s")
     before = loop.versions(looped.platform)
-    on_the_page(looped, old, "tag", "retrain", "requested")
+    page.do(old, "tag", "retrain", "requested")
     until("a new version appears", lambda: len(loop.versions(looped.platform)) > len(before))
     until("and the tag says so", lambda: loop.tags(looped.platform, old).get("retrain.state") == "done")
     new = loop.versions(looped.platform)[-1]
     open_gates(looped)
-    at = on_the_page(looped, new, "alias", "champion")
+    at = page.do(new, "alias", "champion")
     until("every AP applied the new version", lambda: looped.applied(int(at * 1e6), 1, new))
 
 

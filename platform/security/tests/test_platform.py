@@ -51,7 +51,7 @@ def platform(tmp_path_factory):
     if running := os.environ.get("OAL_STATE"):
         yield Platform(running)
         return
-    with Platform(tmp_path_factory.mktemp("platform") / "state", ports="auto") as made:
+    with Platform(tmp_path_factory.mktemp("platform") / "state", ports="auto", parallelism=1) as made:
         yield made
 
 
