@@ -20,7 +20,7 @@ class Writer(threading.Thread):
 
     def run(self):
         number = 0
-        while not self.stopping.wait(0.002):
+        while not self.stopping.wait(0.01):
             for _ in range(4):
                 line = f"{self.prefix}{number % KEYS},{number}"
                 self.producer.produce("ap.samples.v1", line.encode(), key=line.split(",")[0].encode(),
