@@ -19,7 +19,7 @@ AHEAD = 300
 
 
 def day() -> list[Figure]:
-    """24 hours of a small access point, as fast as the job takes them: memory, handles, ids, parts and disk stay flat."""
+    """24 hours of a small access point, as fast as the job takes them: memory, handles, ids, parts, disk stay flat."""
     drill = "day"
     with stage(checkpoint_interval="1s") as on:
         end_us = on.clock.now_us()
