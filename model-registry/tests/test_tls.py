@@ -107,3 +107,13 @@ def test_mlflows_server_and_whom_its_webhooks_believe(certificate, tmp_path):
     finally:
         server.terminate()
         server.wait(30)
+
+
+def test_webhooks_believe_the_authority():
+    """MLflow's session takes nothing from the environment."""
+    script = "from oal_registry import server; server._trust_in_webhooks('/x.pem')\n"
+    script += "from mlflow.webhooks import delivery; print(delivery._get_or_create_webhook_session().verify)"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, env=ENVIRONMENT
+    )
+    assert done.stdout == "/x.pem\n", done.stderr

@@ -193,6 +193,8 @@ def prepare(settings: ServerConfig) -> str:
         del os.environ[name]
     os.environ.update(made | _server_environment(settings))
 
+    if settings.ca_file:
+        _trust_in_webhooks(made["REQUESTS_CA_BUNDLE"])
     from mlflow.server.auth import store
     from mlflow.store.db.utils import _safe_initialize_tables, _upgrade_db, create_sqlalchemy_engine_with_retry
 
@@ -220,6 +222,20 @@ def _bundle(settings: ServerConfig) -> Path:
     bundle = settings.state / "authorities.pem"
     secret_files.write(bundle, Path(certifi.where()).read_text() + own)
     return bundle
+
+
+def _trust_in_webhooks(bundle: str) -> None:
+    """MLflow's session of webhooks takes nothing from the environment, so it is told."""
+    from mlflow.webhooks import delivery
+
+    make = delivery._create_webhook_session
+
+    def trusting():
+        session = make()
+        session.verify = bundle
+        return session
+
+    delivery._create_webhook_session = trusting
 
 
 def _make_users(store, users: tuple[User, ...]) -> None:
