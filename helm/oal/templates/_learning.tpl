@@ -53,6 +53,9 @@ registry.yaml: |
   webhook_url: {{ include "oal.scheme" . }}://{{ include "oal.name" (dict "root" . "name" "registry") }}:5001/webhook
   poll_s: 2
   train_command: [oal-train]
+  {{- with .Values.registry.retrain }}
+  retrain: {every_s: {{ mul .everyDays 86400 }}, psi_above: {{ .psiAbove }}, psi_for_s: {{ mul .psiForHours 3600 }}, least_s: {{ mul .leastHours 3600 }}}
+  {{- end }}
   clickhouse:
     {{- include "oal.clickhouse.client" . | nindent 4 }}
   policies: /etc/oal/policies

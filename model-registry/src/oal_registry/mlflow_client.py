@@ -104,6 +104,11 @@ class MlflowRegistry:
         except Gone:
             pass
 
+    def set_alias(self, model: str, alias: str, version: int) -> None:
+        """Put an alias on a version; Gone when there is no such version."""
+        with _translated(f"set alias {alias} of {model}/{version}"):
+            self.client.set_registered_model_alias(model, alias, str(version))
+
     def download(self, model: str, version: int, into: Path) -> Path:
         """The folder of a version's model: MLmodel and its files."""
         import mlflow.artifacts

@@ -13,6 +13,12 @@ def names() -> tuple[str, ...]:
     return tuple(plan.registered for manifest in known().values() for plan in manifest.models)
 
 
+def heads() -> tuple[str, ...]:
+    """Registered models whose aliases name a release: those of role `class`."""
+    plans = (plan for manifest in known().values() for plan in manifest.models)
+    return tuple(plan.registered for plan in plans if plan.role == "class")
+
+
 def manifest_of(name: str, role: str) -> Manifest:
     """The policy whose model of this role is registered so; of rwnd-fair, with this name, when no policy names it."""
     for manifest in known().values():

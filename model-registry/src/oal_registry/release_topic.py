@@ -240,7 +240,17 @@ class ReleaseTopic:
         )
         del self.of(policy)[slot, scope]
 
+    def tell(self, table: str, key: str, records: list[list[dict]]) -> None:
+        """Rows of a table, each list a record of `platform.events.v1`, in one transaction. KafkaTrouble, Fenced."""
+        if records:
+            self._transact(f"rows of {table}", [(EVENTS, key, _event(table, rows)) for rows in records])
+
     def _commit(self, key: str, value: bytes | None, row: dict) -> None:
+        self._transact(f"release {key}", [(BUNDLES, key, value), (EVENTS, key, _event("release", [row]))])
+        self._written[key, value] += 1
+
+    def _transact(self, what: str, records: list[tuple]) -> None:
+        """(topic, key, value) of each, all or none."""
         producer = self._producer
         if producer is None:
             raise KafkaTrouble("Kafka: not open")
@@ -252,15 +262,9 @@ class ReleaseTopic:
 
         try:
             producer.begin_transaction()
-            producer.produce(BUNDLES, key=key, value=value, on_delivery=delivered)
-            producer.produce(
-                EVENTS,
-                key=key,
-                value=json.dumps({"table": "release", "rows": [row]}, separators=(",", ":")),
-                on_delivery=delivered,
-            )
+            for topic, key, value in records:
+                producer.produce(topic, key=key, value=value, on_delivery=delivered)
             producer.commit_transaction(TIMEOUT_S)
-            self._written[key, value] += 1
         except (KafkaException, BufferError) as error:
             # Whether it was committed is not known from here: open() ends the transaction one way or the other, and
             # reads which.
@@ -273,4 +277,8 @@ class ReleaseTopic:
             ):
                 raise Fenced("Kafka: another model registry runs with this cluster; stop one of them") from None
             detail = refused[0].str() if refused else cause.str() if cause is not None else str(error)
-            raise KafkaTrouble(f"Kafka: release {key} was not written: {detail}") from None
+            raise KafkaTrouble(f"Kafka: {what} was not written: {detail}") from None
+
+
+def _event(table: str, rows: list[dict]) -> str:
+    return json.dumps({"table": table, "rows": rows}, separators=(",", ":"), allow_nan=False)

@@ -9,25 +9,19 @@ The child ends with the service.
 
 from __future__ import annotations
 
-import ctypes
 import json
-import os
-import signal
 import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from oal_registry import automatic, child
 from oal_registry.mlflow_client import Gone, MlflowRegistry
 from oal_registry.status import Status
 
 TAG, STATE_TAG = "retrain", "retrain.state"
 AS_TAG, FROM_TAG = "retrained_as", "retrained_from"
 AFTER_TAG = "retrain.after"  # the newest version when a run began: what it makes has a greater number, on any clock
-STOP_S = 5  # from SIGTERM to SIGKILL
-MAX_REASON = 240
-PR_SET_PDEATHSIG = 1
-LIBC = ctypes.CDLL(None)  # loaded before any fork
 
 
 @dataclass
@@ -71,7 +65,7 @@ class Retraining:
             if not ended and time.monotonic() < self._run.deadline:
                 return 0
             if not ended:
-                self._end_child()
+                child.end(self._run.process)
             self._conclude(self._run, timed_out=not ended)
             self._run = None
             self.status.set("oal_registry_retrain_running", 0)
@@ -101,7 +95,7 @@ class Retraining:
     def stop(self) -> None:
         """End the child. The state stays `running`: the next start begins the run again."""
         if self._run is not None:
-            self._end_child()
+            child.end(self._run.process)
             self._run = None
 
     # --- a run
@@ -114,6 +108,7 @@ class Retraining:
         result.unlink(missing_ok=True)
         newest = max((int(v.version) for v in self.registry.versions(model)), default=version)
         self.registry.set_tag(model, version, AFTER_TAG, str(newest))
+        self.registry.set_tag(model, version, automatic.AT_TAG, f"{time.time():.0f}")
         self.registry.set_tag(model, version, STATE_TAG, "running")
         self.registry.delete_tag(model, version, TAG)  # killed before this, it begins again with the state
         command = [
@@ -132,18 +127,7 @@ class Retraining:
         ]
         self.status.log(f"retrain {model}/{version}: begins, output in {log}")
         try:
-            with open(log, "wb") as output:
-                # Our own MLflow settings (short timeouts, no repetition) are not for a training run, which reads the
-                # same configuration file.
-                process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=output,
-                    start_new_session=True,
-                    env={k: v for k, v in os.environ.items() if not k.startswith("MLFLOW_")},
-                    preexec_fn=_die_with_parent,
-                )
+            process = child.start(command, log)
         except OSError as error:
             self._set_state(model, version, f"failed: cannot start {self.command[0]}: {error.strerror}")
             return
@@ -155,7 +139,7 @@ class Retraining:
         if timed_out:
             self._set_state(run.model, run.version, f"failed: took longer than {self.timeout_s:.0f} s")
         elif run.process.returncode != 0:
-            self._set_state(run.model, run.version, f"failed: {_reason(run.log, run.process.returncode)}")
+            self._set_state(run.model, run.version, f"failed: {child.reason(run.log, run.process.returncode)}")
         elif made is None:
             self._set_state(
                 run.model, run.version, f"failed: training ended well but wrote no version into {run.result.name}"
@@ -190,33 +174,20 @@ class Retraining:
             )
             return
         self.registry.set_tag(model, version, AS_TAG, str(made))
+        if said := automatic.hand_on(self.registry, model, version, made):
+            self.status.log(f"retrain {model}/{version}: {said}")
         self._set_state(model, version, "done")
 
     def _set_state(self, model: str, version: int, state: str) -> None:
         try:
+            if automatic.BY_TAG in self.registry.version(model, version).tags:
+                automatic.forget(self.registry, model, version)
             self.registry.set_tag(model, version, STATE_TAG, state)
         except Gone:
             pass  # the version was deleted, and with it what was asked
         self.status.count("oal_registry_retrains_total", result=state.partition(":")[0])
         self.status.log(f"retrain {model}/{version}: {state}")
         self._files(model, version)[0].unlink(missing_ok=True)
-
-    def _end_child(self) -> None:
-        process = self._run.process
-        for number, wait_s in ((signal.SIGTERM, STOP_S), (signal.SIGKILL, None)):
-            try:
-                os.killpg(process.pid, number)
-            except ProcessLookupError:
-                pass
-            try:
-                process.wait(wait_s)
-                return
-            except subprocess.TimeoutExpired:
-                continue
-
-
-def _die_with_parent() -> None:
-    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _result(path: Path) -> int | None:
@@ -225,16 +196,3 @@ def _result(path: Path) -> int | None:
         return int(json.loads(path.read_text())["version"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def _reason(log: Path, code: int) -> str:
-    """The last line of a log that says something, shortened."""
-    try:
-        with open(log, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - 8192))
-            lines = [" ".join(line.split()) for line in file.read().decode(errors="replace").splitlines()]
-    except OSError:
-        lines = []
-    said = next((line for line in reversed(lines) if line), "")
-    how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-    return (said if len(said) <= MAX_REASON else said[:MAX_REASON] + "…") if said else f"{how}, without a word"

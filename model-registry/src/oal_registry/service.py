@@ -16,8 +16,9 @@ from oal_schema.manifest import known
 from oal_schema.policy_file import PolicyError
 from oal_schema.policy_folder import SHIPPED, PolicyFolder
 
-from oal_registry import config, gate, registered, secret_files, signing_keys, wish
+from oal_registry import automatic, config, gate, registered, secret_files, signing_keys, wish
 from oal_registry.bearer import Bearer
+from oal_registry.drift import Drift
 from oal_registry.errors import RegistryError
 from oal_registry.http_server import HttpServer
 from oal_registry.mlflow_client import MlflowRegistry, NotPermitted, Unreachable
@@ -81,6 +82,8 @@ class ServiceConfig:
             metrics_token_file=top.get("metrics_token_file", str, ""),
             tls=tls,
         )
+        made.settings["retrain"] |= top.get("retrain", dict, {})
+        automatic.settings(made.settings["retrain"], f"{path}: retrain")
         top.get("clickhouse", dict, {})  # for the training command, which reads this file too
         top.done()
         if not 0.1 <= made.poll_s <= 3600:
@@ -106,11 +109,13 @@ def load_settings(path: str) -> dict:
             "limit": canary.get("limit", (int, float), None),
         },
         "champion_gate": gate.required(top.get("champion_gate", str, "required"), f"{path}: champion_gate"),
+        "retrain": dict(top.get("retrain", dict)),
         "retrain_timeout_s": float(top.get("retrain_timeout_s", (int, float))),
         "mlflow_timeout_s": top.get("mlflow_timeout_s", int),
         "webhook_check_s": float(top.get("webhook_check_s", (int, float))),
     }
     wish.known_metric(made["canary"]["metric"], f"{path}: canary.metric")
+    automatic.settings(made["retrain"], f"{path}: retrain")
     for section in (canary, top):
         section.done()
     return made
@@ -160,6 +165,18 @@ class Service:
             settings.settings["retrain_timeout_s"],
             status,
         )
+        retrain = automatic.settings(settings.settings["retrain"], "retrain")
+        self.automatic = automatic.Automatic(self.registry, registered.heads(), retrain, status)
+        self.drift = Drift(
+            self.registry,
+            registered.heads(),
+            settings.train_command,
+            settings.path,
+            settings.state / "drift",
+            retrain,
+            status,
+            self._tell,
+        )
         self.registration = Registration(self.registry, settings.webhook_url, secret)
         self._wake, self._stopping, self._woken_by = threading.Event(), False, "start"
         self._registration_due = 0.0
@@ -204,6 +221,7 @@ class Service:
                 self._wake.wait(pause)
         finally:
             self.retraining.stop()
+            self.drift.stop()
             self.http.stop()
 
     def step(self, woken_by: str) -> bool:
@@ -224,7 +242,7 @@ class Service:
             mlflow_well = self._mlflow_trouble(error)
         try:
             if mlflow_well:  # Kafka need not be well for training
-                changes += self.retraining.step()
+                changes += self.automatic.step() + self.retraining.step() + self.drift.step()
                 self.status.well("mlflow")
                 self._keep_webhook()
         except (Unreachable, NotPermitted) as error:
@@ -238,6 +256,14 @@ class Service:
         self.status.count("oal_registry_reconciles_total", result=result)
         self.status.count("oal_registry_reconcile_seconds_total", by=time.monotonic() - started)
         return result == "done"
+
+    def _tell(self, table: str, key: str, records: list[list[dict]]) -> None:
+        """Rows of a look. Those that Kafka does not take are gone: the next look says more."""
+        try:
+            self.releases.tell(table, key, records)
+        except KafkaTrouble as error:
+            self.status.count("oal_registry_drift_looks_total", result="untold")
+            self.status.log(f"drift of {key}: {error}")
 
     def _look_at_releases(self) -> None:
         """What is in force, and what stands there that nobody may have put there: told, counted, never signed anew."""

@@ -17,6 +17,8 @@ METRICS = {
     "oal_registry_changes_total": ("counter", "Passes that found something to do, by what woke them"),
     "oal_registry_reconciles_total": ("counter", "Passes over aliases and tags, by result"),
     "oal_registry_retrains_total": ("counter", "Training runs by result"),
+    "oal_registry_retrains_asked_total": ("counter", "Training runs that the service asked for, by schedule or drift"),
+    "oal_registry_drift_looks_total": ("counter", "Looks at the features of champions, by result"),
     "oal_registry_metrics_refused_total": ("counter", "Requests for /metrics without its token"),
     "oal_registry_retrain_running": ("gauge", "1 while a training run is under way"),
     "oal_registry_policies": ("gauge", "Policy files in force"),

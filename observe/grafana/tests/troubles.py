@@ -45,6 +45,11 @@ def statements() -> list[str]:
             "INSERT INTO settled_transaction (ts, topic, partition, records, outcome) SELECT now64(6, 'UTC') -"
             " INTERVAL 60 SECOND, 'training.items.v1', 1, 9000, 'lost'"
         ),
+        (
+            "INSERT INTO feature_drift (ts, model, version, ap_id, feature, psi, items) SELECT now64(6, 'UTC') -"
+            " toIntervalHour(number) - INTERVAL 1 MINUTE, 'congestion', 1, '', 'backlog_bytes', 0.4, 9000 FROM"
+            " numbers(8)"
+        ),
         # A registry model that warns whenever it should not, and never when it should.
         (
             "INSERT INTO prediction (ap_id, site, ts, boot_id, bundle, source, version, predicted, confidence_permille,"

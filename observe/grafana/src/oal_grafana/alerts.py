@@ -124,6 +124,22 @@ AND isNotNull(onset_average_precision - persistence_onset_average_precision)""",
         "oal-model",
     ),
     Rule(
+        "oal-features-drifted",
+        "Features have moved away from training",
+        """SELECT model, feature, toFloat64(min(psi)) AS drift
+FROM oal.feature_drift WHERE ap_id = '' AND ts >= now() - INTERVAL 8 HOUR GROUP BY model, version, feature \
+HAVING drift > 0.25 AND max(ts) - min(ts) >= 6 * 3600 AND max(ts) >= now() - INTERVAL 3 HOUR""",
+        0.25,
+        None,
+        480,
+        "0m",
+        "warning",
+        "{{ .Labels.feature }} of {{ .Labels.model }} has a PSI of {{ .Values.A }} and more, for hours",
+        "At every look for six hours or more, all access points together. Something has changed: traffic, firmware, a"
+        " counter. See *Features that moved most*; retrain where the change stays (docs/retrain.md).",
+        "oal-model",
+    ),
+    Rule(
         "oal-features-differ",
         "Features differ between access point and stream job",
         """SELECT ap_id, toFloat64(sum(features_differ)) AS decisions

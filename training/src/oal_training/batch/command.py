@@ -171,6 +171,7 @@ def run_fit(arguments) -> int:
     from oal_training.batch import config, report, run, versions
     from oal_training.lineage import Lineage
     from oal_training.places import Places
+    from oal_training.stored import bins
 
     places = Places.of(arguments)
     retrained_from = None
@@ -210,6 +211,7 @@ def run_fit(arguments) -> int:
     with tempfile.TemporaryDirectory(prefix="oal-report-") as temporary:
         folder = arguments.out or Path(temporary)
         report.write(folder, experiment.name, items, parts, skipped)
+        bins.write(folder, fitted_on)
         _print(parts, skipped, items)
         if places.tracking:
             made = versions.log_run(

@@ -2,7 +2,7 @@
 from oal_grafana import panels as p
 from oal_grafana.board import Board, ap_variables
 from oal_grafana.colours import CLASS_NAMES, OK, PLAIN, TEAL, WARN
-from oal_grafana.sql import APS, RANGE, last_of_range, may_be_empty, rows_of_last
+from oal_grafana.sql import APS, FROM, RANGE, TO, last_of_range, may_be_empty, rows_of_last
 
 ONSETS_RARE = "an onset of congestion has to happen before it can be foreseen"
 #: Judged predictions of the rollup per minute, as v_quality defines them (clickhouse/migrations/0012).
@@ -230,6 +230,26 @@ FROM oal.v_quality({RANGE}) WHERE per = 'ap' AND {APS} ORDER BY above_persistenc
                 "onset_recall": "percentunit",
             },
             coloured={"above_persistence": p.falling(0, 0.05)},
+            size=(24, 8),
+        ),
+    )
+    b.row("Do the features still come as they did in training")
+    b.add(
+        p.rows(
+            "Features that moved most",
+            "PSI of each feature against the items that the champion was trained on: the last look of the time shown,"
+            " over the 24 h before it. Below 0.1 the same, above 0.25 another population. *all*: everything that the"
+            " version is for, together. One access point above: it differs from the others; all of them: retrain"
+            " (docs/retrain.md). What had too few items has no row.",
+            may_be_empty(
+                "a champion that was trained before bins were kept, or from a file of others' items, is not compared",
+                f"""SELECT model, version, if(ap_id = '', 'all', ap_id) AS access_point, feature, \
+round(argMax(psi, ts), 3) AS last_psi, argMax(items, ts) AS compared_items, max(ts) AS looked
+FROM oal.feature_drift WHERE ts >= {FROM} AND ts <= {TO} AND (ap_id = '' OR {APS}) \
+GROUP BY model, version, ap_id, feature ORDER BY last_psi DESC, access_point, feature LIMIT 200""",
+            ),
+            {"last_psi": "none", "looked": "dateTimeAsIso"},
+            coloured={"last_psi": p.rising(0.1, 0.25)},
             size=(24, 8),
         ),
     )

@@ -232,6 +232,17 @@ public final class StreamTables {
           new ClickHouseColumn("outcome", "Enum8('committed' = 1, 'aborted' = 2, 'lost' = 3)"),
           new ClickHouseColumn("detail", "String"));
 
+  /** How far a feature of late is from what a champion was trained on; a look has no row of what it could not know. */
+  public static final List<ClickHouseColumn> FEATURE_DRIFT =
+      List.of(
+          new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
+          new ClickHouseColumn("model", "LowCardinality(String)"),
+          new ClickHouseColumn("version", "UInt32"),
+          new ClickHouseColumn("ap_id", "LowCardinality(String)"),
+          new ClickHouseColumn("feature", "LowCardinality(String)"),
+          new ClickHouseColumn("psi", "Float32"),
+          new ClickHouseColumn("items", "UInt32"));
+
   /** Tables whose rows come as JSON, in records of platform.events.v1, by name. */
   public static final Map<String, List<ClickHouseColumn>> FROM_JSON =
       Map.of(
@@ -239,7 +250,8 @@ public final class StreamTables {
           "release", RELEASE,
           "rollout", ROLLOUT,
           "sender_tcp", SENDER_TCP,
-          "settled_transaction", SETTLED_TRANSACTION);
+          "settled_transaction", SETTLED_TRANSACTION,
+          "feature_drift", FEATURE_DRIFT);
 
   private StreamTables() {}
 }

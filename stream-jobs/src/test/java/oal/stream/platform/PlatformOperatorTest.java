@@ -88,7 +88,7 @@ class PlatformOperatorTest {
         Map<String, String> good = PlatformRecords.ROLLOUT;
         Map<String, String> tcp = PlatformRecords.SENDER_TCP;
         return Stream.of(
-                Arguments.of("malformed", "no table 'station'; there are release, rollout, sender_tcp, "
+                Arguments.of("malformed", "no table 'station'; there are feature_drift, release, rollout, sender_tcp, "
                         + "settled_transaction, tree_decision",
                         PlatformRecords.json("station", good)),
                 Arguments.of("malformed", "rollout has no column 'wings'",
