@@ -20,7 +20,8 @@ def prediction(i: int, now: str, came: str, said: str, congested: int = 0, **val
     return {
         "ap_id": "a", "site": "s", "ts": instant(i), "boot_id": 1, "source": "online", "version": 4, "bundle": 7,
         "predicted": said, "confidence_permille": 600, "congested_permille": congested, "eval_ns": 1000,
-        "class_now": now, "class": came, "complete": 1, "features_match": "same", **values
+        "class_now": now, "class": came, "complete": 1, "features_match": "same",
+        "under_control": "no", **values
     }
 
 
@@ -93,7 +94,7 @@ def test_a_model_whose_alarms_prevent_what_they_foresee_is_not_called_wrong(data
     acted = {"complete": 0, "under_control": "yes"}
     good = [prediction(i, "Good", "Good", "Poor" if i < 10 else "Good", 900 * (i < 10), **(acted if i < 10 else {}))
             for i in range(100)]
-    blind = [prediction(i, "Good", "Bad" if i < 10 else "Good", "Good", 10, version=5, bundle=8, under_control="no")
+    blind = [prediction(i, "Good", "Bad" if i < 10 else "Good", "Good", 10, version=5, bundle=8)
              for i in range(100)]
     database.insert("prediction", good + blind)
     rows = database.rows("SELECT version, judged_predictions, onsets, acted_alarms, accuracy, onset_recall,"

@@ -35,12 +35,12 @@ func (s *Server) bundle(w http.ResponseWriter, r *http.Request, ap Identity) {
 	defer s.Fleet.End(poll)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	for waited := false; ; waited = true {
+	for {
 		if err := s.revoked(ap.ID); err != nil {
 			s.deny(w, r, ap, err)
 			return
 		}
-		rel, activateUS, send := s.Fleet.Desired(poll, waited)
+		rel, activateUS, send := s.Fleet.Desired(poll)
 		news := s.tell(w, poll)
 		if send {
 			s.send(w, poll, rel, activateUS)

@@ -133,7 +133,7 @@ type ap struct {
 	// desires are computed when something changed, for the counts and the admin pages: one of each policy of which
 	// there is something for it, rwnd-fair first, then by name
 	desires []desire
-	pushed  string // hash given to it while it was waiting: its answer is a latency
+	pushed  string // hash of a release that came while it waited: its answer is a latency
 	dirty   bool   // not yet stored
 }
 

@@ -52,7 +52,7 @@ func desired(f *Fleet, id string, inForce *release.Release) int64 {
 	}
 	p := f.Begin(id, Ask{Site: "lab", InForce: hash})
 	defer f.End(p)
-	rel, _, _ := f.Desired(p, false)
+	rel, _, _ := f.Desired(p)
 	if rel == nil {
 		return 0
 	}
@@ -157,7 +157,7 @@ func TestRejectedBundleIsNotPushedAgain(t *testing.T) {
 	due := func() bool {
 		p := f.Begin("a", Ask{Site: "lab", InForce: before.Bundle.Hash})
 		defer f.End(p)
-		_, _, send := f.Desired(p, false)
+		_, _, send := f.Desired(p)
 		return send
 	}
 	if !due() {
@@ -204,7 +204,7 @@ func TestNewerPollTakesThePlaceOfTheOlder(t *testing.T) {
 	}
 	f.End(old)
 	offer(f, all(made(release.Champion, "fleet", 10)))
-	if _, _, send := f.Desired(next, true); !send {
+	if _, _, send := f.Desired(next); !send {
 		t.Error("the end of the older poll has ended the newer")
 	}
 }

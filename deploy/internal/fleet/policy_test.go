@@ -131,7 +131,7 @@ func TestAbortAndRankArePerPolicy(t *testing.T) {
 	offer(f, all(fair), all(before), all(ranked))
 	is(t, "the greater rank", wants(f, "a"), map[string]int64{"rwnd-fair": 90, other: 10})
 	p := f.Begin("a", has(fair))
-	if rel, _, send := f.Desired(p, true); !send || rel != before {
+	if rel, _, send := f.Desired(p); !send || rel != before {
 		t.Errorf("a bundle with a smaller serial than rwnd-fair's is sent: %v %t", rel, send)
 	}
 }
@@ -145,7 +145,7 @@ func TestOnePolicyAfterTheOther(t *testing.T) {
 		t.Helper()
 		p := f.Begin("a", has(inForce...))
 		defer f.End(p)
-		rel, _, send := f.Desired(p, true)
+		rel, _, send := f.Desired(p)
 		if send != (want != nil) || send && rel != want {
 			t.Errorf("%s: %v is sent: %t", what, rel, send)
 		}
@@ -187,7 +187,7 @@ func TestWithdrawnPolicyIsOneTooMany(t *testing.T) {
 	}
 	offer(f, all(fair))
 	names, surplus := f.Policies(p)
-	if _, _, send := f.Desired(p, true); !woken(p) || !surplus || !slices.Equal(names, []string{"rwnd-fair"}) || send {
+	if _, _, send := f.Desired(p); !woken(p) || !surplus || !slices.Equal(names, []string{"rwnd-fair"}) || send {
 		t.Errorf("%v, one too many %t, sent %t", names, surplus, send)
 	}
 	if v, _ := f.Get("a"); v.Current() || len(v.Policies) != 1 {
@@ -206,7 +206,7 @@ func TestWithdrawnPolicyIsOneTooMany(t *testing.T) {
 	}
 	older := of(other, made(release.Champion, "fleet", 15))
 	offer(f, all(older))
-	if rel, _, send := f.Desired(p, true); !send || rel != older {
+	if rel, _, send := f.Desired(p); !send || rel != older {
 		t.Error("who gave a policy up takes any bundle of it")
 	}
 }
@@ -217,11 +217,11 @@ func TestOlderExportersHaveRwndFairAlone(t *testing.T) {
 	offer(f, all(fair), all(example))
 	p := f.Begin("old", Ask{Site: "lab", InForce: fair.Bundle.Hash})
 	offer(f, all(fair), all(of(other, made(release.Champion, "fleet", 30))))
-	if _, _, send := f.Desired(p, false); send || woken(p) {
+	if _, _, send := f.Desired(p); send || woken(p) {
 		t.Error("it is told of a policy that it does not know")
 	}
 	offer(f, all(example))
-	if rel, _, _ := f.Desired(p, false); rel != nil {
+	if rel, _, _ := f.Desired(p); rel != nil {
 		t.Errorf("nothing is desired of rwnd-fair: %v", rel)
 	}
 	wants(f, "new", fair, example)

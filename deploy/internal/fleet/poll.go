@@ -12,6 +12,7 @@ type Poll struct {
 	control Control       // likewise of the kill switch; of an AP that does not say, what was so when it asked
 	wake    chan struct{} // holds one signal: look again
 	gone    chan struct{} // closed when the AP's newer poll takes its place
+	first   string        // hash of what it was to be sent as it began: no release that came while it waited
 }
 
 // Wake is signalled when there may be something to tell.
@@ -89,6 +90,9 @@ func (f *Fleet) Begin(id string, ask Ask) *Poll {
 			a.dirty = a.hold(policy, Held{}) || a.dirty
 		}
 	}
+	if d, send := f.due(a, p); send {
+		p.first = d.hash()
+	}
 	return p
 }
 
@@ -121,7 +125,7 @@ func (f *Fleet) End(p *Poll) {
 
 // Desired is what the AP should have, and whether it is to be sent now: of several policies, the first of which it has
 // something else. Nothing desired of any policy is nil.
-func (f *Fleet) Desired(p *Poll, waited bool) (rel *release.Release, activateUS int64, send bool) {
+func (f *Fleet) Desired(p *Poll) (rel *release.Release, activateUS int64, send bool) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	if p.a.poll != p {
@@ -129,7 +133,7 @@ func (f *Fleet) Desired(p *Poll, waited bool) (rel *release.Release, activateUS 
 	}
 	f.settle(p.a)
 	d, send := f.due(p.a, p)
-	if send && waited {
+	if send && d.hash() != p.first {
 		p.a.pushed = d.hash()
 	}
 	if !send && len(p.a.desires) > 0 {

@@ -108,7 +108,7 @@ func (x *fixture) poll() {
 				}
 			}
 			p := x.fleet.Begin(id, ask)
-			rel, _, send := x.fleet.Desired(p, true)
+			rel, _, send := x.fleet.Desired(p)
 			should, surplus := x.fleet.Policies(p)
 			x.fleet.End(p)
 			if !send && !surplus {

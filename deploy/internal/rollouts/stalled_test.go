@@ -46,7 +46,7 @@ func TestAStalledStoreHoldsUpNoRelease(t *testing.T) {
 		key, value, hash := x.signer.Release(release.Champion, "fleet", 2, x.clock.now().UnixMicro(), nil)
 		x.runner.Handle([]kafka.Record{{Key: key, Value: value}})
 		p := x.fleet.Begin("a", fleet.Ask{Site: "lab", InForce: x.has["a"]["rwnd-fair"]})
-		rel, _, send := x.fleet.Desired(p, false)
+		rel, _, send := x.fleet.Desired(p)
 		served <- len(x.runner.All()) == 1 && x.runner.Complete() && send && rel.Bundle.Hash == hash
 	}()
 	select {

@@ -14,15 +14,15 @@ def not_after(folder, name: str) -> datetime.datetime:
 
 def test_init_renews_in_the_last_third(folder):
     authority = Authority(folder)
-    (folder.pki / "trainer.crt").unlink()
+    (folder.pki / "viewer.crt").unlink()
     # Half of its life left, and then a quarter.
     at = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=400)
-    authority.issue("trainer", "service", at=at)
-    half = not_after(folder, "trainer")
-    assert platform.init(folder) == [] and not_after(folder, "trainer") == half
-    (folder.pki / "trainer.crt").unlink()
-    authority.issue("trainer", "service", at=at - datetime.timedelta(days=200))
-    assert platform.init(folder) == ["trainer"] and not_after(folder, "trainer") > half
+    authority.issue("viewer", "service", at=at)
+    half = not_after(folder, "viewer")
+    assert platform.init(folder) == [] and not_after(folder, "viewer") == half
+    (folder.pki / "viewer.crt").unlink()
+    authority.issue("viewer", "service", at=at - datetime.timedelta(days=200))
+    assert platform.init(folder) == ["viewer"] and not_after(folder, "viewer") > half
 
 
 def test_a_key_that_does_not_belong_to_its_certificate_is_replaced(folder):

@@ -133,7 +133,7 @@ class NativeBlockTest {
         assertEquals("300\t300\t2",
                 server.sql("SELECT count(), uniqExact(ap_id), uniqExact(site) FROM oal.blocks_item"));
         assertEquals("ap-299\tlab\t2027-01-15 08:00:00.123456\t18446744073709551615\t18364758544493064720"
-                + "\t[1,-9223372036854775808,-3]\t200000\tAcceptable\tBad\t0.25\t77\t1\trwnd-fair\tno",
+                + "\t[1,-9223372036854775808,-3]\t200000\tAcceptable\tBad\t0.25\t77\t1\trwnd-fair\tno\tno",
                 server.sql("SELECT * FROM oal.blocks_item WHERE ap_id = 'ap-299'"));
     }
 
