@@ -12,9 +12,9 @@ import pytest
 import yaml
 from oal_registry.bearer import Bearer
 from oal_registry.http_server import HttpServer
-from oal_registry.server_tls import ServerTls
 from oal_registry.status import Status
 from oal_registry.webhook import Verifier
+from oal_training.server_tls import ServerTls
 from processes import ENVIRONMENT, free_port, secret
 from waiting import until
 

@@ -13,7 +13,7 @@ from oal_training.online.config import Mlflow
 from oal_training.online.metrics import Metrics
 from oal_training.online.mlflow_client import Client, Refused, Unavailable
 from oal_training.online.page import Page
-from oal_training.online.server_tls import ServerTls
+from oal_training.server_tls import ServerTls
 
 
 def issue(folder, name: str) -> tuple[str, str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from oal_training.server_tls import Server, ServerTls
 
 from oal_registry.bearer import Bearer
-from oal_registry.server_tls import ServerTls
 from oal_registry.status import Status
 from oal_registry.webhook import MAX_BODY, PATH, Verifier
 
@@ -83,17 +84,11 @@ class HttpServer:
             def log_message(self, *_):
                 pass  # counted in Status
 
-        class Server(ThreadingHTTPServer):
-            daemon_threads = True
-
-            def get_request(self):
-                connection, address = super().get_request()
-                return (tls.wrap(connection) if tls else connection), address
-
+        class Counted(Server):
             def handle_error(self, request, client_address):
                 status.count("oal_registry_webhooks_total", result="broken_connection")
 
-        self._server = Server((host, port), Handler)
+        self._server = Counted((host, port), Handler, tls)
         self._thread = threading.Thread(target=self._server.serve_forever, name="http", daemon=True)
 
     @property

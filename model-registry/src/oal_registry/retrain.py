@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from oal_registry import automatic, child
+from oal_registry.automatic import ASK_TAG as TAG
+from oal_registry.automatic import STATE_TAG
 from oal_registry.mlflow_client import Gone, MlflowRegistry
 from oal_registry.status import Status
 
-TAG, STATE_TAG = "retrain", "retrain.state"
 AS_TAG, FROM_TAG = "retrained_as", "retrained_from"
 AFTER_TAG = "retrain.after"  # the newest version when a run began: what it makes has a greater number, on any clock
 

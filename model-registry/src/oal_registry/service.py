@@ -15,6 +15,8 @@ from oal_schema.bundle_law import RWND_FAIR
 from oal_schema.manifest import known
 from oal_schema.policy_file import PolicyError
 from oal_schema.policy_folder import SHIPPED, PolicyFolder
+from oal_training.errors import TrainingError
+from oal_training.server_tls import ServerTls
 
 from oal_registry import automatic, config, gate, registered, secret_files, signing_keys, wish
 from oal_registry.bearer import Bearer
@@ -27,7 +29,6 @@ from oal_registry.policy_releases import PolicyReleases
 from oal_registry.promotion import Promotion
 from oal_registry.release_topic import Fenced, KafkaTrouble, ReleaseTopic
 from oal_registry.retrain import Retraining
-from oal_registry.server_tls import ServerTls
 from oal_registry.slot_memory import SlotMemory
 from oal_registry.status import Status
 from oal_registry.webhook import PATH, Registration, Verifier
@@ -187,7 +188,7 @@ class Service:
             Verifier(secret),
             lambda: self.wake("webhook"),
             Bearer(settings.metrics_token_file),
-            ServerTls(*settings.tls) if settings.tls else None,
+            _server_tls(settings.tls),
         )
         status.problem("start", "has not looked at Kafka and MLflow yet")
 
@@ -306,6 +307,14 @@ class Service:
                 self.status.log("webhook registered with MLflow")
         except (NotPermitted, Unreachable) as error:
             self.status.log(f"webhook: not registered, polling every {self.poll_s:g} s instead: {error}")
+
+
+def _server_tls(files: tuple[str, str] | None) -> ServerTls | None:
+    """TLS with these files of certificate and key; None without. RegistryError when they hold no such thing."""
+    try:
+        return ServerTls(*files) if files else None
+    except TrainingError as error:
+        raise RegistryError(str(error)) from None
 
 
 def serve(path: str) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 from oal_training.errors import TrainingError
 from oal_training.online.bearer import Bearer
 from oal_training.online.metrics import Metrics
-from oal_training.online.server_tls import ServerTls
+from oal_training.server_tls import Server, ServerTls
 
 REQUEST_S = 10.0
 
@@ -53,18 +53,12 @@ class Page:
             def log_message(self, *_):
                 pass
 
-        class Server(ThreadingHTTPServer):
-            daemon_threads = True
-
-            def get_request(self):
-                connection, address = super().get_request()
-                return (tls.wrap(connection) if tls else connection), address
-
+        class Counted(Server):
             def handle_error(self, request, client_address):
                 metrics.add("oal_trainer_broken_connections_total")
 
         try:
-            self._server = Server(listen, Handler)
+            self._server = Counted(listen, Handler, tls)
         except OSError as error:
             raise TrainingError(
                 f"cannot listen on {listen[0]}:{listen[1]}: {error}; change `listen` in the configuration"

@@ -29,9 +29,9 @@ from oal_training.online.outbox import Fenced, Outbox
 from oal_training.online.page import Page
 from oal_training.online.releases import LatestReleases
 from oal_training.online.renewals import GOLDEN_ROWS, Renewals
-from oal_training.online.server_tls import ServerTls
 from oal_training.online.shipment import Shipment
 from oal_training.online.trainer import OnlineTrainer
+from oal_training.server_tls import ServerTls
 
 SLICE_S = 0.25  # decisions of so much time go into one transaction; a tree that is shipped does not wait longer
 STUCK_S = 30.0  # without a turn of the loop the service calls itself ill

@@ -1,4 +1,6 @@
-"""TLS of a listener, with a certificate that is read again when its files change."""
+"""An HTTP server with or without TLS; its certificate is read again when its files change. Trainer and registry have
+one.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +9,20 @@ import socket
 import ssl
 import sys
 import threading
+from http.server import ThreadingHTTPServer
 
-from oal_registry.errors import RegistryError
+from oal_training.errors import TrainingError
 
 
 class ServerTls:
-    """Encrypts connections that were accepted. RegistryError when the files hold no certificate with its key."""
+    """Encrypts connections that were accepted. TrainingError when the files hold no certificate with its key."""
 
     def __init__(self, cert: str, key: str):
         self._files, self._lock = (cert, key), threading.Lock()
         try:
             self._stamp, self._context = self._stamps(), self._read()
         except (OSError, ssl.SSLError) as error:
-            raise RegistryError(f"tls: {cert}, {key}: {error}") from None
+            raise TrainingError(f"tls: {cert}, {key}: {error}") from None
 
     def wrap(self, connection: socket.socket) -> ssl.SSLSocket:
         """The connection, encrypted. Its handshake is part of the first read, so that nobody else waits for it."""
@@ -44,3 +47,17 @@ class ServerTls:
                 self._context, self._stamp = self._read(), stamp
         except (OSError, ssl.SSLError) as error:
             print(f"tls: the certificate of before stays in force: {error}", file=sys.stderr, flush=True)
+
+
+class Server(ThreadingHTTPServer):
+    """A thread a connection, none of which keeps the process alive; `tls` None: plain HTTP."""
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type, tls: ServerTls | None):
+        self._tls = tls
+        super().__init__(address, handler)
+
+    def get_request(self):
+        connection, address = super().get_request()
+        return (self._tls.wrap(connection) if self._tls else connection), address
