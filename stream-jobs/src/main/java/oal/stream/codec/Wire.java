@@ -7,6 +7,9 @@ final class Wire {
     static final int BYTES = 2;
     static final int FIXED32 = 5;
 
+    /** The top bit of each byte: another byte follows. */
+    private static final long CONTINUES = 0x8080808080808080L;
+
     byte[] data;
     int at;
     int end;
@@ -40,7 +43,29 @@ final class Wire {
         return longVarint();
     }
 
+    /** Of more than one byte. Up to eight bytes are taken as one word, where so many are left. */
     private long longVarint() throws RefusedException {
+        int p = at;
+        if (end - p >= Long.BYTES) {
+            long word = (long) LITTLE.get(data, p);
+            long last = ~word & CONTINUES;
+            if (last != 0) {
+                int top = Long.numberOfTrailingZeros(last);
+                at = p + (top >>> 3) + 1;
+                return sevenBitGroups(word & -1L >>> 63 - top);
+            }
+        }
+        return bytewise();
+    }
+
+    /** The low seven bits of each byte, joined. */
+    private static long sevenBitGroups(long x) {
+        x = x & 0x007F007F007F007FL | (x & 0x7F007F007F007F00L) >>> 1;
+        x = x & 0x00003FFF00003FFFL | (x & 0x3FFF00003FFF0000L) >>> 2;
+        return x & 0x000000000FFFFFFFL | (x & 0x0FFFFFFF00000000L) >>> 4;
+    }
+
+    private long bytewise() throws RefusedException {
         long value = 0;
         for (int shift = 0; ; shift += 7) {
             if (at >= end) throw RefusedException.truncated("varint runs past offset " + end);
