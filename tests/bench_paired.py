@@ -69,7 +69,8 @@ def change(pairs: list[tuple[float, float]]) -> tuple[float, float]:
     return statistics.mean(ratios), half
 
 
-def report(rounds: dict[str, list[tuple[float, float]]], units: dict[str, str], allow: float, command: str) -> list[str]:
+def report(rounds: dict[str, list[tuple[float, float]]], units: dict[str, str], allow: float,
+           command: str) -> list[str]:
     """Print a row a figure, write paired.json, and return the names of those that are worse."""
     targets = json.loads((ROOT / "tests/bench_targets.json").read_text())
     worse, rows = [], []
@@ -118,8 +119,8 @@ def main() -> int:
             for figure in set(found[then]) & set(found[ROOT]):
                 rounds.setdefault(figure, []).append((found[then][figure][0], found[ROOT][figure][0]))
                 units[figure] = found[ROOT][figure][1]
-    worse = report(rounds, units, options.allow,
-                   f"python3 tests/bench_paired.py --commit {commit[:12]} --rounds {options.rounds} {' '.join(options.folders)}")
+    command = f"python3 tests/bench_paired.py --commit {commit[:12]} --rounds {options.rounds}"
+    worse = report(rounds, units, options.allow, f"{command} {' '.join(options.folders)}")
     if single - set(rounds):
         print(f"at one of the two only: {', '.join(sorted(single - set(rounds)))}")
     if worse:
