@@ -68,6 +68,10 @@ def test_import_gives_json_that_predict_and_export_take(run, text_file, tmp_path
     (tmp_path / "tree.json").write_text(out)
     assert run("export", tmp_path / "tree.json")[1] == TEXT.replace("-4.5", "-5")
     assert run("export", "--json", text_file)[1] == out
+    code, seen, _ = run("export", "--view", "--depth", 1, text_file)
+    assert code == 0 and " ≤ " in seen.splitlines()[0] and "Good" in seen
+    assert run("export", "--picture", tmp_path / "tree.png", text_file)[0] == 0
+    assert (tmp_path / "tree.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_predict_takes_text_json_and_bundles(run, text_file, signed, tmp_path):

@@ -77,6 +77,11 @@ def parser() -> argparse.ArgumentParser:
     )
     export.add_argument("--config", metavar="FILE", help="configuration of `serve`; needed for a VERSION")
     export.add_argument("--json", action="store_true", help="the complete node table as JSON instead of text records")
+    export.add_argument(
+        "--view", action="store_true", help="for people: names, thresholds in units, shares of the classes"
+    )
+    export.add_argument("--picture", metavar="FILE.png", type=Path, help="draw it there instead, cut at --depth")
+    export.add_argument("--depth", type=int, default=5, help="of the view and the picture (default 5)")
     export.add_argument("--numeric", action="store_true", help="names as numbers: features from 1, leaves 0")
     export.add_argument(
         "--program", default="congestion", metavar="NAME", help="feature program of text records (default: congestion)"
@@ -291,6 +296,16 @@ def _export(options) -> int:
         tree, program = tree_file.load(options.tree, options.program)
     if options.json:
         sys.stdout.write(json_tree.dumps(tree, program))
+        return 0
+    if options.view or options.picture:
+        from oal_schema.settings import settings
+        from oal_training.batch import tree_view
+
+        seen = tree_view.of_compiled(tree, program.features, program.units, tuple(settings()["class_names"]))
+        if options.view:
+            sys.stdout.write(tree_view.text(seen, options.depth))
+        if options.picture:
+            tree_view.draw(options.picture, seen, options.depth, options.tree)
         return 0
     for lost in text_tree.lost_in_text(tree):
         print(

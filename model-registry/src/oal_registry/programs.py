@@ -26,6 +26,12 @@ class Program:
     features: tuple[str, ...]
 
     @property
+    def units(self) -> tuple[str, ...]:
+        """Unit of each feature, as the contract writes it (B, us, pkt, …)."""
+        described = json.loads((FOLDER / f"{self.name}.json").read_text())
+        return tuple(f["unit"] for f in described["features"])
+
+    @property
     def feature_hash(self) -> int:
         """First 8 bytes of the hash, big-endian: what trees and items carry."""
         return int.from_bytes(self.hash[:8], "big")

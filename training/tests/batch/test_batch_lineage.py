@@ -129,7 +129,7 @@ def test_fit_registers_a_tree_that_the_registry_can_read(mlflow_uri, learning, t
         and set(tree.classes_) == {0, 1, 2, 3}
     )
     assert np.allclose(tree.predict_proba(learning.x[:50]).sum(axis=1), 1)
-    for picture in ("time-onset.png", "time-reliability.png", "time-confusion.png"):
+    for picture in ("time-onset.png", "time-classes.png", "time-reliability.png", "time-confusion.png"):
         assert (tmp_path / "out" / picture).read_bytes().startswith(b"\x89PNG")
     assert json.loads((tmp_path / "out" / "report.json").read_text())["source"]["rows"] == len(learning)
 

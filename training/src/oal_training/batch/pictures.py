@@ -1,4 +1,4 @@
-"""Pictures of a report: precision and recall of onset, reliability, confusion matrices."""
+"""Pictures of a report: precision and recall of onset and of each class, reliability, confusion matrices."""
 
 from __future__ import annotations
 
@@ -70,6 +70,32 @@ def precision_recall(path: Path, part: Judged) -> Path:
     return _save(figure, path)
 
 
+def classes_precision_recall(path: Path, part: Judged, classes: tuple[str, ...]) -> Path:
+    """Precision over recall of each class against the others, a panel a class, a line a model (the paper's Fig. 6)."""
+    lines = -(-len(classes) // 2)
+    figure, grid = plt.subplots(lines, 2, figsize=(11, 4.4 * lines), layout="constrained", squeeze=False)
+    for k, (axes, name) in enumerate(zip(grid.flat, classes)):
+        share = float(np.mean(next(iter(part.predictions.values())).y == k))
+        for model, style in _styles(part.predictions).items():
+            recall, precision, average = scores.class_precision_recall(part.predictions[model], k)
+            if np.isfinite(average):
+                axes.step(
+                    np.append(0, recall),
+                    np.append(precision[0], precision),
+                    where="pre",
+                    label=f"{average:.3f}  {model}",
+                    linewidth=1.2,
+                    **style,
+                )
+        axes.axhline(share, color="grey", linewidth=1, linestyle=":", label=f"{share:.3f}  constant score")
+        axes.set(title=name, xlim=(0, 1), ylim=(0, 1.02), xlabel="recall", ylabel="precision")
+        corner = "lower left" if share > 0.4 else "upper right"  # away from the curves
+        axes.legend(fontsize=7, loc=corner, title="average precision", title_fontsize=7)
+    for axes in grid.flat[len(classes) :]:
+        axes.axis("off")
+    return _save(figure, path)
+
+
 def reliability(path: Path, part: Judged, classes: tuple[str, ...]) -> Path:
     """Predicted probability of congestion (`classes`) against how often it came true; below, how many items said so."""
     figure, (axes, counts) = plt.subplots(
@@ -129,6 +155,7 @@ def draw(folder: Path, prefix: str, part: Judged, classes: tuple[str, ...]) -> l
     """All pictures of one way of splitting."""
     return [
         precision_recall(folder / f"{prefix}-onset.png", part),
+        classes_precision_recall(folder / f"{prefix}-classes.png", part, classes),
         reliability(
             folder / f"{prefix}-reliability.png", part, classes[next(iter(part.predictions.values())).congested_from :]
         ),

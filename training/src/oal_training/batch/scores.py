@@ -112,7 +112,18 @@ def score(p: Predictions) -> Scores:
 
 def precision_recall(p: Predictions) -> tuple[np.ndarray, np.ndarray]:
     """Recall and precision of onset at each threshold, thresholds falling."""
-    positive, s = (p.y >= p.congested_from)[p.candidate], p.score[p.candidate]
+    return _curve((p.y >= p.congested_from)[p.candidate], p.score[p.candidate])
+
+
+def class_precision_recall(p: Predictions, k: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Recall and precision of class k against the others at each threshold of its probability, thresholds falling, and
+    its average precision (NaN where it never came true, or always).
+    """
+    positive, s = p.y == k, p.proba[:, k]
+    return *_curve(positive, s), average_precision(positive, s)
+
+
+def _curve(positive: np.ndarray, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     order = np.argsort(-s, kind="stable")
     positive, s = positive[order], s[order]
     last = np.flatnonzero(np.append(s[1:] != s[:-1], True))

@@ -9,7 +9,7 @@ import warnings
 from pathlib import Path
 
 from oal_training import policies
-from oal_training.batch import card, data_sets, stored_tree
+from oal_training.batch import card, data_sets, stored_tree, tree_view
 from oal_training.batch.stored_tree import TRUSTED_TYPES
 from oal_training.batch.validation import Judged
 from oal_training.errors import TrainingError
@@ -52,6 +52,15 @@ def _log_files(mlflow, experiment_text: str, program: Path | None) -> None:
             shutil.copyfile(program.with_suffix(".oalf"), folder / PROGRAM_FILE)
             shutil.copyfile(program, folder / FEATURES_FILE)
         mlflow.log_artifacts(name)
+
+
+def _log_view(mlflow, tree, name: str, items: Items, program: Path | None) -> None:
+    """The tree as people read it: tree/tree.txt whole, tree/tree.png cut."""
+    units = tree_view.units_of(program) if program else {}
+    view = tree_view.of_sklearn(tree, items.names, tuple(units.get(n, "1") for n in items.names), items.classes)
+    with tempfile.TemporaryDirectory(prefix="oal-") as folder:
+        tree_view.write(Path(folder), view, name)
+        mlflow.log_artifacts(folder, "tree")
 
 
 def _signature(items: Items):
@@ -118,6 +127,7 @@ def log_run(
                 mlflow.log_artifacts(str(folder), "report")
             model, described = None, ""
             if tree is not None:
+                _log_view(mlflow, tree, name, fitted_on, program)
                 with warnings.catch_warnings():
                     warnings.filterwarnings("ignore", "X has feature names")  # the tree asks for none
                     model = flavour.log_model(

@@ -10,7 +10,6 @@ from oal_training.arguments import instant, log
 from oal_training.errors import TrainingError
 
 CAPTURES = Path(__file__).resolve().parents[4] / "lab/captures"
-EXPERIMENT = "factors"
 
 
 def register(add) -> None:
@@ -85,6 +84,8 @@ def read(arguments, places):
 def run(arguments) -> int:
     """Measure, print, write, log."""
     from oal_training.factors import measures, report
+    from oal_training.factors.run import log_run
+    from oal_training.lineage import Lineage
     from oal_training.places import Places
 
     places = Places.of(arguments)
@@ -101,30 +102,8 @@ def run(arguments) -> int:
             report.write(folder, items, found, loss)
         if places.tracking:
             run_id = log_run(
-                places.tracking, "factors", items.source, report.mlflow_figures(found, loss), folder,
+                places.tracking, "factors", Lineage.of(items.source), report.mlflow_figures(found, loss), folder,
                 {"rounds": arguments.rounds, "items": len(items)},
             )  # fmt: skip
             print(f"\nMLflow run {run_id}")
     return 0
-
-
-def log_run(where, name: str, source: dict, figures: dict[str, float], folder: Path, params: dict) -> str:
-    """One run of the experiment `factors`: lineage as tags, figures as metrics, the folder's files as artifacts; its
-    id.
-    """
-    from oal_training.lineage import TAG, Lineage
-    from oal_training.tracking import said
-
-    mlflow = where.connect()
-    with said("logging the run"):
-        mlflow.set_experiment(EXPERIMENT)
-        tags = Lineage.of(source).tags() | {
-            TAG + "experiment": EXPERIMENT,
-            "mlflow.source.name": f"oal-train {name}",
-            "mlflow.note.content": "What it says: report/*.md. Beside the paper: docs/paper.md.",
-        }
-        with mlflow.start_run(run_name=name, tags=tags) as made:
-            mlflow.log_params(params)
-            mlflow.log_metrics(figures)
-            mlflow.log_artifacts(str(folder), "report")
-            return made.info.run_id

@@ -103,6 +103,22 @@ def register(add) -> None:
     fit.add_argument("--result", metavar="FILE", type=Path, help='write {"version": n, "run_id": …} there at the end')
     fit.set_defaults(run=run_fit)
 
+    paper = commands.add_parser(
+        "paper",
+        help="the paper's Tables 5 and 6 and Fig. 8 on our samples",
+        description=(
+            "What goes with the sender's window, R² of the paper's eight regressors by its split of rows and by time,"
+            " and the window over time. See docs/paper.md."
+        ),
+    )
+    _samples(paper)
+    paper.add_argument("--out", metavar="DIR", type=Path, help="write window.md, window.json and window.png there")
+    paper.add_argument("--config", metavar="FILE", type=Path, help="YAML with the section mlflow")
+    paper.add_argument("--tracking-uri", metavar="URL", help="log a run of the experiment `factors` there")
+    paper.add_argument("--mlflow-user", metavar="NAME")
+    paper.add_argument("--mlflow-password-file", metavar="FILE")
+    paper.set_defaults(run=run_paper)
+
 
 def _samples(parser) -> None:
     parser.add_argument(
@@ -170,6 +186,28 @@ def run_evaluate(arguments) -> int:
         arguments.out.mkdir(parents=True, exist_ok=True)
         (arguments.out / "report.md").write_text(text, encoding="utf-8")
         (arguments.out / "report.json").write_text(json.dumps(lines, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def run_paper(arguments) -> int:
+    """Print, write and log the paper's tables."""
+    from oal_training.factors.run import log_run
+    from oal_training.places import Places
+    from oal_training.window import dataset, model, paper
+
+    places = Places.of(arguments)
+    if places.tracking:
+        places.tracking.check()
+    data = dataset.read(arguments.samples).of(paper.JUDGED)
+    table_5, table_6 = paper.correlations(data), paper.regressions(data, log=log)
+    curves = paper.over_time(data)
+    print(paper.markdown(data, table_5, table_6, curves), end="")
+    with tempfile.TemporaryDirectory(prefix="oal-window-") as temporary:
+        folder = arguments.out or Path(temporary)
+        paper.write(folder, data, table_5, table_6, curves)
+        if places.tracking:
+            figures, params = paper.mlflow_figures(table_5, table_6), {"samples": len(data), "capture": paper.JUDGED}
+            print(f"\nMLflow run {log_run(places.tracking, 'window', model.lineage(data), figures, folder, params)}")
     return 0
 
 

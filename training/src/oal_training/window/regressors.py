@@ -59,12 +59,12 @@ def xgboost(**changes):
     return XGBRegressor(**XGBOOST | {"n_jobs": 1} | changes)
 
 
-def _whole(model):
-    """Missing values become the median: only XGBoost knows what to do with them."""
+def whole(*steps):
+    """Missing values become the median, then `steps`: only XGBoost knows what to do with them."""
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
 
-    return make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), model)
+    return make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), *steps)
 
 
 def signed_log(x: np.ndarray) -> np.ndarray:
@@ -73,7 +73,7 @@ def signed_log(x: np.ndarray) -> np.ndarray:
 
 
 def _standard(model):
-    """As `_whole`, then logarithms with mean 0 and deviation 1: for regressors that add or measure distances."""
+    """As `whole`, then logarithms with mean 0 and deviation 1: for regressors that add or measure distances."""
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -92,14 +92,14 @@ def decision_tree():
     """One tree of scikit-learn."""
     from sklearn.tree import DecisionTreeRegressor
 
-    return _whole(DecisionTreeRegressor(max_depth=10, min_samples_leaf=30, random_state=SEED))
+    return whole(DecisionTreeRegressor(max_depth=10, min_samples_leaf=30, random_state=SEED))
 
 
 def random_forest():
     """60 trees, averaged."""
     from sklearn.ensemble import RandomForestRegressor
 
-    return _whole(
+    return whole(
         RandomForestRegressor(
             n_estimators=60, max_depth=14, min_samples_leaf=10, max_features=0.4, n_jobs=1, random_state=SEED
         )
@@ -111,7 +111,7 @@ def adaboost():
     from sklearn.ensemble import AdaBoostRegressor
     from sklearn.tree import DecisionTreeRegressor
 
-    return _whole(
+    return whole(
         AdaBoostRegressor(
             DecisionTreeRegressor(max_depth=7, min_samples_leaf=20, max_features=0.5, random_state=SEED),
             n_estimators=30,
