@@ -128,8 +128,8 @@ class Ap:
             config = f"/run/lab/{self.name}.uci"
             sinks = [{"kind": "file", "path": f"{OUT}/{self.name}.oalcap"}] + live.sinks(
                 self.plan, HOST) + exporter.own_sections(self.plan, self.ap_id, HOST)
-            exporter.configure(config, self.ap_id, self.wlan, self.wired.lan, sinks, self.plan["neighbours"]["count"]
-                               > 0)
+            exporter.configure(config, self.ap_id, self.plan["site"], self.wlan, self.wired.lan, sinks,
+                               self.plan["neighbours"]["count"] > 0)
             self.exporter = exporter.begin(HOST + self.plan["exporter"], config, f"{OUT}/{self.name}.exporter.log",
                                            self.ns)
             time.sleep(0.5)

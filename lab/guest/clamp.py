@@ -17,7 +17,8 @@ class Clamp:
         words = [host + plan["exporter"], "rwnd", "--backend", "bpf", "--interface", wlan]
         self.spec, self.flows = plan["clamp"], [
             flow for flow in flows
-            if flow.spec["direction"] == "down" and not flow.spec["size_kb"] and not flow.spec["udp"]
+            if flow.spec["direction"] == "down" and not flow.spec["udp"] and not flow.spec["size_kb"]
+            and not flow.spec["burst_kb"]
         ]
         self.log = open(log, "w")
         self.process = subprocess.Popen(["ip", "netns", "exec", ap_ns, *words] if ap_ns else words,

@@ -100,11 +100,12 @@ class Datagrams:
     never empties.
     """
 
-    def __init__(self, ns: str, to: tuple, rate_bps: int):
+    def __init__(self, ns: str, to: tuple, rate_bps: int, dscp: int = 0):
         self.rate_bps, self.open, self.credit_bytes = rate_bps, True, 0.0
         with inside(ns):
             self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.setblocking(False)
+        self.socket.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, dscp << 2)
         self.socket.connect(to)
         self.batch = Batch()
 
@@ -126,16 +127,19 @@ class Datagrams:
 
 class Connection:
     """Sends total_bytes (None: until end()), at most rate_bps if it is not 0, in 20 ms portions as an application
-    would.
+    would; or, with bursts, what `burst` allows.
     """
 
-    def __init__(self, ns: str, to: tuple, cc: str, mss: int, rate_bps: int, total_bytes: int | None):
+    def __init__(self, ns: str, to: tuple, cc: str, mss: int, rate_bps: int, total_bytes: int | None, dscp: int = 0,
+                 bursts: bool = False):
         self.rate_bps, self.left, self.credit_bytes, self.open = rate_bps, total_bytes, 0.0, True
+        self.limited = bool(rate_bps) or bursts
         with inside(ns):
             self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self.socket.setblocking(False)
         self.socket.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, cc.encode())
         self.socket.setsockopt(socket.IPPROTO_TCP, TCP_NOTSENT_LOWAT, 131072)
+        self.socket.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, dscp << 2)
         if mss:
             self.socket.setsockopt(socket.IPPROTO_TCP, TCP_MAXSEG, mss)
         result = self.socket.connect_ex(to)
@@ -147,11 +151,18 @@ class Connection:
         if self.rate_bps:
             self.credit_bytes = min(self.credit_bytes + self.rate_bps / 8 * seconds, self.rate_bps / 8)
 
+    def burst(self, size_bytes: int) -> None:
+        """Allow that much more, unless the burst before was not written whole: who watches a film asks for a segment
+        when the last one is there.
+        """
+        if self.credit_bytes < 1:
+            self.credit_bytes += size_bytes
+
     def write(self) -> bool:
         """Write what may be written; False where the sender has to wait for credit or is finished."""
         while self.open:
             limit = len(PAYLOAD)
-            if self.rate_bps:
+            if self.limited:
                 limit = min(limit, int(self.credit_bytes))
             if self.left is not None:
                 limit = min(limit, self.left)

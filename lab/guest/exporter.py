@@ -11,9 +11,9 @@ def section(kind: str, options: dict) -> str:
     return f"config {kind}\n" + "".join(f"\toption {key} '{value}'\n" for key, value in options.items()) + "\n"
 
 
-def configure(path: str, ap_id: str, wlan: str, lan: str, sinks: list[dict], neighbours: bool) -> None:
+def configure(path: str, ap_id: str, site: str, wlan: str, lan: str, sinks: list[dict], neighbours: bool) -> None:
     """The AP's /etc/config/ap-exporter: what to sample, and where it goes (sections of sinks, agent and rwnd)."""
-    text = section("exporter", {"ap_id": ap_id, "site": "lab", "status_socket": f"/run/lab/{ap_id}.sock"})
+    text = section("exporter", {"ap_id": ap_id, "site": site, "status_socket": f"/run/lab/{ap_id}.sock"})
     text += section("nl80211", {"interface": wlan}) + section("packet", {"interface": lan})
     text += section("qdisc", {"interface": wlan}) + section("qdisc", {"interface": lan})
     if neighbours:

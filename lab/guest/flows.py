@@ -24,6 +24,7 @@ class Flow:
         self.listener = (Sink if spec["udp"] else Listener)(to_ns, address(ap, station["host"] if down else 1))
         self.connections: list[Connection] = []
         self.next_s, self.stop_s = spec["start_s"], spec["stop_s"]
+        self.burst_s = spec["start_s"]  # of the next burst
         self.arrivals = list(spec["arrivals"] or [])  # that are still to come in this period
         self.deadlines: list[tuple[float, Connection]] = []  # connections of a session that end before they are through
         self.received_bytes = 0
@@ -36,14 +37,15 @@ class Flow:
             return self.arrived(now_s)
         if now_s < self.next_s or now_s >= self.stop_s:
             return new
-        self.next_s = self.next_s + spec["every_s"] if spec["every_s"] else float("inf")
+        self.next_s = self.next_s + spec["every_s"] if spec["every_s"] and not spec["burst_kb"] else float("inf")
         for _ in range(spec["parallel"]):
             if spec["udp"]:
-                new.append(Datagrams(self.from_ns, self.listener.address, round(spec["rate_mbps"] * 1e6)))
+                new.append(
+                    Datagrams(self.from_ns, self.listener.address, round(spec["rate_mbps"] * 1e6), spec["dscp"]))
                 continue
             new.append(
                 Connection(self.from_ns, self.listener.address, spec["cc"], spec["mss"], round(spec["rate_mbps"] * 1e6),
-                           spec["size_kb"] * 1000 or None))
+                           spec["size_kb"] * 1000 or None, spec["dscp"], bool(spec["burst_kb"])))
         self.connections += new
         return new
 
@@ -56,10 +58,20 @@ class Flow:
             for _ in range(arrival["parallel"]):
                 new.append(
                     Connection(self.from_ns, self.listener.address, spec["cc"], spec["mss"],
-                               round(arrival["rate_mbps"] * 1e6), arrival["size_kb"] * 1000 or None))
+                               round(arrival["rate_mbps"] * 1e6), arrival["size_kb"] * 1000 or None, spec["dscp"]))
                 self.deadlines.append((arrival["stop_s"] + past_s, new[-1]))
         self.connections += new
         return new
+
+    def bursting(self, now_s: float) -> list[Connection]:
+        """Connections that are allowed another burst now."""
+        if not self.spec["burst_kb"] or now_s < self.burst_s:
+            return []
+        self.burst_s += self.spec["every_s"]
+        there = [c for c in self.connections if c.open]
+        for c in there:
+            c.burst(self.spec["burst_kb"] * 1000)
+        return there
 
     def ended(self, now_s: float) -> list[Connection]:
         """Connections whose session is over."""
@@ -75,6 +87,7 @@ class Flow:
         self.arrivals, self.deadlines = list(self.spec["arrivals"] or []), []
         cycle = self.stop_s - self.spec["stop_s"] + self.period_s
         self.next_s, self.stop_s = self.spec["start_s"] + cycle, self.spec["stop_s"] + cycle
+        self.burst_s = self.next_s
         return ended
 
     def settle(self, closed: bool = False) -> None:
@@ -95,8 +108,9 @@ class Flow:
     def result(self) -> dict:
         self.settle()
         return {
-            "listener": list(self.listener.address), "size_kb": self.spec["size_kb"], "station": self.spec["station"],
-            "direction": self.spec["direction"], "cc": self.spec["cc"], "received_bytes": self.received_bytes,
+            "listener": list(self.listener.address), "size_kb": self.spec["size_kb"],
+            "burst_kb": self.spec["burst_kb"], "station": self.spec["station"], "direction": self.spec["direction"],
+            "cc": self.spec["cc"], "received_bytes": self.received_bytes,
             **self.total
         }
 
@@ -163,6 +177,9 @@ class Traffic:
             for connection in new:
                 self.senders[connection.socket.fileno()] = connection
                 self.poll.register(connection.socket.fileno(), select.EPOLLOUT)
+            for connection in flow.bursting(now_s):
+                if connection.socket.fileno() in self.senders:
+                    self.poll.modify(connection.socket.fileno(), select.EPOLLOUT)
         for fd, connection in self.senders.items():
             if connection.rate_bps and connection.open:
                 connection.portion(passed_s)

@@ -33,7 +33,7 @@ def command_line(plan: dict, out: pathlib.Path, virtual: bool, extra: list[str])
     if plan["live"]:
         words.append(f"vec0:transport=tap,ifname={plan['live']['tap']},depth=128,gro=1")
     if virtual:
-        words += ["time-travel=inf-cpu", f"time-travel-start={time.time_ns()}"]
+        words += ["time-travel=inf-cpu", f"time-travel-start={plan['start_ns'] or time.time_ns()}"]
     return words + extra
 
 

@@ -32,11 +32,11 @@ DEFAULTS = {
 STATION = {"name": None, "count": 1, "ap": 0, "rate_mbps": 65.0, "loss": 0.02, "signal_dbm": -60}
 FLOW = {
     "station": None, "direction": "down", "cc": "cubic", "parallel": 1, "start_s": 0.0, "stop_s": None, "rate_mbps": 0,
-    "mss": 0, "size_kb": 0, "every_s": 0, "udp": False
+    "mss": 0, "size_kb": 0, "burst_kb": 0, "every_s": 0, "udp": False, "dscp": 0
 }
 SESSION = {
     "station": None, "direction": "down", "cc": "cubic", "together": False, "active_s": [5, 60], "idle_s": [5, 60],
-    "parallel": 1, "rate_mbps": 0, "size_kb": 0, "every_s": [1, 8]
+    "parallel": 1, "rate_mbps": 0, "size_kb": 0, "every_s": [1, 8], "dscp": 0
 }
 DRIFT = {"stations": [], "hold_s": [5, 60], "levels": []}
 CHANGE = {
@@ -78,7 +78,7 @@ def load(name: str) -> dict:
 def plan(name: str, given: dict) -> dict:
     out = merge(DEFAULTS, given, name)
     out.update(name=name, period_s=out["duration_s"], exporter="", pcap=False, ap_id=None, live=None, sniff_hz=0,
-               python="", memory_mb=512, tap="", clamp=None, sections=[], bundle="")
+               python="", memory_mb=512, site="lab", start_ns=None, tap="", clamp=None, sections=[], bundle="")
     medium = out["medium"]
     medium["foreign_permille"] = permille(medium.pop("foreign"), f"{name}.medium.foreign")
     medium["ext_permille"] = permille(medium.pop("ext"), f"{name}.medium.ext")
@@ -131,6 +131,8 @@ def flows(out: dict, name: str) -> list[dict]:
             raise ScenarioError(f"{name}.flows[{i}].direction: down or up, not {f['direction']}")
         if f["udp"] and not f["rate_mbps"]:
             raise ScenarioError(f"{name}.flows[{i}]: udp needs rate_mbps")
+        if f["burst_kb"] and (f["every_s"] <= 0 or f["size_kb"] or f["rate_mbps"] or f["udp"]):
+            raise ScenarioError(f"{name}.flows[{i}]: burst_kb needs every_s, and neither size_kb, rate_mbps nor udp")
         if f["stop_s"] is None:
             f["stop_s"] = out["duration_s"]
         found = members(out["stations"], f["station"])
@@ -159,8 +161,8 @@ def sessions(out: dict, name: str) -> list[dict]:
         for station in found:
             draw = chance.source(out["seed"], where, "" if s["together"] else station)
             result.append({
-                **FLOW, "station": station, "direction": s["direction"], "cc": s["cc"], "stop_s": out["duration_s"],
-                "arrivals": chance.arrivals(s, out["duration_s"], draw)
+                **FLOW, "station": station, "direction": s["direction"], "cc": s["cc"], "dscp": s["dscp"],
+                "stop_s": out["duration_s"], "arrivals": chance.arrivals(s, out["duration_s"], draw)
             })
     return result
 
