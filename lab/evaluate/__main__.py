@@ -12,7 +12,7 @@ SHOWN = [("throughput_mbps", "Mbit/s", 2), ("delay_mean_ms", "delay ms", 1), ("d
          ("queueing_mean_ms", "queueing", 1), ("rtt_mean_ms", "rtt", 1), ("jitter_ms", "jitter", 2),
          ("congestion_loss_ratio", "cong. loss", 4), ("kernel_loss_ratio", "kernel loss", 4),
          ("retransmission_ratio", "retrans", 4), ("jain_goodput", "jain", 3), ("jain_airtime", "jain air", 3),
-         ("fct_mean_ms", "fct ms", 0), ("fct_p95_ms", "fct p95", 0)]
+         ("fct_mean_ms", "fct ms", 0), ("fct_p95_ms", "fct p95", 0), ("first_second_drops", "1st s", 1)]
 
 
 def arguments() -> argparse.Namespace:

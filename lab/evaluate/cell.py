@@ -42,6 +42,16 @@ def mean(values) -> float | None:
     return float(np.mean(values)) if values else None
 
 
+def others(plan: dict, long: list[dict]) -> float | None:
+    """What long flows with another congestion control than the method's have of the goodput; None where all have the
+    same.
+    """
+    if len({f["cc"] for f in long}) < 2:
+        return None
+    return sum(f["goodput_mbps"] for f in long if f["cc"] != plan["evaluate"]["control"]) / sum(
+        f["goodput_mbps"] for f in long)
+
+
 def analyse(plan: dict, folder: pathlib.Path) -> dict:
     """Figures of a run that lies in a folder: its tap and the truth of its access points."""
     names = [plan["name"] if ap == 0 else f"{plan['name']}-{ap}" for ap in range(plan["aps"])]
@@ -56,15 +66,18 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
     entries = [flow for truth in truths for flow in truth["flows"]]
     for entry, spec in zip(entries, specs, strict=True):
         entry.update(start_s=spec["start_s"], stop_s=spec["stop_s"])
-    flows, rates = [], {}
+    flows, rates, every = [], {}, []
     steps = round(plan["duration_s"] / STEP_S)
     for entry, station, talks in metrics.conversations(packets, plan, entries, where):
         begin_ns = truths[station["ap"]]["begin_ns"]
         first, last = plan["evaluate"]["warmup_s"], plan["duration_s"]
         window = begin_ns + max(first, entry["start_s"]) * 1e9, begin_ns + min(last, entry["stop_s"]) * 1e9
         address = next(iter(talks)).arrived["destination"][:1] if talks else []
+        every += [(station["ap"], talk) for talk in talks]
         if entry["size_kb"]:
             flows.append(metrics.short_flow(entry, station, talks, window))
+        elif entry["burst_kb"]:
+            flows.append(metrics.burst_flow(entry, station, talks, window))
         else:
             taps = where.index(f"server{station['ap']}:eth0"), where.index(f"{station['ns']}:wlan{station['radio']}")
             least = smallest_delay(packets, station, *taps, address[0]) if len(address) else 0
@@ -73,6 +86,7 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
                 a + b
                 for a, b in zip(metrics.bins(talks, begin_ns, STEP_S, steps), rates.get(station["name"], [0] * steps))
             ]
+        flows[-1]["cc"] = entry["cc"]
     drops = failures = 0.0
     for truth in truths:
         window = truth["begin_ns"] + plan["evaluate"]["warmup_s"] * 1e9, truth["begin_ns"] + plan["duration_s"] * 1e9
@@ -80,7 +94,10 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
         failures += counted(truth, "msdu_failed", *window)
     by_station = {mac: row for truth in truths for mac, row in truth["stations"].items() if mac != "wlan"}
     long = [f for f in flows if f["kind"] == "long"]
-    short = [f for f in flows if f["kind"] == "short"]
+    short = [f for f in flows if f["kind"] != "long"]
+    first = truths[0]["begin_ns"]
+    seconds = metrics.first_seconds(every, (first + plan["evaluate"]["warmup_s"] * 1e9,
+                                            first + plan["duration_s"] * 1e9))
     times = [t for f in short for t in f["fct_ms"]]
     offered, missing, again = (sum(f[name] for f in flows) for name in ("packets", "lost", "retransmissions"))
     cell = {
@@ -92,7 +109,9 @@ def analyse(plan: dict, folder: pathlib.Path) -> dict:
         "queue_drops": drops, "mac_failures": failures, "jain_goodput": metrics.jain(f["goodput_mbps"] for f in long),
         "jain_airtime": metrics.jain(r.get("airtime_us", 0) for r in by_station.values()), "fct_mean_ms": mean(times),
         "fct_p95_ms": float(np.percentile(times, 95)) if times else None, "short_flows": len(times),
-        "short_unfinished": sum(f["unfinished"] for f in short)
+        "short_unfinished": sum(f["unfinished"] for f in short), "new_flows": len(seconds),
+        "first_second_own_drops": mean(own for own, _ in seconds),
+        "first_second_drops": mean(whole for _, whole in seconds), "others_ratio": others(plan, long)
     }
     return {"cell": cell, "flows": flows, "rates": {"step_s": STEP_S, "bytes": rates},
             "wired_ms": plan["wired"]["delay_ms"]}

@@ -14,7 +14,10 @@ the server sent them.
                      successive packets' delays
     lost             data packets that left the server and never came to the station
     retransmissions  data packets of sequence space that was sent before
-    fct              a short flow: its SYN sent to the acknowledgement of its last byte received
+    fct              a short flow: its SYN sent to the acknowledgement of its last byte received; a burst of a
+                     connection that stays: its first packet sent to the acknowledgement of its last byte
+    first second     packets that left the server within a second of a new connection's SYN and never came: of that
+                     connection, and of all that go through its access point
 """
 import ipaddress
 
@@ -23,6 +26,8 @@ import numpy as np
 from .tap import ACK, SYN
 
 PERCENTILES = {"p95": 95, "p99": 99}
+SECOND_NS = 1_000_000_000
+LAST_BURST_NS = 2 * SECOND_NS  # a burst that begins later than this before a flow's end may be cut by it
 
 
 def describe(values: np.ndarray, name: str) -> dict:
@@ -180,6 +185,53 @@ def short_flow(flow: dict, station: dict, talks: list[Conversation], window: tup
         "station": station["name"], "ap": station["ap"], "kind": "short", "goodput_mbps": bytes_ * 8e3 / (end - begin),
         "fct_ms": times, "unfinished": unfinished, "packets": sent, "lost": lost, "retransmissions": again
     }
+
+
+def burst_flow(flow: dict, station: dict, talks: list[Conversation], window: tuple[float, float]) -> dict:
+    """Completion times of the bursts that a station's connection began in the measured time."""
+    begin, end = window
+    size, times, unfinished = flow["burst_kb"] * 1000, [], 0
+    sent = lost = again = bytes_ = 0
+    for talk in talks:
+        inside = (talk.sent["t_ns"] >= begin) & (talk.sent["t_ns"] < end)
+        sent, lost = sent + int(inside.sum()), lost + int((inside & (talk.where < 0)).sum())
+        again += int((inside & talk.retransmitted()).sum())
+        bytes_ += talk.acknowledged(end) - talk.acknowledged(begin)
+        if talk.first_seq is None or not len(talk.sent):
+            continue
+        last = ahead(talk.sent["seq"], talk.first_seq) + talk.sent["payload_bytes"]
+        acked = ahead(talk.acks["ack"], talk.first_seq)
+        for n in range(int(-(-last.max() // size))):
+            first_ns = int(talk.sent["t_ns"][last > n * size][0])
+            done = talk.acks["t_ns"][acked >= (n + 1) * size]
+            if not begin <= first_ns < end - LAST_BURST_NS:
+                continue
+            if len(done):
+                times.append((int(done[0]) - first_ns) / 1e6)
+            else:
+                unfinished += 1
+    return {
+        "station": station["name"], "ap": station["ap"], "kind": "burst", "goodput_mbps": bytes_ * 8e3 / (end - begin),
+        "fct_ms": times, "unfinished": unfinished, "packets": sent, "lost": lost, "retransmissions": again
+    }
+
+
+def first_seconds(talks: list[tuple[int, Conversation]], window: tuple[float, float]) -> list[tuple[int, int]]:
+    """Of every connection that began in the measured time, and a second or more before its end: packets that were lost
+    in its first second, its own and those of its access point. talks: (access point, connection).
+    """
+    begin, end = window
+    lost_ns = [np.sort(talk.sent["t_ns"][talk.where < 0]) for _, talk in talks]
+    found = []
+    for n, (ap, talk) in enumerate(talks):
+        if talk.open_ns is None or not begin <= talk.open_ns < end - SECOND_NS:
+            continue
+        counts = [
+            int(np.diff(np.searchsorted(times, [talk.open_ns, talk.open_ns + SECOND_NS]))[0]) if where == ap else 0
+            for (where, _), times in zip(talks, lost_ns)
+        ]
+        found.append((counts[n], sum(counts)))
+    return found
 
 
 def bins(talks: list[Conversation], begin_ns: int, step_s: float, steps: int) -> list[int]:

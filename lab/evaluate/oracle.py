@@ -36,7 +36,7 @@ def active(plan: dict, step_s: float, steps: int) -> dict[str, np.ndarray]:
     """Number of long flows of each station in each step."""
     out = {s["name"]: np.zeros(steps, int) for s in plan["stations"]}
     for flow in plan["flows"]:
-        if flow["direction"] == "down" and not flow["size_kb"] and not flow["udp"]:
+        if flow["direction"] == "down" and not flow["size_kb"] and not flow["burst_kb"] and not flow["udp"]:
             out[flow["station"]][int(flow["start_s"] / step_s):int(np.ceil(flow["stop_s"]
                                                                            / step_s))] += flow["parallel"]
     return out

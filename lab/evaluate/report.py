@@ -23,7 +23,7 @@ li { margin: .2rem 0 }
 CAPTIONS = {
     "tradeoff.png": "Throughput over p95 delay. To the upper left is better; a line leads from each baseline to OAL.",
     "changes.png": "What OAL changes against its own baseline.",
-    "pages.png": "How long short transfers take beside long ones."
+    "pages.png": "How long short transfers and bursts take beside long flows."
 }
 BESIDE_PAPER = "Mean over the scenarios of the change against the own baseline, with its 95 % interval."
 ABLATION = ("Each against the same access points without any model; bold: the interval excludes 0. Nothing in a row is"

@@ -10,7 +10,8 @@ from .methods import Method, method
 FLOW = [
     "station", "ap", "kind", "goodput_mbps", "delay_mean_ms", "delay_p95_ms", "delay_p99_ms", "queueing_mean_ms",
     "queueing_p95_ms", "queueing_p99_ms", "rtt_mean_ms", "rtt_p95_ms", "rtt_p99_ms", "jitter_ms", "jitter_abs_ms",
-    "packets", "lost", "loss_ratio", "retransmissions", "retransmission_ratio", "rtt_samples", "fct_ms", "unfinished"
+    "packets", "lost", "loss_ratio", "retransmissions", "retransmission_ratio", "rtt_samples", "fct_ms", "unfinished",
+    "cc"
 ]
 HEAD = ("set", "scenario", "method", "control", "queue", "act", "seed")
 MADE_OF = ("exporter", "policy", "tree", "window")
@@ -50,7 +51,7 @@ class Results:
                            "made_of": {name: row.get(name) for name in MADE_OF}}
         for row in pq.read_table(folder / "results.parquet").to_pylist():
             cell = play.Cell(row["set"], row["scenario"], method(row["method"]), row["seed"])
-            found[cell]["flows"].append({name: row[name] for name in FLOW})
+            found[cell]["flows"].append({name: row.get(name) for name in FLOW})
         return cls(cells, found, failures)
 
     def station_goodput(self, scenario: str, which: Method) -> dict[str, dict[int, float]]:
@@ -68,8 +69,9 @@ class Results:
     def values(self, scenario: str, which: Method, figure: str) -> dict[int, float]:
         """A figure of the cell by seed."""
         return {
-            cell.seed: found["cell"][figure] for cell, found in self.found.items()
-            if cell.scenario == scenario and cell.method == which and found["cell"][figure] is not None
+            cell.seed: value for cell, found in self.found.items()
+            if cell.scenario == scenario and cell.method == which
+            and (value := found["cell"].get(figure)) is not None
         }
 
     def rows(self) -> tuple[list[dict], list[dict]]:

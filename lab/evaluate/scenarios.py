@@ -5,15 +5,19 @@ import copy
 import csv
 import functools
 import pathlib
+import random
 
 import yaml
 from host import scenario
 
-from .methods import Method
+from .methods import CONTROLS, Method
 
 FOLDER = pathlib.Path(__file__).with_name("scenarios")
 SETS = ("tune", "judge")
-EXTRA = {"warmup_s": 2.0, "fifo_pkts": 123, "trace": None}
+EXTRA = {"warmup_s": 2.0, "fifo_pkts": 123, "trace": None, "swing": None}
+OTHER = "other"  # a flow's `cc`: not the method's congestion control but the other one
+#: `each`: every station walks for itself. Of Sprout's model (below): 200 packets/s in the root of a second, of 500.
+SWING = {"each": False, "sigma": 0.4, "step_s": 0.1, "low": 0.2, "high": 2.0, "outage_s": 1.0, "seed": 1}
 TRACE = {"file": None, "begin_s": 0.0, "low": 0.2, "high": 1.0}
 
 
@@ -36,15 +40,18 @@ def plan(given: dict, name: str, method: Method, seed: int) -> dict:
     given = copy.deepcopy(given)
     extra = {key: given.pop(key, default) for key, default in EXTRA.items()}
     for flow in given["flows"]:
-        flow["cc"] = method.control
+        flow["cc"] = other(method.control) if flow.get("cc") == OTHER else method.control
     given["seed"] = seed
     queue = {"mode": "txq"} if method.queue == "fq" else {"mode": "qdisc", "kind": f"pfifo limit {extra['fifo_pkts']}"}
     given["ap"] = {"security": "open", "queue": queue}
     if extra["trace"]:
         given["changes"] = given.get("changes", []) + trace(scenario.merge(TRACE, extra["trace"], f"{name}.trace"),
                                                             given["duration_s"])
+    if extra["swing"]:
+        given["changes"] = given.get("changes", []) + swing(scenario.merge(SWING, extra["swing"], f"{name}.swing"),
+                                                            given)
     out = scenario.plan(name, given)
-    out["evaluate"] = {"warmup_s": extra["warmup_s"]}
+    out["evaluate"] = {"warmup_s": extra["warmup_s"], "control": method.control}
     return out
 
 
@@ -56,3 +63,35 @@ def trace(spec: dict, duration_s: float) -> list[dict]:
     mean = sum(kbps for _, kbps in points) / len(points)
     return [{"at_s": round(t - spec["begin_s"], 3), "scale": round(min(max(kbps / mean, spec["low"]), spec["high"]), 3)}
             for t, kbps in points if 0 <= t - spec["begin_s"] < duration_s]
+
+
+def other(control: str) -> str:
+    """The congestion control that a method's is mixed with."""
+    return CONTROLS[(CONTROLS.index(control) + 1) % len(CONTROLS)]
+
+
+def walk(spec: dict, steps: int, chance: random.Random) -> list[float]:
+    """Capacity over its mean, a value a step: Brownian motion between low and high, which stays at low for about
+    outage_s once it is there. The model that Sprout forecasts cellular links by (Winstein, Sivaraman, Balakrishnan,
+    NSDI 2013, section 3.1), whose authors fitted it to recorded ones.
+    """
+    level, out = chance.uniform(max(spec["low"], 0.5), min(spec["high"], 1.5)), []
+    for _ in range(steps):
+        moved = level + chance.gauss(0, spec["sigma"] * spec["step_s"] ** 0.5)
+        stays = level <= spec["low"] and chance.random() > spec["step_s"] / spec["outage_s"]
+        level = spec["low"] if stays else min(max(moved, spec["low"]), spec["high"])
+        out.append(round(level, 3))
+    return out
+
+
+def swing(spec: dict, given: dict) -> list[dict]:
+    """Changes of the links that follow walks: of all stations' scale, or of each station's rate."""
+    steps = round(given["duration_s"] / spec["step_s"])
+    at_s = [round(n * spec["step_s"], 3) for n in range(steps)]
+    if not spec["each"]:
+        levels = walk(spec, steps, random.Random(f"{spec['seed']} all"))
+        return [{"at_s": t, "scale": level} for t, level in zip(at_s, levels)]
+    return [
+        {"at_s": t, "stations": [s["name"]], "rate_mbps": round(s["rate_mbps"] * level, 2)} for s in given["stations"]
+        for t, level in zip(at_s, walk(spec, steps, random.Random(f"{spec['seed']} {s['name']}")))
+    ]

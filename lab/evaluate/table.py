@@ -8,8 +8,9 @@ FIGURES = [("throughput_mbps", "Mbit/s", 2), ("delay_mean_ms", "delay ms", 1), (
            ("rtt_p95_ms", "p95", 1), ("rtt_p99_ms", "p99", 1), ("jitter_ms", "jitter ms", 2),
            ("jitter_abs_ms", "mean ∣Δ∣", 2), ("congestion_loss_ratio", "congestion loss %", 2),
            ("kernel_loss_ratio", "kernel's %", 2), ("retransmission_ratio", "sent again %", 2),
-           ("jain_goodput", "Jain", 3), ("jain_airtime", "of airtime", 3), ("fct_mean_ms", "pages ms", 0),
-           ("fct_p95_ms", "p95", 0)]
+           ("jain_goodput", "Jain", 3), ("jain_airtime", "of airtime", 3), ("fct_mean_ms", "transfers ms", 0),
+           ("fct_p95_ms", "p95", 0), ("first_second_own_drops", "lost of a new flow's first second", 1),
+           ("first_second_drops", "of all in it", 1), ("others_ratio", "the other senders' %", 1)]
 
 
 def percent(value: float | None, digits: int = 1) -> str:
@@ -43,7 +44,8 @@ def beside_paper(r: Results) -> str:
     return markdown(rows)
 
 
-PARTS = ("throughput_mbps", "delay_mean_ms", "delay_p95_ms", "jitter_ms", "congestion_loss_ratio", "fct_p95_ms")
+PARTS = ("throughput_mbps", "delay_mean_ms", "delay_p95_ms", "jitter_ms", "congestion_loss_ratio", "fct_p95_ms",
+         "first_second_drops")
 
 
 def ablation(r: Results) -> str:
@@ -98,14 +100,14 @@ def gains(r: Results) -> str:
     """Scenario by scenario: changes against the baseline, share of the oracle's gain, limits broken."""
     rows = [[
         "scenario", "method", "throughput", "mean delay", "p95 delay", "p95 queueing", "jitter", "congestion loss",
-        "pages p95", "share of oracle", "against better baseline", "harm"
+        "transfers p95", "first second's drops", "share of oracle", "against better baseline", "harm"
     ]]
     for name in r.scenarios:
         for which in [m for m in r.methods if m.act == "oal"]:
             found = [
                 verdict.change(r, name, which, which.baseline, f)
                 for f in ("throughput_mbps", "delay_mean_ms", "delay_p95_ms", "queueing_p95_ms", "jitter_ms",
-                          "congestion_loss_ratio", "fct_p95_ms")
+                          "congestion_loss_ratio", "fct_p95_ms", "first_second_drops")
             ]
             if not any(found):
                 continue

@@ -9,7 +9,7 @@ AT_SERVER, AT_STATION = 0, 1
 MS = 1_000_000
 PLAN = {"stations": [{"name": "near", "ap": 0, "ns": "sta0", "radio": 1}], "aps": 1}
 PLACES = ["server0:eth0", "sta0:wlan1"]
-FLOW = {"direction": "down", "station": "near", "listener": ["10.20.0.10", CLIENT_PORT], "size_kb": 0}
+FLOW = {"direction": "down", "station": "near", "listener": ["10.20.0.10", CLIENT_PORT], "size_kb": 0, "burst_kb": 0}
 
 
 class Capture:
@@ -147,3 +147,30 @@ def test_smallest_delay_takes_the_handshake_too():
 def test_counters_are_read_between_the_truths_seconds():
     truth = {"seconds": [{"realtime_us": 1_000_000 * n, "x": 10 * n} for n in range(5)]}
     assert cell.counted(truth, "x", 0.5e9, 2.5e9) == pytest.approx(20)
+
+
+def test_a_burst_is_through_when_its_last_byte_is_acknowledged_and_the_next_counts_for_itself():
+    c = Capture()
+    c.syn(0)
+    for n, t_ms in enumerate((100, 110, 1100, 1110, 3100)):  # bursts of two packets: at 100 and 1100 ms; one is cut
+        c.data(t_ms, n * 1000, delay_ms=5 + 10 * n, answer_ms=1)
+    station, talks = c.talks()
+    f = metrics.burst_flow({**FLOW, "burst_kb": 2}, station, talks, (0, 5000 * MS))
+    assert f["kind"] == "burst" and f["fct_ms"] == pytest.approx([10 + 15 + 1 + 4, 10 + 35 + 1 + 4])
+    assert f["unfinished"] == 0, "what begins in the last two seconds says nothing"
+    assert metrics.burst_flow({**FLOW, "burst_kb": 2}, station, talks, (0, 6000 * MS))["unfinished"] == 1
+
+
+def test_what_a_new_connection_loses_in_its_first_second_and_what_its_access_point_does():
+    new, old = Capture(), Capture(5)
+    new.syn(500)
+    old.syn(0)
+    for t_ms, seq, delay in ((600, 0, None), (700, 1000, 5), (1700, 2000, None)):
+        new.data(t_ms, seq, delay)
+    for t_ms, seq, delay in ((400, 0, None), (800, 1000, None), (900, 2000, None)):
+        old.data(t_ms, seq, delay)
+    (_, (first,)), (_, (second,)) = new.talks(), old.talks()
+    every = [(0, first), (0, second), (1, second)]
+    assert metrics.first_seconds(every, (100 * MS, 5000 * MS)) == [(1, 3)], "the others began before"
+    assert metrics.first_seconds(every, (100 * MS, 1400 * MS)) == [], "its first second is not whole"
+    assert metrics.first_seconds([(0, first), (1, second)], (100 * MS, 5000 * MS)) == [(1, 1)]

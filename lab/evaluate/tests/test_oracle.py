@@ -38,13 +38,14 @@ def test_the_window_is_the_share_times_round_trip_and_target():
 
 def test_every_scenario_of_both_sets_is_valid_and_the_sets_differ():
     assert scenarios.names("tune") == scenarios.names("judge") == [
-        "churn", "constant", "foreign", "lossy", "stepped", "variable", "web"
+        "bursts", "churn", "constant", "fading", "foreign", "lossy", "mixed", "shorts", "stepped", "swings", "variable",
+        "web"
     ]
     for name in scenarios.names("tune"):
         tune, judge = (scenarios.plan(scenarios.load(which, name), name, method("bbr-fq"), 1)
                        for which in scenarios.SETS)
         assert tune["aps"] == judge["aps"] == 3 and len(tune["stations"]) == len(judge["stations"]) == 9
-        assert {f["cc"] for f in tune["flows"]} == {"bbr"}
+        assert {f["cc"] for f in tune["flows"]} == ({"bbr", "cubic"} if name == "mixed" else {"bbr"})
         assert tune["wired"]["delay_ms"] != judge["wired"]["delay_ms"] and 10 <= judge["wired"]["delay_ms"] <= 60
         assert [s["rate_kbps"] for s in tune["stations"]] != [s["rate_kbps"] for s in judge["stations"]]
 
@@ -54,6 +55,28 @@ def test_a_trace_keeps_its_shape_within_its_limits():
     scales = [c["scale"] for c in changes]
     assert len(scales) == 28 and min(scales) == 0.25 and max(scales) == 2 and 0.8 < np.mean(scales) < 1.2
     assert len(scenarios.trace({"file": "verizon-evdo-44.csv", "begin_s": 10, "low": 0.25, "high": 2}, 14)) == 8
+
+
+def test_links_swing_within_a_second_and_the_same_again():
+    for which in scenarios.SETS:
+        given = scenarios.load(which, "swings")
+        spec = scenario.merge(scenarios.SWING, given["swing"], "x")
+        levels = np.array([c["scale"] for c in scenarios.swing(spec, given)])
+        assert len(levels) == 140 and levels.min() == spec["low"] and levels.max() > 1.3
+        within = max(np.ptp(levels[n:n + 10]) for n in range(130))
+        assert within > 0.6, "of the mean, within a second"
+        assert [c["scale"] for c in scenarios.swing(spec, given)] == levels.tolist()
+        assert [c["scale"] for c in scenarios.swing(spec | {"seed": 2}, given)] != levels.tolist()
+    given = scenarios.load("judge", "fading")
+    changes = scenarios.swing(scenario.merge(scenarios.SWING, given["swing"], "x"), given)
+    walks = {name: [c["rate_mbps"] for c in changes if c["stations"] == [name]] for name in ("hall0", "yard2")}
+    assert len(changes) == 9 * 140 and np.corrcoef(*walks.values())[0, 1] < 0.9
+
+
+def test_a_flow_of_the_other_control_is_that_in_every_method():
+    for control, other in (("cubic", "bbr"), ("bbr", "cubic")):
+        plan = scenarios.plan(scenarios.load("judge", "mixed"), "mixed", method(f"{control}-fq"), 1)
+        assert [f["cc"] for f in plan["flows"]].count(other) == 4 and plan["evaluate"]["control"] == control
 
 
 def test_a_cells_hash_depends_on_what_it_uses_and_on_nothing_else(tmp_path, monkeypatch):
