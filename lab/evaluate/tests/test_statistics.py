@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 import pytest
-from evaluate import bundle, spread, table, verdict
+from evaluate import bundle, paper, spread, table, verdict
 from evaluate.methods import ABLATIONS, ALL, Method, MethodError, method
 from evaluate.play import Cell, Settings, overrides
 from evaluate.results import FLOW, MADE_OF, Results
@@ -155,3 +155,26 @@ def test_names_of_methods():
     for wrong in ("reno-fq", "cubic-fq+", "cubic", "bbr-fq+magic", ""):
         with pytest.raises(MethodError, match="no method"):
             method(wrong)
+
+
+def test_the_papers_own_terms_are_of_access_points_and_count_iterations():
+    """Three access points: throughputs of an AP's flows add up, delays are means; a seed is an iteration."""
+    def one(rates: tuple, delay: float) -> dict:
+        flows = [{"kind": "long", "ap": ap, "goodput_mbps": rate, "delay_mean_ms": delay, "jitter_ms": 1.0}
+                 for ap, rate in zip("aabc", rates)]
+        return {"cell": {"congestion_loss_ratio": delay / 1000}, "flows": flows}
+
+    ours, bbr = Method("cubic", "fq", "oal"), Method("bbr", "fq")
+    found = {Cell("judge", "constant", ours, 1): one((1, 1, 2, 2), 50), Cell("judge", "constant", bbr, 1): one(
+        (1, 1, 1, 0), 100), Cell("judge", "constant", ours, 2): one((1, 1, 2, 2), 50),
+             Cell("judge", "constant", bbr, 2): one((1, 2, 3, 6), 100)}
+    r = Results(list(found), found, {})
+    throughput, delay, jitter, loss = paper.TERMS
+    assert paper.values(r, "constant", ours, throughput) == {1: 2.0, 2: 2.0}
+    assert paper.values(r, "constant", ours, throughput, jain=True)[1] == 1.0
+    assert paper.values(r, "constant", bbr, throughput, jain=True)[1] == pytest.approx(9 / (3 * 5))
+    assert paper.best(r, ["constant"], ours, bbr, throughput) == (1, 2)
+    assert paper.best(r, ["constant"], ours, bbr, delay) == (2, 2) == paper.best(r, ["constant"], ours, bbr, loss)
+    lines = {row[0]: row for row in paper.rows(r)}
+    assert lines["delay"][1:4] == ["-30.0 %", "-26.0 %", "-50.0 % [-50.0, -50.0]"]
+    assert lines["iterations better: throughput"][1:4] == ["7 of 10", "–", "1 of 2"]
