@@ -1,5 +1,5 @@
-"""Lin and Jiang's evaluation in its own terms, beside ours: CUBIC with OAL against BBR, a figure an access point, Jain's
-index over the three, and in how many iterations OAL is best.
+"""Lin and Jiang's evaluation in its own terms, beside ours: CUBIC with OAL against BBR, a figure an access point,
+Jain's index over the three, and in how many iterations OAL is best.
 """
 from dataclasses import dataclass
 

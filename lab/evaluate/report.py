@@ -26,10 +26,12 @@ CAPTIONS = {
     "pages.png": "How long short transfers and bursts take beside long flows."
 }
 BESIDE_PAPER = "Mean over the scenarios of the change against the own baseline, with its 95 % interval."
-OWN_TERMS = ("In the paper's own terms: CUBIC with OAL against BBR without, figures of an access point (throughput of its"
-             " long flows together, means of delay and jitter), mean over the three. The paper: one room, 2.4 GHz, ten"
-             " iterations of 600 s, queues not named; an iteration here is a seed, 12 s of each scenario. PCC Vivace is"
-             " not played: no source of it is packaged.")
+OWN_TERMS = (
+    "In the paper's own terms: CUBIC with OAL against BBR without, figures of an access point (throughput of its long"
+    " flows together, means of delay and jitter), mean over the three. The paper: one room, 2.4 GHz, ten iterations of"
+    " 600 s, queues not named; an iteration here is a seed, 12 s of each scenario. PCC Vivace is not played: no source"
+    " of it is packaged."
+)
 ABLATION = ("Each against the same access points without any model; bold: the interval excludes 0. Nothing in a row is"
             " corrected for how many there are: one in twenty is chance.")
 STATIONS = ("A station of a scenario is harmed when it loses more than 10 % of its goodput on average; beyond chance:"
