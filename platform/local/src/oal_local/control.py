@@ -89,12 +89,12 @@ def lines(s: dict) -> str:
     )
 
 
-def verdict(s: dict, aps: int, live: bool) -> list[str]:
-    """What is wrong with the control of a finished run that nobody turned off."""
+def verdict(s: dict, aps: int, live: bool, in_turns: bool = False) -> list[str]:
+    """What is wrong with the control of a finished run that nobody turned off, but the demo itself (`in_turns`)."""
     wrong = []
     if len(s["mode"]) < aps:
         wrong.append(f"{len(s['mode'])} of {aps} APs said what their policy does")
-    if s["killed"]:
+    if s["killed"] and not in_turns:
         wrong.append(f"the kill switch is on for {', '.join(s['killed'])}")
     if live and not s["acks_clamped"]:
         wrong.append("the live AP rewrote no ACK")

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from oal_local import control, grafana, loop
+from oal_local import control, grafana, loop, turns
 from oal_local.approver import Approver
 from oal_local.errors import PlatformError
 from oal_local.exporter import Exporter, count_capture, let_go_of
@@ -28,6 +28,8 @@ SITE, LIVE_SITE = "demo", "lab"
 ORDER = ("congested", "learning", "varying", "steady", "learning2")
 #: A demo of this length has something to show in every panel.
 CHECKED_SECONDS = 120
+#: The scenario of the live access point: one in which an access point can act. Its period is a turn of control.
+LIVE_SCENARIO, TURN_SECONDS = "control", 20
 DRAIN_SECONDS = 120  # after the source has stopped, until everything it made is a row
 
 
@@ -45,7 +47,8 @@ def add_arguments(command) -> None:
         ),
     )
     command.add_argument("--live", action="store_true", help="take the lab's live access point instead of captures")
-    command.add_argument("--scenario", default="congested", help="the lab's scenario, with --live (default: congested)")
+    command.add_argument("--scenario", default=LIVE_SCENARIO,
+                         help=f"the lab's scenario, with --live (default: {LIVE_SCENARIO})")
 
 
 def settings(options) -> dict:
@@ -285,12 +288,19 @@ def run(platform, options) -> int:
     learning = loop.Loop(platform, since_us)
     acting = control.Control(platform, since_us)
 
+    compared = turns.Turns(platform, "ap-live", TURN_SECONDS, options.once) if options.live else None
+
     def summary(stage: dict, learned: dict, acted: dict) -> str:
-        return "\n".join((line(stage, time.monotonic() - started), loop.lines(learned), control.lines(acted)))
+        parts = [line(stage, time.monotonic() - started), loop.lines(learned), control.lines(acted)]
+        if compared:
+            parts.append(turns.lines(turns.table(compared.pairs()), TURN_SECONDS))
+        return "\n".join(parts)
 
     source = Live(platform, folder, options.scenario, options.once) if options.live else Replay(
         platform, folder, options.aps, learning=True)
     source.start()
+    if compared:
+        compared.start()
     print(f"\n{source.aps} access point{'s' * (source.aps > 1)} streaming. "
           + ("Ctrl-C ends the demo; `make down` stops the platform." if not options.once else f"For {options.once} s."))
     print(addresses(platform) + "\n")
@@ -311,13 +321,16 @@ def run(platform, options) -> int:
     finally:
         counted, let_go = source.stop()
         approver.stop()
+        if compared:
+            compared.stop()
     print("the source has stopped; waiting until everything that it made is a row …", flush=True)
     last = drain(stages, counted)
     stages.close()
     wrong = verdict(last, counted, source.aps, let_go)
     learned = settled(learning)
     acted = acting.read()
-    wrong += loop.verdict(learned, source.aps) + control.verdict(acted, source.aps, options.live)
+    wrong += loop.verdict(learned, source.aps)
+    wrong += control.verdict(acted, source.aps, options.live, in_turns=compared is not None)
     if options.check_dashboards or (options.once or 0) >= CHECKED_SECONDS:
         wrong += check_dashboards(platform, since_us)
     SUMMARY.parent.mkdir(exist_ok=True)
@@ -325,7 +338,8 @@ def run(platform, options) -> int:
         json.dumps(
             {
                 "seconds": round(time.monotonic() - started, 1), "aps": source.aps, "live": options.live,
-                "source": counted, "stages": last, "loop": learned, "control": acted, "let_go": let_go, "wrong": wrong
+                "source": counted, "stages": last, "loop": learned, "control": acted, "turns": turns.table(compared.pairs()) if compared else None,
+                "let_go": let_go, "wrong": wrong
             }, indent=1) + "\n")
     print(summary(last, learned, acted))
     print(f"  counted at the source: {counted['batches']:,} batches, {sum(counted['rows'].values()):,} rows")
