@@ -338,8 +338,8 @@ def run(platform, options) -> int:
         json.dumps(
             {
                 "seconds": round(time.monotonic() - started, 1), "aps": source.aps, "live": options.live,
-                "source": counted, "stages": last, "loop": learned, "control": acted, "turns": turns.table(compared.pairs()) if compared else None,
-                "let_go": let_go, "wrong": wrong
+                "source": counted, "stages": last, "loop": learned, "control": acted,
+                "turns": turns.table(compared.pairs()) if compared else None, "let_go": let_go, "wrong": wrong
             }, indent=1) + "\n")
     print(summary(last, learned, acted))
     print(f"  counted at the source: {counted['batches']:,} batches, {sum(counted['rows'].values()):,} rows")
