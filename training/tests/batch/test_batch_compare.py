@@ -18,7 +18,7 @@ def table(tmp_path_factory):
     """Answer of the command, and its report as numbers."""
     folder = tmp_path_factory.mktemp("compare")
     lines = compare.run(
-        CAPTURES / "learning.items.parquet",
+        [CAPTURES / "learning.items.parquet"],
         CAPTURES / "learning2.items.parquet",
         ["decision_tree", "online"],
         4,

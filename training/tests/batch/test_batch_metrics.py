@@ -99,7 +99,7 @@ def test_intervals_hold_the_figure_and_differences_are_paired():
     for name, predictions in (("a", p), ("b", better)):
         low, high = scores.interval(drawn[name][:, 0])
         assert low < scores.score(predictions).macro_f1 < high
-    assert (drawn["a"] == drawn["again"]).all()
+    assert np.array_equal(drawn["a"], drawn["again"], equal_nan=True)
     assert scores.interval(drawn["b"][:, 0] - drawn["a"][:, 0])[0] > 0
     assert all(np.isnan(scores.interval(np.full(10, np.nan))))
 

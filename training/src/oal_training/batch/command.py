@@ -76,7 +76,23 @@ def register(add) -> None:
             " persistence, by time on the same items; beside the paper's figures."
         ),
     )
-    compare.add_argument("--items", metavar="FILE", type=Path, required=True, help="Parquet file of import-items")
+    compare.add_argument(
+        "--items",
+        metavar="FILE",
+        type=Path,
+        nargs="+",
+        required=True,
+        help="Parquet files of import-items, or folders of them: the corpus is `lab/corpus/run --where`",
+    )
+    compare.add_argument(
+        "--split",
+        choices=("time", "run", "validation", "test"),
+        default="time",
+        help=(
+            "time (default): later items by models of earlier ones; run: each run by models of the others;"
+            " validation, test: the parts of the corpus"
+        ),
+    )
     compare.add_argument("--models", metavar="NAME,…", help="only these (default: all)")
     compare.add_argument(
         "--other",
@@ -84,7 +100,7 @@ def register(add) -> None:
         type=Path,
         help="items of another network: a second table, of models that learned there alone",
     )
-    compare.add_argument("--folds", type=int, default=4, help="test parts (default 4)")
+    compare.add_argument("--folds", type=int, default=4, help="test parts, or folds of runs (default 4)")
     compare.add_argument(
         "--test-share", type=float, default=0.6, help="latest share of the items that is judged (default 0.6)"
     )
@@ -310,6 +326,7 @@ def run_compare(arguments) -> int:
             arguments.online_settings,
             arguments.out,
             log,
+            arguments.split,
         ),
         flush=True,
     )

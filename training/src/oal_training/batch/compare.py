@@ -6,16 +6,29 @@ from pathlib import Path
 
 import numpy as np
 
+from oal_training.batch import adaptive, corpus, online, report, scores, split, validation
 from oal_training.batch import experiment as experiments
-from oal_training.batch import online, report, scores, split, validation
 from oal_training.batch.models import ModelSpec
 from oal_training.errors import TrainingError
-from oal_training.stored import parquet
-from oal_training.stored.items import Items, concatenated, from_columns
+from oal_training.stored.items import Items, concatenated
 
 ONLINE = "online trees"
 #: kind → name in the table; the experiment of the same name says how it is set up
-MODELS = ("decision_tree", "random_forest", "xgboost_multiclass", "xgboost_ordinal", "svm", "knn", "mlp", "distilled")
+MODELS = (
+    "decision_tree",
+    "random_forest",
+    "xgboost_multiclass",
+    "xgboost_ordinal",
+    "lightgbm",
+    "svm",
+    "knn",
+    "mlp",
+    "distilled",
+)
+RIVER = "river"
+#: of many runs, the models whose time does not grow with the square of the items
+OF_MANY = ("decision_tree", "random_forest", "xgboost_multiclass", "lightgbm", "mlp", "distilled", RIVER)
+SPLITS = ("time", "run", "validation", "test")
 #: Table 4 of Lin and Jiang, "OAL" (WCMC 2020): precision, recall, F1 of Good, Acceptable, Poor, Bad, on its own traces,
 #: rows split at random.
 PAPER = {
@@ -41,8 +54,8 @@ PAPER_NOTE = (
 
 def specs(names: list[str] | None) -> dict[str, ModelSpec]:
     """The models asked for, as their experiments say."""
-    if names and (wrong := [n for n in names if n not in (*MODELS, ONLINE, "online")]):
-        raise TrainingError(f"--models: {', '.join(wrong)} is none of {', '.join(MODELS)}, online")
+    if names and (wrong := [n for n in names if n not in (*MODELS, RIVER, ONLINE, "online")]):
+        raise TrainingError(f"--models: {', '.join(wrong)} is none of {', '.join((*MODELS, RIVER))}, online")
     wanted = [n for n in MODELS if not names or n in names]
     return {name: experiments.load(experiment_of(name)).model for name in wanted}
 
@@ -52,21 +65,19 @@ def experiment_of(name: str) -> Path:
     return experiments.OWN if name == "decision_tree" else experiments.EXPERIMENTS / f"{name}.yaml"
 
 
-def read(path: Path, log=print) -> tuple[dict, dict, Items]:
-    """Columns, provenance and items of an OAL file."""
-    columns, metadata = parquet.read_columns(path)
-    source = {
-        "kind": "file",
-        "file": path.name,
-        "file_sha256": parquet.sha256(path),
-        "provenance": {k: v for k, v in metadata.items() if k != "features"},
-        "schema_revision": metadata.get("schema_revision"),
-    }
-    return columns, metadata, from_columns(columns, source, log)
+def folds_of(items: Items, how: str, folds: int, test_share: float) -> tuple[list[split.Fold], str]:
+    """The folds of a split that the command can name, and its name in words."""
+    if how in ("validation", "test"):
+        fold = split.by_part(items, how)
+        learned, judged = (len(items[rows].groups) for rows in (fold.train, fold.test))
+        said = f"corpus: learned on {learned} AP-runs of train" + (" and validation" if how == "test" else "")
+        return [fold], f"{said}, judged on the {judged} of {how}; no site is in both"
+    spec = split.SplitSpec("run", groups=folds) if how == "run" else split.SplitSpec("time", test_share, folds)
+    return split.folds(items, spec), split.name(items, spec)
 
 
 def run(
-    path: Path,
+    paths: list[Path],
     other: Path | None,
     names: list[str] | None,
     folds: int,
@@ -74,29 +85,36 @@ def run(
     settings_file: Path | None,
     out: Path | None,
     log=print,
+    how: str = "time",
 ) -> str:
     """The table and what belongs to it, in Markdown.
 
-    `other`: items of another network, for a second table of models that learned there alone.
+    paths: files or folders of items. how: one of SPLITS. `other`: items of another network, for a second table of
+    models that learned there alone.
     """
-    columns, metadata, items = read(path, log)
+    columns, metadata, items = corpus.read(paths, log)
     log(items.describe())
-    spec = split.SplitSpec("time", test_share, folds)
-    split.folds(items, spec)
+    parts, said = folds_of(items, how, folds, test_share)
+    if not names and how != "time":
+        names = list(OF_MANY)
     chosen, others, deployed = specs(names), {}, None
     if not names or {"online", ONLINE} & set(names):
         deployed = online.replay(columns, items, settings_file)
         log(f"online: {deployed.shipped} trees shipped of {deployed.decisions} decisions")
         others[ONLINE] = (deployed.predicted, deployed.proba, deployed.covered)
-    judged = [validation.validate(items, spec, chosen, log=log, others=others)]
+    if not names or RIVER in names:
+        others[adaptive.NAME] = (*adaptive.predict(items, parts), np.ones(len(items), bool))
+        log(f"{adaptive.NAME}: judged")
+    judged = [validation.validate(items, parts, said, chosen, log=log, others=others, cheap=True)]
     if deployed is not None:
         judged[0].notes.extend(_about_online(judged[0], deployed))
-    lines = text(path, items, judged[0], metadata)
+    title = paths[0].name if len(paths) == 1 else f"{len(paths)} files"
+    lines = text(title, items, judged[0], metadata)
     if other:
-        judged.append(_elsewhere(items, judged[0].rows, read(other, log)[2], other.name, chosen, log))
+        judged.append(_elsewhere(items, judged[0].rows, corpus.read([other], log)[2], other.name, chosen, log))
         lines += f"\n\n## {judged[1].split}\n\n{report.summary(judged[1], items.classes)}"
     if out:
-        report.write(out, f"Models on {path.name}", items, judged, [])
+        report.write(out, f"Models on {title}", items, judged, [])
     return lines
 
 
@@ -117,12 +135,12 @@ def _elsewhere(
     )
 
 
-def text(path: Path, items: Items, judged: validation.Judged, metadata: dict) -> str:
+def text(title: str, items: Items, judged: validation.Judged, metadata: dict) -> str:
     """The answer of `oal-train compare`."""
     made_of = f" of capture {metadata['capture']}" if metadata.get("capture") else ""
     base = judged.scores[validation.PERSISTENCE]
     lines = [
-        f"# Congestion classes: {path.name}{made_of}",
+        f"# Congestion classes: {title}{made_of}",
         "",
         items.describe() + ".",
         f"Split {judged.split}.",
@@ -130,6 +148,11 @@ def text(path: Path, items: Items, judged: validation.Judged, metadata: dict) ->
         "",
         report.summary(judged, items.classes),
         "",
+        "## Before the first drop, calibration and lead time",
+        "",
+        report.before(judged),
+        "",
+        *report.differences(judged, [name for name in judged.scores if name in MODELS]),
     ]
     lines += [f"- {note}" for note in judged.notes] + [
         "- `?`: the 95 % interval of the difference to persistence holds 0",

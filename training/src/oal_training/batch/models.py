@@ -65,6 +65,29 @@ def _xgboost(params: dict, seed: int):
     )
 
 
+def _lightgbm(params: dict, seed: int):
+    try:
+        from lightgbm import LGBMClassifier
+    except OSError as error:  # no libgomp
+        raise TrainingError(f"LightGBM cannot be loaded: {error}; install libgomp1 (platform/setup/apt gcc)") from None
+    return LGBMClassifier(
+        **{
+            "n_estimators": 150,
+            "num_leaves": 15,
+            "learning_rate": 0.08,
+            "subsample": 0.8,
+            "subsample_freq": 1,
+            "colsample_bytree": 0.7,
+            "min_child_samples": 50,
+            "n_jobs": 1,
+            "random_state": seed,
+            "deterministic": True,
+            "verbosity": -1,
+        }
+        | params
+    )
+
+
 #: name → (factory of params and seed, takes sample weights, most rows it is fitted on)
 FACTORIES = {
     "decision_tree": (
@@ -83,6 +106,7 @@ FACTORIES = {
     ),
     "xgboost_multiclass": (_xgboost, True, None),
     "xgboost_ordinal": (Ordinal, True, None),
+    "lightgbm": (_lightgbm, True, None),
     "svm": (
         lambda p, seed: _scaled(SVC(**{"C": 1.0, "decision_function_shape": "ovr", "random_state": seed} | p)),
         True,
@@ -110,19 +134,20 @@ FACTORIES = {
         100_000,
     ),
 }
-ENSEMBLES = ("random_forest", "xgboost_multiclass", "xgboost_ordinal")
+ENSEMBLES = ("random_forest", "xgboost_multiclass", "xgboost_ordinal", "lightgbm", "mlp")
 
 
 @dataclass(frozen=True)
 class ModelSpec:
     """kind: a name of FACTORIES, `distilled` or `persistence`; params: for its library; class_weight: none, balanced,
-    sqrt (of balanced); calibration: none, sigmoid, isotonic, learned on held-out `calibrate_on` time or group; distil:
+    sqrt (of balanced), or the power itself, 0 to 1;
+    calibration: none, sigmoid, isotonic, learned on held-out `calibrate_on` time or group; distil:
     see distil.py.
     """
 
     kind: str
     params: dict = field(default_factory=dict)
-    class_weight: str = "none"
+    class_weight: str | float = "none"
     calibration: str = "none"
     calibrate_on: str = "time"
     distil: dict = field(default_factory=dict)
@@ -132,7 +157,7 @@ class ModelSpec:
         kinds = [*FACTORIES, "distilled", "persistence"]
         for value, allowed, what in (
             (self.kind, kinds, "model.kind"),
-            (self.class_weight, WEIGHTS, "model.class_weight"),
+            (*_named_weight(self.class_weight), "model.class_weight"),
             (self.calibration, METHODS, "model.calibration"),
             (self.calibrate_on, ("time", "group"), "model.calibrate_on"),
         ):
@@ -140,12 +165,20 @@ class ModelSpec:
                 raise TrainingError(f"{what} {value!r} is none of {', '.join(allowed)}")
 
 
-def sample_weight(y: np.ndarray, kind: str) -> np.ndarray:
-    """Weight of each item, mean 1: `balanced` gives each class the same sum, `sqrt` goes half of the way."""
-    if kind == "none":
+def _named_weight(weight) -> tuple:
+    """(what was said, what may be)."""
+    number = isinstance(weight, int | float) and not isinstance(weight, bool)
+    return (0, (0,)) if number and 0 <= weight <= 1 else (weight, WEIGHTS)
+
+
+def sample_weight(y: np.ndarray, kind: str | float) -> np.ndarray:
+    """Weight of each item, mean 1: `balanced` gives each class the same sum, `sqrt` goes half of the way, a number that
+    power of the way.
+    """
+    power = {"none": 0.0, "sqrt": 0.5, "balanced": 1.0}.get(kind, kind)
+    if not power:
         return np.ones(len(y))
-    counts = np.bincount(y)
-    weight = (1.0 / counts[y]) ** (1.0 if kind == "balanced" else 0.5)
+    weight = (1.0 / np.bincount(y)[y]) ** power
     return weight / weight.mean()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from oal_training.batch.scores import Scores
+from oal_training.batch.scores import FIGURES, LESS_IS_BETTER, Scores
 from oal_training.batch.validation import HELD_OUT, PERSISTENCE, Judged
 from oal_training.stored.items import Items
 
@@ -64,6 +64,49 @@ def summary(judged: Judged, classes: tuple[str, ...]) -> str:
         )
     rows.append(["constant score", *("" for _ in classes), "", "", number(base.onset_rate), "", "", ""])
     return table(rows, header)
+
+
+def before(judged: Judged) -> str:
+    """One line a model: right, onsets before the first drop, calibration, and how long before a drop it warns."""
+    header = ["model", "right", "95 %", "onset AP before the drop", "95 %", "calibration error", "foreseen", "lead s"]
+    header += ["lead s of those foreseen"]
+    rows = []
+    for name, s in judged.scores.items():
+        spans = judged.intervals[name]
+        cells = [name, number(s.accuracy), span(spans["accuracy"]), number(s.before_ap), span(spans["before_ap"])]
+        cells += [number(s.calibration_error), number(s.foreseen), number(s.lead_s, 2), number(s.lead_foreseen_s, 2)]
+        rows.append(cells)
+    base = judged.scores[PERSISTENCE]
+    share = base.before_onsets / base.before_candidates if base.before_candidates else float("nan")
+    rows.append(["constant score", "", "", number(share), *[""] * 5])
+    legend = (
+        f"{base.before_onsets} onsets in {base.before_candidates} items in whose last second nothing was dropped;"
+        f" {base.episodes} first drops. Every model raises as many alarms there as there are onsets. Foreseen: share of"
+        " the drops with an alarm that lasts up to them; lead: median over all of them, 0 where not foreseen."
+    )
+    return f"{table(rows, header)}\n\n{legend}"
+
+
+WORDS = ("macro F1", "onset AP", "before the drop", "right", "Brier", "calibration", "foreseen", "lead s")
+SHORT = dict(zip(FIGURES, WORDS))
+
+
+def differences(judged: Judged, models: list[str]) -> list[str]:
+    """Tables of the differences of these models to each of the others, `?` where the interval holds 0."""
+    lines = []
+    for model in models:
+        rows = []
+        for rival, found in judged.against.get(model, {}).items():
+            cells = []
+            for figure in FIGURES:
+                d, low, high = found[figure]
+                sure = "" if low > 0 or high < 0 else " ?"
+                cells.append(f"{d:+.3f} [{low:+.3f}, {high:+.3f}]{sure}" if np.isfinite(d) else "–")
+            rows.append([rival, *cells])
+        less = ", ".join(SHORT[figure] for figure in LESS_IS_BETTER)
+        lines += [f"### {model}, minus each rival", "", table(rows, ["rival", *SHORT.values()]), ""]
+        lines += [f"Less is better: {less}.", ""]
+    return lines
 
 
 def verdict(s: Scores, base: Scores, spans: dict) -> str:
@@ -136,6 +179,14 @@ def figures(parts: list[Judged], classes: tuple[str, ...]) -> dict:
                 "onsets": s.onsets,
                 "candidates": s.candidates,
                 "brier": clean(s.brier),
+                "before_ap": clean(s.before_ap),
+                "before_onsets": s.before_onsets,
+                "before_candidates": s.before_candidates,
+                "calibration_error": clean(s.calibration_error),
+                "episodes": s.episodes,
+                "foreseen": clean(s.foreseen),
+                "lead_s": clean(s.lead_s),
+                "lead_foreseen_s": clean(s.lead_foreseen_s),
                 "confusion": s.confusion.astype(int).tolist(),
                 "classes": {
                     c: {
@@ -148,6 +199,10 @@ def figures(parts: list[Judged], classes: tuple[str, ...]) -> dict:
                 },
                 "interval_95": {k: [clean(v) for v in pair] for k, pair in part.intervals[name].items()},
             }
+            for rival, found in part.against.get(name, {}).items():
+                models[name].setdefault("minus", {})[rival] = {
+                    figure: [clean(round(v, 5)) for v in triple] for figure, triple in found.items()
+                }
         out[part.split] = {"models": models, "notes": part.notes}
     return out
 

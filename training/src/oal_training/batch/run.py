@@ -43,12 +43,14 @@ def evaluate(items: Items, experiment: Experiment, log=print) -> tuple[list[Judg
     parts, skipped = [], []
     for spec in experiment.splits:
         try:
-            split.folds(items, spec)
+            folds = split.folds(items, spec)
         except TrainingError as error:
             skipped.append(f"split {spec.kind}: {error}")
             continue
-        log(f"split {split.name(items, spec)}")
-        parts.append(validate(items, spec, specs, experiment.bootstrap.block_s, experiment.bootstrap.rounds, log))
+        name = split.name(items, spec)
+        log(f"split {name}")
+        bootstrap = experiment.bootstrap
+        parts.append(validate(items, folds, name, specs, bootstrap.block_s, bootstrap.rounds, log))
     if not parts:
         raise TrainingError("; ".join(skipped))
     return parts, skipped

@@ -15,7 +15,8 @@ import numpy as np
 from oal_training.errors import TrainingError
 from oal_training.stored.items import Items
 
-KINDS = ("time", "group", "group_time")
+KINDS = ("time", "group", "group_time", "run")
+PARTS = ("train", "validation", "test")
 ALIGNMENTS_US = (60_000_000, 10_000_000, 1_000_000)
 
 
@@ -30,7 +31,8 @@ class Fold:
 @dataclass(frozen=True)
 class SplitSpec:
     """kind: one of KINDS; test_share: latest part of the items that is judged (kinds with time); folds: parts that it
-    is judged in, each with everything before it to learn from; groups: number of folds over access points (kind group).
+    is judged in, each with everything before it to learn from; groups: number of folds over access points (kind group)
+    or over runs (kind run).
     """
 
     kind: str = "time"
@@ -107,8 +109,54 @@ def group_parts(items: Items, n: int) -> list[list[str]]:
     return parts
 
 
+def runs(items: Items, apart_us: int) -> list[list[str]]:
+    """Access points by run: those whose times overlap, or come nearer than `apart_us` and the labels, are of one."""
+    spans = []
+    for name in items.groups:
+        ts = items.ts_us[items.group == name]
+        spans.append((int(ts.min()), int(ts.max()) + items.embargo_us + apart_us, name))
+    found: list[list[str]] = []
+    end = None
+    for first, last, name in sorted(spans):
+        if end is None or first >= end:
+            found.append([])
+            end = last
+        found[-1].append(name)
+        end = max(end, last)
+    return found
+
+
+def by_run(items: Items, spec: SplitSpec) -> list[Fold]:
+    """Each run judged by a model of the others, in at most `groups` folds with about equally many items. Runs have no
+    second in common, so all items of the others are learned from.
+    """
+    every = runs(items, int(spec.apart_s * 1e6))
+    if len(every) < 2:
+        raise TrainingError("items of one run cannot be split by run")
+    size = {name: int(np.sum(items.group == name)) for name in items.groups}
+    parts: list[list[str]] = [[] for _ in range(min(spec.groups, len(every)))]
+    for run in sorted(every, key=lambda names: (-sum(size[n] for n in names), names)):
+        min(parts, key=lambda part: sum(size[n] for n in part)).extend(run)
+    masks = [np.isin(items.group, part) for part in parts]
+    return [Fold(np.flatnonzero(~mask), np.flatnonzero(mask)) for mask in masks]
+
+
+def part_of(group: str) -> str:
+    """Part of the corpus that an AP-run is of, by its name (lab/corpus); "" for none."""
+    return next((part for part in PARTS if group.startswith(part)), "")
+
+
+def by_part(items: Items, judged: str) -> Fold:
+    """The corpus's own parts: what is judged on `validation` learns from `train`, on `test` from both."""
+    part = np.array([part_of(name) for name in items.group.tolist()])
+    learned = PARTS[: PARTS.index(judged)]
+    return _usable([Fold(np.flatnonzero(np.isin(part, learned)), np.flatnonzero(part == judged))])[0]
+
+
 def folds(items: Items, spec: SplitSpec) -> list[Fold]:
     """The folds of a split; TrainingError when the items do not allow it."""
+    if spec.kind == "run":
+        return by_run(items, spec)
     if spec.kind != "time" and len(items.groups) < 2:
         raise TrainingError("items of one AP cannot be split by AP")
     if spec.kind == "group":
@@ -154,6 +202,9 @@ def tail(items: Items, share: float = 0.25, by: str = "time") -> tuple[np.ndarra
 
 def name(items: Items, spec: SplitSpec) -> str:
     """The way of splitting in one line, for reports."""
+    if spec.kind == "run":
+        number = len(runs(items, int(spec.apart_s * 1e6)))
+        return f"leave-run-out, {min(spec.groups, number)} folds of {number} runs with {len(items.groups)} AP-runs"
     if spec.kind == "group":
         return (
             f"leave-AP-out, {len(group_parts(items, spec.groups))} folds of {len(items.groups)} APs in"
