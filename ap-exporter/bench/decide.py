@@ -94,7 +94,7 @@ figure(
     "decision_instructions",
     round(x86["features"] + x86["tree"]),
     "instructions",
-    f"45 features evaluated and a 255-node tree walked, x86-64, average of {decisions} decisions of "
+    f"all features evaluated and a 255-node tree walked, x86-64, average of {decisions} decisions of "
     f"{os.path.basename(capture)}; budget 20000",
 )
 for part in PARTS:

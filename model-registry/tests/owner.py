@@ -12,7 +12,7 @@ from oal_registry.models import TRUSTED_TYPES
 from sklearn.tree import DecisionTreeClassifier
 
 OALF = programs.FOLDER / "congestion.oalf"
-FEATURES = 45
+FEATURES = len(programs.by_name()["congestion"].features)
 WINDOW_INPUTS = [0, 11, -5]  # features 0 and 11, column 4 of the flow table
 
 

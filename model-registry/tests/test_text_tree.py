@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,9 @@ from hypothesis import strategies as st
 from oal_registry import json_tree, programs, text_tree
 from oal_schema.tree import Tree
 
+REPOSITORY = Path(__file__).resolve().parents[2]
 PROGRAM = programs.of_name("congestion")
+N = len(PROGRAM.features)
 GOOD = "0,0,backlog_bytes,1000,0|0,1,leaf,0,0|0,2,txq_drops,-4,0|2,3,leaf,0,2|2,4,leaf,0,3"
 
 
@@ -98,7 +102,7 @@ def test_a_fractional_threshold_is_floored_which_says_the_same_of_every_integer(
         ("0,0,backlog_bytes,1e300,0|0,1,leaf,0,0|0,2,leaf,0,0", "record 1: threshold `1e300` is beyond 64 bits"),
         ("0,0,backlog_bytes,1e9999,0|0,1,leaf,0,0|0,2,leaf,0,0", "record 1: threshold `1e9999` is beyond 64 bits"),
         ("0,0,backlog,1,0|0,1,leaf,0,0|0,2,leaf,0,0", "record 1: unknown feature `backlog`"),
-        ("0,0,46,1,0|0,1,leaf,0,0|0,2,leaf,0,0", "record 1: feature number 46 of 45"),
+        (f"0,0,{N + 1},1,0|0,1,leaf,0,0|0,2,leaf,0,0", f"record 1: feature number {N + 1} of {N}"),
         ("0,0,backlog_bytes,1,0|0,1,leaf,0,4|0,2,leaf,0,0", "record 2: class_id `4` is none of 0 to 3"),
         ("0,0,backlog_bytes,1,0|0,1,leaf,0,|0,2,leaf,0,0", "record 2: class_id `` is none of 0 to 3"),
         ("0,0,backlog_bytes,1,0|0,1,leaf,nan,0|0,2,leaf,0,0", "record 2: value `nan` is not a finite number"),
@@ -130,7 +134,7 @@ def trees(draw, depth: int = 5) -> Tree:
     def node(left: int) -> None:
         here = len(columns["feature"])
         inner = left > 0 and draw(st.booleans())
-        columns["feature"].append(draw(st.integers(0, 44)) if inner else -1)
+        columns["feature"].append(draw(st.integers(0, N - 1)) if inner else -1)
         columns["threshold"].append(draw(st.integers(1 - 2**63, 2**63 - 1)) if inner else 0)
         columns["missing"].append(inner and draw(st.booleans()))
         columns["class"].append(0 if inner else draw(st.integers(0, 3)))
@@ -180,3 +184,15 @@ def test_garbage_is_refused_or_is_a_tree(text):
     except text_tree.TextTreeError:
         return
     assert tree.n_nodes >= 1
+
+
+def test_a_tree_of_an_earlier_release_is_over_the_features_that_there_were():
+    earlier = PROGRAM.beginning(45)
+    tree = text_tree.loads(GOOD, earlier.features, earlier.feature_hash)
+    back, program = json_tree.loads(json_tree.dumps(tree, earlier))
+    assert program == earlier and len(program.words) == 45 and program.features == PROGRAM.features[:45]
+    assert back.feature_hash == earlier.feature_hash != PROGRAM.feature_hash
+    assert json_tree.loads((REPOSITORY / "lab/evaluate/models/tree.json").read_text())[1].name == "congestion"
+    changed = ((*earlier.words[0][:6], 2, *earlier.words[0][7:]), *earlier.words[1:])
+    with pytest.raises(programs.NotPackagable, match="feature_mismatch"):
+        programs.of_bytes(programs.program_file.to_bytes(list(changed), earlier.decision_interval_us), "a model")

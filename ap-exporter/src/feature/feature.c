@@ -13,6 +13,11 @@ static void *allocate(struct feature *f, size_t n, size_t size)
 	return p;
 }
 
+static unsigned places_of(const struct input *in, const struct feature_space *space)
+{
+	return in->event ? 1 : (space->entities + in->shift) >> in->shift;
+}
+
 static struct input *find_input(struct feature *f, const int64_t *w, const struct feature_space *space)
 {
 	const struct oal_table *t = &oal_tables[w[OAL_W_TABLE]];
@@ -43,10 +48,54 @@ static struct input *find_input(struct feature *f, const int64_t *w, const struc
 		in->filter_value = w[OAL_W_FILTER_VALUE];
 	}
 	in->shift = !t->event && filter && space->low_bit_column == w[OAL_W_FILTER_COLUMN];
-	n = t->event ? 1 : (space->entities + in->shift) >> in->shift;
+	n = places_of(in, space);
 	in->places = allocate(f, n, sizeof *in->places);
 	in->live = allocate(f, n, sizeof *in->live);
 	return in->places && in->live ? in : NULL;
+}
+
+/* An earlier feature that reads the same in the same way, or the feature itself. */
+static struct base *find_reader(struct feature *f, uint32_t i)
+{
+	const int64_t *w = f->program->words[i], *v;
+	uint32_t k;
+
+	for (k = 0; k < i; k++) {
+		v = f->program->words[k];
+		if (f->base[k].reads == &f->base[k] && !memcmp(v, w, OAL_W_GROUP * sizeof *w) &&
+		    !memcmp(v + OAL_W_WINDOW, w + OAL_W_WINDOW, (OAL_W_LO - OAL_W_WINDOW) * sizeof *w))
+			return &f->base[k];
+	}
+	return &f->base[i];
+}
+
+/* Room for the values of its entities: one by one. */
+static int keep(struct feature *f, struct base *reader, unsigned n_places)
+{
+	if (!reader->kept && reader->op != OAL_OP_LAST)
+		reader->kept = allocate(f, n_places, sizeof *reader->kept);
+	return reader->kept || reader->op == OAL_OP_LAST ? 0 : -ENOMEM;
+}
+
+/* Prepares what the group of feature `i` needs. */
+static int new_group(struct feature *f, uint32_t i, const struct feature_space *space)
+{
+	static const uint8_t wants[] = {
+		[OAL_GROUP_SUM] = WANT_SUM, [OAL_GROUP_MAX] = WANT_MAX, [OAL_GROUP_MIN] = WANT_MIN,
+		[OAL_GROUP_MEAN] = WANT_SUM, [OAL_GROUP_COUNT] = WANT_POSITIVE, [OAL_GROUP_TOTAL] = WANT_SUM,
+	};
+	const int64_t group = f->program->words[i][OAL_W_GROUP];
+	struct base *b = &f->base[i], *by;
+	const unsigned n = places_of(b->input, space);
+
+	if (group < OAL_GROUP_AT) {
+		b->reads->wants |= wants[group];
+		return 0;
+	}
+	by = &f->base[group - OAL_GROUP_AT];
+	if (!by->chosen)
+		by->chosen = allocate(f, n, sizeof *by->chosen);
+	return by->chosen && !keep(f, b->reads, n) && !keep(f, by->reads, n) ? 0 : -ENOMEM;
 }
 
 static int new_base(struct feature *f, uint32_t i, const struct feature_space *spaces)
@@ -59,13 +108,15 @@ static int new_base(struct feature *f, uint32_t i, const struct feature_space *s
 	if (!in)
 		return -ENOMEM;
 	b->input = in;
+	b->reads = find_reader(f, i);
 	b->op = (uint8_t)w[OAL_W_OP];
 	b->group = (uint8_t)w[OAL_W_GROUP];
 	b->window = (uint8_t)w[OAL_W_WINDOW];
 	b->scaled = w[OAL_W_A] != 1 || w[OAL_W_B] != 1;
-	b->sums = b->group == OAL_GROUP_SUM || b->group == OAL_GROUP_MEAN;
-	b->narrow = !b->scaled && oal_tables[w[OAL_W_TABLE]].columns[w[OAL_W_COLUMN]].size <= 4;
-	if (b->op == OAL_OP_LAST)
+	b->narrow = !b->scaled && !in->event && oal_tables[w[OAL_W_TABLE]].columns[w[OAL_W_COLUMN]].size <= 4;
+	if (new_group(f, i, space))
+		return -ENOMEM;
+	if (b->op == OAL_OP_LAST || b->reads != b)
 		return 0;
 	in->features[in->n_features++] = (uint8_t)i;
 	/* A window of one bucket keeps no closed one. */
@@ -73,8 +124,20 @@ static int new_base(struct feature *f, uint32_t i, const struct feature_space *s
 	b->constant_limit = b->op == OAL_OP_MEAN ? INT64_MAX / (b->window * f->program->decision_interval_us)
 	                                         : INT64_MAX;
 	b->stride = sizeof(struct cell) + (b->n_words + (b->op == OAL_OP_MEAN ? MEAN_BUCKETS : 0)) * sizeof(int64_t);
-	b->cells = allocate(f, in->event ? 1 : (space->entities + in->shift) >> in->shift, b->stride);
+	b->cells = allocate(f, places_of(in, space), b->stride);
 	return b->cells ? 0 : -ENOMEM;
+}
+
+/* The place of a feature among those whose earlier results are kept. */
+static uint8_t look_up(struct feature *f, uint8_t operand)
+{
+	uint8_t i = 0;
+
+	while (i < f->n_looked_up && f->looked_up[i] != operand)
+		i++;
+	if (i == f->n_looked_up)
+		f->looked_up[f->n_looked_up++] = operand;
+	return i;
 }
 
 int feature_new(struct feature **out, const struct oal_feature_program *p,
@@ -104,6 +167,9 @@ int feature_new(struct feature **out, const struct oal_feature_program *p,
 	for (i = 0; i < p->n; i++)
 		if (p->words[i][OAL_W_OP] < FIRST_DERIVED && new_base(f, i, spaces))
 			goto no_memory;
+	for (i = 0; i < p->n; i++)
+		if (p->words[i][OAL_W_OP] == OAL_OP_LAG || p->words[i][OAL_W_OP] == OAL_OP_CHANGE)
+			f->late[i] = look_up(f, (uint8_t)p->words[i][OAL_W_A]);
 	*out = f;
 	return 0;
 no_memory:
@@ -126,8 +192,11 @@ void feature_free(struct feature *f)
 			free(f->inputs[i][k]);
 		}
 	}
-	for (i = 0; i < OAL_MAX_FEATURES; i++)
+	for (i = 0; i < OAL_MAX_FEATURES; i++) {
 		free(f->base[i].cells);
+		free(f->base[i].kept);
+		free(f->base[i].chosen);
+	}
 	free(f);
 }
 

@@ -1,7 +1,5 @@
 #include "feature/feature_state.h"
 
-#include <string.h>
-
 /* Results of entities are kept within this, so that a sum over entities cannot saturate. */
 #define ENTITY_LIMIT (INT64_C(1) << 53)
 /* A bucket beyond this might make the sum over a window saturate, and then the order of its buckets matters. */
@@ -100,80 +98,127 @@ static inline bool steady(const struct base *b, const struct place *p, uint32_t 
 	return evaluations - p->changed > b->window;
 }
 
-/* What the entities of a group have given so far. */
-struct fold {
-	int64_t total;
-	unsigned n;
-};
-
-static inline void fold(struct fold *f, const struct base *b, const int64_t *w, int64_t v)
+static int64_t scaled(const int64_t *w, int64_t v)
 {
-	if (b->scaled && v) {
-		v = w[OAL_W_A] != 1 ? sat_mul(v, w[OAL_W_A]) : v;
-		v = w[OAL_W_B] != 1 ? sat_divide(v, w[OAL_W_B]) : v;
-	}
-	if ((uint64_t)v + (uint64_t)ENTITY_LIMIT > 2 * (uint64_t)ENTITY_LIMIT) /* either bound */
-		v = v < 0 ? -ENTITY_LIMIT : ENTITY_LIMIT;
-	if (b->sums)
-		f->total = sat_add(f->total, v);
-	else if (!f->n || (b->group == OAL_GROUP_MAX ? v > f->total : v < f->total))
-		f->total = v;
-	f->n++;
+	v = w[OAL_W_A] != 1 ? sat_mul(v, w[OAL_W_A]) : v;
+	return w[OAL_W_B] != 1 ? sat_divide(v, w[OAL_W_B]) : v;
 }
 
-static void fold_last(struct fold *group, const struct base *b, const int64_t *w)
+/* An entity's value times the factor, over the divisor, within the limit. */
+static inline int64_t limited(const struct base *b, const int64_t *w, int64_t v)
+{
+	if (b->narrow)
+		return v;
+	if (b->scaled && v)
+		v = scaled(w, v);
+	if ((uint64_t)v + (uint64_t)ENTITY_LIMIT > 2 * (uint64_t)ENTITY_LIMIT) /* either bound */
+		v = v < 0 ? -ENTITY_LIMIT : ENTITY_LIMIT;
+	return v;
+}
+
+static void fold(struct stats *s, const struct base *b, const int64_t *w, unsigned place, int64_t v)
+{
+	v = limited(b, w, v);
+	if (b->kept)
+		b->kept[place] = v;
+	if (b->wants & WANT_SUM)
+		s->sum = sat_add(s->sum, v);
+	if (b->wants & WANT_MAX && (!s->n || v > s->max))
+		s->max = v;
+	if (b->wants & WANT_MIN && (!s->n || v < s->min))
+		s->min = v;
+	if (b->wants & WANT_POSITIVE)
+		s->positive += v > 0;
+	s->n++;
+}
+
+/* LAST of values that no sum can saturate: what is wanted, one after the other. */
+static void fold_narrow(struct stats *s, const struct base *b)
+{
+	const uint16_t *const begin = b->input->live, *const end = begin + b->input->n_live, *at;
+	const struct place *const places = b->input->places;
+
+	s->max = s->min = places[*begin].value;
+	if (b->wants & WANT_SUM)
+		for (at = begin; at < end; at++)
+			s->sum += places[*at].value;
+	if (b->wants & WANT_MAX)
+		for (at = begin; at < end; at++)
+			s->max = places[*at].value > s->max ? places[*at].value : s->max;
+	if (b->wants & WANT_MIN)
+		for (at = begin; at < end; at++)
+			s->min = places[*at].value < s->min ? places[*at].value : s->min;
+	if (b->wants & WANT_POSITIVE)
+		for (at = begin; at < end; at++)
+			s->positive += places[*at].value > 0;
+}
+
+static void fold_last(struct stats *s, const struct base *b, const int64_t *w)
 {
 	const uint16_t *at = b->input->live, *const end = at + b->input->n_live;
 	const struct place *const places = b->input->places;
 
-	if (!b->narrow || at == end) {
-		for (; at < end; at++)
-			fold(group, b, w, places[*at].value);
-		return;
-	}
-	group->n = b->input->n_live;
-	group->total = places[*at++].value;
-	if (b->sums)
-		for (; at < end; at++)
-			group->total += places[*at].value;
-	else if (b->group == OAL_GROUP_MAX)
-		for (; at < end; at++)
-			group->total = places[*at].value > group->total ? places[*at].value : group->total;
+	if (b->narrow && at < end)
+		fold_narrow(s, b);
 	else
 		for (; at < end; at++)
-			group->total = places[*at].value < group->total ? places[*at].value : group->total;
+			fold(s, b, w, *at, places[*at].value);
 }
 
-static void fold_sums(struct fold *group, struct base *base, const int64_t *w, const struct feature *f)
+/* Where a value of 0 adds nothing to the group. */
+static void fold_positive(struct stats *s, const struct base *b, const int64_t *w, const struct feature *f)
 {
-	const struct base local = *base, *const b = &local; /* which no store to a cell can change */
 	const uint16_t *at = b->input->live, *const end = at + b->input->n_live;
 	const struct place *const places = b->input->places;
 	const int64_t window_us = b->window * f->program->decision_interval_us;
 	const uint32_t evaluations = f->evaluations;
-	struct fold sum = { 0, 0 };
+	int64_t *const kept = b->kept, sum = 0, v;
+	const bool is_rate = b->op == OAL_OP_RATE;
+	unsigned positive = 0;
 
 	for (; at < end; at++) {
-		const bool passed = steady(b, &places[*at], evaluations);
-		int64_t v;
-
-		if (passed && b->sums)
-			continue; /* adds nothing */
-		v = passed ? 0 : close_sum(b, cell_of(b, *at));
-		if (!v && b->sums)
-			continue;
-		if (b->op == OAL_OP_RATE)
-			v = sat_divide(sat_mul(v, 1000000), window_us);
-		fold(&sum, b, w, v);
+		if (steady(b, &places[*at], evaluations))
+			continue; /* and is kept as 0 already */
+		v = close_sum(b, cell_of(b, *at));
+		if (v) {
+			if (is_rate)
+				v = sat_divide(sat_mul(v, 1000000), window_us);
+			v = limited(b, w, v);
+			sum = b->narrow ? sum + v : sat_add(sum, v);
+			positive += v > 0;
+		}
+		if (kept)
+			kept[*at] = v;
 	}
-	group->total = sum.total;
-	group->n = b->input->n_live;
+	s->sum = sum;
+	s->positive = positive;
+}
+
+/* DELTA, RATE, SUM, COUNT */
+static void fold_sums(struct stats *s, struct base *b, const int64_t *w, const struct feature *f)
+{
+	const uint16_t *at = b->input->live, *const end = at + b->input->n_live;
+	const int64_t window_us = b->window * f->program->decision_interval_us;
+	const bool is_rate = b->op == OAL_OP_RATE;
+
+	if (!(b->wants & (WANT_MAX | WANT_MIN)))
+		fold_positive(s, b, w, f);
+	else
+		for (; at < end; at++) {
+			int64_t v = 0;
+
+			if (!steady(b, &b->input->places[*at], f->evaluations))
+				v = close_sum(b, cell_of(b, *at));
+			if (v && is_rate)
+				v = sat_divide(sat_mul(v, 1000000), window_us);
+			fold(s, b, w, *at, v);
+		}
 	if (b->window > 1)
-		base->bucket_at = (uint8_t)(b->bucket_at + 1 == b->window ? 0 : b->bucket_at + 1);
+		b->bucket_at = (uint8_t)(b->bucket_at + 1 == b->window ? 0 : b->bucket_at + 1);
 }
 
 /* MAX, MIN, MEAN */
-static void fold_held(struct fold *group, const struct base *b, const int64_t *w, const struct feature *f)
+static void fold_held(struct stats *s, const struct base *b, const int64_t *w, const struct feature *f)
 {
 	const uint16_t *at = b->input->live, *const end = at + b->input->n_live;
 
@@ -182,27 +227,89 @@ static void fold_held(struct fold *group, const struct base *b, const int64_t *w
 		struct cell *c = cell_of(b, *at);
 
 		if (steady(b, p, f->evaluations) && p->value <= b->constant_limit && p->value >= -b->constant_limit)
-			fold(group, b, w, p->value);
+			fold(s, b, w, *at, p->value);
 		else if (b->op == OAL_OP_MEAN)
-			fold(group, b, w, close_mean(b, c, p->value, f->next_us));
+			fold(s, b, w, *at, close_mean(b, c, p->value, f->next_us));
 		else
-			fold(group, b, w, close_extreme(b, c, p->value));
+			fold(s, b, w, *at, close_extreme(b, c, p->value));
 	}
+}
+
+/* Closes the bucket at every entity that the feature reads. */
+static void read_entities(const struct feature *f, struct base *b, const int64_t *w)
+{
+	struct stats *s = &b->stats;
+
+	s->sum = s->max = s->min = 0;
+	s->n = s->positive = 0;
+	if (b->op == OAL_OP_LAST)
+		fold_last(s, b, w);
+	else if (b->op == OAL_OP_MAX || b->op == OAL_OP_MIN || b->op == OAL_OP_MEAN)
+		fold_held(s, b, w, f);
+	else
+		fold_sums(s, b, w, f);
+	s->n = b->input->n_live;
+}
+
+static inline int64_t value_at(const struct base *b, const int64_t *w, unsigned place)
+{
+	return b->op == OAL_OP_LAST ? limited(b, w, b->input->places[place].value) : b->reads->kept[place];
+}
+
+/* The places that have the group's value. */
+static void choose(struct base *b, const int64_t *w, int64_t value)
+{
+	const uint16_t *at = b->input->live, *const end = at + b->input->n_live;
+	const bool is_last = b->op == OAL_OP_LAST;
+	const struct place *const places = b->input->places;
+	const int64_t *const kept = b->reads->kept;
+	uint16_t *chosen = b->chosen;
+
+	for (; at < end; at++)
+		if ((is_last ? limited(b, w, places[*at].value) : kept[*at]) == value)
+			*chosen++ = *at;
+	b->n_chosen = (unsigned)(chosen - b->chosen);
+}
+
+/* The greatest value at the places that another feature chose. */
+static bool at_chosen(const struct base *b, const struct base *by, const int64_t *w, int64_t *out)
+{
+	const uint16_t *at = by->chosen, *const end = at + by->n_chosen;
+	const struct place *const places = b->input->places;
+	bool any = false;
+
+	for (; at < end; at++) {
+		int64_t v;
+
+		if (!places[*at].position)
+			continue;
+		v = value_at(b, w, *at);
+		if (!any || v > *out)
+			*out = v;
+		any = true;
+	}
+	return any;
 }
 
 static bool base_evaluate(struct feature *f, uint32_t i, const int64_t *w, int64_t *out)
 {
 	struct base *b = &f->base[i];
-	struct fold group = { 0, 0 };
+	const struct stats *s = &b->reads->stats;
 
-	if (b->op == OAL_OP_LAST)
-		fold_last(&group, b, w);
-	else if (b->op == OAL_OP_MAX || b->op == OAL_OP_MIN || b->op == OAL_OP_MEAN)
-		fold_held(&group, b, w, f);
-	else
-		fold_sums(&group, b, w, f);
-	*out = b->group == OAL_GROUP_MEAN && group.n ? sat_divide(group.total, group.n) : group.total;
-	return group.n || b->group == OAL_GROUP_SUM;
+	if (b->reads == b)
+		read_entities(f, b, w);
+	switch (b->group) {
+	case OAL_GROUP_SUM: *out = s->sum; return true;
+	case OAL_GROUP_TOTAL: *out = s->sum; break;
+	case OAL_GROUP_MEAN: *out = s->n ? sat_divide(s->sum, s->n) : 0; break;
+	case OAL_GROUP_COUNT: *out = s->positive; break;
+	case OAL_GROUP_MAX: *out = s->max; break;
+	case OAL_GROUP_MIN: *out = s->min; break;
+	default: return at_chosen(b, &f->base[b->group - OAL_GROUP_AT], w, out);
+	}
+	if (b->chosen)
+		choose(b, w, *out);
+	return s->n > 0;
 }
 
 static bool derived_evaluate(struct feature *f, uint32_t i, const int64_t *w, int64_t *out)
@@ -222,12 +329,13 @@ static bool derived_evaluate(struct feature *f, uint32_t i, const int64_t *w, in
 		f->has_ewma[i] = true;
 		*out = f->ewma[i] / 256;
 		return true;
-	case OAL_OP_LAG:
+	case OAL_OP_LAG: case OAL_OP_CHANGE:
 		if (f->n_history < (uint64_t)w[OAL_W_WINDOW])
 			return false;
 		at = (f->history_at + OAL_MAX_WINDOW - (unsigned)w[OAL_W_WINDOW]) % OAL_MAX_WINDOW;
-		*out = f->history[at][w[OAL_W_A]];
-		return *out != OAL_MISSING;
+		b = f->history[at][f->late[i]];
+		*out = w[OAL_W_OP] == OAL_OP_LAG ? b : sat_sub(a, b);
+		return b != OAL_MISSING && (w[OAL_W_OP] == OAL_OP_LAG || a != OAL_MISSING);
 	default:
 		break;
 	}
@@ -256,7 +364,8 @@ const int64_t *feature_evaluate(struct feature *f)
 
 		f->x[i] = have ? clamp(v, w[OAL_W_LO], w[OAL_W_HI]) : w[OAL_W_DEFAULT];
 	}
-	memcpy(f->history[f->history_at], f->x, f->program->n * sizeof f->x[0]);
+	for (i = 0; i < f->n_looked_up; i++)
+		f->history[f->history_at][i] = f->x[f->looked_up[i]];
 	f->history_at = (f->history_at + 1) % OAL_MAX_WINDOW;
 	if (f->n_history < OAL_MAX_WINDOW)
 		f->n_history++;

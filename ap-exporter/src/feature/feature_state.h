@@ -51,20 +51,35 @@ struct input {
 	unsigned n_live;
 };
 
+/* What a feature's entities gave at the last evaluation, of which `wants` says what is computed. */
+enum { WANT_SUM = 1, WANT_MAX = 2, WANT_MIN = 4, WANT_POSITIVE = 8 };
+struct stats {
+	int64_t sum, max, min;
+	unsigned n, positive;
+};
+
 struct base {
+	/* The feature whose entities are read: itself, or an earlier one that differs in its group alone. What follows
+	 * is of the one that reads; of the others only `op`, `group`, `scaled`, `input` and the chosen. */
+	struct base *reads;
 	uint8_t op, group;
+	uint8_t wants;
 	uint8_t n_words; /* of a cell's buckets */
 	uint8_t window;
 	uint8_t bucket_at; /* where the next bucket goes; not of MAX, MIN and MEAN */
 	bool scaled; /* has a factor or divisor */
-	bool sums; /* its group is a sum or a mean */
-	/* Its values have at most 32 bits and no factor: within ENTITY_LIMIT, and no sum of them can saturate. */
+	/* Its values have at most 32 bits and no factor, and no events are summed: within ENTITY_LIMIT, and no sum of
+	 * them can saturate. */
 	bool narrow;
 	/* A window of any constant up to this gives that constant; a mean of more might saturate. */
 	int64_t constant_limit;
 	const struct input *input;
 	size_t stride;
 	uint8_t *cells;
+	struct stats stats;
+	int64_t *kept; /* per place, its value at the last evaluation; NULL where nobody asks, and of LAST */
+	uint16_t *chosen; /* places that have the group's value; NULL where nobody asks */
+	unsigned n_chosen;
 };
 
 struct feature {
@@ -78,7 +93,10 @@ struct feature {
 	int64_t ewma[OAL_MAX_FEATURES];
 	bool has_ewma[OAL_MAX_FEATURES];
 	int64_t x[OAL_MAX_FEATURES];
-	int64_t history[OAL_MAX_WINDOW][OAL_MAX_FEATURES]; /* latest results, in turn */
+	/* Latest results of the features that are looked up later, in turn. */
+	uint8_t n_looked_up, looked_up[OAL_MAX_FEATURES];
+	uint8_t late[OAL_MAX_FEATURES]; /* of LAG and CHANGE: place of the operand among them */
+	int64_t history[OAL_MAX_WINDOW][OAL_MAX_FEATURES];
 	unsigned n_history, history_at; /* at: where the next goes */
 	size_t memory;
 };

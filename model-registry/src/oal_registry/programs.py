@@ -1,4 +1,6 @@
-"""The feature programs that this release of the platform knows, by hash: those that the AP and Flink compute."""
+"""The feature programs that this release of the platform knows, by hash: those that the AP and Flink compute, and
+those that they begin with, which earlier releases computed.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +39,13 @@ class Program:
         return int.from_bytes(self.hash[:8], "big")
 
 
+    def beginning(self, n: int) -> Program:
+        """Its first `n` features as a program."""
+        words = self.words[:n]
+        digest = program_file.program_hash(list(words), self.decision_interval_us)
+        return Program(self.name, words, self.decision_interval_us, digest, self.features[:n])
+
+
 @lru_cache(maxsize=4)
 def by_name(folder: Path = FOLDER) -> dict[str, Program]:
     """Programs by name; two policies may have programs that compute the same."""
@@ -50,11 +59,17 @@ def by_name(folder: Path = FOLDER) -> dict[str, Program]:
     return found
 
 
+@lru_cache(maxsize=1)
 def known() -> dict[bytes, Program]:
-    """Programs by hash; of those that compute the same, the first by name."""
+    """Programs by hash, whole ones first; of those that compute the same, the first by name."""
+    whole = [program for _, program in sorted(by_name().items())]
     found: dict[bytes, Program] = {}
-    for _, program in sorted(by_name().items()):
+    for program in whole:
         found.setdefault(program.hash, program)
+    for program in whole:
+        for n in range(1, len(program.words)):
+            begun = program.beginning(n)
+            found.setdefault(begun.hash, begun)
     return found
 
 
@@ -62,7 +77,7 @@ def of_bytes(data: bytes, what: str) -> Program:
     """The known program with these bytes, that of `what`; NotPackagable when APs and Flink compute no such features."""
     digest = hashlib.sha256(data).digest()
     if digest not in known():
-        there = ", ".join(f"{p.name} {p.hash.hex()[:12]}" for p in known().values())
+        there = ", ".join(f"{p.name} {p.hash.hex()[:12]}" for p in by_name().values())
         raise NotPackagable(
             f"feature_mismatch: {what} was trained with the feature program {digest.hex()[:12]}, which this platform"
             f" does not compute (it computes {there}); train again on present items"

@@ -48,6 +48,57 @@ static const int64_t congestion_words[][OAL_N_WORDS] = {
 	{ 17, -1, -1, -1, 0, 0, 3, 36, 0, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* rtt_ewma_us */
 	{ 18, -1, -1, -1, 0, 0, 5, 0, 0, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* backlog_500ms_ago */
 	{ 18, -1, -1, -1, 0, 0, 5, 38, 0, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* loss_500ms_ago */
+	{ 3, 0, 5, -1, 0, 2, 2, 8, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* top_rate_bps */
+	{ 1, 0, 13, -1, 0, 61, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* top_signal_dbm */
+	{ 1, 0, 15, -1, 0, 61, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* top_bitrate_kbps */
+	{ 1, 0, 25, -1, 0, 61, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* top_expected_kbps */
+	{ 2, 0, 8, -1, 0, 61, 10, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* top_retries_1s */
+	{ 2, 0, 26, -1, 0, 61, 2, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* top_airtime_us */
+	{ 2, 0, 26, -1, 0, 2, 2, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* airtime_max_us */
+	{ 1, 0, 13, -1, 0, 67, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* airtime_signal_dbm */
+	{ 1, 0, 15, -1, 0, 67, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* airtime_bitrate_kbps */
+	{ 2, 0, 4, -1, 0, 6, 10, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* rx_bytes_1s */
+	{ 1, 0, 15, -1, 0, 5, 1, 1, 1, INT64_MIN + 1, INT64_MAX, 0 }, /* stations */
+	{ 2, 0, 7, -1, 0, 5, 10, 1, 1, INT64_MIN + 1, INT64_MAX, 0 }, /* stations_active */
+	{ 1, 1, 7, 2, 2, 6, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* be_backlog_bytes */
+	{ 2, 1, 10, 2, 2, 6, 10, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* be_drops_1s */
+	{ 1, 1, 7, 2, 1, 6, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* vi_backlog_bytes */
+	{ 2, 1, 10, 2, 1, 6, 10, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* vi_drops_1s */
+	{ 1, 1, 7, 2, 0, 6, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* vo_backlog_bytes */
+	{ 1, 1, 7, -1, 0, 5, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* queues_waiting */
+	{ 3, 1, 14, -1, 0, 18, 2, 8, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* longest_rate_bps */
+	{ 16, -1, -1, -1, 0, 0, 8000000, 2, 63, INT64_MIN + 1, 10000000, INT64_MIN }, /* longest_wait_us */
+	{ 2, 3, 9, -1, 0, 2, 10, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* qdisc_requeues_1s */
+	{ 21, -1, -1, -1, 0, 0, 5, 9, 0, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* qdisc_change_bytes */
+	{ 19, -1, -1, -1, 0, 0, 1, 20, 21, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* channel_foreign_ms */
+	{ 21, -1, -1, -1, 0, 0, 5, 67, 0, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* channel_foreign_change_ms */
+	{ 2, 2, 7, -1, 0, 2, 10, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* channel_rx_ms */
+	{ 2, 2, 5, -1, 0, 2, 2, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* channel_busy_200ms */
+	{ 1, 2, 1, -1, 0, 2, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* channel_mhz */
+	{ 1, 2, 3, -1, 0, 2, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* channel_width_mhz */
+	{ 1, 4, 3, -1, 0, 5, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* neighbours */
+	{ 1, 4, 7, -1, 0, 2, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* neighbour_load */
+	{ 1, 4, 6, -1, 0, 6, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* neighbour_stations */
+	{ 1, 4, 7, -1, 0, 39, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* nearest_load */
+	{ 1, 4, 3, -1, 0, 39, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* nearest_mhz */
+	{ 19, -1, -1, -1, 0, 0, 1, 77, 71, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* nearest_offset_mhz */
+	{ 1, 13, 1, -1, 0, 5, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* peers */
+	{ 1, 13, 5, -1, 0, 6, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* peer_airtime_permille */
+	{ 1, 13, 6, -1, 0, 2, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* peer_busy_permille */
+	{ 1, 13, 7, -1, 0, 2, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* peer_loss_permille */
+	{ 1, 13, 8, -1, 0, 6, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* peer_backlog_bytes */
+	{ 2, 6, 4, 1, 0, 5, 10, 1, 1, INT64_MIN + 1, INT64_MAX, 0 }, /* flows_active */
+	{ 1, 6, 9, 1, 0, 5, 1, 1, 1, INT64_MIN + 1, INT64_MAX, 0 }, /* flows_waiting */
+	{ 1, 6, 11, 1, 0, 45, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* top_flow_rtt_us */
+	{ 2, 6, 6, 1, 0, 45, 10, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* top_flow_retrans_1s */
+	{ 1, 6, 12, 1, 0, 4, 1, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* rtt_up_mean_us */
+	{ 7, 5, 5, 1, 1, 1, 10, 1, 1, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* up_bytes_1s */
+	{ 16, -1, -1, -1, 0, 0, 8000000, 28, 11, INT64_MIN + 1, 10000000, INT64_MIN }, /* unacked_wait_us */
+	{ 21, -1, -1, -1, 0, 0, 5, 28, 0, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* unacked_500ms_change_bytes */
+	{ 21, -1, -1, -1, 0, 0, 5, 25, 0, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* down_change_bytes */
+	{ 19, -1, -1, -1, 0, 0, 1, 36, 42, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* rtt_change_us */
+	{ 21, -1, -1, -1, 0, 0, 5, 11, 0, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* tx_rate_change_bps */
+	{ 21, -1, -1, -1, 0, 0, 10, 19, 0, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* bitrate_change_kbps */
 };
 static const char *const congestion_names[] = {
 	"backlog_bytes",
@@ -95,8 +146,59 @@ static const char *const congestion_names[] = {
 	"rtt_ewma_us",
 	"backlog_500ms_ago",
 	"loss_500ms_ago",
+	"top_rate_bps",
+	"top_signal_dbm",
+	"top_bitrate_kbps",
+	"top_expected_kbps",
+	"top_retries_1s",
+	"top_airtime_us",
+	"airtime_max_us",
+	"airtime_signal_dbm",
+	"airtime_bitrate_kbps",
+	"rx_bytes_1s",
+	"stations",
+	"stations_active",
+	"be_backlog_bytes",
+	"be_drops_1s",
+	"vi_backlog_bytes",
+	"vi_drops_1s",
+	"vo_backlog_bytes",
+	"queues_waiting",
+	"longest_rate_bps",
+	"longest_wait_us",
+	"qdisc_requeues_1s",
+	"qdisc_change_bytes",
+	"channel_foreign_ms",
+	"channel_foreign_change_ms",
+	"channel_rx_ms",
+	"channel_busy_200ms",
+	"channel_mhz",
+	"channel_width_mhz",
+	"neighbours",
+	"neighbour_load",
+	"neighbour_stations",
+	"nearest_load",
+	"nearest_mhz",
+	"nearest_offset_mhz",
+	"peers",
+	"peer_airtime_permille",
+	"peer_busy_permille",
+	"peer_loss_permille",
+	"peer_backlog_bytes",
+	"flows_active",
+	"flows_waiting",
+	"top_flow_rtt_us",
+	"top_flow_retrans_1s",
+	"rtt_up_mean_us",
+	"up_bytes_1s",
+	"unacked_wait_us",
+	"unacked_500ms_change_bytes",
+	"down_change_bytes",
+	"rtt_change_us",
+	"tx_rate_change_bps",
+	"bitrate_change_kbps",
 };
 const struct oal_feature_program oal_feature_congestion = {
-	"congestion", 45, 100000, congestion_words, congestion_names,
-	{ 0x36, 0x9d, 0xef, 0x0f, 0x71, 0xdc, 0xfe, 0x23, 0x9b, 0xaf, 0x2c, 0xb6, 0xef, 0x3d, 0x03, 0x93, 0x09, 0xf3, 0x84, 0xb1, 0xa7, 0x0d, 0xe7, 0x39, 0x63, 0x94, 0x72, 0xba, 0xc4, 0x08, 0xa0, 0xfb },
+	"congestion", 96, 100000, congestion_words, congestion_names,
+	{ 0xa0, 0x3f, 0x18, 0x53, 0x99, 0x9a, 0xf5, 0xb0, 0xd2, 0x80, 0x91, 0xe2, 0x74, 0xf6, 0xc4, 0x4a, 0xde, 0x27, 0x15, 0x19, 0xbb, 0x9b, 0x8a, 0xff, 0xa8, 0x94, 0x91, 0x5d, 0xb0, 0x02, 0xa9, 0x25 },
 };

@@ -145,13 +145,16 @@ def features_header(schema: Schema) -> str:
             "enum oal_feature_op { OAL_OP_LAST = 1, OAL_OP_DELTA, OAL_OP_RATE, OAL_OP_MAX, OAL_OP_MIN, OAL_OP_MEAN,"
             " OAL_OP_SUM, OAL_OP_COUNT,"
         ),
-        "\tOAL_OP_RATIO = 16, OAL_OP_EWMA, OAL_OP_LAG, OAL_OP_DIFF, OAL_OP_ADD };",
+        "\tOAL_OP_RATIO = 16, OAL_OP_EWMA, OAL_OP_LAG, OAL_OP_DIFF, OAL_OP_ADD, OAL_OP_CHANGE };",
         (
             "enum oal_feature_word { OAL_W_OP, OAL_W_TABLE, OAL_W_COLUMN, OAL_W_FILTER_COLUMN, OAL_W_FILTER_VALUE,"
             " OAL_W_GROUP, OAL_W_WINDOW,"
         ),
         "\tOAL_W_A, OAL_W_B, OAL_W_LO, OAL_W_HI, OAL_W_DEFAULT, OAL_N_WORDS };",
-        "enum { OAL_GROUP_SUM = 1, OAL_GROUP_MAX, OAL_GROUP_MIN, OAL_GROUP_MEAN };",
+        (
+            "enum { OAL_GROUP_SUM = 1, OAL_GROUP_MAX, OAL_GROUP_MIN, OAL_GROUP_MEAN, OAL_GROUP_COUNT, OAL_GROUP_TOTAL,"
+            " OAL_GROUP_AT = 16 };"
+        ),
         "enum { OAL_MAX_WINDOW = 64, OAL_MAX_FEATURES = 128 };",
         "#define OAL_MISSING INT64_MIN\n",
         (

@@ -8,9 +8,10 @@ from collections import deque
 from collections.abc import Iterator
 
 from .codec import Batch, contract
-from .program_compile import INT64_MAX, INT64_MIN, MISSING
+from .program_compile import AT, INT64_MAX, INT64_MIN, MISSING
 
-LAST, DELTA, RATE, MAX, MIN, MEAN, SUM, COUNT, RATIO, EWMA, LAG, DIFF, ADD = 1, 2, 3, 4, 5, 6, 7, 8, 16, 17, 18, 19, 20
+LAST, DELTA, RATE, MAX, MIN, MEAN, SUM, COUNT, RATIO, EWMA, LAG = 1, 2, 3, 4, 5, 6, 7, 8, 16, 17, 18
+DIFF, ADD, CHANGE = 19, 20, 21
 LIMIT = 1 << 53
 #: a row further than this from its batch's t0_us does not enter features
 FARTHEST_US = 10_000_000
@@ -44,6 +45,24 @@ def _identity(batch: Batch, table, row: dict) -> tuple:
         return ()
     look_up = {"NAME": lambda v: batch.header["names"][v], "FLOW": lambda v: batch.flows[v]["flow_id"]}
     return tuple(look_up.get(c.type, int)(row[c.name]) for c in table.columns if c.kind == "KEY")
+
+
+def _grouped(group: int, values: dict[tuple, int], chosen: dict[int, set]) -> int | None:
+    """The group of these entities' values; `chosen`: the entities that earlier features with group max or min chose.
+    None: there is no value.
+    """
+    if group >= AT:
+        return max((v for key, v in values.items() if key in chosen[group - AT]), default=None)
+    if group == 5 and values:
+        return sum(v > 0 for v in values.values())
+    if group in (2, 3) and values:
+        return max(values.values()) if group == 2 else min(values.values())
+    total = 0
+    for v in values.values():
+        total = sat(total + v)
+    if group == 4 and values:
+        return tdiv(total, len(values))
+    return total if group == 1 or group == 6 and values else None
 
 
 class _Cell:
@@ -181,26 +200,18 @@ class Interpreter:
         instant = self.next
         self.next += self.interval
         x: list[int] = []
+        chosen: dict[int, set] = {}  # of features whose group is max or min: the entities that have it
         for f, (op, _t, _c, _fc, _fv, group, window, a, b, lo, hi, default) in enumerate(self.words):
             value: int | None = None
             if op < RATIO:
-                total, n = 0, 0
-                for cell in self.cells[f].values():
+                values: dict[tuple, int] = {}
+                for key, cell in self.cells[f].items():
                     v = self._entity(op, window, cell, instant)
-                    if v is None:
-                        continue
-                    v = min(max(tdiv(sat(v * a), b), -LIMIT), LIMIT)
-                    if group in (1, 4):
-                        total = sat(total + v)
-                    elif n == 0:
-                        total = v
-                    else:
-                        total = max(total, v) if group == 2 else min(total, v)
-                    n += 1
-                if group == 1:
-                    value = total
-                elif n:
-                    value = tdiv(total, n) if group == 4 else total
+                    if v is not None:
+                        values[key] = min(max(tdiv(sat(v * a), b), -LIMIT), LIMIT)
+                value = _grouped(group, values, chosen)
+                if group in (2, 3):
+                    chosen[f] = {key for key, v in values.items() if v == value}
             elif op == RATIO:
                 if x[a] != MISSING and x[b] != MISSING and x[b] != 0:
                     value = tdiv(sat(x[a] * window), x[b])
@@ -210,10 +221,10 @@ class Interpreter:
                     e = self.ewma[f]
                     self.ewma[f] = scaled if e is None else sat(e + (sat(scaled - e) >> window))
                     value = tdiv(self.ewma[f], 256)
-            elif op == LAG:
+            elif op in (LAG, CHANGE):
                 h = self.history[a]
-                if len(h) >= window and h[-window] != MISSING:
-                    value = h[-window]
+                if len(h) >= window and h[-window] != MISSING and (op == LAG or x[a] != MISSING):
+                    value = h[-window] if op == LAG else sat(x[a] - h[-window])
             elif x[a] != MISSING and x[b] != MISSING:
                 value = sat(x[a] - x[b]) if op == DIFF else sat(x[a] + x[b])
             if value is None:

@@ -100,9 +100,50 @@ def operators() -> dict:
         {"name": "diff", "op": "diff", "a": "lag", "b": "ewma"},
         {"name": "add", "op": "add", "a": "huge", "b": "huge", "hi": 1 << 54},
     ]
-    return {"name": "operators", "features": f}
+    return {"name": "operators", "features": f + _chosen()}
 
 
+def _chosen() -> list[dict]:
+    """Groups that count and that choose an entity, changes, and a KEY column that is a number."""
+    f = []
+    for op in ("last", "delta", "rate", "max", "min", "mean"):
+        for group in ("count", "total", {"at": "last_max"}, {"at": "delta_max"}, {"at": "mean_min"}):
+            said = group if isinstance(group, str) else "at_" + group["at"]
+            column = "station_ac.tx_bytes" if said == "total" else "station_ac.backlog_bytes"
+            f.append(
+                {"name": f"{op}_{said}", "op": op, "group": group, "input": column, "window": 1 + len(f) % 7, "div": 3}
+            )
+    station = [
+        ("rate_busiest", "rate", "tx_bytes", "max", 2),
+        ("signal_busiest", "last", "signal_avg_dbm", {"at": "rate_busiest"}, 1),
+        ("pkts_busiest", "delta", "tx_pkts", {"at": "rate_busiest"}, 3),
+        ("ack_busiest", "mean", "ack_signal_dbm", {"at": "rate_busiest"}, 2),
+        ("retries_least", "delta", "tx_retries", "min", 5),
+        ("bitrate_least", "last", "tx_bitrate_kbps", {"at": "retries_least"}, 1),
+        ("signals", "last", "signal_avg_dbm", "count", 1),
+        ("stations", "last", "tx_bitrate_kbps", "count", 1),
+    ]
+    f += [
+        {"name": name, "op": op, "input": f"station.{column}", "group": group, "window": window}
+        for name, op, column, group, window in station
+    ]
+    peer = {"input": "neighbour_ap.tx_kbps", "op": "last"}
+    up = {"op": "last", "where": {"direction": 1}}
+    sent = {"op": "delta", "input": "flow.sent_bytes", "where": {"direction": 1}, "window": 4}
+    return f + [
+        {"name": "peer_most", **peer, "group": "max"},
+        {"name": "peer_number", **peer, "group": "count", "div": 30_000},
+        {"name": "peer_total", **peer, "group": "total"},
+        {"name": "peer_mhz", "op": "last", "input": "neighbour_ap.frequency_mhz", "group": {"at": "peer_most"}},
+        {"name": "own_mhz", "op": "last", "input": "channel.frequency_mhz", "group": "max"},
+        {"name": "sent_most", **sent, "group": "max"},
+        {"name": "rtt_of_most", "input": "flow.rtt_down_us", "group": {"at": "sent_most"}, **up},
+        {"name": "rwnd_of_most", "input": "flow.rwnd_bytes", "group": {"at": "sent_most"}, **up},
+        {"name": "change", "op": "change", "a": "counter", "window": 1},
+        {"name": "change_late", "op": "change", "a": "rtt_of_most", "window": 64},
+        {"name": "change_missing", "op": "change", "a": "absent", "window": 3},
+        {"name": "change_of_change", "op": "change", "a": "change", "window": 2, "lo": -9, "default": 7},
+    ]
 def rows_text(records: list[tuple[int, bytes]]) -> str:
     """`NAME.rows.txt` of these records."""
     lines = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from collections.abc import Iterator
 
 MAGIC = b"OALF1"
 
@@ -23,6 +24,14 @@ def from_bytes(data: bytes) -> tuple[list[tuple[int, ...]], int]:
     if n < 0 or len(flat) != 2 + 12 * n:
         raise ValueError(f"feature program says {n} features and has {(len(flat) - 2) / 12:g}")
     return [tuple(flat[2 + 12 * i : 14 + 12 * i]) for i in range(n)], interval
+
+
+def beginnings(words: list[tuple[int, ...]], decision_interval_us: int) -> Iterator[tuple[int, bytes]]:
+    """(number of features, hash) of every program that this one begins with, itself first. Features are only added, at
+    the end: a model or an item of an earlier release names one of these.
+    """
+    for n in range(len(words), 0, -1):
+        yield n, program_hash(words[:n], decision_interval_us)
 
 
 def program_hash(words: list[tuple[int, ...]], decision_interval_us: int) -> bytes:

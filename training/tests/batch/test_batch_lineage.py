@@ -15,7 +15,7 @@ from oal_training.batch import experiment
 from oal_training.cli import main
 from oal_training.errors import TrainingError
 from oal_training.lineage import Lineage
-from oal_training.stored.items import known_programs
+from oal_training.stored.programs import known_programs
 
 ROOT = Path(__file__).resolve().parents[3]
 LEARNING = ROOT / "lab" / "captures" / "learning.items.parquet"
@@ -115,7 +115,7 @@ def test_fit_registers_a_tree_that_the_registry_can_read(mlflow_uri, learning, t
     files = {a.path for a in found.list_artifacts(made["run_id"])}
     assert {"experiment.yaml", "feature_program.oalf", "features.json", "report"} <= files
     program = Path(found.download_artifacts(made["run_id"], "feature_program.oalf", str(tmp_path))).read_bytes()
-    assert program == known_programs()[learning.feature_hash].with_suffix(".oalf").read_bytes()
+    assert program == known_programs()[learning.feature_hash].oalf
     model = Path(
         mlflow.artifacts.download_artifacts(
             "models:/first/1", dst_path=str(tmp_path / "model"), tracking_uri=mlflow_uri

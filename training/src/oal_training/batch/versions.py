@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 import warnings
 from pathlib import Path
@@ -14,7 +13,8 @@ from oal_training.batch.stored_tree import TRUSTED_TYPES
 from oal_training.batch.validation import Judged
 from oal_training.errors import TrainingError
 from oal_training.lineage import TAG, Lineage
-from oal_training.stored.items import Items, known_programs
+from oal_training.stored.items import Items
+from oal_training.stored.programs import KnownProgram, known_programs
 from oal_training.tracking import EXPERIMENT_FILE, FEATURES_FILE, PROGRAM_FILE, Tracking, said
 
 EXPERIMENT = "batch"
@@ -43,18 +43,18 @@ def check(lineage: Lineage, is_tree: bool, policy: str | None = None) -> None:
         )
 
 
-def _log_files(mlflow, experiment_text: str, program: Path | None) -> None:
+def _log_files(mlflow, experiment_text: str, program: KnownProgram | None) -> None:
     """What the registry compiles a version by, and a retrain repeats it by."""
     with tempfile.TemporaryDirectory(prefix="oal-") as name:
         folder = Path(name)
         (folder / EXPERIMENT_FILE).write_text(experiment_text, encoding="utf-8")
         if program:
-            shutil.copyfile(program.with_suffix(".oalf"), folder / PROGRAM_FILE)
-            shutil.copyfile(program, folder / FEATURES_FILE)
+            (folder / PROGRAM_FILE).write_bytes(program.oalf)
+            (folder / FEATURES_FILE).write_bytes(program.json)
         mlflow.log_artifacts(name)
 
 
-def _log_view(mlflow, tree, name: str, items: Items, program: Path | None) -> None:
+def _log_view(mlflow, tree, name: str, items: Items, program: KnownProgram | None) -> None:
     """The tree as people read it: tree/tree.txt whole, tree/tree.png cut."""
     units = tree_view.units_of(program) if program else {}
     view = tree_view.of_sklearn(tree, items.names, tuple(units.get(n, "1") for n in items.names), items.classes)

@@ -29,13 +29,16 @@ def of_rwnd_fair() -> dict[int, Program]:
 
 
 def known(folder: Path = SCHEMA_JSON.parent / "features") -> dict[int, Program]:
-    """Programs by feature hash; of those that compute the same, rwnd-fair's. TrainingError when there is none."""
+    """Programs by feature hash, and those that they begin with (earlier releases computed them); of those that compute
+    the same, rwnd-fair's. TrainingError when there is none.
+    """
+    own = policies.manifest(policies.RWND_FAIR).program
     programs = {}
-    for path in sorted(folder.glob("*.oalf")):
+    for path in sorted(folder.glob("*.oalf"), key=lambda p: (p.stem != own, p)):
         words, interval = program_file.from_bytes(path.read_bytes())
-        feature_hash = int.from_bytes(program_file.program_hash(words, interval)[:8], "big")
-        if path.stem == policies.manifest(policies.RWND_FAIR).program or feature_hash not in programs:
-            programs[feature_hash] = Program(path.stem, words, interval, feature_hash)
+        for n, digest in program_file.beginnings(words, interval):
+            feature_hash = int.from_bytes(digest[:8], "big")
+            programs.setdefault(feature_hash, Program(path.stem, words[:n], interval, feature_hash))
     if not programs:
         raise TrainingError(f"there is no feature program in {folder}; run `make gen`")
     return programs

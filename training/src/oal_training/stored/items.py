@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 from oal_schema.item import MISSING
-from oal_schema.settings import FILE as SCHEMA_JSON
 from oal_schema.settings import settings
 
 from oal_training.errors import TrainingError
+from oal_training.stored.programs import feature_names
 
 UNKNOWN = -1
-PROGRAMS = SCHEMA_JSON.parent / "features"
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,27 +129,6 @@ def label_known_before(group: np.ndarray, ts_us: np.ndarray, values: np.ndarray,
         known[known] = times[known] - times[at[known]] <= 2 * age_us
         found[rows[known]] = values[rows[at[known]]]
     return found
-
-
-def known_programs() -> dict[int, Path]:
-    """Compiled feature programs of the contract: first 8 bytes of the hash → description (JSON; the program itself is
-    beside it, .oalf).
-    """
-    return {int(json.loads(path.read_text())["hash"][:16], 16): path for path in sorted(PROGRAMS.glob("*.json"))}
-
-
-def feature_names(feature_hash: int, n: int) -> tuple[str, ...]:
-    """Names by the contract, or f0, f1, … of a program that the contract does not have."""
-    path = known_programs().get(feature_hash)
-    names = (
-        tuple(f["name"] for f in json.loads(path.read_text())["features"]) if path else tuple(f"f{i}" for i in range(n))
-    )
-    if len(names) != n:
-        raise TrainingError(
-            f"items of feature program {feature_hash:016x} have {n} features, the program {path.stem} has {len(names)}:"
-            " the items are damaged"
-        )
-    return names
 
 
 def from_columns(columns: dict[str, np.ndarray], source: dict, log=print) -> Items:

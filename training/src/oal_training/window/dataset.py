@@ -16,8 +16,9 @@ from oal_schema.settings import settings
 from oal_training.errors import TrainingError
 from oal_training.policies import window_settings
 from oal_training.stored import jsonl, parquet
-from oal_training.stored.items import MISSING, feature_names, known_programs
+from oal_training.stored.items import MISSING
 from oal_training.stored.parquet import sha256
+from oal_training.stored.programs import feature_names, known_programs
 from oal_training.window import capture, sender
 
 METADATA = b"oal.window"
@@ -293,4 +294,4 @@ def input_number(name: str, feature_hash: int) -> int:
             f"feature program {feature_hash:016x} is none of the contract's (policies): its features have no"
             " numbers here"
         )
-    return [f["name"] for f in json.loads(program.read_text())["features"]].index(name)
+    return program.names.index(name)

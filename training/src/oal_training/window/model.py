@@ -11,7 +11,7 @@ import numpy as np
 
 from oal_training.errors import TrainingError
 from oal_training.lineage import TAG, Lineage
-from oal_training.stored.items import known_programs
+from oal_training.stored.programs import known_programs
 from oal_training.tracking import EXPERIMENT_FILE, FEATURES_FILE, PROGRAM_FILE, Tracking, said
 from oal_training.window import regressors
 from oal_training.window.dataset import Dataset
@@ -53,8 +53,8 @@ def save(model, data: Dataset, folder: Path) -> None:
 def _save_inputs(data: Dataset, folder: Path) -> None:
     (folder / INPUTS_FILE).write_text(json.dumps(inputs(data), indent=1) + "\n", encoding="utf-8")
     if program := known_programs().get(data.feature_hash):
-        (folder / PROGRAM_FILE).write_bytes(program.with_suffix(".oalf").read_bytes())
-        (folder / FEATURES_FILE).write_bytes(program.read_bytes())
+        (folder / PROGRAM_FILE).write_bytes(program.oalf)
+        (folder / FEATURES_FILE).write_bytes(program.json)
 
 
 def log(

@@ -116,7 +116,8 @@ final class BatchCursor {
             if (f.filterColumn >= 0 && rows.column(f.filterColumn)[run] != f.filterValue) continue;
             if (rows.absent(run, f.optional)) continue;
             if (f.holds) entity[run].heard.set(f.index);
-            Cells.feed(f, cells, rows.column(f.column), ts, from, to);
+            if (f.key) Cells.feed(f, cells, rows.column(f.column), ts, run, run + 1); // it has one value a run
+            else Cells.feed(f, cells, rows.column(f.column), ts, from, to);
         }
     }
 

@@ -64,7 +64,7 @@ final class Cells {
                 cells[at + OPEN] = open;
             }
             case COUNT -> cells[at + OPEN] += to - from;
-            case RATIO, EWMA, LAG, DIFF, ADD -> throw new IllegalStateException("derived feature " + f.index
+            case RATIO, EWMA, LAG, DIFF, ADD, CHANGE -> throw new IllegalStateException("derived feature " + f.index
                     + " reads no rows");
         }
         cells[at + VALUE] = values[to - 1];

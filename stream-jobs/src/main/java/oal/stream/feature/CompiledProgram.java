@@ -26,6 +26,8 @@ public final class CompiledProgram {
     final Feature[][] byTable = new Feature[Tables.ALL.size()][];
     /** Words of an entity's cells, per table; 0 = no feature reads the table. */
     final int[] cellWords = new int[Tables.ALL.size()];
+    /** Features that choose an entity, per table. */
+    final int[] choosers = new int[Tables.ALL.size()];
     /** Tables whose rows must be read in order of time across runs. */
     final boolean[] ordered = new boolean[Tables.ALL.size()];
 
@@ -50,6 +52,10 @@ public final class CompiledProgram {
                     : RING + f.window;
             ordered[f.table] |= Tables.ALL.get(f.table).event() && f.needsOrder();
             of.get(f.table).add(f);
+            if (f.chooser != null && !f.chooser.chooses) {
+                f.chooser.chooses = true;
+                f.chooser.kept = choosers[f.table]++;
+            }
             reads[Tables.ALL.get(f.table).topic().ordinal()] = true;
         }
         for (int i = 0; i < byTable.length; i++) byTable[i] = of.get(i).toArray(Feature[]::new);

@@ -12,9 +12,12 @@ final class Entity {
     final transient BitSet heard = new BitSet();
     /** Time of its latest row within one batch. */
     transient long lastUs;
+    /** Values of the features that choose an entity, at the instant evaluated last. */
+    final transient long[] kept;
 
-    Entity(EntityKey key, int words) {
+    Entity(EntityKey key, int words, int choosers) {
         this.key = key;
         this.cells = new long[words];
+        this.kept = new long[choosers];
     }
 }

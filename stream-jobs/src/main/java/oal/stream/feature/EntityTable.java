@@ -23,12 +23,14 @@ final class EntityTable {
     final TableSpec spec;
     final List<Entity> entities = new ArrayList<>();
     private final int words;
+    private final int choosers;
     private final Map<EntityKey, Entity> byKey = new HashMap<>();
     private final long[] probe;
 
-    EntityTable(TableSpec spec, int words) {
+    EntityTable(TableSpec spec, int words, int choosers) {
         this.spec = spec;
         this.words = words;
+        this.choosers = choosers;
         this.probe = new long[spec.keys()];
     }
 
@@ -49,7 +51,7 @@ final class EntityTable {
     private Entity find(EntityKey key) {
         Entity e = byKey.get(key);
         if (e == null) {
-            e = new Entity(key == EVENTS ? EVENTS : new EntityKey(key.part().clone()), words);
+            e = new Entity(key == EVENTS ? EVENTS : new EntityKey(key.part().clone()), words, choosers);
             byKey.put(e.key, e);
             entities.add(e);
         }

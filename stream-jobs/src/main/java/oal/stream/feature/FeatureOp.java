@@ -14,7 +14,8 @@ enum FeatureOp {
     EWMA(17),
     LAG(18),
     DIFF(19),
-    ADD(20);
+    ADD(20),
+    CHANGE(21);
 
     private final int code;
 
@@ -25,6 +26,11 @@ enum FeatureOp {
     static FeatureOp of(long code) {
         for (FeatureOp op : values()) if (op.code == code) return op;
         throw new IllegalArgumentException("feature program: unknown operator " + code);
+    }
+
+    /** Does it look at an earlier result? */
+    boolean late() {
+        return this == LAG || this == CHANGE;
     }
 
     boolean derived() {

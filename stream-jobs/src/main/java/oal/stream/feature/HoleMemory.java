@@ -103,7 +103,7 @@ final class HoleMemory {
             open |= unknown[f.index] || f.op == FeatureOp.EWMA && least[f.index] != most[f.index];
         }
         for (Feature f : program.features) {
-            if (f.op != FeatureOp.LAG) continue;
+            if (!f.op.late()) continue;
             long bits = lagged[f.index] << 1 | (unknown[(int) f.a] ? 1 : 0);
             lagged[f.index] = bits;
             open |= bits << Long.SIZE - f.window != 0;
@@ -147,6 +147,7 @@ final class HoleMemory {
         return switch (f.op) {
             case EWMA -> ewma(f, a, x[(int) f.a], ewma[i]);
             case LAG -> (lagged[i] >>> f.window - 1 & 1) != 0;
+            case CHANGE -> a || (lagged[i] >>> f.window - 1 & 1) != 0;
             case RATIO, DIFF, ADD -> a || unknown[(int) f.b];
             case LAST, DELTA, RATE, MAX, MIN, MEAN, SUM, COUNT -> throw new IllegalStateException("feature " + i
                     + " is not derived");
@@ -197,7 +198,7 @@ final class HoleMemory {
                     out.writeLong(least[i]);
                     out.writeLong(most[i]);
                 }
-                case LAG -> out.writeLong(lagged[i]);
+                case LAG, CHANGE -> out.writeLong(lagged[i]);
                 case RATIO, DIFF, ADD -> { }
                 case LAST, DELTA, RATE, MAX, MIN, MEAN, SUM, COUNT -> out.writeByte(clean[i]);
             }
@@ -214,7 +215,7 @@ final class HoleMemory {
                     least[i] = in.readLong();
                     most[i] = in.readLong();
                 }
-                case LAG -> lagged[i] = in.readLong();
+                case LAG, CHANGE -> lagged[i] = in.readLong();
                 case RATIO, DIFF, ADD -> { }
                 case LAST, DELTA, RATE, MAX, MIN, MEAN, SUM, COUNT -> clean[i] = in.readUnsignedByte();
             }

@@ -37,9 +37,11 @@ public final class Interpreter {
     private final CompiledProgram program;
     private final EntityTable[] tables = new EntityTable[Tables.ALL.size()];
     private final long[] x;
+    /** Of features that choose an entity: the group's value at the present instant, not clamped. */
+    private final long[] extreme;
     private final long[] ewma;
     private final boolean[] ewmaSet;
-    /** Of lag features: the operand's results, at instant {@code turn} modulo the lag. */
+    /** Of lags and changes: the operand's results, at instant {@code turn} modulo the lag. */
     private final long[][] lag;
     private final boolean[] topicOpen = new boolean[TOPICS.length];
     private boolean started;
@@ -67,13 +69,14 @@ public final class Interpreter {
         holes = new HoleMemory(program);
         for (TableSpec t : Tables.ALL) {
             if (program.byTable[t.id()].length == 0) continue;
-            tables[t.id()] = new EntityTable(t, program.cellWords[t.id()]);
+            tables[t.id()] = new EntityTable(t, program.cellWords[t.id()], program.choosers[t.id()]);
         }
         x = new long[program.size()];
+        extreme = new long[program.size()];
         ewma = new long[program.size()];
         ewmaSet = new boolean[program.size()];
         lag = new long[program.size()][];
-        for (Feature f : program.features) if (f.op == FeatureOp.LAG) lag[f.index] = new long[f.window];
+        for (Feature f : program.features) if (f.op.late()) lag[f.index] = new long[f.window];
     }
 
     /** Would a batch of this incarnation and time make all state restart? */
@@ -252,18 +255,29 @@ public final class Interpreter {
             long v = Cells.close(f, e.cells, instant, turn, program.intervalUs);
             v = Saturating.divide(Saturating.multiply(v, f.a), f.b);
             v = Math.min(Math.max(v, -ENTITY_LIMIT), ENTITY_LIMIT);
-            if (f.group == Feature.SUM || f.group == Feature.MEAN) total = Saturating.add(total, v);
-            else if (n == 0) total = v;
-            else total = f.group == Feature.MAX ? Math.max(total, v) : Math.min(total, v);
+            if (f.chooses) e.kept[f.kept] = v;
+            if (f.chooser != null && !chose(f.chooser, e)) continue;
+            total = switch (f.group) {
+                case Feature.SUM, Feature.MEAN, Feature.TOTAL -> Saturating.add(total, v);
+                case Feature.COUNT -> v > 0 ? total + 1 : total;
+                case Feature.MIN -> n == 0 ? v : Math.min(total, v);
+                default -> n == 0 ? v : Math.max(total, v);
+            };
             n++;
         }
+        extreme[f.index] = total;
         derived = f.group == Feature.MEAN && n > 0 ? Saturating.divide(total, n) : total;
         return n > 0 || f.group == Feature.SUM;
     }
 
+    /** Has the entity the value that this feature's group has at the present instant? */
+    private boolean chose(Feature by, Entity e) {
+        return e.cells[by.cell] != 0 && e.kept[by.kept] == extreme[by.index];
+    }
+
     /** From results of this instant. False if an operand is missing. */
     private boolean derive(Feature f) {
-        long a = f.op == FeatureOp.LAG ? lagged(f) : x[(int) f.a];
+        long a = f.op.late() ? lagged(f) : x[(int) f.a];
         if (a == Feature.MISSING) return false;
         switch (f.op) {
             case RATIO -> {
@@ -279,6 +293,11 @@ public final class Interpreter {
                 derived = Saturating.divide(ewma[i], 256);
             }
             case LAG -> derived = a;
+            case CHANGE -> {
+                long now = x[(int) f.a];
+                if (now == Feature.MISSING) return false;
+                derived = Saturating.subtract(now, a);
+            }
             case DIFF, ADD -> {
                 long b = x[(int) f.b];
                 if (b == Feature.MISSING) return false;
