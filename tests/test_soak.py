@@ -78,6 +78,8 @@ def test_growth_follows_the_line_and_not_the_noise():
     found = {f.name: f for f in resources.figures("day", samples)}
     assert found["day.transactional_ids.growth"].met and not found["day.file_handles.kafka.growth"].met
     assert found["day.stored_bytes.kafka.faster"].met
+    merges = [(float(hour), {"file_handles.clickhouse": 150 + 80 * (hour > 18 and hour % 3 > 0)}) for hour in range(24)]
+    assert {f.name: f for f in resources.figures("day", merges)}["day.file_handles.clickhouse.growth"].met
     assert found["day.stored_bytes.kafka.per_hour"].value == 1e6
 
 

@@ -21,29 +21,69 @@ sys.path[:0] = [str(ROOT / "schema/src"), str(ROOT / "platform/local/src"), str(
 
 from soak import figures  # noqa: E402
 from soak.drills.list import DRILLS  # noqa: E402
+from soak.stage import KEPT  # noqa: E402
 
 LIMIT_S = 3600  # of all drills together
+JOBS = 2  # at a time: most drills mostly wait
 PATIENCE = "OAL_SOAK_PATIENCE"  # times as long as usual, on a machine that others use too
 GRACE_S = 90  # to stop its platform
 
 
-def run(name: str, limit_s: float) -> str:
-    """Run a drill in a process group of its own; why it failed, or nothing."""
-    child = subprocess.Popen([sys.executable, "-m", "soak", "--here", name], process_group=0,
-                             env=os.environ | {"PYTHONPATH": str(ROOT / "tests")}, stdin=subprocess.DEVNULL)
+class Running:
+    """A drill in a process group of its own; a platform folder that stays is its own too."""
+
+    def __init__(self, name: str, limit_s: float):
+        kept = os.environ.get(KEPT)
+        self.name, self.limit_s, self.begun = name, limit_s, time.monotonic()
+        self._child = subprocess.Popen(
+            [sys.executable, "-m", "soak", "--here", name], process_group=0, stdin=subprocess.DEVNULL,
+            env=os.environ | {"PYTHONPATH": str(ROOT / "tests")} | ({KEPT: f"{kept}/{name}"} if kept else {}))
+
+    def failed(self) -> str | None:
+        """None while it runs; then why it failed, or nothing."""
+        status = self._child.poll()
+        if status is not None:
+            return "" if status == 0 else f"ended with {status}"
+        if time.monotonic() - self.begun < self.limit_s:
+            return None
+        self.end()
+        return f"not done within {self.limit_s:.0f} s"
+
+    def end(self) -> None:
+        """If it runs: its platform is stopped in order."""
+        if self._child.poll() is not None:
+            return
+        self._child.send_signal(signal.SIGINT)
+        try:
+            self._child.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._child.pid, signal.SIGKILL)
+            self._child.wait()
+
+
+def run(names: list[str], jobs: int) -> dict[str, tuple[float, str]]:
+    """Run these drills, so many at a time: of each its seconds, and why it failed, or nothing."""
+    patience = float(os.environ.get(PATIENCE, "1"))
+    end = time.monotonic() + LIMIT_S * patience
+    rows, waiting, running = {}, list(names), []
     try:
-        status = child.wait(limit_s)
-        return "" if status == 0 else f"ended with {status}"
-    except subprocess.TimeoutExpired:
-        return f"not done within {limit_s:.0f} s"
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                name, left = waiting.pop(0), end - time.monotonic()
+                limit_s = DRILLS[name].limit_s * patience
+                if left < limit_s / 3:
+                    rows[name] = 0, f"not run: {LIMIT_S} s for all drills were used up"
+                else:
+                    running.append(Running(name, min(limit_s, left)))
+            for one in list(running):
+                if (failed := one.failed()) is not None:
+                    running.remove(one)
+                    rows[one.name] = time.monotonic() - one.begun, failed
+            time.sleep(0.2)
     finally:
-        if child.poll() is None:
-            child.send_signal(signal.SIGINT)  # its platform is stopped in order
-            try:
-                child.wait(GRACE_S)
-            except subprocess.TimeoutExpired:
-                os.killpg(child.pid, signal.SIGKILL)
-                child.wait()
+        for one in running:
+            one.end()
+    return {name: rows[name] for name in names}
 
 
 def here(name: str) -> int:
@@ -74,6 +114,7 @@ def main() -> int:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="print the names of the drills")
     parser.add_argument("--here", metavar="NAME", choices=DRILLS, help="run one in this process")
+    parser.add_argument("--jobs", type=int, default=JOBS, metavar="N", help=f"drills at a time (default: {JOBS})")
     parser.add_argument("names", nargs="*", metavar="NAME")
     args = parser.parse_args()
     if args.list:
@@ -83,17 +124,10 @@ def main() -> int:
         return here(args.here)
     if unknown := set(args.names) - set(DRILLS):
         parser.error(f"no such drill: {', '.join(sorted(unknown))}; there are {', '.join(DRILLS)}")
-    begun, rows = time.monotonic(), {}
-    patience = float(os.environ.get(PATIENCE, "1"))
-    for name in args.names or DRILLS:
-        left = LIMIT_S * patience - (time.monotonic() - begun)
+    begun, names = time.monotonic(), list(dict.fromkeys(args.names or DRILLS))
+    for name in names:
         (figures.FOLDER / f"{name}.json").unlink(missing_ok=True)
-        if left < DRILLS[name].limit_s / 3:
-            rows[name] = 0, f"not run: {LIMIT_S} s for all drills were used up"
-            continue
-        start = time.monotonic()
-        failed = run(name, min(DRILLS[name].limit_s * patience, left))
-        rows[name] = time.monotonic() - start, failed
+    rows = run(names, args.jobs)
     well = table(rows)
     passed = sum(not failed for _, failed in rows.values())
     print(f"\nsoak: {passed} of {len(rows)} drills ran to their end, {time.monotonic() - begun:.0f} s in all;"

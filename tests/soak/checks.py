@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 
+from flow import until
 from ledger import clickhouse_ledger, differences, read_topic
 from oal_local.errors import PlatformError
 from oal_schema import item
@@ -25,20 +25,6 @@ def say(text: str) -> None:
 
 def names(fleet) -> str:
     return ", ".join(f"'{ap_id}'" for ap_id in fleet.ap_ids)
-
-
-def until(what: str, condition: Callable[[], object], limit_s: float = 300) -> object:
-    """Poll until the condition holds and return what it gave; a service that is away counts as "not yet"."""
-    deadline, error = time.monotonic() + limit_s, None
-    while time.monotonic() < deadline:
-        try:
-            error = None
-            if found := condition():
-                return found
-        except (OSError, PlatformError, AssertionError) as away:
-            error = away
-        time.sleep(0.5)
-    raise AssertionError(f"{what}: not within {limit_s:.0f} s" + (f" ({error})" if error else ""))
 
 
 def count(platform, table: str, fleet) -> int:

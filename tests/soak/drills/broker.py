@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 import time
 
+from flow import until
 from oal_local.errors import PlatformError
 
-from soak.checks import complete, count, say, until
+from soak.checks import complete, count, say
 from soak.figures import Figure
 from soak.stage import Stage, stage
 

@@ -6,9 +6,10 @@ import json
 import urllib.request
 from pathlib import Path
 
+from flow import until
 from oal_local import checkpoints, flink, kafka
 
-from soak.checks import complete, say, until
+from soak.checks import complete, say
 from soak.figures import Figure
 from soak.stage import Stage, stage
 

@@ -8,9 +8,10 @@ import json
 import time
 
 from confluent_kafka import Producer
+from flow import until
 from ledger import read_topic
 
-from soak.checks import complete, say, until
+from soak.checks import complete, say
 from soak.figures import Figure
 from soak.stage import stage
 

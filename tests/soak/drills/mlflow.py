@@ -1,0 +1,98 @@
+"""MLflow is away, and then its packets vanish: trainer and registry go on, promotions resume."""
+
+from __future__ import annotations
+
+from flow import until
+from oal_local import health, loop, registry, trainer
+
+from soak import network
+from soak.checks import NONE, complete, say
+from soak.figures import Figure
+from soak.learning import decisions, eager, metric
+from soak.stage import Stage, stage
+
+AWAY_S, BLACK_S, RATE = 1800, 300, 15
+MLFLOW, REGISTRY, TRAINER = "mlflow", "model-registry", "trainer"
+SAMPLE_S = 60  # of stream time
+
+
+def _releases(on: Stage, version: int) -> int:
+    return int(on.platform.clickhouse.query(
+        f"SELECT count() FROM oal.release WHERE slot = 'champion' AND action = 'release' AND version = {version}"))
+
+
+def _promoted(on: Stage, version: int) -> float:
+    """Make it champion; seconds of stream time until its release is a row."""
+    before, at = _releases(on, version), on.clock.now_us()
+    until("MLflow takes the alias", lambda: loop.set_alias(on.platform, "champion", version) or True)
+    until(f"version {version} is released", lambda: _releases(on, version) > before)
+    return (on.clock.now_us() - at) / 1e6
+
+
+class Watched:
+    """What trainer and registry do while MLflow does not answer."""
+
+    def __init__(self, on: Stage):
+        self.on, self.stands, self.ill = on, 0, 0
+        self._decided, self._next_us = decisions(on.platform), on.clock.now_us() + SAMPLE_S * 1_000_000
+
+    def tick(self) -> None:
+        """Each minute of stream time: has the trainer decided anything, and does it call itself well?"""
+        if self.on.clock.now_us() < self._next_us:
+            return
+        self._next_us += SAMPLE_S * 1_000_000
+        decided = decisions(self.on.platform)
+        self.stands += decided <= self._decided
+        self._decided = decided
+        self.ill += not health.ok(trainer.url(self.on.platform.settings) + "/healthz")
+
+
+def mlflow() -> list[Figure]:
+    """MLflow is stopped for 30 minutes, then its packets are dropped for 5: trainer and registry go on."""
+    drill = "outage-mlflow"
+    network.own()
+    with eager() as settings, stage(("data", MLFLOW, TRAINER, REGISTRY), rate=RATE, trainer_settings=settings) as on:
+        loop.seed(on.platform, (loop.TREE, loop.TREE))
+        for version in loop.versions(on.platform):
+            loop.open_gate(on.platform, version, "a drill of the way, not of the judgement")
+        first, second = loop.versions(on.platform)
+        until("the first champion is released", lambda: _releases(on, second))
+        fleet = on.fleet()
+        on.flowing(fleet)
+        until("the trainer decides", lambda: decisions(on.platform))
+        pids = {name: on.platform.pid(name) for name in (REGISTRY, TRAINER)}
+        seen = Watched(on)
+        say(f"{drill}: away for {AWAY_S} s, clocks at {RATE} times the real speed")
+        on.platform.stop(MLFLOW)
+        on.clock.run(RATE)
+        on.clock.wait_s(AWAY_S, seen.tick)
+        on.clock.run(1)
+        said = metric(on.platform, registry.url(on.platform.settings), "oal_registry_problems")
+        on.platform.start(MLFLOW)
+        back = _promoted(on, first)
+        say(f"{drill}: back, promoted after {back:.0f} s; now its packets vanish for {BLACK_S} s")
+        with network.dropped(on.platform.settings.ports["mlflow"]):
+            on.clock.run(RATE)
+            on.clock.wait_s(BLACK_S, seen.tick)
+            on.clock.run(1)
+        again = _promoted(on, second)
+        on.flowing(fleet)
+        fleet.stop()
+        restarts = sum(on.platform.pid(name) != pid for name, pid in pids.items())
+        dropped = metric(on.platform, trainer.url(on.platform.settings), "oal_trainer_mlflow_dropped_total")
+        logged = until("the trainer logs again", lambda: metric(
+            on.platform, trainer.url(on.platform.settings), "oal_trainer_mlflow_logged_total"))
+        return [
+            Figure(f"{drill}.away", AWAY_S, "s", f"of stream time, then {BLACK_S} s of dropped packets. Compressed:"
+                   f" realtime clocks at {RATE} times the real speed"),
+            Figure(f"{drill}.restarts", restarts, "processes", "of registry and trainer", NONE),
+            Figure(f"{drill}.trainer_stood", seen.stands, "minutes", "of stream time without a decision", ("<=", 2)),
+            Figure(f"{drill}.trainer_ill", seen.ill, "minutes", "that it called itself ill", NONE),
+            Figure(f"{drill}.registry_said_so", said, "problems", "in its metrics at the outage's end", (">=", 1)),
+            Figure(f"{drill}.promoted_after_outage", round(back, 1), "s",
+                   "from MLflow's start until the new champion's release was a row", ("<=", 120)),
+            Figure(f"{drill}.promoted_after_black_hole", round(again, 1), "s", "likewise", ("<=", 120)),
+            Figure(f"{drill}.decisions", decisions(on.platform), "decisions", "of the trainer, in all"),
+            Figure(f"{drill}.entries_logged", logged, "entries", "of the trainer in MLflow"),
+            Figure(f"{drill}.entries_dropped", dropped, "entries", "of the trainer, that MLflow does not have"),
+        ] + complete(on.platform, fleet, drill)
