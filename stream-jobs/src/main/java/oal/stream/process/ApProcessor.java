@@ -68,7 +68,7 @@ final class ApProcessor {
         itemDelayUs = settings.delay() * INTERVAL_US;
         this.latenessMs = latenessMs;
         // The batches that complete an item may themselves wait for as long again.
-        decisionTimeoutMs = itemDelayUs / 1000 + 2 * latenessMs;
+        decisionTimeoutMs = itemDelayUs / 1000 + 2 * latenessMs + PredictionJoin.SILENCE_MS;
         this.out = out;
         this.policies = policies;
         work = new Workspace[policies.size()];

@@ -12,6 +12,7 @@ import java.util.stream.LongStream;
 import oal.stream.codec.BatchBuilder;
 import oal.stream.policy.Policies;
 import oal.stream.prediction.Outcome;
+import oal.stream.prediction.PredictionJoin;
 import oal.stream.process.ApTraffic.Decided;
 import oal.stream.state.StateSettings;
 import org.apache.flink.core.memory.DataInputDeserializer;
@@ -23,7 +24,6 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Decisions meet the items of their instants: rows, timers and state left behind. */
 class ApPredictionTest extends ApHarness {
-    private static final long TIMEOUT_MS = 1200 + 2 * LATENESS_MS;
     private static final long STEP_US = 100_000;
 
     /** One decision at each of the instants number {@code from} to {@code to} − 1, in batches of ten. */
@@ -142,18 +142,35 @@ class ApPredictionTest extends ApHarness {
     }
 
     @Test
-    void aDecisionOfAnApThatSendsNothingElseWaitsForTheTimeout() throws Exception {
+    void aDecisionOfAnApThatSendsNothingElseWaitsUntilItsStateIsDropped() throws Exception {
         decide(0, 10);
         long taken = T0_US / 1000 + 1000;
-        harness.processWatermark(new Watermark(taken + TIMEOUT_MS - 1));
+        long dropped = taken + SETTINGS.stateTtl().toMillis();
+        harness.processWatermark(new Watermark(dropped - 1));
         assertEquals(List.of(), rows("prediction"));
         assertTrue(harness.numEventTimeTimers() <= 2);
-        harness.processWatermark(new Watermark(taken + TIMEOUT_MS));
+        harness.processWatermark(new Watermark(dropped));
         assertEquals(10, rows("prediction").stream().filter(p -> p.get("class").equals("unknown")).count());
-        harness.processWatermark(new Watermark(taken + SETTINGS.stateTtl().toMillis() + TIMEOUT_MS));
         assertEquals(0, harness.numKeyedStateEntries());
+        harness.processWatermark(new Watermark(dropped + PredictionJoin.SILENCE_MS));
         assertEquals(0, harness.numEventTimeTimers());
         assertEquals(10, rows("prediction").size());
+    }
+
+    /** Its time goes on by five minutes at once, and the batches that complete their items come after that. */
+    @Test
+    void theLastDecisionsBeforeTheBrokerStoodStillMeetTheirItems() throws Exception {
+        decide(10, 40);
+        sendPairs(0, 16);
+        long later = brokerMs(16) + 300_000;
+        harness.processWatermark(new Watermark(later));
+        for (long s = 16; s < 40; s++) {
+            send(ap.samples(s), later + s);
+            send(ap.packets(s), later + s);
+        }
+        List<Map<String, String>> got = predictionsInOrder();
+        assertEquals(30, got.size());
+        assertTrue(got.stream().noneMatch(p -> p.get("class").equals("unknown")), got.toString());
     }
 
     @Test
