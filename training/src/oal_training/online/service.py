@@ -20,6 +20,7 @@ from oal_training.errors import TrainingError
 from oal_training.online import config as service_config
 from oal_training.online import programs, rows, shipment, tracking
 from oal_training.online.bearer import Bearer
+from oal_training.online.broker_clock import BrokerClock
 from oal_training.online.decision import Decision
 from oal_training.online.identity import instance
 from oal_training.online.inbox import ItemReader, ReleaseReader
@@ -92,6 +93,7 @@ class Service:
         self._renewals = Renewals(self._releases, self._policies, self._trainer.aps, self._programs, self._key)
         self._followed: dict[str, tuple[int, str]] = {}  # AP → generation and site that `follow` was last called with
         self._partition: dict[str, int] = {}
+        self._clock, self._clock_wrong = BrokerClock(), ""
         self._metrics = Metrics()
         self._turned = time.monotonic()
         self._shipped: Counter[str] = Counter()
@@ -149,7 +151,7 @@ class Service:
             why = self._items.fatal
             return "joining the consumer group" + (f": the last consumer could not go on: {why}" if why else "")
         idle = time.monotonic() - self._turned
-        return f"the loop has not turned for {idle:.0f} s; is Kafka away?" if idle > STUCK_S else ""
+        return f"the loop has not turned for {idle:.0f} s; is Kafka away?" if idle > STUCK_S else self._clock_wrong
 
     # --- the loop
 
@@ -189,13 +191,16 @@ class Service:
                 continue
             self._trainer.add(item, now, message.offset())
             self._partition[item.ap_id] = message.partition()
+            self._clock.read(message.timestamp(), now, message.partition() not in self._items.catching_up)
 
     def _read_releases(self, timeout_s: float) -> None:
         for key, value in self._bundles.poll(timeout_s):
             self._releases.put(key, value)
 
     def _round(self) -> None:
-        """A tree for every AP that has new items, unless its partition is still being read."""
+        """A tree for every AP that has new items, unless its partition is still being read, or the clock is wrong."""
+        if not self._look_at_clock():
+            return
         behind = self._items.catching_up
         ready = [
             ap_id
@@ -215,6 +220,15 @@ class Service:
                     return
         if decided:
             self._settle(decided)
+
+    def _look_at_clock(self) -> bool:
+        """May anything be signed by it? Says so when that changes."""
+        if self._clock.wrong and not self._clock_wrong:
+            log(self._clock.wrong)
+        elif self._clock_wrong and not self._clock.wrong:
+            log("this machine's clock is right again")
+        self._clock_wrong = self._clock.wrong
+        return not self._clock_wrong
 
     def _follow(self, ap_id: str) -> None:
         """Tell the AP's state what is in force, when that may have changed."""
@@ -258,6 +272,8 @@ class Service:
 
     def _renew(self) -> None:
         """Release every online tree once more whose AP has another policy now, whether the AP sends items or not."""
+        if not self._look_at_clock():
+            return
         mine = lambda ap_id: self._items.owns(self._partition.get(ap_id), ap_id)
         due = self._renewals.due(mine, _now_us(), frozenset(self._items.positions))
         while some := list(itertools.islice(due, RENEWALS_AT_ONCE)):
