@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import yaml
 from looped import EAGER, ROOT
-from oal_local import passwords
+from oal_local import loop, passwords
 
 
 @contextmanager
@@ -18,8 +18,22 @@ def eager() -> Iterator[str]:
     settings = yaml.safe_load((ROOT / "training/online.yaml").read_text())
     for section, values in EAGER.items():
         settings[section].update(values)
+    with _file(settings) as name:
+        yield name
+
+
+@contextmanager
+def small_experiment() -> Iterator[str]:
+    """A file of an experiment that is fitted within seconds."""
+    with _file(yaml.safe_load((ROOT / loop.TREE).read_text()) | {
+            "splits": [{"kind": "time", "test_share": 0.5, "folds": 1}]}) as name:
+        yield name
+
+
+@contextmanager
+def _file(content: dict) -> Iterator[str]:
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-        yaml.safe_dump(settings, file)
+        yaml.safe_dump(content, file)
         file.flush()
         yield file.name
 

@@ -21,6 +21,7 @@ DRILLS = {
     "outage-kafka": Drill(outage.kafka, 1200),
     "outage-checkpoints": Drill(outage.checkpoints, 1200),
     "outage-mlflow": Drill(mlflow.mlflow, 1200),
+    "outage-postgres": Drill(polls.away, 900),
     "rescale": Drill(rescale.rescale, 900),
     "broker-stalled": Drill(broker.stalled, 1200),
     "failovers": Drill(broker.failovers, 1500),

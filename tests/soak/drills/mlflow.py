@@ -8,7 +8,7 @@ from oal_local import health, loop, registry, trainer
 from soak import network
 from soak.checks import NONE, complete, say
 from soak.figures import Figure
-from soak.learning import decisions, eager, metric
+from soak.learning import decisions, eager, metric, small_experiment
 from soak.stage import Stage, stage
 
 AWAY_S, BLACK_S, RATE = 1800, 300, 15
@@ -51,8 +51,9 @@ def mlflow() -> list[Figure]:
     """MLflow is stopped for 30 minutes, then its packets are dropped for 5: trainer and registry go on."""
     drill = "outage-mlflow"
     network.own()
-    with eager() as settings, stage(("data", MLFLOW, TRAINER, REGISTRY), rate=RATE, trainer_settings=settings) as on:
-        loop.seed(on.platform, (loop.TREE, loop.TREE))
+    with eager() as settings, small_experiment() as small, stage(
+            ("data", MLFLOW, TRAINER, REGISTRY), rate=RATE, trainer_settings=settings) as on:
+        loop.seed(on.platform, (small, small))
         for version in loop.versions(on.platform):
             loop.open_gate(on.platform, version, "a drill of the way, not of the judgement")
         first, second = loop.versions(on.platform)
