@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 import time
@@ -51,6 +52,19 @@ def test_a_clock_is_set_and_runs_faster_for_programs_that_have_it(tmp_path):
         pass
     everyone.run(1)
     assert everyone.ahead_s() > 3600
+
+
+def test_who_waits_until_a_time_of_a_clock_that_is_ahead_waits_no_longer(tmp_path):
+    """As librdkafka does."""
+    clocks = tmp_path / "clocks"
+    clocks.mkdir()
+    clock.Clock(clocks).step(3600)
+    wait = ("import ctypes, time; t = time.time() + 0.01; c, m = (ctypes.create_string_buffer(64) for _ in 'cm');"
+            "at = (ctypes.c_long * 2)(int(t), int(t % 1 * 1e9)); libc = ctypes.CDLL(None);"
+            "libc.pthread_mutex_lock(m); print(libc.pthread_cond_timedwait(c, m, at))")
+    with clock.preloaded(tmp_path, clocks):
+        done = subprocess.run([sys.executable, "-c", wait], capture_output=True, text=True, check=True, timeout=60)
+    assert int(done.stdout) == errno.ETIMEDOUT
 
 
 def test_a_tape_played_three_times_has_the_features_that_it_says():

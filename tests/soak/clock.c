@@ -1,5 +1,6 @@
 /* clock.c: the realtime clock of programs that start with this library (LD_PRELOAD), as a file says it. The clock that
- * only counts up, after which programs wait, stays as it is.
+ * only counts up, after which most programs wait, stays as it is; who waits until a time of the realtime clock, as
+ * librdkafka does, waits as long as it was from then on.
  *
  * OAL_SOAK_CLOCKS names a folder of files of struct said; a process takes the first one whose name is a part of its
  * command line, or else `all`. clock.py writes them. */
@@ -7,6 +8,8 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -99,4 +103,51 @@ time_t time(time_t *to)
 	if (to)
 		*to = now.tv_sec;
 	return now.tv_sec;
+}
+
+/* Version: of a symbol that glibc has in several, the newest on this kind of machine; NULL: there is one. */
+static void *real(const char *name, const char *version)
+{
+	void *found = version ? dlvsym(RTLD_NEXT, name, version) : NULL;
+	return found ? found : dlsym(RTLD_NEXT, name);
+}
+
+/* A time of the clock that was told, as the kernel has it. What is before 2001 is of the clock that only counts up. */
+static const struct timespec *as_real(const struct timespec *t, struct timespec *out)
+{
+	struct timespec now;
+	if (!said || !t || t->tv_sec < 1000000000 || syscall(SYS_clock_gettime, CLOCK_REALTIME, &now))
+		return t;
+	int64_t is = now.tv_sec * SECOND + now.tv_nsec;
+	int64_t ns = t->tv_sec * SECOND + t->tv_nsec - (told(is) - is);
+	out->tv_sec = ns / SECOND;
+	out->tv_nsec = ns % SECOND;
+	return out;
+}
+
+int pthread_cond_timedwait(pthread_cond_t *restrict c, pthread_mutex_t *restrict m, const struct timespec *restrict t)
+{
+	static int (*next)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+	struct timespec at;
+	if (!next)
+		*(void **)&next = real("pthread_cond_timedwait", "GLIBC_2.3.2");
+	return next(c, m, as_real(t, &at));
+}
+
+int cnd_timedwait(cnd_t *restrict c, mtx_t *restrict m, const struct timespec *restrict t)
+{
+	static int (*next)(cnd_t *, mtx_t *, const struct timespec *);
+	struct timespec at;
+	if (!next)
+		*(void **)&next = real("cnd_timedwait", NULL);
+	return next(c, m, as_real(t, &at));
+}
+
+int sem_timedwait(sem_t *restrict s, const struct timespec *restrict t)
+{
+	static int (*next)(sem_t *, const struct timespec *);
+	struct timespec at;
+	if (!next)
+		*(void **)&next = real("sem_timedwait", NULL);
+	return next(s, as_real(t, &at));
 }
