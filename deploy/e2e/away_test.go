@@ -67,8 +67,8 @@ func TestAStoreAwayForMinutes(t *testing.T) {
 		})
 	}
 	t.Logf("the store was away for %s: %d kills were heard by %d of %d APs, the last after %s; ready at %d of %d "+
-		"looks; %d polls failed; stored %s after it was back", away, awaySites, aps.Killed(), awaySites*awayAPs, worst, ready,
-		awaySites, failures.Load(), time.Since(back))
+		"looks; %d polls failed; stored %s after it was back", away, awaySites, aps.Killed(), awaySites*awayAPs, worst,
+		ready, awaySites, failures.Load(), time.Since(back))
 }
 
 func site(i int) string { return fmt.Sprintf("away-%d", i) }
