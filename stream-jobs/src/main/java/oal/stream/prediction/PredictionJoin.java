@@ -23,7 +23,7 @@ public final class PredictionJoin {
     static final int MAX_WAITING = 20_736;
     /**
      * How long a decision of a silent access point waits, ms of the broker's time: as long as what may wait was made
-     * in. When the broker answers again after it stood still, its time has gone on by all of that at once, and the batches
+     * in. When a broker that stood still answers again, its time has gone on by all of that at once, and the batches
      * that complete the items of the last decisions are still to be read.
      */
     public static final long SILENCE_MS = MAX_WAITING * 100L;
