@@ -22,9 +22,10 @@ def _releases(on: Stage, version: int) -> int:
 
 
 def _promoted(on: Stage, version: int) -> float:
-    """Make it champion; seconds of stream time until its release is a row."""
-    before, at = _releases(on, version), on.clock.now_us()
+    """Make it champion; seconds from when MLflow took that until its release is a row."""
+    before = _releases(on, version)
     until("MLflow takes the alias", lambda: loop.set_alias(on.platform, "champion", version) or True)
+    at = on.clock.now_us()
     until(f"version {version} is released", lambda: _releases(on, version) > before)
     return (on.clock.now_us() - at) / 1e6
 
@@ -91,7 +92,7 @@ def mlflow() -> list[Figure]:
             Figure(f"{drill}.trainer_ill", seen.ill, "minutes", "that it called itself ill", NONE),
             Figure(f"{drill}.registry_said_so", said, "problems", "in its metrics at the outage's end", (">=", 1)),
             Figure(f"{drill}.promoted_after_outage", round(back, 1), "s",
-                   "from MLflow's start until the new champion's release was a row", ("<=", 120)),
+                   "from when MLflow took the new champion's alias until its release was a row", ("<=", 120)),
             Figure(f"{drill}.promoted_after_black_hole", round(again, 1), "s", "likewise", ("<=", 120)),
             Figure(f"{drill}.decisions", decisions(on.platform), "decisions", "of the trainer, in all"),
             Figure(f"{drill}.entries_logged", logged, "entries", "of the trainer in MLflow"),
