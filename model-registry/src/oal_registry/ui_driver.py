@@ -147,10 +147,13 @@ class MlflowPage:
         if name in self.tags():
             self._change_tag(name, value)
             return
-        self._type(f"{TAGS} [data-testid='tags-form-input-name']", name)
+        field = f"{TAGS} [data-testid='tags-form-input-name']"
+        self._type(field, name)
         self._type(f"{TAGS} [data-testid='tags-form-input-value']", value)
         self._click(lambda: self._one(f"{TAGS} [data-testid='add-tag-button']"), "Add tag")
-        self._wait(lambda: name in self.tags(), f"tag {name} shown")
+        # The page empties its form when the server has the tag. Whoever acts on it may have taken it away before the
+        # page shows it (`retrain`).
+        self._wait(lambda: name in self.tags() or not self._one(field).get_attribute("value"), f"tag {name} taken")
 
     def tags(self) -> dict[str, str]:
         """Tags that the open page shows."""
