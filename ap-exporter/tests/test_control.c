@@ -30,7 +30,10 @@ struct world {
 	struct oal_policy policy;
 	uint8_t class;
 	bool shadow, obey; /* obey: clamps are carried out */
+	uint32_t announced_bytes; /* by every client */
+	uint8_t scale;
 	unsigned sets, told;
+	uint32_t least, most; /* of the windows */
 };
 
 static struct oal_policy normal(void)
@@ -58,6 +61,8 @@ static void begin(struct world *w, unsigned n, uint32_t capacity_kbps, const str
 	w->air_ticks = 1;
 	w->capacity_kbps = capacity_kbps;
 	w->obey = true;
+	w->announced_bytes = 4000000;
+	w->least = UINT32_MAX;
 	w->policy = *p;
 	CHECK_EQ(control_new(&w->control, MOST, MOST), 0);
 	control_policy(w->control, p);
@@ -77,6 +82,10 @@ static void obey(struct world *w, const struct control_action *a, unsigned n)
 			w->released[a[i].reason]++;
 		else
 			CHECK(a[i].window_bytes >= w->policy.floor_mss * MSS);
+		if (a[i].window_bytes && a[i].window_bytes < w->least)
+			w->least = a[i].window_bytes;
+		if (a[i].window_bytes > w->most)
+			w->most = a[i].window_bytes;
 		w->sets++;
 		w->told += a[i].report;
 	}
@@ -110,6 +119,7 @@ static void step(struct world *w)
 				.unacked_bytes = (uint32_t)(s->at_ap - s->delivered), .rtt_down_us = s->srtt_down,
 				.rtt_up_us = s->srtt_up, .place = (uint16_t)i,
 				.station = w->own_queues ? (uint16_t)i : 0, .mss_bytes = MSS, .can_clamp = true,
+				.announced_bytes = w->announced_bytes, .scale = w->scale,
 			};
 	}
 	in.backlog_bytes = w->own_queues ? 0 : (uint32_t)backlog;
@@ -334,6 +344,43 @@ static void shadow(void)
 	control_free(w.control);
 }
 
+/* Half a megabit a second: what the sender needs is some 10 kB. Nothing obeys, so the law must not wait for an effect
+ * and go on correcting. */
+static void shadow_is_what_an_ack_would_say(void)
+{
+	struct oal_policy p = normal();
+	struct world w;
+
+	begin(&w, 2, 500, &p);
+	w.shadow = true;
+	w.obey = false;
+	w.class = 3;
+	w.scale = 7;
+	run(&w, 20000);
+	CHECK(w.sets > 0 && w.most <= 40000);
+	CHECK_EQ(w.least % (1 << w.scale), 0);
+	CHECK_EQ(w.most % (1 << w.scale), 0);
+	/* Senders that use little of their share: a window that is never obeyed must not grow and grow. */
+	w.s[0].cwnd = w.s[1].cwnd = 3000;
+	w.capacity_kbps = 20000;
+	w.most = 0;
+	run(&w, 20000);
+	CHECK(w.most <= 200000);
+	printf("# in shadow: windows of %u to %u bytes\n", w.least, w.most);
+	/* Clients that announce less than the law would: no ACK would change, and no row says so. */
+	w.announced_bytes = p.floor_mss * MSS;
+	run(&w, 1000);
+	w.sets = w.most = 0;
+	run(&w, 10000);
+	CHECK_EQ(w.most, 0);
+	CHECK_EQ(stats_of(&w).clamps, 0);
+	/* And none where it is not known. */
+	w.announced_bytes = 0;
+	run(&w, 5000);
+	CHECK_EQ(w.most, 0);
+	control_free(w.control);
+}
+
 static void always_bad(void)
 {
 	struct oal_policy p = normal();
@@ -508,6 +555,8 @@ int main(void)
 	slower_links();
 	test("in shadow there is nothing to take back");
 	shadow();
+	test("in shadow a window is what the next ACK would say, or nothing");
+	shadow_is_what_an_ack_would_say();
 	test("a tree that always says Bad costs no more than a tenth");
 	always_bad();
 	test("a class, not a rumour, is a reason to act; a clamp stays while it binds, and goes when it does not");

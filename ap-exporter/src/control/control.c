@@ -143,6 +143,7 @@ unsigned control_step(struct control *c, const struct control_input *in, const s
 		c->base_down = (struct smallest){ 0 };
 	}
 	c->t_us = in->t_us;
+	c->shadow = in->shadow;
 	c->step++;
 	c->stats.steps++;
 	c->n_actions = 0;

@@ -46,6 +46,8 @@ struct control_flow {
 	uint16_t station; /* index into the stations, or CONTROL_NO_STATION */
 	uint16_t mss_bytes;
 	uint16_t server_port;
+	uint32_t announced_bytes; /* the client's window as its ACKs carry it to this AP; 0: not known */
+	uint8_t scale; /* of the client's windows */
 	bool can_clamp; /* the client's window scale is known */
 };
 

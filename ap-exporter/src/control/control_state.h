@@ -62,6 +62,7 @@ struct control {
 	uint32_t capacity_cost_kbps, capacity_kbps, rate_kbps, queue_us, turn_us, target_us, share_permille;
 	/* Acting. */
 	bool acting;
+	bool shadow; /* nobody obeys: windows are told, not set */
 	uint64_t acting_since_us, reason_us;
 	uint8_t reason;
 	uint32_t backlog_us; /* time that all that stands in queues takes, smoothed */

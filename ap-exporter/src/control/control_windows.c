@@ -1,6 +1,7 @@
 /* Part 5 of a step: windows become actions: not below the floor, renewed in time, and told in a row when they are worth
  * it. */
 #include "control/control_state.h"
+#include "rewrite/rwnd_clamps.h"
 
 enum {
 	RENEW = 3, /* a clamp is set so often within its time to live: two sets in a row may be lost */
@@ -38,7 +39,16 @@ static bool moved(uint32_t from, uint32_t to, uint32_t divisor)
 	return (from > to ? from - to : to - from) > from / divisor;
 }
 
-static void clamp(struct control *c, unsigned i, uint64_t t_us, uint64_t dt_us)
+/* In shadow: `*window` becomes what the flow's next ACK would say, in the units of its scale. False: it would say what
+ * it says now, or nobody knows. */
+static bool lowers(const struct control_flow *f, uint32_t *window)
+{
+	*window = (uint32_t)rwnd_raw(*window, (uint32_t)RWND_FLOOR_MSS * f->mss_bytes, f->scale) << f->scale;
+	return *window < f->announced_bytes;
+}
+
+/* True: the flow has a clamp. */
+static bool clamp(struct control *c, unsigned i, uint64_t t_us, uint64_t dt_us)
 {
 	const struct active *a = &c->active[i];
 	struct flow_state *s = a->s;
@@ -50,9 +60,13 @@ static void clamp(struct control *c, unsigned i, uint64_t t_us, uint64_t dt_us)
 	if (s->exact_bytes < floor)
 		s->exact_bytes = floor;
 	s->exact_bytes = window = at_most(s->exact_bytes, MAX_WINDOW_BYTES);
+	if (c->shadow && !lowers(a->in, &window)) {
+		control_release(c, s, OAL_REWRITE_REASON_RELEASED);
+		return false;
+	}
 	if (s->window_bytes && !moved(s->window_bytes, window, c->law->set_divisor)) {
 		if (t_us - s->set_us < c->policy.ttl_us / RENEW)
-			return;
+			return true;
 		window = s->window_bytes; /* a renewal */
 	}
 	out = act(c, s, c->reason, window);
@@ -63,6 +77,7 @@ static void clamp(struct control *c, unsigned i, uint64_t t_us, uint64_t dt_us)
 		s->reported_bytes = window;
 	s->window_bytes = window;
 	s->set_us = t_us;
+	return true;
 }
 
 void control_windows(struct control *c, const struct control_input *in, unsigned n, uint64_t dt_us)
@@ -75,12 +90,10 @@ void control_windows(struct control *c, const struct control_input *in, unsigned
 		const struct active *a = &c->active[i];
 
 		if (c->acting && clamps < c->policy.max_flows &&
-		    (c->law->takes(a) || (a->s->window_bytes && a->in->can_clamp))) {
-			clamp(c, i, in->t_us, dt_us);
-			clamps++;
-		} else {
+		    (c->law->takes(a) || (a->s->window_bytes && a->in->can_clamp)))
+			clamps += clamp(c, i, in->t_us, dt_us);
+		else
 			control_release(c, a->s, without);
-		}
 	}
 	c->stats.clamps = clamps;
 }

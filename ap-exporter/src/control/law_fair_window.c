@@ -142,7 +142,8 @@ static uint64_t next_window(const struct control *c, const struct active *a, uin
 			  (int64_t)a->s->exact_bytes * c->policy.probe_permille / UNIT * error / UNIT * dt / rtt_us);
 }
 
-/* It begins with what the sender needs for its share. */
+/* It begins with what the sender needs for its share. In shadow it begins anew at each step: nobody obeys, so the queue
+ * says nothing about a window, and correcting one by it would never end. */
 static uint64_t window(struct control *c, unsigned i, uint64_t dt_us, uint32_t *cwnd_bytes)
 {
 	const struct active *a = &c->active[i];
@@ -150,7 +151,7 @@ static uint64_t window(struct control *c, unsigned i, uint64_t dt_us, uint32_t *
 	struct flow_state *s = a->s;
 
 	*cwnd_bytes = wanted_cwnd(c, a);
-	if (!s->window_bytes) {
+	if (!s->window_bytes || c->shadow) {
 		s->fill_permille = UNIT;
 		return s->rate_kbps ? (uint64_t)*cwnd_bytes * share_kbps / s->rate_kbps : 0;
 	}

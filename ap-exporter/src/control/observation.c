@@ -107,6 +107,8 @@ static void observe_flows(struct observation *o, uint64_t t_us)
 			.station = find_station(o, f->station_mac, &o->station_of_flow[i]),
 			.mss_bytes = observation_mss(f),
 			.server_port = f->server_port,
+			.announced_bytes = flow_has_rwnd(f, DOWN) ? d->rwnd_bytes : 0,
+			.scale = f->scale[CLIENT],
 			.can_clamp = f->scale_state[CLIENT] == FLOW_SCALE_KNOWN,
 		};
 	}
