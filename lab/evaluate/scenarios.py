@@ -71,9 +71,9 @@ def other(control: str) -> str:
 
 
 def walk(spec: dict, steps: int, chance: random.Random) -> list[float]:
-    """Capacity over its mean, a value a step: Brownian motion between low and high, which stays at low for about
-    outage_s once it is there. The model that Sprout forecasts cellular links by (Winstein, Sivaraman, Balakrishnan,
-    NSDI 2013, section 3.1), whose authors fitted it to recorded ones.
+    """Capacity over what the link is given as, a value a step: Brownian motion between low and high, which stays at
+    low for about outage_s once it is there. The model by which Sprout forecasts cellular links (Winstein, Sivaraman,
+    Balakrishnan, NSDI 2013).
     """
     level, out = chance.uniform(max(spec["low"], 0.5), min(spec["high"], 1.5)), []
     for _ in range(steps):
