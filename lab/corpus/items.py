@@ -99,7 +99,8 @@ def index(runs: list[plans.Run], names: list[str] | None = None) -> str:
     """corpus.json: what each file is of; capture: beside the folder of all items, in the cache."""
     found = [{
         "ap_run": name, "run": run.name, "site": run.site, "ap": f"{run.site}/{number}", "part": run.part,
-        "evening": run.evening, "file": f"{name}.items.parquet", "capture": f"runs/{record.kept(run).name}/{name}.oalcap",
+        "evening": run.evening, "file": f"{name}.items.parquet",
+        "capture": f"runs/{record.kept(run).name}/{name}.oalcap",
         "start_ns": run.start_ns
     } for run in runs for number, name in enumerate(run.captures)]
     if names is not None:
