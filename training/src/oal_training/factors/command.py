@@ -28,7 +28,10 @@ def register(add) -> None:
         metavar="FILE",
         type=Path,
         action="append",
-        help="Parquet file of import-items; may be given several times (default: the two captures of lab/captures)",
+        help=(
+            "Parquet file of import-items, or a folder of them (the corpus: `lab/corpus/run --where`); may be given"
+            " several times (default: the two captures of lab/captures)"
+        ),
     )
     factors.add_argument("--config", metavar="FILE", type=Path, help="YAML with the sections mlflow and clickhouse")
     factors.add_argument("--clickhouse", metavar="URL", help="items of ClickHouse instead of files")
@@ -72,9 +75,12 @@ def read(arguments, places):
         return clickhouse.read(
             places.connection, arguments.ap, arguments.site, arguments.begin, arguments.end, log=log
         )
-    files = arguments.source or [CAPTURES / "learning.items.parquet", CAPTURES / "learning2.items.parquet"]
+    given = arguments.source or [CAPTURES / "learning.items.parquet", CAPTURES / "learning2.items.parquet"]
+    files = [file for path in given for file in (sorted(path.glob("*.parquet")) if path.is_dir() else [path])]
+    if not files:
+        raise TrainingError(f"no Parquet file in {', '.join(map(str, given))}")
     every = [
-        (path.name.removesuffix(".items.parquet"),
+        (path.name.removesuffix(".parquet").removesuffix(".items"),
          parquet.read(path, None, arguments.ap, arguments.site, arguments.begin, arguments.end, log))
         for path in files
     ]  # fmt: skip
