@@ -23,16 +23,16 @@ class Metric:
 #: Queue 3 is best effort. Its own columns first, where the items have them and they vary; those over all queues after;
 #: then the qdisc's, which is the queue of an access point without queues a station (behind it those are always empty).
 TABLE_2 = (
-    Metric("backlog of queue 3", 0.331, 0.141, ("backlog_be_bytes", "backlog_bytes", "qdisc_backlog_bytes")),
+    Metric("backlog of queue 3", 0.331, 0.141, ("be_backlog_bytes", "backlog_bytes", "qdisc_backlog_bytes")),
     Metric("channel utilisation", 0.541, 0.169, ("channel_busy_ms",)),
     Metric("dropped in all queues", 0.311, 0.184, ("txq_drops_1s", "qdisc_drops_1s")),
-    Metric("dropped in queue 3", 0.306, 0.182, ("drops_be_1s", "txq_drops_be_1s")),
-    Metric("arriving bytes of queue 3", 0.408, 0.150, ("arrived_be_bytes_1s", "down_bytes_1s")),
-    Metric("arriving packets of queue 5", 0.014, 0.140, ("arrived_vo_pkts_1s",)),
-    Metric("requeues of queue 3", 0.313, 0.087, ("requeues_1s", "qdisc_requeues_1s")),
+    Metric("dropped in queue 3", 0.306, 0.182, ("be_drops_1s",)),
+    Metric("arriving bytes of queue 3", 0.408, 0.150, ("down_bytes_1s",)),
+    Metric("arriving packets of queue 5", 0.014, 0.140, ()),
+    Metric("requeues of queue 3", 0.313, 0.087, ("qdisc_requeues_1s",)),
     Metric("retries over the links", -0.020, 0.016, ("tx_retries_1s",)),
     Metric("sent bytes", 0.290, 0.009, ("tx_rate_bps",)),
-    Metric("received bytes", 0.256, 0.006, ("rx_rate_bps", "rx_bytes_1s")),
+    Metric("received bytes", 0.256, 0.006, ("rx_bytes_1s",)),
     Metric("sending failed", -0.007, 0.003, ("tx_failed_1s",)),
     Metric("noise", -0.139, 0.003, ("noise_dbm",)),
     Metric("data rate in the data path", 0.8, 0.0, ("delivery_kbps",)),
@@ -48,13 +48,13 @@ class Panel:
 
 
 FIG_5 = (
-    Panel("arriving rate, queue 3", ("arrived_be_bytes_1s", "down_bytes_1s")),
-    Panel("arriving rate, queue 5", ("arrived_vo_pkts_1s",)),
+    Panel("arriving rate, queue 3", ("down_bytes_1s",)),
+    Panel("arriving rate, queue 5", ()),
     Panel("data rate", ("delivery_kbps",)),
-    Panel("backlog, queue 3", ("backlog_be_bytes", "backlog_bytes", "qdisc_backlog_bytes")),
-    Panel("drop rate, queue 3", ("drops_be_1s", "txq_drops_be_1s", "txq_drops_1s", "qdisc_drops_1s")),
+    Panel("backlog, queue 3", ("be_backlog_bytes", "backlog_bytes", "qdisc_backlog_bytes")),
+    Panel("drop rate, queue 3", ("be_drops_1s", "txq_drops_1s", "qdisc_drops_1s")),
     Panel("retransmission rate", ("retry_permille_1s",)),
-    Panel("requeues, queue 5", ("requeues_1s", "qdisc_requeues_1s")),
+    Panel("requeues, queue 5", ("qdisc_requeues_1s",)),
     Panel("channel utilisation", ("channel_busy_ms",)),
     Panel("transmit utilisation", ("channel_tx_ms",)),
 )
@@ -65,7 +65,7 @@ LOSS_PERCENTILES = {50: 0.0357, 90: 0.33, 99: 0.77}
 
 #: Columns that count losses, so their correlation with the loss ratio is no finding about a cause.
 COUNTS_LOSSES = frozenset(
-    ("retrans_pkts", "retrans_pkts_1s", "dup_acks", "loss_permille_1s", "loss_500ms_ago", "loss_trend_permille")
+    ("retrans_pkts", "retrans_pkts_1s", "dup_acks", "loss_permille_1s", "loss_500ms_ago", "top_flow_retrans_1s")
 )
 
 
