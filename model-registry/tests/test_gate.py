@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from oal_registry import compile as compiler
 from oal_registry import gate as gates
-from oal_registry import package, promoter
+from oal_registry import package, programs, promoter
 from oal_registry.errors import RegistryError
 from oal_registry.gate import Gate
 from oal_registry.models import CompiledModel
@@ -25,9 +25,10 @@ from oal_schema.policy import Policy
 from oal_schema.policy_folder import PolicyFolder
 from oal_training.batch import data_sets, experiment, run
 from oal_training.stored import kept, parquet
-from test_several_policies import CANARY, EXAMPLE, FAIR, PROGRAM, Mlflow, Topic
+from test_several_policies import CANARY, EXAMPLE, FAIR, Mlflow, Topic
 
 ITEMS = Path(__file__).resolve().parents[2] / "lab/captures/learning2.items.parquet"
+PROGRAM = programs.of_hash(parquet.read(ITEMS, log=lambda _line: None).feature_hash)
 GOOD, POOR, OTHER, BARE, NOTHING = 1, 2, 3, 4, 5  # versions; OTHER is as GOOD, but for a leaf's worth
 
 
@@ -259,3 +260,11 @@ def test_only_the_server_says_who_opened_and_only_admins_write_what_the_registry
         assert promoter.forbidden(body(key), lambda: True) == "" and promoter.forbidden(body(key), lambda: False) == key
         assert promoter.forbidden({"name": "m", "tags": [body(key)]}, lambda: False) == key
     assert promoter.forbidden(body("gate.open"), lambda: False) == promoter.forbidden({}, lambda: False) == ""
+
+
+def test_items_with_features_more_are_good_for_a_tree_that_knows_fewer():
+    """Features are only added, at the end; a tree of an earlier release is in force while items are of this one."""
+    whole = programs.of_name("congestion")
+    assert programs.begins(whole.feature_hash, whole.beginning(45).feature_hash)
+    assert not programs.begins(whole.beginning(45).feature_hash, whole.feature_hash)
+    assert not programs.begins(whole.feature_hash, 1)

@@ -17,6 +17,7 @@ import numpy as np
 from oal_schema.release import Release
 from oal_schema.tree import MISSING, Tree
 
+from oal_registry import programs
 from oal_registry.errors import NotPackagable, RegistryError
 from oal_registry.mlflow_client import Gone, MlflowRegistry
 from oal_registry.models import CompiledModel
@@ -145,7 +146,7 @@ def _answers(table, items, what: str) -> tuple[np.ndarray, np.ndarray]:
     """Class and probabilities of each item, as an access point says them."""
     if not isinstance(table, Tree):
         raise NotPackagable(f"{what} is no tree; nothing else can be compared")
-    if table.feature_hash != items.feature_hash or len(items.classes) != 4:
+    if not programs.begins(items.feature_hash, table.feature_hash) or len(items.classes) != 4:
         raise NotPackagable(f"{what} takes other features than the items held out have: they cannot be compared")
     leaf = table.apply(np.where(np.isnan(items.x), MISSING, items.x).astype(np.int64))
     rest = np.asarray(table.leaf_permille, float)[leaf] / 1000

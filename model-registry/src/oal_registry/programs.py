@@ -85,6 +85,19 @@ def of_bytes(data: bytes, what: str) -> Program:
     return known()[digest]
 
 
+def of_hash(feature_hash: int) -> Program | None:
+    """The known program by the first 8 bytes of its hash."""
+    return next((p for p in known().values() if p.feature_hash == feature_hash), None)
+
+
+def begins(feature_hash: int, earlier_hash: int) -> bool:
+    """Is the first program the second, or does it begin with it? Then its vectors are the other's, and more."""
+    if feature_hash == earlier_hash:
+        return True
+    program, earlier = of_hash(feature_hash), of_hash(earlier_hash)
+    return program is not None and earlier is not None and program.words[: len(earlier.words)] == earlier.words
+
+
 def of_name(name: str) -> Program | None:
     """The known program of this name, None when there is none."""
     return by_name().get(name)
