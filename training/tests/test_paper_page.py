@@ -28,9 +28,12 @@ def spanned(value: float, span: list[float]) -> str:
     return f"{value:.3f} ({span[0]:.3f}…{span[1]:.3f})"
 
 
-def test_table_2_is_that_of_the_results():
-    metrics = {m["paper"]["name"]: m for m in result("factors")["metrics"] if m["paper"]}
-    found = rows("What goes with loss")
+@pytest.mark.parametrize(
+    "heading, name", [("What goes with loss", "factors"), ("The same on the corpus", "corpus-factors")]
+)
+def test_table_2_is_that_of_the_results(heading, name):
+    metrics = {m["paper"]["name"]: m for m in result(name)["metrics"] if m["paper"]}
+    found = rows(heading)
     assert len(found) >= 7
     for name, cells in found.items():
         m = metrics[name]
@@ -46,6 +49,9 @@ def test_what_the_text_says_of_loss_is_in_the_results():
     ahead = {m["column"]: m["ahead"] for m in found["metrics"]}
     assert spanned(ahead["unacked_bytes"]["tau"], ahead["unacked_bytes"]["tau_span"]) in " ".join(PAGE.split())
     assert max((m["tau"] for name, m in ahead.items() if m["tau"]), default=0) == ahead["unacked_bytes"]["tau"]
+    corpus = {m["column"]: m["ahead"]["tau"] for m in result("corpus-factors")["metrics"]}
+    assert f"that ends (tau-b {corpus['loss_permille_1s']:.3f})" in " ".join(PAGE.split())
+    assert f"({corpus['unacked_bytes']:.3f})" in PAGE
     loss = found["loss"]
     low, high = loss["mean_95"]
     said = f"{loss['mean'] * 100:.2f} % in the mean ({low * 100:.2f}…{high * 100:.2f} %)"
