@@ -20,8 +20,8 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--evenings", type=int, help="only the first so many evenings of each site (default: all)")
     p.add_argument("--list", action="store_true", help="the runs, and which are there; play nothing")
     p.add_argument("--where", action="store_true",
-                   help="print the folder of the items (NAME.items.parquet, corpus.json); exit status 1 where they are"
-                   " not made yet")
+                   help="print the folder of the items (NAME.items.parquet, corpus.json), of as many runs as they were"
+                   " made of; exit status 1 where there are none by these tools")
     p.add_argument("--items-only", action="store_true", help="play nothing: items of the runs that are there")
     p.add_argument("--sample", type=pathlib.Path, metavar="FOLDER",
                    help="copy the items of the AP-runs that the repository keeps to FOLDER")
@@ -78,9 +78,12 @@ def main() -> int:
                       f" {run.given['ap']['queue'].get('kind', 'txq')}{'' if there else '  (not recorded)'}")
             return 0
         if args.where:
-            folder = items.folder(runs)
+            folder = items.largest(runs)
+            if folder is None:
+                print("corpus: no items are made yet by these tools: lab/corpus/run --items-only", file=sys.stderr)
+                return 1
             print(folder)
-            return 0 if (folder / "corpus.json").exists() else 1
+            return 0
         failures = {}
         if not args.items_only:
             exporter = play.snapshot(args.exporter.resolve(), record.folder())

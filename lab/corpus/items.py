@@ -34,6 +34,17 @@ def folder(runs: list[plans.Run]) -> pathlib.Path:
     return record.folder() / "items" / hashlib.sha256((keys + tools()).encode()).hexdigest()[:20]
 
 
+def largest(runs: list[plans.Run]) -> pathlib.Path | None:
+    """The folder that holds items of the most of these runs, and of no others, by these tools."""
+    names, found = {run.name for run in runs}, []
+    for path in (record.folder() / "items").glob("*/corpus.json"):
+        made = json.loads(path.read_text())
+        held = {one["run"] for one in made["ap_runs"]}
+        if made["tools"] == tools() and held <= names and path.parent == folder([r for r in runs if r.name in held]):
+            found.append((len(held), path.parent))
+    return max(found)[1] if found else None
+
+
 def _one(run: plans.Run, name: str) -> pathlib.Path:
     """The Parquet file of an AP-run, whichever corpus it is taken into."""
     return record.folder() / "parquet" / f"{name}-{record.key(run)}-{tools()}.parquet"

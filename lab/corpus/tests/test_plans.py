@@ -82,3 +82,27 @@ def test_onset_items_closer_than_a_label_window_are_one_episode():
     at_s = np.array([1.0, 1.1, 1.9, 3.0, 3.1, 9.0])
     assert counts.episodes((at_s * 1e6).astype(np.int64)) == 3
     assert counts.episodes(np.zeros(0, np.int64)) == 0
+
+
+def test_the_sample_has_every_part_and_two_evenings_of_an_access_point():
+    folder = record.LAB / "corpus/sample"
+    index = json.loads((folder / "corpus.json").read_text())["ap_runs"]
+    assert [one["ap_run"] for one in index] == plans.settings()["sample"]
+    assert {one["part"] for one in index} == {"train", "validation", "test"}
+    assert max(sum(other["ap"] == one["ap"] for other in index) for one in index) == 2
+    found, _, _ = counts.of(folder)
+    assert all(part.items > 500 and part.episodes for part in found.values())
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 3_000_000
+
+
+def test_the_folder_that_is_named_is_the_largest_that_these_tools_made(runs, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(record, "_played_by", lambda: ["kernel-1", "guest"])
+    assert items.largest(runs) is None
+    for some in (runs[:3], runs[:5]):
+        items.folder(some).mkdir(parents=True)
+        (items.folder(some) / "corpus.json").write_text(items.index(some))
+    assert items.largest(runs) == items.folder(runs[:5])
+    assert items.largest(runs[:4]) == items.folder(runs[:3]), "no other runs than those asked for"
+    monkeypatch.setattr(items, "tools", lambda: "others")
+    assert items.largest(runs) is None
