@@ -19,7 +19,9 @@ CONTROLS, QUEUES = (tuple(_said("rwnd-fair")[key]) for key in ("controls", "queu
 ABLATIONS: dict[str, dict[str, int]] = _said("rwnd-fair")["ablations"]
 #: The one without a model, which the others are compared with.
 NO_MODEL = "queue"
-ACTS = ("", *_said("rwnd-fair")["acts"], *ABLATIONS)
+#: The oracle with a target of its own, by name: µs.
+ORACLES: dict[str, int] = _said("rwnd-fair").get("oracles", {})
+ACTS = ("", *_said("rwnd-fair")["acts"], *ORACLES, *ABLATIONS)
 
 
 class MethodError(Exception):
@@ -42,6 +44,11 @@ class Method:
     def policy(self) -> dict[str, int] | None:
         """Numbers that the method has instead of the policy file's; None where no policy acts."""
         return {} if self.act == "oal" else ABLATIONS.get(self.act)
+
+    @property
+    def oracle(self) -> bool:
+        """Windows from what nobody can know."""
+        return self.act == "oracle" or self.act in ORACLES
 
     @property
     def baseline(self) -> "Method":

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from host import guest
 
 from . import bundle, cell, oracle, scenarios, tap
-from .methods import Method
+from .methods import ORACLES, Method
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -108,6 +108,11 @@ def made_of(c: Cell, settings: Settings) -> dict[str, str | None]:
     }
 
 
+def oracle_target_us(c: Cell, settings: Settings) -> int:
+    """The wait that the oracle of this cell leaves: the method's own, or the command line's."""
+    return ORACLES.get(c.method.act, settings.oracle_target_us)
+
+
 def key(c: Cell, settings: Settings) -> str:
     """Hash of all inputs of a cell."""
     plan = scenarios.plan(scenarios.load(c.set, c.scenario), c.scenario, c.method, c.seed)
@@ -121,8 +126,8 @@ def key(c: Cell, settings: Settings) -> str:
         ]
     if c.method.act == "clamp":
         inputs.append(settings.clamp_bytes)
-    if c.method.act == "oracle":
-        inputs += [settings.oracle_target_us, key(Cell(c.set, c.scenario, c.method.baseline, c.seed), settings)]
+    if c.method.oracle:
+        inputs += [oracle_target_us(c, settings), key(Cell(c.set, c.scenario, c.method.baseline, c.seed), settings)]
     return hashlib.sha256(json.dumps(inputs, sort_keys=True, default=str).encode()).hexdigest()[:20]
 
 
@@ -147,10 +152,11 @@ def prepare(c: Cell, settings: Settings, folder: pathlib.Path) -> dict:
         plan.update(bundle=made["bundle"], sections=made["sections"])
     if c.method.act == "clamp":
         plan["clamp"] = {"window_bytes": settings.clamp_bytes}
-    if c.method.act == "oracle":
+    if c.method.oracle:
         before = Cell(c.set, c.scenario, c.method.baseline, c.seed)
         plan["clamp"] = oracle.schedule(plan,
-                                        result(before, settings) or play(before, settings), settings.oracle_target_us)
+                                        result(before, settings) or play(before, settings),
+                                        oracle_target_us(c, settings))
     return plan
 
 

@@ -12,10 +12,13 @@ from .results import Results  # noqa: E402
 
 COLOURS = {("cubic", "fifo"): "#1f77b4", ("cubic", "fq"): "#17a398", ("bbr", "fifo"): "#d1495b",
            ("bbr", "fq"): "#e39100"}
-MARKERS = {"": "o", "oal": "*", "clamp": "x", "oracle": "D", "queue": "^", "tree": "v", "always": "s"}
-SIZES = {"": 40, "oal": 130, "clamp": 40, "oracle": 36, "queue": 40, "tree": 40, "always": 36}
-LABELS = {"": "baseline", "oal": "OAL", "clamp": "fixed window", "oracle": "oracle", "queue": "OAL without a model",
-          "tree": "OAL by the tree alone", "always": "OAL always"}
+MARKERS = {"": "o", "oal": "*", "clamp": "x", "oracle": "D", "oracle30": "d", "oracle20": ".", "queue": "^",
+           "tree": "v", "always": "s", "alpha2": "P"}
+SIZES = {"": 40, "oal": 130, "clamp": 40, "oracle": 36, "oracle30": 36, "oracle20": 36, "queue": 40, "tree": 40,
+         "always": 36, "alpha2": 40}
+LABELS = {"": "baseline", "oal": "OAL", "clamp": "fixed window", "oracle": "oracle", "oracle30": "oracle, 30 ms",
+          "oracle20": "oracle, 20 ms", "queue": "OAL without a model", "tree": "OAL by the tree alone",
+          "always": "OAL always", "alpha2": "OAL without a model, alpha 2"}
 
 
 def _mean(r: Results, scenario: str, which: Method, figure: str) -> float | None:
@@ -56,7 +59,7 @@ def tradeoff(r: Results, path: pathlib.Path) -> None:
             if x is None or y is None:
                 continue
             colour = COLOURS[which.control, which.queue]
-            hollow = {"facecolors": "none", "edgecolors": colour} if which.act == "oracle" else {"color": colour}
+            hollow = {"facecolors": "none", "edgecolors": colour} if which.oracle else {"color": colour}
             axis.scatter([x], [y], marker=MARKERS[which.act], s=SIZES[which.act], zorder=3, **hollow)
             if which.act == "oal" and (x0 := _mean(r, name, which.baseline, "delay_p95_ms")) is not None:
                 axis.plot([x0, x], [_mean(r, name, which.baseline, "throughput_mbps"), y], color=colour, linewidth=0.8,

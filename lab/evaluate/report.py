@@ -34,8 +34,11 @@ OWN_TERMS = (
 )
 ABLATION = ("Each against the same access points without any model; bold: the interval excludes 0. Nothing in a row is"
             " corrected for how many there are: one in twenty is chance.")
-STATIONS = ("A station of a scenario is harmed when it loses more than 10 % of its goodput on average; beyond chance:"
-            " its whole interval is a loss, too.")
+STATIONS = ("A station of a scenario is harmed when it loses more than 10 % of its goodput on average; by chance"
+            " alone: so many would, by the spread of their seeds, if nothing were done to them; beyond chance: its"
+            " whole interval is a loss, too; surely: its whole interval is a loss of more than 10 %.")
+FAIRNESS = ("Change of Jain's index of throughput, mean delay and jitter over flows, stations and access points:"
+            " means over the scenarios, against the own baseline.")
 INTERVALS = (
     "delay, RTT, jitter and loss of a cell are means over its long flows (a user is a user); jitter is RFC 3550's,"
     " which is what the paper's is compared with; ± and [ ] are 95 % intervals of Student's t over seeds, changes"
@@ -131,7 +134,8 @@ def markdown(r: Results, title: str, how: list[str]) -> str:
         f"## What OAL gains and costs\n{GAINS}\n",
         table.gains(r), "## Aims\n",
         reach(r), f"## What each part adds\n{ABLATION}\n", table.ablation(r) or "No ablation was played.\n",
-        f"## Whom it costs\n{STATIONS}\n", table.stations(r)
+        f"## Whom it costs\n{STATIONS}\n", table.stations(r),
+        f"## Fairness\n{FAIRNESS}\n", table.fairness(r)
     ]
     for name in r.scenarios:
         parts += [f"## {name}\n", table.scenario(r, name)]
@@ -165,7 +169,8 @@ def write(r: Results, folder: pathlib.Path, title: str, how: list[str]) -> pathl
               as_html(table.gains(r)), "<h2>Aims</h2>", as_html(reach(r))]
     if parts_added := table.ablation(r):
         parts += [f"<h2>What each part adds</h2><p>{html.escape(ABLATION)}</p>", as_html(parts_added)]
-    parts += [f"<h2>Whom it costs</h2><p>{html.escape(STATIONS)}</p>", as_html(table.stations(r))]
+    parts += [f"<h2>Whom it costs</h2><p>{html.escape(STATIONS)}</p>", as_html(table.stations(r)),
+              f"<h2>Fairness</h2><p>{html.escape(FAIRNESS)}</p>", as_html(table.fairness(r))]
     for name in r.scenarios:
         parts += [
             f"<h2>{html.escape(name)}</h2><ul>" + "".join(f"<li>{bold(s)}" for s in sentences(r, name)) + "</ul>",

@@ -4,7 +4,7 @@ import pathlib
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from . import play
+from . import metrics, play
 from .methods import Method, method
 
 FLOW = [
@@ -17,6 +17,27 @@ HEAD = ("set", "scenario", "method", "control", "queue", "act", "seed")
 MADE_OF = ("exporter", "policy", "tree", "window")
 
 
+# Jain's index of a figure (1: all alike) over flows, stations and access points: jain_FIGURE_OF
+FAIR_FIGURES = {"throughput": "goodput_mbps", "delay": "delay_mean_ms", "jitter": "jitter_ms"}
+FAIR_OF = ("flow", "station", "ap")
+
+
+def fairness(flows: list[dict]) -> dict[str, float | None]:
+    """Jain's indices of a cell's long flows. Throughputs of a station or an access point are added up, delay and jitter
+    are means over its flows. None where no flow has the figure.
+    """
+    long, out = [flow for flow in flows if flow["kind"] == "long"], {}
+    for name, figure in FAIR_FIGURES.items():
+        for of in FAIR_OF:
+            groups: dict = {}
+            for i, flow in enumerate(long):
+                if flow[figure] is not None:
+                    groups.setdefault(i if of == "flow" else flow.get(of), []).append(flow[figure])
+            values = [sum(g) if name == "throughput" else sum(g) / len(g) for g in groups.values()]
+            out[f"jain_{name}_{of}"] = metrics.jain(values)
+    return out
+
+
 class Results:
     """Figures by set, scenario, method and seed.
 
@@ -25,6 +46,8 @@ class Results:
 
     def __init__(self, cells: list[play.Cell], found: dict[play.Cell, dict], failures: dict[play.Cell, str]):
         self.cells, self.found, self.failures = cells, found, failures
+        for one in found.values():
+            one["cell"] |= fairness(one["flows"])
         self.scenarios = sorted({cell.scenario for cell in cells})
         self.methods = list(dict.fromkeys(cell.method for cell in cells))
         self.seeds = sorted({cell.seed for cell in cells})

@@ -32,6 +32,16 @@ def _around(value: float, deviations: np.ndarray) -> Figure:
     return Figure(value, value - half, value + half, n)
 
 
+def below_by_chance(change: Figure, limit: float) -> float:
+    """Probability that a change which is none is seen below `limit` (< 0), by the spread that its seeds show; 0 where
+    they show none, or there is one seed alone.
+    """
+    if not change.half > 0:
+        return 0.0
+    freedom = change.runs - 1
+    return float(stats.t.cdf(limit * stats.t.ppf(0.975, freedom) / change.half, freedom))
+
+
 def mean(values: list[float]) -> Figure | None:
     """Of values, one a seed; None of none."""
     known = np.array([v for v in values if v is not None], float)

@@ -1,7 +1,7 @@
 """The evaluation's tables, as Markdown."""
 from . import spread, verdict
 from .methods import ABLATIONS, CONTROLS, NO_MODEL, QUEUES, Method
-from .results import Results
+from .results import FAIR_FIGURES, FAIR_OF, Results
 
 FIGURES = [("throughput_mbps", "Mbit/s", 2), ("delay_mean_ms", "delay ms", 1), ("delay_p95_ms", "p95", 1),
            ("delay_p99_ms", "p99", 1), ("queueing_p95_ms", "queueing p95", 1), ("rtt_mean_ms", "RTT ms", 1),
@@ -48,11 +48,16 @@ PARTS = ("throughput_mbps", "delay_mean_ms", "delay_p95_ms", "jitter_ms", "conge
          "first_second_drops")
 
 
+def share(s: float | None) -> str:
+    return "–" if s is None else f"{100 * s:.0f} %"
+
+
 def ablation(r: Results) -> str:
     """What each part of the policy adds: the whole and the other ablations against `+queue`, which has no model;
-    scenario by scenario, and the mean over scenarios. Empty where no ablation was played.
+    scenario by scenario, and the mean over scenarios, with the share of the oracle's gain in mean delay. Empty where no
+    ablation was played.
     """
-    rows = [["scenario", "method against"] + [verdict.COMPARED[f][0] for f in PARTS]]
+    rows = [["scenario", "method against"] + [verdict.COMPARED[f][0] for f in PARTS] + ["share of oracle", "without"]]
     for control in CONTROLS:
         for queue in QUEUES:
             base = Method(control, queue, NO_MODEL)
@@ -62,25 +67,41 @@ def ablation(r: Results) -> str:
                 for name in r.scenarios:
                     found = [verdict.change(r, name, which, base, f) for f in PARTS]
                     if any(found):
-                        rows.append([name, label] + [marked(c) for c in found])
+                        shares = [share(verdict.share_of_oracle(r, name, m)) for m in (which, base)]
+                        rows.append([name, label] + [marked(c) for c in found] + shares)
                 found = [verdict.overall(r, which, base, f) for f in PARTS]
-                rows.append(["**mean**", label] + [marked(c) for c in found])
+                rows.append(["**mean**", label] + [marked(c) for c in found] + ["–", "–"])
     return markdown(rows) if len(rows) > 1 else ""
 
 
 def stations(r: Results) -> str:
     """Whom it costs: stations of scenarios that lose more than STATION_LIMIT of their goodput, and fairness."""
-    rows = [["method", "stations × scenarios", "harmed", "beyond chance", "worst", "Jain's index"]]
+    rows = [["method", "stations × scenarios", "harmed", "by chance alone", "beyond chance",
+             "surely harmed", "worst", "Jain's index"]]
     for which in [m for m in r.methods if m.act]:
         found = verdict.stations(r, which, which.baseline)
         if not found:
             continue
         worst = found[0]
         rows.append([
-            which.name, str(len(found)), str(sum(s.harmed for s in found)), str(sum(s.sure for s in found)),
+            which.name, str(len(found)), str(sum(s.harmed for s in found)),
+            f"{sum(s.by_chance for s in found):.1f}", str(sum(s.sure for s in found)),
+            str(sum(s.surely_harmed for s in found)),
             f"{worst.station} in {worst.scenario}: {interval(worst.change)}",
             interval(verdict.overall(r, which, which.baseline, "jain_goodput"))
         ])
+    return markdown(rows)
+
+
+def fairness(r: Results) -> str:
+    """Mean over scenarios of the change of Jain's indices against the own baseline."""
+    names = [f"jain_{figure}_{of}" for figure in FAIR_FIGURES for of in FAIR_OF]
+    titles = [f"{figure}, {of}s" for figure in FAIR_FIGURES for of in FAIR_OF]
+    rows = [["method", *titles]]
+    for which in [m for m in r.methods if m.act]:
+        found = [verdict.overall(r, which, which.baseline, name) for name in names]
+        if any(found):
+            rows.append([which.name] + [marked(c) for c in found])
     return markdown(rows)
 
 
@@ -121,7 +142,7 @@ def gains(r: Results) -> str:
             ]
             rows.append([
                 name, which.name, *(interval(c) for c in found),
-                *("–" if s is None else f"{100 * s:.0f} %" for s in shares), ", ".join(broken) or "none"
+                *map(share, shares), ", ".join(broken) or "none"
             ])
     return markdown(rows)
 

@@ -2,7 +2,7 @@
 from dataclasses import dataclass
 
 from . import spread
-from .methods import QUEUES, Method
+from .methods import ORACLES, QUEUES, Method
 from .results import Results
 
 # figure → (name, whether more is better, what the paper reports of it over BBR)
@@ -55,12 +55,26 @@ def better_baseline(r: Results, scenario: str, control: str) -> Method | None:
     return min(known, key=lambda pair: pair[0])[1] if known else None
 
 
-def share_of_oracle(r: Results, scenario: str, which: Method, baseline: Method | None = None) -> float | None:
-    """(baseline − method) / (baseline − oracle) of SHARE_OF, against the method's own baseline or another; None where
-    the oracle gains less than 2 % itself: no room.
+def best_oracle(r: Results, scenario: str, control: str, queue: str) -> spread.Figure | None:
+    """SHARE_OF of the oracle whose target suits the scenario best: the smallest among those that keep the baseline's
+    throughput within LIMITS; where none does, of the one with the target of the command line.
     """
-    base, own, best = (mean(r, scenario, m, SHARE_OF)
-                       for m in (baseline or which.baseline, which, Method(which.control, which.queue, "oracle")))
+    known = {}
+    for act in ("oracle", *ORACLES):
+        which = Method(control, queue, act)
+        if figure := mean(r, scenario, which, SHARE_OF):
+            kept = change(r, scenario, which, which.baseline, "throughput_mbps")
+            known[act] = figure, kept is not None and kept.value >= LIMITS["throughput_mbps"]
+    good = [figure for figure, keeps in known.values() if keeps]
+    return min(good, key=lambda f: f.value) if good else known.get("oracle", (None,))[0]
+
+
+def share_of_oracle(r: Results, scenario: str, which: Method, baseline: Method | None = None) -> float | None:
+    """(baseline − method) / (baseline − best oracle) of SHARE_OF, against the method's own baseline or another; None
+    where the oracle gains less than 2 % itself: no room.
+    """
+    base, own = (mean(r, scenario, m, SHARE_OF) for m in (baseline or which.baseline, which))
+    best = best_oracle(r, scenario, which.control, which.queue)
     if not (base and own and best) or base.value - best.value < 0.02 * base.value:
         return None
     return (base.value - own.value) / (base.value - best.value)
@@ -87,6 +101,16 @@ class StationChange:
     def sure(self) -> bool:
         """It is harmed, and that it loses at all is not chance."""
         return self.harmed and self.change.high < 0
+
+    @property
+    def surely_harmed(self) -> bool:
+        """That it loses more than the limit is not chance."""
+        return self.change.high < -STATION_LIMIT
+
+    @property
+    def by_chance(self) -> float:
+        """Probability that it would count as harmed if nothing were done to it."""
+        return spread.below_by_chance(self.change, -STATION_LIMIT)
 
 
 def stations(r: Results, which: Method, old: Method) -> list[StationChange]:

@@ -6,7 +6,7 @@ import pytest
 from evaluate import bundle, paper, spread, table, verdict
 from evaluate.methods import ABLATIONS, ALL, Method, MethodError, method
 from evaluate.play import Cell, Settings, overrides
-from evaluate.results import FLOW, MADE_OF, Results
+from evaluate.results import FLOW, MADE_OF, Results, fairness
 
 
 class Fixed:
@@ -94,10 +94,12 @@ def test_a_station_that_pays_for_the_others_is_found():
     assert worst.change.value == pytest.approx(9.1 / 12 - 1)
     assert (best.station, best.harmed) == ("near", False)
     row = table.stations(r).splitlines()[-1]
-    assert row.startswith("| cubic-fq+oal | 2 | 1 | 1 | far in x: -24.2 %")
+    assert row.startswith("| cubic-fq+oal | 2 | 1 | 0.1 | 1 | 1 | far in x: -24.2 %")
     shaky = results({"cubic-fq": [{"far": 4}, {"far": 4}], "cubic-fq+oal": [{"far": 3.8}, {"far": 3}]})
     only, = verdict.stations(shaky, method("cubic-fq+oal"), method("cubic-fq"))
-    assert only.harmed and not only.sure
+    assert only.harmed and not only.sure and not only.surely_harmed
+    assert only.by_chance == pytest.approx(0.25, abs=0.01), "two seeds so far apart: a loss of 10 % is hardly news"
+    assert worst.by_chance < 0.02
 
 
 def test_what_the_model_adds_is_told_against_the_policy_without_it():
@@ -134,6 +136,13 @@ def test_share_of_the_oracles_gain_and_no_room():
     r = Fixed({("bbr-fq", "delay_mean_ms"): [100, 100], ("bbr-fq+oal", "delay_mean_ms"): [60, 60],
                ("bbr-fq+oracle", "delay_mean_ms"): [50, 50]})
     assert verdict.share_of_oracle(r, "x", method("bbr-fq+oal")) == pytest.approx(0.8)
+    r.known["bbr-fq+oracle20", "delay_mean_ms"] = [20, 20]
+    assert verdict.share_of_oracle(r, "x", method("bbr-fq+oal")) == pytest.approx(0.8), "its throughput is not known"
+    for name, rate in (("bbr-fq", 10), ("bbr-fq+oracle", 10), ("bbr-fq+oracle20", 9.9)):
+        r.known[name, "throughput_mbps"] = [rate, rate]
+    assert verdict.share_of_oracle(r, "x", method("bbr-fq+oal")) == pytest.approx(0.5)
+    r.known["bbr-fq+oracle20", "throughput_mbps"] = [9.5, 9.5]
+    assert verdict.share_of_oracle(r, "x", method("bbr-fq+oal")) == pytest.approx(0.8), "that one costs too much"
     r.known["bbr-fq+oracle", "delay_mean_ms"] = [99, 99]
     assert verdict.share_of_oracle(r, "x", method("bbr-fq+oal")) is None
 
@@ -150,7 +159,7 @@ def test_limits_of_harm_are_marked_and_said_to_be_sure_or_not():
 
 
 def test_names_of_methods():
-    assert len(ALL) == 28 and all(method(m.name) == m for m in ALL)
+    assert len(ALL) == 40 and all(method(m.name) == m for m in ALL)
     assert method("cubic-fq+oal").baseline.name == "cubic-fq"
     for wrong in ("reno-fq", "cubic-fq+", "cubic", "bbr-fq+magic", ""):
         with pytest.raises(MethodError, match="no method"):
@@ -178,3 +187,14 @@ def test_the_papers_own_terms_are_of_access_points_and_count_iterations():
     lines = {row[0]: row for row in paper.rows(r)}
     assert lines["delay"][1:4] == ["-30.0 %", "-26.0 %", "-50.0 % [-50.0, -50.0]"]
     assert lines["iterations better: throughput"][1:4] == ["7 of 10", "–", "1 of 2"]
+
+
+def test_fairness_is_told_over_flows_stations_and_access_points():
+    rows = [dict.fromkeys(FLOW) | {"station": s, "ap": ap, "kind": "long", "goodput_mbps": rate, "delay_mean_ms": 10.0}
+            for s, ap, rate in (("a", 0, 1.0), ("a", 0, 1.0), ("b", 1, 2.0))]
+    found = fairness(rows + [dict.fromkeys(FLOW) | {"kind": "short", "station": "a", "ap": 0, "goodput_mbps": 9.0}])
+    assert found["jain_throughput_flow"] == pytest.approx(16 / (3 * 6))
+    assert found["jain_throughput_station"] == found["jain_throughput_ap"] == pytest.approx(1)
+    assert found["jain_delay_flow"] == pytest.approx(1) and found["jain_jitter_ap"] is None
+    r = results({"cubic-fq": [{"near": 10, "far": 4}] * 2, "cubic-fq+oal": [{"near": 7, "far": 7}] * 2})
+    assert "| cubic-fq+oal | **+18.4 % [+18, +18]**" in table.fairness(r)
