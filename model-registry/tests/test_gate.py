@@ -24,6 +24,7 @@ from oal_schema.grant import grant
 from oal_schema.policy import Policy
 from oal_schema.policy_folder import PolicyFolder
 from oal_training.batch import data_sets, experiment, run
+from oal_training.batch import gate as judge
 from oal_training.stored import kept, parquet
 from test_several_policies import CANARY, EXAMPLE, FAIR, Mlflow, Topic
 
@@ -63,27 +64,31 @@ def fitted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kept")
     digest = kept.write(folder / "items.parquet", late)
     (folder / "items.parquet").rename(folder / f"evaluation-{digest}.parquet")
-    kept_early = folder / "training.parquet"
-    early_digest = kept.write(kept_early, early)
+    early_digest = kept.write(folder / "training.parquet", early)
+    kept_early = (folder / "training.parquet").rename(folder / f"training-{early_digest}.parquet")
     poor = early[np.arange(len(early))]
     poor.y[:] = np.random.default_rng(1).permutation(poor.y)
     return SimpleNamespace(
         good=tree(early), poor=tree(poor), other=tree(early[np.arange(0, len(early), 2)]), folder=folder,
-        early=lambda: kept.read(kept_early, early_digest), digest=digest, until=int(early.ts_us[-1]),
+        early=lambda: kept.read(kept_early, early_digest), learned=early_digest,
+        digest=digest, until=int(early.ts_us[-1]),
     )
 
 
 @pytest.fixture
-def here(fitted, tmp_path):
+def here(fitted, tmp_path, monkeypatch):
     """The registry's parts with one policy that asks for the comparison with persistence, and one that does not."""
+    by = {"rwnd-fair": judge.Rules(rivals=("persistence",), block_s=(30, 10))}
+    monkeypatch.setattr(judge, "rules", lambda policy: by.get(policy, judge.Rules()))
     folder = tmp_path / "kept"
     shutil.copytree(fitted.folder, folder)
     (tmp_path / "in-force").mkdir()
     (tmp_path / "in-force" / "default.yaml").write_text("name: default\nversion: 1\napplies_to: fleet\nmode: shadow\n")
-    made = SimpleNamespace(topic=Topic(), mlflow=Runs(folder), status=Status(lambda _line: None), fitted=fitted)
+    made = SimpleNamespace(by=by, topic=Topic(), mlflow=Runs(folder), status=Status(lambda _line: None), fitted=fitted)
     key = keys.make(tmp_path / "key.pem")
     made.topic.trusted[keys.key_id(key)] = keys.TrustedKey(key.public_key(), "test", grant("registry"))
     tags = {data_sets.UNTIL_TAG: str(fitted.until), data_sets.hash_tag("evaluation"): fitted.digest}
+    tags |= {data_sets.hash_tag("training"): fitted.learned}
     made.mlflow.runs = {f"run-{n}": dict(tags) for n in (GOOD, POOR, OTHER)} | {f"run-{BARE}": {}}
     tables = {GOOD: fitted.good, POOR: fitted.poor, OTHER: fitted.other, BARE: fitted.other, NOTHING: fitted.good}
 
@@ -116,6 +121,18 @@ def here(fitted, tmp_path):
         {promoter.OPEN: why} | ({promoter.OPENED_BY: who} if who else {}))
     start()
     return made
+
+
+def test_a_tree_that_beats_persistence_but_not_one_column_is_refused(here):
+    """`unacked_bytes` as it is has the greater onset AP; it is chosen on what the run kept of its training."""
+    here.by["rwnd-fair"] = judge.Rules(rivals=("persistence", "best_column"), block_s=(30, 10))
+    here.alias(GOOD)
+    assert here.champion() == 0
+    assert "no better: onset AP " in here.tags(GOOD)["oal.gate"] or "worse: onset AP " in here.tags(GOOD)["oal.gate"]
+    assert " of best column, difference -0." in here.tags(GOOD)["oal.gate"]
+    here.mlflow.runs[f"run-{OTHER}"].pop(data_sets.hash_tag("training"))
+    here.alias(OTHER)
+    assert here.champion() == 0 and "no rule can be chosen on them" in here.tags(OTHER)["oal.gate"]
 
 
 def test_the_first_champion_is_compared_with_persistence_and_says_so(here):

@@ -50,6 +50,26 @@ def test_trees_beat_persistence_in_a_world_that_can_be_foreseen_and_none_is_ship
     assert not shipped(replay.run(noise, SETTINGS))
 
 
+def test_a_tree_that_beats_persistence_but_not_one_column_is_held_where_that_is_asked():
+    """In the made-up world feature 0 leads the loss: as it is, it foresees onsets as well as most trees."""
+    items = synthetic.items(2000, seed=1)
+    slow = {"window_items": 2000, "fit_every_s": 5.0}
+    before = replay.run(items, load(**slow))
+    assert shipped(before) and all(d.column.onset_ap != d.column.onset_ap for d in before.decisions), "nobody asked"
+    asked = load(**slow, judge={"rivals": ["persistence", "best_column", "two_thresholds"]})
+    found = replay.run(items, asked)
+    held = Counter(d.reason for d in found.decisions)
+    assert held[why.LOSES_TO_COLUMN] > 0
+    for d in found.decisions:
+        if d.reason == why.LOSES_TO_COLUMN:
+            assert d.column.onset_ap >= d.candidate.onset_ap > d.persistence.onset_ap
+            assert d.column.macro_f1 == d.persistence.macro_f1, "its classes are those of persistence"
+        if d.shipped:
+            assert d.candidate.onset_ap > max(d.column.onset_ap, d.thresholds.onset_ap)
+    with pytest.raises(TrainingError, match="judge.rivals"):
+        load(judge={"rivals": ["luck"]})
+
+
 def test_replay_never_predicts_with_a_tree_that_has_seen_the_answer():
     items = synthetic.items(2500, seed=2)
     result = replay.run(items, SETTINGS)

@@ -83,16 +83,16 @@ class Gate:
 
         try:
             rules = judge.rules(self.policy)
-            if now is None and rules.rival == "none":
+            if now is None and not rules.rivals:
                 return "first", "nothing is in force, and the policy asks for no comparison with a rule"
             key = own.name, own.run_id, now.hash if now else ""
             if key not in self._verdicts:
-                items = self._items(own, now)
+                items, training = self._items(own, now, set(rules.rivals) - {"persistence"})
                 said = {own.name: _answers(own.table, items, own.name)}
                 if now is not None:
                     name = f"{now.model}/{now.version} in force"
                     said[name] = _answers(now.bundle().tree, items, name)
-                self._verdicts = {key: judge.judge(items, own.name, said, rules)}
+                self._verdicts = {key: judge.judge(items, own.name, said, rules, training)}
         except TrainingError as error:
             raise NotPackagable(str(error)) from None
         verdict = self._verdicts[key]
@@ -106,8 +106,10 @@ class Gate:
             raise NotPackagable(verdict.refused)
         return "passed" if now else "first", "; ".join(verdict.compared) or "nothing to compare with"
 
-    def _items(self, own: CompiledModel, now: Release | None):
-        """The kept items to judge by, of the later of the two; TrainingError or NotPackagable when there are none."""
+    def _items(self, own: CompiledModel, now: Release | None, rules_asked: set[str]):
+        """The kept items to judge by, of the later of the two, and those that the candidate was fitted on, None when
+        nobody asks or they are not there; TrainingError or NotPackagable when there are none to judge by.
+        """
         from oal_training.batch import data_sets
         from oal_training.stored import kept
 
@@ -127,19 +129,22 @@ class Gate:
         holder = its if its and its.sha256 and its.until_us > mine.until_us else mine
         if not holder.sha256:
             raise NotPackagable(f"the run of {own.name} held no items out (tag {held_out}): it had too few")
-        with tempfile.TemporaryDirectory(prefix="oal-gate-") as folder:
-            try:
-                path = self.registry.run_file(
-                    holder.run_id, kept.name(data_sets.EVALUATION, holder.sha256), Path(folder)
-                )
-            except Gone:
-                path = None
-            if path is None:
-                raise NotPackagable(f"the items that run {holder.run_id} held out are not there")
-            items = kept.read(path, holder.sha256)
+        def kept_items(run_id: str, role: str, sha256: str):
+            with tempfile.TemporaryDirectory(prefix="oal-gate-") as folder:
+                try:
+                    path = self.registry.run_file(run_id, kept.name(role, sha256), Path(folder))
+                except Gone:
+                    path = None
+                return None if path is None else kept.read(path, sha256)
+
+        items = kept_items(holder.run_id, data_sets.EVALUATION, holder.sha256)
+        if items is None:
+            raise NotPackagable(f"the items that run {holder.run_id} held out are not there")
         if int(items.ts_us[0]) <= max(mine.until_us, holder.until_us):
             raise NotPackagable("the items held out are no later than those that it was fitted on")
-        return items
+        fitted = (self.registry.run_tags(own.run_id) or {}).get(data_sets.hash_tag(data_sets.TRAINING), "")
+        wanted = rules_asked and SHA256.fullmatch(fitted)
+        return items, kept_items(own.run_id, data_sets.TRAINING, fitted) if wanted else None
 
 
 def _answers(table, items, what: str) -> tuple[np.ndarray, np.ndarray]:

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from oal_training.batch import experiment, gate, run
 from oal_training.batch.gate import Rules, judge
+from oal_training.batch.persistence import Persistence
 from oal_training.errors import TrainingError
 from oal_training.stored import kept
 
-RIVAL = Rules(rival="persistence")
+RIVAL = Rules(rivals=("persistence",))
 CALM = lambda _line: None
 
 
@@ -63,6 +64,21 @@ def test_the_first_is_compared_with_persistence_where_the_policy_asks(held):
     assert judge(items, "new", {"new": constant}, Rules()).refused == "", "nothing in force, no rival asked for"
 
 
+def test_a_tree_that_beats_persistence_but_not_one_column_as_it_is_is_refused(held, learning):
+    """The policy's own tree of the capture: onset AP .66 for .30 of persistence, and `unacked_bytes` has more."""
+    items, good = held
+    early = learning[learning.ts_us + learning.embargo_us <= items.ts_us[0]]
+    assert judge(items, "new", {"new": good}, RIVAL).refused == ""
+    every = Rules(rivals=tuple(gate.RIVALS))
+    verdict = judge(items, "new", {"new": good}, every, early)
+    assert "onset AP" in verdict.refused and "of best column, difference -0." in verdict.refused
+    assert set(verdict.scores) == {"new", "persistence", "best column", "two thresholds"}
+    assert "no rule can be chosen" in judge(items, "new", {"new": good}, every).refused
+    base = Persistence(4).fit(items)
+    same = base.predict(items), np.eye(4)[base.predict(items)]
+    assert judge(items, "new", {"new": same}, RIVAL).refused, "who says what persistence says does not beat it"
+
+
 def test_what_cannot_be_known_is_refused(held):
     items, good = held
     of = lambda rows, by: judge(items[rows], "new", {"new": (good[0][rows], good[1][rows])}, by).refused
@@ -75,11 +91,11 @@ def test_what_cannot_be_known_is_refused(held):
 
 
 def test_rules_are_the_policys_and_a_mistake_in_them_is_said(tmp_path, monkeypatch):
-    assert gate.rules("rwnd-fair") == Rules(rival="persistence", block_s=(30, 10))
+    assert gate.rules("rwnd-fair") == Rules(rivals=("persistence",), block_s=(30, 10))
     monkeypatch.setattr(gate.policies, "POLICIES", tmp_path)
     assert gate.rules("other") == Rules()
     (tmp_path / "other").mkdir()
-    wrong = (("rival: luck", "rival one of"), ("figure: [x]", "figure"), ("[1]", "list"), ("rounds: x", "'<'"))
+    wrong = (("rivals: [luck]", "rivals some of"), ("figure: [x]", "figure"), ("[1]", "list"), ("rounds: x", "'<'"))
     for text, said in wrong:
         (tmp_path / "other" / "gate.yaml").write_text(text)
         with pytest.raises(TrainingError, match=said):

@@ -16,8 +16,9 @@ from oal_training.online.decision import Decision
 from oal_training.online.drift import PageHinkley
 from oal_training.online.evidence import MIN_ITEMS, Challenge, Evidence
 from oal_training.online.kernel import CLASSES, Evaluator, Fitter
-from oal_training.online.score import FINE, NONE, POOR, Score, episodes, onsets, score
-from oal_training.online.settings import Settings
+from oal_training.online.rivals import Rivals
+from oal_training.online.score import FINE, NONE, POOR, Score, beats, episodes, onsets, score
+from oal_training.online.settings import RIVALS, Settings
 from oal_training.online.window import Window
 
 # Loss that stands for a class when the ratio itself is not known, in 1/FINE.
@@ -86,6 +87,7 @@ class Ap:
         self._losses: dict[int, int] = {}  # loss by the instant at which its label window ends, for persistence
         self._errors = [0, 0]  # items and errors of the tree in force in the second that runs
         self._error_second = 0
+        self.rivals = Rivals(int(self.settings.judge.rivals_every_s * 1e6))
         self._contest_anew()
         if self.in_force and self.in_force.tree is not None and self.in_force.tree.feature_hash != feature_hash:
             self._evaluator = None
@@ -249,12 +251,19 @@ class Ap:
         tree = self._fit(parts.train, share)
         fit_us = (time.thread_time_ns() - started) // 1000
         candidate = Evaluator(tree)
+        persistence = score(class_now, window.loss_now[parts.test], class_now, truth)
+        column = thresholds = float("nan")
+        if len(self.settings.judge.rivals) > 1:
+            self.rivals.choose(now_us, window.values, parts.train, window.class_now, window.truth)
+            column, thresholds = self.rivals.onset_ap(window.values, parts.test, window.class_now, window.truth)
         return Trial(candidate, parts), replace(
             so_far,
             tree=tree,
             fit_us=fit_us,
             candidate=self._score(parts.test, candidate),
-            persistence=score(class_now, window.loss_now[parts.test], class_now, truth),
+            persistence=persistence,
+            column=Score(column, persistence.macro_f1),
+            thresholds=Score(thresholds, persistence.macro_f1),
             in_force=self._score(parts.test) if self._evaluator else NONE,
         )
 
@@ -266,10 +275,12 @@ class Ap:
             return why.NOT_COMPARABLE
         if not self._enough_onsets(decision, trial.parts.test):
             return why.TOO_FEW_ONSETS
+        cheap = (decision.persistence, decision.column, decision.thresholds)
+        for word, rival, reason in zip(RIVALS, cheap, why.LOSES_TO_CHEAP):
+            if word in self.settings.judge.rivals and not beats(decision.candidate, [rival], 0, 0):
+                return reason
         rivals = [decision.persistence] + ([decision.in_force] if self._evaluator else [])
-        if not _beats(decision.candidate, [decision.persistence], 0, 0):
-            return why.LOSES_TO_PERSISTENCE
-        if not _beats(decision.candidate, rivals, 0, 0):
+        if not beats(decision.candidate, rivals, 0, 0):
             return why.LOSES_TO_IN_FORCE
         if self._evaluator and not self._as_good_on_reference(trial.candidate, trial.parts.reference):
             return why.WORSE_ON_REFERENCE
@@ -277,7 +288,7 @@ class Ap:
         if self._evaluator and not self._better_in_most_blocks(trial.candidate, every):
             return why.A_STRETCH_ONLY
         bar = self._bar(drifting=decision.ts_us < self._drift_until_us)
-        if not _beats(decision.candidate, rivals, bar.margin_onset_ap, bar.margin_macro_f1):
+        if not beats(decision.candidate, rivals, bar.margin_onset_ap, bar.margin_macro_f1):
             return why.NOT_CLEARLY
         if bar.false_ship_rate < 1 and not self.evidence.enough(bar.false_ship_rate):
             return why.UNCONFIRMED
@@ -378,15 +389,3 @@ class Ap:
     def _errors_of(self, items: np.ndarray, predicted: np.ndarray, congested_permille: np.ndarray) -> np.ndarray:
         truth = self.window.truth[items]
         return (predicted != truth) + (congested_permille / 1000 - (truth >= POOR)) ** 2
-
-
-def _beats(ours: Score, rivals: list[Score], margin_onset_ap: float, margin_macro_f1: float) -> bool:
-    """Strictly better on both figures, by the margins; a figure that a rival has not (NaN) is no rival."""
-    for rival in rivals:
-        for mine, its, margin in (
-            (ours.onset_ap, rival.onset_ap, margin_onset_ap),
-            (ours.macro_f1, rival.macro_f1, margin_macro_f1),
-        ):
-            if not (mine > its and mine >= its + margin) and its == its:
-                return False
-    return ours.onset_ap == ours.onset_ap

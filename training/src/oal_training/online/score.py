@@ -68,3 +68,15 @@ def score(predicted: np.ndarray, congested: np.ndarray, class_now: np.ndarray, t
     """
     calm = class_now < POOR
     return Score(average_precision(congested[calm], truth[calm] >= POOR), macro_f1(predicted, truth))
+
+
+def beats(ours: Score, rivals: list[Score], margin_onset_ap: float, margin_macro_f1: float) -> bool:
+    """Strictly better on both figures, by the margins; a figure that a rival has not (NaN) is no rival."""
+    for rival in rivals:
+        for mine, its, margin in (
+            (ours.onset_ap, rival.onset_ap, margin_onset_ap),
+            (ours.macro_f1, rival.macro_f1, margin_macro_f1),
+        ):
+            if not (mine > its and mine >= its + margin) and its == its:
+                return False
+    return ours.onset_ap == ours.onset_ap

@@ -13,6 +13,10 @@ from oal_training.errors import TrainingError
 DEFAULT = Path(__file__).resolve().parents[3] / "online.yaml"
 
 
+#: what needs no learning, as online.yaml and gate.yaml name it
+RIVALS = ("persistence", "best_column", "two_thresholds")
+
+
 @dataclass(frozen=True)
 class Fit:
     """How a tree is fitted."""
@@ -39,6 +43,12 @@ class Judge:
     reference_block_s: float
     reference_every: int
     reference_tolerance: float
+    rivals: list[str]
+    rivals_every_s: float
+
+    def __post_init__(self):
+        if not isinstance(self.rivals, list) or set(self.rivals) - set(RIVALS) or "persistence" not in self.rivals:
+            raise TrainingError(f"settings: judge.rivals are persistence and some of {', '.join(RIVALS[1:])}")
 
 
 @dataclass(frozen=True)
@@ -89,6 +99,7 @@ _BOUNDS = {
     "max_depth": (1, 64),
     "min_leaf": (1, 65535),
     "test_share": (0.05, 0.9),
+    "rivals_every_s": (0, 86400),
     "reference_every": (2, 10**6),
     "edges_per_fit": (1, 10**4),
     "class_weight_power": (0, 2),
