@@ -31,7 +31,7 @@ class Program:
     def units(self) -> tuple[str, ...]:
         """Unit of each feature, as the contract writes it (B, us, pkt, …)."""
         described = json.loads((FOLDER / f"{self.name}.json").read_text())
-        return tuple(f["unit"] for f in described["features"])
+        return tuple(f["unit"] for f in described["features"])[: len(self.features)]
 
     @property
     def feature_hash(self) -> int:

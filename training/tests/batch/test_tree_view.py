@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from oal_schema.tree import Tree
 from oal_training.batch import tree_view
+from oal_training.stored.programs import known_programs
 from sklearn.tree import DecisionTreeClassifier
 
 NAMES, UNITS, CLASSES = ("backlog_bytes", "rtt_ewma_us"), ("B", "us"), ("Good", "Acceptable", "Poor", "Bad")
@@ -45,3 +46,8 @@ def test_the_picture_is_drawn(view, tmp_path):
     tree_view.write(tmp_path, view, "a tree")
     assert (tmp_path / "tree.png").read_bytes().startswith(b"\x89PNG")
     assert "a tree" in (tmp_path / "tree.txt").read_text()
+
+
+def test_units_are_those_of_every_program_that_versions_may_have():
+    for program in known_programs().values():
+        assert tree_view.units_of(program.json)["backlog_bytes"] == "B"

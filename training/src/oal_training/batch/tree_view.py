@@ -94,9 +94,9 @@ def of_compiled(tree, names: tuple[str, ...], units: tuple[str, ...], classes: t
     )  # fmt: skip
 
 
-def units_of(program: Path) -> dict[str, str]:
-    """Unit of each feature of a compiled program's description (JSON of schema/generated/features)."""
-    return {f["name"]: f["unit"] for f in json.loads(program.read_text(encoding="utf-8"))["features"]}
+def units_of(described: bytes) -> dict[str, str]:
+    """Unit of each feature of a compiled program's description (JSON as in schema/generated/features)."""
+    return {f["name"]: f["unit"] for f in json.loads(described)["features"]}
 
 
 def amount(value: float, unit: str) -> str:

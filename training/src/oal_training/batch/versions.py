@@ -56,7 +56,7 @@ def _log_files(mlflow, experiment_text: str, program: KnownProgram | None) -> No
 
 def _log_view(mlflow, tree, name: str, items: Items, program: KnownProgram | None) -> None:
     """The tree as people read it: tree/tree.txt whole, tree/tree.png cut."""
-    units = tree_view.units_of(program) if program else {}
+    units = tree_view.units_of(program.json) if program else {}
     view = tree_view.of_sklearn(tree, items.names, tuple(units.get(n, "1") for n in items.names), items.classes)
     with tempfile.TemporaryDirectory(prefix="oal-") as folder:
         tree_view.write(Path(folder), view, name)
