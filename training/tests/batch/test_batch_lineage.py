@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from oal_training import lineage, policies
 from oal_training.arguments import instant
-from oal_training.batch import experiment
+from oal_training.batch import experiment, versions
 from oal_training.cli import main
 from oal_training.errors import TrainingError
 from oal_training.lineage import Lineage
@@ -240,3 +240,10 @@ def test_what_is_not_there_is_said_plainly(mlflow_uri, tmp_path, capsys, monkeyp
 )
 def test_times_are_utc_unless_they_say_otherwise(text, us):
     assert instant(text) == us
+
+
+def test_items_of_the_first_features_of_a_policy_may_be_registered_under_it():
+    whole = policies.feature_hash("rwnd-fair")
+    first = next(h for h, p in known_programs().items() if p.described["name"] == "congestion" and h != whole)
+    assert versions.begins(first, whole) and versions.begins(whole, whole)
+    assert not versions.begins(7, whole) and not versions.begins(whole, first)

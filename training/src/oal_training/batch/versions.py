@@ -31,7 +31,7 @@ def check(lineage: Lineage, is_tree: bool, policy: str | None = None) -> None:
             "not registered: only a decision tree (kinds decision_tree and distilled) runs on an access point; distil"
             " this model"
         )
-    if policy and int(lineage.feature_hash, 16) != policies.feature_hash(policy):
+    if policy and not begins(int(lineage.feature_hash, 16), policies.feature_hash(policy)):
         raise TrainingError(
             f"not registered: the items are of feature program {lineage.feature_hash}, and policy {policy} takes"
             f" {policies.feature_hash(policy):016x}"
@@ -41,6 +41,19 @@ def check(lineage: Lineage, is_tree: bool, policy: str | None = None) -> None:
             f"not registered: feature program {lineage.feature_hash} is none of the contract's (policies); an AP"
             " could not compute its features"
         )
+
+
+def begins(earlier: int, whole: int) -> bool:
+    """Is the first of two programs, by their hashes, the other one or its first features? Such trees go on being valid:
+    features are only added, at the end.
+    """
+    known = known_programs()
+    if earlier == whole:
+        return True
+    if earlier not in known or whole not in known:
+        return False
+    one, other = known[earlier], known[whole]
+    return one.described["name"] == other.described["name"] and other.names[: len(one.names)] == one.names
 
 
 def _log_files(mlflow, experiment_text: str, program: KnownProgram | None) -> None:
