@@ -95,7 +95,7 @@ figure(
     round(x86["features"] + x86["tree"]),
     "instructions",
     f"all features evaluated and a 255-node tree walked, x86-64, average of {decisions} decisions of "
-    f"{os.path.basename(capture)}; budget 20000",
+    f"{os.path.basename(capture)}; budget 30000",
 )
 for part in PARTS:
     figure(

@@ -170,6 +170,9 @@ int feature_new(struct feature **out, const struct oal_feature_program *p,
 	for (i = 0; i < p->n; i++)
 		if (p->words[i][OAL_W_OP] == OAL_OP_LAG || p->words[i][OAL_W_OP] == OAL_OP_CHANGE)
 			f->late[i] = look_up(f, (uint8_t)p->words[i][OAL_W_A]);
+	f->history = allocate(f, (size_t)OAL_MAX_WINDOW * f->n_looked_up, sizeof *f->history);
+	if (!f->history)
+		goto no_memory;
 	*out = f;
 	return 0;
 no_memory:
@@ -197,6 +200,7 @@ void feature_free(struct feature *f)
 		free(f->base[i].kept);
 		free(f->base[i].chosen);
 	}
+	free(f->history);
 	free(f);
 }
 

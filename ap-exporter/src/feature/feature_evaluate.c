@@ -1,3 +1,8 @@
+/* The one hot spot of a decision: packages are built for size, and this file alone would cost a third more time so. */
+#ifndef __clang__
+#pragma GCC optimize("O2")
+#endif
+
 #include "feature/feature_state.h"
 
 /* Results of entities are kept within this, so that a sum over entities cannot saturate. */
@@ -122,7 +127,7 @@ static void fold(struct stats *s, const struct base *b, const int64_t *w, unsign
 	if (b->kept)
 		b->kept[place] = v;
 	if (b->wants & WANT_SUM)
-		s->sum = sat_add(s->sum, v);
+		s->sum = b->narrow ? s->sum + v : sat_add(s->sum, v);
 	if (b->wants & WANT_MAX && (!s->n || v > s->max))
 		s->max = v;
 	if (b->wants & WANT_MIN && (!s->n || v < s->min))
@@ -333,7 +338,7 @@ static bool derived_evaluate(struct feature *f, uint32_t i, const int64_t *w, in
 		if (f->n_history < (uint64_t)w[OAL_W_WINDOW])
 			return false;
 		at = (f->history_at + OAL_MAX_WINDOW - (unsigned)w[OAL_W_WINDOW]) % OAL_MAX_WINDOW;
-		b = f->history[at][f->late[i]];
+		b = f->history[at * f->n_looked_up + f->late[i]];
 		*out = w[OAL_W_OP] == OAL_OP_LAG ? b : sat_sub(a, b);
 		return b != OAL_MISSING && (w[OAL_W_OP] == OAL_OP_LAG || a != OAL_MISSING);
 	default:
@@ -365,7 +370,7 @@ const int64_t *feature_evaluate(struct feature *f)
 		f->x[i] = have ? clamp(v, w[OAL_W_LO], w[OAL_W_HI]) : w[OAL_W_DEFAULT];
 	}
 	for (i = 0; i < f->n_looked_up; i++)
-		f->history[f->history_at][i] = f->x[f->looked_up[i]];
+		f->history[f->history_at * f->n_looked_up + i] = f->x[f->looked_up[i]];
 	f->history_at = (f->history_at + 1) % OAL_MAX_WINDOW;
 	if (f->n_history < OAL_MAX_WINDOW)
 		f->n_history++;

@@ -27,7 +27,7 @@ static bool is_number(const struct oal_column *c)
 static int check_base(const int64_t (*words)[OAL_N_WORDS], uint32_t index)
 {
 	const int64_t *w = words[index];
-	const int64_t chooser = w[OAL_W_GROUP] - OAL_GROUP_AT;
+	const int64_t chooser = w[OAL_W_GROUP] < OAL_GROUP_AT ? -1 : w[OAL_W_GROUP] - OAL_GROUP_AT;
 	const struct oal_table *t;
 	const struct oal_column *c;
 

@@ -96,7 +96,7 @@ struct feature {
 	/* Latest results of the features that are looked up later, in turn. */
 	uint8_t n_looked_up, looked_up[OAL_MAX_FEATURES];
 	uint8_t late[OAL_MAX_FEATURES]; /* of LAG and CHANGE: place of the operand among them */
-	int64_t history[OAL_MAX_WINDOW][OAL_MAX_FEATURES];
+	int64_t *history; /* OAL_MAX_WINDOW times n_looked_up */
 	unsigned n_history, history_at; /* at: where the next goes */
 	size_t memory;
 };
