@@ -4,6 +4,7 @@ says; access points refuse them. The topic is a list here; test_policies.py has 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -45,7 +46,7 @@ class Topic(ReleaseTopic):
         self._written[key, value] += 1
 
     def plant(self, slot, scope, key, *, source="registry", serial=NOW, said="", seed=99, **more) -> release.Release:
-        tree = random_tree(seed, 9)
+        tree = replace(random_tree(seed, 9), feature_hash=PROGRAM.feature_hash)
         content = bundle.Bundle(serial, scope, source, "congestion", seed, [], list(PROGRAM.words),
                                 PROGRAM.decision_interval_us, bundle.models_of(tree),
                                 policy=make("forged", 1, ENFORCE))

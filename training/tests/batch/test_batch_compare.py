@@ -47,7 +47,7 @@ def test_the_table_names_the_split_and_what_the_paper_did(table):
     for words in (
         "Split by time: 4 test parts",
         "cut at whole 60 s",
-        "decision tree, paper |",
+        "decision tree, paper",
         "0.679 |",
         "random rows",
         "split at random",
