@@ -97,7 +97,12 @@ def broker() -> list[Figure]:
         ahead.stop()
         figures = complete(on.platform, ahead, f"{drill}.ahead")
         say(f"{drill}: an hour behind, then right")
-        behind = on.fleet()
+        begun = time.monotonic()
+        # It once did not answer who asked it for a quota, right after its clock had gone back.
+        behind = until("the broker takes what an access point may send", on.fleet)
+        figures.append(Figure(f"{drill}.asked_for", round(time.monotonic() - begun, 1), "s",
+                              "until the broker had a new access point's quota, after its clock had gone back",
+                              ("<=", 120)))
         on.flowing(behind)
         figures += _behind(on, drill, behind, clock)
         after = on.fleet()
