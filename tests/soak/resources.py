@@ -114,7 +114,7 @@ def floors(points: list[tuple[float, float]], windows: int = 6) -> list[tuple[fl
 FLAT = {
     "resident_bytes.": 0.25,  # 0.11 of ClickHouse, whose caches still fill; under 0.04 of the others
     "heap_after_gc_bytes.": 0.25,
-    # 0.23: of each part that it reads or merges, and their number swings by a third. A handle a checkpoint that is never
+    # 0.23: of each part that it reads or merges, whose number swings by a third. A handle a checkpoint that is never
     # given back would be 0.7.
     "file_handles.clickhouse": 0.5,
     "file_handles.": 0.15,  # under 0.01
