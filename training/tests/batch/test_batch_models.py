@@ -20,6 +20,7 @@ SMALL = {
     "random_forest": {"n_estimators": 20},
     "xgboost_multiclass": {"n_estimators": 20},
     "xgboost_ordinal": {"n_estimators": 20},
+    "lightgbm": {"n_estimators": 20},
     "mlp": {"max_iter": 40},
 }
 
@@ -161,3 +162,15 @@ def test_a_wrong_experiment_is_refused_with_what_is_wrong(text, says):
 def test_a_parameter_that_the_library_does_not_know_is_named(small):
     with pytest.raises(TrainingError, match="decision_tree with {'leaves': 3}"):
         Model(ModelSpec("decision_tree", {"leaves": 3}), 4).fit(small)
+
+
+def test_a_blend_is_the_mean_of_its_teachers_and_one_tree_tells_it(learning):
+    few = learning[:1500]
+    params = {"lightgbm": {"n_estimators": 5}, "random_forest": {"n_estimators": 5}}
+    options = {"teachers": list(params), "blend": True, "params": params, "max_nodes": 31, "copies": 0}
+    spec = ModelSpec("distilled", class_weight=0.25, distil=options)
+    made = Distilled(spec, 4).fit(few)
+    one, two = (model.proba(few.x) for model in made.teacher.models)
+    assert np.allclose(made.teacher.proba(few.x), (one + two) / 2)
+    assert made.tree.tree_.node_count <= 31 and made.teacher_kind == "lightgbm + random_forest"
+    assert made.fidelity(few.x)[0] > 0.7

@@ -24,10 +24,11 @@ MODELS = (
     "knn",
     "mlp",
     "distilled",
+    "corpus",
 )
 RIVER = "river"
 #: of many runs, the models whose time does not grow with the square of the items
-OF_MANY = ("decision_tree", "random_forest", "xgboost_multiclass", "lightgbm", "mlp", "distilled", RIVER)
+OF_MANY = ("corpus", "decision_tree", "random_forest", "xgboost_multiclass", "lightgbm", "mlp", "distilled", RIVER)
 SPLITS = ("time", "run", "validation", "test")
 #: Table 4 of Lin and Jiang, "OAL" (WCMC 2020): precision, recall, F1 of Good, Acceptable, Poor, Bad, on its own traces,
 #: rows split at random.

@@ -8,7 +8,7 @@ beside the teacher's word.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
@@ -28,7 +28,8 @@ MAX_ROWS = 300_000  # real and perturbed items that a tree is fitted to: some 50
 class DistilSpec:
     """teachers: kinds of which the best on the latest quarter of the training items is taken; max_nodes: of the tree,
     inner nodes and leaves; min_share: least share of the items' weight in a leaf; copies: perturbed items an item;
-    swap: share of features swapped; truth: 0…1.
+    swap: share of features swapped; truth: 0…1. blend: all teachers, the mean of their probabilities; params: of each
+    teacher, by kind.
     """
 
     teachers: tuple[str, ...] = ENSEMBLES
@@ -37,6 +38,8 @@ class DistilSpec:
     copies: int = 3
     swap: float = 0.2
     truth: float = 0.3
+    blend: bool = False
+    params: dict = field(default_factory=dict)
 
     def __post_init__(self):
         if wrong := [t for t in self.teachers if t not in ENSEMBLES]:
@@ -49,6 +52,26 @@ class DistilSpec:
             or not 0 <= self.truth <= 1
         ):
             raise TrainingError("distil needs at least one teacher, max_nodes 3…4095, copies 0…50, swap and truth 0…1")
+
+
+class Blend:
+    """The mean of several models' probabilities."""
+
+    def __init__(self, models: list[Model]):
+        self.models = models
+
+    def fit(self, items: Items) -> Blend:
+        """Fit each on all of these items."""
+        self.models = [model.fit(items) for model in self.models]
+        return self
+
+    def proba(self, x: np.ndarray) -> np.ndarray:
+        """float[n, k]."""
+        return sum(model.proba(x) for model in self.models) / len(self.models)
+
+    def predict(self, x: np.ndarray, proba: np.ndarray | None = None) -> np.ndarray:
+        """The likeliest class of each item."""
+        return np.argmax(self.proba(x) if proba is None else proba, axis=1)
 
 
 class Distilled:
@@ -69,8 +92,12 @@ class Distilled:
 
     def fit(self, items: Items) -> Distilled:
         """Fit on all of these items."""
-        self.teacher_kind = self._best(items)
-        self.teacher = Model(self._teacher(self.teacher_kind), self.k).fit(items)
+        if self.distil.blend:
+            self.teacher_kind = " + ".join(self.distil.teachers)
+            self.teacher = Blend([Model(self._teacher(kind), self.k) for kind in self.distil.teachers]).fit(items)
+        else:
+            self.teacher_kind = self._best(items)
+            self.teacher = Model(self._teacher(self.teacher_kind), self.k).fit(items)
         rng = np.random.default_rng(self.spec.seed)
         d = self.distil
         if len(items) > MAX_ROWS:
@@ -99,6 +126,7 @@ class Distilled:
     def _teacher(self, kind: str) -> ModelSpec:
         return ModelSpec(
             kind,
+            params=dict(self.distil.params.get(kind, {})),
             class_weight=self.spec.class_weight,
             calibration=self.spec.calibration,
             calibrate_on=self.spec.calibrate_on,
