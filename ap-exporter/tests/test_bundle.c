@@ -136,10 +136,10 @@ static void what_is_in_it(const struct golden_bundles *g, const struct trusted_k
 	CHECK_EQ(head.source, 1);
 	CHECK_EQ(head.bytes, golden_find(g, "ok_window")->len);
 	CHECK_EQ(bundle_mode(b), OAL_POLICY_MODE_SHADOW);
-	CHECK(!memcmp(bundle_program(b)->hash, oal_feature_congestion.hash, 32));
-	CHECK_EQ(bundle_program(b)->n, oal_feature_congestion.n);
+	/* Written when the program had 45 features: the first of today's. */
+	CHECK_EQ(bundle_program(b)->n, 45);
 	CHECK(!memcmp(bundle_program(b)->words, oal_feature_congestion.words,
-	              oal_feature_congestion.n * sizeof oal_feature_congestion.words[0]));
+	              45 * sizeof oal_feature_congestion.words[0]));
 	CHECK_EQ(feature_program_check(bundle_program(b)), 0);
 	CHECK_EQ(bundle_window(b)->n_inputs, 7);
 	CHECK_EQ(bundle_window(b)->n_nodes, 300);

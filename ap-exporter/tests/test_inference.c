@@ -85,10 +85,23 @@ static uint64_t now_ns(void)
 	return ns += 70;
 }
 
+/* The program of the golden bundles: the first features of today's. */
+static const struct oal_feature_program *golden_program(void)
+{
+	static struct bundle *b;
+	const struct golden_case *c = golden_find(&w.golden, "ok_255_nodes");
+	const struct bundle_terms terms = {.ap_id = "ap-1", .site = "lab"};
+	char err[256] = "";
+
+	if (!b)
+		CHECK_EQ(bundle_open(&b, c->bytes, c->len, &terms, NULL, err, sizeof err), OAL_BUNDLE_REASON_NONE);
+	return bundle_program(b);
+}
+
 static void begin_at(unsigned slot)
 {
 	const struct pipeline_config c = {
-		.ap_id = "ap-1", .site = "lab", .boot_id = 1, .program = &oal_feature_congestion, .now_ns = now_ns,
+		.ap_id = "ap-1", .site = "lab", .boot_id = 1, .program = golden_program(), .now_ns = now_ns,
 		.emit = on_batch, .consumer = {.begin_tick = on_tick, .features = on_features},
 	};
 	struct feature_space spaces[OAL_N_TABLES];
@@ -325,8 +338,8 @@ static void test_programs(void)
 	static int64_t words[OAL_MAX_FEATURES][OAL_N_WORDS];
 	unsigned i, old = 0;
 
-	memcpy(words, oal_feature_congestion.words, oal_feature_congestion.n * sizeof words[0]);
-	other_program = oal_feature_congestion;
+	memcpy(words, golden_program()->words, golden_program()->n * sizeof words[0]);
+	other_program = *golden_program();
 	other_program.words = (const int64_t(*)[OAL_N_WORDS])words;
 	other_program.hash[0] ^= 1;
 
@@ -353,12 +366,12 @@ static void test_programs(void)
 	for (i = 0; i < w.n_instants; i++)
 		CHECK_EQ(w.instants[i].hash,
 		         feature_program_id(w.instants[i].t_us < w.decisions[old].decision.instant_us
-						    ? &oal_feature_congestion
+						    ? golden_program()
 						    : &other_program));
 
 	test("programs that follow each other before a batch ends: the last bundle is in force with its own, and "
 	     "nothing is lost");
-	memcpy(words, oal_feature_congestion.words, oal_feature_congestion.n * sizeof words[0]);
+	memcpy(words, golden_program()->words, golden_program()->n * sizeof words[0]);
 	begin();
 	ticks(10);
 	for (i = 0; i < 6; i++) {
@@ -376,10 +389,10 @@ static void test_programs(void)
 	}
 	ticks(2 * BATCH_TICKS);
 	CHECK_EQ(inference_in_force(w.inference)->status.bundle, id_of("ok_window"));
-	inference_offer(w.inference, candidate("ok_tree", &oal_feature_congestion)); /* and back */
+	inference_offer(w.inference, candidate("ok_tree", golden_program())); /* and back */
 	ticks(2 * BATCH_TICKS);
 	CHECK_EQ(inference_in_force(w.inference)->status.bundle, id_of("ok_tree"));
-	CHECK_EQ(pipeline_slot(w.pipeline, 0)->program_id, feature_program_id(&oal_feature_congestion));
+	CHECK_EQ(pipeline_slot(w.pipeline, 0)->program_id, feature_program_id(golden_program()));
 	inference_offer(w.inference, candidate("ok_255_nodes", &other_program)); /* left as it is at the end */
 	ticks(2);
 	end();
@@ -410,7 +423,7 @@ static void test_withdrawals(void)
 
 	test("a policy that is withdrawn decides nothing from the next tick on; its program ends where a batch begins");
 	begin_at(1);
-	inference_offer(w.inference, candidate("ok_tree", &oal_feature_congestion));
+	inference_offer(w.inference, candidate("ok_tree", golden_program()));
 	ticks(4 * BATCH_TICKS);
 	CHECK_EQ(id_in_force(), id_of("ok_tree"));
 	CHECK(w.n_decisions > 0);
@@ -427,16 +440,16 @@ static void test_withdrawals(void)
 	inference_reclaim(w.inference);
 
 	test("what is offered after a withdrawal enters, one tick later at the soonest; what was before does not");
-	inference_offer(w.inference, candidate("ok_tree", &oal_feature_congestion));
+	inference_offer(w.inference, candidate("ok_tree", golden_program()));
 	inference_withdraw(w.inference);
 	ticks(2 * BATCH_TICKS);
 	CHECK_EQ(id_in_force(), 0);
-	inference_offer(w.inference, candidate("ok_tree", &oal_feature_congestion));
+	inference_offer(w.inference, candidate("ok_tree", golden_program()));
 	ticks(2 * BATCH_TICKS);
 	CHECK_EQ(id_in_force(), id_of("ok_tree"));
 	for (i = 0; i < 5; i++) { /* the program runs on: the same one is there for the next bundle */
 		inference_withdraw(w.inference);
-		inference_offer(w.inference, candidate("ok_window", &oal_feature_congestion));
+		inference_offer(w.inference, candidate("ok_window", golden_program()));
 		ticks(1);
 		CHECK_EQ(id_in_force(), 0);
 		inference_reclaim(w.inference);
@@ -451,7 +464,7 @@ static void test_withdrawals(void)
 	ticks(4 * BATCH_TICKS);
 	CHECK(w.n_decisions > before);
 	inference_withdraw(w.inference); /* left as it is at the end */
-	inference_offer(w.inference, candidate("ok_tree", &oal_feature_congestion));
+	inference_offer(w.inference, candidate("ok_tree", golden_program()));
 	ticks(1);
 	end();
 }

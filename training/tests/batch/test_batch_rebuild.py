@@ -59,7 +59,7 @@ def test_the_card_says_what_it_is_how_good_beside_rules_and_how_to_go_back(clien
     version = client.get_model_version("congestion", str(fitted.version))
     card = Path(client.download_artifacts(fitted.run_id, "model_card.md", str(tmp_path))).read_text()
     assert version.description == card and len(card) <= 5000
-    for words in ("A decision tree of 31 nodes over 45 features", "SHA-256 `", "Fitted on: 4", "Held out: 1",
+    for words in ("A decision tree of 31 nodes over 96 features", "SHA-256 `", "Fitted on: 4", "Held out: 1",
                   "| time: persistence", "| time: constant", "| held_out: decision_tree", "## Limits",
                   "set `champion` on the version before", "oal-train rebuild", "a-revision"):
         assert words in card, words
