@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from oal_registry import cli
-from oal_schema import bundle
+from oal_registry.programs import by_name
+from oal_schema import bundle, program_file
 from owner import OALF, WINDOW_INPUTS, items
+from sklearn.tree import DecisionTreeClassifier
 from topics import released
 from waiting import until
 
 pytestmark = pytest.mark.usefixtures("running")
+PROGRAM = by_name()["congestion"]
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +57,20 @@ def test_package_writes_what_an_ap_takes_and_what_predicts_as_scikit_learn_does(
     model = owner.mlflow.sklearn.load_model(f"models:/congestion/{versions[0]}")
     assert np.array_equal(content.tree.predict(x), model.predict(x.astype(np.float32)))
     assert run("export", "--config", service.config, f"congestion/{versions[0]}")[1] == run("export", out)[1]
+
+
+def test_a_version_of_an_earlier_release_goes_on_after_an_upgrade(run, service, owner, trusted, tmp_path):
+    earlier, whole = PROGRAM.beginning(45), PROGRAM
+    x, y = items(3)
+    estimator = DecisionTreeClassifier(max_leaf_nodes=12, random_state=3).fit(x[:, :45], y)
+    program = program_file.to_bytes(list(earlier.words), earlier.decision_interval_us)
+    version = owner.register(3, estimator=estimator, program=program)
+    out = tmp_path / "a.bundle"
+    code, _, err = run("package", "--config", service.config, "--version", f"congestion/{version}", "--out", out)
+    assert code == 0, err
+    content, _ = bundle.open_signed(out.read_bytes(), trusted, "ap-1", "hall-7")
+    assert content.feature_hash == content.tree.feature_hash == whole.feature_hash
+    assert np.array_equal(content.tree.predict(x), estimator.predict(x[:, :45].astype(np.float32)))
 
 
 def test_package_says_why_not(run, service, owner, versions, tmp_path):

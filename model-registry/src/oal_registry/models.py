@@ -109,6 +109,9 @@ class Models:
         return self.registry.run_file(run_id, name, folder) if run_id else None
 
     def _program(self, what: str, run_id: str, files: Path, folder: Path) -> Program:
+        """The program of the policy, when the version was trained with it or with its first features: those keep their
+        places, so an upgrade that adds features goes on with the champions that are there.
+        """
         path = self._file(FEATURE_PROGRAM, run_id, files, folder)
         path = path or self._file(f"{self.manifest.program}.oalf", run_id, files, folder)
         if path is None:
@@ -117,7 +120,7 @@ class Models:
                 " --register`"
             )
         program, wanted = programs.of_bytes(path.read_bytes(), what), programs.of_name(self.manifest.program)
-        if wanted is None or program.hash != wanted.hash:
+        if wanted is None or not programs.begins(wanted.feature_hash, program.feature_hash):
             raise NotPackagable(
                 f"feature_mismatch: {what} was trained with the feature program {program.name}, policy"
                 f" {self.manifest.name} takes {self.manifest.program}"

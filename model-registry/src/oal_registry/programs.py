@@ -38,7 +38,6 @@ class Program:
         """First 8 bytes of the hash, big-endian: what trees and items carry."""
         return int.from_bytes(self.hash[:8], "big")
 
-
     def beginning(self, n: int) -> Program:
         """Its first `n` features as a program."""
         words = self.words[:n]
@@ -95,7 +94,9 @@ def begins(feature_hash: int, earlier_hash: int) -> bool:
     if feature_hash == earlier_hash:
         return True
     program, earlier = of_hash(feature_hash), of_hash(earlier_hash)
-    return program is not None and earlier is not None and program.words[: len(earlier.words)] == earlier.words
+    if program is None or earlier is None or program.decision_interval_us != earlier.decision_interval_us:
+        return False
+    return program.words[: len(earlier.words)] == earlier.words
 
 
 def of_name(name: str) -> Program | None:
