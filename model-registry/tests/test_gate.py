@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -21,16 +22,19 @@ from oal_registry.slot_memory import SlotMemory
 from oal_registry.status import Status
 from oal_schema import keys
 from oal_schema.grant import grant
+from oal_schema.nodes import MISSING
 from oal_schema.policy import Policy
 from oal_schema.policy_folder import PolicyFolder
 from oal_training.batch import data_sets, experiment, run
 from oal_training.batch import gate as judge
 from oal_training.stored import kept, parquet
+from sklearn.metrics import f1_score
 from test_several_policies import CANARY, EXAMPLE, FAIR, Mlflow, Topic
 
 ITEMS = Path(__file__).resolve().parents[2] / "lab/captures/learning2.items.parquet"
 PROGRAM = programs.of_hash(parquet.read(ITEMS, log=lambda _line: None).feature_hash)
-GOOD, POOR, OTHER, BARE, NOTHING = 1, 2, 3, 4, 5  # versions; OTHER is as GOOD, but for a leaf's worth
+# versions; OTHER is as GOOD, but for a leaf's worth, SMALL has four leaves
+GOOD, POOR, OTHER, BARE, NOTHING, SMALL = 1, 2, 3, 4, 5, 6
 
 
 class Runs(Mlflow):
@@ -60,7 +64,8 @@ def fitted(tmp_path_factory):
     items = parquet.read(ITEMS, log=quiet)
     early, late = run.hold_out(items, spec, quiet)
     hash_ = PROGRAM.feature_hash
-    tree = lambda some: compiler.tree(run.as_tree(run.fit(some, spec, quiet)), hash_)
+    four = replace(spec, model=replace(spec.model, params=spec.model.params | {"max_leaf_nodes": 4}))
+    tree = lambda some, by=spec: compiler.tree(run.as_tree(run.fit(some, by, quiet)), hash_)
     folder = tmp_path_factory.mktemp("kept")
     digest = kept.write(folder / "items.parquet", late)
     (folder / "items.parquet").rename(folder / f"evaluation-{digest}.parquet")
@@ -69,7 +74,8 @@ def fitted(tmp_path_factory):
     poor = early[np.arange(len(early))]
     poor.y[:] = np.random.default_rng(1).permutation(poor.y)
     return SimpleNamespace(
-        good=tree(early), poor=tree(poor), other=tree(early[np.arange(0, len(early), 2)]), folder=folder,
+        good=tree(early), poor=tree(poor), other=tree(early[np.arange(0, len(early), 2)]), small=tree(early, four),
+        folder=folder, late=late,
         early=lambda: kept.read(kept_early, early_digest), learned=early_digest,
         digest=digest, until=int(early.ts_us[-1]),
     )
@@ -89,8 +95,9 @@ def here(fitted, tmp_path, monkeypatch):
     made.topic.trusted[keys.key_id(key)] = keys.TrustedKey(key.public_key(), "test", grant("registry"))
     tags = {data_sets.UNTIL_TAG: str(fitted.until), data_sets.hash_tag("evaluation"): fitted.digest}
     tags |= {data_sets.hash_tag("training"): fitted.learned}
-    made.mlflow.runs = {f"run-{n}": dict(tags) for n in (GOOD, POOR, OTHER)} | {f"run-{BARE}": {}}
-    tables = {GOOD: fitted.good, POOR: fitted.poor, OTHER: fitted.other, BARE: fitted.other, NOTHING: fitted.good}
+    made.mlflow.runs = {f"run-{n}": dict(tags) for n in (GOOD, POOR, OTHER, SMALL)} | {f"run-{BARE}": {}}
+    tables = {GOOD: fitted.good, POOR: fitted.poor, OTHER: fitted.other, BARE: fitted.other, NOTHING: fitted.good,
+              SMALL: fitted.small}
 
     class Models:
         def __init__(self, manifest):
@@ -126,10 +133,11 @@ def here(fitted, tmp_path, monkeypatch):
 def test_a_tree_that_beats_persistence_but_not_one_column_is_refused(here):
     """`unacked_bytes` as it is has the greater onset AP; it is chosen on what the run kept of its training."""
     here.by["rwnd-fair"] = judge.Rules(rivals=("persistence", "best_column"), block_s=(30, 10))
-    here.alias(GOOD)
+    here.alias(SMALL)
     assert here.champion() == 0
-    assert "no better: onset AP " in here.tags(GOOD)["oal.gate"] or "worse: onset AP " in here.tags(GOOD)["oal.gate"]
-    assert " of best column, difference -0." in here.tags(GOOD)["oal.gate"]
+    assert "no better: onset AP " in here.tags(SMALL)["oal.gate"] or "worse: onset AP " in here.tags(SMALL)["oal.gate"]
+    assert " of best column, difference -0." in here.tags(SMALL)["oal.gate"]
+    assert " of persistence, difference" not in here.tags(SMALL)["oal.gate"]
     here.mlflow.runs[f"run-{OTHER}"].pop(data_sets.hash_tag("training"))
     here.alias(OTHER)
     assert here.champion() == 0 and "no rule can be chosen on them" in here.tags(OTHER)["oal.gate"]
@@ -139,9 +147,13 @@ def test_the_first_champion_is_compared_with_persistence_and_says_so(here):
     here.alias(GOOD)
     assert here.champion() == GOOD
     said = here.tags(GOOD)["oal.gate"]
-    assert said.startswith("first: macro F1 0.503 against 0.440 of persistence, difference +0.063 (95 % ")
     scores = json.loads(here.tags(GOOD)["oal.gate.scores"])
-    assert scores["congestion/1"] == {"macro_f1": 0.5031, "onset_ap": 0.4701} and "persistence" in scores
+    mine, its = scores["congestion/1"]["macro_f1"], scores["persistence"]["macro_f1"]
+    x = np.rint(np.nan_to_num(here.fitted.late.x, nan=float(MISSING))).astype(np.int64)
+    assert mine == pytest.approx(f1_score(here.fitted.late.y, here.fitted.good.predict(x), average="macro"), abs=1e-4)
+    said = re.match(r"first: macro F1 ([\d.]+) against ([\d.]+) of persistence, difference ([+-][\d.]+) \(95 % ", said)
+    assert [float(v) for v in said.groups()] == pytest.approx([mine, its, mine - its], abs=6e-4)
+    assert 0 < its < mine and scores["congestion/1"]["onset_ap"] > scores["persistence"]["onset_ap"]
     assert here.topic.of("rwnd-fair")["champion", "fleet"].reason == "alias champion on congestion/1"
 
 

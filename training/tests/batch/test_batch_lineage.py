@@ -217,7 +217,7 @@ def test_what_is_not_there_is_said_plainly(mlflow_uri, tmp_path, capsys, monkeyp
     for arguments, says in (
         (["fit", str(TREE)], "where are the items?"),
         (["fit", str(TREE), "--config", str(config)], "ClickHouse at http://127.0.0.1:1 as analyst"),
-        (["fit", "nothing.yaml", "--source", str(LEARNING)], "there are distilled.yaml"),
+        (["fit", "nothing.yaml", "--source", str(LEARNING)], "there are corpus.yaml"),
         (
             ["fit", "--retrain", "congestion/99", "--tracking-uri", mlflow_uri, "--config", str(config)],
             "reading congestion/99",

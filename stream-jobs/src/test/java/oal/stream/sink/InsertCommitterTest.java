@@ -16,6 +16,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.flink.api.connector.sink2.Committer.CommitRequest;
@@ -99,24 +100,32 @@ class InsertCommitterTest {
         assertEquals((long) checkpoints * ROWS, server.number("SELECT sum(n) FROM oal.sums"), "rollup");
     }
 
+    /** Each kill falls among {@code ahead} commits that nothing holds back, so that none comes after the last one. */
     @Test
     void aServerKilledAgainAndAgainHoldsEveryRowOnce() throws Exception {
         int checkpoints = 60;
+        int kills = 3;
+        int ahead = checkpoints / (kills + 1);
         List<List<Insert>> all = new ArrayList<>();
         for (int i = 0; i < checkpoints; i++) all.add(inserts(i));
+        Semaphore allowed = new Semaphore(0);
         Future<?> committing = background.submit(() -> {
             try (InsertCommitter committer = committer(OptionalLong.empty())) {
-                for (List<Insert> one : all) committer.commit(requests(one));
+                for (List<Insert> one : all) {
+                    allowed.acquire();
+                    committer.commit(requests(one));
+                }
             }
             return null;
         });
-        for (int kills = 1; kills <= 3; kills++) {
-            long until = kills * checkpoints * ROWS / 5L;
-            while (server.number("SELECT count() FROM oal.b") < until) {
-                assertFalse(committing.isDone(), "killed too late to matter");
+        for (int kill = 0; kill < kills; kill++) {
+            allowed.release(ahead);
+            while (server.number("SELECT count() FROM oal.b") < (kill * ahead + 3L) * ROWS) {
+                assertFalse(committing.isDone(), "ended before it was allowed to");
             }
             server.killAndRestart();
         }
+        allowed.release(checkpoints);
         committing.get(LIMIT_S, TimeUnit.SECONDS);
         assertExactly(checkpoints);
     }
