@@ -87,7 +87,8 @@ final class ClickHouseClient {
      *
      * <p>Needed after a kill -9 of the server. The server writes a block's token to its deduplication log just before
      * it publishes the block's part. If it is killed in between, it answers the repeated insert with success and drops
-     * it.
+     * it. Its rollup has them as a rule, since the repeated insert reaches views with tokens of their own, and what is
+     * added here reaches them again under another: ClickHouse has no insert that leaves views out.
      *
      * <p>A table that several servers hold copies of has no such gap, and is not compared: its tokens are in Keeper, in
      * one transaction with the part that they belong to, so an insert repeated at any copy is there or is added. A copy

@@ -99,6 +99,11 @@ final class InsertCommitter implements Committer<Insert> {
         return retrying.size();
     }
 
+    /** Rows that were added since ClickHouse had acknowledged them without having them. */
+    long repaired() {
+        return repairedRows.getCount();
+    }
+
     /** Seconds since the first failure of the insert that has been repeated longest; 0: none is being repeated. */
     long retryingSeconds() {
         long now = nanoTime.getAsLong();
@@ -142,7 +147,8 @@ final class InsertCommitter implements Committer<Insert> {
         long missing = client.addMissing(insert);
         if (missing == 0) return;
         repairedRows.inc(missing);
-        LOG.warn("ClickHouse had acknowledged the {} without {} of its rows; they were added", insert, missing);
+        LOG.warn("ClickHouse had acknowledged the {} without {} of its rows; they were added. Rollups of its "
+                + "table may count them twice.", insert, missing);
     }
 
     @Override
