@@ -47,16 +47,7 @@ static int allocate(struct pipeline *p)
 		sizeof *p + p->flows.memory + p->stations.memory + p->staged_max * sizeof *p->staged +
 		p->c.max_flows * (2 * sizeof *p->flow_entities + sizeof *p->flow_index + sizeof *p->dictionary) +
 		most * (sizeof *p->order + sizeof *p->run_rows);
-	if (p->c.program) {
-		struct feature_space spaces[OAL_N_TABLES];
-
-		pipeline_feature_spaces(p, spaces);
-		if ((r = feature_slot_state(&p->slots[0].next, p->c.program, spaces)))
-			return r;
-		feature_slot_advance(&p->slots[0]);
-		p->stats.memory_bytes += feature_memory(p->slots[0].running);
-	}
-	return 0;
+	return programs_start(p);
 }
 
 int pipeline_new(struct pipeline **out, const struct pipeline_config *c)

@@ -17,6 +17,22 @@ struct feature_slot *pipeline_slot(struct pipeline *p, unsigned slot)
 	return &p->slots[slot];
 }
 
+#ifdef HAVE_AGENT
+int programs_start(struct pipeline *p)
+{
+	struct feature_space spaces[OAL_N_TABLES];
+	int ret;
+
+	if (!p->c.program)
+		return 0;
+	pipeline_feature_spaces(p, spaces);
+	if ((ret = feature_slot_state(&p->slots[0].next, p->c.program, spaces)))
+		return ret;
+	feature_slot_advance(&p->slots[0]);
+	p->stats.memory_bytes += feature_memory(p->slots[0].running);
+	return 0;
+}
+
 bool programs_read(const struct pipeline *p, enum oal_table_id t)
 {
 	unsigned i;
@@ -94,3 +110,36 @@ void programs_evaluate(struct pipeline *p, uint64_t instant_us)
 		}
 	}
 }
+
+#else
+/* Nothing in this build asks for features: it neither computes nor holds them. */
+int programs_start(struct pipeline *p)
+{
+	return (void)p, 0;
+}
+
+bool programs_read(const struct pipeline *p, enum oal_table_id t)
+{
+	return (void)p, (void)t, false;
+}
+
+void programs_feed(struct pipeline *p, uint64_t end_us)
+{
+	(void)p, (void)end_us;
+}
+
+void programs_drop(struct pipeline *p, enum oal_table_id t, unsigned entity)
+{
+	(void)p, (void)t, (void)entity;
+}
+
+void programs_begin_batch(struct pipeline *p, uint64_t t0_us)
+{
+	(void)p, (void)t0_us;
+}
+
+void programs_evaluate(struct pipeline *p, uint64_t instant_us)
+{
+	(void)p, (void)instant_us;
+}
+#endif

@@ -16,7 +16,9 @@ struct feature_slot *pipeline_slot(struct pipeline *, unsigned slot);
 /* The sizes that a program's state must be made for, OAL_N_TABLES of them; fixed by pipeline_new(). */
 void pipeline_feature_spaces(const struct pipeline *, struct feature_space *spaces);
 
-/* --- for this room */
+/* --- for this room; in a build without an agent, whose models would read the features, no program runs */
+/* The program of the configuration starts in slot 0. 0, or a negative errno. */
+int programs_start(struct pipeline *);
 /* Does any running program read this table? */
 bool programs_read(const struct pipeline *, enum oal_table_id);
 /* Gives the programs every row before `end_us` that they have not seen. */
