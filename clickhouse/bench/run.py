@@ -30,15 +30,13 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(FOLDER / "tests"), str(FOLDER / "bench")]
 
+import ap_columns  # noqa: E402
 import generate  # noqa: E402
 import questions  # noqa: E402
 from server import Server  # noqa: E402
 
 RAW = ["station", "station_ac", "channel", "queue", "beacon", "packet", "flow", "drop_event", "health"]
-TABLES = RAW + [
-    "decision", "bundle_status", "label", "item", "prediction", "tree_decision", "release", "rollout", "sender_tcp",
-    "batch"
-]
+TABLES = RAW + [table for table in generate.selects(1, 0, 0, 1) if table not in RAW]
 STEP_BATCHES = 240  # about a minute: at 10 APs half a million rows
 RUNS = 5
 PLAYED_MINUTES = 2  # of captures: an AP of the lab sends 3,700 rows a second
@@ -121,7 +119,7 @@ class Captures:
             selects = {t: synthetic[t] for t in ("label", "item", "batch")}
             for table in RAW:
                 selects[table] = " UNION ALL ".join(
-                    f"SELECT * REPLACE ('{generate.ap(k)}' AS ap_id, c.ts +"
+                    f"SELECT * REPLACE ('{ap_columns.ap(k)}' AS ap_id, c.ts +"
                     f" toIntervalMicrosecond({t0_us + turn * self.turn_us - CAPTURE_START_US}) AS ts, c.boot_id + {k}"
                     f" AS boot_id, c.batch_seq + {turn * self.batches} AS batch_seq) FROM"
                     f" capture{k % self.count}.{table} AS c WHERE toUnixTimestamp64Micro(c.ts) <"
@@ -179,7 +177,7 @@ def sizes(server: Server, played, whole, add) -> None:
             columns = column_list(server, table)
             for i in range(played.count):
                 server.query(
-                    f"INSERT INTO once.{table} ({columns}) SELECT * REPLACE ('{generate.ap(i)}' AS ap_id, c.ts +"
+                    f"INSERT INTO once.{table} ({columns}) SELECT * REPLACE ('{ap_columns.ap(i)}' AS ap_id, c.ts +"
                     f" toIntervalMicrosecond({shift_us}) AS ts) FROM capture{i}.{table} AS c"
                 )
     for (table,) in server.rows(

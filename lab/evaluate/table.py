@@ -31,11 +31,11 @@ def markdown(rows: list[list[str]]) -> str:
 
 
 def beside_paper(r: Results) -> str:
-    """Mean change over the scenarios that OAL and the oracle make, beside the paper's over BBR."""
+    """Mean change over the scenarios that OAL, its ablations and the bounds make, beside the paper's over BBR."""
     rows = [["against its baseline"] + [verdict.COMPARED[f][0] for f in verdict.COMPARED]]
     for control in CONTROLS:
         for queue in QUEUES:
-            for act in ("oal", "oracle", "clamp"):
+            for act in (*ABLATIONS, "oal", "oracle", "clamp"):
                 which = Method(control, queue, act)
                 found = [verdict.overall(r, which, which.baseline, f) for f in verdict.COMPARED]
                 if any(found):
