@@ -55,3 +55,14 @@ def test_what_the_text_says_of_the_tree_is_in_the_results():
     assert f"(+{short(better['onset_ap'][0])}, beyond chance)" in page and better["onset_ap"][1] > 0
     assert persistence["onset_ap"][1] > 0 > better["before_ap"][1]
     assert "best column: unacked_bytes" in (TRAINING / "results/corpus-models.md").read_text()
+
+
+def test_what_bounds_a_model_is_in_the_results():
+    page = " ".join((TRAINING / "README.md").read_text().split())
+    found = json.loads((TRAINING / "results/limits.json").read_text())
+    ap = {row["later_s"]: short(row["onset_ap"]) for row in found["look_ahead"]}
+    assert (f"is {ap[0.0]} with the features of the instant, {ap[0.3]} with those 0.3 s later, {ap[0.5]} with 0.5 s,"
+            f" {ap[1.0]} with 1 s") in page
+    runs = {row["ap_runs"]: short(row["onset_ap"]) for row in found["runs"]}
+    assert "with {}, {}, {} and {} AP-runs".format(*runs) in page
+    assert "it is {}, {}, {}, {}: the last".format(*runs.values()) in page

@@ -109,6 +109,19 @@ def register(add) -> None:
     compare.add_argument("--out", metavar="DIR", type=Path, help="write report.md, report.json and pictures there")
     compare.set_defaults(run=run_compare)
 
+    limits = add(
+        "limits",
+        help="what bounds a model on the corpus: looking ahead, and fewer runs to learn from",
+        description=(
+            "Fit a model on the corpus's part train and judge it on validation, with the features of some tenths of a"
+            " second later, which no access point has in time, and with parts of the runs."
+        ),
+    )
+    limits.add_argument("--items", metavar="DIR", type=Path, nargs="+", required=True, help="see compare")
+    limits.add_argument("--model", metavar="NAME", default="lightgbm", help="one of experiments/ (default lightgbm)")
+    limits.add_argument("--out", metavar="DIR", type=Path, help="write limits.md and limits.json there")
+    limits.set_defaults(run=run_limits)
+
     load = add(
         "import-items",
         help="items as JSON lines → Parquet",
@@ -332,6 +345,22 @@ def run_compare(arguments) -> int:
     )
     if not arguments.no_window:
         print("\n" + compare.window_table(log))
+    return 0
+
+
+def run_limits(arguments) -> int:
+    """Print both tables, and write them."""
+    from oal_training.batch import compare, corpus, limits
+
+    items = corpus.read(arguments.items, log)[2]
+    spec = compare.specs([arguments.model])[arguments.model]
+    result = limits.run(items, spec, log)
+    lines = limits.text(result, spec)
+    if arguments.out:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        _write_whole(arguments.out / "limits.json", json.dumps(result, indent=1) + "\n")
+        _write_whole(arguments.out / "limits.md", lines + "\n")
+    print(lines, flush=True)
     return 0
 
 
