@@ -120,7 +120,11 @@ class Loop:
             " IN ('Good', 'Acceptable') AND class IN ('Poor', 'Bad')) AS onsets, countIf(complete AND class_now IN"
             " ('Good', 'Acceptable') AND class IN ('Poor', 'Bad') AND predicted IN ('Poor', 'Bad')) AS"
             " onsets_foreseen, countIf(complete AND class_now IN ('Good', 'Acceptable') AND class != 'unknown' AND"
-            f" predicted IN ('Poor', 'Bad')) AS alarms FROM oal.prediction WHERE {when}"
+            " predicted IN ('Poor', 'Bad')) AS alarms, countIf(complete AND class_now = 'Acceptable' AND class !="
+            " 'unknown') AS acceptable, countIf(complete AND class_now = 'Acceptable' AND class IN ('Poor', 'Bad')) AS"
+            " acceptable_onsets, countIf(complete AND class_now = 'Good' AND class != 'unknown') AS good,"
+            " countIf(complete AND class_now = 'Good' AND class IN ('Poor', 'Bad')) AS good_onsets"
+            f" FROM oal.prediction WHERE {when}"
         )[0]
         return {
             "shipped": sum(d["n"] for d in decisions if d["action"] == "shipped"),
@@ -133,6 +137,18 @@ class Loop:
             },
             **quality,
         }
+
+
+def persistence_foresees(s: dict) -> float:
+    """Onsets that persistence would foresee with as many alarms as the model raised: it alarms where it is Acceptable
+    already, then where it is Good, and among equals by chance (expected number).
+    """
+    found, left = 0.0, s["alarms"]
+    for n, onsets in ((s["acceptable"], s["acceptable_onsets"]), (s["good"], s["good_onsets"])):
+        raised = min(left, n)
+        found += onsets * raised / n if n else 0.0
+        left -= raised
+    return found
 
 
 def lines(s: dict) -> str:
@@ -153,7 +169,8 @@ def lines(s: dict) -> str:
             + (", ".join(f"{ap} {v}" for ap, v in sorted(s["in_force"].items())[:6]) or "none yet"),
             (
                 f"  predictions        {s['predictions']:>10,}     {s['judged']:,} judged: {share};"
-                f" {s['onsets_foreseen']:,} of {s['onsets']:,} onsets foreseen, {s['alarms']:,} alarms"
+                f" {s['onsets_foreseen']:,} of {s['onsets']:,} onsets foreseen"
+                f" (persistence with as many alarms {persistence_foresees(s):,.0f}), {s['alarms']:,} alarms"
                 + (f"; {s['lacked_input']:,} of features that lacked input" if s["lacked_input"] else "")
             ),
         )
