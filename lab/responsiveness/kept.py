@@ -12,6 +12,8 @@ from evaluate import play as evaluation
 
 from . import catalogue, play
 
+#: Whose data files are committed, of the first seed.
+DATA_FILES = ("cubic-fq", "cubic-fq+oal")
 PROBES = pa.schema([("test", pa.dictionary(pa.int8(), pa.string())), ("method", pa.dictionary(pa.int8(), pa.string())),
                     ("seed", pa.int16()), ("kind", pa.dictionary(pa.int8(), pa.string())), ("begin_s", pa.float64()),
                     ("end_s", pa.float64()), ("tcp_ms", pa.float64()), ("tls_ms", pa.float64()),
@@ -26,7 +28,7 @@ def cells(found: dict[play.Cell, dict]) -> list[dict]:
 
 
 def write(found: dict[play.Cell, dict], how: evaluation.Settings, to: pathlib.Path) -> None:
-    """cells.json, probes.parquet, intervals.parquet, and of each of flent's tests the first seed's data files."""
+    """cells.json, probes.parquet, intervals.parquet, and data files of flent's tests."""
     to.mkdir(parents=True, exist_ok=True)
     rows = sorted(cells(found), key=lambda row: (catalogue.NAMES.index(row["test"]), row["method"], row["seed"]))
     (to / "cells.json").write_text("[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]\n")
@@ -38,7 +40,7 @@ def write(found: dict[play.Cell, dict], how: evaluation.Settings, to: pathlib.Pa
             seen = json.loads((there / "probes.json").read_text())
             probes += [head | row for row in seen["probes"]]
             intervals += [head | row for row in seen["intervals"]]
-        elif cell.seed == first and cell.method.act in ("", "oal"):
+        elif cell.seed == first and cell.method.name in DATA_FILES:
             shutil.copy(there / f"{cell.test}.flent.gz", to / f"{cell.test}.{cell.method.name}.flent.gz")
     for name, rows, schema in (("probes", probes, PROBES), ("intervals", intervals, INTERVALS)):
         pq.write_table(pa.Table.from_pylist(rows, schema), to / f"{name}.parquet", compression="zstd")

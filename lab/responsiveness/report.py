@@ -9,7 +9,8 @@ from . import catalogue, play, rpm
 RPM = [("rpm", "RPM", 0), ("foreign_rpm", "on new connections", 0), ("loaded_rpm", "on loaded ones", 0),
        ("self_p50_ms", "loaded p50 ms", 0), ("self_p99_ms", "loaded p99", 0), ("page_p50_ms", "new p50 ms", 0),
        ("page_p99_ms", "new p99", 0), ("goodput_mbps", "Mbit/s", 2)]
-FLENT = [("ping_p50_ms", "ping p50 ms", 1), ("ping_p99_ms", "ping p99", 1), ("rtt_p50_ms", "TCP's RTT p50 ms", 1),
+FLENT = [("ping_p50_ms", "ping p50 ms", 1), ("ping_p99_ms", "ping p99", 1),
+         ("ping_lost_ratio", "lost", 3), ("rtt_p50_ms", "TCP's RTT p50 ms", 1),
          ("rtt_p99_ms", "RTT p99", 1), ("down_mbps", "down Mbit/s", 2), ("up_mbps", "up Mbit/s", 2)]
 FAIR = [("jain_down", "Jain, down", 3)]
 TITLES = {
