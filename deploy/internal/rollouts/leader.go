@@ -1,11 +1,13 @@
 package rollouts
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -143,8 +145,8 @@ func (rn *Runner) act(ctx context.Context) error {
 			return err
 		}
 	}
-	for key, rel := range present {
-		old := rn.stored(rel.ID())
+	for _, rel := range inOrder(present) {
+		key, old := rel.Key(), rn.stored(rel.ID())
 		if old != nil && old.Step != rollout.Superseded {
 			continue
 		}
@@ -192,6 +194,14 @@ func (rn *Runner) present() map[string]*release.Release {
 	rn.lock.Lock()
 	defer rn.lock.Unlock()
 	return maps.Clone(rn.byKey)
+}
+
+// inOrder are releases in the order in which they were made: so rollouts begin, and so the history tells them, also
+// when a leader finds several at once.
+func inOrder(present map[string]*release.Release) []*release.Release {
+	return slices.SortedFunc(maps.Values(present), func(a, b *release.Release) int {
+		return cmp.Or(cmp.Compare(a.CreatedUS, b.CreatedUS), strings.Compare(a.Key(), b.Key()))
+	})
 }
 
 // stored is a rollout as it was stored; nil: there is none.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -270,6 +271,33 @@ func TestRowsNameThePolicy(t *testing.T) {
 		x.of(example).ID + "soaking": "canary/fleet/example, policy example: for 10 s"} {
 		if details[at] != want {
 			t.Errorf("%s: %q, want %q", at, details[at], want)
+		}
+	}
+}
+
+// A leader that finds several releases at once begins their rollouts as they were made, whatever their slots.
+func TestRolloutsBeginInTheOrderOfTheirReleases(t *testing.T) {
+	for range 8 {
+		x := start(t)
+		var topic []kafka.Record
+		var want []string
+		for version, slot := range []release.Slot{release.Champion, release.Canary} {
+			for _, policy := range []string{"rwnd-fair", other} {
+				x.clock.advance(time.Second)
+				key, value, hash := x.signer.ReleaseOf(policy, slot, "fleet", uint32(version+1),
+					x.clock.now().UnixMicro(), nil)
+				topic, want = append(topic, kafka.Record{Key: key, Value: value}), append(want, hash)
+			}
+		}
+		x.runner.now = func() time.Time { x.clock.advance(time.Millisecond); return x.clock.now() }
+		x.runner.Handle(topic)
+		x.settle()
+		var began []string
+		for _, r := range x.runner.sorted() {
+			began = append(began, r.Hash)
+		}
+		if !slices.Equal(began, want) {
+			t.Fatalf("began %.8q, want %.8q", began, want)
 		}
 	}
 }
