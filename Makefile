@@ -36,8 +36,11 @@ check: ## what needs no server: unit tests, generated files, lint; run it before
 	@tests/run --check $(ONLY)
 	@tests/lint
 
-test: ## every test, the real components included
+test: ## every test, real components included; what breaks on purpose: test-outages
 	@tests/run $(ONLY)
+
+test-outages: ## what breaks on purpose: kills of every service, full disks, lost services restored, shards; minutes
+	@tests/run --outages $(ONLY)
 
 test-cluster: ## the chart on a real Kubernetes API server, nodes are fake: install, upgrade, rollback, uninstall
 	@$(MAKE) --no-print-directory -C helm cluster

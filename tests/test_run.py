@@ -18,7 +18,9 @@ _run = {"__file__": str(RUN), "__name__": "run"}
 exec(compile(RUN.read_text(), RUN, "exec"), _run)
 #: The suites that it runs by itself, and where each is.
 SUITES: dict[str, tuple[str, str]] = _run["SUITES"]
-FOLDERS = sorted({folder for folder, _ in SUITES.values()})
+OUTAGES: dict[str, tuple[str, str]] = _run["OUTAGES"]
+EVERY = [*SUITES.values(), *OUTAGES.values()]
+FOLDERS = sorted({folder for folder, _ in EVERY})
 #: Until a suite of the tree runs: it does nothing before.
 LIMIT_S = 60
 #: Says where it is, and ends by itself only much later than any test waits.
@@ -36,7 +38,7 @@ def tree(tmp_path):
 
 
 def makefile(tree, folder: str, setup: str = "@echo set up", test: str = "@echo tested") -> None:
-    targets = sorted({target for where, target in SUITES.values() if where == folder} | {"check"})
+    targets = sorted({target for where, target in EVERY if where == folder} | {"check"})
     (tree / folder / "Makefile").write_text(f"setup:\n\t{setup}\n{' '.join(targets)}:\n\t{test}\n")
 
 
@@ -64,6 +66,29 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return False
+
+
+def test_outages_are_suites_that_make_test_leaves_out(tree):
+    assert not set(OUTAGES) & set(SUITES) and not set(OUTAGES.values()) & set(SUITES.values())
+    run = start(tree, "--outages")
+    out = run.communicate(timeout=LIMIT_S)[0]
+    assert run.returncode == 0
+    assert {suite: result(out, suite) for suite in OUTAGES} == dict.fromkeys(OUTAGES, "passed")
+    assert f"suites: {len(OUTAGES)} passed, 0 failed" in out
+
+
+@pytest.mark.parametrize("folder,target", EVERY)
+def test_each_suite_is_a_target_of_its_folder(folder, target):
+    done = subprocess.run(["make", "-n", "-C", HERE.parent / folder, target], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_file_of_tests_here_is_left_out_or_run_twice():
+    words = dict(line.split(" = ", 1) for line in (HERE / "Makefile").read_text().splitlines()
+                 if line.startswith(("DATA = ", "OUTAGES = ", "LOOP = ", "FRAME = ")))
+    named = " ".join(words.values()).split()
+    assert len(words) == 4 and len(named) == len(set(named))
+    assert set(named) <= {path.name for path in HERE.glob("test_*.py")}
 
 
 def test_all_suites_pass(tree):
