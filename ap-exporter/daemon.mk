@@ -8,10 +8,10 @@ $(B)/count_malloc.so: tests/count_malloc.c
 
 # The whole path with the kernel's replies from a recording instead of its sockets.
 $(B)/bench_tick: bench/bench_tick.c tests/nl_sample.h \
-                 $(call objs,opt,$(filter-out src/main.c src/collect/netlink.c src/packet/interface.c,$(ALL_SRC)))
+                 $(call objs,opt,$(filter-out src/main.c src/netlink/netlink.c src/packet/interface.c,$(ALL_SRC)))
 	@$(CC) $(WARN) $(CPPFLAGS) -Itests $(CFLAGS) -o $@ $(filter-out %.h,$^) $(LIBS)
 
-MIPS16 := -Os -mips16 -minterlink-mips16 -ffunction-sections -fdata-sections -Wl,--gc-sections
+MIPS16 := -Os -fvisibility=hidden -mips16 -minterlink-mips16 -ffunction-sections -fdata-sections -Wl,--gc-sections
 # Stripped, without librdkafka, linked dynamically against libc, and in MIPS16 code: as OpenWrt builds packages for
 # this CPU.
 $(B)/ap-exporter.mips: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*/*.h)

@@ -6,7 +6,7 @@
  */
 #include "collect/collector.h"
 #include "packet/interface.h"
-#include "collect/netlink.h"
+#include "netlink/netlink.h"
 #include "nl_sample.h"
 #include "pipeline/pipeline.h"
 #include "collect/rtnetlink_parse.h"
@@ -122,6 +122,8 @@ struct frame {
 };
 
 static void *selves[2];
+static struct samples *samples;
+static struct collector_counts counts;
 
 static void one_tick(struct pipeline *p, const struct frame *frames, unsigned n, const struct collector_tick *t)
 {
@@ -130,8 +132,10 @@ static void one_tick(struct pipeline *p, const struct frame *frames, unsigned n,
 		pipeline_frame(p, frames[i].bytes, frames[i].caplen, frames[i].wirelen, frames[i].t_us,
 		               frames[i].bytes[6] == 2 ? PIPELINE_UP : PIPELINE_DOWN);
 	pipeline_tick(p, t->due_us, 0, 0);
+	/* Both on one thread here; live, the collectors are a sampler's. */
 	collect_nl80211.tick(selves[0], t);
 	collect_qdisc.tick(selves[1], t);
+	samples_drain(samples, p, &counts, t->due_us);
 }
 
 void measured_tick(struct pipeline *p, const struct frame *frames, unsigned n, const struct collector_tick *t);
@@ -155,12 +159,11 @@ static void on_qdisc(void *ctx, const struct nlmsghdr *h, const uint8_t *payload
 int main(int argc, char **argv)
 {
 	static struct config config;
-	struct collector_counts counts = { 0 };
 	struct pipeline_config pc = {
 		.ap_id = "bench", .boot_id = 1, .max_stations = 128, .max_flows = 1024,
 		.program = &oal_feature_congestion, .emit = on_batch,
 	};
-	struct collector_env env = { .config = &config, .counts = &counts };
+	struct collector_env env = { .config = &config };
 	size_t size, pcap_size, pos = 0, pcap_at = 24;
 	uint8_t *data = check_file("tests/data/nl/sample.nl", &size),
 		*pcap = check_file("tests/data/nl/sample.pcap", &pcap_size);
@@ -187,6 +190,9 @@ int main(int argc, char **argv)
 	config.n_nl80211 = config.n_qdisc = 1;
 	config.nl80211[0] = (struct config_nl80211){ true, "wlan0", 25, 250, 1, 5 };
 	config.qdisc[0] = (struct config_qdisc){ true, "lan0", 1 };
+	if (samples_new(&samples, samples_room(128)) < 0)
+		return 1;
+	env.samples = samples;
 	if (pipeline_new(&env.pipeline, &pc) < 0 || collect_nl80211.start(&selves[0], &env, err, sizeof err) < 0 ||
 	    collect_qdisc.start(&selves[1], &env, err, sizeof err) < 0)
 		return 1;

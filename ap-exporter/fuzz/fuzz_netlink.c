@@ -2,7 +2,7 @@
  * A netlink datagram of any content through the walk and every parser. First byte: which parser takes the payloads; the
  * rest: the datagram, copied to the heap so that a read past its end is caught.
  */
-#include "collect/netlink.h"
+#include "netlink/netlink.h"
 #include "collect/nl80211_parse.h"
 #include "collect/nl80211_station.h"
 #include "collect/rtnetlink_parse.h"

@@ -1,5 +1,8 @@
 #include "collectors.h"
 
+#include "base/log.h"
+
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,10 +25,77 @@ bool collectors_live(const struct config *c)
 	return live;
 }
 
+/* The sampler that a collector's thread is, made where there is none yet. */
+static int sampler_for(struct collectors *c, const struct collector_env *env, enum collector_thread thread,
+		       struct sampler **out, char *err, size_t err_size)
+{
+	const char *name = thread == COLLECTOR_SHARED ? "kernel" : env->config->nl80211[env->section].interface;
+	int ret;
+
+	for (unsigned i = 0; thread == COLLECTOR_SHARED && i < c->n_samplers; i++)
+		if (!strcmp(sampler_name(c->samplers[i]), name)) {
+			*out = c->samplers[i];
+			return 0;
+		}
+	ret = sampler_new(out, name, samples_room(env->config->exporter.max_stations));
+	if (ret)
+		snprintf(err, err_size, "sampler of %s: %s", name, strerror(-ret));
+	else
+		c->samplers[c->n_samplers++] = *out;
+	return ret;
+}
+
+/* Starts a collector: on the tick thread, or as a source of a sampler, which then owns it. */
+static int start_one(struct collectors *c, const struct collector_ops *ops, struct collector_env *env, char *err,
+		     size_t err_size)
+{
+	struct sampler_source source = { .tick = ops->tick, .second = ops->second, .stop = ops->stop };
+	struct sampler *sampler;
+	int ret;
+
+	if (ops->thread == COLLECTOR_DIRECT) {
+		ret = ops->start(&c->running[c->n].self, env, err, err_size);
+		if (!ret)
+			c->running[c->n++].ops = ops;
+		return ret;
+	}
+	ret = sampler_for(c, env, ops->thread, &sampler, err, err_size);
+	if (ret)
+		return ret;
+	env->samples = sampler_samples(sampler);
+	ret = ops->start(&source.self, env, err, err_size);
+	if (ret)
+		return ret;
+	ret = sampler_add(sampler, &source);
+	if (ret) {
+		ops->stop(source.self);
+		snprintf(err, err_size, "too many sections '%s'", ops->name);
+	}
+	return ret;
+}
+
+static int start_samplers(struct collectors *c, char *err, size_t err_size)
+{
+	for (unsigned i = 0; i < c->n_samplers; i++) {
+		int ret = sampler_start(c->samplers[i]);
+
+		if (ret) {
+			snprintf(err, err_size, "sampler of %s: no thread: %s", sampler_name(c->samplers[i]),
+				 strerror(-ret));
+			return ret;
+		}
+	}
+	return 0;
+}
+
 int collectors_start(struct collectors *c, const struct collector_env *template, char *err, size_t err_size)
 {
 	struct collector_env env = *template;
 	size_t len = 1;
+
+	c->pipeline = env.pipeline;
+	c->counts = env.counts;
+	c->budget_permille = env.config->exporter.sampling_cpu_percent * 10;
 
 	strcpy(c->names, "[");
 	for (int i = 0; collector_all[i]; i++) {
@@ -34,10 +104,9 @@ int collectors_start(struct collectors *c, const struct collector_env *template,
 		for (env.section = 0; env.section < ops->sections(env.config); env.section++) {
 			int ret = ops->check(env.config, env.section, err, err_size);
 
-			ret = ret ? ret : ops->start(&c->running[c->n].self, &env, err, err_size);
+			ret = ret ? ret : start_one(c, ops, &env, err, err_size);
 			if (ret)
 				return ret;
-			c->running[c->n++].ops = ops;
 			len += (size_t)snprintf(c->names + len, sizeof c->names - len - 2, "%s\"%s\"",
 						len > 1 ? ", " : "", ops->name);
 			if (len > sizeof c->names - 16)
@@ -45,7 +114,7 @@ int collectors_start(struct collectors *c, const struct collector_env *template,
 		}
 	}
 	strcpy(c->names + len, "]");
-	return 0;
+	return start_samplers(c, err, err_size);
 }
 
 void collectors_before_tick(struct collectors *c, const struct collector_tick *t)
@@ -60,6 +129,36 @@ void collectors_tick(struct collectors *c, const struct collector_tick *t)
 	for (unsigned i = 0; i < c->n; i++)
 		if (c->running[i].ops->tick)
 			c->running[i].ops->tick(c->running[i].self, t);
+	for (unsigned i = 0; i < c->n_samplers; i++)
+		sampler_tick(c->samplers[i], t, c->pipeline, c->counts);
+}
+
+/* Sampling keeps to its share of the processor: who uses most of it slows down. */
+static void keep_budget(struct collectors *c)
+{
+	uint32_t cpu[1 + CONFIG_EACH];
+	unsigned pace[1 + CONFIG_EACH];
+	struct sampler_stats s;
+	int step;
+
+	for (unsigned i = 0; i < c->n_samplers; i++) {
+		sampler_stats(c->samplers[i], &s);
+		cpu[i] = s.cpu_permille;
+		pace[i] = s.pace;
+	}
+	step = budget_decide(&c->budget, c->budget_permille, cpu, pace, c->n_samplers);
+	for (unsigned i = 0; step && i < c->n_samplers; i++) {
+		sampler_stats(c->samplers[i], &s);
+		if (s.pace == pace[i])
+			continue;
+		sampler_set_pace(c->samplers[i], pace[i]);
+		if (step > 0)
+			log_warn("sampling of %s took %u.%u %% of a core, more than 'option sampling_cpu_percent' "
+				 "leaves: it slows down to pace %u",
+				 sampler_name(c->samplers[i]), cpu[i] / 10, cpu[i] % 10, pace[i]);
+		else
+			log_info("sampling of %s goes on at pace %u", sampler_name(c->samplers[i]), pace[i]);
+	}
 }
 
 void collectors_second(struct collectors *c)
@@ -67,10 +166,32 @@ void collectors_second(struct collectors *c)
 	for (unsigned i = 0; i < c->n; i++)
 		if (c->running[i].ops->second)
 			c->running[i].ops->second(c->running[i].self);
+	keep_budget(c);
+}
+
+void collectors_json(const struct collectors *c, struct json *j)
+{
+	struct sampler_stats s;
+
+	json_add(j, ", \"samplers\": [");
+	for (unsigned i = 0; i < c->n_samplers; i++) {
+		sampler_stats(c->samplers[i], &s);
+		json_add(j, "%s{\"name\": ", i ? ", " : "");
+		json_string(j, sampler_name(c->samplers[i]));
+		json_count(j, "rounds", s.rounds);
+		json_count(j, "skipped", s.skipped);
+		json_count(j, "longest_us", s.longest_us);
+		json_count(j, "cpu_permille", s.cpu_permille);
+		json_count(j, "pace", s.pace);
+		json_add(j, "}");
+	}
+	json_add(j, "]");
 }
 
 bool collectors_done(const struct collectors *c)
 {
+	if (c->n_samplers)
+		return false;
 	for (unsigned i = 0; i < c->n; i++)
 		if (!c->running[i].ops->done || !c->running[i].ops->done(c->running[i].self))
 			return false;
@@ -86,6 +207,8 @@ void collectors_add_stats(const struct collectors *c, struct pipeline_stats *sum
 
 void collectors_stop(struct collectors *c)
 {
+	while (c->n_samplers)
+		sampler_stop(c->samplers[--c->n_samplers]);
 	while (c->n) {
 		c->n--;
 		c->running[c->n].ops->stop(c->running[c->n].self);

@@ -3,7 +3,9 @@
 #define OAL_COLLECTORS_H
 
 #include "base/config.h"
+#include "base/json.h"
 #include "collect/collector.h"
+#include "sample/budget.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,6 +18,12 @@ struct collectors {
 		void *self;
 	} running[COLLECTORS_MAX];
 	unsigned n;
+	struct sampler *samplers[1 + CONFIG_EACH]; /* those that are a radio's, and one that the others share */
+	unsigned n_samplers;
+	struct pipeline *pipeline;
+	struct collector_counts *counts;
+	struct budget budget;
+	uint32_t budget_permille; /* of a core, for all samplers together */
 	char names[256]; /* of the running ones, as a JSON list; of very many only the first */
 };
 
@@ -29,6 +37,8 @@ void collectors_before_tick(struct collectors *, const struct collector_tick *);
 void collectors_tick(struct collectors *, const struct collector_tick *);
 /* Once a second. */
 void collectors_second(struct collectors *);
+/* Adds `"samplers": [...]` to a JSON object that has members. */
+void collectors_json(const struct collectors *, struct json *);
 /* True when every one has come to its end. */
 bool collectors_done(const struct collectors *);
 /* Adds what those with pipelines of their own counted. */

@@ -1,6 +1,7 @@
 #include "health.h"
 
 #include "agent/agent.h"
+#include "collectors.h"
 #include "control/controller.h"
 #include "base/json.h"
 #include "base/version.h"
@@ -97,7 +98,8 @@ size_t health_json(const struct health *h, char *buf, size_t size)
 	json_string(&t, h->site);
 	json_add(&t, ", \"version\": \"%s\", \"boot_id\": \"%llu\"", OAL_VERSION, (unsigned long long)h->boot_id);
 	json_count(&t, "uptime_us", h->uptime_us);
-	json_add(&t, ", \"collectors\": %s", h->collectors);
+	json_add(&t, ", \"collectors\": %s", h->collector_names);
+	collectors_json(h->collectors, &t);
 	json_count(&t, "ticks", p->ticks);
 	json_count(&t, "ticks_missed", p->ticks_missed);
 	json_count(&t, "tick_late_max_us", p->tick_late_max_us);
@@ -114,6 +116,7 @@ size_t health_json(const struct health *h, char *buf, size_t size)
 	json_count(&t, "dumps_interrupted", h->counts.dumps_interrupted);
 	json_count(&t, "netlink_errors", h->counts.netlink_errors);
 	json_count(&t, "interface_losses", h->counts.interface_losses);
+	json_count(&t, "counters_mended", h->counts.counters_mended);
 	json_count(&t, "batches", p->batches);
 	json_count(&t, "batch_bytes", p->batch_bytes);
 	json_count(&t, "decisions", p->decisions);

@@ -16,6 +16,7 @@ struct health_sink {
 };
 
 struct agent;
+struct collectors;
 struct controller;
 
 struct health {
@@ -28,7 +29,8 @@ struct health {
 	struct health_sink sinks[4];
 	unsigned n_sinks;
 	uint64_t cpu_us, rss_bytes;
-	const char *collectors; /* names, as a JSON list */
+	const char *collector_names; /* as a JSON list */
+	const struct collectors *collectors;
 	struct agent *agent; /* NULL: none */
 	struct controller *controller; /* likewise */
 };

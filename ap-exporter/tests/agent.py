@@ -495,7 +495,7 @@ def t_reboot():
             service.stop()
             with Daemon(folder, site.config(service.port)) as daemon:
                 applied(daemon, ap, first)
-                assert agent(daemon)["restored"] == 1
+                until(lambda: agent(daemon)["restored"] == 1, "it came from flash")
                 until(lambda: agent(daemon)["decisions"] >= 3, "it decides")
                 service = Service(site.authority, service.port)
                 until(lambda: service.told(ap) == [("restored", "none", etag(first))], "it reports")
@@ -693,7 +693,8 @@ def t_several_policies_restart():
             service.stop()
             with Daemon(folder, site.config(service.port)) as daemon:
                 holds(daemon, fair=fair, one=one, two=two)
-                assert agent(daemon)["restored"] == 3 and daemon.stop() == 0
+                until(lambda: agent(daemon)["restored"] == 3, "they came from flash")
+                assert daemon.stop() == 0
             state = folder / "state"
             other = site.maker.good(of_policy="two")
             for damage, reason in ((one[:50], "malformed"), (other, "wrong_target")):

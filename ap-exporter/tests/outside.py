@@ -81,8 +81,10 @@ class Allocations:
 class Daemon:
     """One exporter under a configuration; `ns` is its network namespace."""
 
-    def __init__(self, folder: Path, text: str, ns: str | None = None, env: dict | None = None, file_sink: bool = True):
-        self.folder, self.ns, self.env = folder, ns, env
+    def __init__(self, folder: Path, text: str, ns: str | None = None, env: dict | None = None, file_sink: bool = True,
+                 under: tuple[str, ...] = ()):
+        """`under`: a command that runs the daemon, such as a tracer."""
+        self.folder, self.ns, self.env, self.under = folder, ns, env, under
         self.config, self.socket, self.capture, self.log = (
             folder / n for n in ("config", "socket", "capture.oalcap", "log")
         )
@@ -100,7 +102,9 @@ class Daemon:
         )
 
     def __enter__(self) -> "Daemon":
-        command = (["ip", "netns", "exec", self.ns] if self.ns else []) + [str(BINARY), "run", "-c", str(self.config)]
+        command = (["ip", "netns", "exec", self.ns] if self.ns else []) + [
+            *self.under, str(BINARY), "run", "-c", str(self.config)
+        ]
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **(self.env or {})})
         until(
@@ -113,8 +117,15 @@ class Daemon:
 
     def __exit__(self, *_):
         if self.process.poll() is None:
+            if self.under:  # whoever is traced outlives a tracer that is killed
+                os.kill(self.traced(), signal.SIGKILL)
             self.process.kill()
             self.process.wait()
+
+    def traced(self) -> int:
+        """The daemon's own process, under a tracer."""
+        tracer = self.process.pid
+        return int(Path(f"/proc/{tracer}/task/{tracer}/children").read_text().split()[0])
 
     def status(self) -> dict | None:
         """What the command `status` prints, read from the socket itself: tests ask thousands of times."""
@@ -605,6 +616,54 @@ def t_no_allocation_in_ticks():
             assert (
                 allocations.count() == before
             ), f"{allocations.count() - before} allocations in {s['ticks'] - ticks} ticks"
+
+
+def netlink_calls(trace: Path) -> dict[int, int]:
+    """Calls on netlink sockets by thread, out of a trace of `strace -f -yy`."""
+    found = re.findall(r"^(\d+) +\w+\(\d+<NETLINK:", trace.read_text(errors="replace"), re.M)
+    return {int(thread): found.count(thread) for thread in set(found)}
+
+
+def t_queues_by_themselves():
+    """of an interface's queues each is asked for by itself, and all of every interface once a second alone"""
+    with Wire() as wire, Folder() as folder:
+        sh("tc qdisc add dev lan0 root handle 1: tbf rate 20mbit burst 10k limit 60000", wire.ap)
+        trace = folder / "trace"
+        traced = ("strace", "-f", "-yy", "--seccomp-bpf", "-o", str(trace), "-e", "trace=sendto,sendmsg")
+        with Daemon(folder, PACKET, wire.ap, under=traced) as daemon:
+            until(lambda: trace.read_text(errors="replace").count(" sendmsg(") > 500, "single requests, by sendmsg()")
+            wire.transfer("10.99.0.2", 100_000)
+            shown = json.loads(sh("tc -s -j qdisc show dev lan0", wire.ap))[0]
+            daemon.settle()
+            seconds = daemon.status()["uptime_us"] / 1e6
+            dumps = re.findall(r"sendto\(\d+<NETLINK", trace.read_text(errors="replace"))
+            assert len(dumps) < 2 * seconds + 5, len(dumps)
+            os.kill(daemon.traced(), signal.SIGTERM)
+            assert daemon.process.wait(PATIENCE_S) == 0
+            assert any(r["bytes"] == shown["bytes"] and r["kind"] == "tbf" for r in daemon.rows("queue")), shown
+
+
+def t_slow_kernel():
+    """a kernel that takes 50 ms for each answer holds up no tick: the tick thread asks it for nothing, by a trace"""
+    with Wire() as wire, Folder() as folder:
+        sh("tc qdisc add dev lan0 root handle 1: pfifo limit 1000", wire.ap)
+        trace = folder / "trace"
+        slow = ("strace", "-f", "-yy", "--seccomp-bpf", "-o", str(trace), "-e", "trace=sendto,sendmsg,recvfrom,recvmsg",
+                "-e", "inject=sendto,sendmsg:delay_exit=50000:when=20+")
+        with Daemon(folder, PACKET + "config neigh\n\toption interface lan0\n", wire.ap, under=slow) as daemon:
+            wire.transfer("10.99.0.2", 100_000)
+            sampler = until(lambda: next((s for s in daemon.status()["samplers"]
+                                          if s["skipped"] > 100 and s["longest_us"] > 50_000), None), "a slow sampler")
+            assert sampler["name"] == "kernel"
+            main = daemon.traced()
+            before, ticks = netlink_calls(trace), daemon.status()["ticks"]
+            until(lambda: daemon.status()["ticks"] > ticks + 500, "two seconds of ticks")
+            calls = netlink_calls(trace)
+            assert calls.get(main, 0) == before.get(main, 0), f"the tick thread asked netlink: {calls}, {before}"
+            assert sum(calls.values()) > sum(before.values()), "nothing was asked at all"
+            assert daemon.status()["table_rows"]["queue"] > 0
+            os.kill(main, signal.SIGTERM)
+            assert daemon.process.wait(PATIENCE_S) == 0
 
 
 def t_status_is_whole():

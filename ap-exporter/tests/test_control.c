@@ -17,11 +17,14 @@ struct sender {
 	uint64_t at_ap, queued, delivered; /* arrived at the AP; waiting; acknowledged as the AP sees it */
 	uint64_t to_ap[RING], to_air[RING], to_server[RING]; /* bytes under way, by tick of arrival */
 	uint32_t srtt_down, srtt_up;
+	uint64_t rx_bytes; /* that the AP received of its station */
 };
 
 struct world {
 	struct sender s[MOST];
 	unsigned n, wired_ticks, air_ticks; /* one way */
+	unsigned station_ticks; /* an ACK waits so long behind what its station sends */
+	uint32_t sent_kbps; /* by each station, ACKs not counted */
 	uint32_t capacity_kbps, limit_bytes; /* of the queue; 0: endless */
 	bool own_queues; /* a station each, with a queue of its own, served in turn */
 	uint64_t tick, lost, delivered, released[OAL_N_REWRITE_REASONS];
@@ -112,6 +115,7 @@ static void step(struct world *w)
 			stations[in.n_stations++] = (struct control_station){
 				.mac = i + 1, .place = (uint16_t)i,
 				.backlog_bytes = w->own_queues ? (uint32_t)s->queued : 0, .own_queues = w->own_queues,
+				.rx_bytes = s->rx_bytes,
 			};
 		if (s->on)
 			flows[in.n_flows++] = (struct control_flow){
@@ -171,7 +175,8 @@ static void tick(struct world *w)
 		                                    : 0;
 
 		s->queued -= mine;
-		s->to_air[(w->tick + w->air_ticks) % RING] += mine;
+		s->to_air[(w->tick + w->air_ticks + w->station_ticks) % RING] += mine;
+		s->rx_bytes += mine / 30 + (uint64_t)w->sent_kbps * TICK_US / 8000;
 		s->srtt_down = w->air_ticks * TICK_US +
 		               (uint32_t)(w->capacity_kbps ? (w->own_queues ? s->queued * busy : backlog) * 8000 /
 		                                                     w->capacity_kbps
@@ -282,6 +287,28 @@ static void comers(void)
 	run(&w, 2000);
 	printf("# one of six left: throughput %u permille, queue %u us\n", used_permille(&w), queue_us(&w));
 	CHECK(used_permille(&w) >= 780); /* whole windows arrive in lumps here: nothing paces them */
+	control_free(w.control);
+}
+
+/* Stations begin to send: their ACKs wait 40 ms behind their own data. Round trips look as if the access point's queue
+ * stood; it is empty, and windows that follow round trips would leave the air to the uploads. */
+static void uploads(bool own_queues)
+{
+	struct oal_policy p = normal();
+	struct world w;
+
+	p.guard_permille = 900; /* not the guard's doing */
+	begin(&w, 2, 20000, &p);
+	w.own_queues = own_queues;
+	run(&w, 4000);
+	w.station_ticks = 10;
+	w.sent_kbps = 5000;
+	run(&w, 4000);
+	measure(&w);
+	run(&w, 6000);
+	printf("# stations send: throughput %u permille, queue %u us\n", used_permille(&w), queue_us(&w));
+	CHECK(used_permille(&w) >= 970);
+	CHECK(queue_us(&w) < 3 * p.target_us);
 	control_free(w.control);
 }
 
@@ -549,6 +576,9 @@ int main(void)
 	steps();
 	test("flows that come and go leave neither a queue nor a hole");
 	comers();
+	test("stations that send keep their downloads: the wait of their ACKs is not the access point's");
+	uploads(true);
+	uploads(false);
 	test("a clamp that costs throughput is taken back, and not tried again soon");
 	guarded();
 	test("links that became slower are not the clamps' fault");

@@ -94,21 +94,21 @@ static void choice(void)
 	struct rwnd *r;
 	int ret;
 
-	test("auto takes ovs where it works, else bpf");
-	r = opened("auto", &ret, err);
-	CHECK(r && rwnd_backend(r) == OAL_REWRITE_BACKEND_OVS);
-	rwnd_close(r);
-	noted.check_ovs = -ENODEV;
+	test("auto takes bpf where it works, else ovs");
 	r = opened("auto", &ret, err);
 	CHECK(r && rwnd_backend(r) == OAL_REWRITE_BACKEND_BPF);
+	rwnd_close(r);
+	noted.check_bpf = -EPERM;
+	r = opened("auto", &ret, err);
+	CHECK(r && rwnd_backend(r) == OAL_REWRITE_BACKEND_OVS);
 	rwnd_close(r);
 	CHECK_EQ(noted.closes, 2);
 
 	test("where neither works, both say why");
-	noted.check_bpf = -EPERM;
+	noted.check_ovs = -ENODEV;
 	CHECK(!opened("auto", &ret, err));
-	CHECK_EQ(ret, -EPERM);
-	CHECK(!strcmp(err, "ovs: no bridge; bpf: no kernel"));
+	CHECK_EQ(ret, -ENODEV);
+	CHECK(!strcmp(err, "bpf: no kernel; ovs: no bridge"));
 
 	test("a backend that is named is taken or none is");
 	noted.check_bpf = 0;

@@ -1,6 +1,6 @@
 /* The netlink parsers on what a real kernel sent (ten stations under load), and on what no kernel should send. */
 #include "check.h"
-#include "collect/netlink.h"
+#include "netlink/netlink.h"
 #include "collect/nl80211_parse.h"
 #include "collect/nl80211_station.h"
 #include "nl_sample.h"

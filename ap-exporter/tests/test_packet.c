@@ -171,7 +171,7 @@ static void test_bad(void)
 		g = frame_simple(9, PACKET_SYN, options[i].bytes, 8, 10);
 		CHECK_EQ(parse(&g, g.len, PACKET_LINK_ETHERNET), PACKET_OK);
 		CHECK_EQ(used, options[i].want);
-		CHECK(p.seq == 9 && p.payload_bytes == 10);
+		CHECK(p.seq == 9 && p.payload_bytes == 10 && p.options_unread == (options[i].want != PACKET_OK));
 	}
 	test("options that only a SYN may carry are ignored elsewhere");
 	g = frame_simple(9, PACKET_ACK, syn_options, sizeof syn_options, 10);
@@ -182,6 +182,8 @@ static void test_bad(void)
 
 		CHECK_EQ(r, i < 54 ? PACKET_CUT : PACKET_OK);
 		CHECK_EQ(used, i >= 54 && i < 74 ? PACKET_CUT_OPTIONS : PACKET_OK);
+		CHECK(r != PACKET_OK || p.options_unread == (i < 74));
+		CHECK(r != PACKET_OK || p.options_unread || p.wscale == 7);
 	}
 	test("lengths that contradict each other");
 	g = f;

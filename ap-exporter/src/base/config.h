@@ -26,7 +26,7 @@ struct config_exporter {
 	char user[CONFIG_NAME];  /* empty: stay who started it */
 	char status_socket[CONFIG_FILE];
 	char pseudonym_key[CONFIG_FILE];
-	uint32_t max_stations, max_flows;
+	uint32_t max_stations, max_flows, sampling_cpu_percent;
 };
 
 struct config_nl80211 {

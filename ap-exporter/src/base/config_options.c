@@ -22,6 +22,8 @@ static const struct config_option exporter_options[] = {
 	  "file with a key of 16 bytes: addresses leave the AP as keyed hashes; empty: as they are"),
 	N(exporter, max_stations, 64, 1, 512, "stations followed at once"),
 	N(exporter, max_flows, 512, 16, 4096, "TCP flows followed at once"),
+	N(exporter, sampling_cpu_percent, 5, 1, 100,
+	  "most of one core that asking the kernel may take, kernel included; beyond it things are sampled less often"),
 };
 static const struct config_option nl80211_options[] = {
 	ENABLED(nl80211),
@@ -29,7 +31,8 @@ static const struct config_option nl80211_options[] = {
 	N(nl80211, idle_interval_ticks, 25, 1, 250,
 	  "ticks between samples of stations without traffic, and between looks for new ones"),
 	N(nl80211, active_hold_ticks, 250, 1, 25000, "ticks without traffic after which a station counts as idle"),
-	N(nl80211, channel_interval_ticks, 1, 1, 2500, "ticks between looks at the channel survey"),
+	N(nl80211, channel_interval_ticks, 25, 1, 2500,
+	  "ticks between looks at the channel survey; at least 25: some drivers ask their firmware for it"),
 	N(nl80211, queue_interval_ticks, 5, 1, 2500, "ticks between looks at the interface's own transmit queue"),
 };
 static const struct config_option qdisc_options[] = {
@@ -110,7 +113,7 @@ static const struct config_option rwnd_options[] = {
 	  "off, shadow or enforce: the most that a policy may do on this AP; shadow decides and reports, and writes "
 	  "nothing"),
 	T(rwnd, backend, "auto", false, false,
-	  "auto, ovs (the bridge's rewrite_rwnd action) or bpf (a tc program); auto takes ovs where it is"),
+	  "auto, ovs (the bridge's rewrite_rwnd action) or bpf (a tc program); auto takes bpf where it works"),
 	T(rwnd, interface, "", false, true,
 	  "bpf: Wi-Fi ports where the clients' ACKs come in; empty: those of the nl80211 sections"),
 	T(rwnd, bridge, "br-lan", false, false, "ovs: name of the bridge"),

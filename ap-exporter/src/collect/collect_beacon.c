@@ -1,16 +1,18 @@
 /* Collector: the BSSs around, from the results that the last scans left in the kernel. It never scans by itself. */
 #include "collect/collect_source.h"
 #include "collect/nl80211_parse.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/pipeline.h" /* pipeline_name() */
 
 #include <errno.h>
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
 #include <linux/nl80211.h>
 
+enum { PATIENCE = 20 }; /* scan results change slowly: a slow driver is asked a twentieth of the time at the most */
+
 struct collect {
 	struct collect_source source;
-	const struct config_beacon *config;
+	struct config_beacon config;
 	struct netlink_request dump;
 	uint16_t device;
 	uint64_t due_tick;
@@ -33,7 +35,7 @@ static int prepare(struct collect_source *s)
 
 static void forget(struct collect_source *s)
 {
-	pipeline_gone_before(s->pipeline, OAL_BEACON, ((struct collect *)s)->device, UINT64_MAX);
+	samples_all_gone(s->samples, OAL_BEACON, ((struct collect *)s)->device);
 }
 
 static const struct collect_kind kind = {
@@ -64,7 +66,7 @@ static void on_bss(void *ctx, const struct nlmsghdr *h, const uint8_t *payload, 
 	if (len < GENL_HDRLEN || !nl80211_parse_bss(payload + GENL_HDRLEN, len - GENL_HDRLEN, &row, &own) || own)
 		return;
 	row.device = c->device;
-	pipeline_row(c->source.pipeline, OAL_BEACON, &row);
+	samples_row(c->source.samples, OAL_BEACON, &row);
 }
 
 static void tick(void *self, const struct collector_tick *t)
@@ -75,10 +77,11 @@ static void tick(void *self, const struct collector_tick *t)
 
 	if (!c->source.interface.index || t->number < c->due_tick)
 		return;
-	c->due_tick = t->number + c->config->interval_ticks;
+	samples_round(c->source.samples);
 	ret = netlink_dump(c->source.nl, &c->dump, on_bss, c, &r);
+	c->due_tick = t->number + pace_interval(c->config.interval_ticks, t->pace, r.took_us, PATIENCE);
 	if (!ret && !r.interrupted)
-		pipeline_gone_before(c->source.pipeline, OAL_BEACON, c->device, t->due_us);
+		samples_unseen_gone(c->source.samples, OAL_BEACON, c->device);
 	collect_source_settle(&c->source, ret == -ENOENT ? 0 : ret, &r); /* ENOENT: no scan yet */
 }
 
@@ -100,7 +103,7 @@ static int start(void **self, const struct collector_env *env, char *err, size_t
 	if (!ret) {
 		struct collect *c = *self;
 
-		c->config = config;
+		c->config = *config;
 		c->device = pipeline_name(env->pipeline, config->interface);
 	}
 	return ret;
@@ -115,4 +118,5 @@ const struct collector_ops collect_beacon = {
 	.second = second,
 	.stop = stop,
 	.live = true,
+	.thread = COLLECTOR_SHARED,
 };

@@ -1,7 +1,6 @@
 /* Collector: which station has which address, from the kernel's table of ARP and NDP entries: for an AP that routes. */
 #include "collect/collect_source.h"
 #include "collect/rtnetlink_parse.h"
-#include "pipeline/pipeline.h"
 
 #include <linux/neighbour.h>
 #include <linux/netlink.h>
@@ -10,7 +9,7 @@
 
 struct collect {
 	struct collect_source source;
-	const struct config_neigh *config;
+	struct config_neigh config;
 	struct netlink_request dump;
 	uint64_t due_us;
 };
@@ -51,7 +50,7 @@ static void on_entry(void *ctx, const struct nlmsghdr *h, const uint8_t *payload
 	if (h->nlmsg_type != RTM_NEWNEIGH || !address_entry_parse(payload, len, &e))
 		return;
 	if (e.ifindex == (int)c->source.interface.index)
-		pipeline_station_addr(c->source.pipeline, e.ip, e.ip_len, e.mac);
+		samples_address(c->source.samples, e.ip, e.ip_len, e.mac);
 }
 
 static void tick(void *self, const struct collector_tick *t)
@@ -62,8 +61,8 @@ static void tick(void *self, const struct collector_tick *t)
 
 	if (!c->source.interface.index || t->monotonic_us < c->due_us)
 		return;
-	c->due_us = t->monotonic_us + (uint64_t)c->config->interval_ms * 1000;
 	ret = netlink_dump(c->source.nl, &c->dump, on_entry, c, &r);
+	c->due_us = t->monotonic_us + (uint64_t)c->config.interval_ms * 1000;
 	collect_source_settle(&c->source, ret, &r);
 }
 
@@ -83,7 +82,7 @@ static int start(void **self, const struct collector_env *env, char *err, size_t
 	int ret = collect_source_start(self, sizeof(struct collect), &kind, config->interface, env, err, err_size);
 
 	if (!ret)
-		((struct collect *)*self)->config = config;
+		((struct collect *)*self)->config = *config;
 	return ret;
 }
 
@@ -96,4 +95,5 @@ const struct collector_ops collect_neigh = {
 	.second = second,
 	.stop = stop,
 	.live = true,
+	.thread = COLLECTOR_SHARED,
 };

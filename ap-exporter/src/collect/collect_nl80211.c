@@ -1,9 +1,11 @@
 /* Collector: stations (collect_stations.h), the channel and the interface's own transmit queue, from nl80211. */
+#include "base/clock.h"
 #include "base/log.h"
 #include "collect/collect_source.h"
 #include "collect/collect_stations.h"
 #include "collect/nl80211_parse.h"
-#include "pipeline/pipeline.h"
+#include "collect/survey_counters.h"
+#include "pipeline/pipeline.h" /* pipeline_name() */
 
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -12,15 +14,21 @@
 #include <stdio.h>
 #include <string.h>
 
+/* An answer that takes longer than a tick is asked for this part of the time at the most: the stations wait meanwhile,
+ * and some drivers ask their firmware for the survey. */
+enum { SURVEY_PATIENCE = 20, QUEUE_PATIENCE = 20, LEAST_SURVEY_TICKS = 25 };
+
 struct collect {
 	struct collect_source source;
-	const struct config_nl80211 *config;
+	struct config_nl80211 config;
 	struct collect_stations *stations; /* NULL while it starts */
 	uint16_t device, queue_kind; /* names */
 	struct netlink_request survey, get_interface;
 	bool can_survey, no_survey_reported;
 	uint64_t survey_at, interface_at; /* ticks at which the next one is due */
 	struct oal_channel_row channel;
+	struct survey_counters times; /* of that channel */
+	uint64_t channel_us; /* when it was last read, monotonic */
 	bool has_channel, has_queue;
 	uint16_t width_mhz;
 	uint64_t queue_bytes;
@@ -49,13 +57,14 @@ static void forget(struct collect_source *s)
 
 	collect_stations_forget(c->stations);
 	if (c->has_channel)
-		pipeline_gone(s->pipeline, OAL_CHANNEL, &c->channel);
+		samples_gone(s->samples, OAL_CHANNEL, &c->channel);
 	if (c->has_queue) {
 		struct oal_queue_row q = { .device = c->device, .kind = c->queue_kind };
 
-		pipeline_gone(s->pipeline, OAL_QUEUE, &q);
+		samples_gone(s->samples, OAL_QUEUE, &q);
 	}
 	c->has_channel = c->has_queue = false;
+	c->times = (struct survey_counters){ 0 };
 }
 
 static const struct collect_kind kind = {
@@ -78,6 +87,8 @@ static int check(const struct config *c, uint32_t section, char *err, size_t err
 
 static void on_survey(void *ctx, const struct nlmsghdr *h, const uint8_t *payload, uint32_t len)
 {
+	const uint64_t now_us = clock_monotonic_us(); /* a slow driver reads its counters long after the tick */
+	struct collector_counts mended = { 0 };
 	struct collect *c = ctx;
 	struct oal_channel_row row;
 
@@ -86,14 +97,21 @@ static void on_survey(void *ctx, const struct nlmsghdr *h, const uint8_t *payloa
 		return;
 	row.device = c->device;
 	row.width_mhz = c->width_mhz;
-	if (c->has_channel && row.frequency_mhz != c->channel.frequency_mhz)
-		pipeline_gone(c->source.pipeline, OAL_CHANNEL, &c->channel);
+	if (c->has_channel && row.frequency_mhz != c->channel.frequency_mhz) {
+		samples_gone(c->source.samples, OAL_CHANNEL, &c->channel);
+		c->times = (struct survey_counters){ 0 };
+	}
+	mended.counters_mended = survey_counters_mend(&c->times, &row, (now_us - c->channel_us) / 1000);
+	if (mended.counters_mended)
+		samples_count(c->source.samples, &mended);
+	c->channel_us = now_us;
 	c->channel = row;
 	c->has_channel = true;
-	pipeline_row(c->source.pipeline, OAL_CHANNEL, &row);
+	samples_row(c->source.samples, OAL_CHANNEL, &row);
 }
 
-static void sample_survey(struct collect *c)
+/* Returns how long the driver took, µs. */
+static uint32_t sample_survey(struct collect *c)
 {
 	struct netlink_result r;
 	int ret = netlink_dump(c->source.nl, &c->survey, on_survey, c, &r);
@@ -102,6 +120,7 @@ static void sample_survey(struct collect *c)
 		c->can_survey = false;
 	else
 		collect_source_settle(&c->source, ret, &r);
+	return r.took_us;
 }
 
 static void on_interface(void *ctx, const struct nlmsghdr *h, const uint8_t *payload, uint32_t len)
@@ -130,32 +149,32 @@ static void on_interface(void *ctx, const struct nlmsghdr *h, const uint8_t *pay
 		.ecn_marks = i.txq.ecn_marks,
 	};
 	c->has_queue = true;
-	pipeline_row(c->source.pipeline, OAL_QUEUE, &row);
+	samples_row(c->source.samples, OAL_QUEUE, &row);
 }
 
-static void sample_interface(struct collect *c)
+/* Returns how long the driver took, µs. */
+static uint32_t sample_interface(struct collect *c)
 {
 	struct netlink_request *one = &c->get_interface;
 	struct netlink_result r;
 	int ret = netlink_get(c->source.nl, &one, 1, on_interface, c, &r);
 
 	collect_source_settle(&c->source, ret ? ret : r.error, &r);
+	return r.took_us;
 }
 
 static void tick(void *self, const struct collector_tick *t)
 {
 	struct collect *c = self;
 
-	if (c->source.interface.index && t->number >= c->interface_at) {
-		c->interface_at = t->number + c->config->queue_interval_ticks;
-		sample_interface(c);
-	}
+	if (c->source.interface.index && t->number >= c->interface_at)
+		c->interface_at = t->number + pace_interval(c->config.queue_interval_ticks, t->pace,
+							    sample_interface(c), QUEUE_PATIENCE);
 	if (c->source.interface.index)
 		collect_stations_tick(c->stations, t);
-	if (c->source.interface.index && c->can_survey && t->number >= c->survey_at) {
-		c->survey_at = t->number + c->config->channel_interval_ticks;
-		sample_survey(c);
-	}
+	if (c->source.interface.index && c->can_survey && t->number >= c->survey_at)
+		c->survey_at = t->number + pace_interval(c->config.channel_interval_ticks, t->pace, sample_survey(c),
+							 SURVEY_PATIENCE);
 }
 
 static void second(void *self)
@@ -188,10 +207,15 @@ static int start(void **self, const struct collector_env *env, char *err, size_t
 
 	if (ret)
 		return ret;
-	c->config = config;
+	c->config = *config;
+	if (c->config.channel_interval_ticks < LEAST_SURVEY_TICKS) {
+		log_warn("nl80211 on %s: 'option channel_interval_ticks' is %u; the survey is asked for each %d ticks",
+			 config->interface, c->config.channel_interval_ticks, LEAST_SURVEY_TICKS);
+		c->config.channel_interval_ticks = LEAST_SURVEY_TICKS;
+	}
 	c->device = pipeline_name(env->pipeline, config->interface);
 	c->queue_kind = pipeline_name(env->pipeline, "mac80211");
-	c->stations = collect_stations_new(&c->source, config, c->device, env->config->exporter.max_stations);
+	c->stations = collect_stations_new(&c->source, &c->config, c->device, env->config->exporter.max_stations);
 	ret = c->stations ? prepare(&c->source) : -ENOMEM;
 	if (ret) {
 		snprintf(err, err_size, "nl80211 on %s: cannot start: %s", config->interface, strerror(-ret));
@@ -211,4 +235,5 @@ const struct collector_ops collect_nl80211 = {
 	.second = second,
 	.stop = stop,
 	.live = true,
+	.thread = COLLECTOR_RADIO,
 };

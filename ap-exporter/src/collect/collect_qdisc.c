@@ -1,7 +1,7 @@
 /* Collector: queueing disciplines of an interface, from rtnetlink. */
 #include "collect/collect_source.h"
 #include "collect/rtnetlink_parse.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/pipeline.h" /* pipeline_name() */
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -9,7 +9,11 @@
 #include <sys/socket.h>
 
 enum {
+	MAX_SINGLE = 8, /* of so many known ones each is asked for by itself; a dump is of every interface there is */
+	SINGLE_AGAIN_TICKS = 2500, /* ten seconds of dumps after one that could not be had by itself */
+	DUMP_TICKS = 250, /* a second: then a new one is found */
 	MAX_QDISCS = 64, /* of one interface: mq has one per hardware queue */
+	PATIENCE = 4, /* of an answer that takes longer than a tick, asked a quarter of the time at the most */
 	RAW = 512, /* bytes of a message that are kept: those of one qdisc; a longer one is parsed every time */
 };
 
@@ -19,14 +23,17 @@ struct known {
 	uint64_t seen_at;
 	uint32_t raw_len;
 	uint8_t raw[RAW]; /* the message as last seen: an unchanged one is not parsed */
+	struct netlink_request get;
 };
 
 struct collect {
 	struct collect_source source;
-	const struct config_qdisc *config;
+	struct config_qdisc config;
 	struct netlink_request dump;
 	uint16_t device;
 	uint64_t now_tick, due_tick;
+	uint64_t dump_tick; /* at which all are looked for again; until then those that are known are asked for */
+	uint64_t single_tick; /* before it they are not: the kernel refused */
 	uint32_t n, cursor;
 	struct known known[MAX_QDISCS];
 };
@@ -74,13 +81,11 @@ static void on_qdisc(void *ctx, const struct nlmsghdr *h, const uint8_t *payload
 		return;
 	if (strcmp(q->kind, kind)) { /* new, or replaced by one of another kind under the same handle */
 		if (q->kind[0])
-			pipeline_gone(c->source.pipeline, OAL_QUEUE, &q->row);
+			samples_queue_gone(c->source.samples, &q->row, q->kind);
 		memcpy(q->kind, kind, QDISC_KIND);
-		q->row.kind = pipeline_name(c->source.pipeline, kind);
 	}
 	row.device = c->device;
-	row.kind = q->row.kind;
-	pipeline_row(c->source.pipeline, OAL_QUEUE, &row);
+	samples_queue(c->source.samples, &row, kind);
 }
 
 /* Forgets what was not seen at the tick `at`; with UINT64_MAX, everything. */
@@ -92,7 +97,7 @@ static void forget_unseen(struct collect *c, uint64_t at)
 			continue;
 		}
 		if (c->known[i].kind[0])
-			pipeline_gone(c->source.pipeline, OAL_QUEUE, &c->known[i].row);
+			samples_queue_gone(c->source.samples, &c->known[i].row, c->known[i].kind);
 		c->known[i] = c->known[--c->n];
 	}
 }
@@ -103,8 +108,19 @@ static int prepare(struct collect_source *s)
 	struct tcmsg tc = { .tcm_family = AF_UNSPEC, .tcm_ifindex = (int)s->interface.index };
 
 	netlink_request(&c->dump, RTM_GETQDISC, NLM_F_DUMP, &tc, sizeof tc);
-	c->due_tick = 0;
+	c->due_tick = c->dump_tick = c->single_tick = 0;
 	return 0;
+}
+
+/* By parent and handle, as the kernel looks for it; it answers to those who listen, and by the echo to who asks. */
+static void request_one(const struct collect *c, struct known *q)
+{
+	const struct tcmsg tc = { .tcm_family = AF_UNSPEC,
+				  .tcm_ifindex = (int)c->source.interface.index,
+				  .tcm_handle = q->row.handle,
+				  .tcm_parent = q->row.parent };
+
+	netlink_request(&q->get, RTM_GETQDISC, NLM_F_ECHO, &tc, sizeof tc);
 }
 
 static void forget(struct collect_source *s)
@@ -129,20 +145,55 @@ static int check(const struct config *c, uint32_t section, char *err, size_t err
 	return collect_source_check(&kind, c->qdisc[section].interface, err, err_size);
 }
 
-static void tick(void *self, const struct collector_tick *t)
+/* Asks for all of every interface: that is what there is. Returns how long it took, µs. */
+static uint32_t sample_all(struct collect *c)
 {
 	struct netlink_result r;
+	int ret = netlink_dump(c->source.nl, &c->dump, on_qdisc, c, &r);
+
+	c->dump_tick = c->now_tick + DUMP_TICKS;
+	if (!collect_source_settle(&c->source, ret, &r) || r.interrupted)
+		c->dump_tick = 0;
+	else
+		forget_unseen(c, c->now_tick);
+	return r.took_us;
+}
+
+/* Asks for each that is known. False: one of them cannot be had so, as those under an mq without a handle. */
+static bool sample_known(struct collect *c, uint32_t *took_us)
+{
+	struct netlink_request *gets[MAX_SINGLE];
+	struct netlink_result r;
+	unsigned n = 0;
+
+	if (c->now_tick >= c->dump_tick || c->now_tick < c->single_tick || c->n > MAX_SINGLE)
+		return false;
+	for (uint32_t i = 0; i < c->n; i++) {
+		if (!c->known[i].kind[0])
+			continue; /* noqueue */
+		request_one(c, &c->known[i]);
+		gets[n++] = &c->known[i].get;
+	}
+	if (netlink_get(c->source.nl, gets, n, on_qdisc, c, &r) == 0 && !r.failed) {
+		*took_us = r.took_us;
+		return true;
+	}
+	c->single_tick = c->now_tick + SINGLE_AGAIN_TICKS;
+	return false;
+}
+
+static void tick(void *self, const struct collector_tick *t)
+{
 	struct collect *c = self;
-	int ret;
+	uint32_t took_us;
 
 	if (!c->source.interface.index || t->number < c->due_tick)
 		return;
-	c->due_tick = t->number + c->config->interval_ticks;
 	c->now_tick = t->number;
 	c->cursor = 0; /* a dump comes in the same order every time */
-	ret = netlink_dump(c->source.nl, &c->dump, on_qdisc, c, &r);
-	if (collect_source_settle(&c->source, ret, &r) && !r.interrupted)
-		forget_unseen(c, t->number);
+	if (!sample_known(c, &took_us))
+		took_us = sample_all(c);
+	c->due_tick = t->number + pace_interval(c->config.interval_ticks, t->pace, took_us, PATIENCE);
 }
 
 static void second(void *self)
@@ -152,7 +203,7 @@ static void second(void *self)
 
 	collect_source_second(&c->source);
 	if (before && c->source.interface.index != before) /* it went without a request that failed */
-		c->source.counts->interface_losses++;
+		samples_count(c->source.samples, &(struct collector_counts){ .interface_losses = 1 });
 }
 
 static void stop(void *self)
@@ -168,7 +219,7 @@ static int start(void **self, const struct collector_env *env, char *err, size_t
 	if (!ret) {
 		struct collect *c = *self;
 
-		c->config = config;
+		c->config = *config;
 		c->device = pipeline_name(env->pipeline, config->interface);
 	}
 	return ret;
@@ -183,4 +234,5 @@ const struct collector_ops collect_qdisc = {
 	.second = second,
 	.stop = stop,
 	.live = true,
+	.thread = COLLECTOR_SHARED,
 };

@@ -33,8 +33,7 @@ int collect_source_start(void **self, size_t size, const struct collect_kind *k,
 
 	if (!ret) {
 		s->kind = k;
-		s->pipeline = env->pipeline;
-		s->counts = env->counts;
+		s->samples = env->samples;
 		interface_init(&s->interface, interface);
 		ret = k->prepare(s);
 	}
@@ -61,17 +60,15 @@ void collect_source_second(struct collect_source *s)
 
 bool collect_source_settle(struct collect_source *s, int ret, const struct netlink_result *r)
 {
-	if (r->interrupted)
-		s->counts->dumps_interrupted++;
-	if (!ret)
-		return true;
-	s->counts->netlink_errors++;
-	if (interface_failed(&s->interface, ret)) {
-		s->counts->interface_losses++;
-		if (s->kind->forget)
-			s->kind->forget(s);
-	}
-	return false;
+	struct collector_counts counts = { .dumps_interrupted = r->interrupted, .netlink_errors = ret != 0 };
+	const bool lost = ret && interface_failed(&s->interface, ret);
+
+	counts.interface_losses = lost;
+	if (ret || r->interrupted)
+		samples_count(s->samples, &counts);
+	if (lost && s->kind->forget)
+		s->kind->forget(s);
+	return !ret;
 }
 
 void collect_source_stop(struct collect_source *s)

@@ -4,7 +4,7 @@
 #define OAL_COLLECT_SOURCE_H
 
 #include "collect/collector.h"
-#include "collect/netlink.h"
+#include "netlink/netlink.h"
 #include "packet/interface.h"
 
 #include <stdbool.h>
@@ -13,8 +13,7 @@
 
 struct collect_source {
 	const struct collect_kind *kind;
-	struct pipeline *pipeline;
-	struct collector_counts *counts;
+	struct samples *samples;
 	struct netlink *nl;
 	struct interface interface;
 };

@@ -1,7 +1,6 @@
 #include "collect/collect_stations.h"
 
 #include "collect/nl80211_station.h"
-#include "pipeline/pipeline.h"
 
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -13,6 +12,9 @@
 enum {
 	ACTIVE_PKTS = 4, /* between two samples make an idle station an active one: more than keep-alives and ARP */
 	DUMP_LEAST = 2, /* so few active stations are always asked one by one */
+	IDLE_PACE = 2, /* paces that slow only the looks at stations without traffic */
+	IDLE_PATIENCE = 4, /* of an answer that takes longer than a tick: asked a quarter of the time at the most … */
+	ACTIVE_PATIENCE = 1, /* … and stations with traffic half of it */
 	DUMP_QUARTERS = 3, /* from so many quarters of all stations on, one dump is cheaper than many requests */
 };
 
@@ -30,8 +32,10 @@ struct collect_stations {
 	const struct config_nl80211 *config;
 	uint16_t device, family;
 	struct netlink_request dump;
-	uint64_t now_tick, now_us;
-	uint64_t dump_at; /* tick at which the next one is due */
+	uint64_t now_tick;
+	uint64_t dump_at, active_at; /* ticks at which all are due, and the active ones */
+	uint32_t stride; /* ticks between samples of an active station */
+	uint32_t took_us; /* by the slowest request of this tick */
 	uint32_t n_active, n_used, max, cursor;
 	bool active_only; /* of the dump that is being read */
 	uint32_t refused; /* beyond max */
@@ -49,10 +53,10 @@ void collect_nl80211_request(struct netlink_request *r, uint16_t family, uint8_t
 
 static void forget(struct collect_stations *c, struct station *s)
 {
-	pipeline_gone(c->source->pipeline, OAL_STATION, &s->data.row);
+	samples_gone(c->source->samples, OAL_STATION, &s->data.row);
 	for (unsigned a = 0; a < NL80211_ACS; a++)
 		if (s->ac_sent >> a & 1)
-			pipeline_gone(c->source->pipeline, OAL_STATION_AC, &s->data.acs.row[a]);
+			samples_gone(c->source->samples, OAL_STATION_AC, &s->data.acs.row[a]);
 	if (s->active)
 		c->n_active--;
 	s->used = s->active = false;
@@ -105,7 +109,6 @@ static struct station *find(struct collect_stations *c, uint64_t mac)
 
 static void update_activity(struct collect_stations *c, struct station *s, uint32_t moved)
 {
-	uint64_t hold_us = (uint64_t)c->config->active_hold_ticks * OAL_SETTING_TICK_US;
 	bool traffic = s->active ? moved > 0 : moved >= ACTIVE_PKTS;
 
 	if (!s->seen_at) /* a station that has just come is about to have some */
@@ -113,16 +116,16 @@ static void update_activity(struct collect_stations *c, struct station *s, uint3
 
 	for (unsigned a = 0; a < NL80211_ACS; a++)
 		traffic |= s->data.acs.row[a].backlog_pkts > 0;
-	if (!s->active && !traffic)
-		traffic = pipeline_station_active(c->source->pipeline, s->data.row.mac,
-						  c->now_us > hold_us ? c->now_us - hold_us : 0);
+	if (!s->active && !traffic) /* its flows may have packets all the same; the answer is there in a tick */
+		samples_ask(c->source->samples, s->data.row.mac,
+			    (uint64_t)c->config->active_hold_ticks * OAL_SETTING_TICK_US);
 	if (traffic)
 		s->traffic_at = c->now_tick;
 	else if (s->active && c->now_tick - s->traffic_at >= c->config->active_hold_ticks)
 		c->n_active--, s->active = false;
 	if (traffic && !s->active)
 		c->n_active++, s->active = true;
-	s->data.row.interval_ticks = s->active ? 1 : (uint16_t)c->config->idle_interval_ticks;
+	s->data.row.interval_ticks = (uint16_t)(s->active ? c->stride : c->config->idle_interval_ticks);
 }
 
 static void on_station(void *ctx, const struct nlmsghdr *h, const uint8_t *payload, uint32_t len)
@@ -145,15 +148,21 @@ static void on_station(void *ctx, const struct nlmsghdr *h, const uint8_t *paylo
 	nl80211_parse_station(&s->data, &info);
 	update_activity(c, s, s->data.row.rx_pkts + s->data.row.tx_pkts - before);
 	s->seen_at = c->now_tick;
-	pipeline_row(c->source->pipeline, OAL_STATION, &s->data.row);
+	samples_row(c->source->samples, OAL_STATION, &s->data.row);
 	for (unsigned a = 0; a < NL80211_ACS; a++) {
 		uint8_t bit = (uint8_t)(1u << a);
 
 		if (!(s->data.acs.used & bit) || (!(s->data.acs.changed & bit) && (s->ac_sent & bit)))
 			continue;
-		pipeline_row(c->source->pipeline, OAL_STATION_AC, &s->data.acs.row[a]);
+		samples_row(c->source->samples, OAL_STATION_AC, &s->data.acs.row[a]);
 		s->ac_sent |= bit;
 	}
+}
+
+static void note_time(struct collect_stations *c, const struct netlink_result *r)
+{
+	if (r->took_us > c->took_us)
+		c->took_us = r->took_us;
 }
 
 /* A station that the dump did not name has left, unless a request for its address finds it: a dump that is interrupted
@@ -169,6 +178,7 @@ static void request_missing(struct collect_stations *c)
 		if (!s->used || s->seen_at == c->now_tick)
 			continue;
 		ret = netlink_get(c->source->nl, &one, 1, on_station, c, &r);
+		note_time(c, &r);
 		if (ret < 0)
 			collect_source_settle(c->source, ret, &r);
 		else if (r.error == -ENODEV)
@@ -178,13 +188,22 @@ static void request_missing(struct collect_stations *c)
 	}
 }
 
-static void sample_all(struct collect_stations *c)
+/* Asks for all at once. True: nothing went wrong. */
+static bool dump(struct collect_stations *c)
 {
 	struct netlink_result r;
+	int ret;
 
-	c->active_only = false;
 	c->cursor = 0;
-	if (collect_source_settle(c->source, netlink_dump(c->source->nl, &c->dump, on_station, c, &r), &r))
+	ret = netlink_dump(c->source->nl, &c->dump, on_station, c, &r);
+	note_time(c, &r);
+	return collect_source_settle(c->source, ret, &r);
+}
+
+static void sample_all(struct collect_stations *c)
+{
+	c->active_only = false;
+	if (dump(c))
 		request_missing(c);
 }
 
@@ -194,16 +213,17 @@ static void sample_active(struct collect_stations *c)
 	unsigned n = 0;
 	int ret;
 
-	c->cursor = 0;
 	c->active_only = true;
 	if (c->n_active > DUMP_LEAST && c->n_active * 4 >= c->n_used * DUMP_QUARTERS) {
-		collect_source_settle(c->source, netlink_dump(c->source->nl, &c->dump, on_station, c, &r), &r);
+		dump(c);
 		return;
 	}
+	c->cursor = 0;
 	for (uint32_t i = 0; i < c->max && n < c->n_active; i++)
 		if (c->stations[i].active)
 			c->gets[n++] = &c->stations[i].get;
 	ret = netlink_get(c->source->nl, c->gets, n, on_station, c, &r);
+	note_time(c, &r);
 	if (!ret && r.error == -ENODEV)
 		ret = r.error;
 	collect_source_settle(c->source, ret, &r);
@@ -227,6 +247,7 @@ struct collect_stations *collect_stations_new(struct collect_source *source, con
 	c->config = config;
 	c->max = max;
 	c->device = device;
+	c->stride = 1;
 	return c;
 }
 
@@ -242,7 +263,7 @@ void collect_stations_prepare(struct collect_stations *c, uint16_t family)
 {
 	c->family = family;
 	collect_nl80211_request(&c->dump, family, NL80211_CMD_GET_STATION, NLM_F_DUMP, c->source->interface.index);
-	c->dump_at = 0;
+	c->dump_at = c->active_at = 0;
 }
 
 void collect_stations_forget(struct collect_stations *c)
@@ -252,16 +273,41 @@ void collect_stations_forget(struct collect_stations *c)
 			forget(c, &c->stations[i]);
 }
 
+/* Stations whose flows have packets are active, whatever their counters say. */
+static void take_wanted(struct collect_stations *c)
+{
+	uint64_t mac;
+
+	while (samples_wanted(c->source->samples, &mac))
+		for (uint32_t i = 0; i < c->max; i++) {
+			struct station *s = &c->stations[i];
+
+			if (!s->used || s->data.row.mac != mac)
+				continue;
+			s->traffic_at = c->now_tick;
+			if (!s->active)
+				c->n_active++, s->active = true;
+		}
+}
+
 void collect_stations_tick(struct collect_stations *c, const struct collector_tick *t)
 {
 	c->now_tick = t->number;
-	c->now_us = t->due_us;
+	c->took_us = 0;
+	take_wanted(c);
 	if (t->number >= c->dump_at) {
-		c->dump_at = t->number + c->config->idle_interval_ticks;
 		sample_all(c);
-	} else if (c->n_active) {
+		c->dump_at = t->number + pace_interval(c->config->idle_interval_ticks,
+						       t->pace < IDLE_PACE ? t->pace : IDLE_PACE, c->took_us,
+						       IDLE_PATIENCE);
+	} else if (c->n_active && t->number >= c->active_at) {
 		sample_active(c);
+	} else {
+		return;
 	}
+	/* Stations that carry traffic slow down last, when the rest has. */
+	c->stride = pace_interval(1, t->pace > IDLE_PACE ? t->pace - IDLE_PACE : 0, c->took_us, ACTIVE_PATIENCE);
+	c->active_at = t->number + c->stride;
 }
 
 uint32_t collect_stations_refused(const struct collect_stations *c)

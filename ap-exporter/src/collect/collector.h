@@ -3,6 +3,7 @@
 #define OAL_COLLECTOR_H
 
 #include "base/config.h"
+#include "sample/sampler.h"
 #include "ship/sink.h"
 
 #include <stdbool.h>
@@ -13,19 +14,12 @@ struct oal_health_row;
 struct pipeline;
 struct pipeline_stats;
 
-/* What collectors count, all of them together. */
-struct collector_counts {
-	uint64_t netlink_errors;
-	uint64_t dumps_interrupted;
-	uint64_t ring_drops;
-	uint64_t interface_losses;
-};
-
 struct collector_env {
 	const struct config *config;
 	uint32_t section; /* which section of its type */
 	struct pipeline *pipeline;
 	struct collector_counts *counts;
+	struct samples *samples; /* of a collector with a sampler: takes its rows */
 	/* For replay, which has pipelines of its own. */
 	void (*put)(void *ctx, const struct sink_batch *);
 	void (*health)(void *ctx, struct oal_health_row *); /* fills what only the daemon knows */
@@ -35,11 +29,7 @@ struct collector_env {
 	struct agent *agent; /* NULL: nothing predicts */
 };
 
-struct collector_tick {
-	uint64_t number;       /* ticks since the start, missed ones included */
-	uint64_t due_us;       /* realtime */
-	uint64_t monotonic_us; /* when the tick was due */
-};
+enum collector_thread { COLLECTOR_DIRECT, COLLECTOR_RADIO, COLLECTOR_SHARED };
 
 struct collector_ops {
 	const char *name;
@@ -50,7 +40,7 @@ struct collector_ops {
 	int (*start)(void **self, const struct collector_env *, char *err, size_t err_size);
 	/* Before the pipeline's tick: packets of the time before. May be NULL. */
 	void (*before_tick)(void *self, const struct collector_tick *);
-	/* Rows of this tick. May be NULL. Neither blocks nor allocates nor logs. */
+	/* Rows of this tick. May be NULL. Neither allocates nor logs; only one with a sampler may block. */
 	void (*tick)(void *self, const struct collector_tick *);
 	/* Once a second: looks for interfaces, says what was counted. May be NULL. */
 	void (*second)(void *self);
@@ -60,6 +50,9 @@ struct collector_ops {
 	void (*add_stats)(void *self, struct pipeline_stats *sum);
 	void (*stop)(void *self);
 	bool live; /* feeds the daemon's pipeline; false for replay, which brings its own */
+	/* Asks the kernel, which may take its time: tick() and second() are called on a sampler's thread, and rows go
+	 * by `samples`. A collector that is a radio's has a sampler of its own, the others share one. */
+	enum collector_thread thread;
 };
 
 /* Sums two sets of counters; of the maximum the larger. */

@@ -1,6 +1,6 @@
 #include "collect/nl80211_parse.h"
 
-#include "collect/nl_attr.h"
+#include "netlink/nl_attr.h"
 
 #include <linux/nl80211.h>
 

@@ -5,7 +5,7 @@
 #define OAL_NL80211_STATION_H
 
 #include "collect/nl80211_tids.h"
-#include "collect/nl_attr.h"
+#include "netlink/nl_attr.h"
 #include "oal_schema.h"
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #ifndef OAL_NL80211_TIDS_H
 #define OAL_NL80211_TIDS_H
 
-#include "collect/nl_attr.h"
+#include "netlink/nl_attr.h"
 #include "oal_schema.h"
 
 #include <stdint.h>

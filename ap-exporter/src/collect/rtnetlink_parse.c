@@ -1,6 +1,6 @@
 #include "collect/rtnetlink_parse.h"
 
-#include "collect/nl_attr.h"
+#include "netlink/nl_attr.h"
 
 #include <linux/gen_stats.h>
 #include <linux/neighbour.h>

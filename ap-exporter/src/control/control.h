@@ -7,7 +7,8 @@
  * A step:
  *   1. Rates r_i and unacknowledged bytes of each flow, smoothed. Their quotient is the round trip on the air (Little's
  *      law); what of it exceeds the smallest one of late is time spent in a queue, q_i. Where the kernel shows a
- *      backlog, q_i is at least the time that the backlog takes.
+ *      backlog, q_i is at least the time that the backlog takes. While its station sends data of its own, ACKs wait
+ *      there, and q_i is the time of the backlog alone.
  *   2. Capacity C: the sum of the rates while there is a queue; while there is none, the last such sum, for a limited
  *      time.
  *   3. Shares x_i of C by alpha-fairness (fair.h). A byte costs the airtime of its station. Flows that could not use
@@ -54,6 +55,7 @@ struct control_flow {
 struct control_station {
 	uint64_t mac;
 	uint64_t airtime_us; /* transmitted to it; 0 where the driver does not say */
+	uint64_t rx_bytes; /* received from it; 0 where the driver does not say */
 	uint32_t backlog_bytes; /* of its own queues */
 	bool own_queues; /* it has some, and the kernel says what stands in them */
 	uint16_t place; /* 0 … max_stations - 1 */

@@ -9,6 +9,7 @@ enum {
 	BINDS_PERMILLE = 800, /* a window binds if so much of it is under way: senders rarely fill all of it */
 	EXCEEDS_PERMILLE = 1300, /* more than the window is under way: the clamp has yet to take effect */
 	STARVED_DIVISOR = 8, /* a station starves if less than this part of a turn waits for it */
+	SENDS_DIVISOR = 8, /* a station sends if more than this part of what it gets: ACKs are 2 to 7 % of it */
 	MIN_SHARE_PERMILLE = 100, /* of the air: below, the driver's airtime figure says little */
 };
 
@@ -40,14 +41,20 @@ static void measure_stations(struct control *c, const struct control_input *in, 
 		struct station_state *k = &c->stations[s->place];
 
 		if (k->mac != s->mac) {
-			*k = (struct station_state){ .mac = s->mac, .airtime_us = s->airtime_us };
+			*k = (struct station_state){
+				.mac = s->mac, .airtime_us = s->airtime_us, .rx_bytes = s->rx_bytes,
+			};
 		} else if (dt_us) {
 			/* A counter that went back is that of a station that came back. */
 			if (s->airtime_us >= k->airtime_us)
 				k->airtime = smooth(k->airtime,
 						    (s->airtime_us - k->airtime_us) * UNIT * AIR_FRACTION / dt_us,
 						    dt_us, AIR_TAU_US);
+			if (s->rx_bytes >= k->rx_bytes)
+				k->sent_kbps = smooth(k->sent_kbps, (s->rx_bytes - k->rx_bytes) * 8000 / dt_us, dt_us,
+						      QUEUE_TAU_US);
 			k->airtime_us = s->airtime_us;
+			k->rx_bytes = s->rx_bytes;
 		}
 		k->step = c->step;
 		k->backlog_bytes = smooth(k->backlog_bytes, s->backlog_bytes, dt_us, QUEUE_TAU_US);
@@ -109,15 +116,21 @@ static uint32_t own_queue_us(const struct station_state *k)
 	return k ? time_of(k->backlog_bytes, k->recent_kbps) : 0;
 }
 
+static bool sends(const struct station_state *k)
+{
+	return k && k->sent_kbps > k->recent_kbps / SENDS_DIVISOR;
+}
+
 /* Time that a flow's data waits at the AP and on the air beyond the least that it ever took. A backlog that the kernel
- * shows is the least of it: a driver may hide more, and round trips tell. */
+ * shows is the least of it: a driver may hide more, and round trips tell. Not those of a station that sends: its ACKs
+ * wait behind its own data, and windows made smaller for that would leave the air to uploads. */
 static uint32_t queue_of(const struct control *c, const struct control_input *in, const struct flow_state *s,
 			 const struct station_state *k)
 {
 	const uint32_t rtt_us = time_of(s->unacked_bytes, s->recent_kbps), base_us = smallest_of(&c->base_down);
 	const uint32_t own_us = own_queue_us(k), shared_us = time_of(in->backlog_bytes, c->rate_kbps);
 	const uint32_t seen_us = own_us > shared_us ? own_us : shared_us;
-	const uint32_t by_rtt_us = rtt_us > base_us ? rtt_us - base_us : 0;
+	const uint32_t by_rtt_us = rtt_us > base_us && !sends(k) ? rtt_us - base_us : 0;
 
 	return seen_us > by_rtt_us ? seen_us : by_rtt_us;
 }

@@ -35,9 +35,10 @@ struct flow_state {
 
 struct station_state {
 	uint64_t mac; /* 0: free */
-	uint64_t step, airtime_us;
+	uint64_t step, airtime_us, rx_bytes;
 	uint32_t airtime; /* share of the air, smoothed, in permille times AIR_FRACTION */
 	uint32_t rate_kbps, recent_kbps; /* sums of its flows' */
+	uint32_t sent_kbps; /* by the station, smoothed over QUEUE_TAU_US */
 	uint32_t backlog_bytes; /* of its own queues, smoothed over QUEUE_TAU_US */
 	bool own_queues;
 };

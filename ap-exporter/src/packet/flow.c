@@ -168,7 +168,11 @@ static void syn(struct flow *f, const struct packet *p)
 	}
 	f->mss_bytes[me] = p->syn_options & PACKET_SYN_MSS ? p->mss_bytes : 0;
 	f->scale[me] = p->wscale > MAX_SCALE ? MAX_SCALE : p->wscale;
-	if (!offers) { /* both must offer: then neither scales */
+	if (!offers && p->options_unread) { /* nobody knows whether it offers */
+		f->scale_state[me] = FLOW_SCALE_UNKNOWN;
+		if (p->flags & PACKET_ACK)
+			f->scale_state[peer] = FLOW_SCALE_UNKNOWN;
+	} else if (!offers) { /* both must offer: then neither scales */
 		f->scale[0] = f->scale[1] = 0;
 		f->scale_state[0] = f->scale_state[1] = FLOW_SCALE_KNOWN;
 	} else if (p->flags & PACKET_ACK) {

@@ -1,7 +1,5 @@
 #include "packet/flow_table.h"
 
-#include "packet/flow_hash.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +13,7 @@ int flow_table_new(struct flow_table *t, unsigned max)
 		return -EINVAL;
 	while (buckets < 2 * max)
 		buckets *= 2;
+	flow_hash_key_new(&t->key);
 	t->max = max;
 	t->bucket_mask = buckets - 1;
 	t->flows = calloc(max, sizeof *t->flows);
@@ -47,7 +46,7 @@ static inline struct key key_of(const struct packet *p)
 
 static unsigned bucket_of(const struct flow_table *t, const struct key *k, unsigned addr_len)
 {
-	return flow_hash(k->client, k->server, addr_len, k->client_port, k->server_port) & t->bucket_mask;
+	return flow_hash(&t->key, k->client, k->server, addr_len, k->client_port, k->server_port) & t->bucket_mask;
 }
 
 /* Both addresses at once; they are of the same length. */

@@ -3,6 +3,7 @@
 #define OAL_FLOW_TABLE_H
 
 #include "packet/flow.h"
+#include "packet/flow_hash.h"
 
 enum { FLOW_NONE = 0xffff, FLOW_MAX = 4096 };
 
@@ -10,6 +11,7 @@ struct flow_table {
 	struct flow *flows;
 	uint16_t *buckets;
 	unsigned max, used, bucket_mask;
+	struct flow_hash_key key;
 	unsigned touched; /* places from here on were never used: they are not resident */
 	uint16_t newest, oldest, unused; /* `unused`: chain of places used before and free again */
 	uint64_t holes_forgotten, resyncs;

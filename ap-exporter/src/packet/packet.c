@@ -105,6 +105,7 @@ static enum packet_reason parse_tcp(struct packet *p, const uint8_t *t, uint32_t
 	p->window_raw = be16(t + 14);
 	p->payload_bytes = len - header;
 	*used = header > 20 ? parse_options(p, t + 20, header - 20, (have < header ? have : header) - 20) : PACKET_OK;
+	p->options_unread = *used != PACKET_OK;
 	return PACKET_OK;
 }
 

@@ -48,6 +48,7 @@ struct packet {
 	uint16_t window_raw;
 	uint16_t mss_bytes;
 	uint8_t syn_options, wscale;
+	bool options_unread; /* some: cut off, or malformed; what is not in syn_options may have been there */
 	uint8_t sack_blocks;
 	bool has_ts;
 	uint32_t ts_val, ts_ecr;

@@ -51,6 +51,7 @@ struct clamp {
 
 struct rwnd_clamps {
 	uint32_t n, max, bucket_mask;
+	struct flow_hash_key key;
 	uint64_t earliest_us; /* no clamp ends before */
 	struct clamp *clamps;
 	uint32_t *buckets;
@@ -67,6 +68,7 @@ struct rwnd_clamps *rwnd_clamps_new(uint32_t max)
 		buckets *= 2;
 	t->max = max;
 	t->bucket_mask = buckets - 1;
+	flow_hash_key_new(&t->key);
 	t->clamps = calloc(max, sizeof *t->clamps);
 	t->buckets = malloc(buckets * sizeof *t->buckets);
 	if (!t->clamps || !t->buckets) {
@@ -107,8 +109,8 @@ static bool same(const struct rwnd_flow *a, const struct rwnd_flow *b)
 
 static uint32_t *bucket_of(struct rwnd_clamps *t, const struct rwnd_flow *f)
 {
-	return &t->buckets[flow_hash(f->client_addr, f->server_addr, f->addr_len, f->client_port, f->server_port) &
-			   t->bucket_mask];
+	return &t->buckets[flow_hash(&t->key, f->client_addr, f->server_addr, f->addr_len, f->client_port,
+				     f->server_port) & t->bucket_mask];
 }
 
 /* The link that leads to the flow's entry, or the NONE at the end of its chain. */

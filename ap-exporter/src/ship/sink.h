@@ -32,7 +32,7 @@ struct sink_ops {
 	/* Is what the configuration names there? 0, or a negative errno with the reason in `err`. Touches nothing. */
 	int (*check)(const struct config *, char *err, size_t err_size);
 	int (*open)(void **self, const struct config *, char *err, size_t err_size);
-	/* Neither blocks nor allocates. */
+	/* Neither blocks nor allocates: what the other side or a disk takes its time for is a thread's. */
 	void (*send)(void *self, const struct sink_batch *);
 	/* Called once a second. */
 	void (*second)(void *self);

@@ -1,6 +1,7 @@
-#include "collect/netlink.h"
+#include "netlink/netlink.h"
 
-#include "collect/nl_attr.h"
+#include "base/clock.h"
+#include "netlink/nl_attr.h"
 
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -90,8 +91,8 @@ static void number(struct netlink_request *r, uint32_t seq)
 	memcpy(r->bytes + offsetof(struct nlmsghdr, nlmsg_seq), &seq, sizeof seq);
 }
 
-/* Reads datagrams until the walk is done. The kernel answers inside send() and recv(), so nothing is ever waited for.
- */
+/* Reads datagrams until the walk is done. The kernel answers inside send() and recv(): what is not there then will not
+ * come. */
 static int receive(struct netlink *nl, struct netlink_walk *w)
 {
 	for (int i = 0; i < MAX_DATAGRAMS; i++) {
@@ -111,17 +112,25 @@ static int receive(struct netlink *nl, struct netlink_walk *w)
 	return -EOVERFLOW;
 }
 
+static uint32_t since(uint64_t began_us)
+{
+	const uint64_t took_us = clock_monotonic_us() - began_us;
+
+	return took_us > UINT32_MAX ? UINT32_MAX : (uint32_t)took_us;
+}
+
 int netlink_dump(struct netlink *nl, struct netlink_request *r, netlink_cb cb, void *ctx, struct netlink_result *result)
 {
 	struct netlink_walk w = { .pending = 1, .dump = true, .cb = cb, .ctx = ctx, .result = result };
 	int ret;
 
+	const uint64_t began_us = clock_monotonic_us();
+
 	*result = (struct netlink_result){ 0 };
 	w.seq_first = w.seq_last = ++nl->seq;
 	number(r, nl->seq);
-	if (send(nl->fd, r->bytes, r->len, 0) < 0)
-		return -errno;
-	ret = receive(nl, &w);
+	ret = send(nl->fd, r->bytes, r->len, 0) < 0 ? -errno : receive(nl, &w);
+	result->took_us = since(began_us);
 	return ret ? ret : result->error;
 }
 
@@ -129,7 +138,9 @@ int netlink_get(struct netlink *nl, struct netlink_request *const *requests, uns
 		struct netlink_result *result)
 {
 	struct netlink_walk w = { .cb = cb, .ctx = ctx, .result = result };
+	const uint64_t began_us = clock_monotonic_us();
 	struct msghdr msg = { .msg_iov = nl->iov };
+	int ret;
 
 	*result = (struct netlink_result){ 0 };
 	if (!n)
@@ -145,9 +156,9 @@ int netlink_get(struct netlink *nl, struct netlink_request *const *requests, uns
 	}
 	w.seq_last = nl->seq;
 	msg.msg_iovlen = n;
-	if (sendmsg(nl->fd, &msg, 0) < 0)
-		return -errno;
-	return receive(nl, &w);
+	ret = sendmsg(nl->fd, &msg, 0) < 0 ? -errno : receive(nl, &w);
+	result->took_us = since(began_us);
+	return ret;
 }
 
 static void on_family(void *ctx, const struct nlmsghdr *h, const uint8_t *payload, uint32_t len)

@@ -1,4 +1,4 @@
-#include "collect/netlink.h"
+#include "netlink/netlink.h"
 
 #include <linux/netlink.h>
 #include <string.h>

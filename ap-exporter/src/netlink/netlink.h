@@ -1,6 +1,7 @@
 /*
  * A raw netlink socket for sampling: requests are built once and sent again and again, replies are read into one
- * buffer, nothing blocks and nothing is allocated after netlink_open().
+ * buffer, nothing is allocated after netlink_open(). The kernel answers inside the calls: a driver that asks its
+ * firmware, or waits for a lock, holds them up for as long. So they belong on a thread of their own (sample/sampler.h).
  */
 #ifndef OAL_NETLINK_H
 #define OAL_NETLINK_H
@@ -26,6 +27,7 @@ struct netlink_result {
 	unsigned replies;
 	unsigned failed;  /* requests answered by an error, the first of them being… */
 	int error;        /* …this one, negative */
+	uint32_t took_us; /* from the request to its last answer */
 };
 
 /* A reply's payload (after nlmsghdr). */
