@@ -25,6 +25,8 @@ def arguments() -> argparse.Namespace:
     p.add_argument("--items-only", action="store_true", help="play nothing: items of the runs that are there")
     p.add_argument("--sample", type=pathlib.Path, metavar="FOLDER",
                    help="copy the items of the AP-runs that the repository keeps to FOLDER")
+    p.add_argument("--fleet", type=pathlib.Path, metavar="FILE",
+                   help="write the items that the first model of a fleet learns from: part of `train` and `validation`")
     p.add_argument("--exporter", type=pathlib.Path, default=record.EXPORTER)
     return p.parse_args()
 
@@ -104,6 +106,8 @@ def main() -> int:
     summary(folder)
     if args.sample:
         items.sample(folder, there, args.sample)
+    if args.fleet:
+        print(f"corpus: {items.fleet(folder, there, args.fleet)} items in {args.fleet}")
     print(f"corpus: items are in {folder}" + (f"; without {', '.join(sorted(gone))}" if gone else ""))
     return 1 if failures else 0
 

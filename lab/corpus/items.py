@@ -106,6 +106,35 @@ def sample(folder_: pathlib.Path, runs: list[plans.Run], to: pathlib.Path) -> No
     (to / "corpus.json").write_text(index(runs, names))
 
 
+#: Of fleet.items.parquet: a block of this length of every so many, and when each AP-run ends (2026-11-01, µs).
+BLOCK_US, EVERY, END_US = 2_000_000, 3, 1_793_491_200_000_000
+
+
+def fleet(folder_: pathlib.Path, runs: list[plans.Run], to: pathlib.Path) -> int:
+    """Items that a fleet's first model learns from: blocks of the AP-runs of `train` and `validation`, and the capture
+    learning2 whole, side by side in time, so that the latest quarter of the file is the end of each. Their number.
+    """
+    import numpy as np
+    from oal_training.stored import parquet
+
+    files = {name: folder_ / f"{name}.items.parquet" for run in runs if run.part != "test" for name in run.captures}
+    files["learning2"] = record.LAB / "captures/learning2.items.parquet"
+    parts, said = [], {}
+    for name, path in files.items():
+        columns, said = parquet.read_columns(path)
+        ts = columns["ts_us"]
+        kept = np.full(len(ts), name == "learning2") | ((ts - ts.min()) // BLOCK_US % EVERY == 0)
+        columns["ts_us"] = ts + (END_US - ts.max())
+        columns["ap_id"] = np.full(len(ts), name, object)
+        parts.append({column: values[kept] for column, values in columns.items()})
+    joined = {column: np.concatenate([part[column] for part in parts]) for column in parts[0]}
+    order = np.lexsort((joined["ap_id"].astype(str), joined["ts_us"]))
+    provenance = {"capture": f"{len(files) - 1} AP-runs of lab/corpus and lab/captures/learning2", "tools": tools()}
+    parquet.write(to, {column: values[order] for column, values in joined.items()},
+                  provenance | {"schema_revision": said.get("schema_revision")})
+    return len(order)
+
+
 def index(runs: list[plans.Run], names: list[str] | None = None) -> str:
     """corpus.json: what each file is of; capture: beside the folder of all items, in the cache."""
     found = [{

@@ -6,7 +6,7 @@ import pathlib
 import re
 
 from . import paper, plots, spread, table, verdict
-from .methods import QUEUES, Method, method
+from .methods import NO_MODEL, QUEUES, Method, method
 from .results import Results
 
 STYLE = """
@@ -124,7 +124,49 @@ def reach(r: Results) -> str:
                         f"bbr-{queue}: {table.interval(c)}; oracle {table.percent(o.value)}", "yes" if
                         (c.value >= aim if more else c.value <= aim) else "**no**"
                     ])
+    rows += _what_the_model_adds(r) + _newcomers(r) + _nobody_harmed(r)
     return table.markdown(rows)
+
+
+def _what_the_model_adds(r: Results) -> list[list[str]]:
+    """By scenario: is CUBIC with the model better than without, beyond chance, in p95 delay or completion?"""
+    rows = []
+    for queue in QUEUES:
+        whole, queue_alone = (Method("cubic", queue, act) for act in ("oal", NO_MODEL))
+        for name in r.scenarios:
+            found = {f: c for f in ("delay_p95_ms", "fct_p95_ms")
+                     if (c := verdict.change(r, name, whole, queue_alone, f))}
+            if found:
+                rows.append([
+                    f"{whole.name} better than {queue_alone.name} in p95 delay or completion, beyond chance", name,
+                    "; ".join(f"{verdict.COMPARED[f][0]} {table.interval(c)}" for f, c in found.items()),
+                    "yes" if any(c.high < 0 for c in found.values()) else "**no**"
+                ])
+    return rows
+
+
+def _newcomers(r: Results) -> list[list[str]]:
+    """By scenario: does a new flow behind a FIFO cause at most a quarter of the drops that it does without control?"""
+    rows, which = [], Method("cubic", "fifo", "oal")
+    for name in r.scenarios:
+        if c := verdict.change(r, name, which, which.baseline, "first_second_drops"):
+            rows.append(["a new flow behind a FIFO causes at most 25 % of the drops", name,
+                         f"{which.name}: {table.interval(c)}", "yes" if c.value <= -0.75 else "**no**"])
+    return rows
+
+
+def _nobody_harmed(r: Results) -> list[list[str]]:
+    """By method: does no station lose more than a tenth beyond chance, and are stations no less alike?"""
+    rows = []
+    for which in [m for m in r.methods if m.act == "oal"]:
+        if found := verdict.stations(r, which, which.baseline):
+            sure = sum(s.sure for s in found)
+            rows.append(["no station loses more than 10 % of its goodput beyond chance", "all",
+                         f"{which.name}: {sure} of {len(found)} do", "**no**" if sure else "yes"])
+        if c := verdict.overall(r, which, which.baseline, "jain_throughput_station"):
+            rows.append(["Jain's index over stations not below the baseline's", "all",
+                         f"{which.name}: {table.interval(c)}", "**no**" if c.high < 0 else "yes"])
+    return rows
 
 
 def markdown(r: Results, title: str, how: list[str]) -> str:

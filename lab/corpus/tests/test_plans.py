@@ -15,6 +15,20 @@ def runs() -> list[plans.Run]:
     return plans.runs()
 
 
+def test_a_fleet_s_items_are_of_no_test_site_and_end_together(runs):
+    from oal_training.stored import parquet
+
+    columns, metadata = parquet.read_columns(record.LAB / "corpus/fleet.items.parquet")
+    parts = {name: run.part for run in runs for name in run.captures} | {"learning2": "train"}
+    names, times = columns["ap_id"].astype(str), columns["ts_us"]
+    assert {parts[name] for name in set(names)} == {"train", "validation"} and len(set(names)) >= 60
+    assert len(metadata["features"]) == columns["features"].shape[1]
+    assert (np.diff(times) >= 0).all()
+    for name in set(names):
+        own = times[names == name]
+        assert items.END_US - own.max() < items.EVERY * items.BLOCK_US and len(set(own)) == len(own)
+
+
 def test_the_same_seed_draws_the_same_in_another_process_and_another_seed_others(runs):
     code = "import json, corpus.plans as p; print(json.dumps([[r.name, r.given, r.start_ns] for r in p.runs()]))"
     again = json.loads(subprocess.run([sys.executable, "-c", code], cwd=record.LAB, check=True, stdout=subprocess.PIPE,

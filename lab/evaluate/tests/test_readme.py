@@ -5,10 +5,12 @@ import pathlib
 import re
 import sys
 
+import pytest
 from evaluate import __main__ as command
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 KEPT = ROOT / "lab/evaluate/results/ablation"
+BEHIND_A_FIFO = ROOT / "lab/evaluate/results/fifo"
 
 
 def section(text: str, heading: str) -> list[list[str]]:
@@ -42,8 +44,31 @@ def test_readme_says_whom_it_costs():
     assert list(found.groups()) == [rows["cubic-fq+queue"][i] for i in (2, 1, 3)]
 
 
-def test_the_committed_table_is_that_of_the_committed_cells(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["run", "--from", str(KEPT), "--report", str(tmp_path)])
+def test_the_page_says_what_the_results_behind_a_fifo_say():
+    kept = (BEHIND_A_FIFO / "table.md").read_text()
+    beside = {row[0]: columns(row) for row in section(kept, "Beside the paper")}
+    added = next(row for row in section(kept, "What each part adds") if row[0] == "mean")
+    aims = section(kept, "Aims")
+    drops = [row[3] == "yes" for row in aims if row[0].startswith("a new flow behind a FIFO")]
+    better = [row[3] == "yes" for row in aims if row[0].startswith("cubic-fifo+oal better than cubic-fifo+queue")]
+    harmed = next(row[2] for row in aims if row[0].startswith("no station loses"))
+    page = " ".join((ROOT / "lab/evaluate/README.md").read_text().split()).replace("−", "-")
+    for words in (
+        f"Control by the queue alone changes the mean delay by {beside['cubic-fifo+queue'][1]}.",
+        f"changes the mean delay by {added[3]}, p95 by {added[4]} and congestion loss by {added[6]} of a small figure",
+        f"drops in a new flow's first second: {added[8]},",
+        f"at most a quarter of the drops in {sum(drops)} of {len(drops)} scenarios",
+        f"{re.search(r'[0-9]+ of [0-9]+', harmed)[0]} stations of scenarios",
+    ):
+        assert words in page, words
+    front = " ".join((ROOT / "README.md").read_text().split()).replace("−", "-")
+    assert f"Behind a FIFO, 10 seeds too, the model takes off drops in a new flow's first second, {added[8]}," in front
+    assert not any(better) and "in none of the 12 scenarios" in page and len(better) == 12
+
+
+@pytest.mark.parametrize("folder", [KEPT, BEHIND_A_FIFO], ids=lambda folder: folder.name)
+def test_the_committed_table_is_that_of_the_committed_cells(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["run", "--from", str(folder), "--report", str(tmp_path)])
     assert command.main() in (0, None)
-    tables = [(folder / "table.md").read_text().split("\n## ", 1)[1] for folder in (KEPT, tmp_path)]
+    tables = [(kept / "table.md").read_text().split("\n## ", 1)[1] for kept in (folder, tmp_path)]
     assert tables[0] == tables[1]
