@@ -24,7 +24,7 @@ def until_items_drained(platform, fleet) -> None:
     no longer comes.
     """
     s = contract().settings
-    slack_us = 4_000_000 + s["label_window_us"] + s["horizon_us"]
+    slack_us = 4_000_000 + s["label_window_us"] + s["horizon_us"] + s["loss_wait_us"]
     until(
         "items up to the end of the source", lambda: len(found := _instants(platform, "item", fleet)) == len(
             fleet.ap_ids) and all(last >= fleet.end_us(ap) - slack_us for ap, _, _, _, last in found))

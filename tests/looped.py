@@ -25,12 +25,6 @@ EAGER = {
 }
 
 
-#: Two versions to promote and to go back to. The first is as the demo's, but with one teacher and fewer copies and
-#: folds, which are two thirds of what a start of the loop computes.
-DISTILLED, TREE = loop.EXPERIMENTS
-LESS = {"teachers": ["random_forest"], "copies": 1}
-
-
 def now_us() -> int:
     return int(time.time() * 1e6)
 
@@ -85,16 +79,11 @@ def running(**changes) -> Iterator[Looped]:
         folder.mkdir(exist_ok=True)
         settings = folder / "online.yaml"
         settings.write_text(yaml.safe_dump(eager))
-        distilled = yaml.safe_load((ROOT / DISTILLED).read_text())
-        distilled["model"]["distil"] |= LESS
-        distilled["splits"] = [{"kind": "time", "test_share": 0.5, "folds": 1}]
-        less = folder / "distilled.yaml"
-        less.write_text(yaml.safe_dump(distilled))
         # Nobody is there to approve: `make demo` (test_demo.py) and deploy/ show that. That several subtasks do the
         # same as one: test_exactly_once.py.
         changes = {"approvals": "none", "checkpoint_interval": "2s", "parallelism": 1, **changes}
         with Platform(folder / "state", ports="auto", trainer_settings=str(settings), **changes) as platform:
-            loop.seed(platform, (less, TREE))
+            loop.seed(platform)
             looped = Looped(platform, folder)
             looped.source.start()
             try:

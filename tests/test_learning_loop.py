@@ -105,7 +105,7 @@ def page(looped):
 
 def test_the_first_champion_reaches_every_ap_and_predicts(looped):
     until("every AP applied the champion", lambda: looped.applied(looped.since_us, 1, 2))
-    assert loop.tags(looped.platform, 2)["oal.gate"].startswith("first: macro F1 "), "it was compared with persistence"
+    assert loop.tags(looped.platform, 2)["oal.gate"].startswith("first: right "), "it was compared with persistence"
     until("predictions met what came true", lambda: looped.predictions("complete AND source = 'registry'") >= 3 * APS)
     assert looped.predictions("features_match = 'differ'") == 0, "an AP computed other features than the stream job"
     assert looped.predictions("features_match = 'same'") > 0

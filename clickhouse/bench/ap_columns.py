@@ -217,6 +217,32 @@ LABEL = PLACE | {
     "class": by_class("ratio"),
     "flows": str(FLOWS),
     "complete": "1",
+    "stamped": "'drop'",
+    "air_lost_pkts": "mac_lost",
+    "congestion_resent_pkts": "toUInt32(greatest(0, congestion_lost_pkts + h % 3 - 1))",
+    "loss_permille_resent": "toUInt16(intDiv(1000 * congestion_resent_pkts, offered))",
+}
+LOSS_EVENT = PLACE | {
+    "ts": "fromUnixTimestamp64Micro(us + h % 90000, 'UTC')",
+    "boot_id": BOOT_ID,
+    "flow_id": "cityHash64(a, f, 'flow')",
+    "station_mac": FLOW["station_mac"],
+    "seen": "fromUnixTimestamp64Micro(us + h % 90000 - h % 4000, 'UTC')",
+    "resent": "fromUnixTimestamp64Micro(us + h % 90000 + 40000 + h % 300000, 'UTC')",
+    "seq": "toUInt32(h)",
+    "pkts": "1",
+    "bytes": "1448",
+    "cause": "if(h % 50 = 0, 'unknown', if(h % (lost + 1) < mac_lost, 'air', 'queue'))",
+    "stamped_by": "if(h % 50 = 0, 'first sight', 'counter')",
+    "queue_counter": "'txq'",
+    "queue_drop_pkts": "toUInt32(h % 4)",
+    "mac_failed_pkts": "toUInt32(h % 2)",
+    "congestion": "toUInt8(cause = 'queue')",
+}
+#: of items and predictions: drops before and after the instant
+DROPS = {
+    "since_drop_us": "toInt32(if(ratio > 0.005 AND h % 3 != 0, h % 400000, -1))",
+    "until_drop_us": "toInt32(if(ratio > 0.003, h % 900000, -1))",
 }
 ITEM = PLACE | {
     "ts": "fromUnixTimestamp64Micro(us, 'UTC')",
@@ -230,4 +256,6 @@ ITEM = PLACE | {
     "offered_pkts": "offered",
     "complete": "1",
     "policy": "'rwnd-fair'",
-}
+    "loss_permille_resent": "toInt16(1000 * ratio)",
+    "loss_permille_now_resent": "toInt16(greatest(0, 1000 * ratio + (h % 100 - 50) / 5))",
+} | DROPS

@@ -4,7 +4,8 @@ Used by the tests and the samples in README.md (two minutes) and by the benchmar
 every number comes from cityHash64 of its position, none from a clock or rand(). Synthetic, and shaped after the
 contract: batches of 63 ticks, a keyframe of every live entity at each batch's first tick, counters that only grow, rows
 in between where something changed. Rows a second of one AP: station 79, station_ac 198, queue 32, channel 32, beacon
-79, packet 300, flow 99, drop_event 4, health 1, neighbour_ap 8, label 10, item 10, decision 10, prediction 10, batch 9;
+79, packet 300, flow 99, drop_event 4, health 1, neighbour_ap 8, label 10, item 10, decision 10, prediction 10, batch 9,
+loss_event 2;
 of one with online trees, and so a policy, also control 1, tree_decision 1, action 1 (0 while nothing is clamped).
 
 APs whose number is a multiple of 3 are congested (backlog, drops, loss); those with number mod 3 = 1 have a bad link.
@@ -35,6 +36,7 @@ from ap_columns import (  # noqa: E402
     INSTANT_US,
     ITEM,
     LABEL,
+    LOSS_EVENT,
     NEIGHBOUR_AP,
     PACKET,
     PACKETS,
@@ -171,6 +173,7 @@ def selects(aps: int, t0_us: int, first_batch: int, batches: int) -> dict[str, s
         ),
         "neighbour_ap": raw(NEIGHBOUR_AP, positions("neighbour_ap", 2, 1)),
         "label": (LABEL, instants()),
+        "loss_event": (LOSS_EVENT, f"(SELECT *, h % {FLOWS} AS f FROM {instants()} WHERE lost > 0 AND h % 3 = 0)"),
         "item": (ITEM, instants()),
         "decision": (
             {

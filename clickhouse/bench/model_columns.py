@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ap_columns import AP_ID, BOOT_ID, CONGESTED, FLOW, PLACE, WAVE, by_class
+from ap_columns import AP_ID, BOOT_ID, CONGESTED, DROPS, FLOW, PLACE, WAVE, by_class
 
 # A third of the access points has a model of the registry, the others online trees, a new one every 40 s. The tree sees
 # the ratio through noise, and has ten leaves.
@@ -51,7 +51,7 @@ PREDICTION = PLACE | {
     "complete": "toUInt8(h % 100 != 0)",
     "features_match": "if(h % 100 = 0, 'unknown', 'same')",
     "policy": "'rwnd-fair'",
-}
+} | DROPS
 # A tree of each access point with online trees, every second; one in 40 is shipped.
 TREE_DECISION = PLACE | {
     "ts": "fromUnixTimestamp64Micro(us - 500000, 'UTC')",

@@ -89,6 +89,24 @@ def test_quality_of_one_bundle_on_many_access_points_is_taken_together(database)
     assert together == [["0.5833", "0.4917"]]  # the same twice is the same
 
 
+def test_lead_is_the_time_to_the_first_drop_of_those_foreseen_and_of_all(database):
+    def onset(i: int, said: str, until_us: int | None, since_us: int = -1, came: str = "Bad", **values) -> dict:
+        return prediction(i, "Good", came, said, since_drop_us=since_us, until_drop_us=until_us, **values)
+
+    some = [onset(0, "Poor", 104_000), onset(1, "Poor", 309_999), onset(2, "Good", 900_000),
+            onset(3, "Bad", 700_000, since_us=400_000), onset(4, "Bad", -1), onset(5, "Bad", None),
+            onset(6, "Bad", 500_000, complete=0), onset(7, "Poor", 600_000, came="Good")]
+    query = f"SELECT first_drops, first_drops_foreseen, lead_p50_ms, lead_all_p50_ms FROM v_model_quality({RANGE})"
+    database.insert("prediction", some[3:])
+    assert database.rows(query) == [["0", "0", "\\N", "\\N"]], "one of each reason"
+    database.insert("prediction", some[:3])
+    assert database.rows(query) == [["3", "2", "100", "100"]]
+    database.insert("prediction", [onset(8, "Good", 10_000)])
+    assert database.rows(query) == [["4", "2", "100", "0"]]
+    of_an_hour = query.replace("00:00:00'", "00:00:00.1'")
+    assert database.rows(of_an_hour) == [["3", "1", "300", "0"]], "the ends of a range are read from the rows"
+
+
 def test_a_model_whose_alarms_prevent_what_they_foresee_is_not_called_wrong(database):
     """It foresaw all of ten congestions, and control kept them away; another did not foresee any."""
     acted = {"complete": 0, "under_control": "yes"}

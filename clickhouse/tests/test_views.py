@@ -264,3 +264,31 @@ def test_an_access_point_s_queues_are_counted_once(database):
     for view, drops in (("v_ap_1s", ["0", "110", "110"]), ("v_ap_1m", ["220"])):
         assert database.rows(f"SELECT queue_drops, backlog_bytes_avg FROM {view}({RANGE})") == [[d, "1050"]
                                                                                                 for d in drops]
+
+
+def test_a_neighbour_counts_once_on_the_channel_of_its_last_beacon(database):
+    row = lambda second, bssid, mhz, ap="a", **more: {
+        "ap_id": ap, "ts": f"2026-11-20 00:00:{second:02d}", "device": "wlan0", "bssid": bssid, "frequency_mhz": mhz,
+        "signal_dbm": -60, **more
+    }
+    database.insert("beacon", [
+        row(1, 1, 2412), row(2, 1, 2437), row(3, 1, 2437, "b"), row(3, 2, 2437), row(3, 3, 2484), row(3, 4, 5180),
+        row(3, 5, 5955), row(3, 6, 2412)
+    ])
+    found = database.rows(f"SELECT band, channel, bss, share, heard_by_max FROM v_channel_histogram({RANGE})")
+    assert found == [["2.4 GHz", "1", "1", "0.25", "1"], ["2.4 GHz", "6", "2", "0.5", "2"],
+                     ["2.4 GHz", "14", "1", "0.25", "1"], ["5 GHz", "36", "1", "1", "1"], ["6 GHz", "1", "1", "1", "1"]]
+
+
+def test_the_wire_s_round_trip_is_told_from_the_air_s_in_both_directions(database):
+    rows = [{
+        "ap_id": "a", "ts": f"2026-11-20 00:00:{i % 60:02d}.{i:06d}", "flow_id": i % 2, "direction": i % 2,
+        "server_addr": "::ffff:192.0.2.1", "rtt_up_us": (20_000, 5_000 + 1000 * i)[i % 2],
+        "rtt_down_us": (5_000 + 1000 * i, 20_000)[i % 2]
+    } for i in range(100)]
+    rows += [rows[0] | {"server_addr": "::ffff:192.0.2.2", "ts": f"2026-11-20 00:00:{i:02d}"} for i in range(19)]
+    rows += [rows[0] | {"ap_id": "b", "ts": f"2026-11-20 00:00:{i:02d}", "rtt_up_us": 0} for i in range(20)]
+    database.insert("flow", rows)
+    found = database.rows("SELECT ap_id, server, flows, wired_p50_ms, wired_spread, air_p50_ms > 50, air_spread > 1"
+                          f" FROM v_wired_rtt({RANGE})")
+    assert found == [["a", "192.0.2.1", "2", "20", "0", "1", "1"], ["b", "192.0.2.1", "1", "\\N", "\\N", "0", "0"]]

@@ -36,8 +36,18 @@ def test_golden_items_are_read_as_they_were_meant():
             one.truth,
             one.offered_pkts,
             int(one.complete),
+            one.loss_permille_resent,
+            one.loss_permille_now_resent,
+            one.since_drop_us,
+            one.until_drop_us,
             *one.features,
         ] == list(map(int, numbers))
+
+
+def test_items_of_older_jobs_say_that_they_do_not_know_of_drops():
+    later = golden_items.LATER
+    old = {k: v for k, v in item.as_record(golden_items.items()[0]).items() if k not in later}
+    assert [getattr(item.from_dict(old), name) for name in later] == [-1] * 4
 
 
 def test_golden_items_that_lacked_input_are_read_as_they_were_meant():

@@ -56,7 +56,7 @@ def drained(platform, fleet, standstill_s: float = STANDSTILL_S) -> float:
     """
     s = contract().settings
     expected = sum(ap.seq for ap in fleet.aps) * 3
-    slack_us = 4_000_000 + s["label_window_us"] + s["horizon_us"]
+    slack_us = 4_000_000 + s["label_window_us"] + s["horizon_us"] + s["loss_wait_us"]
     end_us = min(fleet.end_us(ap_id) for ap_id in fleet.ap_ids) - slack_us
     begun = moved = time.monotonic()
     before = None
@@ -83,7 +83,7 @@ def _instants(platform, table: str, fleet, more: str = "") -> list[dict]:
 def _once(platform, drill: str, table: str, fleet, more: str = "") -> tuple[list[dict], list[Figure]]:
     """One row an instant, from the fleet's first seconds to its last."""
     s = contract().settings
-    step, slack = s["decision_interval_us"], 4_000_000 + s["label_window_us"] + s["horizon_us"]
+    step, slack = s["decision_interval_us"], 4_000_000 + s["label_window_us"] + s["horizon_us"] + s["loss_wait_us"]
     found = _instants(platform, table, fleet, more)
     missing = 0
     for ap_id in fleet.ap_ids:
@@ -150,7 +150,7 @@ def _items_in_kafka(platform, fleet, drill: str, expected: int) -> list[Figure]:
 def predictions(platform, fleet, drill: str) -> list[Figure]:
     """A row a decision, the class that came true, features as the reference interpreter has them."""
     s = contract().settings
-    slack = 4_000_000 + s["label_window_us"] + s["horizon_us"]
+    slack = 4_000_000 + s["label_window_us"] + s["horizon_us"] + s["loss_wait_us"]
     found = platform.clickhouse.rows(
         "SELECT ap_id, count() AS rows, uniqExact(ts) AS distinct_rows,"
         " countIf(features_match = 'same') AS same, countIf(features_match = 'differ') AS differ,"

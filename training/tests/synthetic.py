@@ -75,6 +75,7 @@ def _made(
             float(window[t + 12]),
             100,
             True,
+            loss_permille_resent=0,
         )
         for i, t in enumerate(at)
     )

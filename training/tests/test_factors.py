@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from oal_training.factors import association, measures, paper, report
 from oal_training.stored.items import Items
 from scipy.stats import kendalltau
 
+CAPTURES = Path(__file__).resolve().parents[2] / "lab/captures"
 CLASSES = ("Good", "Acceptable", "Poor", "Bad")
 
 
@@ -57,7 +60,7 @@ def test_the_papers_rows_stand_in_its_order_and_what_we_lack_is_a_dash():
     assert [row.paper for row in found[: len(paper.TABLE_2)]] == list(paper.TABLE_2)
     text = report.markdown(every, found, measures.loss(every, 20))
     assert "| noise | - | -0.139 | - |" in text and "`noise_dbm`" in text.split("one value only")[1]
-    assert "| dropped in all queues | `txq_drops_1s` | 0.311 |" in text
+    assert "| dropped in all queues | `txq_drops_1s` * | 0.311 |" in text
 
 
 def test_loss_ahead_is_the_loss_now_of_a_horizon_and_a_window_later():
@@ -71,9 +74,47 @@ def test_access_points_of_two_files_are_not_one():
     assert {g for i in measures.apart([("a", one), ("b", other)]) for g in i.groups} == {"a: ap", "b: ap"}
 
 
-def test_the_command_writes_tables_and_pictures(tmp_path, capsys):
-    assert main(["factors", "--rounds", "20", "--out", str(tmp_path)]) == 0
-    assert {f.name for f in tmp_path.iterdir()} == {"factors.md", "factors.json", "loss.png", "distributions.png"}
+def logged(uri: str, experiment: str, said: str):
+    """The run of MLflow that a command says, which must be of that experiment, and the names of its report's files."""
+    from mlflow import MlflowClient
+
+    client = MlflowClient(uri, uri)
+    run = client.get_run(said.split("MLflow run ")[1].split()[0])
+    assert run.info.experiment_id == client.get_experiment_by_name(experiment).experiment_id
+    return run, {Path(f.path).name for f in client.list_artifacts(run.info.run_id, "report")}
+
+
+def test_tables_and_pictures_are_written_and_kept_in_mlflow(tmp_path, mlflow_uri, capsys):
+    assert main(["factors", "--rounds", "20", "--out", str(tmp_path), "--tracking-uri", mlflow_uri]) == 0
+    said = capsys.readouterr().out
+    assert "# What goes with congestion loss" in said
+    names = {"factors.md", "factors.json", "loss.png", "distributions.png"}
+    run, files = logged(mlflow_uri, "factors", said)
+    assert {f.name for f in tmp_path.iterdir()} == files == names
     made = json.loads((tmp_path / "factors.json").read_text())
     assert made["source"]["aps"] == 2 and made["loss"]["percentiles"]["50"]["value"] < 0.05
-    assert "# What goes with congestion loss" in capsys.readouterr().out
+    assert 0 < run.data.metrics["tau.unacked_bytes"] < 1 and run.data.metrics["loss.mean"] > 0
+    assert run.data.params["rounds"] == "20" and run.data.tags["mlflow.source.name"] == "oal-train factors"
+
+
+def test_a_comparison_of_models_is_kept_in_mlflow(mlflow_uri, capsys):
+    path = str(CAPTURES / "learning.items.parquet")
+    assert main(["compare", "--items", path, "--models", "decision_tree", "--no-window", "--tracking-uri",
+                 mlflow_uri]) == 0  # fmt: skip
+    run, files = logged(mlflow_uri, "compare", capsys.readouterr().out)
+    assert {"report.md", "report.json"} < files and any(name.endswith(".png") for name in files)
+    assert {f"accuracy.{model}" for model in ("persistence", "decision_tree")} < set(run.data.metrics)
+
+
+def test_the_senders_window_is_kept_in_mlflow(mlflow_uri, capsys, monkeypatch):
+    from oal_training.window import paper
+
+    monkeypatch.setattr(paper, "regressions", partial(paper.regressions, names=("Linear",)))  # all take a minute
+    assert main(["window", "paper", "--tracking-uri", mlflow_uri]) == 0
+    run, files = logged(mlflow_uri, "factors", capsys.readouterr().out)
+    assert {"window.md", "window.json", "window.png"} <= files and run.data.metrics
+
+
+def test_without_an_mlflow_that_answers_nothing_is_begun(capsys):
+    assert main(["factors", "--rounds", "20", "--tracking-uri", "http://127.0.0.1:9"]) == 1
+    assert "MLflow: http://127.0.0.1:9" in capsys.readouterr().err

@@ -242,6 +242,7 @@ def test_contradicting_and_stale_items_are_not_used():
     assert trainer.ap("ap-1").window.doubtful.sum() == 1
     assert trainer.add(dataclasses.replace(nxt, complete=False), 0) == "incomplete"
     assert trainer.add(dataclasses.replace(nxt, lacked_input=True), 0) == "lacked_input", "whatever else it says"
+    assert trainer.add(dataclasses.replace(nxt, loss_permille_resent=-1), 0) == "other_labels", "another definition"
     assert trainer.add(dataclasses.replace(nxt, under_control=True), 0) == "under_control"
     assert trainer.add(dataclasses.replace(nxt, policy="example"), 0) == "other_policy"
     assert trainer.add(dataclasses.replace(nxt, feature_hash=8), 0) == "unknown_features"

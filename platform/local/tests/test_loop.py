@@ -7,6 +7,7 @@ SAID = {
     "shipped": 1, "held": {}, "released": 1, "applied": 3, "rejected": 0, "in_force": {}, "predictions": 500,
     "judged": 400, "right": 240, "persistence_right": 220, "differ": 0, "same": 500, "lacked_input": 0, "onsets": 60,
     "onsets_foreseen": 40, "acceptable": 100, "acceptable_onsets": 30, "good": 200, "good_onsets": 30,
+    "first_drops": 25, "first_foreseen": 10, "lead_p50_ms": 310.4,
 }
 
 
@@ -24,3 +25,5 @@ def test_model_and_persistence_stand_in_one_line():
     text = lines(SAID | {"alarms": 140})
     assert "60 % right (persistence 55 %)" in text
     assert "40 of 60 onsets foreseen (persistence with as many alarms 36), 140 alarms" in text
+    assert "25     with none in the second before; 10 foreseen, median lead 310 ms" in text
+    assert "lead" not in lines(SAID | {"alarms": 140, "first_foreseen": 0, "lead_p50_ms": float("nan")})

@@ -99,6 +99,8 @@ static const int64_t congestion_words[][OAL_N_WORDS] = {
 	{ 19, -1, -1, -1, 0, 0, 1, 36, 42, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* rtt_change_us */
 	{ 21, -1, -1, -1, 0, 0, 5, 11, 0, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* tx_rate_change_bps */
 	{ 21, -1, -1, -1, 0, 0, 10, 19, 0, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* bitrate_change_kbps */
+	{ 16, -1, -1, -1, 0, 0, 1000, 6, 33, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* txq_drop_permille_1s */
+	{ 16, -1, -1, -1, 0, 0, 1000, 10, 33, INT64_MIN + 1, INT64_MAX, INT64_MIN }, /* qdisc_drop_permille_1s */
 };
 static const char *const congestion_names[] = {
 	"backlog_bytes",
@@ -197,8 +199,10 @@ static const char *const congestion_names[] = {
 	"rtt_change_us",
 	"tx_rate_change_bps",
 	"bitrate_change_kbps",
+	"txq_drop_permille_1s",
+	"qdisc_drop_permille_1s",
 };
 const struct oal_feature_program oal_feature_congestion = {
-	"congestion", 96, 100000, congestion_words, congestion_names,
-	{ 0xa0, 0x3f, 0x18, 0x53, 0x99, 0x9a, 0xf5, 0xb0, 0xd2, 0x80, 0x91, 0xe2, 0x74, 0xf6, 0xc4, 0x4a, 0xde, 0x27, 0x15, 0x19, 0xbb, 0x9b, 0x8a, 0xff, 0xa8, 0x94, 0x91, 0x5d, 0xb0, 0x02, 0xa9, 0x25 },
+	"congestion", 98, 100000, congestion_words, congestion_names,
+	{ 0x72, 0x0b, 0x17, 0xfd, 0xe8, 0x71, 0x26, 0x9e, 0xa0, 0x7f, 0xb8, 0x5e, 0x49, 0xf9, 0xd4, 0x6e, 0xd3, 0xed, 0x71, 0x5e, 0x58, 0xe0, 0xa8, 0x88, 0xd4, 0x8c, 0x6d, 0xf4, 0x93, 0x53, 0xed, 0x33 },
 };

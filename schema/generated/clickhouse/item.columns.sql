@@ -12,4 +12,8 @@
     `complete` UInt8 COMMENT '0 when the label windows or the feature state have a gap',
     `policy` LowCardinality(String) DEFAULT 'rwnd-fair' COMMENT 'Policy whose features and label these are',
     `lacked_input` Enum8('unknown' = -1, 'no' = 0, 'yes' = 1) DEFAULT 'unknown' COMMENT 'Whether the features remember a time of which batches did not come, so that they may differ from the AP\'s; then complete is 0. Rows older than the column are unknown, and complete says all that is known of them',
-    `under_control` Enum8('unknown' = -1, 'no' = 0, 'yes' = 1) DEFAULT 'unknown' COMMENT 'Whether a policy acted on traffic of the AP from 1.8 s before ts to the end of the label window, or may have; then the class is that of the action too, and complete is 0. Rows older than the column are unknown'
+    `under_control` Enum8('unknown' = -1, 'no' = 0, 'yes' = 1) DEFAULT 'unknown' COMMENT 'Whether a policy acted on traffic of the AP from 1.8 s before ts to the end of the label window, or may have; then the class is that of the action too, and complete is 0. Rows older than the column are unknown',
+    `loss_permille_resent` Int16 DEFAULT -1 COMMENT 'Loss that came true by the definition of before (label.loss_permille_resent); -1: the row is older than the column, and class is of that definition',
+    `loss_permille_now_resent` Int16 DEFAULT -1 COMMENT 'The same of the label window that ends at ts',
+    `since_drop_us` Int32 DEFAULT -1 COMMENT 'Time from the last congestion drop to ts in µs, if it was in the label window before ts; otherwise -1',
+    `until_drop_us` Int32 DEFAULT -1 COMMENT 'Time from ts to the first congestion drop in µs, if it comes before the end of the label window; otherwise -1'

@@ -16,4 +16,6 @@
     `complete` UInt8 COMMENT 'complete of the item; 0 when no item came',
     `features_match` Enum8('unknown' = -1, 'differ' = 0, 'same' = 1, 'lacked input' = 2) COMMENT 'Whether AP and stream job computed the same feature vector; lacked input when they differ because batches did not come to the job; unknown when no item came or the feature programs differ',
     `policy` LowCardinality(String) DEFAULT 'rwnd-fair' COMMENT 'Policy whose model predicted',
-    `under_control` Enum8('unknown' = -1, 'no' = 0, 'yes' = 1) DEFAULT 'unknown' COMMENT 'under_control of the item; unknown when no item came, and in rows older than the column'
+    `under_control` Enum8('unknown' = -1, 'no' = 0, 'yes' = 1) DEFAULT 'unknown' COMMENT 'under_control of the item; unknown when no item came, and in rows older than the column',
+    `since_drop_us` Nullable(Int32) COMMENT 'since_drop_us of the item; null when no item came, and in rows older than the column',
+    `until_drop_us` Nullable(Int32) COMMENT 'until_drop_us of the item; null when no item came, and in rows older than the column'

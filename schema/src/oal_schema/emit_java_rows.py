@@ -18,6 +18,7 @@ BY_CLICKHOUSE = {
     "Float32": (("float", "real"),),
     "Float64": (("double", "real"),),
 }
+NULLABLE_WHOLE = ("Nullable(UInt", "Nullable(Int")
 WHOLE = ("UInt", "Int", "Enum8(", "DateTime64(")
 BY_MESSAGE = {
     "string": (("String", "text"),),
@@ -36,6 +37,9 @@ SINK = """/**
 public interface RowSink {
   /** Whole numbers, enumerations by their code, times in the column's unit; unsigned ones as their 64 bits. */
   void number(int column, long value);
+
+  /** Null where there is none; the column can be. */
+  void numberOrNull(int column, Long value);
 
   void flag(int column, boolean value);
 
@@ -86,6 +90,8 @@ def files(stream_tables: dict, messages: list[Message]) -> dict[str, str]:
 def _clickhouse(where: str, type_: str) -> tuple:
     if type_.startswith(WHOLE):
         return (("long", "number"),)
+    if type_.startswith(NULLABLE_WHOLE):
+        return (("Long", "numberOrNull"),)
     if type_ not in BY_CLICKHOUSE:
         raise ValueError(f"{where}: no writer for type {type_}; add it to emit_java_rows.py")
     return BY_CLICKHOUSE[type_]

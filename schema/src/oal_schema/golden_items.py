@@ -8,6 +8,8 @@ from dataclasses import replace
 from .item import MISSING, Item, as_record, dumps
 from .settings import settings
 
+#: fields that records of older jobs lack
+LATER = ("loss_permille_resent", "loss_permille_now_resent", "since_drop_us", "until_drop_us")
 T0 = 1_800_000_000_000_000
 
 
@@ -26,14 +28,15 @@ def items() -> list[Item]:
         loss: float,
         offered: int,
         complete: bool,
+        drops: tuple[int, int, int, int],
     ) -> Item:
-        return Item(
-            ap_id, site, ts_us, boot, program, features, settings()["horizon_us"], now, truth, loss, offered, complete
-        )
+        """`drops`: the loss when it was sent again, then and now [permille]; since and until the next drop [µs]."""
+        first = (ap_id, site, ts_us, boot, program, features, settings()["horizon_us"], now, truth, loss, offered)
+        return Item(*first, complete, "rwnd-fair", False, False, *drops)
 
     u64 = (1 << 64) - 1
     return [
-        item("ap-1", "lab", T0, 0x1122334455667788, u64 - 1, [0, -1, 7, MISSING], 0, 0, 0.0, 0, True),
+        item("ap-1", "lab", T0, 0x1122334455667788, u64 - 1, [0, -1, 7, MISSING], 0, 0, 0.0, 0, True, (0, 0, -1, -1)),
         item(
             "ap-1",
             "lab",
@@ -46,9 +49,23 @@ def items() -> list[Item]:
             1.0,
             (1 << 32) - 1,
             False,
+            (1000, 999, 1_000_000, 3_200_000),
         ),
-        item("a" * 64, "", 1, 0, 0, [], 3, 2, 0.0625, 16, True),
-        item('ap-"2"\\', "sité", (1 << 53) - 1, (1 << 63) - 1, 1, [MISSING + 1], 2, 1, 0.0125, 80, False),
+        item("a" * 64, "", 1, 0, 0, [], 3, 2, 0.0625, 16, True, (120, 50, 1, 0)),
+        item(
+            'ap-"2"\\',
+            "sité",
+            (1 << 53) - 1,
+            (1 << 63) - 1,
+            1,
+            [MISSING + 1],
+            2,
+            1,
+            0.0125,
+            80,
+            False,
+            (0, 119, -1, 1_199_999),
+        ),
     ]
 
 
@@ -84,6 +101,10 @@ def _values(item: Item) -> str:
         item.loss_ratio,
         item.offered_pkts,
         int(item.complete),
+        item.loss_permille_resent,
+        item.loss_permille_now_resent,
+        item.since_drop_us,
+        item.until_drop_us,
     ]
     return " ".join(map(str, head + item.features))
 
@@ -100,7 +121,8 @@ def read_too() -> list[str]:
 def refused() -> list[tuple[str, str]]:
     """Records that are no items, and the field that is wrong (`-`: the whole)."""
     good = as_record(items()[0])
-    out = [(json.dumps({k: v for k, v in good.items() if k != name}), name) for name in good if name != "site"]
+    needed = [name for name in good if name not in ("site", *LATER)]
+    out = [(json.dumps({k: v for k, v in good.items() if k != name}), name) for name in needed]
     for name, values in {
         "ap_id": ["", 1, None],
         "site": [7, None],
@@ -114,6 +136,8 @@ def refused() -> list[tuple[str, str]]:
         "loss_ratio": [-0.5, 1.5, "0", None, True],
         "offered_pkts": [-1, 1 << 32],
         "complete": [0, 1, "true"],
+        "loss_permille_resent": [-2, 1001, 0.5, None],
+        "until_drop_us": [-2, 60_000_001, None],
     }.items():
         out += [(json.dumps(good | {name: value}), name) for value in values]
     return out + [(text, "-") for text in ("", "{", "[]", "3", "null", '{"ap_id": "x"', "[[[[")]

@@ -52,6 +52,10 @@ class Item:
     policy: str = "rwnd-fair"
     lacked_input: bool = False
     under_control: bool = False
+    loss_permille_resent: int = -1  #: -1: of a job that stamped losses when they were sent again
+    loss_permille_now_resent: int = -1
+    since_drop_us: int = -1  #: -1: none in the window before
+    until_drop_us: int = -1  #: -1: none before the end of the label window
 
 
 def names() -> list[str]:

@@ -66,6 +66,30 @@ def said(what: str):
         raise TrainingError(f"MLflow: {what}: {str(error).strip().splitlines()[0][:500]}") from None
 
 
+def log_report(
+    where: Tracking, experiment: str, name: str, lineage, figures: dict[str, float], folder: Path, params: dict
+) -> str:
+    """One run of an experiment whose result is a report: lineage (lineage.Lineage) as tags, figures as metrics, the
+    folder's files as artifacts below `report`. `name` is of the command, without `oal-train`. Gives the run's id;
+    TrainingError when MLflow refuses it.
+    """
+    from oal_training.lineage import TAG
+
+    mlflow = where.connect()
+    with said("logging the run"):
+        mlflow.set_experiment(experiment)
+        tags = lineage.tags() | {
+            TAG + "experiment": experiment,
+            "mlflow.source.name": f"oal-train {name}",
+            "mlflow.note.content": "What it says: report/*.md. Beside the paper: docs/paper.md.",
+        }
+        with mlflow.start_run(run_name=name, tags=tags) as made:
+            mlflow.log_params(params)
+            mlflow.log_metrics(figures)
+            mlflow.log_artifacts(str(folder), "report")
+            return made.info.run_id
+
+
 def split_version(text: str) -> tuple[str, str]:
     """`congestion/3` → ("congestion", "3")."""
     name, slash, version = text.rpartition("/")

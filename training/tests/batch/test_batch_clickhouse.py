@@ -14,7 +14,8 @@ from oal_training.stored import clickhouse, parquet
 
 ROOT = Path(__file__).resolve().parents[3]
 COLUMNS = (
-    "ap_id, site, ts, boot_id, feature_hash, features, horizon_us, class_now, class, loss_ratio, offered_pkts, complete"
+    "ap_id, site, ts, boot_id, feature_hash, features, horizon_us, class_now, class, loss_ratio, offered_pkts,"
+    " complete, loss_permille_resent"
 )
 
 
@@ -99,6 +100,16 @@ def test_items_of_other_policies_are_left_out(stored, learning):
     assert len(items) == len(learning) and items.source["query_parameters"]["policy"] == "rwnd-fair"
     with pytest.raises(TrainingError, match="ClickHouse has no items of policy example of AP ap-1"):
         clickhouse.read(connection, ap="ap-1", log=quiet, policy="example")
+
+
+def test_labels_of_the_definition_before_are_left_out(stored, platform):
+    connection, _, _ = stored
+    platform.clickhouse.query(
+        "INSERT INTO oal.item (* EXCEPT (inserted_at)) SELECT * EXCEPT (inserted_at) REPLACE ('ap-3' AS ap_id,"
+        " toInt16(if(toSecond(ts) < 30, -1, i.loss_permille_resent)) AS loss_permille_resent) FROM oal.item AS i"
+        " WHERE i.ap_id = 'ap-1'")
+    items = clickhouse.read(connection, ap="ap-3", log=quiet)
+    assert (items.ts_us // 1_000_000 % 60 >= 30).all() and items.source["left_out_incomplete"] > len(items) / 3
 
 
 def test_nothing_there_and_a_wrong_password_are_said(stored, tmp_path):

@@ -39,11 +39,11 @@ def worse(said):
 def test_what_is_worse_beyond_the_interval_is_refused_and_what_is_better_is_let_in(held):
     items, good = held
     verdict = judge(items, "new", {"new": worse(good), "old": good}, RIVAL)
-    assert verdict.refused.startswith("worse: macro F1 0.") and "of old, difference -0." in verdict.refused
+    assert verdict.refused.startswith("worse: right 0.") and "of old, difference -0." in verdict.refused
     assert f"on {len(items)} items with {verdict.onsets} onsets in 15 blocks of 10 s" in verdict.refused
     verdict = judge(items, "new", {"new": good, "old": worse(good)}, RIVAL)
     assert verdict.refused == "" and len(verdict.compared) == 4
-    assert verdict.scores["new"]["macro_f1"] > verdict.scores["old"]["macro_f1"]
+    assert verdict.scores["new"]["accuracy"] > verdict.scores["old"]["accuracy"]
     assert set(verdict.scores) == {"new", "old", "persistence"}
 
 
@@ -65,7 +65,7 @@ def test_the_first_is_compared_with_persistence_where_the_policy_asks(held):
 
 
 def test_a_tree_that_beats_persistence_but_not_one_column_as_it_is_is_refused(held, learning):
-    """The policy's own tree of the capture: onset AP .66 for .30 of persistence, and `unacked_bytes` has more."""
+    """The policy's own tree of the capture: onset AP .19 for .11 of persistence, and a column has more."""
     items, good = held
     early = learning[learning.ts_us + learning.embargo_us <= items.ts_us[0]]
     assert judge(items, "new", {"new": good}, RIVAL).refused == ""

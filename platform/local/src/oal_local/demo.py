@@ -24,8 +24,8 @@ CAPTURES = REPO / "lab" / "captures"
 SUMMARY = REPO / "build" / "demo.json"
 SITE, LIVE_SITE = "demo", "lab"
 #: The captures that are played first. A long one repeats itself less: a model that has seen the whole loop knows its
-#: future.
-ORDER = ("congested", "learning", "varying", "steady", "learning2")
+#: future. The first models learn from the corpus and learning2 (loop.ITEMS), so that is not played.
+ORDER = ("congested", "learning", "varying", "steady")
 #: A demo of this length has something to show in every panel.
 CHECKED_SECONDS = 120
 #: The scenario of the live access point: one in which an access point can act. Its period is a turn of control.
@@ -268,7 +268,7 @@ def drain(stages: Stages, source: dict) -> dict:
 
 
 def settled(learning) -> dict:
-    """The loop's last figures. Predictions of the last second or two never meet their item: the APs have gone."""
+    """The loop's last figures. Predictions of the last four seconds never meet their item: the APs have gone."""
     deadline = time.monotonic() + 10
     while True:
         s = learning.read()

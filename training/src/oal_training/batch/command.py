@@ -107,6 +107,8 @@ def register(add) -> None:
     compare.add_argument("--online-settings", metavar="FILE", type=Path, help="default: training/online.yaml")
     compare.add_argument("--no-window", action="store_true", help="leave the window model's table out")
     compare.add_argument("--out", metavar="DIR", type=Path, help="write report.md, report.json and pictures there")
+    compare.add_argument("--config", metavar="FILE", type=Path, help="YAML with the section mlflow: log a run there")
+    _mlflow(compare)
     compare.set_defaults(run=run_compare)
 
     limits = add(
@@ -325,9 +327,13 @@ def run_rebuild(arguments) -> int:
 
 
 def run_compare(arguments) -> int:
-    """Print the table of all models."""
+    """Print the table of all models, and log it."""
     from oal_training.batch import compare
+    from oal_training.places import Places
 
+    tracking = Places.of(arguments).tracking
+    if tracking:
+        tracking.check()
     names = arguments.models.split(",") if arguments.models else None
     print(
         compare.run(
@@ -340,6 +346,7 @@ def run_compare(arguments) -> int:
             arguments.out,
             log,
             arguments.split,
+            tracking,
         ),
         flush=True,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,11 @@ from oal_training.batch import adaptive, corpus, online, report, scores, split, 
 from oal_training.batch import experiment as experiments
 from oal_training.batch.models import ModelSpec
 from oal_training.errors import TrainingError
+from oal_training.lineage import Lineage
 from oal_training.stored.items import Items, concatenated
+from oal_training.tracking import Tracking, log_report
 
+EXPERIMENT = "compare"  # of MLflow
 ONLINE = "online trees"
 #: kind → name in the table; the experiment of the same name says how it is set up
 MODELS = (
@@ -87,11 +91,13 @@ def run(
     out: Path | None,
     log=print,
     how: str = "time",
+    where: Tracking | None = None,
 ) -> str:
     """The table and what belongs to it, in Markdown.
 
     paths: files or folders of items. how: one of SPLITS. `other`: items of another network, for a second table of
-    models that learned there alone.
+    models that learned there alone. out: a folder for report and pictures. where: an MLflow that gets them as a run
+    of the experiment `compare`.
     """
     columns, metadata, items = corpus.read(paths, log)
     log(items.describe())
@@ -114,8 +120,15 @@ def run(
     if other:
         judged.append(_elsewhere(items, judged[0].rows, corpus.read([other], log)[2], other.name, chosen, log))
         lines += f"\n\n## {judged[1].split}\n\n{report.summary(judged[1], items.classes)}"
-    if out:
-        report.write(out, f"Models on {title}", items, judged, [])
+    with tempfile.TemporaryDirectory(prefix="oal-compare-") as temporary:
+        folder = out or Path(temporary)
+        if out or where:
+            report.write(folder, f"Models on {title}", items, judged, [])
+        if where:
+            params = {"split": judged[0].split, "models": ",".join(chosen), "items": len(judged[0].rows)}
+            run_id = log_report(where, EXPERIMENT, "compare", Lineage.of(items.source), report.mlflow_figures(judged),
+                                folder, params)  # fmt: skip
+            lines += f"\n\nMLflow run {run_id}"
     return lines
 
 

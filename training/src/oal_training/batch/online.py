@@ -46,6 +46,7 @@ def replay(columns: dict[str, np.ndarray], items: Items, settings_file: Path | N
             loss_ratio=float(columns["loss_ratio"][i]),
             offered_pkts=int(columns["offered_pkts"][i]),
             complete=bool(columns["complete"][i]),
+            loss_permille_resent=0,  # who names a file means its labels, whatever their definition
         )
         for i in range(len(columns["ts_us"]))
     ]

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from oal_training.batch import scores
+from oal_training.batch.rivals import COLUMN
 from oal_training.batch.validation import PERSISTENCE, Judged
 
 COLOURS = (
@@ -71,12 +72,14 @@ def precision_recall(path: Path, part: Judged) -> Path:
 
 
 def classes_precision_recall(path: Path, part: Judged, classes: tuple[str, ...]) -> Path:
-    """Precision over recall of each class against the others, a panel a class, a line a model (the paper's Fig. 6)."""
+    """Precision over recall of each class against the others, a panel a class, a line a model (the paper's Fig. 6).
+    The best column says persistence's class, so it has no line of its own.
+    """
     lines = -(-len(classes) // 2)
     figure, grid = plt.subplots(lines, 2, figsize=(11, 4.4 * lines), layout="constrained", squeeze=False)
     for k, (axes, name) in enumerate(zip(grid.flat, classes)):
         share = float(np.mean(next(iter(part.predictions.values())).y == k))
-        for model, style in _styles(part.predictions).items():
+        for model, style in _styles(m for m in part.predictions if not m.startswith(COLUMN)).items():
             recall, precision, average = scores.class_precision_recall(part.predictions[model], k)
             if np.isfinite(average):
                 axes.step(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -205,6 +206,16 @@ def figures(parts: list[Judged], classes: tuple[str, ...]) -> dict:
                 }
         out[part.split] = {"models": models, "notes": part.notes}
     return out
+
+
+def mlflow_figures(parts: list[Judged]) -> dict[str, float]:
+    """Metrics of a run: FIGURE.MODEL of the first split, FIGURE.MODEL.2 of the second and so on; finite ones only."""
+    out = {}
+    for place, part in enumerate(parts, 1):
+        for model, s in part.scores.items():
+            key = re.sub(r"[^A-Za-z0-9_. -]", "_", model) + (f".{place}" if place > 1 else "")
+            out |= {f"{figure}.{key}": float(getattr(s, figure)) for figure in FIGURES}
+    return {k: v for k, v in out.items() if np.isfinite(v)}
 
 
 def write(folder: Path, title: str, items: Items, parts: list[Judged], skipped: list[str]) -> None:

@@ -90,9 +90,9 @@ def read(arguments, places):
 def run(arguments) -> int:
     """Measure, print, write, log."""
     from oal_training.factors import measures, report
-    from oal_training.factors.run import log_run
     from oal_training.lineage import Lineage
     from oal_training.places import Places
+    from oal_training.tracking import log_report
 
     places = Places.of(arguments)
     if places.tracking:
@@ -107,9 +107,8 @@ def run(arguments) -> int:
         if arguments.out or places.tracking:
             report.write(folder, items, found, loss)
         if places.tracking:
-            run_id = log_run(
-                places.tracking, "factors", Lineage.of(items.source), report.mlflow_figures(found, loss), folder,
-                {"rounds": arguments.rounds, "items": len(items)},
-            )  # fmt: skip
+            figures, params = report.mlflow_figures(found, loss), {"rounds": arguments.rounds, "items": len(items)}
+            lineage = Lineage.of(items.source)
+            run_id = log_report(places.tracking, "factors", "factors", lineage, figures, folder, params)
             print(f"\nMLflow run {run_id}")
     return 0

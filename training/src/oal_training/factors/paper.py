@@ -63,10 +63,13 @@ FIG_5 = (
 LOSS_MEAN = 0.0677
 LOSS_PERCENTILES = {50: 0.0357, 90: 0.33, 99: 0.77}
 
-#: Columns that count losses, so their correlation with the loss ratio is no finding about a cause.
+#: Columns that count losses, so their correlation with the loss ratio is no finding about a cause: a loss is stamped
+#: when a queue dropped the packet, so drops are the losses themselves.
 COUNTS_LOSSES = frozenset(
-    ("retrans_pkts", "retrans_pkts_1s", "dup_acks", "loss_permille_1s", "loss_500ms_ago", "top_flow_retrans_1s")
-)
+    ("retrans_pkts", "retrans_pkts_1s", "dup_acks", "loss_permille_1s", "loss_500ms_ago", "top_flow_retrans_1s",
+     "txq_drops", "txq_drops_1s", "qdisc_drops_1s", "be_drops_1s", "vi_drops_1s", "txq_drop_permille_1s",
+     "qdisc_drop_permille_1s")
+)  # fmt: skip
 
 
 def column(wanted: tuple[str, ...], names: tuple[str, ...]) -> str | None:

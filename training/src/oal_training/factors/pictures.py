@@ -30,7 +30,8 @@ def loss_cdf(path: Path, loss: Loss) -> None:
     for p, (value, span) in loss.percentiles.items():
         axes.plot(value * 100, p / 100, "o", color=OURS)
         if np.isfinite(span[0]):
-            axes.hlines(p / 100, span[0] * 100, span[1] * 100, color=OURS, linewidth=5, alpha=0.25)
+            label = "95 % of a percentile" if p == min(loss.percentiles) else None
+            axes.hlines(p / 100, span[0] * 100, span[1] * 100, color=OURS, linewidth=5, alpha=0.25, label=label)
         axes.annotate(f"p{p}: {value:.1%}", (value * 100, p / 100), (6, -12), textcoords="offset points", fontsize=9)
     axes.plot(
         [v * 100 for v in paper.LOSS_PERCENTILES.values()],
@@ -99,6 +100,7 @@ def distributions(path: Path, items: Items) -> None:
         red.set_ylim(0, None)
         axes.tick_params(axis="y", colors="#5b6670")
         red.tick_params(axis="y", colors=LOSS_COLOUR, labelsize=8)
+        red.set_ylabel("loss, %", fontsize=8, color=LOSS_COLOUR)
         axes.tick_params(labelsize=8)
         axes.set_xlim(low, top)
         axes.set_xlabel(unit, fontsize=9)

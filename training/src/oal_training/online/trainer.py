@@ -33,7 +33,7 @@ class OnlineTrainer:
         self._fitter = Fitter(fit.max_nodes, fit.max_depth, fit.min_leaf, fit.min_gain, fit.smoothing)
         self.aps: dict[str, Ap] = {}
         #: items by what became of them: used, other_policy, unknown_features, lacked_input, under_control, incomplete,
-        #: old, contradictory
+        #: other_labels (of a job that stamped losses when they were sent again), old, contradictory
         self.counts: Counter[str] = Counter()
 
     def ap(self, ap_id: str) -> Ap:
@@ -64,6 +64,8 @@ class OnlineTrainer:
             return "under_control"
         if not item.complete:
             return "incomplete"
+        if item.loss_permille_resent < 0:
+            return "other_labels"
         ap = self.ap(item.ap_id)
         ap.last_added_us = now_us
         return ap.add(item, self._label_window_us, offset) or "used"

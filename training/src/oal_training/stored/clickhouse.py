@@ -14,9 +14,11 @@ from oal_training.errors import TrainingError
 from oal_training.policies import RWND_FAIR
 from oal_training.stored.items import Items, from_columns
 
+#: Items of a job that stamped losses when they were sent again (loss_permille_resent -1) have labels of another
+#: meaning: they count as incomplete.
 QUERY = """SELECT ap_id, site, toUnixTimestamp64Micro(ts) AS ts_us, boot_id, feature_hash, features, horizon_us,
     toInt8(class_now) AS class_now, toInt8(class) AS class, loss_ratio, offered_pkts,
-    toUInt8(item.complete = 1 AND lacked_input != 'yes') AS complete
+    toUInt8(item.complete = 1 AND lacked_input != 'yes' AND loss_permille_resent >= 0) AS complete
 FROM item WHERE {where} ORDER BY ts DESC, ap_id LIMIT {limit}"""
 #: of one answer: about 400 bytes of features a row
 MAX_ITEMS = 200_000

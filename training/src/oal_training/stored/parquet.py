@@ -40,6 +40,13 @@ FIXED = {
     "offered_pkts": pa.int32(),
     "complete": pa.bool_(),
 }
+#: Loss by the definition of before, and drops around the instant; -1 in files older than these columns.
+DROPS = {
+    "loss_permille_resent": pa.int16(),
+    "loss_permille_now_resent": pa.int16(),
+    "since_drop_us": pa.int32(),
+    "until_drop_us": pa.int32(),
+}
 #: where the YAML names no column
 DEFAULT_COLUMNS = {"group": "ap_id", "time": "ts_us", "label": "class", "class_now": "class_now"}
 TIME_UNITS = {"s": 1_000_000, "ms": 1_000, "us": 1}
@@ -66,6 +73,7 @@ def write(path: Path, columns: dict[str, np.ndarray], provenance: dict) -> None:
         )
         for name, kind in FIXED.items()
     }
+    table |= {name: pa.array(columns[name], type=kind) for name, kind in DROPS.items() if name in columns}
     table |= {name: pa.array(features[:, i], mask=features[:, i] == MISSING) for i, name in enumerate(names)}
     metadata = provenance | {
         "schema_revision": settings()["schema_revision"],
@@ -103,7 +111,10 @@ def read_columns(path: Path) -> tuple[dict[str, np.ndarray], dict]:
         )
         for name, kind in FIXED.items()
     }
-    features = metadata.get("features") or [name for name in table.column_names if name not in FIXED]
+    for name in DROPS:
+        there = name in table.column_names
+        columns[name] = table[name].to_numpy() if there else np.full(table.num_rows, -1, np.int64)
+    features = metadata.get("features") or [name for name in table.column_names if name not in FIXED | DROPS]
     columns["features"] = np.column_stack([table[name].fill_null(MISSING).to_numpy() for name in features])
     return columns, metadata
 

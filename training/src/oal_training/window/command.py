@@ -191,8 +191,8 @@ def run_evaluate(arguments) -> int:
 
 def run_paper(arguments) -> int:
     """Print, write and log the paper's tables."""
-    from oal_training.factors.run import log_run
     from oal_training.places import Places
+    from oal_training.tracking import log_report
     from oal_training.window import dataset, model, paper
 
     places = Places.of(arguments)
@@ -207,7 +207,9 @@ def run_paper(arguments) -> int:
         paper.write(folder, data, table_5, table_6, curves)
         if places.tracking:
             figures, params = paper.mlflow_figures(table_5, table_6), {"samples": len(data), "capture": paper.JUDGED}
-            print(f"\nMLflow run {log_run(places.tracking, 'window', model.lineage(data), figures, folder, params)}")
+            lineage = model.lineage(data)
+            run_id = log_report(places.tracking, "factors", "window paper", lineage, figures, folder, params)
+            print(f"\nMLflow run {run_id}")
     return 0
 
 

@@ -227,10 +227,10 @@ def draw(path: Path, curves: dict) -> None:
     from matplotlib import pyplot as plt
 
     figure, grid = plt.subplots(len(curves["curves"]), 1, figsize=(9, 7), layout="constrained", squeeze=False)
-    for axes, curve in zip(grid.flat, curves["curves"]):
+    for number, (axes, curve) in enumerate(zip(grid.flat, curves["curves"]), 1):
         axes.step(curve["s"], np.array(curve["true"]) / 1000, where="post", color="#1b3a6b", label="sender's window")
         axes.plot(curve["s"], np.array(curve["regressed"]) / 1000, color="#c0392b", linewidth=1, label="regressed")
-        axes.set(ylabel="kB", ylim=(0, None), title=f"a {curve['cc']} flow")
+        axes.set(ylabel="kB", ylim=(0, None), title=f"flow {number}, {curve['cc']}")
         axes.grid(alpha=0.3)
     grid.flat[0].legend(loc="upper right")
     grid.flat[-1].set_xlabel("seconds since the flow's first sample")

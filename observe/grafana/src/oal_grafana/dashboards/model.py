@@ -220,7 +220,7 @@ FROM oal.v_lead_time({last_of_range('1 HOUR')}) WHERE {APS} ORDER BY onsets DESC
             "Worst against persistence first. Below 0 for one access point only: its own tree is wrong, it will be"
             " replaced; for many: the fleet's model is.",
             f"""SELECT site, ap_id, toString(source) AS made_by, judged_predictions, onsets, accuracy, \
-persistence_accuracy, onset_precision, onset_recall, onset_average_precision,
+persistence_accuracy, onset_precision, onset_recall, lead_p50_ms, onset_average_precision,
   round(onset_average_precision - persistence_onset_average_precision, 4) AS above_persistence
 FROM oal.v_quality({RANGE}) WHERE per = 'ap' AND {APS} ORDER BY above_persistence ASC NULLS LAST, ap_id LIMIT 200""",
             {
@@ -228,6 +228,7 @@ FROM oal.v_quality({RANGE}) WHERE per = 'ap' AND {APS} ORDER BY above_persistenc
                 "persistence_accuracy": "percentunit",
                 "onset_precision": "percentunit",
                 "onset_recall": "percentunit",
+                "lead_p50_ms": "ms",
             },
             coloured={"above_persistence": p.falling(0, 0.05)},
             size=(24, 8),

@@ -88,7 +88,35 @@ public final class ItemRow {
      * Whether a policy acted on traffic of the AP from 1.8 s before ts to the end of the label window, or may
      * have; then the class is that of the action too, and complete is 0. Rows older than the column are unknown.
      */
-    void underControl(long value);
+    LossPermilleResent underControl(long value);
+  }
+
+  public interface LossPermilleResent {
+    /**
+     * Loss that came true by the definition of before (label.loss_permille_resent); -1: the row is older than
+     * the column, and class is of that definition.
+     */
+    LossPermilleNowResent lossPermilleResent(long value);
+  }
+
+  public interface LossPermilleNowResent {
+    /** The same of the label window that ends at ts. */
+    SinceDropUs lossPermilleNowResent(long value);
+  }
+
+  public interface SinceDropUs {
+    /**
+     * Time from the last congestion drop to ts in µs, if it was in the label window before ts; otherwise -1.
+     */
+    UntilDropUs sinceDropUs(long value);
+  }
+
+  public interface UntilDropUs {
+    /**
+     * Time from ts to the first congestion drop in µs, if it comes before the end of the label window; otherwise
+     * -1.
+     */
+    void untilDropUs(long value);
   }
 
   private static final class Steps
@@ -106,7 +134,11 @@ public final class ItemRow {
           Complete,
           Policy,
           LackedInput,
-          UnderControl {
+          UnderControl,
+          LossPermilleResent,
+          LossPermilleNowResent,
+          SinceDropUs,
+          UntilDropUs {
     private final RowSink sink;
 
     Steps(RowSink sink) {
@@ -198,8 +230,32 @@ public final class ItemRow {
     }
 
     @Override
-    public void underControl(long value) {
+    public LossPermilleResent underControl(long value) {
       sink.number(14, value);
+      return this;
+    }
+
+    @Override
+    public LossPermilleNowResent lossPermilleResent(long value) {
+      sink.number(15, value);
+      return this;
+    }
+
+    @Override
+    public SinceDropUs lossPermilleNowResent(long value) {
+      sink.number(16, value);
+      return this;
+    }
+
+    @Override
+    public UntilDropUs sinceDropUs(long value) {
+      sink.number(17, value);
+      return this;
+    }
+
+    @Override
+    public void untilDropUs(long value) {
+      sink.number(18, value);
     }
   }
 }

@@ -43,7 +43,7 @@ public final class LabelRow {
   public interface LostPkts {
     /**
      * Segments whose payload the AP had forwarded before, seen again in the window (retransmission by sequence
-     * space).
+     * space); the losses of the rows of loss_event stand where they were dropped.
      */
     LostBytes lostPkts(long value);
   }
@@ -59,7 +59,10 @@ public final class LabelRow {
   }
 
   public interface CongestionLostPkts {
-    /** max(0, lost_pkts - mac_lost_pkts). */
+    /**
+     * Segments that were dropped in the window by a queue, or by something unknown where no queue is counted
+     * (loss_event, congestion = 1). In rows whose stamped is resent: max(0, lost_pkts - mac_lost_pkts).
+     */
     QueueDropPkts congestionLostPkts(long value);
   }
 
@@ -69,7 +72,7 @@ public final class LabelRow {
   }
 
   public interface LossRatio {
-    /** congestion_lost_pkts / offered_pkts; 0 when nothing was offered. */
+    /** congestion_lost_pkts / offered_pkts, at most 1; 0 when nothing was lost. */
     Class lossRatio(float value);
   }
 
@@ -85,10 +88,43 @@ public final class LabelRow {
 
   public interface Complete {
     /**
-     * 0 when a batch of the window is missing, the capture ring dropped packets, or nothing was sampled for half
-     * a decision interval.
+     * 0 when a batch of the window or of the loss_wait_us after it is missing, the capture ring dropped packets,
+     * or nothing was sampled for half a decision interval.
      */
-    void complete(long value);
+    Stamped complete(long value);
+  }
+
+  public interface Stamped {
+    /**
+     * Where a loss counts: in the window in which it was seen again (rows older than the column), or in that in
+     * which it was dropped.
+     */
+    AirLostPkts stamped(long value);
+  }
+
+  public interface AirLostPkts {
+    /** Segments that the air lost in the window. */
+    ElsewhereLostPkts airLostPkts(long value);
+  }
+
+  public interface ElsewhereLostPkts {
+    /**
+     * Segments of the window that were sent again although the station's counters, which exist, count no drop:
+     * lost behind the AP, or not lost.
+     */
+    CongestionResentPkts elsewhereLostPkts(long value);
+  }
+
+  public interface CongestionResentPkts {
+    /**
+     * The definition of before: max(0, lost_pkts - mac_lost_pkts), in the window in which they were seen again.
+     */
+    LossPermilleResent congestionResentPkts(long value);
+  }
+
+  public interface LossPermilleResent {
+    /** Loss by the definition of before, in permille, rounded down; it has a class by the same bounds. */
+    void lossPermilleResent(long value);
   }
 
   private static final class Steps
@@ -106,7 +142,12 @@ public final class LabelRow {
           LossRatio,
           Class,
           Flows,
-          Complete {
+          Complete,
+          Stamped,
+          AirLostPkts,
+          ElsewhereLostPkts,
+          CongestionResentPkts,
+          LossPermilleResent {
     private final RowSink sink;
 
     Steps(RowSink sink) {
@@ -198,8 +239,38 @@ public final class LabelRow {
     }
 
     @Override
-    public void complete(long value) {
+    public Stamped complete(long value) {
       sink.number(14, value);
+      return this;
+    }
+
+    @Override
+    public AirLostPkts stamped(long value) {
+      sink.number(15, value);
+      return this;
+    }
+
+    @Override
+    public ElsewhereLostPkts airLostPkts(long value) {
+      sink.number(16, value);
+      return this;
+    }
+
+    @Override
+    public CongestionResentPkts elsewhereLostPkts(long value) {
+      sink.number(17, value);
+      return this;
+    }
+
+    @Override
+    public LossPermilleResent congestionResentPkts(long value) {
+      sink.number(18, value);
+      return this;
+    }
+
+    @Override
+    public void lossPermilleResent(long value) {
+      sink.number(19, value);
     }
   }
 }

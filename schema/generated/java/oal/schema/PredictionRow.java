@@ -105,7 +105,17 @@ public final class PredictionRow {
 
   public interface UnderControl {
     /** under_control of the item; unknown when no item came, and in rows older than the column. */
-    void underControl(long value);
+    SinceDropUs underControl(long value);
+  }
+
+  public interface SinceDropUs {
+    /** since_drop_us of the item; null when no item came, and in rows older than the column. */
+    UntilDropUs sinceDropUs(Long value);
+  }
+
+  public interface UntilDropUs {
+    /** until_drop_us of the item; null when no item came, and in rows older than the column. */
+    void untilDropUs(Long value);
   }
 
   private static final class Steps
@@ -127,7 +137,9 @@ public final class PredictionRow {
           Complete,
           FeaturesMatch,
           Policy,
-          UnderControl {
+          UnderControl,
+          SinceDropUs,
+          UntilDropUs {
     private final RowSink sink;
 
     Steps(RowSink sink) {
@@ -243,8 +255,20 @@ public final class PredictionRow {
     }
 
     @Override
-    public void underControl(long value) {
+    public SinceDropUs underControl(long value) {
       sink.number(18, value);
+      return this;
+    }
+
+    @Override
+    public UntilDropUs sinceDropUs(Long value) {
+      sink.numberOrNull(19, value);
+      return this;
+    }
+
+    @Override
+    public void untilDropUs(Long value) {
+      sink.numberOrNull(20, value);
     }
   }
 }

@@ -9,6 +9,9 @@ public interface RowSink {
   /** Whole numbers, enumerations by their code, times in the column's unit; unsigned ones as their 64 bits. */
   void number(int column, long value);
 
+  /** Null where there is none; the column can be. */
+  void numberOrNull(int column, Long value);
+
   void flag(int column, boolean value);
 
   void real(int column, float value);

@@ -8,6 +8,7 @@ public final class Settings {
   public static final int BATCH_TICKS = 63;
   public static final int DECISION_INTERVAL_US = 100000;
   public static final int LABEL_WINDOW_US = 1000000;
+  public static final int LOSS_WAIT_US = 2000000;
   public static final int HORIZON_US = 200000;
   public static final int FEATURE_GAP_US = 2000000;
   private static final int[] CLASS_BOUNDS_PERMILLE = {10, 50, 120};

@@ -23,7 +23,33 @@ public final class StreamTables {
           new ClickHouseColumn("loss_ratio", "Float32"),
           new ClickHouseColumn("class", "Enum8('Good' = 0, 'Acceptable' = 1, 'Poor' = 2, 'Bad' = 3)"),
           new ClickHouseColumn("flows", "UInt16"),
-          new ClickHouseColumn("complete", "UInt8"));
+          new ClickHouseColumn("complete", "UInt8"),
+          new ClickHouseColumn("stamped", "Enum8('resent' = 0, 'drop' = 1)"),
+          new ClickHouseColumn("air_lost_pkts", "UInt32"),
+          new ClickHouseColumn("elsewhere_lost_pkts", "UInt32"),
+          new ClickHouseColumn("congestion_resent_pkts", "UInt32"),
+          new ClickHouseColumn("loss_permille_resent", "UInt16"));
+
+  /** One row per downlink retransmission of a sequence range that had not arrived - when and where it was dropped. */
+  public static final List<ClickHouseColumn> LOSS_EVENT =
+      List.of(
+          new ClickHouseColumn("ap_id", "LowCardinality(String)"),
+          new ClickHouseColumn("site", "LowCardinality(String)"),
+          new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
+          new ClickHouseColumn("boot_id", "UInt64"),
+          new ClickHouseColumn("flow_id", "UInt64"),
+          new ClickHouseColumn("station_mac", "UInt64"),
+          new ClickHouseColumn("seen", "DateTime64(6, 'UTC')"),
+          new ClickHouseColumn("resent", "DateTime64(6, 'UTC')"),
+          new ClickHouseColumn("seq", "UInt32"),
+          new ClickHouseColumn("pkts", "UInt32"),
+          new ClickHouseColumn("bytes", "UInt32"),
+          new ClickHouseColumn("cause", "Enum8('unknown' = 0, 'queue' = 1, 'air' = 2, 'both' = 3)"),
+          new ClickHouseColumn("stamped_by", "Enum8('first sight' = 0, 'counter' = 1)"),
+          new ClickHouseColumn("queue_counter", "Enum8('none' = 0, 'txq' = 1, 'qdisc' = 2)"),
+          new ClickHouseColumn("queue_drop_pkts", "Nullable(UInt32)"),
+          new ClickHouseColumn("mac_failed_pkts", "Nullable(UInt32)"),
+          new ClickHouseColumn("congestion", "UInt8"));
 
   /** One row per AP and decision instant - features at ts with the class of the label window that starts at ts + horizon_us. */
   public static final List<ClickHouseColumn> ITEM =
@@ -42,7 +68,11 @@ public final class StreamTables {
           new ClickHouseColumn("complete", "UInt8"),
           new ClickHouseColumn("policy", "LowCardinality(String)"),
           new ClickHouseColumn("lacked_input", "Enum8('unknown' = -1, 'no' = 0, 'yes' = 1)"),
-          new ClickHouseColumn("under_control", "Enum8('unknown' = -1, 'no' = 0, 'yes' = 1)"));
+          new ClickHouseColumn("under_control", "Enum8('unknown' = -1, 'no' = 0, 'yes' = 1)"),
+          new ClickHouseColumn("loss_permille_resent", "Int16"),
+          new ClickHouseColumn("loss_permille_now_resent", "Int16"),
+          new ClickHouseColumn("since_drop_us", "Int32"),
+          new ClickHouseColumn("until_drop_us", "Int32"));
 
   /** One row per batch accepted from an AP. */
   public static final List<ClickHouseColumn> BATCH =
@@ -126,7 +156,9 @@ public final class StreamTables {
           new ClickHouseColumn("complete", "UInt8"),
           new ClickHouseColumn("features_match", "Enum8('unknown' = -1, 'differ' = 0, 'same' = 1, 'lacked input' = 2)"),
           new ClickHouseColumn("policy", "LowCardinality(String)"),
-          new ClickHouseColumn("under_control", "Enum8('unknown' = -1, 'no' = 0, 'yes' = 1)"));
+          new ClickHouseColumn("under_control", "Enum8('unknown' = -1, 'no' = 0, 'yes' = 1)"),
+          new ClickHouseColumn("since_drop_us", "Nullable(Int32)"),
+          new ClickHouseColumn("until_drop_us", "Nullable(Int32)"));
 
   /** One row per tree that the online trainer fitted - shipped or not, why, and the numbers compared. */
   public static final List<ClickHouseColumn> TREE_DECISION =

@@ -23,7 +23,11 @@ public final class TrainingItemMessage {
           new MessageField("complete", "bool", null),
           new MessageField("policy", "string", "rwnd-fair"),
           new MessageField("lacked_input", "bool", "false"),
-          new MessageField("under_control", "bool", "false"));
+          new MessageField("under_control", "bool", "false"),
+          new MessageField("loss_permille_resent", "int32", null),
+          new MessageField("loss_permille_now_resent", "int32", null),
+          new MessageField("since_drop_us", "int64", null),
+          new MessageField("until_drop_us", "int64", null));
 
   private TrainingItemMessage() {}
 
@@ -76,7 +80,10 @@ public final class TrainingItemMessage {
   }
 
   public interface Class {
-    /** Class that came true; that of loss_ratio by settings.class_bounds_permille. */
+    /**
+     * Class that came true; that of loss_ratio by settings.class_bounds_permille. Losses count where they were
+     * dropped.
+     */
     LossRatio class_(long value);
   }
 
@@ -115,7 +122,36 @@ public final class TrainingItemMessage {
      * window, or may have - the AP was in mode enforce, and what it did had not come. The class is then that of
      * the action too, and complete is false. Left out for false, and by jobs older than this field.
      */
-    void underControl(boolean value);
+    LossPermilleResent underControl(boolean value);
+  }
+
+  public interface LossPermilleResent {
+    /**
+     * Loss that came true by the definition of before - seen again in the label window, less MAC failures - in
+     * permille, rounded down. Jobs older than this field wrote class, class_now and loss_ratio by that
+     * definition, and of their items it is -1.
+     */
+    LossPermilleNowResent lossPermilleResent(long value);
+  }
+
+  public interface LossPermilleNowResent {
+    /** The same of the label window that ends at ts_us. */
+    SinceDropUs lossPermilleNowResent(long value);
+  }
+
+  public interface SinceDropUs {
+    /**
+     * Time from the last congestion drop to ts_us, if it was in the label window before ts_us; otherwise -1.
+     */
+    UntilDropUs sinceDropUs(long value);
+  }
+
+  public interface UntilDropUs {
+    /**
+     * Time from ts_us to the first congestion drop, if it comes before the end of the label window; otherwise
+     * -1.
+     */
+    void untilDropUs(long value);
   }
 
   private static final class Steps
@@ -133,7 +169,11 @@ public final class TrainingItemMessage {
           Complete,
           Policy,
           LackedInput,
-          UnderControl {
+          UnderControl,
+          LossPermilleResent,
+          LossPermilleNowResent,
+          SinceDropUs,
+          UntilDropUs {
     private final RowSink sink;
 
     Steps(RowSink sink) {
@@ -225,8 +265,32 @@ public final class TrainingItemMessage {
     }
 
     @Override
-    public void underControl(boolean value) {
+    public LossPermilleResent underControl(boolean value) {
       sink.flag(14, value);
+      return this;
+    }
+
+    @Override
+    public LossPermilleNowResent lossPermilleResent(long value) {
+      sink.number(15, value);
+      return this;
+    }
+
+    @Override
+    public SinceDropUs lossPermilleNowResent(long value) {
+      sink.number(16, value);
+      return this;
+    }
+
+    @Override
+    public UntilDropUs sinceDropUs(long value) {
+      sink.number(17, value);
+      return this;
+    }
+
+    @Override
+    public void untilDropUs(long value) {
+      sink.number(18, value);
     }
   }
 }

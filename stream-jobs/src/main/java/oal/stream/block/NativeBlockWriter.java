@@ -86,6 +86,12 @@ public final class NativeBlockWriter implements RowSink {
     }
 
     @Override
+    public void numberOrNull(int column, Long value) {
+        if (value == null) number(column).addNulls(1);
+        else number(column).add(value);
+    }
+
+    @Override
     public void flag(int column, boolean value) {
         number(column).add(value ? 1 : 0);
     }

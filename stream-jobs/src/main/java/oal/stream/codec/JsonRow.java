@@ -64,6 +64,12 @@ public final class JsonRow implements RowSink {
     }
 
     @Override
+    public void numberOrNull(int column, Long value) {
+        if (value == null) put(column, JsonGenerator::writeNull);
+        else number(column, value);
+    }
+
+    @Override
     public void flag(int column, boolean value) {
         if (Boolean.toString(value).equals(leftOut[column])) return;
         put(column, j -> j.writeBoolean(value));

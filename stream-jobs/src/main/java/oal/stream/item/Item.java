@@ -2,6 +2,8 @@ package oal.stream.item;
 
 /** Features at a decision instant with what came true after it. */
 public final class Item {
+    public static final long NONE = -1;
+
     public long tsUs;
     public long bootId;
     public long[] features;
@@ -9,6 +11,13 @@ public final class Item {
     public int classThen;
     public float lossRatio;
     public long offeredPkts;
+    /** Loss by the definition of before, of the window that came true and of the one before the instant, ‰. */
+    public int permilleResent;
+    public int permilleNowResent;
+    /** From the last congestion drop in the window before the instant, and to the first one up to the end of the window
+     * that came true, µs; {@link #NONE}: there is none. */
+    public long sinceDropUs;
+    public long untilDropUs;
     /** No gap in the features, in the window before the instant, nor in the window that came true. */
     public boolean complete;
     /**

@@ -5,11 +5,12 @@ import java.io.DataOutput;
 import java.io.IOException;
 import oal.schema.Settings;
 import oal.stream.label.LabelWindow;
+import oal.stream.label.Labeler;
 import oal.stream.state.StateSettings;
 
 /**
- * Pairs the features at an instant t with the label window [t + horizon, t + horizon + window), which ends at the
- * instant t + horizon + window. Keeps the vectors in between.
+ * Pairs the features at an instant t with the label window [t + horizon, t + horizon + window). The label of a
+ * window comes {@code loss_wait_us} after its end. Keeps the vectors in between.
  */
 public final class ItemJoin {
     private static final long INTERVAL_US = Settings.DECISION_INTERVAL_US;
@@ -24,6 +25,7 @@ public final class ItemJoin {
     private final long[] ts;
     private final long[][] features;
     private final int[] classNow;
+    private final int[] permilleNow;
     private final boolean[] complete;
     private final boolean[] lackedInput;
     private final Item item = new Item();
@@ -34,6 +36,7 @@ public final class ItemJoin {
         ts = new long[delay + 1];
         features = new long[ts.length][];
         classNow = new int[ts.length];
+        permilleNow = new int[ts.length];
         complete = new boolean[ts.length];
         lackedInput = new boolean[ts.length];
     }
@@ -44,20 +47,27 @@ public final class ItemJoin {
     }
 
     /**
-     * Take the features at {@code instant} and the label window that ends there.
+     * Take the features at {@code instant} and the label window of which the label is known since then: it ended
+     * {@code loss_wait_us} before.
      *
      * @param lacked whether they remember a time of which batches did not come
      * @return the item that the window completes, valid until the next call; null if there is none
      */
     public Item next(long instant, long bootId, long[] x, boolean featuresComplete, boolean lacked,
-            LabelWindow ended) {
+            LabelWindow ended, Labeler labels) {
         int slot = slot(instant);
         if (features[slot] == null || features[slot].length != x.length) features[slot] = new long[x.length];
         System.arraycopy(x, 0, features[slot], 0, x.length);
         ts[slot] = instant;
-        classNow[slot] = ended.lossClass();
-        complete[slot] = featuresComplete && !lacked && ended.complete;
+        complete[slot] = featuresComplete && !lacked;
         lackedInput[slot] = lacked;
+        long ends = instant - settings.lossWait() * INTERVAL_US;
+        int now = slot(ends);
+        if (ts[now] == ends) {
+            classNow[now] = ended.lossClass();
+            permilleNow[now] = ended.lossPermilleResent();
+            complete[now] &= ended.complete;
+        }
 
         long at = instant - delay * INTERVAL_US;
         int from = slot(at);
@@ -69,6 +79,12 @@ public final class ItemJoin {
         item.classThen = ended.lossClass();
         item.lossRatio = ended.lossRatio();
         item.offeredPkts = ended.offeredPkts;
+        item.permilleResent = ended.lossPermilleResent();
+        item.permilleNowResent = permilleNow[from];
+        long last = labels.lastDropUs(at - settings.labelWindowUs(), at);
+        item.sinceDropUs = last == 0 ? Item.NONE : at - last;
+        long next = labels.firstDropUs(at, ends);
+        item.untilDropUs = next == 0 ? Item.NONE : next - at;
         item.complete = complete[from] && ended.complete;
         item.lackedInput = lackedInput[from];
         return item;
@@ -83,6 +99,7 @@ public final class ItemJoin {
             out.writeLong(ts[i]);
             if (ts[i] == 0) continue;
             out.writeByte(classNow[i]);
+            out.writeShort(permilleNow[i]);
             out.writeByte((complete[i] ? COMPLETE : 0) | (lackedInput[i] ? LACKED_INPUT : 0));
             out.writeInt(features[i].length);
             for (long v : features[i]) out.writeLong(v);
@@ -107,6 +124,7 @@ public final class ItemJoin {
                         + "other settings (schema/settings.yaml), which it does not say");
             }
             classNow[i] = in.readUnsignedByte();
+            if (was.stampsDrops()) permilleNow[i] = in.readUnsignedShort();
             int marks = in.readUnsignedByte();
             complete[i] = (marks & COMPLETE) != 0;
             lackedInput[i] = (marks & LACKED_INPUT) != 0;

@@ -24,7 +24,11 @@ public final class ItemJson {
                 .complete(item.complete)
                 .policy(policy)
                 .lackedInput(item.lackedInput)
-                .underControl(item.underControl);
+                .underControl(item.underControl)
+                .lossPermilleResent(item.permilleResent)
+                .lossPermilleNowResent(item.permilleNowResent)
+                .sinceDropUs(item.sinceDropUs)
+                .untilDropUs(item.untilDropUs);
         return new TrainingItem(apId, json.end());
     }
 }

@@ -25,6 +25,10 @@ public final class ItemRows {
                 .complete(item.complete ? 1 : 0)
                 .policy(policy)
                 .lackedInput(item.lackedInput ? 1 : 0)
-                .underControl(item.underControl ? 1 : 0);
+                .underControl(item.underControl ? 1 : 0)
+                .lossPermilleResent(item.permilleResent)
+                .lossPermilleNowResent(item.permilleNowResent)
+                .sinceDropUs(item.sinceDropUs)
+                .untilDropUs(item.untilDropUs);
     }
 }

@@ -13,6 +13,7 @@ final class DownlinkFlow {
     private static final int TIMESTAMP_OPTION_BYTES = 12;
 
     final SequenceSpace sequence = new SequenceSpace();
+    final Sightings sightings = new Sightings();
     long lastSeenUs;
     private int mss;
     /** Bit i: payload in bucket {@code lastBucket − i}. */
@@ -51,14 +52,16 @@ final class DownlinkFlow {
 
     void write(DataOutput out) throws IOException {
         sequence.write(out);
+        sightings.write(out);
         out.writeLong(lastSeenUs);
         out.writeInt(mss);
         out.writeLong(payload);
         out.writeLong(lastBucket);
     }
 
-    void read(DataInput in) throws IOException {
+    void read(DataInput in, boolean sighted) throws IOException {
         sequence.read(in);
+        if (sighted) sightings.read(in);
         lastSeenUs = in.readLong();
         mss = in.readInt();
         payload = in.readLong();

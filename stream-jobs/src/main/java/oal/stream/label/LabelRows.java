@@ -7,6 +7,9 @@ import oal.stream.block.NativeBlockWriter;
 
 /** Rows of ClickHouse's {@code label}. */
 public final class LabelRows {
+    /** Code of {@code stamped}. */
+    private static final int AT_DROP = 1;
+
     public final NativeBlockWriter writer = new NativeBlockWriter("label", StreamTables.LABEL);
     private final LabelRow.ApId row = LabelRow.to(writer);
 
@@ -20,11 +23,16 @@ public final class LabelRows {
                 .lostPkts(w.lostPkts)
                 .lostBytes(w.lostBytes)
                 .macLostPkts(w.macLostPkts)
-                .congestionLostPkts(w.congestionLostPkts())
+                .congestionLostPkts(w.congestionLostPkts)
                 .queueDropPkts(w.queueDropPkts)
                 .lossRatio(w.lossRatio())
                 .class_(w.lossClass())
                 .flows(Math.min(w.flows, 0xFFFF))
-                .complete(w.complete ? 1 : 0);
+                .complete(w.complete ? 1 : 0)
+                .stamped(AT_DROP)
+                .airLostPkts(w.airLostPkts)
+                .elsewhereLostPkts(w.elsewhereLostPkts)
+                .congestionResentPkts(w.congestionResentPkts())
+                .lossPermilleResent(w.lossPermilleResent());
     }
 }

@@ -13,6 +13,11 @@ public final class LabelWindow {
     public long lostBytes;
     public long macLostPkts;
     public long queueDropPkts;
+    /** Segments that were dropped in the window: by a queue, or by something unknown where no queue is counted; by the
+     * air; and those that nothing here dropped, as far as its counters say. */
+    public long congestionLostPkts;
+    public long airLostPkts;
+    public long elsewhereLostPkts;
     public int flows;
     /** Does it begin after the last restart? */
     public boolean whole;
@@ -22,16 +27,25 @@ public final class LabelWindow {
     void clear(long startUs) {
         this.startUs = startUs;
         offeredPkts = offeredBytes = lostPkts = lostBytes = macLostPkts = queueDropPkts = 0;
+        congestionLostPkts = airLostPkts = elsewhereLostPkts = 0;
         flows = 0;
         whole = complete = false;
     }
 
-    public long congestionLostPkts() {
+    /** Congestion losses by the definition of before: seen again in the window, less what the MAC gave up in it. */
+    public long congestionResentPkts() {
         return Math.max(0, lostPkts - macLostPkts);
     }
 
+    /** Losses are no part of what was offered in the same window, so more may be lost than offered: then 1. */
     public float lossRatio() {
-        return offeredPkts == 0 ? 0 : (float) congestionLostPkts() / offeredPkts;
+        if (congestionLostPkts == 0) return 0;
+        return congestionLostPkts >= offeredPkts ? 1 : (float) congestionLostPkts / offeredPkts;
+    }
+
+    /** The ratio by the definition of before, rounded down: class bounds are permille, so it says that class too. */
+    public int lossPermilleResent() {
+        return offeredPkts == 0 ? 0 : (int) (congestionResentPkts() * 1000 / offeredPkts);
     }
 
     /**
@@ -39,9 +53,9 @@ public final class LabelWindow {
      * exact.
      */
     public int lossClass() {
-        if (offeredPkts == 0) return 0;
+        if (congestionLostPkts == 0) return 0;
         int c = 0;
-        for (int bound : BOUNDS_PERMILLE) if (congestionLostPkts() * 1000 >= bound * offeredPkts) c++;
+        for (int bound : BOUNDS_PERMILLE) if (congestionLostPkts * 1000 >= bound * offeredPkts) c++;
         return c;
     }
 }

@@ -22,6 +22,8 @@ final class SequenceSpace {
     /** Holes as [start, end) pairs, in order of sequence. */
     private int[] hole = new int[4];
     private int holes;
+    /** Did the last observation begin a connection? Not part of the state. */
+    private boolean restarted;
 
     /** A SYN was seen: payload starts at {@code first}. */
     void restart(int first) {
@@ -35,14 +37,21 @@ final class SequenceSpace {
         return open && seq == next - 1;
     }
 
+    /** Where new payload begins. */
+    int next() {
+        return next;
+    }
+
+    /** Did the last {@link #observe} begin a connection whose SYN was missed? */
+    boolean restarted() {
+        return restarted;
+    }
+
     /** Take note of payload. Returns how many of its bytes had been seen before. */
     int observe(int seq, int length) {
-        if (!open) {
-            restart(seq + length);
-            return 0;
-        }
         int ahead = seq - next;
-        if (ahead > FAR_BYTES || ahead < -FAR_BYTES) {
+        restarted = !open || ahead > FAR_BYTES || ahead < -FAR_BYTES;
+        if (restarted) {
             restart(seq + length);
             return 0;
         }

@@ -82,7 +82,7 @@ public final class Activity {
     /** The label window that ended last. */
     public void ended(LabelWindow window) {
         lossPermille = !window.whole || window.offeredPkts == 0 ? 0
-                : (int) Math.min(1000, window.congestionLostPkts() * 1000 / window.offeredPkts);
+                : (int) Math.min(1000, window.congestionLostPkts * 1000 / window.offeredPkts);
     }
 
     /** Take a batch of samples that follows the one before without a hole. */

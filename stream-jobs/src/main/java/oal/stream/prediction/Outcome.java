@@ -11,7 +11,7 @@ import oal.stream.item.Item;
  * @param untilMs broker's time, ms, until which a decision may still come for it
  */
 public record Outcome(long bootId, long instantUs, int classNow, int classThen, boolean complete, boolean lackedInput,
-        boolean underControl, long featuresHash, long untilMs) {
+        boolean underControl, long sinceDropUs, long untilDropUs, long featuresHash, long untilMs) {
     /** In the state. */
     private static final int COMPLETE = 1;
     private static final int LACKED_INPUT = 2;
@@ -19,7 +19,7 @@ public record Outcome(long bootId, long instantUs, int classNow, int classThen, 
 
     static Outcome of(Item item, long untilMs) {
         return new Outcome(item.bootId, item.tsUs, item.classNow, item.classThen, item.complete, item.lackedInput,
-                item.underControl, hash(item.features), untilMs);
+                item.underControl, item.sinceDropUs, item.untilDropUs, hash(item.features), untilMs);
     }
 
     /**
@@ -40,17 +40,22 @@ public record Outcome(long bootId, long instantUs, int classNow, int classThen, 
         out.writeByte(classThen);
         out.writeByte((complete ? COMPLETE : 0) | (lackedInput ? LACKED_INPUT : 0)
                 | (underControl ? UNDER_CONTROL : 0));
+        out.writeInt((int) sinceDropUs);
+        out.writeInt((int) untilDropUs);
         out.writeLong(featuresHash);
         out.writeLong(untilMs);
     }
 
-    static Outcome read(DataInput in) throws IOException {
+    /** @param saysDrops whether it was written with the times of drops */
+    static Outcome read(DataInput in, boolean saysDrops) throws IOException {
         long bootId = in.readLong();
         long instantUs = in.readLong();
         int classNow = in.readUnsignedByte();
         int classThen = in.readUnsignedByte();
         int marks = in.readUnsignedByte();
+        long since = saysDrops ? in.readInt() : Item.NONE;
+        long until = saysDrops ? in.readInt() : Item.NONE;
         return new Outcome(bootId, instantUs, classNow, classThen, (marks & COMPLETE) != 0, (marks & LACKED_INPUT) != 0,
-                (marks & UNDER_CONTROL) != 0, in.readLong(), in.readLong());
+                (marks & UNDER_CONTROL) != 0, since, until, in.readLong(), in.readLong());
     }
 }

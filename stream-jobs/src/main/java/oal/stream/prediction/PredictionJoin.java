@@ -9,6 +9,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.function.LongToIntFunction;
 import oal.stream.item.Item;
+import oal.stream.state.StateSettings;
 
 /**
  * Pairs each decision of an access point with the item of the same instant; either may come first. A decision gives one
@@ -155,12 +156,12 @@ public final class PredictionJoin {
         for (Outcome o : kept) o.write(out);
     }
 
-    public void read(DataInput in) throws IOException {
+    public void read(DataInput in, StateSettings was) throws IOException {
         began = in.readBoolean();
         passedBoot = in.readLong();
         passedUs = in.readLong();
         oldestMs = in.readLong();
         for (int n = in.readInt(); n > 0; n--) waiting.add(Decision.read(in));
-        for (int n = in.readInt(); n > 0; n--) kept.addLast(Outcome.read(in));
+        for (int n = in.readInt(); n > 0; n--) kept.addLast(Outcome.read(in, was.stampsDrops()));
     }
 }

@@ -37,7 +37,9 @@ public final class PredictionRows {
                 .complete(o != null && o.complete() ? 1 : 0)
                 .featuresMatch(match(d, o))
                 .policy(policy)
-                .underControl(o == null ? UNKNOWN : o.underControl() ? 1 : 0);
+                .underControl(o == null ? UNKNOWN : o.underControl() ? 1 : 0)
+                .sinceDropUs(o == null ? null : (Long) o.sinceDropUs())
+                .untilDropUs(o == null ? null : (Long) o.untilDropUs());
     }
 
     private static int match(Decision d, Outcome o) {

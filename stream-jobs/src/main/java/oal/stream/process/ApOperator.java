@@ -8,6 +8,8 @@ import oal.stream.item.ItemRows;
 import oal.stream.item.TrainingItem;
 import oal.stream.label.LabelRows;
 import oal.stream.label.LabelWindow;
+import oal.stream.label.Loss;
+import oal.stream.label.LossRows;
 import oal.stream.neighbour.ApSecond;
 import oal.stream.operator.KeyedBlockOperator;
 import oal.stream.operator.PipelineSettings;
@@ -28,7 +30,7 @@ import org.apache.flink.util.OutputTag;
 
 /**
  * Labels, features, items and predictions of each access point, from its batches. Output: training items. Side outputs:
- * rows of label, item, prediction and late; what each access point did in a second.
+ * rows of label, loss_event, item, prediction and late; what each access point did in a second.
  */
 public final class ApOperator extends KeyedBlockOperator<TrainingItem> implements OneInputStreamOperator<AcceptedBatch,
         TrainingItem> {
@@ -114,12 +116,14 @@ public final class ApOperator extends KeyedBlockOperator<TrainingItem> implement
     /** Results to rows and records. */
     private final class Rows implements ApOutput {
         private final LabelRows labels = new LabelRows();
+        private final LossRows losses = new LossRows();
         private final ItemRows items = new ItemRows();
         private final PredictionRows predictions = new PredictionRows();
         private final LateRows lates = new LateRows();
         private final ItemJson json = new ItemJson();
         private final StreamRecord<TrainingItem> record = new StreamRecord<>(null);
         private final Counter labelCount = getMetricGroup().counter("labels");
+        private final Counter lossCount = getMetricGroup().counter("losses");
         private final Counter itemCount = getMetricGroup().counter("items");
         private final Counter predictionCount = getMetricGroup().counter("predictions");
         private final Counter aloneCount = getMetricGroup().counter("predictionsWithoutItem");
@@ -130,6 +134,7 @@ public final class ApOperator extends KeyedBlockOperator<TrainingItem> implement
 
         Rows() {
             blocks.add(labels.writer);
+            blocks.add(losses.writer);
             blocks.add(items.writer);
             blocks.add(predictions.writer);
             blocks.add(lates.writer);
@@ -139,6 +144,12 @@ public final class ApOperator extends KeyedBlockOperator<TrainingItem> implement
         public void label(ApState ap, String apId, LabelWindow window) {
             labelCount.inc();
             labels.add(apId, ap.site, window);
+        }
+
+        @Override
+        public void loss(ApState ap, String apId, Loss loss) {
+            lossCount.inc();
+            losses.add(apId, ap.site, ap.bootId, loss);
         }
 
         @Override

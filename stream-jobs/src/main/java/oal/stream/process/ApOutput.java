@@ -3,6 +3,7 @@ package oal.stream.process;
 import oal.stream.decode.AcceptedBatch;
 import oal.stream.item.Item;
 import oal.stream.label.LabelWindow;
+import oal.stream.label.Loss;
 import oal.stream.neighbour.ApSecond;
 import oal.stream.policy.Policy;
 import oal.stream.prediction.Decision;
@@ -11,6 +12,8 @@ import oal.stream.prediction.Outcome;
 /** Receives what an access point's batches give; by default nothing. Arguments are valid only during the call. */
 interface ApOutput {
     default void label(ApState ap, String apId, LabelWindow window) {}
+
+    default void loss(ApState ap, String apId, Loss loss) {}
 
     default void item(ApState ap, String apId, Policy policy, Item item) {}
 

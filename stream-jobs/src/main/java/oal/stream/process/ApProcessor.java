@@ -42,6 +42,8 @@ final class ApProcessor {
 
     /** From an instant to the earliest time of its item, µs. */
     private final long itemDelayUs;
+    /** From the end of a label window to its label, µs. */
+    private final long lossWaitUs;
     private final long latenessMs;
     private final long decisionTimeoutMs;
     private final ApOutput out;
@@ -66,6 +68,7 @@ final class ApProcessor {
 
     ApProcessor(Policies policies, long latenessMs, ApOutput out, StateSettings settings) {
         itemDelayUs = settings.delay() * INTERVAL_US;
+        lossWaitUs = settings.lossWait() * INTERVAL_US;
         this.latenessMs = latenessMs;
         // The batches that complete an item may themselves wait for as long again.
         decisionTimeoutMs = itemDelayUs / 1000 + 2 * latenessMs + PredictionJoin.SILENCE_MS;
@@ -261,7 +264,7 @@ final class ApProcessor {
             if (!continued[t]) state.coverage[t].restart(decoder[t].header());
             state.coverage[t].note(decoder[t].header());
             Topic topic = t == Topic.SAMPLES.ordinal() ? Topic.SAMPLES : Topic.PACKETS;
-            state.labels.add(topic, decoder[t]);
+            state.labels.add(topic, decoder[t], loss -> out.loss(state, apId, loss));
             for (int i = 0; i < work.length; i++) state.of(i).features.add(topic, decoder[t]);
         }
         long lastUs = leader.lastUs();
@@ -323,10 +326,12 @@ final class ApProcessor {
         if (place == 0 || s.features.at(instant)) {
             long holeUs = place == 0 ? ap.lastHoleUs : Math.max(ap.lastHoleUs, s.features.firstInstant());
             boolean complete = holeUs == Long.MIN_VALUE || instant - holeUs >= lookbackUs[place];
-            item = s.items.next(instant, ap.bootId, s.features.features(), complete, s.features.lacksInput(), window);
+            item = s.items.next(instant, ap.bootId, s.features.features(), complete, s.features.lacksInput(), window,
+                    ap.labels);
         }
         if (again) item = null;
-        if (item != null) item.control(ap.control.acted(instant - Settings.LABEL_WINDOW_US, instant));
+        long endUs = instant - lossWaitUs;
+        if (item != null) item.control(ap.control.acted(endUs - Settings.LABEL_WINDOW_US, endUs));
         s.predictions.passed(ap.bootId, instant - itemDelayUs, item, ap.lastMs + latenessMs, predicted[place]);
         if (item != null) out.item(ap, apId, s.policy, item);
     }

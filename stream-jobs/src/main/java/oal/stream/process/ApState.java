@@ -19,9 +19,11 @@ final class ApState {
     /** Topics that labels and features are made of. */
     static final int TOPICS = 2;
 
-    /** Layout of the bytes that {@link #write} gives: with what policies did. */
-    private static final int VERSION = 7;
-    /** Layout of the version before, with the settings that shape the bytes, and further policies always. */
+    /** Layout of the bytes that {@link #write} gives: with when losses were dropped. */
+    private static final int VERSION = 8;
+    /** Layout of the version before, with what policies did; a loss is of the window in which it was sent again. */
+    private static final int WITHOUT_DROPS = 7;
+    /** Layout of the one before that, with the settings that shape the bytes, and further policies always. */
     private static final int WITHOUT_CONTROL = 6;
     /** Layout of the one before that: it does not say its settings, so they are {@link StateSettings#UNSAID}. */
     private static final int WITHOUT_SETTINGS = 5;
@@ -154,7 +156,7 @@ final class ApState {
     }
 
     /**
-     * Reads what {@link #write} wrote, in this version or the five before. State of another feature program cannot be
+     * Reads what {@link #write} wrote, in this version or the six before. State of another feature program cannot be
      * used: features then restart, labels go on. So it is with a policy that is new; one that has gone is left out.
      * What other settings shaped is dropped.
      */
@@ -164,7 +166,8 @@ final class ApState {
             throw new IOException("state of an access point has version " + version + "; this job reads "
                     + WITHOUT_DECISIONS + " to " + VERSION);
         }
-        StateSettings was = version > WITHOUT_SETTINGS ? StateSettings.read(in) : StateSettings.UNSAID;
+        StateSettings was = version > WITHOUT_SETTINGS ? StateSettings.read(in, version > WITHOUT_DROPS)
+                : StateSettings.UNSAID;
         was.requireReadableBy(settings);
         ApState s = new ApState(policies, settings);
         s.site = DataText.read(in);
@@ -183,7 +186,7 @@ final class ApState {
         }
         s.labels.read(in, was);
         s.first().items.read(in, was);
-        if (version > WITHOUT_DECISIONS) s.first().predictions.read(in);
+        if (version > WITHOUT_DECISIONS) s.first().predictions.read(in, was);
         if (version > WITHOUT_ACTIVITY) s.activity.read(in);
         if (version > ONE_POLICY) FurtherPolicies.read(in, s.of, was);
         if (version > WITHOUT_CONTROL) s.control.read(in);

@@ -55,8 +55,10 @@ public final class ApStateSerializer extends BinarySerializer<ApState> {
         private static final int RWND_FAIR = 3;
         /** Of old: the file of manifests follows. */
         private static final int POLICIES = 4;
-        /** The settings follow, and the file of manifests, which is empty if rwnd-fair is the only policy. */
+        /** Of old: the settings follow, without a loss wait, and the file of manifests. */
         private static final int SETTINGS = 5;
+        /** The settings follow, and the file of manifests, which is empty if rwnd-fair is the only policy. */
+        private static final int LOSS_WAIT = 6;
 
         private Policies policies;
         private StateSettings settings;
@@ -73,7 +75,7 @@ public final class ApStateSerializer extends BinarySerializer<ApState> {
 
         @Override
         public int getCurrentVersion() {
-            return SETTINGS;
+            return LOSS_WAIT;
         }
 
         @Override
@@ -86,10 +88,10 @@ public final class ApStateSerializer extends BinarySerializer<ApState> {
 
         @Override
         public void readSnapshot(int version, DataInputView in, ClassLoader loader) throws IOException {
-            if (version < RWND_FAIR || version > SETTINGS) {
+            if (version < RWND_FAIR || version > LOSS_WAIT) {
                 throw new IOException("version " + version + " of ApStateSerializer is not known");
             }
-            settings = version == SETTINGS ? StateSettings.read(in) : StateSettings.UNSAID;
+            settings = version < SETTINGS ? StateSettings.UNSAID : StateSettings.read(in, version == LOSS_WAIT);
             policies = Policies.rwndFair();
             if (version < POLICIES) return;
             byte[] manifests = new byte[in.readInt()];
@@ -111,7 +113,8 @@ public final class ApStateSerializer extends BinarySerializer<ApState> {
             String changes = was.changes(settings);
             if (!changes.isEmpty()) {
                 LOG.warn("the checkpoint was made with {}. The items of the {} ms before it are not made; {}", changes,
-                        (was.horizonUs() + was.labelWindowUs()) / 1000, was.labelWindowUs() == settings.labelWindowUs()
+                        was.delay() * (was.decisionIntervalUs() / 1000),
+                        was.labelWindowUs() == settings.labelWindowUs() && was.lossWaitUs() == settings.lossWaitUs()
                                 ? "labels go on" : "labels begin with the next whole window");
             }
             return TypeSerializerSchemaCompatibility.compatibleAsIs();

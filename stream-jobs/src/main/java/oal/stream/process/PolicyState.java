@@ -37,7 +37,7 @@ final class PolicyState {
     }
 
     void read(DataInput in, StateSettings was) throws IOException {
-        predictions.read(in);
+        predictions.read(in, was);
         items.read(in, was);
         features.read(in);
     }

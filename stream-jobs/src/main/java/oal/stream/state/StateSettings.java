@@ -13,23 +13,29 @@ import oal.schema.Settings;
 /**
  * Settings of schema/settings.yaml that say what the numbers in an access point's state mean and how many there are.
  *
+ * @param lossWaitUs how long a label waits for its losses to be sent again; {@link #AT_REPETITION}: it counts them then
  * @param classBoundsPermille where one class of a label ends and the next begins
  */
 public record StateSettings(int tickUs, int decisionIntervalUs, int horizonUs, int labelWindowUs,
-        List<Integer> classBoundsPermille) implements Serializable {
+        int lossWaitUs, List<Integer> classBoundsPermille) implements Serializable {
     private static final long serialVersionUID = 1L;
+
+    /** Labels of before: a loss is of the window in which it was sent again, and no window waits. */
+    public static final int AT_REPETITION = -1;
 
     /** Those of every state that does not say its settings: no version before had others. */
     public static final StateSettings UNSAID = new StateSettings(4000, 100_000, 200_000, 1_000_000,
-            List.of(10, 50, 120));
+            AT_REPETITION, List.of(10, 50, 120));
     /** Those that the job was built with. */
     public static final StateSettings NOW = new StateSettings(Settings.TICK_US, Settings.DECISION_INTERVAL_US,
-            Settings.HORIZON_US, Settings.LABEL_WINDOW_US,
+            Settings.HORIZON_US, Settings.LABEL_WINDOW_US, Settings.LOSS_WAIT_US,
             Arrays.stream(Settings.classBoundsPermille()).boxed().toList());
 
     public StateSettings {
-        if (horizonUs % decisionIntervalUs != 0 || labelWindowUs % decisionIntervalUs != 0) {
-            throw new IllegalArgumentException("horizon and label window must be multiples of the decision interval");
+        if (horizonUs % decisionIntervalUs != 0 || labelWindowUs % decisionIntervalUs != 0
+                || Math.max(0, lossWaitUs) % decisionIntervalUs != 0) {
+            throw new IllegalArgumentException("horizon, label window and loss wait must be multiples of the decision "
+                    + "interval");
         }
         classBoundsPermille = List.copyOf(classBoundsPermille);
     }
@@ -39,9 +45,19 @@ public record StateSettings(int tickUs, int decisionIntervalUs, int horizonUs, i
         return labelWindowUs / decisionIntervalUs;
     }
 
-    /** Instants from the features of an item to the end of the window that came true. */
+    /** Is a loss of the window in which it was dropped? */
+    public boolean stampsDrops() {
+        return lossWaitUs != AT_REPETITION;
+    }
+
+    /** Decision intervals from the end of a label window to its label. */
+    public int lossWait() {
+        return Math.max(0, lossWaitUs) / decisionIntervalUs;
+    }
+
+    /** Instants from the features of an item to the label of the window that came true. */
     public int delay() {
-        return (horizonUs + labelWindowUs) / decisionIntervalUs;
+        return (horizonUs + labelWindowUs) / decisionIntervalUs + lossWait();
     }
 
     /**
@@ -65,6 +81,7 @@ public record StateSettings(int tickUs, int decisionIntervalUs, int horizonUs, i
         change(text, "decision_interval_us", decisionIntervalUs, now.decisionIntervalUs);
         change(text, "horizon_us", horizonUs, now.horizonUs);
         change(text, "label_window_us", labelWindowUs, now.labelWindowUs);
+        change(text, "loss_wait_us", lossWaitUs, now.lossWaitUs);
         change(text, "class_bounds_permille", classBoundsPermille, now.classBoundsPermille);
         return text.toString();
     }
@@ -78,16 +95,19 @@ public record StateSettings(int tickUs, int decisionIntervalUs, int horizonUs, i
         out.writeInt(decisionIntervalUs);
         out.writeInt(horizonUs);
         out.writeInt(labelWindowUs);
+        out.writeInt(lossWaitUs);
         out.writeByte(classBoundsPermille.size());
         for (int bound : classBoundsPermille) out.writeInt(bound);
     }
 
-    public static StateSettings read(DataInput in) throws IOException {
+    /** @param saysWait whether it was written with a loss wait; otherwise it had none */
+    public static StateSettings read(DataInput in, boolean saysWait) throws IOException {
         int[] us = new int[4];
         for (int i = 0; i < us.length; i++) us[i] = in.readInt();
+        int wait = saysWait ? in.readInt() : AT_REPETITION;
         List<Integer> bounds = new ArrayList<>();
         for (int n = in.readUnsignedByte(); n > 0; n--) bounds.add(in.readInt());
         if (us[1] <= 0) throw new IOException("state with a decision interval of " + us[1] + " us");
-        return new StateSettings(us[0], us[1], us[2], us[3], bounds);
+        return new StateSettings(us[0], us[1], us[2], us[3], wait, bounds);
     }
 }

@@ -126,6 +126,9 @@ class NativeBlockTest {
         item.lossRatio = 0.25f;
         item.offeredPkts = 77;
         item.complete = true;
+        item.permilleResent = 250;
+        item.sinceDropUs = Item.NONE;
+        item.untilDropUs = 1_199_999;
         for (int i = 0; i < 300; i++) {
             rows.add("ap-" + i, i % 2 == 0 ? "" : "lab", "rwnd-fair", 0xFEDCBA9876543210L, item);
         }
@@ -133,7 +136,8 @@ class NativeBlockTest {
         assertEquals("300\t300\t2",
                 server.sql("SELECT count(), uniqExact(ap_id), uniqExact(site) FROM oal.blocks_item"));
         assertEquals("ap-299\tlab\t2027-01-15 08:00:00.123456\t18446744073709551615\t18364758544493064720"
-                + "\t[1,-9223372036854775808,-3]\t200000\tAcceptable\tBad\t0.25\t77\t1\trwnd-fair\tno\tno",
+                + "\t[1,-9223372036854775808,-3]\t200000\tAcceptable\tBad\t0.25\t77\t1\trwnd-fair\tno\tno"
+                + "\t250\t0\t-1\t1199999",
                 server.sql("SELECT * FROM oal.blocks_item WHERE ap_id = 'ap-299'"));
     }
 
@@ -154,14 +158,14 @@ class NativeBlockTest {
         d.evalNs = 17;
         d.sameProgram = true;
         rows.add("ap-1", "lab", "rwnd-fair", d, null);
-        rows.add("ap-1", "lab", "example", d, new Outcome(-1, d.instantUs, 1, 2, true, false, false, 0, 0));
-        rows.add("ap-1", "lab", "example", d, new Outcome(-1, d.instantUs, 1, 2, false, true, true, 7, 0));
+        rows.add("ap-1", "lab", "example", d, new Outcome(-1, d.instantUs, 1, 2, true, false, false, -1, 40, 0, 0));
+        rows.add("ap-1", "lab", "example", d, new Outcome(-1, d.instantUs, 1, 2, false, true, true, 5, 6, 7, 0));
         insert("prediction", rows.writer.drain().data);
         String same = "ap-1\tlab\t2027-01-15 08:00:00.100000\t18446744073709551615\t9223372036854775807"
                 + "\tregistry\t4294967295\tBad\t1000\t0\t65535\t255\t17\t";
-        assertEquals(same + "unknown\tunknown\t0\tunknown\trwnd-fair\tunknown\n" + same
-                + "Acceptable\tPoor\t0\tlacked input\texample\tyes\n" + same
-                + "Acceptable\tPoor\t1\tsame\texample\tno",
+        assertEquals(same + "unknown\tunknown\t0\tunknown\trwnd-fair\tunknown\t\\N\t\\N\n" + same
+                + "Acceptable\tPoor\t0\tlacked input\texample\tyes\t5\t6\n" + same
+                + "Acceptable\tPoor\t1\tsame\texample\tno\t-1\t40",
                 server.sql("SELECT * FROM oal.blocks_prediction ORDER BY complete, class"));
     }
 

@@ -81,6 +81,8 @@ public final class NativeReader {
         return switch (type) {
             case "UInt8" -> "" + (in.get() & 0xFF);
             case "Int8" -> "" + in.get();
+            case "Int16" -> "" + in.getShort();
+            case "Int32" -> "" + in.getInt();
             case "UInt16" -> "" + (in.getShort() & 0xFFFF);
             case "UInt32" -> "" + (in.getInt() & 0xFFFFFFFFL);
             case "Float32" -> "" + in.getFloat();

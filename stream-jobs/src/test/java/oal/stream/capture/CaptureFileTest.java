@@ -69,8 +69,8 @@ class CaptureFileTest {
         Path text = Files.writeString(folder.resolve("no.oalcap"), "no capture at all");
         assertTrue(run(1, text.toString()).contains("is no capture"));
         assertTrue(run(1, folder.resolve("absent").toString()).contains("no such file"));
-        assertTrue(run(2).contains("usage: items CAPTURE"));
-        assertTrue(run(2, "--nonsense").contains("usage: items CAPTURE"));
+        assertTrue(run(2).contains("usage: items [--losses] CAPTURE"));
+        assertTrue(run(2, "--nonsense").contains("usage: items [--losses] CAPTURE"));
         assertThrows(IOException.class, () -> CaptureFile.of(ByteBuffer.wrap(new byte[3]), "short"));
     }
 

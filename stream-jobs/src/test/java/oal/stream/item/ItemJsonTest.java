@@ -22,7 +22,7 @@ class ItemJsonTest {
     private static final int LOSS_RATIO = 8;
     private static final int OFFERED_PKTS = 9;
     private static final int COMPLETE = 10;
-    private static final int FEATURES = 11;
+    private static final int FEATURES = 15;
 
     private static Item item(String[] values) {
         Item item = new Item();
@@ -35,6 +35,10 @@ class ItemJsonTest {
         item.lossRatio = Float.parseFloat(values[LOSS_RATIO]);
         item.offeredPkts = Long.parseLong(values[OFFERED_PKTS]);
         item.complete = values[COMPLETE].equals("1");
+        item.permilleResent = Integer.parseInt(values[COMPLETE + 1]);
+        item.permilleNowResent = Integer.parseInt(values[COMPLETE + 2]);
+        item.sinceDropUs = Long.parseLong(values[COMPLETE + 3]);
+        item.untilDropUs = Long.parseLong(values[COMPLETE + 4]);
         return item;
     }
 
@@ -93,7 +97,7 @@ class ItemJsonTest {
     /** Names that break out of a string, and a ratio of many digits, are still JSON. */
     @Test
     void escapesWhatJsonMust() {
-        Item item = item("x s 1 0 0 200000 0 0 1.0E-4 4 1".split(" "));
+        Item item = item("x s 1 0 0 200000 0 0 1.0E-4 4 1 0 0 -1 -1".split(" "));
         TrainingItem of = new ItemJson().of("a\"\\\n\u0001", "s", "rwnd-fair", -1, item);
         String made = new String(of.json, StandardCharsets.UTF_8);
         assertTrue(made.startsWith("{\"ap_id\":\"a\\\"\\\\\\n\\u0001\",\"site\":\"s\",\"ts_us\":1,\"boot_id\":0,"

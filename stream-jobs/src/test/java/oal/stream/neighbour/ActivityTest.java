@@ -59,8 +59,7 @@ class ActivityTest {
         LabelWindow window = new LabelWindow();
         window.whole = true;
         window.offeredPkts = 1000;
-        window.lostPkts = 60;
-        window.macLostPkts = 15;
+        window.congestionLostPkts = 45;
         for (long s = 0; s < 4; s++) {
             activity.ended(window);
             add(ap.samples(s));

@@ -125,7 +125,7 @@ class ApPipelineTest {
         Map<String, Long> got = rows.kept().stream()
                 .collect(Collectors.groupingBy(b -> b.table, TreeMap::new, Collectors.summingLong(b -> b.rows)));
         Map<String, Long> raw = new TreeMap<>(got);
-        raw.keySet().removeAll(List.of("label", "item", "gap", "prediction"));
+        raw.keySet().removeAll(List.of("label", "loss_event", "item", "gap", "prediction"));
         assertEquals(want, raw);
 
         List<DeadLetter> ofAps = deadLetters.kept().stream().filter(d -> d.topic.startsWith("ap.")
@@ -138,6 +138,7 @@ class ApPipelineTest {
                 "one prediction a decision");
         assertTrue(want.get("decision") >= 3);
         assertTrue(got.get("label") > 0, "labels");
+        assertTrue(got.get("loss_event") > 0, "losses");
         assertEquals((long) items.kept().size(), got.get("item"));
         // Four duplicates, and what the golden sequence contains: a batch missing in both topics and one in the packets
         // only, and a reboot.

@@ -122,7 +122,7 @@ class ApControlTest extends ApHarness {
 
     @Test
     void anApThatSaysNothingOfControlIsNotWaitedFor() throws Exception {
-        sendPairs(0, 30);
+        sendPairs(0, 40);
         int items = rows("item").size();
         assertTrue(items > 50);
         assertEquals(new TreeSet<>(), marked());
@@ -131,18 +131,18 @@ class ApControlTest extends ApHarness {
     @Test
     void whileItEnforcesItemsWaitForItsEvents() throws Exception {
         send(control(0, MODE_ENFORCE, 0), brokerMs(0));
-        sendPairs(0, 20);
+        sendPairs(0, 28);
         assertEquals(0, rows("item").size(), "what it did after the first batch is not known");
-        for (long s = 1; s < 20; s++) send(control(s, MODE_ENFORCE, 0), brokerMs(19));
+        for (long s = 1; s < 28; s++) send(control(s, MODE_ENFORCE, 0), brokerMs(27));
         int items = rows("item").size();
         assertTrue(items > 30, items + " items");
         assertEquals(new TreeSet<>(), marked());
-        sendPairs(20, 40);
+        sendPairs(28, 48);
         assertEquals(items, rows("item").size(), 3, "these wait again");
-        harness.processWatermark(new Watermark(brokerMs(40) + LATENESS_MS));
+        harness.processWatermark(new Watermark(brokerMs(48) + LATENESS_MS));
         assertTrue(rows("item").size() > items + 30, "for as long as a batch is waited for");
-        assertTrue(marked().first() > 19 * ApTraffic.BATCH_US - LEAD_US, "then they say that it may have acted");
-        assertTrue(marked().size() > 30);
+        assertTrue(marked().first() > 27 * ApTraffic.BATCH_US - LEAD_US, "then they say that it may have acted");
+        assertTrue(marked().size() > 25);
     }
 
     @Test

@@ -19,10 +19,11 @@ import org.junit.jupiter.api.Test;
 class ApOperatorTest extends ApHarness {
     @Test
     void labelsAreThoseOfTheTraffic() throws Exception {
-        sendPairs(0, 20);
+        sendPairs(0, 28);
         List<Map<String, String>> labels = rows("label");
         assertEquals(T0_US, ts(labels.get(0)), "the first window starts with the data");
-        // 20 batches are 5.04 s: instants up to the last row are final, and windows of 1 s that end there: 0 … 4.0 s.
+        // 28 batches are 7.06 s: instants up to the last row are final, and windows of 1 s that ended 2 s before:
+        // 0 … 4 s.
         assertEquals(41, labels.size());
         for (int i = 0; i < labels.size(); i++) {
             Map<String, String> l = labels.get(i);
@@ -38,7 +39,7 @@ class ApOperatorTest extends ApHarness {
 
     @Test
     void itemsPairFeaturesWithWhatCameTrue() throws Exception {
-        sendPairs(0, 40);
+        sendPairs(0, 48);
         List<Map<String, String>> items = rows("item");
         Map<Long, Map<String, String>> labels = rows("label").stream().collect(Collectors.toMap(ApHarness::ts, l -> l));
         assertTrue(items.size() > 50, items.size() + " items");
@@ -65,7 +66,9 @@ class ApOperatorTest extends ApHarness {
         assertTrue(json.startsWith("{\"ap_id\":\"ap-1\",\"site\":\"lab\",\"ts_us\":" + row.get("ts")
                 + ",\"boot_id\":5,\"feature_hash\":" + row.get("feature_hash") + ",\"features\":["), json);
         assertTrue(json.contains("\"features\":" + row.get("features").replace(" ", "")), json);
-        assertTrue(json.endsWith(",\"class\":2,\"loss_ratio\":0.1,\"offered_pkts\":1000,\"complete\":true}"), json);
+        assertTrue(json.endsWith(",\"class\":2,\"loss_ratio\":0.1,\"offered_pkts\":1000,\"complete\":true,"
+                + "\"loss_permille_resent\":100,\"loss_permille_now_resent\":100,\"since_drop_us\":2000,"
+                + "\"until_drop_us\":8000}"), json);
     }
 
     @Test
@@ -109,13 +112,13 @@ class ApOperatorTest extends ApHarness {
         harness.processWatermark(new Watermark(brokerMs(8) + LATENESS_MS - 1));
         assertEquals(labels, rows("label").size());
         harness.processWatermark(new Watermark(brokerMs(9) + LATENESS_MS));
-        sendPairs(12, 30);
+        sendPairs(12, 40);
         List<Map<String, String>> after = rows("label");
         long holeFrom = T0_US + 8 * ApTraffic.BATCH_US;
         long holeUntil = T0_US + 9 * ApTraffic.BATCH_US;
         int incomplete = 0;
         for (Map<String, String> l : after) {
-            boolean touches = ts(l) < holeUntil && ts(l) + Settings.LABEL_WINDOW_US > holeFrom;
+            boolean touches = ts(l) < holeUntil && ts(l) + Settings.LABEL_WINDOW_US + Settings.LOSS_WAIT_US > holeFrom;
             assertEquals(touches ? "0" : "1", l.get("complete"), "window at " + (ts(l) - T0_US));
             if (touches) incomplete++;
         }
@@ -123,37 +126,37 @@ class ApOperatorTest extends ApHarness {
         assertTrue(after.size() > 60);
         for (Map<String, String> i : rows("item")) {
             boolean touches = ts(i) - Settings.LABEL_WINDOW_US < holeUntil && ts(i) + Settings.HORIZON_US
-                    + Settings.LABEL_WINDOW_US > holeFrom;
+                    + Settings.LABEL_WINDOW_US + Settings.LOSS_WAIT_US > holeFrom;
             if (touches) assertEquals("0", i.get("complete"), "item at " + (ts(i) - T0_US));
         }
     }
 
     @Test
     void aBatchThatComesAfterItsTurnIsLate() throws Exception {
-        sendPairs(0, 8);
-        send(ap.samples(8));
-        sendPairs(9, 11);
-        harness.processWatermark(new Watermark(brokerMs(11) + LATENESS_MS));
-        send(ap.packets(8));
+        sendPairs(0, 20);
+        send(ap.samples(20));
+        sendPairs(21, 23);
+        harness.processWatermark(new Watermark(brokerMs(23) + LATENESS_MS));
+        send(ap.packets(20));
         List<Map<String, String>> late = rows("late");
         assertEquals(1, late.size());
-        assertEquals("8", late.get(0).get("seq"));
+        assertEquals("20", late.get(0).get("seq"));
         assertEquals("ap.packets.v1", late.get(0).get("topic"));
         assertEquals("252", late.get(0).get("rows"));
         assertEquals(Long.toString(2 * ApTraffic.BATCH_US), late.get(0).get("late_us"));
         int labels = rows("label").size();
-        sendPairs(11, 12);
+        sendPairs(23, 24);
         assertTrue(rows("label").size() > labels, "and the AP goes on");
     }
 
     @Test
     void anApThatSendsNoPacketsStillGivesLabels() throws Exception {
-        for (long s = 0; s < 30; s++) {
+        for (long s = 0; s < 40; s++) {
             send(ap.samples(s));
             harness.processWatermark(new Watermark(brokerMs(s)));
             if (brokerMs(s) < brokerMs(0) + LATENESS_MS) assertEquals(List.of(), rows("label"));
         }
-        harness.processWatermark(new Watermark(brokerMs(30) + LATENESS_MS));
+        harness.processWatermark(new Watermark(brokerMs(40) + LATENESS_MS));
         List<Map<String, String>> labels = rows("label");
         assertTrue(labels.size() > 50);
         for (Map<String, String> l : labels) assertEquals("0", l.get("complete"));
@@ -184,7 +187,7 @@ class ApOperatorTest extends ApHarness {
         long dropsFrom = T0_US + 20 * ApTraffic.BATCH_US;
         for (Map<String, String> l : rows("label")) {
             long from = ts(l);
-            long until = from + Settings.LABEL_WINDOW_US;
+            long until = from + Settings.LABEL_WINDOW_US + Settings.LOSS_WAIT_US; // its losses are seen again by then
             boolean hole = from < tick + 13 * 4000 && until > tick || from < dropsFrom + ApTraffic.BATCH_US
                     && until > dropsFrom;
             assertEquals(hole ? "0" : "1", l.get("complete"), "window at " + (from - T0_US));
@@ -213,7 +216,7 @@ class ApOperatorTest extends ApHarness {
         int before = rows("label").size();
         ap.bootId = 6;
         ap.t0Us = T0_US + 12 * ApTraffic.BATCH_US + 30_000_000;
-        sendPairs(0, 8);
+        sendPairs(0, 20);
         List<Map<String, String>> labels = rows("label");
         assertTrue(labels.size() > before + 5);
         assertEquals("1", labels.get(before).get("complete"));
@@ -227,7 +230,7 @@ class ApOperatorTest extends ApHarness {
     void anApWhoseClockIsWrongIsNotLateAndHurtsNobody() throws Exception {
         ApTraffic ahead = new ApTraffic("ap-ahead", T0_US + 50_000_000);
         ApTraffic behind = new ApTraffic("ap-behind", T0_US - 3_600_000_000L);
-        for (long s = 0; s < 20; s++) {
+        for (long s = 0; s < 28; s++) {
             for (ApTraffic a : List.of(ahead, ap, behind)) {
                 send(a.samples(s), brokerMs(s)); // the broker's clock is the same for all
                 send(a.packets(s), brokerMs(s));
@@ -245,7 +248,7 @@ class ApOperatorTest extends ApHarness {
         sendPairs(0, 12);
         int before = rows("label").size();
         ap.t0Us -= 3_600_000_000L;
-        sendPairs(12, 30);
+        sendPairs(12, 40);
         List<Map<String, String>> labels = rows("label");
         assertTrue(labels.size() > before + 20);
         assertTrue(labels.stream().skip(before).allMatch(l -> ts(l) < T0_US && l.get("complete").equals("1")));

@@ -78,7 +78,7 @@ class ApPoliciesTest extends ApHarness {
         List<String> records = records();
         assertEquals(all.size(), records.size());
         for (int i = 0; i < records.size(); i++) {
-            assertEquals(i % 2 == 1, records.get(i).endsWith(",\"policy\":\"example\"}"), records.get(i));
+            assertEquals(i % 2 == 1, records.get(i).contains(",\"policy\":\"example\","), records.get(i));
         }
     }
 
@@ -158,7 +158,7 @@ class ApPoliciesTest extends ApHarness {
         int before = items(OTHER).size();
         policies = Manifests.with(OTHER);
         restore();
-        sendPairs(60, 70);
+        sendPairs(60, 76);
         assertEquals("0", items(OTHER).get(before).get("complete"), "nothing of it was left");
     }
 

@@ -50,7 +50,7 @@ class CaptureTest {
             offered += w.offeredPkts;
             lost += w.lostPkts;
             macLost += w.macLostPkts;
-            congestionLost += w.congestionLostPkts();
+            congestionLost += w.congestionLostPkts;
             queueDrops += w.queueDropPkts;
         }
 

@@ -15,6 +15,7 @@ import oal.stream.codec.RawBatch;
 import oal.stream.codec.RefusedException;
 import oal.stream.decode.AcceptedBatch;
 import oal.stream.label.LabelWindow;
+import oal.stream.label.Loss;
 import oal.stream.neighbour.ApSecond;
 import oal.stream.policy.Manifests;
 import oal.stream.policy.Policies;
@@ -40,6 +41,7 @@ class HostileApTest {
     static final class Count implements ApOutput {
         int results;
         int predictions;
+        int losses;
         int refused;
 
         @Override
@@ -47,6 +49,12 @@ class HostileApTest {
             results++;
             assertTrue(w.lossClass() >= 0 && w.lossClass() <= 3);
             assertTrue(w.offeredPkts >= 0 && w.lostPkts >= 0 && w.lostPkts <= w.offeredPkts);
+        }
+
+        @Override
+        public void loss(ApState ap, String apId, Loss loss) {
+            losses++;
+            assertTrue(loss.seenUs <= loss.droppedUs && loss.droppedUs <= loss.resentUs && loss.pkts > 0);
         }
 
         @Override
@@ -152,6 +160,7 @@ class HostileApTest {
                 "each decision gives a row or is counted as refused");
         assertTrue(count.predictions > 500, count.predictions + " predictions");
         assertTrue(accepted > rounds / 3, accepted + " batches accepted");
-        assertTrue(count.results > 500, count.results + " results");
+        assertTrue(count.results > 200, count.results + " results");
+        assertTrue(count.losses > 100, count.losses + " losses");
     }
 }

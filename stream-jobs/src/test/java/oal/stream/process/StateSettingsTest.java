@@ -5,9 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import oal.stream.codec.BatchBuilder;
+import oal.stream.label.LabelWindow;
+import oal.stream.label.Labeler;
 import oal.stream.policy.Manifests;
 import oal.stream.policy.Policies;
 import oal.stream.state.StateSettings;
@@ -26,7 +30,8 @@ class StateSettingsTest extends ApHarness {
             * NOW.decisionIntervalUs();
 
     private static StateSettings with(int intervalUs, int horizonUs, int windowUs) {
-        return new StateSettings(NOW.tickUs(), intervalUs, horizonUs, windowUs, NOW.classBoundsPermille());
+        return new StateSettings(NOW.tickUs(), intervalUs, horizonUs, windowUs, NOW.lossWaitUs(),
+                NOW.classBoundsPermille());
     }
 
     /** Rows by their time; none has the same time as another. */
@@ -50,7 +55,7 @@ class StateSettingsTest extends ApHarness {
         restore();
         sendPairs(RESTORED, 60);
         // The first instant after the restart closes the first window that may be whole again.
-        boolean labelsGoOn = was.labelWindowUs() == NOW.labelWindowUs();
+        boolean labelsGoOn = was.labelWindowUs() == NOW.labelWindowUs() && was.lossWaitUs() == NOW.lossWaitUs();
         long labelsUs = labelsGoOn ? labelled + 1 : RESTORED_US;
         assertEquals(labels.tailMap(labelsUs), byTime("label").tailMap(labelsUs));
         // An item whose class now is of a window that was not whole is not complete; from then on all is as ever.
@@ -76,10 +81,53 @@ class StateSettingsTest extends ApHarness {
         assertTakenOver(with(NOW.decisionIntervalUs(), NOW.horizonUs(), windowUs));
     }
 
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1_000_000, 3_000_000})
+    void labelsThatWaitedForAnotherTimeBeginAnew(int waitUs) throws Exception {
+        assertTakenOver(new StateSettings(NOW.tickUs(), NOW.decisionIntervalUs(), NOW.horizonUs(),
+                NOW.labelWindowUs(), waitUs, NOW.classBoundsPermille()));
+    }
+
     @Test
     void classesWithOtherBoundsMeetNoneOfThese() throws Exception {
         assertTakenOver(new StateSettings(NOW.tickUs(), NOW.decisionIntervalUs(), NOW.horizonUs(),
-                NOW.labelWindowUs(), List.of(20, 60, 150)));
+                NOW.labelWindowUs(), NOW.lossWaitUs(), List.of(20, 60, 150)));
+    }
+
+    /** What version 7 of the state was, which stamped losses when they were sent again; committed. */
+    static byte[] before(String name) throws IOException {
+        try (InputStream in = StateSettingsTest.class.getResourceAsStream("/state-before-drops/" + name + ".bin")) {
+            return in.readAllBytes();
+        }
+    }
+
+    @Test
+    void labelsOfAStateThatKnowsNoDropsBeginAnew() throws Exception {
+        sendPairs(0, 60);
+        TreeMap<Long, Map<String, String>> meant = byTime("label");
+        DataInputDeserializer in = new DataInputDeserializer(before("traffic")); // after as many batches
+        ApState state = ApState.read(in, Policies.rwndFair(), NOW);
+        assertEquals(0, in.available());
+        TreeMap<Long, List<Long>> found = new TreeMap<>();
+        ApProcessor processor = new ApProcessor(Policies.rwndFair(), LATENESS_MS, new ApOutput() {
+            @Override
+            public void label(ApState ap, String apId, LabelWindow w) {
+                found.put(w.startUs, List.of(w.offeredPkts, w.congestionLostPkts, w.complete ? 1L : 0));
+            }
+        });
+        for (long s = RESTORED; s < 60; s++) {
+            for (BatchBuilder b : List.of(ap.samples(s), ap.packets(s))) {
+                processor.accept(state, accepted(b, brokerMs(s)), Long.MIN_VALUE);
+            }
+        }
+        assertTrue(found.firstKey() >= RESTORED_US);
+        assertTrue(found.firstKey() <= RESTORED_US + 200_000, "with the next whole window");
+        for (Map.Entry<Long, List<Long>> label : found.entrySet()) {
+            Map<String, String> row = meant.get(label.getKey());
+            assertEquals(row.get("offered_pkts") + " " + row.get("congestion_lost_pkts"), label.getValue().get(0) + " "
+                    + label.getValue().get(1));
+        }
+        assertEquals(1, found.lastEntry().getValue().get(2), "complete");
     }
 
     private static String words(Throwable e) {
@@ -102,7 +150,7 @@ class StateSettingsTest extends ApHarness {
     @Test
     void soIsAnotherSamplingPeriodAtOnce() {
         StateSettings was = new StateSettings(8000, NOW.decisionIntervalUs(), NOW.horizonUs(), NOW.labelWindowUs(),
-                NOW.classBoundsPermille());
+                NOW.lossWaitUs(), NOW.classBoundsPermille());
         ApStateSerializer.Snapshot now = new ApStateSerializer.Snapshot(Policies.rwndFair(), NOW);
         String said = words(assertThrows(IllegalStateException.class, () -> now.resolveSchemaCompatibility(
                 new ApStateSerializer.Snapshot(Policies.rwndFair(), was))));
@@ -112,7 +160,8 @@ class StateSettingsTest extends ApHarness {
     /** Versions 3, of rwnd-fair alone, and 4. */
     @Test
     void aCheckpointThatDoesNotSayItsSettingsHasTheFirst() throws Exception {
-        assertEquals(NOW, StateSettings.UNSAID, "when settings change, UNSAID stays, and this test says so");
+        assertEquals(NOW, new StateSettings(4000, 100_000, 200_000, 1_000_000, NOW.lossWaitUs(), List.of(10, 50, 120)),
+                "when settings change, UNSAID stays, and this test says so");
         byte[] manifests = Manifests.with("example").manifests();
         DataOutputSerializer four = new DataOutputSerializer(64);
         four.writeInt(manifests.length);
@@ -123,12 +172,12 @@ class StateSettingsTest extends ApHarness {
             was.readSnapshot(old.getKey(), new DataInputDeserializer(old.getValue()), null);
             assertTrue(now.resolveSchemaCompatibility(was).isCompatibleAsIs());
         }
-        DataOutputSerializer five = new DataOutputSerializer(64);
+        DataOutputSerializer six = new DataOutputSerializer(64);
         new ApStateSerializer.Snapshot(Manifests.with("example"), with(NOW.decisionIntervalUs(), 300_000, 1_000_000))
-                .writeSnapshot(five);
+                .writeSnapshot(six);
         ApStateSerializer.Snapshot said = new ApStateSerializer.Snapshot();
-        said.readSnapshot(5, new DataInputDeserializer(five.getCopyOfBuffer()), null);
-        assertEquals(five.length(), StateSettingsTest.length(said));
+        said.readSnapshot(6, new DataInputDeserializer(six.getCopyOfBuffer()), null);
+        assertEquals(six.length(), StateSettingsTest.length(said));
     }
 
     private static int length(ApStateSerializer.Snapshot snapshot) throws IOException {
@@ -142,7 +191,8 @@ class StateSettingsTest extends ApHarness {
     void settingsThatAreNeitherSaidNorTheFirstAreFoundOut() throws Exception {
         oal.stream.item.ItemJoin other = new oal.stream.item.ItemJoin(with(100_000, 700_000, 1_000_000));
         oal.stream.label.LabelWindow ended = new oal.stream.label.LabelWindow();
-        for (int i = 0; i < 40; i++) other.next(T0_US + i * 100_000L, 5, new long[] {1, 2}, true, false, ended);
+        for (int i = 0; i < 40; i++) other.next(T0_US + i * 100_000L, 5, new long[] {1, 2}, true, false, ended,
+                new Labeler(NOW));
         DataOutputSerializer out = new DataOutputSerializer(1 << 12);
         other.write(out);
         oal.stream.item.ItemJoin now = new oal.stream.item.ItemJoin(NOW);

@@ -86,6 +86,21 @@ class DiskFullTest {
         }
     }
 
+    /**
+     * Restarts the server if a merge left a part with files that were cut off: it then takes the parts that were
+     * merged. Such a part might be read without an error, and with fewer rows than it has.
+     */
+    private void restartIfBroken(String... tables) throws Exception {
+        for (String table : tables) {
+            String parts = server.sql("CHECK TABLE oal." + table + " SETTINGS check_query_single_value_result = 0");
+            if (parts.lines().allMatch(part -> part.split("\t")[1].equals("1"))) continue;
+            System.err.println("DiskFullTest: a part of " + table + " is broken: " + parts);
+            server.stop();
+            server.start();
+            return;
+        }
+    }
+
     /** Each time the space is enough for more of the tables, days and rollups. */
     @Test
     void insertsAndRepairsWaitForSpaceAndAreThereOnce() throws Exception {
@@ -153,6 +168,7 @@ class DiskFullTest {
         }
         disk.free();
         await(job);
+        restartIfBroken("n0", "n1");
         ClickHouseSinkTest.assertEveryRowOnce(server);
     }
 }

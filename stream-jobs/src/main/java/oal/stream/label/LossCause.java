@@ -1,0 +1,79 @@
+package oal.stream.label;
+
+import oal.schema.Settings;
+
+/** Where and when a range was dropped, from the counters of its own station between first sight and repetition. */
+final class LossCause {
+    /** A counter is read once a tick: a drop shows at the read after it. */
+    private static final long READ_US = Settings.TICK_US;
+    /** Reads are late at times, while their rows have the tick's time. */
+    private static final long LATE_US = Settings.TICK_US;
+
+    private LossCause() {}
+
+    /** Fills cause, counters and time of the drop; the rest is there. */
+    static void find(Loss loss, StationCounters counters) {
+        loss.queueCounter = Loss.NO_QUEUE_COUNTER;
+        loss.queueDropPkts = loss.macFailedPkts = Loss.ABSENT;
+        loss.cause = Loss.UNKNOWN;
+        loss.stampedBy = Loss.BY_FIRST_SIGHT;
+        loss.droppedUs = loss.seenUs;
+        StationCounters.Station s = counters.of(loss.stationMac);
+        if (s == null) return;
+        long fromUs = loss.seenUs - LATE_US;
+        long untilUs = loss.resentUs + READ_US;
+        Found queue = new Found();
+        if (s.txq) {
+            loss.queueCounter = Loss.TXQ;
+            queue.in(s.queueDrops, fromUs, untilUs);
+            queue.counted += s.queueDrops.counted(fromUs, untilUs);
+        }
+        for (StationCounters.Qdisc q : counters.qdiscs(s.device)) {
+            if (loss.queueCounter == Loss.NO_QUEUE_COUNTER) loss.queueCounter = Loss.QDISC;
+            if (q.tailDrop) { // at first sight, or never
+                queue.in(q.drops, loss.seenUs, loss.seenUs + READ_US);
+                if (!queue.free) queue.in(q.drops, fromUs, loss.seenUs + READ_US + LATE_US);
+            } else {
+                queue.in(q.drops, fromUs, untilUs);
+            }
+            queue.counted += q.drops.counted(fromUs, untilUs);
+        }
+        if (loss.queueCounter != Loss.NO_QUEUE_COUNTER) loss.queueDropPkts = queue.counted;
+        Found air = new Found();
+        if (s.air) {
+            air.in(s.macFailures, fromUs, untilUs);
+            loss.macFailedPkts = s.macFailures.counted(fromUs, untilUs);
+        }
+        boolean free = queue.free || air.free;
+        boolean byQueue = free ? queue.free : queue.steps != null;
+        boolean byAir = free ? air.free : air.steps != null;
+        loss.cause = byQueue ? byAir ? Loss.BOTH : Loss.QUEUE : byAir ? Loss.AIR : Loss.UNKNOWN;
+        if (loss.cause == Loss.UNKNOWN) return;
+        Found by = byQueue && (!byAir || queue.us <= air.us) ? queue : air;
+        by.steps.take(by.step, loss.pkts, by.untilUs);
+        loss.stampedBy = Loss.BY_COUNTER;
+        loss.droppedUs = Math.max(loss.seenUs, Math.min(by.us, loss.resentUs));
+    }
+
+    /** The first step of some counters, one with packets that explain nothing yet before one without. */
+    private static final class Found {
+        DropSteps steps;
+        int step;
+        long us;
+        long untilUs;
+        boolean free;
+        long counted;
+
+        void in(DropSteps of, long fromUs, long until) {
+            int at = of.free(fromUs, until);
+            boolean isFree = at >= 0;
+            if (!isFree) at = of.first(fromUs, until);
+            if (at < 0 || steps != null && (free != isFree ? free : us <= of.us(at))) return;
+            steps = of;
+            step = at;
+            us = of.us(at);
+            untilUs = until;
+            free = isFree;
+        }
+    }
+}
