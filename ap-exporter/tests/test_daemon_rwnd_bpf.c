@@ -16,13 +16,17 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/if_tun.h>
+#include <linux/perf_event.h>
 #include <linux/pkt_cls.h>
 #include <net/if.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -585,6 +589,118 @@ static void ends(void)
 	CHECK(s.ready);
 }
 
+/* --- settings while packets run on another CPU */
+
+enum { STORM_PACKETS = 2000000, STORM_ROUNDS = 250000, STORM_REPEAT = 2000, STORM_SETS = 1, STORM_CLOCK_NS = 25000 };
+static struct {
+	struct frame in;
+	_Atomic uint64_t packets;
+	atomic_bool end, failed;
+} storm;
+
+/* A clock that interrupts this thread, and so now and then a program between two reads of an entry: the race needs more
+ * time than the program takes. */
+static int interrupt_often(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof attr, .config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = STORM_CLOCK_NS,
+	};
+
+	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static void *run_storm(void *unused)
+{
+	static struct frame out;
+	const int clock = interrupt_often();
+
+	(void)unused;
+	while (!storm.end) {
+		LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = storm.in.bytes, .data_size_in = storm.in.len,
+		            .data_out = out.bytes, .data_size_out = sizeof out.bytes, .repeat = STORM_REPEAT);
+
+		if (bpf_prog_test_run_opts(fd.up, &o) < 0) {
+			storm.failed = true;
+			break;
+		}
+		storm.packets += STORM_REPEAT;
+	}
+	close(clock);
+	return NULL;
+}
+
+static uint32_t seal_of(const struct rwnd_bpf_flow *key, const struct rwnd_bpf_clamp *c)
+{
+	return rwnd_bpf_seal(rwnd_bpf_tag(key), c->deadline_ns, c->bytes, c->floor_bytes, c->scale);
+}
+
+/* The flow's entry, as the backend writes it. */
+static void read_entry(const struct tcp_spec *s, struct rwnd_bpf_flow *key, struct rwnd_bpf_clamp *value)
+{
+	const struct rwnd_flow f = flow_of(s, 0);
+
+	*key = (struct rwnd_bpf_flow){
+		.client = { 0, 0, htonl(0xffff) }, .server = { 0, 0, htonl(0xffff) },
+		.client_port = htons(f.client_port), .server_port = htons(f.server_port),
+	};
+	memcpy(&key->client[3], f.client_addr, 4);
+	memcpy(&key->server[3], f.server_addr, 4);
+	CHECK_EQ(bpf_map_lookup_elem(fd.clamps, key, value), 0);
+}
+
+/* While ACKs of one flow run, that flow and another are set in turn, many times a system call: the kernel gives the
+ * memory of the entry that an ACK reads to the other flow, which must not be held to the first one's field. */
+static void settings_amid_packets(void)
+{
+	const struct tcp_spec scaled = { .flags = ACK, .window = 60000 };
+	const struct tcp_spec plain = { .flags = ACK, .window = 60000, .client_port = 5001 };
+	struct tcp_spec lower = plain;
+	const struct rwnd_flow scaled_flow = flow_of(&scaled, 7), plain_flow = flow_of(&plain, 0);
+	const struct frame in = tcp_frame(&plain, NULL);
+	struct rwnd_bpf_flow keys[2 * STORM_SETS];
+	struct rwnd_bpf_clamp values[2 * STORM_SETS];
+	uint64_t wrong = 0, rounds = 0, replaced = counter(RWND_BPF_REPLACED);
+	struct frame want;
+	pthread_t thread;
+
+	fresh("flows are set while ACKs run on another CPU: no ACK is held to what was set for another flow");
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+		skip("settings amid packets", "takes two processors");
+		return;
+	}
+	lower.window = 30000;
+	want = tcp_frame(&lower, NULL);
+	storm.in = tcp_frame(&scaled, NULL);
+	CHECK_EQ(rwnd_set(rwnd, &scaled_flow, 65536, RWND_MAX_TTL_MS), 0);
+	CHECK_EQ(rwnd_set(rwnd, &plain_flow, 30000, RWND_MAX_TTL_MS), 0);
+	for (unsigned i = 0; i < STORM_SETS; i++) {
+		read_entry(&scaled, &keys[2 * i], &values[2 * i]);
+		read_entry(&plain, &keys[2 * i + 1], &values[2 * i + 1]);
+		values[2 * i].deadline_ns = values[2 * i + 1].deadline_ns = UINT64_MAX;
+		values[2 * i].seal = seal_of(&keys[2 * i], &values[2 * i]);
+		values[2 * i + 1].seal = seal_of(&keys[2 * i + 1], &values[2 * i + 1]);
+	}
+	CHECK_EQ(pthread_create(&thread, NULL, run_storm, NULL), 0);
+	while (!storm.failed && (rounds < STORM_ROUNDS || storm.packets < STORM_PACKETS)) {
+		LIBBPF_OPTS(bpf_map_batch_opts, o, .elem_flags = BPF_ANY);
+		uint32_t n = 2 * STORM_SETS;
+		struct frame out;
+
+		CHECK_EQ(bpf_map_update_batch(fd.clamps, keys, values, &n, &o), 0);
+		out = through(&in, false);
+		wrong += !equal(&out, &want);
+		rounds++;
+	}
+	storm.end = true;
+	CHECK_EQ(pthread_join(thread, NULL), 0);
+	CHECK(!storm.failed);
+	printf("# %llu settings of another flow, %llu ACKs; %llu entries were replaced while they were read\n",
+	       (unsigned long long)rounds * STORM_SETS, (unsigned long long)storm.packets,
+	       (unsigned long long)(counter(RWND_BPF_REPLACED) - replaced));
+	CHECK_EQ(wrong, 0);
+}
+
 /* --- packets whose headers are in pages, as some drivers hand them on: through a TAP that takes a packet in parts */
 
 static int tap = -1, listener = -1;
@@ -694,6 +810,7 @@ int main(void)
 	damaged();
 	pages();
 	ends();
+	settings_amid_packets();
 	test("closed, nothing of it is left on the port");
 	rwnd_close(rwnd);
 	CHECK(system("tc filter show dev port0 ingress | grep -q rwnd") != 0);

@@ -178,9 +178,7 @@ static int set(struct action *a, const void *subject, uint64_t bytes, uint32_t t
 	const struct rwnd_flow *f = subject;
 	struct backend *b = backend_of(a);
 	const struct rwnd_bpf_flow key = key_of(f);
-	/* A packet may read an entry that is being replaced (the kernel uses its memory again at once): then one ACK
-	 * may carry another flow's clamp. It is a window of at least that flow's floor, and the next ACK is right. */
-	const struct rwnd_bpf_clamp clamp = {
+	struct rwnd_bpf_clamp clamp = {
 		.deadline_ns = clock_monotonic_ns() + ttl_ms * UINT64_C(1000000),
 		.bytes = (uint32_t)bytes,
 		.floor_bytes = rwnd_floor_bytes(f),
@@ -190,6 +188,7 @@ static int set(struct action *a, const void *subject, uint64_t bytes, uint32_t t
 
 	if (!b->ports.n_attached)
 		return -ENOTCONN;
+	clamp.seal = rwnd_bpf_seal(rwnd_bpf_tag(&key), clamp.deadline_ns, clamp.bytes, clamp.floor_bytes, clamp.scale);
 	ret = bpf_map_update_elem(b->fd.clamps, &key, &clamp, BPF_ANY);
 	return ret == -E2BIG ? -ENOSPC : ret;
 }
@@ -235,7 +234,7 @@ static void stats(struct action *a, struct action_stats *s)
 	s->errors += b->ports.attach_errors;
 	s->packets_changed = b->sum.n[RWND_BPF_CLAMPED];
 	s->packets_skipped = 0;
-	for (unsigned i = RWND_BPF_CLAMPED + 1; i <= RWND_BPF_OTHER_SCALE; i++)
+	for (unsigned i = RWND_BPF_CLAMPED + 1; i <= RWND_BPF_REPLACED; i++)
 		s->packets_skipped += b->sum.n[i];
 	s->packets_seen = s->packets_changed + s->packets_skipped;
 }

@@ -13,10 +13,6 @@
  * The hardware's VLAN tag is not in the packet at this point and the kernel puts it back; tags in the packet are
  * stepped over. */
 #include <linux/bpf.h>
-#include <linux/if_ether.h>
-#include <linux/in.h>
-#include <linux/ip.h>
-#include <linux/ipv6.h>
 #include <linux/pkt_cls.h>
 #include <linux/tcp.h>
 #include <stdbool.h>
@@ -25,6 +21,7 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "rwnd_bpf_header.h"
 #include "rwnd_bpf_maps.h"
 
 /* Sizes are set at load time. */
@@ -39,7 +36,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
 	__type(key, struct rwnd_bpf_flow);
-	__type(value, struct rwnd_bpf_scale);
+	__type(value, union rwnd_bpf_scale);
 } scales SEC(".maps");
 
 struct {
@@ -50,13 +47,9 @@ struct {
 } counters SEC(".maps");
 
 enum {
-	MAX_TAGS = 2, /* in the packet; with the hardware's that is one more than QinQ */
-	MAX_EXTENSIONS = 4,
 	MAX_OPTIONS = 40, /* bytes of TCP options */
 	MAX_SCALE = 14,
 	COARSE_NS = 50000000,
-	/* As much as is made contiguous: Ethernet, 2 tags, IPv6 with some extensions, TCP with all options. */
-	HEADERS_BYTES = 192,
 };
 enum { OPTION_END, OPTION_NOP, OPTION_SCALE = 3 };
 
@@ -67,128 +60,6 @@ static __always_inline void count(enum rwnd_bpf_counter i)
 
 	if (c)
 		c->n[i]++; /* of this CPU, and tc programs are not interrupted by each other */
-}
-
-/* Where the TCP header is. */
-struct found {
-	void *ip;
-	struct tcphdr *tcp;
-	__u32 at; /* of the TCP header in the packet */
-	bool v6;
-};
-enum outcome { TCP, OTHER, SHORT, FRAGMENT, HEADERS, MALFORMED };
-
-static __always_inline enum outcome find_v4(void *p, void *end, struct found *f)
-{
-	const struct iphdr *ip = p;
-	__u32 header;
-
-	if ((void *)(ip + 1) > end)
-		return SHORT;
-	if (ip->protocol != IPPROTO_TCP)
-		return OTHER;
-	if (ip->frag_off & bpf_htons(0x3fff)) /* an offset, or more to come */
-		return FRAGMENT;
-	header = ip->ihl * 4u;
-	if (ip->version != 4 || header < sizeof *ip)
-		return MALFORMED;
-	if (ip->tot_len && bpf_ntohs(ip->tot_len) < header + sizeof(struct tcphdr)) /* 0: merged to more than 64 KiB */
-		return MALFORMED;
-	f->ip = p;
-	f->v6 = false;
-	f->tcp = p + header;
-	return TCP;
-}
-
-static __always_inline enum outcome find_v6(void *p, void *end, struct found *f)
-{
-	const struct ipv6hdr *ip = p;
-	__u8 next;
-	int i;
-
-	if ((void *)(ip + 1) > end)
-		return SHORT;
-	if (ip->version != 6)
-		return MALFORMED;
-	f->ip = p;
-	f->v6 = true;
-	next = ip->nexthdr;
-	p = (void *)(ip + 1);
-	for (i = 0; i <= MAX_EXTENSIONS; i++) {
-		const __u8 *extension = p;
-
-		if (next == IPPROTO_TCP) {
-			f->tcp = p;
-			return TCP;
-		}
-		if (next == IPPROTO_FRAGMENT)
-			return FRAGMENT;
-		if (next != IPPROTO_HOPOPTS && next != IPPROTO_DSTOPTS && next != IPPROTO_ROUTING && next != IPPROTO_AH)
-			return OTHER;
-		if ((void *)(extension + 8) > end)
-			return SHORT;
-		p += next == IPPROTO_AH ? (extension[1] + 2u) * 4 : (extension[1] + 1u) * 8;
-		next = extension[0];
-	}
-	return HEADERS;
-}
-
-static __always_inline enum outcome find_tcp(struct __sk_buff *skb, struct found *f)
-{
-	void *const data = (void *)(long)skb->data, *const end = (void *)(long)skb->data_end;
-	const struct ethhdr *eth = data;
-	void *p = data + sizeof *eth;
-	enum outcome outcome;
-	__be16 type;
-	int i;
-
-	if (p > end)
-		return SHORT;
-	type = eth->h_proto;
-#pragma unroll
-	for (i = 0; i < MAX_TAGS; i++) {
-		const __be16 *tag = p; /* tag, then the type of what follows */
-
-		if (type != bpf_htons(ETH_P_8021Q) && type != bpf_htons(ETH_P_8021AD))
-			break;
-		if ((void *)(tag + 2) > end)
-			return SHORT;
-		type = tag[1];
-		p = (void *)(tag + 2);
-	}
-	if (type == bpf_htons(ETH_P_IP))
-		outcome = find_v4(p, end, f);
-	else if (type == bpf_htons(ETH_P_IPV6))
-		outcome = find_v6(p, end, f);
-	else
-		return OTHER;
-	if (outcome != TCP)
-		return outcome;
-	if ((void *)(f->tcp + 1) > end)
-		return SHORT;
-	f->at = (void *)f->tcp - data;
-	return f->tcp->doff < 5 ? MALFORMED : TCP;
-}
-
-/* The TCP header of a packet. One that is not in the packet's linear part is brought there. */
-static __always_inline enum outcome inspect(struct __sk_buff *skb, struct found *f)
-{
-	enum outcome outcome = SHORT;
-	int i;
-
-#pragma clang loop unroll(disable)
-	for (i = 0; i < 2; i++) {
-		__u32 bytes = skb->len;
-
-		outcome = find_tcp(skb, f);
-		if (outcome != SHORT || bytes <= (__u32)(skb->data_end - skb->data))
-			return outcome;
-		if (bytes > HEADERS_BYTES)
-			bytes = HEADERS_BYTES;
-		if (i || bpf_skb_pull_data(skb, bytes) < 0)
-			break;
-	}
-	return i ? HEADERS : SHORT; /* headers longer than what is brought there */
 }
 
 static __always_inline void count_outcome(enum outcome outcome)
@@ -246,12 +117,24 @@ static __always_inline int offered_scale(struct __sk_buff *skb, __u32 at, __u32 
 	return o > end ? -2 : -1;
 }
 
+/* What is known of this flow's scale; false: nothing. An entry that is another flow's by now is nothing. */
+static __always_inline bool scale_of(const struct rwnd_bpf_flow *flow, __u32 tag, union rwnd_bpf_scale *scale)
+{
+	const union rwnd_bpf_scale *entry = bpf_map_lookup_elem(&scales, flow);
+
+	if (!entry)
+		return false;
+	scale->word = *(volatile const __u32 *)&entry->word;
+	return scale->tag == (__u16)tag;
+}
+
 /* A SYN, with or without ACK, from the client or to it. */
 static __always_inline void learn(struct __sk_buff *skb, const struct found *f, const struct rwnd_bpf_flow *flow,
 				  bool up, bool ack, __u32 doff)
 {
 	const int offer = offered_scale(skb, f->at, doff);
-	struct rwnd_bpf_scale scale = {.state = RWND_BPF_KNOWN}, *before;
+	const __u32 tag = rwnd_bpf_tag(flow);
+	union rwnd_bpf_scale scale = {.state = RWND_BPF_KNOWN, .tag = (__u16)tag}, before;
 
 	count(RWND_BPF_SYN);
 	if (offer == -2)
@@ -270,42 +153,50 @@ static __always_inline void learn(struct __sk_buff *skb, const struct found *f, 
 		bpf_map_delete_elem(&scales, flow);
 		return;
 	} else if (offer != -1) { /* both have it. What the client's said stays; a SYN that was missed stays missed */
-		before = bpf_map_lookup_elem(&scales, flow);
-		if (!before || before->state != RWND_BPF_OFFERED)
+		if (!scale_of(flow, tag, &before) || before.state != RWND_BPF_OFFERED)
 			return;
-		scale.scale = before->scale;
+		scale.scale = before.scale;
 	}
 	bpf_map_update_elem(&scales, flow, &scale, BPF_ANY);
 }
 
-/* The field for this flow's header, once its scale is sure; 0: it is not, and `*why` says so. */
-static __always_inline __u32 verify(struct rwnd_bpf_clamp *c, const struct rwnd_bpf_flow *flow,
-				    enum rwnd_bpf_counter *why)
+/* The field for this flow's header, once its scale is sure; 0: it is not, and `*why` says so. `deadline_ns` is what the
+ * entry said before; an entry whose parts are not of one setting of this flow is being replaced. */
+static __always_inline __u32 verify(struct rwnd_bpf_clamp *c, const struct rwnd_bpf_flow *flow, __u32 tag,
+				    __u64 deadline_ns, enum rwnd_bpf_counter *why)
 {
-	const struct rwnd_bpf_scale *learned = bpf_map_lookup_elem(&scales, flow);
-	__u32 scale = c->scale, raw;
+	const volatile struct rwnd_bpf_clamp *now = c;
+	const __u32 bytes = now->bytes, floor_bytes = now->floor_bytes;
+	__u32 scale = now->scale, raw;
+	union rwnd_bpf_scale learned;
+	bool known;
 
+	*why = RWND_BPF_REPLACED;
+	if (now->seal != rwnd_bpf_seal(tag, deadline_ns, bytes, floor_bytes, scale))
+		return 0;
 	*why = RWND_BPF_UNKNOWN_SCALE;
-	if (learned ? learned->state == RWND_BPF_REFUSED : scale == RWND_BPF_LEARNED)
+	known = scale_of(flow, tag, &learned);
+	if (known ? learned.state == RWND_BPF_REFUSED : scale == RWND_BPF_LEARNED)
 		return 0;
 	if (scale == RWND_BPF_LEARNED) {
-		if (learned && learned->state != RWND_BPF_KNOWN)
+		if (learned.state != RWND_BPF_KNOWN)
 			return 0;
-		scale = learned ? learned->scale : 0;
-	} else if (learned && learned->scale != scale) {
+		scale = learned.scale;
+	} else if (known && learned.scale != scale) {
 		*why = RWND_BPF_OTHER_SCALE;
 		return 0;
 	}
 	if (scale > MAX_SCALE)
 		return 0;
-	raw = c->bytes >> scale;
-	if ((__u64)raw << scale < c->floor_bytes)
+	raw = bytes >> scale;
+	if ((__u64)raw << scale < floor_bytes)
 		raw++;
 	if (!raw)
 		raw = 1;
 	if (raw > 0xffff)
 		raw = 0xffff;
-	c->verdict = RWND_BPF_VERIFIED | raw;
+	/* If the memory is another entry's by now, that entry's packets see that this is not their stamp. */
+	*(volatile __u64 *)&c->verdict = rwnd_bpf_stamp(tag, deadline_ns) | raw;
 	return raw;
 }
 
@@ -326,10 +217,11 @@ int rwnd_up(struct __sk_buff *skb)
 	struct rwnd_bpf_flow flow;
 	struct rwnd_bpf_clamp *c;
 	enum rwnd_bpf_counter why;
+	__u64 deadline_ns, verdict;
 	enum outcome outcome;
 	struct found f;
 	__be16 window, lower;
-	__u32 raw;
+	__u32 raw, tag;
 
 	outcome = inspect(skb, &f);
 	if (outcome != TCP) {
@@ -355,9 +247,12 @@ int rwnd_up(struct __sk_buff *skb)
 		count(RWND_BPF_NO_CLAMP);
 		return TC_ACT_UNSPEC;
 	}
-	raw = c->verdict & 0xffff;
-	if (!raw)
-		raw = verify(c, &flow, &why);
+	tag = rwnd_bpf_tag(&flow);
+	deadline_ns = *(volatile __u64 *)&c->deadline_ns;
+	verdict = *(volatile __u64 *)&c->verdict;
+	raw = verdict & 0xffff;
+	if ((verdict & RWND_BPF_STAMP) != rwnd_bpf_stamp(tag, deadline_ns) || !raw)
+		raw = verify(c, &flow, tag, deadline_ns, &why);
 	if (!raw) {
 		count(why);
 		return TC_ACT_UNSPEC;
@@ -366,7 +261,7 @@ int rwnd_up(struct __sk_buff *skb)
 		count(RWND_BPF_BELOW);
 		return TC_ACT_UNSPEC;
 	}
-	if (over(c->deadline_ns)) {
+	if (over(deadline_ns)) {
 		count(RWND_BPF_EXPIRED);
 		return TC_ACT_UNSPEC;
 	}
