@@ -13,6 +13,8 @@ ROOMS = (
 MOST_FILES = 25  # in a room
 MOST_LINES = 400  # in a file that is part of the product
 MOST_COLUMNS = 120  # in any C file; a tab takes eight
+#: Waits until a time of the realtime clock, which may be set back: a tick thread would stand for as long.
+REALTIME_WAITS = re.compile(r"\b(sem_timedwait|pthread_mutex_timedlock|mq_timedreceive|mq_timedsend)\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
@@ -59,6 +61,18 @@ def shape(root: Path) -> list[str]:
         for number, line in enumerate(path.read_text().split("\n"), 1):
             if len(line.expandtabs(8)) > MOST_COLUMNS:
                 found.append(f"{path.relative_to(root)}:{number}: more than {MOST_COLUMNS} columns")
+    return found
+
+
+def waits(root: Path) -> list[str]:
+    """Calls that wait by a clock that can be set. Conditions wait by the monotonic one (pthread_condattr_setclock)."""
+    found = []
+    for path in source_files(root, "src", "fleet"):
+        text = COMMENT.sub("", path.read_text())
+        for name in REALTIME_WAITS.findall(text):
+            found.append(f"{path.relative_to(root)}: {name} waits by the realtime clock")
+        if "pthread_cond_timedwait(" in text and "pthread_condattr_setclock(" not in text:
+            found.append(f"{path.relative_to(root)}: a condition waits by the realtime clock")
     return found
 
 
@@ -118,7 +132,7 @@ def circles(uses: Graph) -> list[str]:
 def main() -> int:
     root = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     uses, found = includes(root)
-    found += circles(uses) + circles(calls(root)) + shape(root)
+    found += circles(uses) + circles(calls(root)) + shape(root) + waits(root)
     for line in found:
         print(f"lint: {line}")
     return bool(found)

@@ -71,7 +71,7 @@ static uint32_t settle_ticks(void)
 	return (uint32_t)((2 * round_us + OAL_SETTING_TICK_US - 1) / OAL_SETTING_TICK_US + 1);
 }
 
-static int open_ap(struct daemon *d, char *err, size_t err_size)
+static int open_ap(struct daemon *d, const struct daemon *previous, char *err, size_t err_size)
 {
 	const struct config_exporter *e = &d->config.exporter;
 	const struct pipeline_config p = {
@@ -98,6 +98,8 @@ static int open_ap(struct daemon *d, char *err, size_t err_size)
 	if (ret)
 		return ret;
 	d->pipeline = ap_pipeline(d->ap);
+	if (previous && previous->pipeline)
+		pipeline_adopt_flows(d->pipeline, previous->pipeline);
 	d->version = pipeline_name(d->pipeline, OAL_VERSION);
 	return 0;
 }
@@ -227,7 +229,7 @@ int daemon_new(struct daemon **out, const struct config *c, struct daemon *previ
 	if (!ret)
 		ret = open_agent(d, previous, err, err_size);
 	if (!ret && live)
-		ret = open_ap(d, err, err_size);
+		ret = open_ap(d, previous, err, err_size);
 	if (!ret)
 		ret = start_collectors(d, err, err_size);
 	if (!ret)

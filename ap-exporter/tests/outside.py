@@ -243,6 +243,23 @@ class Wire:
         port, self.retransmitted = map(int, done.stdout.split())
         return port
 
+    def talk(self) -> subprocess.Popen:
+        """A TCP connection from `ap` to `far` that stays open: each line written to this process is a kilobyte there
+        and back, and comes back itself."""
+        server = ("import socket\ns=socket.create_server(('10.99.0.2',5202))\nprint('ready',flush=True)\n"
+                  "c,_=s.accept()\nwhile b:=c.recv(65536): c.sendall(b)\n")
+        client = ("import socket,sys\nc=socket.create_connection(('10.99.0.2',5202),timeout=20)\n"
+                  "for line in sys.stdin:\n c.sendall(b'x'*1000)\n got=0\n while got<1000: got+=len(c.recv(65536))\n"
+                  " print(line,end='',flush=True)\n")
+        far = subprocess.Popen(
+            ["ip", "netns", "exec", self.far, sys.executable, "-c", server], stdout=subprocess.PIPE, text=True
+        )
+        assert far.stdout.readline() == "ready\n"
+        return subprocess.Popen(
+            ["ip", "netns", "exec", self.ap, sys.executable, "-c", client],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+
     def send_tagged(self, tags: bytes, port: int, segments: int) -> None:
         """Raw TCP segments of 500 bytes from `far`, behind VLAN tags: not every kernel has VLAN devices, each takes
         such frames in."""
@@ -508,6 +525,34 @@ def t_reload():
         until(lambda: daemon.status()["batches"] > 4, "it samples")
         assert daemon.stop() == 0
         assert daemon.count() > 4
+
+
+def t_reload_amid_a_flow():
+    """a flow that runs over a reload keeps its window scale, which only its SYN said"""
+    with Wire() as wire, Folder() as folder, Daemon(folder, PACKET, wire.ap) as daemon:
+        talk = wire.talk()
+
+        def say(times: int) -> None:
+            for _ in range(times):
+                talk.stdin.write("hello\n")
+                talk.stdin.flush()
+                assert talk.stdout.readline() == "hello\n"
+
+        say(3)
+        until(lambda: daemon.status()["packets"] >= 9, "the flow is seen")
+        boot = daemon.status()["boot_id"]
+        daemon.process.send_signal(signal.SIGHUP)
+        until(lambda: daemon.status()["reloads"] == 1 and daemon.status()["boot_id"] != boot, "reloaded")
+        say(3)
+        until(lambda: daemon.status()["packets"] >= 6, "it goes on")
+        daemon.settle()
+        talk.stdin.close()
+        assert talk.wait(20) == 0
+        talk.stdout.close()
+        assert daemon.stop() == 0
+        after = [row for row in daemon.rows("flow") if row["boot_id"] != str(boot) and row["direction"] == 1]
+        assert after and after[-1]["sent_bytes"] == 3000, after
+        assert after[-1]["rwnd_bytes"] and after[-1]["rwnd_bytes"] > 65535, after[-1]
 
 
 def t_disk_full():

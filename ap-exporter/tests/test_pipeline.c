@@ -659,6 +659,109 @@ static void test_flows(void)
 	clear(&s);
 }
 
+/* The window that a pipeline's last flow row of this direction has; 0: none. */
+static uint32_t last_window(const struct sink *s, unsigned direction)
+{
+	static struct seen_row rows[400];
+	const unsigned n = rows_of(s, OAL_FLOW, rows, 400);
+	uint32_t window = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct oal_flow_row *row = (const void *)rows[i].bytes;
+
+		if (row->direction == direction)
+			window = row->absent & OAL_FLOW_ABSENT_RWND_BYTES ? 0 : row->rwnd_bytes;
+	}
+	return window;
+}
+
+static void handshake(struct pipeline *p, uint16_t port, uint64_t t_us)
+{
+	struct packet k = packet(t_us, 1, port, 99, 0, 0, PACKET_SYN);
+
+	k.syn_options = PACKET_SYN_WSCALE | PACKET_SYN_MSS;
+	k.wscale = 7;
+	k.mss_bytes = 1448;
+	pipeline_packet(p, &k);
+	k = packet(t_us + 1, 0, port, 999, 100, 0, PACKET_SYN | PACKET_ACK);
+	k.syn_options = PACKET_SYN_WSCALE | PACKET_SYN_MSS;
+	k.wscale = 9;
+	k.mss_bytes = 1448;
+	pipeline_packet(p, &k);
+}
+
+/* 40 ticks in which a segment goes down and is acknowledged. */
+static void exchange(struct pipeline *p, uint16_t port, uint64_t begin_us, uint32_t seq)
+{
+	for (unsigned tick = 0; tick < 40; tick++) {
+		const uint64_t t_us = begin_us + tick * 4000;
+		struct packet k = packet(t_us, 0, port, seq + tick * 1000, 100, 1000, PACKET_ACK);
+
+		pipeline_packet(p, &k);
+		k = packet(t_us + 1, 1, port, 100, seq + tick * 1000 + 1000, 0, PACKET_ACK);
+		pipeline_packet(p, &k);
+		pipeline_tick(p, t_us + 4000, 0, 0);
+	}
+	pipeline_flush(p);
+}
+
+static void test_adopted_flows(void)
+{
+	static struct sink first, second, small;
+	struct pipeline_config config = {
+		.ap_id = "ap-1", .site = "lab", .boot_id = 78, .emit = emit, .ctx = &small, .max_flows = 2,
+	};
+	struct pipeline *p = start(&first, NULL), *next = start(&second, NULL);
+	struct pipeline_stats stats;
+	struct packet k;
+
+	test("the data path after a reload knows the scales of flows whose SYNs the one before saw, and makes rows of "
+	     "them from zero");
+	pipeline_tick(p, START_US, 0, 0);
+	for (uint16_t port = 5000; port < 5003; port++)
+		handshake(p, port, START_US + port);
+	k = packet(START_US + 6000, 0, 5003, 1, 1, 10, PACKET_ACK); /* its SYN went by before */
+	pipeline_packet(p, &k);
+	exchange(p, 5000, START_US + 20000, 1000);
+	CHECK_EQ(last_window(&first, 0), 500u << 7);
+	pipeline_adopt_flows(next, p);
+	pipeline_stats(next, &stats);
+	CHECK_EQ(stats.flows, 4);
+	pipeline_tick(next, START_US + 1000000, 0, 0);
+	k = packet(START_US + 1000100, 0, 5003, 11, 1, 10, PACKET_ACK);
+	pipeline_packet(next, &k);
+	exchange(next, 5000, START_US + 1004000, 41000);
+	CHECK_EQ(last_window(&second, 0), 500u << 7);
+	for (unsigned i = 0; i < second.n_batches; i++)
+		if (second.batches[i].topic == OAL_TOPIC_PACKETS) {
+			struct batch_view v = view(&second, i);
+			struct batch_flow_cursor c;
+			struct batch_flow f;
+
+			for (batch_flows(&c, &v); batch_next_flow(&c, &f);) /* those without packets stay silent */
+				CHECK(f.client_port == 5000 || f.client_port == 5003);
+		}
+	pipeline_free(next);
+
+	test("what an earlier data path did not know stays unknown, and a smaller one takes the newest flows");
+	next = start(&second, NULL);
+	pipeline_adopt_flows(next, p);
+	pipeline_tick(next, START_US + 1000000, 0, 0);
+	exchange(next, 5003, START_US + 1004000, 11);
+	CHECK_EQ(last_window(&second, 0), 0);
+	pipeline_free(next);
+	CHECK_EQ(pipeline_new(&next, &config), 0);
+	pipeline_adopt_flows(next, p);
+	pipeline_stats(next, &stats);
+	CHECK_EQ(stats.flows, 2);
+	CHECK(pipeline_flow_table(next)->flows[1].client_port == 5000); /* had the last packet */
+	pipeline_free(next);
+	pipeline_free(p);
+	clear(&first);
+	clear(&second);
+	clear(&small);
+}
+
 static void test_limits(void)
 {
 	static struct sink s;
@@ -775,6 +878,7 @@ int main(void)
 	test_time();
 	test_drops();
 	test_flows();
+	test_adopted_flows();
 	test_limits();
 	return done();
 }

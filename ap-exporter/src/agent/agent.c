@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -32,7 +31,10 @@ struct agent {
 	pthread_t thread;
 	bool running;
 	atomic_bool stop, save, renewed;
-	sem_t saved;
+	/* agent_save() waits for `saved` to change: by the monotonic clock, which nobody sets back. */
+	pthread_mutex_t save_lock;
+	pthread_cond_t saved_changed;
+	unsigned saved; /* times */
 };
 
 void agent_wake(void *agent)
@@ -72,7 +74,10 @@ static void *run(void *ctx)
 		}
 		if (atomic_exchange(&a->save, false)) {
 			save_all(a, now_us);
-			sem_post(&a->saved);
+			pthread_mutex_lock(&a->save_lock);
+			a->saved++;
+			pthread_cond_signal(&a->saved_changed);
+			pthread_mutex_unlock(&a->save_lock);
 		}
 		if (next_us == UINT64_MAX || next_us > now_us + LONGEST_WAIT_MS * UINT64_C(1000))
 			http_wait(a->shared.http, LONGEST_WAIT_MS);
@@ -106,6 +111,7 @@ int agent_check(const struct config *c, char *err, size_t err_size)
 int agent_new(struct agent **out, const struct config *c, const struct agent *previous, char *err, size_t err_size)
 {
 	struct agent *a = calloc(1, sizeof *a);
+	pthread_condattr_t attr;
 	int r;
 
 	if (!a) {
@@ -117,7 +123,11 @@ int agent_new(struct agent **out, const struct config *c, const struct agent *pr
 	a->shared.all = c;
 	a->shared.site = c->exporter.site;
 	pthread_mutex_init(&a->shared.lock, NULL);
-	sem_init(&a->saved, 0, 0);
+	pthread_mutex_init(&a->save_lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&a->saved_changed, &attr);
+	pthread_condattr_destroy(&attr);
 	if (getrandom(&a->shared.random, sizeof a->shared.random, 0) != sizeof a->shared.random)
 		a->shared.random = clock_realtime_us();
 	a->shared.random |= 1;
@@ -177,15 +187,20 @@ int agent_start(struct agent *a, char *err, size_t err_size)
 void agent_save(struct agent *a)
 {
 	struct timespec until;
+	unsigned before;
+	int late = 0;
 
 	if (!a || !a->running)
 		return;
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += SAVE_PATIENCE_S;
+	pthread_mutex_lock(&a->save_lock);
+	before = a->saved;
 	atomic_store(&a->save, true);
 	agent_wake(a);
-	while (sem_timedwait(&a->saved, &until) < 0 && errno == EINTR)
-		;
+	while (a->saved == before && !late)
+		late = pthread_cond_timedwait(&a->saved_changed, &a->save_lock, &until);
+	pthread_mutex_unlock(&a->save_lock);
 }
 
 bool agent_renewed(struct agent *a)
@@ -264,7 +279,8 @@ void agent_free(struct agent *a)
 	}
 	free(a->aps);
 	http_pem_free(&a->shared.ca);
-	sem_destroy(&a->saved);
+	pthread_cond_destroy(&a->saved_changed);
+	pthread_mutex_destroy(&a->save_lock);
 	pthread_mutex_destroy(&a->shared.lock);
 	free(a);
 }

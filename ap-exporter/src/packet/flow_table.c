@@ -100,10 +100,10 @@ void flow_move_newest(struct flow_table *t, uint16_t i)
 	link_newest(t, i);
 }
 
-uint16_t flow_add(struct flow_table *t, const struct packet *p)
+/* A place for a flow of this identity, all else 0; FLOW_NONE when the table is full. */
+static uint16_t add(struct flow_table *t, const struct key *k, unsigned addr_len)
 {
-	const struct key k = key_of(p);
-	uint16_t *bucket = &t->buckets[bucket_of(t, &k, p->addr_len)];
+	uint16_t *bucket = &t->buckets[bucket_of(t, k, addr_len)];
 	uint16_t i = t->unused;
 	struct flow *f;
 
@@ -116,16 +116,41 @@ uint16_t flow_add(struct flow_table *t, const struct packet *p)
 	f = &t->flows[i];
 	memset(f, 0, sizeof *f);
 	f->used = true;
-	f->addr_len = p->addr_len;
-	memcpy(f->client_addr, k.client, p->addr_len);
-	memcpy(f->server_addr, k.server, p->addr_len);
-	f->client_port = k.client_port;
-	f->server_port = k.server_port;
-	f->client_mac = p->direction ? p->src_mac : p->dst_mac;
+	f->addr_len = (uint8_t)addr_len;
+	memcpy(f->client_addr, k->client, addr_len);
+	memcpy(f->server_addr, k->server, addr_len);
+	f->client_port = k->client_port;
+	f->server_port = k->server_port;
 	f->chain = *bucket;
 	*bucket = i;
 	link_newest(t, i);
 	t->used++;
+	return i;
+}
+
+uint16_t flow_add(struct flow_table *t, const struct packet *p)
+{
+	const struct key k = key_of(p);
+	const uint16_t i = add(t, &k, p->addr_len);
+
+	if (i != FLOW_NONE)
+		t->flows[i].client_mac = p->direction ? p->src_mac : p->dst_mac;
+	return i;
+}
+
+uint16_t flow_adopt(struct flow_table *t, const struct flow *from)
+{
+	const struct key k = {from->client_addr, from->server_addr, from->client_port, from->server_port};
+	const uint16_t i = add(t, &k, from->addr_len);
+	struct flow *f = &t->flows[i];
+
+	if (i == FLOW_NONE)
+		return i;
+	memcpy(f->scale, from->scale, sizeof f->scale);
+	memcpy(f->scale_state, from->scale_state, sizeof f->scale_state);
+	memcpy(f->mss_bytes, from->mss_bytes, sizeof f->mss_bytes);
+	f->client_mac = from->client_mac;
+	f->last_us = from->last_us;
 	return i;
 }
 

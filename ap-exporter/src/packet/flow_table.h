@@ -26,6 +26,9 @@ void flow_table_free(struct flow_table *);
 uint16_t flow_find(const struct flow_table *, const struct packet *);
 /* A new flow for it, or FLOW_NONE when the table is full. */
 uint16_t flow_add(struct flow_table *, const struct packet *);
+/* A flow of another table that is not in this one: who it is and what its SYNs said (scales, segment sizes). Its
+ * sequence numbers and totals begin with its next packet. FLOW_NONE when the table is full. */
+uint16_t flow_adopt(struct flow_table *, const struct flow *);
 static inline bool flow_table_full(const struct flow_table *t)
 {
 	return t->used == t->max;

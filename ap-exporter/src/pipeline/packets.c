@@ -77,10 +77,19 @@ static bool evict_flow(struct pipeline *p)
 	return true;
 }
 
+/* What belongs to a new flow beside the table: its number for other systems, and no rows yet. */
+static void describe_flow(struct pipeline *p, uint16_t i)
+{
+	struct batch_flow named;
+
+	memset(&p->flow_entities[2 * i], 0, 2 * sizeof *p->flow_entities);
+	flow_rows_describe(p, &p->flows.flows[i], &named);
+	p->flow_entities[2 * i].flow_id = batch_flow_id(&named);
+}
+
 static uint16_t flow_of(struct pipeline *p, struct packet *k)
 {
 	const bool unknown = k->direction > PIPELINE_UP;
-	struct batch_flow named;
 	uint16_t i;
 
 	if (unknown)
@@ -99,12 +108,31 @@ static uint16_t flow_of(struct pipeline *p, struct packet *k)
 	if (flow_table_full(&p->flows) && !evict_flow(p))
 		return FLOW_NONE;
 	i = flow_add(&p->flows, k);
-	memset(&p->flow_entities[2 * i], 0, 2 * sizeof *p->flow_entities);
-	flow_rows_describe(p, &p->flows.flows[i], &named);
-	p->flow_entities[2 * i].flow_id = batch_flow_id(&named);
+	describe_flow(p, i);
 	p->flows.flows[i].station_mac =
 		stations_of(&p->stations, p->flows.flows[i].client_mac, p->flows.flows[i].client_addr, k->addr_len);
 	return i;
+}
+
+void pipeline_adopt_flows(struct pipeline *p, const struct pipeline *before)
+{
+	const struct flow_table *from = &before->flows;
+	unsigned skip = from->used > p->flows.max ? from->used - p->flows.max : 0;
+	uint16_t i;
+
+	for (i = from->oldest; i != FLOW_NONE; i = from->flows[i].newer) {
+		uint16_t adopted;
+
+		if (skip) {
+			skip--;
+			continue;
+		}
+		if (from->flows[i].closing)
+			continue;
+		adopted = flow_adopt(&p->flows, &from->flows[i]);
+		if (adopted != FLOW_NONE)
+			describe_flow(p, adopted);
+	}
 }
 
 void packets_settle(struct pipeline *p, struct packet *k)

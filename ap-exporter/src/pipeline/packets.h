@@ -17,6 +17,10 @@ void pipeline_packet(struct pipeline *, const struct packet *);
 /* A frame that packet_parse() refused elsewhere, with its reason: it is counted as if pipeline_frame() had. */
 void pipeline_skipped_frame(struct pipeline *, unsigned reason);
 
+/* The flows that another data path of this AP follows (the one before a reload): who they are and what their SYNs said,
+ * which this one could not learn again. The newest, as many as there is room for. Only before the first tick. */
+void pipeline_adopt_flows(struct pipeline *, const struct pipeline *before);
+
 /* --- for this room */
 /* Its time is settled: it goes through the flow tracker, and becomes a row of the oldest batch. */
 void packets_settle(struct pipeline *, struct packet *);
