@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
@@ -440,7 +441,8 @@ def t_activation_time():
         assert "more than a day" in daemon.log.read_text()
         assert daemon.stop() == 0
         mine = [(r["version"], r["state"]) for r in daemon.rows("bundle_status") if r["ap_id"] == names[0]]
-        assert mine == [(1, 1), (2, 4), (2, 1), (3, 1)], mine
+        # A poll that was cut off on a busy machine brings the one that waits once more.
+        assert [state for state, _ in groupby(mine)] == [(1, 1), (2, 4), (2, 1), (3, 1)], mine
 
 
 def t_another_program():
