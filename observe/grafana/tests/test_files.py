@@ -124,8 +124,8 @@ def test_an_alert_says_how_bad_it_is_what_to_do_and_where_to_look(rule):
 def test_alert_rules_cover_what_the_issue_names():
     assert {r.values[0]["uid"] for r in RULE_LIST} >= {
         "oal-silent-ap", "oal-ticks-missed", "oal-kafka-lag", "oal-checkpoints", "oal-parts",
-        "oal-worse-than-persistence", "oal-guard-reverts", "oal-certificates", "oal-disk", "oal-forged", "oal-late",
-        "oal-dead-letters", "oal-stable-offset", "oal-transaction-lost", "oal-trainer-behind", "oal-no-predictions",
+        "oal-worse-than-persistence", "oal-guard-reverts", "oal-control-acts-on-nothing", "oal-certificates",
+        "oal-disk", "oal-forged", "oal-late", "oal-dead-letters", "oal-stable-offset", "oal-transaction-lost", "oal-trainer-behind", "oal-no-predictions",
         "oal-job-restarts"
     }
 

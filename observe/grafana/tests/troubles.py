@@ -72,4 +72,9 @@ def statements() -> list[str]:
             "INSERT INTO control (ap_id, ts, boot_id, backend, mode, clamps, guard_reverts) SELECT 'ap-03', now64(6,"
             " 'UTC') - toIntervalSecond((5 - number) * 60), 99, 3, 2, 1, number FROM numbers(6)"
         ),
+        # Its ACKs come by under other names, or not at all.
+        (
+            "INSERT INTO control (ap_id, ts, boot_id, backend, mode, clamps) SELECT 'ap-01', now64(6, 'UTC') -"
+            " toIntervalSecond(number), 97, 3, 2, 4 FROM numbers(120)"
+        ),
     ]

@@ -222,6 +222,22 @@ FROM oal.v_control_1m({views(30)}) AS x GROUP BY site, ap_id HAVING reverts > 2"
         " policy's target.",
         "oal-control",
     ),
+    Rule(
+        "oal-control-acts-on-nothing",
+        "Control acts on nothing",
+        f"""SELECT site, ap_id, toFloat64(sum(x.clamped_s)) AS clamped_s
+FROM oal.v_control_1m({views(15)}) AS x WHERE x.backend = 'bpf' GROUP BY site, ap_id
+HAVING clamped_s > 60 AND sum(x.acks_seen) = 0""",
+        60,
+        None,
+        15,
+        "5m",
+        "warning",
+        "{{ .Labels.ap_id }} held windows of flows down for {{ .Values.A }} s, and saw no ACK of them",
+        "Its ACKs carry other addresses where it acts than where it measures (NAT), or pass tc by (hardware flow"
+        " offload): see *Control acts on nothing* in docs/troubleshoot.md.",
+        "oal-control",
+    ),
 )
 GROUPS = {"OAL data": DATA, "OAL model": MODEL, "OAL control": CONTROL, "OAL platform": PLATFORM}
 
