@@ -125,8 +125,8 @@ def test_alert_rules_cover_what_the_issue_names():
     assert {r.values[0]["uid"] for r in RULE_LIST} >= {
         "oal-silent-ap", "oal-ticks-missed", "oal-kafka-lag", "oal-checkpoints", "oal-parts",
         "oal-worse-than-persistence", "oal-guard-reverts", "oal-control-acts-on-nothing", "oal-certificates",
-        "oal-disk", "oal-forged", "oal-late", "oal-dead-letters", "oal-stable-offset", "oal-transaction-lost", "oal-trainer-behind", "oal-no-predictions",
-        "oal-job-restarts"
+        "oal-disk", "oal-forged", "oal-late", "oal-dead-letters", "oal-stable-offset", "oal-transaction-lost",
+        "oal-trainer-behind", "oal-no-predictions", "oal-job-restarts"
     }
 
 
