@@ -18,6 +18,7 @@ def arguments() -> argparse.Namespace:
     p.add_argument(
         "--real-time", action="store_true",
         help="the guests' clock is this machine's: what computing costs counts, and so does whatever else runs here")
+    p.add_argument("--wired", action="store_true", help="only cases that need no Wi-Fi: the kernel may lack the medium")
     p.add_argument("--again", action="store_true", help="play nothing, judge the captures of an earlier run")
     p.add_argument("--bench", type=Path, help="also write the figures of speed to this file")
     p.add_argument("--jobs", type=int, default=2, help="guests at once")
@@ -28,7 +29,7 @@ def main() -> int:
     args = arguments()
     try:
         results = run.run(args.on.split(","), args.cases, args.quick, args.out.resolve(), args.exporter, args.jobs,
-                          args.real_time, args.again)
+                          args.real_time, args.again, args.wired)
     except (ValueError, run.NoSources) as error:
         print(f"conformance: {error}", file=sys.stderr)
         return 2

@@ -38,8 +38,8 @@ def push_python() -> str:
     return f"{venv}/bin/python"
 
 
-def chosen(switches: list[str], names: list[str] | None, quick: bool) -> dict[str, list[Case]]:
-    """Cases of each backend. A name may be the beginning of one."""
+def chosen(switches: list[str], names: list[str] | None, quick: bool, wired: bool = False) -> dict[str, list[Case]]:
+    """Cases of each backend. A name may be the beginning of one. `wired`: those that need no Wi-Fi in the kernel."""
     unknown = [n for n in names or [] if not any(case.name.startswith(n) for case in CASES)]
     if unknown:
         raise ValueError(f"no case {', '.join(unknown)}; there are {', '.join(case.name for case in CASES)}")
@@ -47,6 +47,7 @@ def chosen(switches: list[str], names: list[str] | None, quick: bool) -> dict[st
         s: [
             c for c in CASES
             if s in (c.quick if quick else c.on) and (not names or any(c.name.startswith(n) for n in names))
+            and not (wired and c.shape.wifi)
         ] for s in switches
     }
     return {s: cases for s, cases in fits.items() if cases}
@@ -89,9 +90,10 @@ def end_with_parent() -> None:
 
 
 def run(switches: list[str] | None = None, names: list[str] | None = None, quick: bool = False, out: Path = OUT,
-        exporter: Path = EXPORTER, jobs: int = 2, real_time: bool = False, again: bool = False) -> list[Result]:
+        exporter: Path = EXPORTER, jobs: int = 2, real_time: bool = False, again: bool = False,
+        wired: bool = False) -> list[Result]:
     """`again`: nothing is played, what an earlier run left is judged."""
-    wanted = chosen(switches or list(NAMES), names, quick)
+    wanted = chosen(switches or list(NAMES), names, quick, wired)
     if again:
         return [result for switch, cases in wanted.items() for result in judged(switch, cases, out / switch)]
     ovs = ovs_build() if any(s.startswith("ovs") for s in wanted) else ""

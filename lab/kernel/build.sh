@@ -1,16 +1,22 @@
 #!/usr/bin/env bash
 # Build the lab's User-Mode-Linux kernel once and print the path of the binary.
 # Inputs: Debian's linux-source-6.1, kernel/config.fragment, medium/, the Open vSwitch action of ap-exporter/openwrt.
+# LAB_KERNEL=6.12 builds that kernel instead, without the medium: for what needs no Wi-Fi (`make -C lab conformance-6.12`).
 # Output: the cache, under a hash of those inputs.
 set -euo pipefail
+kernel=${LAB_KERNEL:-6.1}
+case $kernel in
+6.1 | 6.12) ;;
+*) echo "lab: LAB_KERNEL=$kernel: there are patches for 6.1 and 6.12" >&2; exit 2 ;;
+esac
 here=$(cd "$(dirname "$0")" && pwd)
 lab=$(dirname "$here")
-ovs_patch=$lab/../ap-exporter/openwrt/openvswitch/kernel-6.1/990-openvswitch-rewrite-rwnd.patch
-source_tar=/usr/src/linux-source-6.1.tar.xz
+ovs_patch=$lab/../ap-exporter/openwrt/openvswitch/kernel-$kernel/990-openvswitch-rewrite-rwnd.patch
+source_tar=/usr/src/linux-source-$kernel.tar.xz
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/oal/lab
 
-"$lab/../platform/setup/apt" linux-source-6.1 build-essential flex bison bc xz-utils patch
-version=$(dpkg-query -W -f='${Version}' linux-source-6.1)
+"$lab/../platform/setup/apt" "linux-source-$kernel" build-essential flex bison bc xz-utils patch
+version=$(dpkg-query -W -f='${Version}' "linux-source-$kernel")
 hash=$({ echo "$version"; cat "$here/build.sh" "$here/config.fragment" "$lab"/medium/*.[ch] "$lab"/medium/*.patch \
     "$here"/*.patch "$ovs_patch"; } | sha256sum | cut -c1-16)
 out=$cache/kernel-$hash
@@ -22,8 +28,13 @@ if [ -x "$out/linux" ]; then echo "$out/linux"; exit 0; fi
 # The tree is kept between builds: a change of the medium recompiles two files, not the kernel.
 tree=$cache/tree-$(printf %s "$version" | tr -c 'A-Za-z0-9.\n' _)
 pristine=$tree/.pristine
-patched=(drivers/net/wireless/mac80211_hwsim.c net/mac80211/tx.c arch/x86/um/os-Linux/registers.c
+changes=("$here/um-xstate-6.1.patch" "$ovs_patch")
+patched=(arch/x86/um/os-Linux/registers.c
 	include/uapi/linux/openvswitch.h net/openvswitch/actions.c net/openvswitch/flow_netlink.c)
+if [ "$kernel" = 6.1 ]; then
+	changes+=("$lab/medium/hwsim-medium-6.1.patch")
+	patched+=(drivers/net/wireless/mac80211_hwsim.c net/mac80211/tx.c)
+fi
 jobs=${JOBS:-2}
 if [ ! -e "$pristine/.complete" ]; then
 	echo "lab: unpacking $source_tar (1.4 GB) into $tree" >&2
@@ -36,11 +47,12 @@ for file in "${patched[@]}"; do
 	[ -e "$pristine/$file" ] || install -D "$tree/$file" "$pristine/$file" # not patched so far
 	cp "$pristine/$file" "$tree/$file"
 done
-for change in "$lab/medium/hwsim-medium-6.1.patch" "$here/um-xstate-6.1.patch" "$ovs_patch"; \
-    do patch -s -d "$tree" -p1 <"$change"; done
-rm -rf "$tree/drivers/net/wireless/hwsim_medium"
-mkdir "$tree/drivers/net/wireless/hwsim_medium"
-cp "$lab"/medium/*.[ch] "$tree/drivers/net/wireless/hwsim_medium/"
+for change in "${changes[@]}"; do patch -s -d "$tree" -p1 <"$change"; done
+if [ "$kernel" = 6.1 ]; then
+	rm -rf "$tree/drivers/net/wireless/hwsim_medium"
+	mkdir "$tree/drivers/net/wireless/hwsim_medium"
+	cp "$lab"/medium/*.[ch] "$tree/drivers/net/wireless/hwsim_medium/"
+fi
 
 cd "$tree"
 KCONFIG_ALLCONFIG=$here/config.fragment make ARCH=um -s allnoconfig >&2
