@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Build the lab's User-Mode-Linux kernel once and print the path of the binary.
 # Inputs: Debian's linux-source-6.1, kernel/config.fragment, medium/, the Open vSwitch action of ap-exporter/openwrt.
-# LAB_KERNEL=6.12 builds that kernel instead, without the medium: for what needs no Wi-Fi (`make -C lab conformance-6.12`).
+# LAB_KERNEL=6.12 builds that kernel instead, without the medium: for what needs no Wi-Fi.
 # Output: the cache, under a hash of those inputs.
 set -euo pipefail
 kernel=${LAB_KERNEL:-6.1}
