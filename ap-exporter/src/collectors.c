@@ -169,6 +169,21 @@ void collectors_second(struct collectors *c)
 	keep_budget(c);
 }
 
+struct sampling collectors_sampling(const struct collectors *c)
+{
+	struct sampling sum = { 0 };
+	struct sampler_stats s;
+
+	for (unsigned i = 0; i < c->n_samplers; i++) {
+		sampler_stats(c->samplers[i], &s);
+		sum.late_ticks += s.skipped;
+		sum.cpu_permille += s.cpu_permille;
+		sum.longest_us = s.longest_us > sum.longest_us ? s.longest_us : sum.longest_us;
+		sum.pace = s.pace > sum.pace ? s.pace : sum.pace;
+	}
+	return sum;
+}
+
 void collectors_json(const struct collectors *c, struct json *j)
 {
 	struct sampler_stats s;

@@ -37,6 +37,13 @@ void collectors_before_tick(struct collectors *, const struct collector_tick *);
 void collectors_tick(struct collectors *, const struct collector_tick *);
 /* Once a second. */
 void collectors_second(struct collectors *);
+/* What sampling costs and lacks, all samplers together. */
+struct sampling {
+	uint64_t late_ticks; /* that went by without samples, since an answer took longer than a tick */
+	uint32_t longest_us, cpu_permille; /* in the last second */
+	unsigned pace; /* of the one slowed most */
+};
+struct sampling collectors_sampling(const struct collectors *);
 /* Adds `"samplers": [...]` to a JSON object that has members. */
 void collectors_json(const struct collectors *, struct json *);
 /* True when every one has come to its end. */

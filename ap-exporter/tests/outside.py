@@ -709,6 +709,9 @@ def t_slow_kernel():
             assert daemon.status()["table_rows"]["queue"] > 0
             os.kill(main, signal.SIGTERM)
             assert daemon.process.wait(PATIENCE_S) == 0
+            health = daemon.rows("health")[-1]
+            assert health["sample_max_us"] > 50_000 and health["samples_late"] > 100, health
+            assert health["ticks"] > 500 and health["sampling_permille"] < 1000, health
 
 
 def t_status_is_whole():

@@ -292,3 +292,21 @@ def test_the_wire_s_round_trip_is_told_from_the_air_s_in_both_directions(databas
     found = database.rows("SELECT ap_id, server, flows, wired_p50_ms, wired_spread, air_p50_ms > 50, air_spread > 1"
                           f" FROM v_wired_rtt({RANGE})")
     assert found == [["a", "192.0.2.1", "2", "20", "0", "1", "1"], ["b", "192.0.2.1", "1", "\\N", "\\N", "0", "0"]]
+
+
+def test_exporters_say_what_sampling_costs(database):
+    """Two starts of one access point: means and largest values over a start, counters as they are at its end."""
+    def health(second: int, boot: int, **values) -> dict:
+        cost = dict.fromkeys(("sampling_permille", "samples_late", "sample_max_us", "sampling_pace", "counters_mended"), 0)
+        at = f"2026-11-20 00:00:{second:02d}"
+        return {"ap_id": "a", "ts": at, "boot_id": boot, "version": "1", **cost, **values}
+
+    database.insert("health", [
+        health(1, 1, sampling_permille=30, samples_late=4, sample_max_us=9000, sampling_pace=0, counters_mended=1),
+        health(2, 1, sampling_permille=50, samples_late=9, sample_max_us=2000, sampling_pace=2, counters_mended=3),
+        health(30, 2)
+    ])
+    assert database.rows(
+        "SELECT sampling_cpu_ratio, sample_max_us, samples_late, sampling_pace, counters_mended"
+        f" FROM v_exporters({RANGE})"
+    ) == [["0.04", "9000", "9", "2", "3"], ["0", "0", "0", "0", "0"]]

@@ -428,6 +428,11 @@ struct oal_health_row {
 	uint64_t rss_bytes; /* Resident memory [B] */
 	uint32_t clock_error_us; /* Kernel's estimate of its clock error [us] */
 	uint8_t clock_state; /* 0 unknown, 1 synchronised, 2 unsynchronised, 3 stepped */
+	uint16_t sampling_permille; /* CPU that the threads which ask the kernel took in the last second, the kernel's own part included [permille] */
+	uint64_t samples_late; /* Ticks that went by without samples because an answer took longer than a tick; summed over those threads [tick] */
+	uint32_t sample_max_us; /* Longest time that a radio's answers took in the last second [us] */
+	uint16_t sampling_pace; /* How many times the CPU budget halved the rate of samples, of the thread slowed most; 0: as configured */
+	uint64_t counters_mended; /* Counters of drivers that ran backwards or jumped, and were mended */
 };
 enum {
 	OAL_HEALTH_VERSION,
@@ -455,6 +460,11 @@ enum {
 	OAL_HEALTH_RSS_BYTES,
 	OAL_HEALTH_CLOCK_ERROR_US,
 	OAL_HEALTH_CLOCK_STATE,
+	OAL_HEALTH_SAMPLING_PERMILLE,
+	OAL_HEALTH_SAMPLES_LATE,
+	OAL_HEALTH_SAMPLE_MAX_US,
+	OAL_HEALTH_SAMPLING_PACE,
+	OAL_HEALTH_COUNTERS_MENDED,
 	OAL_HEALTH_N_COLUMNS
 };
 

@@ -25,4 +25,9 @@
     `cpu_us` UInt64 COMMENT 'CPU time used [us]' CODEC(Delta(8), ZSTD(1)),
     `rss_bytes` UInt64 COMMENT 'Resident memory [B]' CODEC(T64, ZSTD(1)),
     `clock_error_us` UInt32 COMMENT 'Kernel\'s estimate of its clock error [us]' CODEC(T64, ZSTD(1)),
-    `clock_state` UInt8 COMMENT '0 unknown, 1 synchronised, 2 unsynchronised, 3 stepped' CODEC(ZSTD(1))
+    `clock_state` UInt8 COMMENT '0 unknown, 1 synchronised, 2 unsynchronised, 3 stepped' CODEC(ZSTD(1)),
+    `sampling_permille` UInt16 COMMENT 'CPU that the threads which ask the kernel took in the last second, the kernel\'s own part included [permille]' CODEC(T64, ZSTD(1)),
+    `samples_late` UInt64 COMMENT 'Ticks that went by without samples because an answer took longer than a tick; summed over those threads [tick]' CODEC(Delta(8), ZSTD(1)),
+    `sample_max_us` UInt32 COMMENT 'Longest time that a radio\'s answers took in the last second [us]' CODEC(T64, ZSTD(1)),
+    `sampling_pace` UInt16 COMMENT 'How many times the CPU budget halved the rate of samples, of the thread slowed most; 0: as configured' CODEC(T64, ZSTD(1)),
+    `counters_mended` UInt64 COMMENT 'Counters of drivers that ran backwards or jumped, and were mended' CODEC(Delta(8), ZSTD(1))

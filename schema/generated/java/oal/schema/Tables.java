@@ -511,7 +511,12 @@ public final class Tables {
               new ColumnSpec("cpu_us", 21, 24, Kind.COUNTER, Type.U64, 64, false, -1),
               new ColumnSpec("rss_bytes", 22, 25, Kind.GAUGE, Type.U64, 0, false, -1),
               new ColumnSpec("clock_error_us", 23, 26, Kind.GAUGE, Type.U32, 0, false, -1),
-              new ColumnSpec("clock_state", 24, 27, Kind.STATE, Type.U8, 0, false, -1)),
+              new ColumnSpec("clock_state", 24, 27, Kind.STATE, Type.U8, 0, false, -1),
+              new ColumnSpec("sampling_permille", 25, 28, Kind.GAUGE, Type.U16, 0, false, -1),
+              new ColumnSpec("samples_late", 26, 29, Kind.COUNTER, Type.U64, 64, false, -1),
+              new ColumnSpec("sample_max_us", 27, 30, Kind.GAUGE, Type.U32, 0, false, -1),
+              new ColumnSpec("sampling_pace", 28, 31, Kind.GAUGE, Type.U16, 0, false, -1),
+              new ColumnSpec("counters_mended", 29, 32, Kind.COUNTER, Type.U64, 64, false, -1)),
           List.of(
               new ClickHouseColumn("ap_id", "LowCardinality(String)"),
               new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
@@ -540,7 +545,12 @@ public final class Tables {
               new ClickHouseColumn("cpu_us", "UInt64"),
               new ClickHouseColumn("rss_bytes", "UInt64"),
               new ClickHouseColumn("clock_error_us", "UInt32"),
-              new ClickHouseColumn("clock_state", "UInt8")));
+              new ClickHouseColumn("clock_state", "UInt8"),
+              new ClickHouseColumn("sampling_permille", "UInt16"),
+              new ClickHouseColumn("samples_late", "UInt64"),
+              new ClickHouseColumn("sample_max_us", "UInt32"),
+              new ClickHouseColumn("sampling_pace", "UInt16"),
+              new ClickHouseColumn("counters_mended", "UInt64")));
 
   /** Column indices of health. */
   public static final class Health {
@@ -569,6 +579,11 @@ public final class Tables {
     public static final int RSS_BYTES = 22;
     public static final int CLOCK_ERROR_US = 23;
     public static final int CLOCK_STATE = 24;
+    public static final int SAMPLING_PERMILLE = 25;
+    public static final int SAMPLES_LATE = 26;
+    public static final int SAMPLE_MAX_US = 27;
+    public static final int SAMPLING_PACE = 28;
+    public static final int COUNTERS_MENDED = 29;
 
     private Health() {}
   }
