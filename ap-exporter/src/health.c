@@ -84,7 +84,8 @@ void health_row(const struct health *h, uint16_t version, struct oal_health_row 
 		.rss_bytes = h->rss_bytes,
 		.clock_error_us = h->clock.error_us,
 		.clock_state = (uint8_t)h->clock.state,
-		.sampling_permille = (uint16_t)(sampling.cpu_permille < UINT16_MAX ? sampling.cpu_permille : UINT16_MAX),
+		.sampling_permille =
+			(uint16_t)(sampling.cpu_permille < UINT16_MAX ? sampling.cpu_permille : UINT16_MAX),
 		.samples_late = sampling.late_ticks,
 		.sample_max_us = sampling.longest_us,
 		.sampling_pace = (uint16_t)sampling.pace,

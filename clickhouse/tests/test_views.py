@@ -297,7 +297,8 @@ def test_the_wire_s_round_trip_is_told_from_the_air_s_in_both_directions(databas
 def test_exporters_say_what_sampling_costs(database):
     """Two starts of one access point: means and largest values over a start, counters as they are at its end."""
     def health(second: int, boot: int, **values) -> dict:
-        cost = dict.fromkeys(("sampling_permille", "samples_late", "sample_max_us", "sampling_pace", "counters_mended"), 0)
+        cost = dict.fromkeys(
+            ("sampling_permille", "samples_late", "sample_max_us", "sampling_pace", "counters_mended"), 0)
         at = f"2026-11-20 00:00:{second:02d}"
         return {"ap_id": "a", "ts": at, "boot_id": boot, "version": "1", **cost, **values}
 
