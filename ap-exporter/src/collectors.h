@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { COLLECTORS_MAX = 6 * CONFIG_EACH };
+enum { COLLECTORS_MAX = 7 * CONFIG_EACH };
 
 struct collectors {
 	struct {
@@ -44,7 +44,7 @@ struct sampling {
 	unsigned pace; /* of the one slowed most */
 };
 struct sampling collectors_sampling(const struct collectors *);
-/* Adds `"samplers": [...]` to a JSON object that has members. */
+/* Adds `"samplers": [...]`, and what other collectors say of themselves, to a JSON object that has members. */
 void collectors_json(const struct collectors *, struct json *);
 /* True when every one has come to its end. */
 bool collectors_done(const struct collectors *);

@@ -144,8 +144,10 @@ static int run(const char *path)
 	if (setpriority(PRIO_PROCESS, 0, TICK_NICE) < 0 && errno != EACCES && errno != EPERM)
 		log_warn("cannot raise the priority: %s", strerror(errno));
 	ret = ret ? ret
-		  : privileges_drop(r.config.exporter.user, config_control(&r.config) == OAL_POLICY_MODE_ENFORCE, err,
-				    sizeof err);
+		  : privileges_drop(r.config.exporter.user,
+				    config_control(&r.config) == OAL_POLICY_MODE_ENFORCE ||
+					    config_wants_bpf_tap(&r.config),
+				    err, sizeof err);
 	if (ret < 0)
 		goto out;
 	log_info("%s: AP %s, schema revision %d, running", OAL_VERSION, r.config.exporter.ap_id,

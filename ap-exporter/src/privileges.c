@@ -23,7 +23,7 @@ static void keep(struct __user_cap_data_struct caps[2], unsigned which)
 	caps[which / 32].permitted |= 1u << which % 32;
 }
 
-int privileges_drop(const char *user, bool rewrite, char *err, size_t err_size)
+int privileges_drop(const char *user, bool programs, char *err, size_t err_size)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct caps[2] = { { 0 } }, had[2];
@@ -57,7 +57,7 @@ int privileges_drop(const char *user, bool rewrite, char *err, size_t err_size)
 		goto fail;
 	step = "drop capabilities";
 	keep(caps, CAP_NET_RAW);
-	if (rewrite) {
+	if (programs) {
 		keep(caps, CAP_NET_ADMIN);
 		keep(caps, CAP_PERFMON);
 		keep(caps, CAP_BPF);

@@ -45,6 +45,8 @@ static void shipped(void)
 		printf("# %s\n", err);
 		CHECK(!"the shipped configuration is good");
 	}
+	/* Where packets have their stations' addresses, on the port that current OpenWrt has. */
+	CHECK(c.n_tap == 1 && !c.n_packet && !strcmp(c.tap[0].interface, "phy0-ap0"));
 }
 
 int main(void)
@@ -67,6 +69,18 @@ int main(void)
 	test("a file with DOS line ends is read");
 	CHECK_EQ(parse("config qdisc\r\n\toption interface eth0\r\nconfig file\r\n\toption path x\r\n"), 0);
 	CHECK(!strcmp(c.qdisc[0].interface, "eth0"));
+
+	test("a tap is bpf, packet, or what the kernel takes; and no packet is read by two of them");
+	CHECK_EQ(parse("config tap\n option interface phy0-ap0\nconfig tap\n option interface phy1-ap0\n option tap "
+	               "packet\n option ring_kb 1024\n" SINK),
+	         0);
+	CHECK(c.n_tap == 2 && !strcmp(c.tap[0].tap, "auto") && c.tap[0].ring_kb == 256 && c.tap[1].ring_kb == 1024);
+	CHECK(config_wants_bpf_tap(&c));
+	CHECK_EQ(parse("config tap\n option interface a\n option tap packet\n" SINK), 0);
+	CHECK(!config_wants_bpf_tap(&c));
+	refused("config tap\n option interface a\n option tap ebpf\n" SINK, "'tap'", "auto, bpf or packet");
+	refused("config tap\n option interface a\nconfig tap\n option interface a\n" SINK, "same interface", "twice");
+	refused("config tap\n option interface a\nconfig packet\n option interface b\n" SINK, "'packet'", "twice");
 
 	test("a list joins with commas");
 	CHECK_EQ(parse(SOURCE "config kafka\n list brokers a:1\n list brokers b:2\n option plaintext 1\n"), 0);

@@ -87,8 +87,8 @@ static int open_section(void *ctx, const char *type, const char *name, char *err
 		return 0;
 	}
 	snprintf(err, err_size,
-	         "unknown section type '%.64s'; known: exporter nl80211 qdisc packet beacon neigh replay kafka file "
-	         "agent rwnd",
+	         "unknown section type '%.64s'; known: exporter nl80211 qdisc packet tap beacon neigh replay kafka "
+	         "file agent rwnd",
 	         type);
 	return -EINVAL;
 }
@@ -199,6 +199,30 @@ static void clients_ports(struct config *c)
 			                        i ? "," : "", c->nl80211[i].interface);
 }
 
+/* What is wrong with the sections `tap`; NULL: nothing. */
+static const char *wrong_taps(const struct config *c)
+{
+	for (uint32_t i = 0; i < c->n_tap; i++) {
+		if (strcmp(c->tap[i].tap, "auto") && strcmp(c->tap[i].tap, "bpf") && strcmp(c->tap[i].tap, "packet"))
+			return "section 'tap': 'tap' is auto, bpf or packet";
+		for (uint32_t k = 0; k < i; k++)
+			if (!strcmp(c->tap[i].interface, c->tap[k].interface))
+				return "two sections 'tap' name the same interface: each packet would count twice";
+	}
+	if (c->n_tap && c->n_packet)
+		return "sections 'tap' and 'packet' read the same packets, which would count twice: keep 'tap' (the "
+		       "Wi-Fi port, before NAT) or 'packet' (the wired port)";
+	return NULL;
+}
+
+bool config_wants_bpf_tap(const struct config *c)
+{
+	for (uint32_t i = 0; i < c->n_tap; i++)
+		if (strcmp(c->tap[i].tap, "packet"))
+			return true;
+	return false;
+}
+
 /* What no single option shows. */
 static int check(struct config *c, char *err, size_t err_size)
 {
@@ -247,8 +271,10 @@ static int check(struct config *c, char *err, size_t err_size)
 		wrong = "section 'rwnd': 'backend' is auto, ovs or bpf";
 	if (!wrong && !c->n_kafka && !c->n_file)
 		wrong = "no sink: add a section 'kafka' or 'file'";
-	if (!wrong && !c->n_nl80211 && !c->n_qdisc && !c->n_packet && !c->n_beacon && !c->n_replay)
-		wrong = "nothing to collect: add a section 'nl80211', 'qdisc', 'packet', 'beacon' or 'replay'";
+	if (!wrong)
+		wrong = wrong_taps(c);
+	if (!wrong && !c->n_nl80211 && !c->n_qdisc && !c->n_packet && !c->n_tap && !c->n_beacon && !c->n_replay)
+		wrong = "nothing to collect: add a section 'nl80211', 'qdisc', 'tap', 'packet', 'beacon' or 'replay'";
 	clients_ports(c);
 	if (!wrong)
 		return 0;

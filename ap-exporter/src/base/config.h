@@ -47,6 +47,14 @@ struct config_packet {
 	uint32_t ring_kb, snaplen;
 };
 
+/* TCP headers of a Wi-Fi port, where the stations' own addresses are. */
+struct config_tap {
+	bool enabled;
+	char interface[CONFIG_IF];
+	char tap[16]; /* auto, bpf, packet */
+	uint32_t ring_kb;
+};
+
 struct config_beacon {
 	bool enabled;
 	char interface[CONFIG_IF];
@@ -108,6 +116,7 @@ struct config {
 	struct config_nl80211 nl80211[CONFIG_EACH];
 	struct config_qdisc qdisc[CONFIG_EACH];
 	struct config_packet packet[CONFIG_EACH];
+	struct config_tap tap[CONFIG_EACH];
 	struct config_beacon beacon[CONFIG_EACH];
 	struct config_neigh neigh[CONFIG_EACH];
 	struct config_replay replay[CONFIG_EACH];
@@ -115,8 +124,8 @@ struct config {
 	struct config_file file;
 	struct config_agent agent;
 	struct config_rwnd rwnd;
-	uint32_t n_exporter, n_nl80211, n_qdisc, n_packet, n_beacon, n_neigh, n_replay, n_kafka, n_file, n_agent,
-		n_rwnd;
+	uint32_t n_exporter, n_nl80211, n_qdisc, n_packet, n_tap, n_beacon, n_neigh, n_replay, n_kafka, n_file,
+		n_agent, n_rwnd;
 };
 
 /*
@@ -128,6 +137,9 @@ int config_parse(struct config *c, const char *text, size_t len, char *err, size
 
 /* The most that a policy may do on this AP; off without a section `rwnd`. */
 enum oal_policy_mode config_control(const struct config *c);
+
+/* Does a tap want tc programs, if the kernel takes them? Then loading them again takes privileges. */
+bool config_wants_bpf_tap(const struct config *c);
 
 /* A path of a section `agent`: the first %s of `pattern` is the AP's id. */
 void config_ap_path(char *out, size_t size, const char *pattern, const char *ap_id);

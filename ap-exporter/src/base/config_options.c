@@ -47,6 +47,15 @@ static const struct config_option packet_options[] = {
 	N(packet, snaplen, 96, 80, 256,
 	  "bytes kept of each frame; 96 holds IPv4 or IPv6 and TCP with options, not payload"),
 };
+static const struct config_option tap_options[] = {
+	ENABLED(tap),
+	T(tap, interface, "", true, false,
+	  "Wi-Fi port on which TCP headers are read, both directions, with the stations' own addresses"),
+	T(tap, tap, "auto", false, false,
+	  "bpf (tc programs, which also count each station's bytes), packet (a packet socket) or auto: bpf where the "
+	  "kernel takes it"),
+	N(tap, ring_kb, 256, 64, 65536, "ring, KiB: bpf has 5 packets in a KiB and takes the next power of two"),
+};
 static const struct config_option beacon_options[] = {
 	ENABLED(beacon),
 	T(beacon, interface, "", true, false, "interface whose scan results are read"),
@@ -138,6 +147,7 @@ const struct config_section config_sections[] = {
 	SECTION(nl80211, n_nl80211, "collector: stations, channel and interface queue of a Wi-Fi interface"),
 	SECTION(qdisc, n_qdisc, "collector: queueing disciplines of an interface"),
 	SECTION(packet, n_packet, "collector: TCP headers on a wired port"),
+	SECTION(tap, n_tap, "collector: TCP headers on a Wi-Fi port, before NAT"),
 	SECTION(beacon, n_beacon, "collector: neighbour BSSs in an interface's scan results"),
 	SECTION(neigh, n_neigh, "collector: addresses of stations, on a routed AP"),
 	SECTION(replay, n_replay, "collector: plays a file as one or several APs"),

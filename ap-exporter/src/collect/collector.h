@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct agent;
+struct json;
 struct oal_health_row;
 struct pipeline;
 struct pipeline_stats;
@@ -46,6 +47,9 @@ struct collector_ops {
 	void (*second)(void *self);
 	/* True when there will be nothing more (a replay without loop). May be NULL. */
 	bool (*done)(void *self);
+	/* Its state as an object, in the status under the name in `json_list`. May be NULL. */
+	const char *json_list;
+	void (*json)(const void *self, struct json *);
 	/* Adds what its own pipelines counted. May be NULL. */
 	void (*add_stats)(void *self, struct pipeline_stats *sum);
 	void (*stop)(void *self);
@@ -58,8 +62,8 @@ struct collector_ops {
 /* Sums two sets of counters; of the maximum the larger. */
 void pipeline_stats_add(struct pipeline_stats *sum, const struct pipeline_stats *more);
 
-extern const struct collector_ops collect_nl80211, collect_qdisc, collect_packet, collect_beacon, collect_neigh,
-	collect_replay;
+extern const struct collector_ops collect_nl80211, collect_qdisc, collect_packet, collect_tap, collect_beacon,
+	collect_neigh, collect_replay;
 
 /* All of them; ends with NULL. */
 extern const struct collector_ops *const collector_all[];

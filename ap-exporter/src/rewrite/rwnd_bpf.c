@@ -5,9 +5,9 @@
 #include "rewrite/bpf/rwnd_bpf_maps.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "rewrite/rwnd_bpf_error.h"
+#include "tc/tc_error.h"
 #include "rewrite/rwnd_backend.h"
-#include "rewrite/rwnd_bpf_ports.h"
+#include "tc/tc_ports.h"
 #include "rewrite/rwnd_clamps.h"
 
 #include <arpa/inet.h>
@@ -28,7 +28,7 @@ _Static_assert(RWND_BPF_LEARNED == RWND_SCALE_LEARNED, "a flow's scale goes into
 struct backend {
 	struct bpf_object *object;
 	struct rwnd_bpf_fds fd;
-	struct rwnd_bpf_ports ports;
+	struct tc_ports ports;
 	int cpus;
 	struct rwnd_bpf_counts *counts; /* one a CPU */
 	struct rwnd_bpf_counts sum;
@@ -49,12 +49,12 @@ static inline struct backend *backend_of(const struct action *a)
 static int check(const void *config, char *err, size_t err_size)
 {
 	const struct config_rwnd *c = config;
-	struct rwnd_bpf_ports ports;
-	int ret = rwnd_bpf_ports_name(&ports, c, err, err_size), fd;
+	struct tc_ports ports;
+	int ret = tc_ports_name(&ports, "rwnd", c->interface, TC_PRIORITY_RWND, err, err_size), fd;
 
 	if (ret < 0)
 		return ret;
-	rwnd_bpf_error_begin();
+	tc_error_begin();
 	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "oal_check", 4, 4, 1, NULL);
 	if (fd < 0) {
 		snprintf(err, err_size,
@@ -81,12 +81,12 @@ static int open_backend(struct action *a, const void *config, char *err, size_t 
 	if (!b)
 		goto fail;
 	a->self = b;
-	ret = rwnd_bpf_ports_name(&b->ports, c, err, err_size);
+	ret = tc_ports_name(&b->ports, "rwnd", c->interface, TC_PRIORITY_RWND, err, err_size);
 	if (ret < 0) {
 		close_backend(a);
 		return ret;
 	}
-	rwnd_bpf_error_begin();
+	tc_error_begin();
 	b->cpus = libbpf_num_possible_cpus();
 	ret = -ENOMEM;
 	if (b->cpus <= 0 || !(b->counts = calloc((size_t)b->cpus, sizeof *b->counts)))
@@ -112,7 +112,7 @@ static int open_backend(struct action *a, const void *config, char *err, size_t 
 		.counters = bpf_object__find_map_fd_by_name(b->object, "counters"),
 	};
 	step = "listen to rtnetlink";
-	ret = rwnd_bpf_ports_open(&b->ports, b->fd.up, b->fd.down);
+	ret = tc_ports_open(&b->ports, b->fd.up, b->fd.down);
 	if (ret < 0 && b->ports.attach_errors) {
 		snprintf(err, err_size, "rwnd with bpf: %s", b->ports.last_error);
 		close_backend(a);
@@ -125,7 +125,7 @@ fail:
 	snprintf(err, err_size,
 		 "rwnd with bpf: cannot %s: %s; it takes root and a kernel of 5.11 or later with CONFIG_NET_CLS_BPF "
 		 "(kmod-sched-bpf)",
-		 step, rwnd_bpf_error_text()[0] ? rwnd_bpf_error_text() : strerror(-ret));
+		 step, tc_error_text()[0] ? tc_error_text() : strerror(-ret));
 	if (b)
 		close_backend(a);
 	return ret;
@@ -135,7 +135,7 @@ static void close_backend(struct action *a)
 {
 	struct backend *b = backend_of(a);
 
-	rwnd_bpf_ports_close(&b->ports);
+	tc_ports_close(&b->ports);
 	bpf_object__close(b->object);
 	free(b->counts);
 	free(b);
@@ -144,7 +144,7 @@ static void close_backend(struct action *a)
 
 static void poll_ports(struct action *a, uint64_t now_us)
 {
-	rwnd_bpf_ports_poll(&backend_of(a)->ports, now_us);
+	tc_ports_poll(&backend_of(a)->ports, now_us);
 }
 
 /* --- clamps */
@@ -252,7 +252,7 @@ static void json(struct action *a, struct json *j)
 		json_add(j, "%s\"%s\": %llu", i ? ", " : "", names[i], (unsigned long long)b->sum.n[i]);
 	json_add(j, "}, \"ports\": [");
 	for (unsigned i = 0; i < b->ports.n; i++) {
-		const struct rwnd_bpf_port *p = &b->ports.ports[i];
+		const struct tc_port *p = &b->ports.ports[i];
 
 		json_add(j, "%s{\"interface\": ", i ? ", " : "");
 		json_string(j, p->interface.name);

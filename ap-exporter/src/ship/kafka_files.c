@@ -9,7 +9,7 @@
 /* Every AP whose batches this process makes must have a key, for its site. */
 static int check_keys(const struct config *c, const struct mac_keys *keys, char *err, size_t err_size)
 {
-	const bool live = c->n_nl80211 || c->n_qdisc || c->n_packet || c->n_beacon;
+	const bool live = c->n_nl80211 || c->n_qdisc || c->n_packet || c->n_tap || c->n_beacon;
 	const char *path = c->kafka.mac_keys, *site = c->exporter.site;
 	int ret = live ? mac_keys_check(keys, path, c->exporter.ap_id, site, err, err_size) : 0;
 

@@ -1,5 +1,5 @@
 #ifdef HAVE_BPF
-#include "rewrite/rwnd_bpf_error.h"
+#include "tc/tc_error.h"
 
 #include <bpf/libbpf.h>
 #include <stdio.h>
@@ -18,13 +18,13 @@ static int keep_first(enum libbpf_print_level level, const char *format, va_list
 	return 0;
 }
 
-void rwnd_bpf_error_begin(void)
+void tc_error_begin(void)
 {
 	first[0] = '\0';
 	libbpf_set_print(keep_first);
 }
 
-const char *rwnd_bpf_error_text(void)
+const char *tc_error_text(void)
 {
 	return first;
 }

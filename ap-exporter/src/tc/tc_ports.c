@@ -1,7 +1,8 @@
 #ifdef HAVE_BPF
-#include "rewrite/rwnd_bpf_ports.h"
+#include "tc/tc_ports.h"
 
-#include "rewrite/rwnd_bpf_error.h"
+#include "tc/tc_error.h"
+#include "tc/tc_hooks.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -13,8 +14,7 @@
 #include <unistd.h>
 
 enum {
-	PRIORITY = 11, /* early among a port's filters: one that ends with "ok" keeps the later ones from running */
-	HANDLE = 0x0a1, /* marks our filter among those of this priority */
+	HANDLE = 0x0a1, /* marks our filters among those of their priority */
 	MAX_MESSAGES = 32, /* of rtnetlink, read in a tick: the rest comes with the next */
 };
 static const uint64_t CHECK_US = 1000000; /* at most one check a second: filters may change many times in one */
@@ -24,82 +24,85 @@ static struct bpf_tc_hook hook_of(unsigned index, enum bpf_tc_attach_point point
 	return (struct bpf_tc_hook){ .sz = sizeof(struct bpf_tc_hook), .ifindex = (int)index, .attach_point = point };
 }
 
-static struct bpf_tc_opts filter(void)
+static struct bpf_tc_opts filter(const struct tc_ports *b)
 {
-	return (struct bpf_tc_opts){ .sz = sizeof(struct bpf_tc_opts), .handle = HANDLE, .priority = PRIORITY };
+	return (struct bpf_tc_opts){ .sz = sizeof(struct bpf_tc_opts), .handle = HANDLE, .priority = b->priority };
 }
 
 /* Id of the program in our place: 0 if none. Another exporter's may have taken it. */
-static uint32_t query(unsigned index, enum bpf_tc_attach_point point)
+static uint32_t query(const struct tc_ports *b, unsigned index, enum bpf_tc_attach_point point)
 {
 	const struct bpf_tc_hook hook = hook_of(index, point);
-	struct bpf_tc_opts opts = filter();
+	struct bpf_tc_opts opts = filter(b);
 
 	return bpf_tc_query(&hook, &opts) == 0 ? opts.prog_id : 0;
 }
 
-static int attach_program(unsigned index, enum bpf_tc_attach_point point, int program)
+static int attach_program(const struct tc_ports *b, unsigned index, enum bpf_tc_attach_point point, int program)
 {
 	const struct bpf_tc_hook hook = hook_of(index, point);
-	struct bpf_tc_opts opts = filter();
+	struct bpf_tc_opts opts = filter(b);
 
 	opts.prog_fd = program;
 	opts.flags = BPF_TC_F_REPLACE; /* what a killed exporter left behind goes */
 	return bpf_tc_attach(&hook, &opts);
 }
 
-static void detach_program(unsigned index, enum bpf_tc_attach_point point, uint32_t program_id)
+static void detach_program(const struct tc_ports *b, unsigned index, enum bpf_tc_attach_point point,
+			   uint32_t program_id)
 {
 	const struct bpf_tc_hook hook = hook_of(index, point);
-	const struct bpf_tc_opts opts = filter();
+	const struct bpf_tc_opts opts = filter(b);
 
-	if (query(index, point) == program_id)
+	if (query(b, index, point) == program_id)
 		bpf_tc_detach(&hook, &opts);
 }
 
-/* The programs on a port that has none of them yet. The clsact qdisc stays when they go: others may use it by then. */
-static int attach_port(struct rwnd_bpf_ports *b, struct rwnd_bpf_port *p)
+/* The programs on a port that has none of them yet. */
+static int attach_port(struct tc_ports *b, struct tc_port *p)
 {
-	struct bpf_tc_hook both = hook_of(p->interface.index, BPF_TC_INGRESS | BPF_TC_EGRESS);
 	int ret;
 
-	rwnd_bpf_error_begin();
-	ret = bpf_tc_hook_create(&both);
-	if (ret < 0 && ret != -EEXIST)
+	tc_error_begin();
+	ret = tc_hooks_create(p->interface.index);
+	if (ret < 0)
 		return ret;
 	/* Where an old `ingress` qdisc is in the place, the kernel takes its egress for its ingress: what is put there
 	 * must be replaced. */
-	attach_program(p->interface.index, BPF_TC_EGRESS, b->down_fd);
-	ret = attach_program(p->interface.index, BPF_TC_INGRESS, b->up_fd);
+	attach_program(b, p->interface.index, BPF_TC_EGRESS, b->down_fd);
+	ret = attach_program(b, p->interface.index, BPF_TC_INGRESS, b->up_fd);
 	if (ret < 0)
 		return ret;
-	p->egress = query(p->interface.index, BPF_TC_EGRESS) == b->down_id;
+	p->egress = query(b, p->interface.index, BPF_TC_EGRESS) == b->down_id;
 	p->index = p->interface.index;
 	return 0;
 }
 
-static void detach_port(struct rwnd_bpf_ports *b, struct rwnd_bpf_port *p)
+static void detach_port(struct tc_ports *b, struct tc_port *p)
 {
-	rwnd_bpf_error_begin();
-	detach_program(p->index, BPF_TC_INGRESS, b->up_id);
-	detach_program(p->index, BPF_TC_EGRESS, b->down_id);
+	tc_error_begin();
+	detach_program(b, p->index, BPF_TC_INGRESS, b->up_id);
+	detach_program(b, p->index, BPF_TC_EGRESS, b->down_id);
+	tc_hooks_remove(p->index);
 	p->index = 0;
 }
 
 /* Each port that is there has the programs afterwards. The first time they replace those of an exporter before us;
  * later, those of one that came after us (`ap-exporter rwnd` by hand) stay until it goes. */
-static void check_ports(struct rwnd_bpf_ports *b, bool first)
+static void check_ports(struct tc_ports *b, bool first)
 {
 	b->n_attached = 0;
 	for (unsigned i = 0; i < b->n; i++) {
-		struct rwnd_bpf_port *p = &b->ports[i];
+		struct tc_port *p = &b->ports[i];
 		uint32_t found = 0;
 		int ret = 0;
 
 		interface_update(&p->interface);
-		rwnd_bpf_error_begin();
+		if (p->index != p->interface.index)
+			tc_hooks_forget(p->index);
+		tc_error_begin();
 		if (p->interface.index && !first)
-			found = query(p->interface.index, BPF_TC_INGRESS);
+			found = query(b, p->interface.index, BPF_TC_INGRESS);
 		if (p->index != p->interface.index || found != b->up_id)
 			p->index = 0;
 		if (!p->index && p->interface.index)
@@ -108,14 +111,14 @@ static void check_ports(struct rwnd_bpf_ports *b, bool first)
 			b->attach_errors++;
 			snprintf(b->last_error, sizeof b->last_error, "cannot attach to %s: %s%s%s", p->interface.name,
 				 ret == -EBUSY ? "another ap-exporter works there" : strerror(-ret),
-				 rwnd_bpf_error_text()[0] ? ": " : "", rwnd_bpf_error_text());
+				 tc_error_text()[0] ? ": " : "", tc_error_text());
 		}
 		b->n_attached += p->index != 0;
 	}
 }
 
 /* True if anything happened to interfaces or filters. */
-static bool read_changes(struct rwnd_bpf_ports *b)
+static bool read_changes(struct tc_ports *b)
 {
 	char bytes[64]; /* that something changed is all that counts */
 	bool any = false;
@@ -130,7 +133,7 @@ static bool read_changes(struct rwnd_bpf_ports *b)
 	return any;
 }
 
-void rwnd_bpf_ports_poll(struct rwnd_bpf_ports *b, uint64_t now_us)
+void tc_ports_poll(struct tc_ports *b, uint64_t now_us)
 {
 	b->check |= read_changes(b) || b->n_attached < b->n;
 	if (!b->check || now_us < b->check_at_us)
@@ -139,7 +142,7 @@ void rwnd_bpf_ports_poll(struct rwnd_bpf_ports *b, uint64_t now_us)
 	b->check_at_us = now_us + CHECK_US;
 	check_ports(b, false);
 	for (unsigned i = 0; i < b->n; i++)
-		interface_report(&b->ports[i].interface, "rwnd");
+		interface_report(&b->ports[i].interface, b->section);
 }
 
 static int open_changes(void)
@@ -154,20 +157,21 @@ static int open_changes(void)
 	return fd;
 }
 
-int rwnd_bpf_ports_name(struct rwnd_bpf_ports *b, const struct config_rwnd *c, char *err, size_t err_size)
+int tc_ports_name(struct tc_ports *b, const char *section, const char *names, uint32_t priority, char *err,
+		  size_t err_size)
 {
-	const char *at = c->interface;
+	const char *at = names;
 
-	*b = (struct rwnd_bpf_ports){ .changes = -1 };
+	*b = (struct tc_ports){ .section = section, .priority = priority, .changes = -1 };
 	for (b->n = 0; *at; at += strspn(at, ",")) {
 		const size_t len = strcspn(at, ",");
 		char name[INTERFACE_NAME];
 
-		if (len >= sizeof name || b->n == RWND_BPF_MAX_PORTS) {
+		if (len >= sizeof name || b->n == TC_MAX_PORTS) {
 			snprintf(err, err_size,
-				 "option 'interface' of section 'rwnd' is '%s'; it is at most %d names of at most %zu "
+				 "option 'interface' of section '%s' is '%s'; it is at most %d names of at most %zu "
 				 "letters",
-				 c->interface, RWND_BPF_MAX_PORTS, sizeof name - 1);
+				 section, names, TC_MAX_PORTS, sizeof name - 1);
 			return -EINVAL;
 		}
 		memcpy(name, at, len);
@@ -178,7 +182,7 @@ int rwnd_bpf_ports_name(struct rwnd_bpf_ports *b, const struct config_rwnd *c, c
 	if (b->n)
 		return 0;
 	snprintf(err, err_size,
-		 "section 'rwnd' names no Wi-Fi port: set option 'interface', or have a section 'nl80211'");
+		 "section '%s' names no Wi-Fi port: set option 'interface', or have a section 'nl80211'", section);
 	return -EINVAL;
 }
 
@@ -190,7 +194,7 @@ static uint32_t program_id(int fd)
 	return bpf_obj_get_info_by_fd(fd, &info, &len) < 0 ? 0 : info.id;
 }
 
-int rwnd_bpf_ports_open(struct rwnd_bpf_ports *b, int up_fd, int down_fd)
+int tc_ports_open(struct tc_ports *b, int up_fd, int down_fd)
 {
 	b->up_fd = up_fd;
 	b->down_fd = down_fd;
@@ -203,7 +207,7 @@ int rwnd_bpf_ports_open(struct rwnd_bpf_ports *b, int up_fd, int down_fd)
 	return b->attach_errors ? -EIO : 0; /* a port that is not there yet is no error */
 }
 
-void rwnd_bpf_ports_close(struct rwnd_bpf_ports *b)
+void tc_ports_close(struct tc_ports *b)
 {
 	for (unsigned i = 0; i < b->n; i++)
 		if (b->ports[i].index)

@@ -1,0 +1,52 @@
+/* tc_ports.h: Wi-Fi ports, and a pair of tc programs on each. Ports go and come, others change their filters: a message
+ * from rtnetlink says when to check. */
+#ifndef OAL_TC_PORTS_H
+#define OAL_TC_PORTS_H
+
+#include "packet/interface.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	TC_MAX_PORTS = 8, /* an AP has rarely more Wi-Fi ports that carry clients */
+	TC_ERROR = 512, /* bytes */
+};
+
+/* Places among a port's filters, early: one that ends with "ok" keeps the later ones from running. The tap stands
+ * behind the rewrite: its rows say what leaves for the server, as rows of a wired port do. */
+enum { TC_PRIORITY_RWND = 11, TC_PRIORITY_TAP = 12 };
+
+struct tc_port {
+	struct interface interface;
+	unsigned index; /* where the programs are; 0: nowhere */
+	bool egress; /* the program at egress too: not where an `ingress` qdisc was there before us */
+};
+
+struct tc_ports {
+	const char *section; /* of the configuration, for messages */
+	uint32_t priority;
+	struct tc_port ports[TC_MAX_PORTS];
+	unsigned n, n_attached;
+	int up_fd, down_fd; /* programs: at ingress, from clients; at egress, to them */
+	uint32_t up_id, down_id;
+	int changes; /* rtnetlink: of interfaces and filters */
+	bool check; /* a change was announced */
+	uint64_t check_at_us, attach_errors;
+	char last_error[TC_ERROR]; /* why the last attach failed */
+};
+
+/* Reads the names in `names`, at most TC_MAX_PORTS, separated by commas; `section` of the configuration has them. 0, or
+ * -EINVAL with what to do in `err`. Opens nothing. */
+int tc_ports_name(struct tc_ports *, const char *section, const char *names, uint32_t priority, char *err,
+		  size_t err_size);
+/* Attaches the programs to each port that is there, instead of what an earlier exporter left. 0; or negative errno,
+ * with `last_error` set if it was a port that failed. */
+int tc_ports_open(struct tc_ports *, int up_fd, int down_fd);
+/* Once a tick: after a change, at most once a second, attaches where the programs are not. */
+void tc_ports_poll(struct tc_ports *, uint64_t now_us);
+/* Detaches. Also after a failed open. */
+void tc_ports_close(struct tc_ports *);
+
+#endif
