@@ -120,7 +120,9 @@ class Maker:
         features=0,
         large=False,
         of_policy=RWND_FAIR,
+        classes=(0, 2),
     ) -> bytes:
+        """`classes`: of the tree's two leaves."""
         words, interval = self.program(features)
         self.serial += 1
         feature_hash = int.from_bytes(program_hash(words, interval)[:8], "big")
@@ -132,7 +134,7 @@ class Maker:
                 threshold=np.array([threshold, 0, 0], np.int64),
                 right=np.array([2, 0, 0], np.int32),
                 missing_right=np.array([False] * 3),
-                leaf_class=np.array([0, 0, 2], np.uint8),
+                leaf_class=np.array([0, *classes], np.uint8),
                 leaf_permille=np.array([[0, 0, 0], [100, 0, 0], [0, 700, 200]], np.uint16),
                 feature_hash=feature_hash,
             )
