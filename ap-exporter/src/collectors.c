@@ -220,6 +220,13 @@ void collectors_json(const struct collectors *c, struct json *j)
 			list_json(c, collector_all[i], j);
 }
 
+int collectors_alarm(const struct collectors *c, unsigned i, char *buf, size_t size)
+{
+	if (i >= c->n)
+		return -1;
+	return c->running[i].ops->alarm ? (int)c->running[i].ops->alarm(c->running[i].self, buf, size) : 0;
+}
+
 bool collectors_done(const struct collectors *c)
 {
 	if (c->n_samplers)

@@ -46,6 +46,8 @@ struct sampling {
 struct sampling collectors_sampling(const struct collectors *);
 /* Adds `"samplers": [...]`, and what other collectors say of themselves, to a JSON object that has members. */
 void collectors_json(const struct collectors *, struct json *);
+/* What a running collector, counted from 0, has to say in words: its length, 0 for nothing; -1 beyond the last. */
+int collectors_alarm(const struct collectors *, unsigned i, char *buf, size_t size);
 /* True when every one has come to its end. */
 bool collectors_done(const struct collectors *);
 /* Adds what those with pipelines of their own counted. */

@@ -2,6 +2,7 @@
 
 #include "agent/agent.h"
 #include "agent/ap.h"
+#include "alarms.h"
 #include "collectors.h"
 #include "health.h"
 #include "base/log.h"
@@ -37,6 +38,7 @@ struct daemon {
 	struct clock_quality clock;
 	bool account; /* news of the clock for the pipeline */
 	struct oal_health_row health; /* of the last second */
+	struct alarms alarms;
 	uint8_t key[PSEUDONYM_KEY_BYTES];
 	bool has_key;
 };
@@ -295,6 +297,7 @@ static void gather(const struct daemon *d, struct health *h)
 		.n_sinks = d->sinks.n,
 		.agent = d->agent,
 		.controller = d->ap ? ap_controller(d->ap) : NULL,
+		.alarms = &d->alarms,
 	};
 	if (d->pipeline)
 		pipeline_stats(d->pipeline, &h->pipeline);
@@ -335,6 +338,7 @@ void daemon_second(struct daemon *d, const struct clock_quality *clock)
 	}
 	log_losses(d, &h);
 	collectors_second(&d->collectors);
+	alarms_look(&d->alarms, h.controller, &d->collectors);
 	sinks_second(&d->sinks);
 	if (d->agent && agent_renewed(d->agent)) {
 		char err[512];

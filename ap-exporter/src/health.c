@@ -1,6 +1,7 @@
 #include "health.h"
 
 #include "agent/agent.h"
+#include "alarms.h"
 #include "collectors.h"
 #include "control/controller.h"
 #include "base/json.h"
@@ -105,6 +106,7 @@ size_t health_json(const struct health *h, char *buf, size_t size)
 	json_string(&t, h->site);
 	json_add(&t, ", \"version\": \"%s\", \"boot_id\": \"%llu\"", OAL_VERSION, (unsigned long long)h->boot_id);
 	json_count(&t, "uptime_us", h->uptime_us);
+	alarms_json(h->alarms, &t);
 	json_add(&t, ", \"collectors\": %s", h->collector_names);
 	collectors_json(h->collectors, &t);
 	json_count(&t, "ticks", p->ticks);

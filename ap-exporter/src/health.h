@@ -16,6 +16,7 @@ struct health_sink {
 };
 
 struct agent;
+struct alarms;
 struct collectors;
 struct controller;
 
@@ -33,6 +34,7 @@ struct health {
 	const struct collectors *collectors;
 	struct agent *agent; /* NULL: none */
 	struct controller *controller; /* likewise */
+	const struct alarms *alarms;
 };
 
 /* Fills cpu_us and rss_bytes. Does not allocate. */

@@ -221,7 +221,7 @@ def ports_of(daemon: Daemon) -> dict[int, list[dict]]:
 
 def t_nat_at_the_wired_port():
     """behind NAT, with headers of the wired port, clamps are set and not one ACK meets them: windows stay as they are
-    at the server"""
+    at the server, and status and log say that control acts on nothing"""
     with Folder() as folder, Home(folder) as home:
         capture = home.capture()
         home.serve()
@@ -234,6 +234,9 @@ def t_nat_at_the_wired_port():
             plain(capture)
             path = daemon.status()["control"]["data_path"]
             assert path["acks_seen"] == 0 and path["clamps"] > 0 and path["packets"]["no_clamp"] > 50, path
+            (alarm,) = until(lambda: daemon.status()["alarms"], "there is alarm")
+            assert re.search(r"control acts on nothing: \d+ clamps .* not one ACK .* Behind NAT .* 'tap'", alarm), alarm
+            assert "alarm: control acts on nothing" in daemon.log.read_text()
             assert daemon.stop() == 0
             assert {r["flow"]["client"] for r in ports_of(daemon)[5000]} == {"10.98.0.1"}  # the AP's own
 
@@ -252,6 +255,7 @@ def t_nat_at_the_wifi_port():
             assert (shown["tap"], shown["interface"], shown["attached"], shown["overruns"]) == ("bpf", "wifi0", True, 0)
             assert shown["frames"] >= shown["packets"] > 50 and path["acks_clamped"] > 50, (shown, path)
             assert all(name in home.tc() for name in ("rwnd_up", "rwnd_down", "tap_up", "tap_down")), home.tc()
+            assert daemon.status()["alarms"] == []
             (folder / "kill").touch()
             until(lambda: daemon.status()["control"]["killed"], "the kill file is seen")
             plain(capture)

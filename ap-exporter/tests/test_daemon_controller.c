@@ -31,6 +31,7 @@ static struct {
 	struct rwnd_flow flow;
 	uint32_t bytes, ttl_ms;
 	unsigned sets, releases, releases_all;
+	unsigned in_force, more_seen;
 	int answer;
 } calls;
 
@@ -61,7 +62,9 @@ void rwnd_poll(struct rwnd *r, uint64_t now_us)
 
 void rwnd_stats(struct rwnd *r, struct action_stats *s)
 {
-	*s = (struct action_stats){ .packets_seen = 30, .packets_changed = 20, .packets_skipped = 10 };
+	*s = (struct action_stats){
+		.packets_seen = 30 + calls.more_seen, .packets_changed = 20, .packets_skipped = 10, .in_force = calls.in_force,
+	};
 }
 
 void rwnd_json(struct rwnd *r, struct json *t)
@@ -350,6 +353,48 @@ static void killed(bool by_service)
 	end();
 }
 
+static bool alarmed(void)
+{
+	char text[512];
+	const size_t len = controller_alarm(w.controller, text, sizeof text);
+
+	CHECK_EQ(len, strlen(text));
+	if (len)
+		CHECK(strstr(text, "control acts on nothing: 3 clamps in force") != NULL);
+	return len > 0;
+}
+
+static void acts_on_nothing(void)
+{
+	begin(OAL_POLICY_MODE_ENFORCE, true);
+	offer("ok_policy_enforce");
+	ticks(2500); /* no clamp: ten seconds in which nothing is expected of ACKs */
+	CHECK(!alarmed());
+	calls.in_force = 3;
+	ticks(750);
+	CHECK(!alarmed());
+	calls.in_force = 0; /* these seconds say nothing, either way */
+	ticks(1500);
+	CHECK(!alarmed());
+	calls.in_force = 3;
+	ticks(750);
+	CHECK(alarmed());
+	calls.in_force = 0; /* with nothing in force it is not known to be over */
+	ticks(500);
+	CHECK(alarmed());
+	calls.in_force = 3;
+	calls.more_seen = 1;
+	ticks(260);
+	CHECK(!alarmed());
+	ticks(1600);
+	CHECK(alarmed());
+	controller_rwnd(w.controller, NULL);
+	CHECK(!alarmed());
+	ticks(1600);
+	CHECK(!alarmed());
+	end();
+}
+
 static void failing(void)
 {
 	begin(OAL_POLICY_MODE_ENFORCE, true);
@@ -536,6 +581,9 @@ int main(void)
 	killed(true);
 	test("so does the file on the AP");
 	killed(false);
+	test("clamps that not one ACK meets for five seconds are an alarm in words, until one does or control is off");
+	acts_on_nothing();
+
 	test("a data path that fails is counted and told, and harms nothing");
 	failing();
 	test("a flow whose SYN was missed is left alone");

@@ -47,6 +47,8 @@ struct collector_ops {
 	void (*second)(void *self);
 	/* True when there will be nothing more (a replay without loop). May be NULL. */
 	bool (*done)(void *self);
+	/* What is the matter with what it sees, in words; empty: nothing. Returns the length. May be NULL. */
+	size_t (*alarm)(const void *self, char *buf, size_t size);
 	/* Its state as an object, in the status under the name in `json_list`. May be NULL. */
 	const char *json_list;
 	void (*json)(const void *self, struct json *);

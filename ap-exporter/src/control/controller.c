@@ -2,6 +2,7 @@
 #include "control/controller.h"
 
 #include "base/json.h"
+#include "rewrite/action_alarm.h"
 #include "control/place.h"
 #include "model/inference.h"
 #include "pipeline/pipeline.h"
@@ -16,6 +17,7 @@ struct controller {
 	struct place places[CONTROL_PLACES];
 	unsigned n; /* places with an inference */
 	uint64_t second;
+	struct action_alarm alarm;
 };
 
 int controller_new(struct controller **out, const struct controller_config *config)
@@ -122,6 +124,10 @@ static void report(struct controller *c)
 
 	if (c->shared.effects.rwnd)
 		rwnd_stats(c->shared.effects.rwnd, &data_path);
+	if (t.mode == OAL_POLICY_MODE_ENFORCE)
+		action_alarm_second(&c->alarm, data_path.in_force, data_path.packets_seen);
+	else
+		action_alarm_reset(&c->alarm);
 	row = (struct oal_control_row){
 		.backend = (uint8_t)backend(c),
 		.mode = (uint8_t)t.mode,
@@ -179,6 +185,12 @@ void controller_rwnd(struct controller *c, struct rwnd *rwnd)
 		effects_give_up(&c->shared.effects, i, false);
 	}
 	c->shared.effects.rwnd = rwnd;
+	action_alarm_reset(&c->alarm);
+}
+
+size_t controller_alarm(const struct controller *c, char *buf, size_t size)
+{
+	return action_alarm_text(&c->alarm, buf, size);
 }
 
 void controller_json(const struct controller *c, struct json *t)

@@ -40,6 +40,8 @@ void controller_free(struct controller *);
 void controller_tick(struct controller *, uint64_t t_us);
 /* Another data path, or none, from now on; clamps of the old one were given up with it. */
 void controller_rwnd(struct controller *, struct rwnd *);
+/* Control that acts on nothing says so in words; empty: it does not. Returns the length. */
+size_t controller_alarm(const struct controller *, char *buf, size_t size);
 /* Its state as an object. */
 void controller_json(const struct controller *, struct json *);
 #else /* nothing predicts, so there is nothing to act on */
@@ -47,6 +49,11 @@ static inline int controller_new(struct controller **out, const struct controlle
 static inline void controller_free(struct controller *c) {}
 static inline void controller_tick(struct controller *c, uint64_t t_us) {}
 static inline void controller_rwnd(struct controller *c, struct rwnd *r) {}
+static inline size_t controller_alarm(const struct controller *c, char *buf, size_t size)
+{
+	buf[0] = '\0';
+	return 0;
+}
 static inline void controller_json(const struct controller *c, struct json *t) {}
 #endif
 
