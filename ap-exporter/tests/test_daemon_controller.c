@@ -395,6 +395,34 @@ static void acts_on_nothing(void)
 	end();
 }
 
+static void bypassed_station(void)
+{
+	unsigned sets, rewrites;
+
+	begin(OAL_POLICY_MODE_ENFORCE, true);
+	offer("ok_policy_enforce");
+	ticks(500);
+	CHECK(calls.sets > 0 && !calls.releases);
+	CHECK(!pipeline_station_bypassed(w.pipeline, 2));
+	pipeline_station_set_bypassed(w.pipeline, 3, true); /* nobody's */
+	CHECK(!pipeline_station_bypassed(w.pipeline, 3));
+	pipeline_station_set_bypassed(w.pipeline, 2, true);
+	ticks(10);
+	CHECK_EQ(calls.releases, 1); /* at the next step */
+	sets = calls.sets;
+	ticks(500);
+	rewrites = w.n_rewrites;
+	CHECK_EQ(calls.sets, sets);
+	CHECK_EQ(latest()->clamps, 0);
+	CHECK_EQ(latest()->mode, OAL_POLICY_MODE_ENFORCE); /* of the others */
+	CHECK_EQ(w.rewrites[rewrites - 1].value, 0);
+	pipeline_station_set_bypassed(w.pipeline, 2, false);
+	ticks(500);
+	CHECK(calls.sets > sets);
+	CHECK_EQ(latest()->clamps, 1);
+	end();
+}
+
 static void failing(void)
 {
 	begin(OAL_POLICY_MODE_ENFORCE, true);
@@ -583,6 +611,9 @@ int main(void)
 	killed(false);
 	test("clamps that not one ACK meets for five seconds are an alarm in words, until one does or control is off");
 	acts_on_nothing();
+
+	test("flows of a station whose packets pass the tap by are released and left alone, until it sees them again");
+	bypassed_station();
 
 	test("a data path that fails is counted and told, and harms nothing");
 	failing();

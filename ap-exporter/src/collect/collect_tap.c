@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "collect/tap_stations.h"
 #include "pipeline/pipeline.h"
 #include "tap/tap.h"
 
@@ -24,6 +25,7 @@ struct collect {
 	const struct tap_ops *ops;
 	void *tap;
 	struct tap_stats stats; /* as counted so far */
+	struct tap_stations *stations;
 	char instead[REASON]; /* why it is not the tap that comes first; empty: it is */
 };
 
@@ -101,12 +103,14 @@ static void second(void *self)
 
 	c->ops->second(c->tap);
 	count(c);
+	tap_stations_second(c->stations);
 }
 
 static void stop(void *self)
 {
 	struct collect *c = self;
 
+	tap_stations_free(c->stations);
 	c->ops->close(c->tap);
 	free(c);
 }
@@ -154,10 +158,21 @@ static int start(void **self, const struct collector_env *env, char *err, size_t
 		free(c);
 		return ret;
 	}
+	ret = tap_stations_new(&c->stations, c->pipeline, c->interface, c->ops, c->tap);
+	if (ret) {
+		snprintf(err, err_size, "tap on %s: out of memory", section->interface);
+		stop(c);
+		return ret;
+	}
 	if (c->instead[0])
 		log_warn("tap on %s: a packet socket instead of tc programs: %s", section->interface, c->instead);
 	*self = c;
 	return 0;
+}
+
+static size_t alarm(const void *self, char *buf, size_t size)
+{
+	return tap_stations_alarm(((const struct collect *)self)->stations, buf, size);
 }
 
 static void json(const void *self, struct json *j)
@@ -171,6 +186,7 @@ static void json(const void *self, struct json *j)
 	json_count(j, "packets", c->stats.packets);
 	json_count(j, "overruns", c->stats.overruns);
 	json_count(j, "losses", c->stats.losses);
+	tap_stations_json(c->stations, j);
 	json_add(j, ", \"instead\": ");
 	json_string(j, c->instead);
 	json_add(j, ", \"last_error\": ");
@@ -185,6 +201,7 @@ const struct collector_ops collect_tap = {
 	.start = start,
 	.before_tick = before_tick,
 	.second = second,
+	.alarm = alarm,
 	.json_list = "taps",
 	.json = json,
 	.stop = stop,

@@ -49,7 +49,7 @@ struct control_flow {
 	uint16_t server_port;
 	uint32_t announced_bytes; /* the client's window as its ACKs carry it to this AP; 0: not known */
 	uint8_t scale; /* of the client's windows */
-	bool can_clamp; /* the client's window scale is known */
+	bool can_clamp; /* the client's window scale is known, and its packets pass where windows are lowered */
 };
 
 struct control_station {

@@ -110,7 +110,8 @@ static void observe_flows(struct observation *o, uint64_t t_us)
 			.server_port = f->server_port,
 			.announced_bytes = flow_has_rwnd(f, DOWN) ? d->rwnd_bytes : 0,
 			.scale = f->scale[CLIENT],
-			.can_clamp = f->scale_state[CLIENT] == FLOW_SCALE_KNOWN,
+			.can_clamp = f->scale_state[CLIENT] == FLOW_SCALE_KNOWN &&
+				     !pipeline_station_bypassed(o->pipeline, f->station_mac),
 		};
 	}
 }

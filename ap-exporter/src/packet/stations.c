@@ -163,3 +163,18 @@ bool stations_active(const struct stations *s, uint64_t mac, uint64_t since_us)
 
 	return known && known->packet_us >= since_us;
 }
+
+void stations_set_bypassed(struct stations *s, uint64_t mac, bool bypassed)
+{
+	struct station *known = find(s, mac);
+
+	if (known)
+		known->bypassed = bypassed;
+}
+
+bool stations_bypassed(const struct stations *s, uint64_t mac)
+{
+	const struct station *known = mac ? find(s, mac) : NULL;
+
+	return known && known->bypassed;
+}

@@ -11,6 +11,7 @@ struct station {
 	uint64_t packet_us; /* last packet of one of its flows */
 	uint16_t references; /* interfaces on which it is associated; 0: the place is free */
 	uint16_t chain; /* next in the bucket, place + 1 */
+	bool bypassed; /* its packets pass the tap by */
 };
 struct station_address {
 	uint8_t addr[16];
@@ -44,5 +45,10 @@ void stations_touch(struct stations *, uint64_t mac, uint64_t t_us);
 /* The clock was stepped: no station counts as active until its next packet. */
 void stations_forget_times(struct stations *);
 bool stations_active(const struct stations *, uint64_t mac, uint64_t since_us);
+
+/* Its packets pass the tap by, or no longer. Nothing for a station that is not there. */
+void stations_set_bypassed(struct stations *, uint64_t mac, bool bypassed);
+/* False also for a station that is not there. */
+bool stations_bypassed(const struct stations *, uint64_t mac);
 
 #endif

@@ -7,6 +7,16 @@ bool pipeline_station_active(const struct pipeline *p, uint64_t mac, uint64_t si
 	return stations_active(&p->stations, mac, since_us);
 }
 
+void pipeline_station_set_bypassed(struct pipeline *p, uint64_t mac, bool bypassed)
+{
+	stations_set_bypassed(&p->stations, mac, bypassed);
+}
+
+bool pipeline_station_bypassed(const struct pipeline *p, uint64_t mac)
+{
+	return stations_bypassed(&p->stations, mac);
+}
+
 unsigned pipeline_frequencies(const struct pipeline *p, uint16_t *mhz, unsigned most)
 {
 	unsigned n = 0, i, k;

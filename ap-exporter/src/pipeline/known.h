@@ -21,6 +21,10 @@ const void *pipeline_known(const struct pipeline *, enum oal_table_id, unsigned 
 
 /* True when a flow of this station had a packet since `since_us`: then it is worth 250 Hz. */
 bool pipeline_station_active(const struct pipeline *, uint64_t mac, uint64_t since_us);
+/* Do this station's packets pass by the port where headers are read? Then what is known of its flows is not all, and
+ * what is done at that port does not reach them. Forgotten when it leaves. */
+void pipeline_station_set_bypassed(struct pipeline *, uint64_t mac, bool bypassed);
+bool pipeline_station_bypassed(const struct pipeline *, uint64_t mac);
 /* Channels of the AP's radios now, MHz, each once, in the order in which they came; returns how many, at most `most`.
  */
 unsigned pipeline_frequencies(const struct pipeline *, uint16_t *mhz, unsigned most);
