@@ -1,10 +1,11 @@
 /* The tap by tc programs (bpf/tap.bpf.c); the compiled object is part of this file. */
 #ifdef HAVE_BPF
-#include "tap/tap.h"
+#include "tap/tap_bpf.h"
 
 #include "packet/interface.h"
 #include "base/clock.h"
 #include "tap/bpf/tap_maps.h"
+#include "tap/tap.h"
 #include "tc/tc_error.h"
 #include "tc/tc_ports.h"
 
@@ -119,6 +120,16 @@ static void close_tap(void *self)
 	free(t);
 }
 
+struct tap_bpf_fds tap_bpf_fds(const void *self)
+{
+	const struct tap *t = self;
+
+	return (struct tap_bpf_fds){
+		.up = bpf_program__fd(bpf_object__find_program_by_name(t->object, "tap_up")),
+		.down = bpf_program__fd(bpf_object__find_program_by_name(t->object, "tap_down")),
+	};
+}
+
 static int failed(const struct tap_config *c, const char *step, int ret, char *err, size_t err_size)
 {
 	snprintf(err, err_size,
@@ -146,6 +157,7 @@ static int open_tap(void **self, const struct tap_config *c, char *err, size_t e
 {
 	struct tap *t = calloc(1, sizeof *t);
 	const char *step = "find memory for it";
+	struct tap_bpf_fds fds;
 	int ret;
 
 	if (!t)
@@ -161,8 +173,8 @@ static int open_tap(void **self, const struct tap_config *c, char *err, size_t e
 		goto fail;
 	}
 	step = "listen to rtnetlink";
-	ret = tc_ports_open(&t->ports, bpf_program__fd(bpf_object__find_program_by_name(t->object, "tap_up")),
-			    bpf_program__fd(bpf_object__find_program_by_name(t->object, "tap_down")));
+	fds = tap_bpf_fds(t);
+	ret = tc_ports_open(&t->ports, fds.up, fds.down);
 	if (ret < 0) {
 		if (t->ports.attach_errors)
 			snprintf(err, err_size, "%s: %s", c->section, t->ports.last_error);
