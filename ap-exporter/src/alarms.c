@@ -1,3 +1,4 @@
+#if defined HAVE_AGENT || defined HAVE_BPF
 #include "alarms.h"
 
 #include "base/json.h"
@@ -56,3 +57,4 @@ void alarms_json(const struct alarms *a, struct json *j)
 	}
 	json_add(j, "]");
 }
+#endif

@@ -23,9 +23,14 @@ struct alarms {
 	unsigned n;
 };
 
+#if defined HAVE_AGENT || defined HAVE_BPF
 /* Once a second. `controller` may be NULL. */
 void alarms_look(struct alarms *, const struct controller *, const struct collectors *);
 /* Adds `"alarms": ["…", …]` to a JSON object that has members. */
 void alarms_json(const struct alarms *, struct json *);
+#else /* neither control nor programs: nothing that could raise one */
+static inline void alarms_look(struct alarms *a, const struct controller *k, const struct collectors *c) {}
+static inline void alarms_json(const struct alarms *a, struct json *j) {}
+#endif
 
 #endif

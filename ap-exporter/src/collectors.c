@@ -184,20 +184,6 @@ struct sampling collectors_sampling(const struct collectors *c)
 	return sum;
 }
 
-static void list_json(const struct collectors *c, const struct collector_ops *ops, struct json *j)
-{
-	unsigned n = 0;
-
-	json_add(j, ", \"%s\": [", ops->json_list);
-	for (unsigned i = 0; i < c->n; i++) {
-		if (c->running[i].ops != ops)
-			continue;
-		json_add(j, "%s", n++ ? ", " : "");
-		ops->json(c->running[i].self, j);
-	}
-	json_add(j, "]");
-}
-
 void collectors_json(const struct collectors *c, struct json *j)
 {
 	struct sampler_stats s;
@@ -214,10 +200,14 @@ void collectors_json(const struct collectors *c, struct json *j)
 		json_count(j, "pace", s.pace);
 		json_add(j, "}");
 	}
+	json_add(j, "], \"taps\": [");
+	for (unsigned i = 0, n = 0; i < c->n; i++) {
+		if (!c->running[i].ops->json)
+			continue;
+		json_add(j, "%s", n++ ? ", " : "");
+		c->running[i].ops->json(c->running[i].self, j);
+	}
 	json_add(j, "]");
-	for (int i = 0; collector_all[i]; i++)
-		if (collector_all[i]->json)
-			list_json(c, collector_all[i], j);
 }
 
 int collectors_alarm(const struct collectors *c, unsigned i, char *buf, size_t size)

@@ -44,7 +44,7 @@ struct sampling {
 	unsigned pace; /* of the one slowed most */
 };
 struct sampling collectors_sampling(const struct collectors *);
-/* Adds `"samplers": [...]`, and what other collectors say of themselves, to a JSON object that has members. */
+/* Adds `"samplers": [...]` and `"taps": [...]` to a JSON object that has members. */
 void collectors_json(const struct collectors *, struct json *);
 /* What a running collector, counted from 0, has to say in words: its length, 0 for nothing; -1 beyond the last. */
 int collectors_alarm(const struct collectors *, unsigned i, char *buf, size_t size);

@@ -207,14 +207,14 @@ static const char *wrong_taps(const struct config *c)
 			return "section 'tap': 'tap' is auto, bpf or packet";
 		for (uint32_t k = 0; k < i; k++)
 			if (!strcmp(c->tap[i].interface, c->tap[k].interface))
-				return "two sections 'tap' name the same interface: each packet would count twice";
+				return "two sections 'tap' name the same interface: packets would count twice";
 	}
 	if (c->n_tap && c->n_packet)
-		return "sections 'tap' and 'packet' read the same packets, which would count twice: keep 'tap' (the "
-		       "Wi-Fi port, before NAT) or 'packet' (the wired port)";
+		return "sections 'tap' (Wi-Fi port, before NAT) and 'packet' (wired port): packets would count twice";
 	return NULL;
 }
 
+#ifdef HAVE_BPF
 bool config_wants_bpf_tap(const struct config *c)
 {
 	for (uint32_t i = 0; i < c->n_tap; i++)
@@ -222,6 +222,7 @@ bool config_wants_bpf_tap(const struct config *c)
 			return true;
 	return false;
 }
+#endif
 
 /* What no single option shows. */
 static int check(struct config *c, char *err, size_t err_size)
@@ -274,7 +275,7 @@ static int check(struct config *c, char *err, size_t err_size)
 	if (!wrong)
 		wrong = wrong_taps(c);
 	if (!wrong && !c->n_nl80211 && !c->n_qdisc && !c->n_packet && !c->n_tap && !c->n_beacon && !c->n_replay)
-		wrong = "nothing to collect: add a section 'nl80211', 'qdisc', 'tap', 'packet', 'beacon' or 'replay'";
+		wrong = "nothing to collect: add a section like 'nl80211', 'tap' or 'replay'";
 	clients_ports(c);
 	if (!wrong)
 		return 0;

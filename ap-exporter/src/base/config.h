@@ -51,7 +51,7 @@ struct config_packet {
 struct config_tap {
 	bool enabled;
 	char interface[CONFIG_IF];
-	char tap[16]; /* auto, bpf, packet */
+	char tap[8]; /* auto, bpf, packet */
 	uint32_t ring_kb;
 };
 
@@ -139,7 +139,11 @@ int config_parse(struct config *c, const char *text, size_t len, char *err, size
 enum oal_policy_mode config_control(const struct config *c);
 
 /* Does a tap want tc programs, if the kernel takes them? Then loading them again takes privileges. */
+#ifdef HAVE_BPF
 bool config_wants_bpf_tap(const struct config *c);
+#else
+static inline bool config_wants_bpf_tap(const struct config *c) { return false; }
+#endif
 
 /* A path of a section `agent`: the first %s of `pattern` is the AP's id. */
 void config_ap_path(char *out, size_t size, const char *pattern, const char *ap_id);

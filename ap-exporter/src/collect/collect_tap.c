@@ -1,5 +1,5 @@
-/* Collector: TCP headers of a Wi-Fi port, both directions: with the addresses and the Ethernet address of the station,
- * whatever NAT makes of them. */
+/* Collectors of TCP headers, both directions. `tap`: of a Wi-Fi port, with the addresses and the Ethernet address of
+ * the station, whatever NAT makes of them. `packet`: of a wired port, by a packet socket. */
 #include "collect/collector.h"
 
 #include "base/json.h"
@@ -22,6 +22,7 @@ struct collect {
 	struct pipeline *pipeline;
 	struct collector_counts *counts;
 	const char *interface;
+	bool wired; /* what leaves by the port goes up */
 	const struct tap_ops *ops;
 	void *tap;
 	struct tap_stats stats; /* as counted so far */
@@ -42,11 +43,25 @@ static uint32_t sections(const struct config *c)
 	return c->n_tap;
 }
 
+static uint32_t packet_sections(const struct config *c)
+{
+	return c->n_packet;
+}
+
 static struct tap_config tap_of(const struct config *c, uint32_t section)
 {
 	return (struct tap_config){
 		.section = "tap", .interface = c->tap[section].interface, .ring_kb = c->tap[section].ring_kb,
 		.snaplen = SNAPLEN, .max_stations = c->exporter.max_stations,
+	};
+}
+
+static struct tap_config packet_of(const struct config *c, uint32_t section)
+{
+	const struct config_packet *p = &c->packet[section];
+
+	return (struct tap_config){
+		.section = "packet", .interface = p->interface, .ring_kb = p->ring_kb, .snaplen = p->snaplen,
 	};
 }
 
@@ -57,8 +72,8 @@ static bool wanted(const struct config_tap *c, const struct tap_ops *ops)
 
 static void not_built(const struct config_tap *c, char *err, size_t err_size)
 {
-	snprintf(err, err_size, "tap on %s: this ap-exporter was built without the tap '%s': use the package with it, "
-		 "or set option 'tap'", c->interface, c->tap);
+	snprintf(err, err_size, "tap on %s: this ap-exporter was built without '%s': set option 'tap'", c->interface,
+		 c->tap);
 }
 
 static int check(const struct config *c, uint32_t section, char *err, size_t err_size)
@@ -73,11 +88,20 @@ static int check(const struct config *c, uint32_t section, char *err, size_t err
 	return ret;
 }
 
-/* What comes in by the Wi-Fi port goes up. */
+static int packet_check(const struct config *c, uint32_t section, char *err, size_t err_size)
+{
+	const struct tap_config config = packet_of(c, section);
+
+	return tap_packet.check(&config, err, err_size);
+}
+
+/* What comes in by a Wi-Fi port goes up, and what leaves by a wired one. */
 static void take(void *ctx, const struct tap_frame *f)
 {
-	pipeline_frame(((struct collect *)ctx)->pipeline, f->bytes, f->captured, f->length, f->t_us,
-		       f->outgoing ? PIPELINE_DOWN : PIPELINE_UP);
+	const struct collect *c = ctx;
+
+	pipeline_frame(c->pipeline, f->bytes, f->captured, f->length, f->t_us,
+		       f->outgoing == c->wired ? PIPELINE_UP : PIPELINE_DOWN);
 }
 
 static void count(struct collect *c)
@@ -103,7 +127,8 @@ static void second(void *self)
 
 	c->ops->second(c->tap);
 	count(c);
-	tap_stations_second(c->stations);
+	if (c->stations)
+		tap_stations_second(c->stations);
 }
 
 static void stop(void *self)
@@ -139,33 +164,61 @@ static int open_tap(struct collect *c, const struct config_tap *section, const s
 	return ret;
 }
 
-static int start(void **self, const struct collector_env *env, char *err, size_t err_size)
+static int new_collect(struct collect **out, const struct collector_env *env, const struct tap_config *config,
+		       char *err, size_t err_size)
 {
-	const struct config_tap *section = &env->config->tap[env->section];
-	const struct tap_config config = tap_of(env->config, env->section);
 	struct collect *c = calloc(1, sizeof *c);
-	int ret;
 
 	if (!c) {
-		snprintf(err, err_size, "tap on %s: out of memory", section->interface);
+		snprintf(err, err_size, "%s on %s: out of memory", config->section, config->interface);
 		return -ENOMEM;
 	}
 	c->pipeline = env->pipeline;
 	c->counts = env->counts;
-	c->interface = section->interface;
-	ret = open_tap(c, section, &config, err, err_size);
+	c->interface = config->interface;
+	*out = c;
+	return 0;
+}
+
+static int packet_start(void **self, const struct collector_env *env, char *err, size_t err_size)
+{
+	const struct tap_config config = packet_of(env->config, env->section);
+	struct collect *c;
+	int ret = new_collect(&c, env, &config, err, err_size);
+
+	if (ret)
+		return ret;
+	c->wired = true;
+	c->ops = &tap_packet;
+	ret = c->ops->open(&c->tap, &config, err, err_size);
+	if (ret)
+		free(c);
+	else
+		*self = c;
+	return ret;
+}
+
+static int start(void **self, const struct collector_env *env, char *err, size_t err_size)
+{
+	const struct tap_config config = tap_of(env->config, env->section);
+	struct collect *c;
+	int ret = new_collect(&c, env, &config, err, err_size);
+
+	if (ret)
+		return ret;
+	ret = open_tap(c, &env->config->tap[env->section], &config, err, err_size);
 	if (ret) {
 		free(c);
 		return ret;
 	}
 	ret = tap_stations_new(&c->stations, c->pipeline, c->interface, c->ops, c->tap);
 	if (ret) {
-		snprintf(err, err_size, "tap on %s: out of memory", section->interface);
+		snprintf(err, err_size, "tap on %s: out of memory", c->interface);
 		stop(c);
 		return ret;
 	}
 	if (c->instead[0])
-		log_warn("tap on %s: a packet socket instead of tc programs: %s", section->interface, c->instead);
+		log_warn("tap on %s: a packet socket instead of tc programs: %s", c->interface, c->instead);
 	*self = c;
 	return 0;
 }
@@ -202,8 +255,18 @@ const struct collector_ops collect_tap = {
 	.before_tick = before_tick,
 	.second = second,
 	.alarm = alarm,
-	.json_list = "taps",
 	.json = json,
+	.stop = stop,
+	.live = true,
+};
+
+const struct collector_ops collect_packet = {
+	.name = "packet",
+	.sections = packet_sections,
+	.check = packet_check,
+	.start = packet_start,
+	.before_tick = before_tick,
+	.second = second,
 	.stop = stop,
 	.live = true,
 };

@@ -49,8 +49,7 @@ struct collector_ops {
 	bool (*done)(void *self);
 	/* What is the matter with what it sees, in words; empty: nothing. Returns the length. May be NULL. */
 	size_t (*alarm)(const void *self, char *buf, size_t size);
-	/* Its state as an object, in the status under the name in `json_list`. May be NULL. */
-	const char *json_list;
+	/* Its state as an object, in the status' list `taps`. May be NULL. */
 	void (*json)(const void *self, struct json *);
 	/* Adds what its own pipelines counted. May be NULL. */
 	void (*add_stats)(void *self, struct pipeline_stats *sum);

@@ -1,3 +1,4 @@
+#ifdef HAVE_BPF
 #include "collect/tap_stations.h"
 
 #include "base/json.h"
@@ -186,3 +187,4 @@ void tap_stations_json(const struct tap_stations *s, struct json *j)
 	}
 	json_add(j, "]");
 }
+#endif
