@@ -27,7 +27,8 @@ $(B)/ap-exporter.mips.full: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*/*.h) $(B)/bpf
 	    $(MIPS_INCLUDE)/; \
 	  ln -sf /usr/include/openssl/*.h /usr/include/$$(gcc -print-multiarch)/openssl/*.h $(MIPS_INCLUDE)/openssl/
 	@$(MIPS_CC) $(WARN) -DHAVE_KAFKA -DHAVE_AGENT -DHAVE_OPENSSL -DHAVE_OVS -DHAVE_BPF \
-	  -DRWND_BPF_OBJECT='"$(B)/bpf/rwnd.bpfeb.o"' -DTAP_BPF_OBJECT='"$(B)/bpf/tap.bpfeb.o"' -Isrc -I$(GEN) -I$(MIPS_INCLUDE) $(MIPS16) \
+	  -DRWND_BPF_OBJECT='"$(B)/bpf/rwnd.bpfeb.o"' -DTAP_BPF_OBJECT='"$(B)/bpf/tap.bpfeb.o"' -Isrc \
+	  -I$(GEN) -I$(MIPS_INCLUDE) $(MIPS16) \
 	  -Wl,--unresolved-symbols=ignore-all -s -o $@ $(filter %.c,$^) -lpthread
 
 size: $(B)/ap-exporter.mips $(B)/ap-exporter.mips.full

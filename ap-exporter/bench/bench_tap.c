@@ -1,8 +1,8 @@
 /*
- * Nanoseconds a packet in the tap's tc programs, by the kernel's own count (BPF_PROG_TEST_RUN with `repeat`), and what
- * reading a packet out of the ring takes: lines "NAME NS". Each of the programs' figures is the difference between a run
- * and one of an empty program, the least of several rounds: what else the machine does only adds. A run is no longer
- * than the ring, which is read between runs: a full one would cost less.
+ * Nanoseconds a packet in the tap's tc programs, by the kernel's own count (BPF_PROG_TEST_RUN with `repeat`), and
+ * what reading a packet out of the ring takes: lines "NAME NS". Each of the programs' figures is the difference
+ * between a run and one of an empty program, the least of several rounds: what else the machine does only adds. A run
+ * is no longer than the ring, which is read between runs: a full one would cost less.
  * usage: bench_tap BENCH_OBJECT
  */
 #include "base/clock.h"

@@ -63,7 +63,8 @@ void rwnd_poll(struct rwnd *r, uint64_t now_us)
 void rwnd_stats(struct rwnd *r, struct action_stats *s)
 {
 	*s = (struct action_stats){
-		.packets_seen = 30 + calls.more_seen, .packets_changed = 20, .packets_skipped = 10, .in_force = calls.in_force,
+		.packets_seen = 30 + calls.more_seen, .packets_changed = 20, .packets_skipped = 10,
+		.in_force = calls.in_force,
 	};
 }
 

@@ -123,7 +123,8 @@ static void stations(void)
 static void begin(const char *tap)
 {
 	const struct pipeline_config c = {
-		.ap_id = "ap-1", .boot_id = 1, .max_stations = STATIONS, .program = &oal_feature_congestion, .emit = emit,
+		.ap_id = "ap-1", .boot_id = 1, .max_stations = STATIONS, .program = &oal_feature_congestion,
+		.emit = emit,
 	};
 	const struct collector_env env = { .config = &config, .counts = &counts, .pipeline = NULL };
 	struct collector_env with = env;
@@ -229,7 +230,8 @@ static void counted_losses(void)
 	totals.overruns = 7;
 	collect_tap.before_tick(self, &t);
 	CHECK_EQ(counts.ring_drops, 7);
-	CHECK(strstr(status(), "\"attached\": true, \"frames\": 900, \"packets\": 800, \"overruns\": 7, \"losses\": 2"));
+	CHECK(strstr(status(), "\"attached\": true, \"frames\": 900, \"packets\": 800, \"overruns\": 7, "
+			       "\"losses\": 2"));
 	end();
 }
 
@@ -252,8 +254,8 @@ static void past_the_tap(void)
 	}
 	CHECK(bypassed(1) && !bypassed(0) && !bypassed(2));
 	CHECK(strstr(status(), "\"stations_compared\": 2, \"stations_bypassed\": 1, \"control_off\": [{\"mac\": "
-			       "\"02:00:00:00:01:01\", \"reason\": \"of the last 1000000 bytes to 02:00:00:00:01:01 the "
-			       "tap saw 20000: hardware flow offload"));
+			       "\"02:00:00:00:01:01\", \"reason\": \"of the last 1000000 bytes to "
+			       "02:00:00:00:01:01 the tap saw 20000: hardware flow offload"));
 	CHECK(strstr(alarm_of(), "control is off for 1 of the stations of phy0-ap0") != NULL);
 	reads_of_bytes = 0;
 	for (i = 0; i < 50; i++)

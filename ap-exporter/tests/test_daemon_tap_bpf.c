@@ -1,7 +1,7 @@
 /*
  * The tap's tc programs in this machine's kernel: loaded as the daemon does it, then given packets one by one
- * (BPF_PROG_TEST_RUN), and over a veth pair where the headers must not lie in one piece; what is read is compared whole.
- * (Real TCP through them: tests/tap.py.)
+ * (BPF_PROG_TEST_RUN), and over a veth pair where the headers must not lie in one piece; what is read is compared
+ * whole. (Real TCP through them: tests/tap.py.)
  */
 #include "check.h"
 #include "tap/tap.h"
@@ -156,7 +156,8 @@ static void others(void)
 
 static void stations(void)
 {
-	const struct tcp_spec up = { .flags = ACK, .payload = 100 }, down = { .flags = ACK, .payload = 900, .down = true };
+	const struct tcp_spec up = { .flags = ACK, .payload = 100 };
+	const struct tcp_spec down = { .flags = ACK, .payload = 900, .down = true };
 	struct frame in = tcp_frame(&up, NULL), out = tcp_frame(&down, NULL), udp = in;
 	struct tap_station s;
 	const uint64_t mac = 0x020000000100u + STATION;
@@ -249,8 +250,9 @@ int main(void)
 	};
 	char err[1024] = "";
 
-	if (unshare(CLONE_NEWNET) < 0 || system("ip link add port0 type veth peer name far0 && ip link set port0 mtu 9000 "
-						"up && ip link set far0 mtu 9000 up") != 0) {
+	if (unshare(CLONE_NEWNET) < 0 ||
+	    system("ip link add port0 type veth peer name far0 && ip link set port0 mtu 9000 up && "
+		   "ip link set far0 mtu 9000 up") != 0) {
 		skip("the tap's programs", "network namespaces and veth need root");
 		return done();
 	}
@@ -275,7 +277,8 @@ int main(void)
 	beyond();
 	test("other packets are counted and not read; cut ones are read as far as they go");
 	others();
-	test("bytes of the stations that are asked for, whatever their frames hold, and of no more than there is room for");
+	test("bytes of the stations that are asked for, whatever their frames hold, and of no more than there is room "
+	     "for");
 	stations();
 	test("a full ring keeps what it has, counts what it loses, and goes on");
 	overrun();
