@@ -29,6 +29,8 @@
 #define TICK_NICE (-10) /* a tick is short and due now */
 #define TICKS_PER_SECOND (1000000 / OAL_SETTING_TICK_US)
 
+static struct config config; /* as the one command that runs reads it; too large for the stack */
+
 struct run {
 	const char *path;
 	struct config config;
@@ -47,7 +49,6 @@ static size_t health_of(void *ctx, char *buf, size_t size)
 /* A new configuration replaces the running one only once everything in it stands. */
 static void reload(struct run *r)
 {
-	static struct config config; /* too large for the stack */
 	struct daemon *next;
 	char err[1024];
 
@@ -168,7 +169,6 @@ out:
 
 static int check_config(const char *path)
 {
-	static struct config config;
 	char err[1024];
 
 	if (config_load(&config, path, err, sizeof err) < 0 || daemon_check(&config, err, sizeof err) < 0) {
@@ -182,7 +182,6 @@ static int check_config(const char *path)
 #ifdef HAVE_AGENT
 static int enrol_here(const char *path, const char *ticket)
 {
-	static struct config config;
 	char err[1024];
 
 	if (config_load(&config, path, err, sizeof err) < 0) {
@@ -195,7 +194,6 @@ static int enrol_here(const char *path, const char *ticket)
 
 static int status(const char *path, const char *socket)
 {
-	static struct config config;
 	char err[1024];
 	int ret;
 
@@ -220,7 +218,6 @@ static int status(const char *path, const char *socket)
 /* The rewrite as options of the command line say, with a configuration's defaults for the rest. */
 static int rwnd(const char *path, const char *options)
 {
-	static struct config config;
 	char text[2048], err[1024];
 	int ret;
 

@@ -358,7 +358,7 @@ def t_fallback():
     with Folder() as folder, Home(folder) as home, Daemon(folder, TAP, home.ap, under=without) as daemon:
         shown = tap(daemon)
         assert shown["tap"] == "packet" and shown["attached"] and "BPF" in shown["instead"], shown
-        assert "a packet socket instead of tc programs" in daemon.log.read_text()
+        assert "by a packet socket: " in daemon.log.read_text()
         home.serve()
         fetch = home.fetch()
         home.segments(4000, 20, "88a8000581000007")

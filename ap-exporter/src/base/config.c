@@ -207,10 +207,10 @@ static const char *wrong_taps(const struct config *c)
 			return "section 'tap': 'tap' is auto, bpf or packet";
 		for (uint32_t k = 0; k < i; k++)
 			if (!strcmp(c->tap[i].interface, c->tap[k].interface))
-				return "two sections 'tap' name the same interface: packets would count twice";
+				return "two sections 'tap' of one interface";
 	}
 	if (c->n_tap && c->n_packet)
-		return "sections 'tap' (Wi-Fi port, before NAT) and 'packet' (wired port): packets would count twice";
+		return "sections 'tap' and 'packet': packets would count twice, keep one";
 	return NULL;
 }
 

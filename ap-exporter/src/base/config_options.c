@@ -49,12 +49,10 @@ static const struct config_option packet_options[] = {
 };
 static const struct config_option tap_options[] = {
 	ENABLED(tap),
-	T(tap, interface, "", true, false,
-	  "Wi-Fi port on which TCP headers are read, both directions, with the stations' own addresses"),
+	T(tap, interface, "", true, false, "Wi-Fi port on which TCP headers are read, both directions"),
 	T(tap, tap, "auto", false, false,
-	  "bpf (tc programs, which also count each station's bytes), packet (a packet socket) or auto: bpf where the "
-	  "kernel takes it"),
-	N(tap, ring_kb, 256, 64, 65536, "ring, KiB: bpf has 5 packets in a KiB and takes the next power of two"),
+	  "bpf (tc programs), packet (a packet socket) or auto: bpf where the kernel takes it"),
+	N(tap, ring_kb, 256, 64, 65536, "ring, KiB, of 5 packets each; bpf takes the next power of two"),
 };
 static const struct config_option beacon_options[] = {
 	ENABLED(beacon),

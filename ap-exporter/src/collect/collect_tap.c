@@ -65,34 +65,45 @@ static struct tap_config packet_of(const struct config *c, uint32_t section)
 	};
 }
 
-static bool wanted(const struct config_tap *c, const struct tap_ops *ops)
+/* The first tap that is called `which`, or any with auto, and can be had: opened for `c`, or without it only checked.
+ * What kept an earlier one from it goes to c->instead. */
+static int choose(struct collect *c, const char *which, const struct tap_config *config, char *err, size_t err_size)
 {
-	return !strcmp(c->tap, "auto") || !strcmp(c->tap, ops->name);
-}
+	const bool any = !strcmp(which, "auto");
+	int ret = -EOPNOTSUPP;
 
-static void not_built(const struct config_tap *c, char *err, size_t err_size)
-{
-	snprintf(err, err_size, "tap on %s: this ap-exporter was built without '%s': set option 'tap'", c->interface,
-		 c->tap);
+	snprintf(err, err_size, "%s on %s: built without '%s'", config->section, config->interface, which);
+#ifndef HAVE_BPF
+	if (c && any)
+		strcpy(c->instead, "built without them");
+#endif
+	for (unsigned i = 0; taps[i] && ret; i++) {
+		if (!any && strcmp(which, taps[i]->name))
+			continue;
+		if (!c) {
+			ret = taps[i]->check(config, err, err_size);
+			continue;
+		}
+		if (c->ops)
+			snprintf(c->instead, sizeof c->instead, "%s", err);
+		c->ops = taps[i];
+		ret = taps[i]->open(&c->tap, config, err, err_size);
+	}
+	return ret;
 }
 
 static int check(const struct config *c, uint32_t section, char *err, size_t err_size)
 {
 	const struct tap_config config = tap_of(c, section);
-	int ret = -EOPNOTSUPP;
 
-	not_built(&c->tap[section], err, err_size);
-	for (unsigned i = 0; taps[i] && ret; i++)
-		if (wanted(&c->tap[section], taps[i]))
-			ret = taps[i]->check(&config, err, err_size);
-	return ret;
+	return choose(NULL, c->tap[section].tap, &config, err, err_size);
 }
 
 static int packet_check(const struct config *c, uint32_t section, char *err, size_t err_size)
 {
 	const struct tap_config config = packet_of(c, section);
 
-	return tap_packet.check(&config, err, err_size);
+	return choose(NULL, tap_packet.name, &config, err, err_size);
 }
 
 /* What comes in by a Wi-Fi port goes up, and what leaves by a wired one. */
@@ -140,87 +151,48 @@ static void stop(void *self)
 	free(c);
 }
 
-/* The first tap that is wanted and can be had. */
-static int open_tap(struct collect *c, const struct config_tap *section, const struct tap_config *config, char *err,
-		    size_t err_size)
-{
-	int ret = -EOPNOTSUPP;
-
-	not_built(section, err, err_size);
-#ifndef HAVE_BPF
-	if (!strcmp(section->tap, "auto"))
-		snprintf(c->instead, sizeof c->instead, "this ap-exporter was built without them");
-#endif
-	for (unsigned i = 0; taps[i]; i++) {
-		if (!wanted(section, taps[i]))
-			continue;
-		if (c->ops)
-			snprintf(c->instead, sizeof c->instead, "%s", err);
-		c->ops = taps[i];
-		ret = taps[i]->open(&c->tap, config, err, err_size);
-		if (!ret)
-			break;
-	}
-	return ret;
-}
-
-static int new_collect(struct collect **out, const struct collector_env *env, const struct tap_config *config,
-		       char *err, size_t err_size)
+static int start_one(void **self, const struct collector_env *env, const char *which, const struct tap_config *config,
+		     bool wired, char *err, size_t err_size)
 {
 	struct collect *c = calloc(1, sizeof *c);
+	int ret;
 
-	if (!c) {
-		snprintf(err, err_size, "%s on %s: out of memory", config->section, config->interface);
-		return -ENOMEM;
-	}
+	if (!c)
+		goto no_memory;
 	c->pipeline = env->pipeline;
 	c->counts = env->counts;
 	c->interface = config->interface;
-	*out = c;
-	return 0;
-}
-
-static int packet_start(void **self, const struct collector_env *env, char *err, size_t err_size)
-{
-	const struct tap_config config = packet_of(env->config, env->section);
-	struct collect *c;
-	int ret = new_collect(&c, env, &config, err, err_size);
-
-	if (ret)
-		return ret;
-	c->wired = true;
-	c->ops = &tap_packet;
-	ret = c->ops->open(&c->tap, &config, err, err_size);
-	if (ret)
+	c->wired = wired;
+	ret = choose(c, which, config, err, err_size);
+	if (ret) {
 		free(c);
-	else
-		*self = c;
-	return ret;
+		return ret;
+	}
+	if (!wired && tap_stations_new(&c->stations, c->pipeline, c->interface, c->ops, c->tap)) {
+		stop(c);
+		goto no_memory;
+	}
+	if (c->instead[0])
+		log_warn("tap on %s: by a packet socket: %s", c->interface, c->instead);
+	*self = c;
+	return 0;
+no_memory:
+	snprintf(err, err_size, "%s on %s: out of memory", config->section, config->interface);
+	return -ENOMEM;
 }
 
 static int start(void **self, const struct collector_env *env, char *err, size_t err_size)
 {
 	const struct tap_config config = tap_of(env->config, env->section);
-	struct collect *c;
-	int ret = new_collect(&c, env, &config, err, err_size);
 
-	if (ret)
-		return ret;
-	ret = open_tap(c, &env->config->tap[env->section], &config, err, err_size);
-	if (ret) {
-		free(c);
-		return ret;
-	}
-	ret = tap_stations_new(&c->stations, c->pipeline, c->interface, c->ops, c->tap);
-	if (ret) {
-		snprintf(err, err_size, "tap on %s: out of memory", c->interface);
-		stop(c);
-		return ret;
-	}
-	if (c->instead[0])
-		log_warn("tap on %s: a packet socket instead of tc programs: %s", c->interface, c->instead);
-	*self = c;
-	return 0;
+	return start_one(self, env, env->config->tap[env->section].tap, &config, false, err, err_size);
+}
+
+static int packet_start(void **self, const struct collector_env *env, char *err, size_t err_size)
+{
+	const struct tap_config config = packet_of(env->config, env->section);
+
+	return start_one(self, env, tap_packet.name, &config, true, err, err_size);
 }
 
 static size_t alarm(const void *self, char *buf, size_t size)

@@ -32,7 +32,6 @@ struct tap {
 	bool losing;
 	unsigned reads; /* since losses were read */
 	int bind_error, bind_reported;
-	char last_error[128];
 	struct tap_stats stats;
 };
 
@@ -119,12 +118,9 @@ static void attach(struct tap *c)
 
 	getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &c->bind_error, &len); /* clears ENETDOWN */
 	c->bind_error = 0;
-	c->last_error[0] = '\0';
 	if (c->interface.index && bind(c->fd, (struct sockaddr *)&a, sizeof a) < 0) {
 		c->bind_error = errno;
 		c->interface.index = 0; /* tried again in a second */
-		snprintf(c->last_error, sizeof c->last_error, "cannot attach to %s: %s", c->interface.name,
-			 strerror(c->bind_error));
 	}
 }
 
@@ -138,7 +134,8 @@ static void second(void *self)
 		attach(c);
 	}
 	if (c->bind_error && c->bind_error != c->bind_reported)
-		log_warn("%s: %s; trying once a second", c->section, c->last_error);
+		log_warn("%s: cannot attach to %s: %s; trying once a second", c->section, c->interface.name,
+			 strerror(c->bind_error));
 	c->bind_reported = c->bind_error;
 	if (!c->bind_error)
 		interface_report(&c->interface, c->section);
@@ -151,7 +148,7 @@ static void stats(void *self, struct tap_stats *s)
 	*s = c->stats;
 	s->frames = s->packets + s->overruns;
 	s->attached = c->interface.index != 0;
-	s->last_error = c->last_error;
+	s->last_error = c->bind_error ? strerror(c->bind_error) : "";
 }
 
 static void close_tap(void *self)
