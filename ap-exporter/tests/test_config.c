@@ -79,7 +79,8 @@ int main(void)
 	CHECK_EQ(parse("config tap\n option interface a\n option tap packet\n" SINK), 0);
 	CHECK(!config_wants_bpf_tap(&c));
 	refused("config tap\n option interface a\n option tap ebpf\n" SINK, "'tap'", "auto, bpf or packet");
-	refused("config tap\n option interface a\nconfig tap\n option interface a\n" SINK, "two sections", "one interface");
+	refused("config tap\n option interface a\nconfig tap\n option interface a\n" SINK, "two sections",
+	        "one interface");
 	refused("config tap\n option interface a\nconfig packet\n option interface b\n" SINK, "'packet'", "twice");
 
 	test("a list joins with commas");
