@@ -743,6 +743,28 @@ static void test_adopted_flows(void)
 		}
 	pipeline_free(next);
 
+	test("SYNs that the earlier data path holds and has not looked at count too, also those of another "
+	     "connection on the ports of an earlier one");
+	next = start(&second, NULL);
+	handshake(p, 5004, START_US + 600000); /* staged: no tick comes any more */
+	k = packet(START_US + 600010, 1, 5000, 70000, 0, 0, PACKET_SYN); /* the answer is not there yet */
+	k.syn_options = PACKET_SYN_WSCALE | PACKET_SYN_MSS;
+	k.wscale = 2;
+	pipeline_packet(p, &k);
+	pipeline_adopt_flows(next, p);
+	pipeline_stats(next, &stats);
+	CHECK_EQ(stats.flows, 5);
+	pipeline_tick(next, START_US + 1000000, 0, 0);
+	exchange(next, 5004, START_US + 1004000, 1000);
+	CHECK_EQ(last_window(&second, 0), 500u << 7);
+	pipeline_free(next);
+	next = start(&second, NULL);
+	pipeline_adopt_flows(next, p);
+	pipeline_tick(next, START_US + 1000000, 0, 0);
+	exchange(next, 5000, START_US + 1004000, 1000);
+	CHECK_EQ(last_window(&second, 0), 0);
+	pipeline_free(next);
+
 	test("what an earlier data path did not know stays unknown, and a smaller one takes the newest flows");
 	next = start(&second, NULL);
 	pipeline_adopt_flows(next, p);

@@ -148,24 +148,11 @@ static void reopen(struct flow *f)
 	f->closing = false;
 }
 
-static void syn(struct flow *f, const struct packet *p)
+void flow_learn_syn(struct flow *f, const struct packet *p)
 {
 	const unsigned me = p->direction, peer = !me;
-	struct flow_direction *d = &f->dir[me];
 	const bool offers = p->syn_options & PACKET_SYN_WSCALE;
 
-	if (d->syn && d->isn == p->seq) { /* sent again: whose ACK it is that comes cannot be told (Karn) */
-		d->timing = false;
-	} else {
-		/* A new connection; but a SYN-ACK, whose sender was not heard yet, belongs to that which its SYN
-		 * opened. */
-		if (d->known || (!(p->flags & PACKET_ACK) && f->dir[peer].known))
-			reopen(f);
-		restart(d, p->seq + 1);
-		d->syn = true;
-		d->isn = p->seq;
-		start_timing(d, p->seq + 1, p->t_us);
-	}
 	f->mss_bytes[me] = p->syn_options & PACKET_SYN_MSS ? p->mss_bytes : 0;
 	f->scale[me] = p->wscale > MAX_SCALE ? MAX_SCALE : p->wscale;
 	if (!offers && p->options_unread) { /* nobody knows whether it offers */
@@ -182,6 +169,26 @@ static void syn(struct flow *f, const struct packet *p)
 	} else {
 		f->scale_state[me] = FLOW_SCALE_OFFERED;
 	}
+}
+
+static void syn(struct flow *f, const struct packet *p)
+{
+	const unsigned me = p->direction, peer = !me;
+	struct flow_direction *d = &f->dir[me];
+
+	if (d->syn && d->isn == p->seq) { /* sent again: whose ACK it is that comes cannot be told (Karn) */
+		d->timing = false;
+	} else {
+		/* A new connection; but a SYN-ACK, whose sender was not heard yet, belongs to that which its SYN
+		 * opened. */
+		if (d->known || (!(p->flags & PACKET_ACK) && f->dir[peer].known))
+			reopen(f);
+		restart(d, p->seq + 1);
+		d->syn = true;
+		d->isn = p->seq;
+		start_timing(d, p->seq + 1, p->t_us);
+	}
+	flow_learn_syn(f, p);
 }
 
 static void payload(struct flow_table *t, struct flow_direction *d, const struct packet *p)

@@ -68,6 +68,8 @@ struct flow {
 	uint64_t station_mac; /* set by the pipeline; 0 unknown */
 };
 
+/* What a SYN says of both sides' scales and of its sender's segments, and nothing of its sequence numbers. */
+void flow_learn_syn(struct flow *, const struct packet *);
 struct flow_table;
 /* Takes the packet into account. */
 void flow_packet(struct flow_table *, uint16_t, const struct packet *);

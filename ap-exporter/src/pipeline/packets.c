@@ -114,6 +114,26 @@ static uint16_t flow_of(struct pipeline *p, struct packet *k)
 	return i;
 }
 
+/* SYNs that the earlier data path held and had not looked at yet. */
+static void adopt_staged(struct pipeline *p, const struct pipeline *before)
+{
+	unsigned k;
+
+	for (k = before->staged_at; k < before->staged_end; k++) {
+		struct packet syn = before->staged[k];
+		struct flow *f;
+		uint16_t i;
+
+		if (!(syn.flags & PACKET_SYN) || (i = flow_of(p, &syn)) == FLOW_NONE)
+			continue;
+		f = &p->flows.flows[i];
+		if (!(syn.flags & PACKET_ACK)) /* another connection on these ports */
+			f->scale_state[0] = f->scale_state[1] = FLOW_SCALE_UNKNOWN;
+		flow_learn_syn(f, &syn);
+		f->last_us = syn.t_us;
+	}
+}
+
 void pipeline_adopt_flows(struct pipeline *p, const struct pipeline *before)
 {
 	const struct flow_table *from = &before->flows;
@@ -133,6 +153,7 @@ void pipeline_adopt_flows(struct pipeline *p, const struct pipeline *before)
 		if (adopted != FLOW_NONE)
 			describe_flow(p, adopted);
 	}
+	adopt_staged(p, before);
 }
 
 void packets_settle(struct pipeline *p, struct packet *k)
