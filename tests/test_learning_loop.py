@@ -1,11 +1,10 @@
-"""The loop on the running platform: capture → items → trees → APs → predictions, promotion through MLflow, and what
-kills do to it.
+"""The loop on the running platform: capture → items → trees → APs → predictions, promotion through MLflow. What kills
+do to it: test_loop_kills.py.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import time
 
@@ -66,6 +65,17 @@ def retrained(looped, version: int) -> int:
     assert loop.tags(looped.platform, newest)["retrained_from"] == str(version)
     open_gates(looped)
     return newest
+
+
+def nothing_rejected_or_lost(looped) -> None:
+    """No bundle that an AP refused, no dead letter, no prediction twice, no bundle without a release."""
+    assert looped.count(f"SELECT count() FROM oal.bundle_status WHERE state = 2 AND {since(looped.since_us)}") == 0
+    assert looped.count("SELECT count() FROM oal.dead_letter") == 0
+    doubled = looped.count("SELECT count() - uniqExact(ap_id, ts) FROM oal.prediction")
+    assert doubled == 0, f"{doubled} predictions stand twice"
+    unreleased = looped.count(
+        "SELECT uniqExact(bundle) FROM oal.bundle_status WHERE bundle NOT IN (SELECT bundle FROM oal.release)")
+    assert unreleased == 0, "an AP has a bundle of which no release is recorded"
 
 
 class Page:
@@ -169,60 +179,5 @@ def test_a_person_promotes_and_retrains_on_mlflows_page(looped, page):
     until("every AP applied the new version", lambda: looped.applied(int(at * 1e6), 1, new))
 
 
-@pytest.mark.parametrize("service", ["push", "model-registry", "mlflow", "trainer"])
-def test_a_killed_service_comes_back_in_the_right_state(looped, service):
-    """SIGKILL, and at once the alias is set to another version: the APs predict on, and end with what it says."""
-    version = other_version(looped)
-    until("the trainer has windows", lambda: set(windows(looped, "1")) == set(looped.ap_ids))
-    at = now_us()
-    looped.platform.kill(service, signal.SIGKILL)
-    until("MLflow takes the alias", lambda: loop.set_alias(looped.platform, "champion", version) or True)
-    until("every AP predicts on", lambda: looped.predicting(at))
-    until(f"every AP applied {loop.MODEL}/{version}", lambda: looped.applied(at, 1, version))
-    until(f"{service} is back", lambda: looped.ready(service))
-    if service == "trainer":
-        before = looped.platform.clickhouse.rows(
-            f"SELECT ap_id, max(items) AS n FROM oal.tree_decision WHERE ts < fromUnixTimestamp64Micro({at}) GROUP BY"
-            " ap_id"
-        )
-        after = until("the trainer decides again for every AP", lambda:
-                      (w := windows(looped, since(at))) and set(w) >= set(looped.ap_ids) and w)
-        smaller = {row["ap_id"]: (row["n"], after[row["ap_id"]]) for row in before if after[row["ap_id"]] < row["n"]}
-        assert not smaller, f"the first windows after the start hold less than before (by AP: before, after): {smaller}"
-
-
-def test_a_killed_ap_starts_with_its_last_good_bundle(looped):
-    """While the push service is away, so that what the AP predicts with can only come from its flash."""
-    looped.platform.stop("push")
-    looped.source.exporter.process.kill()
-    looped.source.exporter.process.wait()
-    at = now_us()
-    looped.source.exporter.start()
-    until(
-        "every AP restored its bundle from flash",
-        lambda: looped.count(f"SELECT uniqExact(ap_id) FROM oal.bundle_status WHERE state = 3 AND {since(at)}") == APS)
-    until("and predicts", lambda: looped.predicting(at))
-    # Flash is written once a minute at most, so it need not be the very last one.
-    strange = looped.count(
-        f"SELECT count() FROM oal.bundle_status WHERE state = 3 AND {since(at)} AND (ap_id, bundle) NOT IN (SELECT"
-        f" ap_id, bundle FROM oal.bundle_status WHERE state = 1 AND NOT ({since(at)}))"
-    )
-    assert strange == 0, "an AP restored a bundle that it had never applied"
-    others = looped.count(
-        f"SELECT count() FROM oal.decision WHERE {since(at)} AND (ap_id, bundle) NOT IN (SELECT ap_id, bundle FROM"
-        f" oal.bundle_status WHERE state = 3 AND {since(at)})"
-    )
-    assert others == 0, "an AP predicted with another bundle than the one from flash"
-    looped.platform.start("push")
-    looped.platform.wait_ready("push")
-    promote(looped, other_version(looped))
-
-
 def test_nothing_was_rejected_or_lost_on_the_way(looped):
-    assert looped.count(f"SELECT count() FROM oal.bundle_status WHERE state = 2 AND {since(looped.since_us)}") == 0
-    assert looped.count("SELECT count() FROM oal.dead_letter") == 0
-    doubled = looped.count("SELECT count() - uniqExact(ap_id, ts) FROM oal.prediction")
-    assert doubled == 0, f"{doubled} predictions stand twice"
-    unreleased = looped.count(
-        "SELECT uniqExact(bundle) FROM oal.bundle_status WHERE bundle NOT IN (SELECT bundle FROM oal.release)")
-    assert unreleased == 0, "an AP has a bundle of which no release is recorded"
+    nothing_rejected_or_lost(looped)

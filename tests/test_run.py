@@ -85,9 +85,9 @@ def test_each_suite_is_a_target_of_its_folder(folder, target):
 
 def test_no_file_of_tests_here_is_left_out_or_run_twice():
     words = dict(line.split(" = ", 1) for line in (HERE / "Makefile").read_text().splitlines()
-                 if line.startswith(("DATA = ", "OUTAGES = ", "LOOP = ", "FRAME = ")))
+                 if line.startswith(("DATA = ", "OUTAGES = ", "KILLS = ", "LOOP = ", "FRAME = ")))
     named = " ".join(words.values()).split()
-    assert len(words) == 4 and len(named) == len(set(named))
+    assert len(words) == 5 and len(named) == len(set(named))
     assert set(named) <= {path.name for path in HERE.glob("test_*.py")}
 
 

@@ -21,6 +21,7 @@ sys.path[:0] = [
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "server: needs MLflow or Kafka; `make check` leaves it out")
+    config.addinivalue_line("markers", "outage: something is killed or away; `make test-outages` runs it alone")
 
 
 def pytest_collection_modifyitems(items):

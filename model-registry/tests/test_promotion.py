@@ -170,6 +170,7 @@ def test_two_promotions_at_once_end_in_the_last_alias_state(owner, topics, versi
     assert now.version == last and now.serial == max(r.serial for r in topics.history if r.slot == "champion")
 
 
+@pytest.mark.outage
 def test_killed_in_the_middle_of_promotions_the_registry_ends_in_the_right_state(
     owner, topics, versions, service, clean
 ):
@@ -186,6 +187,7 @@ def test_killed_in_the_middle_of_promotions_the_registry_ends_in_the_right_state
     assert len(topics.rows) == len(topics.history), "a release and its row are one transaction"
 
 
+@pytest.mark.outage
 def test_alias_changes_while_the_registry_is_down_are_made_up_for(owner, topics, versions, service, clean):
     owner.alias("champion", versions[0])
     released(topics, "champion", versions[0])
@@ -199,6 +201,7 @@ def test_alias_changes_while_the_registry_is_down_are_made_up_for(owner, topics,
     released(topics, "canary", versions[2])
 
 
+@pytest.mark.outage
 def test_mlflow_away_is_said_and_no_promotion_is_lost_and_the_webhook_returns_under_a_new_key(
     owner, topics, versions, service, mlflow, clean
 ):
@@ -226,6 +229,7 @@ def test_mlflow_away_is_said_and_no_promotion_is_lost_and_the_webhook_returns_un
     until(rings, "the new webhook arrives")
 
 
+@pytest.mark.outage
 def test_an_mlflow_that_hangs_is_said_and_promotions_go_on_afterwards(owner, topics, versions, service, mlflow, clean):
     os.kill(mlflow.pid, signal.SIGSTOP)
     try:
@@ -261,6 +265,7 @@ def test_forged_webhooks_are_refused_and_counted_and_a_deleted_one_is_registered
         Owner(mlflow.url, "owner", mlflow.passwords["owner"])
 
 
+@pytest.mark.outage
 def test_a_lost_webhook_changes_only_the_latency(
     folder, owner, topics, versions, service, mlflow, kafka, signing_key, clean
 ):
@@ -286,6 +291,7 @@ def test_a_lost_webhook_changes_only_the_latency(
         service.start()
 
 
+@pytest.mark.outage
 def test_a_second_registry_shuts_the_first_out(
     folder, owner, topics, versions, service, mlflow, kafka, signing_key, clean
 ):

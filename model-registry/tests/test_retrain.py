@@ -84,6 +84,7 @@ def test_one_at_a_time_and_again_when_asked_again(owner, versions, service, beha
     assert owner.tags(versions[0])["retrained_as"] not in (None, earlier)
 
 
+@pytest.mark.outage
 def test_the_registry_killed_in_the_middle_of_a_run_begins_it_again(owner, versions, service, behaviour):
     behaviour.write_text("wait")
     before = numbers(owner)
@@ -99,6 +100,7 @@ def test_the_registry_killed_in_the_middle_of_a_run_begins_it_again(owner, versi
     assert len(numbers(owner) - before) == 1
 
 
+@pytest.mark.outage
 def test_killed_after_training_registered_its_version_the_version_is_used(owner, versions, service, behaviour):
     behaviour.write_text("orphan")
     before = numbers(owner)
