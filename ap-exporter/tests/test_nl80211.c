@@ -321,9 +321,33 @@ static void on_station(void)
 	nl80211_parse_station(&s, &info);
 	CHECK_EQ(s.acs.row[2].msdu_pkts, 0);
 	CHECK_EQ(s.acs.row[3].msdu_pkts, 22);
-	test("columns that the driver lacks are absent");
-	CHECK_EQ(s.row.absent, OAL_STATION_ABSENT_ACK_SIGNAL_DBM | OAL_STATION_ABSENT_EXPECTED_THROUGHPUT_KBPS |
-	                               OAL_STATION_ABSENT_AIRTIME_WEIGHT);
+}
+
+static void on_absent(void)
+{
+	static struct nl80211_station s;
+	static uint8_t buf[2048];
+	const uint32_t all = OAL_STATION_ABSENT_ACK_SIGNAL_DBM | OAL_STATION_ABSENT_EXPECTED_THROUGHPUT_KBPS |
+			     OAL_STATION_ABSENT_AIRTIME_WEIGHT | OAL_STATION_ABSENT_TX_RETRIES |
+			     OAL_STATION_ABSENT_TX_FAILED | OAL_STATION_ABSENT_RX_DROP_MISC |
+			     OAL_STATION_ABSENT_BEACON_LOSS | OAL_STATION_ABSENT_SIGNAL_DBM |
+			     OAL_STATION_ABSENT_SIGNAL_AVG_DBM | OAL_STATION_ABSENT_TX_AIRTIME_US |
+			     OAL_STATION_ABSENT_RX_AIRTIME_US;
+	const uint32_t failed = 0;
+	struct nl_attr info = station_info(buf, 0, 4, 10, 100);
+
+	test("what the driver does not report is absent, not 0");
+	nl80211_parse_station(&s, &info);
+	CHECK_EQ(s.row.absent, all);
+	test("a counter that is reported and is 0 is not absent");
+	info.len = (uint16_t)(info.len + put(buf + info.len, NL80211_STA_INFO_TX_FAILED, &failed, 4));
+	nl80211_parse_station(&s, &info);
+	CHECK_EQ(s.row.absent, all & ~OAL_STATION_ABSENT_TX_FAILED);
+	test("a category lacks what none of its TIDs reports; one that reports nothing is not in use");
+	CHECK(!(s.acs.row[2].absent & (OAL_STATION_AC_ABSENT_MSDU_PKTS | OAL_STATION_AC_ABSENT_BACKLOG_BYTES)));
+	CHECK(s.acs.row[2].absent & OAL_STATION_AC_ABSENT_MSDU_FAILED);
+	CHECK(s.acs.row[2].absent & OAL_STATION_AC_ABSENT_DROPS);
+	CHECK_EQ(s.acs.used, 1 << 2 | 1 << 3);
 }
 
 static void on_rates(void)
@@ -398,6 +422,7 @@ int main(void)
 
 	on_walk();
 	on_station();
+	on_absent();
 	on_rates();
 	on_load();
 	if (*(const uint8_t *)&probe) { /* the recording is of a little-endian kernel */

@@ -524,6 +524,11 @@ static void test_drops(void)
 			ac.overlimit = 2;
 		if (tick == 30)
 			q.drops = mq.drops = 2; /* restarted: 2 */
+		if (tick == 40) /* the counters go, and come again with other values: nothing was dropped */
+			a.tx_failed = 0, a.absent = OAL_STATION_ABSENT_TX_FAILED,
+			ac.drops = 0, ac.absent = OAL_STATION_AC_ABSENT_DROPS;
+		if (tick == 50)
+			a.tx_failed = 900, a.absent = 0, ac.drops = 700, ac.absent = 0;
 		pipeline_row(p, OAL_STATION, &a);
 		pipeline_row(p, OAL_STATION_AC, &ac);
 		pipeline_row(p, OAL_QUEUE, &q);

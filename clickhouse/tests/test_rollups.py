@@ -91,6 +91,39 @@ def test_an_absent_counter_stays_absent(database):
     assert got == [["\\N", "\\N", "\\N"], ["\\N", "\\N", "0.3"], ["0", "\\N", "0.3"], ["50", "\\N", "0.3"]]
 
 
+def test_what_a_driver_does_not_count_of_a_station_is_null(database):
+    """Rows, rollups and views; another station, whose driver counts, is as ever."""
+    lacks = {"tx_retries": 0, "tx_failed": None, "tx_airtime_us": None, "signal_dbm": None}
+    for s in range(3):
+        database.insert("station", [
+            station(s * 1_000_000, **lacks | ({"tx_failed": 700} if s == 2 else {})),
+            station(s * 1_000_000, tx_retries=0, tx_failed=10 * s, tx_airtime_us=100 * s, signal_dbm=-50) | {"mac": 6},
+        ])
+    for view in ("v_station_1s", "v_station_1m"):
+        got = database.rows(f"SELECT tx_failed, tx_airtime_us, signal_dbm_avg, tx_retries FROM {view}({RANGE}) "
+                            "ORDER BY mac, t")
+        if view == "v_station_1s":
+            gone = ["\\N", "\\N", "\\N", "0"]
+            appears = ["0", "\\N", "\\N", "0"]
+            assert got[:3] == [gone, gone, appears], "a counter that appears has not grown by its value"
+            assert got[3:] == [["0", "0", "-50", "0"], ["10", "100", "-50", "0"], ["10", "100", "-50", "0"]]
+        else:
+            assert got == [["0", "\\N", "\\N", "0"], ["20", "200", "-50", "0"]]
+    lost, = database.rows(f"SELECT mac, tx_failed FROM station_1s WHERE mac = 5 AND t = '{DAY} 00:00:00'")
+    assert lost == ["5", "\\N"]
+
+
+def test_what_a_driver_does_not_count_of_an_access_category_is_null(database):
+    database.insert("station_ac", [{
+        **station(s * 1_000_000), "ac": 2, "msdu_pkts": 7 * s, "msdu_failed": None, "drops": None if s < 2 else 40 * s,
+        "backlog_bytes": None, "backlog_pkts": 3
+    } for s in range(4)])
+    columns = "msdu_pkts, msdu_failed, drops, backlog_bytes_avg, backlog_bytes_max, backlog_pkts_avg"
+    got = database.rows(f"SELECT {columns} FROM v_station_ac_1s({RANGE}) ORDER BY t")
+    assert got == [["0", "\\N", "\\N", "\\N", "\\N", "3"], ["7", "\\N", "\\N", "\\N", "\\N", "3"],
+                   ["7", "\\N", "0", "\\N", "\\N", "3"], ["7", "\\N", "40", "\\N", "\\N", "3"]]
+
+
 def test_a_mean_is_over_time_not_over_rows(database):
     """0 bytes for 100 ms, 1000 for 50 ms, 0 for the rest of the batch: 1000 * 50 / 252, though one row in three says
     1000.

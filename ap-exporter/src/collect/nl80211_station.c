@@ -129,6 +129,32 @@ static bool layout_holds(const struct nl80211_layout *l, const struct nl_attr *i
 	return !differs;
 }
 
+/* What this driver does not report: absent, which is not 0. */
+static uint32_t absent_of(const struct nl80211_layout *l)
+{
+	static const struct {
+		uint8_t field;
+		uint32_t absent;
+	} optional[] = {
+		{ NL80211_F_ACK_SIGNAL, OAL_STATION_ABSENT_ACK_SIGNAL_DBM },
+		{ NL80211_F_EXPECTED, OAL_STATION_ABSENT_EXPECTED_THROUGHPUT_KBPS },
+		{ NL80211_F_WEIGHT, OAL_STATION_ABSENT_AIRTIME_WEIGHT },
+		{ NL80211_F_TX_RETRIES, OAL_STATION_ABSENT_TX_RETRIES },
+		{ NL80211_F_TX_FAILED, OAL_STATION_ABSENT_TX_FAILED },
+		{ NL80211_F_RX_DROP_MISC, OAL_STATION_ABSENT_RX_DROP_MISC },
+		{ NL80211_F_BEACON_LOSS, OAL_STATION_ABSENT_BEACON_LOSS },
+		{ NL80211_F_SIGNAL, OAL_STATION_ABSENT_SIGNAL_DBM },
+		{ NL80211_F_SIGNAL_AVG, OAL_STATION_ABSENT_SIGNAL_AVG_DBM },
+		{ NL80211_F_TX_AIRTIME, OAL_STATION_ABSENT_TX_AIRTIME_US },
+		{ NL80211_F_RX_AIRTIME, OAL_STATION_ABSENT_RX_AIRTIME_US },
+	};
+	uint32_t absent = 0;
+
+	for (unsigned i = 0; i < sizeof optional / sizeof optional[0]; i++)
+		absent |= l->at[optional[i].field] ? 0 : optional[i].absent;
+	return absent;
+}
+
 /* Walks the attributes and notes where they stand. One that is too short for its type is as good as absent. */
 static void lay_out(struct nl80211_layout *l, const struct nl_attr *info)
 {
@@ -149,6 +175,7 @@ static void lay_out(struct nl80211_layout *l, const struct nl_attr *info)
 		}
 		l->n++;
 	}
+	l->absent = absent_of(l);
 	if (l->n > NL80211_LAYOUT_MAX)
 		l->n = 0; /* more than any kernel reports: laid out anew every time */
 }
@@ -200,9 +227,7 @@ void nl80211_parse_station(struct nl80211_station *s, const struct nl_attr *info
 		parse_rate(&s->tx_rate, &nest);
 	if (read_nest(l, base, NL80211_F_RX_RATE, &nest))
 		parse_rate(&s->rx_rate, &nest);
-	r->absent = (l->at[NL80211_F_ACK_SIGNAL] ? 0 : OAL_STATION_ABSENT_ACK_SIGNAL_DBM) |
-		    (l->at[NL80211_F_EXPECTED] ? 0 : OAL_STATION_ABSENT_EXPECTED_THROUGHPUT_KBPS) |
-		    (l->at[NL80211_F_WEIGHT] ? 0 : OAL_STATION_ABSENT_AIRTIME_WEIGHT);
+	r->absent = l->absent;
 	r->rx_bytes = l->at[NL80211_F_RX_BYTES] ? read64(l, base, NL80211_F_RX_BYTES)
 						: read32(l, base, NL80211_F_RX_BYTES32);
 	r->tx_bytes = l->at[NL80211_F_TX_BYTES] ? read64(l, base, NL80211_F_TX_BYTES)

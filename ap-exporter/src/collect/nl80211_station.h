@@ -59,6 +59,7 @@ enum { NL80211_LAYOUT_MAX = 48 }; /* attributes: more than any kernel reports */
 struct nl80211_layout {
 	uint16_t n;                   /* attributes; 0: not known */
 	uint16_t len;                 /* of the whole */
+	uint32_t absent;              /* columns that are not in it, as in a row */
 	uint16_t at[NL80211_FIELDS];  /* offset of the payload, 0: absent; the TIDs' nest and the rates' included */
 	struct {
 		uint32_t offset, head; /* length and type as they stand there */

@@ -2,6 +2,15 @@
 
 #include <linux/nl80211.h>
 #include <stdbool.h>
+#include <stddef.h>
+
+/* What a driver may leave out. */
+#define OPTIONAL                                                                                       \
+	(OAL_STATION_AC_ABSENT_MSDU_PKTS | OAL_STATION_AC_ABSENT_MSDU_RETRIES |                            \
+	 OAL_STATION_AC_ABSENT_MSDU_FAILED | OAL_STATION_AC_ABSENT_BACKLOG_BYTES |                         \
+	 OAL_STATION_AC_ABSENT_BACKLOG_PKTS | OAL_STATION_AC_ABSENT_FLOWS | OAL_STATION_AC_ABSENT_DROPS |  \
+	 OAL_STATION_AC_ABSENT_ECN_MARKS | OAL_STATION_AC_ABSENT_OVERLIMIT |                               \
+	 OAL_STATION_AC_ABSENT_COLLISIONS | OAL_STATION_AC_ABSENT_TX_BYTES | OAL_STATION_AC_ABSENT_TX_PKTS)
 
 /* Access category of a TID (IEEE 802.1D, as the kernel's ieee802_1d_to_ac); frames without QoS go as best effort. */
 static uint8_t ac_of(unsigned tid)
@@ -11,10 +20,22 @@ static uint8_t ac_of(unsigned tid)
 	return tid < 16 ? map[tid & 7] : 2;
 }
 
-void nl80211_parse_txq(const struct nl_attr *nest, struct nl80211_txq *q)
+uint32_t nl80211_parse_txq(const struct nl_attr *nest, struct nl80211_txq *q)
 {
+	static const uint32_t bit[NL80211_TXQ_STATS_MAX + 1] = {
+		[NL80211_TXQ_STATS_BACKLOG_BYTES] = OAL_STATION_AC_ABSENT_BACKLOG_BYTES,
+		[NL80211_TXQ_STATS_BACKLOG_PACKETS] = OAL_STATION_AC_ABSENT_BACKLOG_PKTS,
+		[NL80211_TXQ_STATS_FLOWS] = OAL_STATION_AC_ABSENT_FLOWS,
+		[NL80211_TXQ_STATS_DROPS] = OAL_STATION_AC_ABSENT_DROPS,
+		[NL80211_TXQ_STATS_ECN_MARKS] = OAL_STATION_AC_ABSENT_ECN_MARKS,
+		[NL80211_TXQ_STATS_OVERLIMIT] = OAL_STATION_AC_ABSENT_OVERLIMIT,
+		[NL80211_TXQ_STATS_COLLISIONS] = OAL_STATION_AC_ABSENT_COLLISIONS,
+		[NL80211_TXQ_STATS_TX_BYTES] = OAL_STATION_AC_ABSENT_TX_BYTES,
+		[NL80211_TXQ_STATS_TX_PACKETS] = OAL_STATION_AC_ABSENT_TX_PKTS,
+	};
 	struct nl_iter it = nl_nested(nest);
 	struct nl_attr a;
+	uint32_t seen = 0;
 
 	while (nl_next(&it, &a)) {
 		uint32_t v = nl_u32(&a);
@@ -29,9 +50,11 @@ void nl80211_parse_txq(const struct nl_attr *nest, struct nl80211_txq *q)
 		case NL80211_TXQ_STATS_COLLISIONS: q->collisions = v; break;
 		case NL80211_TXQ_STATS_TX_BYTES: q->tx_bytes = v; break;
 		case NL80211_TXQ_STATS_TX_PACKETS: q->tx_pkts = v; break;
-		default: break;
+		default: continue;
 		}
+		seen |= bit[a.type];
 	}
+	return seen;
 }
 
 static void parse_tid(const struct nl_attr *nest, struct nl80211_tid *t)
@@ -42,10 +65,16 @@ static void parse_tid(const struct nl_attr *nest, struct nl80211_tid *t)
 	memset(t, 0, sizeof *t); /* padding too: whole structs are compared */
 	while (nl_next(&it, &a)) {
 		switch (a.type) {
-		case NL80211_TID_STATS_TX_MSDU: t->msdu_pkts = nl_count(&a); break;
-		case NL80211_TID_STATS_TX_MSDU_RETRIES: t->msdu_retries = nl_count(&a); break;
-		case NL80211_TID_STATS_TX_MSDU_FAILED: t->msdu_failed = nl_count(&a); break;
-		case NL80211_TID_STATS_TXQ_STATS: nl80211_parse_txq(&a, &t->txq); break;
+		case NL80211_TID_STATS_TX_MSDU:
+			t->msdu_pkts = nl_count(&a), t->seen |= OAL_STATION_AC_ABSENT_MSDU_PKTS;
+			break;
+		case NL80211_TID_STATS_TX_MSDU_RETRIES:
+			t->msdu_retries = nl_count(&a), t->seen |= OAL_STATION_AC_ABSENT_MSDU_RETRIES;
+			break;
+		case NL80211_TID_STATS_TX_MSDU_FAILED:
+			t->msdu_failed = nl_count(&a), t->seen |= OAL_STATION_AC_ABSENT_MSDU_FAILED;
+			break;
+		case NL80211_TID_STATS_TXQ_STATS: t->seen |= nl80211_parse_txq(&a, &t->txq); break;
 		default: break;
 		}
 	}
@@ -68,11 +97,24 @@ static void resum(struct oal_station_ac_row *ac, const struct nl80211_tid *was, 
 	ac->tx_pkts += is->txq.tx_pkts - was->txq.tx_pkts;
 }
 
+enum { COUNTERS = offsetof(struct nl80211_tid, seen) }; /* bytes */
+
 static bool nothing_in(const struct nl80211_tid *t)
 {
 	const struct nl80211_tid none = { 0 };
 
-	return !memcmp(t, &none, sizeof none);
+	return !memcmp(t, &none, COUNTERS);
+}
+
+/* Absent in a category is what none of its TIDs reports: frames without QoS have no queue of their own. */
+static void note_absent(struct nl80211_acs *s, unsigned ac)
+{
+	uint32_t seen = 0;
+
+	for (unsigned t = 0; t < NL80211_TIDS; t++)
+		if (ac_of(t) == ac)
+			seen |= s->tids[t].seen;
+	s->row[ac].absent = OPTIONAL & ~seen;
 }
 
 static void update_tid(struct nl80211_acs *s, const struct nl_attr *nest)
@@ -86,10 +128,12 @@ static void update_tid(struct nl80211_acs *s, const struct nl_attr *nest)
 	if (!memcmp(&now, &s->tids[tid], sizeof now))
 		return;
 	ac = ac_of(tid);
+	if (memcmp(&now, &s->tids[tid], COUNTERS))
+		s->used |= (uint8_t)(1u << ac);
 	resum(&s->row[ac], &s->tids[tid], &now);
 	s->tids[tid] = now;
+	note_absent(s, ac);
 	s->changed |= (uint8_t)(1u << ac);
-	s->used |= (uint8_t)(1u << ac);
 }
 
 /* Another shape than before: a TID that is not in it any more must not linger in the sums. */
@@ -98,8 +142,10 @@ static void forget_tids(struct nl80211_acs *s)
 	for (unsigned t = 0; t < NL80211_TIDS; t++) {
 		const struct nl80211_tid none = { 0 };
 
-		if (nothing_in(&s->tids[t]))
+		if (nothing_in(&s->tids[t])) {
+			s->tids[t].seen = 0;
 			continue;
+		}
 		resum(&s->row[ac_of(t)], &s->tids[t], &none);
 		s->tids[t] = none;
 		s->changed |= (uint8_t)(1u << ac_of(t));

@@ -21,6 +21,7 @@ struct nl80211_txq {
 struct nl80211_tid {
 	uint64_t msdu_pkts, msdu_retries, msdu_failed;
 	struct nl80211_txq txq;
+	uint32_t seen; /* columns of which the driver says something, as bits of a row's `absent`; after the counters */
 };
 
 /* The categories of a station, with what it takes to parse only what changed. The rows' `mac`, `device` and `ac` are
@@ -36,6 +37,7 @@ struct nl80211_acs {
 
 /* Brings the categories up to date from NL80211_STA_INFO_TID_STATS. */
 void nl80211_parse_tids(struct nl80211_acs *, const struct nl_attr *nest);
-void nl80211_parse_txq(const struct nl_attr *nest, struct nl80211_txq *);
+/* Returns the columns that were there, as bits of a station_ac row's `absent`. */
+uint32_t nl80211_parse_txq(const struct nl_attr *nest, struct nl80211_txq *);
 
 #endif

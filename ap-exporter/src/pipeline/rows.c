@@ -95,19 +95,22 @@ static void push_drop(struct pipeline *p, unsigned cause, uint16_t device, uint6
 		push_event(p, OAL_DROP_EVENT, &row);
 }
 
+/* The counter grew between two rows of which both have it: one that appears with a value says nothing of drops. */
+#define GREW(a, b, column, bit) ((a)->column != (b)->column && !(((a)->absent | (b)->absent) & (bit)))
+
 static void derive_drops(struct pipeline *p, enum oal_table_id t, const void *before, const void *now)
 {
 	if (t == OAL_STATION) {
 		const struct oal_station_row *a = before, *b = now;
 
-		if (a->tx_failed != b->tx_failed)
+		if (GREW(a, b, tx_failed, OAL_STATION_ABSENT_TX_FAILED))
 			push_drop(p, CAUSE_MAC, b->device, b->mac, 0, growth(a->tx_failed, b->tx_failed));
 	} else if (t == OAL_STATION_AC) {
 		const struct oal_station_ac_row *a = before, *b = now;
 
-		if (a->drops != b->drops)
+		if (GREW(a, b, drops, OAL_STATION_AC_ABSENT_DROPS))
 			push_drop(p, CAUSE_CODEL, b->device, b->mac, b->ac, growth(a->drops, b->drops));
-		if (a->overlimit != b->overlimit)
+		if (GREW(a, b, overlimit, OAL_STATION_AC_ABSENT_OVERLIMIT))
 			push_drop(p, CAUSE_OVERLIMIT, b->device, b->mac, b->ac, growth(a->overlimit, b->overlimit));
 	} else if (t == OAL_QUEUE) {
 		const struct oal_queue_row *a = before, *b = now;

@@ -45,7 +45,8 @@ def _extreme_rows(rng: random.Random, table, n: int) -> list[dict]:
             if c.kind == "KEY"
         }
         times = sorted(rng.sample(range(63), n))
-        absent = rng.choice([0, 0, 1]) if any(c.optional >= 0 for c in table.columns) else 0
+        optional = [1 << c.optional for c in table.columns if c.optional >= 0]
+        absent = rng.choice([0, sum(optional), rng.getrandbits(len(optional))]) if optional else 0
         for t in times:
             row = {"absent": absent} | keys
             for c in table.columns:
@@ -55,7 +56,8 @@ def _extreme_rows(rng: random.Random, table, n: int) -> list[dict]:
                     row[c.name] = t * 4000 + rng.randint(0, 3999)
                 elif c.kind != "KEY":
                     lo, hi = c.range
-                    row[c.name] = 0 if absent & 1 and c.optional == 0 else rng.choice([lo, hi, 0, rng.randint(lo, hi)])
+                    gone = c.optional >= 0 and absent >> c.optional & 1
+                    row[c.name] = 0 if gone else rng.choice([lo, hi, 0, rng.randint(lo, hi)])
             rows.append(row)
     return rows
 

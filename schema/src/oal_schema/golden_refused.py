@@ -54,7 +54,7 @@ def refused() -> list[tuple[int, bytes, str]]:
         (with_table(field(1, b"\x00")), "malformed"),  # empty run
         (with_table(field(1, b"\x01" * 600)), "malformed"),  # more runs than allowed
         (with_table(field(1, b"\xff\xff\x07")), "malformed"),  # more rows than allowed
-        (with_table(field(1, b"\x01") + field(2, b"\x40")), "malformed"),  # absent bit of no column
+        (with_table(field(1, b"\x01") + field(2, b"\x80\x80\x80\x80\x08")), "malformed"),  # absent bit of no column
         (with_table(field(1, b"\x01") + field(2, b"\x01\x01")), "malformed"),  # absent for two runs
         (with_table(field(1, b"\x01") + field(4, b"\x10")), "malformed"),  # device outside the dictionary
         (with_table(field(1, b"\x01") + field(1, b"\x01")), "malformed"),  # field repeated

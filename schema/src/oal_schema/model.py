@@ -27,6 +27,8 @@ FILES = [
     "oal/batch.proto",
     "oal/bundle.proto",
 ]
+#: `absent` of a row has 32 bits
+MAX_OPTIONAL = 32
 BATCHES = [
     ("SampleBatch", "samples", "ap.samples.v1"),
     ("PacketBatch", "packets", "ap.packets.v1"),
@@ -171,7 +173,7 @@ def load() -> Schema:
                         type_,
                         o.unit,
                         o.change,
-                        n_optional if o.optional else -1,
+                        (o.absent_bit - 1 if o.absent_bit else n_optional) if o.optional else -1,
                         o.counter_bits,
                         o.source,
                         comment,
@@ -180,7 +182,13 @@ def load() -> Schema:
                         o.normal,
                     )
                 )
-                n_optional += o.optional
+                n_optional += o.optional and not o.absent_bit
+            bits = sorted(c.optional for c in columns if c.optional >= 0)
+            if bits != list(range(len(bits))) or len(bits) > MAX_OPTIONAL:
+                raise SchemaError(
+                    f"{name}: absent_bit of its optional columns: {[b + 1 for b in bits]}; each once, without a gap, "
+                    f"at most {MAX_OPTIONAL}"
+                )
             order = [c.kind == "KEY" for c in columns]
             if order != sorted(order, reverse=True):
                 raise SchemaError(f"{name}: KEY columns come first")
