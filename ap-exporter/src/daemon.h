@@ -16,7 +16,12 @@ struct daemon;
 int daemon_check(const struct config *, char *err, size_t err_size);
 
 /*
- * Opens everything. Sinks that `previous` (may be NULL) has open and that are configured alike are shared with it, and
+ * What takes privileges, before daemon_new(): taps, and tc programs for the rewrite. 0 or negative errno with the
+ * reason.
+ */
+int daemon_hold(const struct config *, char *err, size_t err_size);
+/*
+ * Opens everything else. Sinks that `previous` (may be NULL) has open and that are configured alike are shared with it, and
  * are the new one's own from then on. On failure `previous` is as it was.
  */
 int daemon_new(struct daemon **, const struct config *, struct daemon *previous, char *err, size_t err_size);

@@ -1,14 +1,13 @@
 #ifdef HAVE_BPF
 #include "tc/tc_hooks.h"
 
-#include "netlink/netlink.h"
-
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <stdbool.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum { MOST = 32 }; /* ports at once; of more the qdisc stays */
 
@@ -42,38 +41,41 @@ int tc_hooks_create(unsigned index)
 	return ret == -EEXIST ? 0 : ret;
 }
 
-static void saw_one(void *ctx, const struct nlmsghdr *h, const uint8_t *payload, uint32_t len)
-{
-	*(bool *)ctx = true;
-}
-
 /* Is a filter on the hook, anybody's? Also true where the kernel does not say. */
-static bool has_filters(struct netlink *nl, unsigned index, uint32_t hook)
+static bool has_filters(int fd, unsigned index, uint32_t hook)
 {
-	const struct tcmsg tc = { .tcm_family = AF_UNSPEC,
-				  .tcm_ifindex = (int)index,
-				  .tcm_parent = TC_H_MAKE(TC_H_CLSACT, hook) };
-	struct netlink_request request;
-	struct netlink_result result;
-	bool any = false;
+	struct {
+		struct nlmsghdr head;
+		struct tcmsg tc;
+	} ask = {
+		.head = { .nlmsg_len = sizeof ask, .nlmsg_type = RTM_GETTFILTER,
+			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
+		.tc = { .tcm_ifindex = (int)index, .tcm_parent = TC_H_MAKE(TC_H_CLSACT, hook) },
+	};
+	char answer[4096];
+	ssize_t n;
+	bool any;
 
-	netlink_request(&request, RTM_GETTFILTER, NLM_F_DUMP, &tc, sizeof tc);
-	return netlink_dump(nl, &request, saw_one, &any, &result) < 0 || any;
+	n = send(fd, &ask, sizeof ask, 0) < 0 ? -1 : recv(fd, answer, sizeof answer, 0);
+	any = n < (ssize_t)sizeof ask.head || ((struct nlmsghdr *)(void *)answer)->nlmsg_type != NLMSG_DONE;
+	while (n > 0) /* the rest of it */
+		n = recv(fd, answer, sizeof answer, MSG_DONTWAIT);
+	return any;
 }
 
 void tc_hooks_remove(unsigned index)
 {
 	struct bpf_tc_hook hook = both(index);
 	unsigned *place = find(index);
-	struct netlink *nl = NULL;
+	const int fd = place ? socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE) : -1;
 
-	if (!place || netlink_open(&nl, NETLINK_ROUTE) < 0)
+	if (fd < 0)
 		return;
-	if (!has_filters(nl, index, TC_H_MIN_INGRESS) && !has_filters(nl, index, TC_H_MIN_EGRESS)) {
+	if (!has_filters(fd, index, TC_H_MIN_INGRESS) && !has_filters(fd, index, TC_H_MIN_EGRESS)) {
 		bpf_tc_hook_destroy(&hook);
 		*place = 0;
 	}
-	netlink_close(nl);
+	close(fd);
 }
 
 void tc_hooks_forget(unsigned index)
