@@ -569,26 +569,6 @@ def t_missing_port():
         assert "no section 'rwnd'" in refusal([*rwnd, "-c", str(folder / "config")])
 
 
-def t_privileges():
-    """an AP that enforces keeps three capabilities more than one that does not, when it becomes another user"""
-    def capabilities(mode: str) -> int:
-        text = (
-            f"@exporter\n\toption user nobody\nconfig qdisc\n\toption interface lo\nconfig rwnd\n\toption mode "
-            f"{mode}\n\toption backend bpf\n\toption interface lo\n"
-        )
-        with Folder() as folder:
-            folder.chmod(0o777)
-            with Daemon(folder, text) as daemon:
-                fields = dict(
-                    line.split(":\t") for line in Path(f"/proc/{daemon.process.pid}/status").read_text().splitlines()
-                )
-                assert fields["Uid"].split()[0] != "0"
-                return int(fields["CapEff"], 16)
-    net_admin, net_raw, perfmon, bpf = (1 << n for n in (12, 13, 38, 39))
-    assert capabilities("shadow") == net_raw
-    assert capabilities("enforce") == net_raw | net_admin | perfmon | bpf
-
-
 def bpf_refused() -> str:
     """Why the kernel takes no tc programs, or nothing."""
     with Folder() as folder, Air(folder) as air:

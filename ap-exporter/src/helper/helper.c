@@ -72,8 +72,7 @@ void helper_slot_end(int slot)
 		helper_send(slot, HELPER_DETACH, &r);
 	}
 	helper.owners[slot].hear = NULL;
-	if (!helper.pid)
-		helper_slots[slot].self = NULL;
+	helper_slots[slot].self = NULL; /* in this process: the helper has its own */
 }
 
 bool helper_started(void)

@@ -43,7 +43,9 @@ static int check(const struct tap_config *c, char *err, size_t err_size)
 		close(fd);
 		return 0;
 	}
-	snprintf(err, err_size, "%s on %s: cannot open a packet socket: %s; start as root, or with CAP_NET_RAW",
+	snprintf(err, err_size,
+		 "%s on %s: cannot open a packet socket: %s; it takes root, or CAP_NET_RAW, at the start: restart "
+		 "ap-exporter where it runs already",
 		 c->section, c->interface, strerror(-ret));
 	return ret;
 }
