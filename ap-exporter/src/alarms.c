@@ -40,8 +40,9 @@ void alarms_look(struct alarms *a, const struct controller *controller, const st
 	if (controller && controller_alarm(controller, text, sizeof text))
 		hear(a, 0, text);
 	if (helper_lost())
-		hear(a, OF_HELPER, "the helper has ended, and with it all that needs privileges: no window is lowered, and "
-				   "a port that comes back is not tapped; restart ap-exporter");
+		hear(a, OF_HELPER,
+		     "the helper has ended, and with it all that needs privileges: no window is lowered, and a port "
+		     "that comes back is not tapped; restart ap-exporter");
 	for (i = 0; (len = collectors_alarm(collectors, i, text, sizeof text)) >= 0; i++)
 		if (len)
 			hear(a, 1 + i, text);

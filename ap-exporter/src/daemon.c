@@ -4,6 +4,7 @@
 #include "agent/ap.h"
 #include "alarms.h"
 #include "collectors.h"
+#include "data_path.h"
 #include "health.h"
 #include "base/log.h"
 #include "oal_features.h"
@@ -107,73 +108,22 @@ static int open_ap(struct daemon *d, const struct daemon *previous, char *err, s
 }
 
 #ifdef HAVE_AGENT
-/* A data path without an owner: opened while there were privileges, or left by a configuration that does not enforce. */
-static struct {
-	struct rwnd *rwnd;
-	struct config_rwnd config;
-} parked;
-
-/* Alike but for the mode, which is no business of the data path. */
-static bool alike(struct config_rwnd a, const struct config_rwnd *b)
-{
-	memcpy(a.mode, b->mode, sizeof a.mode);
-	return !memcmp(&a, b, sizeof a);
-}
-
-static void park(struct rwnd *rwnd, const struct config_rwnd *c)
-{
-	if (!rwnd)
-		return;
-	rwnd_release_all(rwnd);
-	rwnd_close(parked.rwnd);
-	parked.rwnd = rwnd;
-	parked.config = *c;
-}
-
-static struct rwnd *parked_rwnd(const struct config_rwnd *c)
-{
-	struct rwnd *rwnd = alike(parked.config, c) ? parked.rwnd : NULL;
-
-	if (rwnd)
-		parked.rwnd = NULL;
-	return rwnd;
-}
-
-static bool enforces(const struct config *c)
-{
-	return c->n_agent && config_control(c) == OAL_POLICY_MODE_ENFORCE;
-}
-
-static void hold_rwnd(const struct config *c)
-{
-	struct rwnd *rwnd;
-	char err[512];
-
-	if (!enforces(c) || !collectors_live(c))
-		return;
-	if (rwnd_open(&rwnd, &c->rwnd, err, sizeof err) < 0)
-		log_error("control goes on in shadow: %s", err);
-	else
-		park(rwnd, &c->rwnd);
-}
-
 /*
  * What rewrites windows is there once: a reload takes it over, or leaves it parked. Telemetry does not depend on it, so
  * an AP whose data path cannot be had goes on in shadow, and says so.
  */
 static void open_rwnd(struct daemon *d, struct daemon *previous)
 {
-	const bool control = d->ap && ap_controller(d->ap) && enforces(&d->config);
 	char err[512];
 
 	if (previous && previous->rwnd) {
 		ap_rwnd(previous->ap, NULL);
-		park(previous->rwnd, &previous->config.rwnd);
+		data_path_park(previous->rwnd, &previous->config.rwnd);
 		previous->rwnd = NULL;
 	}
-	if (!control)
+	if (!d->ap || !ap_controller(d->ap) || !data_path_wanted(&d->config))
 		return;
-	d->rwnd = parked_rwnd(&d->config.rwnd);
+	d->rwnd = data_path_parked(&d->config.rwnd);
 	if (!d->rwnd && previous && rwnd_open(&d->rwnd, &d->config.rwnd, err, sizeof err) < 0)
 		log_error("control goes on in shadow: %s", err);
 	ap_rwnd(d->ap, d->rwnd);
@@ -189,7 +139,6 @@ static void close_rwnd(struct daemon *d)
 	rwnd_close(d->rwnd);
 }
 #else /* no controller */
-static void hold_rwnd(const struct config *c) {}
 static void open_rwnd(struct daemon *d, struct daemon *previous) {}
 static int check_rwnd(const struct config *c, char *err, size_t err_size) { return 0; }
 static void close_rwnd(struct daemon *d) {}
@@ -235,15 +184,6 @@ static int start_collectors(struct daemon *d, char *err, size_t err_size)
 	};
 
 	return collectors_start(&d->collectors, &env, err, err_size);
-}
-
-int daemon_hold(const struct config *c, char *err, size_t err_size)
-{
-	const int ret = collect_taps_hold(c, err, err_size);
-
-	if (!ret)
-		hold_rwnd(c);
-	return ret;
 }
 
 int daemon_check(const struct config *c, char *err, size_t err_size)

@@ -3,17 +3,14 @@
 #include "base/config.h"
 #include "daemon.h"
 #include "wire/dump.h"
-#include "collect/collector.h"
 #include "enrol/enrol.h"
-#include "helper/confine.h"
-#include "helper/helper.h"
-#include "helper/rights.h"
 #include "model/inspect.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "memory.h"
 #include "oal_schema.h"
 #include "rewrite/rwnd_cli.h"
+#include "start.h"
 #include "status.h"
 #include "base/version.h"
 
@@ -109,58 +106,20 @@ static int serve(struct run *r)
 	return ret < 0 ? ret : 0;
 }
 
-#ifdef HAVE_BPF
-static void on_helper(void *ctx, int fd)
-{
-	struct run *r = ctx;
-
-	helper_read(NULL, fd);
-	if (helper_lost())
-		loop_remove(r->loop, fd);
-}
-
-static int start_helper(struct run *r, const struct rights *rights, char *err, size_t err_size)
-{
-	const int ret = helper_start(rights, err, err_size);
-
-	return ret || helper_fd() < 0 ? ret : loop_add(r->loop, helper_fd(), on_helper, r);
-}
-
-static void end_helper(void)
-{
-	helper_stop();
-}
-#else
-static int start_helper(struct run *r, const struct rights *rights, char *err, size_t err_size) { return 0; }
-static void end_helper(void) {}
-#endif
-
-/* Opens what takes privileges, gives them up, and opens the rest. TLS keys and the like are read before the user
- * changes. From the end of this on bytes from outside are parsed with no capability and few system calls. */
+/* With its privileges, then without. */
 static int start(struct run *r, char *err, size_t err_size)
 {
 	struct rights rights;
-	int ret = rights_read(&rights, r->config.exporter.user, err, err_size);
+	int ret = start_with_rights(&rights, &r->config, r->loop, err, err_size);
 
 	if (!ret)
-		ret = daemon_hold(&r->config, err, err_size);
-	if (!ret)
-		ret = start_helper(r, &rights, err, err_size);
-	if (!ret)
-		ret = rights_begin(&rights, err, err_size);
-	if (!ret)
 		ret = daemon_new(&r->daemon, &r->config, NULL, err, err_size);
-	if (ret < 0)
-		return ret;
-	collect_taps_let_go();
-	if (r->status)
+	if (!ret && r->status)
 		ret = loop_add(r->loop, status_fd(r->status), status_serve, r->status);
 	/* Only if root started it; without it more ticks are missed. */
-	if (setpriority(PRIO_PROCESS, 0, TICK_NICE) < 0 && errno != EACCES && errno != EPERM)
+	if (!ret && setpriority(PRIO_PROCESS, 0, TICK_NICE) < 0 && errno != EACCES && errno != EPERM)
 		log_warn("cannot raise the priority: %s", strerror(errno));
-	if (!ret)
-		ret = rights_give_up(&rights, err, err_size);
-	return ret ? ret : confine(CONFINE_DAEMON, err, err_size);
+	return ret ? ret : start_without_rights(&rights, err, err_size);
 }
 
 static int run(const char *path)
@@ -203,7 +162,7 @@ static int run(const char *path)
 		snprintf(err, sizeof err, "the event loop failed: %s", strerror(-ret));
 out:
 	daemon_free(r.daemon);
-	end_helper();
+	start_end();
 	status_close(r.status);
 	if (r.signals >= 0)
 		close(r.signals);

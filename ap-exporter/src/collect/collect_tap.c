@@ -115,8 +115,8 @@ static struct held *find_held(const char *which, const struct tap_config *c)
 	for (unsigned i = 0; i < sizeof held / sizeof *held; i++) {
 		struct held *h = &held[i];
 
-		if (h->ops && (!found || h->users < found->users) && !strcmp(h->which, which) && !strcmp(h->config.section, c->section) &&
-		    !strcmp(h->interface, c->interface) && h->config.ring_kb == c->ring_kb &&
+		if (h->ops && (!found || h->users < found->users) && !strcmp(h->which, which) &&
+		    !strcmp(h->config.section, c->section) && !strcmp(h->interface, c->interface) && h->config.ring_kb == c->ring_kb &&
 		    h->config.snaplen == c->snaplen && h->config.max_stations == c->max_stations)
 			found = h;
 	}

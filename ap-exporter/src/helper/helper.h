@@ -2,9 +2,9 @@
  * programs take (CAP_NET_ADMIN, CAP_BPF) and does what records (record.h) say; the daemon, which reads packets, answers
  * of servers and of the kernel, keeps nothing.
  *
- * Until helper_start() this process does itself what is asked, at once: while an exporter starts, in `ap-exporter rwnd`,
- * in tests. From then on nothing is waited for: sets are sent, answers come by helper_read(). All functions are called
- * by one thread. */
+ * Until helper_start() this process does itself what is asked, at once: while an exporter starts, in the command
+ * `rwnd`, in tests. From then on nothing is waited for: sets are sent, answers come by helper_read(). All functions are
+ * called by one thread. */
 #ifndef OAL_HELPER_H
 #define OAL_HELPER_H
 

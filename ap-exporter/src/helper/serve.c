@@ -9,42 +9,51 @@
 
 struct helper_slot helper_slots[HELPER_SLOTS];
 
-/* ATTACH and DETACH have a head and nothing else. */
-static int move(struct helper_slot *s, const struct helper_record *r, struct helper_answer *a)
+/* Has a record nothing in it but these fields? */
+static bool has_only(const struct helper_record *r, unsigned fields, bool of_port)
 {
-	struct helper_record head = { .magic = r->magic, .number = r->number };
-	struct tc_place *p = &s->place;
+	struct helper_record whole = { .magic = HELPER_MAGIC, .number = r->number };
 
-	head.command = r->command;
-	head.slot = r->slot;
-	head.port = r->port;
-	if (r->port >= p->n || memcmp(&head, r, sizeof head))
-		return -EBADMSG;
-	if (r->command == HELPER_DETACH) {
-		tc_place_detach(p, r->port);
-		return 0;
+	whole.command = r->command;
+	whole.slot = r->slot;
+	if (of_port)
+		whole.port = r->port;
+	if (fields & HELPER_FLOW)
+		whole.flow = r->flow;
+	if (fields & HELPER_MAC)
+		memcpy(whole.mac, r->mac, sizeof whole.mac);
+	if (fields & HELPER_CLAMP) {
+		whole.scale = r->scale;
+		whole.bytes = r->bytes;
+		whole.mss_bytes = r->mss_bytes;
+		whole.ttl_ms = r->ttl_ms;
 	}
-	a->error = tc_place_attach(p, r->port);
-	a->values[0] = p->ports[r->port].index;
-	a->values[1] = p->ports[r->port].egress;
-	return 0;
+	return fields && !memcmp(&whole, r, sizeof whole);
 }
 
 int helper_carry_out(const struct helper_record *r, struct helper_answer *a, int *answered)
 {
 	struct helper_slot *s = &helper_slots[r->slot < HELPER_SLOTS ? r->slot : 0];
+	struct tc_place *p = &s->place;
+	const bool moves = r->command == HELPER_ATTACH || r->command == HELPER_DETACH;
 
-	if (r->magic != HELPER_MAGIC || r->command >= HELPER_COMMANDS || r->slot >= HELPER_SLOTS || !s->self)
+	if (r->command >= HELPER_COMMANDS || r->slot >= HELPER_SLOTS || !s->self ||
+	    !has_only(r, moves ? HELPER_BARE : s->fields[r->command], moves) || (moves && r->port >= p->n))
 		return -EBADMSG;
 	*a = (struct helper_answer){ .magic = HELPER_MAGIC, .number = r->number };
 	a->command = r->command;
 	a->slot = r->slot;
 	a->port = r->port;
-	*answered = 1;
-	if (r->command == HELPER_ATTACH || r->command == HELPER_DETACH)
-		return move(s, r, a);
-	a->error = r->port ? -EBADMSG : s->command(s->self, r, a);
-	*answered = a->error || r->command == HELPER_READ;
+	if (r->command == HELPER_DETACH) {
+		tc_place_detach(p, r->port);
+	} else if (r->command == HELPER_ATTACH) {
+		a->error = tc_place_attach(p, r->port);
+		a->values[0] = p->ports[r->port].index;
+		a->values[1] = p->ports[r->port].egress;
+	} else {
+		a->error = s->command(s->self, r, a);
+	}
+	*answered = moves || a->error || r->command == HELPER_READ;
 	return a->error == -EBADMSG ? -EBADMSG : 0;
 }
 

@@ -6,11 +6,15 @@
 #include "helper/record.h"
 #include "tc/tc_place.h"
 
+/* A command that has none of them is refused. */
+enum helper_field { HELPER_BARE = 1, HELPER_FLOW = 2, HELPER_MAC = 4, HELPER_CLAMP = 8 };
+
 /* A pair of programs with their maps, in the kernel. */
 struct helper_slot {
 	struct tc_place place; /* which, and the ports that they may be on */
-	/* Carries out SET, RELEASE, CLEAR and READ of a record whose head was checked, and checks the rest. 0 or negative
-	 * errno for the answer, whose values it fills; -EBADMSG: malformed. */
+	uint8_t fields[HELPER_COMMANDS]; /* enum helper_field, a bit each, that a record of this command has */
+	/* Carries out SET, RELEASE, CLEAR and READ of a record that has nothing but its fields; their values it checks
+	 * itself. 0 or negative errno for the answer, whose values it fills; -EBADMSG: malformed. */
 	int (*command)(void *self, const struct helper_record *, struct helper_answer *);
 	void *self; /* NULL: the slot is free */
 	int maps[2]; /* descriptors that `command` needs; 0: none */

@@ -4,6 +4,7 @@
 #include "helper/helper.h"
 #include "tc/tc_error.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/rtnetlink.h>
 #include <stdio.h>
@@ -140,6 +141,22 @@ int tc_ports_name(struct tc_ports *b, const char *section, const char *names, ui
 	snprintf(err, err_size,
 		 "section '%s' names no Wi-Fi port: set option 'interface', or have a section 'nl80211'", section);
 	return -EINVAL;
+}
+
+static uint32_t id_of(int fd)
+{
+	struct bpf_prog_info info = { 0 };
+	uint32_t len = sizeof info;
+
+	return bpf_obj_get_info_by_fd(fd, &info, &len) < 0 ? 0 : info.id;
+}
+
+void tc_ports_programs(struct tc_ports *b, int up_fd, int down_fd)
+{
+	b->place.up_fd = up_fd;
+	b->place.down_fd = down_fd;
+	b->place.up_id = id_of(up_fd);
+	b->place.down_id = id_of(down_fd);
 }
 
 int tc_ports_open(struct tc_ports *b, int slot)

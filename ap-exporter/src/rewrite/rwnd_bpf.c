@@ -57,8 +57,8 @@ static int check(const void *config, char *err, size_t err_size)
 		return ret;
 	if (helper_started()) {
 		snprintf(err, err_size,
-			 "the helper holds no tc programs for this section 'rwnd': it takes them when ap-exporter starts, "
-			 "as it was configured then; restart ap-exporter");
+			 "tc programs for the section 'rwnd' are loaded when ap-exporter starts, as it is configured "
+			 "then: restart it");
 		return -EPERM;
 	}
 	tc_error_begin();
@@ -80,11 +80,16 @@ static void hear(void *self, const struct helper_answer *a);
 /* Hands the programs over, and has them put on the ports that are there. */
 static int attach(struct backend *b, const char **step)
 {
-	struct helper_slot slot = { .command = rwnd_programs_command, .self = &b->programs };
+	struct helper_slot slot = {
+		.fields = { [HELPER_SET] = HELPER_FLOW | HELPER_CLAMP, [HELPER_RELEASE] = HELPER_FLOW,
+			    [HELPER_CLEAR] = HELPER_BARE, [HELPER_READ] = HELPER_BARE },
+		.command = rwnd_programs_command,
+		.self = &b->programs,
+	};
 	int ret;
 
 	*step = "hand the programs over";
-	tc_place_programs(&b->ports.place, b->fd.up, b->fd.down);
+	tc_ports_programs(&b->ports, b->fd.up, b->fd.down);
 	slot.place = b->ports.place;
 	slot.maps[0] = b->fd.clamps;
 	slot.maps[1] = b->fd.counters;
@@ -253,8 +258,8 @@ static void release_all(struct action *a)
 	tell(backend_of(a), HELPER_CLEAR, &r);
 }
 
-/* --- counters: those of the last answer; while the helper runs, of the last time that somebody looked, and that is once
- * a second at least */
+/* --- counters: those of the last answer; while the helper runs, of the last time that somebody looked, which is once a
+ * second at least */
 
 static void sum_counters(struct backend *b)
 {

@@ -43,30 +43,25 @@ static int read_counters(const struct rwnd_programs *p, struct helper_answer *a)
 	return ret;
 }
 
+/* Is this a clamp that may be? The rest of a flow may be any number: one that there is not has no packets. */
+static bool in_bounds(const struct helper_record *r)
+{
+	return (r->scale <= RWND_MAX_SCALE || r->scale == RWND_SCALE_LEARNED) && r->mss_bytes >= RWND_MIN_MSS &&
+	       r->bytes >= (uint32_t)RWND_FLOOR_MSS * r->mss_bytes && r->ttl_ms && r->ttl_ms <= RWND_MAX_TTL_MS;
+}
+
 int rwnd_programs_command(void *self, const struct helper_record *r, struct helper_answer *a)
 {
 	const struct rwnd_programs *p = self;
-	struct helper_record whole = { .magic = r->magic, .number = r->number, .command = r->command, .slot = r->slot };
-	const bool of_flow = r->command == HELPER_SET || r->command == HELPER_RELEASE;
 	struct rwnd_bpf_flow key = { .client_port = htons(r->flow.client_port),
 				     .server_port = htons(r->flow.server_port) };
+	const bool of_flow = r->command == HELPER_SET || r->command == HELPER_RELEASE;
 	int ret;
 
+	if ((of_flow && (!key.client_port || !key.server_port)) || (r->command == HELPER_SET && !in_bounds(r)))
+		return -EBADMSG;
 	memcpy(key.client, r->flow.client, sizeof key.client);
 	memcpy(key.server, r->flow.server, sizeof key.server);
-	if (of_flow)
-		whole.flow = r->flow;
-	if (r->command == HELPER_SET) {
-		whole.scale = r->scale;
-		whole.bytes = r->bytes;
-		whole.mss_bytes = r->mss_bytes;
-		whole.ttl_ms = r->ttl_ms;
-		if ((r->scale > RWND_MAX_SCALE && r->scale != RWND_SCALE_LEARNED) || r->mss_bytes < RWND_MIN_MSS ||
-		    r->bytes < (uint32_t)RWND_FLOOR_MSS * r->mss_bytes || !r->ttl_ms || r->ttl_ms > RWND_MAX_TTL_MS)
-			return -EBADMSG;
-	}
-	if (memcmp(&whole, r, sizeof whole) || (of_flow && (!key.client_port || !key.server_port)))
-		return -EBADMSG;
 	switch (r->command) {
 	case HELPER_SET:
 		return set(p, &key, r);

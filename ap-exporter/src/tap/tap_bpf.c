@@ -173,11 +173,15 @@ static void hear(void *self, const struct helper_answer *a);
 static int attach(struct tap *t, const char **step)
 {
 	const struct tap_bpf_fds fds = tap_bpf_fds(t);
-	struct helper_slot slot = { .command = tap_programs_command, .self = &t->programs };
+	struct helper_slot slot = {
+		.fields = { [HELPER_SET] = HELPER_MAC, [HELPER_RELEASE] = HELPER_MAC, [HELPER_READ] = HELPER_MAC },
+		.command = tap_programs_command,
+		.self = &t->programs,
+	};
 	int ret;
 
 	*step = "hand the programs over";
-	tc_place_programs(&t->ports.place, fds.up, fds.down);
+	tc_ports_programs(&t->ports, fds.up, fds.down);
 	slot.place = t->ports.place;
 	slot.maps[0] = t->programs.stations;
 	ret = helper_slot_new(&slot, hear, t);

@@ -19,14 +19,12 @@ static int read_station(struct tap_programs *p, uint64_t key, struct helper_answ
 int tap_programs_command(void *self, const struct helper_record *r, struct helper_answer *a)
 {
 	struct tap_programs *p = self;
-	struct helper_record whole = { .magic = r->magic, .number = r->number, .command = r->command, .slot = r->slot };
 	uint64_t key = 0;
 	int ret;
 
 	memcpy(&key, r->mac, sizeof r->mac); /* as it lies in a frame */
-	memcpy(whole.mac, r->mac, sizeof whole.mac);
 	memcpy(a->mac, r->mac, sizeof a->mac);
-	if (!key || memcmp(&whole, r, sizeof whole))
+	if (!key)
 		return -EBADMSG;
 	switch (r->command) {
 	case HELPER_SET:
@@ -35,10 +33,8 @@ int tap_programs_command(void *self, const struct helper_record *r, struct helpe
 	case HELPER_RELEASE:
 		ret = bpf_map_delete_elem(p->stations, &key);
 		return ret == -ENOENT ? 0 : ret;
-	case HELPER_READ:
-		return read_station(p, key, a);
 	default:
-		return -EBADMSG;
+		return read_station(p, key, a);
 	}
 }
 #endif

@@ -20,7 +20,8 @@ int tap_ring_map(struct tap_ring *r, int fd, size_t size)
 		return ret;
 	}
 	*r = (struct tap_ring){
-		.consumer = consumer, .producer = rest, .data = (const uint8_t *)rest + page, .size = size, .page = page,
+		.consumer = consumer, .producer = rest, .data = (const uint8_t *)rest + page, .size = size,
+		.page = page,
 	};
 	return 0;
 }

@@ -23,8 +23,6 @@ struct tc_place {
 	} ports[TC_MAX_PORTS];
 };
 
-/* Sets the ids of both programs. */
-void tc_place_programs(struct tc_place *, int up_fd, int down_fd);
 /* Puts both programs on a port, in place of what is there. 0 or negative errno: -ENODEV if there is no such port. */
 int tc_place_attach(struct tc_place *, unsigned port);
 /* Takes them off, if they are there, and the hooks with the last filter where this process made them. */
