@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 /* Taps, tc programs and the helper that keeps them (served by `loop`), and who the user is. 0 or negative errno with
- * the reason in `err`. `config` outlives `rights`. */
+ * the reason in `err`. */
 int start_with_rights(struct rights *rights, const struct config *config, struct loop *loop, char *err,
 		      size_t err_size);
 int start_without_rights(const struct rights *, char *err, size_t err_size);

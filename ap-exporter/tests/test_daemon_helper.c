@@ -409,7 +409,7 @@ static int forbidden(long ret)
 /* In a process of its own, which cannot take back what it gives up: a bit for each that is wrong. */
 static int as_daemon(bool root)
 {
-	const struct rights other = { .change = !root, .uid = 65534, .gid = 65534, .user = "nobody" };
+	const struct rights other = { .change = !root, .uid = 65534, .gid = 65534 };
 	pthread_t before, after;
 	char err[256] = "";
 	int failed = 0, wrong = 0;

@@ -21,14 +21,17 @@ enum {
 /* A tap that was opened while there were privileges. The configurations that want it share it: one reload after the
  * other. */
 struct held {
-	char interface[CONFIG_IF], which[8];
-	struct tap_config config;
+	struct tap_key {
+		char section[8], interface[CONFIG_IF], which[8];
+		uint32_t ring_kb, snaplen, max_stations;
+	} of;
 	const struct tap_ops *ops; /* NULL: a free place */
 	void *tap;
 	unsigned users;
 	char instead[REASON];
 };
-static struct held held[2 * CONFIG_EACH];
+enum { MOST_HELD = 2 * CONFIG_EACH };
+static struct held held[MOST_HELD];
 
 struct collect {
 	struct pipeline *pipeline;
@@ -107,37 +110,47 @@ static int choose(struct collect *c, const char *which, const struct tap_config 
 
 /* --- those that are held */
 
+static struct tap_key key_of(const char *which, const struct tap_config *c)
+{
+	struct tap_key k;
+
+	memset(&k, 0, sizeof k);
+	strncpy(k.section, c->section, sizeof k.section - 1);
+	strncpy(k.interface, c->interface, sizeof k.interface - 1);
+	strncpy(k.which, which, sizeof k.which - 1);
+	k.ring_kb = c->ring_kb;
+	k.snaplen = c->snaplen;
+	k.max_stations = c->max_stations;
+	return k;
+}
+
 /* Of several alike the one that fewest use. */
 static struct held *find_held(const char *which, const struct tap_config *c)
 {
+	const struct tap_key k = key_of(which, c);
 	struct held *found = NULL;
 
-	for (unsigned i = 0; i < sizeof held / sizeof *held; i++) {
-		struct held *h = &held[i];
-
-		if (h->ops && (!found || h->users < found->users) && !strcmp(h->which, which) &&
-		    !strcmp(h->config.section, c->section) && !strcmp(h->interface, c->interface) && h->config.ring_kb == c->ring_kb &&
-		    h->config.snaplen == c->snaplen && h->config.max_stations == c->max_stations)
+	for (struct held *h = held; h < held + MOST_HELD; h++)
+		if (h->ops && (!found || h->users < found->users) && !memcmp(&h->of, &k, sizeof k))
 			found = h;
-	}
 	return found;
 }
 
 static int hold(const char *which, const struct tap_config *config, char *err, size_t err_size)
 {
 	struct collect c = { 0 };
-	struct held *h = held;
+	struct held *h;
 	int ret = choose(NULL, which, config, err, err_size);
 
-	while (h < held + sizeof held / sizeof *held && h->ops)
-		h++;
 	if (!ret)
 		ret = choose(&c, which, config, err, err_size);
-	if (ret || h == held + sizeof held / sizeof *held)
+	if (ret)
 		return ret;
-	*h = (struct held){ .config = *config, .ops = c.ops, .tap = c.tap };
-	snprintf(h->interface, sizeof h->interface, "%s", config->interface);
-	snprintf(h->which, sizeof h->which, "%s", which);
+	for (h = held; h->ops; h++) /* there is a place for each section */
+		;
+	h->of = key_of(which, config);
+	h->ops = c.ops;
+	h->tap = c.tap;
 	memcpy(h->instead, c.instead, sizeof h->instead);
 	return 0;
 }
@@ -168,9 +181,9 @@ int collect_taps_hold(const struct config *c, char *err, size_t err_size)
 
 void collect_taps_let_go(void)
 {
-	for (unsigned i = 0; i < sizeof held / sizeof *held; i++)
-		if (held[i].ops && !held[i].users)
-			let_go(&held[i]);
+	for (struct held *h = held; h < held + MOST_HELD; h++)
+		if (h->ops && !h->users)
+			let_go(h);
 }
 
 /* --- the collector */

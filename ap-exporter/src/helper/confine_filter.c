@@ -129,6 +129,7 @@ static const uint16_t daemon_calls[] = {
 #endif
 };
 
+#ifdef HAVE_BPF
 static const uint16_t helper_calls[] = {
 	__NR_recvmsg, __NR_sendto, __NR_sendmsg, __NR_recvfrom, __NR_bind, __NR_getsockname, __NR_setsockopt,
 	__NR_close, __NR_ioctl, __NR_clock_gettime, __NR_write, __NR_writev, __NR_brk, __NR_munmap, __NR_mremap,
@@ -150,6 +151,9 @@ static const uint16_t helper_calls[] = {
 	__NR_send,
 #endif
 };
+#else
+#define helper_calls daemon_calls /* there is no helper */
+#endif
 
 #define DATA(field) (uint32_t)offsetof(struct seccomp_data, field)
 /* The low half of an argument. */

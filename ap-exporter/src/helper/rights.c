@@ -62,7 +62,7 @@ int rights_read(struct rights *r, const char *user, char *err, size_t err_size)
 	struct passwd *pw;
 	int ret;
 
-	*r = (struct rights){ .user = user };
+	*r = (struct rights){ .change = false };
 	if (!user[0])
 		return 0;
 	errno = 0;
@@ -94,28 +94,31 @@ int rights_begin(const struct rights *r, char *err, size_t err_size)
 	return 0;
 }
 
+static int become(const struct rights *r)
+{
+	return r->change && (setgroups(0, NULL) < 0 || setgid(r->gid) < 0 || setuid(r->uid) < 0) ? -1 : 0;
+}
+
 /* The C library does this for all threads, and each loses its capabilities when root's number goes. */
 int rights_give_up(const struct rights *r, char *err, size_t err_size)
 {
-	if (r->change && (setgroups(0, NULL) < 0 || setgid(r->gid) < 0 || setuid(r->uid) < 0)) {
-		const int ret = -errno;
-
-		snprintf(err, err_size, "cannot change user for user '%s': %s", r->user, strerror(-ret));
-		return ret;
-	}
+	if (become(r) < 0)
+		return failed("change user", err, err_size);
 	if (keep(0) < 0)
 		return failed("drop capabilities", err, err_size);
 	return 0;
 }
 
+#ifdef HAVE_BPF
 int rights_of_helper(const struct rights *r, char *err, size_t err_size)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || (r->change && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0))
 		return failed("keep capabilities", err, err_size);
 	empty_sets();
-	if (r->change && (setgroups(0, NULL) < 0 || setgid(r->gid) < 0 || setuid(r->uid) < 0))
+	if (become(r) < 0)
 		return failed("change user", err, err_size);
 	if (keep(BIT(CAP_NET_ADMIN) | BIT(CAP_BPF)) < 0)
 		return failed("drop capabilities", err, err_size);
 	return 0;
 }
+#endif

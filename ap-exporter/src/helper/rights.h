@@ -11,7 +11,6 @@ struct rights {
 	bool change; /* become another user */
 	uid_t uid;
 	gid_t gid;
-	const char *user;
 };
 
 /* Who `user` is; empty: whoever started it. 0 or negative errno with the reason in `err`. */
