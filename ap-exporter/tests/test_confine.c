@@ -80,7 +80,7 @@ static void daemon_calls(void)
 		__NR_setgroups, __NR_capset, __NR_kill, __NR_tgkill, __NR_process_vm_writev, __NR_init_module,
 		__NR_finit_module, __NR_keyctl, __NR_perf_event_open, __NR_unshare, __NR_setns, __NR_chroot, __NR_pivot_root,
 		__NR_reboot, __NR_seccomp, __NR_userfaultfd, __NR_open_by_handle_at, __NR_settimeofday, __NR_symlinkat,
-		__NR_linkat, __NR_mknodat, __NR_personality, __NR_acct, __NR_swapon, __NR_kexec_load,
+		__NR_mknodat, __NR_personality, __NR_acct, __NR_swapon, __NR_kexec_load,
 	};
 	static const int families[] = { AF_UNIX, AF_INET, AF_INET6, AF_NETLINK };
 	unsigned passed = 0;

@@ -36,13 +36,16 @@
  * libraries differ in what they call for the same function, and processors in what they have. */
 static const uint16_t daemon_calls[] = {
 	/* ticks, samples, packets */
-	__NR_futex, __NR_recvmsg, __NR_recvfrom, __NR_sendmsg, __NR_sendto, __NR_read, __NR_write, __NR_epoll_pwait,
-	__NR_clock_gettime, __NR_ppoll, __NR_getsockopt, __NR_clock_nanosleep, __NR_getrusage, __NR_writev, __NR_readv,
+	__NR_futex, __NR_recvmsg, __NR_recvfrom, __NR_sendmsg, __NR_sendto, __NR_read, __NR_write,
+	__NR_epoll_pwait,
+	__NR_clock_gettime, __NR_ppoll, __NR_getsockopt, __NR_clock_nanosleep, __NR_getrusage, __NR_writev,
+	__NR_readv,
 #ifdef __NR_epoll_wait
 	__NR_epoll_wait, __NR_poll,
 #endif
 #ifdef __NR_futex_time64 /* 32 bits, with times of 64 */
-	__NR_futex_time64, __NR_clock_gettime64, __NR_ppoll_time64, __NR_clock_nanosleep_time64, __NR_pselect6_time64,
+	__NR_futex_time64, __NR_clock_gettime64, __NR_ppoll_time64, __NR_clock_nanosleep_time64,
+	__NR_pselect6_time64,
 	__NR_timerfd_settime64, __NR_clock_getres_time64, __NR_recvmmsg_time64, __NR_clock_adjtime64,
 #endif
 	/* sockets */
@@ -59,8 +62,10 @@ static const uint16_t daemon_calls[] = {
 #endif
 	/* files */
 	__NR_openat, __NR_fcntl, __NR_fstat, __NR_lseek, __NR_pread64, __NR_pwrite64, __NR_fsync, __NR_fdatasync,
-	__NR_ftruncate, __NR_getdents64, __NR_faccessat, __NR_unlinkat, __NR_mkdirat, __NR_readlinkat, __NR_fchmod,
-	__NR_fchown, __NR_flock, __NR_dup, __NR_dup3, __NR_pipe2, __NR_statfs, __NR_fstatfs, __NR_getcwd, __NR_umask,
+	__NR_ftruncate, __NR_getdents64, __NR_faccessat, __NR_unlinkat, __NR_linkat, __NR_mkdirat, __NR_readlinkat,
+	__NR_fchmod,
+	__NR_fchown, __NR_flock, __NR_dup, __NR_dup3, __NR_pipe2, __NR_statfs, __NR_fstatfs, __NR_getcwd,
+	__NR_umask,
 #ifdef __NR_renameat
 	__NR_renameat,
 #endif
@@ -77,7 +82,8 @@ static const uint16_t daemon_calls[] = {
 	__NR_faccessat2,
 #endif
 #ifdef __NR_open /* the calls of before there were folders' descriptors */
-	__NR_open, __NR_stat, __NR_lstat, __NR_access, __NR_rename, __NR_unlink, __NR_mkdir, __NR_readlink, __NR_dup2,
+	__NR_open, __NR_stat, __NR_lstat, __NR_access, __NR_rename, __NR_unlink, __NR_link, __NR_mkdir,
+	__NR_readlink, __NR_dup2,
 	__NR_pipe, __NR_epoll_create, __NR_getdents, __NR_chmod,
 #endif
 #ifdef __NR_fstat64 /* 32 bits, with sizes of 64 */
@@ -89,12 +95,15 @@ static const uint16_t daemon_calls[] = {
 #ifdef __NR_mmap
 	__NR_mmap,
 #endif
-	__NR_exit, __NR_exit_group, __NR_set_robust_list, __NR_set_tid_address, __NR_rt_sigaction, __NR_rt_sigprocmask,
+	__NR_exit, __NR_exit_group, __NR_set_robust_list, __NR_set_tid_address, __NR_rt_sigaction,
+	__NR_rt_sigprocmask,
 	__NR_rt_sigreturn, __NR_sigaltstack, __NR_restart_syscall, __NR_sched_yield, __NR_sched_getaffinity,
 	__NR_setpriority, __NR_getpriority, __NR_getpid, __NR_gettid, __NR_getuid, __NR_geteuid, __NR_getgid,
 	__NR_getegid, __NR_wait4, __NR_prlimit64, __NR_uname, __NR_sysinfo, __NR_times, __NR_adjtimex,
-	__NR_clock_adjtime, __NR_clock_getres, __NR_gettimeofday, __NR_nanosleep, __NR_pselect6, __NR_timerfd_create,
-	__NR_timerfd_settime, __NR_timerfd_gettime, __NR_epoll_create1, __NR_epoll_ctl, __NR_eventfd2, __NR_signalfd4,
+	__NR_clock_adjtime, __NR_clock_getres, __NR_gettimeofday, __NR_nanosleep, __NR_pselect6,
+	__NR_timerfd_create,
+	__NR_timerfd_settime, __NR_timerfd_gettime, __NR_epoll_create1, __NR_epoll_ctl, __NR_eventfd2,
+	__NR_signalfd4,
 #ifdef __NR_getrandom
 	__NR_getrandom,
 #endif
