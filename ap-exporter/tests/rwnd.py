@@ -16,7 +16,7 @@ import threading
 import time
 from pathlib import Path
 
-from outside import BINARY, TAGS, Allocations, Daemon, Folder, run_here, sh, until
+from outside import BINARY, TAGS, Allocations, Folder, run_here, sh, until
 from sentences import Busy, skip_all
 
 DELAY_MS = 20  # each way

@@ -25,7 +25,16 @@ if sys.prefix != VENV:
     os.execv(f"{VENV}/bin/python", [f"{VENV}/bin/python", *sys.argv])
 
 from outside import (  # noqa: E402
-    BINARY, TAGS, Allocations, Daemon, Folder, nothing_left, rights, run_here, sh, until,
+    BINARY,
+    TAGS,
+    Allocations,
+    Daemon,
+    Folder,
+    nothing_left,
+    rights,
+    run_here,
+    sh,
+    until,
 )
 from push_service import Authority, Maker, policies  # noqa: E402
 from rwnd import CAPTURE, Capture, python  # noqa: E402

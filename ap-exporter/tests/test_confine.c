@@ -73,12 +73,14 @@ static void daemon_calls(void)
 {
 	static const long good[] = {
 		__NR_read, __NR_write, __NR_futex, __NR_recvmsg, __NR_sendto, __NR_openat, __NR_close, __NR_epoll_pwait,
-		__NR_clock_gettime, __NR_exit_group, __NR_munmap, __NR_connect, __NR_accept4, __NR_wait4, __NR_restart_syscall,
+		__NR_clock_gettime, __NR_exit_group, __NR_munmap, __NR_connect, __NR_accept4, __NR_wait4,
+		__NR_restart_syscall,
 	};
 	static const long bad[] = {
 		__NR_execve, __NR_execveat, __NR_ptrace, __NR_bpf, __NR_mount, __NR_umount2, __NR_setuid, __NR_setgid,
 		__NR_setgroups, __NR_capset, __NR_kill, __NR_tgkill, __NR_process_vm_writev, __NR_init_module,
-		__NR_finit_module, __NR_keyctl, __NR_perf_event_open, __NR_unshare, __NR_setns, __NR_chroot, __NR_pivot_root,
+		__NR_finit_module, __NR_keyctl, __NR_perf_event_open, __NR_unshare, __NR_setns, __NR_chroot,
+		__NR_pivot_root,
 		__NR_reboot, __NR_seccomp, __NR_userfaultfd, __NR_open_by_handle_at, __NR_settimeofday, __NR_symlinkat,
 		__NR_mknodat, __NR_personality, __NR_acct, __NR_swapon, __NR_kexec_load,
 	};
@@ -98,7 +100,8 @@ static void daemon_calls(void)
 	}
 	CHECK(passes(__NR_clone, CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM));
 	CHECK(!passes(__NR_clone, 17) && !passes(__NR_clone, CLONE_NEWUSER | 17) && !passes(__NR_clone, CLONE_VM));
-	CHECK(passes(__NR_prctl, PR_SET_NAME) && !passes(__NR_prctl, PR_SET_SECCOMP) && !passes(__NR_prctl, PR_SET_DUMPABLE));
+	CHECK(passes(__NR_prctl, PR_SET_NAME));
+	CHECK(!passes(__NR_prctl, PR_SET_SECCOMP) && !passes(__NR_prctl, PR_SET_DUMPABLE));
 #ifdef __NR_clone3
 	CHECK_EQ(of(__NR_clone3, 0), SECCOMP_RET_ERRNO | ENOSYS);
 #endif

@@ -1,7 +1,7 @@
 /*
  * The helper as the daemon has it, in a network namespace of its own: programs on a port, the process forked, records
- * over its channel. What no daemon of ours sends ends it, and leaves nothing on the port; what keeps privileges keeps no
- * more than it needs, and the daemon none. (With the daemon and real TCP: tests/tap.py.)
+ * over its channel. What no daemon of ours sends ends it, and leaves nothing on the port; what keeps privileges keeps
+ * no more than it needs, and the daemon none. (With the daemon and real TCP: tests/tap.py.)
  */
 #include "check.h"
 #include "helper/confine.h"
@@ -477,7 +477,8 @@ int main(void)
 	good_ones();
 	test("what the kernel refuses is answered, and ends nothing");
 	errors();
-	test("a packet that is no record ends the helper, and everything is taken off the ports: size, head, number, slot");
+	test("a packet that is no record ends the helper, and everything is taken off the ports: size, head, number, "
+	     "slot");
 	heads();
 	test("so does a port that the configuration does not name, and a field that a command does not use");
 	ports();
@@ -490,8 +491,8 @@ int main(void)
 	test("a helper that is killed is told of, sets fail, and the next start replaces what it left");
 	killed();
 #ifndef __SANITIZE_ADDRESS__
-	test("the daemon keeps no capability in any set, in no thread, as root or not: no program, process, bpf() or packet "
-	     "socket");
+	test("the daemon keeps no capability in any set, in no thread, as root or not: no program, process, bpf() or "
+	     "packet socket");
 	of_daemon();
 #endif
 	return done();

@@ -368,8 +368,8 @@ int main(void)
 	test("a station whose counters grow and whose packets the tap does not see is not controlled, with the reason; "
 	     "seen again it is");
 	past_the_tap();
-	test("what the tap tells later is compared with what the station had when it was asked; nobody is told any more at "
-	     "the end");
+	test("what the tap tells later is compared with what the station had when it was asked; nobody is told at the "
+	     "end");
 	told_late();
 	test("a station that leaves and comes back begins anew");
 	leaves();
