@@ -10,6 +10,7 @@
 #include "memory.h"
 #include "oal_schema.h"
 #include "rewrite/rwnd_cli.h"
+#include "rpcd.h"
 #include "start.h"
 #include "status.h"
 #include "base/version.h"
@@ -197,6 +198,19 @@ static int enrol_here(const char *path, const char *ticket)
 }
 #endif
 
+#ifdef HAVE_AGENT
+static int rpcd(const char *path, const char *method)
+{
+	char err[1024];
+
+	if (config_load(&config, path, err, sizeof err) < 0) {
+		log_error("%s", err);
+		return 1;
+	}
+	return rpcd_call(&config, method, stdin, stdout);
+}
+#endif
+
 static int status(const char *path, const char *socket)
 {
 	char err[1024];
@@ -260,6 +274,7 @@ static int usage(FILE *f)
 		   "one-time ticket (-: from standard input)\n"
 		   "       ap-exporter bundle FILE [--keys FILE] [--ap ID --site SITE]  what a bundle holds, and "
 		   "whether it would be taken, as JSON\n"
+		   "       ap-exporter rpcd list | call METHOD  the ubus object of OpenWrt's rpcd\n"
 		   "       ap-exporter predict BUNDLE        class and window for each line of features on standard "
 		   "input\n"
 #endif
@@ -354,6 +369,10 @@ int main(int argc, char **argv)
 #ifdef HAVE_AGENT /* a build that takes no bundles has no room for looking at them either */
 	if (!strcmp(command, "enrol") && argc == 1)
 		return enrol_here(path, argv[0]);
+	if (!strcmp(command, "rpcd") && argc == 1 && !strcmp(argv[0], "list"))
+		return rpcd_list(stdout);
+	if (!strcmp(command, "rpcd") && argc == 2 && !strcmp(argv[0], "call"))
+		return rpcd(path, argv[1]);
 	if (!strcmp(command, "bundle") && argc == 1)
 		return inspect_bundle(argv[0], &terms, stdout);
 	if (!strcmp(command, "predict") && argc == 1)

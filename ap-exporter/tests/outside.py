@@ -647,6 +647,44 @@ def t_privileges():
                 assert daemon.stop() == 0
 
 
+def t_ubus_object():
+    """as rpcd asks: the methods are listed, each answers with its parts of the status, `kill` makes and removes the
+    kill file and says how it is, and what is none of these is refused"""
+    with Wire() as wire, Folder() as folder:
+        kill = folder / "kill"
+        text = PACKET + f"config rwnd\n\toption interface lan0\n\toption kill_file '{kill}'\n"
+        with Daemon(folder, text, wire.ap) as daemon:
+            def rpcd(*args: str, given: str = "{}") -> subprocess.CompletedProcess:
+                return subprocess.run([str(BINARY), "-c", str(daemon.config), "rpcd", *args], input=given, text=True,
+                                      capture_output=True, timeout=20)
+
+            def call(method: str, given: str = "{}") -> dict:
+                done = rpcd("call", method, given=given)
+                assert done.returncode == 0, done
+                return json.loads(done.stdout)
+            listed = json.loads(rpcd("list").stdout)
+            assert listed == {"status": {}, "stations": {}, "flows": {}, "policy": {}, "kill": {"on": True}}, listed
+            whole = daemon.status()
+            assert call("status").keys() == whole.keys()
+            assert call("stations").keys() == {"samplers", "taps", "table_rows", "entities_refused"}
+            assert call("flows")["packets"] >= whole["packets"] and "ring_drops" in call("flows")
+            assert "alarms" in call("policy") and "taps" not in call("policy")
+            assert call("kill") == {"kill_file": str(kill), "killed": False} and not kill.exists()
+            assert call("kill", '{"on": true}')["killed"] and kill.exists()
+            assert call("kill", '{"ubus_rpc_session": "0", "on": true}')["killed"]  # it stays
+            assert call("kill", "{}")["killed"]
+            assert not call("kill", '{"on":false}\n')["killed"] and not kill.exists()
+            assert not call("kill", '{"on": false}')["killed"]
+            kill.symlink_to(folder / "elsewhere")
+            assert rpcd("call", "kill", given='{"on": true}').returncode == 1 and not (folder / "elsewhere").exists()
+            kill.unlink()
+            for method, given in (("reboot", "{}"), ("kill", '{"on": 1}'), ("kill", "on"), ("kill", '{"on": "true"}')):
+                done = rpcd("call", method, given=given)
+                assert done.returncode == 1 and not done.stdout and not kill.exists(), (method, given, done)
+            assert daemon.stop() == 0
+            assert rpcd("call", "status").returncode == 1
+
+
 def t_one_at_a_time():
     """a second exporter on the same status socket is refused, and a dead one's socket is replaced"""
     with Folder() as folder, Daemon(folder, QDISC_LO) as daemon:
