@@ -12,10 +12,10 @@ $(B)/bench_tick: bench/bench_tick.c tests/nl_sample.h \
 	@$(CC) $(WARN) $(CPPFLAGS) -Itests $(CFLAGS) -o $@ $(filter-out %.h,$^) $(LIBS)
 
 MIPS16 := -Os -fvisibility=hidden -mips16 -minterlink-mips16 -ffunction-sections -fdata-sections -Wl,--gc-sections
-# Stripped, without librdkafka, linked dynamically against libc, and in MIPS16 code: as OpenWrt builds packages for
-# this CPU.
+# Stripped, without librdkafka, linked dynamically against libc, in MIPS16 code and at a fixed address: as OpenWrt
+# builds packages for devices of this CPU with little flash (PKG_ASLR_PIE_NONE is their default).
 $(B)/ap-exporter.mips: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*/*.h)
-	@mkdir -p $(@D); $(MIPS_CC) $(WARN) -Isrc -I$(GEN) $(MIPS16) -s -o $@ $(filter %.c,$^) -lpthread
+	@mkdir -p $(@D); $(MIPS_CC) $(WARN) -Isrc -I$(GEN) $(MIPS16) -no-pie -s -o $@ $(filter %.c,$^) -lpthread
 
 # The same with Kafka, the agent and both backends of the rewrite. There are no cross packages of their libraries: the
 # headers are this machine's, which suit any, and the link leaves the libraries' functions open. It is for its size and

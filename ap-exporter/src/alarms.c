@@ -5,8 +5,11 @@
 #include "base/log.h"
 #include "collectors.h"
 #include "control/controller.h"
+#include "helper/helper.h"
 
 #include <string.h>
+
+enum { OF_HELPER = 1000 }; /* a source beyond the collectors */
 
 /* One text a source: it may change while the alarm lasts, which is no news for the log. */
 static void hear(struct alarms *a, unsigned source, const char *text)
@@ -36,6 +39,10 @@ void alarms_look(struct alarms *a, const struct controller *controller, const st
 		a->now[i].fresh = false;
 	if (controller && controller_alarm(controller, text, sizeof text))
 		hear(a, 0, text);
+	if (helper_lost())
+		hear(a, OF_HELPER,
+		     "the helper has ended, and with it all that needs privileges: no window is lowered, and a port "
+		     "that comes back is not tapped; restart ap-exporter");
 	for (i = 0; (len = collectors_alarm(collectors, i, text, sizeof text)) >= 0; i++)
 		if (len)
 			hear(a, 1 + i, text);

@@ -4,6 +4,7 @@
 #include "agent/ap.h"
 #include "alarms.h"
 #include "collectors.h"
+#include "data_path.h"
 #include "health.h"
 #include "base/log.h"
 #include "oal_features.h"
@@ -108,26 +109,22 @@ static int open_ap(struct daemon *d, const struct daemon *previous, char *err, s
 
 #ifdef HAVE_AGENT
 /*
- * What rewrites windows is there once: a reload takes it over, or ends it before its own. Telemetry does not depend on
- * it, so an AP whose data path cannot be had goes on in shadow, and says so.
+ * What rewrites windows is there once: a reload takes it over, or leaves it parked. Telemetry does not depend on it, so
+ * an AP whose data path cannot be had goes on in shadow, and says so.
  */
 static void open_rwnd(struct daemon *d, struct daemon *previous)
 {
-	const bool control = d->ap && ap_controller(d->ap);
 	char err[512];
 
 	if (previous && previous->rwnd) {
 		ap_rwnd(previous->ap, NULL);
-		if (control && config_control(&d->config) == OAL_POLICY_MODE_ENFORCE &&
-		    !memcmp(&previous->config.rwnd, &d->config.rwnd, sizeof d->config.rwnd))
-			d->rwnd = previous->rwnd;
-		else
-			rwnd_close(previous->rwnd);
+		data_path_park(previous->rwnd, &previous->config.rwnd);
 		previous->rwnd = NULL;
 	}
-	if (!control || config_control(&d->config) != OAL_POLICY_MODE_ENFORCE)
+	if (!d->ap || !ap_controller(d->ap) || !data_path_wanted(&d->config))
 		return;
-	if (!d->rwnd && rwnd_open(&d->rwnd, &d->config.rwnd, err, sizeof err) < 0)
+	d->rwnd = data_path_parked(&d->config.rwnd);
+	if (!d->rwnd && previous && rwnd_open(&d->rwnd, &d->config.rwnd, err, sizeof err) < 0)
 		log_error("control goes on in shadow: %s", err);
 	ap_rwnd(d->ap, d->rwnd);
 }

@@ -16,8 +16,8 @@ struct daemon;
 int daemon_check(const struct config *, char *err, size_t err_size);
 
 /*
- * Opens everything. Sinks that `previous` (may be NULL) has open and that are configured alike are shared with it, and
- * are the new one's own from then on. On failure `previous` is as it was.
+ * Opens everything that start_with_rights() (start.h) has not. Sinks that `previous` (may be NULL) has open and that
+ * are configured alike are shared with it, and are the new one's own from then on. On failure `previous` is as it was.
  */
 int daemon_new(struct daemon **, const struct config *, struct daemon *previous, char *err, size_t err_size);
 void daemon_tick(struct daemon *, const struct tick *, const struct clock_quality *);

@@ -9,8 +9,9 @@
 #include "base/loop.h"
 #include "memory.h"
 #include "oal_schema.h"
-#include "privileges.h"
 #include "rewrite/rwnd_cli.h"
+#include "rpcd.h"
+#include "start.h"
 #include "status.h"
 #include "base/version.h"
 
@@ -106,6 +107,22 @@ static int serve(struct run *r)
 	return ret < 0 ? ret : 0;
 }
 
+/* With its privileges, then without. */
+static int start(struct run *r, char *err, size_t err_size)
+{
+	struct rights rights;
+	int ret = start_with_rights(&rights, &r->config, r->loop, err, err_size);
+
+	if (!ret)
+		ret = daemon_new(&r->daemon, &r->config, NULL, err, err_size);
+	if (!ret && r->status)
+		ret = loop_add(r->loop, status_fd(r->status), status_serve, r->status);
+	/* Only if root started it; without it more ticks are missed. */
+	if (!ret && setpriority(PRIO_PROCESS, 0, TICK_NICE) < 0 && errno != EACCES && errno != EPERM)
+		log_warn("cannot raise the priority: %s", strerror(errno));
+	return ret ? ret : start_without_rights(&rights, err, err_size);
+}
+
 static int run(const char *path)
 {
 	static struct run r;
@@ -136,19 +153,7 @@ static int run(const char *path)
 		if (ret < 0)
 			goto out;
 	}
-	ret = daemon_new(&r.daemon, &r.config, NULL, err, sizeof err);
-	if (ret < 0)
-		goto out;
-	if (r.status)
-		ret = loop_add(r.loop, status_fd(r.status), status_serve, r.status);
-	/* Only root may; without it more ticks are missed. */
-	if (setpriority(PRIO_PROCESS, 0, TICK_NICE) < 0 && errno != EACCES && errno != EPERM)
-		log_warn("cannot raise the priority: %s", strerror(errno));
-	ret = ret ? ret
-		  : privileges_drop(r.config.exporter.user,
-				    config_control(&r.config) == OAL_POLICY_MODE_ENFORCE ||
-					    config_wants_bpf_tap(&r.config),
-				    err, sizeof err);
+	ret = start(&r, err, sizeof err);
 	if (ret < 0)
 		goto out;
 	log_info("%s: AP %s, schema revision %d, running", OAL_VERSION, r.config.exporter.ap_id,
@@ -158,6 +163,7 @@ static int run(const char *path)
 		snprintf(err, sizeof err, "the event loop failed: %s", strerror(-ret));
 out:
 	daemon_free(r.daemon);
+	start_end();
 	status_close(r.status);
 	if (r.signals >= 0)
 		close(r.signals);
@@ -189,6 +195,19 @@ static int enrol_here(const char *path, const char *ticket)
 		return 1;
 	}
 	return enrol(&config, path, ticket);
+}
+#endif
+
+#ifdef HAVE_AGENT
+static int rpcd(const char *path, const char *method)
+{
+	char err[1024];
+
+	if (config_load(&config, path, err, sizeof err) < 0) {
+		log_error("%s", err);
+		return 1;
+	}
+	return rpcd_call(&config, method, stdin, stdout);
 }
 #endif
 
@@ -255,6 +274,7 @@ static int usage(FILE *f)
 		   "one-time ticket (-: from standard input)\n"
 		   "       ap-exporter bundle FILE [--keys FILE] [--ap ID --site SITE]  what a bundle holds, and "
 		   "whether it would be taken, as JSON\n"
+		   "       ap-exporter rpcd list | call METHOD  the ubus object of OpenWrt's rpcd\n"
 		   "       ap-exporter predict BUNDLE        class and window for each line of features on standard "
 		   "input\n"
 #endif
@@ -349,6 +369,10 @@ int main(int argc, char **argv)
 #ifdef HAVE_AGENT /* a build that takes no bundles has no room for looking at them either */
 	if (!strcmp(command, "enrol") && argc == 1)
 		return enrol_here(path, argv[0]);
+	if (!strcmp(command, "rpcd") && argc == 1 && !strcmp(argv[0], "list"))
+		return rpcd_list(stdout);
+	if (!strcmp(command, "rpcd") && argc == 2 && !strcmp(argv[0], "call"))
+		return rpcd(path, argv[1]);
 	if (!strcmp(command, "bundle") && argc == 1)
 		return inspect_bundle(argv[0], &terms, stdout);
 	if (!strcmp(command, "predict") && argc == 1)

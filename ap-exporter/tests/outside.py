@@ -600,33 +600,89 @@ def t_kafka_away():
             assert (int(told[1]), int(told[2])) == (0, counted), (told[0], counted)
 
 
+def rights(pid: int) -> list[dict[str, str]]:
+    """What each thread of a process may, as the kernel says it."""
+    return [
+        dict(line.split(":\t", 1) for line in (task / "status").read_text().splitlines() if ":\t" in line)
+        for task in Path(f"/proc/{pid}/task").iterdir()
+    ]
+
+
+def nothing_left(pid: int) -> None:
+    """No thread has a capability, can get one, or may make any system call it likes."""
+    for thread in rights(pid):
+        assert all(int(thread[f"Cap{name}"], 16) == 0 for name in ("Inh", "Prm", "Eff", "Bnd", "Amb")), thread
+        assert thread["NoNewPrivs"].strip() == "1" and thread["Seccomp"].strip() == "2", thread
+
+
 def t_privileges():
-    """as another user the daemon keeps CAP_NET_RAW alone, and goes on capturing"""
+    """the daemon keeps no capability in any thread and few system calls, as another user or not, and goes on capturing
+    and sampling; at a reload it has the packet sockets of its start and gets no other"""
+    for user in ("nobody", ""):
+        text = PACKET.replace("@exporter", f"@exporter\n\toption user '{user}'")
+        with Wire() as wire, Folder() as folder:
+            folder.chmod(0o755)
+            sh("tc qdisc add dev lan0 root pfifo limit 1000", wire.ap)
+            with Daemon(folder, text, wire.ap) as daemon:
+                until(lambda: "running" in daemon.log.read_text(), "it runs")
+                pid = daemon.process.pid
+                until(lambda: all(t["Seccomp"].strip() == "2" for t in rights(pid)), "the start is over")
+                nothing_left(pid)
+                assert len(rights(pid)) > 2, "a sampler and a writer have threads of their own"
+                assert {t["Uid"].split()[0] == "0" for t in rights(pid)} == {not user}
+                wire.transfer("10.99.0.2", 50_000)
+                until(lambda: daemon.status()["packets"] > 30, "packets")
+                until(lambda: daemon.status()["table_rows"]["queue"] > 0, "samples")
+                daemon.write(text)
+                daemon.process.send_signal(signal.SIGHUP)
+                until(lambda: daemon.status()["reloads"] == 1, f"a reload; log: {daemon.log.read_text()}")
+                before = daemon.status()["packets"]
+                wire.transfer("10.99.0.2", 50_000)
+                until(lambda: daemon.status()["packets"] > before + 30, "packets after the reload")
+                nothing_left(pid)
+                daemon.write(text + "config packet\n\toption interface lo\n")
+                daemon.process.send_signal(signal.SIGHUP)
+                until(lambda: daemon.status()["reloads_refused"] == 1, "another packet socket is refused")
+                assert "restart" in daemon.log.read_text().splitlines()[-1], daemon.log.read_text()
+                assert daemon.stop() == 0
+
+
+def t_ubus_object():
+    """as rpcd asks: the methods are listed, each answers with its parts of the status, `kill` makes and removes the
+    kill file and says how it is, and what is none of these is refused"""
     with Wire() as wire, Folder() as folder:
-        with Daemon(folder, PACKET.replace("@exporter", "@exporter\n\toption user nobody"), wire.ap) as daemon:
-            until(lambda: "running" in daemon.log.read_text(), "it runs")
-            pid = daemon.process.pid
-            fields = dict(
-                line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line
-            )
-            assert (
-                fields["Uid"].split()[0] not in ("0",)
-                and int(fields["CapEff"], 16) == 1 << 13
-                and int(fields["CapPrm"], 16) == 1 << 13
-            ), fields
-            assert fields["NoNewPrivs"].strip() == "1"
-            wire.transfer("10.99.0.2", 50_000)
-            until(lambda: daemon.status()["packets"] > 30, "packets")
-            daemon.write(
-                PACKET.replace("@exporter", "@exporter\n\toption user nobody")
-                + "config packet\n\toption interface lo\n"
-            )
-            daemon.process.send_signal(signal.SIGHUP)
-            until(
-                lambda: daemon.status()["reloads"] == 1,
-                f"a packet socket can be added later; log: {daemon.log.read_text()}",
-            )
+        kill = folder / "kill"
+        text = PACKET + f"config rwnd\n\toption interface lan0\n\toption kill_file '{kill}'\n"
+        with Daemon(folder, text, wire.ap) as daemon:
+            def rpcd(*args: str, given: str = "{}") -> subprocess.CompletedProcess:
+                return subprocess.run([str(BINARY), "-c", str(daemon.config), "rpcd", *args], input=given, text=True,
+                                      capture_output=True, timeout=20)
+
+            def call(method: str, given: str = "{}") -> dict:
+                done = rpcd("call", method, given=given)
+                assert done.returncode == 0, done
+                return json.loads(done.stdout)
+            listed = json.loads(rpcd("list").stdout)
+            assert listed == {"status": {}, "stations": {}, "flows": {}, "policy": {}, "kill": {"on": True}}, listed
+            whole = daemon.status()
+            assert call("status").keys() == whole.keys()
+            assert call("stations").keys() == {"samplers", "taps", "table_rows", "entities_refused"}
+            assert call("flows")["packets"] >= whole["packets"] and "ring_drops" in call("flows")
+            assert "alarms" in call("policy") and "taps" not in call("policy")
+            assert call("kill") == {"kill_file": str(kill), "killed": False} and not kill.exists()
+            assert call("kill", '{"on": true}')["killed"] and kill.exists()
+            assert call("kill", '{"ubus_rpc_session": "0", "on": true}')["killed"]  # it stays
+            assert call("kill", "{}")["killed"]
+            assert not call("kill", '{"on":false}\n')["killed"] and not kill.exists()
+            assert not call("kill", '{"on": false}')["killed"]
+            kill.symlink_to(folder / "elsewhere")
+            assert rpcd("call", "kill", given='{"on": true}').returncode == 1 and not (folder / "elsewhere").exists()
+            kill.unlink()
+            for method, given in (("reboot", "{}"), ("kill", '{"on": 1}'), ("kill", "on"), ("kill", '{"on": "true"}')):
+                done = rpcd("call", method, given=given)
+                assert done.returncode == 1 and not done.stdout and not kill.exists(), (method, given, done)
             assert daemon.stop() == 0
+            assert rpcd("call", "status").returncode == 1
 
 
 def t_one_at_a_time():

@@ -16,7 +16,7 @@ import threading
 import time
 from pathlib import Path
 
-from outside import BINARY, TAGS, Allocations, Daemon, Folder, run_here, sh, until
+from outside import BINARY, TAGS, Allocations, Folder, run_here, sh, until
 from sentences import Busy, skip_all
 
 DELAY_MS = 20  # each way
@@ -567,26 +567,6 @@ def t_missing_port():
             f"path {folder}/c\n"
         )
         assert "no section 'rwnd'" in refusal([*rwnd, "-c", str(folder / "config")])
-
-
-def t_privileges():
-    """an AP that enforces keeps three capabilities more than one that does not, when it becomes another user"""
-    def capabilities(mode: str) -> int:
-        text = (
-            f"@exporter\n\toption user nobody\nconfig qdisc\n\toption interface lo\nconfig rwnd\n\toption mode "
-            f"{mode}\n\toption backend bpf\n\toption interface lo\n"
-        )
-        with Folder() as folder:
-            folder.chmod(0o777)
-            with Daemon(folder, text) as daemon:
-                fields = dict(
-                    line.split(":\t") for line in Path(f"/proc/{daemon.process.pid}/status").read_text().splitlines()
-                )
-                assert fields["Uid"].split()[0] != "0"
-                return int(fields["CapEff"], 16)
-    net_admin, net_raw, perfmon, bpf = (1 << n for n in (12, 13, 38, 39))
-    assert capabilities("shadow") == net_raw
-    assert capabilities("enforce") == net_raw | net_admin | perfmon | bpf
 
 
 def bpf_refused() -> str:

@@ -24,7 +24,18 @@ VENV = subprocess.run(
 if sys.prefix != VENV:
     os.execv(f"{VENV}/bin/python", [f"{VENV}/bin/python", *sys.argv])
 
-from outside import BINARY, TAGS, Allocations, Daemon, Folder, run_here, sh, until  # noqa: E402
+from outside import (  # noqa: E402
+    BINARY,
+    TAGS,
+    Allocations,
+    Daemon,
+    Folder,
+    nothing_left,
+    rights,
+    run_here,
+    sh,
+    until,
+)
 from push_service import Authority, Maker, policies  # noqa: E402
 from rwnd import CAPTURE, Capture, python  # noqa: E402
 from sentences import skip_all  # noqa: E402
@@ -275,6 +286,96 @@ def t_nat_at_the_wifi_port():
             ups = [r for r in rows if r["direction"] == 1 and not r["flags"] & 2]
             scale = next(r["wscale"] for r in rows if r["direction"] == 1 and r["flags"] & 2)
             assert sum(r["window_raw"] << scale <= CLAMP for r in ups) > 50
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def t_privileges():
+    """the daemon that lowers windows has no capability; its helper has two, as the same user; both may make few system
+    calls, and after a reload it is still so"""
+    net_admin, bpf = 1 << 12, 1 << 39
+    with Folder() as folder, Home(folder) as home:
+        folder.chmod(0o777)
+        capture = home.capture()
+        home.serve()
+        text = enforcing(folder, TAP.replace("@exporter", "@exporter\n\toption user nobody"))
+        for path in folder.rglob("*"):
+            path.chmod(0o777 if path.is_dir() else 0o644)
+        with Daemon(folder, text, home.ap) as daemon:
+            home.fetch()
+            lowered(capture)
+            pid = daemon.process.pid
+            nothing_left(pid)
+            (helper,) = children(pid)
+            (only,) = rights(helper)
+            assert [int(only[f"Cap{name}"], 16) for name in ("Inh", "Prm", "Eff", "Bnd", "Amb")] == [
+                0, net_admin | bpf, net_admin | bpf, 0, 0
+            ], only
+            assert only["Seccomp"].strip() == "2" and only["NoNewPrivs"].strip() == "1", only
+            assert only["Uid"] == rights(pid)[0]["Uid"] and only["Uid"].split()[0] != "0", only
+            daemon.process.send_signal(signal.SIGHUP)
+            until(lambda: daemon.status()["reloads"] == 1, f"it is reloaded; log: {daemon.log.read_text()}")
+            lowered(capture)
+            nothing_left(pid)
+            assert children(pid) == [helper]
+            daemon.write(text.replace("mode 'enforce'", "mode 'shadow'"))
+            daemon.process.send_signal(signal.SIGHUP)
+            until(lambda: daemon.status()["reloads"] == 2, "shadow")
+            plain(capture)
+            daemon.write(text)
+            daemon.process.send_signal(signal.SIGHUP)
+            until(lambda: daemon.status()["reloads"] == 3, "enforce")
+            lowered(capture)
+            daemon.write(text.replace("interface wifi0", "interface wan"))
+            daemon.process.send_signal(signal.SIGHUP)
+            until(lambda: daemon.status()["reloads_refused"] == 1, "a port that the start did not name is refused")
+            assert "restart" in daemon.log.read_text().splitlines()[-1], daemon.log.read_text()
+            lowered(capture)
+            assert daemon.stop() == 0
+            assert home.tc() == "", home.tc()
+
+
+def t_helper_killed():
+    """when the helper dies clamps run out, windows are plain, status and log say so, and telemetry goes on"""
+    with Folder() as folder, Home(folder) as home:
+        capture = home.capture()
+        home.serve()
+        with Daemon(folder, enforcing(folder, TAP), home.ap) as daemon:
+            home.fetch()
+            lowered(capture)
+            (helper,) = children(daemon.process.pid)
+            os.kill(helper, signal.SIGKILL)
+            plain(capture)
+            (alarm,) = until(lambda: daemon.status()["alarms"], "there is alarm")
+            assert "helper" in alarm and "restart" in alarm, alarm
+            assert "the helper has ended" in daemon.log.read_text()
+            assert not daemon.status()["control"]["data_path"]["ready"]
+            ticks = daemon.status()["ticks"]
+            until(lambda: daemon.status()["ticks"] > ticks + 300, "it goes on")
+            assert daemon.stop() == 0
+        with Daemon(folder, TAP, home.ap) as daemon:
+            found = re.findall(r"pref 12 .*handle 0xa1", home.tc())
+            assert len(found) == 2, home.tc()  # in place of what was left behind
+            assert daemon.stop() == 0
+
+
+def t_daemon_killed():
+    """when the daemon dies the helper takes all programs off the ports, and ends"""
+    with Folder() as folder, Home(folder) as home:
+        capture = home.capture()
+        home.serve()
+        with Daemon(folder, enforcing(folder, TAP), home.ap) as daemon:
+            home.fetch()
+            lowered(capture)
+            (helper,) = children(daemon.process.pid)
+            daemon.process.kill()
+            daemon.process.wait()
+            plain(capture)
+            until(lambda: home.tc() == "", "nothing is left on the port")
+            until(lambda: not Path(f"/proc/{helper}/cmdline").exists()
+                  or not Path(f"/proc/{helper}/cmdline").read_text(), "the helper ends")
 
 
 def t_tags_and_ipv6():

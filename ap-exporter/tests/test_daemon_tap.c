@@ -74,16 +74,43 @@ static int station(void *self, uint64_t mac, bool wanted)
 	return -E2BIG;
 }
 
-static int station_bytes(void *self, uint64_t mac, struct tap_station *s)
+static tap_station_cb told;
+static void *told_ctx;
+static bool tells_late; /* as while the helper runs: late() tells */
+static struct {
+	uint64_t mac;
+	struct tap_station bytes;
+} untold[STATIONS];
+static unsigned n_untold;
+
+static void station_told(void *self, tap_station_cb cb, void *ctx)
+{
+	told = cb;
+	told_ctx = ctx;
+}
+
+static int station_bytes(void *self, uint64_t mac)
 {
 	reads_of_bytes++;
 	for (unsigned i = 0; i < STATIONS; i++) {
 		if (counted[i].mac != mac)
 			continue;
-		*s = counted[i].bytes;
+		if (tells_late) {
+			untold[n_untold].mac = mac;
+			untold[n_untold++].bytes = counted[i].bytes;
+		} else {
+			told(told_ctx, mac, &counted[i].bytes);
+		}
 		return 0;
 	}
 	return -ENOENT;
+}
+
+static void late(void)
+{
+	for (unsigned i = 0; i < n_untold; i++)
+		told(told_ctx, untold[i].mac, &untold[i].bytes);
+	n_untold = 0;
 }
 
 static void close_of(void *self)
@@ -92,10 +119,11 @@ static void close_of(void *self)
 }
 
 const struct tap_ops tap_bpf = {
-	"bpf", check_tap, open_bpf, read_tap, second_of, stats_of, station, station_bytes, close_of,
+	"bpf", check_tap, open_bpf, read_tap, second_of, stats_of, station, station_told, station_bytes,
+	close_of,
 };
 const struct tap_ops tap_packet = {
-	"packet", check_tap, open_packet, read_tap, second_of, stats_of, NULL, NULL, close_of,
+	"packet", check_tap, open_packet, read_tap, second_of, stats_of, NULL, NULL, NULL, close_of,
 };
 
 /* --- the access point */
@@ -300,6 +328,37 @@ static void leaves(void)
 	end();
 }
 
+static void told_late(void)
+{
+	struct oal_station_row gone;
+
+	begin("bpf");
+	come(0, "phy0-ap0");
+	come(1, "phy0-ap0");
+	second(0, 0, 0);
+	tells_late = true;
+	for (unsigned i = 0; i < 3; i++) {
+		CHECK(!bypassed(0));
+		second(0, SECOND, 0);
+		rows[0].tx_bytes += SECOND; /* after the question: none of this look's */
+		late();
+	}
+	CHECK(bypassed(0) && !bypassed(1));
+	CHECK(strstr(alarm_of(), "of the last 2000000 bytes to 02:00:00:00:01:00 the tap saw 0") != NULL);
+	second(1, SECOND, 0);
+	gone = rows[1];
+	rows[1].mac = 0;
+	pipeline_gone(pipeline, OAL_STATION, &gone);
+	for (unsigned i = 0; i < 100; i++)
+		stations();
+	collect_tap.second(self);
+	late(); /* of a station that has left: nobody's */
+	CHECK(!bypassed(1));
+	tells_late = false;
+	end();
+	CHECK(!told && !counted[0].mac && !counted[1].mac); /* nothing stays counted for a tap that goes on */
+}
+
 int main(void)
 {
 	test("auto takes the programs, else a packet socket and says why; what is named is taken");
@@ -309,6 +368,9 @@ int main(void)
 	test("a station whose counters grow and whose packets the tap does not see is not controlled, with the reason; "
 	     "seen again it is");
 	past_the_tap();
+	test("what the tap tells later is compared with what the station had when it was asked; nobody is told at the "
+	     "end");
+	told_late();
 	test("a station that leaves and comes back begins anew");
 	leaves();
 	return done();

@@ -18,6 +18,21 @@ enum {
 	REASON = 512, /* bytes of why a tap cannot be had */
 };
 
+/* A tap that was opened while there were privileges. The configurations that want it share it: one reload after the
+ * other. */
+struct held {
+	struct tap_key {
+		char section[8], interface[CONFIG_IF], which[8];
+		uint32_t ring_kb, snaplen, max_stations;
+	} of;
+	const struct tap_ops *ops; /* NULL: a free place */
+	void *tap;
+	unsigned users;
+	char instead[REASON];
+};
+enum { MOST_HELD = 2 * CONFIG_EACH };
+static struct held held[MOST_HELD];
+
 struct collect {
 	struct pipeline *pipeline;
 	struct collector_counts *counts;
@@ -25,6 +40,7 @@ struct collect {
 	bool wired; /* what leaves by the port goes up */
 	const struct tap_ops *ops;
 	void *tap;
+	struct held *held; /* where it is from; NULL: opened for this one */
 	struct tap_stats stats; /* as counted so far */
 	struct tap_stations *stations;
 	char instead[REASON]; /* why it is not the tap that comes first; empty: it is */
@@ -92,18 +108,99 @@ static int choose(struct collect *c, const char *which, const struct tap_config 
 	return ret;
 }
 
+/* --- those that are held */
+
+static struct tap_key key_of(const char *which, const struct tap_config *c)
+{
+	struct tap_key k;
+
+	memset(&k, 0, sizeof k);
+	strncpy(k.section, c->section, sizeof k.section - 1);
+	strncpy(k.interface, c->interface, sizeof k.interface - 1);
+	strncpy(k.which, which, sizeof k.which - 1);
+	k.ring_kb = c->ring_kb;
+	k.snaplen = c->snaplen;
+	k.max_stations = c->max_stations;
+	return k;
+}
+
+/* Of several alike the one that fewest use. */
+static struct held *find_held(const char *which, const struct tap_config *c)
+{
+	const struct tap_key k = key_of(which, c);
+	struct held *found = NULL;
+
+	for (struct held *h = held; h < held + MOST_HELD; h++)
+		if (h->ops && (!found || h->users < found->users) && !memcmp(&h->of, &k, sizeof k))
+			found = h;
+	return found;
+}
+
+static int hold(const char *which, const struct tap_config *config, char *err, size_t err_size)
+{
+	struct collect c = { 0 };
+	struct held *h;
+	int ret = choose(NULL, which, config, err, err_size);
+
+	if (!ret)
+		ret = choose(&c, which, config, err, err_size);
+	if (ret)
+		return ret;
+	for (h = held; h->ops; h++) /* there is a place for each section */
+		;
+	h->of = key_of(which, config);
+	h->ops = c.ops;
+	h->tap = c.tap;
+	memcpy(h->instead, c.instead, sizeof h->instead);
+	return 0;
+}
+
+static void let_go(struct held *h)
+{
+	if (h->users && --h->users)
+		return;
+	h->ops->close(h->tap);
+	h->ops = NULL;
+}
+
+int collect_taps_hold(const struct config *c, char *err, size_t err_size)
+{
+	struct tap_config config;
+	int ret = 0;
+
+	for (uint32_t i = 0; i < c->n_tap && !ret; i++) {
+		config = tap_of(c, i);
+		ret = hold(c->tap[i].tap, &config, err, err_size);
+	}
+	for (uint32_t i = 0; i < c->n_packet && !ret; i++) {
+		config = packet_of(c, i);
+		ret = hold(tap_packet.name, &config, err, err_size);
+	}
+	return ret;
+}
+
+void collect_taps_let_go(void)
+{
+	for (struct held *h = held; h < held + MOST_HELD; h++)
+		if (h->ops && !h->users)
+			let_go(h);
+}
+
+/* --- the collector */
+
 static int check(const struct config *c, uint32_t section, char *err, size_t err_size)
 {
 	const struct tap_config config = tap_of(c, section);
 
-	return choose(NULL, c->tap[section].tap, &config, err, err_size);
+	return find_held(c->tap[section].tap, &config) ? 0
+						       : choose(NULL, c->tap[section].tap, &config, err, err_size);
 }
 
 static int packet_check(const struct config *c, uint32_t section, char *err, size_t err_size)
 {
 	const struct tap_config config = packet_of(c, section);
 
-	return choose(NULL, tap_packet.name, &config, err, err_size);
+	return find_held(tap_packet.name, &config) ? 0 : choose(NULL, tap_packet.name, &config, err, err_size);
 }
 
 /* What comes in by a Wi-Fi port goes up, and what leaves by a wired one. */
@@ -147,7 +244,10 @@ static void stop(void *self)
 	struct collect *c = self;
 
 	tap_stations_free(c->stations);
-	c->ops->close(c->tap);
+	if (c->held)
+		let_go(c->held);
+	else
+		c->ops->close(c->tap);
 	free(c);
 }
 
@@ -163,10 +263,19 @@ static int start_one(void **self, const struct collector_env *env, const char *w
 	c->counts = env->counts;
 	c->interface = config->interface;
 	c->wired = wired;
-	ret = choose(c, which, config, err, err_size);
-	if (ret) {
-		free(c);
-		return ret;
+	c->held = find_held(which, config);
+	if (c->held) {
+		c->held->users++;
+		c->ops = c->held->ops;
+		c->tap = c->held->tap;
+		memcpy(c->instead, c->held->instead, sizeof c->instead);
+		c->ops->stats(c->tap, &c->stats); /* what was before is counted already */
+	} else {
+		ret = choose(c, which, config, err, err_size);
+		if (ret) {
+			free(c);
+			return ret;
+		}
 	}
 	if (!wired && tap_stations_new(&c->stations, c->pipeline, c->interface, c->ops, c->tap)) {
 		stop(c);

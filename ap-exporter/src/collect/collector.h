@@ -69,4 +69,10 @@ extern const struct collector_ops collect_nl80211, collect_qdisc, collect_packet
 /* All of them; ends with NULL. */
 extern const struct collector_ops *const collector_all[];
 
+/* Opens every tap that a configuration names, while there are privileges; collectors of the same sections then share
+ * these. 0, or the first negative errno with the reason. */
+int collect_taps_hold(const struct config *, char *err, size_t err_size);
+/* Closes those that no collector has taken. */
+void collect_taps_let_go(void);
+
 #endif

@@ -17,6 +17,8 @@ enum { SHOWN = 16 }; /* stations that pass by, in the status; of more the number
 struct watched {
 	uint64_t mac; /* 0: nobody's */
 	bool counted; /* by the tap */
+	bool asked; /* the tap, when the station's own totals were `station` */
+	uint64_t station[TAP_WATCH_DIRECTIONS];
 	struct tap_watch watch;
 };
 
@@ -28,6 +30,25 @@ struct tap_stations {
 	struct watched *places; /* as the table station has them */
 	unsigned n_places, compared, bypassed;
 };
+
+/* What the tap counted: compared with what the station had when it was asked. */
+static void hear(void *ctx, uint64_t mac, const struct tap_station *seen)
+{
+	const struct tap_stations *s = ctx;
+	const uint64_t tap[TAP_WATCH_DIRECTIONS] = {
+		[TAP_WATCH_DOWN] = seen->down_bytes, [TAP_WATCH_UP] = seen->up_bytes,
+	};
+	unsigned i;
+
+	for (i = 0; i < s->n_places && !(s->places[i].mac == mac && s->places[i].asked); i++)
+		;
+	if (i == s->n_places)
+		return;
+	s->places[i].asked = false;
+	tap_watch_look(&s->places[i].watch, tap, s->places[i].station);
+	pipeline_station_set_bypassed(s->pipeline, mac,
+				      tap_watch_bypassed(&s->places[i].watch) < TAP_WATCH_DIRECTIONS);
+}
 
 int tap_stations_new(struct tap_stations **out, struct pipeline *p, const char *interface, const struct tap_ops *ops,
 		     void *tap)
@@ -51,6 +72,11 @@ void tap_stations_free(struct tap_stations *s)
 {
 	if (!s)
 		return;
+	if (s->ops->station)
+		s->ops->station_told(s->tap, NULL, NULL);
+	for (unsigned i = 0; s->ops->station && i < s->n_places; i++) /* the tap may go on, for another configuration */
+		if (s->places[i].counted)
+			s->ops->station(s->tap, s->places[i].mac, false);
 	free(s->places);
 	free(s);
 }
@@ -76,8 +102,6 @@ static void look(struct tap_stations *s, struct watched *w, const struct oal_sta
 	const uint64_t station[TAP_WATCH_DIRECTIONS] = {
 		[TAP_WATCH_DOWN] = row->tx_bytes, [TAP_WATCH_UP] = row->rx_bytes,
 	};
-	uint64_t tap[TAP_WATCH_DIRECTIONS];
-	struct tap_station seen;
 
 	if (w->mac != row->mac) {
 		w->mac = row->mac;
@@ -85,12 +109,12 @@ static void look(struct tap_stations *s, struct watched *w, const struct oal_sta
 		w->counted = s->ops->station(s->tap, w->mac, true) == 0;
 		return;
 	}
-	if (!w->counted || !tap_watch_due(&w->watch, station) || s->ops->station_bytes(s->tap, w->mac, &seen) < 0)
+	if (!w->counted || !tap_watch_due(&w->watch, station))
 		return;
-	tap[TAP_WATCH_DOWN] = seen.down_bytes;
-	tap[TAP_WATCH_UP] = seen.up_bytes;
-	tap_watch_look(&w->watch, tap, station);
-	pipeline_station_set_bypassed(s->pipeline, w->mac, tap_watch_bypassed(&w->watch) < TAP_WATCH_DIRECTIONS);
+	memcpy(w->station, station, sizeof w->station);
+	w->asked = true;
+	if (s->ops->station_bytes(s->tap, w->mac) < 0)
+		w->asked = false;
 }
 
 void tap_stations_second(struct tap_stations *s)
@@ -99,6 +123,7 @@ void tap_stations_second(struct tap_stations *s)
 
 	if (!s->ops->station)
 		return;
+	s->ops->station_told(s->tap, hear, s);
 	/* Those that left first: a station may come back at another place, and is one in the tap's table. */
 	for (i = 0; i < s->n_places; i++) {
 		const struct oal_station_row *row = station_at(s, i);

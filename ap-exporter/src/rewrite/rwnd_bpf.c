@@ -2,15 +2,15 @@
 #ifdef HAVE_BPF
 #include "rewrite/rwnd_bpf.h"
 
-#include "rewrite/bpf/rwnd_bpf_maps.h"
-#include "base/clock.h"
 #include "base/json.h"
-#include "tc/tc_error.h"
+#include "helper/helper.h"
+#include "helper/tc_ports.h"
+#include "rewrite/bpf/rwnd_bpf_maps.h"
 #include "rewrite/rwnd_backend.h"
-#include "tc/tc_ports.h"
 #include "rewrite/rwnd_clamps.h"
+#include "rewrite/rwnd_programs.h"
+#include "tc/tc_error.h"
 
-#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -26,12 +26,13 @@ enum {
 _Static_assert(RWND_BPF_LEARNED == RWND_SCALE_LEARNED, "a flow's scale goes into the map as it is");
 
 struct backend {
-	struct bpf_object *object;
+	struct bpf_object *object; /* NULL once the helper holds it */
 	struct rwnd_bpf_fds fd;
 	struct tc_ports ports;
-	int cpus;
-	struct rwnd_bpf_counts *counts; /* one a CPU */
-	struct rwnd_bpf_counts sum;
+	struct rwnd_programs programs; /* the helper's */
+	struct rwnd_bpf_counts sum; /* as last read */
+	uint64_t late_errors; /* of sets that had been sent */
+	int set_error; /* of the last, where the answer is there at once */
 };
 
 /* The object file, compiled by clang (see Makefile). */
@@ -54,6 +55,12 @@ static int check(const void *config, char *err, size_t err_size)
 
 	if (ret < 0)
 		return ret;
+	if (helper_started()) {
+		snprintf(err, err_size,
+			 "tc programs for the section 'rwnd' are loaded when ap-exporter starts, as it is configured "
+			 "then: restart it");
+		return -EPERM;
+	}
 	tc_error_begin();
 	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "oal_check", 4, 4, 1, NULL);
 	if (fd < 0) {
@@ -68,6 +75,30 @@ static int check(const void *config, char *err, size_t err_size)
 }
 
 static void close_backend(struct action *a);
+static void hear(void *self, const struct helper_answer *a);
+
+/* Hands the programs over, and has them put on the ports that are there. */
+static int attach(struct backend *b, const char **step)
+{
+	struct helper_slot slot = {
+		.fields = { [HELPER_SET] = HELPER_FLOW | HELPER_CLAMP, [HELPER_RELEASE] = HELPER_FLOW,
+			    [HELPER_CLEAR] = HELPER_BARE, [HELPER_READ] = HELPER_BARE },
+		.command = rwnd_programs_command,
+		.self = &b->programs,
+	};
+	int ret;
+
+	*step = "hand the programs over";
+	tc_ports_programs(&b->ports, b->fd.up, b->fd.down);
+	slot.place = b->ports.place;
+	slot.maps[0] = b->fd.clamps;
+	slot.maps[1] = b->fd.counters;
+	ret = helper_slot_new(&slot, hear, b);
+	if (ret < 0)
+		return ret;
+	*step = "listen to rtnetlink";
+	return tc_ports_open(&b->ports, ret);
+}
 
 static int open_backend(struct action *a, const void *config, char *err, size_t err_size)
 {
@@ -81,15 +112,17 @@ static int open_backend(struct action *a, const void *config, char *err, size_t 
 	if (!b)
 		goto fail;
 	a->self = b;
+	b->ports.slot = b->ports.changes = -1;
 	ret = tc_ports_name(&b->ports, "rwnd", c->interface, TC_PRIORITY_RWND, err, err_size);
 	if (ret < 0) {
 		close_backend(a);
 		return ret;
 	}
 	tc_error_begin();
-	b->cpus = libbpf_num_possible_cpus();
+	b->programs.cpus = libbpf_num_possible_cpus();
 	ret = -ENOMEM;
-	if (b->cpus <= 0 || !(b->counts = calloc((size_t)b->cpus, sizeof *b->counts)))
+	if (b->programs.cpus <= 0 ||
+	    !(b->programs.counts = calloc((size_t)b->programs.cpus, sizeof *b->programs.counts)))
 		goto fail;
 	step = "read the BPF object";
 	b->object = bpf_object__open_mem(oal_rwnd_object, (size_t)(oal_rwnd_object_end - oal_rwnd_object), &opts);
@@ -111,8 +144,9 @@ static int open_backend(struct action *a, const void *config, char *err, size_t 
 		.scales = bpf_object__find_map_fd_by_name(b->object, "scales"),
 		.counters = bpf_object__find_map_fd_by_name(b->object, "counters"),
 	};
-	step = "listen to rtnetlink";
-	ret = tc_ports_open(&b->ports, b->fd.up, b->fd.down);
+	b->programs.clamps = b->fd.clamps;
+	b->programs.counters = b->fd.counters;
+	ret = attach(b, &step);
 	if (ret < 0 && b->ports.attach_errors) {
 		snprintf(err, err_size, "rwnd with bpf: %s", b->ports.last_error);
 		close_backend(a);
@@ -137,7 +171,7 @@ static void close_backend(struct action *a)
 
 	tc_ports_close(&b->ports);
 	bpf_object__close(b->object);
-	free(b->counts);
+	free(b->programs.counts);
 	free(b);
 	a->self = NULL;
 }
@@ -149,7 +183,7 @@ static void poll_ports(struct action *a, uint64_t now_us)
 
 /* --- clamps */
 
-static void write_address(__be32 out[4], const uint8_t *addr, unsigned len)
+static void write_address(uint8_t out[16], const uint8_t *addr, unsigned len)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -157,72 +191,81 @@ static void write_address(__be32 out[4], const uint8_t *addr, unsigned len)
 		memcpy(out, addr, 16);
 	} else {
 		memcpy(out, mapped, 12);
-		memcpy(out + 3, addr, 4);
+		memcpy(out + 12, addr, 4);
 	}
 }
 
-static struct rwnd_bpf_flow key_of(const struct rwnd_flow *f)
+static struct helper_record record_of(const struct rwnd_flow *f)
 {
-	struct rwnd_bpf_flow key = {
-		.client_port = htons(f->client_port),
-		.server_port = htons(f->server_port),
-	};
+	struct helper_record r = { .flow = { .client_port = f->client_port, .server_port = f->server_port } };
 
-	write_address(key.client, f->client_addr, f->addr_len);
-	write_address(key.server, f->server_addr, f->addr_len);
-	return key;
+	write_address(r.flow.client, f->client_addr, f->addr_len);
+	write_address(r.flow.server, f->server_addr, f->addr_len);
+	return r;
+}
+
+/* What the helper says. Sets and releases that failed: of one that it did itself the caller hears at once. */
+static void hear(void *self, const struct helper_answer *a)
+{
+	struct backend *b = self;
+
+	if (a->command == HELPER_STARTED) {
+		bpf_object__close(b->object);
+		b->object = NULL;
+	} else if (a->command == HELPER_READ && !a->error) {
+		memcpy(b->sum.n, a->values, sizeof b->sum.n);
+	} else if (a->command == HELPER_SET || a->command == HELPER_RELEASE || a->command == HELPER_CLEAR) {
+		b->set_error = a->error;
+		b->late_errors += helper_started();
+	}
+	tc_ports_answer(&b->ports, a);
+}
+
+static int tell(struct backend *b, enum helper_command command, struct helper_record *r)
+{
+	int ret;
+
+	b->set_error = 0;
+	ret = helper_send(b->ports.slot, command, r);
+	ret = ret ? ret : b->set_error;
+	return ret == -E2BIG ? -ENOSPC : ret;
 }
 
 static int set(struct action *a, const void *subject, uint64_t bytes, uint32_t ttl_ms)
 {
 	const struct rwnd_flow *f = subject;
 	struct backend *b = backend_of(a);
-	const struct rwnd_bpf_flow key = key_of(f);
-	struct rwnd_bpf_clamp clamp = {
-		.deadline_ns = clock_monotonic_ns() + ttl_ms * UINT64_C(1000000),
-		.bytes = (uint32_t)bytes,
-		.floor_bytes = rwnd_floor_bytes(f),
-		.scale = f->scale,
-	};
-	int ret;
+	struct helper_record r = record_of(f);
 
-	if (!b->ports.n_attached)
-		return -ENOTCONN;
-	clamp.seal = rwnd_bpf_seal(rwnd_bpf_tag(&key), clamp.deadline_ns, clamp.bytes, clamp.floor_bytes, clamp.scale);
-	ret = bpf_map_update_elem(b->fd.clamps, &key, &clamp, BPF_ANY);
-	return ret == -E2BIG ? -ENOSPC : ret;
+	r.bytes = (uint32_t)bytes;
+	r.mss_bytes = f->mss_bytes;
+	r.scale = f->scale;
+	r.ttl_ms = (uint16_t)ttl_ms;
+	return b->ports.n_attached ? tell(b, HELPER_SET, &r) : -ENOTCONN;
 }
 
 static int release(struct action *a, const void *subject)
 {
-	const struct rwnd_flow *f = subject;
-	const struct rwnd_bpf_flow key = key_of(f);
-	int ret = bpf_map_delete_elem(backend_of(a)->fd.clamps, &key);
+	struct helper_record r = record_of(subject);
 
-	return ret == -ENOENT ? 0 : ret; /* a SYN ended it before */
+	return tell(backend_of(a), HELPER_RELEASE, &r);
 }
 
 static void release_all(struct action *a)
 {
-	const int fd = backend_of(a)->fd.clamps;
-	struct rwnd_bpf_flow key;
+	struct helper_record r = { 0 };
 
-	while (bpf_map_get_next_key(fd, NULL, &key) == 0 && bpf_map_delete_elem(fd, &key) == 0)
-		;
+	tell(backend_of(a), HELPER_CLEAR, &r);
 }
 
-/* --- counters */
+/* --- counters: those of the last answer; while the helper runs, of the last time that somebody looked, which is once a
+ * second at least */
 
 static void sum_counters(struct backend *b)
 {
-	const uint32_t zero = 0;
+	struct helper_record r = { 0 };
 
-	if (bpf_map_lookup_elem(b->fd.counters, &zero, b->counts) < 0)
-		return; /* what was last known stays */
-	memset(&b->sum, 0, sizeof b->sum);
-	for (int cpu = 0; cpu < b->cpus; cpu++)
-		for (unsigned i = 0; i < RWND_BPF_N_COUNTERS; i++)
-			b->sum.n[i] += b->counts[cpu].n[i];
+	helper_send(b->ports.slot, HELPER_READ, &r); /* what was last known stays where it fails */
 }
 
 static void stats(struct action *a, struct action_stats *s)
@@ -230,8 +273,8 @@ static void stats(struct action *a, struct action_stats *s)
 	struct backend *b = backend_of(a);
 
 	sum_counters(b);
-	s->ready = b->ports.n_attached > 0;
-	s->errors += b->ports.attach_errors;
+	s->ready = b->ports.n_attached > 0 && !helper_lost();
+	s->errors += b->ports.attach_errors + b->late_errors;
 	s->packets_changed = b->sum.n[RWND_BPF_CLAMPED];
 	s->packets_skipped = 0;
 	for (unsigned i = RWND_BPF_CLAMPED + 1; i <= RWND_BPF_REPLACED; i++)

@@ -3,12 +3,10 @@
 #include "base/clock.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -102,17 +100,6 @@ static struct timespec at(uint64_t monotonic_us)
 				  .tv_nsec = (long)(monotonic_us % 1000000u) * 1000 };
 }
 
-/* What it does needs no right: the sockets are open. Capabilities are a thread's own, so the daemon's dropping them
- * does not reach this one. Not before the first tick: until then the daemon may change the user, which takes them. */
-static void give_up_rights(void)
-{
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[2] = { { 0 } };
-
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	syscall(SYS_capset, &head, none);
-}
-
 /* Waits until `monotonic_us`; with 0, for the first tick. False: stop. */
 static bool await(struct sampler *s, uint64_t monotonic_us)
 {
@@ -178,7 +165,6 @@ static void *run(void *self)
 
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), SAMPLER_NICE); /* only root may */
 	if (await(s, 0)) {
-		give_up_rights();
 		second = (struct second){ .began_us = clock_monotonic_us(), .cpu_us = cpu_us() };
 		for (number = s->first_number + 1;; number++) {
 			const uint64_t base = s->first_us - SAMPLER_LEAD_US, now = clock_monotonic_us();

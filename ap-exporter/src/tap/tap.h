@@ -40,6 +40,8 @@ struct tap_station {
 	uint64_t down_bytes, up_bytes;
 };
 
+typedef void (*tap_station_cb)(void *ctx, uint64_t mac, const struct tap_station *);
+
 struct tap_ops {
 	const char *name; /* as in the configuration */
 	/* Can it work here? 0, or negative errno with the reason in `err`. Leaves nothing behind. */
@@ -52,10 +54,12 @@ struct tap_ops {
 	void (*second)(void *self);
 	void (*stats)(void *self, struct tap_stats *);
 	/* Counts this station's bytes from now on (`wanted`), or no longer. NULL: it counts none. Negative errno:
-	 * -E2BIG beyond max_stations. */
+	 * -E2BIG beyond max_stations, where that is known at once. */
 	int (*station)(void *self, uint64_t mac, bool wanted);
-	/* What it counted of a station; -ENOENT: nothing yet. */
-	int (*station_bytes)(void *self, uint64_t mac, struct tap_station *);
+	/* Who hears what was counted; NULL: nobody any more. */
+	void (*station_told)(void *self, tap_station_cb, void *ctx);
+	/* Asks what it counted of a station: it is told at once, or before long. -ENOENT: nothing. */
+	int (*station_bytes)(void *self, uint64_t mac);
 	void (*close)(void *self);
 };
 

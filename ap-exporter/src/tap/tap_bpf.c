@@ -2,12 +2,15 @@
 #ifdef HAVE_BPF
 #include "tap/tap_bpf.h"
 
-#include "packet/interface.h"
 #include "base/clock.h"
+#include "helper/helper.h"
+#include "helper/tc_ports.h"
+#include "packet/interface.h"
 #include "tap/bpf/tap_maps.h"
 #include "tap/tap.h"
+#include "tap/tap_programs.h"
+#include "tap/tap_ring.h"
 #include "tc/tc_error.h"
-#include "tc/tc_ports.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -19,21 +22,23 @@
 #include <unistd.h>
 
 struct tap {
-	struct bpf_object *object;
+	struct bpf_object *object; /* NULL once the helper holds it */
 	struct tc_ports ports;
-	struct ring_buffer *ring;
+	struct tap_programs programs; /* the helper's */
+	struct tap_ring ring;
 	uint32_t most; /* records that the ring can hold: no more are read at once, or a flood could keep the tick */
-	int cpus, stations_fd;
+	int cpus;
 	const volatile struct tap_counts *counts; /* one a processor, mapped */
 	size_t counts_bytes;
 	uint32_t *frames, *overruns; /* one a processor: as last read, of counts that wrap */
-	struct tap_bytes *bytes; /* one a processor: room for an answer of the kernel */
 	struct tap_stats stats;
+	int asked_error; /* of the last question, where the answer is there at once */
+	tap_station_cb told; /* of what is asked about stations */
+	void *told_ctx;
 	/* During a read. */
 	tap_frame_cb cb;
 	void *ctx;
 	int64_t to_realtime_us;
-	uint32_t left;
 };
 
 /* The object file, compiled by clang (see Makefile). */
@@ -77,8 +82,6 @@ static int load(struct tap *t, const struct tap_config *c, const char **step)
 	return ret < 0 ? ret : 0;
 }
 
-static int take(void *ctx, void *data, size_t size);
-
 /* Everything but the programs: where they leave what they see. */
 static int map(struct tap *t, const struct tap_config *c, const char **step)
 {
@@ -89,8 +92,9 @@ static int map(struct tap *t, const struct tap_config *c, const char **step)
 	*step = "find memory for it";
 	t->frames = calloc((size_t)t->cpus, sizeof *t->frames);
 	t->overruns = calloc((size_t)t->cpus, sizeof *t->overruns);
-	t->bytes = calloc((size_t)t->cpus, sizeof *t->bytes);
-	if (!t->frames || !t->overruns || !t->bytes)
+	t->programs.cpus = t->cpus;
+	t->programs.bytes = calloc((size_t)t->cpus, sizeof *t->programs.bytes);
+	if (!t->frames || !t->overruns || !t->programs.bytes)
 		return -ENOMEM;
 	*step = "map the counts";
 	t->counts_bytes = ((size_t)t->cpus * sizeof *t->counts + page - 1) / page * page;
@@ -98,11 +102,10 @@ static int map(struct tap *t, const struct tap_config *c, const char **step)
 	if (counts == MAP_FAILED)
 		return -errno;
 	t->counts = counts;
-	t->stations_fd = bpf_object__find_map_fd_by_name(t->object, "stations");
+	t->programs.stations = bpf_object__find_map_fd_by_name(t->object, "stations");
 	*step = "map the ring";
-	t->ring = ring_buffer__new(bpf_object__find_map_fd_by_name(t->object, "ring"), take, t, NULL);
 	t->most = ring_bytes(c->ring_kb) / (uint32_t)sizeof(struct tap_record);
-	return t->ring ? 0 : -errno;
+	return tap_ring_map(&t->ring, bpf_object__find_map_fd_by_name(t->object, "ring"), ring_bytes(c->ring_kb));
 }
 
 static void close_tap(void *self)
@@ -110,13 +113,13 @@ static void close_tap(void *self)
 	struct tap *t = self;
 
 	tc_ports_close(&t->ports);
-	ring_buffer__free(t->ring);
+	tap_ring_unmap(&t->ring);
 	if (t->counts)
 		munmap((void *)(uintptr_t)t->counts, t->counts_bytes);
 	bpf_object__close(t->object);
 	free(t->frames);
 	free(t->overruns);
-	free(t->bytes);
+	free(t->programs.bytes);
 	free(t);
 }
 
@@ -128,6 +131,17 @@ struct tap_bpf_fds tap_bpf_fds(const void *self)
 		.up = bpf_program__fd(bpf_object__find_program_by_name(t->object, "tap_up")),
 		.down = bpf_program__fd(bpf_object__find_program_by_name(t->object, "tap_down")),
 	};
+}
+
+/* Programs are loaded while the exporter starts; what it holds then it keeps. */
+static int too_late(const struct tap_config *c, char *err, size_t err_size)
+{
+	if (!helper_started())
+		return 0;
+	snprintf(err, err_size,
+		 "%s on %s: tc programs are loaded when ap-exporter starts, as it is configured then: restart it",
+		 c->section, c->interface);
+	return -EPERM;
 }
 
 static int failed(const struct tap_config *c, const char *step, int ret, char *err, size_t err_size)
@@ -153,16 +167,42 @@ static int half_blind(const struct tap *t, char *err, size_t err_size)
 	return -EBUSY;
 }
 
+static void hear(void *self, const struct helper_answer *a);
+
+/* Hands the programs over, and has them put on the port if it is there. */
+static int attach(struct tap *t, const char **step)
+{
+	const struct tap_bpf_fds fds = tap_bpf_fds(t);
+	struct helper_slot slot = {
+		.fields = { [HELPER_SET] = HELPER_MAC, [HELPER_RELEASE] = HELPER_MAC, [HELPER_READ] = HELPER_MAC },
+		.command = tap_programs_command,
+		.self = &t->programs,
+	};
+	int ret;
+
+	*step = "hand the programs over";
+	tc_ports_programs(&t->ports, fds.up, fds.down);
+	slot.place = t->ports.place;
+	slot.maps[0] = t->programs.stations;
+	ret = helper_slot_new(&slot, hear, t);
+	if (ret < 0)
+		return ret;
+	*step = "listen to rtnetlink";
+	return tc_ports_open(&t->ports, ret);
+}
+
 static int open_tap(void **self, const struct tap_config *c, char *err, size_t err_size)
 {
 	struct tap *t = calloc(1, sizeof *t);
 	const char *step = "find memory for it";
-	struct tap_bpf_fds fds;
 	int ret;
 
 	if (!t)
 		return failed(c, step, -ENOMEM, err, err_size);
-	ret = tc_ports_name(&t->ports, c->section, c->interface, TC_PRIORITY_TAP, err, err_size);
+	t->ports.slot = t->ports.changes = -1;
+	ret = too_late(c, err, err_size);
+	if (!ret)
+		ret = tc_ports_name(&t->ports, c->section, c->interface, TC_PRIORITY_TAP, err, err_size);
 	if (ret < 0)
 		goto fail;
 	ret = load(t, c, &step);
@@ -172,9 +212,7 @@ static int open_tap(void **self, const struct tap_config *c, char *err, size_t e
 		failed(c, step, ret, err, err_size);
 		goto fail;
 	}
-	step = "listen to rtnetlink";
-	fds = tap_bpf_fds(t);
-	ret = tc_ports_open(&t->ports, fds.up, fds.down);
+	ret = attach(t, &step);
 	if (ret < 0) {
 		if (t->ports.attach_errors)
 			snprintf(err, err_size, "%s: %s", c->section, t->ports.last_error);
@@ -196,12 +234,16 @@ fail:
 /* Loads the programs, since a kernel may take maps and refuse what they do. */
 static int check(const struct tap_config *c, char *err, size_t err_size)
 {
-	struct tap *t = calloc(1, sizeof *t);
+	struct tap *t;
 	const char *step = "find memory for it";
-	int ret = -ENOMEM;
+	int ret = too_late(c, err, err_size);
 
+	if (ret)
+		return ret;
+	ret = -ENOMEM;
+	t = calloc(1, sizeof *t);
 	if (t) {
-		t->ports.changes = -1;
+		t->ports.slot = t->ports.changes = -1;
 		ret = load(t, c, &step);
 	}
 	if (ret < 0)
@@ -213,7 +255,7 @@ static int check(const struct tap_config *c, char *err, size_t err_size)
 
 /* --- reading */
 
-static int take(void *ctx, void *data, size_t size)
+static void take(void *ctx, const void *data, uint32_t size)
 {
 	struct tap *t = ctx;
 	const struct tap_record *r = data;
@@ -227,7 +269,6 @@ static int take(void *ctx, void *data, size_t size)
 
 	t->stats.packets++;
 	t->cb(t->ctx, &frame);
-	return --t->left ? 0 : -EAGAIN; /* ends the reading; this record is done */
 }
 
 static void count(struct tap *t)
@@ -249,8 +290,7 @@ static void read_tap(void *self, int64_t to_realtime_us, tap_frame_cb cb, void *
 	t->cb = cb;
 	t->ctx = ctx;
 	t->to_realtime_us = to_realtime_us;
-	t->left = t->most;
-	ring_buffer__consume(t->ring);
+	tap_ring_read(&t->ring, t->most, take, t);
 	count(t);
 }
 
@@ -272,46 +312,63 @@ static void stats(void *self, struct tap_stats *s)
 
 /* --- bytes of stations */
 
-/* As its address lies in a frame. */
-static uint64_t key_of(uint64_t mac)
+static uint64_t mac_of(const uint8_t octets[6])
 {
-	uint8_t octets[8] = { 0 };
-	uint64_t key;
+	uint64_t mac = 0;
 
 	for (unsigned i = 0; i < 6; i++)
-		octets[i] = (uint8_t)(mac >> (40 - 8 * i));
-	memcpy(&key, octets, sizeof key);
-	return key;
+		mac = mac << 8 | octets[i];
+	return mac;
+}
+
+static int ask(struct tap *t, enum helper_command command, uint64_t mac)
+{
+	struct helper_record r = { 0 };
+
+	for (unsigned i = 0; i < 6; i++)
+		r.mac[i] = (uint8_t)(mac >> (40 - 8 * i));
+	t->asked_error = 0;
+	return mac ? helper_send(t->ports.slot, command, &r) : -EINVAL;
+}
+
+/* What the helper says. */
+static void hear(void *self, const struct helper_answer *a)
+{
+	struct tap *t = self;
+	const struct tap_station seen = { .down_bytes = a->values[0], .up_bytes = a->values[1] };
+
+	if (a->command == HELPER_STARTED) {
+		bpf_object__close(t->object);
+		t->object = NULL;
+	} else if (a->command == HELPER_READ && !a->error && t->told) {
+		t->told(t->told_ctx, mac_of(a->mac), &seen);
+	}
+	t->asked_error = a->error;
+	tc_ports_answer(&t->ports, a);
 }
 
 static int station(void *self, uint64_t mac, bool wanted)
 {
 	struct tap *t = self;
-	const uint64_t key = key_of(mac);
-	int ret;
+	const int ret = ask(t, wanted ? HELPER_SET : HELPER_RELEASE, mac);
 
-	if (wanted) {
-		memset(t->bytes, 0, (size_t)t->cpus * sizeof *t->bytes);
-		return bpf_map_update_elem(t->stations_fd, &key, t->bytes, BPF_NOEXIST);
-	}
-	ret = bpf_map_delete_elem(t->stations_fd, &key);
-	return ret == -ENOENT ? 0 : ret;
+	return ret ? ret : t->asked_error;
 }
 
-static int station_bytes(void *self, uint64_t mac, struct tap_station *s)
+static void station_told(void *self, tap_station_cb cb, void *ctx)
 {
 	struct tap *t = self;
-	const uint64_t key = key_of(mac);
-	const int ret = bpf_map_lookup_elem(t->stations_fd, &key, t->bytes);
 
-	if (ret < 0)
-		return ret;
-	*s = (struct tap_station){ 0 };
-	for (int cpu = 0; cpu < t->cpus; cpu++) {
-		s->down_bytes += t->bytes[cpu].down;
-		s->up_bytes += t->bytes[cpu].up;
-	}
-	return 0;
+	t->told = cb;
+	t->told_ctx = ctx;
+}
+
+static int station_bytes(void *self, uint64_t mac)
+{
+	struct tap *t = self;
+	const int ret = ask(t, HELPER_READ, mac);
+
+	return ret ? ret : t->asked_error;
 }
 
 const struct tap_ops tap_bpf = {
@@ -322,6 +379,7 @@ const struct tap_ops tap_bpf = {
 	.second = second,
 	.stats = stats,
 	.station = station,
+	.station_told = station_told,
 	.station_bytes = station_bytes,
 	.close = close_tap,
 };

@@ -43,7 +43,9 @@ static int check(const struct tap_config *c, char *err, size_t err_size)
 		close(fd);
 		return 0;
 	}
-	snprintf(err, err_size, "%s on %s: cannot open a packet socket: %s; start as root, or with CAP_NET_RAW",
+	snprintf(err, err_size,
+		 "%s on %s: cannot open a packet socket: %s; it takes root, or CAP_NET_RAW, at the start: restart "
+		 "ap-exporter where it runs already",
 		 c->section, c->interface, strerror(-ret));
 	return ret;
 }
@@ -168,7 +170,7 @@ static int open_ring(struct tap *c, const struct tap_config *config, const char 
 	struct sock_fprog filter = { .filter = program };
 	long page = sysconf(_SC_PAGESIZE);
 	struct tpacket_req3 req = { 0 };
-	int version = TPACKET_V3;
+	int version = TPACKET_V3, locked = 1;
 
 	*step = "open a packet socket";
 	c->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
@@ -181,6 +183,9 @@ static int open_ring(struct tap *c, const struct tap_config *config, const char 
 	*step = "attach the filter";
 	filter.len = (unsigned short)packet_filter_build(program, config->snaplen);
 	if (setsockopt(c->fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter) < 0)
+		return -errno;
+	*step = "lock the filter"; /* whoever takes this process over reads headers by it, and no more */
+	if (setsockopt(c->fd, SOL_SOCKET, SO_LOCK_FILTER, &locked, sizeof locked) < 0)
 		return -errno;
 	*step = "make the ring";
 	c->block_size = page > BLOCK_BYTES ? (uint32_t)page : (uint32_t)BLOCK_BYTES;

@@ -3,16 +3,15 @@
 #ifndef OAL_TC_PORTS_H
 #define OAL_TC_PORTS_H
 
+#include "helper/record.h"
 #include "packet/interface.h"
+#include "tc/tc_place.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum {
-	TC_MAX_PORTS = 8, /* an AP has rarely more Wi-Fi ports that carry clients */
-	TC_ERROR = 512, /* bytes */
-};
+enum { TC_ERROR = 512 }; /* bytes */
 
 /* Places among a port's filters, early: one that ends with "ok" keeps the later ones from running. The tap stands
  * behind the rewrite: its rows say what leaves for the server, as rows of a wired port do. */
@@ -26,11 +25,10 @@ struct tc_port {
 
 struct tc_ports {
 	const char *section; /* of the configuration, for messages */
-	uint32_t priority;
+	struct tc_place place; /* priority, names and programs: what the helper gets */
 	struct tc_port ports[TC_MAX_PORTS];
 	unsigned n, n_attached;
-	int up_fd, down_fd; /* programs: at ingress, from clients; at egress, to them */
-	uint32_t up_id, down_id;
+	int slot; /* of the helper; -1: none */
 	int changes; /* rtnetlink: of interfaces and filters */
 	bool check; /* a change was announced */
 	uint64_t check_at_us, attach_errors;
@@ -41,9 +39,13 @@ struct tc_ports {
  * -EINVAL with what to do in `err`. Opens nothing. */
 int tc_ports_name(struct tc_ports *, const char *section, const char *names, uint32_t priority, char *err,
 		  size_t err_size);
-/* Attaches the programs to each port that is there, instead of what an earlier exporter left. 0; or negative errno,
- * with `last_error` set if it was a port that failed. */
-int tc_ports_open(struct tc_ports *, int up_fd, int down_fd);
+/* Which programs: sets their descriptors and ids in `place`, of which a slot is then made. */
+void tc_ports_programs(struct tc_ports *, int up_fd, int down_fd);
+/* Has the programs of a helper's slot, which was made of `place`, attached to each port that is there, instead of what
+ * an earlier exporter left. 0; or negative errno, with `last_error` set if it was a port that failed. */
+int tc_ports_open(struct tc_ports *, int slot);
+/* What the helper says of that slot. */
+void tc_ports_answer(struct tc_ports *, const struct helper_answer *);
 /* Once a tick: after a change, at most once a second, attaches where the programs are not. */
 void tc_ports_poll(struct tc_ports *, uint64_t now_us);
 /* Detaches. Also after a failed open. */

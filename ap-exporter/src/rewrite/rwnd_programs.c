@@ -1,0 +1,77 @@
+#ifdef HAVE_BPF
+#include "rewrite/rwnd_programs.h"
+
+#include "base/clock.h"
+#include "rewrite/rwnd.h"
+
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+
+static int set(const struct rwnd_programs *p, const struct rwnd_bpf_flow *key, const struct helper_record *r)
+{
+	struct rwnd_bpf_clamp clamp = {
+		.deadline_ns = clock_monotonic_ns() + r->ttl_ms * UINT64_C(1000000),
+		.bytes = r->bytes,
+		.floor_bytes = (uint32_t)RWND_FLOOR_MSS * r->mss_bytes,
+		.scale = r->scale,
+	};
+
+	clamp.seal = rwnd_bpf_seal(rwnd_bpf_tag(key), clamp.deadline_ns, clamp.bytes, clamp.floor_bytes, clamp.scale);
+	return bpf_map_update_elem(p->clamps, key, &clamp, BPF_ANY);
+}
+
+static int clear(const struct rwnd_programs *p)
+{
+	struct rwnd_bpf_flow key;
+	int ret = 0;
+
+	while (!ret && bpf_map_get_next_key(p->clamps, NULL, &key) == 0)
+		ret = bpf_map_delete_elem(p->clamps, &key);
+	return ret;
+}
+
+static int read_counters(const struct rwnd_programs *p, struct helper_answer *a)
+{
+	const uint32_t zero = 0;
+	const int ret = bpf_map_lookup_elem(p->counters, &zero, p->counts);
+
+	for (int cpu = 0; !ret && cpu < p->cpus; cpu++)
+		for (unsigned i = 0; i < RWND_BPF_N_COUNTERS; i++)
+			a->values[i] += p->counts[cpu].n[i];
+	return ret;
+}
+
+/* Is this a clamp that may be? The rest of a flow may be any number: one that there is not has no packets. */
+static bool in_bounds(const struct helper_record *r)
+{
+	return (r->scale <= RWND_MAX_SCALE || r->scale == RWND_SCALE_LEARNED) && r->mss_bytes >= RWND_MIN_MSS &&
+	       r->bytes >= (uint32_t)RWND_FLOOR_MSS * r->mss_bytes && r->ttl_ms && r->ttl_ms <= RWND_MAX_TTL_MS;
+}
+
+int rwnd_programs_command(void *self, const struct helper_record *r, struct helper_answer *a)
+{
+	const struct rwnd_programs *p = self;
+	struct rwnd_bpf_flow key = { .client_port = htons(r->flow.client_port),
+				     .server_port = htons(r->flow.server_port) };
+	const bool of_flow = r->command == HELPER_SET || r->command == HELPER_RELEASE;
+	int ret;
+
+	if ((of_flow && (!key.client_port || !key.server_port)) || (r->command == HELPER_SET && !in_bounds(r)))
+		return -EBADMSG;
+	memcpy(key.client, r->flow.client, sizeof key.client);
+	memcpy(key.server, r->flow.server, sizeof key.server);
+	switch (r->command) {
+	case HELPER_SET:
+		return set(p, &key, r);
+	case HELPER_RELEASE:
+		ret = bpf_map_delete_elem(p->clamps, &key);
+		return ret == -ENOENT ? 0 : ret; /* a SYN ended it before */
+	case HELPER_CLEAR:
+		return clear(p);
+	default:
+		return read_counters(p, a);
+	}
+}
+#endif
