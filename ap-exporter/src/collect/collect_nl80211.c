@@ -5,6 +5,7 @@
 #include "collect/collect_stations.h"
 #include "collect/nl80211_parse.h"
 #include "collect/survey_counters.h"
+#include "kmod/kmod_source.h"
 #include "pipeline/pipeline.h" /* pipeline_name() */
 
 #include <errno.h>
@@ -17,15 +18,20 @@
 /* An answer that takes longer than a tick is asked for this part of the time at the most: the stations wait meanwhile,
  * and some drivers ask their firmware for the survey. */
 enum { SURVEY_PATIENCE = 20, QUEUE_PATIENCE = 20, LEAST_SURVEY_TICKS = 25 };
+/* While the kernel module samples the stations the thread wakes for the rest no more often: it is one wake for all. */
+enum { WITH_MODULE_TICKS = 25 };
 
 struct collect {
 	struct collect_source source;
 	struct config_nl80211 config;
 	struct collect_stations *stations; /* NULL while it starts */
+	struct kmod_source *module; /* NULL: not wanted */
+	bool by_module; /* the module samples the stations */
 	uint16_t device, queue_kind; /* names */
 	struct netlink_request survey, get_interface;
 	bool can_survey, no_survey_reported;
 	uint64_t survey_at, interface_at; /* ticks at which the next one is due */
+	uint64_t now_tick;
 	struct oal_channel_row channel;
 	struct survey_counters times; /* of that channel */
 	uint64_t channel_us; /* when it was last read, monotonic */
@@ -56,6 +62,8 @@ static void forget(struct collect_source *s)
 	struct collect *c = (struct collect *)s;
 
 	collect_stations_forget(c->stations);
+	if (c->module)
+		kmod_source_end(c->module);
 	if (c->has_channel)
 		samples_gone(s->samples, OAL_CHANNEL, &c->channel);
 	if (c->has_queue) {
@@ -163,18 +171,81 @@ static uint32_t sample_interface(struct collect *c)
 	return r.took_us;
 }
 
+/* Does the kernel module sample the stations? What nl80211 knew of them is then forgotten, and the other way round. */
+static bool by_module(struct collect *c, const struct collector_tick *t)
+{
+	bool handed_over;
+
+	if (!c->module)
+		return false;
+	c->by_module = kmod_source_samples(c->module, c->source.interface.index, t, &handed_over);
+	if (handed_over && c->by_module)
+		collect_stations_forget(c->stations);
+	else if (handed_over)
+		collect_stations_again(c->stations);
+	return c->by_module;
+}
+
+static uint32_t queue_interval(const struct collect *c)
+{
+	return c->by_module && c->config.queue_interval_ticks < WITH_MODULE_TICKS ? WITH_MODULE_TICKS
+										 : c->config.queue_interval_ticks;
+}
+
 static void tick(void *self, const struct collector_tick *t)
 {
 	struct collect *c = self;
 
-	if (c->source.interface.index && t->number >= c->interface_at)
-		c->interface_at = t->number + pace_interval(c->config.queue_interval_ticks, t->pace,
-							    sample_interface(c), QUEUE_PATIENCE);
-	if (c->source.interface.index)
+	c->now_tick = t->number;
+	if (!by_module(c, t) && c->source.interface.index)
 		collect_stations_tick(c->stations, t);
+	if (c->source.interface.index && t->number >= c->interface_at)
+		c->interface_at = t->number + pace_interval(queue_interval(c), t->pace, sample_interface(c),
+							    QUEUE_PATIENCE);
 	if (c->source.interface.index && c->can_survey && t->number >= c->survey_at)
 		c->survey_at = t->number + pace_interval(c->config.channel_interval_ticks, t->pace, sample_survey(c),
 							 SURVEY_PATIENCE);
+}
+
+/* The stations of nl80211 are looked at in each tick; the module needs nobody. */
+static uint64_t due(void *self)
+{
+	const struct collect *c = self;
+	const uint64_t survey_at = c->can_survey ? c->survey_at : UINT64_MAX;
+
+	if (!c->by_module)
+		return 0;
+	if (!c->source.interface.index)
+		return c->now_tick + WITH_MODULE_TICKS;
+	return survey_at < c->interface_at ? survey_at : c->interface_at;
+}
+
+static void direct_tick(void *self, const struct collector_tick *t)
+{
+	struct collect *c = self;
+
+	if (c->module)
+		kmod_source_tick(c->module, t);
+}
+
+static uint64_t kernel_us(const void *self)
+{
+	const struct collect *c = self;
+
+	return c->module ? kmod_source_kernel_us(c->module) : 0;
+}
+
+static void stations_json(const void *self, struct json *j)
+{
+	const struct collect *c = self;
+
+	if (c->module) {
+		kmod_source_json(c->module, j);
+		return;
+	}
+	json_add(j, "{\"interface\": ");
+	json_string(j, c->config.interface);
+	json_add(j, ", \"source\": \"nl80211\"}");
 }
 
 static void second(void *self)
@@ -183,6 +254,8 @@ static void second(void *self)
 	const uint32_t refused = collect_stations_refused(c->stations);
 
 	collect_source_second(&c->source);
+	if (c->module)
+		kmod_source_second(c->module);
 	if (!c->can_survey && c->source.interface.index && !c->no_survey_reported) {
 		log_info("nl80211: the driver of %s has no channel survey", c->source.interface.name);
 		c->no_survey_reported = true;
@@ -195,8 +268,30 @@ static void second(void *self)
 
 static void stop(void *self)
 {
-	collect_stations_free(((struct collect *)self)->stations);
+	struct collect *c = self;
+
+	collect_stations_free(c->stations);
+	kmod_source_free(c->module);
 	collect_source_stop(self);
+}
+
+static int open_module(struct collect *c, const struct collector_env *env)
+{
+#ifdef HAVE_KMOD
+	const struct kmod_source_config config = {
+		.device = OAL_SAMPLER_DEVICE,
+		.interface = c->config.interface,
+		.pipeline = env->pipeline,
+		.device_name = c->device,
+		.max_stations = env->config->exporter.max_stations,
+		.idle_interval_ticks = c->config.idle_interval_ticks,
+		.active_hold_ticks = c->config.active_hold_ticks,
+	};
+
+	return strcmp(c->config.stations, "nl80211") ? kmod_source_new(&c->module, &config) : 0;
+#else
+	return 0;
+#endif
 }
 
 static int start(void **self, const struct collector_env *env, char *err, size_t err_size)
@@ -217,6 +312,8 @@ static int start(void **self, const struct collector_env *env, char *err, size_t
 	c->queue_kind = pipeline_name(env->pipeline, "mac80211");
 	c->stations = collect_stations_new(&c->source, &c->config, c->device, env->config->exporter.max_stations);
 	ret = c->stations ? prepare(&c->source) : -ENOMEM;
+	if (!ret)
+		ret = open_module(c, env);
 	if (ret) {
 		snprintf(err, err_size, "nl80211 on %s: cannot start: %s", config->interface, strerror(-ret));
 		stop(c);
@@ -232,6 +329,10 @@ const struct collector_ops collect_nl80211 = {
 	.check = check,
 	.start = start,
 	.tick = tick,
+	.due = due,
+	.direct_tick = direct_tick,
+	.kernel_us = kernel_us,
+	.stations_json = stations_json,
 	.second = second,
 	.stop = stop,
 	.live = true,

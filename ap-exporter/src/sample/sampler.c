@@ -169,6 +169,20 @@ static void round_of(struct sampler *s, uint64_t number, struct second *second)
 	__atomic_store_n(&s->rounds, s->rounds + 1, __ATOMIC_RELAXED);
 }
 
+/* The next tick that a source is due at. */
+static uint64_t next_due(const struct sampler *s, uint64_t number)
+{
+	uint64_t next = number + 1000000 / OAL_SETTING_TICK_US;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		const uint64_t due = s->sources[i].due ? s->sources[i].due(s->sources[i].self) : 0;
+
+		if (due < next)
+			next = due;
+	}
+	return next > number ? next : number + 1;
+}
+
 static void *run(void *self)
 {
 	struct sampler *s = self;
@@ -180,7 +194,7 @@ static void *run(void *self)
 	if (await(s, 0)) {
 		give_up_rights();
 		second = (struct second){ .began_us = clock_monotonic_us(), .cpu_us = cpu_us() };
-		for (number = s->first_number + 1;; number++) {
+		for (number = s->first_number + 1;; number = next_due(s, number)) {
 			const uint64_t base = s->first_us - SAMPLER_LEAD_US, now = clock_monotonic_us();
 			const uint64_t due = base + (number - s->first_number) * OAL_SETTING_TICK_US;
 
