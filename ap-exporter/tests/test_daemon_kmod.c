@@ -131,9 +131,8 @@ static bool tick(unsigned ticks, bool *over)
 static bool says(const char *what)
 {
 	char text[1024];
-	struct json j;
+	struct json j = { .buf = text, .size = sizeof text };
 
-	json_begin(&j, text, sizeof text);
 	kmod_source_json(source, &j);
 	return strstr(text, what) != NULL;
 }

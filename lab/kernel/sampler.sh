@@ -44,7 +44,10 @@ if [ ! -e "$tree/.complete" ]; then
 		mkdir "$tree/drivers/net/wireless/hwsim_medium"
 		cp "$lab"/medium/*.[ch] "$tree/drivers/net/wireless/hwsim_medium/"
 	fi
-	{ cat "$here/sampler.fragment"; [ "$kernel" = 6.1 ] || echo CONFIG_DEBUG_ATOMIC_SLEEP=y; } >"$tree/.fragment"
+	cp "$here/sampler.fragment" "$tree/.fragment"
+	if [ "$kernel" != 6.1 ]; then
+		printf 'CONFIG_%s=y\n' DEBUG_ATOMIC_SLEEP PROVE_LOCKING >>"$tree/.fragment" # see there
+	fi
 	KCONFIG_ALLCONFIG=$tree/.fragment make -C "$tree" ARCH=um -s allnoconfig >&2
 	while IFS= read -r line; do
 		case $line in

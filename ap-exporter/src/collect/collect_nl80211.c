@@ -18,8 +18,9 @@
 /* An answer that takes longer than a tick is asked for this part of the time at the most: the stations wait meanwhile,
  * and some drivers ask their firmware for the survey. */
 enum { SURVEY_PATIENCE = 20, QUEUE_PATIENCE = 20, LEAST_SURVEY_TICKS = 25 };
-/* While the kernel module samples the stations the thread wakes for the rest no more often: it is one wake for all. */
-enum { WITH_MODULE_TICKS = 25 };
+/* While the kernel module samples the stations the thread wakes for the survey. The queue of group frames, which the
+ * interface's own is where stations have theirs, is then looked at once a second. */
+enum { WITH_MODULE_TICKS = 250 };
 
 struct collect {
 	struct collect_source source;

@@ -16,13 +16,16 @@ enum {
 	SOCKET_BUFFER = 1 << 19, /* bytes: 16 such datagrams may wait */
 	MAX_DATAGRAMS = 1024, /* of one exchange: more mean that something is wrong */
 	MAX_REQUESTS = 512, /* in one message: the most stations that an AP serves */
+	AT_ONCE = 2, /* datagrams a system call: an answer, and the end of a dump */
 };
 
 struct netlink {
 	int fd;
 	uint32_t seq;
 	struct iovec iov[MAX_REQUESTS];
-	uint8_t buf[BUFFER] __attribute__((aligned(8)));
+	struct mmsghdr messages[AT_ONCE];
+	struct iovec into[AT_ONCE];
+	uint8_t buf[AT_ONCE][BUFFER] __attribute__((aligned(8)));
 };
 
 int netlink_open(struct netlink **out, int protocol)
@@ -33,6 +36,10 @@ int netlink_open(struct netlink **out, int protocol)
 
 	if (!nl)
 		return -ENOMEM;
+	for (int i = 0; i < AT_ONCE; i++) {
+		nl->into[i] = (struct iovec){ nl->buf[i], BUFFER };
+		nl->messages[i].msg_hdr = (struct msghdr){ .msg_iov = &nl->into[i], .msg_iovlen = 1 };
+	}
 	nl->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
 	if (nl->fd < 0) {
 		ret = -errno;
@@ -95,19 +102,23 @@ static void number(struct netlink_request *r, uint32_t seq)
  * come. */
 static int receive(struct netlink *nl, struct netlink_walk *w)
 {
-	for (int i = 0; i < MAX_DATAGRAMS; i++) {
-		ssize_t n = recv(nl->fd, nl->buf, sizeof nl->buf, MSG_TRUNC);
+	for (int i = 0; i < MAX_DATAGRAMS;) {
+		const int n = recvmmsg(nl->fd, nl->messages, AT_ONCE, MSG_TRUNC, NULL);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return -errno; /* EAGAIN: the answer was lost; ENOBUFS: it did not fit the socket */
-		if ((size_t)n > sizeof nl->buf) {
-			w->result->interrupted = true;
-			n = sizeof nl->buf;
+		for (int k = 0; k < n; k++, i++) {
+			size_t len = nl->messages[k].msg_len;
+
+			if (len > BUFFER) {
+				w->result->interrupted = true;
+				len = BUFFER;
+			}
+			if (netlink_walk(w, nl->buf[k], len))
+				return 0;
 		}
-		if (netlink_walk(w, nl->buf, (size_t)n))
-			return 0;
 	}
 	return -EOVERFLOW;
 }
