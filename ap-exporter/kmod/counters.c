@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* counters.c: what a driver has to be asked for, and may sleep over: in a worker, one station after another, by cfg80211's
- * own call. What there is of it, and in which words, is as nl80211 gives it to everybody. */
+/* counters.c: what a driver has to be asked for, and may sleep over: in a worker, one station after another, by
+ * cfg80211's own call. What there is of it, and in which words, is as nl80211 gives it to everybody. */
 #include <linux/etherdevice.h>
 #include <net/cfg80211.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* device.c: /dev/oal-sampler, and the life of a sampler: from OAL_SAMPLER_START to the last close or unmap. The module
- * cannot be removed in between. */
+/* device.c: /dev/oal-sampler, and the life of a sampler: from OAL_SAMPLER_START to the last close or unmap. The
+ * module cannot be removed in between. */
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/mm.h>

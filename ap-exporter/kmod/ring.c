@@ -32,7 +32,11 @@ void ring_put(struct sampler *s, struct oal_sampler_record *r, enum oal_sampler_
 		return;
 	}
 	if (skipped) {
-		const struct oal_sampler_record wrap = { .kind = OAL_SAMPLER_WRAP, .bytes = sizeof(wrap), .tick = s->tick };
+		const struct oal_sampler_record wrap = {
+			.kind = OAL_SAMPLER_WRAP,
+			.bytes = sizeof(wrap),
+			.tick = s->tick,
+		};
 
 		memcpy(s->ring + at, &wrap, sizeof(wrap));
 		publish_head(s, skipped);

@@ -56,7 +56,7 @@ struct sampler {
 
 /* --- ring.c; under the lock */
 void ring_put(struct sampler *s, struct oal_sampler_record *r, enum oal_sampler_kind kind, size_t bytes);
-/* A news for the reader's eyes: counts and state. */
+/* Writes counts, state and tick where the reader sees them. */
 void ring_publish(struct sampler *s);
 
 /* --- stations.c; under the lock */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* tick.c: at each tick, in softirq: who is there, and how much waits for each. Only what mac80211 exports to drivers is
- * called, and its public structs are read, so that no kernel has to be patched, and none's private layout to be known.
+/* tick.c: at each tick, in softirq: who is there, and how much waits for each. Only what mac80211 exports to drivers
+ * is called, and its public structs are read, so that no kernel has to be patched, and no private layout be known.
  *
  * Under RCU: an interface that is found is not freed before the end, nor are its radio and its stations. */
 #include <linux/kallsyms.h>
 
 #include "sampler.h"
 
-#define QUIET_EIGHTH 8 /* the queues of a station without traffic are looked at in one tick of so many */
+#define QUIET_TICKS 8 /* the queues of a station without traffic are looked at in one tick of so many */
 
 struct round {
 	struct sampler *s;
@@ -22,7 +22,7 @@ bool tick_is_mac80211(const struct net_device *dev)
 
 	if (!dev->ieee80211_ptr || !dev->netdev_ops)
 		return false;
-	/* Nothing that is exported tells, but its function for sending has a name of its own. Without kallsyms: no. */
+	/* Nothing exported tells, but its function for sending has a name of its own. Without kallsyms: no. */
 	snprintf(name, sizeof(name), "%ps", dev->netdev_ops->ndo_start_xmit);
 	return str_has_prefix(name, "ieee80211_subif_start_xmit");
 }
@@ -100,7 +100,7 @@ static void on_station(void *data, struct ieee80211_sta *sta)
 		return;
 	slot->seen = s->tick;
 	s->seen++;
-	if (r->depth && (slot->active || (s->tick + (slot - s->slots)) % QUIET_EIGHTH == 0))
+	if (r->depth && (slot->active || (s->tick + (slot - s->slots)) % QUIET_TICKS == 0))
 		changed = measure(slot, sta, &waits);
 	if (waits) {
 		slot->active = true;
@@ -132,7 +132,7 @@ static void take_wanted(struct sampler *s)
 	}
 }
 
-/* True, and the next time set, when it is time. `at` moves by whole intervals from where it is. */
+/* True, and the next time set, when it is time. */
 static bool due(const struct sampler *s, u32 *at, u32 interval)
 {
 	if ((s32)(s->tick - *at) < 0)
@@ -155,7 +155,7 @@ static void sample(struct sampler *s)
 	rcu_read_lock();
 	r.vif = find_vif(s, &hw);
 	if (r.vif) {
-		/* Frames of a fragmented packet stand in a list of their own, which nobody but the driver may walk. */
+		/* Frames of a fragmented packet stand in a list that only the driver may walk. */
 		r.depth = hw->wiphy->frag_threshold == (u32)-1;
 		ieee80211_iterate_stations_atomic(hw, on_station, &r);
 	}

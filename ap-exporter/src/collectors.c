@@ -49,8 +49,7 @@ static int sampler_for(struct collectors *c, const struct collector_env *env, en
 static int start_one(struct collectors *c, const struct collector_ops *ops, struct collector_env *env, char *err,
 		     size_t err_size)
 {
-	struct sampler_source source = { .tick = ops->tick, .due = ops->due, .second = ops->second,
-					 .stop = ops->stop };
+	struct sampler_source source = { .tick = ops->tick, .second = ops->second, .stop = ops->stop };
 	struct sampler *sampler;
 	int ret;
 
@@ -63,6 +62,8 @@ static int start_one(struct collectors *c, const struct collector_ops *ops, stru
 	ret = sampler_for(c, env, ops->thread, &sampler, err, err_size);
 	if (ret)
 		return ret;
+	if (COLLECTORS_DIRECT && ops->direct)
+		source.due = ops->direct->due;
 	env->samples = sampler_samples(sampler);
 	ret = ops->start(&source.self, env, err, err_size);
 	if (ret)
@@ -71,8 +72,8 @@ static int start_one(struct collectors *c, const struct collector_ops *ops, stru
 	if (ret) {
 		ops->stop(source.self);
 		snprintf(err, err_size, "too many sections '%s'", ops->name);
-	} else if (ops->direct_tick) {
-		c->direct[c->n_direct].ops = ops;
+	} else if (COLLECTORS_DIRECT && ops->direct) {
+		c->direct[c->n_direct].ops = ops->direct;
 		c->direct[c->n_direct].self = source.self;
 		c->direct[c->n_direct++].sampler = c->n_samplers - 1;
 	}
@@ -136,14 +137,14 @@ void collectors_tick(struct collectors *c, const struct collector_tick *t)
 			c->running[i].ops->tick(c->running[i].self, t);
 	for (unsigned i = 0; i < c->n_samplers; i++)
 		sampler_tick(c->samplers[i], t, c->pipeline, c->counts);
-	for (unsigned i = 0; i < c->n_direct; i++)
-		c->direct[i].ops->direct_tick(c->direct[i].self, t);
+	for (unsigned i = 0; COLLECTORS_DIRECT && i < c->n_direct; i++)
+		c->direct[i].ops->tick(c->direct[i].self, t);
 }
 
 /* What the kernel took in the last second for what it samples by itself. */
 static void measure_direct(struct collectors *c)
 {
-	for (unsigned i = 0; i < c->n_direct; i++) {
+	for (unsigned i = 0; COLLECTORS_DIRECT && i < c->n_direct; i++) {
 		const uint64_t us = c->direct[i].ops->kernel_us(c->direct[i].self);
 
 		c->direct[i].kernel_permille = (uint32_t)((us - c->direct[i].kernel_us) / 1000);
@@ -156,7 +157,7 @@ static uint32_t cost_permille(const struct collectors *c, unsigned sampler, cons
 {
 	uint32_t sum = s->cpu_permille;
 
-	for (unsigned i = 0; i < c->n_direct; i++)
+	for (unsigned i = 0; COLLECTORS_DIRECT && i < c->n_direct; i++)
 		if (c->direct[i].sampler == sampler)
 			sum += c->direct[i].kernel_permille;
 	return sum;
@@ -214,6 +215,15 @@ struct sampling collectors_sampling(const struct collectors *c)
 	return sum;
 }
 
+static void stations_json(const struct collectors *c, struct json *j)
+{
+	json_add(j, "], \"stations\": [");
+	for (unsigned i = 0; i < c->n_direct; i++) {
+		json_add(j, "%s", i ? ", " : "");
+		c->direct[i].ops->json(c->direct[i].self, j);
+	}
+}
+
 void collectors_json(const struct collectors *c, struct json *j)
 {
 	struct sampler_stats s;
@@ -230,11 +240,8 @@ void collectors_json(const struct collectors *c, struct json *j)
 		json_count(j, "pace", s.pace);
 		json_add(j, "}");
 	}
-	json_add(j, "], \"stations\": [");
-	for (unsigned i = 0; i < c->n_direct; i++) {
-		json_add(j, "%s", i ? ", " : "");
-		c->direct[i].ops->stations_json(c->direct[i].self, j);
-	}
+	if (COLLECTORS_DIRECT)
+		stations_json(c, j);
 	json_add(j, "], \"taps\": [");
 	for (unsigned i = 0, n = 0; i < c->n; i++) {
 		if (!c->running[i].ops->json)

@@ -11,6 +11,11 @@
 #include <stddef.h>
 
 enum { COLLECTORS_MAX = 7 * CONFIG_EACH };
+#ifdef HAVE_KMOD
+enum { COLLECTORS_DIRECT = CONFIG_EACH }; /* what the kernel samples by itself: radios */
+#else
+enum { COLLECTORS_DIRECT = 0 };
+#endif
 
 struct collectors {
 	struct {
@@ -21,12 +26,12 @@ struct collectors {
 	struct sampler *samplers[1 + CONFIG_EACH]; /* those that are a radio's, and one that the others share */
 	unsigned n_samplers;
 	struct {
-		const struct collector_ops *ops;
+		const struct collector_direct *ops;
 		void *self; /* the sampler's, which ends after its last use here */
 		unsigned sampler;
 		uint64_t kernel_us; /* a second ago */
 		uint32_t kernel_permille; /* of a core, in the last second */
-	} direct[CONFIG_EACH]; /* what the kernel samples by itself, and the tick thread reads */
+	} direct[COLLECTORS_DIRECT + 1]; /* what the kernel samples by itself, and the tick thread reads; one over */
 	unsigned n_direct;
 	struct pipeline *pipeline;
 	struct collector_counts *counts;

@@ -21,7 +21,10 @@ static void lay(void)
 {
 	memset(memory, 0, sizeof memory);
 	*header = (struct oal_sampler_header){
-		.magic = OAL_SAMPLER_MAGIC, .version = OAL_SAMPLER_VERSION, .ring_bytes = RING, .state = OAL_SAMPLER_RUNNING
+		.magic = OAL_SAMPLER_MAGIC,
+		.version = OAL_SAMPLER_VERSION,
+		.ring_bytes = RING,
+		.state = OAL_SAMPLER_RUNNING,
 	};
 	CHECK(kmod_ring_lay(&ring, memory, sizeof memory) == 0);
 }
@@ -217,9 +220,11 @@ static uint32_t answer(uint8_t *info, const struct oal_sampler_station *s)
 	MAYBE(8, SIGNAL, (uint8_t)s->signal_dbm);
 	MAYBE(8, SIGNAL_AVG, (uint8_t)s->signal_avg_dbm);
 	if (HAS(TX_BITRATE))
-		n += put_attr(info + n, NL80211_STA_INFO_TX_BITRATE, nest, (uint16_t)rate_nest(nest, &s->tx_rate, true));
+		n += put_attr(info + n, NL80211_STA_INFO_TX_BITRATE, nest,
+			      (uint16_t)rate_nest(nest, &s->tx_rate, true));
 	if (HAS(RX_BITRATE))
-		n += put_attr(info + n, NL80211_STA_INFO_RX_BITRATE, nest, (uint16_t)rate_nest(nest, &s->rx_rate, false));
+		n += put_attr(info + n, NL80211_STA_INFO_RX_BITRATE, nest,
+			      (uint16_t)rate_nest(nest, &s->rx_rate, false));
 	MAYBE(32, RX_PACKETS, s->rx_pkts);
 	MAYBE(32, TX_PACKETS, s->tx_pkts);
 	MAYBE(32, TX_RETRIES, s->tx_retries);

@@ -31,19 +31,10 @@ exec 9>"$cache/sampler.lock"
 flock 9
 if [ -e "$out/oal_sampler.ko" ]; then echo "$out"; exit 0; fi
 
-make_it() { nice -n 10 make -C "$tree" ARCH=um -s -j"${JOBS:-2}" "$@" >"$log" 2>&1 || { tail -30 "$log" >&2; exit 1; }; }
-if [ ! -e "$tree/.complete" ]; then
-	echo "lab: building Linux $kernel with modules in $tree (some 5 CPU-minutes, once; log: $log)" >&2
-	rm -rf "$tree"; mkdir -p "$tree"
-	# the largest drivers, which are not built, without their sources
-	tar xf "$source_tar" -C "$tree" --strip-components=1 --exclude='*/drivers/gpu/*.[ch]' \
-		--exclude='*/drivers/media/*.[ch]' --exclude='*/sound/*.[ch]' --exclude='*/tools/testing/*' --exclude='*.dts*' \
-		--exclude='*/Documentation/*.rst' --exclude='*/Documentation/*.yaml'
-	for change in "${changes[@]}"; do patch -s -d "$tree" -p1 <"$change"; done
-	if [ "$kernel" = 6.1 ]; then
-		mkdir "$tree/drivers/net/wireless/hwsim_medium"
-		cp "$lab"/medium/*.[ch] "$tree/drivers/net/wireless/hwsim_medium/"
-	fi
+make_it() {
+	nice -n 10 make -C "$tree" ARCH=um -s -j"${JOBS:-2}" "$@" >"$log" 2>&1 || { tail -30 "$log" >&2; exit 1; }
+}
+configure() {
 	cp "$here/sampler.fragment" "$tree/.fragment"
 	if [ "$kernel" != 6.1 ]; then
 		printf 'CONFIG_%s=y\n' DEBUG_ATOMIC_SLEEP PROVE_LOCKING >>"$tree/.fragment" # see there
@@ -55,6 +46,23 @@ if [ ! -e "$tree/.complete" ]; then
 		CONFIG_*) grep -qxF "$line" "$tree/.config" ;;
 		esac || { echo "lab: Kconfig did not take $line; see kernel/sampler.fragment" >&2; exit 1; }
 	done <"$tree/.fragment"
+}
+if [ ! -e "$tree/.configured" ]; then
+	rm -rf "$tree"; mkdir -p "$tree"
+	# the largest drivers, which are not built, without their sources
+	left_out=('*/drivers/gpu/*.[ch]' '*/drivers/media/*.[ch]' '*/sound/*.[ch]' '*/tools/testing/*' '*.dts*'
+		'*/Documentation/*.rst' '*/Documentation/*.yaml')
+	tar xf "$source_tar" -C "$tree" --strip-components=1 "${left_out[@]/#/--exclude=}"
+	for change in "${changes[@]}"; do patch -s -d "$tree" -p1 <"$change"; done
+	if [ "$kernel" = 6.1 ]; then
+		mkdir "$tree/drivers/net/wireless/hwsim_medium"
+		cp "$lab"/medium/*.[ch] "$tree/drivers/net/wireless/hwsim_medium/"
+	fi
+	configure
+	touch "$tree/.configured"
+fi
+if [ ! -e "$tree/.complete" ]; then
+	echo "lab: building Linux $kernel with modules in $tree (some 5 CPU-minutes, once; log: $log)" >&2
 	make_it linux modules
 	touch "$tree/.complete"
 fi

@@ -202,9 +202,11 @@ static void clients_ports(struct config *c)
 /* What is wrong with the sections `nl80211`; NULL: nothing. */
 static const char *wrong_radios(const struct config *c)
 {
+#ifdef HAVE_KMOD /* else there is no such option */
 	for (uint32_t i = 0; i < c->n_nl80211; i++)
 		if (strcmp(c->nl80211[i].stations, "auto") && strcmp(c->nl80211[i].stations, "nl80211"))
 			return "section 'nl80211': 'stations' is auto or nl80211";
+#endif
 	return NULL;
 }
 

@@ -32,7 +32,6 @@ struct collect {
 	struct netlink_request survey, get_interface;
 	bool can_survey, no_survey_reported;
 	uint64_t survey_at, interface_at; /* ticks at which the next one is due */
-	uint64_t now_tick;
 	struct oal_channel_row channel;
 	struct survey_counters times; /* of that channel */
 	uint64_t channel_us; /* when it was last read, monotonic */
@@ -41,6 +40,16 @@ struct collect {
 	uint64_t queue_bytes;
 	uint32_t refused_reported; /* stations beyond max_stations */
 };
+
+/* NULL where it is not wanted, or built without its reader. */
+static struct kmod_source *module_of(const struct collect *c)
+{
+#ifdef HAVE_KMOD
+	return c->module;
+#else
+	return NULL;
+#endif
+}
 
 static int prepare(struct collect_source *s)
 {
@@ -63,8 +72,8 @@ static void forget(struct collect_source *s)
 	struct collect *c = (struct collect *)s;
 
 	collect_stations_forget(c->stations);
-	if (c->module)
-		kmod_source_end(c->module);
+	if (module_of(c))
+		kmod_source_end(module_of(c));
 	if (c->has_channel)
 		samples_gone(s->samples, OAL_CHANNEL, &c->channel);
 	if (c->has_queue) {
@@ -177,9 +186,9 @@ static bool by_module(struct collect *c, const struct collector_tick *t)
 {
 	bool handed_over;
 
-	if (!c->module)
+	if (!module_of(c))
 		return false;
-	c->by_module = kmod_source_samples(c->module, c->source.interface.index, t, &handed_over);
+	c->by_module = kmod_source_samples(module_of(c), c->source.interface.index, t, &handed_over);
 	if (handed_over && c->by_module)
 		collect_stations_forget(c->stations);
 	else if (handed_over)
@@ -189,7 +198,7 @@ static bool by_module(struct collect *c, const struct collector_tick *t)
 
 static uint32_t queue_interval(const struct collect *c)
 {
-	return c->by_module && c->config.queue_interval_ticks < WITH_MODULE_TICKS ? WITH_MODULE_TICKS
+	return module_of(c) && c->by_module && c->config.queue_interval_ticks < WITH_MODULE_TICKS ? WITH_MODULE_TICKS
 										 : c->config.queue_interval_ticks;
 }
 
@@ -197,7 +206,6 @@ static void tick(void *self, const struct collector_tick *t)
 {
 	struct collect *c = self;
 
-	c->now_tick = t->number;
 	if (!by_module(c, t) && c->source.interface.index)
 		collect_stations_tick(c->stations, t);
 	if (c->source.interface.index && t->number >= c->interface_at)
@@ -208,16 +216,15 @@ static void tick(void *self, const struct collector_tick *t)
 							 SURVEY_PATIENCE);
 }
 
+#ifdef HAVE_KMOD
 /* The stations of nl80211 are looked at in each tick; the module needs nobody. */
 static uint64_t due(void *self)
 {
 	const struct collect *c = self;
 	const uint64_t survey_at = c->can_survey ? c->survey_at : UINT64_MAX;
 
-	if (!c->by_module)
+	if (!c->by_module || !c->source.interface.index)
 		return 0;
-	if (!c->source.interface.index)
-		return c->now_tick + WITH_MODULE_TICKS;
 	return survey_at < c->interface_at ? survey_at : c->interface_at;
 }
 
@@ -225,23 +232,23 @@ static void direct_tick(void *self, const struct collector_tick *t)
 {
 	struct collect *c = self;
 
-	if (c->module)
-		kmod_source_tick(c->module, t);
+	if (module_of(c))
+		kmod_source_tick(module_of(c), t);
 }
 
 static uint64_t kernel_us(const void *self)
 {
 	const struct collect *c = self;
 
-	return c->module ? kmod_source_kernel_us(c->module) : 0;
+	return module_of(c) ? kmod_source_kernel_us(module_of(c)) : 0;
 }
 
 static void stations_json(const void *self, struct json *j)
 {
 	const struct collect *c = self;
 
-	if (c->module) {
-		kmod_source_json(c->module, j);
+	if (module_of(c)) {
+		kmod_source_json(module_of(c), j);
 		return;
 	}
 	json_add(j, "{\"interface\": ");
@@ -249,14 +256,22 @@ static void stations_json(const void *self, struct json *j)
 	json_add(j, ", \"source\": \"nl80211\"}");
 }
 
+static const struct collector_direct direct = {
+	.due = due,
+	.tick = direct_tick,
+	.kernel_us = kernel_us,
+	.json = stations_json,
+};
+#endif
+
 static void second(void *self)
 {
 	struct collect *c = self;
 	const uint32_t refused = collect_stations_refused(c->stations);
 
 	collect_source_second(&c->source);
-	if (c->module)
-		kmod_source_second(c->module);
+	if (module_of(c))
+		kmod_source_second(module_of(c));
 	if (!c->can_survey && c->source.interface.index && !c->no_survey_reported) {
 		log_info("nl80211: the driver of %s has no channel survey", c->source.interface.name);
 		c->no_survey_reported = true;
@@ -272,7 +287,8 @@ static void stop(void *self)
 	struct collect *c = self;
 
 	collect_stations_free(c->stations);
-	kmod_source_free(c->module);
+	if (module_of(c))
+		kmod_source_free(module_of(c));
 	collect_source_stop(self);
 }
 
@@ -330,10 +346,9 @@ const struct collector_ops collect_nl80211 = {
 	.check = check,
 	.start = start,
 	.tick = tick,
-	.due = due,
-	.direct_tick = direct_tick,
-	.kernel_us = kernel_us,
-	.stations_json = stations_json,
+#ifdef HAVE_KMOD
+	.direct = &direct,
+#endif
 	.second = second,
 	.stop = stop,
 	.live = true,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /* oal_sampler.h: what the kernel module oal_sampler and its reader agree on.
  *
- * The reader opens /dev/oal-sampler, says by OAL_SAMPLER_START what it wants, and maps the file from 0: a page that the
- * kernel writes, a page that the reader writes, and a ring of records that the kernel writes and the reader takes. After
- * that neither needs a system call. Numbers are in the machine's byte order. A change of anything here is a new
+ * The reader opens /dev/oal-sampler, says by OAL_SAMPLER_START what it wants, and maps the file from 0: a page that
+ * the kernel writes, a page that the reader writes, and a ring of records that the kernel writes and the reader takes.
+ * After that neither needs a system call. Numbers are in the machine's byte order. A change of anything here is a new
  * OAL_SAMPLER_VERSION: each side refuses another's. */
 #ifndef OAL_SAMPLER_RECORDS_H
 #define OAL_SAMPLER_RECORDS_H
@@ -30,9 +30,9 @@ struct oal_sampler_start {
 	__u32 max_stations, ring_bytes;
 };
 
-/* Again on the same file: the ring is empty then, and all is told anew; for as many stations and with a ring as large as
- * before. Errors: EPROTO another version; EINVAL out of bounds, or another size than before; ENODEV no such interface;
- * EOPNOTSUPP it is not mac80211's; ENOSPC too many are open; ENOMEM. */
+/* Again on the same file: the ring is empty then, and all is told anew; for as many stations and with a ring as large
+ * as before. Errors: EPROTO another version; EINVAL out of bounds, or another size than before; ENODEV no such
+ * interface; EOPNOTSUPP it is not mac80211's; ENOSPC too many are open; ENOMEM. */
 #define OAL_SAMPLER_START _IOW('O', 1, struct oal_sampler_start)
 /* Nothing is sampled until the next start. */
 #define OAL_SAMPLER_STOP _IO('O', 2)
@@ -53,14 +53,14 @@ struct oal_sampler_header {
 	__u32 ticks_missed;
 	__u32 records_lost; /* found no room in the ring: what the reader knows is not whole any more */
 	__u32 stations, stations_refused; /* now; times that one found no place */
-	__u32 tick_us, counters_us; /* time taken in the timer; by requests for counters (waits for the driver included) */
+	__u32 tick_us, counters_us; /* time taken in the timer; by asking for counters, waits for the driver included */
 	__u32 longest_us; /* the slowest request of the last round of them */
 };
 
 /* The second page: the reader's. The kernel takes nothing in it for granted. */
 struct oal_sampler_reader {
 	__u32 tail; /* bytes of records taken */
-	__u32 active_interval_ticks, idle_interval_ticks; /* between counters of a station with traffic, and without */
+	__u32 active_interval_ticks, idle_interval_ticks; /* between reads of a station with traffic, and without */
 	__u32 wanted; /* stations asked for; the last at wanted_mac[(wanted - 1) % 16] */
 	__u8 wanted_mac[16][8]; /* their flows have packets: to be read as with traffic */
 };

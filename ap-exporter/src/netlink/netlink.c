@@ -23,8 +23,6 @@ struct netlink {
 	int fd;
 	uint32_t seq;
 	struct iovec iov[MAX_REQUESTS];
-	struct mmsghdr messages[AT_ONCE];
-	struct iovec into[AT_ONCE];
 	uint8_t buf[AT_ONCE][BUFFER] __attribute__((aligned(8)));
 };
 
@@ -36,10 +34,6 @@ int netlink_open(struct netlink **out, int protocol)
 
 	if (!nl)
 		return -ENOMEM;
-	for (int i = 0; i < AT_ONCE; i++) {
-		nl->into[i] = (struct iovec){ nl->buf[i], BUFFER };
-		nl->messages[i].msg_hdr = (struct msghdr){ .msg_iov = &nl->into[i], .msg_iovlen = 1 };
-	}
 	nl->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
 	if (nl->fd < 0) {
 		ret = -errno;
@@ -102,15 +96,19 @@ static void number(struct netlink_request *r, uint32_t seq)
  * come. */
 static int receive(struct netlink *nl, struct netlink_walk *w)
 {
+	struct iovec into[AT_ONCE] = { { nl->buf[0], BUFFER }, { nl->buf[1], BUFFER } };
+	struct mmsghdr messages[AT_ONCE] = { { .msg_hdr = { .msg_iov = &into[0], .msg_iovlen = 1 } },
+					     { .msg_hdr = { .msg_iov = &into[1], .msg_iovlen = 1 } } };
+
 	for (int i = 0; i < MAX_DATAGRAMS;) {
-		const int n = recvmmsg(nl->fd, nl->messages, AT_ONCE, MSG_TRUNC, NULL);
+		const int n = recvmmsg(nl->fd, messages, AT_ONCE, MSG_TRUNC, NULL);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return -errno; /* EAGAIN: the answer was lost; ENOBUFS: it did not fit the socket */
 		for (int k = 0; k < n; k++, i++) {
-			size_t len = nl->messages[k].msg_len;
+			size_t len = messages[k].msg_len;
 
 			if (len > BUFFER) {
 				w->result->interrupted = true;

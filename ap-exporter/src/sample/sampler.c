@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -29,8 +31,9 @@ struct sampler {
 	pthread_t thread;
 	bool started, anchored; /* of the tick thread */
 
-	pthread_mutex_t lock; /* guards what follows, up to the blank line; `wake` tells of its news */
-	pthread_cond_t wake;
+	int news; /* an eventfd: tells the thread of `begin` and `stop`; waiting for it takes one system call */
+	pthread_mutex_t lock; /* guards what follows, up to the blank line; `end` tells of `ended` */
+	pthread_cond_t end;
 	bool begin, stop, ended, left; /* left: nobody waits for the end any more */
 	uint64_t first_number, first_us; /* the first tick; all others follow from it */
 
@@ -43,7 +46,8 @@ static void free_all(struct sampler *s)
 	for (unsigned i = 0; i < s->n; i++)
 		s->sources[i].stop(s->sources[i].self);
 	samples_free(s->samples);
-	pthread_cond_destroy(&s->wake);
+	close(s->news);
+	pthread_cond_destroy(&s->end);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
@@ -54,6 +58,10 @@ int sampler_new(struct sampler **out, const char *name, size_t bytes)
 	pthread_condattr_t monotonic;
 	int ret = s ? samples_new(&s->samples, bytes) : -ENOMEM;
 
+	if (!ret && (s->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0) {
+		ret = -errno;
+		samples_free(s->samples);
+	}
 	if (ret) {
 		free(s);
 		return ret;
@@ -62,7 +70,7 @@ int sampler_new(struct sampler **out, const char *name, size_t bytes)
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->wake, &monotonic);
+	pthread_cond_init(&s->end, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 	*out = s;
 	return 0;
@@ -113,22 +121,30 @@ static void give_up_rights(void)
 	syscall(SYS_capset, &head, none);
 }
 
+/* The thread looks at `begin` and `stop`. */
+static void tell(const struct sampler *s)
+{
+	(void)!write(s->news, &(uint64_t){ 1 }, sizeof(uint64_t));
+}
+
 /* Waits until `monotonic_us`; with 0, for the first tick. False: stop. */
 static bool await(struct sampler *s, uint64_t monotonic_us)
 {
-	const struct timespec until = at(monotonic_us);
-	bool go;
+	for (;;) {
+		const uint64_t now = clock_monotonic_us();
+		const struct timespec left = at(monotonic_us > now ? monotonic_us - now : 0);
+		struct pollfd news = { .fd = s->news, .events = POLLIN };
+		bool go, due;
 
-	pthread_mutex_lock(&s->lock);
-	while (!s->stop && (monotonic_us ? clock_monotonic_us() < monotonic_us : !s->begin)) {
-		if (monotonic_us)
-			pthread_cond_timedwait(&s->wake, &s->lock, &until);
-		else
-			pthread_cond_wait(&s->wake, &s->lock);
+		pthread_mutex_lock(&s->lock);
+		go = !s->stop;
+		due = monotonic_us ? now >= monotonic_us : s->begin;
+		pthread_mutex_unlock(&s->lock);
+		if (!go || due)
+			return go;
+		if (ppoll(&news, 1, monotonic_us ? &left : NULL, NULL) > 0)
+			(void)!read(s->news, &(uint64_t){ 0 }, sizeof(uint64_t));
 	}
-	go = !s->stop;
-	pthread_mutex_unlock(&s->lock);
-	return go;
 }
 
 struct second {
@@ -172,6 +188,7 @@ static void round_of(struct sampler *s, uint64_t number, struct second *second)
 /* The next tick that a source is due at. */
 static uint64_t next_due(const struct sampler *s, uint64_t number)
 {
+#ifdef HAVE_KMOD /* else nobody sleeps for longer */
 	uint64_t next = number + 1000000 / OAL_SETTING_TICK_US;
 
 	for (unsigned i = 0; i < s->n; i++) {
@@ -181,6 +198,9 @@ static uint64_t next_due(const struct sampler *s, uint64_t number)
 			next = due;
 	}
 	return next > number ? next : number + 1;
+#else
+	return number + 1;
+#endif
 }
 
 static void *run(void *self)
@@ -214,7 +234,7 @@ static void *run(void *self)
 	pthread_mutex_lock(&s->lock);
 	s->ended = true;
 	alone = s->left;
-	pthread_cond_broadcast(&s->wake);
+	pthread_cond_broadcast(&s->end);
 	pthread_mutex_unlock(&s->lock);
 	if (alone)
 		free_all(s);
@@ -241,9 +261,9 @@ void sampler_stop(struct sampler *s)
 		samples_close(s->samples);
 		pthread_mutex_lock(&s->lock);
 		s->stop = true;
-		pthread_cond_broadcast(&s->wake);
+		tell(s);
 		while (!s->ended && !ret)
-			ret = pthread_cond_timedwait(&s->wake, &s->lock, &until);
+			ret = pthread_cond_timedwait(&s->end, &s->lock, &until);
 		ended = s->ended;
 		s->left = !ended;
 		pthread_mutex_unlock(&s->lock);
@@ -266,7 +286,7 @@ void sampler_tick(struct sampler *s, const struct collector_tick *t, struct pipe
 		s->first_number = t->number;
 		s->first_us = t->monotonic_us;
 		s->begin = s->anchored = true;
-		pthread_cond_broadcast(&s->wake);
+		tell(s);
 		pthread_mutex_unlock(&s->lock);
 	}
 	samples_drain(s->samples, p, counts, t->due_us);
