@@ -83,7 +83,8 @@ class Play:
         self.nl80211.do(
             NL80211_CMD_NEW_STATION, attr(NL80211_ATTR_IFINDEX, struct.pack("=I", self.index())),
             attr(NL80211_ATTR_MAC, mac(number)), attr(ATTR_LISTEN_INTERVAL, struct.pack("=H", 10)),
-            attr(ATTR_SUPPORTED_RATES, bytes((0x8c, 0x12, 0x98, 0x24))), attr(ATTR_AID, struct.pack("=H", 100 + number)),
+            attr(ATTR_SUPPORTED_RATES, bytes((0x8c, 0x12, 0x98, 0x24))),
+            attr(ATTR_AID, struct.pack("=H", 100 + number)),
             attr(ATTR_FLAGS2, struct.pack("=II", 0b10100010, 0b10100010)))
 
     def remove_station(self, number: int) -> None:
@@ -216,7 +217,8 @@ def busy(it: Play) -> None:
     it.nl80211 = Nl80211()
     for number in range(BUSY):
         it.add_station(number)
-    batch("ip", [f"neigh replace 10.0.0.{100 + n} lladdr {mac(n).hex(':')} dev {AP} nud permanent" for n in range(BUSY)])
+    batch("ip", [f"neigh replace 10.0.0.{100 + n} lladdr {mac(n).hex(':')} dev {AP} nud permanent"
+                 for n in range(BUSY)])
     sender, ends = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), time.monotonic() + 14
     hosts = [100 + n for n in range(BUSY)] + [10 + r for r in CLIENTS]
     traces = {}
@@ -227,9 +229,10 @@ def busy(it: Play) -> None:
         time.sleep(0.02)
         if time.monotonic() > began + 2 and not traces:
             traces = {
-                source: start(["timeout", "-s", "INT", str(TRACED_S), "strace", "-f", "-q", "-yy", "-o", f"{OUT}/{source}.calls",
-                               "-e", "trace=!clock_gettime,gettimeofday", "-p", str(it.exporters[source].process.pid)],
-                              f"{OUT}/{source}.strace")
+                source: start([
+                    "timeout", "-s", "INT", str(TRACED_S), "strace", "-f", "-q", "-yy", "-o", f"{OUT}/{source}.calls",
+                    "-e", "trace=!clock_gettime,gettimeofday", "-p", str(it.exporters[source].process.pid)
+                ], f"{OUT}/{source}.strace")
                 for source in SOURCES
             }
     for trace in traces.values():
@@ -292,7 +295,8 @@ def end(it: Play) -> None:
     it.facts["still there"] = os.path.exists(DEVICE)
 
 
-STEPS = (load, associate, refusals, exporters, traffic, backlog, leave, unload, interface, busy, many, churn, overrun, end)
+STEPS = (load, associate, refusals, exporters, traffic, backlog, leave, unload, interface, busy, many, churn, overrun,
+         end)
 
 
 def main() -> int:
