@@ -25,7 +25,7 @@ ATTR_AID, ATTR_LISTEN_INTERVAL, ATTR_SUPPORTED_RATES, ATTR_FLAGS2 = 16, 18, 19, 
 SOURCES = ("nl80211", "auto")
 #: Added by hand, so that there are 512; and those that all have traffic while system calls are counted.
 ADDED, BUSY = 510, 8
-TRACED_S = 10
+TRACED_S = 3
 QUIET_S = 1.2  # longer than a station counts as active
 
 
@@ -219,7 +219,7 @@ def busy(it: Play) -> None:
         it.add_station(number)
     batch("ip", [f"neigh replace 10.0.0.{100 + n} lladdr {mac(n).hex(':')} dev {AP} nud permanent"
                  for n in range(BUSY)])
-    sender, ends = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), time.monotonic() + 14
+    sender, ends = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), time.monotonic() + TRACED_S + 3
     hosts = [100 + n for n in range(BUSY)] + [10 + r for r in CLIENTS]
     traces = {}
     began = time.monotonic()
@@ -227,7 +227,7 @@ def busy(it: Play) -> None:
         for host in hosts:
             sender.sendto(b"x" * 200, (f"10.0.0.{host}", 9))
         time.sleep(0.02)
-        if time.monotonic() > began + 2 and not traces:
+        if time.monotonic() > began + 1 and not traces:
             traces = {
                 source: start([
                     "timeout", "-s", "INT", str(TRACED_S), "strace", "-f", "-q", "-yy", "-o", f"{OUT}/{source}.calls",
