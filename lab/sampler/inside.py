@@ -230,7 +230,7 @@ def busy(it: Play) -> None:
         if time.monotonic() > began + 1 and not traces:
             traces = {
                 source: start([
-                    "timeout", "-s", "INT", str(TRACED_S), "strace", "-f", "-q", "-yy", "-o", f"{OUT}/{source}.calls",
+                    "timeout", "-s", "INT", str(TRACED_S), "strace", "-f", "-q", "-o", f"{OUT}/{source}.calls",
                     "-e", "trace=!clock_gettime,gettimeofday", "-p", str(it.exporters[source].process.pid)
                 ], f"{OUT}/{source}.strace")
                 for source in SOURCES
@@ -242,12 +242,12 @@ def busy(it: Play) -> None:
 
 
 def calls(source: str, main: int) -> dict[str, float]:
-    """System calls a second of the tick thread, of the one that asks netlink, and of the others. Reading the clock is
-    none: it is one in this guest alone.
+    """System calls a second of the tick thread, of the one that asks netlink (by recvmmsg() alone), and of the others.
+    Reading the clock is none: it is one in this guest alone.
     """
     with open(f"{OUT}/{source}.calls") as f:
         lines = [line.split(None, 1) for line in f if "resumed>" not in line and "+++" not in line]
-    sampler = {thread for thread, call in lines if "<NETLINK:" in call} - {str(main)}
+    sampler = {thread for thread, call in lines if call.startswith("recvmmsg(")} - {str(main)}
     found = {"tick": 0, "sampler": 0, "others": 0}
     for thread, _ in lines:
         found["tick" if thread == str(main) else "sampler" if thread in sampler else "others"] += 1
