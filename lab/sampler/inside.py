@@ -186,6 +186,7 @@ def backlog(it: Play) -> None:
 
 def leave(it: Play) -> None:
     run(f"hostapd_cli -p /run/lab/hostapd-ap -i {AP} deauthenticate {wifi.radio_mac(2)}")
+    wait(lambda: run(f"iw dev {AP} station dump").count("Station ") == 1, "AP that has forgotten it")
     it.mark("left")
     join(it, (2,))
     it.mark("back")
