@@ -247,9 +247,11 @@ int main(void)
 	open_error = 0;
 	start_error = -EPROTO;
 	CHECK(!tick(2500, NULL) && starts == 1 && says(strerror(EPROTO)));
+	start_error = -ENODEV; /* the interface went away a moment ago */
+	CHECK(!tick(2500, NULL) && starts == 2 && says("interface went away"));
 	start_error = 0;
-	CHECK(!tick(100, NULL) && starts == 1);
-	CHECK(tick(2500, NULL) && starts == 2);
+	CHECK(!tick(100, NULL) && starts == 2);
+	CHECK(tick(2500, NULL) && starts == 3);
 	end();
 	return done();
 }

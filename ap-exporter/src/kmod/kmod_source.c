@@ -132,8 +132,8 @@ static void begin(struct kmod_source *k, uint32_t ifindex, const struct collecto
 	k->start.first_ns = (t->monotonic_us - SAMPLER_LEAD_US) * 1000u;
 	ret = kmod_ring_start(&k->ring, &k->start);
 	if (ret) {
-		store(&k->why, REFUSED);
 		store(&k->refusal, (uint32_t)-ret);
+		store(&k->why, ret == -ENODEV ? INTERFACE : REFUSED);
 		return;
 	}
 	store(&k->why, NONE);
