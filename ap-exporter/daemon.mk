@@ -26,7 +26,7 @@ $(B)/ap-exporter.mips.full: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*/*.h) $(B)/bpf
 	  ln -sfn /usr/include/$$(gcc -print-multiarch)/curl /usr/include/librdkafka /usr/include/bpf \
 	    $(MIPS_INCLUDE)/; \
 	  ln -sf /usr/include/openssl/*.h /usr/include/$$(gcc -print-multiarch)/openssl/*.h $(MIPS_INCLUDE)/openssl/
-	@$(MIPS_CC) $(WARN) -DHAVE_KAFKA -DHAVE_AGENT -DHAVE_OPENSSL -DHAVE_OVS -DHAVE_BPF \
+	@$(MIPS_CC) $(WARN) -DHAVE_KAFKA -DHAVE_AGENT -DHAVE_OPENSSL -DHAVE_OVS -DHAVE_BPF -DHAVE_KMOD \
 	  -DRWND_BPF_OBJECT='"$(B)/bpf/rwnd.bpfeb.o"' -DTAP_BPF_OBJECT='"$(B)/bpf/tap.bpfeb.o"' -Isrc \
 	  -I$(GEN) -I$(MIPS_INCLUDE) $(MIPS16) \
 	  -Wl,--unresolved-symbols=ignore-all -s -o $@ $(filter %.c,$^) -lpthread

@@ -8,7 +8,7 @@ from pathlib import Path
 #: Low to high: a room may include what stands left of it, and itself. Last src/ itself: the process.
 ROOMS = (
     "base", "wire", "netlink", "packet", "tc", "helper", "tap", "enrol", "feature", "model", "rewrite", "pipeline",
-    "sample", "replay", "ship", "control", "agent", "collect", ".",
+    "sample", "kmod", "replay", "ship", "control", "agent", "collect", ".",
 )
 MOST_FILES = 25  # in a room
 MOST_LINES = 400  # in a file that is part of the product

@@ -62,6 +62,8 @@ static int start_one(struct collectors *c, const struct collector_ops *ops, stru
 	ret = sampler_for(c, env, ops->thread, &sampler, err, err_size);
 	if (ret)
 		return ret;
+	if (COLLECTORS_DIRECT && ops->direct)
+		source.due = ops->direct->due;
 	env->samples = sampler_samples(sampler);
 	ret = ops->start(&source.self, env, err, err_size);
 	if (ret)
@@ -70,6 +72,10 @@ static int start_one(struct collectors *c, const struct collector_ops *ops, stru
 	if (ret) {
 		ops->stop(source.self);
 		snprintf(err, err_size, "too many sections '%s'", ops->name);
+	} else if (COLLECTORS_DIRECT && ops->direct) {
+		c->direct[c->n_direct].ops = ops->direct;
+		c->direct[c->n_direct].self = source.self;
+		c->direct[c->n_direct++].sampler = c->n_samplers - 1;
 	}
 	return ret;
 }
@@ -131,6 +137,30 @@ void collectors_tick(struct collectors *c, const struct collector_tick *t)
 			c->running[i].ops->tick(c->running[i].self, t);
 	for (unsigned i = 0; i < c->n_samplers; i++)
 		sampler_tick(c->samplers[i], t, c->pipeline, c->counts);
+	for (unsigned i = 0; COLLECTORS_DIRECT && i < c->n_direct; i++)
+		c->direct[i].ops->tick(c->direct[i].self, t);
+}
+
+/* What the kernel took in the last second for what it samples by itself. */
+static void measure_direct(struct collectors *c)
+{
+	for (unsigned i = 0; COLLECTORS_DIRECT && i < c->n_direct; i++) {
+		const uint64_t us = c->direct[i].ops->kernel_us(c->direct[i].self);
+
+		c->direct[i].kernel_permille = (uint32_t)((us - c->direct[i].kernel_us) / 1000);
+		c->direct[i].kernel_us = us;
+	}
+}
+
+/* A sampler's cost, with that of what the kernel does for it. */
+static uint32_t cost_permille(const struct collectors *c, unsigned sampler, const struct sampler_stats *s)
+{
+	uint32_t sum = s->cpu_permille;
+
+	for (unsigned i = 0; COLLECTORS_DIRECT && i < c->n_direct; i++)
+		if (c->direct[i].sampler == sampler)
+			sum += c->direct[i].kernel_permille;
+	return sum;
 }
 
 /* Sampling keeps to its share of the processor: who uses most of it slows down. */
@@ -143,7 +173,7 @@ static void keep_budget(struct collectors *c)
 
 	for (unsigned i = 0; i < c->n_samplers; i++) {
 		sampler_stats(c->samplers[i], &s);
-		cpu[i] = s.cpu_permille;
+		cpu[i] = cost_permille(c, i, &s);
 		pace[i] = s.pace;
 	}
 	step = budget_decide(&c->budget, c->budget_permille, cpu, pace, c->n_samplers);
@@ -166,6 +196,7 @@ void collectors_second(struct collectors *c)
 	for (unsigned i = 0; i < c->n; i++)
 		if (c->running[i].ops->second)
 			c->running[i].ops->second(c->running[i].self);
+	measure_direct(c);
 	keep_budget(c);
 }
 
@@ -177,11 +208,20 @@ struct sampling collectors_sampling(const struct collectors *c)
 	for (unsigned i = 0; i < c->n_samplers; i++) {
 		sampler_stats(c->samplers[i], &s);
 		sum.late_ticks += s.skipped;
-		sum.cpu_permille += s.cpu_permille;
+		sum.cpu_permille += cost_permille(c, i, &s);
 		sum.longest_us = s.longest_us > sum.longest_us ? s.longest_us : sum.longest_us;
 		sum.pace = s.pace > sum.pace ? s.pace : sum.pace;
 	}
 	return sum;
+}
+
+static void stations_json(const struct collectors *c, struct json *j)
+{
+	json_add(j, "], \"stations\": [");
+	for (unsigned i = 0; i < c->n_direct; i++) {
+		json_add(j, "%s", i ? ", " : "");
+		c->direct[i].ops->json(c->direct[i].self, j);
+	}
 }
 
 void collectors_json(const struct collectors *c, struct json *j)
@@ -196,10 +236,12 @@ void collectors_json(const struct collectors *c, struct json *j)
 		json_count(j, "rounds", s.rounds);
 		json_count(j, "skipped", s.skipped);
 		json_count(j, "longest_us", s.longest_us);
-		json_count(j, "cpu_permille", s.cpu_permille);
+		json_count(j, "cpu_permille", cost_permille(c, i, &s));
 		json_count(j, "pace", s.pace);
 		json_add(j, "}");
 	}
+	if (COLLECTORS_DIRECT)
+		stations_json(c, j);
 	json_add(j, "], \"taps\": [");
 	for (unsigned i = 0, n = 0; i < c->n; i++) {
 		if (!c->running[i].ops->json)
@@ -236,6 +278,7 @@ void collectors_add_stats(const struct collectors *c, struct pipeline_stats *sum
 
 void collectors_stop(struct collectors *c)
 {
+	c->n_direct = 0; /* their samplers free them */
 	while (c->n_samplers)
 		sampler_stop(c->samplers[--c->n_samplers]);
 	while (c->n) {

@@ -11,6 +11,11 @@
 #include <stddef.h>
 
 enum { COLLECTORS_MAX = 7 * CONFIG_EACH };
+#ifdef HAVE_KMOD
+enum { COLLECTORS_DIRECT = CONFIG_EACH }; /* what the kernel samples by itself: radios */
+#else
+enum { COLLECTORS_DIRECT = 0 };
+#endif
 
 struct collectors {
 	struct {
@@ -20,6 +25,14 @@ struct collectors {
 	unsigned n;
 	struct sampler *samplers[1 + CONFIG_EACH]; /* those that are a radio's, and one that the others share */
 	unsigned n_samplers;
+	struct {
+		const struct collector_direct *ops;
+		void *self; /* the sampler's, which ends after its last use here */
+		unsigned sampler;
+		uint64_t kernel_us; /* a second ago */
+		uint32_t kernel_permille; /* of a core, in the last second */
+	} direct[COLLECTORS_DIRECT + 1]; /* what the kernel samples by itself, and the tick thread reads; one over */
+	unsigned n_direct;
 	struct pipeline *pipeline;
 	struct collector_counts *counts;
 	struct budget budget;
@@ -44,7 +57,7 @@ struct sampling {
 	unsigned pace; /* of the one slowed most */
 };
 struct sampling collectors_sampling(const struct collectors *);
-/* Adds `"samplers": [...]` and `"taps": [...]` to a JSON object that has members. */
+/* Adds `"samplers": [...]`, `"stations": [...]` and `"taps": [...]` to a JSON object that has members. */
 void collectors_json(const struct collectors *, struct json *);
 /* What a running collector, counted from 0, has to say in words: its length, 0 for nothing; -1 beyond the last. */
 int collectors_alarm(const struct collectors *, unsigned i, char *buf, size_t size);

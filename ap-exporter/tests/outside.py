@@ -749,7 +749,8 @@ def t_slow_kernel():
     with Wire() as wire, Folder() as folder:
         sh("tc qdisc add dev lan0 root handle 1: pfifo limit 1000", wire.ap)
         trace = folder / "trace"
-        slow = ("strace", "-f", "-yy", "--seccomp-bpf", "-o", str(trace), "-e", "trace=sendto,sendmsg,recvfrom,recvmsg",
+        slow = ("strace", "-f", "-yy", "--seccomp-bpf", "-o", str(trace), "-e",
+                "trace=sendto,sendmsg,recvfrom,recvmsg,recvmmsg",
                 "-e", "inject=sendto,sendmsg:delay_exit=50000:when=20+")
         with Daemon(folder, PACKET + "config neigh\n\toption interface lan0\n", wire.ap, under=slow) as daemon:
             wire.transfer("10.99.0.2", 100_000)

@@ -199,6 +199,17 @@ static void clients_ports(struct config *c)
 			                        i ? "," : "", c->nl80211[i].interface);
 }
 
+/* What is wrong with the sections `nl80211`; NULL: nothing. */
+static const char *wrong_radios(const struct config *c)
+{
+#ifdef HAVE_KMOD /* else there is no such option */
+	for (uint32_t i = 0; i < c->n_nl80211; i++)
+		if (strcmp(c->nl80211[i].stations, "auto") && strcmp(c->nl80211[i].stations, "nl80211"))
+			return "section 'nl80211': 'stations' is auto or nl80211";
+#endif
+	return NULL;
+}
+
 /* What is wrong with the sections `tap`; NULL: nothing. */
 static const char *wrong_taps(const struct config *c)
 {
@@ -272,6 +283,8 @@ static int check(struct config *c, char *err, size_t err_size)
 		wrong = "section 'rwnd': 'backend' is auto, ovs or bpf";
 	if (!wrong && !c->n_kafka && !c->n_file)
 		wrong = "no sink: add a section 'kafka' or 'file'";
+	if (!wrong)
+		wrong = wrong_radios(c);
 	if (!wrong)
 		wrong = wrong_taps(c);
 	if (!wrong && !c->n_nl80211 && !c->n_qdisc && !c->n_packet && !c->n_tap && !c->n_beacon && !c->n_replay)

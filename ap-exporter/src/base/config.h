@@ -33,6 +33,7 @@ struct config_nl80211 {
 	bool enabled;
 	char interface[CONFIG_IF];
 	uint32_t idle_interval_ticks, active_hold_ticks, channel_interval_ticks, queue_interval_ticks;
+	char stations[12]; /* auto, nl80211 */
 };
 
 struct config_qdisc {

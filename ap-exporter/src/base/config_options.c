@@ -28,6 +28,10 @@ static const struct config_option exporter_options[] = {
 static const struct config_option nl80211_options[] = {
 	ENABLED(nl80211),
 	T(nl80211, interface, "", true, false, "AP interface"),
+#ifdef HAVE_KMOD
+	T(nl80211, stations, "auto", false, false,
+	  "nl80211, or auto: the kernel module where it is loaded"),
+#endif
 	N(nl80211, idle_interval_ticks, 25, 1, 250,
 	  "ticks between samples of stations without traffic, and between looks for new ones"),
 	N(nl80211, active_hold_ticks, 250, 1, 25000, "ticks without traffic after which a station counts as idle"),

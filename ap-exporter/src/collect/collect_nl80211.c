@@ -5,6 +5,7 @@
 #include "collect/collect_stations.h"
 #include "collect/nl80211_parse.h"
 #include "collect/survey_counters.h"
+#include "kmod/kmod_source.h"
 #include "pipeline/pipeline.h" /* pipeline_name() */
 
 #include <errno.h>
@@ -17,11 +18,16 @@
 /* An answer that takes longer than a tick is asked for this part of the time at the most: the stations wait meanwhile,
  * and some drivers ask their firmware for the survey. */
 enum { SURVEY_PATIENCE = 20, QUEUE_PATIENCE = 20, LEAST_SURVEY_TICKS = 25 };
+/* While the kernel module samples the stations the thread wakes for the survey. The queue of group frames, which the
+ * interface's own is where stations have theirs, is then looked at once a second. */
+enum { WITH_MODULE_TICKS = 250 };
 
 struct collect {
 	struct collect_source source;
 	struct config_nl80211 config;
 	struct collect_stations *stations; /* NULL while it starts */
+	struct kmod_source *module; /* NULL: not wanted */
+	bool by_module; /* the module samples the stations */
 	uint16_t device, queue_kind; /* names */
 	struct netlink_request survey, get_interface;
 	bool can_survey, no_survey_reported;
@@ -34,6 +40,16 @@ struct collect {
 	uint64_t queue_bytes;
 	uint32_t refused_reported; /* stations beyond max_stations */
 };
+
+/* NULL where it is not wanted, or built without its reader. */
+static struct kmod_source *module_of(const struct collect *c)
+{
+#ifdef HAVE_KMOD
+	return c->module;
+#else
+	return NULL;
+#endif
+}
 
 static int prepare(struct collect_source *s)
 {
@@ -56,6 +72,8 @@ static void forget(struct collect_source *s)
 	struct collect *c = (struct collect *)s;
 
 	collect_stations_forget(c->stations);
+	if (module_of(c))
+		kmod_source_end(module_of(c));
 	if (c->has_channel)
 		samples_gone(s->samples, OAL_CHANNEL, &c->channel);
 	if (c->has_queue) {
@@ -163,19 +181,88 @@ static uint32_t sample_interface(struct collect *c)
 	return r.took_us;
 }
 
+/* Does the kernel module sample the stations? What nl80211 knew of them is then forgotten, and the other way round. */
+static bool by_module(struct collect *c, const struct collector_tick *t)
+{
+	bool handed_over;
+
+	if (!module_of(c))
+		return false;
+	c->by_module = kmod_source_samples(module_of(c), c->source.interface.index, t, &handed_over);
+	if (handed_over && c->by_module)
+		collect_stations_forget(c->stations);
+	else if (handed_over)
+		collect_stations_again(c->stations);
+	return c->by_module;
+}
+
+static uint32_t queue_interval(const struct collect *c)
+{
+	return module_of(c) && c->by_module && c->config.queue_interval_ticks < WITH_MODULE_TICKS ? WITH_MODULE_TICKS
+										 : c->config.queue_interval_ticks;
+}
+
 static void tick(void *self, const struct collector_tick *t)
 {
 	struct collect *c = self;
 
-	if (c->source.interface.index && t->number >= c->interface_at)
-		c->interface_at = t->number + pace_interval(c->config.queue_interval_ticks, t->pace,
-							    sample_interface(c), QUEUE_PATIENCE);
-	if (c->source.interface.index)
+	if (!by_module(c, t) && c->source.interface.index)
 		collect_stations_tick(c->stations, t);
+	if (c->source.interface.index && t->number >= c->interface_at)
+		c->interface_at = t->number + pace_interval(queue_interval(c), t->pace, sample_interface(c),
+							    QUEUE_PATIENCE);
 	if (c->source.interface.index && c->can_survey && t->number >= c->survey_at)
 		c->survey_at = t->number + pace_interval(c->config.channel_interval_ticks, t->pace, sample_survey(c),
 							 SURVEY_PATIENCE);
 }
+
+#ifdef HAVE_KMOD
+/* The stations of nl80211 are looked at in each tick; the module needs nobody. */
+static uint64_t due(void *self)
+{
+	const struct collect *c = self;
+	const uint64_t survey_at = c->can_survey ? c->survey_at : UINT64_MAX;
+
+	if (!c->by_module || !c->source.interface.index)
+		return 0;
+	return survey_at < c->interface_at ? survey_at : c->interface_at;
+}
+
+static void direct_tick(void *self, const struct collector_tick *t)
+{
+	struct collect *c = self;
+
+	if (module_of(c))
+		kmod_source_tick(module_of(c), t);
+}
+
+static uint64_t kernel_us(const void *self)
+{
+	const struct collect *c = self;
+
+	return module_of(c) ? kmod_source_kernel_us(module_of(c)) : 0;
+}
+
+static void stations_json(const void *self, struct json *j)
+{
+	const struct collect *c = self;
+
+	if (module_of(c)) {
+		kmod_source_json(module_of(c), j);
+		return;
+	}
+	json_add(j, "{\"interface\": ");
+	json_string(j, c->config.interface);
+	json_add(j, ", \"source\": \"nl80211\"}");
+}
+
+static const struct collector_direct direct = {
+	.due = due,
+	.tick = direct_tick,
+	.kernel_us = kernel_us,
+	.json = stations_json,
+};
+#endif
 
 static void second(void *self)
 {
@@ -183,6 +270,8 @@ static void second(void *self)
 	const uint32_t refused = collect_stations_refused(c->stations);
 
 	collect_source_second(&c->source);
+	if (module_of(c))
+		kmod_source_second(module_of(c));
 	if (!c->can_survey && c->source.interface.index && !c->no_survey_reported) {
 		log_info("nl80211: the driver of %s has no channel survey", c->source.interface.name);
 		c->no_survey_reported = true;
@@ -195,8 +284,31 @@ static void second(void *self)
 
 static void stop(void *self)
 {
-	collect_stations_free(((struct collect *)self)->stations);
+	struct collect *c = self;
+
+	collect_stations_free(c->stations);
+	if (module_of(c))
+		kmod_source_free(module_of(c));
 	collect_source_stop(self);
+}
+
+static int open_module(struct collect *c, const struct collector_env *env)
+{
+#ifdef HAVE_KMOD
+	const struct kmod_source_config config = {
+		.device = OAL_SAMPLER_DEVICE,
+		.interface = c->config.interface,
+		.pipeline = env->pipeline,
+		.device_name = c->device,
+		.max_stations = env->config->exporter.max_stations,
+		.idle_interval_ticks = c->config.idle_interval_ticks,
+		.active_hold_ticks = c->config.active_hold_ticks,
+	};
+
+	return strcmp(c->config.stations, "nl80211") ? kmod_source_new(&c->module, &config) : 0;
+#else
+	return 0;
+#endif
 }
 
 static int start(void **self, const struct collector_env *env, char *err, size_t err_size)
@@ -217,6 +329,8 @@ static int start(void **self, const struct collector_env *env, char *err, size_t
 	c->queue_kind = pipeline_name(env->pipeline, "mac80211");
 	c->stations = collect_stations_new(&c->source, &c->config, c->device, env->config->exporter.max_stations);
 	ret = c->stations ? prepare(&c->source) : -ENOMEM;
+	if (!ret)
+		ret = open_module(c, env);
 	if (ret) {
 		snprintf(err, err_size, "nl80211 on %s: cannot start: %s", config->interface, strerror(-ret));
 		stop(c);
@@ -232,6 +346,9 @@ const struct collector_ops collect_nl80211 = {
 	.check = check,
 	.start = start,
 	.tick = tick,
+#ifdef HAVE_KMOD
+	.direct = &direct,
+#endif
 	.second = second,
 	.stop = stop,
 	.live = true,

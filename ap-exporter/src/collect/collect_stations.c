@@ -266,6 +266,11 @@ void collect_stations_prepare(struct collect_stations *c, uint16_t family)
 	c->dump_at = c->active_at = 0;
 }
 
+void collect_stations_again(struct collect_stations *c)
+{
+	c->dump_at = c->active_at = 0;
+}
+
 void collect_stations_forget(struct collect_stations *c)
 {
 	for (uint32_t i = 0; i < c->max; i++)

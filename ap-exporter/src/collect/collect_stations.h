@@ -18,6 +18,8 @@ void collect_stations_free(struct collect_stations *);
 void collect_stations_prepare(struct collect_stations *, uint16_t family);
 /* Rows of all stations are gone. */
 void collect_stations_forget(struct collect_stations *);
+/* Another has sampled them meanwhile: all are to be looked at. */
+void collect_stations_again(struct collect_stations *);
 /* Samples those that are due. */
 void collect_stations_tick(struct collect_stations *, const struct collector_tick *);
 /* Stations that found no place, since the start. */

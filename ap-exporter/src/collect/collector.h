@@ -32,6 +32,19 @@ struct collector_env {
 
 enum collector_thread { COLLECTOR_DIRECT, COLLECTOR_RADIO, COLLECTOR_SHARED };
 
+/* Of a collector with a sampler, for which the kernel samples by itself what the tick thread then reads. */
+struct collector_direct {
+	/* On the sampler's thread: the next tick at which it has something to ask. */
+	uint64_t (*due)(void *self);
+	/* On the tick thread, after its sampler's rows were handed over. It may read memory, and blocks no more than
+	 * tick() of a collector without a sampler. */
+	void (*tick)(void *self, const struct collector_tick *);
+	/* Time that the kernel spends for it on its own, µs since the start. */
+	uint64_t (*kernel_us)(const void *self);
+	/* Its state as an object, in the status' list `stations`. */
+	void (*json)(const void *self, struct json *);
+};
+
 struct collector_ops {
 	const char *name;
 	/* How many sections of the configuration are for it. */
@@ -47,6 +60,8 @@ struct collector_ops {
 	void (*second)(void *self);
 	/* True when there will be nothing more (a replay without loop). May be NULL. */
 	bool (*done)(void *self);
+	/* What the kernel samples for it by itself. NULL: nothing. */
+	const struct collector_direct *direct;
 	/* What is the matter with what it sees, in words; empty: nothing. Returns the length. May be NULL. */
 	size_t (*alarm)(const void *self, char *buf, size_t size);
 	/* Its state as an object, in the status' list `taps`. May be NULL. */

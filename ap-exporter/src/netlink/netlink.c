@@ -16,13 +16,14 @@ enum {
 	SOCKET_BUFFER = 1 << 19, /* bytes: 16 such datagrams may wait */
 	MAX_DATAGRAMS = 1024, /* of one exchange: more mean that something is wrong */
 	MAX_REQUESTS = 512, /* in one message: the most stations that an AP serves */
+	AT_ONCE = 2, /* datagrams a system call: an answer, and the end of a dump */
 };
 
 struct netlink {
 	int fd;
 	uint32_t seq;
 	struct iovec iov[MAX_REQUESTS];
-	uint8_t buf[BUFFER] __attribute__((aligned(8)));
+	uint8_t buf[AT_ONCE][BUFFER] __attribute__((aligned(8)));
 };
 
 int netlink_open(struct netlink **out, int protocol)
@@ -95,19 +96,27 @@ static void number(struct netlink_request *r, uint32_t seq)
  * come. */
 static int receive(struct netlink *nl, struct netlink_walk *w)
 {
-	for (int i = 0; i < MAX_DATAGRAMS; i++) {
-		ssize_t n = recv(nl->fd, nl->buf, sizeof nl->buf, MSG_TRUNC);
+	struct iovec into[AT_ONCE] = { { nl->buf[0], BUFFER }, { nl->buf[1], BUFFER } };
+	struct mmsghdr messages[AT_ONCE] = { { .msg_hdr = { .msg_iov = &into[0], .msg_iovlen = 1 } },
+					     { .msg_hdr = { .msg_iov = &into[1], .msg_iovlen = 1 } } };
+
+	for (int i = 0; i < MAX_DATAGRAMS;) {
+		const int n = recvmmsg(nl->fd, messages, AT_ONCE, MSG_TRUNC, NULL);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			return -errno; /* EAGAIN: the answer was lost; ENOBUFS: it did not fit the socket */
-		if ((size_t)n > sizeof nl->buf) {
-			w->result->interrupted = true;
-			n = sizeof nl->buf;
+		for (int k = 0; k < n; k++, i++) {
+			size_t len = messages[k].msg_len;
+
+			if (len > BUFFER) {
+				w->result->interrupted = true;
+				len = BUFFER;
+			}
+			if (netlink_walk(w, nl->buf[k], len))
+				return 0;
 		}
-		if (netlink_walk(w, nl->buf, (size_t)n))
-			return 0;
 	}
 	return -EOVERFLOW;
 }

@@ -3,10 +3,12 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -27,8 +29,9 @@ struct sampler {
 	pthread_t thread;
 	bool started, anchored; /* of the tick thread */
 
-	pthread_mutex_t lock; /* guards what follows, up to the blank line; `wake` tells of its news */
-	pthread_cond_t wake;
+	int news; /* an eventfd: tells the thread of `begin` and `stop`; waiting for it takes one system call */
+	pthread_mutex_t lock; /* guards what follows, up to the blank line; `end` tells of `ended` */
+	pthread_cond_t end;
 	bool begin, stop, ended, left; /* left: nobody waits for the end any more */
 	uint64_t first_number, first_us; /* the first tick; all others follow from it */
 
@@ -41,7 +44,8 @@ static void free_all(struct sampler *s)
 	for (unsigned i = 0; i < s->n; i++)
 		s->sources[i].stop(s->sources[i].self);
 	samples_free(s->samples);
-	pthread_cond_destroy(&s->wake);
+	close(s->news);
+	pthread_cond_destroy(&s->end);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }
@@ -52,6 +56,10 @@ int sampler_new(struct sampler **out, const char *name, size_t bytes)
 	pthread_condattr_t monotonic;
 	int ret = s ? samples_new(&s->samples, bytes) : -ENOMEM;
 
+	if (!ret && (s->news = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0) {
+		ret = -errno;
+		samples_free(s->samples);
+	}
 	if (ret) {
 		free(s);
 		return ret;
@@ -60,7 +68,7 @@ int sampler_new(struct sampler **out, const char *name, size_t bytes)
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->wake, &monotonic);
+	pthread_cond_init(&s->end, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 	*out = s;
 	return 0;
@@ -100,22 +108,30 @@ static struct timespec at(uint64_t monotonic_us)
 				  .tv_nsec = (long)(monotonic_us % 1000000u) * 1000 };
 }
 
+/* The thread looks at `begin` and `stop`. */
+static void tell(const struct sampler *s)
+{
+	(void)!write(s->news, &(uint64_t){ 1 }, sizeof(uint64_t));
+}
+
 /* Waits until `monotonic_us`; with 0, for the first tick. False: stop. */
 static bool await(struct sampler *s, uint64_t monotonic_us)
 {
-	const struct timespec until = at(monotonic_us);
-	bool go;
+	for (;;) {
+		const uint64_t now = clock_monotonic_us();
+		const struct timespec left = at(monotonic_us > now ? monotonic_us - now : 0);
+		struct pollfd news = { .fd = s->news, .events = POLLIN };
+		bool go, due;
 
-	pthread_mutex_lock(&s->lock);
-	while (!s->stop && (monotonic_us ? clock_monotonic_us() < monotonic_us : !s->begin)) {
-		if (monotonic_us)
-			pthread_cond_timedwait(&s->wake, &s->lock, &until);
-		else
-			pthread_cond_wait(&s->wake, &s->lock);
+		pthread_mutex_lock(&s->lock);
+		go = !s->stop;
+		due = monotonic_us ? now >= monotonic_us : s->begin;
+		pthread_mutex_unlock(&s->lock);
+		if (!go || due)
+			return go;
+		if (ppoll(&news, 1, monotonic_us ? &left : NULL, NULL) > 0)
+			(void)!read(s->news, &(uint64_t){ 0 }, sizeof(uint64_t));
 	}
-	go = !s->stop;
-	pthread_mutex_unlock(&s->lock);
-	return go;
 }
 
 struct second {
@@ -156,6 +172,24 @@ static void round_of(struct sampler *s, uint64_t number, struct second *second)
 	__atomic_store_n(&s->rounds, s->rounds + 1, __ATOMIC_RELAXED);
 }
 
+/* The next tick that a source is due at. */
+static uint64_t next_due(const struct sampler *s, uint64_t number)
+{
+#ifdef HAVE_KMOD /* else nobody sleeps for longer */
+	uint64_t next = number + 1000000 / OAL_SETTING_TICK_US;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		const uint64_t due = s->sources[i].due ? s->sources[i].due(s->sources[i].self) : 0;
+
+		if (due < next)
+			next = due;
+	}
+	return next > number ? next : number + 1;
+#else
+	return number + 1;
+#endif
+}
+
 static void *run(void *self)
 {
 	struct sampler *s = self;
@@ -166,7 +200,7 @@ static void *run(void *self)
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), SAMPLER_NICE); /* only root may */
 	if (await(s, 0)) {
 		second = (struct second){ .began_us = clock_monotonic_us(), .cpu_us = cpu_us() };
-		for (number = s->first_number + 1;; number++) {
+		for (number = s->first_number + 1;; number = next_due(s, number)) {
 			const uint64_t base = s->first_us - SAMPLER_LEAD_US, now = clock_monotonic_us();
 			const uint64_t due = base + (number - s->first_number) * OAL_SETTING_TICK_US;
 
@@ -186,7 +220,7 @@ static void *run(void *self)
 	pthread_mutex_lock(&s->lock);
 	s->ended = true;
 	alone = s->left;
-	pthread_cond_broadcast(&s->wake);
+	pthread_cond_broadcast(&s->end);
 	pthread_mutex_unlock(&s->lock);
 	if (alone)
 		free_all(s);
@@ -213,9 +247,9 @@ void sampler_stop(struct sampler *s)
 		samples_close(s->samples);
 		pthread_mutex_lock(&s->lock);
 		s->stop = true;
-		pthread_cond_broadcast(&s->wake);
+		tell(s);
 		while (!s->ended && !ret)
-			ret = pthread_cond_timedwait(&s->wake, &s->lock, &until);
+			ret = pthread_cond_timedwait(&s->end, &s->lock, &until);
 		ended = s->ended;
 		s->left = !ended;
 		pthread_mutex_unlock(&s->lock);
@@ -238,7 +272,7 @@ void sampler_tick(struct sampler *s, const struct collector_tick *t, struct pipe
 		s->first_number = t->number;
 		s->first_us = t->monotonic_us;
 		s->begin = s->anchored = true;
-		pthread_cond_broadcast(&s->wake);
+		tell(s);
 		pthread_mutex_unlock(&s->lock);
 	}
 	samples_drain(s->samples, p, counts, t->due_us);

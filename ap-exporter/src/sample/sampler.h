@@ -27,6 +27,9 @@ struct sampler_source {
 	void *self;
 	void (*tick)(void *self, const struct collector_tick *);
 	void (*second)(void *self); /* once a second; may be NULL */
+	/* The next tick at which something is due, as it looks after tick(): the thread sleeps until then, a second
+	 * at the most. NULL: the next. */
+	uint64_t (*due)(void *self);
 	void (*stop)(void *self);   /* frees it: after the last call of the others */
 };
 
