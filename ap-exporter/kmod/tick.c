@@ -115,7 +115,7 @@ static void on_station(void *data, struct ieee80211_sta *sta)
 /* Stations whose flows have packets, says the reader. */
 static void take_wanted(struct sampler *s)
 {
-	const u32 last = READ_ONCE(s->reader->wanted);
+	const u32 last = smp_load_acquire(&s->reader->wanted); /* with the addresses before it */
 
 	if (last - s->wanted > ARRAY_SIZE(s->reader->wanted_mac))
 		s->wanted = last - ARRAY_SIZE(s->reader->wanted_mac);

@@ -8,8 +8,8 @@ from sampler import inside, run
 
 #: Not of the station: who says it and when; the time since it was heard, which runs.
 NOT_STATE = ("ap_id", "boot_id", "seq", "ts_us", "inactive_ms")
-#: A keyframe of everything is in each batch.
-BATCH_US = 1_500_000
+#: A keyframe of everything is in each batch. Shorter than the quiet before a mark.
+BATCH_US = 1_000_000
 #: Reach of the project for ten stations.
 CALLS_A_SECOND = 40
 
