@@ -3,10 +3,13 @@
 Time in the guest is that of its instructions (`-icount`): one takes 2^shift ns, and a processor with nothing to do goes
 on to its next timer at once. So what happens in there does not depend on how fast or how busy this machine is.
 """
+import contextlib
 import dataclasses
 import pathlib
+import re
 import subprocess
 import tempfile
+import time
 
 from . import cpio
 
@@ -98,6 +101,23 @@ class Played:
         return [line[len(word) + 1:] for line in self.console if line.startswith(word + " ")]
 
 
+def wait_for(command: list, console: pathlib.Path) -> None:
+    """Until the emulator ends. A guest whose kernel panicked may not: that is told by its console."""
+    began = time.monotonic()
+    with subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL) as emulator:
+        try:
+            while emulator.poll() is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    emulator.wait(1)
+                said = console.read_text(errors="replace") if console.exists() else ""
+                if time.monotonic() - began > PATIENCE_S or re.search("Kernel panic|System halted|^failed: ", said, re.M):
+                    raise RuntimeError("the guest does not end by itself; the end of its console:\n" + said[-3000:])
+        finally:
+            emulator.kill()
+    if emulator.returncode:
+        raise RuntimeError(f"the emulator ended with {emulator.returncode}")
+
+
 def play(machine: Machine, plan: str, shift: int, files: dict, memory_mb: int = 128) -> Played:
     """Boot, play, and wait for the end. `files`: further ones, see cpio.archive(). An instruction takes 2^shift ns."""
     contents = {
@@ -116,8 +136,8 @@ def play(machine: Machine, plan: str, shift: int, files: dict, memory_mb: int = 
                    f"console={machine.console} quiet panic=1 mac80211_hwsim.radios=2 mac80211_hwsim.quiet_air=1",
                    "-nodefaults", "-nographic", "-no-reboot", "-serial", f"file:{console}",
                    "-icount", f"shift={shift},align=off,sleep=off", "-rtc", "clock=vm,base=2026-01-01",
-                   "-plugin", f"{plugin()},file={counts}"]
-        subprocess.run([str(word) for word in command], check=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
+                   "-plugin", f"{plugin()},to={counts}"]
+        wait_for(command, console)
         said = console.read_text(errors="replace").replace("\r", "").splitlines()
         marks = [tuple(map(int, line.split())) for line in counts.read_text().splitlines()]
     if not said or said[-1].strip() != "done":

@@ -2,7 +2,7 @@
  * in the kernel apart, and writes both counts whenever the guest executes a mark: an instruction without effect that
  * carries a number (guest/mark.h). Idle counts nothing: a processor that waits executes nothing.
  *
- * usage: -plugin count.so,file=PATH; PATH gets a line "MARK USER KERNEL" for each mark. */
+ * usage: -plugin count.so,to=PATH; PATH gets a line "MARK USER KERNEL" for each mark. */
 #include "qemu_plugin.h"
 
 #include <stdio.h>
@@ -55,8 +55,8 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
 		fprintf(stderr, "count: wants a whole machine with one processor, mips or x86_64\n");
 		return -1;
 	}
-	if (argc != 1 || strncmp(argv[0], "file=", 5) || !(out = fopen(argv[0] + 5, "w"))) {
-		fprintf(stderr, "count: usage: -plugin count.so,file=PATH\n");
+	if (argc != 1 || strncmp(argv[0], "to=", 3) || !(out = fopen(argv[0] + 3, "w"))) {
+		fprintf(stderr, "count: usage: -plugin count.so,to=PATH\n");
 		return -1;
 	}
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_block);

@@ -38,11 +38,24 @@ int main(int argc, char **argv)
 					       .udp_per_s = number(argv[7], 20000) });
 	else if (!strcmp(command, "window") && n == 2)
 		air_window(number(argv[2], 600), (int)number(argv[3], 1 << 22));
+	else if (!strcmp(command, "serve") && n == 1)
+		air_serve(argv[2]);
+	else if (!strcmp(command, "join") && n == 1)
+		air_join(argv[2]);
+	else if (!strcmp(command, "to-namespace") && n == 2)
+		air_to_namespace(argv[2], (int)number(argv[3], 1 << 22));
+	else if (!strcmp(command, "vlan") && n == 2)
+		air_vlan(argv[2], number(argv[3], 4094));
+	else if (!strcmp(command, "vlan-of-bridge") && n == 2)
+		air_vlan_of_bridge(argv[2], number(argv[3], 4094));
+	else if (!strcmp(command, "masquerade") && n == 1)
+		air_masquerade(argv[2]);
 	else if (!strcmp(command, "known") && n == 0)
 		air_known();
 	else {
 		fprintf(stderr, "usage: air ap IF | stations IF FROM TO | monitor IF | cable A B | fq_codel IF |\n"
-				"  traffic WIRED MONITOR AP STATIONS TCP_PER_S UDP_PER_S | window SECONDS PID | known\n");
+				"  serve IF | join IF | to-namespace IF PID | vlan PORT ID | vlan-of-bridge BRIDGE ID |\n"
+				"  masquerade IF | traffic WIRED MONITOR AP STATIONS TCP_PER_S UDP_PER_S | window SECONDS PID | known\n");
 		return 2;
 	}
 	return 0;

@@ -3,6 +3,7 @@
 #ifndef OAL_AIR_H
 #define OAL_AIR_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { STATIONS_MOST = 250, CHANNEL_MHZ = 2437 };
@@ -28,10 +29,24 @@ static inline void server_address(uint8_t mac[6])
 void air_ap(const char *interface);
 void air_stations(const char *interface, unsigned from, unsigned to);
 void air_monitor(const char *interface);
+/* A real client's side: join the access point; move a radio into the network namespace of a process. */
+void air_join(const char *interface);
+void air_to_namespace(const char *interface, int pid);
+/* For serve.c: a station with this association id; the elements of an answer, written at `at`: how many bytes. */
+void air_station(const char *interface, const uint8_t mac[6], uint16_t aid);
+size_t air_elements(uint8_t *at);
 
-/* link.c: a pair of Ethernet ports with a cable between them; fq_codel on a port; a bridge's VLAN of a port. */
+/* serve.c: lets whoever asks into the access point of this interface. */
+_Noreturn void air_serve(const char *interface);
+
+/* link.c: a pair of Ethernet ports with a cable between them; fq_codel on a port; the one VLAN, untagged, of a port of a
+ * bridge; masquerading of what leaves by a port, by nftables. */
 void air_cable(const char *a, const char *b);
 void air_fq_codel(const char *interface);
+void air_vlan(const char *port, unsigned vlan);
+void air_vlan_of_bridge(const char *bridge, unsigned vlan);
+/* nat.c */
+void air_masquerade(const char *interface);
 
 /* traffic.c */
 struct traffic {

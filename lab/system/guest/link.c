@@ -1,10 +1,12 @@
 #include "air.h"
 #include "request.h"
 
+#include <linux/if_bridge.h>
 #include <linux/if_link.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 void air_cable(const char *a, const char *b)
@@ -43,4 +45,35 @@ void air_fq_codel(const char *interface)
 	if (ret)
 		die(-ret, "no fq_codel on %s", interface);
 	close(fd);
+}
+
+static void bridge_vlan(const char *interface, uint16_t type, uint16_t vlan, uint16_t vlan_flags, uint16_t whose)
+{
+	const struct ifinfomsg port = { .ifi_family = AF_BRIDGE, .ifi_index = (int)interface_index(interface) };
+	const struct bridge_vlan_info info = { .flags = vlan_flags, .vid = vlan };
+	int fd = request_socket(NETLINK_ROUTE), ret;
+	struct request r;
+	size_t spec;
+
+	request_begin(&r, type, 0, &port, sizeof port);
+	spec = request_open(&r, IFLA_AF_SPEC);
+	if (whose)
+		request_u16(&r, IFLA_BRIDGE_FLAGS, whose);
+	request_put(&r, IFLA_BRIDGE_VLAN_INFO, &info, sizeof info);
+	request_close(&r, spec);
+	ret = request_send(fd, &r);
+	if (ret)
+		die(-ret, "VLAN %u of %s", vlan, interface);
+	close(fd);
+}
+
+void air_vlan(const char *port, unsigned vlan)
+{
+	bridge_vlan(port, RTM_DELLINK, 1, 0, 0);
+	bridge_vlan(port, RTM_SETLINK, (uint16_t)vlan, BRIDGE_VLAN_INFO_PVID | BRIDGE_VLAN_INFO_UNTAGGED, 0);
+}
+
+void air_vlan_of_bridge(const char *bridge, unsigned vlan)
+{
+	bridge_vlan(bridge, RTM_SETLINK, (uint16_t)vlan, 0, BRIDGE_FLAGS_SELF);
 }

@@ -140,6 +140,11 @@ int request_send(int fd, struct request *r)
 	return transact(fd, r, 0, NULL);
 }
 
+int request_answer(int fd)
+{
+	return answer(fd, 0, NULL);
+}
+
 void request_generic(struct request *r, uint16_t family, uint8_t command)
 {
 	const struct genlmsghdr g = { .cmd = command, .version = 1 };

@@ -31,6 +31,8 @@ void request_close(struct request *, size_t opened);
 int request_socket(int protocol);
 /* Sends, and waits for the answer: 0 or a negative errno of the kernel's. */
 int request_send(int socket, struct request *);
+/* Waits for the next answer: as request_send(). */
+int request_answer(int socket);
 /* The id of a generic netlink family. */
 uint16_t request_family(int socket, const char *name);
 /* A generic netlink request. */

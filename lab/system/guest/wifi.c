@@ -1,6 +1,7 @@
 #include "air.h"
 #include "request.h"
 
+#include <errno.h>
 #include <linux/nl80211.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -63,11 +64,26 @@ static uint8_t *element(uint8_t *at, uint8_t id, const void *bytes, size_t size)
 	return at + size;
 }
 
-void air_ap(const char *interface)
+/* What beacons and answers say in the end: further rates, 802.11n, WMM. */
+static uint8_t *last_elements(uint8_t *p)
 {
 	static const uint8_t ht_operation[22] = { 6 /* the channel */ };
 	static const uint8_t wmm[] = { 0x00, 0x50, 0xf2, 0x02, 0x01, 0x01, 0x00, 0x00, 0x03, 0xa4, 0x00, 0x00,
 				       0x27, 0xa4, 0x00, 0x00, 0x42, 0x43, 0x5e, 0x00, 0x62, 0x32, 0x2f, 0x00 };
+
+	p = element(p, 50, more_rates, sizeof more_rates);
+	p = element(p, 45, ht, sizeof ht);
+	p = element(p, 61, ht_operation, sizeof ht_operation);
+	return element(p, 221, wmm, sizeof wmm);
+}
+
+size_t air_elements(uint8_t *at)
+{
+	return (size_t)(last_elements(element(at, 1, rates, sizeof rates)) - at);
+}
+
+void air_ap(const char *interface)
+{
 	const uint8_t channel = 6;
 	uint8_t head[128] = { 0x80 }, tail[128], *p;
 	int fd = request_socket(NETLINK_GENERIC), ret;
@@ -88,10 +104,7 @@ void air_ap(const char *interface)
 	request_generic(&r, family, NL80211_CMD_START_AP);
 	request_u32(&r, NL80211_ATTR_IFINDEX, interface_index(interface));
 	request_put(&r, NL80211_ATTR_BEACON_HEAD, head, (size_t)(p - head));
-	p = element(tail, 50, more_rates, sizeof more_rates);
-	p = element(p, 45, ht, sizeof ht);
-	p = element(p, 61, ht_operation, sizeof ht_operation);
-	p = element(p, 221, wmm, sizeof wmm);
+	p = last_elements(tail);
 	request_put(&r, NL80211_ATTR_BEACON_TAIL, tail, (size_t)(p - tail));
 	request_u32(&r, NL80211_ATTR_BEACON_INTERVAL, 100);
 	request_u32(&r, NL80211_ATTR_DTIM_PERIOD, 2);
@@ -105,35 +118,73 @@ void air_ap(const char *interface)
 	close(fd);
 }
 
-void air_stations(const char *interface, unsigned from, unsigned to)
+void air_station(const char *interface, const uint8_t mac[6], uint16_t aid)
 {
 	const uint32_t flags = 1u << NL80211_STA_FLAG_AUTHENTICATED | 1u << NL80211_STA_FLAG_ASSOCIATED |
 			       1u << NL80211_STA_FLAG_AUTHORIZED | 1u << NL80211_STA_FLAG_WME |
 			       1u << NL80211_STA_FLAG_SHORT_PREAMBLE;
 	const struct nl80211_sta_flag_update update = { .mask = flags, .set = flags };
-	int fd = request_socket(NETLINK_GENERIC);
+	int fd = request_socket(NETLINK_GENERIC), ret;
 	uint16_t family = request_family(fd, "nl80211");
-	uint8_t mac[6], all_rates[sizeof rates + sizeof more_rates];
+	uint8_t all_rates[sizeof rates + sizeof more_rates];
+	struct request r;
 
 	memcpy(all_rates, rates, sizeof rates);
 	memcpy(all_rates + sizeof rates, more_rates, sizeof more_rates);
-	for (unsigned i = from; i < to && i < STATIONS_MOST; i++) {
-		struct request r;
-		int ret;
+	request_generic(&r, family, NL80211_CMD_NEW_STATION);
+	request_u32(&r, NL80211_ATTR_IFINDEX, interface_index(interface));
+	request_put(&r, NL80211_ATTR_MAC, mac, 6);
+	request_u16(&r, NL80211_ATTR_STA_AID, aid);
+	request_u16(&r, NL80211_ATTR_STA_LISTEN_INTERVAL, 10);
+	request_put(&r, NL80211_ATTR_STA_SUPPORTED_RATES, all_rates, sizeof all_rates);
+	request_put(&r, NL80211_ATTR_HT_CAPABILITY, ht, sizeof ht);
+	request_put(&r, NL80211_ATTR_STA_FLAGS2, &update, sizeof update);
+	ret = request_send(fd, &r);
+	if (ret && ret != -EEXIST)
+		die(-ret, "station %u does not come to %s", aid, interface);
+	close(fd);
+}
 
+void air_stations(const char *interface, unsigned from, unsigned to)
+{
+	uint8_t mac[6];
+
+	for (unsigned i = from; i < to && i < STATIONS_MOST; i++) {
 		station_address(mac, i);
-		request_generic(&r, family, NL80211_CMD_NEW_STATION);
-		request_u32(&r, NL80211_ATTR_IFINDEX, interface_index(interface));
-		request_put(&r, NL80211_ATTR_MAC, mac, sizeof mac);
-		request_u16(&r, NL80211_ATTR_STA_AID, (uint16_t)(i + 1));
-		request_u16(&r, NL80211_ATTR_STA_LISTEN_INTERVAL, 10);
-		request_put(&r, NL80211_ATTR_STA_SUPPORTED_RATES, all_rates, sizeof all_rates);
-		request_put(&r, NL80211_ATTR_HT_CAPABILITY, ht, sizeof ht);
-		request_put(&r, NL80211_ATTR_STA_FLAGS2, &update, sizeof update);
-		ret = request_send(fd, &r);
-		if (ret)
-			die(-ret, "station %u does not come to %s", i, interface);
+		air_station(interface, mac, (uint16_t)(i + 1));
 	}
+}
+
+void air_join(const char *interface)
+{
+	int fd = request_socket(NETLINK_GENERIC), ret;
+	uint16_t family = request_family(fd, "nl80211");
+	struct request r;
+
+	up(interface);
+	request_generic(&r, family, NL80211_CMD_CONNECT);
+	request_u32(&r, NL80211_ATTR_IFINDEX, interface_index(interface));
+	request_put(&r, NL80211_ATTR_SSID, ssid, sizeof ssid - 1);
+	request_u32(&r, NL80211_ATTR_WIPHY_FREQ, CHANNEL_MHZ);
+	request_u32(&r, NL80211_ATTR_AUTH_TYPE, NL80211_AUTHTYPE_OPEN_SYSTEM);
+	ret = request_send(fd, &r);
+	if (ret)
+		die(-ret, "%s does not look for %s", interface, ssid);
+	close(fd);
+}
+
+void air_to_namespace(const char *interface, int pid)
+{
+	int fd = request_socket(NETLINK_GENERIC), ret;
+	uint16_t family = request_family(fd, "nl80211");
+	struct request r;
+
+	request_generic(&r, family, NL80211_CMD_SET_WIPHY_NETNS);
+	request_u32(&r, NL80211_ATTR_IFINDEX, interface_index(interface));
+	request_u32(&r, NL80211_ATTR_PID, (uint32_t)pid);
+	ret = request_send(fd, &r);
+	if (ret)
+		die(-ret, "the radio of %s does not move", interface);
 	close(fd);
 }
 
