@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/reboot.h>
+#include <unistd.h>
 
 static unsigned number(const char *text, unsigned most)
 {
@@ -50,12 +52,15 @@ int main(int argc, char **argv)
 		air_vlan_of_bridge(argv[2], number(argv[3], 4094));
 	else if (!strcmp(command, "masquerade") && n == 1)
 		air_masquerade(argv[2]);
-	else if (!strcmp(command, "known") && n == 0)
+	else if (!strcmp(command, "off") && n == 0) {
+		sync();
+		reboot(RB_AUTOBOOT); /* the emulator ends instead */
+	} else if (!strcmp(command, "known") && n == 0)
 		air_known();
 	else {
 		fprintf(stderr, "usage: air ap IF | stations IF FROM TO | monitor IF | cable A B | fq_codel IF |\n"
 				"  serve IF | join IF | to-namespace IF PID | vlan PORT ID | vlan-of-bridge BRIDGE ID |\n"
-				"  masquerade IF | traffic WIRED MONITOR AP STATIONS TCP_PER_S UDP_PER_S | window SECONDS PID | known\n");
+				"  masquerade IF | traffic WIRED MONITOR AP STATIONS TCP_PER_S UDP_PER_S | window SECONDS PID | known | off\n");
 		return 2;
 	}
 	return 0;

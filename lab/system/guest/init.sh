@@ -8,7 +8,7 @@
 
 fail() {
 	echo "failed: $*"
-	poweroff -f
+	air off
 }
 
 # The radio, the bridge, the wired port; $1 stations.
@@ -53,4 +53,4 @@ echo 0 >/proc/sys/net/ipv6/conf/all/accept_dad
 echo "guest $(cat /proc/version)"
 . /plan
 echo done
-poweroff -f
+air off

@@ -25,15 +25,25 @@ flock 9
 if [ -e "$out/$(basename "$binary")" ]; then echo "$out/$(basename "$binary")"; exit 0; fi
 
 # Sources and object files are kept: a change of the configuration or of a patch compiles what it touches.
-patches=$(cat "$here"/*.patch | sha256sum | cut -c1-16)
-tree=$cache/tree-$(printf %s "$version-$patches" | tr -c 'A-Za-z0-9.\n' _)
+tree=$cache/tree-$(printf %s "$version" | tr -c 'A-Za-z0-9.\n' _)
+pristine=$tree/.pristine
 if [ ! -e "$tree/.complete" ]; then
 	echo "system: unpacking $source_tar (1.7 GB) into $tree" >&2
 	rm -rf "$tree"; mkdir -p "$tree"
 	tar xf "$source_tar" -C "$tree" --strip-components=1
-	for change in "$here"/*.patch; do patch -s -d "$tree" -p1 <"$change"; done
 	touch "$tree/.complete"
 fi
+# What patches touch, and touched before, is as it came, then patched; a file that stays the same keeps its time.
+patched=$(mktemp -d)
+trap 'rm -rf "$patched"' EXIT
+for file in $(sed -n 's|^+++ b/||p' "$here"/*.patch); do
+	[ -e "$pristine/$file" ] || install -D "$tree/$file" "$pristine/$file"
+done
+cp -r "$pristine/." "$patched"
+for change in "$here"/*.patch; do patch -s -d "$patched" -p1 <"$change"; done
+(cd "$patched" && find . -type f) | while IFS= read -r file; do
+	cmp -s "$patched/$file" "$tree/$file" || cp "$patched/$file" "$tree/$file"
+done
 objects=$tree-$machine
 mkdir -p "$objects"
 cat "$here/common.fragment" "$here/$machine.fragment" >"$objects/wanted"
