@@ -59,9 +59,9 @@ log=$cache/kernel-$machine.log
 echo "system: building the $machine kernel in $objects (once, some 6 CPU-minutes; log: $log)" >&2
 nice -n 10 "${make[@]}" -j"${JOBS:-2}" "$(basename "$binary")" >"$log" 2>&1 || { tail -30 "$log" >&2; exit 1; }
 mkdir -p "$out.new"
-if [ "$binary" = vmlinux ]; then mips-linux-gnu-strip -o "$out.new/vmlinux" "$objects/vmlinux";
-	mips-linux-gnu-nm "$objects/vmlinux" >"$out.new/System.map"
+if [ "$binary" = vmlinux ]; then mips-linux-gnu-strip -o "$out.new/vmlinux" "$objects/vmlinux"
 else cp "$objects/$binary" "$out.new/"; fi
+cp "$objects/System.map" "$out.new/"
 cp "$objects/.config" "$out.new/config"
 rm -rf "$out"; mv "$out.new" "$out"
 echo "$out/$(basename "$binary")"
