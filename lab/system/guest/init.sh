@@ -7,6 +7,7 @@
 #   stations ~~ phy0-ap0 ┘      far: puts downlink frames on the cable; mon0: uplink frames on the air
 
 fail() {
+	[ ! -e /tmp/agent.log ] || cat /tmp/agent.log
 	echo "failed: $*"
 	air off
 }
@@ -48,6 +49,7 @@ window() {
 }
 
 mount -t proc proc /proc && mount -t sysfs sysfs /sys && mount -t devtmpfs dev /dev && mount -t tmpfs tmp /tmp || fail mounts
+echo OpenWrt >/proc/sys/kernel/hostname
 mkdir -p /tmp/run && ip link set lo up
 echo 0 >/proc/sys/net/ipv6/conf/all/accept_dad
 echo "guest $(cat /proc/version)"
