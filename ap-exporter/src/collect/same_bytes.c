@@ -7,7 +7,7 @@ typedef uint32_t __attribute__((may_alias)) word;
 
 enum { WORDS = 4 }; /* at a time */
 
-bool same_bytes(const void *a, const void *b, size_t n)
+SAME_BYTES_CODE bool same_bytes(const void *a, const void *b, size_t n)
 {
 	const word *x = a, *y = b;
 

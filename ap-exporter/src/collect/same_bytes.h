@@ -7,8 +7,10 @@
 #include <stddef.h>
 
 #ifdef __mips16 /* whose short instructions are a third more here */
-__attribute__((nomips16))
+#define SAME_BYTES_CODE __attribute__((nomips16))
+#else
+#define SAME_BYTES_CODE
 #endif
-bool same_bytes(const void *a, const void *b, size_t n);
+SAME_BYTES_CODE bool same_bytes(const void *a, const void *b, size_t n);
 
 #endif
