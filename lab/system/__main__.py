@@ -15,6 +15,15 @@ def numbers(text: str) -> tuple[int, ...]:
     return tuple(int(word) for word in text.split(","))
 
 
+def boots(on: machine.Machine, ways: list[str], packets: tuple[int, ...]):
+    """Each way to sample, with the packet rates that are played in one boot of it."""
+    quiet, busy = [tuple(p for p in packets if (p >= cost.BUSY) == is_busy) for is_busy in (False, True)]
+    if on is machine.MIPS and "budget" in ways:  # a share of a processor's time: the other one is none that exists
+        yield from ((way, rates) for way, rates in ((cost.SHIPPED, quiet), (cost.SHIPPED_BUSY, busy)) if rates)
+    if "unlimited" in ways:
+        yield cost.UNLIMITED, packets
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--machine", default="mips,x86_64")
@@ -26,7 +35,7 @@ def main() -> None:
     parser.add_argument("--setup", action="store_true", help="only build what is cached")
     chosen = parser.parse_args()
     machines = [MACHINES[name] for name in chosen.machine.split(",")]
-    ways = [way for way in (cost.SHIPPED, cost.UNLIMITED) if way.name in chosen.ways.split(",")]
+    ways = chosen.ways.split(",")
     for on in machines:
         on.setup()
     if chosen.setup:
@@ -35,12 +44,10 @@ def main() -> None:
     for on in machines:
         proofs[on.name] = cost.proof(on, cost.SHIPPED.shift)
         print(f"{on.name}: {proofs[on.name]}", file=sys.stderr)
-        for way in ways:
-            if on.name != "mips" and way is cost.SHIPPED:
-                continue  # the budget is a share of a processor's time, and this one is none that exists
+        for way, packets in boots(on, ways, chosen.packets):
             for stations in chosen.stations:
                 print(f"{on.name}, {way.name}: {stations} stations", file=sys.stderr)
-                cells += cost.measure(on, way, stations, chosen.packets)
+                cells += cost.measure(on, way, stations, packets)
     results = {"proof": proofs, "cells": [dataclasses.asdict(cell) for cell in cells]}
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     chosen.out.write_text(json.dumps(results, indent=1) + "\n")

@@ -20,16 +20,18 @@ CPU_PER_S = 350_000_000
 
 @dataclasses.dataclass(frozen=True)
 class Way:
-    """A way to sample. Where the budget holds, the emulated processor's speed counts: 250 M instructions a second. 7 %
-    of those are 5 % of CPU_PER_S. Where it does not, the processor is fast enough for whatever is asked of it."""
+    """A way to sample on a processor of some speed: an instruction takes 2^shift ns."""
     name: str
-    percent: int
-    shift: int  # of an instruction's time, 2^shift ns
+    percent: int  # of the processor, that sampling may take
+    shift: int
     settle_s: int  # until its rates are what they will be
 
 
-SHIPPED = Way("budget", 7, 2, 25)
+#: The budget as shipped, 5 % of CPU_PER_S: 7 % of the 250 M instructions a second that are emulated. The busiest traffic
+#: would fill that processor by itself, so there it is one of 500 M a second; 4 % of it are 5.7 % of CPU_PER_S.
+SHIPPED, SHIPPED_BUSY = Way("budget", 7, 2, 25), Way("budget", 4, 1, 25)
 UNLIMITED = Way("unlimited", 100, 0, 4)
+BUSY = 5000  # packets a second
 
 
 @dataclasses.dataclass
@@ -73,6 +75,7 @@ def plan(way: Way, stations: int, packets: tuple[int, ...]) -> str:
 
 
 def measure(on: machine.Machine, way: Way, stations: int, packets: tuple[int, ...]) -> list[Cell]:
+    """Cells of one boot."""
     played = machine.play(on, plan(way, stations, packets), way.shift,
                           {"/etc/config/ap-exporter": configuration(way.percent)})
     counts, states = played.windows(), played.lines("status")
@@ -80,7 +83,7 @@ def measure(on: machine.Machine, way: Way, stations: int, packets: tuple[int, ..
     ticks = WINDOW_S * 1_000_000 / TICK_US
     cells = []
     for rate, without, having, status in zip(packets, counts[::2], counts[1::2], states, strict=True):
-        cell = Cell(on.name, way.name, stations, rate, (having[0] - without[0]) / ticks, (having[1] - without[1]) / ticks,
+        cell = Cell(on.name, way.name, stations, rate, *((b - a) / ticks for a, b in zip(without, having, strict=True)),
                     json.loads(status))
         check(cell)
         cells.append(cell)
@@ -90,9 +93,10 @@ def measure(on: machine.Machine, way: Way, stations: int, packets: tuple[int, ..
 def check(cell: Cell) -> None:
     """That what was measured is what it is called."""
     status, seen = cell.status, cell.status["packets"] / (cell.status["uptime_us"] / 1e6)
-    assert status["ticks_missed"] == 0, status
     assert abs(seen - cell.packets) <= 0.05 * cell.packets, (seen, status)
-    assert cell.way == "budget" or all(s["pace"] == 0 for s in status["samplers"]), status["samplers"]
+    assert status["ticks_missed"] <= status["ticks"] // 50, status
+    if cell.way == UNLIMITED.name:
+        assert status["ticks_missed"] == 0 and all(s["pace"] == 0 for s in status["samplers"]), status
 
 
 def proof(on: machine.Machine, shift: int) -> dict:

@@ -1,6 +1,6 @@
 #include "collect/nl80211_tids.h"
 
-#include "collect/same_bytes.h"
+#include "netlink/same_bytes.h"
 
 #include <linux/nl80211.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "collect/same_bytes.h"
+#include "netlink/same_bytes.h"
 
 #include <stdint.h>
 #include <string.h>
