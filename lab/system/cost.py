@@ -12,6 +12,7 @@ from . import machine
 
 TICK_US = 4000
 WINDOW_S = 5
+CONFIG = "/etc/config/ap-exporter"
 STATIONS = (1, 10, 20, 50)
 PACKETS = (0, 1500, 10000)
 #: What a 24Kc at 560 MHz executes in a second, as the plan of this project assumes it: 0.625 instructions a cycle.
@@ -42,7 +43,9 @@ class Cell:
     packets: int
     user: float  # a tick
     kernel: float
-    status: dict
+    missed: int  # ticks, in the window
+    samplers: list[dict]  # as `ap-exporter status` has them at its end
+    tap: str  # how packets are read
 
     @property
     def total(self) -> float:
@@ -69,34 +72,36 @@ def configuration(percent: int) -> str:
 def plan(way: Way, stations: int, packets: tuple[int, ...]) -> str:
     lines = [f"access_point {stations}"]
     for rate in packets:
-        lines += [f"traffic {rate}", "sleep 2", f"window without-{rate} {WINDOW_S}", "agent /etc/config/ap-exporter",
-                  f"sleep {way.settle_s}", f"window with-{rate} {WINDOW_S} $agent", "agent_ends /etc/config/ap-exporter"]
+        lines += [f"traffic {rate}", "sleep 2", f"window without-{rate} {WINDOW_S}", f"agent {CONFIG}",
+                  f"sleep {way.settle_s}", f"agent_says {CONFIG}", f"window with-{rate} {WINDOW_S} $agent",
+                  f"agent_says {CONFIG}", "agent_ends"]
     return "\n".join(lines) + "\n"
 
 
 def measure(on: machine.Machine, way: Way, stations: int, packets: tuple[int, ...]) -> list[Cell]:
     """Cells of one boot."""
     played = machine.play(on, plan(way, stations, packets), way.shift,
-                          {"/etc/config/ap-exporter": configuration(way.percent)})
-    counts, states = played.windows(), played.lines("status")
-    assert len(counts) == 2 * len(packets) and len(states) == len(packets), (counts, states)
-    ticks = WINDOW_S * 1_000_000 / TICK_US
-    cells = []
-    for rate, without, having, status in zip(packets, counts[::2], counts[1::2], states, strict=True):
+                          {CONFIG: configuration(way.percent)})
+    counts, said = played.windows(), [json.loads(line) for line in played.lines("status")]
+    assert len(counts) == len(said) == 2 * len(packets), (counts, said)
+    ticks, cells = WINDOW_S * 1_000_000 / TICK_US, []
+    for i, rate in enumerate(packets):
+        (without, having), (before, after) = counts[2 * i:2 * i + 2], said[2 * i:2 * i + 2]
         cell = Cell(on.name, way.name, stations, rate, *((b - a) / ticks for a, b in zip(without, having, strict=True)),
-                    json.loads(status))
-        check(cell)
+                    after["ticks_missed"] - before["ticks_missed"], after["samplers"], after["taps"][0]["tap"])
+        check(cell, before, after)
         cells.append(cell)
     return cells
 
 
-def check(cell: Cell) -> None:
+def check(cell: Cell, before: dict, after: dict) -> None:
     """That what was measured is what it is called."""
-    status, seen = cell.status, cell.status["packets"] / (cell.status["uptime_us"] / 1e6)
-    assert abs(seen - cell.packets) <= 0.05 * cell.packets, (seen, status)
-    assert status["ticks_missed"] <= status["ticks"] // 50, status
+    seconds = (after["uptime_us"] - before["uptime_us"]) / 1e6
+    seen = (after["packets"] - before["packets"]) / seconds
+    assert abs(seen - cell.packets) <= 0.05 * cell.packets, (seen, after)
+    assert cell.missed <= (after["ticks"] - before["ticks"]) // 50, after
     if cell.way == UNLIMITED.name:
-        assert status["ticks_missed"] == 0 and all(s["pace"] == 0 for s in status["samplers"]), status
+        assert cell.missed == 0 and all(s["pace"] == 0 for s in cell.samplers), after
 
 
 def proof(on: machine.Machine, shift: int) -> dict:

@@ -35,11 +35,14 @@ agent() {
 	agent=$!
 }
 
-# What it says of itself, in one line, and its end.
-agent_ends() {
+# What it says of itself, in one line.
+agent_says() {
 	echo "status $(ap-exporter status -c "$1" | tr -d '\n')"
+}
+
+agent_ends() {
 	kill "$agent"
-	wait "$agent" || { cat /tmp/agent.log; fail "the agent ended with $?"; }
+	wait "$agent" || fail "the agent ended with $?"
 }
 
 # $1 a name, $2 seconds, $3 a process or nothing: counted from mark to mark.
