@@ -24,6 +24,12 @@ def boots(on: machine.Machine, ways: list[str], packets: tuple[int, ...]):
         yield cost.UNLIMITED, packets
 
 
+def save(path: pathlib.Path, proofs: dict, cells: list[cost.Cell]) -> None:
+    """After each boot: what was measured is not lost when a later one fails."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"proof": proofs, "cells": [dataclasses.asdict(c) for c in cells]}, indent=1) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--machine", default="mips,x86_64")
@@ -48,9 +54,7 @@ def main() -> None:
             for stations in chosen.stations:
                 print(f"{on.name}, {way.name}: {stations} stations", file=sys.stderr)
                 cells += cost.measure(on, way, stations, packets)
-    results = {"proof": proofs, "cells": [dataclasses.asdict(cell) for cell in cells]}
-    chosen.out.parent.mkdir(parents=True, exist_ok=True)
-    chosen.out.write_text(json.dumps(results, indent=1) + "\n")
+                save(chosen.out, proofs, cells)
     print(report.table(cells))
     report.write_bench(cells, chosen.bench)
 

@@ -112,13 +112,15 @@ class Played:
 def wait_for(command: list, console: pathlib.Path) -> None:
     """Until the emulator ends. A guest whose kernel panicked may not: that is told by its console."""
     began = time.monotonic()
-    with subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, start_new_session=True) as emulator:
+    words = [str(word) for word in command]
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True) as emulator:
         try:
             while emulator.poll() is None:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     emulator.wait(1)
                 said = console.read_text(errors="replace") if console.exists() else ""
-                if time.monotonic() - began > PATIENCE_S or re.search("Kernel panic|System halted|^failed: ", said, re.M):
+                failed = re.search("Kernel panic|System halted|^failed: ", said, re.M)
+                if time.monotonic() - began > PATIENCE_S or failed:
                     raise RuntimeError("the guest does not end by itself; the end of its console:\n" + said[-3000:])
         finally:
             emulator.kill()
@@ -126,8 +128,10 @@ def wait_for(command: list, console: pathlib.Path) -> None:
         raise RuntimeError(f"the emulator ended with {emulator.returncode}")
 
 
-def play(machine: Machine, plan: str, shift: int, files: dict, memory_mb: int = 128) -> Played:
-    """Boot, play, and wait for the end. `files`: further ones, see cpio.archive(). An instruction takes 2^shift ns."""
+def play(machine: Machine, plan: str, shift: int, files: dict, memory_mb: int = 128, quiet_air: bool = True) -> Played:
+    """Boot, play, and wait for the end. `files`: further ones, see cpio.archive(). An instruction takes 2^shift ns.
+    With `quiet_air` nobody hears what is sent, so that stations of no radio cost what they cost an access point.
+    """
     contents = {
         "/bin/busybox": machine.busybox(), **{f"/bin/{name}": "->busybox" for name in APPLETS},
         "/bin/air": machine.air(), "/usr/sbin/ap-exporter": machine.agent(),
@@ -142,7 +146,8 @@ def play(machine: Machine, plan: str, shift: int, files: dict, memory_mb: int = 
         initrd.write_bytes(cpio.archive(contents | files))
         kernel = machine.kernel()
         command = [*machine.emulator, "-m", str(memory_mb), "-kernel", kernel, "-initrd", initrd, "-append",
-                   f"console={machine.console} quiet panic=1 mac80211_hwsim.radios=2 mac80211_hwsim.quiet_air=1",
+                   f"console={machine.console} quiet panic=1 mac80211_hwsim.radios=2 "
+                   f"mac80211_hwsim.quiet_air={int(quiet_air)}",
                    "-nodefaults", "-display", "none", "-monitor", "none", "-no-reboot", "-serial", f"file:{console}",
                    "-icount", f"shift={shift},align=off,sleep=off", "-rtc", "clock=vm,base=2026-01-01",
                    "-plugin", plugin(counts, kernel)]

@@ -28,7 +28,8 @@ def entry(cell: Cell | None) -> str:
     if cell is None:
         return ""
     share = f": {cell.percent:.1f} %" if cell.machine == "mips" else ""
-    return f"{cell.user:,.0f} + {cell.kernel:,.0f}{share}"
+    missed = f"; {cell.missed} ticks missed" if cell.missed else ""
+    return f"{cell.user:,.0f} + {cell.kernel:,.0f}{share}{missed}"
 
 
 def write_bench(cells: list[Cell], path: pathlib.Path) -> None:
@@ -37,6 +38,8 @@ def write_bench(cells: list[Cell], path: pathlib.Path) -> None:
         name = f"system_{c.machine}_{c.way}_{c.stations}_stations_{c.packets}_packets"
         note = f"{c.user:,.0f} in user space, {c.kernel:,.0f} in the kernel; full-system emulation, less the same " \
                f"traffic without the agent"
-        figures.append({"name": name, "value": round(c.total), "unit": "instructions", "command": COMMAND, "note": note})
+        figures.append({
+            "name": name, "value": round(c.total), "unit": "instructions", "command": COMMAND, "note": note
+        })
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(figures, indent=1) + "\n")

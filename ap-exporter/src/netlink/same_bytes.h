@@ -1,5 +1,5 @@
-/* same_bytes.h: are these bytes the same? By words where they are aligned: musl, which OpenWrt has, compares in memcmp()
- * byte by byte, and what the kernel answers is mostly compared with what it answered a tick before. */
+/* same_bytes.h: are these bytes the same? By words where they are aligned: musl, which OpenWrt has, compares in
+ * memcmp() byte by byte, and what the kernel answers is mostly compared with what it answered a tick before. */
 #ifndef OAL_SAME_BYTES_H
 #define OAL_SAME_BYTES_H
 

@@ -59,8 +59,9 @@ int main(int argc, char **argv)
 		air_known();
 	else {
 		fprintf(stderr, "usage: air ap IF | stations IF FROM TO | monitor IF | cable A B | fq_codel IF |\n"
-				"  serve IF | join IF | to-namespace IF PID | vlan PORT ID | vlan-of-bridge BRIDGE ID |\n"
-				"  masquerade IF | traffic WIRED MONITOR AP STATIONS TCP_PER_S UDP_PER_S | window SECONDS PID | known | off\n");
+				"  serve IF | join IF | to-namespace IF PID | vlan PORT ID |\n"
+				"  vlan-of-bridge BRIDGE ID | masquerade IF | window SECONDS PID | known | off |\n"
+				"  traffic WIRED MONITOR AP STATIONS TCP_PER_S UDP_PER_S\n");
 		return 2;
 	}
 	return 0;

@@ -33,14 +33,16 @@ void air_monitor(const char *interface);
 void air_join(const char *interface);
 void air_to_namespace(const char *interface, int pid);
 /* For serve.c: a station with this association id; the elements of an answer, written at `at`: how many bytes. */
+void address_of(const char *interface, uint8_t mac[6]);
 void air_station(const char *interface, const uint8_t mac[6], uint16_t aid);
 size_t air_elements(uint8_t *at);
+size_t air_probe_response(uint8_t *at); /* likewise, the whole body */
 
 /* serve.c: lets whoever asks into the access point of this interface. */
 _Noreturn void air_serve(const char *interface);
 
-/* link.c: a pair of Ethernet ports with a cable between them; fq_codel on a port; the one VLAN, untagged, of a port of a
- * bridge; masquerading of what leaves by a port, by nftables. */
+/* link.c: a pair of Ethernet ports with a cable between them; fq_codel on a port; the one VLAN, untagged, of a port of
+ * a bridge; masquerading of what leaves by a port, by nftables. */
 void air_cable(const char *a, const char *b);
 void air_fq_codel(const char *interface);
 void air_vlan(const char *port, unsigned vlan);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# First process of the guest: an access point on the kernel's simulated radio, its bridge and its wired port; then /plan,
-# which is made of the functions below. Whatever goes wrong ends the guest: what says "done" at the end went through.
+# First process of the guest: an access point on the kernel's simulated radio, its bridge and its wired port; then
+# /plan, which is made of the functions below. Whatever goes wrong ends the guest: what says "done" at the end went through.
 #
 #   far ── eth0 ┐
 #               ├ br-lan
@@ -51,11 +51,12 @@ window() {
 	air window "$2" "${3:-0}" || fail "window $1"
 }
 
-mount -t proc proc /proc && mount -t sysfs sysfs /sys && mount -t devtmpfs dev /dev && mount -t tmpfs tmp /tmp || fail mounts
+mount -t proc proc /proc && mount -t sysfs sysfs /sys || fail mounts
+mount -t devtmpfs dev /dev && mount -t tmpfs tmp /tmp || fail mounts
 echo OpenWrt >/proc/sys/kernel/hostname
 mkdir -p /tmp/run && ip link set lo up
 echo 0 >/proc/sys/net/ipv6/conf/all/accept_dad
 echo "guest $(cat /proc/version)"
 . /plan
-echo done
+echo "done"
 air off

@@ -6,13 +6,13 @@
 in_internet() { nsenter -t "$internet" -n "$@"; }
 in_client() { nsenter -t "$client" -n "$@"; }
 
-# $1 seconds at the most, then a command that is to succeed.
+# $1 seconds at the most, then a command that is to succeed. A second costs nothing here: time goes on at once.
 until_true() {
-	tries=$(($1 * 10))
+	tries=$1
 	shift
 	until "$@" >/tmp/last 2>&1; do
 		[ $((tries -= 1)) -gt 0 ] || { cat /tmp/last /tmp/ap-exporter.log; fail "never: $*"; }
-		sleep 0.1
+		sleep 1
 	done
 }
 
@@ -41,16 +41,16 @@ air masquerade eth0 || fail masquerade
 in_client air join wlan1 || fail join
 until_true 10 grep -q joined /tmp/serve.log
 in_client ip addr add 192.168.10.2/24 dev wlan1 && in_client ip route add default via 192.168.10.1 || fail client
-until_true 10 in_client ping -c 1 203.0.113.2
-echo "through the router: $(in_client ping -c 1 203.0.113.2 | grep -c 'bytes from')"
+until_true 10 in_client ping 203.0.113.2
+echo "through the router: $(in_client ping 203.0.113.2 | grep -c alive)"
 
 /etc/init.d/ap-exporter check || fail "the configuration is refused"
 /etc/init.d/ap-exporter start || fail "the init script"
 until_true 10 test -e /var/run/ap-exporter.sock
 in_internet nc -l -p 8080 </dev/zero >/dev/null &
 until_true 10 in_internet grep -q ':1F90 00000000:0000 0A' /proc/net/tcp
-in_client nc 203.0.113.2 8080 </dev/null >/tmp/download &
-until_true 20 test "$(wc -c </tmp/download)" -gt 0
+sleep 6 | in_client nc 203.0.113.2 8080 >/tmp/download &
+until_true 20 test -s /tmp/download
 sleep 3
 echo "server's side: $(in_internet grep ':1F90 .* 01 ' /proc/net/tcp | head -n 1)"
 echo "downloaded $(wc -c </tmp/download)"
@@ -59,8 +59,9 @@ echo "health $(tr -d '\n' </tmp/health)"
 echo "owner $(ps | grep 'ap-exporter run' | grep -v grep | head -n 1)"
 /etc/init.d/ap-exporter reload || fail reload
 until_true 10 grep -q reload /tmp/ap-exporter.log
+daemon=$(ps | grep 'ap-exporter run' | grep -v grep | { read -r pid rest; echo "$pid"; })
 /etc/init.d/ap-exporter stop || fail stop
-until_true 10 test ! -e /var/run/ap-exporter.sock
-ap-exporter dump /tmp/ap-exporter.cap >/tmp/rows || fail dump
-echo "stations $(grep -c station /tmp/rows) flows $(grep -c flow /tmp/rows)"
+until_true 10 test ! -e "/proc/$daemon"
+ap-exporter dump /tmp/ap-exporter.cap >/tmp/rows 2>/tmp/last || { cat /tmp/last; ls -l /tmp; fail dump; }
+for table in station packet; do echo "$table $(grep "\"table\":\"$table\"" /tmp/rows | tail -n 1)"; done
 cat /tmp/ap-exporter.log

@@ -13,12 +13,14 @@
 enum {
 	HEADER = 24, /* of a management frame */
 	ASSOCIATION_REQUEST = 0x00, REASSOCIATION_REQUEST = 0x20, AUTHENTICATION = 0xb0, ASSOCIATION_RESPONSE = 0x10,
+	PROBE_REQUEST = 0x40, PROBE_RESPONSE = 0x50,
 };
 
 struct server {
 	const char *interface;
 	int events, requests;
 	uint16_t family, aid;
+	uint8_t mac[6];
 };
 
 static void listen_for(const struct server *s, uint16_t type)
@@ -42,8 +44,8 @@ static void reply(const struct server *s, const uint8_t *to, uint8_t type, const
 	int ret;
 
 	memcpy(frame + 4, to + 10, 6);
-	memcpy(frame + 10, to + 4, 6);
-	memcpy(frame + 16, to + 4, 6);
+	memcpy(frame + 10, s->mac, 6);
+	memcpy(frame + 16, s->mac, 6);
 	memcpy(frame + HEADER, body, size);
 	request_generic(&r, s->family, NL80211_CMD_FRAME);
 	request_u32(&r, NL80211_ATTR_IFINDEX, interface_index(s->interface));
@@ -59,11 +61,14 @@ static void on_frame(struct server *s, const uint8_t *frame, size_t len)
 {
 	/* open system, second of two, success */
 	static const uint8_t welcome[] = { 0, 0, 2, 0, 0, 0 };
-	uint8_t answer[64] = { 0x21, 0x04, 0, 0 };
+	uint8_t answer[192] = { 0x21, 0x04, 0, 0 };
 
 	if (len < HEADER)
 		return;
 	switch (frame[0]) {
+	case PROBE_REQUEST: /* an active scan is shorter than the interval of beacons */
+		reply(s, frame, PROBE_RESPONSE, answer, air_probe_response(answer));
+		break;
 	case AUTHENTICATION:
 		reply(s, frame, AUTHENTICATION, welcome, sizeof welcome);
 		break;
@@ -89,6 +94,8 @@ void air_serve(const char *interface)
 			    .requests = request_socket(NETLINK_GENERIC) };
 
 	s.family = request_family(s.requests, "nl80211");
+	address_of(interface, s.mac);
+	listen_for(&s, PROBE_REQUEST);
 	listen_for(&s, AUTHENTICATION);
 	listen_for(&s, ASSOCIATION_REQUEST);
 	for (;;) {

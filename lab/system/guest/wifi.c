@@ -16,7 +16,7 @@ static const uint8_t more_rates[] = { 0x30, 0x48, 0x60, 0x6c };
 /* Two streams, 20 and 40 MHz, short guard interval. */
 static const uint8_t ht[26] = { 0x6e, 0x01, 0x17, 0xff, 0xff };
 
-static void address_of(const char *interface, uint8_t mac[6])
+void address_of(const char *interface, uint8_t mac[6])
 {
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 	struct ifreq r = { 0 };
@@ -82,9 +82,27 @@ size_t air_elements(uint8_t *at)
 	return (size_t)(last_elements(element(at, 1, rates, sizeof rates)) - at);
 }
 
-void air_ap(const char *interface)
+/* The fixed fields of a beacon and its first elements. */
+static uint8_t *beacon_head(uint8_t *p)
 {
 	const uint8_t channel = 6;
+
+	memset(p, 0, 12);
+	p[8] = 100; /* interval, TU */
+	p[10] = 0x21; /* an ESS, short slots in 35 */
+	p[11] = 0x04;
+	p = element(p + 12, 0, ssid, sizeof ssid - 1);
+	p = element(p, 1, rates, sizeof rates);
+	return element(p, 3, &channel, 1);
+}
+
+size_t air_probe_response(uint8_t *at)
+{
+	return (size_t)(last_elements(beacon_head(at)) - at);
+}
+
+void air_ap(const char *interface)
+{
 	uint8_t head[128] = { 0x80 }, tail[128], *p;
 	int fd = request_socket(NETLINK_GENERIC), ret;
 	uint16_t family = request_family(fd, "nl80211");
@@ -95,12 +113,7 @@ void air_ap(const char *interface)
 	memset(head + 4, 0xff, 6); /* a beacon goes to all */
 	address_of(interface, head + 10);
 	memcpy(head + 16, head + 10, 6);
-	head[32] = 100; /* interval, TU */
-	head[34] = 0x21; /* an ESS, short slots in 35 */
-	head[35] = 0x04;
-	p = element(head + 36, 0, ssid, sizeof ssid - 1);
-	p = element(p, 1, rates, sizeof rates);
-	p = element(p, 3, &channel, 1);
+	p = beacon_head(head + 24);
 	request_generic(&r, family, NL80211_CMD_START_AP);
 	request_u32(&r, NL80211_ATTR_IFINDEX, interface_index(interface));
 	request_put(&r, NL80211_ATTR_BEACON_HEAD, head, (size_t)(p - head));

@@ -51,7 +51,10 @@ make_busybox() {
 	done <"$here/busybox.config"
 	yes '' | make oldconfig
 	while IFS= read -r line; do
-		case $line in CONFIG_*) grep -qxF "$line" .config || { echo "busybox does not take $line"; exit 1; } ;; esac
+		case $line in CONFIG_*) grep -qxF "$line" .config || {
+			echo "busybox does not take $line"
+			exit 1
+		} ;; esac
 	done <"$here/busybox.config"
 	make -j"${JOBS:-2}" CC="$out/bin/musl-gcc" CROSS_COMPILE=mips-linux-gnu- busybox
 	install -m 755 busybox "$out/busybox"
