@@ -17,6 +17,17 @@ MIPS16 := -Os -fvisibility=hidden -mips16 -minterlink-mips16 -ffunction-sections
 $(B)/ap-exporter.mips: $(ALL_SRC) $(GEN_SRC) $(wildcard src/*/*.h)
 	@mkdir -p $(@D); $(MIPS_CC) $(WARN) -Isrc -I$(GEN) $(MIPS16) -no-pie -s -o $@ $(filter %.c,$^) -lpthread
 
+# For the guests of ../lab/system: against musl, as OpenWrt's, and static, since nothing else is in there; without
+# Kafka, agent and rewrite. STATIC_MUSL: where it goes; STATIC_MUSL_CC: a compiler against musl; STATIC_MUSL_FLAGS: its
+# own.
+STATIC_MUSL_FLAGS ?= $(MIPS16)
+static-musl: $(STATIC_MUSL)
+ifneq ($(STATIC_MUSL),)
+$(STATIC_MUSL): $(ALL_SRC) $(GEN_SRC) $(wildcard src/*/*.h) $(wildcard src/*.h)
+	@mkdir -p $(@D); $(STATIC_MUSL_CC) $(WARN) -Isrc -I$(GEN) $(STATIC_MUSL_FLAGS) -static -s -o $@ \
+	  $(filter %.c,$^) -lpthread
+endif
+
 # The same with Kafka, the agent and both backends of the rewrite. There are no cross packages of their libraries: the
 # headers are this machine's, which suit any, and the link leaves the libraries' functions open. It is for its size and
 # does not run.
@@ -55,4 +66,4 @@ bench-rss: $(B)/ap-exporter $(B)/ap-exporter.static
 	@python3 bench/rss.py $(B)/ap-exporter.static $(RESULTS)/ap-exporter-rss.json feed
 	@python3 bench/rss.py $(B)/ap-exporter $(RESULTS)/ap-exporter-rss-debian.json debian
 
-.PHONY: bench-tick bench-rss
+.PHONY: bench-tick bench-rss static-musl

@@ -1,6 +1,7 @@
 /* The netlink parsers on what a real kernel sent (ten stations under load), and on what no kernel should send. */
 #include "check.h"
 #include "netlink/netlink.h"
+#include "netlink/same_bytes.h"
 #include "collect/nl80211_parse.h"
 #include "collect/nl80211_station.h"
 #include "nl_sample.h"
@@ -350,6 +351,27 @@ static void on_absent(void)
 	CHECK_EQ(s.acs.used, 1 << 2 | 1 << 3);
 }
 
+static void on_same_bytes(void)
+{
+	_Alignas(8) uint8_t a[80], b[80];
+
+	test("bytes are compared as memcmp() does, at any place and length");
+	for (unsigned i = 0; i < sizeof a; i++)
+		a[i] = b[i] = (uint8_t)(i * 37);
+	for (unsigned at = 0; at < 5; at++)
+		for (unsigned n = 0; n + at <= 70; n++) {
+			CHECK(same_bytes(a + at, b + at, n));
+			for (unsigned i = 0; i < n; i++) {
+				b[at + i] ^= 0x80;
+				CHECK(!same_bytes(a + at, b + at, n));
+				b[at + i] ^= 0x80;
+			}
+			b[at + n] ^= 1; /* behind the end */
+			CHECK(same_bytes(a + at, b + at, n));
+			b[at + n] ^= 1;
+		}
+}
+
 static void on_rates(void)
 {
 	static struct nl80211_station s;
@@ -423,6 +445,7 @@ int main(void)
 	on_walk();
 	on_station();
 	on_absent();
+	on_same_bytes();
 	on_rates();
 	on_load();
 	if (*(const uint8_t *)&probe) { /* the recording is of a little-endian kernel */

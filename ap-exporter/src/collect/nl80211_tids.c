@@ -1,5 +1,7 @@
 #include "collect/nl80211_tids.h"
 
+#include "netlink/same_bytes.h"
+
 #include <linux/nl80211.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -168,10 +170,10 @@ void nl80211_parse_tids(struct nl80211_acs *s, const struct nl_attr *nest)
 	if (alike) {
 		uint32_t after = s->hot_at + (uint32_t)s->hot_len;
 
-		if (!memcmp(s->raw + after, nest->data + after, nest->len - after) &&
-		    !memcmp(s->raw, nest->data, s->hot_at)) {
+		if (same_bytes(s->raw + after, nest->data + after, nest->len - after) &&
+		    same_bytes(s->raw, nest->data, s->hot_at)) {
 			it.at = s->hot_at;
-			if (memcmp(s->raw + it.at, nest->data + it.at, s->hot_len) && nl_next(&it, &a))
+			if (!same_bytes(s->raw + it.at, nest->data + it.at, s->hot_len) && nl_next(&it, &a))
 				update_tid(s, &a);
 			memcpy(s->raw + s->hot_at, nest->data + s->hot_at, s->hot_len);
 			return;
@@ -182,7 +184,7 @@ void nl80211_parse_tids(struct nl80211_acs *s, const struct nl_attr *nest)
 	for (at = it.at; nl_next(&it, &a); at = it.at) {
 		uint32_t size = (it.at < it.len ? it.at : it.len) - at;
 
-		if (alike && !memcmp(s->raw + at, nest->data + at, size))
+		if (alike && same_bytes(s->raw + at, nest->data + at, size))
 			continue;
 		update_tid(s, &a);
 		s->hot_at = (uint16_t)at;

@@ -31,7 +31,7 @@ struct nl80211_acs {
 	uint8_t used; /* bit a: the category ever had something to report */
 	uint8_t changed; /* bit a: it differs from the parse before */
 	uint16_t raw_len, hot_at, hot_len; /* where the TID stands that changed alone last time */
-	uint8_t raw[NL80211_TID_RAW]; /* TID nest as last seen */
+	uint8_t raw[NL80211_TID_RAW] __attribute__((aligned(4))); /* TID nest as last seen */
 	struct nl80211_tid tids[NL80211_TIDS];
 };
 

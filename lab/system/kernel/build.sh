@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Build the kernel of a full-system guest once, from Debian's linux-source-6.12, and print the path of the binary.
+# usage: build.sh mips|x86_64. Output: the cache, under a hash of what makes it.
+set -euo pipefail
+machine=$1
+here=$(cd "$(dirname "$0")" && pwd)
+root=$here/../../..
+source_tar=/usr/src/linux-source-6.12.tar.xz
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/oal/system
+packages=(linux-source-6.12 build-essential flex bison bc xz-utils patch)
+case $machine in
+mips) make=(make ARCH=mips CROSS_COMPILE=mips-linux-gnu-); packages+=(gcc-mips-linux-gnu); binary=vmlinux ;;
+x86_64) make=(make ARCH=x86_64); packages+=(libelf-dev); binary=arch/x86/boot/bzImage ;;
+*) echo "system: no such machine: $machine" >&2; exit 1 ;;
+esac
+
+"$root/platform/setup/apt" "${packages[@]}"
+version=$(dpkg-query -W -f='${Version}' linux-source-6.12)
+hash=$({ echo "$version" "$machine"; cat "$here/build.sh" "$here/common.fragment" "$here/$machine.fragment" \
+    "$here"/*.patch; } | sha256sum | cut -c1-16)
+out=$cache/kernel-$machine-$hash
+mkdir -p "$cache"
+exec 9>"$cache/kernel.lock"
+flock 9
+if [ -e "$out/$(basename "$binary")" ]; then echo "$out/$(basename "$binary")"; exit 0; fi
+
+# Sources and object files are kept: a change of the configuration or of a patch compiles what it touches.
+tree=$cache/tree-$(printf %s "$version" | tr -c 'A-Za-z0-9.\n' _)
+pristine=$tree/.pristine
+if [ ! -e "$tree/.complete" ]; then
+	echo "system: unpacking $source_tar (1.7 GB) into $tree" >&2
+	rm -rf "$tree"; mkdir -p "$tree"
+	tar xf "$source_tar" -C "$tree" --strip-components=1
+	touch "$tree/.complete"
+fi
+# What patches touch, and touched before, is as it came, then patched; a file that stays the same keeps its time.
+patched=$(mktemp -d)
+trap 'rm -rf "$patched"' EXIT
+for file in $(sed -n 's|^+++ b/||p' "$here"/*.patch); do
+	[ -e "$pristine/$file" ] || install -D "$tree/$file" "$pristine/$file"
+done
+cp -r "$pristine/." "$patched"
+for change in "$here"/*.patch; do patch -s -d "$patched" -p1 <"$change"; done
+(cd "$patched" && find . -type f) | while IFS= read -r file; do
+	cmp -s "$patched/$file" "$tree/$file" || cp "$patched/$file" "$tree/$file"
+done
+objects=$tree-$machine
+mkdir -p "$objects"
+cat "$here/common.fragment" "$here/$machine.fragment" >"$objects/wanted"
+make+=(-C "$tree" O="$objects" -s)
+KCONFIG_ALLCONFIG=$objects/wanted "${make[@]}" allnoconfig >&2
+while IFS= read -r line; do
+	case $line in
+	CONFIG_*=n) ! grep -q "^${line%=n}=" "$objects/.config" ;;
+	CONFIG_*) grep -qxF "$line" "$objects/.config" ;;
+	esac || { echo "system: Kconfig did not take $line for $machine" >&2; exit 1; }
+done <"$objects/wanted"
+log=$cache/kernel-$machine.log
+echo "system: building the $machine kernel in $objects (once, some 6 CPU-minutes; log: $log)" >&2
+nice -n 10 "${make[@]}" -j"${JOBS:-2}" "$(basename "$binary")" >"$log" 2>&1 || { tail -30 "$log" >&2; exit 1; }
+mkdir -p "$out.new"
+if [ "$binary" = vmlinux ]; then mips-linux-gnu-strip -o "$out.new/vmlinux" "$objects/vmlinux"
+else cp "$objects/$binary" "$out.new/"; fi
+cp "$objects/System.map" "$out.new/"
+cp "$objects/.config" "$out.new/config"
+rm -rf "$out"; mv "$out.new" "$out"
+echo "$out/$(basename "$binary")"
