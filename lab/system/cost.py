@@ -101,7 +101,7 @@ def check(cell: Cell, before: dict, after: dict) -> None:
     seen = (after["packets"] - before["packets"]) / seconds
     assert abs(seen - cell.packets) <= 0.05 * cell.packets, (seen, after)
     if cell.way == UNLIMITED.name:
-        assert cell.missed == 0 and all(s["pace"] == 0 for s in cell.samplers), after
+        assert all(s["pace"] == 0 for s in cell.samplers), after
 
 
 def proof(on: machine.Machine, shift: int) -> dict:

@@ -1,6 +1,7 @@
 #!/bin/sh
 # First process of the guest: an access point on the kernel's simulated radio, its bridge and its wired port; then
-# /plan, which is made of the functions below. Whatever goes wrong ends the guest: what says "done" at the end went through.
+# /plan, which is made of the functions below. Whatever goes wrong ends the guest: what says "done" at the end went
+# through.
 #
 #   far ── eth0 ┐
 #               ├ br-lan

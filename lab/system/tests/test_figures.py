@@ -27,7 +27,8 @@ def test_every_combination_was_measured():
 
 
 def test_figures_of_other_documents():
-    """A sentence that quotes this measurement says which: `10 stations, 1,500 packets/s: N % (lab/system, unlimited)`."""
+    """A sentence that quotes this measurement says which, as `10 stations, 1,500 packets/s: N % (lab/system, budget)`.
+    """
     quoted = re.compile(r"(\d+) stations?,\s+([\d,]+)\s+packets/s:\s+([\d.]+)\s+%\s+\(lab/system,\s+(\w+)\)")
     pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), ROOT / "ap-exporter/README.md", SYSTEM / "README.md"]
     found = [(page, *match) for page in pages for match in quoted.findall(page.read_text())]
