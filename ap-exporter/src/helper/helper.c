@@ -133,10 +133,11 @@ static void be_helper(int channel, const struct rights *rights)
 	close_others(channel);
 	prctl(PR_SET_NAME, "oal-helper", 0, 0, 0);
 	libbpf_set_print(NULL);
-	if (rights_of_helper(rights, err, sizeof err) < 0 || confine(CONFINE_HELPER, err, sizeof err) < 0)
+	if (rights_of_helper(rights, err, sizeof err) < 0 || confine(CONFINE_HELPER, err, sizeof err) < 0) {
 		log_error("helper: %s", err);
-	else
-		helper_serve(channel);
+		shutdown(channel, SHUT_RD); /* as if the daemon had gone: everything is taken off the ports */
+	}
+	helper_serve(channel);
 	_exit(0);
 }
 

@@ -89,7 +89,8 @@ int rights_begin(const struct rights *r, char *err, size_t err_size)
 		return failed("forbid new privileges", err, err_size);
 	setrlimit(RLIMIT_NICE, &nice); /* only root may raise it; without it more ticks are missed */
 	empty_sets();
-	if (keep(r->change ? BIT(CAP_SETUID) | BIT(CAP_SETGID) | BIT(CAP_DAC_OVERRIDE) : 0) < 0)
+	/* NET_ADMIN: for a netlink socket's buffer beyond net.core.rmem_max. */
+	if (keep(r->change ? BIT(CAP_SETUID) | BIT(CAP_SETGID) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_NET_ADMIN) : 0) < 0)
 		return failed("drop capabilities", err, err_size);
 	return 0;
 }
