@@ -1,5 +1,5 @@
-/* Carries out the LuCI page with stand-ins for LuCI's modules: node luci.js VIEW STATUS KILLED. Prints, as JSON, what it
- * shows before and after a press of its button, and what it asked of ubus. Elements are plain objects. */
+/* Carries out the LuCI page with stand-ins for LuCI's modules: node luci.js VIEW STATUS KILLED. Prints, as JSON, what
+ * it shows before and after a press of its button, and what it asked of ubus. Elements are plain objects. */
 'use strict';
 const fs = require('fs');
 
@@ -20,7 +20,8 @@ const rpc = {
 	declare: d => (...args) => {
 		asked.push([ d.object, d.method, ...args ]);
 		if (d.method !== 'kill')
-			return status === 'none' ? Promise.reject(new Error('no object')) : Promise.resolve(JSON.parse(fs.readFileSync(status)));
+			return status === 'none' ? Promise.reject(new Error('no object'))
+				: Promise.resolve(JSON.parse(fs.readFileSync(status)));
 		if (args.length)
 			state = args[0];
 		return Promise.resolve({ killed: state });
@@ -49,5 +50,5 @@ const page = new Function('view', 'poll', 'rpc', 'ui', 'E', '_', source)(
 
 	if (press)
 		await press.attributes.click();
-	console.log(JSON.stringify({ before, after: text(shown), asked, polled, requires: source.match(/^'require \w+';$/gm) }));
+	console.log(JSON.stringify({ before, after: text(shown), asked, polled }));
 })();

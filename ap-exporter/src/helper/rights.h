@@ -16,8 +16,8 @@ struct rights {
 /* Who `user` is; empty: whoever started it. 0 or negative errno with the reason in `err`. */
 int rights_read(struct rights *, const char *user, char *err, size_t err_size);
 /* Before the first thread: no new privileges, an empty bounding and ambient set. As root that is to change its user it
- * keeps what opening files and sockets takes until rights_give_up(); else no capability is left. Threads made from now on may raise
- * their priority as far as a tick's. */
+ * keeps what opening files and sockets takes until rights_give_up(); else no capability is left. Threads made from now
+ * on may raise their priority as far as a tick's. */
 int rights_begin(const struct rights *, char *err, size_t err_size);
 /* Becomes the user. No thread has a capability afterwards. */
 int rights_give_up(const struct rights *, char *err, size_t err_size);

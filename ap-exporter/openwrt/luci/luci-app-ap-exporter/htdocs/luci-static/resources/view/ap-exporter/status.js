@@ -39,19 +39,21 @@ function sampled(s) {
 				number(t.overruns), number(t.stations_bypassed) ]),
 			_('No tap')),
 		table([ _('Rows'), _('Sampled so far') ],
-			Object.entries(s.table_rows || {}).filter(row => row[1] > 0).map(row => [ row[0], row[1] ]),
+			Object.entries(s.table_rows || {}).filter(row => row[1] > 0),
 			_('Nothing yet'))
 	]);
 }
 
 function cost(s) {
 	return section(_('What it costs'), [
-		table([ _('Sampler'), _('CPU, % of a core'), _('Slowest answer, ms'), _('Ticks without it'), _('Slowed down') ],
-			(s.samplers || []).map(t => [ t.name, number(t.cpu_permille, 10, 1), number(t.longest_us, 1000, 1),
-				number(t.skipped), number(t.pace) ]),
+		table([ _('Sampler'), _('CPU, % of a core'), _('Slowest answer, ms'), _('Ticks without it'),
+			_('Slowed down') ],
+			(s.samplers || []).map(t => [ t.name, number(t.cpu_permille, 10, 1),
+				number(t.longest_us, 1000, 1), number(t.skipped), number(t.pace) ]),
 			_('No sampler')),
 		table([ _('Memory, MB'), _('CPU since the start, s'), _('Ticks'), _('Missed') ],
-			[ [ number(s.rss_bytes, 1e6, 1), number(s.cpu_us, 1e6, 0), number(s.ticks), number(s.ticks_missed) ] ])
+			[ [ number(s.rss_bytes, 1e6, 1), number(s.cpu_us, 1e6, 0), number(s.ticks),
+				number(s.ticks_missed) ] ])
 	]);
 }
 
@@ -60,7 +62,8 @@ function models(s) {
 
 	for (const ap of (s.agent || {}).aps || [])
 		for (const [ name, p ] of Object.entries(ap.policies || {}))
-			rows.push([ ap.ap_id, name, p.version == null ? '–' : p.version, p.bundle ? p.bundle.slice(0, 12) : '–' ]);
+			rows.push([ ap.ap_id, name, p.version == null ? '–' : p.version,
+				p.bundle ? p.bundle.slice(0, 12) : '–' ]);
 	return section(_('Models in force'),
 		[ table([ _('Access point'), _('Policy'), _('Version'), _('Bundle') ], rows, _('No model')) ]);
 }
@@ -69,7 +72,8 @@ function control(s, killed) {
 	const c = s.control, path = (c || {}).data_path || {};
 
 	return section(_('Control'), [
-		c ? table([ _('Mode'), _('At most'), _('Stopped'), _('Flows clamped'), _('ACKs lowered'), _('Data path') ],
+		c ? table([ _('Mode'), _('At most'), _('Stopped'), _('Flows clamped'), _('ACKs lowered'),
+			_('Data path') ],
 			[ [ c.mode, c.ceiling, yes(c.killed), number(c.clamps), number(path.acks_clamped),
 				c.backend + (path.ready === false ? ' ' + _('(not ready)') : '') ] ])
 			: E('p', {}, [ _('Nothing decides here: there is no section agent.') ]),
