@@ -220,7 +220,7 @@ def t_agent_killed():
             line = f"set {ends[0]} {ends[1]} 12000 1000 {scale} 1448"
             hand.ask(line)
             until(lambda: at_ap.ups()[-1].window << scale <= 12000, "a lowered window leaves")
-            kill_clamped(hand, line, at_ap, scale, 1.05)  # 50 ms: the way through vswitchd on a busy machine
+            kill_clamped(hand, line, at_ap, scale, 1.5)  # half a second: the way through vswitchd on a busy machine
         until(lambda: not air.switch.flows(), "the flow is gone by itself")
 
 
