@@ -4,7 +4,6 @@
 set -euo pipefail
 machine=$1
 here=$(cd "$(dirname "$0")" && pwd)
-root=$here/../../..
 source_tar=/usr/src/linux-source-6.12.tar.xz
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/oal/system
 packages=(linux-source-6.12 build-essential flex bison bc xz-utils patch)
@@ -14,7 +13,7 @@ x86_64) make=(make ARCH=x86_64); packages+=(libelf-dev); binary=arch/x86/boot/bz
 *) echo "system: no such machine: $machine" >&2; exit 1 ;;
 esac
 
-"$root/platform/setup/apt" "${packages[@]}"
+"$here/../../../platform/setup/apt" "${packages[@]}"
 version=$(dpkg-query -W -f='${Version}' linux-source-6.12)
 hash=$({ echo "$version" "$machine"; cat "$here/build.sh" "$here/common.fragment" "$here/$machine.fragment" \
     "$here"/*.patch; } | sha256sum | cut -c1-16)

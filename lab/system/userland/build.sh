@@ -3,9 +3,8 @@
 # the sources of this Debian release. Prints the folder: bin/musl-gcc (the cross compiler against musl) and busybox.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-root=$here/../../..
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/oal/system
-"$root/platform/setup/apt" gcc-mips-linux-gnu libc6-dev-mips-cross dpkg-dev build-essential bzip2 xz-utils
+"$here/../../../platform/setup/apt" gcc-mips-linux-gnu libc6-dev-mips-cross dpkg-dev build-essential bzip2 xz-utils
 hash=$(cat "$here/build.sh" "$here/busybox.config" | sha256sum | cut -c1-16)
 out=$cache/userland-mips-$hash
 mkdir -p "$cache"
