@@ -26,8 +26,9 @@ class ReplayFleet:
                     for kind, name, options in demo.replay_sections(APS)]
         self.ap_ids = demo.replayed_aps(sections)
         kind, name, options = demo.kafka_section(platform, f"replay-{mark}", SITE, self.ap_ids)
-        # Several APs in one process, and nothing may be let go: a count of what was kept would prove little.
-        kafka = kind, name, options | {"buffer_kb": 262_144}
+        # Several APs in one process, and nothing may be let go: a count of what was kept would prove little. Nor when
+        # it stops: what waits since Kafka was away takes a while to be sent on a busy machine.
+        kafka = kind, name, options | {"buffer_kb": 262_144, "flush_ms": 60_000}
         self.exporter = Exporter(platform.state.dir / "exporter", f"replay-{mark}", f"replay-{mark}", SITE,
                                  [*sections, kafka])
 
