@@ -266,6 +266,7 @@ static uint64_t next_random(void)
 static void make_up(struct oal_sampler_station *s)
 {
 	const unsigned mcs = (unsigned)(next_random() % 10);
+	static uint8_t acs;
 
 	memset(s, 0, sizeof *s + 2 * sizeof s->ac[0]);
 	for (unsigned i = 0; i < sizeof known; i++)
@@ -290,7 +291,7 @@ static void make_up(struct oal_sampler_station *s)
 	s->ack_signal_dbm = (int8_t)next_random();
 	s->tx_rate = (struct oal_sampler_rate){ (uint32_t)next_random() >> 12, 80, 400, (uint8_t)mcs, 2, 0 };
 	s->rx_rate = (struct oal_sampler_rate){ 650, 20, 800, (uint8_t)(8 + mcs % 8), 2, 0 };
-	s->acs = next_random() % 2 ? 5 : 4;
+	s->acs = acs |= next_random() % 8 ? 4 : 5; /* a category that has counted once goes on */
 	for (int a = 0; a < (s->acs == 5 ? 2 : 1); a++) {
 		const uint32_t has = (uint32_t)next_random() % 16 | OAL_SAMPLER_AC_MSDU_PKTS;
 		struct oal_sampler_ac *ac = &s->ac[a];

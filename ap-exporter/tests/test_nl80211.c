@@ -2,6 +2,7 @@
 #include "check.h"
 #include "netlink/netlink.h"
 #include "netlink/same_bytes.h"
+#include "netlink/station_absent.h"
 #include "collect/nl80211_parse.h"
 #include "collect/nl80211_station.h"
 #include "nl_sample.h"
@@ -322,6 +323,10 @@ static void on_station(void)
 	nl80211_parse_station(&s, &info);
 	CHECK_EQ(s.acs.row[2].msdu_pkts, 0);
 	CHECK_EQ(s.acs.row[3].msdu_pkts, 22);
+	test("and its category is absent then, not 0");
+	CHECK_EQ(s.acs.row[2].absent, STATION_AC_OPTIONAL);
+	CHECK(!(s.acs.row[3].absent & OAL_STATION_AC_ABSENT_MSDU_PKTS));
+	CHECK(s.acs.changed & 1 << 2);
 }
 
 static void on_absent(void)

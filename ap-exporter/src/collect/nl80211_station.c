@@ -1,5 +1,7 @@
 #include "collect/nl80211_station.h"
 
+#include "netlink/station_absent.h"
+
 #include <linux/nl80211.h>
 
 bool nl80211_find_station(const uint8_t *attrs, uint32_t len, uint64_t *mac, struct nl_attr *info)
@@ -129,37 +131,12 @@ static bool layout_holds(const struct nl80211_layout *l, const struct nl_attr *i
 	return !differs;
 }
 
-/* What this driver does not report: absent, which is not 0. */
-static uint32_t absent_of(const struct nl80211_layout *l)
-{
-	static const struct {
-		uint8_t field;
-		uint32_t absent;
-	} optional[] = {
-		{ NL80211_F_ACK_SIGNAL, OAL_STATION_ABSENT_ACK_SIGNAL_DBM },
-		{ NL80211_F_EXPECTED, OAL_STATION_ABSENT_EXPECTED_THROUGHPUT_KBPS },
-		{ NL80211_F_WEIGHT, OAL_STATION_ABSENT_AIRTIME_WEIGHT },
-		{ NL80211_F_TX_RETRIES, OAL_STATION_ABSENT_TX_RETRIES },
-		{ NL80211_F_TX_FAILED, OAL_STATION_ABSENT_TX_FAILED },
-		{ NL80211_F_RX_DROP_MISC, OAL_STATION_ABSENT_RX_DROP_MISC },
-		{ NL80211_F_BEACON_LOSS, OAL_STATION_ABSENT_BEACON_LOSS },
-		{ NL80211_F_SIGNAL, OAL_STATION_ABSENT_SIGNAL_DBM },
-		{ NL80211_F_SIGNAL_AVG, OAL_STATION_ABSENT_SIGNAL_AVG_DBM },
-		{ NL80211_F_TX_AIRTIME, OAL_STATION_ABSENT_TX_AIRTIME_US },
-		{ NL80211_F_RX_AIRTIME, OAL_STATION_ABSENT_RX_AIRTIME_US },
-	};
-	uint32_t absent = 0;
-
-	for (unsigned i = 0; i < sizeof optional / sizeof optional[0]; i++)
-		absent |= l->at[optional[i].field] ? 0 : optional[i].absent;
-	return absent;
-}
-
 /* Walks the attributes and notes where they stand. One that is too short for its type is as good as absent. */
 static void lay_out(struct nl80211_layout *l, const struct nl_attr *info)
 {
 	struct nl_iter it = nl_nested(info);
 	struct nl_attr a;
+	uint64_t has = 0;
 
 	memset(l, 0, sizeof *l);
 	l->len = info->len;
@@ -167,15 +144,17 @@ static void lay_out(struct nl80211_layout *l, const struct nl_attr *info)
 		uint32_t offset = (uint32_t)(a.data - info->data);
 		int field = field_of(a.type);
 
-		if (field >= 0 && a.len >= size_of(field))
+		if (field >= 0 && a.len >= size_of(field)) {
 			l->at[field] = (uint16_t)offset;
+			has |= UINT64_C(1) << a.type;
+		}
 		if (l->n < NL80211_LAYOUT_MAX) {
 			l->attrs[l->n].offset = offset - 4;
 			l->attrs[l->n].head = load32(a.data - 4);
 		}
 		l->n++;
 	}
-	l->absent = absent_of(l);
+	l->absent = station_absent(has);
 	if (l->n > NL80211_LAYOUT_MAX)
 		l->n = 0; /* more than any kernel reports: laid out anew every time */
 }

@@ -1,18 +1,11 @@
 #include "collect/nl80211_tids.h"
 
 #include "netlink/same_bytes.h"
+#include "netlink/station_absent.h"
 
 #include <linux/nl80211.h>
 #include <stdbool.h>
 #include <stddef.h>
-
-/* What a driver may leave out. */
-#define OPTIONAL                                                                                       \
-	(OAL_STATION_AC_ABSENT_MSDU_PKTS | OAL_STATION_AC_ABSENT_MSDU_RETRIES |                            \
-	 OAL_STATION_AC_ABSENT_MSDU_FAILED | OAL_STATION_AC_ABSENT_BACKLOG_BYTES |                         \
-	 OAL_STATION_AC_ABSENT_BACKLOG_PKTS | OAL_STATION_AC_ABSENT_FLOWS | OAL_STATION_AC_ABSENT_DROPS |  \
-	 OAL_STATION_AC_ABSENT_ECN_MARKS | OAL_STATION_AC_ABSENT_OVERLIMIT |                               \
-	 OAL_STATION_AC_ABSENT_COLLISIONS | OAL_STATION_AC_ABSENT_TX_BYTES | OAL_STATION_AC_ABSENT_TX_PKTS)
 
 /* Access category of a TID (IEEE 802.1D, as the kernel's ieee802_1d_to_ac); frames without QoS go as best effort. */
 static uint8_t ac_of(unsigned tid)
@@ -116,7 +109,10 @@ static void note_absent(struct nl80211_acs *s, unsigned ac)
 	for (unsigned t = 0; t < NL80211_TIDS; t++)
 		if (ac_of(t) == ac)
 			seen |= s->tids[t].seen;
-	s->row[ac].absent = OPTIONAL & ~seen;
+	if (s->row[ac].absent == (STATION_AC_OPTIONAL & ~seen))
+		return;
+	s->row[ac].absent = STATION_AC_OPTIONAL & ~seen;
+	s->changed |= (uint8_t)(1u << ac);
 }
 
 static void update_tid(struct nl80211_acs *s, const struct nl_attr *nest)
@@ -193,6 +189,9 @@ void nl80211_parse_tids(struct nl80211_acs *s, const struct nl_attr *nest)
 	}
 	s->raw_len = nest->len <= sizeof s->raw ? nest->len : 0; /* a larger nest is parsed every time */
 	memcpy(s->raw, nest->data, s->raw_len);
+	for (unsigned ac = 0; !alike && ac < NL80211_ACS; ac++) /* what is not reported any more is absent */
+		if (s->used >> ac & 1)
+			note_absent(s, ac);
 	if (changed != 1 || !s->raw_len)
 		s->hot_at = s->hot_len = 0;
 }

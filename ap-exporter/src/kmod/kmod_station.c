@@ -1,5 +1,7 @@
 #include "kmod/kmod_station.h"
 
+#include "netlink/station_absent.h"
+
 #include <linux/nl80211.h>
 #include <stdbool.h>
 #include <string.h>
@@ -46,35 +48,9 @@ static int8_t dbm(const struct oal_sampler_station *s, int8_t value, unsigned in
 	return has(s, info) ? value : 0;
 }
 
-/* As collect/nl80211_station.c has it. */
-static uint32_t absent_of(const struct oal_sampler_station *s)
-{
-	static const struct {
-		uint8_t info;
-		uint32_t absent;
-	} optional[] = {
-		{ NL80211_STA_INFO_ACK_SIGNAL, OAL_STATION_ABSENT_ACK_SIGNAL_DBM },
-		{ NL80211_STA_INFO_EXPECTED_THROUGHPUT, OAL_STATION_ABSENT_EXPECTED_THROUGHPUT_KBPS },
-		{ NL80211_STA_INFO_AIRTIME_WEIGHT, OAL_STATION_ABSENT_AIRTIME_WEIGHT },
-		{ NL80211_STA_INFO_TX_RETRIES, OAL_STATION_ABSENT_TX_RETRIES },
-		{ NL80211_STA_INFO_TX_FAILED, OAL_STATION_ABSENT_TX_FAILED },
-		{ NL80211_STA_INFO_RX_DROP_MISC, OAL_STATION_ABSENT_RX_DROP_MISC },
-		{ NL80211_STA_INFO_BEACON_LOSS, OAL_STATION_ABSENT_BEACON_LOSS },
-		{ NL80211_STA_INFO_SIGNAL, OAL_STATION_ABSENT_SIGNAL_DBM },
-		{ NL80211_STA_INFO_SIGNAL_AVG, OAL_STATION_ABSENT_SIGNAL_AVG_DBM },
-		{ NL80211_STA_INFO_TX_DURATION, OAL_STATION_ABSENT_TX_AIRTIME_US },
-		{ NL80211_STA_INFO_RX_DURATION, OAL_STATION_ABSENT_RX_AIRTIME_US },
-	};
-	uint32_t absent = 0;
-
-	for (unsigned i = 0; i < sizeof optional / sizeof optional[0]; i++)
-		absent |= has(s, optional[i].info) ? 0 : optional[i].absent;
-	return absent;
-}
-
 static void set_row(struct oal_station_row *r, const struct oal_sampler_station *s)
 {
-	r->absent = absent_of(s);
+	r->absent = station_absent(s->has);
 	r->interval_ticks = s->interval_ticks;
 	r->rx_bytes = bytes(s, s->rx_bytes, NL80211_STA_INFO_RX_BYTES64, NL80211_STA_INFO_RX_BYTES);
 	r->tx_bytes = bytes(s, s->tx_bytes, NL80211_STA_INFO_TX_BYTES64, NL80211_STA_INFO_TX_BYTES);
@@ -111,16 +87,10 @@ static void set_row(struct oal_station_row *r, const struct oal_sampler_station 
 
 static uint32_t ac_absent(const struct oal_sampler_ac *a)
 {
-	const uint32_t txq = OAL_STATION_AC_ABSENT_BACKLOG_BYTES | OAL_STATION_AC_ABSENT_BACKLOG_PKTS |
-			     OAL_STATION_AC_ABSENT_FLOWS | OAL_STATION_AC_ABSENT_DROPS |
-			     OAL_STATION_AC_ABSENT_ECN_MARKS | OAL_STATION_AC_ABSENT_OVERLIMIT |
-			     OAL_STATION_AC_ABSENT_COLLISIONS | OAL_STATION_AC_ABSENT_TX_BYTES |
-			     OAL_STATION_AC_ABSENT_TX_PKTS;
-
 	return (a->has & OAL_SAMPLER_AC_MSDU_PKTS ? 0 : OAL_STATION_AC_ABSENT_MSDU_PKTS) |
 	       (a->has & OAL_SAMPLER_AC_MSDU_RETRIES ? 0 : OAL_STATION_AC_ABSENT_MSDU_RETRIES) |
 	       (a->has & OAL_SAMPLER_AC_MSDU_FAILED ? 0 : OAL_STATION_AC_ABSENT_MSDU_FAILED) |
-	       (a->has & OAL_SAMPLER_AC_TXQ ? 0 : txq);
+	       (a->has & OAL_SAMPLER_AC_TXQ ? 0 : STATION_AC_TXQ);
 }
 
 static void set_ac(struct oal_station_ac_row *r, const struct oal_sampler_ac *a)
