@@ -5,6 +5,7 @@ import java.io.DataOutput;
 import java.io.IOException;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 import oal.schema.Tables;
 import oal.stream.codec.BatchDecoder;
 import oal.stream.codec.Counters;
@@ -14,6 +15,7 @@ import oal.stream.codec.TableRows;
 /** Frames that the MAC gave up: growth of each station's tx_failed. A station without a row in a batch is gone. */
 final class MacFailures {
     private static final int BITS = Tables.STATION.columns().get(Tables.Station.TX_FAILED).counterBits();
+    private static final int OPTIONAL = Tables.STATION.columns().get(Tables.Station.TX_FAILED).optional();
 
     /** A station on an interface. */
     private record Station(long mac, long device) {}
@@ -32,6 +34,11 @@ final class MacFailures {
             for (int run = 0; run < t.runs; run++) {
                 int end = at + t.runRows[run];
                 Station station = new Station(mac[run], Names.hash(batch.header().name((int) device[run])));
+                if (t.absent(run, OPTIONAL)) { // not known, so what it says next is no growth
+                    now.put(station, null);
+                    at = end;
+                    continue;
+                }
                 Long before = now.getOrDefault(station, last.get(station));
                 long value = before == null ? failed[at] : before;
                 for (int i = at; i < end; i++) {
@@ -44,6 +51,7 @@ final class MacFailures {
                 at = end;
             }
         }
+        now.values().removeIf(Objects::isNull);
         last = now;
     }
 

@@ -30,10 +30,13 @@ public final class Activity {
     private static final long MAX_U32 = 0xFFFFFFFFL;
     private static final int MAX_U16 = 0xFFFF;
     private static final int TX_BYTES_BITS = Tables.STATION.columns().get(Tables.Station.TX_BYTES).counterBits();
-    private static final int AIRTIME_BITS = Tables.STATION.columns().get(Tables.Station.TX_AIRTIME_US).counterBits();
+    private static final ColumnSpec TX_AIRTIME = Tables.STATION.columns().get(Tables.Station.TX_AIRTIME_US);
     /** Of each of the survey's counters. */
     private static final int SURVEY_BITS = Tables.CHANNEL.columns().get(Tables.Channel.ACTIVE_MS).counterBits();
     private static final ColumnSpec TX_MS = Tables.CHANNEL.columns().get(Tables.Channel.TX_MS);
+
+    /** A counter that was absent when its entity was last seen. */
+    private static final long UNKNOWN = -1;
 
     /** A station or a channel of an interface: MAC address or frequency, and the interface's name hashed. */
     private record Entity(long id, long device) {}
@@ -129,12 +132,14 @@ public final class Activity {
         for (int run = 0; run < t.runs; run++) {
             int last = from + t.runRows[run] - 1;
             Entity station = new Entity(mac[run], device(decoder, device[run]));
-            Last before = known(stations, station, bytes[from], airtime[from], 0);
+            boolean timed = !t.absent(run, TX_AIRTIME.optional());
+            Last before = known(stations, station, bytes[from], timed ? airtime[from] : UNKNOWN, 0);
             long sent = Counters.increment(before.a, bytes[last], TX_BYTES_BITS);
-            radio(station.device).sent(sent, Counters.increment(before.b, airtime[last], AIRTIME_BITS));
+            radio(station.device).sent(sent,
+                    timed ? growth(before.b, airtime, from, last, TX_AIRTIME.counterBits()) : 0);
             before.active |= sent > 0;
             before.a = bytes[last];
-            before.b = airtime[last];
+            before.b = timed ? airtime[last] : UNKNOWN;
             from = last + 1;
         }
     }
@@ -151,15 +156,16 @@ public final class Activity {
         for (int run = 0; run < t.runs; run++) {
             int last = from + t.runRows[run] - 1;
             Entity channel = new Entity(frequency[run], device(decoder, device[run]));
-            Last before = known(channels, channel, active[from], busy[from], tx[from]);
+            boolean timed = !t.absent(run, TX_MS.optional());
+            Last before = known(channels, channel, active[from], busy[from], timed ? tx[from] : UNKNOWN);
             RadioSecond radio = radio(channel.device);
             radio.frequencyMhz = channel.id;
             radio.sensed(Counters.increment(before.a, active[last], SURVEY_BITS),
                     Counters.increment(before.b, busy[last], SURVEY_BITS),
-                    t.absent(run, TX_MS.optional()) ? 0 : Counters.increment(before.c, tx[last], SURVEY_BITS));
+                    timed ? growth(before.c, tx, from, last, SURVEY_BITS) : 0);
             before.a = active[last];
             before.b = busy[last];
-            before.c = tx[last];
+            before.c = timed ? tx[last] : UNKNOWN;
             from = last + 1;
         }
     }
@@ -183,6 +189,11 @@ public final class Activity {
             }
             if (byteUs > 0) radio(device(decoder, device[run])).queued(byteUs);
         }
+    }
+
+    /** What a counter has grown by at the end of a run; one that appears with it counts from the run's first row. */
+    private static long growth(long before, long[] counter, int from, int last, int bits) {
+        return Counters.increment(before == UNKNOWN ? counter[from] : before, counter[last], bits);
     }
 
     private Last known(Map<Entity, Last> entities, Entity entity, long a, long b, long c) {

@@ -67,9 +67,13 @@ public final class BatchBuilder {
 
     /** A row of zeros but for the columns named by index. */
     public BatchBuilder sparse(TableSpec table, long... indexAndValue) {
+        return sparseAbsent(table, 0, indexAndValue);
+    }
+
+    public BatchBuilder sparseAbsent(TableSpec table, long absent, long... indexAndValue) {
         long[] values = new long[table.columns().size()];
         for (int i = 0; i < indexAndValue.length; i += 2) values[(int) indexAndValue[i]] = indexAndValue[i + 1];
-        return row(table, values);
+        return rowAbsent(table, absent, values);
     }
 
     public int rows() {

@@ -132,6 +132,19 @@ class LabelerTest {
     }
 
     @Test
+    void failuresThatAppearHaveNotGrownByTheirValue() throws Exception {
+        long absent = 1L << Tables.STATION.columns().get(Tables.Station.TX_FAILED).optional();
+        BatchBuilder b = new BatchBuilder(Topic.SAMPLES, 0, T0).sparseAbsent(Tables.STATION, absent,
+                Tables.Station.MAC, 7);
+        b.sparse(Tables.STATION, Tables.Station.MAC, 7, Tables.Station.TICK, 5, Tables.Station.TX_FAILED, 500);
+        b.sparse(Tables.STATION, Tables.Station.MAC, 7, Tables.Station.TICK, 9, Tables.Station.TX_FAILED, 503);
+        b.sparseAbsent(Tables.STATION, absent, Tables.Station.MAC, 7, Tables.Station.TICK, 12);
+        add(b);
+        add(samples(T0 + 252_000, 0, 900, 4, 901));
+        assertEquals(3 + 1, window(0).macLostPkts);
+    }
+
+    @Test
     void aFlowIsFollowedAcrossBatchesAndDictionaries() throws Exception {
         BatchBuilder b = packets(T0);
         packet(b, 2, 0, 0, -500, 1000); // wraps

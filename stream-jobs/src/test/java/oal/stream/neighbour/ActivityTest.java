@@ -55,6 +55,15 @@ class ActivityTest {
     }
 
     @Test
+    void airtimeThatAppearsHasNotGrownByItsValue() throws Exception {
+        ap.countsAirtime = false;
+        for (long s = 0; s < 4; s++) add(ap.samples(s));
+        ap.countsAirtime = true; // in the middle of each batch: a twentieth of its time, by each of two stations
+        for (long s = 4; s < 12; s++) add(ap.samples(s));
+        assertEquals(List.of(0, 175, 200), seconds.stream().map(s -> s.txAirtimePermille).toList());
+    }
+
+    @Test
     void lossIsThatOfTheLabelWindowBefore() throws Exception {
         LabelWindow window = new LabelWindow();
         window.whole = true;

@@ -12,10 +12,14 @@ public final class RadioTraffic {
     private final String apId;
     private final long t0Us;
     public String site = "lab";
+    private static final long AIRTIME_ABSENT =
+            1L << Tables.STATION.columns().get(Tables.Station.TX_AIRTIME_US).optional();
+
     public long frequencyMhz = 5180;
     /** Sent to each station in a batch. */
     public long bytesPerBatch = 31_500;
     public int stations = 2;
+    public boolean countsAirtime = true;
     private long sent = 1_000_000;
 
     public RadioTraffic(String apId, long t0Us) {
@@ -33,9 +37,9 @@ public final class RadioTraffic {
         b.site = site;
         for (int s = 0; s < stations; s++) {
             for (int half = 0; half < 2; half++) {
-                b.sparse(Tables.STATION, Tables.Station.MAC, s + 1L, Tables.Station.TICK, 31L * half,
-                        Tables.Station.TX_BYTES, sent + bytesPerBatch * half,
-                        Tables.Station.TX_AIRTIME_US, (2 * seq + half) * BATCH_US / 20);
+                b.sparseAbsent(Tables.STATION, countsAirtime ? 0 : AIRTIME_ABSENT, Tables.Station.MAC, s + 1L,
+                        Tables.Station.TICK, 31L * half, Tables.Station.TX_BYTES, sent + bytesPerBatch * half,
+                        Tables.Station.TX_AIRTIME_US, countsAirtime ? (2 * seq + half) * BATCH_US / 20 : 0);
             }
         }
         sent += bytesPerBatch;
