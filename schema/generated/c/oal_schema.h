@@ -79,7 +79,7 @@ struct oal_column {
 	uint8_t size;    /* bytes in the row struct */
 	uint8_t counter_bits;
 	bool change;     /* a difference makes a row worth sending */
-	int8_t optional; /* index among the optional columns, or -1 */
+	int8_t optional; /* bit of run_absent, or -1 where a value is always known */
 };
 
 struct oal_table {

@@ -57,7 +57,7 @@ def files(schema: Schema) -> dict[str, str]:
     )
     put(
         "ColumnSpec",
-        "/** One column of a table; {@code optional} is its index among the optional columns or -1. */\n"
+        "/** One column of a table; {@code optional} is its bit of run_absent, or -1 where it is always known. */\n"
         "public record ColumnSpec(\n    String name, int index, int field, Kind kind, Type type, int counterBits, "
         "boolean change, int optional) {}",
     )

@@ -49,7 +49,7 @@ class Column:
     type: str
     unit: str
     change: bool
-    optional: int  #: index among the optional columns, or -1
+    optional: int  #: bit of run_absent, or -1 where a value is always known
     counter_bits: int
     source: str
     comment: str
