@@ -59,7 +59,8 @@ echo "health $(tr -d '\n' </tmp/health)"
 echo "owner $(ps | grep 'ap-exporter run' | grep -v grep | head -n 1)"
 /etc/init.d/ap-exporter reload || fail reload
 until_true 10 grep -q reload /tmp/ap-exporter.log
-daemon=$(ps | grep 'ap-exporter run' | grep -v grep | { read -r pid rest; echo "$pid"; })
+daemon=$(cat /var/run/services/ap-exporter.pid)
+[ -d "/proc/$daemon" ] || fail "the reload ended the daemon"
 /etc/init.d/ap-exporter stop || fail stop
 until_true 10 test ! -e "/proc/$daemon"
 ap-exporter dump /tmp/ap-exporter.cap >/tmp/rows 2>/tmp/last || { cat /tmp/last; ls -l /tmp; fail dump; }
