@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import yaml
+from flow import until
 from oal_local import demo, loop
 from oal_local.clickhouse import since
 from oal_local.platform import Platform
@@ -91,3 +92,48 @@ def running(**changes) -> Iterator[Looped]:
             finally:
                 looped.source.exporter.stop()
                 looped.source.exporter.capture.unlink(missing_ok=True)
+
+
+def promote(looped, version: int, alias: str = "champion") -> float:
+    """Set the alias by MLflow's REST interface; seconds until every AP had applied it."""
+    at = time.time()
+    loop.set_alias(looped.platform, alias, version)
+    until(f"every AP applied {loop.MODEL}/{version}", lambda: looped.applied(int(at * 1e6), 1, version))
+    return last_applied(looped, int(at * 1e6), version) - at
+
+
+def last_applied(looped, since_us: int, version: int) -> float:
+    """When the last AP applied it, by the APs' own clocks (the same machine's here)."""
+    return float(looped.platform.clickhouse.query(
+        "SELECT max(first) FROM (SELECT ap_id, min(toUnixTimestamp64Micro(ts)) / 1e6 AS first FROM oal.bundle_status"
+        f" WHERE state = 1 AND source = 1 AND version = {version} AND {since(since_us)} GROUP BY ap_id)"))
+
+
+def windows(looped, when: str) -> dict[str, int]:
+    """By AP: items in the trainer's window at the first decision of those that meet the condition."""
+    return {
+        row["ap_id"]: row["n"] for row in looped.platform.clickhouse.rows(
+            f"SELECT ap_id, argMin(items, ts) AS n FROM oal.tree_decision WHERE {when} GROUP BY ap_id")
+    }
+
+
+def open_gates(looped) -> None:
+    """Let every version be champion: of a minute's replay nobody can tell which is better, and the gate says so."""
+    for version in loop.versions(looped.platform):
+        loop.open_gate(looped.platform, version, "a test of the way, not of the judgement")
+
+
+def other_version(looped) -> int:
+    """A version that is not the champion."""
+    return next(v for v in loop.versions(looped.platform) if v != loop.aliased(looped.platform, "champion"))
+
+
+def nothing_rejected_or_lost(looped) -> None:
+    """No bundle that an AP refused, no dead letter, no prediction twice, no bundle without a release."""
+    assert looped.count(f"SELECT count() FROM oal.bundle_status WHERE state = 2 AND {since(looped.since_us)}") == 0
+    assert looped.count("SELECT count() FROM oal.dead_letter") == 0
+    doubled = looped.count("SELECT count() - uniqExact(ap_id, ts) FROM oal.prediction")
+    assert doubled == 0, f"{doubled} predictions stand twice"
+    unreleased = looped.count(
+        "SELECT uniqExact(bundle) FROM oal.bundle_status WHERE bundle NOT IN (SELECT bundle FROM oal.release)")
+    assert unreleased == 0, "an AP has a bundle of which no release is recorded"

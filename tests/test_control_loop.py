@@ -104,22 +104,39 @@ def test_a_changed_policy_file_reaches_every_ap_and_is_what_they_do(looped):
     until("windows are decided on again", lambda: lowered(looped, at) >= 20)
 
 
+def killed_amid_clamps(looped, attempts: int = 5) -> tuple[int, int]:
+    """Turn the fleet off while windows are clamped; when that was, and when every AP had said so. Clamps end by
+    themselves too, on a busy machine before the switch has come: then it is turned on again, and off at the next ones.
+    """
+    for _ in range(attempts):
+        until("there are clamps", lambda: clamped(looped))
+        at = now_us()
+        control.kill(looped.platform, "fleet", "test of the switch")
+        until("every AP says that it is killed", lambda: say(looped, "killed = 1 AND mode = 0", at))
+        killed = now_us()
+        until("there are reasons to act", lambda: reasons_to_act(looped, killed) >= 50)
+        if given_up(looped, at):
+            return at, killed
+        control.unkill(looped.platform, "fleet", "again")
+        back = now_us()
+        until("windows are decided on again", lambda: lowered(looped, back) >= 20)
+    raise AssertionError("no clamp was given up because of the switch")
+
+
+def given_up(looped, at: int) -> int:
+    """Clamps that were given up since then because of a kill switch."""
+    return looped.count(f"SELECT count() FROM oal.rewrite WHERE window_bytes = 0 AND reason = {KILLED} AND {since(at)}")
+
+
 def test_the_kill_switch_turns_the_fleet_off_and_on_again(looped):
-    until("there are clamps", lambda: clamped(looped))
-    at = now_us()
-    control.kill(looped.platform, "fleet", "test of the switch")
-    until("every AP says that it is killed", lambda: say(looped, "killed = 1 AND mode = 0", at))
+    at, killed = killed_amid_clamps(looped)
     state = control.kills(looped.platform)
     assert [(k["scope"], k["who"], k["note"], k["reason"])
             for k in state] == [("fleet", "admin", "local", "test of the switch")]
     until("the push service knows that all have heard", lambda:
           (k := control.kills(looped.platform)[0])["heard"] == k["connected"] == APS)
-    killed = now_us()
-    until("there are reasons to act", lambda: reasons_to_act(looped, killed) >= 50)
     assert lowered(looped, killed) == 0, "windows are lowered although the switch is on"
-    given_up = looped.count(
-        f"SELECT count() FROM oal.rewrite WHERE window_bytes = 0 AND reason = {KILLED} AND {since(at)}")
-    assert given_up > 0 and not clamped(looped), "clamps were not given up because of the switch"
+    assert not clamped(looped), "clamps stay although the switch is on"
 
     # What turned it off may die meanwhile: the APs stay off, also those that start anew.
     looped.platform.kill("push", signal.SIGKILL)

@@ -6,49 +6,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 
 import pytest
 from flow import until
-from looped import APS, ROOT, now_us
+from looped import APS, ROOT, last_applied, nothing_rejected_or_lost, now_us, open_gates, promote
 from oal_local import loop
-from oal_local.clickhouse import since
 
 SCREENSHOTS = ROOT / "build" / "screenshots"
-
-
-def promote(looped, version: int, alias: str = "champion") -> float:
-    """Set the alias by MLflow's REST interface; seconds until every AP had applied it."""
-    at = time.time()
-    loop.set_alias(looped.platform, alias, version)
-    until(f"every AP applied {loop.MODEL}/{version}", lambda: looped.applied(int(at * 1e6), 1, version))
-    return last_applied(looped, int(at * 1e6), version) - at
-
-
-def last_applied(looped, since_us: int, version: int) -> float:
-    """When the last AP applied it, by the APs' own clocks (the same machine's here)."""
-    return float(looped.platform.clickhouse.query(
-        "SELECT max(first) FROM (SELECT ap_id, min(toUnixTimestamp64Micro(ts)) / 1e6 AS first FROM oal.bundle_status"
-        f" WHERE state = 1 AND source = 1 AND version = {version} AND {since(since_us)} GROUP BY ap_id)"))
-
-
-def windows(looped, when: str) -> dict[str, int]:
-    """By AP: items in the trainer's window at the first decision of those that meet the condition."""
-    return {
-        row["ap_id"]: row["n"] for row in looped.platform.clickhouse.rows(
-            f"SELECT ap_id, argMin(items, ts) AS n FROM oal.tree_decision WHERE {when} GROUP BY ap_id")
-    }
-
-
-def open_gates(looped) -> None:
-    """Let every version be champion: of a minute's replay nobody can tell which is better, and the gate says so."""
-    for version in loop.versions(looped.platform):
-        loop.open_gate(looped.platform, version, "a test of the way, not of the judgement")
-
-
-def other_version(looped) -> int:
-    """A version that is not the champion."""
-    return next(v for v in loop.versions(looped.platform) if v != loop.aliased(looped.platform, "champion"))
 
 
 def retrained(looped, version: int) -> int:
@@ -65,17 +29,6 @@ def retrained(looped, version: int) -> int:
     assert loop.tags(looped.platform, newest)["retrained_from"] == str(version)
     open_gates(looped)
     return newest
-
-
-def nothing_rejected_or_lost(looped) -> None:
-    """No bundle that an AP refused, no dead letter, no prediction twice, no bundle without a release."""
-    assert looped.count(f"SELECT count() FROM oal.bundle_status WHERE state = 2 AND {since(looped.since_us)}") == 0
-    assert looped.count("SELECT count() FROM oal.dead_letter") == 0
-    doubled = looped.count("SELECT count() - uniqExact(ap_id, ts) FROM oal.prediction")
-    assert doubled == 0, f"{doubled} predictions stand twice"
-    unreleased = looped.count(
-        "SELECT uniqExact(bundle) FROM oal.bundle_status WHERE bundle NOT IN (SELECT bundle FROM oal.release)")
-    assert unreleased == 0, "an AP has a bundle of which no release is recorded"
 
 
 class Page:
@@ -166,9 +119,9 @@ def test_a_retrain_tag_ends_in_a_new_version_that_can_be_promoted(looped):
 def test_a_person_promotes_and_retrains_on_mlflows_page(looped, page):
     old = loop.versions(looped.platform)[1]
     at = page.do(old, "alias", "champion")
-    since = int(at * 1e6)
-    until("every AP follows the page", lambda: looped.applied(since, 1, old))
-    print(f"\n  champion set on the page → last of {APS} APs applied: {last_applied(looped, since, old) - at:.2f} s")
+    at_us = int(at * 1e6)
+    until("every AP follows the page", lambda: looped.applied(at_us, 1, old))
+    print(f"\n  champion set on the page → last of {APS} APs applied: {last_applied(looped, at_us, old) - at:.2f} s")
     before = loop.versions(looped.platform)
     page.do(old, "tag", "retrain", "requested")
     until("a new version appears", lambda: len(loop.versions(looped.platform)) > len(before))

@@ -9,10 +9,9 @@ import signal
 
 import pytest
 from flow import until
-from looped import APS, now_us
+from looped import APS, nothing_rejected_or_lost, now_us, open_gates, other_version, promote, windows
 from oal_local import loop
 from oal_local.clickhouse import since
-from test_learning_loop import nothing_rejected_or_lost, open_gates, other_version, promote, windows
 
 
 @pytest.fixture(scope="module", autouse=True)
