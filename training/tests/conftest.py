@@ -48,6 +48,7 @@ def platform(tmp_path_factory):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "server: needs Kafka, ClickHouse or MLflow; `make check` leaves it out")
+    config.addinivalue_line("markers", "outage: something is killed or away; `make test-outages` runs it alone")
 
 
 def pytest_collection_modifyitems(items):

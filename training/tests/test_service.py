@@ -7,6 +7,7 @@ import signal
 import time
 import uuid
 
+import pytest
 import synthetic
 import yaml
 from conftest import until
@@ -131,6 +132,7 @@ def test_trees_carry_the_policy_of_their_ap_and_are_released_again_when_it_chang
     assert trainer.kill(signal.SIGTERM) == 0
 
 
+@pytest.mark.outage
 def test_kill_9_and_restart_reads_the_window_again_and_goes_on(make_trainer, topics):
     trainer = make_trainer(**QUICK)
     source = Ap(topics, seed=1)
@@ -170,6 +172,7 @@ def test_a_window_is_read_from_where_it_began_not_from_the_start_of_the_topic(ma
     assert trainer.log().count("from offset") >= 1
 
 
+@pytest.mark.outage
 def test_two_trainers_share_the_aps_and_one_takes_over_when_the_other_hangs(make_trainer, topics):
     """Each partition has an AP; a partition that moves takes its APs along, whole.
 
@@ -267,6 +270,7 @@ def test_a_pinned_champion_and_bad_records_ship_nothing(make_trainer, topics):
     assert 'action="held",reason="pinned"' in page
 
 
+@pytest.mark.outage
 def test_the_broker_comes_back_and_a_silent_mlflow_delays_nothing(make_trainer, topics, platform, tmp_path):
     (tmp_path / "password").write_text("x")
     nobody = {"tracking_uri": "http://127.0.0.1:9", "user": "trainer", "password_file": str(tmp_path / "password")}
@@ -280,6 +284,7 @@ def test_the_broker_comes_back_and_a_silent_mlflow_delays_nothing(make_trainer, 
     assert trainer.healthy() and trainer.process.poll() is None
 
 
+@pytest.mark.outage
 def test_a_trainer_that_the_group_fenced_for_good_joins_anew(make_trainer, topics, platform):
     """Another member with its name gets its partitions, and its own consumer a fatal error."""
     from confluent_kafka import Consumer
