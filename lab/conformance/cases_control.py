@@ -13,7 +13,7 @@ from .rewriter import now_us
 BACKENDS = ("bpf", "ovs-native")
 ONLY_CLASS = {"act_class": 2, "act_queue_us": 0, "min_flow_bytes": 0, "min_flow_kbps": 0}
 FLOWS_OVER_US = 10_000_000  # so long after the play the flows have surely ended
-LIMIT_MS = 10  # from a prediction to the first clamped ACK
+LIMIT_MS = 10  # from a prediction to the last ACK that passes plain
 # for the kill file, which is looked for at every tick, and for an answer of the push service on this machine, which is
 # read at once
 SWITCH_US = 50_000
@@ -237,7 +237,8 @@ class PredictionToAck(Control):
             took.sort()
             r.numbers.update(prediction_to_ack_ms=took, plain_after_prediction_ms=max(slip))
             r.expect(max(slip) <= LIMIT_MS, f"an ACK passed plain {max(slip):.1f} ms after the prediction")
-            r.expect(median(took) <= LIMIT_MS, f"half of them took {median(took):.1f} ms and more")
+            # How long until the first clamped ACK is a figure only (`make -C lab bench`): it holds the wait for the
+            # client's next ACK, which is the traffic's and not the access point's.
             r.figure(
                 f"{len(took)} predictions: first clamped ACK out of the AP after {median(took):.1f} ms (median),"
                 f" {took[-1]:.1f} ms (longest), last plain ACK {max(slip):.1f} ms after a prediction;"
