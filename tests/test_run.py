@@ -52,7 +52,7 @@ def start(tree, *words: str) -> subprocess.Popen:
 def result(out: str, suite: str) -> str:
     """What the table at the end says of it."""
     table = out[out.rindex("== suites"):].splitlines()
-    return next(line.split(" s  ")[1] for line in table if line.startswith(f"{suite} "))
+    return next(line.split(" s  ")[1].split("  (")[0] for line in table if line.startswith(f"{suite} "))
 
 
 def started(folder: Path) -> int:
@@ -107,6 +107,14 @@ def test_failures_of_set_up_and_of_tests_count_and_the_others_go_on(tree):
         out, "training") == "FAILED (make -C training test)"
     assert result(out, "ap-exporter") == "passed" and result(out, "end-to-end-loop") == "passed"
     assert out.count("tested") == len(SUITES) - 2, "a suite ran without its set-up"
+
+
+def test_what_a_suite_takes_of_the_processors_is_said(tree):
+    makefile(tree, "schema", test="""@python3 -c 'while __import__("time").process_time() < 2: pass'""")
+    out = start(tree, "schema", "training").communicate(timeout=LIMIT_S)[0]
+    table = out[out.rindex("== suites"):]
+    took = {line.split()[0]: int(line.split("(")[1].split()[0]) for line in table.splitlines() if "processors)" in line}
+    assert 2 <= took["schema"] < 30 and took["training"] < took["schema"], table
 
 
 def test_a_folder_that_is_none_is_said_before_anything_runs(tree):
