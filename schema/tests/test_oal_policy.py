@@ -49,6 +49,9 @@ def test_a_new_policy_passes_and_its_folder_is_all_there_is_to_it(copy):
     assert made.returncode == 0, made.stderr
     again = oal_policy(copy, "new", "my-policy-2")
     assert again.returncode == 1 and "my-policy-2 is there already" in again.stderr
+    alike = oal_policy(copy, "new", "another")
+    assert alike.returncode == 1 and "policies another and my-policy-2 compute the same" in alike.stderr
+    assert not (copy / "policies" / "another").exists()
     checked = oal_policy(copy, "check")
     assert checked.returncode == 0, checked.stdout + checked.stderr
     for name in ("rwnd-fair", "my-policy-2"):
@@ -102,6 +105,9 @@ law: {name: direct, values: [0, 0, 60000, 30000]}
 action: rwnd
 """
 FEATURES = "name: bad\nfeatures:\n  - {name: backlog, op: last, input: station_ac.backlog_bytes, group: sum}\n"
+#: rwnd-fair's features under another name
+SAME = (ROOT / "policies/rwnd-fair/features.yaml").read_text(encoding="utf-8")
+SAME = SAME.replace("name: congestion", "name: bad", 1)
 #: (changed file, old, new, what must be said)
 MISTAKES = [
     ("policy.yaml", "name: bad", "name: good", "bad/policy.yaml: name good is not the folder's, bad"),
@@ -122,6 +128,7 @@ MISTAKES = [
     ("features.yaml", FEATURES, "- a\n", "bad/features.yaml: a program is a name and a list of features"),
     ("features.yaml", FEATURES, "name: [", "bad/features.yaml:1: no YAML"),
     ("features.yaml", FEATURES, None, "bad/features.yaml: cannot be read: [Errno 2]"),
+    ("features.yaml", FEATURES, SAME, "features.yaml of policies rwnd-fair and bad compute the same"),
     ("experiment.yaml", "", "model: {kind: knn}\n", "bad/experiment.yaml: name is missing"),
     ("experiment.yaml", "", "[1]\n", "bad/experiment.yaml: key: value is missing"),
     ("evaluate.yaml", "", "controls: [", "bad/evaluate.yaml:1: no YAML"),

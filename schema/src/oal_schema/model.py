@@ -15,6 +15,7 @@ import yaml
 from . import manifest, messages, policy_list
 from .bundle_law import RWND_FAIR
 from .program_compile import Program, compile_program
+from .program_file import program_hash
 from .tables import TYPES, Column, SchemaError, Table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -233,7 +234,22 @@ def load() -> Schema:
         manifests,
     )
     schema.programs = [program_of(schema, m) for m in manifests]
+    _check_programs_differ(schema)
     return schema
+
+
+def _check_programs_differ(schema: Schema) -> None:
+    """SchemaError when two policies compute the same vector: a decision names its program, not its policy, so their
+    predictions could not be told apart.
+    """
+    seen: dict[bytes, manifest.Manifest] = {}
+    for m, p in zip(schema.manifests, schema.programs):
+        first = seen.setdefault(program_hash(p.words, p.decision_interval_us), m)
+        if first is not m:
+            raise SchemaError(
+                f"features.yaml of policies {first.name} and {m.name} compute the same, so their predictions could "
+                f"not be told apart: in one of them add a feature, leave one out, or change the order"
+            )
 
 
 def program_of(schema: Schema, m: manifest.Manifest) -> Program:

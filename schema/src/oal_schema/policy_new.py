@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from . import generate, manifest
 from .bundle_law import POLICY_NAME
 from .manifest import IN_FORCE, ManifestError
+from .tables import SchemaError
 
 TEMPLATE = Path(__file__).with_name("template")
 
@@ -30,5 +32,9 @@ def new(name: str, folder: Path = manifest.POLICIES) -> list[Path]:
         text = file.read_text(encoding="utf-8").replace("{{name}}", name).replace("{{program}}", program)
         (folder / name / file.name).write_text(text, encoding="utf-8")
         out.append(folder / name / file.name)
-    generate.write(generate.outputs())
+    try:
+        generate.write(generate.outputs())
+    except SchemaError as e:  # such as another policy that still has the template's features
+        shutil.rmtree(folder / name)
+        raise ManifestError(f"{name} is not made: {e}") from None
     return out

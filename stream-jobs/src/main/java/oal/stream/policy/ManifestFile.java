@@ -4,7 +4,9 @@ import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.regex.Pattern;
 import oal.schema.FeatureProgram;
 import oal.schema.Settings;
@@ -51,7 +53,20 @@ final class ManifestFile {
         if (all.stream().map(p -> p.name).distinct().count() < all.size()) {
             throw new IllegalArgumentException("policies: one of them is named twice");
         }
+        requireProgramsThatDiffer(all);
         return List.copyOf(all);
+    }
+
+    /** A decision names its program, not its policy: two policies of one program could not be told apart. */
+    private static void requireProgramsThatDiffer(List<Policy> all) {
+        Map<Long, String> seen = new HashMap<>();
+        for (Policy policy : all) {
+            String first = seen.putIfAbsent(policy.featureHash, policy.name);
+            if (first != null) {
+                throw new IllegalArgumentException("policies " + first + " and " + policy.name + " have the same "
+                        + "feature program, so their predictions could not be told apart: change one's features.yaml");
+            }
+        }
     }
 
     private static void expect(JsonToken found, JsonToken wanted) {

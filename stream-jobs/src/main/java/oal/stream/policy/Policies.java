@@ -72,7 +72,7 @@ public final class Policies implements Serializable {
         return all.get(place);
     }
 
-    /** Place of the policy whose program has this hash, the first of several; −1: none. */
+    /** Place of the policy whose program has this hash; −1: none. */
     public int withProgram(long featureHash) {
         for (int i = 0; i < all.size(); i++) if (all.get(i).featureHash == featureHash) return i;
         return -1;

@@ -69,6 +69,8 @@ class PoliciesTest {
         assertRefused("the first one must be rwnd-fair", good);
         assertRefused("the first one must be rwnd-fair");
         assertRefused("named twice", first, good, good);
+        assertRefused("policies example and other have the same feature program", first, good,
+                good.replace("example", "other"));
         assertRefused("'Ex' is no name", first, good.replace("example", "Ex"));
         assertRefused("policy example: feature_hash is '7'", first, good.replaceAll("hash\": \"[0-9]+", "hash\": \"7"));
         assertRefused("policy example: decides every 50000 µs", first, good.replace("us\": 100000", "us\": 50000"));
