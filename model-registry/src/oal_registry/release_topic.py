@@ -20,9 +20,9 @@ from oal_schema.nodes import BundleError
 from oal_schema.release import Release
 
 from oal_registry.errors import NotPackagable, RegistryError
-from oal_registry.judge import SLOTS, ClockBehind, Judge, Key
 from oal_registry.package import Package
 from oal_registry.topic_reader import TIMEOUT_S, TOPIC, TopicReader
+from oal_registry.verified import SLOTS, ClockBehind, Key, VerifiedReleases
 
 __all__ = ["SLOTS", "Fenced", "KafkaTrouble", "Key", "ReleaseTopic"]
 
@@ -53,7 +53,7 @@ class ReleaseTopic:
         self._trusted, self._own = trusted, own
         self._producer: Producer | None = None
         self._reader = TopicReader(kafka)
-        self._judge = Judge(trusted, own, now_us)
+        self._verified = VerifiedReleases(trusted, own, now_us)
         self._written: Counter[tuple[str, bytes | None]] = Counter()  # here, and not yet seen on the topic
 
     @property
@@ -63,8 +63,8 @@ class ReleaseTopic:
 
     @property
     def refused(self) -> dict[str, tuple[str, str]]:
-        """Records that stand in the topic and do not count: (reason, what is wrong) by key."""
-        return self._judge.refused
+        """Records in the topic that do not count: (reason, what is wrong) by key."""
+        return self._verified.refused
 
     def open(self) -> None:
         """End what an earlier writer left unfinished, shut it out, and read what is in force.
@@ -94,16 +94,16 @@ class ReleaseTopic:
         """What is in force of each policy by the topic, read to its end. KafkaTrouble when nothing comes, or when this
         machine's clock is behind what its own key signed.
         """
-        judge = Judge(self._trusted, self._own, self._now_us)
+        verified = VerifiedReleases(self._trusted, self._own, self._now_us)
         try:
             for name, value in dict(self._reader.read()).items():
-                judge.take(name, value)
+                verified.take(name, value)
         except KafkaException as error:
             raise KafkaTrouble(f"Kafka: {BUNDLES} cannot be read: {error.args[0].str()}") from None
         except (TimeoutError, ClockBehind) as error:
             raise KafkaTrouble(f"Kafka: {error}") from None
-        self._judge, self._written = judge, Counter()
-        return judge.in_force
+        self._verified, self._written = verified, Counter()
+        return verified.in_force
 
     def look(self) -> list[tuple[str, str]]:
         """Take what others wrote since; (key, reason) of each record that does not count. KafkaTrouble as `read`."""
@@ -112,7 +112,7 @@ class ReleaseTopic:
             for name, value in self._reader.more():
                 if self._written[name, value]:
                     self._written[name, value] -= 1
-                elif reason := self._judge.take(name, value):
+                elif reason := self._verified.take(name, value):
                     refused.append((name, reason))
         except KafkaException as error:
             self.close()
@@ -124,15 +124,15 @@ class ReleaseTopic:
 
     def of(self, policy: str) -> dict[Key, Release]:
         """Releases in force of a policy, by (slot, scope)."""
-        return self._judge.of(policy)
+        return self._verified.of(policy)
 
     def policies(self) -> list[str]:
         """Policies of which something is in force, in order of their names."""
-        return sorted(policy for policy, releases in self._judge.in_force.items() if releases)
+        return sorted(policy for policy, releases in self._verified.in_force.items() if releases)
 
     def every(self) -> list[Release]:
         """Releases in force, of all policies."""
-        return self._judge.every()
+        return self._verified.every()
 
     def close(self) -> None:
         """Write no more until `open`; what is in force stays known."""
@@ -141,7 +141,7 @@ class ReleaseTopic:
 
     def next_serial(self) -> int:
         """Serial of the next bundle: newer than what any AP may hold, of every slot (`oal_schema.serials`)."""
-        return self._judge.next_serial()
+        return self._verified.next_serial()
 
     def release(
         self,
@@ -183,7 +183,7 @@ class ReleaseTopic:
             promoted_by=promoted_by,
         )
         try:
-            done = self._judge.check(name, value)
+            done = self._verified.check(name, value)
         except (release.ReleaseError, BundleError) as error:
             raise NotPackagable(f"{error}; nobody would take it") from None
         self._commit(
@@ -208,7 +208,7 @@ class ReleaseTopic:
                 "policy_version": package.policy.version,
             },
         )
-        self._judge.refused.pop(name, None)
+        self._verified.refused.pop(name, None)
         self.of(package.of_policy)[slot, scope] = done
         return done
 

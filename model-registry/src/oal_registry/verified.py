@@ -25,7 +25,7 @@ class ClockBehind(RegistryError):
     """A release of this registry's own key is of the future: its clock is wrong, or its key is stolen. Sign nothing."""
 
 
-class Judge:
+class VerifiedReleases:
     """What is in force by the records seen so far. Knows no Kafka; for one thread.
 
     trusted: the keys of now; own: id of the key that this registry signs with (0: it signs nothing).
