@@ -29,7 +29,7 @@ static void hear(struct alarms *a, unsigned source, const char *text)
 	memcpy(a->now[i].text, text, strlen(text) + 1);
 }
 
-void alarms_look(struct alarms *a, const struct controller *controller, const struct collectors *collectors)
+void alarms_check(struct alarms *a, const struct controller *controller, const struct collectors *collectors)
 {
 	char text[ALARMS_TEXT] = "";
 	unsigned i, kept = 0;

@@ -17,7 +17,7 @@ enum {
 struct alarms {
 	struct {
 		unsigned source; /* 0: control; else 1 + number of the collector */
-		bool fresh; /* still there at this look */
+		bool fresh; /* still there at this check */
 		char text[ALARMS_TEXT];
 	} now[ALARMS_MOST];
 	unsigned n;
@@ -25,11 +25,11 @@ struct alarms {
 
 #if defined HAVE_AGENT || defined HAVE_BPF
 /* Once a second. `controller` may be NULL. */
-void alarms_look(struct alarms *, const struct controller *, const struct collectors *);
+void alarms_check(struct alarms *, const struct controller *, const struct collectors *);
 /* Adds `"alarms": ["…", …]` to a JSON object that has members. */
 void alarms_json(const struct alarms *, struct json *);
 #else /* neither control nor programs: nothing that could raise one */
-static inline void alarms_look(struct alarms *a, const struct controller *k, const struct collectors *c) {}
+static inline void alarms_check(struct alarms *a, const struct controller *k, const struct collectors *c) {}
 static inline void alarms_json(const struct alarms *a, struct json *j) {}
 #endif
 

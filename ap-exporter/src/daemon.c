@@ -335,7 +335,7 @@ void daemon_second(struct daemon *d, const struct clock_quality *clock)
 	}
 	log_losses(d, &h);
 	collectors_second(&d->collectors);
-	alarms_look(&d->alarms, h.controller, &d->collectors);
+	alarms_check(&d->alarms, h.controller, &d->collectors);
 	sinks_second(&d->sinks);
 	if (d->agent && agent_renewed(d->agent)) {
 		char err[512];

@@ -17,7 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TIMEOUT_S = 30, ATTEMPTS = 3, ERR = 1024 };
+enum {
+	TIMEOUT_S = 30, /* of one attempt: a key exchange over a poor uplink takes some seconds */
+	ATTEMPTS = 3, /* an answer that was lost is given again to the same key */
+	ERR = 1024, /* bytes of an error text */
+};
 
 static int read_ticket(struct ticket *t, const char *text, char *err, size_t err_size)
 {

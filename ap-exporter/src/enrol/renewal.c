@@ -13,7 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TIMEOUT_S = 30, MOST_BYTES = 1 << 20 };
+enum {
+	TIMEOUT_S = 30, /* as enrolment's; the next attempt comes by itself */
+	MOST_BYTES = 1 << 20, /* of an answer or a file: chains and keys are some kilobytes */
+};
 
 bool renewal_begin(struct renewal *r, const char *certificate, uint64_t spread)
 {
