@@ -10,6 +10,7 @@ by itself. Prints "ok …" / "not ok …" lines and "# N passed, N failed".
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -30,7 +31,7 @@ if sys.prefix != VENV:
 
 import outside  # noqa: E402
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey  # noqa: E402
-from outside import Allocations, Daemon, Folder, until  # noqa: E402
+from outside import Allocations, Daemon, Folder, sh, until  # noqa: E402
 from push_service import (  # noqa: E402
     ROOT,
     Authority,
@@ -562,6 +563,38 @@ def t_flash_gone():
         )
         assert done.returncode == 1 and "state_dir" in done.stderr, done
         assert daemon.stop() == 0
+
+
+def t_flash_full():
+    """flash without room: what is kept stays whole and is what the next start has, the failure is counted and said, the
+    agent goes on; with room again the newest is kept"""
+    with running(store_interval_s=1) as (site, service, daemon, (ap,)):
+        state = site.folder / "state"
+        kept, second, third = (site.maker.good(large=n == 1) for n in range(3))
+        service.want(ap, kept)
+        applied(daemon, ap, kept)
+        until(lambda: agent(daemon)["stores"] == 1, "it is kept")
+        mine = (state / f"{ap}.bundle").stat()
+        sh(f"mount -t tmpfs -o size=8k,uid={mine.st_uid},gid={mine.st_gid} tmpfs {state}")
+        try:
+            (state / f"{ap}.bundle").write_bytes(kept)
+            os.chown(state / f"{ap}.bundle", mine.st_uid, mine.st_gid)
+            (state / "full").write_bytes(bytes(8192 - 4096))
+            service.want(ap, second)
+            applied(daemon, ap, second)
+            until(lambda: agent(daemon)["store_errors"], "it is counted")
+            assert re.search(r"cannot keep the bundle.*No space left", daemon.log.read_text())
+            assert (state / f"{ap}.bundle").read_bytes() == kept and sorted(f.name for f in state.iterdir()) == [
+                f"{ap}.bundle", "full"
+            ], "nothing half written is left"
+            decisions = agent(daemon)["decisions"]
+            until(lambda: agent(daemon)["decisions"] > decisions + 5, "it goes on")
+            (state / "full").unlink()
+            service.want(ap, third)
+            until(lambda: (state / f"{ap}.bundle").read_bytes() == third, "there is room again")
+            assert daemon.stop() == 0
+        finally:
+            sh(f"umount {state}")
 
 
 def t_reload_and_key_rotation():

@@ -6,6 +6,7 @@ usage: tests/rwnd.py [BINARY COUNT_MALLOC_SO [NAME…]], as tests/outside.py. Ne
 the tests are skipped, and say why.
 """
 
+import ipaddress
 import json
 import os
 import signal
@@ -20,6 +21,7 @@ from outside import BINARY, TAGS, Allocations, Folder, run_here, sh, until
 from sentences import Busy, skip_all
 
 DELAY_MS = 20  # each way
+CLIENT_PORTS = (5000, 5001)
 BYTES_ON_THE_WAY = 400_000  # of a sender that nothing else holds back
 
 # Carries frames between the ports m0 and m1 with a delay: this machine's kernel may lack netem.
@@ -281,7 +283,8 @@ class Packet:
         self.port, _, self.seq, self.ack, offset, self.flags, self.window = struct.unpack(">HHIIBBH", tcp[:16])
         self.payload = len(tcp) - (offset >> 4) * 4
         self.options = tcp[20:(offset >> 4) * 4]
-        self.up, self.syn, self.rst = self.port == 5000, bool(self.flags & 2), bool(self.flags & 4)
+        self.source = str(ipaddress.ip_address(addresses[:len(addresses) // 2]))
+        self.up, self.syn, self.rst = self.port in CLIENT_PORTS, bool(self.flags & 2), bool(self.flags & 4)
 
     def scale(self) -> int:
         at = 0

@@ -45,29 +45,32 @@ PLAIN = 90_000  # bytes: less than what a client announces whom nobody clamps
 CLIENT, SERVER = "10.96.0.1", "10.98.0.2"
 
 SERVE = """
-import socket, sys
-s = socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET)
-s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-s.bind((sys.argv[1], 443))
-s.listen()
-print("ready", flush=True)
-while True:
-    c, _ = s.accept()
+import socket, sys, threading
+
+def send(c):
     c.setsockopt(socket.SOL_SOCKET, 47, 1_000_000)  # SO_MAX_PACING_RATE: bytes a second, so that the machine has rest
     try:
         while True:
             c.sendall(bytes(16384))
     except OSError:
         c.close()
+
+s = socket.socket(socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind((sys.argv[1], 443))
+s.listen()
+print("ready", flush=True)
+while True:
+    threading.Thread(target=send, args=s.accept()[:1], daemon=True).start()
 """
 
 FETCH = """
 import socket, sys
-source, address = sys.argv[1:]
+source, address, port = sys.argv[1:]
 s = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 s.setsockopt(socket.SOL_SOCKET, 33, 1 << 21)  # SO_RCVBUFFORCE: it announces far more than what it is clamped to
-s.bind((source, 5000))
+s.bind((source, int(port)))
 s.connect((address, 443))
 print("ready", flush=True)
 while s.recv(1 << 16):
@@ -156,9 +159,9 @@ class Home:
     def serve(self) -> None:
         self.processes.append(python(self.far, SERVE, SERVER))
 
-    def fetch(self) -> subprocess.Popen:
+    def fetch(self, port: int = 5000) -> subprocess.Popen:
         """A transfer from the server to the station that goes on until the end."""
-        self.processes.append(python(self.sta, FETCH, CLIENT, SERVER))
+        self.processes.append(python(self.sta, FETCH, CLIENT, SERVER, port))
         return self.processes[-1]
 
     def segments(self, port: int, n: int, tags: str = "", v6: bool = False, options: str = "") -> None:
@@ -286,6 +289,31 @@ def t_nat_at_the_wifi_port():
             ups = [r for r in rows if r["direction"] == 1 and not r["flags"] & 2]
             scale = next(r["wscale"] for r in rows if r["direction"] == 1 and r["flags"] & 2)
             assert sum(r["window_raw"] << scale <= CLAMP for r in ups) > 50
+
+
+def t_nat_rule_changed():
+    """the rule of NAT changes while flows run: these go on as they were, a new one has the other address, and all of
+    them are lowered at the server"""
+    with Folder() as folder, Home(folder) as home:
+        sh("ip addr add 10.98.0.9/24 dev wan", home.ap)
+        capture = home.capture()
+        home.serve()
+        with Daemon(folder, enforcing(folder, TAP), home.ap) as daemon:
+            home.fetch()
+            lowered(capture)
+            # In one transaction, as a firewall does: without a rule that needs it there is no tracking of connections.
+            rules = "flush chain ip nat post\nadd rule ip nat post oifname wan snat to 10.98.0.9\n"
+            (folder / "rules").write_text(rules)
+            sh(f"nft -f {folder}/rules", home.ap)
+            lowered(capture)
+            home.fetch(port=5001)
+            until(lambda: daemon.status()["control"]["clamps"] == 2, "both are clamped")
+            lowered(capture)
+            ups, scale = capture.newer(200), capture.scale()
+            for address, port in (("10.98.0.1", 5000), ("10.98.0.9", 5001)):
+                seen = [p.window << scale for p in ups if (p.source, p.port) == (address, port)]
+                assert len(seen) > 20 and max(seen) <= CLAMP, (address, seen, {(p.source, p.port) for p in ups})
+            assert daemon.status()["alarms"] == [] and daemon.stop() == 0
 
 
 def children(pid: int) -> list[int]:
@@ -508,7 +536,7 @@ def t_reload():
 
 
 def t_cost():
-    """reading allocates nothing, and makes no system call for a packet"""
+    """reading allocates nothing, and makes no system call for a packet; a tick takes one"""
     with Folder() as folder, Home(folder) as home:
         allocations = Allocations(folder)
         with Daemon(folder, TAP, home.ap, env=allocations.env) as daemon:
@@ -529,6 +557,9 @@ def t_cost():
             (calls, ticks), size = calls_and_ticks(), 5000
             until(lambda: daemon.status()["ticks"] > ticks + 500, "two seconds without packets")
             idle_calls, idle_ticks = (b - a for a, b in zip((calls, ticks), calls_and_ticks()))
+            # One a tick, and a few for each question after the status.
+            waits, so_far = len(re.findall(r"^(?:ppoll|epoll_p?wait|read)\(", trace.read_text(), re.M)), calls_and_ticks()
+            assert waits < 1.5 * so_far[1], f"the tick thread waited {waits} times in {so_far[1]} ticks"
             (calls, ticks), packets = calls_and_ticks(), tap(daemon)["packets"]
             home.segments(4000, size)
             until(lambda: tap(daemon)["packets"] >= packets + size, "they are read")

@@ -25,6 +25,8 @@ static struct {
 static unsigned dumps, gets, surveys;
 static int dump_error, survey_error;
 static bool interrupted;
+static unsigned renewed; /* ticks after which the driver renews its survey; 0: never */
+static struct collector_tick now;
 static uint32_t frequency = 2412;
 static unsigned ifindex = 7;
 
@@ -81,7 +83,7 @@ int netlink_dump(struct netlink *nl, struct netlink_request *r, netlink_cb cb, v
 {
 	const struct nlmsghdr h = { 0 };
 	uint8_t info[64], msg[128] = { 0 };
-	uint64_t busy = 5;
+	uint64_t busy = 5 + (renewed ? now.number / renewed * 50 : 0); /* less than what may pass between two looks */
 	uint32_t n;
 
 	*result = (struct netlink_result){ .interrupted = interrupted };
@@ -149,6 +151,7 @@ bool interface_update(struct interface *i)
 
 /* --- what goes to the tick thread */
 static unsigned rows[OAL_N_TABLES], gone[OAL_N_TABLES];
+static struct oal_counter_refresh_row period;
 static struct oal_station_row last[MOST];
 static bool has_flow;
 static uint64_t asked[64];
@@ -158,6 +161,8 @@ static struct collector_counts counts;
 void samples_row(struct samples *s, enum oal_table_id t, const void *row)
 {
 	rows[t]++;
+	if (t == OAL_COUNTER_REFRESH)
+		period = *(const struct oal_counter_refresh_row *)row;
 	if (t == OAL_STATION)
 		last[((const struct oal_station_row *)row)->mac & 7] = *(const struct oal_station_row *)row;
 }
@@ -195,7 +200,6 @@ uint16_t pipeline_name(struct pipeline *p, const char *name)
 }
 
 /* --- */
-static struct collector_tick now;
 static void *self;
 
 static void ticks(unsigned n)
@@ -318,10 +322,25 @@ int main(void)
 	CHECK_EQ(gone[OAL_CHANNEL], 1);
 	CHECK_EQ(rows[OAL_CHANNEL], 1);
 
+	test("a survey that the driver renews once a second is found out, told, and asked for no faster");
+	renewed = 250;
+	ticks(20 * 250);
+	CHECK(surveys > 150);
+	ticks(0);
+	collect_nl80211.second(self);
+	CHECK_EQ(rows[OAL_COUNTER_REFRESH], 1);
+	CHECK_EQ(period.of_table, oal_tables[OAL_CHANNEL].id);
+	CHECK_EQ(period.of_field, oal_tables[OAL_CHANNEL].columns[OAL_CHANNEL_BUSY_MS].field);
+	CHECK_EQ(period.period_us, 1000000);
+	ticks(20 * 250);
+	CHECK(surveys >= 20 && surveys < 2 * 20);
+	renewed = 0;
+	ticks(250);
+
 	test("a driver without survey is not asked again, and that is no error");
 	survey_error = -EOPNOTSUPP;
 	counts.netlink_errors = 0;
-	ticks(100);
+	ticks(1000);
 	CHECK_EQ(surveys, 1);
 	CHECK_EQ(counts.netlink_errors, 0);
 

@@ -2,6 +2,7 @@
 beforehand.
 """
 
+import json
 import re
 
 import pytest
@@ -13,6 +14,8 @@ ALL = sorted(
     set(
         re.findall(r"CREATE OR REPLACE VIEW (\w+)",
                    "".join(f.read_text() for f in (FOLDER / "migrations").glob("*.sql")))))
+CONTRACT = FOLDER.parent / "schema/generated/schema.json"
+WATCHED = FOLDER.parent / "ap-exporter/src/sample/refresh.c"
 PARAMETERS = {
     "from": "'2026-11-20 12:00:00'", "to": "'2026-11-20 12:02:00'", "ap_id": "'ap-03'", "mac": "'02:00:00:00:03:02'",
     "within_s": "4000000000", "name": "'jvm'"
@@ -311,3 +314,22 @@ def test_exporters_say_what_sampling_costs(database):
         "SELECT sampling_cpu_ratio, sample_max_us, samples_late, sampling_pace, counters_mended"
         f" FROM v_exporters({RANGE})"
     ) == [["0.04", "9000", "9", "2", "3"], ["0", "0", "0", "0", "0"]]
+
+
+def test_counters_are_named_as_in_the_contract(database):
+    """Each that the exporter watches (ap-exporter/src/sample/refresh.c), by its numbers; the last period counts."""
+    watched = re.findall(r"OAL_(STATION|CHANNEL)_(\w+)[, ]", WATCHED.read_text())
+    tables = {t["name"]: t for t in json.loads(CONTRACT.read_text())["tables"]}
+    named = [(table, column) for table, column in ((t.lower(), c.lower()) for t, c in watched)
+             if column in {c["name"] for c in tables[table]["columns"]}]
+    assert len(named) == 14
+    rows, expected = [], []
+    for n, (table, column) in enumerate(named):
+        field, = (c["field"] for c in tables[table]["columns"] if c["name"] == column)
+        for second, period in ((1, 4000), (2, 1000 * (n + 1))):
+            rows.append({"ap_id": "a", "ts": f"2026-11-20 00:00:{second:02d}", "boot_id": 1, "device": "phy0-ap0",
+                         "of_table": tables[table]["id"], "of_field": field, "period_us": period})
+        expected.append(["phy0-ap0", f"{table}.{column}", str(n + 1)])
+    database.insert("counter_refresh", rows)
+    found = database.rows(f"SELECT device, counter, period_ms FROM v_counter_refresh({RANGE})")
+    assert sorted(found) == sorted(expected)

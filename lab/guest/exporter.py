@@ -14,7 +14,7 @@ def section(kind: str, options: dict) -> str:
 def configure(path: str, ap_id: str, site: str, wlan: str, lan: str, sinks: list[dict], neighbours: bool) -> None:
     """The AP's /etc/config/ap-exporter: what to sample, and where it goes (sections of sinks, agent and rwnd)."""
     text = section("exporter", {"ap_id": ap_id, "site": site, "status_socket": f"/run/lab/{ap_id}.sock"})
-    text += section("nl80211", {"interface": wlan}) + section("packet", {"interface": lan})
+    text += section("nl80211", {"interface": wlan}) + section("tap", {"interface": wlan})
     text += section("qdisc", {"interface": wlan}) + section("qdisc", {"interface": lan})
     if neighbours:
         text += section("beacon", {"interface": wlan})

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Build the User-Mode-Linux kernel that takes modules, and ap-exporter/kmod for it; print the folder with both.
 # Apart from build.sh, whose kernel every recorded run names: that one has no modules and need not be built again.
-# LAB_KERNEL=6.12 for that version. Inputs: Debian's linux-source, sampler.fragment, of 6.1 the medium, the module.
+# LAB_KERNEL=6.12 for that version, which is lab/router's too. Inputs: Debian's linux-source, sampler.fragment, of 6.1
+# the medium, of 6.12 router.fragment and the tag of its switch, the module.
 # Output: the cache; the kernel under a hash of its inputs, the module under one of its own and the kernel's.
 set -euo pipefail
 kernel=${LAB_KERNEL:-6.1}
@@ -19,8 +20,12 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/oal/lab
 "$lab/../platform/setup/apt" "linux-source-$kernel" build-essential flex bison bc xz-utils patch kmod
 version=$(dpkg-query -W -f='${Version}' "linux-source-$kernel")
 changes=("$here/um-xstate-6.1.patch")
-if [ "$kernel" = 6.1 ]; then changes+=("$lab/medium/hwsim-medium-6.1.patch"); fi
-kernel_hash=$({ echo "$version"; cat "$here/sampler.sh" "$here/sampler.fragment" "${changes[@]}"
+fragments=("$here/sampler.fragment")
+case $kernel in
+6.1) changes+=("$lab/medium/hwsim-medium-6.1.patch") ;;
+6.12) changes+=("$here/dsa-loop-mtk-tag-6.12.patch"); fragments+=("$here/router.fragment") ;;
+esac
+kernel_hash=$({ echo "$version"; cat "$here/sampler.sh" "${fragments[@]}" "${changes[@]}"
     [ "$kernel" != 6.1 ] || cat "$lab"/medium/*.[ch]; } | sha256sum | cut -c1-16)
 module_hash=$({ echo "$kernel_hash"; cat "$module"/Kbuild "$module"/*.[ch] "$header"; } | sha256sum | cut -c1-16)
 out=$cache/sampler-$module_hash
@@ -35,7 +40,7 @@ make_it() {
 	nice -n 10 make -C "$tree" ARCH=um -s -j"${JOBS:-2}" "$@" >"$log" 2>&1 || { tail -30 "$log" >&2; exit 1; }
 }
 configure() {
-	cp "$here/sampler.fragment" "$tree/.fragment"
+	cat "${fragments[@]}" >"$tree/.fragment"
 	if [ "$kernel" != 6.1 ]; then
 		printf 'CONFIG_%s=y\n' DEBUG_ATOMIC_SLEEP PROVE_LOCKING >>"$tree/.fragment" # see there
 	fi
@@ -44,7 +49,7 @@ configure() {
 		case $line in
 		CONFIG_*=n) ! grep -q "^${line%=n}=" "$tree/.config" ;;
 		CONFIG_*) grep -qxF "$line" "$tree/.config" ;;
-		esac || { echo "lab: Kconfig did not take $line; see kernel/sampler.fragment" >&2; exit 1; }
+		esac || { echo "lab: Kconfig did not take $line; see kernel/*.fragment" >&2; exit 1; }
 	done <"$tree/.fragment"
 }
 if [ ! -e "$tree/.configured" ]; then

@@ -3,16 +3,18 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/timerfd.h>
+#include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LOOP_FDS 16
 
 struct loop {
-	int epoll, timer;
+	int epoll;
 	uint32_t period_us;
 	uint64_t due_us; /* of the last tick */
 	bool stop;
@@ -26,45 +28,30 @@ struct loop {
 struct loop *loop_new(uint32_t period_us)
 {
 	struct loop *l = calloc(1, sizeof *l);
-	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = LOOP_FDS };
-	struct itimerspec it;
-	int saved;
 
 	if (!l)
 		return NULL;
-	l->epoll = l->timer = -1;
 	for (int i = 0; i < LOOP_FDS; i++)
 		l->fds[i].fd = -1;
 	l->period_us = period_us;
 	l->epoll = epoll_create1(EPOLL_CLOEXEC);
-	l->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-	if (l->epoll < 0 || l->timer < 0)
-		goto fail;
+	if (l->epoll < 0) {
+		const int saved = errno;
+
+		free(l);
+		errno = saved;
+		return NULL;
+	}
+	prctl(PR_SET_TIMERSLACK, 1); /* else the kernel may let a tick wait for 50 us */
 	l->due_us = clock_monotonic_us();
-	it.it_interval.tv_sec = period_us / 1000000;
-	it.it_interval.tv_nsec = (long)(period_us % 1000000) * 1000;
-	it.it_value.tv_sec = (time_t)((l->due_us + period_us) / 1000000);
-	it.it_value.tv_nsec = (long)((l->due_us + period_us) % 1000000) * 1000;
-	if (timerfd_settime(l->timer, TFD_TIMER_ABSTIME, &it, NULL) < 0)
-		goto fail;
-	if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->timer, &ev) < 0)
-		goto fail;
 	return l;
-fail:
-	saved = errno;
-	loop_free(l);
-	errno = saved;
-	return NULL;
 }
 
 void loop_free(struct loop *l)
 {
 	if (!l)
 		return;
-	if (l->timer >= 0)
-		close(l->timer);
-	if (l->epoll >= 0)
-		close(l->epoll);
+	close(l->epoll);
 	free(l);
 }
 
@@ -105,27 +92,43 @@ struct tick loop_account(uint64_t last_due_us, uint64_t expired, uint32_t period
 	return t;
 }
 
+/* Waits until a descriptor can be read or the next tick is due: one system call a tick. */
+static int await(const struct loop *l, uint64_t now_us)
+{
+	const uint64_t next_us = l->due_us + l->period_us, left_us = next_us > now_us ? next_us - now_us : 0;
+	const struct timespec left = { .tv_sec = (time_t)(left_us / 1000000),
+				       .tv_nsec = (long)(left_us % 1000000) * 1000 };
+	struct pollfd any = { .fd = l->epoll, .events = POLLIN };
+
+	return ppoll(&any, 1, &left, NULL);
+}
+
+static void serve(struct loop *l)
+{
+	struct epoll_event ev[LOOP_FDS];
+	const int n = epoll_wait(l->epoll, ev, LOOP_FDS, 0);
+
+	for (int i = 0; i < n; i++) {
+		const uint32_t at = ev[i].data.u32;
+
+		if (l->fds[at].fd >= 0)
+			l->fds[at].cb(l->fds[at].ctx, l->fds[at].fd);
+	}
+}
+
 int loop_wait(struct loop *l, struct tick *t)
 {
 	while (!l->stop) {
-		struct epoll_event ev[LOOP_FDS + 1];
-		uint64_t expired = 0;
-		int n = epoll_wait(l->epoll, ev, LOOP_FDS + 1, -1);
+		const int n = await(l, clock_monotonic_us());
+		uint64_t now_us;
 
 		if (n < 0 && errno != EINTR)
 			return -errno;
-		for (int i = 0; i < n; i++) {
-			uint32_t at = ev[i].data.u32;
-
-			if (at == LOOP_FDS) {
-				if (read(l->timer, &expired, sizeof expired) != (ssize_t)sizeof expired)
-					expired = 0;
-			} else if (l->fds[at].fd >= 0) {
-				l->fds[at].cb(l->fds[at].ctx, l->fds[at].fd);
-			}
-		}
-		if (expired && !l->stop) {
-			*t = loop_account(l->due_us, expired, l->period_us, clock_monotonic_us());
+		if (n > 0)
+			serve(l);
+		now_us = clock_monotonic_us();
+		if (now_us >= l->due_us + l->period_us && !l->stop) {
+			*t = loop_account(l->due_us, (now_us - l->due_us) / l->period_us, l->period_us, now_us);
 			l->due_us = t->due_us;
 			return 1;
 		}

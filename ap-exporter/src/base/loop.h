@@ -1,4 +1,4 @@
-/* The tick: an absolute timer, and file descriptors that are served between ticks. */
+/* The tick, at whole periods of the monotonic clock, and file descriptors that are served between ticks. */
 #ifndef OAL_LOOP_H
 #define OAL_LOOP_H
 

@@ -7,6 +7,7 @@
 #include "collect/survey_counters.h"
 #include "kmod/kmod_source.h"
 #include "pipeline/pipeline.h" /* pipeline_name() */
+#include "sample/refresh.h"
 
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -35,6 +36,9 @@ struct collect {
 	struct oal_channel_row channel;
 	struct survey_counters times; /* of that channel */
 	uint64_t channel_us; /* when it was last read, monotonic */
+	uint64_t now_tick;
+	struct refresh refresh; /* of the survey's times */
+	struct refresh_seen refreshed;
 	bool has_channel, has_queue;
 	uint16_t width_mhz;
 	uint64_t queue_bytes;
@@ -81,6 +85,8 @@ static void forget(struct collect_source *s)
 
 		samples_gone(s->samples, OAL_QUEUE, &q);
 	}
+	refresh_forget(&c->refresh, s->samples);
+	c->refreshed = (struct refresh_seen){ 0 };
 	c->has_channel = c->has_queue = false;
 	c->times = (struct survey_counters){ 0 };
 }
@@ -118,10 +124,14 @@ static void on_survey(void *ctx, const struct nlmsghdr *h, const uint8_t *payloa
 	if (c->has_channel && row.frequency_mhz != c->channel.frequency_mhz) {
 		samples_gone(c->source.samples, OAL_CHANNEL, &c->channel);
 		c->times = (struct survey_counters){ 0 };
+		c->refreshed = (struct refresh_seen){ 0 };
+		c->has_channel = false;
 	}
 	mended.counters_mended = survey_counters_mend(&c->times, &row, (now_us - c->channel_us) / 1000);
 	if (mended.counters_mended)
 		samples_count(c->source.samples, &mended);
+	if (c->has_channel) /* time goes on: the radio is on its channel */
+		refresh_look(&c->refresh, &c->refreshed, &c->channel, &row, (uint32_t)c->now_tick, true);
 	c->channel_us = now_us;
 	c->channel = row;
 	c->has_channel = true;
@@ -202,17 +212,24 @@ static uint32_t queue_interval(const struct collect *c)
 										 : c->config.queue_interval_ticks;
 }
 
+/* The driver is asked for its survey no faster than it renews it. */
+static uint32_t survey_interval(const struct collect *c)
+{
+	return refresh_interval(&c->refresh, c->config.channel_interval_ticks, c->now_tick);
+}
+
 static void tick(void *self, const struct collector_tick *t)
 {
 	struct collect *c = self;
 
+	c->now_tick = t->number;
 	if (!by_module(c, t) && c->source.interface.index)
 		collect_stations_tick(c->stations, t);
 	if (c->source.interface.index && t->number >= c->interface_at)
 		c->interface_at = t->number + pace_interval(queue_interval(c), t->pace, sample_interface(c),
 							    QUEUE_PATIENCE);
 	if (c->source.interface.index && c->can_survey && t->number >= c->survey_at)
-		c->survey_at = t->number + pace_interval(c->config.channel_interval_ticks, t->pace, sample_survey(c),
+		c->survey_at = t->number + pace_interval(survey_interval(c), t->pace, sample_survey(c),
 							 SURVEY_PATIENCE);
 }
 
@@ -270,6 +287,8 @@ static void second(void *self)
 	const uint32_t refused = collect_stations_refused(c->stations);
 
 	collect_source_second(&c->source);
+	collect_stations_second(c->stations);
+	refresh_send(&c->refresh, c->source.samples);
 	if (module_of(c))
 		kmod_source_second(module_of(c));
 	if (!c->can_survey && c->source.interface.index && !c->no_survey_reported) {
@@ -327,6 +346,7 @@ static int start(void **self, const struct collector_env *env, char *err, size_t
 	}
 	c->device = pipeline_name(env->pipeline, config->interface);
 	c->queue_kind = pipeline_name(env->pipeline, "mac80211");
+	c->refresh = (struct refresh){ .table = &refresh_channel, .device = c->device };
 	c->stations = collect_stations_new(&c->source, &c->config, c->device, env->config->exporter.max_stations);
 	ret = c->stations ? prepare(&c->source) : -ENOMEM;
 	if (!ret)

@@ -1,6 +1,7 @@
 #include "collect/collect_stations.h"
 
 #include "collect/nl80211_station.h"
+#include "sample/refresh.h"
 
 #include <errno.h>
 #include <linux/genetlink.h>
@@ -23,6 +24,7 @@ struct station {
 	struct netlink_request get;
 	uint64_t traffic_at; /* tick of the last traffic seen; the station is active for active_hold_ticks from there */
 	uint64_t seen_at; /* tick of the last answer about it */
+	struct refresh_seen refresh;
 	uint8_t ac_sent;
 	bool used, active;
 };
@@ -39,6 +41,7 @@ struct collect_stations {
 	uint32_t n_active, n_used, max, cursor;
 	bool active_only; /* of the dump that is being read */
 	uint32_t refused; /* beyond max */
+	struct refresh refresh;
 	struct netlink_request **gets;
 	struct station stations[];
 };
@@ -132,8 +135,9 @@ static void on_station(void *ctx, const struct nlmsghdr *h, const uint8_t *paylo
 {
 	struct collect_stations *c = ctx;
 	struct nl_attr info;
+	struct oal_station_row before;
 	struct station *s;
-	uint32_t before;
+	uint32_t moved;
 	uint64_t mac;
 
 	(void)h;
@@ -144,9 +148,15 @@ static void on_station(void *ctx, const struct nlmsghdr *h, const uint8_t *paylo
 		return;
 	if (c->active_only && !s->active && s->seen_at)
 		return;
-	before = s->data.row.rx_pkts + s->data.row.tx_pkts;
+	before = s->data.row;
 	nl80211_parse_station(&s->data, &info);
-	update_activity(c, s, s->data.row.rx_pkts + s->data.row.tx_pkts - before);
+	moved = s->data.row.rx_pkts + s->data.row.tx_pkts - before.rx_pkts - before.tx_pkts;
+	if (s->seen_at && s->active)
+		refresh_look(&c->refresh, &s->refresh, &before, &s->data.row, (uint32_t)c->now_tick,
+			     moved || s->data.acs.changed);
+	else
+		s->refresh = (struct refresh_seen){ 0 };
+	update_activity(c, s, moved);
 	s->seen_at = c->now_tick;
 	samples_row(c->source->samples, OAL_STATION, &s->data.row);
 	for (unsigned a = 0; a < NL80211_ACS; a++) {
@@ -248,6 +258,7 @@ struct collect_stations *collect_stations_new(struct collect_source *source, con
 	c->max = max;
 	c->device = device;
 	c->stride = 1;
+	c->refresh = (struct refresh){ .table = &refresh_station, .device = device };
 	return c;
 }
 
@@ -276,6 +287,12 @@ void collect_stations_forget(struct collect_stations *c)
 	for (uint32_t i = 0; i < c->max; i++)
 		if (c->stations[i].used)
 			forget(c, &c->stations[i]);
+	refresh_forget(&c->refresh, c->source->samples);
+}
+
+void collect_stations_second(struct collect_stations *c)
+{
+	refresh_send(&c->refresh, c->source->samples);
 }
 
 /* Stations whose flows have packets are active, whatever their counters say. */

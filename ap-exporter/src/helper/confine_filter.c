@@ -46,7 +46,7 @@ static const uint16_t daemon_calls[] = {
 #ifdef __NR_futex_time64 /* 32 bits, with times of 64 */
 	__NR_futex_time64, __NR_clock_gettime64, __NR_ppoll_time64, __NR_clock_nanosleep_time64,
 	__NR_pselect6_time64,
-	__NR_timerfd_settime64, __NR_clock_getres_time64, __NR_recvmmsg_time64, __NR_clock_adjtime64,
+	__NR_clock_getres_time64, __NR_recvmmsg_time64, __NR_clock_adjtime64,
 #endif
 	/* sockets */
 	__NR_close, __NR_connect, __NR_bind, __NR_listen, __NR_accept4, __NR_getsockname, __NR_getpeername,
@@ -101,8 +101,7 @@ static const uint16_t daemon_calls[] = {
 	__NR_setpriority, __NR_getpriority, __NR_getpid, __NR_gettid, __NR_getuid, __NR_geteuid, __NR_getgid,
 	__NR_getegid, __NR_wait4, __NR_prlimit64, __NR_uname, __NR_sysinfo, __NR_times, __NR_adjtimex,
 	__NR_clock_adjtime, __NR_clock_getres, __NR_gettimeofday, __NR_nanosleep, __NR_pselect6,
-	__NR_timerfd_create,
-	__NR_timerfd_settime, __NR_timerfd_gettime, __NR_epoll_create1, __NR_epoll_ctl, __NR_eventfd2,
+	__NR_epoll_create1, __NR_epoll_ctl, __NR_eventfd2,
 	__NR_signalfd4,
 #ifdef __NR_getrandom
 	__NR_getrandom,

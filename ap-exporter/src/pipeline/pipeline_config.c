@@ -79,4 +79,7 @@ void pipeline_limits(const struct pipeline_config *c, unsigned entities[OAL_N_TA
 	rows[OAL_CONTROL] = 8;
 	entities[OAL_NEIGHBOUR_AP] = 32;
 	rows[OAL_NEIGHBOUR_AP] = 96;
+	/* Of each radio some fourteen, seldom news. */
+	entities[OAL_COUNTER_REFRESH] = 128;
+	rows[OAL_COUNTER_REFRESH] = 384;
 }

@@ -264,6 +264,14 @@ static const struct oal_column action_columns[] = {
 	{ "queue_us", offsetof(struct oal_action_row, queue_us), 17, OAL_VALUE, OAL_T_U32, 4, 0, false, -1 },
 };
 
+static const struct oal_column counter_refresh_columns[] = {
+	{ "device", offsetof(struct oal_counter_refresh_row, device), 3, OAL_KEY, OAL_T_NAME, 2, 0, false, -1 },
+	{ "of_table", offsetof(struct oal_counter_refresh_row, of_table), 4, OAL_KEY, OAL_T_U8, 1, 0, false, -1 },
+	{ "of_field", offsetof(struct oal_counter_refresh_row, of_field), 5, OAL_KEY, OAL_T_U8, 1, 0, false, -1 },
+	{ "tick", offsetof(struct oal_counter_refresh_row, tick), 6, OAL_TICK, OAL_T_U32, 4, 0, false, -1 },
+	{ "period_us", offsetof(struct oal_counter_refresh_row, period_us), 7, OAL_STATE, OAL_T_U32, 4, 0, true, -1 },
+};
+
 const struct oal_table oal_tables[OAL_N_TABLES] = {
 	{ "station", 0, 0, 2, false, sizeof(struct oal_station_row), 30, 2, 16384, 512, station_columns },
 	{ "station_ac", 1, 0, 3, false, sizeof(struct oal_station_ac_row), 16, 3, 32768, 1024, station_ac_columns },
@@ -280,6 +288,7 @@ const struct oal_table oal_tables[OAL_N_TABLES] = {
 	{ "control", 12, 2, 6, true, sizeof(struct oal_control_row), 16, 1, 1024, 64, control_columns },
 	{ "neighbour_ap", 13, 0, 7, false, sizeof(struct oal_neighbour_ap_row), 10, 2, 4096, 256, neighbour_ap_columns },
 	{ "action", 14, 2, 7, true, sizeof(struct oal_action_row), 15, 4, 4096, 512, action_columns },
+	{ "counter_refresh", 15, 0, 8, false, sizeof(struct oal_counter_refresh_row), 5, 3, 1024, 256, counter_refresh_columns },
 };
 
 const char *const oal_topic_names[OAL_N_TOPICS] = { "ap.samples.v1", "ap.packets.v1", "ap.events.v1" };

@@ -36,7 +36,7 @@ enum oal_bundle_reason { OAL_BUNDLE_REASON_NONE, OAL_BUNDLE_REASON_OVERSIZED, OA
 enum oal_topic { OAL_TOPIC_SAMPLES, OAL_TOPIC_PACKETS, OAL_TOPIC_EVENTS, OAL_N_TOPICS };
 enum oal_kind { OAL_KEY = 1, OAL_TICK, OAL_TIME_US, OAL_GAUGE, OAL_COUNTER, OAL_STATE, OAL_VALUE };
 enum oal_type { OAL_T_U8 = 1, OAL_T_U16, OAL_T_U32, OAL_T_U64, OAL_T_I8, OAL_T_I16, OAL_T_I32, OAL_T_I64, OAL_T_MAC, OAL_T_NAME, OAL_T_FLOW };
-enum oal_table_id { OAL_STATION, OAL_STATION_AC, OAL_CHANNEL, OAL_QUEUE, OAL_BEACON, OAL_PACKET, OAL_FLOW, OAL_DROP_EVENT, OAL_HEALTH, OAL_DECISION, OAL_BUNDLE_STATUS, OAL_REWRITE, OAL_CONTROL, OAL_NEIGHBOUR_AP, OAL_ACTION, OAL_N_TABLES };
+enum oal_table_id { OAL_STATION, OAL_STATION_AC, OAL_CHANNEL, OAL_QUEUE, OAL_BEACON, OAL_PACKET, OAL_FLOW, OAL_DROP_EVENT, OAL_HEALTH, OAL_DECISION, OAL_BUNDLE_STATUS, OAL_REWRITE, OAL_CONTROL, OAL_NEIGHBOUR_AP, OAL_ACTION, OAL_COUNTER_REFRESH, OAL_N_TABLES };
 
 enum oal_header_field {
 	OAL_HEADER_AP_ID = 1,
@@ -682,6 +682,24 @@ enum {
 	OAL_ACTION_CWND_BYTES,
 	OAL_ACTION_QUEUE_US,
 	OAL_ACTION_N_COLUMNS
+};
+
+/* How often the driver renews a counter, as the exporter finds it out. */
+struct oal_counter_refresh_row {
+	uint32_t absent; /* bit i: the i-th optional column was not to be had */
+	uint16_t device; /* Interface */
+	uint8_t of_table; /* Table of the counter: its id, as here */
+	uint8_t of_field; /* Its column in that table: the number of the field, as here */
+	uint32_t tick; /* Tick at which this was known [tick] */
+	uint32_t period_us; /* Shortest time between two of its changes while there was traffic; no finer than it was asked for [us] */
+};
+enum {
+	OAL_COUNTER_REFRESH_DEVICE,
+	OAL_COUNTER_REFRESH_OF_TABLE,
+	OAL_COUNTER_REFRESH_OF_FIELD,
+	OAL_COUNTER_REFRESH_TICK,
+	OAL_COUNTER_REFRESH_PERIOD_US,
+	OAL_COUNTER_REFRESH_N_COLUMNS
 };
 
 #endif

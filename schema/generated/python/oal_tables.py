@@ -18,4 +18,5 @@ DTYPES = {
     "control": np.dtype([("ts_us", "i8"), ("absent", "u4"), ("backend", "u1"), ("mode", "u1"), ("killed", "u1"), ("clamps", "u4"), ("capacity_kbps", "u4"), ("queue_us", "u4"), ("steps", "u8"), ("sets", "u8"), ("set_errors", "u8"), ("releases", "u8"), ("guard_reverts", "u8"), ("acks_seen", "u8"), ("acks_clamped", "u8"), ("acks_skipped", "u8"), ("step_max_ns", "u4")]),
     "neighbour_ap": np.dtype([("ts_us", "i8"), ("absent", "u4"), ("neighbour", "u8"), ("frequency_mhz", "u2"), ("stations", "u2"), ("tx_kbps", "u4"), ("tx_airtime_permille", "u2"), ("busy_permille", "u2"), ("loss_permille", "u2"), ("backlog_bytes", "u4"), ("age_ms", "u4")]),
     "action": np.dtype([("ts_us", "i8"), ("absent", "u4"), ("policy", "u2"), ("kind", "u1"), ("subject", "u8"), ("backend", "u1"), ("mac", "u8"), ("bundle", "u8"), ("class", "u1"), ("reason", "u1"), ("value", "u8"), ("capacity_kbps", "u4"), ("share_kbps", "u4"), ("rate_kbps", "u4"), ("cwnd_bytes", "u4"), ("queue_us", "u4")]),
+    "counter_refresh": np.dtype([("ts_us", "i8"), ("absent", "u4"), ("device", "u2"), ("of_table", "u1"), ("of_field", "u1"), ("period_us", "u4")]),
 }

@@ -173,6 +173,21 @@ def actions() -> list[tuple[int, bytes]]:
     ]
 
 
+def refresh() -> list[tuple[int, bytes]]:
+    """Table `counter_refresh` (revision 4): at the ends of its columns' ranges; a counter that becomes faster; none."""
+    rng = random.Random(4)
+    table = contract().table("counter_refresh")
+    header = {"schema_revision": 4, "names": ["phy0-ap0", "phy1-ap0", "eth0", "0.2.0"]}
+    airtime = empty_row(table) | {"device": 1, "of_table": 0, "of_field": 29, "period_us": 500_000}
+    survey = empty_row(table) | {"of_table": 2, "of_field": 8, "period_us": 1_000_000}
+    rows = [survey, airtime, airtime | {"tick": 40, "period_us": 100_000}]
+    return [
+        (0, encode(Batch(0, batch_header(0, T0) | header, {"counter_refresh": _extreme_rows(rng, table, 12)}))),
+        (0, encode(Batch(0, batch_header(1, T0 + 252_000) | header, {"counter_refresh": rows}))),
+        (0, encode(Batch(0, batch_header(2, T0 + 504_000) | header))),
+    ]
+
+
 class _Ap:
     """A synthetic AP whose sampled state goes through the same dedup rule as the exporter's: sent on change, keyframe
     at each batch.

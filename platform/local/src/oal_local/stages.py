@@ -2,7 +2,8 @@
 from oal_local.clickhouse import since
 from oal_local.errors import PlatformError
 
-SAMPLE_TABLES = ("station", "station_ac", "channel", "queue", "beacon", "flow", "drop_event", "neighbour_ap")
+SAMPLE_TABLES = ("station", "station_ac", "channel", "queue", "beacon", "flow", "drop_event", "neighbour_ap",
+                 "counter_refresh")
 TABLES = (*SAMPLE_TABLES, "packet", "health", "decision", "bundle_status", "action", "control")
 TOPICS = ("ap.samples.v1", "ap.packets.v1", "ap.events.v1")
 

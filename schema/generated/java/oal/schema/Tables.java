@@ -924,8 +924,39 @@ public final class Tables {
     private Action() {}
   }
 
+  /** How often the driver renews a counter, as the exporter finds it out. */
+  public static final TableSpec COUNTER_REFRESH =
+      new TableSpec(
+          "counter_refresh", 15, Topic.SAMPLES, 8, false, 1024, 256, 3,
+          List.of(
+              new ColumnSpec("device", 0, 3, Kind.KEY, Type.NAME, 0, false, -1),
+              new ColumnSpec("of_table", 1, 4, Kind.KEY, Type.U8, 0, false, -1),
+              new ColumnSpec("of_field", 2, 5, Kind.KEY, Type.U8, 0, false, -1),
+              new ColumnSpec("tick", 3, 6, Kind.TICK, Type.U32, 0, false, -1),
+              new ColumnSpec("period_us", 4, 7, Kind.STATE, Type.U32, 0, true, -1)),
+          List.of(
+              new ClickHouseColumn("ap_id", "LowCardinality(String)"),
+              new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
+              new ClickHouseColumn("boot_id", "UInt64"),
+              new ClickHouseColumn("batch_seq", "UInt64"),
+              new ClickHouseColumn("device", "LowCardinality(String)"),
+              new ClickHouseColumn("of_table", "UInt8"),
+              new ClickHouseColumn("of_field", "UInt8"),
+              new ClickHouseColumn("period_us", "UInt32")));
+
+  /** Column indices of counter_refresh. */
+  public static final class CounterRefresh {
+    public static final int DEVICE = 0;
+    public static final int OF_TABLE = 1;
+    public static final int OF_FIELD = 2;
+    public static final int TICK = 3;
+    public static final int PERIOD_US = 4;
+
+    private CounterRefresh() {}
+  }
+
   public static final List<TableSpec> ALL =
-      List.of(STATION, STATION_AC, CHANNEL, QUEUE, BEACON, PACKET, FLOW, DROP_EVENT, HEALTH, DECISION, BUNDLE_STATUS, REWRITE, CONTROL, NEIGHBOUR_AP, ACTION);
+      List.of(STATION, STATION_AC, CHANNEL, QUEUE, BEACON, PACKET, FLOW, DROP_EVENT, HEALTH, DECISION, BUNDLE_STATUS, REWRITE, CONTROL, NEIGHBOUR_AP, ACTION, COUNTER_REFRESH);
 
   private Tables() {}
 }

@@ -70,9 +70,10 @@ class NativeBlockTest {
             RawRows rows = new RawRows(t);
             BatchDecoder decoder = BatchDecoder.all();
             List<String> want = new ArrayList<>();
-            // The first has every table of revision 2, the second those that came later.
+            // The first has every table of revision 2, the others those that came later.
             List<Golden.Record> records = new ArrayList<>(Golden.records("extremes"));
             records.addAll(Golden.records("actions"));
+            records.addAll(Golden.records("refresh"));
             for (Golden.Record r : records) {
                 if (r.topic() != t.topic()) continue;
                 decoder.decode(r.topic(), r.data());

@@ -1,0 +1,113 @@
+#include "sample/refresh.h"
+
+#include <string.h>
+
+const struct refresh_table refresh_station = {
+	.table = OAL_STATION,
+	.n = 9,
+	.columns = { OAL_STATION_RX_BYTES, OAL_STATION_TX_BYTES, OAL_STATION_TX_RETRIES, OAL_STATION_TX_FAILED,
+		     OAL_STATION_SIGNAL_DBM, OAL_STATION_TX_BITRATE_KBPS, OAL_STATION_RX_BITRATE_KBPS,
+		     OAL_STATION_TX_AIRTIME_US, OAL_STATION_RX_AIRTIME_US },
+};
+
+const struct refresh_table refresh_channel = {
+	.table = OAL_CHANNEL,
+	.n = 5,
+	.columns = { OAL_CHANNEL_ACTIVE_MS, OAL_CHANNEL_BUSY_MS, OAL_CHANNEL_RX_MS, OAL_CHANNEL_TX_MS,
+		     OAL_CHANNEL_NOISE_DBM },
+};
+
+static void add_gap(struct refresh *r, unsigned i, uint32_t gap)
+{
+	uint32_t *shortest = r->counters[i].shortest;
+
+	if (!r->counters[i].gaps || gap < shortest[0]) {
+		shortest[1] = r->counters[i].gaps ? shortest[0] : UINT32_MAX;
+		shortest[0] = gap;
+	} else if (gap < shortest[1]) {
+		shortest[1] = gap;
+	}
+	if (++r->counters[i].gaps == REFRESH_GAPS) {
+		r->counters[i].found = shortest[1];
+		r->counters[i].gaps = 0;
+	}
+}
+
+void refresh_look(struct refresh *r, struct refresh_seen *s, const void *before, const void *now, uint32_t tick,
+		  bool busy)
+{
+	const struct oal_table *t = &oal_tables[r->table->table];
+
+	for (unsigned i = 0; i < r->table->n; i++) {
+		const struct oal_column *c = &t->columns[r->table->columns[i]];
+
+		if (s->answers[i] < UINT16_MAX) {
+			s->answers[i]++;
+			s->busy[i] += busy;
+		}
+		if (!memcmp((const uint8_t *)before + c->offset, (const uint8_t *)now + c->offset, c->size))
+			continue;
+		if (s->changed[i] && s->busy[i] * REFRESH_BUSY >= s->answers[i])
+			add_gap(r, i, tick - s->changed[i]);
+		s->changed[i] = tick;
+		s->answers[i] = s->busy[i] = 0;
+	}
+}
+
+uint32_t refresh_ticks(const struct refresh *r, unsigned i)
+{
+	const uint32_t found = r->counters[i].found;
+
+	/* Two shorter ones are enough to know that it is faster now. */
+	if (found && r->counters[i].gaps > 1 && r->counters[i].shortest[1] < found)
+		return r->counters[i].shortest[1];
+	return found;
+}
+
+uint32_t refresh_interval(const struct refresh *r, uint32_t interval, uint64_t tick)
+{
+	uint32_t fastest = 0;
+
+	for (unsigned i = 0; i < r->table->n; i++) {
+		const uint32_t ticks = refresh_ticks(r, i);
+
+		if (ticks && (!fastest || ticks < fastest))
+			fastest = ticks;
+	}
+	return fastest > interval && tick / fastest % REFRESH_TRY ? fastest : interval;
+}
+
+static bool is_news(uint32_t told, uint32_t us)
+{
+	return us > told + told / REFRESH_CHANGE || us + told / REFRESH_CHANGE < told;
+}
+
+static struct oal_counter_refresh_row row_of(const struct refresh *r, unsigned i)
+{
+	const struct oal_table *t = &oal_tables[r->table->table];
+
+	return (struct oal_counter_refresh_row){ .device = r->device,
+						 .of_table = t->id,
+						 .of_field = t->columns[r->table->columns[i]].field,
+						 .period_us = r->counters[i].told };
+}
+
+void refresh_send(struct refresh *r, struct samples *s)
+{
+	for (unsigned i = 0; i < r->table->n; i++) {
+		const uint64_t us = (uint64_t)refresh_ticks(r, i) * OAL_SETTING_TICK_US;
+
+		if (!us || us > UINT32_MAX || !is_news(r->counters[i].told, (uint32_t)us))
+			continue;
+		r->counters[i].told = (uint32_t)us;
+		samples_row(s, OAL_COUNTER_REFRESH, &(struct oal_counter_refresh_row[]){ row_of(r, i) });
+	}
+}
+
+void refresh_forget(struct refresh *r, struct samples *s)
+{
+	for (unsigned i = 0; i < r->table->n; i++)
+		if (r->counters[i].told)
+			samples_gone(s, OAL_COUNTER_REFRESH, &(struct oal_counter_refresh_row[]){ row_of(r, i) });
+	memset(r->counters, 0, sizeof r->counters);
+}
