@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from .policy import ENFORCE, MAX_VERSION, OFF, SHADOW, Policy, make, spec
 
 ENFORCING = ("a site enforces", 3, ENFORCE)
+#: numbers that came after `most`, whose bytes stay as they were
+LATER = ("equal_rate_permille", "equal_rate_fifo_permille")
 
 
 def good() -> Iterator[tuple[str, Policy | None]]:
@@ -22,8 +24,10 @@ def good() -> Iterator[tuple[str, Policy | None]]:
     yield "weights", make(*ENFORCING, {"alpha": 0}, {443: 4000, 80: 10, 65535: 100_000, 1: 1000})
     yield "16_weights", make(*ENFORCING, weights={1000 + i: 100 * (i + 1) for i in range(16)})
     # all at one end; what a rule binds is as near to it as the rule allows
+    most = {f["name"]: f["max"] for f in fields} | {"step_us": 500_000}
     yield "least", make("x", 1, SHADOW, {f["name"]: f["min"] for f in fields})
-    yield "most", make("y" * 127, 7, ENFORCE, {f["name"]: f["max"] for f in fields} | {"step_us": 500_000})
+    yield "most", make("y" * 127, 7, ENFORCE, most | dict.fromkeys(LATER, 0))
+    yield "most_leaning", make("y" * 127, 7, ENFORCE, most)
 
 
 def bad() -> Iterator[tuple[str, Callable[[dict], None]]]:
