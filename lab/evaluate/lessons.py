@@ -63,11 +63,18 @@ def learn(found: list[item.Item]) -> dict:
     return out
 
 
-def items_of(captures: list[pathlib.Path], folder: pathlib.Path) -> list[item.Item]:
-    lines = folder / "items.jsonl"
+def items_of(captures: list[pathlib.Path], name: str) -> list[item.Item]:
+    """Items of captures by the stream job's own code; kept for `peers`."""
+    lines = kept_items(name)
+    lines.parent.mkdir(exist_ok=True)
     with open(lines, "wb") as f:
         subprocess.run([play.ROOT / "stream-jobs/items", *captures], stdout=f, check=True)
     return list(item.lines(lines))
+
+
+def kept_items(name: str) -> pathlib.Path:
+    """Items of a context's lessons."""
+    return play.BUILD / "lessons" / f"{name.replace('/', '-')}.jsonl"
 
 
 def main() -> int:
@@ -95,8 +102,9 @@ def main() -> int:
                         print(f"lessons: {scenario} with {name}, seed {one[3]}, failed: {error}", file=sys.stderr)
                         return 1
                     captures += files
-                known = learn(items_of(sorted(captures), folder))
-            kept["contexts"][learned.context(args.set, scenario, method)] = known
+                context = learned.context(args.set, scenario, method)
+                known = learn(items_of(sorted(captures), context))
+            kept["contexts"][context] = known
             kept |= {"seeds": [SEEDS[0], SEEDS[-1]], "exporter": play.digest(exporter)[:12]}
             args.output.write_text(json.dumps(kept, separators=(",", ":")) + "\n")
             print(f"{args.set}/{scenario}/{name}: {known['items']} items, trees shipped by access point"
