@@ -254,7 +254,9 @@ static void policy_table(void)
 	for (i = 0; i < OAL_N_POLICY_FIELDS; i++) {
 		const struct oal_policy_field_spec *s = &oal_policy_fields[i];
 
-		CHECK_EQ(s->field, OAL_POLICY_FIELD_VERSION + 1 + i);
+		/* one after the other, around the lists of weights */
+		CHECK_EQ(s->field, i ? s[-1].field + (s[-1].field + 1 == OAL_POLICY_FIELD_WEIGHT_PORT ? 3 : 1)
+				     : OAL_POLICY_FIELD_VERSION + 1);
 		CHECK(s->min <= s->normal && s->normal <= s->max);
 		CHECK_EQ(oal_policy_get(&p, (enum oal_policy_field)i), s->normal);
 		oal_policy_set(&p, (enum oal_policy_field)i, 1000 + i);

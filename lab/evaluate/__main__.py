@@ -116,6 +116,9 @@ def main() -> int:
         for name in which:
             scenarios.plan(scenarios.load(args.set, name), name, chosen[0], 1)
         how = settings(args)
+        for name in which:
+            for method in chosen:
+                play.own_trees(play.Cell(args.set, name, method, 1), how)
     except (scenario.ScenarioError, methods.MethodError, bundle.BundleMistake, ValueError) as error:
         print(f"evaluate: {error}", file=sys.stderr)
         return 2

@@ -42,13 +42,13 @@ def read_policy(path: pathlib.Path | None, overrides: tuple[tuple[str, int], ...
 
 @functools.cache
 def inputs(path: pathlib.Path | None, overrides: tuple[tuple[str, int], ...], tree: pathlib.Path,
-           window: pathlib.Path | None) -> str:
-    """Hash of what a bundle is made of, its name and version left out."""
+           window: pathlib.Path | None, own: tuple[str, ...] = ()) -> str:
+    """Hash of what a bundle is made of, its name and version left out. `own`: trees of single access points."""
     made = read_policy(path, overrides)
     parts = [
         json.dumps({**made.columns(), "name": "", "version": 0}, sort_keys=True).encode(),
         tree.read_bytes(),
-        window.read_bytes() if window else b""
+        window.read_bytes() if window else b"", *(text.encode() for text in own)
     ]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
@@ -73,12 +73,12 @@ def credentials(folder: pathlib.Path) -> dict[str, pathlib.Path]:
     }
 
 
-def models(tree_file: pathlib.Path, window_file: pathlib.Path | None):
+def models(tree_text: str, window_file: pathlib.Path | None):
     """(tree, its feature program, window model or None). The window model is taken from a signed bundle that has one,
     say of an AP's state_dir.
     """
     from oal_registry import json_tree
-    tree, program = json_tree.loads(tree_file.read_text())
+    tree, program = json_tree.loads(tree_text)
     window = None
     if window_file:
         content = decode(split_signed(window_file.read_bytes())[0])
@@ -89,22 +89,26 @@ def models(tree_file: pathlib.Path, window_file: pathlib.Path | None):
 
 
 def make(folder: pathlib.Path, path: pathlib.Path | None, overrides: tuple[tuple[str, int], ...],
-         tree_file: pathlib.Path, window_file: pathlib.Path | None) -> dict:
+         tree_file: pathlib.Path, window_file: pathlib.Path | None, own: dict[str, str] | None = None) -> dict:
     """Write bundle and credentials to a folder; `bundle`: its path, `sections`: of the exporter's configuration (host:
-    a file on this machine).
+    a file on this machine). `own`: a tree in JSON by AP; then `bundle` is a path by AP.
     """
     files = credentials(folder)
-    tree, program, window = models(tree_file, window_file)
-    content = Bundle(serial=SERIAL, target="fleet", source="registry", model=MODEL, version=1, rollback_to=[],
-                     program=list(program.words), decision_interval_us=program.decision_interval_us,
-                     models=models_of(tree, window), policy=read_policy(path, overrides))
-    (folder / "bundle").write_bytes(sign(encode(content), keys.load(files["signing"])))
+    policy_, signing = read_policy(path, overrides), keys.load(files["signing"])
+    paths = {}
+    for ap_id, text in (own or {"": tree_file.read_text()}).items():
+        tree, program, window = models(text, window_file)
+        content = Bundle(serial=SERIAL, target="fleet", source="registry", model=MODEL, version=1, rollback_to=[],
+                         program=list(program.words), decision_interval_us=program.decision_interval_us,
+                         models=models_of(tree, window), policy=policy_)
+        paths[ap_id] = str(folder / (f"bundle-{ap_id}" if ap_id else "bundle"))
+        pathlib.Path(paths[ap_id]).write_bytes(sign(encode(content), signing))
     agent = {
         "kind": "agent", "url": "https://127.0.0.1:9", "ca": f"host:{files['certificate']}",
         "cert": f"host:{files['certificate']}", "key": f"host:{files['key']}",
         "trusted_keys": f"host:{files['trusted']}", "store_interval_s": 86400
     }
     return {
-        "bundle": str(folder / "bundle"),
+        "bundle": paths if own else paths[""],
         "sections": [agent, {"kind": "rwnd", "mode": "enforce", "backend": "bpf", "kill_file": ""}]
     }

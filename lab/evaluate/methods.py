@@ -21,7 +21,9 @@ ABLATIONS: dict[str, dict[str, int]] = _said("rwnd-fair")["ablations"]
 NO_MODEL = "queue"
 #: The oracle with a target of its own, by name: µs.
 ORACLES: dict[str, int] = _said("rwnd-fair").get("oracles", {})
-ACTS = ("", *_said("rwnd-fair")["acts"], *ORACLES, *ABLATIONS)
+#: The policy with trees that each access point learned online, on its own items of earlier time (lessons.py).
+ONLINE = _said("rwnd-fair")["online"]
+ACTS = ("", *_said("rwnd-fair")["acts"], *ORACLES, *ABLATIONS, ONLINE)
 
 
 class MethodError(Exception):
@@ -43,7 +45,7 @@ class Method:
     @property
     def policy(self) -> dict[str, int] | None:
         """Numbers that the method has instead of the policy file's; None where no policy acts."""
-        return {} if self.act == "oal" else ABLATIONS.get(self.act)
+        return {} if self.act in ("oal", ONLINE) else ABLATIONS.get(self.act)
 
     @property
     def oracle(self) -> bool:
@@ -66,4 +68,5 @@ def method(name: str) -> Method:
     return Method(control, queue, act)
 
 
-ALL = [Method(control, queue, act) for act in ACTS for queue in QUEUES for control in CONTROLS]
+#: Played where none is named: those that need no lessons.
+ALL = [Method(control, queue, act) for act in ACTS if act != ONLINE for queue in QUEUES for control in CONTROLS]

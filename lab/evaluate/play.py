@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from host import guest
 
-from . import bundle, cell, oracle, scenarios, tap
-from .methods import ORACLES, Method
+from . import bundle, cell, learned, oracle, scenarios, tap
+from .methods import ONLINE, ORACLES, Method
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -34,6 +34,7 @@ class Settings:
     overrides: tuple[tuple[str, int], ...] = ()
     tree: pathlib.Path = bundle.TREE
     window: pathlib.Path | None = None
+    online: pathlib.Path = learned.KEPT
     clamp_bytes: int = 54_000
     oracle_target_us: int = 45_000
     keep: pathlib.Path | None = None  # folder for captures and logs
@@ -96,14 +97,21 @@ def overrides(c: Cell, settings: Settings) -> tuple[tuple[str, int], ...]:
     return tuple(sorted((dict(settings.overrides) | c.method.policy).items()))
 
 
+def own_trees(c: Cell, settings: Settings) -> dict[str, str]:
+    """Of the method that learned online: a tree by access point; the committed one where nothing was shipped to it."""
+    if c.method.act != ONLINE:
+        return {}
+    return learned.trees(settings.online, c.set, c.scenario, c.method, settings.tree.read_text())
+
+
 def made_of(c: Cell, settings: Settings) -> dict[str, str | None]:
     """Short hashes of what a cell was played with; None where it takes no part."""
     acts = c.method.policy is not None
     return {
         "exporter": digest(settings.exporter)[:12] if c.method.act else None,
-        "policy": bundle.inputs(settings.policy, overrides(c, settings), settings.tree, settings.window)[:12]
-                  if acts else None,
-        "tree": digest(settings.tree)[:12] if acts else None,
+        "policy": bundle.inputs(settings.policy, overrides(c, settings), settings.tree, settings.window,
+                                tuple(own_trees(c, settings).values()))[:12] if acts else None,
+        "tree": digest(settings.online if c.method.act == ONLINE else settings.tree)[:12] if acts else None,
         "window": digest(settings.window)[:12] if acts and settings.window else None
     }
 
@@ -121,7 +129,8 @@ def key(c: Cell, settings: Settings) -> str:
         inputs.append(digest(settings.exporter))
     if c.method.policy is not None:
         inputs += [
-            bundle.inputs(settings.policy, overrides(c, settings), settings.tree, settings.window),
+            bundle.inputs(settings.policy, overrides(c, settings), settings.tree, settings.window,
+                          tuple(own_trees(c, settings).values())),
             digest(HERE / "bundle.py")
         ]
     if c.method.act == "clamp":
@@ -148,7 +157,9 @@ def prepare(c: Cell, settings: Settings, folder: pathlib.Path) -> dict:
     if c.method.act:
         plan["exporter"] = str(settings.exporter)
     if c.method.policy is not None:
-        made = bundle.make(folder, settings.policy, overrides(c, settings), settings.tree, settings.window)
+        own = {plan["name"] if ap == "0" else f"{plan['name']}-{ap}": text
+               for ap, text in own_trees(c, settings).items()}
+        made = bundle.make(folder, settings.policy, overrides(c, settings), settings.tree, settings.window, own)
         plan.update(bundle=made["bundle"], sections=made["sections"])
     if c.method.act == "clamp":
         plan["clamp"] = {"window_bytes": settings.clamp_bytes}

@@ -1,6 +1,6 @@
 """The evaluation's tables, as Markdown."""
 from . import spread, verdict
-from .methods import ABLATIONS, CONTROLS, NO_MODEL, QUEUES, Method
+from .methods import ABLATIONS, CONTROLS, NO_MODEL, ONLINE, QUEUES, Method
 from .results import FAIR_FIGURES, FAIR_OF, Results
 
 FIGURES = [("throughput_mbps", "Mbit/s", 2), ("delay_mean_ms", "delay ms", 1), ("delay_p95_ms", "p95", 1),
@@ -61,7 +61,7 @@ def ablation(r: Results) -> str:
     for control in CONTROLS:
         for queue in QUEUES:
             base = Method(control, queue, NO_MODEL)
-            others = [Method(control, queue, act) for act in ("oal", *ABLATIONS) if act != NO_MODEL]
+            others = [Method(control, queue, act) for act in ("oal", *ABLATIONS, ONLINE) if act != NO_MODEL]
             for which in [m for m in others if m in r.methods and base in r.methods]:
                 label = f"{which.name} against {base.name}"
                 for name in r.scenarios:

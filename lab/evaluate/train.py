@@ -23,25 +23,25 @@ EXPERIMENT = ROOT / "policies/rwnd-fair/experiment.yaml"
 SET = "tune"  # what is judged is never learned from
 
 
-def capture(work: tuple[str, methods.Method, int, pathlib.Path, pathlib.Path]) -> list[pathlib.Path]:
+def capture(work: tuple[str, str, methods.Method, int, pathlib.Path, pathlib.Path]) -> list[pathlib.Path]:
     """Play a baseline with the exporter; the captures of its access points. Each run has AP names of its own."""
-    name, method, seed, exporter, folder = work
+    which, name, method, seed, exporter, folder = work
     label = f"{name}-{method.name}-{seed}"
-    plan = scenarios.plan(scenarios.load(SET, name), label, method, seed)
+    plan = scenarios.plan(scenarios.load(which, name), label, method, seed)
     plan["exporter"] = str(exporter)
     with tempfile.TemporaryDirectory(dir=folder) as run_folder:
-        guest.play(plan, pathlib.Path(run_folder), timeout_s=180)
+        guest.play(plan, pathlib.Path(run_folder), timeout_s=play.TIMEOUT_S)
         made = sorted(pathlib.Path(run_folder).glob("*.oalcap"))
         return [pathlib.Path(shutil.move(file, folder / file.name)) for file in made]
 
 
 def record(seeds: int, exporter: pathlib.Path, folder: pathlib.Path, jobs: int) -> list[pathlib.Path]:
-    todo = [(name, method, seed, exporter, folder) for seed in range(1, seeds + 1) for name in scenarios.names(SET)
+    todo = [(SET, name, method, seed, exporter, folder) for seed in range(1, seeds + 1) for name in scenarios.names(SET)
             for method in methods.ALL if not method.act]
     made = []
     for work, files, error in pool.each(capture, todo, jobs):
         if error:
-            raise SystemExit(f"evaluate: {work[0]} with {work[1].name} failed: {error}")
+            raise SystemExit(f"evaluate: {work[1]} with {work[2].name} failed: {error}")
         made += files
         print(f"captured {len(made)} of {3 * len(todo)}", flush=True)
     return sorted(made)

@@ -24,15 +24,16 @@ def configure(path: str, ap_id: str, site: str, wlan: str, lan: str, sinks: list
 
 
 def own_sections(plan: dict, ap_id: str, host: str) -> list[dict]:
-    """The plan's own sections, and what they name: files of the host as the guest sees them, the bundle as if this AP
-    had stored it.
+    """The plan's own sections, and what they name: files of the host as the guest sees them, the bundle (one for all, or
+    one for each AP) as if this AP had stored it.
     """
     sections = [{key: host + value[5:] if str(value).startswith("host:") else value for key, value in s.items()}
                 for s in plan["sections"]]
     if plan["bundle"]:
         folder = f"/run/lab/state-{ap_id}"
         os.mkdir(folder)
-        shutil.copy(host + plan["bundle"], f"{folder}/{ap_id}.bundle")
+        bundle = plan["bundle"]
+        shutil.copy(host + (bundle[ap_id] if isinstance(bundle, dict) else bundle), f"{folder}/{ap_id}.bundle")
         sections = [{**s, "state_dir": folder} if s["kind"] == "agent" else s for s in sections]
     return sections
 

@@ -26,4 +26,5 @@ def test_model_and_persistence_stand_in_one_line():
     assert "60 % right (persistence 55 %)" in text
     assert "40 of 60 onsets foreseen (persistence with as many alarms 36), 140 alarms" in text
     assert "25     with none in the second before; 10 foreseen, median lead 310 ms" in text
-    assert "lead" not in lines(SAID | {"alarms": 140, "first_foreseen": 0, "lead_p50_ms": float("nan")})
+    none = lines(SAID | {"alarms": 140, "first_foreseen": 0, "lead_p50_ms": float("nan")})
+    assert "25     with none in the second before; 0 foreseen: no lead time" in none and "nan" not in none

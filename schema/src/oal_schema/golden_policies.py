@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from .policy import ENFORCE, MAX_VERSION, OFF, SHADOW, Policy, make, spec
 
 ENFORCING = ("a site enforces", 3, ENFORCE)
+#: numbers that came after most of these policies, as they are where a bundle lacks them: old bytes stay as they were
+BEFORE = {"equal_rate_permille": 0, "equal_rate_fifo_permille": 0}
 
 
 def good() -> Iterator[tuple[str, Policy | None]]:
@@ -16,14 +18,16 @@ def good() -> Iterator[tuple[str, Policy | None]]:
     fields = spec()["fields"]
     yield "off", Policy(OFF)
     yield "none", None
-    yield "named_off", make("default", 1, OFF)
-    yield "named_shadow", make("default", MAX_VERSION, SHADOW)
-    yield "enforce", make(*ENFORCING)
-    yield "weights", make(*ENFORCING, {"alpha": 0}, {443: 4000, 80: 10, 65535: 100_000, 1: 1000})
-    yield "16_weights", make(*ENFORCING, weights={1000 + i: 100 * (i + 1) for i in range(16)})
+    yield "named_off", make("default", 1, OFF, BEFORE)
+    yield "named_shadow", make("default", MAX_VERSION, SHADOW, BEFORE)
+    yield "enforce", make(*ENFORCING, BEFORE)
+    yield "weights", make(*ENFORCING, BEFORE | {"alpha": 0}, {443: 4000, 80: 10, 65535: 100_000, 1: 1000})
+    yield "16_weights", make(*ENFORCING, BEFORE, {1000 + i: 100 * (i + 1) for i in range(16)})
     # all at one end; what a rule binds is as near to it as the rule allows
+    most = {f["name"]: f["max"] for f in fields} | {"step_us": 500_000}
     yield "least", make("x", 1, SHADOW, {f["name"]: f["min"] for f in fields})
-    yield "most", make("y" * 127, 7, ENFORCE, {f["name"]: f["max"] for f in fields} | {"step_us": 500_000})
+    yield "most", make("y" * 127, 7, ENFORCE, most | BEFORE)
+    yield "most_leaning", make("y" * 127, 7, ENFORCE, most)
 
 
 def bad() -> Iterator[tuple[str, Callable[[dict], None]]]:

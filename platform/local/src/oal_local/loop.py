@@ -182,7 +182,7 @@ def lines(s: dict) -> str:
             (
                 f"  before a drop      {s['first_drops']:>10,}     with none in the second before;"
                 f" {s['first_foreseen']:,} foreseen"
-                + (f", median lead {s['lead_p50_ms']:.0f} ms" if s["first_foreseen"] else "")
+                + (f", median lead {s['lead_p50_ms']:.0f} ms" if s["first_foreseen"] else ": no lead time")
             ),
         )
     )

@@ -1,0 +1,57 @@
+"""What neighbours' figures add: the columns that are filled, on items whose answer is known, and the committed figures."""
+import json
+import pathlib
+
+import numpy as np
+import pytest
+from evaluate import peers
+from oal_registry import programs
+
+README = pathlib.Path(__file__).resolve().parents[1] / "README.md"
+FEATURES = programs.by_name()["congestion"].features
+AIRTIME, BACKLOG = (FEATURES.index(name) for name in ("tx_airtime_us", "backlog_bytes"))
+PEER_AIRTIME, PEER_BACKLOG = (FEATURES.index(name) for name in ("peer_airtime_permille", "peer_backlog_bytes"))
+
+
+def world(n: int = 200, runs=(1, 2, 3)) -> dict[str, np.ndarray]:
+    """Two access points, ten items a second. What the first's backlog is now is the second's loss a moment later."""
+    chance, rows = np.random.default_rng(0), []
+    for run in runs:
+        backlog = np.repeat(chance.integers(0, 2, n // 10), 10) * 9000.0
+        for ap in (0, 1):
+            for at in range(n):
+                values = np.full(len(FEATURES), np.nan)
+                values[AIRTIME], values[BACKLOG] = 100 * (ap + 1), backlog[at] if ap == 0 else chance.integers(0, 9000)
+                rows.append((run, ap, 1_000_000 + at * 100_000 + ap * 30_000, int(chance.random() < 0.1),
+                             3 if ap == 1 and backlog[at] else 0, values))
+    return {name: np.array(column) for name, column in
+            zip(("run", "ap", "ts", "now", "truth", "values"), zip(*rows))}
+
+
+def test_the_columns_are_the_others_at_that_age():
+    rows = world()
+    filled = peers.told(rows, FEATURES, 0)
+    second = (rows["run"] == 2) & (rows["ap"] == 1)
+    first = (rows["run"] == 2) & (rows["ap"] == 0)
+    assert (filled[second, PEER_BACKLOG] == rows["values"][first, BACKLOG]).all()
+    assert (filled[second, PEER_AIRTIME] == 100).all() and (filled[first, PEER_AIRTIME][1:] == 200).all()
+    older = peers.told(rows, FEATURES, 5_000_000)[second, PEER_BACKLOG]
+    assert np.isnan(older[:49]).all() and (older[50:] == rows["values"][first, BACKLOG][:150]).all()
+    unfilled = [i for i in range(len(FEATURES)) if FEATURES[i] not in peers.FROM]
+    assert np.array_equal(filled[:, unfilled], rows["values"][:, unfilled], equal_nan=True)
+
+
+def test_what_only_a_neighbour_knows_is_worth_something_and_noise_is_not(monkeypatch):
+    rows = world()
+    tree = peers.models()["tree of 8 leaves"]
+    without = [peers.judge(tree, rows["values"], rows, run) for run in (1, 2, 3)]
+    known = peers.told(rows, FEATURES, 0)
+    with_them = [peers.judge(tree, known, rows, run) for run in (1, 2, 3)]
+    assert min(right for right, _ in with_them) > 0.95 > max(right for right, _ in without) + 0.05
+    assert min(ap for _, ap in with_them) > max(ap for _, ap in without) + 0.2
+
+
+@pytest.mark.skipif(not peers.KEPT.exists(), reason="no figures are committed")
+def test_the_text_has_the_committed_figures():
+    for line in peers.report(json.loads(peers.KEPT.read_text())).splitlines():
+        assert line in README.read_text()
