@@ -11,7 +11,7 @@
 {{ $prefix }}-ap-ca: [tls.crt, tls.key]
 {{- end }}
 {{- if .Values.flink.enabled }}
-{{ $prefix }}-flink: [flink-internal.p12, flink-internal.password, flink-rest.p12, flink-rest.password, flink-rest-trust.p12]
+{{ $prefix }}-flink: [flink-internal.p12, flink-internal.password, flink-rest.p12, flink-rest.password, flink-rest-trust.p12, operator.crt, operator.key]
 {{- end }}
 {{- $keys := list "clickhouse-admin.password" "clickhouse-ingest.password" "clickhouse-analyst.password" "mac-masters" "metrics.token" "bundle-keys.txt" -}}
 {{- if .Values.clickhouse.enabled }}{{ range include "oal.clickhouse.secrets" . | fromYamlArray }}{{ $keys = append $keys (base .) }}{{ end }}{{ end -}}

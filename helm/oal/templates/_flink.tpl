@@ -24,9 +24,50 @@ start.sh: |
   {{- include "oal.jolokia.start" . | nindent 2 }}
   export OAL_JOLOKIA=/tmp/jolokia.properties
   {{- end }}
-  # Its job id is the same at every start: by it the metadata of high availability, and so the newest checkpoint, are found.
-  if [ "$1" = jobmanager ]; then exec oal-flink jobmanager "-Djobmanager.rpc.address=$POD_IP"; fi
+  if [ "$1" = jobmanager ]; then bash /etc/oal/flink/plan.sh; exec oal-flink jobmanager "-Djobmanager.rpc.address=$POD_IP"; fi
   exec oal-flink taskmanager
+plan.sh: |
+  # The job id is the same at every start: by it the metadata of high availability, and so the newest checkpoint, are
+  # found. Beside them is the plan of the job as it was first made: its parallelism, its options, its code. Flink would
+  # run that one for ever, whatever the configuration and the image say. So the plan is forgotten before each start, and
+  # made anew by the program.
+  set -euo pipefail
+  account=${OAL_ACCOUNT:-/var/run/secrets/kubernetes.io/serviceaccount}
+  host=$KUBERNETES_SERVICE_HOST
+  case $host in *:*) host="[$host]" ;; esac
+  api=https://$host:$KUBERNETES_SERVICE_PORT/api/v1/namespaces/{{ .Release.Namespace }}/configmaps
+  answer=$(mktemp)
+  stop() { echo "flink: $*" >&2; exit 1; }
+  ask() { # NAME [OPTION…]: the status; the answer is in a file
+    curl -sS -m 30 -o "$answer" -w '%{http_code}' --cacert $account/ca.crt -H "Authorization: Bearer $(cat $account/token)" "${@:2}" "$api/$1" \
+      || stop "the API server does not answer; without it Flink does not know its newest checkpoint"
+  }
+  found() { # NAME: whether there is such a ConfigMap; closed when nobody can tell
+    local status; status=$(ask "$1") || exit 1
+    case $status in
+    200) return 0 ;;
+    404) return 1 ;;
+    *) stop "ConfigMap $1 cannot be read (status $status): $(head -c 300 "$answer")" ;;
+    esac
+  }
+  if found {{ $name }}-cluster-config-map; then
+    for key in $(grep -oE '"(executionPlan|jobGraph)-[0-9a-f]{32}"' "$answer" | sort -u); do
+      status=$(ask {{ $name }}-cluster-config-map -X PATCH -H 'Content-Type: application/merge-patch+json' --data "{\"data\":{$key:null}}") || exit 1
+      [ "$status" = 200 ] || stop "the plan of the last start cannot be forgotten (status $status): $(head -c 300 "$answer")"
+    done
+  fi
+  {{- if eq $f.checkpoints.storage "pvc" }}
+  # Checkpoints that the ConfigMaps speak of and no volume has: the volume is another one.
+  job=$(printf %s oal.stream.Main | md5sum | cut -c1-32)
+  if found "{{ $name }}-$job-config-map"; then
+    files=$({ grep -oE '"checkpointID-[0-9]+": *"[A-Za-z0-9+/=]+"' "$answer" || true; } | sed 's/.*"\([^"]*\)"$/\1/' \
+      | while read -r handle; do base64 -d <<<"$handle" | grep -aoE '{{ include "oal.flink.folder" . }}/[A-Za-z0-9/_.-]+' || true; done)
+    present=
+    for file in $files; do [ ! -e "$file" ] || present=1; done
+    [ -z "$files" ] || [ "$present" ] || stop "ConfigMaps of an earlier installation speak of checkpoints that this volume does not have." \
+      "To begin without its state: kubectl -n {{ .Release.Namespace }} delete configmap -l app={{ $name }},configmap-type=high-availability"
+  fi
+  {{- end }}
 job.properties: |
   {{- range $line := splitList "\n" (include "oal.kafka.java" (dict "root" . "name" "stream-jobs")) }}
   kafka.{{ $line }}
@@ -124,8 +165,9 @@ config.yaml: |
 
 {{- define "oal.flink.storage" -}}
 {{- if eq .Values.flink.checkpoints.storage "s3" -}}s3://{{ required "flink.checkpoints.s3.bucket: name the bucket for checkpoints, since flink.checkpoints.storage is s3" .Values.flink.checkpoints.s3.bucket }}/{{ .Release.Namespace }}-{{ .Release.Name }}
-{{- else -}}file:///var/lib/oal/flink{{- end -}}
+{{- else -}}file://{{ include "oal.flink.folder" . }}{{- end -}}
 {{- end -}}
+{{- define "oal.flink.folder" -}}/var/lib/oal/flink{{- end -}}
 
 {{/* (dict "root" $ "role" "jobmanager" "size" …): what both kinds of pods share. */}}
 {{- define "oal.flink.pod" -}}
@@ -150,6 +192,13 @@ spec:
         - name: POD_IP
           valueFrom: {fieldRef: {fieldPath: status.podIP}}
         - {name: OAL_HEAP_MIB, value: {{ .values.heapMiB | quote }}}
+        {{- if eq .role "jobmanager" }}
+        - {name: OAL_FLINK_REST, value: {{ printf "https://%s:8081" (include "oal.name" (dict "root" $root "name" "flink")) | quote }}}
+        - {name: OAL_FLINK_AT, value: "localhost:8081"}
+        - {name: OAL_FLINK_CLIENT, value: /run/secrets/oal/pki/operator}
+        - {name: OAL_FLINK_CA, value: /run/secrets/oal/pki/ca.crt}
+        - {name: OAL_FLINK_TASKS, value: "1"}
+        {{- end }}
       ports:
         {{- if eq .role "jobmanager" }}
         - {name: rpc, containerPort: 6123}
@@ -162,7 +211,12 @@ spec:
         - {name: jolokia, containerPort: 8778}
       {{- $port := ternary "rest" "rpc" (eq .role "jobmanager") }}
       startupProbe: {tcpSocket: {port: {{ $port }}}, periodSeconds: 3, failureThreshold: 100}
-      readinessProbe: {tcpSocket: {port: {{ $port }}}, periodSeconds: 5}
+      {{- if eq .role "jobmanager" }}
+      # Ready is: the job runs, all of its tasks. So an upgrade that its job does not survive is no success for Helm.
+      readinessProbe: {exec: {command: [oal-flink-health]}, periodSeconds: 5, timeoutSeconds: 10}
+      {{- else }}
+      readinessProbe: {tcpSocket: {port: rpc}, periodSeconds: 5}
+      {{- end }}
       livenessProbe: {tcpSocket: {port: rpc}, periodSeconds: 20, failureThreshold: 6}
       resources:
         {{- /* beside the heap: managed memory, 288 direct, 256 metaspace, 192 of the JVM's own */}}
@@ -196,7 +250,7 @@ spec:
           - secret:
               name: {{ include "oal.secretPrefix" $root }}-flink
               items:
-                {{- range list "flink-internal.p12" "flink-internal.password" "flink-rest.p12" "flink-rest.password" "flink-rest-trust.p12" }}
+                {{- range concat (list "flink-internal.p12" "flink-internal.password" "flink-rest.p12" "flink-rest.password" "flink-rest-trust.p12") (ternary (list "operator.crt" "operator.key") list (eq .role "jobmanager")) }}
                 - {key: {{ . }}, path: pki/{{ . }}}
                 {{- end }}
           {{- if eq $root.Values.flink.checkpoints.storage "s3" }}
