@@ -19,6 +19,7 @@ IMAGE = {
 TEXTS = {"type": "array", "items": {"type": "string"}}
 MAP = {"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}
 OBJECTS = {"type": "array", "items": {"type": "object"}}
+PORTS = {"type": "array", "items": {"type": "integer", "minimum": 1, "maximum": 65535}}
 RESOURCES = {
     "type": "object", "additionalProperties": False, "properties": {
         kind: {
@@ -27,11 +28,22 @@ RESOURCES = {
         } for kind in ("requests", "limits")
     }, "required": ["requests", "limits"]
 }
-STORAGE = {"size": QUANTITY}
 # By the last key of the path, wherever it stands.
 EVERYWHERE = {
     "resources": RESOURCES,
     "nodeSelector": MAP,
+    "podAnnotations": {"type": "object", "additionalProperties": {"type": "string"}},
+    "podLabels": {"type": "object", "additionalProperties": {"type": "string"}},
+    "extraEnv": {
+        "type": "array", "items": {
+            "type": "object", "additionalProperties": False, "required": ["name"], "properties": {
+                "name": {"type": "string"}, "value": {"type": "string"}, "valueFrom": {"type": "object"}
+            }
+        }
+    },
+    "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+    "externalTrafficPolicy": {"enum": ["", "Local", "Cluster"]},
+    "parentRefs": OBJECTS,
     "tolerations": OBJECTS,
     "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
     "size": QUANTITY,
@@ -46,11 +58,23 @@ EVERYWHERE = {
 PATHS = {
     "images.pullPolicy": {"enum": ["Always", "IfNotPresent", "Never"]},
     "images.prefix": {"type": "string", "pattern": "^$|/$", "description": "ends in a slash"},
-    **{f"images.{name}": IMAGE for name in ("kafka", "clickhouse", "postgres", "grafana")},
+    **{f"images.{name}": IMAGE for name in ("kafka", "clickhouse", "postgres", "grafana", "oauth2Proxy")},
+    "images.digests": {
+        "type": "object", "additionalProperties": False, "properties": {
+            f"oal-{name}": {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
+            for name in ("push", "learning", "stream-jobs", "setup", "telegraf")
+        }
+    },
     "pki.mode": {"enum": ["generated", "certManager", "existing"]},
     "pki.certManager.issuer.kind": {"enum": ["Issuer", "ClusterIssuer"]},
     "networkPolicy.accessPoints": TEXTS,
-    "networkPolicy.people": OBJECTS,
+    **{f"networkPolicy.{who}": OBJECTS for who in ("people", "queries", "monitoring")},
+    "networkPolicy.dnsPorts": PORTS,
+    "networkPolicy.apiPorts": PORTS,
+    "oidc.scopes": TEXTS,
+    "oidc.people": {"type": "object", "additionalProperties": {"enum": ["viewer", "owner", "admin"]}},
+    "oidc.replicas": {"type": "integer", "minimum": 1},
+    "s3.endpoint": {"type": "string", "pattern": "^$|^https?://[^/]+$", "description": "http(s)://HOST[:PORT]"},
     "flink.maxParallelism": {"type": "integer", "minimum": 0, "maximum": 32768},
     "kafka.replicas": {"enum": [1, 3]},
     "kafka.config": MAP,
@@ -64,7 +88,15 @@ PATHS = {
     "kafka.topics.partitions": {"type": "integer", "minimum": 1},
     "kafka.external.replication": {"type": "integer", "minimum": 1},
     "kafka.access.type": {"enum": ["none", "LoadBalancer", "NodePort"]},
-    "kafka.external.ports": {"type": "array", "items": {"type": "integer"}},
+    "kafka.external.ports": PORTS,
+    "kafka.access.brokers": {
+        "type": "array", "items": {
+            "type": "object", "additionalProperties": False, "properties": {
+                "annotations": {"type": "object", "additionalProperties": {"type": "string"}},
+                "loadBalancerIP": {"type": "string"}
+            }
+        }
+    },
     "flink.stateBackend": {"enum": ["hashmap", "rocksdb"]},
     "flink.config": MAP,
     "flink.job": MAP,
@@ -73,7 +105,7 @@ PATHS = {
     "flink.taskManager.managedMiB": {"type": "integer", "minimum": 16},
     "flink.checkpoints.storage": {"enum": ["pvc", "s3"]},
     "flink.checkpoints.pvc.accessModes": {
-        "type": "array", "minItems": 1, "items": {"enum": ["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"]}
+        "type": "array", "minItems": 1, "items": {"enum": ["ReadWriteOnce", "ReadWriteMany"]}
     },
     "clickhouse.shards": {"type": "integer", "minimum": 1, "maximum": 64},
     "clickhouse.replicas": {"type": "integer", "minimum": 1, "maximum": 3},
@@ -96,12 +128,15 @@ PATHS = {
     "push.canaryShare": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
     "push.store": {"enum": ["postgres", "file"]},
     "push.access.type": {"enum": ["ClusterIP", "LoadBalancer", "NodePort"]},
-    "push.enrol.url": {"type": "string", "pattern": "^https://"},
+    "push.enrol.url": {"type": "string", "pattern": "^$|^https://"},
     "push.enrol.certificateDays": {"type": "integer", "minimum": 1, "maximum": 825},
-    "grafana.egressPorts": {"type": "array", "items": {"type": "integer"}},
+    "grafana.egressPorts": PORTS,
+    "grafana.secret.keys": TEXTS,
+    "grafana.smtp.startTLS": {"enum": ["OpportunisticStartTLS", "MandatoryStartTLS", "NoStartTLS"]},
     "grafana.contactPoints": OBJECTS,
     "grafana.notificationPolicies": OBJECTS,
     "backup.keep": {"type": "integer", "minimum": 1},
+    "backup.fullEvery": {"type": "integer", "minimum": 1},
 }
 
 
@@ -122,14 +157,32 @@ def of(value, path: tuple) -> dict:
     return {"type": kinds[type(value)]}
 
 
+#: What stands in many places stands in the schema once: Helm keeps it in every release's Secret.
+SHARED = {"quantity": QUANTITY, "resources": RESOURCES, "map": MAP, "annotations": EVERYWHERE["annotations"],
+          "extraEnv": EVERYWHERE["extraEnv"], "objects": OBJECTS, "port": EVERYWHERE["port"]}
+
+
+def shared(schema, top: bool = True):
+    """The same, with references to SHARED."""
+    for name, value in SHARED.items() if not top else ():
+        if schema == value:
+            return {"$ref": f"#/definitions/{name}"}
+    if isinstance(schema, dict):
+        return {key: shared(inner, key in ("properties", "definitions")) for key, inner in schema.items()}
+    return schema
+
+
 def text() -> str:
     schema = of(yaml.safe_load((CHART / "values.yaml").read_text()), ())
     # Helm gives every chart the key `global`.
     schema["properties"]["global"] = {"type": "object"}
+    definitions = {name: {key: shared(inner, key == "properties") for key, inner in value.items()}
+                   for name, value in SHARED.items()}
     return json.dumps(
         {
             "$schema": "http://json-schema.org/draft-07/schema#",
-            "title": "Values of chart oal (generated by helm/schema.py from values.yaml)", **schema
+            "title": "Values of chart oal (generated by helm/schema.py from values.yaml)", **shared(schema),
+            "definitions": definitions
         }, indent=1) + "\n"
 
 

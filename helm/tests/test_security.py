@@ -101,7 +101,9 @@ def test_a_pod_sees_no_key_but_its_own(chart, values):
             "flink-taskmanager": {"stream-jobs", "jolokia"}, "clickhouse": {"clickhouse"},
             "clickhouse-keeper": {"clickhouse"}, "postgres": {"postgres"}, "mlflow": {"mlflow"},
             "trainer": {"trainer"}, "registry": {"model-registry"}, "push": {"deploy"}, "topics": {"admin"},
-            "transactions": {"transactions"}
+            "transactions": {"transactions"},
+            # that of whom it asks by, where there is a Kafka of ours to ask
+            "test": {"transactions"} & certificates
         }
         assert certificates == own.get(component(w), set()), name(w)
         for secret, keys in mounted_secrets(w).items():

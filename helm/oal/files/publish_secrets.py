@@ -7,14 +7,16 @@ Run at every install and upgrade: what is there stays, what lapses is made anew.
 install makes is written nowhere; one that is in the Secret, of an earlier version, stays and is warned about. Standard
 library only.
 
-usage: publish_secrets.py PREFIX [--certificates] [--hosts NAME=HOST,…]…      (--certificates: those of services too,
-                                                                              without cert-manager)
+usage: publish_secrets.py PREFIX [--certificates] [--hosts NAME=HOST,…]… [--fill NAME=FILE --label KEY=VALUE]
+       --certificates: those of services too, without cert-manager
+       --fill: Secret PREFIX-NAME of FILE, in which $__file{…/KEY} becomes what the key of PREFIX-secrets holds
 """
 import argparse
 import base64
 import hashlib
 import json
 import os
+import re
 import ssl
 import subprocess
 import sys
@@ -60,15 +62,15 @@ class Api:
         found = self.call("GET", name) or {}
         return {key: base64.b64decode(value) for key, value in (found.get("data") or {}).items()}
 
-    def write(self, name: str, data: dict[str, bytes]) -> bool:
-        """True when the Secret was not so before."""
+    def write(self, name: str, data: dict[str, bytes], more_labels: dict[str, str] | None = None) -> bool:
+        """True when the Secret was not so before. Labels are given to one that is made."""
         found = self.call("GET", name)
         encoded = {key: base64.b64encode(value).decode() for key, value in data.items()}
         if found is None:
             labels = {
                 "app.kubernetes.io/name": "oal", "app.kubernetes.io/part-of": "oal",
                 "app.kubernetes.io/component": "secrets", "app.kubernetes.io/instance": os.environ["OAL_INSTANCE"]
-            }
+            } | (more_labels or {})
             self.call(
                 "POST", body={
                     "apiVersion": "v1", "kind": "Secret", "type": "Opaque",
@@ -130,11 +132,20 @@ def secrets(folder: Path, certificates: bool) -> dict[str, dict[str, bytes]]:
     return made
 
 
+def filled(file: Path, known: dict[str, bytes]) -> bytes:
+    """The YAML with what Grafana elsewhere could read from no file: passwords, and the authority's certificate."""
+    def content(found: re.Match) -> str:
+        return json.dumps(known[Path(found[1]).name].decode().strip())
+    return re.sub(r"\$__file\{([^}]+)\}", content, file.read_text()).encode()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("prefix")
     parser.add_argument("--certificates", action="store_true")
     parser.add_argument("--hosts", action="append", default=[])
+    parser.add_argument("--fill")
+    parser.add_argument("--label", default="")
     options = parser.parse_args()
     api = Api()
     with tempfile.TemporaryDirectory() as scratch:
@@ -152,6 +163,12 @@ def main() -> None:
             name for name, data in ({"state": collected(folder)} | secrets(folder, options.certificates)).items()
             if api.write(f"{options.prefix}-{name}", data)
         ]
+        if options.fill:
+            name, _, file = options.fill.partition("=")
+            key, _, value = options.label.partition("=")
+            known = secrets(folder, False)["secrets"] | {"ca.crt": (folder / "pki" / "ca.crt").read_bytes()}
+            if api.write(f"{options.prefix}-{name}", {Path(file).name: filled(Path(file), known)}, {key: value}):
+                changed.append(name)
     print(
         f"publish_secrets: {', '.join(f'{options.prefix}-{name}' for name in changed) or 'every Secret is as it was'}")
 

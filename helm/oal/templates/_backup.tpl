@@ -15,7 +15,18 @@ backup.toml: |
   {{- end }}
   user = "admin"
   password_file = "/run/secrets/oal/secrets/clickhouse-admin.password"
+  {{- if include "oal.backup.s3" . }}
+  location = "S3(backups, '{name}')"
+  s3_url = {{ include "oal.backup.s3Url" . | quote }}
+  s3_region = {{ .Values.s3.region | quote }}
+  {{- if .Values.s3.secret }}
+  s3_access_key_file = "/run/secrets/oal/s3/access-key"
+  s3_secret_key_file = "/run/secrets/oal/s3/secret-key"
+  {{- end }}
+  {{- else }}
   location = "File('/var/lib/clickhouse-backups/{name}')"
+  sweep_list = "oal-backup-remove.tsv"
+  {{- end }}
   {{- end }}
   {{- if .Values.mlflow.enabled }}
 

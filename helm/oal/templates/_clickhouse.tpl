@@ -6,6 +6,10 @@
 {{- define "oal.clickhouse.replicated" -}}
 {{- if and .Values.clickhouse.enabled (gt (int .Values.clickhouse.replicas) 1) }}replicated{{ end -}}
 {{- end -}}
+{{/* Not empty: the servers write their backups to volumes of their own. */}}
+{{- define "oal.clickhouse.backupVolume" -}}
+{{- if and .Values.clickhouse.enabled .Values.clickhouse.backup.enabled (not (include "oal.backup.s3" .)) }}volume{{ end -}}
+{{- end -}}
 {{/* Its name in remote_servers. */}}
 {{- define "oal.clickhouse.cluster" -}}oal{{- end -}}
 {{/* The servers' host names, as JSON: a list of shards, each a list of its replicas. */}}
@@ -44,6 +48,10 @@
 {{- else if ne (gt (int .spec.replicas) 1) (gt (int $v.replicas) 1) -}}
 {{- fail (printf "clickhouse.replicas: tables with copies are of another engine than those without; %s" $anew) -}}
 {{- end -}}
+{{- $claims := list }}{{ range .spec.volumeClaimTemplates }}{{ $claims = append $claims .metadata.name }}{{ end -}}
+{{- if ne (has "backups" $claims) (ne (include "oal.clickhouse.backupVolume" $) "") -}}
+{{- fail (printf "clickhouse.backup.enabled: the claims of StatefulSet %s cannot be changed in place. Run `kubectl -n %s delete statefulset %s --cascade=orphan`, which leaves its pods running, for each shard, and upgrade again; or write backups to S3 (backup.s3.bucket)" $found $.Release.Namespace $found) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -57,6 +65,11 @@ start.sh: |
     hash=$(tr -d '\r\n' <"$file" | sha256sum)
     export "OAL_${user^^}_PASSWORD_SHA256=${hash%% *}"
   done
+  {{- if and (include "oal.backup.s3" .) .Values.s3.secret }}
+  OAL_S3_ACCESS_KEY=$(tr -d '\r\n' </run/secrets/oal/s3/access-key)
+  OAL_S3_SECRET_KEY=$(tr -d '\r\n' </run/secrets/oal/s3/secret-key)
+  export OAL_S3_ACCESS_KEY OAL_S3_SECRET_KEY
+  {{- end }}
   {{- if include "oal.clickhouse.clustered" . }}
   # What differs from pod to pod: the pod's name ends in the numbers of its shard and its replica.
   OAL_CLICKHOUSE_CLUSTER_SECRET=$(tr -d '\r\n' </run/secrets/oal/secrets/clickhouse-cluster.secret)
@@ -71,7 +84,7 @@ config.xml: |
   <clickhouse>
     <path>/var/lib/clickhouse/</path>
     <tmp_path>/var/lib/clickhouse/tmp/</tmp_path>
-    <user_files_path>/var/lib/clickhouse/user_files/</user_files_path>
+    <user_files_path>{{ if include "oal.clickhouse.backupVolume" . }}/var/lib/clickhouse-files/{{ else }}/var/lib/clickhouse/user_files/{{ end }}</user_files_path>
     <format_schema_path>/var/lib/clickhouse/format_schemas/</format_schema_path>
     <listen_host>0.0.0.0</listen_host>
     {{- if .Values.tls.enabled }}
@@ -94,7 +107,14 @@ config.xml: |
     {{- range list "query_log" "part_log" "error_log" }}
     <{{ . }}><database>system</database><table>{{ . }}</table><partition_by>toDate(event_time)</partition_by><ttl>event_date + INTERVAL 7 DAY DELETE</ttl><flush_interval_milliseconds>7500</flush_interval_milliseconds></{{ . }}>
     {{- end }}
-    {{- if .Values.clickhouse.backup.enabled }}
+    {{- if .Values.monitoring.enabled }}
+    <!-- For a Prometheus, which watches the server from outside: figures without rows or names, so without a password. -->
+    <prometheus><endpoint>/metrics</endpoint><port>9363</port><metrics>true</metrics><asynchronous_metrics>true</asynchronous_metrics><events>true</events></prometheus>
+    {{- end }}
+    {{- if include "oal.backup.s3" . }}
+    {{- include "oal.backup.collection" . | nindent 4 }}
+    {{- end }}
+    {{- if include "oal.clickhouse.backupVolume" . }}
     <storage_configuration><disks><backups><type>local</type><path>/var/lib/clickhouse-backups/</path></backups></disks></storage_configuration>
     <backups><allowed_disk>backups</allowed_disk><allowed_path>/var/lib/clickhouse-backups/</allowed_path></backups>
     {{- end }}

@@ -14,7 +14,7 @@ start.sh: |
       password=$(cat $pki/flink-$store.password)
       printf 'security.ssl.%s: "%s"\n' "$store.keystore-password" "$password" "$store.key-password" "$password" "$store.truststore-password" "$password"
     done
-    {{- if eq $f.checkpoints.storage "s3" }}
+    {{- if and (eq $f.checkpoints.storage "s3") $f.checkpoints.s3.secret }}
     printf 's3.%s: "%s"\n' access-key "$(cat /run/secrets/oal/s3/access-key)" secret-key "$(cat /run/secrets/oal/s3/secret-key)"
     {{- end }}
     echo "taskmanager.host: $POD_IP"
@@ -178,8 +178,9 @@ metadata:
     {{- include "oal.podLabels" $k | nindent 4 }}
   annotations:
     checksum/config: {{ include "oal.flink.config" $root | sha256sum }}
+    {{- with include "oal.podAnnotations" $k }}{{ . | nindent 4 }}{{ end }}
 spec:
-  {{- include "oal.pod" (merge (dict "uid" 10001 "values" $root.Values.flink "account" (include "oal.name" (dict "root" $root "name" "flink")) "token" true) $k) | nindent 2 }}
+  {{- include "oal.pod" (merge (dict "uid" 10001 "account" (include "oal.name" (dict "root" $root "name" "flink")) "token" true) $k) | nindent 2 }}
   terminationGracePeriodSeconds: 60
   {{- include "oal.jolokia.init" $k | nindent 2 }}
   containers:
@@ -199,6 +200,7 @@ spec:
         - {name: OAL_FLINK_CA, value: /run/secrets/oal/pki/ca.crt}
         - {name: OAL_FLINK_TASKS, value: "1"}
         {{- end }}
+        {{- with include "oal.extraEnv" $k }}{{ . | nindent 8 }}{{ end }}
       ports:
         {{- if eq .role "jobmanager" }}
         - {name: rpc, containerPort: 6123}
@@ -253,9 +255,9 @@ spec:
                 {{- range concat (list "flink-internal.p12" "flink-internal.password" "flink-rest.p12" "flink-rest.password" "flink-rest-trust.p12") (ternary (list "operator.crt" "operator.key") list (eq .role "jobmanager")) }}
                 - {key: {{ . }}, path: pki/{{ . }}}
                 {{- end }}
-          {{- if eq $root.Values.flink.checkpoints.storage "s3" }}
+          {{- if and (eq $root.Values.flink.checkpoints.storage "s3") $root.Values.flink.checkpoints.s3.secret }}
           - secret:
-              name: {{ required "flink.checkpoints.s3.secret: name the Secret with keys access-key and secret-key, since flink.checkpoints.storage is s3" $root.Values.flink.checkpoints.s3.secret }}
+              name: {{ $root.Values.flink.checkpoints.s3.secret }}
               items:
                 - {key: access-key, path: s3/access-key}
                 - {key: secret-key, path: s3/secret-key}

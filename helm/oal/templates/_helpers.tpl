@@ -23,11 +23,12 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
 {{- end -}}
 
-{{/* Of pods: nothing that changes with the chart's version, for that would restart all of them. */}}
+{{/* Of pods: nothing that changes with the chart's version, for that would restart all of them. Those of the values change none of ours. */}}
 {{- define "oal.podLabels" -}}
-{{ include "oal.selector" . }}
-app.kubernetes.io/name: oal
-app.kubernetes.io/part-of: oal
+{{- $own := include "oal.selector" . | fromYaml -}}
+{{- $_ := merge $own (dict "app.kubernetes.io/name" "oal" "app.kubernetes.io/part-of" "oal") -}}
+{{- $part := include "oal.part" . | fromYaml -}}
+{{ merge $own ($part.podLabels | default dict) .root.Values.pods.labels | toYaml }}
 {{- end -}}
 
 {{/* (dict "root" $ "name" "push"): metadata of an object. */}}
@@ -40,19 +41,21 @@ labels:
 
 {{/* (dict "root" $ "image" "oal-push"): one of OAL's own images. */}}
 {{- define "oal.image" -}}
-{{ .root.Values.images.prefix }}{{ .image }}:{{ .root.Values.images.tag | default .root.Chart.AppVersion }}
+{{- $digest := get .root.Values.images.digests .image -}}
+{{ .root.Values.images.prefix }}{{ .image }}{{ with $digest }}@{{ . }}{{ else }}:{{ .root.Values.images.tag | default .root.Chart.AppVersion }}{{ end }}
 {{- end -}}
 
-{{/* Parts of every pod. (dict "root" $ "name" "push" "uid" 10001 "values" .Values.push) */}}
+{{/* Parts of every pod. (dict "root" $ "name" "push" "uid" 10001) */}}
 {{- define "oal.pod" -}}
 {{- $root := .root -}}
+{{- $part := include "oal.part" . | fromYaml -}}
 {{- with $root.Values.images.pullSecrets }}
 imagePullSecrets:
   {{- range . }}
   - name: {{ . }}
   {{- end }}
 {{- end }}
-serviceAccountName: {{ .account | default (include "oal.fullname" $root) }}
+serviceAccountName: {{ .account | default (include "oal.account" .) }}
 automountServiceAccountToken: {{ .token | default false }}
 enableServiceLinks: false
 securityContext:
@@ -65,11 +68,11 @@ securityContext:
 {{- with $root.Values.scheduling.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
-{{- with (.values).nodeSelector | default $root.Values.scheduling.nodeSelector }}
+{{- with $part.nodeSelector | default $root.Values.scheduling.nodeSelector }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with (.values).tolerations | default $root.Values.scheduling.tolerations }}
+{{- with $part.tolerations | default $root.Values.scheduling.tolerations }}
 tolerations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -82,6 +85,10 @@ topologySpreadConstraints:
       matchLabels:
         {{- include "oal.selector" $ | nindent 8 }}
   {{- end }}
+{{- with include "oal.affinity" . }}
+affinity:
+  {{- . | nindent 2 }}
+{{- end }}
 {{- end -}}
 
 {{- define "oal.containerSecurity" -}}
@@ -93,7 +100,7 @@ securityContext:
 
 {{/* Keys and passwords of one pod, laid out like OAL's state folder (pki/…, secrets/…); nothing that the pod has no use for.
      With `ca` the authority that clients believe, where no certificate of one's own brings it.
-     (dict "root" $ "tls" (list "deploy") "ca" false "secrets" (list "secrets/push-admin.token") "apCa" false "pgpass" (list "push")) */}}
+     (dict "root" $ "tls" (list "deploy") "ca" false "secrets" (list "secrets/push-admin.token") "apCa" false "pgpass" (list "push") "s3" false "oidc" (list "client-secret") "own" .Values.grafana.secret) */}}
 {{- define "oal.secretSources" -}}
 {{- $prefix := include "oal.secretPrefix" .root -}}
 {{- $tls := .tls | default list -}}
@@ -136,6 +143,25 @@ securityContext:
     items:
       - {key: {{ . }}.pgpass, path: secrets/{{ . }}.pgpass}
 {{- end }}
+{{- if .s3 }}{{ include "oal.s3.secret" .root }}{{ end }}
+{{- if .oidc }}
+- secret:
+    name: {{ required "oidc.secret: name the Secret with keys client-secret, cookie-secret and mlflow-password, since oidc.enabled is true" .root.Values.oidc.secret }}
+    items:
+      {{- range .oidc }}
+      - {key: {{ . }}, path: oidc/{{ . }}}
+      {{- end }}
+{{- end }}
+{{- with .own }}
+{{- if .name }}
+- secret:
+    name: {{ .name }}
+    items:
+      {{- range .keys }}
+      - {key: {{ . }}, path: own/{{ . }}}
+      {{- end }}
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{- define "oal.secretPrefix" -}}
@@ -171,6 +197,8 @@ securityContext:
       cd /run/secrets/given
       for folder in *; do cp -RL "$folder" /run/secrets/oal/; done
       cd /run/secrets/oal
+      # The form that Amazon's own libraries read.
+      [ ! -d s3 ] || printf '[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n' "$(cat s3/access-key)" "$(cat s3/secret-key)" >s3/credentials
       find . -type f -exec chmod 0600 {} +
   {{- include "oal.containerSecurity" . | nindent 2 }}
   resources: {requests: {cpu: 10m, memory: 16Mi}, limits: {cpu: 200m, memory: 64Mi}}
@@ -195,7 +223,8 @@ kind: PodDisruptionBudget
 metadata:
   {{- include "oal.metadata" . | nindent 2 }}
 spec:
-  maxUnavailable: 1
+  # Pods that must be on one node can only leave it together.
+  maxUnavailable: {{ if and (hasPrefix "flink-" .name) (include "oal.flink.oneNode" .root) }}100%{{ else }}1{{ end }}
   selector:
     matchLabels:
       {{- include "oal.selector" . | nindent 6 }}
@@ -208,6 +237,15 @@ spec:
 {{ if $i }},{{ end }}{{ $.scheme | default "" }}{{ include "oal.name" $ }}-{{ $i }}.{{ include "oal.fullname" $.root }}-{{ $.service }}:{{ $.port }}
 {{- end -}}
 {{- end -}}
+
+{{/* Of access points' way in. A node port is that of whatever node they were told of; a load balancer asks which node has the pod, and then
+     the pod sees who comes. */}}
+{{- define "oal.trafficPolicy" -}}
+{{- .externalTrafficPolicy | default (ternary "Cluster" "Local" (eq .type "NodePort")) -}}
+{{- end -}}
+
+{{/* Not empty: an IP address and no name. */}}
+{{- define "oal.isAddress" -}}{{ if or (regexMatch "^[0-9]+(\\.[0-9]+){3}$" .) (contains ":" .) }}address{{ end }}{{- end -}}
 
 {{/* Where the parts are, in the chart or elsewhere. */}}
 {{- define "oal.kafka.bootstrap" -}}

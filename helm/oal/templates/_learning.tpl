@@ -23,9 +23,15 @@ server.yaml: |
     # Only an administrator may keep a webhook.
     - {user: model-registry, password_file: /run/secrets/oal/secrets/mlflow-model-registry.password, role: admin}
     - {user: trainer, password_file: /run/secrets/oal/secrets/mlflow-trainer.password}
+    {{- if .Values.oidc.enabled }}
+    # People, whom the proxy lets in and names; it has their one password.
+    {{- range $person, $role := .Values.oidc.people }}
+    - {user: {{ $person | quote }}, password_file: /run/secrets/oal/oidc/mlflow-password, role: {{ $role }}}
+    {{- end }}
+    {{- end }}
   webhook_key_file: /var/lib/oal/mlflow/webhook.key
-  allowed_hosts: {{ concat (list $name (printf "%s:*" $name) "localhost" "localhost:*" "127.0.0.1" "127.0.0.1:*") .Values.mlflow.allowedHosts | toJson }}
-  {{- with .Values.mlflow.allowedOrigins }}
+  allowed_hosts: {{ concat (list $name (printf "%s:*" $name) "localhost" "localhost:*" "127.0.0.1" "127.0.0.1:*") .Values.mlflow.allowedHosts (ternary (list .Values.pages.mlflow) list (ne .Values.pages.mlflow "")) | toJson }}
+  {{- with concat .Values.mlflow.allowedOrigins (ternary (list (printf "https://%s" .Values.pages.mlflow)) list (ne .Values.pages.mlflow "")) }}
   allowed_origins: {{ . | toJson }}
   {{- end }}
   {{- if eq .Values.mlflow.database "postgres" }}

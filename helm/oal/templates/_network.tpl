@@ -1,11 +1,11 @@
-{{/* Who speaks to whom, for the NetworkPolicies: from, to, port. `from: outside` are access points and people beyond the cluster,
-     `to: outside` is anything at that port. Only parts that are installed count. */}}
+{{/* Who speaks to whom, for the NetworkPolicies: from, to, port. `from: outside` are access points, `people`, `queries` and `monitoring` are
+     peers of the values' key of that name, `to: outside` is anything at that port. Only parts that are installed count. */}}
 {{- define "oal.flows" -}}
 {{- $v := .Values -}}
 {{- $flink := list "flink-jobmanager" "flink-taskmanager" -}}
 {{- $kafkaClients := list -}}
 {{- $clickhouseClients := list -}}
-{{- if $v.flink.enabled }}
+{{- if or $v.flink.enabled $v.flink.operator }}
 {{- $kafkaClients = concat $kafkaClients $flink }}{{ $clickhouseClients = concat $clickhouseClients $flink }}
 {{- range $from := $flink }}{{ range $to := $flink }}{{ range list 6121 6122 6123 6124 }}
 - {from: {{ $from }}, to: {{ $to }}, port: {{ . }}}
@@ -16,6 +16,20 @@
 {{- end }}
 {{- end }}
 - {from: people, to: flink-jobmanager, port: 8081}
+{{- end }}
+{{- if $v.clickhouse.enabled }}
+- {from: queries, to: clickhouse, port: 8123}
+{{- end }}
+{{- if $v.monitoring.enabled }}
+{{- range $part, $port := include "oal.monitoring.ports" . | fromYaml }}
+- {from: monitoring, to: {{ $part }}, port: {{ $port }}}
+{{- end }}
+{{- end }}
+{{- $s3 := list }}
+{{- if and $v.mlflow.enabled (hasPrefix "s3://" $v.mlflow.artifacts) }}{{ $s3 = append $s3 "mlflow" }}{{ end }}
+{{- if include "oal.backup.s3" . }}{{ $s3 = concat $s3 (list "clickhouse" "backup") }}{{ end }}
+{{- range $s3 }}
+- {from: {{ . }}, to: outside, port: {{ include "oal.s3.port" $ }}}
 {{- end }}
 {{- if $v.trainer.enabled }}{{ $kafkaClients = append $kafkaClients "trainer" }}{{ end }}
 {{- if $v.registry.enabled }}{{ $kafkaClients = append $kafkaClients "registry" }}{{ $clickhouseClients = append $clickhouseClients "registry" }}{{ end }}
@@ -108,7 +122,13 @@
 {{- end }}
 {{- end }}
 {{- if $v.mlflow.enabled }}
+{{- if $v.oidc.enabled }}
+- {from: people, to: oidc, port: 4180}
+- {from: oidc, to: mlflow, port: 5000}
+- {from: oidc, to: outside, port: {{ $v.oidc.port }}}
+{{- else }}
 - {from: people, to: mlflow, port: 5000}
+{{- end }}
 {{- if $v.registry.enabled }}
 - {from: mlflow, to: registry, port: 5001}
 {{- end }}
@@ -116,6 +136,9 @@
 {{- if and $v.backup.enabled $v.push.enabled }}
 - {from: backup, to: push, port: 8080}
 {{- end }}
+{{- range $part, $ports := include "oal.test.asks" . | fromYaml }}{{ range $ports }}
+- {from: test, to: {{ $part }}, port: {{ . }}}
+{{- end }}{{ end }}
 {{- if ne $v.pki.mode "existing" }}
 - {from: secrets, to: api}
 {{- end }}

@@ -1,12 +1,13 @@
 {{- define "oal.postgres.config" -}}
 start.sh: |
-  # Makes the cluster once; at every start makes what is missing of the databases, and sets the users' passwords to what the files say.
+  # Makes the cluster once: beside its place, and moves it there when it is whole, since initdb writes PG_VERSION first. At every start makes what is missing of the databases, and sets the users' passwords to what the files say.
   set -euo pipefail
   export PGDATA=/var/lib/postgresql/data/pgdata
   secrets=/run/secrets/oal/secrets
   if [ ! -f "$PGDATA/PG_VERSION" ]; then
-    rm -rf "$PGDATA" # an initdb that was cut off
-    initdb --username=postgres --auth-local=trust --auth-host=scram-sha-256 --encoding=UTF8 --locale=C
+    rm -rf "$PGDATA" "$PGDATA.new" # an initdb that was cut off
+    initdb --pgdata="$PGDATA.new" --username=postgres --auth-local=trust --auth-host=scram-sha-256 --encoding=UTF8 --locale=C
+    mv "$PGDATA.new" "$PGDATA"
   fi
   pg_ctl -w -t 300 -o "-c listen_addresses= -c unix_socket_directories=/var/run/postgresql" start
   for user in {{ join " " (include "oal.postgres.databases" . | fromYamlArray) }}; do

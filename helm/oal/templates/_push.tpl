@@ -5,6 +5,23 @@
 {{- end -}}
 {{- end -}}
 
+{{/* Where access points enrol. It stands in every ticket, so it must be right: within the cluster by the Service, from outside by a name of
+     the service's certificate. */}}
+{{- define "oal.push.enrolUrl" -}}
+{{- $p := .Values.push -}}
+{{- $inside := printf "%s.%s.svc" (include "oal.name" (dict "root" . "name" "push")) .Release.Namespace -}}
+{{- $outside := or (ne $p.access.type "ClusterIP") $p.ingress.enabled $p.tlsRoute.enabled -}}
+{{- if and $outside (not $p.enrol.url) -}}
+{{- fail "push.enrol.url: give the address at which access points reach port 8445 of the push service, such as https://push.example.org:8445; or set push.enrol.enabled to false" -}}
+{{- end -}}
+{{- $url := $p.enrol.url | default (printf "https://%s:8445" $inside) -}}
+{{- $host := (urlParse $url).hostname -}}
+{{- if not (has $host (concat $p.access.hosts (list $inside "localhost"))) -}}
+{{- fail (printf "push.enrol.url: %s is in no name of the service's certificate, so no access point would believe it; add it to push.access.hosts" $host) -}}
+{{- end -}}
+{{- $url -}}
+{{- end -}}
+
 {{- define "oal.push.config" -}}
 {{- $p := .Values.push -}}
 deploy.yaml: |
@@ -33,7 +50,7 @@ deploy.yaml: |
   {{- if $p.enrol.enabled }}
   enrol_listen: 0.0.0.0:8445
   enrol:
-    url: {{ required "push.enrol.url: the address at which APs reach port 8445 of the push service, such as https://push.example.org:8445; or set push.enrol.enabled to false" $p.enrol.url }}
+    url: {{ include "oal.push.enrolUrl" . }}
     ca_cert: /run/secrets/oal/pki/ap-ca.crt
     ca_key: /run/secrets/oal/pki/ap-ca.key
     root: /run/secrets/oal/pki/ca.crt

@@ -30,7 +30,10 @@
     <verificationMode>none</verificationMode>
     <disableProtocols>sslv2,sslv3,tlsv1,tlsv1_1</disableProtocols>
   </server>
-  {{- include "oal.clickhouse.opensslClient" . | nindent 2 }}
+  {{- $client := include "oal.clickhouse.opensslClient" . }}
+  {{- /* S3 has a certificate of the public authorities. Hosts of the cluster have names that those vouch for to nobody. */}}
+  {{- if include "oal.backup.s3" . }}{{ $client = replace "<loadDefaultCAFile>false" "<loadDefaultCAFile>true" $client }}{{ end }}
+  {{- $client | nindent 2 }}
 </openSSL>
 {{- end -}}
 {{- define "oal.clickhouse.opensslClient" -}}
@@ -97,6 +100,7 @@ trainer:
   {{- range $i := until (int $v.trainer.replicas) }}
   - {{ $short }}-trainer-{{ $i }}.{{ $short }}-trainer
   {{- end }}
+  - {{ $short }}-trainer
 {{- else }} []
 {{- end }}
 {{- end -}}

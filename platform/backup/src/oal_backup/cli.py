@@ -11,7 +11,7 @@ import sys
 import time
 from contextlib import contextmanager
 
-from oal_backup import BackupError, clickhouse, config, files, manifest, mlflow, push
+from oal_backup import BackupError, clickhouse, config, files, manifest, mlflow, push, removal
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 # in FOLDER/NAME/PART; ClickHouse keeps its data where the server's location says
@@ -61,7 +61,7 @@ def create(settings: config.Config, name: str, base: str | None) -> None:
             content = manifest.write(folder, name, started, done)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
-        remove_rows(name, done.get("clickhouse"))
+        remove_rows(settings, name, done.get("clickhouse"))
         raise
     print(f"{name}: {', '.join(done)}; {sums(content)}; {content['seconds']:.1f} s")
 
@@ -79,11 +79,30 @@ def sums(content: dict) -> str:
     return said
 
 
-def remove_rows(name: str, part: dict | None) -> None:
-    """ClickHouse's data of a backup, where its location is a folder here."""
-    for shard in part["shards"] if part else ():
-        if not clickhouse.remove(shard["location"]):
-            say(f"the data of {name} is at {shard['location']}, which is not a folder here; remove it there")
+def remove_rows(settings: config.Config, name: str, part: dict | None) -> None:
+    """ClickHouse's data of a backup; where nobody here can remove it, that is said."""
+    if not part:
+        return
+    locations = [shard["location"] for shard in part["shards"]]
+    here = len(clickhouse.urls(settings.clickhouse))  # a backup of more shards than there are servers leaves some
+    left = clickhouse.Shards(settings.clickhouse).remove(locations) if here else []
+    for location in left + locations[here:]:
+        say(f"the data of {name} is at {location}, which is not a folder here; remove it there")
+
+
+def newest_to_add_to(settings: config.Config, full_every: int) -> str | None:
+    """The newest backup, when ClickHouse's part of the next may be what is new since it; None for a full one: the first,
+    each FULL_EVERY-th, and when the servers or their location changed."""
+    every = names(settings)
+    if not every or not settings.clickhouse:
+        return None
+    parts = {name: manifest.read(settings.folder / name)["parts"].get("clickhouse") for name in every}
+    if not clickhouse.Shards(settings.clickhouse).can_add_to(parts[every[-1]], every[-1]):
+        return None
+    chain, name = 0, every[-1]
+    while name in parts and parts[name]:
+        chain, name = chain + 1, parts[name]["base"]
+    return every[-1] if name is None and chain < full_every else None
 
 
 def names(settings: config.Config) -> list[str]:
@@ -145,9 +164,7 @@ def restore(settings: config.Config, name: str, only: list[str], as_database: st
 
 
 def prune(settings: config.Config, keep: int) -> None:
-    """Remove all but the newest `keep` and what those build on. ClickHouse's data goes where its location is a folder
-    here.
-    """
+    """Remove all but the newest `keep` and what those build on; the manifest last, so what fails is tried again."""
     every = names(settings)
     kept = set(every[-keep:])
     todo = list(kept)
@@ -160,7 +177,7 @@ def prune(settings: config.Config, keep: int) -> None:
         if name in kept:
             continue
         with attempting(f"prune {name}"):
-            remove_rows(name, manifest.read(settings.folder / name)["parts"].get("clickhouse"))
+            remove_rows(settings, name, manifest.read(settings.folder / name)["parts"].get("clickhouse"))
             shutil.rmtree(settings.folder / name)
         print(f"removed {name}")
 
@@ -175,6 +192,8 @@ def main() -> int:
     c = commands.add_parser("create", help="back up everything that the configuration names, while it runs")
     c.add_argument("name", nargs="?", default=time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()), help="default: the time")
     c.add_argument("--base", help="an earlier backup: of ClickHouse only what is new since then is written")
+    c.add_argument("--full-every", type=int, metavar="N",
+                   help="take the newest backup for --base, but for each N-th, which is a full one")
     commands.add_parser("list", help="complete backups, oldest first")
     c = commands.add_parser("verify", help="are all files there, as they were written?")
     c.add_argument("name")
@@ -186,15 +205,26 @@ def main() -> int:
                    help="a rehearsal: ClickHouse under another name, beside the live one")
     c = commands.add_parser("prune", help="remove old backups")
     c.add_argument("--keep", type=int, required=True, metavar="N")
+    c = commands.add_parser("sweep", help="beside a ClickHouse server: remove the backups that `prune` asks it to; runs"
+                            " until a signal ends it, and reads no configuration")
+    c.add_argument("folder", help="holds the server's backups")
+    c.add_argument("list", help="sweep_list of the configuration, below the server's user_files")
+    c.add_argument("--alive", help="file that is touched at each look")
     arguments = parser.parse_args()
     try:
+        if arguments.command == "sweep":
+            removal.sweep(arguments.folder, arguments.list, arguments.alive)
+            return 0
         settings = config.load(arguments.config)
         for name in filter(None, (getattr(arguments, "name", None), getattr(arguments, "base", None))):
             if not NAME.fullmatch(name):
                 raise BackupError(
                     f"`{name}` cannot name a backup: letters, digits, dots, dashes and underscores, 64 at most")
         if arguments.command == "create":
-            create(settings, arguments.name, arguments.base)
+            if arguments.full_every is not None and (arguments.base or arguments.full_every < 1):
+                raise BackupError("--full-every must be 1 or more, and goes without --base")
+            base = newest_to_add_to(settings, arguments.full_every) if arguments.full_every else arguments.base
+            create(settings, arguments.name, base)
         elif arguments.command == "list":
             show(settings)
         elif arguments.command == "verify":

@@ -5,16 +5,13 @@ says.
 from __future__ import annotations
 
 import json
-import re
-import shutil
 import ssl
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from pathlib import Path
 
-from oal_backup import BackupError
+from oal_backup import BackupError, removal
 from oal_backup.config import ClickHouse, secret
 
 TIMEOUT_S = 600  # of a statement; BACKUP and RESTORE are begun and then asked about
@@ -89,7 +86,7 @@ class Shards:
 
     def __init__(self, config: ClickHouse):
         self.config = config
-        self.servers = [Server(url, config) for url in config.urls or (config.url,)]
+        self.servers = [Server(url, config) for url in urls(config)]
 
     def create(self, name: str, base: str | None, of_base: dict | None) -> dict:
         """Back up the database as NAME, of several servers all at once; with `base` and what its manifest says of
@@ -107,17 +104,13 @@ class Shards:
         for server in self.servers:
             if not server.has(database):
                 raise BackupError(f"there is no database `{database}` at {server.url}")
-        locations = [
-            self.config.location.format(name=f"{name}-shard{n}" if self.config.urls else name)
-            for n in range(1,
-                           len(self.servers) + 1)
-        ]
+        locations = self.locations(name)
         since = [f" SETTINGS base_backup = {shard['location']}"
                  for shard in of_base["shards"]] if base else [""] * len(self.servers)
         made, failed = together(
             self.servers, [f"BACKUP DATABASE {database} TO {where}{after}" for where, after in zip(locations, since)])
         if failed:
-            left = [where for where, one in zip(locations, made) if one and not remove(where)]
+            left = self.remove([where for where, one in zip(locations, made) if one])
             raise BackupError("; ".join(failed)
                               + (f"; remove what other servers wrote: {', '.join(left)}" if left else ""))
         return {
@@ -125,6 +118,23 @@ class Shards:
             "shards": [{"server": server.url, "location": where, "bytes": one["bytes"], "rows_at_least": held}
                        for server, where, one, held in zip(self.servers, locations, made, rows)]
         }
+
+    def locations(self, name: str) -> list[str]:
+        """Of each server, as SQL."""
+        return [
+            self.config.location.format(name=f"{name}-shard{n}" if self.config.urls else name)
+            for n in range(1, len(self.servers) + 1)
+        ]
+
+    def can_add_to(self, part: dict | None, name: str) -> bool:
+        """Could a backup be made of what is new since that of NAME, whose manifest says this of ClickHouse?"""
+        return bool(part) and [shard["location"] for shard in part["shards"]] == self.locations(name)
+
+    def remove(self, locations: list[str]) -> list[str]:
+        """Remove the data of these locations, each of the server at its place in the list; those that nobody here can.
+        BackupError when one that can be is not."""
+        return [where for where, server in zip(locations, self.servers)
+                if not removal.remove(where, self.config, server.ask)]
 
     def restore(self, part: dict, database: str | None) -> dict:
         """Bring the database back, each shard to its server, under another name for a rehearsal. BackupError before
@@ -206,13 +216,9 @@ def together(servers: list[Server], statements: list[str]) -> tuple[list[dict | 
     return made, failed
 
 
-def remove(location: str) -> bool:
-    """The data at a location that is a folder of this machine; False when it is another, or none."""
-    data = re.fullmatch(r"File\('(/[^']+)'\)", location)
-    if not data or not Path(data[1]).is_dir():
-        return False
-    shutil.rmtree(data[1])
-    return True
+def urls(config: ClickHouse | None) -> tuple[str, ...]:
+    """Of the servers that hold the rows, one for each shard."""
+    return (config.urls or (config.url,)) if config else ()
 
 
 def rows_of(part: dict) -> int:

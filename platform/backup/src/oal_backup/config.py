@@ -13,7 +13,10 @@ from oal_backup import BackupError
 class ClickHouse:
     """`location` is SQL, with {name} for the backup's name, as the server sees it: File('/…/{name}'), Disk('backups',
     '{name}'), S3(COLLECTION, '{name}'). It is kept in the manifest and printed, so no key may stand in it. A cluster
-    has `urls` in place of `url`, a server of each shard; {name} is then NAME-shard1, NAME-shard2, …"""
+    has `urls` in place of `url`, a server of each shard; {name} is then NAME-shard1, NAME-shard2, …
+
+    ClickHouse cannot remove a backup. A location File(…) that is a folder of this machine is removed here; one of the
+    server's by `oal-backup sweep` beside it, with `sweep_list`; one in S3 by its address and keys."""
     user: str
     password_file: str
     location: str
@@ -21,6 +24,11 @@ class ClickHouse:
     urls: tuple[str, ...] = ()
     database: str = "oal"
     ca_file: str = ""  # of the authority behind https addresses; empty: those of the system
+    sweep_list: str = ""  # file below the server's user_files that `oal-backup sweep` reads
+    s3_url: str = ""  # https://HOST/BUCKET/PATH: what the location's named collection has as its url
+    s3_region: str = "us-east-1"
+    s3_access_key_file: str = ""  # without: what the environment has, a web identity's token for example
+    s3_secret_key_file: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,6 +104,8 @@ def load(path: str) -> Config:
     push = made["push"]
     if push and bool(push.admin_url and push.token_file) == bool(push.postgres_dsn_file):
         raise BackupError(f"configuration {path}: [push] needs admin_url and token_file, or postgres_dsn_file")
+    if made["clickhouse"] and bool(made["clickhouse"].s3_access_key_file) != bool(made["clickhouse"].s3_secret_key_file):
+        raise BackupError(f"configuration {path}: [clickhouse] s3_access_key_file and s3_secret_key_file go together")
     if made["clickhouse"] and "{name}" not in made["clickhouse"].location:
         raise BackupError(
             f"configuration {path}: [clickhouse] location must have {{name}} in it, or every backup would take the same"
