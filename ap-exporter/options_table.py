@@ -1,5 +1,5 @@
 """Writes the table of options in README.md from what `build/ap-exporter options` prints: `make gen`.
---check: is it what stands there?
+--check: is README's table up to date?
 
 The options are declared once, in src/base/config_options.c.
 """

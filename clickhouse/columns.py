@@ -57,7 +57,7 @@ class Contract:
         return {c["name"]: c["type"] for c in found}
 
     def lines(self, table: str) -> dict[str, str]:
-        """column → its line, as it stands in ALTER TABLE … ADD COLUMN."""
+        """column → its line, as in ALTER TABLE … ADD COLUMN."""
         text = (self.folder / "clickhouse" / f"{table}.columns.sql").read_text()
         return {re.match(r"\s*`(\w+)`", line).group(1): line.strip() for line in text.strip().split(",\n")}
 

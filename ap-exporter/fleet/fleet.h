@@ -34,7 +34,7 @@ struct fleet;
 int fleet_new(struct fleet **, const struct fleet_options *, char *err, size_t err_size);
 /* Does what is due. */
 void fleet_run(struct fleet *, uint64_t realtime_us, uint64_t monotonic_us);
-/* Nothing more will be delivered: why stands in `err`. */
+/* Nothing more will be delivered: `err` says why. */
 bool fleet_failed(const struct fleet *, char *err, size_t err_size);
 /* How many APs there are from now on; at most options.aps. */
 void fleet_grow(struct fleet *, unsigned aps);

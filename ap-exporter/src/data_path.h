@@ -14,7 +14,7 @@ struct rwnd;
 bool data_path_wanted(const struct config *);
 /* Opens it for a configuration that enforces. Telemetry does not depend on it: a failure is logged. */
 void data_path_hold(const struct config *);
-/* Releases all clamps and keeps it for whoever asks next. NULL: nothing. */
+/* Releases all clamps and keeps it for the next caller. NULL: nothing. */
 void data_path_park(struct rwnd *, const struct config_rwnd *);
 /* What was parked, if it suits: the caller's from now on. NULL: there is none. */
 struct rwnd *data_path_parked(const struct config_rwnd *);

@@ -55,7 +55,7 @@ static bool wanted(const struct method *m, const char *member)
 	return !m->members[0];
 }
 
-/* The members that a method is about, as they stand in the status. False: the status is no JSON. */
+/* The members that a method is about, as in the status. False: the status is no JSON. */
 static bool print_members(const struct method *m, const char *text, size_t len, FILE *out)
 {
 	struct json_reader r;

@@ -134,7 +134,7 @@ def test_predict_agrees_with_the_tree_on_many_rows(text_file, run, tmp_path):
             ",".join(PROGRAM.features) + "\n" + ",".join(["1"] * (N - 1) + ["9223372036854775808"]) + "\n",
             "is not an integer of 64 bits",
         ),
-        (",".join([*PROGRAM.features, "ap_id", "ap_id"]) + "\n", "a column stands there twice"),
+        (",".join([*PROGRAM.features, "ap_id", "ap_id"]) + "\n", "a column is there twice"),
     ],
 )
 def test_a_bad_csv_is_refused_with_its_place(text, said):

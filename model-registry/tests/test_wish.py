@@ -84,7 +84,7 @@ def test_the_committed_settings_are_read():
         ({"listen": None}, "`listen` is missing"),
         ({"listem": "x"}, "unknown setting listem; there are"),
         ({"listen": "0.0.0.0:5000"}, "name the host names that browsers use"),
-        ({"users": [{"user": "admin", "password_file": "{file}"}]}, "stands there twice"),
+        ({"users": [{"user": "admin", "password_file": "{file}"}]}, "is there twice"),
         (
             {"users": [{"user": "x", "password_file": "{file}", "role": "god"}]},
             "role `god` is none of viewer, owner, admin",

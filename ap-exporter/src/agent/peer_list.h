@@ -22,7 +22,7 @@ struct peer_list {
  * empty. `own_id` is left out. Members that are not known are passed over: a later service may say more. */
 int peer_list_read(struct peer_list *, const void *json, size_t len, const char *own_id, const char *site,
 		   uint16_t frequency_mhz, char *err, size_t err_size);
-/* How an ap_id stands in rows: 64-bit FNV-1a without the highest bit. */
+/* How rows name an ap_id: 64-bit FNV-1a without the highest bit. */
 uint64_t peer_id(const char *ap_id);
 
 #endif

@@ -33,11 +33,11 @@ static const struct config_option nl80211_options[] = {
 	  "nl80211, or auto: the kernel module where it is loaded"),
 #endif
 	N(nl80211, idle_interval_ticks, 25, 1, 250,
-	  "ticks between samples of stations without traffic, and between looks for new ones"),
+	  "ticks between samples of stations without traffic, and between searches for new ones"),
 	N(nl80211, active_hold_ticks, 250, 1, 25000, "ticks without traffic after which a station counts as idle"),
 	N(nl80211, channel_interval_ticks, 25, 1, 2500,
-	  "ticks between looks at the channel survey; at least 25: some drivers ask their firmware for it"),
-	N(nl80211, queue_interval_ticks, 5, 1, 2500, "ticks between looks at the interface's own transmit queue"),
+	  "ticks between reads of the channel survey; at least 25: some drivers ask their firmware for it"),
+	N(nl80211, queue_interval_ticks, 5, 1, 2500, "ticks between reads of the interface's own transmit queue"),
 };
 static const struct config_option qdisc_options[] = {
 	ENABLED(qdisc),

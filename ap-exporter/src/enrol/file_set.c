@@ -48,7 +48,7 @@ static void beside(char out[BESIDE], const char *path, const char *suffix)
 
 static int open_new(const char *path, mode_t mode)
 {
-	unlink(path); /* of an attempt that a power cut ended; never written through, whoever made it */
+	unlink(path); /* of an attempt that a power cut ended, or somebody else's: never written through */
 	return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 }
 

@@ -14,7 +14,7 @@ struct file_set {
 		mode_t mode;
 	} file[FILE_SET_MAX];
 	unsigned n;
-	uid_t owner; /* (uid_t)-1: whoever writes */
+	uid_t owner; /* (uid_t)-1: the user who writes */
 	gid_t group;
 };
 

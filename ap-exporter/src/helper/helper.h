@@ -29,7 +29,7 @@ bool helper_started(void);
 int helper_send(int slot, enum helper_command, struct helper_record *);
 
 struct rights;
-/* Forks the helper if there is a slot; owners hear of it (HELPER_STARTED) and close the programs' descriptors. 0 or
+/* Forks the helper if there is a slot; owners are notified (HELPER_STARTED) and close the programs' descriptors. 0 or
  * negative errno with the reason in `err`. */
 int helper_start(const struct rights *, char *err, size_t err_size);
 /* Readable when there is something to helper_read(); -1: no helper. */

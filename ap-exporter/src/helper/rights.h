@@ -13,7 +13,7 @@ struct rights {
 	gid_t gid;
 };
 
-/* Who `user` is; empty: whoever started it. 0 or negative errno with the reason in `err`. */
+/* Who `user` is; empty: the user who started it. 0 or negative errno with the reason in `err`. */
 int rights_read(struct rights *, const char *user, char *err, size_t err_size);
 /* Before the first thread: no new privileges, an empty bounding and ambient set. As root that is to change its user it
  * keeps what opening files and sockets takes until rights_give_up(); else no capability is left. Threads made from now

@@ -39,7 +39,7 @@ void kmod_table_free(struct kmod_table *t)
 	free(t);
 }
 
-/* The module tells of stations in the same order each time: the next is searched for behind the last. */
+/* The module reports stations in the same order each time: the next is searched for behind the last. */
 static struct known *find(struct kmod_table *t, uint64_t mac, bool add)
 {
 	struct known *unused = NULL;

@@ -1,4 +1,4 @@
-/* kmod_table.h: the stations that the kernel module tells of, between its records and the pipeline's rows. */
+/* kmod_table.h: the stations that the kernel module reports, between its records and the pipeline's rows. */
 #ifndef OAL_KMOD_TABLE_H
 #define OAL_KMOD_TABLE_H
 

@@ -28,7 +28,7 @@ struct bundle {
 	_Alignas(int64_t) uint8_t memory[]; /* of program and models */
 };
 
-/* A model as it stands in the payload. */
+/* A model as in the payload. */
 struct opening_model {
 	char role[MODEL_MAX_ROLE + 1];
 	const struct model_ops *ops;

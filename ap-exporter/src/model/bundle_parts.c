@@ -38,7 +38,7 @@ struct pb_list bundle_part_list(const struct part *p, enum bundle_part part, uin
 	return l;
 }
 
-/* Node columns stand in the same order in both messages. */
+/* Node columns are in the same order in both messages. */
 struct node_columns bundle_part_nodes(const struct part *p, enum bundle_part part, uint32_t feature,
                                       uint32_t missing_right)
 {

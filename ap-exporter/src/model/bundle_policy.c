@@ -11,7 +11,7 @@ static int within(const char *name, uint32_t value, uint32_t min, uint32_t max, 
 	return value >= min && value <= max ? 0 : REFUSE("%s %u; %u to %u", name, value, min, max);
 }
 
-/* A policy without a name has no control: whatever it says beside its mode is a mistake of who made it. */
+/* A policy without a name has no control: anything but a mode in it is a mistake. */
 static int check_nameless(const struct oal_policy *p, const struct pb_field *f, char *err, size_t err_size)
 {
 	const char *given = p->version ? "version" : NULL;

@@ -204,7 +204,7 @@ void inference_advance(struct inference *f)
 	follow_program(f);
 	if (atomic_load_explicit(&f->offer, memory_order_relaxed))
 		c = atomic_exchange_explicit(&f->offer, NULL, memory_order_acq_rel);
-	/* Read after the offer: whoever sees one that was made after a withdrawal sees the withdrawal. */
+	/* Read after the offer, so that an offer made after a withdrawal is never seen without it. */
 	wanted = atomic_load_explicit(&f->withdrawals, memory_order_acquire);
 	if (wanted != atomic_load_explicit(&f->withdrawn, memory_order_relaxed)) {
 		withdraw(f);

@@ -10,7 +10,7 @@ enum { MAX_JUMP = 1 << 30 };
 enum { MAX_SCALE = 14 };
 /* A measurement that takes longer has lost its ACK. */
 #define MAX_RTT_US UINT64_C(10000000)
-/* Timestamps stand in when data and ACK gave no sample for this long. */
+/* Timestamps are used when data and ACK gave no sample for this long. */
 #define RTT_STALE_US UINT64_C(1000000)
 
 static inline int32_t after(uint32_t a, uint32_t b) /* how far a is behind b, around the wrap */

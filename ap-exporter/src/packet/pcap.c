@@ -163,7 +163,7 @@ static bool read_packet(struct pcap *p, uint32_t type, const uint8_t *b, uint32_
 	uint32_t caplen, wirelen, head = 20;
 	uint64_t t_us = p->last_us;
 
-	if (type == BLOCK_SIMPLE) { /* has no time: that of the packet before stands in */
+	if (type == BLOCK_SIMPLE) { /* has no time: that of the packet before is used */
 		if (len < 4)
 			return false;
 		head = 4;

@@ -24,7 +24,7 @@ struct pcap {
 	unsigned n_interfaces;
 	struct pcap_interface interfaces[PCAP_INTERFACES]; /* pcap has one */
 	uint64_t unknown_link; /* packets skipped for their link type */
-	uint64_t last_us; /* time of the latest packet; stands in for a block without one */
+	uint64_t last_us; /* time of the latest packet; used for a block without one */
 	bool broken; /* the rest of the file could not be read */
 };
 struct pcap_packet {

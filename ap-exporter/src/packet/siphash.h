@@ -1,4 +1,4 @@
-/* siphash.h: SipHash-2-4 (Aumasson, Bernstein 2012), a keyed hash: addresses can be told apart but not read back. */
+/* siphash.h: SipHash-2-4 (Aumasson, Bernstein 2012), a keyed hash: addresses can be compared but not read back. */
 #ifndef OAL_SIPHASH_H
 #define OAL_SIPHASH_H
 

@@ -162,7 +162,7 @@ static int wait_until_ready(struct ovs *o)
 	return -ETIMEDOUT;
 }
 
-/* What `ret` means for whoever runs this AP. */
+/* What `ret` means for this AP's operator. */
 static void explain(const struct config_rwnd *c, int ret, char *err, size_t err_size)
 {
 	char socket[CONFIG_FILE + CONFIG_IF + 8];

@@ -9,7 +9,7 @@
 enum wire_type { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES, WIRE_FIXED32 = 5 };
 enum wire_result { WIRE_OK, WIRE_TRUNCATED, WIRE_MALFORMED };
 
-/* A field as it stands in the bytes: `at` and `len` are its value's, without a length before it. */
+/* A field as in the bytes: `at` and `len` are its value's, without a length before it. */
 struct wire_field {
 	uint32_t number; /* 0: the message has ended */
 	uint8_t type; /* enum wire_type */

@@ -88,7 +88,7 @@ func (c *client) call(method, path string, body, answer any) error {
 	return json.NewDecoder(response.Body).Decode(answer)
 }
 
-// backup writes a copy of the state, and looks whether it is whole before it has its name.
+// backup writes a copy of the state, and checks that it is whole before it has its name.
 func (c *client) backup(path string) error {
 	response, err := c.ask("GET", "/v1/state", nil)
 	if err != nil {

@@ -118,7 +118,7 @@ func (c *client) run(command, id string, o options) error {
 const commands = "fleet, ap, rollouts, abort, expand, approve, kill, unkill, kills, ticket, tickets, withdraw, " +
 	"revoke, restore, access, audit, history and backup"
 
-// needs is what a command is told first.
+// needs is what a command is given first.
 var needs = map[string]string{"ap": "an id", "abort": "an id", "expand": "an id", "approve": "an id",
 	"kill": scopes, "unkill": scopes,
 	"ticket":   "an AP's id",

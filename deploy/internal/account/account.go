@@ -61,7 +61,7 @@ type Users struct{ file *fresh.File[[]User] }
 const FromToken = "admin"
 
 // Open reads the file of one token, which is that of user admin, and a file of lines `NAME ROLE SHA256-HEX-OF-TOKEN`,
-// which may be absent from the configuration. Both are read again when they change; failed is told if they cannot be.
+// which may be absent from the configuration. Both are read again when they change; failed is called if they cannot be.
 func Open(tokenFile, usersFile string, failed func(error)) (*Users, error) {
 	paths := []string{tokenFile}
 	if usersFile != "" {

@@ -16,7 +16,7 @@ type revokedView struct {
 	SinceUS int64  `json:"since_us"`
 	Who     string `json:"who"`
 	Reason  string `json:"reason"`
-	Sent    bool   `json:"sent"`   // the stream jobs were told
+	Sent    bool   `json:"sent"`   // Kafka has it, so the stream jobs know
 	Stored  bool   `json:"stored"` // false: in force at this replica alone, and gone with its process
 }
 

@@ -94,7 +94,7 @@ func (a *Server) stranger(w *recorder, r *http.Request) bool {
 	return true
 }
 
-// scraped lets in whoever has the token of the metrics, or is a user.
+// scraped lets in a request with the token of the metrics, or of a user.
 func (a *Server) scraped(handler http.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		token, given := bearer(r)

@@ -9,7 +9,7 @@ import (
 	"oal/deploy/internal/enrol"
 )
 
-// defaultTTL is how long a ticket lasts: whoever mounts an AP does so within a day.
+// defaultTTL is how long a ticket lasts: an AP is mounted within a day.
 const defaultTTL = 24 * time.Hour
 
 // enrols says whether there is enrolment, and tells who asks when there is not.

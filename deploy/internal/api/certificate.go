@@ -18,7 +18,7 @@ const (
 func (s *Server) certificate(w http.ResponseWriter, r *http.Request, ap Identity) {
 	count := func(result string) { s.Metrics.Renewals.WithLabelValues(result).Inc() }
 	if s.Issuer == nil {
-		http.Error(w, "no certificates are issued here; whoever runs the platform gives this AP its files",
+		http.Error(w, "no certificates are issued here; ask the platform's operator for this AP's files",
 			http.StatusNotFound)
 		return
 	}

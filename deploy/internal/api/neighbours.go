@@ -20,7 +20,7 @@ func (s *Server) neighbours(w http.ResponseWriter, r *http.Request, ap Identity)
 	if wait := s.neighbourLimiter.Take(ap.ID); wait > 0 {
 		count(http.StatusTooManyRequests)
 		limit.RetryAfter(w, wait)
-		http.Error(w, "neighbours are told once a second", http.StatusTooManyRequests)
+		http.Error(w, "neighbours may be asked for once a second", http.StatusTooManyRequests)
 		return
 	}
 	query := r.URL.Query()

@@ -44,7 +44,7 @@ type Parts struct {
 	TLS        *tls.Config // must ask for client certificates
 	Limits     config.Limits
 	Ready      func() bool // the desired state is complete
-	// is told of requests with a certificate that does not entitle to them
+	// is called for requests with a certificate that does not entitle to them
 	Denied  func(certificate, reason, path string)
 	Revoked func(id string) *store.Access // nil: the AP is not
 	Issuer  *issue.Issuer                 // nil: no certificates are issued here
@@ -167,7 +167,7 @@ func (s *Server) ap(handle handler) http.HandlerFunc {
 // revoked is the denial of an AP that is kept out.
 func (s *Server) revoked(id string) error {
 	if a := s.Revoked(id); a != nil {
-		return &denial{"revoked", fmt.Sprintf("%s was revoked (%s); whoever runs the platform can restore it", id,
+		return &denial{"revoked", fmt.Sprintf("%s was revoked (%s); the platform's operator can restore it", id,
 			a.Reason)}
 	}
 	return nil

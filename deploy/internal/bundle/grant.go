@@ -89,7 +89,7 @@ func (k *Key) refuses(b *Bundle) string {
 }
 
 // covers says whether a key of this scope may sign for a target, as far as that can be said without knowing who is at
-// a site: Reaches looks at that, for each AP.
+// a site: Reaches checks that, for each AP.
 func covers(scope, target string) bool {
 	return scope == Fleet || scope == target || strings.HasPrefix(scope, "site/") && strings.HasPrefix(target, "ap/")
 }

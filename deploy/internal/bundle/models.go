@@ -17,7 +17,7 @@ var modelKinds = map[string]protowire.Number{"tree": 3, "sum": 4}
 // roleKinds are the roles that laws know, with their kinds.
 var roleKinds = []struct{ role, kind string }{{"class", "tree"}, {"window", "sum"}}
 
-// model is what stands in a Model beside its tables.
+// model is what a Model has beside its tables.
 type model struct {
 	role, kind string
 	tables     []protowire.Number // the fields that hold one

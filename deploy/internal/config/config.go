@@ -78,7 +78,7 @@ type ClickHouse struct {
 	CAFile       string `yaml:"ca_file"` // of the authority behind an https URL; empty: those of the system
 }
 
-// Limits of what an AP may ask; the zero value stands for the defaults.
+// Limits of what an AP may ask; the zero value means the defaults.
 type Limits struct {
 	RequestsPerS float64 `yaml:"requests_per_s"` // of one AP, lasting; default 10
 	Burst        int     `yaml:"burst"`          // of one AP, at once; default 30

@@ -41,7 +41,7 @@ type Server struct {
 	http    *http.Server
 }
 
-// NewServer is inert. denied is told of tokens that cannot be used.
+// NewServer is inert. denied is called for tokens that cannot be used.
 func NewServer(t *Tickets, m *metric.Set, tlsConfig *tls.Config, denied func(who, reason, path string),
 	now func() time.Time, logger *slog.Logger) *Server {
 	s := &Server{tickets: t, metrics: m, logger: logger, denied: denied,
@@ -99,7 +99,7 @@ func (s *Server) enrol(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, ErrToken):
 		s.denied(from, "bad_token", r.URL.Path)
 		refuse("refused", http.StatusUnauthorized, err.Error())
-	case errors.Is(err, ErrRevoked): // only whoever has a good token hears this
+	case errors.Is(err, ErrRevoked): // answered to a good token only
 		refuse("revoked", http.StatusForbidden, err.Error())
 	case err != nil:
 		s.logger.Error("an AP could not be enrolled", "error", err)

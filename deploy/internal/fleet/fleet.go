@@ -82,7 +82,7 @@ func (f *Fleet) Known() int {
 	return len(f.aps)
 }
 
-// refresh computes what an AP should have and wakes its poll if that is something to be told.
+// refresh computes what an AP should have and wakes its poll if that is news to it.
 func (f *Fleet) refresh(a *ap) {
 	f.settle(a)
 	if a.poll == nil {

@@ -61,7 +61,7 @@ func (f *Fleet) SetKills(kills []Kill) {
 	}
 }
 
-// control is what an AP is to be told. The caller holds the lock.
+// control is the state of the kill switch for an AP. The caller holds the lock.
 func (f *Fleet) control(a *AP) Control {
 	if f.kills["fleet"] || a.Site != "" && f.kills["site/"+a.Site] || f.kills["ap/"+a.ID] {
 		return Off
@@ -69,7 +69,7 @@ func (f *Fleet) control(a *AP) Control {
 	return On
 }
 
-// Control is what the AP is to be told, and whether that is news to it.
+// Control is the state of the kill switch for the AP, and whether that is news to it.
 func (f *Fleet) Control(p *Poll) (now Control, news bool) {
 	f.lock.Lock()
 	defer f.lock.Unlock()

@@ -17,7 +17,7 @@ type File[T any] struct {
 	failed func(error)
 
 	now     atomic.Pointer[version[T]]
-	looking atomic.Bool // someone looks whether they changed; the others need not wait for the disk
+	looking atomic.Bool // one caller checks whether they changed; the others need not wait for the disk
 }
 
 // version is what the files said at one time; it is never changed.
@@ -26,7 +26,7 @@ type version[T any] struct {
 	value T
 }
 
-// New reads for the first time; an error of that is returned. failed is told of later ones.
+// New reads for the first time; an error of that is returned. failed is called for later ones.
 func New[T any](read func() (T, error), failed func(error), paths ...string) (*File[T], error) {
 	f := &File[T]{paths: paths, read: read, failed: failed}
 	first := version[T]{stamp: stamp(paths)}
@@ -36,7 +36,7 @@ func New[T any](read func() (T, error), failed func(error), paths ...string) (*F
 	return f, err
 }
 
-// Get is what they say now, or, while someone else looks whether they changed, what they said before. A change that
+// Get is what they say now, or, while another caller checks whether they changed, what they said before. A change that
 // cannot be read leaves that in force too: half-written files mend themselves.
 func (f *File[T]) Get() T {
 	if !f.looking.CompareAndSwap(false, true) {

@@ -70,7 +70,7 @@ type Grant struct {
 	NotAfterUS  int64  `json:"not_after_us"`
 }
 
-// New reads the files. days is how long a certificate lasts; failed is told of files that changed and cannot be read.
+// New reads the files. days is how long a certificate lasts; failed is called for changed files that cannot be read.
 func New(f Files, days int, trusted func() string, now func() time.Time, failed func(error)) (*Issuer, error) {
 	i := &Issuer{trusted: trusted, days: days, now: now}
 	var err error

@@ -29,7 +29,7 @@ type Options[T comparable] struct {
 	// gives what is stored then.
 	Put     func(ctx context.Context, old T, known bool, row T) (T, error)
 	Publish func(rows map[string]T) // is given the rows when they changed, one change after another; no I/O in it
-	// Failed is told that the store did not take, or give, the rows; what was known stays. again: as the last time.
+	// Failed is called when the store did not take, or give, the rows; what was known stays. again: as the last time.
 	Failed func(err error, again bool)
 	Now    func() time.Time
 }
@@ -38,7 +38,7 @@ type Options[T comparable] struct {
 type Table[T comparable] struct {
 	Options[T]
 
-	// turn is had by whoever talks with the store: each must see the change before. Who has it may write stored, under
+	// turn is held while talking with the store: each must see the change before. Who has it may write stored, under
 	// the lock.
 	turn turn.Turn
 	rows atomic.Pointer[map[string]T] // what readers see: never changed, only replaced

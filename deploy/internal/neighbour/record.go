@@ -1,5 +1,5 @@
 // Package neighbour knows who shares a channel with whom, and how busy they are: the latest record of each site and
-// frequency in ap.neighbours.v1, and what one AP is told of it.
+// frequency in ap.neighbours.v1, and what one AP gets of it.
 package neighbour
 
 import (

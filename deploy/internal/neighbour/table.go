@@ -90,7 +90,7 @@ type answer struct {
 	APs          []neighbour `json:"aps"`
 }
 
-// For is what an AP is told of its channel: the record without itself, as JSON, and the tag that names it. known is
+// For is what an AP gets about its channel: the record without itself, as JSON, and the tag that names it. known is
 // false when there is no record, or none younger than a minute. No body is made for an AP that has the tag already.
 func (t *Table) For(id, site string, frequencyMHz uint16, tag string) (body []byte, etag string, known bool) {
 	t.lock.RLock()

@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Postgres is a PostgreSQL server of its own on loopback, which trusts whoever connects.
+// Postgres is a PostgreSQL server of its own on loopback, which trusts every client.
 type Postgres struct {
 	address   string
 	data      string

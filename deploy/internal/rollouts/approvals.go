@@ -13,12 +13,12 @@ import (
 // Errors of approvals.
 var (
 	ErrApproved   = errors.New("the rollout is approved")
-	ErrOwn        = errors.New("whoever promoted a version cannot approve it")
+	ErrOwn        = errors.New("a version cannot be approved by the user who promoted it")
 	ErrUnapproved = errors.New("the rollout needs an approval first")
 )
 
-// Approve lets a rollout reach more APs than a canary. Whoever promoted its version, where that is known, cannot but in
-// an emergency.
+// Approve lets a rollout reach more APs than a canary. The user who promoted its version, where that is
+// known, can do so only in an emergency.
 func (rn *Runner) Approve(ctx context.Context, id string, a rollout.Approval) (*rollout.Rollout, error) {
 	return rn.byHand(ctx, id, func(r *rollout.Rollout) (*rollout.Rollout, error) {
 		switch {

@@ -50,11 +50,11 @@ type Runner struct {
 	// Gate is what needs an approval; set before Run, and not changed. Its zero value: nothing does.
 	Gate rollout.Gate
 
-	wake    chan struct{}    // the leader has something to look at
+	wake    chan struct{}    // the leader has work
 	events  chan struct{}    // there are rows to send
 	refused chan store.Entry // refusals for the history: the reader of Kafka does not wait for the store
 
-	// turn is had by whoever reads rollouts from the store or steps them: each must see the one before. Who has it may
+	// turn is held while rollouts are read from the store or stepped: each must see the one before. Who has it may
 	// write rollouts, under the lock.
 	turn turn.Turn
 
@@ -65,7 +65,7 @@ type Runner struct {
 	byHash   map[string]*release.Release // those, and the releases that rollouts need
 	rollouts map[string]*rollout.Rollout // by ID
 	readings map[string]reading          // of abort metrics, by rollout
-	ledUS    int64                       // since when this replica leads; readings of before do not count
+	ledUS    int64                       // since when this replica leads; earlier readings do not count
 }
 
 type reading struct {
@@ -159,7 +159,7 @@ func (rn *Runner) handleRecord(r kafka.Record) bool {
 	return true
 }
 
-// refuse keeps a record out, and says so.
+// refuse keeps a record out, and logs it.
 func (rn *Runner) refuse(key string, err error) {
 	reason := "bad_record"
 	var refused *release.Error
@@ -188,7 +188,7 @@ func (rn *Runner) rememberRefused(ctx context.Context) {
 	}
 }
 
-// remember puts an entry into the history unless it stands there already: the record is read at every start, by every
+// remember puts an entry into the history unless it is there already: the record is read at every start, by every
 // replica.
 func (rn *Runner) remember(ctx context.Context, e store.Entry) error {
 	recent, err := rn.store.History(ctx, 0, rememberedEntries)

@@ -209,7 +209,7 @@ func (s *Service) makeAdmin() error {
 	return nil
 }
 
-// unreadable is told of a file that changed and cannot be read.
+// unreadable is called for a file that changed and cannot be read.
 func (s *Service) unreadable(err error) {
 	s.metrics.Errors.WithLabelValues("files").Inc()
 	s.logger.Error("a file that changed cannot be read; what it said before stays in force", "error", err)
@@ -310,7 +310,7 @@ func (s *Service) ready() error {
 	return nil
 }
 
-// storeChanged is told that the store is away, or answers again.
+// storeChanged is called when the store is away, and when it answers again.
 func (s *Service) storeChanged(since time.Time, err error) {
 	if err == nil {
 		s.logger.Warn("the store answers again")

@@ -31,8 +31,8 @@ type Bounded struct {
 	away time.Time  // of the first call without an answer since the last with one; zero: it answers
 }
 
-// Bound gives each call of a store a time. changed is told when the store is found to be away (since when, and why) and
-// when it answers again (the zero time).
+// Bound gives each call of a store a time. changed is called when the store is found to be away (since when, and
+// why) and when it answers again (the zero time).
 func Bound(s Store, timeout time.Duration, changed func(since time.Time, err error)) *Bounded {
 	return &Bounded{store: s, timeout: timeout, calls: make(chan struct{}, maxCalls), changed: changed}
 }

@@ -12,7 +12,7 @@ import (
 	"oal/deploy/internal/fresh"
 )
 
-// Mutual wants a client certificate of one of the authorities in a file. what begins the name of the settings in
+// Mutual requires a client certificate of one of the authorities in a file. what begins the name of the settings in
 // errors.
 func Mutual(what, cert, key, clientCA string, failed func(error)) (*tls.Config, error) {
 	return listen(func() (*tls.Config, error) {

@@ -1,5 +1,5 @@
-// Package turn lets one at a time talk with something that may not answer: unlike a lock, whoever waits for it gives up
-// when its context ends. What others read is guarded by a lock beside it that is never held over I/O.
+// Package turn lets one caller at a time talk with something that may not answer: unlike with a lock, one that waits
+// gives up when its context ends. What others read is guarded by a lock beside it that is never held over I/O.
 package turn
 
 import "context"

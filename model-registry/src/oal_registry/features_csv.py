@@ -32,7 +32,7 @@ def read(file: TextIO, features: tuple[str, ...], allow_absent: bool = False) ->
         header = [name.strip() for name in next(lines, [])]
         column = {name: i for i, name in enumerate(header)}
         if len(column) != len(header):
-            raise RegistryError("line 1: a column stands there twice")
+            raise RegistryError("line 1: a column is there twice")
         absent = [name for name in features if name not in column]
         if len(absent) == len(features):
             raise RegistryError(

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable
 
 TAG = "oal.promoted_by."  # what follows is the alias
-OPEN, OPENED_BY = "gate.open", "oal.gate_opened_by"  # why, of whoever sets it; who that was
+OPEN, OPENED_BY = "gate.open", "oal.gate_opened_by"  # the reason, set by a user; that user's name
 OF_REGISTRY = ("oal.released_at.", "oal.bundle.", "oal.gate")
 ALIAS = "/mlflow/registered-models/alias"
 # Requests of MLflow's REST interface that write tags of a version.
@@ -60,7 +60,7 @@ def forbidden(body: dict, is_admin: Callable[[], bool]) -> str:
 
 
 def _note(body: dict, tag: str, user: str) -> None:
-    """Before it is done: the registry is told of that at once, and reads both."""
+    """Called before it is done: the registry learns of it at once, and reads both."""
     from mlflow.entities.model_registry import ModelVersionTag
     from mlflow.exceptions import MlflowException
     from mlflow.server.handlers import _get_model_registry_store

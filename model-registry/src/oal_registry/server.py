@@ -61,7 +61,7 @@ class ServerConfig:
             users.append(_user(config.Section(entry, f"{path}: users[{i}]"), "owner"))
         names = [user.name for user in users]
         if twice := {name for name in names if names.count(name) > 1}:
-            raise RegistryError(f"{path}: user {', '.join(sorted(twice))} stands there twice")
+            raise RegistryError(f"{path}: user {', '.join(sorted(twice))} is there twice")
         made = cls(
             host=host,
             port=port,
@@ -129,7 +129,7 @@ def _server_environment(settings: ServerConfig) -> dict[str, str]:
     """Variables by which MLflow's command line tells its server what to serve."""
     from importlib.util import find_spec, module_from_spec, spec_from_file_location
 
-    # The names stand in a module of `mlflow.server`, whose import reads them: that file alone, then.
+    # The names are in a module of `mlflow.server` whose import reads them, so only that file is read here.
     (package,) = find_spec("mlflow").submodule_search_locations
     spec = spec_from_file_location("mlflow_server_constants", Path(package) / "server" / "constants.py")
     spec.loader.exec_module(names := module_from_spec(spec))
@@ -225,7 +225,7 @@ def _bundle(settings: ServerConfig) -> Path:
 
 
 def _trust_in_webhooks(bundle: str) -> None:
-    """MLflow's session of webhooks takes nothing from the environment, so it is told."""
+    """MLflow's session for webhooks takes nothing from the environment, so it is set here."""
     from mlflow.webhooks import delivery
 
     make = delivery._create_webhook_session

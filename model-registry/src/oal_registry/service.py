@@ -267,12 +267,12 @@ class Service:
             self.status.log(f"drift of {key}: {error}")
 
     def _look_at_releases(self) -> None:
-        """What is in force, and what stands there that nobody may have put there: told, counted, never signed anew."""
+        """Read what is in force; report and count records that no trusted key signed, and never sign them anew."""
         if self.trusted.look():
             self.status.log(f"{self.trusted.path} changed: releases are verified anew")
             self.releases.close()
         if self.trusted.wrong:
-            self.status.problem("trusted keys", f"{self.trusted.wrong}; those of before go on")
+            self.status.problem("trusted keys", f"{self.trusted.wrong}; the earlier ones stay in use")
         else:
             self.status.well("trusted keys")
         if self.releases.is_open:

@@ -1,6 +1,6 @@
 """Trees as five-field text records: `father_id,itself_id,name,value,class_id`, joined by `|`.
 
-The root has father = itself = 0. Records stand in preorder, the left child first; `value <= threshold` goes left. A
+The root has father = itself = 0. Records are in preorder, the left child first; `value <= threshold` goes left. A
 leaf is named `leaf`, or 0 where names are numeric ids: feature 1 is then the program's first. A leaf's class_id is 0
 (Good) … 3 (Bad); its value, and the class_id of inner nodes, mean nothing and are written as 0.
 

@@ -1,6 +1,6 @@
 """Which records of `ap.bundles.v1` count as in force: what a trusted key signed that may sign it, and no other.
 
-Whoever can write to the topic can put a record there. What is not verified is never signed anew: its slot counts as
+Anybody who can write to the topic can put a record there. What is not verified is never signed anew: its slot counts as
 empty, so that the next pass releases what MLflow says, which takes its place.
 """
 

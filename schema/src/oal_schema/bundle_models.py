@@ -18,7 +18,7 @@ MAX_ROLE = 16
 
 @dataclass(frozen=True)
 class Kind:
-    """How models of one kind stand in `bundle.proto`: the field of Model of the kind's own name, from and to it."""
+    """How `bundle.proto` writes models of one kind: the field of Model of the kind's own name, from and to it."""
 
     name: str
     table: type

@@ -15,7 +15,7 @@ def _quote(text: str) -> str:
 
 
 def clickhouse_columns(schema: Schema) -> dict[str, str]:
-    """Table → column list as it stands in a CREATE TABLE."""
+    """Table → column list as in a CREATE TABLE."""
     out = {}
     for t in schema.tables:
         normal = {c.name: f" DEFAULT {c.normal}" for c in t.columns if c.normal}

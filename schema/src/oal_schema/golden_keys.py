@@ -164,7 +164,7 @@ def trusted() -> dict[int, TrustedKey]:
 
 
 def verdict(data: bytes, ap_id: str | None, site: str | None) -> str:
-    """`ok` or the reason, at an AP or (None) at whoever keeps bundles for others."""
+    """`ok` or the reason, at an AP or (None) at a service that keeps bundles for APs."""
     try:
         open_signed(data, trusted(), ap_id, site)
     except BundleError as e:

@@ -40,7 +40,7 @@ class Grant:
     def refuses(self, source: str, target: str, mode: int, ap_id: str | None = None, site: str | None = None) -> str:
         """Why the key may not sign a bundle of this source, target and policy mode (0 without a policy), or empty.
 
-        ap_id, site: the AP that asks; None: whoever stores what others will use, and knows no AP's site.
+        ap_id, site: the AP that asks; None: a service that stores bundles for APs, and knows no AP's site.
         """
         if source not in self.sources:
             return f"role {self.role} may not sign source {source}"

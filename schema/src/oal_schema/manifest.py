@@ -72,7 +72,7 @@ class Manifest:
         return next((m for m in self.models if m.role == name), None)
 
     def columns(self) -> dict:
-        """The manifest as it stands in policies.json."""
+        """The manifest as in policies.json."""
         return {
             "name": self.name,
             "title": self.title,

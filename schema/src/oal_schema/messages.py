@@ -46,14 +46,14 @@ class Message:
     fields: tuple[Field, ...]
 
     def as_dict(self) -> dict:
-        """As it stands in `schema.json`."""
+        """As in `schema.json`."""
         return {
             "topic": self.topic, "key": self.key, "comment": self.comment, "fields": [_said(f) for f in self.fields]
         }
 
 
 def _said(field: Field) -> dict:
-    """A field as it stands in `schema.json`; what is not left out does not say so."""
+    """A field as in `schema.json`; what is not left out does not say so."""
     return {k: v for k, v in vars(field).items() if k != "left_out" or v}
 
 
@@ -66,7 +66,7 @@ def _message(name: str, spec: dict) -> Message:
     fields = tuple(_field(f"{name}.{f.get('name', '?')}", f) for f in spec["fields"])
     names = [f.name for f in fields]
     if len(set(names)) != len(names):
-        raise MessageError(f"{name}: a field stands there twice")
+        raise MessageError(f"{name}: a field is there twice")
     if spec["key"] not in names:
         raise MessageError(f"{name}: key {spec['key']} is none of its fields")
     return Message(name, spec["topic"], spec["key"], spec["comment"], fields)

@@ -12,7 +12,7 @@ from oal_backup import BackupError
 @dataclass(frozen=True)
 class ClickHouse:
     """`location` is SQL, with {name} for the backup's name, as the server sees it: File('/…/{name}'), Disk('backups',
-    '{name}'), S3(COLLECTION, '{name}'). It is kept in the manifest and printed, so no key may stand in it. A cluster
+    '{name}'), S3(COLLECTION, '{name}'). It is kept in the manifest and printed, so no key may be in it. A cluster
     has `urls` in place of `url`, a server of each shard; {name} is then NAME-shard1, NAME-shard2, …
 
     ClickHouse cannot remove a backup. A location File(…) that is a folder of this machine is removed here; one of the

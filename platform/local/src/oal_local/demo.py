@@ -52,8 +52,8 @@ def add_arguments(command) -> None:
 
 
 def settings(options) -> dict:
-    """Of the platform. The live AP's own policy stands beside the reviewed ones, which stay the same files: what is
-    changed in them counts.
+    """Of the platform. The live AP's own in-force file is put next to links to the reviewed ones: changes of those
+    count.
     """
     if not options.live:
         return {"policies": str(POLICIES)}

@@ -41,7 +41,7 @@ def home() -> Path | None:
 
 
 def installed() -> bool:
-    """Whether there is a Grafana to start; a wrong GRAFANA_HOME is told of when it is to be."""
+    """Whether there is a Grafana to start; a wrong GRAFANA_HOME is reported when it is to start."""
     return bool(os.environ.get("GRAFANA_HOME")) or home() is not None
 
 

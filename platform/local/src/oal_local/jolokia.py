@@ -19,7 +19,7 @@ def config_file(state: State, service: str) -> Path:
 
 
 def render(state: State, settings: Settings) -> None:
-    """A file for each, because a password in an agent's options would stand in the process list."""
+    """A file for each, because a password in an agent's options would be visible in the process list."""
     password = passwords.token_file(state, "jolokia.password").read_text().strip()
     for service in SERVICES:
         values = {

@@ -154,7 +154,7 @@ class Platform:
         return sorted(self._processes())
 
     def _processes(self) -> dict[str, int]:
-        """Service processes of this instance that are alive, by name, whoever is their parent."""
+        """Service processes of this instance that are alive, by name, whatever their parent is."""
         found = {}
         for name in SERVICES:
             try:

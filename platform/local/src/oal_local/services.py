@@ -48,7 +48,7 @@ GROUPS = {
 
 
 def chosen(only) -> list[Service]:
-    """The services of a list of names, in start order; nothing is all, and each group stands for its own."""
+    """The services of a list of names, in start order; nothing is all, and a group means its services."""
     names = set(only or SERVICES)
     for group, members in GROUPS.items():
         if group in names:

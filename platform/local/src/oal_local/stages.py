@@ -128,7 +128,7 @@ def verdict(stages: dict, source: dict, aps: int, let_go: int) -> list[str]:
     check(stages["aps"] == aps, f"{stages['aps']} of {aps} APs arrived")
     check(let_go == 0, f"the exporter let {let_go} batches go")
     check(stages["batches"] == source["batches"], f"{stages['batches']} batches arrived, {source['batches']} were made")
-    check(stages["batches"] == stages["batches_distinct"], "a batch stands in ClickHouse twice")
+    check(stages["batches"] == stages["batches_distinct"], "a batch is in ClickHouse twice")
     for table in TABLES:
         check(stages["tables"][table] == source["rows"].get(table, 0),
               f"{table}: {stages['tables'][table]} rows arrived, {source['rows'].get(table, 0)} were sent")

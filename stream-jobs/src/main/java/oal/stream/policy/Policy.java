@@ -6,7 +6,7 @@ import oal.stream.label.LabelMaker;
 
 /** A policy as the job needs it: vectors of its program, with what its label says, become items under its name. */
 public final class Policy {
-    /** The policy that is always there; decisions that nobody else's program made are its own. */
+    /** The policy that is always there; a decision whose program no policy has counts as its own. */
     static final String RWND_FAIR = "rwnd-fair";
 
     public final String name;
