@@ -26,6 +26,8 @@ PLATFORM = {"kafka", "images", "compose", "local", "backup", "security", "setup"
 LEGAL = {"LICENSES"}
 #: How a README begins, below its title.
 LABELS = ("Lives here", "Takes", "Gives", "Not here")
+#: Folders of data, whose README says the format.
+DATA = ("*/tests/data/*", "schema/golden")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 #: A call of set-up in a Makefile or a script: by a path from where it is run, or from a variable with a folder.
 CALL = re.compile(r'(?P<variable>\$\{?\w+\}?/)?(?P<path>(?:\.\./)+(?:platform/)?setup/[\w.-]+|platform/setup/[\w.-]+)')
@@ -40,7 +42,10 @@ def tracked(*patterns: str) -> list[Path]:
 
 
 def readmes() -> list[str]:
-    return sorted({*FOLDERS, *(f"platform/{name}" for name in PLATFORM), "policies/in-force"})
+    """Folders that must have a README, and those that have one; but the top, and what describes files of data alone."""
+    there = {str(page.parent) for page in tracked("*/README.md")
+             if not any(fnmatch(str(page.parent), data) for data in DATA)}
+    return sorted({*FOLDERS, *(f"platform/{name}" for name in PLATFORM), *there})
 
 
 def prose(page: Path) -> str:
