@@ -84,7 +84,7 @@ public final class BatchMac {
                     + " bytes");
         }
         int keyId = batch.mac[0] & 0xFF;
-        if (file.look(nowMs) || file.keys().get(keyId) == null && file.lookAgain(nowMs)) kept.clear();
+        if (file.refresh(nowMs) || file.keys().get(keyId) == null && file.refreshSooner(nowMs)) kept.clear();
         byte[] master = file.keys().get(keyId);
         if (master == null) throw refused(Refusal.UNKNOWN_KEY, batch, apId, site, "there is no master key " + keyId);
         ApKey name = new ApKey(keyId, apId, site);

@@ -14,9 +14,9 @@ import org.slf4j.LoggerFactory;
  * nothing.
  */
 final class KeyFile {
-    static final long LOOK_EVERY_MS = 5000;
-    /** A batch of an unknown key makes it look at once, but not more often than this. */
-    static final long LOOK_AGAIN_MS = 1000;
+    static final long READ_EVERY_MS = 5000;
+    /** A batch of an unknown key makes it read the file at once, but not more often than this. */
+    static final long READ_AGAIN_MS = 1000;
 
     private static final Logger LOG = LoggerFactory.getLogger(KeyFile.class);
 
@@ -25,7 +25,7 @@ final class KeyFile {
     private byte[] content;
     private MasterKeys keys;
     private String complaint;
-    private long lookedMs;
+    private long readMs;
 
     /** @throws IOException if there is nothing to begin with */
     KeyFile(Path path, long nowMs, Counter refused) throws IOException {
@@ -37,7 +37,7 @@ final class KeyFile {
         } catch (IOException | IllegalArgumentException e) {
             throw new IOException("cannot use the master keys in " + path + " (mac.keys.file): " + e, e);
         }
-        lookedMs = nowMs;
+        readMs = nowMs;
     }
 
     MasterKeys keys() {
@@ -45,17 +45,17 @@ final class KeyFile {
     }
 
     /** True: the keys are others now. */
-    boolean look(long nowMs) {
-        return nowMs - lookedMs >= LOOK_EVERY_MS && read(nowMs);
+    boolean refresh(long nowMs) {
+        return nowMs - readMs >= READ_EVERY_MS && read(nowMs);
     }
 
-    /** As {@link #look}, sooner. */
-    boolean lookAgain(long nowMs) {
-        return nowMs - lookedMs >= LOOK_AGAIN_MS && read(nowMs);
+    /** As {@link #refresh}, sooner. */
+    boolean refreshSooner(long nowMs) {
+        return nowMs - readMs >= READ_AGAIN_MS && read(nowMs);
     }
 
     private boolean read(long nowMs) {
-        lookedMs = nowMs;
+        readMs = nowMs;
         try {
             byte[] now = Files.readAllBytes(path);
             if (Arrays.equals(now, content)) {
@@ -68,7 +68,7 @@ final class KeyFile {
             LOG.info("{} has changed: {} from now on", path, keys);
             return true;
         } catch (IOException | IllegalArgumentException e) {
-            // Counted once for each mistake, not for each look at it.
+            // Counted once for each mistake, not for each time it is read.
             if (!e.toString().equals(complaint)) {
                 complaint = e.toString();
                 refused.inc();

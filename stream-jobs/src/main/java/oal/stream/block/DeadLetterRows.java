@@ -10,7 +10,7 @@ public final class DeadLetterRows {
     public final NativeBlockWriter writer = new NativeBlockWriter("dead_letter", StreamTables.DEAD_LETTER);
     private final DeadLetterRow.Ts row = DeadLetterRow.to(writer);
 
-    /** Longer texts are cut: a key and what stands in a record are the sender's choice. */
+    /** Longer texts are cut: a key and what is in a record are the sender's choice. */
     private static final int MAX_CHARS = 500;
     private static final byte[] ELSEWHERE = {};
 

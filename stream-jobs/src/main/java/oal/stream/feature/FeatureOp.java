@@ -28,7 +28,7 @@ enum FeatureOp {
         throw new IllegalArgumentException("feature program: unknown operator " + code);
     }
 
-    /** Does it look at an earlier result? */
+    /** Does it use an earlier result? */
     boolean late() {
         return this == LAG || this == CHANGE;
     }

@@ -99,8 +99,8 @@ public final class Interpreter {
     }
 
     /**
-     * As {@link #begin}, for one that goes with another: {@code leader}, whose group has begun, says where it stands,
-     * and {@link #at} is called for each of its instants. If this one stands elsewhere, all its state restarts.
+     * As {@link #begin}, for one that goes with another: {@code leader}, whose group has begun, says at which instant
+     * it is, and {@link #at} is called for each of its instants. If this one is at another, all its state restarts.
      */
     public void follow(Workspace scratch, Interpreter leader) {
         if (!started || bootId != leader.bootId || next != leader.next) restart(leader.bootId, leader.next);
@@ -109,7 +109,7 @@ public final class Interpreter {
     }
 
     /**
-     * Evaluate this instant of the leader's, within a group with the rows up to it. False: this one stands elsewhere.
+     * Evaluate this instant of the leader's, within a group with the rows up to it. False: this one is at another.
      */
     public boolean at(long instant) {
         if (!started || next != instant) return false;

@@ -11,7 +11,7 @@ public final class Item {
     public int classThen;
     public float lossRatio;
     public long offeredPkts;
-    /** Loss by the definition of before, of the window that came true and of the one before the instant, ‰. */
+    /** Loss by the earlier definition, of the window that came true and of the one before the instant, ‰. */
     public int permilleResent;
     public int permilleNowResent;
     /** From the last congestion drop in the window before the instant, and to the first one up to the end of the window

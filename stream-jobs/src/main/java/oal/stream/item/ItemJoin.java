@@ -120,7 +120,7 @@ public final class ItemJoin {
             ts[i] = in.readLong();
             if (ts[i] == 0) continue;
             if (ts[i] % INTERVAL_US != 0 || slot(ts[i]) != i) {
-                throw new IOException("the state's vectors do not stand as with " + was + ": it is of a job with "
+                throw new IOException("the state's vectors are not placed as with " + was + ": it is of a job with "
                         + "other settings (schema/settings.yaml), which it does not say");
             }
             classNow[i] = in.readUnsignedByte();

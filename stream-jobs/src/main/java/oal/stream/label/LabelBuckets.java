@@ -28,7 +28,7 @@ final class LabelBuckets {
     private static final int DROPPED_AIR = 7;
     private static final int DROPPED_ELSEWHERE = 8;
     private static final int FIELDS = 9;
-    /** Fields in the state of before, which knows no drops. */
+    /** Fields in the state of earlier versions, which knows no drops. */
     private static final int FIELDS_AT_REPETITION = 6;
 
     /** Buckets in a label window, and from its end until it is closed. */
@@ -191,8 +191,8 @@ final class LabelBuckets {
 
     /**
      * Reads what {@link #write} wrote with other settings. Of a window of another length or wait the buckets that were
-     * closed are not all there, or would stand in the way, and those of before know no drops: windows begin with the
-     * next bucket, as after a restart, and rows ahead of it are kept.
+     * closed are not all there, or would stand in the way, and those of earlier versions know no drops: windows begin
+     * with the next bucket, as after a restart, and rows ahead of it are kept.
      */
     void read(DataInput in, StateSettings was) throws IOException {
         next = in.readLong();

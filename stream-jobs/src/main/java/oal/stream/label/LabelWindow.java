@@ -32,7 +32,7 @@ public final class LabelWindow {
         whole = complete = false;
     }
 
-    /** Congestion losses by the definition of before: seen again in the window, less what the MAC gave up in it. */
+    /** Congestion losses by the earlier definition: seen again in the window, less what the MAC gave up in it. */
     public long congestionResentPkts() {
         return Math.max(0, lostPkts - macLostPkts);
     }
@@ -43,7 +43,7 @@ public final class LabelWindow {
         return congestionLostPkts >= offeredPkts ? 1 : (float) congestionLostPkts / offeredPkts;
     }
 
-    /** The ratio by the definition of before, rounded down: class bounds are permille, so it says that class too. */
+    /** The ratio by the earlier definition, rounded down: class bounds are permille, so it says that class too. */
     public int lossPermilleResent() {
         return offeredPkts == 0 ? 0 : (int) (congestionResentPkts() * 1000 / offeredPkts);
     }

@@ -7,7 +7,7 @@ import java.io.IOException;
 /**
  * When payload of one flow passed the tap last, as far as its receiver has not acknowledged it. First sights are kept
  * as marks in order of sequence, one a millisecond at most; at {@link #MAX_MARKS} two neighbours become one, with the
- * earlier time. What passed out of order stands apart: at most {@link #MAX_APART} ranges, the oldest then gives way.
+ * earlier time. What passed out of order is kept apart: at most {@link #MAX_APART} ranges, the oldest then gives way.
  */
 final class Sightings {
     static final int MAX_MARKS = 256;

@@ -18,9 +18,9 @@ import org.apache.flink.core.io.InputStatus;
 
 /**
  * A reader that gives each of its partitions a watermark: how far that has been read ({@link ReadProgress}). Flink
- * pauses those that are too far ahead of the slowest of all readers. It hears of the others ten times a second at best,
- * so this reader keeps its own partitions in step at once, and goes no faster than Flink can follow; and it begins
- * slowly, for another reader may begin later.
+ * pauses those that are too far ahead of the slowest of all readers. It learns of the others ten times a second at
+ * best, so this reader keeps its own partitions in step at once, and goes no faster than Flink can follow; and it
+ * begins slowly, for another reader may begin later.
  */
 @SuppressWarnings("try") // Flink's readers may throw anything when they are closed
 final class AlignedReader<SplitT extends SourceSplit> implements SourceReader<RawBatch, SplitT> {

@@ -57,7 +57,7 @@ final class ManifestFile {
         return List.copyOf(all);
     }
 
-    /** A decision names its program, not its policy: two policies of one program could not be told apart. */
+    /** A decision names its program, not its policy: with one program, predictions of two could not be told apart. */
     private static void requireProgramsThatDiffer(List<Policy> all) {
         Map<Long, String> seen = new HashMap<>();
         for (Policy policy : all) {
@@ -73,7 +73,7 @@ final class ManifestFile {
         if (found != wanted) throw new IllegalArgumentException("policies: " + wanted + " was expected, not " + found);
     }
 
-    /** One policy's entry, as it stands there. */
+    /** One policy's entry, as read. */
     private static final class Manifest {
         private String name = "";
         private String label = "";

@@ -194,7 +194,7 @@ final class ApState {
             s.first().features.read(in);
         } else {
             s.first().items.clear();
-            skipRest(in); // features of another program stand last
+            skipRest(in); // features of another program come last
         }
         return s;
     }

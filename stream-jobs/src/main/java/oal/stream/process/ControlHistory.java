@@ -15,7 +15,7 @@ import oal.stream.codec.TableRows;
  *
  * <p>An action shows when it is set, changed or given up (rows of {@code action}), and each second while any is in
  * force (rows of {@code control}). So of a time in which one was in force, some sign is never further back than the
- * second before; whoever asks gets {@link #REACH_US}.
+ * second before; callers get {@link #REACH_US}.
  */
 final class ControlHistory {
     /**
@@ -66,7 +66,7 @@ final class ControlHistory {
         boolean back = heard && h.t0Us < heardUs - Settings.DECISION_INTERVAL_US;
         if (back) forgetFrom(h.t0Us); // the clock was set back, or the AP began anew with another
         else if (heard && enforces && h.bootId == bootId && h.t0Us > heardUs + Settings.DECISION_INTERVAL_US) {
-            sign(heardUs, h.t0Us); // a batch is missing, and may have told of anything
+            sign(heardUs, h.t0Us); // a batch is missing, which may have had any action
         }
         heard = true;
         bootId = h.bootId;
@@ -93,7 +93,7 @@ final class ControlHistory {
         }
     }
 
-    /** Rows stand within their batch; of one that says otherwise the batch's end is taken. */
+    /** Rows are within their batch; a row that is not counts as at the batch's end. */
     private void sign(long timeUs, BatchHeader h) {
         long at = Math.min(timeUs, h.endUs());
         sign(at, at);
@@ -132,7 +132,7 @@ final class ControlHistory {
         if (times > 0) until[times - 1] = Math.min(until[times - 1], timeUs);
     }
 
-    /** Has all come that the AP told of the time before? If it is not in mode enforce, there is nothing to wait for. */
+    /** Has all come that the AP sent of the time before? If it is not in mode enforce, there is nothing to wait for. */
     boolean knows(long untilUs) {
         return !enforces || heardUs >= untilUs;
     }

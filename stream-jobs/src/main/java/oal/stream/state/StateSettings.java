@@ -20,7 +20,7 @@ public record StateSettings(int tickUs, int decisionIntervalUs, int horizonUs, i
         int lossWaitUs, List<Integer> classBoundsPermille) implements Serializable {
     private static final long serialVersionUID = 1L;
 
-    /** Labels of before: a loss is of the window in which it was sent again, and no window waits. */
+    /** Labels of earlier versions: a loss is of the window in which it was sent again, and no window waits. */
     public static final int AT_REPETITION = -1;
 
     /** Those of every state that does not say its settings: no version before had others. */

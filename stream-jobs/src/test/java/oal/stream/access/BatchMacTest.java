@@ -117,13 +117,13 @@ class BatchMacTest {
         macs.check(old, "ap-1", "lab", 0);
         assertEquals(Refusal.UNKNOWN_KEY, refusal(macs, next, "ap-1", "lab", 0));
         keys.rotate(1, 2);
-        assertEquals(Refusal.UNKNOWN_KEY, refusal(macs, next, "ap-1", "lab", KeyFile.LOOK_AGAIN_MS - 1),
+        assertEquals(Refusal.UNKNOWN_KEY, refusal(macs, next, "ap-1", "lab", KeyFile.READ_AGAIN_MS - 1),
                 "an unknown key does not make it read for every batch");
-        macs.check(next, "ap-1", "lab", KeyFile.LOOK_AGAIN_MS);
-        macs.check(old, "ap-1", "lab", KeyFile.LOOK_AGAIN_MS);
+        macs.check(next, "ap-1", "lab", KeyFile.READ_AGAIN_MS);
+        macs.check(old, "ap-1", "lab", KeyFile.READ_AGAIN_MS);
         assertEquals(2, macs.masters());
         keys.rotate(2);
-        long later = KeyFile.LOOK_AGAIN_MS + KeyFile.LOOK_EVERY_MS;
+        long later = KeyFile.READ_AGAIN_MS + KeyFile.READ_EVERY_MS;
         assertEquals(Refusal.UNKNOWN_KEY, refusal(macs, old, "ap-1", "lab", later));
         macs.check(next, "ap-1", "lab", later);
         assertEquals(0, refusedFiles.getCount());
@@ -136,15 +136,15 @@ class BatchMacTest {
         RawBatch b = keys.signed(batch(50), 1, "ap-1", "lab");
         long now = 0;
         Files.writeString(keys.file(), "1 short\n");
-        for (int i = 0; i < 3; i++) macs.check(b, "ap-1", "lab", now += KeyFile.LOOK_EVERY_MS);
+        for (int i = 0; i < 3; i++) macs.check(b, "ap-1", "lab", now += KeyFile.READ_EVERY_MS);
         assertEquals(1, refusedFiles.getCount());
         Files.delete(keys.file());
-        for (int i = 0; i < 3; i++) macs.check(b, "ap-1", "lab", now += KeyFile.LOOK_EVERY_MS);
+        for (int i = 0; i < 3; i++) macs.check(b, "ap-1", "lab", now += KeyFile.READ_EVERY_MS);
         assertEquals(2, refusedFiles.getCount());
         keys.rotate(1);
-        macs.check(b, "ap-1", "lab", now += KeyFile.LOOK_EVERY_MS);
+        macs.check(b, "ap-1", "lab", now += KeyFile.READ_EVERY_MS);
         Files.delete(keys.file());
-        macs.check(b, "ap-1", "lab", now + KeyFile.LOOK_EVERY_MS);
+        macs.check(b, "ap-1", "lab", now + KeyFile.READ_EVERY_MS);
         assertEquals(3, refusedFiles.getCount(), "after it was mended it is news again");
     }
 
