@@ -81,7 +81,7 @@ static const uint16_t daemon_calls[] = {
 #ifdef __NR_faccessat2
 	__NR_faccessat2,
 #endif
-#ifdef __NR_open /* the calls of before there were folders' descriptors */
+#ifdef __NR_open /* calls from before folders had descriptors */
 	__NR_open, __NR_stat, __NR_lstat, __NR_access, __NR_rename, __NR_unlink, __NR_link, __NR_mkdir,
 	__NR_readlink, __NR_dup2,
 	__NR_pipe, __NR_epoll_create, __NR_getdents, __NR_chmod,

@@ -41,12 +41,12 @@ class ServerTls:
         return context
 
     def _refresh(self) -> None:
-        """Take renewed files; those that do not fit each other (yet) leave the ones of before in force."""
+        """Take renewed files; those that do not fit each other (yet) leave the earlier ones in force."""
         try:
             if (stamp := self._stamps()) != self._stamp:
                 self._context, self._stamp = self._read(), stamp
         except (OSError, ssl.SSLError) as error:
-            print(f"tls: the certificate of before stays in force: {error}", file=sys.stderr, flush=True)
+            print(f"tls: the earlier certificate stays in force: {error}", file=sys.stderr, flush=True)
 
 
 class Server(ThreadingHTTPServer):
