@@ -2,6 +2,8 @@
  * calls. */
 #include "control/controller.h"
 
+#include "base/json.h"
+#include "base/json_read.h"
 #include "wire/batch_decode.h"
 #include "bundle_golden.h"
 #include "feature/feature.h"
@@ -81,7 +83,7 @@ enum oal_rewrite_backend rwnd_backend(const struct rwnd *r)
 
 static struct world {
 	struct pipeline *pipeline;
-	struct inference *inference, *second; /* of two policies */
+	struct inference *inference, *second, *third; /* of three policies */
 	struct controller *controller;
 	struct golden_bundles golden, golden2; /* of format 1, and 2 */
 	uint64_t due_us, ns;
@@ -121,6 +123,7 @@ static void on_tick(void *ctx)
 {
 	decision_begin_tick(w.pipeline, w.inference);
 	decision_begin_tick(w.pipeline, w.second);
+	decision_begin_tick(w.pipeline, w.third);
 }
 
 static void on_tick_end(void *ctx, uint64_t t_us)
@@ -131,7 +134,7 @@ static void on_tick_end(void *ctx, uint64_t t_us)
 
 static void on_features(void *ctx, unsigned slot, const struct feature_vector *x)
 {
-	struct inference *f = slot ? w.second : w.inference;
+	struct inference *f = slot == 2 ? w.third : slot ? w.second : w.inference;
 
 	decision_make(w.pipeline, f, x);
 	if (w.forced_class) /* the golden trees find no congestion in this traffic */
@@ -174,8 +177,11 @@ static void begin(enum oal_policy_mode ceiling, bool with_data_path)
 	config.pipeline = w.pipeline;
 	w.second = inference_new(
 		&(struct inference_config){ pipeline_slot(w.pipeline, 1), spaces, now_ns, on_wake, NULL });
+	w.third = inference_new(
+		&(struct inference_config){ pipeline_slot(w.pipeline, 2), spaces, now_ns, on_wake, NULL });
 	config.inferences[0] = w.inference;
 	config.inferences[1] = w.second;
+	config.inferences[2] = w.third;
 	CHECK_EQ(controller_new(&w.controller, &config), 0);
 }
 
@@ -186,6 +192,7 @@ static void end(void)
 	pipeline_flush(w.pipeline);
 	inference_free(w.inference);
 	inference_free(w.second);
+	inference_free(w.third);
 	pipeline_free(w.pipeline);
 	unlink(KILL_FILE);
 }
@@ -202,7 +209,7 @@ static void offer_to(struct inference *f, const struct golden_bundles *golden, c
 	c->status = (struct oal_bundle_status_row){
 		.bundle = bundle_head(c->bundle)->id, .source = 1, .version = 5, .state = OAL_BUNDLE_STATE_APPLIED,
 	};
-	if (c->feature_hash != pipeline_slot(w.pipeline, f == w.second)->program_id)
+	if (c->feature_hash != pipeline_slot(w.pipeline, f == w.third ? 2 : f == w.second)->program_id)
 		CHECK_EQ(candidate_features_new(&c->features, f, bundle_program(c->bundle)), 0);
 	inference_offer(f, c);
 }
@@ -557,6 +564,46 @@ static void side_by_side(void)
 	end();
 }
 
+/* Is the status a JSON document, and how many policies does it name? */
+static unsigned policies_in_status(void)
+{
+	char text[4096], name[64];
+	struct json t = { .buf = text, .size = sizeof text };
+	struct json_reader r;
+	unsigned n = 0;
+
+	controller_json(w.controller, &t);
+	json_read_begin(&r, text, json_len(&t));
+	if (json_read_object(&r))
+		while (json_read_member(&r, name, sizeof name)) {
+			if (strcmp(name, "policies") || !json_read_object(&r)) {
+				json_read_skip(&r);
+				continue;
+			}
+			for (; json_read_member(&r, name, sizeof name); n++)
+				json_read_skip(&r);
+		}
+	CHECK(json_read_end(&r));
+	return n;
+}
+
+static void without_the_first(void)
+{
+	begin(OAL_POLICY_MODE_ENFORCE, false);
+	ticks(200);
+	CHECK_EQ(policies_in_status(), 0);
+	offer_to(w.third, &w.golden2, "ok_direct_enforce");
+	ticks(200);
+	CHECK_EQ(policies_in_status(), 1);
+	offer_to(w.second, &w.golden2, "ok_direct_enforce");
+	ticks(200);
+	CHECK_EQ(policies_in_status(), 2);
+	offer("ok_policy_enforce");
+	ticks(200);
+	CHECK_EQ(policies_in_status(), 3);
+	end();
+}
+
 static void composed(void)
 {
 	const struct rwnd_flow flow = { .client_port = 1 };
@@ -629,6 +676,8 @@ int main(void)
 	test("two policies run side by side, each with its program, verdicts and rows; one is given up, and comes "
 	     "back");
 	side_by_side();
+	test("the status is JSON whichever of the policies have a bundle");
+	without_the_first();
 	test("of the windows that policies want for a flow the smallest is set, for as long as somebody wants it");
 	composed();
 	golden_free(&w.golden);

@@ -197,6 +197,7 @@ void controller_json(const struct controller *c, struct json *t)
 {
 	static const char *const modes[] = OAL_POLICY_MODES, *const backends[] = OAL_REWRITE_BACKENDS;
 	const struct totals all = totals(c);
+	const char *before = "";
 	unsigned i;
 
 	json_add(t, "{\"mode\": \"%s\", \"ceiling\": \"%s\", \"killed\": %s, \"backend\": \"%s\", \"policy\": ",
@@ -216,7 +217,8 @@ void controller_json(const struct controller *c, struct json *t)
 	json_add(t, ", \"policies\": {");
 	for (i = 0; i < c->n; i++)
 		if (c->places[i].bundle) {
-			json_add(t, i && c->places[0].bundle ? ", " : "");
+			json_add(t, "%s", before);
+			before = ", ";
 			json_string(t, pipeline_name_of(c->shared.pipeline, c->places[i].name));
 			json_add(t, ": \"%s\"", modes[c->places[i].mode]);
 		}
