@@ -1,6 +1,6 @@
-"""What an access point that enforces has on flash: usage: bundle.py FOLDER AP. A bundle whose policy lowers every flow
-of a known scale, at every instant, to `Law.direct`'s value of class 3; keys that trust it; a certificate. Runs under the
-Python of schema/requirements.txt.
+"""What an access point that enforces has on flash. usage: bundle.py FOLDER AP. A bundle whose policy lowers every flow
+of a known scale, at every instant, to what the law `direct` has for class 3; keys that trust it; a certificate. Runs
+under the Python of schema/requirements.txt.
 """
 import sys
 from pathlib import Path

@@ -83,7 +83,8 @@ def switch(it: Play) -> None:
     """eth0 is the conduit of a DSA switch; behind its port is the internet."""
     batch("ip", ["netns add chip", "netns add internet", "netns add sta",
                  "link add eth0 type veth peer name cpu netns chip", "link set eth0 up"])
-    batch("ip", ["link add wire type veth peer name eth0 netns internet", "link set cpu up", "link set wire up"], "chip")
+    batch("ip", ["link add wire type veth peer name eth0 netns internet", "link set cpu up", "link set wire up"],
+          "chip")
     for port, ns in (("eth0", None), ("cpu", "chip"), ("wire", "chip"), ("eth0", "internet")):
         switch_off(port, ns, OFFLOADS)
     if not os.path.exists("/sys/class/net/lan1"):

@@ -1,5 +1,6 @@
-"""The flow's two ends. usage: serve.py serve|fetch ADDRESS [SECONDS]. The server sends as long as it may, at a pace; the
-client announces far more than what it is clamped to, and reads until its time is over."""
+"""The flow's two ends. usage: serve.py serve|fetch ADDRESS [SECONDS]. The server sends as long as it may, at a pace;
+the client announces far more than what it is clamped to, and reads until its time is over.
+"""
 import socket
 import sys
 import time
