@@ -363,8 +363,8 @@ def t_nat_at_the_wifi_port():
 
 
 def t_nat_over_a_switch_and_pppoe():
-    """behind NAT whose way out is a port of a switch, then a session of PPPoE over it, windows are lowered at the server
-    and plain with the kill file; what is on the wire are tags and sessions"""
+    """behind NAT whose way out is a port of a switch, then a session of PPPoE over it, windows are lowered at the
+    server and plain with the kill file; what is on the wire are tags and sessions"""
     for home_of, frame in ((Switched, b"\0\x01\0\0\x08\0"), (Dialled, b"\0\x01\0\0\x88\x64")):
         with Folder() as folder, home_of(folder) as home:
             capture, conduit = home.capture(), folder / "conduit"
