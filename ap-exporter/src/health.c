@@ -91,6 +91,7 @@ void health_row(const struct health *h, uint16_t version, struct oal_health_row 
 		.sample_max_us = sampling.longest_us,
 		.sampling_pace = (uint16_t)sampling.pace,
 		.counters_mended = h->counts.counters_mended,
+		.stations_bypassed = (uint16_t)p->stations_bypassed, /* 512 at the most of each radio */
 	};
 }
 

@@ -307,6 +307,8 @@ class Capture:
             seconds, ns, size = struct.unpack("<qqI", data[at:at + 20])
             frame = data[at + 20:at + 20 + size]
             at += 20 + size
+            if frame[12:14] == b"\x88\x64" and frame[20:22] == b"\x00\x21":  # IPv4 in a session of PPPoE
+                frame, size = frame[:12] + b"\x08\x00" + frame[22:], size - 8
             if len(frame) == size and (
                 frame[12:14] == b"\x08\x00" and frame[23] == 6 or frame[12:14] == b"\x86\xdd" and frame[20] == 6
             ):

@@ -405,6 +405,7 @@ static void acts_on_nothing(void)
 
 static void bypassed_station(void)
 {
+	struct pipeline_stats stats;
 	unsigned sets, rewrites;
 
 	begin(OAL_POLICY_MODE_ENFORCE, true);
@@ -415,6 +416,8 @@ static void bypassed_station(void)
 	pipeline_station_set_bypassed(w.pipeline, 3, true); /* nobody's */
 	CHECK(!pipeline_station_bypassed(w.pipeline, 3));
 	pipeline_station_set_bypassed(w.pipeline, 2, true);
+	pipeline_stats(w.pipeline, &stats);
+	CHECK_EQ(stats.stations_bypassed, 1);
 	ticks(10);
 	CHECK_EQ(calls.releases, 1); /* at the next step */
 	sets = calls.sets;
@@ -425,6 +428,8 @@ static void bypassed_station(void)
 	CHECK_EQ(latest()->mode, OAL_POLICY_MODE_ENFORCE); /* of the others */
 	CHECK_EQ(w.rewrites[rewrites - 1].value, 0);
 	pipeline_station_set_bypassed(w.pipeline, 2, false);
+	pipeline_stats(w.pipeline, &stats);
+	CHECK_EQ(stats.stations_bypassed, 0);
 	ticks(500);
 	CHECK(calls.sets > sets);
 	CHECK_EQ(latest()->clamps, 1);

@@ -67,11 +67,14 @@ static void station(uint8_t last, uint32_t rx_pkts, bool active, uint32_t tick)
 /* --- the pipeline */
 static unsigned rows, gone;
 static struct oal_station_row last;
+static struct oal_counter_refresh_row period;
 static bool flow_active;
 
 void pipeline_row(struct pipeline *p, enum oal_table_id t, const void *row)
 {
 	rows++;
+	if (t == OAL_COUNTER_REFRESH)
+		period = *(const struct oal_counter_refresh_row *)row;
 	if (t == OAL_STATION)
 		last = *(const struct oal_station_row *)row;
 }
@@ -84,6 +87,16 @@ void pipeline_gone(struct pipeline *p, enum oal_table_id t, const void *row)
 bool pipeline_station_active(const struct pipeline *p, uint64_t mac, uint64_t since_us)
 {
 	return flow_active;
+}
+
+/* One whose signal has changed. */
+static void loud_station(int8_t signal_dbm, uint32_t rx_pkts, uint32_t tick)
+{
+	struct oal_sampler_station s = { .mac = { 2, 0, 0, 0, 0, 1 }, .active = true, .rx_pkts = rx_pkts,
+					 .signal_dbm = signal_dbm,
+					 .has = UINT64_C(1) << 9 | UINT64_C(1) << 7 /* NL80211_STA_INFO_SIGNAL */ };
+
+	put(&s, OAL_SAMPLER_STATION, sizeof s, tick);
 }
 
 /* --- */
@@ -221,6 +234,20 @@ int main(void)
 	header->state = OAL_SAMPLER_GONE;
 	kmod_source_tick(source, &t);
 	CHECK(tick(1, &over) && over);
+
+	test("how often the driver renews a counter is told, once a second");
+	end();
+	begin();
+	tick(1, NULL);
+	for (uint32_t i = 0; i < 20; i++) {
+		loud_station((int8_t)(-60 + (i & 1)), 10 * i, tick_now(t.monotonic_us) + 1);
+		tick(1, NULL);
+	}
+	CHECK_EQ(period.period_us, 0);
+	loud_station(-50, 1000, tick_now(t.monotonic_us) + 250);
+	tick(250, NULL);
+	CHECK_EQ(period.period_us, OAL_SETTING_TICK_US);
+	CHECK_EQ(period.of_field, oal_tables[OAL_STATION].columns[OAL_STATION_SIGNAL_DBM].field);
 
 	test("a ring that makes no sense is left");
 	{

@@ -80,12 +80,12 @@ int main(void)
 	r = (struct refresh){ .table = &refresh_station, .device = 3 };
 	test("nothing is said of counters before they have changed often enough");
 	play(5, 125, true);
-	refresh_send(&r, NULL);
+	refresh_send_samples(&r, NULL);
 	CHECK_EQ(n_sent, 0);
 
 	test("one that the kernel counts itself is renewed at each tick, one of a firmware twice a second");
 	play(20 * 125, 125, true);
-	refresh_send(&r, NULL);
+	refresh_send_samples(&r, NULL);
 	CHECK_EQ(told(OAL_STATION_TX_BYTES), OAL_SETTING_TICK_US);
 	CHECK_EQ(told(OAL_STATION_TX_AIRTIME_US), 125 * OAL_SETTING_TICK_US);
 	CHECK_EQ(sent[0].device, 3);
@@ -95,13 +95,13 @@ int main(void)
 
 	test("a period is told once, and again when it is another one");
 	play(40 * 125, 125, true);
-	refresh_send(&r, NULL);
+	refresh_send_samples(&r, NULL);
 	CHECK_EQ(n_sent, 2);
 	play(40 * 25, 25, true);
-	refresh_send(&r, NULL);
+	refresh_send_samples(&r, NULL);
 	CHECK_EQ(told(OAL_STATION_TX_AIRTIME_US), 25 * OAL_SETTING_TICK_US);
 	play(40 * 250, 250, true);
-	refresh_send(&r, NULL);
+	refresh_send_samples(&r, NULL);
 	CHECK_EQ(told(OAL_STATION_TX_AIRTIME_US), 250 * OAL_SETTING_TICK_US);
 
 	test("a counter that stands still because there is no traffic says nothing of its period");
@@ -110,12 +110,12 @@ int main(void)
 		play(1, 1, true);
 		play(500, 1, false);
 	}
-	refresh_send(&r, NULL);
+	refresh_send_samples(&r, NULL);
 	CHECK_EQ(n_sent, before);
 	CHECK_EQ(told(OAL_STATION_TX_BYTES), OAL_SETTING_TICK_US);
 
 	test("where the device went away nothing is known any more");
-	refresh_forget(&r, NULL);
+	refresh_forget_samples(&r, NULL);
 	CHECK_EQ(n_gone, 2);
 	CHECK_EQ(refresh_ticks(&r, TX_BYTES), 0);
 

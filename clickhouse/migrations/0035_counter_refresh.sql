@@ -1,4 +1,5 @@
--- How often drivers really renew their counters: found by each exporter, sent when it is news and at the head of each batch.
+-- How often drivers really renew their counters: found by each exporter, sent when it is news and at the head of each batch. And how many
+-- stations' packets pass an exporter's tap by.
 
 -- Read by AP and time; a radio has some fourteen of them, four rows a second each.
 CREATE TABLE IF NOT EXISTS counter_refresh
@@ -39,3 +40,20 @@ FROM counter_refresh AS r
 WHERE ts >= {from:DateTime64(6, 'UTC')} AND ts < {to:DateTime64(6, 'UTC')}
 GROUP BY ap_id, r.device, of_table, of_field
 ORDER BY ap_id, device, of_table, of_field;
+
+ALTER TABLE health ADD COLUMN IF NOT EXISTS `stations_bypassed` UInt16 COMMENT 'Stations whose packets pass the tap by (hardware flow offload, WED); for these control is off' CODEC(T64, ZSTD(1)) AFTER counters_mended;
+
+-- How are the exporters? As before, and stations whose packets pass the tap by.
+CREATE OR REPLACE VIEW v_exporters AS
+SELECT
+    ap_id, argMax(version, ts) AS version, round((max(cpu_us) - min(cpu_us)) / nullIf(dateDiff('microsecond', min(ts), max(ts)), 0), 4) AS cpu_ratio,
+    max(h.rss_bytes) AS rss_bytes_max, argMax(h.ticks_missed, ts) AS ticks_missed, max(h.tick_late_max_us) AS tick_late_max_us, argMax(h.ring_drops, ts) AS ring_drops,
+    argMax(h.rows_dropped, ts) AS rows_dropped, argMax(h.let_go, ts) AS let_go_batches, argMax(h.sink_errors, ts) AS sink_errors,
+    argMax(h.netlink_errors, ts) AS netlink_errors, argMax(h.flows_evicted, ts) AS flows_evicted,
+    round(argMax(rows_sent, ts) / nullIf(argMax(rows_sampled, ts), 0), 4) AS sent_ratio, max(ts) AS last_row,
+    round(avg(h.sampling_permille) / 1000, 4) AS sampling_cpu_ratio, max(h.sample_max_us) AS sample_max_us, argMax(h.samples_late, ts) AS samples_late,
+    argMax(h.sampling_pace, ts) AS sampling_pace, argMax(h.counters_mended, ts) AS counters_mended, argMax(h.stations_bypassed, ts) AS stations_bypassed
+FROM health AS h
+WHERE ts >= {from:DateTime64(6, 'UTC')} AND ts < {to:DateTime64(6, 'UTC')}
+GROUP BY ap_id, boot_id
+ORDER BY ap_id, last_row;

@@ -301,19 +301,21 @@ def test_exporters_say_what_sampling_costs(database):
     """Two starts of one access point: means and largest values over a start, counters as they are at its end."""
     def health(second: int, boot: int, **values) -> dict:
         cost = dict.fromkeys(
-            ("sampling_permille", "samples_late", "sample_max_us", "sampling_pace", "counters_mended"), 0)
+            ("sampling_permille", "samples_late", "sample_max_us", "sampling_pace", "counters_mended",
+             "stations_bypassed"), 0)
         at = f"2026-11-20 00:00:{second:02d}"
         return {"ap_id": "a", "ts": at, "boot_id": boot, "version": "1", **cost, **values}
 
     database.insert("health", [
         health(1, 1, sampling_permille=30, samples_late=4, sample_max_us=9000, sampling_pace=0, counters_mended=1),
-        health(2, 1, sampling_permille=50, samples_late=9, sample_max_us=2000, sampling_pace=2, counters_mended=3),
+        health(2, 1, sampling_permille=50, samples_late=9, sample_max_us=2000, sampling_pace=2, counters_mended=3,
+               stations_bypassed=2),
         health(30, 2)
     ])
     assert database.rows(
-        "SELECT sampling_cpu_ratio, sample_max_us, samples_late, sampling_pace, counters_mended"
+        "SELECT sampling_cpu_ratio, sample_max_us, samples_late, sampling_pace, counters_mended, stations_bypassed"
         f" FROM v_exporters({RANGE})"
-    ) == [["0.04", "9000", "9", "2", "3"], ["0", "0", "0", "0", "0"]]
+    ) == [["0.04", "9000", "9", "2", "3", "2"], ["0", "0", "0", "0", "0", "0"]]
 
 
 def test_counters_are_named_as_in_the_contract(database):

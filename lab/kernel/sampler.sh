@@ -23,7 +23,7 @@ changes=("$here/um-xstate-6.1.patch")
 fragments=("$here/sampler.fragment")
 case $kernel in
 6.1) changes+=("$lab/medium/hwsim-medium-6.1.patch") ;;
-6.12) changes+=("$here/dsa-loop-mtk-tag-6.12.patch"); fragments+=("$here/router.fragment") ;;
+6.12) changes+=("$lab/router/dsa-loop-mtk-tag-6.12.patch"); fragments+=("$here/router.fragment") ;;
 esac
 kernel_hash=$({ echo "$version"; cat "$here/sampler.sh" "${fragments[@]}" "${changes[@]}"
     [ "$kernel" != 6.1 ] || cat "$lab"/medium/*.[ch]; } | sha256sum | cut -c1-16)

@@ -85,7 +85,7 @@ static void forget(struct collect_source *s)
 
 		samples_gone(s->samples, OAL_QUEUE, &q);
 	}
-	refresh_forget(&c->refresh, s->samples);
+	refresh_forget_samples(&c->refresh, s->samples);
 	c->refreshed = (struct refresh_seen){ 0 };
 	c->has_channel = c->has_queue = false;
 	c->times = (struct survey_counters){ 0 };
@@ -288,7 +288,7 @@ static void second(void *self)
 
 	collect_source_second(&c->source);
 	collect_stations_second(c->stations);
-	refresh_send(&c->refresh, c->source.samples);
+	refresh_send_samples(&c->refresh, c->source.samples);
 	if (module_of(c))
 		kmod_source_second(module_of(c));
 	if (!c->can_survey && c->source.interface.index && !c->no_survey_reported) {

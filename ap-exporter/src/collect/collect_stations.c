@@ -287,12 +287,12 @@ void collect_stations_forget(struct collect_stations *c)
 	for (uint32_t i = 0; i < c->max; i++)
 		if (c->stations[i].used)
 			forget(c, &c->stations[i]);
-	refresh_forget(&c->refresh, c->source->samples);
+	refresh_forget_samples(&c->refresh, c->source->samples);
 }
 
 void collect_stations_second(struct collect_stations *c)
 {
-	refresh_send(&c->refresh, c->source->samples);
+	refresh_send_samples(&c->refresh, c->source->samples);
 }
 
 /* Stations whose flows have packets are active, whatever their counters say. */

@@ -23,6 +23,7 @@ void pipeline_stats_add(struct pipeline_stats *sum, const struct pipeline_stats 
 	sum->rows_dropped += more->rows_dropped;
 	sum->entities_refused += more->entities_refused;
 	sum->flows += more->flows;
+	sum->stations_bypassed += more->stations_bypassed;
 	sum->flows_evicted += more->flows_evicted;
 	sum->names_refused += more->names_refused;
 	sum->dumps_interrupted += more->dumps_interrupted;

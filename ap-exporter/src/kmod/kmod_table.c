@@ -2,13 +2,17 @@
 
 #include "kmod/kmod_station.h"
 #include "pipeline/pipeline.h"
+#include "sample/refresh.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { SECOND_TICKS = 1000000 / OAL_SETTING_TICK_US };
+
 struct known {
 	struct kmod_station data;
+	struct refresh_seen refresh;
 	uint8_t ac_sent; /* bit a: the category has had a row */
 	bool used, told; /* told: its counters, at least once */
 };
@@ -18,6 +22,8 @@ struct kmod_table {
 	uint64_t hold_us;
 	uint32_t max, cursor;
 	uint16_t device;
+	struct refresh refresh;
+	uint32_t refresh_at; /* tick at which it is told next */
 	struct known known[];
 };
 
@@ -31,6 +37,7 @@ struct kmod_table *kmod_table_new(struct pipeline *p, uint16_t device, uint32_t 
 	t->device = device;
 	t->max = max;
 	t->hold_us = (uint64_t)active_hold_ticks * OAL_SETTING_TICK_US;
+	t->refresh = (struct refresh){ .table = &refresh_station, .device = device };
 	return t;
 }
 
@@ -104,14 +111,45 @@ static void forget(struct kmod_table *t, struct known *k)
 	k->used = false;
 }
 
+static void put_refresh(void *pipeline, const struct oal_counter_refresh_row *row)
+{
+	pipeline_row(pipeline, OAL_COUNTER_REFRESH, row);
+}
+
+static void gone_refresh(void *pipeline, const struct oal_counter_refresh_row *row)
+{
+	pipeline_gone(pipeline, OAL_COUNTER_REFRESH, row);
+}
+
+/* How often does the driver renew what it says? As with nl80211 (collect_stations.c). */
+static void look_at_refresh(struct kmod_table *t, struct known *k, const struct oal_station_row *before,
+			    const struct oal_sampler_station *s)
+{
+	const struct oal_station_row *now = &k->data.row;
+	const uint32_t tick = s->record.tick;
+
+	if (k->told && s->active)
+		refresh_look(&t->refresh, &k->refresh, before, now, tick,
+			     now->rx_pkts != before->rx_pkts || now->tx_pkts != before->tx_pkts || k->data.changed);
+	else
+		k->refresh = (struct refresh_seen){ 0 };
+	if ((int32_t)(tick - t->refresh_at) < 0)
+		return;
+	t->refresh_at = tick + SECOND_TICKS;
+	refresh_send(&t->refresh, put_refresh, t->pipeline);
+}
+
 static void counters(struct kmod_table *t, const struct oal_sampler_station *s, struct oal_sampler_reader *reader,
 		     uint64_t now_us)
 {
 	struct known *k = find(t, kmod_mac(s->mac), true);
+	struct oal_station_row before;
 
 	if (!k)
 		return; /* the module counts those that find no place */
+	before = k->data.row;
 	kmod_station_counters(&k->data, s);
+	look_at_refresh(t, k, &before, s);
 	pipeline_row(t->pipeline, OAL_STATION, &k->data.row);
 	k->told = true;
 	put_acs(t, k);
@@ -148,5 +186,6 @@ void kmod_table_forget(struct kmod_table *t)
 	for (uint32_t i = 0; i < t->max; i++)
 		if (t->known[i].used)
 			forget(t, &t->known[i]);
+	refresh_forget(&t->refresh, gone_refresh, t->pipeline);
 	t->cursor = 0;
 }

@@ -172,6 +172,15 @@ void stations_set_bypassed(struct stations *s, uint64_t mac, bool bypassed)
 		known->bypassed = bypassed;
 }
 
+unsigned stations_n_bypassed(const struct stations *s)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->max_stations; i++)
+		n += s->stations[i].references && s->stations[i].bypassed;
+	return n;
+}
+
 bool stations_bypassed(const struct stations *s, uint64_t mac)
 {
 	const struct station *known = mac ? find(s, mac) : NULL;

@@ -50,5 +50,7 @@ bool stations_active(const struct stations *, uint64_t mac, uint64_t since_us);
 void stations_set_bypassed(struct stations *, uint64_t mac, bool bypassed);
 /* False also for a station that is not there. */
 bool stations_bypassed(const struct stations *, uint64_t mac);
+/* How many. */
+unsigned stations_n_bypassed(const struct stations *);
 
 #endif

@@ -304,6 +304,7 @@ void pipeline_stats(const struct pipeline *p, struct pipeline_stats *out)
 {
 	*out = p->stats;
 	out->flows = p->flows.used;
+	out->stations_bypassed = stations_n_bypassed(&p->stations);
 }
 
 const uint64_t *pipeline_skipped(const struct pipeline *p)

@@ -22,6 +22,7 @@ struct pipeline_stats {
 	uint64_t rows_dropped; /* did not fit */
 	uint64_t entities_refused; /* rows of an entity for which the table was full; counted in rows_dropped too */
 	uint32_t flows; /* now */
+	uint32_t stations_bypassed; /* now: their packets pass the tap by */
 	uint64_t flows_evicted;
 	uint64_t names_refused; /* names that did not fit the batch's dictionary */
 	uint64_t dumps_interrupted;

@@ -92,22 +92,47 @@ static struct oal_counter_refresh_row row_of(const struct refresh *r, unsigned i
 						 .period_us = r->counters[i].told };
 }
 
-void refresh_send(struct refresh *r, struct samples *s)
+void refresh_send(struct refresh *r, refresh_row put, void *to)
 {
 	for (unsigned i = 0; i < r->table->n; i++) {
 		const uint64_t us = (uint64_t)refresh_ticks(r, i) * OAL_SETTING_TICK_US;
+		struct oal_counter_refresh_row row;
 
 		if (!us || us > UINT32_MAX || !is_news(r->counters[i].told, (uint32_t)us))
 			continue;
 		r->counters[i].told = (uint32_t)us;
-		samples_row(s, OAL_COUNTER_REFRESH, &(struct oal_counter_refresh_row[]){ row_of(r, i) });
+		row = row_of(r, i);
+		put(to, &row);
 	}
 }
 
-void refresh_forget(struct refresh *r, struct samples *s)
+void refresh_forget(struct refresh *r, refresh_row gone, void *to)
 {
-	for (unsigned i = 0; i < r->table->n; i++)
-		if (r->counters[i].told)
-			samples_gone(s, OAL_COUNTER_REFRESH, &(struct oal_counter_refresh_row[]){ row_of(r, i) });
+	for (unsigned i = 0; i < r->table->n; i++) {
+		const struct oal_counter_refresh_row row = row_of(r, i);
+
+		if (row.period_us)
+			gone(to, &row);
+	}
 	memset(r->counters, 0, sizeof r->counters);
+}
+
+static void put_sample(void *samples, const struct oal_counter_refresh_row *row)
+{
+	samples_row(samples, OAL_COUNTER_REFRESH, row);
+}
+
+static void gone_sample(void *samples, const struct oal_counter_refresh_row *row)
+{
+	samples_gone(samples, OAL_COUNTER_REFRESH, row);
+}
+
+void refresh_send_samples(struct refresh *r, struct samples *s)
+{
+	refresh_send(r, put_sample, s);
+}
+
+void refresh_forget_samples(struct refresh *r, struct samples *s)
+{
+	refresh_forget(r, gone_sample, s);
 }

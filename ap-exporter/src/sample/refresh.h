@@ -52,9 +52,14 @@ uint32_t refresh_ticks(const struct refresh *, unsigned i);
 /* Ticks until the next request whose counters are all these, which is due each `interval` ticks: as long as the fastest
  * of them takes to change, but now and then as configured. */
 uint32_t refresh_interval(const struct refresh *, uint32_t interval, uint64_t tick);
+/* Takes a row of the table counter_refresh. */
+typedef void (*refresh_row)(void *to, const struct oal_counter_refresh_row *);
 /* Rows of the counters whose period is news. */
-void refresh_send(struct refresh *, struct samples *);
-/* The device went away: nothing is known any more. */
-void refresh_forget(struct refresh *, struct samples *);
+void refresh_send(struct refresh *, refresh_row, void *to);
+/* The device went away: nothing is known any more; what was told is gone. */
+void refresh_forget(struct refresh *, refresh_row gone, void *to);
+/* For those whose rows go by samples.h. */
+void refresh_send_samples(struct refresh *, struct samples *);
+void refresh_forget_samples(struct refresh *, struct samples *);
 
 #endif

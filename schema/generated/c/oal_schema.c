@@ -170,6 +170,7 @@ static const struct oal_column health_columns[] = {
 	{ "sample_max_us", offsetof(struct oal_health_row, sample_max_us), 30, OAL_GAUGE, OAL_T_U32, 4, 0, false, -1 },
 	{ "sampling_pace", offsetof(struct oal_health_row, sampling_pace), 31, OAL_GAUGE, OAL_T_U16, 2, 0, false, -1 },
 	{ "counters_mended", offsetof(struct oal_health_row, counters_mended), 32, OAL_COUNTER, OAL_T_U64, 8, 64, false, -1 },
+	{ "stations_bypassed", offsetof(struct oal_health_row, stations_bypassed), 33, OAL_GAUGE, OAL_T_U16, 2, 0, false, -1 },
 };
 
 static const struct oal_column decision_columns[] = {
@@ -281,7 +282,7 @@ const struct oal_table oal_tables[OAL_N_TABLES] = {
 	{ "packet", 5, 1, 3, true, sizeof(struct oal_packet_row), 15, 2, 65535, 8192, packet_columns },
 	{ "flow", 6, 1, 4, false, sizeof(struct oal_flow_row), 14, 2, 16384, 8192, flow_columns },
 	{ "drop_event", 7, 1, 5, true, sizeof(struct oal_drop_event_row), 6, 4, 16384, 2048, drop_event_columns },
-	{ "health", 8, 2, 2, true, sizeof(struct oal_health_row), 30, 1, 1024, 64, health_columns },
+	{ "health", 8, 2, 2, true, sizeof(struct oal_health_row), 31, 1, 1024, 64, health_columns },
 	{ "decision", 9, 2, 3, true, sizeof(struct oal_decision_row), 12, 3, 1024, 64, decision_columns },
 	{ "bundle_status", 10, 2, 4, true, sizeof(struct oal_bundle_status_row), 8, 3, 256, 64, bundle_status_columns },
 	{ "rewrite", 11, 2, 5, true, sizeof(struct oal_rewrite_row), 13, 2, 4096, 512, rewrite_columns },

@@ -453,6 +453,7 @@ struct oal_health_row {
 	uint32_t sample_max_us; /* Longest time that a radio's answers took in the last second [us] */
 	uint16_t sampling_pace; /* How many times the CPU budget halved the rate of samples, of the thread slowed most; 0: as configured */
 	uint64_t counters_mended; /* Counters of drivers that ran backwards or jumped, and were mended */
+	uint16_t stations_bypassed; /* Stations whose packets pass the tap by (hardware flow offload, WED); for these control is off */
 };
 enum {
 	OAL_HEALTH_VERSION,
@@ -485,6 +486,7 @@ enum {
 	OAL_HEALTH_SAMPLE_MAX_US,
 	OAL_HEALTH_SAMPLING_PACE,
 	OAL_HEALTH_COUNTERS_MENDED,
+	OAL_HEALTH_STATIONS_BYPASSED,
 	OAL_HEALTH_N_COLUMNS
 };
 

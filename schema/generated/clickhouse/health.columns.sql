@@ -30,4 +30,5 @@
     `samples_late` UInt64 COMMENT 'Ticks that went by without samples because an answer took longer than a tick; summed over those threads [tick]' CODEC(Delta(8), ZSTD(1)),
     `sample_max_us` UInt32 COMMENT 'Longest time that a radio\'s answers took in the last second [us]' CODEC(T64, ZSTD(1)),
     `sampling_pace` UInt16 COMMENT 'How many times the CPU budget halved the rate of samples, of the thread slowed most; 0: as configured' CODEC(T64, ZSTD(1)),
-    `counters_mended` UInt64 COMMENT 'Counters of drivers that ran backwards or jumped, and were mended' CODEC(Delta(8), ZSTD(1))
+    `counters_mended` UInt64 COMMENT 'Counters of drivers that ran backwards or jumped, and were mended' CODEC(Delta(8), ZSTD(1)),
+    `stations_bypassed` UInt16 COMMENT 'Stations whose packets pass the tap by (hardware flow offload, WED); for these control is off' CODEC(T64, ZSTD(1))

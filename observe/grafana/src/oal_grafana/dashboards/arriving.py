@@ -238,12 +238,13 @@ FROM marks AS m GROUP BY time ORDER BY time""",
             "What sampling costs",
             "Exporters, over the last ten minutes of the time shown at most; the one with the slowest driver first."
             " *late*: ticks without samples because a driver took longer than a tick. *halved*: how many times the"
-            " budget (`sampling_cpu_percent`) halved the rate. *mended*: counters of drivers that ran backwards.",
+            " budget (`sampling_cpu_percent`) halved the rate. *mended*: counters of drivers that ran backwards."
+            " *bypassed*: stations whose packets the hardware takes past the tap; control is off for them.",
             may_be_empty(
                 "no exporter has told of itself",
                 f"""SELECT ap_id, version, cpu_ratio AS cpu, sampling_cpu_ratio AS of_it_sampling, \
 toFloat64(sample_max_us) AS slowest_answer, samples_late AS late, sampling_pace AS halved, counters_mended AS mended, \
-toFloat64(rss_bytes_max) AS memory, last_row
+stations_bypassed AS bypassed, toFloat64(rss_bytes_max) AS memory, last_row
 FROM oal.v_exporters({last_of_range('10 MINUTE')}) AS v WHERE ap_id IN (SELECT ap_id FROM oal.batch_1m \
 WHERE {latest(10)} AND {APS}) ORDER BY slowest_answer DESC, ap_id LIMIT 200""",
             ),
@@ -255,7 +256,7 @@ WHERE {latest(10)} AND {APS}) ORDER BY slowest_answer DESC, ap_id LIMIT 200""",
                 "last_row": "dateTimeAsIso",
             },
             size=(24, 8),
-            coloured={"halved": p.rising(1, 4), "late": p.rising(1, 1000)},
+            coloured={"bypassed": p.rising(1, 8), "halved": p.rising(1, 4), "late": p.rising(1, 1000)},
         ),
         p.rows(
             "Why records were refused",

@@ -516,7 +516,8 @@ public final class Tables {
               new ColumnSpec("samples_late", 26, 29, Kind.COUNTER, Type.U64, 64, false, -1),
               new ColumnSpec("sample_max_us", 27, 30, Kind.GAUGE, Type.U32, 0, false, -1),
               new ColumnSpec("sampling_pace", 28, 31, Kind.GAUGE, Type.U16, 0, false, -1),
-              new ColumnSpec("counters_mended", 29, 32, Kind.COUNTER, Type.U64, 64, false, -1)),
+              new ColumnSpec("counters_mended", 29, 32, Kind.COUNTER, Type.U64, 64, false, -1),
+              new ColumnSpec("stations_bypassed", 30, 33, Kind.GAUGE, Type.U16, 0, false, -1)),
           List.of(
               new ClickHouseColumn("ap_id", "LowCardinality(String)"),
               new ClickHouseColumn("ts", "DateTime64(6, 'UTC')"),
@@ -550,7 +551,8 @@ public final class Tables {
               new ClickHouseColumn("samples_late", "UInt64"),
               new ClickHouseColumn("sample_max_us", "UInt32"),
               new ClickHouseColumn("sampling_pace", "UInt16"),
-              new ClickHouseColumn("counters_mended", "UInt64")));
+              new ClickHouseColumn("counters_mended", "UInt64"),
+              new ClickHouseColumn("stations_bypassed", "UInt16")));
 
   /** Column indices of health. */
   public static final class Health {
@@ -584,6 +586,7 @@ public final class Tables {
     public static final int SAMPLE_MAX_US = 27;
     public static final int SAMPLING_PACE = 28;
     public static final int COUNTERS_MENDED = 29;
+    public static final int STATIONS_BYPASSED = 30;
 
     private Health() {}
   }
