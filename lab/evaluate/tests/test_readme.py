@@ -7,6 +7,8 @@ import sys
 
 import pytest
 from evaluate import __main__ as command
+from evaluate import results, table, verdict
+from evaluate.methods import method
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 KEPT = ROOT / "lab/evaluate/results/ablation"
@@ -64,6 +66,19 @@ def test_the_page_says_what_the_results_behind_a_fifo_say():
     front = " ".join((ROOT / "README.md").read_text().split()).replace("−", "-")
     assert f"Behind a FIFO, 10 seeds too, the model takes off drops in a new flow's first second, {added[8]}," in front
     assert not any(better) and "in none of the 12 scenarios" in page and len(better) == 12
+
+
+def test_the_policys_page_bounds_what_a_forecast_is_worth():
+    r = results.Results.read(KEPT)
+    oracle, queue = method("cubic-fq+oracle"), method("cubic-fq+queue")
+    page = " ".join((ROOT / "policies/rwnd-fair/README.md").read_text().split()).replace("−", "-")
+    for figure, words in (("delay_mean_ms", "changes the mean delay by {}, p95"), ("delay_p95_ms", "p95 by {}, drops"),
+                          ("first_second_drops", "first second by {} and throughput"),
+                          ("throughput_mbps", "throughput by {}. The model")):
+        assert words.format(table.interval(verdict.overall(r, oracle, queue, figure))) in page
+    for scenario in ("fading", "swings", "stepped", "variable", "foreign", "constant", "web", "churn"):
+        change = verdict.change(r, scenario, oracle, queue, "delay_p95_ms")
+        assert f"{scenario} {table.interval(change)}" in page
 
 
 @pytest.mark.parametrize("folder", [KEPT, BEHIND_A_FIFO], ids=lambda folder: folder.name)
