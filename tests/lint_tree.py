@@ -22,7 +22,8 @@ PRODUCTION = {".py", ".c", ".h", ".go", ".java", ".sh"}
 #: Not lines that somebody writes and reads: what is generated, what has a checksum, what other programs lock or record.
 NOT_OURS = re.compile(r"(^|/)generated/|(^|/)golden/|^clickhouse/migrations/|go\.sum$|package-lock\.json$|/captures/"
                       r"|/results/|/fuzz/corpus/|/tests/schema/|/tests/data/.*(?<!\.md)$|\.patch$"
-                      r"|^observe/grafana/(dashboards|provisioning)/|values\.schema\.json$|^helm/oal/templates/")
+                      r"|^observe/grafana/(dashboards|provisioning)/|values\.schema\.json$|^helm/oal/templates/"
+                      r"|^helm/oal/README\.md$")
 TEST = re.compile(r"(^|/)(tests?|fuzz|e2e|bench)/|_test\.go$|Test\.java$")
 
 

@@ -307,7 +307,8 @@ def test_backups_in_s3_need_no_volume_and_their_keys_stand_in_no_configuration(c
     objects = chart.objects("backup.enabled=true", "backup.s3.bucket=backups", "s3.secret=store",
                             "s3.endpoint=https://minio.example.org:9000", "clickhouse.shards=2")
     config = find(objects, "ConfigMap", "oal-clickhouse")["data"]["config.xml"]
-    assert "<url>https://minio.example.org:9000/backups/wifi-oal/</url>" in config
+    assert "<endpoint>https://minio.example.org:9000/backups/wifi-oal/</endpoint>" in config
+    assert config.count("<storage_configuration>") == config.count("<backups><allowed_disk>") == 1
     assert '<access_key_id from_env="OAL_S3_ACCESS_KEY"/>' in config and "<loadDefaultCAFile>true" in config
     for w in workloads(objects):
         if component(w) in ("clickhouse", "backup"):

@@ -44,12 +44,15 @@ class Server:
         for path in (folder, *folder.rglob("*")):
             os.chown(path, self.user.pw_uid, self.user.pw_gid)
 
-    def start(self) -> None:
+    def run(self, path: str = "") -> None:
         self.process = subprocess.Popen(["bash", str(self.script)], user=self.user.pw_uid, group=self.user.pw_gid,
                                         extra_groups=[], cwd=self.folder, env={
-                                            "PATH": f"{PROGRAMS}:/usr/bin:/bin", "PGPORT": str(self.port),
+                                            "PATH": f"{path}:{PROGRAMS}:/usr/bin:/bin", "PGPORT": str(self.port),
                                             "HOME": str(self.folder)
                                         }, stdout=open(self.folder / "log", "ab"), stderr=subprocess.STDOUT)
+
+    def start(self) -> None:
+        self.run()
         deadline = time.monotonic() + 120
         # The server that prepares listens on its socket only, so this is the one that stays.
         while subprocess.run([PROGRAMS / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]).returncode != 0:
@@ -79,13 +82,40 @@ def server(chart):
     with tempfile.TemporaryDirectory(prefix="oal-postgres-") as folder:
         made = Server(chart, Path(folder))
         try:
-            made.start()
             yield made
         finally:
             made.stop()
 
 
+#: In place of initdb: it, until it has written PG_VERSION, which it does first. Then the node loses power.
+CUT_OFF = """#!/bin/bash
+for argument; do case $argument in --pgdata=*) PGDATA=${argument#*=} ;; esac; done
+setsid %s "$@" & child=$!
+until [ -s "$PGDATA/PG_VERSION" ] || ! kill -0 $child; do :; done
+kill -KILL -- -$child
+exit 137
+"""
+
+
+def test_an_initdb_that_was_cut_off_is_done_again(server):
+    """Else its PG_VERSION passes for a cluster, and PostgreSQL never starts."""
+    programs = server.folder / "programs"
+    programs.mkdir()
+    (programs / "initdb").write_text(CUT_OFF % (PROGRAMS / "initdb"))
+    for path in (programs, programs / "initdb"):
+        path.chmod(0o755)
+        os.chown(path, server.user.pw_uid, server.user.pw_gid)
+    server.run(str(programs))
+    assert server.process.wait(60) == 137
+    data = server.folder / "var-lib-postgresql-data"
+    cut = [path for path in data.rglob("PG_VERSION") if path.parent.name.startswith("pgdata")]
+    assert cut and not (cut[0].parent / "global" / "pg_control").exists(), "initdb was not cut off"
+    server.start()
+    assert server.psql("push", "push", "SELECT current_user").stdout == "push\n"
+
+
 def test_databases_passwords_and_data_outlive_a_restart(server):
+    server.start()
     assert server.psql("push", "push", "CREATE TABLE kept (n int); INSERT INTO kept VALUES (7)").returncode == 0
     assert server.psql("mlflow", "mlflow", "SELECT current_user").stdout == "mlflow\n"
     # Nobody comes in without a password, with another's, or into another's database.

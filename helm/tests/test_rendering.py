@@ -294,6 +294,28 @@ def test_every_key_of_the_values_is_used_by_a_template():
     assert not unused
 
 
+def test_the_reference_has_every_value_and_the_packed_chart_shows_it(chart, tmp_path):
+    text = (CHART / "README.md").read_text()
+    keys = set()
+
+    def walk(value, path):
+        for key, inner in value.items():
+            keys.add(".".join((*path, key)))
+            if isinstance(inner, dict) and key not in ("requests", "limits", "accessPoint", "annotations"):
+                walk(inner, (*path, key))
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    walk(values, ())
+    lines = re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
+    headings = re.findall(r"^### (\w+)$", text, re.MULTILINE)
+    assert set(headings) == set(values) and len(lines) == len(set(lines))
+    for path in keys - set(headings):
+        parent = path.rpartition(".")[0]
+        assert path in lines or parent in lines or parent.rpartition(".")[0] in lines, path
+    assert chart.run("package", str(CHART), "-d", str(tmp_path)).returncode == 0
+    [package] = tmp_path.glob("*.tgz")
+    assert chart.run("show", "readme", str(package)).stdout.strip() == text.strip()
+
+
 def test_the_cluster_id_of_kafka_is_a_uuid_and_the_release_s_own(chart):
     line = next(line for line in find(chart.objects(), "ConfigMap", "oal-kafka")["data"]["start.sh"].splitlines()
                 if "kafka-storage.sh" in line)

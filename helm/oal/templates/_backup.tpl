@@ -16,7 +16,7 @@ backup.toml: |
   user = "admin"
   password_file = "/run/secrets/oal/secrets/clickhouse-admin.password"
   {{- if include "oal.backup.s3" . }}
-  location = "S3(backups, '{name}')"
+  location = "Disk('backups', '{name}')"
   s3_url = {{ include "oal.backup.s3Url" . | quote }}
   s3_region = {{ .Values.s3.region | quote }}
   {{- if .Values.s3.secret }}

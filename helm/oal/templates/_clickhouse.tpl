@@ -112,7 +112,7 @@ config.xml: |
     <prometheus><endpoint>/metrics</endpoint><port>9363</port><metrics>true</metrics><asynchronous_metrics>true</asynchronous_metrics><events>true</events></prometheus>
     {{- end }}
     {{- if include "oal.backup.s3" . }}
-    {{- include "oal.backup.collection" . | nindent 4 }}
+    {{- include "oal.backup.disk" . | nindent 4 }}
     {{- end }}
     {{- if include "oal.clickhouse.backupVolume" . }}
     <storage_configuration><disks><backups><type>local</type><path>/var/lib/clickhouse-backups/</path></backups></disks></storage_configuration>

@@ -29,6 +29,25 @@ start.sh: |
   {{- include "oal.jolokia.start" . | nindent 2 }}
   export KAFKA_OPTS="-javaagent:/opt/jolokia/jolokia.jar=config=/tmp/jolokia.properties"
   {{- end }}
+  # Certificates change while the broker runs (cert-manager, an upgrade). It looks at its files when a listener is told where they are.
+  watch_certificate() {
+    local pki=/run/secrets/oal/pki known now listeners="" listener
+    for listener in client controller{{ if ne .Values.kafka.access.type "none" }} external{{ end }}; do
+      listeners+="${listeners:+,}listener.name.$listener.ssl.keystore.location=$pki/broker.pem"
+    done
+    printf '%s\n' security.protocol=SSL ssl.keystore.type=PEM "ssl.keystore.location=$pki/broker.pem" ssl.truststore.type=PEM \
+      "ssl.truststore.location=$pki/ca.crt" >/tmp/own.properties
+    known=$(sha256sum <"$pki/broker.pem")
+    while sleep 60; do
+      now=$(sha256sum <"$pki/broker.pem") || continue # in the middle of a change
+      [ "$now" != "$known" ] || continue
+      if KAFKA_OPTS="" KAFKA_HEAP_OPTS=-Xmx64m /opt/kafka/bin/kafka-configs.sh --bootstrap-server "$HOSTNAME.{{ $name }}-headless:9093" \
+        --command-config /tmp/own.properties --entity-type brokers --entity-name "$((number + 1))" --alter --add-config "$listeners"; then
+        known=$now
+      fi
+    done
+  }
+  watch_certificate &
   exec /opt/kafka/bin/kafka-server-start.sh /tmp/server.properties
 log4j2.properties: |
   {{- .Files.Get "files/kafka/log4j2.properties" | nindent 2 }}

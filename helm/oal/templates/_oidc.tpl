@@ -8,8 +8,9 @@ proxy.yaml: |
   injectRequestHeaders:
     - name: Authorization
       values:
-        - claim: email
-          basicAuthPassword: {fromFile: /run/secrets/oal/oidc/mlflow-password}
+        - claimSource:
+            claim: email
+            basicAuthPassword: {fromFile: /run/secrets/oal/oidc/mlflow-password}
   providers:
     - id: oidc
       provider: oidc

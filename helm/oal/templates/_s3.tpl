@@ -23,18 +23,25 @@
 {{- $path := .Values.backup.s3.path | default (printf "%s-%s" .Release.Namespace .Release.Name) | trimAll "/" -}}
 {{ include "oal.s3.url" . }}/{{ .Values.backup.s3.bucket }}/{{ $path }}
 {{- end -}}
-{{/* Part of ClickHouse's configuration: where S3(backups, NAME) is. */}}
-{{- define "oal.backup.collection" -}}
-<named_collections>
-  <backups>
-    <url>{{ include "oal.backup.s3Url" . }}/</url>
-    {{- if .Values.s3.secret }}
-    <access_key_id from_env="OAL_S3_ACCESS_KEY"/>
-    <secret_access_key from_env="OAL_S3_SECRET_KEY"/>
-    {{- end }}
-  </backups>
-</named_collections>
-{{- if not .Values.s3.secret }}
-<s3><backups><endpoint>{{ include "oal.backup.s3Url" . }}/</endpoint><use_environment_credentials>true</use_environment_credentials></backups></s3>
-{{- end }}
+{{/* Part of ClickHouse's configuration: disk `backups`. A disk, and not S3(…), whose copies would be made within the store: the engine that
+     the tests can run has no S3(…). */}}
+{{- define "oal.backup.disk" -}}
+<storage_configuration>
+  <disks>
+    <backups>
+      <type>s3_plain</type>
+      <endpoint>{{ include "oal.backup.s3Url" . }}/</endpoint>
+      <region>{{ .Values.s3.region }}</region>
+      {{- if .Values.s3.secret }}
+      <access_key_id from_env="OAL_S3_ACCESS_KEY"/>
+      <secret_access_key from_env="OAL_S3_SECRET_KEY"/>
+      {{- else }}
+      <use_environment_credentials>true</use_environment_credentials>
+      {{- end }}
+      <!-- The server starts while the store is away. -->
+      <skip_access_check>true</skip_access_check>
+    </backups>
+  </disks>
+</storage_configuration>
+<backups><allowed_disk>backups</allowed_disk></backups>
 {{- end -}}

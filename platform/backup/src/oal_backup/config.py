@@ -25,7 +25,7 @@ class ClickHouse:
     database: str = "oal"
     ca_file: str = ""  # of the authority behind https addresses; empty: those of the system
     sweep_list: str = ""  # file below the server's user_files that `oal-backup sweep` reads
-    s3_url: str = ""  # https://HOST/BUCKET/PATH: what the location's named collection has as its url
+    s3_url: str = ""  # https://HOST/BUCKET/PATH: where the location's disk or named collection is
     s3_region: str = "us-east-1"
     s3_access_key_file: str = ""  # without: what the environment has, a web identity's token for example
     s3_secret_key_file: str = ""

@@ -17,7 +17,7 @@ from oal_backup import BackupError
 from oal_backup.config import ClickHouse, secret
 
 FOLDER = re.compile(r"File\('(/[^']+)'\)")
-OBJECTS = re.compile(r"S3\(\w+, '([^'/]+)/?'\)")
+OBJECTS = re.compile(r"(?:Disk\('\w+'|S3\(\w+), '([^'/]+)/?'\)")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 LOOK_S = 2  # how often `sweep` looks
 SWEPT_WITHIN_S = 120  # a removal of terabytes on a local disk takes seconds: it is of few files
