@@ -4,11 +4,12 @@ that cannot be written.
 import json
 import os
 import re
+import sys
 import time
 import uuid
 
 import pytest
-from docker_engine import OWN, tags
+from docker_engine import IMAGES, OWN, ROOT, build, run, tags
 
 SAFE = ("--rm", "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--network", "none",
         "--tmpfs", "/tmp", "--pids-limit", "256", "--memory", "1g")
@@ -97,6 +98,30 @@ def test_no_image_has_the_builders_authorities(engine, image):
     for name in OWN:
         assert engine.docker("run", *SAFE, "--entrypoint", "sha256sum", image[name],
                              "/etc/ssl/certs/ca-certificates.crt").split()[0] == base, name
+
+
+def test_stand_ins_are_made_like_the_official_images(engine, image):
+    """Users, volumes and ports: what runs on a stand-in of another shape says nothing of the official image."""
+    build("kafka", "clickhouse", "postgres")
+    said = run(sys.executable, IMAGES / "official", "--standins").stdout
+    assert "the images are as official.yaml says" in said, said
+
+
+def test_an_image_that_was_built_without_a_revision_has_the_checkouts(engine, image, tmp_path):
+    """As Compose builds it on a fresh clone."""
+    run("git", "clone", "-q", ROOT, tmp_path / "clone")
+    revision = run("git", "-C", tmp_path / "clone", "rev-parse", "HEAD").stdout.strip()
+    words = [word for name, value in tags().items() if name.startswith("PYTHON_") for word in
+             ("--build-arg", f"{name}={value}")]
+    engine.docker("build", "-q", "-t", "oal-test/learning:revision", "-f", IMAGES / "learning" / "Dockerfile", *words,
+                  tmp_path / "clone", timeout=1800)
+    try:
+        for program in ("oal-train", "oal-registry"):
+            said = engine.docker("run", *SAFE, "--entrypoint", "sh", "oal-test/learning:revision", "-c",
+                                 f"sh -x /usr/local/bin/{program} --help 2>&1")
+            assert f"OAL_GIT_REVISION={revision}" in said
+    finally:
+        engine.docker("image", "rm", "-f", "oal-test/learning:revision", check=False)
 
 
 def healthy(engine, name: str, seconds: int = 120) -> None:

@@ -1,5 +1,6 @@
 """tags.env is the one place for tags and bases."""
 import re
+import subprocess
 
 from docker_engine import IMAGES, OWN, ROOT, tags
 
@@ -44,3 +45,33 @@ def test_no_dockerfile_needs_buildkit():
         text = file.read_text()
         assert not re.search(r"^# *syntax=|RUN --mount|RUN <<|COPY --(link|chmod|exclude|parents)|ADD --checksum", text,
                              re.M), file
+
+
+SHA = "0123456789abcdef0123456789abcdef01234567"
+
+
+def test_the_revision_of_a_checkout_is_found_without_git(tmp_path):
+    """What the builder of oal-learning does: an image without it would retrain and never register."""
+    def revision(*said) -> str:
+        return subprocess.run([IMAGES / "revision", tmp_path, *said], capture_output=True, text=True,
+                              check=True).stdout.strip()
+
+    assert revision() == ""  # an archive without .git
+    assert revision(SHA) == SHA
+    (tmp_path / "HEAD").write_text("ref: refs/heads/some/branch\n")
+    assert revision() == ""
+    (tmp_path / "packed-refs").write_text(f"# pack-refs with: peeled\n{'f' * 40} refs/heads/main\n"
+                                          f"{SHA} refs/heads/some/branch\n")
+    assert revision() == SHA
+    loose = tmp_path / "refs" / "heads" / "some" / "branch"
+    loose.parent.mkdir(parents=True)
+    loose.write_text("a" * 40 + "\n")
+    assert revision() == "a" * 40  # newer than the packed one
+    (tmp_path / "HEAD").write_text(SHA + "\n")
+    assert revision() == SHA  # a tag was checked out
+
+
+def test_a_builder_gets_no_more_of_git_than_the_revision_takes():
+    """.git/config may hold a token, and objects all that was ever committed."""
+    sent = re.findall(r"^!(\.git\S*)$", (ROOT / ".dockerignore").read_text(), re.M)
+    assert set(sent) == {".git/HEAD", ".git/packed-refs", ".git/refs/heads"}
