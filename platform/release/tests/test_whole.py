@@ -68,7 +68,7 @@ def test_the_chart_takes_the_releases_images_by_digest(made, engine, registry):
     assert set(said["digests"]) == {f"oal-{name}" for name in OWN}
     for name, digest in said["digests"].items():
         listed = json.loads(engine.inside("curl", "-sSf", "-H", "Accept: application/vnd.docker.distribution.manifest."
-                                          f"list.v2+json", f"http://{registry.split('/')[0]}/v2/oal/{name}/manifests/"
+                                          "list.v2+json", f"http://{registry.split('/')[0]}/v2/oal/{name}/manifests/"
                                           f"{digest}").stdout)
         assert [m["platform"]["architecture"] for m in listed["manifests"]] == ["amd64"]
     helm = cli.tools()["helm"]
