@@ -10,6 +10,7 @@ import yaml
 from docker_engine import OWN, Engine, run
 from oal_release import bundle, cli
 from oal_release.images import ROOT
+from registry import serving
 
 
 @pytest.fixture(scope="module")
@@ -20,17 +21,8 @@ def engine():
 
 @pytest.fixture(scope="module")
 def registry(engine):
-    """A registry of one's own in the engine's network: its address, with a slash."""
-    program = run(ROOT / "platform/setup/gotool", ROOT / "platform/release/tools", timeout=1200).stdout.split()[-1]
-    served = subprocess.Popen([ROOT / "platform/images/engine", "exec", f"{program}/registry", "serve", "--address",
-                               "127.0.0.1:5055"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        engine.inside("curl", "-sS", "--retry", "60", "--retry-connrefused", "--retry-delay", "1", "--fail",
-                      "http://127.0.0.1:5055/v2/", timeout=90)
-        yield "127.0.0.1:5055/oal/"
-    finally:
-        served.terminate()
-        served.wait(20)
+    with serving(engine) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
